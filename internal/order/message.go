@@ -1,0 +1,91 @@
+package order
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"flashsale.dev/seckill/internal/seckill"
+)
+
+// Message is what travels through RabbitMQ: orders of one goods, or a barrier. On the wire it is JSON:
+//
+//	{"goodsId":"42","orders":[{"orderSn":"…","buyerId":7,"quantity":1,"name":"…","phone":"…"}, …]}
+//	{"goodsId":"42","barrier":{"epoch":3,"token":9}}
+//
+// The entries of orders are byte for byte what the reserve script keeps in the outbox and in pending, so a relay
+// copies them without reading them.
+type Message struct {
+	GoodsID int64          `json:"goodsId,string"`
+	Orders  []seckill.Line `json:"orders,omitempty"`
+	Barrier *Barrier       `json:"barrier,omitempty"`
+}
+
+// Barrier asks the consumer to record that everything sent before it is committed.
+type Barrier struct {
+	Epoch int64 `json:"epoch"` // the epoch that ends
+	Token int64 `json:"token"` // the fencing token of the rebuild that asks
+}
+
+// ErrMalformed says that a message can't be decoded or breaks a rule; no retry will mend it.
+var ErrMalformed = errors.New("malformed message")
+
+// EncodeLine writes one entry.
+func EncodeLine(l seckill.Line) ([]byte, error) { return json.Marshal(l) }
+
+// DecodeLine reads one entry and checks it.
+func DecodeLine(b []byte) (seckill.Line, error) {
+	var l seckill.Line
+	if err := json.Unmarshal(b, &l); err != nil {
+		return l, fmt.Errorf("%w: %w", ErrMalformed, err)
+	}
+	return l, checkLine(l)
+}
+
+// EncodeOrders writes the message of a goods from the JSON array of its entries, as the outbox holds it.
+func EncodeOrders(goodsID int64, entries []byte) []byte {
+	b := make([]byte, 0, len(entries)+48)
+	b = append(b, `{"goodsId":"`...)
+	b = strconv.AppendInt(b, goodsID, 10)
+	b = append(b, `","orders":`...)
+	b = append(b, entries...)
+	return append(b, '}')
+}
+
+// JoinEntries makes the JSON array of entries.
+func JoinEntries(entries [][]byte) []byte {
+	b := append([]byte{'['}, bytes.Join(entries, []byte{','})...)
+	return append(b, ']')
+}
+
+// EncodeBarrier writes a barrier message.
+func EncodeBarrier(goodsID int64, bar Barrier) ([]byte, error) {
+	return json.Marshal(Message{GoodsID: goodsID, Barrier: &bar})
+}
+
+// Decode reads a message. Lines are not judged here: one bad line must not cost its mates; see checkLine.
+func Decode(body []byte) (Message, error) {
+	var m Message
+	if err := json.Unmarshal(body, &m); err != nil {
+		return m, fmt.Errorf("%w: %w", ErrMalformed, err)
+	}
+	if m.GoodsID <= 0 {
+		return m, fmt.Errorf("%w: goodsId %d", ErrMalformed, m.GoodsID)
+	}
+	if (len(m.Orders) == 0) == (m.Barrier == nil) {
+		return m, fmt.Errorf("%w: either orders or a barrier", ErrMalformed)
+	}
+	return m, nil
+}
+
+func checkLine(l seckill.Line) error {
+	switch {
+	case l.BuyerID <= 0:
+		return fmt.Errorf("%w: buyerId %d", ErrMalformed, l.BuyerID)
+	case l.Quantity <= 0 || l.Quantity > seckill.MaxQuantity:
+		return fmt.Errorf("%w: quantity %d", ErrMalformed, l.Quantity)
+	}
+	return nil
+}

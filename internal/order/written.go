@@ -1,0 +1,69 @@
+package order
+
+import (
+	"errors"
+	"time"
+
+	"flashsale.dev/seckill/internal/seckill"
+)
+
+// Batch is what one transaction writes: lines of one goods. Numbers may stand in it twice and may be in MySQL already.
+type Batch struct {
+	GoodsID int64
+	Lines   []seckill.Line
+	Epochs  map[string]int64 // of each order number, out of the number itself
+	Adopted map[string]bool  // numbers of older epochs that Redis' epoch of today has taken in; nil for none
+	Epoch   int64            // the epoch that adopted them; looked at only where Adopted is not empty
+	Now     time.Time
+	PayBy   time.Time
+}
+
+// Outcome is what one transaction did, by order number. Each number of the batch is in exactly one of the three.
+type Outcome struct {
+	Epoch    int64                    // the goods' epoch, read with its row locked
+	Created  []string                 // written now and active
+	Failed   map[string]FailureReason // written now as failed, each with a dead letter and a move that gives its units back
+	Existing map[string]Status        // were there before
+	Moves    []Move                   // to be given to Redis after the commit
+}
+
+// Move is one row of stock_moves: units that go back on sale, or a merchant's change of the stock.
+// It is written in the transaction that changes the order or the goods, and given to Redis once, by its id.
+type Move struct {
+	ID       string // a UUIDv7
+	GoodsID  int64
+	Epoch    int64 // of the goods, read with its row locked
+	BuyerID  int64 // 0 for a merchant's change
+	OrderSn  string
+	Quantity int64 // units; negative for a cut of the stock
+	Kind     MoveKind
+	MadeAt   time.Time
+}
+
+// MoveKind says why units move.
+type MoveKind string
+
+// The kinds of moves.
+const (
+	MoveCancel MoveKind = "cancel" // a created order was cancelled
+	MoveExpire MoveKind = "expire" // a created order was not paid in time
+	MoveFail   MoveKind = "fail"   // a reservation was never written: MySQL's stock does not change, only Redis' does
+	MoveDelta  MoveKind = "delta"  // the merchant's stockDelta
+)
+
+// AdoptError says that a batch holds numbers of an older epoch that the present one has not taken in.
+// Nothing was written: take them in, and write again.
+type AdoptError struct {
+	Epoch    int64    // the present one
+	OrderSns []string // not in MySQL, of older epochs, not adopted
+}
+
+// Error counts them.
+func (e *AdoptError) Error() string { return "orders of an older epoch must be taken in first" }
+
+// ErrTryAgain marks a transaction that lost to another one (MySQL's 1205, 1213 or 1020, a busy SQLite, a lost
+// compare-and-swap) or whose connection went: nothing is wrong with the orders, and a new transaction may do it.
+var ErrTryAgain = errors.New("transaction lost, try again in a new one")
+
+// ErrNoSuchGoods says that a goods has no row.
+var ErrNoSuchGoods = errors.New("no such goods")

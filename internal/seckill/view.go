@@ -1,0 +1,51 @@
+package seckill
+
+import "time"
+
+// View is a sale as Redis has it at one moment, all from one script.
+type View struct {
+	Sale                // as it was loaded, kept up to date by changes; Stock and Version are MySQL's alone and stay 0
+	Gate      GateState // GateOpen, GateShut or GateLease; a missing sale has no view
+	Available int64     // units that may be reserved
+	Pending   int64     // units reserved and not known to be in MySQL
+	Sold      int64     // units written and active
+	Outbox    int64     // entries that RabbitMQ has not confirmed
+	OldestAt  time.Time // when the oldest of them was written; zero where there is none
+	Now       time.Time // Redis' clock
+}
+
+// Ledger accounts for every unit of a sale.
+type Ledger struct {
+	Total     int64    `json:"total"`
+	Available int64    `json:"available"`
+	Pending   int64    `json:"pending"`
+	Sold      int64    `json:"sold"`
+	Balanced  bool     `json:"balanced"`
+	Epoch     int64    `json:"epoch"`
+	Database  Database `json:"database"`
+}
+
+// Database is what MySQL says of the same units.
+type Database struct {
+	Stock  int64 `json:"stock"`  // units that no active order holds
+	Active int64 `json:"active"` // units of created and paid orders
+}
+
+// Adds tells whether total = available + pending + sold, with no term below zero.
+func (l Ledger) Adds() bool {
+	return l.Available >= 0 && l.Pending >= 0 && l.Sold >= 0 && l.Total == l.Available+l.Pending+l.Sold
+}
+
+// Snapshot is a sale's truth at the moment an epoch begins: read from MySQL with the goods row locked,
+// loaded into Redis whole.
+type Snapshot struct {
+	Sale
+	Holdings []Holding // of every buyer who holds something
+}
+
+// Holding is what one buyer has of a goods.
+type Holding struct {
+	BuyerID  int64
+	Held     int64    // units of the active orders
+	OrderSns []string // their numbers
+}
