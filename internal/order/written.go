@@ -65,5 +65,5 @@ func (e *AdoptError) Error() string { return "orders of an older epoch must be t
 // compare-and-swap) or whose connection went: nothing is wrong with the orders, and a new transaction may do it.
 var ErrTryAgain = errors.New("transaction lost, try again in a new one")
 
-// ErrNoSuchGoods says that a goods has no row.
-var ErrNoSuchGoods = errors.New("no such goods")
+// ErrNoSuchOrder says that MySQL has no row of an order number.
+var ErrNoSuchOrder = errors.New("no such order")

@@ -70,3 +70,9 @@ func ReasonOf(err error) Reason {
 	}
 	return ""
 }
+
+// ErrNoSuchGoods says that a goods has no row in MySQL.
+var ErrNoSuchGoods = errors.New("no such goods")
+
+// ErrNotLoaded says that Redis knows nothing of a goods: it was never exposed, is long over, or Redis lost it.
+var ErrNotLoaded = errors.New("redis has no state of this goods")

@@ -1,0 +1,43 @@
+package order
+
+import (
+	"context"
+	"errors"
+)
+
+// Publisher hands messages to the durable queue between Redis and MySQL.
+type Publisher interface {
+	// Publish sends one message to the goods' shard and returns nil once the queue has confirmed that it keeps it.
+	// A message that was returned as unroutable, or nacked, is an error. An error of the context's deadline means
+	// "outcome unknown". ErrQueueDown is returned at once while the queue is known to be away. Many calls may be
+	// under way at the same time; none waits for another's confirm.
+	Publish(ctx context.Context, goodsID int64, body []byte) error
+}
+
+// ErrQueueDown says that the queue is known to be away: nothing was sent.
+var ErrQueueDown = errors.New("the order queue is down")
+
+// Delivery is one message handed out and not yet acknowledged.
+type Delivery struct {
+	Body        []byte
+	Tag         uint64 // its place in the stream, growing
+	Origin      string // the queue it came from, for dead letters
+	Redelivered bool
+}
+
+// Stream is one shard's deliveries in the order in which they were published. At most a bounded number is out
+// unacknowledged. It is used by one goroutine.
+type Stream interface {
+	// Deliveries is closed when the stream ends: its connection went, or the broker took the shard back.
+	Deliveries() <-chan Delivery
+	// Ack acknowledges a delivery and every one before it.
+	Ack(tag uint64) error
+	// Close ends the stream. What was handed out and not acknowledged goes back to the queue, in order.
+	Close() error
+}
+
+// Source opens the streams of the shards; of all the processes that opened a shard's stream, one gets its deliveries.
+type Source interface {
+	Shards() int
+	Open(ctx context.Context, shard int) (Stream, error)
+}

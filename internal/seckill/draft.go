@@ -1,0 +1,81 @@
+package seckill
+
+import (
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Bounds of what a merchant may ask for; the contract states them.
+const (
+	MaxTitle         = 120 // characters
+	MaxPrice         = 1_000_000_000_000
+	MaxStock         = 100_000_000
+	MaxPerBuyerLimit = MaxQuantity
+)
+
+// NewSale is what a merchant says of a new sale.
+type NewSale struct {
+	Title         string
+	Price         int64
+	Stock         int64
+	StartAt       time.Time
+	EndAt         time.Time
+	PerBuyerLimit int64
+	Rate          Rate
+}
+
+// Validate names the first field that is out of its bounds, as a BadRequest.
+func (n NewSale) Validate() error {
+	switch {
+	case strings.TrimSpace(n.Title) == "" || utf8.RuneCountInString(n.Title) > MaxTitle:
+		return BadField("title", "must have 1 to %d characters", MaxTitle)
+	case strings.ContainsFunc(n.Title, unicode.IsControl):
+		return BadField("title", "must not contain control characters")
+	case n.Price < 0 || n.Price > MaxPrice:
+		return BadField("price", "must be 0 to %d", int64(MaxPrice))
+	case n.Stock < 1 || n.Stock > MaxStock:
+		return BadField("stock", "must be 1 to %d", MaxStock)
+	case n.PerBuyerLimit < 1 || n.PerBuyerLimit > MaxPerBuyerLimit:
+		return BadField("perBuyerLimit", "must be 1 to %d", MaxPerBuyerLimit)
+	case !validTime(n.StartAt):
+		return BadField("startAt", "must be a time of the years 2000 to 9999")
+	case !validTime(n.EndAt) || !n.EndAt.After(n.StartAt):
+		return BadField("endAt", "must be a time after startAt")
+	}
+	return n.Rate.Validate()
+}
+
+func validTime(t time.Time) bool { return t.Year() >= 2000 && t.Year() <= 9999 }
+
+// Bounds of a rate.
+const (
+	MaxPermitsPerSecond = 1_000_000
+	MaxBurstSeconds     = 3600
+	MaxWaitMillis       = 60_000
+)
+
+// Validate names the first field that is out of its bounds, as a BadRequest. NaN is out of every bound.
+func (r Rate) Validate() error {
+	switch {
+	case !(r.PermitsPerSecond >= 0.001 && r.PermitsPerSecond <= MaxPermitsPerSecond):
+		return BadField("rate.permitsPerSecond", "must be 0.001 to %d", MaxPermitsPerSecond)
+	case !(r.MaxBurstSeconds >= 0 && r.MaxBurstSeconds <= MaxBurstSeconds):
+		return BadField("rate.maxBurstSeconds", "must be 0 to %d", MaxBurstSeconds)
+	case r.MaxWaitMillis < 0 || r.MaxWaitMillis > MaxWaitMillis:
+		return BadField("rate.maxWaitMillis", "must be 0 to %d", MaxWaitMillis)
+	}
+	return nil
+}
+
+// Draft makes the sale of a merchant at a moment.
+func (n NewSale) Draft(merchantID int64, now time.Time) Sale {
+	now = now.UTC().Truncate(time.Millisecond)
+	return Sale{
+		GoodsID: NewGoodsID(now), MerchantID: merchantID, Title: n.Title, Price: n.Price,
+		Total: n.Stock, Stock: n.Stock, PerBuyerLimit: n.PerBuyerLimit, MaxPerBuyerLimit: n.PerBuyerLimit,
+		StartAt: n.StartAt.UTC().Truncate(time.Millisecond), EndAt: n.EndAt.UTC().Truncate(time.Millisecond),
+		Rate: n.Rate, Status: Draft, CreatedAt: now, UpdatedAt: now,
+	}
+}
