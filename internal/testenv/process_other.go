@@ -1,0 +1,11 @@
+//go:build unix && !linux
+
+package testenv
+
+import "syscall"
+
+// childAttributes gives the child a group of its own. Outside Linux a server outlives a test binary that is killed
+// with SIGKILL: there is no parent-death signal.
+func childAttributes() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Setpgid: true}
+}

@@ -1,0 +1,40 @@
+package testenv
+
+import (
+	"context"
+	"os"
+	"testing"
+)
+
+// stopper is a handle as the test helpers see it.
+type stopper interface {
+	Stop() error
+	Log() string
+}
+
+// forTest starts a server in a directory of its own; at cleanup it is stopped, the directory removed, and the server's log shown where
+// the test failed. The directory is not tb.TempDir: that carries the test's name, and a Unix socket's path is short.
+func forTest[S stopper](tb testing.TB, name string, start func(context.Context, string) (S, error)) S {
+	tb.Helper()
+	dir, err := os.MkdirTemp("", "seckill-"+name+"-")
+	if err != nil {
+		tb.Fatalf("testenv: %v", err)
+	}
+	tb.Cleanup(func() { _ = os.RemoveAll(dir) })
+	server, err := start(tb.Context(), dir)
+	if err != nil {
+		tb.Fatalf("testenv: %v", err)
+	}
+	tb.Cleanup(func() { finish(tb, name, server) })
+	return server
+}
+
+func finish(tb testing.TB, name string, server stopper) {
+	tb.Helper()
+	if err := server.Stop(); err != nil {
+		tb.Errorf("testenv: %v", err)
+	}
+	if tb.Failed() {
+		tb.Logf("the end of %s's log:\n%s", name, server.Log())
+	}
+}
