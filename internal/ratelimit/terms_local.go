@@ -1,0 +1,57 @@
+package ratelimit
+
+import "time"
+
+const (
+	maxParts = 1000
+	// maxLogged bounds a sliding log's memory: eight bytes an admission.
+	maxLogged = 1_000_000
+)
+
+// localTerms checks the limits that have no twin in Redis.
+func (l Limit) localTerms() (Terms, error) {
+	if l.Algorithm == SmoothWarmingUp {
+		return l.warmingTerms()
+	}
+	interval, err := l.interval()
+	if err != nil {
+		return Terms{}, err
+	}
+	most := maxCount
+	if l.Algorithm == SlidingLog {
+		most = maxLogged
+	}
+	if l.Limit < 1 || l.Limit > most {
+		return Terms{}, wrong("limit", "must be 1 to %d", most)
+	}
+	if l.Algorithm == SubWindows && (l.Parts < 1 || l.Parts > maxParts || interval.Microseconds()%l.Parts != 0) {
+		return Terms{}, wrong("parts", "must be 1 to %d and divide the interval's microseconds", maxParts)
+	}
+	return Terms{cost: interval.Microseconds(), scale: max(1, l.Parts), free: l.Limit, most: l.Limit, limit: l}, nil
+}
+
+func (l Limit) warmingTerms() (Terms, error) {
+	cost, scale, err := l.perPermit()
+	if err != nil {
+		return Terms{}, err
+	}
+	if l.ColdFactor < 1 || l.ColdFactor > 1000 {
+		return Terms{}, wrong("coldFactor", "must be 1 to 1000")
+	}
+	warmup, err := seconds("warmupSeconds", l.WarmupSeconds, maxInterval)
+	if err != nil {
+		return Terms{}, err
+	}
+	if l.MaxWaitMillis < 0 || l.MaxWaitMillis > maxInterval.Milliseconds() {
+		return Terms{}, wrong("maxWaitMillis", "must be 0 to %d", maxInterval.Milliseconds())
+	}
+	return Terms{cost: cost, scale: scale, free: warmup.Microseconds(), most: maxCount, limit: l}, nil
+}
+
+// localWindow is Quota's window for the limits that live in process only.
+func (t Terms) localWindow() time.Duration {
+	if t.limit.Algorithm == SmoothWarmingUp {
+		return time.Second
+	}
+	return micros(t.cost)
+}

@@ -1,0 +1,151 @@
+package ratelimit
+
+// fixedState is a window that began with its first request, in µs.
+type fixedState struct{ start, count int64 }
+
+// fixedAt is the window at the time now: a new one from the very moment the old
+// one ends, whatever the key's own expiry says.
+func (t Terms) fixedAt(s *fixedState, now int64) fixedState {
+	if s == nil {
+		return fixedState{start: now}
+	}
+	at := *s
+	if at.start-now > backStep { // another clock: keep the count
+		at.start = now
+	}
+	if now-at.start >= t.cost*1000 {
+		return fixedState{start: now}
+	}
+	return at
+}
+
+func (t Terms) askFixed(at fixedState, now int64, a ask) (fixedState, Decision) {
+	granted := a.n
+	if at.count+a.n > t.free {
+		granted = t.free - at.count
+		if granted < a.least || a.least == a.n {
+			d := t.fixedDescribed(at, now)
+			d.Never = a.n > t.free
+			if !d.Never {
+				d.RetryAfter = micros(at.start + t.cost*1000 - now)
+			}
+			return at, d
+		}
+	}
+	at.count += granted
+	d := t.fixedDescribed(at, now)
+	d.Allowed, d.Granted = true, granted
+	return at, d
+}
+
+func (t Terms) fixedDescribed(at fixedState, now int64) Decision {
+	d := Decision{Remaining: max(0, t.free-at.count)}
+	if at.count > 0 {
+		d.ResetAfter = micros(at.start + t.cost*1000 - now)
+	}
+	return d
+}
+
+// giveBackFixed credits only the window that was charged, at the time booked.
+func (t Terms) giveBackFixed(at fixedState, booked, n int64) fixedState {
+	if booked >= at.start {
+		at.count = max(0, at.count-n)
+	}
+	return at
+}
+
+// slidingState is two aligned windows' counts; start and interval in ms.
+type slidingState struct{ start, interval, count, last int64 }
+
+// slidingAt moves the windows on to the time now (ms). After a change of the
+// interval all that was counted is taken as the running window's: late, never
+// early. Counts are clipped to where count × interval is exact.
+func (t Terms) slidingAt(s *slidingState, now int64) slidingState {
+	at := slidingState{start: now - now%t.cost, interval: t.cost}
+	if s == nil {
+		return at
+	}
+	old := *s
+	if old.interval != t.cost {
+		old = slidingState{start: old.start, interval: t.cost, count: old.count + old.last}
+		if now-old.start < s.interval*2 {
+			old.start = at.start
+		}
+	}
+	switch {
+	case old.start-now > backStep/1000, old.start == at.start: // another clock: keep the counts
+		at.count, at.last = old.count, old.last
+	case old.start > now:
+		at = old // the clock was put right: wait for it
+	case old.start+t.cost == at.start:
+		at.last = old.count
+	}
+	at.count, at.last = min(at.count, maxTicks/t.cost), min(at.last, maxTicks/t.cost)
+	return at
+}
+
+func (t Terms) slidingLeft(at slidingState, now int64) int64 {
+	return t.cost - max(0, now-at.start)
+}
+
+// slidingIn is the µs from now (µs) until ms after this millisecond's start,
+// and later still where the clock stands before the window.
+func slidingIn(at slidingState, now, ms int64) int64 {
+	return 1000*(ms+max(0, at.start-now/1000)) - now%1000
+}
+
+// askSliding admits while last × (what is left of the window) + count, in
+// permit-milliseconds, stays within limit × interval.
+func (t Terms) askSliding(at slidingState, now int64, a ask) (slidingState, Decision) {
+	left := t.slidingLeft(at, now/1000)
+	used := at.last*left + at.count*t.cost
+	granted := a.n
+	if a.n > t.free || used+a.n*t.cost > t.free*t.cost {
+		granted = max(0, t.free*t.cost-used) / t.cost
+		if granted < a.least || a.least == a.n {
+			d := t.slidingDescribed(at, now)
+			d.Never = a.n > t.free
+			if !d.Never {
+				d.RetryAfter = micros(slidingIn(at, now, t.slidingRetry(at, left, a.n)))
+			}
+			return at, d
+		}
+	}
+	at.count += granted
+	d := t.slidingDescribed(at, now)
+	d.Allowed, d.Granted = true, granted
+	return at, d
+}
+
+// slidingRetry is the ms until n fit: in this window as the last one fades, or
+// else in the next as this one does.
+func (t Terms) slidingRetry(at slidingState, left, n int64) int64 {
+	room := (t.free - at.count - n) * t.cost
+	if room >= 0 {
+		return left - room/at.last
+	}
+	return left + max(0, t.cost-(t.free-n)*t.cost/at.count)
+}
+
+func (t Terms) slidingDescribed(at slidingState, now int64) Decision {
+	left := t.slidingLeft(at, now/1000)
+	used := at.last*left + at.count*t.cost
+	d := Decision{Remaining: max(0, t.free*t.cost-used) / t.cost}
+	switch {
+	case at.count > 0:
+		d.ResetAfter = micros(slidingIn(at, now, left+t.cost))
+	case at.last > 0:
+		d.ResetAfter = micros(slidingIn(at, now, left))
+	}
+	return d
+}
+
+func (t Terms) giveBackSliding(at slidingState, booked, n int64) slidingState {
+	switch {
+	case booked >= at.start:
+		at.count = max(0, at.count-n)
+	case booked >= at.start-t.cost:
+		at.last = max(0, at.last-n)
+	}
+	return at
+}
