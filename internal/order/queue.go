@@ -3,6 +3,9 @@ package order
 import (
 	"context"
 	"errors"
+	"time"
+
+	"flashsale.dev/seckill/internal/seckill"
 )
 
 // Publisher hands messages to the durable queue between Redis and MySQL.
@@ -41,3 +44,32 @@ type Source interface {
 	Shards() int
 	Open(ctx context.Context, shard int) (Stream, error)
 }
+
+// OutboxEntry is one group of reservations that the queue has not confirmed.
+type OutboxEntry struct {
+	ID      string    // its place in the outbox
+	Entries []byte    // the JSON array of its lines, as EncodeOrders takes it
+	At      time.Time // when it was reserved, by Redis' clock
+}
+
+// Pending is one reservation that is not known to be in MySQL.
+type Pending struct {
+	seckill.Line
+	Entry []byte    // the line as JSON, to be published again as it is
+	At    time.Time // when it was reserved, by Redis' clock
+}
+
+// Given says what became of a move that was given to Redis; scripts/lua/release.lua returns the same numbers.
+type Given int
+
+// What may become of a move.
+const (
+	GivenBefore Given = 0 // nothing changed
+	GivenNow    Given = 1
+	Covered     Given = 2 // the epoch was loaded after the move: its stock had it in
+	GivenLater  Given = 3 // Redis has no such epoch yet: try again
+	CutTooLarge Given = 4 // refused: fewer units are unsold
+)
+
+// Done tells whether the move need not be given again.
+func (g Given) Done() bool { return g == GivenBefore || g == GivenNow || g == Covered }

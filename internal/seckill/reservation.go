@@ -110,3 +110,9 @@ func (s GateState) String() string {
 
 // MaxQuantity is how many units one reservation may ask for: the highest perBuyerLimit there is.
 const MaxQuantity = 1000
+
+// PathGrant is one random path and the buyer it is for.
+type PathGrant struct {
+	Path    string // 32 lower-case hex digits
+	BuyerID int64
+}

@@ -54,7 +54,7 @@ type Rate struct {
 
 // DefaultRate is the rate of a sale that does not set its own.
 func DefaultRate() Rate {
-	return Rate{Algorithm: "smooth_bursty", PermitsPerSecond: defaultPerSec, MaxBurstSeconds: 1, MaxWaitMillis: 1000}
+	return Rate{Algorithm: "reserve", PermitsPerSecond: defaultPerSec, MaxBurstSeconds: 1, MaxWaitMillis: 1000}
 }
 
 // PhaseAt tells the phase at a moment, with so many units available. The window is [StartAt, EndAt).

@@ -9,9 +9,12 @@ type View struct {
 	Available int64     // units that may be reserved
 	Pending   int64     // units reserved and not known to be in MySQL
 	Sold      int64     // units written and active
-	Outbox    int64     // entries that RabbitMQ has not confirmed
-	OldestAt  time.Time // when the oldest of them was written; zero where there is none
-	Now       time.Time // Redis' clock
+	// PendingSince is a moment before which nothing is pending, as far as settling has gone in order; it means
+	// something only while Pending > 0.
+	PendingSince time.Time
+	Outbox       int64     // entries that RabbitMQ has not confirmed
+	OldestAt     time.Time // when the oldest of them was written; zero where there is none
+	Now          time.Time // Redis' clock
 }
 
 // Ledger accounts for every unit of a sale.
@@ -45,7 +48,13 @@ type Snapshot struct {
 
 // Holding is what one buyer has of a goods.
 type Holding struct {
-	BuyerID  int64
-	Held     int64    // units of the active orders
-	OrderSns []string // their numbers
+	BuyerID int64
+	Held    int64 // units of the active orders
+	Orders  []HeldOrder
+}
+
+// HeldOrder is one active order of a holding.
+type HeldOrder struct {
+	OrderSn  string
+	Quantity int64
 }

@@ -1,0 +1,126 @@
+package redisstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/seckill"
+)
+
+// settleChunk is how many numbers one script call settles: well under what Lua can unpack.
+const settleChunk = 500
+
+// Settle tells Redis that MySQL has committed these orders. It may be repeated; it returns how many were pending.
+func (s *Store) Settle(ctx context.Context, goodsID int64, sns []string) (int, error) {
+	k, settled := keysOf(goodsID), 0
+	for len(sns) > 0 {
+		n := min(settleChunk, len(sns))
+		args := make([]any, n)
+		for i, sn := range sns[:n] {
+			args[i] = sn
+		}
+		done, err := s.settle.Run(ctx, s.client, []string{k.sale(), k.pending()}, args...).Int()
+		if err != nil {
+			return settled, fmt.Errorf("settle in redis: %w", err)
+		}
+		settled, sns = settled+done, sns[n:]
+	}
+	return settled, nil
+}
+
+// Pending finds one reservation that MySQL may not have yet. The bool tells whether there is one.
+func (s *Store) Pending(ctx context.Context, goodsID int64, sn string) (seckill.Line, bool, error) {
+	text, err := s.client.HGet(ctx, keysOf(goodsID).pending(), sn).Result()
+	if errors.Is(err, redis.Nil) {
+		return seckill.Line{}, false, nil
+	}
+	if err != nil {
+		return seckill.Line{}, false, fmt.Errorf("look for a pending order in redis: %w", err)
+	}
+	p, err := readPending(text)
+	return p.Line, err == nil, err
+}
+
+// PendingPage walks over what is pending of a goods, from cursor 0 until the cursor returned is 0 again. What is
+// pending all the while is seen at least once.
+func (s *Store) PendingPage(ctx context.Context, goodsID int64, cursor uint64, count int64) ([]order.Pending, uint64, error) {
+	flat, next, err := s.client.HScan(ctx, keysOf(goodsID).pending(), cursor, "", count).Result()
+	if err != nil {
+		return nil, 0, fmt.Errorf("walk over pending orders in redis: %w", err)
+	}
+	page := make([]order.Pending, 0, len(flat)/2)
+	for i := 1; i < len(flat); i += 2 {
+		p, err := readPending(flat[i])
+		if err != nil {
+			return nil, 0, err
+		}
+		page = append(page, p)
+	}
+	return page, next, nil
+}
+
+// readPending reads "ms:quantity:entry".
+func readPending(text string) (order.Pending, error) {
+	ms, rest, _ := strings.Cut(text, ":")
+	_, entry, ok := strings.Cut(rest, ":")
+	at, err := strconv.ParseInt(ms, 10, 64)
+	if !ok || err != nil {
+		return order.Pending{}, fmt.Errorf("a pending order in redis reads %q", text)
+	}
+	line, err := order.DecodeLine([]byte(entry))
+	if err != nil {
+		return order.Pending{}, fmt.Errorf("a pending order in redis: %w", err)
+	}
+	return order.Pending{Line: line, Entry: []byte(entry), At: time.UnixMilli(at).UTC()}, nil
+}
+
+// Adopt takes units of the present epoch for orders of an older one, and tells which got them.
+func (s *Store) Adopt(ctx context.Context, goodsID, epoch int64, lines []seckill.Line) (map[string]bool, error) {
+	k := keysOf(goodsID)
+	args := append(make([]any, 0, 2+4*len(lines)), s.lease, epoch)
+	for _, l := range lines {
+		entry, err := order.EncodeLine(l)
+		if err != nil {
+			return nil, fmt.Errorf("encode a reservation: %w", err)
+		}
+		args = append(args, l.BuyerID, l.Quantity, l.OrderSn, entry)
+	}
+	fields, err := s.adopt.Run(ctx, s.client, []string{k.sale(), k.buyers(), k.pending()}, args...).Slice()
+	if err != nil {
+		return nil, fmt.Errorf("adopt orders in redis: %w", err)
+	}
+	r := &reply{fields: fields}
+	if state, has := r.gate(); r.err == nil && state != seckill.GateOpen {
+		return nil, gateError(state, has)
+	}
+	adopted := make(map[string]bool, len(lines))
+	for _, l := range lines {
+		adopted[l.OrderSn] = r.int() == 1
+	}
+	return adopted, r.err
+}
+
+// Release gives moves of one goods to Redis, each once, and returns what became of each.
+func (s *Store) Release(ctx context.Context, goodsID int64, moves []order.Move) ([]order.Given, error) {
+	k := keysOf(goodsID)
+	args := make([]any, 0, 6*len(moves))
+	for _, m := range moves {
+		args = append(args, m.ID, m.Epoch, string(m.Kind), m.BuyerID, m.OrderSn, m.Quantity)
+	}
+	codes, err := s.release.Run(ctx, s.client, []string{k.sale(), k.buyers(), k.pending(), k.moves()}, args...).Int64Slice()
+	if err != nil {
+		return nil, fmt.Errorf("release in redis: %w", err)
+	}
+	given := make([]order.Given, len(codes))
+	for i, c := range codes {
+		given[i] = order.Given(c)
+	}
+	return given, nil
+}

@@ -1,0 +1,70 @@
+package redisstore
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"flashsale.dev/seckill/internal/seckill"
+)
+
+// reply reads a script's answer field by field. The first field of the wrong type is remembered as err, so that a
+// reader checks once, at the end.
+type reply struct {
+	fields []any
+	next   int
+	err    error
+}
+
+func (r *reply) left() int { return len(r.fields) - r.next }
+
+func (r *reply) take() any {
+	if r.next >= len(r.fields) {
+		r.fail("has no field %d", r.next)
+		return nil
+	}
+	r.next++
+	return r.fields[r.next-1]
+}
+
+func (r *reply) fail(format string, args ...any) {
+	if r.err == nil {
+		r.err = fmt.Errorf("script's answer "+format, args...)
+	}
+}
+
+func (r *reply) int() int64 {
+	switch v := r.take().(type) {
+	case int64:
+		return v
+	case string:
+		n, err := strconv.ParseInt(v, 10, 64)
+		if err != nil {
+			r.fail("field %d: %w", r.next-1, err)
+		}
+		return n
+	default:
+		r.fail("field %d is a %T, not a number", r.next-1, v)
+		return 0
+	}
+}
+
+func (r *reply) string() string {
+	s, ok := r.take().(string)
+	if !ok {
+		r.fail("field %d is no string", r.next-1)
+	}
+	return s
+}
+
+func (r *reply) millis() time.Time { return time.UnixMilli(r.int()).UTC() }
+
+// gate reads the two fields with which every gated script begins.
+func (r *reply) gate() (seckill.GateState, int64) {
+	state, epoch := seckill.GateState(r.int()), r.int()
+	return state, epoch
+}
+
+func gateError(state seckill.GateState, epoch int64) error {
+	return &seckill.GateError{State: state, Epoch: epoch}
+}

@@ -1,0 +1,100 @@
+package redisstore
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"flashsale.dev/seckill/internal/seckill"
+)
+
+// UsedPathLife is how long a path that was answered 202 is remembered.
+const UsedPathLife = 24 * time.Hour
+
+// Reserve judges 1 to seckill.MaxGroup reservations of one goods in one script call. Where the gate is shut, or
+// epoch is not the one Redis has, nothing is taken and the error is a *seckill.GateError.
+func (s *Store) Reserve(ctx context.Context, goodsID, epoch int64, rs []seckill.Reservation) (seckill.Group, error) {
+	k := keysOf(goodsID)
+	keys := append(make([]string, 0, 4+len(rs)), k.sale(), k.buyers(), k.pending(), k.outbox())
+	args := append(make([]any, 0, 4+4*len(rs)), s.lease, epoch, s.opts.MaxBacklogMillis, int64(UsedPathLife/time.Second))
+	for _, r := range rs {
+		entry, err := json.Marshal(r.Line)
+		if err != nil {
+			return seckill.Group{}, fmt.Errorf("encode a reservation: %w", err)
+		}
+		keys = append(keys, k.path(r.Path))
+		args = append(args, r.BuyerID, r.Quantity, r.OrderSn, entry)
+	}
+	fields, err := s.reserve.Run(ctx, s.client, keys, args...).Slice()
+	if err != nil {
+		return seckill.Group{}, fmt.Errorf("reserve in redis: %w", err)
+	}
+	return readGroup(&reply{fields: fields}, rs)
+}
+
+func readGroup(r *reply, rs []seckill.Reservation) (seckill.Group, error) {
+	state, epoch := r.gate()
+	g := seckill.Group{Now: r.millis(), Available: r.int(), OutboxID: r.string()}
+	if r.err == nil && state != seckill.GateOpen {
+		return g, gateError(state, epoch)
+	}
+	if r.err == nil && r.left() != len(rs) {
+		r.fail("has %d verdicts for %d reservations", r.left(), len(rs))
+	}
+	for i := 0; r.err == nil && i < len(rs); i++ {
+		g.Verdicts = append(g.Verdicts, readVerdict(r, rs[i].OrderSn))
+	}
+	return g, r.err
+}
+
+// readVerdict reads a digit and what belongs to it.
+func readVerdict(r *reply, sn string) seckill.Verdict {
+	text := r.string()
+	if text == "" || text[0] < '0' || text[0] > '7' {
+		r.fail("has the verdict %q", text)
+		return seckill.Verdict{}
+	}
+	v := seckill.Verdict{Code: seckill.VerdictCode(text[0] - '0')}
+	switch rest := text[1:]; v.Code {
+	case seckill.Taken:
+		v.OrderSn = sn
+	case seckill.Repeated:
+		v.OrderSn = rest
+	case seckill.OverLimit:
+		v.OrderSns = strings.Fields(rest)
+	case seckill.TooFew:
+		_, err := fmt.Sscan(rest, &v.Available)
+		if err != nil {
+			r.fail("has the verdict %q", text)
+		}
+	}
+	return v
+}
+
+// IssuePaths stores one random path for each buyer, for its life, and returns Redis' clock at that moment; or the
+// refusal that the sale has for everybody, with what is left in its data.
+func (s *Store) IssuePaths(ctx context.Context, goodsID, epoch int64, life time.Duration, ps []seckill.PathGrant) (time.Time, error) {
+	k := keysOf(goodsID)
+	keys := append(make([]string, 0, 1+len(ps)), k.sale())
+	args := append(make([]any, 0, 3+len(ps)), s.lease, epoch, life.Milliseconds())
+	for _, p := range ps {
+		keys = append(keys, k.path(p.Path))
+		args = append(args, p.BuyerID)
+	}
+	fields, err := s.paths.Run(ctx, s.client, keys, args...).Slice()
+	if err != nil {
+		return time.Time{}, fmt.Errorf("issue random paths in redis: %w", err)
+	}
+	r := &reply{fields: fields}
+	state, has := r.gate()
+	now, available, code := r.millis(), r.int(), seckill.VerdictCode(r.int())
+	if r.err == nil && state != seckill.GateOpen {
+		return now, gateError(state, has)
+	}
+	if r.err != nil {
+		return now, r.err
+	}
+	return now, seckill.Verdict{Code: code, Available: available}.Err()
+}

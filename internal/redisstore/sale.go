@@ -1,0 +1,160 @@
+package redisstore
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"flashsale.dev/seckill/internal/seckill"
+)
+
+// card is what Redis keeps of a sale besides what the scripts read.
+type card struct {
+	MerchantID int64        `json:"merchantId"`
+	Title      string       `json:"title"`
+	Price      int64        `json:"price"`
+	MaxLimit   int64        `json:"maxPerBuyerLimit"`
+	Rate       seckill.Rate `json:"rate"`
+	CreatedAt  time.Time    `json:"createdAt"`
+	UpdatedAt  time.Time    `json:"updatedAt"`
+}
+
+func cardOf(sale seckill.Sale) ([]byte, error) {
+	return json.Marshal(card{
+		MerchantID: sale.MerchantID, Title: sale.Title, Price: sale.Price, MaxLimit: sale.MaxPerBuyerLimit,
+		Rate: sale.Rate, CreatedAt: sale.CreatedAt, UpdatedAt: sale.UpdatedAt,
+	})
+}
+
+// View reads one sale and its numbers. seckill.ErrNotLoaded where Redis has nothing of it.
+func (s *Store) View(ctx context.Context, goodsID int64) (seckill.View, error) {
+	k := keysOf(goodsID)
+	fields, err := s.view.Run(ctx, s.client, []string{k.sale(), k.outbox()}, s.lease).Slice()
+	if err != nil {
+		return seckill.View{}, fmt.Errorf("read a sale from redis: %w", err)
+	}
+	v, err := readView(&reply{fields: fields})
+	v.GoodsID = goodsID
+	return v, err
+}
+
+func readView(r *reply) (seckill.View, error) {
+	var v seckill.View
+	v.Gate, v.Epoch = r.gate()
+	v.Now = r.millis()
+	if r.err == nil && v.Gate == seckill.GateMissing {
+		return v, seckill.ErrNotLoaded
+	}
+	var c card
+	if text := r.string(); r.err == nil {
+		if err := json.Unmarshal([]byte(text), &c); err != nil {
+			r.fail("has a card that can't be read: %w", err)
+		}
+	}
+	v.MerchantID, v.Title, v.Price, v.MaxPerBuyerLimit = c.MerchantID, c.Title, c.Price, c.MaxLimit
+	v.Rate, v.CreatedAt, v.UpdatedAt = c.Rate, c.CreatedAt, c.UpdatedAt
+	v.Status = seckill.Status(r.string())
+	v.StartAt, v.EndAt, v.PerBuyerLimit = r.millis(), r.millis(), r.int()
+	v.Total, v.Available, v.Pending, v.Sold = r.int(), r.int(), r.int(), r.int()
+	v.PendingSince = r.millis()
+	v.Outbox, v.OldestAt = r.int(), streamTime(r.string())
+	return v, r.err
+}
+
+// streamTime is the time in a stream id, or zero where there is no id.
+func streamTime(id string) time.Time {
+	ms, _, _ := strings.Cut(id, "-")
+	n, err := strconv.ParseInt(ms, 10, 64)
+	if err != nil {
+		return time.Time{}
+	}
+	return time.UnixMilli(n).UTC()
+}
+
+// stageChunk is how many buyers one command loads.
+const stageChunk = 500
+
+// stageLife is how long a staged load may lie before Redis forgets it: longer than any rebuild takes.
+const stageLife = 10 * time.Minute
+
+// Load begins an epoch: the buyers are staged first, then one script puts everything in place and opens the gate.
+// It returns false where Redis has this epoch already, or a newer one, and changed nothing.
+func (s *Store) Load(ctx context.Context, snap seckill.Snapshot) (bool, error) {
+	k := keysOf(snap.GoodsID)
+	if err := s.stage(ctx, k.stage(snap.Epoch), snap.Holdings); err != nil {
+		return false, err
+	}
+	text, err := cardOf(snap.Sale)
+	if err != nil {
+		return false, fmt.Errorf("encode a sale: %w", err)
+	}
+	loaded, err := s.load.Run(ctx, s.client,
+		[]string{k.sale(), k.stage(snap.Epoch), k.buyers(), k.pending(), k.moves()},
+		s.lease, snap.Epoch, string(snap.Status), snap.StartAt.UnixMilli(), snap.EndAt.UnixMilli(), snap.PerBuyerLimit,
+		snap.Total, snap.Stock, snap.Total-snap.Stock, text).Int()
+	if err != nil {
+		return false, fmt.Errorf("load a sale into redis: %w", err)
+	}
+	return loaded == 1, nil
+}
+
+func (s *Store) stage(ctx context.Context, key string, holdings []seckill.Holding) error {
+	if err := s.client.Unlink(ctx, key).Err(); err != nil {
+		return fmt.Errorf("stage buyers in redis: %w", err)
+	}
+	for len(holdings) > 0 {
+		n := min(stageChunk, len(holdings))
+		values := make([]any, 0, 2*n)
+		for _, h := range holdings[:n] {
+			values = append(values, h.BuyerID, holdingText(h))
+		}
+		pipe := s.client.Pipeline()
+		pipe.HSet(ctx, key, values...)
+		pipe.Expire(ctx, key, stageLife)
+		if _, err := pipe.Exec(ctx); err != nil {
+			return fmt.Errorf("stage buyers in redis: %w", err)
+		}
+		holdings = holdings[n:]
+	}
+	return nil
+}
+
+// holdingText writes "held sn:quantity …" as the reserve script does.
+func holdingText(h seckill.Holding) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d", h.Held)
+	for _, o := range h.Orders {
+		fmt.Fprintf(&b, " %s:%d", o.OrderSn, o.Quantity)
+	}
+	return b.String()
+}
+
+// Shut closes the gate of a sale on purpose, if Redis has it.
+func (s *Store) Shut(ctx context.Context, goodsID int64) error {
+	return s.amendFields(ctx, goodsID, 0, "gate", int64(seckill.GateShut))
+}
+
+// Amend brings what a merchant changed to Redis: status, window, limit and rate; not the numbers. It returns
+// seckill.ErrNotLoaded where Redis does not have the sale's epoch.
+func (s *Store) Amend(ctx context.Context, sale seckill.Sale) error {
+	text, err := cardOf(sale)
+	if err != nil {
+		return fmt.Errorf("encode a sale: %w", err)
+	}
+	return s.amendFields(ctx, sale.GoodsID, sale.Epoch, "status", string(sale.Status), "start", sale.StartAt.UnixMilli(),
+		"end", sale.EndAt.UnixMilli(), "limit", sale.PerBuyerLimit, "card", text)
+}
+
+func (s *Store) amendFields(ctx context.Context, goodsID, epoch int64, fields ...any) error {
+	done, err := s.amend.Run(ctx, s.client, []string{keysOf(goodsID).sale()}, append([]any{epoch}, fields...)...).Int()
+	if err != nil {
+		return fmt.Errorf("change a sale in redis: %w", err)
+	}
+	if done == 0 {
+		return seckill.ErrNotLoaded
+	}
+	return nil
+}

@@ -1,0 +1,62 @@
+package redisstore
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"github.com/redis/go-redis/v9"
+
+	"flashsale.dev/seckill/scripts/lua"
+)
+
+// Store speaks to one Redis, be it a server, a Sentinel's master or a cluster. It is safe for concurrent use.
+type Store struct {
+	client redis.UniversalClient
+	lease  string
+	opts   Options
+
+	reserve, paths, view, load, amend, settle, release, adopt *redis.Script
+}
+
+// Options of a Store.
+type Options struct {
+	// Lease stands for the master's replication id where the server does not tell it (miniredis): a token of this
+	// process. Empty asks INFO.
+	Lease string
+	// MaxBacklogMillis is how old the oldest pending reservation may be before no more are taken; 0 is no limit.
+	MaxBacklogMillis int64
+}
+
+// New makes a Store on a client, which stays the caller's to close.
+func New(client redis.UniversalClient, opts Options) *Store {
+	gated := func(name string) *redis.Script { return redis.NewScript(lua.Source("gate") + lua.Source(name)) }
+	plain := func(name string) *redis.Script { return redis.NewScript(lua.Source(name)) }
+	return &Store{
+		client: client, lease: opts.Lease, opts: opts,
+		reserve: gated("reserve"), paths: gated("paths"), view: gated("view"), load: gated("load"), adopt: gated("adopt"),
+		amend: plain("amend"), settle: plain("settle"), release: plain("release"),
+	}
+}
+
+// Ping asks whether Redis answers.
+func (s *Store) Ping(ctx context.Context) error {
+	if err := s.client.Ping(ctx).Err(); err != nil {
+		return fmt.Errorf("ping redis: %w", err)
+	}
+	return nil
+}
+
+// keys of one goods.
+type keys string
+
+func keysOf(goodsID int64) keys { return keys("sk:{" + strconv.FormatInt(goodsID, 10) + "}") }
+
+func (k keys) sale() string             { return string(k) }
+func (k keys) buyers() string           { return string(k) + ":buyers" }
+func (k keys) pending() string          { return string(k) + ":pending" }
+func (k keys) outbox() string           { return string(k) + ":outbox" }
+func (k keys) moves() string            { return string(k) + ":moves" }
+func (k keys) path(path string) string  { return string(k) + ":p:" + path }
+func (k keys) stage(epoch int64) string { return string(k) + ":stage:" + strconv.FormatInt(epoch, 10) }
+func (k keys) rebuildLock() string      { return string(k) + ":rebuild" }

@@ -1,0 +1,63 @@
+package seckill
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// ErrFenced says that a newer rebuild of the same sale has begun: this one must stop, and has changed nothing.
+var ErrFenced = errors.New("a newer rebuild of this sale has begun")
+
+// Epochs is where epochs begin: in MySQL, with the goods row locked.
+type Epochs interface {
+	// NextRebuildToken gives a fencing token: whoever took one before can begin no epoch any more.
+	NextRebuildToken(ctx context.Context, goodsID int64) (int64, error)
+	// BeginEpoch exposes a draft, or keeps an exposed or closed sale as it is, counts its epoch up and reads all that
+	// the epoch starts from, in one transaction. ErrFenced where the token is not the newest.
+	BeginEpoch(ctx context.Context, goodsID, token int64, now time.Time) (Snapshot, error)
+}
+
+// Loader puts an epoch into Redis.
+type Loader interface {
+	// Load returns false where Redis has that epoch already, or a newer one.
+	Load(ctx context.Context, snap Snapshot) (bool, error)
+}
+
+// Opener begins epochs: it reads the truth and loads it. It does not drain what is under way; see order.Rebuilder.
+type Opener struct {
+	epochs Epochs
+	loader Loader
+	now    func() time.Time
+}
+
+// NewOpener makes an opener.
+func NewOpener(epochs Epochs, loader Loader) *Opener {
+	return &Opener{epochs: epochs, loader: loader, now: time.Now}
+}
+
+// OpenFirst begins the first epoch of a draft: nothing can be under way, so there is nothing to drain.
+func (o *Opener) OpenFirst(ctx context.Context, goodsID int64) (Sale, error) {
+	token, err := o.epochs.NextRebuildToken(ctx, goodsID)
+	if err != nil {
+		return Sale{}, err
+	}
+	return o.Open(ctx, goodsID, token)
+}
+
+// Open begins an epoch under a fencing token.
+func (o *Opener) Open(ctx context.Context, goodsID, token int64) (Sale, error) {
+	snap, err := o.epochs.BeginEpoch(ctx, goodsID, token, o.now())
+	if err != nil {
+		return Sale{}, fmt.Errorf("begin an epoch: %w", err)
+	}
+	loaded, err := o.loader.Load(ctx, snap)
+	if err != nil {
+		return Sale{}, fmt.Errorf("load epoch %d: %w", snap.Epoch, err)
+	}
+	if !loaded {
+		return Sale{}, fmt.Errorf("load epoch %d: %w", snap.Epoch, ErrFenced)
+	}
+	return snap.Sale, nil
+}

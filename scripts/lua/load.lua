@@ -1,0 +1,22 @@
+-- load: begins an epoch of a sale. Refuses one that is not newer than what is there, so that a rebuilder that was
+-- asleep cannot put an old truth over a newer one. What the old epoch had pending is in MySQL by then (the rebuild
+-- waited for its barrier), and is dropped; the outbox and the paths stay.
+--
+-- KEYS  1 sale (hash)   2 staged buyers (hash, may be missing)   3 buyers (hash)   4 pending (hash)   5 moves (set)
+-- ARGV  1 lease ('' = ask INFO)   2 epoch   3 status   4 start ms   5 end ms   6 limit   7 total   8 available   9 sold   10 card
+-- Returns 1 loaded and open, 0 refused.
+local sale, staged, buyers, pending, moves = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local epoch = redis.call('HGET', sale, 'epoch')
+if epoch and tonumber(epoch) >= tonumber(ARGV[2]) then
+  redis.call('UNLINK', staged)
+  return 0
+end
+redis.call('UNLINK', buyers, pending, moves)
+if redis.call('EXISTS', staged) == 1 then
+  redis.call('RENAME', staged, buyers)
+  redis.call('PERSIST', buyers)
+end
+redis.call('HSET', sale, 'gate', GATE_OPEN, 'epoch', ARGV[2], 'lease', lease_of_today(ARGV[1]), 'status', ARGV[3],
+  'start', ARGV[4], 'end', ARGV[5], 'limit', ARGV[6], 'total', ARGV[7], 'avail', ARGV[8], 'pend', 0,
+  'sold', ARGV[9], 'since', 0, 'card', ARGV[10])
+return 1
