@@ -17,8 +17,8 @@ type Truth interface {
 	SalesOf(ctx context.Context, merchantID, below int64, limit int) ([]Sale, error)
 }
 
-// Desk is a sale in Redis as its merchant's calls need it.
-type Desk interface {
+// Amender is a sale in Redis as its merchant's calls need it.
+type Amender interface {
 	// Amend brings status, window, limit and rate to Redis; ErrNotLoaded where it does not have the sale's epoch.
 	Amend(ctx context.Context, sale Sale) error
 }
@@ -32,7 +32,7 @@ type Auditor interface {
 // Sales answers merchants: put up, expose, close, look, account.
 type Sales struct {
 	truth   Truth
-	desk    Desk
+	shelf   Amender
 	opener  *Opener
 	auditor Auditor
 	log     *slog.Logger
@@ -40,8 +40,8 @@ type Sales struct {
 }
 
 // NewSales makes the merchants' service.
-func NewSales(truth Truth, desk Desk, opener *Opener, auditor Auditor, log *slog.Logger) *Sales {
-	return &Sales{truth: truth, desk: desk, opener: opener, auditor: auditor, log: log, now: time.Now}
+func NewSales(truth Truth, shelf Amender, opener *Opener, auditor Auditor, log *slog.Logger) *Sales {
+	return &Sales{truth: truth, shelf: shelf, opener: opener, auditor: auditor, log: log, now: time.Now}
 }
 
 // Create puts up a draft of the actor's own.
@@ -112,7 +112,7 @@ func (s *Sales) Close(ctx context.Context, by Actor, goodsID int64) (Sale, error
 	if err != nil {
 		return Sale{}, settledOr(err, "the sale could not be closed")
 	}
-	if err := s.desk.Amend(ctx, sale); err != nil && !errors.Is(err, ErrNotLoaded) {
+	if err := s.shelf.Amend(ctx, sale); err != nil && !errors.Is(err, ErrNotLoaded) {
 		return Sale{}, Down("the sale is closed in the database, but may be open to buyers still", err)
 	}
 	s.log.InfoContext(ctx, "sale closed", "goods_id", goodsID)

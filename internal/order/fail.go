@@ -1,0 +1,47 @@
+package order
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+)
+
+// fail writes orders as failed, one by one, each with its dead letter, and gives their units back.
+func (w *Writer) fail(ctx context.Context, goodsID int64, lines []sourced, reason FailureReason) error {
+	for _, l := range lines {
+		if err := w.failOne(ctx, goodsID, l, reason); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// failOne keeps a dead letter without an order where MySQL will not even take the failed row.
+func (w *Writer) failOne(ctx context.Context, goodsID int64, l sourced, reason FailureReason) error {
+	body, err := EncodeLine(l.Line)
+	if err != nil {
+		return err
+	}
+	d := w.dead(goodsID, l.OrderSn, reason, l.origin, body)
+	var move *Move
+	err = w.retry(ctx, "write a failed order", func() error {
+		var err error
+		move, err = w.store.WriteFailed(ctx, l.Line, d)
+		return err
+	})
+	if err != nil && ctx.Err() == nil {
+		w.log.ErrorContext(ctx, "failed order can't be written either", "goods_id", goodsID, "order_sn", l.OrderSn, "err", err)
+		return w.retry(ctx, "keep a dead letter", func() error { return w.store.AddDeadLetter(ctx, d) })
+	}
+	if err == nil && move != nil {
+		w.giver.Give(ctx, []Move{*move})
+	}
+	return err
+}
+
+func (w *Writer) dead(goodsID int64, sn string, reason FailureReason, origin string, body []byte) DeadLetter {
+	return DeadLetter{
+		ID: uuid.Must(uuid.NewV7()).String(), GoodsID: goodsID, OrderSn: sn, Reason: reason,
+		Attempts: 1, FirstSeenAt: w.now().UTC(), Origin: origin, Body: body,
+	}
+}

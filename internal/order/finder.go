@@ -1,0 +1,108 @@
+package order
+
+import (
+	"context"
+	"errors"
+
+	"flashsale.dev/seckill/internal/ordersn"
+	"flashsale.dev/seckill/internal/seckill"
+)
+
+// Records is what MySQL knows of orders.
+type Records interface {
+	// Order reads one order; ErrNoSuchOrder where there is no row.
+	Order(ctx context.Context, goodsID int64, orderSn string) (Order, error)
+	// OrdersOf lists a buyer's orders, newest first, before an order number ("": from the top).
+	OrdersOf(ctx context.Context, buyerID int64, before string, limit int) ([]Order, error)
+	// OrdersOfGoods lists a goods' orders likewise, of one status or ("") of all.
+	OrdersOfGoods(ctx context.Context, goodsID int64, status Status, before string, limit int) ([]Order, error)
+}
+
+// Promises is what Redis knows of reservations that MySQL may not have yet.
+type Promises interface {
+	Pending(ctx context.Context, goodsID int64, orderSn string) (seckill.Line, bool, error)
+}
+
+// Finder answers what has become of an order.
+type Finder struct {
+	records  Records
+	promises Promises
+	front    Front
+	minter   *ordersn.Minter
+}
+
+// NewFinder makes a finder.
+func NewFinder(records Records, promises Promises, front Front, minter *ordersn.Minter) *Finder {
+	return &Finder{records: records, promises: promises, front: front, minter: minter}
+}
+
+// Find reads one order of the actor's own: NotFound where the number is not ours, Forbidden where it is another's.
+//
+// Redis is asked first: what is pending there is queued. Pending ends only after MySQL's commit, so a number that is not
+// pending is in MySQL, or was never promised, or its promise was lost with Redis: then it is of an epoch that is over.
+func (f *Finder) Find(ctx context.Context, by seckill.Actor, orderSn string) (Order, error) {
+	n, err := f.minter.Parse(orderSn)
+	if err != nil {
+		return Order{}, noSuchOrder()
+	}
+	line, pending, promiseErr := f.promises.Pending(ctx, n.GoodsID, orderSn)
+	if pending && line.BuyerID != by.ID {
+		return Order{}, othersOrder()
+	}
+	o, err := f.records.Order(ctx, n.GoodsID, orderSn)
+	switch {
+	case err == nil && o.BuyerID != by.ID:
+		return Order{}, othersOrder()
+	case err == nil:
+		return o, nil
+	case pending:
+		return f.queued(ctx, n, line)
+	case !errors.Is(err, ErrNoSuchOrder):
+		return Order{}, seckill.Down("the order can't be looked up", err)
+	case promiseErr != nil:
+		return Order{}, seckill.Down("the order can't be looked up", promiseErr)
+	default:
+		return f.unwritten(ctx, n, orderSn)
+	}
+}
+
+// queued is an order that MySQL does not have yet.
+func (f *Finder) queued(ctx context.Context, n ordersn.Number, line seckill.Line) (Order, error) {
+	v, err := f.front.Sale(ctx, n.GoodsID)
+	if err != nil {
+		return Order{}, err
+	}
+	return Order{
+		Line: line, GoodsID: n.GoodsID, Epoch: n.Epoch, Amount: v.Price * line.Quantity, Status: Queued, CreatedAt: n.MadeAt(),
+	}, nil
+}
+
+// unwritten judges a number of ours that neither Redis nor MySQL has.
+func (f *Finder) unwritten(ctx context.Context, n ordersn.Number, orderSn string) (Order, error) {
+	v, err := f.front.Sale(ctx, n.GoodsID)
+	switch {
+	case err != nil:
+		return Order{}, err
+	case v.Gate != seckill.GateOpen && v.Gate != seckill.GateMissing || v.Gate == seckill.GateMissing && v.Status == seckill.Exposed:
+		return Order{}, seckill.Rebuilding(&seckill.GateError{State: v.Gate, Epoch: v.Epoch})
+	case n.Epoch < v.Epoch:
+		return Order{
+			Line: seckill.Line{OrderSn: orderSn}, GoodsID: n.GoodsID, Epoch: n.Epoch,
+			Status: Failed, FailureReason: FailedLost, CreatedAt: n.MadeAt(), ClosedAt: v.Now,
+		}, nil
+	default:
+		return Order{}, noSuchOrder() // a number that was made, and refused before anybody was told it
+	}
+}
+
+// Mine pages through the actor's own orders, newest first.
+func (f *Finder) Mine(ctx context.Context, by seckill.Actor, before string, limit int) ([]Order, error) {
+	orders, err := f.records.OrdersOf(ctx, by.ID, before, limit)
+	if err != nil {
+		return nil, seckill.Down("the orders can't be listed", err)
+	}
+	return orders, nil
+}
+
+func noSuchOrder() error { return seckill.Refuse(seckill.NotFound, "there is no such order") }
+func othersOrder() error { return seckill.Refuse(seckill.Forbidden, "this is another buyer's order") }

@@ -1,0 +1,155 @@
+package order
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"flashsale.dev/seckill/internal/seckill"
+)
+
+// EpochStore is MySQL as a rebuild needs it.
+type EpochStore interface {
+	NextRebuildToken(ctx context.Context, goodsID int64) (int64, error)
+	BarrierReached(ctx context.Context, goodsID int64, b Barrier) (bool, error)
+	Sale(ctx context.Context, goodsID int64) (seckill.Sale, error)
+}
+
+// Gate is the gate of sales in Redis, and the lock of their rebuilds.
+type Gate interface {
+	View(ctx context.Context, goodsID int64) (seckill.View, error)
+	Shut(ctx context.Context, goodsID int64) error
+	// LockRebuild takes the lock for a while; false where another holds it.
+	LockRebuild(ctx context.Context, goodsID int64, life time.Duration) (unlock func(), ok bool, err error)
+}
+
+// Rebuilder builds sales in Redis again, from MySQL: their state was lost with Redis, or was loaded under a master that
+// is none any more. It works under a lock, so that one does it, and under a fencing token that MySQL checks, so that
+// one who lost the lock without knowing does no harm.
+type Rebuilder struct {
+	live      *Live
+	store     EpochStore
+	gate      Gate
+	relay     *Relay
+	publisher Publisher
+	opener    *seckill.Opener
+	deadline  time.Duration
+	log       *slog.Logger
+}
+
+const (
+	watchEvery  = 200 * time.Millisecond
+	barrierPoll = 20 * time.Millisecond
+	rebuildLife = 30 * time.Second
+)
+
+// NewRebuilder makes a rebuilder; publishDeadline is the one that every publisher keeps to.
+func NewRebuilder(live *Live, store EpochStore, gate Gate, relay *Relay, publisher Publisher, opener *seckill.Opener, publishDeadline time.Duration, log *slog.Logger) *Rebuilder {
+	return &Rebuilder{
+		live: live, store: store, gate: gate, relay: relay, publisher: publisher, opener: opener, deadline: publishDeadline, log: log,
+	}
+}
+
+// Run looks at every sale that buyers may come to, so that a quiet one is found too, until ctx ends.
+func (r *Rebuilder) Run(ctx context.Context) error { return every(ctx, watchEvery, r.runOnce) }
+
+func (r *Rebuilder) runOnce(ctx context.Context) {
+	for _, sale := range r.live.Sales() {
+		why := r.lost(ctx, sale)
+		if why == "" {
+			continue
+		}
+		if err := r.Rebuild(ctx, sale.GoodsID, why); err != nil && ctx.Err() == nil {
+			r.log.ErrorContext(ctx, "rebuild failed, trying again; the sale stays shut", "goods_id", sale.GoodsID, "why", why, "err", err)
+		}
+	}
+}
+
+// lost tells why a sale needs a rebuild, or "" where it does not or Redis can't be asked.
+func (r *Rebuilder) lost(ctx context.Context, sale seckill.Sale) string {
+	v, err := r.gate.View(ctx, sale.GoodsID)
+	switch {
+	case errors.Is(err, seckill.ErrNotLoaded) && sale.Status == seckill.Exposed:
+		return "redis has lost it"
+	case err != nil:
+		return ""
+	case v.Gate == seckill.GateLease:
+		return "redis was restarted or failed over"
+	case v.Gate == seckill.GateShut:
+		return "a rebuild was left half done"
+	case v.Epoch < sale.Epoch:
+		return "redis holds an older epoch"
+	}
+	return ""
+}
+
+// Rebuild begins a new epoch of a sale: shut the gate, let publishers finish, drain all that is under way into MySQL,
+// and load what MySQL has. It returns nil at once where another is doing it. How long the gate stays shut is bounded
+// by the backlog, and is logged.
+func (r *Rebuilder) Rebuild(ctx context.Context, goodsID int64, why string) error {
+	unlock, ok, err := r.gate.LockRebuild(ctx, goodsID, rebuildLife)
+	if err != nil || !ok {
+		return err
+	}
+	defer unlock()
+	began := time.Now()
+	r.log.WarnContext(ctx, "rebuilding a sale, its gate is shut", "goods_id", goodsID, "why", why)
+	token, err := r.store.NextRebuildToken(ctx, goodsID)
+	if err != nil {
+		return fmt.Errorf("take a rebuild token: %w", err)
+	}
+	if err := r.drain(ctx, goodsID, token); err != nil {
+		return err
+	}
+	sale, err := r.opener.Open(ctx, goodsID, token)
+	if err != nil {
+		return err
+	}
+	r.log.InfoContext(ctx, "sale rebuilt, its gate is open", "goods_id", goodsID, "epoch", sale.Epoch,
+		"available", sale.Stock, "shut_seconds", time.Since(began).Seconds())
+	return nil
+}
+
+// drain brings everything reserved before now into MySQL.
+func (r *Rebuilder) drain(ctx context.Context, goodsID, token int64) error {
+	if err := r.gate.Shut(ctx, goodsID); err != nil && !errors.Is(err, seckill.ErrNotLoaded) {
+		return fmt.Errorf("shut the gate: %w", err)
+	}
+	sleep(ctx, r.deadline) // whoever reserved before has published by then, or left it to the outbox
+	if _, err := r.relay.Drain(ctx, goodsID, 0); err != nil {
+		return fmt.Errorf("drain the outbox: %w", err)
+	}
+	if _, err := r.relay.Feed(ctx, goodsID, time.Now().Add(time.Hour)); err != nil {
+		return fmt.Errorf("publish what is pending: %w", err)
+	}
+	sale, err := r.store.Sale(ctx, goodsID)
+	if err != nil {
+		return fmt.Errorf("read the sale: %w", err)
+	}
+	return r.passBarrier(ctx, goodsID, Barrier{Epoch: sale.Epoch, Token: token})
+}
+
+// passBarrier sends a barrier and waits until the consumer has committed everything before it.
+func (r *Rebuilder) passBarrier(ctx context.Context, goodsID int64, b Barrier) error {
+	body, err := EncodeBarrier(goodsID, b)
+	if err != nil {
+		return fmt.Errorf("encode a barrier: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, rebuildLife-2*r.deadline)
+	defer cancel()
+	if err := r.publisher.Publish(ctx, goodsID, body); err != nil {
+		return fmt.Errorf("send the barrier: %w", err)
+	}
+	for {
+		reached, err := r.store.BarrierReached(ctx, goodsID, b)
+		if err == nil && reached {
+			return nil
+		}
+		sleep(ctx, barrierPoll)
+		if ctx.Err() != nil {
+			return fmt.Errorf("wait for the barrier: %w", errors.Join(context.Cause(ctx), err))
+		}
+	}
+}

@@ -1,0 +1,233 @@
+package order
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"flashsale.dev/seckill/internal/ordersn"
+	"flashsale.dev/seckill/internal/seckill"
+)
+
+// BatchStore is MySQL as the writer needs it.
+type BatchStore interface {
+	// WriteBatch writes lines of one goods in one transaction. It returns ErrTryAgain for the infrastructure's trouble,
+	// *AdoptError for lines of an older epoch, seckill.ErrNoSuchGoods, or what is wrong with some line.
+	WriteBatch(ctx context.Context, b Batch) (Outcome, error)
+	// WriteFailed writes one order as failed with its dead letter; nothing where the order has a row already.
+	WriteFailed(ctx context.Context, l seckill.Line, d DeadLetter) (*Move, error)
+	// AddDeadLetter keeps a message that has no order to fail.
+	AddDeadLetter(ctx context.Context, d DeadLetter) error
+	RecordBarrier(ctx context.Context, goodsID int64, b Barrier, now time.Time) error
+}
+
+// Settler is Redis as the writer needs it.
+type Settler interface {
+	Settle(ctx context.Context, goodsID int64, sns []string) (int, error)
+	// Adopt takes units of the present epoch for orders of an older one, and tells which got them.
+	Adopt(ctx context.Context, goodsID, epoch int64, lines []seckill.Line) (map[string]bool, error)
+}
+
+// Writer writes batches of received messages: sorts them by goods, has each goods' lines committed in one transaction,
+// tells Redis. Trouble of the infrastructure is waited out here, however long; trouble of one order makes a dead letter
+// of that order alone.
+type Writer struct {
+	store   BatchStore
+	redis   Settler
+	giver   *Giver
+	minter  *ordersn.Minter
+	timeout time.Duration // until an unpaid order expires
+	now     func() time.Time
+	log     *slog.Logger
+}
+
+// NewWriter makes a writer. paymentTimeout is how long an order may stay unpaid.
+func NewWriter(store BatchStore, redis Settler, giver *Giver, minter *ordersn.Minter, paymentTimeout time.Duration, log *slog.Logger) *Writer {
+	return &Writer{store: store, redis: redis, giver: giver, minter: minter, timeout: paymentTimeout, now: time.Now, log: log}
+}
+
+// Write brings a batch of deliveries into MySQL. It returns an error only where ctx ended first: then nothing may be
+// acknowledged.
+func (w *Writer) Write(ctx context.Context, batch []received) error {
+	work := w.sort(batch)
+	for _, d := range work.dead {
+		if err := w.retry(ctx, "keep a dead letter", func() error { return w.store.AddDeadLetter(ctx, d) }); err != nil {
+			return err
+		}
+	}
+	for _, goods := range work.goods {
+		if err := w.writeLines(ctx, goods, work.lines[goods]); err != nil {
+			return err
+		}
+	}
+	for _, b := range work.barriers {
+		record := func() error { return w.store.RecordBarrier(ctx, b.goodsID, b.Barrier, w.now()) }
+		if err := w.retry(ctx, "record a barrier", record); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sorted is a batch by goods, in the order in which they first came.
+type sorted struct {
+	goods    []int64
+	lines    map[int64][]sourced
+	barriers []goodsBarrier
+	dead     []DeadLetter
+}
+
+type goodsBarrier struct {
+	goodsID int64
+	Barrier
+}
+
+// sourced is a line, the epoch in its number, and where it came from.
+type sourced struct {
+	seckill.Line
+	epoch  int64
+	origin string
+}
+
+func (w *Writer) sort(batch []received) sorted {
+	s := sorted{lines: make(map[int64][]sourced)}
+	for _, r := range batch {
+		switch {
+		case r.err != nil:
+			s.dead = append(s.dead, w.dead(0, "", FailedMalformed, r.Origin, r.Body))
+		case r.message.Barrier != nil:
+			s.barriers = append(s.barriers, goodsBarrier{r.message.GoodsID, *r.message.Barrier})
+		default:
+			w.sortLines(&s, r)
+		}
+	}
+	return s
+}
+
+func (w *Writer) sortLines(s *sorted, r received) {
+	goods := r.message.GoodsID
+	for _, l := range r.message.Orders {
+		n, err := w.minter.Parse(l.OrderSn)
+		if err != nil || n.GoodsID != goods || checkLine(l) != nil {
+			body, _ := EncodeLine(l) // strings and numbers: it can't fail
+			s.dead = append(s.dead, w.dead(goods, l.OrderSn, FailedMalformed, r.Origin, body))
+			continue
+		}
+		if _, seen := s.lines[goods]; !seen {
+			s.goods = append(s.goods, goods)
+		}
+		s.lines[goods] = append(s.lines[goods], sourced{Line: l, epoch: n.Epoch, origin: r.Origin})
+	}
+}
+
+// writeLines commits lines of one goods, all of them together if that can be.
+func (w *Writer) writeLines(ctx context.Context, goodsID int64, lines []sourced) error {
+	out, err := w.commit(ctx, goodsID, lines)
+	switch {
+	case err == nil:
+		w.tell(ctx, goodsID, out)
+		return nil
+	case ctx.Err() != nil:
+		return err
+	case errors.Is(err, seckill.ErrNoSuchGoods):
+		return w.fail(ctx, goodsID, lines, FailedNoSale)
+	case len(lines) == 1:
+		w.log.ErrorContext(ctx, "order can't be written", "goods_id", goodsID, "order_sn", lines[0].OrderSn, "err", err)
+		return w.fail(ctx, goodsID, lines, FailedUnwritten)
+	}
+	// Something is wrong with one of them: halve until it is alone, so that its mates are written.
+	half := len(lines) / 2
+	if err := w.writeLines(ctx, goodsID, lines[:half]); err != nil {
+		return err
+	}
+	return w.writeLines(ctx, goodsID, lines[half:])
+}
+
+// commit tries transactions until one commits or the lines themselves are at fault.
+func (w *Writer) commit(ctx context.Context, goodsID int64, lines []sourced) (Outcome, error) {
+	b := w.batch(goodsID, lines)
+	var out Outcome
+	err := w.retry(ctx, "write orders", func() error {
+		b.Now = w.now()
+		b.PayBy = b.Now.Add(w.timeout)
+		var err error
+		out, err = w.store.WriteBatch(ctx, b)
+		if late, ok := errors.AsType[*AdoptError](err); ok {
+			return w.adopt(ctx, &b, late)
+		}
+		return err
+	})
+	return out, err
+}
+
+func (w *Writer) batch(goodsID int64, lines []sourced) Batch {
+	b := Batch{GoodsID: goodsID, Lines: make([]seckill.Line, len(lines)), Epochs: make(map[string]int64, len(lines))}
+	for i, l := range lines {
+		b.Lines[i], b.Epochs[l.OrderSn] = l.Line, l.epoch
+	}
+	return b
+}
+
+// adopt has Redis' epoch of today take in lines of older ones. It returns ErrTryAgain where that is done, so that the
+// batch is written anew; lines that nothing is left for are marked, and will be written as failed.
+func (w *Writer) adopt(ctx context.Context, b *Batch, late *AdoptError) error {
+	wanted := make(map[string]bool, len(late.OrderSns))
+	for _, sn := range late.OrderSns {
+		wanted[sn] = true
+	}
+	var lines []seckill.Line
+	for _, l := range b.Lines {
+		if wanted[l.OrderSn] {
+			lines, wanted[l.OrderSn] = append(lines, l), false
+		}
+	}
+	adopted, err := w.redis.Adopt(ctx, b.GoodsID, late.Epoch, lines)
+	if err != nil {
+		return errors.Join(ErrTryAgain, err)
+	}
+	if b.Epoch != late.Epoch {
+		b.Adopted, b.Epoch = make(map[string]bool), late.Epoch
+	}
+	for sn, ok := range adopted {
+		b.Adopted[sn] = ok
+	}
+	return ErrTryAgain
+}
+
+// tell brings what was committed to Redis. It is bounded and its errors are not the caller's: the orders are written,
+// and what Redis does not hear now the reconciler tells it.
+func (w *Writer) tell(ctx context.Context, goodsID int64, out Outcome) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), redisDeadline)
+	defer cancel()
+	sns := out.Created
+	for sn, status := range out.Existing {
+		if status != Failed { // what failed gives its units back by its move
+			sns = append(sns, sn)
+		}
+	}
+	if _, err := w.redis.Settle(ctx, goodsID, sns); err != nil {
+		w.log.WarnContext(ctx, "not settled, the reconciler will", "goods_id", goodsID, "orders", len(sns), "err", err)
+	}
+	w.giver.Give(ctx, out.Moves)
+}
+
+// retry calls try until it succeeds, fails for good, or ctx ends. Only ErrTryAgain is tried again.
+func (w *Writer) retry(ctx context.Context, what string, try func() error) error {
+	pause := retryPause()
+	for attempt := 1; ; attempt++ {
+		err := try()
+		if err == nil || !errors.Is(err, ErrTryAgain) {
+			return err
+		}
+		if attempt%10 == 0 {
+			w.log.WarnContext(ctx, "database still refuses, trying on", "what", what, "attempt", attempt, "err", err)
+		}
+		if attempt > 1 {
+			sleep(ctx, pause.NextBackOff())
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+}
