@@ -34,6 +34,12 @@ func finish(tb testing.TB, name string, server handle) {
 	if err := server.discard(); err != nil {
 		tb.Errorf("testenv: %v", err)
 	}
+	showLog(tb, name, server)
+}
+
+// showLog prints the end of the server's log where the test failed.
+func showLog(tb testing.TB, name string, server handle) {
+	tb.Helper()
 	if tb.Failed() {
 		tb.Logf("the end of %s's log:\n%s", name, server.Log())
 	}
