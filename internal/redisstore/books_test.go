@@ -1,0 +1,144 @@
+package redisstore
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/seckill"
+)
+
+func TestSettleMovesPendingToSoldOnce(t *testing.T) {
+	eachServer(t, func(t *testing.T, s *Store) {
+		load(t, s, onSale(10, 5))
+		reserve(t, s, want(t, s, 1, 7, 3), want(t, s, 2, 8, 2))
+		for range 2 {
+			_, err := s.Settle(t.Context(), goods, []string{"sn1", "sn1", "unknown"})
+			require.NoError(t, err)
+		}
+		v := view(t, s)
+		require.EqualValues(t, []int64{5, 2, 3}, []int64{v.Available, v.Pending, v.Sold})
+		require.Equal(t, []string{"sn2"}, pendingSns(t, s))
+	})
+}
+
+func cancelOf(sn string, buyer, quantity int64) order.Move {
+	return order.Move{ID: "move of " + sn, GoodsID: goods, Epoch: 1, Kind: order.MoveCancel, BuyerID: buyer, OrderSn: sn, Quantity: quantity}
+}
+
+func TestReleaseGivesBackOnceBeforeAndAfterSettling(t *testing.T) {
+	eachServer(t, func(t *testing.T, s *Store) {
+		load(t, s, onSale(10, 4))
+		reserve(t, s, want(t, s, 1, 7, 3), want(t, s, 2, 8, 2), want(t, s, 3, 8, 1))
+		_, err := s.Settle(t.Context(), goods, []string{"sn1"})
+		require.NoError(t, err)
+		settled, early := cancelOf("sn1", 7, 3), cancelOf("sn2", 8, 2)
+		require.Equal(t, []order.Given{order.GivenNow, order.GivenNow}, give(t, s, settled, early))
+		require.Equal(t, []order.Given{order.GivenBefore, order.GivenBefore}, give(t, s, settled, early))
+		_, err = s.Settle(t.Context(), goods, []string{"sn2"})
+		require.NoError(t, err)
+		v := view(t, s)
+		require.EqualValues(t, []int64{9, 1, 0}, []int64{v.Available, v.Pending, v.Sold})
+
+		verdicts := reserve(t, s, want(t, s, 4, 7, 4), want(t, s, 5, 8, 4), want(t, s, 6, 8, 3))
+		require.Equal(t, []seckill.Verdict{
+			{Code: seckill.Taken, OrderSn: "sn4"},
+			{Code: seckill.OverLimit, OrderSns: []string{"sn3"}},
+			{Code: seckill.Taken, OrderSn: "sn6"},
+		}, verdicts, "a buyer may buy again what went back")
+	})
+}
+
+func TestReleaseKnowsEpochs(t *testing.T) {
+	eachServer(t, func(t *testing.T, s *Store) {
+		m := cancelOf("sn1", 7, 1)
+		require.Equal(t, []order.Given{order.GivenLater}, give(t, s, m), "redis has no such sale")
+		load(t, s, onSale(10, 5))
+		m.Epoch = 2
+		require.Equal(t, []order.Given{order.GivenLater}, give(t, s, m))
+		m.Epoch = 0
+		require.Equal(t, []order.Given{order.Covered}, give(t, s, m))
+		require.EqualValues(t, 10, view(t, s).Available)
+	})
+}
+
+func TestAFailedOrderGivesBackOnlyWhatItTook(t *testing.T) {
+	eachServer(t, func(t *testing.T, s *Store) {
+		load(t, s, onSale(10, 5))
+		reserve(t, s, want(t, s, 1, 7, 2))
+		took, tookNothing := cancelOf("sn1", 7, 2), cancelOf("sn9", 9, 1)
+		took.Kind, tookNothing.Kind = order.MoveFail, order.MoveFail
+		give(t, s, took, tookNothing)
+		v := view(t, s)
+		require.EqualValues(t, []int64{10, 0, 0}, []int64{v.Available, v.Pending, v.Sold})
+	})
+}
+
+func TestAStockDeltaRaisesAndCutsOnlyWhatIsUnsold(t *testing.T) {
+	eachServer(t, func(t *testing.T, s *Store) {
+		load(t, s, onSale(10, 5))
+		delta := func(id string, units int64) order.Given {
+			return give(t, s, order.Move{ID: id, GoodsID: goods, Epoch: 1, Kind: order.MoveDelta, Quantity: units})[0]
+		}
+		require.Equal(t, order.GivenNow, delta("a", 5))
+		require.Equal(t, order.GivenBefore, delta("a", 5))
+		require.Equal(t, order.CutTooLarge, delta("b", -16))
+		require.Equal(t, order.GivenNow, delta("c", -15))
+		v := view(t, s)
+		require.Zero(t, v.Available)
+		require.Zero(t, v.Total)
+	})
+}
+
+func TestLoadBringsHoldingsAndRefusesOldEpochs(t *testing.T) {
+	eachServer(t, func(t *testing.T, s *Store) {
+		load(t, s, onSale(10, 2))
+		reserve(t, s, want(t, s, 1, 7, 2))
+		snap := onSale(10, 2)
+		snap.Epoch, snap.Stock = 3, 8
+		snap.Holdings = []seckill.Holding{{BuyerID: 7, Held: 2, Orders: []seckill.HeldOrder{{OrderSn: "sn1", Quantity: 2}}}}
+		load(t, s, snap)
+		v := view(t, s)
+		require.EqualValues(t, []int64{3, 8, 0, 2}, []int64{v.Epoch, v.Available, v.Pending, v.Sold})
+		require.Equal(t, snap.Rate, v.Rate)
+		require.Equal(t, snap.Title, v.Title)
+		for _, epoch := range []int64{1, 2, 3} {
+			snap.Epoch, snap.Stock = epoch, 10
+			loaded, err := s.Load(t.Context(), snap)
+			require.NoError(t, err)
+			require.False(t, loaded)
+		}
+		require.EqualValues(t, 8, view(t, s).Available)
+		_, err := s.IssuePaths(t.Context(), goods, 3, seckill.PathLife, []seckill.PathGrant{{Path: path(2), BuyerID: 7}})
+		require.NoError(t, err)
+		g, err := s.Reserve(t.Context(), goods, 3, []seckill.Reservation{asking(2, 7, 1)})
+		require.NoError(t, err)
+		require.Equal(t, []seckill.Verdict{{Code: seckill.OverLimit, OrderSns: []string{"sn1"}}}, g.Verdicts)
+	})
+}
+
+func TestAdoptTakesOnceAndOnlyWhatIsLeft(t *testing.T) {
+	eachServer(t, func(t *testing.T, s *Store) {
+		load(t, s, onSale(3, 2))
+		lines := []seckill.Line{
+			{OrderSn: "a", BuyerID: 7, Quantity: 2}, {OrderSn: "b", BuyerID: 7, Quantity: 1}, {OrderSn: "c", BuyerID: 8, Quantity: 2},
+		}
+		for range 2 {
+			adopted, err := s.Adopt(t.Context(), goods, 1, lines)
+			require.NoError(t, err)
+			require.Equal(t, map[string]bool{"a": true, "b": false, "c": false}, adopted)
+		}
+		v := view(t, s)
+		require.EqualValues(t, []int64{1, 2, 0}, []int64{v.Available, v.Pending, v.Sold})
+	})
+}
+
+func TestAChangeMakesNoSaleOfItsOwn(t *testing.T) {
+	eachServer(t, func(t *testing.T, s *Store) {
+		require.ErrorIs(t, s.Amend(t.Context(), onSale(1, 1).Sale), seckill.ErrNotLoaded)
+		require.ErrorIs(t, s.Shut(t.Context(), goods), seckill.ErrNotLoaded)
+		_, err := s.View(t.Context(), goods)
+		require.ErrorIs(t, err, seckill.ErrNotLoaded)
+	})
+}

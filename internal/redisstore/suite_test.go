@@ -1,0 +1,102 @@
+package redisstore
+
+import (
+	"context"
+	"encoding/hex"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/testenv"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// eachServer runs a test on a real Redis and on the one that standalone embeds.
+func eachServer(t *testing.T, test func(t *testing.T, s *Store)) {
+	t.Run("redis-server", func(t *testing.T) { test(t, open(t, testenv.Redis(t).Addr(), "")) })
+	t.Run("miniredis", func(t *testing.T) { test(t, open(t, miniredis.RunT(t).Addr(), "a token")) })
+}
+
+func open(t *testing.T, addr, lease string) *Store {
+	t.Helper()
+	client := redis.NewUniversalClient(&redis.UniversalOptions{Addrs: []string{addr}})
+	t.Cleanup(func() { _ = client.Close() })
+	return New(client, Options{Lease: lease})
+}
+
+const goods = 42
+
+// onSale is a sale that is on, with so many units, as its first epoch.
+func onSale(units, limit int64) seckill.Snapshot {
+	now := time.Now().UTC().Truncate(time.Millisecond)
+	return seckill.Snapshot{Sale: seckill.Sale{
+		GoodsID: goods, MerchantID: 1, Title: "tea", Price: 250, Total: units, Stock: units, Epoch: 1,
+		PerBuyerLimit: limit, MaxPerBuyerLimit: limit, StartAt: now.Add(-time.Hour), EndAt: now.Add(time.Hour),
+		Status: seckill.Exposed, Rate: seckill.DefaultRate(), CreatedAt: now, UpdatedAt: now,
+	}}
+}
+
+func load(t *testing.T, s *Store, snap seckill.Snapshot) {
+	t.Helper()
+	loaded, err := s.Load(t.Context(), snap)
+	require.NoError(t, err)
+	require.True(t, loaded)
+}
+
+func path(n int) string {
+	return fmt.Sprintf("%032s", hex.EncodeToString(fmt.Appendf(nil, "%d", n)))
+}
+
+// want makes a reservation of a buyer for whom path n has been issued.
+func want(t *testing.T, s *Store, n int, buyer, quantity int64) seckill.Reservation {
+	t.Helper()
+	_, err := s.IssuePaths(t.Context(), goods, 1, time.Minute, []seckill.PathGrant{{Path: path(n), BuyerID: buyer}})
+	require.NoError(t, err)
+	return asking(n, buyer, quantity)
+}
+
+func asking(n int, buyer, quantity int64) seckill.Reservation {
+	sn := fmt.Sprintf("sn%d", n)
+	return seckill.Reservation{Line: seckill.Line{OrderSn: sn, BuyerID: buyer, Quantity: quantity, Name: "李雷"}, Path: path(n)}
+}
+
+func reserve(t *testing.T, s *Store, rs ...seckill.Reservation) []seckill.Verdict {
+	t.Helper()
+	g, err := s.Reserve(t.Context(), goods, 1, rs)
+	require.NoError(t, err)
+	return g.Verdicts
+}
+
+func view(t *testing.T, s *Store) seckill.View {
+	t.Helper()
+	v, err := s.View(t.Context(), goods)
+	require.NoError(t, err)
+	require.Equal(t, v.Total, v.Available+v.Pending+v.Sold, "the ledger's equation")
+	return v
+}
+
+func pendingSns(t *testing.T, s *Store) []string {
+	t.Helper()
+	page, _, err := s.PendingPage(t.Context(), goods, 0, 1000)
+	require.NoError(t, err)
+	sns := []string{}
+	for _, p := range page {
+		sns = append(sns, p.OrderSn)
+	}
+	return sns
+}
+
+func give(t *testing.T, s *Store, moves ...order.Move) []order.Given {
+	t.Helper()
+	given, err := s.Release(context.Background(), goods, moves)
+	require.NoError(t, err)
+	return given
+}
