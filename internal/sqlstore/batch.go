@@ -1,0 +1,158 @@
+package sqlstore
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"gorm.io/gorm"
+	"gorm.io/gorm/clause"
+
+	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/seckill"
+)
+
+// chunk is how many rows or keys one statement carries: the widest row has 14 columns, and SQLite takes 32,766
+// placeholders, MySQL 65,535.
+const chunk = 1000
+
+// originBatch is the origin of a dead letter whose order broke a rule while its batch was written.
+const originBatch = "batch"
+
+// WriteBatch writes the lines of one goods in one transaction, as docs of the purchase demand: the goods row locked
+// first, numbers that are there already left alone, the rest judged one by one in their order. What the sale's limit or
+// its stock no longer allows is written as failed, with a dead letter and a move; the others as created, with the
+// buyers' holdings and one compare-and-swap on the stock.
+//
+// It returns *order.AdoptError, having written nothing, for lines of an older epoch that b does not list as adopted by
+// the present one; seckill.ErrNoSuchGoods; order.ErrTryAgain; or, plain, what is wrong with some line's data.
+// It may be repeated after any error.
+func (s *Store) WriteBatch(ctx context.Context, b order.Batch) (order.Outcome, error) {
+	var out order.Outcome
+	err := s.inTx(ctx, "write a batch", func(tx *gorm.DB) (err error) {
+		out, err = writeBatch(tx, b)
+		return err
+	})
+	if err != nil {
+		return order.Outcome{}, err
+	}
+	return out, nil
+}
+
+func writeBatch(tx *gorm.DB, b order.Batch) (order.Outcome, error) {
+	sale, err := lockSale(tx, b.GoodsID)
+	if err != nil {
+		return order.Outcome{}, err
+	}
+	lines := distinct(b.Lines)
+	existing, err := statuses(tx, b.GoodsID, numbers(lines))
+	if err != nil {
+		return order.Outcome{}, err
+	}
+	fresh := slices.DeleteFunc(lines, func(l seckill.Line) bool { _, known := existing[l.OrderSn]; return known })
+	if len(fresh) == 0 {
+		return order.Outcome{Epoch: sale.Epoch, Existing: existing}, nil
+	}
+	if strangers := toAdopt(b, sale.Epoch, fresh); len(strangers) > 0 {
+		return order.Outcome{}, &order.AdoptError{Epoch: sale.Epoch, OrderSns: strangers}
+	}
+	held, err := holdings(tx, b.GoodsID, buyers(fresh))
+	if err != nil {
+		return order.Outcome{}, err
+	}
+	p, err := judge(sale, held, b, fresh)
+	if err != nil {
+		return order.Outcome{}, err
+	}
+	p.out.Existing = existing
+	return p.out, p.write(tx)
+}
+
+// write puts a plan into the tables.
+func (p *plan) write(tx *gorm.DB) error {
+	if err := insert(tx, p.orders); err != nil {
+		return err
+	}
+	if err := setHoldings(tx, p.sale.GoodsID, p.changed); err != nil {
+		return err
+	}
+	if err := changeStock(tx, p.sale, -p.sold, p.now); err != nil {
+		return err
+	}
+	if err := insert(tx, p.letters); err != nil {
+		return err
+	}
+	return insert(tx, each(p.out.Moves, rowOfMove))
+}
+
+// changeStock adds units to a goods' stock (or takes them: negative) by compare-and-swap on the version that was read with
+// the row locked. A swap that misses means somebody wrote without the lock, or more was to be taken than there is:
+// order.ErrTryAgain, and a new transaction sees the truth.
+func changeStock(tx *gorm.DB, sale saleRow, units int64, now time.Time) error {
+	if units == 0 {
+		return nil
+	}
+	res := tx.Exec(`UPDATE sales SET stock = stock + ?, version = version + 1, updated_at = ?
+		WHERE goods_id = ? AND version = ? AND stock + ? >= 0`,
+		units, now.UnixMilli(), sale.GoodsID, sale.Version, units)
+	if res.Error == nil && res.RowsAffected != 1 {
+		return order.ErrTryAgain
+	}
+	return res.Error
+}
+
+// statuses finds which order numbers are there, and in which state.
+func statuses(tx *gorm.DB, goodsID int64, sns []string) (map[string]order.Status, error) {
+	found := make(map[string]order.Status)
+	for part := range slices.Chunk(sns, chunk) {
+		var rows []orderRow
+		err := tx.Select("order_sn", "status").Where("goods_id = ? AND order_sn IN ?", goodsID, part).Find(&rows).Error
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range rows {
+			found[r.OrderSn] = r.Status
+		}
+	}
+	return found, nil
+}
+
+// holdings reads what buyers hold; who is not in the map holds nothing. The goods row must be locked.
+func holdings(tx *gorm.DB, goodsID int64, ids []int64) (map[int64]int64, error) {
+	held := make(map[int64]int64, len(ids))
+	for part := range slices.Chunk(ids, chunk) {
+		var rows []holdingRow
+		err := tx.Where("goods_id = ? AND buyer_id IN ?", goodsID, part).Find(&rows).Error
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range rows {
+			held[r.BuyerID] = r.Held
+		}
+	}
+	return held, nil
+}
+
+// setHoldings writes what buyers hold from now on. The goods row must be locked.
+func setHoldings(tx *gorm.DB, goodsID int64, held map[int64]int64) error {
+	rows := make([]holdingRow, 0, len(held))
+	for _, id := range slices.Sorted(maps.Keys(held)) {
+		rows = append(rows, holdingRow{GoodsID: goodsID, BuyerID: id, Held: held[id]})
+	}
+	return insert(tx.Clauses(clause.OnConflict{
+		Columns:   []clause.Column{{Name: "goods_id"}, {Name: "buyer_id"}},
+		DoUpdates: clause.AssignmentColumns([]string{"held"}),
+	}), rows)
+}
+
+// insert writes rows in statements of a bounded size.
+func insert[R any](tx *gorm.DB, rows []R) error {
+	tx = tx.Session(&gorm.Session{})
+	for part := range slices.Chunk(rows, chunk) {
+		if err := tx.Create(&part).Error; err != nil {
+			return err
+		}
+	}
+	return nil
+}

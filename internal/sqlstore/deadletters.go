@@ -1,0 +1,151 @@
+package sqlstore
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"gorm.io/gorm"
+
+	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/seckill"
+)
+
+// WriteFailed writes one order that WriteBatch can't write as failed, with its dead letter and the move that gives its
+// units back, in one transaction. A number that is there already is left alone and reported in the outcome's Existing.
+// epoch is the order's own. A goods that does not exist is no hindrance: a number that was promised ends as a row.
+// Empty fields of dead are filled in; of the line, what no column can hold is cut.
+func (s *Store) WriteFailed(ctx context.Context, goodsID int64, line seckill.Line, epoch int64,
+	reason order.FailureReason, dead order.DeadLetter, now time.Time,
+) (order.Outcome, error) {
+	var out order.Outcome
+	err := s.inTx(ctx, "write a failed order", func(tx *gorm.DB) error {
+		sale, err := lockSale(tx, goodsID)
+		if errors.Is(err, seckill.ErrNoSuchGoods) {
+			sale, err = saleRow{GoodsID: goodsID, Epoch: epoch}, nil
+		}
+		if err != nil {
+			return err
+		}
+		existing, err := statuses(tx, goodsID, []string{line.OrderSn})
+		if err != nil || len(existing) > 0 {
+			out = order.Outcome{Epoch: sale.Epoch, Existing: existing}
+			return err
+		}
+		p := &plan{sale: sale, now: now}
+		p.out = order.Outcome{Epoch: sale.Epoch, Failed: make(map[string]order.FailureReason)}
+		letter, err := complete(dead, goodsID, line, reason, now)
+		if err != nil {
+			return err
+		}
+		if err := p.bury(trim(line), epoch, letter); err != nil {
+			return err
+		}
+		out = p.out
+		return p.write(tx)
+	})
+	if err != nil {
+		return order.Outcome{}, err
+	}
+	return out, nil
+}
+
+// AddDeadLetter keeps a message that can't be read at all. The same id twice is kept once.
+func (s *Store) AddDeadLetter(ctx context.Context, letter order.DeadLetter) error {
+	row, err := rowOfLetter(letter)
+	if err != nil {
+		return trouble("add a dead letter", err)
+	}
+	if err = s.read(ctx).Create(&row).Error; duplicate(err) {
+		return nil
+	}
+	return trouble("add a dead letter", err)
+}
+
+// DeadLetters lists at most limit dead letters, oldest first, beginning after an id (empty for the oldest of all).
+func (s *Store) DeadLetters(ctx context.Context, after string, limit int) ([]order.DeadLetter, error) {
+	var rows []deadRow
+	err := s.read(ctx).Where("id > ?", after).Order("id").Limit(limit).Find(&rows).Error
+	return each(rows, deadRow.letter), trouble("list dead letters", err)
+}
+
+// DeadLetter finds one, or order.ErrNoSuchDeadLetter.
+func (s *Store) DeadLetter(ctx context.Context, id string) (order.DeadLetter, error) {
+	var row deadRow
+	err := s.read(ctx).Where("id = ?", id).Take(&row).Error
+	if errors.Is(err, gorm.ErrRecordNotFound) {
+		err = order.ErrNoSuchDeadLetter
+	}
+	return row.letter(), trouble("find a dead letter", err)
+}
+
+// RemoveDeadLetter removes one; order.ErrNoSuchDeadLetter where it is gone already, so that of two who resolve it
+// at the same time one is told.
+func (s *Store) RemoveDeadLetter(ctx context.Context, id string) error {
+	res := s.read(ctx).Where("id = ?", id).Delete(&deadRow{})
+	if res.Error == nil && res.RowsAffected == 0 {
+		return trouble("remove a dead letter", order.ErrNoSuchDeadLetter)
+	}
+	return trouble("remove a dead letter", res.Error)
+}
+
+// letterOf begins the dead letter of one order, its body a message that carries it alone.
+func letterOf(goodsID int64, l seckill.Line) (order.DeadLetter, error) {
+	entry, err := order.EncodeLine(l)
+	if err != nil {
+		return order.DeadLetter{}, fmt.Errorf("encode order %s: %w", l.OrderSn, err)
+	}
+	body := order.EncodeOrders(goodsID, order.JoinEntries([][]byte{entry}))
+	return order.DeadLetter{GoodsID: goodsID, OrderSn: l.OrderSn, Body: body}, nil
+}
+
+// complete fills in what a caller left out of a dead letter.
+func complete(d order.DeadLetter, goodsID int64, l seckill.Line, reason order.FailureReason, now time.Time) (order.DeadLetter, error) {
+	alone, err := letterOf(goodsID, l)
+	if err != nil {
+		return d, err
+	}
+	d.GoodsID, d.OrderSn, d.Reason = goodsID, l.OrderSn, reason
+	d.Attempts, d.Origin = cmp.Or(d.Attempts, 1), cmp.Or(d.Origin, originBatch)
+	if d.Body == nil {
+		d.Body = alone.Body
+	}
+	if d.FirstSeenAt.IsZero() {
+		d.FirstSeenAt = now
+	}
+	return d, nil
+}
+
+func rowOfLetter(d order.DeadLetter) (deadRow, error) {
+	if d.ID == "" {
+		id, err := uuid.NewV7()
+		if err != nil {
+			return deadRow{}, fmt.Errorf("make an id: %w", err)
+		}
+		d.ID = id.String()
+	}
+	if d.Body == nil {
+		d.Body = []byte{}
+	}
+	return deadRow{
+		ID: d.ID, GoodsID: d.GoodsID, OrderSn: cut(d.OrderSn, maxOrderSn), Reason: d.Reason, Attempts: d.Attempts,
+		FirstSeenAt: d.FirstSeenAt.UnixMilli(), Origin: cut(d.Origin, maxOrigin), Body: d.Body,
+	}, nil
+}
+
+// trim makes a line that any database can hold, whatever is wrong with it; the dead letter keeps the original.
+func trim(l seckill.Line) seckill.Line {
+	l.OrderSn, l.Name, l.Phone = cut(l.OrderSn, maxOrderSn), cut(l.Name, maxName), cut(l.Phone, maxPhone)
+	l.Quantity = min(max(l.Quantity, 0), seckill.MaxQuantity)
+	return l
+}
+
+// cut makes valid text of at most so many characters.
+func cut(s string, most int) string {
+	r := []rune(strings.ToValidUTF8(s, "\uFFFD"))
+	return string(r[:min(len(r), most)])
+}

@@ -1,0 +1,99 @@
+package sqlstore
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"gorm.io/gorm"
+	"gorm.io/gorm/clause"
+
+	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/seckill"
+)
+
+// NextRebuildToken gives out the next fencing token of a goods. Whoever holds an older one can begin no epoch any more.
+func (s *Store) NextRebuildToken(ctx context.Context, goodsID int64) (int64, error) {
+	var token int64
+	err := s.inTx(ctx, "take a rebuild token", func(tx *gorm.DB) error {
+		row, err := lockSale(tx, goodsID)
+		if err != nil {
+			return err
+		}
+		token = row.RebuildToken + 1
+		return tx.Model(&row).Update("rebuild_token", token).Error
+	})
+	return token, err
+}
+
+// BeginEpoch exposes a draft, or keeps an exposed or closed sale as it is, begins its next epoch, and reads its whole truth
+// in the same transaction. A token that is not the newest is seckill.ErrFenced; a draft whose end has come is a Conflict.
+func (s *Store) BeginEpoch(ctx context.Context, goodsID, token int64, now time.Time) (seckill.Snapshot, error) {
+	var snap seckill.Snapshot
+	err := s.inTx(ctx, "begin an epoch", func(tx *gorm.DB) error {
+		row, err := lockSale(tx, goodsID)
+		if err != nil {
+			return err
+		}
+		if err := mayBegin(row, token, now); err != nil {
+			return err
+		}
+		if row.Status == seckill.Draft {
+			row.Status = seckill.Exposed
+		}
+		row.Epoch, row.Updated = row.Epoch+1, now.UnixMilli()
+		if err := tx.Select("status", "epoch", "updated_at").Updates(&row).Error; err != nil {
+			return err
+		}
+		snap.Sale = row.sale()
+		snap.Holdings, err = activeHoldings(tx, goodsID)
+		return err
+	})
+	return snap, err
+}
+
+func mayBegin(row saleRow, token int64, now time.Time) error {
+	switch {
+	case token != row.RebuildToken:
+		return seckill.ErrFenced
+	case row.Status == seckill.Draft && now.UnixMilli() >= row.EndAt:
+		return seckill.Refuse(seckill.Conflict, "the sale's end has passed")
+	}
+	return nil
+}
+
+// activeHoldings groups the active orders of a goods by buyer, buyers and order numbers ascending.
+func activeHoldings(tx *gorm.DB, goodsID int64) ([]seckill.Holding, error) {
+	var rows []orderRow
+	err := tx.Select("buyer_id", "order_sn", "quantity").Order("order_sn").
+		Where("goods_id = ? AND status IN ?", goodsID, []order.Status{order.Created, order.Paid}).Find(&rows).Error
+	place := make(map[int64]int, len(rows))
+	var list []seckill.Holding
+	for _, r := range rows {
+		i, known := place[r.BuyerID]
+		if !known {
+			i = len(list)
+			place[r.BuyerID], list = i, append(list, seckill.Holding{BuyerID: r.BuyerID})
+		}
+		list[i].Held += r.Quantity
+		list[i].Orders = append(list[i].Orders, seckill.HeldOrder{OrderSn: r.OrderSn, Quantity: r.Quantity})
+	}
+	slices.SortFunc(list, func(a, b seckill.Holding) int { return cmp.Compare(a.BuyerID, b.BuyerID) })
+	return list, err
+}
+
+// RecordBarrier keeps that a barrier came through the queue. It may come twice.
+func (s *Store) RecordBarrier(ctx context.Context, goodsID int64, bar order.Barrier, now time.Time) error {
+	row := barrierRow{GoodsID: goodsID, Epoch: bar.Epoch, Token: bar.Token, ReachedAt: now.UnixMilli()}
+	err := s.read(ctx).Clauses(clause.OnConflict{DoNothing: true}).Create(&row).Error
+	return trouble("record a barrier", err)
+}
+
+// BarrierReached tells whether a barrier came through.
+func (s *Store) BarrierReached(ctx context.Context, goodsID, epoch, token int64) (bool, error) {
+	var n int64
+	err := s.read(ctx).Model(&barrierRow{}).
+		Where("goods_id = ? AND epoch = ? AND token = ?", goodsID, epoch, token).Count(&n).Error
+	return n > 0, trouble("look for a barrier", err)
+}

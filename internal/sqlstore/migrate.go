@@ -1,0 +1,104 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/pressly/goose/v3"
+
+	"flashsale.dev/seckill/migrations"
+)
+
+// Migration is one numbered step of the schema.
+type Migration struct {
+	Version   int64
+	File      string
+	Applied   bool
+	AppliedAt time.Time // zero where it is not applied
+}
+
+// Migrate brings the schema up to date. Many processes may call it at once on MySQL and MariaDB: they take turns.
+func (s *Store) Migrate(ctx context.Context) error {
+	p, err := s.provider()
+	if err != nil {
+		return err
+	}
+	if _, err := p.Up(ctx); err != nil {
+		return fmt.Errorf("migrate: %w", err)
+	}
+	return nil
+}
+
+// MigrationStatus lists the schema's steps in order.
+func (s *Store) MigrationStatus(ctx context.Context) ([]Migration, error) {
+	p, err := s.provider()
+	if err != nil {
+		return nil, err
+	}
+	steps, err := p.Status(ctx)
+	if err != nil {
+		return nil, trouble("look at the migrations", err)
+	}
+	list := make([]Migration, 0, len(steps))
+	for _, m := range steps {
+		list = append(list, Migration{
+			Version: m.Source.Version, File: m.Source.Path,
+			Applied: m.State == goose.StateApplied, AppliedAt: m.AppliedAt.UTC(),
+		})
+	}
+	return list, nil
+}
+
+func (s *Store) provider() (*goose.Provider, error) {
+	dialect, opts := goose.DialectSQLite3, []goose.ProviderOption{goose.WithDisableGlobalRegistry(true)}
+	if s.engine == mysqlEngine {
+		dialect, opts = goose.DialectMySQL, append(opts, goose.WithSessionLocker(namedLock{}))
+	}
+	p, err := goose.NewProvider(dialect, s.pool, migrations.Files, opts...)
+	if err != nil {
+		return nil, fmt.Errorf("read the migrations: %w", err)
+	}
+	return p, nil
+}
+
+// namedLock is goose's session lock for MySQL and MariaDB, which goose itself lacks: GET_LOCK. The name is the server's, so
+// it holds a hash of the database's; a name may have 64 characters. The lock ends with its connection.
+type namedLock struct{}
+
+const (
+	lockName       = "CONCAT('seckill-migrate-', MD5(DATABASE()))"
+	lockTrySeconds = 5 // for one try: less than the connection's read timeout
+)
+
+var errLockLost = errors.New("the migration lock was not ours")
+
+// SessionLock waits for the lock until the context ends.
+func (namedLock) SessionLock(ctx context.Context, conn *sql.Conn) error {
+	for {
+		var got sql.NullInt64
+		err := conn.QueryRowContext(ctx, "SELECT GET_LOCK("+lockName+", ?)", lockTrySeconds).Scan(&got)
+		switch {
+		case err != nil:
+			return fmt.Errorf("take the migration lock: %w", err)
+		case got.Int64 == 1:
+			return nil
+		case ctx.Err() != nil:
+			return ctx.Err()
+		}
+	}
+}
+
+// SessionUnlock gives it back.
+func (namedLock) SessionUnlock(ctx context.Context, conn *sql.Conn) error {
+	var freed sql.NullInt64
+	if err := conn.QueryRowContext(ctx, "SELECT RELEASE_LOCK("+lockName+")").Scan(&freed); err != nil {
+		return fmt.Errorf("give back the migration lock: %w", err)
+	}
+	if freed.Int64 != 1 {
+		return errLockLost
+	}
+	return nil
+}

@@ -1,0 +1,34 @@
+package sqlstore
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"gorm.io/gorm"
+
+	"flashsale.dev/seckill/internal/order"
+)
+
+// MovesNotGiven lists at most limit moves, of all goods, that were made at madeBefore or earlier and that Redis is not known
+// to have, oldest first. The makers give their own at once; what is older was left behind by one that died.
+func (s *Store) MovesNotGiven(ctx context.Context, madeBefore time.Time, limit int) ([]order.Move, error) {
+	var rows []moveRow
+	err := s.read(ctx).Where("given_at IS NULL AND made_at <= ?", madeBefore.UnixMilli()).
+		Order("made_at, id").Limit(limit).Find(&rows).Error
+	return each(rows, moveRow.move), trouble("list moves not given", err)
+}
+
+// MarkGiven keeps that Redis has these moves of a goods. It may be repeated; the first time counts.
+func (s *Store) MarkGiven(ctx context.Context, goodsID int64, ids []string, now time.Time) error {
+	return s.inTx(ctx, "mark moves as given", func(tx *gorm.DB) error {
+		for part := range slices.Chunk(ids, chunk) {
+			err := tx.Exec(`UPDATE stock_moves SET given_at = ? WHERE goods_id = ? AND id IN ? AND given_at IS NULL`,
+				now.UnixMilli(), goodsID, part).Error
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}

@@ -1,0 +1,87 @@
+package sqlstore
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+	gormmysql "gorm.io/driver/mysql"
+)
+
+// Deadlines of a connection where the DSN sets none: a server that is gone is found out within them.
+const (
+	dialTimeout = 3 * time.Second
+	ioTimeout   = 10 * time.Second
+)
+
+// sessionSQL is run on each new connection. READ COMMITTED: every decision is taken under the goods row's lock, so the
+// locks on gaps that REPEATABLE READ adds would only make deadlocks.
+const sessionSQL = "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED"
+
+// sessionVars are set on each new connection: text that is too long is an error, never cut in silence, and a wait for
+// a row's lock ends with 1205 before the connection's own deadline would cut it.
+var sessionVars = map[string]string{
+	"sql_mode":                 "'ONLY_FULL_GROUP_BY,STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION'",
+	"innodb_lock_wait_timeout": "5",
+}
+
+func openMySQL(_ context.Context, dsn string, opts Options) (*Store, error) {
+	cfg, err := mysqlConfig(dsn)
+	if err != nil {
+		return nil, err
+	}
+	connector, err := mysql.NewConnector(cfg)
+	if err != nil {
+		return nil, err
+	}
+	pool := sql.OpenDB(sessions{connector})
+	pool.SetMaxOpenConns(cmp.Or(opts.MaxOpenConns, 32))
+	pool.SetMaxIdleConns(cmp.Or(opts.MaxIdleConns, opts.MaxOpenConns, 32))
+	pool.SetConnMaxIdleTime(cmp.Or(opts.MaxIdleTime, 5*time.Minute))
+	pool.SetConnMaxLifetime(cmp.Or(opts.MaxLifetime, 30*time.Minute))
+	return newStore(pool, gormmysql.New(gormmysql.Config{Conn: pool, SkipInitializeWithVersion: true}), mysqlEngine)
+}
+
+// mysqlConfig parses a DSN and sets what must not be otherwise. Arguments are put into the statement by the driver (one round
+// trip instead of two); it quotes by the session's rules and refuses the character sets for which quoting is unsafe.
+func mysqlConfig(dsn string) (*mysql.Config, error) {
+	cfg, err := mysql.ParseDSN(dsn)
+	if err != nil {
+		return nil, err
+	}
+	if cfg.DBName == "" {
+		return nil, errors.New("the DSN names no database")
+	}
+	cfg.Loc, cfg.InterpolateParams, cfg.ClientFoundRows, cfg.RejectReadOnly = time.UTC, true, true, true
+	cfg.Timeout = cmp.Or(cfg.Timeout, dialTimeout)
+	cfg.ReadTimeout = cmp.Or(cfg.ReadTimeout, ioTimeout)
+	cfg.WriteTimeout = cmp.Or(cfg.WriteTimeout, ioTimeout)
+	cfg.Logger = &mysql.NopLogger{}
+	if cfg.Params == nil {
+		cfg.Params = make(map[string]string, len(sessionVars))
+	}
+	for name, value := range sessionVars {
+		cfg.Params[name] = value
+	}
+	return cfg, nil
+}
+
+// sessions is a connector whose connections begin with sessionSQL.
+type sessions struct{ driver.Connector }
+
+// Connect opens a connection and prepares its session.
+func (s sessions) Connect(ctx context.Context) (driver.Conn, error) {
+	conn, err := s.Connector.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := conn.(driver.ExecerContext).ExecContext(ctx, sessionSQL, nil); err != nil {
+		_ = conn.Close()
+		return nil, err
+	}
+	return conn, nil
+}

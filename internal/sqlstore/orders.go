@@ -1,0 +1,54 @@
+package sqlstore
+
+import (
+	"context"
+	"errors"
+
+	"gorm.io/gorm"
+
+	"flashsale.dev/seckill/internal/order"
+)
+
+// Order finds an order, or order.ErrNoSuchOrder.
+func (s *Store) Order(ctx context.Context, goodsID int64, orderSn string) (order.Order, error) {
+	row, err := findOrder(s.read(ctx), goodsID, orderSn)
+	return row.order(), trouble("find an order", err)
+}
+
+// OrdersOf lists a buyer's orders, newest first: at most limit, beginning below the number before (empty for the newest).
+func (s *Store) OrdersOf(ctx context.Context, buyerID int64, before string, limit int) ([]order.Order, error) {
+	return orderList("list a buyer's orders", s.read(ctx).Where("buyer_id = ?", buyerID), before, limit)
+}
+
+// OrdersOfGoods lists the orders of a goods in the same way; an empty status means all.
+func (s *Store) OrdersOfGoods(ctx context.Context, goodsID int64, status order.Status, before string, limit int) ([]order.Order, error) {
+	q := s.read(ctx).Where("goods_id = ?", goodsID)
+	if status != "" {
+		q = q.Where("status = ?", status)
+	}
+	return orderList("list a sale's orders", q, before, limit)
+}
+
+// StatusOf tells the states of those order numbers of a goods that have a row.
+func (s *Store) StatusOf(ctx context.Context, goodsID int64, sns []string) (map[string]order.Status, error) {
+	found, err := statuses(s.read(ctx), goodsID, sns)
+	return found, trouble("look up order numbers", err)
+}
+
+func orderList(op string, q *gorm.DB, before string, limit int) ([]order.Order, error) {
+	if before != "" {
+		q = q.Where("order_sn < ?", before)
+	}
+	var rows []orderRow
+	err := q.Order("order_sn DESC").Limit(limit).Find(&rows).Error
+	return each(rows, orderRow.order), trouble(op, err)
+}
+
+func findOrder(q *gorm.DB, goodsID int64, orderSn string) (orderRow, error) {
+	var row orderRow
+	err := q.Where("goods_id = ? AND order_sn = ?", goodsID, orderSn).Take(&row).Error
+	if errors.Is(err, gorm.ErrRecordNotFound) {
+		err = order.ErrNoSuchOrder
+	}
+	return row, err
+}

@@ -1,0 +1,166 @@
+package sqlstore
+
+import (
+	"fmt"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
+
+	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/seckill"
+)
+
+// plan is what a batch will write, decided before anything is written.
+type plan struct {
+	sale    saleRow // as it was locked
+	now     time.Time
+	sold    int64           // units of the created ones
+	changed map[int64]int64 // what buyers hold afterwards
+	orders  []orderRow
+	letters []deadRow
+	out     order.Outcome
+}
+
+// judge walks the lines in their order: each that the buyer's limit and what is left allow is created, any other fails
+// alone. held is what the lines' buyers hold before.
+func judge(sale saleRow, held map[int64]int64, b order.Batch, lines []seckill.Line) (*plan, error) {
+	p := &plan{sale: sale, now: b.Now, changed: make(map[int64]int64), orders: make([]orderRow, 0, len(lines))}
+	p.out = order.Outcome{Epoch: sale.Epoch, Failed: make(map[string]order.FailureReason)}
+	for _, l := range lines {
+		if err := fits(l); err != nil {
+			return nil, err
+		}
+		after := held[l.BuyerID] + l.Quantity
+		var err error
+		switch {
+		case after > sale.MaxPerBuyerLimit:
+			err = p.fail(l, b.Epochs[l.OrderSn], order.FailedOverLimit)
+		case l.Quantity > sale.Stock-p.sold:
+			err = p.fail(l, b.Epochs[l.OrderSn], order.FailedOversold)
+		default:
+			held[l.BuyerID], p.changed[l.BuyerID] = after, after
+			p.create(l, b.Epochs[l.OrderSn], b.PayBy)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return p, nil
+}
+
+func (p *plan) create(l seckill.Line, epoch int64, payBy time.Time) {
+	row := newOrder(p.sale, l, epoch, p.now)
+	row.Status, row.PayBy = order.Created, millis(payBy)
+	p.orders, p.sold = append(p.orders, row), p.sold+l.Quantity
+	p.out.Created = append(p.out.Created, l.OrderSn)
+}
+
+func (p *plan) fail(l seckill.Line, epoch int64, reason order.FailureReason) error {
+	letter, err := letterOf(p.sale.GoodsID, l)
+	if err != nil {
+		return err
+	}
+	letter.Reason, letter.FirstSeenAt, letter.Origin, letter.Attempts = reason, p.now, originBatch, 1
+	return p.bury(l, epoch, letter)
+}
+
+// bury adds a failed order with its dead letter and the move that gives its units back to Redis. MySQL's own stock
+// never lost them.
+func (p *plan) bury(l seckill.Line, epoch int64, letter order.DeadLetter) error {
+	dead, err := rowOfLetter(letter)
+	if err != nil {
+		return err
+	}
+	move, err := newMove(p.sale, l, order.MoveFail, p.now)
+	if err != nil {
+		return err
+	}
+	row := newOrder(p.sale, l, epoch, p.now)
+	row.Status, row.FailureReason, row.ClosedAt = order.Failed, letter.Reason, millis(p.now)
+	p.orders, p.letters = append(p.orders, row), append(p.letters, dead)
+	p.out.Failed[l.OrderSn] = letter.Reason
+	p.out.Moves = append(p.out.Moves, move)
+	return nil
+}
+
+func newOrder(sale saleRow, l seckill.Line, epoch int64, now time.Time) orderRow {
+	return orderRow{
+		GoodsID: sale.GoodsID, OrderSn: l.OrderSn, BuyerID: l.BuyerID, Epoch: epoch, Quantity: l.Quantity,
+		Amount: sale.Price * l.Quantity, Name: l.Name, Phone: l.Phone, Created: now.UnixMilli(),
+	}
+}
+
+func newMove(sale saleRow, l seckill.Line, kind order.MoveKind, now time.Time) (order.Move, error) {
+	id, err := uuid.NewV7()
+	if err != nil {
+		return order.Move{}, fmt.Errorf("make an id: %w", err)
+	}
+	return order.Move{
+		ID: id.String(), GoodsID: sale.GoodsID, Epoch: sale.Epoch, BuyerID: l.BuyerID, OrderSn: l.OrderSn,
+		Quantity: l.Quantity, Kind: kind, MadeAt: now.UTC().Truncate(time.Millisecond),
+	}, nil
+}
+
+// toAdopt names the lines of an older epoch than the goods' that the batch does not list as adopted by it.
+func toAdopt(b order.Batch, epoch int64, lines []seckill.Line) []string {
+	var sns []string
+	for _, l := range lines {
+		adopted := b.Epoch == epoch && b.Adopted[l.OrderSn]
+		if b.Epochs[l.OrderSn] < epoch && !adopted {
+			sns = append(sns, l.OrderSn)
+		}
+	}
+	return sns
+}
+
+// distinct drops the later ones of lines with the same number.
+func distinct(lines []seckill.Line) []seckill.Line {
+	seen := make(map[string]bool, len(lines))
+	list := make([]seckill.Line, 0, len(lines))
+	for _, l := range lines {
+		if !seen[l.OrderSn] {
+			seen[l.OrderSn], list = true, append(list, l)
+		}
+	}
+	return list
+}
+
+func numbers(lines []seckill.Line) []string {
+	return each(lines, func(l seckill.Line) string { return l.OrderSn })
+}
+
+// buyers lists the lines' buyers, each once.
+func buyers(lines []seckill.Line) []int64 {
+	seen := make(map[int64]bool, len(lines))
+	var ids []int64
+	for _, l := range lines {
+		if !seen[l.BuyerID] {
+			seen[l.BuyerID], ids = true, append(ids, l.BuyerID)
+		}
+	}
+	return ids
+}
+
+// The columns' lengths, in characters.
+const (
+	maxOrderSn = 64
+	maxName    = 255
+	maxPhone   = 64
+	maxOrigin  = 255
+)
+
+// fits says what of a line the tables can't hold, in the same words on every database.
+func fits(l seckill.Line) error {
+	switch {
+	case !short(l.OrderSn, maxOrderSn):
+		return fmt.Errorf("order number %.80q %w", l.OrderSn, errUnwritable)
+	case !short(l.Name, maxName) || !short(l.Phone, maxPhone):
+		return fmt.Errorf("name or phone of order %s %w", l.OrderSn, errUnwritable)
+	case l.Quantity <= 0:
+		return fmt.Errorf("quantity %d of order %s %w", l.Quantity, l.OrderSn, errUnwritable)
+	}
+	return nil
+}
+
+func short(s string, most int) bool { return utf8.ValidString(s) && utf8.RuneCountInString(s) <= most }

@@ -1,0 +1,155 @@
+package sqlstore
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"gorm.io/gorm"
+	"gorm.io/gorm/clause"
+
+	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/seckill"
+)
+
+// Cancel turns a created order into a cancelled one and gives its units back, with the move that gives them to Redis.
+// One that is cancelled already stays as it is, and there is no move. Any other state is a Conflict.
+func (s *Store) Cancel(ctx context.Context, goodsID int64, orderSn string, now time.Time) (order.Order, *order.Move, error) {
+	var row orderRow
+	var moves []order.Move
+	err := s.inTx(ctx, "cancel an order", func(tx *gorm.DB) error {
+		sale, err := lockSale(tx, goodsID)
+		if err != nil {
+			return err
+		}
+		rows, err := lockOrders(tx, goodsID, []string{orderSn})
+		if err != nil {
+			return err
+		}
+		if len(rows) == 0 {
+			return order.ErrNoSuchOrder
+		}
+		row = rows[0]
+		switch row.Status {
+		case order.Cancelled:
+			return nil
+		case order.Created:
+			moves, err = release(tx, sale, rows, order.Cancelled, order.MoveCancel, now)
+			row = rows[0]
+			return err
+		default:
+			return seckill.Refuse(seckill.Conflict, "the order is %s", row.Status)
+		}
+	})
+	if err != nil || len(moves) == 0 {
+		return row.order(), nil, err
+	}
+	return row.order(), &moves[0], nil
+}
+
+// ExpireDue turns at most limit created orders of a goods, whose payment was due at now or before, into expired ones,
+// the longest overdue first, and gives their units back in one transaction. It returns their moves.
+func (s *Store) ExpireDue(ctx context.Context, goodsID int64, now time.Time, limit int) ([]order.Move, error) {
+	due, err := s.due(ctx, goodsID, now, limit)
+	if err != nil || len(due) == 0 {
+		return nil, trouble("look for unpaid orders", err)
+	}
+	var moves []order.Move
+	err = s.inTx(ctx, "expire orders", func(tx *gorm.DB) error {
+		sale, err := lockSale(tx, goodsID)
+		if err != nil {
+			return err
+		}
+		rows, err := lockOrders(tx, goodsID, due)
+		if err != nil {
+			return err
+		}
+		rows = slices.DeleteFunc(rows, func(r orderRow) bool { return r.Status != order.Created })
+		moves, err = release(tx, sale, rows, order.Expired, order.MoveExpire, now)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return moves, nil
+}
+
+// due looks without a lock, so that a goods with nothing to expire costs its hot row nothing.
+func (s *Store) due(ctx context.Context, goodsID int64, now time.Time, limit int) ([]string, error) {
+	var sns []string
+	err := s.read(ctx).Model(&orderRow{}).Where("goods_id = ? AND status = ? AND pay_by <= ?", goodsID, order.Created, now.UnixMilli()).
+		Order("pay_by").Limit(limit).Pluck("order_sn", &sns).Error
+	return sns, err
+}
+
+// lockOrders reads orders and keeps them locked, by their primary key and in its order, after the goods row.
+func lockOrders(tx *gorm.DB, goodsID int64, sns []string) ([]orderRow, error) {
+	var all []orderRow
+	slices.Sort(sns)
+	for part := range slices.Chunk(sns, chunk) {
+		var rows []orderRow
+		err := tx.Clauses(clause.Locking{Strength: clause.LockingStrengthUpdate}).Order("order_sn").
+			Where("goods_id = ? AND order_sn IN ?", goodsID, part).Find(&rows).Error
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, rows...)
+	}
+	return all, nil
+}
+
+// release ends created orders, whose rows and goods are locked, and puts their units back: into the holdings, the stock,
+// and one move each. It brings rows up to date.
+func release(tx *gorm.DB, sale saleRow, rows []orderRow, to order.Status, kind order.MoveKind, now time.Time) ([]order.Move, error) {
+	if err := end(tx, rows, to, now); err != nil {
+		return nil, err
+	}
+	if err := lowerHoldings(tx, sale.GoodsID, rows); err != nil {
+		return nil, err
+	}
+	var units int64
+	moves := make([]order.Move, 0, len(rows))
+	for _, r := range rows {
+		m, err := newMove(sale, r.order().Line, kind, now)
+		if err != nil {
+			return nil, err
+		}
+		units, moves = units+r.Quantity, append(moves, m)
+	}
+	if err := changeStock(tx, sale, units, now); err != nil {
+		return nil, err
+	}
+	return moves, insert(tx, each(moves, rowOfMove))
+}
+
+// end changes the orders' status. Each must still be created: a row that is not means that its lock was not held.
+func end(tx *gorm.DB, rows []orderRow, to order.Status, now time.Time) error {
+	for part := range slices.Chunk(rows, chunk) {
+		sns := each(part, func(r orderRow) string { return r.OrderSn })
+		res := tx.Exec(`UPDATE orders SET status = ?, closed_at = ? WHERE goods_id = ? AND order_sn IN ? AND status = ?`,
+			to, now.UnixMilli(), part[0].GoodsID, sns, order.Created)
+		if res.Error != nil {
+			return res.Error
+		}
+		if res.RowsAffected != int64(len(part)) {
+			return order.ErrTryAgain
+		}
+		for i := range part {
+			part[i].Status, part[i].ClosedAt = to, millis(now)
+		}
+	}
+	return nil
+}
+
+func lowerHoldings(tx *gorm.DB, goodsID int64, rows []orderRow) error {
+	held, err := holdings(tx, goodsID, each(rows, func(r orderRow) int64 { return r.BuyerID }))
+	if err != nil {
+		return err
+	}
+	changed := make(map[int64]int64, len(rows))
+	for _, r := range rows {
+		held[r.BuyerID] -= r.Quantity
+		changed[r.BuyerID] = held[r.BuyerID]
+	}
+	return setHoldings(tx, goodsID, changed)
+}

@@ -1,0 +1,186 @@
+package sqlstore
+
+import (
+	"time"
+
+	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/seckill"
+)
+
+// The rows as GORM sees them. Times are Unix milliseconds; fields are not named CreatedAt or UpdatedAt, which GORM
+// would fill in by itself.
+
+type saleRow struct {
+	GoodsID          int64 `gorm:"primaryKey;autoIncrement:false"`
+	MerchantID       int64
+	Title            string
+	Price            int64
+	Total            int64
+	Stock            int64
+	Version          int64
+	Epoch            int64
+	RebuildToken     int64
+	PerBuyerLimit    int64
+	MaxPerBuyerLimit int64
+	StartAt          int64
+	EndAt            int64
+	RateAlgorithm    string
+	PermitsPerSecond float64
+	MaxBurstSeconds  float64
+	MaxWaitMillis    int64
+	Status           seckill.Status
+	Created          int64  `gorm:"column:created_at"`
+	Updated          int64  `gorm:"column:updated_at"`
+	Closed           *int64 `gorm:"column:closed_at"`
+}
+
+// TableName is GORM's name of the table.
+func (saleRow) TableName() string { return "sales" }
+
+func rowOfSale(s seckill.Sale) saleRow {
+	return saleRow{
+		GoodsID: s.GoodsID, MerchantID: s.MerchantID, Title: s.Title, Price: s.Price,
+		Total: s.Total, Stock: s.Stock, Version: s.Version, Epoch: s.Epoch,
+		PerBuyerLimit: s.PerBuyerLimit, MaxPerBuyerLimit: s.MaxPerBuyerLimit,
+		StartAt: s.StartAt.UnixMilli(), EndAt: s.EndAt.UnixMilli(),
+		RateAlgorithm: s.Rate.Algorithm, PermitsPerSecond: s.Rate.PermitsPerSecond,
+		MaxBurstSeconds: s.Rate.MaxBurstSeconds, MaxWaitMillis: s.Rate.MaxWaitMillis,
+		Status: s.Status, Created: s.CreatedAt.UnixMilli(), Updated: s.UpdatedAt.UnixMilli(),
+	}
+}
+
+func (r saleRow) sale() seckill.Sale {
+	return seckill.Sale{
+		GoodsID: r.GoodsID, MerchantID: r.MerchantID, Title: r.Title, Price: r.Price,
+		Total: r.Total, Stock: r.Stock, Version: r.Version, Epoch: r.Epoch,
+		PerBuyerLimit: r.PerBuyerLimit, MaxPerBuyerLimit: r.MaxPerBuyerLimit,
+		StartAt: timeOf(&r.StartAt), EndAt: timeOf(&r.EndAt),
+		Rate: seckill.Rate{
+			Algorithm: r.RateAlgorithm, PermitsPerSecond: r.PermitsPerSecond,
+			MaxBurstSeconds: r.MaxBurstSeconds, MaxWaitMillis: r.MaxWaitMillis,
+		},
+		Status: r.Status, CreatedAt: timeOf(&r.Created), UpdatedAt: timeOf(&r.Updated),
+	}
+}
+
+type orderRow struct {
+	GoodsID       int64  `gorm:"primaryKey;autoIncrement:false"`
+	OrderSn       string `gorm:"primaryKey"`
+	BuyerID       int64
+	Epoch         int64
+	Quantity      int64
+	Amount        int64
+	Status        order.Status
+	FailureReason order.FailureReason
+	Name          string
+	Phone         string
+	Created       int64 `gorm:"column:created_at"`
+	PayBy         *int64
+	PaidAt        *int64
+	ClosedAt      *int64
+}
+
+// TableName is GORM's name of the table.
+func (orderRow) TableName() string { return "orders" }
+
+func (r orderRow) order() order.Order {
+	return order.Order{
+		Line:    seckill.Line{OrderSn: r.OrderSn, BuyerID: r.BuyerID, Quantity: r.Quantity, Name: r.Name, Phone: r.Phone},
+		GoodsID: r.GoodsID, Epoch: r.Epoch, Amount: r.Amount, Status: r.Status, FailureReason: r.FailureReason,
+		CreatedAt: timeOf(&r.Created), PayBy: timeOf(r.PayBy), PaidAt: timeOf(r.PaidAt), ClosedAt: timeOf(r.ClosedAt),
+	}
+}
+
+type holdingRow struct {
+	GoodsID int64 `gorm:"primaryKey;autoIncrement:false"`
+	BuyerID int64 `gorm:"primaryKey;autoIncrement:false"`
+	Held    int64
+}
+
+// TableName is GORM's name of the table.
+func (holdingRow) TableName() string { return "buyer_holdings" }
+
+type moveRow struct {
+	GoodsID  int64  `gorm:"primaryKey;autoIncrement:false"`
+	ID       string `gorm:"primaryKey"`
+	Epoch    int64
+	BuyerID  int64
+	OrderSn  string
+	Quantity int64
+	Kind     order.MoveKind
+	MadeAt   int64
+	GivenAt  *int64
+}
+
+// TableName is GORM's name of the table.
+func (moveRow) TableName() string { return "stock_moves" }
+
+func rowOfMove(m order.Move) moveRow {
+	return moveRow{
+		GoodsID: m.GoodsID, ID: m.ID, Epoch: m.Epoch, BuyerID: m.BuyerID, OrderSn: m.OrderSn,
+		Quantity: m.Quantity, Kind: m.Kind, MadeAt: m.MadeAt.UnixMilli(),
+	}
+}
+
+func (r moveRow) move() order.Move {
+	return order.Move{
+		ID: r.ID, GoodsID: r.GoodsID, Epoch: r.Epoch, BuyerID: r.BuyerID, OrderSn: r.OrderSn,
+		Quantity: r.Quantity, Kind: r.Kind, MadeAt: timeOf(&r.MadeAt),
+	}
+}
+
+type deadRow struct {
+	ID          string `gorm:"primaryKey"`
+	GoodsID     int64
+	OrderSn     string
+	Reason      order.FailureReason
+	Attempts    int
+	FirstSeenAt int64
+	Origin      string
+	Body        []byte
+}
+
+// TableName is GORM's name of the table.
+func (deadRow) TableName() string { return "dead_letters" }
+
+func (r deadRow) letter() order.DeadLetter {
+	return order.DeadLetter{
+		ID: r.ID, GoodsID: r.GoodsID, OrderSn: r.OrderSn, Reason: r.Reason, Attempts: r.Attempts,
+		FirstSeenAt: timeOf(&r.FirstSeenAt), Origin: r.Origin, Body: r.Body,
+	}
+}
+
+type barrierRow struct {
+	GoodsID   int64 `gorm:"primaryKey;autoIncrement:false"`
+	Epoch     int64 `gorm:"primaryKey;autoIncrement:false"`
+	Token     int64 `gorm:"primaryKey;autoIncrement:false"`
+	ReachedAt int64
+}
+
+// TableName is GORM's name of the table.
+func (barrierRow) TableName() string { return "barriers" }
+
+// millis is a time as it is stored: NULL where it is zero.
+func millis(t time.Time) *int64 {
+	if t.IsZero() {
+		return nil
+	}
+	ms := t.UnixMilli()
+	return &ms
+}
+
+func timeOf(ms *int64) time.Time {
+	if ms == nil {
+		return time.Time{}
+	}
+	return time.UnixMilli(*ms).UTC()
+}
+
+// each turns rows into what the domain calls them.
+func each[R, D any](rows []R, name func(R) D) []D {
+	list := make([]D, len(rows))
+	for i, r := range rows {
+		list[i] = name(r)
+	}
+	return list
+}

@@ -1,0 +1,117 @@
+package sqlstore
+
+import (
+	"context"
+	"errors"
+	"math"
+	"time"
+
+	"gorm.io/gorm"
+	"gorm.io/gorm/clause"
+
+	"flashsale.dev/seckill/internal/seckill"
+)
+
+// CreateSale writes a new sale. A goods id that is taken is a Conflict.
+func (s *Store) CreateSale(ctx context.Context, sale seckill.Sale) error {
+	row := rowOfSale(sale)
+	err := s.read(ctx).Create(&row).Error
+	if duplicate(err) {
+		return seckill.Refuse(seckill.Conflict, "this goods id is taken")
+	}
+	return trouble("create a sale", err)
+}
+
+// Sale finds a sale, or seckill.ErrNoSuchGoods.
+func (s *Store) Sale(ctx context.Context, goodsID int64) (seckill.Sale, error) {
+	row, err := findSale(s.read(ctx), goodsID)
+	return row.sale(), trouble("find a sale", err)
+}
+
+// SalesOf lists the sales of a merchant (0 for everybody's), newest first: at most limit, below a goods id
+// (0 for the newest of all).
+func (s *Store) SalesOf(ctx context.Context, merchantID, below int64, limit int) ([]seckill.Sale, error) {
+	q := s.read(ctx)
+	if merchantID != 0 {
+		q = q.Where("merchant_id = ?", merchantID)
+	}
+	return saleList("list sales", newestSales(q, below, limit))
+}
+
+// ExposedSales lists what buyers see, in the same way; sales whose end has come are still among them until closed.
+func (s *Store) ExposedSales(ctx context.Context, below int64, limit int) ([]seckill.Sale, error) {
+	q := s.read(ctx).Where("status = ?", seckill.Exposed)
+	return saleList("list exposed sales", newestSales(q, below, limit))
+}
+
+// LiveGoods lists every sale that still has something to be done for it: all exposed ones, and those that were closed at
+// closedSince or later.
+func (s *Store) LiveGoods(ctx context.Context, closedSince time.Time) ([]seckill.Sale, error) {
+	exposed, err := saleList("list live goods", s.read(ctx).Where("status = ?", seckill.Exposed).Order("goods_id"))
+	if err != nil {
+		return nil, err
+	}
+	closed, err := saleList("list live goods", s.read(ctx).Where("closed_at >= ?", closedSince.UnixMilli()).Order("goods_id"))
+	return append(exposed, closed...), err
+}
+
+// CloseSale stops an exposed sale and returns it; one that is closed already stays as it is. A draft is a Conflict.
+func (s *Store) CloseSale(ctx context.Context, goodsID int64, now time.Time) (seckill.Sale, error) {
+	var row saleRow
+	err := s.inTx(ctx, "close a sale", func(tx *gorm.DB) (err error) {
+		if row, err = lockSale(tx, goodsID); err != nil {
+			return err
+		}
+		switch row.Status {
+		case seckill.Closed:
+			return nil
+		case seckill.Draft:
+			return seckill.Refuse(seckill.Conflict, "a draft is not on sale and can't be closed")
+		}
+		row.Status, row.Updated, row.Closed = seckill.Closed, now.UnixMilli(), millis(now)
+		return tx.Select("status", "updated_at", "closed_at").Updates(&row).Error
+	})
+	return row.sale(), err
+}
+
+// Database reads what MySQL says of a goods' units, all from one statement.
+func (s *Store) Database(ctx context.Context, goodsID int64) (seckill.Database, error) {
+	var d seckill.Database
+	res := s.read(ctx).Raw(`SELECT s.stock, (SELECT COALESCE(SUM(o.quantity), 0) FROM orders o
+		WHERE o.goods_id = s.goods_id AND o.status IN ('created', 'paid')) AS active
+		FROM sales s WHERE s.goods_id = ?`, goodsID).Scan(&d)
+	if res.Error == nil && res.RowsAffected == 0 {
+		return d, trouble("read the ledger", seckill.ErrNoSuchGoods)
+	}
+	return d, trouble("read the ledger", res.Error)
+}
+
+func newestSales(q *gorm.DB, below int64, limit int) *gorm.DB {
+	if below == 0 {
+		below = math.MaxInt64
+	}
+	return q.Where("goods_id < ?", below).Order("goods_id DESC").Limit(limit)
+}
+
+func saleList(op string, q *gorm.DB) ([]seckill.Sale, error) {
+	var rows []saleRow
+	if err := q.Find(&rows).Error; err != nil {
+		return nil, trouble(op, err)
+	}
+	return each(rows, saleRow.sale), nil
+}
+
+func findSale(q *gorm.DB, goodsID int64) (saleRow, error) {
+	var row saleRow
+	err := q.Where("goods_id = ?", goodsID).Take(&row).Error
+	if errors.Is(err, gorm.ErrRecordNotFound) {
+		err = seckill.ErrNoSuchGoods
+	}
+	return row, err
+}
+
+// lockSale reads a goods' row and keeps it locked until the transaction ends. SQLite's transaction holds the lock
+// already. What is read after it, in this transaction, is the latest that was committed.
+func lockSale(tx *gorm.DB, goodsID int64) (saleRow, error) {
+	return findSale(tx.Clauses(clause.Locking{Strength: clause.LockingStrengthUpdate}), goodsID)
+}

@@ -1,0 +1,43 @@
+-- +goose Up
+-- What the merchants put up. stock and version are changed with the orders, under the row's lock and by
+-- compare-and-swap; the checks are the last guard against overselling, whatever a program believes.
+-- max_per_buyer_limit is the highest per_buyer_limit there ever was: orders taken under it are still written.
+-- rebuild_token fences those who build the sale in Redis: only the latest may begin an epoch.
+CREATE TABLE IF NOT EXISTS sales (
+    goods_id            BIGINT       NOT NULL,
+    merchant_id         BIGINT       NOT NULL,
+    title               VARCHAR(120) NOT NULL,
+    price               BIGINT       NOT NULL,
+    total               BIGINT       NOT NULL,
+    stock               BIGINT       NOT NULL,
+    version             BIGINT       NOT NULL,
+    epoch               BIGINT       NOT NULL,
+    rebuild_token       BIGINT       NOT NULL,
+    per_buyer_limit     BIGINT       NOT NULL,
+    max_per_buyer_limit BIGINT       NOT NULL,
+    start_at            BIGINT       NOT NULL,
+    end_at              BIGINT       NOT NULL,
+    rate_algorithm      VARCHAR(32)  NOT NULL,
+    permits_per_second  DOUBLE       NOT NULL,
+    max_burst_seconds   DOUBLE       NOT NULL,
+    max_wait_millis     BIGINT       NOT NULL,
+    status              VARCHAR(16)  NOT NULL,
+    created_at          BIGINT       NOT NULL,
+    updated_at          BIGINT       NOT NULL,
+    closed_at           BIGINT       NULL,
+    PRIMARY KEY (goods_id),
+    CONSTRAINT sales_never_oversold CHECK (stock >= 0 AND stock <= total),
+    CONSTRAINT sales_status CHECK (status IN ('draft', 'exposed', 'closed'))
+) /*! ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin */;
+
+-- A merchant's own list, newest first (goods ids grow with time).
+CREATE INDEX sales_of_merchant ON sales (merchant_id, goods_id);
+
+-- What buyers see, newest first; also the walk over everything that is on sale.
+CREATE INDEX sales_by_status ON sales (status, goods_id);
+
+-- Sales closed a short while ago, whose last orders are still being written, paid or given back.
+CREATE INDEX sales_lately_closed ON sales (closed_at);
+
+-- +goose Down
+DROP TABLE IF EXISTS sales;
