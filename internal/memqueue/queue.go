@@ -1,0 +1,68 @@
+package memqueue
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"flashsale.dev/seckill/internal/order"
+)
+
+// Options bound the queue; zero values take the defaults.
+type Options struct {
+	Shards   int // 1
+	Capacity int // messages a shard keeps, waiting and handed out; 4096
+	Prefetch int // messages a stream may have out unacknowledged; 512
+}
+
+// Queue is an in-process order queue.
+type Queue struct {
+	shards   []*shard
+	prefetch int
+	now      func() time.Time
+}
+
+var (
+	_ order.Publisher = (*Queue)(nil)
+	_ order.Source    = (*Queue)(nil)
+)
+
+// New makes an empty queue.
+func New(opt Options) *Queue {
+	q := &Queue{prefetch: orElse(opt.Prefetch, 512), now: time.Now}
+	for i := range orElse(opt.Shards, 1) {
+		q.shards = append(q.shards, newShard(i, orElse(opt.Capacity, 4096)))
+	}
+	return q
+}
+
+func orElse(n, fallback int) int {
+	if n > 0 {
+		return n
+	}
+	return fallback
+}
+
+// Publish hands the message to its shard and returns nil once the consumer has acknowledged it. When the context ends first,
+// a message that nobody has seen yet is withdrawn; one that was handed out stays, and its outcome is unknown.
+func (q *Queue) Publish(ctx context.Context, goodsID int64, body []byte) error {
+	s := q.shards[order.Shard(goodsID, len(q.shards))]
+	if err := s.publish(ctx, &item{body: body, seen: q.now(), acked: make(chan struct{})}); err != nil {
+		return fmt.Errorf("publish in memory: %w", err)
+	}
+	return nil
+}
+
+// Shards is the number of shards.
+func (q *Queue) Shards() int { return len(q.shards) }
+
+// Open returns a stream of the shard; it gets deliveries once every stream opened before it is closed.
+func (q *Queue) Open(ctx context.Context, n int) (order.Stream, error) {
+	if n < 0 || n >= len(q.shards) {
+		return nil, fmt.Errorf("open shard %d of %d: no such shard", n, len(q.shards))
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("open shard %d: %w", n, err)
+	}
+	return openStream(q.shards[n], q.prefetch), nil
+}

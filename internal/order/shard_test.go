@@ -1,0 +1,30 @@
+package order_test
+
+import (
+	"testing"
+
+	"flashsale.dev/seckill/internal/order"
+)
+
+// The shard of a goods is part of what two releases that run side by side must agree on.
+func TestShardNeverChanges(t *testing.T) {
+	for goodsID, want := range map[int64][3]int{1: {0, 1, 1}, 42: {0, 1, 5}, 1_700_000_000_000_001: {0, 2, 2}} {
+		got := [3]int{order.Shard(goodsID, 1), order.Shard(goodsID, 4), order.Shard(goodsID, 16)}
+		if got != want {
+			t.Errorf("goods %d: shards %v, want %v", goodsID, got, want)
+		}
+	}
+}
+
+func TestShardSpreadsRunsOfIDs(t *testing.T) {
+	const shards, each = 8, 1000
+	counts := make([]int, shards)
+	for i := range int64(shards * each) {
+		counts[order.Shard(1_700_000_000_000_000+i*8, shards)]++
+	}
+	for shard, n := range counts {
+		if n < each*8/10 || n > each*12/10 {
+			t.Errorf("shard %d has %d goods of %d, want about %d", shard, n, shards*each, each)
+		}
+	}
+}
