@@ -23,18 +23,18 @@ func (w *Writer) failOne(ctx context.Context, goodsID int64, l sourced, reason F
 		return err
 	}
 	d := w.dead(goodsID, l.OrderSn, reason, l.origin, body)
-	var move *Move
+	var out Outcome
 	err = w.retry(ctx, "write a failed order", func() error {
 		var err error
-		move, err = w.store.WriteFailed(ctx, l.Line, d)
+		out, err = w.store.WriteFailed(ctx, goodsID, l.Line, l.epoch, reason, d, w.now())
 		return err
 	})
 	if err != nil && ctx.Err() == nil {
 		w.log.ErrorContext(ctx, "failed order can't be written either", "goods_id", goodsID, "order_sn", l.OrderSn, "err", err)
 		return w.retry(ctx, "keep a dead letter", func() error { return w.store.AddDeadLetter(ctx, d) })
 	}
-	if err == nil && move != nil {
-		w.giver.Give(ctx, []Move{*move})
+	if err == nil {
+		w.tell(ctx, goodsID, out)
 	}
 	return err
 }

@@ -12,8 +12,8 @@ import (
 
 // LiveStore lists the sales that background work must look after.
 type LiveStore interface {
-	// LiveSales lists exposed sales and those that were closed or ended less than so long ago.
-	LiveSales(ctx context.Context, closedWithin time.Duration) ([]seckill.Sale, error)
+	// LiveGoods lists exposed sales and those that were closed at a moment or later.
+	LiveGoods(ctx context.Context, closedSince time.Time) ([]seckill.Sale, error)
 }
 
 // Live is the list of sales that background work looks after, kept fresh from MySQL. While MySQL is away the last list
@@ -39,7 +39,7 @@ func (l *Live) Run(ctx context.Context) error { return every(ctx, liveEvery, l.R
 
 // Refresh reads the list once.
 func (l *Live) Refresh(ctx context.Context) {
-	sales, err := l.store.LiveSales(ctx, liveAfterClose)
+	sales, err := l.store.LiveGoods(ctx, time.Now().Add(-liveAfterClose))
 	if err != nil {
 		if ctx.Err() == nil {
 			l.log.WarnContext(ctx, "can't list the sales to look after, going on with the last list", "err", err)

@@ -13,7 +13,7 @@ import (
 // EpochStore is MySQL as a rebuild needs it.
 type EpochStore interface {
 	NextRebuildToken(ctx context.Context, goodsID int64) (int64, error)
-	BarrierReached(ctx context.Context, goodsID int64, b Barrier) (bool, error)
+	BarrierReached(ctx context.Context, goodsID, epoch, token int64) (bool, error)
 	Sale(ctx context.Context, goodsID int64) (seckill.Sale, error)
 }
 
@@ -143,7 +143,7 @@ func (r *Rebuilder) passBarrier(ctx context.Context, goodsID int64, b Barrier) e
 		return fmt.Errorf("send the barrier: %w", err)
 	}
 	for {
-		reached, err := r.store.BarrierReached(ctx, goodsID, b)
+		reached, err := r.store.BarrierReached(ctx, goodsID, b.Epoch, b.Token)
 		if err == nil && reached {
 			return nil
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"time"
 
 	"flashsale.dev/seckill/internal/ordersn"
@@ -15,8 +16,8 @@ type BatchStore interface {
 	// WriteBatch writes lines of one goods in one transaction. It returns ErrTryAgain for the infrastructure's trouble,
 	// *AdoptError for lines of an older epoch, seckill.ErrNoSuchGoods, or what is wrong with some line.
 	WriteBatch(ctx context.Context, b Batch) (Outcome, error)
-	// WriteFailed writes one order as failed with its dead letter; nothing where the order has a row already.
-	WriteFailed(ctx context.Context, l seckill.Line, d DeadLetter) (*Move, error)
+	// WriteFailed writes one order as failed with its dead letter; an order that has a row already is left alone.
+	WriteFailed(ctx context.Context, goodsID int64, l seckill.Line, epoch int64, reason FailureReason, d DeadLetter, now time.Time) (Outcome, error)
 	// AddDeadLetter keeps a message that has no order to fail.
 	AddDeadLetter(ctx context.Context, d DeadLetter) error
 	RecordBarrier(ctx context.Context, goodsID int64, b Barrier, now time.Time) error
@@ -123,11 +124,11 @@ func (w *Writer) sortLines(s *sorted, r received) {
 
 // writeLines commits lines of one goods, all of them together if that can be.
 func (w *Writer) writeLines(ctx context.Context, goodsID int64, lines []sourced) error {
-	out, err := w.commit(ctx, goodsID, lines)
+	out, lost, err := w.commit(ctx, goodsID, lines)
 	switch {
 	case err == nil:
 		w.tell(ctx, goodsID, out)
-		return nil
+		return w.fail(ctx, goodsID, lost, FailedLost)
 	case ctx.Err() != nil:
 		return err
 	case errors.Is(err, seckill.ErrNoSuchGoods):
@@ -144,34 +145,41 @@ func (w *Writer) writeLines(ctx context.Context, goodsID int64, lines []sourced)
 	return w.writeLines(ctx, goodsID, lines[half:])
 }
 
-// commit tries transactions until one commits or the lines themselves are at fault.
-func (w *Writer) commit(ctx context.Context, goodsID int64, lines []sourced) (Outcome, error) {
-	b := w.batch(goodsID, lines)
-	var out Outcome
-	err := w.retry(ctx, "write orders", func() error {
-		b.Now = w.now()
-		b.PayBy = b.Now.Add(w.timeout)
+// commit tries transactions until one commits or the lines themselves are at fault. It also returns the lines of older
+// epochs for which nothing was left any more; they are not written.
+func (w *Writer) commit(ctx context.Context, goodsID int64, lines []sourced) (out Outcome, lost []sourced, err error) {
+	var adopted map[string]bool
+	var epoch int64
+	err = w.retry(ctx, "write orders", func() error {
+		b := w.batch(goodsID, lines, adopted, epoch)
 		var err error
 		out, err = w.store.WriteBatch(ctx, b)
-		if late, ok := errors.AsType[*AdoptError](err); ok {
-			return w.adopt(ctx, &b, late)
+		late, ok := errors.AsType[*AdoptError](err)
+		if !ok {
+			return err
 		}
+		adopted, epoch, err = w.adopt(ctx, b, late)
+		lines, lost = dropLost(lines, lost, adopted)
 		return err
 	})
-	return out, err
+	return out, lost, err
 }
 
-func (w *Writer) batch(goodsID int64, lines []sourced) Batch {
-	b := Batch{GoodsID: goodsID, Lines: make([]seckill.Line, len(lines)), Epochs: make(map[string]int64, len(lines))}
+func (w *Writer) batch(goodsID int64, lines []sourced, adopted map[string]bool, epoch int64) Batch {
+	now := w.now()
+	b := Batch{
+		GoodsID: goodsID, Lines: make([]seckill.Line, len(lines)), Epochs: make(map[string]int64, len(lines)),
+		Adopted: adopted, Epoch: epoch, Now: now, PayBy: now.Add(w.timeout),
+	}
 	for i, l := range lines {
 		b.Lines[i], b.Epochs[l.OrderSn] = l.Line, l.epoch
 	}
 	return b
 }
 
-// adopt has Redis' epoch of today take in lines of older ones. It returns ErrTryAgain where that is done, so that the
-// batch is written anew; lines that nothing is left for are marked, and will be written as failed.
-func (w *Writer) adopt(ctx context.Context, b *Batch, late *AdoptError) error {
+// adopt has Redis' epoch of today take in lines of older ones, and tells which got their units. It always returns
+// ErrTryAgain: the batch is to be written anew.
+func (w *Writer) adopt(ctx context.Context, b Batch, late *AdoptError) (map[string]bool, int64, error) {
 	wanted := make(map[string]bool, len(late.OrderSns))
 	for _, sn := range late.OrderSns {
 		wanted[sn] = true
@@ -184,15 +192,24 @@ func (w *Writer) adopt(ctx context.Context, b *Batch, late *AdoptError) error {
 	}
 	adopted, err := w.redis.Adopt(ctx, b.GoodsID, late.Epoch, lines)
 	if err != nil {
-		return errors.Join(ErrTryAgain, err)
+		return nil, 0, errors.Join(ErrTryAgain, err)
 	}
-	if b.Epoch != late.Epoch {
-		b.Adopted, b.Epoch = make(map[string]bool), late.Epoch
+	if b.Epoch == late.Epoch {
+		maps.Copy(adopted, b.Adopted)
 	}
-	for sn, ok := range adopted {
-		b.Adopted[sn] = ok
+	return adopted, late.Epoch, ErrTryAgain
+}
+
+// dropLost takes out the lines that were looked at and not adopted.
+func dropLost(lines, lost []sourced, adopted map[string]bool) (kept, dropped []sourced) {
+	for _, l := range lines {
+		if took, asked := adopted[l.OrderSn]; asked && !took {
+			lost = append(lost, l)
+		} else {
+			kept = append(kept, l)
+		}
 	}
-	return ErrTryAgain
+	return kept, lost
 }
 
 // tell brings what was committed to Redis. It is bounded and its errors are not the caller's: the orders are written,

@@ -10,12 +10,14 @@ import (
 // ErrFenced says that a newer rebuild of the same sale has begun: this one must stop, and has changed nothing.
 var ErrFenced = errors.New("a newer rebuild of this sale has begun")
 
+// FirstToken stands for a fencing token where a draft's first epoch begins: it begins no other.
+const FirstToken = 0
+
 // Epochs is where epochs begin: in MySQL, with the goods row locked.
 type Epochs interface {
-	// NextRebuildToken gives a fencing token: whoever took one before can begin no epoch any more.
-	NextRebuildToken(ctx context.Context, goodsID int64) (int64, error)
 	// BeginEpoch exposes a draft, or keeps an exposed or closed sale as it is, counts its epoch up and reads all that
-	// the epoch starts from, in one transaction. ErrFenced where the token is not the newest.
+	// the epoch starts from, in one transaction. ErrFenced where the token is not the newest, or is
+	// FirstToken and the sale no draft.
 	BeginEpoch(ctx context.Context, goodsID, token int64, now time.Time) (Snapshot, error)
 }
 
@@ -37,13 +39,10 @@ func NewOpener(epochs Epochs, loader Loader) *Opener {
 	return &Opener{epochs: epochs, loader: loader, now: time.Now}
 }
 
-// OpenFirst begins the first epoch of a draft: nothing can be under way, so there is nothing to drain.
+// OpenFirst begins the first epoch of a draft: nothing can be under way, so there is nothing to drain. ErrFenced where
+// it is a draft no longer.
 func (o *Opener) OpenFirst(ctx context.Context, goodsID int64) (Sale, error) {
-	token, err := o.epochs.NextRebuildToken(ctx, goodsID)
-	if err != nil {
-		return Sale{}, err
-	}
-	return o.Open(ctx, goodsID, token)
+	return o.Open(ctx, goodsID, FirstToken)
 }
 
 // Open begins an epoch under a fencing token.

@@ -96,6 +96,9 @@ func (s *Sales) Expose(ctx context.Context, by Actor, goodsID int64) (Sale, erro
 		return sale, nil // where Redis has lost it, the rebuilder sees that and needs no asking
 	}
 	opened, err := s.opener.OpenFirst(ctx, goodsID)
+	if errors.Is(err, ErrFenced) {
+		return s.Get(ctx, by, goodsID) // somebody else has just exposed it
+	}
 	if err != nil {
 		return Sale{}, settledOr(err, "the sale could not be exposed")
 	}

@@ -28,7 +28,8 @@ func (s *Store) NextRebuildToken(ctx context.Context, goodsID int64) (int64, err
 }
 
 // BeginEpoch exposes a draft, or keeps an exposed or closed sale as it is, begins its next epoch, and reads its whole truth
-// in the same transaction. A token that is not the newest is seckill.ErrFenced; a draft whose end has come is a Conflict.
+// in the same transaction. A token that is not the newest, or seckill.FirstToken
+// for a sale that is no draft, is seckill.ErrFenced; a draft whose end has come is a Conflict.
 func (s *Store) BeginEpoch(ctx context.Context, goodsID, token int64, now time.Time) (seckill.Snapshot, error) {
 	var snap seckill.Snapshot
 	err := s.inTx(ctx, "begin an epoch", func(tx *gorm.DB) error {
@@ -55,7 +56,9 @@ func (s *Store) BeginEpoch(ctx context.Context, goodsID, token int64, now time.T
 
 func mayBegin(row saleRow, token int64, now time.Time) error {
 	switch {
-	case token != row.RebuildToken:
+	case token == seckill.FirstToken && row.Status != seckill.Draft:
+		return seckill.ErrFenced
+	case token != seckill.FirstToken && token != row.RebuildToken:
 		return seckill.ErrFenced
 	case row.Status == seckill.Draft && now.UnixMilli() >= row.EndAt:
 		return seckill.Refuse(seckill.Conflict, "the sale's end has passed")

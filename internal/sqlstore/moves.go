@@ -32,3 +32,14 @@ func (s *Store) MarkGiven(ctx context.Context, goodsID int64, ids []string, now 
 		return nil
 	})
 }
+
+// OldestMoveNotGiven is when the oldest move of a goods that nobody has marked as given was made; zero where there is
+// none.
+func (s *Store) OldestMoveNotGiven(ctx context.Context, goodsID int64) (time.Time, error) {
+	var rows []moveRow
+	err := s.read(ctx).Where("goods_id = ? AND given_at IS NULL", goodsID).Order("made_at").Limit(1).Find(&rows).Error
+	if err != nil || len(rows) == 0 {
+		return time.Time{}, trouble("look for moves not given", err)
+	}
+	return rows[0].move().MadeAt, nil
+}
