@@ -20,6 +20,16 @@ type ask struct {
 // level is how far a bucket is ahead of the clock: d + r/scale µs, d ≥ 0.
 type level struct{ d, r int64 }
 
+// reanchor finds that the clock is another one and moves the state to it, as
+// far ahead as it was. The result must be kept, also when the ask is denied, or
+// the bucket would never drain on the new clock.
+func (t Terms) reanchor(s *moment, now int64) *moment {
+	if s == nil || s.wrote-now <= backStep {
+		return s
+	}
+	return &moment{x: s.x - (s.wrote - now), r: s.r, scale: s.scale, wrote: now}
+}
+
 // level reads the state (nil when there is none) at the time now. A missing
 // bucket is full, save Guava's, which starts with nothing piled up.
 func (t Terms) level(s *moment, now int64) level {
@@ -32,9 +42,6 @@ func (t Terms) level(s *moment, now int64) level {
 	x, r := s.x, s.r
 	if s.scale != t.scale && r > 0 { // the rate has changed: less than 1 µs is lost
 		x, r = x+1, 0
-	}
-	if s.wrote-now > backStep { // re-anchor: as far ahead as it was
-		x -= s.wrote - now
 	}
 	if x < now {
 		return level{}

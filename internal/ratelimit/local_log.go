@@ -46,7 +46,7 @@ func (e *logEngine) step(now int64) int64 {
 func (e *logEngine) decide(now int64, a ask) Decision {
 	now = e.step(now)
 	e.forget(now)
-	if e.count+a.n > e.terms.free {
+	if a.n > e.terms.free-e.count {
 		d := e.described(now)
 		d.Never = a.n > e.terms.free
 		if !d.Never {

@@ -79,7 +79,7 @@ func (e *subEngine) used(now int64) int64 {
 
 func (e *subEngine) decide(now int64, a ask) Decision {
 	now = e.step(now)
-	if e.used(now)+a.n > e.terms.free {
+	if a.n > e.terms.free-e.used(now) {
 		d := e.described(now)
 		d.Never = a.n > e.terms.free
 		if !d.Never {

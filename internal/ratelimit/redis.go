@@ -27,16 +27,23 @@ type Ask struct {
 	MaxWait time.Duration
 }
 
+// Client is what a Redis limiter needs of a go-redis client: *redis.Client,
+// *redis.ClusterClient and redis.UniversalClient are such.
+type Client interface {
+	redis.Scripter
+	Del(ctx context.Context, keys ...string) *redis.IntCmd
+}
+
 // Redis decides by one atomic script on Redis' own clock. It is safe for many
 // goroutines and keeps no state: deadlines are the context's and the client's.
 type Redis struct {
-	client redis.Scripter
+	client Client
 	script *redis.Script
 	now    func() time.Time
 }
 
 // NewRedis makes a limiter on any go-redis client, a cluster's too.
-func NewRedis(client redis.Scripter) *Redis {
+func NewRedis(client Client) *Redis {
 	return &Redis{client: client, script: redis.NewScript(lua.Source("ratelimit_decide"))}
 }
 
@@ -92,11 +99,21 @@ func (r *Redis) Refund(ctx context.Context, booked time.Time, asks ...Ask) error
 	return err
 }
 
+// Forget is Store's. Each key is deleted alone: in a cluster they may lie apart.
+func (r *Redis) Forget(ctx context.Context, keys ...string) error {
+	for _, key := range keys {
+		if err := r.client.Del(ctx, key).Err(); err != nil {
+			return fmt.Errorf("ratelimit: forget: %w", err)
+		}
+	}
+	return nil
+}
+
 func (r *Redis) run(ctx context.Context, op string, booked *time.Time, groups [][]Ask) ([]Decision, error) {
 	var keys []string
 	args := []any{r.clock()}
 	for g, group := range groups {
-		if err := checkGroup(group); err != nil {
+		if err := checkGroup(group, true); err != nil {
 			return nil, err
 		}
 		for _, a := range group {
@@ -121,7 +138,7 @@ func (r *Redis) clock() string {
 	return strconv.FormatInt(r.now().UnixMicro(), 10)
 }
 
-func checkGroup(group []Ask) error {
+func checkGroup(group []Ask, inRedis bool) error {
 	if len(group) == 0 {
 		return fmt.Errorf("ratelimit: no limiter to ask")
 	}
@@ -129,7 +146,7 @@ func checkGroup(group []Ask) error {
 		switch {
 		case a.N < 1 || a.Least < 0 || a.Least > a.N:
 			return ErrPermits
-		case !a.Terms.InRedis():
+		case inRedis && !a.Terms.InRedis():
 			return wrong("algorithm", "%s lives in process only", a.Terms.limit.Algorithm)
 		case a.Least > 0 && a.Least < a.N && len(group) > 1:
 			return fmt.Errorf("ratelimit: a lease is asked for alone")

@@ -110,7 +110,7 @@ func newLocal(t testing.TB, l ratelimit.Limit, clock *handClock) *localSubject {
 	return &localSubject{t, local}
 }
 
-func newRedisSubject(t testing.TB, client redis.Scripter, key string, l ratelimit.Limit, clock *handClock) *redisSubject {
+func newRedisSubject(t testing.TB, client ratelimit.Client, key string, l ratelimit.Limit, clock *handClock) *redisSubject {
 	s := &redisSubject{t: t, r: ratelimit.NewRedis(client).WithClock(clock.now), key: key}
 	s.limit(l)
 	return s
@@ -119,16 +119,22 @@ func newRedisSubject(t testing.TB, client redis.Scripter, key string, l ratelimi
 // onEveryForm runs a test on the in-process form, on a real Redis and on
 // miniredis, which standalone runs on.
 func onEveryForm(t *testing.T, run func(t *testing.T, made func(ratelimit.Limit, *handClock) subject)) {
+	onBothForms(t, run)
+	t.Run("miniredis", func(t *testing.T) { overRedis(t, miniredis.RunT(t).Addr(), run) })
+}
+
+func overRedis(t *testing.T, addr string, run func(t *testing.T, made func(ratelimit.Limit, *handClock) subject)) {
+	client, keys := newClient(t, addr), 0
+	run(t, func(l ratelimit.Limit, c *handClock) subject {
+		keys++
+		return newRedisSubject(t, client, fmt.Sprintf("limit:%d", keys), l, c)
+	})
+}
+
+// onBothForms leaves miniredis out, which takes a second for 2,000 decisions.
+func onBothForms(t *testing.T, run func(t *testing.T, made func(ratelimit.Limit, *handClock) subject)) {
 	t.Run("local", func(t *testing.T) {
 		run(t, func(l ratelimit.Limit, c *handClock) subject { return newLocal(t, l, c) })
 	})
-	overRedis := func(t *testing.T, client *redis.Client) {
-		keys := 0
-		run(t, func(l ratelimit.Limit, c *handClock) subject {
-			keys++
-			return newRedisSubject(t, client, fmt.Sprintf("limit:%d", keys), l, c)
-		})
-	}
-	t.Run("redis", func(t *testing.T) { overRedis(t, newClient(t, testenv.Redis(t).Addr())) })
-	t.Run("miniredis", func(t *testing.T) { overRedis(t, newClient(t, miniredis.RunT(t).Addr())) })
+	t.Run("redis", func(t *testing.T) { overRedis(t, testenv.Redis(t).Addr(), run) })
 }

@@ -9,19 +9,23 @@ func (t Terms) fixedAt(s *fixedState, now int64) fixedState {
 	if s == nil {
 		return fixedState{start: now}
 	}
-	at := *s
-	if at.start-now > backStep { // another clock: keep the count
-		at.start = now
-	}
-	if now-at.start >= t.cost*1000 {
+	if now-s.start >= t.cost*1000 {
 		return fixedState{start: now}
 	}
-	return at
+	return *s
+}
+
+// reanchorFixed keeps the count on another clock; see reanchor.
+func (t Terms) reanchorFixed(s *fixedState, now int64) *fixedState {
+	if s == nil || s.start-now <= backStep {
+		return s
+	}
+	return &fixedState{start: now, count: s.count}
 }
 
 func (t Terms) askFixed(at fixedState, now int64, a ask) (fixedState, Decision) {
 	granted := a.n
-	if at.count+a.n > t.free {
+	if a.n > t.free-at.count { // this way round: n may be anything
 		granted = t.free - at.count
 		if granted < a.least || a.least == a.n {
 			d := t.fixedDescribed(at, now)
@@ -73,7 +77,7 @@ func (t Terms) slidingAt(s *slidingState, now int64) slidingState {
 		}
 	}
 	switch {
-	case old.start-now > backStep/1000, old.start == at.start: // another clock: keep the counts
+	case old.start == at.start:
 		at.count, at.last = old.count, old.last
 	case old.start > now:
 		at = old // the clock was put right: wait for it
@@ -82,6 +86,14 @@ func (t Terms) slidingAt(s *slidingState, now int64) slidingState {
 	}
 	at.count, at.last = min(at.count, maxTicks/t.cost), min(at.last, maxTicks/t.cost)
 	return at
+}
+
+// reanchorSliding keeps the counts on another clock; see reanchor.
+func (t Terms) reanchorSliding(s *slidingState, now int64) *slidingState {
+	if s == nil || s.start-now <= backStep/1000 {
+		return s
+	}
+	return &slidingState{start: now - now%s.interval, interval: s.interval, count: s.count, last: s.last}
 }
 
 func (t Terms) slidingLeft(at slidingState, now int64) int64 {

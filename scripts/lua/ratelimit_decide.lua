@@ -29,8 +29,8 @@
 --   retry     µs until the same ask can be admitted, when denied
 --   reset     µs until the limiter is full again
 --
--- Values    bucket 'x r scale wrote' · fixed 'start count' · sliding
---           'start interval count last'. What cannot be read counts as missing.
+-- Values    'b x r scale wrote' a bucket, paid for at x + r/scale µs · 'f start
+--           count' µs · 'w start interval count last' ms. What cannot be read counts as missing.
 -- Expiry    the time to full, so that a key that is gone and a full one are the
 --           same; Guava's, which starts empty, is kept a day longer.
 
@@ -54,29 +54,30 @@ local function div(a, b) return floor(a / b) end
 local function up(a, b) return ceil(a / b) + 0 end -- + 0: no minus zero
 
 -- The bucket: d µs and r ticks ahead of the clock.
-local bucket = {}
+local bucket = { letter = 'b' }
 
 function bucket.load(t, text)
-  local x, r, scale, wrote = string.match(text, '^(%d+) (%d+) (%d+) (%d+)$')
+  local x, r, scale, wrote = string.match(text, '^b (%d+) (%d+) (%d+) (%d+)$')
   if not x then
     if t.kind == 'g' then return { d = div(t.free, t.scale), r = t.free % t.scale } end
     return { d = 0, r = 0 }
   end
   x, r, scale, wrote = tonumber(x), tonumber(r), tonumber(scale), tonumber(wrote)
+  local moved = wrote - now > BACK_STEP
+  if moved then x = x - (wrote - now) end
   if scale ~= t.scale and r > 0 then x, r = x + 1, 0 end
-  if wrote - now > BACK_STEP then x = x - (wrote - now) end
-  if x < now then return { d = 0, r = 0 } end
-  return { d = x - now, r = r }
+  if x < now then return { d = 0, r = 0, moved = moved } end
+  return { d = x - now, r = r, moved = moved }
 end
 
 function bucket.store(t, s)
   local reset = s.d
   if s.r > 0 then reset = reset + 1 end
   if t.kind == 'g' then
-    return string.format('%.0f %.0f %.0f %.0f', now + s.d, s.r, t.scale, now), reset, BURSTY_KEPT_MS
+    return string.format('b %.0f %.0f %.0f %.0f', now + s.d, s.r, t.scale, now), reset, BURSTY_KEPT_MS
   end
   if reset == 0 then return nil end
-  return string.format('%.0f %.0f %.0f %.0f', now + s.d, s.r, t.scale, now), reset, 0
+  return string.format('b %.0f %.0f %.0f %.0f', now + s.d, s.r, t.scale, now), reset, 0
 end
 
 local function fitting(t, s, most)
@@ -118,15 +119,16 @@ function bucket.refund(t, s)
 end
 
 -- The fixed window: from its first request on.
-local fixed = {}
+local fixed = { letter = 'f' }
 
 function fixed.load(t, text)
-  local start, count = string.match(text, '^(%d+) (%d+)$')
+  local start, count = string.match(text, '^f (%d+) (%d+)$')
   if not start then return { start = now, count = 0 } end
   start, count = tonumber(start), tonumber(count)
-  if start - now > BACK_STEP then start = now end
+  local moved = start - now > BACK_STEP
+  if moved then start = now end
   if now - start >= t.cost * 1000 then return { start = now, count = 0 } end
-  return { start = start, count = count }
+  return { start = start, count = count, moved = moved }
 end
 
 function fixed.describe(t, s)
@@ -137,7 +139,7 @@ end
 
 function fixed.store(t, s)
   if s.count == 0 then return nil end
-  return string.format('%.0f %.0f', s.start, s.count), s.start + t.cost * 1000 - now, 0
+  return string.format('f %.0f %.0f', s.start, s.count), s.start + t.cost * 1000 - now, 0
 end
 
 function fixed.take(t, s)
@@ -158,18 +160,20 @@ function fixed.refund(t, s)
 end
 
 -- The sliding window: the last aligned window's count fades as this one runs.
-local sliding = {}
+local sliding = { letter = 'w' }
 
 function sliding.load(t, text)
   local s = { start = now_ms - now_ms % t.cost, count = 0, last = 0 }
-  local start, interval, count, last = string.match(text, '^(%d+) (%d+) (%d+) (%d+)$')
+  local start, interval, count, last = string.match(text, '^w (%d+) (%d+) (%d+) (%d+)$')
   if not start then return s end
   start, interval, count, last = tonumber(start), tonumber(interval), tonumber(count), tonumber(last)
+  local moved = start - now_ms > BACK_STEP / 1000
+  if moved then start = now_ms - now_ms % interval end
   if interval ~= t.cost then
     count, last = count + last, 0
     if now_ms - start < interval * 2 then start = s.start end
   end
-  if start - now_ms > BACK_STEP / 1000 or start == s.start then
+  if start == s.start then
     s.count, s.last = count, last
   elseif start > now_ms then
     s = { start = start, count = count, last = last }
@@ -177,7 +181,7 @@ function sliding.load(t, text)
     s.last = count
   end
   local most = div(MAX_TICKS, t.cost)
-  s.count, s.last = min(s.count, most), min(s.last, most)
+  s.count, s.last, s.moved = min(s.count, most), min(s.last, most), moved
   return s
 end
 
@@ -196,7 +200,7 @@ end
 function sliding.store(t, s)
   local _, reset = sliding.describe(t, s)
   if reset == 0 then return nil end
-  return string.format('%.0f %.0f %.0f %.0f', s.start, t.cost, s.count, s.last), reset, 0
+  return string.format('w %.0f %.0f %.0f %.0f', s.start, t.cost, s.count, s.last), reset, 0
 end
 
 function sliding.take(t, s)
@@ -259,36 +263,39 @@ local function text_of(key)
   return text
 end
 
+local function kept_as(t, s)
+  local text, full, extra = t.rules.store(t, s)
+  return { key = t.key, text = text or '', full = full or 0, extra = extra or 0 }
+end
+
+local function commit(write)
+  stored[write.key], changed[write.key] = write.text, write
+end
+
 -- Each ask works on the text that the one before it left, so that a key whose
 -- limits differ between two asks of a call is read as over two calls.
 local function judge(t, texts)
   local text = texts[t.key] or text_of(t.key)
-  local s = t.rules.load(t, text)
+  local s, mine = t.rules.load(t, text), string.sub(text, 1, 1) == t.rules.letter
+  -- Another clock: what was re-anchored is kept even if this ask is denied, or
+  -- the limiter would never drain on the new one.
+  if s.moved and t.op ~= 'p' then commit(kept_as(t, s)) end
   local verdict, granted, wait, retry = ALLOWED, 0, 0, 0
   local before, reset_before
   if t.op == 'p' then before, reset_before = t.rules.describe(t, s) end
   if t.op == 'r' then
-    if text ~= '' then t.rules.refund(t, s) end -- what is lost is not owed
+    if mine then t.rules.refund(t, s) end -- what is lost is not owed
   else
     verdict, granted, wait, retry = t.rules.take(t, s)
   end
   local remaining, reset = t.rules.describe(t, s)
   if t.op == 'p' then
     remaining, reset = before, reset_before
-  elseif verdict == ALLOWED and (t.op == 't' or text ~= '') then
-    local full, extra
-    text, full, extra = t.rules.store(t, s)
-    texts[t.key] = text or ''
-    texts[#texts + 1] = { key = t.key, text = text or '', full = full or 0, extra = extra or 0 }
+  elseif verdict == ALLOWED and (t.op == 't' or mine) then
+    local write = kept_as(t, s)
+    texts[t.key], texts[#texts + 1] = write.text, write
   end
   return verdict, granted, wait, remaining, retry, reset
-end
-
-local function commit(texts)
-  for _, write in ipairs(texts) do
-    stored[write.key] = write.text
-    changed[write.key] = write
-  end
 end
 
 local answer, i = { now }, 1
@@ -302,7 +309,9 @@ while i <= #KEYS do
     answer[at + 4], answer[at + 5], answer[at + 6] = remaining, retry, reset
     i = i + 1
   end
-  if together then commit(texts) end
+  if together then
+    for _, write in ipairs(texts) do commit(write) end
+  end
 end
 
 for key, write in pairs(changed) do

@@ -1,0 +1,246 @@
+package ratelimit
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// Store decides asks by key: Redis for all nodes, Memory for this one.
+type Store interface {
+	// TakeEach decides groups of asks, in order; each group together or not at all.
+	TakeEach(ctx context.Context, groups ...[]Ask) ([]Decision, error)
+	// Peek answers as a take would and charges nothing.
+	Peek(ctx context.Context, asks ...Ask) (Decision, error)
+	// Refund gives back what was booked at that time.
+	Refund(ctx context.Context, booked time.Time, asks ...Ask) error
+	// Forget drops limiters: the next ask finds them as new.
+	Forget(ctx context.Context, keys ...string) error
+}
+
+var (
+	_ Store = (*Memory)(nil)
+	_ Store = (*Redis)(nil)
+)
+
+// memoryKeys bounds a Memory: some 200 bytes each.
+const memoryKeys = 500_000
+
+// Memory keeps limiters by key in this process, of every algorithm. One that
+// is full again is dropped, as Redis drops it by its TTL; beyond half a million
+// that are not, some are forgotten early. Safe for many goroutines.
+type Memory struct {
+	now func() time.Time
+
+	mu    sync.Mutex
+	slots map[string]*slot
+}
+
+type slot struct {
+	terms  Terms
+	engine engine
+	fullAt int64 // µs; from then on it is no different from a new one
+}
+
+// NewMemory makes an empty store on the clock now; nil is this process' own.
+func NewMemory(now func() time.Time) *Memory {
+	if now == nil {
+		now = steadyClock()
+	}
+	return &Memory{now: now, slots: map[string]*slot{}}
+}
+
+// TakeEach is Store's; it never fails but for a malformed ask.
+func (m *Memory) TakeEach(_ context.Context, groups ...[]Ask) ([]Decision, error) {
+	for _, group := range groups {
+		if err := checkGroup(group, false); err != nil {
+			return nil, err
+		}
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	now := m.now().UnixMicro()
+	decisions := make([]Decision, 0, len(groups))
+	for _, group := range groups {
+		decisions = append(decisions, m.takeGroup(now, group))
+	}
+	return decisions, nil
+}
+
+func (m *Memory) takeGroup(now int64, group []Ask) Decision {
+	var d Decision
+	if len(group) == 1 {
+		s := m.find(now, group[0])
+		if d = s.decide(now, group[0]); d.Allowed {
+			m.keep(now, group[0].Key, s)
+		}
+	} else {
+		d = m.takeTogether(now, group)
+	}
+	d.At = unixMicros(now)
+	return d
+}
+
+// takeTogether tries the asks on copies, which become the state if all agree.
+func (m *Memory) takeTogether(now int64, group []Ask) Decision {
+	tried := make(map[string]*slot, len(group))
+	var joined Decision
+	for i, a := range group {
+		s := tried[a.Key]
+		if s == nil {
+			known := m.find(now, a)
+			known.engine.described(now) // re-anchors on another clock, whatever is decided
+			s = known.copied()
+		}
+		s = s.with(a.Terms, now)
+		tried[a.Key] = s
+		d := s.decide(now, a)
+		if i > 0 {
+			d = strictest(joined, d)
+		}
+		joined = d
+	}
+	if joined.Allowed {
+		for key, s := range tried {
+			m.keep(now, key, s)
+		}
+	}
+	return joined
+}
+
+func (s *slot) decide(now int64, a Ask) Decision {
+	d := s.engine.decide(now, a.ask())
+	s.fullAt = max(s.fullAt, now+d.ResetAfter.Microseconds()+s.terms.kept())
+	return d
+}
+
+// kept is how long a limiter that is full is kept, because a new one is not.
+func (t Terms) kept() int64 {
+	if t.kind == kindBursty || t.limit.Algorithm == SmoothWarmingUp {
+		return maxInterval.Microseconds()
+	}
+	return 0
+}
+
+func (a Ask) ask() ask {
+	least := a.Least
+	if least == 0 {
+		least = a.N
+	}
+	return ask{n: a.N, least: least, maxWait: max(0, a.MaxWait.Microseconds())}
+}
+
+// find gives the limiter of an ask, or a new one that is not kept yet: what is
+// denied leaves nothing behind.
+func (m *Memory) find(now int64, a Ask) *slot {
+	if s := m.slots[a.Key]; s != nil {
+		return s.with(a.Terms, now)
+	}
+	return &slot{terms: a.Terms, engine: newEngine(a.Terms, now)}
+}
+
+func (m *Memory) keep(now int64, key string, s *slot) {
+	if _, known := m.slots[key]; !known {
+		m.makeRoom(now)
+	}
+	m.slots[key] = s
+}
+
+// with changes the terms and keeps what was booked, unless the algorithm is
+// another, whose state means nothing to this one: then it is a new limiter.
+func (s *slot) with(t Terms, now int64) *slot {
+	if s.terms == t {
+		return s
+	}
+	if s.terms.family() != t.family() {
+		return &slot{terms: t, engine: newEngine(t, now)}
+	}
+	s.engine.set(t, now)
+	s.terms = t
+	return s
+}
+
+// family tells which states can be read as one another's: all buckets' can.
+func (t Terms) family() string {
+	switch t.kind {
+	case kindBucket, kindBursty:
+		return "bucket"
+	}
+	return string(t.limit.Algorithm)
+}
+
+func (s *slot) copied() *slot {
+	return &slot{terms: s.terms, engine: s.engine.clone(), fullAt: s.fullAt}
+}
+
+// makeRoom looks at a few limiters for each new one and drops those that are
+// full: so memory follows the load without a sweeper. (A map's range begins
+// anywhere.)
+func (m *Memory) makeRoom(now int64) {
+	if len(m.slots) < 64 {
+		return
+	}
+	looked := 0
+	for key, s := range m.slots {
+		if s.fullAt <= now || len(m.slots) >= memoryKeys {
+			delete(m.slots, key)
+		}
+		if looked++; looked == 4 {
+			return
+		}
+	}
+}
+
+// Peek is Store's.
+func (m *Memory) Peek(_ context.Context, asks ...Ask) (Decision, error) {
+	if err := checkGroup(asks, false); err != nil {
+		return Decision{}, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	now := m.now().UnixMicro()
+	var joined Decision
+	for i, a := range asks {
+		d := m.peek(now, a)
+		if i > 0 {
+			d = strictest(joined, d)
+		}
+		joined = d
+	}
+	joined.At = unixMicros(now)
+	return joined, nil
+}
+
+func (m *Memory) peek(now int64, a Ask) Decision {
+	s := m.find(now, a).copied()
+	before := s.engine.described(now)
+	d := s.engine.decide(now, a.ask())
+	d.Remaining, d.ResetAfter = before.Remaining, before.ResetAfter
+	return d
+}
+
+// Refund is Store's.
+func (m *Memory) Refund(_ context.Context, booked time.Time, asks ...Ask) error {
+	if err := checkGroup(asks, false); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	now := m.now().UnixMicro()
+	for _, a := range asks {
+		if s := m.slots[a.Key]; s != nil && s.terms.family() == a.Terms.family() {
+			s.with(a.Terms, now).engine.refund(now, booked.UnixMicro(), a.N)
+		}
+	}
+	return nil
+}
+
+// Forget is Store's.
+func (m *Memory) Forget(_ context.Context, keys ...string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, key := range keys {
+		delete(m.slots, key)
+	}
+	return nil
+}

@@ -1,0 +1,121 @@
+package ratelimit_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"flashsale.dev/seckill/internal/ratelimit"
+	"flashsale.dev/seckill/internal/testenv"
+)
+
+// drawLimit gives any limit that Redis can keep.
+func drawLimit(t *rapid.T) ratelimit.Limit {
+	l := ratelimit.Limit{Algorithm: rapid.SampledFrom([]ratelimit.Algorithm{
+		ratelimit.TokenBucket, ratelimit.Reserve, ratelimit.SmoothBursty, ratelimit.Nginx,
+		ratelimit.LeakyQueue, ratelimit.LeakyMeter, ratelimit.FixedWindow, ratelimit.SlidingWindow,
+	}).Draw(t, "algorithm")}
+	switch l.Algorithm {
+	case ratelimit.FixedWindow, ratelimit.SlidingWindow:
+		l.Limit = rapid.Int64Range(1, 50).Draw(t, "limit")
+		l.IntervalSeconds = float64(rapid.Int64Range(1, 20_000).Draw(t, "interval ms")) / 1000
+		return l
+	}
+	l.PermitsPerSecond = rapid.SampledFrom([]float64{0.001, 0.1, 0.7, 1, 3, 7, 33.3, 333.333, 700, 999, 1500, 3000, 1e6}).Draw(t, "rate")
+	l.MaxBurstSeconds = rapid.SampledFrom([]float64{0, 0.001, 0.5, 1, 2.5, 60}).Draw(t, "burst seconds")
+	l.MaxWaitMillis = rapid.SampledFrom([]int64{0, 1, 100, 1000, 60_000}).Draw(t, "wait")
+	l.Burst = rapid.Int64Range(1, 20).Draw(t, "burst")
+	l.Delay = rapid.Int64Range(0, l.Burst).Draw(t, "delay")
+	l.NoDelay = rapid.Bool().Draw(t, "nodelay")
+	return l
+}
+
+func drawTerms(t *rapid.T) ratelimit.Terms {
+	terms, err := drawLimit(t).Terms()
+	require.NoError(t, err)
+	return terms
+}
+
+// drawStep is mostly small, sometimes long, sometimes back, sometimes far back.
+func drawStep(t *rapid.T) time.Duration {
+	most := rapid.SampledFrom([]int64{50, 5000, 1_000_000, 100_000_000}).Draw(t, "step up to µs")
+	step := time.Duration(rapid.Int64Range(0, most).Draw(t, "step µs")) * us
+	if rapid.IntRange(0, 9).Draw(t, "back") == 0 {
+		return -step
+	}
+	return step
+}
+
+func drawAsk(t *rapid.T, keys []string, terms []ratelimit.Terms) ratelimit.Ask {
+	i := rapid.IntRange(0, len(keys)-1).Draw(t, "key")
+	return ratelimit.Ask{
+		Key: keys[i], Terms: terms[i],
+		N:       rapid.SampledFrom([]int64{1, 1, 1, 2, 5, 30, 1 << 40, 1<<63 - 1}).Draw(t, "n"),
+		MaxWait: rapid.SampledFrom([]time.Duration{0, ms, 300 * ms, ratelimit.AnyWait}).Draw(t, "max wait"),
+	}
+}
+
+func drawGroup(t *rapid.T, keys []string, terms []ratelimit.Terms) []ratelimit.Ask {
+	group := []ratelimit.Ask{drawAsk(t, keys, terms)}
+	for rapid.IntRange(0, 3).Draw(t, "more") == 0 {
+		group = append(group, drawAsk(t, keys, terms))
+	}
+	if len(group) == 1 {
+		group[0].Least = rapid.Int64Range(1, min(group[0].N, 5)).Draw(t, "least")
+	}
+	return group
+}
+
+// TestGoAndLuaDecideAlike: any sequence of calls, clocks and changed limits.
+func TestGoAndLuaDecideAlike(t *testing.T) {
+	client := newClient(t, testenv.Redis(t).Addr())
+	runs := 0
+	rapid.Check(t, func(t *rapid.T) {
+		runs++
+		clock := newClock()
+		memory, inRedis := ratelimit.NewMemory(clock.now), ratelimit.NewRedis(client).WithClock(clock.now)
+		keys := []string{fmt.Sprintf("%d:a", runs), fmt.Sprintf("%d:b", runs), fmt.Sprintf("%d:c", runs)}
+		terms := []ratelimit.Terms{drawTerms(t), drawTerms(t), drawTerms(t)}
+		booked := clock.now()
+		for range rapid.IntRange(1, 60).Draw(t, "calls") {
+			clock.add(drawStep(t))
+			switch rapid.IntRange(0, 9).Draw(t, "what") {
+			case 0:
+				terms[rapid.IntRange(0, 2).Draw(t, "whose")] = drawTerms(t)
+			case 1:
+				refundBoth(t, memory, inRedis, booked, drawAsk(t, keys, terms))
+			case 2:
+				peekBoth(t, memory, inRedis, drawGroup(t, keys, terms))
+			default:
+				booked = takeBoth(t, memory, inRedis, [][]ratelimit.Ask{drawGroup(t, keys, terms), drawGroup(t, keys, terms)})
+			}
+		}
+	})
+}
+
+func takeBoth(t *rapid.T, a, b ratelimit.Store, groups [][]ratelimit.Ask) time.Time {
+	inGo, err := a.TakeEach(context.Background(), groups...)
+	require.NoError(t, err)
+	inLua, err := b.TakeEach(context.Background(), groups...)
+	require.NoError(t, err)
+	require.Equal(t, inGo, inLua)
+	return inGo[0].At
+}
+
+func peekBoth(t *rapid.T, a, b ratelimit.Store, group []ratelimit.Ask) {
+	inGo, err := a.Peek(context.Background(), group...)
+	require.NoError(t, err)
+	inLua, err := b.Peek(context.Background(), group...)
+	require.NoError(t, err)
+	require.Equal(t, inGo, inLua)
+}
+
+func refundBoth(t *rapid.T, a, b ratelimit.Store, booked time.Time, ask ratelimit.Ask) {
+	ask.N = min(ask.N, 30)
+	require.NoError(t, a.Refund(context.Background(), booked, ask))
+	require.NoError(t, b.Refund(context.Background(), booked, ask))
+}
