@@ -1,0 +1,133 @@
+package ratelimit
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// Setting is what an operator sees of one limiter.
+type Setting struct {
+	Type string `json:"type"` // the rule's name
+	Key  string `json:"key"`  // what it counts by, or * for every key
+	Limit
+	// Source is where the limit comes from: "operator" or "rule". A sale's own
+	// rate is the sale's and is not seen here.
+	Source string `json:"source"`
+	// Remaining permits and the time to full, of a single key.
+	Remaining   *int64 `json:"remaining,omitempty"`
+	ResetMillis *int64 `json:"resetMillis,omitempty"`
+}
+
+// Admin reads and changes limiters while they run, for operators.
+type Admin struct {
+	book  *Rulebook
+	sync  *Sync
+	store Store
+}
+
+// NewAdmin makes one over the store that the rules are kept in.
+func NewAdmin(book *Rulebook, sync *Sync, store Store) *Admin {
+	return &Admin{book: book, sync: sync, store: store}
+}
+
+const maxAdminKey = 200
+
+func (a *Admin) find(name, key string) (*compiled, error) {
+	rule, err := a.book.find(name)
+	if err != nil {
+		return nil, err
+	}
+	if key == "" || len(key) > maxAdminKey {
+		return nil, wrong("key", "must be 1 to %d bytes", maxAdminKey)
+	}
+	return rule, nil
+}
+
+// Get gives the limit that holds for a key and, where all nodes share it, how
+// full it is. An unknown rule is ErrNoRule.
+func (a *Admin) Get(ctx context.Context, name, key string) (Setting, error) {
+	rule, err := a.find(name, key)
+	if err != nil {
+		return Setting{}, err
+	}
+	if err := a.sync.RunOnce(ctx); err != nil {
+		return Setting{}, err
+	}
+	return a.setting(ctx, rule, key)
+}
+
+func (a *Admin) setting(ctx context.Context, rule *compiled, key string) (Setting, error) {
+	terms := a.book.terms(rule, key, nil)
+	s := Setting{Type: rule.Name, Key: key, Limit: terms.limit, Source: "rule"}
+	set := a.book.set.Load().limits[rule.Name]
+	if _, ok := set[key]; ok {
+		s.Source = "operator"
+	} else if _, ok := set[AnyKey]; ok {
+		s.Source = "operator"
+	}
+	if key == AnyKey || rule.Scope != ScopeGlobal {
+		return s, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, syncTimeout)
+	defer cancel()
+	d, err := a.store.Peek(ctx, Ask{Key: rule.redisKey(key), Terms: terms, N: 1})
+	if err != nil {
+		return Setting{}, err
+	}
+	s.Remaining, s.ResetMillis = ptr(d.Remaining), ptr(ceilDiv(d.ResetAfter.Microseconds(), int64(time.Millisecond/time.Microsecond)))
+	return s, nil
+}
+
+// Set lays a change over the limit that holds for the key, on every node
+// within 1 s. Nothing is refilled. What does not check changes nothing: the
+// error is a *FieldError.
+func (a *Admin) Set(ctx context.Context, name, key string, change Change) (Setting, error) {
+	rule, err := a.find(name, key)
+	if err != nil {
+		return Setting{}, err
+	}
+	if err := a.sync.RunOnce(ctx); err != nil {
+		return Setting{}, err
+	}
+	limit := change.Over(a.book.terms(rule, key, nil).limit)
+	terms, err := limit.Terms()
+	if err != nil {
+		return Setting{}, err
+	}
+	if rule.Scope == ScopeGlobal && !terms.InRedis() {
+		return Setting{}, wrong("algorithm", "%s lives in process only", limit.Algorithm)
+	}
+	if err := a.change(ctx, name, key, &limit); err != nil {
+		return Setting{}, err
+	}
+	return a.setting(ctx, rule, key)
+}
+
+// Delete takes an operator's limit away again and the key's bucket with it: the
+// next caller finds a new one under the rule's own limit.
+func (a *Admin) Delete(ctx context.Context, name, key string) error {
+	rule, err := a.find(name, key)
+	if err != nil {
+		return err
+	}
+	if err := a.change(ctx, name, key, nil); err != nil {
+		return err
+	}
+	if key == AnyKey || rule.Scope != ScopeGlobal {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, syncTimeout)
+	defer cancel()
+	return a.store.Forget(ctx, rule.redisKey(key))
+}
+
+func (a *Admin) change(ctx context.Context, name, key string, limit *Limit) error {
+	if err := a.sync.set(ctx, name, key, limit); err != nil {
+		return err
+	}
+	if err := a.sync.RunOnce(ctx); err != nil {
+		return fmt.Errorf("ratelimit: stored, and this node will know it later: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,84 @@
+package ratelimit
+
+// Change is a Limit of which any part may be left out: a rule in the file, the
+// body of an operator's PUT. Names are the contract's.
+type Change struct {
+	Algorithm        *Algorithm `json:"algorithm,omitempty" yaml:"algorithm"`
+	PermitsPerSecond *float64   `json:"permitsPerSecond,omitempty" yaml:"permitsPerSecond"`
+	MaxBurstSeconds  *float64   `json:"maxBurstSeconds,omitempty" yaml:"maxBurstSeconds"`
+	MaxWaitMillis    *int64     `json:"maxWaitMillis,omitempty" yaml:"maxWaitMillis"`
+	Burst            *int64     `json:"burst,omitempty" yaml:"burst"`
+	Delay            *int64     `json:"delay,omitempty" yaml:"delay"`
+	NoDelay          *bool      `json:"nodelay,omitempty" yaml:"nodelay"`
+	Limit            *int64     `json:"limit,omitempty" yaml:"limit"`
+	IntervalSeconds  *float64   `json:"intervalSeconds,omitempty" yaml:"intervalSeconds"`
+	Parts            *int64     `json:"parts,omitempty" yaml:"parts"`
+	WarmupSeconds    *float64   `json:"warmupSeconds,omitempty" yaml:"warmupSeconds"`
+	ColdFactor       *float64   `json:"coldFactor,omitempty" yaml:"coldFactor"`
+}
+
+// ruleDefaults are those of a rule that leaves its numbers out: 100 in 60 s;
+// one that names a rate is the /randomPath kind of bucket.
+func ruleDefaults(c Change) Limit {
+	l := Limit{Algorithm: SlidingWindow}
+	if c.PermitsPerSecond != nil {
+		l.Algorithm = Reserve
+	}
+	if c.Algorithm != nil {
+		l.Algorithm = *c.Algorithm
+	}
+	if c.PermitsPerSecond == nil {
+		l.Limit, l.IntervalSeconds = 100, 60
+	}
+	switch l.Algorithm {
+	case Reserve, SmoothBursty:
+		l.MaxBurstSeconds, l.MaxWaitMillis = 1, 1000
+	case TokenBucket:
+		l.MaxBurstSeconds = 1
+	case SubWindows:
+		l.Parts = 10
+	case SmoothWarmingUp:
+		l.WarmupSeconds, l.ColdFactor, l.MaxWaitMillis = 10, 3, 1000
+	}
+	return l
+}
+
+// Fresh is the change laid over the defaults of its algorithm.
+func (c Change) Fresh() Limit { return c.over(ruleDefaults(c)) }
+
+// Over is the change laid over a limit that holds. Another algorithm starts
+// from its own defaults and the old rate.
+func (c Change) Over(l Limit) Limit {
+	if c.Algorithm != nil && *c.Algorithm != l.Algorithm {
+		if c.PermitsPerSecond == nil && l.PermitsPerSecond > 0 {
+			c.PermitsPerSecond = &l.PermitsPerSecond
+		}
+		return c.Fresh()
+	}
+	if c.PermitsPerSecond != nil {
+		l.Limit, l.IntervalSeconds = 0, 0
+	}
+	return c.over(l)
+}
+
+func (c Change) over(l Limit) Limit {
+	set(&l.Algorithm, c.Algorithm)
+	set(&l.PermitsPerSecond, c.PermitsPerSecond)
+	set(&l.MaxBurstSeconds, c.MaxBurstSeconds)
+	set(&l.MaxWaitMillis, c.MaxWaitMillis)
+	set(&l.Burst, c.Burst)
+	set(&l.Delay, c.Delay)
+	set(&l.NoDelay, c.NoDelay)
+	set(&l.Limit, c.Limit)
+	set(&l.IntervalSeconds, c.IntervalSeconds)
+	set(&l.Parts, c.Parts)
+	set(&l.WarmupSeconds, c.WarmupSeconds)
+	set(&l.ColdFactor, c.ColdFactor)
+	return l
+}
+
+func set[T any](to *T, from *T) {
+	if from != nil {
+		*to = *from
+	}
+}

@@ -1,0 +1,179 @@
+package ratelimit
+
+import (
+	"hash/maphash"
+	"sync"
+	"time"
+)
+
+const (
+	denialAtMost = time.Second
+	// askEvery is how soon a node that leases asks again after a denial: long
+	// enough for some permits to have come together.
+	askEvery  = 5 * time.Millisecond
+	leaseLife = time.Second
+	// hot: a lease that was used up sooner is followed by one twice as large.
+	hot        = 100 * time.Millisecond
+	mostInTrip = 1000
+)
+
+// keyState is what a node knows of one limiter in Redis: a denial that still
+// holds, permits in hand, and the ask that is under way.
+type keyState struct {
+	mu    sync.Mutex
+	terms Terms
+
+	deny  Decision
+	until time.Time // until then the denial holds
+	retry time.Time // from then on Redis may say yes
+	n     int64     // of the ask that was denied
+	wait  time.Duration
+
+	left    int64
+	last    time.Time // when the last of them is good
+	step    time.Duration
+	expires time.Time
+	after   Decision
+
+	flight  *flight
+	waiting int64
+	size    int64
+	flown   time.Time
+}
+
+// flight is an ask that callers of one key wait for together.
+type flight struct {
+	done chan struct{}
+	err  error
+}
+
+// known is what a keyState can say without Redis.
+type known struct {
+	decision Decision
+	event    Event
+	ok       bool
+}
+
+// use drops what was learnt under other terms.
+func (k *keyState) use(t Terms) {
+	if k.terms != t {
+		k.terms, k.until, k.left, k.size = t, time.Time{}, 0, 1
+	}
+}
+
+// answer says no from memory or yes from the lease.
+func (k *keyState) answer(now time.Time, a Ask) known {
+	// Who can wait longer can be admitted sooner, by as much.
+	sooner := max(0, a.MaxWait-k.wait)
+	if now.Before(k.until.Add(-sooner)) && a.N >= k.n {
+		d := k.deny
+		d.RetryAfter = max(time.Microsecond, k.retry.Add(-sooner).Sub(now))
+		if d.Never {
+			d.RetryAfter = 0
+		}
+		d.ResetAfter = max(0, d.ResetAfter-now.Sub(d.At))
+		return known{d, EventByMemory, true}
+	}
+	if a.N != 1 || k.left == 0 || now.After(k.expires) {
+		return known{}
+	}
+	wait := max(0, k.last.Add(-time.Duration(k.left-1)*k.step).Sub(now))
+	if wait > a.MaxWait {
+		return known{Decision{RetryAfter: wait - a.MaxWait, ResetAfter: k.after.ResetAfter, At: now}, EventByMemory, true}
+	}
+	k.left--
+	return known{Decision{
+		Allowed: true, Granted: 1, Wait: wait, Remaining: k.after.Remaining + k.left,
+		ResetAfter: k.after.ResetAfter, At: k.after.At,
+	}, EventByLease, true}
+}
+
+// want is how many permits to ask for: one for each that waits, or a lease.
+func (k *keyState) want(now time.Time, lease int64) int64 {
+	if now.Sub(k.flown) < hot {
+		k.size = min(max(1, k.size)*2, lease)
+	} else {
+		k.size = 1
+	}
+	k.flown = now
+	return min(max(k.size, k.waiting), mostInTrip)
+}
+
+// learn takes in what Redis said of an ask.
+func (k *keyState) learn(now time.Time, a Ask, d Decision, lease int64) {
+	if k.terms != a.Terms {
+		return // the limit has changed meanwhile: the permits are forgone
+	}
+	if d.Allowed {
+		k.left, k.after = d.Granted, d
+		k.last, k.expires = now.Add(d.Wait), now.Add(d.Wait+leaseLife)
+		k.step = time.Duration(float64(a.Terms.cost) / float64(a.Terms.scale) * float64(time.Microsecond))
+		if d.Wait == 0 {
+			k.step = 0
+		}
+		return
+	}
+	k.deny, k.n, k.wait = d, max(1, a.Least), a.MaxWait
+	k.deny.At = now
+	k.retry = now.Add(d.RetryAfter)
+	pause := d.RetryAfter
+	if lease > 1 {
+		pause = max(pause, min(askEvery, a.Terms.earn(lease)))
+	}
+	if d.Never {
+		pause = denialAtMost
+	}
+	k.until = now.Add(min(pause, denialAtMost))
+}
+
+// earn is the time in which n permits come in.
+func (t Terms) earn(n int64) time.Duration { return micros(product(n, t.cost) / t.scale) }
+
+// keyTable holds the keyStates in use. Those that know nothing any more are
+// dropped as new ones come.
+type keyTable struct {
+	seed   maphash.Seed
+	shards [64]struct {
+		mu   sync.Mutex
+		keys map[string]*keyState
+	}
+}
+
+func newKeyTable() *keyTable {
+	t := &keyTable{seed: maphash.MakeSeed()}
+	for i := range t.shards {
+		t.shards[i].keys = map[string]*keyState{}
+	}
+	return t
+}
+
+// with runs use on the key's state, locked.
+func (t *keyTable) with(key string, now time.Time, use func(*keyState)) {
+	shard := &t.shards[maphash.String(t.seed, key)%uint64(len(t.shards))]
+	shard.mu.Lock()
+	k := shard.keys[key]
+	if k == nil {
+		dropIdle(shard.keys, now)
+		k = &keyState{}
+		shard.keys[key] = k
+	}
+	k.mu.Lock()
+	shard.mu.Unlock()
+	defer k.mu.Unlock()
+	use(k)
+}
+
+func dropIdle(keys map[string]*keyState, now time.Time) {
+	looked := 0
+	for key, k := range keys {
+		if looked++; looked > 4 {
+			return
+		}
+		if k.mu.TryLock() {
+			if k.flight == nil && k.waiting == 0 && now.After(k.until) && (k.left == 0 || now.After(k.expires)) {
+				delete(keys, key)
+			}
+			k.mu.Unlock()
+		}
+	}
+}

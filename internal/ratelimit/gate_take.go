@@ -1,0 +1,161 @@
+package ratelimit
+
+import (
+	"context"
+	"time"
+)
+
+// takeShared decides by what the node knows of the key, else by Redis. Callers
+// that ask for one permit of one key travel together: while a trip is under way
+// the others wait for it, and the next one asks for as many as wait.
+func (g *Gate) takeShared(ctx context.Context, rule *compiled, a Ask) (Decision, error) {
+	var timer *time.Timer
+	waiting := false
+	defer func() {
+		if timer != nil {
+			timer.Stop()
+		}
+		if waiting {
+			g.keys.with(a.Key, g.opts.Now(), func(k *keyState) { k.waiting-- })
+		}
+	}()
+	for {
+		said, under := g.askKey(rule, a, &waiting)
+		if said.ok {
+			return said.decision, nil
+		}
+		if under == nil {
+			return g.direct(ctx, rule, a)
+		}
+		if timer == nil {
+			timer = time.NewTimer(g.opts.Deadline)
+		}
+		select {
+		case <-under.done:
+			if under.err != nil {
+				return Decision{}, under.err
+			}
+		case <-timer.C:
+			g.lanes.breaker.record(g.opts.Now(), false)
+			return Decision{}, context.DeadlineExceeded
+		case <-ctx.Done():
+			return Decision{}, ctx.Err()
+		}
+	}
+}
+
+// askKey gives what the node knows, or else the flight to wait for, which it
+// starts if there is none. Neither means: ask alone.
+func (g *Gate) askKey(rule *compiled, a Ask, waiting *bool) (said known, under *flight) {
+	var start *call
+	now := g.opts.Now()
+	g.keys.with(a.Key, now, func(k *keyState) {
+		k.use(a.Terms)
+		if said = k.answer(now, a); said.ok {
+			g.settle(rule, k, said, waiting)
+			return
+		}
+		if a.N > 1 || a.Terms.kind == kindBursty {
+			return
+		}
+		if !*waiting {
+			*waiting, k.waiting = true, k.waiting+1
+		}
+		if k.flight == nil {
+			k.flight = &flight{done: make(chan struct{})}
+			start = g.flightFor(rule, a, k.want(now, rule.lease(a.Terms)), k.flight)
+		}
+		under = k.flight
+	})
+	if start != nil {
+		g.lanes.send(start)
+	}
+	return said, under
+}
+
+// settle ends a caller's waiting with its answer, at once: the next trip asks
+// for as many as wait. Who waited was answered by Redis, not by the node.
+func (g *Gate) settle(rule *compiled, k *keyState, said known, waiting *bool) {
+	if *waiting {
+		*waiting, k.waiting = false, k.waiting-1
+		return
+	}
+	g.opts.Meter.Count(rule.Name, said.event)
+}
+
+// flightFor is the call that asks for all who wait, and any part will do.
+func (g *Gate) flightFor(rule *compiled, a Ask, want int64, f *flight) *call {
+	a.N, a.Least = want, 1
+	return &call{rule: rule.Name, ask: a, finish: func(d Decision, err error) {
+		now := g.opts.Now()
+		g.keys.with(a.Key, now, func(k *keyState) {
+			if f.err = err; err == nil {
+				k.learn(now, a, d, rule.lease(a.Terms))
+			}
+			k.flight = nil
+		})
+		close(f.done)
+	}}
+}
+
+// direct asks for several permits at once, or for Guava's, which pay for one
+// another. Who leaves before the answer gets nothing and owes nothing.
+func (g *Gate) direct(ctx context.Context, rule *compiled, a Ask) (Decision, error) {
+	type answer struct {
+		d   Decision
+		err error
+	}
+	answers := make(chan answer) // unbuffered: an answer is taken or given back
+	gone := make(chan struct{})
+	defer close(gone)
+	g.refunds.Add(1)
+	g.lanes.send(&call{rule: rule.Name, ask: a, finish: func(d Decision, err error) {
+		go func() {
+			defer g.refunds.Done()
+			select {
+			case answers <- answer{d, err}:
+			case <-gone:
+				if d.Allowed {
+					g.giveBack(a, d)
+				}
+			}
+		}()
+	}})
+	timer := time.NewTimer(g.opts.Deadline)
+	defer timer.Stop()
+	select {
+	case got := <-answers:
+		if got.err == nil && !got.d.Allowed {
+			g.remember(rule, a, got.d)
+		}
+		return got.d, got.err
+	case <-timer.C:
+		g.lanes.breaker.record(g.opts.Now(), false)
+		return Decision{}, context.DeadlineExceeded
+	case <-ctx.Done():
+		return Decision{}, ctx.Err()
+	}
+}
+
+func (g *Gate) remember(rule *compiled, a Ask, d Decision) {
+	now := g.opts.Now()
+	a.Least = a.N
+	g.keys.with(a.Key, now, func(k *keyState) {
+		k.use(a.Terms)
+		if !now.Before(k.until) { // never over one that holds for fewer permits
+			k.learn(now, a, d, rule.lease(a.Terms))
+		}
+	})
+}
+
+// giveBack refunds in Redis, whatever has become of the caller, and lets the
+// node ask again at once.
+func (g *Gate) giveBack(a Ask, d Decision) {
+	ctx, cancel := context.WithTimeout(context.Background(), g.opts.Deadline)
+	defer cancel()
+	a.N, a.Least = d.Granted, 0
+	if g.shared.Refund(ctx, d.At, a) != nil {
+		return // the permits drain by themselves
+	}
+	g.keys.with(a.Key, g.opts.Now(), func(k *keyState) { k.until = time.Time{} })
+}

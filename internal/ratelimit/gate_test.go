@@ -1,0 +1,211 @@
+package ratelimit_test
+
+import (
+	"context"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/ratelimit"
+	"flashsale.dev/seckill/internal/testenv"
+)
+
+// promptClient keeps deadlines and does not retry, as the gate asks for.
+func promptClient(t testing.TB, addr string) *redis.Client {
+	client := redis.NewClient(&redis.Options{
+		Addr: addr, DisableIdentity: true, ContextTimeoutEnabled: true, MaxRetries: -1,
+		DialTimeout: 50 * ms, ReadTimeout: 50 * ms, WriteTimeout: 50 * ms,
+	})
+	t.Cleanup(func() { _ = client.Close() })
+	return client
+}
+
+func book(t testing.TB, yaml string) *ratelimit.Rulebook {
+	rules, err := ratelimit.ParseRules([]byte(yaml))
+	require.NoError(t, err)
+	b, err := ratelimit.NewRulebook(rules...)
+	require.NoError(t, err)
+	return b
+}
+
+func newGate(t testing.TB, b *ratelimit.Rulebook, store ratelimit.Store, opts ratelimit.GateOptions) *ratelimit.Gate {
+	g := ratelimit.NewGate(b, store, opts)
+	t.Cleanup(g.Close)
+	return g
+}
+
+func decide(t testing.TB, g *ratelimit.Gate, rule string, attrs ratelimit.Attributes) ratelimit.Outcome {
+	t.Helper()
+	out, err := g.Decide(context.Background(), rule, attrs, 1)
+	require.NoError(t, err)
+	return out
+}
+
+const hotRule = `
+rules:
+  - {name: hot, by: [goods], permitsPerSecond: 1000, leases: 10}
+  - {name: plain, by: [goods], permitsPerSecond: 1000}
+  - {name: slow, by: [goods], algorithm: token_bucket, permitsPerSecond: 0.01, burst: 3}
+  - {name: own, by: [user], scope: node, algorithm: token_bucket, permitsPerSecond: 0.01, burst: 2}
+  - {name: dry, by: [goods], algorithm: token_bucket, permitsPerSecond: 0.01, burst: 1, dryRun: true}
+  - {name: skip, by: [ip], limit: 1, onMissingKey: skip}
+  - {name: deny, by: [ip], limit: 1, onMissingKey: deny}
+  - {name: shared, by: [ip, route], limit: 1, onMissingKey: shared}
+`
+
+func TestGateAdmitsABurstAndRemembersDenials(t *testing.T) {
+	meter := &ratelimit.Counters{}
+	g := newGate(t, book(t, hotRule), ratelimit.NewRedis(promptClient(t, testenv.Redis(t).Addr())), ratelimit.GateOptions{Meter: meter})
+	goods := ratelimit.Attributes{Goods: 7}
+	for range 3 {
+		out := decide(t, g, "slow", goods)
+		require.True(t, out.Allowed)
+	}
+	calls := meter.Of(ratelimit.EventRedisCall)
+	for range 100 {
+		out := decide(t, g, "slow", goods)
+		require.False(t, out.Allowed)
+		require.InDelta(t, 100, out.RetryAfterSeconds(), 1)
+		limit, policy := out.Headers()
+		require.Regexp(t, `^"slow";r=0;t=\d+$`, limit)
+		require.Equal(t, `"slow";q=3;w=300`, policy)
+	}
+	require.LessOrEqual(t, meter.Of(ratelimit.EventRedisCall)-calls, int64(2), "a denial is not asked for again")
+	require.GreaterOrEqual(t, meter.Of(ratelimit.EventByMemory), int64(98))
+	require.True(t, decide(t, g, "slow", ratelimit.Attributes{Goods: 8}).Allowed, "another goods is another bucket")
+}
+
+func TestGateByNodeMemoryAsksNobody(t *testing.T) {
+	meter := &ratelimit.Counters{}
+	g := newGate(t, book(t, hotRule), ratelimit.NewRedis(promptClient(t, "127.0.0.1:1")), ratelimit.GateOptions{Meter: meter})
+	for i, want := range []bool{true, true, false} {
+		require.Equal(t, want, decide(t, g, "own", ratelimit.Attributes{User: 1}).Allowed, i)
+	}
+	require.True(t, decide(t, g, "own", ratelimit.Attributes{User: 2}).Allowed)
+	require.Zero(t, meter.Of(ratelimit.EventRedisCall))
+}
+
+func TestGateDryRunCountsAndLetsPass(t *testing.T) {
+	meter := &ratelimit.Counters{}
+	g := newGate(t, book(t, hotRule), ratelimit.NewMemory(nil), ratelimit.GateOptions{Meter: meter})
+	for range 5 {
+		out := decide(t, g, "dry", ratelimit.Attributes{Goods: 1})
+		require.True(t, out.Allowed)
+	}
+	require.EqualValues(t, 4, meter.Of(ratelimit.EventDryRun))
+	require.EqualValues(t, 5, meter.Of(ratelimit.EventAllowed))
+}
+
+func TestGateMissingKeys(t *testing.T) {
+	g := newGate(t, book(t, hotRule), ratelimit.NewMemory(nil), ratelimit.GateOptions{})
+	for range 3 {
+		require.True(t, decide(t, g, "skip", ratelimit.Attributes{}).Allowed)
+	}
+	require.False(t, decide(t, g, "deny", ratelimit.Attributes{}).Allowed)
+	require.True(t, decide(t, g, "shared", ratelimit.Attributes{Route: "a"}).Allowed)
+	require.False(t, decide(t, g, "shared", ratelimit.Attributes{Route: "b"}).Allowed, "all without an address share one bucket")
+}
+
+func TestGateCountsIPv6ByItsNetwork(t *testing.T) {
+	g := newGate(t, book(t, hotRule), ratelimit.NewMemory(nil), ratelimit.GateOptions{})
+	ask := func(ip string) bool {
+		return decide(t, g, "deny", ratelimit.Attributes{IP: netip.MustParseAddr(ip)}).Allowed
+	}
+	require.True(t, ask("2001:db8::1"))
+	require.False(t, ask("2001:db8::2"), "the same /64")
+	require.True(t, ask("2001:db8:0:1::1"), "another /64")
+	require.True(t, ask("192.0.2.1"))
+	require.False(t, ask("::ffff:192.0.2.1"), "the same address in IPv6's clothes")
+	require.True(t, ask("192.0.2.2"))
+}
+
+func TestGateTakesTheSalesOwnRate(t *testing.T) {
+	g := newGate(t, book(t, hotRule), ratelimit.NewMemory(nil), ratelimit.GateOptions{})
+	limit := ratelimit.Limit{Algorithm: ratelimit.TokenBucket, PermitsPerSecond: 0.01, Burst: 2}
+	n := 0
+	for range 10 {
+		out, err := g.DecideWith(t.Context(), "plain", ratelimit.Attributes{Goods: 5}, limit, 1)
+		require.NoError(t, err)
+		if out.Allowed {
+			n++
+		}
+	}
+	require.Equal(t, 2, n)
+	_, err := g.DecideWith(t.Context(), "plain", ratelimit.Attributes{Goods: 5}, ratelimit.Limit{}, 1)
+	var wrong *ratelimit.FieldError
+	require.ErrorAs(t, err, &wrong)
+}
+
+func TestGateRefusesWhatMakesNoSense(t *testing.T) {
+	g := newGate(t, book(t, hotRule), ratelimit.NewMemory(nil), ratelimit.GateOptions{})
+	_, err := g.Decide(t.Context(), "none", ratelimit.Attributes{}, 1)
+	require.ErrorIs(t, err, ratelimit.ErrNoRule)
+	_, err = g.Decide(t.Context(), "hot", ratelimit.Attributes{Goods: 1}, 0)
+	require.ErrorIs(t, err, ratelimit.ErrPermits)
+	_, err = g.Decide(t.Context(), "hot", ratelimit.Attributes{Goods: 1}, -3)
+	require.ErrorIs(t, err, ratelimit.ErrPermits)
+}
+
+func TestGateGivesBackWhenTheClientLeaves(t *testing.T) {
+	for _, store := range []string{"redis", "memory"} {
+		t.Run(store, func(t *testing.T) {
+			var shared ratelimit.Store = ratelimit.NewMemory(nil)
+			if store == "redis" {
+				shared = ratelimit.NewRedis(promptClient(t, testenv.Redis(t).Addr()))
+			}
+			b := book(t, `{rules: [{name: wait, by: [goods], algorithm: reserve, permitsPerSecond: 0.1, burst: 1, maxWait: 20s}]}`)
+			g := newGate(t, b, shared, ratelimit.GateOptions{})
+			attrs := ratelimit.Attributes{Goods: 1}
+			require.True(t, decide(t, g, "wait", attrs).Allowed)
+			for range 5 { // each would have to wait 10 s more than the last
+				out := decide(t, g, "wait", attrs)
+				require.True(t, out.Allowed)
+				require.Greater(t, out.Decision.Wait, 9*time.Second)
+				require.LessOrEqual(t, out.Decision.Wait, 10*time.Second)
+				ctx, cancel := context.WithCancel(t.Context())
+				cancel()
+				require.ErrorIs(t, out.Wait(ctx), context.Canceled)
+				g.Close() // the refund is on its way; Close waits for it
+			}
+		})
+	}
+}
+
+func TestGateRefusesAWaitBeyondTheDeadline(t *testing.T) {
+	b := book(t, `{rules: [{name: wait, by: [goods], algorithm: reserve, permitsPerSecond: 0.1, burst: 1, maxWait: 20s}]}`)
+	g := newGate(t, b, ratelimit.NewMemory(nil), ratelimit.GateOptions{})
+	attrs := ratelimit.Attributes{Goods: 1}
+	decide(t, g, "wait", attrs)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	out, err := g.Decide(ctx, "wait", attrs, 1)
+	require.NoError(t, err)
+	require.False(t, out.Allowed, "at once, and not after a second")
+	require.True(t, decide(t, g, "wait", attrs).Allowed, "and nothing was charged for it")
+}
+
+func TestGateCapsItsWaiters(t *testing.T) {
+	b := book(t, `{rules: [{name: wait, by: [goods], algorithm: reserve, permitsPerSecond: 1000, burst: 1, maxWait: 60s}]}`)
+	g := newGate(t, b, ratelimit.NewMemory(nil), ratelimit.GateOptions{Waiters: 3})
+	var waited, refused atomic.Int64
+	var all sync.WaitGroup
+	for range 50 {
+		all.Go(func() {
+			out := decide(t, g, "wait", ratelimit.Attributes{Goods: 1})
+			switch {
+			case !out.Allowed || out.Wait(context.Background()) != nil:
+				refused.Add(1)
+			case out.Decision.Wait > 0:
+				waited.Add(1)
+			}
+		})
+	}
+	all.Wait()
+	require.Positive(t, refused.Load())
+	require.Positive(t, waited.Load())
+}

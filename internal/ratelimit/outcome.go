@@ -1,0 +1,97 @@
+package ratelimit
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// Outcome is what a request is to be told.
+type Outcome struct {
+	// Decision of the limiter. In a dry run it is always Allowed, at once.
+	Decision
+	// Unavailable: not decided, and the rule is closed: 503 and not 429.
+	Unavailable bool
+	// Undecided: Redis did not answer in time, and the rule's onError did.
+	Undecided bool
+	// DryRun: the rule would have denied it or made it wait.
+	DryRun bool
+
+	rule   *compiled
+	gate   *Gate
+	ask    Ask
+	shared bool
+}
+
+// Rule names the rule that decided.
+func (o *Outcome) Rule() string { return o.rule.Name }
+
+// Message is the rule's own text for who is limited, or "".
+func (o *Outcome) Message() string { return o.rule.Message }
+
+// Fallback is the rule's own answer for who is limited, or nil.
+func (o *Outcome) Fallback() *Fallback { return o.rule.Fallback }
+
+// Wait waits until the permits are good. When ctx ends first, or too many wait
+// already (ErrLimited), the permits go back. It holds no lock.
+func (o *Outcome) Wait(ctx context.Context) error {
+	if !o.Allowed {
+		return ErrLimited
+	}
+	if o.Decision.Wait <= 0 {
+		return nil
+	}
+	defer o.gate.waiters.Add(-1)
+	if o.gate.waiters.Add(1) > o.gate.opts.Waiters {
+		o.Refund()
+		o.denyLate()
+		return ErrLimited
+	}
+	if err := sleepFor(ctx, o.Decision.Wait); err != nil {
+		o.Refund()
+		return fmt.Errorf("ratelimit: wait: %w", err)
+	}
+	o.gate.opts.Meter.Count(o.rule.Name, EventWaited)
+	return nil
+}
+
+// denyLate makes the outcome one of a denial.
+func (o *Outcome) denyLate() {
+	o.RetryAfter = o.Decision.Wait
+	o.Allowed, o.Granted, o.Decision.Wait = false, 0, 0
+	o.gate.opts.Meter.Count(o.rule.Name, EventDenied)
+}
+
+// Refund gives the permits back, for a request that will not use them. It does
+// not wait for Redis. Call it at most once.
+func (o *Outcome) Refund() {
+	if !o.Allowed || o.DryRun || o.ask.Key == "" {
+		return
+	}
+	d, a := o.Decision, o.ask
+	if !o.shared {
+		_ = o.gate.memory.Refund(context.Background(), d.At, a) // it was taken, so it is well formed
+		return
+	}
+	o.gate.refunds.Go(func() { o.gate.giveBack(a, d) })
+}
+
+// RetryAfterSeconds is the header Retry-After: rounded up, at least 1.
+func (o *Outcome) RetryAfterSeconds() int64 { return max(1, ceilSeconds(o.RetryAfter)) }
+
+// Headers are RateLimit and RateLimit-Policy as draft-ietf-httpapi-ratelimit-
+// headers-10 has them; both empty when the rule let pass without limiting.
+func (o *Outcome) Headers() (limit, policy string) {
+	if o.ask.Key == "" {
+		return "", ""
+	}
+	quota, window := o.ask.Terms.Quota()
+	reset := o.ResetAfter
+	if !o.Allowed {
+		reset = max(reset, o.RetryAfter)
+	}
+	return fmt.Sprintf("%q;r=%d;t=%d", o.rule.Name, o.Remaining, ceilSeconds(reset)),
+		fmt.Sprintf("%q;q=%d;w=%d", o.rule.Name, quota, max(1, ceilSeconds(window)))
+}
+
+func ceilSeconds(d time.Duration) int64 { return ceilDiv(int64(d), int64(time.Second)) }
