@@ -19,7 +19,7 @@ import (
 func promptClient(t testing.TB, addr string) *redis.Client {
 	client := redis.NewClient(&redis.Options{
 		Addr: addr, DisableIdentity: true, ContextTimeoutEnabled: true, MaxRetries: -1,
-		DialTimeout: 50 * ms, ReadTimeout: 50 * ms, WriteTimeout: 50 * ms,
+		DialerRetries: 1, DialTimeout: 50 * ms, ReadTimeout: 50 * ms, WriteTimeout: 50 * ms,
 	})
 	t.Cleanup(func() { _ = client.Close() })
 	return client

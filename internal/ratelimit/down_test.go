@@ -1,0 +1,150 @@
+package ratelimit_test
+
+import (
+	"context"
+	"os"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/ratelimit"
+	"flashsale.dev/seckill/internal/testenv"
+)
+
+const downRules = `
+rules:
+  - {name: closed, by: [goods], permitsPerSecond: 1000, onError: closed}
+  - {name: open, by: [goods], permitsPerSecond: 1000, onError: open}
+  - {name: local, by: [goods], algorithm: token_bucket, permitsPerSecond: 0.5, burst: 8, onError: local}
+`
+
+// slowest is the 99th percentile of decisions that must not take more than
+// 60 ms: asserted as such on a quiet machine (RATELIMIT_BENCH), with room for
+// a crowded one otherwise.
+func slowest(t *testing.T, took []time.Duration) {
+	slices.Sort(took)
+	p99 := took[len(took)*99/100]
+	t.Logf("%d decisions, p99 %v", len(took), p99)
+	most := 300 * ms
+	if os.Getenv("RATELIMIT_BENCH") != "" {
+		most = 60 * ms
+	}
+	require.LessOrEqual(t, p99, most)
+}
+
+// storm asks a rule from many callers until stop, on keys of their own, and
+// gives each decision's time.
+func storm(t *testing.T, g *ratelimit.Gate, rule string, length time.Duration, check func(ratelimit.Outcome)) []time.Duration {
+	ctx, cancel := context.WithTimeout(t.Context(), length)
+	defer cancel()
+	var mu sync.Mutex
+	var took []time.Duration
+	var all sync.WaitGroup
+	for caller := range 20 {
+		all.Go(func() {
+			for goods := int64(caller*100_000 + 1); ctx.Err() == nil; goods++ {
+				began := time.Now()
+				out, err := g.Decide(context.Background(), rule, ratelimit.Attributes{Goods: goods}, 1)
+				spent := time.Since(began)
+				mu.Lock()
+				took = append(took, spent)
+				if err != nil {
+					t.Errorf("decide: %v", err)
+				}
+				check(out)
+				mu.Unlock()
+			}
+		})
+	}
+	all.Wait()
+	return took
+}
+
+// recovers waits until Redis decides again.
+func recovers(t *testing.T, g *ratelimit.Gate) {
+	began := time.Now()
+	require.Eventually(t, func() bool {
+		out, err := g.Decide(context.Background(), "closed", ratelimit.Attributes{Goods: 9_999_999}, 1)
+		return err == nil && out.Allowed && !out.Undecided
+	}, 5*time.Second, 5*ms)
+	t.Logf("recovered in %v", time.Since(began).Round(ms))
+	if os.Getenv("RATELIMIT_BENCH") != "" {
+		require.Less(t, time.Since(began), time.Second)
+	}
+}
+
+func TestRedisDownFollowsTheRule(t *testing.T) {
+	server := testenv.Redis(t)
+	g := newGate(t, book(t, downRules), ratelimit.NewRedis(promptClient(t, server.Addr())),
+		ratelimit.GateOptions{Nodes: func() int { return 4 }})
+	require.True(t, decide(t, g, "closed", ratelimit.Attributes{Goods: 1}).Allowed)
+	require.NoError(t, server.Kill())
+
+	slowest(t, storm(t, g, "closed", 300*ms, func(out ratelimit.Outcome) {
+		assert.True(t, out.Undecided && out.Unavailable && !out.Allowed)
+		assert.EqualValues(t, 1, out.RetryAfterSeconds())
+	}))
+	slowest(t, storm(t, g, "open", 300*ms, func(out ratelimit.Outcome) { assert.True(t, out.Undecided && out.Allowed) }))
+	n := 0
+	for range 10 {
+		if out := decide(t, g, "local", ratelimit.Attributes{Goods: 1}); out.Allowed {
+			require.True(t, out.Undecided)
+			n++
+		}
+	}
+	require.Equal(t, 2, n, "a quarter of the burst of 8, in this node's memory")
+
+	require.NoError(t, server.RestartEmpty(t.Context()))
+	recovers(t, g)
+}
+
+func TestRedisSlowFollowsTheRule(t *testing.T) {
+	server := testenv.Redis(t)
+	g := newGate(t, book(t, downRules), ratelimit.NewRedis(promptClient(t, server.Addr())), ratelimit.GateOptions{})
+	require.True(t, decide(t, g, "closed", ratelimit.Attributes{Goods: 1}).Allowed)
+	require.NoError(t, server.Pause())
+	resume := time.AfterFunc(200*ms, func() {
+		if err := server.Resume(); err != nil {
+			t.Error(err)
+		}
+	})
+	defer resume.Stop()
+	slowest(t, storm(t, g, "closed", 400*ms, func(out ratelimit.Outcome) {
+		assert.True(t, out.Allowed || out.Unavailable, "no answer but yes and 503: %+v", out.Decision)
+	}))
+	recovers(t, g)
+}
+
+func TestRedisRestartedEmptyIsANewBucket(t *testing.T) {
+	server := testenv.Redis(t)
+	b := book(t, `{rules: [{name: r, by: [goods], algorithm: token_bucket, permitsPerSecond: 0.01, burst: 3, onError: closed}]}`)
+	g := newGate(t, b, ratelimit.NewRedis(promptClient(t, server.Addr())), ratelimit.GateOptions{})
+	for range 3 {
+		require.True(t, decide(t, g, "r", ratelimit.Attributes{Goods: 1}).Allowed)
+	}
+	require.False(t, decide(t, g, "r", ratelimit.Attributes{Goods: 1}).Allowed)
+	require.NoError(t, server.RestartEmpty(t.Context()))
+	n := 0
+	require.Eventually(t, func() bool {
+		out, err := g.Decide(t.Context(), "r", ratelimit.Attributes{Goods: 1}, 1)
+		if err == nil && out.Allowed {
+			n++
+		}
+		return n == 3
+	}, 5*time.Second, 10*ms, "the denial is remembered for a second at most, and what is lost starts full")
+	require.False(t, decide(t, g, "r", ratelimit.Attributes{Goods: 1}).Allowed)
+}
+
+func TestScriptFlushIsNoFault(t *testing.T) {
+	client := promptClient(t, testenv.Redis(t).Addr())
+	g := newGate(t, book(t, downRules), ratelimit.NewRedis(client), ratelimit.GateOptions{})
+	for goods := range int64(3) {
+		require.NoError(t, client.ScriptFlush(t.Context()).Err())
+		out := decide(t, g, "closed", ratelimit.Attributes{Goods: goods + 1})
+		require.True(t, out.Allowed && !out.Undecided)
+	}
+}
