@@ -105,6 +105,26 @@ func (p *process) signal(sig syscall.Signal) error {
 	return nil
 }
 
+// pause stops the child's threads and returns when they all have.
+func (p *process) pause() error {
+	if err := p.signal(syscall.SIGSTOP); err != nil {
+		return err
+	}
+	pid, done := p.current()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for {
+		if stopped, err := paused(pid); stopped || err != nil {
+			return err
+		}
+		select {
+		case <-done:
+			return errNotRunning
+		case <-tick.C:
+		}
+	}
+}
+
 // kill ends the child at once and returns when it is gone. A child that has ended already is no error.
 func (p *process) kill() error {
 	err := p.signal(syscall.SIGKILL)

@@ -13,6 +13,7 @@ import (
 
 // TestRabbitMQ is one broker's whole life: starting one takes seconds, so its parts follow each other.
 func TestRabbitMQ(t *testing.T) {
+	t.Parallel()
 	rabbit := testenv.RabbitMQ(t)
 	url := rabbit.NewVHost(t)
 	t.Run("a vhost is a test's own", func(t *testing.T) {

@@ -53,9 +53,7 @@ func (s *Server) Pid() int {
 func (s *Server) Kill() error { return s.do("kill", s.proc.kill) }
 
 // Pause stops the server's clock (SIGSTOP): connections stay open, nothing is answered, until Resume.
-func (s *Server) Pause() error {
-	return s.do("pause", func() error { return s.proc.signal(syscall.SIGSTOP) })
-}
+func (s *Server) Pause() error { return s.do("pause", s.proc.pause) }
 
 // Resume lets a paused server go on (SIGCONT).
 func (s *Server) Resume() error {
