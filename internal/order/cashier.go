@@ -5,7 +5,6 @@ import (
 	"errors"
 	"time"
 
-	"flashsale.dev/seckill/internal/ordersn"
 	"flashsale.dev/seckill/internal/seckill"
 )
 
@@ -22,13 +21,12 @@ type Cashier struct {
 	finder *Finder
 	store  PaymentStore
 	giver  *Giver
-	minter *ordersn.Minter
 	now    func() time.Time
 }
 
 // NewCashier makes a cashier.
-func NewCashier(finder *Finder, store PaymentStore, giver *Giver, minter *ordersn.Minter) *Cashier {
-	return &Cashier{finder: finder, store: store, giver: giver, minter: minter, now: time.Now}
+func NewCashier(finder *Finder, store PaymentStore, giver *Giver) *Cashier {
+	return &Cashier{finder: finder, store: store, giver: giver, now: time.Now}
 }
 
 // Pay makes a created order paid. Again: the same state. Still queued: Conflict, to be asked again in a second.

@@ -23,17 +23,24 @@ type Promises interface {
 	Pending(ctx context.Context, goodsID int64, orderSn string) (seckill.Line, bool, error)
 }
 
+// Owners knows whose a sale is; seckill.Sales is one.
+type Owners interface {
+	// Get reads a sale that the actor may manage; NotFound or Forbidden.
+	Get(ctx context.Context, by seckill.Actor, goodsID int64) (seckill.Sale, error)
+}
+
 // Finder answers what has become of an order.
 type Finder struct {
 	records  Records
 	promises Promises
 	front    Front
+	owners   Owners
 	minter   *ordersn.Minter
 }
 
 // NewFinder makes a finder.
-func NewFinder(records Records, promises Promises, front Front, minter *ordersn.Minter) *Finder {
-	return &Finder{records: records, promises: promises, front: front, minter: minter}
+func NewFinder(records Records, promises Promises, front Front, owners Owners, minter *ordersn.Minter) *Finder {
+	return &Finder{records: records, promises: promises, front: front, owners: owners, minter: minter}
 }
 
 // Find reads one order of the actor's own: NotFound where the number is not ours, Forbidden where it is another's.
@@ -98,6 +105,18 @@ func (f *Finder) unwritten(ctx context.Context, n ordersn.Number, orderSn string
 // Mine pages through the actor's own orders, newest first.
 func (f *Finder) Mine(ctx context.Context, by seckill.Actor, before string, limit int) ([]Order, error) {
 	orders, err := f.records.OrdersOf(ctx, by.ID, before, limit)
+	if err != nil {
+		return nil, seckill.Down("the orders can't be listed", err)
+	}
+	return orders, nil
+}
+
+// OfGoods pages through a sale's orders for who may manage it, newest first; status "" is all.
+func (f *Finder) OfGoods(ctx context.Context, by seckill.Actor, goodsID int64, status Status, before string, limit int) ([]Order, error) {
+	if _, err := f.owners.Get(ctx, by, goodsID); err != nil {
+		return nil, err
+	}
+	orders, err := f.records.OrdersOfGoods(ctx, goodsID, status, before, limit)
 	if err != nil {
 		return nil, seckill.Down("the orders can't be listed", err)
 	}

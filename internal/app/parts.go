@@ -1,0 +1,103 @@
+package app
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/ordersn"
+	"flashsale.dev/seckill/internal/redisstore"
+	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/sqlstore"
+)
+
+// Queue is where orders wait between Redis and MySQL, as a publisher sees it.
+type Queue interface {
+	order.Publisher
+	Up() bool
+	// Trouble says why it is not up; "" where it is.
+	Trouble() string
+}
+
+// Parts are what the services stand on.
+type Parts struct {
+	Redis redis.UniversalClient
+	Shelf *redisstore.Store
+	Store *sqlstore.Store
+	Queue Queue
+	// Source is nil in a program that consumes nothing.
+	Source order.Source
+	Log    *slog.Logger
+}
+
+// Settings are what the services may be told.
+type Settings struct {
+	OrderSecret    []byte
+	PublishTimeout time.Duration // longest wait for a confirm
+	PaymentTimeout time.Duration // until an unpaid order expires
+	BatchSize      int           // orders in one transaction at most
+	BatchLinger    time.Duration // how long a batch waits to fill
+}
+
+// Services are what the HTTP API answers with.
+type Services struct {
+	Shop    *seckill.Shop
+	Sales   *seckill.Sales
+	Desk    *order.Desk
+	Finder  *order.Finder
+	Cashier *order.Cashier
+}
+
+// NewServices wires the services.
+func NewServices(p Parts, s Settings) Services {
+	minter := ordersn.NewMinter(s.OrderSecret)
+	shop := seckill.NewShop(p.Shelf, p.Store)
+	auditor := order.NewAuditor(nil, p.Store, p.Shelf, nil, p.Log)
+	sales := seckill.NewSales(p.Store, p.Shelf, seckill.NewOpener(p.Store, p.Shelf), auditor, p.Log)
+	finder := order.NewFinder(p.Store, p.Shelf, shop, sales, minter)
+	giver := order.NewGiver(p.Store, p.Shelf, p.Log)
+	return Services{
+		Shop: shop, Sales: sales, Finder: finder,
+		Desk:    order.NewDesk(shop, p.Shelf, p.Queue, minter, s.PublishTimeout, p.Log),
+		Cashier: order.NewCashier(finder, p.Store, giver),
+	}
+}
+
+// Worker is something that runs until its context ends.
+type Worker interface {
+	Run(ctx context.Context) error
+}
+
+// WorkerFunc is a Worker of a function.
+type WorkerFunc func(ctx context.Context) error
+
+// Run calls the function.
+func (f WorkerFunc) Run(ctx context.Context) error { return f(ctx) }
+
+// Crew is the background work of an installation: what writes orders, and what mends. Any number of processes may have
+// one.
+type Crew struct {
+	Workers   []Worker
+	Rebuilder *order.Rebuilder
+	Auditor   *order.Auditor
+}
+
+// NewCrew wires the background work.
+func NewCrew(p Parts, s Settings) Crew {
+	minter := ordersn.NewMinter(s.OrderSecret)
+	live := order.NewLive(p.Store, p.Log)
+	giver := order.NewGiver(p.Store, p.Shelf, p.Log)
+	relay := order.NewRelay(live, p.Shelf, p.Queue, s.PublishTimeout, p.Log)
+	opener := seckill.NewOpener(p.Store, p.Shelf)
+	rebuilder := order.NewRebuilder(live, p.Store, p.Shelf, relay, p.Queue, opener, s.PublishTimeout, p.Log)
+	auditor := order.NewAuditor(live, p.Store, p.Shelf, relay, p.Log)
+	writer := order.NewWriter(p.Store, p.Shelf, giver, minter, s.PaymentTimeout, p.Log)
+	consumer := order.NewConsumer(p.Source, writer, order.ConsumerOptions{BatchSize: s.BatchSize, Linger: s.BatchLinger}, p.Log)
+	return Crew{
+		Workers:   []Worker{live, consumer, relay, rebuilder, giver, order.NewExpirer(live, p.Store, giver, p.Log), auditor},
+		Rebuilder: rebuilder, Auditor: auditor,
+	}
+}

@@ -1,0 +1,76 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// Run starts stages of workers, the first first, and waits for ctx or for a worker that fails. Then it stops the stages one
+// after another in reverse, each finishing what it has begun, all within the timeout.
+func Run(ctx context.Context, timeout time.Duration, stages ...[]Worker) error {
+	failed, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
+	running := make([]*stage, 0, len(stages))
+	for _, workers := range stages {
+		running = append(running, start(context.WithoutCancel(ctx), workers, fail))
+	}
+	<-failed.Done()
+	deadline := time.After(timeout)
+	var errs []error
+	for _, s := range slices.Backward(running) {
+		s.stop()
+		select {
+		case err := <-s.done:
+			errs = append(errs, err)
+		case <-deadline:
+			return errors.Join(append(errs, fmt.Errorf("not everything ended within %s", timeout))...)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// stage is workers that start and stop together.
+type stage struct {
+	stop context.CancelFunc
+	done chan error
+}
+
+func start(ctx context.Context, workers []Worker, fail context.CancelCauseFunc) *stage {
+	ctx, cancel := context.WithCancel(ctx)
+	s := &stage{stop: cancel, done: make(chan error, 1)}
+	g, ctx := errgroup.WithContext(ctx)
+	for _, w := range workers {
+		g.Go(func() error {
+			err := w.Run(ctx)
+			if err != nil {
+				fail(err)
+			}
+			return err
+		})
+	}
+	go func() { s.done <- g.Wait() }()
+	return s
+}
+
+// Serve is a worker that answers HTTP on a listener. When it is stopped it accepts no more and finishes what it accepted.
+func Serve(server *http.Server, listener net.Listener, timeout time.Duration) Worker {
+	return WorkerFunc(func(ctx context.Context) error {
+		ended := make(chan error, 1)
+		go func() { ended <- server.Serve(listener) }()
+		select {
+		case err := <-ended:
+			return fmt.Errorf("serve http on %s: %w", listener.Addr(), err)
+		case <-ctx.Done():
+		}
+		grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
+		defer cancel()
+		return server.Shutdown(grace)
+	})
+}
