@@ -1,0 +1,82 @@
+// Package servers connects the house to real servers: Redis (one, a Sentinel's master or a cluster), MySQL or MariaDB,
+// and RabbitMQ. None of them needs to be up when a program starts: connections are made, and made again, when needed.
+package servers
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"flashsale.dev/seckill/internal/app"
+	"flashsale.dev/seckill/internal/config"
+	"flashsale.dev/seckill/internal/rabbit"
+	"flashsale.dev/seckill/internal/redisstore"
+	"flashsale.dev/seckill/internal/sqlstore"
+)
+
+// Servers are open connections.
+type Servers struct {
+	app.Parts
+	publisher *rabbit.Publisher
+}
+
+// Open prepares connections. fresh is told of shards whose queue is new, and may be nil.
+func Open(ctx context.Context, cfg config.Config, log *slog.Logger) (*Servers, error) {
+	store, err := sqlstore.Open(ctx, cfg.MySQL.DSN.Reveal(), sqlstore.Options{})
+	if err != nil {
+		return nil, err
+	}
+	opts := rabbit.Options{
+		URLs: cfg.AMQP.Nodes(), Shards: cfg.Order.Shards, Logger: log, PublishTimeout: cfg.AMQP.PublishTimeout,
+	}
+	publisher, err := rabbit.NewPublisher(opts)
+	if err != nil {
+		return nil, closing(store, err)
+	}
+	source, err := rabbit.NewSource(opts)
+	if err != nil {
+		return nil, closing(store, err)
+	}
+	client := redisClient(cfg.Redis)
+	shelf := redisstore.New(client, redisstore.Options{MaxBacklogMillis: cfg.Order.MaxBacklogAge.Milliseconds()})
+	parts := app.Parts{Redis: client, Shelf: shelf, Store: store, Queue: publisher, Source: source, Log: log}
+	return &Servers{Parts: parts, publisher: publisher}, nil
+}
+
+func closing(store *sqlstore.Store, err error) error {
+	if closeErr := store.Close(); closeErr != nil {
+		return fmt.Errorf("%w (and %w)", err, closeErr)
+	}
+	return err
+}
+
+// Redis' timeouts: a call that takes longer has an unknown outcome, and its caller is told so within a second.
+const (
+	redisDial  = 500 * time.Millisecond
+	redisTalk  = time.Second
+	redisConns = 64
+)
+
+// redisClient retries nothing by itself: who asks knows whether asking twice is safe.
+func redisClient(cfg config.Redis) redis.UniversalClient {
+	return redis.NewUniversalClient(&redis.UniversalOptions{
+		Addrs: cfg.Addrs, MasterName: cfg.SentinelMaster,
+		DialTimeout: redisDial, ReadTimeout: redisTalk, WriteTimeout: redisTalk, PoolTimeout: redisTalk,
+		MaxRetries: -1, PoolSize: redisConns, ContextTimeoutEnabled: true,
+	})
+}
+
+// Workers keep the connections: they start first and end last.
+func (s *Servers) Workers() []app.Worker { return []app.Worker{s.publisher} }
+
+// Close ends what the workers do not own.
+func (s *Servers) Close() error {
+	redisErr := s.Redis.Close()
+	if err := s.Store.Close(); err != nil {
+		return err
+	}
+	return redisErr
+}
