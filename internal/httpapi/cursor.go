@@ -3,6 +3,7 @@ package httpapi
 import (
 	"encoding/base64"
 	"strconv"
+	"strings"
 )
 
 // Bounds of a page.
@@ -33,38 +34,42 @@ func page[S, T any](found []S, limit int, show func(S) T, key func(S) string) li
 // limit takes the size of a page.
 func (p *params) limit() int { return int(p.integerOr("limit", defaultPage, 1, maxPage)) }
 
-// cursorID takes a cursor that ends in an id; 0 is the beginning.
+// A cursor says of which kind of list it is, so that one list's is not another's.
+const (
+	saleCursor  = "s"
+	orderCursor = "o"
+)
+
+// cursorID takes the cursor of a list of sales; 0 is the beginning.
 func (p *params) cursorID() int64 {
-	s := p.cursor()
-	if s == "" {
-		return 0
-	}
+	s := p.cursor(saleCursor)
 	n, ok := decimal(s)
-	if !ok || n <= 0 {
+	if s != "" && (!ok || n <= 0) {
 		p.complain("cursor", "is not one of ours")
 	}
 	return n
 }
 
-// cursorSn takes a cursor that ends in an order number; "" is the beginning.
+// cursorSn takes the cursor of a list of orders; "" is the beginning.
 func (p *params) cursorSn() string {
-	s := p.cursor()
+	s := p.cursor(orderCursor)
 	if s != "" && !likeOrderSn(s) {
 		p.complain("cursor", "is not one of ours")
 	}
 	return s
 }
 
-func (p *params) cursor() string {
+func (p *params) cursor(kind string) string {
 	f := p.find("cursor")
 	if f == nil {
 		return ""
 	}
-	s, err := base64.RawURLEncoding.Strict().DecodeString(f.text)
-	if err != nil || len(s) == 0 || f.kind != bare && f.kind != quoted {
+	b, err := base64.RawURLEncoding.Strict().DecodeString(f.text)
+	s, ours := strings.CutPrefix(string(b), kind)
+	if err != nil || !ours || s == "" || f.kind != bare && f.kind != quoted {
 		p.complain("cursor", "is not one of ours")
 	}
-	return string(s)
+	return s
 }
 
-func idText(id int64) string { return strconv.FormatInt(id, 10) }
+func saleKey(goodsID int64) string { return saleCursor + strconv.FormatInt(goodsID, 10) }

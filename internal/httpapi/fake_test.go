@@ -2,6 +2,7 @@ package httpapi_test
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"maps"
 	"net/http/httptest"
@@ -21,16 +22,16 @@ import (
 
 // fake is every service at once, in memory, with the manners of the real ones: NOT_FOUND before FORBIDDEN.
 type fake struct {
-	mu     sync.Mutex
-	now    time.Time
-	sales  map[int64]seckill.Sale
-	orders map[string]order.Order
-	paths  map[string]string // "goods/buyer/path" → order number, "" while unused
-	writes int               // calls that changed something
-	limit  error             // what LimitPath says
-	admit  error             // what Admit says beside the sale's own refusals
-	ready  bool
-	break_ func() // run inside Place
+	mu      sync.Mutex
+	now     time.Time
+	sales   map[int64]seckill.Sale
+	orders  map[string]order.Order
+	paths   map[string]string // "goods/buyer/path" → order number, "" while unused
+	writes  int               // calls that changed something
+	limit   error             // what LimitPath says
+	admit   error             // what Admit says beside the sale's own refusals
+	ready   bool
+	inPlace func() // run inside Place
 }
 
 func newFake(now time.Time) *fake {
@@ -153,14 +154,14 @@ func (f *fake) IssuePath(_ context.Context, v seckill.View, buyer int64) (string
 }
 
 func pathKey(goods, buyer int64, path string) string {
-	return seckill.Line{BuyerID: buyer}.OrderSn + itoa(goods) + "/" + itoa(buyer) + "/" + path
+	return fmt.Sprintf("%d/%d/%s", goods, buyer, path)
 }
 
 func (f *fake) LimitPath(context.Context, seckill.View, seckill.Actor) error { return f.limit }
 
 func (f *fake) Place(ctx context.Context, p httpapi.Purchase) (string, error) {
-	if f.break_ != nil {
-		f.break_()
+	if f.inPlace != nil {
+		f.inPlace()
 	}
 	v, err := f.Sale(ctx, p.GoodsID)
 	if err != nil {
@@ -177,7 +178,7 @@ func (f *fake) Place(ctx context.Context, p httpapi.Purchase) (string, error) {
 	case p.Quantity > v.Available:
 		return "", seckill.Verdict{Code: seckill.TooFew, Available: v.Available}.Err()
 	}
-	sn = "order-" + itoa(int64(len(f.orders)+1))
+	sn = fmt.Sprintf("order-%d", len(f.orders)+1)
 	f.paths[pathKey(p.GoodsID, p.Buyer.ID, p.Path)] = sn
 	f.orders[sn] = order.Order{
 		Line:    seckill.Line{OrderSn: sn, BuyerID: p.Buyer.ID, Quantity: p.Quantity, Name: p.Buyer.Name, Phone: p.Buyer.Phone},

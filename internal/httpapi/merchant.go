@@ -82,7 +82,7 @@ func (a *api) ownSales(ctx context.Context, r *request) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	return ok(page(sales, limit, a.own, func(s seckill.Sale) string { return idText(s.GoodsID) })), nil
+	return ok(page(sales, limit, a.own, func(s seckill.Sale) string { return saleKey(s.GoodsID) })), nil
 }
 
 func (a *api) ownSale(ctx context.Context, r *request) (answer, error) {

@@ -122,7 +122,7 @@ func statusOrAll(p *params) order.Status {
 		string(order.Cancelled), string(order.Expired), string(order.Failed)))
 }
 
-func snOf(o order.Order) string { return o.OrderSn }
+func snOf(o order.Order) string { return orderCursor + o.OrderSn }
 
 // likeOrderSn tells whether a string could be an order number: 1 to 64 of [0-9A-Za-z-].
 func likeOrderSn(s string) bool {

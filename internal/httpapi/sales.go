@@ -37,7 +37,7 @@ func (a *api) listSales(ctx context.Context, r *request) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	shown := page(views, limit, showView, func(v seckill.View) string { return idText(v.GoodsID) })
+	shown := page(views, limit, showView, func(v seckill.View) string { return saleKey(v.GoodsID) })
 	return answer{reason: okReason, data: shown, public: true}, nil
 }
 

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -115,16 +116,26 @@ func (p *params) oneOf(name, otherwise string, words ...string) string {
 	return s
 }
 
-// moment takes an RFC 3339 time, strictly: UnmarshalText is, where time.Parse lets "T1:00:00" through.
+// moment takes an RFC 3339 time.
 func (p *params) moment(name string) time.Time {
 	f := p.require(name)
 	if f == nil {
 		return time.Time{}
 	}
-	var t time.Time
-	err := t.UnmarshalText([]byte(f.text))
-	if err != nil || f.kind != quoted && f.kind != bare {
+	t, err := time.Parse(time.RFC3339, f.text)
+	if err != nil || !strictTime(f.text) || f.kind != quoted && f.kind != bare {
 		p.complain(name, "must be an RFC 3339 time, such as 2026-11-11T20:00:00Z")
 	}
 	return t
+}
+
+// strictTime refuses what time.Parse lets through beside RFC 3339: an hour of one digit, a comma before the
+// fraction, an offset of 24 hours or 60 minutes (go.dev/issue/54580).
+func strictTime(s string) bool {
+	zone, utc := strings.CutSuffix(s, "Z")
+	if len(s) < len("2006-01-02T15:04:05Z") || s[13] != ':' || strings.Contains(s, ",") {
+		return false
+	}
+	zone = zone[len(zone)-len("15:04"):]
+	return utc || zone[:2] < "24" && zone[3:] < "60"
 }
