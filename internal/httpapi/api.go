@@ -18,8 +18,9 @@ import (
 type SaleBook interface {
 	Create(ctx context.Context, by seckill.Actor, n seckill.NewSale) (seckill.Sale, error)
 	Get(ctx context.Context, by seckill.Actor, goodsID int64) (seckill.Sale, error)
-	// List gives the actor's own sales (an operator's are all) with ids above after, by id, at most limit of them.
-	List(ctx context.Context, by seckill.Actor, after int64, limit int) ([]seckill.Sale, error)
+	// List gives the actor's own sales (an operator's are all), newest first, below a goods id (0: from the top),
+	// at most limit of them.
+	List(ctx context.Context, by seckill.Actor, below int64, limit int) ([]seckill.Sale, error)
 }
 
 // SaleLife moves a sale on and accounts for it.
@@ -29,7 +30,7 @@ type SaleLife interface {
 	Ledger(ctx context.Context, by seckill.Actor, goodsID int64) (seckill.Ledger, error)
 }
 
-// Sales is all that merchants ask.
+// Sales is all that merchants ask; *seckill.Sales is one.
 type Sales interface {
 	SaleBook
 	SaleLife
@@ -37,8 +38,8 @@ type Sales interface {
 
 // Window is what everybody may see of exposed sales.
 type Window interface {
-	// Sales gives exposed sales with ids above after, by id, at most limit of them.
-	Sales(ctx context.Context, after int64, limit int) ([]seckill.View, error)
+	// Sales gives exposed sales, newest first, below a goods id (0: from the top), at most limit of them.
+	Sales(ctx context.Context, below int64, limit int) ([]seckill.View, error)
 	Sale(ctx context.Context, goodsID int64) (seckill.View, error)
 }
 
@@ -51,7 +52,7 @@ type Door interface {
 	IssuePath(ctx context.Context, v seckill.View, buyerID int64) (path string, expiresAt time.Time, err error)
 }
 
-// Shop is all that buyers ask before they buy.
+// Shop is all that buyers ask before they buy; *seckill.Shop is one.
 type Shop interface {
 	Window
 	Door
@@ -62,40 +63,25 @@ type Limiter interface {
 	LimitPath(ctx context.Context, v seckill.View, by seckill.Actor) error
 }
 
-// Purchase is one buyer's try for units of one goods.
-type Purchase struct {
-	GoodsID  int64
-	Buyer    seckill.Actor
-	Path     string // 32 lower-case hex digits
-	Quantity int64  // 1 to seckill.MaxQuantity
-}
-
-// Desk takes purchases.
+// Desk takes purchases; *order.Desk is one.
 type Desk interface {
 	// Place gives the order number once the order is queued; the same path gives the same number.
-	Place(ctx context.Context, p Purchase) (orderSn string, err error)
+	Place(ctx context.Context, p order.Purchase) (orderSn string, err error)
 }
 
-// OrderBook is what is read of orders. Lists are newest first, of numbers below before where it is not "", at most
-// limit of them.
-type OrderBook interface {
+// Orders is what is read of orders. Lists are newest first, of numbers below before ("": from the top), at most limit
+// of them.
+type Orders interface {
 	Find(ctx context.Context, by seckill.Actor, orderSn string) (order.Order, error)
 	Mine(ctx context.Context, by seckill.Actor, before string, limit int) ([]order.Order, error)
 	// OfGoods gives a sale's orders to who may manage it; status "" is all.
 	OfGoods(ctx context.Context, by seckill.Actor, goodsID int64, status order.Status, before string, limit int) ([]order.Order, error)
 }
 
-// Till ends orders one way or the other; asking again gives the same state.
-type Till interface {
+// Cashier ends orders one way or the other, and gives the same state when asked again; *order.Cashier is one.
+type Cashier interface {
 	Pay(ctx context.Context, by seckill.Actor, orderSn string) (order.Order, error)
 	Cancel(ctx context.Context, by seckill.Actor, orderSn string) (order.Order, error)
-}
-
-// Orders is all that is asked of orders.
-type Orders interface {
-	Desk
-	OrderBook
-	Till
 }
 
 // Tokens reads bearer tokens; its refusal is UNAUTHENTICATED.
@@ -113,12 +99,22 @@ type Metrics interface {
 	Observe(route, reason string, took time.Duration)
 }
 
+// The services that are ready-made.
+var (
+	_ Sales   = (*seckill.Sales)(nil)
+	_ Shop    = (*seckill.Shop)(nil)
+	_ Desk    = (*order.Desk)(nil)
+	_ Cashier = (*order.Cashier)(nil)
+)
+
 // Deps are what the API stands on. All are needed.
 type Deps struct {
 	Sales   Sales
 	Shop    Shop
 	Limiter Limiter
+	Desk    Desk
 	Orders  Orders
+	Cashier Cashier
 	Tokens  Tokens
 	Health  Health
 	Metrics Metrics

@@ -40,7 +40,7 @@ const (
 	orderCursor = "o"
 )
 
-// cursorID takes the cursor of a list of sales; 0 is the beginning.
+// cursorID takes the cursor of a list of sales; 0 is the top.
 func (p *params) cursorID() int64 {
 	s := p.cursor(saleCursor)
 	n, ok := decimal(s)
@@ -50,7 +50,7 @@ func (p *params) cursorID() int64 {
 	return n
 }
 
-// cursorSn takes the cursor of a list of orders; "" is the beginning.
+// cursorSn takes the cursor of a list of orders; "" is the top.
 func (p *params) cursorSn() string {
 	s := p.cursor(orderCursor)
 	if s != "" && !likeOrderSn(s) {

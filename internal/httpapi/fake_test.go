@@ -64,12 +64,12 @@ func (f *fake) Get(_ context.Context, by seckill.Actor, id int64) (seckill.Sale,
 	return f.sale(by, id)
 }
 
-func (f *fake) List(_ context.Context, by seckill.Actor, after int64, limit int) ([]seckill.Sale, error) {
+func (f *fake) List(_ context.Context, by seckill.Actor, below int64, limit int) ([]seckill.Sale, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	var out []seckill.Sale
-	for _, id := range slices.Sorted(maps.Keys(f.sales)) {
-		if s := f.sales[id]; id > after && by.MayManage(s.MerchantID) && len(out) < limit {
+	for _, id := range slices.Backward(slices.Sorted(maps.Keys(f.sales))) {
+		if s := f.sales[id]; (below == 0 || id < below) && by.MayManage(s.MerchantID) && len(out) < limit {
 			out = append(out, s)
 		}
 	}
@@ -111,12 +111,12 @@ func (f *fake) view(s seckill.Sale) seckill.View {
 	return seckill.View{Sale: s, Available: s.Stock, Now: f.now}
 }
 
-func (f *fake) Sales(_ context.Context, after int64, limit int) ([]seckill.View, error) {
+func (f *fake) Sales(_ context.Context, below int64, limit int) ([]seckill.View, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	var out []seckill.View
-	for _, id := range slices.Sorted(maps.Keys(f.sales)) {
-		if s := f.sales[id]; id > after && s.Status == seckill.Exposed && len(out) < limit {
+	for _, id := range slices.Backward(slices.Sorted(maps.Keys(f.sales))) {
+		if s := f.sales[id]; (below == 0 || id < below) && s.Status == seckill.Exposed && len(out) < limit {
 			out = append(out, f.view(s))
 		}
 	}
@@ -159,7 +159,7 @@ func pathKey(goods, buyer int64, path string) string {
 
 func (f *fake) LimitPath(context.Context, seckill.View, seckill.Actor) error { return f.limit }
 
-func (f *fake) Place(ctx context.Context, p httpapi.Purchase) (string, error) {
+func (f *fake) Place(ctx context.Context, p order.Purchase) (string, error) {
 	if f.inPlace != nil {
 		f.inPlace()
 	}
@@ -307,7 +307,7 @@ func open(t *testing.T) *house {
 	}
 	log := slog.New(slog.NewTextHandler(&lockedWriter{w: h.log}, nil))
 	handler := httpapi.New(httpapi.Deps{
-		Sales: h, Shop: h, Limiter: h, Orders: h, Health: h, Tokens: tokens, Metrics: h.metrics, Log: log,
+		Sales: h, Shop: h, Limiter: h, Desk: h, Orders: h, Cashier: h, Health: h, Tokens: tokens, Metrics: h.metrics, Log: log,
 	}, httpapi.Options{Now: func() time.Time { return h.now }})
 	srv := httptest.NewUnstartedServer(handler)
 	srv.Config = httpapi.Server(handler, "", log)

@@ -71,14 +71,14 @@ func rate(p *params, def seckill.Rate) seckill.Rate {
 }
 
 func (a *api) ownSales(ctx context.Context, r *request) (answer, error) {
-	limit, after := r.limit(), r.cursorID()
+	limit, below := r.limit(), r.cursorID()
 	if err := r.bad(); err != nil {
 		return answer{}, err
 	}
 	if err := forRole(sells(r.actor), nothingToFind); err != nil {
 		return answer{}, err
 	}
-	sales, err := a.Sales.List(ctx, r.actor, after, limit+1)
+	sales, err := a.Sales.List(ctx, r.actor, below, limit+1)
 	if err != nil {
 		return answer{}, err
 	}

@@ -65,11 +65,11 @@ func (a *api) findOrder(ctx context.Context, r *request) (answer, error) {
 }
 
 func (a *api) payOrder(ctx context.Context, r *request) (answer, error) {
-	return a.withOrder(ctx, r, a.Orders.Pay)
+	return a.withOrder(ctx, r, a.Cashier.Pay)
 }
 
 func (a *api) cancelOrder(ctx context.Context, r *request) (answer, error) {
-	return a.withOrder(ctx, r, a.Orders.Cancel)
+	return a.withOrder(ctx, r, a.Cashier.Cancel)
 }
 
 // withOrder takes a step with the caller's own order. Whose it is, the services judge.

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 
+	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/seckill"
 )
 
@@ -38,17 +39,17 @@ type queuedAnswer struct {
 // decrStock is the second step: the order is queued once the reservation and its confirm are there.
 func (a *api) decrStock(ctx context.Context, r *request) (answer, error) {
 	path := r.find("randomPath").text
-	p := Purchase{GoodsID: r.id("goodsId"), Buyer: r.actor, Path: path, Quantity: r.integerOr("decrStock", 1, 1, seckill.MaxQuantity)}
+	p := order.Purchase{GoodsID: r.id("goodsId"), Buyer: r.actor, Path: path, Quantity: r.integerOr("decrStock", 1, 1, seckill.MaxQuantity)}
 	if err := r.bad(); err != nil {
 		return answer{}, err
 	}
 	if err := a.onlyBuyers(ctx, r.actor, p.GoodsID); err != nil {
 		return answer{}, err
 	}
-	if !likePath(path) {
+	if seckill.CheckPath(path) != nil {
 		return answer{}, a.badPath(ctx, p.GoodsID)
 	}
-	sn, err := a.Orders.Place(ctx, p)
+	sn, err := a.Desk.Place(ctx, p)
 	return answer{reason: queued, data: queuedAnswer{OrderSn: sn}}, err
 }
 
@@ -67,17 +68,4 @@ func (a *api) badPath(ctx context.Context, goodsID int64) error {
 		return err
 	}
 	return seckill.Verdict{Code: seckill.WrongPath}.Err()
-}
-
-// likePath tells whether a path could be one of ours: 32 lower-case hex digits.
-func likePath(s string) bool {
-	if len(s) != 32 {
-		return false
-	}
-	for _, c := range []byte(s) {
-		if (c < '0' || c > '9') && (c < 'a' || c > 'f') {
-			return false
-		}
-	}
-	return true
 }

@@ -29,11 +29,11 @@ func showView(v seckill.View) shownSale {
 }
 
 func (a *api) listSales(ctx context.Context, r *request) (answer, error) {
-	limit, after := r.limit(), r.cursorID()
+	limit, below := r.limit(), r.cursorID()
 	if err := r.bad(); err != nil {
 		return answer{}, err
 	}
-	views, err := a.Shop.Sales(ctx, after, limit+1)
+	views, err := a.Shop.Sales(ctx, below, limit+1)
 	if err != nil {
 		return answer{}, err
 	}
