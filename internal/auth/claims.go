@@ -1,0 +1,75 @@
+package auth
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json"
+	"github.com/golang-jwt/jwt/v5"
+
+	"flashsale.dev/seckill/internal/seckill"
+)
+
+// Bounds of what a token may say of its holder, in characters. The order keeps both.
+const (
+	MaxName  = 120
+	MaxPhone = 32
+)
+
+var errClaims = errors.New("a claim is missing or out of its bounds")
+
+// claims are those of the contract; others are allowed and not read.
+type claims struct {
+	Subject   string           `json:"sub"`
+	Role      seckill.Role     `json:"role"`
+	ExpiresAt *jwt.NumericDate `json:"exp"`
+	NotBefore *jwt.NumericDate `json:"nbf,omitzero"`
+	IssuedAt  *jwt.NumericDate `json:"iat,omitzero"`
+	Name      string           `json:"name,omitzero"`
+	Phone     string           `json:"phone_number,omitzero"`
+}
+
+// UnmarshalJSON reads strictly: a doubled name or broken UTF-8 is an error, where encoding/json would take the
+// last of them, or patch it.
+func (c *claims) UnmarshalJSON(b []byte) error {
+	type plain claims
+	return json.Unmarshal(b, (*plain)(c))
+}
+
+// The six methods that make claims a jwt.Claims.
+
+func (c *claims) GetExpirationTime() (*jwt.NumericDate, error) { return c.ExpiresAt, nil }
+func (c *claims) GetNotBefore() (*jwt.NumericDate, error)      { return c.NotBefore, nil }
+func (c *claims) GetIssuedAt() (*jwt.NumericDate, error)       { return c.IssuedAt, nil }
+func (c *claims) GetSubject() (string, error)                  { return c.Subject, nil }
+func (c *claims) GetIssuer() (string, error)                   { return "", nil }
+func (c *claims) GetAudience() (jwt.ClaimStrings, error)       { return nil, nil }
+
+func claimsOf(a seckill.Actor, iat, exp time.Time) *claims {
+	return &claims{
+		Subject: strconv.FormatInt(a.ID, 10), Role: a.Role, Name: a.Name, Phone: a.Phone,
+		IssuedAt: jwt.NewNumericDate(iat), ExpiresAt: jwt.NewNumericDate(exp),
+	}
+}
+
+// actor reads the claims, or says that one is out of its bounds.
+func (c *claims) actor() (seckill.Actor, error) {
+	id, err := strconv.ParseInt(c.Subject, 10, 64)
+	canonical := err == nil && strconv.FormatInt(id, 10) == c.Subject
+	if !canonical || id <= 0 || !known(c.Role) || !printable(c.Name, MaxName) || !printable(c.Phone, MaxPhone) {
+		return seckill.Actor{}, errClaims
+	}
+	return seckill.Actor{ID: id, Role: c.Role, Name: c.Name, Phone: c.Phone}, nil
+}
+
+func known(r seckill.Role) bool {
+	return r == seckill.Buyer || r == seckill.Merchant || r == seckill.Operator
+}
+
+func printable(s string, most int) bool {
+	return utf8.ValidString(s) && utf8.RuneCountInString(s) <= most && !strings.ContainsFunc(s, unicode.IsControl)
+}

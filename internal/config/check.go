@@ -1,0 +1,91 @@
+package config
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"flashsale.dev/seckill/internal/auth"
+)
+
+// check holds every setting against what its tags and its kind allow.
+func (c *Config) check(settings []Setting) []error {
+	var problems []error
+	v := reflect.ValueOf(c).Elem()
+	for _, s := range settings {
+		if err := s.check(v.FieldByIndex(s.index)); err != nil {
+			problems = append(problems, fmt.Errorf("%s: %w", s.Name, err))
+		}
+	}
+	return problems
+}
+
+func (s Setting) check(v reflect.Value) error {
+	if s.Required && v.IsZero() {
+		return fmt.Errorf("is needed: %s", s.Help)
+	}
+	switch x := v.Interface().(type) {
+	case time.Duration:
+		return between(x, s.field, time.ParseDuration)
+	case int:
+		return between(x, s.field, strconv.Atoi)
+	case Secret:
+		return s.checkSecret(x)
+	case string:
+		return s.checkText(x)
+	case []string:
+		return s.checkAddrs(x)
+	default:
+		return nil
+	}
+}
+
+func between[T cmp.Ordered](x T, f reflect.StructField, read func(string) (T, error)) error {
+	low, err := read(f.Tag.Get("min"))
+	high, err2 := read(f.Tag.Get("max"))
+	if err := errors.Join(err, err2); err != nil {
+		return fmt.Errorf("bounds: %w", err)
+	}
+	if x < low || x > high {
+		return fmt.Errorf("is %v, must be %v to %v", x, low, high)
+	}
+	return nil
+}
+
+func (s Setting) checkSecret(x Secret) error {
+	if strings.HasPrefix(s.Unit, "at least") && x != "" && len(x) < auth.MinSecret {
+		return fmt.Errorf("has %d bytes, must have at least %d", len(x), auth.MinSecret)
+	}
+	return nil
+}
+
+func (s Setting) checkText(x string) error {
+	if words := strings.Fields(s.field.Tag.Get("oneof")); len(words) > 0 && !slices.Contains(words, x) {
+		return fmt.Errorf("is %q, must be one of %s", x, strings.Join(words, ", "))
+	}
+	if s.Unit == "host:port" {
+		return checkAddr(x)
+	}
+	return nil
+}
+
+func (s Setting) checkAddrs(all []string) error {
+	var problems []error
+	for _, x := range all {
+		problems = append(problems, checkAddr(x))
+	}
+	return errors.Join(problems...)
+}
+
+func checkAddr(x string) error {
+	if _, port, err := net.SplitHostPort(x); err != nil || port == "" {
+		return fmt.Errorf("is %q, must be host:port", x)
+	}
+	return nil
+}

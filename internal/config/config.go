@@ -1,0 +1,82 @@
+package config
+
+import (
+	"log/slog"
+	"time"
+)
+
+// Program is which of the programs asks: each reads its own part of the settings.
+type Program string
+
+// The programs that are set by the environment.
+const (
+	API        Program = "api"
+	Consumer   Program = "consumer"
+	Standalone Program = "standalone"
+)
+
+// Config is every setting. What a program does not read has its default.
+//
+// Tags: env is the name, envDefault the default (envDefault.consumer one program's own), in the programs that read
+// it, unit and help are for people.
+type Config struct {
+	HTTP    HTTP
+	Redis   Redis
+	MySQL   MySQL
+	AMQP    AMQP
+	Auth    Auth
+	Order   Order
+	Limiter Limiter
+	Program Process
+}
+
+// HTTP is where the API listens and whom it believes.
+type HTTP struct {
+	Addr           string  `env:"SECKILL_HTTP_ADDR" envDefault:":8080" envDefault.standalone:"127.0.0.1:8080" in:"api standalone" unit:"host:port" help:"address of the HTTP API"`
+	TrustedProxies Proxies `env:"SECKILL_TRUSTED_PROXIES" in:"api standalone" unit:"comma list of addresses or CIDRs" help:"proxies whose X-Forwarded-For is believed; none if empty"`
+}
+
+// Redis is where the permission to sell is kept.
+type Redis struct {
+	Addrs          []string `env:"SECKILL_REDIS_ADDRS" envDefault:"127.0.0.1:6379" in:"api consumer" unit:"comma list of host:port" help:"Redis; more than one address means Redis Cluster, or the sentinels where a master is named"`
+	SentinelMaster string   `env:"SECKILL_REDIS_SENTINEL_MASTER" in:"api consumer" unit:"name" help:"name of the master that the sentinels at SECKILL_REDIS_ADDRS watch; empty without Sentinel"`
+}
+
+// MySQL is where the truth is kept.
+type MySQL struct {
+	DSN Secret `env:"SECKILL_MYSQL_DSN" envDefault:"seckill:seckill@tcp(127.0.0.1:3306)/seckill" in:"api consumer" unit:"go-sql-driver DSN" help:"MySQL or MariaDB; times are kept in UTC whatever it says"`
+}
+
+// AMQP is the way between the two.
+type AMQP struct {
+	URLs           Secret        `env:"SECKILL_AMQP_URL" envDefault:"amqp://guest:guest@127.0.0.1:5672/" in:"api consumer" unit:"comma list of amqp:// URLs" help:"RabbitMQ's nodes, tried in turn"`
+	PublishTimeout time.Duration `env:"SECKILL_PUBLISH_TIMEOUT" envDefault:"1s" in:"api consumer" unit:"duration" min:"10ms" max:"1m" help:"longest wait for RabbitMQ's confirm of a message; the relay sends it again later"`
+}
+
+// Auth is the secrets.
+type Auth struct {
+	JWTSecret   Secret `env:"SECKILL_JWT_SECRET" in:"api consumer standalone" required:"api" unit:"at least 32 bytes" help:"secret that signs the tokens (HS256); standalone makes one up if it is empty, a consumer needs it or SECKILL_ORDER_SECRET"`
+	OrderSecret Secret `env:"SECKILL_ORDER_SECRET" in:"api consumer standalone" unit:"at least 32 bytes" help:"secret that marks our order numbers, the same on every node and for ever; derived from the JWT secret if empty"`
+}
+
+// Order is how orders are written.
+type Order struct {
+	PaymentTimeout time.Duration `env:"SECKILL_PAYMENT_TIMEOUT" envDefault:"15m" in:"api consumer standalone" unit:"duration" min:"1s" max:"8760h" help:"time to pay after an order was written; then it expires and its units go back on sale"`
+	Shards         int           `env:"SECKILL_ORDER_SHARDS" envDefault:"4" in:"api consumer" unit:"queues" min:"1" max:"256" help:"order queues, the same on every node; each has one active consumer"`
+	BatchSize      int           `env:"SECKILL_BATCH_SIZE" envDefault:"500" in:"consumer standalone" unit:"orders" min:"1" max:"500" help:"most orders in one transaction"`
+	BatchLinger    time.Duration `env:"SECKILL_BATCH_LINGER" envDefault:"10ms" in:"consumer standalone" unit:"duration" min:"0s" max:"1s" help:"longest wait for a batch to fill"`
+	MaxBacklogAge  time.Duration `env:"SECKILL_MAX_BACKLOG_AGE" envDefault:"10s" in:"api standalone" unit:"duration, 0 = off" min:"0s" max:"24h" help:"age of the oldest unconfirmed reservation from which on nothing more is promised (503)"`
+}
+
+// Limiter is where its rules are.
+type Limiter struct {
+	File string `env:"SECKILL_RATELIMIT_FILE" in:"api standalone" unit:"path" help:"rules of the rate limiter, YAML; only the sales' own rates if empty"`
+}
+
+// Process is how a program is watched and ended.
+type Process struct {
+	OpsAddr         string        `env:"SECKILL_OPS_ADDR" envDefault:"127.0.0.1:9090" envDefault.consumer:"127.0.0.1:9091" in:"api consumer standalone" unit:"host:port" help:"address of /metrics, /livez, /readyz and /debug/pprof; keep it private; a port in use is a warning"`
+	LogLevel        slog.Level    `env:"SECKILL_LOG_LEVEL" envDefault:"info" in:"api consumer standalone" unit:"debug, info, warn, error" help:"lowest level that is logged"`
+	LogFormat       string        `env:"SECKILL_LOG_FORMAT" envDefault:"json" envDefault.standalone:"text" in:"api consumer standalone" unit:"json, text" oneof:"json text" help:"how log lines are written"`
+	ShutdownTimeout time.Duration `env:"SECKILL_SHUTDOWN_TIMEOUT" envDefault:"15s" in:"api consumer standalone" unit:"duration" min:"100ms" max:"10m" help:"longest time between SIGTERM and the end"`
+}

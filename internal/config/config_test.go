@@ -1,0 +1,142 @@
+package config
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+const secret = "SECKILL_JWT_SECRET=0123456789abcdef0123456789abcdef"
+
+func TestDefaultsServeLocalhost(t *testing.T) {
+	cfg, warnings, err := Load(API, []string{secret, "PATH=/bin"})
+	require.NoError(t, err)
+	require.Empty(t, warnings)
+	require.Equal(t, Config{
+		HTTP:    HTTP{Addr: ":8080"},
+		Redis:   Redis{Addrs: []string{"127.0.0.1:6379"}},
+		MySQL:   MySQL{DSN: "seckill:seckill@tcp(127.0.0.1:3306)/seckill"},
+		AMQP:    AMQP{URLs: "amqp://guest:guest@127.0.0.1:5672/", PublishTimeout: time.Second},
+		Auth:    Auth{JWTSecret: "0123456789abcdef0123456789abcdef"},
+		Order:   Order{PaymentTimeout: 15 * time.Minute, Shards: 4, BatchSize: 500, BatchLinger: 10 * time.Millisecond, MaxBacklogAge: 10 * time.Second},
+		Program: Process{OpsAddr: "127.0.0.1:9090", LogLevel: slog.LevelInfo, LogFormat: "json", ShutdownTimeout: 15 * time.Second},
+	}, cfg)
+}
+
+func TestEachProgramHasItsOwnDefaults(t *testing.T) {
+	cfg, _, err := Load(Consumer, []string{secret})
+	require.NoError(t, err)
+	require.Equal(t, "127.0.0.1:9091", cfg.Program.OpsAddr)
+	cfg, _, err = Load(Standalone, nil)
+	require.NoError(t, err)
+	require.Equal(t, "127.0.0.1:8080", cfg.HTTP.Addr)
+	require.Equal(t, "text", cfg.Program.LogFormat)
+}
+
+func TestWhatIsGivenIsRead(t *testing.T) {
+	cfg, _, err := Load(API, []string{
+		secret, "SECKILL_REDIS_ADDRS=a:1,b:2", "SECKILL_TRUSTED_PROXIES=10.0.0.0/8,192.0.2.1", "SECKILL_LOG_LEVEL=debug",
+		"SECKILL_MAX_BACKLOG_AGE=0s", "SECKILL_HTTP_ADDR=", "SECKILL_ORDER_SECRET=fedcba9876543210fedcba9876543210",
+	})
+	require.NoError(t, err)
+	require.Equal(t, []string{"a:1", "b:2"}, cfg.Redis.Addrs)
+	require.Equal(t, Proxies{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("192.0.2.1/32")}, cfg.HTTP.TrustedProxies)
+	require.Equal(t, slog.LevelDebug, cfg.Program.LogLevel)
+	require.Zero(t, cfg.Order.MaxBacklogAge)
+	require.Equal(t, ":8080", cfg.HTTP.Addr, "empty is not given")
+	key, err := cfg.Auth.OrderKey()
+	require.NoError(t, err)
+	require.Equal(t, "fedcba9876543210fedcba9876543210", string(key))
+}
+
+func TestAllProblemsAreReportedAtOnce(t *testing.T) {
+	_, _, err := Load(API, []string{
+		"SECKILL_JWT_SECRET=tooshort-but-secret", "SECKILL_ORDER_SHARDS=0", "SECKILL_PAYMENT_TIMEOUT=soon", "SECKILL_LOG_FORMAT=xml",
+		"SECKILL_LOG_LEVEL=loud", "SECKILL_TRUSTED_PROXIES=everyone", "SECKILL_REDIS_ADDRS=here", "SECKILL_HTTP_ADDR=80",
+		"SECKILL_PUBLISH_TIMEOUT=1h", "SECKILL_BATCH_SIZE=many", // not the API's
+	})
+	require.Error(t, err)
+	for _, name := range []string{"JWT_SECRET", "ORDER_SHARDS", "PAYMENT_TIMEOUT", "LOG_FORMAT", "LOG_LEVEL", "TRUSTED_PROXIES", "REDIS_ADDRS", "HTTP_ADDR", "PUBLISH_TIMEOUT"} {
+		require.Contains(t, err.Error(), "SECKILL_"+name+":")
+	}
+	require.NotContains(t, err.Error(), "SECKILL_BATCH_SIZE")
+	require.NotContains(t, err.Error(), "tooshort", "a secret is never printed")
+}
+
+func TestSecretsAreNeeded(t *testing.T) {
+	_, _, err := Load(API, nil)
+	require.ErrorContains(t, err, "SECKILL_JWT_SECRET: is needed")
+	_, _, err = Load(Consumer, nil)
+	require.ErrorIs(t, err, ErrNoSecret)
+	_, _, err = Load(Consumer, []string{"SECKILL_ORDER_SECRET=0123456789abcdef0123456789abcdef"})
+	require.NoError(t, err)
+}
+
+func TestUnknownNamesAreWarnedOf(t *testing.T) {
+	_, warnings, err := Load(API, []string{secret, "SECKILL_REDIS_ADDR=x:1", "SECKILL_BATCH_SIZE=7", "OTHER=1"})
+	require.NoError(t, err)
+	require.Equal(t, []string{"SECKILL_REDIS_ADDR is not a setting; did you mean SECKILL_REDIS_ADDRS?"}, warnings)
+}
+
+func TestDistance(t *testing.T) {
+	for _, c := range []struct {
+		a, b string
+		want int
+	}{{"", "", 0}, {"a", "", 1}, {"", "ab", 2}, {"kitten", "sitting", 3}, {"same", "same", 0}} {
+		require.Equal(t, c.want, distance(c.a, c.b), "%s %s", c.a, c.b)
+	}
+}
+
+func TestSecretsPrintAsStars(t *testing.T) {
+	cfg, _, err := Load(API, []string{secret, "SECKILL_MYSQL_DSN=user:hunter2@tcp(h:1)/d", "SECKILL_AMQP_URL=amqp://u:hunter2@h/"})
+	require.NoError(t, err)
+	var log bytes.Buffer
+	slog.New(slog.NewJSONHandler(&log, nil)).Info("x", "cfg", cfg, "dsn", cfg.MySQL.DSN)
+	asJSON, err := json.Marshal(cfg)
+	require.NoError(t, err)
+	all := fmt.Sprintf("%v %+v %#v %s %q %x", cfg, cfg, cfg, cfg.MySQL.DSN, cfg.MySQL.DSN, cfg.MySQL.DSN) + string(asJSON) + log.String()
+	for _, s := range []string{"hunter2", "0123456789abcdef", fmt.Sprintf("%x", "hunter2")} {
+		require.NotContains(t, all, s)
+	}
+	require.Contains(t, all, "***")
+	require.Equal(t, "user:hunter2@tcp(h:1)/d", cfg.MySQL.DSN.Reveal())
+}
+
+func TestHelpListsWhatAProgramReads(t *testing.T) {
+	var api, consumer, table bytes.Buffer
+	require.NoError(t, Help(&api, API))
+	require.NoError(t, Help(&consumer, Consumer))
+	require.NoError(t, Markdown(&table))
+	require.Contains(t, api.String(), "SECKILL_HTTP_ADDR (host:port) [:8080]")
+	require.Contains(t, api.String(), "SECKILL_JWT_SECRET (at least 32 bytes) required")
+	require.NotContains(t, api.String(), "SECKILL_BATCH_SIZE")
+	require.Contains(t, consumer.String(), "SECKILL_BATCH_SIZE (orders) [500]")
+	require.NotContains(t, consumer.String(), "SECKILL_HTTP_ADDR")
+	require.Equal(t, len(Settings(""))+2, strings.Count(table.String(), "\n"))
+	require.Contains(t, table.String(), "| `SECKILL_OPS_ADDR` | `127.0.0.1:9090`, consumer `127.0.0.1:9091` | host:port |")
+}
+
+// Every field says all there is to know of it, and no two have the same name.
+func TestEverySettingIsDescribed(t *testing.T) {
+	seen := map[string]bool{}
+	for _, s := range Settings("") {
+		require.True(t, strings.HasPrefix(s.Name, prefix), s.Name)
+		require.False(t, seen[s.Name], s.Name)
+		seen[s.Name] = true
+		require.NotEmpty(t, s.Help, s.Name)
+		require.NotEmpty(t, s.Unit, s.Name)
+		require.NotEmpty(t, s.field.Tag.Get("in"), s.Name)
+		if s.field.Type == reflect.TypeFor[time.Duration]() || s.field.Type.Kind() == reflect.Int && s.Unit != "debug, info, warn, error" {
+			require.NotEmpty(t, s.field.Tag.Get("min"), s.Name)
+			require.NotEmpty(t, s.field.Tag.Get("max"), s.Name)
+		}
+	}
+}

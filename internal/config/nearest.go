@@ -1,0 +1,46 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// unknown warns of every name of ours that no setting has. One that another program reads is no mistake: programs
+// are often started with the same environment.
+func unknown(given map[string]string) []string {
+	var warnings []string
+	known := Settings("")
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		if slices.ContainsFunc(known, func(s Setting) bool { return s.Name == name }) {
+			continue
+		}
+		warnings = append(warnings, fmt.Sprintf("%s is not a setting; did you mean %s?", name, nearest(name, known)))
+	}
+	return warnings
+}
+
+func nearest(name string, known []Setting) string {
+	return slices.MinFunc(known, func(a, b Setting) int { return distance(name, a.Name) - distance(name, b.Name) }).Name
+}
+
+// distance counts the characters to insert, delete or replace (Levenshtein, Wagner and Fischer's table, row by row).
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			replaced := diagonal
+			if a[i] != b[j] {
+				replaced++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(replaced, diagonal+1, row[j]+1)
+		}
+	}
+	return row[len(b)]
+}

@@ -1,0 +1,44 @@
+package config
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// Setting is one line of the table of settings.
+type Setting struct {
+	Name, Unit, Help string
+	Default          string // the program's own; "" where there is none
+	Required         bool
+
+	field reflect.StructField
+	index []int
+}
+
+// Settings lists what a program reads, in the order of the struct; with program "" all there are.
+func Settings(p Program) []Setting {
+	var all []Setting
+	for _, group := range reflect.VisibleFields(reflect.TypeFor[Config]()) {
+		for _, f := range reflect.VisibleFields(group.Type) {
+			if p == "" || in(f.Tag.Get("in"), p) {
+				all = append(all, setting(p, group, f))
+			}
+		}
+	}
+	return all
+}
+
+func setting(p Program, group, f reflect.StructField) Setting {
+	def := f.Tag.Get("envDefault")
+	if own, ok := f.Tag.Lookup("envDefault." + string(p)); ok && p != "" {
+		def = own
+	}
+	return Setting{
+		Name: f.Tag.Get("env"), Unit: f.Tag.Get("unit"), Help: f.Tag.Get("help"), Default: def,
+		Required: in(f.Tag.Get("required"), p),
+		field:    f, index: slices.Concat(group.Index, f.Index),
+	}
+}
+
+func in(programs string, p Program) bool { return slices.Contains(strings.Fields(programs), string(p)) }

@@ -1,0 +1,121 @@
+package httpapi
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/gin-gonic/gin"
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"flashsale.dev/seckill/internal/seckill"
+)
+
+// Reasons beside those of seckill: the good ones, and two that only HTTP knows.
+const (
+	okReason         seckill.Reason = "OK"
+	queued           seckill.Reason = "QUEUED"
+	created          seckill.Reason = "CREATED"
+	methodNotAllowed seckill.Reason = "METHOD_NOT_ALLOWED"
+	internal         seckill.Reason = "INTERNAL"
+)
+
+// answer is what a handler says when all went well.
+type answer struct {
+	reason seckill.Reason
+	data   any
+	public bool // holds nothing personal
+}
+
+func ok(data any) answer { return answer{reason: okReason, data: data} }
+
+// envelope is the one shape.
+type envelope struct {
+	Code      int            `json:"code"`
+	Reason    seckill.Reason `json:"reason"`
+	Message   string         `json:"message"`
+	Data      any            `json:"data"`
+	RequestID string         `json:"requestId"`
+}
+
+// none is the data of an answer that has none: an object, so that readers may look into it unasked.
+type none struct{}
+
+// statusOf is the one table of reasons to statuses.
+func statusOf(r seckill.Reason) int {
+	switch r {
+	case okReason:
+		return http.StatusOK
+	case created:
+		return http.StatusCreated
+	case queued:
+		return http.StatusAccepted
+	case seckill.BadRequest:
+		return http.StatusBadRequest
+	case seckill.Unauthenticated:
+		return http.StatusUnauthorized
+	case seckill.Forbidden, seckill.BadPath:
+		return http.StatusForbidden
+	case seckill.NotFound:
+		return http.StatusNotFound
+	case methodNotAllowed:
+		return http.StatusMethodNotAllowed
+	case seckill.NotStarted, seckill.Ended, seckill.SoldOut, seckill.LimitReached, seckill.Conflict:
+		return http.StatusConflict
+	case seckill.RateLimited:
+		return http.StatusTooManyRequests
+	case seckill.Unavailable:
+		return http.StatusServiceUnavailable
+	default:
+		return http.StatusInternalServerError
+	}
+}
+
+func messageOf(r seckill.Reason) string {
+	switch r {
+	case queued:
+		return "queued"
+	case created:
+		return "created"
+	default:
+		return "ok"
+	}
+}
+
+func (a *api) answer(c *gin.Context, ans answer) {
+	if ans.public {
+		c.Header("Cache-Control", "no-cache")
+	}
+	a.write(c, envelope{Code: statusOf(ans.reason), Reason: ans.reason, Message: messageOf(ans.reason), Data: ans.data}, statusOf(ans.reason))
+}
+
+// write puts an envelope on the wire; every answer passes here.
+func (a *api) write(c *gin.Context, e envelope, status int) {
+	if e.Data == nil {
+		e.Data = none{}
+	}
+	e.RequestID = c.GetString(requestIDKey)
+	c.Set(reasonKey, string(e.Reason))
+	body, err := json.Marshal(e, jsontext.AllowInvalidUTF8(true))
+	if err != nil { // a data type of ours that can't be written: a bug
+		a.Log.ErrorContext(c.Request.Context(), "write an answer", "err", err)
+		e.Code, e.Reason, e.Message, e.Data, status = http.StatusInternalServerError, internal, "internal error", none{}, http.StatusInternalServerError
+		body, _ = json.Marshal(e, jsontext.AllowInvalidUTF8(true))
+	}
+	c.Data(status, "application/json; charset=utf-8", body)
+	c.Abort()
+}
+
+// stamp is a time as answers give it: RFC 3339 in UTC with milliseconds.
+type stamp time.Time
+
+// IsZero lets omitzero leave out a time that is not yet.
+func (s stamp) IsZero() bool { return time.Time(s).IsZero() }
+
+// AppendText writes it.
+func (s stamp) AppendText(b []byte) ([]byte, error) {
+	return time.Time(s).UTC().AppendFormat(b, "2006-01-02T15:04:05.000Z"), nil
+}
+
+// MarshalText writes it too.
+func (s stamp) MarshalText() ([]byte, error) { return s.AppendText(nil) }

@@ -1,0 +1,28 @@
+package httpapi_test
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/httpapi/badinput"
+)
+
+func TestBadInputIsNamedAndChangesNothing(t *testing.T) {
+	h := open(t)
+	f := h.fixture()
+	cases, err := badinput.Cases(f)
+	require.NoError(t, err)
+	require.Greater(t, len(cases), 120)
+	before := h.changes()
+	client := &http.Client{Transport: &http.Transport{}, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	defer client.CloseIdleConnections()
+	for _, c := range cases {
+		assert.NoError(t, badinput.Check(t.Context(), client, h.url, c))
+	}
+	require.Equal(t, before, h.changes(), "a bad request changed something")
+	require.NotContains(t, h.log.String(), "level=ERROR")
+	t.Logf("%d cases", len(cases))
+}

@@ -1,0 +1,95 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"flashsale.dev/seckill/internal/seckill"
+)
+
+// request is what a handler gets: who asks, and with which fields.
+type request struct {
+	*params
+	actor seckill.Actor // zero where the route is open
+}
+
+// serve takes a request through its steps: token, fields, handler, answer.
+func (a *api) serve(rt route) gin.HandlerFunc {
+	limit := a.timeout + rt.patience
+	return func(c *gin.Context) {
+		r, err := a.read(c, rt)
+		if err != nil {
+			a.refuse(c, err)
+			return
+		}
+		allow(c.Writer, rt.patience, limit)
+		ctx, cancel := context.WithTimeout(c.Request.Context(), limit)
+		defer cancel()
+		ans, err := rt.do(ctx, r)
+		if err != nil {
+			a.refuse(c, err)
+			return
+		}
+		a.answer(c, ans)
+	}
+}
+
+func (a *api) read(c *gin.Context, rt route) (*request, error) {
+	r := &request{}
+	if !rt.open {
+		actor, err := a.authenticate(c.Request.Header)
+		if err != nil {
+			return nil, err
+		}
+		r.actor = actor
+	}
+	if rt.lax {
+		return r, nil
+	}
+	p, err := readParams(c.Writer, c.Request, c.Params, rt.fields)
+	r.params = p
+	return r, err
+}
+
+func (a *api) authenticate(h http.Header) (seckill.Actor, error) {
+	values := h["Authorization"]
+	if len(values) == 0 {
+		return seckill.Actor{}, seckill.Refuse(seckill.Unauthenticated, "a bearer token is needed")
+	}
+	scheme, token, _ := strings.Cut(values[0], " ")
+	if len(values) > 1 || !strings.EqualFold(scheme, "Bearer") || token == "" {
+		return seckill.Actor{}, seckill.Refuse(seckill.Unauthenticated, "one Authorization header with a bearer token is needed")
+	}
+	return a.Tokens.Verify(token)
+}
+
+// allow gives a call its time on the wire. The server's read deadline was for the request, which has been read; left
+// standing, it would cancel a call that waits longer. The write deadline grows only where the route is patient.
+func allow(w http.ResponseWriter, patience, limit time.Duration) {
+	rc := http.NewResponseController(w)
+	_ = rc.SetReadDeadline(time.Time{}) // a recorder in a test has no deadlines
+	if patience > 0 {
+		_ = rc.SetWriteDeadline(time.Now().Add(limit + writeGrace))
+	}
+}
+
+// forRole lets a role through. Who has another is told FORBIDDEN, but NOT_FOUND first where there is nothing
+// to be forbidden; exists tells, and is asked only then.
+func forRole(allowed bool, exists func() error) error {
+	if allowed {
+		return nil
+	}
+	if err := exists(); seckill.ReasonOf(err) == seckill.NotFound {
+		return err
+	}
+	return seckill.Refuse(seckill.Forbidden, "your role may not do this")
+}
+
+func nothingToFind() error { return nil }
+
+func sells(a seckill.Actor) bool { return a.Role == seckill.Merchant || a.Role == seckill.Operator }
+func buys(a seckill.Actor) bool  { return a.Role == seckill.Buyer }

@@ -1,0 +1,91 @@
+package httpapi
+
+import (
+	"crypto/rand"
+	"net/http"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"flashsale.dev/seckill/internal/obs"
+	"flashsale.dev/seckill/internal/seckill"
+)
+
+const (
+	requestIDKey = "requestId"
+	reasonKey    = "reason"
+	maxRequestID = 64
+)
+
+// frame is round every request: its id, the safe headers, the guard against panics, and what is observed of it.
+func (a *api) frame(c *gin.Context) {
+	started := a.now()
+	id := requestID(c.Request.Header["X-Request-Id"])
+	c.Set(requestIDKey, id)
+	c.Request = c.Request.WithContext(obs.WithRequestID(c.Request.Context(), id))
+	safeHeaders(c.Writer.Header(), id)
+	defer a.observe(c, started)
+	defer a.recoverPanic(c)
+	if strings.Contains(c.Request.URL.Path, "//") { // gin would take an empty segment for a parameter
+		a.noRoute(c)
+		return
+	}
+	c.Next()
+}
+
+// requestID takes the caller's id where it is one that may stand in headers and logs, else makes one.
+func requestID(given []string) string {
+	if len(given) == 1 && given[0] != "" && len(given[0]) <= maxRequestID && !strings.ContainsFunc(given[0], notOfID) {
+		return given[0]
+	}
+	return rand.Text()
+}
+
+func notOfID(r rune) bool {
+	switch {
+	case r >= '0' && r <= '9', r >= 'A' && r <= 'Z', r >= 'a' && r <= 'z', r == '.', r == '_', r == '-':
+		return false
+	default:
+		return true
+	}
+}
+
+// safeHeaders are those of an API that no browser should guess about, frame or keep (OWASP REST security).
+func safeHeaders(h http.Header, id string) {
+	h["X-Request-Id"] = []string{id}
+	h["X-Content-Type-Options"] = []string{"nosniff"}
+	h["Content-Security-Policy"] = []string{"default-src 'none'; frame-ancestors 'none'"}
+	h["Referrer-Policy"] = []string{"no-referrer"}
+	h["Cache-Control"] = []string{"no-store"}
+}
+
+// observe hears of the answer. Refusals are for the metrics; a line for each would drown the log in a rush.
+func (a *api) observe(c *gin.Context, started time.Time) {
+	took := a.now().Sub(started)
+	route := c.FullPath()
+	if route == "" {
+		route = "other"
+	}
+	reason := c.GetString(reasonKey)
+	a.Metrics.Observe(route, reason, took)
+	a.Log.DebugContext(c.Request.Context(), "request", "method", knownMethod(c.Request.Method), "route", route,
+		"status", c.Writer.Status(), "reason", reason, "took", took, "client", c.ClientIP())
+}
+
+// recoverPanic answers a panic in the one shape, or cuts the connection where an answer has begun.
+func (a *api) recoverPanic(c *gin.Context) {
+	p := recover()
+	if p == nil {
+		return
+	}
+	if p == http.ErrAbortHandler { //nolint:errorlint // the value itself, as net/http documents it
+		panic(p)
+	}
+	a.Log.ErrorContext(c.Request.Context(), "panic", "route", c.FullPath(), "err", p, "stack", string(debug.Stack()))
+	if c.Writer.Written() {
+		panic(http.ErrAbortHandler)
+	}
+	a.refuse(c, seckill.Refuse(internal, "internal error"))
+}

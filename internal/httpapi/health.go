@@ -1,0 +1,27 @@
+package httpapi
+
+import (
+	"context"
+
+	"flashsale.dev/seckill/internal/seckill"
+)
+
+func (a *api) livez(context.Context, *request) (answer, error) {
+	return answer{reason: okReason, public: true}, nil
+}
+
+type readyAnswer struct {
+	Ready bool              `json:"ready"`
+	Parts map[string]string `json:"parts"` // each part behind this node, and how it is
+}
+
+// readyz answers 503 where a load balancer should pass this node by.
+func (a *api) readyz(ctx context.Context, _ *request) (answer, error) {
+	ready, parts := a.Health.Ready(ctx)
+	if !ready {
+		e := seckill.Refuse(seckill.Unavailable, "not ready")
+		e.Data = map[string]any{"ready": false, "parts": parts}
+		return answer{}, e
+	}
+	return answer{reason: okReason, data: readyAnswer{Ready: true, Parts: parts}, public: true}, nil
+}

@@ -1,0 +1,130 @@
+package httpapi
+
+import (
+	"context"
+	"strings"
+	"unicode/utf8"
+
+	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/seckill"
+)
+
+// orderAnswer is an order as its buyer and its merchant see it.
+type orderAnswer struct {
+	OrderSn       string              `json:"orderSn"`
+	Status        order.Status        `json:"status"`
+	FailureReason order.FailureReason `json:"failureReason,omitzero"`
+	GoodsID       int64               `json:"goodsId,string"`
+	BuyerID       int64               `json:"buyerId,string"`
+	Quantity      int64               `json:"quantity"`
+	Amount        int64               `json:"amount"`
+	Name          string              `json:"name"`
+	PhoneNumber   string              `json:"phoneNumber"`
+	CreatedAt     stamp               `json:"createdAt,omitzero"`
+	PayBy         stamp               `json:"payBy,omitzero"`
+	PaidAt        stamp               `json:"paidAt,omitzero"`
+	ClosedAt      stamp               `json:"closedAt,omitzero"`
+}
+
+func showOrder(o order.Order) orderAnswer {
+	return orderAnswer{
+		OrderSn: o.OrderSn, Status: o.Status, FailureReason: o.FailureReason,
+		GoodsID: o.GoodsID, BuyerID: o.BuyerID, Quantity: o.Quantity, Amount: o.Amount, Name: o.Name, PhoneNumber: o.Phone,
+		CreatedAt: stamp(o.CreatedAt), PayBy: stamp(o.PayBy), PaidAt: stamp(o.PaidAt), ClosedAt: stamp(o.ClosedAt),
+	}
+}
+
+// listed is an order in a list: its name and phone number are masked.
+func listed(o order.Order) orderAnswer {
+	shown := showOrder(o)
+	shown.Name, shown.PhoneNumber = maskName(o.Name), maskPhone(o.Phone)
+	return shown
+}
+
+func maskName(s string) string {
+	if s == "" {
+		return ""
+	}
+	_, size := utf8.DecodeRuneInString(s)
+	return s[:size] + "***"
+}
+
+// maskPhone keeps the last four characters of a number that has more than twice as many.
+func maskPhone(s string) string {
+	runes := []rune(s)
+	if len(runes) <= 8 {
+		return strings.Repeat("*", len(runes))
+	}
+	return strings.Repeat("*", len(runes)-4) + string(runes[len(runes)-4:])
+}
+
+type orderStep func(ctx context.Context, by seckill.Actor, orderSn string) (order.Order, error)
+
+func (a *api) findOrder(ctx context.Context, r *request) (answer, error) {
+	return a.withOrder(ctx, r, a.Orders.Find)
+}
+
+func (a *api) payOrder(ctx context.Context, r *request) (answer, error) {
+	return a.withOrder(ctx, r, a.Cashier.Pay)
+}
+
+func (a *api) cancelOrder(ctx context.Context, r *request) (answer, error) {
+	return a.withOrder(ctx, r, a.Cashier.Cancel)
+}
+
+// withOrder takes a step with the caller's own order. Whose it is, the services judge.
+func (a *api) withOrder(ctx context.Context, r *request, step orderStep) (answer, error) {
+	sn := r.find("orderSn").text
+	if !likeOrderSn(sn) {
+		return answer{}, seckill.Refuse(seckill.NotFound, "there is no such order")
+	}
+	err := forRole(buys(r.actor), func() error {
+		_, err := a.Orders.Find(ctx, r.actor, sn)
+		return err
+	})
+	if err != nil {
+		return answer{}, err
+	}
+	o, err := step(ctx, r.actor, sn)
+	return ok(showOrder(o)), err
+}
+
+func (a *api) myOrders(ctx context.Context, r *request) (answer, error) {
+	limit, before := r.limit(), r.cursorSn()
+	if err := r.bad(); err != nil {
+		return answer{}, err
+	}
+	if err := forRole(buys(r.actor), nothingToFind); err != nil {
+		return answer{}, err
+	}
+	found, err := a.Orders.Mine(ctx, r.actor, before, limit+1)
+	if err != nil {
+		return answer{}, err
+	}
+	return ok(page(found, limit, listed, snOf)), nil
+}
+
+func (a *api) ordersOfSale(ctx context.Context, r *request) (answer, error) {
+	limit, before, status := r.limit(), r.cursorSn(), statusOrAll(r.params)
+	id, err := a.managedSale(ctx, r)
+	if err != nil {
+		return answer{}, err
+	}
+	found, err := a.Orders.OfGoods(ctx, r.actor, id, status, before, limit+1)
+	if err != nil {
+		return answer{}, err
+	}
+	return ok(page(found, limit, listed, snOf)), nil
+}
+
+func statusOrAll(p *params) order.Status {
+	return order.Status(p.oneOf("status", "", string(order.Queued), string(order.Created), string(order.Paid),
+		string(order.Cancelled), string(order.Expired), string(order.Failed)))
+}
+
+func snOf(o order.Order) string { return orderCursor + o.OrderSn }
+
+// likeOrderSn tells whether a string could be an order number: 1 to 64 of [0-9A-Za-z-].
+func likeOrderSn(s string) bool {
+	return s != "" && len(s) <= 64 && !strings.ContainsFunc(s, func(r rune) bool { return r == '.' || r == '_' || notOfID(r) })
+}

@@ -1,0 +1,110 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"flashsale.dev/seckill/internal/seckill"
+)
+
+// Denial is a limiter's refusal with what only HTTP carries: the header fields of the IETF's draft, and a code of
+// the rule's own in the place of the status (888, say; the HTTP status stays 429).
+type Denial struct {
+	Refusal *seckill.Error
+	Code    int               // 0 is the status
+	Header  map[string]string // RateLimit, RateLimit-Policy
+}
+
+// Error is the refusal's.
+func (d *Denial) Error() string { return d.Refusal.Error() }
+
+// Unwrap gives the refusal.
+func (d *Denial) Unwrap() error { return d.Refusal }
+
+// refuse writes an error. It is the only place that turns errors into answers.
+func (a *api) refuse(c *gin.Context, err error) {
+	e := a.refusalOf(c, err)
+	env := envelope{Code: statusOf(e.Reason), Reason: e.Reason, Message: e.Message, Data: dataOf(e)}
+	if d, ok := errors.AsType[*Denial](err); ok {
+		for name, value := range d.Header {
+			c.Header(name, value)
+		}
+		if d.Code != 0 {
+			env.Code = d.Code
+		}
+	}
+	refusalHeaders(c, e)
+	a.write(c, env, statusOf(e.Reason))
+}
+
+// refusalOf tells refusals from troubles: a trouble's text goes to the log and stays there.
+func (a *api) refusalOf(c *gin.Context, err error) *seckill.Error {
+	ctx := c.Request.Context()
+	if e, ok := errors.AsType[*seckill.Error](err); ok {
+		if e.Reason == seckill.Unavailable && e.Err != nil {
+			a.Log.WarnContext(ctx, "unavailable", "route", c.FullPath(), "err", e.Err)
+		}
+		return e
+	}
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+		a.Log.WarnContext(ctx, "out of time", "route", c.FullPath(), "err", err)
+		return seckill.Down("this took too long, its outcome is unknown", err)
+	}
+	a.Log.ErrorContext(ctx, "internal error", "route", c.FullPath(), "err", err)
+	return seckill.Refuse(internal, "internal error")
+}
+
+// dataOf is what a program may want to know of a refusal.
+func dataOf(e *seckill.Error) any {
+	if e.Field != "" {
+		return map[string]string{"field": e.Field}
+	}
+	if len(e.Data) == 0 {
+		return nil
+	}
+	data := make(map[string]any, len(e.Data))
+	for name, v := range e.Data {
+		if t, ok := v.(time.Time); ok {
+			v = stamp(t)
+		}
+		data[name] = v
+	}
+	return data
+}
+
+func refusalHeaders(c *gin.Context, e *seckill.Error) {
+	if e.Reason == seckill.Unauthenticated {
+		c.Header("WWW-Authenticate", "Bearer")
+	}
+	if e.RetryAfter > 0 || e.Reason == seckill.RateLimited || e.Reason == seckill.Unavailable {
+		c.Header("Retry-After", wholeSeconds(e.RetryAfter))
+	}
+}
+
+// wholeSeconds rounds up, and never tells anybody to come back at once.
+func wholeSeconds(d time.Duration) string {
+	return strconv.FormatInt(max(1, int64((d+time.Second-1)/time.Second)), 10)
+}
+
+func (a *api) noRoute(c *gin.Context) {
+	a.refuse(c, seckill.Refuse(seckill.NotFound, "there is no such call"))
+}
+
+func (a *api) noMethod(c *gin.Context) {
+	a.refuse(c, seckill.Refuse(methodNotAllowed, "%s is not a method of this call; see Allow", knownMethod(c.Request.Method)))
+}
+
+// knownMethod keeps a caller's invention out of the message.
+func knownMethod(m string) string {
+	switch m {
+	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions:
+		return m
+	default:
+		return "this"
+	}
+}
