@@ -29,6 +29,8 @@ func TestStoreAgainstModel(t *testing.T) {
 			"batch": m.batch, "failed": m.failed, "pay": m.pay, "cancel": m.cancel, "expire": m.expire,
 			"epoch": m.epoch, "close": m.close, "give": m.give, "": m.check,
 		})
+		given := each(m.moves, func(move order.Move) string { return move.ID })
+		require.NoError(rt, store.MarkGiven(rt.Context(), m.sale.GoodsID, given, today), "out of the next one's way")
 	})
 }
 
