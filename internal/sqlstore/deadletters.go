@@ -18,40 +18,46 @@ import (
 // WriteFailed writes one order that WriteBatch can't write as failed, with its dead letter and the move that gives its
 // units back, in one transaction. A number that is there already is left alone and reported in the outcome's Existing.
 // epoch is the order's own. A goods that does not exist is no hindrance: a number that was promised ends as a row.
-// Empty fields of dead are filled in; of the line, what no column can hold is cut.
+// Empty fields of dead are filled in; of the line, what no column can hold is cut, but a number that is too long to be
+// one of ours is an error: keep such a message with AddDeadLetter.
 func (s *Store) WriteFailed(ctx context.Context, goodsID int64, line seckill.Line, epoch int64,
 	reason order.FailureReason, dead order.DeadLetter, now time.Time,
 ) (order.Outcome, error) {
+	if !short(line.OrderSn, maxOrderSn) {
+		return order.Outcome{}, fmt.Errorf("write a failed order: number %.80q %w", line.OrderSn, errUnwritable)
+	}
+	letter, err := complete(dead, goodsID, line, reason, now)
+	if err != nil {
+		return order.Outcome{}, trouble("write a failed order", err)
+	}
 	var out order.Outcome
-	err := s.inTx(ctx, "write a failed order", func(tx *gorm.DB) error {
-		sale, err := lockSale(tx, goodsID)
-		if errors.Is(err, seckill.ErrNoSuchGoods) {
-			sale, err = saleRow{GoodsID: goodsID, Epoch: epoch}, nil
-		}
-		if err != nil {
-			return err
-		}
-		existing, err := statuses(tx, goodsID, []string{line.OrderSn})
-		if err != nil || len(existing) > 0 {
-			out = order.Outcome{Epoch: sale.Epoch, Existing: existing}
-			return err
-		}
-		p := &plan{sale: sale, now: now}
-		p.out = order.Outcome{Epoch: sale.Epoch, Failed: make(map[string]order.FailureReason)}
-		letter, err := complete(dead, goodsID, line, reason, now)
-		if err != nil {
-			return err
-		}
-		if err := p.bury(trim(line), epoch, letter); err != nil {
-			return err
-		}
-		out = p.out
-		return p.write(tx)
+	err = s.inTx(ctx, "write a failed order", func(tx *gorm.DB) (err error) {
+		out, err = writeFailed(tx, goodsID, trim(line), epoch, letter, now)
+		return err
 	})
 	if err != nil {
 		return order.Outcome{}, err
 	}
 	return out, nil
+}
+
+func writeFailed(tx *gorm.DB, goodsID int64, line seckill.Line, epoch int64, letter order.DeadLetter, now time.Time) (order.Outcome, error) {
+	sale, err := lockSale(tx, goodsID)
+	if errors.Is(err, seckill.ErrNoSuchGoods) {
+		sale, err = saleRow{GoodsID: goodsID, Epoch: epoch}, nil
+	}
+	if err != nil {
+		return order.Outcome{}, err
+	}
+	existing, err := statuses(tx, goodsID, []string{line.OrderSn})
+	if err != nil || len(existing) > 0 {
+		return order.Outcome{Epoch: sale.Epoch, Existing: existing}, err
+	}
+	p := newPlan(sale, now)
+	if err := p.bury(line, epoch, letter); err != nil {
+		return order.Outcome{}, err
+	}
+	return p.out, p.write(tx)
 }
 
 // AddDeadLetter keeps a message that can't be read at all. The same id twice is kept once.
@@ -139,7 +145,7 @@ func rowOfLetter(d order.DeadLetter) (deadRow, error) {
 
 // trim makes a line that any database can hold, whatever is wrong with it; the dead letter keeps the original.
 func trim(l seckill.Line) seckill.Line {
-	l.OrderSn, l.Name, l.Phone = cut(l.OrderSn, maxOrderSn), cut(l.Name, maxName), cut(l.Phone, maxPhone)
+	l.Name, l.Phone = cut(l.Name, maxName), cut(l.Phone, maxPhone)
 	l.Quantity = min(max(l.Quantity, 0), seckill.MaxQuantity)
 	return l
 }

@@ -57,7 +57,7 @@ func (s *Store) provider() (*goose.Provider, error) {
 	if s.engine == mysqlEngine {
 		dialect, opts = goose.DialectMySQL, append(opts, goose.WithSessionLocker(namedLock{}))
 	}
-	p, err := goose.NewProvider(dialect, s.pool, migrations.Files, opts...)
+	p, err := goose.NewProvider(dialect, s.schema, migrations.Files, opts...)
 	if err != nil {
 		return nil, fmt.Errorf("read the migrations: %w", err)
 	}
@@ -65,12 +65,12 @@ func (s *Store) provider() (*goose.Provider, error) {
 }
 
 // namedLock is goose's session lock for MySQL and MariaDB, which goose itself lacks: GET_LOCK. The name is the server's, so
-// it holds a hash of the database's; a name may have 64 characters. The lock ends with its connection.
+// it holds a hash of the database's (SHA2: MySQL 9 has no MD5); a name may have 64 characters. The lock ends with its connection.
 type namedLock struct{}
 
 const (
-	lockName       = "CONCAT('seckill-migrate-', MD5(DATABASE()))"
-	lockTrySeconds = 5 // for one try: less than the connection's read timeout
+	lockName       = "CONCAT('seckill-migrate-', LEFT(SHA2(DATABASE(), 256), 32))"
+	lockTrySeconds = 5 // for one try, so that the context is looked at in between
 )
 
 var errLockLost = errors.New("the migration lock was not ours")

@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -23,6 +24,7 @@ type Options struct {
 type Store struct {
 	db     *gorm.DB
 	pool   *sql.DB
+	schema *sql.DB // for migrations, whose statements may take minutes; SQLite's only one
 	engine engine
 }
 
@@ -63,14 +65,16 @@ func newStore(pool *sql.DB, dialector gorm.Dialector, kind engine) (*Store, erro
 		_ = pool.Close()
 		return nil, err
 	}
-	return &Store{db: db, pool: pool, engine: kind}, nil
+	return &Store{db: db, pool: pool, schema: pool, engine: kind}, nil
 }
 
 // Ping asks the database whether it is there.
 func (s *Store) Ping(ctx context.Context) error { return trouble("ping", s.pool.PingContext(ctx)) }
 
 // Close closes all connections.
-func (s *Store) Close() error { return s.pool.Close() }
+func (s *Store) Close() error {
+	return errors.Join(s.pool.Close(), s.schema.Close()) // closing twice is nothing
+}
 
 // read gives a session for statements outside a transaction.
 func (s *Store) read(ctx context.Context) *gorm.DB { return s.db.WithContext(ctx) }

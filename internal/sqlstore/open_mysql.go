@@ -34,16 +34,33 @@ func openMySQL(_ context.Context, dsn string, opts Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	connector, err := mysql.NewConnector(cfg)
+	pool, err := poolOf(cfg)
 	if err != nil {
 		return nil, err
 	}
-	pool := sql.OpenDB(sessions{connector})
 	pool.SetMaxOpenConns(cmp.Or(opts.MaxOpenConns, 32))
 	pool.SetMaxIdleConns(cmp.Or(opts.MaxIdleConns, opts.MaxOpenConns, 32))
 	pool.SetConnMaxIdleTime(cmp.Or(opts.MaxIdleTime, 5*time.Minute))
 	pool.SetConnMaxLifetime(cmp.Or(opts.MaxLifetime, 30*time.Minute))
-	return newStore(pool, gormmysql.New(gormmysql.Config{Conn: pool, SkipInitializeWithVersion: true}), mysqlEngine)
+	store, err := newStore(pool, gormmysql.New(gormmysql.Config{Conn: pool, SkipInitializeWithVersion: true}), mysqlEngine)
+	if err != nil {
+		return nil, err
+	}
+	cfg = cfg.Clone()
+	cfg.ReadTimeout = 0
+	if store.schema, err = poolOf(cfg); err != nil {
+		return nil, errors.Join(err, pool.Close())
+	}
+	store.schema.SetMaxIdleConns(0)
+	return store, nil
+}
+
+func poolOf(cfg *mysql.Config) (*sql.DB, error) {
+	connector, err := mysql.NewConnector(cfg)
+	if err != nil {
+		return nil, err
+	}
+	return sql.OpenDB(sessions{connector}), nil
 }
 
 // mysqlConfig parses a DSN and sets what must not be otherwise. Arguments are put into the statement by the driver (one round
@@ -56,7 +73,8 @@ func mysqlConfig(dsn string) (*mysql.Config, error) {
 	if cfg.DBName == "" {
 		return nil, errors.New("the DSN names no database")
 	}
-	cfg.Loc, cfg.InterpolateParams, cfg.ClientFoundRows, cfg.RejectReadOnly = time.UTC, true, true, true
+	cfg.Loc, cfg.ParseTime = time.UTC, true // goose's own table has a timestamp
+	cfg.InterpolateParams, cfg.ClientFoundRows, cfg.RejectReadOnly = true, true, true
 	cfg.Timeout = cmp.Or(cfg.Timeout, dialTimeout)
 	cfg.ReadTimeout = cmp.Or(cfg.ReadTimeout, ioTimeout)
 	cfg.WriteTimeout = cmp.Or(cfg.WriteTimeout, ioTimeout)

@@ -22,11 +22,15 @@ type plan struct {
 	out     order.Outcome
 }
 
+func newPlan(sale saleRow, now time.Time) *plan {
+	out := order.Outcome{Epoch: sale.Epoch, Failed: make(map[string]order.FailureReason)}
+	return &plan{sale: sale, now: now, changed: make(map[int64]int64), out: out}
+}
+
 // judge walks the lines in their order: each that the buyer's limit and what is left allow is created, any other fails
 // alone. held is what the lines' buyers hold before.
 func judge(sale saleRow, held map[int64]int64, b order.Batch, lines []seckill.Line) (*plan, error) {
-	p := &plan{sale: sale, now: b.Now, changed: make(map[int64]int64), orders: make([]orderRow, 0, len(lines))}
-	p.out = order.Outcome{Epoch: sale.Epoch, Failed: make(map[string]order.FailureReason)}
+	p := newPlan(sale, b.Now)
 	for _, l := range lines {
 		if err := fits(l); err != nil {
 			return nil, err

@@ -1,0 +1,96 @@
+package sqlstore
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/seckill"
+)
+
+func TestFailedOrderIsWrittenOnce(t *testing.T) {
+	onEach(t, func(t *testing.T, h house) {
+		sale := h.exposed(10, 5)
+		l := h.line(sale, 1, 2)
+		letter := order.DeadLetter{Attempts: 3, FirstSeenAt: today.Add(-1), Origin: "seckill.orders.4", Body: []byte("as it came")}
+		out, err := h.WriteFailed(t.Context(), sale.GoodsID, l, sale.Epoch, order.FailedUnwritten, letter, today)
+		require.NoError(t, err)
+		require.Equal(t, map[string]order.FailureReason{l.OrderSn: order.FailedUnwritten}, out.Failed)
+		require.Equal(t, out.Moves, h.moves(sale.GoodsID))
+
+		again, err := h.WriteFailed(t.Context(), sale.GoodsID, l, sale.Epoch, order.FailedUnwritten, letter, today)
+		require.NoError(t, err)
+		require.Empty(t, again.Failed)
+		require.Equal(t, map[string]order.Status{l.OrderSn: order.Failed}, again.Existing)
+		require.Len(t, h.moves(sale.GoodsID), 1)
+
+		letters, err := h.DeadLetters(t.Context(), "", 10)
+		require.NoError(t, err)
+		require.Len(t, letters, 1)
+		want := letter
+		want.ID, want.GoodsID, want.OrderSn, want.Reason = letters[0].ID, sale.GoodsID, l.OrderSn, order.FailedUnwritten
+		want.FirstSeenAt = today.Add(-1e6) // kept to the millisecond
+		require.Equal(t, want, letters[0])
+		require.Zero(t, h.balanced(sale.GoodsID))
+	})
+}
+
+func TestFailedOrderLeavesAnExistingOneAlone(t *testing.T) {
+	onEach(t, func(t *testing.T, h house) {
+		sale := h.exposed(10, 5)
+		l := h.line(sale, 1, 1)
+		h.write(sale.GoodsID, l)
+		out, err := h.WriteFailed(t.Context(), sale.GoodsID, l, sale.Epoch, order.FailedLost, order.DeadLetter{}, today)
+		require.NoError(t, err)
+		require.Equal(t, order.Outcome{Epoch: 1, Existing: map[string]order.Status{l.OrderSn: order.Created}}, out)
+		require.Empty(t, h.moves(sale.GoodsID))
+		require.EqualValues(t, 1, h.balanced(sale.GoodsID))
+	})
+}
+
+func TestFailedOrderOfGoodsThatDoNotExist(t *testing.T) {
+	onEach(t, func(t *testing.T, h house) {
+		l := h.line(seckill.Sale{GoodsID: 404, Epoch: 7}, 1, 1)
+		out, err := h.WriteFailed(t.Context(), 404, l, 7, order.FailedNoSale, order.DeadLetter{}, today)
+		require.NoError(t, err)
+		require.EqualValues(t, 7, out.Epoch)
+		o, err := h.Order(t.Context(), 404, l.OrderSn)
+		require.NoError(t, err)
+		require.Equal(t, order.FailedNoSale, o.FailureReason)
+	})
+}
+
+func TestDeadLetters(t *testing.T) {
+	onEach(t, func(t *testing.T, h house) {
+		id, err := uuid.NewV7()
+		require.NoError(t, err)
+		unreadable := order.DeadLetter{
+			ID: id.String(), Reason: order.FailedMalformed, Attempts: 1, FirstSeenAt: today, Origin: "q", Body: []byte("\x00\xff'\";--\r\n"),
+		}
+		require.NoError(t, h.AddDeadLetter(t.Context(), unreadable))
+		require.NoError(t, h.AddDeadLetter(t.Context(), unreadable), "the same again")
+		require.NoError(t, h.AddDeadLetter(t.Context(), order.DeadLetter{
+			OrderSn: strings.Repeat("x", 3000), Origin: "\xff", FirstSeenAt: today, Body: make([]byte, 1<<20),
+		}), "whatever comes is kept")
+		got, err := h.DeadLetter(t.Context(), unreadable.ID)
+		require.NoError(t, err)
+		require.Equal(t, unreadable, got)
+
+		first, err := h.DeadLetters(t.Context(), "", 1)
+		require.NoError(t, err)
+		require.Equal(t, []order.DeadLetter{unreadable}, first)
+		second, err := h.DeadLetters(t.Context(), first[0].ID, 10)
+		require.NoError(t, err)
+		require.Len(t, second, 1)
+		require.Len(t, second[0].Body, 1<<20)
+
+		require.NoError(t, h.RemoveDeadLetter(t.Context(), unreadable.ID))
+		require.ErrorIs(t, h.RemoveDeadLetter(t.Context(), unreadable.ID), order.ErrNoSuchDeadLetter)
+		_, err = h.DeadLetter(t.Context(), unreadable.ID)
+		require.ErrorIs(t, err, order.ErrNoSuchDeadLetter)
+		require.NotErrorIs(t, err, order.ErrTryAgain)
+	})
+}

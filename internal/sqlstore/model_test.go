@@ -1,0 +1,273 @@
+package sqlstore
+
+import (
+	"errors"
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/seckill"
+)
+
+// TestStoreAgainstModel lets random operations happen to a store and to a few maps that say what must come of them.
+func TestStoreAgainstModel(t *testing.T) {
+	dsn := databases[0].dsn(t)
+	store := newHouse(t, dsn)
+	rapid.Check(t, func(rt *rapid.T) {
+		units, limit := rapid.Int64Range(1, 12).Draw(rt, "units"), rapid.Int64Range(1, 4).Draw(rt, "limit")
+		m := &model{
+			house: store, sale: store.exposed(units, limit), now: today,
+			orders: make(map[string]*order.Order), held: make(map[int64]int64),
+		}
+		m.stock = m.sale.Total
+		rt.Repeat(map[string]func(*rapid.T){
+			"batch": m.batch, "failed": m.failed, "pay": m.pay, "cancel": m.cancel, "expire": m.expire,
+			"epoch": m.epoch, "close": m.close, "give": m.give, "": m.check,
+		})
+		given := each(m.moves, func(move order.Move) string { return move.ID })
+		require.NoError(rt, store.MarkGiven(rt.Context(), m.sale.GoodsID, given, today), "out of the next one's way")
+	})
+}
+
+// model is what the store should hold of one goods.
+type model struct {
+	house
+	sale   seckill.Sale // its epoch and status are kept up to date
+	now    time.Time
+	stock  int64
+	lines  []seckill.Line // all numbers ever made
+	orders map[string]*order.Order
+	held   map[int64]int64
+	moves  []order.Move // not given
+}
+
+func (m *model) batch(rt *rapid.T) {
+	var group []seckill.Line
+	for range rapid.IntRange(1, 6).Draw(rt, "lines") {
+		if len(m.lines) > 0 && rapid.Bool().Draw(rt, "again") {
+			group = append(group, rapid.SampledFrom(m.lines).Draw(rt, "line"))
+			continue
+		}
+		l := m.line(m.sale, rapid.Int64Range(1, 5).Draw(rt, "buyer"), rapid.Int64Range(1, 4).Draw(rt, "quantity"))
+		m.lines, group = append(m.lines, l), append(group, l)
+	}
+	b := batchOf(m.sale.GoodsID, group...)
+	b.Now, b.PayBy = m.now, m.now.Add(time.Duration(rapid.IntRange(0, 5).Draw(rt, "payWithin"))*time.Minute)
+	out, err := m.WriteBatch(rt.Context(), b)
+	if adopt, ok := errors.AsType[*order.AdoptError](err); ok {
+		require.Equal(rt, m.strangers(group), adopt.OrderSns)
+		b.Epoch, b.Adopted = adopt.Epoch, make(map[string]bool)
+		for _, sn := range adopt.OrderSns {
+			b.Adopted[sn] = true
+		}
+		out, err = m.WriteBatch(rt.Context(), b)
+	} else {
+		require.Empty(rt, m.strangers(group))
+	}
+	require.NoError(rt, err)
+	require.Equal(rt, m.sale.Epoch, out.Epoch)
+	m.wrote(rt, b, out)
+}
+
+// strangers are the numbers of older epochs that have no row.
+func (m *model) strangers(group []seckill.Line) []string {
+	var sns []string
+	for _, l := range group {
+		n, err := minter.Parse(l.OrderSn)
+		if err == nil && n.Epoch < m.sale.Epoch && m.orders[l.OrderSn] == nil && !slices.Contains(sns, l.OrderSn) {
+			sns = append(sns, l.OrderSn)
+		}
+	}
+	return sns
+}
+
+// wrote works out what a batch must have done, line by line.
+func (m *model) wrote(rt *rapid.T, b order.Batch, out order.Outcome) {
+	judged := make(map[string]bool)
+	created, failed, existing := []string(nil), map[string]order.FailureReason{}, map[string]order.Status{}
+	for _, l := range b.Lines {
+		known := m.orders[l.OrderSn]
+		switch {
+		case judged[l.OrderSn]:
+		case known != nil:
+			existing[l.OrderSn] = known.Status
+		case m.held[l.BuyerID]+l.Quantity > m.sale.MaxPerBuyerLimit:
+			failed[l.OrderSn] = order.FailedOverLimit
+			m.put(b, l, order.Failed, order.FailedOverLimit)
+		case l.Quantity > m.stock:
+			failed[l.OrderSn] = order.FailedOversold
+			m.put(b, l, order.Failed, order.FailedOversold)
+		default:
+			created = append(created, l.OrderSn)
+			m.put(b, l, order.Created, "")
+			m.stock, m.held[l.BuyerID] = m.stock-l.Quantity, m.held[l.BuyerID]+l.Quantity
+		}
+		judged[l.OrderSn] = true
+	}
+	require.Equal(rt, created, out.Created)
+	require.Equal(rt, existing, orEmpty(out.Existing))
+	require.Equal(rt, failed, orEmpty(out.Failed))
+	require.Len(rt, out.Moves, len(failed))
+	m.moves = append(m.moves, out.Moves...)
+}
+
+func (m *model) put(b order.Batch, l seckill.Line, status order.Status, why order.FailureReason) {
+	o := &order.Order{
+		Line: l, GoodsID: b.GoodsID, Epoch: b.Epochs[l.OrderSn], Amount: l.Quantity * m.sale.Price,
+		Status: status, FailureReason: why, CreatedAt: b.Now, PayBy: b.PayBy,
+	}
+	if status == order.Failed {
+		o.PayBy, o.ClosedAt = time.Time{}, b.Now
+	}
+	m.orders[l.OrderSn] = o
+}
+
+func (m *model) failed(rt *rapid.T) {
+	l := m.line(m.sale, 1, 1)
+	if len(m.lines) > 0 && rapid.Bool().Draw(rt, "again") {
+		l = rapid.SampledFrom(m.lines).Draw(rt, "line")
+	} else {
+		m.lines = append(m.lines, l)
+	}
+	b := batchOf(m.sale.GoodsID, l)
+	out, err := m.WriteFailed(rt.Context(), m.sale.GoodsID, l, b.Epochs[l.OrderSn], order.FailedLost, order.DeadLetter{}, m.now)
+	require.NoError(rt, err)
+	if known := m.orders[l.OrderSn]; known != nil {
+		require.Equal(rt, map[string]order.Status{l.OrderSn: known.Status}, out.Existing)
+		return
+	}
+	b.Now = m.now
+	m.put(b, l, order.Failed, order.FailedLost)
+	m.moves = append(m.moves, out.Moves...)
+}
+
+// someOrder draws a number that has a row, or is refused where there is none.
+func (m *model) someOrder(rt *rapid.T) *order.Order {
+	if len(m.orders) == 0 {
+		rt.Skip("no orders yet")
+	}
+	return m.orders[rapid.SampledFrom(slices.Sorted(maps.Keys(m.orders))).Draw(rt, "order")]
+}
+
+func (m *model) pay(rt *rapid.T) {
+	o := m.someOrder(rt)
+	got, err := m.Pay(rt.Context(), m.sale.GoodsID, o.OrderSn, m.now)
+	if o.Status == order.Created && m.now.Before(o.PayBy) {
+		o.Status, o.PaidAt = order.Paid, m.now
+	}
+	if o.Status != order.Paid {
+		require.Equal(rt, seckill.Conflict, seckill.ReasonOf(err))
+		return
+	}
+	require.NoError(rt, err)
+	require.Equal(rt, *o, got)
+}
+
+func (m *model) cancel(rt *rapid.T) {
+	o := m.someOrder(rt)
+	was := o.Status
+	got, move, err := m.Cancel(rt.Context(), m.sale.GoodsID, o.OrderSn, m.now)
+	if was == order.Created {
+		m.end(o, order.Cancelled)
+		require.NotNil(rt, move)
+		m.moves = append(m.moves, *move)
+	}
+	if o.Status != order.Cancelled {
+		require.Equal(rt, seckill.Conflict, seckill.ReasonOf(err))
+		return
+	}
+	require.NoError(rt, err)
+	require.Equal(rt, *o, got)
+	require.Equal(rt, was == order.Created, move != nil)
+}
+
+func (m *model) end(o *order.Order, status order.Status) {
+	o.Status, o.ClosedAt = status, m.now
+	m.stock, m.held[o.BuyerID] = m.stock+o.Quantity, m.held[o.BuyerID]-o.Quantity
+}
+
+func (m *model) expire(rt *rapid.T) {
+	m.now = m.now.Add(time.Duration(rapid.IntRange(0, 4).Draw(rt, "minutes")) * time.Minute)
+	limit := rapid.IntRange(1, 3).Draw(rt, "limit")
+	moves, err := m.ExpireDue(rt.Context(), m.sale.GoodsID, m.now, limit)
+	require.NoError(rt, err)
+	due := 0
+	for _, o := range m.orders {
+		if o.Status == order.Created && !m.now.Before(o.PayBy) {
+			due++
+		}
+	}
+	require.Len(rt, moves, min(due, limit))
+	for _, move := range moves {
+		o := m.orders[move.OrderSn]
+		require.True(rt, o.Status == order.Created && !m.now.Before(o.PayBy), "only what is due")
+		m.end(o, order.Expired)
+	}
+	m.moves = append(m.moves, moves...)
+}
+
+func (m *model) epoch(rt *rapid.T) {
+	snap := m.rebuilt(m.sale.GoodsID)
+	require.Equal(rt, m.sale.Epoch+1, snap.Epoch)
+	require.Equal(rt, m.sale.Status, snap.Status)
+	m.sale.Epoch++
+	held := make(map[int64]int64)
+	for _, h := range snap.Holdings {
+		held[h.BuyerID] = h.Held
+		var sum int64
+		for _, o := range h.Orders {
+			require.True(rt, m.orders[o.OrderSn].Status.Active())
+			sum += o.Quantity
+		}
+		require.Equal(rt, h.Held, sum)
+	}
+	require.Equal(rt, m.holders(), held)
+}
+
+func (m *model) close(rt *rapid.T) {
+	sale, err := m.CloseSale(rt.Context(), m.sale.GoodsID, m.now)
+	require.NoError(rt, err)
+	m.sale.Status = sale.Status
+	require.Equal(rt, seckill.Closed, sale.Status)
+}
+
+func (m *model) give(rt *rapid.T) {
+	if len(m.moves) == 0 {
+		rt.Skip("nothing to give")
+	}
+	i := rapid.IntRange(0, len(m.moves)-1).Draw(rt, "move")
+	require.NoError(rt, m.MarkGiven(rt.Context(), m.sale.GoodsID, []string{m.moves[i].ID}, m.now))
+	m.moves = slices.Delete(m.moves, i, i+1)
+}
+
+func (m *model) holders() map[int64]int64 {
+	held := maps.Clone(m.held)
+	maps.DeleteFunc(held, func(_, n int64) bool { return n == 0 })
+	return held
+}
+
+// check compares everything.
+func (m *model) check(rt *rapid.T) {
+	sale, err := m.Sale(rt.Context(), m.sale.GoodsID)
+	require.NoError(rt, err)
+	require.Equal(rt, m.stock, sale.Stock)
+	require.Equal(rt, m.holders(), m.house.held(m.sale.GoodsID))
+	rows := m.all(m.sale.GoodsID)
+	require.Len(rt, rows, len(m.orders))
+	for _, o := range rows {
+		require.Equal(rt, *m.orders[o.OrderSn], o)
+	}
+	require.ElementsMatch(rt, m.moves, m.house.moves(m.sale.GoodsID))
+}
+
+func orEmpty[K comparable, V any](m map[K]V) map[K]V {
+	if m == nil {
+		return map[K]V{}
+	}
+	return m
+}

@@ -1,0 +1,166 @@
+package sqlstore
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/seckill"
+)
+
+func sortDown(ids []int64) { slices.SortFunc(ids, func(a, b int64) int { return cmp.Compare(b, a) }) }
+
+func TestPay(t *testing.T) {
+	onEach(t, func(t *testing.T, h house) {
+		sale := h.exposed(10, 5)
+		sn, late := h.sn(sale, 1), h.sn(sale, 2)
+		now := today.Add(5 * time.Minute)
+		paid, err := h.Pay(t.Context(), sale.GoodsID, sn, now)
+		require.NoError(t, err)
+		require.Equal(t, order.Paid, paid.Status)
+		require.Equal(t, now, paid.PaidAt)
+		again, err := h.Pay(t.Context(), sale.GoodsID, sn, today.Add(time.Hour))
+		require.NoError(t, err)
+		require.Equal(t, paid, again)
+		_, _, err = h.Cancel(t.Context(), sale.GoodsID, sn, now)
+		conflict(t, err)
+		_, err = h.Pay(t.Context(), sale.GoodsID, late, today.Add(16*time.Minute))
+		conflict(t, err) // payBy has come
+		_, err = h.Pay(t.Context(), sale.GoodsID, "0", now)
+		require.ErrorIs(t, err, order.ErrNoSuchOrder)
+		require.Empty(t, h.moves(sale.GoodsID))
+		require.EqualValues(t, 2, h.balanced(sale.GoodsID))
+	})
+}
+
+func TestCancelGivesBackOnce(t *testing.T) {
+	onEach(t, func(t *testing.T, h house) {
+		sale := h.exposed(10, 5)
+		l := h.line(sale, 1, 3)
+		h.write(sale.GoodsID, l)
+		h.rebuilt(sale.GoodsID)
+		now := today.Add(5 * time.Minute)
+		o, move, err := h.Cancel(t.Context(), sale.GoodsID, l.OrderSn, now)
+		require.NoError(t, err)
+		require.Equal(t, order.Cancelled, o.Status)
+		require.Equal(t, now, o.ClosedAt)
+		require.Equal(t, &order.Move{
+			ID: move.ID, GoodsID: sale.GoodsID, Epoch: 2, BuyerID: 1, OrderSn: l.OrderSn,
+			Quantity: 3, Kind: order.MoveCancel, MadeAt: now,
+		}, move, "of the epoch at the time of the cancel")
+		require.Equal(t, []order.Move{*move}, h.moves(sale.GoodsID))
+		again, none, err := h.Cancel(t.Context(), sale.GoodsID, l.OrderSn, now.Add(time.Minute))
+		require.NoError(t, err)
+		require.Equal(t, o, again)
+		require.Nil(t, none)
+		_, err = h.Pay(t.Context(), sale.GoodsID, l.OrderSn, now)
+		conflict(t, err)
+		require.Zero(t, h.balanced(sale.GoodsID))
+		require.Empty(t, h.held(sale.GoodsID), "the buyer may buy again")
+		_, _, err = h.Cancel(t.Context(), sale.GoodsID, "0", now)
+		require.ErrorIs(t, err, order.ErrNoSuchOrder)
+		_, _, err = h.Cancel(t.Context(), 1, l.OrderSn, now)
+		require.ErrorIs(t, err, seckill.ErrNoSuchGoods)
+	})
+}
+
+func TestExpireDue(t *testing.T) {
+	onEach(t, func(t *testing.T, h house) {
+		sale := h.exposed(20, 5)
+		var sns []string
+		for i := range 6 { // each due a minute after the one before
+			b := batchOf(sale.GoodsID, h.line(sale, int64(1+i%2), 2))
+			b.PayBy = today.Add(time.Duration(i) * time.Minute)
+			out, err := h.WriteBatch(t.Context(), b)
+			require.NoError(t, err)
+			if len(out.Created) == 1 {
+				sns = append(sns, out.Created...)
+			}
+		}
+		require.Len(t, sns, 4, "two of each buyer's are within the limit")
+		_, err := h.Pay(t.Context(), sale.GoodsID, sns[1], today)
+		require.NoError(t, err)
+		none, err := h.ExpireDue(t.Context(), sale.GoodsID, today.Add(-time.Second), 100)
+		require.NoError(t, err)
+		require.Empty(t, none)
+		now := today.Add(2 * time.Minute)
+		first, err := h.ExpireDue(t.Context(), sale.GoodsID, now, 1)
+		require.NoError(t, err)
+		require.Len(t, first, 1)
+		require.Equal(t, sns[0], first[0].OrderSn, "the longest overdue")
+		require.Equal(t, order.MoveExpire, first[0].Kind)
+		rest, err := h.ExpireDue(t.Context(), sale.GoodsID, now, 100)
+		require.NoError(t, err)
+		require.Equal(t, []string{sns[2]}, each(rest, func(m order.Move) string { return m.OrderSn }), "not the paid one, nor what is due later")
+		o, err := h.Order(t.Context(), sale.GoodsID, sns[2])
+		require.NoError(t, err)
+		require.Equal(t, order.Expired, o.Status)
+		require.Equal(t, now, o.ClosedAt)
+		_, _, err = h.Cancel(t.Context(), sale.GoodsID, sns[2], now)
+		conflict(t, err)
+		require.EqualValues(t, 4, h.balanced(sale.GoodsID))
+	})
+}
+
+func TestMovesAreGivenOnce(t *testing.T) {
+	onEach(t, func(t *testing.T, h house) {
+		sale := h.exposed(10, 5)
+		var ids []string
+		for i := range 3 {
+			_, move, err := h.Cancel(t.Context(), sale.GoodsID, h.sn(sale, int64(i+1)), today.Add(time.Duration(i)*time.Second))
+			require.NoError(t, err)
+			ids = append(ids, move.ID)
+		}
+		moveIDs := func(before time.Time, limit int) []string {
+			list, err := h.MovesNotGiven(t.Context(), before, limit)
+			require.NoError(t, err)
+			return each(list, func(m order.Move) string { return m.ID })
+		}
+		require.Equal(t, ids, moveIDs(today.Add(time.Hour), 10))
+		require.Equal(t, ids[:2], moveIDs(today.Add(time.Second), 10))
+		require.Equal(t, ids[:1], moveIDs(today.Add(time.Hour), 1))
+		require.NoError(t, h.MarkGiven(t.Context(), sale.GoodsID+1, ids, today))
+		require.Len(t, moveIDs(today.Add(time.Hour), 10), 3, "another goods' mark is not ours")
+		require.NoError(t, h.MarkGiven(t.Context(), sale.GoodsID, ids[:2], today))
+		require.NoError(t, h.MarkGiven(t.Context(), sale.GoodsID, ids[:2], today.Add(1)))
+		require.NoError(t, h.MarkGiven(t.Context(), sale.GoodsID, nil, today))
+		require.Equal(t, ids[2:], moveIDs(today.Add(time.Hour), 10))
+	})
+}
+
+func TestOrdersArePagedNewestFirst(t *testing.T) {
+	onEach(t, func(t *testing.T, h house) {
+		one, two := h.exposed(10, 10), h.exposed(10, 10)
+		var mine []string // newest first
+		for i := range 5 {
+			sale := []seckill.Sale{one, two}[i%2]
+			mine = append([]string{h.sn(sale, 7)}, mine...)
+			h.sn(sale, 8)
+		}
+		slices.SortFunc(mine, func(a, b string) int { return strings.Compare(b, a) })
+		sns := func(list []order.Order, err error) []string {
+			require.NoError(t, err)
+			return each(list, func(o order.Order) string { return o.OrderSn })
+		}
+		require.Equal(t, mine[:2], sns(h.OrdersOf(t.Context(), 7, "", 2)))
+		require.Equal(t, mine[2:], sns(h.OrdersOf(t.Context(), 7, mine[1], 10)))
+		require.Empty(t, sns(h.OrdersOf(t.Context(), 9, "", 10)))
+		require.Len(t, h.all(one.GoodsID), 6)
+		_, err := h.Pay(t.Context(), one.GoodsID, mine[0], today)
+		require.NoError(t, err)
+		require.Equal(t, mine[:1], sns(h.OrdersOfGoods(t.Context(), one.GoodsID, order.Paid, "", 10)))
+		require.Len(t, sns(h.OrdersOfGoods(t.Context(), one.GoodsID, order.Created, "", 10)), 5)
+		require.Len(t, sns(h.OrdersOfGoods(t.Context(), one.GoodsID, order.Created, mine[2], 10)), 2)
+
+		states, err := h.StatusOf(t.Context(), one.GoodsID, append(mine, "unknown"))
+		require.NoError(t, err)
+		require.Equal(t, map[string]order.Status{mine[0]: order.Paid, mine[2]: order.Created, mine[4]: order.Created}, states)
+		_, err = h.Order(t.Context(), two.GoodsID, mine[0])
+		require.ErrorIs(t, err, order.ErrNoSuchOrder, "another goods'")
+	})
+}

@@ -1,0 +1,191 @@
+package sqlstore
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/seckill"
+)
+
+func TestSaleIsKeptAsItIs(t *testing.T) {
+	onEach(t, func(t *testing.T, h house) {
+		sale := h.draft(7, 100, 3)
+		got, err := h.Sale(t.Context(), sale.GoodsID)
+		require.NoError(t, err)
+		require.Equal(t, sale, got)
+		conflict(t, h.CreateSale(t.Context(), sale))
+		_, err = h.Sale(t.Context(), 1)
+		require.ErrorIs(t, err, seckill.ErrNoSuchGoods)
+		_, err = h.Database(t.Context(), 1)
+		require.ErrorIs(t, err, seckill.ErrNoSuchGoods)
+	})
+}
+
+func TestSaleWithTheHighestOfEverything(t *testing.T) {
+	onEach(t, func(t *testing.T, h house) {
+		sale := h.draft(1<<62, seckill.MaxStock, seckill.MaxPerBuyerLimit)
+		sale.GoodsID, sale.Price, sale.Epoch = 1<<63-1, seckill.MaxPrice, 1<<32-1
+		sale.Rate.PermitsPerSecond, sale.Rate.MaxBurstSeconds = 0.001, 1.0/3
+		sale.Title = "'; DROP TABLE sales; -- \\ \" \x00 𝄞"
+		require.NoError(t, h.CreateSale(t.Context(), sale))
+		got, err := h.Sale(t.Context(), sale.GoodsID)
+		require.NoError(t, err)
+		require.Equal(t, sale, got)
+	})
+}
+
+func TestSalesArePagedNewestFirst(t *testing.T) {
+	onEach(t, func(t *testing.T, h house) {
+		var ids []int64 // newest first
+		for i := range 7 {
+			sale := h.draft(int64(1+i%2), 10, 1)
+			ids = append([]int64{sale.GoodsID}, ids...)
+		}
+		sortDown(ids)
+		var paged []int64
+		for below := int64(0); ; below = paged[len(paged)-1] {
+			page, err := h.SalesOf(t.Context(), 0, below, 3)
+			require.NoError(t, err)
+			if len(page) == 0 {
+				break
+			}
+			for _, s := range page {
+				paged = append(paged, s.GoodsID)
+			}
+		}
+		require.Equal(t, ids, paged)
+		mine, err := h.SalesOf(t.Context(), 1, 0, 100)
+		require.NoError(t, err)
+		require.Len(t, mine, 4)
+		exposed, err := h.ExposedSales(t.Context(), 0, 100)
+		require.NoError(t, err)
+		require.Empty(t, exposed)
+		h.rebuilt(ids[2])
+		h.rebuilt(ids[4])
+		exposed, err = h.ExposedSales(t.Context(), 0, 1)
+		require.NoError(t, err)
+		require.Equal(t, ids[2], exposed[0].GoodsID)
+		exposed, err = h.ExposedSales(t.Context(), ids[2], 100)
+		require.NoError(t, err)
+		require.Len(t, exposed, 1)
+		require.Equal(t, ids[4], exposed[0].GoodsID)
+	})
+}
+
+func TestCloseSale(t *testing.T) {
+	onEach(t, func(t *testing.T, h house) {
+		draft := h.draft(1, 10, 1)
+		_, err := h.CloseSale(t.Context(), draft.GoodsID, today)
+		conflict(t, err)
+		_, err = h.CloseSale(t.Context(), 1, today)
+		require.ErrorIs(t, err, seckill.ErrNoSuchGoods)
+		sale := h.exposed(10, 1)
+		closed, err := h.CloseSale(t.Context(), sale.GoodsID, today.Add(time.Minute))
+		require.NoError(t, err)
+		require.Equal(t, seckill.Closed, closed.Status)
+		again, err := h.CloseSale(t.Context(), sale.GoodsID, today.Add(time.Hour))
+		require.NoError(t, err)
+		require.Equal(t, closed, again, "closed once")
+		kept, err := h.Sale(t.Context(), sale.GoodsID)
+		require.NoError(t, err)
+		require.Equal(t, closed, kept)
+	})
+}
+
+func TestLiveGoods(t *testing.T) {
+	onEach(t, func(t *testing.T, h house) {
+		h.draft(1, 10, 1)
+		on, late, old := h.exposed(10, 1), h.exposed(10, 1), h.exposed(10, 1)
+		_, err := h.CloseSale(t.Context(), late.GoodsID, today.Add(time.Hour))
+		require.NoError(t, err)
+		_, err = h.CloseSale(t.Context(), old.GoodsID, today)
+		require.NoError(t, err)
+		live, err := h.LiveGoods(t.Context(), today.Add(time.Hour))
+		require.NoError(t, err)
+		require.Equal(t, []int64{on.GoodsID, late.GoodsID}, each(live, func(s seckill.Sale) int64 { return s.GoodsID }))
+	})
+}
+
+func TestBeginEpoch(t *testing.T) {
+	onEach(t, func(t *testing.T, h house) {
+		draft := h.draft(1, 10, 5)
+		first := h.rebuilt(draft.GoodsID)
+		require.Equal(t, seckill.Exposed, first.Status)
+		require.EqualValues(t, 1, first.Epoch)
+		require.Empty(t, first.Holdings)
+
+		sale := first.Sale
+		a, b, c, d := h.line(sale, 9, 1), h.line(sale, 2, 1), h.line(sale, 9, 2), h.line(sale, 3, 1)
+		h.write(sale.GoodsID, a, b, c, d)
+		_, err := h.Pay(t.Context(), sale.GoodsID, c.OrderSn, today)
+		require.NoError(t, err)
+		_, _, err = h.Cancel(t.Context(), sale.GoodsID, b.OrderSn, today)
+		require.NoError(t, err)
+
+		second := h.rebuilt(sale.GoodsID)
+		require.EqualValues(t, 2, second.Epoch)
+		require.EqualValues(t, 6, second.Stock)
+		require.Equal(t, []seckill.Holding{
+			{BuyerID: 3, Held: 1, Orders: []seckill.HeldOrder{{OrderSn: d.OrderSn, Quantity: 1}}},
+			{BuyerID: 9, Held: 3, Orders: []seckill.HeldOrder{{OrderSn: a.OrderSn, Quantity: 1}, {OrderSn: c.OrderSn, Quantity: 2}}},
+		}, second.Holdings)
+		kept, err := h.Sale(t.Context(), sale.GoodsID)
+		require.NoError(t, err)
+		require.Equal(t, kept, second.Sale)
+
+		_, err = h.CloseSale(t.Context(), sale.GoodsID, today)
+		require.NoError(t, err)
+		third := h.rebuilt(sale.GoodsID)
+		require.Equal(t, seckill.Closed, third.Status, "a closed sale stays closed")
+		require.EqualValues(t, 3, third.Epoch)
+	})
+}
+
+func TestBeginEpochIsFenced(t *testing.T) {
+	onEach(t, func(t *testing.T, h house) {
+		sale := h.draft(1, 10, 5)
+		older, err := h.NextRebuildToken(t.Context(), sale.GoodsID)
+		require.NoError(t, err)
+		newer, err := h.NextRebuildToken(t.Context(), sale.GoodsID)
+		require.NoError(t, err)
+		require.Greater(t, newer, older)
+		for _, token := range []int64{older, newer + 1, 0} {
+			_, err = h.BeginEpoch(t.Context(), sale.GoodsID, token, today)
+			require.ErrorIs(t, err, seckill.ErrFenced)
+			require.NotErrorIs(t, err, order.ErrTryAgain)
+		}
+		_, err = h.BeginEpoch(t.Context(), sale.GoodsID, newer, today.Add(time.Hour))
+		conflict(t, err) // its end has come
+		kept, err := h.Sale(t.Context(), sale.GoodsID)
+		require.NoError(t, err)
+		require.Equal(t, sale, kept, "refusals change nothing")
+		_, err = h.BeginEpoch(t.Context(), sale.GoodsID, newer, today)
+		require.NoError(t, err)
+		_, err = h.NextRebuildToken(t.Context(), 1)
+		require.ErrorIs(t, err, seckill.ErrNoSuchGoods)
+		_, err = h.BeginEpoch(t.Context(), 1, 1, today)
+		require.ErrorIs(t, err, seckill.ErrNoSuchGoods)
+	})
+}
+
+func TestBarriers(t *testing.T) {
+	onEach(t, func(t *testing.T, h house) {
+		bar := order.Barrier{Epoch: 3, Token: 9}
+		reached, err := h.BarrierReached(t.Context(), 42, 3, 9)
+		require.NoError(t, err)
+		require.False(t, reached)
+		require.NoError(t, h.RecordBarrier(t.Context(), 42, bar, today))
+		require.NoError(t, h.RecordBarrier(t.Context(), 42, bar, today.Add(1)), "it may come twice")
+		reached, err = h.BarrierReached(t.Context(), 42, 3, 9)
+		require.NoError(t, err)
+		require.True(t, reached)
+		for _, other := range [][3]int64{{43, 3, 9}, {42, 2, 9}, {42, 3, 8}} {
+			reached, err = h.BarrierReached(t.Context(), other[0], other[1], other[2])
+			require.NoError(t, err)
+			require.False(t, reached, "another's")
+		}
+	})
+}

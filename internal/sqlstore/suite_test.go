@@ -1,0 +1,199 @@
+package sqlstore
+
+import (
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/ordersn"
+	"flashsale.dev/seckill/internal/seckill"
+)
+
+// databases are what every test of the suite runs on, each test in a database of its own.
+var databases = []struct {
+	name string
+	dsn  func(testing.TB) string
+}{
+	{"SQLite", func(tb testing.TB) string { return "sqlite:" + filepath.Join(tb.TempDir(), "seckill.db") }},
+	{"MariaDB", func(tb testing.TB) string { return env.MariaDB(tb).NewDatabase(tb) }},
+	{"MySQL", func(tb testing.TB) string { return env.MySQL(tb).NewDatabase(tb) }},
+}
+
+// onEach runs a test on every database, with the schema in place.
+func onEach(t *testing.T, test func(t *testing.T, h house)) {
+	t.Helper()
+	for _, d := range databases {
+		t.Run(d.name, func(t *testing.T) {
+			t.Parallel()
+			test(t, newHouse(t, d.dsn(t)))
+		})
+	}
+}
+
+var (
+	today  = time.Date(2026, 11, 11, 10, 0, 0, 0, time.UTC)
+	minter = ordersn.NewMinter([]byte("a secret of the tests, 32 bytes."))
+)
+
+// house is a store and what the tests do with it.
+type house struct {
+	*Store
+	t testing.TB
+}
+
+func newHouse(t testing.TB, dsn string) house {
+	t.Helper()
+	s, err := Open(t.Context(), dsn, Options{})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	require.NoError(t, s.Migrate(t.Context()))
+	return house{s, t}
+}
+
+// draft puts up a sale of a merchant's.
+func (h house) draft(merchant, units, limit int64) seckill.Sale {
+	h.t.Helper()
+	sale := seckill.NewSale{
+		Title: "Überraschung 🎁", Price: 1999, Stock: units, PerBuyerLimit: limit,
+		StartAt: today, EndAt: today.Add(time.Hour), Rate: seckill.DefaultRate(),
+	}.Draft(merchant, today)
+	require.NoError(h.t, h.CreateSale(h.t.Context(), sale))
+	return sale
+}
+
+// exposed puts up a sale and begins its first epoch.
+func (h house) exposed(units, limit int64) seckill.Sale {
+	h.t.Helper()
+	return h.rebuilt(h.draft(1, units, limit).GoodsID).Sale
+}
+
+// rebuilt begins the next epoch.
+func (h house) rebuilt(goodsID int64) seckill.Snapshot {
+	h.t.Helper()
+	token, err := h.NextRebuildToken(h.t.Context(), goodsID)
+	require.NoError(h.t, err)
+	snap, err := h.BeginEpoch(h.t.Context(), goodsID, token, today)
+	require.NoError(h.t, err)
+	return snap
+}
+
+// line reserves units for a buyer under a new number of the sale's epoch.
+func (h house) line(sale seckill.Sale, buyer, quantity int64) seckill.Line {
+	h.t.Helper()
+	sn, err := minter.Mint(sale.GoodsID, sale.Epoch)
+	require.NoError(h.t, err)
+	return seckill.Line{OrderSn: sn, BuyerID: buyer, Quantity: quantity, Name: "Łukasz 王", Phone: "+49 30 1234"}
+}
+
+// lines reserves one unit for each of n buyers.
+func (h house) lines(sale seckill.Sale, n int) []seckill.Line {
+	h.t.Helper()
+	list := make([]seckill.Line, n)
+	for i := range list {
+		list[i] = h.line(sale, int64(i+1), 1)
+	}
+	return list
+}
+
+// batchOf is a batch as the consumer makes it.
+func batchOf(goodsID int64, lines ...seckill.Line) order.Batch {
+	b := order.Batch{
+		GoodsID: goodsID, Lines: lines, Epochs: make(map[string]int64),
+		Now: today.Add(time.Minute), PayBy: today.Add(16 * time.Minute),
+	}
+	for _, l := range lines {
+		if n, err := minter.Parse(l.OrderSn); err == nil {
+			b.Epochs[l.OrderSn] = n.Epoch
+		}
+	}
+	return b
+}
+
+// write writes lines, which must succeed.
+func (h house) write(goodsID int64, lines ...seckill.Line) order.Outcome {
+	h.t.Helper()
+	out, err := h.WriteBatch(h.t.Context(), batchOf(goodsID, lines...))
+	require.NoError(h.t, err)
+	return out
+}
+
+// sn writes one unit for a buyer and gives its number.
+func (h house) sn(sale seckill.Sale, buyer int64) string {
+	h.t.Helper()
+	l := h.line(sale, buyer, 1)
+	require.Equal(h.t, []string{l.OrderSn}, h.write(sale.GoodsID, l).Created)
+	return l.OrderSn
+}
+
+// all reads every order of a goods, page by page.
+func (h house) all(goodsID int64) []order.Order {
+	h.t.Helper()
+	var list []order.Order
+	for before := ""; ; {
+		page, err := h.OrdersOfGoods(h.t.Context(), goodsID, "", before, 100)
+		require.NoError(h.t, err)
+		if len(page) == 0 {
+			return list
+		}
+		list, before = append(list, page...), page[len(page)-1].OrderSn
+	}
+}
+
+// balanced checks the sums of a goods to the unit: total = stock + active, holdings = active by buyer, and each number
+// once. It returns the units of active orders.
+func (h house) balanced(goodsID int64) int64 {
+	h.t.Helper()
+	sale, err := h.Sale(h.t.Context(), goodsID)
+	require.NoError(h.t, err)
+	seen, byBuyer, active := map[string]bool{}, map[int64]int64{}, int64(0)
+	for _, o := range h.all(goodsID) {
+		require.False(h.t, seen[o.OrderSn], "number written twice")
+		seen[o.OrderSn] = true
+		if o.Status.Active() {
+			active += o.Quantity
+			byBuyer[o.BuyerID] += o.Quantity
+			require.LessOrEqual(h.t, byBuyer[o.BuyerID], sale.MaxPerBuyerLimit)
+		}
+	}
+	require.Equal(h.t, sale.Total, sale.Stock+active, "total = stock + active")
+	db, err := h.Database(h.t.Context(), goodsID)
+	require.NoError(h.t, err)
+	require.Equal(h.t, seckill.Database{Stock: sale.Stock, Active: active}, db)
+	require.Equal(h.t, byBuyer, h.held(goodsID), "holdings = active by buyer")
+	return active
+}
+
+// held reads what buyers hold, without those who hold nothing.
+func (h house) held(goodsID int64) map[int64]int64 {
+	h.t.Helper()
+	var rows []holdingRow
+	require.NoError(h.t, h.read(h.t.Context()).Where("goods_id = ? AND held <> 0", goodsID).Find(&rows).Error)
+	held := make(map[int64]int64)
+	for _, r := range rows {
+		held[r.BuyerID] = r.Held
+	}
+	return held
+}
+
+// moves lists the moves of a goods that were not given.
+func (h house) moves(goodsID int64) []order.Move {
+	h.t.Helper()
+	list, err := h.MovesNotGiven(h.t.Context(), today.Add(24*time.Hour), 100_000)
+	require.NoError(h.t, err)
+	var own []order.Move
+	for _, m := range list {
+		if m.GoodsID == goodsID {
+			own = append(own, m)
+		}
+	}
+	return own
+}
+
+// conflict asserts a refusal.
+func conflict(t testing.TB, err error) {
+	t.Helper()
+	require.Equal(t, seckill.Conflict, seckill.ReasonOf(err), "%v", err)
+}
