@@ -56,7 +56,7 @@ func NewServices(p Parts, s Settings) Services {
 	minter := ordersn.NewMinter(s.OrderSecret)
 	shop := seckill.NewShop(p.Shelf, p.Store)
 	auditor := order.NewAuditor(nil, p.Store, p.Shelf, nil, p.Log)
-	sales := seckill.NewSales(p.Store, p.Shelf, seckill.NewOpener(p.Store, p.Shelf), auditor, p.Log)
+	sales := seckill.NewSales(p.Store, p.Shelf, seckill.NewOpener(p.Store, p.Shelf), auditor, CheckRate, p.Log)
 	finder := order.NewFinder(p.Store, p.Shelf, shop, sales, minter)
 	giver := order.NewGiver(p.Store, p.Shelf, p.Log)
 	return Services{

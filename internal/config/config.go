@@ -2,6 +2,7 @@ package config
 
 import (
 	"log/slog"
+	"strings"
 	"time"
 )
 
@@ -79,4 +80,13 @@ type Process struct {
 	LogLevel        slog.Level    `env:"SECKILL_LOG_LEVEL" envDefault:"info" in:"api consumer standalone" unit:"debug, info, warn, error" help:"lowest level that is logged"`
 	LogFormat       string        `env:"SECKILL_LOG_FORMAT" envDefault:"json" envDefault.standalone:"text" in:"api consumer standalone" unit:"json, text" oneof:"json text" help:"how log lines are written"`
 	ShutdownTimeout time.Duration `env:"SECKILL_SHUTDOWN_TIMEOUT" envDefault:"15s" in:"api consumer standalone" unit:"duration" min:"100ms" max:"10m" help:"longest time between SIGTERM and the end"`
+}
+
+// Nodes are the URLs one by one.
+func (a AMQP) Nodes() []string {
+	urls := strings.Split(a.URLs.Reveal(), ",")
+	for i := range urls {
+		urls[i] = strings.TrimSpace(urls[i])
+	}
+	return urls
 }

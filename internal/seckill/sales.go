@@ -35,18 +35,22 @@ type Sales struct {
 	shelf   Amender
 	opener  *Opener
 	auditor Auditor
+	rates   func(Rate) error
 	log     *slog.Logger
 	now     func() time.Time
 }
 
-// NewSales makes the merchants' service.
-func NewSales(truth Truth, shelf Amender, opener *Opener, auditor Auditor, log *slog.Logger) *Sales {
-	return &Sales{truth: truth, shelf: shelf, opener: opener, auditor: auditor, log: log, now: time.Now}
+// NewSales makes the merchants' service. rates judges whether a limiter can be made of a rate.
+func NewSales(truth Truth, shelf Amender, opener *Opener, auditor Auditor, rates func(Rate) error, log *slog.Logger) *Sales {
+	return &Sales{truth: truth, shelf: shelf, opener: opener, auditor: auditor, rates: rates, log: log, now: time.Now}
 }
 
 // Create puts up a draft of the actor's own.
 func (s *Sales) Create(ctx context.Context, by Actor, n NewSale) (Sale, error) {
 	if err := n.Validate(); err != nil {
+		return Sale{}, err
+	}
+	if err := s.rates(n.Rate); err != nil {
 		return Sale{}, err
 	}
 	sale := n.Draft(by.ID, s.now())

@@ -23,7 +23,7 @@ type Servers struct {
 	publisher *rabbit.Publisher
 }
 
-// Open prepares connections. fresh is told of shards whose queue is new, and may be nil.
+// Open prepares connections.
 func Open(ctx context.Context, cfg config.Config, log *slog.Logger) (*Servers, error) {
 	store, err := sqlstore.Open(ctx, cfg.MySQL.DSN.Reveal(), sqlstore.Options{})
 	if err != nil {
@@ -40,7 +40,7 @@ func Open(ctx context.Context, cfg config.Config, log *slog.Logger) (*Servers, e
 	if err != nil {
 		return nil, closing(store, err)
 	}
-	client := redisClient(cfg.Redis)
+	client := Redis(cfg.Redis.Addrs, cfg.Redis.SentinelMaster)
 	shelf := redisstore.New(client, redisstore.Options{MaxBacklogMillis: cfg.Order.MaxBacklogAge.Milliseconds()})
 	parts := app.Parts{Redis: client, Shelf: shelf, Store: store, Queue: publisher, Source: source, Log: log}
 	return &Servers{Parts: parts, publisher: publisher}, nil
@@ -60,10 +60,11 @@ const (
 	redisConns = 64
 )
 
-// redisClient retries nothing by itself: who asks knows whether asking twice is safe.
-func redisClient(cfg config.Redis) redis.UniversalClient {
+// Redis makes a client of one server, of a cluster (several addresses) or of a Sentinel's master. It retries nothing
+// by itself: who asks knows whether asking twice is safe.
+func Redis(addrs []string, sentinelMaster string) redis.UniversalClient {
 	return redis.NewUniversalClient(&redis.UniversalOptions{
-		Addrs: cfg.Addrs, MasterName: cfg.SentinelMaster,
+		Addrs: addrs, MasterName: sentinelMaster,
 		DialTimeout: redisDial, ReadTimeout: redisTalk, WriteTimeout: redisTalk, PoolTimeout: redisTalk,
 		MaxRetries: -1, PoolSize: redisConns, ContextTimeoutEnabled: true,
 	})

@@ -1,0 +1,64 @@
+// Command api is the HTTP API. Many of them run side by side; none keeps state.
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"time"
+
+	"flashsale.dev/seckill/internal/app"
+	"flashsale.dev/seckill/internal/config"
+	"flashsale.dev/seckill/internal/httpapi"
+	"flashsale.dev/seckill/internal/obs/prom"
+	"flashsale.dev/seckill/internal/redisstore"
+	"flashsale.dev/seckill/internal/servers"
+)
+
+func main() { app.Main(run) }
+
+func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) (err error) {
+	cfg, log, err := app.Start(config.API, "api", nil, args, environ, stdout, stderr)
+	if err != nil {
+		return err
+	}
+	settings, err := app.SettingsOf(cfg)
+	if err != nil {
+		return err
+	}
+	up, err := servers.Open(ctx, cfg, log)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, up.Close()) }()
+	registry := prom.New()
+	api, err := app.NewAPI(up.Parts, settings, app.APISettings{
+		JWTSecret: []byte(cfg.Auth.JWTSecret.Reveal()), RulesFile: cfg.Limiter.File,
+		TrustedProxies: cfg.HTTP.TrustedProxies, Metrics: app.NewMetrics(registry),
+	})
+	if err != nil {
+		return err
+	}
+	listener, err := app.Listen(ctx, cfg.HTTP.Addr)
+	if err != nil {
+		return err
+	}
+	warnOfForgetting(ctx, up.Shelf, log)
+	timeout := cfg.Program.ShutdownTimeout
+	serve := app.Serve(httpapi.Server(api.Handler, cfg.HTTP.Addr, log), listener, timeout)
+	drain := app.WorkerFunc(func(ctx context.Context) error { <-ctx.Done(); api.Health.Drain(); return nil })
+	log.Info("api is listening", "addr", listener.Addr().String(), "version", app.Version())
+	return app.Run(ctx, timeout,
+		app.OpsWorkers(ctx, cfg.Program.OpsAddr, registry.Handler(), api.Health.Ready, log),
+		append(up.Workers(), api.Limits), []app.Worker{serve}, []app.Worker{drain})
+}
+
+// warnOfForgetting tells an operator who runs Redis without an append-only file what that costs.
+func warnOfForgetting(ctx context.Context, shelf *redisstore.Store, log *slog.Logger) {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	if !shelf.Durable(ctx) {
+		log.Warn("redis keeps no append-only file: while RabbitMQ is down, a promise lives in Redis alone and would die with it")
+	}
+}

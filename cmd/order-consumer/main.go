@@ -1,0 +1,38 @@
+// Command order-consumer writes orders; it relays the outbox, expires what is not paid, audits, and rebuilds sales in
+// Redis. Many of them may run side by side.
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"flashsale.dev/seckill/internal/app"
+	"flashsale.dev/seckill/internal/config"
+	"flashsale.dev/seckill/internal/obs/prom"
+	"flashsale.dev/seckill/internal/servers"
+)
+
+func main() { app.Main(run) }
+
+func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) (err error) {
+	cfg, log, err := app.Start(config.Consumer, "order-consumer", nil, args, environ, stdout, stderr)
+	if err != nil {
+		return err
+	}
+	settings, err := app.SettingsOf(cfg)
+	if err != nil {
+		return err
+	}
+	up, err := servers.Open(ctx, cfg, log)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, up.Close()) }()
+	health := app.NewHealth(up.Parts)
+	crew := app.NewCrew(up.Parts, settings)
+	log.Info("order-consumer is at work", "shards", up.Source.Shards(), "version", app.Version())
+	return app.Run(ctx, cfg.Program.ShutdownTimeout,
+		app.OpsWorkers(ctx, cfg.Program.OpsAddr, prom.New().Handler(), health.Ready, log),
+		up.Workers(), crew.Workers)
+}

@@ -1,0 +1,121 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"syscall"
+	"time"
+
+	"flashsale.dev/seckill/internal/config"
+	"flashsale.dev/seckill/internal/obs"
+)
+
+// Main runs a program until it ends or is told to: the first SIGTERM or SIGINT ends its context, the second ends it at
+// once. What went wrong is told in one line, and the exit code is 1.
+func Main(run func(ctx context.Context, args, environ []string, stdout, stderr io.Writer) error) {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	go func() {
+		<-ctx.Done()
+		stop() // from now on a signal does what it does to any program
+	}()
+	err := run(ctx, os.Args[1:], os.Environ(), os.Stdout, os.Stderr)
+	if err != nil && !errors.Is(err, flag.ErrHelp) {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// Start reads a program's arguments and settings and opens its log. flags may be nil: then there are only -help and
+// -version, after which the error is flag.ErrHelp.
+func Start(p config.Program, name string, flags *flag.FlagSet, args, environ []string, stdout, stderr io.Writer) (config.Config, *slog.Logger, error) {
+	if err := parse(p, name, flags, args, stdout, stderr); err != nil {
+		return config.Config{}, nil, err
+	}
+	cfg, warnings, err := config.Load(p, environ)
+	if err != nil {
+		return cfg, nil, fmt.Errorf("settings (%s -help lists them):\n%w", name, err)
+	}
+	log := obs.Logger(stderr, cfg.Program.LogLevel, cfg.Program.LogFormat)
+	for _, w := range warnings {
+		log.Warn("setting not known", "problem", w)
+	}
+	return cfg, log, nil
+}
+
+func parse(p config.Program, name string, flags *flag.FlagSet, args []string, stdout, stderr io.Writer) error {
+	if flags == nil {
+		flags = flag.NewFlagSet(name, flag.ContinueOnError)
+	}
+	version := flags.Bool("version", false, "print the version and end")
+	flags.SetOutput(stderr)
+	flags.Usage = func() {
+		fmt.Fprintf(stdout, "Usage: %s [flags]\n\nFlags:\n", name)
+		flags.SetOutput(stdout)
+		flags.PrintDefaults()
+		fmt.Fprintln(stdout, "\nEnvironment:")
+		_ = config.Help(stdout, p) // standard output that can't be written has nobody to tell
+	}
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	if flags.NArg() > 0 {
+		return fmt.Errorf("%s takes no argument %q", name, flags.Arg(0))
+	}
+	if *version {
+		fmt.Fprintln(stdout, name, Version())
+		return flag.ErrHelp
+	}
+	return nil
+}
+
+// Version is the module's version, or the commit and date that the binary was built from.
+func Version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	version := info.Main.Version
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" || s.Key == "vcs.time" {
+			version += " " + s.Value
+		}
+	}
+	return version
+}
+
+// SettingsOf takes the services' settings out of a program's.
+func SettingsOf(cfg config.Config) (Settings, error) {
+	secret, err := cfg.Auth.OrderKey()
+	return Settings{
+		OrderSecret: secret, PublishTimeout: cfg.AMQP.PublishTimeout, PaymentTimeout: cfg.Order.PaymentTimeout,
+		BatchSize: cfg.Order.BatchSize, BatchLinger: cfg.Order.BatchLinger,
+	}, err
+}
+
+// Listen opens the API's address.
+func Listen(ctx context.Context, addr string) (net.Listener, error) {
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", addr)
+	if err != nil {
+		return nil, fmt.Errorf("listen for the API (SECKILL_HTTP_ADDR): %w", err)
+	}
+	return l, nil
+}
+
+// OpsWorkers serve the operations address. A port in use is a warning: several programs may share a machine.
+func OpsWorkers(ctx context.Context, addr string, metrics http.Handler, ready obs.Ready, log *slog.Logger) []Worker {
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", addr)
+	if err != nil {
+		log.Warn("no operations address (SECKILL_OPS_ADDR): metrics and profiles are not served", "err", err)
+		return nil
+	}
+	return []Worker{Serve(obs.OpsServer(obs.Ops(metrics, ready), addr), l, time.Second)}
+}
