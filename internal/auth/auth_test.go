@@ -1,0 +1,148 @@
+package auth
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/seckill"
+)
+
+var secret = []byte("a secret of the tests, of 32 bytes or more")
+
+type clock struct{ now time.Time }
+
+func newTokens(t *testing.T, remembered int) (*Tokens, *clock) {
+	t.Helper()
+	c := &clock{now: time.Date(2026, 11, 11, 12, 0, 0, 0, time.UTC)}
+	tokens, err := New(secret, remembered, func() time.Time { return c.now })
+	require.NoError(t, err)
+	return tokens, c
+}
+
+func TestWhoSignedComesBack(t *testing.T) {
+	for _, remembered := range []int{0, 100} {
+		tokens, _ := newTokens(t, remembered)
+		for _, a := range []seckill.Actor{
+			{ID: 1, Role: seckill.Operator},
+			{ID: 1<<63 - 1, Role: seckill.Buyer, Name: strings.Repeat("名", MaxName), Phone: strings.Repeat("1", MaxPhone)},
+		} {
+			token, err := tokens.Sign(a, time.Minute)
+			require.NoError(t, err)
+			for range 3 {
+				got, err := tokens.Verify(token)
+				require.NoError(t, err)
+				require.Equal(t, a, got)
+			}
+		}
+	}
+}
+
+func TestATokenEndsThoughItIsRemembered(t *testing.T) {
+	tokens, c := newTokens(t, 100)
+	token, err := tokens.Sign(seckill.Actor{ID: 7, Role: seckill.Buyer}, time.Minute)
+	require.NoError(t, err)
+	_, err = tokens.Verify(token)
+	require.NoError(t, err)
+	c.now = c.now.Add(time.Minute)
+	_, err = tokens.Verify(token)
+	require.Equal(t, seckill.Unauthenticated, seckill.ReasonOf(err))
+	require.Empty(t, tokens.memory.young)
+}
+
+func TestOnlyWhatVerifyTakesIsSigned(t *testing.T) {
+	tokens, _ := newTokens(t, 0)
+	for name, a := range map[string]seckill.Actor{
+		"no id":         {Role: seckill.Buyer},
+		"negative id":   {ID: -1, Role: seckill.Buyer},
+		"no role":       {ID: 1},
+		"unknown role":  {ID: 1, Role: "root"},
+		"long name":     {ID: 1, Role: seckill.Buyer, Name: strings.Repeat("n", MaxName+1)},
+		"control":       {ID: 1, Role: seckill.Buyer, Name: "a\nb"},
+		"broken UTF-8":  {ID: 1, Role: seckill.Buyer, Name: "\xff"},
+		"long phone":    {ID: 1, Role: seckill.Buyer, Phone: strings.Repeat("1", MaxPhone+1)},
+		"phone control": {ID: 1, Role: seckill.Buyer, Phone: "1\x002"},
+	} {
+		_, err := tokens.Sign(a, time.Minute)
+		require.ErrorIs(t, err, errClaims, name)
+	}
+}
+
+func TestAShortSecretIsRefused(t *testing.T) {
+	_, err := New(secret[:31], 0, time.Now)
+	require.ErrorIs(t, err, ErrShortSecret)
+}
+
+func TestRefusalsSayNothingOfTheToken(t *testing.T) {
+	tokens, c := newTokens(t, 0)
+	token, err := tokens.Sign(seckill.Actor{ID: 7, Role: seckill.Buyer, Name: "Ann"}, time.Minute)
+	require.NoError(t, err)
+	_, err = tokens.Verify(token + "x")
+	e := err.(*seckill.Error) //nolint:errorlint // what Verify promises
+	require.Equal(t, "the token is not valid", e.Message)
+	c.now = c.now.Add(time.Hour)
+	_, err = tokens.Verify(token)
+	require.Equal(t, "the token has expired", err.(*seckill.Error).Message) //nolint:errorlint // likewise
+}
+
+func TestMemoryIsBoundedAndKeepsWhatIsAskedFor(t *testing.T) {
+	m := newMemory(100)
+	now := time.Now()
+	e := entry{actor: seckill.Actor{ID: 1}, exp: now.Add(time.Hour)}
+	busy := keyOf("busy")
+	m.put(busy, e)
+	for i := range 1000 {
+		m.put(keyOf(strings.Repeat("x", i)), e)
+		_, ok := m.get(busy, now)
+		require.True(t, ok, "forgotten after %d others", i)
+		require.LessOrEqual(t, len(m.young)+len(m.old), 100)
+	}
+	_, ok := m.get(keyOf(""), now)
+	require.False(t, ok, "what nobody asks for is forgotten")
+}
+
+func FuzzVerify(f *testing.F) {
+	now := time.Date(2026, 11, 11, 12, 0, 0, 0, time.UTC) // each fuzzing process must sign the same token
+	tokens, err := New(secret, 0, func() time.Time { return now })
+	if err != nil {
+		f.Fatal(err)
+	}
+	good, err := tokens.Sign(seckill.Actor{ID: 7, Role: seckill.Buyer}, time.Hour)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(good)
+	f.Add("a.b.c")
+	f.Add("")
+	f.Fuzz(func(t *testing.T, token string) {
+		a, err := tokens.Verify(token)
+		if err == nil && token != good {
+			t.Fatalf("%q lets %v in", token, a)
+		}
+		if err != nil && seckill.ReasonOf(err) != seckill.Unauthenticated {
+			t.Fatal(err)
+		}
+	})
+}
+
+func BenchmarkVerify(b *testing.B) {
+	for name, remembered := range map[string]int{"remembered": 100, "anew": 0} {
+		tokens, err := New(secret, remembered, time.Now)
+		if err != nil {
+			b.Fatal(err)
+		}
+		token, err := tokens.Sign(seckill.Actor{ID: 7, Role: seckill.Buyer, Name: "Ann Lee", Phone: "+4479460123456"}, time.Hour)
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				if _, err := tokens.Verify(token); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
