@@ -35,7 +35,7 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	registry := prom.New()
 	api, err := app.NewAPI(up.Parts, settings, app.APISettings{
 		JWTSecret: []byte(cfg.Auth.JWTSecret.Reveal()), RulesFile: cfg.Limiter.File,
-		TrustedProxies: cfg.HTTP.TrustedProxies, Metrics: app.NewMetrics(registry),
+		TrustedProxies: cfg.HTTP.TrustedProxies, Metrics: newMetrics(registry),
 	})
 	if err != nil {
 		return err

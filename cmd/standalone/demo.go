@@ -1,0 +1,123 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+
+	"flashsale.dev/seckill/internal/auth"
+	"flashsale.dev/seckill/internal/rush"
+	"flashsale.dev/seckill/internal/seckill"
+)
+
+// The demo's sale and its rush.
+const (
+	demoUnits  = 500
+	demoBuyers = 5000
+	demoAtOnce = 200
+	demoTTL    = time.Hour
+	merchantID = 1
+)
+
+// errDemoDone ends the program after a demo that went well.
+var errDemoDone = errors.New("the demo is done")
+
+// demo shows a stranger what the service does, through its own HTTP API.
+type demo struct {
+	base   string
+	tokens *auth.Tokens
+	out    io.Writer
+	exit   bool
+}
+
+// Run plays the demo, and then waits for ctx unless it was asked to end.
+func (d demo) Run(ctx context.Context) error {
+	goodsID, err := d.play(ctx)
+	switch {
+	case ctx.Err() != nil:
+		return nil
+	case err != nil:
+		return fmt.Errorf("demo: %w", err)
+	case d.exit:
+		return errDemoDone
+	}
+	d.invite(goodsID)
+	<-ctx.Done()
+	return nil
+}
+
+// play puts up a sale, lets the buyers rush it and holds what they were told against the ledger.
+func (d demo) play(ctx context.Context) (goodsID string, err error) {
+	token, err := d.tokens.Sign(seckill.Actor{ID: merchantID, Role: seckill.Merchant}, demoTTL)
+	if err != nil {
+		return "", err
+	}
+	merchant := rush.Client{Base: d.base, Token: token, HTTP: rush.NewHTTP(1)}
+	now := time.Now().UTC().Truncate(time.Second)
+	goodsID, err = merchant.PutUp(ctx, rush.NewSale{
+		Title: "Demo: a kettle", Price: 1999, Stock: demoUnits, StartAt: now.Add(-time.Second), EndAt: now.Add(24 * time.Hour),
+	})
+	if err != nil {
+		return "", err
+	}
+	fmt.Fprintf(d.out, "%d units are on sale as goods %s; %d buyers rush them, %d at once\n", demoUnits, goodsID, demoBuyers, demoAtOnce)
+	report, err := d.rush(ctx, goodsID)
+	if err != nil {
+		return "", err
+	}
+	report.Table(d.out)
+	ledger, err := merchant.Drained(ctx, goodsID)
+	if err != nil {
+		return "", err
+	}
+	fmt.Fprintf(d.out, "  ledger: total %d = available %d + pending %d + sold %d; database: stock %d, active %d; balanced: %t\n",
+		ledger.Total, ledger.Available, ledger.Pending, ledger.Sold, ledger.Database.Stock, ledger.Database.Active, ledger.Balanced)
+	return goodsID, verdict(report, ledger)
+}
+
+func (d demo) rush(ctx context.Context, goodsID string) (rush.Report, error) {
+	bar := progressbar.NewOptions(demoBuyers, progressbar.OptionSetWriter(d.out), progressbar.OptionSetDescription("buyers"),
+		progressbar.OptionShowCount(), progressbar.OptionShowIts(), progressbar.OptionThrottle(100*time.Millisecond),
+		progressbar.OptionOnCompletion(func() { fmt.Fprintln(d.out) }))
+	return rush.Run(ctx, rush.Plan{
+		Base: d.base, GoodsID: goodsID, Buyers: demoBuyers, AtOnce: demoAtOnce, FirstID: 1000,
+		Token: d.buyerToken, Done: func() { _ = bar.Add(1) },
+	})
+}
+
+func (d demo) buyerToken(id int64) (string, error) {
+	return d.tokens.Sign(seckill.Actor{ID: id, Role: seckill.Buyer, Name: fmt.Sprintf("Buyer %d", id)}, demoTTL)
+}
+
+// verdict says what is wrong, or nil where exactly the stock was sold, to as many buyers, and every order written.
+func verdict(r rush.Report, l rush.Ledger) error {
+	units, buyers := r.Units()
+	faults := r.Sum(func(t rush.Told) int { return t.Faults })
+	if units != demoUnits || buyers != demoUnits || l.Sold != demoUnits || l.Available != 0 || l.Database.Active != demoUnits || !l.Balanced || faults > 0 {
+		return fmt.Errorf("sold %d units to %d buyers of %d, %d faults, ledger %+v", units, buyers, demoUnits, faults, l)
+	}
+	return nil
+}
+
+// invite prints calls that work as they stand: the sold-out sale, its ledger, and a small sale of one's own to buy from.
+func (d demo) invite(goodsID string) {
+	merchant, err := d.tokens.Sign(seckill.Actor{ID: merchantID, Role: seckill.Merchant}, demoTTL)
+	if err != nil {
+		return
+	}
+	buyer, err := d.buyerToken(1)
+	if err != nil {
+		return
+	}
+	fmt.Fprintf(d.out, `
+Try it (the tokens are good for an hour; end with Ctrl-C):
+
+  curl %[1]s/sales/%[2]s
+  curl -X POST -H 'Authorization: Bearer %[4]s' '%[1]s/randomPath?goodsId=%[2]s'
+  curl -H 'Authorization: Bearer %[3]s' %[1]s/admin/sales/%[2]s/ledger
+`, d.base, goodsID, merchant, buyer)
+}

@@ -1,0 +1,77 @@
+package rush
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// Plan is a rush: so many buyers, so many of them at once, each going the whole way.
+type Plan struct {
+	Base     string
+	GoodsID  string
+	Buyers   int
+	AtOnce   int
+	Quantity int64                               // each asks for; 1 if 0
+	Asks     int                                 // each asks so often at the same time, each with a path of its own; 1 if 0
+	Patience time.Duration                       // 30 s if 0
+	FirstID  int64                               // the buyers' ids go up from here; 1 if 0
+	Token    func(buyerID int64) (string, error) // signs a buyer's token
+	Done     func()                              // called as each buyer ends; may be nil
+}
+
+// Run lets the buyers rush and returns what each was told. An error is a buyer's whose call could not be made or
+// read at all; the others go on.
+func Run(ctx context.Context, p Plan) (Report, error) {
+	p = p.withDefaults()
+	httpClient := NewHTTP(p.AtOnce * p.Asks)
+	defer httpClient.CloseIdleConnections()
+	var g errgroup.Group
+	g.SetLimit(p.AtOnce)
+	var mu sync.Mutex
+	report := Report{Began: time.Now()}
+	for i := range p.Buyers {
+		g.Go(func() error {
+			told, err := p.oneBuyer(ctx, p.FirstID+int64(i), Client{Base: p.Base, HTTP: httpClient})
+			mu.Lock()
+			defer mu.Unlock()
+			report.Told = append(report.Told, told...)
+			if p.Done != nil {
+				p.Done()
+			}
+			return err
+		})
+	}
+	err := g.Wait()
+	report.Took = time.Since(report.Began)
+	return report, err
+}
+
+func (p Plan) withDefaults() Plan {
+	p.Quantity, p.Asks, p.FirstID = max(1, p.Quantity), max(1, p.Asks), max(1, p.FirstID)
+	if p.Patience == 0 {
+		p.Patience = 30 * time.Second
+	}
+	return p
+}
+
+func (p Plan) oneBuyer(ctx context.Context, id int64, c Client) ([]Told, error) {
+	token, err := p.Token(id)
+	if err != nil {
+		return nil, err
+	}
+	c.Token = token
+	b := Buyer{Client: c, ID: id, GoodsID: p.GoodsID, Quantity: p.Quantity, Patience: p.Patience}
+	told := make([]Told, p.Asks)
+	var g errgroup.Group
+	for i := range told {
+		g.Go(func() error {
+			var err error
+			told[i], err = b.Buy(ctx)
+			return err
+		})
+	}
+	return told, g.Wait()
+}
