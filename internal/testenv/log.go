@@ -12,7 +12,7 @@ func tail(path string, n int64) string {
 	if err != nil {
 		return fmt.Sprintf("(no log: %v)", err)
 	}
-	defer file.Close() //nolint:errcheck // read only
+	defer file.Close() // read only
 	if info, err := file.Stat(); err == nil && info.Size() > n {
 		if _, err := file.Seek(-n, io.SeekEnd); err != nil {
 			return fmt.Sprintf("(no log: %v)", err)

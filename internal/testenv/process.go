@@ -41,7 +41,7 @@ func (p *process) start() error {
 	if err != nil {
 		return fmt.Errorf("open the server's log: %w", err)
 	}
-	defer out.Close() //nolint:errcheck // the child holds its own copy
+	defer out.Close() // the child holds its own copy
 	cmd := exec.Command(p.path, p.args...)
 	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = p.env, p.dir, out, out
 	cmd.SysProcAttr = childAttributes()

@@ -78,7 +78,7 @@ func (a managementAPI) call(ctx context.Context, method, path string, out any) e
 	if err != nil {
 		return err
 	}
-	defer response.Body.Close() //nolint:errcheck // read to its end
+	defer response.Body.Close() // read to its end
 	body, err := io.ReadAll(response.Body)
 	if err != nil {
 		return fmt.Errorf("%s %s: %w", method, path, err)

@@ -97,7 +97,7 @@ func askRedis(ctx context.Context, addr string, pid int) error {
 	if err != nil {
 		return err
 	}
-	defer conn.Close() //nolint:errcheck // nothing is lost with it
+	defer conn.Close() // nothing is lost with it
 	if deadline, ok := ctx.Deadline(); ok {
 		_ = conn.SetDeadline(deadline)
 	}

@@ -93,7 +93,7 @@ func withSQL(ctx context.Context, config *mysql.Config, work func(*sql.DB) error
 		return err
 	}
 	db := sql.OpenDB(connector)
-	defer db.Close() //nolint:errcheck // the work's own error counts
+	defer db.Close() // the work's own error counts
 	return work(db)
 }
 
