@@ -13,9 +13,20 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// chunk is how many rows or keys one statement carries: the widest row has 14 columns, and SQLite takes 32,766
-// placeholders, MySQL 65,535.
-const chunk = 1000
+// chunk is how many rows or keys one statement carries: the widest row has 14 columns, and MySQL takes 65,535
+// placeholders. SQLite takes 32,766, but its driver looks for each by walking over all of them, so that many short
+// statements are faster there, and cost no round trips.
+const (
+	chunk       = 1000
+	sqliteChunk = 100
+)
+
+func chunkOf(tx *gorm.DB) int {
+	if tx.Name() == "sqlite" {
+		return sqliteChunk
+	}
+	return chunk
+}
 
 // originBatch is the origin of a dead letter whose order broke a rule while its batch was written.
 const originBatch = "batch"
@@ -105,7 +116,7 @@ func changeStock(tx *gorm.DB, sale saleRow, units int64, now time.Time) error {
 // statuses finds which order numbers are there, and in which state.
 func statuses(tx *gorm.DB, goodsID int64, sns []string) (map[string]order.Status, error) {
 	found := make(map[string]order.Status)
-	for part := range slices.Chunk(sns, chunk) {
+	for part := range slices.Chunk(sns, chunkOf(tx)) {
 		var rows []orderRow
 		err := tx.Select("order_sn", "status").Where("goods_id = ? AND order_sn IN ?", goodsID, part).Find(&rows).Error
 		if err != nil {
@@ -121,7 +132,7 @@ func statuses(tx *gorm.DB, goodsID int64, sns []string) (map[string]order.Status
 // holdings reads what buyers hold; who is not in the map holds nothing. The goods row must be locked.
 func holdings(tx *gorm.DB, goodsID int64, ids []int64) (map[int64]int64, error) {
 	held := make(map[int64]int64, len(ids))
-	for part := range slices.Chunk(ids, chunk) {
+	for part := range slices.Chunk(ids, chunkOf(tx)) {
 		var rows []holdingRow
 		err := tx.Where("goods_id = ? AND buyer_id IN ?", goodsID, part).Find(&rows).Error
 		if err != nil {
@@ -149,7 +160,7 @@ func setHoldings(tx *gorm.DB, goodsID int64, held map[int64]int64) error {
 // insert writes rows in statements of a bounded size.
 func insert[R any](tx *gorm.DB, rows []R) error {
 	tx = tx.Session(&gorm.Session{})
-	for part := range slices.Chunk(rows, chunk) {
+	for part := range slices.Chunk(rows, chunkOf(tx)) {
 		if err := tx.Create(&part).Error; err != nil {
 			return err
 		}

@@ -22,7 +22,7 @@ func (s *Store) MovesNotGiven(ctx context.Context, madeBefore time.Time, limit i
 // MarkGiven keeps that Redis has these moves of a goods. It may be repeated; the first time counts.
 func (s *Store) MarkGiven(ctx context.Context, goodsID int64, ids []string, now time.Time) error {
 	return s.inTx(ctx, "mark moves as given", func(tx *gorm.DB) error {
-		for part := range slices.Chunk(ids, chunk) {
+		for part := range slices.Chunk(ids, chunkOf(tx)) {
 			err := tx.Exec(`UPDATE stock_moves SET given_at = ? WHERE goods_id = ? AND id IN ? AND given_at IS NULL`,
 				now.UnixMilli(), goodsID, part).Error
 			if err != nil {

@@ -1,9 +1,20 @@
 package sqlstore
 
-import "flashsale.dev/seckill/internal/seckill"
+import (
+	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/seckill"
+)
 
-// What the sale's side of the house asks of its truth.
+// What the house asks of its truth.
 var (
-	_ seckill.Truth  = (*Store)(nil)
-	_ seckill.Epochs = (*Store)(nil)
+	_ seckill.Truth      = (*Store)(nil)
+	_ seckill.Epochs     = (*Store)(nil)
+	_ order.AuditStore   = (*Store)(nil)
+	_ order.BatchStore   = (*Store)(nil)
+	_ order.EpochStore   = (*Store)(nil)
+	_ order.ExpiryStore  = (*Store)(nil)
+	_ order.LiveStore    = (*Store)(nil)
+	_ order.MoveStore    = (*Store)(nil)
+	_ order.PaymentStore = (*Store)(nil)
+	_ order.Records      = (*Store)(nil)
 )

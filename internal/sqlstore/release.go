@@ -86,7 +86,7 @@ func (s *Store) due(ctx context.Context, goodsID int64, now time.Time, limit int
 func lockOrders(tx *gorm.DB, goodsID int64, sns []string) ([]orderRow, error) {
 	var all []orderRow
 	slices.Sort(sns)
-	for part := range slices.Chunk(sns, chunk) {
+	for part := range slices.Chunk(sns, chunkOf(tx)) {
 		var rows []orderRow
 		err := tx.Clauses(clause.Locking{Strength: clause.LockingStrengthUpdate}).Order("order_sn").
 			Where("goods_id = ? AND order_sn IN ?", goodsID, part).Find(&rows).Error
@@ -124,7 +124,7 @@ func release(tx *gorm.DB, sale saleRow, rows []orderRow, to order.Status, kind o
 
 // end changes the orders' status. Each must still be created: a row that is not means that its lock was not held.
 func end(tx *gorm.DB, rows []orderRow, to order.Status, now time.Time) error {
-	for part := range slices.Chunk(rows, chunk) {
+	for part := range slices.Chunk(rows, chunkOf(tx)) {
 		sns := each(part, func(r orderRow) string { return r.OrderSn })
 		res := tx.Exec(`UPDATE orders SET status = ?, closed_at = ? WHERE goods_id = ? AND order_sn IN ? AND status = ?`,
 			to, now.UnixMilli(), part[0].GoodsID, sns, order.Created)

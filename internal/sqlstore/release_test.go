@@ -121,6 +121,13 @@ func TestMovesAreGivenOnce(t *testing.T) {
 			require.NoError(t, err)
 			return each(list, func(m order.Move) string { return m.ID })
 		}
+		oldest := func(goodsID int64) time.Time {
+			at, err := h.OldestMoveNotGiven(t.Context(), goodsID)
+			require.NoError(t, err)
+			return at
+		}
+		require.Equal(t, today, oldest(sale.GoodsID))
+		require.Zero(t, oldest(sale.GoodsID+1))
 		require.Equal(t, ids, moveIDs(today.Add(time.Hour), 10))
 		require.Equal(t, ids[:2], moveIDs(today.Add(time.Second), 10))
 		require.Equal(t, ids[:1], moveIDs(today.Add(time.Hour), 1))
@@ -130,6 +137,7 @@ func TestMovesAreGivenOnce(t *testing.T) {
 		require.NoError(t, h.MarkGiven(t.Context(), sale.GoodsID, ids[:2], today.Add(1)))
 		require.NoError(t, h.MarkGiven(t.Context(), sale.GoodsID, nil, today))
 		require.Equal(t, ids[2:], moveIDs(today.Add(time.Hour), 10))
+		require.Equal(t, today.Add(2*time.Second), oldest(sale.GoodsID))
 	})
 }
 

@@ -152,7 +152,7 @@ func TestBeginEpochIsFenced(t *testing.T) {
 		newer, err := h.NextRebuildToken(t.Context(), sale.GoodsID)
 		require.NoError(t, err)
 		require.Greater(t, newer, older)
-		for _, token := range []int64{older, newer + 1, 0} {
+		for _, token := range []int64{older, newer + 1, -1} {
 			_, err = h.BeginEpoch(t.Context(), sale.GoodsID, token, today)
 			require.ErrorIs(t, err, seckill.ErrFenced)
 			require.NotErrorIs(t, err, order.ErrTryAgain)
@@ -168,6 +168,20 @@ func TestBeginEpochIsFenced(t *testing.T) {
 		require.ErrorIs(t, err, seckill.ErrNoSuchGoods)
 		_, err = h.BeginEpoch(t.Context(), 1, 1, today)
 		require.ErrorIs(t, err, seckill.ErrNoSuchGoods)
+	})
+}
+
+func TestFirstEpochIsADraftsAlone(t *testing.T) {
+	onEach(t, func(t *testing.T, h house) {
+		sale := h.draft(1, 10, 5)
+		_, err := h.BeginEpoch(t.Context(), sale.GoodsID, seckill.FirstToken, today)
+		require.NoError(t, err)
+		for range 2 { // exposed, then closed
+			_, err = h.BeginEpoch(t.Context(), sale.GoodsID, seckill.FirstToken, today)
+			require.ErrorIs(t, err, seckill.ErrFenced)
+			_, err = h.CloseSale(t.Context(), sale.GoodsID, today)
+			require.NoError(t, err)
+		}
 	})
 }
 
