@@ -25,7 +25,7 @@ type Delivery struct {
 	Body        []byte
 	Tag         uint64    // its place in the stream, growing
 	Origin      string    // the queue it was first published to; of a dead letter, the queue it died in
-	Attempts    int       // how often it has been handed out by now, this time included; at least 1
+	Attempts    int       // how often it has been handed out by now, this time included; of a dead letter, until it died
 	FirstSeen   time.Time // when it was published, to the second and by its publisher's clock; zero if unknown
 	Reason      string    // why the queue gave it up ("delivery_limit"); empty unless it is a dead letter
 	Redelivered bool

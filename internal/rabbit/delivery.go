@@ -6,9 +6,13 @@ import (
 	"flashsale.dev/seckill/internal/order"
 )
 
+// reasonLimit is x-first-death-reason of a message that was handed out more often than its queue allows.
+const reasonLimit = "delivery_limit"
+
 // delivery reads what RabbitMQ says of a message: x-delivery-count, how often a quorum queue has had it back; and of a dead
 // letter x-first-death-queue and x-first-death-reason ("delivery_limit", "rejected", "expired" or "maxlen").
-func delivery(d amqp.Delivery, queue string) order.Delivery {
+// The count of a dead letter begins anew; what killed it says how often it had been handed out before.
+func delivery(d amqp.Delivery, queue string, limit int) order.Delivery {
 	out := order.Delivery{
 		Body: d.Body, Tag: d.DeliveryTag, Origin: queue, Redelivered: d.Redelivered,
 		Attempts: 1 + count(d.Headers["x-delivery-count"]), FirstSeen: d.Timestamp.UTC(),
@@ -16,6 +20,9 @@ func delivery(d amqp.Delivery, queue string) order.Delivery {
 	if origin, dead := d.Headers["x-first-death-queue"].(string); dead {
 		out.Origin = origin
 		out.Reason, _ = d.Headers["x-first-death-reason"].(string)
+		if out.Reason == reasonLimit {
+			out.Attempts = limit + 1
+		}
 	}
 	return out
 }

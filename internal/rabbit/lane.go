@@ -14,11 +14,11 @@ import (
 	"flashsale.dev/seckill/internal/order"
 )
 
-// Errors of one publish.
+// Errors of one publish. The first two say that the message is in no queue; after the third it may be.
 var (
-	errReturned = errors.New("no queue took the message")
-	errRefused  = errors.New("the broker refused the message")
-	errCut      = errors.New("the connection ended before the broker confirmed: outcome unknown")
+	ErrReturned = errors.New("no queue took the message")
+	ErrRefused  = errors.New("the broker refused the message")
+	ErrCut      = errors.New("the connection ended before the broker confirmed: outcome unknown")
 )
 
 // lane is one channel in confirm mode.
@@ -99,13 +99,13 @@ func (l *lane) outcome(m sent) error {
 	l.mu.Unlock()
 	switch {
 	case returned:
-		return fmt.Errorf("%w: %s", errReturned, why)
+		return fmt.Errorf("%w: %s", ErrReturned, why)
 	case m.confirm.Acked():
 		return nil
 	case l.ch.IsClosed(): // which nacks what is under way
-		return errCut
+		return ErrCut
 	}
-	return errRefused
+	return ErrRefused
 }
 
 // sweep forgets those that were confirmed late and returns their number.

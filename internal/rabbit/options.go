@@ -14,12 +14,12 @@ import (
 type Options struct {
 	URLs   []string // AMQP addresses of one cluster's nodes, tried in turn; at least one
 	Shards int      // 1; the same in every program
-	Name   string   // of the connection, as the broker's management shows it
+	Name   string   // of the connection, as the broker's management shows it: seckill
 	Logger *slog.Logger
 
 	// PublishTimeout bounds a Publish whose context has no deadline: 1 s.
 	PublishTimeout time.Duration
-	// Channels publish side by side: 4.
+	// Channels share the shards; more than one pays only where several shards are busy: 4, at most one per shard.
 	Channels int
 	// MaxUnconfirmed messages are under way at once; the next waits, until its context ends: 4096.
 	MaxUnconfirmed int
@@ -61,6 +61,9 @@ func (o Options) complete() (Options, error) {
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Name == "" {
+		o.Name = "seckill"
 	}
 	o.Shards = orElse(o.Shards, 1)
 	o.PublishTimeout = orElse(o.PublishTimeout, time.Second)

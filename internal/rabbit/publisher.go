@@ -2,7 +2,6 @@ package rabbit
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -124,9 +123,6 @@ func (p *Publisher) serve(ctx context.Context, address string, pause backoff.Bac
 	err = s.serve(ctx)
 	if time.Since(began) > retryMost {
 		pause.Reset()
-	}
-	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
-		return nil
 	}
 	return err
 }

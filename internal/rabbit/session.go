@@ -22,8 +22,7 @@ const giveUpAfter = 5
 type session struct {
 	opt      Options
 	link     *link
-	lanes    []*lane
-	turn     atomic.Uint64
+	lanes    []*lane       // a shard keeps to one, so that its messages never overtake one another
 	slots    chan struct{} // one token per message under way
 	settled  atomic.Uint64 // messages whose outcome has come
 	trouble  atomic.Pointer[string]
@@ -61,7 +60,7 @@ func (s *session) setUp() error {
 	if err := declare(s.link.Connection, s.opt); err != nil {
 		return err
 	}
-	for range s.opt.Channels {
+	for range min(s.opt.Channels, s.opt.Shards) {
 		lane, err := openLane(s.link.Connection, s.noteReturn)
 		if err != nil {
 			return err
@@ -88,7 +87,7 @@ func (s *session) publish(ctx context.Context, shard int, body []byte) error {
 	case <-ctx.Done():
 		return fmt.Errorf("wait for room, nothing was sent: %w", ctx.Err())
 	}
-	lane := s.lanes[s.turn.Add(1)%uint64(len(s.lanes))]
+	lane := s.lanes[shard%len(s.lanes)]
 	m, err := lane.publish(shard, body, time.Now())
 	if err != nil {
 		<-s.slots

@@ -23,6 +23,7 @@ var errUnread = errors.New("the broker reads nothing: too much is waiting to be 
 // RabbitMQ does on purpose under its memory alarm, and under load many messages share a system call.
 type socket struct {
 	net.Conn
+	limit int // of waiting bytes
 
 	mu      sync.Mutex
 	waiting []byte
@@ -32,7 +33,7 @@ type socket struct {
 }
 
 func newSocket(c net.Conn) *socket {
-	s := &socket{Conn: c, wake: make(chan struct{}, 1), ended: make(chan struct{})}
+	s := &socket{Conn: c, limit: maxBuffered, wake: make(chan struct{}, 1), ended: make(chan struct{})}
 	go s.send()
 	return s
 }
@@ -44,7 +45,7 @@ func (s *socket) Write(p []byte) (int, error) {
 	if s.err != nil {
 		return 0, s.err
 	}
-	if len(s.waiting)+len(p) > maxBuffered {
+	if len(s.waiting)+len(p) > s.limit {
 		return 0, errUnread
 	}
 	s.waiting = append(s.waiting, p...)

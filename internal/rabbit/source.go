@@ -57,7 +57,7 @@ func (s *Source) open(ctx context.Context, queue string, declareQueue func(*amqp
 	if err != nil {
 		return nil, err
 	}
-	st := newStream(l, queue)
+	st := newStream(l, queue, s.opt.DeliveryLimit)
 	err = l.within(ctx, setupTimeout, func() error {
 		if err := onChannel(l.Connection, declareDead); err != nil {
 			return err

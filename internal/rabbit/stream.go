@@ -13,6 +13,7 @@ import (
 type stream struct {
 	link  *link
 	queue string
+	limit int // of deliveries
 	ch    *amqp.Channel
 	in    <-chan amqp.Delivery
 	out   chan order.Delivery
@@ -24,8 +25,11 @@ type stream struct {
 
 var _ order.Stream = (*stream)(nil)
 
-func newStream(l *link, queue string) *stream {
-	return &stream{link: l, queue: queue, out: make(chan order.Delivery), done: make(chan struct{}), ended: make(chan struct{})}
+func newStream(l *link, queue string, limit int) *stream {
+	return &stream{
+		link: l, queue: queue, limit: limit,
+		out: make(chan order.Delivery), done: make(chan struct{}), ended: make(chan struct{}),
+	}
 }
 
 func (st *stream) consume(prefetch int) error {
@@ -49,7 +53,7 @@ func (st *stream) run() {
 	defer close(st.out)
 	for d := range st.in {
 		select {
-		case st.out <- delivery(d, st.queue):
+		case st.out <- delivery(d, st.queue, st.limit):
 		case <-st.done:
 			return
 		}

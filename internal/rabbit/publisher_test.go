@@ -1,0 +1,126 @@
+package rabbit_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/rabbit"
+)
+
+func TestOptionsAreChecked(t *testing.T) {
+	_, err := rabbit.NewPublisher(rabbit.Options{})
+	require.Error(t, err)
+	_, err = rabbit.NewSource(rabbit.Options{URLs: []string{"amqp://guest:secret@host:notaport/"}})
+	require.Error(t, err)
+	require.NotContains(t, err.Error(), "secret")
+}
+
+func TestQueueDeletedUnderThePublisher(t *testing.T) {
+	address := env.RabbitMQ(t).NewVHost(t)
+	fresh := newFresh()
+	p := runPublisher(t, rabbit.Options{URLs: []string{address}, OnFreshTopology: fresh.note})
+	fresh.await(t, 0)
+	require.NoError(t, p.MarkFed(t.Context(), 0))
+	deleteQueue(t, address, "seckill.orders.0")
+	require.ErrorIs(t, p.Publish(t.Context(), goods, []byte("x")), rabbit.ErrReturned)
+	fresh.await(t, 0)
+	require.NoError(t, p.Publish(t.Context(), goods, []byte("x")))
+}
+
+func TestAFedShardIsReportedNoMore(t *testing.T) {
+	address := env.RabbitMQ(t).NewVHost(t)
+	cutter, proxied := through(t, address)
+	fresh := newFresh()
+	p := runPublisher(t, rabbit.Options{URLs: []string{proxied}, Shards: 2, OnFreshTopology: fresh.note})
+	fresh.await(t, 0, 1)
+	require.NoError(t, p.MarkFed(t.Context(), 0))
+	cutter.cut()
+	fresh.await(t, 1)
+	require.NoError(t, p.MarkFed(t.Context(), 1))
+	require.Empty(t, fresh.shards)
+}
+
+func TestMuteBrokerHangsNothing(t *testing.T) {
+	t.Run("it is passed over for the next address", func(t *testing.T) {
+		opt := rabbit.Options{URLs: []string{mute(t), env.RabbitMQ(t).NewVHost(t)}}
+		p := runPublisher(t, opt)
+		require.NoError(t, p.Publish(t.Context(), goods, []byte("x")))
+		s, err := openSource(t, opt).Open(t.Context(), 0)
+		require.NoError(t, err)
+		require.NoError(t, s.Close())
+	})
+	t.Run("alone, it is down and everything returns", func(t *testing.T) {
+		opt := rabbit.Options{URLs: []string{mute(t)}}
+		p, err := rabbit.NewPublisher(opt)
+		require.NoError(t, err)
+		run(t, p)
+		require.ErrorIs(t, p.Publish(t.Context(), goods, []byte("x")), order.ErrQueueDown)
+		require.ErrorIs(t, p.MarkFed(t.Context(), 0), order.ErrQueueDown)
+		_, err = openSource(t, opt).Open(t.Context(), 0)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.Eventually(t, func() bool { return p.Trouble() != "not connected yet" }, patience, 10*time.Millisecond)
+		require.NotContains(t, p.Trouble(), "secret")
+	})
+	t.Run("an opening that is no longer wanted ends", func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		opened := make(chan error, 1)
+		source := openSource(t, rabbit.Options{URLs: []string{mute(t)}})
+		go func() {
+			_, err := source.Open(ctx, 0)
+			opened <- err
+		}()
+		cancel()
+		require.ErrorIs(t, <-opened, context.Canceled)
+	})
+}
+
+func TestCutConnectionIsMadeAgain(t *testing.T) {
+	cutter, address := through(t, env.RabbitMQ(t).NewVHost(t))
+	p := runPublisher(t, rabbit.Options{URLs: []string{address}})
+	for range 5 {
+		require.NoError(t, p.Publish(t.Context(), goods, []byte("x")))
+		cutter.cut()
+		require.Eventually(t, func() bool { return !p.Up() }, patience, 100*time.Microsecond)
+		awaitUp(t, p)
+	}
+}
+
+func TestStoppingWaitsForConfirms(t *testing.T) {
+	address := env.RabbitMQ(t).NewVHost(t)
+	p, err := rabbit.NewPublisher(rabbit.Options{URLs: []string{address}})
+	require.NoError(t, err)
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- p.Run(ctx) }()
+	awaitUp(t, p)
+	const n = 500
+	published := make(chan error, n)
+	for range n {
+		go func() { published <- p.Publish(t.Context(), goods, []byte("x")) }()
+	}
+	require.NoError(t, <-published)
+	stop()
+	require.NoError(t, <-ended)
+	for range n - 1 {
+		if err := <-published; err != nil {
+			require.True(t, errors.Is(err, order.ErrQueueDown), "sent before the end and not confirmed: %v", err)
+		}
+	}
+}
+
+// What was given up by its caller must not take up room for ever, nor make a broker that answers look silent.
+func TestGivenUpPublishesAreForgotten(t *testing.T) {
+	address := env.RabbitMQ(t).NewVHost(t)
+	p := runPublisher(t, rabbit.Options{URLs: []string{address}, MaxUnconfirmed: 4, StallAfter: 200 * time.Millisecond})
+	for range 40 {
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Microsecond)
+		_ = p.Publish(ctx, goods, []byte("x"))
+		cancel()
+	}
+	require.Eventually(t, func() bool { return p.Publish(t.Context(), goods, []byte("x")) == nil }, patience, time.Millisecond)
+}

@@ -1,0 +1,70 @@
+package rabbit
+
+import (
+	"io"
+	"net"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestSocketNeverWaitsForItsPeer(t *testing.T) {
+	near, far := net.Pipe() // which takes a write only when it is read
+	s := newSocket(near)
+	for range 100 {
+		n, err := s.Write(make([]byte, 1024))
+		require.NoError(t, err)
+		require.Equal(t, 1024, n)
+	}
+	require.NoError(t, s.Close(), "nobody reads, and it ends all the same")
+	_, err := s.Write([]byte("x"))
+	require.ErrorIs(t, err, net.ErrClosed)
+	require.NoError(t, far.Close())
+}
+
+func TestSocketSendsWhatIsLeftInOrder(t *testing.T) {
+	near, far := net.Pipe()
+	s := newSocket(near)
+	got := make(chan []byte, 1)
+	go func() {
+		all, _ := io.ReadAll(far)
+		got <- all
+	}()
+	var want []byte
+	for i := range 1000 {
+		_, err := s.Write([]byte{byte(i), byte(i >> 8)})
+		require.NoError(t, err)
+		want = append(want, byte(i), byte(i>>8))
+	}
+	require.NoError(t, s.Close())
+	require.Equal(t, want, <-got)
+}
+
+func TestSocketIsBounded(t *testing.T) {
+	near, far := net.Pipe()
+	s := newSocket(near)
+	s.limit = 1000
+	var err error
+	taken := 0
+	for ; err == nil; taken++ {
+		_, err = s.Write(make([]byte, 100))
+	}
+	require.ErrorIs(t, err, errUnread)
+	require.LessOrEqual(t, taken, 21, "ten that are being written, ten that wait, and the one that was refused")
+	s.cut()
+	require.NoError(t, far.Close())
+}
+
+func TestSocketTellsOfABrokenWire(t *testing.T) {
+	near, far := net.Pipe()
+	s := newSocket(near)
+	require.NoError(t, far.Close())
+	_, err := s.Write([]byte("x"))
+	require.NoError(t, err, "taken, before it could be known")
+	<-s.ended
+	_, err = s.Write([]byte("x"))
+	require.Error(t, err)
+	_, err = s.Read(make([]byte, 1))
+	require.Error(t, err)
+	_ = s.Close()
+}

@@ -1,0 +1,102 @@
+package rabbit_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/rabbit"
+)
+
+func take(t *testing.T, s order.Stream) order.Delivery {
+	t.Helper()
+	select {
+	case d, ok := <-s.Deliveries():
+		require.True(t, ok, "the stream ended")
+		return d
+	case <-time.After(patience):
+		t.Fatal("no delivery")
+		panic("unreachable")
+	}
+}
+
+func TestConsumerKilledManyTimesDeadLettersNothing(t *testing.T) {
+	address := env.RabbitMQ(t).NewVHost(t)
+	cutter, proxied := through(t, address)
+	p := runPublisher(t, rabbit.Options{URLs: []string{address}})
+	for i := range 100 {
+		require.NoError(t, p.Publish(t.Context(), goods, fmt.Append(nil, i)))
+	}
+	source := openSource(t, rabbit.Options{URLs: []string{proxied}})
+	for range 25 {
+		s, err := source.Open(t.Context(), 0)
+		require.NoError(t, err)
+		require.Equal(t, "0", string(take(t, s).Body))
+		cutter.cut()
+		awaitEnd(t, s)
+		require.NoError(t, s.Close())
+	}
+	s, err := source.Open(t.Context(), 0)
+	require.NoError(t, err)
+	for i := range 100 {
+		d := take(t, s)
+		require.Equal(t, fmt.Sprint(i), string(d.Body))
+		require.Equal(t, 26, d.Attempts)
+		require.NoError(t, s.Ack(d.Tag))
+	}
+	require.NoError(t, s.Close())
+}
+
+func TestDeadLetterSaysWhyAndWhence(t *testing.T) {
+	opt := rabbit.Options{URLs: []string{env.RabbitMQ(t).NewVHost(t)}, Shards: 2, DeliveryLimit: 2}
+	p, source := runPublisher(t, opt), openSource(t, opt)
+	began := time.Now().Truncate(time.Second)
+	require.NoError(t, p.Publish(t.Context(), goods, []byte("poison")))
+	shard := order.Shard(goods, 2)
+	for attempt := range 3 {
+		s, err := source.Open(t.Context(), shard)
+		require.NoError(t, err)
+		require.Equal(t, attempt+1, take(t, s).Attempts)
+		require.NoError(t, s.Close())
+	}
+	dead, err := source.OpenDead(t.Context())
+	require.NoError(t, err)
+	d := take(t, dead)
+	require.Equal(t, "poison", string(d.Body))
+	require.Equal(t, fmt.Sprint("seckill.orders.", shard), d.Origin)
+	require.Equal(t, "delivery_limit", d.Reason)
+	require.Equal(t, 3, d.Attempts)
+	require.False(t, d.FirstSeen.Before(began), "first seen %v, published after %v", d.FirstSeen, began)
+	require.NoError(t, dead.Ack(d.Tag))
+	require.NoError(t, dead.Close())
+}
+
+func TestQueueDeletedUnderTheStream(t *testing.T) {
+	opt := rabbit.Options{URLs: []string{env.RabbitMQ(t).NewVHost(t)}}
+	source := openSource(t, opt)
+	s, err := source.Open(t.Context(), 0)
+	require.NoError(t, err)
+	deleteQueue(t, opt.URLs[0], "seckill.orders.0")
+	awaitEnd(t, s)
+	require.NoError(t, s.Close())
+	s, err = source.Open(t.Context(), 0)
+	require.NoError(t, err, "it is declared again")
+	require.NoError(t, s.Close())
+}
+
+// A consumer that has gone away without reading must not keep Close waiting.
+func TestCloseWithDeliveriesUnread(t *testing.T) {
+	opt := rabbit.Options{URLs: []string{env.RabbitMQ(t).NewVHost(t)}}
+	p, source := runPublisher(t, opt), openSource(t, opt)
+	for range 10 {
+		require.NoError(t, p.Publish(t.Context(), goods, []byte("x")))
+	}
+	s, err := source.Open(t.Context(), 0)
+	require.NoError(t, err)
+	take(t, s)
+	require.NoError(t, s.Close())
+	awaitEnd(t, s)
+}
