@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strings"
@@ -29,6 +30,7 @@ type fake struct {
 	paths   map[string]string // "goods/buyer/path" → order number, "" while unused
 	writes  int               // calls that changed something
 	limit   error             // what LimitPath says
+	wait    time.Duration     // how long it waits
 	admit   error             // what Admit says beside the sale's own refusals
 	ready   bool
 	inPlace func() // run inside Place
@@ -157,7 +159,16 @@ func pathKey(goods, buyer int64, path string) string {
 	return fmt.Sprintf("%d/%d/%s", goods, buyer, path)
 }
 
-func (f *fake) LimitPath(context.Context, seckill.View, seckill.Actor) error { return f.limit }
+func (f *fake) LimitPath(ctx context.Context, _ seckill.View, _ seckill.Actor) error {
+	if f.wait > 0 {
+		select {
+		case <-time.After(f.wait):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return f.limit
+}
 
 func (f *fake) Place(ctx context.Context, p order.Purchase) (string, error) {
 	if f.inPlace != nil {
@@ -295,6 +306,7 @@ type house struct {
 	metrics *heard
 	log     *strings.Builder
 	url     string
+	client  *http.Client
 }
 
 func open(t *testing.T) *house {
@@ -313,7 +325,8 @@ func open(t *testing.T) *house {
 	srv.Config = httpapi.Server(handler, "", log)
 	srv.Start()
 	t.Cleanup(srv.Close)
-	h.url = srv.URL
+	h.url, h.client = srv.URL, srv.Client()
+	h.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return h
 }
 

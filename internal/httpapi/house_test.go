@@ -85,7 +85,7 @@ func (h *house) ask(who *seckill.Actor, method, target, body string, header ...s
 	for i := 0; i < len(header); i += 2 {
 		req.Header.Add(header[i], header[i+1])
 	}
-	res, err := http.DefaultClient.Do(req)
+	res, err := h.client.Do(req)
 	require.NoError(h.t, err)
 	defer func() { _ = res.Body.Close() }()
 	raw, err := io.ReadAll(res.Body)

@@ -116,7 +116,7 @@ func (p *params) oneOf(name, otherwise string, words ...string) string {
 	return s
 }
 
-// moment takes an RFC 3339 time.
+// moment takes an RFC 3339 time, to the millisecond, which is as fine as times are kept.
 func (p *params) moment(name string) time.Time {
 	f := p.require(name)
 	if f == nil {
@@ -126,7 +126,7 @@ func (p *params) moment(name string) time.Time {
 	if err != nil || !strictTime(f.text) || f.kind != quoted && f.kind != bare {
 		p.complain(name, "must be an RFC 3339 time, such as 2026-11-11T20:00:00Z")
 	}
-	return t
+	return t.Truncate(time.Millisecond)
 }
 
 // strictTime refuses what time.Parse lets through beside RFC 3339: an hour of one digit, a comma before the
