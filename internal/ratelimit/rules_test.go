@@ -110,7 +110,7 @@ func startNodeParts(t *testing.T, addr, yaml string) node {
 	}()
 	t.Cleanup(func() { stop(); <-done })
 	g := newGate(t, b, store, ratelimit.GateOptions{Nodes: s.Nodes})
-	return node{g, ratelimit.NewAdmin(b, s, store), s}
+	return node{g, ratelimit.NewAdmin(b, s, store, nil), s}
 }
 
 const liveRule = `{rules: [{name: r, by: [goods], algorithm: token_bucket, permitsPerSecond: 0.01, burst: 2, leases: 10}]}`
