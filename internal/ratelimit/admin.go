@@ -30,12 +30,17 @@ type Admin struct {
 // false where it brings none.
 type OwnLimit func(ctx context.Context, rule, key string) (Limit, bool)
 
-// NewAdmin makes one over the store that the rules are kept in. own may be nil.
-func NewAdmin(book *Rulebook, sync *Sync, store Store, own OwnLimit) *Admin {
-	if own == nil {
-		own = func(context.Context, string, string) (Limit, bool) { return Limit{}, false }
-	}
-	return &Admin{book: book, sync: sync, store: store, own: own}
+// NewAdmin makes one over the store that the rules are kept in.
+func NewAdmin(book *Rulebook, sync *Sync, store Store) *Admin {
+	none := func(context.Context, string, string) (Limit, bool) { return Limit{}, false }
+	return &Admin{book: book, sync: sync, store: store, own: none}
+}
+
+// WithOwn gives an Admin that also knows the limits which keys bring along.
+func (a *Admin) WithOwn(own OwnLimit) *Admin {
+	with := *a
+	with.own = own
+	return &with
 }
 
 const maxAdminKey = 200
