@@ -112,13 +112,16 @@ type Deps struct {
 	Sales   Sales
 	Shop    Shop
 	Limiter Limiter
-	Desk    Desk
-	Orders  Orders
-	Cashier Cashier
-	Tokens  Tokens
-	Health  Health
-	Metrics Metrics
-	Log     *slog.Logger
+	// Guard and Limiters may be nil: no route but /randomPath is limited then, or operators can't see the limits.
+	Guard    Guard
+	Limiters Limiters
+	Desk     Desk
+	Orders   Orders
+	Cashier  Cashier
+	Tokens   Tokens
+	Health   Health
+	Metrics  Metrics
+	Log      *slog.Logger
 }
 
 // Options are what may be set; the zero value of each is a sound default.

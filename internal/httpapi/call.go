@@ -29,6 +29,11 @@ func (a *api) serve(rt route) gin.HandlerFunc {
 		allow(c.Writer, rt.patience, limit)
 		ctx, cancel := context.WithTimeout(c.Request.Context(), limit)
 		defer cancel()
+		ctx = withCaller(ctx, c)
+		if err := a.guard(ctx, rt, r); err != nil {
+			a.refuse(c, err)
+			return
+		}
 		ans, err := rt.do(ctx, r)
 		if err != nil {
 			a.refuse(c, err)

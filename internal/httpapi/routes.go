@@ -8,13 +8,14 @@ import (
 
 // route is one call: how it is reached, what it takes and who answers.
 type route struct {
-	methods  []string
-	path     string
-	open     bool          // no token needed
-	lax      bool          // takes any fields and reads none: probes
-	fields   []string      // of the query, the form or the JSON body; dotted where they are nested
-	patience time.Duration // time it may take beyond the timeout of all calls
-	do       func(ctx context.Context, r *request) (answer, error)
+	methods   []string
+	path      string
+	open      bool          // no token needed
+	lax       bool          // takes any fields and reads none: probes
+	fields    []string      // of the query, the form or the JSON body; dotted where they are nested
+	patience  time.Duration // time it may take beyond the timeout of all calls
+	unguarded bool          // asks its limits itself, later, or must always be open to operators
+	do        func(ctx context.Context, r *request) (answer, error)
 }
 
 // maxWait is the longest wait a rate may ask for (seckill.MaxWaitMillis); exposing reads a sale's holdings whole.
@@ -30,13 +31,13 @@ func (a *api) routes() []route {
 		"title", "price", "stock", "startAt", "endAt", "perBuyerLimit",
 		"rate.algorithm", "rate.permitsPerSecond", "rate.maxBurstSeconds", "rate.maxWaitMillis",
 	}
-	return []route{
+	return append(a.limiterRoutes(), []route{
 		{methods: read, path: "/livez", open: true, lax: true, do: a.livez},
 		{methods: read, path: "/readyz", open: true, lax: true, do: a.readyz},
 
 		{methods: read, path: "/sales", open: true, fields: page, do: a.listSales},
 		{methods: read, path: "/sales/:goodsId", open: true, do: a.showSale},
-		{methods: either, path: "/randomPath", fields: []string{"goodsId"}, patience: maxWait, do: a.issuePath},
+		{methods: either, path: "/randomPath", fields: []string{"goodsId"}, patience: maxWait, unguarded: true, do: a.issuePath},
 		{methods: post, path: "/:randomPath/decrStock", fields: []string{"goodsId", "decrStock"}, do: a.decrStock},
 
 		{methods: read, path: "/orders", fields: page, do: a.myOrders},
@@ -51,5 +52,5 @@ func (a *api) routes() []route {
 		{methods: post, path: "/admin/sales/:goodsId/close", patience: exposeTime, do: a.closeSale},
 		{methods: read, path: "/admin/sales/:goodsId/ledger", do: a.ledger},
 		{methods: read, path: "/admin/sales/:goodsId/orders", fields: append([]string{"status"}, page...), do: a.ordersOfSale},
-	}
+	}...)
 }

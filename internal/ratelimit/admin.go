@@ -11,8 +11,7 @@ type Setting struct {
 	Type string `json:"type"` // the rule's name
 	Key  string `json:"key"`  // what it counts by, or * for every key
 	Limit
-	// Source is where the limit comes from: "operator" or "rule". A sale's own
-	// rate is the sale's and is not seen here.
+	// Source is where the limit comes from: "operator", "sale" or "rule".
 	Source string `json:"source"`
 	// Remaining permits and the time to full, of a single key.
 	Remaining   *int64 `json:"remaining,omitempty"`
@@ -24,11 +23,24 @@ type Admin struct {
 	book  *Rulebook
 	sync  *Sync
 	store Store
+	own   OwnLimit
 }
+
+// OwnLimit gives the limit that a key brings along, as a sale does its rate;
+// false where it brings none.
+type OwnLimit func(ctx context.Context, rule, key string) (Limit, bool)
 
 // NewAdmin makes one over the store that the rules are kept in.
 func NewAdmin(book *Rulebook, sync *Sync, store Store) *Admin {
-	return &Admin{book: book, sync: sync, store: store}
+	none := func(context.Context, string, string) (Limit, bool) { return Limit{}, false }
+	return &Admin{book: book, sync: sync, store: store, own: none}
+}
+
+// WithOwn gives an Admin that also knows the limits which keys bring along.
+func (a *Admin) WithOwn(own OwnLimit) *Admin {
+	with := *a
+	with.own = own
+	return &with
 }
 
 const maxAdminKey = 200
@@ -58,14 +70,8 @@ func (a *Admin) Get(ctx context.Context, name, key string) (Setting, error) {
 }
 
 func (a *Admin) setting(ctx context.Context, rule *compiled, key string) (Setting, error) {
-	terms := a.book.terms(rule, key, nil)
-	s := Setting{Type: rule.Name, Key: key, Limit: terms.limit, Source: "rule"}
-	set := a.book.set.Load().limits[rule.Name]
-	if _, ok := set[key]; ok {
-		s.Source = "operator"
-	} else if _, ok := set[AnyKey]; ok {
-		s.Source = "operator"
-	}
+	terms, source := a.holds(ctx, rule, key)
+	s := Setting{Type: rule.Name, Key: key, Limit: terms.limit, Source: source}
 	if key == AnyKey || rule.Scope != ScopeGlobal {
 		return s, nil
 	}
@@ -79,6 +85,23 @@ func (a *Admin) setting(ctx context.Context, rule *compiled, key string) (Settin
 	return s, nil
 }
 
+// holds is Rulebook.terms with the key's own limit, and where it comes from.
+func (a *Admin) holds(ctx context.Context, rule *compiled, key string) (Terms, string) {
+	set := a.book.set.Load().limits[rule.Name]
+	if t, ok := set[key]; ok {
+		return t, "operator"
+	}
+	if limit, ok := a.own(ctx, rule.Name, key); ok && key != AnyKey {
+		if t, err := limit.Terms(); err == nil {
+			return t, "sale"
+		}
+	}
+	if t, ok := set[AnyKey]; ok {
+		return t, "operator"
+	}
+	return rule.terms, "rule"
+}
+
 // Set lays a change over the limit that holds for the key, on every node
 // within 1 s. Nothing is refilled. What does not check changes nothing: the
 // error is a *FieldError.
@@ -90,7 +113,8 @@ func (a *Admin) Set(ctx context.Context, name, key string, change Change) (Setti
 	if err := a.sync.RunOnce(ctx); err != nil {
 		return Setting{}, err
 	}
-	limit := change.Over(a.book.terms(rule, key, nil).limit)
+	held, _ := a.holds(ctx, rule, key)
+	limit := change.Over(held.limit)
 	terms, err := limit.Terms()
 	if err != nil {
 		return Setting{}, err

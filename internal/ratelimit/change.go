@@ -55,8 +55,11 @@ func (c Change) Over(l Limit) Limit {
 		}
 		return c.Fresh()
 	}
-	if c.PermitsPerSecond != nil {
+	switch { // a rate is said in one way: the newer takes the other's place
+	case c.PermitsPerSecond != nil:
 		l.Limit, l.IntervalSeconds = 0, 0
+	case c.Limit != nil || c.IntervalSeconds != nil:
+		l.PermitsPerSecond = 0
 	}
 	return c.over(l)
 }

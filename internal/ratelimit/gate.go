@@ -27,15 +27,15 @@ type GateOptions struct {
 // Gate is what a request meets. It answers what it can by itself and asks the
 // store for the rest, merged, within a deadline. Safe for many goroutines.
 type Gate struct {
-	book   *Rulebook
-	shared Store
-	memory *Memory
-	opts   GateOptions
-	keys   *keyTable
-	lanes  *lanes
+	book    *Rulebook
+	shared  Store
+	memory  *Memory
+	opts    GateOptions
+	keys    *keyTable
+	courier *courier
 
 	waiters atomic.Int64
-	refunds sync.WaitGroup
+	running sync.WaitGroup // flights and refunds
 
 	mu     sync.Mutex
 	limits map[Limit]Terms
@@ -47,10 +47,7 @@ func NewGate(book *Rulebook, shared Store, opts GateOptions) *Gate {
 	opts = opts.withDefaults()
 	return &Gate{
 		book: book, shared: shared, memory: NewMemory(nil), opts: opts, keys: newKeyTable(), limits: map[Limit]Terms{},
-		lanes: &lanes{
-			store: shared, deadline: opts.Deadline, cluster: opts.Cluster, now: opts.Now,
-			meter: opts.Meter, breaker: &breaker{}, open: map[string]*lane{},
-		},
+		courier: newCourier(shared, opts),
 	}
 }
 
@@ -74,10 +71,7 @@ func (o GateOptions) withDefaults() GateOptions {
 }
 
 // Close waits for refunds and trips that are under way; each has a deadline.
-func (g *Gate) Close() {
-	g.refunds.Wait()
-	g.lanes.running.Wait()
-}
+func (g *Gate) Close() { g.running.Wait() }
 
 // Decide asks a rule for n permits. It returns within the deadline. The error
 // is a mistake of the caller's, ErrNoRule or ErrPermits, or its context's. What the buyer is to be

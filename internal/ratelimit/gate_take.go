@@ -9,45 +9,45 @@ import (
 // that ask for one permit of one key travel together: while a trip is under way
 // the others wait for it, and the next one asks for as many as wait.
 func (g *Gate) takeShared(ctx context.Context, rule *compiled, a Ask) (Decision, error) {
-	var timer *time.Timer
 	waiting := false
+	said, under := g.askKey(rule, a, &waiting)
+	if said.ok {
+		return said.decision, nil
+	}
+	timer := time.NewTimer(g.opts.Deadline)
+	defer timer.Stop()
+	if under == nil {
+		return g.direct(ctx, rule, a, timer.C)
+	}
 	defer func() {
-		if timer != nil {
-			timer.Stop()
-		}
 		if waiting {
 			g.keys.with(a.Key, g.opts.Now(), func(k *keyState) { k.waiting-- })
 		}
 	}()
-	for {
-		said, under := g.askKey(rule, a, &waiting)
-		if said.ok {
-			return said.decision, nil
+	for !said.ok {
+		if err := g.await(ctx, under, timer.C); err != nil {
+			return Decision{}, err
 		}
-		if under == nil {
-			return g.direct(ctx, rule, a)
-		}
-		if timer == nil {
-			timer = time.NewTimer(g.opts.Deadline)
-		}
-		select {
-		case <-under.done:
-			if under.err != nil {
-				return Decision{}, under.err
-			}
-		case <-timer.C:
-			g.lanes.breaker.record(g.opts.Now(), false)
-			return Decision{}, context.DeadlineExceeded
-		case <-ctx.Done():
-			return Decision{}, ctx.Err()
-		}
+		said, under = g.askKey(rule, a, &waiting)
+	}
+	return said.decision, nil
+}
+
+func (g *Gate) await(ctx context.Context, under *flight, deadline <-chan time.Time) error {
+	select {
+	case <-under.done:
+		return under.err
+	case <-deadline:
+		g.courier.breaker.record(g.opts.Now(), false)
+		return context.DeadlineExceeded
+	case <-ctx.Done():
+		return ctx.Err()
 	}
 }
 
 // askKey gives what the node knows, or else the flight to wait for, which it
 // starts if there is none. Neither means: ask alone.
 func (g *Gate) askKey(rule *compiled, a Ask, waiting *bool) (said known, under *flight) {
-	var start *call
 	now := g.opts.Now()
 	g.keys.with(a.Key, now, func(k *keyState) {
 		k.use(a.Terms)
@@ -63,13 +63,10 @@ func (g *Gate) askKey(rule *compiled, a Ask, waiting *bool) (said known, under *
 		}
 		if k.flight == nil {
 			k.flight = &flight{done: make(chan struct{})}
-			start = g.flightFor(rule, a, k.want(now, rule.lease(a.Terms)), k.flight)
+			g.fly(rule, a, k.want(now, rule.lease(a.Terms)), k.flight)
 		}
 		under = k.flight
 	})
-	if start != nil {
-		g.lanes.send(start)
-	}
 	return said, under
 }
 
@@ -83,10 +80,11 @@ func (g *Gate) settle(rule *compiled, k *keyState, said known, waiting *bool) {
 	g.opts.Meter.Count(rule.Name, said.event)
 }
 
-// flightFor is the call that asks for all who wait, and any part will do.
-func (g *Gate) flightFor(rule *compiled, a Ask, want int64, f *flight) *call {
+// fly asks for all who wait, and any part will do.
+func (g *Gate) fly(rule *compiled, a Ask, want int64, f *flight) {
 	a.N, a.Least = want, 1
-	return &call{rule: rule.Name, ask: a, finish: func(d Decision, err error) {
+	g.running.Go(func() {
+		d, err := g.courier.ask(request{rule.Name, a})
 		now := g.opts.Now()
 		g.keys.with(a.Key, now, func(k *keyState) {
 			if f.err = err; err == nil {
@@ -95,42 +93,38 @@ func (g *Gate) flightFor(rule *compiled, a Ask, want int64, f *flight) *call {
 			k.flight = nil
 		})
 		close(f.done)
-	}}
+	})
+}
+
+type answer struct {
+	d   Decision
+	err error
 }
 
 // direct asks for several permits at once, or for Guava's, which pay for one
 // another. Who leaves before the answer gets nothing and owes nothing.
-func (g *Gate) direct(ctx context.Context, rule *compiled, a Ask) (Decision, error) {
-	type answer struct {
-		d   Decision
-		err error
-	}
+func (g *Gate) direct(ctx context.Context, rule *compiled, a Ask, deadline <-chan time.Time) (Decision, error) {
 	answers := make(chan answer) // unbuffered: an answer is taken or given back
 	gone := make(chan struct{})
 	defer close(gone)
-	g.refunds.Add(1)
-	g.lanes.send(&call{rule: rule.Name, ask: a, finish: func(d Decision, err error) {
-		go func() {
-			defer g.refunds.Done()
-			select {
-			case answers <- answer{d, err}:
-			case <-gone:
-				if d.Allowed {
-					g.giveBack(a, d)
-				}
+	g.running.Go(func() {
+		d, err := g.courier.ask(request{rule.Name, a})
+		select {
+		case answers <- answer{d, err}:
+		case <-gone:
+			if d.Allowed {
+				g.giveBack(a, d)
 			}
-		}()
-	}})
-	timer := time.NewTimer(g.opts.Deadline)
-	defer timer.Stop()
+		}
+	})
 	select {
 	case got := <-answers:
 		if got.err == nil && !got.d.Allowed {
 			g.remember(rule, a, got.d)
 		}
 		return got.d, got.err
-	case <-timer.C:
-		g.lanes.breaker.record(g.opts.Now(), false)
+	case <-deadline:
+		g.courier.breaker.record(g.opts.Now(), false)
 		return Decision{}, context.DeadlineExceeded
 	case <-ctx.Done():
 		return Decision{}, ctx.Err()

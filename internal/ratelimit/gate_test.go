@@ -209,3 +209,43 @@ func TestGateCapsItsWaiters(t *testing.T) {
 	require.Positive(t, refused.Load())
 	require.Positive(t, waited.Load())
 }
+
+func TestAllRulesOrNone(t *testing.T) {
+	b := book(t, `
+rules:
+  - {name: user, by: [user], scope: node, algorithm: token_bucket, permitsPerSecond: 0.01, burst: 5}
+  - {name: goods, by: [goods], algorithm: reserve, permitsPerSecond: 0.1, burst: 1, maxWait: 10s}
+`)
+	meter := &ratelimit.Counters{}
+	g := newGate(t, b, ratelimit.NewMemory(nil), ratelimit.GateOptions{Meter: meter})
+	attrs := ratelimit.Attributes{User: 1, Goods: 1}
+	ask := func() []ratelimit.Outcome {
+		outs, err := g.DecideAll(t.Context(), attrs, 1, ratelimit.Want{Rule: "user"}, ratelimit.Want{Rule: "goods"})
+		require.NoError(t, err)
+		return outs
+	}
+	first := ask()
+	require.Len(t, first, 2)
+	_, err := ratelimit.WaitAll(t.Context(), first)
+	require.NoError(t, err)
+
+	waiting := ask() // ten seconds, and the client leaves
+	leaving, leave := context.WithCancel(t.Context())
+	leave()
+	stopped, err := ratelimit.WaitAll(leaving, waiting)
+	require.ErrorIs(t, err, context.Canceled)
+	require.Equal(t, "goods", stopped.Rule())
+	g.Close()
+
+	require.Len(t, ask(), 2, "the goods' permit came back")
+	for range 10 {
+		denied := ask()
+		require.Len(t, denied, 1)
+		require.False(t, denied[0].Allowed)
+		require.Equal(t, "goods", denied[0].Rule())
+	}
+	for range 3 {
+		require.True(t, decide(t, g, "user", attrs).Allowed, "the user has paid for two")
+	}
+	require.False(t, decide(t, g, "user", attrs).Allowed)
+}

@@ -54,7 +54,8 @@ const (
 type Limit struct {
 	Algorithm Algorithm `json:"algorithm" yaml:"algorithm"`
 	// PermitsPerSecond in (0, 1e6], as a decimal: 0.5 is one each two seconds.
-	// Zero for a bucket means Limit per IntervalSeconds, which says thirds.
+	// Zero for a bucket means Limit per IntervalSeconds, which says thirds. Of a
+	// window it means so many in one second.
 	PermitsPerSecond float64 `json:"permitsPerSecond,omitempty" yaml:"permitsPerSecond"`
 	// MaxBurstSeconds of permits that pile up unused. Less than one permit's
 	// worth counts as one permit. For token_bucket, reserve, smooth_bursty.

@@ -191,6 +191,13 @@ func (m *Memory) makeRoom(now int64) {
 	}
 }
 
+// Len is how many limiters are kept.
+func (m *Memory) Len() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(m.slots)
+}
+
 // Peek is Store's.
 func (m *Memory) Peek(_ context.Context, asks ...Ask) (Decision, error) {
 	if err := checkGroup(asks, false); err != nil {

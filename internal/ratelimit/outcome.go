@@ -73,7 +73,7 @@ func (o *Outcome) Refund() {
 		_ = o.gate.memory.Refund(context.Background(), d.At, a) // it was taken, so it is well formed
 		return
 	}
-	o.gate.refunds.Go(func() { o.gate.giveBack(a, d) })
+	o.gate.running.Go(func() { o.gate.giveBack(a, d) })
 }
 
 // RetryAfterSeconds is the header Retry-After: rounded up, at least 1.

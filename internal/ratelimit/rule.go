@@ -48,7 +48,9 @@ type Fallback struct {
 
 // Rule is one named limit of the rules file.
 type Rule struct {
-	Name  string `yaml:"name"`
+	Name string `yaml:"name"`
+	// Route that it guards, as a pattern: "/orders", "GET /orders/:orderSn", "*"
+	// for all. Without one it is only for those who ask it by name.
 	Route string `yaml:"route"`
 	// By names what is counted: goods, user, ip (IPv6 by /64), header:X, route,
 	// global; several are joined.
@@ -84,6 +86,7 @@ const (
 
 var (
 	ruleName   = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]{0,63}$`)
+	routeName  = regexp.MustCompile(`^(\*|([A-Z]{3,7} )?/[!-~]{0,200})?$`)
 	headerName = regexp.MustCompile(`^header:[A-Za-z0-9-]{1,64}$`)
 )
 
@@ -126,8 +129,8 @@ func (r Rule) checkWords() error {
 	switch {
 	case !ruleName.MatchString(r.Name):
 		return wrong("name", "must be a letter and at most 63 letters, digits, _ or -, and is %q", r.Name)
-	case len(r.Route) > maxMessage:
-		return wrong("route", "is longer than %d bytes", maxMessage)
+	case !routeName.MatchString(r.Route):
+		return wrong("route", "must be * or a path, with a method before it or not, and is %q", r.Route)
 	case len(r.By) > maxBy:
 		return wrong("by", "joins more than %d", maxBy)
 	case r.Scope != ScopeGlobal && r.Scope != ScopeNode:
@@ -175,6 +178,10 @@ func (r *Rule) joinDurations() error {
 		r.IntervalSeconds = &s
 	}
 	return nil
+}
+
+func (r *compiled) guards(method, route string) bool {
+	return r.Route != "" && (r.Route == "*" || r.Route == route || r.Route == method+" "+route)
 }
 
 // lease is how many permits may be held in advance under these terms.

@@ -19,6 +19,7 @@ const AnyKey = "*"
 // see one state or the next, never a mixture; it is safe for many goroutines.
 type Rulebook struct {
 	rules map[string]*compiled
+	order []string // as they stand in the file
 	set   atomic.Pointer[overrides]
 }
 
@@ -37,6 +38,9 @@ func NewRulebook(rules ...Rule) (*Rulebook, error) {
 		if err != nil {
 			return nil, fmt.Errorf("ratelimit: %s: %w", describe(i, rule), err)
 		}
+		if _, known := b.rules[rule.Name]; !known {
+			b.order = append(b.order, rule.Name)
+		}
 		b.rules[rule.Name] = c
 	}
 	return b, nil
@@ -52,6 +56,22 @@ func (b *Rulebook) Rule(name string) (Rule, bool) {
 		return Rule{}, false
 	}
 	return c.Rule, true
+}
+
+// Guarding names the rules of a route: those of the node's own memory first,
+// for they cost nothing, and otherwise as they stand in the file.
+func (b *Rulebook) Guarding(method, route string) []string {
+	var here, shared []string
+	for _, name := range b.order {
+		switch rule := b.rules[name]; {
+		case !rule.guards(method, route):
+		case rule.Scope == ScopeNode:
+			here = append(here, name)
+		default:
+			shared = append(shared, name)
+		}
+	}
+	return append(here, shared...)
 }
 
 func (b *Rulebook) find(name string) (*compiled, error) {

@@ -66,6 +66,30 @@ rules:
 	}
 }
 
+func TestChangesAreLaidOverWhatHolds(t *testing.T) {
+	rate, limit, interval, burst := 50.0, int64(5), 10.0, 2.0
+	window, meter := ratelimit.FixedWindow, ratelimit.LeakyMeter
+	for name, c := range map[string]struct {
+		change ratelimit.Change
+		quota  int64
+		window time.Duration
+	}{
+		"nothing":                       {ratelimit.Change{}, 1000, time.Second},
+		"a rate":                        {ratelimit.Change{PermitsPerSecond: &rate}, 50, time.Second},
+		"a burst":                       {ratelimit.Change{MaxBurstSeconds: &burst}, 2000, 2 * time.Second},
+		"a window of the rate it had":   {ratelimit.Change{Algorithm: &window}, 1000, time.Second},
+		"a window of another rate":      {ratelimit.Change{Algorithm: &window, PermitsPerSecond: &rate}, 50, time.Second},
+		"a rate said as limit and time": {ratelimit.Change{Limit: &limit, IntervalSeconds: &interval}, 1, 2 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			quota, took := termsOf(t, c.change.Over(ratelimit.DefaultLimit())).Quota()
+			require.Equal(t, c.quota, quota)
+			require.Equal(t, c.window, took)
+		})
+	}
+	require.ErrorContains(t, ratelimit.Change{Algorithm: &meter}.Over(ratelimit.DefaultLimit()).Validate(), "burst")
+}
+
 func TestLoadRules(t *testing.T) {
 	b, err := ratelimit.LoadRules("")
 	require.NoError(t, err)
@@ -89,6 +113,21 @@ func TestTheExampleFileIsRight(t *testing.T) {
 	b, err := ratelimit.LoadRules("../../deploy/ratelimit.example.yaml")
 	require.NoError(t, err)
 	require.Greater(t, len(b.Names()), 4)
+}
+
+func TestRulesGuardRoutes(t *testing.T) {
+	b := book(t, `
+rules:
+  - {name: all, route: "*"}
+  - {name: get, route: GET /orders}
+  - {name: node, route: /orders, scope: node}
+  - {name: byName}
+`)
+	require.Equal(t, []string{"node", "all", "get"}, b.Guarding("GET", "/orders"))
+	require.Equal(t, []string{"node", "all"}, b.Guarding("POST", "/orders"))
+	require.Equal(t, []string{"all"}, b.Guarding("GET", "/sales"))
+	_, err := ratelimit.ParseRules([]byte("rules: [{name: a, route: orders}]"))
+	require.ErrorContains(t, err, "route")
 }
 
 // node is one API process' part.

@@ -58,6 +58,23 @@ func (l Limit) Terms() (Terms, error) {
 	return Terms{}, wrong("algorithm", "unknown %q", string(l.Algorithm))
 }
 
+// window gives a window's limit and interval: its own or, where only a rate is
+// set, so many in a second.
+func (l Limit) window() (limit int64, interval time.Duration, err error) {
+	if l.PermitsPerSecond == 0 {
+		interval, err = l.interval()
+		return l.Limit, interval, err
+	}
+	limit = int64(l.PermitsPerSecond)
+	switch {
+	case l.Limit != 0 || l.IntervalSeconds != 0:
+		return 0, 0, wrong("permitsPerSecond", "a window takes either this or limit and intervalSeconds")
+	case !(l.PermitsPerSecond >= 1 && l.PermitsPerSecond <= maxRate) || float64(limit) != l.PermitsPerSecond:
+		return 0, 0, wrong("permitsPerSecond", "of a window must be a whole number of 1 to %d; for others say limit and intervalSeconds", int64(maxRate))
+	}
+	return limit, time.Second, nil
+}
+
 func (l Limit) bucketTerms() (Terms, error) {
 	cost, scale, err := l.perPermit()
 	if err != nil {
@@ -141,15 +158,15 @@ func (l Limit) burstTicks(cost, scale int64) (int64, error) {
 }
 
 func (l Limit) windowTerms() (Terms, error) {
-	interval, err := l.interval()
+	limit, interval, err := l.window()
 	if err != nil {
 		return Terms{}, err
 	}
 	ms := interval.Milliseconds()
-	if l.Limit < 1 || l.Limit > maxCount || (l.Algorithm == SlidingWindow && l.Limit > maxTicks/ms) {
+	if limit < 1 || limit > maxCount || (l.Algorithm == SlidingWindow && limit > maxTicks/ms) {
 		return Terms{}, wrong("limit", "must be 1 to %d, and for a sliding window limit × interval in ms at most 2^51", maxCount)
 	}
-	t := Terms{kind: kindFixed, cost: ms, scale: 1, free: l.Limit, cap: l.Limit, most: l.Limit, limit: l}
+	t := Terms{kind: kindFixed, cost: ms, scale: 1, free: limit, cap: limit, most: limit, limit: l}
 	if l.Algorithm == SlidingWindow {
 		t.kind = kindSliding
 	}

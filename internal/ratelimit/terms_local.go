@@ -13,7 +13,7 @@ func (l Limit) localTerms() (Terms, error) {
 	if l.Algorithm == SmoothWarmingUp {
 		return l.warmingTerms()
 	}
-	interval, err := l.interval()
+	limit, interval, err := l.window()
 	if err != nil {
 		return Terms{}, err
 	}
@@ -21,13 +21,13 @@ func (l Limit) localTerms() (Terms, error) {
 	if l.Algorithm == SlidingLog {
 		most = maxLogged
 	}
-	if l.Limit < 1 || l.Limit > most {
+	if limit < 1 || limit > most {
 		return Terms{}, wrong("limit", "must be 1 to %d", most)
 	}
 	if l.Algorithm == SubWindows && (l.Parts < 1 || l.Parts > maxParts || interval.Microseconds()%l.Parts != 0) {
 		return Terms{}, wrong("parts", "must be 1 to %d and divide the interval's microseconds", maxParts)
 	}
-	return Terms{cost: interval.Microseconds(), scale: max(1, l.Parts), free: l.Limit, most: l.Limit, limit: l}, nil
+	return Terms{cost: interval.Microseconds(), scale: max(1, l.Parts), free: limit, most: limit, limit: l}, nil
 }
 
 func (l Limit) warmingTerms() (Terms, error) {

@@ -1,0 +1,191 @@
+package httpapi
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/gin-gonic/gin"
+
+	"flashsale.dev/seckill/internal/ratelimit"
+	"flashsale.dev/seckill/internal/seckill"
+)
+
+// pathRule is the rule that a sale's own rate takes the place of.
+const (
+	pathRule  = "randomPath"
+	pathRoute = "/randomPath"
+)
+
+// Guard stands before the routes that rules name. goodsID is 0 where there is none that is known to exist.
+type Guard interface {
+	// ByGoods tells whether a rule of the caller's route counts by goods.
+	ByGoods(ctx context.Context) bool
+	Guard(ctx context.Context, goodsID int64, by seckill.Actor) error
+}
+
+// Limits asks the rules that guard a route. A request that waits holds no lock, counts against the gate's cap, is
+// refused at once where its wait would outlast its deadline, and gives its permits back when the client leaves.
+type Limits struct {
+	book *ratelimit.Rulebook
+	gate *ratelimit.Gate
+}
+
+var (
+	_ Limiter = (*Limits)(nil)
+	_ Guard   = (*Limits)(nil)
+)
+
+// NewLimits stands on the rules and the gate that applies them.
+func NewLimits(book *ratelimit.Rulebook, gate *ratelimit.Gate) *Limits {
+	return &Limits{book: book, gate: gate}
+}
+
+// LimitPath is Limiter's: the rules of /randomPath, with the sale's own rate.
+func (l *Limits) LimitPath(ctx context.Context, v seckill.View, by seckill.Actor) error {
+	own := limitOf(v.Rate)
+	who := callerOf(ctx)
+	wants := l.wants(who.method, pathRoute)
+	for i := range wants {
+		if wants[i].Rule == pathRule {
+			wants[i].Own = &own
+		}
+	}
+	return l.pass(ctx, who, attributes(who, pathRoute, v.GoodsID, by), wants)
+}
+
+// Guard is Guard's: the rules of the caller's route.
+func (l *Limits) Guard(ctx context.Context, goodsID int64, by seckill.Actor) error {
+	who := callerOf(ctx)
+	return l.pass(ctx, who, attributes(who, who.route, goodsID, by), l.wants(who.method, who.route))
+}
+
+// ByGoods is Guard's.
+func (l *Limits) ByGoods(ctx context.Context) bool {
+	who := callerOf(ctx)
+	return slices.ContainsFunc(l.book.Guarding(who.method, who.route), func(name string) bool {
+		rule, _ := l.book.Rule(name)
+		return slices.Contains(rule.By, "goods")
+	})
+}
+
+func (l *Limits) wants(method, route string) []ratelimit.Want {
+	names := l.book.Guarding(method, route)
+	wants := make([]ratelimit.Want, len(names))
+	for i, name := range names {
+		wants[i].Rule = name
+	}
+	return wants
+}
+
+// pass asks all the rules, and waits for the permits.
+func (l *Limits) pass(ctx context.Context, who caller, attrs ratelimit.Attributes, wants []ratelimit.Want) error {
+	outcomes, err := l.gate.DecideAll(ctx, attrs, 1, wants...)
+	if err != nil {
+		return fmt.Errorf("limit: %w", err)
+	}
+	for i := range outcomes {
+		if !outcomes[i].Allowed {
+			return denial(&outcomes[i])
+		}
+	}
+	if stopped, err := ratelimit.WaitAll(ctx, outcomes); err != nil {
+		if ctx.Err() != nil {
+			return fmt.Errorf("limit: %w", err)
+		}
+		return denial(stopped)
+	}
+	for name, value := range headers(outcomes) {
+		who.answer.Set(name, value)
+	}
+	return nil
+}
+
+func limitOf(r seckill.Rate) ratelimit.Limit {
+	return ratelimit.Limit{
+		Algorithm: ratelimit.Algorithm(r.Algorithm), PermitsPerSecond: r.PermitsPerSecond,
+		MaxBurstSeconds: r.MaxBurstSeconds, MaxWaitMillis: r.MaxWaitMillis,
+	}
+}
+
+// denial is how a limiter's no is told.
+func denial(o *ratelimit.Outcome) error {
+	if o.Unavailable {
+		return seckill.Down("the rate limiter can't be asked", fmt.Errorf("rule %s is closed", o.Rule()))
+	}
+	refusal := seckill.Refuse(seckill.RateLimited, "too many requests")
+	refusal.RetryAfter = o.RetryAfter
+	d := &Denial{Refusal: refusal, Header: headers([]ratelimit.Outcome{*o})}
+	if o.Message() != "" {
+		refusal.Message = o.Message()
+	}
+	if own := o.Fallback(); own != nil {
+		d.Code = own.Code
+		if own.Message != "" {
+			refusal.Message = own.Message
+		}
+	}
+	return d
+}
+
+// headers are RateLimit and RateLimit-Policy, an item for each rule.
+func headers(outcomes []ratelimit.Outcome) map[string]string {
+	var limits, policies []string
+	for i := range outcomes {
+		if limit, policy := outcomes[i].Headers(); limit != "" {
+			limits, policies = append(limits, limit), append(policies, policy)
+		}
+	}
+	if limits == nil {
+		return nil
+	}
+	return map[string]string{"RateLimit": strings.Join(limits, ", "), "RateLimit-Policy": strings.Join(policies, ", ")}
+}
+
+// caller is what limits may count by, and where their header fields go.
+type caller struct {
+	method, route string
+	ip            netip.Addr
+	header        func(name string) string
+	answer        http.Header
+}
+
+type callerKey struct{}
+
+func withCaller(ctx context.Context, c *gin.Context) context.Context {
+	ip, _ := netip.ParseAddr(c.ClientIP()) // what is no address is counted as missing
+	return context.WithValue(ctx, callerKey{}, caller{
+		method: c.Request.Method, route: c.FullPath(), ip: ip, header: c.Request.Header.Get, answer: c.Writer.Header(),
+	})
+}
+
+// callerOf gives an empty caller where there was no request: in tests, from other programs.
+func callerOf(ctx context.Context) caller {
+	who, ok := ctx.Value(callerKey{}).(caller)
+	if !ok {
+		who.answer = http.Header{}
+	}
+	return who
+}
+
+func attributes(who caller, route string, goodsID int64, by seckill.Actor) ratelimit.Attributes {
+	return ratelimit.Attributes{Goods: goodsID, User: by.ID, IP: who.ip, Route: route, Header: who.header}
+}
+
+// guard asks the rules of a route before its handler. A goods counts only where it exists: an invented id must not
+// make a bucket of its own.
+func (a *api) guard(ctx context.Context, rt route, r *request) error {
+	if a.Deps.Guard == nil || rt.unguarded || rt.lax {
+		return nil
+	}
+	goodsID := int64(0)
+	if f := r.find("goodsId"); f != nil && a.Deps.Guard.ByGoods(ctx) {
+		if id, ok := decimal(f.text); ok && id > 0 && a.exposed(ctx, id) == nil {
+			goodsID = id
+		}
+	}
+	return a.Deps.Guard.Guard(ctx, goodsID, r.actor)
+}
