@@ -11,6 +11,7 @@ import (
 // Plan is a rush: so many buyers, so many of them at once, each going the whole way.
 type Plan struct {
 	Base     string
+	Bases    []string // several APIs, among which the buyers are spread; Base alone if empty
 	GoodsID  string
 	Buyers   int
 	AtOnce   int
@@ -34,7 +35,7 @@ func Run(ctx context.Context, p Plan) (Report, error) {
 	report := Report{Began: time.Now()}
 	for i := range p.Buyers {
 		g.Go(func() error {
-			told, err := p.oneBuyer(ctx, p.FirstID+int64(i), Client{Base: p.Base, HTTP: httpClient})
+			told, err := p.oneBuyer(ctx, p.FirstID+int64(i), Client{Base: p.Bases[i%len(p.Bases)], HTTP: httpClient})
 			mu.Lock()
 			defer mu.Unlock()
 			report.Told = append(report.Told, told...)
@@ -51,6 +52,9 @@ func Run(ctx context.Context, p Plan) (Report, error) {
 
 func (p Plan) withDefaults() Plan {
 	p.Quantity, p.Asks, p.FirstID = max(1, p.Quantity), max(1, p.Asks), max(1, p.FirstID)
+	if len(p.Bases) == 0 {
+		p.Bases = []string{p.Base}
+	}
 	if p.Patience == 0 {
 		p.Patience = 30 * time.Second
 	}

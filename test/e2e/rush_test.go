@@ -1,0 +1,96 @@
+package e2e
+
+import (
+	"os"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/rush"
+	"flashsale.dev/seckill/internal/testenv"
+	"flashsale.dev/seckill/test/rig"
+)
+
+var suite = testenv.NewSuite()
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	rig.Clean()
+	if err := suite.Close(); err != nil && code == 0 {
+		code = 1
+	}
+	os.Exit(code)
+}
+
+// rushed is a rush that is over and drained.
+type rushed struct {
+	report rush.Report
+	ledger rush.Ledger
+	facts  rig.Facts
+}
+
+// rushOn lets buyers rush a new sale over all of the rig's APIs, and waits until everything is written.
+func rushOn(t *testing.T, r *rig.Rig, units, limit int64, p rush.Plan) rushed {
+	t.Helper()
+	goods := r.PutUp(t, units, limit)
+	p.GoodsID, p.Token, p.Base = goods, r.BuyerToken, ""
+	for i := range r.APIs {
+		p.Bases = append(p.Bases, r.Base(i))
+	}
+	report, err := rush.Run(t.Context(), p)
+	require.NoError(t, err)
+	ledger := r.Drained(t, goods, 30*time.Second)
+	facts := r.Facts(t, goods)
+	sns := r.OrderSns(t, goods)
+	for _, told := range report.Told {
+		if told.Outcome == rush.Won {
+			require.True(t, sns[told.OrderSn], "buyer %d was told 202 for %s, which MySQL does not have", told.BuyerID, told.OrderSn)
+			require.Equal(t, "created", told.Status)
+		}
+	}
+	return rushed{report, ledger, facts}
+}
+
+// exact checks that everything was sold and every place says the same.
+func (r rushed) exact(t *testing.T, units, orders, buyers int64) {
+	t.Helper()
+	require.Zero(t, r.report.Sum(func(told rush.Told) int { return told.Faults + told.Busy }), "answers of 5xx")
+	require.Zero(t, r.report.Count(rush.GaveUp))
+	require.True(t, r.ledger.Balanced, "%+v", r.ledger)
+	require.Equal(t, []int64{0, 0, units}, []int64{r.ledger.Available, r.ledger.Pending, r.ledger.Sold})
+	require.Equal(t, []int64{0, units}, []int64{r.ledger.Database.Stock, r.ledger.Database.Active})
+	require.Equal(t, rig.Facts{
+		Total: units, Orders: orders, Units: units, Buyers: buyers, Held: units, MostHeld: r.facts.MostHeld,
+	}, r.facts)
+}
+
+func TestAThousandUnitsForFiveThousandBuyers(t *testing.T) {
+	r := rig.Start(t, suite, rig.Options{APIs: 2, Consumers: 2})
+	got := rushOn(t, r, 1000, 1, rush.Plan{Buyers: 5000, AtOnce: 200})
+	got.exact(t, 1000, 1000, 1000)
+	require.EqualValues(t, 1, got.facts.MostHeld)
+	t.Logf("5,000 buyers in %s", got.report.Took)
+}
+
+func TestEachBuyerAsksFiveTimesAtOnce(t *testing.T) {
+	r := rig.Start(t, suite, rig.Options{APIs: 2, Consumers: 2})
+	got := rushOn(t, r, 1000, 1, rush.Plan{Buyers: 5000, AtOnce: 40, Asks: 5})
+	got.exact(t, 1000, 1000, 1000)
+	require.EqualValues(t, 1, got.facts.MostHeld)
+}
+
+func TestQuantityThreeOfALimitOfFive(t *testing.T) {
+	r := rig.Start(t, suite, rig.Options{APIs: 2, Consumers: 2})
+	got := rushOn(t, r, 999, 5, rush.Plan{Buyers: 5000, AtOnce: 100, Quantity: 3, Asks: 2})
+	got.exact(t, 999, 333, 333)
+	require.EqualValues(t, 3, got.facts.MostHeld)
+}
+
+func TestEveryMessageDeliveredTwice(t *testing.T) {
+	r := rig.Start(t, suite, rig.Options{APIs: 2, Consumers: 2})
+	doubled := r.DoubleMessages(t)
+	got := rushOn(t, r, 1000, 1, rush.Plan{Buyers: 5000, AtOnce: 200})
+	got.exact(t, 1000, 1000, 1000)
+	require.Positive(t, doubled.Load(), "no message was doubled")
+}

@@ -1,0 +1,134 @@
+package rig
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/auth"
+	"flashsale.dev/seckill/internal/rush"
+	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/testenv"
+)
+
+// Secret signs the tokens of every rig.
+const Secret = "a secret that only the tests know, long enough"
+
+// MerchantID is who puts up the rig's sales.
+const MerchantID = 7
+
+// Options of a rig; zero values give one of each program.
+type Options struct {
+	APIs, Consumers int
+	DSN             string   // of a fresh database
+	Redis           []string // settings, as testenv.WithRedisConf takes them
+	Env             []string // further settings of all programs, NAME=value
+}
+
+// Rig is an installation that is up.
+type Rig struct {
+	Redis     *testenv.RedisServer
+	AMQP      string // the virtual host's URL
+	DSN       string
+	APIs      []*Program
+	Consumers []*Program
+	Tokens    *auth.Tokens
+}
+
+// Start builds the programs, migrates the database and starts everything; all of it ends with the test.
+func Start(t testing.TB, suite *testenv.Suite, o Options) *Rig {
+	t.Helper()
+	redisOpts := make([]testenv.RedisOption, 0, len(o.Redis))
+	for _, setting := range o.Redis {
+		redisOpts = append(redisOpts, testenv.WithRedisConf(setting))
+	}
+	if o.DSN == "" {
+		o.DSN = suite.MariaDB(t).NewDatabase(t)
+	}
+	r := &Rig{Redis: testenv.Redis(t, redisOpts...), AMQP: suite.RabbitMQ(t).NewVHost(t), DSN: o.DSN}
+	var err error
+	r.Tokens, err = auth.New([]byte(Secret), 0, time.Now)
+	require.NoError(t, err)
+	env := append([]string{
+		"SECKILL_JWT_SECRET=" + Secret, "SECKILL_REDIS_ADDRS=" + r.Redis.Addr(), "SECKILL_MYSQL_DSN=" + r.DSN,
+		"SECKILL_AMQP_URL=" + r.AMQP, "SECKILL_LOG_FORMAT=text",
+	}, o.Env...)
+	run(t, "seckillctl", env, "migrate")
+	for range max(1, o.Consumers) {
+		r.Consumers = append(r.Consumers, startProgram(t, "order-consumer", "SECKILL_OPS_ADDR", env))
+	}
+	for range max(1, o.APIs) {
+		r.APIs = append(r.APIs, startProgram(t, "api", "SECKILL_HTTP_ADDR", env))
+	}
+	return r
+}
+
+// Base is the URL of an API.
+func (r *Rig) Base(i int) string { return "http://" + r.APIs[i%len(r.APIs)].Addr }
+
+// Merchant calls the first API as the rig's merchant.
+func (r *Rig) Merchant(t testing.TB) rush.Client { return r.as(t, seckill.Merchant, MerchantID) }
+
+// Operator calls the first API as an operator.
+func (r *Rig) Operator(t testing.TB) rush.Client { return r.as(t, seckill.Operator, 1) }
+
+// Buyer calls the first API as a buyer.
+func (r *Rig) Buyer(t testing.TB, id int64) rush.Client { return r.as(t, seckill.Buyer, id) }
+
+func (r *Rig) as(t testing.TB, role seckill.Role, id int64) rush.Client {
+	t.Helper()
+	token, err := r.Tokens.Sign(seckill.Actor{ID: id, Role: role}, time.Hour)
+	require.NoError(t, err)
+	return rush.Client{Base: r.Base(0), Token: token, HTTP: rush.NewHTTP(4)}
+}
+
+// BuyerToken signs a buyer's token, with a name and a phone number.
+func (r *Rig) BuyerToken(id int64) (string, error) {
+	return r.Tokens.Sign(seckill.Actor{ID: id, Role: seckill.Buyer, Name: fmt.Sprintf("买家 %d", id), Phone: "+8613800000000"}, time.Hour)
+}
+
+// PutUp puts up a sale that is on, without a limit of random paths that would be felt, and returns its goods id.
+func (r *Rig) PutUp(t testing.TB, units, perBuyer int64) string {
+	t.Helper()
+	now := time.Now().UTC()
+	goods, err := r.Merchant(t).PutUp(t.Context(), rush.NewSale{
+		Title: "a kettle", Price: 1999, Stock: units, StartAt: now.Add(-time.Minute), EndAt: now.Add(time.Hour), PerBuyerLimit: perBuyer,
+		Rate: &rush.Rate{PermitsPerSecond: 100_000, MaxBurstSeconds: 1, MaxWaitMillis: 1000},
+	})
+	require.NoError(t, err)
+	return goods
+}
+
+// Drained waits until nothing of a sale is pending, and returns its ledger.
+func (r *Rig) Drained(t testing.TB, goods string, within time.Duration) rush.Ledger {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), within)
+	defer cancel()
+	l, err := r.Merchant(t).Drained(ctx, goods)
+	require.NoError(t, err, "the ledger when patience ended: %+v", l)
+	return l
+}
+
+// freePort finds a port that was free a moment ago.
+func freePort(t testing.TB) string {
+	t.Helper()
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer l.Close() //nolint:errcheck // it only held the port
+	return l.Addr().String()
+}
+
+// setting finds NAME in an environment.
+func setting(env []string, name string) (string, bool) {
+	for _, pair := range env {
+		if value, ok := strings.CutPrefix(pair, name+"="); ok {
+			return value, true
+		}
+	}
+	return "", false
+}
