@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -25,6 +26,7 @@ func TestFaults(t *testing.T) {
 	}{
 		{"killed and restarted in a rush: nothing confirmed is lost", killedInARush},
 		{"paused: publishes end at their deadline, then at once, and go on afterwards", paused},
+		{"paused for long: the connection is given up, and made again afterwards", givenUp},
 		{"memory alarm: down while it lasts", memoryAlarm},
 		{"restarted empty: every shard is reported as fresh", restartedEmpty},
 	} {
@@ -67,6 +69,23 @@ func paused(t *testing.T, broker *testenv.RabbitServer) {
 		return errors.Is(p.Publish(t.Context(), goods, []byte("x")), order.ErrQueueDown)
 	}, patience, time.Millisecond)
 	require.Contains(t, p.Trouble(), "confirmed nothing")
+	require.NoError(t, broker.Resume())
+	awaitUp(t, p)
+	require.NoError(t, p.Publish(t.Context(), goods, []byte("x")))
+}
+
+func givenUp(t *testing.T, broker *testenv.RabbitServer) {
+	opt := rabbit.Options{URLs: []string{broker.NewVHost(t)}, StallAfter: 100 * time.Millisecond, MaxUnconfirmed: 1}
+	p := runPublisher(t, opt)
+	require.NoError(t, broker.Pause())
+	defer broker.Resume() //nolint:errcheck // again, where the test failed
+	published := make(chan error, 2)
+	for range 2 { // one is sent, the other finds no room
+		go func() { published <- p.Publish(context.WithoutCancel(t.Context()), goods, []byte("x")) }()
+	}
+	require.Error(t, <-published)
+	require.Error(t, <-published)
+	require.Eventually(t, func() bool { return strings.Contains(p.Trouble(), "connect to") }, patience, time.Millisecond)
 	require.NoError(t, broker.Resume())
 	awaitUp(t, p)
 	require.NoError(t, p.Publish(t.Context(), goods, []byte("x")))

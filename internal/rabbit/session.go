@@ -84,6 +84,8 @@ func (s *session) publish(ctx context.Context, shard int, body []byte) error {
 	}
 	select {
 	case s.slots <- struct{}{}:
+	case <-s.over:
+		return fmt.Errorf("%w: the connection ended", order.ErrQueueDown)
 	case <-ctx.Done():
 		return fmt.Errorf("wait for room, nothing was sent: %w", ctx.Err())
 	}
