@@ -1,5 +1,5 @@
 // Package migrations is the database's schema: numbered SQL files for goose, one set that MySQL 8.4 and later,
-// MariaDB 10.6 and later, and SQLite all take.
+// MariaDB 10.11 and later, and SQLite all take.
 //
 // What holds in every file:
 //   - keys are made by the application; nothing counts up by itself, so that rows may live on any shard;

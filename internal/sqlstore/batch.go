@@ -31,8 +31,7 @@ func chunkOf(tx *gorm.DB) int {
 // originBatch is the origin of a dead letter whose order broke a rule while its batch was written.
 const originBatch = "batch"
 
-// WriteBatch writes the lines of one goods in one transaction, as docs of the purchase demand: the goods row locked
-// first, numbers that are there already left alone, the rest judged one by one in their order. What the sale's limit or
+// WriteBatch writes the lines of one goods in one transaction: the goods row is locked first, numbers that are there already are left alone, the rest is judged one by one in its order. What the sale's limit or
 // its stock no longer allows is written as failed, with a dead letter and a move; the others as created, with the
 // buyers' holdings and one compare-and-swap on the stock.
 //
