@@ -75,7 +75,7 @@ func (c *migrateCmd) Run(s *stage) error {
 	if err != nil {
 		return err
 	}
-	defer store.Close() //nolint:errcheck // the command's own error is what matters
+	defer store.Close()
 	ctx, cancel := context.WithTimeout(s.ctx, c.Wait)
 	defer cancel()
 	for store.Ping(ctx) != nil && ctx.Err() == nil {
@@ -124,9 +124,9 @@ func (c *ledgerCmd) Run(s *stage) error {
 	if err != nil {
 		return err
 	}
-	defer store.Close() //nolint:errcheck // nothing was written
+	defer store.Close()
 	client := servers.Redis(strings.Split(c.Redis, ","), c.Master)
-	defer client.Close() //nolint:errcheck // nothing was written
+	defer client.Close()
 	shelf := redisstore.New(client, redisstore.Options{})
 	sale, err := store.Sale(s.ctx, c.GoodsID)
 	if err != nil {

@@ -178,14 +178,14 @@ func attributes(who caller, route string, goodsID int64, by seckill.Actor) ratel
 // guard asks the rules of a route before its handler. A goods counts only where it exists: an invented id must not
 // make a bucket of its own.
 func (a *api) guard(ctx context.Context, rt route, r *request) error {
-	if a.Deps.Guard == nil || rt.unguarded || rt.lax {
+	if a.Guard == nil || rt.unguarded || rt.lax {
 		return nil
 	}
 	goodsID := int64(0)
-	if f := r.find("goodsId"); f != nil && a.Deps.Guard.ByGoods(ctx) {
+	if f := r.find("goodsId"); f != nil && a.Guard.ByGoods(ctx) {
 		if id, ok := decimal(f.text); ok && id > 0 && a.exposed(ctx, id) == nil {
 			goodsID = id
 		}
 	}
-	return a.Deps.Guard.Guard(ctx, goodsID, r.actor)
+	return a.Guard.Guard(ctx, goodsID, r.actor)
 }

@@ -25,7 +25,7 @@ func TestPublishIsConfirmedByTheAckAlone(t *testing.T) {
 	q := memqueue.New(memqueue.Options{})
 	s, err := q.Open(t.Context(), 0)
 	require.NoError(t, err)
-	defer s.Close() //nolint:errcheck // never fails
+	defer s.Close()
 	published := make(chan error, 1)
 	go func() { published <- q.Publish(t.Context(), 1, []byte("x")) }()
 	d := <-s.Deliveries()

@@ -22,7 +22,7 @@ func (w *Writer) failOne(ctx context.Context, goodsID int64, l sourced, reason F
 	if err != nil {
 		return err
 	}
-	d := w.dead(goodsID, l.OrderSn, reason, l.origin, body)
+	d := w.dead(goodsID, l.OrderSn, reason, l.origin, EncodeOrders(goodsID, JoinEntries([][]byte{body})))
 	var out Outcome
 	err = w.retry(ctx, "write a failed order", func() error {
 		var err error

@@ -153,7 +153,7 @@ func takeAll(t *testing.T, source order.Source, wanted map[string]bool) {
 	t.Helper()
 	s, err := source.Open(t.Context(), 0)
 	require.NoError(t, err)
-	defer s.Close() //nolint:errcheck // tested elsewhere
+	defer s.Close()
 	timeout := time.After(patience)
 	for len(wanted) > 0 {
 		select {
@@ -247,7 +247,7 @@ func deleteQueue(t *testing.T, address, name string) {
 	t.Helper()
 	conn, err := amqp.Dial(address)
 	require.NoError(t, err)
-	defer conn.Close() //nolint:errcheck // of a test
+	defer conn.Close()
 	ch, err := conn.Channel()
 	require.NoError(t, err)
 	_, err = ch.QueueDelete(name, false, false, false)

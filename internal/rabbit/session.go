@@ -191,7 +191,7 @@ func (s *session) finish() error {
 		select {
 		case <-tick.C:
 			s.sweep()
-		case <-s.link.ended:
+		case <-s.link.ended: //nolint:errcheck // the session is ending anyway
 			return nil
 		case <-deadline:
 			return s.link.close()

@@ -120,7 +120,7 @@ func TestFaultLimitsPassedAsKeys(t *testing.T) {
 		return err == nil && strings.Contains(info, "cluster_state:ok")
 	}, 10*time.Second, 20*ms)
 	cluster := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{server.Addr()}})
-	defer cluster.Close() //nolint:errcheck // the test is over
+	defer cluster.Close()
 	store := ratelimit.NewRedis(cluster)
 	a := ratelimit.Ask{Key: "{7}:ratelimit:a", Terms: termsOf(t, tokenBucket(1, 3)), N: 1}
 	b := ratelimit.Ask{Key: "{7}:ratelimit:b", Terms: termsOf(t, window(ratelimit.SlidingWindow, 3, 1)), N: 1}

@@ -138,7 +138,7 @@ func startNode(t *testing.T, run nodeRun) int64 {
 		t.Error(err)
 		return 0
 	}
-	defer out.Close() //nolint:errcheck // read below
+	defer out.Close()
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestTwoProcessesShareOneRate$")
 	cmd.Env = append(os.Environ(), nodeEnv+"="+string(told), nodeEnv+"_OUT="+out.Name())
 	if text, err := cmd.CombinedOutput(); err != nil {

@@ -26,7 +26,7 @@ func LoadRules(path string) (*Rulebook, error) {
 	if err != nil {
 		return nil, fmt.Errorf("ratelimit: open rules: %w", err)
 	}
-	defer f.Close() //nolint:errcheck // it is only read
+	defer f.Close()
 	text, err := io.ReadAll(io.LimitReader(f, maxRulesFile+1))
 	if err != nil {
 		return nil, fmt.Errorf("ratelimit: read rules: %w", err)

@@ -176,7 +176,7 @@ func TestAChangeReachesEveryNodeAndRefillsNothing(t *testing.T) {
 	set, err := a.admin.Set(t.Context(), "r", "1", ratelimit.Change{Burst: &burst})
 	require.NoError(t, err)
 	require.Equal(t, "operator", set.Source)
-	require.EqualValues(t, 5, set.Limit.Burst)
+	require.EqualValues(t, 5, set.Burst)
 	total := 0
 	require.Eventually(t, func() bool { total += admittedBy(t, b.gate, 1); return total > 0 }, 5*time.Second, 10*ms)
 	t.Logf("the other node knew after %v", time.Since(began).Round(ms))
@@ -234,7 +234,7 @@ func TestOperatorsLimitsOutliveARedisThatLostThem(t *testing.T) {
 	fresh := startNodeParts(t, server.Addr(), liveRule)
 	require.Eventually(t, func() bool {
 		got, err := fresh.admin.Get(context.Background(), "r", "3")
-		return err == nil && got.Limit.Burst == 7
+		return err == nil && got.Burst == 7
 	}, 10*time.Second, 20*ms)
 	require.Equal(t, 7, admittedBy(t, n.gate, 3))
 }

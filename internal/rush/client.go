@@ -65,7 +65,7 @@ func (c Client) Call(ctx context.Context, method, path string, body any) (Answer
 	if err != nil {
 		return Answer{}, fmt.Errorf("call %s %s: %w", method, path, err)
 	}
-	defer resp.Body.Close() //nolint:errcheck // it has been read
+	defer resp.Body.Close()
 	return read(resp, began)
 }
 

@@ -47,7 +47,7 @@ func TestMigrateByManyAtOnce(t *testing.T) {
 					if err != nil {
 						return err
 					}
-					defer s.Close() //nolint:errcheck // the migration's error counts
+					defer s.Close()
 					return s.Migrate(t.Context())
 				})
 			}

@@ -24,9 +24,11 @@ const sessionSQL = "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED"
 
 // sessionVars are set on each new connection: text that is too long is an error, never cut in silence, and a wait for
 // a row's lock ends with 1205 before the connection's own deadline would cut it.
-var sessionVars = map[string]string{
-	"sql_mode":                 "'ONLY_FULL_GROUP_BY,STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION'",
-	"innodb_lock_wait_timeout": "5",
+func sessionVars() map[string]string {
+	return map[string]string{
+		"sql_mode":                 "'ONLY_FULL_GROUP_BY,STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION'",
+		"innodb_lock_wait_timeout": "5",
+	}
 }
 
 func openMySQL(_ context.Context, dsn string, opts Options) (*Store, error) {
@@ -80,9 +82,9 @@ func mysqlConfig(dsn string) (*mysql.Config, error) {
 	cfg.WriteTimeout = cmp.Or(cfg.WriteTimeout, ioTimeout)
 	cfg.Logger = &mysql.NopLogger{}
 	if cfg.Params == nil {
-		cfg.Params = make(map[string]string, len(sessionVars))
+		cfg.Params = make(map[string]string, len(sessionVars()))
 	}
-	for name, value := range sessionVars {
+	for name, value := range sessionVars() {
 		cfg.Params[name] = value
 	}
 	return cfg, nil

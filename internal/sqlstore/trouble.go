@@ -47,20 +47,22 @@ func ours(err error) bool {
 }
 
 // dataErrors are the errors of MySQL and MariaDB that one row's values cause.
-var dataErrors = []uint16{
-	1048, // a column cannot be null
-	1153, // the statement is larger than max_allowed_packet
-	1264, // out of range
-	1265, // data truncated
-	1292, // incorrect value
-	1300, // invalid character string
-	1366, // incorrect string value, or incorrect integer value
-	1406, // data too long
-	1690, // a BIGINT expression is out of range
-	3140, // invalid JSON text
-	3819, // a check constraint is violated (MySQL)
-	3854, // cannot convert string between character sets
-	4025, // a check constraint is violated (MariaDB)
+func dataErrors() []uint16 {
+	return []uint16{
+		1048, // a column cannot be null
+		1153, // the statement is larger than max_allowed_packet
+		1264, // out of range
+		1265, // data truncated
+		1292, // incorrect value
+		1300, // invalid character string
+		1366, // incorrect string value, or incorrect integer value
+		1406, // data too long
+		1690, // a BIGINT expression is out of range
+		3140, // invalid JSON text
+		3819, // a check constraint is violated (MySQL)
+		3854, // cannot convert string between character sets
+		4025, // a check constraint is violated (MariaDB)
+	}
 }
 
 // SQLite's primary result codes for the same (https://www.sqlite.org/rescode.html).
@@ -72,7 +74,7 @@ const (
 
 func aboutData(err error) bool {
 	if e, ok := errors.AsType[*mysql.MySQLError](err); ok {
-		return slices.Contains(dataErrors, e.Number)
+		return slices.Contains(dataErrors(), e.Number)
 	}
 	if errors.Is(err, mysql.ErrPktTooLarge) {
 		return true

@@ -1,5 +1,5 @@
-// Package lua holds the Redis scripts, one job each, embedded because
-// go:embed cannot reach upward from the packages that run them.
+// Package lua holds the Redis scripts, one job each, embedded here because
+// no package can embed what lies above it.
 //
 // Every script opens with a header that names its KEYS, ARGV with units and
 // every value it returns; the Go beside its user mirrors the codes.

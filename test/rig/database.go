@@ -19,7 +19,7 @@ func (r *Rig) Facts(t testing.TB, goods string) Facts {
 	t.Helper()
 	db, err := sql.Open("mysql", r.DSN)
 	require.NoError(t, err)
-	defer db.Close() //nolint:errcheck // only read
+	defer db.Close()
 	var f Facts
 	ask := func(query string, into ...any) {
 		t.Helper()
@@ -40,10 +40,10 @@ func (r *Rig) OrderSns(t testing.TB, goods string) map[string]bool {
 	t.Helper()
 	db, err := sql.Open("mysql", r.DSN)
 	require.NoError(t, err)
-	defer db.Close() //nolint:errcheck // only read
+	defer db.Close()
 	rows, err := db.QueryContext(t.Context(), `SELECT order_sn FROM orders WHERE goods_id = ? AND status IN ('created', 'paid')`, goods)
 	require.NoError(t, err)
-	defer rows.Close() //nolint:errcheck // only read
+	defer rows.Close()
 	sns := make(map[string]bool)
 	for rows.Next() {
 		var sn string

@@ -119,7 +119,7 @@ func freePort(t testing.TB) string {
 	t.Helper()
 	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	defer l.Close() //nolint:errcheck // it only held the port
+	defer l.Close()
 	return l.Addr().String()
 }
 
