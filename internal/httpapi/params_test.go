@@ -5,6 +5,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"github.com/gin-gonic/gin"
@@ -98,4 +99,18 @@ func TestWholeSecondsAreRoundedUp(t *testing.T) {
 	require.Equal(t, "1", wholeSeconds(0))
 	require.Equal(t, "1", wholeSeconds(1e9))
 	require.Equal(t, "2", wholeSeconds(1e9+1))
+}
+
+func TestWarningsAreHeldBack(t *testing.T) {
+	var w throttle
+	start := time.Unix(1000, 0)
+	for i, c := range []struct {
+		after time.Duration
+		held  int64
+		ok    bool
+	}{{0, 0, true}, {0, 0, false}, {999 * time.Millisecond, 0, false}, {time.Second, 2, true}, {time.Hour, 0, true}} {
+		held, ok := w.pass(start.Add(c.after))
+		require.Equal(t, c.ok, ok, i)
+		require.Equal(t, c.held, held, i)
+	}
 }
