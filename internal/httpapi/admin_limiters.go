@@ -38,7 +38,7 @@ func (a *api) limiterRoutes() []route {
 
 func (a *api) getLimiter(ctx context.Context, r *request) (answer, error) {
 	rule, key := limiterOf(r)
-	if err := onlyOperators(r.actor); err != nil {
+	if err := a.onlyOperators(ctx, r.actor, rule, key); err != nil {
 		return answer{}, err
 	}
 	s, err := a.Limiters.Get(ctx, rule, key)
@@ -51,7 +51,7 @@ func (a *api) setLimiter(ctx context.Context, r *request) (answer, error) {
 	if err := r.bad(); err != nil {
 		return answer{}, err
 	}
-	if err := onlyOperators(r.actor); err != nil {
+	if err := a.onlyOperators(ctx, r.actor, rule, key); err != nil {
 		return answer{}, err
 	}
 	s, err := a.Limiters.Set(ctx, rule, key, change)
@@ -60,14 +60,17 @@ func (a *api) setLimiter(ctx context.Context, r *request) (answer, error) {
 
 func (a *api) deleteLimiter(ctx context.Context, r *request) (answer, error) {
 	rule, key := limiterOf(r)
-	if err := onlyOperators(r.actor); err != nil {
+	if err := a.onlyOperators(ctx, r.actor, rule, key); err != nil {
 		return answer{}, err
 	}
 	return ok(nil), limiterTrouble(a.Limiters.Delete(ctx, rule, key))
 }
 
-func onlyOperators(by seckill.Actor) error {
-	return forRole(by.Role == seckill.Operator, nothingToFind)
+func (a *api) onlyOperators(ctx context.Context, by seckill.Actor, rule, key string) error {
+	return forRole(by.Role == seckill.Operator, func() error {
+		_, err := a.Limiters.Get(ctx, rule, key)
+		return limiterTrouble(err)
+	})
 }
 
 func limiterOf(r *request) (rule, key string) {

@@ -133,8 +133,9 @@ type Options struct {
 
 type api struct {
 	Deps
-	now     func() time.Time
-	timeout time.Duration
+	now      func() time.Time
+	timeout  time.Duration
+	warnings throttle
 }
 
 // New builds the handler of every route.

@@ -26,7 +26,9 @@ func (a *api) serve(rt route) gin.HandlerFunc {
 			a.refuse(c, err)
 			return
 		}
-		allow(c.Writer, rt.patience, limit)
+		if !rt.lax { // its body has not been read: the read deadline must stand
+			allow(c.Writer, rt.patience, limit)
+		}
 		ctx, cancel := context.WithTimeout(c.Request.Context(), limit)
 		defer cancel()
 		ctx = withCaller(ctx, c)

@@ -68,6 +68,7 @@ func (p *params) cursor(kind string) string {
 	s, ours := strings.CutPrefix(string(b), kind)
 	if err != nil || !ours || s == "" || f.kind != bare && f.kind != quoted {
 		p.complain("cursor", "is not one of ours")
+		return ""
 	}
 	return s
 }

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"crypto/rand"
+	"log/slog"
 	"net/http"
 	"runtime/debug"
 	"strings"
@@ -70,6 +71,9 @@ func (a *api) observe(c *gin.Context, started time.Time) {
 	}
 	reason := c.GetString(reasonKey)
 	a.Metrics.Observe(route, reason, took)
+	if !a.Log.Enabled(c.Request.Context(), slog.LevelDebug) {
+		return
+	}
 	a.Log.DebugContext(c.Request.Context(), "request", "method", knownMethod(c.Request.Method), "route", route,
 		"status", c.Writer.Status(), "reason", reason, "took", took, "client", c.ClientIP())
 }

@@ -150,6 +150,7 @@ func TestSlowRequestsAreCutOff(t *testing.T) {
 		"slow body":               {post + "Authorization: Bearer " + token + "\r\nContent-Length: 100\r\n\r\n{", `"data":{"field":"body"}`},
 		"slow body, chunked":      {post + "Authorization: Bearer " + token + "\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n{\r\n", `"data":{"field":"body"}`},
 		"slow body without token": {post + "Content-Length: 100\r\n\r\n{", `"reason":"UNAUTHENTICATED"`},
+		"slow body of a probe":    {"GET /livez HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{", `"reason":"OK"`},
 		"slow header":             {"GET /sales HTTP/1.1\r\nHost: x\r\nX-A: ", ""},
 	} {
 		all.Go(func() {

@@ -48,7 +48,7 @@ func limited(t *testing.T, yaml string) *house {
 	}, httpapi.Options{Now: func() time.Time { return h.now }})
 	srv := httptest.NewServer(handler)
 	t.Cleanup(srv.Close)
-	h.url = srv.URL
+	h.url, h.client = srv.URL, srv.Client()
 	return h
 }
 

@@ -44,19 +44,30 @@ func (a *api) refuse(c *gin.Context, err error) {
 
 // refusalOf tells refusals from troubles: a trouble's text goes to the log and stays there.
 func (a *api) refusalOf(c *gin.Context, err error) *seckill.Error {
+	e, ok := errors.AsType[*seckill.Error](err)
+	switch {
+	case ok && e.Reason == seckill.Unavailable && e.Err != nil:
+		a.warn(c, e)
+	case ok:
+	case errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled):
+		e = seckill.Down("this took too long, its outcome is unknown", err)
+		a.warn(c, e)
+	default:
+		a.Log.ErrorContext(c.Request.Context(), "internal error", "route", c.FullPath(), "err", err)
+		e = seckill.Refuse(internal, "internal error")
+	}
+	return e
+}
+
+// warn logs what was unavailable, some of it: in a rush on something that is down, a line a second says it all.
+func (a *api) warn(c *gin.Context, e *seckill.Error) {
 	ctx := c.Request.Context()
-	if e, ok := errors.AsType[*seckill.Error](err); ok {
-		if e.Reason == seckill.Unavailable && e.Err != nil {
-			a.Log.WarnContext(ctx, "unavailable", "route", c.FullPath(), "err", e.Err)
-		}
-		return e
+	if ctx.Err() != nil {
+		return // the caller has gone, and that is why
 	}
-	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
-		a.Log.WarnContext(ctx, "out of time", "route", c.FullPath(), "err", err)
-		return seckill.Down("this took too long, its outcome is unknown", err)
+	if left, ok := a.warnings.pass(a.now()); ok {
+		a.Log.WarnContext(ctx, "unavailable", "route", c.FullPath(), "err", e, "not_logged", left)
 	}
-	a.Log.ErrorContext(ctx, "internal error", "route", c.FullPath(), "err", err)
-	return seckill.Refuse(internal, "internal error")
 }
 
 // dataOf is what a program may want to know of a refusal.
