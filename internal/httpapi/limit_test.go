@@ -48,7 +48,7 @@ func limited(t *testing.T, yaml string) *house {
 	}, httpapi.Options{Now: func() time.Time { return h.now }})
 	srv := httptest.NewServer(handler)
 	t.Cleanup(srv.Close)
-	h.url = srv.URL
+	h.url, h.client = srv.URL, srv.Client()
 	return h
 }
 
@@ -228,7 +228,7 @@ func TestAWaitingBuyerWhoLeavesGivesThePermitBack(t *testing.T) {
 	req.Header.Set("Authorization", "Bearer "+token)
 	var left atomic.Bool
 	go func() {
-		resp, err := http.DefaultClient.Do(req)
+		resp, err := h.client.Do(req)
 		if err == nil {
 			_ = resp.Body.Close()
 		}
