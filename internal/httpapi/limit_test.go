@@ -228,7 +228,7 @@ func TestAWaitingBuyerWhoLeavesGivesThePermitBack(t *testing.T) {
 	req.Header.Set("Authorization", "Bearer "+token)
 	var left atomic.Bool
 	go func() {
-		resp, err := http.DefaultClient.Do(req)
+		resp, err := h.client.Do(req)
 		if err == nil {
 			_ = resp.Body.Close()
 		}

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/alicebob/miniredis/v2"
 	redisrate "github.com/go-redis/redis_rate/v10"
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
@@ -65,8 +66,9 @@ func contenders(t testing.TB, addr string) []contender {
 	terms, err := limit.Terms()
 	require.NoError(t, err)
 	client := promptClient(t, addr)
-	direct, directCalls := ratelimit.NewRedis(client), atomic.Int64{}
-	other, otherCalls := redisrate.NewLimiter(client), atomic.Int64{}
+	patient := newClient(t, addr)
+	direct, directCalls := ratelimit.NewRedis(patient), atomic.Int64{}
+	other, otherCalls := redisrate.NewLimiter(patient), atomic.Int64{}
 	local := rate.NewLimiter(benchRate, benchRate)
 	b := book(t, `{rules: [
 		{name: kept, by: [goods], algorithm: token_bucket, permitsPerSecond: 1000},
@@ -83,19 +85,27 @@ func contenders(t testing.TB, addr string) []contender {
 			return err == nil && res.Allowed > 0
 		}},
 		{name: "x/time/rate (one node)", calls: func() int64 { return 0 }, allow: func(context.Context) bool { return local.Allow() }},
-		gated(t, "gate: denials kept", "kept", b, client),
-		gated(t, "gate: with leases", "leased", b, client),
+		gated(t, "gate: denials kept", "kept", 1, b, client),
+		gated(t, "gate: with leases", "leased", 1, b, client),
+		gated(t, "4 nodes, denials kept", "kept", 4, b, client),
+		gated(t, "4 nodes, with leases", "leased", 4, b, client),
 	}
 }
 
-func gated(t testing.TB, name, rule string, b *ratelimit.Rulebook, client *redis.Client) contender {
+// gated are so many nodes, each with a gate of its own, on a goods of their own.
+func gated(t testing.TB, name, rule string, nodes int64, b *ratelimit.Rulebook, client *redis.Client) contender {
 	meter := &ratelimit.Counters{}
-	g := newGate(t, b, ratelimit.NewRedis(client), ratelimit.GateOptions{Meter: meter})
+	gates := make([]*ratelimit.Gate, nodes)
+	for i := range gates {
+		gates[i] = newGate(t, b, ratelimit.NewRedis(client), ratelimit.GateOptions{Meter: meter})
+	}
+	turn := atomic.Int64{}
 	return contender{
 		name: name, global: true, gated: true,
 		calls: func() int64 { return meter.Of(ratelimit.EventRedisCall) },
 		allow: func(ctx context.Context) bool {
-			out, err := g.Decide(ctx, rule, ratelimit.Attributes{Goods: 1}, 1)
+			g := gates[turn.Add(1)%nodes]
+			out, err := g.Decide(ctx, rule, ratelimit.Attributes{Goods: nodes}, 1)
 			return err == nil && out.Allowed && !out.Undecided
 		},
 	}
@@ -114,14 +124,14 @@ func TestOverloadSideBySide(t *testing.T) {
 	for _, c := range contenders(t, addr) {
 		r := overload(c, 64, length)
 		results[c.name] = r
-		t.Logf("%-24s %10.0f decisions/s  %9.6f Redis calls/decision  %6d admitted in %v",
-			c.name, r.perSecond(), r.perCall(), r.admitted, r.took.Round(ms))
+		t.Logf("%-24s %10.0f decisions/s  %9.6f Redis calls/decision  %8.0f calls/s  %6d admitted in %v",
+			c.name, r.perSecond(), r.perCall(), float64(r.calls)/r.took.Seconds(), r.admitted, r.took.Round(ms))
 		if c.global {
-			require.LessOrEqual(t, float64(r.admitted), benchRate+benchRate*r.took.Seconds()+10+1, c.name)
+			require.LessOrEqual(t, float64(r.admitted), benchRate+benchRate*r.took.Seconds()+4*10+1, c.name)
 		}
 		if c.gated {
 			require.LessOrEqual(t, r.perCall(), 0.1, c.name)
-			require.GreaterOrEqual(t, float64(r.admitted), 0.9*(benchRate+benchRate*r.took.Seconds()), c.name)
+			require.GreaterOrEqual(t, float64(r.admitted), 0.7*(benchRate+benchRate*r.took.Seconds()), c.name)
 		}
 	}
 	if full {
@@ -144,6 +154,33 @@ func BenchmarkRedisTake(b *testing.B) {
 	terms, err := ratelimit.DefaultLimit().Terms()
 	require.NoError(b, err)
 	r := ratelimit.NewRedis(newClient(b, testenv.Redis(b).Addr()))
+	ask := ratelimit.Ask{Key: "k", Terms: terms, N: 1, MaxWait: time.Second}
+	for b.Loop() {
+		if _, err := r.Take(context.Background(), ask); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkRedisTakeBatch(b *testing.B) {
+	terms, err := ratelimit.DefaultLimit().Terms()
+	require.NoError(b, err)
+	r := ratelimit.NewRedis(newClient(b, testenv.Redis(b).Addr()))
+	groups := make([][]ratelimit.Ask, 100)
+	for i := range groups {
+		groups[i] = []ratelimit.Ask{{Key: "k", Terms: terms, N: 1, MaxWait: time.Second}}
+	}
+	for b.Loop() {
+		if _, err := r.TakeEach(context.Background(), groups...); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkMiniredisTake(b *testing.B) {
+	terms, err := ratelimit.DefaultLimit().Terms()
+	require.NoError(b, err)
+	r := ratelimit.NewRedis(newClient(b, miniredis.RunT(b).Addr()))
 	ask := ratelimit.Ask{Key: "k", Terms: terms, N: 1, MaxWait: time.Second}
 	for b.Loop() {
 		if _, err := r.Take(context.Background(), ask); err != nil {

@@ -27,7 +27,11 @@ func (t Terms) reanchor(s *moment, now int64) *moment {
 	if s == nil || s.wrote-now <= backStep {
 		return s
 	}
-	return &moment{x: s.x - (s.wrote - now), r: s.r, scale: s.scale, wrote: now}
+	moved := t.level(&moment{x: s.x - (s.wrote - now), r: s.r, scale: s.scale, wrote: now}, now)
+	if moved == (level{}) && t.kind == kindBucket {
+		return nil // full: the same as none
+	}
+	return t.moment(moved, now)
 }
 
 // level reads the state (nil when there is none) at the time now. A missing

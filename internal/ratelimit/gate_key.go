@@ -99,19 +99,23 @@ func (k *keyState) want(now time.Time, lease int64) int64 {
 	return min(max(k.size, k.waiting), mostInTrip)
 }
 
-// learn takes in what Redis said of an ask.
-func (k *keyState) learn(now time.Time, a Ask, d Decision, lease int64) {
+// learn takes in what Redis said of an ask, and gives the permits that are too
+// many to hold: those who waited for them have left, or the limit has changed.
+func (k *keyState) learn(now time.Time, a Ask, d Decision, lease int64) (surplus int64) {
 	if k.terms != a.Terms {
-		return // the limit has changed meanwhile: the permits are forgone
+		return d.Granted
 	}
 	if d.Allowed {
-		k.left, k.after = d.Granted, d
+		k.left, k.after = min(d.Granted, max(lease, k.waiting)), d
 		k.last, k.expires = now.Add(d.Wait), now.Add(d.Wait+leaseLife)
 		k.step = time.Duration(float64(a.Terms.cost) / float64(a.Terms.scale) * float64(time.Microsecond))
 		if d.Wait == 0 {
 			k.step = 0
 		}
-		return
+		// The first of them are kept; the last are the ones to wait longest for.
+		surplus = d.Granted - k.left
+		k.last = k.last.Add(-time.Duration(surplus) * k.step)
+		return surplus
 	}
 	k.deny, k.n, k.wait = d, max(1, a.Least), a.MaxWait
 	k.deny.At = now
@@ -124,6 +128,7 @@ func (k *keyState) learn(now time.Time, a Ask, d Decision, lease int64) {
 		pause = denialAtMost
 	}
 	k.until = now.Add(min(pause, denialAtMost))
+	return 0
 }
 
 // earn is the time in which n permits come in.

@@ -85,14 +85,18 @@ func (g *Gate) fly(rule *compiled, a Ask, want int64, f *flight) {
 	a.N, a.Least = want, 1
 	g.running.Go(func() {
 		d, err := g.courier.ask(request{rule.Name, a})
-		now := g.opts.Now()
+		now, surplus := g.opts.Now(), int64(0)
 		g.keys.with(a.Key, now, func(k *keyState) {
 			if f.err = err; err == nil {
-				k.learn(now, a, d, rule.lease(a.Terms))
+				surplus = k.learn(now, a, d, rule.lease(a.Terms))
 			}
 			k.flight = nil
 		})
 		close(f.done)
+		if surplus > 0 {
+			d.Granted = surplus
+			g.giveBack(a, d)
+		}
 	})
 }
 

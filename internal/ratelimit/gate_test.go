@@ -249,3 +249,45 @@ rules:
 	}
 	require.False(t, decide(t, g, "user", attrs).Allowed)
 }
+
+// slowStore answers when it is told to.
+type slowStore struct {
+	*ratelimit.Memory
+	asked, answer chan struct{}
+}
+
+func (s *slowStore) TakeEach(ctx context.Context, groups ...[]ratelimit.Ask) ([]ratelimit.Decision, error) {
+	s.asked <- struct{}{}
+	<-s.answer
+	return s.Memory.TakeEach(ctx, groups...)
+}
+
+func TestPermitsOfThoseWhoLeftAreGivenBack(t *testing.T) {
+	terms := termsOf(t, ratelimit.Limit{Algorithm: ratelimit.TokenBucket, PermitsPerSecond: 0.01, Burst: 100})
+	b := book(t, `{rules: [{name: r, by: [goods], algorithm: token_bucket, permitsPerSecond: 0.01, burst: 100}]}`)
+	store := &slowStore{ratelimit.NewMemory(nil), make(chan struct{}), make(chan struct{})}
+	g := newGate(t, b, store, ratelimit.GateOptions{Deadline: time.Minute})
+	ctx, leave := context.WithCancel(t.Context())
+	var passed atomic.Int64
+	var all sync.WaitGroup
+	ask := func() {
+		if out, err := g.Decide(ctx, "r", ratelimit.Attributes{Goods: 1}, 1); err == nil && out.Allowed {
+			passed.Add(1)
+		}
+	}
+	all.Go(ask)
+	<-store.asked // the first is on its way; fifty more wait for it
+	for range 50 {
+		all.Go(ask)
+	}
+	require.Eventually(t, func() bool { return g.Waiting("r", "1") == 51 }, 5*time.Second, ms)
+	store.answer <- struct{}{}
+	<-store.asked // one ask for all who wait
+	leave()
+	all.Wait()
+	store.answer <- struct{}{}
+	g.Close()
+	left, err := store.Peek(t.Context(), ratelimit.Ask{Key: "{1}:ratelimit:r:1", Terms: terms, N: 1})
+	require.NoError(t, err)
+	require.EqualValues(t, 100-passed.Load()-1, left.Remaining, "one may be in hand; the others went back")
+}

@@ -193,25 +193,6 @@ func (r *compiled) lease(t Terms) int64 {
 	return max(1, min(r.Leases, tenth, t.free/t.cost))
 }
 
-// DefaultRules guard /randomPath: 1000/s for each goods over all nodes, and in
-// each node's own memory 20/s for each user, which costs no call to Redis.
-func DefaultRules() []Rule {
-	return []Rule{
-		{
-			Name: "randomPath", Route: "/randomPath", By: []string{"goods"}, Leases: 10,
-			Change: Change{
-				Algorithm: ptr(Reserve), PermitsPerSecond: ptr(1000.0), MaxBurstSeconds: ptr(1.0), MaxWaitMillis: ptr(int64(1000)),
-			},
-		},
-		{
-			Name: "randomPathPerUser", Route: "/randomPath", By: []string{"user"}, Scope: ScopeNode,
-			Change: Change{Algorithm: ptr(TokenBucket), PermitsPerSecond: ptr(20.0), MaxBurstSeconds: ptr(1.0)},
-		},
-	}
-}
-
-func ptr[T any](v T) *T { return &v }
-
 // describe names the rule in an error: its place in the file and its name.
 func describe(i int, r Rule) string {
 	return strings.TrimSuffix(fmt.Sprintf("rules[%d] %s", i, r.Name), " ")

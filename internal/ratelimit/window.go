@@ -93,7 +93,11 @@ func (t Terms) reanchorSliding(s *slidingState, now int64) *slidingState {
 	if s == nil || s.start-now <= backStep/1000 {
 		return s
 	}
-	return &slidingState{start: now - now%s.interval, interval: s.interval, count: s.count, last: s.last}
+	moved := t.slidingAt(&slidingState{start: now - now%s.interval, interval: s.interval, count: s.count, last: s.last}, now)
+	if moved.count == 0 && moved.last == 0 {
+		return nil
+	}
+	return &moved
 }
 
 func (t Terms) slidingLeft(at slidingState, now int64) int64 {

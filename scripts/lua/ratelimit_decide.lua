@@ -239,9 +239,9 @@ local function read_ask(i)
   local a = 2 + (i - 1) * STRIDE
   local t = {
     key = KEYS[i], group = ARGV[a], op = ARGV[a + 1], kind = ARGV[a + 2],
-    n = whole(ARGV[a + 3]), least = whole(ARGV[a + 4]), wait = whole(ARGV[a + 5]),
-    cost = whole(ARGV[a + 6]), scale = whole(ARGV[a + 7]), free = whole(ARGV[a + 8]),
-    cap = whole(ARGV[a + 9]), most = whole(ARGV[a + 10]),
+    n = whole(ARGV[a + 3]), least = whole(ARGV[a + 4]), wait = tonumber(ARGV[a + 5]),
+    cost = tonumber(ARGV[a + 6]), scale = tonumber(ARGV[a + 7]), free = tonumber(ARGV[a + 8]),
+    cap = tonumber(ARGV[a + 9]), most = tonumber(ARGV[a + 10]),
   }
   t.rules = kinds[t.kind]
   if not t.rules or t.n < 1 or t.least < 1 or t.cost < 1 or t.scale < 1 then
