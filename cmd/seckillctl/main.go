@@ -53,7 +53,10 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 		args = []string{"--help"}
 	}
 	k, err := parser.Parse(args)
-	if ended || err != nil {
+	switch {
+	case ended: // help was asked for and given
+		return nil
+	case err != nil:
 		return err
 	}
 	return k.Run(&stage{ctx: ctx, stdout: stdout})

@@ -30,7 +30,11 @@ type Parts struct {
 	Queue Queue
 	// Source is nil in a program that consumes nothing.
 	Source order.Source
-	Log    *slog.Logger
+	// Dead is where the broker itself puts what it could not deliver, and Fresh tells of shards whose queue is new; both
+	// are nil where the queue is part of the process.
+	Dead  order.Source
+	Fresh <-chan int
+	Log   *slog.Logger
 }
 
 // Settings are what the services may be told.
@@ -96,8 +100,13 @@ func NewCrew(p Parts, s Settings) Crew {
 	auditor := order.NewAuditor(live, p.Store, p.Shelf, relay, p.Log)
 	writer := order.NewWriter(p.Store, p.Shelf, giver, minter, s.PaymentTimeout, p.Log)
 	consumer := order.NewConsumer(p.Source, writer, order.ConsumerOptions{BatchSize: s.BatchSize, Linger: s.BatchLinger}, p.Log)
-	return Crew{
-		Workers:   []Worker{live, consumer, relay, rebuilder, giver, order.NewExpirer(live, p.Store, giver, p.Log), auditor},
-		Rebuilder: rebuilder, Auditor: auditor,
+	workers := []Worker{live, consumer, relay, rebuilder, giver, order.NewExpirer(live, p.Store, giver, p.Log), auditor}
+	if p.Dead != nil {
+		// What the broker gave up on is tried once more, one message at a time: its batch may have been at fault, not it.
+		workers = append(workers, order.NewConsumer(p.Dead, writer, order.ConsumerOptions{BatchSize: 1}, p.Log))
 	}
+	if marker, ok := p.Queue.(order.Marker); ok && p.Fresh != nil {
+		workers = append(workers, order.NewFeeder(live, relay, marker, p.Source.Shards(), p.Fresh, p.Log))
+	}
+	return Crew{Workers: workers, Rebuilder: rebuilder, Auditor: auditor}
 }

@@ -12,6 +12,7 @@ import (
 
 	"flashsale.dev/seckill/internal/app"
 	"flashsale.dev/seckill/internal/config"
+	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/rabbit"
 	"flashsale.dev/seckill/internal/redisstore"
 	"flashsale.dev/seckill/internal/sqlstore"
@@ -29,8 +30,15 @@ func Open(ctx context.Context, cfg config.Config, log *slog.Logger) (*Servers, e
 	if err != nil {
 		return nil, err
 	}
+	fresh := make(chan int, 16*cfg.Order.Shards)
 	opts := rabbit.Options{
 		URLs: cfg.AMQP.Nodes(), Shards: cfg.Order.Shards, Logger: log, PublishTimeout: cfg.AMQP.PublishTimeout,
+		OnFreshTopology: func(shard int) {
+			select {
+			case fresh <- shard:
+			default: // nobody listens, or it has been told already: every connect tells again
+			}
+		},
 	}
 	publisher, err := rabbit.NewPublisher(opts)
 	if err != nil {
@@ -42,9 +50,18 @@ func Open(ctx context.Context, cfg config.Config, log *slog.Logger) (*Servers, e
 	}
 	client := Redis(cfg.Redis.Addrs, cfg.Redis.SentinelMaster)
 	shelf := redisstore.New(client, redisstore.Options{MaxBacklogMillis: cfg.Order.MaxBacklogAge.Milliseconds()})
-	parts := app.Parts{Redis: client, Shelf: shelf, Store: store, Queue: publisher, Source: source, Log: log}
+	parts := app.Parts{Redis: client, Shelf: shelf, Store: store, Queue: publisher, Source: source, Dead: dead{source}, Fresh: fresh, Log: log}
 	return &Servers{Parts: parts, publisher: publisher}, nil
 }
+
+// dead is the queue of dead letters as a source of one shard.
+type dead struct{ *rabbit.Source }
+
+// Shards is one.
+func (dead) Shards() int { return 1 }
+
+// Open opens the dead letters.
+func (d dead) Open(ctx context.Context, _ int) (order.Stream, error) { return d.OpenDead(ctx) }
 
 func closing(store *sqlstore.Store, err error) error {
 	if closeErr := store.Close(); closeErr != nil {

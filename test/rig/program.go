@@ -21,7 +21,7 @@ type Program struct {
 	Addr string // where it answers /readyz
 
 	name, file string
-	env        []string
+	args, env  []string
 	log        *logFile
 	cmd        *exec.Cmd
 	ended      chan error
@@ -66,20 +66,27 @@ func Clean() {
 	}
 }
 
-// run runs a program to its end, which must be a good one, and returns what it printed.
-func run(t testing.TB, name string, env []string, args ...string) string {
+// Run runs a program to its end, which must be a good one, and returns what it printed.
+func Run(t testing.TB, name string, env []string, args ...string) string {
+	t.Helper()
+	out, err := Try(t, name, env, args...)
+	require.NoError(t, err, "%s %v:\n%s", name, args, out)
+	return out
+}
+
+// Try runs a program to its end and returns what it printed and how it ended.
+func Try(t testing.TB, name string, env []string, args ...string) (string, error) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), filepath.Join(binaries(t), name), args...)
 	cmd.Env = append(os.Environ(), env...)
 	out, err := cmd.CombinedOutput()
-	require.NoError(t, err, "%s %v:\n%s", name, args, out)
-	return string(out)
+	return string(out), err
 }
 
-// startProgram starts a program on a free port, given in the setting named, and waits until it is ready.
-func startProgram(t testing.TB, name, addrSetting string, env []string) *Program {
+// StartProgram starts a program on a free port, given in the setting named, and waits until it is ready.
+func StartProgram(t testing.TB, name, addrSetting string, env []string, args ...string) *Program {
 	t.Helper()
-	p := &Program{name: name, file: filepath.Join(binaries(t), name), Addr: freePort(t), log: &logFile{}}
+	p := &Program{name: name, file: filepath.Join(binaries(t), name), args: args, Addr: freePort(t), log: &logFile{}}
 	p.env = append(append(os.Environ(), env...), addrSetting+"="+p.Addr)
 	if _, ok := setting(p.env, "SECKILL_OPS_ADDR"); !ok {
 		p.env = append(p.env, "SECKILL_OPS_ADDR="+freePort(t))
@@ -104,7 +111,7 @@ func (p *Program) Start(t testing.TB) {
 // Launch starts it and does not wait.
 func (p *Program) Launch(t testing.TB) {
 	t.Helper()
-	p.cmd = exec.Command(p.file) //nolint:noctx // it lives until it is killed
+	p.cmd = exec.Command(p.file, p.args...) //nolint:noctx // it lives until it is killed
 	p.cmd.Env, p.cmd.Stdout, p.cmd.Stderr = p.env, p.log, p.log
 	p.cmd.SysProcAttr = dieWithTests()
 	require.NoError(t, p.cmd.Start())

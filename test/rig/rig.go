@@ -58,12 +58,12 @@ func Start(t testing.TB, suite *testenv.Suite, o Options) *Rig {
 		"SECKILL_JWT_SECRET=" + Secret, "SECKILL_REDIS_ADDRS=" + r.Redis.Addr(), "SECKILL_MYSQL_DSN=" + r.DSN,
 		"SECKILL_AMQP_URL=" + r.AMQP, "SECKILL_LOG_FORMAT=text",
 	}, o.Env...)
-	run(t, "seckillctl", env, "migrate")
+	Run(t, "seckillctl", env, "migrate")
 	for range max(1, o.Consumers) {
-		r.Consumers = append(r.Consumers, startProgram(t, "order-consumer", "SECKILL_OPS_ADDR", env))
+		r.Consumers = append(r.Consumers, StartProgram(t, "order-consumer", "SECKILL_OPS_ADDR", env))
 	}
 	for range max(1, o.APIs) {
-		r.APIs = append(r.APIs, startProgram(t, "api", "SECKILL_HTTP_ADDR", env))
+		r.APIs = append(r.APIs, StartProgram(t, "api", "SECKILL_HTTP_ADDR", env))
 	}
 	return r
 }

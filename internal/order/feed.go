@@ -1,0 +1,73 @@
+package order
+
+import (
+	"context"
+	"log/slog"
+	"time"
+)
+
+// Marker remembers, in the queue itself, that a shard has been fed: a mark that is gone means that the queue is new or
+// lost what it had.
+type Marker interface {
+	MarkFed(ctx context.Context, shard int) error
+}
+
+// Feeder publishes all that is pending again to a shard whose queue is known to be new: the broker lost what it had
+// confirmed, and Redis still knows it.
+type Feeder struct {
+	live   *Live
+	relay  *Relay
+	marker Marker
+	shards int
+	fresh  <-chan int
+	log    *slog.Logger
+}
+
+// NewFeeder makes a feeder that is told of fresh shards on a channel. The same shard may come more than once.
+func NewFeeder(live *Live, relay *Relay, marker Marker, shards int, fresh <-chan int, log *slog.Logger) *Feeder {
+	return &Feeder{live: live, relay: relay, marker: marker, shards: shards, fresh: fresh, log: log}
+}
+
+// Run feeds until ctx ends.
+func (f *Feeder) Run(ctx context.Context) error {
+	for {
+		select {
+		case shard := <-f.fresh:
+			f.insist(ctx, shard)
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// insist feeds a shard until it is done: what is not fed is a promise that nobody carries.
+func (f *Feeder) insist(ctx context.Context, shard int) {
+	pause := retryPause()
+	for ctx.Err() == nil {
+		orders, err := f.feed(ctx, shard)
+		if err == nil {
+			if orders > 0 {
+				f.log.WarnContext(ctx, "fed a new queue what is pending", "shard", shard, "orders", orders)
+			}
+			return
+		}
+		f.log.WarnContext(ctx, "can't feed a new queue yet, trying on", "shard", shard, "err", err)
+		sleep(ctx, pause.NextBackOff())
+	}
+}
+
+func (f *Feeder) feed(ctx context.Context, shard int) (int, error) {
+	f.live.Refresh(ctx)
+	fed := 0
+	for _, sale := range f.live.Sales() {
+		if Shard(sale.GoodsID, f.shards) != shard {
+			continue
+		}
+		n, err := f.relay.Feed(ctx, sale.GoodsID, time.Now().Add(time.Hour))
+		if err != nil {
+			return fed, err
+		}
+		fed += n
+	}
+	return fed, f.marker.MarkFed(ctx, shard)
+}
