@@ -118,117 +118,131 @@ function bucket.refund(t, s)
   if s.d < 0 then s.d, s.r = 0, 0 end
 end
 
--- The fixed window: from its first request on.
-local fixed = { letter = 'f' }
+-- The windows are made only where they are asked for: what a call does not need
+-- it should not pay for.
+local function windows()
+  -- The fixed window: from its first request on.
+  local fixed = { letter = 'f' }
 
-function fixed.load(t, text)
-  local start, count = string.match(text, '^f (%d+) (%d+)$')
-  if not start then return { start = now, count = 0 } end
-  start, count = tonumber(start), tonumber(count)
-  local moved = start - now > BACK_STEP
-  if moved then start = now end
-  if now - start >= t.cost * 1000 then return { start = now, count = 0 } end
-  return { start = start, count = count, moved = moved }
-end
+  function fixed.load(t, text)
+    local start, count = string.match(text, '^f (%d+) (%d+)$')
+    if not start then return { start = now, count = 0 } end
+    start, count = tonumber(start), tonumber(count)
+    local moved = start - now > BACK_STEP
+    if moved then start = now end
+    if now - start >= t.cost * 1000 then return { start = now, count = 0 } end
+    return { start = start, count = count, moved = moved }
+  end
 
-function fixed.describe(t, s)
-  local reset = 0
-  if s.count > 0 then reset = s.start + t.cost * 1000 - now end
-  return max(0, t.free - s.count), reset
-end
+  function fixed.describe(t, s)
+    local reset = 0
+    if s.count > 0 then reset = s.start + t.cost * 1000 - now end
+    return max(0, t.free - s.count), reset
+  end
 
-function fixed.store(t, s)
-  if s.count == 0 then return nil end
-  return string.format('f %.0f %.0f', s.start, s.count), s.start + t.cost * 1000 - now, 0
-end
+  function fixed.store(t, s)
+    if s.count == 0 then return nil end
+    return string.format('f %.0f %.0f', s.start, s.count), s.start + t.cost * 1000 - now, 0
+  end
 
-function fixed.take(t, s)
-  local granted = t.n
-  if s.count + t.n > t.free then
-    granted = t.free - s.count
-    if granted < t.least or t.least == t.n then
-      if t.n > t.free then return NEVER, 0, 0, 0 end
-      return DENIED, 0, 0, s.start + t.cost * 1000 - now
+  function fixed.take(t, s)
+    local granted = t.n
+    if s.count + t.n > t.free then
+      granted = t.free - s.count
+      if granted < t.least or t.least == t.n then
+        if t.n > t.free then return NEVER, 0, 0, 0 end
+        return DENIED, 0, 0, s.start + t.cost * 1000 - now
+      end
+    end
+    s.count = s.count + granted
+    return ALLOWED, granted, 0, 0
+  end
+
+  function fixed.refund(t, s)
+    if t.wait >= s.start then s.count = max(0, s.count - t.n) end
+  end
+
+  -- The sliding window: the last aligned window's count fades as this one runs.
+  local sliding = { letter = 'w' }
+
+  function sliding.load(t, text)
+    local s = { start = now_ms - now_ms % t.cost, count = 0, last = 0 }
+    local start, interval, count, last = string.match(text, '^w (%d+) (%d+) (%d+) (%d+)$')
+    if not start then return s end
+    start, interval, count, last = tonumber(start), tonumber(interval), tonumber(count), tonumber(last)
+    local moved = start - now_ms > BACK_STEP / 1000
+    if moved then start = now_ms - now_ms % interval end
+    if interval ~= t.cost then
+      count, last = count + last, 0
+      if now_ms - start < interval * 2 then start = s.start end
+    end
+    if start == s.start then
+      s.count, s.last = count, last
+    elseif start > now_ms then
+      s = { start = start, count = count, last = last }
+    elseif start + t.cost == s.start then
+      s.last = count
+    end
+    local most = div(MAX_TICKS, t.cost)
+    s.count, s.last, s.moved = min(s.count, most), min(s.last, most), moved
+    return s
+  end
+
+  local function left_of(t, s) return t.cost - max(0, now_ms - s.start) end
+
+  -- in_us: from now until ms after this millisecond's start, and later still
+  -- where the clock stands before the window.
+  local function in_us(s, ms) return 1000 * (ms + max(0, s.start - now_ms)) - now % 1000 end
+
+  function sliding.describe(t, s)
+    local left, reset = left_of(t, s), 0
+    if s.count > 0 then reset = in_us(s, left + t.cost) elseif s.last > 0 then reset = in_us(s, left) end
+    return div(max(0, t.free * t.cost - s.last * left - s.count * t.cost), t.cost), reset
+  end
+
+  function sliding.store(t, s)
+    local _, reset = sliding.describe(t, s)
+    if reset == 0 then return nil end
+    return string.format('w %.0f %.0f %.0f %.0f', s.start, t.cost, s.count, s.last), reset, 0
+  end
+
+  function sliding.take(t, s)
+    local left, granted = left_of(t, s), t.n
+    local used = s.last * left + s.count * t.cost
+    if t.n > t.free or used + t.n * t.cost > t.free * t.cost then
+      granted = div(max(0, t.free * t.cost - used), t.cost)
+      if granted < t.least or t.least == t.n then
+        if t.n > t.free then return NEVER, 0, 0, 0 end
+        local room = (t.free - s.count - t.n) * t.cost
+        if room >= 0 then return DENIED, 0, 0, in_us(s, left - div(room, s.last)) end
+        return DENIED, 0, 0, in_us(s, left + max(0, t.cost - div((t.free - t.n) * t.cost, s.count)))
+      end
+    end
+    s.count = s.count + granted
+    return ALLOWED, granted, 0, 0
+  end
+
+  function sliding.refund(t, s)
+    local booked = floor(t.wait / 1000)
+    if booked >= s.start then
+      s.count = max(0, s.count - t.n)
+    elseif booked >= s.start - t.cost then
+      s.last = max(0, s.last - t.n)
     end
   end
-  s.count = s.count + granted
-  return ALLOWED, granted, 0, 0
+
+  return { f = fixed, w = sliding }
 end
 
-function fixed.refund(t, s)
-  if t.wait >= s.start then s.count = max(0, s.count - t.n) end
-end
+local kinds = { b = bucket, g = bucket }
 
--- The sliding window: the last aligned window's count fades as this one runs.
-local sliding = { letter = 'w' }
-
-function sliding.load(t, text)
-  local s = { start = now_ms - now_ms % t.cost, count = 0, last = 0 }
-  local start, interval, count, last = string.match(text, '^w (%d+) (%d+) (%d+) (%d+)$')
-  if not start then return s end
-  start, interval, count, last = tonumber(start), tonumber(interval), tonumber(count), tonumber(last)
-  local moved = start - now_ms > BACK_STEP / 1000
-  if moved then start = now_ms - now_ms % interval end
-  if interval ~= t.cost then
-    count, last = count + last, 0
-    if now_ms - start < interval * 2 then start = s.start end
+local function rules_of(kind)
+  if not kinds[kind] then
+    local more = windows()
+    kinds.f, kinds.w = more.f, more.w
   end
-  if start == s.start then
-    s.count, s.last = count, last
-  elseif start > now_ms then
-    s = { start = start, count = count, last = last }
-  elseif start + t.cost == s.start then
-    s.last = count
-  end
-  local most = div(MAX_TICKS, t.cost)
-  s.count, s.last, s.moved = min(s.count, most), min(s.last, most), moved
-  return s
+  return kinds[kind]
 end
-
-local function left_of(t, s) return t.cost - max(0, now_ms - s.start) end
-
--- in_us: from now until ms after this millisecond's start, and later still
--- where the clock stands before the window.
-local function in_us(s, ms) return 1000 * (ms + max(0, s.start - now_ms)) - now % 1000 end
-
-function sliding.describe(t, s)
-  local left, reset = left_of(t, s), 0
-  if s.count > 0 then reset = in_us(s, left + t.cost) elseif s.last > 0 then reset = in_us(s, left) end
-  return div(max(0, t.free * t.cost - s.last * left - s.count * t.cost), t.cost), reset
-end
-
-function sliding.store(t, s)
-  local _, reset = sliding.describe(t, s)
-  if reset == 0 then return nil end
-  return string.format('w %.0f %.0f %.0f %.0f', s.start, t.cost, s.count, s.last), reset, 0
-end
-
-function sliding.take(t, s)
-  local left, granted = left_of(t, s), t.n
-  local used = s.last * left + s.count * t.cost
-  if t.n > t.free or used + t.n * t.cost > t.free * t.cost then
-    granted = div(max(0, t.free * t.cost - used), t.cost)
-    if granted < t.least or t.least == t.n then
-      if t.n > t.free then return NEVER, 0, 0, 0 end
-      local room = (t.free - s.count - t.n) * t.cost
-      if room >= 0 then return DENIED, 0, 0, in_us(s, left - div(room, s.last)) end
-      return DENIED, 0, 0, in_us(s, left + max(0, t.cost - div((t.free - t.n) * t.cost, s.count)))
-    end
-  end
-  s.count = s.count + granted
-  return ALLOWED, granted, 0, 0
-end
-
-function sliding.refund(t, s)
-  local booked = floor(t.wait / 1000)
-  if booked >= s.start then
-    s.count = max(0, s.count - t.n)
-  elseif booked >= s.start - t.cost then
-    s.last = max(0, s.last - t.n)
-  end
-end
-
-local kinds = { b = bucket, g = bucket, f = fixed, w = sliding }
 
 local function whole(text)
   if not text or not string.match(text, '^%d+$') then error('ratelimit_decide: not a whole number: ' .. tostring(text)) end
@@ -243,7 +257,7 @@ local function read_ask(i)
     cost = tonumber(ARGV[a + 6]), scale = tonumber(ARGV[a + 7]), free = tonumber(ARGV[a + 8]),
     cap = tonumber(ARGV[a + 9]), most = tonumber(ARGV[a + 10]),
   }
-  t.rules = kinds[t.kind]
+  t.rules = rules_of(t.kind)
   if not t.rules or t.n < 1 or t.least < 1 or t.cost < 1 or t.scale < 1 then
     error('ratelimit_decide: ask ' .. i .. ' is malformed')
   end
