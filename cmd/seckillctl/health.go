@@ -26,7 +26,7 @@ func (c *healthCmd) Run(s *stage) error {
 	if err != nil {
 		return fmt.Errorf("health: %w", err)
 	}
-	defer resp.Body.Close() //nolint:errcheck // it was only read
+	defer resp.Body.Close()
 	if resp.StatusCode == http.StatusOK {
 		return nil
 	}
