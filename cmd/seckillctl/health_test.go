@@ -1,0 +1,28 @@
+package main
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A container's probe reads nothing but the exit: good for 200, bad for all else.
+func TestHealthTellsReadyFromNotReady(t *testing.T) {
+	node := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/readyz" {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			_, _ = io.WriteString(w, "draining")
+		}
+	}))
+	defer node.Close()
+	health := func(url string) error { return run(t.Context(), []string{"health", url}, nil, io.Discard, io.Discard) }
+
+	require.NoError(t, health(node.URL+"/readyz"))
+	require.ErrorContains(t, health(node.URL+"/drained"), "draining")
+	require.Error(t, health("no url"))
+	node.Close()
+	require.Error(t, health(node.URL+"/readyz"), "nobody listens")
+}
