@@ -7,32 +7,6 @@ import (
 	"time"
 )
 
-// Outcome is how a buyer's try ended.
-type Outcome string
-
-// The ends of a try.
-const (
-	Won     Outcome = "won"      // 202: there is an order
-	SoldOut Outcome = "sold out" // politely told that nothing is left
-	Refused Outcome = "refused"  // any other refusal that is final (LIMIT_REACHED, ENDED)
-	GaveUp  Outcome = "gave up"  // limited or unavailable for longer than the buyer had patience
-)
-
-// Told is what one buyer was told.
-type Told struct {
-	BuyerID  int64
-	Outcome  Outcome
-	Reason   string // of the last answer
-	OrderSn  string // Won
-	Status   string // Won: the order's status when the buyer stopped looking
-	Quantity int64
-	Limited  int // how often the answer was 429
-	Faults   int // how often it was a 5xx other than 503
-	Busy     int // how often it was 503
-	// Bought is the time from the first call to the 202 or the refusal; Written from there until the order was written.
-	Bought, Written time.Duration
-}
-
 // Buyer is one who tries to buy.
 type Buyer struct {
 	Client
@@ -40,6 +14,11 @@ type Buyer struct {
 	GoodsID  string
 	Quantity int64
 	Patience time.Duration // how long it goes on when told to come again
+	// Stubborn buyers ask again, with the same path, when a connection breaks, and for a new path where theirs is gone.
+	Stubborn bool
+	Bases    []string // where a stubborn buyer turns to, one after another
+	Again    int      // after a 202 the same path is asked so many times more
+	Won      func()   // called at the first 202; may be nil
 }
 
 // Buy goes the whole way once: path, purchase, and the order until it is written.
@@ -55,48 +34,73 @@ func (b Buyer) Buy(ctx context.Context) (Told, error) {
 	return t, err
 }
 
+// purchase asks for a path and buys with it, with a new one where a stubborn buyer's is gone.
 func (b Buyer) purchase(ctx context.Context, t *Told, until time.Time) error {
+	for {
+		gone, err := b.purchaseOnce(ctx, t, until)
+		if err != nil || !gone || !b.Stubborn || time.Now().After(until) {
+			return err
+		}
+	}
+}
+
+// purchaseOnce tells whether the path was gone.
+func (b Buyer) purchaseOnce(ctx context.Context, t *Told, until time.Time) (gone bool, err error) {
 	a, err := b.insist(ctx, t, until, http.MethodPost, "/randomPath?goodsId="+b.GoodsID)
 	if err != nil || a.Status != http.StatusOK {
 		t.end(a)
-		return err
+		return false, err
 	}
 	var path struct {
 		RandomPath string `json:"randomPath"`
 	}
 	if err := a.Into(&path); err != nil {
-		return err
+		return false, err
 	}
-	a, err = b.insist(ctx, t, until, http.MethodPost,
-		fmt.Sprintf("/%s/decrStock?goodsId=%s&decrStock=%d", path.RandomPath, b.GoodsID, b.Quantity))
+	t.Paths++
+	a, err = b.buyWith(ctx, t, until, path.RandomPath)
 	if err != nil || a.Status != http.StatusAccepted {
 		t.end(a)
-		return err
+		return a.Reason == "BAD_PATH", err
+	}
+	t.Outcome, t.Reason, t.OrderSn = Won, a.Reason, t.Heard[len(t.Heard)-1].OrderSn
+	if b.Won != nil {
+		b.Won()
+	}
+	for range b.Again {
+		if _, err := b.buyWith(ctx, t, until, path.RandomPath); err != nil {
+			return false, err
+		}
+	}
+	return false, nil
+}
+
+// buyWith asks to buy with a path and keeps what a 202 says.
+func (b Buyer) buyWith(ctx context.Context, t *Told, until time.Time, path string) (Answer, error) {
+	asked := time.Now()
+	a, err := b.insist(ctx, t, until, http.MethodPost, fmt.Sprintf("/%s/decrStock?goodsId=%s&decrStock=%d", path, b.GoodsID, b.Quantity))
+	if err != nil || a.Status != http.StatusAccepted {
+		return a, err
 	}
 	var queued struct {
 		OrderSn string `json:"orderSn"`
 	}
 	err = a.Into(&queued)
-	t.Outcome, t.Reason, t.OrderSn = Won, a.Reason, queued.OrderSn
-	return err
+	t.Heard = append(t.Heard, Heard{Path: path, OrderSn: queued.OrderSn, Asked: asked, At: time.Now()})
+	return a, err
 }
 
 // insist makes a call again while the answer is "later" and patience lasts. Asking again is safe: the contract says so.
 func (b Buyer) insist(ctx context.Context, t *Told, until time.Time, method, path string) (Answer, error) {
-	for {
-		a, err := b.Call(ctx, method, path, nil)
-		if err != nil {
-			return a, err
-		}
+	for turn := 0; ; turn++ {
+		a, err := b.turnTo(turn).Call(ctx, method, path, nil)
 		switch {
-		case a.Status == http.StatusTooManyRequests:
-			t.Limited++
-		case a.Status == http.StatusServiceUnavailable:
-			t.Busy++
-		case a.Status >= 500:
-			t.Faults++
-			return a, nil
-		default:
+		case err != nil && b.Stubborn && ctx.Err() == nil && a.Status == 0:
+			t.Broken++
+			a = Answer{RetryAfter: brokenPause}
+		case err != nil:
+			return a, err
+		case !t.later(a):
 			return a, nil
 		}
 		if time.Now().After(until) {
@@ -110,24 +114,28 @@ func (b Buyer) insist(ctx context.Context, t *Told, until time.Time, method, pat
 	}
 }
 
-func (t *Told) end(a Answer) {
-	t.Reason = a.Reason
-	switch {
-	case a.Reason == "SOLD_OUT":
-		t.Outcome = SoldOut
-	case a.Status == http.StatusTooManyRequests || a.Status == http.StatusServiceUnavailable:
-		t.Outcome = GaveUp
-	default:
-		t.Outcome = Refused
+// brokenPause is how long a stubborn buyer waits after a connection broke.
+const brokenPause = 100 * time.Millisecond
+
+// turnTo is the buyer's own API at first, and then each of them in turn.
+func (b Buyer) turnTo(turn int) Client {
+	c := b.Client
+	if b.Stubborn && len(b.Bases) > 0 && turn > 0 {
+		c.Base = b.Bases[(int(b.ID)+turn)%len(b.Bases)]
 	}
+	return c
 }
 
 // watch looks at the order until it is written, each time after a longer pause.
 func (b Buyer) watch(ctx context.Context, t *Told, until time.Time) error {
 	for pause := 5 * time.Millisecond; ; pause = min(2*pause, 500*time.Millisecond) {
 		a, err := b.insist(ctx, t, until, http.MethodGet, "/orders/"+t.OrderSn)
-		if err != nil {
-			return err
+		if err != nil || b.Stubborn && (a.Status == 0 || a.Status >= 500) {
+			return err // patience has ended: the last status stands
+		}
+		if b.Stubborn && a.Status >= 400 {
+			t.see(a.Reason)
+			return nil
 		}
 		var order struct {
 			Status string `json:"status"`
@@ -135,7 +143,8 @@ func (b Buyer) watch(ctx context.Context, t *Told, until time.Time) error {
 		if err := a.Into(&order); err != nil {
 			return err
 		}
-		if t.Status = order.Status; t.Status != "queued" || time.Now().After(until) {
+		t.see(order.Status)
+		if t.Status != "queued" || time.Now().After(until) {
 			return nil
 		}
 		select {

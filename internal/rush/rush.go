@@ -21,6 +21,13 @@ type Plan struct {
 	FirstID  int64                               // the buyers' ids go up from here; 1 if 0
 	Token    func(buyerID int64) (string, error) // signs a buyer's token
 	Done     func()                              // called as each buyer ends; may be nil
+	Over     time.Duration                       // the buyers come spread over so long; all as fast as they can if 0
+
+	// Stubborn buyers outlive an API: see Buyer. CallTimeout bounds each of their calls; 30 s if 0.
+	Stubborn    bool
+	CallTimeout time.Duration
+	Again       int    // each asks so often again with the path that won
+	Won         func() // called at each first 202; may be nil
 }
 
 // Run lets the buyers rush and returns what each was told. An error is a buyer's whose call could not be made or
@@ -28,12 +35,16 @@ type Plan struct {
 func Run(ctx context.Context, p Plan) (Report, error) {
 	p = p.withDefaults()
 	httpClient := NewHTTP(p.AtOnce * p.Asks)
+	if p.CallTimeout > 0 {
+		httpClient.Timeout = p.CallTimeout
+	}
 	defer httpClient.CloseIdleConnections()
 	var g errgroup.Group
 	g.SetLimit(p.AtOnce)
 	var mu sync.Mutex
 	report := Report{Began: time.Now()}
 	for i := range p.Buyers {
+		p.await(ctx, report.Began, i)
 		g.Go(func() error {
 			told, err := p.oneBuyer(ctx, p.FirstID+int64(i), Client{Base: p.Bases[i%len(p.Bases)], HTTP: httpClient})
 			mu.Lock()
@@ -48,6 +59,18 @@ func Run(ctx context.Context, p Plan) (Report, error) {
 	err := g.Wait()
 	report.Took = time.Since(report.Began)
 	return report, err
+}
+
+// await waits until the i-th buyer's time has come.
+func (p Plan) await(ctx context.Context, began time.Time, i int) {
+	wait := time.Until(began.Add(p.Over * time.Duration(i) / time.Duration(p.Buyers)))
+	if wait <= 0 {
+		return
+	}
+	select {
+	case <-time.After(wait):
+	case <-ctx.Done():
+	}
 }
 
 func (p Plan) withDefaults() Plan {
@@ -67,7 +90,10 @@ func (p Plan) oneBuyer(ctx context.Context, id int64, c Client) ([]Told, error) 
 		return nil, err
 	}
 	c.Token = token
-	b := Buyer{Client: c, ID: id, GoodsID: p.GoodsID, Quantity: p.Quantity, Patience: p.Patience}
+	b := Buyer{
+		Client: c, ID: id, GoodsID: p.GoodsID, Quantity: p.Quantity, Patience: p.Patience,
+		Stubborn: p.Stubborn, Bases: p.Bases, Again: p.Again, Won: p.Won,
+	}
 	told := make([]Told, p.Asks)
 	var g errgroup.Group
 	for i := range told {

@@ -33,7 +33,9 @@ type Options struct {
 // Rig is an installation that is up.
 type Rig struct {
 	Redis     *testenv.RedisServer
-	AMQP      string // the virtual host's URL
+	Rabbit    *testenv.RabbitServer // the suite's: who harms it mends it
+	SQL       *testenv.SQLServer    // the suite's; nil where the DSN was given
+	AMQP      string                // the virtual host's URL
 	DSN       string
 	APIs      []*Program
 	Consumers []*Program
@@ -47,10 +49,12 @@ func Start(t testing.TB, suite *testenv.Suite, o Options) *Rig {
 	for _, setting := range o.Redis {
 		redisOpts = append(redisOpts, testenv.WithRedisConf(setting))
 	}
-	if o.DSN == "" {
-		o.DSN = suite.MariaDB(t).NewDatabase(t)
+	r := &Rig{Redis: testenv.Redis(t, redisOpts...), Rabbit: suite.RabbitMQ(t), DSN: o.DSN}
+	r.AMQP = r.Rabbit.NewVHost(t)
+	if r.DSN == "" {
+		r.SQL = suite.MariaDB(t)
+		r.DSN = r.SQL.NewDatabase(t)
 	}
-	r := &Rig{Redis: testenv.Redis(t, redisOpts...), AMQP: suite.RabbitMQ(t).NewVHost(t), DSN: o.DSN}
 	var err error
 	r.Tokens, err = auth.New([]byte(Secret), 0, time.Now)
 	require.NoError(t, err)

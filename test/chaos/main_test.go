@@ -1,0 +1,65 @@
+package chaos
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"flashsale.dev/seckill/internal/testenv"
+	"flashsale.dev/seckill/test/rig"
+)
+
+var suite = testenv.NewSuite()
+
+var (
+	seedFlag   = flag.Uint64("chaos.seed", 1, "the first seed")
+	seedsFlag  = flag.Uint64("chaos.seeds", 1, "so many seeds from the first on, for each harm")
+	unitsFlag  = flag.Int64("chaos.units", 400, "units on sale")
+	buyersFlag = flag.Int("chaos.buyers", 1200, "buyers who rush")
+	harmsFlag  = flag.String("chaos.harms", "", `comma list of harms; "all"; three of them if empty`)
+	outFlag    = flag.String("chaos.out", "", "file to which the line of each run is added")
+)
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	code := m.Run()
+	rig.Clean()
+	if err := suite.Close(); err != nil && code == 0 {
+		code = 1
+	}
+	os.Exit(code)
+}
+
+// inCI are the harms of a plain go test: one of each kind of server that forgets or dies.
+var inCI = []string{"api-killed", "consumer-killed", "redis-flushall"}
+
+func TestHarms(t *testing.T) {
+	for _, h := range chosen(t) {
+		for seed := *seedFlag; seed < *seedFlag+*seedsFlag; seed++ {
+			t.Run(fmt.Sprintf("%s/%d", h.name, seed), func(t *testing.T) { run(t, h, seed) })
+		}
+	}
+}
+
+func chosen(t *testing.T) []harm {
+	if *harmsFlag == "all" {
+		return harms()
+	}
+	names := inCI
+	if *harmsFlag != "" {
+		names = strings.Split(*harmsFlag, ",")
+	}
+	list := harms()
+	var some []harm
+	for _, name := range names {
+		i := slices.IndexFunc(list, func(h harm) bool { return h.name == name })
+		if i < 0 {
+			t.Fatalf("there is no harm %q", name)
+		}
+		some = append(some, list[i])
+	}
+	return some
+}
