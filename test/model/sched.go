@@ -1,0 +1,123 @@
+package model
+
+import (
+	"iter"
+	"math/rand/v2"
+)
+
+// proc is one thread of one host: a coroutine that stops at each step until the schedule lets it go on.
+type proc struct {
+	w     *world
+	host  *host // dies and sleeps with it; nil for what is outside (a schedule's own hand)
+	wake  int   // not before this tick
+	dead  bool
+	yield func(struct{}) bool
+	next  func() (struct{}, bool)
+	stop  func()
+}
+
+// host is a machine or process: killing it ends its threads where they are.
+type host struct {
+	name  string
+	redis *server // the master this host talks to
+	alive bool
+	boot  func(*host)
+	skew  int // how far its clock is ahead, ticks
+	old   bool
+}
+
+type killed struct{}
+
+func (w *world) spawn(h *host, delay int, body func(*proc)) *proc {
+	p := &proc{w: w, host: h, wake: w.now + delay}
+	p.next, p.stop = iter.Pull(func(yield func(struct{}) bool) {
+		defer func() {
+			if r := recover(); r != nil {
+				if _, ok := r.(killed); !ok {
+					panic(r)
+				}
+			}
+		}()
+		p.yield = yield
+		body(p)
+	})
+	w.procs = append(w.procs, p)
+	return p
+}
+
+// step is the border between two atomic things; now and then it takes some ticks.
+func (p *proc) step() {
+	if p.w.rnd.IntN(8) == 0 {
+		p.wake = p.w.now + 1 + p.w.rnd.IntN(5)
+	}
+	p.pause()
+}
+
+func (p *proc) pause() {
+	if !p.yield(struct{}{}) {
+		panic(killed{})
+	}
+}
+
+func (p *proc) sleep(ticks int) {
+	p.wake = p.w.now + ticks
+	p.pause()
+}
+
+// round sleeps about so long, so that two hosts' rounds do not stay in step.
+func (p *proc) round(ticks int) { p.sleep(ticks/2 + 1 + p.w.rnd.IntN(ticks)) }
+
+func (w *world) kill(h *host) {
+	h.alive = false
+	for _, p := range w.procs {
+		if p.host == h && !p.dead {
+			w.end(p)
+		}
+	}
+	w.dropStreams(h)
+	w.hangUp(h)
+}
+
+func (w *world) end(p *proc) {
+	p.dead = true
+	p.stop()
+}
+
+// asleep stops every thread of a host, as a long pause of its machine would.
+func (w *world) asleep(h *host, ticks int) {
+	for _, p := range w.procs {
+		if p.host == h && !p.dead {
+			p.wake = max(p.wake, w.now+ticks)
+		}
+	}
+}
+
+// advance lets one proc do one step, and moves the clock on.
+func (w *world) advance() {
+	if w.rnd.IntN(6) == 0 {
+		w.now++
+	}
+	ready, soonest := w.ready[:0], 1<<30
+	live := w.procs[:0]
+	for _, p := range w.procs {
+		if p.dead {
+			continue
+		}
+		live = append(live, p)
+		if p.wake <= w.now {
+			ready = append(ready, p)
+		}
+		soonest = min(soonest, p.wake)
+	}
+	w.procs, w.ready = live, ready
+	if len(ready) == 0 {
+		w.now = soonest
+		return
+	}
+	p := ready[w.rnd.IntN(len(ready))]
+	if _, more := p.next(); !more {
+		p.dead = true
+	}
+}
+
+func pick[T any](rnd *rand.Rand, list []T) T { return list[rnd.IntN(len(list))] }
