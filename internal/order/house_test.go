@@ -1,0 +1,212 @@
+package order_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"flashsale.dev/seckill/internal/app"
+	"flashsale.dev/seckill/internal/memqueue"
+	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/ordersn"
+	"flashsale.dev/seckill/internal/redisstore"
+	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/sqlstore"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const (
+	within = 20 * time.Second
+	tick   = 5 * time.Millisecond
+)
+
+// house is the whole way of an order on embedded parts, whose crew runs when it is told to.
+type house struct {
+	app.Services
+	t      *testing.T
+	mini   *miniredis.Miniredis
+	store  *sqlstore.Store
+	shelf  *redisstore.Store
+	queue  *flaky
+	parts  app.Parts
+	minter *ordersn.Minter
+}
+
+// flaky is a queue that can be taken away.
+type flaky struct {
+	*memqueue.Queue
+	down atomic.Bool
+}
+
+var errAway = errors.Join(order.ErrQueueDown, errors.New("taken away by the test"))
+
+func (f *flaky) Publish(ctx context.Context, goodsID int64, body []byte) error {
+	if f.down.Load() {
+		return errAway
+	}
+	return f.Queue.Publish(ctx, goodsID, body)
+}
+
+func (f *flaky) Up() bool        { return !f.down.Load() }
+func (f *flaky) Trouble() string { return "" }
+
+func settings() app.Settings {
+	return app.Settings{
+		OrderSecret: []byte("an order secret"), PublishTimeout: 200 * time.Millisecond, PaymentTimeout: time.Hour,
+		BatchSize: 100, BatchLinger: time.Millisecond,
+	}
+}
+
+func open(t *testing.T) *house {
+	t.Helper()
+	store, err := sqlstore.Open(t.Context(), "sqlite:"+filepath.Join(t.TempDir(), "h.db"), sqlstore.Options{})
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = store.Close() })
+	require.NoError(t, store.Migrate(t.Context()))
+	mini := miniredis.RunT(t)
+	client := redis.NewUniversalClient(&redis.UniversalOptions{Addrs: []string{mini.Addr()}})
+	t.Cleanup(func() { _ = client.Close() })
+	h := &house{
+		t: t, mini: mini, store: store, queue: &flaky{Queue: memqueue.New(memqueue.Options{})},
+		shelf: redisstore.New(client, redisstore.Options{Lease: "today"}), minter: ordersn.NewMinter(settings().OrderSecret),
+	}
+	h.parts = app.Parts{Redis: client, Shelf: h.shelf, Store: store, Queue: h.queue, Source: h.queue, Log: slog.New(slog.DiscardHandler)}
+	h.Services = app.NewServices(h.parts, settings())
+	return h
+}
+
+// work lets the crew work until the function returned is called, or the test ends.
+func (h *house) work(s app.Settings) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- app.Run(ctx, within, app.NewCrew(h.parts, s).Workers) }()
+	var stopped bool
+	stop = func() {
+		if !stopped {
+			stopped = true
+			cancel()
+			require.NoError(h.t, <-done)
+		}
+	}
+	h.t.Cleanup(stop)
+	return stop
+}
+
+// putUp exposes a sale that is on.
+func (h *house) putUp(units, limit int64) seckill.Sale {
+	h.t.Helper()
+	merchant := seckill.Actor{ID: 1, Role: seckill.Merchant}
+	sale, err := h.Sales.Create(h.t.Context(), merchant, seckill.NewSale{
+		Title: "a kettle", Price: 250, Stock: units, PerBuyerLimit: limit, Rate: seckill.DefaultRate(),
+		StartAt: time.Now().Add(-time.Hour), EndAt: time.Now().Add(time.Hour),
+	})
+	require.NoError(h.t, err)
+	sale, err = h.Sales.Expose(h.t.Context(), merchant, sale.GoodsID)
+	require.NoError(h.t, err)
+	return sale
+}
+
+func buyer(id int64) seckill.Actor {
+	return seckill.Actor{ID: id, Role: seckill.Buyer, Name: "韩梅梅", Phone: "13800000000"}
+}
+
+func (h *house) path(goods, buyerID int64) string {
+	h.t.Helper()
+	v, err := h.Shop.Admit(h.t.Context(), goods)
+	require.NoError(h.t, err)
+	path, _, err := h.Shop.IssuePath(h.t.Context(), v, buyerID)
+	require.NoError(h.t, err)
+	return path
+}
+
+// buy goes the whole way and returns the order's number.
+func (h *house) buy(goods, buyerID, quantity int64) string {
+	h.t.Helper()
+	sn, err := h.Desk.Place(h.t.Context(), order.Purchase{
+		GoodsID: goods, Buyer: buyer(buyerID), Path: h.path(goods, buyerID), Quantity: quantity,
+	})
+	require.NoError(h.t, err)
+	return sn
+}
+
+func (h *house) find(buyerID int64, sn string) order.Order {
+	h.t.Helper()
+	o, err := h.Finder.Find(h.t.Context(), buyer(buyerID), sn)
+	require.NoError(h.t, err)
+	return o
+}
+
+// becomes waits until an order has a status.
+func (h *house) becomes(buyerID int64, sn string, status order.Status) order.Order {
+	h.t.Helper()
+	var o order.Order
+	require.Eventually(h.t, func() bool {
+		var err error
+		o, err = h.Finder.Find(h.t.Context(), buyer(buyerID), sn)
+		return err == nil && o.Status == status
+	}, within, tick, "order %s is %+v", sn, o)
+	return o
+}
+
+func (h *house) ledger(goods int64) seckill.Ledger {
+	h.t.Helper()
+	l, err := h.Sales.Ledger(h.t.Context(), seckill.Actor{ID: 1, Role: seckill.Operator}, goods)
+	require.NoError(h.t, err)
+	return l
+}
+
+// settles waits until the ledger balances with so many units available and sold.
+func (h *house) settles(goods, available, sold int64) {
+	h.t.Helper()
+	var l seckill.Ledger
+	require.Eventually(h.t, func() bool {
+		var err error
+		l, err = h.Sales.Ledger(h.t.Context(), seckill.Actor{ID: 1, Role: seckill.Operator}, goods)
+		return err == nil && l.Balanced && l.Pending == 0 && l.Available == available && l.Sold == sold &&
+			l.Database == (seckill.Database{Stock: available, Active: sold})
+	}, within, tick, "the ledger is %+v", l)
+}
+
+// publish sends a message past the desk.
+func (h *house) publish(goods int64, body []byte) {
+	h.t.Helper()
+	ctx, cancel := context.WithTimeout(h.t.Context(), within)
+	defer cancel()
+	require.NoError(h.t, h.queue.Publish(ctx, goods, body))
+}
+
+func (h *house) lines(goods int64, lines ...seckill.Line) []byte {
+	h.t.Helper()
+	entries := make([][]byte, len(lines))
+	for i, l := range lines {
+		entry, err := order.EncodeLine(l)
+		require.NoError(h.t, err)
+		entries[i] = entry
+	}
+	return order.EncodeOrders(goods, order.JoinEntries(entries))
+}
+
+// numbered is a line of a new number of an epoch, which nobody reserved.
+func (h *house) numbered(goods, epoch, buyerID int64) seckill.Line {
+	h.t.Helper()
+	sn, err := h.minter.Mint(goods, epoch)
+	require.NoError(h.t, err)
+	return seckill.Line{OrderSn: sn, BuyerID: buyerID, Quantity: 1}
+}
+
+func (h *house) deadLetters() []order.DeadLetter {
+	h.t.Helper()
+	letters, err := h.store.DeadLetters(h.t.Context(), "", 100)
+	require.NoError(h.t, err)
+	return letters
+}

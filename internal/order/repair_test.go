@@ -1,0 +1,144 @@
+package order_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/seckill"
+)
+
+func TestASaleThatRedisLostIsBuiltAgain(t *testing.T) {
+	h := open(t)
+	sale := h.putUp(10, 2)
+	h.work(settings())
+	sn := h.buy(sale.GoodsID, 7, 2)
+	h.becomes(7, sn, order.Created)
+	h.settles(sale.GoodsID, 8, 2)
+	h.mini.FlushAll()
+	_, err := h.Shop.Admit(t.Context(), sale.GoodsID)
+	require.Equal(t, seckill.Unavailable, seckill.ReasonOf(err), "a shut gate is a 503")
+	h.settles(sale.GoodsID, 8, 2)
+	require.EqualValues(t, 2, h.ledger(sale.GoodsID).Epoch)
+	_, err = h.Desk.Place(t.Context(), order.Purchase{GoodsID: sale.GoodsID, Buyer: buyer(7), Path: h.path(sale.GoodsID, 7), Quantity: 1})
+	require.Equal(t, seckill.LimitReached, seckill.ReasonOf(err), "what the buyer holds came back from MySQL")
+	h.becomes(8, h.buy(sale.GoodsID, 8, 2), order.Created)
+}
+
+func TestWhatWasPromisedBeforeARebuildIsWritten(t *testing.T) {
+	h := open(t)
+	sale := h.putUp(3, 1)
+	h.queue.down.Store(true)
+	promised := []string{h.buy(sale.GoodsID, 1, 1), h.buy(sale.GoodsID, 2, 1)}
+	h.queue.down.Store(false)
+	require.NoError(t, h.shelf.Shut(t.Context(), sale.GoodsID)) // a rebuild that was left half done
+	h.work(settings())
+	for i, sn := range promised {
+		h.becomes(int64(i+1), sn, order.Created)
+	}
+	h.settles(sale.GoodsID, 1, 2)
+	require.EqualValues(t, 2, h.ledger(sale.GoodsID).Epoch)
+}
+
+func TestOrdersThatComeAfterARebuildTakeFromWhatIsLeft(t *testing.T) {
+	h := open(t)
+	sale := h.putUp(1, 1)
+	late, tooLate := h.numbered(sale.GoodsID, 1, 1), h.numbered(sale.GoodsID, 1, 2)
+	h.mini.FlushAll() // and with it the promises
+	h.work(settings())
+	h.settles(sale.GoodsID, 1, 0)
+	h.publish(sale.GoodsID, h.lines(sale.GoodsID, late))
+	h.becomes(1, late.OrderSn, order.Created)
+	h.publish(sale.GoodsID, h.lines(sale.GoodsID, tooLate, late))
+	o := h.becomes(2, tooLate.OrderSn, order.Failed)
+	require.Equal(t, order.FailedLost, o.FailureReason)
+	h.settles(sale.GoodsID, 0, 1)
+}
+
+func TestARebuilderThatSleptIsFenced(t *testing.T) {
+	h := open(t)
+	sale := h.putUp(5, 1)
+	opener := seckill.NewOpener(h.store, h.shelf)
+	slept, err := h.store.NextRebuildToken(t.Context(), sale.GoodsID)
+	require.NoError(t, err)
+	awake, err := h.store.NextRebuildToken(t.Context(), sale.GoodsID)
+	require.NoError(t, err)
+	_, err = opener.Open(t.Context(), sale.GoodsID, awake)
+	require.NoError(t, err)
+	_, err = opener.Open(t.Context(), sale.GoodsID, slept)
+	require.ErrorIs(t, err, seckill.ErrFenced)
+	_, err = opener.OpenFirst(t.Context(), sale.GoodsID)
+	require.ErrorIs(t, err, seckill.ErrFenced)
+	require.EqualValues(t, 2, h.ledger(sale.GoodsID).Epoch)
+}
+
+// TestUnitsGivenBackInMySQLAloneReachRedis is a crash between the commit of a cancel and the giving.
+func TestUnitsGivenBackInMySQLAloneReachRedis(t *testing.T) {
+	h := open(t)
+	sale := h.putUp(5, 5)
+	stop := h.work(settings())
+	sn := h.buy(sale.GoodsID, 7, 5)
+	h.becomes(7, sn, order.Created)
+	h.settles(sale.GoodsID, 0, 5)
+	stop()
+	_, move, err := h.store.Cancel(t.Context(), sale.GoodsID, sn, h.find(7, sn).CreatedAt)
+	require.NoError(t, err)
+	require.NotNil(t, move)
+	require.Zero(t, h.ledger(sale.GoodsID).Available)
+	h.work(settings())
+	h.settles(sale.GoodsID, 5, 0)
+}
+
+// TestOrdersWrittenAndNotSettledAreSettled is a crash between the commit and the settling, after which no message comes
+// again: the audit finds it.
+func TestOrdersWrittenAndNotSettledAreSettled(t *testing.T) {
+	h := open(t)
+	sale := h.putUp(5, 5)
+	h.queue.down.Store(true)
+	sn := h.buy(sale.GoodsID, 7, 5)
+	line, _, err := h.shelf.Pending(t.Context(), sale.GoodsID, sn)
+	require.NoError(t, err)
+	now := h.find(7, sn).CreatedAt
+	_, err = h.store.WriteBatch(t.Context(), order.Batch{
+		GoodsID: sale.GoodsID, Lines: []seckill.Line{line}, Epochs: map[string]int64{sn: 1}, Now: now, PayBy: now,
+	})
+	require.NoError(t, err)
+	require.NoError(t, h.confirmAll(sale.GoodsID))
+	auditor := order.NewAuditor(nil, h.store, h.shelf, nil, h.parts.Log)
+	require.Equal(t, order.Created, h.find(7, sn).Status)
+	h.mini.SetTime(now.Add(6e9)) // six seconds on, by Redis' clock
+	l := h.ledger(sale.GoodsID)
+	require.False(t, l.Balanced, "an order that is written and still pending after 5 s: %+v", l)
+	require.NoError(t, auditor.Mend(t.Context(), sale.GoodsID))
+	h.settles(sale.GoodsID, 0, 5)
+}
+
+// confirmAll empties the outbox as if the queue had confirmed everything, and lost it.
+func (h *house) confirmAll(goods int64) error {
+	entries, err := h.shelf.Unconfirmed(h.t.Context(), goods, 0, 100)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if err := h.shelf.Confirmed(h.t.Context(), goods, e.ID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func TestWhatTheQueueLostIsFedAgain(t *testing.T) {
+	h := open(t)
+	sale := h.putUp(5, 5)
+	h.queue.down.Store(true)
+	sn := h.buy(sale.GoodsID, 7, 2)
+	require.NoError(t, h.confirmAll(sale.GoodsID))
+	h.queue.down.Store(false)
+	fresh := make(chan int, 1)
+	h.parts.Fresh, h.parts.Queue = fresh, &marked{flaky: h.queue}
+	h.work(settings())
+	fresh <- 0
+	h.becomes(7, sn, order.Created)
+	h.settles(sale.GoodsID, 3, 2)
+}

@@ -1,0 +1,167 @@
+package order_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/seckill"
+)
+
+func TestAPurchaseGoesAllTheWay(t *testing.T) {
+	h := open(t)
+	sale := h.putUp(10, 5)
+	h.work(settings())
+	sn := h.buy(sale.GoodsID, 7, 3)
+	o := h.becomes(7, sn, order.Created)
+	require.EqualValues(t, 3*250, o.Amount)
+	require.Equal(t, "韩梅梅", o.Name)
+	require.WithinDuration(t, o.CreatedAt.Add(time.Hour), o.PayBy, time.Second)
+	h.settles(sale.GoodsID, 7, 3)
+
+	paid, err := h.Cashier.Pay(t.Context(), buyer(7), sn)
+	require.NoError(t, err)
+	require.Equal(t, order.Paid, paid.Status)
+	h.settles(sale.GoodsID, 7, 3)
+}
+
+func TestWhileTheQueueIsAwayTheOutboxCarriesThePromise(t *testing.T) {
+	h := open(t)
+	sale := h.putUp(10, 5)
+	h.queue.down.Store(true)
+	sn := h.buy(sale.GoodsID, 7, 1)
+	require.Equal(t, order.Queued, h.find(7, sn).Status)
+	_, err := h.Cashier.Pay(t.Context(), buyer(7), sn)
+	require.Equal(t, seckill.Conflict, seckill.ReasonOf(err), "a queued order can't be paid")
+	h.work(settings())
+	h.queue.down.Store(false)
+	h.becomes(7, sn, order.Created)
+	h.settles(sale.GoodsID, 9, 1)
+	v, err := h.shelf.View(t.Context(), sale.GoodsID)
+	require.NoError(t, err)
+	require.Zero(t, v.Outbox)
+}
+
+func TestTheSamePathGivesTheSameOrder(t *testing.T) {
+	h := open(t)
+	sale := h.putUp(10, 5)
+	h.work(settings())
+	p := order.Purchase{GoodsID: sale.GoodsID, Buyer: buyer(7), Path: h.path(sale.GoodsID, 7), Quantity: 1}
+	first, err := h.Desk.Place(t.Context(), p)
+	require.NoError(t, err)
+	h.becomes(7, first, order.Created)
+	_, err = h.Cashier.Cancel(t.Context(), buyer(7), first)
+	require.NoError(t, err)
+	p.Quantity = 4
+	again, err := h.Desk.Place(t.Context(), p)
+	require.NoError(t, err)
+	require.Equal(t, first, again)
+	h.settles(sale.GoodsID, 10, 0)
+}
+
+func TestCancelGivesBackOnceAndTheBuyerMayBuyAgain(t *testing.T) {
+	h := open(t)
+	sale := h.putUp(1, 1)
+	h.work(settings())
+	sn := h.buy(sale.GoodsID, 7, 1)
+	h.becomes(7, sn, order.Created)
+	for range 3 {
+		o, err := h.Cashier.Cancel(t.Context(), buyer(7), sn)
+		require.NoError(t, err)
+		require.Equal(t, order.Cancelled, o.Status)
+	}
+	h.settles(sale.GoodsID, 1, 0)
+	_, err := h.Cashier.Pay(t.Context(), buyer(7), sn)
+	require.Equal(t, seckill.Conflict, seckill.ReasonOf(err))
+	h.becomes(7, h.buy(sale.GoodsID, 7, 1), order.Created)
+	h.settles(sale.GoodsID, 0, 1)
+}
+
+func TestUnpaidOrdersExpireAndGoBackOnSale(t *testing.T) {
+	h := open(t)
+	sale := h.putUp(2, 2)
+	s := settings()
+	s.PaymentTimeout = 50 * time.Millisecond
+	h.work(s)
+	sn := h.buy(sale.GoodsID, 7, 2)
+	h.becomes(7, sn, order.Expired)
+	h.settles(sale.GoodsID, 2, 0)
+}
+
+func TestDuplicatesInOtherGroupingsAreWrittenOnce(t *testing.T) {
+	h := open(t)
+	sale := h.putUp(10, 5)
+	h.queue.down.Store(true)
+	var lines []seckill.Line
+	for id := range int64(4) {
+		sn := h.buy(sale.GoodsID, id+1, 1)
+		line, pending, err := h.shelf.Pending(t.Context(), sale.GoodsID, sn)
+		require.NoError(t, err)
+		require.True(t, pending)
+		lines = append(lines, line)
+	}
+	h.queue.down.Store(false)
+	h.work(settings())
+	h.publish(sale.GoodsID, h.lines(sale.GoodsID, lines[0], lines[1], lines[2]))
+	h.publish(sale.GoodsID, h.lines(sale.GoodsID, lines[3], lines[2], lines[1], lines[1]))
+	h.settles(sale.GoodsID, 6, 4)
+	require.Empty(t, h.deadLetters())
+}
+
+func TestOneBadOrderCostsItsMatesNothing(t *testing.T) {
+	h := open(t)
+	sale := h.putUp(10, 5)
+	h.queue.down.Store(true)
+	var lines []seckill.Line
+	for id := range int64(5) {
+		line, _, err := h.shelf.Pending(t.Context(), sale.GoodsID, h.buy(sale.GoodsID, id+1, 1))
+		require.NoError(t, err)
+		lines = append(lines, line)
+	}
+	bad := lines[2]
+	lines[2].Name = strings.Repeat("x", 1000) // no column holds it
+	h.queue.down.Store(false)
+	h.publishLater(sale.GoodsID, h.lines(sale.GoodsID, lines...))
+	h.publishLater(sale.GoodsID, []byte(`{"goodsId":`))
+	h.work(settings())
+	h.settles(sale.GoodsID, 6, 4)
+	failed := h.find(3, bad.OrderSn)
+	require.Equal(t, order.Failed, failed.Status)
+	require.Equal(t, order.FailedUnwritten, failed.FailureReason)
+	reasons := map[order.FailureReason]string{}
+	for _, d := range h.deadLetters() {
+		reasons[d.Reason] = d.OrderSn
+	}
+	require.Equal(t, map[order.FailureReason]string{order.FailedUnwritten: bad.OrderSn, order.FailedMalformed: ""}, reasons)
+	h.becomes(3, h.buy(sale.GoodsID, 3, 5), order.Created)
+}
+
+// publishLater sends without waiting for the confirm, which comes when the crew works.
+func (h *house) publishLater(goods int64, body []byte) {
+	h.t.Helper()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = h.queue.Publish(h.t.Context(), goods, body)
+	}()
+	h.t.Cleanup(func() { <-done })
+}
+
+func TestNumbersTellWhoseAndWhetherTheyAreOurs(t *testing.T) {
+	h := open(t)
+	sale := h.putUp(10, 5)
+	h.work(settings())
+	sn := h.buy(sale.GoodsID, 7, 1)
+	h.becomes(7, sn, order.Created)
+	reason := func(id int64, sn string) seckill.Reason {
+		_, err := h.Finder.Find(t.Context(), buyer(id), sn)
+		return seckill.ReasonOf(err)
+	}
+	require.Equal(t, seckill.Forbidden, reason(8, sn))
+	require.Equal(t, seckill.NotFound, reason(7, "invented"))
+	require.Equal(t, seckill.NotFound, reason(7, strings.Repeat("0", len(sn))))
+	require.Equal(t, seckill.NotFound, reason(7, h.numbered(sale.GoodsID, 1, 7).OrderSn), "made, and never promised")
+}
