@@ -81,7 +81,7 @@ func TestRedisDownFollowsTheRule(t *testing.T) {
 	server := testenv.Redis(t)
 	g := newGate(t, book(t, downRules), ratelimit.NewRedis(promptClient(t, server.Addr())),
 		ratelimit.GateOptions{Nodes: func() int { return 4 }})
-	require.True(t, decide(t, g, "closed", ratelimit.Attributes{Goods: 1}).Allowed)
+	recovers(t, g) // it is there
 	require.NoError(t, server.Kill())
 
 	slowest(t, storm(t, g, "closed", 300*ms, func(out ratelimit.Outcome) {
@@ -105,7 +105,7 @@ func TestRedisDownFollowsTheRule(t *testing.T) {
 func TestRedisSlowFollowsTheRule(t *testing.T) {
 	server := testenv.Redis(t)
 	g := newGate(t, book(t, downRules), ratelimit.NewRedis(promptClient(t, server.Addr())), ratelimit.GateOptions{})
-	require.True(t, decide(t, g, "closed", ratelimit.Attributes{Goods: 1}).Allowed)
+	recovers(t, g) // it is there
 	require.NoError(t, server.Pause())
 	resume := time.AfterFunc(200*ms, func() {
 		if err := server.Resume(); err != nil {
@@ -123,25 +123,26 @@ func TestRedisRestartedEmptyIsANewBucket(t *testing.T) {
 	server := testenv.Redis(t)
 	b := book(t, `{rules: [{name: r, by: [goods], algorithm: token_bucket, permitsPerSecond: 0.01, burst: 3, onError: closed}]}`)
 	g := newGate(t, b, ratelimit.NewRedis(promptClient(t, server.Addr())), ratelimit.GateOptions{})
-	for range 3 {
-		require.True(t, decide(t, g, "r", ratelimit.Attributes{Goods: 1}).Allowed)
+	three := func() bool {
+		n := 0
+		return assert.Eventually(t, func() bool {
+			out, err := g.Decide(t.Context(), "r", ratelimit.Attributes{Goods: 1}, 1)
+			if err == nil && out.Allowed {
+				n++
+			}
+			return n == 3
+		}, 5*time.Second, 10*ms)
 	}
+	require.True(t, three())
 	require.False(t, decide(t, g, "r", ratelimit.Attributes{Goods: 1}).Allowed)
 	require.NoError(t, server.RestartEmpty(t.Context()))
-	n := 0
-	require.Eventually(t, func() bool {
-		out, err := g.Decide(t.Context(), "r", ratelimit.Attributes{Goods: 1}, 1)
-		if err == nil && out.Allowed {
-			n++
-		}
-		return n == 3
-	}, 5*time.Second, 10*ms, "the denial is remembered for a second at most, and what is lost starts full")
+	require.True(t, three(), "the denial is remembered for a second at most, and what is lost starts full")
 	require.False(t, decide(t, g, "r", ratelimit.Attributes{Goods: 1}).Allowed)
 }
 
 func TestScriptFlushIsNoFault(t *testing.T) {
-	client := promptClient(t, testenv.Redis(t).Addr())
-	g := newGate(t, book(t, downRules), ratelimit.NewRedis(client), ratelimit.GateOptions{})
+	client := steadyClient(t, testenv.Redis(t).Addr())
+	g := newGate(t, book(t, downRules), ratelimit.NewRedis(client), ratelimit.GateOptions{Deadline: unhurried})
 	for goods := range int64(3) {
 		require.NoError(t, client.ScriptFlush(t.Context()).Err())
 		out := decide(t, g, "closed", ratelimit.Attributes{Goods: goods + 1})

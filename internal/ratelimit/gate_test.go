@@ -25,6 +25,16 @@ func promptClient(t testing.TB, addr string) *redis.Client {
 	return client
 }
 
+// steadyClient keeps deadlines too, and has time: for tests of what is decided,
+// which a crowded machine must not turn into tests of onError.
+func steadyClient(t testing.TB, addr string) *redis.Client {
+	client := redis.NewClient(&redis.Options{Addr: addr, DisableIdentity: true, ContextTimeoutEnabled: true, MaxRetries: -1})
+	t.Cleanup(func() { _ = client.Close() })
+	return client
+}
+
+const unhurried = 10 * time.Second
+
 func book(t testing.TB, yaml string) *ratelimit.Rulebook {
 	rules, err := ratelimit.ParseRules([]byte(yaml))
 	require.NoError(t, err)
@@ -60,7 +70,8 @@ rules:
 
 func TestGateAdmitsABurstAndRemembersDenials(t *testing.T) {
 	meter := &ratelimit.Counters{}
-	g := newGate(t, book(t, hotRule), ratelimit.NewRedis(promptClient(t, testenv.Redis(t).Addr())), ratelimit.GateOptions{Meter: meter})
+	g := newGate(t, book(t, hotRule), ratelimit.NewRedis(steadyClient(t, testenv.Redis(t).Addr())),
+		ratelimit.GateOptions{Meter: meter, Deadline: unhurried})
 	goods := ratelimit.Attributes{Goods: 7}
 	for range 3 {
 		out := decide(t, g, "slow", goods)
@@ -92,7 +103,7 @@ func TestGateByNodeMemoryAsksNobody(t *testing.T) {
 
 func TestGateDryRunCountsAndLetsPass(t *testing.T) {
 	meter := &ratelimit.Counters{}
-	g := newGate(t, book(t, hotRule), ratelimit.NewMemory(nil), ratelimit.GateOptions{Meter: meter})
+	g := newGate(t, book(t, hotRule), ratelimit.NewMemory(nil), ratelimit.GateOptions{Meter: meter, Deadline: unhurried})
 	for range 5 {
 		out := decide(t, g, "dry", ratelimit.Attributes{Goods: 1})
 		require.True(t, out.Allowed)
@@ -102,7 +113,7 @@ func TestGateDryRunCountsAndLetsPass(t *testing.T) {
 }
 
 func TestGateMissingKeys(t *testing.T) {
-	g := newGate(t, book(t, hotRule), ratelimit.NewMemory(nil), ratelimit.GateOptions{})
+	g := newGate(t, book(t, hotRule), ratelimit.NewMemory(nil), ratelimit.GateOptions{Deadline: unhurried})
 	for range 3 {
 		require.True(t, decide(t, g, "skip", ratelimit.Attributes{}).Allowed)
 	}
@@ -112,7 +123,7 @@ func TestGateMissingKeys(t *testing.T) {
 }
 
 func TestGateCountsIPv6ByItsNetwork(t *testing.T) {
-	g := newGate(t, book(t, hotRule), ratelimit.NewMemory(nil), ratelimit.GateOptions{})
+	g := newGate(t, book(t, hotRule), ratelimit.NewMemory(nil), ratelimit.GateOptions{Deadline: unhurried})
 	ask := func(ip string) bool {
 		return decide(t, g, "deny", ratelimit.Attributes{IP: netip.MustParseAddr(ip)}).Allowed
 	}
@@ -125,7 +136,7 @@ func TestGateCountsIPv6ByItsNetwork(t *testing.T) {
 }
 
 func TestGateTakesTheSalesOwnRate(t *testing.T) {
-	g := newGate(t, book(t, hotRule), ratelimit.NewMemory(nil), ratelimit.GateOptions{})
+	g := newGate(t, book(t, hotRule), ratelimit.NewMemory(nil), ratelimit.GateOptions{Deadline: unhurried})
 	limit := ratelimit.Limit{Algorithm: ratelimit.TokenBucket, PermitsPerSecond: 0.01, Burst: 2}
 	n := 0
 	for range 10 {
@@ -142,7 +153,7 @@ func TestGateTakesTheSalesOwnRate(t *testing.T) {
 }
 
 func TestGateRefusesWhatMakesNoSense(t *testing.T) {
-	g := newGate(t, book(t, hotRule), ratelimit.NewMemory(nil), ratelimit.GateOptions{})
+	g := newGate(t, book(t, hotRule), ratelimit.NewMemory(nil), ratelimit.GateOptions{Deadline: unhurried})
 	_, err := g.Decide(t.Context(), "none", ratelimit.Attributes{}, 1)
 	require.ErrorIs(t, err, ratelimit.ErrNoRule)
 	_, err = g.Decide(t.Context(), "hot", ratelimit.Attributes{Goods: 1}, 0)
@@ -156,10 +167,10 @@ func TestGateGivesBackWhenTheClientLeaves(t *testing.T) {
 		t.Run(store, func(t *testing.T) {
 			var shared ratelimit.Store = ratelimit.NewMemory(nil)
 			if store == "redis" {
-				shared = ratelimit.NewRedis(promptClient(t, testenv.Redis(t).Addr()))
+				shared = ratelimit.NewRedis(steadyClient(t, testenv.Redis(t).Addr()))
 			}
 			b := book(t, `{rules: [{name: wait, by: [goods], algorithm: reserve, permitsPerSecond: 0.1, burst: 1, maxWait: 20s}]}`)
-			g := newGate(t, b, shared, ratelimit.GateOptions{})
+			g := newGate(t, b, shared, ratelimit.GateOptions{Deadline: unhurried})
 			attrs := ratelimit.Attributes{Goods: 1}
 			require.True(t, decide(t, g, "wait", attrs).Allowed)
 			for range 5 { // each would have to wait 10 s more than the last
@@ -178,7 +189,7 @@ func TestGateGivesBackWhenTheClientLeaves(t *testing.T) {
 
 func TestGateRefusesAWaitBeyondTheDeadline(t *testing.T) {
 	b := book(t, `{rules: [{name: wait, by: [goods], algorithm: reserve, permitsPerSecond: 0.1, burst: 1, maxWait: 20s}]}`)
-	g := newGate(t, b, ratelimit.NewMemory(nil), ratelimit.GateOptions{})
+	g := newGate(t, b, ratelimit.NewMemory(nil), ratelimit.GateOptions{Deadline: unhurried})
 	attrs := ratelimit.Attributes{Goods: 1}
 	decide(t, g, "wait", attrs)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -191,7 +202,7 @@ func TestGateRefusesAWaitBeyondTheDeadline(t *testing.T) {
 
 func TestGateCapsItsWaiters(t *testing.T) {
 	b := book(t, `{rules: [{name: wait, by: [goods], algorithm: reserve, permitsPerSecond: 1000, burst: 1, maxWait: 60s}]}`)
-	g := newGate(t, b, ratelimit.NewMemory(nil), ratelimit.GateOptions{Waiters: 3})
+	g := newGate(t, b, ratelimit.NewMemory(nil), ratelimit.GateOptions{Waiters: 3, Deadline: unhurried})
 	var waited, refused atomic.Int64
 	var all sync.WaitGroup
 	for range 50 {
@@ -217,7 +228,7 @@ rules:
   - {name: goods, by: [goods], algorithm: reserve, permitsPerSecond: 0.1, burst: 1, maxWait: 10s}
 `)
 	meter := &ratelimit.Counters{}
-	g := newGate(t, b, ratelimit.NewMemory(nil), ratelimit.GateOptions{Meter: meter})
+	g := newGate(t, b, ratelimit.NewMemory(nil), ratelimit.GateOptions{Meter: meter, Deadline: unhurried})
 	attrs := ratelimit.Attributes{User: 1, Goods: 1}
 	ask := func() []ratelimit.Outcome {
 		outs, err := g.DecideAll(t.Context(), attrs, 1, ratelimit.Want{Rule: "user"}, ratelimit.Want{Rule: "goods"})

@@ -158,7 +158,7 @@ func playNode(t *testing.T, told string) {
 	require.NoError(t, json.Unmarshal([]byte(told), &run))
 	b, err := ratelimit.NewRulebook(ratelimit.DefaultRules()...)
 	require.NoError(t, err)
-	g := newGate(t, b, ratelimit.NewRedis(promptClient(t, run.Addr)), ratelimit.GateOptions{Deadline: time.Second})
+	g := newGate(t, b, ratelimit.NewRedis(steadyClient(t, run.Addr)), ratelimit.GateOptions{Deadline: unhurried})
 	ctx, cancel := context.WithDeadline(t.Context(), run.End)
 	defer cancel()
 	<-time.After(time.Until(run.Begin))

@@ -138,7 +138,7 @@ type node struct {
 }
 
 func startNodeParts(t *testing.T, addr, yaml string) node {
-	client := promptClient(t, addr)
+	client := steadyClient(t, addr)
 	b, store := book(t, yaml), ratelimit.NewRedis(client)
 	s := ratelimit.NewSync(client, b)
 	ctx, stop := context.WithCancel(t.Context())
@@ -148,7 +148,7 @@ func startNodeParts(t *testing.T, addr, yaml string) node {
 		_ = s.Run(ctx, nil)
 	}()
 	t.Cleanup(func() { stop(); <-done })
-	g := newGate(t, b, store, ratelimit.GateOptions{Nodes: s.Nodes})
+	g := newGate(t, b, store, ratelimit.GateOptions{Nodes: s.Nodes, Deadline: unhurried})
 	return node{g, ratelimit.NewAdmin(b, s, store), s}
 }
 
