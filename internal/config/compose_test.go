@@ -1,0 +1,26 @@
+package config
+
+import (
+	"os"
+	"regexp"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A name that is written wrong in a deployment is only a warning in a container's log: here it fails.
+func TestDeploymentsSetWhatThereIs(t *testing.T) {
+	known := map[string]bool{}
+	for _, s := range Settings("") {
+		known[s.Name] = true
+	}
+	for _, file := range []string{"../../docker-compose.yml", "../../.env.example"} {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		names := regexp.MustCompile(`SECKILL_[A-Z_]+`).FindAllString(string(text), -1)
+		require.NotEmpty(t, names, file)
+		for _, name := range names {
+			require.True(t, known[name], "%s names %s, which is no setting", file, name)
+		}
+	}
+}
