@@ -1,19 +1,18 @@
 package app
 
 import (
+	"context"
 	"errors"
+	"strconv"
 
+	"flashsale.dev/seckill/internal/httpapi"
 	"flashsale.dev/seckill/internal/ratelimit"
 	"flashsale.dev/seckill/internal/seckill"
 )
 
 // CheckRate says which field of a sale's rate no limiter can be made of, as a BadRequest.
 func CheckRate(r seckill.Rate) error {
-	limit := ratelimit.Limit{
-		Algorithm: ratelimit.Algorithm(r.Algorithm), PermitsPerSecond: r.PermitsPerSecond,
-		MaxBurstSeconds: r.MaxBurstSeconds, MaxWaitMillis: r.MaxWaitMillis,
-	}
-	terms, err := limit.Terms()
+	terms, err := httpapi.LimitOf(r).Terms()
 	if field, ok := errors.AsType[*ratelimit.FieldError](err); ok {
 		return seckill.BadField("rate."+field.Field, "%s", field.Problem)
 	}
@@ -21,4 +20,16 @@ func CheckRate(r seckill.Rate) error {
 		return seckill.BadField("rate.algorithm", "%s works within one process only", r.Algorithm)
 	}
 	return err
+}
+
+// saleRates knows the rates that sales bring along, for operators who look at a sale's limiter.
+func saleRates(shop *seckill.Shop) ratelimit.OwnLimit {
+	return func(ctx context.Context, rule, key string) (ratelimit.Limit, bool) {
+		goodsID, err := strconv.ParseInt(key, 10, 64)
+		if rule != httpapi.PathRule || err != nil {
+			return ratelimit.Limit{}, false
+		}
+		v, err := shop.Sale(ctx, goodsID)
+		return httpapi.LimitOf(v.Rate), err == nil
+	}
 }

@@ -50,7 +50,9 @@ func Start(ctx context.Context, dir string, log *slog.Logger) (*Servers, error) 
 	if err != nil {
 		return nil, fmt.Errorf("start the embedded redis: %w", err)
 	}
-	client := redis.NewUniversalClient(&redis.UniversalOptions{Addrs: []string{mini.Addr()}, ContextTimeoutEnabled: true})
+	client := redis.NewUniversalClient(&redis.UniversalOptions{
+		Addrs: []string{mini.Addr()}, MaxRetries: -1, ContextTimeoutEnabled: true,
+	})
 	orders := memqueue.New(memqueue.Options{})
 	return &Servers{mini: mini, Parts: app.Parts{
 		Redis: client, Store: store, Queue: queue{orders}, Source: orders, Log: log,

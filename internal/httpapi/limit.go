@@ -14,9 +14,9 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// pathRule is the rule that a sale's own rate takes the place of.
+// PathRule is the rule that a sale's own rate takes the place of.
 const (
-	pathRule  = "randomPath"
+	PathRule  = "randomPath"
 	pathRoute = "/randomPath"
 )
 
@@ -46,11 +46,11 @@ func NewLimits(book *ratelimit.Rulebook, gate *ratelimit.Gate) *Limits {
 
 // LimitPath is Limiter's: the rules of /randomPath, with the sale's own rate.
 func (l *Limits) LimitPath(ctx context.Context, v seckill.View, by seckill.Actor) error {
-	own := limitOf(v.Rate)
+	own := LimitOf(v.Rate)
 	who := callerOf(ctx)
 	wants := l.wants(who.method, pathRoute)
 	for i := range wants {
-		if wants[i].Rule == pathRule {
+		if wants[i].Rule == PathRule {
 			wants[i].Own = &own
 		}
 	}
@@ -104,7 +104,8 @@ func (l *Limits) pass(ctx context.Context, who caller, attrs ratelimit.Attribute
 	return nil
 }
 
-func limitOf(r seckill.Rate) ratelimit.Limit {
+// LimitOf is a sale's rate as the limiter takes it.
+func LimitOf(r seckill.Rate) ratelimit.Limit {
 	return ratelimit.Limit{
 		Algorithm: ratelimit.Algorithm(r.Algorithm), PermitsPerSecond: r.PermitsPerSecond,
 		MaxBurstSeconds: r.MaxBurstSeconds, MaxWaitMillis: r.MaxWaitMillis,

@@ -83,7 +83,7 @@ func Redis(addrs []string, sentinelMaster string) redis.UniversalClient {
 	return redis.NewUniversalClient(&redis.UniversalOptions{
 		Addrs: addrs, MasterName: sentinelMaster,
 		DialTimeout: redisDial, ReadTimeout: redisTalk, WriteTimeout: redisTalk, PoolTimeout: redisTalk,
-		MaxRetries: -1, PoolSize: redisConns, ContextTimeoutEnabled: true,
+		MaxRetries: -1, DialerRetries: 1, PoolSize: redisConns, ContextTimeoutEnabled: true,
 	})
 }
 

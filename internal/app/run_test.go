@@ -1,0 +1,84 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// noting tells when it is stopped.
+func noting(name string, order chan<- string) Worker {
+	return WorkerFunc(func(ctx context.Context) error {
+		<-ctx.Done()
+		order <- name
+		return nil
+	})
+}
+
+func TestStagesStopInReverse(t *testing.T) {
+	order := make(chan string, 3)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	err := Run(ctx, time.Minute, []Worker{noting("servers", order)}, []Worker{noting("crew", order)}, []Worker{noting("http", order)})
+	require.NoError(t, err)
+	require.Equal(t, []string{"http", "crew", "servers"}, []string{<-order, <-order, <-order})
+}
+
+func TestOneThatFailsEndsAll(t *testing.T) {
+	broken := errors.New("broken")
+	order := make(chan string, 1)
+	err := Run(t.Context(), time.Minute, []Worker{noting("servers", order)}, []Worker{WorkerFunc(func(context.Context) error { return broken })})
+	require.ErrorIs(t, err, broken)
+	require.Equal(t, "servers", <-order)
+}
+
+func TestWhoDoesNotEndInTimeIsReported(t *testing.T) {
+	release := make(chan struct{})
+	defer close(release)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	stuck := WorkerFunc(func(context.Context) error { <-release; return nil })
+	require.ErrorContains(t, Run(ctx, time.Millisecond, []Worker{stuck}), "not everything ended within 1ms")
+}
+
+func TestServeFinishesWhatItAccepted(t *testing.T) {
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	entered, leave := make(chan struct{}), make(chan struct{})
+	handler := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		close(entered)
+		<-leave
+		_, _ = io.WriteString(w, "finished")
+	})
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: time.Second}
+	go func() { ended <- Run(ctx, time.Minute, []Worker{Serve(server, listener, time.Minute)}) }()
+	answered := make(chan string, 1)
+	go func() {
+		req, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+listener.Addr().String(), nil)
+		client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+		resp, err := client.Do(req)
+		if err != nil {
+			answered <- err.Error()
+			return
+		}
+		text, _ := io.ReadAll(resp.Body)
+		_ = resp.Body.Close()
+		answered <- string(text)
+	}()
+	<-entered
+	stop()
+	close(leave)
+	require.Equal(t, "finished", <-answered)
+	require.NoError(t, <-ended)
+}

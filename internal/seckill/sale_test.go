@@ -1,0 +1,115 @@
+package seckill
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+func newSale() NewSale {
+	start := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
+	return NewSale{Title: "tea", Price: 1, Stock: 1, PerBuyerLimit: 1, StartAt: start, EndAt: start.Add(time.Hour), Rate: DefaultRate()}
+}
+
+func TestEveryFieldHasItsBounds(t *testing.T) {
+	require.NoError(t, newSale().Validate())
+	for field, changes := range map[string][]func(*NewSale){
+		"title": {
+			func(n *NewSale) { n.Title = "" }, func(n *NewSale) { n.Title = "  " }, func(n *NewSale) { n.Title = "a\r\nb" },
+			func(n *NewSale) { n.Title = strings.Repeat("茶", MaxTitle+1) },
+		},
+		"price":         {func(n *NewSale) { n.Price = -1 }, func(n *NewSale) { n.Price = MaxPrice + 1 }},
+		"stock":         {func(n *NewSale) { n.Stock = 0 }, func(n *NewSale) { n.Stock = MaxStock + 1 }},
+		"perBuyerLimit": {func(n *NewSale) { n.PerBuyerLimit = 0 }, func(n *NewSale) { n.PerBuyerLimit = MaxPerBuyerLimit + 1 }},
+		"startAt":       {func(n *NewSale) { n.StartAt = time.Time{} }},
+		"endAt":         {func(n *NewSale) { n.EndAt = n.StartAt }, func(n *NewSale) { n.EndAt = n.StartAt.AddDate(9000, 0, 0) }},
+		"rate.permitsPerSecond": {
+			func(n *NewSale) { n.Rate.PermitsPerSecond = 0 }, func(n *NewSale) { n.Rate.PermitsPerSecond = math.NaN() },
+			func(n *NewSale) { n.Rate.PermitsPerSecond = math.Inf(1) },
+		},
+		"rate.maxBurstSeconds": {func(n *NewSale) { n.Rate.MaxBurstSeconds = -1 }},
+		"rate.maxWaitMillis":   {func(n *NewSale) { n.Rate.MaxWaitMillis = MaxWaitMillis + 1 }},
+	} {
+		for i, change := range changes {
+			n := newSale()
+			change(&n)
+			var refusal *Error
+			require.ErrorAs(t, n.Validate(), &refusal, "%s %d", field, i)
+			require.Equal(t, BadRequest, refusal.Reason)
+			require.Equal(t, field, refusal.Field)
+		}
+	}
+	longest := newSale()
+	longest.Title = strings.Repeat("茶", MaxTitle)
+	require.NoError(t, longest.Validate())
+}
+
+func TestTheWindowIsHalfOpen(t *testing.T) {
+	s := newSale().Draft(1, time.Now())
+	s.Status = Exposed
+	for _, c := range []struct {
+		at        time.Time
+		available int64
+		phase     Phase
+		reason    Reason
+	}{
+		{s.StartAt.Add(-time.Millisecond), 1, Upcoming, NotStarted},
+		{s.StartAt.Add(-time.Millisecond), 0, Upcoming, NotStarted},
+		{s.StartAt, 1, Ongoing, ""},
+		{s.StartAt, 0, PhaseSoldOut, SoldOut},
+		{s.EndAt.Add(-time.Millisecond), 1, Ongoing, ""},
+		{s.EndAt, 1, PhaseEnded, Ended},
+		{s.EndAt, 0, PhaseEnded, Ended},
+	} {
+		require.Equal(t, c.phase, s.PhaseAt(c.at, c.available))
+		require.Equal(t, c.reason, ReasonOf(s.Refusal(c.at, c.available)))
+	}
+	s.Status = Closed
+	require.Equal(t, Ended, ReasonOf(s.Refusal(s.StartAt, 1)))
+}
+
+func TestGoodsIDsArePositiveAndGrow(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		ms := rapid.Int64Range(idEpoch+1, 3_900_000_000_000).Draw(t, "ms")
+		id, later := NewGoodsID(time.UnixMilli(ms)), NewGoodsID(time.UnixMilli(ms+1))
+		require.Positive(t, id)
+		require.Greater(t, later, id)
+	})
+}
+
+func TestPathsHaveOneForm(t *testing.T) {
+	seen := map[string]bool{}
+	for range 1000 {
+		p := newPath(1, 2)
+		require.NoError(t, CheckPath(p))
+		require.False(t, seen[p])
+		seen[p] = true
+	}
+	good := strings.Repeat("0a", 16)
+	require.NoError(t, CheckPath(good))
+	for _, bad := range []string{"", good[1:], good + "0", strings.ToUpper(good), good[:31] + "g", good[:30] + "é"} {
+		require.Error(t, CheckPath(bad), "%q", bad)
+	}
+}
+
+func TestEveryVerdictHasItsReason(t *testing.T) {
+	reasons := map[VerdictCode]Reason{
+		Taken: "", Repeated: "", WrongPath: BadPath, TooEarly: NotStarted, TooLate: Ended,
+		OverLimit: LimitReached, TooFew: SoldOut, Malformed: BadRequest,
+	}
+	require.Len(t, reasons, numVerdict)
+	for code, reason := range reasons {
+		require.Equal(t, reason, ReasonOf(Verdict{Code: code}.Err()))
+	}
+}
+
+func TestOnlyOwnersAndOperatorsManage(t *testing.T) {
+	require.True(t, Actor{ID: 1, Role: Merchant}.MayManage(1))
+	require.False(t, Actor{ID: 2, Role: Merchant}.MayManage(1))
+	require.False(t, Actor{ID: 1, Role: Buyer}.MayManage(1))
+	require.True(t, Actor{ID: 9, Role: Operator}.MayManage(1))
+}
