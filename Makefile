@@ -2,7 +2,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help services test test-unit test-store lint fmt bench build demo
+.PHONY: help services test test-unit test-store lint fmt bench build demo chaos
 
 GO ?= go
 TOOL = $(GO) tool -modfile=tools/go.mod
@@ -36,6 +36,14 @@ fmt: ## format all Go code
 
 bench: ## the benchmarks, each beside its floor
 	$(GO) test -run '^$$' -bench . ./test/bench/...
+
+SEEDS ?= 5
+SEED ?= 1
+HARMS ?= all
+chaos: ## every harm in a rush of 6,000 buyers, SEEDS (5) seeds from SEED (1) on, HARMS one by one; hours, and a table in chaos.txt
+	$(GO) test ./test/chaos -count=1 -timeout 12h -chaos.harms=$(HARMS) -chaos.seed=$(SEED) -chaos.seeds=$(SEEDS) \
+		-chaos.units=2000 -chaos.buyers=6000 -chaos.out=$(CURDIR)/chaos.txt
+	$(GO) run ./test/chaos/table <chaos.txt
 
 build: ## static programs in bin/
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/ ./cmd/...

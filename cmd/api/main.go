@@ -46,7 +46,7 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	}
 	warnOfForgetting(ctx, up.Shelf, log)
 	timeout := cfg.Program.ShutdownTimeout
-	serve := app.Serve(httpapi.Server(api.Handler, cfg.HTTP.Addr, log), listener, timeout)
+	serve := onceConnected(up.Queue, connectPatience, app.Serve(httpapi.Server(api.Handler, cfg.HTTP.Addr, log), listener, timeout))
 	drain := app.WorkerFunc(func(ctx context.Context) error { <-ctx.Done(); api.Health.Drain(); return nil })
 	log.Info("api is listening", "addr", listener.Addr().String(), "version", app.Version())
 	return app.Run(ctx, timeout,

@@ -1,6 +1,7 @@
 package redisstore
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -131,6 +132,64 @@ func TestAdoptTakesOnceAndOnlyWhatIsLeft(t *testing.T) {
 		}
 		v := view(t, s)
 		require.EqualValues(t, []int64{1, 2, 0}, []int64{v.Available, v.Pending, v.Sold})
+	})
+}
+
+// A rebuild waits for the queue; an order that waited for the rebuild would hold the queue up for ever.
+func TestAShutGateHoldsNoLateOrderUp(t *testing.T) {
+	late := []seckill.Line{{OrderSn: "a", BuyerID: 7, Quantity: 2}}
+	for name, shut := range map[string]func(t *testing.T, s *Store){
+		"on purpose":          func(t *testing.T, s *Store) { load(t, s, onSale(3, 2)); require.NoError(t, s.Shut(t.Context(), goods)) },
+		"under another lease": func(t *testing.T, s *Store) { load(t, s, onSale(3, 2)); s.lease = "another" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			eachServer(t, func(t *testing.T, s *Store) {
+				shut(t, s)
+				adopted, err := s.Adopt(t.Context(), goods, 1, late)
+				require.NoError(t, err)
+				require.Equal(t, map[string]bool{"a": true}, adopted)
+				v := view(t, s)
+				require.NotEqual(t, seckill.GateOpen, v.Gate)
+				require.EqualValues(t, []int64{3, 0, 0}, []int64{v.Available, v.Pending, v.Sold}, "nothing is taken")
+			})
+		})
+	}
+}
+
+// MySQL began epoch 2 and its rebuilder died, or sleeps, before it loaded it.
+func TestAnEpochThatOrdersWereWrittenPastIsNotLoaded(t *testing.T) {
+	late := []seckill.Line{{OrderSn: "a", BuyerID: 7, Quantity: 2}}
+	for name, before := range map[string]func(t *testing.T, s *Store){
+		"Redis is empty":         func(*testing.T, *Store) {},
+		"Redis has an older one": func(t *testing.T, s *Store) { load(t, s, onSale(3, 2)); require.NoError(t, s.Shut(t.Context(), goods)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			eachServer(t, func(t *testing.T, s *Store) {
+				before(t, s)
+				adopted, err := s.Adopt(t.Context(), goods, 2, late)
+				require.NoError(t, err)
+				require.Equal(t, map[string]bool{"a": true}, adopted)
+				snap := onSale(3, 2)
+				snap.Epoch = 2
+				loaded, err := s.Load(t.Context(), snap)
+				require.NoError(t, err)
+				require.False(t, loaded, "it lacks the order")
+				snap.Epoch, snap.Stock = 3, 1
+				load(t, s, snap)
+				require.EqualValues(t, 1, view(t, s).Available)
+			})
+		})
+	}
+}
+
+func TestALateOrderIsNotAdoptedByAnEpochThatIsOver(t *testing.T) {
+	eachServer(t, func(t *testing.T, s *Store) {
+		snap := onSale(3, 2)
+		snap.Epoch = 2
+		load(t, s, snap)
+		_, err := s.Adopt(t.Context(), goods, 1, []seckill.Line{{OrderSn: "a", BuyerID: 7, Quantity: 2}})
+		_, shut := errors.AsType[*seckill.GateError](err)
+		require.True(t, shut, "%v", err)
 	})
 }
 

@@ -81,7 +81,9 @@ func readPending(text string) (order.Pending, error) {
 	return order.Pending{Line: line, Entry: []byte(entry), At: time.UnixMilli(at).UTC()}, nil
 }
 
-// Adopt takes units of the present epoch for orders of an older one, and tells which got them.
+// Adopt takes units of the present epoch for orders of an older one, and tells which got them. Where the sale's gate is
+// shut all of them do: nothing is sold until a newer epoch is loaded, which has them. Where Redis has a newer epoch the
+// error is a *seckill.GateError.
 func (s *Store) Adopt(ctx context.Context, goodsID, epoch int64, lines []seckill.Line) (map[string]bool, error) {
 	k := keysOf(goodsID)
 	args := append(make([]any, 0, 2+4*len(lines)), s.lease, epoch)
@@ -97,7 +99,7 @@ func (s *Store) Adopt(ctx context.Context, goodsID, epoch int64, lines []seckill
 		return nil, fmt.Errorf("adopt orders in redis: %w", err)
 	}
 	r := &reply{fields: fields}
-	if state, has := r.gate(); r.err == nil && state != seckill.GateOpen {
+	if state, has := r.gate(); r.err == nil && r.left() == 0 {
 		return nil, gateError(state, has)
 	}
 	adopted := make(map[string]bool, len(lines))

@@ -1,15 +1,28 @@
 -- adopt: orders of an older epoch come late, after Redis was built again without them: take their units from what
 -- there is now, before they are written. Idempotent by order number.
 --
+-- Where the gate is not open, nobody is being sold anything, and nothing need be taken: the epoch that opens it next is
+-- read from MySQL, with these orders in it. Waiting for the gate instead would be for ever, since the rebuild that opens
+-- it waits for the queue that these orders hold up. Only an epoch that MySQL has begun already, and whose load is still
+-- on its way, would not have them: the fence has that load refused.
+--
 -- KEYS  1 sale (hash)   2 buyers (hash)   3 pending (hash)
 -- ARGV  1 lease ('' = ask INFO)   2 epoch   then for each order: buyer id, quantity, order number, entry (JSON)
--- Returns {gate, epoch, answer…}; an answer: 1 taken now or before, 0 nothing left for it or over the limit.
+-- Returns {gate, epoch, answer…}; an answer: 1 taken now or before, or need not be; 0 nothing left for it or over the
+--       limit. Without answers where Redis has a newer epoch.
 local sale, buyers, pending = KEYS[1], KEYS[2], KEYS[3]
 local FIRST_ARG, STRIDE = 3, 4
 local s = redis.call('HMGET', sale, 'gate', 'epoch', 'lease', 'limit', 'avail', 'pend')
 local gate, epoch = gate_of(s[1], s[2], s[3], ARGV[1])
-if gate == GATE_OPEN and epoch ~= tonumber(ARGV[2]) then gate = GATE_EPOCH end
-if gate ~= GATE_OPEN then return {gate, epoch} end
+local wanted = tonumber(ARGV[2])
+if epoch > wanted then return {GATE_EPOCH, epoch} end
+if gate ~= GATE_OPEN or epoch < wanted then
+  if epoch < wanted then redis.call('HSET', sale, 'fence', wanted) end
+  if epoch > 0 then redis.call('HSET', sale, 'gate', GATE_SHUT) end
+  local waived = {}
+  for a = FIRST_ARG, #ARGV, STRIDE do waived[#waived + 1] = 1 end
+  return {gate, epoch, unpack(waived)}
+end
 local limit, avail, pend = tonumber(s[4]), tonumber(s[5]), tonumber(s[6])
 local now = now_ms()
 local was_pending = pend

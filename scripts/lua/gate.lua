@@ -8,6 +8,7 @@
 --   gate    0 open, 2 shut on purpose      epoch   how often it was built       lease   see above
 --   status  exposed or closed              start, end   the window, Unix ms     limit   units one buyer may hold
 --   total   units put up = avail + pend + sold          since   ms; nothing pending is older, as far as settling goes
+--   fence   an epoch that must not be loaded any more: see adopt
 --   card    what does not change the selling, as JSON of the Go side
 local GATE_OPEN, GATE_MISSING, GATE_SHUT, GATE_LEASE, GATE_EPOCH, GATE_BACKLOG = 0, 1, 2, 3, 4, 5
 

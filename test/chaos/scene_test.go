@@ -34,6 +34,8 @@ type scene struct {
 	redis *redis.Client
 	won   atomic.Int64  // buyers who were told 202
 	over  chan struct{} // closed when the rush has ended
+
+	planted []check.Buyer // of orders that the harm itself has made
 }
 
 // until waits for the moment at which such a share of the units has been won, or for the end of the rush.
@@ -171,6 +173,7 @@ func (s *scene) history(t *testing.T, report rush.Report) check.History {
 	for _, o := range s.OrderRows(t, s.goods) {
 		h.Rows = append(h.Rows, check.Row{OrderSn: o.OrderSn, BuyerID: o.BuyerID, Quantity: o.Quantity, Status: o.Status})
 	}
+	h.Buyers = append(h.Buyers, s.planted...)
 	for _, told := range report.Told {
 		h.Buyers = append(h.Buyers, buyer(told))
 	}

@@ -28,18 +28,22 @@ type Options struct {
 	DSN             string   // of a fresh database
 	Redis           []string // settings, as testenv.WithRedisConf takes them
 	Env             []string // further settings of all programs, NAME=value
+	OwnRabbit       bool     // a broker of the rig's own, to be killed or emptied
+	Wired           bool     // the programs reach the servers over the rig's Wires
+	Plain           bool     // the programs use a MySQL account without the right to write to a read-only server
 }
 
 // Rig is an installation that is up.
 type Rig struct {
 	Redis     *testenv.RedisServer
-	Rabbit    *testenv.RabbitServer // the suite's: who harms it mends it
+	Rabbit    *testenv.RabbitServer // the suite's, or the rig's own
 	SQL       *testenv.SQLServer    // the suite's; nil where the DSN was given
 	AMQP      string                // the virtual host's URL
 	DSN       string
 	APIs      []*Program
 	Consumers []*Program
 	Tokens    *auth.Tokens
+	Wires     map[string]*Proxy // "api-redis", "consumer-mysql" and so on, where they are asked for
 }
 
 // Start builds the programs, migrates the database and starts everything; all of it ends with the test.
@@ -49,7 +53,12 @@ func Start(t testing.TB, suite *testenv.Suite, o Options) *Rig {
 	for _, setting := range o.Redis {
 		redisOpts = append(redisOpts, testenv.WithRedisConf(setting))
 	}
-	r := &Rig{Redis: testenv.Redis(t, redisOpts...), Rabbit: suite.RabbitMQ(t), DSN: o.DSN}
+	r := &Rig{Redis: testenv.Redis(t, redisOpts...), DSN: o.DSN}
+	if o.OwnRabbit {
+		r.Rabbit = testenv.RabbitMQ(t)
+	} else {
+		r.Rabbit = suite.RabbitMQ(t)
+	}
 	r.AMQP = r.Rabbit.NewVHost(t)
 	if r.DSN == "" {
 		r.SQL = suite.MariaDB(t)
@@ -58,16 +67,14 @@ func Start(t testing.TB, suite *testenv.Suite, o Options) *Rig {
 	var err error
 	r.Tokens, err = auth.New([]byte(Secret), 0, time.Now)
 	require.NoError(t, err)
-	env := append([]string{
-		"SECKILL_JWT_SECRET=" + Secret, "SECKILL_REDIS_ADDRS=" + r.Redis.Addr(), "SECKILL_MYSQL_DSN=" + r.DSN,
-		"SECKILL_AMQP_URL=" + r.AMQP, "SECKILL_LOG_FORMAT=text",
-	}, o.Env...)
-	Run(t, "seckillctl", env, "migrate")
+	env := append([]string{"SECKILL_JWT_SECRET=" + Secret, "SECKILL_LOG_FORMAT=text"}, o.Env...)
+	Run(t, "seckillctl", append(r.servers(t, "", Options{}), env...), "migrate")
+	consumers, apis := append(r.servers(t, "consumer", o), env...), append(r.servers(t, "api", o), env...)
 	for range max(1, o.Consumers) {
-		r.Consumers = append(r.Consumers, StartProgram(t, "order-consumer", "SECKILL_OPS_ADDR", env))
+		r.Consumers = append(r.Consumers, StartProgram(t, "order-consumer", "SECKILL_OPS_ADDR", consumers))
 	}
 	for range max(1, o.APIs) {
-		r.APIs = append(r.APIs, StartProgram(t, "api", "SECKILL_HTTP_ADDR", env))
+		r.APIs = append(r.APIs, StartProgram(t, "api", "SECKILL_HTTP_ADDR", apis))
 	}
 	return r
 }

@@ -1,0 +1,102 @@
+package chaos
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"testing"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/config"
+	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/ordersn"
+	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/test/chaos/check"
+	"flashsale.dev/seckill/test/rig"
+)
+
+func messageHarms() []harm {
+	return []harm{
+		{name: "doubled-messages", do: func(t *testing.T, s *scene) {
+			doubled := s.DoubleMessages(t)
+			s.until(1)
+			require.Positive(t, doubled.Load(), "no message was doubled")
+		}},
+		{name: "doubled-and-consumer-killed", do: func(t *testing.T, s *scene) {
+			s.DoubleMessages(t)
+			killTenTimes(t, s, s.Consumers)
+		}},
+		{name: "late-orders", do: lateOrders},
+		{name: "poison", expect: check.Expect{DeadLetters: 2}, do: poison},
+	}
+}
+
+// shards is the default of SECKILL_ORDER_SHARDS.
+const shards = 4
+
+// lateOrders has orders of the first epoch come after the second has begun, once with its gate open, and once when Redis
+// has died again: the rebuild that opens the gate waits for the queue, which these orders must not hold up.
+func lateOrders(t *testing.T, s *scene) {
+	t.Helper()
+	s.until(s.between(0.1, 0.3))
+	killRedis(t, s)
+	s.recovers(t)
+	s.publish(t, s.late(t, 1<<40))
+	s.until(s.between(0.4, 0.6))
+	require.NoError(t, s.Redis.Kill())
+	s.publish(t, s.late(t, 1<<40+1))
+	require.NoError(t, s.Redis.Restart(t.Context()))
+}
+
+// late is the message of an order of epoch 1, for a buyer who is no other's.
+func (s *scene) late(t *testing.T, buyer int64) []byte {
+	t.Helper()
+	s.planted = append(s.planted, check.Buyer{ID: buyer, Paths: 1})
+	return s.message(t, seckill.Line{BuyerID: buyer, Quantity: 1})
+}
+
+// poison publishes, beside good orders, what can't be decoded and what can't be written.
+func poison(t *testing.T, s *scene) {
+	t.Helper()
+	s.until(s.between(0.1, 0.7))
+	s.publish(t, []byte(`{"goodsId":`), s.message(t, seckill.Line{BuyerID: 1 << 40, Quantity: 1, Name: strings.Repeat("x", 4000)}))
+}
+
+// message makes the message of one order under a number of ours, of epoch 1.
+func (s *scene) message(t *testing.T, l seckill.Line) []byte {
+	t.Helper()
+	key, err := config.Auth{JWTSecret: rig.Secret}.OrderKey()
+	require.NoError(t, err)
+	l.OrderSn, err = ordersn.NewMinter(key).Mint(s.goodsID(t), 1)
+	require.NoError(t, err)
+	entry, err := order.EncodeLine(l)
+	require.NoError(t, err)
+	return order.EncodeOrders(s.goodsID(t), order.JoinEntries([][]byte{entry}))
+}
+
+func (s *scene) goodsID(t *testing.T) int64 {
+	t.Helper()
+	goods, err := strconv.ParseInt(s.goods, 10, 64)
+	require.NoError(t, err)
+	return goods
+}
+
+// publish sends messages straight to the orders' exchange.
+func (s *scene) publish(t *testing.T, bodies ...[]byte) {
+	t.Helper()
+	conn, err := amqp.Dial(s.AMQP)
+	require.NoError(t, err)
+	defer conn.Close() //nolint:errcheck // what it sent was confirmed
+	ch, err := conn.Channel()
+	require.NoError(t, err)
+	require.NoError(t, ch.Confirm(false))
+	for _, body := range bodies {
+		m := amqp.Publishing{DeliveryMode: amqp.Persistent, Body: body}
+		c, err := ch.PublishWithDeferredConfirm("seckill.orders", strconv.Itoa(order.Shard(s.goodsID(t), shards)), true, false, m)
+		require.NoError(t, err)
+		ok, err := c.WaitContext(context.WithoutCancel(t.Context()))
+		require.True(t, ok && err == nil, "not confirmed: %v", err)
+	}
+}

@@ -1,0 +1,93 @@
+package chaos
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/test/chaos/check"
+)
+
+func redisHarms() []harm {
+	once := func(do func(t *testing.T, s *scene)) func(*testing.T, *scene) {
+		return func(t *testing.T, s *scene) {
+			s.until(s.between(0.1, 0.7))
+			do(t, s)
+		}
+	}
+	return []harm{
+		{name: "redis-killed", do: once(killRedis)},
+		{name: "redis-lost-a-second", do: once(loseASecond)},
+		{name: "redis-emptied", do: once(func(t *testing.T, s *scene) { require.NoError(t, s.Redis.RestartEmpty(t.Context())) })},
+		{name: "redis-flushall", do: once(func(t *testing.T, s *scene) { require.NoError(t, s.redis.FlushAll(t.Context()).Err()) })},
+		{name: "redis-paused", do: once(func(t *testing.T, s *scene) { pause(t, s, s.Redis, 5*time.Second) })},
+		{name: "redis-out-of-memory", do: once(starveRedis)},
+		{name: "redis-killed-again", do: once(func(t *testing.T, s *scene) { // while the first rebuild is under way
+			for range 3 {
+				killRedis(t, s)
+				s.lasts(time.Duration(s.between(0, float64(2*time.Second))))
+			}
+		})},
+		{name: "two-rebuilders", do: once(twoRebuilders)},
+		{name: "sleeping-publisher", do: once(sleepThroughRebuild), limit: 1, expect: check.Expect{MayBreak: true}},
+	}
+}
+
+func killRedis(t *testing.T, s *scene) {
+	t.Helper()
+	require.NoError(t, s.Redis.Kill())
+	require.NoError(t, s.Redis.Restart(t.Context()))
+}
+
+// loseASecond takes away the end of Redis' append-only file while it is dead. A killed redis-server loses nothing (what it
+// wrote is the kernel's); a machine that loses power loses up to a second under appendfsync everysec.
+func loseASecond(t *testing.T, s *scene) {
+	t.Helper()
+	dir, err := s.redis.ConfigGet(t.Context(), "dir").Result()
+	require.NoError(t, err)
+	require.NoError(t, s.Redis.Kill())
+	files, err := filepath.Glob(filepath.Join(dir["dir"], "appendonlydir", "*.incr.aof"))
+	require.NoError(t, err)
+	require.Len(t, files, 1)
+	info, err := os.Stat(files[0])
+	require.NoError(t, err)
+	require.NoError(t, os.Truncate(files[0], int64(float64(info.Size())*s.between(0.4, 1))))
+	require.NoError(t, s.Redis.Restart(t.Context()))
+}
+
+// starveRedis leaves Redis no memory for a while: scripts that take are refused, those that give back work on.
+func starveRedis(t *testing.T, s *scene) {
+	t.Helper()
+	info, err := s.redis.Info(t.Context(), "memory").Result()
+	require.NoError(t, err)
+	var used int64
+	for line := range strings.Lines(info) {
+		_, _ = fmt.Sscanf(line, "used_memory:%d", &used)
+	}
+	require.NoError(t, s.redis.ConfigSet(t.Context(), "maxmemory", fmt.Sprint(used-1<<16)).Err())
+	s.lasts(5 * time.Second)
+	require.NoError(t, s.redis.ConfigSet(t.Context(), "maxmemory", "0").Err())
+}
+
+// twoRebuilders takes the rebuilders' lock away again and again, so that both consumers rebuild at once.
+func twoRebuilders(t *testing.T, s *scene) {
+	t.Helper()
+	require.NoError(t, s.redis.FlushAll(t.Context()).Err())
+	for began := time.Now(); time.Since(began) < 4*time.Second; s.lasts(50 * time.Millisecond) {
+		require.NoError(t, s.redis.Del(t.Context(), "sk:{"+s.goods+"}:rebuild").Err())
+	}
+}
+
+// sleepThroughRebuild has an API sleep, with what it took from Redis not published, until a new epoch has begun.
+func sleepThroughRebuild(t *testing.T, s *scene) {
+	t.Helper()
+	require.NoError(t, s.APIs[1].Pause())
+	killRedis(t, s)
+	s.lasts(4 * time.Second)
+	require.NoError(t, s.APIs[1].Resume())
+}
