@@ -84,8 +84,14 @@ func (m *mysql) changeStock(goods, seen, by int) {
 	g.stock, g.version = seen+by, g.version+1
 }
 
-// writeBatch is sqlstore's, one transaction. adopted and adoptedBy are order.Batch's Adopted and Epoch.
-func (m *mysql) writeBatch(p *proc, goods int, lines []line, adopted map[int]bool, adoptedBy int) outcome {
+// draining tells whether a rebuild waits for its barrier still: what is written before it is in the epoch that it begins.
+func (m *mysql) draining(goods int) bool {
+	g := m.goods[goods]
+	return g.token > 0 && !m.barriers[[3]int{goods, g.epoch, g.token}]
+}
+
+// writeBatch is sqlstore's, one transaction.
+func (m *mysql) writeBatch(p *proc, goods int, lines []line, s sight) outcome {
 	g := m.goods[goods]
 	out := outcome{epoch: g.epoch}
 	seen := map[int]bool{}
@@ -103,8 +109,9 @@ func (m *mysql) writeBatch(p *proc, goods int, lines []line, adopted map[int]boo
 		}
 		seen[l.sn] = true
 	}
+	intoNext := s.shutBy == g.epoch && m.draining(goods) && !m.w.off(LateNotWaitedFor) || m.w.off(LateAdopted)
 	for _, l := range fresh {
-		if l.epoch < g.epoch && (adoptedBy != g.epoch || !adopted[l.sn]) && !m.w.off(LateAdopted) {
+		if l.epoch < g.epoch && (s.adoptedBy != g.epoch || !s.adopted[l.sn]) && !intoNext {
 			out.adopt = append(out.adopt, l)
 		}
 	}

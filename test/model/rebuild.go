@@ -89,6 +89,10 @@ func (w *world) rebuildLocked(p *proc, goods, holder int) bool {
 		return false
 	}
 	p.step()
+	if !w.off(BeginUnderLock) && !w.off(FencingToken) && !p.host.redis.holds(goods, holder) {
+		return false
+	}
+	p.step()
 	if !w.db.up {
 		return false
 	}
@@ -99,7 +103,8 @@ func (w *world) rebuildLocked(p *proc, goods, holder int) bool {
 	w.say("%s begins epoch %d of goods %d: %d of %d left", p.host.name, snap.epoch, goods, snap.stock, snap.total)
 	p.step() // the buyers are staged
 	p.step()
-	return p.host.redis.load(goods, snap, holder)
+	s = p.host.redis
+	return s.load(goods, snap, holder)
 }
 
 // drain is Rebuilder.drain.

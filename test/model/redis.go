@@ -228,7 +228,10 @@ func (s *server) release(m *move) given {
 	if !s.answers() {
 		return givenLater
 	}
-	k := s.goods[m.goods]
+	g, k := s.gateOf(m.goods, false)
+	if g != open && !s.w.off(ReleaseUnderLease) {
+		return givenLater
+	}
 	if !s.w.off(ReleaseByEpoch) {
 		if k.epoch < m.epoch {
 			return givenLater
@@ -295,6 +298,11 @@ func (s *server) tryLock(goods, holder, life int) bool {
 	s.writing()
 	k.lock, k.lockUntil = holder, s.w.now+life
 	return true
+}
+
+func (s *server) holds(goods, holder int) bool {
+	k := s.goods[goods]
+	return s.answers() && k.lock == holder && k.lockUntil > s.w.now
 }
 
 func (s *server) unlock(goods, holder int) {

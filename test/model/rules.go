@@ -26,6 +26,7 @@ const (
 	LeaseInEveryRelease
 	EpochInLoad
 	LoadUnderLock
+	BeginUnderLock
 	FencingToken
 	Barrier
 	BarrierAfterDeadline
@@ -36,6 +37,7 @@ const (
 	ReleaseByID
 	ReleaseByEpoch
 	ReleaseWithHolding
+	ReleaseUnderLease
 	HoldingsInDB
 	PathsOfOneEpoch
 	LookAgain
@@ -66,6 +68,7 @@ var names = [...]string{
 	LeaseInEveryRelease:   "an old release's script beside it, without the lease",
 	EpochInLoad:           "load takes any epoch",
 	LoadUnderLock:         "load asks for a newer epoch only, not for its lock",
+	BeginUnderLock:        "an epoch begun without a look whether the lock is still held",
 	FencingToken:          "no fencing token",
 	Barrier:               "no barrier",
 	BarrierAfterDeadline:  "barrier without waiting out the publish deadline",
@@ -76,6 +79,7 @@ var names = [...]string{
 	ReleaseByID:           "releases without an id",
 	ReleaseByEpoch:        "releases without an epoch",
 	ReleaseWithHolding:    "releases without the buyer's holding",
+	ReleaseUnderLease:     "releases given behind a shut gate, or to a master without the lease",
 	HoldingsInDB:          "no holdings in the database",
 	PathsOfOneEpoch:       "unused paths outlive their epoch",
 	PromiseOnConfirm:      "202 also where no confirm came in time",

@@ -107,45 +107,41 @@ func (w *world) commit(p *proc, goods int, lines []line) (out outcome, lost []li
 		p.step()
 		p.host.redis.settle(goods, numbers(lines))
 	}
-	var adopted map[int]bool
-	adoptedBy := -1
+	seen := sight{adoptedBy: -1, shutBy: -1}
 	for {
 		if !w.inTx(p) {
 			return out, lost, false
 		}
-		out = w.db.writeBatch(p, goods, lines, adopted, adoptedBy)
+		out = w.db.writeBatch(p, goods, lines, seen)
 		if len(out.adopt) == 0 {
 			w.say("%s committed %v of goods %d, there before %v", p.host.name, out.created, goods, out.existing)
 			return out, lost, true
 		}
 		p.step()
 		took, g, _ := p.host.redis.adopt(goods, out.epoch, out.adopt)
-		switch {
-		case g == open:
-			w.say("%s adopted %v of goods %d by epoch %d", p.host.name, took, goods, out.epoch)
-			if adoptedBy == out.epoch {
-				for sn := range adopted {
-					took[sn] = adopted[sn]
-				}
+		if g != open {
+			if g != away && g != otherEpoch {
+				seen.shutBy = out.epoch
 			}
-			adopted, adoptedBy = took, out.epoch
-			lines, lost = dropLost(lines, lost, took)
-		case w.off(LateNotWaitedFor):
-			p.sleep(1 + w.rnd.IntN(5))
-		default:
-			lines = w.putOff(p, goods, lines, out.adopt)
+			p.sleep(1 + w.rnd.IntN(3))
+			continue
 		}
+		w.say("%s adopted %v of goods %d by epoch %d", p.host.name, took, goods, out.epoch)
+		if seen.adoptedBy == out.epoch {
+			for sn := range seen.adopted {
+				took[sn] = seen.adopted[sn]
+			}
+		}
+		seen.adopted, seen.adoptedBy = took, out.epoch
+		lines, lost = dropLost(lines, lost, took)
 	}
 }
 
-// putOff publishes late orders again, behind the barrier that may wait for this batch, and goes on without them.
-func (w *world) putOff(p *proc, goods int, lines, late []line) []line {
-	if w.publish(p, goods, message{lines: late, goods: goods}, w.now+publishDeadline) != confirmed {
-		p.sleep(1 + w.rnd.IntN(5))
-		return lines
-	}
-	p.sleep(1 + w.rnd.IntN(5))
-	return slices.DeleteFunc(slices.Clone(lines), func(l line) bool { return slices.Contains(numbers(late), l.sn) })
+// sight is what the writer has seen of Redis: which late orders which epoch took in, and under which epoch of MySQL's the
+// gate was shut.
+type sight struct {
+	adopted           map[int]bool
+	adoptedBy, shutBy int
 }
 
 func dropLost(lines, lost []line, took map[int]bool) (kept, dropped []line) {
