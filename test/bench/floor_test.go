@@ -142,4 +142,3 @@ func takeFloor(spec floorSpec, tokens *auth.Tokens, minter *ordersn.Minter, carr
 			[]byte(`{"code":202,"reason":"QUEUED","message":"queued","data":{"orderSn":"`+sn+`"},"requestId":"AAAAAAAAAAAAAAAAAAAAAAAAAA"}`))
 	}
 }
-

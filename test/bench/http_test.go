@@ -24,8 +24,8 @@ const (
 	// connections of the loader: enough that requests meet, few enough that a laptop bears them.
 	connections = 128
 	// refusedEach and boughtEach are the requests of one lap.
-	refusedEach = 20_000
-	boughtEach  = 6_000
+	refusedEach = 10_000
+	boughtEach  = 4_000
 	// shards is what the programs have where nobody says otherwise (SECKILL_ORDER_SHARDS).
 	shards = 4
 )
