@@ -58,14 +58,14 @@ type Services struct {
 // NewServices wires the services.
 func NewServices(p Parts, s Settings) Services {
 	minter := ordersn.NewMinter(s.OrderSecret)
-	shop := seckill.NewShop(p.Shelf, p.Store)
+	front := seckill.NewFront(p.Shelf, p.Store)
 	auditor := order.NewAuditor(nil, p.Store, p.Shelf, nil, p.Log)
 	sales := seckill.NewSales(p.Store, p.Shelf, seckill.NewOpener(p.Store, p.Shelf), auditor, CheckRate, p.Log)
-	finder := order.NewFinder(p.Store, p.Shelf, shop, sales, minter)
+	finder := order.NewFinder(p.Store, p.Shelf, front, sales, minter)
 	giver := order.NewGiver(p.Store, p.Shelf, p.Log)
 	return Services{
-		Shop: shop, Sales: sales, Finder: finder,
-		Desk:    order.NewDesk(shop, p.Shelf, p.Queue, minter, s.PublishTimeout, p.Log),
+		Shop: seckill.NewShop(front, p.Shelf, p.Store), Sales: sales, Finder: finder,
+		Desk:    order.NewDesk(front, p.Shelf, p.Queue, minter, s.PublishTimeout, p.Log),
 		Cashier: order.NewCashier(finder, p.Store, giver),
 	}
 }

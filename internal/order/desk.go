@@ -28,7 +28,7 @@ type Reserver interface {
 	Confirmed(ctx context.Context, goodsID int64, ids ...string) error
 }
 
-// Front tells whether there is a sale, and under which epoch; seckill.Shop is one.
+// Front tells whether there is a sale, and under which epoch; seckill.Front is one.
 type Front interface {
 	Sale(ctx context.Context, goodsID int64) (seckill.View, error)
 }

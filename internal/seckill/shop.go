@@ -16,10 +16,8 @@ import (
 // PathLife is how long a random path may be used after it was given.
 const PathLife = 60 * time.Second
 
-// Shelf is a sale in Redis as buyers' calls need it.
+// Shelf is where random paths are kept.
 type Shelf interface {
-	// View reads a sale; ErrNotLoaded where Redis has nothing of it.
-	View(ctx context.Context, goodsID int64) (View, error)
 	// IssuePaths stores paths and returns Redis' clock, or the refusal that holds for everybody, or a *GateError.
 	IssuePaths(ctx context.Context, goodsID, epoch int64, life time.Duration, ps []PathGrant) (time.Time, error)
 }
@@ -32,67 +30,36 @@ type Catalog interface {
 	ExposedSales(ctx context.Context, below int64, limit int) ([]Sale, error)
 }
 
-// Shop answers buyers: what is on sale, may I come in, and the random path.
+// Shop answers buyers: what is on sale, may I come in, and the random path. In a rush it answers from what was seen a
+// Moment ago; a path is always given, or refused, by Redis.
 type Shop struct {
+	front   *Front
 	shelf   Shelf
 	catalog Catalog
-	views   *group.Line[int64, struct{}, View]
+	recent  recent
 	paths   *group.Line[pathKey, PathGrant, time.Time]
 }
 
 // pathKey keeps those together who think of the same epoch.
 type pathKey struct{ goodsID, epoch int64 }
 
-// tripDeadline bounds one trip to Redis for a group of buyers.
-const tripDeadline = 2 * time.Second
-
-// NewShop makes the shop over Redis and MySQL.
-func NewShop(shelf Shelf, catalog Catalog) *Shop {
-	s := &Shop{shelf: shelf, catalog: catalog}
-	s.views = group.New(MaxGroup, s.viewTrip)
+// NewShop makes the shop.
+func NewShop(front *Front, shelf Shelf, catalog Catalog) *Shop {
+	s := &Shop{front: front, shelf: shelf, catalog: catalog}
 	s.paths = group.New(MaxGroup, s.pathTrip)
 	return s
 }
 
-// viewTrip asks once and gives everybody the same answer.
-func (s *Shop) viewTrip(ctx context.Context, goodsID int64, askers []struct{}) ([]View, error) {
-	ctx, cancel := context.WithTimeout(ctx, tripDeadline)
-	defer cancel()
-	v, err := s.shelf.View(ctx, goodsID)
-	if err != nil {
-		return nil, err
-	}
-	views := make([]View, len(askers))
-	for i := range views {
-		views[i] = v
-	}
-	return views, nil
-}
-
-// Sale is one sale as a buyer sees it: NotFound where there is none or it is a draft. A sale that is over and that Redis
-// has forgotten is read from MySQL.
+// Sale is one sale as a buyer sees it; see Front.Sale. While many look it may be as old as Moment.
 func (s *Shop) Sale(ctx context.Context, goodsID int64) (View, error) {
-	v, err := s.views.Do(ctx, goodsID, struct{}{})
-	switch {
-	case err == nil:
+	if v, fresh := s.recent.recall(goodsID); fresh {
 		return v, nil
-	case errors.Is(err, ErrNotLoaded):
-		return s.unloaded(ctx, goodsID)
-	default:
-		return View{}, Down("the sale can't be looked at", err)
 	}
-}
-
-// unloaded tells apart why Redis has nothing of a goods.
-func (s *Shop) unloaded(ctx context.Context, goodsID int64) (View, error) {
-	sale, err := s.catalog.Sale(ctx, goodsID)
-	switch {
-	case errors.Is(err, ErrNoSuchGoods), err == nil && sale.Status == Draft:
-		return View{}, Refuse(NotFound, "there is no such sale")
-	case err != nil:
-		return View{}, Down("the sale can't be looked up", err)
+	l, err := s.front.look(ctx, goodsID)
+	if err == nil {
+		s.recent.keep(l)
 	}
-	return View{Sale: sale, Gate: GateMissing, Available: sale.Stock, Sold: sale.Total - sale.Stock, Now: time.Now().UTC()}, nil
+	return l.View, err
 }
 
 // Admit is Sale for somebody who wants to buy: the refusal where the sale takes nobody now.
@@ -131,15 +98,25 @@ func (s *Shop) Sales(ctx context.Context, below int64, limit int) ([]View, error
 
 // IssuePath gives the buyer a random path to a sale that Admit has let in, and says until when it may be used.
 func (s *Shop) IssuePath(ctx context.Context, v View, buyerID int64) (path string, expiresAt time.Time, err error) {
-	path = newPath(v.GoodsID, buyerID)
-	now, err := s.paths.Do(ctx, pathKey{v.GoodsID, v.Epoch}, PathGrant{Path: path, BuyerID: buyerID})
-	if gate, ok := errors.AsType[*GateError](err); ok {
+	grant := PathGrant{Path: newPath(v.GoodsID, buyerID), BuyerID: buyerID}
+	now, err := s.paths.Do(ctx, pathKey{v.GoodsID, v.Epoch}, grant)
+	gate, shut := errors.AsType[*GateError](err)
+	if shut && gate.State == GateEpoch { // it was rebuilt since it was looked at
+		now, err = s.paths.Do(ctx, pathKey{v.GoodsID, gate.Epoch}, grant)
+		gate, shut = errors.AsType[*GateError](err)
+	}
+	if err == nil {
+		return grant.Path, now.Add(PathLife), nil
+	}
+	s.recent.forget(v.GoodsID) // the sale is not what it was
+	switch {
+	case shut:
 		return "", time.Time{}, Rebuilding(gate)
-	}
-	if err != nil && ReasonOf(err) == "" {
+	case ReasonOf(err) == "":
 		return "", time.Time{}, Down("no path can be given", err)
+	default:
+		return "", time.Time{}, err
 	}
-	return path, now.Add(PathLife), err
 }
 
 func (s *Shop) pathTrip(ctx context.Context, key pathKey, ps []PathGrant) ([]time.Time, error) {

@@ -155,6 +155,15 @@ func (p *Program) Pause() error { return p.cmd.Process.Signal(syscall.SIGSTOP) }
 // Resume lets a paused program go on.
 func (p *Program) Resume() error { return p.cmd.Process.Signal(syscall.SIGCONT) }
 
+// Pid is its process, for those who look at what it uses.
+func (p *Program) Pid() int { return p.cmd.Process.Pid }
+
+// OpsAddr is where it answers /metrics and /debug/pprof.
+func (p *Program) OpsAddr() string {
+	addr, _ := setting(p.env, "SECKILL_OPS_ADDR")
+	return addr
+}
+
 // Log is the end of what it wrote.
 func (p *Program) Log() string { return p.log.String() }
 
