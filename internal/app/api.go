@@ -58,8 +58,12 @@ func NewAPI(p Parts, s Settings, a APISettings) (*API, error) {
 	services, health := NewServices(p, s), NewHealth(p)
 	guard := httpapi.NewLimits(limits.Book, limits.Gate)
 	handler := httpapi.New(httpapi.Deps{
-		Sales: services.Sales, Shop: services.Shop, Limiter: guard, Guard: guard, Limiters: limits.Admin.WithOwn(saleRates(services.Shop)), Desk: services.Desk, Orders: services.Finder,
-		Cashier: services.Cashier, Tokens: tokens, Health: health, Metrics: a.Metrics, Log: p.Log,
+		Sales: services.Sales, Changes: services.Changes, Shop: services.Shop, Desk: services.Desk, Orders: services.Finder,
+		Cashier: services.Cashier, Limiter: guard, Guard: guard, Limiters: limits.Admin.WithOwn(saleRates(services.Shop)),
+		Tokens: tokens, Health: health, Metrics: a.Metrics, Log: p.Log,
 	}, httpapi.Options{TrustedProxies: a.TrustedProxies})
 	return &API{Handler: handler, Health: health, Tokens: tokens, Limits: limits}, nil
 }
+
+// Workers are what the API needs running beside its server.
+func (a *API) Workers() []Worker { return []Worker{a.Limits} }

@@ -53,6 +53,7 @@ type Services struct {
 	Desk    *order.Desk
 	Finder  *order.Finder
 	Cashier *order.Cashier
+	Changes *order.Stockroom
 }
 
 // NewServices wires the services.
@@ -67,6 +68,7 @@ func NewServices(p Parts, s Settings) Services {
 		Shop: seckill.NewShop(front, p.Shelf, p.Store), Sales: sales, Finder: finder,
 		Desk:    order.NewDesk(front, p.Shelf, p.Queue, minter, s.PublishTimeout, p.Log),
 		Cashier: order.NewCashier(finder, p.Store, giver),
+		Changes: order.NewStockroom(sales, p.Store, p.Shelf, giver, CheckRate, p.Log),
 	}
 }
 
@@ -100,7 +102,7 @@ func NewCrew(p Parts, s Settings) Crew {
 	auditor := order.NewAuditor(live, p.Store, p.Shelf, relay, p.Log)
 	writer := order.NewWriter(p.Store, p.Shelf, giver, minter, s.PaymentTimeout, p.Log)
 	consumer := order.NewConsumer(p.Source, writer, order.ConsumerOptions{BatchSize: s.BatchSize, Linger: s.BatchLinger}, p.Log)
-	workers := []Worker{live, consumer, relay, rebuilder, giver, order.NewExpirer(live, p.Store, giver, p.Log), auditor}
+	workers := []Worker{live, consumer, relay, rebuilder, giver, order.NewExpirer(live, p.Store, giver, p.Log), auditor, order.NewSteward(live, p.Store, p.Shelf, p.Log)}
 	if p.Dead != nil {
 		// What the broker gave up on is tried once more, one message at a time: its batch may have been at fault, not it.
 		workers = append(workers, order.NewConsumer(p.Dead, writer, order.ConsumerOptions{BatchSize: 1}, p.Log))

@@ -16,7 +16,8 @@ import (
 // SaleBook is what merchants write and read of sales.
 // Each judges whose sale it is, after whether there is one: NOT_FOUND before FORBIDDEN.
 type SaleBook interface {
-	Create(ctx context.Context, by seckill.Actor, n seckill.NewSale) (seckill.Sale, error)
+	// Create with a key that came before gives the first sale.
+	Create(ctx context.Context, by seckill.Actor, n seckill.NewSale, once seckill.Once) (seckill.Sale, error)
 	Get(ctx context.Context, by seckill.Actor, goodsID int64) (seckill.Sale, error)
 	// List gives the actor's own sales (an operator's are all), newest first, below a goods id (0: from the top),
 	// at most limit of them.
@@ -28,6 +29,15 @@ type SaleLife interface {
 	Expose(ctx context.Context, by seckill.Actor, goodsID int64) (seckill.Sale, error)
 	Close(ctx context.Context, by seckill.Actor, goodsID int64) (seckill.Sale, error)
 	Ledger(ctx context.Context, by seckill.Actor, goodsID int64) (seckill.Ledger, error)
+	// Audit gives the changes of a sale, newest first, below an id ("": from the top), at most limit of them.
+	Audit(ctx context.Context, by seckill.Actor, goodsID int64, before string, limit int) ([]seckill.AuditEntry, error)
+}
+
+// Changes changes sales, also while they sell; *order.Stockroom is one.
+type Changes interface {
+	// Change with a key that came before gives the first answer.
+	Change(ctx context.Context, by seckill.Actor, goodsID int64, c seckill.Change, once seckill.Once) (seckill.Sale, error)
+	Delete(ctx context.Context, by seckill.Actor, goodsID int64) error
 }
 
 // Sales is all that merchants ask; *seckill.Sales is one.
@@ -105,6 +115,7 @@ var (
 	_ Shop    = (*seckill.Shop)(nil)
 	_ Desk    = (*order.Desk)(nil)
 	_ Cashier = (*order.Cashier)(nil)
+	_ Changes = (*order.Stockroom)(nil)
 )
 
 // Deps are what the API stands on. All are needed.
@@ -118,6 +129,7 @@ type Deps struct {
 	Desk     Desk
 	Orders   Orders
 	Cashier  Cashier
+	Changes  Changes
 	Tokens   Tokens
 	Health   Health
 	Metrics  Metrics

@@ -14,7 +14,8 @@ import (
 // request is what a handler gets: who asks, and with which fields.
 type request struct {
 	*params
-	actor seckill.Actor // zero where the route is open
+	actor  seckill.Actor // zero where the route is open
+	header http.Header
 }
 
 // serve takes a request through its steps: token, fields, handler, answer.
@@ -46,7 +47,7 @@ func (a *api) serve(rt route) gin.HandlerFunc {
 }
 
 func (a *api) read(c *gin.Context, rt route) (*request, error) {
-	r := &request{}
+	r := &request{header: c.Request.Header}
 	if !rt.open {
 		actor, err := a.authenticate(c.Request.Header)
 		if err != nil {

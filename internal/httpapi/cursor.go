@@ -38,6 +38,7 @@ func (p *params) limit() int { return int(p.integerOr("limit", defaultPage, 1, m
 const (
 	saleCursor  = "s"
 	orderCursor = "o"
+	auditCursor = "a"
 )
 
 // cursorID takes the cursor of a list of sales; 0 is the top.

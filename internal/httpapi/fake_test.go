@@ -26,10 +26,12 @@ type fake struct {
 	admit   error             // what Admit says beside the sale's own refusals
 	ready   bool
 	inPlace func() // run inside Place
+	keys    map[string]onceKey
+	trail   []seckill.AuditEntry
 }
 
 func newFake(now time.Time) *fake {
-	return &fake{now: now, sales: map[int64]seckill.Sale{}, orders: map[string]order.Order{}, paths: map[string]string{}, ready: true}
+	return &fake{now: now, sales: map[int64]seckill.Sale{}, orders: map[string]order.Order{}, paths: map[string]string{}, keys: map[string]onceKey{}, ready: true}
 }
 
 func (f *fake) sale(by seckill.Actor, id int64) (seckill.Sale, error) {
@@ -43,12 +45,15 @@ func (f *fake) sale(by seckill.Actor, id int64) (seckill.Sale, error) {
 	return s, nil
 }
 
-func (f *fake) Create(_ context.Context, by seckill.Actor, n seckill.NewSale) (seckill.Sale, error) {
+func (f *fake) Create(_ context.Context, by seckill.Actor, n seckill.NewSale, once seckill.Once) (seckill.Sale, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if s, known, err := f.before(once); known {
+		return s, err
+	}
 	s := n.Draft(by.ID, f.now)
 	f.sales[s.GoodsID] = s
-	f.writes++
+	f.remember(once, s.GoodsID, by, seckill.ActCreate)
 	return s, nil
 }
 

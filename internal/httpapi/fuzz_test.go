@@ -35,7 +35,7 @@ func FuzzRouter(f *testing.F) {
 	h := &house{fake: newFake(time.Now()), metrics: &heard{}}
 	h.sell(43)
 	handler := httpapi.New(httpapi.Deps{
-		Sales: h, Shop: h, Limiter: h, Desk: h, Orders: h, Cashier: h, Health: h, Tokens: tokens,
+		Sales: h, Shop: h, Limiter: h, Desk: h, Orders: h, Cashier: h, Changes: h, Health: h, Tokens: tokens,
 		Metrics: h.metrics, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
 	}, httpapi.Options{})
 

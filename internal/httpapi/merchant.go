@@ -36,7 +36,7 @@ func (a *api) own(s seckill.Sale) ownSaleAnswer {
 }
 
 func (a *api) createSale(ctx context.Context, r *request) (answer, error) {
-	n := newSale(r.params)
+	n, once := newSale(r.params), r.once("POST /admin/sales")
 	if err := r.bad(); err != nil {
 		return answer{}, err
 	}
@@ -46,7 +46,7 @@ func (a *api) createSale(ctx context.Context, r *request) (answer, error) {
 	if err := forRole(sells(r.actor), nothingToFind); err != nil {
 		return answer{}, err
 	}
-	s, err := a.Sales.Create(ctx, r.actor, n)
+	s, err := a.Sales.Create(ctx, r.actor, n, once)
 	return answer{reason: created, data: a.own(s)}, err
 }
 
@@ -63,12 +63,14 @@ func newSale(p *params) seckill.NewSale {
 // fields say everything of may be chosen.
 func rate(p *params, def seckill.Rate) seckill.Rate {
 	return seckill.Rate{
-		Algorithm:        p.oneOf("rate.algorithm", def.Algorithm, "smooth_bursty", "reserve", "token_bucket"),
+		Algorithm:        p.oneOf("rate.algorithm", def.Algorithm, rateAlgorithms()...),
 		PermitsPerSecond: p.float("rate.permitsPerSecond", def.PermitsPerSecond),
 		MaxBurstSeconds:  p.float("rate.maxBurstSeconds", def.MaxBurstSeconds),
 		MaxWaitMillis:    p.integerOr("rate.maxWaitMillis", def.MaxWaitMillis, 0, seckill.MaxWaitMillis),
 	}
 }
+
+func rateAlgorithms() []string { return []string{"smooth_bursty", "reserve", "token_bucket"} }
 
 func (a *api) ownSales(ctx context.Context, r *request) (answer, error) {
 	limit, below := r.limit(), r.cursorID()

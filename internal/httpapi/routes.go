@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 	"net/http"
+	"slices"
 	"time"
 )
 
@@ -31,6 +32,7 @@ func (a *api) routes() []route {
 		"title", "price", "stock", "startAt", "endAt", "perBuyerLimit",
 		"rate.algorithm", "rate.permitsPerSecond", "rate.maxBurstSeconds", "rate.maxWaitMillis",
 	}
+	change := slices.Concat([]string{"stockDelta"}, slices.DeleteFunc(slices.Clone(sale), func(f string) bool { return f == "stock" }))
 	return append(a.limiterRoutes(), []route{
 		{methods: read, path: "/livez", open: true, lax: true, do: a.livez},
 		{methods: read, path: "/readyz", open: true, lax: true, do: a.readyz},
@@ -48,6 +50,9 @@ func (a *api) routes() []route {
 		{methods: post, path: "/admin/sales", fields: sale, do: a.createSale},
 		{methods: read, path: "/admin/sales", fields: page, do: a.ownSales},
 		{methods: read, path: "/admin/sales/:goodsId", do: a.ownSale},
+		{methods: []string{http.MethodPatch}, path: "/admin/sales/:goodsId", fields: change, do: a.changeSale},
+		{methods: []string{http.MethodDelete}, path: "/admin/sales/:goodsId", do: a.deleteSale},
+		{methods: read, path: "/admin/sales/:goodsId/audit", fields: page, do: a.auditOfSale},
 		{methods: post, path: "/admin/sales/:goodsId/expose", patience: exposeTime, do: a.exposeSale},
 		{methods: post, path: "/admin/sales/:goodsId/close", patience: exposeTime, do: a.closeSale},
 		{methods: read, path: "/admin/sales/:goodsId/ledger", do: a.ledger},

@@ -109,7 +109,7 @@ func (h *house) putUp(units, limit int64) seckill.Sale {
 	sale, err := h.Sales.Create(h.t.Context(), merchant, seckill.NewSale{
 		Title: "a kettle", Price: 250, Stock: units, PerBuyerLimit: limit, Rate: seckill.DefaultRate(),
 		StartAt: time.Now().Add(-time.Hour), EndAt: time.Now().Add(time.Hour),
-	})
+	}, seckill.Once{})
 	require.NoError(h.t, err)
 	sale, err = h.Sales.Expose(h.t.Context(), merchant, sale.GoodsID)
 	require.NoError(h.t, err)

@@ -201,3 +201,14 @@ func TestAChangeMakesNoSaleOfItsOwn(t *testing.T) {
 		require.ErrorIs(t, err, seckill.ErrNotLoaded)
 	})
 }
+
+func TestARefusedCutStaysRefused(t *testing.T) {
+	eachServer(t, func(t *testing.T, s *Store) {
+		load(t, s, onSale(10, 5))
+		cut := order.Move{ID: "cut", GoodsID: goods, Epoch: 1, Kind: order.MoveDelta, Quantity: -12}
+		more := order.Move{ID: "more", GoodsID: goods, Epoch: 1, Kind: order.MoveDelta, Quantity: 5}
+		require.Equal(t, []order.Given{order.CutTooLarge, order.GivenNow, order.CutTooLarge}, give(t, s, cut, more, cut),
+			"whoever asks again must hear what the first heard")
+		require.EqualValues(t, 15, view(t, s).Available)
+	})
+}

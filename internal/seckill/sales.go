@@ -10,7 +10,9 @@ import (
 // Truth is a sale in MySQL as its merchant's calls need it.
 type Truth interface {
 	Catalog
-	CreateSale(ctx context.Context, sale Sale) error
+	// CreateSale writes a sale, or finds the one that was written under the same key before.
+	CreateSale(ctx context.Context, sale Sale, once Once) (Sale, error)
+	AuditLog
 	// CloseSale closes an exposed sale, and is content with a closed one; a draft is a Conflict.
 	CloseSale(ctx context.Context, goodsID int64, now time.Time) (Sale, error)
 	// SalesOf lists a merchant's sales (0: everybody's), newest first, below a goods id (0: from the top).
@@ -45,8 +47,8 @@ func NewSales(truth Truth, shelf Amender, opener *Opener, auditor Auditor, rates
 	return &Sales{truth: truth, shelf: shelf, opener: opener, auditor: auditor, rates: rates, log: log, now: time.Now}
 }
 
-// Create puts up a draft of the actor's own.
-func (s *Sales) Create(ctx context.Context, by Actor, n NewSale) (Sale, error) {
+// Create puts up a draft of the actor's own; again with the same key: the first one.
+func (s *Sales) Create(ctx context.Context, by Actor, n NewSale, once Once) (Sale, error) {
 	if err := n.Validate(); err != nil {
 		return Sale{}, err
 	}
@@ -54,10 +56,20 @@ func (s *Sales) Create(ctx context.Context, by Actor, n NewSale) (Sale, error) {
 		return Sale{}, err
 	}
 	sale := n.Draft(by.ID, s.now())
-	if err := s.truth.CreateSale(ctx, sale); err != nil {
-		return Sale{}, Down("the sale could not be stored", err)
+	sale, err := s.truth.CreateSale(WithActor(ctx, by), sale, once)
+	if err != nil {
+		return Sale{}, settledOr(err, "the sale could not be stored")
 	}
 	return sale, nil
+}
+
+// Audit pages through the changes of a sale that the actor may manage, newest first, below an id ("": from the top).
+func (s *Sales) Audit(ctx context.Context, by Actor, goodsID int64, before string, limit int) ([]AuditEntry, error) {
+	if _, err := s.Get(ctx, by, goodsID); err != nil {
+		return nil, err
+	}
+	entries, err := s.truth.AuditOf(ctx, goodsID, before, limit)
+	return entries, settledOr(err, "the changes can't be listed")
 }
 
 // Get reads one sale: NotFound, or Forbidden where it is somebody else's.
@@ -99,7 +111,7 @@ func (s *Sales) Expose(ctx context.Context, by Actor, goodsID int64) (Sale, erro
 	if sale.Status == Exposed {
 		return sale, nil // where Redis has lost it, the rebuilder sees that and needs no asking
 	}
-	opened, err := s.opener.OpenFirst(ctx, goodsID)
+	opened, err := s.opener.OpenFirst(WithActor(ctx, by), goodsID)
 	if errors.Is(err, ErrFenced) {
 		return s.Get(ctx, by, goodsID) // somebody else has just exposed it
 	}
@@ -115,7 +127,7 @@ func (s *Sales) Close(ctx context.Context, by Actor, goodsID int64) (Sale, error
 	if _, err := s.Get(ctx, by, goodsID); err != nil {
 		return Sale{}, err
 	}
-	sale, err := s.truth.CloseSale(ctx, goodsID, s.now())
+	sale, err := s.truth.CloseSale(WithActor(ctx, by), goodsID, s.now())
 	if err != nil {
 		return Sale{}, settledOr(err, "the sale could not be closed")
 	}
@@ -137,7 +149,7 @@ func (s *Sales) Ledger(ctx context.Context, by Actor, goodsID int64) (Ledger, er
 
 // settledOr leaves a refusal as it is and makes anything else an Unavailable.
 func settledOr(err error, what string) error {
-	if ReasonOf(err) != "" {
+	if err == nil || ReasonOf(err) != "" {
 		return err
 	}
 	return Down(what, err)

@@ -40,8 +40,8 @@ func (s *Store) BeginEpoch(ctx context.Context, goodsID, token int64, now time.T
 		if err := mayBegin(row, token, now); err != nil {
 			return err
 		}
-		if row.Status == seckill.Draft {
-			row.Status = seckill.Exposed
+		if err := expose(tx, &row, now); err != nil {
+			return err
 		}
 		row.Epoch, row.Updated = row.Epoch+1, now.UnixMilli()
 		if err := tx.Select("status", "epoch", "updated_at").Updates(&row).Error; err != nil {
@@ -52,6 +52,16 @@ func (s *Store) BeginEpoch(ctx context.Context, goodsID, token int64, now time.T
 		return err
 	})
 	return snap, err
+}
+
+// expose shows a draft to buyers, and says so in the audit log; any other sale stays as it is.
+func expose(tx *gorm.DB, row *saleRow, now time.Time) error {
+	if row.Status != seckill.Draft {
+		return nil
+	}
+	was := *row
+	row.Status = seckill.Exposed
+	return audit(tx, seckill.ActExpose, was, *row, now)
 }
 
 func mayBegin(row saleRow, token int64, now time.Time) error {

@@ -33,13 +33,13 @@ func (s *Store) MarkGiven(ctx context.Context, goodsID int64, ids []string, now 
 	})
 }
 
-// OldestMoveNotGiven is when the oldest move of a goods that nobody has marked as given was made; zero where there is
-// none.
+// OldestMoveNotGiven is when the oldest move of a goods that nobody has marked as given was made, or the oldest cut that
+// has not ended; zero where there is none.
 func (s *Store) OldestMoveNotGiven(ctx context.Context, goodsID int64) (time.Time, error) {
-	var rows []moveRow
-	err := s.read(ctx).Where("goods_id = ? AND given_at IS NULL", goodsID).Order("made_at").Limit(1).Find(&rows).Error
-	if err != nil || len(rows) == 0 {
-		return time.Time{}, trouble("look for moves not given", err)
-	}
-	return rows[0].move().MadeAt, nil
+	var oldest *int64
+	err := s.read(ctx).Raw(`SELECT MIN(made_at) FROM (
+		SELECT made_at FROM stock_moves WHERE goods_id = ? AND given_at IS NULL
+		UNION ALL SELECT made_at FROM stock_cuts WHERE goods_id = ? AND state = ?) AS waiting`,
+		goodsID, goodsID, order.CutOpen).Scan(&oldest).Error
+	return timeOf(oldest), trouble("look for moves not given", err)
 }

@@ -8,8 +8,10 @@ import (
 // What the house asks of its truth.
 var (
 	_ seckill.Truth      = (*Store)(nil)
+	_ seckill.AuditLog   = (*Store)(nil)
 	_ seckill.Epochs     = (*Store)(nil)
 	_ order.AuditStore   = (*Store)(nil)
+	_ order.ChangeStore  = (*Store)(nil)
 	_ order.BatchStore   = (*Store)(nil)
 	_ order.EpochStore   = (*Store)(nil)
 	_ order.ExpiryStore  = (*Store)(nil)

@@ -12,16 +12,6 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// CreateSale writes a new sale. A goods id that is taken is a Conflict.
-func (s *Store) CreateSale(ctx context.Context, sale seckill.Sale) error {
-	row := rowOfSale(sale)
-	err := s.read(ctx).Create(&row).Error
-	if duplicate(err) {
-		return seckill.Refuse(seckill.Conflict, "this goods id is taken")
-	}
-	return trouble("create a sale", err)
-}
-
 // Sale finds a sale, or seckill.ErrNoSuchGoods.
 func (s *Store) Sale(ctx context.Context, goodsID int64) (seckill.Sale, error) {
 	row, err := findSale(s.read(ctx), goodsID)
@@ -65,8 +55,12 @@ func (s *Store) CloseSale(ctx context.Context, goodsID int64, now time.Time) (se
 		case seckill.Draft:
 			return seckill.Refuse(seckill.Conflict, "a draft is not on sale and can't be closed")
 		}
+		was := row
 		row.Status, row.Updated, row.Closed = seckill.Closed, now.UnixMilli(), millis(now)
-		return tx.Select("status", "updated_at", "closed_at").Updates(&row).Error
+		if err := tx.Select("status", "updated_at", "closed_at").Updates(&row).Error; err != nil {
+			return err
+		}
+		return audit(tx, seckill.ActClose, was, row, now)
 	})
 	return row.sale(), err
 }

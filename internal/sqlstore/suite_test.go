@@ -60,7 +60,8 @@ func (h house) draft(merchant, units, limit int64) seckill.Sale {
 		Title: "Überraschung 🎁", Price: 1999, Stock: units, PerBuyerLimit: limit,
 		StartAt: today, EndAt: today.Add(time.Hour), Rate: seckill.DefaultRate(),
 	}.Draft(merchant, today)
-	require.NoError(h.t, h.CreateSale(h.t.Context(), sale))
+	_, err := h.CreateSale(h.t.Context(), sale, seckill.Once{})
+	require.NoError(h.t, err)
 	return sale
 }
 

@@ -3,7 +3,8 @@
 -- KEYS  1 sale (hash)   2 buyers (hash)   3 pending (hash)   4 moves (set of ids given in this epoch)
 -- ARGV  for each move: id, its epoch, kind (cancel, expire, fail, delta), buyer id, order number, units
 -- Returns for each move: 1 given, 0 given before, 2 of an older epoch (the load of this one had it in),
---       3 Redis is not there yet (no such sale, or an older epoch: ask again later), 4 a cut larger than what is unsold.
+--       3 Redis is not there yet (no such sale, or an older epoch: ask again later), 4 a cut larger than what is unsold:
+--       said of an id once, it is said for the rest of the epoch, so that whoever asks again hears the same.
 local sale, buyers, pending, moves = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local STRIDE = 6
 local GIVEN, BEFORE, COVERED, LATER, TOO_MUCH = 1, 0, 2, 3, 4
@@ -42,11 +43,14 @@ for a = 1, #ARGV, STRIDE do
     answer = COVERED
   elseif redis.call('SISMEMBER', moves, id) == 1 then
     answer = BEFORE
+  elseif redis.call('SISMEMBER', moves, id .. '!') == 1 then
+    answer = TOO_MUCH
   elseif kind ~= 'delta' then
     redis.call('SADD', moves, id)
     give_back(kind, buyer, sn, units)
   elseif redis.call('HGET', sale, 'avail') + units < 0 then
     answer = TOO_MUCH
+    redis.call('SADD', moves, id .. '!')
   else
     redis.call('SADD', moves, id)
     redis.call('HINCRBY', sale, 'avail', units)

@@ -82,7 +82,8 @@ func newLedger(b *testing.B, store *sqlstore.Store, pool *sql.DB) *ledger {
 	draft := seckill.NewSale{
 		Title: "tea", Price: 250, Stock: seckill.MaxStock, PerBuyerLimit: 1, StartAt: now, EndAt: now.Add(time.Hour), Rate: seckill.DefaultRate(),
 	}.Draft(1, now)
-	require.NoError(b, store.CreateSale(b.Context(), draft))
+	_, err := store.CreateSale(b.Context(), draft, seckill.Once{})
+	require.NoError(b, err)
 	snap, err := store.BeginEpoch(b.Context(), draft.GoodsID, seckill.FirstToken, now)
 	require.NoError(b, err)
 	return &ledger{store, pool, snap.Sale, ordersn.NewMinter([]byte(secret))}

@@ -53,6 +53,9 @@ func (t *table) saleCalls(goods string) []call {
 		{"POST", sale + "/close", t.merchant, ""},
 		{"GET", sale + "/ledger", t.merchant, ""},
 		{"GET", sale + "/orders", t.merchant, ""},
+		{"PATCH", sale, t.merchant, ""},
+		{"DELETE", sale, t.merchant, ""},
+		{"GET", sale + "/audit", t.merchant, ""},
 	}
 }
 

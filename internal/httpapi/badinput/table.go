@@ -33,6 +33,7 @@ func Cases(f Fixture) ([]Case, error) {
 	t.quantities()
 	t.bodies()
 	t.newSales()
+	t.changes()
 	t.pages()
 	t.strangers()
 	t.routes()
@@ -82,6 +83,9 @@ func (t *table) calls() []call {
 		{"POST", sale + "/close", t.merchant, ""},
 		{"GET", sale + "/ledger", t.merchant, ""},
 		{"GET", sale + "/orders", t.merchant, ""},
+		{"PATCH", sale, t.merchant, `{"perBuyerLimit":2}`},
+		{"DELETE", sale, t.merchant, ""},
+		{"GET", sale + "/audit", t.merchant, ""},
 	}
 }
 

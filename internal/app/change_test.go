@@ -1,0 +1,116 @@
+package app_test
+
+import (
+	"fmt"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
+
+	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/seckill"
+)
+
+func TestASaleChangesWhileItSells(t *testing.T) {
+	h := open(t)
+	goods := h.exposed("3", "1")
+	one := "/admin/sales/" + goods
+	h.buys(buyer(1), goods, "1")
+	require.Equal(t, "LIMIT_REACHED", h.tries(buyer(1), goods, "1").Reason)
+
+	require.Equal(t, 200, h.as(merchant(), "PATCH", one, `{"perBuyerLimit":3,"stockDelta":2}`).Status)
+	h.exact(goods, 5, 4, 1)
+	h.buys(buyer(1), goods, "2")
+	h.exact(goods, 5, 2, 3)
+
+	r := h.as(merchant(), "PATCH", one, `{"stockDelta":-3}`)
+	require.Equal(t, "CONFLICT", r.Reason, r.raw)
+	require.JSONEq(t, `{"available":2}`, string(r.Data))
+	h.exact(goods, 5, 2, 3)
+	require.Equal(t, 200, h.as(merchant(), "PATCH", one, `{"stockDelta":-2}`).Status)
+	h.exact(goods, 3, 0, 3)
+	require.Equal(t, "SOLD_OUT", h.tries(buyer(2), goods, "1").Reason)
+
+	r = h.as(merchant(), "PATCH", one, `{"endAt":"`+time.Now().Add(-time.Second).UTC().Format(time.RFC3339)+`"}`)
+	require.Equal(t, 200, r.Status, r.raw)
+	require.Equal(t, "ENDED", h.tries(buyer(2), goods, "1").Reason)
+	require.Equal(t, "CONFLICT", h.as(merchant(), "PATCH", one, `{"title":"x"}`).Reason)
+}
+
+// A cut and buyers want the last units at once: nothing is sold twice, and nothing is cut that was sold.
+func TestCutsAmongBuyers(t *testing.T) {
+	h := open(t)
+	goods := h.exposed("40", "1")
+	cuts := make([]bool, 10)
+	var g errgroup.Group
+	for i := range 40 {
+		g.Go(func() error { h.tries(buyer(int64(i+1)), goods, "1"); return nil })
+	}
+	for i := range cuts {
+		g.Go(func() error {
+			cuts[i] = h.as(merchant(), "PATCH", "/admin/sales/"+goods, `{"stockDelta":-2}`, "Idempotency-Key", strconv.Itoa(i)).Status == 200
+			return nil
+		})
+	}
+	require.NoError(t, g.Wait())
+	total := int64(40)
+	for _, cut := range cuts {
+		if cut {
+			total -= 2
+		}
+	}
+	h.eventually(func() bool {
+		l := h.ledger(goods)
+		return l.Pending == 0 && l.Balanced && l.Database.Stock == l.Available
+	}, "drained")
+	l := h.ledger(goods)
+	require.Equal(t, total, l.Total)
+	require.Equal(t, total, l.Available+l.Sold, fmt.Sprint(l))
+}
+
+// The maker of a cut dies after each of its steps; the steward finishes what it began.
+func TestACutLeftBehindIsFinished(t *testing.T) {
+	for _, asked := range []bool{false, true} { // dies before it asked Redis, and after
+		h := open(t)
+		goods := h.exposed("10", "1")
+		id, err := strconv.ParseInt(goods, 10, 64)
+		require.NoError(t, err)
+		longAgo := time.Now().Add(-time.Minute)
+		b, err := h.Store.Change(t.Context(), id, seckill.Change{StockDelta: -4}, seckill.Once{}, longAgo)
+		require.NoError(t, err)
+		if asked {
+			given, err := h.Shelf.Release(t.Context(), id, []order.Move{b.Cut.Move()})
+			require.NoError(t, err)
+			require.Equal(t, []order.Given{order.GivenNow}, given)
+		}
+		h.exact(goods, 6, 6, 0)
+	}
+}
+
+// Redis was away while a sale changed in MySQL: it is told.
+func TestWhatRedisMissedItIsTold(t *testing.T) {
+	h := open(t)
+	goods := h.exposed("10", "1")
+	id, err := strconv.ParseInt(goods, 10, 64)
+	require.NoError(t, err)
+	_, err = h.Store.Change(t.Context(), id, seckill.Change{PerBuyerLimit: new(int64(4))}, seckill.Once{}, time.Now())
+	require.NoError(t, err)
+	h.eventually(func() bool { v, err := h.Shelf.View(t.Context(), id); return err == nil && v.PerBuyerLimit == 4 }, "told of the limit")
+	_, err = h.Store.CloseSale(t.Context(), id, time.Now())
+	require.NoError(t, err)
+	h.eventually(func() bool { v, err := h.Shelf.View(t.Context(), id); return err == nil && v.Status == seckill.Closed }, "told of the end")
+}
+
+func TestADraftGoesAndItsHistoryStays(t *testing.T) {
+	h := open(t)
+	goods := h.draft("5", "1")
+	one := "/admin/sales/" + goods
+	require.Equal(t, 200, h.as(merchant(), "PATCH", one, `{"title":"two kettles","price":0,"stockDelta":5}`).Status)
+	r := h.as(merchant(), "GET", one+"/audit", "")
+	require.Contains(t, r.raw, `"actorId":"70","actorRole":"merchant","action":"change"`)
+	require.Contains(t, r.raw, `"to":{"price":0,"stock":10,"title":"two kettles"}`)
+	require.Equal(t, 200, h.as(merchant(), "DELETE", one, "").Status)
+	require.Equal(t, "NOT_FOUND", h.as(merchant(), "GET", one, "").Reason)
+}

@@ -1,0 +1,181 @@
+package app_test
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/app"
+	"flashsale.dev/seckill/internal/embedded"
+	"flashsale.dev/seckill/internal/httpapi"
+	"flashsale.dev/seckill/internal/seckill"
+)
+
+// house is the whole flash sale in this process: the router, the services and the crew, on embedded parts.
+type house struct {
+	*embedded.Servers
+	t        *testing.T
+	api      *app.API
+	settings app.Settings
+	url      string
+	server   *httptest.Server
+	stop     func()
+}
+
+func open(t *testing.T) *house { return openWith(t, 15*time.Minute) }
+
+// openWith gives an unpaid order so much time.
+func openWith(t *testing.T, paymentTimeout time.Duration) *house {
+	t.Helper()
+	log := slog.New(slog.NewTextHandler(io.Discard, nil))
+	up, err := embedded.Start(t.Context(), t.TempDir(), log)
+	require.NoError(t, err)
+	secret := []byte("a secret that only the tests know, long enough")
+	h := &house{Servers: up, t: t, settings: app.Settings{
+		OrderSecret: secret, PublishTimeout: 2 * time.Second, PaymentTimeout: paymentTimeout, BatchSize: 500,
+	}}
+	h.api, err = app.NewAPI(up.Parts, h.settings, app.APISettings{JWTSecret: secret, Metrics: app.NoMetrics{}})
+	require.NoError(t, err)
+	h.server = httptest.NewUnstartedServer(h.api.Handler)
+	h.server.Config = httpapi.Server(h.api.Handler, "", log)
+	h.server.Start()
+	h.url = h.server.URL
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	ended := make(chan error, 1)
+	go func() {
+		ended <- app.Run(ctx, 10*time.Second, app.NewCrew(up.Parts, h.settings).Workers, h.api.Workers())
+	}()
+	t.Cleanup(func() {
+		cancel()
+		require.NoError(t, <-ended)
+		h.server.Close()
+		require.NoError(t, up.Close())
+	})
+	return h
+}
+
+// reply is an answer, taken apart.
+type reply struct {
+	Status int
+	Header http.Header
+	Reason string
+	Data   json.RawMessage
+	raw    string
+}
+
+func merchant() seckill.Actor { return seckill.Actor{ID: 70, Role: seckill.Merchant} }
+func operator() seckill.Actor { return seckill.Actor{ID: 1, Role: seckill.Operator} }
+func buyer(id int64) seckill.Actor {
+	return seckill.Actor{ID: id, Role: seckill.Buyer, Name: "Ann Lee", Phone: "+4479460123456"}
+}
+
+// request makes a request as somebody; header fields come in pairs.
+func (h *house) request(who seckill.Actor, method, target, body string, header ...string) *http.Request {
+	h.t.Helper()
+	req, err := http.NewRequestWithContext(h.t.Context(), method, h.url+target, strings.NewReader(body))
+	require.NoError(h.t, err)
+	if who.ID != 0 {
+		token, err := h.api.Tokens.Sign(who, time.Hour)
+		require.NoError(h.t, err)
+		req.Header.Set("Authorization", "Bearer "+token)
+	}
+	for i := 0; i < len(header); i += 2 {
+		req.Header.Add(header[i], header[i+1])
+	}
+	return req
+}
+
+func (h *house) as(who seckill.Actor, method, target, body string, header ...string) reply {
+	h.t.Helper()
+	res, err := h.server.Client().Do(h.request(who, method, target, body, header...))
+	require.NoError(h.t, err)
+	defer func() { _ = res.Body.Close() }()
+	raw, err := io.ReadAll(res.Body)
+	require.NoError(h.t, err)
+	r := reply{Status: res.StatusCode, Header: res.Header, raw: string(raw)}
+	if strings.HasPrefix(res.Header.Get("Content-Type"), "application/json") {
+		require.NoError(h.t, json.Unmarshal(raw, &r), r.raw)
+	}
+	return r
+}
+
+// draft puts up a sale that is on as soon as it is exposed.
+func (h *house) draft(units, limit string) string {
+	h.t.Helper()
+	now := time.Now().UTC()
+	r := h.as(merchant(), "POST", "/admin/sales", `{"title":"a kettle","price":1999,"stock":`+units+`,"perBuyerLimit":`+limit+
+		`,"startAt":"`+now.Add(-time.Minute).Format(time.RFC3339)+`","endAt":"`+now.Add(time.Hour).Format(time.RFC3339)+`"}`)
+	require.Equal(h.t, http.StatusCreated, r.Status, r.raw)
+	var sale struct{ GoodsID string }
+	require.NoError(h.t, json.Unmarshal(r.Data, &sale))
+	return sale.GoodsID
+}
+
+// exposed puts up a sale and shows it.
+func (h *house) exposed(units, limit string) string {
+	h.t.Helper()
+	goods := h.draft(units, limit)
+	r := h.as(merchant(), "POST", "/admin/sales/"+goods+"/expose", "")
+	require.Equal(h.t, http.StatusOK, r.Status, r.raw)
+	return goods
+}
+
+// tries walks a buyer through both steps and gives the last answer.
+func (h *house) tries(who seckill.Actor, goods, quantity string) reply {
+	h.t.Helper()
+	r := h.as(who, "POST", "/randomPath?goodsId="+goods, "")
+	if r.Status != http.StatusOK {
+		return r
+	}
+	var p struct{ RandomPath string }
+	require.NoError(h.t, json.Unmarshal(r.Data, &p))
+	return h.as(who, "POST", "/"+p.RandomPath+"/decrStock", `{"goodsId":"`+goods+`","decrStock":`+quantity+`}`)
+}
+
+// buys walks a buyer to an order that is written.
+func (h *house) buys(who seckill.Actor, goods, quantity string) string {
+	h.t.Helper()
+	r := h.tries(who, goods, quantity)
+	require.Equal(h.t, http.StatusAccepted, r.Status, r.raw)
+	var o struct{ OrderSn string }
+	require.NoError(h.t, json.Unmarshal(r.Data, &o))
+	h.becomes(who, o.OrderSn, "created")
+	return o.OrderSn
+}
+
+// becomes waits until an order has a status.
+func (h *house) becomes(who seckill.Actor, sn, status string) {
+	h.t.Helper()
+	h.eventually(func() bool { return strings.Contains(h.as(who, "GET", "/orders/"+sn, "").raw, `"status":"`+status+`"`) }, sn+" never became "+status)
+}
+
+func (h *house) eventually(is func() bool, what string) {
+	h.t.Helper()
+	require.Eventually(h.t, is, 20*time.Second, 10*time.Millisecond, what)
+}
+
+// ledger is what the API says of a sale's units: available, pending, sold.
+func (h *house) ledger(goods string) (l seckill.Ledger) {
+	h.t.Helper()
+	r := h.as(merchant(), "GET", "/admin/sales/"+goods+"/ledger", "")
+	require.Equal(h.t, http.StatusOK, r.Status, r.raw)
+	require.NoError(h.t, json.Unmarshal(r.Data, &l))
+	return l
+}
+
+// exact waits until a sale's books stand as said, in Redis and in MySQL.
+func (h *house) exact(goods string, total, available, sold int64) {
+	h.t.Helper()
+	want := seckill.Ledger{Total: total, Available: available, Sold: sold, Balanced: true, Epoch: 1, Database: seckill.Database{Stock: available, Active: sold}}
+	var got seckill.Ledger
+	h.eventually(func() bool { got = h.ledger(goods); return got == want }, "the ledger")
+	require.Equal(h.t, want, got)
+}

@@ -1,0 +1,43 @@
+package httpapi
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+
+	"flashsale.dev/seckill/internal/seckill"
+)
+
+const (
+	idempotencyHeader = "Idempotency-Key"
+	maxKey            = 255
+)
+
+// once takes the request's Idempotency-Key (draft-ietf-httpapi-idempotency-key-header), with or without the quotes of a
+// structured field. The request is what was asked: the call and its fields, wherever they stood and in whatever order.
+func (r *request) once(call string) seckill.Once {
+	values := r.header[idempotencyHeader]
+	if len(values) == 0 {
+		return seckill.Once{}
+	}
+	key := values[0]
+	if len(key) >= 2 && key[0] == '"' && key[len(key)-1] == '"' {
+		key = key[1 : len(key)-1]
+	}
+	if len(values) > 1 || key == "" || len(key) > maxKey || strings.ContainsFunc(key, func(c rune) bool { return c < ' ' || c > '~' }) {
+		r.complain(idempotencyHeader, "must be one key of 1 to %d printable ASCII characters", maxKey)
+	}
+	return seckill.Once{ActorID: r.actor.ID, Key: key, Hash: r.hash(call)}
+}
+
+func (r *request) hash(call string) string {
+	lines := make([]string, 0, len(r.fields))
+	for _, f := range r.fields {
+		lines = append(lines, fmt.Sprintf("%q=%q", f.name, f.text))
+	}
+	slices.Sort(lines)
+	sum := sha256.Sum256([]byte(call + "\n" + strings.Join(lines, "\n")))
+	return hex.EncodeToString(sum[:])
+}

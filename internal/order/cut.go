@@ -1,0 +1,88 @@
+package order
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"flashsale.dev/seckill/internal/seckill"
+)
+
+// Cut takes units of an exposed sale off sale. Its row is written before Redis is asked for the units, and says all
+// that it takes to finish the change, whoever does that (ADR 0030).
+type Cut struct {
+	ID       string // a UUIDv7; Redis judges it once in an epoch
+	GoodsID  int64
+	Epoch    int64 // whose Redis is asked
+	Quantity int64 // > 0
+	Wanted   seckill.Change
+	By       seckill.Actor
+	Key      string // its Idempotency-Key, or ""
+	State    CutState
+}
+
+// CutState is where a cut is.
+type CutState string
+
+// The states of a cut.
+const (
+	CutOpen   CutState = "open"   // Redis is to be asked, or was asked and MySQL does not have it yet
+	CutDone   CutState = "done"   // both have it
+	CutUndone CutState = "undone" // neither has it
+)
+
+// Move is the cut as Redis takes it.
+func (c Cut) Move() Move {
+	return Move{ID: c.ID, GoodsID: c.GoodsID, Epoch: c.Epoch, Kind: MoveDelta, Quantity: -c.Quantity}
+}
+
+// Begun is what the first step of a change did.
+type Begun struct {
+	Sale seckill.Sale // as it is now; where the change was made before, as it was answered then
+	Move *Move        // a raise to be given to Redis
+	Cut  *Cut         // a cut to be finished; then nothing has changed yet
+}
+
+// ChangeStore is MySQL as changes of sales need it.
+type ChangeStore interface {
+	// Change changes a sale in one transaction, or writes the cut with which the change begins.
+	Change(ctx context.Context, goodsID int64, c seckill.Change, once seckill.Once, now time.Time) (Begun, error)
+	// EndCut writes what Redis said of a cut: done or undone; or it gives the cut a newer epoch and leaves it open.
+	EndCut(ctx context.Context, c Cut, said Given, now time.Time) (Cut, seckill.Sale, error)
+	// OpenCuts lists cuts begun before a moment and not ended, oldest first.
+	OpenCuts(ctx context.Context, before time.Time, limit int) ([]Cut, error)
+	// DeleteDraft removes a draft; any other sale is a Conflict.
+	DeleteDraft(ctx context.Context, goodsID int64, now time.Time) error
+	Sale(ctx context.Context, goodsID int64) (seckill.Sale, error)
+	// ForgetKeys forgets Idempotency-Keys made before a moment.
+	ForgetKeys(ctx context.Context, before time.Time) error
+}
+
+// ChangeShelf is Redis as changes of sales need it.
+type ChangeShelf interface {
+	View(ctx context.Context, goodsID int64) (seckill.View, error)
+	Amend(ctx context.Context, sale seckill.Sale) error
+	Releaser
+}
+
+// errCutOpen says that Redis can't judge a cut now: its row stays, and the steward finishes it.
+var errCutOpen = errors.New("the cut is written and will be finished as soon as redis can be asked")
+
+// finishCut asks Redis for a cut's units and writes what it said, until the cut is ended. Each step may be taken by
+// many at once and again: within an epoch Redis says the same of an id for ever, and MySQL ends a row once.
+func finishCut(ctx context.Context, store ChangeStore, shelf ChangeShelf, c Cut, now time.Time) (Cut, seckill.Sale, error) {
+	var sale seckill.Sale
+	for range 3 { // a new epoch may begin in between, hardly two
+		given, err := shelf.Release(ctx, c.GoodsID, []Move{c.Move()})
+		if err != nil {
+			return c, sale, err
+		}
+		if given[0] == GivenLater {
+			return c, sale, errCutOpen
+		}
+		if c, sale, err = store.EndCut(ctx, c, given[0], now); err != nil || c.State != CutOpen {
+			return c, sale, err
+		}
+	}
+	return c, sale, errCutOpen
+}

@@ -1,0 +1,131 @@
+package seckill
+
+import (
+	"context"
+	"time"
+)
+
+// Change is what a merchant wants to be different about a sale. What is nil stays as it is.
+type Change struct {
+	Title         *string    `json:"title,omitempty"`
+	Price         *int64     `json:"price,omitempty"`
+	StartAt       *time.Time `json:"startAt,omitempty"`
+	EndAt         *time.Time `json:"endAt,omitempty"`
+	PerBuyerLimit *int64     `json:"perBuyerLimit,omitempty"`
+	Rate          RateChange `json:"rate"`
+	StockDelta    int64      `json:"stockDelta,omitempty"` // units more (or less: negative); 0 leaves them alone
+}
+
+// RateChange is what is to be different about a rate.
+type RateChange struct {
+	Algorithm        *string  `json:"algorithm,omitempty"`
+	PermitsPerSecond *float64 `json:"permitsPerSecond,omitempty"`
+	MaxBurstSeconds  *float64 `json:"maxBurstSeconds,omitempty"`
+	MaxWaitMillis    *int64   `json:"maxWaitMillis,omitempty"`
+}
+
+// Validate names the first field that is out of its bounds whatever the sale is like, as a BadRequest.
+func (c Change) Validate() error {
+	if c.StockDelta < -MaxStock || c.StockDelta > MaxStock {
+		return BadField("stockDelta", "must be -%d to %d, and not 0", MaxStock, MaxStock)
+	}
+	// A sale within all bounds, into which the change is put: what is wrong afterwards is the change's fault.
+	start := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
+	sample := Sale{
+		Title: "x", Total: 1, PerBuyerLimit: 1, StartAt: start, EndAt: time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC), Rate: DefaultRate(),
+	}
+	c.StockDelta = 0
+	return asNew(c.put(sample)).Validate()
+}
+
+// Apply gives the sale as it is to be, or says why it can't be: Conflict where the sale's state does not allow it, and
+// BadRequest where the outcome would be out of its bounds. A cut of an exposed sale is judged by Redis besides.
+func (c Change) Apply(s Sale) (Sale, error) {
+	switch {
+	case s.Status == Closed:
+		return s, Refuse(Conflict, "the sale is closed and changes no more")
+	case s.Status == Exposed && (c.Title != nil || c.Price != nil):
+		return s, Refuse(Conflict, "title and price can be changed in a draft only")
+	}
+	after := c.put(s)
+	if s.Status == Exposed && c.StockDelta < 0 && after.Stock < 0 {
+		return s, TooLargeACut(s.Stock)
+	}
+	judged := asNew(after)
+	if s.Status == Exposed && after.Total == 0 {
+		judged.Stock = 1 // all that was unsold may be taken off sale
+	}
+	if after.Total > MaxStock || after.Total < 0 || s.Status == Draft && after.Total < 1 {
+		return s, BadField("stockDelta", "would make the stock %d; it must be 1 to %d", after.Total, MaxStock)
+	}
+	return after, judged.Validate()
+}
+
+// put sets the fields without judging them.
+func (c Change) put(s Sale) Sale {
+	set(&s.Title, c.Title)
+	set(&s.Price, c.Price)
+	set(&s.StartAt, c.StartAt)
+	set(&s.EndAt, c.EndAt)
+	set(&s.PerBuyerLimit, c.PerBuyerLimit)
+	set(&s.Rate.Algorithm, c.Rate.Algorithm)
+	set(&s.Rate.PermitsPerSecond, c.Rate.PermitsPerSecond)
+	set(&s.Rate.MaxBurstSeconds, c.Rate.MaxBurstSeconds)
+	set(&s.Rate.MaxWaitMillis, c.Rate.MaxWaitMillis)
+	s.StartAt, s.EndAt = s.StartAt.UTC().Truncate(time.Millisecond), s.EndAt.UTC().Truncate(time.Millisecond)
+	s.Total, s.Stock = s.Total+c.StockDelta, s.Stock+c.StockDelta
+	// A draft has no orders that an older limit let in.
+	if s.MaxPerBuyerLimit = max(s.MaxPerBuyerLimit, s.PerBuyerLimit); s.Status == Draft {
+		s.MaxPerBuyerLimit = s.PerBuyerLimit
+	}
+	return s
+}
+
+func set[T any](to *T, v *T) {
+	if v != nil {
+		*to = *v
+	}
+}
+
+func asNew(s Sale) NewSale {
+	return NewSale{
+		Title: s.Title, Price: s.Price, Stock: s.Total, StartAt: s.StartAt, EndAt: s.EndAt,
+		PerBuyerLimit: s.PerBuyerLimit, Rate: s.Rate,
+	}
+}
+
+// TooLargeACut refuses to take off sale what is sold already.
+func TooLargeACut(available int64) *Error {
+	e := Refuse(Conflict, "only what is unsold can be taken off sale")
+	e.Data = map[string]any{"available": available}
+	return e
+}
+
+// Once makes a request that may be repeated change something once: the same key and body by the same actor get the
+// first answer, the same key with another body a Conflict. The zero value is a request without a key.
+type Once struct {
+	ActorID int64
+	Key     string // 1 to 255 printable ASCII characters; "" for none
+	Hash    string // SHA-256 of the request, in hex
+}
+
+// OnceLife is how long a key is remembered.
+const OnceLife = 24 * time.Hour
+
+// KeyTaken refuses a key that came with another body before.
+func KeyTaken() error {
+	return Refuse(Conflict, "this Idempotency-Key came with another request before")
+}
+
+type actorKey struct{}
+
+// WithActor says on whose behalf what follows is done, for the audit log.
+func WithActor(ctx context.Context, by Actor) context.Context {
+	return context.WithValue(ctx, actorKey{}, by)
+}
+
+// ActorOf tells on whose behalf something is done; the zero Actor is the system itself.
+func ActorOf(ctx context.Context) Actor {
+	by, _ := ctx.Value(actorKey{}).(Actor)
+	return by
+}

@@ -1,0 +1,135 @@
+package sqlstore
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"gorm.io/gorm"
+
+	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/seckill"
+)
+
+// CreateSale writes a new sale, with its row in the audit log. A goods id that is taken is a Conflict. Under a key that
+// came before, it writes nothing and gives the sale that was written then.
+func (s *Store) CreateSale(ctx context.Context, sale seckill.Sale, once seckill.Once) (seckill.Sale, error) {
+	row := rowOfSale(sale)
+	known, err := s.once(ctx, "create a sale", once, sale.CreatedAt, func(tx *gorm.DB) error {
+		if err := tx.Create(&row).Error; err != nil {
+			if duplicate(err) {
+				return seckill.Refuse(seckill.Conflict, "this goods id is taken")
+			}
+			return err
+		}
+		if err := audit(tx, seckill.ActCreate, saleRow{}, row, sale.CreatedAt); err != nil {
+			return err
+		}
+		return remember(tx, once, row, "", sale.CreatedAt)
+	})
+	if known != nil {
+		return known.answered()
+	}
+	return sale, err
+}
+
+// Change changes a sale in one transaction, with its row in the audit log and, where an exposed sale gets more units,
+// the move that gives them to Redis. A cut of an exposed sale changes nothing yet: it is written as a row to be finished.
+// Under a key that came before it changes nothing, and gives the first answer or the cut that is under way.
+func (s *Store) Change(ctx context.Context, goodsID int64, c seckill.Change, once seckill.Once, now time.Time) (order.Begun, error) {
+	var b order.Begun
+	known, err := s.once(ctx, "change a sale", once, now, func(tx *gorm.DB) error {
+		row, err := lockSale(tx, goodsID)
+		if err != nil {
+			return err
+		}
+		if _, err := c.Apply(row.sale()); err != nil {
+			return err
+		}
+		if row.Status == seckill.Exposed && c.StockDelta < 0 {
+			b.Sale = row.sale()
+			b.Cut, err = beginCut(tx, row, c, once, now)
+			return err
+		}
+		if row, b.Move, err = change(tx, row, c, now); err != nil {
+			return err
+		}
+		b.Sale = row.sale()
+		return remember(tx, once, row, "", now)
+	})
+	if known != nil {
+		return s.begunBefore(ctx, *known)
+	}
+	return b, err
+}
+
+// begunBefore is what came of the first request with a key.
+func (s *Store) begunBefore(ctx context.Context, row onceRow) (order.Begun, error) {
+	if row.CutID == "" {
+		sale, err := row.answered()
+		return order.Begun{Sale: sale}, err
+	}
+	cut, err := findCut(s.read(ctx), row.GoodsID, row.CutID)
+	if err != nil {
+		return order.Begun{}, trouble("find a cut", err)
+	}
+	c, err := cut.cut()
+	return order.Begun{Cut: &c}, err
+}
+
+// change puts a change into a locked row and the log.
+func change(tx *gorm.DB, was saleRow, c seckill.Change, now time.Time) (saleRow, *order.Move, error) {
+	after, err := c.Apply(was.sale())
+	if err != nil {
+		return was, nil, err
+	}
+	row := rowOfSale(after)
+	row.RebuildToken, row.Closed, row.Updated = was.RebuildToken, was.Closed, now.UnixMilli()
+	row.Version = was.Version + 1
+	res := tx.Model(&saleRow{}).Where("goods_id = ? AND version = ?", was.GoodsID, was.Version).
+		Select("title", "price", "total", "stock", "version", "per_buyer_limit", "max_per_buyer_limit", "start_at", "end_at",
+			"rate_algorithm", "permits_per_second", "max_burst_seconds", "max_wait_millis", "updated_at").Updates(&row)
+	if res.Error == nil && res.RowsAffected != 1 {
+		res.Error = order.ErrTryAgain
+	}
+	if res.Error != nil {
+		return was, nil, res.Error
+	}
+	if err := audit(tx, seckill.ActChange, was, row, now); err != nil {
+		return was, nil, err
+	}
+	if was.Status != seckill.Exposed || c.StockDelta <= 0 {
+		return row, nil, nil
+	}
+	move, err := raise(tx, row, c.StockDelta, now)
+	return row, move, err
+}
+
+// raise writes the move that gives units to Redis that it does not have.
+func raise(tx *gorm.DB, sale saleRow, units int64, now time.Time) (*order.Move, error) {
+	move, err := newMove(sale, seckill.Line{Quantity: units}, order.MoveDelta, now)
+	if err != nil {
+		return nil, err
+	}
+	return &move, insert(tx, []moveRow{rowOfMove(move)})
+}
+
+// DeleteDraft removes a draft; the audit log keeps what it was. Any other sale is a Conflict.
+func (s *Store) DeleteDraft(ctx context.Context, goodsID int64, now time.Time) error {
+	return s.inTx(ctx, "delete a draft", func(tx *gorm.DB) error {
+		row, err := lockSale(tx, goodsID)
+		if err != nil {
+			return err
+		}
+		if row.Status != seckill.Draft {
+			return seckill.Refuse(seckill.Conflict, "only a draft can be deleted")
+		}
+		if err := tx.Where("goods_id = ?", goodsID).Delete(&saleRow{}).Error; err != nil {
+			return err
+		}
+		return audit(tx, seckill.ActDelete, row, saleRow{}, now)
+	})
+}
+
+// errNoCut says that there is no cut of an id: it can only be a mistake.
+var errNoCut = errors.New("no such cut")

@@ -1,0 +1,259 @@
+package sqlstore
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
+
+	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/seckill"
+)
+
+var noKey seckill.Once
+
+// changed changes a sale, which must succeed.
+func (h house) changed(goodsID int64, c seckill.Change) order.Begun {
+	h.t.Helper()
+	b, err := h.Change(h.t.Context(), goodsID, c, noKey, today)
+	require.NoError(h.t, err)
+	return b
+}
+
+func (h house) sale(goodsID int64) seckill.Sale {
+	h.t.Helper()
+	sale, err := h.Sale(h.t.Context(), goodsID)
+	require.NoError(h.t, err)
+	return sale
+}
+
+func TestADraftChangesAtOnce(t *testing.T) {
+	onEach(t, func(t *testing.T, h house) {
+		sale := h.draft(1, 10, 3)
+		b := h.changed(sale.GoodsID, seckill.Change{
+			Title: new("tea"), Price: new(int64(5)), EndAt: new(today.Add(2 * time.Hour)), StockDelta: -4,
+			Rate: seckill.RateChange{PermitsPerSecond: new(0.5)},
+		})
+		require.Nil(t, b.Move)
+		require.Nil(t, b.Cut)
+		kept := h.sale(sale.GoodsID)
+		require.Equal(t, kept, b.Sale)
+		require.EqualValues(t, []int64{6, 6, 5, 3}, []int64{kept.Total, kept.Stock, kept.Price, kept.PerBuyerLimit})
+		require.Equal(t, seckill.Rate{Algorithm: "reserve", PermitsPerSecond: 0.5, MaxBurstSeconds: 1, MaxWaitMillis: 1000}, kept.Rate)
+		h.balanced(sale.GoodsID)
+	})
+}
+
+func TestARaiseOfAnExposedSaleIsGivenByAMove(t *testing.T) {
+	onEach(t, func(t *testing.T, h house) {
+		sale := h.exposed(10, 5)
+		h.write(sale.GoodsID, h.line(sale, 1, 4))
+		b := h.changed(sale.GoodsID, seckill.Change{StockDelta: 7, PerBuyerLimit: new(int64(6))})
+		require.Equal(t, []order.Move{*b.Move}, h.moves(sale.GoodsID))
+		require.EqualValues(t, 7, b.Move.Quantity)
+		require.Equal(t, order.MoveDelta, b.Move.Kind)
+		require.Equal(t, sale.Epoch, b.Move.Epoch)
+		require.EqualValues(t, []int64{17, 13, 6}, []int64{b.Sale.Total, b.Sale.Stock, b.Sale.MaxPerBuyerLimit})
+		h.balanced(sale.GoodsID)
+		_, err := h.Change(t.Context(), sale.GoodsID, seckill.Change{Title: new("x")}, noKey, today)
+		conflict(t, err)
+	})
+}
+
+func TestACutIsAppliedOnceRedisGaveTheUnits(t *testing.T) {
+	onEach(t, func(t *testing.T, h house) {
+		sale := h.exposed(10, 5)
+		cut := h.changed(sale.GoodsID, seckill.Change{StockDelta: -4, EndAt: new(today.Add(3 * time.Hour))}).Cut
+		require.EqualValues(t, 10, h.sale(sale.GoodsID).Total, "nothing before Redis was asked")
+		at, err := h.OldestMoveNotGiven(t.Context(), sale.GoodsID)
+		require.NoError(t, err)
+		require.Equal(t, today, at)
+		open, err := h.OpenCuts(t.Context(), today.Add(time.Minute), 10)
+		require.NoError(t, err)
+		require.Equal(t, []order.Cut{*cut}, open, "it says all that it takes to finish it")
+		for range 2 {
+			ended, after, err := h.EndCut(t.Context(), *cut, order.GivenNow, today)
+			require.NoError(t, err)
+			require.Equal(t, order.CutDone, ended.State)
+			require.EqualValues(t, []int64{6, 6}, []int64{after.Total, after.Stock})
+			require.Equal(t, today.Add(3*time.Hour), after.EndAt)
+		}
+		require.Empty(t, h.moves(sale.GoodsID))
+		h.balanced(sale.GoodsID)
+		at, err = h.OldestMoveNotGiven(t.Context(), sale.GoodsID)
+		require.NoError(t, err)
+		require.Zero(t, at)
+	})
+}
+
+func TestACutThatRedisRefusesIsUndone(t *testing.T) {
+	onEach(t, func(t *testing.T, h house) {
+		sale := h.exposed(10, 5)
+		cut := h.changed(sale.GoodsID, seckill.Change{StockDelta: -4}).Cut
+		for _, said := range []order.Given{order.CutTooLarge, order.GivenNow} { // what is undone stays undone
+			ended, after, err := h.EndCut(t.Context(), *cut, said, today)
+			require.NoError(t, err)
+			require.Equal(t, order.CutUndone, ended.State)
+			require.EqualValues(t, 10, after.Total)
+		}
+	})
+}
+
+func TestACutOfAnOlderEpochIsAskedAnew(t *testing.T) {
+	onEach(t, func(t *testing.T, h house) {
+		sale := h.exposed(10, 5)
+		cut := h.changed(sale.GoodsID, seckill.Change{StockDelta: -4}).Cut
+		snap := h.rebuilt(sale.GoodsID)
+		require.EqualValues(t, 10, snap.Stock, "Redis was built with the units that the old epoch had given up")
+		renewed, after, err := h.EndCut(t.Context(), *cut, order.GivenNow, today)
+		require.NoError(t, err)
+		require.Equal(t, order.CutOpen, renewed.State)
+		require.Equal(t, snap.Epoch, renewed.Epoch)
+		require.EqualValues(t, 10, after.Total)
+		stale, _, err := h.EndCut(t.Context(), *cut, order.CutTooLarge, today)
+		require.NoError(t, err)
+		require.Equal(t, order.CutOpen, stale.State, "what was said in the old epoch is void")
+		ended, after, err := h.EndCut(t.Context(), renewed, order.GivenNow, today)
+		require.NoError(t, err)
+		require.Equal(t, order.CutDone, ended.State)
+		require.EqualValues(t, 6, after.Total)
+	})
+}
+
+func TestACutOfASaleThatWasClosedGivesItsUnitsBack(t *testing.T) {
+	onEach(t, func(t *testing.T, h house) {
+		sale := h.exposed(10, 5)
+		cut := h.changed(sale.GoodsID, seckill.Change{StockDelta: -4}).Cut
+		_, err := h.CloseSale(t.Context(), sale.GoodsID, today)
+		require.NoError(t, err)
+		ended, after, err := h.EndCut(t.Context(), *cut, order.GivenNow, today)
+		require.NoError(t, err)
+		require.Equal(t, order.CutUndone, ended.State)
+		require.EqualValues(t, 10, after.Total)
+		moves := h.moves(sale.GoodsID)
+		require.Len(t, moves, 1)
+		require.EqualValues(t, 4, moves[0].Quantity)
+	})
+}
+
+func TestAKeyChangesOnce(t *testing.T) {
+	onEach(t, func(t *testing.T, h house) {
+		sale := h.exposed(10, 5)
+		once := seckill.Once{ActorID: 1, Key: "k", Hash: "h"}
+		var g errgroup.Group
+		totals := make([]int64, 8)
+		for i := range totals {
+			g.Go(func() error {
+				b, err := h.Change(t.Context(), sale.GoodsID, seckill.Change{StockDelta: 5}, once, today)
+				totals[i] = b.Sale.Total
+				return err
+			})
+		}
+		require.NoError(t, g.Wait())
+		require.Equal(t, []int64{15, 15, 15, 15, 15, 15, 15, 15}, totals, "all hear the first answer")
+		require.EqualValues(t, 15, h.sale(sale.GoodsID).Total)
+		require.Len(t, h.moves(sale.GoodsID), 1)
+
+		other := once
+		other.Hash = "another body"
+		_, err := h.Change(t.Context(), sale.GoodsID, seckill.Change{StockDelta: 6}, other, today)
+		conflict(t, err)
+		other.ActorID = 2 // another's key of the same name
+		_, err = h.Change(t.Context(), sale.GoodsID, seckill.Change{StockDelta: 6}, other, today)
+		require.NoError(t, err)
+		_, err = h.Change(t.Context(), sale.GoodsID, seckill.Change{StockDelta: 5}, once, today.Add(25*time.Hour))
+		require.NoError(t, err)
+		require.EqualValues(t, 26, h.sale(sale.GoodsID).Total, "a key lives a day")
+	})
+}
+
+func TestAKeyMakesOneSale(t *testing.T) {
+	onEach(t, func(t *testing.T, h house) {
+		var g errgroup.Group
+		made := make([]seckill.Sale, 8)
+		for i := range made {
+			sale := seckill.NewSale{
+				Title: fmt.Sprint(i), Price: 1, Stock: 5, PerBuyerLimit: 1, StartAt: today, EndAt: today.Add(time.Hour), Rate: seckill.DefaultRate(),
+			}.Draft(9, today)
+			g.Go(func() (err error) {
+				made[i], err = h.CreateSale(t.Context(), sale, seckill.Once{ActorID: 9, Key: "k", Hash: "h"})
+				return err
+			})
+		}
+		require.NoError(t, g.Wait())
+		for _, sale := range made {
+			require.Equal(t, made[0], sale)
+		}
+		all, err := h.SalesOf(t.Context(), 9, 0, 100)
+		require.NoError(t, err)
+		require.Equal(t, made[:1], all)
+		require.NoError(t, h.ForgetKeys(t.Context(), today.Add(time.Second)))
+		again, err := h.CreateSale(t.Context(), seckill.NewSale{Title: "x", Stock: 5, PerBuyerLimit: 1, StartAt: today, EndAt: today.Add(time.Hour)}.Draft(9, today),
+			seckill.Once{ActorID: 9, Key: "k", Hash: "h"})
+		require.NoError(t, err)
+		require.NotEqual(t, made[0], again)
+	})
+}
+
+func TestARepeatedCutGoesOnWithTheFirst(t *testing.T) {
+	onEach(t, func(t *testing.T, h house) {
+		sale := h.exposed(10, 5)
+		once := seckill.Once{ActorID: 1, Key: "k", Hash: "h"}
+		begin := func() order.Begun {
+			ctx := seckill.WithActor(t.Context(), seckill.Actor{ID: once.ActorID, Role: seckill.Merchant})
+			b, err := h.Change(ctx, sale.GoodsID, seckill.Change{StockDelta: -4}, once, today)
+			require.NoError(t, err)
+			return b
+		}
+		first, second := begin(), begin()
+		require.Equal(t, first.Cut, second.Cut)
+		_, after, err := h.EndCut(t.Context(), *second.Cut, order.GivenNow, today)
+		require.NoError(t, err)
+		third := begin()
+		require.Nil(t, third.Cut)
+		require.Equal(t, after, third.Sale)
+	})
+}
+
+func TestTheAuditLogSaysWhoDidWhat(t *testing.T) {
+	onEach(t, func(t *testing.T, h house) {
+		ctx := seckill.WithActor(t.Context(), seckill.Actor{ID: 7, Role: seckill.Merchant})
+		sale := h.draft(7, 10, 3) // nobody's hand: the system's
+		_, err := h.Change(ctx, sale.GoodsID, seckill.Change{Price: new(int64(5)), StockDelta: 2}, noKey, today)
+		require.NoError(t, err)
+		_, err = h.Change(ctx, sale.GoodsID, seckill.Change{Price: new(int64(-5))}, noKey, today)
+		require.Error(t, err)
+		_, err = h.BeginEpoch(ctx, sale.GoodsID, seckill.FirstToken, today)
+		require.NoError(t, err)
+		_, err = h.CloseSale(ctx, sale.GoodsID, today.Add(time.Minute))
+		require.NoError(t, err)
+		log, err := h.AuditOf(t.Context(), sale.GoodsID, "", 10)
+		require.NoError(t, err)
+		require.Len(t, log, 4, "a refusal is no change")
+		require.Equal(t, []seckill.Action{seckill.ActClose, seckill.ActExpose, seckill.ActChange, seckill.ActCreate},
+			[]seckill.Action{log[0].Action, log[1].Action, log[2].Action, log[3].Action})
+		require.JSONEq(t, `{"price":1999,"stock":10}`, string(log[2].Was))
+		require.JSONEq(t, `{"price":5,"stock":12}`, string(log[2].Became))
+		require.EqualValues(t, 7, log[2].ActorID)
+		require.Equal(t, seckill.Merchant, log[2].Role)
+		require.JSONEq(t, `{"status":"exposed"}`, string(log[0].Was))
+		require.JSONEq(t, `{}`, string(log[3].Was))
+		older, err := h.AuditOf(t.Context(), sale.GoodsID, log[2].ID, 10)
+		require.NoError(t, err)
+		require.Equal(t, log[3:], older)
+	})
+}
+
+func TestDeleteDraft(t *testing.T) {
+	onEach(t, func(t *testing.T, h house) {
+		draft, sale := h.draft(1, 10, 3), h.exposed(10, 3)
+		require.NoError(t, h.DeleteDraft(t.Context(), draft.GoodsID, today))
+		require.ErrorIs(t, h.DeleteDraft(t.Context(), draft.GoodsID, today), seckill.ErrNoSuchGoods)
+		conflict(t, h.DeleteDraft(t.Context(), sale.GoodsID, today))
+		log, err := h.AuditOf(t.Context(), draft.GoodsID, "", 1)
+		require.NoError(t, err)
+		require.Equal(t, seckill.ActDelete, log[0].Action, "what it was is kept")
+	})
+}

@@ -1,0 +1,166 @@
+package sqlstore
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"gorm.io/gorm"
+
+	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/seckill"
+)
+
+type cutRow struct {
+	GoodsID        int64  `gorm:"primaryKey;autoIncrement:false"`
+	ID             string `gorm:"primaryKey"`
+	Epoch          int64
+	Quantity       int64
+	Wanted         string
+	ActorID        int64
+	ActorRole      seckill.Role
+	IdempotencyKey string
+	State          order.CutState
+	MadeAt         int64
+}
+
+// TableName is GORM's name of the table.
+func (cutRow) TableName() string { return "stock_cuts" }
+
+func (r cutRow) cut() (order.Cut, error) {
+	c := order.Cut{
+		ID: r.ID, GoodsID: r.GoodsID, Epoch: r.Epoch, Quantity: r.Quantity, By: seckill.Actor{ID: r.ActorID, Role: r.ActorRole},
+		Key: r.IdempotencyKey, State: r.State,
+	}
+	if err := json.Unmarshal([]byte(r.Wanted), &c.Wanted); err != nil {
+		return c, fmt.Errorf("read a cut: %w", err)
+	}
+	return c, nil
+}
+
+// beginCut writes the row of a cut, under the goods row's lock: the epoch is the one whose Redis is to be asked.
+func beginCut(tx *gorm.DB, sale saleRow, c seckill.Change, once seckill.Once, now time.Time) (*order.Cut, error) {
+	id, err := uuid.NewV7()
+	if err != nil {
+		return nil, fmt.Errorf("make an id: %w", err)
+	}
+	wanted, err := json.Marshal(c)
+	if err != nil {
+		return nil, fmt.Errorf("encode a change: %w", err)
+	}
+	by := seckill.ActorOf(tx.Statement.Context)
+	row := cutRow{
+		GoodsID: sale.GoodsID, ID: id.String(), Epoch: sale.Epoch, Quantity: -c.StockDelta, Wanted: string(wanted),
+		ActorID: by.ID, ActorRole: by.Role, IdempotencyKey: once.Key, State: order.CutOpen, MadeAt: now.UnixMilli(),
+	}
+	if err := tx.Create(&row).Error; err != nil {
+		return nil, err
+	}
+	cut, err := row.cut()
+	if err != nil {
+		return nil, err
+	}
+	return &cut, remember(tx, once, sale, row.ID, now)
+}
+
+// EndCut writes what Redis said of a cut in the cut's epoch. Taken: the change is made, in one transaction with the end
+// of the cut. Refused: it is undone. Where another epoch has begun, what was said is void: the cut gets that epoch and
+// stays open. A cut that has ended stays as it is.
+func (s *Store) EndCut(ctx context.Context, c order.Cut, said order.Given, now time.Time) (order.Cut, seckill.Sale, error) {
+	var ended cutRow
+	var sale saleRow
+	err := s.inTx(seckill.WithActor(ctx, c.By), "end a cut", func(tx *gorm.DB) (err error) {
+		if sale, err = lockSale(tx, c.GoodsID); err != nil {
+			return err
+		}
+		if ended, err = findCut(tx, c.GoodsID, c.ID); err != nil {
+			return err
+		}
+		switch {
+		case ended.State != order.CutOpen:
+			return nil
+		case ended.Epoch != sale.Epoch || c.Epoch != sale.Epoch || said == order.Covered:
+			ended.Epoch = sale.Epoch
+			return saveCut(tx, ended)
+		case said == order.CutTooLarge:
+			return undoCut(tx, &ended)
+		default:
+			return endCut(tx, &ended, &sale, c, now)
+		}
+	})
+	if err != nil {
+		return c, sale.sale(), err
+	}
+	cut, err := ended.cut()
+	return cut, sale.sale(), err
+}
+
+// endCut makes the change of a cut whose units Redis gave up. Where the sale does not allow it any more (it was closed
+// in between), the units go back to Redis by a move: MySQL never lost them.
+func endCut(tx *gorm.DB, cut *cutRow, sale *saleRow, c order.Cut, now time.Time) error {
+	after, _, err := change(tx, *sale, c.Wanted, now)
+	if seckill.ReasonOf(err) != "" {
+		if _, err := raise(tx, *sale, cut.Quantity, now); err != nil {
+			return err
+		}
+		return undoCut(tx, cut)
+	}
+	if err != nil {
+		return err
+	}
+	*sale, cut.State = after, order.CutDone
+	if err := saveCut(tx, *cut); err != nil || cut.IdempotencyKey == "" {
+		return err
+	}
+	answer, err := json.Marshal(after.sale())
+	if err != nil {
+		return fmt.Errorf("encode an answer: %w", err)
+	}
+	return tx.Model(&onceRow{}).Where("actor_id = ? AND idempotency_key = ? AND cut_id = ?", cut.ActorID, cut.IdempotencyKey, cut.ID).
+		Updates(map[string]any{"answer": string(answer), "cut_id": ""}).Error
+}
+
+// undoCut ends a cut that was refused, and forgets its key: a refusal changed nothing and may be asked again.
+func undoCut(tx *gorm.DB, cut *cutRow) error {
+	cut.State = order.CutUndone
+	if err := saveCut(tx, *cut); err != nil || cut.IdempotencyKey == "" {
+		return err
+	}
+	return tx.Where("actor_id = ? AND idempotency_key = ? AND cut_id = ?", cut.ActorID, cut.IdempotencyKey, cut.ID).Delete(&onceRow{}).Error
+}
+
+func saveCut(tx *gorm.DB, cut cutRow) error {
+	return tx.Exec(`UPDATE stock_cuts SET state = ?, epoch = ? WHERE goods_id = ? AND id = ?`,
+		cut.State, cut.Epoch, cut.GoodsID, cut.ID).Error
+}
+
+func findCut(q *gorm.DB, goodsID int64, id string) (cutRow, error) {
+	var row cutRow
+	err := q.Where("goods_id = ? AND id = ?", goodsID, id).Take(&row).Error
+	if errors.Is(err, gorm.ErrRecordNotFound) {
+		err = errNoCut
+	}
+	return row, err
+}
+
+// OpenCuts lists at most limit cuts that were begun before a moment and have not ended, oldest first.
+func (s *Store) OpenCuts(ctx context.Context, before time.Time, limit int) ([]order.Cut, error) {
+	var rows []cutRow
+	err := s.read(ctx).Where("state = ? AND made_at < ?", order.CutOpen, before.UnixMilli()).
+		Order("made_at, id").Limit(limit).Find(&rows).Error
+	if err != nil {
+		return nil, trouble("list open cuts", err)
+	}
+	cuts := make([]order.Cut, 0, len(rows))
+	for _, r := range rows {
+		c, err := r.cut()
+		if err != nil {
+			return nil, err
+		}
+		cuts = append(cuts, c)
+	}
+	return cuts, nil
+}
