@@ -50,7 +50,7 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 		return err
 	}
 	cfg.Auth.JWTSecret = secret
-	up, err := embedded.Start(ctx, o.data, log)
+	up, err := embedded.Start(ctx, o.data, cfg.Order.MaxBacklogAge, log)
 	if err != nil {
 		return err
 	}

@@ -36,7 +36,7 @@ func open(t *testing.T) *house { return openWith(t, 15*time.Minute) }
 func openWith(t *testing.T, paymentTimeout time.Duration) *house {
 	t.Helper()
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
-	up, err := embedded.Start(t.Context(), t.TempDir(), log)
+	up, err := embedded.Start(t.Context(), t.TempDir(), 0, log)
 	require.NoError(t, err)
 	secret := []byte("a secret that only the tests know, long enough")
 	h := &house{Servers: up, t: t, settings: app.Settings{

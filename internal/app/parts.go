@@ -94,7 +94,7 @@ type Crew struct {
 // NewCrew wires the background work.
 func NewCrew(p Parts, s Settings) Crew {
 	minter := ordersn.NewMinter(s.OrderSecret)
-	live := order.NewLive(p.Store, p.Log)
+	live := order.NewLive(p.Store, s.PaymentTimeout, p.Log)
 	giver := order.NewGiver(p.Store, p.Shelf, p.Log)
 	relay := order.NewRelay(live, p.Shelf, p.Queue, s.PublishTimeout, p.Log)
 	opener := seckill.NewOpener(p.Store, p.Shelf)
@@ -102,7 +102,10 @@ func NewCrew(p Parts, s Settings) Crew {
 	auditor := order.NewAuditor(live, p.Store, p.Shelf, relay, p.Log)
 	writer := order.NewWriter(p.Store, p.Shelf, giver, minter, s.PaymentTimeout, p.Log)
 	consumer := order.NewConsumer(p.Source, writer, order.ConsumerOptions{BatchSize: s.BatchSize, Linger: s.BatchLinger}, p.Log)
-	workers := []Worker{live, consumer, relay, rebuilder, giver, order.NewExpirer(live, p.Store, giver, p.Log), auditor, order.NewSteward(live, p.Store, p.Shelf, p.Log)}
+	workers := []Worker{
+		live, consumer, relay, rebuilder, giver, auditor,
+		order.NewExpirer(live, p.Store, giver, p.Log), order.NewSteward(live, p.Store, p.Shelf, p.Log),
+	}
 	if p.Dead != nil {
 		// What the broker gave up on is tried once more, one message at a time: its batch may have been at fault, not it.
 		workers = append(workers, order.NewConsumer(p.Dead, writer, order.ConsumerOptions{BatchSize: 1}, p.Log))

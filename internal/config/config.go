@@ -51,7 +51,7 @@ type MySQL struct {
 // AMQP is the way between the two.
 type AMQP struct {
 	URLs           Secret        `env:"SECKILL_AMQP_URL" envDefault:"amqp://guest:guest@127.0.0.1:5672/" in:"api consumer" unit:"comma list of amqp:// URLs" help:"RabbitMQ's nodes, tried in turn"`
-	PublishTimeout time.Duration `env:"SECKILL_PUBLISH_TIMEOUT" envDefault:"1s" in:"api consumer" unit:"duration" min:"10ms" max:"1m" help:"longest wait for RabbitMQ's confirm of a message; the relay sends it again later"`
+	PublishTimeout time.Duration `env:"SECKILL_PUBLISH_TIMEOUT" envDefault:"1s" in:"api consumer" unit:"duration" min:"10ms" max:"10s" help:"longest wait for RabbitMQ's confirm of a message; the relay sends it again later"`
 }
 
 // Auth is the secrets.
@@ -66,12 +66,12 @@ type Order struct {
 	Shards         int           `env:"SECKILL_ORDER_SHARDS" envDefault:"4" in:"api consumer" unit:"queues" min:"1" max:"256" help:"order queues, the same on every node; each has one active consumer"`
 	BatchSize      int           `env:"SECKILL_BATCH_SIZE" envDefault:"500" in:"consumer standalone" unit:"orders" min:"1" max:"500" help:"most orders in one transaction"`
 	BatchLinger    time.Duration `env:"SECKILL_BATCH_LINGER" envDefault:"10ms" in:"consumer standalone" unit:"duration" min:"0s" max:"1s" help:"longest wait for a batch to fill"`
-	MaxBacklogAge  time.Duration `env:"SECKILL_MAX_BACKLOG_AGE" envDefault:"10s" in:"api standalone" unit:"duration, 0 = off" min:"0s" max:"24h" help:"age of the oldest unconfirmed reservation from which on nothing more is promised (503)"`
+	MaxBacklogAge  time.Duration `env:"SECKILL_MAX_BACKLOG_AGE" envDefault:"10s" in:"api standalone" unit:"duration, 0 = off" min:"0s" max:"24h" help:"age of the oldest reservation that is not in MySQL from which on nothing more is promised (503)"`
 }
 
 // Limiter is where its rules are.
 type Limiter struct {
-	File string `env:"SECKILL_RATELIMIT_FILE" in:"api standalone" unit:"path" help:"rules of the rate limiter, YAML; only the sales' own rates if empty"`
+	File string `env:"SECKILL_RATELIMIT_FILE" in:"api standalone" unit:"path" help:"rules of the rate limiter, YAML; if empty, the sales' own rates and 20/s for each buyer"`
 }
 
 // Process is how a program is watched and ended.

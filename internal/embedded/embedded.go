@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/alicebob/miniredis/v2"
 	"github.com/google/uuid"
@@ -35,7 +36,9 @@ func (queue) Up() bool        { return true }
 func (queue) Trouble() string { return "" }
 
 // Start opens the database file below dir, brings it up to date and starts the rest.
-func Start(ctx context.Context, dir string, log *slog.Logger) (*Servers, error) {
+//
+// maxBacklog is how old the oldest reservation that is not written may be before no more are taken; 0 is no limit.
+func Start(ctx context.Context, dir string, maxBacklog time.Duration, log *slog.Logger) (*Servers, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make the data directory: %w", err)
 	}
@@ -56,7 +59,7 @@ func Start(ctx context.Context, dir string, log *slog.Logger) (*Servers, error) 
 	orders := memqueue.New(memqueue.Options{})
 	return &Servers{mini: mini, Parts: app.Parts{
 		Redis: client, Store: store, Queue: queue{orders}, Source: orders, Log: log,
-		Shelf: redisstore.New(client, redisstore.Options{Lease: uuid.NewString()}),
+		Shelf: redisstore.New(client, redisstore.Options{Lease: uuid.NewString(), MaxBacklogMillis: maxBacklog.Milliseconds()}),
 	}}, nil
 }
 

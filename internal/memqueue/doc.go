@@ -2,7 +2,7 @@
 //
 // It keeps the promise of order.Publisher in its own way: "confirmed" means that the consumer has acknowledged the
 // message, which it does once the orders are committed. So a 202 is durable although the queue is not: what was
-// under way at a crash was confirmed to nobody, is still in the outbox, and is published again by the relay.
+// under way at a crash was confirmed to nobody, and nobody was told of an order.
 //
 // Shards keep their order; of the streams opened on one shard, the oldest gets the deliveries and the next takes over when
 // it is closed, as with RabbitMQ's single active consumer. It is bounded: a full shard makes Publish wait, until its

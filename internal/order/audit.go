@@ -41,7 +41,8 @@ const (
 	tolerance  = 5 * time.Second
 	auditEvery = 5 * time.Second
 	auditChunk = 500
-	// refeedAfter is how old a reservation must be before it is published again though the queue once confirmed it.
+	// refeedAfter is how old a reservation must be before it is published again though the queue once confirmed it. After
+	// that it is published at twice the age each time: a slow consumer must not get its backlog again and again.
 	refeedAfter = time.Minute
 )
 
@@ -218,7 +219,7 @@ func (a *Auditor) settle(ctx context.Context, goodsID int64, written map[string]
 func (a *Auditor) refeed(ctx context.Context, v seckill.View, absent []Pending) error {
 	var entries [][]byte
 	for _, p := range absent {
-		if v.Now.Sub(p.At) > refeedAfter {
+		if due(v.Now.Sub(p.At)) {
 			entries = append(entries, p.Entry)
 		}
 	}
@@ -231,4 +232,15 @@ func (a *Auditor) refeed(ctx context.Context, v seckill.View, absent []Pending) 
 		entries = entries[n:]
 	}
 	return nil
+}
+
+// due tells whether a reservation of an age is to be published again in this round of the audit: when its age has just
+// passed a minute, two, four, and so on.
+func due(age time.Duration) bool {
+	for at := refeedAfter; at <= age; at *= 2 {
+		if age-at <= auditEvery+auditEvery/2 {
+			return true
+		}
+	}
+	return false
 }

@@ -56,8 +56,21 @@ type placed struct {
 	publication *publication
 }
 
-// publication is one message on its way; done is closed when the queue has confirmed it, or will not in time.
-type publication struct{ done chan struct{} }
+// publication is one message on its way. done is closed when the queue has confirmed it, is known to be away, or has
+// not answered in time; err is set before, and is nil in the first two cases.
+type publication struct {
+	done chan struct{}
+	err  error
+}
+
+func (p *publication) wait(ctx context.Context) error {
+	select {
+	case <-p.done:
+		return p.err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
 
 // redisDeadline bounds one trip to Redis. Beyond it the outcome is unknown.
 const redisDeadline = 2 * time.Second
@@ -82,10 +95,8 @@ func (d *Desk) Place(ctx context.Context, p Purchase) (string, error) {
 		return "", err
 	}
 	if got.publication != nil {
-		select {
-		case <-got.publication.done:
-		case <-ctx.Done():
-			return "", seckill.Down("the order was not confirmed in time", context.Cause(ctx))
+		if err := got.publication.wait(ctx); err != nil {
+			return "", seckill.Down("the order was not confirmed in time; ask again with the same path", err)
 		}
 	}
 	return got.OrderSn, nil
@@ -181,17 +192,22 @@ func (d *Desk) reserveTrip(ctx context.Context, key deskKey, rs []seckill.Reserv
 	return answers, nil
 }
 
-// publish sends one group's message. A message that is not confirmed in time stays in the outbox, and the relay sends
-// it: the promise stands on Redis alone until then.
+// publish sends one group's message. While the queue is known to be away the promise stands on Redis' outbox alone, and
+// the relay sends it. So it does where the queue did not answer in time, but then nothing was promised yet: the buyers
+// are told to ask again with the same path.
 func (d *Desk) publish(ctx context.Context, goodsID int64, outboxID string, body []byte, pub *publication) {
 	sendCtx, cancel := context.WithTimeout(ctx, d.deadline)
 	defer cancel()
 	err := d.publisher.Publish(sendCtx, goodsID, body)
+	away := errors.Is(err, ErrQueueDown)
+	if !away {
+		pub.err = err
+	}
 	close(pub.done)
 	if err == nil {
 		_, err = d.confirms.Do(ctx, goodsID, outboxID)
 	}
-	if err != nil && !errors.Is(err, ErrQueueDown) {
+	if err != nil && !away {
 		d.log.WarnContext(ctx, "left to the relay", "goods_id", goodsID, "outbox_id", outboxID, "err", err)
 	}
 }

@@ -3,6 +3,7 @@ package order
 import (
 	"context"
 	"errors"
+	"time"
 
 	"flashsale.dev/seckill/internal/ordersn"
 	"flashsale.dev/seckill/internal/seckill"
@@ -69,7 +70,7 @@ func (f *Finder) Find(ctx context.Context, by seckill.Actor, orderSn string) (Or
 	case promiseErr != nil:
 		return Order{}, seckill.Down("the order can't be looked up", promiseErr)
 	default:
-		return f.unwritten(ctx, n, orderSn)
+		return f.unwritten(ctx, by, n, orderSn)
 	}
 }
 
@@ -85,7 +86,7 @@ func (f *Finder) queued(ctx context.Context, n ordersn.Number, line seckill.Line
 }
 
 // unwritten judges a number of ours that neither Redis nor MySQL has.
-func (f *Finder) unwritten(ctx context.Context, n ordersn.Number, orderSn string) (Order, error) {
+func (f *Finder) unwritten(ctx context.Context, by seckill.Actor, n ordersn.Number, orderSn string) (Order, error) {
 	v, err := f.front.Sale(ctx, n.GoodsID)
 	switch {
 	case err != nil:
@@ -93,13 +94,28 @@ func (f *Finder) unwritten(ctx context.Context, n ordersn.Number, orderSn string
 	case v.Gate != seckill.GateOpen && v.Gate != seckill.GateMissing || v.Gate == seckill.GateMissing && v.Status == seckill.Exposed:
 		return Order{}, seckill.Rebuilding(&seckill.GateError{State: v.Gate, Epoch: v.Epoch})
 	case n.Epoch < v.Epoch:
-		return Order{
-			Line: seckill.Line{OrderSn: orderSn}, GoodsID: n.GoodsID, Epoch: n.Epoch,
-			Status: Failed, FailureReason: FailedLost, CreatedAt: n.MadeAt(), ClosedAt: v.Now,
-		}, nil
+		return f.lost(ctx, by, n, orderSn, v.Now)
 	default:
 		return Order{}, noSuchOrder() // a number that was made, and refused before anybody was told it
 	}
+}
+
+// lost says "failed" of a number of an epoch that is over, unless it has been written since MySQL was looked at: the
+// barrier that ended its epoch may have come through in between.
+func (f *Finder) lost(ctx context.Context, by seckill.Actor, n ordersn.Number, orderSn string, now time.Time) (Order, error) {
+	o, err := f.records.Order(ctx, n.GoodsID, orderSn)
+	switch {
+	case err == nil && o.BuyerID != by.ID:
+		return Order{}, othersOrder()
+	case err == nil:
+		return o, nil
+	case !errors.Is(err, ErrNoSuchOrder):
+		return Order{}, seckill.Down("the order can't be looked up", err)
+	}
+	return Order{
+		Line: seckill.Line{OrderSn: orderSn}, GoodsID: n.GoodsID, Epoch: n.Epoch,
+		Status: Failed, FailureReason: FailedLost, CreatedAt: n.MadeAt(), ClosedAt: now,
+	}, nil
 }
 
 // Mine pages through the actor's own orders, newest first.

@@ -20,6 +20,7 @@ type LiveStore interface {
 // serves: what is on sale does not change then.
 type Live struct {
 	store LiveStore
+	after time.Duration // how long a sale is looked after when it has been closed
 	log   *slog.Logger
 	mu    sync.Mutex
 	sales []seckill.Sale
@@ -27,19 +28,21 @@ type Live struct {
 
 const (
 	liveEvery = time.Second
-	// liveAfterClose is how long a closed sale is still looked after: longer than any order stays unpaid.
-	liveAfterClose = 24 * time.Hour
+	// liveBeyond is how long a closed sale is looked after when its last order can't be unpaid any more.
+	liveBeyond = 24 * time.Hour
 )
 
-// NewLive makes an empty list.
-func NewLive(store LiveStore, log *slog.Logger) *Live { return &Live{store: store, log: log} }
+// NewLive makes an empty list. paymentTimeout is how long an order may stay unpaid.
+func NewLive(store LiveStore, paymentTimeout time.Duration, log *slog.Logger) *Live {
+	return &Live{store: store, after: paymentTimeout + liveBeyond, log: log}
+}
 
 // Run keeps the list fresh until ctx ends.
 func (l *Live) Run(ctx context.Context) error { return every(ctx, liveEvery, l.Refresh) }
 
 // Refresh reads the list once.
 func (l *Live) Refresh(ctx context.Context) {
-	sales, err := l.store.LiveGoods(ctx, time.Now().Add(-liveAfterClose))
+	sales, err := l.store.LiveGoods(ctx, time.Now().Add(-l.after))
 	if err != nil {
 		if ctx.Err() == nil {
 			l.log.WarnContext(ctx, "can't list the sales to look after, going on with the last list", "err", err)

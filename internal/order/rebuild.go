@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"flashsale.dev/seckill/internal/seckill"
 )
 
@@ -42,7 +44,10 @@ type Rebuilder struct {
 const (
 	watchEvery  = 200 * time.Millisecond
 	barrierPoll = 20 * time.Millisecond
-	rebuildLife = 30 * time.Second
+	// barrierLife bounds the wait for the backlog before the barrier; a rebuild that waited in vain begins anew.
+	barrierLife = 30 * time.Second
+	// rebuildsAtOnce is how many sales one process rebuilds together: most of a rebuild is waiting.
+	rebuildsAtOnce = 32
 )
 
 // NewRebuilder makes a rebuilder; publishDeadline is the one that every publisher keeps to.
@@ -56,14 +61,19 @@ func NewRebuilder(live *Live, store EpochStore, gate Gate, relay *Relay, publish
 func (r *Rebuilder) Run(ctx context.Context) error { return every(ctx, watchEvery, r.runOnce) }
 
 func (r *Rebuilder) runOnce(ctx context.Context) {
+	var g errgroup.Group
+	g.SetLimit(rebuildsAtOnce)
 	for _, sale := range r.live.Sales() {
-		why := r.lost(ctx, sale)
-		if why == "" {
-			continue
+		if why := r.lost(ctx, sale); why != "" {
+			g.Go(func() error { r.insist(ctx, sale.GoodsID, why); return nil })
 		}
-		if err := r.Rebuild(ctx, sale.GoodsID, why); err != nil && ctx.Err() == nil {
-			r.log.ErrorContext(ctx, "rebuild failed, trying again; the sale stays shut", "goods_id", sale.GoodsID, "why", why, "err", err)
-		}
+	}
+	_ = g.Wait() // each has logged its own
+}
+
+func (r *Rebuilder) insist(ctx context.Context, goodsID int64, why string) {
+	if err := r.Rebuild(ctx, goodsID, why); err != nil && ctx.Err() == nil {
+		r.log.ErrorContext(ctx, "rebuild failed, trying again; the sale stays shut", "goods_id", goodsID, "why", why, "err", err)
 	}
 }
 
@@ -71,8 +81,8 @@ func (r *Rebuilder) runOnce(ctx context.Context) {
 func (r *Rebuilder) lost(ctx context.Context, sale seckill.Sale) string {
 	v, err := r.gate.View(ctx, sale.GoodsID)
 	switch {
-	case errors.Is(err, seckill.ErrNotLoaded) && sale.Status == seckill.Exposed:
-		return "redis has lost it"
+	case errors.Is(err, seckill.ErrNotLoaded):
+		return "redis has lost it" // a closed one too: units that are still given back need a place to go
 	case err != nil:
 		return ""
 	case v.Gate == seckill.GateLease:
@@ -89,7 +99,7 @@ func (r *Rebuilder) lost(ctx context.Context, sale seckill.Sale) string {
 // and load what MySQL has. It returns nil at once where another is doing it. How long the gate stays shut is bounded
 // by the backlog, and is logged.
 func (r *Rebuilder) Rebuild(ctx context.Context, goodsID int64, why string) error {
-	unlock, ok, err := r.gate.LockRebuild(ctx, goodsID, rebuildLife)
+	unlock, ok, err := r.gate.LockRebuild(ctx, goodsID, barrierLife+4*r.deadline)
 	if err != nil || !ok {
 		return err
 	}
@@ -137,7 +147,7 @@ func (r *Rebuilder) passBarrier(ctx context.Context, goodsID int64, b Barrier) e
 	if err != nil {
 		return fmt.Errorf("encode a barrier: %w", err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, rebuildLife-2*r.deadline)
+	ctx, cancel := context.WithTimeout(ctx, barrierLife)
 	defer cancel()
 	if err := r.publisher.Publish(ctx, goodsID, body); err != nil {
 		return fmt.Errorf("send the barrier: %w", err)

@@ -141,9 +141,12 @@ func TestALeaseEndsWithItsMaster(t *testing.T) {
 	snap := onSale(5, 1)
 	snap.Epoch = 2
 	load(t, s, snap)
-	g, err := s.Reserve(t.Context(), goods, 2, []seckill.Reservation{r})
+	_, err = s.IssuePaths(t.Context(), goods, 2, time.Minute, []seckill.PathGrant{{Path: path(2), BuyerID: 8}})
 	require.NoError(t, err)
-	require.Equal(t, seckill.Taken, g.Verdicts[0].Code)
+	g, err := s.Reserve(t.Context(), goods, 2, []seckill.Reservation{r, asking(2, 8, 1)})
+	require.NoError(t, err)
+	require.Equal(t, seckill.WrongPath, g.Verdicts[0].Code, "a path ends with its epoch")
+	require.Equal(t, seckill.Taken, g.Verdicts[1].Code)
 }
 
 func TestManyAtOnceNeverOversell(t *testing.T) {

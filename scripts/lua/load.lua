@@ -1,6 +1,7 @@
 -- load: begins an epoch of a sale. Refuses one that is not newer than what is there, so that a rebuilder that was
--- asleep cannot put an old truth over a newer one; nor one that orders were written past (the fence: see adopt). What the old epoch had pending is in MySQL by then (the rebuild
--- waited for its barrier), and is dropped; the outbox and the paths stay.
+-- asleep cannot put an old truth over a newer one; nor one that orders were written past (the fence: see adopt). What
+-- the old epoch had pending is in MySQL by then (the rebuild waited for its barrier), and is dropped; the outbox and the
+-- used paths stay.
 --
 -- KEYS  1 sale (hash)   2 staged buyers (hash, may be missing)   3 buyers (hash)   4 pending (hash)   5 moves (set)
 -- ARGV  1 lease ('' = ask INFO)   2 epoch   3 status   4 start ms   5 end ms   6 limit   7 total   8 available   9 sold   10 card

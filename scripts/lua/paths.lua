@@ -1,4 +1,5 @@
--- paths: gives buyers random paths of one goods, while it takes buyers at all.
+-- paths: gives buyers random paths of one goods, while it takes buyers at all. A path is good in its epoch alone: a Redis
+-- that forgot its last second may have forgotten that the path was used.
 --
 -- KEYS  1 sale (hash)   2… the keys of the paths
 -- ARGV  1 lease ('' = ask INFO)   2 the caller's epoch   3 life of a path, ms   4… the buyer of each path
@@ -15,5 +16,5 @@ local avail = tonumber(s[7])
 if s[4] == 'closed' or now >= tonumber(s[6]) then return {gate, epoch, now, avail, 4} end
 if now < tonumber(s[5]) then return {gate, epoch, now, avail, 3} end
 if avail <= 0 then return {gate, epoch, now, avail, 6} end
-for i = 2, #KEYS do redis.call('SET', KEYS[i], ARGV[i + 2], 'PX', ttl) end
+for i = 2, #KEYS do redis.call('SET', KEYS[i], ARGV[i + 2] .. '@' .. epoch, 'PX', ttl) end
 return {gate, epoch, now, avail, 0}

@@ -1,7 +1,7 @@
 -- reserve: takes units of one goods for a list of buyers, each judged alone, in order, and remembers what it took.
 --
 -- KEYS  1 sale (hash)   2 buyers (hash: buyer -> "held sn:quantity …")   3 pending (hash: sn -> "ms:quantity:entry")
---       4 outbox (stream: field b = JSON array of entries)   5… the random path of each reservation ("buyer" or "buyer sn")
+--       4 outbox (stream: field b = JSON array of entries)   5… the random path of each reservation ("buyer@epoch", once used "buyer sn")
 -- ARGV  1 lease ('' = ask INFO)   2 the caller's epoch   3 oldest backlog that may still grow, ms (0 = any)
 --       4 how long a used path is remembered, s
 --       then for each reservation: buyer id, quantity, order number, entry (JSON)
@@ -41,9 +41,10 @@ local function judge(i)
   local buyer, q, sn, entry = ARGV[a], quantity(ARGV[a + 1]), ARGV[a + 2], ARGV[a + 3]
   local permit = permit_now[paths[i]] or permits[i]
   if not permit then return '2' end
-  local owner, used = string.match(permit, '^(%d+) ?(%w*)$')
+  local owner, of, used = string.match(permit, '^(%d+)@?(%d*) ?(%w*)$')
   if owner ~= buyer then return '2' end
   if used ~= '' then return '1' .. used end
+  if tonumber(of) ~= epoch then return '2' end
   if window ~= '0' then return window end
   if not q then return '7' end
   local holding = had_now[buyer] or had[i] or '0'
