@@ -86,7 +86,7 @@ func run(t *testing.T, h harm, seed uint64) {
 func (s *scene) plan(h harm) rush.Plan {
 	p := rush.Plan{
 		GoodsID: s.goods, Buyers: *buyersFlag, AtOnce: 200, Token: s.BuyerToken, Patience: time.Minute, CallTimeout: 5 * time.Second,
-		Stubborn: true, Again: 1, Over: max(6*time.Second, h.over), Won: func() { s.won.Add(1) },
+		Stubborn: true, Again: 1, Greedy: 3, Cancels: 4, Over: max(6*time.Second, h.over), Won: func() { s.won.Add(1) },
 	}
 	for i := range s.APIs {
 		p.Bases = append(p.Bases, s.Base(i))
