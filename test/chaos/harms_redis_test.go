@@ -27,6 +27,10 @@ func redisHarms() []harm {
 		{name: "redis-emptied", do: once(func(t *testing.T, s *scene) { require.NoError(t, s.Redis.RestartEmpty(t.Context())) })},
 		{name: "redis-flushall", do: once(func(t *testing.T, s *scene) { require.NoError(t, s.redis.FlushAll(t.Context()).Err()) })},
 		{name: "redis-paused", do: once(func(t *testing.T, s *scene) { pause(t, s, s.Redis, 5*time.Second) })},
+		{name: "redis-paused-over-the-end", ends: 3 * time.Second, over: 12 * time.Second, do: func(t *testing.T, s *scene) {
+			s.until(s.between(0.3, 0.6))
+			pause(t, s, s.Redis, 3*time.Second)
+		}},
 		{name: "redis-out-of-memory", do: once(starveRedis)},
 		{name: "redis-killed-again", do: once(func(t *testing.T, s *scene) { // while the first rebuild is under way
 			for range 3 {
