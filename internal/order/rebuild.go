@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -39,15 +40,17 @@ type Rebuilder struct {
 	opener    *seckill.Opener
 	deadline  time.Duration
 	log       *slog.Logger
+	busy      sync.Map // goods ids that are being rebuilt here
 }
 
 const (
+	// rebuildsAtOnce is how many sales one process rebuilds side by side: most of a rebuild is waiting.
+	rebuildsAtOnce = 32
+
 	watchEvery  = 200 * time.Millisecond
 	barrierPoll = 20 * time.Millisecond
 	// barrierLife bounds the wait for the backlog before the barrier; a rebuild that waited in vain begins anew.
 	barrierLife = 30 * time.Second
-	// rebuildsAtOnce is how many sales one process rebuilds together: most of a rebuild is waiting.
-	rebuildsAtOnce = 32
 )
 
 // NewRebuilder makes a rebuilder; publishDeadline is the one that every publisher keeps to.
@@ -57,32 +60,56 @@ func NewRebuilder(live *Live, store EpochStore, gate Gate, relay *Relay, publish
 	}
 }
 
-// Run looks at every sale that buyers may come to, so that a quiet one is found too, until ctx ends.
-func (r *Rebuilder) Run(ctx context.Context) error { return every(ctx, watchEvery, r.runOnce) }
-
-func (r *Rebuilder) runOnce(ctx context.Context) {
+// Run looks at every sale, so that a quiet one is found too, until ctx ends. What it has to rebuild it rebuilds side by
+// side, so that no sale waits for another's backlog.
+func (r *Rebuilder) Run(ctx context.Context) error {
 	var g errgroup.Group
 	g.SetLimit(rebuildsAtOnce)
+	err := every(ctx, watchEvery, func(ctx context.Context) { r.runOnce(ctx, &g) })
+	return errors.Join(err, g.Wait())
+}
+
+func (r *Rebuilder) runOnce(ctx context.Context, g *errgroup.Group) {
 	for _, sale := range r.live.Sales() {
-		if why := r.lost(ctx, sale); why != "" {
-			g.Go(func() error { r.insist(ctx, sale.GoodsID, why); return nil })
+		if r.lost(ctx, sale) == "" {
+			continue
+		}
+		if _, busy := r.busy.LoadOrStore(sale.GoodsID, true); busy {
+			continue
+		}
+		begun := g.TryGo(func() error {
+			defer r.busy.Delete(sale.GoodsID)
+			r.mend(ctx, sale)
+			return nil
+		})
+		if !begun {
+			r.busy.Delete(sale.GoodsID)
+			return // all hands are busy; the next look finds it again
 		}
 	}
-	_ = g.Wait() // each has logged its own
 }
 
-func (r *Rebuilder) insist(ctx context.Context, goodsID int64, why string) {
-	if err := r.Rebuild(ctx, goodsID, why); err != nil && ctx.Err() == nil {
-		r.log.ErrorContext(ctx, "rebuild failed, trying again; the sale stays shut", "goods_id", goodsID, "why", why, "err", err)
+// mend rebuilds a sale that still needs it once the lock is held: another process may have been quicker.
+func (r *Rebuilder) mend(ctx context.Context, sale seckill.Sale) {
+	why := ""
+	err := r.locked(ctx, sale.GoodsID, func() error {
+		if why = r.lost(ctx, sale); why == "" {
+			return nil
+		}
+		return r.rebuild(ctx, sale.GoodsID, why)
+	})
+	if err != nil && ctx.Err() == nil {
+		r.log.ErrorContext(ctx, "rebuild failed, trying again; the sale stays shut", "goods_id", sale.GoodsID, "why", why, "err", err)
 	}
 }
 
-// lost tells why a sale needs a rebuild, or "" where it does not or Redis can't be asked.
+// lost tells why a sale needs a rebuild, or "" where it does not or Redis can't be asked. A sale that was closed needs it
+// too: what is given back to it must find a place.
 func (r *Rebuilder) lost(ctx context.Context, sale seckill.Sale) string {
 	v, err := r.gate.View(ctx, sale.GoodsID)
 	switch {
 	case errors.Is(err, seckill.ErrNotLoaded):
-		return "redis has lost it" // a closed one too: units that are still given back need a place to go
+		return "redis has lost it"
 	case err != nil:
 		return ""
 	case v.Gate == seckill.GateLease:
@@ -99,11 +126,20 @@ func (r *Rebuilder) lost(ctx context.Context, sale seckill.Sale) string {
 // and load what MySQL has. It returns nil at once where another is doing it. How long the gate stays shut is bounded
 // by the backlog, and is logged.
 func (r *Rebuilder) Rebuild(ctx context.Context, goodsID int64, why string) error {
+	return r.locked(ctx, goodsID, func() error { return r.rebuild(ctx, goodsID, why) })
+}
+
+// locked works under the lock of a goods' rebuild, or not at all where another has it.
+func (r *Rebuilder) locked(ctx context.Context, goodsID int64, work func() error) error {
 	unlock, ok, err := r.gate.LockRebuild(ctx, goodsID, barrierLife+4*r.deadline)
 	if err != nil || !ok {
 		return err
 	}
 	defer unlock()
+	return work()
+}
+
+func (r *Rebuilder) rebuild(ctx context.Context, goodsID int64, why string) error {
 	began := time.Now()
 	r.log.WarnContext(ctx, "rebuilding a sale, its gate is shut", "goods_id", goodsID, "why", why)
 	token, err := r.store.NextRebuildToken(ctx, goodsID)

@@ -18,6 +18,8 @@ type Buyer struct {
 	Stubborn bool
 	Bases    []string // where a stubborn buyer turns to, one after another
 	Again    int      // after a 202 the same path is asked so many times more
+	Greedy   bool     // after a 202 it asks for a new path and tries to buy once more
+	Cancels  bool     // it cancels what it bought once that is written, twice
 	Won      func()   // called at the first 202; may be nil
 }
 
@@ -27,11 +29,42 @@ func (b Buyer) Buy(ctx context.Context) (Told, error) {
 	began := time.Now()
 	err := b.purchase(ctx, &t, began.Add(b.Patience))
 	t.Bought = time.Since(began)
+	if err == nil && t.Outcome == Won && b.Greedy {
+		err = b.onceMore(ctx, &t, time.Now().Add(b.Patience))
+	}
 	if err == nil && t.Outcome == Won {
 		err = b.watch(ctx, &t, time.Now().Add(b.Patience))
 		t.Written = time.Since(began) - t.Bought
 	}
+	if err == nil && t.Status == "created" && b.Cancels {
+		err = b.cancel(ctx, &t, time.Now().Add(b.Patience))
+	}
 	return t, err
+}
+
+// onceMore tries to buy again; whatever comes of it, the first order is the one that is watched.
+func (b Buyer) onceMore(ctx context.Context, t *Told, until time.Time) error {
+	first := *t
+	b.Won, b.Again = nil, 0
+	_, err := b.purchaseOnce(ctx, t, until)
+	t.Outcome, t.Reason, t.OrderSn = first.Outcome, first.Reason, first.OrderSn
+	return err
+}
+
+// cancel gives the order back, and asks for it a second time, which must say the same.
+func (b Buyer) cancel(ctx context.Context, t *Told, until time.Time) error {
+	for range 2 {
+		a, err := b.insist(ctx, t, until, http.MethodPost, "/orders/"+t.OrderSn+"/cancel")
+		switch {
+		case err != nil || a.Status == 0 || a.Status >= 500:
+			return err
+		case a.Status == http.StatusOK:
+			t.see("cancelled")
+		default:
+			t.see(a.Reason)
+		}
+	}
+	return nil
 }
 
 // purchase asks for a path and buys with it, with a new one where a stubborn buyer's is gone.

@@ -27,6 +27,8 @@ type Plan struct {
 	Stubborn    bool
 	CallTimeout time.Duration
 	Again       int    // each asks so often again with the path that won
+	Greedy      int    // every so manieth tries to buy once more when it has; nobody if 0
+	Cancels     int    // every so manieth cancels what it bought, twice; nobody if 0
 	Won         func() // called at each first 202; may be nil
 }
 
@@ -93,6 +95,7 @@ func (p Plan) oneBuyer(ctx context.Context, id int64, c Client) ([]Told, error) 
 	b := Buyer{
 		Client: c, ID: id, GoodsID: p.GoodsID, Quantity: p.Quantity, Patience: p.Patience,
 		Stubborn: p.Stubborn, Bases: p.Bases, Again: p.Again, Won: p.Won,
+		Greedy: p.Greedy > 0 && id%int64(p.Greedy) == 0, Cancels: p.Cancels > 0 && id%int64(p.Cancels) == 0,
 	}
 	told := make([]Told, p.Asks)
 	var g errgroup.Group

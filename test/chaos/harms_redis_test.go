@@ -2,6 +2,7 @@ package chaos
 
 import (
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -26,6 +27,10 @@ func redisHarms() []harm {
 		{name: "redis-emptied", do: once(func(t *testing.T, s *scene) { require.NoError(t, s.Redis.RestartEmpty(t.Context())) })},
 		{name: "redis-flushall", do: once(func(t *testing.T, s *scene) { require.NoError(t, s.redis.FlushAll(t.Context()).Err()) })},
 		{name: "redis-paused", do: once(func(t *testing.T, s *scene) { pause(t, s, s.Redis, 5*time.Second) })},
+		{name: "redis-paused-over-the-end", ends: 3 * time.Second, over: 12 * time.Second, do: func(t *testing.T, s *scene) {
+			s.until(s.between(0.3, 0.6))
+			pause(t, s, s.Redis, 3*time.Second)
+		}},
 		{name: "redis-out-of-memory", do: once(starveRedis)},
 		{name: "redis-killed-again", do: once(func(t *testing.T, s *scene) { // while the first rebuild is under way
 			for range 3 {
@@ -33,6 +38,7 @@ func redisHarms() []harm {
 				s.lasts(time.Duration(s.between(0, float64(2*time.Second))))
 			}
 		})},
+		{name: "redis-killed-many-sales", do: killUnderManySales},
 		{name: "two-rebuilders", do: once(twoRebuilders)},
 		{name: "sleeping-publisher", do: once(sleepThroughRebuild), limit: 1, expect: check.Expect{MayBreak: true}},
 	}
@@ -42,6 +48,32 @@ func killRedis(t *testing.T, s *scene) {
 	t.Helper()
 	require.NoError(t, s.Redis.Kill())
 	require.NoError(t, s.Redis.Restart(t.Context()))
+}
+
+// killUnderManySales kills Redis when there are thirty more sales, all of which must be open again in good time; one of them
+// has been closed.
+func killUnderManySales(t *testing.T, s *scene) {
+	t.Helper()
+	var others []string
+	for range 30 {
+		others = append(others, s.PutUp(t, 10, 1))
+	}
+	merchant := s.Merchant(t)
+	require.NoError(t, merchant.Do(t.Context(), http.MethodPost, "/admin/sales/"+others[0]+"/close", nil, &struct{}{}))
+	s.until(s.between(0.1, 0.7))
+	require.NoError(t, s.Redis.RestartEmpty(t.Context()))
+	began := time.Now()
+	for _, goods := range others {
+		for {
+			l, err := merchant.Ledger(t.Context(), goods)
+			if err == nil && l.Epoch == 2 && l.Balanced {
+				break
+			}
+			require.Less(t, time.Since(began), 15*time.Second, "goods %s: %+v %v", goods, l, err)
+			s.lasts(20 * time.Millisecond)
+		}
+	}
+	t.Logf("30 more sales were open again in %s", time.Since(began).Round(time.Millisecond))
 }
 
 // loseASecond takes away the end of Redis' append-only file while it is dead. A killed redis-server loses nothing (what it

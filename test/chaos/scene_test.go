@@ -1,6 +1,7 @@
 package chaos
 
 import (
+	"cmp"
 	"math/rand/v2"
 	"sync/atomic"
 	"testing"
@@ -19,8 +20,10 @@ type harm struct {
 	name   string
 	rig    rig.Options   // two APIs and two consumers if it says nothing else
 	over   time.Duration // the buyers come spread over so long; 6 s if 0
-	limit  int64         // units one buyer may have; 2 if 0
+	limit  int64         // units one buyer may have; 1 if 0
+	ends   time.Duration // the sale ends so long after it was put up; an hour if 0
 	expect check.Expect
+	before func(t *testing.T, s *scene) // what takes time and does no harm, before the rush; may be nil
 	// do does the harm, once the rush is on, and returns when whatever it broke works again.
 	do func(t *testing.T, s *scene)
 }
@@ -66,7 +69,11 @@ func run(t *testing.T, h harm, seed uint64) {
 	s := &scene{Rig: rig.Start(t, suite, o), units: *unitsFlag, rng: rand.New(rand.NewPCG(seed, 0)), over: make(chan struct{})}
 	s.redis = s.RedisClient(t)
 	began, limit := time.Now(), max(1, h.limit)
-	s.goods = s.PutUp(t, s.units, limit)
+	end := time.Now().Add(cmp.Or(h.ends, time.Hour)).Truncate(time.Millisecond)
+	s.goods = s.PutUpUntil(t, s.units, limit, end)
+	if h.before != nil {
+		h.before(t, s)
+	}
 	var report rush.Report
 	var err error
 	go func() {
@@ -74,19 +81,24 @@ func run(t *testing.T, h harm, seed uint64) {
 		report, err = rush.Run(t.Context(), s.plan(h))
 	}()
 	h.do(t, s)
+	t.Logf("%d of %d units were promised when the harm was over", s.won.Load(), s.units)
 	recovery := s.recovers(t)
 	<-s.over
 	require.NoError(t, err)
 	s.calm(t)
 	history := s.history(t, report)
-	history.Sale.Limit, history.Sale.StartAt, history.Sale.EndAt = limit, began.Add(-time.Minute), began.Add(time.Hour)
+	history.Sale.Limit, history.Sale.StartAt, history.Sale.EndAt = limit, began.Add(-2*time.Minute), end
 	tell(t, h, seed, check.Judge(history, h.expect), recovery, report)
 }
 
 func (s *scene) plan(h harm) rush.Plan {
+	over := max(6*time.Second, h.over)
+	if *harmsFlag == "" {
+		over = min(over, 8*time.Second) // a plain go test is in a hurry
+	}
 	p := rush.Plan{
 		GoodsID: s.goods, Buyers: *buyersFlag, AtOnce: 200, Token: s.BuyerToken, Patience: time.Minute, CallTimeout: 5 * time.Second,
-		Stubborn: true, Again: 1, Over: max(6*time.Second, h.over), Won: func() { s.won.Add(1) },
+		Stubborn: true, Again: 1, Greedy: 3, Cancels: 4, Over: over, Won: func() { s.won.Add(1) },
 	}
 	for i := range s.APIs {
 		p.Bases = append(p.Bases, s.Base(i))

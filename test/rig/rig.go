@@ -106,9 +106,14 @@ func (r *Rig) BuyerToken(id int64) (string, error) {
 // PutUp puts up a sale that is on, without a limit of random paths that would be felt, and returns its goods id.
 func (r *Rig) PutUp(t testing.TB, units, perBuyer int64) string {
 	t.Helper()
-	now := time.Now().UTC()
+	return r.PutUpUntil(t, units, perBuyer, time.Now().Add(time.Hour))
+}
+
+// PutUpUntil is PutUp with an end.
+func (r *Rig) PutUpUntil(t testing.TB, units, perBuyer int64, end time.Time) string {
+	t.Helper()
 	goods, err := r.Merchant(t).PutUp(t.Context(), rush.NewSale{
-		Title: "a kettle", Price: 1999, Stock: units, StartAt: now.Add(-time.Minute), EndAt: now.Add(time.Hour), PerBuyerLimit: perBuyer,
+		Title: "a kettle", Price: 1999, Stock: units, StartAt: time.Now().UTC().Add(-time.Minute), EndAt: end.UTC(), PerBuyerLimit: perBuyer,
 		Rate: &rush.Rate{PermitsPerSecond: 100_000, MaxBurstSeconds: 1, MaxWaitMillis: 1000},
 	})
 	require.NoError(t, err)

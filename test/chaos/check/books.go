@@ -38,6 +38,8 @@ func (j *judge) lies() {
 				j.broken("G5", "buyer %d was told that %s is created, which MySQL lacks", b.ID, sn)
 			case status == "failed" && (written && row.Active() || !written && !j.e.MayBreak):
 				j.broken("G5", "buyer %d was told that %s failed; in MySQL it is %q", b.ID, sn, row.Status)
+			case status == "cancelled" && row.Status != "cancelled":
+				j.broken("G5", "buyer %d was told that %s is cancelled; in MySQL it is %q", b.ID, sn, row.Status)
 			case !known[status]:
 				j.broken("G5", "buyer %d was told %s of %s, which it was promised", b.ID, status, sn)
 			}

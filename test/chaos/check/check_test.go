@@ -75,6 +75,7 @@ func TestEveryPlantedViolationIsFound(t *testing.T) {
 		"a broken promise":               {"G5", func(h *check.History) { h.Rows[0].Status = "failed" }},
 		"a failed that is written":       {"G5", func(h *check.History) { h.Buyers[0].Seen = []string{"failed"} }},
 		"a promise that nobody knows of": {"G5", func(h *check.History) { h.Buyers[0].Seen = []string{"NOT_FOUND"} }},
+		"a cancelled that is not":        {"G5", func(h *check.History) { h.Buyers[0].Seen = []string{"created", "cancelled"} }},
 		"sold after the end":             {"G6", func(h *check.History) { h.Buyers[0].Heard[0].Asked = h.Sale.EndAt }},
 		"sold before the start":          {"G6", func(h *check.History) { h.Buyers[0].Heard[0].At = noon.Add(-1) }},
 		"two orders for one path":        {"G7", func(h *check.History) { h.Buyers[0].Heard[1].OrderSn = "c" }},
