@@ -110,7 +110,7 @@ func (w *world) onItsWay(l line) bool {
 // writtenInTime: what a consumer left behind comes again from the queue, not when the feed finds it.
 func (w *world) writtenInTime(l line) {
 	f := w.book.of(l)
-	if f == nil || f.mayBreak || f.queuedAt < 0 || w.fault == queuePurged || !w.healed {
+	if f == nil || f.mayBreak || f.queuedAt < 0 || w.fault == queuePurged || w.fault == failBack || !w.healed {
 		return
 	}
 	if from := max(f.queuedAt, w.healedAt); w.now-from > writtenBy {

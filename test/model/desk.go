@@ -104,7 +104,7 @@ func (w *world) trip(p *proc, goods int) {
 func (w *world) send(p *proc, goods, id int, taken []line, carried []*client) {
 	by := w.now + publishDeadline
 	if w.rnd.IntN(4) == 0 {
-		p.sleep(w.rnd.IntN(8))
+		p.sleep(w.rnd.IntN(13))
 	}
 	result := w.publish(p, goods, message{lines: taken, goods: goods}, by)
 	for i, c := range carried {

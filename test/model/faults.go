@@ -202,13 +202,13 @@ func (w *world) failOver() {
 		w.healIn(32, nil)
 		return
 	}
-	w.later(33+w.rnd.IntN(60), func() {
+	w.later(8+w.rnd.IntN(80), func() {
 		old.demoted, old.scripts = false, true
 		if w.rnd.IntN(2) == 0 {
 			old.replid = w.id()
 		}
 		w.promote(next, old)
-		w.later(31, func() { next.demoted = true })
+		w.later(31, func() { next.demoted = w.current != next })
 		w.healIn(32, nil)
 	})
 }
@@ -218,6 +218,6 @@ func (w *world) promote(from, to *server) {
 	w.current, w.dirty = to, true
 	w.book.failOver(from, to)
 	for _, h := range append(slices.Clone(w.apis), w.workers...) {
-		w.later(w.rnd.IntN(30), func() { h.redis = to })
+		w.later(w.rnd.IntN(30), func() { h.redis = w.current })
 	}
 }

@@ -8,7 +8,7 @@ import (
 )
 
 var (
-	schedules = flag.Int("schedules", 3000, "how many schedules to run with all rules on")
+	schedules = flag.Int("schedules", 4000/fewer, "how many schedules to run with all rules on")
 	within    = flag.Int("within", 6000, "how many schedules a rule left out may survive at most")
 	seed      = flag.Uint64("seed", 0, "the seed of the first schedule")
 	table     = flag.Bool("table", false, "count the broken ones among all of -within schedules, as rows of docs/model.md")
