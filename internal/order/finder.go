@@ -69,7 +69,7 @@ func (f *Finder) Find(ctx context.Context, by seckill.Actor, orderSn string) (Or
 	case promiseErr != nil:
 		return Order{}, seckill.Down("the order can't be looked up", promiseErr)
 	default:
-		return f.unwritten(ctx, n, orderSn)
+		return f.unwritten(ctx, by, n, orderSn)
 	}
 }
 
@@ -85,7 +85,7 @@ func (f *Finder) queued(ctx context.Context, n ordersn.Number, line seckill.Line
 }
 
 // unwritten judges a number of ours that neither Redis nor MySQL has.
-func (f *Finder) unwritten(ctx context.Context, n ordersn.Number, orderSn string) (Order, error) {
+func (f *Finder) unwritten(ctx context.Context, by seckill.Actor, n ordersn.Number, orderSn string) (Order, error) {
 	v, err := f.front.Sale(ctx, n.GoodsID)
 	switch {
 	case err != nil:
@@ -93,13 +93,28 @@ func (f *Finder) unwritten(ctx context.Context, n ordersn.Number, orderSn string
 	case v.Gate != seckill.GateOpen && v.Gate != seckill.GateMissing || v.Gate == seckill.GateMissing && v.Status == seckill.Exposed:
 		return Order{}, seckill.Rebuilding(&seckill.GateError{State: v.Gate, Epoch: v.Epoch})
 	case n.Epoch < v.Epoch:
-		return Order{
-			Line: seckill.Line{OrderSn: orderSn}, GoodsID: n.GoodsID, Epoch: n.Epoch,
-			Status: Failed, FailureReason: FailedLost, CreatedAt: n.MadeAt(), ClosedAt: v.Now,
-		}, nil
+		return f.lost(ctx, by, n, orderSn, v)
 	default:
 		return Order{}, noSuchOrder() // a number that was made, and refused before anybody was told it
 	}
+}
+
+// lost says failed of a number whose epoch is over, once MySQL has been asked after that end: the rebuild may have written
+// the order between the first look and the view.
+func (f *Finder) lost(ctx context.Context, by seckill.Actor, n ordersn.Number, orderSn string, v seckill.View) (Order, error) {
+	o, err := f.records.Order(ctx, n.GoodsID, orderSn)
+	switch {
+	case err == nil && o.BuyerID != by.ID:
+		return Order{}, othersOrder()
+	case err == nil:
+		return o, nil
+	case !errors.Is(err, ErrNoSuchOrder):
+		return Order{}, seckill.Down("the order can't be looked up", err)
+	}
+	return Order{
+		Line: seckill.Line{OrderSn: orderSn}, GoodsID: n.GoodsID, Epoch: n.Epoch,
+		Status: Failed, FailureReason: FailedLost, CreatedAt: n.MadeAt(), ClosedAt: v.Now,
+	}, nil
 }
 
 // Mine pages through the actor's own orders, newest first.
