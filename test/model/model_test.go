@@ -12,7 +12,7 @@ var (
 	within    = flag.Int("within", 20000, "how many schedules a rule left out may survive at most")
 	seed      = flag.Uint64("seed", 0, "the seed of the first schedule")
 	table     = flag.Bool("table", false, "count the broken ones among all of -within schedules, as rows of docs/model.md")
-	trace     = flag.Bool("trace", false, "print the shortest trace that is found")
+	trace     = flag.Bool("shortest", false, "print the shortest trace that is found")
 )
 
 // With every rule kept no schedule breaks a guarantee, whatever single thing goes wrong in it.
