@@ -46,7 +46,7 @@ func saleChange(p *params) seckill.Change {
 
 func (p *params) words(name, _ string) string             { return p.text(name) }
 func (p *params) when(name string, _ time.Time) time.Time { return p.moment(name) }
-func (p *params) algorithm(name, _ string) string { return p.oneOf(name, "", rateAlgorithms()...) }
+func (p *params) algorithm(name, _ string) string         { return p.oneOf(name, "", rateAlgorithms()...) }
 
 func (a *api) deleteSale(ctx context.Context, r *request) (answer, error) {
 	id, err := a.managedSale(ctx, r)

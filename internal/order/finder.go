@@ -3,7 +3,6 @@ package order
 import (
 	"context"
 	"errors"
-	"time"
 
 	"flashsale.dev/seckill/internal/ordersn"
 	"flashsale.dev/seckill/internal/seckill"
@@ -94,15 +93,15 @@ func (f *Finder) unwritten(ctx context.Context, by seckill.Actor, n ordersn.Numb
 	case v.Gate != seckill.GateOpen && v.Gate != seckill.GateMissing || v.Gate == seckill.GateMissing && v.Status == seckill.Exposed:
 		return Order{}, seckill.Rebuilding(&seckill.GateError{State: v.Gate, Epoch: v.Epoch})
 	case n.Epoch < v.Epoch:
-		return f.lost(ctx, by, n, orderSn, v.Now)
+		return f.lost(ctx, by, n, orderSn, v)
 	default:
 		return Order{}, noSuchOrder() // a number that was made, and refused before anybody was told it
 	}
 }
 
-// lost says "failed" of a number of an epoch that is over, unless it has been written since MySQL was looked at: the
-// barrier that ended its epoch may have come through in between.
-func (f *Finder) lost(ctx context.Context, by seckill.Actor, n ordersn.Number, orderSn string, now time.Time) (Order, error) {
+// lost says failed of a number whose epoch is over, once MySQL has been asked after that end: the rebuild may have written
+// the order between the first look and the view.
+func (f *Finder) lost(ctx context.Context, by seckill.Actor, n ordersn.Number, orderSn string, v seckill.View) (Order, error) {
 	o, err := f.records.Order(ctx, n.GoodsID, orderSn)
 	switch {
 	case err == nil && o.BuyerID != by.ID:
@@ -114,7 +113,7 @@ func (f *Finder) lost(ctx context.Context, by seckill.Actor, n ordersn.Number, o
 	}
 	return Order{
 		Line: seckill.Line{OrderSn: orderSn}, GoodsID: n.GoodsID, Epoch: n.Epoch,
-		Status: Failed, FailureReason: FailedLost, CreatedAt: n.MadeAt(), ClosedAt: now,
+		Status: Failed, FailureReason: FailedLost, CreatedAt: n.MadeAt(), ClosedAt: v.Now,
 	}, nil
 }
 

@@ -17,7 +17,8 @@ type queue struct {
 	ready   []message
 	unacked []message
 	owner   *stream
-	gone    bool // deleted with the broker's data; who publishes next declares it again
+	gone    bool // deleted with the broker's data; who connects or publishes next declares it again
+	unbound bool // there, but nothing is routed to it
 }
 
 type stream struct {
@@ -55,13 +56,13 @@ func (w *world) publish(p *proc, goods int, m message, by int) sent {
 		w.lateSends++
 	}
 	q := w.queueOf(goods)
-	if q.gone { // unroutable: returned, and acked
-		q.gone = false
-		w.broker.fresh = true
+	if q.gone || q.unbound { // unroutable: returned, and acked
 		p.step()
 		if w.off(ReturnIsNack) {
 			return confirmed
 		}
+		w.broker.fresh = w.broker.fresh || q.gone
+		q.gone, q.unbound = false, false // the topology is declared again
 		return failed
 	}
 	q.ready = append(q.ready, m)
@@ -77,9 +78,11 @@ func (w *world) publish(p *proc, goods int, m message, by int) sent {
 func (h *host) inSocket(w *world) bool { return h != nil && h == w.sleeper }
 
 func (w *world) openStream(h *host, q *queue) *stream {
-	if !w.broker.up || q.owner != nil || q.gone {
+	if !w.broker.up || q.owner != nil {
 		return nil
 	}
+	w.broker.fresh = w.broker.fresh || q.gone
+	q.gone = false
 	q.owner = &stream{q: q, host: h}
 	return q.owner
 }

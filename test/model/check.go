@@ -16,6 +16,7 @@ type fate struct {
 	// mayBreak: Redis failed over to a server that lacks the reservation, or it was taken of a master that was none any more
 	mayBreak   bool
 	saidFailed bool
+	fedAgain   int
 	late       bool // its publisher missed the deadline: Redis alone carries it until the relay comes
 }
 
@@ -87,7 +88,38 @@ func (w *world) queued(m message) {
 	}
 }
 
+// fedAgain notes that the audit publishes what the queue still has.
+func (w *world) fedAgain(lines []line) {
+	for _, l := range lines {
+		f := w.book.of(l)
+		if f == nil || f.queuedAt < 0 || !w.onItsWay(l) {
+			continue
+		}
+		if f.fedAgain++; f.fedAgain > 2 {
+			w.broken("G4", "order %d of goods %d is fed again and again while the queue has it: it fills faster than it drains", l.sn, l.goods)
+		}
+	}
+}
+
+func (w *world) onItsWay(l line) bool {
+	q := w.queueOf(l.goods)
+	has := func(m message) bool { return m.goods == l.goods && slices.Contains(numbers(m.lines), l.sn) }
+	return slices.ContainsFunc(q.ready, has) || slices.ContainsFunc(q.unacked, has)
+}
+
+// writtenInTime: what a consumer left behind comes again from the queue, not when the feed finds it.
+func (w *world) writtenInTime(l line) {
+	f := w.book.of(l)
+	if f == nil || f.mayBreak || f.queuedAt < 0 || w.fault == queuePurged || w.fault == failBack || !w.healed {
+		return
+	}
+	if from := max(f.queuedAt, w.healedAt); w.now-from > writtenBy {
+		w.broken("G3", "order %d of goods %d was written %d ticks after it was in the queue", f.sn, f.goods, w.now-from)
+	}
+}
+
 const (
+	writtenBy  = 90
 	mostCopies = 16
 	relayedBy  = 45 // ticks after which what was taken is in the queue, harm and rebuilds aside
 )

@@ -75,7 +75,6 @@ func (w *world) trip(p *proc, goods int) {
 	}
 	w.paths(p, goods, group)
 	p.step()
-	began := w.now
 	vs, id, ok := w.reserve(p, goods, group)
 	if !ok {
 		for _, c := range group {
@@ -84,6 +83,9 @@ func (w *world) trip(p *proc, goods int) {
 		return
 	}
 	p.step() // the reply is on its way
+	if w.rnd.IntN(6) == 0 {
+		p.sleep(w.rnd.IntN(15))
+	}
 	var taken []line
 	var carried []*client
 	for i, c := range group {
@@ -94,13 +96,17 @@ func (w *world) trip(p *proc, goods int) {
 		w.answer(c, vs[i])
 	}
 	if len(taken) > 0 {
-		w.send(p, goods, id, taken, carried, began)
+		w.send(p, goods, id, taken, carried)
 	}
 }
 
 // send is Desk.publish.
-func (w *world) send(p *proc, goods, id int, taken []line, carried []*client, began int) {
-	result := w.publish(p, goods, message{lines: taken, goods: goods}, began+publishDeadline)
+func (w *world) send(p *proc, goods, id int, taken []line, carried []*client) {
+	by := w.now + publishDeadline
+	if w.rnd.IntN(4) == 0 {
+		p.sleep(w.rnd.IntN(13))
+	}
+	result := w.publish(p, goods, message{lines: taken, goods: goods}, by)
 	for i, c := range carried {
 		if result == failed && !w.off(PromiseOnConfirm) {
 			w.book.of(taken[i]).late = true
@@ -265,7 +271,7 @@ func (w *world) answer(c *client, v verdict) {
 // afterwards: ask what has become of it, pay or cancel, perhaps ask the same path again, perhaps buy anew.
 func (w *world) afterwards(c *client, l line) {
 	for range w.rnd.IntN(3) {
-		w.spawn(pick(w.rnd, w.apis), w.rnd.IntN(60), func(p *proc) { w.find(p, l) })
+		w.spawn(pick(w.rnd, w.apis), w.rnd.IntN(5+w.rnd.IntN(60)), func(p *proc) { w.find(p, l) })
 	}
 	c.done = true
 	switch w.rnd.IntN(5) {

@@ -20,6 +20,7 @@ const (
 	brokerDown
 	brokerEmptied
 	queueDeleted
+	queueUnbound
 	queuePurged
 	mysqlDown
 	apiAsleep
@@ -32,7 +33,7 @@ const (
 var faultNames = [...]string{
 	"no fault", "API killed", "worker killed", "consumer cut off", "messages twice and in other groups", "Redis restarted",
 	"Redis restarted without its last writes", "FLUSHALL", "Redis paused", "failover to a replica that lags",
-	"failover, and back to the old master", "broker down", "broker emptied", "queue deleted", "queue purged", "MySQL down",
+	"failover, and back to the old master", "broker down", "broker emptied", "queue deleted", "queue unbound", "queue purged", "MySQL down",
 	"API asleep", "worker asleep", "poison order", "clock skew",
 }
 
@@ -46,7 +47,7 @@ func (f fault) needsPast() bool { return f == redisLosesTail || f == failover ||
 
 // plan decides when the fault strikes, when it is over, and which sales are rebuilt by hand on the way.
 func (w *world) plan() {
-	w.faultAt = 15 + w.rnd.IntN(130)
+	w.faultAt = 5 + w.rnd.IntN(140)
 	w.later(w.faultAt, w.strike)
 	if w.rnd.IntN(2) == 0 {
 		w.byHand(20 + w.rnd.IntN(150))
@@ -131,9 +132,10 @@ func (w *world) strikeAtOnce() {
 		s.scripts = scripts
 	case brokerEmptied, queueDeleted:
 		w.loseBroker(w.fault == queueDeleted)
+	case queueUnbound:
+		pick(w.rnd, w.broker.queues).unbound = true
 	case queuePurged:
 		q := pick(w.rnd, w.broker.queues)
-		w.unmarked = w.unmarked || len(q.ready) > 0
 		q.ready = nil
 	case poison:
 		g := w.rnd.IntN(w.nGoods)
@@ -195,19 +197,19 @@ func (w *world) failOver() {
 	next.state = old.past(w.rnd.IntN(9))
 	next.scripts = false
 	w.promote(old, next)
-	w.later(12, func() { old.demoted = true })
+	w.later(31, func() { old.demoted = w.current != old })
 	if w.fault == failover {
-		w.healIn(13, nil)
+		w.healIn(32, nil)
 		return
 	}
-	w.later(20+w.rnd.IntN(60), func() {
+	w.later(8+w.rnd.IntN(80), func() {
 		old.demoted, old.scripts = false, true
 		if w.rnd.IntN(2) == 0 {
 			old.replid = w.id()
 		}
 		w.promote(next, old)
-		w.later(12, func() { next.demoted = true })
-		w.healIn(13, nil)
+		w.later(31, func() { next.demoted = w.current != next })
+		w.healIn(32, nil)
 	})
 }
 
@@ -216,6 +218,6 @@ func (w *world) promote(from, to *server) {
 	w.current, w.dirty = to, true
 	w.book.failOver(from, to)
 	for _, h := range append(slices.Clone(w.apis), w.workers...) {
-		w.later(w.rnd.IntN(11), func() { h.redis = to })
+		w.later(w.rnd.IntN(30), func() { h.redis = w.current })
 	}
 }

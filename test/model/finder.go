@@ -15,6 +15,9 @@ func (w *world) find(p *proc, l line) {
 		return // what the row says is true
 	}
 	p.step()
+	if w.rnd.IntN(3) == 0 {
+		p.sleep(w.rnd.IntN(40)) // no deadline of this call is short enough to rule out a rebuild in between
+	}
 	g, k := s.gateOf(l.goods, false)
 	if g != open {
 		return // "ask again later"

@@ -41,7 +41,7 @@ type mysql struct {
 	bySn     map[[2]int]*row
 	holdings map[[2]int]int
 	moves    []*move
-	barriers map[[3]int]bool
+	barriers map[[2]int]bool // goods, token
 }
 
 type outcome struct {
@@ -60,6 +60,7 @@ func (m *mysql) insert(l line, s status) {
 	if m.find(l.goods, l.sn) != nil {
 		m.w.broken("G7", "order %d of goods %d was written twice", l.sn, l.goods)
 	}
+	m.w.writtenInTime(l)
 	m.orders = append(m.orders, r)
 	m.bySn[[2]int{l.goods, l.sn}] = r
 }
@@ -87,7 +88,7 @@ func (m *mysql) changeStock(goods, seen, by int) {
 // draining tells whether a rebuild waits for its barrier still: what is written before it is in the epoch that it begins.
 func (m *mysql) draining(goods int) bool {
 	g := m.goods[goods]
-	return g.token > 0 && !m.barriers[[3]int{goods, g.epoch, g.token}]
+	return g.token > 0 && !m.barriers[[2]int{goods, g.token}]
 }
 
 // writeBatch is sqlstore's, one transaction.

@@ -7,6 +7,17 @@ import (
 
 func sorted[V any](m map[int]V) []int { return slices.Sorted(maps.Keys(m)) }
 
+// putUp is a merchant, who asks until the sale is exposed.
+func (w *world) putUp(goods int) {
+	if w.db.goods[goods].epoch > 0 {
+		return
+	}
+	if h := pick(w.rnd, w.apis); h.alive {
+		w.spawn(h, 0, func(p *proc) { w.expose(p, goods) })
+	}
+	w.later(20, func() { w.putUp(goods) })
+}
+
 // expose is Opener.OpenFirst.
 func (w *world) expose(p *proc, goods int) {
 	holder := w.id()
@@ -19,8 +30,7 @@ func (w *world) expose(p *proc, goods int) {
 		return
 	}
 	w.say("%s exposes goods %d", p.host.name, goods)
-	p.step()
-	p.step()
+	p.sleep(w.rnd.IntN(12))
 	p.host.redis.load(goods, snap, holder)
 	p.step()
 	p.host.redis.unlock(goods, holder)
@@ -89,10 +99,6 @@ func (w *world) rebuildLocked(p *proc, goods, holder int) bool {
 		return false
 	}
 	p.step()
-	if !w.off(BeginUnderLock) && !w.off(FencingToken) && !p.host.redis.holds(goods, holder) {
-		return false
-	}
-	p.step()
 	if !w.db.up {
 		return false
 	}
@@ -101,8 +107,7 @@ func (w *world) rebuildLocked(p *proc, goods, holder int) bool {
 		return false
 	}
 	w.say("%s begins epoch %d of goods %d: %d of %d left", p.host.name, snap.epoch, goods, snap.stock, snap.total)
-	p.step() // the buyers are staged
-	p.step()
+	p.sleep(w.rnd.IntN(12)) // many buyers take time to stage
 	s = p.host.redis
 	return s.load(goods, snap, holder)
 }
@@ -135,7 +140,7 @@ func (w *world) passBarrier(p *proc, goods, token int) bool {
 	}
 	for w.now < by {
 		p.sleep(1 + w.rnd.IntN(2))
-		if w.db.up && w.db.barriers[[3]int{goods, epoch, token}] {
+		if w.db.up && w.db.barriers[[2]int{goods, token}] {
 			return true
 		}
 	}

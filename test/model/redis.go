@@ -269,7 +269,7 @@ func (s *server) load(goods int, snap snapshot, holder int) bool {
 	switch {
 	case !s.answers():
 		return false
-	case !s.w.off(LoadUnderLock) && !s.w.off(EpochInLoad) && (k.lock != holder || k.lockUntil <= s.w.now):
+	case !s.w.off(LoadUnderLock) && !s.w.off(EpochInLoad) && !s.w.off(FencingToken) && (k.lock != holder || k.lockUntil <= s.w.now):
 		return false
 	case k.loaded && k.epoch >= snap.epoch && !s.w.off(EpochInLoad):
 		return false
@@ -298,11 +298,6 @@ func (s *server) tryLock(goods, holder, life int) bool {
 	s.writing()
 	k.lock, k.lockUntil = holder, s.w.now+life
 	return true
-}
-
-func (s *server) holds(goods, holder int) bool {
-	k := s.goods[goods]
-	return s.answers() && k.lock == holder && k.lockUntil > s.w.now
 }
 
 func (s *server) unlock(goods, holder int) {

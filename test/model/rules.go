@@ -26,7 +26,6 @@ const (
 	LeaseInEveryRelease
 	EpochInLoad
 	LoadUnderLock
-	BeginUnderLock
 	FencingToken
 	Barrier
 	BarrierAfterDeadline
@@ -68,8 +67,7 @@ var names = [...]string{
 	LeaseInEveryRelease:   "an old release's script beside it, without the lease",
 	EpochInLoad:           "load takes any epoch",
 	LoadUnderLock:         "load asks for a newer epoch only, not for its lock",
-	BeginUnderLock:        "an epoch begun without a look whether the lock is still held",
-	FencingToken:          "no fencing token",
+	FencingToken:          "no fencing: neither a token in MySQL nor the lock asked at load",
 	Barrier:               "no barrier",
 	BarrierAfterDeadline:  "barrier without waiting out the publish deadline",
 	BarrierThroughQueue:   "the queue's length as the barrier",

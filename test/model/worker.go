@@ -62,7 +62,7 @@ func (w *world) write(p *proc, batch []message) bool {
 		for m.barrier {
 			p.step()
 			if w.db.up {
-				w.db.barriers[[3]int{m.goods, m.epoch, m.token}] = true
+				w.db.barriers[[2]int{m.goods, m.token}] = true
 				break
 			}
 		}
@@ -357,5 +357,6 @@ func (w *world) mend(p *proc, goods int) {
 	}
 	p.step()
 	s.settle(goods, written)
+	w.fedAgain(absent)
 	w.feedLines(p, goods, absent)
 }

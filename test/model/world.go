@@ -43,7 +43,6 @@ type world struct {
 	faultAt   int
 	healedAt  int
 	healed    bool
-	unmarked  bool // the broker lost messages and nothing tells so: only the feed's age brings them back
 
 	book  *book
 	dirty bool
@@ -97,7 +96,7 @@ func newWorld(seed uint64, without Rule) *world {
 	for range 1 + rnd.IntN(2) {
 		w.broker.queues = append(w.broker.queues, &queue{})
 	}
-	w.db = &mysql{w: w, up: true, bySn: map[[2]int]*row{}, holdings: map[[2]int]int{}, barriers: map[[3]int]bool{}}
+	w.db = &mysql{w: w, up: true, bySn: map[[2]int]*row{}, holdings: map[[2]int]int{}, barriers: map[[2]int]bool{}}
 	for range w.nGoods {
 		stock := 2 + rnd.IntN(4)
 		w.db.goods = append(w.db.goods, goodsRow{stock: stock, total: stock})
@@ -115,13 +114,13 @@ func (w *world) hosts() {
 		w.apis = append(w.apis, h)
 		w.start(h)
 	}
-	for i := range 2 {
+	for i := range 1 + min(1, w.rnd.IntN(3)) {
 		h := &host{name: fmt.Sprint("worker", i), boot: w.bootWorker}
 		w.workers = append(w.workers, h)
 		w.start(h)
 	}
 	for g := range w.nGoods {
-		w.spawn(w.apis[0], w.rnd.IntN(10), func(p *proc) { w.expose(p, g) })
+		w.later(w.rnd.IntN(10), func() { w.putUp(g) })
 	}
 }
 

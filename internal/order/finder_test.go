@@ -1,0 +1,46 @@
+package order
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/ordersn"
+	"flashsale.dev/seckill/internal/seckill"
+)
+
+// meanwhile is a Redis and a MySQL between whose answers a rebuild writes the order and ends its epoch.
+type meanwhile struct {
+	Records
+	order   Order
+	rebuilt bool
+}
+
+func (m *meanwhile) Pending(context.Context, int64, string) (seckill.Line, bool, error) {
+	return seckill.Line{}, false, nil
+}
+
+func (m *meanwhile) Order(context.Context, int64, string) (Order, error) {
+	if !m.rebuilt {
+		return Order{}, ErrNoSuchOrder
+	}
+	return m.order, nil
+}
+
+func (m *meanwhile) Sale(context.Context, int64) (seckill.View, error) {
+	m.rebuilt = true
+	v := seckill.View{Gate: seckill.GateOpen}
+	v.Epoch = 2
+	return v, nil
+}
+
+func TestFailedIsNotSaidOfAnOrderThatTheRebuildWrote(t *testing.T) {
+	minter := ordersn.NewMinter([]byte("a secret of at least 32 bytes, for tests"))
+	sn, err := minter.Mint(42, 1)
+	require.NoError(t, err)
+	m := &meanwhile{order: Order{Line: seckill.Line{OrderSn: sn, BuyerID: 7}, GoodsID: 42, Status: Created}}
+	o, err := NewFinder(m, m, m, nil, minter).Find(t.Context(), seckill.Actor{ID: 7}, sn)
+	require.NoError(t, err)
+	require.Equal(t, Created, o.Status)
+}
