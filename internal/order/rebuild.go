@@ -18,12 +18,14 @@ type EpochStore interface {
 	NextRebuildToken(ctx context.Context, goodsID int64) (int64, error)
 	BarrierReached(ctx context.Context, goodsID, epoch, token int64) (bool, error)
 	Sale(ctx context.Context, goodsID int64) (seckill.Sale, error)
+	StatusOf(ctx context.Context, goodsID int64, sns []string) (map[string]Status, error)
 }
 
 // Gate is the gate of sales in Redis, and the lock of their rebuilds.
 type Gate interface {
 	View(ctx context.Context, goodsID int64) (seckill.View, error)
-	Shut(ctx context.Context, goodsID int64) error
+	// Shut closes the gate, and has every load of an epoch up to the one given refused.
+	Shut(ctx context.Context, goodsID, epoch int64) error
 	// LockRebuild takes the lock for a while; false where another holds it.
 	LockRebuild(ctx context.Context, goodsID int64, life time.Duration) (unlock func(), ok bool, err error)
 }
@@ -158,10 +160,15 @@ func (r *Rebuilder) rebuild(ctx context.Context, goodsID int64, why string) erro
 	return nil
 }
 
-// drain brings everything reserved before now into MySQL.
+// drain brings everything reserved before now into MySQL. The token has been taken: an epoch that an earlier rebuild, or
+// the first exposing, has begun by now is the one in MySQL, and its load is fenced off with the gate.
 func (r *Rebuilder) drain(ctx context.Context, goodsID, token int64) error {
-	if err := r.gate.Shut(ctx, goodsID); err != nil && !errors.Is(err, seckill.ErrNotLoaded) {
-		return fmt.Errorf("shut the gate: %w", err)
+	sale, err := r.store.Sale(ctx, goodsID)
+	if err != nil {
+		return fmt.Errorf("read the sale: %w", err)
+	}
+	if err := r.gate.Shut(ctx, goodsID, sale.Epoch); err != nil {
+		return err
 	}
 	sleep(ctx, r.deadline) // whoever reserved before has published by then, or left it to the outbox
 	if _, err := r.relay.Drain(ctx, goodsID, 0); err != nil {
@@ -170,11 +177,37 @@ func (r *Rebuilder) drain(ctx context.Context, goodsID, token int64) error {
 	if _, err := r.relay.Feed(ctx, goodsID, time.Now().Add(time.Hour)); err != nil {
 		return fmt.Errorf("publish what is pending: %w", err)
 	}
-	sale, err := r.store.Sale(ctx, goodsID)
-	if err != nil {
-		return fmt.Errorf("read the sale: %w", err)
+	if err := r.passBarrier(ctx, goodsID, Barrier{Epoch: sale.Epoch, Token: token}); err != nil {
+		return err
 	}
-	return r.passBarrier(ctx, goodsID, Barrier{Epoch: sale.Epoch, Token: token})
+	return r.allWritten(ctx, goodsID)
+}
+
+// allWritten looks every pending number up in MySQL: a broker that lost its data between the feeding and the barrier
+// would have the barrier come through without them.
+func (r *Rebuilder) allWritten(ctx context.Context, goodsID int64) error {
+	for cursor := uint64(0); ; {
+		page, next, err := r.relay.outbox.PendingPage(ctx, goodsID, cursor, auditChunk)
+		if err != nil {
+			return fmt.Errorf("look through what is pending: %w", err)
+		}
+		sns := make([]string, len(page))
+		for i, p := range page {
+			sns[i] = p.OrderSn
+		}
+		rows, err := r.store.StatusOf(ctx, goodsID, sns)
+		if err != nil {
+			return fmt.Errorf("look pending orders up: %w", err)
+		}
+		for _, sn := range sns {
+			if _, written := rows[sn]; !written {
+				return fmt.Errorf("order %s is not written though the barrier has passed: the queue lost it", sn)
+			}
+		}
+		if cursor = next; next == 0 {
+			return nil
+		}
+	}
 }
 
 // passBarrier sends a barrier and waits until the consumer has committed everything before it.

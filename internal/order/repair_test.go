@@ -32,7 +32,7 @@ func TestWhatWasPromisedBeforeARebuildIsWritten(t *testing.T) {
 	h.queue.down.Store(true)
 	promised := []string{h.buy(sale.GoodsID, 1, 1), h.buy(sale.GoodsID, 2, 1)}
 	h.queue.down.Store(false)
-	require.NoError(t, h.shelf.Shut(t.Context(), sale.GoodsID)) // a rebuild that was left half done
+	require.NoError(t, h.shelf.Shut(t.Context(), sale.GoodsID, 1)) // a rebuild that was left half done
 	h.work(settings())
 	for i, sn := range promised {
 		h.becomes(int64(i+1), sn, order.Created)

@@ -139,7 +139,7 @@ func TestAdoptTakesOnceAndOnlyWhatIsLeft(t *testing.T) {
 func TestAShutGateHoldsNoLateOrderUp(t *testing.T) {
 	late := []seckill.Line{{OrderSn: "a", BuyerID: 7, Quantity: 2}}
 	for name, shut := range map[string]func(t *testing.T, s *Store){
-		"on purpose":          func(t *testing.T, s *Store) { load(t, s, onSale(3, 2)); require.NoError(t, s.Shut(t.Context(), goods)) },
+		"on purpose":          func(t *testing.T, s *Store) { load(t, s, onSale(3, 2)); require.NoError(t, s.Shut(t.Context(), goods, 1)) },
 		"under another lease": func(t *testing.T, s *Store) { load(t, s, onSale(3, 2)); s.lease = "another" },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -161,7 +161,7 @@ func TestAnEpochThatOrdersWereWrittenPastIsNotLoaded(t *testing.T) {
 	late := []seckill.Line{{OrderSn: "a", BuyerID: 7, Quantity: 2}}
 	for name, before := range map[string]func(t *testing.T, s *Store){
 		"Redis is empty":         func(*testing.T, *Store) {},
-		"Redis has an older one": func(t *testing.T, s *Store) { load(t, s, onSale(3, 2)); require.NoError(t, s.Shut(t.Context(), goods)) },
+		"Redis has an older one": func(t *testing.T, s *Store) { load(t, s, onSale(3, 2)); require.NoError(t, s.Shut(t.Context(), goods, 1)) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			eachServer(t, func(t *testing.T, s *Store) {
@@ -196,8 +196,7 @@ func TestALateOrderIsNotAdoptedByAnEpochThatIsOver(t *testing.T) {
 func TestAChangeMakesNoSaleOfItsOwn(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *Store) {
 		require.ErrorIs(t, s.Amend(t.Context(), onSale(1, 1).Sale), seckill.ErrNotLoaded)
-		require.ErrorIs(t, s.Shut(t.Context(), goods), seckill.ErrNotLoaded)
-		_, err := s.View(t.Context(), goods)
+				_, err := s.View(t.Context(), goods)
 		require.ErrorIs(t, err, seckill.ErrNotLoaded)
 	})
 }
@@ -210,5 +209,34 @@ func TestARefusedCutStaysRefused(t *testing.T) {
 		require.Equal(t, []order.Given{order.CutTooLarge, order.GivenNow, order.CutTooLarge}, give(t, s, cut, more, cut),
 			"whoever asks again must hear what the first heard")
 		require.EqualValues(t, 15, view(t, s).Available)
+	})
+}
+
+// TestAShutSaleTakesNoEpochThatWasOnItsWay: a first exposing that was slow to load must not open the gate in the middle
+// of a rebuild that has begun meanwhile.
+func TestAShutSaleTakesNoEpochThatWasOnItsWay(t *testing.T) {
+	eachServer(t, func(t *testing.T, s *Store) {
+		require.NoError(t, s.Shut(t.Context(), goods, 1))
+		slow := onSale(10, 5)
+		loaded, err := s.Load(t.Context(), slow)
+		require.NoError(t, err)
+		require.False(t, loaded)
+		_, err = s.View(t.Context(), goods)
+		require.ErrorIs(t, err, seckill.ErrNotLoaded)
+		slow.Epoch = 2
+		load(t, s, slow)
+	})
+}
+
+func TestReleaseWaitsForTheGate(t *testing.T) {
+	eachServer(t, func(t *testing.T, s *Store) {
+		load(t, s, onSale(10, 5))
+		require.NoError(t, s.Shut(t.Context(), goods, 1))
+		m := cancelOf("sn1", 7, 1)
+		require.Equal(t, []order.Given{order.GivenLater}, give(t, s, m))
+		again := onSale(10, 5)
+		again.Epoch = 2
+		load(t, s, again)
+		require.Equal(t, []order.Given{order.Covered}, give(t, s, m))
 	})
 }

@@ -112,7 +112,7 @@ func (s *Store) Adopt(ctx context.Context, goodsID, epoch int64, lines []seckill
 // Release gives moves of one goods to Redis, each once, and returns what became of each.
 func (s *Store) Release(ctx context.Context, goodsID int64, moves []order.Move) ([]order.Given, error) {
 	k := keysOf(goodsID)
-	args := make([]any, 0, 6*len(moves))
+	args := append(make([]any, 0, 1+6*len(moves)), s.lease)
 	for _, m := range moves {
 		args = append(args, m.ID, m.Epoch, string(m.Kind), m.BuyerID, m.OrderSn, m.Quantity)
 	}

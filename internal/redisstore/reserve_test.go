@@ -119,7 +119,7 @@ func TestAShutGateTakesNothing(t *testing.T) {
 		load(t, s, onSale(5, 1))
 		want(t, s, 1, 7, 1)
 		require.Equal(t, seckill.GateError{State: seckill.GateEpoch, Epoch: 1}, gate(2))
-		require.NoError(t, s.Shut(t.Context(), goods))
+		require.NoError(t, s.Shut(t.Context(), goods, 1))
 		require.Equal(t, seckill.GateError{State: seckill.GateShut, Epoch: 1}, gate(1))
 		require.EqualValues(t, 5, view(t, s).Available)
 	})

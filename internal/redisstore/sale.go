@@ -132,9 +132,12 @@ func holdingText(h seckill.Holding) string {
 	return b.String()
 }
 
-// Shut closes the gate of a sale on purpose, if Redis has it.
-func (s *Store) Shut(ctx context.Context, goodsID int64) error {
-	return s.amendFields(ctx, goodsID, 0, "gate", int64(seckill.GateShut))
+// Shut closes the gate of a sale on purpose, and has Redis refuse to load any epoch up to the one given.
+func (s *Store) Shut(ctx context.Context, goodsID, epoch int64) error {
+	if err := s.shut.Run(ctx, s.client, []string{keysOf(goodsID).sale()}, epoch).Err(); err != nil {
+		return fmt.Errorf("shut a sale in redis: %w", err)
+	}
+	return nil
 }
 
 // Amend brings what a merchant changed to Redis: status, window, limit and rate; not the numbers. It returns

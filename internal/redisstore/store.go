@@ -16,7 +16,7 @@ type Store struct {
 	lease  string
 	opts   Options
 
-	reserve, paths, view, load, amend, settle, release, adopt *redis.Script
+	reserve, paths, view, load, shut, amend, settle, release, adopt *redis.Script
 }
 
 // Options of a Store.
@@ -35,7 +35,8 @@ func New(client redis.UniversalClient, opts Options) *Store {
 	return &Store{
 		client: client, lease: opts.Lease, opts: opts,
 		reserve: gated("reserve"), paths: gated("paths"), view: gated("view"), load: gated("load"), adopt: gated("adopt"),
-		amend: plain("amend"), settle: plain("settle"), release: plain("release"),
+		shut: gated("shut"), release: gated("release"),
+		amend: plain("amend"), settle: plain("settle"),
 	}
 }
 

@@ -1,14 +1,16 @@
--- release: gives moves of one goods to Redis, each once, by its id.
+-- release: gives moves of one goods to Redis, each once, by its id; and only while the gate is open, for what a master
+-- that is none any more is given would be lost, and marked as given.
 --
 -- KEYS  1 sale (hash)   2 buyers (hash)   3 pending (hash)   4 moves (set of ids given in this epoch)
--- ARGV  for each move: id, its epoch, kind (cancel, expire, fail, delta), buyer id, order number, units
+-- ARGV  1 lease ('' = ask INFO)   then for each move: id, its epoch, kind (cancel, expire, fail, delta), buyer id, order number, units
 -- Returns for each move: 1 given, 0 given before, 2 of an older epoch (the load of this one had it in),
---       3 Redis is not there yet (no such sale, or an older epoch: ask again later), 4 a cut larger than what is unsold:
+--       3 Redis is not there yet (the gate is not open, or an older epoch: ask again later), 4 a cut larger than what is unsold:
 --       said of an id once, it is said for the rest of the epoch, so that whoever asks again hears the same.
 local sale, buyers, pending, moves = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local STRIDE = 6
+local FIRST_ARG, STRIDE = 2, 6
 local GIVEN, BEFORE, COVERED, LATER, TOO_MUCH = 1, 0, 2, 3, 4
-local epoch = tonumber(redis.call('HGET', sale, 'epoch') or '0')
+local s = redis.call('HMGET', sale, 'gate', 'epoch', 'lease')
+local gate, epoch = gate_of(s[1], s[2], s[3], ARGV[1])
 
 local function let_go(buyer, sn, units)
   local held, sns = string.match(redis.call('HGET', buyers, buyer) or '', '^(%d+)(.*)$')
@@ -34,10 +36,10 @@ local function give_back(kind, buyer, sn, units)
 end
 
 local answers = {}
-for a = 1, #ARGV, STRIDE do
+for a = FIRST_ARG, #ARGV, STRIDE do
   local id, of, kind, buyer, sn, units = ARGV[a], tonumber(ARGV[a + 1]), ARGV[a + 2], ARGV[a + 3], ARGV[a + 4], tonumber(ARGV[a + 5])
   local answer = GIVEN
-  if epoch < of then
+  if gate ~= GATE_OPEN or epoch < of then
     answer = LATER
   elseif epoch > of then
     answer = COVERED

@@ -46,7 +46,6 @@ type mysql struct {
 
 type outcome struct {
 	created, existing []int
-	failed            []line
 	moves             []*move
 	adopt             []line // nothing was written: these must be adopted first
 	epoch             int
