@@ -148,31 +148,43 @@ func (s *scene) calm(t *testing.T) {
 	t.Helper()
 	var l rush.Ledger
 	var f rig.RedisFacts
-	var queued int
 	quiet := func() bool {
-		var err, redisErr, queueErr error
+		var err, redisErr error
 		l, err = s.ledger(t)
 		f, redisErr = s.RedisFacts(t, s.redis, s.goods)
-		queued, _, queueErr = s.Queues(t)
-		return err == nil && redisErr == nil && queueErr == nil && l.Pending == 0 && l.Balanced && f.Pending == 0 && f.Outbox == 0 && queued == 0
+		return err == nil && redisErr == nil && l.Pending == 0 && l.Balanced && f.Pending == 0 && f.Outbox == 0
 	}
 	for began := time.Now(); time.Since(began) < patience; time.Sleep(50 * time.Millisecond) {
 		if quiet() {
 			return
 		}
 	}
-	t.Errorf("not calm in %s: ledger %+v, pending %d, outbox %d, queued %d", patience, l, f.Pending, f.Outbox, queued)
+	t.Errorf("not calm in %s: ledger %+v, pending %d, outbox %d", patience, l, f.Pending, f.Outbox)
+}
+
+// emptied counts what is in the queues, and looks again while there is something: the broker's numbers are up to five
+// seconds old.
+func (s *scene) emptied(t *testing.T) (queued, dead int) {
+	t.Helper()
+	for began := time.Now(); time.Since(began) < 15*time.Second; time.Sleep(200 * time.Millisecond) {
+		var err error
+		queued, dead, err = s.Queues(t)
+		require.NoError(t, err)
+		if queued == 0 {
+			break
+		}
+	}
+	return queued, dead
 }
 
 // history records what everybody says.
 func (s *scene) history(t *testing.T, report rush.Report) check.History {
 	t.Helper()
+	queued, dead := s.emptied(t)
 	facts := s.Facts(t, s.goods)
 	l, err := s.ledger(t)
 	require.NoError(t, err)
 	f, err := s.RedisFacts(t, s.redis, s.goods)
-	require.NoError(t, err)
-	queued, dead, err := s.Queues(t)
 	require.NoError(t, err)
 	h := check.History{
 		Sale: check.Sale{Units: s.units, Stock: facts.Stock, Total: facts.Total}, Held: s.Held(t, s.goods), RedisHeld: f.Held,
