@@ -32,7 +32,6 @@ func (a *api) serve(rt route) gin.HandlerFunc {
 		}
 		ctx, cancel := context.WithTimeout(c.Request.Context(), limit)
 		defer cancel()
-		ctx = withCaller(ctx, c)
 		if err := a.guard(ctx, rt, r); err != nil {
 			a.refuse(c, err)
 			return
