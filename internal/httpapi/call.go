@@ -23,6 +23,9 @@ func (a *api) serve(rt route) gin.HandlerFunc {
 	limit := a.timeout + rt.patience
 	return func(c *gin.Context) {
 		r, err := a.read(c, rt)
+		if err == nil && rt.refused != nil {
+			err = rt.refused(r)
+		}
 		if err != nil {
 			a.refuse(c, err)
 			return

@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"maps"
 	"slices"
 	"strconv"
 	"time"
@@ -58,8 +57,13 @@ func appendStamp(b []byte, s stamp) []byte {
 type facts map[string]any
 
 func (f facts) appendJSON(b []byte) ([]byte, error) {
+	names := make([]string, 0, 4) // on the stack: there is one, nearly always
+	for name := range f {
+		names = append(names, name)
+	}
+	slices.Sort(names)
 	b = append(b, '{')
-	for i, name := range slices.Sorted(maps.Keys(f)) {
+	for i, name := range names {
 		if i > 0 {
 			b = append(b, ',')
 		}
