@@ -29,12 +29,16 @@ type kept struct {
 	told     atomic.Bool // and somebody else has been told this one since
 }
 
+// wanted tells whether others than the one who looked again, from that time on, ask for the sale.
+func (k *kept) wanted(again time.Time) bool {
+	return k.told.Load() || again.Sub(k.began) < renewAfter
+}
+
 // keep remembers a look, if it is one that may be told to others and others ask.
 func (r *recent) keep(l look) {
 	before, found := r.looks.Load(l.GoodsID)
-	company := l.company > 1 || found && before.(*kept).told.Load()
 	switch {
-	case company && l.Gate == GateOpen:
+	case l.Gate == GateOpen && (l.company > 1 || found && before.(*kept).wanted(l.began)):
 		r.looks.Store(l.GoodsID, &kept{look: l})
 	case found:
 		r.looks.Delete(l.GoodsID)

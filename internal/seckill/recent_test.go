@@ -72,7 +72,7 @@ func (s *shelf) ExposedSales(context.Context, int64, int) ([]seckill.Sale, error
 type rush struct {
 	mu       sync.Mutex
 	answers  int
-	waited   int // askers whose answer took a time
+	waited   int                          // askers whose answer took a time
 	reasons  map[seckill.Reason]time.Time // when a reason ("" for a welcome) was first told
 	finished sync.WaitGroup
 }
