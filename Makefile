@@ -2,7 +2,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help services test test-unit test-store lint fmt bench bench-record build demo chaos
+.PHONY: help services test test-unit test-store lint fmt bench bench-record profile build demo chaos
 
 GO ?= go
 TOOL = $(GO) tool -modfile=tools/go.mod
@@ -49,6 +49,9 @@ chaos: ## every harm in a rush of 6,000 buyers, SEEDS (5) seeds from SEED (1) on
 	$(GO) test ./test/chaos -count=1 -timeout 12h -chaos.harms=$(HARMS) -chaos.seed=$(SEED) -chaos.seeds=$(SEEDS) \
 		-chaos.units=2000 -chaos.buyers=6000 -chaos.out=$(CURDIR)/chaos.txt
 	$(GO) run ./test/chaos/table <chaos.txt
+
+profile: ## processor profiles of the API, sold out and selling, in profiles/ (read them with go tool pprof)
+	SECKILL_BENCH_PROFILE=$(CURDIR)/profiles $(GO) test -run '^$$' -bench 'SoldOut|Accepted' -benchtime 1x ./test/bench/
 
 build: ## static programs in bin/
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/ ./cmd/...

@@ -5,8 +5,6 @@ import (
 	"time"
 
 	"github.com/gin-gonic/gin"
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"flashsale.dev/seckill/internal/seckill"
 )
@@ -37,9 +35,6 @@ type envelope struct {
 	Data      any            `json:"data"`
 	RequestID string         `json:"requestId"`
 }
-
-// none is the data of an answer that has none: an object, so that readers may look into it unasked.
-type none struct{}
 
 // statusOf is the one table of reasons to statuses.
 func statusOf(r seckill.Reason) int {
@@ -91,20 +86,23 @@ func (a *api) answer(c *gin.Context, ans answer) {
 
 // write puts an envelope on the wire; every answer passes here.
 func (a *api) write(c *gin.Context, e envelope, status int) {
-	if e.Data == nil {
-		e.Data = none{}
-	}
-	e.RequestID = c.GetString(requestIDKey)
-	c.Set(reasonKey, string(e.Reason))
-	body, err := json.Marshal(e, jsontext.AllowInvalidUTF8(true))
+	x := exchangeOf(c.Request.Context())
+	e.RequestID = x.requestID
+	body, err := appendEnvelope(make([]byte, 0, usualAnswer), e)
 	if err != nil { // a data type of ours that can't be written: a bug
 		a.Log.ErrorContext(c.Request.Context(), "write an answer", "err", err)
-		e.Code, e.Reason, e.Message, e.Data, status = http.StatusInternalServerError, internal, "internal error", none{}, http.StatusInternalServerError
-		body, _ = json.Marshal(e, jsontext.AllowInvalidUTF8(true))
+		e.Code, e.Reason, e.Message, e.Data, status = http.StatusInternalServerError, internal, "internal error", nil, http.StatusInternalServerError
+		body, _ = appendEnvelope(nil, e)
 	}
-	c.Data(status, "application/json; charset=utf-8", body)
+	x.reason = e.Reason
+	c.Writer.Header()["Content-Type"] = jsonText
+	c.Status(status)
+	_, _ = c.Writer.Write(body) // a client that has gone hears nothing
 	c.Abort()
 }
+
+// usualAnswer is how long most answers are, in bytes.
+const usualAnswer = 256
 
 // stamp is a time as answers give it: RFC 3339 in UTC with milliseconds.
 type stamp time.Time

@@ -55,6 +55,8 @@ type Window interface {
 
 // Door lets buyers in.
 type Door interface {
+	// Refused gives the refusal that Admit would give without asking anybody, or nil where it would have to ask.
+	Refused(goodsID int64) error
 	// Admit gives the view of a sale that takes buyers now, else its refusal:
 	// NOT_FOUND, NOT_STARTED, ENDED, SOLD_OUT or UNAVAILABLE.
 	Admit(ctx context.Context, goodsID int64) (seckill.View, error)

@@ -25,6 +25,8 @@ type instant struct {
 
 func (instant) Observe(string, string, time.Duration) {}
 
+func (i instant) Refused(int64) error { return i.soldOut }
+
 func (i instant) Admit(context.Context, int64) (seckill.View, error) {
 	return seckill.View{Sale: seckill.Sale{GoodsID: 43}}, i.soldOut
 }

@@ -23,6 +23,9 @@ func (a *api) serve(rt route) gin.HandlerFunc {
 	limit := a.timeout + rt.patience
 	return func(c *gin.Context) {
 		r, err := a.read(c, rt)
+		if err == nil && rt.refused != nil {
+			err = rt.refused(r)
+		}
 		if err != nil {
 			a.refuse(c, err)
 			return
@@ -32,7 +35,6 @@ func (a *api) serve(rt route) gin.HandlerFunc {
 		}
 		ctx, cancel := context.WithTimeout(c.Request.Context(), limit)
 		defer cancel()
-		ctx = withCaller(ctx, c)
 		if err := a.guard(ctx, rt, r); err != nil {
 			a.refuse(c, err)
 			return

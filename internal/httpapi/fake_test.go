@@ -132,6 +132,9 @@ func (f *fake) Sale(_ context.Context, id int64) (seckill.View, error) {
 	return f.view(s), nil
 }
 
+// Refused knows nothing by heart.
+func (f *fake) Refused(int64) error { return nil }
+
 func (f *fake) Admit(ctx context.Context, id int64) (seckill.View, error) {
 	v, err := f.Sale(ctx, id)
 	if err != nil {

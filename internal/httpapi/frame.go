@@ -14,20 +14,15 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-const (
-	requestIDKey = "requestId"
-	reasonKey    = "reason"
-	maxRequestID = 64
-)
+const maxRequestID = 64
 
 // frame is round every request: its id, the safe headers, the guard against panics, and what is observed of it.
 func (a *api) frame(c *gin.Context) {
 	started := a.now()
-	id := requestID(c.Request.Header["X-Request-Id"])
-	c.Set(requestIDKey, id)
-	c.Request = c.Request.WithContext(obs.WithRequestID(c.Request.Context(), id))
-	safeHeaders(c.Writer.Header(), id)
-	defer a.observe(c, started)
+	x := &exchange{gin: c, requestID: requestID(c.Request.Header["X-Request-Id"])}
+	c.Request = c.Request.WithContext(withExchange(obs.WithRequestID(c.Request.Context(), x.requestID), x))
+	safeHeaders(c.Writer.Header(), x.requestID)
+	defer a.observe(c, x, started)
 	defer a.recoverPanic(c)
 	if strings.Contains(c.Request.URL.Path, "//") { // gin would take an empty segment for a parameter
 		a.noRoute(c)
@@ -56,26 +51,34 @@ func notOfID(r rune) bool {
 // safeHeaders are those of an API that no browser should guess about, frame or keep (OWASP REST security).
 func safeHeaders(h http.Header, id string) {
 	h["X-Request-Id"] = []string{id}
-	h["X-Content-Type-Options"] = []string{"nosniff"}
-	h["Content-Security-Policy"] = []string{"default-src 'none'; frame-ancestors 'none'"}
-	h["Referrer-Policy"] = []string{"no-referrer"}
-	h["Cache-Control"] = []string{"no-store"}
+	h["X-Content-Type-Options"] = noSniff
+	h["Content-Security-Policy"] = noFrames
+	h["Referrer-Policy"] = noReferrer
+	h["Cache-Control"] = noStore
 }
 
+// Values that all answers share: header values are put in place of one another, never changed.
+var (
+	noSniff    = []string{"nosniff"}
+	noFrames   = []string{"default-src 'none'; frame-ancestors 'none'"}
+	noReferrer = []string{"no-referrer"}
+	noStore    = []string{"no-store"}
+	jsonText   = []string{"application/json; charset=utf-8"}
+)
+
 // observe hears of the answer. Refusals are for the metrics; a line for each would drown the log in a rush.
-func (a *api) observe(c *gin.Context, started time.Time) {
+func (a *api) observe(c *gin.Context, x *exchange, started time.Time) {
 	took := a.now().Sub(started)
 	route := c.FullPath()
 	if route == "" {
 		route = "other"
 	}
-	reason := c.GetString(reasonKey)
-	a.Metrics.Observe(route, reason, took)
+	a.Metrics.Observe(route, string(x.reason), took)
 	if !a.Log.Enabled(c.Request.Context(), slog.LevelDebug) {
 		return
 	}
 	a.Log.DebugContext(c.Request.Context(), "request", "method", knownMethod(c.Request.Method), "route", route,
-		"status", c.Writer.Status(), "reason", reason, "took", took, "client", c.ClientIP())
+		"status", c.Writer.Status(), "reason", string(x.reason), "took", took, "client", c.ClientIP())
 }
 
 // recoverPanic answers a panic in the one shape, or cuts the connection where an answer has begun.

@@ -3,12 +3,8 @@ package httpapi
 import (
 	"context"
 	"fmt"
-	"net/http"
-	"net/netip"
 	"slices"
 	"strings"
-
-	"github.com/gin-gonic/gin"
 
 	"flashsale.dev/seckill/internal/ratelimit"
 	"flashsale.dev/seckill/internal/seckill"
@@ -144,32 +140,6 @@ func headers(outcomes []ratelimit.Outcome) map[string]string {
 		return nil
 	}
 	return map[string]string{"RateLimit": strings.Join(limits, ", "), "RateLimit-Policy": strings.Join(policies, ", ")}
-}
-
-// caller is what limits may count by, and where their header fields go.
-type caller struct {
-	method, route string
-	ip            netip.Addr
-	header        func(name string) string
-	answer        http.Header
-}
-
-type callerKey struct{}
-
-func withCaller(ctx context.Context, c *gin.Context) context.Context {
-	ip, _ := netip.ParseAddr(c.ClientIP()) // what is no address is counted as missing
-	return context.WithValue(ctx, callerKey{}, caller{
-		method: c.Request.Method, route: c.FullPath(), ip: ip, header: c.Request.Header.Get, answer: c.Writer.Header(),
-	})
-}
-
-// callerOf gives an empty caller where there was no request: in tests, from other programs.
-func callerOf(ctx context.Context) caller {
-	who, ok := ctx.Value(callerKey{}).(caller)
-	if !ok {
-		who.answer = http.Header{}
-	}
-	return who
 }
 
 func attributes(who caller, route string, goodsID int64, by seckill.Actor) ratelimit.Attributes {

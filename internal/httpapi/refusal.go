@@ -73,19 +73,12 @@ func (a *api) warn(c *gin.Context, e *seckill.Error) {
 // dataOf is what a program may want to know of a refusal.
 func dataOf(e *seckill.Error) any {
 	if e.Field != "" {
-		return map[string]string{"field": e.Field}
+		return facts{"field": e.Field}
 	}
 	if len(e.Data) == 0 {
 		return nil
 	}
-	data := make(map[string]any, len(e.Data))
-	for name, v := range e.Data {
-		if t, ok := v.(time.Time); ok {
-			v = stamp(t)
-		}
-		data[name] = v
-	}
-	return data
+	return facts(e.Data)
 }
 
 func refusalHeaders(c *gin.Context, e *seckill.Error) {

@@ -11,11 +11,12 @@ import (
 type route struct {
 	methods   []string
 	path      string
-	open      bool          // no token needed
-	lax       bool          // takes any fields and reads none: probes
-	fields    []string      // of the query, the form or the JSON body; dotted where they are nested
-	patience  time.Duration // time it may take beyond the timeout of all calls
-	unguarded bool          // asks its limits itself, later, or must always be open to operators
+	open      bool                   // no token needed
+	lax       bool                   // takes any fields and reads none: probes
+	fields    []string               // of the query, the form or the JSON body; dotted where they are nested
+	patience  time.Duration          // time it may take beyond the timeout of all calls
+	unguarded bool                   // asks its limits itself, later, or must always be open to operators
+	refused   func(r *request) error // may be nil; a refusal that is known at once, so that nothing is set up for the call
 	do        func(ctx context.Context, r *request) (answer, error)
 }
 
@@ -39,7 +40,7 @@ func (a *api) routes() []route {
 
 		{methods: read, path: "/sales", open: true, fields: page, do: a.listSales},
 		{methods: read, path: "/sales/:goodsId", open: true, do: a.showSale},
-		{methods: either, path: "/randomPath", fields: []string{"goodsId"}, patience: maxWait, unguarded: true, do: a.issuePath},
+		{methods: either, path: "/randomPath", fields: []string{"goodsId"}, patience: maxWait, unguarded: true, refused: a.refusedPath, do: a.issuePath},
 		{methods: post, path: "/:randomPath/decrStock", fields: []string{"goodsId", "decrStock"}, do: a.decrStock},
 
 		{methods: read, path: "/orders", fields: page, do: a.myOrders},

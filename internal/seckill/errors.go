@@ -50,7 +50,10 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // Refuse makes an Error of a reason and a sentence.
 func Refuse(r Reason, format string, args ...any) *Error {
-	return &Error{Reason: r, Message: fmt.Sprintf(format, args...)}
+	if len(args) > 0 {
+		format = fmt.Sprintf(format, args...)
+	}
+	return &Error{Reason: r, Message: format}
 }
 
 // BadField says that one field of a request is malformed.

@@ -2,6 +2,7 @@ package seckill
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -9,36 +10,68 @@ import (
 // of units that came back, of a change by the merchant, or of a gate that was shut.
 const Moment = 50 * time.Millisecond
 
+// renewAfter is the age from which on a look is renewed, by one asker while the others are still told it: so that in a long
+// rush nobody waits for Redis.
+const renewAfter = Moment / 2
+
 // recent is what a node has just seen of the sales that many look at. In a rush nearly every answer is the same no, and
 // need not ask Redis for it.
 //
 // Who asks alone is told how things stand, always: only a look that was shared shows that there is a rush, and only such a
-// look is kept. Only what a script has said of an open sale is kept; there is one entry for each sale that Redis has. It is safe
-// for concurrent use.
-type recent struct{ looks sync.Map } // goods id -> *look
+// look is kept. Only what a script has said of an open sale is kept; there is one entry for each sale that Redis has. It is
+// safe for concurrent use.
+type recent struct{ looks sync.Map } // goods id -> *kept
 
-// keep remembers a look, if it is one that may be told to others.
+// kept is a look that is told to others.
+type kept struct {
+	look
+	renewing atomic.Bool // somebody is looking again
+	told     atomic.Bool // and somebody else has been told this one since
+}
+
+// wanted tells whether others than the one who looked again, from that time on, ask for the sale.
+func (k *kept) wanted(again time.Time) bool {
+	return k.told.Load() || again.Sub(k.began) < renewAfter
+}
+
+// keep remembers a look, if it is one that may be told to others and others ask.
 func (r *recent) keep(l look) {
-	if l.company > 1 && l.Gate == GateOpen {
-		r.looks.Store(l.GoodsID, &l)
+	before, found := r.looks.Load(l.GoodsID)
+	switch {
+	case l.Gate == GateOpen && (l.company > 1 || found && before.(*kept).wanted(l.began)):
+		r.looks.Store(l.GoodsID, &kept{look: l})
+	case found:
+		r.looks.Delete(l.GoodsID)
 	}
 }
 
 func (r *recent) forget(goodsID int64) { r.looks.Delete(goodsID) }
 
-// recall gives a remembered view with its clock moved on, or false where it is too old or the clock has passed the sale's
-// opening or its end since: a sale opens when it opens, not a moment later.
-func (r *recent) recall(goodsID int64) (View, bool) {
-	kept, found := r.looks.Load(goodsID)
-	if !found {
+// due tells whether it is the asker's turn to renew it. Who will look takes the turn; others only ask.
+func (k *kept) due(takes bool) bool {
+	if takes {
+		return k.renewing.CompareAndSwap(false, true)
+	}
+	return !k.renewing.Load()
+}
+
+// recall gives a remembered view with its clock moved on, or false where one must look again: it is too old, or it is the
+// asker's turn to renew it, or the clock has passed the sale's opening or its end since, for a sale opens when it opens and
+// not a moment later. willLook says that the asker will look where it must.
+func (r *recent) recall(goodsID int64, willLook bool) (View, bool) {
+	found, ok := r.looks.Load(goodsID)
+	if !ok {
 		return View{}, false
 	}
-	l := kept.(*look)
-	age := time.Since(l.began)
-	if age > Moment {
+	k := found.(*kept)
+	age := time.Since(k.began)
+	if age > Moment || age > renewAfter && k.due(willLook) {
 		return View{}, false
 	}
-	v := l.View
+	if age > renewAfter && !k.told.Load() {
+		k.told.Store(true)
+	}
+	v := k.View
 	v.Now = v.Now.Add(age + time.Millisecond) // at least Redis' clock: it was read after the look began, and cut to the millisecond
-	return v, v.PhaseAt(v.Now, v.Available) == l.PhaseAt(l.Now, l.Available)
+	return v, v.PhaseAt(v.Now, v.Available) == k.PhaseAt(k.Now, k.Available)
 }

@@ -72,6 +72,7 @@ func (s *shelf) ExposedSales(context.Context, int64, int) ([]seckill.Sale, error
 type rush struct {
 	mu       sync.Mutex
 	answers  int
+	waited   int                          // askers whose answer took a time
 	reasons  map[seckill.Reason]time.Time // when a reason ("" for a welcome) was first told
 	finished sync.WaitGroup
 }
@@ -81,8 +82,12 @@ func rushOn(ctx context.Context, shop *seckill.Shop) *rush {
 	for range 10 {
 		r.finished.Go(func() {
 			for ctx.Err() == nil {
-				_, err := shop.Admit(context.Background(), 42)
-				r.note(seckill.ReasonOf(err))
+				began := time.Now()
+				err := shop.Refused(42) // as the API asks
+				if err == nil {
+					_, err = shop.Admit(context.Background(), 42)
+				}
+				r.note(seckill.ReasonOf(err), time.Since(began))
 				time.Sleep(time.Millisecond)
 			}
 		})
@@ -90,10 +95,13 @@ func rushOn(ctx context.Context, shop *seckill.Shop) *rush {
 	return r
 }
 
-func (r *rush) note(reason seckill.Reason) {
+func (r *rush) note(reason seckill.Reason, took time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.answers++
+	if took > 0 {
+		r.waited++
+	}
 	if _, told := r.reasons[reason]; !told {
 		r.reasons[reason] = time.Now()
 	}
@@ -139,6 +147,15 @@ func TestInARushFewAnswersAskRedis(t *testing.T) {
 		require.Less(t, float64(s.looks.Load())/float64(r.answers), 0.02)
 		require.Len(t, r.reasons, 1)
 		r.first(t, seckill.SoldOut)
+	})
+}
+
+// Only who renews the view waits for Redis; the others go on with the one before.
+func TestInALongRushHardlyAnybodyWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(func(v *seckill.View) { v.Available = 0 })
+		r, _ := during(t, s, func(*seckill.View) {})
+		require.Less(t, r.waited, 2*10+int(s.looks.Load()), "ten when it began, and who renewed")
 	})
 }
 

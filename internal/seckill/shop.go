@@ -52,7 +52,7 @@ func NewShop(front *Front, shelf Shelf, catalog Catalog) *Shop {
 
 // Sale is one sale as a buyer sees it; see Front.Sale. While many look it may be as old as Moment.
 func (s *Shop) Sale(ctx context.Context, goodsID int64) (View, error) {
-	if v, fresh := s.recent.recall(goodsID); fresh {
+	if v, fresh := s.recent.recall(goodsID, true); fresh {
 		return v, nil
 	}
 	l, err := s.front.look(ctx, goodsID)
@@ -60,6 +60,15 @@ func (s *Shop) Sale(ctx context.Context, goodsID int64) (View, error) {
 		s.recent.keep(l)
 	}
 	return l.View, err
+}
+
+// Refused is Admit's refusal where it is known without asking anybody, or nil where it is not.
+func (s *Shop) Refused(goodsID int64) error {
+	v, fresh := s.recent.recall(goodsID, false)
+	if !fresh {
+		return nil
+	}
+	return v.Refusal(v.Now, v.Available)
 }
 
 // Admit is Sale for somebody who wants to buy: the refusal where the sale takes nobody now.

@@ -55,9 +55,11 @@ func BenchmarkSoldOut(b *testing.B) {
 			return lap{refusedEach, took, cpu() - spent}
 		}
 	}
+	ours := refuse(r.APIs[0].Addr, r.APIs[0].Pid())
 	duel(b, "sold out, over HTTP", "answers",
-		contestant{"ours", refuse(r.APIs[0].Addr, r.APIs[0].Pid())}, contestant{"bare gin, same token check and bytes", refuse(floor, floorPid)})
+		contestant{"ours", ours}, contestant{"bare gin, same token check and bytes", refuse(floor, floorPid)})
 	b.ReportMetric(float64(calls(b, client)-before)/float64(asked/2), "redis-calls/answer")
+	profile(b, r.APIs[0], "sold-out", ours)
 }
 
 // BenchmarkAccepted is decrStock by buyers who have a path: each lap's purchases are all answered 202, with a confirmed message, while
@@ -82,9 +84,11 @@ func BenchmarkAccepted(b *testing.B) {
 			return lap{len(requests), took, used}
 		}
 	}
+	buyOurs := buy(ours, r.APIs[0].Addr, r.APIs[0].Pid())
 	duel(b, "accepted purchases (202), over HTTP", "purchases",
-		contestant{"ours", buy(ours, r.APIs[0].Addr, r.APIs[0].Pid())},
+		contestant{"ours", buyOurs},
 		contestant{"bare gin, five bare commands, one message per group", buy(bare, floor, floorPid)})
+	profile(b, r.APIs[0], "accepted", buyOurs)
 }
 
 // purchases of buyers who have never bought, each with a path.
