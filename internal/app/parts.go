@@ -54,6 +54,7 @@ type Services struct {
 	Finder  *order.Finder
 	Cashier *order.Cashier
 	Changes *order.Stockroom
+	Figures *order.Bookkeeper
 }
 
 // NewServices wires the services.
@@ -68,6 +69,7 @@ func NewServices(p Parts, s Settings) Services {
 		Shop: shop, Sales: sales, Finder: finder,
 		Desk:    order.NewDesk(shop, p.Shelf, p.Queue, minter, s.PublishTimeout, p.Log),
 		Cashier: order.NewCashier(finder, p.Store, giver),
+		Figures: order.NewBookkeeper(sales, shop, p.Store),
 		Changes: order.NewStockroom(sales, p.Store, p.Shelf, giver, CheckRate, p.Log),
 	}
 }

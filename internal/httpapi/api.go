@@ -130,10 +130,13 @@ type Deps struct {
 	Orders   Orders
 	Cashier  Cashier
 	Changes  Changes
-	Tokens   Tokens
-	Health   Health
-	Metrics  Metrics
-	Log      *slog.Logger
+	Figures  Figures
+	// Watch may be nil: there are no event streams then.
+	Watch   Watch
+	Tokens  Tokens
+	Health  Health
+	Metrics Metrics
+	Log     *slog.Logger
 }
 
 // Options are what may be set; the zero value of each is a sound default.
@@ -148,6 +151,8 @@ type api struct {
 	now      func() time.Time
 	timeout  time.Duration
 	warnings throttle
+	board    *seckill.Board
+	streams  streams
 }
 
 // New builds the handler of every route.
@@ -159,6 +164,7 @@ func New(deps Deps, opts Options) http.Handler {
 	if a.timeout <= 0 {
 		a.timeout = 5 * time.Second
 	}
+	a.board = seckill.NewBoard(deps.Shop, a.now)
 	e := engine(opts.TrustedProxies)
 	e.Use(a.frame)
 	for _, r := range a.routes() {

@@ -33,7 +33,7 @@ func (a *api) routes() []route {
 		"rate.algorithm", "rate.permitsPerSecond", "rate.maxBurstSeconds", "rate.maxWaitMillis",
 	}
 	change := slices.Concat([]string{"stockDelta"}, slices.DeleteFunc(slices.Clone(sale), func(f string) bool { return f == "stock" }))
-	return append(a.limiterRoutes(), []route{
+	return append(append(a.limiterRoutes(), a.eventRoutes()...), []route{
 		{methods: read, path: "/livez", open: true, lax: true, do: a.livez},
 		{methods: read, path: "/readyz", open: true, lax: true, do: a.readyz},
 
@@ -56,6 +56,7 @@ func (a *api) routes() []route {
 		{methods: post, path: "/admin/sales/:goodsId/expose", patience: exposeTime, do: a.exposeSale},
 		{methods: post, path: "/admin/sales/:goodsId/close", patience: exposeTime, do: a.closeSale},
 		{methods: read, path: "/admin/sales/:goodsId/ledger", do: a.ledger},
-		{methods: read, path: "/admin/sales/:goodsId/orders", fields: append([]string{"status"}, page...), do: a.ordersOfSale},
+		{methods: read, path: "/admin/sales/:goodsId/figures", do: a.figures},
+		{methods: read, path: "/admin/sales/:goodsId/orders", fields: append([]string{"status", "format"}, page...), do: a.ordersOfSale},
 	}...)
 }

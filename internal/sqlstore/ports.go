@@ -13,6 +13,8 @@ var (
 	_ order.AuditStore   = (*Store)(nil)
 	_ order.ChangeStore  = (*Store)(nil)
 	_ order.BatchStore   = (*Store)(nil)
+	_ order.Counter      = (*Store)(nil)
+	_ order.StatusReader = (*Store)(nil)
 	_ order.EpochStore   = (*Store)(nil)
 	_ order.ExpiryStore  = (*Store)(nil)
 	_ order.LiveStore    = (*Store)(nil)
