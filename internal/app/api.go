@@ -63,7 +63,7 @@ func NewAPI(p Parts, s Settings, a APISettings) (*API, error) {
 	guard := httpapi.NewLimits(limits.Book, limits.Gate)
 	handler := httpapi.New(httpapi.Deps{
 		Sales: services.Sales, Shop: services.Shop, Limiter: guard, Guard: guard, Limiters: limits.Admin, Desk: services.Desk, Orders: services.Finder,
-		Cashier: services.Cashier, Changes: services.Changes, Figures: services.Figures, Watch: watch, Tokens: tokens, Health: health, Metrics: a.Metrics, Log: p.Log,
+		Cashier: services.Cashier, Changes: services.Changes, Figures: services.Figures, Watch: watch, Letters: services.Letters, Tokens: tokens, Health: health, Metrics: a.Metrics, Log: p.Log,
 	}, httpapi.Options{TrustedProxies: a.TrustedProxies})
 	return &API{Handler: handler, Health: health, Tokens: tokens, Limits: limits, Watch: watch}, nil
 }

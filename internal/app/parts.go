@@ -55,6 +55,7 @@ type Services struct {
 	Cashier *order.Cashier
 	Changes *order.Stockroom
 	Figures *order.Bookkeeper
+	Letters *order.Coroner
 }
 
 // NewServices wires the services.
@@ -69,6 +70,7 @@ func NewServices(p Parts, s Settings) Services {
 		Shop: shop, Sales: sales, Finder: finder,
 		Desk:    order.NewDesk(shop, p.Shelf, p.Queue, minter, s.PublishTimeout, p.Log),
 		Cashier: order.NewCashier(finder, p.Store, giver),
+		Letters: order.NewCoroner(p.Store, p.Shelf, giver, minter, s.PaymentTimeout, p.Log),
 		Figures: order.NewBookkeeper(sales, shop, p.Store),
 		Changes: order.NewStockroom(sales, p.Store, p.Shelf, giver, CheckRate, p.Log),
 	}

@@ -131,6 +131,8 @@ type Deps struct {
 	Cashier  Cashier
 	Changes  Changes
 	Figures  Figures
+	// Letters may be nil: operators can't resolve dead letters then.
+	Letters Letters
 	// Watch may be nil: there are no event streams then.
 	Watch   Watch
 	Tokens  Tokens

@@ -33,7 +33,7 @@ func (a *api) routes() []route {
 		"rate.algorithm", "rate.permitsPerSecond", "rate.maxBurstSeconds", "rate.maxWaitMillis",
 	}
 	change := slices.Concat([]string{"stockDelta"}, slices.DeleteFunc(slices.Clone(sale), func(f string) bool { return f == "stock" }))
-	return append(append(a.limiterRoutes(), a.eventRoutes()...), []route{
+	return append(slices.Concat(a.limiterRoutes(), a.eventRoutes(), a.letterRoutes()), []route{
 		{methods: read, path: "/livez", open: true, lax: true, do: a.livez},
 		{methods: read, path: "/readyz", open: true, lax: true, do: a.readyz},
 

@@ -17,6 +17,7 @@ var (
 	_ order.StatusReader = (*Store)(nil)
 	_ order.EpochStore   = (*Store)(nil)
 	_ order.ExpiryStore  = (*Store)(nil)
+	_ order.LetterStore  = (*Store)(nil)
 	_ order.LiveStore    = (*Store)(nil)
 	_ order.MoveStore    = (*Store)(nil)
 	_ order.PaymentStore = (*Store)(nil)
