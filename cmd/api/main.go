@@ -10,7 +10,6 @@ import (
 
 	"flashsale.dev/seckill/internal/app"
 	"flashsale.dev/seckill/internal/config"
-	"flashsale.dev/seckill/internal/httpapi"
 	"flashsale.dev/seckill/internal/obs/prom"
 	"flashsale.dev/seckill/internal/redisstore"
 	"flashsale.dev/seckill/internal/servers"
@@ -46,12 +45,12 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	}
 	warnOfForgetting(ctx, up.Shelf, log)
 	timeout := cfg.Program.ShutdownTimeout
-	serve := onceConnected(up.Queue, connectPatience, app.Serve(httpapi.Server(api.Handler, cfg.HTTP.Addr, log), listener, timeout))
+	serve := onceConnected(up.Queue, connectPatience, app.Serve(api.Server(cfg.HTTP.Addr, log), listener, timeout))
 	drain := app.WorkerFunc(func(ctx context.Context) error { <-ctx.Done(); api.Health.Drain(); return nil })
 	log.Info("api is listening", "addr", listener.Addr().String(), "version", app.Version())
 	return app.Run(ctx, timeout,
 		app.OpsWorkers(ctx, cfg.Program.OpsAddr, registry.Handler(), api.Health.Ready, log),
-		append(up.Workers(), api.Limits), []app.Worker{serve}, []app.Worker{drain})
+		append(up.Workers(), api.Workers()...), []app.Worker{serve}, []app.Worker{drain})
 }
 
 // warnOfForgetting tells an operator who runs Redis without an append-only file what that costs.

@@ -27,6 +27,7 @@ type commands struct {
 	Migrate migrateCmd `cmd:"" help:"Bring the database up to date; create what is missing."`
 	Token   tokenCmd   `cmd:"" help:"Sign a token for a buyer, a merchant or an operator."`
 	Ledger  ledgerCmd  `cmd:"" help:"Account for every unit of a sale."`
+	Letters lettersCmd `cmd:"" name:"dead-letters" help:"Resolve orders that could not be written."`
 	Health  healthCmd  `cmd:"" help:"Ask a program whether it is ready, as a container's probe does."`
 }
 

@@ -15,7 +15,6 @@ import (
 	"flashsale.dev/seckill/internal/app"
 	"flashsale.dev/seckill/internal/config"
 	"flashsale.dev/seckill/internal/embedded"
-	"flashsale.dev/seckill/internal/httpapi"
 )
 
 func main() { app.Main(run) }
@@ -80,8 +79,8 @@ func serve(ctx context.Context, o options, cfg config.Config, up *embedded.Serve
 	timeout := cfg.Program.ShutdownTimeout
 	stages := [][]app.Worker{
 		app.OpsWorkers(ctx, cfg.Program.OpsAddr, nil, api.Health.Ready, log),
-		append(app.NewCrew(up.Parts, settings).Workers, api.Limits),
-		{app.Serve(httpapi.Server(api.Handler, o.addr, log), listener, timeout)},
+		append(app.NewCrew(up.Parts, settings).Workers, api.Workers()...),
+		{app.Serve(api.Server(o.addr, log), listener, timeout)},
 	}
 	if o.demo {
 		stages = append(stages, []app.Worker{demo{base: base, tokens: api.Tokens, out: stdout, exit: o.exit}})

@@ -2,12 +2,14 @@ package app
 
 import (
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/netip"
 	"time"
 
 	"flashsale.dev/seckill/internal/auth"
 	"flashsale.dev/seckill/internal/httpapi"
+	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/ratelimit"
 )
 
@@ -20,6 +22,7 @@ type API struct {
 	Health  *Health
 	Tokens  *auth.Tokens
 	Limits  *Limits
+	Watch   *order.Watch
 }
 
 // APISettings are what the API may be told besides the services' settings.
@@ -55,15 +58,24 @@ func NewAPI(p Parts, s Settings, a APISettings) (*API, error) {
 	if err != nil {
 		return nil, fmt.Errorf("rate limits: %w", err)
 	}
+	watch := order.NewWatch(p.Store, p.Log)
 	services, health := NewServices(p, s), NewHealth(p)
 	guard := httpapi.NewLimits(limits.Book, limits.Gate)
 	handler := httpapi.New(httpapi.Deps{
-		Sales: services.Sales, Changes: services.Changes, Shop: services.Shop, Desk: services.Desk, Orders: services.Finder,
-		Cashier: services.Cashier, Limiter: guard, Guard: guard, Limiters: limits.Admin.WithOwn(saleRates(services.Shop)),
+		Sales: services.Sales, Changes: services.Changes, Figures: services.Figures, Letters: services.Letters,
+		Shop: services.Shop, Desk: services.Desk, Orders: services.Finder, Cashier: services.Cashier, Watch: watch,
+		Limiter: guard, Guard: guard, Limiters: limits.Admin.WithOwn(saleRates(services.Shop)),
 		Tokens: tokens, Health: health, Metrics: a.Metrics, Log: p.Log,
 	}, httpapi.Options{TrustedProxies: a.TrustedProxies})
-	return &API{Handler: handler, Health: health, Tokens: tokens, Limits: limits}, nil
+	return &API{Handler: handler, Health: health, Tokens: tokens, Limits: limits, Watch: watch}, nil
 }
 
 // Workers are what the API needs running beside its server.
-func (a *API) Workers() []Worker { return []Worker{a.Limits} }
+func (a *API) Workers() []Worker { return []Worker{a.Limits, a.Watch} }
+
+// Server is the API's server. Told to stop, it sends its event streams home first.
+func (a *API) Server(addr string, log *slog.Logger) *http.Server {
+	s := httpapi.Server(a.Handler, addr, log)
+	s.RegisterOnShutdown(a.Watch.End)
+	return s
+}

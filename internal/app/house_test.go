@@ -15,7 +15,7 @@ import (
 
 	"flashsale.dev/seckill/internal/app"
 	"flashsale.dev/seckill/internal/embedded"
-	"flashsale.dev/seckill/internal/httpapi"
+	"flashsale.dev/seckill/internal/ordersn"
 	"flashsale.dev/seckill/internal/seckill"
 )
 
@@ -45,7 +45,7 @@ func openWith(t *testing.T, paymentTimeout time.Duration) *house {
 	h.api, err = app.NewAPI(up.Parts, h.settings, app.APISettings{JWTSecret: secret, Metrics: app.NoMetrics{}})
 	require.NoError(t, err)
 	h.server = httptest.NewUnstartedServer(h.api.Handler)
-	h.server.Config = httpapi.Server(h.api.Handler, "", log)
+	h.server.Config = h.api.Server("", log)
 	h.server.Start()
 	h.url = h.server.URL
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
@@ -179,3 +179,5 @@ func (h *house) exact(goods string, total, available, sold int64) {
 	h.eventually(func() bool { got = h.ledger(goods); return got == want }, "the ledger")
 	require.Equal(h.t, want, got)
 }
+
+func (h *house) minter() *ordersn.Minter { return ordersn.NewMinter(h.settings.OrderSecret) }

@@ -54,6 +54,8 @@ type Services struct {
 	Finder  *order.Finder
 	Cashier *order.Cashier
 	Changes *order.Stockroom
+	Figures *order.Bookkeeper
+	Letters *order.Coroner
 }
 
 // NewServices wires the services.
@@ -68,6 +70,8 @@ func NewServices(p Parts, s Settings) Services {
 		Shop: seckill.NewShop(front, p.Shelf, p.Store), Sales: sales, Finder: finder,
 		Desk:    order.NewDesk(front, p.Shelf, p.Queue, minter, s.PublishTimeout, p.Log),
 		Cashier: order.NewCashier(finder, p.Store, giver),
+		Letters: order.NewCoroner(p.Store, p.Shelf, giver, minter, s.PaymentTimeout, p.Log),
+		Figures: order.NewBookkeeper(sales, shop, p.Store),
 		Changes: order.NewStockroom(sales, p.Store, p.Shelf, giver, CheckRate, p.Log),
 	}
 }

@@ -22,7 +22,10 @@ const (
 type answer struct {
 	reason seckill.Reason
 	data   any
-	public bool // holds nothing personal
+	public bool   // holds nothing personal
+	etag   string // of what is public and may be asked for again; "" for none
+	// stream writes the answer itself, for as long as it takes; then there is nothing else in it.
+	stream func(c *gin.Context)
 }
 
 func ok(data any) answer { return answer{reason: okReason, data: data} }
@@ -78,8 +81,17 @@ func messageOf(r seckill.Reason) string {
 }
 
 func (a *api) answer(c *gin.Context, ans answer) {
+	if ans.stream != nil {
+		exchangeOf(c.Request.Context()).reason = okReason
+		ans.stream(c)
+		c.Abort()
+		return
+	}
 	if ans.public {
 		c.Header("Cache-Control", "no-cache")
+	}
+	if ans.etag != "" && a.unchanged(c, ans) {
+		return
 	}
 	a.write(c, envelope{Code: statusOf(ans.reason), Reason: ans.reason, Message: messageOf(ans.reason), Data: ans.data}, statusOf(ans.reason))
 }

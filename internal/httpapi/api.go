@@ -132,10 +132,15 @@ type Deps struct {
 	Orders   Orders
 	Cashier  Cashier
 	Changes  Changes
-	Tokens   Tokens
-	Health   Health
-	Metrics  Metrics
-	Log      *slog.Logger
+	Figures  Figures
+	// Letters may be nil: operators can't resolve dead letters then.
+	Letters Letters
+	// Watch may be nil: there are no event streams then.
+	Watch   Watch
+	Tokens  Tokens
+	Health  Health
+	Metrics Metrics
+	Log     *slog.Logger
 }
 
 // Options are what may be set; the zero value of each is a sound default.
@@ -150,6 +155,8 @@ type api struct {
 	now      func() time.Time
 	timeout  time.Duration
 	warnings throttle
+	board    *seckill.Board
+	streams  streams
 }
 
 // New builds the handler of every route.
@@ -161,6 +168,7 @@ func New(deps Deps, opts Options) http.Handler {
 	if a.timeout <= 0 {
 		a.timeout = 5 * time.Second
 	}
+	a.board = seckill.NewBoard(deps.Shop, a.now)
 	e := engine(opts.TrustedProxies)
 	e.Use(a.frame)
 	for _, r := range a.routes() {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/seckill"
 )
 
@@ -84,4 +85,11 @@ func (f *fake) Audit(_ context.Context, by seckill.Actor, id int64, before strin
 		}
 	}
 	return out, nil
+}
+
+func (f *fake) Figures(_ context.Context, by seckill.Actor, id int64) (order.Figures, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	s, err := f.sale(by, id)
+	return order.Figures{View: f.view(s), Orders: map[order.Status]order.Count{order.Paid: {Orders: 1, Units: 2, Amount: 3}}}, err
 }

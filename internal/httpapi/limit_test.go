@@ -43,7 +43,7 @@ func limited(t *testing.T, yaml string) *house {
 	}
 	handler := httpapi.New(httpapi.Deps{
 		Sales: h, Shop: h, Limiter: limits, Guard: limits, Limiters: ratelimit.NewAdmin(book, ratelimit.NewSync(client, book), store),
-		Desk: h, Orders: h, Cashier: h, Changes: h, Health: h, Tokens: tokens, Metrics: h.metrics,
+		Desk: h, Orders: h, Cashier: h, Changes: h, Figures: h, Health: h, Tokens: tokens, Metrics: h.metrics,
 		Log: slog.New(slog.NewTextHandler(&lockedWriter{w: h.log}, nil)),
 	}, httpapi.Options{Now: func() time.Time { return h.now }})
 	srv := httptest.NewServer(handler)

@@ -59,7 +59,7 @@ func open(t *testing.T) *house {
 	}
 	log := slog.New(slog.NewTextHandler(&lockedWriter{w: h.log}, nil))
 	handler := httpapi.New(httpapi.Deps{
-		Sales: h, Shop: h, Limiter: h, Desk: h, Orders: h, Cashier: h, Changes: h, Health: h, Tokens: tokens, Metrics: h.metrics, Log: log,
+		Sales: h, Shop: h, Limiter: h, Desk: h, Orders: h, Cashier: h, Changes: h, Figures: h, Health: h, Tokens: tokens, Metrics: h.metrics, Log: log,
 	}, httpapi.Options{Now: func() time.Time { return h.now }})
 	srv := httptest.NewUnstartedServer(handler)
 	srv.Config = httpapi.Server(handler, "", log)

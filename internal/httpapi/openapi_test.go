@@ -40,7 +40,7 @@ func under(t *testing.T, n node, path ...string) node {
 
 // allRoutes are those of an API that has limiters to be seen.
 func allRoutes() []route {
-	return (&api{Deps: Deps{Limiters: (*ratelimit.Admin)(nil)}}).routes()
+	return (&api{Deps: Deps{Limiters: (*ratelimit.Admin)(nil), Watch: (*order.Watch)(nil), Letters: (*order.Coroner)(nil)}}).routes()
 }
 
 // template is a route's path as OpenAPI writes it.

@@ -105,14 +105,20 @@ func (a *api) myOrders(ctx context.Context, r *request) (answer, error) {
 }
 
 func (a *api) ordersOfSale(ctx context.Context, r *request) (answer, error) {
-	limit, before, status := r.limit(), r.cursorSn(), statusOrAll(r.params)
+	limit, before, status, file := r.limit(), r.cursorSn(), statusOrAll(r.params), wantsCSV(r)
 	id, err := a.managedSale(ctx, r)
 	if err != nil {
 		return answer{}, err
 	}
+	if file {
+		limit = exportPage - 1
+	}
 	found, err := a.Orders.OfGoods(ctx, r.actor, id, status, before, limit+1)
 	if err != nil {
 		return answer{}, err
+	}
+	if file {
+		return a.exportOrders(r, id, status, found), nil
 	}
 	return ok(page(found, limit, listed, snOf)), nil
 }

@@ -34,7 +34,7 @@ func (a *api) routes() []route {
 		"rate.algorithm", "rate.permitsPerSecond", "rate.maxBurstSeconds", "rate.maxWaitMillis",
 	}
 	change := slices.Concat([]string{"stockDelta"}, slices.DeleteFunc(slices.Clone(sale), func(f string) bool { return f == "stock" }))
-	return append(a.limiterRoutes(), []route{
+	return append(slices.Concat(a.limiterRoutes(), a.eventRoutes(), a.letterRoutes()), []route{
 		{methods: read, path: "/livez", open: true, lax: true, do: a.livez},
 		{methods: read, path: "/readyz", open: true, lax: true, do: a.readyz},
 
@@ -57,6 +57,7 @@ func (a *api) routes() []route {
 		{methods: post, path: "/admin/sales/:goodsId/expose", patience: exposeTime, do: a.exposeSale},
 		{methods: post, path: "/admin/sales/:goodsId/close", patience: exposeTime, do: a.closeSale},
 		{methods: read, path: "/admin/sales/:goodsId/ledger", do: a.ledger},
-		{methods: read, path: "/admin/sales/:goodsId/orders", fields: append([]string{"status"}, page...), do: a.ordersOfSale},
+		{methods: read, path: "/admin/sales/:goodsId/figures", do: a.figures},
+		{methods: read, path: "/admin/sales/:goodsId/orders", fields: append([]string{"status", "format"}, page...), do: a.ordersOfSale},
 	}...)
 }

@@ -33,12 +33,12 @@ func (a *api) listSales(ctx context.Context, r *request) (answer, error) {
 	if err := r.bad(); err != nil {
 		return answer{}, err
 	}
-	views, err := a.Shop.Sales(ctx, below, limit+1)
+	views, err := a.board.Sales(ctx, below, limit+1)
 	if err != nil {
 		return answer{}, err
 	}
 	shown := page(views, limit, showView, func(v seckill.View) string { return saleKey(v.GoodsID) })
-	return answer{reason: okReason, data: shown, public: true}, nil
+	return answer{reason: okReason, data: shown, public: true, etag: etagOf(shown)}, nil
 }
 
 func (a *api) showSale(ctx context.Context, r *request) (answer, error) {

@@ -139,7 +139,10 @@ func TestAdoptTakesOnceAndOnlyWhatIsLeft(t *testing.T) {
 func TestAShutGateHoldsNoLateOrderUp(t *testing.T) {
 	late := []seckill.Line{{OrderSn: "a", BuyerID: 7, Quantity: 2}}
 	for name, shut := range map[string]func(t *testing.T, s *Store){
-		"on purpose":          func(t *testing.T, s *Store) { load(t, s, onSale(3, 2)); require.NoError(t, s.Shut(t.Context(), goods, 1)) },
+		"on purpose": func(t *testing.T, s *Store) {
+			load(t, s, onSale(3, 2))
+			require.NoError(t, s.Shut(t.Context(), goods, 1))
+		},
 		"under another lease": func(t *testing.T, s *Store) { load(t, s, onSale(3, 2)); s.lease = "another" },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -160,8 +163,11 @@ func TestAShutGateHoldsNoLateOrderUp(t *testing.T) {
 func TestAnEpochThatOrdersWereWrittenPastIsNotLoaded(t *testing.T) {
 	late := []seckill.Line{{OrderSn: "a", BuyerID: 7, Quantity: 2}}
 	for name, before := range map[string]func(t *testing.T, s *Store){
-		"Redis is empty":         func(*testing.T, *Store) {},
-		"Redis has an older one": func(t *testing.T, s *Store) { load(t, s, onSale(3, 2)); require.NoError(t, s.Shut(t.Context(), goods, 1)) },
+		"Redis is empty": func(*testing.T, *Store) {},
+		"Redis has an older one": func(t *testing.T, s *Store) {
+			load(t, s, onSale(3, 2))
+			require.NoError(t, s.Shut(t.Context(), goods, 1))
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			eachServer(t, func(t *testing.T, s *Store) {
@@ -196,7 +202,7 @@ func TestALateOrderIsNotAdoptedByAnEpochThatIsOver(t *testing.T) {
 func TestAChangeMakesNoSaleOfItsOwn(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *Store) {
 		require.ErrorIs(t, s.Amend(t.Context(), onSale(1, 1).Sale), seckill.ErrNotLoaded)
-				_, err := s.View(t.Context(), goods)
+		_, err := s.View(t.Context(), goods)
 		require.ErrorIs(t, err, seckill.ErrNotLoaded)
 	})
 }

@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"gorm.io/gorm"
 
@@ -35,6 +36,19 @@ func (s *Store) StatusOf(ctx context.Context, goodsID int64, sns []string) (map[
 	return found, trouble("look up order numbers", err)
 }
 
+// OrdersByNumber reads those orders of a goods that have a row, in no order.
+func (s *Store) OrdersByNumber(ctx context.Context, goodsID int64, sns []string) ([]order.Order, error) {
+	var all []order.Order
+	for part := range slices.Chunk(sns, chunkOf(s.db)) {
+		var rows []orderRow
+		if err := s.read(ctx).Where("goods_id = ? AND order_sn IN ?", goodsID, part).Find(&rows).Error; err != nil {
+			return nil, trouble("read orders", err)
+		}
+		all = append(all, each(rows, orderRow.order)...)
+	}
+	return all, nil
+}
+
 func orderList(op string, q *gorm.DB, before string, limit int) ([]order.Order, error) {
 	if before != "" {
 		q = q.Where("order_sn < ?", before)
@@ -51,4 +65,20 @@ func findOrder(q *gorm.DB, goodsID int64, orderSn string) (orderRow, error) {
 		err = order.ErrNoSuchOrder
 	}
 	return row, err
+}
+
+// CountOrders counts a goods' orders by status, out of an index alone: the price of a sale that has orders never changes.
+func (s *Store) CountOrders(ctx context.Context, goodsID int64) (map[order.Status]order.Count, error) {
+	var rows []struct {
+		Status        order.Status
+		Orders, Units int64
+		Price         int64
+	}
+	err := s.read(ctx).Raw(`SELECT o.status, COUNT(*) AS orders, COALESCE(SUM(o.quantity), 0) AS units, MAX(s.price) AS price
+		FROM orders o JOIN sales s ON s.goods_id = o.goods_id WHERE o.goods_id = ? GROUP BY o.status`, goodsID).Scan(&rows).Error
+	counts := make(map[order.Status]order.Count, len(rows))
+	for _, r := range rows {
+		counts[r.Status] = order.Count{Orders: r.Orders, Units: r.Units, Amount: r.Units * r.Price}
+	}
+	return counts, trouble("count orders", err)
 }

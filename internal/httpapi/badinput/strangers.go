@@ -52,6 +52,7 @@ func (t *table) saleCalls(goods string) []call {
 		{"POST", sale + "/expose", t.merchant, ""},
 		{"POST", sale + "/close", t.merchant, ""},
 		{"GET", sale + "/ledger", t.merchant, ""},
+		{"GET", sale + "/figures", t.merchant, ""},
 		{"GET", sale + "/orders", t.merchant, ""},
 		{"PATCH", sale, t.merchant, ""},
 		{"DELETE", sale, t.merchant, ""},

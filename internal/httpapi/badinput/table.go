@@ -82,6 +82,7 @@ func (t *table) calls() []call {
 		{"POST", sale + "/expose", t.merchant, ""},
 		{"POST", sale + "/close", t.merchant, ""},
 		{"GET", sale + "/ledger", t.merchant, ""},
+		{"GET", sale + "/figures", t.merchant, ""},
 		{"GET", sale + "/orders", t.merchant, ""},
 		{"PATCH", sale, t.merchant, `{"perBuyerLimit":2}`},
 		{"DELETE", sale, t.merchant, ""},

@@ -1,0 +1,72 @@
+package main
+
+import (
+	"encoding/json"
+	"io"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/ordersn"
+	"flashsale.dev/seckill/internal/redisstore"
+	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/sqlstore"
+	"flashsale.dev/seckill/internal/testenv"
+)
+
+func TestDeadLettersAreListedRequeuedAndDiscarded(t *testing.T) {
+	const secret = "an order secret that only this test knows"
+	ctx, now := t.Context(), time.Now()
+	dsn, addr := "sqlite:"+filepath.Join(t.TempDir(), "s.db"), testenv.Redis(t).Addr()
+	ctl := func(args ...string) (string, error) {
+		var out strings.Builder
+		err := run(ctx, args, nil, &out, io.Discard)
+		return out.String(), err
+	}
+	_, err := ctl("migrate", "--mysql-dsn", dsn)
+	require.NoError(t, err)
+	store, err := sqlstore.Open(ctx, dsn, sqlstore.Options{})
+	require.NoError(t, err)
+	defer store.Close()
+	client := redis.NewUniversalClient(&redis.UniversalOptions{Addrs: []string{addr}})
+	defer client.Close()
+	sale, err := store.CreateSale(ctx, seckill.NewSale{
+		Title: "tea", Stock: 5, PerBuyerLimit: 2, StartAt: now, EndAt: now.Add(time.Hour), Rate: seckill.DefaultRate(),
+	}.Draft(1, now), seckill.Once{})
+	require.NoError(t, err)
+	_, err = seckill.NewOpener(store, redisstore.New(client, redisstore.Options{})).OpenFirst(ctx, sale.GoodsID)
+	require.NoError(t, err)
+	for buyer := range int64(2) {
+		sn, err := ordersn.NewMinter([]byte(secret)).Mint(sale.GoodsID, 1)
+		require.NoError(t, err)
+		_, err = store.WriteFailed(ctx, sale.GoodsID, seckill.Line{OrderSn: sn, BuyerID: buyer + 1, Quantity: 1, Name: "Ann"}, 1, order.FailedUnwritten, order.DeadLetter{}, now)
+		require.NoError(t, err)
+	}
+
+	out, err := ctl("dead-letters", "list", "--mysql-dsn", dsn)
+	require.NoError(t, err)
+	require.NotContains(t, out, "Ann")
+	lines := strings.Split(strings.TrimSpace(out), "\n")
+	require.Len(t, lines, 2)
+	var first, second letterLine
+	require.NoError(t, json.Unmarshal([]byte(lines[0]), &first))
+	require.NoError(t, json.Unmarshal([]byte(lines[1]), &second))
+	requeue := []string{"dead-letters", "requeue", first.ID, "--mysql-dsn", dsn, "--redis-addrs", addr, "--order-secret", secret}
+	out, err = ctl(requeue...)
+	require.NoError(t, err)
+	require.Equal(t, first.OrderSn+" is created\n", out)
+	_, err = ctl(requeue...)
+	require.ErrorContains(t, err, "NOT_FOUND")
+	_, err = ctl("dead-letters", "discard", second.ID, "--mysql-dsn", dsn)
+	require.NoError(t, err)
+	_, err = ctl("dead-letters", "discard", second.ID, "--mysql-dsn", dsn)
+	require.ErrorIs(t, err, order.ErrNoSuchDeadLetter)
+	out, err = ctl("dead-letters", "list", "--mysql-dsn", dsn)
+	require.NoError(t, err)
+	require.Empty(t, out)
+}

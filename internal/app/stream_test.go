@@ -1,0 +1,217 @@
+package app_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/csv"
+	"net/http"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/seckill"
+)
+
+// stream is an event stream of a buyer, read line by line.
+type stream struct {
+	*http.Response
+	lines *bufio.Scanner
+}
+
+func (h *house) stream(who seckill.Actor, sn string, header ...string) stream {
+	h.t.Helper()
+	res, err := h.server.Client().Do(h.request(who, "GET", "/orders/"+sn+"/events", "", header...))
+	require.NoError(h.t, err)
+	h.t.Cleanup(func() { _ = res.Body.Close() })
+	return stream{res, bufio.NewScanner(res.Body)}
+}
+
+// next reads to the next event and gives its id and data; "" where the stream ends.
+func (s stream) next() (id, data string) {
+	for s.lines.Scan() {
+		switch name, value, _ := strings.Cut(s.lines.Text(), ": "); name {
+		case "id":
+			id = value
+		case "data":
+			return id, value
+		}
+	}
+	return "", ""
+}
+
+func TestAnOrderIsFollowedToItsEnd(t *testing.T) {
+	h := open(t)
+	goods := h.exposed("3", "1")
+	sn := h.buys(buyer(1), goods, "1")
+	s := h.stream(buyer(1), sn)
+	require.Equal(t, "text/event-stream; charset=utf-8", s.Header.Get("Content-Type"))
+	id, data := s.next()
+	require.Equal(t, "2", id)
+	require.Contains(t, data, `"status":"created"`)
+	later := h.stream(buyer(1), sn, "Last-Event-ID", "2") // it has heard that
+	require.Equal(t, 200, h.as(buyer(1), "POST", "/orders/"+sn+"/pay", "").Status)
+	for _, s := range []stream{s, later} {
+		id, data = s.next()
+		require.Equal(t, "3", id)
+		require.Contains(t, data, `"status":"paid"`)
+		id, _ = s.next()
+		require.Empty(t, id, "a final status ends the stream")
+	}
+	require.Equal(t, http.StatusNoContent, h.stream(buyer(1), sn, "Last-Event-ID", "3").StatusCode, "do not come again")
+	require.Equal(t, http.StatusOK, h.stream(buyer(1), sn, "Last-Event-ID", "nonsense").StatusCode)
+
+	require.Equal(t, http.StatusForbidden, h.stream(buyer(2), sn).StatusCode)
+	require.Equal(t, http.StatusForbidden, h.stream(merchant(), sn).StatusCode)
+	require.Equal(t, http.StatusNotFound, h.stream(buyer(1), "invented").StatusCode)
+	require.Equal(t, http.StatusUnauthorized, h.stream(seckill.Actor{}, sn).StatusCode)
+}
+
+func TestAUserHasFewStreamsAndShutdownEndsThem(t *testing.T) {
+	h := open(t)
+	goods := h.exposed("3", "1")
+	sn := h.buys(buyer(1), goods, "1")
+	streams := make([]stream, 5)
+	for i := range streams {
+		streams[i] = h.stream(buyer(1), sn)
+		require.Equal(t, http.StatusOK, streams[i].StatusCode)
+	}
+	sixth := h.stream(buyer(1), sn)
+	require.Equal(t, http.StatusTooManyRequests, sixth.StatusCode)
+	require.NotEmpty(t, sixth.Header.Get("Retry-After"))
+	_ = streams[0].Body.Close()
+	h.eventually(func() bool { return h.stream(buyer(1), sn).StatusCode == http.StatusOK }, "a closed stream makes room")
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	require.NoError(t, h.server.Config.Shutdown(ctx), "streams do not hold a shutdown up")
+	_, _ = streams[1].next()
+	id, _ := streams[1].next()
+	require.Empty(t, id)
+}
+
+// 2,000 buyers follow their orders on one node; all are cancelled at once, and each is told.
+func TestTwoThousandAreTold(t *testing.T) {
+	const many = 2000
+	h := open(t)
+	goods := h.exposed(strconv.Itoa(many), "1")
+	id, err := strconv.ParseInt(goods, 10, 64)
+	require.NoError(t, err)
+	sns := h.written(id, many, 1)
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	streams := make([]stream, many)
+	for i := range streams {
+		streams[i] = h.stream(buyer(int64(i+1)), sns[i])
+		first, _ := streams[i].next()
+		require.Equal(t, "2", first)
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	t.Logf("%d KB a stream, both of its ends", (after.HeapInuse+after.StackInuse-before.HeapInuse-before.StackInuse)/many/1024)
+	moves, err := h.Store.ExpireDue(t.Context(), id, time.Now().Add(24*time.Hour), many)
+	require.NoError(t, err)
+	require.Len(t, moves, many)
+	committed := time.Now()
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	var slowest time.Duration
+	for _, s := range streams {
+		wg.Go(func() {
+			last, data := s.next()
+			mu.Lock()
+			defer mu.Unlock()
+			slowest = max(slowest, time.Since(committed))
+			if last != "3" || !strings.Contains(data, `"status":"expired"`) {
+				t.Errorf("told %q %q", last, data)
+			}
+		})
+	}
+	wg.Wait()
+	t.Logf("the last of %d was told %s after the commit", many, slowest)
+}
+
+// written writes orders as the consumer does, one of each buyer.
+func (h *house) written(goodsID int64, n int, first int64) []string {
+	h.t.Helper()
+	sns := make([]string, 0, n)
+	for len(sns) < n {
+		b := order.Batch{GoodsID: goodsID, Epochs: map[string]int64{}, Now: time.Now(), PayBy: time.Now().Add(time.Hour)}
+		for range min(500, n-len(sns)) {
+			sn, err := h.minter().Mint(goodsID, 1)
+			require.NoError(h.t, err)
+			b.Lines = append(b.Lines, seckill.Line{OrderSn: sn, BuyerID: first + int64(len(sns)), Quantity: 1, Name: "=cmd()", Phone: "+49301234"})
+			b.Epochs[sn], sns = 1, append(sns, sn)
+		}
+		_, err := h.Store.WriteBatch(h.t.Context(), b)
+		require.NoError(h.t, err)
+	}
+	return sns
+}
+
+func TestTheShippingListIsWholeAndHarmless(t *testing.T) {
+	h := open(t)
+	goods := h.exposed("1700", "1")
+	id, err := strconv.ParseInt(goods, 10, 64)
+	require.NoError(t, err)
+	sns := h.written(id, 1700, 1)
+	for _, ask := range [][]string{{"?format=csv"}, {"?status=created", "Accept", "text/csv"}} {
+		r := h.as(merchant(), "GET", "/admin/sales/"+goods+"/orders"+ask[0], "", ask[1:]...)
+		require.Equal(t, 200, r.Status)
+		require.Contains(t, r.Header.Get("Content-Type"), "text/csv")
+		require.Contains(t, r.Header.Get("Content-Disposition"), goods)
+		rows, err := csv.NewReader(strings.NewReader(r.raw)).ReadAll()
+		require.NoError(t, err)
+		require.Equal(t, "orderSn", rows[0][0])
+		require.Len(t, rows, 1701)
+		for i, row := range rows[1:] {
+			require.Equal(t, sns[len(sns)-1-i], row[0], "newest first, each once")
+			require.Equal(t, []string{"'=cmd()", "'+49301234"}, row[7:9])
+		}
+	}
+	r := h.as(merchant(), "GET", "/admin/sales/"+goods+"/orders?format=csv&status=paid", "")
+	require.Equal(t, 1, strings.Count(r.raw, "\n"), "the head alone")
+	require.Equal(t, 403, h.as(seckill.Actor{ID: 71, Role: seckill.Merchant}, "GET", "/admin/sales/"+goods+"/orders?format=csv", "").Status)
+	require.Equal(t, "BAD_REQUEST", h.as(merchant(), "GET", "/admin/sales/"+goods+"/orders?format=xml", "").Reason)
+}
+
+func TestFigures(t *testing.T) {
+	h := open(t)
+	goods := h.draft("9", "2")
+	figures := func() string {
+		r := h.as(merchant(), "GET", "/admin/sales/"+goods+"/figures", "")
+		require.Equal(t, 200, r.Status, r.raw)
+		return r.raw
+	}
+	require.Contains(t, figures(), `{"status":"draft","total":9,"available":9,"pending":0,"sold":0,"paid":0,"paidAmount":0,`)
+	require.Equal(t, 200, h.as(merchant(), "POST", "/admin/sales/"+goods+"/expose", "").Status)
+	paid, cancelled := h.buys(buyer(1), goods, "2"), h.buys(buyer(2), goods, "1")
+	h.buys(buyer(3), goods, "1")
+	require.Equal(t, 200, h.as(buyer(1), "POST", "/orders/"+paid+"/pay", "").Status)
+	require.Equal(t, 200, h.as(buyer(2), "POST", "/orders/"+cancelled+"/cancel", "").Status)
+	h.exact(goods, 9, 6, 3)
+	got := figures()
+	require.Contains(t, got, `"status":"exposed","phase":"ongoing","total":9,"available":6,"pending":0,"sold":3,"paid":2,"paidAmount":3998,`)
+	require.Contains(t, got, `"cancelled":{"orders":1,"units":1,"amount":1999}`)
+	require.Contains(t, got, `"created":{"orders":1,"units":1,"amount":1999}`)
+}
+
+func TestTheListOfSalesIsCheapToAskAgain(t *testing.T) {
+	h := open(t)
+	goods := h.exposed("9", "2")
+	var r reply
+	h.eventually(func() bool { r = h.as(seckill.Actor{}, "GET", "/sales", ""); return strings.Contains(r.raw, goods) }, "shown within a second")
+	require.Equal(t, "public, max-age=1", r.Header.Get("Cache-Control"))
+	again := h.as(seckill.Actor{}, "GET", "/sales", "", "If-None-Match", `"x", `+r.Header.Get("ETag"))
+	require.Equal(t, http.StatusNotModified, again.Status)
+	require.Empty(t, again.raw)
+	h.buys(buyer(1), goods, "1")
+	h.eventually(func() bool {
+		return h.as(seckill.Actor{}, "GET", "/sales", "", "If-None-Match", r.Header.Get("ETag")).Status == 200
+	}, "a sold unit is another answer")
+}

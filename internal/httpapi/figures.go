@@ -1,0 +1,60 @@
+package httpapi
+
+import (
+	"context"
+
+	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/seckill"
+)
+
+// Figures tells merchants their numbers; *order.Bookkeeper is one.
+type Figures interface {
+	Figures(ctx context.Context, by seckill.Actor, goodsID int64) (order.Figures, error)
+}
+
+var _ Figures = (*order.Bookkeeper)(nil)
+
+type figuresAnswer struct {
+	Status           seckill.Status               `json:"status"`
+	Phase            seckill.Phase                `json:"phase,omitzero"`
+	Total            int64                        `json:"total"`
+	Available        int64                        `json:"available"`
+	Pending          int64                        `json:"pending"`
+	Sold             int64                        `json:"sold"`
+	Paid             int64                        `json:"paid"`
+	PaidAmount       int64                        `json:"paidAmount"`
+	Orders           map[order.Status]countAnswer `json:"orders"`
+	BacklogAgeMillis int64                        `json:"backlogAgeMillis"`
+	Unconfirmed      int64                        `json:"unconfirmed"`
+	ServerTime       stamp                        `json:"serverTime"`
+}
+
+type countAnswer struct {
+	Orders int64 `json:"orders"`
+	Units  int64 `json:"units"`
+	Amount int64 `json:"amount"`
+}
+
+func (a *api) figures(ctx context.Context, r *request) (answer, error) {
+	id, err := a.managedSale(ctx, r)
+	if err != nil {
+		return answer{}, err
+	}
+	f, err := a.Figures.Figures(ctx, r.actor, id)
+	if err != nil {
+		return answer{}, err
+	}
+	v := f.View
+	shown := figuresAnswer{
+		Status: v.Status, Total: v.Total, Available: v.Available, Pending: v.Pending, Sold: v.Sold,
+		Paid: f.Orders[order.Paid].Units, PaidAmount: f.Orders[order.Paid].Amount, Orders: make(map[order.Status]countAnswer),
+		BacklogAgeMillis: f.BacklogAge.Milliseconds(), Unconfirmed: v.Outbox, ServerTime: stamp(v.Now),
+	}
+	if v.Status != seckill.Draft {
+		shown.Phase = v.PhaseAt(v.Now, v.Available)
+	}
+	for _, s := range []order.Status{order.Created, order.Paid, order.Cancelled, order.Expired, order.Failed} {
+		shown.Orders[s] = countAnswer(f.Orders[s])
+	}
+	return ok(shown), nil
+}

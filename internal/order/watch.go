@@ -1,0 +1,158 @@
+package order
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+)
+
+// StatusReader is MySQL as the watch needs it.
+type StatusReader interface {
+	// StatusOf tells the status of those of the orders that have a row.
+	StatusOf(ctx context.Context, goodsID int64, sns []string) (map[string]Status, error)
+	// OrdersByNumber reads those of the orders that have a row.
+	OrdersByNumber(ctx context.Context, goodsID int64, sns []string) ([]Order, error)
+}
+
+// Watch tells listeners that their orders have changed. One poller asks for all of a node's listeners together, goods by
+// goods, so that thousands of them cost a statement or two a round and not one each.
+type Watch struct {
+	store StatusReader
+	log   *slog.Logger
+	ended chan struct{}
+	end   sync.Once
+	mu    sync.Mutex
+	goods map[int64]map[*Listener]struct{}
+}
+
+// Listener waits for one order.
+type Listener struct {
+	Changed chan Order // gets the order when its status is another than the one known
+	goodsID int64
+	orderSn string
+	known   Status // that the listener was told last; under the watch's lock
+}
+
+const (
+	watchRound = 200 * time.Millisecond // how long a listener may wait to be told, besides the round's own time
+	watchChunk = 1000
+)
+
+// NewWatch makes a watch; it tells nothing until it runs.
+func NewWatch(store StatusReader, log *slog.Logger) *Watch {
+	return &Watch{store: store, log: log, ended: make(chan struct{}), goods: make(map[int64]map[*Listener]struct{})}
+}
+
+// Listen begins to wait for an order that had this status. Leave must follow.
+func (w *Watch) Listen(goodsID int64, orderSn string, known Status) *Listener {
+	l := &Listener{Changed: make(chan Order, 1), goodsID: goodsID, orderSn: orderSn, known: known}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.goods[goodsID] == nil {
+		w.goods[goodsID] = make(map[*Listener]struct{})
+	}
+	w.goods[goodsID][l] = struct{}{}
+	return l
+}
+
+// Leave ends the waiting.
+func (w *Watch) Leave(l *Listener) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.goods[l.goodsID], l)
+	if len(w.goods[l.goodsID]) == 0 {
+		delete(w.goods, l.goodsID)
+	}
+}
+
+// Ended is closed when nobody is told anything any more.
+func (w *Watch) Ended() <-chan struct{} { return w.ended }
+
+// End sends all listeners home.
+func (w *Watch) End() { w.end.Do(func() { close(w.ended) }) }
+
+// Run looks until ctx ends.
+func (w *Watch) Run(ctx context.Context) error {
+	defer w.End()
+	return every(ctx, watchRound, w.runOnce)
+}
+
+func (w *Watch) runOnce(ctx context.Context) {
+	for goodsID, sns := range w.wanted() {
+		for len(sns) > 0 {
+			n := min(watchChunk, len(sns))
+			found, err := w.store.StatusOf(ctx, goodsID, sns[:n])
+			if err != nil {
+				if ctx.Err() == nil {
+					w.log.WarnContext(ctx, "can't look for changed orders, trying again", "goods_id", goodsID, "err", err)
+				}
+				return
+			}
+			if err := w.tell(ctx, goodsID, found); err != nil && ctx.Err() == nil {
+				w.log.WarnContext(ctx, "can't read changed orders, trying again", "goods_id", goodsID, "err", err)
+			}
+			sns = sns[n:]
+		}
+	}
+}
+
+// wanted are the order numbers that are listened to, each once.
+func (w *Watch) wanted() map[int64][]string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	all := make(map[int64][]string, len(w.goods))
+	for goodsID, listeners := range w.goods {
+		seen := make(map[string]bool, len(listeners))
+		for l := range listeners {
+			if !seen[l.orderSn] {
+				seen[l.orderSn], all[goodsID] = true, append(all[goodsID], l.orderSn)
+			}
+		}
+	}
+	return all
+}
+
+// tell reads the orders that have changed, all together, and hands them out.
+func (w *Watch) tell(ctx context.Context, goodsID int64, found map[string]Status) error {
+	changed := w.changed(goodsID, found)
+	if len(changed) == 0 {
+		return nil
+	}
+	orders, err := w.store.OrdersByNumber(ctx, goodsID, changed)
+	if err != nil {
+		return err
+	}
+	byNumber := make(map[string]Order, len(orders))
+	for _, o := range orders {
+		byNumber[o.OrderSn] = o
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for l := range w.goods[goodsID] {
+		o, ok := byNumber[l.orderSn]
+		if !ok || o.Status == l.known {
+			continue
+		}
+		select {
+		case l.Changed <- o:
+			l.known = o.Status
+		default: // it has not taken the last one yet: told in a later round
+		}
+	}
+	return nil
+}
+
+// changed are the numbers of which some listener knows another status.
+func (w *Watch) changed(goodsID int64, found map[string]Status) []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	seen := make(map[string]bool)
+	var sns []string
+	for l := range w.goods[goodsID] {
+		if status, written := found[l.orderSn]; written && status != l.known && !seen[l.orderSn] {
+			seen[l.orderSn], sns = true, append(sns, l.orderSn)
+		}
+	}
+	return sns
+}
