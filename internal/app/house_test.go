@@ -27,7 +27,6 @@ type house struct {
 	settings app.Settings
 	url      string
 	server   *httptest.Server
-	stop     func()
 }
 
 func open(t *testing.T) *house { return openWith(t, 15*time.Minute) }
