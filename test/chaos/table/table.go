@@ -84,6 +84,7 @@ func (r *row) write(out io.Writer, harm string) {
 	for _, name := range counted {
 		fmt.Fprintf(out, " %d |", r.sums[name])
 	}
-	median, worst := r.recovery[len(r.recovery)/2], r.recovery[len(r.recovery)-1]
+	n := len(r.recovery)
+	median, worst := (r.recovery[(n-1)/2]+r.recovery[n/2])/2, r.recovery[n-1]
 	fmt.Fprintf(out, " %.2f s | %.2f s |\n", median.Seconds(), worst.Seconds())
 }
