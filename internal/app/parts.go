@@ -71,7 +71,7 @@ func NewServices(p Parts, s Settings) Services {
 		Desk:    order.NewDesk(front, p.Shelf, p.Queue, minter, s.PublishTimeout, p.Log),
 		Cashier: order.NewCashier(finder, p.Store, giver),
 		Letters: order.NewCoroner(p.Store, p.Shelf, giver, minter, s.PaymentTimeout, p.Log),
-		Figures: order.NewBookkeeper(sales, shop, p.Store),
+		Figures: order.NewBookkeeper(sales, front, p.Store),
 		Changes: order.NewStockroom(sales, p.Store, p.Shelf, giver, CheckRate, p.Log),
 	}
 }
