@@ -38,6 +38,7 @@ func (a *api) routes() []route {
 		{methods: read, path: "/livez", open: true, lax: true, do: a.livez},
 		{methods: read, path: "/readyz", open: true, lax: true, do: a.readyz},
 
+		{methods: read, path: "/openapi.yaml", open: true, do: a.document},
 		{methods: read, path: "/sales", open: true, fields: page, do: a.listSales},
 		{methods: read, path: "/sales/:goodsId", open: true, do: a.showSale},
 		{methods: either, path: "/randomPath", fields: []string{"goodsId"}, patience: maxWait, unguarded: true, refused: a.refusedPath, do: a.issuePath},

@@ -1,0 +1,67 @@
+package app_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/seckill"
+)
+
+// call is a route, and who may call it for the things of the test: its buyer's order, its merchant's sale.
+type call struct {
+	method, path, body string
+	may                string // of "buyer", "merchant", "operator"; "" is everybody
+}
+
+// TestEveryRouteRefusesEveryWrongCaller takes every route that needs a token to everybody who may not call it, on the real
+// services.
+func TestEveryRouteRefusesEveryWrongCaller(t *testing.T) {
+	h := open(t)
+	goods := h.exposed("9", "2")
+	sn := h.buys(buyer(1), goods, "1")
+	_, letter := h.dies(goods, 5, 1)
+	sale, own := "/admin/sales/"+goods, "/orders/"+sn
+	calls := []call{
+		{"GET", own, "", "buyer"},
+		{"GET", own + "/events", "", "buyer"},
+		{"POST", own + "/pay", "", "buyer"},
+		{"POST", own + "/cancel", "", "buyer"},
+		{"GET", sale, "", "merchant operator"},
+		{"PATCH", sale, `{"perBuyerLimit":9}`, "merchant operator"},
+		{"DELETE", sale, "", "merchant operator"},
+		{"POST", sale + "/expose", "", "merchant operator"},
+		{"POST", sale + "/close", "", "merchant operator"},
+		{"GET", sale + "/ledger", "", "merchant operator"},
+		{"GET", sale + "/figures", "", "merchant operator"},
+		{"GET", sale + "/orders", "", "merchant operator"},
+		{"GET", sale + "/orders?format=csv", "", "merchant operator"},
+		{"GET", sale + "/audit", "", "merchant operator"},
+		{"GET", "/admin/dead-letters", "", "operator"},
+		{"POST", "/admin/dead-letters/" + letter + "/requeue", "", "operator"},
+		{"DELETE", "/admin/dead-letters/" + letter, "", "operator"},
+		{"GET", "/admin/limiters/randomPath/" + goods, "", "operator"},
+		{"PUT", "/admin/limiters/randomPath/" + goods, `{"permitsPerSecond":1}`, "operator"},
+		{"DELETE", "/admin/limiters/randomPath/" + goods, "", "operator"},
+	}
+	people := map[string]seckill.Actor{
+		"another buyer": buyer(2), "another merchant": {ID: 71, Role: seckill.Merchant}, "the buyer's number as a merchant": {ID: 1, Role: seckill.Merchant},
+		"the merchant's number as a buyer": {ID: merchant().ID, Role: seckill.Buyer}, "buyer": buyer(1), "merchant": merchant(), "operator": operator(),
+	}
+	for _, c := range calls {
+		require.Equal(t, "UNAUTHENTICATED", h.as(seckill.Actor{}, c.method, c.path, c.body).Reason, "nobody: %s %s", c.method, c.path)
+		bad := h.as(seckill.Actor{}, c.method, c.path, c.body, "Authorization", "Bearer e30.e30.e30")
+		require.Equal(t, "UNAUTHENTICATED", bad.Reason, "%s %s", c.method, c.path)
+		for name, who := range people {
+			if !strings.Contains(" "+c.may+" ", " "+name+" ") {
+				require.Equal(t, "FORBIDDEN", h.as(who, c.method, c.path, c.body).Reason, "%s: %s %s", name, c.method, c.path)
+			}
+		}
+	}
+	require.Equal(t, "FORBIDDEN", h.as(merchant(), "GET", "/orders", "").Reason)
+	require.Equal(t, "FORBIDDEN", h.as(buyer(1), "GET", "/admin/sales", "").Reason)
+	require.Equal(t, "FORBIDDEN", h.as(merchant(), "POST", "/randomPath?goodsId="+goods, "").Reason)
+	h.becomes(buyer(1), sn, "created")
+	require.Len(t, h.letters(), 1, "nobody changed anything")
+}

@@ -1,0 +1,18 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/gin-gonic/gin"
+
+	"flashsale.dev/seckill/docs"
+)
+
+// document serves the OpenAPI document itself: the one answer to a program that is not in the one shape.
+func (a *api) document(context.Context, *request) (answer, error) {
+	return answer{stream: func(c *gin.Context) {
+		c.Header("Cache-Control", "public, max-age=300")
+		c.Data(http.StatusOK, "application/yaml", docs.OpenAPI())
+	}}, nil
+}
