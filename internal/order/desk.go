@@ -26,6 +26,7 @@ type Reserver interface {
 	Reserve(ctx context.Context, goodsID, epoch int64, rs []seckill.Reservation) (seckill.Group, error)
 	// Confirmed removes outbox entries that the queue keeps.
 	Confirmed(ctx context.Context, goodsID int64, ids ...string) error
+	Promises
 }
 
 // Front tells whether there is a sale, and under which epoch; seckill.Front is one.
@@ -94,12 +95,36 @@ func (d *Desk) Place(ctx context.Context, p Purchase) (string, error) {
 	if err := got.Err(); err != nil {
 		return "", err
 	}
-	if got.publication != nil {
-		if err := got.publication.wait(ctx); err != nil {
-			return "", seckill.Down("the order was not confirmed in time; ask again with the same path", err)
-		}
+	switch {
+	case got.publication != nil:
+		err = got.publication.wait(ctx)
+	case got.Code == seckill.Repeated:
+		err = d.confirmAgain(ctx, p.GoodsID, got.OrderSn)
+	}
+	if err != nil {
+		return "", seckill.Down("the order was not confirmed in time; ask again with the same path", err)
 	}
 	return got.OrderSn, nil
+}
+
+// confirmAgain makes sure that an order which a path has stood for before is in the queue, if it is not in MySQL yet: the
+// first ask may have been told that it was not. What the queue gets twice is written once.
+func (d *Desk) confirmAgain(ctx context.Context, goodsID int64, orderSn string) error {
+	line, pending, err := d.reserver.Pending(ctx, goodsID, orderSn)
+	if err != nil || !pending {
+		return err
+	}
+	entry, err := EncodeLine(line)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, d.deadline)
+	defer cancel()
+	err = d.publisher.Publish(ctx, goodsID, EncodeOrders(goodsID, JoinEntries([][]byte{entry})))
+	if errors.Is(err, ErrQueueDown) {
+		return nil // the outbox alone carries it
+	}
+	return err
 }
 
 // reserve asks under the epoch last seen, and once more where Redis has another.

@@ -40,9 +40,10 @@ func TestWhileTheQueueIsAwayTheOutboxCarriesThePromise(t *testing.T) {
 	h.queue.down.Store(false)
 	h.becomes(7, sn, order.Created)
 	h.settles(sale.GoodsID, 9, 1)
-	v, err := h.shelf.View(t.Context(), sale.GoodsID)
-	require.NoError(t, err)
-	require.Zero(t, v.Outbox)
+	require.Eventually(t, func() bool { // the order is settled before its confirm is noted
+		v, err := h.shelf.View(t.Context(), sale.GoodsID)
+		return err == nil && v.Outbox == 0
+	}, within, tick)
 }
 
 func TestTheSamePathGivesTheSameOrder(t *testing.T) {
@@ -164,4 +165,21 @@ func TestNumbersTellWhoseAndWhetherTheyAreOurs(t *testing.T) {
 	require.Equal(t, seckill.NotFound, reason(7, "invented"))
 	require.Equal(t, seckill.NotFound, reason(7, strings.Repeat("0", len(sn))))
 	require.Equal(t, seckill.NotFound, reason(7, h.numbered(sale.GoodsID, 1, 7).OrderSn), "made, and never promised")
+}
+
+// TestA202NeedsAConfirm: where the queue is not known to be away and does not confirm in time, the buyer is told to ask
+// again, and the same path then gives the one order that was taken.
+func TestA202NeedsAConfirm(t *testing.T) {
+	h := open(t)
+	sale := h.putUp(10, 5)
+	p := order.Purchase{GoodsID: sale.GoodsID, Buyer: buyer(7), Path: h.path(sale.GoodsID, 7), Quantity: 1}
+	for range 2 { // nobody consumes, so nothing is confirmed
+		_, err := h.Desk.Place(t.Context(), p)
+		require.Equal(t, seckill.Unavailable, seckill.ReasonOf(err))
+	}
+	h.work(settings())
+	sn, err := h.Desk.Place(t.Context(), p)
+	require.NoError(t, err)
+	h.becomes(7, sn, order.Created)
+	h.settles(sale.GoodsID, 9, 1)
 }

@@ -8,11 +8,12 @@
 --
 -- KEYS  1 sale (hash)   2 buyers (hash)   3 pending (hash)
 -- ARGV  1 lease ('' = ask INFO)   2 epoch   then for each order: buyer id, quantity, order number, entry (JSON)
--- Returns {gate, epoch, answer…}; an answer: 1 taken now or before, or need not be; 0 nothing left for it or over the
---       limit. Without answers where Redis has a newer epoch.
+-- Returns {gate, epoch, answer…}; an answer: 1 taken now or before, or need not be; 0 nothing left for it. Without
+--       answers where Redis has a newer epoch. The buyer's limit is not asked: it may have been lowered since the promise,
+--       and MySQL keeps to the highest there ever was.
 local sale, buyers, pending = KEYS[1], KEYS[2], KEYS[3]
 local FIRST_ARG, STRIDE = 3, 4
-local s = redis.call('HMGET', sale, 'gate', 'epoch', 'lease', 'limit', 'avail', 'pend')
+local s = redis.call('HMGET', sale, 'gate', 'epoch', 'lease', 'avail', 'pend')
 local gate, epoch = gate_of(s[1], s[2], s[3], ARGV[1])
 local wanted = tonumber(ARGV[2])
 if epoch > wanted then return {GATE_EPOCH, epoch} end
@@ -23,7 +24,7 @@ if gate ~= GATE_OPEN or epoch < wanted then
   for a = FIRST_ARG, #ARGV, STRIDE do waived[#waived + 1] = 1 end
   return {gate, epoch, unpack(waived)}
 end
-local limit, avail, pend = tonumber(s[4]), tonumber(s[5]), tonumber(s[6])
+local avail, pend = tonumber(s[4]), tonumber(s[5])
 local now = now_ms()
 local was_pending = pend
 
@@ -31,7 +32,7 @@ local function take(buyer, q, sn, entry)
   if redis.call('HEXISTS', pending, sn) == 1 then return 1 end
   local held, sns = string.match(redis.call('HGET', buyers, buyer) or '0', '^(%d+)(.*)$')
   if string.find(sns, sn, 1, true) then return 1 end
-  if not q or held + q > limit or q > avail then return 0 end
+  if not q or q > avail then return 0 end
   redis.call('HSET', pending, sn, now .. ':' .. q .. ':' .. entry)
   redis.call('HSET', buyers, buyer, (held + q) .. sns .. ' ' .. sn .. ':' .. q)
   avail, pend = avail - q, pend + q
