@@ -57,22 +57,6 @@ type placed struct {
 	publication *publication
 }
 
-// publication is one message on its way. done is closed when the queue has confirmed it, is known to be away, or has
-// not answered in time; err is set before, and is nil in the first two cases.
-type publication struct {
-	done chan struct{}
-	err  error
-}
-
-func (p *publication) wait(ctx context.Context) error {
-	select {
-	case <-p.done:
-		return p.err
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
-
 // redisDeadline bounds one trip to Redis. Beyond it the outcome is unknown.
 const redisDeadline = 2 * time.Second
 
@@ -186,60 +170,4 @@ func (d *Desk) reserveUnder(ctx context.Context, p Purchase, epoch int64) (place
 	}
 	line := seckill.Line{OrderSn: sn, BuyerID: p.Buyer.ID, Quantity: p.Quantity, Name: p.Buyer.Name, Phone: p.Buyer.Phone}
 	return d.reserves.Do(ctx, deskKey{p.GoodsID, epoch}, seckill.Reservation{Line: line, Path: p.Path})
-}
-
-func (d *Desk) reserveTrip(ctx context.Context, key deskKey, rs []seckill.Reservation) ([]placed, error) {
-	redisCtx, cancel := context.WithTimeout(ctx, redisDeadline)
-	defer cancel()
-	g, err := d.reserver.Reserve(redisCtx, key.goodsID, key.epoch, rs)
-	if err != nil {
-		return nil, err
-	}
-	answers, taken := make([]placed, len(rs)), make([][]byte, 0, len(rs))
-	var pub *publication
-	for i, v := range g.Verdicts {
-		answers[i] = placed{Verdict: v}
-		if v.Code != seckill.Taken {
-			continue
-		}
-		entry, err := EncodeLine(rs[i].Line)
-		if err != nil {
-			return nil, err
-		}
-		if pub == nil {
-			pub = &publication{done: make(chan struct{})}
-		}
-		taken, answers[i].publication = append(taken, entry), pub
-	}
-	if pub != nil {
-		go d.publish(ctx, key.goodsID, g.OutboxID, EncodeOrders(key.goodsID, JoinEntries(taken)), pub)
-	}
-	return answers, nil
-}
-
-// publish sends one group's message. While the queue is known to be away the promise stands on Redis' outbox alone, and
-// the relay sends it. So it does where the queue did not answer in time, but then nothing was promised yet: the buyers
-// are told to ask again with the same path.
-func (d *Desk) publish(ctx context.Context, goodsID int64, outboxID string, body []byte, pub *publication) {
-	sendCtx, cancel := context.WithTimeout(ctx, d.deadline)
-	defer cancel()
-	err := d.publisher.Publish(sendCtx, goodsID, body)
-	away := errors.Is(err, ErrQueueDown)
-	if !away {
-		pub.err = err
-	}
-	close(pub.done)
-	if err == nil {
-		_, err = d.confirms.Do(ctx, goodsID, outboxID)
-	}
-	if err != nil && !away {
-		d.log.WarnContext(ctx, "left to the relay", "goods_id", goodsID, "outbox_id", outboxID, "err", err)
-	}
-}
-
-// confirmTrip removes what has been confirmed meanwhile, many entries at a time, off every buyer's way.
-func (d *Desk) confirmTrip(ctx context.Context, goodsID int64, ids []string) ([]struct{}, error) {
-	ctx, cancel := context.WithTimeout(ctx, redisDeadline)
-	defer cancel()
-	return make([]struct{}, len(ids)), d.reserver.Confirmed(ctx, goodsID, ids...)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"maps"
 	"time"
 
 	"flashsale.dev/seckill/internal/ordersn"
@@ -71,57 +70,6 @@ func (w *Writer) Write(ctx context.Context, batch []received) error {
 	return nil
 }
 
-// sorted is a batch by goods, in the order in which they first came.
-type sorted struct {
-	goods    []int64
-	lines    map[int64][]sourced
-	barriers []goodsBarrier
-	dead     []DeadLetter
-}
-
-type goodsBarrier struct {
-	goodsID int64
-	Barrier
-}
-
-// sourced is a line, the epoch in its number, and where it came from.
-type sourced struct {
-	seckill.Line
-	epoch  int64
-	origin string
-}
-
-func (w *Writer) sort(batch []received) sorted {
-	s := sorted{lines: make(map[int64][]sourced)}
-	for _, r := range batch {
-		switch {
-		case r.err != nil:
-			s.dead = append(s.dead, w.dead(0, "", FailedMalformed, r.Origin, r.Body))
-		case r.message.Barrier != nil:
-			s.barriers = append(s.barriers, goodsBarrier{r.message.GoodsID, *r.message.Barrier})
-		default:
-			w.sortLines(&s, r)
-		}
-	}
-	return s
-}
-
-func (w *Writer) sortLines(s *sorted, r received) {
-	goods := r.message.GoodsID
-	for _, l := range r.message.Orders {
-		n, err := w.minter.Parse(l.OrderSn)
-		if err != nil || n.GoodsID != goods || checkLine(l) != nil {
-			body, _ := EncodeLine(l) // strings and numbers: it can't fail
-			s.dead = append(s.dead, w.dead(goods, l.OrderSn, FailedMalformed, r.Origin, body))
-			continue
-		}
-		if _, seen := s.lines[goods]; !seen {
-			s.goods = append(s.goods, goods)
-		}
-		s.lines[goods] = append(s.lines[goods], sourced{Line: l, epoch: n.Epoch, origin: r.Origin})
-	}
-}
-
 // writeLines commits lines of one goods, all of them together if that can be.
 func (w *Writer) writeLines(ctx context.Context, goodsID int64, lines []sourced) error {
 	out, lost, err := w.commit(ctx, goodsID, lines)
@@ -175,41 +123,6 @@ func (w *Writer) batch(goodsID int64, lines []sourced, adopted map[string]bool, 
 		b.Lines[i], b.Epochs[l.OrderSn] = l.Line, l.epoch
 	}
 	return b
-}
-
-// adopt has Redis' epoch of today take in lines of older ones, and tells which got their units. It always returns
-// ErrTryAgain: the batch is to be written anew.
-func (w *Writer) adopt(ctx context.Context, b Batch, late *AdoptError) (map[string]bool, int64, error) {
-	wanted := make(map[string]bool, len(late.OrderSns))
-	for _, sn := range late.OrderSns {
-		wanted[sn] = true
-	}
-	var lines []seckill.Line
-	for _, l := range b.Lines {
-		if wanted[l.OrderSn] {
-			lines, wanted[l.OrderSn] = append(lines, l), false
-		}
-	}
-	adopted, err := w.redis.Adopt(ctx, b.GoodsID, late.Epoch, lines)
-	if err != nil {
-		return nil, 0, errors.Join(ErrTryAgain, err)
-	}
-	if b.Epoch == late.Epoch {
-		maps.Copy(adopted, b.Adopted)
-	}
-	return adopted, late.Epoch, ErrTryAgain
-}
-
-// dropLost takes out the lines that were looked at and not adopted.
-func dropLost(lines, lost []sourced, adopted map[string]bool) (kept, dropped []sourced) {
-	for _, l := range lines {
-		if took, asked := adopted[l.OrderSn]; asked && !took {
-			lost = append(lost, l)
-		} else {
-			kept = append(kept, l)
-		}
-	}
-	return kept, lost
 }
 
 // tell brings what was committed to Redis. It is bounded and its errors are not the caller's: the orders are written,

@@ -1,0 +1,56 @@
+package order
+
+import (
+	"flashsale.dev/seckill/internal/seckill"
+)
+
+// sorted is a batch by goods, in the order in which they first came.
+type sorted struct {
+	goods    []int64
+	lines    map[int64][]sourced
+	barriers []goodsBarrier
+	dead     []DeadLetter
+}
+
+type goodsBarrier struct {
+	goodsID int64
+	Barrier
+}
+
+// sourced is a line, the epoch in its number, and where it came from.
+type sourced struct {
+	seckill.Line
+	epoch  int64
+	origin string
+}
+
+func (w *Writer) sort(batch []received) sorted {
+	s := sorted{lines: make(map[int64][]sourced)}
+	for _, r := range batch {
+		switch {
+		case r.err != nil:
+			s.dead = append(s.dead, w.dead(0, "", FailedMalformed, r.Origin, r.Body))
+		case r.message.Barrier != nil:
+			s.barriers = append(s.barriers, goodsBarrier{r.message.GoodsID, *r.message.Barrier})
+		default:
+			w.sortLines(&s, r)
+		}
+	}
+	return s
+}
+
+func (w *Writer) sortLines(s *sorted, r received) {
+	goods := r.message.GoodsID
+	for _, l := range r.message.Orders {
+		n, err := w.minter.Parse(l.OrderSn)
+		if err != nil || n.GoodsID != goods || checkLine(l) != nil {
+			body, _ := EncodeLine(l) // strings and numbers: it can't fail
+			s.dead = append(s.dead, w.dead(goods, l.OrderSn, FailedMalformed, r.Origin, body))
+			continue
+		}
+		if _, seen := s.lines[goods]; !seen {
+			s.goods = append(s.goods, goods)
+		}
+		s.lines[goods] = append(s.lines[goods], sourced{Line: l, epoch: n.Epoch, origin: r.Origin})
+	}
+}
