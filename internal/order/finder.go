@@ -47,6 +47,9 @@ func NewFinder(records Records, promises Promises, front Front, owners Owners, m
 //
 // Redis is asked first: what is pending there is queued. Pending ends only after MySQL's commit, so a number that is not
 // pending is in MySQL, or was never promised, or its promise was lost with Redis: then it is of an epoch that is over.
+//
+// A row that is created and still pending is queued, too: InnoDB shows a commit to others before it is on disk, and a
+// server killed in that moment comes back without it. Only the consumer knows when the commit was answered; it settles.
 func (f *Finder) Find(ctx context.Context, by seckill.Actor, orderSn string) (Order, error) {
 	n, err := f.minter.Parse(orderSn)
 	if err != nil {
@@ -60,7 +63,7 @@ func (f *Finder) Find(ctx context.Context, by seckill.Actor, orderSn string) (Or
 	switch {
 	case err == nil && o.BuyerID != by.ID:
 		return Order{}, othersOrder()
-	case err == nil:
+	case err == nil && (!pending || o.Status != Created):
 		return o, nil
 	case pending:
 		return f.queued(ctx, n, line)
