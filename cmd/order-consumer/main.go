@@ -34,5 +34,5 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	log.Info("order-consumer is at work", "shards", up.Source.Shards(), "version", app.Version())
 	return app.Run(ctx, cfg.Program.ShutdownTimeout,
 		app.OpsWorkers(ctx, cfg.Program.OpsAddr, prom.New().Handler(), health.Ready, log),
-		up.Workers(), crew.Workers)
+		up.Workers(), crew)
 }

@@ -50,7 +50,7 @@ func openWith(t *testing.T, paymentTimeout time.Duration) *house {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	ended := make(chan error, 1)
 	go func() {
-		ended <- app.Run(ctx, 10*time.Second, app.NewCrew(up.Parts, h.settings).Workers, h.api.Workers())
+		ended <- app.Run(ctx, 10*time.Second, app.NewCrew(up.Parts, h.settings), h.api.Workers())
 	}()
 	t.Cleanup(func() {
 		cancel()

@@ -87,16 +87,9 @@ type WorkerFunc func(ctx context.Context) error
 // Run calls the function.
 func (f WorkerFunc) Run(ctx context.Context) error { return f(ctx) }
 
-// Crew is the background work of an installation: what writes orders, and what mends. Any number of processes may have
-// one.
-type Crew struct {
-	Workers   []Worker
-	Rebuilder *order.Rebuilder
-	Auditor   *order.Auditor
-}
-
-// NewCrew wires the background work.
-func NewCrew(p Parts, s Settings) Crew {
+// NewCrew wires the background work of an installation: what writes orders, and what mends. Any number of processes may
+// have a crew.
+func NewCrew(p Parts, s Settings) []Worker {
 	minter := ordersn.NewMinter(s.OrderSecret)
 	live := order.NewLive(p.Store, s.PaymentTimeout, p.Log)
 	giver := order.NewGiver(p.Store, p.Shelf, p.Log)
@@ -117,5 +110,5 @@ func NewCrew(p Parts, s Settings) Crew {
 	if marker, ok := p.Queue.(order.Marker); ok && p.Fresh != nil {
 		workers = append(workers, order.NewFeeder(live, relay, marker, p.Source.Shards(), p.Fresh, p.Log))
 	}
-	return Crew{Workers: workers, Rebuilder: rebuilder, Auditor: auditor}
+	return workers
 }

@@ -89,7 +89,7 @@ func open(t *testing.T) *house {
 func (h *house) work(s app.Settings) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	go func() { done <- app.Run(ctx, within, app.NewCrew(h.parts, s).Workers) }()
+	go func() { done <- app.Run(ctx, within, app.NewCrew(h.parts, s)) }()
 	var stopped bool
 	stop = func() {
 		if !stopped {
