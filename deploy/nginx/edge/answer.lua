@@ -1,0 +1,53 @@
+-- The contract's one shape, and the only place that writes it here.
+local M = {}
+
+local ceil, max = math.ceil, math.max
+
+-- The headers that the API puts on every answer (internal/httpapi, safeHeaders).
+local function safe_headers(id)
+  local h = ngx.header
+  h["Content-Type"] = "application/json; charset=utf-8"
+  h["Cache-Control"] = "no-store"
+  h["X-Content-Type-Options"] = "nosniff"
+  h["Content-Security-Policy"] = "default-src 'none'; frame-ancestors 'none'"
+  h["Referrer-Policy"] = "no-referrer"
+  h["X-Request-ID"] = id
+end
+
+-- raw sends an envelope whose beginning, up to its requestId, is given.
+function M.raw(status, reason, beginning)
+  local id = ngx.var.edge_request_id
+  local body = beginning .. '"requestId":"' .. id .. '"}'
+  ngx.status = status
+  safe_headers(id)
+  ngx.header["Content-Length"] = #body
+  ngx.var.edge_said = reason
+  ngx.print(body)
+  return ngx.exit(ngx.HTTP_OK) -- the whole request is over, not this phase alone
+end
+
+-- send writes an envelope. said: reason, message (both plain: nothing that JSON would escape), data (JSON; {} if nil).
+function M.send(status, said)
+  return M.raw(status, said.reason, '{"code":' .. status .. ',"reason":"' .. said.reason .. '","message":"' .. said.message ..
+    '","data":' .. (said.data or "{}") .. ",")
+end
+
+function M.bad_field(field, problem)
+  return M.send(400, { reason = "BAD_REQUEST", message = field .. " " .. problem, data = '{"field":"' .. field .. '"}' })
+end
+
+-- limited refuses for so many seconds, rounded up; limit and policy are RateLimit and RateLimit-Policy.
+function M.limited(seconds, limit, policy)
+  ngx.header["Retry-After"] = max(1, ceil(seconds))
+  if policy and policy ~= "" then
+    ngx.header["RateLimit"], ngx.header["RateLimit-Policy"] = limit, policy
+  end
+  return M.send(429, { reason = "RATE_LIMITED", message = "too many requests" })
+end
+
+function M.unavailable(why)
+  ngx.header["Retry-After"] = 1
+  return M.send(503, { reason = "UNAVAILABLE", message = why })
+end
+
+return M

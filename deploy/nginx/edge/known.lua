@@ -1,0 +1,67 @@
+-- What the API has just said of a sale to everybody: sold out, not started, ended. It is kept for a moment in this nginx's
+-- memory and told to who asks the same. Only answers to /randomPath teach: there "sold out" means that nothing at all is
+-- left, while a purchase of three may be refused where two are.
+local answer = require "edge.answer"
+local settings = require "site.settings"
+
+local M = {}
+
+local dict = ngx.shared.edge_known
+local match, find, sub, floor, min = string.match, string.find, string.sub, math.floor, math.min
+local LONGEST = 1024 -- bytes of an answer that can teach
+
+-- answer says the known no, if there is one.
+function M.answer(goods)
+  local text = dict:get(goods)
+  if text then
+    return answer.raw(409, match(text, '"reason":"([A-Z_]+)"'), text)
+  end
+end
+
+-- Days since 1970-01-01 of a civil date (Howard Hinnant, "chrono-compatible low-level date algorithms").
+local function days(y, m, d)
+  if m <= 2 then y = y - 1 end
+  local era = floor(y / 400)
+  local year, month = y - era * 400, m > 2 and m - 3 or m + 9
+  local day = floor((153 * month + 2) / 5) + d - 1
+  return era * 146097 + year * 365 + floor(year / 4) - floor(year / 100) + day - 719468
+end
+
+-- seconds of a time as the contract writes it: RFC 3339 in UTC with milliseconds.
+local function seconds(text)
+  local y, m, d, h, min_, s = match(text, "^(%d%d%d%d)%-(%d%d)%-(%d%d)T(%d%d):(%d%d):(%d%d%.?%d*)Z$")
+  if not y then return nil end
+  return days(tonumber(y), tonumber(m), tonumber(d)) * 86400 + tonumber(h) * 3600 + tonumber(min_) * 60 + tonumber(s)
+end
+
+-- holds says for how many seconds an answer may be repeated; 0 for not at all.
+local function holds(reason, text)
+  local most = settings.known[reason] or 0
+  if reason ~= "NOT_STARTED" then return most end
+  local start = match(text, '"data":{"startAt":"([^"]+)"')
+  local opens = start and seconds(start)
+  return opens and min(most, opens - ngx.now()) or 0
+end
+
+local function keep(goods, text)
+  local reason = match(text, '^{"code":409,"reason":"([A-Z_]+)"')
+  local last = find(text, '"requestId":"[^"]*"}%s*$')
+  if not reason or not last then return end
+  local time = holds(reason, text)
+  if time > 0.001 then dict:set(goods, sub(text, 1, last - 1), time) end
+end
+
+-- learn is called with each part of an answer's body, and changes none.
+function M.learn()
+  if ngx.status ~= 409 then return end
+  local ctx, part, last = ngx.ctx, ngx.arg[1], ngx.arg[2]
+  if ctx.heard == false or ngx.var.edge_said ~= "" then return end -- its own words are no lesson
+  ctx.heard = (ctx.heard or "") .. part
+  if #ctx.heard > LONGEST then
+    ctx.heard = false
+  elseif last then
+    keep(ngx.var.edge_goods, ctx.heard)
+  end
+end
+
+return M

@@ -1,0 +1,48 @@
+-- One conversation with Redis: a kept connection, a deadline for each step, and a rest after a failure, so that a Redis
+-- that is away costs one request in a while some milliseconds and the others nothing.
+local settings = require "site.settings".redis
+
+-- OpenResty brings resty.redis; Debian's lua-nginx-redis is the same library under another name.
+local found, library = pcall(require, "resty.redis")
+if not found then library = require "nginx.redis" end
+
+local M = {}
+
+local dict = ngx.shared.edge_shared
+
+-- failed begins the rest, and tells of it: one line a second from all workers.
+local function failed(what, err)
+  dict:set("resting", true, settings.rest)
+  if dict:add("told", true, 1) then ngx.log(ngx.ERR, "edge: redis: ", what, ": ", err) end
+  return nil, err
+end
+
+local function connect()
+  local red = library:new()
+  red:set_timeout(settings.timeout_ms)
+  local ok, err = red:connect(settings.host, settings.port)
+  if not ok then return nil, err end
+  if settings.password and settings.password ~= "" and red:get_reused_times() == 0 then
+    ok, err = red:auth(settings.password)
+    if not ok then return nil, err end
+  end
+  return red
+end
+
+-- with runs use(red), which returns false and an error where Redis could not be asked. An answer that is an error
+-- (NOSCRIPT, say) is for use to tell from a broken connection: it returns it as a value.
+function M.with(use)
+  if dict:get("resting") then return nil, "resting" end
+  local red, err = connect()
+  if not red then return failed("connect", err) end
+  local got
+  got, err = use(red)
+  if not got then
+    red:close()
+    return failed("ask", err)
+  end
+  red:set_keepalive(settings.idle_ms, settings.pool)
+  return got
+end
+
+return M

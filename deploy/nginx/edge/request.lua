@@ -1,0 +1,93 @@
+-- Who asks for what. Nothing here is proof: the API alone checks tokens. What is read from one serves to count by, and to
+-- tell somebody what anybody may see at /sales.
+local base64 = require "ngx.base64"
+
+local M = {}
+
+local find, match, sub = string.find, string.match, string.sub
+local MAX_ID = "9223372036854775807"
+
+-- An id as the API takes it: a decimal int64 above 0. Of equal length, strings compare as numbers.
+local function is_id(text)
+  return find(text, "^[1-9]%d*$") and (#text < #MAX_ID or #text == #MAX_ID and text <= MAX_ID)
+end
+
+-- goods gives the goodsId of the query, decoded, or nil where there is none, or several, or something else; and whether
+-- the query has nothing but it.
+function M.goods()
+  local args = ngx.req.get_uri_args(10)
+  local id = args.goodsId
+  if type(id) ~= "string" or not is_id(id) then return nil end
+  args.goodsId = nil
+  return id, next(args) == nil
+end
+
+-- IPv6 counts by its /64, which one subscriber has whole: the first 8 of its 16 bytes.
+local function address()
+  if ngx.var.edge_exempt == "1" then return "" end
+  local bytes = ngx.var.binary_remote_addr
+  if #bytes == 16 then return sub(bytes, 1, 8) end
+  return bytes
+end
+
+-- claims gives what a bearer token says of itself, and the end of its signature.
+local function claims()
+  local header = ngx.var.http_authorization
+  if not header or #header > 4096 then return nil end
+  local payload, signature = match(header, "^[Bb]earer +[%w_-]+%.([%w_-]+)%.([%w_-]+)$")
+  return payload and base64.decode_base64url(payload), signature
+end
+
+-- identify sets the keys of the zones. Quotes inside a claim's text are escaped in JSON, so that a name can't pass for
+-- another claim.
+function M.identify()
+  local var, ctx = ngx.var, ngx.ctx
+  var.edge_address = address()
+  local said, signature = claims()
+  if not said then return end
+  local id = match(said, '"sub"%s*:%s*"(%d+)"')
+  if not id or not is_id(id) then return end
+  ctx.user = id .. ":" .. sub(signature, -16)
+  var.edge_user = ctx.user
+  ctx.role = match(said, '"role"%s*:%s*"(%a+)"')
+  ctx.expires = tonumber((match(said, '"exp"%s*:%s*(%d+)')))
+end
+
+-- is_buyer says whether the token, if it is good, is a buyer's and has not expired: anybody else hears from the API what
+-- is wrong with it. So does a call that the API would refuse for its method or its body.
+function M.is_buyer()
+  local ctx, var = ngx.ctx, ngx.var
+  local method = var.request_method
+  return ctx.role == "buyer" and ctx.expires and ctx.expires > ngx.time() + 1 and
+    (method == "GET" or method == "POST") and (var.content_length or "0") == "0" and not var.http_transfer_encoding
+end
+
+-- Keys of the shared limits, as internal/ratelimit/key.go spells them (redisKey): that is what makes them shared.
+local function hex(bytes)
+  return (string.gsub(bytes, ".", function(c) return string.format("%02x", string.byte(c)) end))
+end
+
+local keys = {}
+
+function keys.goods() return ngx.var.edge_goods end
+function keys.all() return "all" end
+function keys.user() return ngx.ctx.user or "" end
+
+function keys.address()
+  local bytes = ngx.var.edge_address
+  if #bytes ~= 8 then return bytes == "" and "" or ngx.var.remote_addr end
+  return hex(bytes) .. "/64"
+end
+
+-- counts_by says whether there is such a thing to count by.
+function M.counts_by(by) return keys[by] ~= nil end
+
+-- key gives the Redis key of a rule for this request; nil where it has nothing to count by.
+function M.key(rule)
+  local part = keys[rule.by]()
+  if part == "" then return nil end
+  if rule.by == "goods" then return "{" .. part .. "}:ratelimit:" .. rule.rule .. ":" .. part end
+  return "ratelimit:{" .. rule.rule .. ":" .. part .. "}"
+end
+
+return M
