@@ -11,6 +11,7 @@ import (
 	"flashsale.dev/seckill/internal/app"
 	"flashsale.dev/seckill/internal/config"
 	"flashsale.dev/seckill/internal/obs/prom"
+	"flashsale.dev/seckill/internal/obs/trace"
 	"flashsale.dev/seckill/internal/redisstore"
 	"flashsale.dev/seckill/internal/servers"
 )
@@ -26,16 +27,24 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	if err != nil {
 		return err
 	}
-	up, err := servers.Open(ctx, cfg, log)
+	metrics := prom.NewAPI(app.Version())
+	tracing, err := trace.Of(ctx, cfg.Trace, "seckill-api", app.Version(), log)
+	if err != nil {
+		return err
+	}
+	up, err := servers.Open(ctx, cfg, log, servers.ObservedBy(metrics.Queue), servers.TracedBy(tracing.Orders()))
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, up.Close()) }()
-	registry := prom.New()
-	api, err := app.NewAPI(up.Parts, settings, app.APISettings{
-		JWTSecret: []byte(cfg.Auth.JWTSecret.Reveal()), RulesFile: cfg.Limiter.File,
-		TrustedProxies: cfg.HTTP.TrustedProxies, Metrics: newMetrics(registry),
-	})
+	up.Seen = app.Observers{Desk: metrics.Desk, Tracer: tracing.Orders()}
+	metrics.Pools(up.Pools())
+	apiSettings, err := app.APISettingsOf(cfg, metrics)
+	if err != nil {
+		return err
+	}
+	apiSettings.Tracer = tracing.Requests()
+	api, err := app.NewAPI(up.Parts, settings, apiSettings)
 	if err != nil {
 		return err
 	}
@@ -49,8 +58,8 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	drain := app.WorkerFunc(func(ctx context.Context) error { <-ctx.Done(); api.Health.Drain(); return nil })
 	log.Info("api is listening", "addr", listener.Addr().String(), "version", app.Version())
 	return app.Run(ctx, timeout,
-		app.OpsWorkers(ctx, cfg.Program.OpsAddr, registry.Handler(), api.Health.Ready, log),
-		append(up.Workers(), api.Workers()...), []app.Worker{serve}, []app.Worker{drain})
+		app.OpsWorkers(ctx, cfg.Program.OpsAddr, metrics.Handler(), api.Health.Ready, log),
+		append(append(up.Workers(), tracing), api.Workers()...), []app.Worker{serve}, []app.Worker{drain})
 }
 
 // warnOfForgetting tells an operator who runs Redis without an append-only file what that costs.

@@ -3,9 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"log/slog"
-	"strings"
 	"time"
 
 	"flashsale.dev/seckill/internal/config"
@@ -18,16 +16,15 @@ import (
 
 // lettersCmd resolves orders that could not be written.
 type lettersCmd struct {
-	List    listLettersCmd   `cmd:"" help:"Print the dead letters, oldest first, a JSON object a line."`
+	List    listLettersCmd   `cmd:"" help:"Print the dead letters, oldest first."`
 	Requeue requeueLetterCmd `cmd:"" help:"Take the order's units anew and write it."`
-	Discard discardLetterCmd `cmd:"" help:"Forget a dead letter; its order stays failed."`
+	Discard discardLetterCmd `cmd:"" help:"Forget a dead letter and the order that it holds; the order stays failed."`
 }
 
 // resolver is the flags of those that resolve dead letters.
 type resolver struct {
 	database
-	Redis          string        `name:"redis-addrs" env:"SECKILL_REDIS_ADDRS" default:"127.0.0.1:6379" help:"Redis, comma list; more than one is a cluster."`
-	Master         string        `name:"redis-sentinel-master" env:"SECKILL_REDIS_SENTINEL_MASTER" help:"Name of the master that the sentinels watch."`
+	redisServer
 	JWTSecret      config.Secret `name:"jwt-secret" env:"SECKILL_JWT_SECRET" help:"The secret that signs tokens; order numbers are marked by it where there is no order secret."`
 	OrderSecret    config.Secret `name:"order-secret" env:"SECKILL_ORDER_SECRET" help:"The secret that marks order numbers."`
 	PaymentTimeout time.Duration `name:"payment-timeout" env:"SECKILL_PAYMENT_TIMEOUT" default:"15m" help:"Time to pay after an order was written."`
@@ -44,7 +41,7 @@ func (r *resolver) with(s *stage, work func(*order.Coroner) error) error {
 		return err
 	}
 	defer store.Close()
-	client := servers.Redis(strings.Split(r.Redis, ","), r.Master)
+	client := servers.RedisOf(r.settings())
 	defer client.Close()
 	shelf, log := redisstore.New(client, redisstore.Options{}), slog.New(slog.DiscardHandler)
 	giver := order.NewGiver(store, shelf, log)
@@ -64,7 +61,7 @@ type letterLine struct {
 	Origin      string    `json:"origin"`
 }
 
-// Run prints page after page.
+// Run prints page after page: a line a letter, or a JSON object a line.
 func (c *listLettersCmd) Run(s *stage) error {
 	store, err := sqlstore.Open(s.ctx, c.DSN, sqlstore.Options{})
 	if err != nil {
@@ -76,18 +73,25 @@ func (c *listLettersCmd) Run(s *stage) error {
 		if err != nil || len(page) == 0 {
 			return err
 		}
-		if err := printLetters(s.stdout, page); err != nil {
+		if err := printLetters(s, page); err != nil {
 			return err
 		}
 		after = page[len(page)-1].ID
 	}
 }
 
-func printLetters(w io.Writer, letters []order.DeadLetter) error {
-	enc := json.NewEncoder(w)
+func printLetters(s *stage, letters []order.DeadLetter) error {
+	enc := json.NewEncoder(s.stdout)
 	for _, d := range letters {
 		line := letterLine{d.ID, d.OrderSn, d.GoodsID, string(d.Reason), d.Attempts, d.FirstSeenAt, d.Origin}
-		if err := enc.Encode(line); err != nil {
+		var err error
+		if s.json {
+			err = enc.Encode(line)
+		} else {
+			_, err = fmt.Fprintf(s.stdout, "%s  %s  %-10s  goods %d  order %s  %d attempts, from %s\n",
+				d.ID, d.FirstSeenAt.Format(time.RFC3339), d.Reason, d.GoodsID, d.OrderSn, d.Attempts, d.Origin)
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -106,18 +110,21 @@ func (c *requeueLetterCmd) Run(s *stage) error {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(s.stdout, "%s is %s\n", o.OrderSn, o.Status)
-		return nil
+		return s.print(map[string]any{"orderSn": o.OrderSn, "status": o.Status}, "%s is %s", o.OrderSn, o.Status)
 	})
 }
 
 type discardLetterCmd struct {
 	database
+	sure
 	ID string `arg:"" help:"The dead letter's id."`
 }
 
 // Run fails where there is no such letter.
 func (c *discardLetterCmd) Run(s *stage) error {
+	if err := c.confirmed(s, "Forget dead letter "+c.ID+" and the order that it holds"); err != nil {
+		return err
+	}
 	store, err := sqlstore.Open(s.ctx, c.DSN, sqlstore.Options{})
 	if err != nil {
 		return err
@@ -126,6 +133,5 @@ func (c *discardLetterCmd) Run(s *stage) error {
 	if err := store.RemoveDeadLetter(s.ctx, c.ID); err != nil {
 		return err
 	}
-	fmt.Fprintln(s.stdout, "discarded", c.ID)
-	return nil
+	return s.print(map[string]string{"discarded": c.ID}, "discarded %s", c.ID)
 }

@@ -48,7 +48,7 @@ func TestDeadLettersAreListedRequeuedAndDiscarded(t *testing.T) {
 		require.NoError(t, err)
 	}
 
-	out, err := ctl("dead-letters", "list", "--mysql-dsn", dsn)
+	out, err := ctl("dead-letters", "list", "-o", "json", "--mysql-dsn", dsn)
 	require.NoError(t, err)
 	require.NotContains(t, out, "Ann")
 	lines := strings.Split(strings.TrimSpace(out), "\n")
@@ -63,8 +63,11 @@ func TestDeadLettersAreListedRequeuedAndDiscarded(t *testing.T) {
 	_, err = ctl(requeue...)
 	require.ErrorContains(t, err, "NOT_FOUND")
 	_, err = ctl("dead-letters", "discard", second.ID, "--mysql-dsn", dsn)
+	require.ErrorContains(t, err, "not confirmed")
+	discard := []string{"dead-letters", "discard", second.ID, "-yes", "--mysql-dsn", dsn}
+	_, err = ctl(discard...)
 	require.NoError(t, err)
-	_, err = ctl("dead-letters", "discard", second.ID, "--mysql-dsn", dsn)
+	_, err = ctl(discard...)
 	require.ErrorIs(t, err, order.ErrNoSuchDeadLetter)
 	out, err = ctl("dead-letters", "list", "--mysql-dsn", dsn)
 	require.NoError(t, err)

@@ -3,20 +3,16 @@ package main
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"io"
-	"strings"
+	"os"
+	"slices"
 	"time"
 
 	"github.com/alecthomas/kong"
 
 	"flashsale.dev/seckill/internal/app"
 	"flashsale.dev/seckill/internal/auth"
-	"flashsale.dev/seckill/internal/order"
-	"flashsale.dev/seckill/internal/redisstore"
 	"flashsale.dev/seckill/internal/seckill"
-	"flashsale.dev/seckill/internal/servers"
 	"flashsale.dev/seckill/internal/sqlstore"
 )
 
@@ -24,44 +20,66 @@ func main() { app.Main(run) }
 
 // commands are what may be asked. Every flag may be set by the environment variable that its help names.
 type commands struct {
+	Output  string           `short:"o" enum:"text,json" default:"text" help:"How results are printed: text or json."`
+	Version kong.VersionFlag `help:"Print the version, commit and date, and end."`
+
 	Migrate migrateCmd `cmd:"" help:"Bring the database up to date; create what is missing."`
 	Token   tokenCmd   `cmd:"" help:"Sign a token for a buyer, a merchant or an operator."`
 	Ledger  ledgerCmd  `cmd:"" help:"Account for every unit of a sale."`
+	Rebuild rebuildCmd `cmd:"" help:"Shut a sale's gate, write all that is under way, and build the sale in Redis anew."`
 	Letters lettersCmd `cmd:"" name:"dead-letters" help:"Resolve orders that could not be written."`
+	Limiter limiterCmd `cmd:"" help:"Read and change rate limiters while they run, on every node."`
+	Plan    planCmd    `cmd:"" help:"Work out what a sale will cost at every hop, and what breaks first. It asks no server."`
 	Health  healthCmd  `cmd:"" help:"Ask a program whether it is ready, as a container's probe does."`
 }
 
+const description = `The operator's hand of the flash sale.
+
+Exit codes: 0 done. 1 it failed, or its outcome is unknown: ask again. 2 the command line is wrong, or a step that destroys something was not confirmed (-yes). 3 it was refused: there is no such thing, or its state does not allow it. 4 the ledger does not balance. 5 the sale is being rebuilt by another.`
+
 // stage is what every command works with.
 type stage struct {
-	ctx    context.Context //nolint:containedctx // one command's run
-	stdout io.Writer
+	ctx            context.Context //nolint:containedctx // one command's run
+	stdin          io.Reader
+	stdout, stderr io.Writer
+	json           bool
 }
 
 func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) error {
+	return coded(runWith(ctx, args, os.Stdin, stdout, stderr))
+}
+
+func runWith(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) error {
 	var c commands
 	ended := false
 	parser, err := kong.New(&c,
-		kong.Name("seckillctl"), kong.Description("The operator's hand of the flash sale."), kong.UsageOnError(),
+		kong.Name("seckillctl"), kong.Description(description), kong.UsageOnError(), kong.Vars{"version": "seckillctl " + app.Version()},
 		kong.Writers(stdout, stderr), kong.Exit(func(int) { ended = true }))
 	if err != nil {
 		return err
 	}
-	for i, a := range args {
-		if a == "-help" {
-			args[i] = "--help"
-		}
-	}
-	if len(args) == 0 {
-		args = []string{"--help"}
-	}
-	k, err := parser.Parse(args)
+	k, err := parser.Parse(longFlags(args))
 	switch {
-	case ended: // help was asked for and given
+	case ended: // help or the version was asked for and given
 		return nil
 	case err != nil:
-		return err
+		return usage(err)
 	}
-	return k.Run(&stage{ctx: ctx, stdout: stdout})
+	return k.Run(&stage{ctx: ctx, stdin: stdin, stdout: stdout, stderr: stderr, json: c.Output == "json"})
+}
+
+// longFlags lets the flags that every program has be written as the others take them, with one dash.
+func longFlags(args []string) []string {
+	if len(args) == 0 {
+		return []string{"--help"}
+	}
+	list := slices.Clone(args)
+	for i, a := range list {
+		if slices.Contains([]string{"-help", "-version", "-yes", "-calibration"}, a) {
+			list[i] = "-" + a
+		}
+	}
+	return list
 }
 
 // database is the flag of commands that speak to MySQL.
@@ -89,8 +107,7 @@ func (c *migrateCmd) Run(s *stage) error {
 	if err := store.Migrate(s.ctx); err != nil {
 		return err
 	}
-	fmt.Fprintln(s.stdout, "the database is up to date")
-	return nil
+	return s.print(map[string]bool{"migrated": true}, "the database is up to date")
 }
 
 type tokenCmd struct {
@@ -102,7 +119,7 @@ type tokenCmd struct {
 	TTL    time.Duration `default:"1h" help:"How long the token is good."`
 }
 
-// Run prints the token alone, so that a shell can take it.
+// Run prints the token alone, so that a shell can take it; as JSON with the time of its end.
 func (c *tokenCmd) Run(s *stage) error {
 	tokens, err := auth.New([]byte(c.Secret), 0, time.Now)
 	if err != nil {
@@ -112,42 +129,5 @@ func (c *tokenCmd) Run(s *stage) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintln(s.stdout, token)
-	return nil
-}
-
-type ledgerCmd struct {
-	database
-	Redis   string `name:"redis-addrs" env:"SECKILL_REDIS_ADDRS" default:"127.0.0.1:6379" help:"Redis, comma list; more than one is a cluster."`
-	Master  string `name:"redis-sentinel-master" env:"SECKILL_REDIS_SENTINEL_MASTER" help:"Name of the master that the sentinels watch."`
-	GoodsID int64  `arg:"" help:"The goods id."`
-}
-
-// Run prints the ledger as JSON. A ledger that does not balance is an error.
-func (c *ledgerCmd) Run(s *stage) error {
-	store, err := sqlstore.Open(s.ctx, c.DSN, sqlstore.Options{})
-	if err != nil {
-		return err
-	}
-	defer store.Close()
-	client := servers.Redis(strings.Split(c.Redis, ","), c.Master)
-	defer client.Close()
-	shelf := redisstore.New(client, redisstore.Options{})
-	sale, err := store.Sale(s.ctx, c.GoodsID)
-	if err != nil {
-		return err
-	}
-	ledger, err := order.NewAuditor(nil, store, shelf, nil, nil).Ledger(s.ctx, sale)
-	if err != nil {
-		return err
-	}
-	enc := json.NewEncoder(s.stdout)
-	enc.SetIndent("", "  ")
-	if err := enc.Encode(ledger); err != nil {
-		return err
-	}
-	if !ledger.Balanced {
-		return fmt.Errorf("the ledger of goods %d does not balance: see the order-consumers' logs for what the audit found", c.GoodsID)
-	}
-	return nil
+	return s.print(map[string]any{"token": token, "expiresAt": time.Now().UTC().Add(c.TTL)}, "%s", token)
 }

@@ -23,15 +23,17 @@ func main() { app.Main(run) }
 type options struct {
 	addr, data string
 	demo, exit bool
+	guests     bool
 }
 
 func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) (err error) {
 	var o options
 	flags := flag.NewFlagSet("standalone", flag.ContinueOnError)
 	flags.StringVar(&o.addr, "addr", "", "address of the HTTP API, host:port; 127.0.0.1:8080 unless SECKILL_HTTP_ADDR says otherwise")
-	flags.StringVar(&o.data, "data", "./data", "directory of the database and the secret")
+	flags.StringVar(&o.data, "data", "./data", "directory of the database and the secrets")
 	flags.BoolVar(&o.demo, "demo", false, "put up a sale, let buyers rush it, print what came of it, and stay up")
 	flags.BoolVar(&o.exit, "exit", false, "with -demo: end afterwards, with 0 when all is right")
+	flags.BoolVar(&o.guests, "guests", false, "let anybody sign in as a merchant, an operator or one of two buyers with one click; always so where only this machine reaches the address")
 	cfg, log, err := app.Start(config.Standalone, "standalone", flags, args, environ, stdout, stderr)
 	if err != nil {
 		return err
@@ -44,11 +46,9 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 		return err
 	}
 	defer unlock()
-	secret, err := secretOf(o.data, cfg.Auth.JWTSecret)
-	if err != nil {
+	if err := makeUp(o.data, &cfg.Auth); err != nil {
 		return err
 	}
-	cfg.Auth.JWTSecret = secret
 	up, err := embedded.Start(ctx, o.data, cfg.Order.MaxBacklogAge, log)
 	if err != nil {
 		return err
@@ -63,10 +63,7 @@ func serve(ctx context.Context, o options, cfg config.Config, up *embedded.Serve
 	if err != nil {
 		return err
 	}
-	api, err := app.NewAPI(up.Parts, settings, app.APISettings{
-		JWTSecret: []byte(cfg.Auth.JWTSecret.Reveal()), RulesFile: cfg.Limiter.File,
-		TrustedProxies: cfg.HTTP.TrustedProxies, Metrics: app.NoMetrics{},
-	})
+	apiSettings, err := app.APISettingsOf(cfg, app.NoMetrics{})
 	if err != nil {
 		return err
 	}
@@ -74,8 +71,13 @@ func serve(ctx context.Context, o options, cfg config.Config, up *embedded.Serve
 	if err != nil {
 		return err
 	}
+	apiSettings.Guests = guestsAt(listener.Addr(), len(cfg.HTTP.TrustedProxies) > 0, o.guests)
+	api, err := app.NewAPI(up.Parts, settings, apiSettings)
+	if err != nil {
+		return errors.Join(err, listener.Close())
+	}
 	base := "http://" + reachable(listener.Addr())
-	fmt.Fprintf(stdout, "listening on %s, data in %s\n", base, o.data)
+	fmt.Fprintf(stdout, "listening on %[1]s, data in %[2]s\nlook at %[1]s/ (the shop) and %[1]s/console (its merchant's)\n", base, o.data)
 	timeout := cfg.Program.ShutdownTimeout
 	stages := [][]app.Worker{
 		app.OpsWorkers(ctx, cfg.Program.OpsAddr, nil, api.Health.Ready, log),

@@ -1,20 +1,27 @@
 package app
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"net/http"
 	"net/netip"
+	"slices"
 	"time"
 
 	"flashsale.dev/seckill/internal/auth"
+	"flashsale.dev/seckill/internal/config"
 	"flashsale.dev/seckill/internal/httpapi"
+	"flashsale.dev/seckill/internal/httpapi/web"
 	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/payment"
 	"flashsale.dev/seckill/internal/ratelimit"
+	"flashsale.dev/seckill/internal/seckill"
 )
 
-// rememberedTokens is how many verified tokens a node remembers, some 300 bytes each.
-const rememberedTokens = 100_000
+// rememberedTokens is how many verified tokens a node remembers, some 300 bytes each: those who asked in the last seconds of
+// the wildest rush. Who is forgotten is verified anew, for some microseconds.
+const rememberedTokens = 40_000
 
 // API is one node's HTTP API.
 type API struct {
@@ -23,15 +30,24 @@ type API struct {
 	Tokens  *auth.Tokens
 	Limits  *Limits
 	Watch   *order.Watch
+	Tally   *order.Tally
 }
 
 // APISettings are what the API may be told besides the services' settings.
 type APISettings struct {
 	JWTSecret      []byte
-	RulesFile      string // "": the default rules
+	PaymentSecret  []byte          // nil: callbacks of payments are refused
+	PhoneKeys      []auth.PhoneKey // the first seals; behind them the one that is derived from the order secret
+	RulesFile      string          // "": the default rules
 	TrustedProxies []netip.Prefix
 	Metrics        Metrics
+	Tracer         httpapi.Tracer  // may be nil
+	Currency       string          // of the prices on the pages, ISO 4217; "": the default's
+	Guests         []seckill.Actor // whom the sign-in page lets in with one click: for a shop that is only tried
 }
+
+// defaultCurrency is the one that prices are shown in where nothing else is said.
+const defaultCurrency = "CNY"
 
 // Metrics hears of what a node does.
 type Metrics interface {
@@ -42,8 +58,8 @@ type Metrics interface {
 // NoMetrics hears nothing.
 type NoMetrics struct{}
 
-// Observe does nothing.
-func (NoMetrics) Observe(string, string, time.Duration) {}
+// Route gives what hears nothing.
+func (NoMetrics) Route(string) func(string, time.Duration) { return func(string, time.Duration) {} }
 
 // Count does nothing.
 func (NoMetrics) Count(string, ratelimit.Event) {}
@@ -54,24 +70,54 @@ func NewAPI(p Parts, s Settings, a APISettings) (*API, error) {
 	if err != nil {
 		return nil, err
 	}
+	phones, err := auth.NewPhones(append(slices.Clone(a.PhoneKeys), auth.DerivedPhoneKey(s.OrderSecret))...)
+	if err != nil {
+		return nil, err
+	}
+	callbacks, err := newCallbacks(a.PaymentSecret)
+	if err != nil {
+		return nil, err
+	}
 	limits, err := NewLimits(a.RulesFile, p.Redis, a.Metrics, p.Log)
 	if err != nil {
 		return nil, fmt.Errorf("rate limits: %w", err)
 	}
-	watch := order.NewWatch(p.Store, p.Log)
+	site, err := web.New(cmp.Or(a.Currency, defaultCurrency))
+	if err != nil {
+		return nil, fmt.Errorf("pages: %w", err)
+	}
+	watch := order.NewWatch(p.Store, p.Shelf, p.Log)
 	services, health := NewServices(p, s), NewHealth(p)
 	guard := httpapi.NewLimits(limits.Book, limits.Gate)
 	handler := httpapi.New(httpapi.Deps{
-		Sales: services.Sales, Changes: services.Changes, Figures: services.Figures, Letters: services.Letters,
+		Sales: services.Sales, Changes: services.Changes, Figures: services.Figures, Letters: services.Letters, Tally: services.Tally,
 		Shop: services.Shop, Desk: services.Desk, Orders: services.Finder, Cashier: services.Cashier, Watch: watch,
 		Limiter: guard, Guard: guard, Limiters: limits.Admin.WithOwn(saleRates(services.Shop)),
-		Tokens: tokens, Health: health, Metrics: a.Metrics, Log: p.Log,
-	}, httpapi.Options{TrustedProxies: a.TrustedProxies})
-	return &API{Handler: handler, Health: health, Tokens: tokens, Limits: limits, Watch: watch}, nil
+		Payments: services.Cashier, Callbacks: callbacks, Phones: phones, Sessions: tokens, Site: site,
+		Tokens: tokens, Health: health, Metrics: a.Metrics, Tracer: a.Tracer, Log: p.Log,
+	}, httpapi.Options{TrustedProxies: a.TrustedProxies, Guests: a.Guests})
+	return &API{Handler: handler, Health: health, Tokens: tokens, Limits: limits, Watch: watch, Tally: services.Tally}, nil
+}
+
+// newCallbacks is nil where there is no secret.
+func newCallbacks(secret []byte) (httpapi.Callbacks, error) {
+	if len(secret) == 0 {
+		return nil, nil //nolint:nilnil // the API refuses callbacks then
+	}
+	return payment.NewSigner(secret, time.Now)
+}
+
+// APISettingsOf takes the API's settings out of a program's.
+func APISettingsOf(cfg config.Config, metrics Metrics) (APISettings, error) {
+	keys, err := cfg.Auth.Phones()
+	return APISettings{
+		JWTSecret: []byte(cfg.Auth.JWTSecret.Reveal()), PaymentSecret: []byte(cfg.Auth.PaymentSecret.Reveal()), PhoneKeys: keys,
+		RulesFile: cfg.Limiter.File, TrustedProxies: cfg.HTTP.TrustedProxies, Metrics: metrics, Currency: cfg.HTTP.Currency,
+	}, err
 }
 
 // Workers are what the API needs running beside its server.
-func (a *API) Workers() []Worker { return []Worker{a.Limits, a.Watch} }
+func (a *API) Workers() []Worker { return []Worker{a.Limits, a.Watch, a.Tally, Memory{}} }
 
 // Server is the API's server. Told to stop, it sends its event streams home first.
 func (a *API) Server(addr string, log *slog.Logger) *http.Server {

@@ -60,6 +60,10 @@ func TestEveryRouteRefusesEveryWrongCaller(t *testing.T) {
 		}
 	}
 	require.Equal(t, "FORBIDDEN", h.as(merchant(), "GET", "/orders", "").Reason)
+	for name, who := range people { // the payment provider's alone, whatever token comes with it
+		r := h.as(who, "POST", "/payments/callback", `{"paymentId":"p","orderSn":"`+sn+`","amount":1999}`)
+		require.Equal(t, "UNAUTHENTICATED", r.Reason, "%s: %s", name, r.raw)
+	}
 	require.Equal(t, "FORBIDDEN", h.as(buyer(1), "GET", "/admin/sales", "").Reason)
 	require.Equal(t, "FORBIDDEN", h.as(merchant(), "POST", "/randomPath?goodsId="+goods, "").Reason)
 	h.becomes(buyer(1), sn, "created")

@@ -114,3 +114,26 @@ func TestADraftGoesAndItsHistoryStays(t *testing.T) {
 	require.Equal(t, 200, h.as(merchant(), "DELETE", one, "").Status)
 	require.Equal(t, "NOT_FOUND", h.as(merchant(), "GET", one, "").Reason)
 }
+
+// With a key the first answer is given again, whatever has become of the sale: changed once more, or thrown away.
+func TestTheFirstAnswerStands(t *testing.T) {
+	h := open(t)
+	goods := h.draft("9", "2")
+	one := "/admin/sales/" + goods
+	first := h.as(merchant(), "PATCH", one, `{"rate":{"permitsPerSecond":0.01,"maxBurstSeconds":200}}`, "Idempotency-Key", "slow")
+	require.Equal(t, 200, first.Status, first.raw)
+	require.Equal(t, 200, h.as(merchant(), "PATCH", one, `{"rate":{"permitsPerSecond":50,"maxBurstSeconds":0.1}}`).Status)
+	again := func() reply {
+		return h.as(merchant(), "PATCH", one, `{"rate":{"permitsPerSecond":0.01,"maxBurstSeconds":200}}`, "Idempotency-Key", "slow")
+	}
+	require.JSONEq(t, string(first.Data), string(again().Data))
+
+	require.Equal(t, 200, h.as(merchant(), "DELETE", one, "", "Idempotency-Key", "away").Status)
+	require.Equal(t, 200, h.as(merchant(), "DELETE", one, "", "Idempotency-Key", "away").Status, "it is gone, as it was said")
+	require.JSONEq(t, string(first.Data), string(again().Data))
+	require.Equal(t, "NOT_FOUND", h.as(merchant(), "DELETE", one, "").Reason)
+	require.Equal(t, "CONFLICT", h.as(merchant(), "DELETE", "/admin/sales/12345", "", "Idempotency-Key", "away").Reason, "another request")
+	other := seckill.Actor{ID: 71, Role: seckill.Merchant}
+	require.Equal(t, "NOT_FOUND", h.as(other, "DELETE", one, "", "Idempotency-Key", "away").Reason, "a key is its owner's alone")
+	require.Equal(t, "BAD_REQUEST", h.as(merchant(), "DELETE", one, "", "Idempotency-Key", "").Reason)
+}

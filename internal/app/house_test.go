@@ -1,6 +1,7 @@
 package app_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"io"
@@ -8,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -15,6 +17,7 @@ import (
 
 	"flashsale.dev/seckill/internal/app"
 	"flashsale.dev/seckill/internal/embedded"
+	"flashsale.dev/seckill/internal/httpapi/spectest"
 	"flashsale.dev/seckill/internal/ordersn"
 	"flashsale.dev/seckill/internal/seckill"
 )
@@ -27,6 +30,11 @@ type house struct {
 	settings app.Settings
 	url      string
 	server   *httptest.Server
+	bank     *bank
+	queue    *spiedOn
+	data     string
+	log      *safeLog
+	client   *http.Client
 }
 
 func open(t *testing.T) *house { return openWith(t, 15*time.Minute) }
@@ -34,31 +42,87 @@ func open(t *testing.T) *house { return openWith(t, 15*time.Minute) }
 // openWith gives an unpaid order so much time.
 func openWith(t *testing.T, paymentTimeout time.Duration) *house {
 	t.Helper()
-	log := slog.New(slog.NewTextHandler(io.Discard, nil))
-	up, err := embedded.Start(t.Context(), t.TempDir(), 0, log)
+	h := openIdle(t, paymentTimeout)
+	h.work()
+	return h
+}
+
+var secret = []byte("a secret that only the tests know, long enough")
+
+// openIdle is a house whose crew does not work yet.
+func openIdle(t *testing.T, paymentTimeout time.Duration) *house {
+	t.Helper()
+	h := &house{t: t, bank: &bank{}, data: t.TempDir(), log: &safeLog{}}
+	log := slog.New(slog.NewTextHandler(h.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	up, err := embedded.Start(t.Context(), h.data, 0, log)
 	require.NoError(t, err)
-	secret := []byte("a secret that only the tests know, long enough")
-	h := &house{Servers: up, t: t, settings: app.Settings{
+	h.queue = &spiedOn{Queue: up.Queue}
+	up.Provider, up.Queue = h.bank, h.queue
+	h.Servers, h.settings = up, app.Settings{
 		OrderSecret: secret, PublishTimeout: 2 * time.Second, PaymentTimeout: paymentTimeout, BatchSize: 500,
-	}}
-	h.api, err = app.NewAPI(up.Parts, h.settings, app.APISettings{JWTSecret: secret, Metrics: app.NoMetrics{}})
+	}
+	h.api, err = app.NewAPI(up.Parts, h.settings, app.APISettings{JWTSecret: secret, PaymentSecret: secret, Metrics: app.NoMetrics{}})
 	require.NoError(t, err)
 	h.server = httptest.NewUnstartedServer(h.api.Handler)
 	h.server.Config = h.api.Server("", log)
 	h.server.Start()
-	h.url = h.server.URL
-	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
-	ended := make(chan error, 1)
-	go func() {
-		ended <- app.Run(ctx, 10*time.Second, app.NewCrew(up.Parts, h.settings), h.api.Workers())
-	}()
+	h.url, h.client = h.server.URL, spectest.Client(t, h.server.Client())
 	t.Cleanup(func() {
-		cancel()
-		require.NoError(t, <-ended)
 		h.server.Close()
 		require.NoError(t, up.Close())
 	})
 	return h
+}
+
+// work lets the crew work until the test ends.
+func (h *house) work() {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(h.t.Context()))
+	ended := make(chan error, 1)
+	go func() {
+		ended <- app.Run(ctx, 10*time.Second, app.NewCrew(h.Parts, h.settings), h.api.Workers())
+	}()
+	h.t.Cleanup(func() {
+		cancel()
+		require.NoError(h.t, <-ended)
+	})
+}
+
+// spiedOn is a queue that remembers what it was given.
+type spiedOn struct {
+	app.Queue
+	mu     sync.Mutex
+	bodies [][]byte
+}
+
+func (s *spiedOn) Publish(ctx context.Context, goodsID int64, body []byte) error {
+	s.mu.Lock()
+	s.bodies = append(s.bodies, bytes.Clone(body))
+	s.mu.Unlock()
+	return s.Queue.Publish(ctx, goodsID, body)
+}
+
+func (s *spiedOn) all() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return string(bytes.Join(s.bodies, []byte("\n")))
+}
+
+// safeLog is a log that can be read while it is written.
+type safeLog struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *safeLog) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(b)
+}
+
+func (l *safeLog) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
 }
 
 // reply is an answer, taken apart.
@@ -94,7 +158,7 @@ func (h *house) request(who seckill.Actor, method, target, body string, header .
 
 func (h *house) as(who seckill.Actor, method, target, body string, header ...string) reply {
 	h.t.Helper()
-	res, err := h.server.Client().Do(h.request(who, method, target, body, header...))
+	res, err := h.client.Do(h.request(who, method, target, body, header...))
 	require.NoError(h.t, err)
 	defer func() { _ = res.Body.Close() }()
 	raw, err := io.ReadAll(res.Body)

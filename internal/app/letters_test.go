@@ -103,7 +103,7 @@ func TestARequeueLeftBehindGivesItsUnitsBack(t *testing.T) {
 	h.eventually(func() bool { m, err := h.Store.MovesOfOrder(t.Context(), id, sn); return err == nil && len(m) == 0 }, "given back")
 	undo, err := h.Store.PlanReturn(t.Context(), id, line, time.Now().Add(3*time.Second))
 	require.NoError(t, err)
-	took, err := h.Shelf.Adopt(t.Context(), id, undo.Epoch, []seckill.Line{line})
+	took, err := h.Shelf.Adopt(t.Context(), id, undo.Epoch, 0, []seckill.Line{line})
 	require.NoError(t, err)
 	require.True(t, took[sn])
 	h.exact(goods, 5, 5, 0)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"golang.org/x/sync/errgroup"
 
 	"flashsale.dev/seckill/internal/ratelimit"
 )
@@ -17,6 +18,7 @@ type Limits struct {
 	Gate  *ratelimit.Gate
 	Admin *ratelimit.Admin
 	sync  *ratelimit.Sync
+	edge  *ratelimit.Publisher
 	log   *slog.Logger
 }
 
@@ -29,21 +31,33 @@ func NewLimits(file string, client redis.UniversalClient, meter ratelimit.Meter,
 	_, cluster := client.(*redis.ClusterClient)
 	store, sync := ratelimit.NewRedis(client), ratelimit.NewSync(client, book)
 	gate := ratelimit.NewGate(book, store, ratelimit.GateOptions{Nodes: sync.Nodes, Cluster: cluster, Meter: meter})
-	return &Limits{Book: book, Gate: gate, Admin: ratelimit.NewAdmin(book, sync, store), sync: sync, log: log}, nil
+	return &Limits{
+		Book: book, Gate: gate, Admin: ratelimit.NewAdmin(book, sync, store), sync: sync, edge: ratelimit.NewPublisher(client), log: log,
+	}, nil
 }
 
-// Run keeps the rules up to date until ctx ends, then waits for refunds under way.
+// Run keeps the rules up to date, and an edge told of the script, until ctx ends; then it waits for refunds under way.
 func (l *Limits) Run(ctx context.Context) error {
 	defer l.Gate.Close()
-	last := time.Time{}
-	err := l.sync.Run(ctx, func(err error) {
-		if now := time.Now(); now.Sub(last) > time.Minute {
-			last = now
-			l.log.WarnContext(ctx, "limits can't be kept up to date, the last ones hold", "err", err)
-		}
+	var g errgroup.Group
+	g.Go(func() error { return l.edge.Run(ctx, l.warns(ctx, "an edge can't be told of the limiter's script")) })
+	g.Go(func() error {
+		return l.sync.Run(ctx, l.warns(ctx, "limits can't be kept up to date, the last ones hold"))
 	})
+	err := g.Wait()
 	if errors.Is(err, context.Canceled) {
 		return nil
 	}
 	return err
+}
+
+// warns logs a trouble once a minute.
+func (l *Limits) warns(ctx context.Context, trouble string) func(error) {
+	last := time.Time{}
+	return func(err error) {
+		if now := time.Now(); now.Sub(last) > time.Minute {
+			last = now
+			l.log.WarnContext(ctx, trouble, "err", err)
+		}
+	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/ordersn"
+	"flashsale.dev/seckill/internal/payment"
 	"flashsale.dev/seckill/internal/redisstore"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/sqlstore"
@@ -30,17 +31,38 @@ type Parts struct {
 	Queue Queue
 	// Source is nil in a program that consumes nothing.
 	Source order.Source
+	// Provider takes the money; nil is the built-in one, which takes none.
+	Provider order.Provider
 	// Dead is where the broker itself puts what it could not deliver, and Fresh tells of shards whose queue is new; both
 	// are nil where the queue is part of the process.
 	Dead  order.Source
 	Fresh <-chan int
-	Log   *slog.Logger
+	// Observer is told what the crew's audit and rebuilds find and do; nil for nobody.
+	Observer order.Observer
+	// Seen is who hears of what else is done.
+	Seen Observers
+	Log  *slog.Logger
+}
+
+func (p Parts) observer() order.Observer {
+	if p.Observer == nil {
+		return order.Unobserved{}
+	}
+	return p.Observer
+}
+
+func (p Parts) provider() order.Provider {
+	if p.Provider == nil {
+		return payment.Test{}
+	}
+	return p.Provider
 }
 
 // Settings are what the services may be told.
 type Settings struct {
 	OrderSecret    []byte
 	PublishTimeout time.Duration // longest wait for a confirm
+	ReplicasWait   time.Duration // longest wait for Redis' replicas before that; 0 where they don't count
 	PaymentTimeout time.Duration // until an unpaid order expires
 	BatchSize      int           // orders in one transaction at most
 	BatchLinger    time.Duration // how long a batch waits to fill
@@ -56,6 +78,7 @@ type Services struct {
 	Changes *order.Stockroom
 	Figures *order.Bookkeeper
 	Letters *order.Coroner
+	Tally   *order.Tally
 }
 
 // NewServices wires the services.
@@ -66,12 +89,13 @@ func NewServices(p Parts, s Settings) Services {
 	sales := seckill.NewSales(p.Store, p.Shelf, seckill.NewOpener(p.Store, p.Shelf), auditor, CheckRate, p.Log)
 	finder := order.NewFinder(p.Store, p.Shelf, front, sales, minter)
 	giver := order.NewGiver(p.Store, p.Shelf, p.Log)
+	tally := order.NewTally(p.Shelf, p.Log)
 	return Services{
 		Shop: seckill.NewShop(front, p.Shelf, p.Store), Sales: sales, Finder: finder,
-		Desk:    order.NewDesk(front, p.Shelf, p.Queue, minter, s.PublishTimeout, p.Log),
-		Cashier: order.NewCashier(finder, p.Store, giver),
+		Desk:    order.NewDesk(front, p.Shelf, p.Queue, minter, s.PublishTimeout, p.Log).Counting(tally).Observed(p.Seen.Desk).Traced(p.Seen.Tracer),
+		Cashier: order.NewCashier(finder, p.Store, giver, p.provider(), p.Log),
 		Letters: order.NewCoroner(p.Store, p.Shelf, giver, minter, s.PaymentTimeout, p.Log),
-		Figures: order.NewBookkeeper(sales, front, p.Store),
+		Figures: order.NewBookkeeper(sales, front, p.Store, p.Shelf), Tally: tally,
 		Changes: order.NewStockroom(sales, p.Store, p.Shelf, giver, CheckRate, p.Log),
 	}
 }
@@ -93,19 +117,24 @@ func NewCrew(p Parts, s Settings) []Worker {
 	minter := ordersn.NewMinter(s.OrderSecret)
 	live := order.NewLive(p.Store, s.PaymentTimeout, p.Log)
 	giver := order.NewGiver(p.Store, p.Shelf, p.Log)
-	relay := order.NewRelay(live, p.Shelf, p.Queue, s.PublishTimeout, p.Log)
+	relay := order.NewRelay(live, p.Shelf, p.Queue, s.PublishTimeout, p.Log).Observed(p.Seen.Relay)
 	opener := seckill.NewOpener(p.Store, p.Shelf)
-	rebuilder := order.NewRebuilder(live, p.Store, p.Shelf, relay, p.Queue, opener, s.PublishTimeout, p.Log)
-	auditor := order.NewAuditor(live, p.Store, p.Shelf, relay, p.Log)
-	writer := order.NewWriter(p.Store, p.Shelf, giver, minter, s.PaymentTimeout, p.Log)
-	consumer := order.NewConsumer(p.Source, writer, order.ConsumerOptions{BatchSize: s.BatchSize, Linger: s.BatchLinger}, p.Log)
+	rebuilder := order.NewRebuilder(live, p.Store, p.Shelf, relay, p.Queue, opener, s.ReplicasWait+s.PublishTimeout, p.Log).ObservedBy(p.observer())
+	auditor := order.NewAuditor(live, p.Store, p.Shelf, relay, p.Log).ObservedBy(p.observer())
+	writer := order.NewWriter(p.Store, p.Shelf, giver, minter, s.PaymentTimeout, p.Log).Observed(p.Seen.Writer).Traced(p.Seen.Tracer)
+	consumer := order.NewConsumer(p.Source, writer, order.ConsumerOptions{BatchSize: s.BatchSize, Linger: s.BatchLinger}, p.Log).Traced(p.Seen.Tracer)
 	workers := []Worker{
 		live, consumer, relay, rebuilder, giver, auditor,
 		order.NewExpirer(live, p.Store, giver, p.Log), order.NewSteward(live, p.Store, p.Shelf, p.Log),
+		order.NewMover(live, p.Store, p.Shelf, giver, p.Log),
+		order.NewRetirer(p.Store, p.Shelf, p.Log), order.NewRefunder(p.Store, p.provider(), p.Log),
+	}
+	if p.Seen.Survey != nil {
+		workers = append(workers, order.NewSurveyor(live, p.Store, p.Shelf, auditor, p.Seen.Survey, p.Log))
 	}
 	if p.Dead != nil {
 		// What the broker gave up on is tried once more, one message at a time: its batch may have been at fault, not it.
-		workers = append(workers, order.NewConsumer(p.Dead, writer, order.ConsumerOptions{BatchSize: 1}, p.Log))
+		workers = append(workers, order.NewConsumer(p.Dead, writer, order.ConsumerOptions{BatchSize: 1}, p.Log).Traced(p.Seen.Tracer))
 	}
 	if marker, ok := p.Queue.(order.Marker); ok && p.Fresh != nil {
 		workers = append(workers, order.NewFeeder(live, relay, marker, p.Source.Shards(), p.Fresh, p.Log))

@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
-	"runtime/debug"
 	"syscall"
 	"time"
 
@@ -20,7 +19,7 @@ import (
 )
 
 // Main runs a program until it ends or is told to: the first SIGTERM or SIGINT ends its context, the second ends it at
-// once. What went wrong is told in one line, and the exit code is 1.
+// once. What went wrong is told in one line, and the exit code is 1, or what the error's ExitCode says.
 func Main(run func(ctx context.Context, args, environ []string, stdout, stderr io.Writer) error) {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	go func() {
@@ -30,7 +29,11 @@ func Main(run func(ctx context.Context, args, environ []string, stdout, stderr i
 	err := run(ctx, os.Args[1:], os.Environ(), os.Stdout, os.Stderr)
 	if err != nil && !errors.Is(err, flag.ErrHelp) {
 		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
+		code := 1
+		if with := (interface{ ExitCode() int })(nil); errors.As(err, &with) {
+			code = with.ExitCode()
+		}
+		os.Exit(code)
 	}
 }
 
@@ -77,27 +80,12 @@ func parse(p config.Program, name string, flags *flag.FlagSet, args []string, st
 	return nil
 }
 
-// Version is the module's version, or the commit and date that the binary was built from.
-func Version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
-	}
-	version := info.Main.Version
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" || s.Key == "vcs.time" {
-			version += " " + s.Value
-		}
-	}
-	return version
-}
-
 // SettingsOf takes the services' settings out of a program's.
 func SettingsOf(cfg config.Config) (Settings, error) {
 	secret, err := cfg.Auth.OrderKey()
 	return Settings{
 		OrderSecret: secret, PublishTimeout: cfg.AMQP.PublishTimeout, PaymentTimeout: cfg.Order.PaymentTimeout,
-		BatchSize: cfg.Order.BatchSize, BatchLinger: cfg.Order.BatchLinger,
+		ReplicasWait: cfg.Redis.ReplicasWait(), BatchSize: cfg.Order.BatchSize, BatchLinger: cfg.Order.BatchLinger,
 	}, err
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/csv"
 	"net/http"
+	"regexp"
 	"runtime"
 	"strconv"
 	"strings"
@@ -26,7 +27,7 @@ type stream struct {
 
 func (h *house) stream(who seckill.Actor, sn string, header ...string) stream {
 	h.t.Helper()
-	res, err := h.server.Client().Do(h.request(who, "GET", "/orders/"+sn+"/events", "", header...))
+	res, err := h.client.Do(h.request(who, "GET", "/orders/"+sn+"/events", "", header...))
 	require.NoError(h.t, err)
 	h.t.Cleanup(func() { _ = res.Body.Close() })
 	return stream{res, bufio.NewScanner(res.Body)}
@@ -199,6 +200,17 @@ func TestFigures(t *testing.T) {
 	require.Contains(t, got, `"status":"exposed","phase":"ongoing","total":9,"available":6,"pending":0,"sold":3,"paid":2,"paidAmount":3998,`)
 	require.Contains(t, got, `"cancelled":{"orders":1,"units":1,"amount":1999}`)
 	require.Contains(t, got, `"created":{"orders":1,"units":1,"amount":1999}`)
+
+	for range 3 {
+		require.Equal(t, "BAD_PATH", h.as(buyer(4), "POST", "/"+strings.Repeat("0", 32)+"/decrStock?goodsId="+goods, "").Reason)
+	}
+	require.Equal(t, "LIMIT_REACHED", h.tries(buyer(1), goods, "1").Reason)
+	require.Equal(t, "LIMIT_REACHED", h.tries(buyer(5), goods, "100").Reason)
+	require.Equal(t, "NOT_FOUND", h.tries(buyer(5), "12345", "1").Reason)
+	counted := regexp.MustCompile(`"ordersPerSecond":0\.[123],"refusals":.*"BAD_PATH":3`) // three orders, over ten seconds
+	h.eventually(func() bool { got = figures(); return counted.MatchString(got) }, "what was counted")
+	require.Contains(t, got, `"LIMIT_REACHED":2`)
+	require.Contains(t, got, `"RATE_LIMITED":0`)
 }
 
 func TestTheListOfSalesIsCheapToAskAgain(t *testing.T) {

@@ -7,5 +7,7 @@
 // Verified tokens are remembered, by their SHA-256, until they expire and within bounds, for a rush asks with the
 // same tokens again and again. Tokens cannot be taken back before they expire: make them short-lived.
 //
+// It also seals the phone numbers that tokens bring (Phones), so that whatever keeps an order keeps them unread.
+//
 // Safe for concurrent use. It imports seckill and golang-jwt.
 package auth

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/url"
 	"reflect"
 	"slices"
 	"strconv"
@@ -62,6 +63,10 @@ func (s Setting) checkSecret(x Secret) error {
 	if strings.HasPrefix(s.Unit, "at least") && x != "" && len(x) < auth.MinSecret {
 		return fmt.Errorf("has %d bytes, must have at least %d", len(x), auth.MinSecret)
 	}
+	if strings.HasPrefix(s.Unit, "comma list of id:key") {
+		_, err := auth.ParsePhoneKeys(string(x))
+		return err
+	}
 	return nil
 }
 
@@ -71,6 +76,9 @@ func (s Setting) checkText(x string) error {
 	}
 	if s.Unit == "host:port" {
 		return checkAddr(x)
+	}
+	if s.Unit == "URL" && x != "" {
+		return checkURL(x)
 	}
 	return nil
 }
@@ -86,6 +94,14 @@ func (s Setting) checkAddrs(all []string) error {
 func checkAddr(x string) error {
 	if _, port, err := net.SplitHostPort(x); err != nil || port == "" {
 		return fmt.Errorf("is %q, must be host:port", x)
+	}
+	return nil
+}
+
+func checkURL(x string) error {
+	u, err := url.Parse(x)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return fmt.Errorf("is %q, must be an http:// or https:// URL", x)
 	}
 	return nil
 }

@@ -14,7 +14,11 @@ func TestDeploymentsSetWhatThereIs(t *testing.T) {
 	for _, s := range Settings("") {
 		known[s.Name] = true
 	}
-	for _, file := range []string{"../../docker-compose.yml", "../../.env.example"} {
+	for _, file := range []string{
+		"../../docker-compose.yml", "../../.env.example",
+		"../../deploy/k8s/base/kustomization.yaml", "../../deploy/k8s/base/api.yaml", "../../deploy/k8s/base/order-consumer.yaml",
+		"../../deploy/k8s/base/migrate.yaml", "../../deploy/k8s/overlays/example/secrets.env",
+	} {
 		text, err := os.ReadFile(file)
 		require.NoError(t, err)
 		names := regexp.MustCompile(`SECKILL_[A-Z_]+`).FindAllString(string(text), -1)

@@ -29,23 +29,41 @@ type Config struct {
 	Order   Order
 	Limiter Limiter
 	Program Process
+	Trace   Trace
 }
 
 // HTTP is where the API listens and whom it believes.
 type HTTP struct {
 	Addr           string  `env:"SECKILL_HTTP_ADDR" envDefault:":8080" envDefault.standalone:"127.0.0.1:8080" in:"api standalone" unit:"host:port" help:"address of the HTTP API"`
 	TrustedProxies Proxies `env:"SECKILL_TRUSTED_PROXIES" in:"api standalone" unit:"comma list of addresses or CIDRs" help:"proxies whose X-Forwarded-For is believed; none if empty"`
+	Currency       string  `env:"SECKILL_CURRENCY" envDefault:"CNY" in:"api standalone" unit:"ISO 4217 code" help:"currency that the pages show prices in; the API's amounts are of its smallest unit"`
 }
 
 // Redis is where the permission to sell is kept.
 type Redis struct {
-	Addrs          []string `env:"SECKILL_REDIS_ADDRS" envDefault:"127.0.0.1:6379" in:"api consumer" unit:"comma list of host:port" help:"Redis; more than one address means Redis Cluster, or the sentinels where a master is named"`
-	SentinelMaster string   `env:"SECKILL_REDIS_SENTINEL_MASTER" in:"api consumer" unit:"name" help:"name of the master that the sentinels at SECKILL_REDIS_ADDRS watch; empty without Sentinel"`
+	Addrs          []string      `env:"SECKILL_REDIS_ADDRS" envDefault:"127.0.0.1:6379" in:"api consumer" unit:"comma list of host:port" help:"Redis; more than one address means Redis Cluster, or the sentinels where a master is named"`
+	Username       string        `env:"SECKILL_REDIS_USERNAME" in:"api consumer" unit:"name" help:"user of Redis' access lists; empty for the default one"`
+	Password       Secret        `env:"SECKILL_REDIS_PASSWORD" in:"api consumer" unit:"password" help:"Redis' password; none if empty"`
+	TLS            bool          `env:"SECKILL_REDIS_TLS" envDefault:"false" in:"api consumer" unit:"true, false" help:"speak TLS to Redis; its certificate must be one that this machine trusts (SSL_CERT_FILE names others)"`
+	SentinelMaster string        `env:"SECKILL_REDIS_SENTINEL_MASTER" in:"api consumer" unit:"name" help:"name of the master that the sentinels at SECKILL_REDIS_ADDRS watch; empty without Sentinel"`
+	SentinelSecret Secret        `env:"SECKILL_REDIS_SENTINEL_PASSWORD" in:"api consumer" unit:"password" help:"password of the sentinels themselves; none if empty"`
+	WaitReplicas   int           `env:"SECKILL_REDIS_WAIT_REPLICAS" envDefault:"0" in:"api consumer" unit:"replicas, 0 = off" min:"0" max:"16" help:"replicas that must have a reservation before it is promised (WAIT), so that a failover breaks no promise; the same on every node"`
+	WaitTimeout    time.Duration `env:"SECKILL_REDIS_WAIT_TIMEOUT" envDefault:"500ms" in:"api consumer" unit:"duration" min:"1ms" max:"1500ms" help:"longest wait for those replicas; then 503, ask again with the same path; the same on every node"`
+}
+
+// ReplicasWait is how long a reservation may wait for replicas; none where it waits for none.
+func (r Redis) ReplicasWait() time.Duration {
+	if r.WaitReplicas == 0 {
+		return 0
+	}
+	return r.WaitTimeout
 }
 
 // MySQL is where the truth is kept.
 type MySQL struct {
-	DSN Secret `env:"SECKILL_MYSQL_DSN" envDefault:"seckill:seckill@tcp(127.0.0.1:3306)/seckill" in:"api consumer" unit:"go-sql-driver DSN" help:"MySQL or MariaDB; times are kept in UTC whatever it says"`
+	DSN Secret `env:"SECKILL_MYSQL_DSN" envDefault:"seckill:seckill@tcp(127.0.0.1:3306)/seckill" in:"api consumer" unit:"go-sql-driver DSN" help:"MySQL or MariaDB; times are kept in UTC whatever it says; its address may list a group's members (h1:3306,h2:3306): the one that takes writes is used"`
+	// ReadDSN is for lists that people look at; a consumer writes and repairs, and reads nothing from a replica.
+	ReadDSN Secret `env:"SECKILL_MYSQL_READ_DSN" in:"api" unit:"go-sql-driver DSN" help:"a replica, or several, for merchants' lists of orders, their figures and the board of sales, which may be behind; the primary if empty or away"`
 }
 
 // AMQP is the way between the two.
@@ -58,6 +76,9 @@ type AMQP struct {
 type Auth struct {
 	JWTSecret   Secret `env:"SECKILL_JWT_SECRET" in:"api consumer standalone" required:"api" unit:"at least 32 bytes" help:"secret that signs the tokens (HS256); standalone makes one up if it is empty, a consumer needs it or SECKILL_ORDER_SECRET"`
 	OrderSecret Secret `env:"SECKILL_ORDER_SECRET" in:"api consumer standalone" unit:"at least 32 bytes" help:"secret that marks our order numbers, the same on every node and for ever; derived from the JWT secret if empty"`
+	PhoneKeys   Secret `env:"SECKILL_PHONE_KEYS" in:"api standalone" unit:"comma list of id:key, 32 bytes in base64" help:"keys that seal phone numbers before they are kept: the first seals, all open; if empty, standalone makes one up and an API derives one, of the id 0, from the order secret, which opens always"`
+	// PaymentSecret is shared with the payment provider.
+	PaymentSecret Secret `env:"SECKILL_PAYMENT_SECRET" in:"api standalone" unit:"at least 32 bytes" help:"secret that signs the payment provider's callbacks (HMAC-SHA256); standalone makes one up, without one an API refuses callbacks"`
 }
 
 // Order is how orders are written.
@@ -80,6 +101,12 @@ type Process struct {
 	LogLevel        slog.Level    `env:"SECKILL_LOG_LEVEL" envDefault:"info" in:"api consumer standalone" unit:"debug, info, warn, error" help:"lowest level that is logged"`
 	LogFormat       string        `env:"SECKILL_LOG_FORMAT" envDefault:"json" envDefault.standalone:"text" in:"api consumer standalone" unit:"json, text" oneof:"json text" help:"how log lines are written"`
 	ShutdownTimeout time.Duration `env:"SECKILL_SHUTDOWN_TIMEOUT" envDefault:"15s" in:"api consumer standalone" unit:"duration" min:"100ms" max:"10m" help:"longest time between SIGTERM and the end"`
+}
+
+// Trace is where traces go.
+type Trace struct {
+	Endpoint string `env:"SECKILL_OTLP_ENDPOINT" in:"api consumer" unit:"URL" help:"OpenTelemetry collector that takes traces by OTLP over HTTP, such as http://collector:4318; OTEL_EXPORTER_OTLP_ENDPOINT if empty, and without either nothing is traced"`
+	OneIn    int    `env:"SECKILL_TRACE_ONE_IN" envDefault:"100" in:"api" unit:"requests" min:"1" max:"1000000" help:"one of so many requests is traced"`
 }
 
 // Nodes are the URLs one by one.

@@ -2,6 +2,7 @@ package config
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"log/slog"
@@ -21,13 +22,14 @@ func TestDefaultsServeLocalhost(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, warnings)
 	require.Equal(t, Config{
-		HTTP:    HTTP{Addr: ":8080"},
-		Redis:   Redis{Addrs: []string{"127.0.0.1:6379"}},
+		HTTP:    HTTP{Addr: ":8080", Currency: "CNY"},
+		Redis:   Redis{Addrs: []string{"127.0.0.1:6379"}, WaitTimeout: 500 * time.Millisecond},
 		MySQL:   MySQL{DSN: "seckill:seckill@tcp(127.0.0.1:3306)/seckill"},
 		AMQP:    AMQP{URLs: "amqp://guest:guest@127.0.0.1:5672/", PublishTimeout: time.Second},
 		Auth:    Auth{JWTSecret: "0123456789abcdef0123456789abcdef"},
 		Order:   Order{PaymentTimeout: 15 * time.Minute, Shards: 4, BatchSize: 500, BatchLinger: 10 * time.Millisecond, MaxBacklogAge: 10 * time.Second},
 		Program: Process{OpsAddr: "127.0.0.1:9090", LogLevel: slog.LevelInfo, LogFormat: "json", ShutdownTimeout: 15 * time.Second},
+		Trace:   Trace{OneIn: 100},
 	}, cfg)
 }
 
@@ -61,10 +63,10 @@ func TestAllProblemsAreReportedAtOnce(t *testing.T) {
 	_, _, err := Load(API, []string{
 		"SECKILL_JWT_SECRET=tooshort-but-secret", "SECKILL_ORDER_SHARDS=0", "SECKILL_PAYMENT_TIMEOUT=soon", "SECKILL_LOG_FORMAT=xml",
 		"SECKILL_LOG_LEVEL=loud", "SECKILL_TRUSTED_PROXIES=everyone", "SECKILL_REDIS_ADDRS=here", "SECKILL_HTTP_ADDR=80",
-		"SECKILL_PUBLISH_TIMEOUT=1h", "SECKILL_BATCH_SIZE=many", // not the API's
+		"SECKILL_PUBLISH_TIMEOUT=1h", "SECKILL_OTLP_ENDPOINT=collector:4318", "SECKILL_REDIS_TLS=perhaps", "SECKILL_PAYMENT_SECRET=tooshort", "SECKILL_PHONE_KEYS=1:tooshort", "SECKILL_BATCH_SIZE=many", // not the API's
 	})
 	require.Error(t, err)
-	for _, name := range []string{"JWT_SECRET", "ORDER_SHARDS", "PAYMENT_TIMEOUT", "LOG_FORMAT", "LOG_LEVEL", "TRUSTED_PROXIES", "REDIS_ADDRS", "HTTP_ADDR", "PUBLISH_TIMEOUT"} {
+	for _, name := range []string{"JWT_SECRET", "ORDER_SHARDS", "PAYMENT_TIMEOUT", "LOG_FORMAT", "LOG_LEVEL", "TRUSTED_PROXIES", "REDIS_ADDRS", "HTTP_ADDR", "PUBLISH_TIMEOUT", "PAYMENT_SECRET", "PHONE_KEYS", "OTLP_ENDPOINT", "REDIS_TLS"} {
 		require.Contains(t, err.Error(), "SECKILL_"+name+":")
 	}
 	require.NotContains(t, err.Error(), "SECKILL_BATCH_SIZE")
@@ -86,6 +88,18 @@ func TestUnknownNamesAreWarnedOf(t *testing.T) {
 	require.Equal(t, []string{"SECKILL_REDIS_ADDR is not a setting; did you mean SECKILL_REDIS_ADDRS?"}, warnings)
 }
 
+// A collector that the whole machine is told of is heard of, and our own setting comes before it.
+func TestTheCollectorHasTwoNames(t *testing.T) {
+	otel := "OTEL_EXPORTER_OTLP_ENDPOINT=http://everybodys:4318"
+	cfg, warnings, err := Load(API, []string{secret, otel})
+	require.NoError(t, err)
+	require.Empty(t, warnings)
+	require.Equal(t, "http://everybodys:4318", cfg.Trace.Endpoint)
+	cfg, _, err = Load(API, []string{secret, otel, "SECKILL_OTLP_ENDPOINT=https://ours:4318"})
+	require.NoError(t, err)
+	require.Equal(t, "https://ours:4318", cfg.Trace.Endpoint)
+}
+
 func TestDistance(t *testing.T) {
 	for _, c := range []struct {
 		a, b string
@@ -96,14 +110,17 @@ func TestDistance(t *testing.T) {
 }
 
 func TestSecretsPrintAsStars(t *testing.T) {
-	cfg, _, err := Load(API, []string{secret, "SECKILL_MYSQL_DSN=user:hunter2@tcp(h:1)/d", "SECKILL_AMQP_URL=amqp://u:hunter2@h/"})
+	cfg, _, err := Load(API, []string{
+		secret, "SECKILL_MYSQL_DSN=user:hunter2@tcp(h:1)/d", "SECKILL_AMQP_URL=amqp://u:hunter2@h/",
+		"SECKILL_PAYMENT_SECRET=hunter2hunter2hunter2hunter2hunter2", "SECKILL_PHONE_KEYS=7:" + base64.StdEncoding.EncodeToString([]byte("hunter2hunter2hunter2hunter2hunt")),
+	})
 	require.NoError(t, err)
 	var log bytes.Buffer
 	slog.New(slog.NewJSONHandler(&log, nil)).Info("x", "cfg", cfg, "dsn", cfg.MySQL.DSN)
 	asJSON, err := json.Marshal(cfg)
 	require.NoError(t, err)
 	all := fmt.Sprintf("%v %+v %#v %s %q %x", cfg, cfg, cfg, cfg.MySQL.DSN, cfg.MySQL.DSN, cfg.MySQL.DSN) + string(asJSON) + log.String()
-	for _, s := range []string{"hunter2", "0123456789abcdef", fmt.Sprintf("%x", "hunter2")} {
+	for _, s := range []string{"hunter2", "aHVudGVyMmh1bnRlcjJodW50", "0123456789abcdef", fmt.Sprintf("%x", "hunter2")} {
 		require.NotContains(t, all, s)
 	}
 	require.Contains(t, all, "***")

@@ -11,6 +11,12 @@ import (
 
 const prefix = "SECKILL_"
 
+// OpenTelemetry's own name of a setting is heard where ours is silent.
+const (
+	otlpEndpoint = prefix + "OTLP_ENDPOINT"
+	otelEndpoint = "OTEL_EXPORTER_OTLP_ENDPOINT"
+)
+
 // Load reads a program's settings out of an environment as os.Environ gives it. A setting that is empty has its
 // default. The error tells every problem there is, a line for each, by the settings' names and never by a secret's
 // value; warnings are of names that no setting has.
@@ -26,11 +32,17 @@ func Load(p Program, environ []string) (cfg Config, warnings []string, err error
 }
 
 func ours(environ []string) map[string]string {
-	given := map[string]string{}
+	given, otel := map[string]string{}, ""
 	for _, pair := range environ {
-		if name, value, _ := strings.Cut(pair, "="); strings.HasPrefix(name, prefix) {
+		name, value, _ := strings.Cut(pair, "=")
+		if strings.HasPrefix(name, prefix) {
 			given[name] = value
+		} else if name == otelEndpoint {
+			otel = value
 		}
+	}
+	if given[otlpEndpoint] == "" && otel != "" {
+		given[otlpEndpoint] = otel
 	}
 	return given
 }

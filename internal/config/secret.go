@@ -5,6 +5,8 @@ import (
 	"crypto/sha256"
 	"errors"
 	"log/slog"
+
+	"flashsale.dev/seckill/internal/auth"
 )
 
 // Secret is a string that prints as ***, however it is printed; Reveal gives it away.
@@ -29,6 +31,9 @@ func (s Secret) MarshalText() ([]byte, error) { return []byte(hidden), nil }
 
 // ErrNoSecret says that there is nothing to derive an order secret from.
 var ErrNoSecret = errors.New("neither an order secret nor a JWT secret is set")
+
+// Phones are the keys of phone numbers that were set; Load has looked at them.
+func (a Auth) Phones() ([]auth.PhoneKey, error) { return auth.ParsePhoneKeys(string(a.PhoneKeys)) }
 
 // OrderKey is the secret of the order numbers: the one that was set, else one derived from the JWT secret, from which
 // the JWT secret cannot be told.

@@ -9,6 +9,8 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"flashsale.dev/seckill/internal/auth"
+	"flashsale.dev/seckill/internal/httpapi/web"
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/seckill"
 )
@@ -37,7 +39,7 @@ type SaleLife interface {
 type Changes interface {
 	// Change with a key that came before gives the first answer.
 	Change(ctx context.Context, by seckill.Actor, goodsID int64, c seckill.Change, once seckill.Once) (seckill.Sale, error)
-	Delete(ctx context.Context, by seckill.Actor, goodsID int64) error
+	Delete(ctx context.Context, by seckill.Actor, goodsID int64, once seckill.Once) error
 }
 
 // Sales is all that merchants ask; *seckill.Sales is one.
@@ -56,10 +58,10 @@ type Window interface {
 // Door lets buyers in.
 type Door interface {
 	// Refused gives the refusal that Admit would give without asking anybody, or nil where it would have to ask.
-	Refused(goodsID int64) error
-	// Admit gives the view of a sale that takes buyers now, else its refusal:
+	Refused(goodsID, buyerID int64) error
+	// Admit gives the view of a sale that takes the buyer now (where it is split, of his bucket), else its refusal:
 	// NOT_FOUND, NOT_STARTED, ENDED, SOLD_OUT or UNAVAILABLE.
-	Admit(ctx context.Context, goodsID int64) (seckill.View, error)
+	Admit(ctx context.Context, goodsID, buyerID int64) (seckill.View, error)
 	// IssuePath makes a random path for one buyer and says until when it is good.
 	IssuePath(ctx context.Context, v seckill.View, buyerID int64) (path string, expiresAt time.Time, err error)
 }
@@ -96,6 +98,22 @@ type Cashier interface {
 	Cancel(ctx context.Context, by seckill.Actor, orderSn string) (order.Order, error)
 }
 
+// Payments takes the payment provider's word for what it was paid; *order.Cashier is one.
+type Payments interface {
+	Receive(ctx context.Context, paymentID, orderSn string, amount int64) (order.Receipt, error)
+}
+
+// Callbacks tells whether a callback is the provider's; its refusal is UNAUTHENTICATED. *payment.Signer is one.
+type Callbacks interface {
+	Verify(timestamp, signature string, body []byte) error
+}
+
+// Phones seals phone numbers that are to be kept and opens those that are to be shown; *auth.Phones is one.
+type Phones interface {
+	Seal(buyerID int64, phone string) string
+	Open(buyerID int64, kept string) (string, error)
+}
+
 // Tokens reads bearer tokens; its refusal is UNAUTHENTICATED.
 type Tokens interface {
 	Verify(token string) (seckill.Actor, error)
@@ -106,9 +124,23 @@ type Health interface {
 	Ready(ctx context.Context) (ready bool, parts map[string]string)
 }
 
-// Metrics hears of every answer: its route as a pattern ("other" for unknown ones), its reason and its time.
+// Tally counts what buyers of a goods are refused; *order.Tally is one.
+type Tally interface {
+	Refused(goodsID int64, reason seckill.Reason)
+}
+
+// Metrics hears of every answer.
 type Metrics interface {
-	Observe(route, reason string, took time.Duration)
+	// Route gives what hears of the answers of one route, a pattern ("other" for unknown ones): the answer's reason and its
+	// time. It is asked once for each, so that nothing needs to be looked up while buyers rush.
+	Route(pattern string) func(reason string, took time.Duration)
+}
+
+// Tracer follows requests, a few of many.
+type Tracer interface {
+	// Request begins to follow a request to a route, if it is to be followed. The context is for all that is done for it, and
+	// end is told how it was answered.
+	Request(ctx context.Context, r *http.Request, route string) (traced context.Context, end func(status int, reason string))
 }
 
 // The services that are ready-made.
@@ -118,6 +150,10 @@ var (
 	_ Desk    = (*order.Desk)(nil)
 	_ Cashier = (*order.Cashier)(nil)
 	_ Changes = (*order.Stockroom)(nil)
+	_ Tally   = (*order.Tally)(nil)
+
+	_ Payments = (*order.Cashier)(nil)
+	_ Phones   = (*auth.Phones)(nil)
 )
 
 // Deps are what the API stands on. All are needed.
@@ -131,16 +167,29 @@ type Deps struct {
 	Desk     Desk
 	Orders   Orders
 	Cashier  Cashier
-	Changes  Changes
-	Figures  Figures
+	Payments Payments
+	// Callbacks may be nil: there is no secret, and callbacks of payments are refused.
+	Callbacks Callbacks
+	// Phones may be nil: numbers are kept as they come then.
+	Phones  Phones
+	Changes Changes
+	Figures Figures
 	// Letters may be nil: operators can't resolve dead letters then.
 	Letters Letters
+	// Tally may be nil: refusals to buyers are not counted then.
+	Tally Tally
 	// Watch may be nil: there are no event streams then.
-	Watch   Watch
-	Tokens  Tokens
-	Health  Health
+	Watch Watch
+	// Sessions and Site may be nil: browsers can't sign in then, or there are no pages.
+	Sessions Sessions
+	Site     *web.Site
+	Tokens   Tokens
+	Health   Health
+	// Metrics may be nil: nobody hears.
 	Metrics Metrics
-	Log     *slog.Logger
+	// Tracer may be nil: no request is followed then.
+	Tracer Tracer
+	Log    *slog.Logger
 }
 
 // Options are what may be set; the zero value of each is a sound default.
@@ -148,6 +197,7 @@ type Options struct {
 	TrustedProxies []netip.Prefix   // whose X-Forwarded-For is believed; none
 	Timeout        time.Duration    // how long a call may take, waits for a permit and exposing aside; 5 s
 	Now            func() time.Time // time.Now
+	Guests         []seckill.Actor  // whom the sign-in page lets in with one click; none but where a shop is only tried
 }
 
 type api struct {
@@ -157,11 +207,20 @@ type api struct {
 	warnings throttle
 	board    *seckill.Board
 	streams  streams
+	heard    map[string]func(reason string, took time.Duration) // by route; read only once the API answers
+	gallery  gallery
+	pulse    pulse
+	proxies  []netip.Prefix
+	guests   []seckill.Actor
+	origins  *http.CrossOriginProtection
 }
 
 // New builds the handler of every route.
 func New(deps Deps, opts Options) http.Handler {
-	a := &api{Deps: deps, now: opts.Now, timeout: opts.Timeout}
+	a := &api{
+		Deps: deps, now: opts.Now, timeout: opts.Timeout, proxies: opts.TrustedProxies, guests: opts.Guests,
+		origins: http.NewCrossOriginProtection(),
+	}
 	if a.now == nil {
 		a.now = time.Now
 	}
@@ -171,7 +230,9 @@ func New(deps Deps, opts Options) http.Handler {
 	a.board = seckill.NewBoard(deps.Shop, a.now)
 	e := engine(opts.TrustedProxies)
 	e.Use(a.frame)
-	for _, r := range a.routes() {
+	a.heard = map[string]func(string, time.Duration){"": hearer(deps.Metrics, "other")}
+	for _, r := range append(a.routes(), a.pages()...) {
+		a.heard[r.path] = hearer(deps.Metrics, r.path)
 		for _, method := range r.methods {
 			e.Handle(method, r.path, a.serve(r))
 		}
@@ -179,6 +240,14 @@ func New(deps Deps, opts Options) http.Handler {
 	e.NoRoute(a.noRoute)
 	e.NoMethod(a.noMethod)
 	return e
+}
+
+// hearer is what hears of a route's answers; nobody where there are no metrics.
+func hearer(m Metrics, route string) func(reason string, took time.Duration) {
+	if m == nil {
+		return func(string, time.Duration) {}
+	}
+	return m.Route(route)
 }
 
 // engine is a gin that redirects nobody and believes nobody it was not told to.

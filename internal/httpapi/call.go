@@ -49,9 +49,12 @@ func (a *api) serve(rt route) gin.HandlerFunc {
 }
 
 func (a *api) read(c *gin.Context, rt route) (*request, error) {
+	if rt.signed {
+		return a.readSigned(c, rt)
+	}
 	r := &request{header: c.Request.Header}
 	if !rt.open {
-		actor, err := a.authenticate(c.Request.Header)
+		actor, err := a.authenticate(c.Request)
 		if err != nil {
 			return nil, err
 		}
@@ -62,19 +65,48 @@ func (a *api) read(c *gin.Context, rt route) (*request, error) {
 	}
 	p, err := readParams(c.Writer, c.Request, c.Params, rt.fields)
 	r.params = p
+	if err == nil && rt.tallied {
+		exchangeOf(c.Request.Context()).wanted = r.wanted()
+	}
 	return r, err
 }
 
-func (a *api) authenticate(h http.Header) (seckill.Actor, error) {
+// wanted is the goods that a step of a purchase names; 0 where it is none.
+func (r *request) wanted() int64 {
+	f := r.find("goodsId")
+	if f == nil {
+		return 0
+	}
+	id, ok := decimal(f.text)
+	if !ok || id < 0 {
+		return 0
+	}
+	return id
+}
+
+// authenticate takes a bearer token; a session's cookie counts only where there is none.
+func (a *api) authenticate(r *http.Request) (seckill.Actor, error) {
+	if r.Header["Authorization"] == nil {
+		return a.cookieActor(r)
+	}
+	token, err := bearer(r.Header)
+	if err != nil {
+		return seckill.Actor{}, err
+	}
+	return a.Tokens.Verify(token)
+}
+
+// bearer is the token of the Authorization header.
+func bearer(h http.Header) (string, error) {
 	values := h["Authorization"]
 	if len(values) == 0 {
-		return seckill.Actor{}, seckill.Refuse(seckill.Unauthenticated, "a bearer token is needed")
+		return "", seckill.Refuse(seckill.Unauthenticated, "a bearer token is needed")
 	}
 	scheme, token, _ := strings.Cut(values[0], " ")
 	if len(values) > 1 || !strings.EqualFold(scheme, "Bearer") || token == "" {
-		return seckill.Actor{}, seckill.Refuse(seckill.Unauthenticated, "one Authorization header with a bearer token is needed")
+		return "", seckill.Refuse(seckill.Unauthenticated, "one Authorization header with a bearer token is needed")
 	}
-	return a.Tokens.Verify(token)
+	return token, nil
 }
 
 // allow gives a call its time on the wire. The server's read deadline was for the request, which has been read; left

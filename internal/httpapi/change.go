@@ -49,11 +49,12 @@ func (p *params) when(name string, _ time.Time) time.Time { return p.moment(name
 func (p *params) algorithm(name, _ string) string         { return p.oneOf(name, "", rateAlgorithms()...) }
 
 func (a *api) deleteSale(ctx context.Context, r *request) (answer, error) {
+	once := r.once("DELETE /admin/sales/" + r.find("goodsId").text)
 	id, err := a.managedSale(ctx, r)
 	if err != nil {
 		return answer{}, err
 	}
-	return ok(nil), a.Changes.Delete(ctx, r.actor, id)
+	return ok(nil), a.Changes.Delete(ctx, r.actor, id, once)
 }
 
 // auditAnswer is one change of a sale.

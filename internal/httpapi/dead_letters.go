@@ -47,7 +47,7 @@ type letterAnswer struct {
 
 func showLetter(d order.DeadLetter) letterAnswer {
 	return letterAnswer{
-		ID: d.ID, OrderSn: d.OrderSn, GoodsID: d.GoodsID, Reason: d.Reason, Attempts: d.Attempts,
+		ID: d.ID, OrderSn: d.OrderSn, GoodsID: seckill.SaleOf(d.GoodsID), Reason: d.Reason, Attempts: d.Attempts,
 		FirstSeenAt: stamp(d.FirstSeenAt), Origin: d.Origin,
 	}
 }
@@ -73,7 +73,7 @@ func (a *api) requeue(ctx context.Context, r *request) (answer, error) {
 		return answer{}, err
 	}
 	o, err := a.Letters.Requeue(ctx, id)
-	return ok(listed(o)), err
+	return ok(a.listed(o)), err
 }
 
 func (a *api) discard(ctx context.Context, r *request) (answer, error) {

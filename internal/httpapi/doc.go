@@ -12,5 +12,8 @@
 // services that api.go states as small interfaces; answer.go and refusal.go write what they say. It holds no rule of
 // a sale or an order.
 //
+// Beside the API there are pages for people (pages.go; web/ draws them), which call it with a session's cookie
+// (session.go) in a token's place.
+//
 // It is the only package that knows gin. It imports seckill, order and obs, and never a store, a queue or a metrics library.
 package httpapi

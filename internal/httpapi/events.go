@@ -184,7 +184,7 @@ func (s *eventStream) look(ctx context.Context) bool {
 // tell sends the order where the client does not have it; false ends the stream.
 func (s *eventStream) tell() bool {
 	if id := eventID(s.order.Status); id > s.last {
-		data, err := json.Marshal(showOrder(s.order))
+		data, err := json.Marshal(s.showOrder(s.order))
 		if err != nil || !s.write(fmt.Sprintf("event: status\nid: %d\ndata: %s\n\n", id, data)) {
 			return false
 		}

@@ -16,6 +16,7 @@ type exchange struct {
 	gin       *gin.Context
 	requestID string
 	reason    seckill.Reason // of the answer; "" before there is one
+	wanted    int64          // the goods that a buyer wants; 0 where the call is no step of a purchase, or names none
 }
 
 type exchangeKey struct{}

@@ -57,9 +57,12 @@ func (f *fake) Change(_ context.Context, by seckill.Actor, id int64, c seckill.C
 	return s, nil
 }
 
-func (f *fake) Delete(_ context.Context, by seckill.Actor, id int64) error {
+func (f *fake) Delete(_ context.Context, by seckill.Actor, id int64, once seckill.Once) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if _, known, err := f.before(once); known {
+		return err
+	}
 	s, err := f.sale(by, id)
 	if err != nil {
 		return err
@@ -68,7 +71,7 @@ func (f *fake) Delete(_ context.Context, by seckill.Actor, id int64) error {
 		return seckill.Refuse(seckill.Conflict, "only a draft can be deleted")
 	}
 	delete(f.sales, id)
-	f.writes++
+	f.remember(once, id, by, seckill.ActDelete)
 	return nil
 }
 

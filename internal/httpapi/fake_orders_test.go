@@ -90,6 +90,7 @@ func (f *fake) OfGoods(_ context.Context, by seckill.Actor, id int64, st order.S
 	if _, err := f.sale(by, id); err != nil {
 		return nil, err
 	}
+	f.reads++
 	return f.some(before, limit, func(o order.Order) bool { return o.GoodsID == id && (st == "" || o.Status == st) }), nil
 }
 
@@ -111,6 +112,25 @@ func (f *fake) end(by seckill.Actor, sn string, st order.Status) (order.Order, e
 
 func (f *fake) Pay(_ context.Context, by seckill.Actor, sn string) (order.Order, error) {
 	return f.end(by, sn, order.Paid)
+}
+
+func (f *fake) Receive(_ context.Context, id, sn string, amount int64) (order.Receipt, error) {
+	f.mu.Lock()
+	o, ok := f.orders[sn]
+	f.mu.Unlock()
+	if !ok {
+		return order.Receipt{}, seckill.Refuse(seckill.NotFound, "there is no such order")
+	}
+	if amount != o.Amount {
+		return order.Receipt{}, seckill.Refuse(seckill.Conflict, "the amount is not the order's")
+	}
+	r := order.Receipt{Payment: order.Payment{ID: id, OrderSn: sn, Amount: amount}, State: order.PaymentKept}
+	o, err := f.end(seckill.Actor{ID: o.BuyerID}, sn, order.Paid)
+	if err != nil {
+		o.Status, r.State, r.Reason = order.Cancelled, order.PaymentRefunding, order.RefundCancelled
+	}
+	r.Order = o
+	return r, nil
 }
 
 func (f *fake) Cancel(_ context.Context, by seckill.Actor, sn string) (order.Order, error) {

@@ -28,6 +28,7 @@ type fake struct {
 	inPlace func() // run inside Place
 	keys    map[string]onceKey
 	trail   []seckill.AuditEntry
+	reads   int // pages of a goods' orders
 }
 
 func newFake(now time.Time) *fake {
@@ -133,9 +134,9 @@ func (f *fake) Sale(_ context.Context, id int64) (seckill.View, error) {
 }
 
 // Refused knows nothing by heart.
-func (f *fake) Refused(int64) error { return nil }
+func (f *fake) Refused(int64, int64) error { return nil }
 
-func (f *fake) Admit(ctx context.Context, id int64) (seckill.View, error) {
+func (f *fake) Admit(ctx context.Context, id, _ int64) (seckill.View, error) {
 	v, err := f.Sale(ctx, id)
 	if err != nil {
 		return v, err

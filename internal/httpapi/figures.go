@@ -26,6 +26,8 @@ type figuresAnswer struct {
 	Orders           map[order.Status]countAnswer `json:"orders"`
 	BacklogAgeMillis int64                        `json:"backlogAgeMillis"`
 	Unconfirmed      int64                        `json:"unconfirmed"`
+	OrdersPerSecond  float64                      `json:"ordersPerSecond"`
+	Refusals         map[seckill.Reason]int64     `json:"refusals"`
 	ServerTime       stamp                        `json:"serverTime"`
 }
 
@@ -49,6 +51,10 @@ func (a *api) figures(ctx context.Context, r *request) (answer, error) {
 		Status: v.Status, Total: v.Total, Available: v.Available, Pending: v.Pending, Sold: v.Sold,
 		Paid: f.Orders[order.Paid].Units, PaidAmount: f.Orders[order.Paid].Amount, Orders: make(map[order.Status]countAnswer),
 		BacklogAgeMillis: f.BacklogAge.Milliseconds(), Unconfirmed: v.Outbox, ServerTime: stamp(v.Now),
+		OrdersPerSecond: f.Pace.OrdersPerSecond, Refusals: make(map[seckill.Reason]int64),
+	}
+	for _, reason := range order.Tallied() {
+		shown.Refusals[reason] = f.Pace.Refusals[reason]
 	}
 	if v.Status != seckill.Draft {
 		shown.Phase = v.PhaseAt(v.Now, v.Available)

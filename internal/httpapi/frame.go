@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"crypto/rand"
 	"log/slog"
 	"net/http"
@@ -20,7 +21,13 @@ const maxRequestID = 64
 func (a *api) frame(c *gin.Context) {
 	started := a.now()
 	x := &exchange{gin: c, requestID: requestID(c.Request.Header["X-Request-Id"])}
-	c.Request = c.Request.WithContext(withExchange(obs.WithRequestID(c.Request.Context(), x.requestID), x))
+	ctx := withExchange(obs.WithRequestID(c.Request.Context(), x.requestID), x)
+	if a.Tracer != nil {
+		traced, end := a.Tracer.Request(ctx, c.Request, cmp.Or(c.FullPath(), "other"))
+		ctx = traced
+		defer func() { end(c.Writer.Status(), string(x.reason)) }()
+	}
+	c.Request = c.Request.WithContext(ctx)
 	safeHeaders(c.Writer.Header(), x.requestID)
 	defer a.observe(c, x, started)
 	defer a.recoverPanic(c)
@@ -70,14 +77,17 @@ var (
 func (a *api) observe(c *gin.Context, x *exchange, started time.Time) {
 	took := a.now().Sub(started)
 	route := c.FullPath()
-	if route == "" {
-		route = "other"
+	a.heard[route](string(x.reason), took)
+	if x.wanted != 0 && a.Tally != nil {
+		a.Tally.Refused(x.wanted, x.reason)
 	}
-	a.Metrics.Observe(route, string(x.reason), took)
+	if route == purchaseRoute {
+		a.pulse.observe(started, took)
+	}
 	if !a.Log.Enabled(c.Request.Context(), slog.LevelDebug) {
 		return
 	}
-	a.Log.DebugContext(c.Request.Context(), "request", "method", knownMethod(c.Request.Method), "route", route,
+	a.Log.DebugContext(c.Request.Context(), "request", "method", knownMethod(c.Request.Method), "route", cmp.Or(route, "other"),
 		"status", c.Writer.Status(), "reason", string(x.reason), "took", took, "client", c.ClientIP())
 }
 

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -80,7 +81,7 @@ func TestErrorsBecomeAnswers(t *testing.T) {
 		"deadline":        {fmt.Errorf("redis 10.0.0.1: %w", context.DeadlineExceeded), 503, "UNAVAILABLE", 503, "1", `{}`},
 		"cancelled":       {context.Canceled, 503, "UNAVAILABLE", 503, "1", `{}`},
 		"anything else":   {errors.New("SELECT secret FROM 10.0.0.1"), 500, "INTERNAL", 500, "", `{}`},
-		"unknown reason":  {seckill.Refuse("NO_SUCH_REASON", "x"), 500, "NO_SUCH_REASON", 500, "", `{}`},
+		"unknown reason":  {seckill.Refuse("NO_SUCH_REASON", "x"), 500, "INTERNAL", 500, "", `{}`},
 		"a field's place": {seckill.BadField("a.b", "is bad"), 400, "BAD_REQUEST", 400, "", `{"field":"a.b"}`},
 		"not UTF-8":       {seckill.Refuse(seckill.Conflict, "\xff"), 409, "CONFLICT", 409, "", `{}`},
 	} {
@@ -145,18 +146,51 @@ func TestSlowRequestsAreCutOff(t *testing.T) {
 	token, err := h.tokens.Sign(buyer(), time.Hour)
 	require.NoError(t, err)
 	post := "POST /randomPath HTTP/1.1\r\nHost: x\r\n"
+	timestamp, signature := h.signer.Sign(nil)
+	signed := "POST /payments/callback HTTP/1.1\r\nHost: x\r\nX-Seckill-Timestamp: " + timestamp + "\r\nX-Seckill-Signature: " + signature + "\r\n"
 	var all sync.WaitGroup
 	for name, c := range map[string]struct{ request, answer string }{
 		"slow body":               {post + "Authorization: Bearer " + token + "\r\nContent-Length: 100\r\n\r\n{", `"data":{"field":"body"}`},
 		"slow body, chunked":      {post + "Authorization: Bearer " + token + "\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n{\r\n", `"data":{"field":"body"}`},
 		"slow body without token": {post + "Content-Length: 100\r\n\r\n{", `"reason":"UNAUTHENTICATED"`},
 		"slow body of a probe":    {"GET /livez HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{", `"reason":"OK"`},
+		"slow body of a payment":  {signed + "Content-Length: 100\r\n\r\n{", `"data":{"field":"body"}`},
 		"slow header":             {"GET /sales HTTP/1.1\r\nHost: x\r\nX-A: ", ""},
 	} {
 		all.Go(func() {
 			answer, err := h.raw(c.request)
 			assert.NoError(t, err, "%s: the connection was not closed: %s", name, answer)
 			assert.Contains(t, answer, c.answer, name)
+		})
+	}
+	all.Wait()
+}
+
+// A byte now and then does not keep a connection open: the time is for the whole of the request.
+func TestATrickleIsCutOff(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	var all sync.WaitGroup
+	for name, head := range map[string]string{
+		"header": "GET /sales HTTP/1.1\r\nHost: x\r\nX-A: ",
+		"body":   "POST /randomPath HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " + h.token(buyer()) + "\r\nContent-Length: 1000\r\n\r\n{",
+	} {
+		all.Go(func() {
+			conn, err := net.Dial("tcp", strings.TrimPrefix(h.url, "http://"))
+			if !assert.NoError(t, err) {
+				return
+			}
+			defer func() { _ = conn.Close() }()
+			assert.NoError(t, conn.SetDeadline(time.Now().Add(5*time.Second)))
+			_, err = io.WriteString(conn, head)
+			assert.NoError(t, err)
+			go func() { // until the connection is closed, by the server or by this test
+				for err := error(nil); err == nil; time.Sleep(100 * time.Millisecond) {
+					_, err = io.WriteString(conn, " ")
+				}
+			}()
+			_, err = io.ReadAll(conn)
+			assert.NotErrorIs(t, err, os.ErrDeadlineExceeded, "the %s went on", name)
 		})
 	}
 	all.Wait()

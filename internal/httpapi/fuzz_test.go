@@ -1,7 +1,7 @@
 package httpapi_test
 
 import (
-	"encoding/json"
+	"context"
 	"io"
 	"log/slog"
 	"net/http"
@@ -11,60 +11,178 @@ import (
 	"testing"
 	"time"
 
+	"github.com/alicebob/miniredis/v2"
+	"github.com/gin-gonic/gin"
+	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/auth"
 	"flashsale.dev/seckill/internal/httpapi"
+	"flashsale.dev/seckill/internal/httpapi/spectest"
+	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/payment"
+	"flashsale.dev/seckill/internal/ratelimit"
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// FuzzRouter sends anything to any route as anybody: no panic, no 5xx, always the one shape.
-func FuzzRouter(f *testing.F) {
-	tokens, err := auth.New(secret, 100, time.Now)
-	if err != nil {
-		f.Fatal(err)
+// drawer is a Letters with one letter in it, whatever is done with it.
+type drawer struct{}
+
+const letterID = "01a1fc15-9a10-78e6-83a6-b45fac893a06"
+
+func (drawer) List(_ context.Context, after string, _ int) ([]order.DeadLetter, error) {
+	if after >= letterID {
+		return nil, nil
 	}
-	var bearers []string
+	return []order.DeadLetter{{ID: letterID, Reason: order.FailedOversold, FirstSeenAt: time.Unix(1, 0), Attempts: 1, Origin: "batch"}}, nil
+}
+
+func (drawer) Requeue(_ context.Context, id string) (order.Order, error) {
+	o := order.Order{Line: seckill.Line{OrderSn: "order-1", BuyerID: 7, Quantity: 1}, GoodsID: 43, Status: order.Created}
+	return o, drawer{}.Discard(context.Background(), id)
+}
+
+func (drawer) Discard(_ context.Context, id string) error {
+	if id != letterID {
+		return seckill.Refuse(seckill.NotFound, "there is no such dead letter")
+	}
+	return nil
+}
+
+// fuzzed is the real router with all its routes, over the fakes, and real limits over a Redis in the process.
+type fuzzed struct {
+	*house
+	router   *gin.Engine
+	bearers  []string
+	document *spectest.Document
+}
+
+func fuzzable(f *testing.F) *fuzzed {
+	f.Helper()
+	now := time.Now()
+	log := slog.New(slog.DiscardHandler)
+	tokens, err := auth.New(secret, 100, time.Now)
+	require.NoError(f, err)
+	z := &fuzzed{house: &house{fake: newFake(now), metrics: &heard{}}}
 	for _, a := range []seckill.Actor{buyer(), merchant(), operator()} {
 		token, err := tokens.Sign(a, 24*time.Hour)
-		if err != nil {
-			f.Fatal(err)
-		}
-		bearers = append(bearers, "Bearer "+token)
+		require.NoError(f, err)
+		z.bearers = append(z.bearers, "Bearer "+token)
 	}
-	h := &house{fake: newFake(time.Now()), metrics: &heard{}}
-	h.sell(43)
-	handler := httpapi.New(httpapi.Deps{
-		Sales: h, Shop: h, Limiter: h, Desk: h, Orders: h, Cashier: h, Changes: h, Figures: h, Health: h, Tokens: tokens,
-		Metrics: h.metrics, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
-	}, httpapi.Options{})
+	server, err := miniredis.Run()
+	require.NoError(f, err)
+	f.Cleanup(server.Close)
+	client := redis.NewClient(&redis.Options{Addr: server.Addr(), DisableIdentity: true})
+	f.Cleanup(func() { _ = client.Close() })
+	book, err := ratelimit.NewRulebook(ratelimit.DefaultRules()...)
+	require.NoError(f, err)
+	limiters := ratelimit.NewAdmin(book, ratelimit.NewSync(client, book), ratelimit.NewRedis(client))
+	z.signer, err = payment.NewSigner(secret, time.Now)
+	require.NoError(f, err)
+	phones, err := auth.NewPhones(auth.DerivedPhoneKey(secret))
+	require.NoError(f, err)
+	watch := order.NewWatch(nil, nil, log)
+	watch.End() // streams end when they have told what there is
+	z.router = httpapi.New(httpapi.Deps{
+		Sales: z, Shop: z, Limiter: z, Desk: z, Orders: z, Cashier: z, Changes: z, Figures: z, Health: z, Tokens: tokens,
+		Payments: z, Callbacks: z.signer, Phones: phones,
+		Limiters: limiters, Letters: drawer{}, Watch: watch, Metrics: z.metrics, Log: log,
+	}, httpapi.Options{}).(*gin.Engine)
+	z.document, err = spectest.Load()
+	require.NoError(f, err)
+	return z
+}
 
+// serve sends a request through the router: no panic (the router would answer 500), no 5xx, no answer that is not in the
+// document, and nothing taken that the document does not allow.
+func (z *fuzzed) serve(t *testing.T, who uint8, method string, u *url.URL, header http.Header, body string) {
+	z.fake, z.metrics.all = newFake(time.Now()), nil // the router reaches the fake through z: what one request left is gone
+	z.sell(43)
+	z.order("order-1", 43, buyer())
+	z.paths[pathKey(43, buyer().ID, strings.Repeat("0a", 16))] = ""
+	r := httptest.NewRequest(http.MethodGet, "/", strings.NewReader(body))
+	r.Method, r.URL = method, u
+	for name, values := range header {
+		r.Header[name] = values
+	}
+	r.Header.Set("Authorization", z.bearers[int(who)%len(z.bearers)])
+	if signed := who&0x40 == 0; signed { // what the payment provider might send
+		timestamp, signature := z.signer.Sign([]byte(body))
+		r.Header.Set(payment.TimestampHeader, timestamp)
+		r.Header.Set(payment.SignatureHeader, signature)
+	}
+	sent := r.Header.Clone()
+	w := httptest.NewRecorder()
+	z.router.ServeHTTP(w, r)
+	require.Less(t, w.Code, 500, w.Body.String())
+	answer := w.Result()
+	got, err := io.ReadAll(answer.Body)
+	require.NoError(t, err)
+	if method == http.MethodHead { // a server leaves it away; a recorder does not
+		got = nil
+	}
+	require.NoError(t, z.document.Check(spectest.Exchange{
+		Method: method, URL: u, Header: sent, Sent: []byte(body), Status: w.Code, Answer: answer.Header, Got: got,
+	}))
+}
+
+// FuzzRouter sends anything to any path as anybody.
+func FuzzRouter(f *testing.F) {
+	z := fuzzable(f)
 	f.Add(uint8(0), "POST", "/randomPath", "goodsId=43", "application/json", "")
 	f.Add(uint8(0), "POST", "/0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a/decrStock", "", "", `{"goodsId":"43","decrStock":1}`)
-	f.Add(uint8(1), "POST", "/admin/sales", "", "application/json", `{"title":"x","price":1,"stock":1,"startAt":"2026-11-11T12:00:00Z","endAt":"2096-11-11T13:00:00Z"}`)
 	f.Add(uint8(1), "GET", "/admin/sales/43/orders", "limit=5&status=paid&cursor=b28", "", "")
 	f.Add(uint8(2), "HEAD", "//sales/", "limit=5;x", "text/plain", "\xff")
+	f.Add(uint8(0), "POST", "/payments/callback", "", "application/json", `{"paymentId":"p-1","orderSn":"order-1","amount":1}`)
+	f.Add(uint8(0), "POST", "/payments/callback", "", "application/x-www-form-urlencoded", "")
 	f.Fuzz(func(t *testing.T, who uint8, method, path, query, contentType, body string) {
-		r := httptest.NewRequest(http.MethodGet, "/", strings.NewReader(body))
-		r.Method, r.URL = method, &url.URL{Path: path, RawQuery: query}
-		r.Header.Set("Authorization", bearers[int(who)%len(bearers)])
+		header := http.Header{}
 		if contentType != "" {
-			r.Header.Set("Content-Type", contentType)
+			header.Set("Content-Type", contentType)
 		}
-		w := httptest.NewRecorder()
-		handler.ServeHTTP(w, r)
-		require.Less(t, w.Code, 500, w.Body.String())
-		if kind := w.Header().Get("Content-Type"); strings.HasPrefix(kind, "text/csv") || kind == "application/yaml" {
-			return
-		}
-		var shape struct {
-			Code              int
-			Reason, RequestID string
-			Data              map[string]any
-		}
-		require.NoError(t, json.Unmarshal(w.Body.Bytes(), &shape), w.Body.String())
-		require.Equal(t, w.Code, shape.Code)
-		require.NotEmpty(t, shape.Reason)
-		require.NotNil(t, shape.Data)
+		z.serve(t, who, method, &url.URL{Path: path, RawQuery: query}, header, body)
 	})
+}
+
+// FuzzEveryRoute sends anything to each route in turn: what is in the path, the query, the body and the header fields that
+// some call reads.
+func FuzzEveryRoute(f *testing.F) {
+	z := fuzzable(f)
+	routes := z.router.Routes()
+	sale := `{"title":"x","price":1,"stock":1,"startAt":"2026-11-11T12:00:00Z","endAt":"2096-11-11T13:00:00Z","rate":{"permitsPerSecond":0.5}}`
+	for i := range routes {
+		for who := range uint8(3) {
+			f.Add(uint8(i), who, "43", "43", "", "", "")
+		}
+		f.Add(uint8(i), uint8(0), "order-1", "", "", `{"goodsId":43}`, "1")
+		f.Add(uint8(i), uint8(0), strings.Repeat("0a", 16), "", "goodsId=43&decrStock=2", "", "")
+		f.Add(uint8(i), uint8(1), "43", "", "", sale, "key")
+		f.Add(uint8(i), uint8(1), "43", "", "format=csv&status=paid&limit=3&cursor=b28", `{"stockDelta":-1,"endAt":"2096-11-11T13:00:00Z"}`, `"k"`)
+		f.Add(uint8(i), uint8(2), "randomPath", "2001:db8::/64", "", `{"algorithm":"nginx","permitsPerSecond":0.3,"burst":9,"nodelay":true}`, "")
+		f.Add(uint8(i), uint8(2), letterID, "", "limit=1&cursor=ZDAx", "title=a&price=1&stock=1&rate.maxWaitMillis=5", "")
+	}
+	f.Fuzz(func(t *testing.T, n, who uint8, first, second, query, body, field string) {
+		route := routes[int(n)%len(routes)]
+		header := http.Header{}
+		if !strings.HasPrefix(body, "{") {
+			header.Set("Content-Type", "application/x-www-form-urlencoded")
+		}
+		if field != "" {
+			for _, name := range []string{"Idempotency-Key", "If-None-Match", "Last-Event-Id", "X-Request-Id", "Accept"} {
+				header[name] = []string{field}
+			}
+		}
+		z.serve(t, who, route.Method, &url.URL{Path: fill(route.Path, first, second), RawQuery: query}, header, body)
+	})
+}
+
+// fill puts values in the place of a route's parameters.
+func fill(path string, values ...string) string {
+	segments := strings.Split(path, "/")
+	for i, s := range segments {
+		if strings.HasPrefix(s, ":") || strings.HasPrefix(s, "*") {
+			segments[i], values = values[0], values[1:]
+		}
+	}
+	return strings.Join(segments, "/")
 }

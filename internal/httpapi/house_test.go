@@ -97,6 +97,28 @@ func (h *house) ask(who *seckill.Actor, method, target, body string, header ...s
 	return r
 }
 
+func (h *house) token(who seckill.Actor) string {
+	h.t.Helper()
+	token, err := h.tokens.Sign(who, time.Hour)
+	require.NoError(h.t, err)
+	return token
+}
+
+// csv asks for a list as a file.
+func (h *house) csv(who seckill.Actor, target string) string {
+	h.t.Helper()
+	req, err := http.NewRequestWithContext(h.t.Context(), http.MethodGet, h.url+target, nil)
+	require.NoError(h.t, err)
+	req.Header.Set("Authorization", "Bearer "+h.token(who))
+	res, err := h.client.Do(req)
+	require.NoError(h.t, err)
+	defer func() { _ = res.Body.Close() }()
+	raw, err := io.ReadAll(res.Body)
+	require.NoError(h.t, err)
+	require.Contains(h.t, res.Header.Get("Content-Type"), "text/csv")
+	return string(raw)
+}
+
 func (h *house) as(who seckill.Actor, method, target, body string, header ...string) reply {
 	h.t.Helper()
 	return h.ask(&who, method, target, body, header...)

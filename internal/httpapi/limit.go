@@ -40,7 +40,8 @@ func NewLimits(book *ratelimit.Rulebook, gate *ratelimit.Gate) *Limits {
 	return &Limits{book: book, gate: gate}
 }
 
-// LimitPath is Limiter's: the rules of /randomPath, with the sale's own rate.
+// LimitPath is Limiter's: the rules of /randomPath, with the sale's own rate. The goods' bucket, which all share, is asked last:
+// whoever is refused by a rule of his own takes nothing from it, not even for the moment until it is given back.
 func (l *Limits) LimitPath(ctx context.Context, v seckill.View, by seckill.Actor) error {
 	own := LimitOf(v.Rate)
 	who := callerOf(ctx)
@@ -50,7 +51,15 @@ func (l *Limits) LimitPath(ctx context.Context, v seckill.View, by seckill.Actor
 			wants[i].Own = &own
 		}
 	}
-	return l.pass(ctx, who, attributes(who, pathRoute, v.GoodsID, by), wants)
+	slices.SortStableFunc(wants, func(a, b ratelimit.Want) int { return rank(a.Rule) - rank(b.Rule) })
+	return l.pass(ctx, who, attributes(who, pathRoute, seckill.SaleOf(v.GoodsID), by), wants)
+}
+
+func rank(rule string) int {
+	if rule == PathRule {
+		return 1
+	}
+	return 0
 }
 
 // Guard is Guard's: the rules of the caller's route.

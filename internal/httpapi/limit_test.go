@@ -17,6 +17,7 @@ import (
 
 	"flashsale.dev/seckill/internal/auth"
 	"flashsale.dev/seckill/internal/httpapi"
+	"flashsale.dev/seckill/internal/httpapi/spectest"
 	"flashsale.dev/seckill/internal/ratelimit"
 	"flashsale.dev/seckill/internal/seckill"
 )
@@ -46,9 +47,10 @@ func limited(t *testing.T, yaml string) *house {
 		Desk: h, Orders: h, Cashier: h, Changes: h, Figures: h, Health: h, Tokens: tokens, Metrics: h.metrics,
 		Log: slog.New(slog.NewTextHandler(&lockedWriter{w: h.log}, nil)),
 	}, httpapi.Options{Now: func() time.Time { return h.now }})
+	h.handler = handler
 	srv := httptest.NewServer(handler)
 	t.Cleanup(srv.Close)
-	h.url, h.client = srv.URL, srv.Client()
+	h.url, h.client = srv.URL, spectest.Client(t, srv.Client())
 	return h
 }
 

@@ -1,6 +1,7 @@
 package httpapi_test
 
 import (
+	"fmt"
 	"net/http"
 	"testing"
 
@@ -88,4 +89,17 @@ func TestAnOperatorSeesAllAndABuyerNothing(t *testing.T) {
 	r := h.as(seckill.Actor{ID: buyer().ID, Role: seckill.Merchant}, "POST", "/orders/order-1/cancel", "")
 	require.Equal(t, "FORBIDDEN", r.Reason)
 	require.Zero(t, h.changes())
+}
+
+// The head of the shipping list is asked for without its rows being read.
+func TestTheHeadOfAFileReadsNoRows(t *testing.T) {
+	h := open(t)
+	h.sell(43)
+	for i := range 1200 {
+		h.order(fmt.Sprintf("order-%05d", i), 43, buyer())
+	}
+	r := h.as(merchant(), "HEAD", "/admin/sales/43/orders?format=csv", "")
+	require.Equal(t, http.StatusOK, r.Status)
+	require.Contains(t, r.Header.Get("Content-Type"), "text/csv")
+	require.Equal(t, 1, h.reads, "the first, before it is known that it is a file")
 }

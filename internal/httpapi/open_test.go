@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"strings"
 	"sync"
 	"testing"
@@ -13,6 +14,10 @@ import (
 
 	"flashsale.dev/seckill/internal/auth"
 	"flashsale.dev/seckill/internal/httpapi"
+	"flashsale.dev/seckill/internal/httpapi/spectest"
+	"flashsale.dev/seckill/internal/httpapi/web"
+	"flashsale.dev/seckill/internal/payment"
+	"flashsale.dev/seckill/internal/seckill"
 )
 
 // heard is a Metrics that remembers what it heard.
@@ -21,10 +26,12 @@ type heard struct {
 	all []string
 }
 
-func (h *heard) Observe(route, reason string, _ time.Duration) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.all = append(h.all, route+" "+reason)
+func (h *heard) Route(route string) func(string, time.Duration) {
+	return func(reason string, _ time.Duration) {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.all = append(h.all, route+" "+reason)
+	}
 }
 
 func (h *heard) last() string {
@@ -43,10 +50,12 @@ type house struct {
 	*fake
 	t       *testing.T
 	tokens  *auth.Tokens
+	signer  *payment.Signer
 	metrics *heard
 	log     *strings.Builder
 	url     string
 	client  *http.Client
+	handler http.Handler
 }
 
 func open(t *testing.T) *house {
@@ -57,15 +66,26 @@ func open(t *testing.T) *house {
 		fake: newFake(time.Date(2026, 11, 11, 12, 0, 0, 0, time.UTC)), t: t,
 		tokens: tokens, metrics: &heard{}, log: &strings.Builder{},
 	}
+	h.signer, err = payment.NewSigner(secret, func() time.Time { return h.now })
+	require.NoError(t, err)
+	phones, err := auth.NewPhones(auth.DerivedPhoneKey(secret))
+	require.NoError(t, err)
 	log := slog.New(slog.NewTextHandler(&lockedWriter{w: h.log}, nil))
+	site, err := web.New("CNY")
+	require.NoError(t, err)
 	handler := httpapi.New(httpapi.Deps{
-		Sales: h, Shop: h, Limiter: h, Desk: h, Orders: h, Cashier: h, Changes: h, Figures: h, Health: h, Tokens: tokens, Metrics: h.metrics, Log: log,
-	}, httpapi.Options{Now: func() time.Time { return h.now }})
+		Sales: h, Shop: h, Limiter: h, Desk: h, Orders: h, Cashier: h, Changes: h, Figures: h, Health: h,
+		Payments: h, Callbacks: h.signer, Phones: phones, Sessions: tokens, Site: site, Tokens: tokens, Metrics: h.metrics, Log: log,
+	}, httpapi.Options{
+		Now: func() time.Time { return h.now }, Guests: []seckill.Actor{{ID: 2, Role: seckill.Buyer, Name: "Ada"}},
+		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")},
+	})
+	h.handler = handler
 	srv := httptest.NewUnstartedServer(handler)
 	srv.Config = httpapi.Server(handler, "", log)
 	srv.Start()
 	t.Cleanup(srv.Close)
-	h.url, h.client = srv.URL, srv.Client()
+	h.url, h.client = srv.URL, spectest.Client(t, srv.Client())
 	h.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return h
 }

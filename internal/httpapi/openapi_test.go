@@ -9,9 +9,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gin-gonic/gin"
 	"github.com/goccy/go-yaml"
 	"github.com/stretchr/testify/require"
 
+	"flashsale.dev/seckill/internal/auth"
+	"flashsale.dev/seckill/internal/httpapi/spectest"
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/ratelimit"
 	"flashsale.dev/seckill/internal/seckill"
@@ -38,24 +41,31 @@ func under(t *testing.T, n node, path ...string) node {
 	return n
 }
 
-// allRoutes are those of an API that has limiters to be seen.
-func allRoutes() []route {
-	return (&api{Deps: Deps{Limiters: (*ratelimit.Admin)(nil), Watch: (*order.Watch)(nil), Letters: (*order.Coroner)(nil)}}).routes()
+// everything is an API's, with what may be left out.
+func everything(t *testing.T) Deps {
+	t.Helper()
+	return Deps{Limiters: (*ratelimit.Admin)(nil), Watch: (*order.Watch)(nil), Letters: (*order.Coroner)(nil), Sessions: (*auth.Tokens)(nil), Site: site(t)}
+}
+
+// allRoutes are those of an API that has everything.
+func allRoutes(t *testing.T) []route {
+	t.Helper()
+	return (&api{Deps: everything(t)}).routes()
 }
 
 // template is a route's path as OpenAPI writes it.
-func template(r route) string {
-	return regexp.MustCompile(`[:*](\w+)`).ReplaceAllString(r.path, "{$1}")
+func template(path string) string {
+	return regexp.MustCompile(`[:*](\w+)`).ReplaceAllString(path, "{$1}")
 }
 
-// Each route is in the document and each of the document's is a route.
+// Each route of the router is in the document, but for the pages that spectest names, and each of the document's is a route.
 func TestTheDocumentHasEveryRoute(t *testing.T) {
+	router, is := New(everything(t), Options{}).(*gin.Engine)
+	require.True(t, is)
 	var routes, documented []string
-	for _, r := range allRoutes() {
-		for _, m := range r.methods {
-			if m != http.MethodHead {
-				routes = append(routes, strings.ToLower(m)+" "+template(r))
-			}
+	for _, r := range router.Routes() {
+		if r.Method != http.MethodHead && !spectest.Page(r.Path) {
+			routes = append(routes, strings.ToLower(r.Method)+" "+template(r.Path))
 		}
 	}
 	for path, item := range under(t, openAPI(t), "paths") {
@@ -68,21 +78,27 @@ func TestTheDocumentHasEveryRoute(t *testing.T) {
 	require.ElementsMatch(t, routes, documented)
 }
 
-// Each field of a route is in the document, in its query or in its JSON body, and no other is.
+// Each field of a route is in the document, in its query or in its body, as JSON and as a form, and no other is.
 func TestTheDocumentHasEveryField(t *testing.T) {
 	doc := openAPI(t)
-	for _, r := range allRoutes() {
-		op := under(t, doc, "paths", template(r), strings.ToLower(r.methods[0]))
-		names := map[string]bool{}
+	for _, r := range allRoutes(t) {
+		op := under(t, doc, "paths", template(r.path), strings.ToLower(r.methods[0]))
+		names, form := map[string]bool{}, map[string]bool{}
 		parameters, _ := op["parameters"].([]any)
 		for _, p := range parameters {
-			names[resolve(t, doc, p.(node))["name"].(string)] = true
+			if p := resolve(t, doc, p.(node)); p["in"] == "query" {
+				names[p["name"].(string)] = true
+			}
 		}
+		maps.Copy(form, names)
 		if body, ok := op["requestBody"].(node); ok {
 			schema := under(t, body, "content", "application/json", "schema")
 			addProperties(t, doc, resolve(t, doc, schema), "", names)
+			schema = under(t, body, "content", "application/x-www-form-urlencoded", "schema")
+			addProperties(t, doc, resolve(t, doc, schema), "", form)
 		}
 		require.ElementsMatch(t, r.fields, slices.Collect(maps.Keys(names)), r.path)
+		require.ElementsMatch(t, r.fields, slices.Collect(maps.Keys(form)), r.path)
 	}
 }
 
@@ -124,6 +140,32 @@ func words[T ~string](schema node) (out []T) {
 	return out
 }
 
+// Each call that rules may limit says that it may answer 429, and each that needs a token that it may answer 401.
+func TestTheDocumentHasEveryGuard(t *testing.T) {
+	doc := openAPI(t)
+	for _, r := range allRoutes(t) {
+		answers := under(t, doc, "paths", template(r.path), strings.ToLower(r.methods[0]), "responses")
+		entry := r.path == "/session" && r.methods[0] == http.MethodPost // open to all, and not to every token
+		require.Equal(t, !r.open || r.signed || entry, answers["401"] != nil, r.path)
+		require.Equal(t, !r.lax, answers["400"] != nil, r.path)
+		if !r.unguarded && !r.lax {
+			require.NotNil(t, answers["429"], r.path)
+		}
+	}
+}
+
+// Each reason of the contract is shown in an example.
+func TestEveryReasonHasAnExample(t *testing.T) {
+	doc := openAPI(t)
+	shown := map[seckill.Reason]bool{}
+	walk(doc, func(n node) {
+		if _, ok := n["requestId"].(string); ok {
+			shown[seckill.Reason(n["reason"].(string))] = true
+		}
+	})
+	require.ElementsMatch(t, words[seckill.Reason](under(t, doc, "components", "schemas", "Reason")), slices.Collect(maps.Keys(shown)))
+}
+
 // Each reference leads somewhere, and each example of an answer has the one shape.
 func TestTheDocumentHoldsTogether(t *testing.T) {
 	doc := openAPI(t)
@@ -136,8 +178,10 @@ func TestTheDocumentHoldsTogether(t *testing.T) {
 		if _, ok := n["requestId"].(string); ok {
 			examples++
 			require.ElementsMatch(t, []string{"code", "reason", "message", "data", "requestId"}, slices.Collect(maps.Keys(n)))
-			status := statusOf(seckill.Reason(n["reason"].(string)))
-			require.EqualValues(t, status, n["code"])
+			reason := seckill.Reason(n["reason"].(string))
+			if reason != seckill.RateLimited { // its rule may set a code of its own
+				require.EqualValues(t, statusOf(reason), n["code"])
+			}
 			require.IsType(t, node{}, n["data"])
 		}
 	})

@@ -26,18 +26,19 @@ type orderAnswer struct {
 	ClosedAt      stamp               `json:"closedAt,omitzero"`
 }
 
-func showOrder(o order.Order) orderAnswer {
+// showOrder shows an order to who may see all of it.
+func (a *api) showOrder(o order.Order) orderAnswer {
 	return orderAnswer{
 		OrderSn: o.OrderSn, Status: o.Status, FailureReason: o.FailureReason,
-		GoodsID: o.GoodsID, BuyerID: o.BuyerID, Quantity: o.Quantity, Amount: o.Amount, Name: o.Name, PhoneNumber: o.Phone,
+		GoodsID: seckill.SaleOf(o.GoodsID), BuyerID: o.BuyerID, Quantity: o.Quantity, Amount: o.Amount, Name: o.Name, PhoneNumber: a.phoneOf(o),
 		CreatedAt: stamp(o.CreatedAt), PayBy: stamp(o.PayBy), PaidAt: stamp(o.PaidAt), ClosedAt: stamp(o.ClosedAt),
 	}
 }
 
 // listed is an order in a list: its name and phone number are masked.
-func listed(o order.Order) orderAnswer {
-	shown := showOrder(o)
-	shown.Name, shown.PhoneNumber = maskName(o.Name), maskPhone(o.Phone)
+func (a *api) listed(o order.Order) orderAnswer {
+	shown := a.showOrder(o)
+	shown.Name, shown.PhoneNumber = maskName(shown.Name), maskPhone(shown.PhoneNumber)
 	return shown
 }
 
@@ -86,7 +87,7 @@ func (a *api) withOrder(ctx context.Context, r *request, step orderStep) (answer
 		return answer{}, err
 	}
 	o, err := step(ctx, r.actor, sn)
-	return ok(showOrder(o)), err
+	return ok(a.showOrder(o)), err
 }
 
 func (a *api) myOrders(ctx context.Context, r *request) (answer, error) {
@@ -101,7 +102,7 @@ func (a *api) myOrders(ctx context.Context, r *request) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	return ok(page(found, limit, listed, snOf)), nil
+	return ok(page(found, limit, a.listed, snOf)), nil
 }
 
 func (a *api) ordersOfSale(ctx context.Context, r *request) (answer, error) {
@@ -120,7 +121,7 @@ func (a *api) ordersOfSale(ctx context.Context, r *request) (answer, error) {
 	if file {
 		return a.exportOrders(r, id, status, found), nil
 	}
-	return ok(page(found, limit, listed, snOf)), nil
+	return ok(page(found, limit, a.listed, snOf)), nil
 }
 
 func statusOrAll(p *params) order.Status {

@@ -21,7 +21,7 @@ func (a *api) issuePath(ctx context.Context, r *request) (answer, error) {
 	if err := a.onlyBuyers(ctx, r.actor, id); err != nil {
 		return answer{}, err
 	}
-	v, err := a.Shop.Admit(ctx, id)
+	v, err := a.Shop.Admit(ctx, id, r.actor.ID)
 	if err != nil {
 		return answer{}, err
 	}
@@ -38,7 +38,7 @@ func (a *api) refusedPath(r *request) error {
 	if r.bad() != nil || !buys(r.actor) {
 		return nil // for issuePath to refuse, in its order
 	}
-	return a.Shop.Refused(id)
+	return a.Shop.Refused(id, r.actor.ID)
 }
 
 type queuedAnswer struct {
@@ -48,7 +48,7 @@ type queuedAnswer struct {
 // decrStock is the second step: the order is queued once the reservation and its confirm are there.
 func (a *api) decrStock(ctx context.Context, r *request) (answer, error) {
 	path := r.find("randomPath").text
-	p := order.Purchase{GoodsID: r.id("goodsId"), Buyer: r.actor, Path: path, Quantity: r.integerOr("decrStock", 1, 1, seckill.MaxQuantity)}
+	p := order.Purchase{GoodsID: r.id("goodsId"), Buyer: a.sealed(r.actor), Path: path, Quantity: r.integerOr("decrStock", 1, 1, seckill.MaxQuantity)}
 	if err := r.bad(); err != nil {
 		return answer{}, err
 	}

@@ -48,7 +48,7 @@ func (a *api) refusalOf(c *gin.Context, err error) *seckill.Error {
 	switch {
 	case ok && e.Reason == seckill.Unavailable && e.Err != nil:
 		a.warn(c, e)
-	case ok:
+	case ok && (e.Reason == internal || statusOf(e.Reason) != http.StatusInternalServerError):
 	case errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled):
 		e = seckill.Down("this took too long, its outcome is unknown", err)
 		a.warn(c, e)
@@ -82,7 +82,7 @@ func dataOf(e *seckill.Error) any {
 }
 
 func refusalHeaders(c *gin.Context, e *seckill.Error) {
-	if e.Reason == seckill.Unauthenticated {
+	if e.Reason == seckill.Unauthenticated && c.Writer.Header().Get("WWW-Authenticate") == "" {
 		c.Header("WWW-Authenticate", "Bearer")
 	}
 	if e.RetryAfter > 0 || e.Reason == seckill.RateLimited || e.Reason == seckill.Unavailable {

@@ -43,7 +43,7 @@ func appendValue(b []byte, v any) ([]byte, error) {
 	case time.Time:
 		return appendStamp(b, stamp(v)), nil
 	default:
-		text, err := json.Marshal(v, jsontext.AllowInvalidUTF8(true))
+		text, err := json.Marshal(v, jsontext.AllowInvalidUTF8(true), json.Deterministic(true))
 		return append(b, text...), err
 	}
 }

@@ -19,6 +19,19 @@ func RequestID(ctx context.Context) string {
 	return id
 }
 
+type traceIDKey struct{}
+
+// WithTraceID gives a context the id of the trace that it is part of, for the log.
+func WithTraceID(ctx context.Context, id string) context.Context {
+	return context.WithValue(ctx, traceIDKey{}, id)
+}
+
+// TraceID is the trace's id that a context carries, or "".
+func TraceID(ctx context.Context) string {
+	id, _ := ctx.Value(traceIDKey{}).(string)
+	return id
+}
+
 // Logger writes to w from a level up, as lines of JSON or, with format "text", of key=value pairs.
 // Times are UTC.
 func Logger(w io.Writer, level slog.Level, format string) *slog.Logger {
@@ -36,12 +49,15 @@ func inUTC(groups []string, a slog.Attr) slog.Attr {
 	return a
 }
 
-// traced adds the request's id to every record whose context has one.
+// traced adds the request's id and the trace's to every record whose context has them.
 type traced struct{ slog.Handler }
 
 func (t traced) Handle(ctx context.Context, r slog.Record) error {
 	if id := RequestID(ctx); id != "" {
 		r.AddAttrs(slog.String("request_id", id))
+	}
+	if id := TraceID(ctx); id != "" {
+		r.AddAttrs(slog.String("trace_id", id))
 	}
 	return t.Handler.Handle(ctx, r)
 }

@@ -12,10 +12,15 @@ import (
 // AuditStore is MySQL as the audit needs it.
 type AuditStore interface {
 	Database(ctx context.Context, goodsID int64) (seckill.Database, error)
+	Buckets(ctx context.Context, goodsID int64) ([]seckill.Sale, error)
 	// StatusOf tells the status of those of the orders that have a row.
 	StatusOf(ctx context.Context, goodsID int64, sns []string) (map[string]Status, error)
 	// OldestMoveNotGiven is when the oldest move of a goods that is not given was made; zero where there is none.
 	OldestMoveNotGiven(ctx context.Context, goodsID int64) (time.Time, error)
+	// CountNotGiven counts a goods' moves that are not given, and its cuts that have not ended.
+	CountNotGiven(ctx context.Context, goodsID int64) (int, error)
+	// PlanReturn writes a move that gives back what Redis took for an order; Unavailable where it has one already.
+	PlanReturn(ctx context.Context, goodsID int64, l seckill.Line, at time.Time) (Move, error)
 }
 
 // AuditShelf is Redis as the audit needs it.
@@ -34,6 +39,15 @@ type Auditor struct {
 	relay *Relay
 	now   func() time.Time
 	log   *slog.Logger
+
+	observer Observer
+	quiet    map[int64]quietness // goods -> what was last seen of it; the round's alone
+}
+
+// quietness is a sale with nothing under way, and whether its totals have been held against MySQL's.
+type quietness struct {
+	available, sold, epoch int64
+	compared               bool
 }
 
 const (
@@ -48,12 +62,14 @@ const (
 
 // NewAuditor makes an auditor. An auditor that only answers ledgers needs neither live nor relay.
 func NewAuditor(live *Live, store AuditStore, shelf AuditShelf, relay *Relay, log *slog.Logger) *Auditor {
-	return &Auditor{live: live, store: store, shelf: shelf, relay: relay, now: time.Now, log: log}
+	return &Auditor{live: live, store: store, shelf: shelf, relay: relay, now: time.Now, log: log, observer: Unobserved{}, quiet: make(map[int64]quietness)}
 }
 
-// Ledger accounts for every unit of a sale. It is Unavailable while the sale is being rebuilt; a draft's, and that of a
-// sale that is over and gone from Redis, come from MySQL alone.
-func (a *Auditor) Ledger(ctx context.Context, sale seckill.Sale) (seckill.Ledger, error) {
+// ObservedBy has an observer told; to be called before anything else.
+func (a *Auditor) ObservedBy(o Observer) *Auditor { a.observer = o; return a }
+
+// account accounts for every unit of one goods: a sale that is not split, or a bucket.
+func (a *Auditor) account(ctx context.Context, sale seckill.Sale) (seckill.Ledger, error) {
 	v, err := a.shelf.View(ctx, sale.GoodsID)
 	switch {
 	case errors.Is(err, seckill.ErrNotLoaded):
@@ -68,11 +84,10 @@ func (a *Auditor) Ledger(ctx context.Context, sale seckill.Sale) (seckill.Ledger
 		return seckill.Ledger{}, seckill.Down("the ledger's database side can't be read", err)
 	}
 	l := seckill.Ledger{Total: v.Total, Available: v.Available, Pending: v.Pending, Sold: v.Sold, Epoch: v.Epoch, Database: db}
-	differs, err := a.differs(ctx, v, db)
-	if err != nil {
+	if l.Differences, err = a.judged(ctx, v, db); err != nil {
 		return seckill.Ledger{}, seckill.Down("the ledger can't be audited", err)
 	}
-	l.Balanced = l.Adds() && !differs
+	l.Balanced = l.Adds() && !l.Differences.Any()
 	return l, nil
 }
 
@@ -89,23 +104,49 @@ func (a *Auditor) fromMySQL(ctx context.Context, sale seckill.Sale) (seckill.Led
 	return l, nil
 }
 
-// differs tells whether an order number has been in one place only for longer than the tolerance.
-func (a *Auditor) differs(ctx context.Context, v seckill.View, db seckill.Database) (bool, error) {
+// judged is what differs between a view and the database's word, and by which numbers.
+func (a *Auditor) judged(ctx context.Context, v seckill.View, db seckill.Database) (seckill.Differences, error) {
+	d, f, err := a.differs(ctx, v)
+	if err != nil || v.Pending > 0 || len(f.failed) > 0 || d.Any() {
+		return d, err
+	}
+	d.Totals, err = a.totals(ctx, v, db)
+	return d, err
+}
+
+// differs counts, by number, what has been in one place only for longer than on its way.
+func (a *Auditor) differs(ctx context.Context, v seckill.View) (d seckill.Differences, f findings, err error) {
 	oldest, err := a.store.OldestMoveNotGiven(ctx, v.GoodsID)
 	if err != nil {
-		return false, err
+		return d, f, err
 	}
-	if !oldest.IsZero() {
-		return a.now().Sub(oldest) > tolerance, nil
+	if !oldest.IsZero() && a.now().Sub(oldest) > tolerance {
+		if d.NotGiven, err = a.store.CountNotGiven(ctx, v.GoodsID); err != nil {
+			return d, f, err
+		}
 	}
 	if v.Pending > 0 {
-		found, err := a.compare(ctx, v)
-		return found.unsettled() > 0, err
+		if f, err = a.compare(ctx, v); err != nil {
+			return d, f, err
+		}
 	}
+	if !oldest.IsZero() {
+		f.failed = nil // their units are on their way back
+	}
+	d.Unsettled, d.Unwritten = len(f.written)+len(f.failed), len(f.overdue(v.Now))
+	return d, f, nil
+}
+
+// totals tells, as 0 or 1, whether totals differ with nothing under way.
+func (a *Auditor) totals(ctx context.Context, v seckill.View, db seckill.Database) (int, error) {
 	if db.Stock == v.Available && db.Active == v.Sold {
-		return false, nil
+		return 0, nil
 	}
-	return a.stillQuiet(ctx, v)
+	quiet, err := a.stillQuiet(ctx, v)
+	if quiet {
+		return 1, err
+	}
+	return 0, err
 }
 
 // stillQuiet tells whether nothing has moved in Redis since a view without anything pending: then what MySQL said in
@@ -121,75 +162,4 @@ func (a *Auditor) stillQuiet(ctx context.Context, before seckill.View) (bool, er
 	}
 	oldest, err := a.store.OldestMoveNotGiven(ctx, before.GoodsID)
 	return oldest.IsZero(), err
-}
-
-// Run audits and mends until ctx ends.
-func (a *Auditor) Run(ctx context.Context) error { return every(ctx, auditEvery, a.runOnce) }
-
-func (a *Auditor) runOnce(ctx context.Context) {
-	for _, sale := range a.live.Sales() {
-		if err := a.Mend(ctx, sale.GoodsID); err != nil && ctx.Err() == nil && !errors.Is(err, ErrQueueDown) {
-			a.log.WarnContext(ctx, "audit goes on later", "goods_id", sale.GoodsID, "err", err)
-		}
-	}
-}
-
-// Mend settles what is written and still pending, and publishes again what is not written after a minute.
-func (a *Auditor) Mend(ctx context.Context, goodsID int64) error {
-	v, err := a.shelf.View(ctx, goodsID)
-	if errors.Is(err, seckill.ErrNotLoaded) || err == nil && (v.Gate != seckill.GateOpen || v.Pending == 0) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	f, err := a.compare(ctx, v)
-	if err != nil {
-		return err
-	}
-	return errors.Join(a.settle(ctx, goodsID, f.written), a.refeed(ctx, v, f.absent))
-}
-
-func (a *Auditor) settle(ctx context.Context, goodsID int64, written map[string]Status) error {
-	var sns []string
-	for sn, status := range written {
-		if status != Failed { // its move gives its units back
-			sns = append(sns, sn)
-		}
-	}
-	if len(sns) == 0 {
-		return nil
-	}
-	n, err := a.shelf.Settle(ctx, goodsID, sns)
-	a.log.WarnContext(ctx, "settled orders that were written and not settled", "goods_id", goodsID, "orders", n)
-	return err
-}
-
-func (a *Auditor) refeed(ctx context.Context, v seckill.View, absent []Pending) error {
-	var entries [][]byte
-	for _, p := range absent {
-		if due(v.Now.Sub(p.At)) {
-			entries = append(entries, p.Entry)
-		}
-	}
-	for len(entries) > 0 {
-		n := min(relayChunk, len(entries))
-		if err := a.relay.feed(ctx, v.GoodsID, entries[:n]); err != nil {
-			return err
-		}
-		a.log.WarnContext(ctx, "published pending orders again", "goods_id", v.GoodsID, "orders", n)
-		entries = entries[n:]
-	}
-	return nil
-}
-
-// due tells whether a reservation of an age is to be published again in this round of the audit: when its age has just
-// passed a minute, two, four, and so on.
-func due(age time.Duration) bool {
-	for at := refeedAfter; at <= age; at *= 2 {
-		if age-at <= auditEvery+auditEvery/2 {
-			return true
-		}
-	}
-	return false
 }

@@ -2,21 +2,32 @@ package order
 
 import (
 	"context"
+	"time"
 
 	"flashsale.dev/seckill/internal/seckill"
 )
 
 // findings are the pending numbers older than the tolerance, by what MySQL says of them.
 type findings struct {
-	written map[string]Status // in MySQL, and still pending in Redis
-	absent  []Pending         // not in MySQL: on their way, or lost with the queue
+	written []Pending // in MySQL, and still pending in Redis
+	failed  []Pending // failed in MySQL, and still pending in Redis
+	absent  []Pending // not in MySQL: on their way, or lost with the queue
 }
 
-func (f findings) unsettled() int { return len(f.written) }
+// overdue are the absent ones that ought to have come by now.
+func (f findings) overdue(now time.Time) []Pending {
+	var list []Pending
+	for _, p := range f.absent {
+		if now.Sub(p.At) > refeedAfter {
+			list = append(list, p)
+		}
+	}
+	return list
+}
 
 // compare walks over what is pending for longer than the tolerance.
 func (a *Auditor) compare(ctx context.Context, v seckill.View) (findings, error) {
-	f := findings{written: make(map[string]Status)}
+	var f findings
 	for cursor := uint64(0); ; {
 		page, next, err := a.shelf.PendingPage(ctx, v.GoodsID, cursor, auditChunk)
 		if err != nil {
@@ -48,10 +59,14 @@ func (a *Auditor) comparePage(ctx context.Context, v seckill.View, page []Pendin
 		return err
 	}
 	for _, p := range old {
-		if status, written := rows[p.OrderSn]; written {
-			f.written[p.OrderSn] = status
-		} else {
+		status, written := rows[p.OrderSn]
+		switch {
+		case !written:
 			f.absent = append(f.absent, p)
+		case status == Failed:
+			f.failed = append(f.failed, p)
+		default:
+			f.written = append(f.written, p)
 		}
 	}
 	return nil

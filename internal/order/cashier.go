@@ -3,49 +3,108 @@ package order
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"time"
 
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// PaymentStore is MySQL as paying and cancelling need it. Both are content with an order that is already there where it
-// is to go, and refuse any other with a Conflict.
+// PaymentStore is MySQL as paying and cancelling need it.
 type PaymentStore interface {
-	Pay(ctx context.Context, goodsID int64, orderSn string, now time.Time) (Order, error)
-	// Cancel also returns the move that gives the units back; nil where the order was cancelled before.
+	// Receive writes a payment down and makes its order paid, or marks the payment to be given back where the order can't
+	// keep it; the same payment again: what has become of it. Conflict where the amount is not the order's, or the number of
+	// the payment stands for another one: then nothing is written. ErrNoSuchOrder.
+	Receive(ctx context.Context, p Payment, now time.Time) (Receipt, error)
+	// Cancel makes a created order cancelled, and refuses any other that is not cancelled already with a Conflict. It also
+	// returns the move that gives the units back; nil where the order was cancelled before.
 	Cancel(ctx context.Context, goodsID int64, orderSn string, now time.Time) (Order, *Move, error)
 }
 
-// Cashier takes payments and cancellations of the buyer's own orders.
+// Cashier takes payments and cancellations of orders.
 type Cashier struct {
-	finder *Finder
-	store  PaymentStore
-	giver  *Giver
-	now    func() time.Time
+	finder   *Finder
+	store    PaymentStore
+	giver    *Giver
+	provider Provider
+	now      func() time.Time
+	log      *slog.Logger
 }
 
 // NewCashier makes a cashier.
-func NewCashier(finder *Finder, store PaymentStore, giver *Giver) *Cashier {
-	return &Cashier{finder: finder, store: store, giver: giver, now: time.Now}
+func NewCashier(finder *Finder, store PaymentStore, giver *Giver, provider Provider, log *slog.Logger) *Cashier {
+	return &Cashier{finder: finder, store: store, giver: giver, provider: provider, now: time.Now, log: log}
 }
 
-// Pay makes a created order paid. Again: the same state. Still queued: Conflict, to be asked again in a second.
+// chargeDeadline bounds a charge and its writing down, which go on when the buyer has gone.
+const chargeDeadline = 5 * time.Second
+
+// Pay has the provider take the money for the actor's own created order, and makes it paid. Again: the same state. Still
+// queued: Conflict, to be asked again in a second. Of an order that takes no payment no money is taken; where it stopped
+// taking one while the provider was at it, the answer is a Conflict and the money is given back.
 func (c *Cashier) Pay(ctx context.Context, by seckill.Actor, orderSn string) (Order, error) {
-	goodsID, err := c.own(ctx, by, orderSn)
-	if err != nil {
-		return Order{}, err
+	o, err := c.own(ctx, by, orderSn)
+	if err != nil || o.Status == Paid {
+		return o, err
 	}
-	o, err := c.store.Pay(ctx, goodsID, orderSn, c.now())
-	return o, changed(err)
+	if reason := o.Due(c.now()); reason != "" {
+		return Order{}, unpayable(o)
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), chargeDeadline)
+	defer cancel()
+	p, err := c.provider.Charge(ctx, o)
+	if err != nil {
+		return Order{}, seckill.Down("the payment's outcome is unknown", err)
+	}
+	r, err := c.receive(ctx, p)
+	switch {
+	case err != nil:
+		return Order{}, err
+	case r.Order.Status == Paid:
+		return r.Order, nil
+	default:
+		return Order{}, unpayable(r.Order)
+	}
+}
+
+// Receive takes a provider's word, verified before, that it took money for an order: the order becomes paid, or the money
+// goes back. Again: what has become of it. Conflict where the order is still queued, to be told again in a second, and
+// where the amount is not the order's; NotFound where there is no such order. A refusal keeps nothing, and is logged.
+func (c *Cashier) Receive(ctx context.Context, paymentID, orderSn string, amount int64) (Receipt, error) {
+	o, err := c.anyones(ctx, orderSn)
+	if err == nil {
+		var r Receipt
+		r, err = c.receive(ctx, Payment{ID: paymentID, GoodsID: o.GoodsID, OrderSn: orderSn, Amount: amount})
+		if err == nil {
+			return r, nil
+		}
+	}
+	if o.Status != Queued && seckill.ReasonOf(err) != seckill.Unavailable {
+		c.log.WarnContext(ctx, "payment refused", "payment_id", paymentID, "order_sn", orderSn, "amount", amount, "err", err)
+	}
+	return Receipt{}, err
+}
+
+// receiveTries is how often a payment is written that lost its transaction to another.
+const receiveTries = 3
+
+func (c *Cashier) receive(ctx context.Context, p Payment) (Receipt, error) {
+	r, err := c.store.Receive(ctx, p, c.now())
+	for n := 1; n < receiveTries && errors.Is(err, ErrTryAgain) && ctx.Err() == nil; n++ {
+		r, err = c.store.Receive(ctx, p, c.now())
+	}
+	if err == nil && r.State == PaymentRefunding {
+		c.log.InfoContext(ctx, "payment goes back", "payment_id", p.ID, "order_sn", p.OrderSn, "reason", r.Reason)
+	}
+	return r, changed(err)
 }
 
 // Cancel makes a created order cancelled; its units go back on sale, once. Again: the same state.
 func (c *Cashier) Cancel(ctx context.Context, by seckill.Actor, orderSn string) (Order, error) {
-	goodsID, err := c.own(ctx, by, orderSn)
+	o, err := c.own(ctx, by, orderSn)
 	if err != nil {
 		return Order{}, err
 	}
-	o, move, err := c.store.Cancel(ctx, goodsID, orderSn, c.now())
+	o, move, err := c.store.Cancel(ctx, o.GoodsID, orderSn, c.now())
 	if err == nil && move != nil {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), redisDeadline)
 		defer cancel()
@@ -54,18 +113,42 @@ func (c *Cashier) Cancel(ctx context.Context, by seckill.Actor, orderSn string) 
 	return o, changed(err)
 }
 
-// own finds the actor's order and says no while it is queued.
-func (c *Cashier) own(ctx context.Context, by seckill.Actor, orderSn string) (int64, error) {
+// own finds the actor's order and says no while it is queued. A row that Redis does not know to be settled will do here: what
+// is committed on it is on disk only together with it. Who was told "created" while Redis could not be asked may cancel.
+func (c *Cashier) own(ctx context.Context, by seckill.Actor, orderSn string) (Order, error) {
 	o, err := c.finder.Find(ctx, by, orderSn)
+	if err != nil || o.Status != Queued {
+		return o, err
+	}
+	if row, err := c.finder.records.Order(ctx, o.GoodsID, orderSn); err == nil {
+		return row, nil
+	}
+	e := seckill.Refuse(seckill.Conflict, "the order is still on its way; ask again in a second")
+	e.RetryAfter = time.Second
+	return o, e
+}
+
+// anyones is own for a provider, who knows no buyers: it finds out whose the order is first.
+func (c *Cashier) anyones(ctx context.Context, orderSn string) (Order, error) {
+	n, err := c.finder.minter.Parse(orderSn)
 	if err != nil {
-		return 0, err
+		return Order{}, noSuchOrder()
 	}
-	if o.Status == Queued {
-		e := seckill.Refuse(seckill.Conflict, "the order is still on its way; ask again in a second")
-		e.RetryAfter = time.Second
-		return 0, e
+	buyer := int64(0) // nobody's: Find says why there is no order
+	if line, pending, err := c.finder.promises.Pending(ctx, n.GoodsID, orderSn); err == nil && pending {
+		buyer = line.BuyerID
+	} else if o, err := c.finder.records.Order(ctx, n.GoodsID, orderSn); err == nil {
+		buyer = o.BuyerID // asked last: what is pending no more is in MySQL
 	}
-	return o.GoodsID, nil
+	return c.own(ctx, seckill.Actor{ID: buyer, Role: seckill.Buyer}, orderSn)
+}
+
+// unpayable says why an order takes no payment.
+func unpayable(o Order) error {
+	if o.Status == Created {
+		return seckill.Refuse(seckill.Conflict, "the time to pay is over")
+	}
+	return seckill.Refuse(seckill.Conflict, "the order is %s", o.Status)
 }
 
 func changed(err error) error {

@@ -23,11 +23,12 @@ type Consumer struct {
 	writer *Writer
 	opts   ConsumerOptions
 	log    *slog.Logger
+	tracer Tracer
 }
 
 // NewConsumer makes a consumer.
 func NewConsumer(source Source, writer *Writer, opts ConsumerOptions, log *slog.Logger) *Consumer {
-	return &Consumer{source: source, writer: writer, opts: opts, log: log}
+	return &Consumer{source: source, writer: writer, opts: opts, log: log, tracer: untraced{}}
 }
 
 // Run consumes until ctx ends. Then the batch in hand is finished and what was not begun goes back to its queue.
@@ -46,7 +47,7 @@ func (c *Consumer) runShard(ctx context.Context, shard int) error {
 		stream, err := c.source.Open(ctx, shard)
 		if err == nil {
 			pause.Reset()
-			err = c.drain(ctx, stream)
+			err = c.drain(ctx, shard, stream)
 		}
 		if err != nil && ctx.Err() == nil {
 			c.log.WarnContext(ctx, "order stream ended, opening it again", "shard", shard, "err", err)
@@ -57,14 +58,15 @@ func (c *Consumer) runShard(ctx context.Context, shard int) error {
 }
 
 // drain writes batch after batch until the stream or ctx ends.
-func (c *Consumer) drain(ctx context.Context, stream Stream) (err error) {
+func (c *Consumer) drain(ctx context.Context, shard int, stream Stream) (err error) {
 	defer func() { err = errors.Join(err, stream.Close()) }()
 	for ctx.Err() == nil {
 		batch := c.collect(ctx, stream.Deliveries())
 		if len(batch) == 0 {
 			return nil
 		}
-		if err := c.writer.Write(ctx, batch); err != nil {
+		c.log.DebugContext(ctx, "writing a batch", "shard", shard, "messages", len(batch), "orders", ordersIn(batch))
+		if err := c.write(ctx, batch); err != nil {
 			return err
 		}
 		if err := stream.Ack(batch[len(batch)-1].Tag); err != nil {
@@ -74,20 +76,27 @@ func (c *Consumer) drain(ctx context.Context, stream Stream) (err error) {
 	return nil
 }
 
+// write writes a batch, and is a step of every purchase in it that is followed.
+func (c *Consumer) write(ctx context.Context, batch []received) error {
+	ctx, end := c.tracer.Begin(ctx, "write a batch", marksOf(batch)...)
+	err := c.writer.Write(ctx, batch)
+	end(err)
+	return err
+}
+
 // collect waits for a first delivery, and then for more until the batch is full or the linger is over. An empty batch
 // means that the stream or ctx has ended.
 func (c *Consumer) collect(ctx context.Context, deliveries <-chan Delivery) []received {
 	var batch []received
 	var linger <-chan time.Time
-	orders := 0
-	for orders < c.opts.BatchSize {
+	for orders := 0; orders < c.opts.BatchSize; {
 		select {
 		case d, ok := <-deliveries:
 			if !ok {
 				return nil // acknowledging is not possible any more: all of it will come again
 			}
 			r := receive(d)
-			batch, orders = append(batch, r), orders+max(1, len(r.message.Orders))
+			batch, orders = append(batch, r), orders+r.weight()
 			if linger == nil {
 				linger = time.After(c.opts.Linger)
 			}
@@ -110,6 +119,17 @@ type received struct {
 func receive(d Delivery) received {
 	m, err := Decode(d.Body)
 	return received{Delivery: d, message: m, err: err}
+}
+
+// weight is how much of a batch it fills: its orders, and one for a message without any.
+func (r received) weight() int { return max(1, len(r.message.Orders)) }
+
+func ordersIn(batch []received) int {
+	n := 0
+	for _, r := range batch {
+		n += r.weight()
+	}
+	return n
 }
 
 // retryPause spaces tries that will go on for ever: from 50 ms to 2 s, with jitter.

@@ -8,7 +8,7 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// Cut takes units of an exposed sale off sale. Its row is written before Redis is asked for the units, and says all
+// Cut takes units of an exposed sale off sale, or out of one of its buckets for another. Its row is written before Redis is asked for the units, and says all
 // that it takes to finish the change, whoever does that (ADR 0030).
 type Cut struct {
 	ID       string // a UUIDv7; Redis judges it once in an epoch
@@ -19,6 +19,9 @@ type Cut struct {
 	By       seckill.Actor
 	Key      string // its Idempotency-Key, or ""
 	State    CutState
+	BegunAt  time.Time
+	To       int64 // the bucket that is to have the units; 0 for a merchant's cut
+	Gives    *Move // what the bucket is to be given, once it stands in MySQL; nil before, and where that has been done before
 }
 
 // CutState is where a cut is.
@@ -33,27 +36,38 @@ const (
 
 // Move is the cut as Redis takes it.
 func (c Cut) Move() Move {
-	return Move{ID: c.ID, GoodsID: c.GoodsID, Epoch: c.Epoch, Kind: MoveDelta, Quantity: -c.Quantity}
+	m := Move{ID: c.ID, GoodsID: c.GoodsID, Epoch: c.Epoch, Kind: MoveDelta, Quantity: -c.Quantity}
+	if c.To != 0 {
+		m.Kind = MoveCarry
+	}
+	return m
 }
 
 // Begun is what the first step of a change did.
 type Begun struct {
-	Sale seckill.Sale // as it is now; where the change was made before, as it was answered then
-	Move *Move        // a raise to be given to Redis
-	Cut  *Cut         // a cut to be finished; then nothing has changed yet
+	Sale  seckill.Sale // as it is now; where the change was made before, as it was answered then
+	Moves []Move       // of a raise, to be given to Redis
+	Cut   *Cut         // a cut to be finished; then nothing has changed yet
 }
 
 // ChangeStore is MySQL as changes of sales need it.
 type ChangeStore interface {
 	// Change changes a sale in one transaction, or writes the cut with which the change begins.
 	Change(ctx context.Context, goodsID int64, c seckill.Change, once seckill.Once, now time.Time) (Begun, error)
+	// Answered gives the first answer to a request whose key was here before; false where there is none yet.
+	Answered(ctx context.Context, once seckill.Once, now time.Time) (seckill.Sale, bool, error)
 	// EndCut writes what Redis said of a cut: done or undone; or it gives the cut a newer epoch and leaves it open.
 	EndCut(ctx context.Context, c Cut, said Given, now time.Time) (Cut, seckill.Sale, error)
 	// OpenCuts lists cuts begun before a moment and not ended, oldest first.
 	OpenCuts(ctx context.Context, before time.Time, limit int) ([]Cut, error)
 	// DeleteDraft removes a draft; any other sale is a Conflict.
-	DeleteDraft(ctx context.Context, goodsID int64, now time.Time) error
-	Sale(ctx context.Context, goodsID int64) (seckill.Sale, error)
+	DeleteDraft(ctx context.Context, goodsID int64, once seckill.Once, now time.Time) error
+	// Buckets reads the rows of a sale's buckets; of a draft there is one.
+	Buckets(ctx context.Context, goodsID int64) ([]seckill.Sale, error)
+	// Bucket reads one of them.
+	Bucket(ctx context.Context, goodsID int64) (seckill.Sale, error)
+	// BeginTransfer writes down that units are to go from one bucket to another.
+	BeginTransfer(ctx context.Context, c Cut) error
 	// ForgetKeys forgets Idempotency-Keys made before a moment.
 	ForgetKeys(ctx context.Context, before time.Time) error
 }

@@ -29,12 +29,13 @@ type Reserver interface {
 	Promises
 }
 
-// Front tells whether there is a sale, and under which epoch; seckill.Front is one.
+// Front tells whether there is a goods, a sale or a bucket of one, and under which epoch; seckill.Front is one.
 type Front interface {
 	Sale(ctx context.Context, goodsID int64) (seckill.View, error)
 }
 
-// Desk takes purchases: reserve, publish, answer. Buyers of one goods who meet travel in one script call, and their
+// Desk takes purchases: reserve, publish, answer. A buyer of a split sale buys from his own bucket, which is a goods like any
+// other from there on. Buyers of one goods who meet travel in one script call, and their
 // orders in one message with one confirm. It is safe for concurrent use.
 type Desk struct {
 	front     Front
@@ -43,9 +44,12 @@ type Desk struct {
 	minter    *ordersn.Minter
 	log       *slog.Logger
 	deadline  time.Duration
+	observer  DeskObserver
+	tracer    Tracer
 
+	tally    *Tally   // nil: nobody counts
 	epochs   sync.Map // goods id -> epoch last seen; a wrong one costs a second trip, nothing else
-	reserves *group.Line[deskKey, seckill.Reservation, placed]
+	reserves *group.Line[deskKey, wish, placed]
 	confirms *group.Line[int64, string, struct{}]
 }
 
@@ -55,6 +59,7 @@ type deskKey struct{ goodsID, epoch int64 }
 type placed struct {
 	seckill.Verdict
 	publication *publication
+	unsure      error // why it must not be promised yet; nil where it may
 }
 
 // redisDeadline bounds one trip to Redis. Beyond it the outcome is unknown.
@@ -63,8 +68,15 @@ const redisDeadline = 2 * time.Second
 // NewDesk makes the desk. publishDeadline bounds the wait for a confirm: what is not confirmed by then is the relay's.
 func NewDesk(front Front, reserver Reserver, publisher Publisher, minter *ordersn.Minter, publishDeadline time.Duration, log *slog.Logger) *Desk {
 	d := &Desk{front: front, reserver: reserver, publisher: publisher, minter: minter, deadline: publishDeadline, log: log}
+	d.observer, d.tracer = unobserved{}, untraced{}
 	d.reserves = group.New(seckill.MaxGroup, d.reserveTrip)
 	d.confirms = group.New(seckill.MaxGroup, d.confirmTrip)
+	return d
+}
+
+// Counting has the desk count its orders, and returns it.
+func (d *Desk) Counting(t *Tally) *Desk {
+	d.tally = t
 	return d
 }
 
@@ -72,12 +84,19 @@ func NewDesk(front Front, reserver Reserver, publisher Publisher, minter *orders
 // has stood for before. Any other outcome is a refusal. Once it has been taken, an order goes its way whether the
 // caller waits or not.
 func (d *Desk) Place(ctx context.Context, p Purchase) (string, error) {
+	if seckill.IsBucket(p.GoodsID) {
+		return "", seckill.Refuse(seckill.NotFound, "there is no such sale")
+	}
+	p.GoodsID = seckill.BucketOf(p.GoodsID, p.Buyer.ID)
 	got, err := d.reserve(ctx, p)
 	if err != nil {
 		return "", err
 	}
 	if err := got.Err(); err != nil {
 		return "", err
+	}
+	if got.unsure != nil { // it has been taken and goes its way; only the promise must wait
+		return "", seckill.Down("the reservation is not safe yet; ask again with the same path", got.unsure)
 	}
 	switch {
 	case got.publication != nil:
@@ -169,5 +188,5 @@ func (d *Desk) reserveUnder(ctx context.Context, p Purchase, epoch int64) (place
 		return placed{}, err
 	}
 	line := seckill.Line{OrderSn: sn, BuyerID: p.Buyer.ID, Quantity: p.Quantity, Name: p.Buyer.Name, Phone: p.Buyer.Phone}
-	return d.reserves.Do(ctx, deskKey{p.GoodsID, epoch}, seckill.Reservation{Line: line, Path: p.Path})
+	return d.reserves.Do(ctx, deskKey{p.GoodsID, epoch}, wish{seckill.Reservation{Line: line, Path: p.Path}, d.tracer.Mark(ctx)})
 }

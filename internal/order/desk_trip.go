@@ -3,6 +3,7 @@ package order
 import (
 	"context"
 	"errors"
+	"time"
 
 	"flashsale.dev/seckill/internal/seckill"
 )
@@ -23,17 +24,18 @@ func (p *publication) wait(ctx context.Context) error {
 	}
 }
 
-func (d *Desk) reserveTrip(ctx context.Context, key deskKey, rs []seckill.Reservation) ([]placed, error) {
-	redisCtx, cancel := context.WithTimeout(ctx, redisDeadline)
-	defer cancel()
-	g, err := d.reserver.Reserve(redisCtx, key.goodsID, key.epoch, rs)
+func (d *Desk) reserveTrip(ctx context.Context, key deskKey, wishes []wish) ([]placed, error) {
+	rs, marks := apart(wishes)
+	ctx, end := d.tracer.Begin(ctx, "reserve in Redis", marks...)
+	g, err := d.ask(ctx, key, rs)
+	end(err)
 	if err != nil {
 		return nil, err
 	}
 	answers, taken := make([]placed, len(rs)), make([][]byte, 0, len(rs))
 	var pub *publication
 	for i, v := range g.Verdicts {
-		answers[i] = placed{Verdict: v}
+		answers[i] = placed{Verdict: v, unsure: g.Unsure}
 		if v.Code != seckill.Taken {
 			continue
 		}
@@ -47,9 +49,22 @@ func (d *Desk) reserveTrip(ctx context.Context, key deskKey, rs []seckill.Reserv
 		taken, answers[i].publication = append(taken, entry), pub
 	}
 	if pub != nil {
+		if d.tally != nil {
+			d.tally.Took(seckill.SaleOf(key.goodsID), int64(len(taken)))
+		}
 		go d.publish(ctx, key.goodsID, g.OutboxID, EncodeOrders(key.goodsID, JoinEntries(taken)), pub)
 	}
 	return answers, nil
+}
+
+// ask takes a group to Redis.
+func (d *Desk) ask(ctx context.Context, key deskKey, rs []seckill.Reservation) (seckill.Group, error) {
+	ctx, cancel := context.WithTimeout(ctx, redisDeadline)
+	defer cancel()
+	left := time.Now()
+	g, err := d.reserver.Reserve(ctx, key.goodsID, key.epoch, rs)
+	d.observer.Reserved(len(rs), g.Verdicts, time.Since(left), err)
+	return g, err
 }
 
 // publish sends one group's message. While the queue is known to be away the promise stands on Redis' outbox alone, and
@@ -58,7 +73,9 @@ func (d *Desk) reserveTrip(ctx context.Context, key deskKey, rs []seckill.Reserv
 func (d *Desk) publish(ctx context.Context, goodsID int64, outboxID string, body []byte, pub *publication) {
 	sendCtx, cancel := context.WithTimeout(ctx, d.deadline)
 	defer cancel()
+	sendCtx, end := d.tracer.Begin(sendCtx, "publish to RabbitMQ")
 	err := d.publisher.Publish(sendCtx, goodsID, body)
+	end(err)
 	away := errors.Is(err, ErrQueueDown)
 	if !away {
 		pub.err = err

@@ -2,8 +2,11 @@ package order
 
 import (
 	"context"
+	"time"
 
 	"github.com/google/uuid"
+
+	"flashsale.dev/seckill/internal/ordersn"
 )
 
 // fail writes orders as failed, one by one, each with its dead letter, and gives their units back.
@@ -23,6 +26,7 @@ func (w *Writer) failOne(ctx context.Context, goodsID int64, l sourced, reason F
 		return err
 	}
 	d := w.dead(goodsID, l.OrderSn, reason, l.origin, EncodeOrders(goodsID, JoinEntries([][]byte{body})))
+	began := time.Now()
 	var out Outcome
 	err = w.retry(ctx, "write a failed order", func() error {
 		var err error
@@ -31,12 +35,24 @@ func (w *Writer) failOne(ctx context.Context, goodsID int64, l sourced, reason F
 	})
 	if err != nil && ctx.Err() == nil {
 		w.log.ErrorContext(ctx, "failed order can't be written either", "goods_id", goodsID, "order_sn", l.OrderSn, "err", err)
+		w.observer.Buried(reason)
+		d.ID = letterID(l.OrderSn)
 		return w.retry(ctx, "keep a dead letter", func() error { return w.store.AddDeadLetter(ctx, d) })
 	}
 	if err == nil {
+		w.observer.Wrote(out, time.Since(began))
 		w.tell(ctx, goodsID, out)
 	}
 	return err
+}
+
+// letterID is the id of a dead letter whose order has no row, which nothing else would keep from being written again: the
+// order number's own, so that it is kept once. Both are UUIDv7.
+func letterID(orderSn string) string {
+	if id, ok := ordersn.ID(orderSn); ok {
+		return id.String()
+	}
+	return uuid.Must(uuid.NewV7()).String()
 }
 
 func (w *Writer) dead(goodsID int64, sn string, reason FailureReason, origin string, body []byte) DeadLetter {

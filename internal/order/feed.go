@@ -2,6 +2,7 @@ package order
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"time"
 )
@@ -58,16 +59,17 @@ func (f *Feeder) insist(ctx context.Context, shard int) {
 
 func (f *Feeder) feed(ctx context.Context, shard int) (int, error) {
 	f.live.Refresh(ctx)
-	fed := 0
+	fed, troubles := 0, []error(nil)
 	for _, sale := range f.live.Sales() {
 		if Shard(sale.GoodsID, f.shards) != shard {
 			continue
 		}
 		n, err := f.relay.Feed(ctx, sale.GoodsID, time.Now().Add(time.Hour))
-		if err != nil {
-			return fed, err
-		}
+		troubles = append(troubles, err) // another sale's Redis may be there
 		fed += n
+	}
+	if err := errors.Join(troubles...); err != nil {
+		return fed, err
 	}
 	return fed, f.marker.MarkFed(ctx, shard)
 }

@@ -12,6 +12,9 @@ import (
 type Records interface {
 	// Order reads one order; ErrNoSuchOrder where there is no row.
 	Order(ctx context.Context, goodsID int64, orderSn string) (Order, error)
+	// Lost writes a lost order's row, a Tomb, so that it is never written otherwise; a row that is there already is
+	// returned as it is.
+	Lost(ctx context.Context, o Order) (Order, error)
 	// OrdersOf lists a buyer's orders, newest first, before an order number ("": from the top).
 	OrdersOf(ctx context.Context, buyerID int64, before string, limit int) ([]Order, error)
 	// OrdersOfGoods lists a goods' orders likewise, of one status or ("") of all.
@@ -21,6 +24,10 @@ type Records interface {
 // Promises is what Redis knows of reservations that MySQL may not have yet.
 type Promises interface {
 	Pending(ctx context.Context, goodsID int64, orderSn string) (seckill.Line, bool, error)
+	// PendingAmong tells which of the numbers, by goods, are pending.
+	PendingAmong(ctx context.Context, numbers map[int64][]string) (map[string]bool, error)
+	// View reads how a sale stands in Redis at this moment.
+	View(ctx context.Context, goodsID int64) (seckill.View, error)
 }
 
 // Owners knows whose a sale is; seckill.Sales is one.
@@ -49,7 +56,8 @@ func NewFinder(records Records, promises Promises, front Front, owners Owners, m
 // pending is in MySQL, or was never promised, or its promise was lost with Redis: then it is of an epoch that is over.
 //
 // A row that is created and still pending is queued, too: InnoDB shows a commit to others before it is on disk, and a
-// server killed in that moment comes back without it. Only the consumer knows when the commit was answered; it settles.
+// server killed in that moment comes back without it. Only the consumer knows when the commit was answered; it settles
+// (see doubtful).
 func (f *Finder) Find(ctx context.Context, by seckill.Actor, orderSn string) (Order, error) {
 	n, err := f.minter.Parse(orderSn)
 	if err != nil {
@@ -61,9 +69,9 @@ func (f *Finder) Find(ctx context.Context, by seckill.Actor, orderSn string) (Or
 	}
 	o, err := f.records.Order(ctx, n.GoodsID, orderSn)
 	switch {
-	case err == nil && o.BuyerID != by.ID:
+	case err == nil && o.BuyerID != by.ID && !o.Tomb():
 		return Order{}, othersOrder()
-	case err == nil && (!pending || o.Status != Created):
+	case err == nil && (!pending || o.Status != Created || !doubtful(ctx, f.promises, n.GoodsID)):
 		return o, nil
 	case pending:
 		return f.queued(ctx, n, line)
@@ -93,7 +101,7 @@ func (f *Finder) unwritten(ctx context.Context, by seckill.Actor, n ordersn.Numb
 	switch {
 	case err != nil:
 		return Order{}, err
-	case v.Gate != seckill.GateOpen && v.Gate != seckill.GateMissing || v.Gate == seckill.GateMissing && v.Status == seckill.Exposed:
+	case v.Gate != seckill.GateOpen && (v.Gate != seckill.GateMissing || !v.Retired):
 		return Order{}, seckill.Rebuilding(&seckill.GateError{State: v.Gate, Epoch: v.Epoch})
 	case n.Epoch < v.Epoch:
 		return f.lost(ctx, by, n, orderSn, v)
@@ -102,22 +110,21 @@ func (f *Finder) unwritten(ctx context.Context, by seckill.Actor, n ordersn.Numb
 	}
 }
 
-// lost says failed of a number whose epoch is over, once MySQL has been asked after that end: the rebuild may have written
-// the order between the first look and the view.
+// lost says failed of a number whose epoch is over, once that stands in MySQL: who comes with the order later, having slept
+// through the rebuild, can't have it written any more. Where the rebuild has written it since the first look, that holds.
+// Nobody makes us write many rows this way: each number is of our making, was promised to somebody, and is written once.
 func (f *Finder) lost(ctx context.Context, by seckill.Actor, n ordersn.Number, orderSn string, v seckill.View) (Order, error) {
-	o, err := f.records.Order(ctx, n.GoodsID, orderSn)
-	switch {
-	case err == nil && o.BuyerID != by.ID:
-		return Order{}, othersOrder()
-	case err == nil:
-		return o, nil
-	case !errors.Is(err, ErrNoSuchOrder):
-		return Order{}, seckill.Down("the order can't be looked up", err)
-	}
-	return Order{
-		Line: seckill.Line{OrderSn: orderSn}, GoodsID: n.GoodsID, Epoch: n.Epoch,
+	o, err := f.records.Lost(ctx, Order{
+		Line: seckill.Line{OrderSn: orderSn, BuyerID: by.ID}, GoodsID: n.GoodsID, Epoch: n.Epoch,
 		Status: Failed, FailureReason: FailedLost, CreatedAt: n.MadeAt(), ClosedAt: v.Now,
-	}, nil
+	})
+	switch {
+	case err != nil:
+		return Order{}, seckill.Down("the order can't be looked up", err)
+	case o.BuyerID != by.ID && !o.Tomb():
+		return Order{}, othersOrder()
+	}
+	return o, nil
 }
 
 // Mine pages through the actor's own orders, newest first.
@@ -126,7 +133,7 @@ func (f *Finder) Mine(ctx context.Context, by seckill.Actor, before string, limi
 	if err != nil {
 		return nil, seckill.Down("the orders can't be listed", err)
 	}
-	return orders, nil
+	return unsure(ctx, f.promises, orders), nil
 }
 
 // OfGoods pages through a sale's orders for who may manage it, newest first; status "" is all.
@@ -138,7 +145,7 @@ func (f *Finder) OfGoods(ctx context.Context, by seckill.Actor, goodsID int64, s
 	if err != nil {
 		return nil, seckill.Down("the orders can't be listed", err)
 	}
-	return orders, nil
+	return unsure(ctx, f.promises, orders), nil
 }
 
 func noSuchOrder() error { return seckill.Refuse(seckill.NotFound, "there is no such order") }

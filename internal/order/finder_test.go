@@ -21,11 +21,23 @@ func (m *meanwhile) Pending(context.Context, int64, string) (seckill.Line, bool,
 	return seckill.Line{}, false, nil
 }
 
+func (m *meanwhile) PendingAmong(context.Context, map[int64][]string) (map[string]bool, error) {
+	return nil, nil
+}
+
+func (m *meanwhile) View(ctx context.Context, goodsID int64) (seckill.View, error) {
+	return m.Sale(ctx, goodsID)
+}
+
 func (m *meanwhile) Order(context.Context, int64, string) (Order, error) {
 	if !m.rebuilt {
 		return Order{}, ErrNoSuchOrder
 	}
 	return m.order, nil
+}
+
+func (m *meanwhile) Lost(ctx context.Context, o Order) (Order, error) {
+	return m.Order(ctx, o.GoodsID, o.OrderSn)
 }
 
 func (m *meanwhile) Sale(context.Context, int64) (seckill.View, error) {

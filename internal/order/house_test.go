@@ -34,6 +34,7 @@ const (
 type house struct {
 	app.Services
 	t      *testing.T
+	file   string // of the database
 	mini   *miniredis.Miniredis
 	store  *sqlstore.Store
 	shelf  *redisstore.Store
@@ -69,7 +70,8 @@ func settings() app.Settings {
 
 func open(t *testing.T) *house {
 	t.Helper()
-	store, err := sqlstore.Open(t.Context(), "sqlite:"+filepath.Join(t.TempDir(), "h.db"), sqlstore.Options{})
+	file := filepath.Join(t.TempDir(), "h.db")
+	store, err := sqlstore.Open(t.Context(), "sqlite:"+file, sqlstore.Options{})
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = store.Close() })
 	require.NoError(t, store.Migrate(t.Context()))
@@ -77,7 +79,7 @@ func open(t *testing.T) *house {
 	client := redis.NewUniversalClient(&redis.UniversalOptions{Addrs: []string{mini.Addr()}})
 	t.Cleanup(func() { _ = client.Close() })
 	h := &house{
-		t: t, mini: mini, store: store, queue: &flaky{Queue: memqueue.New(memqueue.Options{})},
+		t: t, file: file, mini: mini, store: store, queue: &flaky{Queue: memqueue.New(memqueue.Options{})},
 		shelf: redisstore.New(client, redisstore.Options{Lease: "today"}), minter: ordersn.NewMinter(settings().OrderSecret),
 	}
 	h.parts = app.Parts{Redis: client, Shelf: h.shelf, Store: store, Queue: h.queue, Source: h.queue, Log: slog.New(slog.DiscardHandler)}
@@ -122,7 +124,7 @@ func buyer(id int64) seckill.Actor {
 
 func (h *house) path(goods, buyerID int64) string {
 	h.t.Helper()
-	v, err := h.Shop.Admit(h.t.Context(), goods)
+	v, err := h.Shop.Admit(h.t.Context(), goods, buyerID)
 	require.NoError(h.t, err)
 	path, _, err := h.Shop.IssuePath(h.t.Context(), v, buyerID)
 	require.NoError(h.t, err)

@@ -12,7 +12,7 @@ import (
 
 // LiveStore lists the sales that background work must look after.
 type LiveStore interface {
-	// LiveGoods lists exposed sales and those that were closed at a moment or later.
+	// LiveGoods lists exposed sales and those that were closed at a moment or later (zero: ever), unless they are retired.
 	LiveGoods(ctx context.Context, closedSince time.Time) ([]seckill.Sale, error)
 }
 
@@ -24,10 +24,14 @@ type Live struct {
 	log   *slog.Logger
 	mu    sync.Mutex
 	sales []seckill.Sale
+	whole time.Time      // when every closed sale was looked for
+	last  []seckill.Sale // the list of then
 }
 
 const (
 	liveEvery = time.Second
+	// liveWhole is how often every sale that was ever closed is looked for: a walk over all of them.
+	liveWhole = time.Minute
 	// liveBeyond is how long a closed sale is looked after when its last order can't be unpaid any more.
 	liveBeyond = 24 * time.Hour
 )
@@ -40,17 +44,46 @@ func NewLive(store LiveStore, paymentTimeout time.Duration, log *slog.Logger) *L
 // Run keeps the list fresh until ctx ends.
 func (l *Live) Run(ctx context.Context) error { return every(ctx, liveEvery, l.Refresh) }
 
-// Refresh reads the list once.
+// Refresh reads the list once. What was closed long ago and is not retired (units could not be given back, say) is looked
+// for now and then, and looked after as the others.
 func (l *Live) Refresh(ctx context.Context) {
-	sales, err := l.store.LiveGoods(ctx, time.Now().Add(-l.after))
+	since, whole := time.Now().Add(-l.after), l.wantsWhole()
+	if whole {
+		since = time.Unix(0, 0)
+	}
+	sales, err := l.store.LiveGoods(ctx, since)
 	if err != nil {
 		if ctx.Err() == nil {
 			l.log.WarnContext(ctx, "can't list the sales to look after, going on with the last list", "err", err)
 		}
 		return
 	}
+	l.keep(sales, whole)
+}
+
+func (l *Live) wantsWhole() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	return time.Since(l.whole) >= liveWhole
+}
+
+// keep takes a list; between whole ones the old sales of the last one stay.
+func (l *Live) keep(sales []seckill.Sale, whole bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if whole {
+		l.whole, l.sales, l.last = time.Now(), sales, sales
+		return
+	}
+	listed := make(map[int64]bool, len(sales))
+	for _, s := range sales {
+		listed[s.GoodsID] = true
+	}
+	for _, s := range l.last {
+		if s.Status == seckill.Closed && !listed[s.GoodsID] {
+			sales = append(sales, s)
+		}
+	}
 	l.sales = sales
 }
 

@@ -39,6 +39,12 @@ type Order struct {
 	ClosedAt      time.Time // when it was cancelled, expired or failed
 }
 
+// Tomb tells whether an order is but the mark that its promise was lost: how many units it was of is not known, and its
+// buyer is whoever asked for it first.
+func (o Order) Tomb() bool {
+	return o.Status == Failed && o.FailureReason == FailedLost && o.Quantity == 0
+}
+
 // FailureReason says in a stable word why an order could not be written.
 type FailureReason string
 

@@ -29,6 +29,7 @@ type Delivery struct {
 	FirstSeen   time.Time // when it was published, to the second and by its publisher's clock; zero if unknown
 	Reason      string    // why the queue gave it up ("delivery_limit"); empty unless it is a dead letter
 	Redelivered bool
+	Mark        string // of the message's publishing, for a Tracer; "" where it is not followed
 }
 
 // Stream is one shard's deliveries in the order in which they were published. At most a bounded number is out

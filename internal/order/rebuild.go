@@ -17,8 +17,10 @@ import (
 type EpochStore interface {
 	NextRebuildToken(ctx context.Context, goodsID int64) (int64, error)
 	BarrierReached(ctx context.Context, goodsID, epoch, token int64) (bool, error)
-	Sale(ctx context.Context, goodsID int64) (seckill.Sale, error)
+	Bucket(ctx context.Context, goodsID int64) (seckill.Sale, error)
 	StatusOf(ctx context.Context, goodsID int64, sns []string) (map[string]Status, error)
+	WriteFailed(ctx context.Context, goodsID int64, l seckill.Line, epoch int64, reason FailureReason, d DeadLetter, now time.Time) (Outcome, error)
+	AddDeadLetter(ctx context.Context, d DeadLetter) error
 }
 
 // Gate is the gate of sales in Redis, and the lock of their rebuilds.
@@ -42,6 +44,7 @@ type Rebuilder struct {
 	opener    *seckill.Opener
 	deadline  time.Duration
 	log       *slog.Logger
+	observer  Observer
 	busy      sync.Map // goods ids that are being rebuilt here
 }
 
@@ -53,14 +56,24 @@ const (
 	barrierPoll = 20 * time.Millisecond
 	// barrierLife bounds the wait for the backlog before the barrier; a rebuild that waited in vain begins anew.
 	barrierLife = 30 * time.Second
+	// drains is how often a sale is drained before what is still not written is given up: an order that can be written
+	// in no form must not keep a sale shut.
+	drains = 3
 )
+
+// ErrRebuilding says that another holds the lock of a sale's rebuild.
+var ErrRebuilding = errors.New("the sale is being rebuilt already")
 
 // NewRebuilder makes a rebuilder; publishDeadline is the one that every publisher keeps to.
 func NewRebuilder(live *Live, store EpochStore, gate Gate, relay *Relay, publisher Publisher, opener *seckill.Opener, publishDeadline time.Duration, log *slog.Logger) *Rebuilder {
 	return &Rebuilder{
 		live: live, store: store, gate: gate, relay: relay, publisher: publisher, opener: opener, deadline: publishDeadline, log: log,
+		observer: Unobserved{},
 	}
 }
+
+// ObservedBy has an observer told; to be called before anything else.
+func (r *Rebuilder) ObservedBy(o Observer) *Rebuilder { r.observer = o; return r }
 
 // Run looks at every sale, so that a quiet one is found too, until ctx ends. What it has to rebuild it rebuilds side by
 // side, so that no sale waits for another's backlog.
@@ -98,9 +111,10 @@ func (r *Rebuilder) mend(ctx context.Context, sale seckill.Sale) {
 		if why = r.lost(ctx, sale); why == "" {
 			return nil
 		}
-		return r.rebuild(ctx, sale.GoodsID, why)
+		_, err := r.rebuild(ctx, sale.GoodsID, why)
+		return err
 	})
-	if err != nil && ctx.Err() == nil {
+	if err != nil && !errors.Is(err, ErrRebuilding) && !errors.Is(err, ErrRetired) && ctx.Err() == nil {
 		r.log.ErrorContext(ctx, "rebuild failed, trying again; the sale stays shut", "goods_id", sale.GoodsID, "why", why, "err", err)
 	}
 }
@@ -125,37 +139,63 @@ func (r *Rebuilder) lost(ctx context.Context, sale seckill.Sale) string {
 }
 
 // Rebuild begins a new epoch of a sale: shut the gate, let publishers finish, drain all that is under way into MySQL,
-// and load what MySQL has. It returns nil at once where another is doing it. How long the gate stays shut is bounded
-// by the backlog, and is logged.
-func (r *Rebuilder) Rebuild(ctx context.Context, goodsID int64, why string) error {
-	return r.locked(ctx, goodsID, func() error { return r.rebuild(ctx, goodsID, why) })
+// and load what MySQL has. ErrRebuilding where another is doing it. How long the gate stays shut is bounded
+// by the backlog, and is told.
+func (r *Rebuilder) Rebuild(ctx context.Context, goodsID int64, why string) (done Rebuilt, err error) {
+	err = r.locked(ctx, goodsID, func() error { done, err = r.rebuild(ctx, goodsID, why); return err })
+	return done, err
 }
 
 // locked works under the lock of a goods' rebuild, or not at all where another has it.
 func (r *Rebuilder) locked(ctx context.Context, goodsID int64, work func() error) error {
 	unlock, ok, err := r.gate.LockRebuild(ctx, goodsID, barrierLife+4*r.deadline)
-	if err != nil || !ok {
+	if err == nil && !ok {
+		err = ErrRebuilding
+	}
+	if err != nil {
 		return err
 	}
 	defer unlock()
 	return work()
 }
 
-func (r *Rebuilder) rebuild(ctx context.Context, goodsID int64, why string) error {
-	began := time.Now()
+func (r *Rebuilder) rebuild(ctx context.Context, goodsID int64, why string) (Rebuilt, error) {
+	began, done := time.Now(), Rebuilt{GoodsID: goodsID, Why: why}
 	r.log.WarnContext(ctx, "rebuilding a sale, its gate is shut", "goods_id", goodsID, "why", why)
-	token, err := r.store.NextRebuildToken(ctx, goodsID)
+	token, err := r.drained(ctx, &done)
 	if err != nil {
-		return fmt.Errorf("take a rebuild token: %w", err)
-	}
-	if err := r.drain(ctx, goodsID, token); err != nil {
-		return err
+		return done, err
 	}
 	sale, err := r.opener.Open(ctx, goodsID, token)
 	if err != nil {
-		return err
+		return done, err
 	}
+	done.Epoch, done.Available, done.Shut = sale.Epoch, sale.Stock, time.Since(began)
 	r.log.InfoContext(ctx, "sale rebuilt, its gate is open", "goods_id", goodsID, "epoch", sale.Epoch,
-		"available", sale.Stock, "shut_seconds", time.Since(began).Seconds())
-	return nil
+		"available", sale.Stock, "shut_seconds", done.Shut.Seconds(), "lost", done.Lost)
+	r.observer.Rebuilt(done)
+	return done, nil
+}
+
+// ErrRetired says that a sale is over for good: Redis need not have it.
+var ErrRetired = errors.New("the sale is over for good, there is nothing to rebuild")
+
+// drained drains a sale, each time under a token of its own, until all that was reserved is written or given up. It returns
+// the last token.
+func (r *Rebuilder) drained(ctx context.Context, done *Rebuilt) (int64, error) {
+	for done.Attempts = 1; ; done.Attempts++ {
+		token, err := r.store.NextRebuildToken(ctx, done.GoodsID)
+		if err != nil {
+			return 0, fmt.Errorf("take a rebuild token: %w", err)
+		}
+		missing, err := r.drain(ctx, done, token)
+		if err != nil || len(missing) == 0 {
+			return token, err
+		}
+		if done.Attempts == drains {
+			return token, r.giveUp(ctx, done, missing)
+		}
+		r.log.WarnContext(ctx, "orders are not written though the barrier has passed: draining again", "goods_id", done.GoodsID,
+			"orders", len(missing), "order_sn", missing[0].OrderSn)
+	}
 }

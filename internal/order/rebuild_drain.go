@@ -7,54 +7,91 @@ import (
 	"time"
 )
 
-// drain brings everything reserved before now into MySQL. The token has been taken: an epoch that an earlier rebuild, or
-// the first exposing, has begun by now is the one in MySQL, and its load is fenced off with the gate.
-func (r *Rebuilder) drain(ctx context.Context, goodsID, token int64) error {
-	sale, err := r.store.Sale(ctx, goodsID)
+// drain brings everything reserved before now into MySQL, and returns what is not there even so. The token has been taken:
+// an epoch that an earlier rebuild, or the first exposing, has begun by now is the one in MySQL, and its load is fenced off
+// with the gate.
+func (r *Rebuilder) drain(ctx context.Context, done *Rebuilt, token int64) ([]Pending, error) {
+	sale, err := r.store.Bucket(ctx, done.GoodsID)
 	if err != nil {
-		return fmt.Errorf("read the sale: %w", err)
+		return nil, fmt.Errorf("read the sale: %w", err)
 	}
-	if err := r.gate.Shut(ctx, goodsID, sale.Epoch); err != nil {
-		return err
+	if sale.Retired {
+		return nil, ErrRetired
+	}
+	done.Was = sale.Epoch
+	if err := r.gate.Shut(ctx, sale.GoodsID, sale.Epoch); err != nil {
+		return nil, err
 	}
 	sleep(ctx, r.deadline) // whoever reserved before has published by then, or left it to the outbox
-	if _, err := r.relay.Drain(ctx, goodsID, 0); err != nil {
-		return fmt.Errorf("drain the outbox: %w", err)
+	relayed, err := r.relay.Drain(ctx, sale.GoodsID, 0)
+	if done.Relayed += relayed; err != nil {
+		return nil, fmt.Errorf("drain the outbox: %w", err)
 	}
-	if _, err := r.relay.Feed(ctx, goodsID, time.Now().Add(time.Hour)); err != nil {
-		return fmt.Errorf("publish what is pending: %w", err)
+	if _, err := r.relay.Feed(ctx, sale.GoodsID, time.Now().Add(time.Hour)); err != nil {
+		return nil, fmt.Errorf("publish what is pending: %w", err)
 	}
-	if err := r.passBarrier(ctx, goodsID, Barrier{Epoch: sale.Epoch, Token: token}); err != nil {
-		return err
+	if err := r.passBarrier(ctx, sale.GoodsID, Barrier{Epoch: sale.Epoch, Token: token}); err != nil {
+		return nil, err
 	}
-	return r.allWritten(ctx, goodsID)
+	return r.unwritten(ctx, done)
 }
 
-// allWritten looks every pending number up in MySQL: a broker that lost its data between the feeding and the barrier
-// would have the barrier come through without them.
-func (r *Rebuilder) allWritten(ctx context.Context, goodsID int64) error {
+// unwritten looks every pending number up in MySQL: a broker that lost its data between the feeding and the barrier
+// would have the barrier come through without them, and the consumer may have found no form in which MySQL takes one.
+func (r *Rebuilder) unwritten(ctx context.Context, done *Rebuilt) ([]Pending, error) {
+	var missing []Pending
+	done.Found = 0
 	for cursor := uint64(0); ; {
-		page, next, err := r.relay.outbox.PendingPage(ctx, goodsID, cursor, auditChunk)
+		page, next, err := r.relay.outbox.PendingPage(ctx, done.GoodsID, cursor, auditChunk)
 		if err != nil {
-			return fmt.Errorf("look through what is pending: %w", err)
+			return nil, fmt.Errorf("look through what is pending: %w", err)
 		}
 		sns := make([]string, len(page))
 		for i, p := range page {
 			sns[i] = p.OrderSn
 		}
-		rows, err := r.store.StatusOf(ctx, goodsID, sns)
+		rows, err := r.store.StatusOf(ctx, done.GoodsID, sns)
 		if err != nil {
-			return fmt.Errorf("look pending orders up: %w", err)
+			return nil, fmt.Errorf("look pending orders up: %w", err)
 		}
-		for _, sn := range sns {
-			if _, written := rows[sn]; !written {
-				return fmt.Errorf("order %s is not written though the barrier has passed: the queue lost it", sn)
+		for _, p := range page {
+			if _, written := rows[p.OrderSn]; written {
+				done.Found++
+			} else {
+				missing = append(missing, p)
 			}
 		}
 		if cursor = next; next == 0 {
-			return nil
+			return missing, nil
 		}
 	}
+}
+
+// originRebuild is the origin of a dead letter whose order a rebuild gave up.
+const originRebuild = "rebuild"
+
+// giveUp ends orders that were drained again and again and are in no table: failed rows where MySQL takes those, and in any
+// case dead letters with what was reserved. The infrastructure's trouble is an error: then the sale stays shut, and
+// the next rebuild tries anew.
+func (r *Rebuilder) giveUp(ctx context.Context, done *Rebuilt, missing []Pending) error {
+	now := time.Now().UTC()
+	for _, p := range missing {
+		d := DeadLetter{
+			GoodsID: done.GoodsID, OrderSn: p.OrderSn, Reason: FailedUnwritten, Attempts: drains,
+			FirstSeenAt: p.At, Origin: originRebuild, Body: EncodeOrders(done.GoodsID, JoinEntries([][]byte{p.Entry})),
+		}
+		_, err := r.store.WriteFailed(ctx, done.GoodsID, p.Line, done.Was, FailedUnwritten, d, now)
+		if err != nil && !errors.Is(err, ErrTryAgain) {
+			d.ID = letterID(p.OrderSn)
+			err = r.store.AddDeadLetter(ctx, d)
+		}
+		if err != nil {
+			return fmt.Errorf("give order %s up: %w", p.OrderSn, err)
+		}
+		done.Lost++
+		r.log.ErrorContext(ctx, "an order can be written in no form, a dead letter keeps it", "goods_id", done.GoodsID, "order_sn", p.OrderSn)
+	}
+	return nil
 }
 
 // passBarrier sends a barrier and waits until the consumer has committed everything before it.

@@ -26,6 +26,7 @@ type Relay struct {
 	publisher Publisher
 	deadline  time.Duration
 	log       *slog.Logger
+	observer  RelayObserver
 }
 
 const (
@@ -36,7 +37,7 @@ const (
 
 // NewRelay makes a relay; publishDeadline bounds each message.
 func NewRelay(live *Live, outbox Outbox, publisher Publisher, publishDeadline time.Duration, log *slog.Logger) *Relay {
-	return &Relay{live: live, outbox: outbox, publisher: publisher, deadline: publishDeadline, log: log}
+	return &Relay{live: live, outbox: outbox, publisher: publisher, deadline: publishDeadline, log: log, observer: unobserved{}}
 }
 
 // Run relays until ctx ends.
@@ -66,6 +67,7 @@ func (r *Relay) Drain(ctx context.Context, goodsID int64, age time.Duration) (in
 			return sent, err
 		}
 		sent += len(entries)
+		r.observer.Relayed(len(entries))
 	}
 }
 

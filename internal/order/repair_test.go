@@ -2,6 +2,7 @@ package order_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -17,7 +18,7 @@ func TestASaleThatRedisLostIsBuiltAgain(t *testing.T) {
 	h.becomes(7, sn, order.Created)
 	h.settles(sale.GoodsID, 8, 2)
 	h.mini.FlushAll()
-	_, err := h.Shop.Admit(t.Context(), sale.GoodsID)
+	_, err := h.Shop.Admit(t.Context(), sale.GoodsID, 1)
 	require.Equal(t, seckill.Unavailable, seckill.ReasonOf(err), "a shut gate is a 503")
 	h.settles(sale.GoodsID, 8, 2)
 	require.EqualValues(t, 2, h.ledger(sale.GoodsID).Epoch)
@@ -54,6 +55,57 @@ func TestOrdersThatComeAfterARebuildTakeFromWhatIsLeft(t *testing.T) {
 	o := h.becomes(2, tooLate.OrderSn, order.Failed)
 	require.Equal(t, order.FailedLost, o.FailureReason)
 	h.settles(sale.GoodsID, 0, 1)
+}
+
+// TestWhatWasToldLostStaysLost: its message comes after all, from a publisher that slept through the rebuild, in a group
+// of others and twice.
+func TestWhatWasToldLostStaysLost(t *testing.T) {
+	h := open(t)
+	sale := h.putUp(5, 2)
+	told, untold := h.numbered(sale.GoodsID, 1, 1), h.numbered(sale.GoodsID, 1, 2)
+	h.mini.FlushAll()
+	h.work(settings())
+	h.settles(sale.GoodsID, 5, 0)
+	o := h.find(1, told.OrderSn)
+	require.Equal(t, order.Failed, o.Status)
+	require.Equal(t, order.FailedLost, o.FailureReason)
+	h.publish(sale.GoodsID, h.lines(sale.GoodsID, untold, told, told))
+	h.publish(sale.GoodsID, h.lines(sale.GoodsID, told))
+	h.becomes(2, untold.OrderSn, order.Created)
+	h.settles(sale.GoodsID, 4, 1)
+	o = h.find(1, told.OrderSn)
+	require.Equal(t, order.Failed, o.Status)
+	require.EqualValues(t, 1, o.Quantity, "its row says now what it was of")
+	letters := h.deadLetters()
+	require.Len(t, letters, 1, "what came is kept, once, for an operator to judge")
+	revived, err := h.Letters.Requeue(t.Context(), letters[0].ID)
+	require.NoError(t, err)
+	require.Equal(t, order.Created, revived.Status)
+	h.settles(sale.GoodsID, 3, 2)
+}
+
+// TestUnitsAdoptedForAnOrderToldLostGoBack: the consumer has had Redis take the late order in when its buyer asks.
+func TestUnitsAdoptedForAnOrderToldLostGoBack(t *testing.T) {
+	h := open(t)
+	sale := h.putUp(5, 2)
+	late := h.numbered(sale.GoodsID, 1, 1)
+	h.mini.FlushAll()
+	stop := h.work(settings())
+	h.settles(sale.GoodsID, 5, 0)
+	stop()
+	tomb := order.Order{
+		Line: seckill.Line{OrderSn: late.OrderSn, BuyerID: 9}, GoodsID: sale.GoodsID, Epoch: 1,
+		Status: order.Failed, FailureReason: order.FailedLost,
+	}
+	_, err := h.shelf.Adopt(t.Context(), sale.GoodsID, 2, 2, []seckill.Line{late})
+	require.NoError(t, err)
+	_, err = h.store.Lost(t.Context(), tomb)
+	require.NoError(t, err)
+	require.Equal(t, order.Failed, h.find(1, late.OrderSn).Status, "whoever asked first, a number alone belongs to who knows it")
+	h.work(settings())
+	h.publish(sale.GoodsID, h.lines(sale.GoodsID, late))
+	h.settles(sale.GoodsID, 5, 0)
+	h.becomes(1, h.buy(sale.GoodsID, 1, 2), order.Created)
 }
 
 func TestARebuilderThatSleptIsFenced(t *testing.T) {
@@ -110,7 +162,13 @@ func TestOrdersWrittenAndNotSettledAreSettled(t *testing.T) {
 	h.mini.SetTime(now.Add(6e9)) // six seconds on, by Redis' clock
 	l := h.ledger(sale.GoodsID)
 	require.False(t, l.Balanced, "an order that is written and still pending after 5 s: %+v", l)
-	require.NoError(t, auditor.Mend(t.Context(), sale.GoodsID))
+	require.Equal(t, 1, l.Differences.Unsettled)
+	seen, err := auditor.Mend(t.Context(), sale.GoodsID)
+	require.NoError(t, err)
+	require.Equal(t, order.Audited{
+		GoodsID: sale.GoodsID, BacklogAge: seen.BacklogAge, Found: seckill.Differences{Unsettled: 1}, Mended: 1,
+	}, seen)
+	require.GreaterOrEqual(t, seen.BacklogAge, 5*time.Second)
 	h.settles(sale.GoodsID, 0, 5)
 	require.Equal(t, order.Created, h.find(7, sn).Status)
 }

@@ -130,7 +130,7 @@ func (c *Coroner) revive(ctx context.Context, d DeadLetter, l seckill.Line) (Ord
 	if err != nil {
 		return Order{}, err
 	}
-	adopted, err := c.shelf.Adopt(ctx, d.GoodsID, undo.Epoch, []seckill.Line{l})
+	adopted, err := c.shelf.Adopt(ctx, d.GoodsID, undo.Epoch, 0, []seckill.Line{l}) // MySQL judges the limit
 	if _, shut := errors.AsType[*seckill.GateError](err); shut {
 		return Order{}, seckill.Rebuilding(err)
 	}

@@ -23,7 +23,9 @@ const (
 	stewardEvery = time.Second
 	// cutAfter is how old a cut must be before it is taken for left behind: its maker gives up before.
 	cutAfter = 5 * time.Second
-	cutChunk = 100
+	// transferAfter is the same of a transfer, which is sooner left behind: units in the air are missed.
+	transferAfter = 2 * time.Second
+	cutChunk      = 100
 )
 
 // NewSteward makes a steward.
@@ -42,8 +44,12 @@ func (s *Steward) runOnce(ctx context.Context) {
 }
 
 func (s *Steward) cuts(ctx context.Context) error {
-	open, err := s.store.OpenCuts(ctx, s.now().Add(-cutAfter), cutChunk)
+	now := s.now()
+	open, err := s.store.OpenCuts(ctx, now.Add(-transferAfter), cutChunk)
 	for _, c := range open {
+		if c.To == 0 && now.Sub(c.BegunAt) < cutAfter {
+			continue
+		}
 		ended, _, failed := finishCut(ctx, s.store, s.shelf, c, s.now())
 		if failed == nil {
 			s.log.InfoContext(ctx, "finished a cut that was left behind", "goods_id", c.GoodsID, "units", c.Quantity, "state", ended.State)
@@ -62,7 +68,7 @@ func (s *Steward) fields(ctx context.Context) error {
 		if err != nil || v.Epoch != sale.Epoch || sameFields(v.Sale, sale) {
 			continue // what Redis has lost is the rebuilder's matter
 		}
-		if sale, err = s.store.Sale(ctx, sale.GoodsID); err == nil && !sameFields(v.Sale, sale) {
+		if sale, err = s.store.Bucket(ctx, sale.GoodsID); err == nil && !sameFields(v.Sale, sale) {
 			err = s.shelf.Amend(ctx, sale)
 		}
 		if err != nil && !errors.Is(err, seckill.ErrNotLoaded) {

@@ -15,6 +15,7 @@ type Stockroom struct {
 	store  ChangeStore
 	shelf  ChangeShelf
 	giver  *Giver
+	carry  carrier
 	rates  func(seckill.Rate) error
 	now    func() time.Time
 	log    *slog.Logger
@@ -22,7 +23,10 @@ type Stockroom struct {
 
 // NewStockroom makes a stockroom. rates judges whether a limiter can be made of a rate.
 func NewStockroom(owners Owners, store ChangeStore, shelf ChangeShelf, giver *Giver, rates func(seckill.Rate) error, log *slog.Logger) *Stockroom {
-	return &Stockroom{owners: owners, store: store, shelf: shelf, giver: giver, rates: rates, now: time.Now, log: log}
+	return &Stockroom{
+		owners: owners, store: store, shelf: shelf, giver: giver, rates: rates, now: time.Now, log: log,
+		carry: carrier{store: store, shelf: shelf, giver: giver, now: time.Now},
+	}
 }
 
 // changeTries is how often a change is tried that lost its transaction to another.
@@ -32,6 +36,9 @@ const changeTries = 5
 // everything of a closed one, are a Conflict; so is a cut of more than is unsold, with data.available. With a key, asked
 // again: the first answer. A refusal changes nothing and is not remembered.
 func (s *Stockroom) Change(ctx context.Context, by seckill.Actor, goodsID int64, c seckill.Change, once seckill.Once) (seckill.Sale, error) {
+	if sale, known, err := s.answered(ctx, once); known || err != nil { // whatever has become of the sale since
+		return sale, err
+	}
 	sale, err := s.owners.Get(ctx, by, goodsID)
 	if err != nil {
 		return sale, err
@@ -42,10 +49,9 @@ func (s *Stockroom) Change(ctx context.Context, by seckill.Actor, goodsID int64,
 		}
 	}
 	ctx = seckill.WithActor(ctx, by)
-	var b Begun
-	err = s.again(ctx, func() error { b, err = s.store.Change(ctx, goodsID, c, once, s.now()); return err })
+	b, err := s.begin(ctx, sale, c, once)
 	if e, ok := errors.AsType[*seckill.Error](err); ok && e.Data["available"] != nil {
-		return sale, s.tooLarge(ctx, goodsID) // MySQL counts what is on its way as unsold, Redis does not
+		return sale, s.tooLarge(ctx, goodsID, -c.StockDelta) // MySQL counts what is on its way as unsold, Redis does not
 	}
 	if err != nil {
 		return sale, trouble(err, "the change's outcome is unknown")
@@ -58,9 +64,7 @@ func (s *Stockroom) Change(ctx context.Context, by seckill.Actor, goodsID int64,
 			return sale, err
 		}
 	}
-	if b.Move != nil {
-		s.giver.Give(ctx, []Move{*b.Move})
-	}
+	s.giver.Give(ctx, b.Moves)
 	s.log.InfoContext(ctx, "sale changed", "goods_id", goodsID, "stock_delta", c.StockDelta)
 	return b.Sale, s.tell(ctx, goodsID)
 }
@@ -74,38 +78,58 @@ func (s *Stockroom) cut(ctx context.Context, c Cut) (sale seckill.Sale, err erro
 	if c.State == CutDone {
 		return sale, nil
 	}
-	return sale, s.tooLarge(ctx, c.GoodsID)
+	return sale, s.tooLarge(ctx, c.GoodsID, c.Quantity)
 }
 
 // tooLarge is the refusal of a cut of more than is unsold.
-func (s *Stockroom) tooLarge(ctx context.Context, goodsID int64) error {
-	v, err := s.shelf.View(ctx, goodsID)
+func (s *Stockroom) tooLarge(ctx context.Context, goodsID, units int64) error {
+	buckets, unsold, err := s.unsold(ctx, goodsID)
 	if err != nil {
 		return seckill.Down("the units unsold can't be counted", err)
 	}
-	return seckill.TooLargeACut(v.Available)
+	if len(buckets) > 1 && unsold >= units { // they are there, and have been gathered in vain
+		return seckill.Down("the units are being sold while they are taken off sale", nil)
+	}
+	return seckill.TooLargeACut(unsold)
 }
 
 // tell brings to Redis what the scripts go by; what does not arrive now the steward brings. It reads the sale anew, so
 // that of two changes that meet the later one is told.
 func (s *Stockroom) tell(ctx context.Context, goodsID int64) error {
-	sale, err := s.store.Sale(ctx, goodsID)
-	if err == nil && sale.Status != seckill.Draft {
-		err = s.shelf.Amend(ctx, sale)
+	buckets, err := s.store.Buckets(ctx, goodsID)
+	for _, b := range buckets {
+		if b.Status == seckill.Draft {
+			continue
+		}
+		if e := s.shelf.Amend(ctx, b); !errors.Is(e, seckill.ErrNotLoaded) {
+			err = errors.Join(err, e)
+		}
 	}
-	if err != nil && !errors.Is(err, seckill.ErrNotLoaded) {
+	if err != nil {
 		s.log.WarnContext(ctx, "redis has not heard of a change yet", "goods_id", goodsID, "err", err)
 	}
 	return nil
 }
 
-// Delete removes a draft of the actor's; any other sale is a Conflict.
-func (s *Stockroom) Delete(ctx context.Context, by seckill.Actor, goodsID int64) error {
+// answered is the first answer to a key that came before. A key is its actor's own, so nobody hears another's.
+func (s *Stockroom) answered(ctx context.Context, once seckill.Once) (seckill.Sale, bool, error) {
+	if once.Key == "" {
+		return seckill.Sale{}, false, nil
+	}
+	sale, known, err := s.store.Answered(ctx, once, s.now())
+	return sale, known, trouble(err, "the Idempotency-Key can't be looked up")
+}
+
+// Delete removes a draft of the actor's; any other sale is a Conflict. With a key, asked again: it is gone.
+func (s *Stockroom) Delete(ctx context.Context, by seckill.Actor, goodsID int64, once seckill.Once) error {
+	if _, known, err := s.answered(ctx, once); known || err != nil {
+		return err
+	}
 	if _, err := s.owners.Get(ctx, by, goodsID); err != nil {
 		return err
 	}
 	ctx = seckill.WithActor(ctx, by)
-	err := s.again(ctx, func() error { return s.store.DeleteDraft(ctx, goodsID, s.now()) })
+	err := s.again(ctx, func() error { return s.store.DeleteDraft(ctx, goodsID, once, s.now()) })
 	if errors.Is(err, seckill.ErrNoSuchGoods) {
 		return seckill.Refuse(seckill.NotFound, "there is no such sale")
 	}

@@ -18,12 +18,13 @@ type StatusReader interface {
 // Watch tells listeners that their orders have changed. One poller asks for all of a node's listeners together, goods by
 // goods, so that thousands of them cost a statement or two a round and not one each.
 type Watch struct {
-	store StatusReader
-	log   *slog.Logger
-	ended chan struct{}
-	end   sync.Once
-	mu    sync.Mutex
-	goods map[int64]map[*Listener]struct{}
+	store    StatusReader
+	promises Promises
+	log      *slog.Logger
+	ended    chan struct{}
+	end      sync.Once
+	mu       sync.Mutex
+	goods    map[int64]map[*Listener]struct{}
 }
 
 // Listener waits for one order.
@@ -40,8 +41,8 @@ const (
 )
 
 // NewWatch makes a watch; it tells nothing until it runs.
-func NewWatch(store StatusReader, log *slog.Logger) *Watch {
-	return &Watch{store: store, log: log, ended: make(chan struct{}), goods: make(map[int64]map[*Listener]struct{})}
+func NewWatch(store StatusReader, promises Promises, log *slog.Logger) *Watch {
+	return &Watch{store: store, promises: promises, log: log, ended: make(chan struct{}), goods: make(map[int64]map[*Listener]struct{})}
 }
 
 // Listen begins to wait for an order that had this status. Leave must follow.
@@ -124,7 +125,7 @@ func (w *Watch) tell(ctx context.Context, goodsID int64, found map[string]Status
 		return err
 	}
 	byNumber := make(map[string]Order, len(orders))
-	for _, o := range orders {
+	for _, o := range unsure(ctx, w.promises, orders) {
 		byNumber[o.OrderSn] = o
 	}
 	w.mu.Lock()

@@ -25,8 +25,9 @@ type BatchStore interface {
 // Settler is Redis as the writer needs it.
 type Settler interface {
 	Settle(ctx context.Context, goodsID int64, sns []string) (int, error)
-	// Adopt takes units of the present epoch for orders of an older one, and tells which got them.
-	Adopt(ctx context.Context, goodsID, epoch int64, lines []seckill.Line) (map[string]bool, error)
+	// Adopt takes units of the present epoch for orders of an older one, and tells which got them; none that would have
+	// its buyer hold more than limit (0: any).
+	Adopt(ctx context.Context, goodsID, epoch, limit int64, lines []seckill.Line) (map[string]bool, error)
 }
 
 // Writer writes batches of received messages: sorts them by goods, has each goods' lines committed in one transaction,
@@ -40,11 +41,17 @@ type Writer struct {
 	timeout time.Duration // until an unpaid order expires
 	now     func() time.Time
 	log     *slog.Logger
+
+	observer WriterObserver
+	tracer   Tracer
 }
 
 // NewWriter makes a writer. paymentTimeout is how long an order may stay unpaid.
 func NewWriter(store BatchStore, redis Settler, giver *Giver, minter *ordersn.Minter, paymentTimeout time.Duration, log *slog.Logger) *Writer {
-	return &Writer{store: store, redis: redis, giver: giver, minter: minter, timeout: paymentTimeout, now: time.Now, log: log}
+	return &Writer{
+		store: store, redis: redis, giver: giver, minter: minter, timeout: paymentTimeout, now: time.Now, log: log,
+		observer: unobserved{}, tracer: untraced{},
+	}
 }
 
 // Write brings a batch of deliveries into MySQL. It returns an error only where ctx ended first: then nothing may be
@@ -55,6 +62,7 @@ func (w *Writer) Write(ctx context.Context, batch []received) error {
 		if err := w.retry(ctx, "keep a dead letter", func() error { return w.store.AddDeadLetter(ctx, d) }); err != nil {
 			return err
 		}
+		w.observer.Buried(d.Reason)
 	}
 	for _, goods := range work.goods {
 		if err := w.writeLines(ctx, goods, work.lines[goods]); err != nil {
@@ -72,9 +80,11 @@ func (w *Writer) Write(ctx context.Context, batch []received) error {
 
 // writeLines commits lines of one goods, all of them together if that can be.
 func (w *Writer) writeLines(ctx context.Context, goodsID int64, lines []sourced) error {
+	began := time.Now()
 	out, lost, err := w.commit(ctx, goodsID, lines)
 	switch {
 	case err == nil:
+		w.observer.Wrote(out, time.Since(began))
 		w.tell(ctx, goodsID, out)
 		return w.fail(ctx, goodsID, lost, FailedLost)
 	case ctx.Err() != nil:
@@ -96,6 +106,8 @@ func (w *Writer) writeLines(ctx context.Context, goodsID int64, lines []sourced)
 // commit tries transactions until one commits or the lines themselves are at fault. It also returns the lines of older
 // epochs for which nothing was left any more; they are not written.
 func (w *Writer) commit(ctx context.Context, goodsID int64, lines []sourced) (out Outcome, lost []sourced, err error) {
+	ctx, end := w.tracer.Begin(ctx, "commit in MySQL")
+	defer func() { end(err) }()
 	var adopted map[string]bool
 	var epoch int64
 	err = w.retry(ctx, "write orders", func() error {
@@ -136,7 +148,10 @@ func (w *Writer) tell(ctx context.Context, goodsID int64, out Outcome) {
 			sns = append(sns, sn)
 		}
 	}
-	if _, err := w.redis.Settle(ctx, goodsID, sns); err != nil {
+	ctx, end := w.tracer.Begin(ctx, "settle in Redis")
+	_, err := w.redis.Settle(ctx, goodsID, sns)
+	end(err)
+	if err != nil {
 		w.log.WarnContext(ctx, "not settled, the reconciler will", "goods_id", goodsID, "orders", len(sns), "err", err)
 	}
 	w.giver.Give(ctx, out.Moves)
@@ -150,6 +165,7 @@ func (w *Writer) retry(ctx context.Context, what string, try func() error) error
 		if err == nil || !errors.Is(err, ErrTryAgain) {
 			return err
 		}
+		w.observer.Retried(causeOf(err))
 		if attempt%10 == 0 {
 			w.log.WarnContext(ctx, "database still refuses, trying on", "what", what, "attempt", attempt, "err", err)
 		}
@@ -159,5 +175,17 @@ func (w *Writer) retry(ctx context.Context, what string, try func() error) error
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
+	}
+}
+
+// causeOf sorts what is tried again.
+func causeOf(err error) RetryCause {
+	switch {
+	case errors.Is(err, ErrSwapMissed):
+		return RetrySwap
+	case errors.Is(err, errAdopted):
+		return RetryAdopt
+	default:
+		return RetryDatabase
 	}
 }

@@ -3,10 +3,14 @@ package order
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 
 	"flashsale.dev/seckill/internal/seckill"
 )
+
+// errAdopted asks for a new transaction, now that Redis has been asked.
+var errAdopted = fmt.Errorf("%w: its orders were of an older epoch", ErrTryAgain)
 
 // adopt has Redis' epoch of today take in lines of older ones, and tells which got their units. It always returns
 // ErrTryAgain: the batch is to be written anew.
@@ -21,14 +25,14 @@ func (w *Writer) adopt(ctx context.Context, b Batch, late *AdoptError) (map[stri
 			lines, wanted[l.OrderSn] = append(lines, l), false
 		}
 	}
-	adopted, err := w.redis.Adopt(ctx, b.GoodsID, late.Epoch, lines)
+	adopted, err := w.redis.Adopt(ctx, b.GoodsID, late.Epoch, late.Limit, lines)
 	if err != nil {
 		return nil, 0, errors.Join(ErrTryAgain, err)
 	}
 	if b.Epoch == late.Epoch {
 		maps.Copy(adopted, b.Adopted)
 	}
-	return adopted, late.Epoch, ErrTryAgain
+	return adopted, late.Epoch, errAdopted
 }
 
 // dropLost takes out the lines that were looked at and not adopted.

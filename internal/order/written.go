@@ -2,6 +2,7 @@ package order
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
 	"flashsale.dev/seckill/internal/seckill"
@@ -48,13 +49,15 @@ const (
 	MoveCancel MoveKind = "cancel" // a created order was cancelled
 	MoveExpire MoveKind = "expire" // a created order was not paid in time
 	MoveFail   MoveKind = "fail"   // a reservation was never written: MySQL's stock does not change, only Redis' does
-	MoveDelta  MoveKind = "delta"  // the merchant's stockDelta
+	MoveDelta  MoveKind = "delta"  // the merchant's stockDelta, or units that came from another bucket
+	MoveCarry  MoveKind = "carry"  // units that leave for another bucket; it is asked of Redis alone, and no row is of it
 )
 
 // AdoptError says that a batch holds numbers of an older epoch that the present one has not taken in.
 // Nothing was written: take them in, and write again.
 type AdoptError struct {
 	Epoch    int64    // the present one
+	Limit    int64    // the highest that the sale's limit ever was
 	OrderSns []string // not in MySQL, of older epochs, not adopted
 }
 
@@ -64,6 +67,10 @@ func (e *AdoptError) Error() string { return "orders of an older epoch must be t
 // ErrTryAgain marks a transaction that lost to another one (MySQL's 1205, 1213 or 1020, a busy SQLite, a lost
 // compare-and-swap) or whose connection went: nothing is wrong with the orders, and a new transaction may do it.
 var ErrTryAgain = errors.New("transaction lost, try again in a new one")
+
+// ErrSwapMissed is the ErrTryAgain of a compare-and-swap that missed: somebody wrote the goods between its being read and
+// its being written.
+var ErrSwapMissed = fmt.Errorf("%w: the goods' version has changed", ErrTryAgain)
 
 // ErrNoSuchOrder says that MySQL has no row of an order number.
 var ErrNoSuchOrder = errors.New("no such order")

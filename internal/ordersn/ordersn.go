@@ -94,6 +94,15 @@ func (m *Minter) Parse(s string) (Number, error) {
 	return n, nil
 }
 
+// ID reads a number's UUID without asking whose it is; false where the string is no number.
+func ID(s string) (uuid.UUID, bool) {
+	raw, err := encoding.DecodeString(s)
+	if err != nil || len(raw) != bodySize+macSize {
+		return uuid.UUID{}, false
+	}
+	return uuid.UUID(raw[:16]), true
+}
+
 func (m *Minter) encode(n Number) string {
 	raw := make([]byte, bodySize, bodySize+sha256.Size)
 	copy(raw, n.ID[:])

@@ -17,6 +17,7 @@ func delivery(d amqp.Delivery, queue string, limit int) order.Delivery {
 		Body: d.Body, Tag: d.DeliveryTag, Origin: queue, Redelivered: d.Redelivered,
 		Attempts: 1 + count(d.Headers["x-delivery-count"]), FirstSeen: d.Timestamp.UTC(),
 	}
+	out.Mark, _ = d.Headers[markHeader].(string)
 	if origin, dead := d.Headers["x-first-death-queue"].(string); dead {
 		out.Origin = origin
 		out.Reason, _ = d.Headers["x-first-death-reason"].(string)

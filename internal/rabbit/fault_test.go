@@ -151,7 +151,12 @@ func awaitEnd(t *testing.T, s order.Stream) {
 // takeAll consumes until nothing is wanted any more.
 func takeAll(t *testing.T, source order.Source, wanted map[string]bool) {
 	t.Helper()
-	s, err := source.Open(t.Context(), 0)
+	takeAllOf(t, source, 0, wanted)
+}
+
+func takeAllOf(t *testing.T, source order.Source, shard int, wanted map[string]bool) {
+	t.Helper()
+	s, err := source.Open(t.Context(), shard)
 	require.NoError(t, err)
 	defer s.Close()
 	timeout := time.After(patience)

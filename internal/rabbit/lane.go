@@ -39,6 +39,7 @@ type lane struct {
 // sent is one message under way.
 type sent struct {
 	id      string
+	shard   int
 	confirm *amqp.DeferredConfirmation
 }
 
@@ -68,15 +69,15 @@ func (l *lane) note(first, second <-chan amqp.Return, onReturn func()) {
 }
 
 // publish sends. Its errors mean that the message has not reached the broker: at most a part of it has.
-func (l *lane) publish(shard int, body []byte, now time.Time) (sent, error) {
+func (l *lane) publish(shard int, body []byte, now time.Time, headers amqp.Table) (sent, error) {
 	id := strconv.FormatUint(l.seq.Add(1), 36)
 	confirm, err := l.ch.PublishWithDeferredConfirm(ordersName, strconv.Itoa(shard), true, false, amqp.Publishing{
-		DeliveryMode: amqp.Persistent, ContentType: "application/json", MessageId: id, Timestamp: now, Body: body,
+		DeliveryMode: amqp.Persistent, ContentType: "application/json", MessageId: id, Timestamp: now, Headers: headers, Body: body,
 	})
 	if err != nil {
 		return sent{}, fmt.Errorf("%w: %w", order.ErrQueueDown, err)
 	}
-	return sent{id: id, confirm: confirm}, nil
+	return sent{id: id, shard: shard, confirm: confirm}, nil
 }
 
 // wait returns what became of a message; settled is false where ctx ended first, and then the lane looks after it.
@@ -108,8 +109,8 @@ func (l *lane) outcome(m sent) error {
 	return ErrRefused
 }
 
-// sweep forgets those that were confirmed late and returns their number.
-func (l *lane) sweep() (settled int) {
+// sweep forgets those that were confirmed late and returns their shards.
+func (l *lane) sweep() (settled []int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	left := l.late[:0]
@@ -117,7 +118,7 @@ func (l *lane) sweep() (settled int) {
 		select {
 		case <-m.confirm.Done():
 			delete(l.returned, m.id)
-			settled++
+			settled = append(settled, m.shard)
 		default:
 			left = append(left, m)
 		}

@@ -17,6 +17,7 @@ type link struct {
 	socket *socket
 	host   string
 	ended  chan *amqp.Error
+	later  *amqp.Channel // for what nobody waits for; nil until needed
 }
 
 // dial connects to one address, within dialTimeout.

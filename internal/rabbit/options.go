@@ -1,6 +1,7 @@
 package rabbit
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -12,7 +13,7 @@ import (
 
 // Options are what a Publisher and a Source need; zero values take the defaults given here.
 type Options struct {
-	URLs   []string // AMQP addresses of one cluster's nodes, tried in turn; at least one
+	URLs   []string // AMQP addresses of one cluster's nodes, tried in turn from one by chance on; at least one
 	Shards int      // 1; the same in every program
 	Name   string   // of the connection, as the broker's management shows it: seckill
 	Logger *slog.Logger
@@ -23,13 +24,19 @@ type Options struct {
 	Channels int
 	// MaxUnconfirmed messages are under way at once; the next waits, until its context ends: 4096.
 	MaxUnconfirmed int
-	// StallAfter is how long the broker may confirm nothing while messages wait, before it counts as down: 2 s.
-	// After five times as long the connection is given up.
+	// StallAfter is how long the broker may confirm nothing of a shard while messages wait, before the shard counts as down: 2 s.
+	// After twice as long without any confirm the connection is given up for the next address, after five times as long of
+	// one shard's silence too.
 	StallAfter time.Duration
 	// OnFreshTopology is told of a shard whose queue is new: never fed, or declared again after its data was lost. It is
 	// called after every connect and declaration until Publisher.MarkFed is, from the publisher's own
 	// goroutine: it must not block.
 	OnFreshTopology func(shard int)
+
+	// Observer hears of every message sent; nil: nobody.
+	Observer Observer
+	// Mark gives what a message carries along of its context, for who follows it (W3C traceparent); nil, or "": nothing.
+	Mark func(ctx context.Context) string
 
 	// Prefetch is how many messages a stream has out unacknowledged: 512. A message may hold 256 orders of
 	// some 200 bytes, so that is at worst 26 MB.

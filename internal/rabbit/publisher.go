@@ -3,6 +3,7 @@ package rabbit
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"sync/atomic"
 	"time"
 
@@ -56,17 +57,20 @@ func (p *Publisher) publish(ctx context.Context, shard int, body []byte) error {
 	return s.publish(ctx, shard, body)
 }
 
-// Up tells whether a Publish would be sent now.
+// Up tells whether every Publish would be sent now.
 func (p *Publisher) Up() bool { return p.Trouble() == "" }
 
-// Trouble says why Publish would answer order.ErrQueueDown, in words for the operator; empty when it would not.
+// Trouble says why Publish would answer order.ErrQueueDown, for one shard or for all, in words for the operator; empty when it
+// would not.
 func (p *Publisher) Trouble() string {
 	s := p.session.Load()
 	if s == nil {
 		return *p.why.Load()
 	}
-	if why := s.trouble.Load(); why != nil {
-		return *why
+	for i := range s.flows {
+		if why := s.flows[i].trouble.Load(); why != nil {
+			return *why
+		}
 	}
 	return ""
 }
@@ -92,11 +96,13 @@ func (p *Publisher) MarkFed(ctx context.Context, shard int) error {
 	return nil
 }
 
-// Run keeps a connection up until ctx ends, then waits for the confirms under way and returns nil. It is called once.
+// Run keeps a connection up until ctx ends, then waits for the confirms under way and returns nil. It is called once. It begins
+// with an address by chance, so that many programs do not all meet on the first, and goes to the next as soon as one ends.
 func (p *Publisher) Run(ctx context.Context) error {
 	pause := retries()
+	first := rand.IntN(len(p.opt.URLs))
 	for next := 0; ctx.Err() == nil; next++ {
-		address := p.opt.URLs[next%len(p.opt.URLs)]
+		address := p.opt.URLs[(first+next)%len(p.opt.URLs)]
 		err := p.serve(ctx, address, pause)
 		if err == nil || ctx.Err() != nil {
 			break

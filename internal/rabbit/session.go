@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync/atomic"
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
@@ -15,17 +14,13 @@ import (
 // watchEvery is how often a session looks whether confirms still come.
 const watchEvery = 100 * time.Millisecond
 
-// giveUpAfter stalls the connection is made anew.
-const giveUpAfter = 5
-
 // session is one connection of a publisher from its topology to its end.
 type session struct {
 	opt      Options
 	link     *link
 	lanes    []*lane       // a shard keeps to one, so that its messages never overtake one another
 	slots    chan struct{} // one token per message under way
-	settled  atomic.Uint64 // messages whose outcome has come
-	trouble  atomic.Pointer[string]
+	flows    []flow        // of each shard
 	blocked  chan amqp.Blocking
 	returned chan struct{} // the topology is to be declared again
 	marks    chan markFed
@@ -47,8 +42,9 @@ func openSession(ctx context.Context, address string, opt Options) (*session, er
 	s := &session{
 		opt: opt, link: l, slots: make(chan struct{}, opt.MaxUnconfirmed), returned: make(chan struct{}, 1),
 		blocked: l.NotifyBlocked(make(chan amqp.Blocking, 16)), marks: make(chan markFed), over: make(chan struct{}),
+		flows: make([]flow, opt.Shards),
 	}
-	err = l.within(ctx, setupTimeout, s.setUp)
+	err = l.within(ctx, setupTimeout, func() error { return s.setUp(ctx) })
 	if err != nil {
 		l.drop()
 		return nil, fmt.Errorf("set up %s: %w", l.host, err)
@@ -56,8 +52,8 @@ func openSession(ctx context.Context, address string, opt Options) (*session, er
 	return s, nil
 }
 
-func (s *session) setUp() error {
-	if err := declare(s.link.Connection, s.opt); err != nil {
+func (s *session) setUp(ctx context.Context) error {
+	if err := s.opt.declare(ctx, s.link); err != nil {
 		return err
 	}
 	for range min(s.opt.Channels, s.opt.Shards) {
@@ -79,9 +75,11 @@ func (s *session) noteReturn() {
 
 // publish sends one message and waits for what becomes of it.
 func (s *session) publish(ctx context.Context, shard int, body []byte) error {
-	if why := s.trouble.Load(); why != nil {
-		return fmt.Errorf("%w: %s", order.ErrQueueDown, *why)
+	flow := &s.flows[shard]
+	if err := flow.refused(); err != nil {
+		return err
 	}
+	began := time.Now()
 	select {
 	case s.slots <- struct{}{}:
 	case <-s.over:
@@ -90,23 +88,26 @@ func (s *session) publish(ctx context.Context, shard int, body []byte) error {
 		return fmt.Errorf("wait for room, nothing was sent: %w", ctx.Err())
 	}
 	lane := s.lanes[shard%len(s.lanes)]
-	m, err := lane.publish(shard, body, time.Now())
+	sent := time.Now()
+	m, err := lane.publish(shard, body, sent, s.opt.headers(ctx))
 	if err != nil {
 		<-s.slots
 		return err
 	}
+	flow.sent.Add(1)
+	s.opt.observe(func(o Observer) { o.Sent(time.Since(began)) })
 	settled, err := lane.wait(ctx, m)
 	if settled {
-		s.settle(1)
+		s.settle(shard)
 	}
+	s.opt.observe(func(o Observer) { o.Confirmed(time.Since(sent), err) })
 	return err
 }
 
-func (s *session) settle(n int) {
-	s.settled.Add(uint64(n))
-	for range n {
-		<-s.slots
-	}
+// settle counts one message of a shard as done and gives its slot back.
+func (s *session) settle(shard int) {
+	s.flows[shard].settled.Add(1)
+	<-s.slots
 }
 
 // serve looks after the connection until it ends or ctx does; then it waits for the confirms under way.
@@ -118,7 +119,7 @@ func (s *session) serve(ctx context.Context) error {
 	}
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
-	watch := watch{since: time.Now()}
+	watch := watch{shards: make([]silence, s.opt.Shards)}
 	for {
 		var err error
 		select {
@@ -128,8 +129,8 @@ func (s *session) serve(ctx context.Context) error {
 			return ended(reason)
 		case <-s.returned:
 			err = s.redeclare(ctx)
-		case b := <-s.blocked:
-			watch.blocked = b
+		case watch.blocked = <-s.blocked:
+			err = s.look(&watch, time.Now())
 		case m := <-s.marks:
 			err = s.mark(ctx, m)
 		case now := <-tick.C:
@@ -138,7 +139,6 @@ func (s *session) serve(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		s.trouble.Store(watch.trouble(s.opt.StallAfter))
 	}
 }
 
@@ -152,7 +152,7 @@ func ended(reason *amqp.Error) error {
 // redeclare mends the topology after a message was returned, and reports queues that were gone.
 func (s *session) redeclare(ctx context.Context) error {
 	s.opt.Logger.Warn("a message was returned: declaring the queues again", "host", s.link.host)
-	err := s.link.within(ctx, setupTimeout, func() error { return declare(s.link.Connection, s.opt) })
+	err := s.link.within(ctx, setupTimeout, func() error { return s.opt.declare(ctx, s.link) })
 	if err != nil {
 		return fmt.Errorf("declare again: %w", err)
 	}
@@ -183,7 +183,9 @@ func (s *session) mark(ctx context.Context, m markFed) error {
 // finish waits for what is under way, as long as a publish may take, and closes.
 func (s *session) finish() error {
 	stopping := "the publisher is stopping"
-	s.trouble.Store(&stopping)
+	for i := range s.flows {
+		s.flows[i].trouble.Store(&stopping)
+	}
 	deadline := time.After(s.opt.PublishTimeout)
 	tick := time.NewTicker(watchEvery / 10)
 	defer tick.Stop()
@@ -202,6 +204,8 @@ func (s *session) finish() error {
 
 func (s *session) sweep() {
 	for _, lane := range s.lanes {
-		s.settle(lane.sweep())
+		for _, shard := range lane.sweep() {
+			s.settle(shard)
+		}
 	}
 }

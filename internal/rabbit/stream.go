@@ -11,25 +11,35 @@ import (
 
 // stream is one queue's deliveries.
 type stream struct {
-	link  *link
-	queue string
-	limit int // of deliveries
-	ch    *amqp.Channel
-	in    <-chan amqp.Delivery
-	out   chan order.Delivery
-	done  chan struct{}
-	ended chan struct{}
-	once  sync.Once
-	err   error // of Close
+	link    *link
+	queue   string
+	opt     Options
+	share   *balance  // nil: the queue is shared by all that read it
+	present *presence // nil likewise
+	ch      *amqp.Channel
+	in      <-chan amqp.Delivery
+	out     chan order.Delivery
+	yield   chan struct{} // closed when another is to have the queue
+	done    chan struct{} // closed by Close
+	running sync.WaitGroup
+	once    sync.Once
+	err     error // of Close
 }
 
 var _ order.Stream = (*stream)(nil)
 
-func newStream(l *link, queue string, limit int) *stream {
+func newStream(l *link, queue string, opt Options) *stream {
 	return &stream{
-		link: l, queue: queue, limit: limit,
-		out: make(chan order.Delivery), done: make(chan struct{}), ended: make(chan struct{}),
+		link: l, queue: queue, opt: opt,
+		out: make(chan order.Delivery), yield: make(chan struct{}), done: make(chan struct{}),
 	}
+}
+
+// start begins to pass deliveries on and to look after the connection, until Close.
+func (st *stream) start() {
+	st.present.enter()
+	st.running.Go(st.run)
+	st.running.Go(st.look)
 }
 
 func (st *stream) consume(prefetch int) error {
@@ -46,21 +56,39 @@ func (st *stream) consume(prefetch int) error {
 	return nil
 }
 
-// run passes deliveries on until the broker or Close ends them. amqp091-go closes in when the channel or the connection ends and when
-// the broker cancels the consumer.
+// run passes deliveries on until the broker, look or Close ends them. amqp091-go closes in when the channel or the connection ends and
+// when the broker cancels the consumer.
 func (st *stream) run() {
-	defer close(st.ended)
 	defer close(st.out)
-	for d := range st.in {
+	defer st.share.gone(st)
+	for {
 		select {
-		case st.out <- delivery(d, st.queue, st.limit):
+		case d, ok := <-st.in:
+			if !ok || !st.pass(d) {
+				return
+			}
+		case <-st.yield:
+			return
 		case <-st.done:
 			return
 		}
 	}
 }
 
-// Deliveries is closed when the connection is gone or the broker took the queue back: then Close, and open again.
+// pass hands one delivery to the user; false: there is no use in it any more.
+func (st *stream) pass(d amqp.Delivery) bool {
+	st.share.has(st)
+	select {
+	case st.out <- delivery(d, st.queue, st.opt.DeliveryLimit):
+		return true
+	case <-st.yield:
+	case <-st.done:
+	}
+	return false
+}
+
+// Deliveries is closed when the connection is gone, the broker took the queue back, or another consumer is to have it: then Close,
+// and open again. What was taken before can still be acknowledged until Close, unless the connection is gone.
 func (st *stream) Deliveries() <-chan order.Delivery { return st.out }
 
 // Ack acknowledges the delivery and every one before it. It does not wait for the broker: an ack that is lost with the connection
@@ -80,7 +108,8 @@ func (st *stream) Close() error {
 		if err := st.link.close(); err != nil {
 			st.err = fmt.Errorf("close stream of %s: %w", st.queue, err)
 		}
-		<-st.ended
+		st.running.Wait()
+		st.present.leave()
 	})
 	return st.err
 }

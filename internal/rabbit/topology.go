@@ -13,6 +13,8 @@ const (
 	ordersName = "seckill.orders" // the exchange, and the beginning of its queues' names
 	deadName   = "seckill.dead"   // exchange and queue
 	fedName    = "seckill.fed"    // the beginning of the marks' names
+
+	consumersName = "seckill.consumers" // exchange on which consumers hear of each other
 )
 
 func queueName(shard int) string { return ordersName + "." + strconv.Itoa(shard) }
@@ -41,31 +43,35 @@ func orderQueue(deliveryLimit int) amqp.Table {
 }
 
 // declareDead makes where dead letters go.
-func declareDead(ch *amqp.Channel) error {
-	if err := ch.ExchangeDeclare(deadName, amqp.ExchangeFanout, true, false, false, false, nil); err != nil {
-		return fmt.Errorf("declare exchange %s: %w", deadName, err)
+func declareDead(l *link) error {
+	exists, err := queueExists(l.Connection, deadName)
+	if err != nil {
+		return err
 	}
-	if _, err := ch.QueueDeclare(deadName, true, false, false, false, quorum(nil)); err != nil {
-		return fmt.Errorf("declare queue %s: %w", deadName, err)
+	err = onChannel(l.Connection, func(ch *amqp.Channel) error {
+		if err := ch.ExchangeDeclare(deadName, amqp.ExchangeFanout, true, false, false, false, nil); err != nil {
+			return fmt.Errorf("declare exchange %s: %w", deadName, err)
+		}
+		if _, err := ch.QueueDeclare(deadName, true, false, false, false, quorum(nil)); err != nil {
+			return fmt.Errorf("declare queue %s: %w", deadName, err)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
 	}
-	if err := ch.QueueBind(deadName, "", deadName, false, nil); err != nil {
-		return fmt.Errorf("bind queue %s: %w", deadName, err)
-	}
-	return nil
+	return bind(l, deadName, "", deadName, exists)
 }
 
 // declareShard makes one shard's queue. A queue that was not there is new, whatever its mark says, so the mark goes first: a crash
 // between the two leaves a queue that is still missing, never a new queue with an old mark.
-func declareShard(c *amqp.Connection, shard, deliveryLimit int) error {
+func declareShard(l *link, shard, deliveryLimit int) error {
 	name := queueName(shard)
-	exists, err := found(c, func(ch *amqp.Channel) error {
-		_, err := ch.QueueDeclarePassive(name, true, false, false, false, nil)
-		return err
-	})
+	exists, err := queueExists(l.Connection, name)
 	if err != nil {
-		return fmt.Errorf("look for queue %s: %w", name, err)
+		return err
 	}
-	return onChannel(c, func(ch *amqp.Channel) error {
+	err = onChannel(l.Connection, func(ch *amqp.Channel) error {
 		if !exists {
 			if err := ch.ExchangeDelete(markName(shard), false, false); err != nil {
 				return fmt.Errorf("delete mark of %s: %w", name, err)
@@ -77,22 +83,45 @@ func declareShard(c *amqp.Connection, shard, deliveryLimit int) error {
 		if _, err := ch.QueueDeclare(name, true, false, false, false, orderQueue(deliveryLimit)); err != nil {
 			return fmt.Errorf("declare queue %s: %w", name, err)
 		}
-		if err := ch.QueueBind(name, strconv.Itoa(shard), ordersName, false, nil); err != nil {
-			return fmt.Errorf("bind queue %s: %w", name, err)
-		}
 		return nil
 	})
-}
-
-// declare makes everything.
-func declare(c *amqp.Connection, opt Options) error {
-	if err := onChannel(c, declareDead); err != nil {
+	if err != nil {
 		return err
 	}
-	for shard := range opt.Shards {
-		if err := declareShard(c, shard, opt.DeliveryLimit); err != nil {
-			return err
+	return bind(l, name, strconv.Itoa(shard), ordersName, exists)
+}
+
+func queueExists(c *amqp.Connection, name string) (bool, error) {
+	exists, err := found(c, func(ch *amqp.Channel) error {
+		_, err := ch.QueueDeclarePassive(name, true, false, false, false, nil)
+		return err
+	})
+	if err != nil {
+		return false, fmt.Errorf("look for queue %s: %w", name, err)
+	}
+	return exists, nil
+}
+
+// bind binds a queue. That is a transaction over all nodes of a cluster, which hangs while one of them is silent and not yet given up
+// (net_ticktime: a minute by default), unlike the declaration of what exists. A queue that was there is nearly always bound
+// already, so its binding is asked for on a channel that nobody waits for: one that was missing all the same shows
+// in returned messages until it is made.
+func bind(l *link, queue, key, exchange string, exists bool) error {
+	if !exists {
+		return onChannel(l.Connection, func(ch *amqp.Channel) error { return bindOn(ch, queue, key, exchange, false) })
+	}
+	if l.later == nil || l.later.IsClosed() {
+		var err error
+		if l.later, err = l.Channel(); err != nil {
+			return fmt.Errorf("open channel: %w", err)
 		}
+	}
+	return bindOn(l.later, queue, key, exchange, true)
+}
+
+func bindOn(ch *amqp.Channel, queue, key, exchange string, noWait bool) error {
+	if err := ch.QueueBind(queue, key, exchange, noWait, nil); err != nil {
+		return fmt.Errorf("bind queue %s: %w", queue, err)
 	}
 	return nil
 }

@@ -7,15 +7,21 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
+// Of StallAfter: when a connection is given up because it has confirmed nothing at all, for its node may be cut off or asleep
+// while another serves; and when because one shard has been silent while others were not.
+const (
+	giveUpAfter      = 2
+	giveUpShardAfter = 5
+)
+
 // watch is what a session knows of its broker's health.
 type watch struct {
 	blocked amqp.Blocking
-	settled uint64        // at the last look
-	since   time.Time     // when something was last confirmed, or nothing was waiting
-	silent  time.Duration // since then, at the last look
+	all     silence
+	shards  []silence
 }
 
-// look counts late confirms, finds out how long the broker has been silent, and gives the connection up after too long. A blocked
+// look counts late confirms, finds out how long each shard has been silent, and gives the connection up after too long. A blocked
 // broker says itself when it goes on.
 func (s *session) look(w *watch, now time.Time) error {
 	s.sweep()
@@ -26,25 +32,39 @@ func (s *session) look(w *watch, now time.Time) error {
 		default:
 		}
 	}
-	settled := s.settled.Load()
-	if len(s.slots) == 0 || settled != w.settled || w.blocked.Active {
-		w.settled, w.since = settled, now
+	var settled uint64
+	for i := range s.flows {
+		settled += s.flows[i].settled.Load()
+		if err := s.lookAt(w, i, now); err != nil {
+			return err
+		}
 	}
-	w.silent = now.Sub(w.since)
-	if w.silent > giveUpAfter*s.opt.StallAfter {
-		return fmt.Errorf("nothing confirmed for %v", w.silent)
+	if silent := w.all.look(settled, len(s.slots) == 0 || w.blocked.Active, now); silent > giveUpAfter*s.opt.StallAfter {
+		return fmt.Errorf("nothing confirmed for %v", silent)
+	}
+	return nil
+}
+
+// lookAt judges one shard.
+func (s *session) lookAt(w *watch, shard int, now time.Time) error {
+	f := &s.flows[shard]
+	settled := f.settled.Load()
+	silent := w.shards[shard].look(settled, settled == f.sent.Load() || w.blocked.Active, now)
+	f.trouble.Store(w.trouble(silent, s.opt.StallAfter))
+	if silent > giveUpShardAfter*s.opt.StallAfter {
+		return fmt.Errorf("nothing confirmed for %v by %s", silent, queueName(shard))
 	}
 	return nil
 }
 
 // trouble says why nothing should be sent, nil if it may.
-func (w *watch) trouble(stallAfter time.Duration) *string {
+func (w *watch) trouble(silent, stallAfter time.Duration) *string {
 	var why string
 	switch {
 	case w.blocked.Active:
 		why = "the broker is blocked: " + w.blocked.Reason
-	case w.silent > stallAfter:
-		why = fmt.Sprintf("the broker has confirmed nothing for %v", w.silent.Round(watchEvery))
+	case silent > stallAfter:
+		why = fmt.Sprintf("the broker has confirmed nothing for %v", silent.Round(watchEvery))
 	default:
 		return nil
 	}

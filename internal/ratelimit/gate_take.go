@@ -25,7 +25,7 @@ func (g *Gate) takeShared(ctx context.Context, rule *compiled, a Ask) (Decision,
 		}
 	}()
 	for !said.ok {
-		if err := g.await(ctx, under, timer.C); err != nil {
+		if err := g.await(ctx, a.Key, under, timer.C); err != nil {
 			return Decision{}, err
 		}
 		said, under = g.askKey(rule, a, &waiting)
@@ -33,12 +33,12 @@ func (g *Gate) takeShared(ctx context.Context, rule *compiled, a Ask) (Decision,
 	return said.decision, nil
 }
 
-func (g *Gate) await(ctx context.Context, under *flight, deadline <-chan time.Time) error {
+func (g *Gate) await(ctx context.Context, key string, under *flight, deadline <-chan time.Time) error {
 	select {
 	case <-under.done:
 		return under.err
 	case <-deadline:
-		g.courier.breaker.record(g.opts.Now(), false)
+		g.courier.breakers.of(key).record(g.opts.Now(), false)
 		return context.DeadlineExceeded
 	case <-ctx.Done():
 		return ctx.Err()
@@ -128,7 +128,7 @@ func (g *Gate) direct(ctx context.Context, rule *compiled, a Ask, deadline <-cha
 		}
 		return got.d, got.err
 	case <-deadline:
-		g.courier.breaker.record(g.opts.Now(), false)
+		g.courier.breakers.of(a.Key).record(g.opts.Now(), false)
 		return Decision{}, context.DeadlineExceeded
 	case <-ctx.Done():
 		return Decision{}, ctx.Err()

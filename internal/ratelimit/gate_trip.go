@@ -24,13 +24,13 @@ type courier struct {
 	cluster  bool
 	now      func() time.Time
 	meter    Meter
-	breaker  *breaker
+	breakers breakers
 	line     *group.Line[string, request, Decision]
 }
 
 func newCourier(store Store, opts GateOptions) *courier {
 	c := &courier{
-		store: store, deadline: opts.Deadline, cluster: opts.Cluster, now: opts.Now, meter: opts.Meter, breaker: &breaker{},
+		store: store, deadline: opts.Deadline, cluster: opts.Cluster, now: opts.Now, meter: opts.Meter, breakers: newBreakers(opts.Cluster),
 	}
 	c.line = group.New(tripAsks, c.trip)
 	return c
@@ -40,7 +40,7 @@ func newCourier(store Store, opts GateOptions) *courier {
 // books must be known to be used or given back. One deadline is for the trip
 // that is under way and one for its own.
 func (c *courier) ask(r request) (Decision, error) {
-	if !c.breaker.allow(c.now()) {
+	if !c.breakers.of(r.ask.Key).allow(c.now()) {
 		return Decision{}, errOpen
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 2*c.deadline)
@@ -62,6 +62,6 @@ func (c *courier) trip(ctx context.Context, _ string, requests []request) ([]Dec
 	}
 	decisions, err := c.store.TakeEach(ctx, groups...)
 	c.meter.Count(requests[0].rule, EventRedisCall)
-	c.breaker.record(c.now(), err == nil)
+	c.breakers.of(requests[0].ask.Key).record(c.now(), err == nil)
 	return decisions, err
 }

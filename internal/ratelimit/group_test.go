@@ -1,13 +1,11 @@
 package ratelimit_test
 
 import (
-	"context"
 	"regexp"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/ratelimit"
@@ -112,16 +110,7 @@ func TestPeekChargesNothing(t *testing.T) {
 
 // TestLimitsAreNoKeys: on a cluster, limits passed as KEYS answer CROSSSLOT.
 func TestFaultLimitsPassedAsKeys(t *testing.T) {
-	server := testenv.Redis(t, testenv.WithRedisConf("cluster-enabled yes"))
-	one := newClient(t, server.Addr())
-	require.NoError(t, one.Do(t.Context(), "CLUSTER", "ADDSLOTSRANGE", 0, 16383).Err())
-	require.Eventually(t, func() bool {
-		info, err := one.ClusterInfo(context.Background()).Result()
-		return err == nil && strings.Contains(info, "cluster_state:ok")
-	}, 10*time.Second, 20*ms)
-	cluster := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{server.Addr()}})
-	defer cluster.Close()
-	store := ratelimit.NewRedis(cluster)
+	store := ratelimit.NewRedis(newCluster(t))
 	a := ratelimit.Ask{Key: "{7}:ratelimit:a", Terms: termsOf(t, tokenBucket(1, 3)), N: 1}
 	b := ratelimit.Ask{Key: "{7}:ratelimit:b", Terms: termsOf(t, window(ratelimit.SlidingWindow, 3, 1)), N: 1}
 	got, err := store.Take(t.Context(), a, b)

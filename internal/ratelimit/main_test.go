@@ -5,7 +5,11 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"flashsale.dev/seckill/internal/testenv"
 )
+
+var env = testenv.NewSuite()
 
 func TestMain(m *testing.M) {
 	// A property that fails prints its seed; it leaves no file in the tree.
@@ -13,5 +17,5 @@ func TestMain(m *testing.M) {
 	if err := flag.Set("rapid.nofailfile", "true"); err != nil {
 		panic(err)
 	}
-	goleak.VerifyTestMain(m)
+	goleak.VerifyTestMain(env.Around(m))
 }

@@ -1,7 +1,8 @@
 package ratelimit
 
 // DefaultRules guard /randomPath: 1000/s for each goods over all nodes, and in
-// each node's own memory 20/s for each user, which costs no call to Redis.
+// each node's own memory 20/s for each user, which costs no call to Redis. And
+// they guard signing in: 20/s for each address, in each node's memory.
 func DefaultRules() []Rule {
 	return []Rule{
 		{
@@ -13,6 +14,10 @@ func DefaultRules() []Rule {
 		{
 			Name: "randomPathPerUser", Route: "/randomPath", By: []string{"user"}, Scope: ScopeNode,
 			Change: Change{Algorithm: ptr(TokenBucket), PermitsPerSecond: ptr(20.0), MaxBurstSeconds: ptr(1.0)},
+		},
+		{
+			Name: "session", Route: "POST /session", By: []string{"ip"}, Scope: ScopeNode,
+			Change: Change{Algorithm: ptr(TokenBucket), PermitsPerSecond: ptr(20.0), MaxBurstSeconds: ptr(2.0)},
 		},
 	}
 }

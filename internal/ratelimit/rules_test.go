@@ -93,7 +93,7 @@ func TestChangesAreLaidOverWhatHolds(t *testing.T) {
 func TestLoadRules(t *testing.T) {
 	b, err := ratelimit.LoadRules("")
 	require.NoError(t, err)
-	require.Equal(t, []string{"randomPath", "randomPathPerUser"}, b.Names())
+	require.Equal(t, []string{"randomPath", "randomPathPerUser", "session"}, b.Names())
 	rule, _ := b.Rule("randomPath")
 	require.Equal(t, ratelimit.DefaultLimit(), rule.Fresh())
 
@@ -101,7 +101,7 @@ func TestLoadRules(t *testing.T) {
 	require.NoError(t, os.WriteFile(path, []byte("rules: [{name: randomPath, by: [goods], permitsPerSecond: 5}]"), 0o600))
 	b, err = ratelimit.LoadRules(path)
 	require.NoError(t, err)
-	require.Equal(t, []string{"randomPath", "randomPathPerUser"}, b.Names(), "the file adds to the defaults and replaces by name")
+	require.Equal(t, []string{"randomPath", "randomPathPerUser", "session"}, b.Names(), "the file adds to the defaults and replaces by name")
 	rule, _ = b.Rule("randomPath")
 	require.EqualValues(t, 5, rule.Fresh().PermitsPerSecond)
 

@@ -120,15 +120,24 @@ func newRedisSubject(t testing.TB, client ratelimit.Client, key string, l rateli
 // miniredis, which standalone runs on.
 func onEveryForm(t *testing.T, run func(t *testing.T, made func(ratelimit.Limit, *handClock) subject)) {
 	onBothForms(t, run)
-	t.Run("miniredis", func(t *testing.T) { overRedis(t, miniredis.RunT(t).Addr(), run) })
+	t.Run("miniredis", func(t *testing.T) { overRedis(t, newClient(t, miniredis.RunT(t).Addr()), run) })
 }
 
-func overRedis(t *testing.T, addr string, run func(t *testing.T, made func(ratelimit.Limit, *handClock) subject)) {
-	client, keys := newClient(t, addr), 0
+func overRedis(t *testing.T, client ratelimit.Client, run func(t *testing.T, made func(ratelimit.Limit, *handClock) subject)) {
+	keys := 0
 	run(t, func(l ratelimit.Limit, c *handClock) subject {
 		keys++
 		return newRedisSubject(t, client, fmt.Sprintf("limit:%d", keys), l, c)
 	})
+}
+
+// newCluster is an empty cluster, whose every key is in a slot of its own.
+func newCluster(t testing.TB) *redis.ClusterClient {
+	cluster := env.RedisCluster(t)
+	require.NoError(t, cluster.FlushAll(t.Context()))
+	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: cluster.Addrs(), DisableIdentity: true})
+	t.Cleanup(func() { _ = client.Close() })
+	return client
 }
 
 // onBothForms leaves miniredis out, which takes a second for 2,000 decisions.
@@ -136,5 +145,6 @@ func onBothForms(t *testing.T, run func(t *testing.T, made func(ratelimit.Limit,
 	t.Run("local", func(t *testing.T) {
 		run(t, func(l ratelimit.Limit, c *handClock) subject { return newLocal(t, l, c) })
 	})
-	t.Run("redis", func(t *testing.T) { overRedis(t, testenv.Redis(t).Addr(), run) })
+	t.Run("redis-cluster", func(t *testing.T) { overRedis(t, newCluster(t), run) })
+	t.Run("redis", func(t *testing.T) { overRedis(t, newClient(t, testenv.Redis(t).Addr()), run) })
 }

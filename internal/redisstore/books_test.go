@@ -126,7 +126,7 @@ func TestAdoptTakesOnceAndOnlyWhatIsLeft(t *testing.T) {
 			{OrderSn: "a", BuyerID: 7, Quantity: 2}, {OrderSn: "b", BuyerID: 7, Quantity: 1}, {OrderSn: "c", BuyerID: 8, Quantity: 2},
 		}
 		for range 2 {
-			adopted, err := s.Adopt(t.Context(), goods, 1, lines)
+			adopted, err := s.Adopt(t.Context(), goods, 1, 0, lines)
 			require.NoError(t, err)
 			require.Equal(t, map[string]bool{"a": true, "b": true, "c": false}, adopted)
 		}
@@ -148,7 +148,7 @@ func TestAShutGateHoldsNoLateOrderUp(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			eachServer(t, func(t *testing.T, s *Store) {
 				shut(t, s)
-				adopted, err := s.Adopt(t.Context(), goods, 1, late)
+				adopted, err := s.Adopt(t.Context(), goods, 1, 0, late)
 				require.NoError(t, err)
 				require.Equal(t, map[string]bool{"a": true}, adopted)
 				v := view(t, s)
@@ -172,7 +172,7 @@ func TestAnEpochThatOrdersWereWrittenPastIsNotLoaded(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			eachServer(t, func(t *testing.T, s *Store) {
 				before(t, s)
-				adopted, err := s.Adopt(t.Context(), goods, 2, late)
+				adopted, err := s.Adopt(t.Context(), goods, 2, 0, late)
 				require.NoError(t, err)
 				require.Equal(t, map[string]bool{"a": true}, adopted)
 				snap := onSale(3, 2)
@@ -193,7 +193,7 @@ func TestALateOrderIsNotAdoptedByAnEpochThatIsOver(t *testing.T) {
 		snap := onSale(3, 2)
 		snap.Epoch = 2
 		load(t, s, snap)
-		_, err := s.Adopt(t.Context(), goods, 1, []seckill.Line{{OrderSn: "a", BuyerID: 7, Quantity: 2}})
+		_, err := s.Adopt(t.Context(), goods, 1, 0, []seckill.Line{{OrderSn: "a", BuyerID: 7, Quantity: 2}})
 		_, shut := errors.AsType[*seckill.GateError](err)
 		require.True(t, shut, "%v", err)
 	})
@@ -244,5 +244,21 @@ func TestReleaseWaitsForTheGate(t *testing.T) {
 		again.Epoch = 2
 		load(t, s, again)
 		require.Equal(t, []order.Given{order.Covered}, give(t, s, m))
+	})
+}
+
+// TestALateOrderIsTakenInWithinTheLimitOnly: its buyer has bought again since, and that order must not be failed for it.
+func TestALateOrderIsTakenInWithinTheLimitOnly(t *testing.T) {
+	eachServer(t, func(t *testing.T, s *Store) {
+		load(t, s, onSale(10, 2))
+		reserve(t, s, want(t, s, 1, 7, 2))
+		late := []seckill.Line{{OrderSn: "late", BuyerID: 7, Quantity: 1}, {OrderSn: "other", BuyerID: 8, Quantity: 1}}
+		adopted, err := s.Adopt(t.Context(), goods, 1, 2, late)
+		require.NoError(t, err)
+		require.Equal(t, map[string]bool{"late": false, "other": true}, adopted)
+		adopted, err = s.Adopt(t.Context(), goods, 1, 3, late)
+		require.NoError(t, err)
+		require.Equal(t, map[string]bool{"late": true, "other": true}, adopted, "the limit was higher once")
+		require.EqualValues(t, 6, view(t, s).Available)
 	})
 }

@@ -9,6 +9,8 @@
 //	sk:{42}:outbox     stream  groups that RabbitMQ has not confirmed
 //	sk:{42}:moves      set     ids of the releases given in this epoch
 //	sk:{42}:p:<path>   string  one random path, while it lives
+//	sk:{42}:waited     string  written before a WAIT, so that there is something to wait for
+//	sk:{42}:rebuild    string  the lock of its rebuild, while it is held
 //	sk:{42}:stage:<n>  hash    buyers being loaded for the epoch to come
 //
 // Each step is one script of scripts/lua; this package binds its KEYS and ARGV and reads its answer, and decides

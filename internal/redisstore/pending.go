@@ -48,6 +48,29 @@ func (s *Store) Pending(ctx context.Context, goodsID int64, sn string) (seckill.
 	return p.Line, err == nil, err
 }
 
+// PendingAmong tells which of the numbers, by goods, MySQL may not have yet: one round trip for all.
+func (s *Store) PendingAmong(ctx context.Context, numbers map[int64][]string) (map[string]bool, error) {
+	asked := make(map[int64]*redis.SliceCmd, len(numbers))
+	_, err := s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
+		for goodsID, sns := range numbers {
+			asked[goodsID] = p.HMGet(ctx, keysOf(goodsID).pending(), sns...)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("look for pending orders in redis: %w", err)
+	}
+	pending := make(map[string]bool)
+	for goodsID, sns := range numbers {
+		for i, entry := range asked[goodsID].Val() {
+			if entry != nil {
+				pending[sns[i]] = true
+			}
+		}
+	}
+	return pending, nil
+}
+
 // PendingPage walks over what is pending of a goods, from cursor 0 until the cursor returned is 0 again. What is
 // pending all the while is seen at least once.
 func (s *Store) PendingPage(ctx context.Context, goodsID int64, cursor uint64, count int64) ([]order.Pending, uint64, error) {
@@ -84,9 +107,11 @@ func readPending(text string) (order.Pending, error) {
 // Adopt takes units of the present epoch for orders of an older one, and tells which got them. Where the sale's gate is
 // shut all of them do: nothing is sold until a newer epoch is loaded, which has them. Where Redis has a newer epoch the
 // error is a *seckill.GateError.
-func (s *Store) Adopt(ctx context.Context, goodsID, epoch int64, lines []seckill.Line) (map[string]bool, error) {
+//
+// limit is what a buyer may hold with them; 0 leaves that to MySQL.
+func (s *Store) Adopt(ctx context.Context, goodsID, epoch, limit int64, lines []seckill.Line) (map[string]bool, error) {
 	k := keysOf(goodsID)
-	args := append(make([]any, 0, 2+4*len(lines)), s.lease, epoch)
+	args := append(make([]any, 0, 3+4*len(lines)), s.lease, epoch, limit)
 	for _, l := range lines {
 		entry, err := order.EncodeLine(l)
 		if err != nil {

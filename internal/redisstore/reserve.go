@@ -14,7 +14,8 @@ import (
 const UsedPathLife = 24 * time.Hour
 
 // Reserve judges 1 to seckill.MaxGroup reservations of one goods in one script call. Where the gate is shut, or
-// epoch is not the one Redis has, nothing is taken and the error is a *seckill.GateError.
+// epoch is not the one Redis has, nothing is taken and the error is a *seckill.GateError. Where replicas are waited for and
+// too few had it all in time, the group's Unsure says so.
 func (s *Store) Reserve(ctx context.Context, goodsID, epoch int64, rs []seckill.Reservation) (seckill.Group, error) {
 	k := keysOf(goodsID)
 	keys := append(make([]string, 0, 4+len(rs)), k.sale(), k.buyers(), k.pending(), k.outbox())
@@ -27,11 +28,13 @@ func (s *Store) Reserve(ctx context.Context, goodsID, epoch int64, rs []seckill.
 		keys = append(keys, k.path(r.Path))
 		args = append(args, r.BuyerID, r.Quantity, r.OrderSn, entry)
 	}
-	fields, err := s.reserve.Run(ctx, s.client, keys, args...).Slice()
+	fields, unsure, err := s.reserveOn(ctx, k, keys, args)
 	if err != nil {
 		return seckill.Group{}, fmt.Errorf("reserve in redis: %w", err)
 	}
-	return readGroup(&reply{fields: fields}, rs)
+	g, err := readGroup(&reply{fields: fields}, rs)
+	g.Unsure = unsure
+	return g, err
 }
 
 func readGroup(r *reply, rs []seckill.Reservation) (seckill.Group, error) {
@@ -52,7 +55,7 @@ func readGroup(r *reply, rs []seckill.Reservation) (seckill.Group, error) {
 // readVerdict reads a digit and what belongs to it.
 func readVerdict(r *reply, sn string) seckill.Verdict {
 	text := r.string()
-	if text == "" || text[0] < '0' || text[0] > '7' {
+	if text == "" || text[0] < '0' || text[0] > '8' {
 		r.fail("has the verdict %q", text)
 		return seckill.Verdict{}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -16,7 +17,7 @@ type Store struct {
 	lease  string
 	opts   Options
 
-	reserve, paths, view, load, shut, amend, settle, release, adopt *redis.Script
+	reserve, paths, view, load, shut, amend, settle, release, adopt, retire *redis.Script
 }
 
 // Options of a Store.
@@ -26,6 +27,10 @@ type Options struct {
 	Lease string
 	// MaxBacklogMillis is how old the oldest pending reservation may be before no more are taken; 0 is no limit.
 	MaxBacklogMillis int64
+	// WaitReplicas is how many replicas must have a reservation before it counts, and WaitTimeout, whole milliseconds, how
+	// long that is waited for. 0 replicas: the master alone counts.
+	WaitReplicas int
+	WaitTimeout  time.Duration
 }
 
 // New makes a Store on a client, which stays the caller's to close.
@@ -36,7 +41,7 @@ func New(client redis.UniversalClient, opts Options) *Store {
 		client: client, lease: opts.Lease, opts: opts,
 		reserve: gated("reserve"), paths: gated("paths"), view: gated("view"), load: gated("load"), adopt: gated("adopt"),
 		shut: gated("shut"), release: gated("release"),
-		amend: plain("amend"), settle: plain("settle"),
+		amend: plain("amend"), settle: plain("settle"), retire: plain("retire"),
 	}
 }
 
@@ -60,4 +65,8 @@ func (k keys) outbox() string           { return string(k) + ":outbox" }
 func (k keys) moves() string            { return string(k) + ":moves" }
 func (k keys) path(path string) string  { return string(k) + ":p:" + path }
 func (k keys) stage(epoch int64) string { return string(k) + ":stage:" + strconv.FormatInt(epoch, 10) }
+func (k keys) tally() string            { return string(k) + ":tally" }
+func (k keys) pace() string             { return string(k) + ":pace" }
+func (k keys) waited() string           { return string(k) + ":waited" }
+func (k keys) turn() string             { return string(k) + ":turn" }
 func (k keys) rebuildLock() string      { return string(k) + ":rebuild" }

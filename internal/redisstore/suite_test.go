@@ -17,11 +17,18 @@ import (
 	"flashsale.dev/seckill/internal/testenv"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+var env = testenv.NewSuite()
 
-// eachServer runs a test on a real Redis and on the one that standalone embeds.
+func TestMain(m *testing.M) { goleak.VerifyTestMain(env.Around(m)) }
+
+// eachServer runs a test on a real Redis, on a cluster of three masters, and on the Redis that standalone embeds.
 func eachServer(t *testing.T, test func(t *testing.T, s *Store)) {
 	t.Run("redis-server", func(t *testing.T) { test(t, open(t, testenv.Redis(t).Addr(), "")) })
+	t.Run("redis-cluster", func(t *testing.T) {
+		cluster := env.RedisCluster(t)
+		require.NoError(t, cluster.FlushAll(t.Context()))
+		test(t, New(clusterClient(t, cluster), Options{}))
+	})
 	t.Run("miniredis", func(t *testing.T) { test(t, open(t, miniredis.RunT(t).Addr(), "a token")) })
 }
 
@@ -30,6 +37,13 @@ func open(t *testing.T, addr, lease string) *Store {
 	client := redis.NewUniversalClient(&redis.UniversalOptions{Addrs: []string{addr}})
 	t.Cleanup(func() { _ = client.Close() })
 	return New(client, Options{Lease: lease})
+}
+
+func clusterClient(t *testing.T, cluster *testenv.RedisNodes) redis.UniversalClient {
+	t.Helper()
+	client := redis.NewUniversalClient(&redis.UniversalOptions{Addrs: cluster.Addrs()})
+	t.Cleanup(func() { _ = client.Close() })
+	return client
 }
 
 const goods = 42

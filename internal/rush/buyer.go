@@ -2,7 +2,6 @@ package rush
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"time"
 )
@@ -16,17 +15,53 @@ type Buyer struct {
 	Patience time.Duration // how long it goes on when told to come again
 	// Stubborn buyers ask again, with the same path, when a connection breaks, and for a new path where theirs is gone.
 	Stubborn bool
-	Bases    []string // where a stubborn buyer turns to, one after another
-	Again    int      // after a 202 the same path is asked so many times more
-	Greedy   bool     // after a 202 it asks for a new path and tries to buy once more
-	Cancels  bool     // it cancels what it bought once that is written, twice
-	Won      func()   // called at the first 202; may be nil
+	Bases    []string      // where a stubborn buyer turns to, one after another
+	Again    int           // after a 202 the same path is asked so many times more
+	Greedy   bool          // after a 202 it asks for a new path and tries to buy once more
+	Cancels  bool          // it cancels what it bought once that is written, twice
+	Glance   time.Duration // longest pause between two looks at an order that is not written yet; 500 ms if 0
+	Won      func()        // called at the first 202; may be nil
+
+	// Clicks is how often the buyer presses "buy" at the same moment, with one path; 1 if 0.
+	Clicks int
+	// Hurry is the longest an impatient buyer waits, whatever the answer says; 0 is a polite one.
+	Hurry time.Duration
+	// Early buyers who are told NOT_STARTED ask again after so long; 0 takes it for a no.
+	Early time.Duration
+	// Due is when the buyer meant to begin: all times are counted from there. Zero is the moment of Buy.
+	Due time.Time
+	// Saw is told each call as it ends, and Path each random path as it comes. Both may be nil, and are called from the
+	// goroutines of the calls.
+	Saw  func(Call)
+	Path func(path string)
+}
+
+// Step is what a call is for.
+type Step string
+
+// The steps of the way, and what else is called on it.
+const (
+	StepPath   Step = "path"   // POST /randomPath
+	StepBuy    Step = "buy"    // POST /{randomPath}/decrStock
+	StepOrder  Step = "order"  // GET /orders/{orderSn}
+	StepCancel Step = "cancel" // POST /orders/{orderSn}/cancel
+)
+
+// Call is one call and how it ended: with an answer, or with an error where none could be had or read.
+type Call struct {
+	Step   Step
+	Answer Answer
+	Err    error
+	Took   time.Duration // since the buyer meant to call
 }
 
 // Buy goes the whole way once: path, purchase, and the order until it is written.
 func (b Buyer) Buy(ctx context.Context) (Told, error) {
-	t := Told{BuyerID: b.ID, Quantity: b.Quantity}
 	began := time.Now()
+	if !b.Due.IsZero() {
+		began = b.Due
+	}
+	t := Told{BuyerID: b.ID, Quantity: b.Quantity, Began: began, due: b.Due}
 	err := b.purchase(ctx, &t, began.Add(b.Patience))
 	t.Bought = time.Since(began)
 	if err == nil && t.Outcome == Won && b.Greedy {
@@ -54,7 +89,7 @@ func (b Buyer) onceMore(ctx context.Context, t *Told, until time.Time) error {
 // cancel gives the order back, and asks for it a second time, which must say the same.
 func (b Buyer) cancel(ctx context.Context, t *Told, until time.Time) error {
 	for range 2 {
-		a, err := b.insist(ctx, t, until, http.MethodPost, "/orders/"+t.OrderSn+"/cancel")
+		a, err := b.insist(ctx, t, until, StepCancel, "/orders/"+t.OrderSn+"/cancel")
 		switch {
 		case err != nil || a.Status == 0 || a.Status >= 500:
 			return err
@@ -79,7 +114,7 @@ func (b Buyer) purchase(ctx context.Context, t *Told, until time.Time) error {
 
 // purchaseOnce tells whether the path was gone.
 func (b Buyer) purchaseOnce(ctx context.Context, t *Told, until time.Time) (gone bool, err error) {
-	a, err := b.insist(ctx, t, until, http.MethodPost, "/randomPath?goodsId="+b.GoodsID)
+	a, err := b.insist(ctx, t, until, StepPath, "/randomPath?goodsId="+b.GoodsID)
 	if err != nil || a.Status != http.StatusOK {
 		t.end(a)
 		return false, err
@@ -91,7 +126,10 @@ func (b Buyer) purchaseOnce(ctx context.Context, t *Told, until time.Time) (gone
 		return false, err
 	}
 	t.Paths++
-	a, err = b.buyWith(ctx, t, until, path.RandomPath)
+	if b.Path != nil {
+		b.Path(path.RandomPath)
+	}
+	a, err = b.press(ctx, t, until, path.RandomPath)
 	if err != nil || a.Status != http.StatusAccepted {
 		t.end(a)
 		return a.Reason == "BAD_PATH", err
@@ -106,84 +144,4 @@ func (b Buyer) purchaseOnce(ctx context.Context, t *Told, until time.Time) (gone
 		}
 	}
 	return false, nil
-}
-
-// buyWith asks to buy with a path and keeps what a 202 says.
-func (b Buyer) buyWith(ctx context.Context, t *Told, until time.Time, path string) (Answer, error) {
-	asked := time.Now()
-	a, err := b.insist(ctx, t, until, http.MethodPost, fmt.Sprintf("/%s/decrStock?goodsId=%s&decrStock=%d", path, b.GoodsID, b.Quantity))
-	if err != nil || a.Status != http.StatusAccepted {
-		return a, err
-	}
-	var queued struct {
-		OrderSn string `json:"orderSn"`
-	}
-	err = a.Into(&queued)
-	t.Heard = append(t.Heard, Heard{Path: path, OrderSn: queued.OrderSn, Asked: asked, At: time.Now()})
-	return a, err
-}
-
-// insist makes a call again while the answer is "later" and patience lasts. Asking again is safe: the contract says so.
-func (b Buyer) insist(ctx context.Context, t *Told, until time.Time, method, path string) (Answer, error) {
-	for turn := 0; ; turn++ {
-		a, err := b.turnTo(turn).Call(ctx, method, path, nil)
-		switch {
-		case err != nil && b.Stubborn && ctx.Err() == nil && a.Status == 0:
-			t.Broken++
-			a = Answer{RetryAfter: brokenPause}
-		case err != nil:
-			return a, err
-		case !t.later(a):
-			return a, nil
-		}
-		if time.Now().After(until) {
-			return a, nil
-		}
-		select {
-		case <-time.After(a.RetryAfter):
-		case <-ctx.Done():
-			return a, ctx.Err()
-		}
-	}
-}
-
-// brokenPause is how long a stubborn buyer waits after a connection broke.
-const brokenPause = 100 * time.Millisecond
-
-// turnTo is the buyer's own API at first, and then each of them in turn.
-func (b Buyer) turnTo(turn int) Client {
-	c := b.Client
-	if b.Stubborn && len(b.Bases) > 0 && turn > 0 {
-		c.Base = b.Bases[(int(b.ID)+turn)%len(b.Bases)]
-	}
-	return c
-}
-
-// watch looks at the order until it is written, each time after a longer pause.
-func (b Buyer) watch(ctx context.Context, t *Told, until time.Time) error {
-	for pause := 5 * time.Millisecond; ; pause = min(2*pause, 500*time.Millisecond) {
-		a, err := b.insist(ctx, t, until, http.MethodGet, "/orders/"+t.OrderSn)
-		if err != nil || b.Stubborn && (a.Status == 0 || a.Status >= 500) {
-			return err // patience has ended: the last status stands
-		}
-		if b.Stubborn && a.Status >= 400 {
-			t.see(a.Reason)
-			return nil
-		}
-		var order struct {
-			Status string `json:"status"`
-		}
-		if err := a.Into(&order); err != nil {
-			return err
-		}
-		t.see(order.Status)
-		if t.Status != "queued" || time.Now().After(until) {
-			return nil
-		}
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
 }

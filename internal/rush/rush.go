@@ -2,6 +2,7 @@ package rush
 
 import (
 	"context"
+	"net/http"
 	"sync"
 	"time"
 
@@ -19,8 +20,10 @@ type Plan struct {
 	Asks     int                                 // each asks so often at the same time, each with a path of its own; 1 if 0
 	Patience time.Duration                       // 30 s if 0
 	FirstID  int64                               // the buyers' ids go up from here; 1 if 0
+	ID       func(i int) int64                   // the i-th buyer's id; counted up from FirstID if nil
 	Token    func(buyerID int64) (string, error) // signs a buyer's token
 	Done     func()                              // called as each buyer ends; may be nil
+	Glance   time.Duration                       // longest pause between a buyer's looks at an order; 500 ms if 0
 	Over     time.Duration                       // the buyers come spread over so long; all as fast as they can if 0
 
 	// Stubborn buyers outlive an API: see Buyer. CallTimeout bounds each of their calls; 30 s if 0.
@@ -30,6 +33,8 @@ type Plan struct {
 	Greedy      int    // every so manieth tries to buy once more when it has; nobody if 0
 	Cancels     int    // every so manieth cancels what it bought, twice; nobody if 0
 	Won         func() // called at each first 202; may be nil
+	// Through may put something round the HTTP client of all buyers; may be nil.
+	Through func(*http.Client) *http.Client
 }
 
 // Run lets the buyers rush and returns what each was told. An error is a buyer's whose call could not be made or
@@ -41,14 +46,18 @@ func Run(ctx context.Context, p Plan) (Report, error) {
 		httpClient.Timeout = p.CallTimeout
 	}
 	defer httpClient.CloseIdleConnections()
+	if p.Through != nil {
+		httpClient = p.Through(httpClient)
+	}
 	var g errgroup.Group
 	g.SetLimit(p.AtOnce)
 	var mu sync.Mutex
 	report := Report{Began: time.Now()}
 	for i := range p.Buyers {
 		p.await(ctx, report.Began, i)
+		id := p.ID(i)
 		g.Go(func() error {
-			told, err := p.oneBuyer(ctx, p.FirstID+int64(i), Client{Base: p.Bases[i%len(p.Bases)], HTTP: httpClient})
+			told, err := p.oneBuyer(ctx, id, Client{Base: p.Bases[i%len(p.Bases)], HTTP: httpClient})
 			mu.Lock()
 			defer mu.Unlock()
 			report.Told = append(report.Told, told...)
@@ -80,6 +89,9 @@ func (p Plan) withDefaults() Plan {
 	if len(p.Bases) == 0 {
 		p.Bases = []string{p.Base}
 	}
+	if first := p.FirstID; p.ID == nil {
+		p.ID = func(i int) int64 { return first + int64(i) }
+	}
 	if p.Patience == 0 {
 		p.Patience = 30 * time.Second
 	}
@@ -93,7 +105,7 @@ func (p Plan) oneBuyer(ctx context.Context, id int64, c Client) ([]Told, error) 
 	}
 	c.Token = token
 	b := Buyer{
-		Client: c, ID: id, GoodsID: p.GoodsID, Quantity: p.Quantity, Patience: p.Patience,
+		Client: c, ID: id, GoodsID: p.GoodsID, Quantity: p.Quantity, Patience: p.Patience, Glance: p.Glance,
 		Stubborn: p.Stubborn, Bases: p.Bases, Again: p.Again, Won: p.Won,
 		Greedy: p.Greedy > 0 && id%int64(p.Greedy) == 0, Cancels: p.Cancels > 0 && id%int64(p.Cancels) == 0,
 	}

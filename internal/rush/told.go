@@ -29,12 +29,30 @@ type Told struct {
 	Busy     int // how often it was 503
 	Unsaid   int // how often a 503 did not say when to come again
 	Broken   int // how often the connection broke before the answer came
+	Early    int // how often it was NOT_STARTED, and the buyer asked again
 	Paths    int // with how many random paths it tried to buy
+	// Unsure is set where a try to buy had no certain end: an order may exist that the buyer was not told of.
+	Unsure bool
 	// Heard is every 202, of asking again too; Seen is each status of the order when it was first told.
 	Heard []Heard
 	Seen  []Seen
+	Began time.Time // of the first call, or when it was due
 	// Bought is the time from the first call to the 202 or the refusal; Written from there until the order was written.
 	Bought, Written time.Duration
+
+	due time.Time // when the first call was meant to be made; zero once it has been
+}
+
+// add takes over what another click at the same button was told.
+func (t *Told) add(o Told) {
+	t.Limited += o.Limited
+	t.Faults += o.Faults
+	t.Busy += o.Busy
+	t.Unsaid += o.Unsaid
+	t.Broken += o.Broken
+	t.Early += o.Early
+	t.Unsure = t.Unsure || o.Unsure
+	t.Heard = append(t.Heard, o.Heard...)
 }
 
 // Heard is one 202.

@@ -7,5 +7,5 @@
 //
 // Times are UTC. Whether a sale is on is decided by Redis' clock alone, never by the host's.
 // Everything here is safe for concurrent use unless it says otherwise.
-// It imports the standard library and internal/group.
+// It imports the standard library, internal/group and x/sync.
 package seckill

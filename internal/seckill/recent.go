@@ -58,20 +58,20 @@ func (k *kept) due(takes bool) bool {
 // recall gives a remembered view with its clock moved on, or false where one must look again: it is too old, or it is the
 // asker's turn to renew it, or the clock has passed the sale's opening or its end since, for a sale opens when it opens and
 // not a moment later. willLook says that the asker will look where it must.
-func (r *recent) recall(goodsID int64, willLook bool) (View, bool) {
+func (r *recent) recall(goodsID int64, willLook bool) (look, bool) {
 	found, ok := r.looks.Load(goodsID)
 	if !ok {
-		return View{}, false
+		return look{}, false
 	}
 	k := found.(*kept)
 	age := time.Since(k.began)
 	if age > Moment || age > renewAfter && k.due(willLook) {
-		return View{}, false
+		return look{}, false
 	}
 	if age > renewAfter && !k.told.Load() {
 		k.told.Store(true)
 	}
-	v := k.View
-	v.Now = v.Now.Add(age + time.Millisecond) // at least Redis' clock: it was read after the look began, and cut to the millisecond
-	return v, v.PhaseAt(v.Now, v.Available) == k.PhaseAt(k.Now, k.Available)
+	l := k.look
+	l.Now = l.Now.Add(age + time.Millisecond) // at least Redis' clock: it was read after the look began, and cut to the millisecond
+	return l, l.PhaseAt(l.Now, l.ForSale()) == k.PhaseAt(k.Now, k.ForSale())
 }

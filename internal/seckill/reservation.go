@@ -26,7 +26,7 @@ type Verdict struct {
 	Code      VerdictCode
 	OrderSn   string   // Taken, Repeated: the number that the path stands for
 	OrderSns  []string // OverLimit: what the buyer already has
-	Available int64    // TooFew: what was left when this one was judged
+	Available int64    // TooFew: what was left when this one was judged, in all buckets
 }
 
 // VerdictCode tells the verdicts apart; scripts/lua/reserve.lua returns the same numbers.
@@ -34,15 +34,17 @@ type VerdictCode int
 
 // The verdicts, in the order in which the script looks for them.
 const (
-	Taken      VerdictCode = 0 // units taken, remembered and in the outbox
-	Repeated   VerdictCode = 1 // the path was used before: its order again, nothing taken
-	WrongPath  VerdictCode = 2
-	TooEarly   VerdictCode = 3
-	TooLate    VerdictCode = 4
-	OverLimit  VerdictCode = 5
-	TooFew     VerdictCode = 6
-	Malformed  VerdictCode = 7 // a quantity that is no positive decimal integer: a caller's bug
-	numVerdict             = 8
+	Taken     VerdictCode = 0 // units taken, remembered and in the outbox
+	Repeated  VerdictCode = 1 // the path was used before: its order again, nothing taken
+	WrongPath VerdictCode = 2
+	TooEarly  VerdictCode = 3
+	TooLate   VerdictCode = 4
+	OverLimit VerdictCode = 5
+	TooFew    VerdictCode = 6
+	Malformed VerdictCode = 7 // a quantity that is no positive decimal integer: a caller's bug
+	Elsewhere VerdictCode = 8 // this bucket has too few, the others have them: they are on their way from now on
+	// NumVerdicts is how many there are: whoever counts them by code has so many places.
+	NumVerdicts = 9
 )
 
 // Err is the refusal that a verdict means to the buyer, or nil where there is an order.
@@ -62,6 +64,11 @@ func (v Verdict) Err() error {
 		return e
 	case TooFew:
 		return soldOut(v.Available)
+	case Elsewhere:
+		return &Error{
+			Reason: Unavailable, Message: "units are on their way; ask again with the same path",
+			RetryAfter: time.Second,
+		}
 	default:
 		return BadField("decrStock", "must be a whole number of at least 1")
 	}
@@ -73,6 +80,9 @@ type Group struct {
 	OutboxID  string    // the outbox entry that holds all lines taken; "" where none was
 	Available int64     // units left afterwards
 	Now       time.Time // Redis' clock
+	// Unsure, where it is set, says why Redis may yet lose what was taken, now or for a path used before: too few replicas
+	// have it. It must not be promised; asked again with the same path, it may have become sure.
+	Unsure error
 }
 
 // GateError says that a sale's gate is shut: nothing was taken. Redis holds no valid state of the sale,

@@ -25,7 +25,8 @@ const (
 	defaultPerSec       = 1000
 )
 
-// Sale is one product, quantity and period that a merchant put up, as MySQL knows it.
+// Sale is one product, quantity and period that a merchant put up, as MySQL knows it; or one bucket of it, a goods of its
+// own with some of its units (see BucketsOf).
 type Sale struct {
 	GoodsID          int64 // > 0
 	MerchantID       int64 // > 0; who may change it
@@ -42,6 +43,7 @@ type Sale struct {
 	Status           Status
 	CreatedAt        time.Time
 	UpdatedAt        time.Time
+	Retired          bool // over for good: Redis may know nothing of it
 }
 
 // Rate is the limiter of a sale's random paths; the names are those of every rate in the contract.

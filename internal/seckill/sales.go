@@ -10,6 +10,10 @@ import (
 // Truth is a sale in MySQL as its merchant's calls need it.
 type Truth interface {
 	Catalog
+	// Sale reads a whole sale, the sum of its buckets; ErrNoSuchGoods where there is none, and for a bucket's own id.
+	Sale(ctx context.Context, goodsID int64) (Sale, error)
+	// Buckets reads the rows of a sale's buckets, in the order of BucketsOf; of a draft there is one, which has it all.
+	Buckets(ctx context.Context, goodsID int64) ([]Sale, error)
 	// CreateSale writes a sale, or finds the one that was written under the same key before.
 	CreateSale(ctx context.Context, sale Sale, once Once) (Sale, error)
 	AuditLog
@@ -77,7 +81,7 @@ func (s *Sales) Get(ctx context.Context, by Actor, goodsID int64) (Sale, error) 
 	sale, err := s.truth.Sale(ctx, goodsID)
 	switch {
 	case errors.Is(err, ErrNoSuchGoods):
-		return Sale{}, Refuse(NotFound, "there is no such sale")
+		return Sale{}, noSuchSale()
 	case err != nil:
 		return Sale{}, Down("the sale can't be looked up", err)
 	case !by.MayManage(sale.MerchantID):
@@ -131,11 +135,22 @@ func (s *Sales) Close(ctx context.Context, by Actor, goodsID int64) (Sale, error
 	if err != nil {
 		return Sale{}, settledOr(err, "the sale could not be closed")
 	}
-	if err := s.shelf.Amend(ctx, sale); err != nil && !errors.Is(err, ErrNotLoaded) {
+	if err := s.tell(ctx, goodsID); err != nil {
 		return Sale{}, Down("the sale is closed in the database, but may be open to buyers still", err)
 	}
 	s.log.InfoContext(ctx, "sale closed", "goods_id", goodsID)
 	return sale, nil
+}
+
+// tell brings to Redis, bucket by bucket, what MySQL has of a sale.
+func (s *Sales) tell(ctx context.Context, goodsID int64) error {
+	buckets, err := s.truth.Buckets(ctx, goodsID)
+	for _, b := range buckets {
+		if e := s.shelf.Amend(ctx, b); !errors.Is(e, ErrNotLoaded) {
+			err = errors.Join(err, e)
+		}
+	}
+	return err
 }
 
 // Ledger accounts for a sale.

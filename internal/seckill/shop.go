@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"flashsale.dev/seckill/internal/group"
@@ -24,8 +25,8 @@ type Shelf interface {
 
 // Catalog is what MySQL knows of the sales that buyers may see.
 type Catalog interface {
-	// Sale reads one sale; ErrNoSuchGoods where there is none.
-	Sale(ctx context.Context, goodsID int64) (Sale, error)
+	// Bucket reads the row of one goods, a sale's or a bucket's; ErrNoSuchGoods where there is none.
+	Bucket(ctx context.Context, goodsID int64) (Sale, error)
 	// ExposedSales lists exposed sales, newest first, below a goods id (0: from the top).
 	ExposedSales(ctx context.Context, below int64, limit int) ([]Sale, error)
 }
@@ -50,37 +51,51 @@ func NewShop(front *Front, shelf Shelf, catalog Catalog) *Shop {
 	return s
 }
 
-// Sale is one sale as a buyer sees it; see Front.Sale. While many look it may be as old as Moment.
+// Sale is one sale as everybody sees it; see Front.Whole. While many look it may be as old as Moment.
 func (s *Shop) Sale(ctx context.Context, goodsID int64) (View, error) {
-	if v, fresh := s.recent.recall(goodsID, true); fresh {
-		return v, nil
+	l, err := wholeOf(ctx, goodsID, s.look)
+	return l.View, err
+}
+
+// look is Front's, or one of a moment ago.
+func (s *Shop) look(ctx context.Context, goodsID int64) (look, error) {
+	if l, fresh := s.recent.recall(goodsID, true); fresh {
+		return l, nil
 	}
 	l, err := s.front.look(ctx, goodsID)
 	if err == nil {
 		s.recent.keep(l)
 	}
-	return l.View, err
+	return l, err
 }
 
 // Refused is Admit's refusal where it is known without asking anybody, or nil where it is not.
-func (s *Shop) Refused(goodsID int64) error {
-	v, fresh := s.recent.recall(goodsID, false)
+func (s *Shop) Refused(goodsID, buyerID int64) error {
+	if IsBucket(goodsID) {
+		return nil
+	}
+	l, fresh := s.recent.recall(BucketOf(goodsID, buyerID), false)
 	if !fresh {
 		return nil
 	}
-	return v.Refusal(v.Now, v.Available)
+	return l.Refusal(l.Now, l.ForSale())
 }
 
-// Admit is Sale for somebody who wants to buy: the refusal where the sale takes nobody now.
-func (s *Shop) Admit(ctx context.Context, goodsID int64) (View, error) {
-	v, err := s.Sale(ctx, goodsID)
+// Admit is for somebody who wants to buy: a view of the bucket that sells to him, which is the sale itself where it is not
+// split, or the refusal where the sale takes nobody now.
+func (s *Shop) Admit(ctx context.Context, goodsID, buyerID int64) (View, error) {
+	if IsBucket(goodsID) {
+		return View{}, noSuchSale()
+	}
+	l, err := s.look(ctx, BucketOf(goodsID, buyerID))
+	v := l.View
 	if err != nil {
 		return v, err
 	}
-	if v.Gate != GateOpen && v.PhaseAt(v.Now, v.Available) != PhaseEnded {
+	if v.Gate != GateOpen && v.PhaseAt(v.Now, v.ForSale()) != PhaseEnded {
 		return v, Rebuilding(&GateError{State: v.Gate, Epoch: v.Epoch})
 	}
-	return v, v.Refusal(v.Now, v.Available)
+	return v, v.Refusal(v.Now, v.ForSale())
 }
 
 // Rebuilding is the refusal of a sale whose gate is shut; it opens again by itself.
@@ -88,21 +103,35 @@ func Rebuilding(err error) *Error {
 	return Down("the sale is being put in order for a moment", err)
 }
 
-// Sales lists exposed sales, newest first, below a goods id (0: from the top).
+// Sales lists exposed sales, newest first, below a goods id (0: from the top). A sale whose Redis is away while another's answers is
+// shown as MySQL knows it: it must not take the list from everybody.
 func (s *Shop) Sales(ctx context.Context, below int64, limit int) ([]View, error) {
 	sales, err := s.catalog.ExposedSales(ctx, below, limit)
 	if err != nil {
 		return nil, Down("the sales can't be listed", err)
 	}
-	views := make([]View, 0, len(sales))
-	for _, sale := range sales {
-		v, err := s.Sale(ctx, sale.GoodsID)
-		if err != nil {
-			return nil, err
-		}
-		views = append(views, v)
+	views, troubles := make([]View, len(sales)), make([]error, len(sales))
+	var looks sync.WaitGroup
+	for i, sale := range sales {
+		looks.Go(func() { views[i], troubles[i] = s.Sale(ctx, sale.GoodsID) })
 	}
-	return views, nil
+	looks.Wait()
+	return views, standIn(views, troubles, sales)
+}
+
+// standIn puts what MySQL says in the place of views that could not be had, where others could.
+func standIn(views []View, troubles []error, sales []Sale) error {
+	missing := 0
+	for i, err := range troubles {
+		if err == nil {
+			continue
+		}
+		if missing++; missing == len(sales) || ReasonOf(err) != Unavailable {
+			return err
+		}
+		views[i] = asInMySQL(sales[i])
+	}
+	return nil
 }
 
 // IssuePath gives the buyer a random path to a sale that Admit has let in, and says until when it may be used.

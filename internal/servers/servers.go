@@ -4,6 +4,7 @@ package servers
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"log/slog"
 	"time"
@@ -24,9 +25,24 @@ type Servers struct {
 	publisher *rabbit.Publisher
 }
 
+// Option is something that connections may be told besides their settings.
+type Option func(*rabbit.Options)
+
+// ObservedBy has an observer hear of every message.
+func ObservedBy(o rabbit.Observer) Option { return func(opts *rabbit.Options) { opts.Observer = o } }
+
+// TracedBy has messages carry the mark of whoever follows them.
+func TracedBy(t order.Tracer) Option {
+	return func(opts *rabbit.Options) {
+		if t != nil {
+			opts.Mark = t.Mark
+		}
+	}
+}
+
 // Open prepares connections.
-func Open(ctx context.Context, cfg config.Config, log *slog.Logger) (*Servers, error) {
-	store, err := sqlstore.Open(ctx, cfg.MySQL.DSN.Reveal(), sqlstore.Options{})
+func Open(ctx context.Context, cfg config.Config, log *slog.Logger, more ...Option) (*Servers, error) {
+	store, err := sqlstore.Open(ctx, cfg.MySQL.DSN.Reveal(), sqlstore.Options{ReadDSN: cfg.MySQL.ReadDSN.Reveal()})
 	if err != nil {
 		return nil, err
 	}
@@ -40,6 +56,9 @@ func Open(ctx context.Context, cfg config.Config, log *slog.Logger) (*Servers, e
 			}
 		},
 	}
+	for _, option := range more {
+		option(&opts)
+	}
 	publisher, err := rabbit.NewPublisher(opts)
 	if err != nil {
 		return nil, closing(store, err)
@@ -48,8 +67,11 @@ func Open(ctx context.Context, cfg config.Config, log *slog.Logger) (*Servers, e
 	if err != nil {
 		return nil, closing(store, err)
 	}
-	client := Redis(cfg.Redis.Addrs, cfg.Redis.SentinelMaster)
-	shelf := redisstore.New(client, redisstore.Options{MaxBacklogMillis: cfg.Order.MaxBacklogAge.Milliseconds()})
+	client := RedisOf(cfg.Redis)
+	shelf := redisstore.New(client, redisstore.Options{
+		MaxBacklogMillis: cfg.Order.MaxBacklogAge.Milliseconds(),
+		WaitReplicas:     cfg.Redis.WaitReplicas, WaitTimeout: cfg.Redis.WaitTimeout,
+	})
 	parts := app.Parts{Redis: client, Shelf: shelf, Store: store, Queue: publisher, Source: source, Dead: dead{source}, Fresh: fresh, Log: log}
 	return &Servers{Parts: parts, publisher: publisher}, nil
 }
@@ -77,14 +99,28 @@ const (
 	redisConns = 64
 )
 
-// Redis makes a client of one server, of a cluster (several addresses) or of a Sentinel's master. It retries nothing
-// by itself: who asks knows whether asking twice is safe.
+// Redis makes a client of one server, of a cluster (several addresses) or of a Sentinel's master, without a password. It
+// retries nothing by itself where something may have happened: who asks knows whether asking twice is safe. (A
+// cluster's client asks again where a connection broke; everything that it is given may be.)
 func Redis(addrs []string, sentinelMaster string) redis.UniversalClient {
-	return redis.NewUniversalClient(&redis.UniversalOptions{
-		Addrs: addrs, MasterName: sentinelMaster,
-		DialTimeout: redisDial, ReadTimeout: redisTalk, WriteTimeout: redisTalk, PoolTimeout: redisTalk,
+	return RedisOf(config.Redis{Addrs: addrs, SentinelMaster: sentinelMaster})
+}
+
+// RedisOf is Redis by its settings.
+func RedisOf(cfg config.Redis) redis.UniversalClient {
+	opts := &redis.UniversalOptions{
+		Addrs: cfg.Addrs, MasterName: cfg.SentinelMaster, Username: cfg.Username, Password: cfg.Password.Reveal(),
+		SentinelPassword: cfg.SentinelSecret.Reveal(),
+		DialTimeout:      redisDial, ReadTimeout: redisTalk + cfg.ReplicasWait(), WriteTimeout: redisTalk, PoolTimeout: redisTalk,
 		MaxRetries: -1, DialerRetries: 1, PoolSize: redisConns, ContextTimeoutEnabled: true,
-	})
+	}
+	if cfg.TLS {
+		opts.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12} // the server's name is its address' host
+	}
+	if len(opts.Addrs) > 1 && opts.MasterName == "" {
+		return ofCluster(opts)
+	}
+	return redis.NewUniversalClient(opts)
 }
 
 // Workers keep the connections: they start first and end last.

@@ -2,6 +2,7 @@ package sqlstore
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"time"
@@ -31,17 +32,29 @@ func chunkOf(tx *gorm.DB) int {
 // originBatch is the origin of a dead letter whose order broke a rule while its batch was written.
 const originBatch = "batch"
 
-// WriteBatch writes the lines of one goods in one transaction: the goods row is locked first, numbers that are there already are left alone, the rest is judged one by one in its order. What the sale's limit or
-// its stock no longer allows is written as failed, with a dead letter and a move; the others as created, with the
-// buyers' holdings and one compare-and-swap on the stock.
+// WriteBatch writes the lines of one goods in one transaction: the goods row is locked first, numbers that are there
+// already are left alone, the rest is judged one by one in its order. What the sale's limit or its stock no longer allows is
+// written as failed, with a dead letter and a move; the others as created, with the buyers' holdings and one
+// compare-and-swap on the stock. It bets first that all of them are new and allowed (writeNew), and asks where that is lost.
 //
 // It returns *order.AdoptError, having written nothing, for lines of an older epoch that b does not list as adopted by
 // the present one; seckill.ErrNoSuchGoods; order.ErrTryAgain; or, plain, what is wrong with some line's data.
 // It may be repeated after any error.
 func (s *Store) WriteBatch(ctx context.Context, b order.Batch) (order.Outcome, error) {
+	if s.bets.take() {
+		out, err := s.writeBy(ctx, writeNew, b)
+		if !errors.Is(err, errLostBet) {
+			return out, err
+		}
+		s.bets.lost()
+	}
+	return s.writeBy(ctx, writeBatch, b)
+}
+
+func (s *Store) writeBy(ctx context.Context, write func(*gorm.DB, order.Batch) (order.Outcome, error), b order.Batch) (order.Outcome, error) {
 	var out order.Outcome
 	err := s.inTx(ctx, "write a batch", func(tx *gorm.DB) (err error) {
-		out, err = writeBatch(tx, b)
+		out, err = write(tx, b)
 		return err
 	})
 	if err != nil {
@@ -56,16 +69,17 @@ func writeBatch(tx *gorm.DB, b order.Batch) (order.Outcome, error) {
 		return order.Outcome{}, err
 	}
 	lines := distinct(b.Lines)
-	existing, err := statuses(tx, b.GoodsID, numbers(lines))
+	existing, tombs, err := known(tx, b.GoodsID, numbers(lines))
 	if err != nil {
 		return order.Outcome{}, err
 	}
-	fresh := slices.DeleteFunc(lines, func(l seckill.Line) bool { _, known := existing[l.OrderSn]; return known })
-	if len(fresh) == 0 {
+	lost := linesIn(lines, tombs)
+	fresh := slices.DeleteFunc(lines, func(l seckill.Line) bool { _, there := existing[l.OrderSn]; return there })
+	if len(fresh)+len(lost) == 0 {
 		return order.Outcome{Epoch: sale.Epoch, Existing: existing}, nil
 	}
 	if strangers := toAdopt(b, sale.Epoch, fresh); len(strangers) > 0 {
-		return order.Outcome{}, &order.AdoptError{Epoch: sale.Epoch, OrderSns: strangers}
+		return order.Outcome{}, &order.AdoptError{Epoch: sale.Epoch, Limit: sale.MaxPerBuyerLimit, OrderSns: strangers}
 	}
 	held, err := holdings(tx, b.GoodsID, buyers(fresh))
 	if err != nil {
@@ -73,6 +87,9 @@ func writeBatch(tx *gorm.DB, b order.Batch) (order.Outcome, error) {
 	}
 	p, err := judge(sale, held, b, fresh)
 	if err != nil {
+		return order.Outcome{}, err
+	}
+	if err := p.identify(lost, b.Epochs); err != nil {
 		return order.Outcome{}, err
 	}
 	p.out.Existing = existing
@@ -93,6 +110,14 @@ func (p *plan) write(tx *gorm.DB) error {
 	if err := insert(tx, p.letters); err != nil {
 		return err
 	}
+	if err := inscribe(tx, p.found); err != nil {
+		return err
+	}
+	if len(p.out.Moves) > 0 {
+		if err := wake(tx, &p.sale); err != nil {
+			return err
+		}
+	}
 	return insert(tx, each(p.out.Moves, rowOfMove))
 }
 
@@ -103,29 +128,39 @@ func changeStock(tx *gorm.DB, sale saleRow, units int64, now time.Time) error {
 	if units == 0 {
 		return nil
 	}
-	res := tx.Exec(`UPDATE sales SET stock = stock + ?, version = version + 1, updated_at = ?
+	res := tx.Exec(`UPDATE sales SET stock = stock + ?, version = version + 1, updated_at = ?, retired_at = NULL
 		WHERE goods_id = ? AND version = ? AND stock + ? >= 0`,
 		units, now.UnixMilli(), sale.GoodsID, sale.Version, units)
 	if res.Error == nil && res.RowsAffected != 1 {
-		return order.ErrTryAgain
+		return order.ErrSwapMissed
 	}
 	return res.Error
 }
 
 // statuses finds which order numbers are there, and in which state.
 func statuses(tx *gorm.DB, goodsID int64, sns []string) (map[string]order.Status, error) {
-	found := make(map[string]order.Status)
+	found, _, err := known(tx, goodsID, sns)
+	return found, err
+}
+
+// known is statuses, and which of the numbers are tombs.
+func known(tx *gorm.DB, goodsID int64, sns []string) (map[string]order.Status, map[string]bool, error) {
+	found, tombs := make(map[string]order.Status), make(map[string]bool)
 	for part := range slices.Chunk(sns, chunkOf(tx)) {
 		var rows []orderRow
-		err := tx.Select("order_sn", "status").Where("goods_id = ? AND order_sn IN ?", goodsID, part).Find(&rows).Error
+		err := tx.Select("order_sn", "status", "failure_reason", "quantity").
+			Where("goods_id = ? AND order_sn IN ?", goodsID, part).Find(&rows).Error
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		for _, r := range rows {
 			found[r.OrderSn] = r.Status
+			if r.order().Tomb() {
+				tombs[r.OrderSn] = true
+			}
 		}
 	}
-	return found, nil
+	return found, tombs, nil
 }
 
 // holdings reads what buyers hold; who is not in the map holds nothing. The goods row must be locked.

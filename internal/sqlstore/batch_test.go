@@ -125,7 +125,7 @@ func TestBatchOfAnOlderEpoch(t *testing.T) {
 		_, err := h.WriteBatch(t.Context(), b)
 		adopt, ok := errors.AsType[*order.AdoptError](err)
 		require.True(t, ok, "%v", err)
-		require.Equal(t, &order.AdoptError{Epoch: 2, OrderSns: []string{late.OrderSn, later.OrderSn}}, adopt)
+		require.Equal(t, &order.AdoptError{Epoch: 2, Limit: sale.MaxPerBuyerLimit, OrderSns: []string{late.OrderSn, later.OrderSn}}, adopt)
 		require.EqualValues(t, 1, h.balanced(sale.GoodsID), "nothing was written")
 
 		b.Adopted, b.Epoch = map[string]bool{late.OrderSn: true, later.OrderSn: true}, 1
@@ -191,7 +191,7 @@ func TestBatchWithOneThatCannotBeWritten(t *testing.T) {
 			require.Zero(t, h.balanced(sale.GoodsID))
 		}
 		longest := h.line(sale, 3, 1)
-		longest.Name, longest.Phone = strings.Repeat("🎁", 255), strings.Repeat("9", 64)
+		longest.Name, longest.Phone = strings.Repeat("🎁", 255), strings.Repeat("9", 255)
 		h.write(sale.GoodsID, longest)
 		o, err := h.Order(t.Context(), sale.GoodsID, longest.OrderSn)
 		require.NoError(t, err)

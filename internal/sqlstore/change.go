@@ -33,29 +33,35 @@ func (s *Store) CreateSale(ctx context.Context, sale seckill.Sale, once seckill.
 	return sale, err
 }
 
-// Change changes a sale in one transaction, with its row in the audit log and, where an exposed sale gets more units,
-// the move that gives them to Redis. A cut of an exposed sale changes nothing yet: it is written as a row to be finished.
+// Change changes a sale, all of its buckets, in one transaction, with its row in the audit log and, where an exposed sale gets
+// more units, the moves that give them to Redis. A cut of an exposed sale changes nothing yet: it is written as a row to be finished.
 // Under a key that came before it changes nothing, and gives the first answer or the cut that is under way.
 func (s *Store) Change(ctx context.Context, goodsID int64, c seckill.Change, once seckill.Once, now time.Time) (order.Begun, error) {
 	var b order.Begun
 	known, err := s.once(ctx, "change a sale", once, now, func(tx *gorm.DB) error {
-		row, err := lockSale(tx, goodsID)
+		rows, err := lockSales(tx, goodsID)
 		if err != nil {
 			return err
 		}
-		if _, err := c.Apply(row.sale()); err != nil {
+		sale := whole(rows)
+		if _, err := c.Apply(sale.sale()); err != nil {
 			return err
 		}
-		if row.Status == seckill.Exposed && c.StockDelta < 0 {
-			b.Sale = row.sale()
-			b.Cut, err = beginCut(tx, row, c, once, now)
+		for i := range rows {
+			if err := wake(tx, &rows[i]); err != nil {
+				return err
+			}
+		}
+		if sale.Status == seckill.Exposed && c.StockDelta < 0 {
+			b.Sale = sale.sale()
+			b.Cut, err = beginCut(tx, rows[0], c, once, now)
 			return err
 		}
-		if row, b.Move, err = change(tx, row, c, now); err != nil {
+		if sale, b.Moves, err = change(tx, rows, c, seckill.Shares(c.StockDelta, len(rows)), now); err != nil {
 			return err
 		}
-		b.Sale = row.sale()
-		return remember(tx, once, row, "", now)
+		b.Sale = sale.sale()
+		return remember(tx, once, sale, "", now)
 	})
 	if known != nil {
 		return s.begunBefore(ctx, *known)
@@ -77,11 +83,36 @@ func (s *Store) begunBefore(ctx context.Context, row onceRow) (order.Begun, erro
 	return order.Begun{Cut: &c}, err
 }
 
-// change puts a change into a locked row and the log.
-func change(tx *gorm.DB, was saleRow, c seckill.Change, now time.Time) (saleRow, *order.Move, error) {
-	after, err := c.Apply(was.sale())
-	if err != nil {
+// change puts a change into the locked rows of a sale and the log: its fields into each, and of its units to each row a share.
+// It gives the whole sale, and the moves of an exposed one that gets more.
+func change(tx *gorm.DB, rows []saleRow, c seckill.Change, shares []int64, now time.Time) (saleRow, []order.Move, error) {
+	was := whole(rows)
+	if _, err := c.Apply(was.sale()); err != nil {
 		return was, nil, err
+	}
+	var moves []order.Move
+	for i := range rows {
+		c.StockDelta = shares[i]
+		row, err := changeRow(tx, rows[i], c, now)
+		if err != nil {
+			return was, nil, err
+		}
+		if rows[i] = row; row.Status != seckill.Exposed || c.StockDelta <= 0 {
+			continue
+		}
+		move, err := raise(tx, row, c.StockDelta, now)
+		if err != nil {
+			return was, nil, err
+		}
+		moves = append(moves, *move)
+	}
+	return whole(rows), moves, audit(tx, seckill.ActChange, was, whole(rows), now)
+}
+
+func changeRow(tx *gorm.DB, was saleRow, c seckill.Change, now time.Time) (saleRow, error) {
+	after, err := c.Put(was.sale())
+	if err != nil {
+		return was, err
 	}
 	row := rowOfSale(after)
 	row.RebuildToken, row.Closed, row.Updated = was.RebuildToken, was.Closed, now.UnixMilli()
@@ -92,17 +123,7 @@ func change(tx *gorm.DB, was saleRow, c seckill.Change, now time.Time) (saleRow,
 	if res.Error == nil && res.RowsAffected != 1 {
 		res.Error = order.ErrTryAgain
 	}
-	if res.Error != nil {
-		return was, nil, res.Error
-	}
-	if err := audit(tx, seckill.ActChange, was, row, now); err != nil {
-		return was, nil, err
-	}
-	if was.Status != seckill.Exposed || c.StockDelta <= 0 {
-		return row, nil, nil
-	}
-	move, err := raise(tx, row, c.StockDelta, now)
-	return row, move, err
+	return row, res.Error
 }
 
 // raise writes the move that gives units to Redis that it does not have.
@@ -114,9 +135,10 @@ func raise(tx *gorm.DB, sale saleRow, units int64, now time.Time) (*order.Move, 
 	return &move, insert(tx, []moveRow{rowOfMove(move)})
 }
 
-// DeleteDraft removes a draft; the audit log keeps what it was. Any other sale is a Conflict.
-func (s *Store) DeleteDraft(ctx context.Context, goodsID int64, now time.Time) error {
-	return s.inTx(ctx, "delete a draft", func(tx *gorm.DB) error {
+// DeleteDraft removes a draft; the audit log keeps what it was. Any other sale is a Conflict. Under a key that came before
+// it removes nothing.
+func (s *Store) DeleteDraft(ctx context.Context, goodsID int64, once seckill.Once, now time.Time) error {
+	_, err := s.once(ctx, "delete a draft", once, now, func(tx *gorm.DB) error {
 		row, err := lockSale(tx, goodsID)
 		if err != nil {
 			return err
@@ -127,8 +149,12 @@ func (s *Store) DeleteDraft(ctx context.Context, goodsID int64, now time.Time) e
 		if err := tx.Where("goods_id = ?", goodsID).Delete(&saleRow{}).Error; err != nil {
 			return err
 		}
-		return audit(tx, seckill.ActDelete, row, saleRow{}, now)
+		if err := audit(tx, seckill.ActDelete, row, saleRow{}, now); err != nil {
+			return err
+		}
+		return remember(tx, once, row, "", now)
 	})
+	return err
 }
 
 // errNoCut says that there is no cut of an id: it can only be a mistake.

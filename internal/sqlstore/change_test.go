@@ -36,7 +36,7 @@ func TestADraftChangesAtOnce(t *testing.T) {
 			Title: new("tea"), Price: new(int64(5)), EndAt: new(today.Add(2 * time.Hour)), StockDelta: -4,
 			Rate: seckill.RateChange{PermitsPerSecond: new(0.5)},
 		})
-		require.Nil(t, b.Move)
+		require.Empty(t, b.Moves)
 		require.Nil(t, b.Cut)
 		kept := h.sale(sale.GoodsID)
 		require.Equal(t, kept, b.Sale)
@@ -51,10 +51,10 @@ func TestARaiseOfAnExposedSaleIsGivenByAMove(t *testing.T) {
 		sale := h.exposed(10, 5)
 		h.write(sale.GoodsID, h.line(sale, 1, 4))
 		b := h.changed(sale.GoodsID, seckill.Change{StockDelta: 7, PerBuyerLimit: new(int64(6))})
-		require.Equal(t, []order.Move{*b.Move}, h.moves(sale.GoodsID))
-		require.EqualValues(t, 7, b.Move.Quantity)
-		require.Equal(t, order.MoveDelta, b.Move.Kind)
-		require.Equal(t, sale.Epoch, b.Move.Epoch)
+		require.Equal(t, []order.Move{b.Moves[0]}, h.moves(sale.GoodsID))
+		require.EqualValues(t, 7, b.Moves[0].Quantity)
+		require.Equal(t, order.MoveDelta, b.Moves[0].Kind)
+		require.Equal(t, sale.Epoch, b.Moves[0].Epoch)
 		require.EqualValues(t, []int64{17, 13, 6}, []int64{b.Sale.Total, b.Sale.Stock, b.Sale.MaxPerBuyerLimit})
 		h.balanced(sale.GoodsID)
 		_, err := h.Change(t.Context(), sale.GoodsID, seckill.Change{Title: new("x")}, noKey, today)
@@ -249,11 +249,23 @@ func TestTheAuditLogSaysWhoDidWhat(t *testing.T) {
 func TestDeleteDraft(t *testing.T) {
 	onEach(t, func(t *testing.T, h house) {
 		draft, sale := h.draft(1, 10, 3), h.exposed(10, 3)
-		require.NoError(t, h.DeleteDraft(t.Context(), draft.GoodsID, today))
-		require.ErrorIs(t, h.DeleteDraft(t.Context(), draft.GoodsID, today), seckill.ErrNoSuchGoods)
-		conflict(t, h.DeleteDraft(t.Context(), sale.GoodsID, today))
+		require.NoError(t, h.DeleteDraft(t.Context(), draft.GoodsID, seckill.Once{}, today))
+		require.ErrorIs(t, h.DeleteDraft(t.Context(), draft.GoodsID, seckill.Once{}, today), seckill.ErrNoSuchGoods)
+		conflict(t, h.DeleteDraft(t.Context(), sale.GoodsID, seckill.Once{}, today))
 		log, err := h.AuditOf(t.Context(), draft.GoodsID, "", 1)
 		require.NoError(t, err)
 		require.Equal(t, seckill.ActDelete, log[0].Action, "what it was is kept")
+
+		again, once := h.draft(1, 10, 3), seckill.Once{ActorID: 1, Key: "away", Hash: "h"}
+		_, known, err := h.Answered(t.Context(), once, today)
+		require.NoError(t, err)
+		require.False(t, known)
+		for range 2 {
+			require.NoError(t, h.DeleteDraft(t.Context(), again.GoodsID, once, today))
+		}
+		gone, known, err := h.Answered(t.Context(), once, today)
+		require.NoError(t, err)
+		require.True(t, known)
+		require.Equal(t, again.GoodsID, gone.GoodsID)
 	})
 }

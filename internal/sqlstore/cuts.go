@@ -25,6 +25,7 @@ type cutRow struct {
 	IdempotencyKey string
 	State          order.CutState
 	MadeAt         int64
+	To             int64 `gorm:"column:to_goods_id"`
 }
 
 // TableName is GORM's name of the table.
@@ -33,7 +34,7 @@ func (cutRow) TableName() string { return "stock_cuts" }
 func (r cutRow) cut() (order.Cut, error) {
 	c := order.Cut{
 		ID: r.ID, GoodsID: r.GoodsID, Epoch: r.Epoch, Quantity: r.Quantity, By: seckill.Actor{ID: r.ActorID, Role: r.ActorRole},
-		Key: r.IdempotencyKey, State: r.State,
+		Key: r.IdempotencyKey, State: r.State, BegunAt: timeOf(&r.MadeAt), To: r.To,
 	}
 	if err := json.Unmarshal([]byte(r.Wanted), &c.Wanted); err != nil {
 		return c, fmt.Errorf("read a cut: %w", err)
@@ -68,27 +69,33 @@ func beginCut(tx *gorm.DB, sale saleRow, c seckill.Change, once seckill.Once, no
 
 // EndCut writes what Redis said of a cut in the cut's epoch. Taken: the change is made, in one transaction with the end
 // of the cut. Refused: it is undone. Where another epoch has begun, what was said is void: the cut gets that epoch and
-// stays open. A cut that has ended stays as it is.
+// stays open. A cut that has ended stays as it is. A cut for another bucket is a transfer's: see endTransfer.
 func (s *Store) EndCut(ctx context.Context, c order.Cut, said order.Given, now time.Time) (order.Cut, seckill.Sale, error) {
+	if c.To != 0 {
+		return s.endTransfer(ctx, c, said, now)
+	}
 	var ended cutRow
 	var sale saleRow
 	err := s.inTx(seckill.WithActor(ctx, c.By), "end a cut", func(tx *gorm.DB) (err error) {
-		if sale, err = lockSale(tx, c.GoodsID); err != nil {
+		rows, err := lockSales(tx, c.GoodsID)
+		if err != nil {
 			return err
 		}
+		sale = whole(rows)
 		if ended, err = findCut(tx, c.GoodsID, c.ID); err != nil {
 			return err
 		}
 		switch {
 		case ended.State != order.CutOpen:
 			return nil
-		case ended.Epoch != sale.Epoch || c.Epoch != sale.Epoch || said == order.Covered:
-			ended.Epoch = sale.Epoch
+		case ended.Epoch != rows[0].Epoch || c.Epoch != rows[0].Epoch || said == order.Covered:
+			ended.Epoch = rows[0].Epoch
 			return saveCut(tx, ended)
 		case said == order.CutTooLarge:
 			return undoCut(tx, &ended)
 		default:
-			return endCut(tx, &ended, &sale, c, now)
+			sale, err = endCut(tx, &ended, rows, c, now)
+			return err
 		}
 	})
 	if err != nil {
@@ -98,28 +105,30 @@ func (s *Store) EndCut(ctx context.Context, c order.Cut, said order.Given, now t
 	return cut, sale.sale(), err
 }
 
-// endCut makes the change of a cut whose units Redis gave up. Where the sale does not allow it any more (it was closed
+// endCut makes the change of a cut whose units Redis gave up: the units are the first bucket's, where they were gathered. Where the sale does not allow it any more (it was closed
 // in between), the units go back to Redis by a move: MySQL never lost them.
-func endCut(tx *gorm.DB, cut *cutRow, sale *saleRow, c order.Cut, now time.Time) error {
-	after, _, err := change(tx, *sale, c.Wanted, now)
+func endCut(tx *gorm.DB, cut *cutRow, rows []saleRow, c order.Cut, now time.Time) (saleRow, error) {
+	was, shares := whole(rows), make([]int64, len(rows))
+	shares[0] = c.Wanted.StockDelta
+	after, _, err := change(tx, rows, c.Wanted, shares, now)
 	if seckill.ReasonOf(err) != "" {
-		if _, err := raise(tx, *sale, cut.Quantity, now); err != nil {
-			return err
+		if _, err := raise(tx, rows[0], cut.Quantity, now); err != nil {
+			return was, err
 		}
-		return undoCut(tx, cut)
+		return was, undoCut(tx, cut)
 	}
 	if err != nil {
-		return err
+		return was, err
 	}
-	*sale, cut.State = after, order.CutDone
+	cut.State = order.CutDone
 	if err := saveCut(tx, *cut); err != nil || cut.IdempotencyKey == "" {
-		return err
+		return after, err
 	}
 	answer, err := json.Marshal(after.sale())
 	if err != nil {
-		return fmt.Errorf("encode an answer: %w", err)
+		return after, fmt.Errorf("encode an answer: %w", err)
 	}
-	return tx.Model(&onceRow{}).Where("actor_id = ? AND idempotency_key = ? AND cut_id = ?", cut.ActorID, cut.IdempotencyKey, cut.ID).
+	return after, tx.Model(&onceRow{}).Where("actor_id = ? AND idempotency_key = ? AND cut_id = ?", cut.ActorID, cut.IdempotencyKey, cut.ID).
 		Updates(map[string]any{"answer": string(answer), "cut_id": ""}).Error
 }
 

@@ -49,11 +49,20 @@ func writeFailed(tx *gorm.DB, goodsID int64, line seckill.Line, epoch int64, let
 	if err != nil {
 		return order.Outcome{}, err
 	}
-	existing, err := statuses(tx, goodsID, []string{line.OrderSn})
-	if err != nil || len(existing) > 0 {
-		return order.Outcome{Epoch: sale.Epoch, Existing: existing}, err
-	}
+	existing, tombs, err := known(tx, goodsID, []string{line.OrderSn})
 	p := newPlan(sale, now)
+	p.out.Existing = existing
+	switch {
+	case err != nil:
+		return order.Outcome{}, err
+	case tombs[line.OrderSn] && line.Quantity > 0:
+		if err := p.identifyOne(line, epoch, letter); err != nil {
+			return order.Outcome{}, err
+		}
+		return p.out, p.write(tx)
+	case len(existing) > 0:
+		return order.Outcome{Epoch: sale.Epoch, Existing: existing}, nil
+	}
 	if err := p.bury(line, epoch, letter); err != nil {
 		return order.Outcome{}, err
 	}
@@ -154,4 +163,11 @@ func trim(l seckill.Line) seckill.Line {
 func cut(s string, most int) string {
 	r := []rune(strings.ToValidUTF8(s, "\uFFFD"))
 	return string(r[:min(len(r), most)])
+}
+
+// CountDeadLetters counts those that are kept.
+func (s *Store) CountDeadLetters(ctx context.Context) (int64, error) {
+	var n int64
+	err := s.read(ctx).Model(&deadRow{}).Count(&n).Error
+	return n, trouble("count dead letters", err)
 }

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"gorm.io/gorm"
-	"gorm.io/gorm/clause"
 
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/seckill"
@@ -27,7 +26,7 @@ func (s *Store) NextRebuildToken(ctx context.Context, goodsID int64) (int64, err
 	return token, err
 }
 
-// BeginEpoch exposes a draft, or keeps an exposed or closed sale as it is, begins its next epoch, and reads its whole truth
+// BeginEpoch exposes a draft, all of its buckets with it, or keeps an exposed or closed sale as it is, begins its next epoch, and reads its whole truth
 // in the same transaction. A token that is not the newest, or seckill.FirstToken
 // for a sale that is no draft, is seckill.ErrFenced; a draft whose end has come is a Conflict.
 func (s *Store) BeginEpoch(ctx context.Context, goodsID, token int64, now time.Time) (seckill.Snapshot, error) {
@@ -40,14 +39,25 @@ func (s *Store) BeginEpoch(ctx context.Context, goodsID, token int64, now time.T
 		if err := mayBegin(row, token, now); err != nil {
 			return err
 		}
+		first := row.Status == seckill.Draft
 		if err := expose(tx, &row, now); err != nil {
 			return err
 		}
-		row.Epoch, row.Updated = row.Epoch+1, now.UnixMilli()
-		if err := tx.Select("status", "epoch", "updated_at").Updates(&row).Error; err != nil {
+		row.Epoch, row.Updated, row.Retired = row.Epoch+1, now.UnixMilli(), nil
+		if first {
+			rest, err := split(tx, &row)
+			if err != nil {
+				return err
+			}
+			snap.Rest = each(rest, saleRow.sale)
+		}
+		if err := tx.Select("status", "epoch", "total", "stock", "updated_at", "retired_at").Updates(&row).Error; err != nil {
 			return err
 		}
 		snap.Sale = row.sale()
+		if snap.Others, err = elsewhere(tx, goodsID); err != nil {
+			return err
+		}
 		snap.Holdings, err = activeHoldings(tx, goodsID)
 		return err
 	})
@@ -96,10 +106,14 @@ func activeHoldings(tx *gorm.DB, goodsID int64) ([]seckill.Holding, error) {
 	return list, err
 }
 
-// RecordBarrier keeps that a barrier came through the queue. It may come twice.
+// RecordBarrier keeps that a barrier came through the queue. It may come twice. GORM's way to say so would set goods_id to
+// itself, which Vitess refuses: it chooses the shard.
 func (s *Store) RecordBarrier(ctx context.Context, goodsID int64, bar order.Barrier, now time.Time) error {
 	row := barrierRow{GoodsID: goodsID, Epoch: bar.Epoch, Token: bar.Token, ReachedAt: now.UnixMilli()}
-	err := s.read(ctx).Clauses(clause.OnConflict{DoNothing: true}).Create(&row).Error
+	err := s.read(ctx).Create(&row).Error
+	if duplicate(err) {
+		return nil
+	}
 	return trouble("record a barrier", err)
 }
 

@@ -56,6 +56,9 @@ func (m *model) batch(rt *rapid.T) {
 		l := m.line(m.sale, rapid.Int64Range(1, 5).Draw(rt, "buyer"), rapid.Int64Range(1, 4).Draw(rt, "quantity"))
 		m.lines, group = append(m.lines, l), append(group, l)
 	}
+	if rapid.Bool().Draw(rt, "bet") {
+		m.bets.sitOut.Store(0)
+	}
 	b := batchOf(m.sale.GoodsID, group...)
 	b.Now, b.PayBy = m.now, m.now.Add(time.Duration(rapid.IntRange(0, 5).Draw(rt, "payWithin"))*time.Minute)
 	out, err := m.WriteBatch(rt.Context(), b)

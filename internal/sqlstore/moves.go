@@ -33,6 +33,14 @@ func (s *Store) MarkGiven(ctx context.Context, goodsID int64, ids []string, now 
 	})
 }
 
+// CountNotGiven counts what OldestMoveNotGiven is the oldest of.
+func (s *Store) CountNotGiven(ctx context.Context, goodsID int64) (int, error) {
+	var n int
+	err := s.read(ctx).Raw(`SELECT (SELECT COUNT(*) FROM stock_moves WHERE goods_id = ? AND given_at IS NULL)
+		+ (SELECT COUNT(*) FROM stock_cuts WHERE goods_id = ? AND state = ?) AS n`, goodsID, goodsID, order.CutOpen).Scan(&n).Error
+	return n, trouble("count moves not given", err)
+}
+
 // OldestMoveNotGiven is when the oldest move of a goods that nobody has marked as given was made, or the oldest cut that
 // has not ended; zero where there is none.
 func (s *Store) OldestMoveNotGiven(ctx context.Context, goodsID int64) (time.Time, error) {

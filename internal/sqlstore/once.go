@@ -45,6 +45,16 @@ func (s *Store) once(ctx context.Context, op string, o seckill.Once, now time.Ti
 	return nil, err
 }
 
+// Answered gives the first answer to a request whose key was here before; false where there is none, or none yet.
+func (s *Store) Answered(ctx context.Context, o seckill.Once, now time.Time) (seckill.Sale, bool, error) {
+	row, err := s.known(ctx, o, now)
+	if err != nil || row == nil || row.CutID != "" {
+		return seckill.Sale{}, false, err
+	}
+	sale, err := row.answered()
+	return sale, err == nil, err
+}
+
 // known finds the row of a key; nil where it is new. One that has outlived its time is removed.
 func (s *Store) known(ctx context.Context, o seckill.Once, now time.Time) (*onceRow, error) {
 	var row onceRow

@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"strings"
@@ -16,8 +17,13 @@ import (
 type Options struct {
 	MaxOpenConns int           // 32: more only queue up at the hot rows
 	MaxIdleConns int           // as many as may be open
-	MaxIdleTime  time.Duration // 5m: under the idle timeouts of servers and proxies
+	MaxIdleTime  time.Duration // 4s, and no more: the server ends what is silent for 10 s
 	MaxLifetime  time.Duration // 30m: so that connections move after a failover
+	// ReadDSN names a replica, or several in one address, that may be behind: lists for people are read there (see listing).
+	// Empty, or the database SQLite: there is none.
+	ReadDSN string
+
+	wrap func(driver.Connector) driver.Connector // tests look at what goes over the connections; nil in earnest
 }
 
 // Store is the database.
@@ -25,7 +31,9 @@ type Store struct {
 	db     *gorm.DB
 	pool   *sql.DB
 	schema *sql.DB // for migrations, whose statements may take minutes; SQLite's only one
+	copies *copies // nil where there is no replica
 	engine engine
+	bets   bets
 }
 
 // engine tells the two families apart where SQL can't.
@@ -37,8 +45,9 @@ const (
 )
 
 // Open prepares a store. A DSN that begins with "sqlite:" (a path follows) or "file:" (an SQLite URI) is SQLite's;
-// any other is go-sql-driver's "user:password@tcp(host:port)/database?…". MySQL need not be up yet: connections are
-// made when they are needed.
+// any other is go-sql-driver's "user:password@tcp(host:port)/database?…", whose address may be a list "h1:3306,h2:3306":
+// then connections go to the one of them that takes writes (see members). MySQL need not be up yet: connections are made when
+// they are needed.
 func Open(ctx context.Context, dsn string, opts Options) (*Store, error) {
 	open := openMySQL
 	if strings.HasPrefix(dsn, "sqlite:") || strings.HasPrefix(dsn, "file:") {
@@ -54,6 +63,14 @@ func Open(ctx context.Context, dsn string, opts Options) (*Store, error) {
 // newStore puts GORM on a pool. GORM's own transactions, prepared statements and log are off: methods here own their
 // transactions, statements with lists differ from call to call, and errors are logged once, where they end up.
 func newStore(pool *sql.DB, dialector gorm.Dialector, kind engine) (*Store, error) {
+	db, err := newGORM(pool, dialector)
+	if err != nil {
+		return nil, err
+	}
+	return &Store{db: db, pool: pool, schema: pool, engine: kind}, nil
+}
+
+func newGORM(pool *sql.DB, dialector gorm.Dialector) (*gorm.DB, error) {
 	db, err := gorm.Open(dialector, &gorm.Config{
 		SkipDefaultTransaction: true,
 		DisableAutomaticPing:   true,
@@ -63,17 +80,19 @@ func newStore(pool *sql.DB, dialector gorm.Dialector, kind engine) (*Store, erro
 	})
 	if err != nil {
 		_ = pool.Close()
-		return nil, err
 	}
-	return &Store{db: db, pool: pool, schema: pool, engine: kind}, nil
+	return db, err
 }
 
 // Ping asks the database whether it is there.
 func (s *Store) Ping(ctx context.Context) error { return trouble("ping", s.pool.PingContext(ctx)) }
 
+// Stats tells how the pool of connections is used.
+func (s *Store) Stats() sql.DBStats { return s.pool.Stats() }
+
 // Close closes all connections.
 func (s *Store) Close() error {
-	return errors.Join(s.pool.Close(), s.schema.Close()) // closing twice is nothing
+	return errors.Join(s.pool.Close(), s.schema.Close(), s.copies.close()) // closing twice is nothing
 }
 
 // read gives a session for statements outside a transaction.

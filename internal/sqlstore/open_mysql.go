@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"errors"
+	"strconv"
 	"time"
 
 	"github.com/go-sql-driver/mysql"
@@ -16,6 +17,11 @@ import (
 const (
 	dialTimeout = 3 * time.Second
 	ioTimeout   = 10 * time.Second
+	// silence is after how long without a statement the server ends a connection, and what is open on it. A node that is put to
+	// sleep or cut off in the middle of a transaction holds a goods' row, for which everybody else waits: not for hours.
+	silence = 10 * time.Second
+	// idleTime is well below it, so that no connection of the pool is ended by the server.
+	idleTime = 4 * time.Second
 )
 
 // sessionSQL is run on each new connection. READ COMMITTED: every decision is taken under the goods row's lock, so the
@@ -23,11 +29,12 @@ const (
 const sessionSQL = "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED"
 
 // sessionVars are set on each new connection: text that is too long is an error, never cut in silence, and a wait for
-// a row's lock ends with 1205 before the connection's own deadline would cut it.
+// a row's lock ends with 1205 before the connection's own deadline would cut it; and see silence.
 func sessionVars() map[string]string {
 	return map[string]string{
 		"sql_mode":                 "'ONLY_FULL_GROUP_BY,STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION'",
 		"innodb_lock_wait_timeout": "5",
+		"wait_timeout":             strconv.Itoa(int(silence.Seconds())),
 	}
 }
 
@@ -36,33 +43,53 @@ func openMySQL(_ context.Context, dsn string, opts Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	pool, err := poolOf(cfg)
+	pool, err := poolOf(cfg, opts.wrap)
 	if err != nil {
 		return nil, err
 	}
-	pool.SetMaxOpenConns(cmp.Or(opts.MaxOpenConns, 32))
-	pool.SetMaxIdleConns(cmp.Or(opts.MaxIdleConns, opts.MaxOpenConns, 32))
-	pool.SetConnMaxIdleTime(cmp.Or(opts.MaxIdleTime, 5*time.Minute))
-	pool.SetConnMaxLifetime(cmp.Or(opts.MaxLifetime, 30*time.Minute))
+	bound(pool, opts)
 	store, err := newStore(pool, gormmysql.New(gormmysql.Config{Conn: pool, SkipInitializeWithVersion: true}), mysqlEngine)
 	if err != nil {
 		return nil, err
 	}
 	cfg = cfg.Clone()
 	cfg.ReadTimeout = 0
-	if store.schema, err = poolOf(cfg); err != nil {
+	delete(cfg.Params, "wait_timeout") // the lock of the migrations is held in silence
+	if store.schema, err = poolOf(cfg, nil); err != nil {
 		return nil, errors.Join(err, pool.Close())
 	}
 	store.schema.SetMaxIdleConns(0)
+	if store.copies, err = openCopies(opts); err != nil {
+		return nil, errors.Join(err, store.Close())
+	}
 	return store, nil
 }
 
-func poolOf(cfg *mysql.Config) (*sql.DB, error) {
-	connector, err := mysql.NewConnector(cfg)
+// bound applies the options of a pool.
+func bound(pool *sql.DB, opts Options) {
+	pool.SetMaxOpenConns(cmp.Or(opts.MaxOpenConns, 32))
+	pool.SetMaxIdleConns(cmp.Or(opts.MaxIdleConns, opts.MaxOpenConns, 32))
+	pool.SetConnMaxIdleTime(min(cmp.Or(opts.MaxIdleTime, idleTime), idleTime))
+	pool.SetConnMaxLifetime(cmp.Or(opts.MaxLifetime, 30*time.Minute))
+}
+
+// poolOf connects to the server that takes writes; where there is one address, to that, whatever it says.
+func poolOf(cfg *mysql.Config, wrap func(driver.Connector) driver.Connector) (*sql.DB, error) {
+	connector, err := connectorOf(cfg)
 	if err != nil {
 		return nil, err
 	}
+	if wrap != nil {
+		connector = wrap(connector)
+	}
 	return sql.OpenDB(sessions{connector}), nil
+}
+
+func connectorOf(cfg *mysql.Config) (driver.Connector, error) {
+	if addrs := addrsOf(cfg); len(addrs) > 1 {
+		return newMembers(cfg, addrs, writer)
+	}
+	return mysql.NewConnector(cfg)
 }
 
 // mysqlConfig parses a DSN and sets what must not be otherwise. Arguments are put into the statement by the driver (one round

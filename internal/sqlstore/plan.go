@@ -19,6 +19,7 @@ type plan struct {
 	changed map[int64]int64 // what buyers hold afterwards
 	orders  []orderRow
 	letters []deadRow
+	found   []orderRow // whose tombs get their names
 	out     order.Outcome
 }
 
@@ -88,6 +89,40 @@ func (p *plan) bury(l seckill.Line, epoch int64, letter order.DeadLetter) error 
 	return nil
 }
 
+// identify lets lines that come late meet their tombs: what was told lost stays failed, and its units, which an adoption
+// may have taken in Redis by now, go back. The dead letter keeps what came.
+func (p *plan) identify(lines []seckill.Line, epochs map[string]int64) error {
+	for _, l := range lines {
+		if err := fits(l); err != nil {
+			return err
+		}
+		letter, err := letterOf(p.sale.GoodsID, l)
+		if err != nil {
+			return err
+		}
+		letter.FirstSeenAt, letter.Origin, letter.Attempts = p.now, originBatch, 1
+		if err := p.identifyOne(l, epochs[l.OrderSn], letter); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *plan) identifyOne(l seckill.Line, epoch int64, letter order.DeadLetter) error {
+	letter.Reason = order.FailedLost
+	dead, err := rowOfLetter(letter)
+	if err != nil {
+		return err
+	}
+	move, err := newMove(p.sale, l, order.MoveFail, p.now)
+	if err != nil {
+		return err
+	}
+	p.found = append(p.found, newOrder(p.sale, l, epoch, p.now))
+	p.letters, p.out.Moves = append(p.letters, dead), append(p.out.Moves, move)
+	return nil
+}
+
 func newOrder(sale saleRow, l seckill.Line, epoch int64, now time.Time) orderRow {
 	return orderRow{
 		GoodsID: sale.GoodsID, OrderSn: l.OrderSn, BuyerID: l.BuyerID, Epoch: epoch, Quantity: l.Quantity,
@@ -130,6 +165,17 @@ func distinct(lines []seckill.Line) []seckill.Line {
 	return list
 }
 
+// linesIn keeps the lines whose numbers are in a set.
+func linesIn(lines []seckill.Line, sns map[string]bool) []seckill.Line {
+	var list []seckill.Line
+	for _, l := range lines {
+		if sns[l.OrderSn] {
+			list = append(list, l)
+		}
+	}
+	return list
+}
+
 func numbers(lines []seckill.Line) []string {
 	return each(lines, func(l seckill.Line) string { return l.OrderSn })
 }
@@ -150,7 +196,7 @@ func buyers(lines []seckill.Line) []int64 {
 const (
 	maxOrderSn = 64
 	maxName    = 255
-	maxPhone   = 64
+	maxPhone   = 255
 	maxOrigin  = 255
 )
 

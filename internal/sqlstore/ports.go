@@ -21,5 +21,8 @@ var (
 	_ order.LiveStore    = (*Store)(nil)
 	_ order.MoveStore    = (*Store)(nil)
 	_ order.PaymentStore = (*Store)(nil)
+	_ order.RetireStore  = (*Store)(nil)
 	_ order.Records      = (*Store)(nil)
+	_ order.RefundStore  = (*Store)(nil)
+	_ order.SurveyStore  = (*Store)(nil)
 )

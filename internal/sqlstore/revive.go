@@ -35,6 +35,9 @@ func (s *Store) PlanReturn(ctx context.Context, goodsID int64, l seckill.Line, a
 		if waiting > 0 {
 			return seckill.Down("the order's units are on their way back, or being taken anew", nil)
 		}
+		if err := wake(tx, &sale); err != nil {
+			return err
+		}
 		if move, err = newMove(sale, l, order.MoveFail, at); err != nil {
 			return err
 		}
@@ -107,5 +110,5 @@ func forget(tx *gorm.DB, letterID string, undo order.Move) error {
 	if res.Error != nil {
 		return res.Error
 	}
-	return tx.Where("id = ?", letterID).Delete(&deadRow{}).Error
+	return tx.Where("goods_id = ? AND id = ?", undo.GoodsID, letterID).Delete(&deadRow{}).Error
 }

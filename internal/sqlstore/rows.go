@@ -32,6 +32,8 @@ type saleRow struct {
 	Created          int64  `gorm:"column:created_at"`
 	Updated          int64  `gorm:"column:updated_at"`
 	Closed           *int64 `gorm:"column:closed_at"`
+	Retired          *int64 `gorm:"column:retired_at"`
+	Bucket           int
 }
 
 // TableName is GORM's name of the table.
@@ -45,7 +47,7 @@ func rowOfSale(s seckill.Sale) saleRow {
 		StartAt: s.StartAt.UnixMilli(), EndAt: s.EndAt.UnixMilli(),
 		RateAlgorithm: s.Rate.Algorithm, PermitsPerSecond: s.Rate.PermitsPerSecond,
 		MaxBurstSeconds: s.Rate.MaxBurstSeconds, MaxWaitMillis: s.Rate.MaxWaitMillis,
-		Status: s.Status, Created: s.CreatedAt.UnixMilli(), Updated: s.UpdatedAt.UnixMilli(),
+		Status: s.Status, Created: s.CreatedAt.UnixMilli(), Updated: s.UpdatedAt.UnixMilli(), Bucket: seckill.Index(s.GoodsID),
 	}
 }
 
@@ -59,7 +61,7 @@ func (r saleRow) sale() seckill.Sale {
 			Algorithm: r.RateAlgorithm, PermitsPerSecond: r.PermitsPerSecond,
 			MaxBurstSeconds: r.MaxBurstSeconds, MaxWaitMillis: r.MaxWaitMillis,
 		},
-		Status: r.Status, CreatedAt: timeOf(&r.Created), UpdatedAt: timeOf(&r.Updated),
+		Status: r.Status, CreatedAt: timeOf(&r.Created), UpdatedAt: timeOf(&r.Updated), Retired: r.Retired != nil,
 	}
 }
 

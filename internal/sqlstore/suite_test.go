@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"context"
 	"path/filepath"
 	"testing"
 	"time"
@@ -127,6 +128,19 @@ func (h house) sn(sale seckill.Sale, buyer int64) string {
 	l := h.line(sale, buyer, 1)
 	require.Equal(h.t, []string{l.OrderSn}, h.write(sale.GoodsID, l).Created)
 	return l.OrderSn
+}
+
+// Pay pays an order with a payment of its own, and gives the order back; Conflict where the money goes back.
+func (h house) Pay(ctx context.Context, goodsID int64, sn string, now time.Time) (order.Order, error) {
+	o, err := h.Order(ctx, goodsID, sn)
+	if err != nil {
+		return o, err
+	}
+	r, err := h.Receive(ctx, order.Payment{ID: "p-" + sn[:min(len(sn), 60)], GoodsID: goodsID, OrderSn: sn, Amount: o.Amount}, now)
+	if err == nil && r.State != order.PaymentKept {
+		err = seckill.Refuse(seckill.Conflict, "the payment goes back: %s", r.Reason)
+	}
+	return r.Order, err
 }
 
 // all reads every order of a goods, page by page.

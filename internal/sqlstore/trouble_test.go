@@ -123,7 +123,7 @@ func TestSQLiteKeepsEverythingOverARestart(t *testing.T) {
 // TestServerDiesAndComesBack: an error of a dead server asks for another try, and the try that meets the server again
 // writes every order once.
 func TestServerDiesAndComesBack(t *testing.T) {
-	server := testenv.MariaDB(t)
+	server := testenv.OwnMariaDB(t)
 	h := newHouse(t, server.NewDatabase(t))
 	sale := h.exposed(1000, 1)
 	var lost, written int
@@ -149,7 +149,7 @@ func TestServerDiesAndComesBack(t *testing.T) {
 // TestServerThatIsReadOnly: a server that was demoted refuses writes, and no order is to blame; once it takes them
 // again, the same batch is written.
 func TestServerThatIsReadOnly(t *testing.T) {
-	server := testenv.MariaDB(t)
+	server := testenv.OwnMariaDB(t)
 	cfg, err := mysql.ParseDSN(server.NewDatabase(t))
 	require.NoError(t, err)
 	root := openRoot(t, server.DSN(""))
@@ -191,4 +191,23 @@ func TestLongTextIsNeverCut(t *testing.T) {
 			require.NotErrorIs(t, trouble("op", err), order.ErrTryAgain)
 		})
 	}
+}
+
+// TestANodeAsleepInATransactionHoldsNobodyUpForLong: it has the goods' row locked, and says nothing more.
+func TestANodeAsleepInATransactionHoldsNobodyUpForLong(t *testing.T) {
+	onEach(t, func(t *testing.T, h house) {
+		if h.engine == sqliteEngine {
+			return // one process has the file to itself, and it is its clients that sleep
+		}
+		sale := h.exposed(10, 1)
+		asleep, err := h.pool.Begin() //nolint:noctx // nobody waits for it
+		require.NoError(t, err)
+		_, err = asleep.Exec("UPDATE sales SET version = version WHERE goods_id = ?", sale.GoodsID)
+		require.NoError(t, err)
+		require.Eventually(t, func() bool {
+			_, err := h.WriteBatch(t.Context(), batchOf(sale.GoodsID, h.line(sale, 1, 1)))
+			return err == nil
+		}, time.Minute, 10*time.Millisecond)
+		require.Error(t, asleep.Commit(), "its connection was ended")
+	})
 }

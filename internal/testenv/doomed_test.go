@@ -32,6 +32,7 @@ func startAll(dir string) error {
 		"mariadb": func(dir string) error { _, err := testenv.StartMariaDB(ctx, dir); return err },
 		"rabbit":  func(dir string) error { _, err := testenv.StartRabbitMQ(ctx, dir); return err },
 		"mysql":   func(dir string) error { _, err := testenv.StartMySQL(ctx, dir); return err },
+		"nginx":   func(dir string) error { _, err := testenv.StartNginx(ctx, dir, "/", plainNginx); return err },
 	} {
 		dir := filepath.Join(dir, name)
 		if err := os.Mkdir(dir, 0o700); err != nil {

@@ -18,6 +18,16 @@ func StartMariaDB(ctx context.Context, dir string) (*SQLServer, error) {
 	if dsn, set := externalSQL(); set {
 		return openExternal(ctx, dsn)
 	}
+	return startMariaDB(ctx, dir)
+}
+
+// OwnMariaDB is MariaDB for tests that harm it or change its settings: never an external server.
+func OwnMariaDB(tb testing.TB) *SQLServer {
+	tb.Helper()
+	return forTest(tb, "mariadb", startMariaDB)
+}
+
+func startMariaDB(ctx context.Context, dir string) (*SQLServer, error) {
 	server, err := program("mariadbd", "/usr/sbin/mariadbd", "/usr/bin/mariadbd", "/usr/local/bin/mariadbd", "/opt/homebrew/bin/mariadbd")
 	if err != nil {
 		return nil, err

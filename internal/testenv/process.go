@@ -24,6 +24,8 @@ type command struct {
 	env  []string // nil means this process's own
 	dir  string
 	log  string // file that takes stdout and stderr, appended to
+	// workers of its own that would outlive a kill: the kernel asks it to end instead (SIGTERM) when its parent dies.
+	workers bool
 }
 
 // process is one child and its owner. The zero value with a command has not been started.
@@ -44,7 +46,7 @@ func (p *process) start() error {
 	defer out.Close() // the child holds its own copy
 	cmd := exec.Command(p.path, p.args...)
 	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = p.env, p.dir, out, out
-	cmd.SysProcAttr = childAttributes()
+	cmd.SysProcAttr = childAttributes(p.parentDeath())
 	started, done := make(chan error, 1), make(chan struct{})
 	go own(cmd, started, done)
 	if err := <-started; err != nil {
@@ -54,6 +56,13 @@ func (p *process) start() error {
 	p.cmd, p.done = cmd, done
 	p.mu.Unlock()
 	return nil
+}
+
+func (c command) parentDeath() syscall.Signal {
+	if c.workers {
+		return syscall.SIGTERM
+	}
+	return syscall.SIGKILL
 }
 
 // own starts the child and waits for it on one thread of its own. The kernel's parent-death signal is tied to the thread that

@@ -8,10 +8,10 @@ import (
 	"syscall"
 )
 
-// childAttributes gives the child a group of its own and lets the kernel kill it when the thread that started it
+// childAttributes gives the child a group of its own and lets the kernel end it when the thread that started it
 // ends, which it does with the whole process, however that dies (prctl(2), PR_SET_PDEATHSIG).
-func childAttributes() *syscall.SysProcAttr {
-	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+func childAttributes(end syscall.Signal) *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: end}
 }
 
 // paused says whether every thread of pid has stopped. SIGSTOP reaches them one by one, and until the last has stopped a

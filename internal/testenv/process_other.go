@@ -6,7 +6,7 @@ import "syscall"
 
 // childAttributes gives the child a group of its own. Outside Linux a server outlives a test binary that is killed
 // with SIGKILL: there is no parent-death signal.
-func childAttributes() *syscall.SysProcAttr {
+func childAttributes(syscall.Signal) *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true}
 }
 

@@ -33,6 +33,16 @@ func (r *RabbitServer) NewVHost(tb testing.TB) string {
 	return r.URL() + name
 }
 
+// NewVHost makes a vhost for one test and returns its name, for URLs; it goes with the cluster.
+func (c *RabbitNodes) NewVHost(tb testing.TB) string {
+	tb.Helper()
+	name, err := c.Nodes[0].CreateVHost(tb.Context())
+	if err != nil {
+		tb.Fatalf("testenv: %v", err)
+	}
+	return name
+}
+
 // CreateVHost makes a vhost that nobody else has, open to guest, and returns its name. Its URL is URL() with the name appended.
 func (r *RabbitServer) CreateVHost(ctx context.Context) (string, error) {
 	name := "test-" + uuid.NewString()

@@ -38,8 +38,8 @@ func rabbitEnv(dir string, ports rabbitPorts) []string {
 	return env
 }
 
-// configureRabbit writes the files that the environment points at.
-func configureRabbit(dir string, ports rabbitPorts) error {
+// configureRabbit writes the files that the environment points at; more are further lines of rabbitmq.conf.
+func configureRabbit(dir string, ports rabbitPorts, more string) error {
 	conf := fmt.Sprintf(`listeners.tcp.1 = 127.0.0.1:%d
 management.tcp.ip = 127.0.0.1
 management.tcp.port = %d
@@ -47,7 +47,7 @@ management.rates_mode = none
 vm_memory_high_watermark.absolute = 1GB
 disk_free_limit.absolute = 50MB
 `, ports.amqp, ports.management)
-	if err := os.WriteFile(filepath.Join(dir, "rabbitmq.conf"), []byte(conf), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "rabbitmq.conf"), []byte(conf+more), 0o600); err != nil {
 		return err
 	}
 	return os.WriteFile(filepath.Join(dir, "enabled_plugins"), []byte("[rabbitmq_management].\n"), 0o600)

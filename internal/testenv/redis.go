@@ -42,7 +42,7 @@ func Redis(tb testing.TB, opts ...RedisOption) *RedisServer {
 
 // StartRedis runs a redis-server with its data and log in dir and returns when it answers. The caller stops it.
 func StartRedis(ctx context.Context, dir string, opts ...RedisOption) (*RedisServer, error) {
-	path, err := program("redis-server", "/usr/bin/redis-server", "/usr/local/bin/redis-server", "/opt/homebrew/bin/redis-server")
+	path, err := redisProgram()
 	if err != nil {
 		return nil, err
 	}
@@ -56,6 +56,10 @@ func StartRedis(ctx context.Context, dir string, opts ...RedisOption) (*RedisSer
 		}
 		return server, nil
 	})
+}
+
+func redisProgram() (string, error) {
+	return program("redis-server", "/usr/bin/redis-server", "/usr/local/bin/redis-server", "/opt/homebrew/bin/redis-server")
 }
 
 func newRedis(path, dir string, opts []RedisOption) (*RedisServer, error) {

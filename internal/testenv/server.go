@@ -49,6 +49,9 @@ func (s *Server) Pid() int {
 	return pid
 }
 
+// Running tells whether the server's process lives, be it paused.
+func (s *Server) Running() bool { return s.proc.running() }
+
 // Kill ends the server with SIGKILL, as a crash would, and returns when it is gone. The data stays as it was on disk.
 func (s *Server) Kill() error { return s.do("kill", s.proc.kill) }
 

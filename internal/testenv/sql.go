@@ -25,8 +25,12 @@ const (
 type SQLServer struct {
 	*Server
 	base  *mysql.Config // how to log in; its database is not used
+	dir   sqlDir        // a group's member's
 	names atomic.Int64
 }
+
+// Addr is the server's address, host:port.
+func (s *SQLServer) Addr() string { return s.base.Addr }
 
 // DSN is the data source name of database in go-sql-driver's form; "" for no database. The connection speaks utf8mb4, the
 // driver's default.

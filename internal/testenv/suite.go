@@ -22,9 +22,12 @@ import (
 // A Suite is safe for concurrent use.
 type Suite struct {
 	redis    shared[*RedisServer]
+	cluster  shared[*RedisNodes]
 	rabbit   shared[*RabbitServer]
+	rabbits  shared[*RabbitNodes]
 	mariadb  shared[*SQLServer]
 	mysql    shared[*SQLServer]
+	group    shared[*SQLGroup]
 	closures closers
 }
 
@@ -39,10 +42,26 @@ func (s *Suite) Redis(tb testing.TB) *RedisServer {
 	})
 }
 
+// RedisCluster is a shared cluster of three masters without replicas. A test that wants it empty calls FlushAll.
+func (s *Suite) RedisCluster(tb testing.TB) *RedisNodes {
+	tb.Helper()
+	return s.cluster.get(tb, "redis-cluster", &s.closures, func(ctx context.Context, dir string) (*RedisNodes, error) {
+		return StartRedisCluster(ctx, dir, 3, 0)
+	})
+}
+
 // RabbitMQ is the shared broker.
 func (s *Suite) RabbitMQ(tb testing.TB) *RabbitServer {
 	tb.Helper()
 	return s.rabbit.get(tb, "rabbitmq", &s.closures, StartRabbitMQ)
+}
+
+// RabbitCluster is a shared cluster of three nodes.
+func (s *Suite) RabbitCluster(tb testing.TB) *RabbitNodes {
+	tb.Helper()
+	return s.rabbits.get(tb, "rabbits", &s.closures, func(ctx context.Context, dir string) (*RabbitNodes, error) {
+		return StartRabbitCluster(ctx, dir, 3)
+	})
 }
 
 // MariaDB is the shared mariadbd, or the external SQL server.
@@ -55,6 +74,14 @@ func (s *Suite) MariaDB(tb testing.TB) *SQLServer {
 func (s *Suite) MySQL(tb testing.TB) *SQLServer {
 	tb.Helper()
 	return s.mysql.get(tb, "mysql", &s.closures, StartMySQL)
+}
+
+// MySQLGroup is the shared group of three. A test that harms it heals it before the next one comes (SQLGroup.Heal).
+func (s *Suite) MySQLGroup(tb testing.TB) *SQLGroup {
+	tb.Helper()
+	return s.group.get(tb, "mysql-group", &s.closures, func(ctx context.Context, dir string) (*SQLGroup, error) {
+		return StartMySQLGroup(ctx, dir, 3)
+	})
 }
 
 // Close ends all servers that were started and removes their data.

@@ -7,15 +7,15 @@
 -- on its way, would not have them: the fence has that load refused.
 --
 -- KEYS  1 sale (hash)   2 buyers (hash)   3 pending (hash)
--- ARGV  1 lease ('' = ask INFO)   2 epoch   then for each order: buyer id, quantity, order number, entry (JSON)
--- Returns {gate, epoch, answer…}; an answer: 1 taken now or before, or need not be; 0 nothing left for it. Without
---       answers where Redis has a newer epoch. The buyer's limit is not asked: it may have been lowered since the promise,
---       and MySQL keeps to the highest there ever was.
+-- ARGV  1 lease ('' = ask INFO)   2 epoch   3 the highest limit there ever was (0 = none)   then for each order: buyer id, quantity, order number, entry (JSON)
+-- Returns {gate, epoch, answer…}; an answer: 1 taken now or before, or need not be; 0 nothing left for it, or not
+--       within the limit with what its buyer has bought since: else MySQL would fail the newer one. Without answers where Redis
+--       has a newer epoch. Today's limit is not asked: it may have been lowered since the promise.
 local sale, buyers, pending = KEYS[1], KEYS[2], KEYS[3]
-local FIRST_ARG, STRIDE = 3, 4
+local FIRST_ARG, STRIDE = 4, 4
 local s = redis.call('HMGET', sale, 'gate', 'epoch', 'lease', 'avail', 'pend')
 local gate, epoch = gate_of(s[1], s[2], s[3], ARGV[1])
-local wanted = tonumber(ARGV[2])
+local wanted, limit = tonumber(ARGV[2]), tonumber(ARGV[3])
 if epoch > wanted then return {GATE_EPOCH, epoch} end
 if gate ~= GATE_OPEN or epoch < wanted then
   if epoch < wanted then redis.call('HSET', sale, 'fence', wanted) end
@@ -32,7 +32,7 @@ local function take(buyer, q, sn, entry)
   if redis.call('HEXISTS', pending, sn) == 1 then return 1 end
   local held, sns = string.match(redis.call('HGET', buyers, buyer) or '0', '^(%d+)(.*)$')
   if string.find(sns, sn, 1, true) then return 1 end
-  if not q or q > avail then return 0 end
+  if not q or q > avail or (limit > 0 and held + q > limit) then return 0 end
   redis.call('HSET', pending, sn, now .. ':' .. q .. ':' .. entry)
   redis.call('HSET', buyers, buyer, (held + q) .. sns .. ' ' .. sn .. ':' .. q)
   avail, pend = avail - q, pend + q

@@ -54,6 +54,7 @@ func (t *table) saleCalls(goods string) []call {
 		{"GET", sale + "/ledger", t.merchant, ""},
 		{"GET", sale + "/figures", t.merchant, ""},
 		{"GET", sale + "/orders", t.merchant, ""},
+		{"GET", sale + "/events", t.merchant, ""},
 		{"PATCH", sale, t.merchant, ""},
 		{"DELETE", sale, t.merchant, ""},
 		{"GET", sale + "/audit", t.merchant, ""},
@@ -117,7 +118,7 @@ func (t *table) badPaths() {
 // routes are calls that there are not, with and without a token.
 func (t *table) routes() {
 	for _, target := range []string{
-		"/", "/nope", "//sales", "/sales/", "/sales//", "/SALES", "/orders/", "/orders//pay", "/randomPath/", "//decrStock", "/admin", "/admin/",
+		"/nope", "//sales", "/sales/", "/sales//", "/SALES", "/orders/", "/orders//pay", "/randomPath/", "//decrStock", "/admin", "/admin/",
 		"/admin/sales/", "/admin/sales/" + t.goods + "/", "/admin/sales/" + t.goods + "/expose/", "/../etc/passwd", "/%2e%2e/etc/passwd",
 		"/.git/config", "/debug/pprof/", "/metrics", "/sales/1/2", "/livez/", "/%00", "/%ff", "/sales%2f1%2f2", "/orders/a%2fb%2fc",
 	} {
@@ -135,6 +136,8 @@ func (t *table) routes() {
 		{"OPTIONS", "/sales", "", ""},
 		{"BREW", "/sales", "", ""},
 		{"POST", "/livez", "", ""},
+		{"POST", "/", t.buyer, "{}"},
+		{"PUT", "/session", t.buyer, "{}"},
 		{"TRACE", "/readyz", "", ""},
 	} {
 		t.add("no such method", c, "METHOD_NOT_ALLOWED", http.StatusMethodNotAllowed, "")

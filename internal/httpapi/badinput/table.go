@@ -84,6 +84,7 @@ func (t *table) calls() []call {
 		{"GET", sale + "/ledger", t.merchant, ""},
 		{"GET", sale + "/figures", t.merchant, ""},
 		{"GET", sale + "/orders", t.merchant, ""},
+		{"GET", sale + "/events", t.merchant, ""},
 		{"PATCH", sale, t.merchant, `{"perBuyerLimit":2}`},
 		{"DELETE", sale, t.merchant, ""},
 		{"GET", sale + "/audit", t.merchant, ""},

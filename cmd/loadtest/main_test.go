@@ -1,0 +1,159 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"flashsale.dev/seckill/internal/app"
+	"flashsale.dev/seckill/internal/embedded"
+	"flashsale.dev/seckill/internal/load"
+	"flashsale.dev/seckill/internal/load/report"
+	"flashsale.dev/seckill/internal/rush"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const testSecret = "a secret that only the tests know, long enough"
+
+// open is the whole flash sale in this process, as standalone wires it; around may come between it and the buyers.
+func open(t *testing.T, around func(http.Handler) http.Handler) string {
+	t.Helper()
+	log := slog.New(slog.NewTextHandler(io.Discard, nil))
+	up, err := embedded.Start(t.Context(), t.TempDir(), 0, log)
+	require.NoError(t, err)
+	settings := app.Settings{OrderSecret: []byte(testSecret), PublishTimeout: 2 * time.Second, PaymentTimeout: 15 * time.Minute, BatchSize: 500}
+	api, err := app.NewAPI(up.Parts, settings, app.APISettings{JWTSecret: []byte(testSecret), Metrics: app.NoMetrics{}})
+	require.NoError(t, err)
+	handler := http.Handler(api.Handler)
+	if around != nil {
+		handler = around(handler)
+	}
+	server := httptest.NewUnstartedServer(handler)
+	server.Config = api.Server("", log)
+	server.Config.Handler = handler
+	server.Start()
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	ended := make(chan error, 1)
+	go func() { ended <- app.Run(ctx, 10*time.Second, app.NewCrew(up.Parts, settings), api.Workers()) }()
+	t.Cleanup(func() {
+		cancel()
+		require.NoError(t, <-ended)
+		server.Close()
+		require.NoError(t, up.Close())
+	})
+	return server.URL
+}
+
+// loadtest runs the program.
+func loadtest(t *testing.T, url string, args ...string) (stdout, stderr string, err error) {
+	t.Helper()
+	var out, trouble bytes.Buffer
+	args = append([]string{"-addr", url, "-settle", "20s"}, args...)
+	err = run(t.Context(), args, []string{"SECKILL_JWT_SECRET=" + testSecret}, &out, &trouble)
+	return out.String(), trouble.String(), err
+}
+
+func TestTheWholeLoad(t *testing.T) {
+	url := open(t, nil)
+	page := filepath.Join(t.TempDir(), "report.html")
+	for name, args := range map[string][]string{
+		"closed": {"-users", "30", "-ramp", "100ms"},
+		"open":   {"-rate", "1000", "-ramp", "100ms"},
+		"split":  {"-users", "30", "-buckets", "4"},
+		"spike":  {"-users", "10", "-spike", "200", "-start-in", "300ms"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			out, stderr, err := loadtest(t, url, append(args, "-buyers", "400", "-stock", "100", "-impatient", "0.3", "-hostile", "0.2",
+				"-json", "-", "-html", page)...)
+			require.NoError(t, err, stderr)
+			var r report.Report
+			require.NoError(t, json.Unmarshal([]byte(out), &r), out)
+			require.True(t, r.Verdict.OK)
+			require.Equal(t, 100, r.Won())
+			require.Equal(t, []int{400, 100}, []int{r.Came, r.Verdict.Orders["created"]})
+			require.Positive(t, r.Outcomes[load.Impatient][rush.Won]+r.Outcomes[load.Polite][rush.Won])
+			require.Positive(t, r.Outcomes[load.Hostile]["turned away"])
+			require.Contains(t, stderr, "verdict", "the table makes way for the JSON")
+			require.Contains(t, stderr, "ok   no thief got through")
+			html, err := os.ReadFile(page)
+			require.NoError(t, err)
+			require.Contains(t, string(html), "What 400 buyers were told is what the API says afterwards.")
+		})
+	}
+}
+
+func TestASaleThatIsAlreadyThere(t *testing.T) {
+	url := open(t, nil)
+	s, err := newSigner(testSecret, time.Hour)
+	require.NoError(t, err)
+	p := &play{options: options{bases: []string{url}, stock: 50, limit: 2, timeout: time.Minute}, signer: s, books: http.DefaultClient}
+	require.NoError(t, p.setUp(t.Context()))
+	for range 2 { // the second load finds nothing left, and the first one's orders
+		_, stderr, err := loadtest(t, url, "-goods", p.sale.goodsID, "-buyers", "60", "-users", "10", "-quiet")
+		require.NoError(t, err, stderr)
+	}
+	_, _, err = loadtest(t, url, "-goods", "1", "-buyers", "1")
+	require.ErrorContains(t, err, "find the sale")
+	http.DefaultClient.CloseIdleConnections()
+}
+
+// An API that forgets one promise is found out, and the exit code is 1.
+func TestALieEndsWithOne(t *testing.T) {
+	var told atomic.Int64
+	url := open(t, func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if strings.HasSuffix(r.URL.Path, "/decrStock") && told.Add(1) == 20 {
+				w.WriteHeader(http.StatusAccepted)
+				_, _ = io.WriteString(w, `{"code": 202, "reason": "QUEUED", "data": {"orderSn": "never-written"}}`)
+				return
+			}
+			next.ServeHTTP(w, r)
+		})
+	})
+	out, _, err := loadtest(t, url, "-buyers", "100", "-users", "5", "-stock", "50", "-patience", "2s")
+	require.ErrorIs(t, err, errDiffers)
+	require.Contains(t, out, "never-written")
+	require.Contains(t, out, "NO: 1 times, every 202 has an order")
+}
+
+func TestALoadThatTakesTooLongIsCutShortAndChecked(t *testing.T) {
+	url := open(t, nil)
+	out, _, err := loadtest(t, url, "-rate", "50", "-buyers", "5000", "-timeout", "1s")
+	require.ErrorIs(t, err, errCutShort)
+	require.NotErrorIs(t, err, errDiffers)
+	require.Contains(t, out, "note       the load was cut short")
+	require.Contains(t, out, "ok   every 202 has an order")
+}
+
+func TestNobodyAnswers(t *testing.T) {
+	server := httptest.NewServer(http.NotFoundHandler())
+	server.Close()
+	_, _, err := loadtest(t, server.URL)
+	require.ErrorContains(t, err, "is the API up at")
+}
+
+func TestProgressWithoutATerminalIsPlainLines(t *testing.T) {
+	var out bytes.Buffer
+	p := newProgress(&out, 100, false)
+	for i := range 4 {
+		p.show(load.Point{At: float64(2 * (i + 1)), Span: 2, Arrived: 20, Done: 10, Limited: 4})
+	}
+	p.end()
+	require.Equal(t, 2, strings.Count(out.String(), "\n"), out.String())
+	require.Contains(t, out.String(), "10 of 100 buyers done, 10 come/s")
+	require.Contains(t, out.String(), "429 2/s")
+}

@@ -1,0 +1,112 @@
+package main
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/rush"
+)
+
+func parsed(t *testing.T, args ...string) (options, error) {
+	t.Helper()
+	o, err := parse(args, &bytes.Buffer{}, &bytes.Buffer{})
+	if err == nil {
+		err = o.check(t.Context())
+	}
+	return o, err
+}
+
+func TestAnotherMachineIsNeverHitByAccident(t *testing.T) {
+	for _, addr := range []string{"http://192.0.2.1", "http://10.0.0.1:8080", "http://127.0.0.1:8080,http://192.0.2.1", "http://[2001:db8::1]:80", "http://0.0.0.0:80"} {
+		_, err := parsed(t, "-addr", addr)
+		require.ErrorIs(t, err, rush.ErrRemote, addr)
+		_, err = parsed(t, "-addr", addr, "-allow-remote")
+		require.NoError(t, err, addr)
+	}
+	for _, addr := range []string{"http://127.0.0.1:8080", "http://[::1]:8080", "http://localhost:8080/", "http://127.0.0.1:1, http://127.0.0.1:2"} {
+		_, err := parsed(t, "-addr", addr)
+		require.NoError(t, err, addr)
+	}
+}
+
+func TestWhatMakesNoSenseIsToldAtOnce(t *testing.T) {
+	for name, args := range map[string][]string{
+		"no buyers": {"-buyers", "0"}, "too many": {"-buyers", "10000001"}, "both loops": {"-users", "1", "-rate", "1"},
+		"a share above one": {"-impatient", "0.6", "-hostile", "0.6"}, "not a number": {"-rate", "NaN"}, "a spike of more than all": {"-spike", "9", "-buyers", "5"},
+		"no time": {"-timeout", "0s"}, "no url": {"-addr", "127.0.0.1:8080"}, "https": {"-addr", "https://127.0.0.1"},
+		"a path": {"-addr", "http://127.0.0.1/api"}, "a strange profile": {"-profile", "billion"}, "an argument": {"rush"},
+		"three buckets": {"-buckets", "3"}, "too many buckets": {"-buckets", "128"}, "more buckets than units": {"-buckets", "8", "-stock", "7"},
+		"buckets of another's sale": {"-buckets", "4", "-goods", "1"},
+		"no compression":            {"-profile", "million", "-compress", "0.5"},
+	} {
+		_, err := parsed(t, args...)
+		require.Error(t, err, name)
+	}
+	_, err := parsed(t, "-buyers", "0", "-hostile", "2")
+	require.ErrorContains(t, err, "-buyers")
+	require.ErrorContains(t, err, "-hostile")
+}
+
+func TestOnlyASplitSaleSpeaksOfBuckets(t *testing.T) {
+	for args, asked := range map[string]int64{"1": 0, "2": 2, "64": 64} {
+		o, err := parsed(t, "-buckets", args)
+		require.NoError(t, err)
+		require.Equal(t, asked, (&play{options: o}).split())
+	}
+}
+
+func TestTheMillionKeepsItsProportions(t *testing.T) {
+	for compress, args := range map[float64][]string{1: {"-compress", "1"}, 60: nil} {
+		o, err := parsed(t, append([]string{"-profile", "million"}, args...)...)
+		require.NoError(t, err)
+		require.Equal(t, 1_000_000, o.buyers)
+		require.InDelta(t, 3600/compress, float64(o.buyers-o.spike)/o.rate, .001, "the hour")
+		require.InDelta(t, 1000*compress, o.permits, .001)
+		require.Greater(t, o.timeout, o.compressed(time.Hour))
+		p := &play{options: o}
+		require.InDelta(t, 1000, p.limiter().PermitsPerSecond*p.limiter().MaxBurstSeconds, .001, "the burst is as many permits")
+		require.Contains(t, o.meaning(), "compressed")
+	}
+	o, err := parsed(t, "-profile", "million", "-buyers", "5000", "-users", "50")
+	require.NoError(t, err)
+	require.Equal(t, []int{5000, 50, 5000}, []int{o.buyers, o.users, o.spike})
+	require.Zero(t, o.rate)
+}
+
+func TestEachRunHasBuyersOfItsOwn(t *testing.T) {
+	o, err := parsed(t)
+	require.NoError(t, err)
+	require.Greater(t, o.firstBuyer, int64(maxBuyers))
+	require.Equal(t, 200, o.users)
+	o, err = parsed(t, "-first-buyer", "7", "-rate", "5")
+	require.NoError(t, err)
+	require.EqualValues(t, 7, o.firstBuyer)
+	require.Zero(t, o.users)
+}
+
+func TestTheSecretComesFromTheEnvironmentOrAFile(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "secret")
+	require.NoError(t, os.WriteFile(file, []byte("of the file"), 0o600))
+	for want, environ := range map[string][]string{"of the environment": {"SECKILL_JWT_SECRET=of the environment"}, "of the file": {"SECKILL_JWT_SECRET="}} {
+		got, err := secret(environ, file)
+		require.NoError(t, err)
+		require.Equal(t, want, got)
+	}
+	_, err := secret(nil, file+"-not")
+	require.ErrorContains(t, err, "SECKILL_JWT_SECRET")
+}
+
+func TestHelpTellsEveryFlag(t *testing.T) {
+	var out bytes.Buffer
+	_, err := parse([]string{"-help"}, &out, &bytes.Buffer{})
+	require.ErrorIs(t, err, flag.ErrHelp)
+	for _, said := range []string{"-allow-remote", "-profile name", "SECKILL_JWT_SECRET", "(default 10m0s)", "Exit code 0"} {
+		require.Contains(t, out.String(), said)
+	}
+}

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"fmt"
+	"log/slog"
+	"strings"
+
+	"flashsale.dev/seckill/internal/config"
+	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/redisstore"
+	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/servers"
+	"flashsale.dev/seckill/internal/sqlstore"
+)
+
+// redisServer is the flags of commands that speak to Redis.
+type redisServer struct {
+	Redis  string `name:"redis-addrs" env:"SECKILL_REDIS_ADDRS" default:"127.0.0.1:6379" help:"Redis, comma list; more than one is a cluster."`
+	Master string `name:"redis-sentinel-master" env:"SECKILL_REDIS_SENTINEL_MASTER" help:"Name of the master that the sentinels watch."`
+
+	RedisUsername string `env:"SECKILL_REDIS_USERNAME" help:"User of Redis' access lists; the default one if empty."`
+	RedisPassword string `env:"SECKILL_REDIS_PASSWORD" help:"Redis' password; none if empty."`
+	RedisTLS      bool   `name:"redis-tls" env:"SECKILL_REDIS_TLS" help:"Speak TLS to Redis."`
+}
+
+func (r redisServer) settings() config.Redis {
+	return config.Redis{
+		Addrs: strings.Split(r.Redis, ","), SentinelMaster: r.Master,
+		Username: r.RedisUsername, Password: config.Secret(r.RedisPassword), TLS: r.RedisTLS,
+	}
+}
+
+type ledgerCmd struct {
+	database
+	redisServer
+	GoodsID int64 `arg:"" help:"The goods id."`
+}
+
+// Run prints the ledger. One that does not balance is an error with a code of its own.
+func (c *ledgerCmd) Run(s *stage) error {
+	store, err := sqlstore.Open(s.ctx, c.DSN, sqlstore.Options{})
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	client := servers.RedisOf(c.settings())
+	defer client.Close()
+	sale, err := store.Sale(s.ctx, c.GoodsID)
+	if err != nil {
+		return err
+	}
+	shelf := redisstore.New(client, redisstore.Options{})
+	l, err := order.NewAuditor(nil, store, shelf, nil, slog.New(slog.DiscardHandler)).Ledger(s.ctx, sale)
+	if err != nil {
+		return err
+	}
+	if err := s.print(l, "%s", ledgerText(l)); err != nil {
+		return err
+	}
+	if !l.Balanced {
+		return &coding{code: codeUnbalanced, err: fmt.Errorf("the ledger of goods %d does not balance: the order-consumers' logs name each difference", c.GoodsID)}
+	}
+	return nil
+}
+
+func ledgerText(l seckill.Ledger) string {
+	d := l.Differences
+	return fmt.Sprintf(`total      %d
+available  %d
+pending    %d
+sold       %d
+database   stock %d, active %d
+epoch      %d
+balanced   %t
+differing  unsettled %d, unwritten %d, not given %d, totals %d`,
+		l.Total, l.Available, l.Pending, l.Sold, l.Database.Stock, l.Database.Active, l.Epoch, l.Balanced,
+		d.Unsettled, d.Unwritten, d.NotGiven, d.Totals)
+}

@@ -1,0 +1,128 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"flashsale.dev/seckill/internal/app"
+	"flashsale.dev/seckill/internal/config"
+	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/servers"
+)
+
+// rebuildCmd begins a new epoch of a sale by hand.
+type rebuildCmd struct {
+	database
+	redisServer
+	sure
+	AMQP           config.Secret `name:"amqp-url" env:"SECKILL_AMQP_URL" default:"amqp://guest:guest@127.0.0.1:5672/" help:"RabbitMQ's nodes, comma list of amqp:// URLs."`
+	Shards         int           `name:"order-shards" env:"SECKILL_ORDER_SHARDS" default:"4" help:"Order queues, the same as on every node."`
+	PublishTimeout time.Duration `name:"publish-timeout" env:"SECKILL_PUBLISH_TIMEOUT" default:"1s" help:"The longest that any node waits for a confirm; the gate stays shut for so long at least."`
+	Wait           time.Duration `default:"1m" help:"How long to wait for RabbitMQ and for the order-consumers, one of which must be at work."`
+	GoodsID        int64         `arg:"" help:"The goods id."`
+}
+
+// rebuilt is what is printed.
+type rebuilt struct {
+	order.Rebuilt
+	ShutSeconds float64 `json:"shutSeconds"`
+}
+
+// Run asks, rebuilds and tells what happened.
+func (c *rebuildCmd) Run(s *stage) error {
+	up, err := servers.Open(s.ctx, c.config(), slog.New(slog.DiscardHandler))
+	if err != nil {
+		return err
+	}
+	defer up.Close()
+	sale, err := up.Store.Sale(s.ctx, c.GoodsID)
+	if err != nil {
+		return err
+	}
+	if sale.Status == seckill.Draft {
+		return seckill.Refuse(seckill.Conflict, "the sale is a draft: there is nothing to rebuild")
+	}
+	if err := c.confirmed(s, fmt.Sprintf("Shut the gate of %q (goods %d) for a second or more", sale.Title, c.GoodsID)); err != nil {
+		return err
+	}
+	var done order.Rebuilt
+	work := app.WorkerFunc(func(ctx context.Context) (err error) {
+		done, err = c.rebuild(ctx, up)
+		return err
+	})
+	if err := c.whileConnected(s.ctx, up, work); err != nil {
+		return err
+	}
+	return s.print(rebuilt{done, done.Shut.Seconds()},
+		"goods %d: epoch %d -> %d, its gate was shut for %s\n%d units available; %d reservations under way were written, %d lost (dead letters)",
+		done.GoodsID, done.Was, done.Epoch, done.Shut.Round(time.Millisecond), done.Available, done.Found, done.Lost)
+}
+
+func (c *rebuildCmd) config() config.Config {
+	return config.Config{
+		Redis: c.settings(), MySQL: config.MySQL{DSN: config.Secret(c.DSN)},
+		AMQP: config.AMQP{URLs: c.AMQP, PublishTimeout: c.PublishTimeout}, Order: config.Order{Shards: c.Shards},
+	}
+}
+
+// whileConnected keeps the connection to RabbitMQ up for as long as the work takes.
+func (c *rebuildCmd) whileConnected(ctx context.Context, up *servers.Servers, work app.Worker) error {
+	ctx, cancel := context.WithTimeout(ctx, c.Wait)
+	defer cancel()
+	connected, disconnect := context.WithCancel(context.WithoutCancel(ctx))
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = app.Run(connected, time.Second, up.Workers()) // how it closes is nobody's matter: the work says what went wrong
+	}()
+	err := awaitQueue(ctx, up.Queue)
+	if err == nil {
+		err = work.Run(ctx)
+	}
+	disconnect()
+	<-ended
+	return err
+}
+
+func awaitQueue(ctx context.Context, q app.Queue) error {
+	for tick := time.NewTicker(20 * time.Millisecond); ; {
+		if q.Up() {
+			tick.Stop()
+			return nil
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return fmt.Errorf("RabbitMQ can't be reached: %s", q.Trouble())
+		}
+	}
+}
+
+func (c *rebuildCmd) rebuild(ctx context.Context, up *servers.Servers) (order.Rebuilt, error) {
+	log := slog.New(slog.DiscardHandler)
+	relay := order.NewRelay(nil, up.Shelf, up.Queue, c.PublishTimeout, log)
+	opener := seckill.NewOpener(up.Store, up.Shelf)
+	rebuilder := order.NewRebuilder(nil, up.Store, up.Shelf, relay, up.Queue, opener, c.PublishTimeout, log)
+	done, err := rebuildAll(ctx, rebuilder, c.GoodsID)
+	if err != nil {
+		return done, fmt.Errorf("rebuild goods %d, which the order-consumers will finish: %w", c.GoodsID, err)
+	}
+	return done, nil
+}
+
+// rebuildAll rebuilds the buckets of a sale one after the other, so that the others sell meanwhile, and adds up what was done. A
+// sale that is not split is one bucket.
+func rebuildAll(ctx context.Context, rebuilder *order.Rebuilder, goodsID int64) (order.Rebuilt, error) {
+	all := order.Rebuilt{GoodsID: goodsID}
+	for _, id := range seckill.BucketsOf(goodsID) {
+		one, err := rebuilder.Rebuild(ctx, id, "by hand")
+		if err != nil {
+			return all, err
+		}
+		all = all.Plus(one)
+	}
+	return all, nil
+}

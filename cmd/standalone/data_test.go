@@ -1,0 +1,50 @@
+package main
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/auth"
+	"flashsale.dev/seckill/internal/config"
+	"flashsale.dev/seckill/internal/payment"
+)
+
+// What was signed and sealed before a restart is good after it.
+func TestSecretsThatAreMadeUpStay(t *testing.T) {
+	dir := t.TempDir()
+	var first, again config.Auth
+	require.NoError(t, makeUp(dir, &first))
+	require.NoError(t, makeUp(dir, &again))
+	require.Equal(t, first, again)
+	require.GreaterOrEqual(t, len(first.JWTSecret.Reveal()), auth.MinSecret)
+	require.GreaterOrEqual(t, len(first.PaymentSecret.Reveal()), payment.MinSecret)
+	require.NotEqual(t, first.JWTSecret, first.PaymentSecret)
+	keys, err := first.Phones()
+	require.NoError(t, err)
+	require.Len(t, keys, 1)
+	require.Equal(t, "1", keys[0].ID)
+
+	var other config.Auth
+	require.NoError(t, makeUp(t.TempDir(), &other))
+	require.NotEqual(t, first.PhoneKeys, other.PhoneKeys)
+	for _, file := range []string{"jwt-secret", "payment-secret", "phone-keys"} {
+		info, err := os.Stat(filepath.Join(dir, file))
+		require.NoError(t, err)
+		require.Equal(t, fs.FileMode(0o600), info.Mode(), "its owner's alone")
+	}
+}
+
+func TestSecretsThatAreSetAreNotMadeUp(t *testing.T) {
+	dir := t.TempDir()
+	set := config.Auth{JWTSecret: "a", PaymentSecret: "b", PhoneKeys: "c"}
+	got := set
+	require.NoError(t, makeUp(dir, &got))
+	require.Equal(t, set, got)
+	files, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Empty(t, files)
+}

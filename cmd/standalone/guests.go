@@ -1,0 +1,22 @@
+package main
+
+import (
+	"net"
+
+	"flashsale.dev/seckill/internal/seckill"
+)
+
+// guestsAt are those in whom anybody may sign in with one click: where only this machine reaches the address and no
+// proxy stands before it, or where the operator says so.
+func guestsAt(addr net.Addr, proxied, wanted bool) []seckill.Actor {
+	tcp, ok := addr.(*net.TCPAddr)
+	if !wanted && (!ok || !tcp.IP.IsLoopback() || proxied) {
+		return nil
+	}
+	return []seckill.Actor{
+		{ID: merchantID, Role: seckill.Merchant, Name: "Mei"},
+		{ID: 2, Role: seckill.Buyer, Name: "Ada", Phone: "+8613800000002"},
+		{ID: 3, Role: seckill.Buyer, Name: "Bo", Phone: "+8613800000003"},
+		{ID: 4, Role: seckill.Operator, Name: "Ops"},
+	}
+}

@@ -1,0 +1,58 @@
+package app_test
+
+import (
+	"context"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/app"
+	"flashsale.dev/seckill/internal/redisstore"
+	"flashsale.dev/seckill/internal/servers"
+	"flashsale.dev/seckill/internal/sqlstore"
+	"flashsale.dev/seckill/internal/testenv"
+)
+
+// TestAMySQLThatHangsDoesNotMakeANodeUnready: it takes connections and never says a word, so that only a deadline ends the wait.
+func TestAMySQLThatHangsDoesNotMakeANodeUnready(t *testing.T) {
+	h := openIdle(t, time.Minute)
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = l.Close() })
+	store, err := sqlstore.Open(t.Context(), "seckill@tcp("+l.Addr().String()+")/seckill", sqlstore.Options{})
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = store.Close() })
+	parts := h.Parts
+	parts.Store = store
+	ready, told := app.NewHealth(parts).Ready(t.Context())
+	require.True(t, ready)
+	require.Equal(t, map[string]string{"redis": "ok", "mysql": "down", "rabbitmq": "ok"}, told)
+}
+
+// TestANodeIsReadyWhileSomeMasterIs: all nodes see the same cluster, and the sales of the other masters can be sold.
+func TestANodeIsReadyWhileSomeMasterIs(t *testing.T) {
+	h := openIdle(t, time.Minute)
+	cluster := testenv.RedisCluster(t, 3, 0)
+	client := servers.Redis(cluster.Addrs(), "")
+	t.Cleanup(func() { _ = client.Close() })
+	parts := h.Parts
+	parts.Shelf = redisstore.New(client, redisstore.Options{})
+	health := app.NewHealth(parts)
+	becomes := func(wanted bool, word string) {
+		t.Helper()
+		require.Eventually(t, func() bool {
+			ready, told := health.Ready(context.WithoutCancel(t.Context()))
+			return ready == wanted && told["redis"] == word
+		}, 20*time.Second, 20*time.Millisecond, word)
+	}
+	becomes(true, "ok")
+	require.NoError(t, cluster.Nodes[0].Pause())
+	becomes(true, "1 of 3 masters away")
+	require.NoError(t, cluster.Nodes[0].Kill())
+	becomes(true, "1 of 3 masters away")
+	require.NoError(t, cluster.Nodes[1].Kill())
+	require.NoError(t, cluster.Nodes[2].Kill())
+	becomes(false, "down")
+}

@@ -1,0 +1,116 @@
+package app_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/seckill"
+)
+
+// everything is all that Redis holds, as text.
+func (h *house) everything() string {
+	h.t.Helper()
+	var all strings.Builder
+	keys, err := h.Redis.Keys(h.t.Context(), "*").Result()
+	require.NoError(h.t, err)
+	for _, key := range keys {
+		var held any
+		switch kind, err := h.Redis.Type(h.t.Context(), key).Result(); kind {
+		case "hash":
+			held, err = h.Redis.HGetAll(h.t.Context(), key).Result()
+			require.NoError(h.t, err)
+		case "stream":
+			held, err = h.Redis.XRange(h.t.Context(), key, "-", "+").Result()
+			require.NoError(h.t, err)
+		case "zset":
+			held, err = h.Redis.ZRange(h.t.Context(), key, 0, -1).Result()
+			require.NoError(h.t, err)
+		case "string":
+			held, err = h.Redis.Get(h.t.Context(), key).Result()
+			require.NoError(h.t, err)
+		default:
+			require.Fail(h.t, "a kind of key that this test does not read", "%s: %s %v", key, kind, err)
+		}
+		fmt.Fprintf(&all, "%s %v\n", key, held)
+	}
+	return all.String()
+}
+
+// files is all that the data directory holds, byte for byte.
+func (h *house) files() string {
+	h.t.Helper()
+	var all strings.Builder
+	err := filepath.WalkDir(h.data, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		raw, err := os.ReadFile(path)
+		all.Write(raw)
+		return err
+	})
+	require.NoError(h.t, err)
+	return all.String()
+}
+
+// A phone number is nowhere on its way but sealed: Redis, the message, the database's files, the log. Its buyer sees it, and
+// so does the shipping list. The name, which is not sealed, shows that each place was looked into.
+func TestAPhoneNumberIsSealedWhereverItIsKept(t *testing.T) {
+	h := openIdle(t, time.Hour)
+	goods := h.exposed("5", "1")
+	ann := buyer(1)
+	r := h.tries(ann, goods, "1")
+	require.Equal(t, "UNAVAILABLE", r.Reason, "nobody writes orders yet: %s", r.raw)
+	inRedis, inMessage := h.everything(), h.queue.all()
+	require.Contains(t, inRedis, ann.Name)
+	require.NotContains(t, inRedis, ann.Phone)
+	require.Contains(t, inMessage, ann.Name)
+	require.NotContains(t, inMessage, ann.Phone)
+	h.work()
+	var sn string
+	h.eventually(func() bool {
+		var list struct {
+			Items []struct{ OrderSn, PhoneNumber string }
+		}
+		require.NoError(t, json.Unmarshal(h.as(ann, "GET", "/orders", "").Data, &list))
+		for _, o := range list.Items {
+			sn = o.OrderSn
+			require.Equal(t, "**********3456", o.PhoneNumber)
+		}
+		return sn != ""
+	}, "the order was never written")
+	h.becomes(ann, sn, "created")
+	id, err := strconv.ParseInt(goods, 10, 64)
+	require.NoError(t, err)
+	row, err := h.Store.Order(t.Context(), id, sn)
+	require.NoError(t, err)
+	require.True(t, strings.HasPrefix(row.Phone, "~1."), row.Phone)
+	onDisk := h.files()
+	require.Contains(t, onDisk, ann.Name)
+	require.NotContains(t, onDisk, ann.Phone)
+	require.NotContains(t, h.log.String(), ann.Phone)
+
+	require.Contains(t, h.as(ann, "GET", "/orders/"+sn, "").raw, `"phoneNumber":"`+ann.Phone+`"`)
+	_, event := h.stream(ann, sn).next()
+	require.Contains(t, event, ann.Phone)
+	require.Contains(t, h.as(merchant(), "GET", "/admin/sales/"+goods+"/orders?format=csv", "").raw, ann.Phone)
+	require.NotContains(t, h.as(merchant(), "GET", "/admin/sales/"+goods+"/orders", "").raw, ann.Phone)
+}
+
+// What was kept before numbers were sealed reads as it did.
+func TestAnOldClearNumberIsStillShown(t *testing.T) {
+	h := open(t)
+	goods := h.exposed("5", "1")
+	id, err := strconv.ParseInt(goods, 10, 64)
+	require.NoError(t, err)
+	sn := h.written(id, 1, 1)[0]
+	require.Contains(t, h.as(seckill.Actor{ID: 1, Role: seckill.Buyer}, "GET", "/orders/"+sn, "").raw, `"phoneNumber":"+49301234"`)
+}

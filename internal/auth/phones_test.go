@@ -1,0 +1,118 @@
+package auth
+
+import (
+	"encoding/base64"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func phoneKey(id string) PhoneKey {
+	return PhoneKey{ID: id, Key: []byte(strings.Repeat(id[:1], PhoneKeyBytes))}
+}
+
+func newPhones(t testing.TB, keys ...PhoneKey) *Phones {
+	t.Helper()
+	p, err := NewPhones(keys...)
+	require.NoError(t, err)
+	return p
+}
+
+func TestASealedNumberIsItsBuyersAlone(t *testing.T) {
+	p := newPhones(t, phoneKey("a"))
+	for _, phone := range []string{"", "138", "+4479460123456", strings.Repeat("☎", MaxPhone), strings.Repeat("\U0001f4de", MaxPhone), "~1.a.AAAA"} {
+		kept := p.Seal(7, phone)
+		require.LessOrEqual(t, len(kept), 220)
+		if phone != "" {
+			require.NotContains(t, kept, phone)
+			require.NotEqual(t, kept, p.Seal(7, phone), "twice the same number does not look the same")
+		}
+		got, err := p.Open(7, kept)
+		require.NoError(t, err)
+		require.Equal(t, phone, got)
+		if phone != "" {
+			_, err = p.Open(8, kept)
+			require.ErrorIs(t, err, ErrSealed, "moved to another buyer's order")
+		}
+	}
+}
+
+func TestNumbersKeptInTheClearStillRead(t *testing.T) {
+	p := newPhones(t, phoneKey("a"))
+	for _, old := range []string{"", "+49 30 1234", "~", "~1", "~2.a.b"} {
+		got, err := p.Open(7, old)
+		require.NoError(t, err)
+		require.Equal(t, old, got)
+	}
+}
+
+// A new key is put first and the old ones stay behind it until nothing is sealed with them any more.
+func TestKeysAreChangedInTurn(t *testing.T) {
+	before := newPhones(t, DerivedPhoneKey([]byte("the order secret")))
+	between := newPhones(t, phoneKey("b"), DerivedPhoneKey([]byte("the order secret")))
+	after := newPhones(t, phoneKey("b"))
+	old := before.Seal(7, "12345678")
+	got, err := between.Open(7, old)
+	require.NoError(t, err)
+	require.Equal(t, "12345678", got)
+	got, err = after.Open(7, between.Seal(7, "12345678"))
+	require.NoError(t, err, "the first key seals")
+	require.Equal(t, "12345678", got)
+	for _, kept := range []string{old, old[:len(old)-1], "~1.", "~1.b", "~1.b.", "~1.b.%", "~1.b.AAAA", strings.Replace(old, ".0.", ".b.", 1)} {
+		_, err = after.Open(7, kept)
+		require.ErrorIs(t, err, ErrSealed, kept)
+	}
+}
+
+func TestPhoneKeysAreRead(t *testing.T) {
+	good := base64.StdEncoding.EncodeToString(phoneKey("x").Key)
+	keys, err := ParsePhoneKeys("2026b:" + good + ", 1:" + good)
+	require.NoError(t, err)
+	require.Equal(t, []string{"2026b", "1"}, []string{keys[0].ID, keys[1].ID})
+	require.Equal(t, phoneKey("x").Key, keys[1].Key)
+	keys, err = ParsePhoneKeys("")
+	require.NoError(t, err)
+	require.Empty(t, keys)
+	for _, bad := range []string{",", good, "1:", "1:short", "0:" + good, ":" + good, "A:" + good, "123456789:" + good, "1:" + good + ",1:" + good, "1:" + good + ","} {
+		_, err := ParsePhoneKeys(bad)
+		require.ErrorIs(t, err, ErrPhoneKeys, bad)
+	}
+	_, err = NewPhones()
+	require.Error(t, err)
+	_, err = NewPhones(PhoneKey{ID: "1", Key: []byte("short")})
+	require.Error(t, err)
+}
+
+func FuzzOpenPhone(f *testing.F) {
+	p := newPhones(f, phoneKey("a"))
+	f.Add(int64(7), p.Seal(7, "12345678"))
+	f.Add(int64(7), "+49 30 1234")
+	f.Fuzz(func(t *testing.T, buyer int64, kept string) {
+		if got, err := p.Open(buyer, kept); err != nil && got != "" {
+			t.Fatalf("%q opens to %q and %v", kept, got, err)
+		}
+		if got, err := p.Open(buyer, p.Seal(buyer, kept)); err != nil || got != kept {
+			t.Fatalf("%q comes back as %q, %v", kept, got, err)
+		}
+	})
+}
+
+func BenchmarkPhones(b *testing.B) {
+	p := newPhones(b, phoneKey("a"))
+	kept := p.Seal(7, "+4479460123456")
+	b.Run("seal", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			_ = p.Seal(7, "+4479460123456")
+		}
+	})
+	b.Run("open", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, err := p.Open(7, kept); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}

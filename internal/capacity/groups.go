@@ -1,0 +1,49 @@
+package capacity
+
+import "math"
+
+// mostInGroup is seckill.MaxGroup: as many buyers travel in one call at most.
+const mostInGroup = 256
+
+// group is how many travel together in the mean, where so many arrive each second at one line whose trips take trip microseconds.
+// Trips grow with their groups, so it is a fixed point; it is found from below, and is the cap where trips cannot keep up.
+func group(perSecond float64, trip Sized) float64 {
+	g := 1.0
+	for range 100 {
+		meet := perSecond * trip.Of(1, g) / 1e6
+		next := min(meet+math.Exp(-meet), mostInGroup)
+		if math.Abs(next-g) < 1e-4 {
+			return next
+		}
+		g = next
+	}
+	return g
+}
+
+// batch is how many orders the writer of one goods finds in a transaction, where so many come each second: what comes while it
+// lingers and writes, and at least one.
+func batch(perSecond float64, l Land, write Sized) float64 {
+	linger, most := l.Linger.Seconds(), l.BatchSize
+	if spare := 1 - perSecond*write.Each/1e6; spare > 0 {
+		most = min(most, perSecond*(linger+write.Call/1e6)/spare)
+	}
+	return max(1, most)
+}
+
+// fastest is how many orders the writer of one goods writes each second when batches are full: a full batch waits for nobody.
+func fastest(l Land, write Sized) float64 { return l.BatchSize * 1e6 / write.Of(1, l.BatchSize) }
+
+// Of the rate limiter and of the memory of a moment.
+const (
+	renewals    = 40.0  // looks a second of each node at a sale that many ask for: one each 25 ms (seckill.Moment / 2)
+	leaseOfRule = 10.0  // permits that a node holds at most (the rule randomPath)
+	leaseHot    = 0.1   // seconds in which a lease must be used up to grow
+	askEvery    = 0.005 // seconds between two questions of a node that was told no
+	bookkeeping = 4.0   // calls a second with which each node follows the limits
+)
+
+// permitCalls is how often a node asks the limiter each second, where it gives so many paths and tells so many to wait.
+func permitCalls(paths, limited, together float64) float64 {
+	lease := max(1, min(leaseOfRule, paths*leaseHot), together)
+	return paths/lease + min(limited, 1/askEvery)
+}

@@ -1,0 +1,84 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+	"strings"
+
+	"github.com/gin-gonic/gin"
+
+	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/payment"
+	"flashsale.dev/seckill/internal/seckill"
+)
+
+// paymentAnswer is what has become of a payment and of its order.
+type paymentAnswer struct {
+	PaymentID   string             `json:"paymentId"`
+	OrderSn     string             `json:"orderSn"`
+	Amount      int64              `json:"amount"`
+	State       order.PaymentState `json:"state"`
+	Reason      order.RefundReason `json:"reason,omitzero"`
+	OrderStatus order.Status       `json:"orderStatus"`
+}
+
+// takePayment is POST /payments/callback: the provider says that it was paid for an order.
+func (a *api) takePayment(ctx context.Context, r *request) (answer, error) {
+	id, sn, amount := r.text("paymentId"), r.text("orderSn"), r.integer("amount")
+	if id == "" || len(id) > order.MaxPaymentID || strings.ContainsFunc(id, notOfID) {
+		r.complain("paymentId", "must be 1 to %d of [0-9A-Za-z._-]", order.MaxPaymentID)
+	}
+	if amount < 0 {
+		r.complain("amount", "must be 0 or more")
+	}
+	if err := r.bad(); err != nil {
+		return answer{}, err
+	}
+	if !likeOrderSn(sn) {
+		return answer{}, seckill.Refuse(seckill.NotFound, "there is no such order")
+	}
+	got, err := a.Payments.Receive(ctx, id, sn, amount)
+	return ok(paymentAnswer{
+		PaymentID: got.ID, OrderSn: got.OrderSn, Amount: got.Amount, State: got.State, Reason: got.Reason, OrderStatus: got.Order.Status,
+	}), err
+}
+
+// readSigned reads a request whose body is signed: nothing of it counts before the signature has been verified, and what
+// is not signed, the query, counts never.
+func (a *api) readSigned(c *gin.Context, rt route) (*request, error) {
+	if a.Callbacks == nil {
+		return nil, seckill.Refuse(seckill.Forbidden, "callbacks of payments are refused: SECKILL_PAYMENT_SECRET is not set")
+	}
+	timestamp, signature := c.Request.Header[payment.TimestampHeader], c.Request.Header[payment.SignatureHeader]
+	if len(timestamp) != 1 || len(signature) != 1 {
+		return nil, a.unsigned(c, seckill.Refuse(seckill.Unauthenticated, "one %s and one %s header are needed", payment.TimestampHeader, payment.SignatureHeader))
+	}
+	body, err := readBody(c.Writer, c.Request)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.Callbacks.Verify(timestamp[0], signature[0], body); err != nil {
+		return nil, a.unsigned(c, err)
+	}
+	if c.Request.URL.RawQuery != "" {
+		return nil, seckill.BadField("query", "is not signed; put the fields into the body")
+	}
+	r := &request{params: &params{allowed: rt.fields}, header: c.Request.Header}
+	if len(body) == 0 {
+		return r, nil
+	}
+	return r, r.readBody(c.Request.Header, body)
+}
+
+// unsigned names the scheme that a 401 must name (RFC 9110, 11.6.1).
+func (a *api) unsigned(c *gin.Context, err error) error {
+	c.Header("WWW-Authenticate", "HMAC-SHA256")
+	return err
+}
+
+func (a *api) paymentRoutes() []route {
+	return []route{{
+		methods: []string{http.MethodPost}, path: "/payments/callback", open: true, signed: true,
+		fields: []string{"paymentId", "orderSn", "amount"}, do: a.takePayment,
+	}}
+}

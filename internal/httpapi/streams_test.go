@@ -1,0 +1,35 @@
+package httpapi
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/seckill"
+)
+
+// A node has room for so many streams, and a user for a few of them; who leaves makes room for one.
+func TestStreamsAreBounded(t *testing.T) {
+	var s streams
+	for range maxStreamsOfUser {
+		require.NoError(t, s.enter(1))
+	}
+	require.Equal(t, seckill.RateLimited, seckill.ReasonOf(s.enter(1)))
+	require.NoError(t, s.enter(2), "others are not kept out")
+	s.leave(1)
+	require.NoError(t, s.enter(1))
+	for user := int64(3); s.all < maxStreamsOfNode; user++ {
+		require.NoError(t, s.enter(user))
+	}
+	require.Equal(t, seckill.Unavailable, seckill.ReasonOf(s.enter(1)), "a full node says so, whoever asks")
+	require.Equal(t, seckill.Unavailable, seckill.ReasonOf(s.enter(1e6)))
+	s.leave(3)
+	require.NoError(t, s.enter(1e6))
+	for user := range s.byUser {
+		for s.byUser[user] > 0 {
+			s.leave(user)
+		}
+	}
+	require.Zero(t, s.all)
+	require.Empty(t, s.byUser, "nothing is remembered of those who left")
+}

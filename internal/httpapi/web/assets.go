@@ -1,0 +1,113 @@
+package web
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+)
+
+// Asset is what a page loads beside itself.
+type Asset struct {
+	Type string // its media type
+	Body []byte
+	Gzip []byte // the same, compressed
+}
+
+// assets are all of them under one version: modules import one another by relative addresses, so they change together.
+type assets struct {
+	version string
+	byName  map[string]Asset
+}
+
+// loadAssets reads the static files and makes a script module of each language's words.
+func loadAssets(words map[Lang]Words) (*assets, error) {
+	bodies := make(map[string][]byte)
+	files, err := fs.ReadDir(staticFiles, "static")
+	if err != nil {
+		return nil, fmt.Errorf("assets: %w", err)
+	}
+	for _, f := range files {
+		if bodies[f.Name()], err = staticFiles.ReadFile("static/" + f.Name()); err != nil {
+			return nil, fmt.Errorf("assets: %w", err)
+		}
+	}
+	for l, w := range words {
+		text, err := json.Marshal(w)
+		if err != nil {
+			return nil, fmt.Errorf("assets: words of %s: %w", l, err)
+		}
+		bodies["words-"+string(l)+".js"] = slices.Concat([]byte("export default "), text, []byte(";\n"))
+	}
+	return pack(bodies)
+}
+
+func pack(bodies map[string][]byte) (*assets, error) {
+	sum := sha256.New()
+	a := &assets{byName: make(map[string]Asset)}
+	for _, name := range slices.Sorted(maps.Keys(bodies)) {
+		_, _ = fmt.Fprintf(sum, "%s %d\n", name, len(bodies[name])) // a hash takes everything
+		_, _ = sum.Write(bodies[name])
+		zipped, err := compress(bodies[name])
+		if err != nil {
+			return nil, fmt.Errorf("assets: compress %s: %w", name, err)
+		}
+		a.byName[name] = Asset{Type: mediaType(name), Body: bodies[name], Gzip: zipped}
+	}
+	a.version = hex.EncodeToString(sum.Sum(nil)[:8])
+	return a, nil
+}
+
+func compress(body []byte) ([]byte, error) {
+	var out bytes.Buffer
+	w, err := gzip.NewWriterLevel(&out, gzip.BestCompression)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := w.Write(body); err != nil {
+		return nil, err
+	}
+	err = w.Close() // writes the end of it
+	return out.Bytes(), err
+}
+
+// mediaType says what a browser must be told: it guesses nothing (nosniff).
+func mediaType(name string) string {
+	switch path.Ext(name) {
+	case ".css":
+		return "text/css; charset=utf-8"
+	case ".js":
+		return "text/javascript; charset=utf-8"
+	case ".svg":
+		return "image/svg+xml"
+	default:
+		return "application/octet-stream"
+	}
+}
+
+// modules are the scripts that one of them loads, itself included, so that a page can ask for all of them at once.
+func (a *assets) modules(entry string) []string {
+	found, open := []string{}, []string{entry}
+	for len(open) > 0 {
+		name := open[0]
+		open = open[1:]
+		if slices.Contains(found, name) {
+			continue
+		}
+		found = append(found, name)
+		for line := range strings.Lines(string(a.byName[name].Body)) {
+			if _, from, ok := strings.Cut(line, " from './"); ok && strings.HasPrefix(line, "import ") {
+				next, _, _ := strings.Cut(from, "'")
+				open = append(open, next)
+			}
+		}
+	}
+	return found
+}

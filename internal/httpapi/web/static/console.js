@@ -1,0 +1,66 @@
+// The console: a merchant's sales, and a new one.
+import {put, part} from './cards.js';
+import {now} from './clock.js';
+import {answer} from './dialogs.js';
+import {insist} from './net.js';
+import {count, moment, money, oneOf, problem, t} from './words.js';
+
+let cursor = '';
+
+async function load() {
+  const got = await insist('GET', '/admin/sales?limit=20' + (cursor && `&cursor=${cursor}`), {within: 20e3});
+  const trouble = document.getElementById('trouble');
+  trouble.hidden = got.ok;
+  if (!got.ok) {
+    put(trouble, oneOf('reason', got.reason));
+    return;
+  }
+  cursor = got.data.nextCursor ?? '';
+  for (const sale of got.data.items) document.getElementById('sales').append(row(sale));
+  document.getElementById('more').hidden = !cursor;
+  document.getElementById('none').hidden = Boolean(document.querySelector('#sales li'));
+}
+
+function row(sale) {
+  const li = document.getElementById('row').content.firstElementChild.cloneNode(true);
+  const state = sale.phase ?? sale.status;
+  li.dataset.phase = state;
+  part(li, 'link').href = `/console/sales/${sale.goodsId}`;
+  put(part(li, 'title'), sale.title);
+  put(part(li, 'price'), money(sale.price));
+  put(part(li, 'stock'), t('console.stock', {n: count(sale.stock)}));
+  put(part(li, 'limit'), t('card.limit', {n: count(sale.perBuyerLimit)}));
+  put(part(li, 'window'), `${moment(Date.parse(sale.startAt), now())} – ${moment(Date.parse(sale.endAt), now())}`);
+  put(part(li, 'chip'), oneOf('phase', state));
+  return li;
+}
+
+/** A moment as a datetime-local field takes it: in the reader's time zone. */
+const local = (ms) => new Date(ms - new Date(ms).getTimezoneOffset() * 60e3).toISOString().slice(0, 19);
+
+document.getElementById('new').addEventListener('ask', () => {
+  const form = document.querySelector('#new form');
+  if (form.startAt.value) return;
+  const start = Math.ceil((now() + 60e3) / 60e3) * 60e3;
+  form.startAt.value = local(start);
+  form.endAt.value = local(start + 3600e3);
+});
+
+answer('new', async (form, once, wish) => {
+  const digits = Number(document.documentElement.dataset.digits);
+  const made = await insist('POST', '/admin/sales', {within: 20e3, headers: {'Idempotency-Key': once}, body: {
+    title: form.title.value.trim(), price: Math.round(Number(form.price.value) * 10 ** digits), stock: Number(form.stock.value),
+    startAt: new Date(form.startAt.value).toISOString(), endAt: new Date(form.endAt.value).toISOString(),
+    perBuyerLimit: Number(form.perBuyerLimit.value), rate: {permitsPerSecond: Number(form.rate.value)},
+  }});
+  if (!made.ok) return problem(made);
+  if (wish === 'show') {
+    const shown = await insist('POST', `/admin/sales/${made.data.goodsId}/expose`, {within: 30e3});
+    if (!shown.ok && shown.reason !== 'CONFLICT') return problem(shown);
+  }
+  location.assign(`/console/sales/${made.data.goodsId}`);
+  return '';
+});
+
+document.getElementById('more').addEventListener('click', load);
+load();

@@ -1,0 +1,173 @@
+// The counter of one sale: its button, and what is told of a try.
+import {buy, finished, unfinished} from './buy.js';
+import {part, put, showStock, showTime} from './cards.js';
+import {now} from './clock.js';
+import {follow} from './follow.js';
+import {call} from './net.js';
+import {loadOrders} from './orders.js';
+import {count, moment, oneOf, t} from './words.js';
+
+const role = document.documentElement.dataset.role;
+
+/** A sale's card at work. Of a sale there is one try at a time, in this page and in its other tabs. */
+export class Counter {
+  constructor(card, sale) {
+    this.card = card;
+    this.sale = sale;
+    this.busy = false;
+    this.mine = new Map(); // what this buyer holds of it: pieces by orderSn, as far as this page has heard
+    this.button = part(card, 'buy');
+    this.button.addEventListener('click', () => this.press());
+    document.addEventListener('order', (event) => this.hold(event.detail));
+    this.draw();
+  }
+
+  update(sale) {
+    Object.assign(this.sale, sale, {gone: false});
+    showStock(this.card, this.sale);
+    showTime(this.card, this.sale);
+    this.draw();
+  }
+
+  /** The sale is shown no more: its merchant has closed it. */
+  gone() {
+    this.sale.gone = true;
+    showTime(this.card, this.sale);
+    this.draw();
+  }
+
+  /** Hears of an order: what is active is held, and counts against the limit. */
+  hold(order) {
+    if (order.goodsId !== this.sale.goodsId) return;
+    if (['queued', 'created', 'paid'].includes(order.status)) this.mine.set(order.orderSn, order.quantity);
+    else this.mine.delete(order.orderSn);
+    this.draw();
+  }
+
+  draw() {
+    const phase = this.card.dataset.phase;
+    const held = [...this.mine.values()].reduce((sum, n) => sum + n, 0);
+    const full = held >= this.sale.perBuyerLimit;
+    this.button.disabled = this.busy || phase !== 'ongoing' || full || role !== 'buyer' && role !== '';
+    put(this.button, t(this.busy ? 'card.busy' : full ? 'card.has' : phase !== 'ongoing' ? `card.${phase}` : role === '' ? 'card.signin' : held ? 'card.again' : 'card.buy'));
+    this.button.classList.toggle('second', held > 0 && !this.busy);
+    const quantity = part(this.card, 'quantity');
+    if (quantity) quantity.disabled = this.busy;
+  }
+
+  async press() {
+    if (this.busy) return;
+    if (role === '') {
+      location.assign('/session?to=/');
+      return;
+    }
+    this.busy = true; // before anything is awaited: a second press finds it so
+    this.draw();
+    const whole = (go) => navigator.locks ? navigator.locks.request(`buy-${this.sale.goodsId}`, {ifAvailable: true}, go) : go(true);
+    try {
+      await whole(async (lock) => {
+        if (lock) await this.go();
+        else this.say('note', t('say.othertab'));
+      });
+    } finally {
+      this.busy = false;
+      this.draw();
+    }
+  }
+
+  /** Goes on with a try that was begun before the page was left. */
+  resume() {
+    if (role === 'buyer' && unfinished(this.sale.goodsId)) this.press();
+  }
+
+  async go() {
+    const stop = new AbortController();
+    const quantity = Number(part(this.card, 'quantity')?.value ?? 1);
+    const outcome = await buy(this.sale.goodsId, quantity, (step, detail) => this.hear(step, detail, stop), stop.signal);
+    if (outcome.refusal) this.refused(outcome.refusal);
+    else await this.queued(outcome.orderSn);
+  }
+
+  hear(step, detail, stop) {
+    if (step === 'wait') {
+      const words = oneOf('wait', detail.answer.reason, {n: detail.left});
+      this.say('wait', words, detail.step === 'path' ? {label: t('say.stop'), press: () => stop.abort()} : null);
+      return;
+    }
+    this.step(step === 'path' ? 'path' : 'queue');
+    this.say('wait', t(`say.${step}`));
+  }
+
+  /** Follows the order until it is written: only then is it won. */
+  queued(orderSn) {
+    this.step('queue');
+    this.say('wait', t('say.queued'));
+    return new Promise((done) => follow(orderSn, (order) => {
+      if (order.status === 'queued') return false;
+      finished(this.sale.goodsId);
+      this.written(order);
+      loadOrders();
+      done();
+      return true;
+    }));
+  }
+
+  written(order) {
+    if (order.status !== 'created' && order.status !== 'paid') {
+      this.step(null);
+      this.say('no', order.status === 'failed' ? oneOf('failure', order.failureReason) : t(`status.${order.status}`));
+      return;
+    }
+    this.hold(order);
+    call('GET', `/sales/${this.sale.goodsId}`).then((answer) => answer.ok && this.update(answer.data)); // what is left now
+    this.step('won');
+    this.say('yes', t('say.won', {time: moment(Date.parse(order.payBy), now())}), {label: t('say.pay'), href: '#orders'});
+  }
+
+  refused(answer) {
+    this.step(null);
+    if (answer.reason === 'SOLD_OUT' && answer.data.available === 0) this.update({available: 0});
+    const few = answer.reason === 'SOLD_OUT' && answer.data.available > 0;
+    const words = few ? t('reason.SOLD_OUT.few', {n: count(answer.data.available)}) : oneOf('reason', answer.reason);
+    const more = {
+      UNAUTHENTICATED: {label: t('nav.signin'), href: '/session?to=/'},
+      LIMIT_REACHED: {label: t('nav.orders'), href: '#orders'},
+    }[answer.reason];
+    this.say('no', words, more);
+    if (answer.reason === 'LIMIT_REACHED') loadOrders();
+  }
+
+  /** Shows how far the try is; null hides it. */
+  step(name) {
+    const steps = part(this.card, 'steps');
+    steps.hidden = !name;
+    for (const li of steps.children) {
+      if (li.dataset.step === name) li.setAttribute('aria-current', 'step');
+      else li.removeAttribute('aria-current');
+    }
+    steps.dataset.at = name ?? '';
+  }
+
+  /** Tells something, kindly: wait, yes, no or note; and what may be done about it. */
+  say(kind, words, action) {
+    const say = part(this.card, 'say');
+    say.dataset.kind = kind;
+    let text = say.querySelector('p');
+    if (!text) {
+      text = document.createElement('p');
+      say.append(text);
+    }
+    put(text, words);
+    const old = say.querySelector('.action');
+    if (old && action && old.textContent === action.label) return; // a countdown does not take the focus away
+    old?.remove();
+    if (!action) return;
+    const element = document.createElement(action.href ? 'a' : 'button');
+    element.className = 'action';
+    element.textContent = action.label;
+    if (action.href) element.href = action.href;
+    else element.type = 'button';
+    element.addEventListener('click', () => action.press?.());
+    say.append(element);
+  }
+}

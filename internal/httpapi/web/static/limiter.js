@@ -1,0 +1,39 @@
+// A limiter as operators see it: what holds, and changing it while it runs.
+import {part, put} from './cards.js';
+import {insist} from './net.js';
+import {count, oneOf, problem, t} from './words.js';
+
+/** Makes a limiter's form work; returns a function that looks at a rule's key. */
+export function limiter(form) {
+  const path = () => `/admin/limiters/${encodeURIComponent(form.dataset.rule)}/${encodeURIComponent(form.dataset.key)}`;
+  const say = (kind, words) => {
+    part(form, 'say').dataset.kind = kind;
+    put(part(form, 'say'), words);
+  };
+  const names = ['permitsPerSecond', 'maxBurstSeconds', 'maxWaitMillis'];
+  const show = (l, fill) => {
+    const left = 'remaining' in l ? t('limiter.left', {n: count(Math.floor(l.remaining))}) : '';
+    put(part(form, 'now'), `${l.algorithm} · ${t('limiter.rate', {n: l.permitsPerSecond ?? '–'})}${left && ' · ' + left}`);
+    put(part(form, 'source'), oneOf('source', l.source));
+    if (fill) for (const name of names) form[name].value = l[name] ?? '';
+  };
+  const look = async (fill = true) => {
+    const got = await insist('GET', path(), {within: 20e3});
+    form.hidden = !got.ok && fill;
+    if (got.ok) show(got.data, fill);
+    return got;
+  };
+  form.addEventListener('submit', async (event) => {
+    event.preventDefault();
+    const body = Object.fromEntries(names.filter((n) => form[n].value !== '').map((n) => [n, Number(form[n].value)]));
+    const got = await insist('PUT', path(), {body, within: 20e3});
+    if (got.ok) show(got.data, true);
+    say(got.ok ? 'yes' : 'no', got.ok ? t('limiter.done') : problem(got));
+  });
+  part(form, 'drop').addEventListener('click', async () => {
+    const got = await insist('DELETE', path(), {within: 20e3});
+    say(got.ok ? 'yes' : 'no', got.ok ? t('limiter.dropped') : problem(got));
+    if (got.ok) look();
+  });
+  return look;
+}

@@ -1,0 +1,72 @@
+// The operators' page: limiters, and dead letters.
+import {part, put} from './cards.js';
+import {now} from './clock.js';
+import {limiter} from './limiter.js';
+import {call, insist} from './net.js';
+import {count, moment, oneOf, problem, t} from './words.js';
+
+const form = document.querySelector('form.limiter');
+const look = limiter(form);
+const choose = document.getElementById('choose');
+choose.addEventListener('submit', async (event) => {
+  event.preventDefault();
+  form.dataset.rule = choose.rule.value.trim();
+  form.dataset.key = choose.key.value.trim();
+  const got = await look();
+  choose.rule.setCustomValidity(got.ok ? '' : got.reason === 'NOT_FOUND' ? t('limiters.missing') : problem(got));
+  choose.rule.reportValidity();
+});
+choose.addEventListener('input', () => choose.rule.setCustomValidity(''));
+
+const list = document.getElementById('letters');
+let cursor = '';
+
+async function load() {
+  const got = await insist('GET', '/admin/dead-letters?limit=20' + (cursor && `&cursor=${cursor}`), {within: 20e3});
+  if (!got.ok) {
+    say('no', oneOf('reason', got.reason));
+    return;
+  }
+  cursor = got.data.nextCursor ?? '';
+  list.append(...got.data.items.map(row));
+  document.getElementById('letters-more').hidden = !cursor;
+  empty();
+}
+
+const empty = () => { document.getElementById('letters-none').hidden = Boolean(list.firstElementChild); };
+
+const say = (kind, words) => {
+  const place = document.getElementById('letters-say');
+  place.dataset.kind = kind;
+  put(place, words);
+};
+
+function row(letter) {
+  const li = document.getElementById('letter').content.firstElementChild.cloneNode(true);
+  put(part(li, 'why'), oneOf('letter', letter.reason));
+  put(part(li, 'sn'), letter.orderSn || '–');
+  put(part(li, 'goods'), t('orders.goods', {id: letter.goodsId}));
+  put(part(li, 'seen'), t('letters.seen', {when: moment(Date.parse(letter.firstSeenAt), now()), n: count(letter.attempts), origin: letter.origin}));
+  part(li, 'requeue').addEventListener('click', () => resolve(li, 'POST', `/admin/dead-letters/${letter.id}/requeue`, t('letters.requeued')));
+  part(li, 'discard').addEventListener('click', () => sure().then((yes) => yes && resolve(li, 'DELETE', `/admin/dead-letters/${letter.id}`, t('letters.discarded'))));
+  return li;
+}
+
+async function resolve(li, method, path, done) {
+  for (const b of li.querySelectorAll('button')) b.disabled = true;
+  const got = await call(method, path);
+  say(got.ok ? 'yes' : 'no', got.ok ? done : got.reason === 'CONFLICT' ? t('letters.conflict') : problem(got));
+  if (got.ok || got.reason === 'NOT_FOUND') li.remove();
+  for (const b of li.querySelectorAll('button')) b.disabled = false;
+  empty();
+}
+
+function sure() {
+  const dialog = document.getElementById('discard');
+  dialog.returnValue = '';
+  dialog.showModal();
+  return new Promise((done) => dialog.addEventListener('close', () => done(dialog.returnValue === 'yes'), {once: true}));
+}
+
+document.getElementById('letters-more').addEventListener('click', load);
+load();

@@ -1,0 +1,131 @@
+// My orders: what became of them, the time left to pay, paying and cancelling.
+import {call, insist} from './net.js';
+import {part, put} from './cards.js';
+import {everySecond, learn, now} from './clock.js';
+import {follow} from './follow.js';
+import {count, length, money, moment, oneOf, t} from './words.js';
+
+const list = document.getElementById('orders-list');
+const rows = new Map(); // by orderSn: {row, order}
+const titles = new Map(); // by goodsId: a promise
+let cursor = null;
+
+/** Reads the newest orders and shows them. */
+export async function loadOrders(more = false) {
+  if (!list) return;
+  const answer = await insist('GET', '/orders?limit=10' + (more && cursor ? `&cursor=${cursor}` : ''), {within: 20e3});
+  if (!answer.ok) {
+    put(document.getElementById('orders-say'), oneOf('reason', answer.reason));
+    return;
+  }
+  if (more || rows.size <= 10) cursor = answer.data.nextCursor;
+  document.getElementById('orders-more').hidden = !cursor;
+  for (const order of more ? answer.data.items : answer.data.items.toReversed()) show(order, more);
+}
+
+function show(order, atEnd) {
+  let known = rows.get(order.orderSn);
+  if (!known) {
+    const row = document.getElementById('order').content.firstElementChild.cloneNode(true);
+    known = {row};
+    rows.set(order.orderSn, known);
+    atEnd ? list.append(row) : list.prepend(row);
+    part(row, 'pay').addEventListener('click', () => step(known, 'pay'));
+    part(row, 'cancel').addEventListener('click', () => sure().then((yes) => yes && step(known, 'cancel')));
+    titleOf(order.goodsId).then((title) => {
+      put(part(row, 'title'), title);
+      for (const name of ['pay', 'cancel']) part(row, name).setAttribute('aria-label', t(`orders.${name}.what`, {title}));
+    });
+    if (order.status === 'queued') follow(order.orderSn, (o) => { show(o); return o.status !== 'queued'; });
+  }
+  known.order = order;
+  draw(known);
+  document.dispatchEvent(new CustomEvent('order', {detail: order}));
+  document.getElementById('orders-none').hidden = rows.size > 0;
+}
+
+function draw({row, order}) {
+  row.dataset.status = order.status;
+  put(part(row, 'sn'), order.orderSn);
+  put(part(row, 'amount'), money(order.amount));
+  put(part(row, 'quantity'), order.quantity > 1 ? t('orders.quantity', {n: count(order.quantity)}) : '');
+  put(part(row, 'status'), t(`status.${order.status}`));
+  const why = part(row, 'why');
+  why.hidden = order.status !== 'failed';
+  put(why, order.status === 'failed' ? oneOf('failure', order.failureReason) : '');
+  for (const name of ['pay', 'cancel']) part(row, name).hidden = order.status !== 'created';
+  drawTime({row, order}, now());
+  const open = [...rows.values()].filter((r) => r.order.status === 'created').length;
+  const badge = document.querySelector('.mine .count');
+  badge.hidden = open === 0;
+  put(badge, open ? ` ${open}` : '');
+}
+
+function drawTime({row, order}, at) {
+  const left = part(row, 'left');
+  if (order.status === 'created') {
+    const ms = Date.parse(order.payBy) - at;
+    put(left, ms > 0 ? t('orders.left', {time: length(ms)}) : t('orders.late'));
+    left.classList.toggle('soon', ms < 120e3);
+    return;
+  }
+  const ended = order.paidAt ?? order.closedAt;
+  put(left, ended ? moment(Date.parse(ended), at) : '');
+  left.classList.remove('soon');
+}
+
+/** The title of a goods; sales that are over keep theirs. */
+function titleOf(goodsId) {
+  if (!titles.has(goodsId)) {
+    titles.set(goodsId, call('GET', `/sales/${goodsId}`).then((a) => {
+      if (a.ok) learn(a.data.serverTime, a.arrived);
+      return a.ok ? a.data.title : t('orders.goods', {id: goodsId});
+    }));
+  }
+  return titles.get(goodsId);
+}
+
+/** Asks whether the order is really to be cancelled. */
+function sure() {
+  const dialog = document.getElementById('sure');
+  dialog.returnValue = '';
+  dialog.showModal();
+  return new Promise((done) => dialog.addEventListener('close', () => done(dialog.returnValue === 'cancel'), {once: true}));
+}
+
+/** Pays or cancels. Asking again is safe: the answer is the state that there is. */
+async function step(known, name) {
+  const {row} = known;
+  const say = part(row, 'say');
+  const buttons = [part(row, 'pay'), part(row, 'cancel')];
+  for (const b of buttons) b.disabled = true;
+  put(say, t(`orders.${name}.going`));
+  let answer;
+  for (let i = 0; i < 10; i++) {
+    answer = await insist('POST', `/orders/${known.order.orderSn}/${name}`, {
+      within: 30e3, waiting: (a, left) => put(say, oneOf('wait', a.reason, {n: left})),
+    });
+    if (answer.reason !== 'CONFLICT' || !answer.wait) break; // a wait with a conflict: it is still being written
+    await new Promise((done) => setTimeout(done, answer.wait * 1000));
+  }
+  for (const b of buttons) b.disabled = false;
+  if (answer.ok) {
+    show(answer.data);
+    put(say, t(`orders.${name}.done`));
+  } else {
+    put(say, oneOf('reason', answer.reason));
+    const seen = await call('GET', `/orders/${known.order.orderSn}`);
+    if (seen.ok) show(seen.data);
+  }
+}
+
+if (list) {
+  document.getElementById('orders-more').addEventListener('click', () => loadOrders(true));
+  everySecond((at) => {
+    for (const known of rows.values()) if (known.order.status === 'created') drawTime(known, at);
+  });
+  // What is to be paid may expire, be paid elsewhere, or be cancelled in another tab.
+  setInterval(() => {
+    if (!document.hidden && [...rows.values()].some((r) => r.order.status === 'created')) loadOrders();
+  }, 15e3);
+}

@@ -1,0 +1,256 @@
+// One sale, as its merchant sees it: what may be done with it, how it goes, and who bought.
+import {part, put} from './cards.js';
+import {Spark} from './chart.js';
+import {everySecond, learn, now} from './clock.js';
+import {answer, onceKey} from './dialogs.js';
+import {limiter} from './limiter.js';
+import {call, insist} from './net.js';
+import {count, length, moment, money, oneOf, problem, t} from './words.js';
+
+const head = document.getElementById('sale');
+const path = `/admin/sales/${head.dataset.goods}`;
+const live = (name) => document.querySelector(`[data-live="${name}"]`);
+let sale = null;
+
+// What may be done.
+
+const say = (kind, words) => {
+  const place = document.getElementById('say');
+  place.dataset.kind = kind;
+  put(place, words);
+};
+
+async function load() {
+  const got = await insist('GET', path, {within: 20e3});
+  if (got.ok) show(got.data);
+  else say('no', oneOf('reason', got.reason));
+  return got.ok;
+}
+
+const stateAt = (at) => {
+  if (sale.status !== 'exposed') return sale.status;
+  if (at >= Date.parse(sale.endAt)) return 'ended';
+  if (at < Date.parse(sale.startAt)) return 'upcoming';
+  return sale.phase === 'sold_out' ? 'sold_out' : 'ongoing';
+};
+
+function show(fresh) {
+  sale = {...sale, ...fresh};
+  put(part(head, 'title'), sale.title);
+  put(part(head, 'price'), money(sale.price));
+  put(part(head, 'limit'), sale.perBuyerLimit > 1 ? t('card.limit', {n: count(sale.perBuyerLimit)}) : t('card.one'));
+  put(part(head, 'window'), `${moment(Date.parse(sale.startAt), now())} – ${moment(Date.parse(sale.endAt), now())}`);
+  tick(now());
+}
+
+/** Shows the state and the buttons that it allows. */
+function tick(at) {
+  if (!sale) return;
+  const state = stateAt(at);
+  head.dataset.phase = state;
+  put(part(head, 'chip'), oneOf('phase', state));
+  const goal = {upcoming: sale.startAt, ongoing: sale.endAt, sold_out: sale.endAt}[state];
+  put(part(head, 'timer'), goal ? `${t(state === 'upcoming' ? 'card.starts' : 'card.ends')} ${length(Date.parse(goal) - at)}` : '');
+  const running = ['ongoing', 'sold_out'].includes(state);
+  for (const button of document.querySelectorAll('[data-when]')) {
+    const when = button.dataset.when.split(' ');
+    button.hidden = !(when.includes(sale.status) && state !== 'ended' || when.includes('running') && running);
+  }
+  const doing = {expose: sale.status === 'draft', delete: sale.status === 'draft', resume: state === 'upcoming'};
+  for (const [name, may] of Object.entries(doing)) document.querySelector(`[data-do="${name}"]`).hidden = !may;
+}
+
+async function step(method, where, body, done) {
+  const got = await insist(method, path + where, {body, within: 30e3, headers: {'Idempotency-Key': onceKey()}});
+  if (!got.ok) {
+    say('no', problem(got));
+    return;
+  }
+  if (done) say('yes', done);
+  if (got.data.goodsId) show(got.data);
+}
+
+const doing = {
+  expose: () => step('POST', '/expose', null, t('done.expose')),
+  resume: () => step('PATCH', '', {startAt: new Date(now() - 1000).toISOString()}, t('done.resume')),
+  delete: async () => {
+    const got = await insist('DELETE', path, {within: 20e3});
+    if (got.ok) location.assign('/console');
+    else say('no', problem(got));
+  },
+};
+for (const button of document.querySelectorAll('[data-do]')) {
+  button.addEventListener('click', async () => {
+    button.disabled = true;
+    await doing[button.dataset.do]();
+    button.disabled = false;
+  });
+}
+
+const change = (make, done) => async (form, once) => {
+  const got = await insist('PATCH', path, {body: make(Number(form.n.value)), within: 30e3, headers: {'Idempotency-Key': once}});
+  if (!got.ok) return got.data?.available !== undefined ? t('topup.toomany', {n: count(got.data.available)}) : problem(got);
+  show(got.data);
+  say('yes', done);
+  return '';
+};
+document.getElementById('rate').addEventListener('ask', () => { document.querySelector('#rate form').n.value = sale.rate.permitsPerSecond; });
+answer('topup', change((n) => ({stockDelta: n}), t('done.topup')));
+answer('rate', change((n) => ({rate: {permitsPerSecond: n}}), t('done.rate')));
+answer('pause', change((n) => ({startAt: new Date(now() + n * 60e3).toISOString()}), t('done.pause')));
+answer('close', async () => {
+  const got = await insist('POST', `${path}/close`, {within: 30e3});
+  if (!got.ok) return problem(got);
+  show(got.data);
+  say('yes', t('done.close'));
+  return '';
+});
+
+// How it goes.
+
+const sparks = Object.fromEntries([...document.querySelectorAll('[data-chart]')].map((element) => {
+  const name = element.dataset.chart;
+  const head = element.getAttribute('aria-label');
+  return [name, new Spark(element, (value, most) => t('live.chart', {name: head, now: count1(value), most: count1(most)}))];
+}));
+const count1 = (n) => n >= 100 || Number.isInteger(n) ? count(Math.round(n)) : n.toFixed(1);
+let before = null;
+
+function picture({figures, ledger, purchaseP99Millis}) {
+  learn(figures.serverTime);
+  showLedger(ledger);
+  put(live('left'), count(figures.available));
+  live('share').setAttribute('width', figures.total > 0 ? figures.available * 100 / figures.total : 0);
+  put(live('paid'), t('live.paid', {n: count(figures.paid), sum: money(figures.paidAmount)}));
+  put(live('backlog'), count(figures.pending));
+  put(live('age'), figures.pending ? t('live.age', {ms: count(figures.backlogAgeMillis)}) : t('live.drained'));
+  put(live('p99'), purchaseP99Millis ? t('live.ms', {n: count1(purchaseP99Millis)}) : '–');
+  sparks.p99.add(purchaseP99Millis);
+  showPace(figures);
+  if (sale && (sale.status !== figures.status || sale.phase !== figures.phase)) {
+    sale.phase = figures.phase;
+    if (sale.status === figures.status) tick(now());
+    else load();
+  }
+}
+
+/** Orders and refusals per second: the server's, or what has changed since the last picture. */
+function showPace(figures) {
+  for (const name of ['refused', 'reasons']) document.querySelector(`[data-tile="${name}"]`).hidden = !figures.refusals;
+  const refusals = figures.refusals ?? {};
+  const refused = Object.values(refusals).reduce((sum, n) => sum + n, 0);
+  const taken = figures.pending + figures.sold;
+  const at = Date.parse(figures.serverTime);
+  const seconds = before ? Math.max(0.5, (at - before.at) / 1000) : 1;
+  const perSecond = (n, was) => before ? Math.max(0, n - was) / seconds : 0;
+  const orders = figures.ordersPerSecond ?? perSecond(taken, before?.taken);
+  const no = perSecond(refused, before?.refused);
+  put(live('orders'), count1(orders));
+  put(live('refused'), count1(no));
+  sparks.orders.add(orders);
+  sparks.refused.add(no);
+  showReasons(refusals, refused);
+  before = {at, taken, refused};
+}
+
+function showReasons(refusals, all) {
+  const list = document.getElementById('reasons');
+  const some = Object.entries(refusals).filter(([, n]) => n > 0).sort(([, a], [, b]) => b - a);
+  document.getElementById('no-reasons').hidden = some.length > 0;
+  for (const [i, [reason, n]] of some.entries()) {
+    let li = list.children[i];
+    if (!li) {
+      li = document.createElement('li');
+      li.innerHTML = '<span></span><b class="figure"></b><svg class="bar" aria-hidden="true" viewBox="0 0 100 6" preserveAspectRatio="none"><rect class="all" width="100" height="6"/><rect class="left" height="6"/></svg>';
+      list.append(li);
+    }
+    put(li.querySelector('span'), t(`refusal.${reason}`));
+    put(li.querySelector('b'), count(n));
+    li.querySelector('.left').setAttribute('width', 100 * n / all);
+  }
+  while (list.children.length > some.length) list.lastChild.remove();
+}
+
+/** The equation: it is judged here too, not only believed. */
+function showLedger(ledger) {
+  const place = document.getElementById('ledger');
+  const holds = ledger && ledger.balanced && ledger.total === ledger.available + ledger.pending + ledger.sold;
+  const verdict = !ledger ? 'rebuilding' : holds ? 'balanced' : 'unbalanced';
+  place.dataset.verdict = verdict;
+  put(part(place, 'verdict'), t(`ledger.${verdict}`));
+  if (!ledger) return;
+  for (const name of ['total', 'available', 'pending', 'sold']) put(part(place, name), count(ledger[name]));
+  put(part(place, 'database'), t('ledger.database', {stock: count(ledger.database.stock), active: count(ledger.database.active), epoch: count(ledger.epoch)}));
+}
+
+function listen() {
+  const stream = new EventSource(`${path}/events`);
+  stream.addEventListener('picture', (event) => {
+    document.body.dataset.live = 'on';
+    picture(JSON.parse(event.data));
+  });
+  stream.addEventListener('trouble', () => showLedger(null));
+  stream.addEventListener('error', () => {
+    document.body.dataset.live = 'off';
+    if (stream.readyState === EventSource.CLOSED) setTimeout(listen, 3000);
+  });
+}
+
+// Who bought.
+
+const filter = document.getElementById('filter');
+const bought = document.getElementById('bought');
+let cursor = null;
+let newest = '';
+
+async function loadBought(more) {
+  const status = filter.value && `&status=${filter.value}`;
+  const got = await call('GET', `${path}/orders?limit=20${status}${more ? `&cursor=${cursor}` : ''}`);
+  if (!got.ok) {
+    say('no', oneOf('reason', got.reason));
+    return;
+  }
+  if (!more) bought.replaceChildren();
+  bought.append(...got.data.items.map(orderRow));
+  cursor = got.data.nextCursor;
+  document.getElementById('bought-more').hidden = !cursor;
+  document.getElementById('bought-none').hidden = Boolean(bought.firstChild);
+}
+
+function orderRow(o) {
+  const row = document.createElement('tr');
+  row.dataset.status = o.status;
+  const when = o.createdAt ? moment(Date.parse(o.createdAt), now()) : '';
+  for (const [text, name] of [[when], [o.orderSn, 'code'], [`${o.name || '–'} ${o.phoneNumber} (${o.buyerId})`], [count(o.quantity), 'n'], [money(o.amount), 'n'], [t(`status.${o.status}`), 'chip']]) {
+    const cell = row.insertCell();
+    const inner = name === 'code' ? document.createElement('code') : name === 'chip' ? document.createElement('span') : cell;
+    if (inner !== cell) cell.append(inner);
+    if (name && name !== 'code') inner.className = name;
+    inner.textContent = text;
+  }
+  return row;
+}
+
+filter.addEventListener('change', () => {
+  document.getElementById('csv').href = `${path}/orders?format=csv${filter.value && `&status=${filter.value}`}`;
+  loadBought(false);
+});
+document.getElementById('bought-more').addEventListener('click', () => loadBought(true));
+
+/** New orders are read while the list shows its top and somebody looks at it. */
+function refreshBought() {
+  const taken = before ? String(before.taken) + JSON.stringify(live('paid').textContent) : '';
+  if (document.hidden || taken === newest || bought.children.length > 20) return;
+  newest = taken;
+  loadBought(false);
+}
+
+for (const form of document.querySelectorAll('form.limiter')) {
+  const look = limiter(form);
+  look();
+  setInterval(() => document.hidden || look(false), 2000);
+}
+everySecond(tick);
+loadBought(false);
+setInterval(refreshBought, 3000);
+if (await load()) listen();

@@ -1,0 +1,75 @@
+package web
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestMoneyIsWrittenAsItsCurrencyIs(t *testing.T) {
+	for _, c := range []struct {
+		code   string
+		amount int64
+		want   string
+	}{
+		{"CNY", 199900, "¥1,999.00"},
+		{"CNY", 5, "¥0.05"},
+		{"CNY", 0, "¥0.00"},
+		{"EUR", 1_000_000_000_000, "€10,000,000,000.00"},
+		{"JPY", 1999, "¥1,999"},
+	} {
+		m, err := moneyOf(c.code)
+		require.NoError(t, err)
+		require.Equal(t, c.want, m.Format(c.amount), c.code)
+	}
+	_, err := New("nothing")
+	require.ErrorContains(t, err, `currency "nothing"`)
+}
+
+func TestSalesStandOnTheirShelves(t *testing.T) {
+	at := time.Date(2026, 11, 11, 12, 0, 0, 0, time.UTC)
+	s := Shelve([]Sale{
+		Sale{Title: "late", Phase: "upcoming"}.Stamp(at.Add(time.Hour), at), Sale{Title: "gone", Phase: "sold_out"}.Stamp(at, at),
+		Sale{Title: "over", Phase: "ended"}.Stamp(at, at), Sale{Title: "on", Phase: "ongoing"}.Stamp(at, at),
+		Sale{Title: "next", Phase: "upcoming"}.Stamp(at.Add(time.Minute), at),
+	})
+	titles := func(sales []Sale) (all []string) {
+		for _, s := range sales {
+			all = append(all, s.Title)
+		}
+		return all
+	}
+	require.Equal(t, []string{"on", "gone"}, titles(s.Now))
+	require.Equal(t, []string{"next", "late"}, titles(s.Soon))
+	require.Equal(t, []string{"over"}, titles(s.Over))
+}
+
+func TestWhatIsLeftIsNeverShownAsNone(t *testing.T) {
+	require.EqualValues(t, 1, Sale{Available: 1, Total: 1_000_000}.Share())
+	require.True(t, Sale{Available: 1, Total: 1_000_000}.Few())
+	require.EqualValues(t, 0, Sale{Available: 0, Total: 10}.Share())
+	require.EqualValues(t, 100, Sale{Available: 10, Total: 10}.Share())
+	require.EqualValues(t, 0, Sale{}.Share())
+}
+
+// Every drawing that a title may get is there, and one that says nothing gets a parcel.
+func TestEverySaleHasADrawing(t *testing.T) {
+	s, err := New("CNY")
+	require.NoError(t, err)
+	art, ok := s.Asset(s.assets.version, "art.svg")
+	require.True(t, ok)
+	for title, want := range map[string]string{
+		"A kettle": "kettle", "无线耳机": "headphones", "Headphones": "headphones", "手机 128G": "phone", "???": "parcel", "双肩包": "bag",
+	} {
+		require.Equal(t, want, Sale{Title: title}.Motif(), title)
+	}
+	for _, m := range motifs() {
+		require.Contains(t, string(art.Body), `<symbol id="`+m.name+`"`)
+	}
+}
+
+func TestAMissingWordIsSeen(t *testing.T) {
+	require.Equal(t, "no.such", Words{}.say("no.such"))
+	require.Equal(t, "3 of {y}", Words{"a": "{x} of {y}"}.say("a", "x", 3))
+}

@@ -1,0 +1,44 @@
+package order_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/seckill"
+)
+
+// A callback may be quicker than the consumer: it is told to come again, and nothing is kept until there is an order.
+func TestACallbackThatIsEarlyComesAgain(t *testing.T) {
+	h := open(t)
+	sale := h.putUp(5, 2)
+	_, err := h.Desk.Place(t.Context(), order.Purchase{GoodsID: sale.GoodsID, Buyer: buyer(7), Path: h.path(sale.GoodsID, 7), Quantity: 2})
+	require.Equal(t, seckill.Unavailable, seckill.ReasonOf(err), "nobody writes orders yet")
+	waiting, _, err := h.shelf.PendingPage(t.Context(), sale.GoodsID, 0, 10)
+	require.NoError(t, err)
+	require.Len(t, waiting, 1)
+	sn := waiting[0].OrderSn
+	_, err = h.Cashier.Receive(t.Context(), "p-1", sn, 500)
+	require.Equal(t, seckill.Conflict, seckill.ReasonOf(err))
+	refusal, ok := errors.AsType[*seckill.Error](err)
+	require.True(t, ok)
+	require.Equal(t, time.Second, refusal.RetryAfter)
+	h.work(settings())
+	h.becomes(7, sn, order.Created)
+	r, err := h.Cashier.Receive(t.Context(), "p-1", sn, 500)
+	require.NoError(t, err)
+	require.Equal(t, order.PaymentKept, r.State)
+	require.Equal(t, order.Paid, h.find(7, sn).Status)
+	for _, invented := range []string{"", "o-1", strings.Repeat("0", 58), sn[:57] + "x"} {
+		_, err = h.Cashier.Receive(t.Context(), "p-2", invented, 500)
+		require.Equal(t, seckill.NotFound, seckill.ReasonOf(err), invented)
+	}
+	unreserved := h.numbered(sale.GoodsID, sale.Epoch, 7)
+	_, err = h.Cashier.Receive(t.Context(), "p-2", unreserved.OrderSn, 500)
+	require.Equal(t, seckill.NotFound, seckill.ReasonOf(err), "a number that nobody was told")
+	h.settles(sale.GoodsID, 3, 2)
+}

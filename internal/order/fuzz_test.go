@@ -1,0 +1,57 @@
+package order
+
+import (
+	"bytes"
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/seckill"
+)
+
+// FuzzDecode: any message is orders of a goods, or a barrier, or malformed; what is read is what would be written.
+func FuzzDecode(f *testing.F) {
+	line, _ := EncodeLine(seckill.Line{OrderSn: "06cq", BuyerID: 7, Quantity: 1, Name: "李雷", Phone: "+86"})
+	barrier, _ := EncodeBarrier(42, Barrier{Epoch: 3, Token: 9})
+	f.Add(EncodeOrders(42, JoinEntries([][]byte{line, line})))
+	f.Add(barrier)
+	f.Add([]byte(`{"goodsId":"-1","orders":[{"quantity":1e3}]}`))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		m, err := Decode(body)
+		if err != nil {
+			require.ErrorIs(t, err, ErrMalformed)
+			return
+		}
+		require.Positive(t, m.GoodsID)
+		require.NotEqual(t, len(m.Orders) > 0, m.Barrier != nil)
+		if m.Barrier != nil {
+			return
+		}
+		entries := make([][]byte, len(m.Orders))
+		for i, l := range m.Orders {
+			entries[i], err = EncodeLine(l)
+			require.NoError(t, err)
+		}
+		again, err := Decode(EncodeOrders(m.GoodsID, JoinEntries(entries)))
+		require.NoError(t, err)
+		require.Equal(t, m.Orders, again.Orders)
+	})
+}
+
+// FuzzDecodeLine: an entry of the outbox or of pending is a line within its bounds, or malformed.
+func FuzzDecodeLine(f *testing.F) {
+	f.Add([]byte(`{"orderSn":"06cq","buyerId":7,"quantity":1,"name":"a","phone":"1"}`))
+	f.Add([]byte(`{"buyerId":9223372036854775808,"quantity":-1}`))
+	f.Fuzz(func(t *testing.T, entry []byte) {
+		l, err := DecodeLine(entry)
+		if err != nil {
+			require.True(t, errors.Is(err, ErrMalformed), "%v", err)
+			return
+		}
+		require.True(t, l.BuyerID > 0 && l.Quantity > 0 && l.Quantity <= seckill.MaxQuantity, "%+v", l)
+		text, err := EncodeLine(l)
+		require.NoError(t, err)
+		require.False(t, bytes.ContainsRune(text, '\n'))
+	})
+}

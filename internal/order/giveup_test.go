@@ -1,0 +1,57 @@
+package order_test
+
+import (
+	"database/sql"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/seckill"
+)
+
+// hears keeps what an observer is told of rebuilds.
+type hears struct {
+	order.Unobserved
+	rebuilt chan order.Rebuilt
+}
+
+func (h *hears) Rebuilt(r order.Rebuilt) { h.rebuilt <- r }
+
+// TestAnOrderThatNothingTakesDoesNotKeepASaleShut: the database refuses one order in whatever form, also as a failed one.
+func TestAnOrderThatNothingTakesDoesNotKeepASaleShut(t *testing.T) {
+	h := open(t)
+	sale := h.putUp(5, 2)
+	h.queue.down.Store(true)
+	good, bad := h.buy(sale.GoodsID, 1, 1), h.buy(sale.GoodsID, 2, 2)
+	h.queue.down.Store(false)
+	h.refuse(bad)
+	heard := &hears{rebuilt: make(chan order.Rebuilt, 1)}
+	h.parts.Observer = heard
+	require.NoError(t, h.shelf.Shut(t.Context(), sale.GoodsID, 1))
+	h.work(settings())
+	h.becomes(1, good, order.Created)
+	h.settles(sale.GoodsID, 4, 1)
+	r := <-heard.rebuilt
+	require.Equal(t, order.Rebuilt{
+		GoodsID: sale.GoodsID, Why: r.Why, Was: 1, Epoch: 2, Available: 4, Relayed: 2, Found: r.Found, Lost: 1, Attempts: 3, Shut: r.Shut,
+	}, r)
+	letters := h.deadLetters()
+	require.Len(t, letters, 1, "one, however often it was tried")
+	require.Equal(t, bad, letters[0].OrderSn)
+	m, err := order.Decode(letters[0].Body)
+	require.NoError(t, err)
+	require.Equal(t, []seckill.Line{{OrderSn: bad, BuyerID: 2, Quantity: 2, Name: "韩梅梅", Phone: "13800000000"}}, m.Orders)
+}
+
+// refuse has the database take no row of an order.
+func (h *house) refuse(sn string) {
+	h.t.Helper()
+	db, err := sql.Open("sqlite", h.file) // the driver is the store's
+	require.NoError(h.t, err)
+	defer db.Close() //nolint:errcheck // the trigger is there or it is not
+	_, err = db.ExecContext(h.t.Context(), fmt.Sprintf(`CREATE TRIGGER refuse BEFORE INSERT ON orders WHEN NEW.order_sn = '%s'
+		BEGIN SELECT RAISE(ABORT, 'refused by the test'); END`, sn))
+	require.NoError(h.t, err)
+}

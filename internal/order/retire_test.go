@@ -1,0 +1,71 @@
+package order_test
+
+import (
+	"database/sql"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/seckill"
+)
+
+// exec is the test's own hand in the database.
+func (h *house) exec(statement string, args ...any) {
+	h.t.Helper()
+	db, err := sql.Open("sqlite", h.file) // the driver is the store's
+	require.NoError(h.t, err)
+	defer db.Close() //nolint:errcheck // what was executed stays
+	_, err = db.ExecContext(h.t.Context(), statement, args...)
+	require.NoError(h.t, err)
+}
+
+func (h *house) retired(goods int64) bool {
+	h.t.Helper()
+	sale, err := h.store.Sale(h.t.Context(), goods)
+	require.NoError(h.t, err)
+	return sale.Retired
+}
+
+func TestRedisForgetsASaleThatIsOverForGood(t *testing.T) {
+	h := open(t)
+	sale := h.putUp(5, 2)
+	stop := h.work(settings())
+	sn := h.buy(sale.GoodsID, 7, 2)
+	h.becomes(7, sn, order.Created)
+	h.settles(sale.GoodsID, 3, 2)
+	stop()
+	retirer := order.NewRetirer(h.store, h.shelf, h.parts.Log)
+	require.NoError(t, retirer.RunOnce(t.Context()))
+	require.False(t, h.retired(sale.GoodsID), "it is on")
+	h.exec(`UPDATE sales SET end_at = ?`, time.Now().Add(-25*time.Hour).UnixMilli())
+	require.NoError(t, retirer.RunOnce(t.Context()))
+	require.False(t, h.retired(sale.GoodsID), "an order may still be paid")
+	_, err := h.Cashier.Pay(t.Context(), buyer(7), sn)
+	require.NoError(t, err)
+	require.NoError(t, retirer.RunOnce(t.Context()))
+	require.True(t, h.retired(sale.GoodsID))
+
+	h.exec(`UPDATE sales SET retired_at = ?`, time.Now().Add(-10*time.Minute).UnixMilli())
+	require.NoError(t, retirer.RunOnce(t.Context()))
+	_, err = h.shelf.View(t.Context(), sale.GoodsID)
+	require.ErrorIs(t, err, seckill.ErrNotLoaded)
+	h.mini.FastForward(24 * time.Hour)
+	require.Empty(t, h.mini.Keys(), "the used path had its day, and nothing else is left of it")
+
+	h.work(settings())
+	l := h.ledger(sale.GoodsID)
+	require.True(t, l.Balanced, "out of MySQL alone: %+v", l)
+	require.Equal(t, []int64{5, 3, 2, 1}, []int64{l.Total, l.Available, l.Sold, l.Epoch})
+	require.Equal(t, order.Paid, h.find(7, sn).Status)
+	_, err = h.Finder.Find(t.Context(), buyer(7), h.numbered(sale.GoodsID, 1, 7).OrderSn)
+	require.Equal(t, seckill.NotFound, seckill.ReasonOf(err))
+
+	// An order that comes after all wakes it: it is built again, and the order is written.
+	late := h.numbered(sale.GoodsID, 1, 8)
+	h.publish(sale.GoodsID, h.lines(sale.GoodsID, late))
+	h.becomes(8, late.OrderSn, order.Created)
+	require.False(t, h.retired(sale.GoodsID))
+	h.settles(sale.GoodsID, 2, 3)
+}

@@ -1,0 +1,98 @@
+package rabbit_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/rabbit"
+	"flashsale.dev/seckill/internal/testenv"
+)
+
+// onCluster is a publisher and a source on three nodes, all shards marked as fed.
+type onCluster struct {
+	nodes *testenv.RabbitNodes
+	vhost string
+	opt   rabbit.Options
+	fresh fresh
+}
+
+// TestOnACluster is one cluster's life: starting one takes many seconds, so its parts follow each other.
+func TestOnACluster(t *testing.T) {
+	nodes := testenv.RabbitCluster(t, 3)
+	c := onCluster{nodes: nodes, vhost: nodes.NewVHost(t), fresh: newFresh()}
+	c.opt = rabbit.Options{URLs: nodes.URLs(c.vhost), Shards: 4, OnFreshTopology: c.fresh.note}
+	p := runPublisher(t, c.opt)
+	c.fresh.await(t, 0, 1, 2, 3)
+	for shard := range c.opt.Shards {
+		require.NoError(t, p.MarkFed(t.Context(), shard))
+	}
+	t.Run("every shard has three members, and every node leads one", c.spread)
+	t.Run("a node dies in a rush and loses its disk: nothing confirmed is lost, and no shard is new", func(t *testing.T) { c.loseNode(t, p) })
+	t.Run("a node is cut off: publishers leave it", c.cutOff)
+}
+
+func (c onCluster) queue() string {
+	return fmt.Sprint("seckill.orders.", order.Shard(goods, c.opt.Shards))
+}
+
+func (c onCluster) leader(t *testing.T) (leader *testenv.RabbitServer) {
+	t.Helper()
+	require.Eventually(t, func() (found bool) {
+		var err error
+		leader, err = c.nodes.Leader(t.Context(), c.vhost, c.queue())
+		return err == nil
+	}, patience, 50*time.Millisecond, "nobody leads")
+	return leader
+}
+
+func (c onCluster) spread(t *testing.T) {
+	leaders := map[string]bool{}
+	for shard := range c.opt.Shards {
+		place, err := c.nodes.Nodes[0].Place(t.Context(), c.vhost, fmt.Sprint("seckill.orders.", shard))
+		require.NoError(t, err)
+		require.Len(t, place.Members, 3)
+		leaders[place.Leader] = true
+	}
+	require.Len(t, leaders, 3)
+}
+
+func (c onCluster) loseNode(t *testing.T, p *rabbit.Publisher) {
+	source := openSource(t, c.opt)
+	rush := startRush(t, p)
+	rush.await(200)
+	leader := c.leader(t)
+	settleNames(t, leader)
+	require.NoError(t, leader.Kill())
+	killed := time.Now()
+	rush.await(len(rush.confirmed()) + 200)
+	t.Logf("200 more confirmed %v after its leader was killed", time.Since(killed))
+	require.NoError(t, leader.RestartEmpty(t.Context()))
+	rush.await(len(rush.confirmed()) + 200)
+	// All that a reconnect says of shards has been said: whoever connects now, to whichever node, finds the marks.
+	for range c.nodes.Nodes {
+		runPublisher(t, c.opt)
+	}
+	require.Empty(t, c.fresh.shards, "a node's lost disk passed for a broker's lost data")
+	lost := rush.stop()
+	takeAllOf(t, source, order.Shard(goods, c.opt.Shards), lost)
+	require.Empty(t, lost, "confirmed and not delivered")
+}
+
+func (c onCluster) cutOff(t *testing.T) {
+	var publishers []*rabbit.Publisher
+	for range 4 {
+		publishers = append(publishers, runPublisher(t, c.opt))
+	}
+	cut := c.leader(t)
+	c.nodes.CutOff(cut)
+	defer c.nodes.Heal(cut)
+	began := time.Now()
+	for _, p := range publishers {
+		require.Eventually(t, func() bool { return p.Publish(t.Context(), goods, []byte("x")) == nil }, patience, time.Millisecond)
+	}
+	t.Logf("all publishers go on %v after the cut", time.Since(began))
+}

@@ -1,0 +1,160 @@
+package redisstore
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/testenv"
+)
+
+// onCluster is a cluster of the test's own, and a store that waits for so many replicas on it.
+func onCluster(t *testing.T, replicas int) (*testenv.RedisNodes, *Store) {
+	t.Helper()
+	cluster := testenv.RedisCluster(t, 3, replicas)
+	return cluster, New(clusterClient(t, cluster), Options{WaitReplicas: replicas, WaitTimeout: 500 * time.Millisecond})
+}
+
+// moves finds the sale's slot, where it is and where it may go.
+func moves(t *testing.T, cluster *testenv.RedisNodes) (slot int, from, to *testenv.RedisServer) {
+	t.Helper()
+	slot, err := cluster.SlotOf(t.Context(), keysOf(goods).sale())
+	require.NoError(t, err)
+	from, err = cluster.MasterOfSlot(t.Context(), slot)
+	require.NoError(t, err)
+	for _, to = range cluster.Nodes[:3] {
+		if to != from {
+			return slot, from, to
+		}
+	}
+	return slot, from, nil
+}
+
+// A slot that moves takes its sales' leases from under them, there; brought back, they are open as if nothing had been.
+func TestAMovedSlotShutsItsSalesAlone(t *testing.T) {
+	cluster, s := onCluster(t, 0)
+	load(t, s, onSale(10, 5))
+	const other = 7
+	elsewhere := onSale(10, 5)
+	elsewhere.GoodsID = other
+	load(t, s, elsewhere)
+	reserve(t, s, want(t, s, 1, 7, 2))
+	slot, from, to := moves(t, cluster)
+	for _, at := range []struct {
+		master *testenv.RedisServer
+		gate   seckill.GateState
+	}{{to, seckill.GateLease}, {from, seckill.GateOpen}} {
+		require.NoError(t, cluster.MoveSlot(t.Context(), slot, at.master))
+		v := view(t, s)
+		require.Equal(t, at.gate, v.Gate)
+		require.EqualValues(t, []int64{8, 2}, []int64{v.Available, v.Pending}, "nothing was lost on the way")
+		_, err := s.Reserve(t.Context(), goods, 1, []seckill.Reservation{asking(1, 7, 2)})
+		require.Equal(t, at.gate != seckill.GateOpen, err != nil, "%v", err)
+		v, err = s.View(t.Context(), other)
+		require.NoError(t, err)
+		require.Equal(t, seckill.GateOpen, v.Gate, "another sale's slot stayed where it was")
+	}
+}
+
+// While a slot is half moved a group either is judged whole or nothing has happened; asked again later, each is judged once.
+func TestAHalfMovedSlotTakesNothingTwice(t *testing.T) {
+	for name, replicas := range map[string]int{"without replicas": 0, "waiting for one": 1} {
+		t.Run(name, func(t *testing.T) {
+			cluster, s := onCluster(t, replicas)
+			load(t, s, onSale(100, 5))
+			reserve(t, s, want(t, s, 1, 7, 1), want(t, s, 2, 8, 1))
+			third := want(t, s, 3, 9, 1)
+			slot, _, to := moves(t, cluster)
+			move, err := cluster.BeginMove(t.Context(), slot, to)
+			require.NoError(t, err)
+			for moved := 1; moved > 0; {
+				tryReserve(t, s, third)
+				moved, err = move.Keys(t.Context(), 1)
+				require.NoError(t, err)
+			}
+			require.NoError(t, move.Finish(t.Context()))
+			_, err = s.Reserve(t.Context(), goods, 1, []seckill.Reservation{third})
+			var gate *seckill.GateError
+			require.ErrorAs(t, err, &gate)
+			require.Equal(t, seckill.GateLease, gate.State)
+			v := view(t, s)
+			require.EqualValues(t, 97, v.Available)
+			require.Equal(t, []string{"sn1", "sn2", "sn3"}, slices.Sorted(slices.Values(pendingSns(t, s))))
+		})
+	}
+}
+
+// tryReserve asks for one unit, which is taken, has been, or can't be had now.
+func tryReserve(t *testing.T, s *Store, r seckill.Reservation) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	g, err := s.Reserve(ctx, goods, 1, []seckill.Reservation{r})
+	if err != nil {
+		require.NoError(t, ctx.Err(), "a store must not hang on a slot that is half moved")
+		return
+	}
+	require.Contains(t, []seckill.VerdictCode{seckill.Taken, seckill.Repeated}, g.Verdicts[0].Code)
+	require.Equal(t, r.OrderSn, g.Verdicts[0].OrderSn)
+}
+
+// Who waits for replicas speaks to the master itself, and must find the next one.
+func TestAWaitFollowsTheMaster(t *testing.T) {
+	cluster, s := onCluster(t, 1)
+	load(t, s, onSale(10, 5))
+	_, from, _ := moves(t, cluster)
+	replicas, err := cluster.ReplicasOf(t.Context(), from)
+	require.NoError(t, err)
+	require.NoError(t, cluster.FailOver(t.Context(), replicas[0]))
+	_, err = s.Reserve(t.Context(), goods, 1, []seckill.Reservation{asking(1, 7, 1)})
+	var gate *seckill.GateError
+	require.ErrorAs(t, err, &gate, "the new master's word, and not MOVED")
+	require.Equal(t, seckill.GateLease, gate.State)
+	again := onSale(10, 5)
+	again.Epoch = 2
+	load(t, s, again)
+	_, err = s.IssuePaths(t.Context(), goods, 2, time.Minute, []seckill.PathGrant{{Path: path(1), BuyerID: 7}})
+	require.NoError(t, err)
+	g, err := s.Reserve(t.Context(), goods, 2, []seckill.Reservation{asking(1, 7, 1)})
+	require.NoError(t, err)
+	require.NoError(t, g.Unsure, "the old master is its replica now, and counts")
+}
+
+func TestAClusterIsFitWhileSomeMasterIs(t *testing.T) {
+	cluster, _ := onCluster(t, 0)
+	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: cluster.Addrs(), MaxRedirects: -1, DialTimeout: 100 * time.Millisecond, DialerRetries: 1})
+	t.Cleanup(func() { _ = client.Close() })
+	s := New(client, Options{})
+	becomes := func(want Fitness) {
+		t.Helper()
+		require.Eventually(t, func() bool { // each master has 400 ms to answer
+			fit, err := s.Fit(context.WithoutCancel(t.Context()))
+			return err == nil && fit == want
+		}, 20*time.Second, 20*time.Millisecond)
+	}
+	becomes(Fitness{Masters: 3})
+	m, err := s.Memory(t.Context())
+	require.NoError(t, err)
+	require.Positive(t, m.Used)
+	require.True(t, s.Durable(t.Context()))
+
+	require.NoError(t, s.client.(*redis.ClusterClient).ForEachMaster(t.Context(), func(ctx context.Context, node *redis.Client) error {
+		if node.Options().Addr != cluster.Nodes[1].Addr() {
+			return nil
+		}
+		return node.ConfigSet(ctx, "maxmemory-policy", "allkeys-lru").Err()
+	}))
+	_, err = s.Fit(t.Context())
+	require.ErrorIs(t, err, errUnfit, "one that forgets is one too many")
+
+	require.NoError(t, cluster.Nodes[1].Kill())
+	becomes(Fitness{Masters: 3, Away: 1})
+	m, err = s.Memory(t.Context())
+	require.NoError(t, err)
+	require.Positive(t, m.Used)
+}

@@ -1,0 +1,63 @@
+package redisstore
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/seckill"
+)
+
+// FuzzReadPending: what lies in pending is a reservation that is written again as it stands, or an error.
+func FuzzReadPending(f *testing.F) {
+	f.Add(`1762862400000:2:{"orderSn":"06cq","buyerId":7,"quantity":2}`)
+	f.Add("1:2:")
+	f.Add("::{}")
+	f.Fuzz(func(t *testing.T, text string) {
+		p, err := readPending(text)
+		if err != nil {
+			return
+		}
+		require.True(t, strings.HasSuffix(text, ":"+string(p.Entry)))
+		require.Positive(t, p.BuyerID)
+		require.Positive(t, p.Quantity)
+	})
+}
+
+// FuzzReplies: whatever a script answers, it is read or refused. Fields come as lines; those of digits are numbers, as
+// Redis tells them apart.
+func FuzzReplies(f *testing.F) {
+	f.Add("0\n1\n1762862400000\n10\n1-1\n0\n106cq\n5a b\n63", uint8(4))
+	f.Add("0\n1\n1762862400000\n{\"title\":\"tea\"}\nexposed\n1\n2\n1\n10\n5\n3\n2\n1\n0\n", uint8(0))
+	f.Add("3\n1\n5", uint8(1))
+	f.Fuzz(func(t *testing.T, lines string, asked uint8) {
+		var fields []any
+		for line := range strings.SplitSeq(lines, "\n") {
+			if n, number := digits(line); number && len(line)%2 == 1 {
+				fields = append(fields, n)
+			} else {
+				fields = append(fields, line)
+			}
+		}
+		if _, err := readView(&reply{fields: fields}); err == nil {
+			require.GreaterOrEqual(t, len(fields), 15)
+		}
+		rs := make([]seckill.Reservation, asked)
+		if g, err := readGroup(&reply{fields: fields}, rs); err == nil {
+			require.Len(t, g.Verdicts, len(rs))
+		}
+		_ = streamTime(lines)
+	})
+}
+
+func digits(s string) (int64, bool) {
+	n := int64(0)
+	for _, c := range s {
+		if c < '0' || c > '9' || n > 1<<58 {
+			return 0, false
+		}
+		n = n*10 + int64(c-'0')
+	}
+	return n, s != ""
+}

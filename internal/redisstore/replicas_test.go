@@ -1,0 +1,61 @@
+package redisstore
+
+import (
+	"net"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/testenv"
+)
+
+// replicated is a store that waits for one replica for as long as it takes, one that hardly waits, and that replica.
+func replicated(t *testing.T) (patient, hasty *Store, follower *testenv.RedisServer) {
+	t.Helper()
+	master := testenv.Redis(t, testenv.WithRedisConf("repl-diskless-sync-delay 0"))
+	host, port, err := net.SplitHostPort(master.Addr())
+	require.NoError(t, err)
+	replica := testenv.Redis(t, testenv.WithRedisConf("replicaof "+host+" "+port))
+	client := redis.NewClient(&redis.Options{Addr: master.Addr(), ReadTimeout: 40 * time.Second})
+	t.Cleanup(func() { _ = client.Close() })
+	waiting := func(d time.Duration) *Store { return New(client, Options{WaitReplicas: 1, WaitTimeout: d}) }
+	return waiting(20 * time.Second), waiting(10 * time.Millisecond), replica
+}
+
+func TestAReservationIsSureOnceAReplicaHasIt(t *testing.T) {
+	s, hasty, replica := replicated(t)
+	load(t, s, onSale(10, 2))
+	g, err := s.Reserve(t.Context(), goods, 1, []seckill.Reservation{want(t, s, 1, 7, 1)})
+	require.NoError(t, err)
+	require.NoError(t, g.Unsure)
+	require.NoError(t, replica.Kill())
+	second := want(t, s, 2, 7, 1)
+	g, err = hasty.Reserve(t.Context(), goods, 1, []seckill.Reservation{second})
+	require.NoError(t, err)
+	require.ErrorIs(t, g.Unsure, errTooFewReplicas)
+	require.Equal(t, seckill.Taken, g.Verdicts[0].Code, "it is taken all the same, and goes its way")
+
+	g, err = hasty.Reserve(t.Context(), goods, 1, []seckill.Reservation{second})
+	require.NoError(t, err)
+	require.Equal(t, seckill.Repeated, g.Verdicts[0].Code)
+	require.ErrorIs(t, g.Unsure, errTooFewReplicas, "asking again makes it no surer")
+	require.NoError(t, replica.Restart(t.Context()))
+	g, err = s.Reserve(t.Context(), goods, 1, []seckill.Reservation{second})
+	require.NoError(t, err)
+	require.NoError(t, g.Unsure, "the replica is back")
+	require.Equal(t, second.OrderSn, g.Verdicts[0].OrderSn)
+}
+
+func TestAScriptThatRedisForgotIsSentAgain(t *testing.T) {
+	s, _, _ := replicated(t)
+	load(t, s, onSale(10, 2))
+	r := want(t, s, 1, 7, 1)
+	require.NoError(t, s.client.ScriptFlush(t.Context()).Err()) // as after a restart: the pipeline must send the script itself
+	g, err := s.Reserve(t.Context(), goods, 1, []seckill.Reservation{r})
+	require.NoError(t, err)
+	require.NoError(t, g.Unsure)
+	require.Equal(t, seckill.Taken, g.Verdicts[0].Code)
+}

@@ -1,0 +1,174 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/testenv"
+)
+
+func TestAnAddressMayListServers(t *testing.T) {
+	for dsn, want := range map[string][]string{
+		"u:p@tcp(h1:3306)/d":                 {"h1:3306"},
+		"u:p@tcp(h1)/d":                      {"h1:3306"},
+		"u:p@tcp(h1:1,h2:2,h3:3)/d?tls=true": {"h1:1", "h2:2", "h3:3"},
+		"u:p@tcp(h1, h2)/d":                  {"h1:3306", "h2:3306"},
+		"u:p@tcp(h1,h2:2)/d":                 {"h1:3306", "h2:2"},
+		"u:p@tcp([::1]:1,[::2])/d":           {"[::1]:1", "[::2]:3306"},
+		"u:p@tcp([::1]:1,[::2]:3306)/d":      {"[::1]:1", "[::2]:3306"},
+		"u:p@unix(/a,b.sock)/d":              {"/a,b.sock"},
+	} {
+		cfg, err := mysqlConfig(dsn)
+		require.NoError(t, err, dsn)
+		require.Equal(t, want, addrsOf(cfg), dsn)
+		again, err := mysql.ParseDSN(cfg.FormatDSN())
+		require.NoError(t, err, dsn)
+		require.Equal(t, want, addrsOf(again), "%s written and read again", dsn)
+	}
+}
+
+// TestAServerThatIsAsleepCostsOneCallerItsTime: it accepts connections and says nothing. The list is of MariaDB, which has no
+// group's table, and of an account that might not read it.
+func TestAServerThatIsAsleepCostsOneCallerItsTime(t *testing.T) {
+	asleep, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = asleep.Close() })
+	cfg, err := mysql.ParseDSN(env.MariaDB(t).NewDatabase(t))
+	require.NoError(t, err)
+	cfg.Addr = asleep.Addr().String() + "," + cfg.Addr
+	s, err := Open(t.Context(), cfg.FormatDSN(), Options{})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	require.ErrorIs(t, s.Ping(ctx), order.ErrTryAgain)
+	ctx, cancel = context.WithTimeout(t.Context(), memberPatience)
+	defer cancel()
+	require.NoError(t, s.Ping(ctx), "the second caller waits for it, too")
+}
+
+// TestAStoreOnAGroup is a group's life, from which a store's user notices as little as may be: starting one takes seconds, so its
+// parts follow each other.
+func TestAStoreOnAGroup(t *testing.T) {
+	group := testenv.MySQLGroup(t, 3)
+	name := group.NewDatabase(t)
+	h := newHouse(t, group.DSN(name))
+	sale := h.exposed(1000, 1000)
+	primary, err := group.Primary(t.Context())
+	require.NoError(t, err)
+	var others []*testenv.SQLServer
+	for _, m := range group.Members() {
+		if m != primary {
+			others = append(others, m)
+		}
+	}
+	t.Run("lists come from a replica that is behind, and nothing else", func(t *testing.T) {
+		readsBehind(t, h, sale, group.DSN(name), others[0], name)
+	})
+	require.NoError(t, group.Heal(t.Context()))
+	t.Run("the primary is changed for another", func(t *testing.T) {
+		sn := h.sn(sale, 1)
+		require.NoError(t, group.Switch(t.Context(), others[0]))
+		written(t, h, sale)
+		requireOn(t, h, others[0])
+		_, err := h.Order(t.Context(), sale.GoodsID, sn)
+		require.NoError(t, err)
+	})
+	t.Run("who only reads moves on, too", func(t *testing.T) {
+		requireOn(t, h, others[0])
+		require.NoError(t, group.Switch(t.Context(), primary))
+		time.Sleep(roleAge)
+		requireOn(t, h, primary)
+	})
+	t.Run("the primary dies", func(t *testing.T) {
+		require.NoError(t, primary.Kill())
+		written(t, h, sale)
+		h.balanced(sale.GoodsID)
+		require.NoError(t, primary.Restart(t.Context()))
+		written(t, h, sale)
+	})
+	h.balanced(sale.GoodsID)
+}
+
+// written writes a batch as the consumer does: until it is, and again as if the answer had been lost.
+func written(t *testing.T, h house, sale seckill.Sale) {
+	t.Helper()
+	b := batchOf(sale.GoodsID, h.lines(sale, 20)...)
+	_, err := h.WriteBatch(t.Context(), b)
+	for began := time.Now(); errors.Is(err, order.ErrTryAgain) && time.Since(began) < time.Minute; time.Sleep(50 * time.Millisecond) {
+		_, err = h.WriteBatch(t.Context(), b)
+	}
+	require.NoError(t, err)
+	out, err := h.WriteBatch(t.Context(), b)
+	require.NoError(t, err)
+	require.Len(t, out.Existing, 20)
+}
+
+// requireOn wants the store's statements to be answered by one member.
+func requireOn(t *testing.T, h house, m *testenv.SQLServer) {
+	t.Helper()
+	var port string
+	require.NoError(t, h.pool.QueryRowContext(t.Context(), "SELECT CONCAT('127.0.0.1:', @@port)").Scan(&port))
+	require.Equal(t, m.Addr(), port)
+}
+
+func readsBehind(t *testing.T, h house, sale seckill.Sale, dsn string, replica *testenv.SQLServer, name string) {
+	before := h.sn(sale, 1)
+	db, err := sql.Open("mysql", replica.DSN(name))
+	require.NoError(t, err)
+	defer db.Close() //nolint:errcheck // it is done
+	require.Eventually(t, func() bool {
+		var n int
+		return db.QueryRowContext(t.Context(), "SELECT COUNT(*) FROM orders WHERE order_sn = ?", before).Scan(&n) == nil && n == 1
+	}, 20*time.Second, 10*time.Millisecond)
+	_, err = db.ExecContext(t.Context(), "STOP GROUP_REPLICATION")
+	require.NoError(t, err)
+
+	s, err := Open(t.Context(), dsn, Options{ReadDSN: replica.DSN(name)})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, s.Close()) }()
+	two := house{s, t}
+	after := two.sn(sale, 2)
+	_, _, err = two.Cancel(t.Context(), sale.GoodsID, before, today)
+	require.NoError(t, err)
+
+	// What decides, and what somebody was just told, is up to date.
+	o, err := two.Order(t.Context(), sale.GoodsID, before)
+	require.NoError(t, err)
+	require.Equal(t, order.Cancelled, o.Status)
+	_, err = two.Order(t.Context(), sale.GoodsID, after)
+	require.NoError(t, err)
+	mine, err := two.OrdersOf(t.Context(), 2, "", 10)
+	require.NoError(t, err)
+	require.Len(t, mine, 1)
+	states, err := two.StatusOf(t.Context(), sale.GoodsID, []string{before, after})
+	require.NoError(t, err)
+	require.Equal(t, map[string]order.Status{before: order.Cancelled, after: order.Created}, states)
+
+	// What people look at is as the replica has it.
+	list, err := two.OrdersOfGoods(t.Context(), sale.GoodsID, "", "", 10)
+	require.NoError(t, err)
+	require.Len(t, list, 1)
+	require.Equal(t, order.Created, list[0].Status)
+	counts, err := two.CountOrders(t.Context(), sale.GoodsID)
+	require.NoError(t, err)
+	require.EqualValues(t, 1, counts[order.Created].Orders)
+	board, err := two.ExposedSales(t.Context(), 0, 10)
+	require.NoError(t, err)
+	require.Len(t, board, 1)
+
+	// A replica that is away is no hindrance.
+	require.NoError(t, replica.Kill())
+	list, err = two.OrdersOfGoods(t.Context(), sale.GoodsID, "", "", 10)
+	require.NoError(t, err)
+	require.Len(t, list, 2)
+}

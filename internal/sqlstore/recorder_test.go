@@ -1,0 +1,65 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql/driver"
+	"sync"
+)
+
+// recorder keeps every statement that goes over a store's connections, under the step that was on.
+type recorder struct {
+	mu    sync.Mutex
+	step  string
+	texts map[string][]string
+}
+
+func (r *recorder) wrap(c driver.Connector) driver.Connector { return recordedConnector{c, r} }
+
+// during names the step.
+func (r *recorder) during(step string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.step = step
+}
+
+func (r *recorder) keep(text string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.texts == nil {
+		r.texts = make(map[string][]string)
+	}
+	r.texts[r.step] = append(r.texts[r.step], text)
+}
+
+type recordedConnector struct {
+	driver.Connector
+	in *recorder
+}
+
+func (c recordedConnector) Connect(ctx context.Context) (driver.Conn, error) {
+	conn, err := c.Connector.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return recordedConn{conn.(fullConn), c.in}, nil
+}
+
+type recordedConn struct {
+	fullConn
+	in *recorder
+}
+
+func (c recordedConn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
+	c.in.keep(query)
+	return c.fullConn.ExecContext(ctx, query, args)
+}
+
+func (c recordedConn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
+	c.in.keep(query)
+	return c.fullConn.QueryContext(ctx, query, args)
+}
+
+func (c recordedConn) PrepareContext(ctx context.Context, query string) (driver.Stmt, error) {
+	c.in.keep(query)
+	return c.fullConn.PrepareContext(ctx, query)
+}

@@ -1,0 +1,65 @@
+package sqlstore
+
+import (
+	"context"
+	"time"
+
+	"gorm.io/gorm"
+
+	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/seckill"
+)
+
+// OverBefore lists sales that ended or were closed before a moment and are not retired, by goods id, above one (0: from the
+// lowest).
+func (s *Store) OverBefore(ctx context.Context, moment time.Time, above int64, limit int) ([]seckill.Sale, error) {
+	ms := moment.UnixMilli()
+	q := s.read(ctx).Where("(status = ? AND end_at <= ? OR closed_at <= ?) AND retired_at IS NULL AND goods_id > ?",
+		seckill.Exposed, ms, ms, above)
+	return saleList("list sales that are over", q.Order("goods_id").Limit(limit))
+}
+
+// RetiredBetween lists sales that were retired at a moment or later, and before another.
+func (s *Store) RetiredBetween(ctx context.Context, from, to time.Time) ([]seckill.Sale, error) {
+	q := s.read(ctx).Where("retired_at >= ? AND retired_at < ?", from.UnixMilli(), to.UnixMilli())
+	return saleList("list retired sales", q.Order("goods_id"))
+}
+
+// Retire keeps that a sale which ended or was closed before a moment is over for good; false where it is not: it is another
+// epoch, an order may still be paid, units are on their way back, or it has been put on sale again.
+func (s *Store) Retire(ctx context.Context, goodsID, epoch int64, overBefore, now time.Time) (bool, error) {
+	done := false
+	err := s.inTx(ctx, "retire a sale", func(tx *gorm.DB) error {
+		row, err := lockSale(tx, goodsID)
+		if err != nil || row.Epoch != epoch || !over(row, overBefore.UnixMilli()) {
+			return err
+		}
+		var waiting int64
+		err = tx.Raw(`SELECT (SELECT COUNT(*) FROM orders WHERE goods_id = ? AND status = ?)
+			+ (SELECT COUNT(*) FROM stock_moves WHERE goods_id = ? AND given_at IS NULL)
+			+ (SELECT COUNT(*) FROM stock_cuts WHERE goods_id = ? AND state = ?) AS waiting`,
+			goodsID, order.Created, goodsID, goodsID, order.CutOpen).Scan(&waiting).Error
+		if err != nil || waiting > 0 {
+			return err
+		}
+		done, row.Retired = true, millis(now)
+		return tx.Select("retired_at").Updates(&row).Error
+	})
+	return done && err == nil, err
+}
+
+func over(row saleRow, moment int64) bool {
+	if row.Status == seckill.Closed {
+		return row.Closed != nil && *row.Closed <= moment
+	}
+	return row.Status == seckill.Exposed && row.EndAt <= moment
+}
+
+// wake has the background work look after a retired sale again, whose row is locked: something of it is to be done.
+func wake(tx *gorm.DB, sale *saleRow) error {
+	if sale.Retired == nil {
+		return nil
+	}
+	sale.Retired = nil
+	return tx.Model(&saleRow{}).Where("goods_id = ?", sale.GoodsID).Update("retired_at", nil).Error
+}

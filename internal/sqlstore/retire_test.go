@@ -1,0 +1,82 @@
+package sqlstore
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/seckill"
+)
+
+func TestASaleIsRetiredWhenAllOfItIsFinal(t *testing.T) {
+	onEach(t, func(t *testing.T, h house) {
+		ctx, sale := t.Context(), h.exposed(10, 5)
+		later := today.Add(48 * time.Hour)
+		retire := func(epoch int64, overBefore time.Time) bool {
+			done, err := h.Retire(ctx, sale.GoodsID, epoch, overBefore, later)
+			require.NoError(t, err)
+			return done
+		}
+		paid, unpaid := h.sn(sale, 1), h.sn(sale, 2)
+		_, err := h.Pay(ctx, sale.GoodsID, paid, today)
+		require.NoError(t, err)
+		require.False(t, retire(1, later), "an order is unpaid")
+		_, move, err := h.Cancel(ctx, sale.GoodsID, unpaid, today)
+		require.NoError(t, err)
+		require.False(t, retire(1, later), "its units are not given back")
+		require.NoError(t, h.MarkGiven(ctx, sale.GoodsID, []string{move.ID}, today))
+		require.False(t, retire(1, today), "it is on")
+		require.False(t, retire(2, later), "another epoch")
+		over, err := h.OverBefore(ctx, later, 0, 10)
+		require.NoError(t, err)
+		require.Len(t, over, 1)
+		require.True(t, retire(1, later))
+
+		for _, list := range []func() ([]seckill.Sale, error){
+			func() ([]seckill.Sale, error) { return h.OverBefore(ctx, later, 0, 10) },
+			func() ([]seckill.Sale, error) { return h.LiveGoods(ctx, time.Unix(0, 0)) },
+			func() ([]seckill.Sale, error) { return h.RetiredBetween(ctx, today, later) },
+		} {
+			sales, err := list()
+			require.NoError(t, err)
+			require.Empty(t, sales)
+		}
+		retired, err := h.RetiredBetween(ctx, later, later.Add(time.Second))
+		require.NoError(t, err)
+		require.Len(t, retired, 1)
+	})
+}
+
+func TestARetiredSaleWakesWhenAnythingOfItChanges(t *testing.T) {
+	onEach(t, func(t *testing.T, h house) {
+		ctx, later := t.Context(), today.Add(48*time.Hour)
+		for name, change := range map[string]func(seckill.Sale) error{
+			"a late order": func(s seckill.Sale) error { h.sn(s, 1); return nil },
+			"a failed one": func(s seckill.Sale) error {
+				_, err := h.WriteFailed(ctx, s.GoodsID, h.line(s, 1, 1), 1, order.FailedUnwritten, order.DeadLetter{}, later)
+				return err
+			},
+			"a requeue": func(s seckill.Sale) error {
+				_, err := h.PlanReturn(ctx, s.GoodsID, h.line(s, 1, 1), later)
+				return err
+			},
+			"a new end": func(s seckill.Sale) error {
+				end := later.Add(time.Hour)
+				_, err := h.Change(ctx, s.GoodsID, seckill.Change{EndAt: &end}, seckill.Once{}, later)
+				return err
+			},
+			"a rebuild": func(s seckill.Sale) error { h.rebuilt(s.GoodsID); return nil },
+		} {
+			sale := h.exposed(10, 5)
+			done, err := h.Retire(ctx, sale.GoodsID, 1, later, later)
+			require.NoError(t, err)
+			require.True(t, done)
+			require.NoError(t, change(sale), name)
+			after, err := h.Sale(ctx, sale.GoodsID)
+			require.NoError(t, err)
+			require.False(t, after.Retired, name)
+		}
+	})
+}

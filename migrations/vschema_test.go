@@ -1,0 +1,136 @@
+package migrations_test
+
+import (
+	"encoding/json"
+	"io/fs"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/migrations"
+)
+
+// keyspace is the part of Vitess' VSchema that the file uses (https://vitess.io/docs/reference/features/vschema/).
+type keyspace struct {
+	Sharded  bool `json:"sharded"`
+	Vindexes map[string]struct {
+		Type   string            `json:"type"`
+		Params map[string]string `json:"params"`
+		Owner  string            `json:"owner"`
+	} `json:"vindexes"`
+	Tables map[string]struct {
+		ColumnVindexes []struct {
+			Column string `json:"column"`
+			Name   string `json:"name"`
+		} `json:"column_vindexes"`
+		Pinned string `json:"pinned"`
+	} `json:"tables"`
+}
+
+// shardedBy is the column that chooses the shard, where it is not goods_id.
+func shardedBy(table string) string {
+	if table == "idempotency_keys" {
+		return "actor_id"
+	}
+	return "goods_id"
+}
+
+// uniqueElsewhere are the tables whose keys leave out the column that chooses their shard, and why each is unique all the same.
+func uniqueElsewhere() map[string]string {
+	return map[string]string{
+		"dead_letters": "its id is a UUID of our making",
+		"payments":     "payment_id has a unique lookup of its own",
+	}
+}
+
+var (
+	created = regexp.MustCompile(`(?s)CREATE TABLE IF NOT EXISTS (\w+) \((.*?)\n\)`)
+	primary = regexp.MustCompile(`PRIMARY KEY \(([^)]*)\)`)
+)
+
+// tables reads the migrations' tables: their definitions by name.
+func tables(t *testing.T) map[string]string {
+	t.Helper()
+	files, err := fs.Glob(migrations.Files, "*.sql")
+	require.NoError(t, err)
+	found := map[string]string{}
+	for _, file := range files {
+		text, err := fs.ReadFile(migrations.Files, file)
+		require.NoError(t, err)
+		up, _, _ := strings.Cut(string(text), "-- +goose Down")
+		for _, m := range created.FindAllStringSubmatch(up, -1) {
+			found[m[1]] = m[2]
+		}
+		require.Equal(t, strings.Count(up, "CREATE TABLE"), len(created.FindAllString(up, -1)), "%s is written in another way", file)
+	}
+	return found
+}
+
+func vschema(t *testing.T) keyspace {
+	t.Helper()
+	file, err := os.Open("../deploy/vitess/vschema.json")
+	require.NoError(t, err)
+	defer file.Close()
+	dec := json.NewDecoder(file)
+	dec.DisallowUnknownFields()
+	var k keyspace
+	require.NoError(t, dec.Decode(&k))
+	return k
+}
+
+// TestTheVSchemaNamesEveryTable: a table that it does not know can't be reached through Vitess.
+func TestTheVSchemaNamesEveryTable(t *testing.T) {
+	k := vschema(t)
+	require.True(t, k.Sharded)
+	for table, definition := range tables(t) {
+		known, ok := k.Tables[table]
+		require.True(t, ok, "deploy/vitess/vschema.json does not know %s", table)
+		require.NotEmpty(t, known.ColumnVindexes, table)
+		first := known.ColumnVindexes[0]
+		require.Equal(t, shardedBy(table), first.Column, table)
+		require.Equal(t, "xxhash", k.Vindexes[first.Name].Type, "%s: the first vindex chooses the shard", table)
+		key := primary.FindStringSubmatch(definition)
+		require.NotNil(t, key, "%s has no primary key, which a group of MySQL asks for", table)
+		if uniqueElsewhere()[table] == "" {
+			require.Contains(t, strings.Split(key[1], ", "), first.Column, "%s: its key is unique on one shard alone", table)
+		}
+		require.NotContains(t, strings.ToUpper(definition), "AUTO_INCREMENT", "%s: each shard would count for itself", table)
+		require.NotContains(t, strings.ToUpper(definition), "REFERENCES", table)
+	}
+}
+
+// TestTheVSchemaNamesNothingElse: a table that was dropped or misspelt, a column that is not there, a lookup without a table.
+func TestTheVSchemaNamesNothingElse(t *testing.T) {
+	k, known := vschema(t), tables(t)
+	lookups, err := os.ReadFile("../deploy/vitess/lookups.sql")
+	require.NoError(t, err)
+	for _, m := range created.FindAllStringSubmatch(string(lookups), -1) {
+		known[m[1]] = m[2]
+	}
+	known["goose_db_version"] = "" // goose's own
+	for table, entry := range k.Tables {
+		definition, ok := known[table]
+		require.True(t, ok, "there is no table %s", table)
+		for _, v := range entry.ColumnVindexes {
+			require.Contains(t, k.Vindexes, v.Name)
+			require.Regexp(t, `(?m)^\s+`+v.Column+`\s`, definition, "%s has no column %s", table, v.Column)
+		}
+		require.Equal(t, len(entry.ColumnVindexes) == 0, entry.Pinned != "", table)
+	}
+	for name, v := range k.Vindexes {
+		if v.Owner != "" {
+			require.Contains(t, k.Tables, v.Params["table"], name)
+			require.True(t, slices.ContainsFunc(k.Tables[v.Owner].ColumnVindexes, func(c struct {
+				Column string `json:"column"`
+				Name   string `json:"name"`
+			},
+			) bool {
+				return c.Name == name && c.Column == v.Params["from"]
+			}), name)
+		}
+	}
+}
