@@ -70,7 +70,7 @@ func runFloor(text string) int {
 }
 
 func serveFloor(spec floorSpec) error {
-	tokens, err := auth.New([]byte(secret), 100_000, time.Now)
+	tokens, err := auth.New([]byte(secret), 40_000, time.Now)
 	if err != nil {
 		return err
 	}

@@ -76,7 +76,7 @@ func BenchmarkAccepted(b *testing.B) {
 	buy := func(goods, addr string, pid int) func() lap {
 		cpu := processorTime(pid)
 		return func() lap {
-			requests := purchases(b, r, store, id(b, goods))
+			requests := purchases(b, r, store, id(b, goods), boughtEach)
 			spent := cpu()
 			took := play(b, addr, connections, len(requests), http.StatusAccepted, func(i int) []byte { return requests[i] })
 			used := cpu() - spent
@@ -91,11 +91,11 @@ func BenchmarkAccepted(b *testing.B) {
 	profile(b, r.APIs[0], "accepted", buyOurs)
 }
 
-// purchases of buyers who have never bought, each with a path.
-func purchases(b *testing.B, r *rig.Rig, store *redisstore.Store, goodsID int64) [][]byte {
+// purchases of at least n buyers who have never bought, each with a path.
+func purchases(b *testing.B, r *rig.Rig, store *redisstore.Store, goodsID int64, n int) [][]byte {
 	b.Helper()
-	requests := make([][]byte, 0, boughtEach)
-	for len(requests) < boughtEach {
+	requests := make([][]byte, 0, n+seckill.MaxGroup)
+	for len(requests) < n {
 		grants := make([]seckill.PathGrant, seckill.MaxGroup)
 		for i := range grants {
 			n := serial.Add(1)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"strconv"
 	"sync/atomic"
 	"testing"
@@ -20,62 +21,88 @@ import (
 // the one wanted is an error.
 func play(b *testing.B, addr string, connections, n, want int, request func(i int) []byte) time.Duration {
 	b.Helper()
-	clients := make([]*client, connections)
-	for i := range clients {
-		conn, err := net.Dial("tcp", addr) //nolint:noctx // loopback
-		require.NoError(b, err)
-		defer conn.Close()
-		require.NoError(b, conn.SetDeadline(time.Now().Add(time.Minute)))
-		clients[i] = &client{conn: conn, in: bufio.NewReaderSize(conn, 4<<10)}
-	}
+	return crowd(b, addr, connections, n, func(c *client, i int) error { return c.ask(request(i), want) })
+}
+
+// crowd has so many connections do n pieces of work, each its next one when the last is done.
+func crowd(b *testing.B, addr string, connections, n int, work func(c *client, i int) error) time.Duration {
+	b.Helper()
+	clients := dial(b, addr, connections)
 	var next atomic.Int64
 	var all errgroup.Group
 	began := time.Now()
 	for _, c := range clients {
 		all.Go(func() error {
 			for i := next.Add(1) - 1; i < int64(n); i = next.Add(1) - 1 {
-				if err := c.ask(request(int(i)), want); err != nil {
+				if err := work(c, int(i)); err != nil {
 					return err
 				}
 			}
 			return nil
 		})
 	}
-	require.NoError(b, all.Wait())
-	return time.Since(began)
+	err := all.Wait()
+	took := time.Since(began)
+	for _, c := range clients {
+		_ = c.conn.Close()
+	}
+	require.NoError(b, err)
+	return took
+}
+
+func dial(b *testing.B, addr string, connections int) []*client {
+	b.Helper()
+	clients := make([]*client, connections)
+	for i := range clients {
+		conn, err := net.Dial("tcp", addr) //nolint:noctx // loopback
+		require.NoError(b, err)
+		require.NoError(b, conn.SetDeadline(time.Now().Add(2*time.Minute)))
+		clients[i] = &client{conn: conn, in: bufio.NewReaderSize(conn, 4<<10)}
+	}
+	return clients
 }
 
 type client struct {
 	conn net.Conn
 	in   *bufio.Reader
+	body []byte
+	size int // of the last answer, headers and body
 }
 
 func (c *client) ask(request []byte, want int) error {
+	status, body, err := c.talk(request)
+	if err == nil && status != want {
+		err = fmt.Errorf("status %d, not %d: %s", status, want, body)
+	}
+	return err
+}
+
+// talk returns an answer, whose body is good until the next one.
+func (c *client) talk(request []byte) (status int, body []byte, err error) {
 	if _, err := c.conn.Write(request); err != nil {
-		return err
+		return 0, nil, err
 	}
 	status, length, err := c.head()
 	if err != nil {
-		return err
+		return 0, nil, err
 	}
-	if status != want {
-		body := make([]byte, length)
-		_, _ = io.ReadFull(c.in, body)
-		return fmt.Errorf("status %d, not %d: %s", status, want, body)
-	}
-	_, err = c.in.Discard(length)
-	return err
+	c.size += length
+	c.body = slices.Grow(c.body[:0], length)[:length]
+	_, err = io.ReadFull(c.in, c.body)
+	return status, c.body, err
 }
 
 var contentLength = []byte("Content-Length: ")
 
 // head reads the status and the headers.
 func (c *client) head() (status, length int, err error) {
+	c.size = 0
 	for first := true; ; first = false {
 		line, err := c.in.ReadSlice('\n')
 		if err != nil {
 			return 0, 0, err
 		}
+		c.size += len(line)
 		switch {
 		case first:
 			status, err = strconv.Atoi(string(line[len("HTTP/1.1 "):][:3]))

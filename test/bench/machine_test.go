@@ -12,9 +12,12 @@ import (
 )
 
 // machine says on what, and with which command, a run was made.
-func machine() string {
-	return fmt.Sprintf("%d × %s, %s/%s, load %s at the end (shared with other work), %s; %s; `%s`.",
-		runtime.NumCPU(), model(), runtime.GOOS, runtime.GOARCH, load(), runtime.Version(), versions(), command())
+func machine() string { return place() + "; `" + command() + "`." }
+
+// place is the machine and what runs on it.
+func place() string {
+	return fmt.Sprintf("%d × %s, %s/%s, load %s at the end (shared with other work), %s; %s",
+		runtime.NumCPU(), model(), runtime.GOOS, runtime.GOARCH, load(), runtime.Version(), versions())
 }
 
 func command() string {

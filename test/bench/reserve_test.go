@@ -94,13 +94,18 @@ func newShelf(b *testing.B, client redis.UniversalClient, goodsID int64) shelf {
 func (s shelf) prepare(b *testing.B, size int) []seckill.Reservation {
 	b.Helper()
 	group := wishes(b, size)
-	grants := make([]seckill.PathGrant, size)
+	s.issue(b, group)
+	return group
+}
+
+func (s shelf) issue(b *testing.B, group []seckill.Reservation) {
+	b.Helper()
+	grants := make([]seckill.PathGrant, len(group))
 	for i, r := range group {
 		grants[i] = seckill.PathGrant{Path: r.Path, BuyerID: r.BuyerID}
 	}
 	_, err := s.IssuePaths(b.Context(), s.goodsID, 1, time.Minute, grants)
 	require.NoError(b, err)
-	return group
 }
 
 func (s shelf) reserve(ctx context.Context, group []seckill.Reservation) error {
@@ -121,12 +126,16 @@ func wishes(b *testing.B, size int) []seckill.Reservation {
 	b.Helper()
 	group := make([]seckill.Reservation, size)
 	for i := range group {
-		n := serial.Add(1)
-		group[i] = seckill.Reservation{Path: fmt.Sprintf("%032x", n), Line: seckill.Line{
-			OrderSn: fmt.Sprintf("%058d", n), BuyerID: n, Quantity: 1, Name: "买家", Phone: "+8613800000000",
-		}}
+		group[i] = wish()
 	}
 	return group
+}
+
+func wish() seckill.Reservation {
+	n := serial.Add(1)
+	return seckill.Reservation{Path: fmt.Sprintf("%032x", n), Line: seckill.Line{
+		OrderSn: fmt.Sprintf("%058d", n), BuyerID: n, Quantity: 1, Name: "买家", Phone: "+8613800000000",
+	}}
 }
 
 // bareShelf writes what the reserve script writes, less the path, and judges nothing.

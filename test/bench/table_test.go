@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -17,10 +18,22 @@ type row struct {
 	rounds                     int
 }
 
-// table is what a run found out.
-type table struct{ rows []row }
+// figure is a measure that stands for itself, with what was wanted of it.
+type figure struct{ measure, value, wanted string }
 
-func (t table) cells() [][]string {
+// table is what a run found out.
+type table struct {
+	rows    []row
+	figures []figure
+}
+
+// tell keeps a figure for the end; what a benchmark measures again replaces what it measured before.
+func (t *table) tell(measure, wanted, format string, values ...any) {
+	t.figures = slices.DeleteFunc(t.figures, func(f figure) bool { return f.measure == measure })
+	t.figures = append(t.figures, figure{measure, fmt.Sprintf(format, values...), wanted})
+}
+
+func (t table) duels() [][]string {
 	cells := [][]string{
 		{"measure", "floor", "ours", "floor's", "ours / floor", "CPU, ours", "CPU, floor's"},
 		{"---", "---", "--:", "--:", "--:", "--:", "--:"},
@@ -34,9 +47,27 @@ func (t table) cells() [][]string {
 	return cells
 }
 
-// String is the table in Markdown, its columns aligned.
+func (t table) others() [][]string {
+	cells := [][]string{{"measure", "value", "wanted"}, {"---", "---", "---"}}
+	for _, f := range t.figures {
+		cells = append(cells, []string{f.measure, f.value, f.wanted})
+	}
+	return cells
+}
+
+// String is what was found in Markdown.
 func (t table) String() string {
-	cells := t.cells()
+	var parts []string
+	for _, cells := range [][][]string{t.duels(), t.others()} {
+		if len(cells) > 2 {
+			parts = append(parts, aligned(cells))
+		}
+	}
+	return strings.Join(parts, "\n")
+}
+
+// aligned is a table in Markdown whose columns are as wide as their widest cell.
+func aligned(cells [][]string) string {
 	widths := make([]int, len(cells[0]))
 	for _, line := range cells {
 		for i, cell := range line {
@@ -55,7 +86,7 @@ func (t table) String() string {
 
 // publish prints the table, and appends it to a file where one is named.
 func (t table) publish(w io.Writer, record string) error {
-	if len(t.rows) == 0 {
+	if len(t.rows)+len(t.figures) == 0 {
 		return nil
 	}
 	if _, err := fmt.Fprintf(w, "\n%s\n%s\n", machine(), t); err != nil || record == "" {

@@ -41,7 +41,7 @@ func BenchmarkWriteBatch(b *testing.B) {
 }
 
 // rawPool speaks to the database without GORM, one round trip a statement as ours does.
-func rawPool(b *testing.B, dsn string) *sql.DB {
+func rawPool(b testing.TB, dsn string) *sql.DB {
 	b.Helper()
 	cfg, err := mysql.ParseDSN(dsn)
 	require.NoError(b, err)

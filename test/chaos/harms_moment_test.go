@@ -21,11 +21,16 @@ func momentHarms() []harm {
 		moment("consumer-killed-in-commit", "consumer-mysql", commit, true),
 		moment("consumer-killed-before-settle", "consumer-redis", settle, false),
 		moment("consumer-killed-before-ack", "consumer-redis", settle, true),
+		{name: "consumer-killed-20-times", rig: rig.Options{Wired: true}, over: 20 * time.Second, do: killTwentyTimes},
 	}
 }
 
 func publish(b []byte) bool { return bytes.Contains(b, []byte{0, 60, 0, 40}) } // basic.publish
 func commit(b []byte) bool  { return bytes.Contains(b, []byte("\x03COMMIT")) }
+func insert(b []byte) bool {
+	return bytes.Contains(b, []byte("INSERT INTO `orders`")) || bytes.Contains(b, []byte("INSERT INTO orders"))
+}
+
 func reserve(b []byte) bool {
 	return bytes.Contains(b, []byte("evalsha")) && bytes.Contains(b, []byte(":outbox"))
 }
@@ -36,7 +41,7 @@ func settle(b []byte) bool {
 
 // moment kills three times, each time at the first such request after a moment of the seed's choice.
 func moment(name, wire string, match func([]byte) bool, pass bool) harm {
-	return harm{name: name, rig: rig.Options{Wired: true}, over: 10 * time.Second, do: func(t *testing.T, s *scene) {
+	return harm{name: name, wire: wire, rig: rig.Options{Wired: true}, over: 10 * time.Second, do: func(t *testing.T, s *scene) {
 		programs, hit := s.APIs, 0
 		if wire[0] == 'c' {
 			programs = s.Consumers
@@ -64,4 +69,34 @@ func moment(name, wire string, match func([]byte) bool, pass bool) harm {
 		}
 		require.Positive(t, hit, "no such request was seen")
 	}}
+}
+
+// killTwentyTimes kills all consumers each time the first of them is about to write orders. Nothing is written between, so
+// the broker delivers the same messages more than twenty times: more often than its own default limit would bear.
+func killTwentyTimes(t *testing.T, s *scene) {
+	t.Helper()
+	wire := s.Wires["consumer-mysql"]
+	s.until(s.between(0.1, 0.6))
+	for i := range 20 {
+		sprung := make(chan struct{})
+		wire.Set(&rig.Trap{Match: insert, Sprung: func() { close(sprung) }})
+		if i > 0 {
+			for _, p := range s.Consumers {
+				p.Start(t)
+			}
+		}
+		select {
+		case <-sprung:
+		case <-time.After(patience):
+			t.Fatalf("no order was about to be written for the %dth time", i+1)
+		}
+		for _, p := range s.Consumers {
+			require.NoError(t, p.Kill())
+		}
+		wire.Drop()
+		wire.Mend()
+	}
+	for _, p := range s.Consumers {
+		p.Start(t)
+	}
 }

@@ -2,6 +2,7 @@ package chaos
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -12,7 +13,20 @@ import (
 
 // harms lists all of them, in the order of the table in docs/reliability.md.
 func harms() []harm {
-	return slices.Concat(programHarms(), redisHarms(), rabbitHarms(), mysqlHarms(), messageHarms(), wireHarms(), momentHarms())
+	return slices.Concat(programHarms(), releaseHarms(), clockHarms(), redisHarms(), failoverHarms(), clusterHarms(), manySalesHarms(), rabbitHarms(), rabbitNodeHarms(), mysqlHarms(), groupHarms(), messageHarms(), wireHarms(), momentHarms(), moverHarms())
+}
+
+// notOn tells why a harm cannot be done where servers are several; "" where it can.
+func (h harm) notOn(land rig.Land) string {
+	switch {
+	case land.RedisCluster && h.rig.Failover:
+		return "a cluster promotes replicas without Sentinels; the harms redis-cluster-… are its own"
+	case land.RedisCluster && strings.HasSuffix(h.wire, "-redis"):
+		return "the nodes of a cluster name each other to their clients, who go around every wire"
+	case land.MySQLGroup && h.rig.OwnSQL:
+		return "the disk that is full is that of one MariaDB"
+	}
+	return ""
 }
 
 func programHarms() []harm {

@@ -13,7 +13,7 @@ var wires = []string{"api-redis", "api-rabbit", "api-mysql", "consumer-redis", "
 func wireHarms() []harm {
 	var list []harm
 	for _, wire := range wires {
-		list = append(list, harm{name: "cut-" + wire, rig: rig.Options{Wired: true}, do: func(_ *testing.T, s *scene) {
+		list = append(list, harm{name: "cut-" + wire, wire: wire, rig: rig.Options{Wired: true}, do: func(_ *testing.T, s *scene) {
 			s.until(s.between(0.1, 0.7))
 			s.Wires[wire].Cut()
 			s.lasts(5 * time.Second)
@@ -21,12 +21,12 @@ func wireHarms() []harm {
 		}})
 	}
 	return append(list, harm{name: "slow-wires", rig: rig.Options{Wired: true}, over: 10 * time.Second, do: func(_ *testing.T, s *scene) {
-		for _, wire := range wires {
-			s.Wires[wire].Slow(200 * time.Millisecond)
+		for _, wire := range s.Wires {
+			wire.Slow(200 * time.Millisecond)
 		}
 		s.lasts(10 * time.Second)
-		for _, wire := range wires {
-			s.Wires[wire].Slow(0)
+		for _, wire := range s.Wires {
+			wire.Slow(0)
 		}
 	}})
 }

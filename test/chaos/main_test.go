@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"flashsale.dev/seckill/internal/testenv"
 	"flashsale.dev/seckill/test/rig"
 )
@@ -15,12 +17,14 @@ import (
 var suite = testenv.NewSuite()
 
 var (
-	seedFlag   = flag.Uint64("chaos.seed", 1, "the first seed")
-	seedsFlag  = flag.Uint64("chaos.seeds", 1, "so many seeds from the first on, for each harm")
-	unitsFlag  = flag.Int64("chaos.units", 400, "units on sale")
-	buyersFlag = flag.Int("chaos.buyers", 1200, "buyers who rush")
-	harmsFlag  = flag.String("chaos.harms", "", `comma list of harms; "all"; three of them if empty`)
-	outFlag    = flag.String("chaos.out", "", "file to which the line of each run is added")
+	seedFlag    = flag.Uint64("chaos.seed", 1, "the first seed")
+	seedsFlag   = flag.Uint64("chaos.seeds", 1, "so many seeds from the first on, for each harm")
+	unitsFlag   = flag.Int64("chaos.units", 400, "units on sale")
+	buyersFlag  = flag.Int("chaos.buyers", 1200, "buyers who rush")
+	harmsFlag   = flag.String("chaos.harms", "", `comma list of harms; "all"; three of them if empty`)
+	onFlag      = flag.String("chaos.on", "", `which servers are several: a comma list of redis-cluster, rabbit-cluster, mysql-group; "clusters" is all`)
+	bucketsFlag = flag.Int64("chaos.buckets", 0, "buckets that the stock is split into: 2, 4 to 64; whole if 0")
+	outFlag     = flag.String("chaos.out", "", "file to which the line of each run is added")
 )
 
 func TestMain(m *testing.M) {
@@ -37,7 +41,17 @@ func TestMain(m *testing.M) {
 var inCI = []string{"api-killed", "consumer-killed", "redis-flushall"}
 
 func TestHarms(t *testing.T) {
+	land, err := rig.ParseLand(*onFlag)
+	require.NoError(t, err)
 	for _, h := range chosen(t) {
+		h.rig.Land = h.rig.Land.With(land)
+		if h.rig.OwnSQL {
+			h.rig.Land.MySQLGroup = false // its disk is one MariaDB's
+		}
+		if why := h.notOn(h.rig.Land); why != "" {
+			fmt.Printf("chaos: harm=%s is not for %s: %s\n", h.name, h.rig.Land, why)
+			continue
+		}
 		for seed := *seedFlag; seed < *seedFlag+*seedsFlag; seed++ {
 			t.Run(fmt.Sprintf("%s/%d", h.name, seed), func(t *testing.T) { run(t, h, seed) })
 		}

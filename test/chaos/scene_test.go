@@ -2,7 +2,9 @@ package chaos
 
 import (
 	"cmp"
+	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -11,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/rush"
+	"flashsale.dev/seckill/internal/testenv"
 	"flashsale.dev/seckill/test/chaos/check"
 	"flashsale.dev/seckill/test/rig"
 )
@@ -19,22 +22,37 @@ import (
 type harm struct {
 	name   string
 	rig    rig.Options   // two APIs and two consumers if it says nothing else
+	wire   string        // of Wires that it cannot do without
 	over   time.Duration // the buyers come spread over so long; 6 s if 0
+	crowd  bool          // the buyers do not wait for those before them: a server that orders must pass is away for long
 	limit  int64         // units one buyer may have; 1 if 0
+	shards int           // queues of orders; the default if 0
+	split  int64         // buckets that the stock must be in at least; 1 if 0
+	skewed bool          // all buyers are of one bucket, the last
+	starts time.Duration // the sale starts so long after it was put up; a minute before if 0
 	ends   time.Duration // the sale ends so long after it was put up; an hour if 0
+	clock  time.Duration // the clocks of the API hosts are off by so much in the rush
 	expect check.Expect
 	before func(t *testing.T, s *scene) // what takes time and does no harm, before the rush; may be nil
 	// do does the harm, once the rush is on, and returns when whatever it broke works again.
 	do func(t *testing.T, s *scene)
+	// then goes on in the rush, once the sale is well again; may be nil.
+	then func(t *testing.T, s *scene)
+	// after looks at what the buyers were told, once everything is calm; may be nil.
+	after func(t *testing.T, s *scene, r rush.Report)
 }
 
 // scene is a sale with a rush going on.
 type scene struct {
 	*rig.Rig
 	goods string
+	split int64 // buckets of its stock
+	queue int   // queues of orders
+	start time.Time
+	end   time.Time
 	units int64
 	rng   *rand.Rand
-	redis *redis.Client
+	redis redis.UniversalClient
 	won   atomic.Int64  // buyers who were told 202
 	over  chan struct{} // closed when the rush has ended
 
@@ -58,6 +76,20 @@ func (s *scene) until(share float64) {
 // between is a share of the seed's choice.
 func (s *scene) between(from, to float64) float64 { return from + s.rng.Float64()*(to-from) }
 
+// keeper is the Redis that keeps the sale now.
+func (s *scene) keeper(t *testing.T) *testenv.RedisServer {
+	t.Helper()
+	s.Aim(t, s.goods)
+	return s.Redis
+}
+
+// keeperClient speaks to that one alone.
+func (s *scene) keeperClient(t *testing.T) *redis.Client {
+	t.Helper()
+	s.Aim(t, s.goods)
+	return s.RedisNode(t)
+}
+
 // lasts lets a harm last.
 func (s *scene) lasts(d time.Duration) { time.Sleep(d) }
 
@@ -66,32 +98,69 @@ func run(t *testing.T, h harm, seed uint64) {
 	t.Logf("harm %s, seed %d", h.name, seed)
 	o := h.rig
 	o.APIs, o.Consumers = max(2, o.APIs), max(2, o.Consumers)
-	s := &scene{Rig: rig.Start(t, suite, o), units: *unitsFlag, rng: rand.New(rand.NewPCG(seed, 0)), over: make(chan struct{})}
+	s := &scene{
+		split: max(h.split, *bucketsFlag), queue: cmp.Or(h.shards, shards),
+		units: *unitsFlag, rng: rand.New(rand.NewPCG(seed, 0)), over: make(chan struct{}),
+	}
+	o.Env = append(slices.Clone(o.Env), fmt.Sprintf("SECKILL_ORDER_SHARDS=%d", s.queue))
+	s.Rig = rig.Start(t, suite, o)
 	s.redis = s.RedisClient(t)
-	began, limit := time.Now(), max(1, h.limit)
-	end := time.Now().Add(cmp.Or(h.ends, time.Hour)).Truncate(time.Millisecond)
-	s.goods = s.PutUpUntil(t, s.units, limit, end)
+	limit := max(1, h.limit)
+	s.putUp(t, h, limit)
 	if h.before != nil {
 		h.before(t, s)
 	}
 	var report rush.Report
 	var err error
+	s.AimRabbit(t, s.goods)
 	go func() {
 		defer close(s.over)
-		report, err = rush.Run(t.Context(), s.plan(h))
+		report, err = rush.Run(t.Context(), s.plan(t, h))
 	}()
 	h.do(t, s)
 	t.Logf("%d of %d units were promised when the harm was over", s.won.Load(), s.units)
 	recovery := s.recovers(t)
+	if recovery > slow {
+		s.saySlow(t, recovery)
+	}
+	if h.then != nil {
+		h.then(t, s)
+	}
 	<-s.over
 	require.NoError(t, err)
 	s.calm(t)
+	if h.after != nil {
+		h.after(t, s, report)
+	}
+	swept := s.sweep(t, &report)
 	history := s.history(t, report)
-	history.Sale.Limit, history.Sale.StartAt, history.Sale.EndAt = limit, began.Add(-2*time.Minute), end
-	tell(t, h, seed, check.Judge(history, h.expect), recovery, report)
+	history.Swept = swept
+	history.Final = s.asksAgain(t, history)
+	history.Sale.Limit, history.Sale.StartAt, history.Sale.EndAt = limit, s.start, s.end
+	tell(t, h, s.split, seed, check.Judge(history, h.expect), recovery, report)
 }
 
-func (s *scene) plan(h harm) rush.Plan {
+// putUp puts up the sale, and then has the API hosts' clocks be as the harm wants them.
+func (s *scene) putUp(t *testing.T, h harm, limit int64) {
+	t.Helper()
+	file := ""
+	if h.clock != 0 {
+		file = rig.BuildWithClock(t, "api", h.clock) // takes a minute the first time: before the window is chosen
+	}
+	now := time.Now().Truncate(time.Millisecond)
+	s.start, s.end = now.Add(cmp.Or(h.starts, -time.Minute)), now.Add(cmp.Or(h.ends, time.Hour))
+	s.goods = s.PutUpSplit(t, s.units, limit, s.split, s.start, s.end)
+	if file == "" {
+		return
+	}
+	for i, p := range s.APIs {
+		p.Become(t, file)
+		requireClock(t, s.Base(i), h.clock)
+	}
+}
+
+func (s *scene) plan(t *testing.T, h harm) rush.Plan {
+	t.Helper()
 	over := max(6*time.Second, h.over)
 	if *harmsFlag == "" {
 		over = min(over, 8*time.Second) // a plain go test is in a hurry
@@ -99,6 +168,12 @@ func (s *scene) plan(h harm) rush.Plan {
 	p := rush.Plan{
 		GoodsID: s.goods, Buyers: *buyersFlag, AtOnce: 200, Token: s.BuyerToken, Patience: time.Minute, CallTimeout: 5 * time.Second,
 		Stubborn: true, Again: 1, Greedy: 3, Cancels: 4, Over: over, Won: func() { s.won.Add(1) },
+	}
+	if h.skewed {
+		p.ID = rig.Neighbours(t, s.goods, int(s.split)-1, 1)
+	}
+	if h.crowd {
+		p.AtOnce, p.Glance = p.Buyers, 3*time.Second
 	}
 	for i := range s.APIs {
 		p.Bases = append(p.Bases, s.Base(i))
@@ -108,6 +183,17 @@ func (s *scene) plan(h harm) rush.Plan {
 
 // patience is how long an installation may take to be well again before the run has failed.
 const patience = 90 * time.Second
+
+// slow is a recovery that wants an explanation.
+const slow = 10 * time.Second
+
+// saySlow shows what the programs said in a recovery that took long.
+func (s *scene) saySlow(t *testing.T, recovery time.Duration) {
+	t.Helper()
+	for _, p := range slices.Concat(s.Consumers, s.APIs) {
+		t.Logf("the sale took %s to be well again; the end of a program's log:\n%s", recovery.Round(time.Millisecond), p.Log())
+	}
+}
 
 // recovers waits until the sale's gate is open and what is written is no older than a second, and tells how long that
 // took.
@@ -152,7 +238,7 @@ func (s *scene) calm(t *testing.T) {
 		var err, redisErr error
 		l, err = s.ledger(t)
 		f, redisErr = s.RedisFacts(t, s.redis, s.goods)
-		return err == nil && redisErr == nil && l.Pending == 0 && l.Balanced && f.Pending == 0 && f.Outbox == 0
+		return err == nil && redisErr == nil && l.Pending == 0 && l.Balanced && f.Pending == 0 && f.Outbox == 0 && s.still(t)
 	}
 	for began := time.Now(); time.Since(began) < patience; time.Sleep(50 * time.Millisecond) {
 		if quiet() {
@@ -160,57 +246,4 @@ func (s *scene) calm(t *testing.T) {
 		}
 	}
 	t.Errorf("not calm in %s: ledger %+v, pending %d, outbox %d", patience, l, f.Pending, f.Outbox)
-}
-
-// emptied counts what is in the queues, and looks again while there is something: the broker's numbers are up to five
-// seconds old.
-func (s *scene) emptied(t *testing.T) (queued, dead int) {
-	t.Helper()
-	for began := time.Now(); time.Since(began) < 15*time.Second; time.Sleep(200 * time.Millisecond) {
-		var err error
-		queued, dead, err = s.Queues(t)
-		require.NoError(t, err)
-		if queued == 0 {
-			break
-		}
-	}
-	return queued, dead
-}
-
-// history records what everybody says.
-func (s *scene) history(t *testing.T, report rush.Report) check.History {
-	t.Helper()
-	queued, dead := s.emptied(t)
-	facts := s.Facts(t, s.goods)
-	l, err := s.ledger(t)
-	require.NoError(t, err)
-	f, err := s.RedisFacts(t, s.redis, s.goods)
-	require.NoError(t, err)
-	h := check.History{
-		Sale: check.Sale{Units: s.units, Stock: facts.Stock, Total: facts.Total}, Held: s.Held(t, s.goods), RedisHeld: f.Held,
-		MovesNotGiven: int(facts.NotGiven), Queued: queued, DeadQueued: dead, DeadLetters: s.DeadLetters(t),
-		Redis: check.Redis{
-			Total: l.Total, Available: l.Available, Pending: l.Pending, Sold: l.Sold, Balanced: l.Balanced,
-			PendingEntries: int(f.Pending), OutboxEntries: int(f.Outbox),
-		},
-	}
-	for _, o := range s.OrderRows(t, s.goods) {
-		h.Rows = append(h.Rows, check.Row{OrderSn: o.OrderSn, BuyerID: o.BuyerID, Quantity: o.Quantity, Status: o.Status})
-	}
-	h.Buyers = append(h.Buyers, s.planted...)
-	for _, told := range report.Told {
-		h.Buyers = append(h.Buyers, buyer(told))
-	}
-	return h
-}
-
-func buyer(t rush.Told) check.Buyer {
-	b := check.Buyer{ID: t.BuyerID, Paths: t.Paths, Faults: t.Faults, Unsaid: t.Unsaid}
-	for _, heard := range t.Heard {
-		b.Heard = append(b.Heard, check.Promise{Path: heard.Path, OrderSn: heard.OrderSn, Asked: heard.Asked, At: heard.At})
-	}
-	for _, seen := range t.Seen {
-		b.Seen = append(b.Seen, seen.Status)
-	}
-	return b
 }

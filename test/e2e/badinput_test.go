@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/httpapi/badinput"
+	"flashsale.dev/seckill/internal/httpapi/spectest"
 	"flashsale.dev/seckill/internal/rush"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/test/rig"
@@ -24,7 +25,7 @@ func TestBadInputChangesNothing(t *testing.T) {
 	cases, err := badinput.Cases(f)
 	require.NoError(t, err)
 	require.Greater(t, len(cases), 100)
-	client := &http.Client{Timeout: 30 * time.Second}
+	client := spectest.Client(t, &http.Client{Timeout: 30 * time.Second})
 	defer client.CloseIdleConnections()
 	for _, c := range cases {
 		assert.NoError(t, badinput.Check(t.Context(), client, r.Base(0), c))

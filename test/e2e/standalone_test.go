@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/auth"
+	"flashsale.dev/seckill/internal/httpapi/spectest"
 	"flashsale.dev/seckill/internal/rush"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/test/rig"
@@ -44,7 +45,7 @@ func (s standalone) as(t *testing.T, role seckill.Role, id int64) rush.Client {
 	t.Helper()
 	token, err := s.tokens.Sign(seckill.Actor{ID: id, Role: role}, time.Hour)
 	require.NoError(t, err)
-	return rush.Client{Base: "http://" + s.Addr, Token: token, HTTP: rush.NewHTTP(4)}
+	return rush.Client{Base: "http://" + s.Addr, Token: token, HTTP: spectest.Client(t, rush.NewHTTP(4))}
 }
 
 func (s standalone) buyerToken(id int64) (string, error) {

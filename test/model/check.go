@@ -242,14 +242,14 @@ func (w *world) atLast() {
 func (w *world) kept(f *fate) {
 	r := w.db.find(f.goods, f.sn)
 	switch {
+	case f.saidFailed && r != nil && r.status != failedOrder:
+		w.broken("G5", "buyer %d was told that order %d of goods %d failed, and then otherwise", f.buyer, f.sn, f.goods)
 	case f.mayBreak, f.late && w.fault.losesRedis():
 	case !f.promised:
 	case r == nil || r.buyer != f.buyer:
 		w.broken("G3", "order %d of goods %d was promised to buyer %d and is not in MySQL", f.sn, f.goods, f.buyer)
 	case r.status == failedOrder:
 		w.broken("G5", "order %d of goods %d was promised to buyer %d and failed", f.sn, f.goods, f.buyer)
-	case f.saidFailed:
-		w.broken("G5", "buyer %d was told that order %d of goods %d failed, and it is there", f.buyer, f.sn, f.goods)
 	}
 	if f.queuedAt < 0 && f.promised {
 		w.inTime(f)

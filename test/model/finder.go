@@ -22,14 +22,16 @@ func (w *world) find(p *proc, l line) {
 	if g != open {
 		return // "ask again later"
 	}
-	epoch := k.epoch
-	if !w.off(LookAgain) {
-		p.step()
-		if !w.db.up || w.db.find(l.goods, l.sn) != nil {
-			return
+	if l.epoch < k.epoch {
+		if !w.off(LookAgain) {
+			p.step()
+			if !w.db.up || w.db.find(l.goods, l.sn) != nil {
+				return
+			}
 		}
-	}
-	if l.epoch < epoch {
+		if !w.off(LookAgain) && !w.off(TombBeforeWord) {
+			w.db.entomb(l)
+		}
 		w.say("buyer %d is told that order %d of goods %d failed", l.buyer, l.sn, l.goods)
 		w.book.of(l).saidFailed = true
 		return

@@ -18,6 +18,7 @@ type row struct {
 	line
 	status status
 	payBy  int
+	tomb   bool // told lost: its message has not come
 }
 
 type move struct {
@@ -84,18 +85,12 @@ func (m *mysql) changeStock(goods, seen, by int) {
 	g.stock, g.version = seen+by, g.version+1
 }
 
-// draining tells whether a rebuild waits for its barrier still: what is written before it is in the epoch that it begins.
-func (m *mysql) draining(goods int) bool {
-	g := m.goods[goods]
-	return g.token > 0 && !m.barriers[[2]int{goods, g.token}]
-}
-
 // writeBatch is sqlstore's, one transaction.
 func (m *mysql) writeBatch(p *proc, goods int, lines []line, s sight) outcome {
 	g := m.goods[goods]
 	out := outcome{epoch: g.epoch}
 	seen := map[int]bool{}
-	var fresh []line
+	var fresh, lost []line
 	for _, l := range lines {
 		r := m.find(goods, l.sn)
 		switch {
@@ -106,17 +101,21 @@ func (m *mysql) writeBatch(p *proc, goods int, lines []line, s sight) outcome {
 			fresh = append(fresh, l)
 		case r.status != failedOrder:
 			out.existing = append(out.existing, l.sn)
+		case r.tomb:
+			lost = append(lost, l)
 		}
 		seen[l.sn] = true
 	}
-	intoNext := s.shutBy == g.epoch && m.draining(goods) && !m.w.off(LateNotWaitedFor) || m.w.off(LateAdopted)
 	for _, l := range fresh {
-		if l.epoch < g.epoch && (s.adoptedBy != g.epoch || !s.adopted[l.sn]) && !intoNext {
+		if l.epoch < g.epoch && (s.adoptedBy != g.epoch || !s.adopted[l.sn]) && !m.w.off(LateAdopted) {
 			out.adopt = append(out.adopt, l)
 		}
 	}
 	if len(out.adopt) > 0 {
 		return out
+	}
+	for _, l := range lost {
+		out.moves = append(out.moves, m.identify(l)...)
 	}
 	seenStock := g.stock
 	if m.w.off(LockedGoods) {
@@ -162,6 +161,23 @@ func (m *mysql) byAffectedRows(goods int, lines, fresh []line, stock int, out *o
 	if sold > 0 {
 		m.changeStock(goods, stock, -sold)
 	}
+}
+
+// entomb is sqlstore's Lost, in the transaction that found no row.
+func (m *mysql) entomb(l line) {
+	m.w.dirty = true
+	r := &row{line: l, status: failedOrder, tomb: true}
+	m.orders = append(m.orders, r)
+	m.bySn[[2]int{l.goods, l.sn}] = r
+}
+
+// identify is what a late order finds that was told lost: it stays so, and what an adoption has taken for it goes back.
+func (m *mysql) identify(l line) []*move {
+	m.find(l.goods, l.sn).tomb = false
+	if m.w.off(TombGivesBack) {
+		return nil
+	}
+	return []*move{m.newMove(l, true)}
 }
 
 // fail writes an order as failed, with the move that gives back what it took of Redis.

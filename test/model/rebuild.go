@@ -20,10 +20,6 @@ func (w *world) putUp(goods int) {
 
 // expose is Opener.OpenFirst.
 func (w *world) expose(p *proc, goods int) {
-	holder := w.id()
-	if !w.off(LoadUnderLock) && !p.host.redis.tryLock(goods, holder, lockLife) {
-		return
-	}
 	p.step()
 	snap, ok := w.db.beginEpoch(goods, 0)
 	if !ok {
@@ -31,9 +27,7 @@ func (w *world) expose(p *proc, goods int) {
 	}
 	w.say("%s exposes goods %d", p.host.name, goods)
 	p.sleep(w.rnd.IntN(12))
-	p.host.redis.load(goods, snap, holder)
-	p.step()
-	p.host.redis.unlock(goods, holder)
+	p.host.redis.load(goods, snap)
 }
 
 // watch is Rebuilder.Run.
@@ -71,28 +65,30 @@ func (w *world) rebuild(p *proc, goods int) {
 	if w.db.goods[goods].epoch == 0 || !p.host.redis.tryLock(goods, holder, lockLife) {
 		return
 	}
-	if w.rebuildLocked(p, goods, holder) {
+	if w.rebuildLocked(p, goods) {
 		w.say("%s rebuilt goods %d", p.host.name, goods)
 	}
 	p.step()
 	p.host.redis.unlock(goods, holder)
 }
 
-func (w *world) rebuildLocked(p *proc, goods, holder int) bool {
+func (w *world) rebuildLocked(p *proc, goods int) bool {
 	p.step()
 	if !w.db.up {
 		return false
 	}
 	token := w.db.nextToken(goods)
 	p.step()
+	if !w.db.up {
+		return false
+	}
+	epoch := w.db.goods[goods].epoch
+	p.step()
 	s := p.host.redis
 	if !s.answers() {
 		return false
 	}
-	if k := s.goods[goods]; k.loaded {
-		s.writing()
-		k.shut = true
-	}
+	s.shutFor(goods, epoch)
 	w.say("%s shuts goods %d for a rebuild, token %d", p.host.name, goods, token)
 	if !w.drain(p, goods, token) {
 		w.say("%s gives its rebuild of goods %d up", p.host.name, goods)
@@ -109,7 +105,7 @@ func (w *world) rebuildLocked(p *proc, goods, holder int) bool {
 	w.say("%s begins epoch %d of goods %d: %d of %d left", p.host.name, snap.epoch, goods, snap.stock, snap.total)
 	p.sleep(w.rnd.IntN(12)) // many buyers take time to stage
 	s = p.host.redis
-	return s.load(goods, snap, holder)
+	return s.load(goods, snap)
 }
 
 // drain is Rebuilder.drain.

@@ -41,7 +41,7 @@ type permit struct{ buyer, epoch, sn int }
 type keys struct {
 	loaded                          bool
 	shut                            bool
-	epoch, lease                    int
+	epoch, lease, fence             int
 	avail, pend, sold, total, until int
 	buyers                          map[int][]held
 	pending                         map[int]pend
@@ -187,31 +187,34 @@ func (s *server) settle(goods int, sns []int) bool {
 	return true
 }
 
-// adopt is adopt.lua.
-func (s *server) adopt(goods, epoch int, lines []line) (map[int]bool, gate, int) {
+// adopt is adopt.lua. Behind a shut gate nothing is taken: what is loaded next has these orders in it, or is fenced off.
+func (s *server) adopt(goods, epoch int, lines []line) (map[int]bool, gate) {
 	g, k := s.gateOf(goods, false)
-	if g == open && k.epoch != epoch {
-		g = otherEpoch
+	if g == away || k.loaded && k.epoch > epoch {
+		return nil, max(g, otherEpoch)
 	}
-	if g != open {
-		return nil, g, k.epoch
-	}
-	s.writing()
 	took := make(map[int]bool)
+	s.writing()
+	if g != open || k.epoch < epoch {
+		if k.epoch < epoch && !s.w.off(AdoptFences) {
+			k.fence = epoch
+		}
+		k.shut = k.loaded
+		for _, l := range lines {
+			took[l.sn] = true
+		}
+		return took, shut
+	}
 	for _, l := range lines {
 		_, pending := k.pending[l.sn]
 		known := slices.ContainsFunc(k.buyers[l.buyer], func(h held) bool { return h.sn == l.sn })
-		switch {
-		case pending || known:
-			took[l.sn] = true
-		case k.held(l.buyer)+l.q > s.w.limit[goods] || l.q > k.avail:
-			took[l.sn] = false
-		default:
+		over := k.held(l.buyer)+l.q > s.w.limit[goods] && !s.w.off(AdoptWithinLimit)
+		if took[l.sn] = pending || known; !took[l.sn] && !over && l.q <= k.avail {
 			k.take(l, s.w.now)
 			took[l.sn] = true
 		}
 	}
-	return took, open, k.epoch
+	return took, open
 }
 
 type given int
@@ -263,15 +266,24 @@ func (s *server) release(m *move) given {
 	return givenNow
 }
 
-// load is load.lua. holder is the lock under which the rebuild runs.
-func (s *server) load(goods int, snap snapshot, holder int) bool {
+// shutFor is shut.lua: whatever epoch MySQL has begun by now must not be loaded any more.
+func (s *server) shutFor(goods, epoch int) {
 	k := s.goods[goods]
-	switch {
-	case !s.answers():
-		return false
-	case !s.w.off(LoadUnderLock) && !s.w.off(EpochInLoad) && !s.w.off(FencingToken) && (k.lock != holder || k.lockUntil <= s.w.now):
-		return false
-	case k.loaded && k.epoch >= snap.epoch && !s.w.off(EpochInLoad):
+	s.writing()
+	k.fence, k.shut = max(k.fence, epoch), k.loaded
+}
+
+// load is load.lua.
+func (s *server) load(goods int, snap snapshot) bool {
+	k := s.goods[goods]
+	newest := 0
+	if k.loaded {
+		newest = k.epoch
+	}
+	if !s.w.off(LoadFenced) && !s.w.off(FencingToken) {
+		newest = max(newest, k.fence)
+	}
+	if !s.answers() || newest >= snap.epoch && !s.w.off(EpochInLoad) {
 		return false
 	}
 	s.writing()

@@ -25,7 +25,9 @@ const (
 	LeaseOfEachSale
 	LeaseInEveryRelease
 	EpochInLoad
-	LoadUnderLock
+	LoadFenced
+	AdoptFences
+	AdoptWithinLimit
 	FencingToken
 	Barrier
 	BarrierAfterDeadline
@@ -41,6 +43,8 @@ const (
 	PathsOfOneEpoch
 	LookAgain
 	PromiseOnConfirm
+	TombBeforeWord
+	TombGivesBack
 	lastRule
 )
 
@@ -66,8 +70,10 @@ var names = [...]string{
 	LeaseOfEachSale:       "scripts in the cache as the lease of all sales",
 	LeaseInEveryRelease:   "an old release's script beside it, without the lease",
 	EpochInLoad:           "load takes any epoch",
-	LoadUnderLock:         "load asks for a newer epoch only, not for its lock",
-	FencingToken:          "no fencing: neither a token in MySQL nor the lock asked at load",
+	LoadFenced:            "load asks for a newer epoch only, and not for the fence",
+	AdoptFences:           "late orders waived behind a shut gate put up no fence",
+	AdoptWithinLimit:      "late orders taken in past the buyer's limit",
+	FencingToken:          "no fencing: neither a token in MySQL nor a fence at load",
 	Barrier:               "no barrier",
 	BarrierAfterDeadline:  "barrier without waiting out the publish deadline",
 	BarrierThroughQueue:   "the queue's length as the barrier",
@@ -81,6 +87,8 @@ var names = [...]string{
 	HoldingsInDB:          "no holdings in the database",
 	PathsOfOneEpoch:       "unused paths outlive their epoch",
 	PromiseOnConfirm:      "202 also where no confirm came in time",
+	TombBeforeWord:        "an order that was told lost may be written when it comes",
+	TombGivesBack:         "what was adopted for an order that was told lost stays taken",
 	LookAgain:             "failed is said without looking into MySQL again",
 }
 

@@ -107,7 +107,7 @@ func (w *world) commit(p *proc, goods int, lines []line) (out outcome, lost []li
 		p.step()
 		p.host.redis.settle(goods, numbers(lines))
 	}
-	seen := sight{adoptedBy: -1, shutBy: -1}
+	seen := sight{adoptedBy: -1}
 	for {
 		if !w.inTx(p) {
 			return out, lost, false
@@ -118,11 +118,8 @@ func (w *world) commit(p *proc, goods int, lines []line) (out outcome, lost []li
 			return out, lost, true
 		}
 		p.step()
-		took, g, _ := p.host.redis.adopt(goods, out.epoch, out.adopt)
-		if g != open {
-			if g != away && g != otherEpoch {
-				seen.shutBy = out.epoch
-			}
+		took, g := p.host.redis.adopt(goods, out.epoch, out.adopt)
+		if g == away || g == otherEpoch || g != open && w.off(LateNotWaitedFor) {
 			p.sleep(1 + w.rnd.IntN(3))
 			continue
 		}
@@ -137,11 +134,10 @@ func (w *world) commit(p *proc, goods int, lines []line) (out outcome, lost []li
 	}
 }
 
-// sight is what the writer has seen of Redis: which late orders which epoch took in, and under which epoch of MySQL's the
-// gate was shut.
+// sight is what the writer has seen of Redis: which late orders which epoch took in, or need not.
 type sight struct {
-	adopted           map[int]bool
-	adoptedBy, shutBy int
+	adopted   map[int]bool
+	adoptedBy int
 }
 
 func dropLost(lines, lost []line, took map[int]bool) (kept, dropped []line) {
@@ -169,7 +165,10 @@ func (w *world) failAll(p *proc, goods int, lines []line) bool {
 		if !w.inTx(p) {
 			return false
 		}
-		if w.db.find(goods, l.sn) != nil {
+		if r := w.db.find(goods, l.sn); r != nil {
+			if r.tomb {
+				w.tell(p, goods, outcome{moves: w.db.identify(l)})
+			}
 			continue
 		}
 		w.say("%s writes order %d of goods %d as failed", p.host.name, l.sn, goods)

@@ -1,7 +1,6 @@
 package rig
 
 import (
-	"bytes"
 	"context"
 	"net/http"
 	"os"
@@ -86,7 +85,12 @@ func Try(t testing.TB, name string, env []string, args ...string) (string, error
 // StartProgram starts a program on a free port, given in the setting named, and waits until it is ready.
 func StartProgram(t testing.TB, name, addrSetting string, env []string, args ...string) *Program {
 	t.Helper()
-	p := &Program{name: name, file: filepath.Join(binaries(t), name), args: args, Addr: freePort(t), log: &logFile{}}
+	return startProgramOn(t, freePort(t), name, addrSetting, env, args...)
+}
+
+func startProgramOn(t testing.TB, addr, name, addrSetting string, env []string, args ...string) *Program {
+	t.Helper()
+	p := &Program{name: name, file: filepath.Join(binaries(t), name), args: args, Addr: addr, log: &logFile{}}
 	p.env = append(append(os.Environ(), env...), addrSetting+"="+p.Addr)
 	if _, ok := setting(p.env, "SECKILL_OPS_ADDR"); !ok {
 		p.env = append(p.env, "SECKILL_OPS_ADDR="+freePort(t))
@@ -162,31 +166,4 @@ func (p *Program) Pid() int { return p.cmd.Process.Pid }
 func (p *Program) OpsAddr() string {
 	addr, _ := setting(p.env, "SECKILL_OPS_ADDR")
 	return addr
-}
-
-// Log is the end of what it wrote.
-func (p *Program) Log() string { return p.log.String() }
-
-// logFile keeps the last part of what a program writes.
-type logFile struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-const logKept = 16 << 10
-
-func (l *logFile) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.text.Len() > 64*logKept {
-		l.text.Next(l.text.Len() - logKept)
-	}
-	return l.text.Write(b)
-}
-
-func (l *logFile) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	text := l.text.Bytes()
-	return string(text[max(0, len(text)-logKept):])
 }

@@ -10,13 +10,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Proxy is a wire between programs and one server: it can be cut (nothing gets through and nobody is told, as on a
+// Proxy is a wire between programs and a server, or the nodes of a cluster behind a balancer, which gives each connection another
+// node of those that take one: it can be cut (nothing gets through and nobody is told, as on a
 // network), made slow, and it can stop a program at one certain request.
 type Proxy struct {
 	Addr string
 
 	listener net.Listener
-	server   string
+	servers  []string
 	running  sync.WaitGroup
 
 	mu    sync.Mutex
@@ -24,6 +25,7 @@ type Proxy struct {
 	cut   bool
 	ended bool
 	delay time.Duration
+	lag   time.Duration // of answers, beyond the delay
 	trap  *Trap
 	conns []net.Conn
 }
@@ -37,12 +39,12 @@ type Trap struct {
 	Sprung func()
 }
 
-// NewProxy opens a wire to a server, for the length of a test.
-func NewProxy(t testing.TB, server string) *Proxy {
+// NewProxy opens a wire to a server, or to several, for the length of a test.
+func NewProxy(t testing.TB, servers ...string) *Proxy {
 	t.Helper()
 	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	p := &Proxy{Addr: l.Addr().String(), listener: l, server: server}
+	p := &Proxy{Addr: l.Addr().String(), listener: l, servers: servers}
 	p.open = sync.NewCond(&p.mu)
 	p.running.Go(p.serve)
 	t.Cleanup(p.close)
@@ -57,6 +59,9 @@ func (p *Proxy) Mend() { p.set(func() { p.cut, p.trap = false, nil }) }
 
 // Slow has everything take so much longer, in each direction.
 func (p *Proxy) Slow(d time.Duration) { p.set(func() { p.delay = d }) }
+
+// Lag has answers alone take so much longer: a replica behind it is so far behind its master, which hears from it at once.
+func (p *Proxy) Lag(d time.Duration) { p.set(func() { p.lag = d }) }
 
 // Set sets a trap.
 func (p *Proxy) Set(trap *Trap) { p.set(func() { p.trap = trap }) }
@@ -96,8 +101,8 @@ func (p *Proxy) serve() {
 }
 
 func (p *Proxy) connect(client net.Conn) {
-	p.wait()
-	server, err := net.Dial("tcp", p.server)
+	p.wait(true)
+	server, err := p.dial()
 	if err != nil {
 		_ = client.Close()
 		return
@@ -115,15 +120,35 @@ func (p *Proxy) connect(client net.Conn) {
 	p.pass(client, server, false)
 }
 
+// dial connects to the server whose turn it is, or to the next that takes a connection.
+func (p *Proxy) dial() (conn net.Conn, err error) {
+	for range p.servers {
+		p.mu.Lock()
+		server := p.servers[0]
+		p.servers = append(p.servers[1:], server)
+		p.mu.Unlock()
+		if conn, err = net.Dial("tcp", server); err == nil {
+			return conn, nil
+		}
+	}
+	return nil, err
+}
+
 // wait waits until the wire is not cut, and tells how slow it is.
-func (p *Proxy) wait() time.Duration {
+func (p *Proxy) wait(requests bool) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for p.cut {
 		p.open.Wait()
 	}
-	return p.delay
+	if requests {
+		return p.delay
+	}
+	return p.delay + p.lag
 }
+
+// chunksUnderWay is how many of them a slow wire holds; beyond that it is slower still.
+const chunksUnderWay = 1 << 14
 
 // chunk is what was read at one moment.
 type chunk struct {
@@ -133,13 +158,13 @@ type chunk struct {
 
 // pass brings what comes from one side to the other, each chunk after the delay, in order.
 func (p *Proxy) pass(to io.WriteCloser, from io.ReadCloser, requests bool) {
-	chunks := make(chan chunk, 256)
+	chunks := make(chan chunk, chunksUnderWay)
 	p.running.Go(func() {
 		defer to.Close() //nolint:errcheck // the other side sees it
 		for c := range chunks {
 			free := requests && p.springs(c.data)
 			if !free {
-				time.Sleep(time.Until(c.at.Add(p.wait())))
+				time.Sleep(time.Until(c.at.Add(p.wait(requests))))
 			}
 			_, _ = to.Write(c.data)
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/auth"
+	"flashsale.dev/seckill/internal/httpapi/spectest"
 	"flashsale.dev/seckill/internal/rush"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/testenv"
@@ -25,25 +26,39 @@ const MerchantID = 7
 // Options of a rig; zero values give one of each program.
 type Options struct {
 	APIs, Consumers int
+	Land            Land     // which servers are several
 	DSN             string   // of a fresh database
 	Redis           []string // settings, as testenv.WithRedisConf takes them
 	Env             []string // further settings of all programs, NAME=value
 	OwnRabbit       bool     // a broker of the rig's own, to be killed or emptied
 	Wired           bool     // the programs reach the servers over the rig's Wires
+	Failover        bool     // Redis has a Replica, and three Sentinels that would promote it
+	OwnSQL          bool     // a MariaDB of the rig's own, on a Disk that can be full
+	BusWires        bool     // the nodes of a Redis Cluster can be cut off from each other
 	Plain           bool     // the programs use a MySQL account without the right to write to a read-only server
+	Hosts           bool     // each API listens on a loopback address of its own, as each would have a host of its own
 }
 
 // Rig is an installation that is up.
 type Rig struct {
-	Redis     *testenv.RedisServer
-	Rabbit    *testenv.RabbitServer // the suite's, or the rig's own
-	SQL       *testenv.SQLServer    // the suite's; nil where the DSN was given
-	AMQP      string                // the virtual host's URL
+	Redis     *testenv.RedisServer   // of a cluster the master that keeps the sale: see Aim
+	Cluster   *testenv.RedisNodes    // nil where Redis is one
+	Replica   *testenv.RedisServer   // follows Redis over the wire "replica-redis", where Failover was asked for
+	Sentinels []*testenv.RedisServer // know Redis as testenv.SentinelMaster
+	Rabbit    *testenv.RabbitServer  // the suite's, or the rig's own; of a cluster the node that AimRabbit chose
+	Rabbits   *testenv.RabbitNodes   // the cluster's; nil where there is one broker
+	SQL       *testenv.SQLServer     // the suite's, of a Group its primary at the start; nil where the DSN was given
+	Group     *testenv.SQLGroup      // the suite's, where the land has one
+	AMQP      string                 // the virtual host's URL, on the first node of a cluster
 	DSN       string
+	Disk      *Disk // MariaDB's, where it is the rig's own
 	APIs      []*Program
 	Consumers []*Program
 	Tokens    *auth.Tokens
 	Wires     map[string]*Proxy // "api-redis", "consumer-mysql" and so on, where they are asked for
+
+	apiEnv, consumerEnv []string // settings of those that are there, and of those that join
+	hosts               bool
 }
 
 // Start builds the programs, migrates the database and starts everything; all of it ends with the test.
@@ -53,28 +68,40 @@ func Start(t testing.TB, suite *testenv.Suite, o Options) *Rig {
 	for _, setting := range o.Redis {
 		redisOpts = append(redisOpts, testenv.WithRedisConf(setting))
 	}
-	r := &Rig{Redis: testenv.Redis(t, redisOpts...), DSN: o.DSN}
-	if o.OwnRabbit {
-		r.Rabbit = testenv.RabbitMQ(t)
+	r := &Rig{DSN: o.DSN}
+	if o.Land.RedisCluster {
+		r.ofCluster(t, o)
 	} else {
-		r.Rabbit = suite.RabbitMQ(t)
+		r.Redis = testenv.Redis(t, redisOpts...)
 	}
-	r.AMQP = r.Rabbit.NewVHost(t)
+	r.startRabbit(t, suite, o)
 	if r.DSN == "" {
-		r.SQL = suite.MariaDB(t)
-		r.DSN = r.SQL.NewDatabase(t)
+		switch {
+		case o.OwnSQL:
+			r.ownSQL(t)
+			r.DSN = r.SQL.NewDatabase(t)
+		case o.Land.MySQLGroup:
+			r.onGroup(t, suite)
+		default:
+			r.SQL = suite.MariaDB(t)
+			r.DSN = r.SQL.NewDatabase(t)
+		}
+	}
+	if binaries(t); o.Failover { // last of the servers: see the sentinels' failover-timeout
+		r.watchOver(t, redisOpts)
 	}
 	var err error
 	r.Tokens, err = auth.New([]byte(Secret), 0, time.Now)
 	require.NoError(t, err)
 	env := append([]string{"SECKILL_JWT_SECRET=" + Secret, "SECKILL_LOG_FORMAT=text"}, o.Env...)
 	Run(t, "seckillctl", append(r.servers(t, "", Options{}), env...), "migrate")
-	consumers, apis := append(r.servers(t, "consumer", o), env...), append(r.servers(t, "api", o), env...)
+	r.consumerEnv, r.apiEnv = append(r.servers(t, "consumer", o), env...), append(r.servers(t, "api", o), env...)
+	r.hosts = o.Hosts
 	for range max(1, o.Consumers) {
-		r.Consumers = append(r.Consumers, StartProgram(t, "order-consumer", "SECKILL_OPS_ADDR", consumers))
+		r.JoinConsumer(t)
 	}
 	for range max(1, o.APIs) {
-		r.APIs = append(r.APIs, StartProgram(t, "api", "SECKILL_HTTP_ADDR", apis))
+		r.JoinAPI(t)
 	}
 	return r
 }
@@ -95,7 +122,7 @@ func (r *Rig) as(t testing.TB, role seckill.Role, id int64) rush.Client {
 	t.Helper()
 	token, err := r.Tokens.Sign(seckill.Actor{ID: id, Role: role}, time.Hour)
 	require.NoError(t, err)
-	return rush.Client{Base: r.Base(0), Token: token, HTTP: rush.NewHTTP(4)}
+	return rush.Client{Base: r.Base(0), Token: token, HTTP: spectest.Client(t, rush.NewHTTP(4))}
 }
 
 // BuyerToken signs a buyer's token, with a name and a phone number.
@@ -106,17 +133,25 @@ func (r *Rig) BuyerToken(id int64) (string, error) {
 // PutUp puts up a sale that is on, without a limit of random paths that would be felt, and returns its goods id.
 func (r *Rig) PutUp(t testing.TB, units, perBuyer int64) string {
 	t.Helper()
-	return r.PutUpUntil(t, units, perBuyer, time.Now().Add(time.Hour))
+	return r.PutUpFor(t, units, perBuyer, time.Now().Add(-time.Minute), time.Now().Add(time.Hour))
 }
 
-// PutUpUntil is PutUp with an end.
-func (r *Rig) PutUpUntil(t testing.TB, units, perBuyer int64, end time.Time) string {
+// PutUpFor is PutUp with a window.
+func (r *Rig) PutUpFor(t testing.TB, units, perBuyer int64, start, end time.Time) string {
+	t.Helper()
+	return r.PutUpSplit(t, units, perBuyer, 0, start, end)
+}
+
+// PutUpSplit is PutUpFor with the stock in so many buckets; 0 leaves it whole.
+func (r *Rig) PutUpSplit(t testing.TB, units, perBuyer, buckets int64, start, end time.Time) string {
 	t.Helper()
 	goods, err := r.Merchant(t).PutUp(t.Context(), rush.NewSale{
-		Title: "a kettle", Price: 1999, Stock: units, StartAt: time.Now().UTC().Add(-time.Minute), EndAt: end.UTC(), PerBuyerLimit: perBuyer,
-		Rate: &rush.Rate{PermitsPerSecond: 100_000, MaxBurstSeconds: 1, MaxWaitMillis: 1000},
+		Title: "a kettle", Price: 1999, Stock: units, StartAt: start.UTC(), EndAt: end.UTC(), PerBuyerLimit: perBuyer,
+		Rate: &rush.Rate{PermitsPerSecond: 100_000, MaxBurstSeconds: 1, MaxWaitMillis: 1000}, StockBuckets: buckets,
 	})
 	require.NoError(t, err)
+	require.Len(t, Buckets(t, goods), int(max(1, buckets)))
+	r.Aim(t, goods)
 	return goods
 }
 
@@ -133,7 +168,12 @@ func (r *Rig) Drained(t testing.TB, goods string, within time.Duration) rush.Led
 // freePort finds a port that was free a moment ago.
 func freePort(t testing.TB) string {
 	t.Helper()
-	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	return freePortOf(t, "127.0.0.1")
+}
+
+func freePortOf(t testing.TB, host string) string {
+	t.Helper()
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", net.JoinHostPort(host, "0"))
 	require.NoError(t, err)
 	defer l.Close()
 	return l.Addr().String()

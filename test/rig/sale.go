@@ -1,6 +1,7 @@
 package rig
 
 import (
+	"context"
 	"database/sql"
 	"encoding/json"
 	"fmt"
@@ -15,35 +16,38 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// OrderRow is one order in MySQL.
+// OrderRow is one order in MySQL; GoodsID is the bucket's from which it was bought.
 type OrderRow struct {
 	OrderSn, Status   string
+	GoodsID           int64
 	BuyerID, Quantity int64
 }
 
 // OrderRows reads all orders of a goods, whatever their status.
 func (r *Rig) OrderRows(t testing.TB, goods string) []OrderRow {
 	t.Helper()
+	in, args := within(t, goods)
 	var list []OrderRow
 	r.each(t, func(rows *sql.Rows) error {
 		var o OrderRow
-		err := rows.Scan(&o.OrderSn, &o.Status, &o.BuyerID, &o.Quantity)
+		err := rows.Scan(&o.OrderSn, &o.Status, &o.GoodsID, &o.BuyerID, &o.Quantity)
 		list = append(list, o)
 		return err
-	}, `SELECT order_sn, status, buyer_id, quantity FROM orders WHERE goods_id = ?`, goods)
+	}, `SELECT order_sn, status, goods_id, buyer_id, quantity FROM orders WHERE `+in, args...)
 	return list
 }
 
-// Held reads what MySQL says each buyer holds.
+// Held reads what MySQL says each buyer holds, in all buckets.
 func (r *Rig) Held(t testing.TB, goods string) map[int64]int64 {
 	t.Helper()
+	in, args := within(t, goods)
 	held := make(map[int64]int64)
 	r.each(t, func(rows *sql.Rows) error {
 		var buyer, units int64
 		err := rows.Scan(&buyer, &units)
-		held[buyer] = units
+		held[buyer] += units
 		return err
-	}, `SELECT buyer_id, held FROM buyer_holdings WHERE goods_id = ?`, goods)
+	}, `SELECT buyer_id, held FROM buyer_holdings WHERE `+in, args...)
 	return held
 }
 
@@ -74,34 +78,62 @@ func (r *Rig) each(t testing.TB, scan func(*sql.Rows) error, query string, args 
 	require.NoError(t, rows.Err())
 }
 
-// RedisClient opens a client of the rig's Redis, for tests that look or do harm themselves.
-func (r *Rig) RedisClient(t testing.TB) *redis.Client {
+// RedisClient opens a client of the rig's Redis: of the cluster, or of whichever is master where it has Sentinels. It is for tests that
+// look or do harm themselves.
+func (r *Rig) RedisClient(t testing.TB) redis.UniversalClient {
 	t.Helper()
-	c := redis.NewClient(&redis.Options{Addr: r.Redis.Addr(), MaxRetries: -1, DialTimeout: time.Second, ReadTimeout: time.Second})
+	opts := redis.Options{Addr: r.Redis.Addr(), MaxRetries: -1, DialTimeout: time.Second, ReadTimeout: time.Second}
+	var c redis.UniversalClient
+	switch {
+	case r.Cluster != nil:
+		c = r.clusterClient()
+	case len(r.Sentinels) > 0:
+		c = redis.NewFailoverClient(&redis.FailoverOptions{
+			MasterName: r.masterName(), SentinelAddrs: r.sentinelAddrs(),
+			MaxRetries: opts.MaxRetries, DialTimeout: opts.DialTimeout, ReadTimeout: opts.ReadTimeout,
+		})
+	default:
+		c = redis.NewClient(&opts)
+	}
 	t.Cleanup(func() { _ = c.Close() })
 	return c
 }
 
-// RedisFacts is what Redis keeps of a goods, read key by key: sure only while nothing moves.
+// RedisFacts is what Redis keeps of a goods, of all its buckets, read key by key: sure only while nothing moves.
 type RedisFacts struct {
 	Pending, Outbox int64
-	Oldest          time.Duration // age of the oldest that may be pending, by Redis' clock; 0 where nothing is
+	Oldest          time.Duration // age of the oldest that may be pending; 0 where nothing is
 	Held            map[int64]int64
 }
 
 // RedisFacts reads them.
-func (r *Rig) RedisFacts(t testing.TB, c *redis.Client, goods string) (RedisFacts, error) {
+func (r *Rig) RedisFacts(t testing.TB, c redis.UniversalClient, goods string) (RedisFacts, error) {
 	t.Helper()
-	key := "sk:{" + goods + "}"
+	all := RedisFacts{Held: make(map[int64]int64)}
+	for _, bucket := range Buckets(t, goods) {
+		f, err := redisFacts(t.Context(), c, bucket)
+		if err != nil {
+			return RedisFacts{}, fmt.Errorf("read redis: %w", err)
+		}
+		all.Pending, all.Outbox, all.Oldest = all.Pending+f.Pending, all.Outbox+f.Outbox, max(all.Oldest, f.Oldest)
+		for buyer, units := range f.Held {
+			all.Held[buyer] += units
+		}
+	}
+	return all, nil
+}
+
+func redisFacts(ctx context.Context, c redis.UniversalClient, bucket string) (RedisFacts, error) {
+	key := SaleKey(bucket)
 	pipe := c.Pipeline()
-	pending, outbox, buyers := pipe.HLen(t.Context(), key+":pending"), pipe.XLen(t.Context(), key+":outbox"), pipe.HGetAll(t.Context(), key+":buyers")
-	since, now := pipe.HGet(t.Context(), key, "since"), pipe.Time(t.Context())
-	if _, err := pipe.Exec(t.Context()); err != nil {
-		return RedisFacts{}, fmt.Errorf("read redis: %w", err)
+	pending, outbox, buyers := pipe.HLen(ctx, key+":pending"), pipe.XLen(ctx, key+":outbox"), pipe.HGetAll(ctx, key+":buyers")
+	since := pipe.HGet(ctx, key, "since")
+	if _, err := pipe.Exec(ctx); err != nil {
+		return RedisFacts{}, err
 	}
 	f := RedisFacts{Pending: pending.Val(), Outbox: outbox.Val(), Held: make(map[int64]int64)}
 	if ms, err := since.Int64(); err == nil && f.Pending > 0 {
-		f.Oldest = now.Val().Sub(time.UnixMilli(ms))
+		f.Oldest = time.Since(time.UnixMilli(ms)) // Redis' clock and this one are the same machine's
 	}
 	for buyer, text := range buyers.Val() {
 		id, _ := strconv.ParseInt(buyer, 10, 64)
@@ -144,7 +176,7 @@ func (r *Rig) vhost(t testing.TB) string {
 
 func (r *Rig) management(t testing.TB, method, path string, out any) error {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), method, r.Rabbit.ManagementURL()+path, http.NoBody)
+	req, err := http.NewRequestWithContext(t.Context(), method, r.rabbitUp().ManagementURL()+path, http.NoBody)
 	require.NoError(t, err)
 	req.Close = true
 	req.SetBasicAuth("guest", "guest")

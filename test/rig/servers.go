@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"net/url"
+	"strings"
 	"testing"
 	"time"
 
@@ -14,29 +15,43 @@ import (
 // servers are the settings that tell one kind of program where the servers are.
 func (r *Rig) servers(t testing.TB, kind string, o Options) []string {
 	t.Helper()
-	redisAddr, amqpURL, dsn := r.Redis.Addr(), r.AMQP, r.DSN
+	redisAddr, amqpURL, dsn := r.redisAddrs(), strings.Join(r.amqpURLs(t), ","), r.DSN
 	if o.Plain {
 		dsn = r.plainAccount(t)
 	}
+	dsn = r.sqlDSN(t, dsn, kind, o.Wired)
 	if o.Wired {
-		redisAddr = r.wire(t, kind+"-redis", redisAddr)
-		u, err := url.Parse(amqpURL)
+		if r.Cluster == nil { // its nodes name each other to whoever asks: no wire leads around that
+			redisAddr = r.wire(t, kind+"-redis", redisAddr)
+		}
+		u, err := url.Parse(r.AMQP)
 		require.NoError(t, err)
-		u.Host = r.wire(t, kind+"-rabbit", u.Host)
-		cfg, err := mysql.ParseDSN(dsn)
-		require.NoError(t, err)
-		cfg.Addr = r.wire(t, kind+"-mysql", cfg.Addr)
-		amqpURL, dsn = u.String(), cfg.FormatDSN()
+		u.Host = r.wire(t, kind+"-rabbit", r.amqpHosts(t)...)
+		amqpURL = u.String()
 	}
-	return []string{"SECKILL_REDIS_ADDRS=" + redisAddr, "SECKILL_MYSQL_DSN=" + dsn, "SECKILL_AMQP_URL=" + amqpURL}
+	return []string{"SECKILL_REDIS_ADDRS=" + redisAddr, "SECKILL_REDIS_SENTINEL_MASTER=" + r.masterName(), "SECKILL_MYSQL_DSN=" + dsn, "SECKILL_AMQP_URL=" + amqpURL}
 }
 
-func (r *Rig) wire(t testing.TB, name, server string) string {
+// sqlDSN is a DSN as one kind of program is told it.
+func (r *Rig) sqlDSN(t testing.TB, dsn, kind string, wired bool) string {
+	t.Helper()
+	cfg, err := mysql.ParseDSN(dsn)
+	require.NoError(t, err)
+	switch {
+	case r.SQL != nil:
+		cfg.Net, cfg.Addr = "tcp", r.sqlAddrs(t, kind, wired)
+	case wired:
+		cfg.Addr = r.wire(t, kind+"-mysql", cfg.Addr)
+	}
+	return cfg.FormatDSN()
+}
+
+func (r *Rig) wire(t testing.TB, name string, servers ...string) string {
 	t.Helper()
 	if r.Wires == nil {
 		r.Wires = make(map[string]*Proxy)
 	}
-	r.Wires[name] = NewProxy(t, server)
+	r.Wires[name] = NewProxy(t, servers...)
 	return r.Wires[name].Addr
 }
 

@@ -51,11 +51,16 @@ func TestEveryPlantedViolationIsFound(t *testing.T) {
 			h.Rows = append(h.Rows, check.Row{OrderSn: "c", BuyerID: 3, Quantity: 2, Status: "created"})
 		}},
 		"a stock below zero":           {"G1", func(h *check.History) { h.Sale.Stock = -1 }},
+		"a bucket's stock below zero":  {"G1", func(h *check.History) { h.Sale.Least = -1 }},
 		"a stock that does not add up": {"G1", func(h *check.History) { h.Sale.Stock = 0 }},
 		"a total that changed":         {"G1", func(h *check.History) { h.Sale.Total = 4 }},
 		"over the limit": {"G2", func(h *check.History) {
 			h.Rows = append(h.Rows, check.Row{OrderSn: "c", BuyerID: 2, Quantity: 1, Status: "created"})
 		}},
+		"orders in two buckets": {"G2", func(h *check.History) {
+			h.Rows = append(h.Rows, check.Row{OrderSn: "c", Bucket: 2, BuyerID: 2, Quantity: 1, Status: "created"})
+		}},
+		"a unit that nobody finds":       {"G4", func(h *check.History) { h.Swept = true }},
 		"a holding without an order":     {"G2", func(h *check.History) { h.Held[3] = 1 }},
 		"an order without its holding":   {"G2", func(h *check.History) { delete(h.Held, 1) }},
 		"a 202 without a row":            {"G3", func(h *check.History) { h.Rows = h.Rows[1:] }},
@@ -123,7 +128,14 @@ func TestWhatAHarmMayDo(t *testing.T) {
 	h.Sale.Stock, h.Redis.Available, h.Redis.Sold = 2, 2, 1
 	delete(h.Held, 1)
 	delete(h.RedisHeld, 1)
-	require.Empty(t, check.Judge(h, check.Expect{MayBreak: true}).Violations)
-	h.Buyers[0].Seen = []string{"queued"}
-	require.NotEmpty(t, check.Judge(h, check.Expect{MayBreak: true}).Violations, "a broken promise must be told")
+	h.Final = map[string]string{"a": "failed"}
+	require.Equal(t, check.Verdict{Orders: 1, Broken: 1}, check.Judge(h, check.Expect{MayBreak: true}))
+	require.NotEmpty(t, check.Judge(h, check.Expect{}).Violations, "only where a promise may be broken")
+	h.Rows = append(h.Rows, check.Row{OrderSn: "a", BuyerID: 1, Quantity: 1, Status: "failed"})
+	require.Equal(t, check.Verdict{Orders: 1, Broken: 1}, check.Judge(h, check.Expect{MayBreak: true}))
+	for _, said := range []string{"", "queued", "NOT_FOUND"} {
+		h.Final["a"] = said
+		v := check.Judge(h, check.Expect{MayBreak: true})
+		require.Equal(t, []int64{1, 0}, []int64{v.Lost, v.Broken}, "a broken promise must be told")
+	}
 }

@@ -9,11 +9,14 @@ type History struct {
 	Rows   []Row
 	// Held is MySQL's table of what each buyer holds, RedisHeld the one in Redis.
 	Held, RedisHeld map[int64]int64
-	MovesNotGiven   int
+	MovesNotGiven   int // releases that Redis was not given, cuts that have not ended
 	Redis           Redis
-	Queued          int      // messages in all order queues, handed out or not
-	DeadQueued      int      // messages in the broker's queue of dead letters
-	DeadLetters     []string // order numbers, "" for a message without one
+	// Final is what the API says, in the end, of each order that was promised and that MySQL lacks or has as failed.
+	Final       map[string]string
+	Queued      int      // messages in all order queues, handed out or not
+	DeadQueued  int      // messages in the broker's queue of dead letters
+	DeadLetters []string // order numbers, "" for a message without one
+	Swept       bool     // buyers of one bucket came for all that was left
 }
 
 // Sale is what was put up, and what MySQL says of it now.
@@ -21,6 +24,7 @@ type Sale struct {
 	Units, Limit   int64
 	StartAt, EndAt time.Time
 	Stock, Total   int64
+	Least          int64 // the smallest stock of a bucket
 }
 
 // Buyer is what one buyer did and was told.
@@ -39,9 +43,10 @@ type Promise struct {
 	Asked, At     time.Time
 }
 
-// Row is one order in MySQL.
+// Row is one order in MySQL; Bucket is the goods id under which it is written.
 type Row struct {
 	OrderSn  string
+	Bucket   int64
 	BuyerID  int64
 	Quantity int64
 	Status   string
@@ -60,7 +65,7 @@ type Redis struct {
 // Expect says what a harm is allowed to do, all of it nothing unless said.
 type Expect struct {
 	DeadLetters int  // at most so many, of messages the harm itself planted
-	MayBreak    bool // two things failed at once: a promise may end as failed, and must say so
+	MayBreak    bool // a promise may be broken (G5 says where), and its buyer must be told that it failed
 }
 
 // Violation is one guarantee that does not hold.
@@ -77,4 +82,5 @@ type Verdict struct {
 	Violations              []Violation
 	Orders                  int   // active ones in MySQL
 	Lost, Doubled, Oversold int64 // orders, orders, units
+	Broken                  int64 // promises that MayBreak lets fail, and that are told to have failed
 }

@@ -1,9 +1,12 @@
 // Command table makes docs/reliability.md's table of the lines that chaos runs print (-chaos.out), read from standard
-// input: one row for each harm, in the order in which it first came.
+// input: one row for each harm, in the order in which it first came. It prints the table, or puts it into the document that
+// -doc names, in the place of the one that is there.
 package main
 
 import (
 	"bufio"
+	"cmp"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -14,10 +17,41 @@ import (
 )
 
 func main() {
-	if err := run(os.Stdin, os.Stdout); err != nil {
+	doc := flag.String("doc", "", "a document whose table is renewed")
+	flag.Parse()
+	if err := tell(os.Stdin, os.Stdout, *doc); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
+}
+
+func tell(in io.Reader, out io.Writer, doc string) error {
+	if doc == "" {
+		return run(in, out)
+	}
+	text, err := os.ReadFile(doc)
+	if err != nil {
+		return err
+	}
+	renewed, err := renew(string(text), in)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(doc, []byte(renewed), 0o644) //nolint:gosec // a document that everybody may read
+}
+
+// The lines of a document between which the table stands.
+const from, to = "<!-- runs -->\n", "<!-- end of runs -->\n"
+
+func renew(doc string, in io.Reader) (string, error) {
+	before, rest, found := strings.Cut(doc, from)
+	_, after, ends := strings.Cut(rest, to)
+	if !found || !ends {
+		return "", fmt.Errorf("the document has no place for the table (%q)", from)
+	}
+	var table strings.Builder
+	err := run(in, &table)
+	return before + from + "\n" + table.String() + "\n" + to + after, err
 }
 
 // row is all runs of one harm.
@@ -28,7 +62,7 @@ type row struct {
 }
 
 // counted are the numbers that add up.
-var counted = []string{"orders", "lost", "doubled", "oversold", "violations"} //nolint:gochecknoglobals // a constant
+var counted = []string{"orders", "lost", "doubled", "oversold", "broken", "violations"} //nolint:gochecknoglobals // a constant
 
 func run(in io.Reader, out io.Writer) error {
 	rows, order := make(map[string]*row), []string{}
@@ -37,7 +71,7 @@ func run(in io.Reader, out io.Writer) error {
 		if err != nil {
 			return err
 		}
-		harm := fields["harm"]
+		harm := named(fields)
 		if rows[harm] == nil {
 			rows[harm], order = &row{sums: make(map[string]int64)}, append(order, harm)
 		}
@@ -45,12 +79,27 @@ func run(in io.Reader, out io.Writer) error {
 			return fmt.Errorf("line %q: %w", lines.Text(), err)
 		}
 	}
-	fmt.Fprintln(out, "| harm | runs | orders | lost | doubled | oversold | violations | recovery, median | worst |")
-	fmt.Fprintln(out, "|---|---|---|---|---|---|---|---|---|")
+	fmt.Fprintln(out, "| harm | runs | orders | lost | doubled | oversold | broken | violations | recovery, median | worst |")
+	fmt.Fprintln(out, "|---|---|---|---|---|---|---|---|---|---|")
 	for _, harm := range order {
 		rows[harm].write(out, harm)
 	}
 	return nil
+}
+
+// named is the harm, and where it was done: on which servers, to a sale in how many buckets.
+func named(fields map[string]string) string {
+	var where []string
+	if on := fields["on"]; on != "" {
+		where = strings.Split(on, ",")
+	}
+	if buckets := fields["buckets"]; buckets != "" {
+		where = append(where, buckets+" buckets")
+	}
+	if len(where) == 0 {
+		return fields["harm"]
+	}
+	return fields["harm"] + " (" + strings.Join(where, ", ") + ")"
 }
 
 func read(line string) (map[string]string, error) {
@@ -66,6 +115,7 @@ func read(line string) (map[string]string, error) {
 }
 
 func (r *row) add(fields map[string]string) error {
+	fields["broken"] = cmp.Or(fields["broken"], "0") // the oldest lines have none: no promise could be broken then
 	for _, name := range counted {
 		n, err := strconv.ParseInt(fields[name], 10, 64)
 		if err != nil {

@@ -1,0 +1,199 @@
+package bench
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/capacity"
+)
+
+// point is so many calls with so many things in them, and what they came to.
+type point struct{ calls, things, value float64 }
+
+// fit finds what a call and a thing cost, where the differences weigh by their share of the value. Nothing costs less than nothing.
+func fit(points []point) capacity.Sized {
+	var cc, ct, tt, c, t float64
+	for _, p := range points {
+		if p.value <= 0 {
+			continue
+		}
+		calls, things := p.calls/p.value, p.things/p.value
+		cc, ct, tt, c, t = cc+calls*calls, ct+calls*things, tt+things*things, c+calls, t+things
+	}
+	det := cc*tt - ct*ct
+	s := capacity.Sized{Call: (c*tt - t*ct) / det, Each: (t*cc - c*ct) / det}
+	switch {
+	case cc == 0 && tt == 0:
+		return capacity.Sized{}
+	case det <= 1e-12*cc*tt || s.Call < 0:
+		return capacity.Sized{Each: t / tt}
+	case s.Each < 0:
+		return capacity.Sized{Call: c / cc}
+	}
+	return s
+}
+
+// met is the trip, in microseconds, with which so many each second travel in groups of so many: group's formula turned round.
+func met(perSecond, group float64) float64 {
+	low, high := 0.0, 1000.0
+	for range 60 {
+		if x := (low + high) / 2; x+math.Exp(-x) < group {
+			low = x
+		} else {
+			high = x
+		}
+	}
+	return low / perSecond * 1e6
+}
+
+// calibration derives the costs from what all rounds spent.
+func (y *yard) calibration() *measured {
+	c := &measured{}
+	first := y.idle[0] // with few sales that live
+	all := spent{}
+	for _, s := range y.idle {
+		all = all.plus(s)
+	}
+	idle := func(what string) float64 { return 1e6 * all[what] / all[wall] }
+	c.API.IdleCPU, c.Redis.IdleCPU, c.Rabbit.IdleCPU = idle(apiCPU), idle(redisCPU), idle(rabbitCPU)
+	c.Consumer.IdleCPU, c.MySQL.IdleCPU, c.Redis.IdleCalls = idle(consumerCPU), idle(mysqlCPU), first[redisCalls]/first[wall]
+	c.API.BaseMB, c.API.ConnectionKB, c.API.StreamKB = y.baseMB, y.connectionKB, streamKB
+	c.Redis.Idle = capacity.Bytes{In: first[redisIn] / first[wall], Out: first[redisOut] / first[wall]}
+	c.MySQL.Idle = capacity.Bytes{In: first[mysqlIn] / first[wall], Out: first[mysqlOut] / first[wall]}
+	c.Redis.Look = y.aside("look", redisCPU, redisIn, redisOut)
+	c.Redis.QueuedLook = y.aside("queued", redisCPU, redisIn, redisOut)
+	c.MySQL.QueuedLook = y.aside("queued", mysqlCPU, mysqlIn, mysqlOut)
+	c.MySQL.Look = y.aside("look", mysqlCPU, mysqlIn, mysqlOut)
+	y.orders(c)
+	y.paths(c)
+	y.requests(c)
+	y.rows(c)
+	return c
+}
+
+// streamKB is what the test of two thousand streams found (docs/operations.md): it counts the client's end in.
+const streamKB = 69
+
+// fitted fits a value of purchases (or paths) by calls and things at all loads.
+func (y *yard) fitted(piece string, calls, value func(piece string) float64) capacity.Sized {
+	var points []point
+	for _, conns := range loads() {
+		name := fmt.Sprintf("%s %d", piece, conns)
+		points = append(points, point{calls(name), y.done[name], value(name)})
+	}
+	return fit(points)
+}
+
+func (y *yard) of(what string, unit float64) func(string) float64 {
+	return func(piece string) float64 { return y.sums[piece][what] * unit }
+}
+
+// orders are purchases and what comes of them.
+func (y *yard) orders(c *measured) {
+	trip, message, commit := y.of(reserveTrips, 1), y.of(messages, 1), y.of(batches, 1)
+	api := y.fitted("bought", trip, y.of(apiCPU, 1e6))
+	c.API.TripCPU, c.API.Bought.CPU = api.Call, api.Each
+	c.Redis.Order = y.fitted("bought", trip, y.of(redisCPU, 1e6))
+	c.Redis.OrderIn, c.Redis.OrderOut = y.fitted("bought", trip, y.of(redisIn, 1)), y.fitted("bought", trip, y.of(redisOut, 1))
+	c.Rabbit.CPU = y.fitted("bought", message, y.of(rabbitCPU, 1e6))
+	c.Rabbit.InBytes, c.Rabbit.OutBytes = y.fitted("bought", message, y.of(rabbitIn, 1)), y.fitted("bought", message, y.of(rabbitOut, 1))
+	c.Consumer.CPU = y.fitted("bought", commit, y.of(consumerCPU, 1e6))
+	c.MySQL.CPU = y.fitted("bought", commit, y.of(mysqlCPU, 1e6))
+	c.MySQL.InBytes, c.MySQL.OutBytes = y.fitted("bought", commit, y.of(mysqlIn, 1)), y.fitted("bought", commit, y.of(mysqlOut, 1))
+	var calls, tripTimes, writes []point
+	var waits, confirmed, logged, bought float64
+	for _, conns := range loads() {
+		name := fmt.Sprintf("bought %d", conns)
+		s, n := y.sums[name], y.done[name]
+		calls = append(calls, point{s[reserveTrips], s[batches], y.sums[name][redisCalls]})
+		quick := y.best[name]
+		tripTimes = append(tripTimes, tripOf(quick[travellers], quick[reserveTrips], quick[asking])...)
+		writes = append(writes, point{quick[batches], quick[batchOrders], 1e6 * quick[batchTime]})
+		waits, confirmed, logged, bought = waits+s[confirmTime], confirmed+s[confirms], logged+s[redo], bought+n
+	}
+	c.Redis.OrderCalls, c.Redis.Trip, c.MySQL.Write = fit(calls), fit(tripTimes), fit(writes)
+	c.Redis.ConfirmDelay, c.MySQL.RedoBytes = 1e6*waits/max(1, confirmed), logged/bought
+}
+
+// tripOf is one point of how long trips take, by their groups: none where nearly all travelled alone, which tells nothing of it.
+func tripOf(travelled, trips, seconds float64) []point {
+	together := travelled / trips
+	if together < 1.2 {
+		return nil
+	}
+	return []point{{1, together, met(travelled/seconds, together)}}
+}
+
+// renewals are the looks at a sale that many ask for, each second.
+const renewals = 40
+
+func (y *yard) paths(c *measured) {
+	all := y.of(redisCalls, 1)
+	c.Redis.Path = y.fitted("path", all, y.of(redisCPU, 1e6))
+	c.Redis.PathIn, c.Redis.PathOut = y.fitted("path", all, y.of(redisIn, 1)), y.fitted("path", all, y.of(redisOut, 1))
+	var times []point
+	for _, conns := range loads() {
+		name := fmt.Sprintf("path %d", conns)
+		quick := y.best[name]
+		own := quick[redisCalls] - quick[permitCalls] - renewals*quick[asking]
+		times = append(times, tripOf(y.done[name]/float64(len(y.idle)), max(1, own), quick[asking])...)
+	}
+	c.Redis.PathTrip = fit(times)
+	busy := "path 128"
+	c.API.Path.CPU = max(0, 1e6*y.sums[busy][apiCPU]-c.API.TripCPU*y.sums[busy][redisCalls]) / y.done[busy]
+}
+
+func (y *yard) aside(piece, cpu, in, out string) capacity.Aside {
+	s, n := y.sums[piece], y.done[piece]
+	return capacity.Aside{CPU: 1e6 * s[cpu] / n, Bytes: capacity.Bytes{In: s[in] / n, Out: s[out] / n}}
+}
+
+// requests are the costs and sizes of those that meet nothing of their own.
+func (y *yard) requests(c *measured) {
+	for piece, r := range map[string]*capacity.Request{
+		"page": &c.API.Page, "refused": &c.API.Refused, "limited": &c.API.Limited, "lost": &c.API.Lost, "look": &c.API.Look, "queued": &c.API.QueuedLook, "stream": &c.API.Stream,
+		"path 128": &c.API.Path, "bought 128": &c.API.Bought,
+	} {
+		n := y.done[piece]
+		if r.CPU == 0 {
+			r.CPU = 1e6 * y.sums[piece][apiCPU] / n
+		}
+		r.InBytes, r.OutBytes = y.sent[piece][0]/n, y.sent[piece][1]/n
+	}
+	slow := 1e6 * y.sums["paced"][apiCPU] / y.done["paced"]
+	c.API.WakeCPU = max(0, slow-c.API.Refused.CPU)
+	lost := y.sums["lost"]
+	c.API.Lost.CPU = max(0, c.API.Lost.CPU-c.API.TripCPU*lost[reserveTrips]/y.done["lost"])
+	c.Redis.LostCPU = max(0, 1e6*y.sums["lost"][redisCPU]-c.Redis.Order.Call*lost[reserveTrips]) / y.done["lost"]
+}
+
+// tablesQuery asks what an order's tables take, with their indexes.
+const tablesQuery = `SELECT SUM(data_length + index_length) FROM information_schema.tables
+	WHERE table_schema = DATABASE() AND table_name IN ('orders', 'buyer_holdings')`
+
+// rows are what orders take in the database. A binlog is not kept here: its bytes are the widths of the rows, as row events write them.
+func (y *yard) rows(c *measured) {
+	pool := rawPool(y.b, y.DSN)
+	defer pool.Close()
+	var bytes, orders, width float64
+	_, err := pool.ExecContext(y.b.Context(), "ANALYZE TABLE orders, buyer_holdings")
+	require.NoError(y.b, err)
+	require.NoError(y.b, pool.QueryRowContext(y.b.Context(), tablesQuery).Scan(&bytes))
+	require.NoError(y.b, pool.QueryRowContext(y.b.Context(), `SELECT COUNT(*), AVG(LENGTH(order_sn) + LENGTH(status) + LENGTH(failure_reason) +
+		LENGTH(name) + LENGTH(phone)) FROM orders`).Scan(&orders, &width))
+	const fixed = 7*8 + 6 + 2 + 3*8 + 1 // integers and lengths of both rows, and their maps of what is NULL
+	c.MySQL.DataBytes, c.MySQL.BinlogBytes = bytes/orders, width+fixed
+}
+
+func TestFitFindsBothCosts(t *testing.T) {
+	s := fit([]point{{10, 10, 10*7 + 10*2}, {5, 50, 5*7 + 50*2}, {2, 200, 2*7 + 200*2}})
+	require.InDelta(t, 7, s.Call, 1e-6)
+	require.InDelta(t, 2, s.Each, 1e-6)
+	require.InDelta(t, 500, met(4000, 2+math.Exp(-2)), 0.01)
+	s = fit([]point{{10, 10, 10}, {1, 100, 100}})
+	require.Zero(t, s.Call, "no call costs less than nothing")
+	require.InDelta(t, 1, s.Each, 1e-6)
+}

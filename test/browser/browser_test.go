@@ -1,0 +1,61 @@
+package browser
+
+import (
+	"context"
+	"os"
+	"sync"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+	"github.com/stretchr/testify/require"
+)
+
+// browser is one chromium for all tests; each visitor has a profile of its own in it.
+type browser struct {
+	once  sync.Once
+	ctx   context.Context
+	ends  []func()
+	trust error
+}
+
+var chrome *browser
+
+func newBrowser(ctx context.Context) *browser { return &browser{ctx: ctx} }
+
+// chromium is Debian's, or the one that CHROMIUM names.
+func chromium() string {
+	if path := os.Getenv("CHROMIUM"); path != "" {
+		return path
+	}
+	return "/usr/bin/chromium"
+}
+
+// start starts it when it is first needed.
+func (b *browser) start(t testing.TB) context.Context {
+	t.Helper()
+	b.once.Do(func() {
+		profile, err := os.MkdirTemp("", "seckill-browser-")
+		if err != nil {
+			b.trust = err
+			return
+		}
+		options := append(chromedp.DefaultExecAllocatorOptions[:],
+			chromedp.ExecPath(chromium()), chromedp.UserDataDir(profile), chromedp.Headless, chromedp.NoSandbox, chromedp.DisableGPU, chromedp.NoFirstRun,
+			chromedp.Flag("disable-quic", true), chromedp.Flag("disable-background-networking", true),
+			chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-sync", true),
+			chromedp.Flag("hide-scrollbars", true), chromedp.Flag("force-color-profile", "srgb"),
+		)
+		alloc, endAlloc := chromedp.NewExecAllocator(b.ctx, options...)
+		ctx, endBrowser := chromedp.NewContext(alloc)
+		b.ends = []func(){endBrowser, endAlloc, func() { _ = os.RemoveAll(profile) }}
+		b.ctx, b.trust = ctx, chromedp.Do(ctx)
+	})
+	require.NoError(t, b.trust, "start %s (make services installs it)", chromium())
+	return b.ctx
+}
+
+func (b *browser) close() {
+	for _, end := range b.ends {
+		end()
+	}
+}

@@ -1,0 +1,208 @@
+package browser
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/seckill"
+)
+
+// One standalone serves the tests of this file; each has a sale of its own.
+func TestBuying(t *testing.T) {
+	h := standalone(t)
+	for name, test := range map[string]func(*testing.T, house){
+		"pressed many times": pressedManyTimes, "an answer is lost": anAnswerIsLost, "told to wait": toldToWait,
+		"no event stream": noEventStream, "the page is left": thePageIsLeft, "a try of yesterday": aTryOfYesterday, "a clock that is wrong": aWrongClock,
+		"by keyboard alone": byKeyboard, "in Chinese": inChinese, "signed out": signedOut, "too many at once": tooMany,
+	} {
+		t.Run(name, func(t *testing.T) { test(t, h) })
+	}
+}
+
+// buyer is a visitor who has signed in and whose page notes every call, with a script of the test's before the page's own.
+func (h house) buyer(t *testing.T, id int64, script string) *visitor {
+	t.Helper()
+	v := visit(t, h.base, phone)
+	v.signIn(h.token(t, seckill.Buyer, id, "Ada"))
+	v.before(`
+		window.calls = [];
+		const real = window.fetch.bind(window);
+		window.meddle = () => null;
+		window.fetch = async (path, options) => {
+			window.calls.push((options?.method ?? 'GET') + ' ' + path);
+			return await window.meddle(path, options, real) ?? real(path, options);
+		};` + script)
+	return v
+}
+
+// calls are those of a kind that the page has made.
+func (v *visitor) calls(part string) (some []string) {
+	v.t.Helper()
+	for _, c := range ask[[]string](v, "window.calls") {
+		if strings.Contains(c, part) {
+			some = append(some, c)
+		}
+	}
+	return some
+}
+
+const won = "It’s yours. Please pay by"
+
+func pressedManyTimes(t *testing.T, h house) {
+	goods := h.sale(t, "A thing pressed often", 100, 50, 5, -time.Minute, time.Hour)
+	v := h.buyer(t, 100, "")
+	v.open("/")
+	v.becomes("on sale", `!document.querySelector('`+card(goods)+` .buy').disabled`)
+	v.run(`for (let i = 0; i < 20; i++) document.querySelector('` + card(goods) + ` .buy').click()`)
+	v.sees(card(goods)+" .say", won)
+	require.Len(t, v.calls("/randomPath"), 1)
+	require.Len(t, v.calls("/decrStock"), 1)
+	l, err := h.client(t, seckill.Merchant, 1).Drained(t.Context(), goods)
+	require.NoError(t, err)
+	require.EqualValues(t, 1, l.Sold)
+}
+
+// The answers to the first two purchases are lost on the way: the page asks again, with the same path, and has one order.
+func anAnswerIsLost(t *testing.T, h house) {
+	goods := h.sale(t, "A thing of lost answers", 100, 50, 5, -time.Minute, time.Hour)
+	v := h.buyer(t, 101, `let lost = 0; window.meddle = async (path, options, real) => {
+		if (path.includes('decrStock') && lost++ < 2) { await real(path, options); throw new TypeError('lost'); }
+	};`)
+	v.open("/")
+	v.press(card(goods) + " .buy")
+	v.sees(card(goods)+" .say", "No answer came. We ask again")
+	v.sees(card(goods)+" .say", won)
+	asked := v.calls("/decrStock")
+	require.Len(t, asked, 3)
+	require.Equal(t, []string{asked[0], asked[0], asked[0]}, asked, "one path for one try")
+	l, err := h.client(t, seckill.Merchant, 1).Drained(t.Context(), goods)
+	require.NoError(t, err)
+	require.EqualValues(t, 1, l.Sold)
+}
+
+// Retry-After is obeyed, where everybody can see it, and the wait can be given up.
+func toldToWait(t *testing.T, h house) {
+	goods := h.sale(t, "A thing to wait for", 100, 50, 5, -time.Minute, time.Hour)
+	v := h.buyer(t, 102, `let refused = 0; window.at = []; window.meddle = (path) => {
+		if (!path.includes('randomPath')) return null;
+		window.at.push(performance.now());
+		if (refused++ > 0) return null;
+		return new Response('{"code":429,"reason":"RATE_LIMITED","message":"","data":{},"requestId":"x"}', {status: 429, headers: {'Retry-After': '2'}});
+	};`)
+	v.open("/")
+	v.press(card(goods) + " .buy")
+	v.sees(card(goods)+" .say", "We ask again for you in 2 s")
+	v.sees(card(goods)+" .say", "We ask again for you in 1 s")
+	v.sees(card(goods)+" .say", won)
+	require.GreaterOrEqual(t, ask[float64](v, "window.at[1] - window.at[0]"), 1990.0)
+}
+
+func tooMany(t *testing.T, h house) {
+	goods := h.sale(t, "A thing of one each", 100, 50, 1, -time.Minute, time.Hour)
+	v := h.buyer(t, 103, `window.meddle = (path) => path.includes('randomPath') ?
+		new Response('{"code":429,"reason":"RATE_LIMITED","message":"","data":{},"requestId":"x"}', {status: 429, headers: {'Retry-After': '30'}}) : null;`)
+	v.open("/")
+	v.press(card(goods) + " .buy")
+	v.press(card(goods) + " .say button")
+	v.sees(card(goods)+" .say", "Stopped. Nothing was taken.")
+	v.run(`window.meddle = () => null`)
+	v.buys(goods, won)
+	v.sees(card(goods)+" .buy", "It’s yours")
+	require.True(t, ask[bool](v, `document.querySelector('`+card(goods)+` .buy').disabled`), "one each")
+}
+
+func noEventStream(t *testing.T, h house) {
+	goods := h.sale(t, "A thing without a stream", 100, 50, 5, -time.Minute, time.Hour)
+	v := h.buyer(t, 104, `delete window.EventSource;`)
+	v.open("/")
+	v.buys(goods, won)
+	require.NotEmpty(t, v.calls("GET /orders/"), "the order was asked for")
+}
+
+// The page is left between the purchase and its answer; opened again, it goes on with the same path.
+func thePageIsLeft(t *testing.T, h house) {
+	goods := h.sale(t, "A thing that is left", 100, 50, 5, -time.Minute, time.Hour)
+	v := h.buyer(t, 105, `window.meddle = (path) => path.includes('decrStock') && !sessionStorage.left ? new Promise(() => {}) : null;`)
+	v.open("/")
+	v.press(card(goods) + " .buy")
+	v.becomes("asked", `window.calls.some((c) => c.includes('decrStock'))`)
+	first := v.calls("/decrStock")
+	v.run(`sessionStorage.left = 'yes'`)
+	v.open("/")
+	v.sees(card(goods)+" .say", won)
+	require.Equal(t, first, v.calls("/decrStock"))
+	require.Empty(t, v.calls("/randomPath"))
+}
+
+// A try whose path has gone is not begun anew by itself: nobody has pressed.
+func aTryOfYesterday(t *testing.T, h house) {
+	goods := h.sale(t, "A thing of yesterday", 100, 50, 5, -time.Minute, time.Hour)
+	v := h.buyer(t, 110, fmt.Sprintf(`localStorage.setItem('try:110:%s', JSON.stringify({path: '%s', quantity: 1, begun: 1}));`, goods, strings.Repeat("0", 32)))
+	v.open("/")
+	v.sees(card(goods)+" .say", "Your place has run out, and nothing was taken.")
+	require.Empty(t, v.calls("/randomPath"))
+}
+
+// A device's clock that is two days wrong does not move the countdown.
+func aWrongClock(t *testing.T, h house) {
+	goods := h.sale(t, "A thing of tomorrow", 100, 50, 5, time.Hour, 2*time.Hour)
+	v := h.buyer(t, 106, `const real_ = Date; window.Date = class extends real_ {
+		constructor(...a) { a.length ? super(...a) : super(real_.now() + 2 * 864e5); } static now() { return real_.now() + 2 * 864e5; } };`)
+	v.open("/")
+	v.becomes("right", `/Starts in (1:|01:00:00|59:[0-9][0-9])/.test(document.querySelector('`+card(goods)+` .when').innerText)`)
+	v.sees(card(goods)+" .buy", "Not yet")
+}
+
+func byKeyboard(t *testing.T, h house) {
+	goods := h.sale(t, "A thing for the keyboard", 100, 50, 1, -time.Minute, time.Hour)
+	v := h.buyer(t, 107, "")
+	v.open("/")
+	v.becomes("on sale", `!document.querySelector('`+card(goods)+` .buy').disabled`)
+	for i := 0; !ask[bool](v, `document.activeElement === document.querySelector('`+card(goods)+` .buy')`); i++ {
+		require.Less(t, i, 100, "never reached")
+		v.key("\t")
+	}
+	require.True(t, ask[bool](v, `getComputedStyle(document.activeElement).outlineStyle === 'solid'`), "the focus can be seen")
+	v.key("\r")
+	v.sees(card(goods)+" .say", won)
+	require.Equal(t, "status", ask[string](v, `document.querySelector('`+card(goods)+` .say').getAttribute('role')`))
+}
+
+func inChinese(t *testing.T, h house) {
+	goods := h.sale(t, "搪瓷水壶 1.2 升", 19900, 50, 1, -time.Minute, time.Hour)
+	v := h.buyer(t, 108, "")
+	v.open("/?lang=zh")
+	require.Equal(t, "zh-Hans", ask[string](v, "document.documentElement.lang"))
+	v.buys(goods, "抢到了！请在")
+	v.shot("shop-chinese")
+	v.open("/")
+	v.sees("#orders", "待付款")
+	v.run(`document.querySelector('.top nav a[hreflang=en]').click()`)
+	v.sees("#orders", "To be paid")
+}
+
+func signedOut(t *testing.T, h house) {
+	goods := h.sale(t, "A thing for strangers", 100, 50, 1, -time.Minute, time.Hour)
+	v := visit(t, h.base, phone)
+	v.open("/")
+	v.press(card(goods) + " .buy")
+	v.becomes("asked who it is", `location.pathname === '/session'`)
+	v.fill("#token", "nonsense")
+	v.press("#enter button")
+	v.sees("#say", "This token is not valid")
+	v.open("/console")
+	v.becomes("sent to sign in", `location.pathname + location.search === '/session?to=%2Fconsole'`)
+	v.signIn(h.token(t, seckill.Buyer, 109, "Ada"))
+	v.open("/console")
+	v.sees("h1", "This page is for merchants")
+	v.open("/session")
+	v.sees("h1", "You are Ada")
+	v.press("#leave")
+	v.becomes("signed out", `location.pathname === '/' && document.documentElement.dataset.user === ''`)
+}
+
+func itoa(n int) string { return fmt.Sprint(n) }

@@ -1,0 +1,74 @@
+package browser
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/auth"
+	"flashsale.dev/seckill/internal/rush"
+	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/test/rig"
+)
+
+// house is an installation that is looked at.
+type house struct {
+	base   string
+	tokens *auth.Tokens
+	rig    *rig.Rig // nil for standalone
+}
+
+func standalone(t *testing.T, env ...string) house {
+	t.Helper()
+	data := t.TempDir()
+	p := rig.StartProgram(t, "standalone", "SECKILL_HTTP_ADDR", env, "-data", data)
+	secret, err := os.ReadFile(filepath.Join(data, "jwt-secret"))
+	require.NoError(t, err)
+	tokens, err := auth.New(secret, 0, time.Now)
+	require.NoError(t, err)
+	return house{base: "http://" + p.Addr, tokens: tokens}
+}
+
+func realServers(t *testing.T) house {
+	t.Helper()
+	r := rig.Start(t, suite, rig.Options{APIs: 1, Consumers: 1})
+	return house{base: r.Base(0), tokens: r.Tokens, rig: r}
+}
+
+func (h house) token(t testing.TB, role seckill.Role, id int64, name string) string {
+	t.Helper()
+	token, err := h.tokens.Sign(seckill.Actor{ID: id, Role: role, Name: name, Phone: "+8613800000000"}, time.Hour)
+	require.NoError(t, err)
+	return token
+}
+
+func (h house) client(t testing.TB, role seckill.Role, id int64) rush.Client {
+	t.Helper()
+	return rush.Client{Base: h.base, Token: h.token(t, role, id, ""), HTTP: rush.NewHTTP(4)}
+}
+
+// sale puts up a sale by the API.
+func (h house) sale(t testing.TB, title string, price, stock, perBuyer int64, start, end time.Duration) string {
+	t.Helper()
+	now := time.Now().UTC()
+	goods, err := h.client(t, seckill.Merchant, 1).PutUp(t.Context(), rush.NewSale{
+		Title: title, Price: price, Stock: stock, PerBuyerLimit: perBuyer, StartAt: now.Add(start), EndAt: now.Add(end),
+	})
+	require.NoError(t, err)
+	return goods
+}
+
+// signIn signs a visitor in with a token, as one who has an account elsewhere.
+func (v *visitor) signIn(token string) {
+	v.t.Helper()
+	v.open("/session")
+	v.fill("#token", token)
+	v.press("#enter button")
+	v.becomes("signed in", `location.pathname !== '/session' && document.documentElement.dataset.user`)
+}
+
+func card(goods string) string { return fmt.Sprintf(`.card[data-goods="%s"]`, goods) }

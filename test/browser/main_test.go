@@ -1,0 +1,27 @@
+package browser
+
+import (
+	"context"
+	"flag"
+	"os"
+	"testing"
+
+	"flashsale.dev/seckill/internal/testenv"
+	"flashsale.dev/seckill/test/rig"
+)
+
+var (
+	suite = testenv.NewSuite()
+	shots = flag.String("browser.shots", "", "directory for the pictures that the README shows; none are kept if empty")
+)
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	ctx, stop := context.WithCancel(context.Background())
+	chrome = newBrowser(ctx)
+	code := suite.Around(m).Run()
+	chrome.close()
+	stop()
+	rig.Clean()
+	os.Exit(code)
+}

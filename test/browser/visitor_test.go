@@ -1,0 +1,268 @@
+package browser
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+	"github.com/stretchr/testify/require"
+)
+
+// device is what a visitor looks with.
+type device struct {
+	name          string
+	width, height int64
+	scale         float64
+	phone, dark   bool
+	language      string
+}
+
+var (
+	phone = device{name: "phone", width: 360, height: 740, scale: 2, phone: true, language: "en-GB"}
+	desk  = device{name: "desk", width: 1280, height: 860, scale: 1, language: "en-GB"}
+)
+
+func (d device) at(night bool) device { d.dark = night; return d }
+
+func (d device) in(language string) device { d.language = language; return d }
+
+// hold makes a tab look like the device.
+func (d device) hold(ctx context.Context, tab *chromedp.Target) (chromedp.Void, error) {
+	scheme := "light"
+	if d.dark {
+		scheme = "dark"
+	}
+	_, err1 := cdp.Call(ctx, tab, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+		Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}},
+	})
+	_, err2 := cdp.Call(ctx, tab, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{
+		Width: d.width, Height: d.height, DeviceScaleFactor: d.scale, Mobile: d.phone,
+	})
+	_, err3 := cdp.Call(ctx, tab, emulation.SetTouchEmulationEnabled, emulation.SetTouchEmulationEnabledParams{Enabled: d.phone})
+	_, err4 := cdp.Call(ctx, tab, network.Enable, network.EnableParams{})
+	_, err5 := cdp.Call(ctx, tab, network.SetExtraHTTPHeaders, network.SetExtraHTTPHeadersParams{Headers: network.Headers{"Accept-Language": d.language}})
+	return chromedp.Void{}, errors.Join(err1, err2, err3, err4, err5)
+}
+
+// patience is how long a visitor waits for something to be seen.
+const patience = 60 * time.Second
+
+// visitor is one person with a browser profile of their own: cookies are not shared.
+type visitor struct {
+	t      testing.TB
+	ctx    context.Context
+	base   string
+	device device
+
+	mu     sync.Mutex
+	faults []string // what no page may do
+}
+
+// visit opens a profile. At the end of the test nothing may have been wrong with any page that was opened.
+func visit(t testing.TB, base string, d device) *visitor {
+	t.Helper()
+	ctx, end := chromedp.NewContext(chrome.start(t), chromedp.WithNewBrowserContext())
+	v := &visitor{t: t, ctx: ctx, base: base, device: d}
+	require.NoError(t, chromedp.Do(ctx), "open a tab")
+	require.NoError(t, chromedp.Listen(ctx, v.hear))
+	v.do(d.hold)
+	t.Cleanup(func() {
+		if t.Failed() {
+			v.keep(filepath.Join(os.TempDir(), "seckill-browser-failed-"+strings.ReplaceAll(t.Name(), "/", "-")+"-"+d.name+".png"))
+		}
+		end()
+		v.mu.Lock()
+		defer v.mu.Unlock()
+		for _, fault := range v.faults {
+			t.Errorf("%s: %s", d.name, fault)
+		}
+	})
+	return v
+}
+
+// hear notes what no page may do.
+func (v *visitor) hear(event any) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	switch e := event.(type) {
+	case *runtime.EventExceptionThrown:
+		v.faults = append(v.faults, "exception: "+e.ExceptionDetails.Text+" "+described(e.ExceptionDetails))
+	case *runtime.EventConsoleAPICalled:
+		if e.Type == runtime.ConsoleAPICalledTypeError || e.Type == runtime.ConsoleAPICalledTypeWarning {
+			text, _ := json.Marshal(e.Args)
+			v.faults = append(v.faults, "console: "+string(text))
+		}
+	case *log.EventEntryAdded:
+		// A refusal is an answer, which the browser notes as a resource that failed.
+		refused := e.Entry.Source == log.EntrySourceNetwork && strings.Contains(e.Entry.Text, "the server responded with a status of 4")
+		if !refused && (e.Entry.Level == log.EntryLevelError || e.Entry.Level == log.EntryLevelWarning) {
+			v.faults = append(v.faults, fmt.Sprintf("log: %s: %s %s", e.Entry.Source, e.Entry.Text, e.Entry.URL))
+		}
+	case *network.EventRequestWillBeSent:
+		if u, err := url.Parse(e.Request.URL); err == nil && !strings.HasPrefix(e.Request.URL, v.base+"/") && u.Scheme != "data" { // the browser draws its own fields' buttons from such
+			v.faults = append(v.faults, "a request to "+e.Request.URL)
+		}
+	}
+}
+
+func described(e *runtime.ExceptionDetails) string {
+	if e.Exception == nil {
+		return ""
+	}
+	return e.Exception.Description
+}
+
+// do takes steps that must succeed within patience.
+func (v *visitor) do(steps ...chromedp.Action[chromedp.Void]) {
+	v.t.Helper()
+	ctx, cancel := context.WithTimeout(v.ctx, patience)
+	defer cancel()
+	if err := chromedp.Do(ctx, steps...); err != nil {
+		v.t.Helper()
+		require.NoError(v.t, err, "the page shows:\n%s", v.text("body"))
+	}
+}
+
+// open goes to a page.
+func (v *visitor) open(path string) {
+	v.t.Helper()
+	v.do(chromedp.Navigate(v.base + path))
+}
+
+// press clicks what a selector finds, once the page's scripts are there and it can be. A card that changes its shelf meanwhile is
+// looked for again, and a click that went elsewhere since the page had moved is repeated.
+func (v *visitor) press(selector string) {
+	v.t.Helper()
+	v.becomes(selector+" can be pressed", fmt.Sprintf(
+		`document.readyState === 'complete' && (e => e && !e.disabled && e.checkVisibility() && (e.scrollIntoView({block: 'center', behavior: 'instant'}), true))(document.querySelector(%q))`, selector))
+	ctx, cancel := context.WithTimeout(v.ctx, patience)
+	defer cancel()
+	err := errors.New("not tried")
+	for err != nil && ctx.Err() == nil {
+		v.run(fmt.Sprintf(`window.hit = false; document.addEventListener('click', (e) => { window.hit = e.target.closest(%q) !== null; }, {capture: true, once: true})`, selector))
+		err = chromedp.Do(ctx, chromedp.Click(chromedp.CSS(selector)))
+		if err == nil && v.is(`window.hit === false`) { // a page that was left has no such thing
+			err = errors.New("the click went elsewhere")
+		}
+	}
+	require.NoError(v.t, err, "press %s; the page shows:\n%s", selector, v.text("body"))
+}
+
+// fill writes into a field.
+func (v *visitor) fill(selector, text string) {
+	v.t.Helper()
+	v.run(fmt.Sprintf(`(() => { const e = document.querySelector(%q); e.value = %q; e.dispatchEvent(new Event('input', {bubbles: true})); e.dispatchEvent(new Event('change', {bubbles: true})); })()`, selector, text))
+}
+
+// key presses a key of the keyboard.
+func (v *visitor) key(key string) {
+	v.t.Helper()
+	v.do(chromedp.KeyEvent(key))
+}
+
+// before has a script run in every page from now on, before the page's own.
+func (v *visitor) before(script string) {
+	v.t.Helper()
+	v.do(func(ctx context.Context, tab *chromedp.Target) (chromedp.Void, error) {
+		_, err := cdp.Call(ctx, tab, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: script})
+		return chromedp.Void{}, err
+	})
+}
+
+// text is what can be read somewhere; "" where nothing is.
+func (v *visitor) text(selector string) string {
+	ctx, cancel := context.WithTimeout(v.ctx, patience)
+	defer cancel()
+	text, _ := chromedp.Run(ctx, chromedp.Evaluate[string](fmt.Sprintf(`document.querySelector(%q)?.innerText ?? ''`, selector)))
+	return text
+}
+
+// sees waits until a text can be read somewhere.
+func (v *visitor) sees(selector, text string) {
+	v.t.Helper()
+	deadline := time.Now().Add(patience)
+	for !strings.Contains(v.text(selector), text) {
+		if time.Now().After(deadline) {
+			v.t.Fatalf("%s never said %q; the page shows:\n%s", selector, text, v.text("body"))
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// run runs a script in the page.
+func (v *visitor) run(script string) {
+	v.t.Helper()
+	v.do(chromedp.Evaluate[chromedp.Void](script, chromedp.EvalAwaitPromise))
+}
+
+// ask runs a script in the page and gives what it says.
+func ask[T any](v *visitor, script string) T {
+	v.t.Helper()
+	ctx, cancel := context.WithTimeout(v.ctx, patience)
+	defer cancel()
+	said, err := chromedp.Run(ctx, chromedp.Evaluate[T](script, chromedp.EvalAwaitPromise))
+	require.NoError(v.t, err, script)
+	return said
+}
+
+// is tells whether a script says true; a page that is being left says nothing.
+func (v *visitor) is(script string) bool {
+	ctx, cancel := context.WithTimeout(v.ctx, patience)
+	defer cancel()
+	said, err := chromedp.Run(ctx, chromedp.Evaluate[bool]("Boolean("+script+")"))
+	return err == nil && said
+}
+
+// becomes waits until a script says true.
+func (v *visitor) becomes(what, script string) {
+	v.t.Helper()
+	deadline := time.Now().Add(patience)
+	for ; ; time.Sleep(20 * time.Millisecond) {
+		if v.is(script) {
+			return
+		}
+		if time.Now().After(deadline) {
+			v.t.Fatalf("never: %s; the page shows:\n%s", what, v.text("body"))
+		}
+	}
+}
+
+// shot keeps a picture of what is seen, where pictures are wanted and the README shows this one.
+func (v *visitor) shot(name string) {
+	v.t.Helper()
+	readme, err := os.ReadFile("../../README.md")
+	require.NoError(v.t, err)
+	if *shots != "" && strings.Contains(string(readme), "docs/img/"+name+".png") {
+		v.run(`document.activeElement?.blur(); for (const a of document.getAnimations()) try { a.finish(); } catch { /* it never ends */ }`)
+		v.keep(filepath.Join(*shots, name+".png"))
+	}
+}
+
+func (v *visitor) keep(file string) {
+	ctx, cancel := context.WithTimeout(v.ctx, patience)
+	defer cancel()
+	png, err := chromedp.Run(ctx, chromedp.CaptureScreenshot())
+	if err != nil {
+		v.t.Logf("no picture: %v", err)
+		return
+	}
+	if err := os.WriteFile(file, png, 0o644); err != nil {
+		v.t.Logf("no picture: %v", err)
+	}
+	v.t.Logf("a picture: %s", file)
+}

@@ -1,0 +1,113 @@
+package e2e
+
+import (
+	"bufio"
+	"database/sql"
+	"fmt"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/test/rig"
+)
+
+// exportRows is how many orders are exported: SECKILL_TEST_EXPORT_ROWS, or what a CI run has time for.
+func exportRows(t *testing.T) int {
+	t.Helper()
+	text := os.Getenv("SECKILL_TEST_EXPORT_ROWS")
+	if text == "" {
+		return 50_000
+	}
+	n, err := strconv.Atoi(text)
+	require.NoError(t, err)
+	return n
+}
+
+// TestTheShippingListTakesNoMemory exports a sale of few orders and one of ten times as many, over HTTP from a running API on
+// MariaDB: every row arrives, and the process grows no larger for ten times the rows.
+func TestTheShippingListTakesNoMemory(t *testing.T) {
+	rows := exportRows(t)
+	r := rig.Start(t, suite, rig.Options{})
+	few, many := r.PutUp(t, 1, 1), r.PutUp(t, 1, 1)
+	fillOrders(t, r, few, rows/10)
+	fillOrders(t, r, many, rows)
+	export(t, r, few) // whatever is set up at the first time
+	small := export(t, r, few)
+	large := export(t, r, many)
+	t.Logf("%d rows, %d bytes in %s, peak RSS %d KiB; %d rows, %d bytes in %s, peak RSS %d KiB",
+		small.rows, small.bytes, small.took.Round(time.Millisecond), small.peak, large.rows, large.bytes, large.took.Round(time.Millisecond), large.peak)
+	require.Equal(t, rows/10, small.rows)
+	require.Equal(t, rows, large.rows)
+	require.Less(t, large.peak-small.peak, 8<<10, "KiB more for ten times the rows")
+}
+
+// exported is one export as its reader saw it.
+type exported struct {
+	rows, bytes int
+	took        time.Duration
+	peak        int // of the API's resident memory meanwhile, in KiB
+}
+
+func export(t *testing.T, r *rig.Rig, goods string) exported {
+	t.Helper()
+	proc := fmt.Sprintf("/proc/%d/", r.APIs[0].Pid())
+	require.NoError(t, os.WriteFile(proc+"clear_refs", []byte("5"), 0)) // proc(5): 5 sets the peak back to what is used now
+	token, err := r.Tokens.Sign(seckill.Actor{ID: rig.MerchantID, Role: seckill.Merchant}, time.Hour)
+	require.NoError(t, err)
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, r.Base(0)+"/admin/sales/"+goods+"/orders?format=csv", nil)
+	require.NoError(t, err)
+	req.Header.Set("Authorization", "Bearer "+token)
+	began := time.Now()
+	res, err := http.DefaultClient.Do(req)
+	require.NoError(t, err)
+	defer res.Body.Close()
+	require.Equal(t, http.StatusOK, res.StatusCode)
+	e := exported{rows: -1} // the head
+	last := "~"
+	for scanner := bufio.NewScanner(res.Body); scanner.Scan(); e.rows++ {
+		sn, _, _ := strings.Cut(scanner.Text(), ",")
+		require.True(t, e.rows < 0 || sn < last, "newest first, each once: %s after %s", sn, last)
+		if e.rows >= 0 {
+			last = sn
+		}
+		e.bytes += len(scanner.Bytes()) + 1
+	}
+	e.took, e.peak = time.Since(began), peakRSS(t, proc)
+	return e
+}
+
+// peakRSS reads VmHWM, in KiB.
+func peakRSS(t *testing.T, proc string) int {
+	t.Helper()
+	status, err := os.ReadFile(proc + "status")
+	require.NoError(t, err)
+	_, after, found := strings.Cut(string(status), "VmHWM:")
+	require.True(t, found)
+	n, err := strconv.Atoi(strings.Fields(after)[0])
+	require.NoError(t, err)
+	return n
+}
+
+// fillOrders writes cancelled orders of a goods straight into MySQL: they hold no units, so the sale's books stay right.
+func fillOrders(t *testing.T, r *rig.Rig, goods string, n int) {
+	t.Helper()
+	db, err := sql.Open("mysql", r.DSN)
+	require.NoError(t, err)
+	defer db.Close()
+	const chunk = 1000
+	for from := 0; from < n; from += chunk {
+		var rows []string
+		for i := from; i < min(n, from+chunk); i++ {
+			rows = append(rows, fmt.Sprintf("(%s,'e%061d',%d,1,1,1999,'cancelled','','Ann Lee','+4479460123456',1762862400000,1762863300000,NULL,1762862460000)", goods, i, i+1))
+		}
+		_, err := db.ExecContext(t.Context(), `INSERT INTO orders (goods_id, order_sn, buyer_id, epoch, quantity, amount, status, failure_reason,
+			name, phone, created_at, pay_by, paid_at, closed_at) VALUES `+strings.Join(rows, ","))
+		require.NoError(t, err)
+	}
+}

@@ -1,0 +1,142 @@
+package edge
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/rush"
+	"flashsale.dev/seckill/test/rig"
+)
+
+// TestBeforeTheRealAPI puts an nginx, as it is deployed but for addresses, before two real APIs on real servers.
+func TestBeforeTheRealAPI(t *testing.T) {
+	r := rig.Start(t, suite, rig.Options{APIs: 2, Env: []string{"SECKILL_TRUSTED_PROXIES=127.0.0.1"}})
+	e := start(t, before(t, r))
+	t.Run("one bucket for the edge and the APIs", func(t *testing.T) { oneBucket(t, r, e) })
+	t.Run("an operator changes the rate", func(t *testing.T) { operatorsRate(t, r, e) })
+	t.Run("sold out, and back on sale", func(t *testing.T) { soldOutAndBack(t, r, e) })
+	t.Run("not started", func(t *testing.T) { notStarted(t, r, e) })
+	t.Run("a rush", func(t *testing.T) { rushThrough(t, r, e) })
+}
+
+// before is the deployed site before a rig; everybody comes from an exempt address unless a test says otherwise.
+func before(t *testing.T, r *rig.Rig) site {
+	t.Helper()
+	return site{
+		"upstream.conf": "upstream api { server " + r.APIs[0].Addr + "; server " + r.APIs[1].Addr + "; keepalive 16; }\n",
+		"trusted.conf":  believesTests,
+		"exempt.conf":   "geo $edge_exempt { default 0; 127.0.0.1 1; }\n",
+		"settings.lua": asking(t, r.Redis.Addr(), `{ rule = "edgePerAddress", by = "address", window = { 10, 10 } },
+			{ rule = "edge", by = "all", bucket = { 20000, 20000 } }, { rule = "randomPath", by = "goods", sale = true },`),
+	}
+}
+
+// sale puts up a sale of so many units at a rate.
+func sale(t *testing.T, r *rig.Rig, units int64, starts time.Time, rate *rush.Rate) string {
+	t.Helper()
+	goods, err := r.Merchant(t).PutUp(t.Context(), rush.NewSale{
+		Title: `"rate":{"permitsPerSecond":1}`, Price: 1, Stock: units, StartAt: starts.UTC(), EndAt: starts.Add(time.Hour).UTC(), PerBuyerLimit: 1, Rate: rate,
+	})
+	require.NoError(t, err)
+	return goods
+}
+
+// nineAtMost is nine at once and one more each 400 s: none, while a test runs.
+var nineAtMost = &rush.Rate{PermitsPerSecond: 0.0025, MaxBurstSeconds: 3600}
+
+func oneBucket(t *testing.T, r *rig.Rig, e *edge) {
+	goods := sale(t, r, 1000, time.Now().Add(-time.Minute), nineAtMost)
+	given := 0
+	for i := range 24 {
+		reason := ""
+		if i%2 == 0 {
+			reason = e.path(goods, buyer(t, int64(i+1))...).Reason
+		} else {
+			a, err := at(r.Buyer(t, int64(i+1)), r.Base(i/2)).Call(t.Context(), "POST", "/randomPath?goodsId="+goods, nil)
+			require.NoError(t, err)
+			reason = a.Reason
+		}
+		if reason == "OK" {
+			given++
+		} else {
+			require.Equal(t, "RATE_LIMITED", reason)
+		}
+	}
+	require.Equal(t, 9, given, "each path costs one permit, whichever way it was asked for")
+	a := e.path(goods, buyer(t, 99)...)
+	limited(t, a)
+	require.Equal(t, `"randomPath";q=9;w=3600`, a.Header.Get("RateLimit-Policy"), "the sale's own rate")
+	// The no is the edge's: it is said with no API to ask.
+	for _, p := range r.APIs {
+		require.NoError(t, p.Pause())
+	}
+	limited(t, e.path(goods, buyer(t, 99)...))
+	for _, p := range r.APIs {
+		require.NoError(t, p.Resume())
+	}
+}
+
+func at(c rush.Client, base string) rush.Client {
+	c.Base = base
+	return c
+}
+
+func operatorsRate(t *testing.T, r *rig.Rig, e *edge) {
+	goods := sale(t, r, 1000, time.Now().Add(-time.Minute), nineAtMost)
+	for i := range 10 {
+		e.path(goods, buyer(t, int64(i+1))...)
+	}
+	limited(t, e.path(goods, buyer(t, 1)...))
+	require.NoError(t, r.Operator(t).Do(t.Context(), "PUT", "/admin/limiters/randomPath/"+goods,
+		map[string]any{"algorithm": "token_bucket", "permitsPerSecond": 1000, "maxBurstSeconds": 3600}, &struct{}{}))
+	require.Eventually(t, func() bool { return e.path(goods, buyer(t, 1)...).Reason == "OK" }, patience, 50*time.Millisecond)
+}
+
+func soldOutAndBack(t *testing.T, r *rig.Rig, e *edge) {
+	goods := sale(t, r, 1, time.Now().Add(-time.Minute), nil)
+	first := at(r.Buyer(t, 1), e.base)
+	report, err := rush.Run(t.Context(), rush.Plan{Base: e.base, GoodsID: goods, Buyers: 1, AtOnce: 1, Token: r.BuyerToken})
+	require.NoError(t, err)
+	require.Equal(t, 1, report.Count(rush.Won))
+	for i := range 20 {
+		a := e.path(goods, buyer(t, int64(i+2))...)
+		require.Equal(t, "SOLD_OUT", a.Reason)
+		require.JSONEq(t, `{"available":0}`, string(a.Data))
+		shaped(t, a)
+	}
+	require.NoError(t, first.Do(t.Context(), "POST", "/orders/"+report.Told[0].OrderSn+"/cancel", nil, &struct{}{}))
+	require.Eventually(t, func() bool { return e.path(goods, buyer(t, 30)...).Reason == "OK" }, patience, 50*time.Millisecond)
+	require.Equal(t, "UNAUTHENTICATED", e.path(goods).Reason)
+	require.Equal(t, "NOT_FOUND", e.path("1", buyer(t, 1)...).Reason)
+}
+
+// Nobody gets a path before Redis' clock says so, and nobody is kept waiting by the edge once it does.
+func notStarted(t *testing.T, r *rig.Rig, e *edge) {
+	goods := sale(t, r, 10, time.Now().Add(1500*time.Millisecond), nil)
+	require.Equal(t, "NOT_STARTED", e.path(goods, buyer(t, 1)...).Reason)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	for e.path(goods, buyer(t, 1)...).Reason == "NOT_STARTED" && ctx.Err() == nil {
+		time.Sleep(60 * time.Millisecond) // a person who taps; more would be too many
+	}
+	require.Equal(t, "OK", e.path(goods, buyer(t, 2)...).Reason)
+}
+
+// rushThrough sells everything through the edge, as e2e does without one.
+func rushThrough(t *testing.T, r *rig.Rig, e *edge) {
+	goods := r.PutUp(t, 300, 1)
+	report, err := rush.Run(t.Context(), rush.Plan{Base: e.base, GoodsID: goods, Buyers: 2000, AtOnce: 100, FirstID: 1000, Token: r.BuyerToken})
+	require.NoError(t, err)
+	require.Equal(t, 300, report.Count(rush.Won))
+	require.Zero(t, report.Count(rush.GaveUp))
+	l := r.Drained(t, goods, 30*time.Second)
+	require.True(t, l.Balanced, "%+v", l)
+	require.Equal(t, []int64{300, 0, 0, 300}, []int64{l.Total, l.Available, l.Pending, l.Sold})
+	require.NotContains(t, e.nginx.Log(), `"status":5`)
+	require.NotContains(t, strings.ToLower(e.nginx.Log()), "lua")
+	require.EqualValues(t, 300, r.Facts(t, goods).Units)
+}

@@ -1,0 +1,55 @@
+package edge
+
+import (
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestTheImageIsBuiltFromAllItNeeds holds .dockerignore against the files that the programs are built from: one that is
+// kept out is missed only where an image is built.
+func TestTheImageIsBuiltFromAllItNeeds(t *testing.T) {
+	root, err := filepath.Abs("../..")
+	require.NoError(t, err)
+	ignored, err := os.ReadFile(filepath.Join(root, ".dockerignore"))
+	require.NoError(t, err)
+	list := exec.CommandContext(t.Context(), "go", "list", "-deps", "-f",
+		`{{if .Module}}{{if .Module.Main}}{{$d := .Dir}}{{range .GoFiles}}{{$d}}/{{.}}{{"\n"}}{{end}}{{range .EmbedFiles}}{{$d}}/{{.}}{{"\n"}}{{end}}{{end}}{{end}}`, "./cmd/...")
+	list.Dir = root
+	out, err := list.Output()
+	require.NoError(t, err)
+	files := strings.Fields(string(out))
+	require.Greater(t, len(files), 100)
+	for _, file := range append(files, root+"/go.mod", root+"/go.sum") {
+		file = strings.TrimPrefix(file, root+"/")
+		require.False(t, keptOut(strings.Split(string(ignored), "\n"), file), "%s is kept out by .dockerignore", file)
+	}
+	require.True(t, keptOut(strings.Split(string(ignored), "\n"), ".env"))
+}
+
+// keptOut goes by .dockerignore's rules: the last line that matches a file, or a folder that it lies in, decides.
+func keptOut(lines []string, file string) bool {
+	out := false
+	for _, line := range lines {
+		pattern, again := strings.CutPrefix(strings.TrimSpace(line), "!")
+		if pattern == "" || strings.HasPrefix(pattern, "#") {
+			continue
+		}
+		deep, anywhere := strings.CutPrefix(pattern, "**/")
+		for at := file; at != "."; at = path.Dir(at) {
+			hit, _ := path.Match(pattern, at)
+			if anywhere {
+				hit, _ = path.Match(deep, path.Base(at))
+			}
+			if hit {
+				out = !again
+			}
+		}
+	}
+	return out
+}

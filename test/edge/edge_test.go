@@ -1,0 +1,165 @@
+package edge
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/auth"
+	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/testenv"
+	"flashsale.dev/seckill/test/rig"
+)
+
+// edge is an nginx under test.
+type edge struct {
+	t     *testing.T
+	nginx *testenv.NginxServer
+	base  string
+}
+
+// answer is the contract's one shape, with what stands around it.
+type answer struct {
+	Status    int
+	Header    http.Header
+	Code      int             `json:"code"`
+	Reason    string          `json:"reason"`
+	Message   string          `json:"message"`
+	Data      json.RawMessage `json:"data"`
+	RequestID string          `json:"requestId"`
+	body      string
+}
+
+// ask makes a request; header fields come in pairs.
+func (e *edge) ask(method, path string, header ...string) answer {
+	e.t.Helper()
+	req, err := http.NewRequestWithContext(e.t.Context(), method, e.base+path, http.NoBody)
+	require.NoError(e.t, err)
+	for i := 0; i < len(header); i += 2 {
+		req.Header.Set(header[i], header[i+1])
+	}
+	resp, err := http.DefaultClient.Do(req)
+	require.NoError(e.t, err)
+	return readAnswer(e.t, resp)
+}
+
+// path asks for a random path.
+func (e *edge) path(goods string, header ...string) answer {
+	e.t.Helper()
+	return e.ask(http.MethodPost, "/randomPath?goodsId="+goods, header...)
+}
+
+// crowd makes so many requests at once and counts the answers by reason.
+func (e *edge) crowd(n int, ask func(i int) answer) map[string]int {
+	e.t.Helper()
+	var wait sync.WaitGroup
+	answers := make([]answer, n)
+	for i := range n {
+		wait.Go(func() { answers[i] = ask(i) })
+	}
+	wait.Wait()
+	return tally(answers...)
+}
+
+func tally(answers ...answer) map[string]int {
+	counts := map[string]int{}
+	for _, a := range answers {
+		counts[a.Reason]++
+	}
+	return counts
+}
+
+// limited checks that an answer is the contract's RATE_LIMITED, whole.
+func limited(t *testing.T, a answer) {
+	t.Helper()
+	require.Equal(t, http.StatusTooManyRequests, a.Status, a.body)
+	require.Equal(t, "RATE_LIMITED", a.Reason)
+	require.Equal(t, http.StatusTooManyRequests, a.Code)
+	require.Regexp(t, `^[1-9][0-9]*$`, a.Header.Get("Retry-After"))
+	require.Regexp(t, `^"\w+";r=0;t=[1-9][0-9]*$`, a.Header.Get("RateLimit"))
+	require.Regexp(t, `^"\w+";q=[1-9][0-9]*;w=[1-9][0-9]*$`, a.Header.Get("RateLimit-Policy"))
+	shaped(t, a)
+}
+
+// shaped checks what every answer has.
+func shaped(t *testing.T, a answer) {
+	t.Helper()
+	require.NotEmpty(t, a.Message, a.body)
+	require.True(t, strings.HasPrefix(string(a.Data), "{"), a.body)
+	require.Equal(t, []string{a.RequestID}, a.Header.Values("X-Request-Id"))
+	require.NotEmpty(t, a.RequestID)
+	require.Equal(t, "application/json; charset=utf-8", a.Header.Get("Content-Type"))
+	require.Equal(t, "nosniff", a.Header.Get("X-Content-Type-Options"))
+	require.Equal(t, "no-store", a.Header.Get("Cache-Control"))
+}
+
+// api stands in for the API: it counts what reaches it and says what it is told to.
+type api struct {
+	*httptest.Server
+	heard atomic.Int64
+	mu    sync.Mutex
+	last  http.Header
+	say   func(w http.ResponseWriter, r *http.Request)
+}
+
+func newAPI(t *testing.T) *api {
+	t.Helper()
+	a := &api{}
+	a.says(func(w http.ResponseWriter, _ *http.Request) { envelope(w, http.StatusOK, "OK", `{}`) })
+	a.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		a.heard.Add(1)
+		a.mu.Lock()
+		a.last = r.Header.Clone()
+		say := a.say
+		a.mu.Unlock()
+		say(w, r)
+	}))
+	t.Cleanup(a.Close)
+	return a
+}
+
+func (a *api) addr() string { return a.Listener.Addr().String() }
+
+func (a *api) says(say func(w http.ResponseWriter, r *http.Request)) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.say = say
+}
+
+func (a *api) lastHeader() http.Header {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.last
+}
+
+// envelope writes an answer as the API does.
+func envelope(w http.ResponseWriter, status int, reason, data string) {
+	w.Header().Set("Content-Type", "application/json; charset=utf-8")
+	w.WriteHeader(status)
+	_, _ = fmt.Fprintf(w, `{"code":%d,"reason":%q,"message":"of the API","data":%s,"requestId":"ofTheAPI"}`, status, reason, data)
+}
+
+// bearer is a header field with a token of the rig's secret.
+func bearer(t *testing.T, id int64, role seckill.Role) []string {
+	t.Helper()
+	tokens, err := auth.New([]byte(rig.Secret), 0, time.Now)
+	require.NoError(t, err)
+	token, err := tokens.Sign(seckill.Actor{ID: id, Role: role, Name: `A "sub":"7" Lee`}, time.Hour)
+	require.NoError(t, err)
+	return []string{"Authorization", "Bearer " + token}
+}
+
+func buyer(t *testing.T, id int64) []string {
+	t.Helper()
+	return bearer(t, id, seckill.Buyer)
+}
+
+func from(address string) []string { return []string{"X-Forwarded-For", address} }

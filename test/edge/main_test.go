@@ -1,0 +1,41 @@
+package edge
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/testenv"
+	"flashsale.dev/seckill/test/rig"
+)
+
+var suite = testenv.NewSuite()
+
+const (
+	patience = 20 * time.Second
+	tick     = 10 * time.Millisecond
+)
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	rig.Clean()
+	if err := suite.Close(); err != nil && code == 0 {
+		code = 1
+	}
+	os.Exit(code)
+}
+
+func readAnswer(t *testing.T, resp *http.Response) answer {
+	t.Helper()
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	require.NoError(t, err)
+	a := answer{Status: resp.StatusCode, Header: resp.Header, body: string(body)}
+	require.NoError(t, json.Unmarshal(body, &a), a.body)
+	return a
+}

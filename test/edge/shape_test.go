@@ -1,0 +1,90 @@
+package edge
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestAPathWithoutAGoodsIsRefusedAtOnce(t *testing.T) {
+	api := newAPI(t)
+	e := start(t, open(api.addr()))
+	for _, query := range []string{
+		"", "?", "?goodsId", "?goodsId=", "?goodsid=1", "?goodsId=0", "?goodsId=-1", "?goodsId=01", "?goodsId=1x", "?goodsId=1&goodsId=1",
+		"?goodsId=9223372036854775808", "?goodsId=99999999999999999999", "?goodsId=%00", "?goodsId=1e3", "?goodsId=" + strings.Repeat("1", 4000),
+	} {
+		for _, method := range []string{http.MethodGet, http.MethodPost} {
+			a := e.ask(method, "/randomPath"+query, buyer(t, 1)...)
+			require.Equal(t, http.StatusBadRequest, a.Status, "%s: %s", query, a.body)
+			require.Equal(t, "BAD_REQUEST", a.Reason)
+			require.JSONEq(t, `{"field":"goodsId"}`, string(a.Data))
+			shaped(t, a)
+		}
+	}
+	require.Zero(t, api.heard.Load())
+	require.Equal(t, "OK", e.path("9223372036854775807").Reason)
+}
+
+func TestWhatNginxRefusesHasTheShapeToo(t *testing.T) {
+	api := newAPI(t)
+	e := start(t, open(api.addr()))
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, e.base+"/admin/sales", strings.NewReader(strings.Repeat("x", 200<<10)))
+	require.NoError(t, err)
+	resp, err := http.DefaultClient.Do(req)
+	require.NoError(t, err)
+	a := readAnswer(t, resp)
+	require.Equal(t, []any{http.StatusBadRequest, "BAD_REQUEST"}, []any{a.Status, a.Reason}, a.body)
+	require.JSONEq(t, `{"field":"body"}`, string(a.Data))
+	shaped(t, a)
+
+	a = e.ask(http.MethodGet, "/sales", "X-Long", strings.Repeat("x", 40<<10))
+	require.Equal(t, []any{http.StatusBadRequest, "BAD_REQUEST"}, []any{a.Status, a.Reason}, a.body)
+	shaped(t, a)
+
+	api.Close()
+	a = e.ask(http.MethodGet, "/sales")
+	require.Equal(t, []any{http.StatusServiceUnavailable, "UNAVAILABLE"}, []any{a.Status, a.Reason}, a.body)
+	require.Equal(t, "1", a.Header.Get("Retry-After"))
+	shaped(t, a)
+}
+
+func TestRequestIDs(t *testing.T) {
+	api := newAPI(t)
+	e := start(t, open(api.addr()))
+	for given, kept := range map[string]bool{"mine-1_2.3": true, strings.Repeat("x", 65): false, `a"b`: false, "a b": false, "": false} {
+		a := e.ask(http.MethodGet, "/randomPath", "X-Request-ID", given)
+		require.Equal(t, kept, a.RequestID == given, given)
+		e.path("1", "X-Request-ID", given)
+		require.Equal(t, kept, api.lastHeader().Get("X-Request-Id") == given)
+		require.Regexp(t, `^[0-9A-Za-z._-]{1,64}$`, api.lastHeader().Get("X-Request-Id"))
+	}
+}
+
+// What the API says goes through as it is: its refusals are its own.
+func TestTheAPIsAnswersAreLeftAlone(t *testing.T) {
+	api := newAPI(t)
+	e := start(t, open(api.addr()))
+	for _, status := range []int{400, 401, 404, 413, 429, 500, 502, 503} {
+		api.says(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Retry-After", "7")
+			envelope(w, status, "OF_THE_API", `{"a":1}`)
+		})
+		for _, path := range []string{"/sales", "/randomPath?goodsId=1"} {
+			a := e.ask(http.MethodGet, path)
+			require.Equal(t, []any{status, "OF_THE_API", "7"}, []any{a.Status, a.Reason, a.Header.Get("Retry-After")})
+		}
+	}
+}
+
+// Nothing that would let a stranger in is written down.
+func TestTheLogKeepsNoSecrets(t *testing.T) {
+	e := start(t, open(newAPI(t).addr()))
+	path := strings.Repeat("0a", 16)
+	token := buyer(t, 1)
+	e.ask(http.MethodPost, "/"+path+"/decrStock?goodsId=1", token...)
+	require.Eventually(t, func() bool { return strings.Contains(e.nginx.Log(), `"route":"/:randomPath/decrStock"`) }, patience, tick)
+	require.NotContains(t, e.nginx.Log(), path)
+	require.NotContains(t, e.nginx.Log(), token[1])
+}

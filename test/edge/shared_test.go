@@ -1,0 +1,258 @@
+package edge
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/ratelimit"
+	"flashsale.dev/seckill/internal/testenv"
+)
+
+// asking is the deployed settings with a Redis of the test's, and the shared limits of /randomPath given.
+func asking(t *testing.T, redisAddr, rules string) string {
+	t.Helper()
+	host, port, err := net.SplitHostPort(redisAddr)
+	require.NoError(t, err)
+	text, err := os.ReadFile(deployed + "/site/settings.lua")
+	require.NoError(t, err)
+	settings := strings.Replace(string(text), `host = "redis", port = 6379`, fmt.Sprintf(`host = %q, port = %s`, host, port), 1)
+	before, rest, found := strings.Cut(settings, "randomPath = {\n")
+	require.True(t, found)
+	_, after, found := strings.Cut(rest, "    },\n    decrStock")
+	require.True(t, found)
+	return before + "randomPath = { " + rules + " },\n    decrStock" + after
+}
+
+func closed(settings string) string {
+	return strings.Replace(settings, `on_redis_error = "open"`, `on_redis_error = "closed"`, 1)
+}
+
+// Limits that refill nothing while a test runs.
+const (
+	window = `{ rule = "perAddress", by = "address", window = { 10, 600 } },`
+	bucket = `{ rule = "shared", by = "goods", bucket = { 0.001, 10 } },`
+)
+
+// published starts a Redis in which an API has published the script.
+func published(t *testing.T) (*testenv.RedisServer, *redis.Client) {
+	t.Helper()
+	server := testenv.Redis(t)
+	client := redis.NewClient(&redis.Options{Addr: server.Addr(), DisableIdentity: true})
+	t.Cleanup(func() { _ = client.Close() })
+	publish(t, client)
+	return server, client
+}
+
+func publish(t *testing.T, client *redis.Client) {
+	t.Helper()
+	require.NoError(t, ratelimit.NewPublisher(client).Publish(t.Context()))
+}
+
+// twoEdges are two nginx before one API and one Redis.
+func twoEdges(t *testing.T, api *api, server *testenv.RedisServer, rules string) [2]*edge {
+	t.Helper()
+	s := open(api.addr()).with("settings.lua", asking(t, server.Addr(), rules))
+	return [2]*edge{start(t, s), start(t, s)}
+}
+
+// TestTenInAWindowOverAllEdges counts an address once for all nginx, and tells the API which of the ten it is.
+func TestTenInAWindowOverAllEdges(t *testing.T) {
+	server, _ := published(t)
+	api := newAPI(t)
+	edges := twoEdges(t, api, server, window)
+	for i := range 10 {
+		a := edges[i%2].path("1", append(from("203.0.113.1"), "X-Edge-Count", "forged")...)
+		require.Equal(t, "OK", a.Reason, a.body)
+		require.Equal(t, []string{fmt.Sprint(i + 1)}, api.lastHeader().Values("X-Edge-Count"))
+	}
+	for i := range 6 {
+		a := edges[i%2].path("1", from("203.0.113.1")...)
+		limited(t, a)
+		require.Equal(t, `"perAddress";q=10;w=600`, a.Header.Get("RateLimit-Policy"))
+	}
+	require.EqualValues(t, 10, api.heard.Load())
+	require.Equal(t, "OK", edges[0].path("1", from("203.0.113.2")...).Reason)
+	for i := range 12 {
+		require.Equal(t, "OK", edges[0].path("1", from(fmt.Sprintf("10.213.7.%d", 9))...).Reason, "exempt: %d", i)
+	}
+	got := edges[0].crowd(40, func(i int) answer { return edges[i%2].path("1", from(fmt.Sprintf("2001:db8::%x", i))...) })
+	require.Equal(t, map[string]int{"OK": 10, "RATE_LIMITED": 30}, got, "one /64, all at once")
+}
+
+// TestTheDeployedWindowIsTenInTenSeconds: the test above uses a longer one.
+func TestTheDeployedWindowIsTenInTenSeconds(t *testing.T) {
+	text, err := os.ReadFile(deployed + "/site/settings.lua")
+	require.NoError(t, err)
+	require.Contains(t, string(text), `{ rule = "edgePerAddress", by = "address", window = { 10, 10 } }`)
+}
+
+// TestOneBucketForEdgesAndNodes has two nginx and the API's own limiter take from one bucket of ten.
+func TestOneBucketForEdgesAndNodes(t *testing.T) {
+	server, client := published(t)
+	api := newAPI(t)
+	edges := twoEdges(t, api, server, bucket)
+	terms, err := ratelimit.Limit{Algorithm: ratelimit.TokenBucket, PermitsPerSecond: 0.001, Burst: 10}.Terms()
+	require.NoError(t, err)
+	node := ratelimit.NewRedis(client)
+	taken := 0
+	for i := range 21 {
+		switch i % 3 {
+		case 0, 1:
+			if edges[i%3].path("5").Reason == "OK" {
+				taken++
+			}
+		default:
+			d, err := node.Take(t.Context(), ratelimit.Ask{Key: "{5}:ratelimit:shared:5", Terms: terms, N: 1})
+			require.NoError(t, err)
+			taken += int(d.Granted)
+		}
+	}
+	require.Equal(t, 10, taken)
+	limited(t, edges[0].path("5"))
+	require.Equal(t, "OK", edges[0].path("6").Reason)
+	got := edges[0].crowd(30, func(i int) answer { return edges[i%2].path("7") })
+	require.Equal(t, map[string]int{"OK": 10, "RATE_LIMITED": 20}, got)
+}
+
+// What one limit refuses is charged to none of them.
+func TestSharedLimitsAreChargedTogether(t *testing.T) {
+	server, _ := published(t)
+	e := start(t, open(newAPI(t).addr()).with("settings.lua",
+		asking(t, server.Addr(), window+`{ rule = "tight", by = "goods", bucket = { 0.001, 2 } },`)))
+	for i := range 6 {
+		require.Equal(t, i < 2, e.path("1").Reason == "OK")
+	}
+	for i := range 12 {
+		require.Equal(t, i < 8, e.path(fmt.Sprint(2+i)).Reason == "OK", i)
+	}
+}
+
+// A denial is kept until Redis could say yes: further requests ask nobody.
+func TestADenialIsRemembered(t *testing.T) {
+	server, client := published(t)
+	e := start(t, open(newAPI(t).addr()).with("settings.lua", asking(t, server.Addr(), window)))
+	for range 11 {
+		e.path("1")
+	}
+	// A denial is kept for a second at most, so some of many may ask: the test needs that most do not.
+	before := calls(t, client, "evalsha")
+	for range 200 {
+		limited(t, e.path("1"))
+	}
+	require.Less(t, calls(t, client, "evalsha")-before, 100)
+}
+
+// calls counts how often a command was called.
+func calls(t *testing.T, client *redis.Client, command string) int {
+	t.Helper()
+	info, err := client.Info(t.Context(), "commandstats").Result()
+	require.NoError(t, err)
+	_, after, found := strings.Cut(info, "cmdstat_"+command+":calls=")
+	if !found {
+		return 0
+	}
+	n := 0
+	_, err = fmt.Sscanf(after, "%d,", &n)
+	require.NoError(t, err)
+	return n
+}
+
+func TestConnectionsToRedisAreKept(t *testing.T) {
+	server, client := published(t)
+	e := start(t, open(newAPI(t).addr()).with("settings.lua", asking(t, server.Addr(), bucket)))
+	before, asked := connections(t, client), calls(t, client, "evalsha")
+	for i := range 100 {
+		require.Equal(t, "OK", e.path(fmt.Sprint(i+1)).Reason)
+	}
+	require.Equal(t, 100, calls(t, client, "evalsha")-asked)
+	require.LessOrEqual(t, connections(t, client)-before, 2, "one for each worker")
+}
+
+func connections(t *testing.T, client *redis.Client) int {
+	t.Helper()
+	info, err := client.Info(t.Context(), "stats").Result()
+	require.NoError(t, err)
+	_, after, _ := strings.Cut(info, "total_connections_received:")
+	n := 0
+	_, err = fmt.Sscan(after, &n)
+	require.NoError(t, err)
+	return n
+}
+
+// TestAScriptThatIsGone flushes the script: the edge goes by its policy, runs no copy of its own, and takes up the script
+// again once the API has loaded it.
+func TestAScriptThatIsGone(t *testing.T) {
+	server, client := published(t)
+	e := start(t, open(newAPI(t).addr()).with("settings.lua", asking(t, server.Addr(), bucket)))
+	shut := start(t, open(newAPI(t).addr()).with("settings.lua", closed(asking(t, server.Addr(), bucket))))
+	require.Equal(t, "OK", shut.path("2").Reason)
+	for range 11 {
+		e.path("1")
+	}
+	require.NoError(t, client.ScriptFlush(t.Context()).Err())
+	for i := range 20 {
+		require.Equal(t, "OK", e.path(fmt.Sprint(3+i)).Reason, "open: the API decides")
+		a := shut.path("2")
+		require.Equal(t, []any{503, "UNAVAILABLE", "1"}, []any{a.Status, a.Reason, a.Header.Get("Retry-After")}, a.body)
+		shaped(t, a)
+	}
+	require.Zero(t, calls(t, client, "eval"))
+	require.Zero(t, calls(t, client, "script|load")-1, "the API's, and no other")
+	publish(t, client)
+	require.Equal(t, "OK", shut.path("2").Reason)
+	require.Eventually(t, func() bool { return e.path("1").Reason == "RATE_LIMITED" }, patience, tick, "the bucket is as full as it was")
+}
+
+// An API that publishes another script is followed: here, one that refuses everybody.
+func TestANewerScriptIsTakenUp(t *testing.T) {
+	server, client := published(t)
+	wide := `{ rule = "shared", by = "goods", bucket = { 1000, 1000000 } },`
+	e := start(t, open(newAPI(t).addr()).with("settings.lua", asking(t, server.Addr(), wide)))
+	require.Equal(t, "OK", e.path("1").Reason)
+	newer, err := client.ScriptLoad(t.Context(), "return {0, 0, 0, 0, 0, 5000000, 5000000}").Result()
+	require.NoError(t, err)
+	require.NoError(t, client.Set(t.Context(), ratelimit.ScriptKey, newer, 0).Err())
+	require.Eventually(t, func() bool { return e.path("1").Reason == "RATE_LIMITED" }, patience, tick)
+	require.Equal(t, "5", e.path("1").Header.Get("Retry-After"))
+}
+
+func TestAnAPIThatHasPublishedNothing(t *testing.T) {
+	server := testenv.Redis(t)
+	e := start(t, open(newAPI(t).addr()).with("settings.lua", asking(t, server.Addr(), bucket)))
+	shut := start(t, open(newAPI(t).addr()).with("settings.lua", closed(asking(t, server.Addr(), bucket))))
+	require.Equal(t, "OK", e.path("1").Reason)
+	require.Equal(t, "UNAVAILABLE", shut.path("1").Reason)
+}
+
+func TestRedisAway(t *testing.T) {
+	server, client := published(t)
+	e := start(t, open(newAPI(t).addr()).with("settings.lua", asking(t, server.Addr(), bucket)))
+	shut := start(t, open(newAPI(t).addr()).with("settings.lua", closed(asking(t, server.Addr(), bucket))))
+	require.Equal(t, "OK", e.path("1").Reason)
+	for _, harm := range []struct {
+		name       string
+		do, mended func() error
+	}{
+		{"asleep", server.Pause, server.Resume},
+		{"killed", server.Kill, func() error { return server.Restart(t.Context()) }},
+	} {
+		require.NoError(t, harm.do(), harm.name)
+		for i := range 50 {
+			require.Equal(t, "OK", e.path(fmt.Sprint(2+i)).Reason, harm.name)
+			if i == 0 && harm.name == "asleep" { // of the next nothing need be told: it is the same second
+				require.Contains(t, e.nginx.Log(), "edge: redis: ")
+			}
+			require.Equal(t, "UNAVAILABLE", shut.path("1").Reason, harm.name)
+		}
+		require.NoError(t, harm.mended(), harm.name)
+		require.Eventually(t, func() bool { return client.Ping(t.Context()).Err() == nil }, patience, tick)
+		publish(t, client)
+		require.Eventually(t, func() bool { return shut.path("1").Reason == "OK" }, patience, tick, harm.name)
+	}
+}

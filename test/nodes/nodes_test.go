@@ -1,0 +1,158 @@
+package nodes
+
+import (
+	"net/http"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/rush"
+	"flashsale.dev/seckill/internal/testenv"
+	"flashsale.dev/seckill/test/rig"
+)
+
+var suite = testenv.NewSuite()
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	rig.Clean()
+	if err := suite.Close(); err != nil && code == 0 {
+		code = 1
+	}
+	os.Exit(code)
+}
+
+// The sale of these tests: slow enough that the limiter bites for most of the rush.
+const (
+	rate    = 400.0
+	burst   = 400.0
+	leases  = 10 // of the default rule of /randomPath
+	waiting = time.Second
+)
+
+// crowd is a rush through a door.
+type crowd struct {
+	*rig.Rig
+	door   *door
+	goods  string
+	report rush.Report
+	err    error
+	over   chan struct{}
+	asked  int64 // Redis calls before it began
+}
+
+func begin(t *testing.T, r *rig.Rig, units int64, p rush.Plan) *crowd {
+	t.Helper()
+	c := &crowd{Rig: r, over: make(chan struct{})}
+	var err error
+	now := time.Now()
+	c.goods, err = r.Merchant(t).PutUp(t.Context(), rush.NewSale{
+		Title: "a kettle", Price: 1999, Stock: units, StartAt: now.Add(-time.Minute).UTC(), EndAt: now.Add(time.Hour).UTC(), PerBuyerLimit: 1,
+		Rate: &rush.Rate{PermitsPerSecond: rate, MaxBurstSeconds: burst / rate, MaxWaitMillis: waiting.Milliseconds()},
+	})
+	require.NoError(t, err)
+	var nodes []string
+	for _, p := range r.APIs {
+		nodes = append(nodes, p.Addr)
+	}
+	direct := rush.NewDirect(rush.DirectOptions{Conns: p.AtOnce})
+	c.door = newDoor(direct, nodes...)
+	p.GoodsID, p.Token, p.Bases, p.Stubborn, p.CallTimeout = c.goods, r.BuyerToken, []string{"http://door"}, true, 5*time.Second
+	p.Through = func(*http.Client) *http.Client { return &http.Client{Transport: c.door, Timeout: p.CallTimeout} }
+	c.asked = redisCalls(t, r)
+	go func() {
+		defer close(c.over)
+		defer direct.Abort()
+		c.report, c.err = rush.Run(t.Context(), p)
+	}()
+	return c
+}
+
+// exact checks that every unit was sold once, that each 202 has its order, and that every place says the same.
+func (c *crowd) exact(t *testing.T, units int64) {
+	t.Helper()
+	<-c.over
+	require.NoError(t, c.err)
+	ledger, facts, sns := c.Drained(t, c.goods, 30*time.Second), c.Facts(t, c.goods), c.OrderSns(t, c.goods)
+	for _, told := range c.report.Told {
+		for _, heard := range told.Heard {
+			require.True(t, sns[heard.OrderSn], "buyer %d was told 202 for %s, which MySQL does not have", told.BuyerID, heard.OrderSn)
+		}
+	}
+	require.True(t, ledger.Balanced, "%+v", ledger)
+	require.Equal(t, []int64{0, 0, units}, []int64{ledger.Available, ledger.Pending, ledger.Sold})
+	require.Equal(t, rig.Facts{Total: units, Orders: units, Units: units, Buyers: units, Held: units, MostHeld: 1}, facts)
+	require.Zero(t, c.report.Count(rush.GaveUp))
+}
+
+// polite checks that nobody met a 5xx but a 503 that says when to come again.
+func (c *crowd) polite(t *testing.T) {
+	t.Helper()
+	seen := c.door.seen()
+	for status, n := range seen.reasons {
+		require.False(t, status >= 500 && status != http.StatusServiceUnavailable, "%d answers of %d", n, status)
+	}
+	require.Zero(t, seen.unsaid, "503 without Retry-After")
+}
+
+// bounded checks the limiter over all nodes that ever were: what Redis did not decide in time is counted apart. Whether it had to
+// bite depends on how fast this machine lets buyers come.
+func (c *crowd) bounded(t *testing.T, undecided float64) {
+	t.Helper()
+	seen, allowance := c.door.seen(), burst+float64(len(c.APIs)*leases)+undecided
+	require.LessOrEqual(t, seen.most(rate), allowance, "permits beyond rate × T, of %d nodes", len(c.APIs))
+	t.Logf("%d requests in %s: %d paths, at most %.0f beyond rate × T (allowed %.0f, %.0f undecided), %d told to wait, answers %v, %d broken",
+		seen.asked, c.report.Took.Round(time.Millisecond), len(seen.paths), seen.most(rate), allowance, undecided, seen.limited, seen.reasons, seen.broken)
+}
+
+// until waits for the moment at which so many paths have been given.
+func (c *crowd) until(t *testing.T, paths int) {
+	t.Helper()
+	require.Eventually(t, func() bool { return len(c.door.seen().paths) >= paths }, 30*time.Second, 5*time.Millisecond)
+}
+
+// TestNodesJoinAndLeaveInARush: 2, 4 and 3 APIs, 1, 3 and 2 consumers; of each kind one is killed and one is asked to end.
+func TestNodesJoinAndLeaveInARush(t *testing.T) {
+	const units = 4400
+	r := rig.Start(t, suite, rig.Options{APIs: 2, Consumers: 1, Hosts: true})
+	c := begin(t, r, units, rush.Plan{Buyers: 5500, AtOnce: 1500, Over: 8 * time.Second})
+	c.until(t, units/10)
+	for range 2 {
+		c.door.in(r.JoinAPI(t).Addr)
+		r.JoinConsumer(t)
+	}
+	c.until(t, units*4/10)
+	undecided := event(t, r.APIs[0], "error")
+	require.NoError(t, r.Consumers[0].Kill())
+	require.NoError(t, r.APIs[0].Kill())
+	c.door.out(r.APIs[0].Addr)
+	c.until(t, units*6/10)
+	r.Consumers[0].Start(t)
+	r.APIs[0].Start(t)
+	c.door.in(r.APIs[0].Addr)
+	undecided += event(t, r.APIs[1], "error")
+	require.NoError(t, r.Consumers[1].Stop(), r.Consumers[1].Log())
+	require.NoError(t, r.APIs[1].Stop(), r.APIs[1].Log())
+	c.door.out(r.APIs[1].Addr)
+
+	require.True(t, c.busy(), "the rush ended before the nodes did")
+	c.exact(t, units)
+	c.polite(t)
+	for _, i := range []int{0, 2, 3} {
+		undecided += event(t, r.APIs[i], "error")
+		require.Less(t, peakMB(t, r.APIs[i]), 150.0, "MB of API %d", i)
+	}
+	c.bounded(t, undecided)
+}
+
+// busy tells whether the rush goes on.
+func (c *crowd) busy() bool {
+	select {
+	case <-c.over:
+		return false
+	default:
+		return true
+	}
+}

@@ -1,0 +1,39 @@
+package seen
+
+import (
+	"os"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/rush"
+	"flashsale.dev/seckill/internal/testenv"
+	"flashsale.dev/seckill/test/rig"
+)
+
+var suite = testenv.NewSuite()
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	rig.Clean()
+	if err := suite.Close(); err != nil && code == 0 {
+		code = 1
+	}
+	os.Exit(code)
+}
+
+// rushOn sells a sale out to three times as many buyers.
+func rushOn(t *testing.T, r *rig.Rig) (goods string) {
+	t.Helper()
+	goods = r.PutUp(t, 200, 1)
+	p := rush.Plan{GoodsID: goods, Buyers: 600, AtOnce: 50, Token: r.BuyerToken}
+	for i := range r.APIs {
+		p.Bases = append(p.Bases, r.Base(i))
+	}
+	report, err := rush.Run(t.Context(), p)
+	require.NoError(t, err)
+	require.Equal(t, 200, report.Count(rush.Won))
+	r.Drained(t, goods, 30*time.Second)
+	return goods
+}
