@@ -2,7 +2,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help services test test-unit test-store lint fmt bench bench-record profile build demo chaos
+.PHONY: help services test test-browser shots test-unit test-store test-clusters lint fmt bench bench-record calibrate profile build demo chaos model loadtest fuzz release release-check compose-test
 
 GO ?= go
 TOOL = $(GO) tool -modfile=tools/go.mod
@@ -17,6 +17,13 @@ services: ## install what the tests need (Debian, Ubuntu; no daemon is left runn
 
 test: services ## everything, with -race, on real servers; installs what is missing
 	$(GO) test -race -timeout 15m ./...
+	cd test/k8s && $(GO) test ./...
+
+test-browser: services ## the pages in a real browser, against standalone and against real servers
+	$(GO) test -race -count=1 -timeout 15m ./test/browser
+
+shots: services ## the same, and new pictures for docs/img (fonts-inter and fonts-noto-cjk make them look as they do there)
+	$(GO) test -count=1 -timeout 15m ./test/browser -browser.shots=$(CURDIR)/docs/img
 
 test-unit: ## the packages whose tests need nothing but Go
 	$(GO) test $(SERVERLESS)
@@ -24,9 +31,17 @@ test-unit: ## the packages whose tests need nothing but Go
 test-store: ## the store suite, on the MySQL that SECKILL_TEST_MYSQL_DSN names where it is set
 	$(GO) test -count=1 ./internal/sqlstore/...
 
+test-clusters: services ## the life of testenv's own clusters, beside what make test does on them (two minutes)
+	$(GO) test -race -count=1 -tags clusters -run 'RabbitCluster|MySQLGroup' ./internal/testenv
+
+FUZZTIME ?= 10m
+fuzz: ## every fuzz target: each decoder, and each route through the whole router; FUZZTIME (10m) in total
+	@FUZZTIME=$(FUZZTIME) GO=$(GO) scripts/fuzz
+
 lint: ## golangci-lint, go vet, gofumpt, go mod tidy and govulncheck, in pinned versions (the first run builds them: some minutes)
 	$(TOOL) golangci-lint run ./...
 	$(GO) vet ./...
+	$(GO) vet -tags clusters ./internal/testenv
 	@unformatted=$$($(TOOL) gofumpt -l .); if [[ -n $$unformatted ]]; then printf 'gofumpt would change:\n%s\n' "$$unformatted"; exit 1; fi
 	$(GO) mod tidy -diff
 	scripts/vulnerabilities
@@ -34,27 +49,52 @@ lint: ## golangci-lint, go vet, gofumpt, go mod tidy and govulncheck, in pinned 
 fmt: ## format all Go code
 	$(TOOL) gofumpt -w .
 
-BENCH = $(GO) test -run '^$$' -bench . -benchtime 5x -timeout 10m ./test/bench/
+BENCH = $(GO) test -run '^$$' -bench . -benchtime 5x -timeout 40m ./test/bench/
 
-bench: ## the benchmarks, each beside its floor: a table of ratios (some 3 minutes)
+bench: ## the benchmarks, each beside its floor: tables of ratios and figures (some 5 minutes)
 	$(BENCH)
 
 bench-record: ## the same, appended to docs/performance.md
 	SECKILL_BENCH_RECORD=$(CURDIR)/docs/performance.md $(BENCH)
 
+calibrate: ## what each piece of work costs on this machine, into internal/capacity/calibration.json, by which seckillctl plan counts, and the plans that docs/scaling.md shows (3 minutes)
+	SECKILL_BENCH_CALIBRATION=$(CURDIR)/internal/capacity/calibration.json $(GO) test -run '^$$' -bench Calibrate -benchtime 5x -timeout 20m ./test/bench/
+	$(GO) test -count=1 ./cmd/seckillctl -run Scaling -scaling.update
+
 SEEDS ?= 5
 SEED ?= 1
 HARMS ?= all
-chaos: ## every harm in a rush of 6,000 buyers, SEEDS (5) seeds from SEED (1) on, HARMS one by one; hours, and a table in chaos.txt
-	$(GO) test ./test/chaos -count=1 -timeout 12h -chaos.harms=$(HARMS) -chaos.seed=$(SEED) -chaos.seeds=$(SEEDS) \
-		-chaos.units=2000 -chaos.buyers=6000 -chaos.out=$(CURDIR)/chaos.txt
-	$(GO) run ./test/chaos/table <chaos.txt
+ON ?=
+BUCKETS ?= 0
+chaos: ## every harm in a rush of 6,000 buyers, SEEDS (5) seeds from SEED (1) on, HARMS one by one, ON=clusters where every server is several, BUCKETS=4 where the stock is split; hours; the runs are added to docs/chaos-runs.txt and to the table in docs/reliability.md
+	$(GO) test ./test/chaos -count=1 -timeout 12h -chaos.harms=$(HARMS) -chaos.on=$(ON) -chaos.buckets=$(BUCKETS) -chaos.seed=$(SEED) -chaos.seeds=$(SEEDS) \
+		-chaos.units=2000 -chaos.buyers=6000 -chaos.out=$(CURDIR)/docs/chaos-runs.txt
+	$(GO) run ./test/chaos/table -doc docs/reliability.md <docs/chaos-runs.txt
+
+model: ## the protocol as a simulation: 20,000 random schedules with every rule kept, then each rule left out (under a minute)
+	$(GO) test ./test/model -count=1 -run AllRules -v -schedules 20000
+	$(GO) test ./test/model -count=1 -run EachRule
 
 profile: ## processor profiles of the API, sold out and selling, in profiles/ (read them with go tool pprof)
 	SECKILL_BENCH_PROFILE=$(CURDIR)/profiles $(GO) test -run '^$$' -bench 'SoldOut|Accepted' -benchtime 1x ./test/bench/
 
+compose-test: ## docker-compose.yml as it is, on stand-ins where no image can be pulled: 10,000 buyers, the ledger, the dashboards (root, 6 GB)
+	scripts/compose-test $(KEEP)
+
+# What -version tells, where the repository is at hand; VERSION may name a release.
+STAMP = $(if $(VERSION),-X flashsale.dev/seckill/internal/app.version=$(VERSION))
 build: ## static programs in bin/
-	CGO_ENABLED=0 $(GO) build -trimpath -o bin/ ./cmd/...
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(STAMP)' -o bin/ ./cmd/...
+
+release: ## static programs for linux/amd64 and arm64 in dist/, with SHA256SUMS; VERSION=v1.2.3 names them
+	@scripts/release
+
+release-check: ## builds a release twice, elsewhere and from nothing, and compares byte by byte (some minutes)
+	@scripts/release check
 
 demo: ## a whole sale in one process: 500 units, 5,000 buyers
 	$(GO) run ./cmd/standalone -demo
+
+LOADTEST ?= -impatient 0.2 -hostile 0.05 -html loadtest.html
+loadtest: ## buyers rush the API on 127.0.0.1:8080 (make demo is one), and its books are checked; LOADTEST='-help' tells more
+	$(GO) run ./cmd/loadtest $(LOADTEST)
