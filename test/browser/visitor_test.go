@@ -175,6 +175,20 @@ func (v *visitor) key(key string) {
 	v.do(chromedp.KeyEvent(key))
 }
 
+// tabs goes by the Tab key until something has the focus. A browser drops the keys that come before a page was first painted.
+func (v *visitor) tabs(selector string) {
+	v.t.Helper()
+	v.becomes("painted", `performance.getEntriesByType('paint').length > 0`)
+	var seen []string
+	for deadline := time.Now().Add(patience); !v.is(fmt.Sprintf(`document.activeElement === document.querySelector(%q)`, selector)); {
+		if time.Now().After(deadline) {
+			v.t.Fatalf("the Tab key never came to %s, but to %q", selector, seen)
+		}
+		v.key("\t")
+		seen = append(seen, ask[string](v, `(document.activeElement?.outerHTML ?? '').slice(0, 60)`))
+	}
+}
+
 // before has a script run in every page from now on, before the page's own.
 func (v *visitor) before(script string) {
 	v.t.Helper()
