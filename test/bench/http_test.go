@@ -1,16 +1,13 @@
 package bench
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"net/http"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/redisstore"
@@ -45,7 +42,7 @@ func BenchmarkSoldOut(b *testing.B) {
 	floor, floorPid := startFloor(b, spec(r, goods, header, body))
 	client := servers.Redis([]string{r.Redis.Addr()}, "")
 	b.Cleanup(func() { _ = client.Close() })
-	asked, before := 0, calls(b, client)
+	asked, before := 0, rig.RedisCalls(b, client)
 	refuse := func(addr string, pid int) func() lap {
 		cpu := processorTime(pid)
 		return func() lap {
@@ -58,7 +55,7 @@ func BenchmarkSoldOut(b *testing.B) {
 	ours := refuse(r.APIs[0].Addr, r.APIs[0].Pid())
 	duel(b, "sold out, over HTTP", "answers",
 		contestant{"ours", ours}, contestant{"bare gin, same token check and bytes", refuse(floor, floorPid)})
-	b.ReportMetric(float64(calls(b, client)-before)/float64(asked/2), "redis-calls/answer")
+	b.ReportMetric(float64(rig.RedisCalls(b, client)-before)/float64(asked/2), "redis-calls/answer")
 	profile(b, r.APIs[0], "sold-out", ours)
 }
 
@@ -164,23 +161,4 @@ func id(b *testing.B, goods string) int64 {
 	n, err := strconv.ParseInt(goods, 10, 64)
 	require.NoError(b, err)
 	return n
-}
-
-// calls counts the commands that clients have sent to Redis for buyers: scripts and removals from the outbox.
-func calls(b *testing.B, client redis.UniversalClient) int64 {
-	b.Helper()
-	text, err := client.Info(context.WithoutCancel(b.Context()), "commandstats").Result()
-	require.NoError(b, err)
-	var sum int64
-	for line := range strings.Lines(text) {
-		for _, name := range []string{"evalsha", "eval", "xdel"} {
-			if rest, ok := strings.CutPrefix(line, "cmdstat_"+name+":calls="); ok {
-				number, _, _ := strings.Cut(rest, ",")
-				n, err := strconv.ParseInt(number, 10, 64)
-				require.NoError(b, err)
-				sum += n
-			}
-		}
-	}
-	return sum
 }

@@ -22,12 +22,7 @@ func TestMain(m *testing.M) {
 	if spec := os.Getenv(floorSetting); spec != "" { // this process is the floor program
 		os.Exit(runFloor(spec))
 	}
-	code := m.Run()
-	rig.Clean()
-	if err := env.Close(); err != nil {
-		os.Stderr.WriteString("bench: " + err.Error() + "\n")
-		code = max(code, 1)
-	}
+	code := rig.Around(m, env)
 	if err := results.publish(os.Stdout, os.Getenv("SECKILL_BENCH_RECORD")); err != nil {
 		os.Stderr.WriteString("bench: " + err.Error() + "\n")
 		code = max(code, 1)

@@ -73,7 +73,7 @@ func (a *arena) rush(b *testing.B, buyers int, seen *rushed) lap {
 	b.Helper()
 	goods := a.PutUp(b, int64(buyers/10), 1)
 	requests, tokens := a.askers(b, goods, buyers)
-	before, spent := calls(b, a.client), a.cpu()
+	before, spent := rig.RedisCalls(b, a.client), a.cpu()
 	began := time.Now()
 	counts := make([]int64, buyers)
 	crowd(b, a.APIs[0].Addr, connections, buyers, func(c *client, i int) (err error) {
@@ -88,7 +88,7 @@ func (a *arena) rush(b *testing.B, buyers int, seen *rushed) lap {
 	for _, n := range counts {
 		seen.requests += n
 	}
-	seen.calls += calls(b, a.client) - before
+	seen.calls += rig.RedisCalls(b, a.client) - before
 	return l
 }
 

@@ -19,9 +19,8 @@ func TestMain(m *testing.M) {
 	flag.Parse()
 	ctx, stop := context.WithCancel(context.Background())
 	chrome = newBrowser(ctx)
-	code := suite.Around(m).Run()
+	code := rig.Around(m, suite)
 	chrome.close()
 	stop()
-	rig.Clean()
 	os.Exit(code)
 }

@@ -27,15 +27,7 @@ var (
 	outFlag     = flag.String("chaos.out", "", "file to which the line of each run is added")
 )
 
-func TestMain(m *testing.M) {
-	flag.Parse()
-	code := m.Run()
-	rig.Clean()
-	if err := suite.Close(); err != nil && code == 0 {
-		code = 1
-	}
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { os.Exit(rig.Around(m, suite)) }
 
 // inCI are the harms of a plain go test: one of each kind of server that forgets or dies.
 var inCI = []string{"api-killed", "consumer-killed", "redis-flushall"}

@@ -16,14 +16,7 @@ import (
 
 var suite = testenv.NewSuite()
 
-func TestMain(m *testing.M) {
-	code := m.Run()
-	rig.Clean()
-	if err := suite.Close(); err != nil && code == 0 {
-		code = 1
-	}
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { os.Exit(rig.Around(m, suite)) }
 
 // rushed is a rush that is over and drained.
 type rushed struct {

@@ -21,14 +21,7 @@ const (
 	tick     = 10 * time.Millisecond
 )
 
-func TestMain(m *testing.M) {
-	code := m.Run()
-	rig.Clean()
-	if err := suite.Close(); err != nil && code == 0 {
-		code = 1
-	}
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { os.Exit(rig.Around(m, suite)) }
 
 func readAnswer(t *testing.T, resp *http.Response) answer {
 	t.Helper()

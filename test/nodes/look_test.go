@@ -61,21 +61,3 @@ func used(t *testing.T, p *rig.Program) time.Duration {
 	system, _ := strconv.Atoi(fields[12])
 	return time.Duration(user+system) * (time.Second / 100) // USER_HZ
 }
-
-// redisCalls counts scripts and other commands that clients have sent to Redis, one by one.
-func redisCalls(t *testing.T, r *rig.Rig) (calls int64) {
-	t.Helper()
-	text, err := r.RedisClient(t).Info(t.Context(), "commandstats").Result()
-	require.NoError(t, err)
-	for line := range strings.Lines(text) {
-		for _, name := range []string{"evalsha", "eval", "xdel"} {
-			if rest, ok := strings.CutPrefix(line, "cmdstat_"+name+":calls="); ok {
-				number, _, _ := strings.Cut(rest, ",")
-				n, err := strconv.ParseInt(number, 10, 64)
-				require.NoError(t, err)
-				calls += n
-			}
-		}
-	}
-	return calls
-}

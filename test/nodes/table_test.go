@@ -50,19 +50,19 @@ func rushOver(t *testing.T, apis, consumers int) row {
 	const units = 2400
 	r := rig.Start(t, suite, rig.Options{APIs: apis, Consumers: consumers, Hosts: true})
 	before := spentBy(t, r)
-	c := begin(t, r, units, rush.Plan{Buyers: 16_000, AtOnce: 3000, Over: 6 * time.Second})
+	c := begin(t, r, units, mostRate, rush.Plan{Buyers: 16_000, AtOnce: 3000, Over: 6 * time.Second})
 	c.exact(t, units)
 	c.polite(t)
 	got := row{apis: apis, consumers: consumers, took: c.report.Took}
 	seen := c.door.seen()
-	got.requests, got.redisCalls = float64(seen.asked), float64(redisCalls(t, r)-c.asked)
+	got.requests, got.redisCalls = float64(seen.asked), float64(rig.RedisCalls(t, r.RedisClient(t))-c.asked)
 	got.cpu = float64((spentBy(t, r) - before).Microseconds()) / got.requests
 	for _, p := range r.APIs {
 		got.undecided += event(t, p, "error")
 		got.askedRedis += event(t, p, "redis_call") / got.took.Seconds() / float64(apis)
 		got.mostMB = max(got.mostMB, peakMB(t, p))
 	}
-	got.beyond, got.allowed = seen.most(rate), burst+float64(apis*leases)
+	got.beyond, got.allowed = seen.most(c.rate), c.rate+float64(apis*leases)
 	c.bounded(t, got.undecided)
 	got.stale = c.older(t)
 	return got

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/testenv"
 )
 
 // Program is one of the project's own programs, as a process of its own.
@@ -58,7 +60,14 @@ type buildError struct {
 
 func (e *buildError) Error() string { return "build the programs: " + e.err.Error() + "\n" + e.out }
 
-// Clean removes what was built. Call it at the end of TestMain.
+// Around runs the tests of a package between its servers and its programs: at the end the suite is closed and what was built is
+// removed. It returns the exit code. It is what a TestMain calls.
+func Around(m *testing.M, suite *testenv.Suite) int {
+	defer Clean()
+	return suite.Around(m).Run()
+}
+
+// Clean removes what was built, for a TestMain that has no suite.
 func Clean() {
 	if built.dir != "" {
 		_ = os.RemoveAll(built.dir)

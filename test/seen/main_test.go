@@ -14,14 +14,7 @@ import (
 
 var suite = testenv.NewSuite()
 
-func TestMain(m *testing.M) {
-	code := m.Run()
-	rig.Clean()
-	if err := suite.Close(); err != nil && code == 0 {
-		code = 1
-	}
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { os.Exit(rig.Around(m, suite)) }
 
 // rushOn sells a sale out to three times as many buyers.
 func rushOn(t *testing.T, r *rig.Rig) (goods string) {
