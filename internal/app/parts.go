@@ -126,7 +126,7 @@ func NewCrew(p Parts, s Settings) []Worker {
 	workers := []Worker{
 		live, consumer, relay, rebuilder, giver, auditor,
 		order.NewExpirer(live, p.Store, giver, p.Log), order.NewSteward(live, p.Store, p.Shelf, p.Log),
-		order.NewMover(live, p.Store, p.Shelf, giver, p.Log),
+		order.NewMover(live, p.Store, p.Shelf, giver, p.Log).ObservedBy(p.observer()),
 		order.NewRetirer(p.Store, p.Shelf, p.Log), order.NewRefunder(p.Store, p.provider(), p.Log),
 	}
 	if p.Seen.Survey != nil {

@@ -13,6 +13,8 @@ type Observer interface {
 	Audited(a Audited)
 	// Rebuilt is told of each rebuild that opened a sale again.
 	Rebuilt(r Rebuilt)
+	// Carried is told of units that went from one bucket of a split sale to another.
+	Carried(units int64)
 }
 
 // Audited is what one round of the audit found of a sale.
@@ -53,3 +55,6 @@ func (Unobserved) Audited(Audited) {}
 
 // Rebuilt does nothing.
 func (Unobserved) Rebuilt(Rebuilt) {}
+
+// Carried does nothing.
+func (Unobserved) Carried(int64) {}

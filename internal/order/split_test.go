@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -109,9 +110,19 @@ func TestASplitSaleIsSoldAsOne(t *testing.T) {
 	}
 }
 
+// carried adds up the units that an observer is told of.
+type carried struct {
+	order.Unobserved
+	units atomic.Int64
+}
+
+func (c *carried) Carried(units int64) { c.units.Add(units) }
+
 // Everybody is of one bucket, and buys what all buckets have, to the last unit; then it is sold out, and not before.
 func TestBuyersOfOneBucketGetEverything(t *testing.T) {
 	h := open(t)
+	seen := &carried{}
+	h.parts.Observer = seen
 	sale := h.putUpSplit(37, 1, 8)
 	h.work(settings())
 	ids := buyersOf(seckill.BucketsOf(sale.GoodsID)[5], 38)
@@ -123,6 +134,7 @@ func TestBuyersOfOneBucketGetEverything(t *testing.T) {
 	_, err := h.insist(sale.GoodsID, ids[37], 1)
 	require.Equal(t, seckill.SoldOut, seckill.ReasonOf(err))
 	h.settles(sale.GoodsID, 0, 37)
+	require.GreaterOrEqual(t, seen.units.Load(), int64(37-5), "a bucket of eight had five of them at the most")
 }
 
 // What one order asks for lies in many buckets.
