@@ -222,7 +222,7 @@ func (h *house) becomes(who seckill.Actor, sn, status string) {
 
 func (h *house) eventually(is func() bool, what string) {
 	h.t.Helper()
-	require.Eventually(h.t, is, 20*time.Second, 10*time.Millisecond, what)
+	require.Eventually(h.t, is, time.Minute, 10*time.Millisecond, what)
 }
 
 // ledger is what the API says of a sale's units: available, pending, sold.

@@ -26,7 +26,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const (
-	within = 20 * time.Second
+	within = time.Minute
 	tick   = 5 * time.Millisecond
 )
 

@@ -18,7 +18,7 @@ var env = testenv.NewSuite()
 func TestMain(m *testing.M) { goleak.VerifyTestMain(env.Around(m)) }
 
 // patience bounds every wait for something that must come.
-const patience = 30 * time.Second
+const patience = 90 * time.Second
 
 // goods is what the tests publish for.
 const goods = int64(42)

@@ -70,7 +70,7 @@ func recovers(t *testing.T, g *ratelimit.Gate) {
 	require.Eventually(t, func() bool {
 		out, err := g.Decide(context.Background(), "closed", ratelimit.Attributes{Goods: 9_999_999}, 1)
 		return err == nil && out.Allowed && !out.Undecided
-	}, 5*time.Second, 5*ms)
+	}, time.Minute, 5*ms)
 	t.Logf("recovered in %v", time.Since(began).Round(ms))
 	if os.Getenv("RATELIMIT_BENCH") != "" {
 		require.Less(t, time.Since(began), time.Second)
@@ -131,7 +131,7 @@ func TestRedisRestartedEmptyIsANewBucket(t *testing.T) {
 				n++
 			}
 			return n == 3
-		}, 5*time.Second, 10*ms)
+		}, time.Minute, 10*ms)
 	}
 	require.True(t, three())
 	require.False(t, decide(t, g, "r", ratelimit.Attributes{Goods: 1}).Allowed)

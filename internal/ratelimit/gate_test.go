@@ -291,7 +291,7 @@ func TestPermitsOfThoseWhoLeftAreGivenBack(t *testing.T) {
 	for range 50 {
 		all.Go(ask)
 	}
-	require.Eventually(t, func() bool { return g.Waiting("r", "1") == 51 }, 5*time.Second, ms)
+	require.Eventually(t, func() bool { return g.Waiting("r", "1") == 51 }, time.Minute, ms)
 	store.answer <- struct{}{}
 	<-store.asked // one ask for all who wait
 	leave()

@@ -32,7 +32,7 @@ func TestTheScriptIsPublishedAndStays(t *testing.T) {
 	go func() { ended <- ratelimit.NewPublisher(client).Run(ctx, nil) }()
 	again := func(what string) {
 		t.Helper()
-		require.Eventually(t, func() bool { return decides(t, client) }, 20*time.Second, 10*time.Millisecond, what)
+		require.Eventually(t, func() bool { return decides(t, client) }, time.Minute, 10*time.Millisecond, what)
 	}
 	again("at first")
 	require.NoError(t, client.ScriptFlush(t.Context()).Err())

@@ -178,7 +178,7 @@ func TestAChangeReachesEveryNodeAndRefillsNothing(t *testing.T) {
 	require.Equal(t, "operator", set.Source)
 	require.EqualValues(t, 5, set.Burst)
 	total := 0
-	require.Eventually(t, func() bool { total += admittedBy(t, b.gate, 1); return total > 0 }, 5*time.Second, 10*ms)
+	require.Eventually(t, func() bool { total += admittedBy(t, b.gate, 1); return total > 0 }, time.Minute, 10*ms)
 	t.Logf("the other node knew after %v", time.Since(began).Round(ms))
 	if os.Getenv("RATELIMIT_BENCH") != "" {
 		require.Less(t, time.Since(began), time.Second)
@@ -219,9 +219,9 @@ func TestNodesAreCounted(t *testing.T) {
 	a := startNodeParts(t, addr, liveRule)
 	t.Run("a second one", func(t *testing.T) {
 		startNodeParts(t, addr, liveRule)
-		require.Eventually(t, func() bool { return a.sync.Nodes() == 2 }, 5*time.Second, 10*ms)
+		require.Eventually(t, func() bool { return a.sync.Nodes() == 2 }, time.Minute, 10*ms)
 	})
-	require.Eventually(t, func() bool { return a.sync.Nodes() == 1 }, 10*time.Second, 10*ms)
+	require.Eventually(t, func() bool { return a.sync.Nodes() == 1 }, time.Minute, 10*ms)
 }
 
 func TestOperatorsLimitsOutliveARedisThatLostThem(t *testing.T) {
@@ -235,7 +235,7 @@ func TestOperatorsLimitsOutliveARedisThatLostThem(t *testing.T) {
 	require.Eventually(t, func() bool {
 		got, err := fresh.admin.Get(context.Background(), "r", "3")
 		return err == nil && got.Burst == 7
-	}, 10*time.Second, 20*ms)
+	}, time.Minute, 20*ms)
 	require.Equal(t, 7, admittedBy(t, n.gate, 3))
 }
 

@@ -36,7 +36,7 @@ func TestRedisBehindTLSAndAPassword(t *testing.T) {
 	good := config.Redis{Addrs: []string{addr}, Password: "only we know", TLS: true}
 	client := RedisOf(good)
 	defer client.Close()
-	require.Eventually(t, func() bool { return client.Ping(t.Context()).Err() == nil }, 10*time.Second, 20*time.Millisecond)
+	require.Eventually(t, func() bool { return client.Ping(t.Context()).Err() == nil }, time.Minute, 20*time.Millisecond)
 
 	for name, cfg := range map[string]config.Redis{
 		"a wrong password": {Addrs: good.Addrs, Password: "a guess", TLS: true},

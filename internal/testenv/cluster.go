@@ -19,7 +19,7 @@ const ClusterNodeTimeout = 2 * time.Second
 const Slots = 16384
 
 // clusterPatience bounds what takes a cluster seconds at most: to form, to agree on a new master.
-const clusterPatience = 30 * time.Second
+const clusterPatience = 90 * time.Second
 
 // RedisNodes are the servers of a private Redis Cluster on loopback. Slots are spread evenly over the masters; slots without a master do not
 // keep the others from serving (cluster-require-full-coverage no).

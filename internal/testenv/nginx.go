@@ -67,7 +67,7 @@ func newNginx(path, dir, conf, ready string) *Server {
 			path: path, args: []string{"-c", conf, "-e", "stderr", "-g", "daemon off;"}, dir: dir, log: filepath.Join(dir, "nginx.log"),
 			workers: true,
 		}},
-		timeout: 20 * time.Second,
+		timeout: 60 * time.Second,
 		prepare: func(context.Context) error { return nil },
 		wipe:    func() error { return nil },
 		ready:   func(ctx context.Context) error { return askHTTP(ctx, ready) },

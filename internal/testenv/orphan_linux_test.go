@@ -35,7 +35,7 @@ func TestServersDieWithATestBinaryThatIsKilled(t *testing.T) {
 
 	require.NoError(t, doomed.Process.Kill())
 	_ = doomed.Wait()
-	require.Eventually(t, func() bool { return len(processesIn(t, dir)) == 0 }, 30*time.Second, 20*time.Millisecond,
+	require.Eventually(t, func() bool { return len(processesIn(t, dir)) == 0 }, time.Minute, 20*time.Millisecond,
 		"left running: %v", processesIn(t, dir))
 }
 
@@ -48,7 +48,7 @@ func TestServersLeaveNothingBehindInGoodOrder(t *testing.T) {
 	require.NoError(t, err)
 	require.NotEmpty(t, processesIn(t, dir))
 	require.NoError(t, rabbit.Stop())
-	require.Eventually(t, func() bool { return len(processesIn(t, dir)) == 0 }, 30*time.Second, 20*time.Millisecond,
+	require.Eventually(t, func() bool { return len(processesIn(t, dir)) == 0 }, time.Minute, 20*time.Millisecond,
 		"left running: %v", processesIn(t, dir))
 }
 

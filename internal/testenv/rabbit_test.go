@@ -88,7 +88,7 @@ func waiting(t *testing.T, url string) int {
 				count++
 			}
 			return err != nil || found
-		}, 20*time.Second, 50*time.Millisecond)
+		}, time.Minute, 50*time.Millisecond)
 	})
 	return count
 }

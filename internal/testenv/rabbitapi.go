@@ -76,7 +76,7 @@ func (a managementAPI) isNode(ctx context.Context, name string) error {
 
 // call makes one request, on a connection of its own, and decodes the answer into out where that is not nil.
 func (a managementAPI) call(ctx context.Context, method, path string, out any) error {
-	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, 90*time.Second)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, method, a.root+path, http.NoBody)
 	if err != nil {

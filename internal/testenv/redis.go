@@ -75,7 +75,7 @@ func newRedis(path, dir string, opts []RedisOption) (*RedisServer, error) {
 	server.Server = &Server{
 		name:    "redis-server",
 		proc:    process{command: command{path: path, args: []string{conf}, dir: dir, log: filepath.Join(dir, "redis.log")}},
-		timeout: 20 * time.Second,
+		timeout: 60 * time.Second,
 		prepare: func(context.Context) error { return os.MkdirAll(data, 0o700) },
 		wipe:    func() error { return os.RemoveAll(data) },
 		ready:   func(ctx context.Context) error { return askRedis(ctx, server.addr, server.Pid()) },

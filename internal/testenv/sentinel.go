@@ -52,7 +52,7 @@ func newSentinel(path, dir, master string) (*RedisServer, error) {
 	server.Server = &Server{
 		name:    "sentinel",
 		proc:    process{command: command{path: path, args: []string{conf, "--sentinel"}, dir: dir, log: filepath.Join(dir, "sentinel.log")}},
-		timeout: 20 * time.Second,
+		timeout: 60 * time.Second,
 		prepare: func(context.Context) error { return os.WriteFile(conf, []byte(text), 0o600) },
 		wipe:    func() error { return os.Remove(conf) },
 		ready:   func(ctx context.Context) error { return askRedis(ctx, server.addr, server.Pid()) },

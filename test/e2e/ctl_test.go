@@ -81,10 +81,10 @@ func TestAnOperatorSetsALimiterOnEveryNode(t *testing.T) {
 		err := op.Do(context.WithoutCancel(t.Context()), http.MethodGet, "/admin/limiters/randomPath/"+goods, nil, &s)
 		return err == nil && s.Source == "operator" && s.PermitsPerSecond == 7
 	}
-	require.Eventually(t, seen, 10*time.Second, 20*time.Millisecond)
+	require.Eventually(t, seen, time.Minute, 20*time.Millisecond)
 	require.Equal(t, 2, ctl(t, r, nil, "limiter", "delete", "randomPath", goods), "nobody said yes")
 	require.Equal(t, 0, ctl(t, r, &struct{}{}, "limiter", "delete", "randomPath", goods, "-yes"))
-	require.Eventually(t, func() bool { return !seen() }, 10*time.Second, 20*time.Millisecond)
+	require.Eventually(t, func() bool { return !seen() }, time.Minute, 20*time.Millisecond)
 }
 
 func TestEveryProgramTellsItsVersion(t *testing.T) {

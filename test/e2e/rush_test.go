@@ -41,7 +41,7 @@ func rushFor(t *testing.T, r *rig.Rig, goods string, p rush.Plan) rushed {
 	}
 	report, err := rush.Run(t.Context(), p)
 	require.NoError(t, err)
-	ledger := r.Drained(t, goods, 30*time.Second)
+	ledger := r.Drained(t, goods, time.Minute)
 	facts := r.Facts(t, goods)
 	sns := r.OrderSns(t, goods)
 	for _, told := range report.Told {

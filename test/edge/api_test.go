@@ -133,7 +133,7 @@ func rushThrough(t *testing.T, r *rig.Rig, e *edge) {
 	require.NoError(t, err)
 	require.Equal(t, 300, report.Count(rush.Won))
 	require.Zero(t, report.Count(rush.GaveUp))
-	l := r.Drained(t, goods, 30*time.Second)
+	l := r.Drained(t, goods, time.Minute)
 	require.True(t, l.Balanced, "%+v", l)
 	require.Equal(t, []int64{300, 0, 0, 300}, []int64{l.Total, l.Available, l.Pending, l.Sold})
 	require.NotContains(t, e.nginx.Log(), `"status":5`)

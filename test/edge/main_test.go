@@ -17,7 +17,7 @@ import (
 var suite = testenv.NewSuite()
 
 const (
-	patience = 20 * time.Second
+	patience = 90 * time.Second
 	tick     = 10 * time.Millisecond
 )
 

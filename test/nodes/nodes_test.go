@@ -83,7 +83,7 @@ func (c *crowd) exact(t *testing.T, units int64) {
 	t.Helper()
 	<-c.over
 	require.NoError(t, c.err)
-	ledger, facts, sns := c.Drained(t, c.goods, 30*time.Second), c.Facts(t, c.goods), c.OrderSns(t, c.goods)
+	ledger, facts, sns := c.Drained(t, c.goods, time.Minute), c.Facts(t, c.goods), c.OrderSns(t, c.goods)
 	for _, told := range c.report.Told {
 		for _, heard := range told.Heard {
 			require.True(t, sns[heard.OrderSn], "buyer %d was told 202 for %s, which MySQL does not have", told.BuyerID, heard.OrderSn)
@@ -119,7 +119,7 @@ func (c *crowd) bounded(t *testing.T, undecided float64) {
 // until waits for the moment at which so many paths have been given.
 func (c *crowd) until(t *testing.T, paths int64) {
 	t.Helper()
-	require.Eventually(t, func() bool { return int64(len(c.door.seen().paths)) >= paths }, 30*time.Second, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return int64(len(c.door.seen().paths)) >= paths }, time.Minute, 5*time.Millisecond)
 }
 
 // TestNodesJoinAndLeaveInARush: 2, 4 and 3 APIs, 1, 3 and 2 consumers; of each kind one is killed and one is asked to end.

@@ -118,7 +118,7 @@ func startProgramOn(t testing.TB, addr, name, addrSetting string, env []string, 
 func (p *Program) Start(t testing.TB) {
 	t.Helper()
 	p.Launch(t)
-	require.Eventually(t, func() bool { return p.ready() }, 20*time.Second, 10*time.Millisecond, "%s is not ready:\n%s", p.name, p.log)
+	require.Eventually(t, func() bool { return p.ready() }, time.Minute, 10*time.Millisecond, "%s is not ready:\n%s", p.name, p.log)
 }
 
 // Launch starts it and does not wait.

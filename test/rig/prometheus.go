@@ -41,7 +41,7 @@ func (r *Rig) Prometheus(t testing.TB, rules ...string) *Prometheus {
 	require.Eventually(t, func() bool {
 		series, err := p.Query(t.Context(), "sum(up)")
 		return err == nil && len(series) == 1 && series[0].Number() == float64(len(r.APIs)+len(r.Consumers))
-	}, 30*time.Second, 50*time.Millisecond, "prometheus does not scrape all programs:\n%s", log)
+	}, time.Minute, 50*time.Millisecond, "prometheus does not scrape all programs:\n%s", log)
 	return p
 }
 

@@ -27,6 +27,6 @@ func rushOn(t *testing.T, r *rig.Rig) (goods string) {
 	report, err := rush.Run(t.Context(), p)
 	require.NoError(t, err)
 	require.Equal(t, 200, report.Count(rush.Won))
-	r.Drained(t, goods, 30*time.Second)
+	r.Drained(t, goods, time.Minute)
 	return goods
 }

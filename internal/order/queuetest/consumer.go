@@ -12,7 +12,7 @@ import (
 )
 
 // patience bounds every wait; nothing here should come near it.
-const patience = 30 * time.Second
+const patience = 90 * time.Second
 
 // Consumer reads one stream for a test.
 type consumer struct {
