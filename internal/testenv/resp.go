@@ -13,7 +13,7 @@ import (
 )
 
 // respPatience bounds one question to a redis-server whose asker has set no closer deadline: a paused one never answers.
-const respPatience = 20 * time.Second
+const respPatience = 5 * time.Second
 
 // errRedis marks what a redis-server answered as an error.
 var errRedis = errors.New("redis-server answers")
