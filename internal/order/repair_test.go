@@ -116,6 +116,7 @@ func TestARebuilderThatSleptIsFenced(t *testing.T) {
 	require.NoError(t, err)
 	awake, err := h.store.NextRebuildToken(t.Context(), sale.GoodsID)
 	require.NoError(t, err)
+	require.NoError(t, h.shelf.Shut(t.Context(), sale.GoodsID, 1))
 	_, err = opener.Open(t.Context(), sale.GoodsID, awake)
 	require.NoError(t, err)
 	_, err = opener.Open(t.Context(), sale.GoodsID, slept)

@@ -234,6 +234,24 @@ func TestAShutSaleTakesNoEpochThatWasOnItsWay(t *testing.T) {
 	})
 }
 
+// TestAnOpenSaleIsNotLoadedOver: a rebuild shuts the gate on one master, another is promoted, a slow first exposing opens it there, and
+// somebody buys. The rebuild has not drained that purchase, and must not drop it.
+func TestAnOpenSaleIsNotLoadedOver(t *testing.T) {
+	eachServer(t, func(t *testing.T, s *Store) {
+		load(t, s, onSale(10, 5))
+		reserve(t, s, want(t, s, 1, 7, 2))
+		next := onSale(10, 5)
+		next.Epoch = 2
+		loaded, err := s.Load(t.Context(), next)
+		require.NoError(t, err)
+		require.False(t, loaded)
+		v := view(t, s)
+		require.EqualValues(t, []int64{1, 8, 2}, []int64{v.Epoch, v.Available, v.Pending})
+		load(t, s, next)
+		require.EqualValues(t, 2, view(t, s).Epoch)
+	})
+}
+
 func TestReleaseWaitsForTheGate(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *Store) {
 		load(t, s, onSale(10, 5))

@@ -58,8 +58,10 @@ func onSale(units, limit int64) seckill.Snapshot {
 	}}
 }
 
+// load begins an epoch, as a rebuild does: behind a shut gate.
 func load(t *testing.T, s *Store, snap seckill.Snapshot) {
 	t.Helper()
+	require.NoError(t, s.Shut(t.Context(), snap.GoodsID, snap.Epoch-1))
 	loaded, err := s.Load(t.Context(), snap)
 	require.NoError(t, err)
 	require.True(t, loaded)

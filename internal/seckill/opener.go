@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// ErrFenced says that a newer rebuild of the same sale has begun: this one must stop, and has changed nothing.
-var ErrFenced = errors.New("a newer rebuild of this sale has begun")
+// ErrFenced says that a newer rebuild of the same sale has begun, or that its gate was opened in the middle of this one, which
+// must stop and has changed nothing in Redis.
+var ErrFenced = errors.New("a newer rebuild of this sale has begun, or its gate was opened meanwhile")
 
 // FirstToken stands for a fencing token where a draft's first epoch begins: it begins no other.
 const FirstToken = 0
@@ -23,7 +24,8 @@ type Epochs interface {
 
 // Loader puts an epoch into Redis.
 type Loader interface {
-	// Load returns false where Redis has that epoch already, or a newer one.
+	// Load returns false where Redis has that epoch already, or a newer one, or where the gate is open: what was sold since
+	// it was shut, on a master that was promoted meanwhile, has to be drained first.
 	Load(ctx context.Context, snap Snapshot) (bool, error)
 }
 

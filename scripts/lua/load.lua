@@ -1,15 +1,17 @@
 -- load: begins an epoch of a sale. Refuses one that is not newer than what is there, so that a rebuilder that was
--- asleep cannot put an old truth over a newer one; nor one that orders were written past (the fence: see adopt). What
--- the old epoch had pending is in MySQL by then (the rebuild waited for its barrier), and is dropped; the outbox and the
--- used paths stay.
+-- asleep cannot put an old truth over a newer one; nor one that orders were written past (the fence: see adopt); nor any
+-- over an open gate: a rebuild shuts it first, so this one was opened on another master than that which was shut, and what
+-- it has taken since nobody has drained. What the old epoch had pending is in MySQL by then (the rebuild waited for its
+-- barrier), and is dropped; the outbox and the used paths stay.
 --
 -- KEYS  1 sale (hash)   2 staged buyers (hash, may be missing)   3 buyers (hash)   4 pending (hash)   5 moves (set)
 -- ARGV  1 lease ('' = ask INFO)   2 epoch   3 status   4 start ms   5 end ms   6 limit   7 total   8 available   9 sold   10 card
 --       11 units in the sale's other buckets
 -- Returns 1 loaded and open, 0 refused.
 local sale, staged, buyers, pending, moves = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
-local has = redis.call('HMGET', sale, 'epoch', 'fence')
-if math.max(tonumber(has[1] or 0), tonumber(has[2] or 0)) >= tonumber(ARGV[2]) then
+local has = redis.call('HMGET', sale, 'gate', 'epoch', 'lease', 'fence')
+local gate, epoch = gate_of(has[1], has[2], has[3], ARGV[1])
+if gate == GATE_OPEN or math.max(epoch, tonumber(has[4] or 0)) >= tonumber(ARGV[2]) then
   redis.call('UNLINK', staged)
   return 0
 end

@@ -24,9 +24,19 @@ type fate struct {
 type book struct {
 	all  []*fate
 	bySn map[[3]int]*fate
+	// astray are the goods of which a master that was none any more has let units go that the true one had too: to another
+	// bucket, or for a late order. Orders of the true one may lack them.
+	astray map[int]bool
 }
 
-func newBook() *book { return &book{bySn: map[[3]int]*fate{}} }
+func newBook() *book { return &book{bySn: map[[3]int]*fate{}, astray: map[int]bool{}} }
+
+// letGo notes a master that lets units go.
+func (b *book) letGo(w *world, s *server, goods int) {
+	if s != w.current {
+		b.astray[goods] = true
+	}
+}
 
 func (b *book) of(l line) *fate { return b.bySn[[3]int{l.goods, l.sn, l.buyer}] }
 
@@ -121,7 +131,7 @@ func (w *world) writtenInTime(l line) {
 const (
 	writtenBy  = 90
 	mostCopies = 16
-	relayedBy  = 45 // ticks after which what was taken is in the queue, harm and rebuilds aside
+	relayedBy  = 55 // ticks after which what was taken is in the queue, harm and rebuilds aside
 )
 
 // inTime: what a dead API left behind is relayed soon, not when the feed finds it.
@@ -153,6 +163,7 @@ func (w *world) always() {
 		}
 		w.ledger(g)
 	}
+	w.carried()
 	for who, n := range holds {
 		if n > w.limit[who[0]] {
 			w.broken("G2", "buyer %d holds %d of goods %d, more than %d", who[1], n, who[0], w.limit[who[0]])
@@ -191,6 +202,9 @@ func (w *world) whyNotQuiet() string {
 			return fmt.Sprintf("queue %d has %d ready, %d unacknowledged", i, len(q.ready), len(q.unacked))
 		}
 	}
+	if w.db.inTheAir() || w.split && w.now < moverEnds {
+		return "units are carried from one bucket to another"
+	}
 	if len(w.db.notGiven(w.now)) > 0 || w.broker.fresh {
 		return "units are not given back"
 	}
@@ -227,7 +241,7 @@ func (w *world) atLast() {
 	}
 	for g, k := range w.current.goods {
 		row, active := w.db.goods[g], w.db.goods[g].total-w.db.goods[g].stock
-		if k.avail != row.stock || k.sold != active {
+		if k.avail != row.stock || k.sold != active || k.total != row.total {
 			w.broken("G4", "goods %d: Redis has %d available and %d sold, MySQL %d and %d", g, k.avail, k.sold, row.stock, active)
 		}
 		for b := range 7 {
@@ -244,7 +258,7 @@ func (w *world) kept(f *fate) {
 	switch {
 	case f.saidFailed && r != nil && r.status != failedOrder:
 		w.broken("G5", "buyer %d was told that order %d of goods %d failed, and then otherwise", f.buyer, f.sn, f.goods)
-	case f.mayBreak, f.late && w.fault.losesRedis():
+	case f.mayBreak, f.late && w.fault.losesRedis(), w.book.astray[f.goods]:
 	case !f.promised:
 	case r == nil || r.buyer != f.buyer:
 		w.broken("G3", "order %d of goods %d was promised to buyer %d and is not in MySQL", f.sn, f.goods, f.buyer)

@@ -200,6 +200,7 @@ func (s *server) adopt(goods, epoch int, lines []line) (map[int]bool, gate) {
 			k.fence = epoch
 		}
 		k.shut = k.loaded
+		s.w.book.letGo(s.w, s, goods)
 		for _, l := range lines {
 			took[l.sn] = true
 		}
@@ -224,6 +225,7 @@ const (
 	givenBefore
 	covered
 	givenLater
+	tooMuch // a transfer of more than is unsold
 )
 
 // release is release.lua, for one move.
@@ -250,6 +252,10 @@ func (s *server) release(m *move) given {
 	}
 	s.writing()
 	k.moves[m.id] = true
+	if m.raise {
+		k.avail, k.total = k.avail+m.q, k.total+m.q
+		return givenNow
+	}
 	p, pending := k.pending[m.sn]
 	if pending {
 		delete(k.pending, m.sn)
@@ -285,6 +291,9 @@ func (s *server) load(goods int, snap snapshot) bool {
 	}
 	if !s.answers() || newest >= snap.epoch && !s.w.off(EpochInLoad) {
 		return false
+	}
+	if g, _ := s.gateOf(goods, false); g == open && !s.w.off(LoadBehindGate) {
+		return false // opened on another master than the one that the rebuild shut
 	}
 	s.writing()
 	s.scripts = true

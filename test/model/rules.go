@@ -26,6 +26,7 @@ const (
 	LeaseInEveryRelease
 	EpochInLoad
 	LoadFenced
+	LoadBehindGate
 	AdoptFences
 	AdoptWithinLimit
 	FencingToken
@@ -45,6 +46,9 @@ const (
 	PromiseOnConfirm
 	TombBeforeWord
 	TombGivesBack
+	TransferWritten
+	TransferOfOneEpoch
+	TransferEndsOnce
 	lastRule
 )
 
@@ -71,6 +75,7 @@ var names = [...]string{
 	LeaseInEveryRelease:   "an old release's script beside it, without the lease",
 	EpochInLoad:           "load takes any epoch",
 	LoadFenced:            "load asks for a newer epoch only, and not for the fence",
+	LoadBehindGate:        "load takes a sale whose gate somebody has opened meanwhile",
 	AdoptFences:           "late orders waived behind a shut gate put up no fence",
 	AdoptWithinLimit:      "late orders taken in past the buyer's limit",
 	FencingToken:          "no fencing: neither a token in MySQL nor a fence at load",
@@ -89,6 +94,9 @@ var names = [...]string{
 	PromiseOnConfirm:      "202 also where no confirm came in time",
 	TombBeforeWord:        "an order that was told lost may be written when it comes",
 	TombGivesBack:         "what was adopted for an order that was told lost stays taken",
+	TransferWritten:       "units carried to another bucket with no row that says so before",
+	TransferOfOneEpoch:    "transfers ended whatever epoch the bucket has by then",
+	TransferEndsOnce:      "a transfer's row not asked whether it has ended",
 	LookAgain:             "failed is said without looking into MySQL again",
 }
 
