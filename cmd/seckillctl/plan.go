@@ -38,6 +38,7 @@ type planCmd struct {
 	Edge        bool          `help:"An edge holds the buyers' connections, and asks the nodes over a thousand each."`
 	Buckets     int           `default:"0" help:"Redis shards that the stock is split over; as many as are needed if 0."`
 	Trip        time.Duration `default:"0s" help:"Of a call from a node to Redis and back, waiting for a processor included; as calibrated if 0."`
+	LoneTrip    time.Duration `default:"0s" help:"The same where little else is to do; as --trip if 0."`
 	BatchLinger time.Duration `env:"SECKILL_BATCH_LINGER" default:"10ms" help:"Longest wait for a batch to fill."`
 	BatchSize   float64       `env:"SECKILL_BATCH_SIZE" default:"500" help:"Most orders in one transaction."`
 	BacklogAge  time.Duration `env:"SECKILL_MAX_BACKLOG_AGE" default:"10s" help:"Age of the backlog from which on nothing more is promised; 0 is any."`
@@ -49,7 +50,7 @@ func (c *planCmd) sale() capacity.Sale {
 		Retries: c.Retries, Polls: c.Polls, Looks: c.Looks, Streams: c.Streams, Budget: c.Budget,
 		Permits: c.Permits, Burst: c.Burst, Wait: c.Wait,
 		Land: capacity.Land{
-			Factor: c.Factor, Cores: c.Cores, NodeMB: c.NodeMemory, NICBits: c.Nic * 1e9, Use: c.Use, Nodes: c.Nodes, Edge: c.Edge, Buckets: c.Buckets, Trip: c.Trip,
+			Factor: c.Factor, Cores: c.Cores, NodeMB: c.NodeMemory, NICBits: c.Nic * 1e9, Use: c.Use, Nodes: c.Nodes, Edge: c.Edge, Buckets: c.Buckets, Trip: c.Trip, LoneTrip: c.LoneTrip,
 			Linger: c.BatchLinger, BatchSize: c.BatchSize, BacklogAge: c.BacklogAge,
 		},
 	}

@@ -85,12 +85,14 @@ type RedisCost struct {
 	OrderCalls   Sized   `json:"orderCalls"`  // of each trip of a group, and of each batch written
 	LostCPU      float64 `json:"lostMicros"`
 	Idle         Bytes   `json:"idleBytesPerSecond"`
+	SaleLook     Aside   `json:"saleLook"`   // a node's look at a sale that nobody else looks at in that moment
 	Look         Aside   `json:"look"`       // what a look at an order costs here
 	QueuedLook   Aside   `json:"queuedLook"` // and at one that is not written yet: it is one call more
 	PathIn       Sized   `json:"pathInBytes"`
 	PathOut      Sized   `json:"pathOutBytes"`
 	OrderIn      Sized   `json:"orderInBytes"`
 	OrderOut     Sized   `json:"orderOutBytes"`
+	Sale         float64 `json:"saleBytes"` // of a sale before anybody has come, and of the tables that hold the rest
 	UnusedPath   float64 `json:"unusedPathBytes"`
 	UsedPath     float64 `json:"usedPathBytes"`
 	Buyer        float64 `json:"buyerBytes"`
@@ -113,6 +115,7 @@ type RabbitCost struct {
 type ConsumerCost struct {
 	IdleCPU float64 `json:"idleMicrosPerSecond"`
 	CPU     Sized   `json:"micros"`
+	Between Sized   `json:"betweenMicros"` // from the end of a transaction to the next, on top of the linger
 }
 
 // MySQLCost is the database's, of each transaction and order.

@@ -21,13 +21,26 @@ func group(perSecond float64, trip Sized) float64 {
 }
 
 // batch is how many orders the writer of one goods finds in a transaction, where so many come each second: what comes while it
-// lingers and writes, and at least one.
-func batch(perSecond float64, l Land, write Sized) float64 {
+// lingers, writes and turns round, and at least one.
+func batch(perSecond float64, l Land, write, between Sized) float64 {
 	linger, most := l.Linger.Seconds(), l.BatchSize
-	if spare := 1 - perSecond*write.Each/1e6; spare > 0 {
-		most = min(most, perSecond*(linger+write.Call/1e6)/spare)
+	if spare := 1 - perSecond*(write.Each+between.Each)/1e6; spare > 0 {
+		most = min(most, perSecond*(linger+(write.Call+between.Call)/1e6)/spare)
 	}
 	return max(1, most)
+}
+
+// looks is how often a node looks at a sale in Redis each second, where so many ask it. A look that was shared is told to others, and
+// goes on being told for as long as somebody asks while it is renewed; who asks alone looks alone (seckill.recent). So looks come in turns
+// of two kinds: alone until one is shared, then renewed until nobody asked in the meantime.
+func looks(perSecond, trip float64) float64 {
+	if perSecond <= 0 {
+		return 0
+	}
+	shared := 1 - math.Exp(-perSecond*trip)
+	alone, renewed := 1/max(shared, 1e-9), min(1/max(1-shared, 1e-9), 1e9)
+	seconds := alone*(1/perSecond+trip) + renewed*(1/renewals+1/perSecond)
+	return (alone + renewed) / seconds
 }
 
 // fastest is how many orders the writer of one goods writes each second when batches are full: a full batch waits for nobody.

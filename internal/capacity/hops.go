@@ -46,14 +46,16 @@ func (w *worked) buyersWay() (to, from way) {
 // redisWay is between API and Redis.
 func (w *worked) redisWay() (to, from way) {
 	c := w.cost.Redis
-	sized := func(path, order Sized, look, queued, idle float64) []float64 {
+	sized := func(path, order Sized, sale, look, queued, idle float64) []float64 {
 		return w.each(func(k int) float64 {
-			return look*w.flow.of[Looks][k] + queued*w.flow.of[Queued][k] + idle*w.flow.step + path.Of(w.pathTrips[k]+w.asides[k], w.flow.of[Paths][k]) +
+			return sale*w.saleLooks[k] + look*w.flow.of[Looks][k] + queued*w.flow.of[Queued][k] + idle*w.flow.step + path.Of(w.pathTrips[k]+w.asides[k], w.flow.of[Paths][k]) +
 				order.Of(w.orderTrips[k], w.flow.of[Purchases][k]+w.flow.of[Lost][k]+w.flow.of[Held][k])
 		})
 	}
-	trips := w.each(func(k int) float64 { return w.flow.of[Queued][k] + w.pathTrips[k] + w.asides[k] + 2*w.orderTrips[k] })
-	return way{trips, sized(c.PathIn, c.OrderIn, c.Look.Bytes.In, c.QueuedLook.Bytes.In, c.Idle.In)}, way{trips, sized(c.PathOut, c.OrderOut, c.Look.Bytes.Out, c.QueuedLook.Bytes.Out, c.Idle.Out)}
+	trips := w.each(func(k int) float64 {
+		return w.flow.of[Queued][k] + w.pathTrips[k] + w.asides[k] + w.saleLooks[k] + 2*w.orderTrips[k]
+	})
+	return way{trips, sized(c.PathIn, c.OrderIn, c.SaleLook.Bytes.In, c.Look.Bytes.In, c.QueuedLook.Bytes.In, c.Idle.In)}, way{trips, sized(c.PathOut, c.OrderOut, c.SaleLook.Bytes.Out, c.Look.Bytes.Out, c.QueuedLook.Bytes.Out, c.Idle.Out)}
 }
 
 // nicOfAPI is the bits a second that all nodes together take in and give out.

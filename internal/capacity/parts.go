@@ -33,7 +33,7 @@ func (w *worked) api() API {
 func (w *worked) redis() Redis {
 	orders, c := w.flow.total(Purchases), w.cost.Redis
 	calls := w.each(func(k int) float64 {
-		return w.flow.of[Queued][k] + w.pathTrips[k] + w.asides[k] + c.OrderCalls.Call*w.orderTrips[k] + c.OrderCalls.Each*w.commits[k] +
+		return w.flow.of[Queued][k] + w.pathTrips[k] + w.asides[k] + w.saleLooks[k] + c.OrderCalls.Call*w.orderTrips[k] + c.OrderCalls.Each*w.commits[k] +
 			w.flow.step*(c.IdleCalls+bookkeeping*float64(w.nodes))
 	})
 	r := Redis{
@@ -44,19 +44,20 @@ func (w *worked) redis() Redis {
 		r.Memory = append(r.Memory, Kept{what, math.Round(entries), entries * each / 1e6})
 	}
 	onTheWay := w.flow.peak(w.flow.of[Purchases], w.window)
+	keep("the sale itself", 1, c.Sale)
 	keep("random paths that nobody used yet", w.pathsAlive(), c.UnusedPath)
 	keep("used paths, for 24 h", orders, c.UsedPath)
 	keep("buyers", orders, c.Buyer)
 	keep("pending orders", most(w.flow.backlog)+onTheWay*w.cycle(), c.Pending)
 	keep("outbox", onTheWay*c.ConfirmDelay/1e6, c.Outbox)
-	r.WorstMB = (w.pathsAlive()*c.UnusedPath + orders*(c.UsedPath+c.Buyer+c.Pending+c.Outbox)) / 1e6
+	r.WorstMB = (c.Sale + w.pathsAlive()*c.UnusedPath + orders*(c.UsedPath+c.Buyer+c.Pending+c.Outbox)) / 1e6
 	return r
 }
 
 // cycle is how long an order waits for its transaction where there is no backlog, in seconds.
 func (w *worked) cycle() float64 {
 	write := w.cost.MySQL.Write
-	return w.sale.Land.Linger.Seconds() + write.Of(1, batch(w.flow.peak(w.flow.of[Written], w.window), w.sale.Land, write))/1e6
+	return w.sale.Land.Linger.Seconds() + write.Of(1, batch(w.flow.peak(w.flow.of[Written], w.window), w.sale.Land, write, w.cost.Consumer.Between))/1e6
 }
 
 // pathsAlive is the most paths that were given in the last minute, and not used.

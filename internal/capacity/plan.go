@@ -1,6 +1,7 @@
 package capacity
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"time"
@@ -102,11 +103,15 @@ func Make(s Sale, c Calibration) (Plan, error) {
 		s.Over = 0
 	}
 	c = c.Slower(s.Land.Factor)
+	lone := c.Redis.PathTrip.Of(1, 1)
+	if given := cmp.Or(s.Land.LoneTrip, s.Land.Trip); given > 0 {
+		lone = float64(given.Microseconds())
+	}
 	if s.Land.Trip > 0 {
 		c.Redis.Trip = Sized{Call: float64(s.Land.Trip.Microseconds())}
 		c.Redis.PathTrip = c.Redis.Trip
 	}
-	w := worked{sale: s, cost: c, flow: run(s, fastest(s.Land, c.MySQL.Write)), window: min(time.Second, s.Budget)}
+	w := worked{sale: s, cost: c, lone: lone, flow: run(s, fastest(s.Land, c.MySQL.Write)), window: min(time.Second, s.Budget)}
 	p := Plan{
 		Sale: s, Calibration: c.Provenance, SoldOut: w.flow.soldOut, LastRow: w.flow.lastRow,
 		GaveUp: math.Round(w.flow.gaveUp), Unsold: math.Round(w.flow.unsold), Backlog: math.Round(most(w.flow.backlog)),

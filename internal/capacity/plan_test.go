@@ -204,3 +204,12 @@ func TestFiguresForPeople(t *testing.T) {
 	require.Equal(t, "60 %", times(0.6))
 	require.Equal(t, "12.3 ×", times(12.34))
 }
+
+func TestLooksAreSharedWhereManyAsk(t *testing.T) {
+	const trip = 50e-6
+	require.Zero(t, looks(0, trip))
+	require.InDelta(t, 1, looks(1, trip), 0.1, "who asks alone looks alone")
+	require.InDelta(t, 100, looks(100, trip), 5)
+	require.InDelta(t, renewals, looks(1e6, trip), 1, "one renews, the others are told")
+	require.Less(t, looks(10_000, trip), looks(2000, trip), "the more there are, the sooner a look is shared")
+}

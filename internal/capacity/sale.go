@@ -52,6 +52,7 @@ type Land struct {
 	Edge       bool          `json:"edge"`       // holds the buyers' connections, and asks the nodes over a thousand each
 	Buckets    int           `json:"buckets"`    // Redis shards that the stock is split over; as many as are needed if 0
 	Trip       time.Duration `json:"trip"`       // of a call to Redis and back; as calibrated if 0
+	LoneTrip   time.Duration `json:"loneTrip"`   // the same where little else is to do; Trip if 0
 	Linger     time.Duration `json:"linger"`     // SECKILL_BATCH_LINGER
 	BatchSize  float64       `json:"batchSize"`  // SECKILL_BATCH_SIZE
 	BacklogAge time.Duration `json:"backlogAge"` // SECKILL_MAX_BACKLOG_AGE; 0 is any
@@ -118,7 +119,7 @@ func (l Land) check() error {
 			return fmt.Errorf("factor, cores, memory, NIC and batch size must be above 0, not %v", x)
 		}
 	}
-	if !(l.Use > 0 && l.Use <= 1) || l.Nodes < 0 || l.Buckets < 0 || l.Buckets > maxBuckets || l.Trip < 0 || l.Linger < 0 || l.BacklogAge < 0 {
+	if !(l.Use > 0 && l.Use <= 1) || l.Nodes < 0 || l.Buckets < 0 || l.Buckets > maxBuckets || l.Trip < 0 || l.LoneTrip < 0 || l.Linger < 0 || l.BacklogAge < 0 {
 		return errors.New("use is a share above 0, nodes and buckets must not be negative, buckets at most 1024")
 	}
 	return nil

@@ -23,9 +23,10 @@ type worked struct {
 	window time.Duration
 
 	nodes, buckets int
-	// By step: trips for paths, trips of the limiter and looks at the sale, trips to reserve, transactions; and what they cost Redis
-	// and the API.
-	pathTrips, asides, orderTrips, commits, redisCPU, apiCPU []float64
+	lone           float64 // microseconds of a lone call to Redis
+	// By step: trips for paths, trips of the limiter, looks at the sale, trips to reserve, transactions; and what they cost Redis and
+	// the API.
+	pathTrips, asides, saleLooks, orderTrips, commits, redisCPU, apiCPU []float64
 }
 
 // requests are what each stage costs the API.
@@ -54,7 +55,7 @@ func (w *worked) spread() {
 // trips works out the calls of every step.
 func (w *worked) trips() {
 	n, step, c := len(w.flow.backlog), w.flow.step, w.cost
-	for _, list := range []*[]float64{&w.pathTrips, &w.asides, &w.orderTrips, &w.commits, &w.redisCPU, &w.apiCPU} {
+	for _, list := range []*[]float64{&w.pathTrips, &w.asides, &w.saleLooks, &w.orderTrips, &w.commits, &w.redisCPU, &w.apiCPU} {
 		*list = make([]float64, n)
 	}
 	nodes, lines := float64(w.nodes), float64(w.nodes*w.buckets)
@@ -64,11 +65,15 @@ func (w *worked) trips() {
 		together := group(paths/step/nodes, c.Redis.PathTrip)
 		w.pathTrips[k] = paths / together
 		w.asides[k] = step * nodes * permitCalls(paths/step/nodes, at(Limited)/step/nodes, together)
-		w.asides[k] += looks(paths+at(Limited)+at(Refused)+at(Pages), step*nodes)
+		trip := w.lone // the others' trips are those of a sale that is going on
+		if tries > 0 {
+			trip = c.Redis.PathTrip.Of(1, 1)
+		}
+		w.saleLooks[k] = step * nodes * looks((paths+at(Limited)+at(Refused)+at(Pages))/step/nodes, trip/1e6)
 		w.orderTrips[k] = tries / group(tries/step/lines, c.Redis.Trip)
-		w.commits[k] = rows / batch(rows/step, w.sale.Land, c.MySQL.Write)
+		w.commits[k] = rows / batch(rows/step, w.sale.Land, c.MySQL.Write, c.Consumer.Between)
 		w.redisCPU[k] = c.Redis.Path.Of(w.pathTrips[k]+w.asides[k], paths) + c.Redis.LostCPU*(at(Lost)+at(Held)) +
-			c.Redis.Order.Of(w.orderTrips[k], at(Purchases)) + c.Redis.Look.CPU*at(Looks) + c.Redis.QueuedLook.CPU*at(Queued) + c.Redis.IdleCPU*step
+			c.Redis.SaleLook.CPU*w.saleLooks[k] + c.Redis.Order.Of(w.orderTrips[k], at(Purchases)) + c.Redis.Look.CPU*at(Looks) + c.Redis.QueuedLook.CPU*at(Queued) + c.Redis.IdleCPU*step
 		w.apiCPU[k] = c.API.TripCPU*(w.pathTrips[k]+w.orderTrips[k]) + c.API.IdleCPU*step*nodes
 		w.apiCPU[k] += w.answers(at)
 	}
@@ -84,9 +89,6 @@ func (w *worked) answers(at func(Stage) float64) (micros float64) {
 	busy := (micros + w.cost.API.WakeCPU*many) / 1e6 / w.flow.step / float64(w.nodes)
 	return micros + w.cost.API.WakeCPU*many*math.Exp(-busy)
 }
-
-// looks is how often nodes look at the sale in Redis: each request by itself where few ask, each renewal where many do.
-func looks(requests, nodeSeconds float64) float64 { return min(requests, renewals*nodeSeconds) }
 
 // enoughNodes keeps processor, memory, NIC and streams of each node within their use.
 func (w *worked) enoughNodes() int {

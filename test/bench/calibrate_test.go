@@ -56,8 +56,11 @@ const manyConnections = 2000
 // crowdOfConnections measures the API's memory alone and under many connections, before anything else has made it grow.
 func (y *yard) crowdOfConnections() {
 	y.b.Helper()
+	empty := y.redisBytes()
 	goods := y.PutUp(y.b, 1, 1)
 	sellOut(y.b, y.Rig, goods)
+	y.drained(goods)
+	y.saleBytes = max(0, y.redisBytes()-empty)
 	requests := make([][]byte, 10*manyConnections)
 	for i := range requests {
 		requests[i] = post("/randomPath?goodsId="+goods, y.token())
@@ -78,6 +81,7 @@ type yard struct {
 	sent map[string][2]float64 // bytes to and from buyers, by piece
 
 	baseMB, connectionKB float64 // the API's
+	saleBytes            float64 // Redis', of a sale of one unit
 }
 
 // arenaOfOne is an installation without the floor program beside.
@@ -121,11 +125,12 @@ func (y *yard) round() {
 	gone := y.PutUp(y.b, 1, 1)
 	sellOut(y.b, y.Rig, gone)
 	open, tight := y.PutUp(y.b, 10_000_000, 1), y.tight()
-	y.idle = append(y.idle, y.over(func() { time.Sleep(3 * time.Second) })) // that it does nothing is what is looked at
+	y.idle = append(y.idle, y.over(func() { time.Sleep(5 * time.Second) })) // that it does nothing is what is looked at
 	y.ask("page", many, connections, http.StatusOK, func(int) []byte { return get("/sales/"+open, "") })
 	y.ask("refused", many, connections, http.StatusConflict, func(int) []byte { return post("/randomPath?goodsId="+gone, y.token()) })
 	y.ask("limited", many, connections, http.StatusTooManyRequests, func(int) []byte { return post("/randomPath?goodsId="+tight, y.token()) })
-	y.pace("paced", gone)
+	y.pace("paced", gone, pacedRequests)
+	y.pace("alone", gone, aloneRequests)
 	for _, conns := range loads() {
 		n := many * min(conns, 32) / 32
 		y.ask(fmt.Sprintf("path %d", conns), n, conns, http.StatusOK, func(int) []byte { return post("/randomPath?goodsId="+open, y.token()) })
@@ -202,17 +207,19 @@ func (m meters) drained(goods string) {
 	}, time.Minute, 10*time.Millisecond, "orders stay pending")
 }
 
-// pacedRequests a second find the node asleep more often than not.
-const pacedRequests = 400
+const (
+	pacedRequests = 400  // a second find the node asleep more often than not
+	aloneRequests = 1200 // a second find it awake, and hardly ever meet
+)
 
-// pace asks of a sold-out sale at a leisurely rate.
-func (y *yard) pace(piece, gone string) {
+// pace asks of a sold-out sale at a leisurely rate, for two seconds.
+func (y *yard) pace(piece, gone string, rate int) {
 	y.b.Helper()
 	request := post("/randomPath?goodsId="+gone, y.token())
-	y.note(piece, 2*pacedRequests, y.over(func() {
+	y.note(piece, 2*rate, y.over(func() {
 		began := time.Now()
-		crowd(y.b, y.APIs[0].Addr, 16, 2*pacedRequests, func(c *client, i int) error {
-			time.Sleep(time.Until(began.Add(time.Duration(i) * time.Second / pacedRequests)))
+		crowd(y.b, y.APIs[0].Addr, 16, 2*rate, func(c *client, i int) error {
+			time.Sleep(time.Until(began.Add(time.Duration(i) * time.Second / time.Duration(rate))))
 			return c.ask(request, http.StatusConflict)
 		})
 	}))
@@ -231,7 +238,7 @@ func (y *yard) lose(n int) {
 func (y *yard) look(goods string, n int) {
 	y.b.Helper()
 	var sns, tokens []string
-	require.NoError(y.b, y.Consumers[0].Pause()) // so that what is bought stays queued
+	unlock := y.lock(goods) // so that what is bought stays queued
 	for range connections {
 		buyer := serial.Add(1)
 		var path struct{ RandomPath string }
@@ -243,7 +250,7 @@ func (y *yard) look(goods string, n int) {
 	}
 	at := func(i int) int { return i % len(sns) }
 	y.ask("queued", n/2, connections, http.StatusOK, func(i int) []byte { return get("/orders/"+sns[at(i)], tokens[at(i)]) })
-	require.NoError(y.b, y.Consumers[0].Resume())
+	unlock()
 	y.drained(goods)
 	y.ask("look", n, connections, http.StatusOK, func(i int) []byte { return get("/orders/"+sns[at(i)], tokens[at(i)]) })
 	y.note("stream", 1000, y.over(func() {
@@ -251,6 +258,20 @@ func (y *yard) look(goods string, n int) {
 			firstEvent(y.b, y.APIs[0].Addr, get("/orders/"+sns[at(i)]+"/events", tokens[at(i)]))
 		}
 	}))
+}
+
+// lock keeps a goods' row from whoever would write it, and returns what lets it go. (A consumer that was paused would not tell its metrics.)
+func (y *yard) lock(goods string) (unlock func()) {
+	y.b.Helper()
+	pool := rawPool(y.b, y.DSN)
+	tx, err := pool.BeginTx(y.b.Context(), nil)
+	require.NoError(y.b, err)
+	var stock int64
+	require.NoError(y.b, tx.QueryRowContext(y.b.Context(), "SELECT stock FROM sales WHERE goods_id = ? FOR UPDATE", goods).Scan(&stock))
+	return func() {
+		require.NoError(y.b, tx.Rollback())
+		require.NoError(y.b, pool.Close())
+	}
 }
 
 // firstEvent opens an event stream, and leaves when it has told something.

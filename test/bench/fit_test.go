@@ -53,17 +53,16 @@ func met(perSecond, group float64) float64 {
 func (y *yard) calibration() *measured {
 	c := &measured{}
 	first := y.idle[0] // with few sales that live
-	all := spent{}
-	for _, s := range y.idle {
-		all = all.plus(s)
-	}
-	idle := func(what string) float64 { return 1e6 * all[what] / all[wall] }
+	idle := func(what string) float64 { return 1e6 * first[what] / first[wall] }
 	c.API.IdleCPU, c.Redis.IdleCPU, c.Rabbit.IdleCPU = idle(apiCPU), idle(redisCPU), idle(rabbitCPU)
 	c.Consumer.IdleCPU, c.MySQL.IdleCPU, c.Redis.IdleCalls = idle(consumerCPU), idle(mysqlCPU), first[redisCalls]/first[wall]
 	c.API.BaseMB, c.API.ConnectionKB, c.API.StreamKB = y.baseMB, y.connectionKB, streamKB
 	c.Redis.Idle = capacity.Bytes{In: first[redisIn] / first[wall], Out: first[redisOut] / first[wall]}
 	c.MySQL.Idle = capacity.Bytes{In: first[mysqlIn] / first[wall], Out: first[mysqlOut] / first[wall]}
 	c.Redis.Look = y.aside("look", redisCPU, redisIn, redisOut)
+	lone := y.sums["alone"]
+	c.Redis.SaleLook = capacity.Aside{CPU: 1e6 * lone[redisCPU] / lone[redisCalls], Bytes: capacity.Bytes{In: lone[redisIn] / lone[redisCalls], Out: lone[redisOut] / lone[redisCalls]}}
+	c.Redis.Sale = y.saleBytes
 	c.Redis.QueuedLook = y.aside("queued", redisCPU, redisIn, redisOut)
 	c.MySQL.QueuedLook = y.aside("queued", mysqlCPU, mysqlIn, mysqlOut)
 	c.MySQL.Look = y.aside("look", mysqlCPU, mysqlIn, mysqlOut)
@@ -103,7 +102,7 @@ func (y *yard) orders(c *measured) {
 	c.Consumer.CPU = y.fitted("bought", commit, y.of(consumerCPU, 1e6))
 	c.MySQL.CPU = y.fitted("bought", commit, y.of(mysqlCPU, 1e6))
 	c.MySQL.InBytes, c.MySQL.OutBytes = y.fitted("bought", commit, y.of(mysqlIn, 1)), y.fitted("bought", commit, y.of(mysqlOut, 1))
-	var calls, tripTimes, writes []point
+	var calls, tripTimes, writes, between []point
 	var waits, confirmed, logged, bought float64
 	for _, conns := range loads() {
 		name := fmt.Sprintf("bought %d", conns)
@@ -111,10 +110,14 @@ func (y *yard) orders(c *measured) {
 		calls = append(calls, point{s[reserveTrips], s[batches], y.sums[name][redisCalls]})
 		quick := y.best[name]
 		tripTimes = append(tripTimes, tripOf(quick[travellers], quick[reserveTrips], quick[asking])...)
+		cycle := quick[asking] / quick[batches] // orders come without a pause
+		rest := 1e6*(cycle-quick[batchTime]/quick[batches]) - float64(capacity.Default().Land.Linger.Microseconds())
+		between = append(between, point{1, quick[batchOrders] / quick[batches], rest})
 		writes = append(writes, point{quick[batches], quick[batchOrders], 1e6 * quick[batchTime]})
 		waits, confirmed, logged, bought = waits+s[confirmTime], confirmed+s[confirms], logged+s[redo], bought+n
 	}
 	c.Redis.OrderCalls, c.Redis.Trip, c.MySQL.Write = fit(calls), fit(tripTimes), fit(writes)
+	c.Consumer.Between = fit(between)
 	c.Redis.ConfirmDelay, c.MySQL.RedoBytes = 1e6*waits/max(1, confirmed), logged/bought
 }
 
