@@ -29,7 +29,7 @@ func TestPagesLiveThroughARush(t *testing.T) {
 	over := make(chan rush.Report, 1)
 	go func() {
 		report, err := rush.Run(t.Context(), rush.Plan{
-			Bases: []string{h.base}, GoodsID: goods, Buyers: 5000, AtOnce: 100, FirstID: 1000, Token: h.rig.BuyerToken, Over: 12 * time.Second,
+			Bases: []string{h.base}, GoodsID: goods, Buyers: 5000, AtOnce: 100, FirstID: 1000, Token: h.rig.BuyerToken, Over: 12 * time.Second, Stubborn: true,
 		})
 		if err != nil {
 			t.Errorf("the rush: %v", err)

@@ -31,10 +31,11 @@ func rushOn(t *testing.T, r *rig.Rig, units, limit int64, p rush.Plan) rushed {
 	return rushFor(t, r, r.PutUp(t, units, limit), p)
 }
 
-// rushFor is rushOn with a sale that is there.
+// rushFor is rushOn with a sale that is there. Buyers ask again where their connection breaks, as a server that closes an idle one may have
+// it: a POST is not sent twice by itself.
 func rushFor(t *testing.T, r *rig.Rig, goods string, p rush.Plan) rushed {
 	t.Helper()
-	p.GoodsID, p.Token, p.Base = goods, r.BuyerToken, ""
+	p.GoodsID, p.Token, p.Base, p.Stubborn = goods, r.BuyerToken, "", true
 	p.Through = func(c *http.Client) *http.Client { return spectest.Client(t, c) }
 	for i := range r.APIs {
 		p.Bases = append(p.Bases, r.Base(i))
