@@ -18,6 +18,7 @@ type carrier struct {
 	store ChangeStore
 	shelf ChangeShelf
 	giver *Giver
+	seen  Observer
 	now   func() time.Time
 }
 
@@ -51,8 +52,17 @@ func (c carrier) finish(ctx context.Context, cut Cut) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("carry units to bucket %d: %w", cut.To, err)
 	}
+	tellCarried(c.seen, ended)
 	if ended.Gives != nil {
 		c.giver.Give(ctx, []Move{*ended.Gives})
 	}
 	return ended.State == CutDone, nil
+}
+
+// tellCarried tells an observer of a transfer that has just been written. Whoever ends a cut tells, its maker or the steward,
+// and nobody else: MySQL ends a row once, and only who did it hears what is to be given.
+func tellCarried(o Observer, ended Cut) {
+	if ended.Gives != nil {
+		o.Carried(ended.Quantity)
+	}
 }

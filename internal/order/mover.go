@@ -29,14 +29,13 @@ type MoverShelf interface {
 // Any number may be at work. They take turns by a lock that saves work and keeps nobody from harm: two who carry at once
 // carry twice what is needed, and not a unit more than there is.
 type Mover struct {
-	live     *Live
-	shelf    MoverShelf
-	carry    carrier
-	log      *slog.Logger
-	observer Observer
-	me       string
-	busy     sync.Map // sales that are being looked at here
-	seen     sync.Map // bucket -> units that it had when it answered last
+	live  *Live
+	shelf MoverShelf
+	carry carrier
+	log   *slog.Logger
+	me    string
+	busy  sync.Map // sales that are being looked at here
+	seen  sync.Map // bucket -> units that it had when it answered last
 }
 
 const (
@@ -53,13 +52,13 @@ const (
 // NewMover makes a mover.
 func NewMover(live *Live, store ChangeStore, shelf MoverShelf, giver *Giver, log *slog.Logger) *Mover {
 	return &Mover{
-		live: live, shelf: shelf, log: log, observer: Unobserved{}, me: uuid.NewString(),
-		carry: carrier{store: store, shelf: shelf, giver: giver, now: time.Now},
+		live: live, shelf: shelf, log: log, me: uuid.NewString(),
+		carry: carrier{store: store, shelf: shelf, giver: giver, seen: Unobserved{}, now: time.Now},
 	}
 }
 
 // ObservedBy has an observer told of every transfer; to be called before anything else.
-func (m *Mover) ObservedBy(o Observer) *Mover { m.observer = o; return m }
+func (m *Mover) ObservedBy(o Observer) *Mover { m.carry.seen = o; return m }
 
 // Run looks at every split sale until ctx ends, side by side, so that none waits for another's Redis.
 func (m *Mover) Run(ctx context.Context) error {
@@ -178,9 +177,6 @@ func (m *Mover) move(ctx context.Context, buckets []seckill.View) error {
 		g.Go(func() error {
 			done, err := m.carry.carry(ctx, from, to.GoodsID, t.units)
 			m.log.DebugContext(ctx, "carried units", "goods_id", from.GoodsID, "to_goods_id", to.GoodsID, "units", t.units, "done", done)
-			if done {
-				m.observer.Carried(t.units)
-			}
 			return err
 		})
 	}

@@ -190,6 +190,8 @@ func TestATransferLeftBehindIsFinished(t *testing.T) {
 		t.Run(fmt.Sprintf("after step %d", n+1), func(t *testing.T) {
 			t.Parallel()
 			h := open(t)
+			seen := &carried{}
+			h.parts.Observer = seen
 			sale := h.putUpSplit(20, 1, 2)
 			c := h.begun(sale, 10)
 			for _, step := range steps[:n+1] {
@@ -204,6 +206,9 @@ func TestATransferLeftBehindIsFinished(t *testing.T) {
 				require.NoError(t, err)
 			}
 			h.settles(sale.GoodsID, 0, 20)
+			if n < 2 { // after the third step somebody else has ended it, and told
+				require.GreaterOrEqual(t, seen.units.Load(), int64(10), "who finishes a transfer tells of it")
+			}
 		})
 	}
 }

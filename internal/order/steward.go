@@ -15,6 +15,7 @@ type Steward struct {
 	live  *Live
 	store ChangeStore
 	shelf ChangeShelf
+	seen  Observer
 	now   func() time.Time
 	log   *slog.Logger
 }
@@ -30,8 +31,11 @@ const (
 
 // NewSteward makes a steward.
 func NewSteward(live *Live, store ChangeStore, shelf ChangeShelf, log *slog.Logger) *Steward {
-	return &Steward{live: live, store: store, shelf: shelf, now: time.Now, log: log}
+	return &Steward{live: live, store: store, shelf: shelf, seen: Unobserved{}, now: time.Now, log: log}
 }
+
+// ObservedBy has an observer told of every transfer that is finished here; to be called before anything else.
+func (s *Steward) ObservedBy(o Observer) *Steward { s.seen = o; return s }
 
 // Run makes the rounds until ctx ends.
 func (s *Steward) Run(ctx context.Context) error { return every(ctx, stewardEvery, s.runOnce) }
@@ -52,6 +56,7 @@ func (s *Steward) cuts(ctx context.Context) error {
 		}
 		ended, _, failed := finishCut(ctx, s.store, s.shelf, c, s.now())
 		if failed == nil {
+			tellCarried(s.seen, ended)
 			s.log.InfoContext(ctx, "finished a cut that was left behind", "goods_id", c.GoodsID, "units", c.Quantity, "state", ended.State)
 		} else if !errors.Is(failed, errCutOpen) {
 			err = errors.Join(err, failed)

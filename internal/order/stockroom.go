@@ -25,7 +25,7 @@ type Stockroom struct {
 func NewStockroom(owners Owners, store ChangeStore, shelf ChangeShelf, giver *Giver, rates func(seckill.Rate) error, log *slog.Logger) *Stockroom {
 	return &Stockroom{
 		owners: owners, store: store, shelf: shelf, giver: giver, rates: rates, now: time.Now, log: log,
-		carry: carrier{store: store, shelf: shelf, giver: giver, now: time.Now},
+		carry: carrier{store: store, shelf: shelf, giver: giver, seen: Unobserved{}, now: time.Now},
 	}
 }
 
