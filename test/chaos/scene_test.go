@@ -119,9 +119,9 @@ func run(t *testing.T, h harm, seed uint64) {
 	}()
 	h.do(t, s)
 	t.Logf("%d of %d units were promised when the harm was over", s.won.Load(), s.units)
-	recovery := s.recovers(t)
+	recovery, waited := s.recovers(t)
 	if recovery > slow {
-		s.saySlow(t, recovery)
+		s.saySlow(t, recovery, waited)
 	}
 	if h.then != nil {
 		h.then(t, s)
@@ -179,54 +179,6 @@ func (s *scene) plan(t *testing.T, h harm) rush.Plan {
 		p.Bases = append(p.Bases, s.Base(i))
 	}
 	return p
-}
-
-// patience is how long an installation may take to be well again before the run has failed.
-const patience = 90 * time.Second
-
-// slow is a recovery that wants an explanation.
-const slow = 10 * time.Second
-
-// saySlow shows what the programs said in a recovery that took long.
-func (s *scene) saySlow(t *testing.T, recovery time.Duration) {
-	t.Helper()
-	for _, p := range slices.Concat(s.Consumers, s.APIs) {
-		t.Logf("the sale took %s to be well again; the end of a program's log:\n%s", recovery.Round(time.Millisecond), p.Log())
-	}
-}
-
-// recovers waits until the sale's gate is open and what is written is no older than a second, and tells how long that
-// took.
-func (s *scene) recovers(t *testing.T) time.Duration {
-	t.Helper()
-	began := time.Now()
-	var l rush.Ledger
-	var err error
-	for time.Since(began) < patience {
-		if l, err = s.ledger(t); err == nil {
-			f, redisErr := s.RedisFacts(t, s.redis, s.goods)
-			if err = redisErr; err == nil && f.Oldest < time.Second {
-				return time.Since(began)
-			}
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	t.Fatalf("the sale is not well again in %s: %+v %v", patience, l, err)
-	return 0
-}
-
-// ledger asks whichever API is up.
-func (s *scene) ledger(t *testing.T) (l rush.Ledger, err error) {
-	t.Helper()
-	c := s.Merchant(t)
-	defer c.HTTP.CloseIdleConnections()
-	for i := range s.APIs {
-		c.Base = s.Base(i)
-		if l, err = c.Ledger(t.Context(), s.goods); err == nil {
-			return l, nil
-		}
-	}
-	return l, err
 }
 
 // calm waits until nothing is on its way anywhere.
