@@ -28,7 +28,7 @@ type Gate interface {
 	View(ctx context.Context, goodsID int64) (seckill.View, error)
 	// Shut closes the gate, and has every load of an epoch up to the one given refused.
 	Shut(ctx context.Context, goodsID, epoch int64) error
-	// LockRebuild takes the lock for a while; false where another holds it.
+	// LockRebuild takes the lock, and keeps it until unlocked; false where another has it. One who died keeps it for life.
 	LockRebuild(ctx context.Context, goodsID int64, life time.Duration) (unlock func(), ok bool, err error)
 }
 
@@ -56,6 +56,8 @@ const (
 	barrierPoll = 20 * time.Millisecond
 	// barrierLife bounds the wait for the backlog before the barrier; a rebuild that waited in vain begins anew.
 	barrierLife = 30 * time.Second
+	// lockLife is how long a rebuilder that was killed, or whose Redis was, keeps the others from a sale that stays shut meanwhile.
+	lockLife = 2 * time.Second
 	// drains is how often a sale is drained before what is still not written is given up: an order that can be written
 	// in no form must not keep a sale shut.
 	drains = 3
@@ -148,7 +150,7 @@ func (r *Rebuilder) Rebuild(ctx context.Context, goodsID int64, why string) (don
 
 // locked works under the lock of a goods' rebuild, or not at all where another has it.
 func (r *Rebuilder) locked(ctx context.Context, goodsID int64, work func() error) error {
-	unlock, ok, err := r.gate.LockRebuild(ctx, goodsID, barrierLife+4*r.deadline)
+	unlock, ok, err := r.gate.LockRebuild(ctx, goodsID, lockLife)
 	if err == nil && !ok {
 		err = ErrRebuilding
 	}

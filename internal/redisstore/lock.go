@@ -2,16 +2,16 @@ package redisstore
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/redis/go-redis/v9"
 )
 
-// unlock removes a lock only where it is still the holder's.
-var unlock = redis.NewScript(`if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0`)
+// giveUp removes a lock only where it is still the holder's.
+var giveUp = redis.NewScript(`if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0`)
 
 // takeTurn has a turn taken, or kept by who has it: KEYS 1 the turn; ARGV 1 who asks, 2 ms. Returns 1, or 0 where another has it.
 var takeTurn = redis.NewScript(`local has = redis.call('GET', KEYS[1])
@@ -21,27 +21,46 @@ return 1`)
 
 // TakeTurn takes the turn of carrying units between the buckets of a sale, or keeps it, for a while; false where another has it.
 func (s *Store) TakeTurn(ctx context.Context, goodsID int64, holder string, life time.Duration) (bool, error) {
-	mine, err := takeTurn.Run(ctx, s.client, []string{keysOf(goodsID).turn()}, holder, life.Milliseconds()).Bool()
+	return s.take(ctx, keysOf(goodsID).turn(), holder, life)
+}
+
+func (s *Store) take(ctx context.Context, key, holder string, life time.Duration) (bool, error) {
+	mine, err := takeTurn.Run(ctx, s.client, []string{key}, holder, life.Milliseconds()).Bool()
 	if err != nil {
 		return false, fmt.Errorf("take a turn in redis: %w", err)
 	}
 	return mine, nil
 }
 
-// LockRebuild takes the lock of a goods' rebuild for a while (SET NX PX); false where another holds it. It keeps two
-// rebuilders from doing the same work; that they do no harm is the fencing token's matter, not the lock's.
-func (s *Store) LockRebuild(ctx context.Context, goodsID int64, life time.Duration) (func(), bool, error) {
+// LockRebuild takes the lock of a goods' rebuild and keeps it until unlock is called; false where another has it. A holder
+// that is heard of no more keeps it for life. It keeps two rebuilders from doing the same work; that they do no harm is the
+// fencing token's matter, not the lock's.
+func (s *Store) LockRebuild(ctx context.Context, goodsID int64, life time.Duration) (unlock func(), ok bool, err error) {
 	key, holder := keysOf(goodsID).rebuildLock(), uuid.NewString()
-	err := s.client.SetArgs(ctx, key, holder, redis.SetArgs{Mode: "NX", TTL: life}).Err()
-	if errors.Is(err, redis.Nil) {
-		return nil, false, nil
+	if ok, err = s.take(ctx, key, holder, life); !ok {
+		return nil, false, err
 	}
-	if err != nil {
-		return nil, false, fmt.Errorf("lock a rebuild in redis: %w", err)
-	}
+	held, release := context.WithCancel(context.WithoutCancel(ctx))
+	var keeper sync.WaitGroup
+	keeper.Go(func() { s.keep(held, key, holder, life) })
 	return func() {
+		release()
+		keeper.Wait()
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 		defer cancel()
-		_ = unlock.Run(ctx, s.client, []string{key}, holder).Err() // where this fails the lock ends by itself
+		_ = giveUp.Run(ctx, s.client, []string{key}, holder).Err() // where this fails the lock ends by itself
 	}, true, nil
+}
+
+// keep renews a lock until ctx ends. A Redis that does not answer, or has lost it, is asked again; nothing hangs on it.
+func (s *Store) keep(ctx context.Context, key, holder string, life time.Duration) {
+	for tick := time.NewTicker(life / 4); ; {
+		select {
+		case <-ctx.Done():
+			tick.Stop()
+			return
+		case <-tick.C:
+			_, _ = s.take(ctx, key, holder, life)
+		}
+	}
 }
