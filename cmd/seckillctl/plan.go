@@ -37,6 +37,7 @@ type planCmd struct {
 	Nodes       int           `default:"0" help:"API nodes; as many as are needed if 0."`
 	Edge        bool          `help:"An edge holds the buyers' connections, and asks the nodes over a thousand each."`
 	Buckets     int           `default:"0" help:"Redis shards that the stock is split over; as many as are needed if 0."`
+	OrderShards int           `env:"SECKILL_ORDER_SHARDS" default:"4" help:"Order queues; each has one consumer that writes."`
 	Trip        time.Duration `default:"0s" help:"Of a call from a node to Redis and back, waiting for a processor included; as calibrated if 0."`
 	LoneTrip    time.Duration `default:"0s" help:"The same where little else is to do; as --trip if 0."`
 	BatchLinger time.Duration `env:"SECKILL_BATCH_LINGER" default:"10ms" help:"Longest wait for a batch to fill."`
@@ -51,7 +52,7 @@ func (c *planCmd) sale() capacity.Sale {
 		Permits: c.Permits, Burst: c.Burst, Wait: c.Wait,
 		Land: capacity.Land{
 			Factor: c.Factor, Cores: c.Cores, NodeMB: c.NodeMemory, NICBits: c.Nic * 1e9, Use: c.Use, Nodes: c.Nodes, Edge: c.Edge, Buckets: c.Buckets, Trip: c.Trip, LoneTrip: c.LoneTrip,
-			Linger: c.BatchLinger, BatchSize: c.BatchSize, BacklogAge: c.BacklogAge,
+			Queues: c.OrderShards, Linger: c.BatchLinger, BatchSize: c.BatchSize, BacklogAge: c.BacklogAge,
 		},
 	}
 	if len(c.Come) > 0 {

@@ -111,11 +111,12 @@ type RabbitCost struct {
 	OutBytes Sized   `json:"outBytes"`
 }
 
-// ConsumerCost is the order consumer's, of each batch and order.
+// ConsumerCost is the order consumer's, of each batch and order, and of each message.
 type ConsumerCost struct {
-	IdleCPU float64 `json:"idleMicrosPerSecond"`
-	CPU     Sized   `json:"micros"`
-	Between Sized   `json:"betweenMicros"` // from the end of a transaction to the next, on top of the linger
+	IdleCPU    float64 `json:"idleMicrosPerSecond"`
+	CPU        Sized   `json:"micros"`
+	MessageCPU float64 `json:"messageMicros"`
+	Between    Sized   `json:"betweenMicros"` // from the end of a transaction to the next, on top of the linger
 }
 
 // MySQLCost is the database's, of each transaction and order.
@@ -168,7 +169,7 @@ func (c Calibration) Slower(factor float64) Calibration {
 	}
 	for _, x := range []*float64{
 		&c.API.IdleCPU, &c.API.TripCPU, &c.API.WakeCPU, &c.Redis.IdleCPU, &c.Redis.LostCPU, &c.Redis.Look.CPU, &c.Redis.QueuedLook.CPU, &c.MySQL.Look.CPU, &c.MySQL.QueuedLook.CPU, &c.Redis.ConfirmDelay,
-		&c.Rabbit.IdleCPU, &c.Consumer.IdleCPU, &c.MySQL.IdleCPU,
+		&c.Rabbit.IdleCPU, &c.Consumer.IdleCPU, &c.Consumer.MessageCPU, &c.MySQL.IdleCPU,
 	} {
 		*x *= factor
 	}

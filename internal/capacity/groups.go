@@ -43,6 +43,13 @@ func looks(perSecond, trip float64) float64 {
 	return (alone + renewed) / seconds
 }
 
+// writers is how many queues the buckets of a sale lie in, in the mean: a queue has one consumer at a time, and buckets fall on queues by
+// chance.
+func writers(buckets, queues int) float64 {
+	n := float64(queues)
+	return n * (1 - math.Pow(1-1/n, float64(buckets)))
+}
+
 // fastest is how many orders the writer of one goods writes each second when batches are full: a full batch waits for nobody.
 func fastest(l Land, write Sized) float64 { return l.BatchSize * 1e6 / write.Of(1, l.BatchSize) }
 

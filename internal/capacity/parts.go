@@ -57,7 +57,7 @@ func (w *worked) redis() Redis {
 // cycle is how long an order waits for its transaction where there is no backlog, in seconds.
 func (w *worked) cycle() float64 {
 	write := w.cost.MySQL.Write
-	return w.sale.Land.Linger.Seconds() + write.Of(1, batch(w.flow.peak(w.flow.of[Written], w.window), w.sale.Land, write, w.cost.Consumer.Between))/1e6
+	return w.sale.Land.Linger.Seconds() + write.Of(1, batch(w.flow.peak(w.flow.of[Written], w.window)/w.writers, w.sale.Land, write, w.cost.Consumer.Between))/1e6
 }
 
 // pathsAlive is the most paths that were given in the last minute, and not used.
@@ -102,9 +102,9 @@ func (w *worked) messages(k int) float64 {
 func (w *worked) consumer() Consumer {
 	c := w.cost.Consumer
 	cpu := w.each(func(k int) float64 {
-		return c.CPU.Of(w.commits[k], w.flow.of[Written][k]) + c.IdleCPU*w.flow.step
+		return c.CPU.Of(w.commits[k], w.flow.of[Written][k]) + c.MessageCPU*w.messages(k) + c.IdleCPU*w.flow.step
 	})
-	return Consumer{Work: w.work(cpu), Active: 1}
+	return Consumer{Work: w.work(cpu), Active: int(math.Round(w.writers))}
 }
 
 // tables is what InnoDB takes for so many MB of rows and indexes: beyond some pages it gives each of the four indexes whole megabytes,

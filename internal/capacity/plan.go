@@ -78,7 +78,7 @@ type Rabbit struct {
 // Consumer is what the consumers need.
 type Consumer struct {
 	Work
-	Active int `json:"active"` // that write at the same time: one for each goods
+	Active int `json:"active"` // that write at the same time: one for each queue in which the sale has a bucket
 }
 
 // MySQL is what the database does.
@@ -87,8 +87,8 @@ type MySQL struct {
 	Transactions     float64 `json:"transactions"`
 	PeakTransactions float64 `json:"peakTransactionsPerSecond"`
 	PerTransaction   float64 `json:"ordersPerTransaction"`
-	PeakRows         float64 `json:"peakRowsPerSecond"` // inserted and changed
-	Fastest          float64 `json:"fastestOrdersPerSecond"`
+	PeakRows         float64 `json:"peakRowsPerSecond"`      // inserted and changed
+	Fastest          float64 `json:"fastestOrdersPerSecond"` // of one writer
 	DataMB           float64 `json:"dataMB"`
 	RedoMB           float64 `json:"redoMB"`
 	BinlogMB         float64 `json:"binlogMB"`
@@ -111,7 +111,8 @@ func Make(s Sale, c Calibration) (Plan, error) {
 		c.Redis.Trip = Sized{Call: float64(s.Land.Trip.Microseconds())}
 		c.Redis.PathTrip = c.Redis.Trip
 	}
-	w := worked{sale: s, cost: c, lone: lone, flow: run(s, fastest(s.Land, c.MySQL.Write)), window: min(time.Second, s.Budget)}
+	w := worked{sale: s, cost: c, lone: lone, window: min(time.Second, s.Budget)}
+	w.settle()
 	p := Plan{
 		Sale: s, Calibration: c.Provenance, SoldOut: w.flow.soldOut, LastRow: w.flow.lastRow,
 		GaveUp: math.Round(w.flow.gaveUp), Unsold: math.Round(w.flow.unsold), Backlog: math.Round(most(w.flow.backlog)),
@@ -119,7 +120,6 @@ func Make(s Sale, c Calibration) (Plan, error) {
 	for _, stage := range stages() {
 		p.Stages = append(p.Stages, Rate{stage, w.flow.total(stage), w.flow.peak(w.flow.of[stage], w.window)})
 	}
-	w.spread()
 	p.API, p.Redis, p.Rabbit, p.Consumer, p.MySQL = w.api(), w.redis(), w.rabbit(), w.consumer(), w.mysql()
 	p.Hops = w.hops()
 	p.Limits = w.limits(p)

@@ -126,12 +126,17 @@ func TestAtOnceIsAnsweredWithinTheBudget(t *testing.T) {
 func TestABacklogHoldsTheSaleBack(t *testing.T) {
 	s := Default()
 	s.Buyers, s.Units, s.Permits, s.Shape, s.Over, s.Think = 30_000_000, 20_000_000, 1e6, Even, 20*time.Second, 0
+	s.Land.Buckets = 1
 	held := planned(t, s)
 	require.InDelta(t, held.MySQL.Fastest*10, held.Backlog, held.MySQL.Fastest/2, "ten seconds' worth")
 	s.Land.BacklogAge = 0
 	free := planned(t, s)
 	require.Greater(t, free.Backlog, 3*held.Backlog)
 	require.Less(t, free.SoldOut, held.SoldOut)
+	s.Land.Buckets, s.Land.BacklogAge = 64, 10*time.Second
+	split := planned(t, s)
+	require.Equal(t, 4, split.Consumer.Active, "a writer for each queue")
+	require.Less(t, split.SoldOut, held.SoldOut, "four writers keep up with more")
 }
 
 // The formula of a group's size, against a line that is played.

@@ -51,6 +51,7 @@ type Land struct {
 	Nodes      int           `json:"nodes"`      // API nodes; as many as are needed if 0
 	Edge       bool          `json:"edge"`       // holds the buyers' connections, and asks the nodes over a thousand each
 	Buckets    int           `json:"buckets"`    // Redis shards that the stock is split over; as many as are needed if 0
+	Queues     int           `json:"queues"`     // SECKILL_ORDER_SHARDS
 	Trip       time.Duration `json:"trip"`       // of a call to Redis and back; as calibrated if 0
 	LoneTrip   time.Duration `json:"loneTrip"`   // the same where little else is to do; Trip if 0
 	Linger     time.Duration `json:"linger"`     // SECKILL_BATCH_LINGER
@@ -68,7 +69,7 @@ func Default() Sale {
 		Budget: time.Second, Permits: 1000, Burst: time.Second, Wait: time.Second,
 		Land: Land{
 			Factor: 1, Cores: 4, NodeMB: 8192, NICBits: 10e9, Use: 0.6,
-			Linger: 10 * time.Millisecond, BatchSize: 500, BacklogAge: 10 * time.Second,
+			Queues: 4, Linger: 10 * time.Millisecond, BatchSize: 500, BacklogAge: 10 * time.Second,
 		},
 	}
 }
@@ -119,8 +120,8 @@ func (l Land) check() error {
 			return fmt.Errorf("factor, cores, memory, NIC and batch size must be above 0, not %v", x)
 		}
 	}
-	if !(l.Use > 0 && l.Use <= 1) || l.Nodes < 0 || l.Buckets < 0 || l.Buckets > maxBuckets || l.Trip < 0 || l.LoneTrip < 0 || l.Linger < 0 || l.BacklogAge < 0 {
-		return errors.New("use is a share above 0, nodes and buckets must not be negative, buckets at most 1024")
+	if !(l.Use > 0 && l.Use <= 1) || l.Nodes < 0 || l.Buckets < 0 || l.Buckets > maxBuckets || l.Queues < 1 || l.Trip < 0 || l.LoneTrip < 0 || l.Linger < 0 || l.BacklogAge < 0 {
+		return errors.New("use is a share above 0, nodes and buckets must not be negative, buckets at most 1024, queues at least 1")
 	}
 	return nil
 }

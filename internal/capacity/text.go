@@ -59,10 +59,10 @@ func (p Plan) parts(line func(string, ...any)) {
 		short(p.API.Connections), short(p.API.Streams), short(p.API.NodeMB))
 	line("  Redis\t%d masters\t%s\t%s\t%s calls, %s/s; %s reservations a call", p.Redis.Shards, short(p.Redis.Seconds), short(p.Redis.Peak),
 		short(p.Redis.Calls), short(p.Redis.PeakCalls), short(p.Redis.PerGroup))
-	line("  RabbitMQ\ta queue\t%s\t%s\t%s messages, %s/s, %s MB; %s MB wait", short(p.Rabbit.Seconds), short(p.Rabbit.Peak),
+	line("  RabbitMQ\t%d in use\t%s\t%s\t%s messages, %s/s, %s MB; %s MB wait", p.Consumer.Active, short(p.Rabbit.Seconds), short(p.Rabbit.Peak),
 		short(p.Rabbit.Messages), short(p.Rabbit.PeakMessages), short(p.Rabbit.MB), short(p.Rabbit.QueueMB))
-	line("  consumer\t%d that writes\t%s\t%s\tbacklog of %s orders at most", p.Consumer.Active, short(p.Consumer.Seconds), short(p.Consumer.Peak), short(p.Backlog))
-	line("  MySQL\ta writer\t%s\t%s\t%s transactions, %s/s; %s rows/s; %s orders/s at most", short(p.MySQL.Seconds), short(p.MySQL.Peak),
+	line("  consumer\t%d at work\t%s\t%s\tbacklog of %s orders at most", p.Consumer.Active, short(p.Consumer.Seconds), short(p.Consumer.Peak), short(p.Backlog))
+	line("  MySQL\t%d at a time\t%s\t%s\t%s transactions, %s/s; %s rows/s; %s orders/s at most of each", p.Consumer.Active, short(p.MySQL.Seconds), short(p.MySQL.Peak),
 		short(p.MySQL.Transactions), short(p.MySQL.PeakTransactions), short(p.MySQL.PeakRows), short(p.MySQL.Fastest))
 	line("\t\t\t\t%s MB of tables, %s MB of redo log, %s MB of binlog", short(p.MySQL.DataMB), short(p.MySQL.RedoMB), short(p.MySQL.BinlogMB))
 }

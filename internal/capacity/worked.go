@@ -23,6 +23,7 @@ type worked struct {
 	window time.Duration
 
 	nodes, buckets int
+	writers        float64 // that write at the same time, in the mean
 	lone           float64 // microseconds of a lone call to Redis
 	// By step: trips for paths, trips of the limiter, looks at the sale, trips to reserve, transactions; and what they cost Redis and
 	// the API.
@@ -33,6 +34,20 @@ type worked struct {
 func (c APICost) requests() map[Stage]Request {
 	return map[Stage]Request{
 		Pages: c.Page, Limited: c.Limited, Refused: c.Refused, Paths: c.Path, Held: c.Lost, Lost: c.Lost, Purchases: c.Bought, Queued: c.QueuedLook, Looks: c.Look, Streams: c.Stream,
+	}
+}
+
+// settle lets the crowd flow to as many writers as there are, and finds the nodes and buckets for it; then again where more buckets
+// make for more writers.
+func (w *worked) settle() {
+	w.buckets = max(1, w.sale.Land.Buckets)
+	for range 5 {
+		buckets := w.buckets
+		w.writers = writers(buckets, w.sale.Land.Queues)
+		w.flow = run(w.sale, w.writers*fastest(w.sale.Land, w.cost.MySQL.Write))
+		if w.spread(); w.buckets == buckets {
+			return
+		}
 	}
 }
 
@@ -71,7 +86,7 @@ func (w *worked) trips() {
 		}
 		w.saleLooks[k] = step * nodes * looks((paths+at(Limited)+at(Refused)+at(Pages))/step/nodes, trip/1e6)
 		w.orderTrips[k] = tries / group(tries/step/lines, c.Redis.Trip)
-		w.commits[k] = rows / batch(rows/step, w.sale.Land, c.MySQL.Write, c.Consumer.Between)
+		w.commits[k] = rows / batch(rows/step/w.writers, w.sale.Land, c.MySQL.Write, c.Consumer.Between)
 		w.redisCPU[k] = c.Redis.Path.Of(w.pathTrips[k]+w.asides[k], paths) + c.Redis.LostCPU*(at(Lost)+at(Held)) +
 			c.Redis.SaleLook.CPU*w.saleLooks[k] + c.Redis.Order.Of(w.orderTrips[k], at(Purchases)) + c.Redis.Look.CPU*at(Looks) + c.Redis.QueuedLook.CPU*at(Queued) + c.Redis.IdleCPU*step
 		w.apiCPU[k] = c.API.TripCPU*(w.pathTrips[k]+w.orderTrips[k]) + c.API.IdleCPU*step*nodes

@@ -99,21 +99,32 @@ func (g *SQLGroup) memberReady(ctx context.Context, m *SQLServer) error {
 var errJoining = errors.New("not online in its group yet")
 
 // join has a member that is in no group join one, and says nil when it is online. What goes wrong on the way is tried again
-// by whoever asks again: a group lets nobody in that it believes to be a member still.
+// by whoever asks again: a group lets nobody in that it believes to be a member still. One that recovers and recovers, because whoever
+// was to tell it where to begin has died meanwhile, begins anew, as an operator would have it do.
 func (s *SQLServer) join(ctx context.Context) error {
 	err := s.online(ctx)
 	if err == nil {
+		s.recovers.Store(0)
 		return nil
 	}
 	switch state, stateErr := s.state(ctx); {
 	case stateErr != nil:
 		return stateErr
-	case state == "ERROR":
+	case state == "RECOVERING" && !s.stuck():
+	case state == "RECOVERING" || state == "ERROR":
+		s.recovers.Store(0)
 		err = errors.Join(err, s.execute(ctx, "STOP GROUP_REPLICATION"))
 	case state == "OFFLINE" || state == "":
 		err = errors.Join(err, s.execute(ctx, "START GROUP_REPLICATION"))
 	}
 	return err
+}
+
+// stuck tells whether a member has been recovering for longer than it should.
+func (s *SQLServer) stuck() bool {
+	now := time.Now().UnixNano()
+	s.recovers.CompareAndSwap(0, now)
+	return now-s.recovers.Load() > int64(groupPatience/3)
 }
 
 // state is what a member says of itself; "" before it has ever been in a group.

@@ -27,6 +27,8 @@ type SQLServer struct {
 	base  *mysql.Config // how to log in; its database is not used
 	dir   sqlDir        // a group's member's
 	names atomic.Int64
+
+	recovers atomic.Int64 // since when a group's member has been recovering, in Unix nanoseconds; 0 where it is not
 }
 
 // Addr is the server's address, host:port.

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -38,6 +39,10 @@ func BenchmarkCalibrate(b *testing.B) {
 	for b.Loop() {
 		y.round()
 		rounds++
+	}
+	if d := os.Getenv("YARD"); d != "" {
+		raw, _ := json.Marshal(map[string]any{"sums": y.sums, "best": y.best, "idle": y.idle, "done": y.done, "sent": y.sent})
+		_ = os.WriteFile(d, raw, 0o600)
 	}
 	cal := y.calibration()
 	cal.Memory(b)
@@ -82,6 +87,7 @@ type yard struct {
 
 	baseMB, connectionKB float64 // the API's
 	saleBytes            float64 // Redis', of a sale of one unit
+	wake                 float64 // microseconds of the API, of a request that finds it asleep
 }
 
 // arenaOfOne is an installation without the floor program beside.
@@ -116,8 +122,33 @@ func (y *yard) note(piece string, done int, s spent) {
 	}
 }
 
-// loads are the connections at which purchases and paths are tried: groups of one, and of many.
-func loads() []int { return []int{3, 16, 128} }
+// pressure is how purchases and paths are asked for: over so many connections, each of which asks when it has its answer, or so many
+// a second in all.
+type pressure struct{ conns, perSecond int }
+
+// of names a piece of work so asked for.
+func (p pressure) of(piece string) string {
+	if p.perSecond > 0 {
+		return fmt.Sprintf("%s, %d a second", piece, p.perSecond)
+	}
+	return fmt.Sprintf("%s, %d at once", piece, p.conns)
+}
+
+// many is how much is asked for in a round of so much.
+func (p pressure) many(all int) int {
+	if p.perSecond > 0 {
+		return 3 * p.perSecond
+	}
+	return all * min(p.conns, 32) / 32
+}
+
+// loads are those at which purchases and paths are tried: groups of one, and of many. A leisurely one is among them, for then a
+// transaction has few orders, and as many messages: it tells the cost of the one from that of the other.
+func loads() []pressure {
+	return []pressure{{conns: 3}, {conns: 16}, full, {conns: 16, perSecond: 300}}
+}
+
+var full = pressure{conns: connections} //nolint:gochecknoglobals // a name
 
 // round does every piece once.
 func (y *yard) round() {
@@ -131,10 +162,14 @@ func (y *yard) round() {
 	y.ask("limited", many, connections, http.StatusTooManyRequests, func(int) []byte { return post("/randomPath?goodsId="+tight, y.token()) })
 	y.pace("paced", gone, pacedRequests)
 	y.pace("alone", gone, aloneRequests)
-	for _, conns := range loads() {
-		n := many * min(conns, 32) / 32
-		y.ask(fmt.Sprintf("path %d", conns), n, conns, http.StatusOK, func(int) []byte { return post("/randomPath?goodsId="+open, y.token()) })
-		y.buy(open, fmt.Sprintf("bought %d", conns), n, conns)
+	for _, l := range loads() {
+		paths := make([][]byte, l.many(many))
+		for i := range paths {
+			paths[i] = post("/randomPath?goodsId="+open, y.token())
+		}
+		y.send(l.of("path"), paths, l, http.StatusOK, func() {})
+		bought := purchases(y.b, y.Rig, y.store, id(y.b, open), l.many(many), scattered)[:l.many(many)]
+		y.send(l.of("bought"), bought, l, http.StatusAccepted, func() { y.drained(open) }) // consumer and database are waited for
 	}
 	y.lose(many)
 	y.look(open, many)
@@ -168,16 +203,20 @@ func (y *yard) ask(piece string, n, conns, want int, request func(int) []byte) {
 	for i := range requests {
 		requests[i] = request(i)
 	}
-	y.send(piece, requests, conns, want, func() {})
+	y.send(piece, requests, pressure{conns: conns}, want, func() {})
 }
 
 // send plays requests, and does what must end before they are paid for.
-func (y *yard) send(piece string, requests [][]byte, conns, want int, then func()) {
+func (y *yard) send(piece string, requests [][]byte, p pressure, want int, then func()) {
 	y.b.Helper()
 	var in, out atomic.Int64
 	var took time.Duration
 	s := y.over(func() {
-		took = crowd(y.b, y.APIs[0].Addr, conns, len(requests), func(c *client, i int) error {
+		began := time.Now()
+		took = crowd(y.b, y.APIs[0].Addr, p.conns, len(requests), func(c *client, i int) error {
+			if p.perSecond > 0 {
+				time.Sleep(time.Until(began.Add(time.Duration(i) * time.Second / time.Duration(p.perSecond))))
+			}
 			err := c.ask(requests[i], want)
 			in.Add(int64(len(requests[i])))
 			out.Add(int64(c.size))
@@ -189,13 +228,6 @@ func (y *yard) send(piece string, requests [][]byte, conns, want int, then func(
 	y.note(piece, len(requests), s)
 	sent := y.sent[piece]
 	y.sent[piece] = [2]float64{sent[0] + float64(in.Load()), sent[1] + float64(out.Load())}
-}
-
-// buy notes purchases, with all that comes of them: consumer and database are waited for.
-func (y *yard) buy(goods, piece string, n, conns int) {
-	y.b.Helper()
-	y.send(piece, purchases(y.b, y.Rig, y.store, id(y.b, goods), n), conns, http.StatusAccepted,
-		func() { y.drained(goods) })
 }
 
 // drained waits until nothing of a goods is pending, by a look that is none of the calls that are counted.
@@ -215,23 +247,17 @@ const (
 // pace asks of a sold-out sale at a leisurely rate, for two seconds.
 func (y *yard) pace(piece, gone string, rate int) {
 	y.b.Helper()
-	request := post("/randomPath?goodsId="+gone, y.token())
-	y.note(piece, 2*rate, y.over(func() {
-		began := time.Now()
-		crowd(y.b, y.APIs[0].Addr, 16, 2*rate, func(c *client, i int) error {
-			time.Sleep(time.Until(began.Add(time.Duration(i) * time.Second / time.Duration(rate))))
-			return c.ask(request, http.StatusConflict)
-		})
-	}))
+	requests := slices.Repeat([][]byte{post("/randomPath?goodsId="+gone, y.token())}, 2*rate)
+	y.send(piece, requests, pressure{conns: 16, perSecond: rate}, http.StatusConflict, func() {})
 }
 
 // lose notes purchases with good paths of a sale that is sold out meanwhile.
 func (y *yard) lose(n int) {
 	y.b.Helper()
 	goods := y.PutUp(y.b, 1, 1)
-	requests := purchases(y.b, y.Rig, y.store, id(y.b, goods), n)
+	requests := purchases(y.b, y.Rig, y.store, id(y.b, goods), n, inOrder)
 	sellOut(y.b, y.Rig, goods)
-	y.send("lost", requests, connections, http.StatusConflict, func() {})
+	y.send("lost", requests, full, http.StatusConflict, func() {})
 }
 
 // look notes looks at orders, and the opening of event streams up to their first event.

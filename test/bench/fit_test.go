@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"fmt"
 	"math"
 	"testing"
 
@@ -13,27 +12,51 @@ import (
 // point is so many calls with so many things in them, and what they came to.
 type point struct{ calls, things, value float64 }
 
-// fit finds what a call and a thing cost, where the differences weigh by their share of the value. Nothing costs less than nothing.
+// fit finds what a call and a thing cost.
 func fit(points []point) capacity.Sized {
-	var cc, ct, tt, c, t float64
+	var rows [][]float64
+	var values []float64
 	for _, p := range points {
-		if p.value <= 0 {
-			continue
-		}
-		calls, things := p.calls/p.value, p.things/p.value
-		cc, ct, tt, c, t = cc+calls*calls, ct+calls*things, tt+things*things, c+calls, t+things
+		rows, values = append(rows, []float64{p.calls, p.things}), append(values, p.value)
 	}
-	det := cc*tt - ct*ct
-	s := capacity.Sized{Call: (c*tt - t*ct) / det, Each: (t*cc - c*ct) / det}
-	switch {
-	case cc == 0 && tt == 0:
+	if len(rows) == 0 {
 		return capacity.Sized{}
-	case det <= 1e-12*cc*tt || s.Call < 0:
-		return capacity.Sized{Each: t / tt}
-	case s.Each < 0:
-		return capacity.Sized{Call: c / cc}
 	}
-	return s
+	x := costs(rows, values)
+	return capacity.Sized{Call: x[0], Each: x[1]}
+}
+
+// costs finds what one of each column costs, where each row says how many of each came to a value. The differences weigh by their share of
+// the value, and nothing costs less than nothing: least squares by turning one cost after the other.
+func costs(rows [][]float64, values []float64) []float64 {
+	x := make([]float64, len(rows[0]))
+	left := make([]float64, len(rows)) // what the costs so far don't explain, as a share
+	for i := range left {
+		left[i] = 1
+	}
+	share := func(i, j int) float64 {
+		if values[i] <= 0 {
+			return 0
+		}
+		return rows[i][j] / values[i]
+	}
+	for range 200_000 {
+		for j := range x {
+			var up, down float64
+			for i := range rows {
+				up, down = up+share(i, j)*left[i], down+share(i, j)*share(i, j)
+			}
+			if down == 0 {
+				continue
+			}
+			better := max(0, x[j]+up/down)
+			for i := range rows {
+				left[i] -= (better - x[j]) * share(i, j)
+			}
+			x[j] = better
+		}
+	}
+	return x
 }
 
 // met is the trip, in microseconds, with which so many each second travel in groups of so many: group's formula turned round.
@@ -66,6 +89,7 @@ func (y *yard) calibration() *measured {
 	c.Redis.QueuedLook = y.aside("queued", redisCPU, redisIn, redisOut)
 	c.MySQL.QueuedLook = y.aside("queued", mysqlCPU, mysqlIn, mysqlOut)
 	c.MySQL.Look = y.aside("look", mysqlCPU, mysqlIn, mysqlOut)
+	y.wakes(c)
 	y.orders(c)
 	y.paths(c)
 	y.requests(c)
@@ -76,11 +100,37 @@ func (y *yard) calibration() *measured {
 // streamKB is what the test of two thousand streams found (docs/operations.md): it counts the client's end in.
 const streamKB = 69
 
+// wakes finds what it costs a node to be woken by a request: how much more a leisurely one costs than one of a crowd, which finds it
+// awake. The plan's own word of how often a node sleeps (capacity's answers) is turned round here and in awake.
+func (y *yard) wakes(c *measured) {
+	crowd, paced := 1e6*y.sums["refused"][apiCPU]/y.done["refused"], y.sums["paced"]
+	slow, rate := 1e6*paced[apiCPU]/y.done["paced"], y.done["paced"]/paced[asking]
+	wake := max(0, slow-crowd)
+	for range 100 {
+		wake = max(0, slow-crowd) * math.Exp(rate*(crowd+wake)/1e6)
+	}
+	y.wake, c.API.WakeCPU = wake, wake
+}
+
+// awake is the API's processor time of a piece of work, in microseconds, without what it took to wake it.
+func (y *yard) awake(piece string) float64 {
+	s, n := y.sums[piece], y.done[piece]
+	if s[asking] == 0 {
+		return 1e6 * s[apiCPU]
+	}
+	each := 1e6 * s[apiCPU] / n
+	rest := each
+	for range 100 {
+		rest = (rest + max(0, each-y.wake*math.Exp(-n/s[asking]*(rest+y.wake)/1e6))) / 2
+	}
+	return rest * n
+}
+
 // fitted fits a value of purchases (or paths) by calls and things at all loads.
 func (y *yard) fitted(piece string, calls, value func(piece string) float64) capacity.Sized {
 	var points []point
-	for _, conns := range loads() {
-		name := fmt.Sprintf("%s %d", piece, conns)
+	for _, l := range loads() {
+		name := l.of(piece)
 		points = append(points, point{calls(name), y.done[name], value(name)})
 	}
 	return fit(points)
@@ -93,32 +143,46 @@ func (y *yard) of(what string, unit float64) func(string) float64 {
 // orders are purchases and what comes of them.
 func (y *yard) orders(c *measured) {
 	trip, message, commit := y.of(reserveTrips, 1), y.of(messages, 1), y.of(batches, 1)
-	api := y.fitted("bought", trip, y.of(apiCPU, 1e6))
+	api := y.fitted("bought", trip, y.awake)
 	c.API.TripCPU, c.API.Bought.CPU = api.Call, api.Each
 	c.Redis.Order = y.fitted("bought", trip, y.of(redisCPU, 1e6))
 	c.Redis.OrderIn, c.Redis.OrderOut = y.fitted("bought", trip, y.of(redisIn, 1)), y.fitted("bought", trip, y.of(redisOut, 1))
 	c.Rabbit.CPU = y.fitted("bought", message, y.of(rabbitCPU, 1e6))
 	c.Rabbit.InBytes, c.Rabbit.OutBytes = y.fitted("bought", message, y.of(rabbitIn, 1)), y.fitted("bought", message, y.of(rabbitOut, 1))
-	c.Consumer.CPU = y.fitted("bought", commit, y.of(consumerCPU, 1e6))
+	y.consumers(c)
 	c.MySQL.CPU = y.fitted("bought", commit, y.of(mysqlCPU, 1e6))
 	c.MySQL.InBytes, c.MySQL.OutBytes = y.fitted("bought", commit, y.of(mysqlIn, 1)), y.fitted("bought", commit, y.of(mysqlOut, 1))
 	var calls, tripTimes, writes, between []point
 	var waits, confirmed, logged, bought float64
-	for _, conns := range loads() {
-		name := fmt.Sprintf("bought %d", conns)
+	for _, l := range loads() {
+		name := l.of("bought")
 		s, n := y.sums[name], y.done[name]
 		calls = append(calls, point{s[reserveTrips], s[batches], y.sums[name][redisCalls]})
 		quick := y.best[name]
 		tripTimes = append(tripTimes, tripOf(quick[travellers], quick[reserveTrips], quick[asking])...)
 		cycle := quick[asking] / quick[batches] // orders come without a pause
-		rest := 1e6*(cycle-quick[batchTime]/quick[batches]) - float64(capacity.Default().Land.Linger.Microseconds())
-		between = append(between, point{1, quick[batchOrders] / quick[batches], rest})
+		if l.perSecond == 0 {
+			rest := 1e6*(cycle-quick[batchTime]/quick[batches]) - float64(capacity.Default().Land.Linger.Microseconds())
+			between = append(between, point{1, quick[batchOrders] / quick[batches], rest})
+		}
 		writes = append(writes, point{quick[batches], quick[batchOrders], 1e6 * quick[batchTime]})
 		waits, confirmed, logged, bought = waits+s[confirmTime], confirmed+s[confirms], logged+s[redo], bought+n
 	}
 	c.Redis.OrderCalls, c.Redis.Trip, c.MySQL.Write = fit(calls), fit(tripTimes), fit(writes)
 	c.Consumer.Between = fit(between)
 	c.Redis.ConfirmDelay, c.MySQL.RedoBytes = 1e6*waits/max(1, confirmed), logged/bought
+}
+
+// consumers cost by transaction, message and order.
+func (y *yard) consumers(c *measured) {
+	var rows [][]float64
+	var values []float64
+	for _, l := range loads() {
+		s := y.sums[l.of("bought")]
+		rows, values = append(rows, []float64{s[batches], s[messages], y.done[l.of("bought")]}), append(values, 1e6*s[consumerCPU])
+	}
+	x := costs(rows, values)
+	c.Consumer.CPU, c.Consumer.MessageCPU = capacity.Sized{Call: x[0], Each: x[2]}, x[1]
 }
 
 // tripOf is one point of how long trips take, by their groups: none where nearly all travelled alone, which tells nothing of it.
@@ -138,15 +202,15 @@ func (y *yard) paths(c *measured) {
 	c.Redis.Path = y.fitted("path", all, y.of(redisCPU, 1e6))
 	c.Redis.PathIn, c.Redis.PathOut = y.fitted("path", all, y.of(redisIn, 1)), y.fitted("path", all, y.of(redisOut, 1))
 	var times []point
-	for _, conns := range loads() {
-		name := fmt.Sprintf("path %d", conns)
+	for _, l := range loads() {
+		name := l.of("path")
 		quick := y.best[name]
 		own := quick[redisCalls] - quick[permitCalls] - renewals*quick[asking]
 		times = append(times, tripOf(y.done[name]/float64(len(y.idle)), max(1, own), quick[asking])...)
 	}
 	c.Redis.PathTrip = fit(times)
-	busy := "path 128"
-	c.API.Path.CPU = max(0, 1e6*y.sums[busy][apiCPU]-c.API.TripCPU*y.sums[busy][redisCalls]) / y.done[busy]
+	busy := full.of("path")
+	c.API.Path.CPU = max(0, y.awake(busy)-c.API.TripCPU*y.sums[busy][redisCalls]) / y.done[busy]
 }
 
 func (y *yard) aside(piece, cpu, in, out string) capacity.Aside {
@@ -158,16 +222,14 @@ func (y *yard) aside(piece, cpu, in, out string) capacity.Aside {
 func (y *yard) requests(c *measured) {
 	for piece, r := range map[string]*capacity.Request{
 		"page": &c.API.Page, "refused": &c.API.Refused, "limited": &c.API.Limited, "lost": &c.API.Lost, "look": &c.API.Look, "queued": &c.API.QueuedLook, "stream": &c.API.Stream,
-		"path 128": &c.API.Path, "bought 128": &c.API.Bought,
+		full.of("path"): &c.API.Path, full.of("bought"): &c.API.Bought,
 	} {
 		n := y.done[piece]
 		if r.CPU == 0 {
-			r.CPU = 1e6 * y.sums[piece][apiCPU] / n
+			r.CPU = y.awake(piece) / n
 		}
 		r.InBytes, r.OutBytes = y.sent[piece][0]/n, y.sent[piece][1]/n
 	}
-	slow := 1e6 * y.sums["paced"][apiCPU] / y.done["paced"]
-	c.API.WakeCPU = max(0, slow-c.API.Refused.CPU)
 	lost := y.sums["lost"]
 	c.API.Lost.CPU = max(0, c.API.Lost.CPU-c.API.TripCPU*lost[reserveTrips]/y.done["lost"])
 	c.Redis.LostCPU = max(0, 1e6*y.sums["lost"][redisCPU]-c.Redis.Order.Call*lost[reserveTrips]) / y.done["lost"]
@@ -197,6 +259,8 @@ func TestFitFindsBothCosts(t *testing.T) {
 	require.InDelta(t, 2, s.Each, 1e-6)
 	require.InDelta(t, 500, met(4000, 2+math.Exp(-2)), 0.01)
 	s = fit([]point{{10, 10, 10}, {1, 100, 100}})
-	require.Zero(t, s.Call, "no call costs less than nothing")
+	require.InDelta(t, 0, s.Call, 1e-6, "no call costs less than nothing")
 	require.InDelta(t, 1, s.Each, 1e-6)
+	x := costs([][]float64{{1, 2, 3}, {2, 1, 7}, {5, 5, 1}, {1, 9, 9}}, []float64{4 + 12, 8 + 28, 20 + 4, 4 + 36})
+	require.InDeltaSlice(t, []float64{4, 0, 4}, x, 1e-6)
 }
