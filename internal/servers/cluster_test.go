@@ -3,7 +3,6 @@ package servers
 import (
 	"context"
 	"errors"
-	"fmt"
 	"testing"
 	"time"
 
@@ -13,21 +12,6 @@ import (
 	"flashsale.dev/seckill/internal/config"
 	"flashsale.dev/seckill/internal/testenv"
 )
-
-// keyOn finds a key that a node keeps.
-func keyOn(t *testing.T, c *testenv.RedisNodes, node *testenv.RedisServer) string {
-	t.Helper()
-	for i := range 1000 {
-		key := fmt.Sprintf("{%d}", i)
-		master, err := c.MasterOf(t.Context(), key)
-		require.NoError(t, err)
-		if master == node {
-			return key
-		}
-	}
-	require.Fail(t, "no key is kept there")
-	return ""
-}
 
 // answers waits until Redis answers for a key.
 func answers(t *testing.T, client redis.UniversalClient, key string) {
@@ -48,7 +32,7 @@ func TestAMasterThatIsAwayIsSparedAndFoundAgain(t *testing.T) {
 	client := RedisOf(config.Redis{Addrs: cluster.Addrs()})
 	defer client.Close()
 	dead, alive := cluster.Nodes[0], cluster.Nodes[1]
-	there, elsewhere := keyOn(t, cluster, dead), keyOn(t, cluster, alive)
+	there, elsewhere := cluster.KeyOn(t, dead), cluster.KeyOn(t, alive)
 	answers(t, client, there)
 	others := func(why string) {
 		for range 20 {

@@ -2,7 +2,6 @@ package testenv_test
 
 import (
 	"context"
-	"fmt"
 	"testing"
 	"time"
 
@@ -17,21 +16,6 @@ func clusterClient(t *testing.T, c *testenv.RedisNodes) *redis.ClusterClient {
 	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: c.Addrs(), MaxRedirects: 8})
 	t.Cleanup(func() { _ = client.Close() })
 	return client
-}
-
-// aKeyOf finds a key whose slot a node is master of.
-func aKeyOf(t *testing.T, c *testenv.RedisNodes, node *testenv.RedisServer) string {
-	t.Helper()
-	for i := range 1000 {
-		key := fmt.Sprintf("goods%d", i)
-		master, err := c.MasterOf(t.Context(), key)
-		require.NoError(t, err)
-		if master == node {
-			return key
-		}
-	}
-	require.Fail(t, "no key is kept there")
-	return ""
 }
 
 func TestASlotMovesAndCanStopHalfWay(t *testing.T) {
@@ -72,14 +56,14 @@ func TestASlotMovesAndCanStopHalfWay(t *testing.T) {
 func keepsCopies(t *testing.T, c *testenv.RedisNodes, client *redis.ClusterClient) {
 	t.Helper()
 	for i, master := range c.Nodes[:3] {
-		require.NoError(t, client.Set(t.Context(), aKeyOf(t, c, master), i, 0).Err())
+		require.NoError(t, client.Set(t.Context(), c.KeyOn(t, master), i, 0).Err())
 		replicas, err := c.ReplicasOf(t.Context(), master)
 		require.NoError(t, err)
 		require.Equal(t, []*testenv.RedisServer{c.Nodes[3+i]}, replicas)
 	}
 	require.NoError(t, c.FlushAll(t.Context()))
 	for _, master := range c.Nodes[:3] {
-		require.ErrorIs(t, client.Get(t.Context(), aKeyOf(t, c, master)).Err(), redis.Nil)
+		require.ErrorIs(t, client.Get(t.Context(), c.KeyOn(t, master)).Err(), redis.Nil)
 	}
 }
 
@@ -97,7 +81,7 @@ func TestAReplicaTakesItsMastersPlaceInPeaceAndInNeed(t *testing.T) {
 	client := clusterClient(t, c)
 	keepsCopies(t, c, client)
 	master, replica := c.Nodes[0], c.Nodes[3]
-	key := aKeyOf(t, c, master)
+	key := c.KeyOn(t, master)
 	require.NoError(t, client.Set(t.Context(), key, 7, 0).Err())
 	require.NoError(t, c.FailOver(t.Context(), replica))
 	awaitMaster(t, c, key, replica)
@@ -111,7 +95,7 @@ func TestAReplicaTakesItsMastersPlaceInPeaceAndInNeed(t *testing.T) {
 func TestAMasterThatIsCutOffIsReplacedAndMissesWhatItTook(t *testing.T) {
 	c := testenv.RedisCluster(t, 3, 1, testenv.WithBusWires())
 	master, replica := c.Nodes[0], c.Nodes[3]
-	key := aKeyOf(t, c, master)
+	key := c.KeyOn(t, master)
 	require.NoError(t, c.CutOff(t.Context(), master))
 	require.Equal(t, "+OK", mustSay(t, master.Addr(), "SET "+key+" late"), "it does not know yet")
 	awaitMaster(t, c, key, replica)

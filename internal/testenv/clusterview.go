@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"testing"
 	"time"
 )
 
@@ -177,4 +178,19 @@ func (c *RedisNodes) Masters(ctx context.Context) ([]*RedisServer, error) {
 		return nil, ErrNoMaster
 	}
 	return masters, nil
+}
+
+// KeyOn finds a key whose slot a node is master of.
+func (c *RedisNodes) KeyOn(tb testing.TB, node *RedisServer) string {
+	tb.Helper()
+	for i := range 1000 {
+		key := fmt.Sprintf("{%d}", i)
+		if master, err := c.MasterOf(tb.Context(), key); err != nil {
+			tb.Fatalf("testenv: %v", err)
+		} else if master == node {
+			return key
+		}
+	}
+	tb.Fatalf("testenv: no key is kept on %s", node.Addr())
+	return ""
 }
