@@ -40,6 +40,7 @@ type planCmd struct {
 	OrderShards int           `env:"SECKILL_ORDER_SHARDS" default:"4" help:"Order queues; each has one consumer that writes."`
 	Trip        time.Duration `default:"0s" help:"Of a call from a node to Redis and back, waiting for a processor included; as calibrated if 0."`
 	LoneTrip    time.Duration `default:"0s" help:"The same where little else is to do; as --trip if 0."`
+	Write       time.Duration `default:"0s" help:"Of a transaction that writes orders, in the mean (seckill_batch_duration_seconds); as calibrated if 0."`
 	BatchLinger time.Duration `env:"SECKILL_BATCH_LINGER" default:"10ms" help:"Longest wait for a batch to fill."`
 	BatchSize   float64       `env:"SECKILL_BATCH_SIZE" default:"500" help:"Most orders in one transaction."`
 	BacklogAge  time.Duration `env:"SECKILL_MAX_BACKLOG_AGE" default:"10s" help:"Age of the backlog from which on nothing more is promised; 0 is any."`
@@ -52,7 +53,7 @@ func (c *planCmd) sale() capacity.Sale {
 		Permits: c.Permits, Burst: c.Burst, Wait: c.Wait,
 		Land: capacity.Land{
 			Factor: c.Factor, Cores: c.Cores, NodeMB: c.NodeMemory, NICBits: c.Nic * 1e9, Use: c.Use, Nodes: c.Nodes, Edge: c.Edge, Buckets: c.Buckets, Trip: c.Trip, LoneTrip: c.LoneTrip,
-			Queues: c.OrderShards, Linger: c.BatchLinger, BatchSize: c.BatchSize, BacklogAge: c.BacklogAge,
+			Queues: c.OrderShards, Write: c.Write, Linger: c.BatchLinger, BatchSize: c.BatchSize, BacklogAge: c.BacklogAge,
 		},
 	}
 	if len(c.Come) > 0 {

@@ -121,17 +121,17 @@ type ConsumerCost struct {
 
 // MySQLCost is the database's, of each transaction and order.
 type MySQLCost struct {
-	IdleCPU     float64 `json:"idleMicrosPerSecond"`
-	CPU         Sized   `json:"micros"`
-	Write       Sized   `json:"writeMicros"` // how long a transaction takes
-	InBytes     Sized   `json:"inBytes"`
-	OutBytes    Sized   `json:"outBytes"`
-	Idle        Bytes   `json:"idleBytesPerSecond"`
-	Look        Aside   `json:"look"` // what a look at an order costs here
-	QueuedLook  Aside   `json:"queuedLook"`
-	DataBytes   float64 `json:"dataBytesPerOrder"`
-	RedoBytes   float64 `json:"redoBytesPerOrder"`
-	BinlogBytes float64 `json:"binlogBytesPerOrder"`
+	IdleCPU     float64   `json:"idleMicrosPerSecond"`
+	CPU         Sized     `json:"micros"`
+	Write       Sized     `json:"writeMicros"` // how long a transaction takes
+	InBytes     Sized     `json:"inBytes"`
+	OutBytes    Sized     `json:"outBytes"`
+	Idle        Bytes     `json:"idleBytesPerSecond"`
+	Look        Aside     `json:"look"` // what a look at an order costs here
+	QueuedLook  Aside     `json:"queuedLook"`
+	IndexBytes  []float64 `json:"indexBytesPerOrder"` // of each index of orders and buyer_holdings, rows included
+	RedoBytes   float64   `json:"redoBytesPerOrder"`
+	BinlogBytes float64   `json:"binlogBytesPerOrder"`
 }
 
 // BuiltIn is the calibration that the program was built with.

@@ -54,10 +54,30 @@ func (w *worked) redis() Redis {
 	return r
 }
 
+// batch is how many orders a transaction has where so many are written each second. A time that is given is of a whole transaction.
+func (w *worked) batch(perSecond float64) float64 {
+	return batch(perSecond/w.writers, w.sale.Land, w.write(), w.cost.Consumer.Between)
+}
+
+func (w *worked) write() Sized {
+	if w.sale.Land.Write > 0 {
+		return Sized{Call: w.cost.MySQL.Write.Call}
+	}
+	return w.cost.MySQL.Write
+}
+
 // cycle is how long an order waits for its transaction where there is no backlog, in seconds.
 func (w *worked) cycle() float64 {
-	write := w.cost.MySQL.Write
-	return w.sale.Land.Linger.Seconds() + write.Of(1, batch(w.flow.peak(w.flow.of[Written], w.window)/w.writers, w.sale.Land, write, w.cost.Consumer.Between))/1e6
+	return w.sale.Land.Linger.Seconds() + w.write().Of(1, w.batch(w.flow.peak(w.flow.of[Written], w.window)))/1e6
+}
+
+// lastRow is when the last order is in MySQL: the flow knows of no way that takes time, and the last buyer goes all of it. -1 where
+// nobody buys.
+func (w *worked) lastRow() float64 {
+	if w.flow.total(Written) == 0 {
+		return w.flow.lastRow
+	}
+	return w.flow.lastRow + (w.cost.Redis.PathTrip.Of(1, 1)+w.cost.Redis.Trip.Of(1, 1))/1e6 + w.cycle()
 }
 
 // pathsAlive is the most paths that were given in the last minute, and not used.
@@ -107,13 +127,24 @@ func (w *worked) consumer() Consumer {
 	return Consumer{Work: w.work(cpu), Active: int(math.Round(w.writers))}
 }
 
-// tables is what InnoDB takes for so many MB of rows and indexes: beyond some pages it gives each of the four indexes whole megabytes,
-// of which half of the last is empty in the mean.
-func tables(mb float64) float64 {
-	if mb < 2 {
-		return mb
+// What InnoDB gives an index (https://dev.mysql.com/doc/refman/8.4/en/innodb-file-space.html): the first pages one by one, and then
+// extents of a megabyte.
+const (
+	pageBytes   = 16 << 10
+	lonePages   = 32
+	extentPages = 64
+)
+
+// tables is what so many orders take in all indexes, in MB: each has pages for its rows, and one above them.
+func (c MySQLCost) tables(orders float64) (mb float64) {
+	for _, each := range c.IndexBytes {
+		pages := orders*each/pageBytes + 1
+		if pages > lonePages {
+			pages = lonePages + extentPages*math.Ceil((pages-lonePages)/extentPages)
+		}
+		mb += pages * pageBytes / 1e6
 	}
-	return mb + 2
+	return mb
 }
 
 // Rows that an order makes (orders, buyer_holdings), and that a transaction changes (the goods' stock).
@@ -131,6 +162,6 @@ func (w *worked) mysql() MySQL {
 	return MySQL{
 		Work: w.work(cpu), Transactions: sum(w.commits), PeakTransactions: w.flow.peak(w.commits, w.window),
 		PerTransaction: ratio(orders, sum(w.commits)), PeakRows: w.flow.peak(rows, w.window), Fastest: fastest(w.sale.Land, c.Write),
-		DataMB: tables(orders * c.DataBytes / 1e6), RedoMB: orders * c.RedoBytes / 1e6, BinlogMB: orders * c.BinlogBytes / 1e6,
+		DataMB: c.tables(orders), RedoMB: orders * c.RedoBytes / 1e6, BinlogMB: orders * c.BinlogBytes / 1e6,
 	}
 }

@@ -111,10 +111,13 @@ func Make(s Sale, c Calibration) (Plan, error) {
 		c.Redis.Trip = Sized{Call: float64(s.Land.Trip.Microseconds())}
 		c.Redis.PathTrip = c.Redis.Trip
 	}
+	if s.Land.Write > 0 {
+		c.MySQL.Write.Call = float64(s.Land.Write.Microseconds())
+	}
 	w := worked{sale: s, cost: c, lone: lone, window: min(time.Second, s.Budget)}
 	w.settle()
 	p := Plan{
-		Sale: s, Calibration: c.Provenance, SoldOut: w.flow.soldOut, LastRow: w.flow.lastRow,
+		Sale: s, Calibration: c.Provenance, SoldOut: w.flow.soldOut, LastRow: w.lastRow(),
 		GaveUp: math.Round(w.flow.gaveUp), Unsold: math.Round(w.flow.unsold), Backlog: math.Round(most(w.flow.backlog)),
 	}
 	for _, stage := range stages() {

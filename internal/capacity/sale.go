@@ -54,6 +54,7 @@ type Land struct {
 	Queues     int           `json:"queues"`     // SECKILL_ORDER_SHARDS
 	Trip       time.Duration `json:"trip"`       // of a call to Redis and back; as calibrated if 0
 	LoneTrip   time.Duration `json:"loneTrip"`   // the same where little else is to do; Trip if 0
+	Write      time.Duration `json:"write"`      // of a transaction that writes orders, in the mean; as calibrated if 0
 	Linger     time.Duration `json:"linger"`     // SECKILL_BATCH_LINGER
 	BatchSize  float64       `json:"batchSize"`  // SECKILL_BATCH_SIZE
 	BacklogAge time.Duration `json:"backlogAge"` // SECKILL_MAX_BACKLOG_AGE; 0 is any
@@ -120,7 +121,7 @@ func (l Land) check() error {
 			return fmt.Errorf("factor, cores, memory, NIC and batch size must be above 0, not %v", x)
 		}
 	}
-	if !(l.Use > 0 && l.Use <= 1) || l.Nodes < 0 || l.Buckets < 0 || l.Buckets > maxBuckets || l.Queues < 1 || l.Trip < 0 || l.LoneTrip < 0 || l.Linger < 0 || l.BacklogAge < 0 {
+	if !(l.Use > 0 && l.Use <= 1) || l.Nodes < 0 || l.Buckets < 0 || l.Buckets > maxBuckets || l.Queues < 1 || l.Trip < 0 || l.LoneTrip < 0 || l.Write < 0 || l.Linger < 0 || l.BacklogAge < 0 {
 		return errors.New("use is a share above 0, nodes and buckets must not be negative, buckets at most 1024, queues at least 1")
 	}
 	return nil

@@ -80,13 +80,9 @@ func (w *worked) trips() {
 		together := group(paths/step/nodes, c.Redis.PathTrip)
 		w.pathTrips[k] = paths / together
 		w.asides[k] = step * nodes * permitCalls(paths/step/nodes, at(Limited)/step/nodes, together)
-		trip := w.lone // the others' trips are those of a sale that is going on
-		if tries > 0 {
-			trip = c.Redis.PathTrip.Of(1, 1)
-		}
-		w.saleLooks[k] = step * nodes * looks((paths+at(Limited)+at(Refused)+at(Pages))/step/nodes, trip/1e6)
+		w.saleLooks[k] = step * nodes * looks((paths+at(Limited)+at(Refused)+at(Pages)+at(Queued))/step/nodes, w.lone/1e6)
 		w.orderTrips[k] = tries / group(tries/step/lines, c.Redis.Trip)
-		w.commits[k] = rows / batch(rows/step/w.writers, w.sale.Land, c.MySQL.Write, c.Consumer.Between)
+		w.commits[k] = rows / w.batch(rows/step)
 		w.redisCPU[k] = c.Redis.Path.Of(w.pathTrips[k]+w.asides[k], paths) + c.Redis.LostCPU*(at(Lost)+at(Held)) +
 			c.Redis.SaleLook.CPU*w.saleLooks[k] + c.Redis.Order.Of(w.orderTrips[k], at(Purchases)) + c.Redis.Look.CPU*at(Looks) + c.Redis.QueuedLook.CPU*at(Queued) + c.Redis.IdleCPU*step
 		w.apiCPU[k] = c.API.TripCPU*(w.pathTrips[k]+w.orderTrips[k]) + c.API.IdleCPU*step*nodes

@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -39,10 +38,6 @@ func BenchmarkCalibrate(b *testing.B) {
 	for b.Loop() {
 		y.round()
 		rounds++
-	}
-	if d := os.Getenv("YARD"); d != "" {
-		raw, _ := json.Marshal(map[string]any{"sums": y.sums, "best": y.best, "idle": y.idle, "done": y.done, "sent": y.sent})
-		_ = os.WriteFile(d, raw, 0o600)
 	}
 	cal := y.calibration()
 	cal.Memory(b)
@@ -160,8 +155,7 @@ func (y *yard) round() {
 	y.ask("page", many, connections, http.StatusOK, func(int) []byte { return get("/sales/"+open, "") })
 	y.ask("refused", many, connections, http.StatusConflict, func(int) []byte { return post("/randomPath?goodsId="+gone, y.token()) })
 	y.ask("limited", many, connections, http.StatusTooManyRequests, func(int) []byte { return post("/randomPath?goodsId="+tight, y.token()) })
-	y.pace("paced", gone, pacedRequests)
-	y.pace("alone", gone, aloneRequests)
+	y.pace("alone", aloneRequests, http.StatusConflict, func(int) []byte { return post("/randomPath?goodsId="+gone, y.token()) })
 	for _, l := range loads() {
 		paths := make([][]byte, l.many(many))
 		for i := range paths {
@@ -239,16 +233,17 @@ func (m meters) drained(goods string) {
 	}, time.Minute, 10*time.Millisecond, "orders stay pending")
 }
 
-const (
-	pacedRequests = 400  // a second find the node asleep more often than not
-	aloneRequests = 1200 // a second find it awake, and hardly ever meet
-)
+// aloneRequests a second find a node awake or asleep, and hardly ever meet.
+const aloneRequests = 1200
 
-// pace asks of a sold-out sale at a leisurely rate, for two seconds.
-func (y *yard) pace(piece, gone string, rate int) {
+// pace asks at a leisurely rate, for two seconds.
+func (y *yard) pace(piece string, rate, want int, request func(i int) []byte) {
 	y.b.Helper()
-	requests := slices.Repeat([][]byte{post("/randomPath?goodsId="+gone, y.token())}, 2*rate)
-	y.send(piece, requests, pressure{conns: 16, perSecond: rate}, http.StatusConflict, func() {})
+	requests := make([][]byte, 2*rate)
+	for i := range requests {
+		requests[i] = request(i)
+	}
+	y.send(piece, requests, pressure{conns: 16, perSecond: rate}, want, func() {})
 }
 
 // lose notes purchases with good paths of a sale that is sold out meanwhile.
@@ -270,15 +265,19 @@ func (y *yard) look(goods string, n int) {
 		var path struct{ RandomPath string }
 		var placed struct{ OrderSn string }
 		c := y.Buyer(y.b, buyer)
+		c.Token = token(y.b, y.Rig, buyer) // who has told a name and a number: they travel with the order
 		require.NoError(y.b, c.Do(y.b.Context(), http.MethodPost, "/randomPath?goodsId="+goods, nil, &path))
 		require.NoError(y.b, c.Do(y.b.Context(), http.MethodPost, "/"+path.RandomPath+"/decrStock?goodsId="+goods, nil, &placed))
 		sns, tokens = append(sns, placed.OrderSn), append(tokens, token(y.b, y.Rig, buyer))
 	}
 	at := func(i int) int { return i % len(sns) }
-	y.ask("queued", n/2, connections, http.StatusOK, func(i int) []byte { return get("/orders/"+sns[at(i)], tokens[at(i)]) })
+	ask := func(i int) []byte { return get("/orders/"+sns[at(i)], tokens[at(i)]) }
+	y.ask("queued", n/2, connections, http.StatusOK, ask)
+	y.pace("queued, leisurely", aloneRequests, http.StatusOK, ask)
 	unlock()
 	y.drained(goods)
-	y.ask("look", n, connections, http.StatusOK, func(i int) []byte { return get("/orders/"+sns[at(i)], tokens[at(i)]) })
+	y.ask("look", n, connections, http.StatusOK, ask)
+	y.pace("look, leisurely", aloneRequests, http.StatusOK, ask)
 	y.note("stream", 1000, y.over(func() {
 		for i := range 1000 {
 			firstEvent(y.b, y.APIs[0].Addr, get("/orders/"+sns[at(i)]+"/events", tokens[at(i)]))

@@ -2,7 +2,6 @@ package bench
 
 import (
 	"bytes"
-	"encoding/json"
 	"flag"
 	"fmt"
 	"io"
@@ -42,7 +41,7 @@ func rushCases() []rushCase {
 }
 
 // TestPlanBesideMeasured prints a table of what was planned and what was measured. The shape of a rush, how long it took to come,
-// and how often buyers looked, and how long a call to Redis took, are given to the plan: they are what buyers do. All else is the plan's own word.
+// and how often buyers looked, and how long a call to Redis and a transaction took, are given to the plan: they are what buyers do. All else is the plan's own word.
 func TestPlanBesideMeasured(t *testing.T) {
 	if !*checkFlag {
 		return
@@ -58,10 +57,6 @@ func TestPlanBesideMeasured(t *testing.T) {
 			})
 		}
 		cells[0], cells[1] = append(cells[0], c.name), append(cells[1], "--:")
-		if d := os.Getenv("YARD"); d != "" {
-			raw, _ := json.Marshal(map[string]any{"rounds": rounds, "came": came})
-			_ = os.WriteFile(fmt.Sprintf("%s.check%d", d, i), raw, 0o600)
-		}
 		for j, r := range c.rows(t, middle(rounds), came) {
 			if i == 0 {
 				cells = append(cells, []string{r[0]})
@@ -290,6 +285,7 @@ func (c rushCase) planned(t *testing.T, s spent, came []float64) capacity.Plan {
 	sale.Land.Nodes, sale.Land.Buckets = c.apis, 1
 	sale.Land.LoneTrip = time.Duration(s[loneTrip] * float64(time.Second))
 	sale.Land.Trip = time.Duration(s[tripSeconds] / s[reserveTrips] * float64(time.Second))
+	sale.Land.Write = time.Duration(s[batchTime] / s[batches] * float64(time.Second))
 	costs, err := capacity.BuiltIn()
 	require.NoError(t, err)
 	p, err := capacity.Make(sale, costs)
@@ -314,6 +310,7 @@ func (c rushCase) rows(t *testing.T, s spent, came []float64) (cells [][]string)
 	}
 	row("a call to Redis, ms (given)", 1000*p.Sale.Land.Trip.Seconds(), 1000*s[tripSeconds]/s[reserveTrips])
 	row("a lone call to Redis, ms (given)", 1000*p.Sale.Land.LoneTrip.Seconds(), 1000*s[loneTrip])
+	row("a transaction, ms (given)", 1000*p.Sale.Land.Write.Seconds(), 1000*s[batchTime]/s[batches])
 	row("random paths given", p.Total(capacity.Paths), s[pathsGiven])
 	row("answers “sold out”", p.Total(capacity.Refused), s[refusals])
 	row("API, CPU s", p.API.Seconds, s[apiCPU])

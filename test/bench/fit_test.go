@@ -87,8 +87,8 @@ func (y *yard) calibration() *measured {
 	c.Redis.SaleLook = capacity.Aside{CPU: 1e6 * lone[redisCPU] / lone[redisCalls], Bytes: capacity.Bytes{In: lone[redisIn] / lone[redisCalls], Out: lone[redisOut] / lone[redisCalls]}}
 	c.Redis.Sale = y.saleBytes
 	c.Redis.QueuedLook = y.aside("queued", redisCPU, redisIn, redisOut)
-	c.MySQL.QueuedLook = y.aside("queued", mysqlCPU, mysqlIn, mysqlOut)
-	c.MySQL.Look = y.aside("look", mysqlCPU, mysqlIn, mysqlOut)
+	c.MySQL.QueuedLook = y.aside("queued, leisurely", mysqlCPU, mysqlIn, mysqlOut)
+	c.MySQL.Look = y.aside("look, leisurely", mysqlCPU, mysqlIn, mysqlOut)
 	y.wakes(c)
 	y.orders(c)
 	y.paths(c)
@@ -103,8 +103,8 @@ const streamKB = 69
 // wakes finds what it costs a node to be woken by a request: how much more a leisurely one costs than one of a crowd, which finds it
 // awake. The plan's own word of how often a node sleeps (capacity's answers) is turned round here and in awake.
 func (y *yard) wakes(c *measured) {
-	crowd, paced := 1e6*y.sums["refused"][apiCPU]/y.done["refused"], y.sums["paced"]
-	slow, rate := 1e6*paced[apiCPU]/y.done["paced"], y.done["paced"]/paced[asking]
+	crowd, alone := 1e6*y.sums["refused"][apiCPU]/y.done["refused"], y.sums["alone"]
+	slow, rate := 1e6*alone[apiCPU]/y.done["alone"], y.done["alone"]/alone[asking]
 	wake := max(0, slow-crowd)
 	for range 100 {
 		wake = max(0, slow-crowd) * math.Exp(rate*(crowd+wake)/1e6)
@@ -239,18 +239,31 @@ func (y *yard) requests(c *measured) {
 const tablesQuery = `SELECT SUM(data_length + index_length) FROM information_schema.tables
 	WHERE table_schema = DATABASE() AND table_name IN ('orders', 'buyer_holdings')`
 
+// indexesQuery asks for the bytes of each of their indexes.
+const indexesQuery = `SELECT stat_value * @@innodb_page_size FROM mysql.innodb_index_stats
+	WHERE database_name = DATABASE() AND table_name IN ('orders', 'buyer_holdings') AND stat_name = 'size'`
+
 // rows are what orders take in the database. A binlog is not kept here: its bytes are the widths of the rows, as row events write them.
 func (y *yard) rows(c *measured) {
 	pool := rawPool(y.b, y.DSN)
 	defer pool.Close()
-	var bytes, orders, width float64
+	var orders, width float64
 	_, err := pool.ExecContext(y.b.Context(), "ANALYZE TABLE orders, buyer_holdings")
 	require.NoError(y.b, err)
-	require.NoError(y.b, pool.QueryRowContext(y.b.Context(), tablesQuery).Scan(&bytes))
 	require.NoError(y.b, pool.QueryRowContext(y.b.Context(), `SELECT COUNT(*), AVG(LENGTH(order_sn) + LENGTH(status) + LENGTH(failure_reason) +
 		LENGTH(name) + LENGTH(phone)) FROM orders`).Scan(&orders, &width))
 	const fixed = 7*8 + 6 + 2 + 3*8 + 1 // integers and lengths of both rows, and their maps of what is NULL
-	c.MySQL.DataBytes, c.MySQL.BinlogBytes = bytes/orders, width+fixed
+	c.MySQL.BinlogBytes = width + fixed
+	sizes, err := pool.QueryContext(y.b.Context(), indexesQuery)
+	require.NoError(y.b, err)
+	defer sizes.Close()
+	for sizes.Next() {
+		var bytes float64
+		require.NoError(y.b, sizes.Scan(&bytes))
+		c.MySQL.IndexBytes = append(c.MySQL.IndexBytes, bytes/orders)
+	}
+	require.NoError(y.b, sizes.Err())
+	require.Len(y.b, c.MySQL.IndexBytes, 4)
 }
 
 func TestFitFindsBothCosts(t *testing.T) {
