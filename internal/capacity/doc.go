@@ -10,7 +10,8 @@
 //   - Requests that meet travel together. With λ arriving each second at one line and a trip of τ, those who come during a trip go
 //     on the next one: a group has g = λτ + e^(-λτ) travellers in the mean (the mean of max(1, Poisson(λτ))), at most 256, and τ
 //     itself grows with g. So calls and messages are requests over g.
-//   - A batch of the writer gathers what comes while it lingers and writes, at most 500.
+//   - A batch of the writer gathers what comes while it lingers and writes, at most 500. A sale in buckets has a writer in each order queue
+//     that one of its buckets falls into.
 //   - Processor time is counts times the calibration's costs of each call and each thing in it; likewise bytes.
 //
 // What is no part of it: payments and expiry after the rush, merchants, the edge in front, TLS.

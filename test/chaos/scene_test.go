@@ -190,12 +190,12 @@ func (s *scene) calm(t *testing.T) {
 		var err, redisErr error
 		l, err = s.ledger(t)
 		f, redisErr = s.RedisFacts(t, s.redis, s.goods)
-		return err == nil && redisErr == nil && l.Pending == 0 && l.Balanced && f.Pending == 0 && f.Outbox == 0 && s.still(t)
+		return err == nil && redisErr == nil && l.Pending == 0 && l.Balanced && f.Pending == 0 && f.Outbox == 0 && s.still(t, f)
 	}
 	for began := time.Now(); time.Since(began) < patience; time.Sleep(50 * time.Millisecond) {
 		if quiet() {
 			return
 		}
 	}
-	t.Errorf("not calm in %s: ledger %+v, pending %d, outbox %d", patience, l, f.Pending, f.Outbox)
+	t.Errorf("not calm in %s: ledger %+v, pending %d, outbox %d, %d buckets do not know of the others", patience, l, f.Pending, f.Outbox, f.Unaware)
 }

@@ -17,14 +17,16 @@ func (s *scene) bucket(t *testing.T, buyer int64) int64 {
 	return seckill.BucketOf(s.goodsID(t), buyer)
 }
 
-// still tells whether no units of a split sale are on their way from one bucket to another.
-func (s *scene) still(t *testing.T) bool {
+// still tells whether no units of a split sale are on their way from one bucket to another, and each bucket of one that is on has been
+// told what the others have: a unit that somebody gives back is known to the mover's next look, and until then his neighbours may be told
+// that there is none.
+func (s *scene) still(t *testing.T, f rig.RedisFacts) bool {
 	t.Helper()
 	if s.split <= 1 {
 		return true
 	}
-	f := s.Facts(t, s.goods)
-	return f.NotGiven == 0 && f.OpenCuts == 0
+	m := s.Facts(t, s.goods)
+	return m.NotGiven == 0 && m.OpenCuts == 0 && (f.Unaware == 0 || time.Now().After(s.end))
 }
 
 // sweep has buyers of one bucket, of the seed's choice, come for all that a split sale has left, in whatever bucket it is: as

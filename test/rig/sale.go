@@ -104,12 +104,16 @@ type RedisFacts struct {
 	Pending, Outbox int64
 	Oldest          time.Duration // age of the oldest that may be pending; 0 where nothing is
 	Held            map[int64]int64
+	Unaware         int // buckets that have not been told yet what the others have now
+
+	avail, others int64
 }
 
 // RedisFacts reads them.
 func (r *Rig) RedisFacts(t testing.TB, c redis.UniversalClient, goods string) (RedisFacts, error) {
 	t.Helper()
 	all := RedisFacts{Held: make(map[int64]int64)}
+	var buckets []RedisFacts
 	for _, bucket := range Buckets(t, goods) {
 		f, err := redisFacts(t.Context(), c, bucket)
 		if err != nil {
@@ -118,6 +122,12 @@ func (r *Rig) RedisFacts(t testing.TB, c redis.UniversalClient, goods string) (R
 		all.Pending, all.Outbox, all.Oldest = all.Pending+f.Pending, all.Outbox+f.Outbox, max(all.Oldest, f.Oldest)
 		for buyer, units := range f.Held {
 			all.Held[buyer] += units
+		}
+		buckets, all.avail = append(buckets, f), all.avail+f.avail
+	}
+	for _, f := range buckets {
+		if f.others != all.avail-f.avail {
+			all.Unaware++
 		}
 	}
 	return all, nil
@@ -128,12 +138,17 @@ func redisFacts(ctx context.Context, c redis.UniversalClient, bucket string) (Re
 	pipe := c.Pipeline()
 	pending, outbox, buyers := pipe.HLen(ctx, key+":pending"), pipe.XLen(ctx, key+":outbox"), pipe.HGetAll(ctx, key+":buyers")
 	since := pipe.HGet(ctx, key, "since")
+	stock := pipe.HMGet(ctx, key, "avail", "others")
 	if _, err := pipe.Exec(ctx); err != nil {
 		return RedisFacts{}, err
 	}
 	f := RedisFacts{Pending: pending.Val(), Outbox: outbox.Val(), Held: make(map[int64]int64)}
 	if ms, err := since.Int64(); err == nil && f.Pending > 0 {
 		f.Oldest = time.Since(time.UnixMilli(ms)) // Redis' clock and this one are the same machine's
+	}
+	for i, into := range []*int64{&f.avail, &f.others} {
+		text, _ := stock.Val()[i].(string) // none is 0
+		*into, _ = strconv.ParseInt(text, 10, 64)
 	}
 	for buyer, text := range buyers.Val() {
 		id, _ := strconv.ParseInt(buyer, 10, 64)
