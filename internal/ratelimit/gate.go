@@ -28,9 +28,10 @@ type Gate struct {
 // NewGate makes a gate over the store that all nodes share. The client behind
 // it must honour contexts (go-redis: ContextTimeoutEnabled) and not retry.
 func NewGate(book *Rulebook, shared Store, opts GateOptions) *Gate {
+	memory := NewMemory(opts.Now)
 	opts = opts.withDefaults()
 	return &Gate{
-		book: book, shared: shared, memory: NewMemory(nil), opts: opts, keys: newKeyTable(), limits: map[Limit]Terms{},
+		book: book, shared: shared, memory: memory, opts: opts, keys: newKeyTable(), limits: map[Limit]Terms{},
 		courier: newCourier(shared, opts),
 	}
 }
@@ -95,6 +96,9 @@ func (g *Gate) decide(ctx context.Context, name string, attrs Attributes, own *T
 	ask := Ask{Key: rule.redisKey(key), Terms: terms, N: n, MaxWait: g.longest(ctx, terms)}
 	out := g.take(ctx, rule, ask)
 	if err := ctx.Err(); err != nil && out.Undecided {
+		if out.alone != nil { // its caller has left
+			out.Refund()
+		}
 		return Outcome{}, fmt.Errorf("ratelimit: decide: %w", err)
 	}
 	return g.tell(rule, out), nil
@@ -140,12 +144,34 @@ func (g *Gate) take(ctx context.Context, rule *compiled, a Ask) Outcome {
 	case OnErrorOpen:
 		return Outcome{Decision: Decision{Allowed: true, Granted: a.N}, Undecided: true, ask: a}
 	case OnErrorLocal:
-		a.Terms, a.Key = a.Terms.share(int64(g.opts.Nodes())), "local:"+a.Key
-		out := g.takeHere(a)
-		out.Undecided = true
-		return out
+		return g.takeAlone(a)
 	}
 	return Outcome{Decision: Decision{RetryAfter: time.Second}, Undecided: true, Unavailable: true, ask: a}
+}
+
+// takeAlone decides by this node's share of the limit, and owes Redis what it lets through.
+func (g *Gate) takeAlone(a Ask) Outcome {
+	part := a
+	part.Terms, part.Key = a.Terms.share(int64(g.opts.Nodes())), alone+a.Key
+	out := g.takeHere(part)
+	out.Undecided = true
+	if out.Allowed {
+		out.alone = &a
+		g.owe(a, a.N)
+	}
+	return out
+}
+
+// alone begins the keys of what a node decides alone.
+const alone = "local:"
+
+// owe has the node take so many permits of what Redis gives next for those that it gave alone, or so many fewer.
+func (g *Gate) owe(a Ask, n int64) {
+	now := g.opts.Now()
+	g.keys.with(a.Key, now, func(k *keyState) {
+		k.use(a.Terms)
+		k.owe(now, n, int64(g.opts.Nodes()))
+	})
 }
 
 func (g *Gate) takeHere(a Ask) Outcome {

@@ -18,7 +18,7 @@ const (
 )
 
 // keyState is what a node knows of one limiter in Redis: a denial that still
-// holds, permits in hand, and the ask that is under way.
+// holds, permits in hand, those it owes, and the ask that is under way.
 type keyState struct {
 	mu    sync.Mutex
 	terms Terms
@@ -34,6 +34,9 @@ type keyState struct {
 	step    time.Duration
 	expires time.Time
 	after   Decision
+
+	owed   int64
+	unowed time.Time // by then Redis' bucket is full again, had it been told at once or not
 
 	flight  *flight
 	waiting int64
@@ -57,8 +60,27 @@ type known struct {
 // use drops what was learnt under other terms.
 func (k *keyState) use(t Terms) {
 	if k.terms != t {
-		k.terms, k.until, k.left, k.size = t, time.Time{}, 0, 1
+		k.terms, k.until, k.left, k.size, k.owed = t, time.Time{}, 0, 1, 0
 	}
+}
+
+// owe adds permits that were given without Redis, or takes away those that came back. All nodes together owe two bursts at
+// most, theirs and the one that has come together in Redis meanwhile: in a longer outage Redis has not given the rest
+// either, and nobody is to wait for it twice. Windows know no debt.
+func (k *keyState) owe(now time.Time, n, nodes int64) {
+	if k.terms.kind != kindBucket {
+		return
+	}
+	most := max(1, 2*k.terms.free/k.terms.cost)
+	k.owed = max(0, min(k.owing(now)+n, max(1, most/max(1, nodes))))
+	k.unowed = now.Add(k.terms.earn(most))
+}
+
+func (k *keyState) owing(now time.Time) int64 {
+	if now.After(k.unowed) {
+		return 0
+	}
+	return k.owed
 }
 
 // answer says no from memory or yes from the lease.
@@ -96,26 +118,28 @@ func (k *keyState) want(now time.Time, lease int64) int64 {
 		k.size = 1
 	}
 	k.flown = now
-	return min(max(k.size, k.waiting), mostInTrip)
+	return min(max(k.size, k.waiting)+k.owing(now), mostInTrip)
 }
 
-// learn takes in what Redis said of an ask, and gives the permits that are too
-// many to hold: those who waited for them have left, or the limit has changed.
+// learn takes in what Redis said of an ask: first of what it gave goes what is
+// owed. It gives the permits that are too many to hold: those who waited for
+// them have left, or the limit has changed.
 func (k *keyState) learn(now time.Time, a Ask, d Decision, lease int64) (surplus int64) {
 	if k.terms != a.Terms {
 		return d.Granted
 	}
 	if d.Allowed {
-		k.left, k.after = min(d.Granted, max(lease, k.waiting)), d
+		paid := min(k.owing(now), d.Granted)
+		k.owed -= min(k.owed, paid)
+		k.left, k.after = min(d.Granted-paid, max(lease, k.waiting)), d
 		k.last, k.expires = now.Add(d.Wait), now.Add(d.Wait+leaseLife)
 		k.step = time.Duration(float64(a.Terms.cost) / float64(a.Terms.scale) * float64(time.Microsecond))
 		if d.Wait == 0 {
 			k.step = 0
 		}
 		// The first of them are kept; the last are the ones to wait longest for.
-		surplus = d.Granted - k.left
-		k.last = k.last.Add(-time.Duration(surplus) * k.step)
-		return surplus
+		k.last = k.last.Add(-time.Duration(d.Granted-k.left) * k.step)
+		return d.Granted - paid - k.left
 	}
 	k.deny, k.n, k.wait = d, max(1, a.Least), a.MaxWait
 	k.deny.At = now
@@ -175,7 +199,7 @@ func dropIdle(keys map[string]*keyState, now time.Time) {
 			return
 		}
 		if k.mu.TryLock() {
-			if k.flight == nil && k.waiting == 0 && now.After(k.until) && (k.left == 0 || now.After(k.expires)) {
+			if k.flight == nil && k.waiting == 0 && k.owing(now) == 0 && now.After(k.until) && (k.left == 0 || now.After(k.expires)) {
 				delete(keys, key)
 			}
 			k.mu.Unlock()

@@ -21,6 +21,7 @@ type Outcome struct {
 	gate   *Gate
 	ask    Ask
 	shared bool
+	alone  *Ask // what the node decided alone, as it was to be asked
 }
 
 // Rule names the rule that decided.
@@ -71,6 +72,9 @@ func (o *Outcome) Refund() {
 	d, a := o.Decision, o.ask
 	if !o.shared {
 		_ = o.gate.memory.Refund(context.Background(), d.At, a) // it was taken, so it is well formed
+		if o.alone != nil {
+			o.gate.owe(*o.alone, -o.alone.N)
+		}
 		return
 	}
 	o.gate.running.Go(func() { o.gate.giveBack(a, d) })
