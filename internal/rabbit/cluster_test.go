@@ -1,11 +1,13 @@
 package rabbit_test
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/rabbit"
@@ -68,6 +70,7 @@ func (c onCluster) loseNode(t *testing.T, p *rabbit.Publisher) {
 	settleNames(t, leader)
 	require.NoError(t, leader.Kill())
 	killed := time.Now()
+	c.startAtOnce(t)
 	rush.await(len(rush.confirmed()) + 200)
 	t.Logf("200 more confirmed %v after its leader was killed", time.Since(killed))
 	require.NoError(t, leader.RestartEmpty(t.Context()))
@@ -80,6 +83,27 @@ func (c onCluster) loseNode(t *testing.T, p *rabbit.Publisher) {
 	lost := rush.stop()
 	takeAllOf(t, source, order.Shard(goods, c.opt.Shards), lost)
 	require.Empty(t, lost, "confirmed and not delivered")
+}
+
+// startAtOnce has publishers begin while the queue has no leader: none may be left behind by the election. (RabbitMQ 3.10.8
+// refuses for ever what comes on a channel whose first message came in that moment.)
+func (c onCluster) startAtOnce(t *testing.T) {
+	t.Helper()
+	var starting errgroup.Group
+	for range 8 {
+		p := runPublisher(t, c.opt)
+		starting.Go(func() error { return c.firstConfirm(t.Context(), p) })
+	}
+	require.NoError(t, starting.Wait())
+}
+
+func (c onCluster) firstConfirm(ctx context.Context, p *rabbit.Publisher) error {
+	for deadline := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
+		err := p.Publish(ctx, goods, []byte("x"))
+		if err == nil || time.Now().After(deadline) {
+			return err
+		}
+	}
 }
 
 func (c onCluster) cutOff(t *testing.T) {

@@ -27,6 +27,7 @@ func TestFaults(t *testing.T) {
 		{"killed and restarted in a rush: nothing confirmed is lost", killedInARush},
 		{"paused: publishes end at their deadline, then at once, and go on afterwards", paused},
 		{"paused for long: the connection is given up, and made again afterwards", givenUp},
+		{"a queue that refuses: down, given up, and made again once it takes messages", refusing},
 		{"memory alarm: down while it lasts", memoryAlarm},
 		{"restarted empty: every shard is reported as fresh", restartedEmpty},
 	} {
@@ -89,6 +90,26 @@ func givenUp(t *testing.T, broker *testenv.RabbitServer) {
 	require.NoError(t, broker.Resume())
 	awaitUp(t, p)
 	require.NoError(t, p.Publish(t.Context(), goods, []byte("x")))
+}
+
+// refusing makes the queue full: what RabbitMQ then answers to a publish is what it answers for ever on the channel that
+// startAtOnce of the cluster's test is after.
+func refusing(t *testing.T, broker *testenv.RabbitServer) {
+	address := broker.NewVHost(t)
+	vhost := address[strings.LastIndex(address, "/")+1:]
+	p := runPublisher(t, rabbit.Options{URLs: []string{address}, StallAfter: 200 * time.Millisecond})
+	require.NoError(t, p.Publish(t.Context(), goods, []byte("x")))
+	_, err := broker.Ctl(t.Context(), "set_policy", "-p", vhost, "full", "^seckill.orders", `{"max-length":1}`)
+	require.NoError(t, err)
+	require.Eventually(t, func() bool {
+		return errors.Is(p.Publish(t.Context(), goods, []byte("x")), rabbit.ErrRefused)
+	}, patience, time.Millisecond)
+	require.Eventually(t, func() bool { // what is sent meanwhile is refused, and does not pass for a sign of life
+		return errors.Is(p.Publish(t.Context(), goods, []byte("x")), order.ErrQueueDown)
+	}, patience, time.Millisecond)
+	_, err = broker.Ctl(t.Context(), "clear_policy", "-p", vhost, "full")
+	require.NoError(t, err)
+	require.Eventually(t, func() bool { return p.Publish(t.Context(), goods, []byte("x")) == nil }, patience, time.Millisecond)
 }
 
 func memoryAlarm(t *testing.T, broker *testenv.RabbitServer) {
@@ -177,8 +198,9 @@ type rush struct {
 	cancel  context.CancelFunc
 	running sync.WaitGroup
 
-	mu   sync.Mutex
-	done map[string]bool
+	mu     sync.Mutex
+	done   map[string]bool
+	failed error // the latest publish that did
 }
 
 func startRush(t *testing.T, p order.Publisher) *rush {
@@ -197,6 +219,7 @@ func startRush(t *testing.T, p order.Publisher) *rush {
 
 func (r *rush) publish(ctx context.Context, p order.Publisher, body string) {
 	if err := p.Publish(ctx, goods, []byte(body)); err != nil {
+		r.note(err)
 		select { // or eight goroutines spin while the broker is away
 		case <-ctx.Done():
 		case <-time.After(time.Millisecond):
@@ -206,6 +229,12 @@ func (r *rush) publish(ctx context.Context, p order.Publisher, body string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.done[body] = true
+}
+
+func (r *rush) note(failed error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.failed = failed
 }
 
 func (r *rush) confirmed() map[string]bool {
@@ -220,7 +249,15 @@ func (r *rush) confirmed() map[string]bool {
 
 func (r *rush) await(n int) {
 	r.t.Helper()
-	require.Eventually(r.t, func() bool { return len(r.confirmed()) >= n }, patience, time.Millisecond)
+	deadline := time.Now().Add(patience)
+	for len(r.confirmed()) < n {
+		if time.Now().After(deadline) {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			r.t.Fatalf("%d of %d confirmed; the latest publish that failed: %v", len(r.done), n, r.failed)
+		}
+		time.Sleep(time.Millisecond)
+	}
 }
 
 func (r *rush) stop() map[string]bool {

@@ -109,21 +109,27 @@ func (l *lane) outcome(m sent) error {
 	return ErrRefused
 }
 
-// sweep forgets those that were confirmed late and returns their shards.
-func (l *lane) sweep() (settled []int) {
+// sweep hands on the outcomes of those that were confirmed late.
+func (l *lane) sweep(settle func(shard int, outcome error)) {
+	for _, m := range l.takeLate() {
+		settle(m.shard, l.outcome(m))
+	}
+}
+
+// takeLate removes those whose confirm has come from the late ones.
+func (l *lane) takeLate() (done []sent) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	left := l.late[:0]
 	for _, m := range l.late {
 		select {
 		case <-m.confirm.Done():
-			delete(l.returned, m.id)
-			settled = append(settled, m.shard)
+			done = append(done, m)
 		default:
 			left = append(left, m)
 		}
 	}
 	clear(l.late[len(left):])
 	l.late = left
-	return settled
+	return done
 }

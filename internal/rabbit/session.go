@@ -76,7 +76,7 @@ func (s *session) noteReturn() {
 // publish sends one message and waits for what becomes of it.
 func (s *session) publish(ctx context.Context, shard int, body []byte) error {
 	flow := &s.flows[shard]
-	if err := flow.refused(); err != nil {
+	if err := flow.down(); err != nil {
 		return err
 	}
 	began := time.Now()
@@ -98,15 +98,15 @@ func (s *session) publish(ctx context.Context, shard int, body []byte) error {
 	s.opt.observe(func(o Observer) { o.Sent(time.Since(began)) })
 	settled, err := lane.wait(ctx, m)
 	if settled {
-		s.settle(shard)
+		s.settle(shard, err)
 	}
 	s.opt.observe(func(o Observer) { o.Confirmed(time.Since(sent), err) })
 	return err
 }
 
 // settle counts one message of a shard as done and gives its slot back.
-func (s *session) settle(shard int) {
-	s.flows[shard].settled.Add(1)
+func (s *session) settle(shard int, outcome error) {
+	s.flows[shard].settle(outcome)
 	<-s.slots
 }
 
@@ -204,8 +204,6 @@ func (s *session) finish() error {
 
 func (s *session) sweep() {
 	for _, lane := range s.lanes {
-		for _, shard := range lane.sweep() {
-			s.settle(shard)
-		}
+		lane.sweep(s.settle)
 	}
 }

@@ -8,10 +8,13 @@ import (
 )
 
 // Of StallAfter: when a connection is given up because it has confirmed nothing at all, for its node may be cut off or asleep
-// while another serves; and when because one shard has been silent while others were not.
+// while another serves; when because one shard has been silent while others were not; and when because it has refused all
+// that was sent to one shard. RabbitMQ (3.10.8) refuses for ever what comes on a channel whose first message for a quorum queue arrived
+// between the end of the node that led it and the election of another: only a new channel cures it (ADR 52).
 const (
-	giveUpAfter      = 2
-	giveUpShardAfter = 5
+	giveUpAfter        = 2
+	giveUpShardAfter   = 5
+	giveUpRefusedAfter = 2
 )
 
 // watch is what a session knows of its broker's health.
@@ -34,7 +37,7 @@ func (s *session) look(w *watch, now time.Time) error {
 	}
 	var settled uint64
 	for i := range s.flows {
-		settled += s.flows[i].settled.Load()
+		settled += s.flows[i].kept.Load() + s.flows[i].refused.Load()
 		if err := s.lookAt(w, i, now); err != nil {
 			return err
 		}
@@ -48,10 +51,12 @@ func (s *session) look(w *watch, now time.Time) error {
 // lookAt judges one shard.
 func (s *session) lookAt(w *watch, shard int, now time.Time) error {
 	f := &s.flows[shard]
-	settled := f.settled.Load()
-	silent := w.shards[shard].look(settled, settled == f.sent.Load() || w.blocked.Active, now)
+	silent := w.shards[shard].look(f.kept.Load(), f.idle() || w.blocked.Active, now)
 	f.trouble.Store(w.trouble(silent, s.opt.StallAfter))
-	if silent > giveUpShardAfter*s.opt.StallAfter {
+	switch refusing := f.refusing.Load(); {
+	case refusing && silent > giveUpRefusedAfter*s.opt.StallAfter:
+		return fmt.Errorf("%s has refused all for %v", queueName(shard), silent)
+	case silent > giveUpShardAfter*s.opt.StallAfter:
 		return fmt.Errorf("nothing confirmed for %v by %s", silent, queueName(shard))
 	}
 	return nil
