@@ -3,9 +3,7 @@ package rabbit_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -188,99 +186,6 @@ func takeAllOf(t *testing.T, source order.Source, shard int, wanted map[string]b
 			require.NoError(t, s.Ack(d.Tag))
 		case <-timeout:
 			return
-		}
-	}
-}
-
-// rush publishes from several goroutines and remembers what was confirmed.
-type rush struct {
-	t       *testing.T
-	cancel  context.CancelFunc
-	running sync.WaitGroup
-
-	mu     sync.Mutex
-	done   map[string]bool
-	failed error // the latest publish that did
-}
-
-func startRush(t *testing.T, p order.Publisher) *rush {
-	ctx, cancel := context.WithCancel(t.Context())
-	r := &rush{t: t, cancel: cancel, done: make(map[string]bool)}
-	for worker := range 8 {
-		r.running.Go(func() {
-			for i := 0; ctx.Err() == nil; i++ {
-				r.publish(ctx, p, fmt.Sprintf("%d-%d", worker, i))
-			}
-		})
-	}
-	t.Cleanup(func() { r.stop() })
-	return r
-}
-
-func (r *rush) publish(ctx context.Context, p order.Publisher, body string) {
-	if err := p.Publish(ctx, goods, []byte(body)); err != nil {
-		r.note(err)
-		select { // or eight goroutines spin while the broker is away
-		case <-ctx.Done():
-		case <-time.After(time.Millisecond):
-		}
-		return
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.done[body] = true
-}
-
-func (r *rush) note(failed error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.failed = failed
-}
-
-func (r *rush) confirmed() map[string]bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	all := make(map[string]bool, len(r.done))
-	for body := range r.done {
-		all[body] = true
-	}
-	return all
-}
-
-func (r *rush) await(n int) {
-	r.t.Helper()
-	deadline := time.Now().Add(patience)
-	for len(r.confirmed()) < n {
-		if time.Now().After(deadline) {
-			r.mu.Lock()
-			defer r.mu.Unlock()
-			r.t.Fatalf("%d of %d confirmed; the latest publish that failed: %v", len(r.done), n, r.failed)
-		}
-		time.Sleep(time.Millisecond)
-	}
-}
-
-func (r *rush) stop() map[string]bool {
-	r.cancel()
-	r.running.Wait()
-	return r.confirmed()
-}
-
-// fresh collects the shards that were reported.
-type fresh struct{ shards chan int }
-
-func newFresh() fresh { return fresh{shards: make(chan int, 64)} }
-
-func (f fresh) note(shard int) { f.shards <- shard }
-
-func (f fresh) await(t *testing.T, want ...int) {
-	t.Helper()
-	for _, shard := range want {
-		select {
-		case got := <-f.shards:
-			require.Equal(t, shard, got)
-		case <-time.After(patience):
-			t.Fatalf("shard %d was not reported as fresh", shard)
 		}
 	}
 }

@@ -1,16 +1,11 @@
 package bench
 
 import (
-	"bytes"
 	"flag"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
-	"regexp"
-	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -155,126 +150,6 @@ func (c rushCase) rush(t *testing.T, m meters, goods string, count *counter) {
 	require.Equal(t, c.units, report.Count(rush.Won))
 }
 
-// counter counts requests by what became of them.
-type counter struct {
-	next  http.RoundTripper
-	began time.Time
-
-	mu   sync.Mutex
-	by   map[string]float64
-	came []float64 // who asked for a path, in each cameEach
-}
-
-// cameEach is fine enough to see that buyers come in bunches where a busy machine lets them.
-const cameEach = 20 * time.Millisecond
-
-// average joins two lists of who came; it need not be to scale.
-func average(a, b []float64) []float64 {
-	if len(a) < len(b) {
-		a, b = b, a
-	}
-	a = slices.Clone(a)
-	for i, n := range b {
-		a[i] += n
-	}
-	return a
-}
-
-func (c *counter) come() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	at := int(time.Since(c.began) / cameEach)
-	for len(c.came) <= at {
-		c.came = append(c.came, 0)
-	}
-	c.came[at]++
-}
-
-// RoundTrip is a request's.
-func (c *counter) RoundTrip(req *http.Request) (*http.Response, error) {
-	if strings.HasPrefix(req.URL.Path, "/randomPath") {
-		c.come()
-	}
-	resp, err := c.next.RoundTrip(req)
-	if err != nil {
-		return resp, err
-	}
-	kind := kindOf(req.URL.Path, resp.StatusCode)
-	soon := kind == looked && isQueued(resp)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.by[kind]++; soon {
-		c.by[lookedSoon]++
-	}
-	return resp, err
-}
-
-// isQueued reads an answer, leaves it to be read again, and tells whether it is of an order that is not written yet.
-func isQueued(resp *http.Response) bool {
-	body, err := io.ReadAll(resp.Body)
-	_ = resp.Body.Close()
-	resp.Body = io.NopCloser(bytes.NewReader(body))
-	return err == nil && bytes.Contains(body, []byte(`"queued"`))
-}
-
-func kindOf(path string, status int) string {
-	switch first, _, _ := strings.Cut(path[1:], "/"); {
-	case first == "orders":
-		return looked
-	case first == "randomPath" && status == http.StatusOK:
-		return pathsGiven
-	case first == "randomPath":
-		return refusals
-	case status == http.StatusAccepted:
-		return bought
-	}
-	return lostCalls
-}
-
-// redisBytes is what the data take with the tables that they are in, without connections and their buffers.
-func (m meters) redisBytes() (bytes float64) {
-	m.b.Helper()
-	text, err := m.client.Do(m.b.Context(), "MEMORY", "STATS").Result()
-	require.NoError(m.b, err)
-	for _, name := range []string{"dataset.bytes", "overhead.hashtable.main", "overhead.hashtable.expires"} {
-		for _, found := range regexp.MustCompile(regexp.QuoteMeta(name)+`[: ]+(\d+)`).FindAllStringSubmatch(fmt.Sprint(text), -1) {
-			bytes += number(m.b, found[1])
-		}
-	}
-	return bytes
-}
-
-// loneTrip is how long a call to Redis takes where nobody else calls, in seconds.
-func (m meters) loneTrip() float64 {
-	m.b.Helper()
-	const calls = 200
-	began := time.Now()
-	for range calls {
-		require.NoError(m.b, m.client.Ping(m.b.Context()).Err())
-	}
-	return time.Since(began).Seconds() / calls
-}
-
-// lastCreated is when the last order of a goods was written.
-func (m meters) lastCreated(goods string) time.Time {
-	m.b.Helper()
-	pool := rawPool(m.b, m.DSN)
-	defer pool.Close()
-	var millis int64
-	require.NoError(m.b, pool.QueryRowContext(m.b.Context(), "SELECT MAX(created_at) FROM orders WHERE goods_id = ?", goods).Scan(&millis))
-	return time.UnixMilli(millis)
-}
-
-func (m meters) tableBytes() (bytes float64) {
-	m.b.Helper()
-	pool := rawPool(m.b, m.DSN)
-	defer pool.Close()
-	_, err := pool.ExecContext(m.b.Context(), "ANALYZE TABLE orders, buyer_holdings")
-	require.NoError(m.b, err)
-	require.NoError(m.b, pool.QueryRowContext(m.b.Context(), tablesQuery).Scan(&bytes))
-	return bytes
-}
-
 // planned is the same rush as the plan sees it.
 func (c rushCase) planned(t *testing.T, s spent, came []float64) capacity.Plan {
 	t.Helper()
@@ -291,14 +166,6 @@ func (c rushCase) planned(t *testing.T, s spent, came []float64) capacity.Plan {
 	p, err := capacity.Make(sale, costs)
 	require.NoError(t, err)
 	return p
-}
-
-// digits writes three of them.
-func digits(x float64) string {
-	if x >= 1000 {
-		return thousands(x)
-	}
-	return fmt.Sprintf("%.3g", x)
 }
 
 // rows are a column of the table: what it is, and both figures with their ratio.
@@ -332,4 +199,12 @@ func (c rushCase) rows(t *testing.T, s spent, came []float64) (cells [][]string)
 	}
 	row("last order in MariaDB, s", p.LastRow, s[lastRow])
 	return cells
+}
+
+// digits writes three of them.
+func digits(x float64) string {
+	if x >= 1000 {
+		return thousands(x)
+	}
+	return fmt.Sprintf("%.3g", x)
 }
