@@ -2,6 +2,7 @@ package redisstore
 
 import (
 	"net"
+	"strings"
 	"testing"
 	"time"
 
@@ -58,4 +59,26 @@ func TestAScriptThatRedisForgotIsSentAgain(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, g.Unsure)
 	require.Equal(t, seckill.Taken, g.Verdicts[0].Code)
+}
+
+// A master that was cut off from its replicas, while one of them is promoted, must not have a late order waived: the fence would
+// stand on the wrong server (docs/model.md). Redis itself sees to it where min-replicas-to-write is set.
+func TestAMasterThatLostItsReplicasTakesNothing(t *testing.T) {
+	_, s, replica := replicated(t)
+	load(t, s, onSale(10, 2))
+	g, err := s.Reserve(t.Context(), goods, 1, []seckill.Reservation{want(t, s, 1, 7, 1)})
+	require.NoError(t, err)
+	require.Equal(t, seckill.Taken, g.Verdicts[0].Code)
+	second := want(t, s, 2, 8, 1)
+	require.NoError(t, s.client.Do(t.Context(), "CONFIG", "SET", "min-replicas-to-write", 1, "min-replicas-max-lag", 1).Err())
+	require.NoError(t, replica.Kill())
+	require.Eventually(t, func() bool {
+		err := s.client.Set(t.Context(), "anything", 1, 0).Err()
+		return err != nil && strings.Contains(err.Error(), "NOREPLICAS")
+	}, time.Minute, 10*time.Millisecond)
+	_, err = s.Adopt(t.Context(), goods, 2, 0, []seckill.Line{{OrderSn: "a", BuyerID: 9, Quantity: 1}})
+	require.ErrorContains(t, err, "NOREPLICAS")
+	_, err = s.Reserve(t.Context(), goods, 1, []seckill.Reservation{second})
+	require.ErrorContains(t, err, "NOREPLICAS")
+	require.EqualValues(t, 9, view(t, s).Available, "a script that may not write has written nothing")
 }
