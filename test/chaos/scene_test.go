@@ -136,6 +136,7 @@ func run(t *testing.T, h harm, seed uint64) {
 	history := s.history(t, report)
 	history.Swept = swept
 	history.Final = s.asksAgain(t, history)
+	s.everyAPISells(t)
 	history.Sale.Limit, history.Sale.StartAt, history.Sale.EndAt = limit, s.start, s.end
 	tell(t, h, s.split, seed, check.Judge(history, h.expect), recovery, report)
 }
