@@ -41,7 +41,7 @@ func settle(b []byte) bool {
 
 // moment kills three times, each time at the first such request after a moment of the seed's choice.
 func moment(name, wire string, match func([]byte) bool, pass bool) harm {
-	return harm{name: name, wire: wire, rig: rig.Options{Wired: true}, over: 10 * time.Second, do: func(t *testing.T, s *scene) {
+	return harm{name: name, rig: rig.Options{Wired: true}, over: 10 * time.Second, do: func(t *testing.T, s *scene) {
 		programs, hit := s.APIs, 0
 		if wire[0] == 'c' {
 			programs = s.Consumers

@@ -18,7 +18,7 @@ func moverHarms() []harm {
 		moment("mover-killed-in-transfer", "consumer-mysql", transfers, true),
 		moment("mover-killed-before-give", "consumer-redis", gives, false), // MySQL has moved them, and Redis was not told
 		moment("mover-killed-after-give", "consumer-redis", gives, true),
-		{name: "redis-killed-in-a-move", wire: "consumer-redis", rig: rig.Options{Wired: true}, over: 10 * time.Second, do: killRedisInAMove},
+		{name: "redis-killed-in-a-move", rig: rig.Options{Wired: true}, over: 10 * time.Second, do: killRedisInAMove},
 	}
 	for i := range list {
 		list[i].split, list[i].skewed = 4, true

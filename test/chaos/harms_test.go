@@ -2,7 +2,6 @@ package chaos
 
 import (
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -21,8 +20,6 @@ func (h harm) notOn(land rig.Land) string {
 	switch {
 	case land.RedisCluster && h.rig.Failover:
 		return "a cluster promotes replicas without Sentinels; the harms redis-cluster-… are its own"
-	case land.RedisCluster && strings.HasSuffix(h.wire, "-redis"):
-		return "the nodes of a cluster name each other to their clients, who go around every wire"
 	case land.MySQLGroup && h.rig.OwnSQL:
 		return "the disk that is full is that of one MariaDB"
 	}

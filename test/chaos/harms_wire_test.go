@@ -13,7 +13,7 @@ var wires = []string{"api-redis", "api-rabbit", "api-mysql", "consumer-redis", "
 func wireHarms() []harm {
 	var list []harm
 	for _, wire := range wires {
-		list = append(list, harm{name: "cut-" + wire, wire: wire, rig: rig.Options{Wired: true}, do: func(_ *testing.T, s *scene) {
+		list = append(list, harm{name: "cut-" + wire, rig: rig.Options{Wired: true}, do: func(_ *testing.T, s *scene) {
 			s.until(s.between(0.1, 0.7))
 			s.Wires[wire].Cut()
 			s.lasts(5 * time.Second)

@@ -22,7 +22,6 @@ import (
 type harm struct {
 	name   string
 	rig    rig.Options   // two APIs and two consumers if it says nothing else
-	wire   string        // of Wires that it cannot do without
 	over   time.Duration // the buyers come spread over so long; 6 s if 0
 	crowd  bool          // the buyers do not wait for those before them: a server that orders must pass is away for long
 	limit  int64         // units one buyer may have; 1 if 0

@@ -1,24 +1,20 @@
 package rig
 
 import (
-	"io"
 	"net"
+	"strings"
 	"sync"
 	"testing"
 	"time"
-
-	"github.com/stretchr/testify/require"
 )
 
-// Proxy is a wire between programs and a server, or the nodes of a cluster behind a balancer, which gives each connection another
-// node of those that take one: it can be cut (nothing gets through and nobody is told, as on a
-// network), made slow, and it can stop a program at one certain request.
+// Proxy is a wire between programs and servers. It can be cut (nothing gets through and nobody is told, as on a network), made slow,
+// and it can stop a program at one certain request.
 type Proxy struct {
-	Addr string
+	Addr string // where it is entered: of several doors all of them, in a comma list
 
-	listener net.Listener
-	servers  []string
-	running  sync.WaitGroup
+	doors   []*door
+	running sync.WaitGroup
 
 	mu    sync.Mutex
 	open  *sync.Cond // of mu: the wire is not cut
@@ -39,14 +35,23 @@ type Trap struct {
 	Sprung func()
 }
 
-// NewProxy opens a wire to a server, or to several, for the length of a test.
+// NewProxy opens a wire for the length of a test, to a server, or to the nodes of a cluster behind a balancer, which gives each connection
+// another node of those that take one.
 func NewProxy(t testing.TB, servers ...string) *Proxy {
 	t.Helper()
-	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	p := &Proxy{Addr: l.Addr().String(), listener: l, servers: servers}
+	return newProxy(t, newDoor(t, "127.0.0.1:0", servers...))
+}
+
+func newProxy(t testing.TB, doors ...*door) *Proxy {
+	t.Helper()
+	p := &Proxy{doors: doors}
 	p.open = sync.NewCond(&p.mu)
-	p.running.Go(p.serve)
+	addrs := make([]string, 0, len(doors))
+	for _, d := range doors {
+		addrs = append(addrs, d.listener.Addr().String())
+		p.running.Go(func() { d.serve(p) })
+	}
+	p.Addr = strings.Join(addrs, ",")
 	t.Cleanup(p.close)
 	return p
 }
@@ -84,54 +89,22 @@ func (p *Proxy) set(change func()) {
 }
 
 func (p *Proxy) close() {
-	_ = p.listener.Close()
+	for _, d := range p.doors {
+		_ = d.listener.Close()
+	}
 	p.set(func() { p.ended, p.cut = true, false })
 	p.Drop()
 	p.running.Wait()
 }
 
-func (p *Proxy) serve() {
-	for {
-		client, err := p.listener.Accept()
-		if err != nil {
-			return
-		}
-		p.running.Go(func() { p.connect(client) })
-	}
-}
-
-func (p *Proxy) connect(client net.Conn) {
-	p.wait(true)
-	server, err := p.dial()
-	if err != nil {
-		_ = client.Close()
-		return
-	}
+// keep has the wire's end, or Drop, end two connections; false where it has ended already.
+func (p *Proxy) keep(client, server net.Conn) bool {
 	p.mu.Lock()
-	p.conns = append(p.conns, client, server)
-	ended := p.ended
-	p.mu.Unlock()
-	if ended {
-		_ = client.Close()
-		_ = server.Close()
-		return
+	defer p.mu.Unlock()
+	if !p.ended {
+		p.conns = append(p.conns, client, server)
 	}
-	p.running.Go(func() { p.pass(server, client, true) })
-	p.pass(client, server, false)
-}
-
-// dial connects to the server whose turn it is, or to the next that takes a connection.
-func (p *Proxy) dial() (conn net.Conn, err error) {
-	for range p.servers {
-		p.mu.Lock()
-		server := p.servers[0]
-		p.servers = append(p.servers[1:], server)
-		p.mu.Unlock()
-		if conn, err = net.Dial("tcp", server); err == nil {
-			return conn, nil
-		}
-	}
-	return nil, err
+	return !p.ended
 }
 
 // wait waits until the wire is not cut, and tells how slow it is.
@@ -145,42 +118,6 @@ func (p *Proxy) wait(requests bool) time.Duration {
 		return p.delay
 	}
 	return p.delay + p.lag
-}
-
-// chunksUnderWay is how many of them a slow wire holds; beyond that it is slower still.
-const chunksUnderWay = 1 << 14
-
-// chunk is what was read at one moment.
-type chunk struct {
-	data []byte
-	at   time.Time
-}
-
-// pass brings what comes from one side to the other, each chunk after the delay, in order.
-func (p *Proxy) pass(to io.WriteCloser, from io.ReadCloser, requests bool) {
-	chunks := make(chan chunk, chunksUnderWay)
-	p.running.Go(func() {
-		defer to.Close() //nolint:errcheck // the other side sees it
-		for c := range chunks {
-			free := requests && p.springs(c.data)
-			if !free {
-				time.Sleep(time.Until(c.at.Add(p.wait(requests))))
-			}
-			_, _ = to.Write(c.data)
-		}
-	})
-	defer close(chunks)
-	defer from.Close() //nolint:errcheck // the other side sees it
-	for {
-		data := make([]byte, 64<<10)
-		n, err := from.Read(data)
-		if n > 0 {
-			chunks <- chunk{data[:n], time.Now()}
-		}
-		if err != nil {
-			return
-		}
-	}
 }
 
 // springs looks whether a request is the one that the trap waits for, and tells whether it passes all the same.

@@ -21,9 +21,7 @@ func (r *Rig) servers(t testing.TB, kind string, o Options) []string {
 	}
 	dsn = r.sqlDSN(t, dsn, kind, o.Wired)
 	if o.Wired {
-		if r.Cluster == nil { // its nodes name each other to whoever asks: no wire leads around that
-			redisAddr = r.wire(t, kind+"-redis", redisAddr)
-		}
+		redisAddr = r.redisWire(t, kind)
 		u, err := url.Parse(r.AMQP)
 		require.NoError(t, err)
 		u.Host = r.wire(t, kind+"-rabbit", r.amqpHosts(t)...)
@@ -46,13 +44,29 @@ func (r *Rig) sqlDSN(t testing.TB, dsn, kind string, wired bool) string {
 	return cfg.FormatDSN()
 }
 
+// redisWire is one wire for a kind of program, to Redis or to all nodes of a cluster.
+func (r *Rig) redisWire(t testing.TB, kind string) string {
+	t.Helper()
+	if r.Cluster == nil {
+		return r.wire(t, kind+"-redis", r.redisAddrs())
+	}
+	return r.lay(kind+"-redis", newNodesProxy(t, clusterHosts[kind], r.Cluster.Addrs()...))
+}
+
+// clusterHosts is where each kind of program finds the nodes of a Redis Cluster over its wire.
+var clusterHosts = map[string]string{"api": "127.0.0.2", "consumer": "127.0.0.3"} //nolint:gochecknoglobals // a constant
+
 func (r *Rig) wire(t testing.TB, name string, servers ...string) string {
 	t.Helper()
+	return r.lay(name, NewProxy(t, servers...))
+}
+
+func (r *Rig) lay(name string, wire *Proxy) string {
 	if r.Wires == nil {
 		r.Wires = make(map[string]*Proxy)
 	}
-	r.Wires[name] = NewProxy(t, servers...)
-	return r.Wires[name].Addr
+	r.Wires[name] = wire
+	return wire.Addr
 }
 
 // plainAccount makes an account of the rights that an installation needs, and no more, and returns its DSN.
