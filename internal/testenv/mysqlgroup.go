@@ -39,7 +39,7 @@ func MySQLGroup(tb testing.TB, n int) *SQLGroup {
 }
 
 // StartMySQLGroup runs n members with their data and logs in dir and returns when all are online. The data directory is made
-// once and copied. The caller stops it. EnvExternalSQL has no part in it.
+// once and copied to each, at MemberDir. The caller stops it. EnvExternalSQL has no part in it.
 func StartMySQLGroup(ctx context.Context, dir string, n int) (*SQLGroup, error) {
 	path, err := mysqldPath()
 	if err != nil {
@@ -59,7 +59,7 @@ func StartMySQLGroup(ctx context.Context, dir string, n int) (*SQLGroup, error) 
 		}
 		g := &SQLGroup{ports: ports[:n]}
 		for i := range n {
-			g.members = append(g.members, g.member(path, template, filepath.Join(dir, fmt.Sprintf("member%d", i+1)), i, ports[n+i]))
+			g.members = append(g.members, g.member(path, template, MemberDir(dir, i), i, ports[n+i]))
 		}
 		if err := g.start(ctx); err != nil {
 			return nil, fmt.Errorf("start a MySQL group: %w", errors.Join(err, g.discard()))
@@ -67,6 +67,9 @@ func StartMySQLGroup(ctx context.Context, dir string, n int) (*SQLGroup, error) 
 		return g, nil
 	})
 }
+
+// MemberDir is where StartMySQLGroup keeps the i-th member, from 0 on, under the directory it was given: a disk may be mounted there before.
+func MemberDir(dir string, i int) string { return filepath.Join(dir, fmt.Sprintf("member%d", i+1)) }
 
 func (g *SQLGroup) start(ctx context.Context) error {
 	err := g.all(func(m *SQLServer) error {
@@ -174,6 +177,9 @@ func (g *SQLGroup) NewDatabase(tb testing.TB) string {
 	})
 	return name
 }
+
+// Stop ends all members, by force.
+func (g *SQLGroup) Stop() error { return g.discard() }
 
 // discard ends all members.
 func (g *SQLGroup) discard() error {

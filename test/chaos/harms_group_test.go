@@ -20,6 +20,7 @@ func groupHarms() []harm {
 		{name: "mysql-primary-killed", rig: group, over: over, crowd: true, do: killPrimary, then: backAsSecondary},
 		{name: "mysql-primary-paused", rig: group, over: over, crowd: true, do: pausePrimary},
 		{name: "mysql-primary-cut-off", rig: group, over: over, crowd: true, before: witness, do: cutPrimaryOff},
+		{name: "mysql-primary-disk-full", rig: rig.Options{Land: group.Land, OwnSQL: true}, over: over, crowd: true, do: replaceFull, then: makeRoom},
 		{name: "mysql-switchover", rig: group, over: over, do: switchOver},
 	}
 }
@@ -64,6 +65,26 @@ func pausePrimary(t *testing.T, s *scene) {
 	require.NoError(t, s.SQL.Resume())
 	require.NoError(t, s.Group.Heal(t.Context()))
 	requireSecondary(t, s)
+}
+
+// replaceFull ends a primary that waits for room, as an operator would who can make none at once: it is of the group still, which chooses no
+// other by itself. What it was committing the others may have.
+func replaceFull(t *testing.T, s *scene) {
+	t.Helper()
+	s.until(s.between(0.1, 0.3))
+	s.Disk.Fill(t)
+	s.lasts(8 * time.Second)
+	primary, err := s.Group.Primary(t.Context())
+	require.NoError(t, err)
+	require.Same(t, s.SQL, primary, "the group chose another")
+	require.NoError(t, s.SQL.Kill())
+	awaitAnother(t, s)
+}
+
+func makeRoom(t *testing.T, s *scene) {
+	t.Helper()
+	s.Disk.Free(t)
+	backAsSecondary(t, s)
 }
 
 // witness makes a table in which each of two primaries would write.

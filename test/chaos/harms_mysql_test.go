@@ -35,8 +35,8 @@ func mysqlHarms() []harm {
 	}
 }
 
-// fillDisk leaves MariaDB no room for 8 s. Where it cannot go on without, it ends, and is started again as an operator
-// would once there is room.
+// fillDisk leaves MySQL, of a group the primary, no room for 8 s. Where it cannot go on without, it ends, and is started again as an
+// operator would once there is room.
 func fillDisk(t *testing.T, s *scene) {
 	t.Helper()
 	s.until(s.between(0.1, 0.3))
@@ -50,8 +50,8 @@ func fillDisk(t *testing.T, s *scene) {
 	if ended {
 		require.NoError(t, s.SQL.Restart(t.Context()))
 	}
-	t.Logf("what mariadbd said of it:\n%s", said)
-	t.Logf("%d orders when the disk was full, %d promised while it was, %d written right after; mariadbd ended: %t",
+	t.Logf("what the server said of it:\n%s", said)
+	t.Logf("%d orders when the disk was full, %d promised while it was, %d written right after; the server ended: %t",
 		written, more, s.Facts(t, s.goods).Orders-written, ended)
 	require.Positive(t, more, "a full disk of MySQL's stopped the API")
 }

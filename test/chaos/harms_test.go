@@ -17,11 +17,8 @@ func harms() []harm {
 
 // notOn tells why a harm cannot be done where servers are several; "" where it can.
 func (h harm) notOn(land rig.Land) string {
-	switch {
-	case land.RedisCluster && h.rig.Failover:
+	if land.RedisCluster && h.rig.Failover {
 		return "a cluster promotes replicas without Sentinels; the harms redis-cluster-… are its own"
-	case land.MySQLGroup && h.rig.OwnSQL:
-		return "the disk that is full is that of one MariaDB"
 	}
 	return ""
 }

@@ -37,9 +37,6 @@ func TestHarms(t *testing.T) {
 	require.NoError(t, err)
 	for _, h := range chosen(t) {
 		h.rig.Land = h.rig.Land.With(land)
-		if h.rig.OwnSQL {
-			h.rig.Land.MySQLGroup = false // its disk is one MariaDB's
-		}
 		if why := h.notOn(h.rig.Land); why != "" {
 			fmt.Printf("chaos: harm=%s is not for %s: %s\n", h.name, h.rig.Land, why)
 			continue

@@ -3,6 +3,7 @@ package rig
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"testing"
 
@@ -11,7 +12,7 @@ import (
 	"flashsale.dev/seckill/internal/testenv"
 )
 
-// diskSize holds a MariaDB that has been installed and some orders, in bytes; what is not used of it takes no memory.
+// diskSize holds a MariaDB that has been installed and some orders, or a MySQL with its logs, in bytes; what is not used of it takes no memory.
 const diskSize = 512 << 20
 
 // Disk is a small disk of its own, which can be full.
@@ -20,15 +21,24 @@ type Disk struct {
 	ballast string
 }
 
-// newDisk mounts one for a test. It needs the right to mount; a test that lacks it fails and says so.
-func newDisk(t testing.TB) *Disk {
+// newDisk mounts one at dir for a test. It needs the right to mount; a test that lacks it fails and says so. A server's log
+// lies elsewhere: what it says of a full disk must not be lost to the full disk.
+func newDisk(t testing.TB, dir string) *Disk {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "seckill-disk-") // not t.TempDir: a socket's path is short
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	require.NoError(t, os.MkdirAll(dir, 0o700))
 	require.NoError(t, mount(dir, diskSize), "a disk that can be full is a tmpfs, and mounting one takes root")
 	t.Cleanup(func() { require.NoError(t, unmount(dir)) })
+	require.NoError(t, os.Symlink(filepath.Join(t.TempDir(), "server.log"), filepath.Join(dir, "server.log")))
 	return &Disk{Dir: dir, ballast: filepath.Join(dir, "ballast")}
+}
+
+// shortDir is a directory for a test that is not t.TempDir: a socket's path is short.
+func shortDir(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "seckill-disk-")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return dir
 }
 
 // Fill writes a file that leaves not a byte free.
@@ -52,10 +62,8 @@ func (d *Disk) Free(t testing.TB) {
 // ownSQL starts a MariaDB on a disk of its own.
 func (r *Rig) ownSQL(t testing.TB) {
 	t.Helper()
-	r.Disk = newDisk(t)
-	// Its log lies elsewhere: what it says of a full disk must not be lost to the full disk.
-	err := os.Symlink(filepath.Join(t.TempDir(), "server.log"), filepath.Join(r.Disk.Dir, "server.log"))
-	require.NoError(t, err)
+	r.Disk = newDisk(t, shortDir(t))
+	var err error
 	r.SQL, err = testenv.StartMariaDB(t.Context(), r.Disk.Dir)
 	require.NoError(t, err)
 	t.Cleanup(func() {
@@ -64,4 +72,24 @@ func (r *Rig) ownSQL(t testing.TB) {
 		}
 		require.NoError(t, r.SQL.Kill())
 	})
+}
+
+// ownGroup starts a MySQL group whose members have disks of their own; Disk is that of the primary.
+func (r *Rig) ownGroup(t testing.TB) {
+	t.Helper()
+	dir := shortDir(t)
+	disks := make([]*Disk, groupMembers)
+	for i := range disks {
+		disks[i] = newDisk(t, testenv.MemberDir(dir, i))
+	}
+	group, err := testenv.StartMySQLGroup(t.Context(), dir, groupMembers)
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("the ends of the group's logs:\n%s", group.Log())
+		}
+		require.NoError(t, group.Stop())
+	})
+	r.onGroup(t, group)
+	r.Disk = disks[slices.Index(group.Members(), r.SQL)]
 }

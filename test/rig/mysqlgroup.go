@@ -17,11 +17,14 @@ import (
 // groups numbers the rigs that have a group: each has a network of its own in the driver, which keeps them for good.
 var groups atomic.Int64 //nolint:gochecknoglobals // so is what it numbers
 
-// onGroup puts the database on the suite's group, whatever was done to that before. The tests themselves ask whoever is the
+// groupMembers is how many a group has.
+const groupMembers = 3
+
+// onGroup puts the database on a group, whatever was done to that before. The tests themselves ask whoever is the
 // primary when they ask.
-func (r *Rig) onGroup(t testing.TB, suite *testenv.Suite) {
+func (r *Rig) onGroup(t testing.TB, group *testenv.SQLGroup) {
 	t.Helper()
-	r.Group = suite.MySQLGroup(t)
+	r.Group = group
 	require.NoError(t, r.Group.Heal(t.Context()))
 	name := r.Group.NewDatabase(t)
 	r.SQL = r.Primary(t)

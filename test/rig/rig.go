@@ -33,7 +33,7 @@ type Options struct {
 	OwnRabbit       bool     // a broker of the rig's own, to be killed or emptied
 	Wired           bool     // the programs reach the servers over the rig's Wires
 	Failover        bool     // Redis has a Replica, and three Sentinels that would promote it
-	OwnSQL          bool     // a MariaDB of the rig's own, on a Disk that can be full
+	OwnSQL          bool     // a MariaDB of the rig's own, or a group, on a Disk that can be full
 	BusWires        bool     // the nodes of a Redis Cluster can be cut off from each other
 	Plain           bool     // the programs use a MySQL account without the right to write to a read-only server
 	Hosts           bool     // each API listens on a loopback address of its own, as each would have a host of its own
@@ -47,11 +47,11 @@ type Rig struct {
 	Sentinels []*testenv.RedisServer // know Redis as testenv.SentinelMaster
 	Rabbit    *testenv.RabbitServer  // the suite's, or the rig's own; of a cluster the node that AimRabbit chose
 	Rabbits   *testenv.RabbitNodes   // the cluster's; nil where there is one broker
-	SQL       *testenv.SQLServer     // the suite's, of a Group its primary at the start; nil where the DSN was given
-	Group     *testenv.SQLGroup      // the suite's, where the land has one
+	SQL       *testenv.SQLServer     // the suite's, or the rig's own; of a Group its primary at the start; nil where the DSN was given
+	Group     *testenv.SQLGroup      // the suite's, or the rig's own, where the land has one
 	AMQP      string                 // the virtual host's URL, on the first node of a cluster
 	DSN       string
-	Disk      *Disk // MariaDB's, where it is the rig's own
+	Disk      *Disk // SQL's, where it is the rig's own
 	APIs      []*Program
 	Consumers []*Program
 	Tokens    *auth.Tokens
@@ -76,16 +76,7 @@ func Start(t testing.TB, suite *testenv.Suite, o Options) *Rig {
 	}
 	r.startRabbit(t, suite, o)
 	if r.DSN == "" {
-		switch {
-		case o.OwnSQL:
-			r.ownSQL(t)
-			r.DSN = r.SQL.NewDatabase(t)
-		case o.Land.MySQLGroup:
-			r.onGroup(t, suite)
-		default:
-			r.SQL = suite.MariaDB(t)
-			r.DSN = r.SQL.NewDatabase(t)
-		}
+		r.startSQL(t, suite, o)
 	}
 	if binaries(t); o.Failover { // last of the servers: see the sentinels' failover-timeout
 		r.watchOver(t, redisOpts)

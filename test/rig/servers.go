@@ -10,6 +10,8 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/testenv"
 )
 
 // servers are the settings that tell one kind of program where the servers are.
@@ -28,6 +30,24 @@ func (r *Rig) servers(t testing.TB, kind string, o Options) []string {
 		amqpURL = u.String()
 	}
 	return []string{"SECKILL_REDIS_ADDRS=" + redisAddr, "SECKILL_REDIS_SENTINEL_MASTER=" + r.masterName(), "SECKILL_MYSQL_DSN=" + dsn, "SECKILL_AMQP_URL=" + amqpURL}
+}
+
+// startSQL makes a database on the suite's MySQL, or on one of the rig's own.
+func (r *Rig) startSQL(t testing.TB, suite *testenv.Suite, o Options) {
+	t.Helper()
+	switch {
+	case o.OwnSQL && o.Land.MySQLGroup:
+		r.ownGroup(t)
+		return
+	case o.Land.MySQLGroup:
+		r.onGroup(t, suite.MySQLGroup(t))
+		return
+	case o.OwnSQL:
+		r.ownSQL(t)
+	default:
+		r.SQL = suite.MariaDB(t)
+	}
+	r.DSN = r.SQL.NewDatabase(t)
 }
 
 // sqlDSN is a DSN as one kind of program is told it.
