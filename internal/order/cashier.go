@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"time"
 
+	"flashsale.dev/seckill/internal/group"
 	"flashsale.dev/seckill/internal/seckill"
 )
 
@@ -15,12 +16,19 @@ type PaymentStore interface {
 	// keep it; the same payment again: what has become of it. Conflict where the amount is not the order's, or the number of
 	// the payment stands for another one: then nothing is written. ErrNoSuchOrder.
 	Receive(ctx context.Context, p Payment, now time.Time) (Receipt, error)
-	// Cancel makes a created order cancelled, and refuses any other that is not cancelled already with a Conflict. It also
-	// returns the move that gives the units back; nil where the order was cancelled before.
-	Cancel(ctx context.Context, goodsID int64, orderSn string, now time.Time) (Order, *Move, error)
+	// Cancel makes created orders of one goods cancelled, in one transaction, and says of each number, in its place, what became of it.
+	Cancel(ctx context.Context, goodsID int64, orderSns []string, now time.Time) ([]Cancellation, error)
 }
 
-// Cashier takes payments and cancellations of orders.
+// Cancellation is what became of one order that was to be cancelled.
+type Cancellation struct {
+	Order Order
+	Move  *Move // that gives the units back; nil where the order was cancelled before
+	Err   error // a Conflict where the order is neither created nor cancelled, or ErrNoSuchOrder; nil otherwise
+}
+
+// Cashier takes payments and cancellations of orders. Buyers of one goods who cancel at once share a transaction, and a call to
+// Redis: each must lock the goods row, for which the writer of orders would wait behind every one of them. It is safe for concurrent use.
 type Cashier struct {
 	finder   *Finder
 	store    PaymentStore
@@ -28,15 +36,21 @@ type Cashier struct {
 	provider Provider
 	now      func() time.Time
 	log      *slog.Logger
+
+	cancels *group.Line[int64, string, Cancellation]
+	gives   *group.Line[int64, Move, struct{}]
 }
 
 // NewCashier makes a cashier.
 func NewCashier(finder *Finder, store PaymentStore, giver *Giver, provider Provider, log *slog.Logger) *Cashier {
-	return &Cashier{finder: finder, store: store, giver: giver, provider: provider, now: time.Now, log: log}
+	c := &Cashier{finder: finder, store: store, giver: giver, provider: provider, now: time.Now, log: log}
+	c.cancels = group.New(seckill.MaxGroup, c.cancelTrip)
+	c.gives = group.New(seckill.MaxGroup, c.giveTrip)
+	return c
 }
 
-// chargeDeadline bounds a charge and its writing down, which go on when the buyer has gone.
-const chargeDeadline = 5 * time.Second
+// changeDeadline bounds a charge with its writing down, and a trip of cancellations: both go on when a buyer has gone.
+const changeDeadline = 5 * time.Second
 
 // Pay has the provider take the money for the actor's own created order, and makes it paid. Again: the same state. Still
 // queued: Conflict, to be asked again in a second. Of an order that takes no payment no money is taken; where it stopped
@@ -49,7 +63,7 @@ func (c *Cashier) Pay(ctx context.Context, by seckill.Actor, orderSn string) (Or
 	if reason := o.Due(c.now()); reason != "" {
 		return Order{}, unpayable(o)
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), chargeDeadline)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), changeDeadline)
 	defer cancel()
 	p, err := c.provider.Charge(ctx, o)
 	if err != nil {
@@ -84,14 +98,8 @@ func (c *Cashier) Receive(ctx context.Context, paymentID, orderSn string, amount
 	return Receipt{}, err
 }
 
-// receiveTries is how often a payment is written that lost its transaction to another.
-const receiveTries = 3
-
-func (c *Cashier) receive(ctx context.Context, p Payment) (Receipt, error) {
-	r, err := c.store.Receive(ctx, p, c.now())
-	for n := 1; n < receiveTries && errors.Is(err, ErrTryAgain) && ctx.Err() == nil; n++ {
-		r, err = c.store.Receive(ctx, p, c.now())
-	}
+func (c *Cashier) receive(ctx context.Context, p Payment) (r Receipt, err error) {
+	err = again(ctx, func() error { r, err = c.store.Receive(ctx, p, c.now()); return err })
 	if err == nil && r.State == PaymentRefunding {
 		c.log.InfoContext(ctx, "payment goes back", "payment_id", p.ID, "order_sn", p.OrderSn, "reason", r.Reason)
 	}
@@ -104,13 +112,29 @@ func (c *Cashier) Cancel(ctx context.Context, by seckill.Actor, orderSn string) 
 	if err != nil {
 		return Order{}, err
 	}
-	o, move, err := c.store.Cancel(ctx, o.GoodsID, orderSn, c.now())
-	if err == nil && move != nil {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), redisDeadline)
-		defer cancel()
-		c.giver.Give(ctx, []Move{*move})
+	done, err := c.cancels.Do(ctx, o.GoodsID, orderSn)
+	if err = errors.Join(err, done.Err); err != nil {
+		return Order{}, changed(err)
 	}
-	return o, changed(err)
+	if done.Move != nil {
+		_, _ = c.gives.Do(context.WithoutCancel(ctx), o.GoodsID, *done.Move) // what fails is left to the giver's round
+	}
+	return done.Order, nil
+}
+
+func (c *Cashier) cancelTrip(ctx context.Context, goodsID int64, sns []string) (list []Cancellation, err error) {
+	ctx, cancel := context.WithTimeout(ctx, changeDeadline)
+	defer cancel()
+	err = again(ctx, func() error { list, err = c.store.Cancel(ctx, goodsID, sns, c.now()); return err })
+	return list, err
+}
+
+// giveTrip is another than the cancellations': a Redis that is slow must not keep the next ones from MySQL.
+func (c *Cashier) giveTrip(ctx context.Context, _ int64, moves []Move) ([]struct{}, error) {
+	ctx, cancel := context.WithTimeout(ctx, redisDeadline)
+	defer cancel()
+	c.giver.Give(ctx, moves)
+	return make([]struct{}, len(moves)), nil
 }
 
 // own finds the actor's order and says no while it is queued. A row that Redis does not know to be settled will do here: what

@@ -29,9 +29,6 @@ func NewStockroom(owners Owners, store ChangeStore, shelf ChangeShelf, giver *Gi
 	}
 }
 
-// changeTries is how often a change is tried that lost its transaction to another.
-const changeTries = 5
-
 // Change changes a sale that the actor may manage, all of it or nothing. Title and price of an exposed sale, and
 // everything of a closed one, are a Conflict; so is a cut of more than is unsold, with data.available. With a key, asked
 // again: the first answer. A refusal changes nothing and is not remembered.
@@ -71,7 +68,7 @@ func (s *Stockroom) Change(ctx context.Context, by seckill.Actor, goodsID int64,
 
 // cut finishes a cut; Conflict where Redis did not have so much unsold.
 func (s *Stockroom) cut(ctx context.Context, c Cut) (sale seckill.Sale, err error) {
-	err = s.again(ctx, func() error { c, sale, err = finishCut(ctx, s.store, s.shelf, c, s.now()); return err })
+	err = again(ctx, func() error { c, sale, err = finishCut(ctx, s.store, s.shelf, c, s.now()); return err })
 	if err != nil {
 		return sale, trouble(err, "the change is written down and its outcome not known yet")
 	}
@@ -129,15 +126,18 @@ func (s *Stockroom) Delete(ctx context.Context, by seckill.Actor, goodsID int64,
 		return err
 	}
 	ctx = seckill.WithActor(ctx, by)
-	err := s.again(ctx, func() error { return s.store.DeleteDraft(ctx, goodsID, once, s.now()) })
+	err := again(ctx, func() error { return s.store.DeleteDraft(ctx, goodsID, once, s.now()) })
 	if errors.Is(err, seckill.ErrNoSuchGoods) {
 		return seckill.Refuse(seckill.NotFound, "there is no such sale")
 	}
 	return trouble(err, "the draft could not be deleted")
 }
 
+// changeTries is how often a change is tried that lost its transaction to another.
+const changeTries = 5
+
 // again tries a transaction that lost to another one in a new one.
-func (s *Stockroom) again(ctx context.Context, try func() error) error {
+func again(ctx context.Context, try func() error) error {
 	pause := retryPause()
 	err := try()
 	for n := 1; n < changeTries && errors.Is(err, ErrTryAgain) && ctx.Err() == nil; n++ {

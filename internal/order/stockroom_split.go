@@ -20,7 +20,7 @@ func (s *Stockroom) begin(ctx context.Context, sale seckill.Sale, c seckill.Chan
 			return b, err
 		}
 	}
-	err = s.again(ctx, func() error { b, err = s.store.Change(ctx, sale.GoodsID, c, once, s.now()); return err })
+	err = again(ctx, func() error { b, err = s.store.Change(ctx, sale.GoodsID, c, once, s.now()); return err })
 	return b, err
 }
 

@@ -146,7 +146,7 @@ func TestPayAndCancelRaced(t *testing.T) {
 				return keep(paid, err)
 			},
 			func(ctx context.Context) error {
-				_, _, err := a.Cancel(ctx, a.sale.GoodsID, sn, today.Add(5*time.Minute))
+				_, _, err := a.CancelOne(ctx, a.sale.GoodsID, sn, today.Add(5*time.Minute))
 				return keep(cancelled, err)
 			},
 		}

@@ -99,7 +99,7 @@ func TestALostOrderAndItsLateMessageRace(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, o.Status, told.Status)
 			if o.Status == order.Created {
-				_, _, err = h.Cancel(t.Context(), sale.GoodsID, l.OrderSn, today)
+				_, _, err = h.CancelOne(t.Context(), sale.GoodsID, l.OrderSn, today)
 				require.NoError(t, err)
 			}
 		}

@@ -138,7 +138,7 @@ func readsBehind(t *testing.T, h house, sale seckill.Sale, dsn string, replica *
 	defer func() { require.NoError(t, s.Close()) }()
 	two := house{s, t}
 	after := two.sn(sale, 2)
-	_, _, err = two.Cancel(t.Context(), sale.GoodsID, before, today)
+	_, _, err = two.CancelOne(t.Context(), sale.GoodsID, before, today)
 	require.NoError(t, err)
 
 	// What decides, and what somebody was just told, is up to date.

@@ -174,7 +174,7 @@ func (m *model) pay(rt *rapid.T) {
 func (m *model) cancel(rt *rapid.T) {
 	o := m.someOrder(rt)
 	was := o.Status
-	got, move, err := m.Cancel(rt.Context(), m.sale.GoodsID, o.OrderSn, m.now)
+	got, move, err := m.CancelOne(rt.Context(), m.sale.GoodsID, o.OrderSn, m.now)
 	if was == order.Created {
 		m.end(o, order.Cancelled)
 		require.NotNil(rt, move)

@@ -15,7 +15,7 @@ func TestOrdersAreReadByNumberAndCounted(t *testing.T) {
 		h.write(sale.GoodsID, a, b, h.line(sale, 3, 3))
 		_, err := h.Pay(t.Context(), sale.GoodsID, a.OrderSn, today)
 		require.NoError(t, err)
-		_, _, err = h.Cancel(t.Context(), sale.GoodsID, b.OrderSn, today)
+		_, _, err = h.CancelOne(t.Context(), sale.GoodsID, b.OrderSn, today)
 		require.NoError(t, err)
 		found, err := h.OrdersByNumber(t.Context(), sale.GoodsID, []string{b.OrderSn, "unknown", a.OrderSn})
 		require.NoError(t, err)

@@ -27,7 +27,7 @@ func TestWhatAnOrderCannotKeepGoesBack(t *testing.T) {
 		_, err := h.WriteFailed(t.Context(), sale.GoodsID, failed, sale.Epoch, order.FailedUnwritten, order.DeadLetter{}, today)
 		require.NoError(t, err)
 		now, payBy := today.Add(5*time.Minute), today.Add(16*time.Minute)
-		_, _, err = h.Cancel(t.Context(), sale.GoodsID, cancelled, now)
+		_, _, err = h.CancelOne(t.Context(), sale.GoodsID, cancelled, now)
 		require.NoError(t, err)
 		for _, c := range []struct {
 			id, sn string

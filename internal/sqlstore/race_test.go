@@ -108,7 +108,7 @@ func (r *rush) any(rnd *rand.Rand) string {
 func (r *rush) cancel(rnd *rand.Rand) error {
 	sn := r.any(rnd)
 	return again(r.t.Context(), func() error {
-		_, _, err := r.Cancel(r.t.Context(), r.sale.GoodsID, sn, today.Add(time.Minute))
+		_, _, err := r.CancelOne(r.t.Context(), r.sale.GoodsID, sn, today.Add(time.Minute))
 		return err
 	})
 }
@@ -173,7 +173,7 @@ func TestPayAgainstCancelAgainstExpiry(t *testing.T) {
 			var g errgroup.Group
 			ends := []func() error{
 				func() error { _, err := h.Pay(t.Context(), sale.GoodsID, l.OrderSn, today); return err },
-				func() error { _, _, err := h.Cancel(t.Context(), sale.GoodsID, l.OrderSn, today); return err },
+				func() error { _, _, err := h.CancelOne(t.Context(), sale.GoodsID, l.OrderSn, today); return err },
 				func() error {
 					moves, err := h.ExpireDue(t.Context(), sale.GoodsID, today.Add(time.Second), 10)
 					if err == nil && len(moves) == 0 {

@@ -12,39 +12,53 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// Cancel turns a created order into a cancelled one and gives its units back, with the move that gives them to Redis.
-// One that is cancelled already stays as it is, and there is no move. Any other state is a Conflict.
-func (s *Store) Cancel(ctx context.Context, goodsID int64, orderSn string, now time.Time) (order.Order, *order.Move, error) {
-	var row orderRow
-	var moves []order.Move
-	err := s.inTx(ctx, "cancel an order", func(tx *gorm.DB) error {
+// Cancel turns created orders of a goods into cancelled ones and gives their units back, in one transaction: buyers who come at once lock the
+// goods row once. It says of each number, in its place, what became of it; one that comes twice has its move once.
+func (s *Store) Cancel(ctx context.Context, goodsID int64, orderSns []string, now time.Time) ([]order.Cancellation, error) {
+	var list []order.Cancellation
+	err := s.inTx(ctx, "cancel orders", func(tx *gorm.DB) error {
 		sale, err := lockSale(tx, goodsID)
 		if err != nil {
 			return err
 		}
-		rows, err := lockOrders(tx, goodsID, []string{orderSn})
+		rows, err := lockOrders(tx, goodsID, slices.Clone(orderSns))
 		if err != nil {
 			return err
 		}
-		if len(rows) == 0 {
-			return order.ErrNoSuchOrder
+		found := make(map[string]order.Cancellation, len(rows))
+		for _, r := range rows {
+			found[r.OrderSn] = asItIs(r)
 		}
-		row = rows[0]
-		switch row.Status {
-		case order.Cancelled:
-			return nil
-		case order.Created:
-			moves, err = release(tx, sale, rows, order.Cancelled, order.MoveCancel, now)
-			row = rows[0]
-			return err
-		default:
-			return seckill.Refuse(seckill.Conflict, "the order is %s", row.Status)
+		rows = slices.DeleteFunc(rows, func(r orderRow) bool { return r.Status != order.Created })
+		moves, err := release(tx, sale, rows, order.Cancelled, order.MoveCancel, now)
+		for i := range moves {
+			found[rows[i].OrderSn] = order.Cancellation{Order: rows[i].order(), Move: &moves[i]}
 		}
+		list = inTheirPlaces(orderSns, found)
+		return err
 	})
-	if err != nil || len(moves) == 0 {
-		return row.order(), nil, err
+	return list, err
+}
+
+// asItIs is the answer for an order that is not to be cancelled: it was before, or can't be.
+func asItIs(row orderRow) order.Cancellation {
+	if row.Status == order.Cancelled {
+		return order.Cancellation{Order: row.order()}
 	}
-	return row.order(), &moves[0], nil
+	return order.Cancellation{Err: seckill.Refuse(seckill.Conflict, "the order is %s", row.Status)}
+}
+
+func inTheirPlaces(sns []string, found map[string]order.Cancellation) []order.Cancellation {
+	list := make([]order.Cancellation, len(sns))
+	for i, sn := range sns {
+		c, known := found[sn]
+		if !known {
+			c.Err = order.ErrNoSuchOrder
+		}
+		list[i], c.Move = c, nil
+		found[sn] = c
+	}
+	return list
 }
 
 // ExpireDue turns at most limit created orders of a goods, whose payment was due at now or before, into expired ones,

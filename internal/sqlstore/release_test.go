@@ -27,7 +27,7 @@ func TestPay(t *testing.T) {
 		again, err := h.Pay(t.Context(), sale.GoodsID, sn, today.Add(time.Hour))
 		require.NoError(t, err)
 		require.Equal(t, paid, again)
-		_, _, err = h.Cancel(t.Context(), sale.GoodsID, sn, now)
+		_, _, err = h.CancelOne(t.Context(), sale.GoodsID, sn, now)
 		conflict(t, err)
 		_, err = h.Pay(t.Context(), sale.GoodsID, late, today.Add(16*time.Minute))
 		conflict(t, err) // payBy has come
@@ -45,7 +45,7 @@ func TestCancelGivesBackOnce(t *testing.T) {
 		h.write(sale.GoodsID, l)
 		h.rebuilt(sale.GoodsID)
 		now := today.Add(5 * time.Minute)
-		o, move, err := h.Cancel(t.Context(), sale.GoodsID, l.OrderSn, now)
+		o, move, err := h.CancelOne(t.Context(), sale.GoodsID, l.OrderSn, now)
 		require.NoError(t, err)
 		require.Equal(t, order.Cancelled, o.Status)
 		require.Equal(t, now, o.ClosedAt)
@@ -54,7 +54,7 @@ func TestCancelGivesBackOnce(t *testing.T) {
 			Quantity: 3, Kind: order.MoveCancel, MadeAt: now,
 		}, move, "of the epoch at the time of the cancel")
 		require.Equal(t, []order.Move{*move}, h.moves(sale.GoodsID))
-		again, none, err := h.Cancel(t.Context(), sale.GoodsID, l.OrderSn, now.Add(time.Minute))
+		again, none, err := h.CancelOne(t.Context(), sale.GoodsID, l.OrderSn, now.Add(time.Minute))
 		require.NoError(t, err)
 		require.Equal(t, o, again)
 		require.Nil(t, none)
@@ -62,10 +62,40 @@ func TestCancelGivesBackOnce(t *testing.T) {
 		conflict(t, err)
 		require.Zero(t, h.balanced(sale.GoodsID))
 		require.Empty(t, h.held(sale.GoodsID), "the buyer may buy again")
-		_, _, err = h.Cancel(t.Context(), sale.GoodsID, "0", now)
+		_, _, err = h.CancelOne(t.Context(), sale.GoodsID, "0", now)
 		require.ErrorIs(t, err, order.ErrNoSuchOrder)
-		_, _, err = h.Cancel(t.Context(), 1, l.OrderSn, now)
+		_, _, err = h.CancelOne(t.Context(), 1, l.OrderSn, now)
 		require.ErrorIs(t, err, seckill.ErrNoSuchGoods)
+	})
+}
+
+// TestCancelTogether: each of those who share a transaction has an answer of his own, and no refusal is his neighbour's.
+func TestCancelTogether(t *testing.T) {
+	onEach(t, func(t *testing.T, h house) {
+		sale := h.exposed(20, 5)
+		first, second, paid, before := h.line(sale, 1, 3), h.line(sale, 1, 2), h.line(sale, 2, 1), h.line(sale, 3, 4)
+		h.write(sale.GoodsID, first, second, paid, before)
+		_, err := h.Pay(t.Context(), sale.GoodsID, paid.OrderSn, today)
+		require.NoError(t, err)
+		_, earlier, err := h.CancelOne(t.Context(), sale.GoodsID, before.OrderSn, today)
+		require.NoError(t, err)
+		now := today.Add(time.Minute)
+		asked := []string{second.OrderSn, "0", paid.OrderSn, first.OrderSn, before.OrderSn, second.OrderSn}
+		list, err := h.Cancel(t.Context(), sale.GoodsID, slices.Clone(asked), now)
+		require.NoError(t, err)
+		require.Len(t, list, len(asked))
+		for _, i := range []int{0, 3, 4, 5} {
+			require.NoError(t, list[i].Err)
+			require.Equal(t, order.Cancelled, list[i].Order.Status)
+			require.Equal(t, asked[i], list[i].Order.OrderSn)
+		}
+		require.ErrorIs(t, list[1].Err, order.ErrNoSuchOrder)
+		conflict(t, list[2].Err)
+		require.Nil(t, list[4].Move, "cancelled before")
+		require.Nil(t, list[5].Move, "given back by the first of the two")
+		require.ElementsMatch(t, []order.Move{*earlier, *list[0].Move, *list[3].Move}, h.moves(sale.GoodsID))
+		require.EqualValues(t, []int64{2, 3}, []int64{list[0].Move.Quantity, list[3].Move.Quantity})
+		require.EqualValues(t, 1, h.balanced(sale.GoodsID), "the paid one is left")
 	})
 }
 
@@ -101,7 +131,7 @@ func TestExpireDue(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, order.Expired, o.Status)
 		require.Equal(t, now, o.ClosedAt)
-		_, _, err = h.Cancel(t.Context(), sale.GoodsID, sns[2], now)
+		_, _, err = h.CancelOne(t.Context(), sale.GoodsID, sns[2], now)
 		conflict(t, err)
 		require.EqualValues(t, 4, h.balanced(sale.GoodsID))
 	})
@@ -112,7 +142,7 @@ func TestMovesAreGivenOnce(t *testing.T) {
 		sale := h.exposed(10, 5)
 		var ids []string
 		for i := range 3 {
-			_, move, err := h.Cancel(t.Context(), sale.GoodsID, h.sn(sale, int64(i+1)), today.Add(time.Duration(i)*time.Second))
+			_, move, err := h.CancelOne(t.Context(), sale.GoodsID, h.sn(sale, int64(i+1)), today.Add(time.Duration(i)*time.Second))
 			require.NoError(t, err)
 			ids = append(ids, move.ID)
 		}

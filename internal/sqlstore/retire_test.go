@@ -23,7 +23,7 @@ func TestASaleIsRetiredWhenAllOfItIsFinal(t *testing.T) {
 		_, err := h.Pay(ctx, sale.GoodsID, paid, today)
 		require.NoError(t, err)
 		require.False(t, retire(1, later), "an order is unpaid")
-		_, move, err := h.Cancel(ctx, sale.GoodsID, unpaid, today)
+		_, move, err := h.CancelOne(ctx, sale.GoodsID, unpaid, today)
 		require.NoError(t, err)
 		require.False(t, retire(1, later), "its units are not given back")
 		require.NoError(t, h.MarkGiven(ctx, sale.GoodsID, []string{move.ID}, today))

@@ -124,7 +124,7 @@ func TestBeginEpoch(t *testing.T) {
 		h.write(sale.GoodsID, a, b, c, d)
 		_, err := h.Pay(t.Context(), sale.GoodsID, c.OrderSn, today)
 		require.NoError(t, err)
-		_, _, err = h.Cancel(t.Context(), sale.GoodsID, b.OrderSn, today)
+		_, _, err = h.CancelOne(t.Context(), sale.GoodsID, b.OrderSn, today)
 		require.NoError(t, err)
 
 		second := h.rebuilt(sale.GoodsID)

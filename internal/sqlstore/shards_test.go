@@ -215,7 +215,7 @@ func orders(t *testing.T, h house, now calling, sale seckill.Sale) {
 	mine, err := h.ClaimRefund(now("ClaimRefund"), due[0], today.Add(time.Hour))
 	require.True(t, mine && err == nil, "%v", err)
 	require.NoError(t, h.MarkRefunded(now("MarkRefunded"), twice, today))
-	_, move, err := h.Cancel(now("Cancel"), goods, cancelled, today)
+	_, move, err := h.CancelOne(now("Cancel"), goods, cancelled, today)
 	require.NoError(t, err)
 	_, err = h.MovesOfOrder(now("MovesOfOrder"), goods, cancelled)
 	require.NoError(t, err)

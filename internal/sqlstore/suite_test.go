@@ -143,6 +143,15 @@ func (h house) Pay(ctx context.Context, goodsID int64, sn string, now time.Time)
 	return r.Order, err
 }
 
+// CancelOne cancels a single order.
+func (h house) CancelOne(ctx context.Context, goodsID int64, sn string, now time.Time) (order.Order, *order.Move, error) {
+	list, err := h.Cancel(ctx, goodsID, []string{sn}, now)
+	if err != nil {
+		return order.Order{}, nil, err
+	}
+	return list[0].Order, list[0].Move, list[0].Err
+}
+
 // all reads every order of a goods, page by page.
 func (h house) all(goodsID int64) []order.Order {
 	h.t.Helper()

@@ -1,0 +1,66 @@
+package order_test
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/sqlstore"
+)
+
+// counter is a store in which a cancellation takes its time, and which counts how many are in it at once.
+type counter struct {
+	*sqlstore.Store
+	inside, most, asked atomic.Int32
+}
+
+func (c *counter) Cancel(ctx context.Context, goodsID int64, sns []string, now time.Time) ([]order.Cancellation, error) {
+	defer c.inside.Add(-1)
+	c.most.Store(max(c.most.Load(), c.inside.Add(1)))
+	c.asked.Add(int32(len(sns)))
+	time.Sleep(50 * time.Millisecond)
+	return c.Store.Cancel(ctx, goodsID, sns, now)
+}
+
+// Whoever writes orders waits for the goods row behind one transaction of cancellations, and not behind every buyer's.
+func TestCancellationsOfAGoodsShareATransaction(t *testing.T) {
+	const buyers = 8
+	h := open(t)
+	sale := h.putUp(buyers, 1)
+	h.work(settings())
+	sns := make([]string, buyers)
+	for i := range sns {
+		sns[i] = h.buy(sale.GoodsID, int64(i+1), 1)
+	}
+	for i, sn := range sns {
+		h.becomes(int64(i+1), sn, order.Created)
+	}
+	_, err := h.Cashier.Pay(t.Context(), buyer(1), sns[0])
+	require.NoError(t, err)
+	store := &counter{Store: h.store}
+	cashier := order.NewCashier(h.Finder, store, order.NewGiver(h.store, h.shelf, slog.New(slog.DiscardHandler)), nil, slog.New(slog.DiscardHandler))
+	var running sync.WaitGroup
+	for i, sn := range sns {
+		running.Go(func() {
+			o, err := cashier.Cancel(t.Context(), buyer(int64(i+1)), sn)
+			if i == 0 {
+				require.Equal(t, seckill.Conflict, seckill.ReasonOf(err), "paid")
+				return
+			}
+			require.NoError(t, err)
+			require.Equal(t, order.Cancelled, o.Status)
+			require.Equal(t, sn, o.OrderSn)
+		})
+	}
+	running.Wait()
+	require.EqualValues(t, 1, store.most.Load(), "two transactions at once for the same row")
+	require.EqualValues(t, buyers, store.asked.Load())
+	h.settles(sale.GoodsID, buyers-1, 1)
+}
