@@ -113,7 +113,10 @@ func (c *Cashier) Cancel(ctx context.Context, by seckill.Actor, orderSn string) 
 		return Order{}, err
 	}
 	done, err := c.cancels.Do(ctx, o.GoodsID, orderSn)
-	if err = errors.Join(err, done.Err); err != nil {
+	if err == nil {
+		err = done.Err
+	}
+	if err != nil {
 		return Order{}, changed(err)
 	}
 	if done.Move != nil {
