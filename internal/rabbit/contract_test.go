@@ -3,8 +3,8 @@ package rabbit_test
 import (
 	"testing"
 
-	"flashsale.dev/seckill/internal/testing/queuesuite"
 	"flashsale.dev/seckill/internal/rabbit"
+	"flashsale.dev/seckill/internal/testing/queuesuite"
 )
 
 func TestContract(t *testing.T) {
