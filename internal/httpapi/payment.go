@@ -9,7 +9,7 @@ import (
 
 	"flashsale.dev/seckill/internal/httpapi/params"
 	"flashsale.dev/seckill/internal/order"
-	"flashsale.dev/seckill/internal/payment"
+	"flashsale.dev/seckill/internal/paymentprovider"
 	"flashsale.dev/seckill/internal/seckill"
 )
 
@@ -50,9 +50,9 @@ func (a *api) readSigned(c *gin.Context, rt route) (*request, error) {
 	if a.Callbacks == nil {
 		return nil, seckill.Refuse(seckill.Forbidden, "callbacks of payments are refused: SECKILL_PAYMENT_SECRET is not set")
 	}
-	timestamp, signature := c.Request.Header[payment.TimestampHeader], c.Request.Header[payment.SignatureHeader]
+	timestamp, signature := c.Request.Header[paymentprovider.TimestampHeader], c.Request.Header[paymentprovider.SignatureHeader]
 	if len(timestamp) != 1 || len(signature) != 1 {
-		return nil, a.unsigned(c, seckill.Refuse(seckill.Unauthenticated, "one %s and one %s header are needed", payment.TimestampHeader, payment.SignatureHeader))
+		return nil, a.unsigned(c, seckill.Refuse(seckill.Unauthenticated, "one %s and one %s header are needed", paymentprovider.TimestampHeader, paymentprovider.SignatureHeader))
 	}
 	body, err := params.ReadBody(c.Writer, c.Request)
 	if err != nil {
