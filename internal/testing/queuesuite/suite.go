@@ -1,10 +1,11 @@
-package queuetest
+package queuesuite
 
 import (
 	"context"
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -60,18 +61,24 @@ func acksMultiple(t *testing.T, q Queue) {
 }
 
 func redeliversInOrder(t *testing.T, q Queue) {
+	began := time.Now().Truncate(time.Second)
 	sent := publishAll(t, q, 50)
 	c := consume(t, q, order.Shard(goods, q.Shards()))
 	first := c.take(20)
-	require.Equal(t, 1, first[0].Attempts)
-	require.False(t, first[0].Redelivered)
+	for _, d := range first {
+		require.Equal(t, 1, d.Attempts)
+		require.NotEmpty(t, d.Origin)
+		require.False(t, d.FirstSeenAt.Before(began), "published at %v, after %v", d.FirstSeenAt, began)
+	}
 	require.NoError(t, c.stream.Close())
 	require.NoError(t, c.stream.Close(), "closing twice does no harm")
 	c = consume(t, q, order.Shard(goods, q.Shards()))
 	second := c.take(50)
 	require.Equal(t, bodies(first), bodies(second[:20]))
-	require.True(t, second[0].Redelivered)
-	require.Equal(t, 2, second[0].Attempts)
+	for i, d := range first {
+		d.Attempts = 2
+		require.Equal(t, d.DeliveryInfo, second[i].DeliveryInfo, "the second delivery knows of the first")
+	}
 	require.True(t, slices.IsSortedFunc(second, func(a, b order.Delivery) int { return int(a.Tag) - int(b.Tag) }))
 	require.NoError(t, c.stream.Ack(second[49].Tag))
 	sent.confirmed()
