@@ -10,49 +10,51 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// link is one AMQP connection together with its socket. amqp091-go's calls wait for their answers without a limit, so each
-// is made under within, which cuts the socket when its time is up.
-type link struct {
+// connection is an AMQP connection with its socket. amqp091-go waits for the broker's answers without a
+// limit, so each of its calls runs within withTimeout, which closes the socket when the time is up.
+type connection struct {
 	*amqp.Connection
 	socket *socket
 	host   string
 	ended  chan *amqp.Error
-	later  *amqp.Channel // for what nobody waits for; nil until needed
+	noWait *amqp.Channel // for declarations without an answer; nil until needed
 }
 
-// dial connects to one address, within dialTimeout.
-func dial(ctx context.Context, address, name string) (*link, error) {
+// dial connects to one address within dialTimeout.
+func dial(ctx context.Context, address, name string) (*connection, error) {
 	uri, err := amqp.ParseURI(address)
 	if err != nil {
 		return nil, withoutURL(err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
-	l := &link{host: net.JoinHostPort(uri.Host, fmt.Sprint(uri.Port)), ended: make(chan *amqp.Error, 1)}
+	c := &connection{
+		host: net.JoinHostPort(uri.Host, fmt.Sprint(uri.Port)), ended: make(chan *amqp.Error, 1),
+	}
 	properties := amqp.NewConnectionProperties()
 	properties.SetClientConnectionName(name)
 	var stop func() bool
-	l.Connection, err = amqp.DialConfig(address, amqp.Config{
+	c.Connection, err = amqp.DialConfig(address, amqp.Config{
 		Locale: "en_US", Heartbeat: heartbeat, Properties: properties,
 		Dial: func(network, addr string) (net.Conn, error) {
 			conn, err := dialTCP(ctx, network, addr)
 			if err != nil {
 				return nil, err
 			}
-			l.socket = newSocket(conn)
-			stop = context.AfterFunc(ctx, l.socket.cut)
-			return l.socket, nil
+			c.socket = newSocket(conn)
+			stop = context.AfterFunc(ctx, c.socket.abort)
+			return c.socket, nil
 		},
 	})
 	if stop != nil && !stop() {
 		err = errors.Join(ctx.Err(), err)
 	}
 	if err != nil {
-		l.drop()
-		return nil, fmt.Errorf("connect to %s: %w", l.host, err)
+		c.disconnect()
+		return nil, fmt.Errorf("connect to %s: %w", c.host, err)
 	}
-	l.NotifyClose(l.ended)
-	return l, nil
+	c.NotifyClose(c.ended)
+	return c, nil
 }
 
 func dialTCP(ctx context.Context, network, addr string) (net.Conn, error) {
@@ -62,11 +64,11 @@ func dialTCP(ctx context.Context, network, addr string) (net.Conn, error) {
 	return dialer.DialContext(ctx, network, addr)
 }
 
-// within runs calls to the broker and cuts the connection if they take longer than d or ctx ends.
-func (l *link) within(ctx context.Context, d time.Duration, calls func() error) error {
+// withTimeout runs calls to the broker. It aborts the connection if they take longer than d or ctx ends.
+func (c *connection) withTimeout(ctx context.Context, d time.Duration, calls func() error) error {
 	ctx, cancel := context.WithTimeout(ctx, d)
 	defer cancel()
-	stop := context.AfterFunc(ctx, l.socket.cut)
+	stop := context.AfterFunc(ctx, c.socket.abort)
 	err := calls()
 	if !stop() {
 		return errors.Join(ctx.Err(), err)
@@ -74,19 +76,38 @@ func (l *link) within(ctx context.Context, d time.Duration, calls func() error) 
 	return err
 }
 
-// close ends the connection in an orderly way if the broker answers in closeTimeout, and in any case.
-func (l *link) close() error {
-	err := l.CloseDeadline(time.Now().Add(closeTimeout))
-	l.drop()
+// close ends the connection by AMQP's handshake if the broker answers within closeTimeout, else without.
+func (c *connection) close() error {
+	err := c.CloseDeadline(time.Now().Add(closeTimeout))
+	c.disconnect()
 	if errors.Is(err, amqp.ErrClosed) {
 		return nil
 	}
 	return err
 }
 
-// drop closes the socket; a second time does nothing.
-func (l *link) drop() {
-	if l.socket != nil {
-		_ = l.socket.Close()
+// disconnect closes the socket. A second call does nothing.
+func (c *connection) disconnect() {
+	if c.socket != nil {
+		_ = c.socket.Close()
 	}
+}
+
+// onChannel runs calls on a new channel and closes it. The caller bounds the time: see withTimeout.
+func (c *connection) onChannel(calls func(*amqp.Channel) error) error {
+	ch, err := c.Channel()
+	if err != nil {
+		return fmt.Errorf("open channel: %w", err)
+	}
+	return errors.Join(calls(ch), ch.Close())
+}
+
+// exists runs a passive declaration. The broker answers NOT_FOUND by closing the channel.
+func (c *connection) exists(declarePassive func(*amqp.Channel) error) (bool, error) {
+	err := c.onChannel(declarePassive)
+	var closed *amqp.Error
+	if errors.As(err, &closed) && closed.Code == amqp.NotFound {
+		return false, nil
+	}
+	return err == nil, err
 }

@@ -7,71 +7,74 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// Of StallAfter: when a connection is given up because it has confirmed nothing at all, for its node may be cut off or asleep
-// while another serves; when because one shard has been silent while others were not; and when because it has refused all
-// that was sent to one shard. RabbitMQ (3.10.8) refuses for ever what comes on a channel whose first message for a quorum queue arrived
-// between the end of the node that led it and the election of another: only a new channel cures it (ADR 52).
+// healthCheckEvery is the period of a publisher connection's health check.
+const healthCheckEvery = 100 * time.Millisecond
+
+// A connection ends after so many times StallAfter: without any confirm at all, because its node may be
+// partitioned or paused; without a confirm of one shard while others confirm; and with nacks only from
+// one shard. RabbitMQ 3.10.8 nacks everything on a channel whose first message for a quorum queue arrived
+// between the death of the queue's leader and the next election. Only a new channel ends that (ADR 52).
 const (
-	giveUpAfter        = 2
-	giveUpShardAfter   = 5
-	giveUpRefusedAfter = 2
+	endAfterStalls      = 2
+	endAfterShardStalls = 5
+	endAfterNacks       = 2
 )
 
-// watch is what a session knows of its broker's health.
-type watch struct {
+// healthCheck is the state of a publisher connection's periodic check.
+type healthCheck struct {
 	blocked amqp.Blocking
-	all     silence
-	shards  []silence
+	all     stallTimer
+	shards  []stallTimer
 }
 
-// look counts late confirms, finds out how long each shard has been silent, and gives the connection up after too long. A blocked
-// broker says itself when it goes on.
-func (s *session) look(w *watch, now time.Time) error {
-	s.sweep()
-	for _, lane := range s.lanes {
+// checkHealth settles the late confirms, updates each shard's state, and returns an error if the
+// connection is of no more use. A blocked broker reports by itself when it goes on.
+func (p *publisherConnection) checkHealth(h *healthCheck, now time.Time) error {
+	p.settleAbandoned()
+	for _, ch := range p.channels {
 		select {
-		case reason := <-lane.closed:
-			return fmt.Errorf("channel ended: %w", ended(reason))
+		case reason := <-ch.closed:
+			return fmt.Errorf("channel ended: %w", closeError(reason))
 		default:
 		}
 	}
 	var settled uint64
-	for i := range s.flows {
-		settled += s.flows[i].kept.Load() + s.flows[i].refused.Load()
-		if err := s.lookAt(w, i, now); err != nil {
+	for i := range p.shards {
+		settled += p.shards[i].settled.Load() + p.shards[i].nacked.Load()
+		if err := p.checkShard(h, i, now); err != nil {
 			return err
 		}
 	}
-	if silent := w.all.look(settled, len(s.slots) == 0 || w.blocked.Active, now); silent > giveUpAfter*s.opt.StallAfter {
-		return fmt.Errorf("nothing confirmed for %v", silent)
+	idle := len(p.inFlight) == 0 || h.blocked.Active
+	if stall := h.all.elapsed(settled, idle, now); stall > endAfterStalls*p.opt.StallAfter {
+		return fmt.Errorf("nothing confirmed for %v", stall)
 	}
 	return nil
 }
 
-// lookAt judges one shard.
-func (s *session) lookAt(w *watch, shard int, now time.Time) error {
-	f := &s.flows[shard]
-	silent := w.shards[shard].look(f.kept.Load(), f.idle() || w.blocked.Active, now)
-	f.trouble.Store(w.trouble(silent, s.opt.StallAfter))
-	switch refusing := f.refusing.Load(); {
-	case refusing && silent > giveUpRefusedAfter*s.opt.StallAfter:
-		return fmt.Errorf("%s has refused all for %v", queueName(shard), silent)
-	case silent > giveUpShardAfter*s.opt.StallAfter:
-		return fmt.Errorf("nothing confirmed for %v by %s", silent, queueName(shard))
+func (p *publisherConnection) checkShard(h *healthCheck, shard int, now time.Time) error {
+	s := &p.shards[shard]
+	stall := h.shards[shard].elapsed(s.settled.Load(), s.idle() || h.blocked.Active, now)
+	s.reason.Store(h.downReason(stall, p.opt.StallAfter))
+	switch nacking := s.nacking.Load(); {
+	case nacking && stall > endAfterNacks*p.opt.StallAfter:
+		return fmt.Errorf("%s nacked every message for %v", queueName(shard), stall)
+	case stall > endAfterShardStalls*p.opt.StallAfter:
+		return fmt.Errorf("%s confirmed nothing for %v", queueName(shard), stall)
 	}
 	return nil
 }
 
-// trouble says why nothing should be sent, nil if it may.
-func (w *watch) trouble(silent, stallAfter time.Duration) *string {
-	var why string
+// downReason is nil while messages may be sent.
+func (h *healthCheck) downReason(stall, stallAfter time.Duration) *string {
+	var reason string
 	switch {
-	case w.blocked.Active:
-		why = "the broker is blocked: " + w.blocked.Reason
-	case silent > stallAfter:
-		why = fmt.Sprintf("the broker has confirmed nothing for %v", silent.Round(watchEvery))
+	case h.blocked.Active:
+		reason = "the broker is blocked: " + h.blocked.Reason
+	case stall > stallAfter:
+		reason = fmt.Sprintf("the broker has confirmed nothing for %v", stall.Round(healthCheckEvery))
 	default:
 		return nil
 	}
-	return &why
+	return &reason
 }

@@ -7,26 +7,26 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// Observer hears of messages on their way to the broker, of each once or twice.
-type Observer interface {
-	// Sent hears of a message that was handed to the connection, and how long that took, with the wait for room.
+// Metrics counts and times published messages. Many goroutines call it.
+type Metrics interface {
+	// Sent reports a message that the connection took, after a wait for room among those in flight.
 	Sent(took time.Duration)
-	// Confirmed hears what became of a message that was sent, and how long that took: nil where the broker keeps it,
-	// ErrReturned, ErrRefused or ErrCut where not, or the caller's deadline.
+	// Confirmed reports the outcome of a sent message: nil, ErrReturned, ErrNacked, ErrUnconfirmed or the
+	// error of the caller's context.
 	Confirmed(took time.Duration, err error)
 }
 
-// observe tells the observer, if there is one.
-func (o Options) observe(tell func(Observer)) {
-	if o.Observer != nil {
-		tell(o.Observer)
+// report calls the metrics, if there are any.
+func (o Options) report(call func(Metrics)) {
+	if o.Metrics != nil {
+		call(o.Metrics)
 	}
 }
 
 // traceParentHeader is the header that W3C's Trace Context for AMQP names.
 const traceParentHeader = "traceparent"
 
-// headers are those of a message; nil where it is not followed.
+// headers returns a message's headers; nil if its purchase is not traced.
 func (o Options) headers(ctx context.Context) amqp.Table {
 	if o.TraceParent == nil {
 		return nil

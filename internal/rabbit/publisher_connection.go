@@ -11,130 +11,136 @@ import (
 	"flashsale.dev/seckill/internal/order"
 )
 
-// watchEvery is how often a session looks whether confirms still come.
-const watchEvery = 100 * time.Millisecond
-
-// session is one connection of a publisher from its topology to its end.
-type session struct {
+// publisherConnection is one connection of a publisher, from its topology to its end.
+type publisherConnection struct {
 	opt      Options
-	link     *link
-	lanes    []*lane       // a shard keeps to one, so that its messages never overtake one another
-	slots    chan struct{} // one token per message under way
-	flows    []flow        // of each shard
+	conn     *connection
+	channels []*confirmChannel // a shard keeps to one, so that its messages keep their order
+	inFlight chan struct{}     // one token per unconfirmed message
+	shards   []shardHealth
 	blocked  chan amqp.Blocking
-	returned chan struct{} // the topology is to be declared again
-	marks    chan markFed
-	over     chan struct{} // closed when nobody looks after the session any more
+	returned chan struct{} // a message was returned: the topology must be declared again
+	marks    chan markRequest
+	closed   chan struct{} // closed when serve has ended
 }
 
-// markFed asks the session's own goroutine to mark a shard.
-type markFed struct {
+// markRequest asks the serving goroutine to mark a shard.
+type markRequest struct {
 	shard int
 	done  chan error
 }
 
-// openSession connects, declares and opens the lanes.
-func openSession(ctx context.Context, address string, opt Options) (*session, error) {
-	l, err := dial(ctx, address, opt.Name)
+// openPublisherConnection connects, declares the topology and opens the channels.
+func openPublisherConnection(ctx context.Context, address string, opt Options) (*publisherConnection, error) {
+	conn, err := dial(ctx, address, opt.Name)
 	if err != nil {
 		return nil, err
 	}
-	s := &session{
-		opt: opt, link: l, slots: make(chan struct{}, opt.MaxUnconfirmed), returned: make(chan struct{}, 1),
-		blocked: l.NotifyBlocked(make(chan amqp.Blocking, 16)), marks: make(chan markFed), over: make(chan struct{}),
-		flows: make([]flow, opt.Shards),
+	p := &publisherConnection{
+		opt: opt, conn: conn,
+		inFlight: make(chan struct{}, opt.MaxUnconfirmed), shards: make([]shardHealth, opt.Shards),
+		blocked: conn.NotifyBlocked(make(chan amqp.Blocking, 16)), returned: make(chan struct{}, 1),
+		marks: make(chan markRequest), closed: make(chan struct{}),
 	}
-	err = l.within(ctx, setupTimeout, func() error { return s.setUp(ctx) })
-	if err != nil {
-		l.drop()
-		return nil, fmt.Errorf("set up %s: %w", l.host, err)
+	if err := conn.withTimeout(ctx, setupTimeout, func() error { return p.setUp(ctx) }); err != nil {
+		conn.disconnect()
+		return nil, fmt.Errorf("set up %s: %w", conn.host, err)
 	}
-	return s, nil
+	return p, nil
 }
 
-func (s *session) setUp(ctx context.Context) error {
-	if err := s.opt.declare(ctx, s.link); err != nil {
+func (p *publisherConnection) setUp(ctx context.Context) error {
+	if err := p.opt.declare(ctx, p.conn); err != nil {
 		return err
 	}
-	for range min(s.opt.Channels, s.opt.Shards) {
-		lane, err := openLane(s.link.Connection, s.noteReturn)
+	for range min(p.opt.Channels, p.opt.Shards) {
+		ch, err := openConfirmChannel(p.conn.Connection, p.noteReturn)
 		if err != nil {
 			return err
 		}
-		s.lanes = append(s.lanes, lane)
+		p.channels = append(p.channels, ch)
 	}
 	return nil
 }
 
-func (s *session) noteReturn() {
+func (p *publisherConnection) noteReturn() {
 	select {
-	case s.returned <- struct{}{}:
+	case p.returned <- struct{}{}:
 	default:
 	}
 }
 
-// publish sends one message and waits for what becomes of it.
-func (s *session) publish(ctx context.Context, shard int, body []byte) error {
-	flow := &s.flows[shard]
-	if err := flow.down(); err != nil {
+// publish sends one message and returns its outcome.
+func (p *publisherConnection) publish(ctx context.Context, shard int, body []byte) error {
+	health := &p.shards[shard]
+	if err := health.err(); err != nil {
 		return err
 	}
 	began := time.Now()
 	select {
-	case s.slots <- struct{}{}:
-	case <-s.over:
+	case p.inFlight <- struct{}{}:
+	case <-p.closed:
 		return fmt.Errorf("%w: the connection ended", order.ErrQueueDown)
 	case <-ctx.Done():
-		return fmt.Errorf("wait for room, nothing was sent: %w", ctx.Err())
+		return fmt.Errorf("nothing was sent, too many messages are in flight: %w", ctx.Err())
 	}
-	lane := s.lanes[shard%len(s.lanes)]
+	ch := p.channels[shard%len(p.channels)]
 	sent := time.Now()
-	m, err := lane.publish(shard, body, sent, s.opt.headers(ctx))
+	m, err := ch.publish(shard, body, sent, p.opt.headers(ctx))
 	if err != nil {
-		<-s.slots
+		<-p.inFlight
 		return err
 	}
-	flow.sent.Add(1)
-	s.opt.observe(func(o Observer) { o.Sent(time.Since(began)) })
-	settled, err := lane.wait(ctx, m)
+	health.sent.Add(1)
+	p.opt.report(func(m Metrics) { m.Sent(time.Since(began)) })
+	settled, err := ch.wait(ctx, m)
 	if settled {
-		s.settle(shard, err)
+		p.settle(shard, err)
 	}
-	s.opt.observe(func(o Observer) { o.Confirmed(time.Since(sent), err) })
+	p.opt.report(func(m Metrics) { m.Confirmed(time.Since(sent), err) })
 	return err
 }
 
-// settle counts one message of a shard as done and gives its slot back.
-func (s *session) settle(shard int, outcome error) {
-	s.flows[shard].settle(outcome)
-	<-s.slots
+// settle counts the outcome of one message and releases its token.
+func (p *publisherConnection) settle(shard int, outcome error) {
+	p.shards[shard].settle(outcome)
+	<-p.inFlight
 }
 
-// serve looks after the connection until it ends or ctx does; then it waits for the confirms under way.
-func (s *session) serve(ctx context.Context) error {
-	defer close(s.over)
-	defer s.link.drop()
-	if err := s.reportFresh(ctx); err != nil {
+// settleAbandoned settles the messages that were confirmed after their callers had gone.
+func (p *publisherConnection) settleAbandoned() {
+	for _, ch := range p.channels {
+		for _, m := range ch.takeAbandoned() {
+			p.settle(m.shard, ch.outcome(m))
+		}
+	}
+}
+
+// serve maintains the connection until it fails or ctx ends. Then it waits for the confirms in flight.
+func (p *publisherConnection) serve(ctx context.Context) error {
+	defer close(p.closed)
+	defer p.conn.disconnect()
+	if err := p.reportNewQueues(ctx); err != nil {
 		return err
 	}
-	tick := time.NewTicker(watchEvery)
+	tick := time.NewTicker(healthCheckEvery)
 	defer tick.Stop()
-	watch := watch{shards: make([]silence, s.opt.Shards)}
+	check := healthCheck{shards: make([]stallTimer, p.opt.Shards)}
 	for {
 		var err error
 		select {
 		case <-ctx.Done():
-			return s.finish()
-		case reason := <-s.link.ended:
-			return ended(reason)
-		case <-s.returned:
-			err = s.redeclare(ctx)
-		case watch.blocked = <-s.blocked:
-			err = s.look(&watch, time.Now())
-		case m := <-s.marks:
-			err = s.mark(ctx, m)
+			return p.finish()
+		case reason := <-p.conn.ended:
+			return closeError(reason)
+		case <-p.returned:
+			err = p.redeclare(ctx)
+		case check.blocked = <-p.blocked:
+			err = p.checkHealth(&check, time.Now())
+		case request := <-p.marks:
+			err = p.mark(ctx, request)
 		case now := <-tick.C:
-			err = s.look(&watch, now)
+			err = p.checkHealth(&check, now)
 		}
 		if err != nil {
 			return err
@@ -142,68 +148,62 @@ func (s *session) serve(ctx context.Context) error {
 	}
 }
 
-func ended(reason *amqp.Error) error {
+func closeError(reason *amqp.Error) error {
 	if reason == nil {
 		return errors.New("connection closed")
 	}
 	return fmt.Errorf("connection ended: %w", reason)
 }
 
-// redeclare mends the topology after a message was returned, and reports queues that were gone.
-func (s *session) redeclare(ctx context.Context) error {
-	s.opt.Logger.Warn("a message was returned: declaring the queues again", "host", s.link.host)
-	err := s.link.within(ctx, setupTimeout, func() error { return s.opt.declare(ctx, s.link) })
+// redeclare repairs the topology after a message was returned, and reports new queues.
+func (p *publisherConnection) redeclare(ctx context.Context) error {
+	p.opt.Logger.Warn("a message was returned: declaring the queues again", "host", p.conn.host)
+	err := p.conn.withTimeout(ctx, setupTimeout, func() error { return p.opt.declare(ctx, p.conn) })
 	if err != nil {
 		return fmt.Errorf("declare again: %w", err)
 	}
-	return s.reportFresh(ctx)
+	return p.reportNewQueues(ctx)
 }
 
-func (s *session) reportFresh(ctx context.Context) error {
-	if s.opt.OnFreshTopology == nil {
+func (p *publisherConnection) reportNewQueues(ctx context.Context) error {
+	if p.opt.OnNewQueue == nil {
 		return nil
 	}
-	var fresh []int
-	err := s.link.within(ctx, setupTimeout, func() (err error) {
-		fresh, err = unfed(s.link.Connection, s.opt.Shards)
+	var shards []int
+	err := p.conn.withTimeout(ctx, setupTimeout, func() (err error) {
+		shards, err = p.conn.unmarked(p.opt.Shards)
 		return err
 	})
-	for _, shard := range fresh {
-		s.opt.OnFreshTopology(shard)
+	for _, shard := range shards {
+		p.opt.OnNewQueue(shard)
 	}
 	return err
 }
 
-func (s *session) mark(ctx context.Context, m markFed) error {
-	err := s.link.within(ctx, setupTimeout, func() error { return mark(s.link.Connection, m.shard) })
-	m.done <- err
+func (p *publisherConnection) mark(ctx context.Context, request markRequest) error {
+	err := p.conn.withTimeout(ctx, setupTimeout, func() error { return p.conn.mark(request.shard) })
+	request.done <- err
 	return err
 }
 
-// finish waits for what is under way, as long as a publish may take, and closes.
-func (s *session) finish() error {
+// finish waits for the messages in flight, for PublishTimeout at most, and closes.
+func (p *publisherConnection) finish() error {
 	stopping := "the publisher is stopping"
-	for i := range s.flows {
-		s.flows[i].trouble.Store(&stopping)
+	for i := range p.shards {
+		p.shards[i].reason.Store(&stopping)
 	}
-	deadline := time.After(s.opt.PublishTimeout)
-	tick := time.NewTicker(watchEvery / 10)
+	deadline := time.After(p.opt.PublishTimeout)
+	tick := time.NewTicker(healthCheckEvery / 10)
 	defer tick.Stop()
-	for len(s.slots) > 0 {
+	for len(p.inFlight) > 0 {
 		select {
 		case <-tick.C:
-			s.sweep()
-		case <-s.link.ended: //nolint:errcheck // the session is ending anyway
+			p.settleAbandoned()
+		case <-p.conn.ended: //nolint:errcheck // the connection is ending anyway
 			return nil
 		case <-deadline:
-			return s.link.close()
+			return p.conn.close()
 		}
 	}
-	return s.link.close()
-}
-
-func (s *session) sweep() {
-	for _, lane := range s.lanes {
-		lane.sweep(s.settle)
-	}
+	return p.conn.close()
 }

@@ -9,50 +9,50 @@ import (
 	"flashsale.dev/seckill/internal/order"
 )
 
-// flow is what a session knows of one shard's messages. On a cluster a queue may be without a leader, or out of our node's sight, while
-// the others confirm: so each shard is judged by its own confirms.
-type flow struct {
-	sent     atomic.Uint64
-	kept     atomic.Uint64 // messages whose outcome has come, refusals apart
-	refused  atomic.Uint64
-	refusing atomic.Bool // the latest outcome was a refusal
-	trouble  atomic.Pointer[string]
+// shardHealth counts one shard's messages on a connection. A cluster may have no leader for one queue
+// while the others confirm, so each shard is judged by its own confirms.
+type shardHealth struct {
+	sent    atomic.Uint64
+	settled atomic.Uint64 // messages with an outcome other than a nack
+	nacked  atomic.Uint64
+	nacking atomic.Bool            // the latest outcome was a nack
+	reason  atomic.Pointer[string] // why the shard is down; nil if it is up
 }
 
 // settle counts one outcome.
-func (f *flow) settle(outcome error) {
-	refused := errors.Is(outcome, ErrRefused)
-	f.refusing.Store(refused)
-	if refused {
-		f.refused.Add(1)
+func (h *shardHealth) settle(outcome error) {
+	nacked := errors.Is(outcome, ErrNacked)
+	h.nacking.Store(nacked)
+	if nacked {
+		h.nacked.Add(1)
 	} else {
-		f.kept.Add(1)
+		h.settled.Add(1)
 	}
 }
 
-// idle says that nothing is waiting for a confirm: neither a message nor whoever was refused and has to come again.
-func (f *flow) idle() bool {
-	return !f.refusing.Load() && f.kept.Load()+f.refused.Load() == f.sent.Load()
+// idle is true when no message is in flight and the latest one was not nacked.
+func (h *shardHealth) idle() bool {
+	return !h.nacking.Load() && h.settled.Load()+h.nacked.Load() == h.sent.Load()
 }
 
-// down is nil where the shard's messages may be sent.
-func (f *flow) down() error {
-	if why := f.trouble.Load(); why != nil {
-		return fmt.Errorf("%w: %s", order.ErrQueueDown, *why)
+// err is nil while the shard is up.
+func (h *shardHealth) err() error {
+	if reason := h.reason.Load(); reason != nil {
+		return fmt.Errorf("%w: %s", order.ErrQueueDown, *reason)
 	}
 	return nil
 }
 
-// silence counts how long something has been waiting while nothing was confirmed. Its zero value has yet to begin.
-type silence struct {
+// stallTimer measures how long messages have been in flight without a confirm. The zero value is ready.
+type stallTimer struct {
 	confirmed uint64
-	since     time.Time // when something was last confirmed, or nothing was waiting
+	since     time.Time // of the last confirm, or of the last time without messages in flight
 }
 
-// look says how long it has been by now; idle begins it anew.
-func (s *silence) look(confirmed uint64, idle bool, now time.Time) time.Duration {
-	if idle || confirmed != s.confirmed || s.since.IsZero() {
-		s.confirmed, s.since = confirmed, now
+// elapsed returns the time since the last progress. It restarts while the shard is idle.
+func (t *stallTimer) elapsed(confirmed uint64, idle bool, now time.Time) time.Duration {
+	if idle || confirmed != t.confirmed || t.since.IsZero() {
+		t.confirmed, t.since = confirmed, now
 	}
-	return now.Sub(s.since)
+	return now.Sub(t.since)
 }
