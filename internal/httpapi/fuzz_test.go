@@ -20,7 +20,7 @@ import (
 	"flashsale.dev/seckill/internal/httpapi"
 	"flashsale.dev/seckill/internal/httpapi/spectest"
 	"flashsale.dev/seckill/internal/order"
-	"flashsale.dev/seckill/internal/payment"
+	"flashsale.dev/seckill/internal/paymentprovider"
 	redislimit "flashsale.dev/seckill/internal/ratelimit/redis"
 	"flashsale.dev/seckill/internal/ratelimit/rules"
 	"flashsale.dev/seckill/internal/seckill"
@@ -78,7 +78,7 @@ func fuzzable(f *testing.F) *fuzzed {
 	book, err := rules.New(rules.Defaults()...)
 	require.NoError(f, err)
 	limiters := rules.NewAdmin(book, rules.NewSync(client, book), redislimit.New(client))
-	z.signer, err = payment.NewSigner(secret, time.Now)
+	z.signer, err = paymentprovider.NewSigner(secret, time.Now)
 	require.NoError(f, err)
 	phones, err := auth.NewPhones(auth.DerivedPhoneKey(secret))
 	require.NoError(f, err)
@@ -109,8 +109,8 @@ func (z *fuzzed) serve(t *testing.T, who uint8, method string, u *url.URL, heade
 	r.Header.Set("Authorization", z.bearers[int(who)%len(z.bearers)])
 	if signed := who&0x40 == 0; signed { // what the payment provider might send
 		timestamp, signature := z.signer.Sign([]byte(body))
-		r.Header.Set(payment.TimestampHeader, timestamp)
-		r.Header.Set(payment.SignatureHeader, signature)
+		r.Header.Set(paymentprovider.TimestampHeader, timestamp)
+		r.Header.Set(paymentprovider.SignatureHeader, signature)
 	}
 	sent := r.Header.Clone()
 	w := httptest.NewRecorder()
