@@ -9,7 +9,7 @@ import (
 	"flashsale.dev/seckill/internal/capacity"
 )
 
-// planCmd prints what a sale costs. docs/scaling.md explains the table.
+// planCmd prints what a sale costs. docs/how-to/scale.md explains the table.
 type planCmd struct {
 	Buyers   float64       `default:"100000" help:"Buyers in all."`
 	Units    float64       `default:"10000" help:"Units on sale."`

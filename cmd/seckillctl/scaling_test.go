@@ -11,14 +11,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// updateFlag rewrites the plans of docs/scaling.md. make calibrate sets it, because costs change the plans.
-var updateFlag = flag.Bool("scaling.update", false, "rewrite the plans of docs/scaling.md")
+// updateFlag rewrites the plans of docs/how-to/scale.md. make calibrate sets it, because costs change the plans.
+var updateFlag = flag.Bool("scaling.update", false, "rewrite the plans of docs/how-to/scale.md")
 
-// planPrompt begins each command of docs/scaling.md that the test runs.
+// planPrompt begins each command of docs/how-to/scale.md that the test runs.
 const planPrompt = "$ seckillctl plan"
 
 func TestPlan_PrintsWhatTheScalingPageShows(t *testing.T) {
-	file := filepath.Join("..", "..", "docs", "scaling.md")
+	file := filepath.Join("..", "..", "docs", "how-to", "scale.md")
 	before, err := os.ReadFile(file)
 	require.NoError(t, err)
 	blocks := strings.Split(string(before), "```console\n")
