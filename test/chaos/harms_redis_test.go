@@ -13,7 +13,6 @@ import (
 
 	"flashsale.dev/seckill/internal/testenv"
 	"flashsale.dev/seckill/test/chaos/check"
-	"flashsale.dev/seckill/test/rig"
 )
 
 func redisHarms() []harm {
@@ -128,9 +127,7 @@ func twoRebuilders(t *testing.T, s *scene) {
 	t.Helper()
 	require.NoError(t, s.keeperClient(t).FlushAll(t.Context()).Err())
 	for began := time.Now(); time.Since(began) < 4*time.Second; s.lasts(50 * time.Millisecond) {
-		for _, bucket := range rig.Buckets(t, s.goods) {
-			require.NoError(t, s.redis.Del(t.Context(), "sk:{"+bucket+"}:rebuild").Err())
-		}
+		require.NoError(t, s.redis.Del(t.Context(), "sk:{"+s.goods+"}:rebuild").Err())
 	}
 }
 

@@ -149,7 +149,7 @@ func (s *scene) putUp(t *testing.T, h harm, limit int64) {
 	}
 	now := time.Now().Truncate(time.Millisecond)
 	s.start, s.end = now.Add(cmp.Or(h.starts, -time.Minute)), now.Add(cmp.Or(h.ends, time.Hour))
-	s.goods = s.PutUpSplit(t, s.units, limit, s.split, s.start, s.end)
+	s.goods = s.PutUpFor(t, s.units, limit, s.start, s.end)
 	if file == "" {
 		return
 	}
@@ -197,5 +197,5 @@ func (s *scene) calm(t *testing.T) {
 			return
 		}
 	}
-	t.Errorf("not calm in %s: ledger %+v, pending %d, outbox %d, %d buckets do not know of the others", patience, l, f.Pending, f.Outbox, f.Unaware)
+	t.Errorf("not calm in %s: ledger %+v, pending %d, outbox %d", patience, l, f.Pending, f.Outbox)
 }

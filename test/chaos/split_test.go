@@ -7,26 +7,25 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/rush"
-	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/test/rig"
 )
 
 // bucket is the goods id of a buyer's bucket; the sale's own where its stock is whole.
-func (s *scene) bucket(t *testing.T, buyer int64) int64 {
+func (s *scene) bucket(t *testing.T, _ int64) int64 {
 	t.Helper()
-	return seckill.BucketOf(s.goodsID(t), buyer)
+	return s.goodsID(t)
 }
 
 // still tells whether no units of a split sale are on their way from one bucket to another, and each bucket of one that is on has been
 // told what the others have: a unit that somebody gives back is known to the mover's next look, and until then his neighbours may be told
 // that there is none.
-func (s *scene) still(t *testing.T, f rig.RedisFacts) bool {
+func (s *scene) still(t *testing.T, _ rig.RedisFacts) bool {
 	t.Helper()
 	if s.split <= 1 {
 		return true
 	}
 	m := s.Facts(t, s.goods)
-	return m.NotGiven == 0 && m.OpenCuts == 0 && (f.Unaware == 0 || time.Now().After(s.end))
+	return m.NotGiven == 0 && m.OpenCuts == 0
 }
 
 // sweep has buyers of one bucket, of the seed's choice, come for all that a split sale has left, in whatever bucket it is: as
