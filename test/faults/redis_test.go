@@ -13,6 +13,7 @@ import (
 
 	"flashsale.dev/seckill/internal/testenv"
 	"flashsale.dev/seckill/test/faults/check"
+	"flashsale.dev/seckill/test/rig"
 )
 
 func redisHarms() []harm {
@@ -127,7 +128,7 @@ func twoRebuilders(t *testing.T, s *scene) {
 	t.Helper()
 	require.NoError(t, s.keeperClient(t).FlushAll(t.Context()).Err())
 	for began := time.Now(); time.Since(began) < 4*time.Second; s.lasts(50 * time.Millisecond) {
-		require.NoError(t, s.redis.Del(t.Context(), "sk:{"+s.goods+"}:rebuild").Err())
+		require.NoError(t, s.redis.Del(t.Context(), rig.SaleKey(s.goods)+":rebuild").Err())
 	}
 }
 
@@ -140,5 +141,5 @@ func sleepThroughRebuild(t *testing.T, s *scene) {
 	s.lasts(4 * time.Second)
 	late := s.toldLost(t, 1<<40)
 	require.NoError(t, s.APIs[1].Resume())
-	s.publish(t, s.bucket(t, 1<<40), late)
+	s.publish(t, s.goodsID(t), late)
 }
