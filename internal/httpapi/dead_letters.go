@@ -47,14 +47,14 @@ type letterAnswer struct {
 
 func showLetter(d order.DeadLetter) letterAnswer {
 	return letterAnswer{
-		ID: d.ID, OrderSn: d.OrderSn, GoodsID: seckill.SaleOf(d.GoodsID), Reason: d.Reason, Attempts: d.Attempts,
+		ID: d.ID, OrderSn: d.OrderSn, GoodsID: d.GoodsID, Reason: d.Reason, Attempts: d.Attempts,
 		FirstSeenAt: stamp(d.FirstSeenAt), Origin: d.Origin,
 	}
 }
 
 func (a *api) deadLetters(ctx context.Context, r *request) (answer, error) {
 	limit, after := r.limit(), r.cursorUUID(letterCursor)
-	if err := r.bad(); err != nil {
+	if err := r.Err(); err != nil {
 		return answer{}, err
 	}
 	if err := forOperators(r.actor); err != nil {
@@ -89,7 +89,7 @@ func letterOf(r *request) (string, error) {
 	if err := forOperators(r.actor); err != nil {
 		return "", err
 	}
-	id := r.find("id").text
+	id := r.Raw("id")
 	if len(id) != 36 || uuid.Validate(id) != nil {
 		return "", seckill.Refuse(seckill.NotFound, "there is no such dead letter")
 	}
