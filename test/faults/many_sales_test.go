@@ -79,7 +79,9 @@ func amongManySales(inject hitSome) func(*testing.T, *run) {
 
 // requireOthersUntouched wants the sales that a fault did not hit to have stayed open, and every
 // ledger to balance. It returns how many were hit.
-func (r *run) requireOthersUntouched(t *testing.T, sales []*sideSale, hit func(*sideSale) bool) int {
+func (r *run) requireOthersUntouched(
+	t *testing.T, sales []*sideSale, hit func(*sideSale) bool,
+) int {
 	t.Helper()
 	n := 0
 	for _, s := range sales {

@@ -60,7 +60,7 @@ func fillDisk(t *testing.T, r *run) {
 		require.NoError(t, r.SQL.Restart(t.Context()))
 	}
 	t.Logf("the server's log:\n%s", log)
-	t.Logf("%d orders when the disk was full, %d promised meanwhile, %d written right after; ended: %t",
+	t.Logf("%d orders when the disk was full, %d promised meanwhile, %d written after; ended: %t",
 		written, more, r.Facts(t, r.goods).Orders-written, ended)
 	require.Positive(t, more, "a full disk of MySQL stopped the API")
 }

@@ -101,11 +101,15 @@ func TestJudge_FindsEveryPlantedViolation(t *testing.T) {
 		"one order for two paths": {"G7", func(h *check.History) {
 			h.Buyers[0].Promises[1].Path = "p9"
 		}},
-		"more orders than paths":      {"G7", createdOrder(1, 1)},
-		"order of an unknown buyer":   {"G7", createdOrder(9, 1)},
-		"row twice":                   {"G7", func(h *check.History) { h.Rows = append(h.Rows, h.Rows[0]) }},
-		"server error":                {"HTTP", func(h *check.History) { h.Buyers[2].ServerErrors = 1 }},
-		"503 that has no Retry-After": {"HTTP", func(h *check.History) { h.Buyers[2].MissingRetryAfter = 1 }},
+		"more orders than paths":    {"G7", createdOrder(1, 1)},
+		"order of an unknown buyer": {"G7", createdOrder(9, 1)},
+		"row twice": {"G7", func(h *check.History) {
+			h.Rows = append(h.Rows, h.Rows[0])
+		}},
+		"server error": {"HTTP", func(h *check.History) { h.Buyers[2].ServerErrors = 1 }},
+		"503 without Retry-After": {"HTTP", func(h *check.History) {
+			h.Buyers[2].MissingRetryAfter = 1
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := soundHistory()
