@@ -44,7 +44,7 @@ func redisFaults() []fault {
 		{name: "redis-out-of-memory", inject: midway(exhaustMemory)},
 		{name: "redis-killed-again", inject: midway(killDuringRebuild)},
 		{name: "redis-killed-many-sales", inject: emptyUnderManySales},
-		{name: "two-rebuilders", inject: midway(deleteRebuildLeases)},
+		{name: "two-rebuilders", inject: midway(deleteRebuildLocks)},
 		{
 			name: "sleeping-publisher", inject: midway(pausePublisher),
 			allow: check.Allowance{BrokenPromises: true, DeadLetters: 1},
@@ -157,9 +157,9 @@ func exhaustMemory(t *testing.T, r *run) {
 	require.NoError(t, master.ConfigSet(t.Context(), "maxmemory", "0").Err())
 }
 
-// deleteRebuildLeases deletes the rebuild's lease again and again, so that both consumers rebuild
+// deleteRebuildLocks deletes the lock of the rebuild again and again, so that both consumers rebuild
 // the sale at the same time.
-func deleteRebuildLeases(t *testing.T, r *run) {
+func deleteRebuildLocks(t *testing.T, r *run) {
 	t.Helper()
 	flushAll(t, r)
 	for began := time.Now(); time.Since(began) < 4*time.Second; time.Sleep(50 * time.Millisecond) {

@@ -2,7 +2,7 @@ package model
 
 import "slices"
 
-// message carries lines, or is a barrier.
+// message has the lines of a batch of orders, or is a barrier.
 type message struct {
 	lines    []line
 	barrier  bool
@@ -12,13 +12,14 @@ type message struct {
 	attempts int
 }
 
-// queue is one shard's: its consumer gets messages in order, and what it did not acknowledge comes again, in front.
+// queue is the queue of one shard. It delivers messages in order to one consumer, and redelivers
+// first what that consumer did not acknowledge.
 type queue struct {
 	ready   []message
 	unacked []message
 	owner   *stream
-	gone    bool // deleted with the broker's data; who connects or publishes next declares it again
-	unbound bool // there, but nothing is routed to it
+	gone    bool // deleted; the next connection or publish declares it again
+	unbound bool // declared, but without its binding
 }
 
 type stream struct {
@@ -30,7 +31,7 @@ type stream struct {
 type broker struct {
 	up     bool
 	queues []*queue
-	fresh  bool // came back without its data, and nobody has fed it since
+	fresh  bool // lost its data, and pending orders are not yet republished
 }
 
 func (w *world) queueOf(goods int) *queue { return w.broker.queues[goods%len(w.broker.queues)] }
@@ -43,22 +44,22 @@ const (
 	queueDown
 )
 
-// publish hands one message over and waits for the confirm. by is the tick at which its deadline ends.
+// publish sends one message and waits for the confirm until the tick by.
 func (w *world) publish(p *proc, goods int, m message, by int) sent {
 	p.step()
 	if !w.broker.up {
 		return queueDown
 	}
-	if w.now > by && !p.host.inSocket(w) {
+	if w.now > by && !p.host.sendsLate(w) {
 		return failed // the deadline ended before anything was sent
 	}
 	if w.now > by {
 		w.lateSends++
 	}
 	q := w.queueOf(goods)
-	if q.gone || q.unbound { // unroutable: returned, and acked
+	if q.gone || q.unbound { // unroutable: returned, and confirmed
 		p.step()
-		if w.off(ReturnIsNack) {
+		if w.omits(ReturnIsNack) {
 			return confirmed
 		}
 		w.broker.fresh = w.broker.fresh || q.gone
@@ -74,8 +75,8 @@ func (w *world) publish(p *proc, goods int, m message, by int) sent {
 	return confirmed
 }
 
-// inSocket tells whether what a host that was asleep had handed to its socket goes out when it wakes.
-func (h *host) inSocket(w *world) bool { return h != nil && h == w.sleeper }
+// sendsLate reports whether the host was paused: what it had written to its socket is sent later.
+func (h *host) sendsLate(w *world) bool { return h != nil && h == w.paused }
 
 func (w *world) openStream(h *host, q *queue) *stream {
 	if !w.broker.up || q.owner != nil {
@@ -107,7 +108,7 @@ func (s *stream) ack() {
 	}
 }
 
-// close gives back what was not acknowledged.
+// close requeues what was not acknowledged.
 func (s *stream) close() {
 	if s == nil || s.over {
 		return

@@ -1,103 +1,103 @@
 package model
 
-// Rule is one thing that the design asks for and that can be left out here.
+// Rule is one rule of the protocol, which a schedule can leave out.
 type Rule int
 
-// The rules, in the order of design.md.
+// The rules, in the order of an order's path.
 const (
 	None Rule = iota
-	NumbersByAPI
-	OneScript
+	OrderNumbersByAPI
+	AtomicReserve
 	RedisClock
 	Outbox
 	OutboxTrimmedByID
 	CommitEndsPending
-	FeedAge
+	RepublishAge
 	ReturnIsNack
 	SettleAfterCommit
 	AckAfterCommit
-	Dedupe
-	DedupeByNumber
-	LockedGoods
-	BatchNotRefusedWhole
-	TroubleRetriedInPlace
-	LeaseCheck
-	LeaseOfEachSale
+	ExistingNumbersChecked
+	DuplicatesByNumber
+	LockedStock
+	BatchSplit
+	RetryInPlace
+	Lease
+	LeasePerSale
 	LeaseInEveryRelease
 	EpochInLoad
 	LoadFenced
-	LoadBehindGate
+	LoadKeepsOpenGate
 	AdoptFences
 	AdoptWithinLimit
 	FencingToken
 	Barrier
 	BarrierAfterDeadline
 	BarrierThroughQueue
-	FeedBeforeBarrier
-	LateAdopted
-	LateNotWaitedFor
+	RepublishBeforeBarrier
+	LateOrdersAdopted
+	LateOrdersNeverWait
 	ReleaseByID
 	ReleaseByEpoch
 	ReleaseWithHolding
 	ReleaseUnderLease
 	HoldingsInDB
 	PathsOfOneEpoch
-	LookAgain
+	SecondRead
 	PromiseOnConfirm
-	TombBeforeWord
-	TombGivesBack
+	TombstoneBeforeAnswer
+	TombstoneReleases
 	lastRule
 )
 
-// Names says each rule as it is left out.
+// names says for each rule what the protocol does without it.
 var names = [...]string{
-	None:                  "all rules on",
-	NumbersByAPI:          "order numbers by INCR of Redis",
-	OneScript:             "check and take in two calls",
-	RedisClock:            "the window judged by the API's clock",
-	Outbox:                "no outbox",
-	OutboxTrimmedByID:     "outbox trimmed by length",
-	CommitEndsPending:     "the confirm ends pending",
-	FeedAge:               "pending fed again whatever its age",
-	ReturnIsNack:          "a returned message counts as confirmed",
-	SettleAfterCommit:     "settled before the commit",
-	AckAfterCommit:        "acknowledged before the commit",
-	Dedupe:                "no look at which numbers are there",
-	DedupeByNumber:        "duplicates told by affected rows",
-	LockedGoods:           "no lock and no compare-and-swap on the goods",
-	BatchNotRefusedWhole:  "a batch with a bad order is refused whole",
-	TroubleRetriedInPlace: "the database's trouble nacked, delivery limit 5",
-	LeaseCheck:            "no lease",
-	LeaseOfEachSale:       "scripts in the cache as the lease of all sales",
-	LeaseInEveryRelease:   "an old release's script beside it, without the lease",
-	EpochInLoad:           "load takes any epoch",
-	LoadFenced:            "load asks for a newer epoch only, and not for the fence",
-	LoadBehindGate:        "load takes a sale whose gate somebody has opened meanwhile",
-	AdoptFences:           "late orders waived behind a shut gate put up no fence",
-	AdoptWithinLimit:      "late orders taken in past the buyer's limit",
-	FencingToken:          "no fencing: neither a token in MySQL nor a fence at load",
-	Barrier:               "no barrier",
-	BarrierAfterDeadline:  "barrier without waiting out the publish deadline",
-	BarrierThroughQueue:   "the queue's length as the barrier",
-	FeedBeforeBarrier:     "pending not fed before the barrier",
-	LateAdopted:           "late orders written without taking from Redis",
-	LateNotWaitedFor:      "late orders wait for the gate in front of the barrier",
-	ReleaseByID:           "releases without an id",
-	ReleaseByEpoch:        "releases without an epoch",
-	ReleaseWithHolding:    "releases without the buyer's holding",
-	ReleaseUnderLease:     "releases given behind a shut gate, or to a master without the lease",
-	HoldingsInDB:          "no holdings in the database",
-	PathsOfOneEpoch:       "unused paths outlive their epoch",
-	PromiseOnConfirm:      "202 also where no confirm came in time",
-	TombBeforeWord:        "an order that was told lost may be written when it comes",
-	TombGivesBack:         "what was adopted for an order that was told lost stays taken",
-	LookAgain:             "failed is said without looking into MySQL again",
+	None:                   "all rules kept",
+	OrderNumbersByAPI:      "order numbers by INCR in Redis",
+	AtomicReserve:          "check and reserve in two calls",
+	RedisClock:             "sale window by the API's clock",
+	Outbox:                 "no outbox",
+	OutboxTrimmedByID:      "outbox trimmed by length",
+	CommitEndsPending:      "the confirm ends pending",
+	RepublishAge:           "pending orders republished at any age",
+	ReturnIsNack:           "a returned message counts as confirmed",
+	SettleAfterCommit:      "settled before the commit",
+	AckAfterCommit:         "acknowledged before the commit",
+	ExistingNumbersChecked: "existing order numbers not checked",
+	DuplicatesByNumber:     "duplicates counted by affected rows",
+	LockedStock:            "no lock and no compare-and-swap on the stock",
+	BatchSplit:             "a batch with a bad order rejected whole",
+	RetryInPlace:           "database errors nacked, delivery limit 5",
+	Lease:                  "no lease",
+	LeasePerSale:           "the script cache as the lease of all sales",
+	LeaseInEveryRelease:    "scripts of an older release without the lease",
+	EpochInLoad:            "load accepts any epoch",
+	LoadFenced:             "load checks the epoch and not the fence",
+	LoadKeepsOpenGate:      "load overwrites a sale whose gate is open",
+	AdoptFences:            "late orders waived behind a shut gate without a fence",
+	AdoptWithinLimit:       "late orders adopted beyond the buyer's limit",
+	FencingToken:           "no fencing token in MySQL and no fence in load",
+	Barrier:                "no barrier",
+	BarrierAfterDeadline:   "barrier before the publish deadline has passed",
+	BarrierThroughQueue:    "an empty queue as the barrier",
+	RepublishBeforeBarrier: "pending orders not republished before the barrier",
+	LateOrdersAdopted:      "late orders written without a reservation",
+	LateOrdersNeverWait:    "late orders wait for the gate before the barrier",
+	ReleaseByID:            "releases without an id",
+	ReleaseByEpoch:         "releases without an epoch",
+	ReleaseWithHolding:     "releases without the buyer's holding",
+	ReleaseUnderLease:      "releases behind a shut gate or without the lease",
+	HoldingsInDB:           "no holdings in the database",
+	PathsOfOneEpoch:        "unused paths outlive their epoch",
+	SecondRead:             "failed answered without a second read of MySQL",
+	PromiseOnConfirm:       "202 without a confirm in time",
+	TombstoneBeforeAnswer:  "no tombstone before an order is answered as lost",
+	TombstoneReleases:      "units adopted for a tombstone not released",
 }
 
-// String says what is left out.
+// String says what the protocol does without the rule.
 func (r Rule) String() string { return names[r] }
 
-// Rules lists all that can be left out.
+// Rules lists every rule that can be left out.
 func Rules() []Rule {
 	var all []Rule
 	for r := None + 1; r < lastRule; r++ {
