@@ -157,8 +157,8 @@ func exhaustMemory(t *testing.T, r *run) {
 	require.NoError(t, master.ConfigSet(t.Context(), "maxmemory", "0").Err())
 }
 
-// deleteRebuildLocks deletes the lock of the rebuild again and again, so that both consumers rebuild
-// the sale at the same time.
+// deleteRebuildLocks deletes the lock of the rebuild again and again, so that both consumers
+// rebuild the sale at the same time.
 func deleteRebuildLocks(t *testing.T, r *run) {
 	t.Helper()
 	flushAll(t, r)

@@ -1,6 +1,6 @@
-// Package model simulates the protocol of an order: API nodes that reserve and publish, a Redis that
-// restarts, is emptied, fails over and fails back, a broker with a queue per shard, a MySQL with
-// transactions, and the workers that relay, write, release, reconcile and rebuild.
+// Package model simulates the protocol of an order: API nodes that reserve and publish, a Redis
+// that restarts, is emptied, fails over and fails back, a broker with a queue per shard, a MySQL
+// with transactions, and the workers that relay, write, release, reconcile and rebuild.
 //
 // One seed is one schedule: the order and duration of all steps, one fault and its moment. After
 // each step the model checks the guarantees that always hold: stock, limits, unique order numbers.

@@ -108,7 +108,7 @@ func (w *world) noteRepublished(lines []line) {
 			continue
 		}
 		if f.republished++; f.republished > 2 {
-			w.violated("G4", "order %d of goods %d is republished while the queue has it, and the queue grows",
+			w.violated("G4", "order %d of goods %d is republished while it is in the queue, which grows",
 				l.sn, l.goods)
 		}
 	}
