@@ -34,7 +34,7 @@ func limited(t *testing.T, yaml string) *house {
 	store := ratelimit.NewRedis(client)
 	gate := ratelimit.NewGate(book, store, ratelimit.GateOptions{Deadline: 5 * time.Second})
 	t.Cleanup(gate.Close)
-	limits := httpapi.NewLimits(book, gate)
+	limits := httpapi.NewRuleLimiter(book, gate)
 
 	tokens, err := auth.New(secret, 1024, time.Now)
 	require.NoError(t, err)
@@ -43,8 +43,8 @@ func limited(t *testing.T, yaml string) *house {
 		tokens: tokens, metrics: &heard{}, log: &strings.Builder{},
 	}
 	handler := httpapi.New(httpapi.Deps{
-		Sales: h, Shop: h, Limiter: limits, Guard: limits, Limiters: ratelimit.NewAdmin(book, ratelimit.NewSync(client, book), store),
-		Desk: h, Orders: h, Cashier: h, Changes: h, Figures: h, Health: h, Tokens: tokens, Metrics: h.metrics,
+		Sales: h, Reader: h, PathLimiter: limits, RouteLimiter: limits, LimiterAdmin: ratelimit.NewAdmin(book, ratelimit.NewSync(client, book), store),
+		Purchases: h, Orders: h, Cashier: h, Changes: h, Statistics: h, Health: h, Tokens: tokens, Metrics: h.metrics,
 		Log: slog.New(slog.NewTextHandler(&lockedWriter{w: h.log}, nil)),
 	}, httpapi.Options{Now: func() time.Time { return h.now }})
 	h.handler = handler
