@@ -47,7 +47,7 @@ type deadLetterResponse struct {
 
 func newDeadLetterResponse(d order.DeadLetter) deadLetterResponse {
 	return deadLetterResponse{
-		ID: d.ID, OrderSn: d.OrderSn, GoodsID: seckill.SaleOf(d.GoodsID), Reason: d.Reason, Attempts: d.Attempts,
+		ID: d.ID, OrderSn: d.OrderSn, GoodsID: d.GoodsID, Reason: d.Reason, Attempts: d.Attempts,
 		FirstSeenAt: timestamp(d.FirstSeenAt), Origin: d.Origin,
 	}
 }

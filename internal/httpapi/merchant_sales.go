@@ -14,7 +14,6 @@ type merchantSaleResponse struct {
 	Title         string         `json:"title"`
 	Price         int64          `json:"price"`
 	Stock         int64          `json:"stock"` // units put up, sold or not
-	StockBuckets  int            `json:"stockBuckets"`
 	StartAt       timestamp      `json:"startAt"`
 	EndAt         timestamp      `json:"endAt"`
 	PerBuyerLimit int64          `json:"perBuyerLimit"`
@@ -28,8 +27,7 @@ type merchantSaleResponse struct {
 func (a *api) newMerchantSaleResponse(s seckill.Sale) merchantSaleResponse {
 	o := merchantSaleResponse{
 		GoodsID: s.GoodsID, MerchantID: s.MerchantID, Title: s.Title, Price: s.Price, Stock: s.Total,
-		StockBuckets: seckill.Buckets(s.GoodsID),
-		StartAt:      timestamp(s.StartAt), EndAt: timestamp(s.EndAt), PerBuyerLimit: s.PerBuyerLimit, Rate: s.Rate,
+		StartAt: timestamp(s.StartAt), EndAt: timestamp(s.EndAt), PerBuyerLimit: s.PerBuyerLimit, Rate: s.Rate,
 		Status: s.Status, CreatedAt: timestamp(s.CreatedAt), UpdatedAt: timestamp(s.UpdatedAt),
 	}
 	if s.Status == seckill.Exposed {
@@ -59,7 +57,6 @@ func newSale(p *params.Fields) seckill.NewSale {
 		StartAt: p.Time("startAt"), EndAt: p.Time("endAt"),
 		PerBuyerLimit: p.IntOr("perBuyerLimit", 1, 1, seckill.MaxPerBuyerLimit),
 		Rate:          rate(p, seckill.DefaultRate()),
-		Buckets:       int(p.IntOr("stockBuckets", 1, 1, seckill.MaxBuckets)),
 	}
 }
 

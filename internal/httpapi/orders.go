@@ -31,7 +31,7 @@ type orderResponse struct {
 func (a *api) newOrderResponse(o order.Order) orderResponse {
 	return orderResponse{
 		OrderSn: o.OrderSn, Status: o.Status, FailureReason: o.FailureReason,
-		GoodsID: seckill.SaleOf(o.GoodsID), BuyerID: o.BuyerID, Quantity: o.Quantity, Amount: o.Amount, Name: o.Name, PhoneNumber: a.openPhone(o),
+		GoodsID: o.GoodsID, BuyerID: o.BuyerID, Quantity: o.Quantity, Amount: o.Amount, Name: o.Name, PhoneNumber: a.openPhone(o),
 		CreatedAt: timestamp(o.CreatedAt), PayBy: timestamp(o.PayBy), PaidAt: timestamp(o.PaidAt), ClosedAt: timestamp(o.ClosedAt),
 	}
 }

@@ -21,7 +21,7 @@ func (a *api) issuePath(ctx context.Context, r *request) (response, error) {
 	if err := a.requireBuyer(ctx, r.actor, id); err != nil {
 		return response{}, err
 	}
-	v, err := a.Reader.Admit(ctx, id, r.actor.ID)
+	v, err := a.Reader.Admit(ctx, id)
 	if err != nil {
 		return response{}, err
 	}
@@ -38,7 +38,7 @@ func (a *api) cachedRefusal(r *request) error {
 	if r.Err() != nil || !isBuyer(r.actor) {
 		return nil // for issuePath to refuse, in its order
 	}
-	return a.Reader.Refused(id, r.actor.ID)
+	return a.Reader.Refused(id)
 }
 
 type queuedResponse struct {
