@@ -22,12 +22,14 @@ type queue struct {
 	unbound bool // declared, but without its binding
 }
 
+// stream is the subscription of one consumer to a queue.
 type stream struct {
 	q    *queue
 	host *host
 	over bool
 }
 
+// broker is RabbitMQ: a queue for each shard.
 type broker struct {
 	up     bool
 	queues []*queue
@@ -36,6 +38,7 @@ type broker struct {
 
 func (w *world) queueOf(goods int) *queue { return w.broker.queues[goods%len(w.broker.queues)] }
 
+// sent is the outcome of a publish.
 type sent int
 
 const (
@@ -78,6 +81,7 @@ func (w *world) publish(p *proc, goods int, m message, by int) sent {
 // sendsLate reports whether the host was paused: what it had written to its socket is sent later.
 func (h *host) sendsLate(w *world) bool { return h != nil && h == w.paused }
 
+// openStream subscribes to a queue; nil where another host is its active consumer.
 func (w *world) openStream(h *host, q *queue) *stream {
 	if !w.broker.up || q.owner != nil {
 		return nil
@@ -88,6 +92,7 @@ func (w *world) openStream(h *host, q *queue) *stream {
 	return q.owner
 }
 
+// receive takes up to so many messages; they stay unacknowledged.
 func (s *stream) receive(most int) []message {
 	if s.over {
 		return nil
@@ -118,6 +123,7 @@ func (s *stream) close() {
 	s.q.unacked, s.q.owner = nil, nil
 }
 
+// dropStreams ends the subscriptions of a host, or of all hosts if it is nil.
 func (w *world) dropStreams(h *host) {
 	for _, q := range w.broker.queues {
 		if q.owner != nil && (h == nil || q.owner.host == h) {
@@ -126,6 +132,7 @@ func (w *world) dropStreams(h *host) {
 	}
 }
 
+// loseBroker restarts the broker without its messages, or without its queues too.
 func (w *world) loseBroker(deleted bool) {
 	w.dropStreams(nil)
 	for _, q := range w.broker.queues {

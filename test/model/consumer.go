@@ -142,6 +142,7 @@ type adoption struct {
 	adoptedBy int
 }
 
+// dropLost separates the lines that Redis did not adopt.
 func dropLost(lines, lost []line, took map[int]bool) (kept, dropped []line) {
 	for _, l := range lines {
 		if got, asked := took[l.sn]; asked && !got {

@@ -45,6 +45,7 @@ func (f fault) String() string { return faultNames[f] }
 // that makes two failures.
 func (f fault) losesRedis() bool { return f.needsHistory() || f == redisFlushed }
 
+// needsHistory reports whether the fault returns to an earlier state of Redis.
 func (f fault) needsHistory() bool { return f == redisLosesTail || f == failover || f == failBack }
 
 // plan schedules the fault and rebuilds by an operator.
@@ -70,6 +71,7 @@ func (w *world) rebuildManually(at int) {
 	})
 }
 
+// healIn schedules the end of the fault; all guarantees are checked once it is drained after that.
 func (w *world) healIn(ticks int, heal func()) {
 	w.later(ticks, func() {
 		if heal != nil {
@@ -80,6 +82,7 @@ func (w *world) healIn(ticks int, heal func()) {
 	})
 }
 
+// inject starts the fault of the schedule.
 func (w *world) inject() {
 	w.logf("fault: %s", w.fault)
 	outage := 10 + w.rnd.IntN(50)
@@ -114,6 +117,7 @@ func (w *world) inject() {
 	w.healIn(1, nil)
 }
 
+// injectAtOnce injects a fault that ends at once.
 func (w *world) injectAtOnce() {
 	s := w.current
 	switch w.fault {
@@ -147,11 +151,13 @@ func (w *world) injectAtOnce() {
 	}
 }
 
+// restart replaces the memory of a Redis. Its new replication id ends every lease.
 func (s *server) restart(to state, replid int) {
 	s.state, s.replid, s.scripts = to, replid, false
 	s.w.dirty = true
 }
 
+// killOne kills a random host, and starts it again after an outage.
 func (w *world) killOne(outage int) {
 	hosts := w.apis
 	if w.fault == killWorker {
@@ -163,6 +169,7 @@ func (w *world) killOne(outage int) {
 	w.healIn(outage, func() { w.start(h) })
 }
 
+// pauseOne pauses a random host; what it had written to sockets is sent when it resumes.
 func (w *world) pauseOne() {
 	hosts, ticks := w.apis, 20+w.rnd.IntN(60)
 	if w.fault == workerPaused {
@@ -216,6 +223,7 @@ func (w *world) failOver() {
 	})
 }
 
+// promote makes another Redis master; each host connects to it some ticks later.
 func (w *world) promote(from, to *server) {
 	w.logf("failover from %d to %d", from.replid, to.replid)
 	w.current, w.dirty = to, true

@@ -33,6 +33,7 @@ func (w *world) checkInvariants() {
 	}
 }
 
+// ledger checks that Redis' numbers of one goods add up.
 func (w *world) ledger(goods int) {
 	k := w.current.goods[goods]
 	if !k.loaded {
@@ -51,6 +52,7 @@ func (w *world) ledger(goods int) {
 // drained reports whether nothing is under way.
 func (w *world) drained() bool { return w.undrained() == "" }
 
+// undrained says what is still under way; "" once everything is drained.
 func (w *world) undrained() string {
 	for _, c := range w.clients {
 		if !c.done {

@@ -14,6 +14,7 @@ const (
 
 func (s status) active() bool { return s == created || s == paid }
 
+// row is one order.
 type row struct {
 	line
 	status    status
@@ -21,19 +22,24 @@ type row struct {
 	tombstone bool // answered as lost before its message arrived
 }
 
+// move is a stock move: units that MySQL has released, and Redis must release too.
 type move struct {
 	id, goods, epoch, buyer, sn, q int
 	fail, applied                  bool
 	at                             int
 }
 
+// goodsRow is the row of one sale; token is the newest fencing token.
 type goodsRow struct{ stock, total, version, epoch, token int }
 
+// snapshot is what a rebuild reads of MySQL when it begins an epoch.
 type snapshot struct {
 	epoch, stock, total int
 	active              []row
 }
 
+// mysql is the database. Its methods are transactions; those that take a proc can be interrupted
+// where the schedule leaves out LockedStock.
 type mysql struct {
 	w        *world
 	up       bool
@@ -45,6 +51,7 @@ type mysql struct {
 	barriers map[[2]int]bool // goods, token
 }
 
+// outcome is the result of a batch writer's transaction.
 type outcome struct {
 	created, existing []int
 	moves             []*move
@@ -54,6 +61,7 @@ type outcome struct {
 
 func (m *mysql) find(goods, sn int) *row { return m.bySn[[2]int{goods, sn}] }
 
+// insert adds an order. A second row for the same number violates G7.
 func (m *mysql) insert(l line, s status) {
 	m.w.dirty = true
 	r := &row{line: l, status: s, payBy: m.w.now + m.w.payTime}
@@ -65,6 +73,7 @@ func (m *mysql) insert(l line, s status) {
 	m.bySn[[2]int{l.goods, l.sn}] = r
 }
 
+// newMove records that Redis must release the units of an order.
 func (m *mysql) newMove(l line, fail bool) *move {
 	mv := &move{
 		id: m.w.id(), goods: l.goods, epoch: m.goods[l.goods].epoch, buyer: l.buyer,
@@ -134,6 +143,8 @@ func (m *mysql) writeBatch(p *proc, goods int, lines []line, s adoption) outcome
 	return out
 }
 
+// judge writes the new orders of a batch: those within stock and limit as created, others as
+// failed.
 func (m *mysql) judge(goods int, fresh []line, stock int, out *outcome) {
 	sold := 0
 	for _, l := range fresh {
@@ -216,6 +227,7 @@ func (m *mysql) finish(p *proc, goods int, rows []*row, to status) []*move {
 	return moves
 }
 
+// nextToken issues a fencing token; a rebuild with an older one can begin no epoch.
 func (m *mysql) nextToken(goods int) int {
 	m.goods[goods].token++
 	return m.goods[goods].token
@@ -237,6 +249,7 @@ func (m *mysql) beginEpoch(goods, token int) (snapshot, bool) {
 	return s, true
 }
 
+// pendingMoves lists the moves up to a tick that Redis has not confirmed.
 func (m *mysql) pendingMoves(before int) []*move {
 	var list []*move
 	for _, mv := range m.moves {
@@ -247,6 +260,7 @@ func (m *mysql) pendingMoves(before int) []*move {
 	return list
 }
 
+// due lists the unpaid orders whose time to pay has passed.
 func (m *mysql) due(goods int) []*row {
 	return slices.DeleteFunc(slices.Clone(m.orders), func(r *row) bool {
 		return r.goods != goods || r.status != created || r.payBy > m.w.now

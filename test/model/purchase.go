@@ -55,11 +55,13 @@ func (w *world) loseConnections(h *host) {
 	}
 }
 
+// retry schedules the same request again, as after a 503.
 func (w *world) retry(c *client) {
 	c.waiting = false
 	w.later(5+w.rnd.IntN(15), func() { w.ask(c) })
 }
 
+// decision is the reserve script's result for one request.
 type decision struct {
 	taken, repeated, badPath, refused, limited bool
 	line                                       line
@@ -203,6 +205,7 @@ func (w *world) reserve(p *proc, goods int, batch []*client) ([]decision, int, b
 	return vs, w.applyReservations(s, k, batch, vs), true
 }
 
+// decide checks one request: path, window, limit, stock.
 func (w *world) decide(s *server, k *keys, c *client, clock, avail, extra int) decision {
 	pm, ok := k.paths[c.path]
 	switch {
@@ -227,6 +230,7 @@ func (w *world) decide(s *server, k *keys, c *client, clock, avail, extra int) d
 	return decision{taken: true, line: l}
 }
 
+// applyReservations reserves the units of a batch, and adds its outbox entry, whose id it returns.
 func (w *world) applyReservations(s *server, k *keys, batch []*client, vs []decision) int {
 	var lines []line
 	for i, v := range vs {

@@ -72,6 +72,7 @@ func (w *world) rebuild(p *proc, goods int) {
 	p.host.redis.unlock(goods, holder)
 }
 
+// rebuildLocked takes a fencing token, shuts the gate, drains the old epoch, and loads a new one.
 func (w *world) rebuildLocked(p *proc, goods int) bool {
 	p.step()
 	if !w.db.up {
@@ -129,6 +130,7 @@ func (w *world) drain(p *proc, goods, token int) bool {
 	return w.awaitBarrier(p, goods, token)
 }
 
+// awaitBarrier publishes the barrier, and waits until a consumer has recorded it in MySQL.
 func (w *world) awaitBarrier(p *proc, goods, token int) bool {
 	epoch := w.db.goods[goods].epoch
 	by := w.now + barrierPatience
@@ -145,6 +147,7 @@ func (w *world) awaitBarrier(p *proc, goods, token int) bool {
 	return false
 }
 
+// awaitEmptyQueue replaces the barrier where the schedule leaves out BarrierThroughQueue.
 func (w *world) awaitEmptyQueue(p *proc, goods int) bool {
 	for by := w.now + barrierPatience; w.now < by; p.sleep(1) {
 		if q := w.queueOf(goods); !q.gone && len(q.ready) == 0 {

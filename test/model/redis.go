@@ -11,6 +11,7 @@ type line struct {
 	bad                              bool // MySQL rejects it
 }
 
+// gate is the result of the gate check, with which every script begins.
 type gate int
 
 // The codes are those of scripts/lua/gate.lua.
@@ -23,32 +24,37 @@ const (
 	unavailable // Redis does not answer: the outcome is unknown
 )
 
+// held is what a buyer holds by one order.
 type held struct{ sn, q int }
 
+// pendingOrder is an order that MySQL is not known to have, since the tick at.
 type pendingOrder struct {
 	line
 	at int
 }
 
+// entry is one entry of the outbox: the orders of one reserve script.
 type entry struct {
 	id, at int
 	lines  []line
 }
 
+// pathGrant is a random path: its buyer, its epoch, and the order it has bought or 0.
 type pathGrant struct{ buyer, epoch, sn int }
 
 // keys are the keys of one goods in Redis.
 type keys struct {
-	loaded                          bool
-	shut                            bool
+	loaded, shut                    bool
 	epoch, lease, fence             int
 	avail, pend, sold, total, until int
-	buyers                          map[int][]held
-	pending                         map[int]pendingOrder
-	outbox                          []entry
-	moves                           map[int]bool
-	paths                           map[int]pathGrant
-	lock, lockUntil                 int
+	// buyers has the orders of each buyer that hold units.
+	buyers  map[int][]held
+	pending map[int]pendingOrder
+	outbox  []entry
+	// moves has the ids of the stock moves that this epoch has applied.
+	moves           map[int]bool
+	paths           map[int]pathGrant
+	lock, lockUntil int
 }
 
 func (k *keys) clone() *keys {
@@ -69,6 +75,7 @@ func newKeys() *keys {
 	}
 }
 
+// state is the memory of one Redis.
 type state struct {
 	goods   []*keys
 	counter int // for order numbers by INCR

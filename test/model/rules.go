@@ -6,45 +6,90 @@ type Rule int
 // The rules, in the order of an order's path.
 const (
 	None Rule = iota
+	// The API makes order numbers. A counter in Redis repeats numbers after it lost writes.
 	OrderNumbersByAPI
+	// One script checks and reserves, so that no other reservation comes in between.
 	AtomicReserve
+	// The reserve script compares the sale's window with Redis' clock, which all APIs share.
 	RedisClock
+	// The script that reserves also writes the message to the outbox, from which the relay
+	// publishes what a dead API left.
 	Outbox
+	// A confirm deletes its own outbox entry. Trimming by length deletes unpublished ones.
 	OutboxTrimmedByID
+	// An order is pending until MySQL's commit, not until the broker's confirm.
 	CommitEndsPending
+	// The reconciler republishes only orders that are older than any normal delay, so that a slow
+	// queue does not grow.
 	RepublishAge
+	// A message that the broker returns as unroutable counts as not confirmed.
 	ReturnIsNack
+	// The consumer settles in Redis after the commit: a crash in between repeats the batch.
 	SettleAfterCommit
+	// The consumer acknowledges after the commit, so that the broker redelivers what was lost.
 	AckAfterCommit
+	// The batch writer checks which order numbers MySQL has, because messages are repeated.
 	ExistingNumbersChecked
+	// Duplicates are identified by number. A count of affected rows does not say which are new.
 	DuplicatesByNumber
+	// Transactions lock the stock row or compare its version before they write it.
 	LockedStock
+	// A rejected batch is written in halves, so that one bad order fails alone.
 	BatchSplit
+	// The consumer repeats a failed transaction itself. Requeueing would exhaust the delivery
+	// limit of good orders during an outage.
 	RetryInPlace
+	// A sale is open only under the replication id that loaded it: a restarted or promoted Redis
+	// closes every gate.
 	Lease
+	// Each sale has a lease. One marker for all sales reopens those not yet rebuilt.
 	LeasePerSale
+	// Scripts of every release that runs beside others check the lease.
 	LeaseInEveryRelease
+	// A load never replaces a newer epoch.
 	EpochInLoad
+	// A load is rejected below the fence, which a rebuild raises over all earlier epochs.
 	LoadFenced
+	// A load is rejected where the gate is open: units have been sold from that epoch.
 	LoadKeepsOpenGate
+	// A late order that is waived behind a shut gate raises the fence, because epochs read
+	// earlier lack it.
 	AdoptFences
+	// Adoption respects the buyer's limit, or a newer order of the buyer fails in MySQL.
 	AdoptWithinLimit
+	// Of two rebuilders at once only the one with the newer token may begin an epoch.
 	FencingToken
+	// A rebuild waits until the orders published before it are written.
 	Barrier
+	// A rebuild first waits for the publish deadline: until then an API may still publish.
 	BarrierAfterDeadline
+	// The barrier is a message. An empty queue says nothing of unacknowledged messages.
 	BarrierThroughQueue
+	// A rebuild republishes pending orders first, in case the broker has lost them.
 	RepublishBeforeBarrier
+	// Redis reserves units for an order of an older epoch before MySQL writes it.
 	LateOrdersAdopted
+	// A late order does not wait for a shut gate, whose rebuild may wait for the queue.
 	LateOrdersNeverWait
+	// A stock move is applied once, by its id.
 	ReleaseByID
+	// A stock move is skipped where a newer epoch was loaded with its units.
 	ReleaseByEpoch
+	// A release reduces the buyer's holding together with the stock.
 	ReleaseWithHolding
+	// Stock moves wait for an open gate: a promoted Redis may be replaced again.
 	ReleaseUnderLease
+	// MySQL counts what each buyer holds, because Redis may forget it.
 	HoldingsInDB
+	// An unused path ends with its epoch, because Redis may have forgotten its use.
 	PathsOfOneEpoch
+	// The order query reads MySQL again after the gate: a rebuild may have written the order.
 	SecondRead
+	// A purchase is answered 202 only after a confirm, or where the broker is known to be down.
 	PromiseOnConfirm
+	// The answer that an order is lost is first a row, which its late message finds.
 	TombstoneBeforeAnswer
+	// A late order that finds its tombstone releases the units that were adopted for it.
 	TombstoneReleases
 	lastRule
 )

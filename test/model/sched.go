@@ -26,8 +26,10 @@ type host struct {
 	oldRelease bool
 }
 
+// killed is the panic that ends a proc whose host is killed.
 type killed struct{}
 
+// spawn starts a proc after a delay in ticks.
 func (w *world) spawn(h *host, delay int, body func(*proc)) *proc {
 	p := &proc{w: w, host: h, wake: w.now + delay}
 	p.next, p.stop = iter.Pull(func(yield func(struct{}) bool) {
@@ -67,6 +69,7 @@ func (p *proc) sleep(ticks int) {
 // round sleeps a random time around ticks, so that the rounds of two hosts drift apart.
 func (p *proc) round(ticks int) { p.sleep(ticks/2 + 1 + p.w.rnd.IntN(ticks)) }
 
+// kill ends every proc of a host, and its connections.
 func (w *world) kill(h *host) {
 	h.alive = false
 	for _, p := range w.procs {

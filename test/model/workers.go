@@ -69,6 +69,7 @@ func (w *world) runRelay(p *proc) {
 	}
 }
 
+// republishAll republishes all pending orders to a broker that lost its data.
 func (w *world) republishAll(p *proc) {
 	for g := range w.nGoods {
 		if !p.host.redis.answers() || !w.republish(p, g, -1) {
@@ -118,6 +119,7 @@ func (w *world) republish(p *proc, goods, older int) bool {
 	return w.publishLines(p, goods, lines)
 }
 
+// publishLines publishes lines in random batches; false where one was not confirmed.
 func (w *world) publishLines(p *proc, goods int, lines []line) bool {
 	for len(lines) > 0 {
 		n := min(1+w.rnd.IntN(3), len(lines)) // other batches than before
@@ -140,6 +142,7 @@ func (w *world) runReconciler(p *proc) {
 	}
 }
 
+// reconcile settles pending orders that MySQL has, and republishes old ones that it lacks.
 func (w *world) reconcile(p *proc, goods int) {
 	s := p.host.redis
 	g, k := s.gateOf(goods, false)

@@ -15,8 +15,10 @@ const (
 	barrierPatience = lockLife - 2*publishDeadline
 )
 
+// world is the state of one schedule: every server, every host, the clients and the fault.
 type world struct {
-	rnd     *rand.Rand
+	rnd *rand.Rand
+	// omitted is the rule that this schedule runs without.
 	omitted Rule
 	verbose bool
 	trace   []string
@@ -24,19 +26,25 @@ type world struct {
 	now, ids     int
 	procs, ready []*proc
 	nGoods       int
-	limit        []int
-	saleEnd      int
-	payTime      int
-	remember     bool
+	// limit is the units that one buyer may hold, for each goods.
+	limit []int
+	// saleEnd and payTime are ticks: the end of every sale, and the time to pay an order.
+	saleEnd, payTime int
+	// remember makes servers keep their last states; only some faults need them.
+	remember bool
 
-	current   *server
-	broker    broker
-	db        *mysql
-	apis      []*host
-	workers   []*host
-	clients   []*client
-	waiting   map[*host][][]*client
-	epochs    map[*host][]int
+	// current is the Redis that is master; a host may still be connected to the one before.
+	current *server
+	broker  broker
+	db      *mysql
+	apis    []*host
+	workers []*host
+	clients []*client
+	// waiting are, for each API and goods, the clients whose requests form the next batch.
+	waiting map[*host][][]*client
+	// epochs are, for each API and goods, the epoch that the API knows.
+	epochs map[*host][]int
+	// paused is the host that the fault paused, until shortly after it runs again.
 	paused    *host
 	lateSends int
 	fault     fault
@@ -45,8 +53,9 @@ type world struct {
 	healed    bool
 
 	records *records
-	dirty   bool
-	err     *Violation
+	// dirty is set by each change of a server: the invariants are checked after the step.
+	dirty bool
+	err   *Violation
 }
 
 // Violation is a guarantee that a schedule violates.
