@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/capacity"
-	"flashsale.dev/seckill/internal/rush"
+	"flashsale.dev/seckill/internal/loadgen/buyer"
 	"flashsale.dev/seckill/test/rig"
 )
 
@@ -128,18 +128,18 @@ func (c rushCase) rush(t *testing.T, m meters, goods string, count *counter) {
 	if c.over > 0 {
 		atOnce = 600
 	}
-	p := rush.Plan{
+	p := buyer.Plan{
 		GoodsID: goods, Token: m.BuyerToken, Buyers: c.buyers, AtOnce: atOnce, Over: c.over, FirstID: serial.Add(int64(c.buyers)) - int64(c.buyers) + 1,
 		CallTimeout: 20 * time.Second,
 	}
 	for i := range m.APIs {
 		p.Bases = append(p.Bases, m.Base(i))
 	}
-	direct := rush.NewDirect(rush.DirectOptions{Conns: atOnce, Timeout: 20 * time.Second})
+	direct := buyer.NewDirect(buyer.DirectOptions{Conns: atOnce, Timeout: 20 * time.Second})
 	defer direct.Abort()
 	count.next = direct
 	p.Through = func(*http.Client) *http.Client { return &http.Client{Transport: count} }
-	report, err := rush.Run(t.Context(), p)
+	report, err := buyer.Run(t.Context(), p)
 	require.NoError(t, err)
 	for _, api := range m.APIs {
 		_, port, _ := strings.Cut(api.Addr, ":")
@@ -147,7 +147,7 @@ func (c rushCase) rush(t *testing.T, m meters, goods string, count *counter) {
 		count.by[buyersIn] += in
 		count.by[buyersOut] += out
 	}
-	require.Equal(t, c.units, report.Count(rush.Won))
+	require.Equal(t, c.units, report.Count(buyer.Won))
 }
 
 // planned is the same rush as the plan sees it.

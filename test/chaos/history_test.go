@@ -7,7 +7,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"flashsale.dev/seckill/internal/rush"
 	"flashsale.dev/seckill/test/chaos/check"
 )
 
@@ -27,7 +26,7 @@ func (s *scene) emptied(t *testing.T) (queued, dead int) {
 }
 
 // history records what everybody says.
-func (s *scene) history(t *testing.T, report rush.Report) check.History {
+func (s *scene) history(t *testing.T, report buyer.Report) check.History {
 	t.Helper()
 	queued, dead := s.emptied(t)
 	facts := s.Facts(t, s.goods)
@@ -48,7 +47,7 @@ func (s *scene) history(t *testing.T, report rush.Report) check.History {
 	}
 	h.Buyers = append(h.Buyers, s.planted...)
 	for _, told := range report.Told {
-		h.Buyers = append(h.Buyers, buyer(told))
+		h.Buyers = append(h.Buyers, checkedBuyer(told))
 	}
 	return h
 }
@@ -87,7 +86,7 @@ func (s *scene) status(t *testing.T, buyer int64, sn string) string {
 	return order.Status
 }
 
-func buyer(t rush.Told) check.Buyer {
+func checkedBuyer(t buyer.Told) check.Buyer {
 	b := check.Buyer{ID: t.BuyerID, Paths: t.Paths, Faults: t.Faults, Unsaid: t.Unsaid}
 	for _, heard := range t.Heard {
 		b.Heard = append(b.Heard, check.Promise{Path: heard.Path, OrderSn: heard.OrderSn, Asked: heard.Asked, At: heard.At})

@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"flashsale.dev/seckill/internal/rush"
+	"flashsale.dev/seckill/internal/loadgen/buyer"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/test/rig"
 )
@@ -32,7 +32,7 @@ func (s *scene) still(t *testing.T, f rig.RedisFacts) bool {
 // sweep has buyers of one bucket, of the seed's choice, come for all that a split sale has left, in whatever bucket it is: as
 // many as there are units, so that a single one that cannot be found leaves one of them without. It tells whether it did: a sale that
 // is over sells nothing more.
-func (s *scene) sweep(t *testing.T, report *rush.Report) bool {
+func (s *scene) sweep(t *testing.T, report *buyer.Report) bool {
 	t.Helper()
 	if s.split <= 1 || time.Now().After(s.end) {
 		return false
@@ -43,13 +43,13 @@ func (s *scene) sweep(t *testing.T, report *rush.Report) bool {
 		return true
 	}
 	bucket := s.rng.IntN(int(s.split))
-	swept, err := rush.Run(t.Context(), rush.Plan{
+	swept, err := buyer.Run(t.Context(), buyer.Plan{
 		GoodsID: s.goods, Buyers: int(l.Available), AtOnce: 200, ID: rig.Neighbours(t, s.goods, bucket, 1<<42), Token: s.BuyerToken,
 		Bases: []string{s.Base(0), s.Base(1)}, Stubborn: true, Patience: patience, CallTimeout: 5 * time.Second,
 	})
 	require.NoError(t, err)
 	t.Logf("buyers of bucket %d came for the last %d units: %d won, in %s, told to come again %d times", bucket, l.Available,
-		swept.Count(rush.Won), swept.Took.Round(time.Millisecond), swept.Sum(func(t rush.Told) int { return t.Busy }))
+		swept.Count(buyer.Won), swept.Took.Round(time.Millisecond), swept.Sum(func(t buyer.Told) int { return t.Busy }))
 	report.Told = append(report.Told, swept.Told...)
 	s.calm(t)
 	return true

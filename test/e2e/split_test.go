@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"flashsale.dev/seckill/internal/rush"
+	"flashsale.dev/seckill/internal/loadgen/buyer"
 	"flashsale.dev/seckill/test/rig"
 )
 
@@ -25,11 +25,11 @@ func TestASplitSale(t *testing.T) {
 	t.Run("everybody comes", func(t *testing.T) {
 		goods := split(t, 400, 1)
 		stop := watch(t, r, goods, 400)
-		got := rushFor(t, r, goods, rush.Plan{Buyers: 1200, AtOnce: 200, Stubborn: true})
+		got := rushFor(t, r, goods, buyer.Plan{Buyers: 1200, AtOnce: 200, Stubborn: true})
 		stop()
 		got.gone(t, 400, 400, 400)
 		require.EqualValues(t, 1, got.facts.MostHeld)
-		require.Equal(t, 800, got.report.Count(rush.SoldOut))
+		require.Equal(t, 800, got.report.Count(buyer.SoldOut))
 		sameBucket(t, r, goods)
 	})
 
@@ -37,21 +37,21 @@ func TestASplitSale(t *testing.T) {
 	t.Run("only buyers of one bucket come", func(t *testing.T) {
 		goods := split(t, 202, 1)
 		stop := watch(t, r, goods, 202)
-		got := rushFor(t, r, goods, rush.Plan{Buyers: 202, AtOnce: 202, Stubborn: true, ID: rig.Neighbours(t, goods, 2, 1)})
+		got := rushFor(t, r, goods, buyer.Plan{Buyers: 202, AtOnce: 202, Stubborn: true, ID: rig.Neighbours(t, goods, 2, 1)})
 		stop()
 		got.gone(t, 202, 202, 202)
-		require.Equal(t, 202, got.report.Count(rush.Won), "units stayed where nobody could get at them")
-		t.Logf("the last of them had its unit after %s", got.report.Quantile(1, rush.Won, rush.Bought))
-		late := rushFor(t, r, goods, rush.Plan{Buyers: 1, AtOnce: 1, ID: rig.Neighbours(t, goods, 2, 1<<30)})
-		require.Equal(t, 1, late.report.Count(rush.SoldOut), "%+v", late.report.Told)
+		require.Equal(t, 202, got.report.Count(buyer.Won), "units stayed where nobody could get at them")
+		t.Logf("the last of them had its unit after %s", got.report.Quantile(1, buyer.Won, buyer.Bought))
+		late := rushFor(t, r, goods, buyer.Plan{Buyers: 1, AtOnce: 1, ID: rig.Neighbours(t, goods, 2, 1<<30)})
+		require.Equal(t, 1, late.report.Count(buyer.SoldOut), "%+v", late.report.Told)
 	})
 
 	// Each unit but the first is looked for in another bucket, when there is one alone.
 	t.Run("the last units are found one by one", func(t *testing.T) {
 		goods := split(t, 4, 4)
 		for i := range int64(4) {
-			got := rushFor(t, r, goods, rush.Plan{Buyers: 1, AtOnce: 1, FirstID: 77, Patience: foundWithin})
-			require.Equal(t, 1, got.report.Count(rush.Won), "unit %d: %+v", i+1, got.report.Told)
+			got := rushFor(t, r, goods, buyer.Plan{Buyers: 1, AtOnce: 1, FirstID: 77, Patience: foundWithin})
+			require.Equal(t, 1, got.report.Count(buyer.Won), "unit %d: %+v", i+1, got.report.Told)
 			t.Logf("unit %d was sold after %s", i+1, got.report.Told[0].Bought)
 		}
 		require.Equal(t, rig.Facts{Total: 4, Orders: 4, Units: 4, Buyers: 1, Held: 4, MostHeld: 4}, r.Facts(t, goods))
@@ -59,7 +59,7 @@ func TestASplitSale(t *testing.T) {
 
 	t.Run("greed is held to the limit", func(t *testing.T) {
 		goods := split(t, 150, 3)
-		got := rushFor(t, r, goods, rush.Plan{Buyers: 50, AtOnce: 25, Asks: 5, Stubborn: true})
+		got := rushFor(t, r, goods, buyer.Plan{Buyers: 50, AtOnce: 25, Asks: 5, Stubborn: true})
 		got.gone(t, 150, 150, 50)
 		require.EqualValues(t, 3, got.facts.MostHeld)
 		sameBucket(t, r, goods)
