@@ -12,6 +12,7 @@ import (
 	"flashsale.dev/seckill/internal/httpapi/badinput"
 	"flashsale.dev/seckill/internal/httpapi/spectest"
 	"flashsale.dev/seckill/internal/loadgen/apiclient"
+	"flashsale.dev/seckill/internal/loadgen/buyer"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/test/rig"
 )
