@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/app"
+	"flashsale.dev/seckill/internal/app/connect"
 	"flashsale.dev/seckill/internal/redisstore"
-	"flashsale.dev/seckill/internal/servers"
 	"flashsale.dev/seckill/internal/sqlstore"
 	"flashsale.dev/seckill/internal/testenv"
 )
@@ -35,7 +35,7 @@ func TestAMySQLThatHangsDoesNotMakeANodeUnready(t *testing.T) {
 func TestANodeIsReadyWhileSomeMasterIs(t *testing.T) {
 	h := openIdle(t, time.Minute)
 	cluster := testenv.RedisCluster(t, 3, 0)
-	client := servers.Redis(cluster.Addrs(), "")
+	client := connect.Redis(cluster.Addrs(), "")
 	t.Cleanup(func() { _ = client.Close() })
 	parts := h.Parts
 	parts.Shelf = redisstore.New(client, redisstore.Options{})

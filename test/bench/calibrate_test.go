@@ -10,9 +10,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"flashsale.dev/seckill/internal/app/connect"
 	"flashsale.dev/seckill/internal/capacity"
 	"flashsale.dev/seckill/internal/seckill"
-	"flashsale.dev/seckill/internal/servers"
 	"flashsale.dev/seckill/internal/testenv"
 )
 
@@ -134,7 +134,7 @@ type measured struct{ capacity.Calibration }
 // Memory measures what entries take in Redis, of a hundred thousand each, and the API's.
 func (c *measured) Memory(b *testing.B) {
 	server := testenv.Redis(b)
-	client := servers.Redis([]string{server.Addr()}, "")
+	client := connect.Redis([]string{server.Addr()}, "")
 	s := newShelf(b, client, 1)
 	const n = 100_000.0
 	at := func() float64 { return usedMemory(b, client) * 1e6 }

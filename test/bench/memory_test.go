@@ -11,8 +11,8 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
+	"flashsale.dev/seckill/internal/app/connect"
 	"flashsale.dev/seckill/internal/seckill"
-	"flashsale.dev/seckill/internal/servers"
 	"flashsale.dev/seckill/internal/testenv"
 )
 
@@ -28,7 +28,7 @@ const (
 func BenchmarkRedisMemory(b *testing.B) {
 	once(b, func() {
 		server := testenv.Redis(b)
-		client := servers.Redis([]string{server.Addr()}, "")
+		client := connect.Redis([]string{server.Addr()}, "")
 		s := newShelf(b, client, 1)
 		empty := usedMemory(b, client)
 		outbox, sns := s.sellAll(b)

@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
+	"flashsale.dev/seckill/internal/app/connect"
 	"flashsale.dev/seckill/internal/seckill"
-	"flashsale.dev/seckill/internal/servers"
 	"flashsale.dev/seckill/internal/testenv"
 )
 
@@ -127,7 +127,7 @@ func newFleet(b *testing.B) fleet {
 func newCluster(b *testing.B) fleet {
 	b.Helper()
 	nodes := testenv.RedisCluster(b, clusterMasters, 0, testenv.WithNodeConf(noRewrite))
-	client := servers.Redis(nodes.Addrs(), "")
+	client := connect.Redis(nodes.Addrs(), "")
 	b.Cleanup(func() { _ = client.Close() })
 	f := fleet{at: func(int64, int) redis.UniversalClient { return client }}
 	for _, node := range nodes.Nodes {
