@@ -50,7 +50,7 @@ func (c *ledgerCmd) Run(s *stage) error {
 		return err
 	}
 	shelf := redisstore.New(client, redisstore.Options{})
-	l, err := order.NewAuditor(nil, store, shelf, nil, slog.New(slog.DiscardHandler)).Ledger(s.ctx, sale)
+	l, err := order.NewAuditor(nil, store, shelf, nil, nil, slog.New(slog.DiscardHandler)).Ledger(s.ctx, sale)
 	if err != nil {
 		return err
 	}

@@ -103,9 +103,9 @@ func awaitQueue(ctx context.Context, q app.Queue) error {
 
 func (c *rebuildCmd) rebuild(ctx context.Context, up *connect.Servers) (order.Rebuilt, error) {
 	log := slog.New(slog.DiscardHandler)
-	relay := order.NewRelay(nil, up.Shelf, up.Queue, c.PublishTimeout, log)
+	relay := order.NewRelay(nil, up.Shelf, up.Queue, nil, c.PublishTimeout, log)
 	opener := seckill.NewOpener(up.Store, up.Shelf)
-	rebuilder := order.NewRebuilder(nil, up.Store, up.Shelf, relay, up.Queue, opener, c.PublishTimeout, log)
+	rebuilder := order.NewRebuilder(nil, up.Store, up.Shelf, relay, up.Queue, opener, nil, c.PublishTimeout, log)
 	done, err := rebuilder.Rebuild(ctx, c.GoodsID, "by hand")
 	if err != nil {
 		return done, fmt.Errorf("rebuild goods %d, which the order-consumers will finish: %w", c.GoodsID, err)

@@ -37,18 +37,9 @@ type Parts struct {
 	// are nil where the queue is part of the process.
 	Dead  order.Source
 	Fresh <-chan int
-	// Observer is told what the crew's audit and rebuilds find and do; nil for nobody.
-	Observer order.Observer
 	// Seen is who hears of what else is done.
 	Seen Observers
 	Log  *slog.Logger
-}
-
-func (p Parts) observer() order.Observer {
-	if p.Observer == nil {
-		return order.Unobserved{}
-	}
-	return p.Observer
 }
 
 func (p Parts) provider() order.Provider {
@@ -85,14 +76,14 @@ type Services struct {
 func NewServices(p Parts, s Settings) Services {
 	minter := ordersn.NewMinter(s.OrderSecret)
 	front := seckill.NewFront(p.Shelf, p.Store)
-	auditor := order.NewAuditor(nil, p.Store, p.Shelf, nil, p.Log)
+	auditor := order.NewAuditor(nil, p.Store, p.Shelf, nil, nil, p.Log)
 	sales := seckill.NewSales(p.Store, p.Shelf, seckill.NewOpener(p.Store, p.Shelf), auditor, CheckRate, p.Log)
 	finder := order.NewFinder(p.Store, p.Shelf, front, sales, minter)
 	giver := order.NewGiver(p.Store, p.Shelf, p.Log)
 	tally := order.NewTally(p.Shelf, p.Log)
 	return Services{
 		Shop: seckill.NewShop(front, p.Shelf, p.Store), Sales: sales, Finder: finder,
-		Desk:    order.NewDesk(front, p.Shelf, p.Queue, minter, s.PublishTimeout, p.Log).Counting(tally).Observed(p.Seen.Desk).Traced(p.Seen.Tracer),
+		Desk:    order.NewDesk(front, p.Shelf, p.Queue, minter, tally, p.Seen.Desk, p.Seen.Tracer, s.PublishTimeout, p.Log),
 		Cashier: order.NewCashier(finder, p.Store, giver, p.provider(), p.Log),
 		Letters: order.NewCoroner(p.Store, p.Shelf, giver, minter, s.PaymentTimeout, p.Log),
 		Figures: order.NewBookkeeper(sales, front, p.Store, p.Shelf), Tally: tally,
@@ -117,12 +108,12 @@ func NewCrew(p Parts, s Settings) []Worker {
 	minter := ordersn.NewMinter(s.OrderSecret)
 	live := order.NewLive(p.Store, s.PaymentTimeout, p.Log)
 	giver := order.NewGiver(p.Store, p.Shelf, p.Log)
-	relay := order.NewRelay(live, p.Shelf, p.Queue, s.PublishTimeout, p.Log).Observed(p.Seen.Relay)
+	relay := order.NewRelay(live, p.Shelf, p.Queue, p.Seen.Relay, s.PublishTimeout, p.Log)
 	opener := seckill.NewOpener(p.Store, p.Shelf)
-	rebuilder := order.NewRebuilder(live, p.Store, p.Shelf, relay, p.Queue, opener, s.ReplicasWait+s.PublishTimeout, p.Log).ObservedBy(p.observer())
-	auditor := order.NewAuditor(live, p.Store, p.Shelf, relay, p.Log).ObservedBy(p.observer())
-	writer := order.NewWriter(p.Store, p.Shelf, giver, minter, s.PaymentTimeout, p.Log).Observed(p.Seen.Writer).Traced(p.Seen.Tracer)
-	consumer := order.NewConsumer(p.Source, writer, order.ConsumerOptions{BatchSize: s.BatchSize, Linger: s.BatchLinger}, p.Log).Traced(p.Seen.Tracer)
+	rebuilder := order.NewRebuilder(live, p.Store, p.Shelf, relay, p.Queue, opener, p.Seen.Rebuild, s.ReplicasWait+s.PublishTimeout, p.Log)
+	auditor := order.NewAuditor(live, p.Store, p.Shelf, relay, p.Seen.Audit, p.Log)
+	writer := order.NewWriter(p.Store, p.Shelf, giver, minter, p.Seen.Writer, p.Seen.Tracer, s.PaymentTimeout, p.Log)
+	consumer := order.NewConsumer(p.Source, writer, order.ConsumerOptions{BatchSize: s.BatchSize, Linger: s.BatchLinger}, p.Seen.Tracer, p.Log)
 	workers := []Worker{
 		live, consumer, relay, rebuilder, giver, auditor,
 		order.NewExpirer(live, p.Store, giver, p.Log), order.NewSteward(live, p.Store, p.Shelf, p.Log),
@@ -133,7 +124,7 @@ func NewCrew(p Parts, s Settings) []Worker {
 	}
 	if p.Dead != nil {
 		// What the broker gave up on is tried once more, one message at a time: its batch may have been at fault, not it.
-		workers = append(workers, order.NewConsumer(p.Dead, writer, order.ConsumerOptions{BatchSize: 1}, p.Log).Traced(p.Seen.Tracer))
+		workers = append(workers, order.NewConsumer(p.Dead, writer, order.ConsumerOptions{BatchSize: 1}, p.Seen.Tracer, p.Log))
 	}
 	if marker, ok := p.Queue.(order.Marker); ok && p.Fresh != nil {
 		workers = append(workers, order.NewFeeder(live, relay, marker, p.Source.Shards(), p.Fresh, p.Log))

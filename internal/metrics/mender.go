@@ -14,8 +14,9 @@ type Mender struct {
 }
 
 var (
-	_ order.RelayObserver = (*Mender)(nil)
-	_ order.Observer      = (*Mender)(nil)
+	_ order.RelayObserver   = (*Mender)(nil)
+	_ order.AuditObserver   = (*Mender)(nil)
+	_ order.RebuildObserver = (*Mender)(nil)
 )
 
 // difference is in what Redis and MySQL differ.
@@ -45,7 +46,7 @@ func (r *Registry) newMender() *Mender {
 // Relayed is order.RelayObserver's.
 func (m *Mender) Relayed(entries int) { m.relayed.Add(float64(entries)) }
 
-// Audited is order.Observer's.
+// Audited is order.AuditObserver's.
 func (m *Mender) Audited(a order.Audited) {
 	m.mended.Add(float64(a.Mended))
 	m.differences[unsettled].Add(float64(a.Found.Unsettled))
@@ -54,7 +55,7 @@ func (m *Mender) Audited(a order.Audited) {
 	m.differences[totals].Add(float64(a.Found.Totals))
 }
 
-// Rebuilt is order.Observer's.
+// Rebuilt is order.RebuildObserver's.
 func (m *Mender) Rebuilt(r order.Rebuilt) {
 	m.rebuilds.Inc()
 	m.shut.Observe(r.Shut.Seconds())

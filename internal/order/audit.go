@@ -39,7 +39,7 @@ type Auditor struct {
 	now   func() time.Time
 	log   *slog.Logger
 
-	observer Observer
+	observer AuditObserver
 	quiet    map[int64]quietness // goods -> what was last seen of it; the round's alone
 }
 
@@ -60,12 +60,9 @@ const (
 )
 
 // NewAuditor makes an auditor. An auditor that only answers ledgers needs neither live nor relay.
-func NewAuditor(live *Live, store AuditStore, shelf AuditShelf, relay *Relay, log *slog.Logger) *Auditor {
-	return &Auditor{live: live, store: store, shelf: shelf, relay: relay, now: time.Now, log: log, observer: Unobserved{}, quiet: make(map[int64]quietness)}
+func NewAuditor(live *Live, store AuditStore, shelf AuditShelf, relay *Relay, observer AuditObserver, log *slog.Logger) *Auditor {
+	return &Auditor{live: live, store: store, shelf: shelf, relay: relay, now: time.Now, log: log, observer: observer, quiet: make(map[int64]quietness)}
 }
-
-// ObservedBy has an observer told; to be called before anything else.
-func (a *Auditor) ObservedBy(o Observer) *Auditor { a.observer = o; return a }
 
 // Ledger accounts for every unit of a sale. It is Unavailable while the sale is being rebuilt. The ledger of a draft, and of a
 // sale that is over and gone from Redis, comes from MySQL alone.

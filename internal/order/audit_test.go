@@ -26,7 +26,7 @@ func TestTheAuditTellsTotalsThatDiffer(t *testing.T) {
 	h := open(t)
 	sale := h.putUp(5, 2)
 	var log bytes.Buffer
-	a := order.NewAuditor(nil, h.store, h.shelf, nil, slog.New(slog.NewTextHandler(&log, nil)))
+	a := order.NewAuditor(nil, h.store, h.shelf, nil, nil, slog.New(slog.NewTextHandler(&log, nil)))
 	_, err := h.mini.HIncrBy(fmt.Sprintf("sk:{%d}", sale.GoodsID), "avail", -2)
 	require.NoError(t, err)
 	require.Zero(t, h.mended(a, sale.GoodsID).Found, "it may have been looked at in the middle of something")
@@ -52,7 +52,7 @@ func TestUnitsHeldForAFailedOrderGoBack(t *testing.T) {
 	require.NoError(t, err)
 	h.mini.SetTime(time.Now().Add(6 * time.Second))
 	var log bytes.Buffer
-	a := order.NewAuditor(nil, h.store, h.shelf, nil, slog.New(slog.NewTextHandler(&log, nil)))
+	a := order.NewAuditor(nil, h.store, h.shelf, nil, nil, slog.New(slog.NewTextHandler(&log, nil)))
 	seen := h.mended(a, sale.GoodsID)
 	require.Equal(t, seckill.Differences{Unsettled: 1}, seen.Found)
 	require.Equal(t, 1, seen.Mended)

@@ -27,8 +27,8 @@ type Consumer struct {
 }
 
 // NewConsumer makes a consumer.
-func NewConsumer(source Source, writer *Writer, opts ConsumerOptions, log *slog.Logger) *Consumer {
-	return &Consumer{source: source, writer: writer, opts: opts, log: log, tracer: untraced{}}
+func NewConsumer(source Source, writer *Writer, opts ConsumerOptions, tracer Tracer, log *slog.Logger) *Consumer {
+	return &Consumer{source: source, writer: writer, opts: opts, log: log, tracer: tracer}
 }
 
 // Run consumes until ctx ends. Then the batch in hand is finished and what was not begun goes back to its queue.
@@ -78,7 +78,7 @@ func (c *Consumer) drain(ctx context.Context, shard int, stream Stream) (err err
 
 // write writes a batch, and is a step of every purchase in it that is followed.
 func (c *Consumer) write(ctx context.Context, batch []received) error {
-	ctx, end := c.tracer.Begin(ctx, "write a batch", marksOf(batch)...)
+	ctx, end := StartSpan(ctx, c.tracer, "write a batch", marksOf(batch)...)
 	err := c.writer.Write(ctx, batch)
 	end(err)
 	return err

@@ -66,17 +66,16 @@ type placed struct {
 const redisDeadline = 2 * time.Second
 
 // NewDesk makes the desk. publishDeadline bounds the wait for a confirm: what is not confirmed by then is the relay's.
-func NewDesk(front Front, reserver Reserver, publisher Publisher, minter *ordersn.Minter, publishDeadline time.Duration, log *slog.Logger) *Desk {
-	d := &Desk{front: front, reserver: reserver, publisher: publisher, minter: minter, deadline: publishDeadline, log: log}
-	d.observer, d.tracer = unobserved{}, untraced{}
+func NewDesk(
+	front Front, reserver Reserver, publisher Publisher, minter *ordersn.Minter, tally *Tally,
+	observer DeskObserver, tracer Tracer, publishDeadline time.Duration, log *slog.Logger,
+) *Desk {
+	d := &Desk{
+		front: front, reserver: reserver, publisher: publisher, minter: minter, deadline: publishDeadline, log: log,
+		tally: tally, observer: observer, tracer: tracer,
+	}
 	d.reserves = group.New(seckill.MaxGroup, d.reserveTrip)
 	d.confirms = group.New(seckill.MaxGroup, d.confirmTrip)
-	return d
-}
-
-// Counting has the desk count its orders, and returns it.
-func (d *Desk) Counting(t *Tally) *Desk {
-	d.tally = t
 	return d
 }
 
@@ -184,5 +183,5 @@ func (d *Desk) reserveUnder(ctx context.Context, p Purchase, epoch int64) (place
 		return placed{}, err
 	}
 	line := seckill.Line{OrderSn: sn, BuyerID: p.Buyer.ID, Quantity: p.Quantity, Name: p.Buyer.Name, Phone: p.Buyer.Phone}
-	return d.reserves.Do(ctx, deskKey{p.GoodsID, epoch}, wish{seckill.Reservation{Line: line, Path: p.Path}, d.tracer.Mark(ctx)})
+	return d.reserves.Do(ctx, deskKey{p.GoodsID, epoch}, wish{seckill.Reservation{Line: line, Path: p.Path}, TraceMark(ctx, d.tracer)})
 }

@@ -26,7 +26,7 @@ func (p *publication) wait(ctx context.Context) error {
 
 func (d *Desk) reserveTrip(ctx context.Context, key deskKey, wishes []wish) ([]placed, error) {
 	rs, marks := apart(wishes)
-	ctx, end := d.tracer.Begin(ctx, "reserve in Redis", marks...)
+	ctx, end := StartSpan(ctx, d.tracer, "reserve in Redis", marks...)
 	g, err := d.ask(ctx, key, rs)
 	end(err)
 	if err != nil {
@@ -63,7 +63,9 @@ func (d *Desk) ask(ctx context.Context, key deskKey, rs []seckill.Reservation) (
 	defer cancel()
 	left := time.Now()
 	g, err := d.reserver.Reserve(ctx, key.goodsID, key.epoch, rs)
-	d.observer.Reserved(len(rs), g.Verdicts, time.Since(left), err)
+	if d.observer != nil {
+		d.observer.Reserved(len(rs), g.Verdicts, time.Since(left), err)
+	}
 	return g, err
 }
 
@@ -73,7 +75,7 @@ func (d *Desk) ask(ctx context.Context, key deskKey, rs []seckill.Reservation) (
 func (d *Desk) publish(ctx context.Context, goodsID int64, outboxID string, body []byte, pub *publication) {
 	sendCtx, cancel := context.WithTimeout(ctx, d.deadline)
 	defer cancel()
-	sendCtx, end := d.tracer.Begin(sendCtx, "publish to RabbitMQ")
+	sendCtx, end := StartSpan(sendCtx, d.tracer, "publish to RabbitMQ")
 	err := d.publisher.Publish(sendCtx, goodsID, body)
 	end(err)
 	away := errors.Is(err, ErrQueueDown)

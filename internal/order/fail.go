@@ -35,12 +35,16 @@ func (w *Writer) failOne(ctx context.Context, goodsID int64, l sourced, reason F
 	})
 	if err != nil && ctx.Err() == nil {
 		w.log.ErrorContext(ctx, "failed order can't be written either", "goods_id", goodsID, "order_sn", l.OrderSn, "err", err)
-		w.observer.Buried(reason)
+		if w.observer != nil {
+			w.observer.Buried(reason)
+		}
 		d.ID = letterID(l.OrderSn)
 		return w.retry(ctx, "keep a dead letter", func() error { return w.store.AddDeadLetter(ctx, d) })
 	}
 	if err == nil {
-		w.observer.Wrote(out, time.Since(began))
+		if w.observer != nil {
+			w.observer.Wrote(out, time.Since(began))
+		}
 		w.tell(ctx, goodsID, out)
 	}
 	return err

@@ -13,7 +13,6 @@ import (
 
 // hears keeps what an observer is told of rebuilds.
 type hears struct {
-	order.Unobserved
 	rebuilt chan order.Rebuilt
 }
 
@@ -28,7 +27,7 @@ func TestAnOrderThatNothingTakesDoesNotKeepASaleShut(t *testing.T) {
 	h.queue.down.Store(false)
 	h.refuse(bad)
 	heard := &hears{rebuilt: make(chan order.Rebuilt, 1)}
-	h.parts.Observer = heard
+	h.parts.Seen.Rebuild = heard
 	require.NoError(t, h.shelf.Shut(t.Context(), sale.GoodsID, 1))
 	h.work(settings())
 	h.becomes(1, good, order.Created)

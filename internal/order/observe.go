@@ -12,15 +12,6 @@ type DeskObserver interface {
 	Reserved(buyers int, verdicts []seckill.Verdict, took time.Duration, err error)
 }
 
-// Observed has an observer hear of every trip; call it before the desk is used. nil changes nothing,
-// here and below.
-func (d *Desk) Observed(o DeskObserver) *Desk {
-	if o != nil {
-		d.observer = o
-	}
-	return d
-}
-
 // WriterObserver hears of what is written, transaction by transaction.
 type WriterObserver interface {
 	// Wrote hears of one transaction that committed, and of the time since it was first tried.
@@ -41,35 +32,8 @@ const (
 	RetryDatabase RetryCause = "database" // anything of the database's: away, a deadlock, a timeout
 )
 
-// Observed has an observer hear of every transaction; call it before the writer is used.
-func (w *Writer) Observed(o WriterObserver) *Writer {
-	if o != nil {
-		w.observer = o
-	}
-	return w
-}
-
 // RelayObserver hears of what the relay publishes.
 type RelayObserver interface {
 	// Relayed hears how many outbox entries were published that their API left behind.
 	Relayed(entries int)
 }
-
-// Observed has an observer hear of every round; call it before the relay runs.
-func (r *Relay) Observed(o RelayObserver) *Relay {
-	if o != nil {
-		r.observer = o
-	}
-	return r
-}
-
-// unobserved is the observer of whoever has none.
-type unobserved struct{}
-
-func (unobserved) Reserved(int, []seckill.Verdict, time.Duration, error) {}
-func (unobserved) Wrote(Outcome, time.Duration)                          {}
-func (unobserved) Retried(RetryCause)                                    {}
-func (unobserved) Buried(FailureReason)                                  {}
-func (unobserved) Relayed(int)                                           {}
-func (unobserved) Rebuilt(time.Duration, error)                          {}
-func (unobserved) Mended(int, int)                                       {}

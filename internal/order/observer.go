@@ -6,12 +6,15 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// Observer hears what the background work finds and does, for whoever counts it. It is called by many goroutines and must
-// not wait.
-type Observer interface {
-	// Audited is told of each round of the audit over a sale, every 5 s and on demand.
+// AuditObserver receives the result of each round of the audit.
+type AuditObserver interface {
+	// Audited is called after each round over a sale, every 5 s and on demand.
 	Audited(a Audited)
-	// Rebuilt is told of each rebuild that opened a sale again.
+}
+
+// RebuildObserver receives the result of each rebuild.
+type RebuildObserver interface {
+	// Rebuilt is called after each rebuild that opened a sale again.
 	Rebuilt(r Rebuilt)
 }
 
@@ -36,12 +39,3 @@ type Rebuilt struct {
 	Attempts  int           `json:"attempts"` // how often the sale was drained
 	Shut      time.Duration `json:"-"`        // how long its gate stayed shut
 }
-
-// Unobserved is an Observer that forgets.
-type Unobserved struct{}
-
-// Audited does nothing.
-func (Unobserved) Audited(Audited) {}
-
-// Rebuilt does nothing.
-func (Unobserved) Rebuilt(Rebuilt) {}

@@ -44,7 +44,7 @@ type Rebuilder struct {
 	opener    *seckill.Opener
 	deadline  time.Duration
 	log       *slog.Logger
-	observer  Observer
+	observer  RebuildObserver
 	busy      sync.Map // goods ids that are being rebuilt here
 }
 
@@ -67,15 +67,12 @@ const (
 var ErrRebuilding = errors.New("the sale is being rebuilt already")
 
 // NewRebuilder makes a rebuilder; publishDeadline is the one that every publisher keeps to.
-func NewRebuilder(live *Live, store EpochStore, gate Gate, relay *Relay, publisher Publisher, opener *seckill.Opener, publishDeadline time.Duration, log *slog.Logger) *Rebuilder {
+func NewRebuilder(live *Live, store EpochStore, gate Gate, relay *Relay, publisher Publisher, opener *seckill.Opener, observer RebuildObserver, publishDeadline time.Duration, log *slog.Logger) *Rebuilder {
 	return &Rebuilder{
 		live: live, store: store, gate: gate, relay: relay, publisher: publisher, opener: opener, deadline: publishDeadline, log: log,
-		observer: Unobserved{},
+		observer: observer,
 	}
 }
-
-// ObservedBy has an observer told; to be called before anything else.
-func (r *Rebuilder) ObservedBy(o Observer) *Rebuilder { r.observer = o; return r }
 
 // Run looks at every sale, so that a quiet one is found too, until ctx ends. What it has to rebuild it rebuilds side by
 // side, so that no sale waits for another's backlog.
@@ -175,7 +172,9 @@ func (r *Rebuilder) rebuild(ctx context.Context, goodsID int64, why string) (Reb
 	done.Epoch, done.Available, done.Shut = sale.Epoch, sale.Stock, time.Since(began)
 	r.log.InfoContext(ctx, "sale rebuilt, its gate is open", "goods_id", goodsID, "epoch", sale.Epoch,
 		"available", sale.Stock, "shut_seconds", done.Shut.Seconds(), "lost", done.Lost)
-	r.observer.Rebuilt(done)
+	if r.observer != nil {
+		r.observer.Rebuilt(done)
+	}
 	return done, nil
 }
 

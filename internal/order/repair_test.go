@@ -158,7 +158,7 @@ func TestOrdersWrittenAndNotSettledAreSettled(t *testing.T) {
 	})
 	require.NoError(t, err)
 	require.NoError(t, h.confirmAll(sale.GoodsID))
-	auditor := order.NewAuditor(nil, h.store, h.shelf, nil, h.parts.Log)
+	auditor := order.NewAuditor(nil, h.store, h.shelf, nil, nil, h.parts.Log)
 	require.Equal(t, order.Queued, h.find(7, sn).Status, "a commit that nobody has seen answered may not be on disk")
 	h.mini.SetTime(now.Add(6e9)) // six seconds on, by Redis' clock
 	l := h.ledger(sale.GoodsID)

@@ -103,7 +103,9 @@ func TestASurveyGoesOnWithoutMySQLAndStopsWithoutRedis(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	ended := make(chan error, 1)
-	go func() { ended <- order.NewSurveyor(live, s, s, order.NewAuditor(nil, s, s, nil, log), s, log).Run(ctx) }()
+	go func() {
+		ended <- order.NewSurveyor(live, s, s, order.NewAuditor(nil, s, s, nil, nil, log), s, log).Run(ctx)
+	}()
 
 	found := <-s.told
 	require.EqualValues(t, 3, found.DeadLetters)

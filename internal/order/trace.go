@@ -17,37 +17,20 @@ type Tracer interface {
 	Begin(ctx context.Context, step string, marks ...string) (stepCtx context.Context, end func(err error))
 }
 
-// Traced has a tracer follow purchases; call it before the desk is used. nil changes nothing, here and below.
-func (d *Desk) Traced(t Tracer) *Desk {
-	if t != nil {
-		d.tracer = t
+// StartSpan begins a step of a tracer that may be nil; see Tracer.Begin.
+func StartSpan(ctx context.Context, t Tracer, step string, marks ...string) (context.Context, func(error)) {
+	if t == nil {
+		return ctx, func(error) {}
 	}
-	return d
+	return t.Begin(ctx, step, marks...)
 }
 
-// Traced has a tracer follow batches; call it before the consumer runs.
-func (c *Consumer) Traced(t Tracer) *Consumer {
-	if t != nil {
-		c.tracer = t
+// TraceMark is the mark of a context under a tracer that may be nil; see Tracer.Mark.
+func TraceMark(ctx context.Context, t Tracer) string {
+	if t == nil {
+		return ""
 	}
-	return c
-}
-
-// Traced has a tracer follow transactions; call it before the writer is used.
-func (w *Writer) Traced(t Tracer) *Writer {
-	if t != nil {
-		w.tracer = t
-	}
-	return w
-}
-
-// untraced is the tracer of whoever has none.
-type untraced struct{}
-
-func (untraced) Mark(context.Context) string { return "" }
-
-func (untraced) Begin(ctx context.Context, _ string, _ ...string) (context.Context, func(error)) {
-	return ctx, func(error) {}
+	return t.Mark(ctx)
 }
 
 // wish is a reservation that waits for its trip.

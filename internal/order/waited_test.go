@@ -32,7 +32,7 @@ func TestNothingIsPromisedThatReplicasMayLack(t *testing.T) {
 	h.work(settings())
 	goods := h.putUp(5, 1).GoodsID
 	shelf := &lagging{Reserver: h.shelf}
-	desk := order.NewDesk(seckill.NewFront(h.shelf, h.store), shelf, h.queue, h.minter, time.Second, h.parts.Log)
+	desk := order.NewDesk(seckill.NewFront(h.shelf, h.store), shelf, h.queue, h.minter, nil, nil, nil, time.Second, h.parts.Log)
 	p := order.Purchase{GoodsID: goods, Buyer: buyer(7), Path: h.path(goods, 7), Quantity: 1}
 
 	shelf.behind.Store(true)
@@ -52,7 +52,7 @@ func TestARefusalNeedsNoReplicas(t *testing.T) {
 	goods := h.putUp(1, 1).GoodsID
 	shelf := &lagging{Reserver: h.shelf}
 	shelf.behind.Store(true)
-	desk := order.NewDesk(seckill.NewFront(h.shelf, h.store), shelf, h.queue, h.minter, time.Second, h.parts.Log)
+	desk := order.NewDesk(seckill.NewFront(h.shelf, h.store), shelf, h.queue, h.minter, nil, nil, nil, time.Second, h.parts.Log)
 	_, err := desk.Place(t.Context(), order.Purchase{GoodsID: goods, Buyer: buyer(8), Path: "0123456789abcdef0123456789abcdef", Quantity: 1})
 	require.Equal(t, seckill.BadPath, seckill.ReasonOf(err))
 }

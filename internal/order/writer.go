@@ -47,10 +47,13 @@ type Writer struct {
 }
 
 // NewWriter makes a writer. paymentTimeout is how long an order may stay unpaid.
-func NewWriter(store BatchStore, redis Settler, giver *Giver, minter *ordersn.Minter, paymentTimeout time.Duration, log *slog.Logger) *Writer {
+func NewWriter(
+	store BatchStore, redis Settler, giver *Giver, minter *ordersn.Minter, observer WriterObserver, tracer Tracer,
+	paymentTimeout time.Duration, log *slog.Logger,
+) *Writer {
 	return &Writer{
 		store: store, redis: redis, giver: giver, minter: minter, timeout: paymentTimeout, now: time.Now, log: log,
-		observer: unobserved{}, tracer: untraced{},
+		observer: observer, tracer: tracer,
 	}
 }
 
@@ -62,7 +65,9 @@ func (w *Writer) Write(ctx context.Context, batch []received) error {
 		if err := w.retry(ctx, "keep a dead letter", func() error { return w.store.AddDeadLetter(ctx, d) }); err != nil {
 			return err
 		}
-		w.observer.Buried(d.Reason)
+		if w.observer != nil {
+			w.observer.Buried(d.Reason)
+		}
 	}
 	for _, goods := range work.goods {
 		if err := w.writeLines(ctx, goods, work.lines[goods]); err != nil {
@@ -84,7 +89,9 @@ func (w *Writer) writeLines(ctx context.Context, goodsID int64, lines []sourced)
 	out, lost, err := w.commit(ctx, goodsID, lines)
 	switch {
 	case err == nil:
-		w.observer.Wrote(out, time.Since(began))
+		if w.observer != nil {
+			w.observer.Wrote(out, time.Since(began))
+		}
 		w.tell(ctx, goodsID, out)
 		return w.fail(ctx, goodsID, lost, FailedLost)
 	case ctx.Err() != nil:
@@ -106,7 +113,7 @@ func (w *Writer) writeLines(ctx context.Context, goodsID int64, lines []sourced)
 // commit tries transactions until one commits or the lines themselves are at fault. It also returns the lines of older
 // epochs for which nothing was left any more; they are not written.
 func (w *Writer) commit(ctx context.Context, goodsID int64, lines []sourced) (out Outcome, lost []sourced, err error) {
-	ctx, end := w.tracer.Begin(ctx, "commit in MySQL")
+	ctx, end := StartSpan(ctx, w.tracer, "commit in MySQL")
 	defer func() { end(err) }()
 	var adopted map[string]bool
 	var epoch int64
@@ -151,7 +158,7 @@ func (w *Writer) tell(ctx context.Context, goodsID int64, out Outcome) {
 			sns = append(sns, sn)
 		}
 	}
-	ctx, end := w.tracer.Begin(ctx, "settle in Redis")
+	ctx, end := StartSpan(ctx, w.tracer, "settle in Redis")
 	_, err := w.redis.Settle(ctx, goodsID, sns)
 	end(err)
 	if err != nil {
@@ -168,7 +175,9 @@ func (w *Writer) retry(ctx context.Context, what string, try func() error) error
 		if err == nil || !errors.Is(err, ErrTryAgain) {
 			return err
 		}
-		w.observer.Retried(causeOf(err))
+		if w.observer != nil {
+			w.observer.Retried(causeOf(err))
+		}
 		if attempt%10 == 0 {
 			w.log.WarnContext(ctx, "database still refuses, trying on", "what", what, "attempt", attempt, "err", err)
 		}
