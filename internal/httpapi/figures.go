@@ -4,15 +4,16 @@ import (
 	"context"
 
 	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/stats"
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// Figures tells merchants their numbers; *order.Bookkeeper is one.
+// Figures tells merchants their numbers; *order.Service is one.
 type Figures interface {
-	Figures(ctx context.Context, by seckill.Actor, goodsID int64) (order.Figures, error)
+	Statistics(ctx context.Context, by seckill.Actor, goodsID int64) (stats.Statistics, error)
 }
 
-var _ Figures = (*order.Bookkeeper)(nil)
+var _ Figures = (*stats.Service)(nil)
 
 type figuresAnswer struct {
 	Status           seckill.Status               `json:"status"`
@@ -42,7 +43,7 @@ func (a *api) figures(ctx context.Context, r *request) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	f, err := a.Figures.Figures(ctx, r.actor, id)
+	f, err := a.Figures.Statistics(ctx, r.actor, id)
 	if err != nil {
 		return answer{}, err
 	}
@@ -51,10 +52,10 @@ func (a *api) figures(ctx context.Context, r *request) (answer, error) {
 		Status: v.Status, Total: v.Total, Available: v.Available, Pending: v.Pending, Sold: v.Sold,
 		Paid: f.Orders[order.Paid].Units, PaidAmount: f.Orders[order.Paid].Amount, Orders: make(map[order.Status]countAnswer),
 		BacklogAgeMillis: f.BacklogAge.Milliseconds(), Unconfirmed: v.Outbox, ServerTime: stamp(v.Now),
-		OrdersPerSecond: f.Pace.OrdersPerSecond, Refusals: make(map[seckill.Reason]int64),
+		OrdersPerSecond: f.Rates.OrdersPerSecond, Refusals: make(map[seckill.Reason]int64),
 	}
-	for _, reason := range order.Tallied() {
-		shown.Refusals[reason] = f.Pace.Refusals[reason]
+	for _, reason := range stats.CountedReasons() {
+		shown.Refusals[reason] = f.Rates.Refusals[reason]
 	}
 	if v.Status != seckill.Draft {
 		shown.Phase = v.PhaseAt(v.Now, v.Available)

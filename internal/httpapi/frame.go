@@ -104,5 +104,5 @@ func (a *api) recoverPanic(c *gin.Context) {
 	if c.Writer.Written() {
 		panic(http.ErrAbortHandler)
 	}
-	a.refuse(c, seckill.Refuse(internal, "internal error"))
+	a.refuse(c, seckill.NewError(internal, "internal error"))
 }

@@ -123,9 +123,9 @@ func LimitOf(r seckill.Rate) ratelimit.Limit {
 // denial is how a limiter's no is told.
 func denial(o *gate.Result) error {
 	if o.Unavailable {
-		return seckill.Down("the rate limiter can't be asked", fmt.Errorf("rule %s is closed", o.Rule()))
+		return seckill.NewUnavailable("the rate limiter can't be asked", fmt.Errorf("rule %s is closed", o.Rule()))
 	}
-	refusal := seckill.Refuse(seckill.RateLimited, "too many requests")
+	refusal := seckill.NewError(seckill.RateLimited, "too many requests")
 	refusal.RetryAfter = o.RetryAfter
 	d := &Denial{Refusal: refusal, Header: headers([]gate.Result{*o})}
 	if o.Message() != "" {

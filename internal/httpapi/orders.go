@@ -78,7 +78,7 @@ func (a *api) cancelOrder(ctx context.Context, r *request) (answer, error) {
 func (a *api) withOrder(ctx context.Context, r *request, step orderStep) (answer, error) {
 	sn := r.Raw("orderSn")
 	if !likeOrderSn(sn) {
-		return answer{}, seckill.Refuse(seckill.NotFound, "there is no such order")
+		return answer{}, seckill.NewError(seckill.NotFound, "there is no such order")
 	}
 	err := forRole(buys(r.actor), func() error {
 		_, err := a.Orders.Find(ctx, r.actor, sn)

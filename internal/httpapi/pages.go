@@ -147,7 +147,7 @@ func (a *api) asset(ctx context.Context, _ *request) (answer, error) {
 	c := exchangeOf(ctx).gin
 	found, ok := a.Site.Asset(c.Param("version"), c.Param("name"))
 	if !ok {
-		return answer{}, seckill.Refuse(seckill.NotFound, "there is no such call")
+		return answer{}, seckill.NewError(seckill.NotFound, "there is no such call")
 	}
 	return answer{stream: func(c *gin.Context) {
 		h := c.Writer.Header()

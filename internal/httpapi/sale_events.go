@@ -70,7 +70,7 @@ func (s *eventStream) show(ctx context.Context, r *request) {
 	defer life.Stop()
 	var ended <-chan struct{}
 	if s.Watch != nil {
-		ended = s.Watch.Ended()
+		ended = s.Watch.Done()
 	}
 	for {
 		if !s.write(s.picture(ctx, r)) {

@@ -2,8 +2,6 @@ package order
 
 import (
 	"context"
-
-	"flashsale.dev/seckill/internal/seckill"
 )
 
 // Tracer follows purchases from program to program. What is followed is few of many; for the others its answers are empty
@@ -31,28 +29,4 @@ func TraceMark(ctx context.Context, t Tracer) string {
 		return ""
 	}
 	return t.Mark(ctx)
-}
-
-// wish is a reservation that waits for its trip.
-type wish struct {
-	seckill.Reservation
-	mark string // of the buyer's request
-}
-
-// apart parts what a trip asks for from what follows it.
-func apart(wishes []wish) (rs []seckill.Reservation, marks []string) {
-	rs, marks = make([]seckill.Reservation, len(wishes)), make([]string, len(wishes))
-	for i, w := range wishes {
-		rs[i], marks[i] = w.Reservation, w.mark
-	}
-	return rs, marks
-}
-
-// marksOf are the marks of a batch's messages.
-func marksOf(batch []received) []string {
-	marks := make([]string, len(batch))
-	for i, r := range batch {
-		marks[i] = r.TraceParent
-	}
-	return marks
 }
