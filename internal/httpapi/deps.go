@@ -31,8 +31,8 @@ type SaleBook interface {
 	List(ctx context.Context, by seckill.Actor, below int64, limit int) ([]seckill.Sale, error)
 }
 
-// SaleLife moves a sale on and accounts for it.
-type SaleLife interface {
+// SaleLifecycle moves a sale on and accounts for it.
+type SaleLifecycle interface {
 	Expose(ctx context.Context, by seckill.Actor, goodsID int64) (seckill.Sale, error)
 	Close(ctx context.Context, by seckill.Actor, goodsID int64) (seckill.Sale, error)
 	Ledger(ctx context.Context, by seckill.Actor, goodsID int64) (seckill.Ledger, error)
@@ -40,29 +40,29 @@ type SaleLife interface {
 	Audit(ctx context.Context, by seckill.Actor, goodsID int64, before string, limit int) ([]seckill.AuditEntry, error)
 }
 
-// Changes changes sales, also while they sell; *order.ChangeService is one.
+// Changes changes sales, also while they sell; *inventory.ChangeService is one.
 type Changes interface {
 	// Change with a key that came before gives the first answer.
 	Change(ctx context.Context, by seckill.Actor, goodsID int64, c seckill.Change, once seckill.IdempotencyKey) (seckill.Sale, error)
 	Delete(ctx context.Context, by seckill.Actor, goodsID int64, once seckill.IdempotencyKey) error
 }
 
-// Sales is all that merchants ask; *seckill.SaleService is one.
+// Sales is all that merchants ask; *inventory.SaleService is one.
 type Sales interface {
 	SaleBook
-	SaleLife
+	SaleLifecycle
 }
 
-// Window is what everybody may see of exposed sales.
-type Window interface {
+// Catalog is what everybody may see of exposed sales.
+type Catalog interface {
 	// Sales gives exposed sales, newest first, below a goods id (0: from the top), at most limit of them.
 	Sales(ctx context.Context, below int64, limit int) ([]seckill.View, error)
 	Sale(ctx context.Context, goodsID int64) (seckill.View, error)
 }
 
-// Door lets buyers in.
-type Door interface {
-	// Refused gives the refusal that Admit would give without asking anybody, or nil where it would have to ask.
+// Admission lets buyers in.
+type Admission interface {
+	// KnownRefusal gives the refusal that Admit would give without asking anybody, or nil where it would have to ask.
 	KnownRefusal(goodsID int64) error
 	// Admit gives the view of a sale that takes buyers now, else its refusal:
 	// NOT_FOUND, NOT_STARTED, ENDED, SOLD_OUT or UNAVAILABLE.
@@ -71,50 +71,50 @@ type Door interface {
 	IssuePath(ctx context.Context, v seckill.View, buyerID int64) (path string, expiresAt time.Time, err error)
 }
 
-// Shop is all that buyers ask before they buy; *seckill.Catalog is one.
-type Shop interface {
-	Window
-	Door
+// SaleReader is all that buyers ask before they buy; *catalog.Catalog is one.
+type SaleReader interface {
+	Catalog
+	Admission
 }
 
-// Limiter stands between Admit and IssuePath. It waits where it must, and refuses with RATE_LIMITED.
-type Limiter interface {
+// PathLimiter stands between Admit and IssuePath. It waits where it must, and refuses with RATE_LIMITED.
+type PathLimiter interface {
 	LimitPath(ctx context.Context, v seckill.View, by seckill.Actor) error
 }
 
-// Desk takes purchases; *order.Service is one.
-type Desk interface {
+// PurchaseService takes purchases; *purchase.Service is one.
+type PurchaseService interface {
 	// Place gives the order number once the order is queued; the same path gives the same number.
 	Place(ctx context.Context, p purchase.Request) (orderSn string, err error)
 }
 
-// Orders is what is read of orders. Lists are newest first, of numbers below before ("": from the top), at most limit
+// OrderQuery is what is read of orders. Lists are newest first, of numbers below before ("": from the top), at most limit
 // of them.
-type Orders interface {
+type OrderQuery interface {
 	Find(ctx context.Context, by seckill.Actor, orderSn string) (order.Order, error)
 	Mine(ctx context.Context, by seckill.Actor, before string, limit int) ([]order.Order, error)
 	// OfGoods gives a sale's orders to who may manage it; status "" is all.
 	OfGoods(ctx context.Context, by seckill.Actor, goodsID int64, status order.Status, before string, limit int) ([]order.Order, error)
 }
 
-// Cashier ends orders one way or the other, and gives the same state when asked again; *order.Service is one.
+// Cashier ends orders one way or the other, and gives the same state when asked again; *payment.Service is one.
 type Cashier interface {
 	Pay(ctx context.Context, by seckill.Actor, orderSn string) (order.Order, error)
 	Cancel(ctx context.Context, by seckill.Actor, orderSn string) (order.Order, error)
 }
 
-// Payments takes the payment provider's word for what it was paid; *order.Service is one.
+// Payments takes the payment provider's word for what it was paid; *payment.Service is one.
 type Payments interface {
 	Receive(ctx context.Context, paymentID, orderSn string, amount int64) (order.Receipt, error)
 }
 
-// Callbacks tells whether a callback is the provider's; its refusal is UNAUTHENTICATED. *paymentprovider.Signer is one.
-type Callbacks interface {
+// CallbackVerifier tells whether a callback is the provider's; its refusal is UNAUTHENTICATED. *paymentprovider.Signer is one.
+type CallbackVerifier interface {
 	Verify(timestamp, signature string, body []byte) error
 }
 
-// Phones seals phone numbers that are to be kept and opens those that are to be shown; *auth.Phones is one.
-type Phones interface {
+// PhoneCipher seals phone numbers that are to be kept and opens those that are to be shown; *auth.Phones is one.
+type PhoneCipher interface {
 	Seal(buyerID int64, phone string) string
 	Open(buyerID int64, kept string) (string, error)
 }
@@ -129,8 +129,8 @@ type Health interface {
 	Ready(ctx context.Context) (ready bool, parts map[string]string)
 }
 
-// Tally counts what buyers of a goods are refused; *order.Counters is one.
-type Tally interface {
+// RefusalCounter counts what buyers of a goods are refused; *stats.Counters is one.
+type RefusalCounter interface {
 	Refused(goodsID int64, reason seckill.Reason)
 }
 
@@ -150,41 +150,41 @@ type Tracer interface {
 
 // The services that are ready-made.
 var (
-	_ Sales   = (*inventory.SaleService)(nil)
-	_ Shop    = (*catalog.Catalog)(nil)
-	_ Desk    = (*purchase.Service)(nil)
-	_ Cashier = (*payment.Service)(nil)
-	_ Changes = (*inventory.ChangeService)(nil)
-	_ Tally   = (*stats.Counters)(nil)
+	_ Sales           = (*inventory.SaleService)(nil)
+	_ SaleReader      = (*catalog.Catalog)(nil)
+	_ PurchaseService = (*purchase.Service)(nil)
+	_ Cashier         = (*payment.Service)(nil)
+	_ Changes         = (*inventory.ChangeService)(nil)
+	_ RefusalCounter  = (*stats.Counters)(nil)
 
-	_ Payments = (*payment.Service)(nil)
-	_ Phones   = (*auth.Phones)(nil)
+	_ Payments    = (*payment.Service)(nil)
+	_ PhoneCipher = (*auth.Phones)(nil)
 )
 
 // Deps are what the API stands on. All are needed.
 type Deps struct {
-	Sales   Sales
-	Shop    Shop
-	Limiter Limiter
-	// Guard and Limiters may be nil: no route but /randomPath is limited then, or operators can't see the limits.
-	Guard    Guard
-	Limiters Limiters
-	Desk     Desk
-	Orders   Orders
-	Cashier  Cashier
-	Payments Payments
-	// Callbacks may be nil: there is no secret, and callbacks of payments are refused.
-	Callbacks Callbacks
-	// Phones may be nil: numbers are kept as they come then.
-	Phones  Phones
-	Changes Changes
-	Figures Figures
-	// Letters may be nil: operators can't resolve dead letters then.
-	Letters Letters
-	// Tally may be nil: refusals to buyers are not counted then.
-	Tally Tally
-	// Watch may be nil: there are no event streams then.
-	Watch Watch
+	Sales       Sales
+	Reader      SaleReader
+	PathLimiter PathLimiter
+	// RouteLimiter and Limiters may be nil: no route but /randomPath is limited then, or operators can't see the limits.
+	RouteLimiter RouteLimiter
+	LimiterAdmin LimiterAdmin
+	Purchases    PurchaseService
+	Orders       OrderQuery
+	Cashier      Cashier
+	Payments     Payments
+	// CallbackVerifier may be nil: there is no secret, and callbacks of payments are refused.
+	Callbacks CallbackVerifier
+	// PhoneCipher may be nil: numbers are kept as they come then.
+	Phones     PhoneCipher
+	Changes    Changes
+	Statistics Statistics
+	// DeadLetters may be nil: operators can't resolve dead letters then.
+	DeadLetters DeadLetters
+	// RefusalCounter may be nil: refusals to buyers are not counted then.
+	Refusals RefusalCounter
+	// Notifier may be nil: there are no event streams then.
+	Notifier Notifier
 	// Sessions and Site may be nil: browsers can't sign in then, or there are no pages.
 	Sessions Sessions
 	Site     *web.Site
@@ -207,17 +207,17 @@ type Options struct {
 
 type api struct {
 	Deps
-	now      func() time.Time
-	timeout  time.Duration
-	warnings throttle
-	board    *catalog.ListCache
-	streams  streams
-	heard    map[string]func(reason string, took time.Duration) // by route; read only once the API answers
-	gallery  gallery
-	pulse    pulse
-	proxies  []netip.Prefix
-	guests   []seckill.Actor
-	origins  *http.CrossOriginProtection
+	now         func() time.Time
+	timeout     time.Duration
+	logThrottle throttle
+	catalog     *catalog.ListCache
+	streams     streams
+	reporters   map[string]func(reason string, took time.Duration) // by route; read only once the API answers
+	gallery     gallery
+	pulse       pulse
+	proxies     []netip.Prefix
+	guests      []seckill.Actor
+	origins     *http.CrossOriginProtection
 }
 
 // New builds the handler of every route.
@@ -232,14 +232,14 @@ func New(deps Deps, opts Options) http.Handler {
 	if a.timeout <= 0 {
 		a.timeout = 5 * time.Second
 	}
-	a.board = catalog.NewListCache(deps.Shop, a.now)
+	a.catalog = catalog.NewListCache(deps.Reader, a.now)
 	e := engine(opts.TrustedProxies)
-	e.Use(a.frame)
-	a.heard = map[string]func(string, time.Duration){"": hearer(deps.Metrics, "other")}
+	e.Use(a.requestMiddleware)
+	a.reporters = map[string]func(string, time.Duration){"": hearer(deps.Metrics, "other")}
 	for _, r := range append(a.routes(), a.pages()...) {
-		a.heard[r.path] = hearer(deps.Metrics, r.path)
+		a.reporters[r.path] = hearer(deps.Metrics, r.path)
 		for _, method := range r.methods {
-			e.Handle(method, r.path, a.serve(r))
+			e.Handle(method, r.path, a.handler(r))
 		}
 	}
 	e.NoRoute(a.noRoute)
