@@ -8,8 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"flashsale.dev/seckill/internal/loadgen/apiclient"
 	"flashsale.dev/seckill/internal/order"
-	"flashsale.dev/seckill/internal/rush"
 )
 
 // requireEveryAPISells wants each API to sell a unit over the run's order queue. During the run an
@@ -40,9 +40,9 @@ func (r *run) saleOfQueue(t *testing.T, units int64, same bool) string {
 }
 
 // awaitPromise repeats a purchase at one API until it is answered with 202.
-func awaitPromise(t *testing.T, c rush.Client, goods string) {
+func awaitPromise(t *testing.T, c apiclient.Client, goods string) {
 	t.Helper()
-	var answer rush.Answer
+	var answer apiclient.Answer
 	var err error
 	for began := time.Now(); time.Since(began) < patience; time.Sleep(20 * time.Millisecond) {
 		answer, err = buy(t.Context(), c, goods)
@@ -55,7 +55,7 @@ func awaitPromise(t *testing.T, c rush.Client, goods string) {
 }
 
 // buy asks for a random path and buys one unit with it. It returns the last answer.
-func buy(ctx context.Context, c rush.Client, goods string) (rush.Answer, error) {
+func buy(ctx context.Context, c apiclient.Client, goods string) (apiclient.Answer, error) {
 	answer, err := c.Call(ctx, http.MethodPost, "/randomPath?goodsId="+goods, nil)
 	var grant struct{ RandomPath string }
 	if err != nil || answer.Into(&grant) != nil {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"flashsale.dev/seckill/internal/rush"
+	"flashsale.dev/seckill/internal/loadgen/buyer"
 	"flashsale.dev/seckill/test/faults/check"
 )
 
@@ -27,7 +27,7 @@ func (r *run) awaitEmptyQueues(t *testing.T) (queued, dead int) {
 }
 
 // history collects the answers to buyers, and the contents of MySQL, Redis and the queues.
-func (r *run) history(t *testing.T, report rush.Report) check.History {
+func (r *run) history(t *testing.T, report buyer.Report) check.History {
 	t.Helper()
 	queued, dead := r.awaitEmptyQueues(t)
 	facts := r.Facts(t, r.goods)
@@ -95,7 +95,7 @@ func (r *run) status(t *testing.T, buyer int64, sn string) string {
 }
 
 // recorded is what the checker reads of one buyer's answers.
-func recorded(b rush.Told) check.Buyer {
+func recorded(b buyer.Told) check.Buyer {
 	c := check.Buyer{
 		ID: b.BuyerID, Paths: b.Paths, ServerErrors: b.Faults, MissingRetryAfter: b.Unsaid,
 	}

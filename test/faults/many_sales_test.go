@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"flashsale.dev/seckill/internal/rush"
+	"flashsale.dev/seckill/internal/loadgen/apiclient"
 	"flashsale.dev/seckill/internal/testenv"
 	"flashsale.dev/seckill/test/rig"
 )
@@ -127,7 +127,7 @@ func (r *run) createSideSales(t *testing.T, n int) []*sideSale {
 }
 
 // keepBuying buys a unit ten times a second.
-func (s *sideSale) keepBuying(ctx context.Context, c rush.Client) {
+func (s *sideSale) keepBuying(ctx context.Context, c apiclient.Client) {
 	for ctx.Err() == nil {
 		s.buyOne(ctx, c)
 		select {
@@ -137,7 +137,7 @@ func (s *sideSale) keepBuying(ctx context.Context, c rush.Client) {
 	}
 }
 
-func (s *sideSale) buyOne(ctx context.Context, c rush.Client) {
+func (s *sideSale) buyOne(ctx context.Context, c apiclient.Client) {
 	answer, err := buy(ctx, c, s.goods)
 	if err != nil {
 		return // the context has ended

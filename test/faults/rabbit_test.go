@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"flashsale.dev/seckill/internal/rush"
+	"flashsale.dev/seckill/internal/loadgen/buyer"
 	"flashsale.dev/seckill/internal/testenv"
 	"flashsale.dev/seckill/test/rig"
 )
@@ -108,12 +108,12 @@ func exceedBacklogAge(t *testing.T, r *run) {
 }
 
 // requireBusyAnswers wants some answers to be 503. The checker wants each to have Retry-After.
-func requireBusyAnswers(t *testing.T, r *run, report rush.Report) {
+func requireBusyAnswers(t *testing.T, r *run, report buyer.Report) {
 	t.Helper()
 	if r.Rabbits != nil {
 		return // the other nodes of the cluster took over
 	}
-	require.Positive(t, report.Sum(func(b rush.Told) int { return b.Busy }), "no answer was 503")
+	require.Positive(t, report.Sum(func(b buyer.Told) int { return b.Busy }), "no answer was 503")
 }
 
 func raiseMemoryAlarm(t *testing.T, r *run) {

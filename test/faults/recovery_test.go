@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"flashsale.dev/seckill/internal/rush"
+	"flashsale.dev/seckill/internal/loadgen/apiclient"
 )
 
 // patience is how long an installation may take to recover before the run has failed.
@@ -63,7 +63,7 @@ func (r *run) unrecovered(t *testing.T) string {
 }
 
 // ledger asks the APIs in turn until one answers.
-func (r *run) ledger(t *testing.T) (l rush.Ledger, err error) {
+func (r *run) ledger(t *testing.T) (l apiclient.Ledger, err error) {
 	t.Helper()
 	c := r.Merchant(t)
 	defer c.HTTP.CloseIdleConnections()

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"flashsale.dev/seckill/internal/rush"
+	"flashsale.dev/seckill/internal/loadgen/buyer"
 	"flashsale.dev/seckill/test/faults/check"
 )
 
@@ -18,7 +18,7 @@ const maxShown = 20
 // reportVerdict prints the run's line, adds it to the run log, and fails the test where a
 // guarantee does not hold.
 func reportVerdict(t *testing.T, f fault, seed uint64, v check.Verdict, recovery time.Duration,
-	report rush.Report,
+	report buyer.Report,
 ) {
 	t.Helper()
 	line := fmt.Sprintf("fault=%s seed=%d orders=%d lost=%d doubled=%d oversold=%d broken=%d "+
@@ -29,9 +29,9 @@ func reportVerdict(t *testing.T, f fault, seed uint64, v check.Verdict, recovery
 	}
 	fmt.Println("faults:", line)
 	t.Logf("%d answers with 503, %d broken connections, %d buyers gave up, %d refused, in %s",
-		report.Sum(func(b rush.Told) int { return b.Busy }),
-		report.Sum(func(b rush.Told) int { return b.Broken }),
-		report.Count(rush.GaveUp), report.Count(rush.Refused), report.Took.Round(time.Millisecond))
+		report.Sum(func(b buyer.Told) int { return b.Busy }),
+		report.Sum(func(b buyer.Told) int { return b.Broken }),
+		report.Count(buyer.GaveUp), report.Count(buyer.Refused), report.Took.Round(time.Millisecond))
 	if *outFlag != "" {
 		appendLine(t, *outFlag, line)
 	}

@@ -12,7 +12,8 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
-	"flashsale.dev/seckill/internal/rush"
+	"flashsale.dev/seckill/internal/loadgen/apiclient"
+	"flashsale.dev/seckill/internal/loadgen/buyer"
 	"flashsale.dev/seckill/internal/testenv"
 	"flashsale.dev/seckill/test/faults/check"
 	"flashsale.dev/seckill/test/rig"
@@ -88,12 +89,12 @@ func execute(t *testing.T, f fault, seed uint64) {
 	if f.prepare != nil {
 		f.prepare(t, r)
 	}
-	var report rush.Report
+	var report buyer.Report
 	var err error
 	r.AimRabbit(t, r.goods)
 	go func() {
 		defer close(r.ended)
-		report, err = rush.Run(t.Context(), r.plan(t, f))
+		report, err = buyer.Run(t.Context(), r.plan(t, f))
 	}()
 	f.inject(t, r)
 	t.Logf("%d of %d units were promised when the fault ended", r.promised.Load(), r.units)
@@ -138,13 +139,13 @@ func (r *run) createSale(t *testing.T, f fault, limit int64) {
 	}
 }
 
-func (r *run) plan(t *testing.T, f fault) rush.Plan {
+func (r *run) plan(t *testing.T, f fault) buyer.Plan {
 	t.Helper()
 	spread := max(6*time.Second, f.spread)
 	if *namesFlag == "" {
 		spread = min(spread, 8*time.Second) // keeps a plain go test short
 	}
-	p := rush.Plan{
+	p := buyer.Plan{
 		GoodsID: r.goods, Buyers: *buyersFlag, AtOnce: 200, Token: r.BuyerToken,
 		Patience: time.Minute, CallTimeout: 5 * time.Second, Over: spread,
 		Stubborn: true, Again: 1, Greedy: 3, Cancels: 4,
@@ -162,7 +163,7 @@ func (r *run) plan(t *testing.T, f fault) rush.Plan {
 // awaitDrained waits until no order of the sale is pending, in the outbox or unwritten.
 func (r *run) awaitDrained(t *testing.T) {
 	t.Helper()
-	var l rush.Ledger
+	var l apiclient.Ledger
 	var f rig.RedisFacts
 	drained := func() bool {
 		var err, redisErr error
