@@ -1,12 +1,14 @@
 // Package memqueue is the order queue of the standalone program: in the process, without a broker.
 //
-// Publish returns when the consumer has acknowledged the message, which it does after the commit. So a
-// 202 is durable although the queue is not: a crash loses only messages whose publishers got no answer.
+// Publish returns when the consumer has acknowledged the message, which it does after the commit.
+// So a 202 is durable although the queue is not: a crash loses only messages whose publishers got
+// no answer.
 //
-// A shard keeps its order. Of the streams that are open on a shard, the oldest gets the deliveries, and
-// the next one takes over when it is closed, as with RabbitMQ's single active consumer. A full shard
-// makes Publish wait until its context ends. The queue has no delivery limit and no dead letters.
+// A shard keeps its order. Of the streams that are open on a shard, the oldest gets the deliveries,
+// and the next one takes over when it is closed, as with RabbitMQ's single active consumer. A full
+// shard makes Publish wait until its context ends. The queue has no delivery limit and no dead
+// letters.
 //
-// Each open stream runs one goroutine, which ends with Close. All types are safe for concurrent use,
-// except a stream, which has one user.
+// Each open stream runs one goroutine, which ends with Close. All types are safe for concurrent
+// use, except a stream, which has one user.
 package memqueue

@@ -20,7 +20,8 @@ func TestQueue_KeepsTheContract(t *testing.T) {
 	})
 }
 
-// The database is the standalone program's only durable part, so nothing may be confirmed before the commit.
+// The database is the standalone program's only durable part, so nothing may be confirmed before
+// the commit.
 func TestPublish_ReturnsOnlyAfterTheAck(t *testing.T) {
 	q := memqueue.New(memqueue.Options{})
 	s, err := q.Open(t.Context(), 0)

@@ -55,7 +55,8 @@ func (s *shard) publish(ctx context.Context, m *message) error {
 	}
 }
 
-// withdraw removes a message that was never delivered. It returns nil if an acknowledgement came first.
+// withdraw removes a message that was never delivered. It returns nil if an acknowledgement came
+// first.
 func (s *shard) withdraw(m *message, err error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -126,7 +127,8 @@ func (s *shard) ack(tag uint64) error {
 	return nil
 }
 
-// remove takes a stream out. The unacknowledged messages of the active one return to the head of ready.
+// remove takes a stream out. The unacknowledged messages of the active one return to the head of
+// ready.
 func (s *shard) remove(st *stream) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,6 +1,7 @@
 package queuesuite
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -79,7 +80,8 @@ func redeliversInOrder(t *testing.T, q Queue) {
 		d.Attempts = 2
 		require.Equal(t, d.DeliveryInfo, second[i].DeliveryInfo, "the second delivery knows of the first")
 	}
-	require.True(t, slices.IsSortedFunc(second, func(a, b order.Delivery) int { return int(a.Tag) - int(b.Tag) }))
+	byTag := func(a, b order.Delivery) int { return cmp.Compare(a.Tag, b.Tag) }
+	require.True(t, slices.IsSortedFunc(second, byTag))
 	require.NoError(t, c.stream.Ack(second[49].Tag))
 	sent.confirmed()
 }
