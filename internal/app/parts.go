@@ -43,7 +43,7 @@ type Parts struct {
 	// Source is nil in a program that consumes nothing.
 	Source order.Source
 	// Provider takes the money; nil is the built-in one, which takes none.
-	Provider order.Provider
+	Provider payment.Provider
 	// Dead is where the broker itself puts what it could not deliver, and Fresh tells of shards whose queue is new; both
 	// are nil where the queue is part of the process.
 	Dead  order.Source
@@ -53,7 +53,7 @@ type Parts struct {
 	Log  *slog.Logger
 }
 
-func (p Parts) provider() order.Provider {
+func (p Parts) provider() payment.Provider {
 	if p.Provider == nil {
 		return paymentprovider.Test{}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
 func TestABuyerBuys(t *testing.T) {
@@ -184,7 +185,7 @@ func TestNamesAreMaskedInLists(t *testing.T) {
 func TestAnOrderOfEveryStateIsShown(t *testing.T) {
 	h := open(t)
 	h.orders["order-f"] = order.Order{
-		OrderLine: seckill.OrderLine{OrderSn: "order-f", BuyerID: 7, Quantity: 1}, GoodsID: 43, Status: order.Failed,
+		OrderLine: reservation.OrderLine{OrderSn: "order-f", BuyerID: 7, Quantity: 1}, GoodsID: 43, Status: order.Failed,
 		FailureReason: order.FailedOversold, CreatedAt: h.now, ClosedAt: h.now,
 	}
 	r := h.as(buyer(), "GET", "/orders/order-f", "")

@@ -18,13 +18,14 @@ import (
 	"flashsale.dev/seckill/internal/order/stats"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/catalog"
+	"flashsale.dev/seckill/internal/seckill/salechange"
 )
 
 // SaleBook is what merchants write and read of sales.
 // Each judges whose sale it is, after whether there is one: NOT_FOUND before FORBIDDEN.
 type SaleBook interface {
 	// Create with a key that came before gives the first sale.
-	Create(ctx context.Context, by seckill.Actor, n seckill.NewSale, once seckill.IdempotencyKey) (seckill.Sale, error)
+	Create(ctx context.Context, by seckill.Actor, n seckill.NewSale, once salechange.IdempotencyKey) (seckill.Sale, error)
 	Get(ctx context.Context, by seckill.Actor, goodsID int64) (seckill.Sale, error)
 	// List gives the actor's own sales (an operator's are all), newest first, below a goods id (0: from the top),
 	// at most limit of them.
@@ -37,14 +38,14 @@ type SaleLifecycle interface {
 	Close(ctx context.Context, by seckill.Actor, goodsID int64) (seckill.Sale, error)
 	Ledger(ctx context.Context, by seckill.Actor, goodsID int64) (seckill.Ledger, error)
 	// Audit gives the changes of a sale, newest first, below an id ("": from the top), at most limit of them.
-	Audit(ctx context.Context, by seckill.Actor, goodsID int64, before string, limit int) ([]seckill.AuditEntry, error)
+	Audit(ctx context.Context, by seckill.Actor, goodsID int64, before string, limit int) ([]salechange.AuditEntry, error)
 }
 
 // Changes changes sales, also while they sell; *inventory.ChangeService is one.
 type Changes interface {
 	// Change with a key that came before gives the first answer.
-	Change(ctx context.Context, by seckill.Actor, goodsID int64, c seckill.Change, once seckill.IdempotencyKey) (seckill.Sale, error)
-	Delete(ctx context.Context, by seckill.Actor, goodsID int64, once seckill.IdempotencyKey) error
+	Change(ctx context.Context, by seckill.Actor, goodsID int64, c salechange.Change, once salechange.IdempotencyKey) (seckill.Sale, error)
+	Delete(ctx context.Context, by seckill.Actor, goodsID int64, once salechange.IdempotencyKey) error
 }
 
 // Sales is all that merchants ask; *inventory.SaleService is one.
@@ -105,7 +106,7 @@ type Cashier interface {
 
 // Payments takes the payment provider's word for what it was paid; *payment.Service is one.
 type Payments interface {
-	Receive(ctx context.Context, paymentID, orderSn string, amount int64) (order.Receipt, error)
+	Receive(ctx context.Context, paymentID, orderSn string, amount int64) (payment.Receipt, error)
 }
 
 // CallbackVerifier tells whether a callback is the provider's; its refusal is UNAUTHENTICATED. *paymentprovider.Signer is one.

@@ -25,6 +25,7 @@ import (
 	redislimit "flashsale.dev/seckill/internal/ratelimit/redis"
 	"flashsale.dev/seckill/internal/ratelimit/rules"
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
 // drawer is a Letters with one letter in it, whatever is done with it.
@@ -40,7 +41,7 @@ func (drawer) List(_ context.Context, after string, _ int) ([]order.DeadLetter, 
 }
 
 func (drawer) Requeue(_ context.Context, id string) (order.Order, error) {
-	o := order.Order{OrderLine: seckill.OrderLine{OrderSn: "order-1", BuyerID: 7, Quantity: 1}, GoodsID: 43, Status: order.Created}
+	o := order.Order{OrderLine: reservation.OrderLine{OrderSn: "order-1", BuyerID: 7, Quantity: 1}, GoodsID: 43, Status: order.Created}
 	return o, drawer{}.Discard(context.Background(), id)
 }
 

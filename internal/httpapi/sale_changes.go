@@ -8,6 +8,7 @@ import (
 
 	"flashsale.dev/seckill/internal/httpapi/params"
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/seckill/salechange"
 )
 
 // changeSale is PATCH: what is left out stays as it is.
@@ -27,12 +28,12 @@ func (a *api) changeSale(ctx context.Context, r *request) (response, error) {
 	return ok(a.newMerchantSaleResponse(s)), err
 }
 
-func saleChange(p *params.Fields) seckill.Change {
+func saleChange(p *params.Fields) salechange.Change {
 	algorithm := func(name string) string { return p.OneOf(name, "", rateAlgorithms()...) }
-	c := seckill.Change{
+	c := salechange.Change{
 		Title: params.Optional(p, "title", p.Text), Price: params.Optional(p, "price", p.Int), PerBuyerLimit: params.Optional(p, "perBuyerLimit", p.Int),
 		StartAt: params.Optional(p, "startAt", p.Time), EndAt: params.Optional(p, "endAt", p.Time),
-		Rate: seckill.RateChange{
+		Rate: salechange.RateChange{
 			Algorithm: params.Optional(p, "rate.algorithm", algorithm), PermitsPerSecond: params.Optional(p, "rate.permitsPerSecond", p.Float),
 			MaxBurstSeconds: params.Optional(p, "rate.maxBurstSeconds", p.Float), MaxWaitMillis: params.Optional(p, "rate.maxWaitMillis", p.Int),
 		},
@@ -56,16 +57,16 @@ func (a *api) deleteSale(ctx context.Context, r *request) (response, error) {
 
 // auditResponse is one change of a sale.
 type auditResponse struct {
-	ID        string          `json:"id"`
-	ActorID   int64           `json:"actorId,string"`
-	ActorRole seckill.Role    `json:"actorRole"`
-	Action    seckill.Action  `json:"action"`
-	From      json.RawMessage `json:"from"`
-	To        json.RawMessage `json:"to"`
-	At        timestamp       `json:"at"`
+	ID        string            `json:"id"`
+	ActorID   int64             `json:"actorId,string"`
+	ActorRole seckill.Role      `json:"actorRole"`
+	Action    salechange.Action `json:"action"`
+	From      json.RawMessage   `json:"from"`
+	To        json.RawMessage   `json:"to"`
+	At        timestamp         `json:"at"`
 }
 
-func newAuditResponse(e seckill.AuditEntry) auditResponse {
+func newAuditResponse(e salechange.AuditEntry) auditResponse {
 	return auditResponse{ID: e.ID, ActorID: e.ActorID, ActorRole: e.Role, Action: e.Action, From: e.Was, To: e.Became, At: timestamp(e.At)}
 }
 
@@ -79,7 +80,7 @@ func (a *api) auditOfSale(ctx context.Context, r *request) (response, error) {
 	if err != nil {
 		return response{}, err
 	}
-	return ok(page(found, limit, newAuditResponse, func(e seckill.AuditEntry) string { return auditCursor + e.ID })), nil
+	return ok(page(found, limit, newAuditResponse, func(e salechange.AuditEntry) string { return auditCursor + e.ID })), nil
 }
 
 // cursorUUID takes the cursor of a list whose keys are UUIDs; "" is the top.

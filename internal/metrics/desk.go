@@ -8,6 +8,7 @@ import (
 
 	"flashsale.dev/seckill/internal/order/purchase"
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
 // Desk counts reservations.
@@ -21,9 +22,9 @@ type Desk struct {
 var _ purchase.Metrics = (*Desk)(nil)
 
 // verdictNames are the labels of what the reserve script says, by its code.
-var verdictNames = [seckill.NumVerdicts]string{
-	seckill.Taken: "taken", seckill.Repeated: "repeated", seckill.WrongPath: "wrong_path", seckill.TooEarly: "too_early",
-	seckill.TooLate: "too_late", seckill.OverLimit: "over_limit", seckill.TooFew: "too_few", seckill.Malformed: "malformed",
+var verdictNames = [reservation.NumVerdicts]string{
+	reservation.Taken: "taken", reservation.Repeated: "repeated", reservation.WrongPath: "wrong_path", reservation.TooEarly: "too_early",
+	reservation.TooLate: "too_late", reservation.OverLimit: "over_limit", reservation.TooFew: "too_few", reservation.Malformed: "malformed",
 }
 
 // newDesk registers the metrics of reservations.
@@ -41,7 +42,7 @@ func (r *Registry) newDesk() *Desk {
 }
 
 // Reserved is order.Metrics's.
-func (d *Desk) Reserved(buyers int, verdicts []seckill.Verdict, took time.Duration, err error) {
+func (d *Desk) Reserved(buyers int, verdicts []reservation.Verdict, took time.Duration, err error) {
 	d.buyers.Observe(float64(buyers))
 	d.seconds.Observe(took.Seconds())
 	if err != nil {

@@ -6,14 +6,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
 // TestEveryVerdictIsCounted: one without a place of its own would end the program at the first buyer who is told it.
 func TestEveryVerdictIsCounted(t *testing.T) {
 	d := New("test").newDesk()
-	for code := range seckill.NumVerdicts {
+	for code := range reservation.NumVerdicts {
 		require.NotEmpty(t, verdictNames[code], "verdict %d", code)
-		d.Reserved(1, []seckill.Verdict{{Code: seckill.VerdictCode(code)}}, time.Millisecond, nil)
+		d.Reserved(1, []reservation.Verdict{{Code: reservation.VerdictCode(code)}}, time.Millisecond, nil)
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/seckill/salechange"
 )
 
 // ChangeService changes sales for their merchants, also while they sell.
@@ -29,7 +30,7 @@ func NewChangeService(owners order.SaleGetter, store ChangeStore, shelf ChangeRe
 // Change changes a sale that the actor may manage, all of it or nothing. Title and price of an exposed sale, and
 // everything of a closed one, are a Conflict; so is a cut of more than is unsold, with data.available. With a key, asked
 // RetryTransaction: the first answer. A refusal changes nothing and is not remembered.
-func (s *ChangeService) Change(ctx context.Context, by seckill.Actor, goodsID int64, c seckill.Change, once seckill.IdempotencyKey) (seckill.Sale, error) {
+func (s *ChangeService) Change(ctx context.Context, by seckill.Actor, goodsID int64, c salechange.Change, once salechange.IdempotencyKey) (seckill.Sale, error) {
 	if sale, known, err := s.answered(ctx, once); known || err != nil { // whatever has become of the sale since
 		return sale, err
 	}
@@ -82,7 +83,7 @@ func (s *ChangeService) stockDeltaError(ctx context.Context, goodsID int64) erro
 	if err != nil {
 		return seckill.NewUnavailable("the units unsold can't be counted", err)
 	}
-	return seckill.NewStockDeltaError(v.Available)
+	return salechange.NewStockDeltaError(v.Available)
 }
 
 // tell brings to Redis what the scripts go by; what does not arrive now the steward brings. It reads the sale anew, so
@@ -102,7 +103,7 @@ func (s *ChangeService) sync(ctx context.Context, goodsID int64) error {
 }
 
 // answered is the first answer to a key that came before. A key is its actor's own, so nobody hears another's.
-func (s *ChangeService) answered(ctx context.Context, once seckill.IdempotencyKey) (seckill.Sale, bool, error) {
+func (s *ChangeService) answered(ctx context.Context, once salechange.IdempotencyKey) (seckill.Sale, bool, error) {
 	if once.Key == "" {
 		return seckill.Sale{}, false, nil
 	}
@@ -111,7 +112,7 @@ func (s *ChangeService) answered(ctx context.Context, once seckill.IdempotencyKe
 }
 
 // Delete removes a draft of the actor's; any other sale is a Conflict. With a key, asked again: it is gone.
-func (s *ChangeService) Delete(ctx context.Context, by seckill.Actor, goodsID int64, once seckill.IdempotencyKey) error {
+func (s *ChangeService) Delete(ctx context.Context, by seckill.Actor, goodsID int64, once salechange.IdempotencyKey) error {
 	if _, known, err := s.answered(ctx, once); known || err != nil {
 		return err
 	}

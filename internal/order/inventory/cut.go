@@ -7,6 +7,7 @@ import (
 
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/seckill/salechange"
 )
 
 // Cut takes units of an exposed sale off sale. Its row is written before Redis is asked for the units, and says all that it
@@ -16,7 +17,7 @@ type StockCut struct {
 	GoodsID  int64
 	Epoch    int64 // whose Redis is asked
 	Quantity int64 // > 0
-	Wanted   seckill.Change
+	Wanted   salechange.Change
 	By       seckill.Actor
 	Key      string // its Idempotency-Key, or ""
 	State    CutState
@@ -48,15 +49,15 @@ type BegunChange struct {
 // ChangeStore is MySQL as changes of sales need it.
 type ChangeStore interface {
 	// Change changes a sale in one transaction, or writes the cut with which the change begins.
-	Change(ctx context.Context, goodsID int64, c seckill.Change, once seckill.IdempotencyKey, now time.Time) (BegunChange, error)
+	Change(ctx context.Context, goodsID int64, c salechange.Change, once salechange.IdempotencyKey, now time.Time) (BegunChange, error)
 	// Answered gives the first answer to a request whose key was here before; false where there is none yet.
-	Answered(ctx context.Context, once seckill.IdempotencyKey, now time.Time) (seckill.Sale, bool, error)
+	Answered(ctx context.Context, once salechange.IdempotencyKey, now time.Time) (seckill.Sale, bool, error)
 	// EndCut writes what Redis said of a cut: done or undone; or it gives the cut a newer epoch and leaves it open.
 	EndCut(ctx context.Context, c StockCut, said order.MoveResult, now time.Time) (StockCut, seckill.Sale, error)
 	// OpenCuts lists cuts begun before a moment and not ended, oldest first.
 	OpenCuts(ctx context.Context, before time.Time, limit int) ([]StockCut, error)
 	// DeleteDraft removes a draft; any other sale is a Conflict.
-	DeleteDraft(ctx context.Context, goodsID int64, once seckill.IdempotencyKey, now time.Time) error
+	DeleteDraft(ctx context.Context, goodsID int64, once salechange.IdempotencyKey, now time.Time) error
 	// Sale reads the row of a sale.
 	Sale(ctx context.Context, goodsID int64) (seckill.Sale, error)
 	// ForgetKeys forgets Idempotency-Keys made before a moment.

@@ -9,14 +9,15 @@ import (
 	"flashsale.dev/seckill/internal/order/rebuild"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/catalog"
+	"flashsale.dev/seckill/internal/seckill/salechange"
 )
 
 // ManagedSaleStore is a sale in MySQL as its merchant's calls need it.
 type ManagedSaleStore interface {
 	catalog.SaleStore
 	// CreateSale writes a sale, or finds the one that was written under the same key before.
-	CreateSale(ctx context.Context, sale seckill.Sale, once seckill.IdempotencyKey) (seckill.Sale, error)
-	seckill.AuditLog
+	CreateSale(ctx context.Context, sale seckill.Sale, once salechange.IdempotencyKey) (seckill.Sale, error)
+	AuditLog
 	// CloseSale closes an exposed sale, and is content with a closed one; a draft is a Conflict.
 	CloseSale(ctx context.Context, goodsID int64, now time.Time) (seckill.Sale, error)
 	// SalesOf lists a merchant's sales (0: everybody's), newest first, below a goods id (0: from the top).
@@ -52,7 +53,7 @@ func NewSaleService(truth ManagedSaleStore, shelf SaleUpdater, opener *rebuild.O
 }
 
 // Create puts up a draft of the actor's own; again with the same key: the first one.
-func (s *SaleService) Create(ctx context.Context, by seckill.Actor, n seckill.NewSale, once seckill.IdempotencyKey) (seckill.Sale, error) {
+func (s *SaleService) Create(ctx context.Context, by seckill.Actor, n seckill.NewSale, once salechange.IdempotencyKey) (seckill.Sale, error) {
 	if err := n.Validate(); err != nil {
 		return seckill.Sale{}, err
 	}
@@ -68,7 +69,7 @@ func (s *SaleService) Create(ctx context.Context, by seckill.Actor, n seckill.Ne
 }
 
 // Audit pages through the changes of a sale that the actor may manage, newest first, below an id ("": from the top).
-func (s *SaleService) Audit(ctx context.Context, by seckill.Actor, goodsID int64, before string, limit int) ([]seckill.AuditEntry, error) {
+func (s *SaleService) Audit(ctx context.Context, by seckill.Actor, goodsID int64, before string, limit int) ([]salechange.AuditEntry, error) {
 	if _, err := s.Get(ctx, by, goodsID); err != nil {
 		return nil, err
 	}
@@ -116,7 +117,7 @@ func (s *SaleService) Expose(ctx context.Context, by seckill.Actor, goodsID int6
 		return sale, nil // where Redis has lost it, the rebuilder sees that and needs no asking
 	}
 	opened, err := s.opener.OpenFirst(seckill.WithActor(ctx, by), goodsID)
-	if errors.Is(err, seckill.ErrFenced) {
+	if errors.Is(err, rebuild.ErrFenced) {
 		return s.Get(ctx, by, goodsID) // somebody else has just exposed it
 	}
 	if err != nil {
