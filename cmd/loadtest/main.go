@@ -77,15 +77,15 @@ func (p *play) run(ctx context.Context, stdout, stderr io.Writer) (err error) {
 	// Told to end (a signal, or -timeout), it still says what came of it.
 	judging, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.settle)
 	defer cancel()
-	fmt.Fprintf(stderr, "reading the books of %d buyers who were promised something\n", len(result.Kept))
-	verdict := verdict.Judge(judging, p.theCase(result))
+	fmt.Fprintf(stderr, "reading the books of %d buyers who were promised something\n", len(result.Holders))
+	verdict := verdict.Check(judging, p.theCase(result))
 	p.tidy(judging)
 	r := report.New(p.settings(), result, verdict, cost)
 	r.Notes = p.notes(r)
 	if err := p.tell(r, stdout, stderr); err != nil {
 		return err
 	}
-	if result.Came < result.Planned || p.cut {
+	if result.Arrived < result.Planned || p.cut {
 		err = errCutShort
 	}
 	if !verdict.OK {
@@ -106,7 +106,7 @@ func (p *play) load(ctx context.Context) loadgen.Result {
 		Bases: p.bases, GoodsID: p.sale.goodsID, HTTP: direct.Client(), Token: p.buyerToken,
 		Buyers: p.buyers, FirstID: p.firstBuyer, Users: p.users, Rate: p.rate, Ramp: p.ramp, Spike: p.spike, StartAt: p.sale.startAt,
 		InFlight: p.inFlight, Impatient: p.impatient, Hostile: p.hostile, Seed: p.seed, Quantity: p.quantity, Patience: p.patience,
-		Watch: bar.show,
+		OnPoint: bar.show,
 	})
 	bar.end()
 	p.cut = ctx.Err() != nil
@@ -115,7 +115,7 @@ func (p *play) load(ctx context.Context) loadgen.Result {
 
 func (p *play) theCase(result loadgen.Result) verdict.Case {
 	return verdict.Case{
-		GoodsID: p.sale.goodsID, Result: result, Keeper: p.keeper, Limit: p.sale.limit, Mine: p.goods == "",
+		GoodsID: p.sale.goodsID, Result: result, Merchant: p.keeper, Limit: p.sale.limit, Exclusive: p.goods == "",
 		Buyer: func(id int64) (apiclient.Client, error) {
 			token, err := p.buyerToken(id)
 			return apiclient.Client{Base: p.bases[int(id)%len(p.bases)], Token: token, HTTP: p.books}, err

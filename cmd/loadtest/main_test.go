@@ -83,7 +83,7 @@ func TestTheWholeLoad(t *testing.T) {
 			require.NoError(t, json.Unmarshal([]byte(out), &r), out)
 			require.True(t, r.Verdict.OK)
 			require.Equal(t, 100, r.Won())
-			require.Equal(t, []int{400, 100}, []int{r.Came, r.Verdict.Orders["created"]})
+			require.Equal(t, []int{400, 100}, []int{r.Arrived, r.Verdict.Orders["created"]})
 			require.Positive(t, r.Outcomes[loadgen.Impatient][buyer.Won]+r.Outcomes[loadgen.Polite][buyer.Won])
 			require.Positive(t, r.Outcomes[loadgen.Hostile]["turned away"])
 			require.Contains(t, stderr, "verdict", "the table makes way for the JSON")

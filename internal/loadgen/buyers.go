@@ -40,35 +40,35 @@ func (p Plan) kind(i int) Kind {
 }
 
 // one plays the i-th buyer, who was due at a moment.
-func (r *runner) one(ctx context.Context, i int, due time.Time) {
+func (r *runner) playBuyer(ctx context.Context, i int, due time.Time) {
 	id, kind := r.FirstID+int64(i), r.kind(i)
-	r.rec.arrived(time.Since(due))
+	r.recorder.addArrival(time.Since(due))
 	token, err := r.Token(id)
 	if err != nil {
-		r.rec.departed(kind, buyer.Told{BuyerID: id}, err)
+		r.recorder.addBuyer(kind, buyer.Result{BuyerID: id}, err)
 		return
 	}
 	c := apiclient.Client{Base: r.Bases[i%len(r.Bases)], Token: token, HTTP: r.HTTP}
 	if kind == Hostile {
-		thief := buyer.Thief{Client: c, ID: id, GoodsID: r.GoodsID, Loot: r.loot, Due: due, Saw: r.rec.saw}
-		r.rec.robbed(thief.Rob(ctx))
+		thief := buyer.HostileBuyer{Client: c, ID: id, GoodsID: r.GoodsID, Captured: r.captured, Due: due, OnCall: r.recorder.addCall}
+		r.recorder.addHostile(thief.Attack(ctx))
 		return
 	}
 	b := r.buyer(c, id, kind, due)
 	told, err := b.Buy(ctx)
 	if told.OrderSn != "" {
-		r.loot.Order(id, told.OrderSn)
+		r.captured.AddOrder(id, told.OrderSn)
 	}
-	r.rec.departed(kind, told, err)
+	r.recorder.addBuyer(kind, told, err)
 }
 
 func (r *runner) buyer(c apiclient.Client, id int64, kind Kind, due time.Time) buyer.Buyer {
 	b := buyer.Buyer{
-		Client: c, ID: id, GoodsID: r.GoodsID, Quantity: r.Quantity, Patience: r.Patience, Stubborn: true, Bases: r.Bases,
-		Early: early, Due: due, Saw: r.rec.saw, Won: r.rec.won, Path: func(path string) { r.loot.Path(id, path) },
+		Client: c, ID: id, GoodsID: r.GoodsID, Quantity: r.Quantity, Patience: r.Patience, RetryErrors: true, Bases: r.Bases,
+		NotStartedRetry: early, Due: due, OnCall: r.recorder.addCall, OnAccepted: r.recorder.addAccepted, OnPath: func(path string) { r.captured.AddPath(id, path) },
 	}
 	if kind == Impatient {
-		b.Clicks, b.Hurry, b.Greedy = clicks, hurry, true
+		b.ParallelRequests, b.MaxRetryWait, b.BuysAgain = clicks, hurry, true
 	}
 	return b
 }

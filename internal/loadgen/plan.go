@@ -30,8 +30,8 @@ type Plan struct {
 	// Patience is how long a buyer goes on when told to come again, and how long it looks at its order; 30 s if 0.
 	Patience time.Duration
 
-	Every time.Duration // the time between the points of the series; 500 ms if 0
-	Watch func(Point)   // is told each point as it is made; may be nil
+	Every   time.Duration // the time between the points of the series; 500 ms if 0
+	OnPoint func(Point)   // is told each point as it is made; may be nil
 }
 
 func (p Plan) withDefaults() Plan {

@@ -16,9 +16,9 @@ import (
 
 // The spans that are measured beside the calls.
 const (
-	SpanWay     buyer.Step = "way"     // from the moment a buyer was due to its 202 or its refusal
-	SpanWritten buyer.Step = "written" // from the 202 until the buyer saw the order in MySQL
-	SpanLag     buyer.Step = "lag"     // from the moment a buyer was due until the generator let it begin
+	SpanDecision buyer.Step = "way"     // from the moment a buyer was due to its 202 or its refusal
+	SpanWritten  buyer.Step = "written" // from the 202 until the buyer saw the order in MySQL
+	SpanLag      buyer.Step = "lag"     // from the moment a buyer was due until the generator let it begin
 )
 
 // longest is what the histograms can tell; what took longer counts as this.
@@ -32,16 +32,16 @@ func histogram(digits int) *hdrhistogram.Histogram {
 type recorder struct {
 	began time.Time
 
-	mu       sync.Mutex
-	steps    map[buyer.Step]*stepCount
-	window   window
-	points   []Point
-	outcomes map[Kind]map[buyer.Outcome]int
-	kept     []Kept
-	breaches []string
-	breached int
-	onWay    int
-	came     int
+	mu          sync.Mutex
+	steps       map[buyer.Step]*stepCount
+	window      window
+	points      []Point
+	outcomes    map[Kind]map[buyer.Outcome]int
+	holders     []Holder
+	breaches    []string
+	breachCount int
+	inFlight    int
+	arrivals    int
 }
 
 // stepCount is what became of a step's calls.
@@ -57,14 +57,14 @@ func newRecorder() *recorder {
 }
 
 // saw takes note of a call.
-func (r *recorder) saw(c buyer.Call) {
+func (r *recorder) addCall(c buyer.Call) {
 	said := c.Answer.Reason
 	if c.Err != nil {
 		said = "error: " + class(c.Answer, c.Err)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	s := r.took(c.Step, c.Took)
+	s := r.addTime(c.Step, c.Took)
 	s.answers[said]++
 	switch {
 	case c.Err != nil:
@@ -79,7 +79,7 @@ func (r *recorder) saw(c buyer.Call) {
 }
 
 // took adds a time to a step, in the whole and in the window. The lock is held.
-func (r *recorder) took(step buyer.Step, d time.Duration) *stepCount {
+func (r *recorder) addTime(step buyer.Step, d time.Duration) *stepCount {
 	s := r.steps[step]
 	if s == nil {
 		s = &stepCount{times: histogram(3), answers: map[string]int64{}}
@@ -109,62 +109,62 @@ func class(a apiclient.Answer, err error) string {
 	}
 }
 
-func (r *recorder) arrived(lag time.Duration) {
+func (r *recorder) addArrival(lag time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.took(SpanLag, lag)
-	r.came++
-	r.onWay++
+	r.addTime(SpanLag, lag)
+	r.arrivals++
+	r.inFlight++
 	r.window.point.Arrived++
 }
 
 // won takes note of a buyer's first 202.
-func (r *recorder) won() {
+func (r *recorder) addAccepted() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.window.point.Won++
 }
 
 // departed takes note of how a buyer ended, and keeps who holds a promise or may hold one.
-func (r *recorder) departed(kind Kind, t buyer.Told, err error) {
+func (r *recorder) addBuyer(kind Kind, t buyer.Result, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if t.Outcome == "" { // an answer that made no sense
 		t.Outcome = buyer.GaveUp
 	}
-	r.ended(kind, t.Outcome)
-	r.took(SpanWay, t.Bought)
+	r.countOutcome(kind, t.Outcome)
+	r.addTime(SpanDecision, t.DecisionTime)
 	if t.Outcome == buyer.Won && err == nil && t.Status != "queued" && kind == Polite {
-		r.took(SpanWritten, t.Written)
+		r.addTime(SpanWritten, t.WriteTime)
 	}
-	if len(t.Heard) > 0 || t.Unsure {
-		r.kept = append(r.kept, keep(t))
+	if len(t.Accepted) > 0 || t.Uncertain {
+		r.holders = append(r.holders, newHolder(t))
 	}
 }
 
 // robbed takes note of a thief's end.
-func (r *recorder) robbed(breaches []string) {
+func (r *recorder) addHostile(breaches []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.ended(Hostile, turnedAway)
-	r.breached += len(breaches)
+	r.countOutcome(Hostile, AllRefused)
+	r.breachCount += len(breaches)
 	if len(r.breaches) < mostBreaches {
 		r.breaches = append(r.breaches, breaches...)
 	}
 }
 
-// turnedAway is how a thief is to end.
-const turnedAway buyer.Outcome = "turned away"
+// AllRefused is how a thief is to end.
+const AllRefused buyer.Outcome = "turned away"
 
 // mostBreaches is how many are kept word for word.
 const mostBreaches = 20
 
 // ended counts. The lock is held.
-func (r *recorder) ended(kind Kind, o buyer.Outcome) {
+func (r *recorder) countOutcome(kind Kind, o buyer.Outcome) {
 	if r.outcomes[kind] == nil {
 		r.outcomes[kind] = map[buyer.Outcome]int{}
 	}
 	r.outcomes[kind][o]++
-	r.onWay--
+	r.inFlight--
 	r.window.ended(o)
 }

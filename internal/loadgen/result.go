@@ -10,16 +10,16 @@ import (
 
 // Result is what a run measured, and whom it must be checked with.
 type Result struct {
-	Began    time.Time
-	Took     time.Duration
-	Planned  int // buyers who should have come
-	Came     int // who did
-	Outcomes map[Kind]map[buyer.Outcome]int
-	Steps    []Step
-	Points   []Point
-	Kept     []Kept
-	Breaches []string // the first of them, word for word
-	Breached int      // how many a thief got away with
+	Started     time.Time
+	Took        time.Duration
+	Planned     int // buyers who should have come
+	Arrived     int // who did
+	Outcomes    map[Kind]map[buyer.Outcome]int
+	Steps       []Step
+	Points      []Point
+	Holders     []Holder
+	Breaches    []string // the first of them, word for word
+	BreachCount int      // how many a thief got away with
 }
 
 // Step is what became of all calls of one step, or of one span. Times in milliseconds.
@@ -37,20 +37,20 @@ type Step struct {
 	Answers map[string]int64 `json:"answers,omitempty"` // by reason, or "error: …"
 }
 
-// Kept is a buyer who was told of an order, or may have one without having been told.
-type Kept struct {
-	BuyerID  int64
-	OrderSns []string // each once
-	Quantity int64
-	Status   string // the first order's, when the buyer last looked
-	Unsure   bool
-	Doubled  bool // one path was answered with two numbers
+// Holder is a buyer who was told of an order, or may have one without having been told.
+type Holder struct {
+	BuyerID   int64
+	OrderSns  []string // each once
+	Quantity  int64
+	Status    string // the first order's, when the buyer last looked
+	Uncertain bool
+	Doubled   bool // one path was answered with two numbers
 }
 
-func keep(t buyer.Told) Kept {
-	k := Kept{BuyerID: t.BuyerID, Quantity: t.Quantity, Status: t.Status, Unsure: t.Unsure}
+func newHolder(t buyer.Result) Holder {
+	k := Holder{BuyerID: t.BuyerID, Quantity: t.Quantity, Status: t.Status, Uncertain: t.Uncertain}
 	byPath := map[string]string{}
-	for _, h := range t.Heard {
+	for _, h := range t.Accepted {
 		if was, known := byPath[h.Path]; known && was != h.OrderSn {
 			k.Doubled = true
 		}
@@ -93,14 +93,14 @@ func (r Result) Count(o buyer.Outcome) int {
 
 // span tells the spans from the calls.
 func (s Step) span() bool {
-	return slices.Contains([]buyer.Step{SpanWay, SpanWritten, SpanLag}, s.Step)
+	return slices.Contains([]buyer.Step{SpanDecision, SpanWritten, SpanLag}, s.Step)
 }
 
 // order of the steps in a report.
 func order() []buyer.Step {
 	return []buyer.Step{
-		buyer.StepPath, buyer.StepBuy, buyer.StepOrder, buyer.StepForge, buyer.StepInvent, buyer.StepReplay, buyer.StepSpy, buyer.StepSpoil,
-		SpanWay, SpanWritten, SpanLag,
+		buyer.StepPath, buyer.StepBuy, buyer.StepOrder, buyer.StepForge, buyer.StepReadUnknown, buyer.StepReplay, buyer.StepReadOther, buyer.StepCancelOther,
+		SpanDecision, SpanWritten, SpanLag,
 	}
 }
 
@@ -109,8 +109,8 @@ func (r *recorder) result(began time.Time, took time.Duration, planned int) Resu
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	out := Result{
-		Began: began, Took: took, Planned: planned, Came: r.came, Outcomes: maps.Clone(r.outcomes),
-		Points: r.points, Kept: r.kept, Breaches: r.breaches, Breached: r.breached,
+		Started: began, Took: took, Planned: planned, Arrived: r.arrivals, Outcomes: maps.Clone(r.outcomes),
+		Points: r.points, Holders: r.holders, Breaches: r.breaches, BreachCount: r.breachCount,
 	}
 	for _, step := range order() {
 		if s := r.steps[step]; s != nil {

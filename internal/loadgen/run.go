@@ -13,38 +13,38 @@ import (
 // call. What had been told by then is in the result all the same.
 func Run(ctx context.Context, p Plan) Result {
 	p = p.withDefaults()
-	r := &runner{Plan: p, began: time.Now(), rec: newRecorder(), loot: &buyer.Loot{}}
+	r := &runner{Plan: p, began: time.Now(), recorder: newRecorder(), captured: &buyer.Captured{}}
 	if p.StartAt.After(r.began) {
 		r.began = p.StartAt
 	}
-	r.rec.began = r.began
+	r.recorder.began = r.began
 	ticking, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var clock sync.WaitGroup
-	clock.Go(func() { r.rec.tick(ticking, p.Every, p.Watch) })
+	clock.Go(func() { r.recorder.tick(ticking, p.Every, p.OnPoint) })
 	r.play(ctx)
 	took := time.Since(r.began)
 	stop()
 	clock.Wait()
-	return r.rec.result(r.began, took, p.Buyers)
+	return r.recorder.result(r.began, took, p.Buyers)
 }
 
 // runner is one run.
 type runner struct {
 	Plan
-	began time.Time
-	rec   *recorder
-	loot  *buyer.Loot
-	gone  sync.WaitGroup
+	began    time.Time
+	recorder *recorder
+	captured *buyer.Captured
+	buyers   sync.WaitGroup
 }
 
 // play sends the buyers on their way and waits for the last.
 func (r *runner) play(ctx context.Context) {
-	defer r.gone.Wait()
+	defer r.buyers.Wait()
 	if !until(ctx, r.began) {
 		return
 	}
 	for i := range r.Spike {
-		r.gone.Go(func() { r.one(ctx, i, r.began) })
+		r.buyers.Go(func() { r.playBuyer(ctx, i, r.began) })
 	}
 	if r.Rate > 0 {
 		r.open(ctx)
@@ -66,9 +66,9 @@ func (r *runner) open(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		r.gone.Go(func() {
+		r.buyers.Go(func() {
 			defer func() { <-places }()
-			r.one(ctx, r.Spike+n, due)
+			r.playBuyer(ctx, r.Spike+n, due)
 		})
 	}
 }
@@ -78,12 +78,12 @@ func (r *runner) closed(ctx context.Context) {
 	var next atomic.Int64
 	next.Store(int64(r.Spike))
 	for u := range r.Users {
-		r.gone.Go(func() {
+		r.buyers.Go(func() {
 			if !until(ctx, r.began.Add(place(u, r.Users, r.Ramp))) {
 				return
 			}
 			for i := next.Add(1) - 1; i < int64(r.Buyers) && ctx.Err() == nil; i = next.Add(1) - 1 {
-				r.one(ctx, int(i), time.Now())
+				r.playBuyer(ctx, int(i), time.Now())
 			}
 		})
 	}

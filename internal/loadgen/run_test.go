@@ -137,7 +137,7 @@ func TestTheClosedLoopKeepsSoManyOnTheirWay(t *testing.T) {
 		require.Equal(t, 10, f.most)
 		require.InDelta(t, .3, r.Took.Seconds(), .01) // three calls of 1 ms for each of 100 turns
 		require.Equal(t, 1000, r.Count(buyer.Won))
-		require.Len(t, r.Kept, 1000)
+		require.Len(t, r.Holders, 1000)
 	})
 }
 
@@ -151,8 +151,8 @@ func TestUsersCannotGetInTheWayOfASpike(t *testing.T) {
 		for _, at := range f.paths[:501] {
 			require.Equal(t, p.StartAt, at)
 		}
-		require.Equal(t, 1000, r.Came)
-		require.Equal(t, p.StartAt, r.Began)
+		require.Equal(t, 1000, r.Arrived)
+		require.Equal(t, p.StartAt, r.Started)
 		for _, point := range r.Points {
 			require.Less(t, float64(point.Arrived)/point.Span, 10_000.0, "a stretch too short for a rate")
 		}
@@ -167,9 +167,9 @@ func TestAnEndedContextEndsTheLoadAndKeepsWhatWasTold(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second+time.Millisecond/2)
 		defer cancel()
 		r := Run(ctx, p)
-		require.Equal(t, 301, r.Came)
+		require.Equal(t, 301, r.Arrived)
 		require.Equal(t, 1000, r.Planned)
-		require.GreaterOrEqual(t, len(r.Kept), 300, "all but those who were on the way")
+		require.GreaterOrEqual(t, len(r.Holders), 300, "all but those who were on the way")
 	})
 }
 
@@ -204,7 +204,7 @@ func TestCallsWithoutAnAnswerAreToldApart(t *testing.T) {
 		require.Equal(t, path.Count, path.Errors)
 		require.Equal(t, map[string]int64{"error: refused": path.Count}, path.Answers)
 		require.Equal(t, 10, r.Count(buyer.GaveUp))
-		require.Empty(t, r.Kept, "nobody can have an order who never asked to buy")
+		require.Empty(t, r.Holders, "nobody can have an order who never asked to buy")
 	})
 }
 
@@ -226,9 +226,9 @@ func TestALongSeriesIsHalvedAndCountsEverybody(t *testing.T) {
 }
 
 func TestPromisesAreKeptInShort(t *testing.T) {
-	told := buyer.Told{BuyerID: 7, Heard: []buyer.Heard{{Path: "a", OrderSn: "1"}, {Path: "a", OrderSn: "1"}, {Path: "b", OrderSn: "2"}}}
-	require.Equal(t, []string{"1", "2"}, keep(told).OrderSns)
-	require.False(t, keep(told).Doubled)
-	told.Heard = append(told.Heard, buyer.Heard{Path: "a", OrderSn: "3"})
-	require.True(t, keep(told).Doubled)
+	told := buyer.Result{BuyerID: 7, Accepted: []buyer.Accepted{{Path: "a", OrderSn: "1"}, {Path: "a", OrderSn: "1"}, {Path: "b", OrderSn: "2"}}}
+	require.Equal(t, []string{"1", "2"}, newHolder(told).OrderSns)
+	require.False(t, newHolder(told).Doubled)
+	told.Accepted = append(told.Accepted, buyer.Accepted{Path: "a", OrderSn: "3"})
+	require.True(t, newHolder(told).Doubled)
 }

@@ -11,22 +11,22 @@ import (
 
 // Point is what happened in one stretch of the run. Counts are of the stretch alone.
 type Point struct {
-	At       float64                `json:"at"`       // seconds from the beginning to the stretch's end
-	Span     float64                `json:"span"`     // its length in seconds
-	Arrived  int                    `json:"arrived"`  // buyers who came
-	Won      int                    `json:"won"`      // buyers who were told 202 (they go on, and look at their order)
-	SoldOut  int                    `json:"soldOut"`  // and those who were told that nothing is left
-	Other    int                    `json:"other"`    // who ended otherwise: refused, turned away, out of patience
-	Done     int                    `json:"done"`     // buyers who left, in whatever way
-	Limited  int                    `json:"limited"`  // answers of 429
-	Faults   int                    `json:"faults"`   // answers of 5xx
-	Errors   int                    `json:"errors"`   // calls without an answer
-	InFlight int                    `json:"inFlight"` // buyers on their way at its end
-	Steps    map[buyer.Step]Quarter `json:"steps"`
+	At       float64                 `json:"at"`       // seconds from the beginning to the stretch's end
+	Span     float64                 `json:"span"`     // its length in seconds
+	Arrived  int                     `json:"arrived"`  // buyers who came
+	Won      int                     `json:"won"`      // buyers who were told 202 (they go on, and look at their order)
+	SoldOut  int                     `json:"soldOut"`  // and those who were told that nothing is left
+	Other    int                     `json:"other"`    // who ended otherwise: refused, turned away, out of patience
+	Done     int                     `json:"done"`     // buyers who left, in whatever way
+	Limited  int                     `json:"limited"`  // answers of 429
+	Faults   int                     `json:"faults"`   // answers of 5xx
+	Errors   int                     `json:"errors"`   // calls without an answer
+	InFlight int                     `json:"inFlight"` // buyers on their way at its end
+	Steps    map[buyer.Step]Interval `json:"steps"`
 }
 
-// Quarter is one step in one stretch; times in milliseconds.
-type Quarter struct {
+// Interval is one step in one stretch; times in milliseconds.
+type Interval struct {
 	Count int64   `json:"count"`
 	P50   float64 `json:"p50"`
 	P99   float64 `json:"p99"`
@@ -64,10 +64,10 @@ func (w *window) ended(o buyer.Outcome) {
 // close makes the point, and begins the next stretch.
 func (w *window) close() Point {
 	p := w.point
-	p.Steps = map[buyer.Step]Quarter{}
+	p.Steps = map[buyer.Step]Interval{}
 	for step, h := range w.times {
 		if n := h.TotalCount(); n > 0 {
-			p.Steps[step] = Quarter{n, millis(h.ValueAtQuantile(50)), millis(h.ValueAtQuantile(99)), millis(h.Max())}
+			p.Steps[step] = Interval{n, millis(h.ValueAtQuantile(50)), millis(h.ValueAtQuantile(99)), millis(h.Max())}
 		}
 		h.Reset()
 	}
@@ -136,7 +136,7 @@ func (r *recorder) stretch() (Point, time.Duration) {
 		last = r.points[n-1].At
 	}
 	now := time.Since(r.began).Seconds()
-	return Point{At: now, Span: now - last, InFlight: r.onWay}, seconds(now - last)
+	return Point{At: now, Span: now - last, InFlight: r.inFlight}, seconds(now - last)
 }
 
 // at gives a point its place.
@@ -170,7 +170,7 @@ func (p Point) with(q Point) Point {
 	q.Errors += p.Errors
 	for step, a := range p.Steps {
 		b := q.Steps[step]
-		q.Steps[step] = Quarter{a.Count + b.Count, max(a.P50, b.P50), max(a.P99, b.P99), max(a.Max, b.Max)}
+		q.Steps[step] = Interval{a.Count + b.Count, max(a.P50, b.P50), max(a.P99, b.P99), max(a.Max, b.Max)}
 	}
 	return q
 }

@@ -40,12 +40,12 @@ func requireClock(t *testing.T, base string, off time.Duration) {
 func onlyInTheWindow(t *testing.T, s *scene, r buyer.Report) {
 	t.Helper()
 	told := make(map[string]int)
-	for _, b := range r.Told {
+	for _, b := range r.Results {
 		told[b.Reason]++
-		refused := b.Began.Add(b.Bought)
-		inside := b.Began.After(s.start) && refused.Before(s.end)
+		refused := b.Started.Add(b.DecisionTime)
+		inside := b.Started.After(s.start) && refused.Before(s.end)
 		if inside && (b.Reason == "NOT_STARTED" || b.Reason == "ENDED") {
-			t.Errorf("buyer %d asked from %s to %s and was told %s", b.BuyerID, b.Began, refused, b.Reason)
+			t.Errorf("buyer %d asked from %s to %s and was told %s", b.BuyerID, b.Started, refused, b.Reason)
 		}
 	}
 	t.Logf("the buyers were told %v", told)

@@ -47,7 +47,7 @@ func (s *scene) history(t *testing.T, report buyer.Report) check.History {
 		h.Rows = append(h.Rows, check.Row{OrderSn: o.OrderSn, BuyerID: o.BuyerID, Quantity: o.Quantity, Status: o.Status})
 	}
 	h.Buyers = append(h.Buyers, s.planted...)
-	for _, told := range report.Told {
+	for _, told := range report.Results {
 		h.Buyers = append(h.Buyers, checkedBuyer(told))
 	}
 	return h
@@ -87,12 +87,12 @@ func (s *scene) status(t *testing.T, buyer int64, sn string) string {
 	return order.Status
 }
 
-func checkedBuyer(t buyer.Told) check.Buyer {
-	b := check.Buyer{ID: t.BuyerID, Paths: t.Paths, Faults: t.Faults, Unsaid: t.Unsaid}
-	for _, heard := range t.Heard {
-		b.Heard = append(b.Heard, check.Promise{Path: heard.Path, OrderSn: heard.OrderSn, Asked: heard.Asked, At: heard.At})
+func checkedBuyer(t buyer.Result) check.Buyer {
+	b := check.Buyer{ID: t.BuyerID, Paths: t.Paths, Faults: t.ServerErrors, Unsaid: t.NoRetryAfter}
+	for _, heard := range t.Accepted {
+		b.Heard = append(b.Heard, check.Promise{Path: heard.Path, OrderSn: heard.OrderSn, Asked: heard.Sent, At: heard.Received})
 	}
-	for _, seen := range t.Seen {
+	for _, seen := range t.Statuses {
 		b.Seen = append(b.Seen, seen.Status)
 	}
 	return b

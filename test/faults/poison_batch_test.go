@@ -50,7 +50,7 @@ func (s *scene) poisonBatch(t *testing.T, poison func(goods int64) []byte) {
 	require.Eventually(t, func() bool { return s.Facts(t, goods).Orders == batchMates && len(s.DeadLetters(t)) == dead+1 },
 		patience, 20*time.Millisecond, "not %d orders and one dead letter: %+v", batchMates, s.Facts(t, goods))
 	require.Greater(t, s.fullBatches(t, goods), batches, "they were not one batch of 200")
-	for _, told := range (<-bought).Told {
+	for _, told := range (<-bought).Results {
 		require.Equal(t, "created", told.Status, "buyer %d", told.BuyerID)
 	}
 	l := s.Drained(t, goods, patience)
@@ -83,8 +83,8 @@ func (s *scene) buyers(t *testing.T, goods string, n int) <-chan buyer.Report {
 	t.Helper()
 	bought := make(chan buyer.Report, 1)
 	plan := buyer.Plan{
-		GoodsID: goods, Buyers: n, AtOnce: n, FirstID: 1 << 41, Token: s.BuyerToken, Patience: patience,
-		Bases: []string{s.Base(0), s.Base(1)}, Over: time.Second,
+		GoodsID: goods, Buyers: n, Concurrency: n, FirstID: 1 << 41, Token: s.BuyerToken, Patience: patience,
+		Bases: []string{s.Base(0), s.Base(1)}, Spread: time.Second,
 	}
 	go func() {
 		report, err := buyer.Run(t.Context(), plan)

@@ -109,7 +109,7 @@ func comeAgain(t *testing.T, s *scene, r buyer.Report) {
 	if s.Rabbits != nil {
 		return // the others of a cluster did the work of the one that was away
 	}
-	require.Positive(t, r.Sum(func(told buyer.Told) int { return told.Busy }), "nobody was told to come again (503)")
+	require.Positive(t, r.Sum(func(told buyer.Result) int { return told.Unavailable }), "nobody was told to come again (503)")
 }
 
 func ctl(t *testing.T, node *testenv.RabbitServer, args ...string) {

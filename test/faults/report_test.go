@@ -25,7 +25,7 @@ func tell(t *testing.T, h harm, seed uint64, v check.Verdict, recovery time.Dura
 	}
 	fmt.Println("faults:", line)
 	t.Logf("%d told to come again (503), %d connections broke, %d gave up, %d refused, in %s",
-		r.Sum(func(t buyer.Told) int { return t.Busy }), r.Sum(func(t buyer.Told) int { return t.Broken }),
+		r.Sum(func(t buyer.Result) int { return t.Unavailable }), r.Sum(func(t buyer.Result) int { return t.ConnectionErrors }),
 		r.Count(buyer.GaveUp), r.Count(buyer.Refused), r.Took.Round(time.Millisecond))
 	if *outFlag != "" {
 		keep(t, line)

@@ -162,11 +162,11 @@ func (s *scene) plan(t *testing.T, h harm) buyer.Plan {
 		over = min(over, 8*time.Second) // a plain go test is in a hurry
 	}
 	p := buyer.Plan{
-		GoodsID: s.goods, Buyers: *buyersFlag, AtOnce: 200, Token: s.BuyerToken, Patience: time.Minute, CallTimeout: 5 * time.Second,
-		Stubborn: true, Again: 1, Greedy: 3, Cancels: 4, Over: over, Won: func() { s.won.Add(1) },
+		GoodsID: s.goods, Buyers: *buyersFlag, Concurrency: 200, Token: s.BuyerToken, Patience: time.Minute, CallTimeout: 5 * time.Second,
+		RetryErrors: true, Repeats: 1, BuysAgainEvery: 3, CancelsEvery: 4, Spread: over, OnAccepted: func() { s.won.Add(1) },
 	}
 	if h.crowd {
-		p.AtOnce, p.Glance = p.Buyers, 3*time.Second
+		p.Concurrency, p.MaxPollInterval = p.Buyers, 3*time.Second
 	}
 	for i := range s.APIs {
 		p.Bases = append(p.Bases, s.Base(i))

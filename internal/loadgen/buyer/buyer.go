@@ -16,26 +16,26 @@ type Buyer struct {
 	Quantity int64
 	Patience time.Duration // how long it goes on when told to come again
 	// Stubborn buyers ask again, with the same path, when a connection breaks, and for a new path where theirs is gone.
-	Stubborn bool
-	Bases    []string      // where a stubborn buyer turns to, one after another
-	Again    int           // after a 202 the same path is asked so many times more
-	Greedy   bool          // after a 202 it asks for a new path and tries to buy once more
-	Cancels  bool          // it cancels what it bought once that is written, twice
-	Glance   time.Duration // longest pause between two looks at an order that is not written yet; 500 ms if 0
-	Won      func()        // called at the first 202; may be nil
+	RetryErrors     bool
+	Bases           []string      // where a stubborn buyer turns to, one after another
+	Repeats         int           // after a 202 the same path is asked so many times more
+	BuysAgain       bool          // after a 202 it asks for a new path and tries to buy once more
+	Cancels         bool          // it cancels what it bought once that is written, twice
+	MaxPollInterval time.Duration // longest pause between two looks at an order that is not written yet; 500 ms if 0
+	OnAccepted      func()        // called at the first 202; may be nil
 
 	// Clicks is how often the buyer presses "buy" at the same moment, with one path; 1 if 0.
-	Clicks int
+	ParallelRequests int
 	// Hurry is the longest an impatient buyer waits, whatever the answer says; 0 is a polite one.
-	Hurry time.Duration
+	MaxRetryWait time.Duration
 	// Early buyers who are told NOT_STARTED ask again after so long; 0 takes it for a no.
-	Early time.Duration
+	NotStartedRetry time.Duration
 	// Due is when the buyer meant to begin: all times are counted from there. Zero is the moment of Buy.
 	Due time.Time
 	// Saw is told each call as it ends, and Path each random path as it comes. Both may be nil, and are called from the
 	// goroutines of the calls.
-	Saw  func(Call)
-	Path func(path string)
+	OnCall func(Call)
+	OnPath func(path string)
 }
 
 // Step is what a call is for.
@@ -58,20 +58,20 @@ type Call struct {
 }
 
 // Buy goes the whole way once: path, purchase, and the order until it is written.
-func (b Buyer) Buy(ctx context.Context) (Told, error) {
+func (b Buyer) Buy(ctx context.Context) (Result, error) {
 	began := time.Now()
 	if !b.Due.IsZero() {
 		began = b.Due
 	}
-	t := Told{BuyerID: b.ID, Quantity: b.Quantity, Began: began, due: b.Due}
+	t := Result{BuyerID: b.ID, Quantity: b.Quantity, Started: began, due: b.Due}
 	err := b.purchase(ctx, &t, began.Add(b.Patience))
-	t.Bought = time.Since(began)
-	if err == nil && t.Outcome == Won && b.Greedy {
-		err = b.onceMore(ctx, &t, time.Now().Add(b.Patience))
+	t.DecisionTime = time.Since(began)
+	if err == nil && t.Outcome == Won && b.BuysAgain {
+		err = b.buyAgain(ctx, &t, time.Now().Add(b.Patience))
 	}
 	if err == nil && t.Outcome == Won {
-		err = b.watch(ctx, &t, time.Now().Add(b.Patience))
-		t.Written = time.Since(began) - t.Bought
+		err = b.pollOrder(ctx, &t, time.Now().Add(b.Patience))
+		t.WriteTime = time.Since(began) - t.DecisionTime
 	}
 	if err == nil && t.Status == "created" && b.Cancels {
 		err = b.cancel(ctx, &t, time.Now().Add(b.Patience))
@@ -80,45 +80,45 @@ func (b Buyer) Buy(ctx context.Context) (Told, error) {
 }
 
 // onceMore tries to buy again; whatever comes of it, the first order is the one that is watched.
-func (b Buyer) onceMore(ctx context.Context, t *Told, until time.Time) error {
+func (b Buyer) buyAgain(ctx context.Context, t *Result, until time.Time) error {
 	first := *t
-	b.Won, b.Again = nil, 0
+	b.OnAccepted, b.Repeats = nil, 0
 	_, err := b.purchaseOnce(ctx, t, until)
 	t.Outcome, t.Reason, t.OrderSn = first.Outcome, first.Reason, first.OrderSn
 	return err
 }
 
 // cancel gives the order back, and asks for it a second time, which must say the same.
-func (b Buyer) cancel(ctx context.Context, t *Told, until time.Time) error {
+func (b Buyer) cancel(ctx context.Context, t *Result, until time.Time) error {
 	for range 2 {
-		a, err := b.insist(ctx, t, until, StepCancel, "/orders/"+t.OrderSn+"/cancel")
+		a, err := b.callWithRetry(ctx, t, until, StepCancel, "/orders/"+t.OrderSn+"/cancel")
 		switch {
 		case err != nil || a.Status == 0 || a.Status >= 500:
 			return err
 		case a.Status == http.StatusOK:
-			t.see("cancelled")
+			t.addStatus("cancelled")
 		default:
-			t.see(a.Reason)
+			t.addStatus(a.Reason)
 		}
 	}
 	return nil
 }
 
 // purchase asks for a path and buys with it, with a new one where a stubborn buyer's is gone.
-func (b Buyer) purchase(ctx context.Context, t *Told, until time.Time) error {
+func (b Buyer) purchase(ctx context.Context, t *Result, until time.Time) error {
 	for {
 		gone, err := b.purchaseOnce(ctx, t, until)
-		if err != nil || !gone || !b.Stubborn || time.Now().After(until) {
+		if err != nil || !gone || !b.RetryErrors || time.Now().After(until) {
 			return err
 		}
 	}
 }
 
 // purchaseOnce tells whether the path was gone.
-func (b Buyer) purchaseOnce(ctx context.Context, t *Told, until time.Time) (gone bool, err error) {
-	a, err := b.insist(ctx, t, until, StepPath, "/randomPath?goodsId="+b.GoodsID)
+func (b Buyer) purchaseOnce(ctx context.Context, t *Result, until time.Time) (gone bool, err error) {
+	a, err := b.callWithRetry(ctx, t, until, StepPath, "/randomPath?goodsId="+b.GoodsID)
 	if err != nil || a.Status != http.StatusOK {
-		t.end(a)
+		t.finish(a)
 		return false, err
 	}
 	var path struct {
@@ -128,19 +128,19 @@ func (b Buyer) purchaseOnce(ctx context.Context, t *Told, until time.Time) (gone
 		return false, err
 	}
 	t.Paths++
-	if b.Path != nil {
-		b.Path(path.RandomPath)
+	if b.OnPath != nil {
+		b.OnPath(path.RandomPath)
 	}
-	a, err = b.press(ctx, t, until, path.RandomPath)
+	a, err = b.buyParallel(ctx, t, until, path.RandomPath)
 	if err != nil || a.Status != http.StatusAccepted {
-		t.end(a)
+		t.finish(a)
 		return a.Reason == "BAD_PATH", err
 	}
-	t.Outcome, t.Reason, t.OrderSn = Won, a.Reason, t.Heard[len(t.Heard)-1].OrderSn
-	if b.Won != nil {
-		b.Won()
+	t.Outcome, t.Reason, t.OrderSn = Won, a.Reason, t.Accepted[len(t.Accepted)-1].OrderSn
+	if b.OnAccepted != nil {
+		b.OnAccepted()
 	}
-	for range b.Again {
+	for range b.Repeats {
 		if _, err := b.buyWith(ctx, t, until, path.RandomPath); err != nil {
 			return false, err
 		}

@@ -62,7 +62,7 @@ func openShop(t *testing.T, answer func(kind string, before int) (int, string)) 
 	t.Cleanup(d.CloseIdleConnections)
 	return s, Buyer{
 		Client: apiclient.Client{Base: server.URL, HTTP: d.Client()}, ID: 7, GoodsID: "1", Quantity: 1,
-		Patience: 10 * time.Second, Stubborn: true,
+		Patience: 10 * time.Second, RetryErrors: true,
 	}
 }
 
@@ -73,13 +73,13 @@ func TestAnImpatientBuyerClicksAndDoesNotWait(t *testing.T) {
 		}
 		return 0, ""
 	})
-	b.Clicks, b.Hurry = 3, time.Millisecond
+	b.ParallelRequests, b.MaxRetryWait = 3, time.Millisecond
 	told, err := b.Buy(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, Won, told.Outcome)
-	require.Len(t, told.Heard, 3)
+	require.Len(t, told.Accepted, 3)
 	require.Equal(t, 1, told.Limited)
-	require.Less(t, told.Bought, time.Second, "it waited as long as it was told")
+	require.Less(t, told.DecisionTime, time.Second, "it waited as long as it was told")
 	require.Equal(t, 3, s.asked["buy"])
 }
 
@@ -91,7 +91,7 @@ func TestOneClickIsEnough(t *testing.T) {
 		}
 		return 0, ""
 	})
-	b.Clicks = 3
+	b.ParallelRequests = 3
 	told, err := b.Buy(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, Won, told.Outcome)
@@ -110,11 +110,11 @@ func TestWhoComesBeforeTheSaleWaitsForIt(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, Refused, told.Outcome, "without Early it is a no")
 	_, b = openShop(t, answer)
-	b.Early = time.Millisecond
+	b.NotStartedRetry = time.Millisecond
 	told, err = b.Buy(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, Won, told.Outcome)
-	require.Equal(t, 3, told.Early)
+	require.Equal(t, 3, told.NotStarted)
 }
 
 func TestTimesRunFromWhenABuyerWasDue(t *testing.T) {
@@ -122,7 +122,7 @@ func TestTimesRunFromWhenABuyerWasDue(t *testing.T) {
 	var first Call
 	b.Due = time.Now().Add(-time.Hour)
 	b.Patience = 2 * time.Hour
-	b.Saw = func(c Call) {
+	b.OnCall = func(c Call) {
 		if c.Step == StepPath {
 			first = c
 		} else {
@@ -131,7 +131,7 @@ func TestTimesRunFromWhenABuyerWasDue(t *testing.T) {
 	}
 	told, err := b.Buy(t.Context())
 	require.NoError(t, err)
-	require.Greater(t, told.Bought, time.Hour)
+	require.Greater(t, told.DecisionTime, time.Hour)
 	require.Greater(t, first.Took, time.Hour)
 }
 
@@ -153,18 +153,18 @@ func TestUnsureAreThoseWhoCannotKnow(t *testing.T) {
 				}
 				return 0, ""
 			})
-			b.Patience, b.Hurry = 50*time.Millisecond, time.Millisecond
+			b.Patience, b.MaxRetryWait = 50*time.Millisecond, time.Millisecond
 			told, _ := b.Buy(t.Context())
 			require.NotEqual(t, Won, told.Outcome)
-			require.Equal(t, c.unsure, told.Unsure)
+			require.Equal(t, c.unsure, told.Uncertain)
 		})
 	}
 }
 
 func TestThievesTellWhatTheyGotAwayWith(t *testing.T) {
-	loot := &Loot{}
-	loot.Path(8, strings.Repeat("b", 32))
-	loot.Order(8, "sn-of-8")
+	loot := &Captured{}
+	loot.AddPath(8, strings.Repeat("b", 32))
+	loot.AddOrder(8, "sn-of-8")
 	refuse := func(string, int) (int, string) { return http.StatusForbidden, "FORBIDDEN" }
 	for name, c := range map[string]struct {
 		answer   func(string, int) (int, string)
@@ -173,23 +173,23 @@ func TestThievesTellWhatTheyGotAwayWith(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s, b := openShop(t, c.answer)
 			steps := map[Step]int{}
-			breaches := Thief{Client: b.Client, ID: 7, GoodsID: "1", Loot: loot, Saw: func(c Call) { steps[c.Step]++ }}.Rob(t.Context())
+			breaches := HostileBuyer{Client: b.Client, ID: 7, GoodsID: "1", Captured: loot, OnCall: func(c Call) { steps[c.Step]++ }}.Attack(t.Context())
 			require.Len(t, breaches, c.breaches)
-			require.Equal(t, map[Step]int{StepReplay: 1, StepForge: 1, StepSpy: 1, StepSpoil: 1, StepInvent: 1}, steps)
+			require.Equal(t, map[Step]int{StepReplay: 1, StepForge: 1, StepReadOther: 1, StepCancelOther: 1, StepReadUnknown: 1}, steps)
 			require.Equal(t, 2, s.asked["buy"])
 		})
 	}
 }
 
 func TestAThiefLeavesItsOwnAlone(t *testing.T) {
-	loot := &Loot{}
-	loot.Path(7, "mine")
-	path, sn := loot.pick(7, 3)
+	loot := &Captured{}
+	loot.AddPath(7, "mine")
+	path, sn := loot.ofOther(7, 3)
 	require.Empty(t, path+sn)
 	for i := range int64(3 * ringSize) {
-		loot.Path(100+i, "other")
+		loot.AddPath(100+i, "other")
 	}
-	path, _ = loot.pick(7, 200)
+	path, _ = loot.ofOther(7, 200)
 	require.Equal(t, "other", path)
 	require.Len(t, loot.paths.kept, ringSize)
 }

@@ -18,69 +18,69 @@ const (
 	GaveUp  Outcome = "gave up"  // limited or unavailable for longer than the buyer had patience
 )
 
-// Told is what one buyer was told.
-type Told struct {
-	BuyerID  int64
-	Outcome  Outcome
-	Reason   string // of the last answer
-	OrderSn  string // Won
-	Status   string // Won: the order's status when the buyer stopped looking
-	Quantity int64
-	Limited  int // how often the answer was 429
-	Faults   int // how often it was a 5xx other than 503
-	Busy     int // how often it was 503
-	Unsaid   int // how often a 503 did not say when to come again
-	Broken   int // how often the connection broke before the answer came
-	Early    int // how often it was NOT_STARTED, and the buyer asked again
-	Paths    int // with how many random paths it tried to buy
+// Result is what one buyer was told.
+type Result struct {
+	BuyerID          int64
+	Outcome          Outcome
+	Reason           string // of the last answer
+	OrderSn          string // Won
+	Status           string // Won: the order's status when the buyer stopped looking
+	Quantity         int64
+	Limited          int // how often the answer was 429
+	ServerErrors     int // how often it was a 5xx other than 503
+	Unavailable      int // how often it was 503
+	NoRetryAfter     int // how often a 503 did not say when to come again
+	ConnectionErrors int // how often the connection broke before the answer came
+	NotStarted       int // how often it was NOT_STARTED, and the buyer asked again
+	Paths            int // with how many random paths it tried to buy
 	// Unsure is set where a try to buy had no certain end: an order may exist that the buyer was not told of.
-	Unsure bool
-	// Heard is every 202, of asking again too; Seen is each status of the order when it was first told.
-	Heard []Heard
-	Seen  []Seen
-	Began time.Time // of the first call, or when it was due
-	// Bought is the time from the first call to the 202 or the refusal; Written from there until the order was written.
-	Bought, Written time.Duration
+	Uncertain bool
+	// Accepted is every 202, of asking again too; Seen is each status of the order when it was first told.
+	Accepted []Accepted
+	Statuses []StatusChange
+	Started  time.Time // of the first call, or when it was due
+	// DecisionTime is the time from the first call to the 202 or the refusal; Written from there until the order was written.
+	DecisionTime, WriteTime time.Duration
 
 	due time.Time // when the first call was meant to be made; zero once it has been
 }
 
 // add takes over what another click at the same button was told.
-func (t *Told) add(o Told) {
+func (t *Result) add(o Result) {
 	t.Limited += o.Limited
-	t.Faults += o.Faults
-	t.Busy += o.Busy
-	t.Unsaid += o.Unsaid
-	t.Broken += o.Broken
-	t.Early += o.Early
-	t.Unsure = t.Unsure || o.Unsure
-	t.Heard = append(t.Heard, o.Heard...)
+	t.ServerErrors += o.ServerErrors
+	t.Unavailable += o.Unavailable
+	t.NoRetryAfter += o.NoRetryAfter
+	t.ConnectionErrors += o.ConnectionErrors
+	t.NotStarted += o.NotStarted
+	t.Uncertain = t.Uncertain || o.Uncertain
+	t.Accepted = append(t.Accepted, o.Accepted...)
 }
 
-// Heard is one 202.
-type Heard struct {
-	Path, OrderSn string
-	Asked, At     time.Time // when the call was made, and when the answer came
+// Accepted is one 202.
+type Accepted struct {
+	Path, OrderSn  string
+	Sent, Received time.Time // when the call was made, and when the answer came
 }
 
-// Seen is what a look at an order said.
-type Seen struct {
+// StatusChange is what a look at an order said.
+type StatusChange struct {
 	Status string
 	At     time.Time
 }
 
 // later counts the answers that are neither yes nor no, and tells whether to ask again.
-func (t *Told) later(a apiclient.Answer) bool {
+func (t *Result) countRetryable(a apiclient.Answer) bool {
 	switch {
 	case a.Status == http.StatusTooManyRequests:
 		t.Limited++
 	case a.Status == http.StatusServiceUnavailable:
-		t.Busy++
+		t.Unavailable++
 		if a.RetryAfter <= 0 {
-			t.Unsaid++
+			t.NoRetryAfter++
 		}
 	case a.Status >= 500:
-		t.Faults++
+		t.ServerErrors++
 		return false
 	default:
 		return false
@@ -88,7 +88,7 @@ func (t *Told) later(a apiclient.Answer) bool {
 	return true
 }
 
-func (t *Told) end(a apiclient.Answer) {
+func (t *Result) finish(a apiclient.Answer) {
 	t.Reason = a.Reason
 	switch {
 	case a.Reason == "SOLD_OUT":
@@ -100,9 +100,9 @@ func (t *Told) end(a apiclient.Answer) {
 	}
 }
 
-func (t *Told) see(status string) {
+func (t *Result) addStatus(status string) {
 	if status != t.Status {
-		t.Seen = append(t.Seen, Seen{Status: status, At: time.Now()})
+		t.Statuses = append(t.Statuses, StatusChange{Status: status, At: time.Now()})
 	}
 	t.Status = status
 }

@@ -11,8 +11,8 @@ import (
 )
 
 // press asks to buy with a path, by as many clicks at once as the buyer makes. One 202 among the answers is a yes.
-func (b Buyer) press(ctx context.Context, t *Told, until time.Time, path string) (apiclient.Answer, error) {
-	others, answers := make([]Told, max(1, b.Clicks)-1), make([]apiclient.Answer, max(1, b.Clicks)-1)
+func (b Buyer) buyParallel(ctx context.Context, t *Result, until time.Time, path string) (apiclient.Answer, error) {
+	others, answers := make([]Result, max(1, b.ParallelRequests)-1), make([]apiclient.Answer, max(1, b.ParallelRequests)-1)
 	var g errgroup.Group
 	for i := range others {
 		g.Go(func() (err error) {
@@ -35,17 +35,17 @@ func (b Buyer) press(ctx context.Context, t *Told, until time.Time, path string)
 }
 
 // buyWith asks to buy with a path and keeps what a 202 says.
-func (b Buyer) buyWith(ctx context.Context, t *Told, until time.Time, path string) (apiclient.Answer, error) {
-	asked, trouble := time.Now(), t.Broken+t.Busy+t.Faults
-	a, err := b.insist(ctx, t, until, StepBuy, fmt.Sprintf("/%s/decrStock?goodsId=%s&decrStock=%d", path, b.GoodsID, b.Quantity))
+func (b Buyer) buyWith(ctx context.Context, t *Result, until time.Time, path string) (apiclient.Answer, error) {
+	asked, trouble := time.Now(), t.ConnectionErrors+t.Unavailable+t.ServerErrors
+	a, err := b.callWithRetry(ctx, t, until, StepBuy, fmt.Sprintf("/%s/decrStock?goodsId=%s&decrStock=%d", path, b.GoodsID, b.Quantity))
 	if err != nil || a.Status != http.StatusAccepted {
-		t.Unsure = t.Unsure || err != nil || a.Status == 0 || t.Broken+t.Busy+t.Faults > trouble
+		t.Uncertain = t.Uncertain || err != nil || a.Status == 0 || t.ConnectionErrors+t.Unavailable+t.ServerErrors > trouble
 		return a, err
 	}
 	var queued struct {
 		OrderSn string `json:"orderSn"`
 	}
 	err = a.Into(&queued)
-	t.Heard = append(t.Heard, Heard{Path: path, OrderSn: queued.OrderSn, Asked: asked, At: time.Now()})
+	t.Accepted = append(t.Accepted, Accepted{Path: path, OrderSn: queued.OrderSn, Sent: asked, Received: time.Now()})
 	return a, err
 }

@@ -10,19 +10,19 @@ import (
 )
 
 // insist makes a call again while the answer is "later" and patience lasts. Asking again is safe: the contract says so.
-func (b Buyer) insist(ctx context.Context, t *Told, until time.Time, step Step, path string) (apiclient.Answer, error) {
+func (b Buyer) callWithRetry(ctx context.Context, t *Result, until time.Time, step Step, path string) (apiclient.Answer, error) {
 	for turn := 0; ; turn++ {
-		a, err := b.ask(ctx, t, turn, step, path)
+		a, err := b.callOnce(ctx, t, turn, step, path)
 		switch {
-		case err != nil && b.Stubborn && ctx.Err() == nil && (a.Status == 0 || a.Status >= 500):
-			t.Broken++
+		case err != nil && b.RetryErrors && ctx.Err() == nil && (a.Status == 0 || a.Status >= 500):
+			t.ConnectionErrors++
 			a = apiclient.Answer{RetryAfter: brokenPause}
 		case err != nil:
 			return a, err
-		case a.Reason == "NOT_STARTED" && b.Early > 0:
-			t.Early++
-			a.RetryAfter = b.Early
-		case !t.later(a):
+		case a.Reason == "NOT_STARTED" && b.NotStartedRetry > 0:
+			t.NotStarted++
+			a.RetryAfter = b.NotStartedRetry
+		case !t.countRetryable(a):
 			return a, nil
 		}
 		if time.Now().After(until) {
@@ -44,14 +44,14 @@ const (
 
 func (b Buyer) pause(a apiclient.Answer) time.Duration {
 	pause := max(leastPause, a.RetryAfter)
-	if b.Hurry > 0 {
-		pause = min(pause, b.Hurry)
+	if b.MaxRetryWait > 0 {
+		pause = min(pause, b.MaxRetryWait)
 	}
 	return pause
 }
 
 // ask makes one call and tells of it. The first of a buyer was due when the buyer was: waiting to make it counts.
-func (b Buyer) ask(ctx context.Context, t *Told, turn int, step Step, path string) (apiclient.Answer, error) {
+func (b Buyer) callOnce(ctx context.Context, t *Result, turn int, step Step, path string) (apiclient.Answer, error) {
 	meant := time.Now()
 	if !t.due.IsZero() {
 		meant, t.due = t.due, time.Time{}
@@ -60,31 +60,31 @@ func (b Buyer) ask(ctx context.Context, t *Told, turn int, step Step, path strin
 	if step == StepOrder {
 		method = http.MethodGet
 	}
-	a, err := b.turnTo(turn).Call(ctx, method, path, nil)
-	if b.Saw != nil {
-		b.Saw(Call{Step: step, Answer: a, Err: err, Took: time.Since(meant)})
+	a, err := b.clientFor(turn).Call(ctx, method, path, nil)
+	if b.OnCall != nil {
+		b.OnCall(Call{Step: step, Answer: a, Err: err, Took: time.Since(meant)})
 	}
 	return a, err
 }
 
 // turnTo is the buyer's own API at first, and then each of them in turn.
-func (b Buyer) turnTo(turn int) apiclient.Client {
+func (b Buyer) clientFor(turn int) apiclient.Client {
 	c := b.Client
-	if b.Stubborn && len(b.Bases) > 0 && turn > 0 {
+	if b.RetryErrors && len(b.Bases) > 0 && turn > 0 {
 		c.Base = b.Bases[(int(b.ID)+turn)%len(b.Bases)]
 	}
 	return c
 }
 
 // watch looks at the order until it is written, each time after a longer pause, up to Glance.
-func (b Buyer) watch(ctx context.Context, t *Told, until time.Time) error {
-	for pause := 5 * time.Millisecond; ; pause = min(2*pause, cmp.Or(b.Glance, 500*time.Millisecond)) {
-		a, err := b.insist(ctx, t, until, StepOrder, "/orders/"+t.OrderSn)
-		if err != nil || b.Stubborn && (a.Status == 0 || a.Status >= 500) {
+func (b Buyer) pollOrder(ctx context.Context, t *Result, until time.Time) error {
+	for pause := 5 * time.Millisecond; ; pause = min(2*pause, cmp.Or(b.MaxPollInterval, 500*time.Millisecond)) {
+		a, err := b.callWithRetry(ctx, t, until, StepOrder, "/orders/"+t.OrderSn)
+		if err != nil || b.RetryErrors && (a.Status == 0 || a.Status >= 500) {
 			return err // patience has ended: the last status stands
 		}
-		if b.Stubborn && a.Status >= 400 {
-			t.see(a.Reason)
+		if b.RetryErrors && a.Status >= 400 {
+			t.addStatus(a.Reason)
 			return nil
 		}
 		var order struct {
@@ -93,7 +93,7 @@ func (b Buyer) watch(ctx context.Context, t *Told, until time.Time) error {
 		if err := a.Into(&order); err != nil {
 			return err
 		}
-		t.see(order.Status)
+		t.addStatus(order.Status)
 		if t.Status != "queued" || time.Now().After(until) {
 			return nil
 		}

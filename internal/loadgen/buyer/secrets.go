@@ -4,8 +4,8 @@ import (
 	"sync"
 )
 
-// Loot is what thieves know of others: their newest random paths and order numbers. It is safe for many at once.
-type Loot struct {
+// Captured is what thieves know of others: their newest random paths and order numbers. It is safe for many at once.
+type Captured struct {
 	mu     sync.Mutex
 	paths  ring
 	orders ring
@@ -45,21 +45,21 @@ func (r *ring) of(thief int64, turn int) (string, bool) {
 }
 
 // Path takes note of a path that was given to a buyer.
-func (l *Loot) Path(owner int64, path string) {
+func (l *Captured) AddPath(owner int64, path string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.paths.put(owned{owner, path})
 }
 
 // Order takes note of a buyer's order.
-func (l *Loot) Order(owner int64, orderSn string) {
+func (l *Captured) AddOrder(owner int64, orderSn string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.orders.put(owned{owner, orderSn})
 }
 
 // pick is a path and an order of others; empty where there are none yet.
-func (l *Loot) pick(thief int64, turn int) (path, orderSn string) {
+func (l *Captured) ofOther(thief int64, turn int) (path, orderSn string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	path, _ = l.paths.of(thief, turn)

@@ -45,7 +45,7 @@ func (r Report) HTML(w io.Writer) error {
 		Report
 		Figures []figure
 		PerSec  float64
-	}{r, figures, float64(r.Came) / max(r.Seconds, 1e-9)}); err != nil {
+	}{r, figures, float64(r.Arrived) / max(r.Seconds, 1e-9)}); err != nil {
 		return fmt.Errorf("write the page: %w", err)
 	}
 	return nil
@@ -55,7 +55,7 @@ func (r Report) charts() []chart {
 	rate := func(name string, of func(loadgen.Point) int) line {
 		return r.line(name, func(p loadgen.Point) float64 { return float64(of(p)) / p.Span })
 	}
-	step := func(name string, s buyer.Step, of func(loadgen.Quarter) float64) line {
+	step := func(name string, s buyer.Step, of func(loadgen.Interval) float64) line {
 		return r.line(name, func(p loadgen.Point) float64 {
 			if q, ok := p.Steps[s]; ok {
 				return max(of(q), .01) // no zero on a logarithmic axis
@@ -63,8 +63,8 @@ func (r Report) charts() []chart {
 			return math.NaN()
 		})
 	}
-	p50 := func(q loadgen.Quarter) float64 { return q.P50 }
-	p99 := func(q loadgen.Quarter) float64 { return q.P99 }
+	p50 := func(q loadgen.Interval) float64 { return q.P50 }
+	p99 := func(q loadgen.Interval) float64 { return q.P99 }
 	return []chart{
 		{title: "Buyers over time", unit: "per second", lines: []line{
 			rate("came", func(p loadgen.Point) int { return p.Arrived }), rate("won (202)", func(p loadgen.Point) int { return p.Won }),

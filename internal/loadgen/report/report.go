@@ -17,12 +17,12 @@ const Schema = 1
 // Report is everything that is told of a run.
 type Report struct {
 	Schema    int                                    `json:"schema"`
-	Began     time.Time                              `json:"began"`
+	Started   time.Time                              `json:"began"`
 	Seconds   float64                                `json:"seconds"` // from the first buyer's time to the last one's end
 	Settings  Settings                               `json:"settings"`
 	Notes     []string                               `json:"notes,omitempty"` // what a reader must know to read the figures right
 	Planned   int                                    `json:"planned"`         // buyers who should have come
-	Came      int                                    `json:"came"`
+	Arrived   int                                    `json:"came"`
 	Outcomes  map[loadgen.Kind]map[buyer.Outcome]int `json:"outcomes"`
 	Steps     []loadgen.Step                         `json:"steps"`
 	Points    []loadgen.Point                        `json:"points"`
@@ -61,7 +61,7 @@ type Generator struct {
 // New puts a report together.
 func New(s Settings, r loadgen.Result, v verdict.Verdict, cpu time.Duration) Report {
 	out := Report{
-		Schema: Schema, Began: r.Began.UTC(), Seconds: r.Took.Seconds(), Settings: s, Planned: r.Planned, Came: r.Came,
+		Schema: Schema, Started: r.Started.UTC(), Seconds: r.Took.Seconds(), Settings: s, Planned: r.Planned, Arrived: r.Arrived,
 		Outcomes: r.Outcomes, Steps: r.Steps, Points: r.Points, Verdict: v,
 		Generator: Generator{CPUSeconds: cpu.Seconds(), Calls: r.Calls()},
 	}

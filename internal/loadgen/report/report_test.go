@@ -26,14 +26,14 @@ var update = flag.Bool("update", false, "write testdata anew")
 
 // sample is a report with everything in it.
 func sample() Report {
-	steps := func(p99 float64) map[buyer.Step]loadgen.Quarter {
-		return map[buyer.Step]loadgen.Quarter{
+	steps := func(p99 float64) map[buyer.Step]loadgen.Interval {
+		return map[buyer.Step]loadgen.Interval{
 			buyer.StepPath: {Count: 10, P50: 1.25, P99: p99, Max: 2 * p99}, buyer.StepBuy: {Count: 5, P50: 3, P99: 30, Max: 40},
 			loadgen.SpanWritten: {Count: 4, P50: 20, P99: 200, Max: 210},
 		}
 	}
 	result := loadgen.Result{
-		Began: time.Date(2026, 11, 11, 12, 0, 0, 0, time.UTC), Took: 3 * time.Second, Planned: 30, Came: 30,
+		Started: time.Date(2026, 11, 11, 12, 0, 0, 0, time.UTC), Took: 3 * time.Second, Planned: 30, Arrived: 30,
 		Outcomes: map[loadgen.Kind]map[buyer.Outcome]int{loadgen.Polite: {buyer.Won: 10, buyer.SoldOut: 18}, loadgen.Hostile: {"turned away": 2}},
 		Steps: []loadgen.Step{
 			{Step: buyer.StepPath, Count: 30, Rate: 10, P50: 1.25, P90: 2, P99: 9, P999: 10, Max: 11, Answers: map[string]int64{"OK": 12, "SOLD_OUT": 18}},
@@ -44,7 +44,7 @@ func sample() Report {
 	for i := range 3 {
 		result.Points = append(result.Points, loadgen.Point{At: float64(i + 1), Span: 1, Arrived: 10, Won: 3, SoldOut: 6, Other: 1, InFlight: 5 - i, Steps: steps(5 + float64(i))})
 	}
-	result.Points[1].Steps = map[buyer.Step]loadgen.Quarter{} // nobody asked
+	result.Points[1].Steps = map[buyer.Step]loadgen.Interval{} // nobody asked
 	v := verdict.Verdict{OK: false, Promised: 10, Found: 1, Orders: map[string]int{"created": 9}, Differences: []string{`lost: <script>alert("x")</script>`}, More: 3}
 	v.Rules = []verdict.Rule{{Name: "every 202 has an order", OK: false, Count: 4}, {Name: "nobody has more", OK: true}}
 	r := New(Settings{Addresses: []string{"http://127.0.0.1:8080"}, GoodsID: "9", Loop: "open", Buyers: 30, Rate: 10, Stock: 10, Users: 1, Permits: 5, Compress: 60}, result, v, 840*time.Microsecond)

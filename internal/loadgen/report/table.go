@@ -17,7 +17,7 @@ import (
 func (r Report) Table(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	seconds := max(r.Seconds, 1e-9)
-	fmt.Fprintf(t, "\t%d buyers in %.1f s (%.0f/s), %d calls (%.0f/s)\n\n", r.Came, r.Seconds, float64(r.Came)/seconds,
+	fmt.Fprintf(t, "\t%d buyers in %.1f s (%.0f/s), %d calls (%.0f/s)\n\n", r.Arrived, r.Seconds, float64(r.Arrived)/seconds,
 		r.Generator.Calls, float64(r.Generator.Calls)/seconds)
 	fmt.Fprintln(t, "step\tcount\tper s\tp50 ms\tp90\tp99\tp99.9\tmax\t5xx\tno answer\t")
 	for _, s := range r.Steps {

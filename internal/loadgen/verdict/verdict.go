@@ -52,7 +52,7 @@ func rules() []string {
 const mostDifferences = 50
 
 // differ takes note of a difference.
-func (v *Verdict) differ(rule, format string, args ...any) {
+func (v *Verdict) addDifference(rule, format string, args ...any) {
 	for i := range v.Rules {
 		if v.Rules[i].Name == rule {
 			v.Rules[i].OK = false
