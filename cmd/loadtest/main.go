@@ -14,7 +14,6 @@ import (
 	"flashsale.dev/seckill/internal/app"
 	"flashsale.dev/seckill/internal/loadgen"
 	"flashsale.dev/seckill/internal/loadgen/apiclient"
-	"flashsale.dev/seckill/internal/loadgen/buyer"
 	"flashsale.dev/seckill/internal/loadgen/report"
 	"flashsale.dev/seckill/internal/loadgen/verdict"
 )
@@ -62,8 +61,7 @@ func newPlay(o options, secret string, stderr io.Writer) (*play, error) {
 	if err != nil {
 		return nil, err
 	}
-	direct := buyer.NewDirect(buyer.DirectOptions{Conns: 64, Timeout: o.callTimeout, AllowRemote: o.allowRemote})
-	return &play{options: o, signer: s, stderr: stderr, books: direct.Client()}, nil
+	return &play{options: o, signer: s, stderr: stderr, books: o.httpClient(64)}, nil
 }
 
 func (p *play) run(ctx context.Context, stdout, stderr io.Writer) (err error) {
@@ -94,16 +92,22 @@ func (p *play) run(ctx context.Context, stdout, stderr io.Writer) (err error) {
 	return err
 }
 
+// httpClient makes a client that obeys the flags.
+func (o options) httpClient(conns int) *http.Client {
+	return apiclient.NewHTTPWith(apiclient.HTTPOptions{
+		Conns: conns, Timeout: o.callTimeout, LoopbackOnly: !o.allowRemote,
+	})
+}
+
 // load lets the buyers loose, for at most the time that was given.
 func (p *play) load(ctx context.Context) loadgen.Result {
 	ctx, cancel := context.WithTimeout(ctx, p.timeout)
 	defer cancel()
-	direct := buyer.NewDirect(buyer.DirectOptions{Conns: p.conns, Timeout: p.callTimeout, AllowRemote: p.allowRemote})
-	defer direct.CloseIdleConnections()
-	defer context.AfterFunc(ctx, direct.Abort)()
+	httpClient := p.httpClient(p.conns)
+	defer httpClient.CloseIdleConnections()
 	bar := newProgress(p.stderr, p.buyers, p.quiet)
 	result := loadgen.Run(ctx, loadgen.Plan{
-		Bases: p.bases, GoodsID: p.sale.goodsID, HTTP: direct.Client(), Token: p.buyerToken,
+		Bases: p.bases, GoodsID: p.sale.goodsID, HTTP: httpClient, Token: p.buyerToken,
 		Buyers: p.buyers, FirstID: p.firstBuyer, Users: p.users, Rate: p.rate, Ramp: p.ramp, Spike: p.spike, StartAt: p.sale.startAt,
 		InFlight: p.inFlight, Impatient: p.impatient, Hostile: p.hostile, Seed: p.seed, Quantity: p.quantity, Patience: p.patience,
 		OnPoint: bar.show,

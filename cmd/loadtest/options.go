@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"flashsale.dev/seckill/internal/app"
-	"flashsale.dev/seckill/internal/loadgen/buyer"
+	"flashsale.dev/seckill/internal/loadgen/apiclient"
 )
 
 // options are the command line's.
@@ -208,7 +208,7 @@ func (o options) target(ctx context.Context, base string) error {
 	}
 	for _, ip := range ips {
 		if !ip.Unmap().IsLoopback() {
-			return fmt.Errorf("-addr %s: %w; -allow-remote allows it, for hosts that are yours", base, buyer.ErrRemote)
+			return fmt.Errorf("-addr %s: %w; -allow-remote allows it, for hosts that are yours", base, apiclient.ErrRemote)
 		}
 	}
 	return nil

@@ -96,13 +96,13 @@ func class(a apiclient.Answer, err error) string {
 	switch {
 	case a.Status != 0:
 		return fmt.Sprintf("status %d of no known shape", a.Status)
-	case buyer.TimedOut(err):
+	case apiclient.TimedOut(err):
 		return "timeout"
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return "refused"
 	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return "connection broke"
-	case errors.Is(err, buyer.ErrRemote):
+	case errors.Is(err, apiclient.ErrRemote):
 		return "not this machine"
 	default:
 		return "other"

@@ -188,7 +188,7 @@ func TestKindsComeInTheirSharesAndTheSameEachTime(t *testing.T) {
 func TestCallsWithoutAnAnswerAreToldApart(t *testing.T) {
 	for said, err := range map[string]error{
 		"timeout": os.ErrDeadlineExceeded, "refused": syscall.ECONNREFUSED, "connection broke": io.ErrUnexpectedEOF,
-		"not this machine": buyer.ErrRemote, "other": errors.New("odd"),
+		"not this machine": apiclient.ErrRemote, "other": errors.New("odd"),
 	} {
 		require.Equal(t, said, class(apiclient.Answer{}, fmt.Errorf("call: %w", err)))
 	}

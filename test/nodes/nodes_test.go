@@ -66,14 +66,14 @@ func begin(t *testing.T, r *rig.Rig, units int64, rate float64, p buyer.Plan) *c
 	for _, p := range r.APIs {
 		nodes = append(nodes, p.Addr)
 	}
-	direct := buyer.NewDirect(buyer.DirectOptions{Conns: p.Concurrency})
-	c.door = newDoor(direct, nodes...)
+	direct := apiclient.NewHTTPWith(apiclient.HTTPOptions{Conns: p.Concurrency, Timeout: 10 * time.Second, LoopbackOnly: true})
+	c.door = newDoor(direct.Transport, nodes...)
 	p.GoodsID, p.Token, p.Bases, p.RetryErrors, p.CallTimeout = c.goods, r.BuyerToken, []string{"http://door"}, true, 5*time.Second
 	p.WrapClient = func(*http.Client) *http.Client { return &http.Client{Transport: c.door, Timeout: p.CallTimeout} }
 	c.asked = rig.RedisCalls(t, r.RedisClient(t))
 	go func() {
 		defer close(c.over)
-		defer direct.Abort()
+		defer direct.CloseIdleConnections()
 		c.report, c.err = buyer.Run(t.Context(), p)
 	}()
 	return c

@@ -58,10 +58,10 @@ func openShop(t *testing.T, answer func(kind string, before int) (int, string)) 
 	s := &shop{asked: map[string]int{}, answer: answer}
 	server := httptest.NewServer(s)
 	t.Cleanup(server.Close)
-	d := NewDirect(DirectOptions{Conns: 8})
-	t.Cleanup(d.CloseIdleConnections)
+	httpClient := apiclient.NewHTTP(8)
+	t.Cleanup(httpClient.CloseIdleConnections)
 	return s, Buyer{
-		Client: apiclient.Client{Base: server.URL, HTTP: d.Client()}, ID: 7, GoodsID: "1", Quantity: 1,
+		Client: apiclient.Client{Base: server.URL, HTTP: httpClient}, ID: 7, GoodsID: "1", Quantity: 1,
 		Patience: 10 * time.Second, RetryErrors: true,
 	}
 }
@@ -162,9 +162,9 @@ func TestUnsureAreThoseWhoCannotKnow(t *testing.T) {
 }
 
 func TestThievesTellWhatTheyGotAwayWith(t *testing.T) {
-	loot := &Captured{}
-	loot.AddPath(8, strings.Repeat("b", 32))
-	loot.AddOrder(8, "sn-of-8")
+	captured := &Captured{}
+	captured.AddPath(8, strings.Repeat("b", 32))
+	captured.AddOrder(8, "sn-of-8")
 	refuse := func(string, int) (int, string) { return http.StatusForbidden, "FORBIDDEN" }
 	for name, c := range map[string]struct {
 		answer   func(string, int) (int, string)
@@ -173,7 +173,7 @@ func TestThievesTellWhatTheyGotAwayWith(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s, b := openShop(t, c.answer)
 			steps := map[Step]int{}
-			breaches := HostileBuyer{Client: b.Client, ID: 7, GoodsID: "1", Captured: loot, OnCall: func(c Call) { steps[c.Step]++ }}.Attack(t.Context())
+			breaches := HostileBuyer{Client: b.Client, ID: 7, GoodsID: "1", Captured: captured, OnCall: func(c Call) { steps[c.Step]++ }}.Attack(t.Context())
 			require.Len(t, breaches, c.breaches)
 			require.Equal(t, map[Step]int{StepReplay: 1, StepForge: 1, StepReadOther: 1, StepCancelOther: 1, StepReadUnknown: 1}, steps)
 			require.Equal(t, 2, s.asked["buy"])
@@ -182,14 +182,14 @@ func TestThievesTellWhatTheyGotAwayWith(t *testing.T) {
 }
 
 func TestAThiefLeavesItsOwnAlone(t *testing.T) {
-	loot := &Captured{}
-	loot.AddPath(7, "mine")
-	path, sn := loot.ofOther(7, 3)
+	captured := &Captured{}
+	captured.AddPath(7, "mine")
+	path, sn := captured.ofOther(7, 3)
 	require.Empty(t, path+sn)
 	for i := range int64(3 * ringSize) {
-		loot.AddPath(100+i, "other")
+		captured.AddPath(100+i, "other")
 	}
-	path, _ = loot.ofOther(7, 200)
+	path, _ = captured.ofOther(7, 200)
 	require.Equal(t, "other", path)
-	require.Len(t, loot.paths.kept, ringSize)
+	require.Len(t, captured.paths.values, ringSize)
 }

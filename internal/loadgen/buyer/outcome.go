@@ -7,45 +7,49 @@ import (
 	"flashsale.dev/seckill/internal/loadgen/apiclient"
 )
 
-// Outcome is how a buyer's try ended.
+// Outcome is the end of a purchase.
 type Outcome string
 
-// The ends of a try.
+// The outcomes.
 const (
 	Won     Outcome = "won"      // 202: there is an order
-	SoldOut Outcome = "sold out" // politely told that nothing is left
-	Refused Outcome = "refused"  // any other refusal that is final (LIMIT_REACHED, ENDED)
-	GaveUp  Outcome = "gave up"  // limited or unavailable for longer than the buyer had patience
+	SoldOut Outcome = "sold out" // SOLD_OUT
+	Refused Outcome = "refused"  // any other final refusal, such as LIMIT_REACHED or ENDED
+	GaveUp  Outcome = "gave up"  // 429, 503 or no answer until the buyer's patience ended
 )
 
-// Result is what one buyer was told.
+// Result is the answers of one buyer's purchase, counted and in parts kept.
 type Result struct {
 	BuyerID          int64
 	Outcome          Outcome
 	Reason           string // of the last answer
 	OrderSn          string // Won
-	Status           string // Won: the order's status when the buyer stopped looking
+	Status           string // Won: the order's status when polling ended
 	Quantity         int64
-	Limited          int // how often the answer was 429
-	ServerErrors     int // how often it was a 5xx other than 503
-	Unavailable      int // how often it was 503
-	NoRetryAfter     int // how often a 503 did not say when to come again
-	ConnectionErrors int // how often the connection broke before the answer came
-	NotStarted       int // how often it was NOT_STARTED, and the buyer asked again
-	Paths            int // with how many random paths it tried to buy
-	// Unsure is set where a try to buy had no certain end: an order may exist that the buyer was not told of.
+	Limited          int // answers of 429
+	ServerErrors     int // answers of 5xx other than 503
+	Unavailable      int // answers of 503
+	NoRetryAfter     int // answers of 503 without Retry-After
+	ConnectionErrors int // calls without a readable answer
+	NotStarted       int // answers of NOT_STARTED that the buyer retried
+	Paths            int // random paths that the buyer received
+	// Uncertain: a purchase failed without a definite answer, so an unreported order may exist.
 	Uncertain bool
-	// Accepted is every 202, of asking again too; Seen is each status of the order when it was first told.
+	// Accepted lists every 202, repeats included; Statuses each first sight of a status.
 	Accepted []Accepted
 	Statuses []StatusChange
-	Started  time.Time // of the first call, or when it was due
-	// DecisionTime is the time from the first call to the 202 or the refusal; Written from there until the order was written.
+	Started  time.Time // the due time, or the first call
+	// DecisionTime runs from the start to the 202 or the refusal, WriteTime from there until the
+	// buyer read a status other than queued.
 	DecisionTime, WriteTime time.Duration
 
-	due time.Time // when the first call was meant to be made; zero once it has been
+	due time.Time // of the first call; zero once that was made
 }
 
-// add takes over what another click at the same button was told.
+// errorCount counts the answers after which the outcome of a call is unknown.
+func (t *Result) errorCount() int { return t.ConnectionErrors + t.Unavailable + t.ServerErrors }
+
+// add merges the counts of a parallel request.
 func (t *Result) add(o Result) {
 	t.Limited += o.Limited
 	t.ServerErrors += o.ServerErrors
@@ -60,16 +64,17 @@ func (t *Result) add(o Result) {
 // Accepted is one 202.
 type Accepted struct {
 	Path, OrderSn  string
-	Sent, Received time.Time // when the call was made, and when the answer came
+	Sent, Received time.Time // the call and its answer
 }
 
-// StatusChange is what a look at an order said.
+// StatusChange is a status of the order and the time of its first sight.
 type StatusChange struct {
 	Status string
 	At     time.Time
 }
 
-// later counts the answers that are neither yes nor no, and tells whether to ask again.
+// countRetryable counts 429 and 5xx answers. It reports whether the buyer may retry the call:
+// 429 and 503 are retried, another 5xx is final.
 func (t *Result) countRetryable(a apiclient.Answer) bool {
 	switch {
 	case a.Status == http.StatusTooManyRequests:
@@ -88,18 +93,20 @@ func (t *Result) countRetryable(a apiclient.Answer) bool {
 	return true
 }
 
+// finish derives the outcome from the last answer.
 func (t *Result) finish(a apiclient.Answer) {
 	t.Reason = a.Reason
 	switch {
 	case a.Reason == "SOLD_OUT":
 		t.Outcome = SoldOut
-	case a.Status == 0 || a.Status == http.StatusTooManyRequests || a.Status == http.StatusServiceUnavailable:
+	case a.Status == 0, a.Status == http.StatusTooManyRequests, a.Status == http.StatusServiceUnavailable:
 		t.Outcome = GaveUp
 	default:
 		t.Outcome = Refused
 	}
 }
 
+// addStatus records a status, and its time if it differs from the one before.
 func (t *Result) addStatus(status string) {
 	if status != t.Status {
 		t.Statuses = append(t.Statuses, StatusChange{Status: status, At: time.Now()})

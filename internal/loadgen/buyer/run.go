@@ -10,36 +10,36 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Plan is a rush: so many buyers, so many of them at once, each going the whole way.
+// Plan describes a run of many buyers with the same behaviour.
 type Plan struct {
 	Base              string
-	Bases             []string // several APIs, among which the buyers are spread; Base alone if empty
+	Bases             []string // APIs that share the buyers; Base alone if empty
 	GoodsID           string
 	Buyers            int
 	Concurrency       int
-	Quantity          int64                               // each asks for; 1 if 0
-	ParallelPurchases int                                 // each asks so often at the same time, each with a path of its own; 1 if 0
+	Quantity          int64                               // units of each purchase; 1 if 0
+	ParallelPurchases int                                 // simultaneous purchases of a buyer, with a path each; 1 if 0
 	Patience          time.Duration                       // 30 s if 0
-	FirstID           int64                               // the buyers' ids go up from here; 1 if 0
-	ID                func(i int) int64                   // the i-th buyer's id; counted up from FirstID if nil
+	FirstID           int64                               // first buyer id, counted up; 1 if 0
+	ID                func(i int) int64                   // the id of buyer i; FirstID + i if nil
 	Token             func(buyerID int64) (string, error) // signs a buyer's token
-	OnDone            func()                              // called as each buyer ends; may be nil
-	MaxPollInterval   time.Duration                       // longest pause between a buyer's looks at an order; 500 ms if 0
-	Spread            time.Duration                       // the buyers come spread over so long; all as fast as they can if 0
+	OnDone            func()                              // called when a buyer has finished; may be nil
+	MaxPollInterval   time.Duration                       // between two reads of an order; 500 ms if 0
+	Spread            time.Duration                       // starts are spread evenly over this time; 0 is at once
 
-	// Stubborn buyers outlive an API: see Buyer. CallTimeout bounds each of their calls; 30 s if 0.
+	// RetryErrors as in Buyer. CallTimeout bounds each call; 30 s if 0.
 	RetryErrors    bool
 	CallTimeout    time.Duration
-	Repeats        int    // each asks so often again with the path that won
-	BuysAgainEvery int    // every so manieth tries to buy once more when it has; nobody if 0
-	CancelsEvery   int    // every so manieth cancels what it bought, twice; nobody if 0
-	OnAccepted     func() // called at each first 202; may be nil
-	// Through may put something round the HTTP client of all buyers; may be nil.
+	Repeats        int    // repeated calls with the accepted path
+	BuysAgainEvery int    // every nth buyer tries a second purchase; 0 is none
+	CancelsEvery   int    // every nth buyer cancels its order; 0 is none
+	OnAccepted     func() // called at the first 202 of a buyer; may be nil
+	// WrapClient may wrap the HTTP client that all buyers share; may be nil.
 	WrapClient func(*http.Client) *http.Client
 }
 
-// Run lets the buyers rush and returns what each was told. An error is a buyer's whose call could not be made or
-// read at all; the others go on.
+// Run plays all buyers and returns their results. The error is the first buyer's whose call failed;
+// the others still finish.
 func Run(ctx context.Context, p Plan) (Report, error) {
 	p = p.withDefaults()
 	httpClient := apiclient.NewHTTP(p.Concurrency * p.ParallelPurchases)
@@ -58,10 +58,10 @@ func Run(ctx context.Context, p Plan) (Report, error) {
 		p.waitForStart(ctx, report.Started, i)
 		id := p.ID(i)
 		g.Go(func() error {
-			told, err := p.oneBuyer(ctx, id, apiclient.Client{Base: p.Bases[i%len(p.Bases)], HTTP: httpClient})
+			results, err := p.oneBuyer(ctx, id, apiclient.Client{Base: p.Bases[i%len(p.Bases)], HTTP: httpClient})
 			mu.Lock()
 			defer mu.Unlock()
-			report.Results = append(report.Results, told...)
+			report.Results = append(report.Results, results...)
 			if p.OnDone != nil {
 				p.OnDone()
 			}
@@ -73,7 +73,7 @@ func Run(ctx context.Context, p Plan) (Report, error) {
 	return report, err
 }
 
-// await waits until the i-th buyer's time has come.
+// waitForStart waits for the start time of buyer i.
 func (p Plan) waitForStart(ctx context.Context, began time.Time, i int) {
 	wait := time.Until(began.Add(p.Spread * time.Duration(i) / time.Duration(p.Buyers)))
 	if wait <= 0 {
@@ -99,6 +99,7 @@ func (p Plan) withDefaults() Plan {
 	return p
 }
 
+// oneBuyer plays the simultaneous purchases of one buyer.
 func (p Plan) oneBuyer(ctx context.Context, id int64, c apiclient.Client) ([]Result, error) {
 	token, err := p.Token(id)
 	if err != nil {
@@ -110,14 +111,14 @@ func (p Plan) oneBuyer(ctx context.Context, id int64, c apiclient.Client) ([]Res
 		RetryErrors: p.RetryErrors, Bases: p.Bases, Repeats: p.Repeats, OnAccepted: p.OnAccepted,
 		BuysAgain: p.BuysAgainEvery > 0 && id%int64(p.BuysAgainEvery) == 0, Cancels: p.CancelsEvery > 0 && id%int64(p.CancelsEvery) == 0,
 	}
-	told := make([]Result, p.ParallelPurchases)
+	results := make([]Result, p.ParallelPurchases)
 	var g errgroup.Group
-	for i := range told {
+	for i := range results {
 		g.Go(func() error {
 			var err error
-			told[i], err = b.Buy(ctx)
+			results[i], err = b.Buy(ctx)
 			return err
 		})
 	}
-	return told, g.Wait()
+	return results, g.Wait()
 }

@@ -98,10 +98,10 @@ func judged(t *testing.T, a *api, r loadgen.Result) Verdict {
 	t.Helper()
 	server := httptest.NewServer(a)
 	defer server.Close()
-	direct := buyer.NewDirect(buyer.DirectOptions{Conns: 4})
-	defer direct.CloseIdleConnections()
+	httpClient := apiclient.NewHTTP(4)
+	defer httpClient.CloseIdleConnections()
 	client := func(id int64) apiclient.Client {
-		return apiclient.Client{Base: server.URL, Token: fmt.Sprint(id), HTTP: direct.Client()}
+		return apiclient.Client{Base: server.URL, Token: fmt.Sprint(id), HTTP: httpClient}
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 	defer cancel()
