@@ -14,21 +14,21 @@ import (
 	"flashsale.dev/seckill/internal/loadgen/buyer"
 )
 
-// The spans that are measured beside the calls.
+// The spans that are measured in addition to the calls.
 const (
-	SpanDecision buyer.Step = "way"     // from the moment a buyer was due to its 202 or its refusal
-	SpanWritten  buyer.Step = "written" // from the 202 until the buyer saw the order in MySQL
-	SpanLag      buyer.Step = "lag"     // from the moment a buyer was due until the generator let it begin
+	SpanDecision buyer.Step = "decision" // from the planned start to the 202 or the refusal
+	SpanWritten  buyer.Step = "written"  // from the 202 until the buyer read the written order
+	SpanLag      buyer.Step = "lag"      // from the planned start to the actual one
 )
 
-// longest is what the histograms can tell; what took longer counts as this.
-const longest = 2 * time.Minute
+// maxTime bounds the histograms; longer times count as this.
+const maxTime = 2 * time.Minute
 
 func histogram(digits int) *hdrhistogram.Histogram {
-	return hdrhistogram.New(1, longest.Microseconds(), digits)
+	return hdrhistogram.New(1, maxTime.Microseconds(), digits)
 }
 
-// recorder counts. One lock serves: it is held for some hundred nanoseconds of a call's 20 µs.
+// recorder collects the measurements. One mutex suffices: each call holds it for less than 1 µs.
 type recorder struct {
 	began time.Time
 
@@ -44,28 +44,28 @@ type recorder struct {
 	arrivals    int
 }
 
-// stepCount is what became of a step's calls.
+// stepCount collects the calls of a step.
 type stepCount struct {
 	times   *hdrhistogram.Histogram // µs
 	answers map[string]int64        // by reason, or "error: …"
 	faults  int64                   // answers of 5xx
-	errors  int64                   // no answer at all, or none that could be read
+	errors  int64                   // no answer, or an unreadable one
 }
 
 func newRecorder() *recorder {
 	return &recorder{steps: map[buyer.Step]*stepCount{}, window: newWindow(), outcomes: map[Kind]map[buyer.Outcome]int{}}
 }
 
-// saw takes note of a call.
+// addCall records a call.
 func (r *recorder) addCall(c buyer.Call) {
-	said := c.Answer.Reason
+	label := c.Answer.Reason
 	if c.Err != nil {
-		said = "error: " + class(c.Answer, c.Err)
+		label = "error: " + errorClass(c.Answer, c.Err)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	s := r.addTime(c.Step, c.Took)
-	s.answers[said]++
+	s.answers[label]++
 	switch {
 	case c.Err != nil:
 		s.errors++
@@ -78,37 +78,39 @@ func (r *recorder) addCall(c buyer.Call) {
 	}
 }
 
-// took adds a time to a step, in the whole and in the window. The lock is held.
+// addTime adds a time to a step, in the run and in the window. The caller holds the lock.
 func (r *recorder) addTime(step buyer.Step, d time.Duration) *stepCount {
 	s := r.steps[step]
 	if s == nil {
 		s = &stepCount{times: histogram(3), answers: map[string]int64{}}
 		r.steps[step] = s
 	}
-	us := min(max(d, 0), longest).Microseconds()
+	us := min(max(d, 0), maxTime).Microseconds()
 	_ = s.times.RecordValue(us) // it is within the bounds
 	r.window.took(step, us)
 	return s
 }
 
-// class names what kept an answer from coming.
-func class(a apiclient.Answer, err error) string {
+// errorClass names the reason why a call has no answer.
+func errorClass(a apiclient.Answer, err error) string {
 	switch {
 	case a.Status != 0:
-		return fmt.Sprintf("status %d of no known shape", a.Status)
+		return fmt.Sprintf("status %d with an unknown body", a.Status)
 	case apiclient.TimedOut(err):
 		return "timeout"
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return "refused"
-	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return "connection broke"
+	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE), errors.Is(err, io.EOF),
+		errors.Is(err, io.ErrUnexpectedEOF):
+		return "connection lost"
 	case errors.Is(err, apiclient.ErrRemote):
-		return "not this machine"
+		return "not a loopback address"
 	default:
 		return "other"
 	}
 }
 
+// addArrival records a started buyer and its lag.
 func (r *recorder) addArrival(lag time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -118,18 +120,18 @@ func (r *recorder) addArrival(lag time.Duration) {
 	r.window.point.Arrived++
 }
 
-// won takes note of a buyer's first 202.
+// addAccepted records a buyer's first 202.
 func (r *recorder) addAccepted() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.window.point.Won++
 }
 
-// departed takes note of how a buyer ended, and keeps who holds a promise or may hold one.
+// addBuyer records a finished buyer. It keeps buyers with a 202 or an uncertain outcome.
 func (r *recorder) addBuyer(kind Kind, t buyer.Result, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if t.Outcome == "" { // an answer that made no sense
+	if t.Outcome == "" { // its last answer was unreadable
 		t.Outcome = buyer.GaveUp
 	}
 	r.countOutcome(kind, t.Outcome)
@@ -142,24 +144,24 @@ func (r *recorder) addBuyer(kind Kind, t buyer.Result, err error) {
 	}
 }
 
-// robbed takes note of a thief's end.
+// addHostile records a finished hostile buyer and its breaches.
 func (r *recorder) addHostile(breaches []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.countOutcome(Hostile, AllRefused)
 	r.breachCount += len(breaches)
-	if len(r.breaches) < mostBreaches {
+	if len(r.breaches) < maxBreaches {
 		r.breaches = append(r.breaches, breaches...)
 	}
 }
 
-// AllRefused is how a thief is to end.
-const AllRefused buyer.Outcome = "turned away"
+// AllRefused is the outcome of hostile buyers.
+const AllRefused buyer.Outcome = "all refused"
 
-// mostBreaches is how many are kept word for word.
-const mostBreaches = 20
+// maxBreaches bounds the breaches that are kept in words.
+const maxBreaches = 20
 
-// ended counts. The lock is held.
+// countOutcome counts a finished buyer. The caller holds the lock.
 func (r *recorder) countOutcome(kind Kind, o buyer.Outcome) {
 	if r.outcomes[kind] == nil {
 		r.outcomes[kind] = map[buyer.Outcome]int{}

@@ -9,8 +9,8 @@ import (
 	"flashsale.dev/seckill/internal/loadgen/buyer"
 )
 
-// Run plays the plan to its end, or until ctx ends: then nobody comes any more, and who is on the way ends at the next
-// call. What had been told by then is in the result all the same.
+// Run plays the plan to its end or until ctx ends. After that no buyer starts and active buyers stop
+// at their current call. The result contains everything recorded until then.
 func Run(ctx context.Context, p Plan) Result {
 	p = p.withDefaults()
 	r := &runner{Plan: p, began: time.Now(), recorder: newRecorder(), captured: &buyer.Captured{}}
@@ -28,7 +28,7 @@ func Run(ctx context.Context, p Plan) Result {
 	return r.recorder.result(r.began, took, p.Buyers)
 }
 
-// runner is one run.
+// runner is the state of one run.
 type runner struct {
 	Plan
 	began    time.Time
@@ -37,10 +37,10 @@ type runner struct {
 	buyers   sync.WaitGroup
 }
 
-// play sends the buyers on their way and waits for the last.
+// play starts the buyers and waits for the last.
 func (r *runner) play(ctx context.Context) {
 	defer r.buyers.Wait()
-	if !until(ctx, r.began) {
+	if !waitUntil(ctx, r.began) {
 		return
 	}
 	for i := range r.Spike {
@@ -53,12 +53,12 @@ func (r *runner) play(ctx context.Context) {
 	}
 }
 
-// open lets buyers come at their times, whatever becomes of those before.
+// open starts each buyer at its planned arrival, whether or not earlier buyers have finished.
 func (r *runner) open(ctx context.Context) {
 	places := make(chan struct{}, r.InFlight)
 	for n := range r.Buyers - r.Spike {
 		due := r.began.Add(arrival(n, r.Rate, r.Ramp))
-		if !until(ctx, due) {
+		if !waitUntil(ctx, due) {
 			return
 		}
 		select {
@@ -73,13 +73,13 @@ func (r *runner) open(ctx context.Context) {
 	}
 }
 
-// closed keeps so many buyers on their way: each place is taken anew as soon as its buyer is done.
+// closed keeps Users buyers active: each user plays the next buyer when one finishes.
 func (r *runner) closed(ctx context.Context) {
 	var next atomic.Int64
 	next.Store(int64(r.Spike))
 	for u := range r.Users {
 		r.buyers.Go(func() {
-			if !until(ctx, r.began.Add(place(u, r.Users, r.Ramp))) {
+			if !waitUntil(ctx, r.began.Add(userStart(u, r.Users, r.Ramp))) {
 				return
 			}
 			for i := next.Add(1) - 1; i < int64(r.Buyers) && ctx.Err() == nil; i = next.Add(1) - 1 {
@@ -89,8 +89,8 @@ func (r *runner) closed(ctx context.Context) {
 	}
 }
 
-// until waits for a moment; false where ctx ended first.
-func until(ctx context.Context, t time.Time) bool {
+// waitUntil waits for a point in time; false if ctx ended first.
+func waitUntil(ctx context.Context, t time.Time) bool {
 	wait := time.Until(t)
 	if wait <= 0 {
 		return ctx.Err() == nil

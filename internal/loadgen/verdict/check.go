@@ -11,20 +11,20 @@ import (
 	"flashsale.dev/seckill/internal/loadgen/apiclient"
 )
 
-// Case is what is to be judged.
+// Case is the input of a comparison.
 type Case struct {
 	GoodsID  string
 	Result   loadgen.Result
-	Merchant apiclient.Client // the sale's merchant, or an operator
+	Merchant apiclient.Client // token of the sale's merchant or of an operator
 	Buyer    func(id int64) (apiclient.Client, error)
-	// Limit is how many units a buyer may have, and Mine says that nobody else has bought or will: the rules that need
-	// either are left out without it.
+	// Limit is the sale's units per buyer; 0 skips that rule. Exclusive means that only these
+	// buyers buy from the sale; otherwise the rules that need it are skipped.
 	Limit     int64
 	Exclusive bool
 }
 
-// atOnce is how many buyers' books are read at the same time.
-const atOnce = 32
+// readers bounds the buyers whose orders are read at the same time.
+const readers = 32
 
 // checker is one judging.
 type checker struct {
@@ -46,15 +46,15 @@ func Check(ctx context.Context, c Case) Verdict {
 		j.addDifference(ruleRead, "the ledger is not drained: %d pending, %v", ledger.Pending, err)
 	}
 	j.Ledger, j.readable = ledger, err == nil
-	var readers errgroup.Group
-	readers.SetLimit(atOnce)
+	var group errgroup.Group
+	group.SetLimit(readers)
 	for _, k := range c.Result.Holders {
-		readers.Go(func() error {
+		group.Go(func() error {
 			j.buyer(ctx, k)
 			return nil
 		})
 	}
-	_ = readers.Wait() // what went wrong is in the verdict
+	_ = group.Wait() // failures are in the verdict
 	all, err := orders(ctx, c.Merchant, "/admin/sales/"+c.GoodsID+"/orders", "")
 	if err != nil {
 		j.addDifference(ruleRead, "the sale's orders: %v", err)
@@ -65,7 +65,8 @@ func Check(ctx context.Context, c Case) Verdict {
 	return *j.Verdict
 }
 
-// drained waits for half of the time at most: the other half is for reading.
+// drained waits until nothing is pending, for at most half of the time. The other half is for
+// reading the orders.
 func drained(ctx context.Context, c Case) (apiclient.Ledger, error) {
 	if until, ok := ctx.Deadline(); ok {
 		var cancel context.CancelFunc
@@ -75,15 +76,15 @@ func drained(ctx context.Context, c Case) (apiclient.Ledger, error) {
 	return c.Merchant.Drained(ctx, c.GoodsID)
 }
 
-// promises counts the order numbers that were told, and finds those that were told twice.
+// promises collects the order numbers of all 202 answers and finds duplicates.
 func (j *checker) promises() {
 	for _, k := range j.Result.Holders {
 		if k.Doubled {
-			j.addDifference(ruleDouble, "buyer %d was told two order numbers for one path: %v", k.BuyerID, k.OrderSns)
+			j.addDifference(ruleDouble, "buyer %d got two order numbers for one path: %v", k.BuyerID, k.OrderSns)
 		}
 		for _, sn := range k.OrderSns {
 			if other, known := j.promisedTo[sn]; known {
-				j.addDifference(ruleDouble, "order %s was promised to buyers %d and %d", sn, other, k.BuyerID)
+				j.addDifference(ruleDouble, "order %s was answered to buyers %d and %d", sn, other, k.BuyerID)
 			}
 			j.promisedTo[sn] = k.BuyerID
 		}
@@ -91,7 +92,7 @@ func (j *checker) promises() {
 	j.Promised = len(j.promisedTo)
 }
 
-// buyer compares what one buyer was told with the buyer's own list.
+// buyer compares one buyer's answers with the buyer's own list of orders.
 func (j *checker) buyer(ctx context.Context, k loadgen.Holder) {
 	c, err := j.Buyer(k.BuyerID)
 	var list []listedOrder
@@ -121,36 +122,37 @@ func (j *checker) buyer(ctx context.Context, k loadgen.Holder) {
 	}
 }
 
-// listed judges an order that is in its buyer's list.
+// listed checks an order of its buyer's list.
 func (j *checker) listed(k loadgen.Holder, o listedOrder) {
 	if _, twice := j.found[o.OrderSn]; twice {
 		j.addDifference(ruleDouble, "order %s is in the lists twice", o.OrderSn)
 	}
 	j.found[o.OrderSn] = o
 	j.Orders[o.Status]++
-	if _, told := j.promisedTo[o.OrderSn]; !told {
+	if _, accepted := j.promisedTo[o.OrderSn]; !accepted {
 		if k.Uncertain {
-			j.Found++
+			j.Found++ // its answer was lost: not a difference
 		} else {
-			j.addDifference(ruleUntold, "buyer %d has order %s and was never told", k.BuyerID, o.OrderSn)
+			j.addDifference(ruleUnreported, "buyer %d has order %s without a 202", k.BuyerID, o.OrderSn)
 		}
 	}
 	if o.Quantity != k.Quantity {
-		j.addDifference(ruleLedger, "order %s is of %d units, asked were %d", o.OrderSn, o.Quantity, k.Quantity)
+		j.addDifference(ruleLedger, "order %s has %d units, requested were %d", o.OrderSn, o.Quantity, k.Quantity)
 	}
 	j.status(k.BuyerID, o.OrderSn, o.Status)
 }
 
+// status checks that an accepted order has left the queue and has not failed.
 func (j *checker) status(buyer int64, sn, status string) {
 	switch status {
 	case "queued":
 		j.addDifference(ruleFinal, "order %s of buyer %d is still queued", sn, buyer)
 	case "failed":
-		j.addDifference(ruleKept, "order %s of buyer %d was promised and has failed", sn, buyer)
+		j.addDifference(ruleFailed, "order %s of buyer %d was accepted and has failed", sn, buyer)
 	}
 }
 
-// missing asks for a promised order that is in no list: the API may know what has become of it.
+// missing reads an accepted order that no list contains: the API may still know its status.
 func (j *checker) missing(ctx context.Context, c apiclient.Client, buyer int64, sn string) {
 	var o listedOrder
 	a, err := readWithRetry(ctx, c, "/orders/"+sn)
@@ -158,7 +160,7 @@ func (j *checker) missing(ctx context.Context, c apiclient.Client, buyer int64, 
 		err = a.Into(&o)
 	}
 	if err != nil {
-		j.addDifference(ruleLost, "buyer %d was promised order %s: %v", buyer, sn, err)
+		j.addDifference(ruleLost, "buyer %d got a 202 for order %s: %v", buyer, sn, err)
 		return
 	}
 	j.Orders[o.Status]++
@@ -171,12 +173,12 @@ func (j *checker) missing(ctx context.Context, c apiclient.Client, buyer int64, 
 
 func (j *checker) hostile() {
 	for _, b := range j.Result.Breaches {
-		j.addDifference(ruleThieves, "%s", b)
+		j.addDifference(ruleHostile, "%s", b)
 	}
 	for range j.Result.BreachCount - len(j.Result.Breaches) {
-		j.addDifference(ruleThieves, "another")
+		j.addDifference(ruleHostile, "another")
 	}
 }
 
-// pauseBetween is the wait before a book that could not be read is asked for again.
+// pauseBetween is the wait before a failed read is repeated.
 const pauseBetween = 50 * time.Millisecond

@@ -22,7 +22,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// api is what an API says after a load. Tokens are the buyers' ids; "0" is the keeper's.
+// api answers as an API after a load. Tokens are buyer ids; "0" is the merchant's.
 type api struct {
 	ledger apiclient.Ledger
 	orders []listedOrder            // in the sale's list
@@ -73,7 +73,7 @@ func answer(w http.ResponseWriter, status int, data any) {
 	fmt.Fprintf(w, `{"code": %d, "reason": "SAID", "data": %s}`, status, text)
 }
 
-// right is a load of five buyers, two of whom won of two units each, and an API that says the same.
+// right is a load of five buyers, three of whom bought, and an API that agrees.
 func right() (*api, loadgen.Result) {
 	line := func(sn, buyer string) listedOrder {
 		return listedOrder{OrderSn: sn, Status: "created", GoodsID: "9", BuyerID: buyer, Quantity: 1}
@@ -94,7 +94,7 @@ func right() (*api, loadgen.Result) {
 	}
 }
 
-func judged(t *testing.T, a *api, r loadgen.Result) Verdict {
+func checked(t *testing.T, a *api, r loadgen.Result) Verdict {
 	t.Helper()
 	server := httptest.NewServer(a)
 	defer server.Close()
@@ -111,9 +111,9 @@ func judged(t *testing.T, a *api, r loadgen.Result) Verdict {
 	})
 }
 
-func TestAnHonestAPIIsFoundRight(t *testing.T) {
+func TestCheck_CorrectAPIPasses(t *testing.T) {
 	a, r := right()
-	v := judged(t, a, r)
+	v := checked(t, a, r)
 	require.True(t, v.OK, "%v", v.Differences)
 	require.Equal(t, 3, v.Promised)
 	require.Equal(t, map[string]int{"created": 3}, v.Orders)
@@ -122,8 +122,8 @@ func TestAnHonestAPIIsFoundRight(t *testing.T) {
 	}
 }
 
-// Each lie is found, and by the rule that names it.
-func TestPlantedLiesAreFound(t *testing.T) {
+// Each planted difference violates the rule that names it.
+func TestCheck_FindsEachPlantedDifference(t *testing.T) {
 	for name, c := range map[string]struct {
 		plant func(a *api, r *loadgen.Result)
 		rule  string
@@ -137,12 +137,12 @@ func TestPlantedLiesAreFound(t *testing.T) {
 			a.lists["2"] = a.orders[1:2:2]
 			a.orders = slices.Delete(slices.Clone(a.orders), 1, 2)
 		}, ruleLost},
-		"an order is queued for ever":    {func(a *api, _ *loadgen.Result) { a.orders[1].Status = "queued" }, ruleFinal},
-		"a promise was broken":           {func(a *api, _ *loadgen.Result) { a.orders[1].Status = "failed" }, ruleKept},
-		"a promise was broken, unlisted": {func(a *api, _ *loadgen.Result) { a.lists["2"], a.single["b"] = []listedOrder{}, "failed" }, ruleKept},
-		"an order is written twice":      {func(a *api, _ *loadgen.Result) { a.orders = append(a.orders, a.orders[1]) }, ruleDouble},
-		"one order for two buyers":       {func(_ *api, r *loadgen.Result) { r.Holders[1].OrderSns = []string{"a"} }, ruleDouble},
-		"two numbers for one path":       {func(_ *api, r *loadgen.Result) { r.Holders[1].Doubled = true }, ruleDouble},
+		"an order is queued for ever":        {func(a *api, _ *loadgen.Result) { a.orders[1].Status = "queued" }, ruleFinal},
+		"an accepted order failed":           {func(a *api, _ *loadgen.Result) { a.orders[1].Status = "failed" }, ruleFailed},
+		"an accepted order failed, unlisted": {func(a *api, _ *loadgen.Result) { a.lists["2"], a.single["b"] = []listedOrder{}, "failed" }, ruleFailed},
+		"an order is written twice":          {func(a *api, _ *loadgen.Result) { a.orders = append(a.orders, a.orders[1]) }, ruleDouble},
+		"one order for two buyers":           {func(_ *api, r *loadgen.Result) { r.Holders[1].OrderSns = []string{"a"} }, ruleDouble},
+		"two numbers for one path":           {func(_ *api, r *loadgen.Result) { r.Holders[1].Doubled = true }, ruleDouble},
 		"a buyer got two": {func(a *api, r *loadgen.Result) {
 			a.orders[2].BuyerID = "2"
 			r.Holders = r.Holders[:2]
@@ -153,18 +153,18 @@ func TestPlantedLiesAreFound(t *testing.T) {
 			r.Holders = append(r.Holders, loadgen.Holder{BuyerID: 4, OrderSns: []string{"d"}, Quantity: 1})
 		}, ruleStock},
 		"the stock is below zero": {func(a *api, _ *loadgen.Result) { a.ledger.Database.Stock = -1 }, ruleStock},
-		"somebody has an order who never won": {func(a *api, _ *loadgen.Result) {
+		"an order has no 202": {func(a *api, _ *loadgen.Result) {
 			a.orders = append(a.orders, listedOrder{OrderSn: "x", Status: "created", GoodsID: "9", BuyerID: "5", Quantity: 1})
-		}, ruleUntold},
-		"a winner has another order":      {func(_ *api, r *loadgen.Result) { r.Holders[0].OrderSns = nil }, ruleUntold},
+		}, ruleUnreported},
+		"a winner has another order":      {func(_ *api, r *loadgen.Result) { r.Holders[0].OrderSns = nil }, ruleUnreported},
 		"the ledger counts one less":      {func(a *api, _ *loadgen.Result) { a.ledger.Sold, a.ledger.Available = 2, 1 }, ruleLedger},
 		"the ledger does not balance":     {func(a *api, _ *loadgen.Result) { a.ledger.Balanced = false }, ruleLedger},
 		"the database counts one less":    {func(a *api, _ *loadgen.Result) { a.ledger.Database.Active = 2 }, ruleLedger},
 		"an order is of the wrong amount": {func(a *api, _ *loadgen.Result) { a.orders[0].Quantity = 2 }, ruleLedger},
-		"sold out was said too early": {func(a *api, _ *loadgen.Result) {
+		"SOLD_OUT came too early": {func(a *api, _ *loadgen.Result) {
 			a.ledger.Total, a.ledger.Available, a.ledger.Database.Stock = 4, 1, 1
 		}, ruleSoldOut},
-		"a thief got through":                          {func(_ *api, r *loadgen.Result) { r.Breaches, r.BreachCount = []string{"spy"}, 3 }, ruleThieves},
+		"a hostile call succeeded":                     {func(_ *api, r *loadgen.Result) { r.Breaches, r.BreachCount = []string{"spy"}, 3 }, ruleHostile},
 		"the sale never drains":                        {func(a *api, _ *loadgen.Result) { a.ledger.Pending, a.ledger.Sold = 1, 2 }, ruleRead},
 		"another goods' order is taken for this one's": {func(a *api, _ *loadgen.Result) { a.lists["2"] = []listedOrder{{OrderSn: "b", GoodsID: "8"}} }, ruleLost},
 	} {
@@ -172,7 +172,7 @@ func TestPlantedLiesAreFound(t *testing.T) {
 			t.Parallel()
 			a, r := right()
 			c.plant(a, &r)
-			v := judged(t, a, r)
+			v := checked(t, a, r)
 			require.False(t, v.OK)
 			require.NotEmpty(t, v.Differences)
 			i := slices.IndexFunc(v.Rules, func(rule Rule) bool { return rule.Name == c.rule })
@@ -181,30 +181,30 @@ func TestPlantedLiesAreFound(t *testing.T) {
 	}
 }
 
-// A buyer who was cut off may have an order without knowing: that is no lie.
-func TestAnOrderOfAnUnsureBuyerIsFound(t *testing.T) {
+// A buyer whose connection broke may have an order without a 202.
+func TestCheck_OrderOfUncertainBuyerIsNoDifference(t *testing.T) {
 	a, r := right()
 	r.Holders[2] = loadgen.Holder{BuyerID: 3, Quantity: 1, Uncertain: true}
-	v := judged(t, a, r)
+	v := checked(t, a, r)
 	require.True(t, v.OK, "%v", v.Differences)
 	require.Equal(t, 1, v.Found)
 	require.Equal(t, 2, v.Promised)
 }
 
-// Units that were given back may be left over: nobody was lied to.
-func TestUnitsThatCameBackMayBeLeft(t *testing.T) {
+// Released units may be left at the end.
+func TestCheck_ReleasedUnitsMayBeLeft(t *testing.T) {
 	a, r := right()
 	a.orders[2].Status = "expired"
 	a.ledger.Sold, a.ledger.Available, a.ledger.Database.Active, a.ledger.Database.Stock = 2, 1, 2, 1
-	v := judged(t, a, r)
+	v := checked(t, a, r)
 	require.True(t, v.OK, "%v", v.Differences)
 }
 
-func TestManyDifferencesAreCountedAndNotAllTold(t *testing.T) {
+func TestAddDifference_CountsBeyondTheBound(t *testing.T) {
 	v := newVerdict()
 	for i := range 200 {
 		v.addDifference(ruleLost, "%d", i)
 	}
-	require.Len(t, v.Differences, mostDifferences)
+	require.Len(t, v.Differences, maxDifferences)
 	require.Equal(t, 150, v.More)
 }

@@ -10,7 +10,7 @@ import (
 	"flashsale.dev/seckill/internal/loadgen/apiclient"
 )
 
-// listedOrder is an order in a list, as far as it is compared.
+// listedOrder is the compared part of an order in a list.
 type listedOrder struct {
 	OrderSn  string `json:"orderSn"`
 	Status   string `json:"status"`
@@ -19,7 +19,7 @@ type listedOrder struct {
 	Quantity int64  `json:"quantity"`
 }
 
-// active is how many units it takes from the stock.
+// active is the number of units that the order holds of the stock.
 func (o listedOrder) active() int64 {
 	if o.Status == "created" || o.Status == "paid" {
 		return o.Quantity
@@ -27,7 +27,7 @@ func (o listedOrder) active() int64 {
 	return 0
 }
 
-// orders reads a whole list of orders, of one goods where it is named.
+// orders reads all pages of a list, restricted to one goods if goodsID is not empty.
 func orders(ctx context.Context, c apiclient.Client, path, goodsID string) ([]listedOrder, error) {
 	var all []listedOrder
 	for cursor := ""; ; {
@@ -54,7 +54,7 @@ func orders(ctx context.Context, c apiclient.Client, path, goodsID string) ([]li
 	}
 }
 
-// readWithRetry reads until there is an answer that is neither "later" nor a fault, or ctx ends.
+// readWithRetry repeats a GET after 429, 5xx and connection errors until ctx ends.
 func readWithRetry(ctx context.Context, c apiclient.Client, path string) (apiclient.Answer, error) {
 	for {
 		a, err := c.Call(ctx, http.MethodGet, path, nil)

@@ -4,7 +4,7 @@ import (
 	"flashsale.dev/seckill/internal/loadgen/buyer"
 )
 
-// sale compares the sale's whole list of orders with what was promised and with the ledger.
+// sale compares the merchant's list of orders with the buyers' lists and with the ledger.
 func (j *checker) sale(all []listedOrder) {
 	seen := map[string]bool{}
 	var active int64
@@ -19,7 +19,7 @@ func (j *checker) sale(all []listedOrder) {
 			givenBack++
 		}
 		if _, known := j.found[o.OrderSn]; !known && j.Exclusive {
-			j.addDifference(ruleUntold, "order %s of buyer %s is in the sale's list alone", o.OrderSn, o.BuyerID)
+			j.addDifference(ruleUnreported, "order %s of buyer %s is only in the sale's list", o.OrderSn, o.BuyerID)
 		}
 	}
 	for sn, o := range j.found {
@@ -28,16 +28,16 @@ func (j *checker) sale(all []listedOrder) {
 		}
 	}
 	if !j.readable {
-		return // which is a difference already
+		return // already recorded as a difference
 	}
 	if promised := j.promised(); givenBack == 0 && promised > j.Ledger.Total {
-		j.addDifference(ruleStock, "%d units were promised of %d", promised, j.Ledger.Total)
+		j.addDifference(ruleStock, "%d units were accepted of %d", promised, j.Ledger.Total)
 	}
 	j.ledger(active)
 	j.soldOut(givenBack)
 }
 
-// promised is how many units all 202s are for.
+// promised is the number of units in all 202 answers.
 func (j *checker) promised() (units int64) {
 	for _, k := range j.Result.Holders {
 		units += k.Quantity * int64(len(k.OrderSns))
@@ -45,7 +45,7 @@ func (j *checker) promised() (units int64) {
 	return units
 }
 
-// ledger holds the sums against each other, in Redis and in the database.
+// ledger compares the sums of Redis, of the database and of the orders.
 func (j *checker) ledger(active int64) {
 	l := j.Ledger
 	if active > l.Total || l.Sold > l.Total || l.Available < 0 || l.Database.Stock < 0 {
@@ -55,7 +55,7 @@ func (j *checker) ledger(active int64) {
 		j.addDifference(ruleLedger, "total %d = available %d + pending %d + sold %d, balanced: %t", l.Total, l.Available, l.Pending, l.Sold, l.Balanced)
 	}
 	if !j.Exclusive {
-		return // others may have bought between the two readings
+		return // others may buy between two reads
 	}
 	if l.Sold != active || l.Database.Active != active || l.Database.Stock != l.Total-active {
 		j.addDifference(ruleLedger, "orders hold %d units of %d; sold says %d, the database %d active and %d in stock",
@@ -63,11 +63,11 @@ func (j *checker) ledger(active int64) {
 	}
 }
 
-// soldOut looks whether buyers were sent away while there was something left. Units that came back may have been left
-// over honestly.
+// soldOut finds buyers who were refused while units were left. After a release units may be left
+// legitimately, because they returned later.
 func (j *checker) soldOut(givenBack int) {
-	told := j.Result.Count(buyer.SoldOut)
-	if j.Exclusive && told > 0 && givenBack == 0 && len(j.Result.Holders) > 0 && j.Ledger.Available >= j.Result.Holders[0].Quantity {
-		j.addDifference(ruleSoldOut, "%d buyers were told so, and %d units are left", told, j.Ledger.Available)
+	refused := j.Result.Count(buyer.SoldOut)
+	if j.Exclusive && refused > 0 && givenBack == 0 && len(j.Result.Holders) > 0 && j.Ledger.Available >= j.Result.Holders[0].Quantity {
+		j.addDifference(ruleSoldOut, "%d buyers got SOLD_OUT, and %d units are left", refused, j.Ledger.Available)
 	}
 }
