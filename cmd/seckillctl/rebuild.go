@@ -9,7 +9,8 @@ import (
 	"flashsale.dev/seckill/internal/app"
 	"flashsale.dev/seckill/internal/app/connect"
 	"flashsale.dev/seckill/internal/config"
-	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/outbox"
+	"flashsale.dev/seckill/internal/order/rebuild"
 	"flashsale.dev/seckill/internal/seckill"
 )
 
@@ -27,7 +28,7 @@ type rebuildCmd struct {
 
 // rebuilt is what is printed.
 type rebuilt struct {
-	order.Rebuilt
+	rebuild.Result
 	ShutSeconds float64 `json:"shutSeconds"`
 }
 
@@ -43,12 +44,12 @@ func (c *rebuildCmd) Run(s *stage) error {
 		return err
 	}
 	if sale.Status == seckill.Draft {
-		return seckill.Refuse(seckill.Conflict, "the sale is a draft: there is nothing to rebuild")
+		return seckill.NewError(seckill.Conflict, "the sale is a draft: there is nothing to rebuild")
 	}
 	if err := c.confirmed(s, fmt.Sprintf("Shut the gate of %q (goods %d) for a second or more", sale.Title, c.GoodsID)); err != nil {
 		return err
 	}
-	var done order.Rebuilt
+	var done rebuild.Result
 	work := app.WorkerFunc(func(ctx context.Context) (err error) {
 		done, err = c.rebuild(ctx, up)
 		return err
@@ -96,33 +97,19 @@ func awaitQueue(ctx context.Context, q app.Queue) error {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			return fmt.Errorf("RabbitMQ can't be reached: %s", q.Trouble())
+			return fmt.Errorf("RabbitMQ can't be reached: %s", q.DownReason())
 		}
 	}
 }
 
-func (c *rebuildCmd) rebuild(ctx context.Context, up *connect.Servers) (order.Rebuilt, error) {
+func (c *rebuildCmd) rebuild(ctx context.Context, up *connect.Servers) (rebuild.Result, error) {
 	log := slog.New(slog.DiscardHandler)
-	relay := order.NewRelay(nil, up.Shelf, up.Queue, c.PublishTimeout, log)
-	opener := seckill.NewOpener(up.Store, up.Shelf)
-	rebuilder := order.NewRebuilder(nil, up.Store, up.Shelf, relay, up.Queue, opener, c.PublishTimeout, log)
-	done, err := rebuildAll(ctx, rebuilder, c.GoodsID)
+	relay := outbox.NewRelay(nil, up.Shelf, up.Queue, nil, c.PublishTimeout, log)
+	opener := rebuild.NewOpener(up.Store, up.Shelf)
+	rebuilder := rebuild.NewRebuilder(nil, up.Store, up.Shelf, relay, up.Queue, opener, nil, c.PublishTimeout, log)
+	done, err := rebuilder.Rebuild(ctx, c.GoodsID, "by hand")
 	if err != nil {
 		return done, fmt.Errorf("rebuild goods %d, which the order-consumers will finish: %w", c.GoodsID, err)
 	}
 	return done, nil
-}
-
-// rebuildAll rebuilds the buckets of a sale one after the other, so that the others sell meanwhile, and adds up what was done. A
-// sale that is not split is one bucket.
-func rebuildAll(ctx context.Context, rebuilder *order.Rebuilder, goodsID int64) (order.Rebuilt, error) {
-	all := order.Rebuilt{GoodsID: goodsID}
-	for _, id := range seckill.BucketsOf(goodsID) {
-		one, err := rebuilder.Rebuild(ctx, id, "by hand")
-		if err != nil {
-			return all, err
-		}
-		all = all.Plus(one)
-	}
-	return all, nil
 }

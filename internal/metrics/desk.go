@@ -6,7 +6,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/purchase"
 	"flashsale.dev/seckill/internal/seckill"
 )
 
@@ -18,13 +18,12 @@ type Desk struct {
 	seconds     prometheus.Histogram
 }
 
-var _ order.DeskObserver = (*Desk)(nil)
+var _ purchase.Metrics = (*Desk)(nil)
 
 // verdictNames are the labels of what the reserve script says, by its code.
 var verdictNames = [seckill.NumVerdicts]string{
 	seckill.Taken: "taken", seckill.Repeated: "repeated", seckill.WrongPath: "wrong_path", seckill.TooEarly: "too_early",
 	seckill.TooLate: "too_late", seckill.OverLimit: "over_limit", seckill.TooFew: "too_few", seckill.Malformed: "malformed",
-	seckill.Elsewhere: "elsewhere",
 }
 
 // newDesk registers the metrics of reservations.
@@ -41,7 +40,7 @@ func (r *Registry) newDesk() *Desk {
 	return d
 }
 
-// Reserved is order.DeskObserver's.
+// Reserved is order.Metrics's.
 func (d *Desk) Reserved(buyers int, verdicts []seckill.Verdict, took time.Duration, err error) {
 	d.buyers.Observe(float64(buyers))
 	d.seconds.Observe(took.Seconds())

@@ -24,30 +24,25 @@ type NewSale struct {
 	EndAt         time.Time
 	PerBuyerLimit int64
 	Rate          Rate
-	Buckets       int // into which the stock is split for good: 1 (or 0), 2, 4, … MaxBuckets
 }
 
 // Validate names the first field that is out of its bounds, as a BadRequest.
 func (n NewSale) Validate() error {
 	switch {
 	case strings.TrimSpace(n.Title) == "" || utf8.RuneCountInString(n.Title) > MaxTitle:
-		return BadField("title", "must have 1 to %d characters", MaxTitle)
+		return NewFieldError("title", "must have 1 to %d characters", MaxTitle)
 	case strings.ContainsFunc(n.Title, unicode.IsControl):
-		return BadField("title", "must not contain control characters")
+		return NewFieldError("title", "must not contain control characters")
 	case n.Price < 0 || n.Price > MaxPrice:
-		return BadField("price", "must be 0 to %d", int64(MaxPrice))
+		return NewFieldError("price", "must be 0 to %d", int64(MaxPrice))
 	case n.Stock < 1 || n.Stock > MaxStock:
-		return BadField("stock", "must be 1 to %d", MaxStock)
-	case n.Buckets < 0 || n.Buckets > MaxBuckets || n.Buckets&(n.Buckets-1) != 0:
-		return BadField("stockBuckets", "must be 1, 2, 4, 8, 16, 32 or %d", MaxBuckets)
-	case n.Stock < int64(n.Buckets):
-		return BadField("stockBuckets", "must not be more than the stock")
+		return NewFieldError("stock", "must be 1 to %d", MaxStock)
 	case n.PerBuyerLimit < 1 || n.PerBuyerLimit > MaxPerBuyerLimit:
-		return BadField("perBuyerLimit", "must be 1 to %d", MaxPerBuyerLimit)
+		return NewFieldError("perBuyerLimit", "must be 1 to %d", MaxPerBuyerLimit)
 	case !validTime(n.StartAt):
-		return BadField("startAt", "must be a time of the years 2000 to 9999")
+		return NewFieldError("startAt", "must be a time of the years 2000 to 9999")
 	case !validTime(n.EndAt) || !n.EndAt.After(n.StartAt):
-		return BadField("endAt", "must be a time after startAt")
+		return NewFieldError("endAt", "must be a time after startAt")
 	}
 	return n.Rate.Validate()
 }
@@ -65,11 +60,11 @@ const (
 func (r Rate) Validate() error {
 	switch {
 	case !(r.PermitsPerSecond >= 0.001 && r.PermitsPerSecond <= MaxPermitsPerSecond):
-		return BadField("rate.permitsPerSecond", "must be 0.001 to %d", MaxPermitsPerSecond)
+		return NewFieldError("rate.permitsPerSecond", "must be 0.001 to %d", MaxPermitsPerSecond)
 	case !(r.MaxBurstSeconds >= 0 && r.MaxBurstSeconds <= MaxBurstSeconds):
-		return BadField("rate.maxBurstSeconds", "must be 0 to %d", MaxBurstSeconds)
+		return NewFieldError("rate.maxBurstSeconds", "must be 0 to %d", MaxBurstSeconds)
 	case r.MaxWaitMillis < 0 || r.MaxWaitMillis > MaxWaitMillis:
-		return BadField("rate.maxWaitMillis", "must be 0 to %d", MaxWaitMillis)
+		return NewFieldError("rate.maxWaitMillis", "must be 0 to %d", MaxWaitMillis)
 	}
 	return nil
 }
@@ -78,7 +73,7 @@ func (r Rate) Validate() error {
 func (n NewSale) Draft(merchantID int64, now time.Time) Sale {
 	now = now.UTC().Truncate(time.Millisecond)
 	return Sale{
-		GoodsID: NewGoodsID(now, n.Buckets), MerchantID: merchantID, Title: n.Title, Price: n.Price,
+		GoodsID: NewGoodsID(now), MerchantID: merchantID, Title: n.Title, Price: n.Price,
 		Total: n.Stock, Stock: n.Stock, PerBuyerLimit: n.PerBuyerLimit, MaxPerBuyerLimit: n.PerBuyerLimit,
 		StartAt: n.StartAt.UTC().Truncate(time.Millisecond), EndAt: n.EndAt.UTC().Truncate(time.Millisecond),
 		Rate: n.Rate, Status: Draft, CreatedAt: now, UpdatedAt: now,

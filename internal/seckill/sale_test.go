@@ -66,16 +66,16 @@ func TestTheWindowIsHalfOpen(t *testing.T) {
 		{s.EndAt, 0, PhaseEnded, Ended},
 	} {
 		require.Equal(t, c.phase, s.PhaseAt(c.at, c.available))
-		require.Equal(t, c.reason, ReasonOf(s.Refusal(c.at, c.available)))
+		require.Equal(t, c.reason, ReasonOf(s.CheckSelling(c.at, c.available)))
 	}
 	s.Status = Closed
-	require.Equal(t, Ended, ReasonOf(s.Refusal(s.StartAt, 1)))
+	require.Equal(t, Ended, ReasonOf(s.CheckSelling(s.StartAt, 1)))
 }
 
 func TestGoodsIDsArePositiveAndGrow(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ms := rapid.Int64Range(idEpoch+1, 3_900_000_000_000).Draw(t, "ms")
-		id, later := NewGoodsID(time.UnixMilli(ms), 1), NewGoodsID(time.UnixMilli(ms+1), 1)
+		id, later := NewGoodsID(time.UnixMilli(ms)), NewGoodsID(time.UnixMilli(ms+1))
 		require.Positive(t, id)
 		require.Greater(t, later, id)
 	})
@@ -84,7 +84,7 @@ func TestGoodsIDsArePositiveAndGrow(t *testing.T) {
 func TestPathsHaveOneForm(t *testing.T) {
 	seen := map[string]bool{}
 	for range 1000 {
-		p := newPath(1, 2)
+		p := NewPath(1, 2)
 		require.NoError(t, CheckPath(p))
 		require.False(t, seen[p])
 		seen[p] = true
@@ -99,7 +99,7 @@ func TestPathsHaveOneForm(t *testing.T) {
 func TestEveryVerdictHasItsReason(t *testing.T) {
 	reasons := map[VerdictCode]Reason{
 		Taken: "", Repeated: "", WrongPath: BadPath, TooEarly: NotStarted, TooLate: Ended,
-		OverLimit: LimitReached, TooFew: SoldOut, Malformed: BadRequest, Elsewhere: Unavailable,
+		OverLimit: LimitReached, TooFew: SoldOut, Malformed: BadRequest,
 	}
 	require.Len(t, reasons, NumVerdicts)
 	for code, reason := range reasons {

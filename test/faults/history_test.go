@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"flashsale.dev/seckill/internal/rush"
+	"flashsale.dev/seckill/internal/loadgen/buyer"
 	"flashsale.dev/seckill/test/faults/check"
 )
 
@@ -27,7 +27,7 @@ func (s *scene) emptied(t *testing.T) (queued, dead int) {
 }
 
 // history records what everybody says.
-func (s *scene) history(t *testing.T, report rush.Report) check.History {
+func (s *scene) history(t *testing.T, report buyer.Report) check.History {
 	t.Helper()
 	queued, dead := s.emptied(t)
 	facts := s.Facts(t, s.goods)
@@ -36,7 +36,7 @@ func (s *scene) history(t *testing.T, report rush.Report) check.History {
 	f, err := s.RedisFacts(t, s.redis, s.goods)
 	require.NoError(t, err)
 	h := check.History{
-		Sale: check.Sale{Units: s.units, Stock: facts.Stock, Least: facts.Least, Total: facts.Total}, Held: s.Held(t, s.goods), RedisHeld: f.Held,
+		Sale: check.Sale{Units: s.units, Stock: facts.Stock, Total: facts.Total}, Held: s.Held(t, s.goods), RedisHeld: f.Held,
 		MovesNotGiven: int(facts.NotGiven + facts.OpenCuts), Queued: queued, DeadQueued: dead, DeadLetters: s.DeadLetters(t),
 		Redis: check.Redis{
 			Total: l.Total, Available: l.Available, Pending: l.Pending, Sold: l.Sold, Balanced: l.Balanced,
@@ -44,11 +44,11 @@ func (s *scene) history(t *testing.T, report rush.Report) check.History {
 		},
 	}
 	for _, o := range s.OrderRows(t, s.goods) {
-		h.Rows = append(h.Rows, check.Row{OrderSn: o.OrderSn, Bucket: o.GoodsID, BuyerID: o.BuyerID, Quantity: o.Quantity, Status: o.Status})
+		h.Rows = append(h.Rows, check.Row{OrderSn: o.OrderSn, BuyerID: o.BuyerID, Quantity: o.Quantity, Status: o.Status})
 	}
 	h.Buyers = append(h.Buyers, s.planted...)
 	for _, told := range report.Told {
-		h.Buyers = append(h.Buyers, buyer(told))
+		h.Buyers = append(h.Buyers, checkedBuyer(told))
 	}
 	return h
 }
@@ -87,7 +87,7 @@ func (s *scene) status(t *testing.T, buyer int64, sn string) string {
 	return order.Status
 }
 
-func buyer(t rush.Told) check.Buyer {
+func checkedBuyer(t buyer.Told) check.Buyer {
 	b := check.Buyer{ID: t.BuyerID, Paths: t.Paths, Faults: t.Faults, Unsaid: t.Unsaid}
 	for _, heard := range t.Heard {
 		b.Heard = append(b.Heard, check.Promise{Path: heard.Path, OrderSn: heard.OrderSn, Asked: heard.Asked, At: heard.At})

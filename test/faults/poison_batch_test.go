@@ -7,9 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"flashsale.dev/seckill/internal/loadgen/buyer"
 	"flashsale.dev/seckill/internal/order"
-	"flashsale.dev/seckill/internal/rush"
-	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/test/faults/check"
 	"flashsale.dev/seckill/test/rig"
 )
@@ -68,32 +67,27 @@ func (s *scene) fullBatches(t *testing.T, goods string) (n int) {
 	return n
 }
 
-// besides puts up a sale whose orders go another way than those of the rush, all of its buckets'.
+// besides puts up a sale whose orders go to another queue than those of the rush.
 func (s *scene) besides(t *testing.T, units int64) string {
 	t.Helper()
-	taken := make(map[int]bool)
-	for _, bucket := range seckill.BucketsOf(s.goodsID(t)) {
-		taken[order.Shard(bucket, s.queue)] = true
-	}
-	require.Less(t, len(taken), s.queue, "the buckets' orders are in every queue")
+	queue := order.Shard(s.goodsID(t), s.queue)
 	for {
-		goods := s.PutUp(t, units, 1)
-		if !taken[order.Shard(number(t, goods), s.queue)] {
+		if goods := s.PutUp(t, units, 1); order.Shard(number(t, goods), s.queue) != queue {
 			return goods
 		}
 	}
 }
 
 // buyers has so many buy of a goods, each once, and tells what they were told when all is written.
-func (s *scene) buyers(t *testing.T, goods string, n int) <-chan rush.Report {
+func (s *scene) buyers(t *testing.T, goods string, n int) <-chan buyer.Report {
 	t.Helper()
-	bought := make(chan rush.Report, 1)
-	plan := rush.Plan{
+	bought := make(chan buyer.Report, 1)
+	plan := buyer.Plan{
 		GoodsID: goods, Buyers: n, AtOnce: n, FirstID: 1 << 41, Token: s.BuyerToken, Patience: patience,
 		Bases: []string{s.Base(0), s.Base(1)}, Over: time.Second,
 	}
 	go func() {
-		report, err := rush.Run(t.Context(), plan)
+		report, err := buyer.Run(t.Context(), plan)
 		if err != nil {
 			t.Errorf("the buyers of goods %s: %v", goods, err)
 		}

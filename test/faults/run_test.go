@@ -12,7 +12,8 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
-	"flashsale.dev/seckill/internal/rush"
+	"flashsale.dev/seckill/internal/loadgen/apiclient"
+	"flashsale.dev/seckill/internal/loadgen/buyer"
 	"flashsale.dev/seckill/internal/testenv"
 	"flashsale.dev/seckill/test/faults/check"
 	"flashsale.dev/seckill/test/rig"
@@ -26,8 +27,6 @@ type harm struct {
 	crowd  bool          // the buyers do not wait for those before them: a server that orders must pass is away for long
 	limit  int64         // units one buyer may have; 1 if 0
 	shards int           // queues of orders; the default if 0
-	split  int64         // buckets that the stock must be in at least; 1 if 0
-	skewed bool          // all buyers are of one bucket, the last
 	starts time.Duration // the sale starts so long after it was put up; a minute before if 0
 	ends   time.Duration // the sale ends so long after it was put up; an hour if 0
 	clock  time.Duration // the clocks of the API hosts are off by so much in the rush
@@ -38,15 +37,14 @@ type harm struct {
 	// then goes on in the rush, once the sale is well again; may be nil.
 	then func(t *testing.T, s *scene)
 	// after looks at what the buyers were told, once everything is calm; may be nil.
-	after func(t *testing.T, s *scene, r rush.Report)
+	after func(t *testing.T, s *scene, r buyer.Report)
 }
 
 // scene is a sale with a rush going on.
 type scene struct {
 	*rig.Rig
 	goods string
-	split int64 // buckets of its stock
-	queue int   // queues of orders
+	queue int // queues of orders
 	start time.Time
 	end   time.Time
 	units int64
@@ -98,7 +96,7 @@ func run(t *testing.T, h harm, seed uint64) {
 	o := h.rig
 	o.APIs, o.Consumers = max(2, o.APIs), max(2, o.Consumers)
 	s := &scene{
-		split: max(h.split, *bucketsFlag), queue: cmp.Or(h.shards, shards),
+		queue: cmp.Or(h.shards, shards),
 		units: *unitsFlag, rng: rand.New(rand.NewPCG(seed, 0)), over: make(chan struct{}),
 	}
 	o.Env = append(slices.Clone(o.Env), fmt.Sprintf("SECKILL_ORDER_SHARDS=%d", s.queue))
@@ -109,12 +107,12 @@ func run(t *testing.T, h harm, seed uint64) {
 	if h.before != nil {
 		h.before(t, s)
 	}
-	var report rush.Report
+	var report buyer.Report
 	var err error
 	s.AimRabbit(t, s.goods)
 	go func() {
 		defer close(s.over)
-		report, err = rush.Run(t.Context(), s.plan(t, h))
+		report, err = buyer.Run(t.Context(), s.plan(t, h))
 	}()
 	h.do(t, s)
 	t.Logf("%d of %d units were promised when the harm was over", s.won.Load(), s.units)
@@ -131,13 +129,11 @@ func run(t *testing.T, h harm, seed uint64) {
 	if h.after != nil {
 		h.after(t, s, report)
 	}
-	swept := s.sweep(t, &report)
 	history := s.history(t, report)
-	history.Swept = swept
 	history.Final = s.asksAgain(t, history)
 	s.everyAPISells(t)
 	history.Sale.Limit, history.Sale.StartAt, history.Sale.EndAt = limit, s.start, s.end
-	tell(t, h, s.split, seed, check.Judge(history, h.expect), recovery, report)
+	tell(t, h, seed, check.Judge(history, h.expect), recovery, report)
 }
 
 // putUp puts up the sale, and then has the API hosts' clocks be as the harm wants them.
@@ -149,7 +145,7 @@ func (s *scene) putUp(t *testing.T, h harm, limit int64) {
 	}
 	now := time.Now().Truncate(time.Millisecond)
 	s.start, s.end = now.Add(cmp.Or(h.starts, -time.Minute)), now.Add(cmp.Or(h.ends, time.Hour))
-	s.goods = s.PutUpSplit(t, s.units, limit, s.split, s.start, s.end)
+	s.goods = s.PutUpFor(t, s.units, limit, s.start, s.end)
 	if file == "" {
 		return
 	}
@@ -159,18 +155,15 @@ func (s *scene) putUp(t *testing.T, h harm, limit int64) {
 	}
 }
 
-func (s *scene) plan(t *testing.T, h harm) rush.Plan {
+func (s *scene) plan(t *testing.T, h harm) buyer.Plan {
 	t.Helper()
 	over := max(6*time.Second, h.over)
 	if *harmsFlag == "" {
 		over = min(over, 8*time.Second) // a plain go test is in a hurry
 	}
-	p := rush.Plan{
+	p := buyer.Plan{
 		GoodsID: s.goods, Buyers: *buyersFlag, AtOnce: 200, Token: s.BuyerToken, Patience: time.Minute, CallTimeout: 5 * time.Second,
 		Stubborn: true, Again: 1, Greedy: 3, Cancels: 4, Over: over, Won: func() { s.won.Add(1) },
-	}
-	if h.skewed {
-		p.ID = rig.Neighbours(t, s.goods, int(s.split)-1, 1)
 	}
 	if h.crowd {
 		p.AtOnce, p.Glance = p.Buyers, 3*time.Second
@@ -184,18 +177,18 @@ func (s *scene) plan(t *testing.T, h harm) rush.Plan {
 // calm waits until nothing is on its way anywhere.
 func (s *scene) calm(t *testing.T) {
 	t.Helper()
-	var l rush.Ledger
+	var l apiclient.Ledger
 	var f rig.RedisFacts
 	quiet := func() bool {
 		var err, redisErr error
 		l, err = s.ledger(t)
 		f, redisErr = s.RedisFacts(t, s.redis, s.goods)
-		return err == nil && redisErr == nil && l.Pending == 0 && l.Balanced && f.Pending == 0 && f.Outbox == 0 && s.still(t, f)
+		return err == nil && redisErr == nil && l.Pending == 0 && l.Balanced && f.Pending == 0 && f.Outbox == 0
 	}
 	for began := time.Now(); time.Since(began) < patience; time.Sleep(50 * time.Millisecond) {
 		if quiet() {
 			return
 		}
 	}
-	t.Errorf("not calm in %s: ledger %+v, pending %d, outbox %d, %d buckets do not know of the others", patience, l, f.Pending, f.Outbox, f.Unaware)
+	t.Errorf("not calm in %s: ledger %+v, pending %d, outbox %d", patience, l, f.Pending, f.Outbox)
 }

@@ -1,0 +1,93 @@
+package httpapi
+
+import (
+	"io/fs"
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/httpapi/web"
+	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/seckill"
+)
+
+func site(t *testing.T) *web.Site {
+	t.Helper()
+	s, err := web.New("CNY")
+	require.NoError(t, err)
+	return s
+}
+
+// Every reason, status, phase and role that the API may name has calm words in every language.
+func TestThePagesHaveWordsForEverythingTheAPISays(t *testing.T) {
+	doc := openAPI(t)
+	var names []string
+	for _, r := range words[seckill.Reason](under(t, doc, "components", "schemas", "Reason")) {
+		if statusOf(r) >= 400 {
+			names = append(names, "reason."+string(r))
+		}
+	}
+	for _, s := range words[order.Status](under(t, doc, "components", "schemas", "OrderStatus")) {
+		names = append(names, "status."+string(s))
+	}
+	for _, p := range words[seckill.Phase](under(t, doc, "components", "schemas", "Phase")) {
+		names = append(names, "phase."+string(p), "card."+map[bool]string{true: "buy", false: string(p)}[p == seckill.Ongoing])
+	}
+	failures := under(t, doc, "components", "schemas", "Order", "properties", "failureReason")
+	for _, f := range words[order.FailureReason](failures) {
+		names = append(names, "failure."+string(f))
+	}
+	for _, r := range []seckill.Role{seckill.Buyer, seckill.Merchant, seckill.Operator} {
+		names = append(names, "role."+string(r), "session.as."+string(r))
+	}
+	for _, lang := range web.Langs() {
+		for _, name := range names {
+			require.NotEmpty(t, site(t).Words(lang)[name], "%s has no words for %s", lang, name)
+		}
+	}
+}
+
+// The languages say the same things, with the same names filled in.
+func TestTheLanguagesHaveTheSameWords(t *testing.T) {
+	s := site(t)
+	filled := regexp.MustCompile(`\{\w+\}`)
+	first := s.Words(web.English)
+	for _, lang := range web.Langs() {
+		require.ElementsMatch(t, slices.Collect(maps.Keys(first)), slices.Collect(maps.Keys(s.Words(lang))), lang)
+		for name, sentence := range s.Words(lang) {
+			require.ElementsMatch(t, filled.FindAllString(first[name], -1), filled.FindAllString(sentence, -1), "%s: %s", lang, name)
+		}
+	}
+}
+
+// No page and no script asks for words that there are not, and none are there that nobody asks for.
+func TestNoWordIsMissingOrLeftOver(t *testing.T) {
+	var all strings.Builder
+	require.NoError(t, fs.WalkDir(os.DirFS("web"), ".", func(path string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() && (strings.HasSuffix(path, ".html") || strings.HasSuffix(path, ".js") || strings.HasSuffix(path, ".go")) {
+			text, err := os.ReadFile("web/" + path)
+			all.Write(text)
+			return err
+		}
+		return err
+	}))
+	have := site(t).Words(web.English)
+	for _, asked := range regexp.MustCompile(`(?:\bt\(|\.T )['"]([a-z]+(?:\.[\w]+)+)['"]`).FindAllStringSubmatch(all.String(), -1) {
+		require.Contains(t, have, asked[1], "asked for in web/")
+	}
+	for name := range have {
+		whole := strings.Contains(all.String(), `"`+name+`"`) || strings.Contains(all.String(), "'"+name+"'")
+		parts := strings.Split(name, ".")
+		family := false
+		for i := 1; i < len(parts); i++ {
+			prefix := strings.Join(parts[:i], ".")
+			family = family || strings.Contains(all.String(), `"`+prefix+`.%s`) || strings.Contains(all.String(), `"`+prefix+`."`) || strings.Contains(all.String(), "`"+prefix+".${") || strings.Contains(all.String(), "oneOf('"+prefix+"'")
+		}
+		require.True(t, whole || family, "nobody says %s", name)
+	}
+}
