@@ -15,7 +15,7 @@ import (
 	"flashsale.dev/seckill/internal/httpapi/web"
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/paymentprovider"
-	"flashsale.dev/seckill/internal/ratelimit"
+	"flashsale.dev/seckill/internal/ratelimit/gate"
 	"flashsale.dev/seckill/internal/seckill"
 )
 
@@ -52,7 +52,7 @@ const defaultCurrency = "CNY"
 // Metrics hears of what a node does.
 type Metrics interface {
 	httpapi.Metrics
-	ratelimit.Meter
+	gate.Metrics
 }
 
 // NoMetrics hears nothing.
@@ -62,7 +62,7 @@ type NoMetrics struct{}
 func (NoMetrics) Route(string) func(string, time.Duration) { return func(string, time.Duration) {} }
 
 // Count does nothing.
-func (NoMetrics) Count(string, ratelimit.Event) {}
+func (NoMetrics) Count(string, gate.Event) {}
 
 // NewAPI wires a node's API.
 func NewAPI(p Parts, s Settings, a APISettings) (*API, error) {
@@ -91,7 +91,7 @@ func NewAPI(p Parts, s Settings, a APISettings) (*API, error) {
 	guard := httpapi.NewRuleLimiter(limits.Book, limits.Gate)
 	handler := httpapi.New(httpapi.Deps{
 		Sales: services.Sales, Changes: services.Changes, Statistics: services.Figures, DeadLetters: services.Letters, Refusals: services.Tally,
-		Reader: services.Shop, Purchases: services.Desk, Orders: services.Finder, Cashier: services.Cashier, Notifier: watch,
+		Reader: services.Shop, Purchases: services.Desk, Orders: services.Finder, Notifier: watch,
 		PathLimiter: guard, RouteLimiter: guard, LimiterAdmin: limits.Admin.WithOwn(saleRates(services.Shop)),
 		Payments: services.Cashier, Callbacks: callbacks, Phones: phones, Sessions: tokens, Site: site,
 		Tokens: tokens, Health: health, Metrics: a.Metrics, Tracer: a.Tracer, Log: p.Log,

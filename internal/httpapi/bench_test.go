@@ -25,9 +25,9 @@ type instant struct {
 
 func (instant) Route(string) func(string, time.Duration) { return func(string, time.Duration) {} }
 
-func (i instant) Refused(int64, int64) error { return i.soldOut }
+func (i instant) Refused(int64) error { return i.soldOut }
 
-func (i instant) Admit(context.Context, int64, int64) (seckill.View, error) {
+func (i instant) Admit(context.Context, int64) (seckill.View, error) {
 	return seckill.View{Sale: seckill.Sale{GoodsID: 43}}, i.soldOut
 }
 
@@ -60,7 +60,7 @@ func BenchmarkHTTP(b *testing.B) {
 	with := func(soldOut error) http.Handler {
 		i := instant{fake: newFake(time.Now()), soldOut: soldOut}
 		return httpapi.New(httpapi.Deps{
-			Sales: i, Reader: i, PathLimiter: i, Purchases: i, Orders: i, Cashier: i, Health: i, Tokens: tokens, Metrics: i,
+			Sales: i, Reader: i, PathLimiter: i, Purchases: i, Orders: i, Payments: i, Health: i, Tokens: tokens, Metrics: i,
 			Log: slog.New(slog.DiscardHandler),
 		}, httpapi.Options{})
 	}

@@ -21,7 +21,8 @@ import (
 	"flashsale.dev/seckill/internal/httpapi/spectest"
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/paymentprovider"
-	"flashsale.dev/seckill/internal/ratelimit"
+	redislimit "flashsale.dev/seckill/internal/ratelimit/redis"
+	"flashsale.dev/seckill/internal/ratelimit/rules"
 	"flashsale.dev/seckill/internal/seckill"
 )
 
@@ -74,9 +75,9 @@ func fuzzable(f *testing.F) *fuzzed {
 	f.Cleanup(server.Close)
 	client := redis.NewClient(&redis.Options{Addr: server.Addr(), DisableIdentity: true})
 	f.Cleanup(func() { _ = client.Close() })
-	book, err := ratelimit.NewRulebook(ratelimit.DefaultRules()...)
+	book, err := rules.New(rules.Defaults()...)
 	require.NoError(f, err)
-	limiters := ratelimit.NewAdmin(book, ratelimit.NewSync(client, book), ratelimit.NewRedis(client))
+	limiters := rules.NewAdmin(book, rules.NewSync(client, book), redislimit.New(client))
 	z.signer, err = paymentprovider.NewSigner(secret, time.Now)
 	require.NoError(f, err)
 	phones, err := auth.NewPhones(auth.DerivedPhoneKey(secret))
@@ -84,7 +85,7 @@ func fuzzable(f *testing.F) *fuzzed {
 	watch := order.NewWatch(nil, nil, log)
 	watch.End() // streams end when they have told what there is
 	z.router = httpapi.New(httpapi.Deps{
-		Sales: z, Reader: z, PathLimiter: z, Purchases: z, Orders: z, Cashier: z, Changes: z, Statistics: z, Health: z, Tokens: tokens,
+		Sales: z, Reader: z, PathLimiter: z, Purchases: z, Orders: z, Changes: z, Statistics: z, Health: z, Tokens: tokens,
 		Payments: z, Callbacks: z.signer, Phones: phones,
 		LimiterAdmin: limiters, DeadLetters: drawer{}, Notifier: watch, Metrics: z.metrics, Log: log,
 	}, httpapi.Options{}).(*gin.Engine)

@@ -63,10 +63,10 @@ type Catalog interface {
 type Admission interface {
 	// Refused returns the refusal that Admit would return without a call to Redis, or nil where
 	// Admit has to call it.
-	Refused(goodsID, buyerID int64) error
-	// Admit returns the view of a sale that takes the buyer now, else its refusal: NOT_FOUND,
+	Refused(goodsID int64) error
+	// Admit returns the view of a sale that takes buyers now, else its refusal: NOT_FOUND,
 	// NOT_STARTED, ENDED, SOLD_OUT or UNAVAILABLE.
-	Admit(ctx context.Context, goodsID, buyerID int64) (seckill.View, error)
+	Admit(ctx context.Context, goodsID int64) (seckill.View, error)
 	// IssuePath returns a random path for one buyer and the time at which it expires.
 	IssuePath(
 		ctx context.Context, v seckill.View, buyerID int64,

@@ -7,13 +7,12 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// Statistics tells merchants their numbers; *order.Bookkeeper is one.
+// Statistics computes the figures of a sale for its merchant.
 type Statistics interface {
 	Figures(ctx context.Context, by seckill.Actor, goodsID int64) (order.Figures, error)
 }
 
-var _ Statistics = (*order.Bookkeeper)(nil)
-
+// statisticsResponse has a count for every status and reason, also where it is 0.
 type statisticsResponse struct {
 	Status           seckill.Status                 `json:"status"`
 	Phase            seckill.Phase                  `json:"phase,omitzero"`
@@ -49,9 +48,11 @@ func (a *api) saleStatistics(ctx context.Context, r *request) (response, error) 
 	v := f.View
 	shown := statisticsResponse{
 		Status: v.Status, Total: v.Total, Available: v.Available, Pending: v.Pending, Sold: v.Sold,
-		Paid: f.Orders[order.Paid].Units, PaidAmount: f.Orders[order.Paid].Amount, Orders: make(map[order.Status]countResponse),
-		BacklogAgeMillis: f.BacklogAge.Milliseconds(), Unconfirmed: v.Outbox, ServerTime: timestamp(v.Now),
-		OrdersPerSecond: f.Pace.OrdersPerSecond, Refusals: make(map[seckill.Reason]int64),
+		Paid: f.Orders[order.Paid].Units, PaidAmount: f.Orders[order.Paid].Amount,
+		Orders:           make(map[order.Status]countResponse),
+		BacklogAgeMillis: f.BacklogAge.Milliseconds(), Unconfirmed: v.Outbox,
+		OrdersPerSecond: f.Pace.OrdersPerSecond,
+		Refusals:        make(map[seckill.Reason]int64), ServerTime: timestamp(v.Now),
 	}
 	for _, reason := range order.Tallied() {
 		shown.Refusals[reason] = f.Pace.Refusals[reason]
@@ -59,7 +60,9 @@ func (a *api) saleStatistics(ctx context.Context, r *request) (response, error) 
 	if v.Status != seckill.Draft {
 		shown.Phase = v.PhaseAt(v.Now, v.Available)
 	}
-	for _, s := range []order.Status{order.Created, order.Paid, order.Cancelled, order.Expired, order.Failed} {
+	for _, s := range []order.Status{
+		order.Created, order.Paid, order.Cancelled, order.Expired, order.Failed,
+	} {
 		shown.Orders[s] = countResponse(f.Orders[s])
 	}
 	return ok(shown), nil
