@@ -13,7 +13,8 @@ import (
 	"flashsale.dev/seckill/internal/config"
 	"flashsale.dev/seckill/internal/httpapi"
 	"flashsale.dev/seckill/internal/httpapi/web"
-	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/query"
+	"flashsale.dev/seckill/internal/order/stats"
 	"flashsale.dev/seckill/internal/paymentprovider"
 	"flashsale.dev/seckill/internal/ratelimit/gate"
 	"flashsale.dev/seckill/internal/seckill"
@@ -29,8 +30,8 @@ type API struct {
 	Health  *Health
 	Tokens  *auth.Tokens
 	Limits  *Limits
-	Watch   *order.Watch
-	Tally   *order.Tally
+	Watch   *query.Notifier
+	Tally   *stats.Counters
 }
 
 // APISettings are what the API may be told besides the services' settings.
@@ -86,7 +87,7 @@ func NewAPI(p Parts, s Settings, a APISettings) (*API, error) {
 	if err != nil {
 		return nil, fmt.Errorf("pages: %w", err)
 	}
-	watch := order.NewWatch(p.Store, p.Shelf, p.Log)
+	watch := query.NewNotifier(p.Store, p.Shelf, p.Log)
 	services, health := NewServices(p, s), NewHealth(p)
 	guard := httpapi.NewRuleLimiter(limits.Book, limits.Gate)
 	handler := httpapi.New(httpapi.Deps{
@@ -122,6 +123,6 @@ func (a *API) Workers() []Worker { return []Worker{a.Limits, a.Watch, a.Tally, M
 // Server is the API's server. Told to stop, it sends its event streams home first.
 func (a *API) Server(addr string, log *slog.Logger) *http.Server {
 	s := httpapi.Server(a.Handler, addr, log)
-	s.RegisterOnShutdown(a.Watch.End)
+	s.RegisterOnShutdown(a.Watch.Close)
 	return s
 }

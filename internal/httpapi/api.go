@@ -10,6 +10,7 @@ import (
 
 	"flashsale.dev/seckill/internal/httpapi/web"
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/seckill/catalog"
 	"flashsale.dev/seckill/internal/ttlcache"
 )
 
@@ -57,7 +58,7 @@ type api struct {
 	now             func() time.Time
 	timeout         time.Duration
 	logThrottle     throttle
-	catalog         *seckill.Board
+	catalog         *catalog.ListCache
 	streams         streams
 	snapshots       *ttlcache.Cache[int64, string] // events by goods id
 	purchaseLatency *latencyWindow
@@ -82,7 +83,7 @@ func New(deps Deps, opts Options) http.Handler {
 	if a.timeout <= 0 {
 		a.timeout = 5 * time.Second
 	}
-	a.catalog = seckill.NewBoard(deps.Reader, a.now)
+	a.catalog = catalog.NewListCache(deps.Reader, a.now)
 	a.snapshots = ttlcache.New[int64, string](ttlcache.Options{
 		TTL: snapshotTTL, MaxEntries: maxSnapshots, LoadTimeout: snapshotTimeout, Now: a.now,
 	})

@@ -23,11 +23,11 @@ func (a *api) authenticate(r *http.Request) (seckill.Actor, error) {
 func bearer(h http.Header) (string, error) {
 	values := h["Authorization"]
 	if len(values) == 0 {
-		return "", seckill.Refuse(seckill.Unauthenticated, "a bearer token is needed")
+		return "", seckill.NewError(seckill.Unauthenticated, "a bearer token is needed")
 	}
 	scheme, token, _ := strings.Cut(values[0], " ")
 	if len(values) > 1 || !strings.EqualFold(scheme, "Bearer") || token == "" {
-		return "", seckill.Refuse(seckill.Unauthenticated,
+		return "", seckill.NewError(seckill.Unauthenticated,
 			"one Authorization header with a bearer token is needed")
 	}
 	return token, nil
@@ -42,7 +42,7 @@ func requireRole(allowed bool, lookup func() error) error {
 	if err := lookup(); seckill.ReasonOf(err) == seckill.NotFound {
 		return err
 	}
-	return seckill.Refuse(seckill.Forbidden, "your role may not do this")
+	return seckill.NewError(seckill.Forbidden, "your role may not do this")
 }
 
 // noLookup is the lookup of calls that address nothing.

@@ -87,7 +87,7 @@ func deadLetterID(r *request) (string, error) {
 	}
 	id := r.Raw("id")
 	if !isUUID(id) {
-		return "", seckill.Refuse(seckill.NotFound, "there is no such dead letter")
+		return "", seckill.NewError(seckill.NotFound, "there is no such dead letter")
 	}
 	return id, nil
 }

@@ -34,10 +34,10 @@ func (s *streams) acquire(user int64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.all >= maxStreamsOfNode {
-		return seckill.Down("too many event streams are open on this node", nil)
+		return seckill.NewUnavailable("too many event streams are open on this node", nil)
 	}
 	if s.byUser[user] >= maxStreamsOfUser {
-		e := seckill.Refuse(seckill.RateLimited,
+		e := seckill.NewError(seckill.RateLimited,
 			"you have %d event streams open; close one first", maxStreamsOfUser)
 		e.RetryAfter = time.Second
 		return e

@@ -11,16 +11,17 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/query"
 	"flashsale.dev/seckill/internal/seckill"
 )
 
 // Notifier reports changes of orders.
 type Notifier interface {
-	// Listen subscribes to an order whose status is known. Leave must follow.
-	Listen(goodsID int64, orderSn string, known order.Status) *order.Listener
-	Leave(l *order.Listener)
-	// Ended returns a channel that is closed when the notifier stops.
-	Ended() <-chan struct{}
+	// Subscribe subscribes to an order whose status is known. Unsubscribe must follow.
+	Subscribe(goodsID int64, orderSn string, known order.Status) *query.Subscription
+	Unsubscribe(l *query.Subscription)
+	// Done returns a channel that is closed when the notifier stops.
+	Done() <-chan struct{}
 }
 
 // eventID numbers the progress of an order. It only grows, and is the same on every node.
@@ -83,8 +84,8 @@ func (a *api) orderEvents(ctx context.Context, r *request) (response, error) {
 
 // sendChanges sends each change until the order is final, the client leaves or the node stops.
 func (s *eventStream) sendChanges(ctx context.Context) {
-	l := s.Notifier.Listen(s.order.GoodsID, s.order.OrderSn, s.order.Status)
-	defer s.Notifier.Leave(l)
+	l := s.Notifier.Subscribe(s.order.GoodsID, s.order.OrderSn, s.order.Status)
+	defer s.Notifier.Unsubscribe(l)
 	beat, lifetime := time.NewTicker(heartbeat), time.NewTimer(streamLifetime)
 	defer beat.Stop()
 	defer lifetime.Stop()
@@ -105,7 +106,7 @@ func (s *eventStream) sendChanges(ctx context.Context) {
 			return
 		case <-lifetime.C:
 			return
-		case <-s.Notifier.Ended():
+		case <-s.Notifier.Done():
 			return
 		}
 	}

@@ -43,7 +43,7 @@ func (a *api) receivePayment(ctx context.Context, r *request) (response, error) 
 		return response{}, err
 	}
 	if !isOrderSn(sn) {
-		return response{}, seckill.Refuse(seckill.NotFound, "there is no such order")
+		return response{}, seckill.NewError(seckill.NotFound, "there is no such order")
 	}
 	got, err := a.Payments.Receive(ctx, id, sn, amount)
 	return ok(paymentResponse{
@@ -56,14 +56,14 @@ func (a *api) receivePayment(ctx context.Context, r *request) (response, error) 
 // verified, and query fields are refused because the signature does not cover them.
 func (a *api) readSigned(c *gin.Context, rt route) (*request, error) {
 	if a.Callbacks == nil {
-		return nil, seckill.Refuse(seckill.Forbidden,
+		return nil, seckill.NewError(seckill.Forbidden,
 			"callbacks of payments are refused: SECKILL_PAYMENT_SECRET is not set")
 	}
 	r := &request{Fields: params.New(rt.fields), header: c.Request.Header}
 	timestamps := r.header[paymentprovider.TimestampHeader]
 	signatures := r.header[paymentprovider.SignatureHeader]
 	if len(timestamps) != 1 || len(signatures) != 1 {
-		return nil, signatureError(c, seckill.Refuse(seckill.Unauthenticated,
+		return nil, signatureError(c, seckill.NewError(seckill.Unauthenticated,
 			"one %s and one %s header are needed",
 			paymentprovider.TimestampHeader, paymentprovider.SignatureHeader))
 	}
@@ -75,7 +75,7 @@ func (a *api) readSigned(c *gin.Context, rt route) (*request, error) {
 		return nil, signatureError(c, err)
 	}
 	if c.Request.URL.RawQuery != "" {
-		return nil, seckill.BadField("query", "is not signed; put the fields into the body")
+		return nil, seckill.NewFieldError("query", "is not signed; put the fields into the body")
 	}
 	return r, r.ReadEncoded(r.header, body)
 }

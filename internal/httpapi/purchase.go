@@ -3,7 +3,7 @@ package httpapi
 import (
 	"context"
 
-	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/purchase"
 	"flashsale.dev/seckill/internal/seckill"
 )
 
@@ -39,7 +39,7 @@ func (a *api) cachedRefusal(r *request) error {
 	if r.Err() != nil || !isBuyer(r.actor) {
 		return nil // issuePath refuses, in the contract's order
 	}
-	return a.Reader.Refused(id)
+	return a.Reader.KnownRefusal(id)
 }
 
 type queuedResponse struct {
@@ -50,7 +50,7 @@ type queuedResponse struct {
 // broker has confirmed the message.
 func (a *api) decrStock(ctx context.Context, r *request) (response, error) {
 	path := r.Raw("randomPath")
-	p := order.Purchase{
+	p := purchase.Request{
 		GoodsID: r.ID("goodsId"), Buyer: a.sealPhone(r.actor), Path: path,
 		Quantity: r.IntOr("decrStock", 1, 1, seckill.MaxQuantity),
 	}

@@ -114,9 +114,9 @@ func LimitOfRate(r seckill.Rate) ratelimit.Limit {
 func limitErrorOf(r *gate.Result) error {
 	if r.Unavailable {
 		err := fmt.Errorf("rule %s is closed", r.Rule())
-		return seckill.Down("the rate limiter can't be asked", err)
+		return seckill.NewUnavailable("the rate limiter can't be asked", err)
 	}
-	refusal := seckill.Refuse(seckill.RateLimited, "too many requests")
+	refusal := seckill.NewError(seckill.RateLimited, "too many requests")
 	refusal.RetryAfter = r.RetryAfter
 	e := &LimitError{Refusal: refusal, Header: rateLimitHeaders([]gate.Result{*r})}
 	if r.Message() != "" {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/purchase"
 	"flashsale.dev/seckill/internal/seckill"
 )
 
@@ -17,7 +18,7 @@ import (
 type SaleBook interface {
 	// Create returns the sale of the first call where a later one has the same idempotency key.
 	Create(
-		ctx context.Context, by seckill.Actor, n seckill.NewSale, once seckill.Once,
+		ctx context.Context, by seckill.Actor, n seckill.NewSale, once seckill.IdempotencyKey,
 	) (seckill.Sale, error)
 	Get(ctx context.Context, by seckill.Actor, goodsID int64) (seckill.Sale, error)
 	// List returns the actor's own sales, or all for an operator, newest first: at most limit of
@@ -46,9 +47,9 @@ type Sales interface {
 // Changes changes and deletes sales. A repeated idempotency key returns the first call's result.
 type Changes interface {
 	Change(
-		ctx context.Context, by seckill.Actor, goodsID int64, c seckill.Change, once seckill.Once,
+		ctx context.Context, by seckill.Actor, goodsID int64, c seckill.Change, once seckill.IdempotencyKey,
 	) (seckill.Sale, error)
-	Delete(ctx context.Context, by seckill.Actor, goodsID int64, once seckill.Once) error
+	Delete(ctx context.Context, by seckill.Actor, goodsID int64, once seckill.IdempotencyKey) error
 }
 
 // Catalog reads exposed sales.
@@ -61,9 +62,9 @@ type Catalog interface {
 
 // Admission is the first step of a purchase.
 type Admission interface {
-	// Refused returns the refusal that Admit would return without a call to Redis, or nil where
+	// KnownRefusal returns the refusal that Admit would return without a call to Redis, or nil where
 	// Admit has to call it.
-	Refused(goodsID int64) error
+	KnownRefusal(goodsID int64) error
 	// Admit returns the view of a sale that takes buyers now, else its refusal: NOT_FOUND,
 	// NOT_STARTED, ENDED, SOLD_OUT or UNAVAILABLE.
 	Admit(ctx context.Context, goodsID int64) (seckill.View, error)
@@ -96,7 +97,7 @@ type RouteLimiter interface {
 // PurchaseService takes purchases.
 type PurchaseService interface {
 	// Place returns the order number once the order is queued. The same path returns the same number.
-	Place(ctx context.Context, p order.Purchase) (orderSn string, err error)
+	Place(ctx context.Context, p purchase.Request) (orderSn string, err error)
 }
 
 // OrderQuery reads orders. Lists are newest first: at most limit of the orders with a number below

@@ -55,7 +55,7 @@ func (s *eventStream) sendSnapshots(ctx context.Context, r *request) {
 	defer lifetime.Stop()
 	var ended <-chan struct{}
 	if s.Notifier != nil {
-		ended = s.Notifier.Ended()
+		ended = s.Notifier.Done()
 	}
 	for {
 		event, err := s.snapshots.Get(ctx, r.ID("goodsId"), func(ctx context.Context) (string, error) {

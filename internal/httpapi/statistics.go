@@ -4,12 +4,13 @@ import (
 	"context"
 
 	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/stats"
 	"flashsale.dev/seckill/internal/seckill"
 )
 
 // Statistics computes the figures of a sale for its merchant.
 type Statistics interface {
-	Figures(ctx context.Context, by seckill.Actor, goodsID int64) (order.Figures, error)
+	Statistics(ctx context.Context, by seckill.Actor, goodsID int64) (stats.Statistics, error)
 }
 
 // statisticsResponse has a count for every status and reason, also where it is 0.
@@ -41,7 +42,7 @@ func (a *api) saleStatistics(ctx context.Context, r *request) (response, error) 
 	if err != nil {
 		return response{}, err
 	}
-	f, err := a.Statistics.Figures(ctx, r.actor, id)
+	f, err := a.Statistics.Statistics(ctx, r.actor, id)
 	if err != nil {
 		return response{}, err
 	}
@@ -51,11 +52,11 @@ func (a *api) saleStatistics(ctx context.Context, r *request) (response, error) 
 		Paid: f.Orders[order.Paid].Units, PaidAmount: f.Orders[order.Paid].Amount,
 		Orders:           make(map[order.Status]countResponse),
 		BacklogAgeMillis: f.BacklogAge.Milliseconds(), Unconfirmed: v.Outbox,
-		OrdersPerSecond: f.Pace.OrdersPerSecond,
+		OrdersPerSecond: f.Rates.OrdersPerSecond,
 		Refusals:        make(map[seckill.Reason]int64), ServerTime: timestamp(v.Now),
 	}
-	for _, reason := range order.Tallied() {
-		shown.Refusals[reason] = f.Pace.Refusals[reason]
+	for _, reason := range stats.CountedReasons() {
+		shown.Refusals[reason] = f.Rates.Refusals[reason]
 	}
 	if v.Status != seckill.Draft {
 		shown.Phase = v.PhaseAt(v.Now, v.Available)
