@@ -92,7 +92,7 @@ func NewAPI(p Parts, s Settings, a APISettings) (*API, error) {
 	handler := httpapi.New(httpapi.Deps{
 		Sales: services.Sales, Changes: services.Changes, Figures: services.Figures, Letters: services.Letters, Tally: services.Tally,
 		Shop: services.Shop, Desk: services.Desk, Orders: services.Finder, Cashier: services.Cashier, Watch: watch,
-		Limiter: guard, Guard: guard, Limiters: limits.Admin.WithOwn(saleRates(services.Shop)),
+		Limiter: guard, Guard: guard, Limiters: limits.Admin(saleRates(services.Shop)),
 		Payments: services.Cashier, Callbacks: callbacks, Phones: phones, Sessions: tokens, Site: site,
 		Tokens: tokens, Health: health, Metrics: a.Metrics, Tracer: a.Tracer, Log: p.Log,
 	}, httpapi.Options{TrustedProxies: a.TrustedProxies, Guests: a.Guests})

@@ -18,15 +18,15 @@ func termsOf(t testing.TB, l ratelimit.Limit) ratelimit.Terms {
 	return terms
 }
 
-func onBothStores(t *testing.T, run func(t *testing.T, store limiters)) {
+func onBothStores(t *testing.T, run func(t *testing.T, store store)) {
 	t.Run("memory", func(t *testing.T) { run(t, ratelimit.NewMemory(testclock.New().Now)) })
 	t.Run("redis", func(t *testing.T) {
-		run(t, redislimit.New(newClient(t, testenv.Redis(t).Addr())).WithClock(testclock.New().Now))
+		run(t, redislimit.New(newClient(t, testenv.Redis(t).Addr()), testclock.New().Now))
 	})
 }
 
 func TestADeniedLimitChargesNoOther(t *testing.T) {
-	onBothStores(t, func(t *testing.T, store limiters) {
+	onBothStores(t, func(t *testing.T, store store) {
 		wide := ratelimit.Ask{Key: "{g}:wide", Terms: termsOf(t, tokenBucket(1, 10)), N: 1}
 		narrow := ratelimit.Ask{Key: "{g}:narrow", Terms: termsOf(t, window(ratelimit.FixedWindow, 2, 60)), N: 1}
 		for _, want := range []bool{true, true, false, false, false} {
@@ -44,7 +44,7 @@ func TestADeniedLimitChargesNoOther(t *testing.T) {
 }
 
 func TestGroupsAreJudgedInOrderAndAlone(t *testing.T) {
-	onBothStores(t, func(t *testing.T, store limiters) {
+	onBothStores(t, func(t *testing.T, store store) {
 		ask := ratelimit.Ask{Key: "k", Terms: termsOf(t, tokenBucket(1, 3)), N: 1}
 		group := []ratelimit.Ask{ask}
 		pair := []ratelimit.Ask{ask, ask} // one key twice: both or none
@@ -56,7 +56,7 @@ func TestGroupsAreJudgedInOrderAndAlone(t *testing.T) {
 }
 
 func TestALeaseTakesWhatThereIs(t *testing.T) {
-	onBothStores(t, func(t *testing.T, store limiters) {
+	onBothStores(t, func(t *testing.T, store store) {
 		for _, l := range []ratelimit.Limit{
 			tokenBucket(1, 5), window(ratelimit.FixedWindow, 5, 60), window(ratelimit.SlidingWindow, 5, 60),
 		} {
@@ -71,7 +71,7 @@ func TestALeaseTakesWhatThereIs(t *testing.T) {
 }
 
 func TestRefundGivesBackOnlyWhatIsStillBooked(t *testing.T) {
-	onEveryForm(t, func(t *testing.T, made func(ratelimit.Limit, *testclock.Clock) subject) {
+	onEveryStore(t, func(t *testing.T, made newFunc) {
 		for _, l := range []ratelimit.Limit{
 			tokenBucket(1, 5), window(ratelimit.FixedWindow, 5, 5), window(ratelimit.SlidingWindow, 5, 5),
 		} {
@@ -82,7 +82,7 @@ func TestRefundGivesBackOnlyWhatIsStillBooked(t *testing.T) {
 			s.refund(2, booked)
 			require.Equal(t, 2, admittedNow(s), l.Algorithm)
 			clock.Add(20 * time.Second) // all has drained, every window is over
-			require.True(t, s.ask(1, 0).Allowed)
+			require.True(t, s.take(1, 0).Allowed)
 			s.refund(5, booked)
 			require.LessOrEqual(t, admittedNow(s), 5, l.Algorithm)
 			if l.Algorithm != ratelimit.TokenBucket {
@@ -93,7 +93,7 @@ func TestRefundGivesBackOnlyWhatIsStillBooked(t *testing.T) {
 }
 
 func TestPeekChargesNothing(t *testing.T) {
-	onEveryForm(t, func(t *testing.T, made func(ratelimit.Limit, *testclock.Clock) subject) {
+	onEveryStore(t, func(t *testing.T, made newFunc) {
 		s := made(tokenBucket(1, 3), testclock.New())
 		for range 5 {
 			d := s.peek(1, 0)

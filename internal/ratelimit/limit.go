@@ -50,7 +50,7 @@ const (
 
 // Limit is what is allowed, in the words of the contract wherever a rate is
 // set. Fields that an algorithm does not read must be zero or are ignored as
-// noted. DefaultLimit gives the contract's defaults.
+// noted.
 type Limit struct {
 	Algorithm Algorithm `json:"algorithm" yaml:"algorithm"`
 	// PermitsPerSecond in (0, 1e6], as a decimal: 0.5 is one each two seconds.
@@ -77,11 +77,6 @@ type Limit struct {
 	// WarmupSeconds and ColdFactor (above 1; 3) of smooth_warming_up.
 	WarmupSeconds float64 `json:"warmupSeconds,omitempty" yaml:"warmupSeconds"`
 	ColdFactor    float64 `json:"coldFactor,omitempty" yaml:"coldFactor"`
-}
-
-// DefaultLimit is the /randomPath limiter's: 1000/s, 1 s of burst, 1 s of wait.
-func DefaultLimit() Limit {
-	return Limit{Algorithm: Reserve, PermitsPerSecond: 1000, MaxBurstSeconds: 1, MaxWaitMillis: 1000}
 }
 
 // FieldError names the field that is wrong, in the contract's spelling.

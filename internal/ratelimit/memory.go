@@ -113,13 +113,6 @@ func (a Ask) ask() ask {
 	return ask{n: a.N, least: least, maxWait: max(0, a.MaxWait.Microseconds())}
 }
 
-// Len is how many limiters are kept.
-func (m *Memory) Len() int {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return len(m.slots)
-}
-
 // Peek is Store's.
 func (m *Memory) Peek(_ context.Context, asks ...Ask) (Decision, error) {
 	if err := CheckGroup(asks); err != nil {
@@ -172,4 +165,11 @@ func (m *Memory) Forget(_ context.Context, keys ...string) error {
 		delete(m.slots, key)
 	}
 	return nil
+}
+
+// steadyClock is the wall clock that no correction moves: it goes on by the
+// monotonic clock from where it began.
+func steadyClock() func() time.Time {
+	began := time.Now()
+	return func() time.Time { return began.Add(time.Since(began)) }
 }

@@ -57,7 +57,7 @@ func drawAsk(t *rapid.T, keys []string, terms []ratelimit.Terms) ratelimit.Ask {
 	return ratelimit.Ask{
 		Key: keys[i], Terms: terms[i],
 		N:       rapid.SampledFrom([]int64{1, 1, 1, 2, 5, 30, 1 << 40, 1<<63 - 1}).Draw(t, "n"),
-		MaxWait: rapid.SampledFrom([]time.Duration{0, ms, 300 * ms, ratelimit.AnyWait}).Draw(t, "max wait"),
+		MaxWait: rapid.SampledFrom([]time.Duration{0, ms, 300 * ms, anyWait}).Draw(t, "max wait"),
 	}
 }
 
@@ -79,7 +79,7 @@ func TestGoAndLuaDecideAlike(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		runs++
 		clock := testclock.New()
-		memory, inRedis := ratelimit.NewMemory(clock.Now), redislimit.New(client).WithClock(clock.Now)
+		memory, inRedis := ratelimit.NewMemory(clock.Now), redislimit.New(client, clock.Now)
 		keys := []string{fmt.Sprintf("%d:a", runs), fmt.Sprintf("%d:b", runs), fmt.Sprintf("%d:c", runs)}
 		terms := []ratelimit.Terms{drawTerms(t), drawTerms(t), drawTerms(t)}
 		booked := clock.Now()
@@ -99,7 +99,7 @@ func TestGoAndLuaDecideAlike(t *testing.T) {
 	})
 }
 
-func takeBoth(t *rapid.T, a, b limiters, groups [][]ratelimit.Ask) time.Time {
+func takeBoth(t *rapid.T, a, b store, groups [][]ratelimit.Ask) time.Time {
 	inGo, err := a.TakeEach(context.Background(), groups...)
 	require.NoError(t, err)
 	inLua, err := b.TakeEach(context.Background(), groups...)
@@ -108,7 +108,7 @@ func takeBoth(t *rapid.T, a, b limiters, groups [][]ratelimit.Ask) time.Time {
 	return inGo[0].At
 }
 
-func peekBoth(t *rapid.T, a, b limiters, group []ratelimit.Ask) {
+func peekBoth(t *rapid.T, a, b store, group []ratelimit.Ask) {
 	inGo, err := a.Peek(context.Background(), group...)
 	require.NoError(t, err)
 	inLua, err := b.Peek(context.Background(), group...)
@@ -116,7 +116,7 @@ func peekBoth(t *rapid.T, a, b limiters, group []ratelimit.Ask) {
 	require.Equal(t, inGo, inLua)
 }
 
-func refundBoth(t *rapid.T, a, b limiters, booked time.Time, ask ratelimit.Ask) {
+func refundBoth(t *rapid.T, a, b store, booked time.Time, ask ratelimit.Ask) {
 	ask.N = min(ask.N, 30)
 	require.NoError(t, a.Refund(context.Background(), booked, ask))
 	require.NoError(t, b.Refund(context.Background(), booked, ask))

@@ -69,7 +69,7 @@ func contenders(t testing.TB, addr string) []contender {
 	require.NoError(t, err)
 	client := promptClient(t, addr)
 	patient := newClient(t, addr)
-	direct, directCalls := redislimit.New(patient), atomic.Int64{}
+	direct, directCalls := redislimit.New(patient, nil), atomic.Int64{}
 	other, otherCalls := redisrate.NewLimiter(patient), atomic.Int64{}
 	local := rate.NewLimiter(benchRate, benchRate)
 	b := book(t, `{rules: [
@@ -78,8 +78,8 @@ func contenders(t testing.TB, addr string) []contender {
 	return []contender{
 		{name: "direct", global: true, calls: directCalls.Load, allow: func(ctx context.Context) bool {
 			directCalls.Add(1)
-			d, err := direct.Take(ctx, ratelimit.Ask{Key: "direct", Terms: terms, N: 1})
-			return err == nil && d.Allowed
+			d, err := direct.TakeEach(ctx, []ratelimit.Ask{{Key: "direct", Terms: terms, N: 1}})
+			return err == nil && d[0].Allowed
 		}},
 		{name: "redis_rate", calls: otherCalls.Load, allow: func(ctx context.Context) bool {
 			otherCalls.Add(1)
@@ -96,15 +96,15 @@ func contenders(t testing.TB, addr string) []contender {
 
 // gated are so many nodes, each with a gate of its own, on a goods of their own.
 func gated(t testing.TB, name, rule string, nodes int64, b *rules.Rulebook, client *redis.Client) contender {
-	meter := &gate.Counters{}
+	meter := &counters{}
 	gates := make([]*gate.Gate, nodes)
 	for i := range gates {
-		gates[i] = newGate(t, b, redislimit.New(client), gate.Options{Metrics: meter})
+		gates[i] = newGate(t, b, redislimit.New(client, nil), gate.Options{Metrics: meter})
 	}
 	turn := atomic.Int64{}
 	return contender{
 		name: name, global: true, gated: true,
-		calls: func() int64 { return meter.Of(gate.EventRedisCall) },
+		calls: func() int64 { return meter.of(gate.EventRedisCall) },
 		allow: func(ctx context.Context) bool {
 			g := gates[turn.Add(1)%nodes]
 			out, err := g.Decide(ctx, rule, rules.Attributes{Goods: nodes}, 1)

@@ -35,7 +35,7 @@ func TestAMasterThatIsAwayLeavesOthersLimitersAlone(t *testing.T) {
 		Addrs: cluster.Addrs(), DisableIdentity: true, ContextTimeoutEnabled: true, DialerRetries: 1, DialTimeout: 50 * ms,
 	})
 	t.Cleanup(func() { _ = client.Close() })
-	g := newGate(t, book(t, downRules), redislimit.New(client), gate.Options{Cluster: true, Deadline: 2 * time.Second})
+	g := newGate(t, book(t, downRules), redislimit.New(client, nil), gate.Options{Cluster: true, Deadline: 2 * time.Second})
 	dead := goodsOn(t, cluster, cluster.Nodes[0], 10)
 	alive := append(goodsOn(t, cluster, cluster.Nodes[1], 10), goodsOn(t, cluster, cluster.Nodes[2], 10)...)
 	require.NoError(t, cluster.Nodes[0].Kill())
@@ -71,12 +71,12 @@ func newCluster(t testing.TB) *redis.ClusterClient {
 
 // TestLimitsAreNoKeys: on a cluster, limits passed as KEYS answer CROSSSLOT.
 func TestFaultLimitsPassedAsKeys(t *testing.T) {
-	store := redislimit.New(newCluster(t))
+	store := redislimit.New(newCluster(t), nil)
 	a := ratelimit.Ask{Key: "{7}:ratelimit:a", Terms: termsOf(t, ratelimit.Limit{Algorithm: ratelimit.TokenBucket, PermitsPerSecond: 1, MaxBurstSeconds: 3}), N: 1}
 	b := ratelimit.Ask{Key: "{7}:ratelimit:b", Terms: termsOf(t, ratelimit.Limit{Algorithm: ratelimit.SlidingWindow, Limit: 3, IntervalSeconds: 1}), N: 1}
-	got, err := store.Take(t.Context(), a, b)
+	got, err := store.TakeEach(t.Context(), []ratelimit.Ask{a, b})
 	require.NoError(t, err)
-	require.True(t, got.Allowed)
+	require.True(t, got[0].Allowed)
 
 	g := newGate(t, book(t, hotRule), store, gate.Options{Cluster: true, Deadline: 5 * time.Second})
 	for goods := range int64(50) { // spread over slots, each in a lane of its own

@@ -81,14 +81,14 @@ func recovers(t *testing.T, g *gate.Gate) {
 
 func TestRedisDownFollowsTheRule(t *testing.T) {
 	server := testenv.Redis(t)
-	g := newGate(t, book(t, downRules), redislimit.New(promptClient(t, server.Addr())),
+	g := newGate(t, book(t, downRules), redislimit.New(promptClient(t, server.Addr()), nil),
 		gate.Options{Nodes: func() int { return 4 }})
 	recovers(t, g) // it is there
 	require.NoError(t, server.Kill())
 
 	slowest(t, storm(t, g, "closed", 300*ms, func(out gate.Result) {
 		assert.True(t, out.Undecided && out.Unavailable && !out.Allowed)
-		assert.EqualValues(t, 1, out.RetryAfterSeconds())
+		assert.True(t, 0 < out.RetryAfter && out.RetryAfter <= time.Second)
 	}))
 	slowest(t, storm(t, g, "open", 300*ms, func(out gate.Result) { assert.True(t, out.Undecided && out.Allowed) }))
 	n := 0
@@ -106,7 +106,7 @@ func TestRedisDownFollowsTheRule(t *testing.T) {
 
 func TestRedisSlowFollowsTheRule(t *testing.T) {
 	server := testenv.Redis(t)
-	g := newGate(t, book(t, downRules), redislimit.New(promptClient(t, server.Addr())), gate.Options{})
+	g := newGate(t, book(t, downRules), redislimit.New(promptClient(t, server.Addr()), nil), gate.Options{})
 	recovers(t, g) // it is there
 	require.NoError(t, server.Pause())
 	resume := time.AfterFunc(200*ms, func() {
@@ -124,7 +124,7 @@ func TestRedisSlowFollowsTheRule(t *testing.T) {
 func TestRedisRestartedEmptyIsANewBucket(t *testing.T) {
 	server := testenv.Redis(t)
 	b := book(t, `{rules: [{name: r, by: [goods], algorithm: token_bucket, permitsPerSecond: 0.01, burst: 3, onError: closed}]}`)
-	g := newGate(t, b, redislimit.New(promptClient(t, server.Addr())), gate.Options{})
+	g := newGate(t, b, redislimit.New(promptClient(t, server.Addr()), nil), gate.Options{})
 	three := func() bool {
 		n := 0
 		return assert.Eventually(t, func() bool {
@@ -144,7 +144,7 @@ func TestRedisRestartedEmptyIsANewBucket(t *testing.T) {
 
 func TestScriptFlushIsNoFault(t *testing.T) {
 	client := steadyClient(t, testenv.Redis(t).Addr())
-	g := newGate(t, book(t, downRules), redislimit.New(client), gate.Options{Deadline: unhurried})
+	g := newGate(t, book(t, downRules), redislimit.New(client, nil), gate.Options{Deadline: unhurried})
 	for goods := range int64(3) {
 		require.NoError(t, client.ScriptFlush(t.Context()).Err())
 		out := decide(t, g, "closed", rules.Attributes{Goods: goods + 1})

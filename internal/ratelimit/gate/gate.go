@@ -131,7 +131,7 @@ func (g *Gate) take(ctx context.Context, rule *rules.Compiled, a ratelimit.Ask) 
 	if err == nil {
 		return Result{Decision: d, ask: a, gate: g, shared: true}
 	}
-	g.opts.Metrics.Count(rule.Name, EventError)
+	g.opts.count(rule.Name, EventError)
 	switch rule.OnError {
 	case rules.OnErrorOpen:
 		return Result{Decision: ratelimit.Decision{Allowed: true, Granted: a.N}, Undecided: true, ask: a}
@@ -178,7 +178,7 @@ func (g *Gate) takeHere(a ratelimit.Ask) Result {
 func (g *Gate) tell(rule *rules.Compiled, o Result) Result {
 	o.rule, o.gate = rule, g
 	if rule.DryRun && (!o.Allowed || o.Decision.Wait > 0) {
-		g.opts.Metrics.Count(rule.Name, EventDryRun)
+		g.opts.count(rule.Name, EventDryRun)
 		o.DryRun, o.Unavailable = true, false
 		o.Allowed, o.Never, o.Granted, o.Decision.Wait = true, false, o.ask.N, 0
 	}
@@ -186,6 +186,6 @@ func (g *Gate) tell(rule *rules.Compiled, o Result) Result {
 	if o.Allowed {
 		event = EventAllowed
 	}
-	g.opts.Metrics.Count(rule.Name, event)
+	g.opts.count(rule.Name, event)
 	return o
 }

@@ -89,47 +89,47 @@ rules:
 `
 
 func TestGateAdmitsABurstAndRemembersDenials(t *testing.T) {
-	meter := &gate.Counters{}
-	g := newGate(t, book(t, hotRule), redislimit.New(steadyClient(t, testenv.Redis(t).Addr())),
+	meter := &counters{}
+	g := newGate(t, book(t, hotRule), redislimit.New(steadyClient(t, testenv.Redis(t).Addr()), nil),
 		gate.Options{Metrics: meter, Deadline: unhurried})
 	goods := rules.Attributes{Goods: 7}
 	for range 3 {
 		out := decide(t, g, "slow", goods)
 		require.True(t, out.Allowed)
 	}
-	calls := meter.Of(gate.EventRedisCall)
+	calls := meter.of(gate.EventRedisCall)
 	for range 100 {
 		out := decide(t, g, "slow", goods)
 		require.False(t, out.Allowed)
-		require.InDelta(t, 100, out.RetryAfterSeconds(), 1)
+		require.InDelta(t, 100, out.RetryAfter.Seconds(), 1.5)
 		limit, policy := out.Headers()
 		require.Regexp(t, `^"slow";r=0;t=\d+$`, limit)
 		require.Equal(t, `"slow";q=3;w=300`, policy)
 	}
-	require.LessOrEqual(t, meter.Of(gate.EventRedisCall)-calls, int64(2), "a denial is not asked for again")
-	require.GreaterOrEqual(t, meter.Of(gate.EventByMemory), int64(98))
+	require.LessOrEqual(t, meter.of(gate.EventRedisCall)-calls, int64(2), "a denial is not asked for again")
+	require.GreaterOrEqual(t, meter.of(gate.EventByMemory), int64(98))
 	require.True(t, decide(t, g, "slow", rules.Attributes{Goods: 8}).Allowed, "another goods is another bucket")
 }
 
 func TestGateByNodeMemoryAsksNobody(t *testing.T) {
-	meter := &gate.Counters{}
-	g := newGate(t, book(t, hotRule), redislimit.New(promptClient(t, "127.0.0.1:1")), gate.Options{Metrics: meter})
+	meter := &counters{}
+	g := newGate(t, book(t, hotRule), redislimit.New(promptClient(t, "127.0.0.1:1"), nil), gate.Options{Metrics: meter})
 	for i, want := range []bool{true, true, false} {
 		require.Equal(t, want, decide(t, g, "own", rules.Attributes{User: 1}).Allowed, i)
 	}
 	require.True(t, decide(t, g, "own", rules.Attributes{User: 2}).Allowed)
-	require.Zero(t, meter.Of(gate.EventRedisCall))
+	require.Zero(t, meter.of(gate.EventRedisCall))
 }
 
 func TestGateDryRunCountsAndLetsPass(t *testing.T) {
-	meter := &gate.Counters{}
+	meter := &counters{}
 	g := newGate(t, book(t, hotRule), ratelimit.NewMemory(nil), gate.Options{Metrics: meter, Deadline: unhurried})
 	for range 5 {
 		out := decide(t, g, "dry", rules.Attributes{Goods: 1})
 		require.True(t, out.Allowed)
 	}
-	require.EqualValues(t, 4, meter.Of(gate.EventDryRun))
-	require.EqualValues(t, 5, meter.Of(gate.EventAllowed))
+	require.EqualValues(t, 4, meter.of(gate.EventDryRun))
+	require.EqualValues(t, 5, meter.of(gate.EventAllowed))
 }
 
 func TestGateMissingKeys(t *testing.T) {
@@ -187,7 +187,7 @@ func TestGateGivesBackWhenTheClientLeaves(t *testing.T) {
 		t.Run(store, func(t *testing.T) {
 			var shared gate.Store = ratelimit.NewMemory(nil)
 			if store == "redis" {
-				shared = redislimit.New(steadyClient(t, testenv.Redis(t).Addr()))
+				shared = redislimit.New(steadyClient(t, testenv.Redis(t).Addr()), nil)
 			}
 			b := book(t, `{rules: [{name: wait, by: [goods], algorithm: reserve, permitsPerSecond: 0.1, burst: 1, maxWait: 20s}]}`)
 			g := newGate(t, b, shared, gate.Options{Deadline: unhurried})
@@ -247,7 +247,7 @@ rules:
   - {name: user, by: [user], scope: node, algorithm: token_bucket, permitsPerSecond: 0.01, burst: 5}
   - {name: goods, by: [goods], algorithm: reserve, permitsPerSecond: 0.1, burst: 1, maxWait: 10s}
 `)
-	meter := &gate.Counters{}
+	meter := &counters{}
 	g := newGate(t, b, ratelimit.NewMemory(nil), gate.Options{Metrics: meter, Deadline: unhurried})
 	attrs := rules.Attributes{User: 1, Goods: 1}
 	ask := func() []gate.Result {

@@ -25,7 +25,7 @@ type node struct {
 
 func startNodeParts(t *testing.T, addr, yaml string) node {
 	client := steadyClient(t, addr)
-	b, store := book(t, yaml), redislimit.New(client)
+	b, store := book(t, yaml), redislimit.New(client, nil)
 	s := rules.NewSync(client, b)
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan struct{})
@@ -35,7 +35,7 @@ func startNodeParts(t *testing.T, addr, yaml string) node {
 	}()
 	t.Cleanup(func() { stop(); <-done })
 	g := newGate(t, b, store, gate.Options{Nodes: s.Nodes, Deadline: unhurried})
-	return node{g, rules.NewAdmin(b, s, store), s}
+	return node{g, rules.NewAdmin(b, s, store, nil), s}
 }
 
 const liveRule = `{rules: [{name: r, by: [goods], algorithm: token_bucket, permitsPerSecond: 0.01, burst: 2, leases: 10}]}`

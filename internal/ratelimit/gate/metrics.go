@@ -1,7 +1,5 @@
 package gate
 
-import "sync/atomic"
-
 // Event is something that a Metrics counts, by rule.
 type Event int
 
@@ -44,18 +42,3 @@ func Events() []Event {
 type Metrics interface {
 	Count(rule string, event Event)
 }
-
-// Counters is a Metrics that adds up over all rules.
-type Counters struct{ n [eventCount]atomic.Int64 }
-
-var _ Metrics = (*Counters)(nil)
-
-// Count is Metrics's.
-func (c *Counters) Count(_ string, event Event) { c.n[event].Add(1) }
-
-// Of gives how often an event was counted.
-func (c *Counters) Of(event Event) int64 { return c.n[event].Load() }
-
-type noMeter struct{}
-
-func (noMeter) Count(string, Event) {}

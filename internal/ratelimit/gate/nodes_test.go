@@ -48,7 +48,7 @@ func TestAnyWindowOverManyNodes(t *testing.T) {
 		clock := testclock.New()
 		var store gate.Store = ratelimit.NewMemory(clock.Now)
 		if runs%2 == 0 {
-			store = redislimit.New(client).WithClock(clock.Now)
+			store = redislimit.New(client, clock.Now)
 		}
 		const rate, burst = 1000.0, 100
 		b := windowBook(t, leases, burst)
@@ -162,7 +162,7 @@ func playNode(t *testing.T, told string) {
 	require.NoError(t, json.Unmarshal([]byte(told), &run))
 	b, err := rules.New(rules.Defaults()...)
 	require.NoError(t, err)
-	g := newGate(t, b, redislimit.New(steadyClient(t, run.Addr)), gate.Options{Deadline: unhurried})
+	g := newGate(t, b, redislimit.New(steadyClient(t, run.Addr), nil), gate.Options{Deadline: unhurried})
 	ctx, cancel := context.WithDeadline(t.Context(), run.End)
 	defer cancel()
 	<-time.After(time.Until(run.Begin))

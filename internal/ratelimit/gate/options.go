@@ -41,11 +41,14 @@ func (o Options) withDefaults() Options {
 	if o.Nodes == nil {
 		o.Nodes = func() int { return 1 }
 	}
-	if o.Metrics == nil {
-		o.Metrics = noMeter{}
-	}
 	if o.Now == nil {
 		o.Now = time.Now
 	}
 	return o
+}
+
+func (o *Options) count(rule string, event Event) {
+	if o.Metrics != nil {
+		o.Metrics.Count(rule, event)
+	}
 }

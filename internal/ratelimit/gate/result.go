@@ -60,7 +60,7 @@ func (o *Result) Wait(ctx context.Context) error {
 		o.Refund()
 		return fmt.Errorf("ratelimit: wait: %w", err)
 	}
-	o.gate.opts.Metrics.Count(o.rule.Name, EventWaited)
+	o.gate.opts.count(o.rule.Name, EventWaited)
 	return nil
 }
 
@@ -68,7 +68,7 @@ func (o *Result) Wait(ctx context.Context) error {
 func (o *Result) denyLate() {
 	o.RetryAfter = o.Decision.Wait
 	o.Allowed, o.Granted, o.Decision.Wait = false, 0, 0
-	o.gate.opts.Metrics.Count(o.rule.Name, EventDenied)
+	o.gate.opts.count(o.rule.Name, EventDenied)
 }
 
 // Refund gives the permits back, for a request that will not use them. It does
@@ -87,9 +87,6 @@ func (o *Result) Refund() {
 	}
 	o.gate.running.Go(func() { o.gate.giveBack(a, d) })
 }
-
-// RetryAfterSeconds is the header Retry-After: rounded up, at least 1.
-func (o *Result) RetryAfterSeconds() int64 { return max(1, ceilSeconds(o.RetryAfter)) }
 
 // Headers are RateLimit and RateLimit-Policy as draft-ietf-httpapi-ratelimit-
 // headers-10 has them; both empty when the rule let pass without limiting.

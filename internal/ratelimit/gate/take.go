@@ -80,7 +80,7 @@ func (g *Gate) settle(rule *rules.Compiled, k *keyState, said known, waiting *bo
 		*waiting, k.waiting = false, k.waiting-1
 		return
 	}
-	g.opts.Metrics.Count(rule.Name, said.event)
+	g.opts.count(rule.Name, said.event)
 }
 
 // fly asks for all who wait, and any part will do.

@@ -2,7 +2,6 @@ package gate
 
 import (
 	"context"
-	"time"
 
 	"flashsale.dev/seckill/internal/group"
 	"flashsale.dev/seckill/internal/ratelimit"
@@ -21,18 +20,13 @@ type request struct {
 // else one for all.
 type courier struct {
 	store    Store
-	deadline time.Duration
-	cluster  bool
-	now      func() time.Time
-	meter    Metrics
+	opts     Options
 	breakers breakers
 	line     *group.Line[string, request, ratelimit.Decision]
 }
 
 func newCourier(store Store, opts Options) *courier {
-	c := &courier{
-		store: store, deadline: opts.Deadline, cluster: opts.Cluster, now: opts.Now, meter: opts.Metrics, breakers: newBreakers(opts.Cluster),
-	}
+	c := &courier{store: store, opts: opts, breakers: newBreakers(opts.Cluster)}
 	c.line = group.New(tripAsks, c.trip)
 	return c
 }
@@ -41,13 +35,13 @@ func newCourier(store Store, opts Options) *courier {
 // books must be known to be used or given back. One deadline is for the trip
 // that is under way and one for its own.
 func (c *courier) ask(r request) (ratelimit.Decision, error) {
-	if !c.breakers.of(r.ask.Key).allow(c.now()) {
+	if !c.breakers.of(r.ask.Key).allow(c.opts.Now()) {
 		return ratelimit.Decision{}, errOpen
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 2*c.deadline)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*c.opts.Deadline)
 	defer cancel()
 	tag := ""
-	if c.cluster {
+	if c.opts.Cluster {
 		tag = hashTag(r.ask.Key)
 	}
 	return c.line.Do(ctx, tag, r)
@@ -55,14 +49,14 @@ func (c *courier) ask(r request) (ratelimit.Decision, error) {
 
 // trip is on behalf of many: no caller's context ends it.
 func (c *courier) trip(ctx context.Context, _ string, requests []request) ([]ratelimit.Decision, error) {
-	ctx, cancel := context.WithTimeout(ctx, c.deadline)
+	ctx, cancel := context.WithTimeout(ctx, c.opts.Deadline)
 	defer cancel()
 	groups := make([][]ratelimit.Ask, len(requests))
 	for i, r := range requests {
 		groups[i] = []ratelimit.Ask{r.ask}
 	}
 	decisions, err := c.store.TakeEach(ctx, groups...)
-	c.meter.Count(requests[0].rule, EventRedisCall)
-	c.breakers.of(requests[0].ask.Key).record(c.now(), err == nil)
+	c.opts.count(requests[0].rule, EventRedisCall)
+	c.breakers.of(requests[0].ask.Key).record(c.opts.Now(), err == nil)
 	return decisions, err
 }

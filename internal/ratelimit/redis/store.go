@@ -27,15 +27,10 @@ type Store struct {
 	now    func() time.Time
 }
 
-// New makes a limiter on any go-redis client, a cluster's too.
-func New(client Client) *Store {
-	return &Store{client: client, script: redis.NewScript(lua.Source("ratelimit_decide"))}
-}
-
-// WithClock gives a copy that passes now into the script instead of letting it
-// read Redis' TIME. For tests: production nodes do not agree on the time.
-func (r *Store) WithClock(now func() time.Time) *Store {
-	return &Store{client: r.client, script: r.script, now: now}
+// New makes a store on any go-redis client, a cluster's too. The script reads
+// Redis' own clock. Tests pass now, which replaces that clock; else it is nil.
+func New(client Client, now func() time.Time) *Store {
+	return &Store{client: client, script: redis.NewScript(lua.Source("ratelimit_decide")), now: now}
 }
 
 // The script's ops and verdicts; its header says the same.
@@ -51,16 +46,6 @@ const (
 	askStride    = 11
 	answerStride = 6
 )
-
-// Take decides the asks together: all are charged, or none is. Of several the
-// Decision is the strictest: the longest waits, the fewest permits remaining.
-func (r *Store) Take(ctx context.Context, asks ...ratelimit.Ask) (ratelimit.Decision, error) {
-	decisions, err := r.TakeEach(ctx, asks)
-	if err != nil {
-		return ratelimit.Decision{}, err
-	}
-	return decisions[0], nil
-}
 
 // TakeEach decides many groups in one call, each on its own and in order. In a
 // cluster all of their keys must share a hash slot.

@@ -40,17 +40,9 @@ type Admin struct {
 // false where it brings none.
 type OwnLimit func(ctx context.Context, rule, key string) (ratelimit.Limit, bool)
 
-// NewAdmin makes one over the store that the rules are kept in.
-func NewAdmin(book *Rulebook, sync *Sync, store Limiters) *Admin {
-	none := func(context.Context, string, string) (ratelimit.Limit, bool) { return ratelimit.Limit{}, false }
-	return &Admin{book: book, sync: sync, store: store, own: none}
-}
-
-// WithOwn gives an Admin that also knows the limits which keys bring along.
-func (a *Admin) WithOwn(own OwnLimit) *Admin {
-	with := *a
-	with.own = own
-	return &with
+// NewAdmin makes one over the store that the rules are kept in. own may be nil.
+func NewAdmin(book *Rulebook, sync *Sync, store Limiters, own OwnLimit) *Admin {
+	return &Admin{book: book, sync: sync, store: store, own: own}
 }
 
 const maxAdminKey = 200
@@ -101,9 +93,11 @@ func (a *Admin) holds(ctx context.Context, rule *Compiled, key string) (ratelimi
 	if t, ok := set[key]; ok {
 		return t, "operator"
 	}
-	if limit, ok := a.own(ctx, rule.Name, key); ok && key != AnyKey {
-		if t, err := limit.Terms(); err == nil {
-			return t, "sale"
+	if a.own != nil && key != AnyKey {
+		if limit, ok := a.own(ctx, rule.Name, key); ok {
+			if t, err := limit.Terms(); err == nil {
+				return t, "sale"
+			}
 		}
 	}
 	if t, ok := set[AnyKey]; ok {

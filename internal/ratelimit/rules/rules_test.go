@@ -20,6 +20,9 @@ func book(t testing.TB, yaml string) *rules.Rulebook {
 	return b
 }
 
+// thousand is the limit of the default rule of /randomPath.
+var thousand = ratelimit.Limit{Algorithm: ratelimit.Reserve, PermitsPerSecond: 1000, MaxBurstSeconds: 1, MaxWaitMillis: 1000}
+
 func TestRulesSayWhereTheyAreWrong(t *testing.T) {
 	for name, c := range map[string]struct{ yaml, says string }{
 		"unknown field":     {"rules:\n  - name: a\n    colour: red\n", "[3:5] unknown field \"colour\""},
@@ -88,14 +91,14 @@ func TestChangesAreLaidOverWhatHolds(t *testing.T) {
 		"a rate said as limit and time": {rules.Change{Limit: &limit, IntervalSeconds: &interval}, 1, 2 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
-			terms, err := c.change.Over(ratelimit.DefaultLimit()).Terms()
+			terms, err := c.change.Over(thousand).Terms()
 			require.NoError(t, err)
 			quota, took := terms.Quota()
 			require.Equal(t, c.quota, quota)
 			require.Equal(t, c.window, took)
 		})
 	}
-	require.ErrorContains(t, rules.Change{Algorithm: &meter}.Over(ratelimit.DefaultLimit()).Validate(), "burst")
+	require.ErrorContains(t, rules.Change{Algorithm: &meter}.Over(thousand).Validate(), "burst")
 }
 
 func TestLoadRules(t *testing.T) {
@@ -103,7 +106,7 @@ func TestLoadRules(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{"randomPath", "randomPathPerUser", "session"}, b.Names())
 	rule, _ := b.Rule("randomPath")
-	require.Equal(t, ratelimit.DefaultLimit(), rule.Fresh())
+	require.Equal(t, thousand, rule.Fresh())
 
 	path := filepath.Join(t.TempDir(), "rules.yaml")
 	require.NoError(t, os.WriteFile(path, []byte("rules: [{name: randomPath, by: [goods], permitsPerSecond: 5}]"), 0o600))
