@@ -57,17 +57,16 @@ bench: ## the benchmarks, each beside its floor: tables of ratios and figures (s
 bench-record: ## the same, appended to docs/explanation/performance.md
 	SECKILL_BENCH_RECORD=$(CURDIR)/docs/performance.md $(BENCH)
 
-calibrate: ## what each piece of work costs on this machine, into internal/capacity/calibration.json, by which seckillctl plan counts, and the plans that docs/how-to/scale.md shows (3 minutes)
+calibrate: ## measure costs on this machine into internal/capacity/calibration.json, and rewrite the plans in docs/how-to/scale.md (3 minutes)
 	SECKILL_BENCH_CALIBRATION=$(CURDIR)/internal/capacity/calibration.json $(GO) test -run '^$$' -bench Calibrate -benchtime 5x -timeout 20m ./test/bench/
-	$(GO) test -count=1 ./cmd/seckillctl -run Scaling -scaling.update
+	$(GO) test -count=1 ./cmd/seckillctl -run Plan -scaling.update
 
 SEEDS ?= 5
 SEED ?= 1
 FAULTS ?= all
 ON ?=
-BUCKETS ?= 0
-faults: ## every fault in a rush of 6,000 buyers, SEEDS (5) seeds from SEED (1) on; FAULTS=a,b names some; ON=clusters replaces each server by a cluster; BUCKETS=4 splits the stock; takes hours; the runs are added to reports/
-	$(GO) test ./test/faults -count=1 -timeout 12h -faults.names=$(FAULTS) -faults.on=$(ON) -faults.buckets=$(BUCKETS) -faults.seed=$(SEED) -faults.seeds=$(SEEDS) \
+faults: ## every fault in a rush of 6,000 buyers, SEEDS (5) seeds from SEED (1) on; FAULTS=a,b names some; ON=clusters replaces each server by a cluster; takes hours; the runs are added to reports/
+	$(GO) test ./test/faults -count=1 -timeout 12h -faults.names=$(FAULTS) -faults.on=$(ON) -faults.seed=$(SEED) -faults.seeds=$(SEEDS) \
 		-faults.units=2000 -faults.buyers=6000 -faults.out=$(CURDIR)/reports/fault-runs.txt
 	$(GO) run ./test/faults/table -doc reports/faults.md <reports/fault-runs.txt
 

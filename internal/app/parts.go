@@ -19,8 +19,8 @@ import (
 type Queue interface {
 	order.Publisher
 	Up() bool
-	// Trouble says why it is not up; "" where it is.
-	Trouble() string
+	// DownReason says why it is not up; "" where it is.
+	DownReason() string
 }
 
 // Parts are what the services stand on.
@@ -125,8 +125,7 @@ func NewCrew(p Parts, s Settings) []Worker {
 	consumer := order.NewConsumer(p.Source, writer, order.ConsumerOptions{BatchSize: s.BatchSize, Linger: s.BatchLinger}, p.Log).Traced(p.Seen.Tracer)
 	workers := []Worker{
 		live, consumer, relay, rebuilder, giver, auditor,
-		order.NewExpirer(live, p.Store, giver, p.Log), order.NewSteward(live, p.Store, p.Shelf, p.Log).ObservedBy(p.observer()),
-		order.NewMover(live, p.Store, p.Shelf, giver, p.Log).ObservedBy(p.observer()),
+		order.NewExpirer(live, p.Store, giver, p.Log), order.NewSteward(live, p.Store, p.Shelf, p.Log),
 		order.NewRetirer(p.Store, p.Shelf, p.Log), order.NewRefunder(p.Store, p.provider(), p.Log),
 	}
 	if p.Seen.Survey != nil {

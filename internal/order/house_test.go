@@ -59,7 +59,7 @@ func (f *flaky) Publish(ctx context.Context, goodsID int64, body []byte) error {
 }
 
 func (f *flaky) Up() bool        { return !f.down.Load() }
-func (f *flaky) Trouble() string { return "" }
+func (f *flaky) DownReason() string { return "" }
 
 func settings() app.Settings {
 	return app.Settings{
@@ -124,7 +124,7 @@ func buyer(id int64) seckill.Actor {
 
 func (h *house) path(goods, buyerID int64) string {
 	h.t.Helper()
-	v, err := h.Shop.Admit(h.t.Context(), goods, buyerID)
+	v, err := h.Shop.Admit(h.t.Context(), goods)
 	require.NoError(h.t, err)
 	path, _, err := h.Shop.IssuePath(h.t.Context(), v, buyerID)
 	require.NoError(h.t, err)
