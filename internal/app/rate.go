@@ -13,7 +13,7 @@ import (
 
 // CheckRate says which field of a sale's rate no limiter can be made of, as a BadRequest.
 func CheckRate(r seckill.Rate) error {
-	terms, err := httpapi.LimitOf(r).Terms()
+	terms, err := httpapi.LimitOf(r).Params()
 	if field, ok := errors.AsType[*ratelimit.FieldError](err); ok {
 		return seckill.BadField("rate."+field.Field, "%s", field.Problem)
 	}

@@ -54,7 +54,7 @@ func (l *Limits) LimitPath(ctx context.Context, v seckill.View, by seckill.Actor
 			wants[i].Own = &own
 		}
 	}
-	slices.SortStableFunc(wants, func(a, b gate.Want) int { return rank(a.Rule) - rank(b.Rule) })
+	slices.SortStableFunc(wants, func(a, b gate.Check) int { return rank(a.Rule) - rank(b.Rule) })
 	return l.pass(ctx, who, attributes(who, pathRoute, v.GoodsID, by), wants)
 }
 
@@ -74,15 +74,15 @@ func (l *Limits) Guard(ctx context.Context, goodsID int64, by seckill.Actor) err
 // ByGoods is Guard's.
 func (l *Limits) ByGoods(ctx context.Context) bool {
 	who := callerOf(ctx)
-	return slices.ContainsFunc(l.book.Guarding(who.method, who.route), func(name string) bool {
+	return slices.ContainsFunc(l.book.ForRoute(who.method, who.route), func(name string) bool {
 		rule, _ := l.book.Rule(name)
 		return slices.Contains(rule.By, "goods")
 	})
 }
 
-func (l *Limits) wants(method, route string) []gate.Want {
-	names := l.book.Guarding(method, route)
-	wants := make([]gate.Want, len(names))
+func (l *Limits) wants(method, route string) []gate.Check {
+	names := l.book.ForRoute(method, route)
+	wants := make([]gate.Check, len(names))
 	for i, name := range names {
 		wants[i].Rule = name
 	}
@@ -90,7 +90,7 @@ func (l *Limits) wants(method, route string) []gate.Want {
 }
 
 // pass asks all the rules, and waits for the permits.
-func (l *Limits) pass(ctx context.Context, who caller, attrs rules.Attributes, wants []gate.Want) error {
+func (l *Limits) pass(ctx context.Context, who caller, attrs rules.Attributes, wants []gate.Check) error {
 	outcomes, err := l.gate.DecideAll(ctx, attrs, 1, wants...)
 	if err != nil {
 		return fmt.Errorf("limit: %w", err)

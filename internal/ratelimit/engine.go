@@ -2,16 +2,16 @@ package ratelimit
 
 // engine is an algorithm: pure of clocks and locks. Times are µs.
 type engine interface {
-	decide(now int64, a ask) Decision
+	decide(now int64, a request) Decision
 	refund(now, booked, n int64)
 	// described gives Remaining and ResetAfter; it may forget what is over.
-	described(now int64) Decision
+	status(now int64) Decision
 	clone() engine
 	// set changes the terms at the time now, keeping what was booked.
-	set(t Terms, now int64)
+	set(t Params, now int64)
 }
 
-func newEngine(t Terms, now int64) engine {
+func newEngine(t Params, now int64) engine {
 	switch t.limit.Algorithm {
 	case FixedWindow:
 		return &fixedEngine{terms: t}

@@ -8,19 +8,19 @@ import (
 // logEngine is a sliding log: exact in every window, at the price of
 // remembering each admission of the last interval (a group of n is one entry).
 type logEngine struct {
-	terms   Terms
+	terms   Params
 	entries []logged
 	count   int64
 }
 
 type logged struct{ at, n int64 }
 
-func newLogEngine(t Terms) *logEngine { return &logEngine{terms: t} }
+func newLogEngine(t Params) *logEngine { return &logEngine{terms: t} }
 
-func (e *logEngine) set(t Terms, _ int64) { e.terms = t }
+func (e *logEngine) set(t Params, _ int64) { e.terms = t }
 
 // forget drops what is a whole interval old: at its very end a permit is free.
-func (e *logEngine) forget(now int64) {
+func (e *logEngine) expire(now int64) {
 	gone := sort.Search(len(e.entries), func(i int) bool { return e.entries[i].at > now-e.terms.Cost })
 	for _, entry := range e.entries[:gone] {
 		e.count -= entry.n
@@ -43,11 +43,11 @@ func (e *logEngine) step(now int64) int64 {
 	return max(now, newest)
 }
 
-func (e *logEngine) decide(now int64, a ask) Decision {
+func (e *logEngine) decide(now int64, a request) Decision {
 	now = e.step(now)
-	e.forget(now)
+	e.expire(now)
 	if a.n > e.terms.Free-e.count {
-		d := e.described(now)
+		d := e.status(now)
 		d.Never = a.n > e.terms.Free
 		if !d.Never {
 			d.RetryAfter = micros(e.retry(now, a.n))
@@ -60,7 +60,7 @@ func (e *logEngine) decide(now int64, a ask) Decision {
 	} else {
 		e.entries = append(e.entries, logged{now, a.n})
 	}
-	d := e.described(now)
+	d := e.status(now)
 	d.Allowed, d.Granted = true, a.n
 	return d
 }
@@ -75,9 +75,9 @@ func (e *logEngine) retry(now, n int64) int64 {
 	return e.terms.Cost
 }
 
-func (e *logEngine) described(now int64) Decision {
+func (e *logEngine) status(now int64) Decision {
 	now = e.step(now)
-	e.forget(now)
+	e.expire(now)
 	d := Decision{Remaining: max(0, e.terms.Free-e.count)}
 	if len(e.entries) > 0 {
 		d.ResetAfter = micros(e.entries[len(e.entries)-1].at + e.terms.Cost - now)

@@ -3,17 +3,17 @@ package ratelimit
 // The engines that keep in memory what Redis keeps under a key.
 
 type bucketEngine struct {
-	terms Terms
-	state *moment
+	terms Params
+	state *bucketState
 }
 
-func (e *bucketEngine) set(t Terms, _ int64) { e.terms = t }
+func (e *bucketEngine) set(t Params, _ int64) { e.terms = t }
 
-func (e *bucketEngine) decide(now int64, a ask) Decision {
+func (e *bucketEngine) decide(now int64, a request) Decision {
 	e.state = e.terms.reanchor(e.state, now)
-	at, d := e.terms.askBucket(e.terms.level(e.state, now), a)
+	at, d := e.terms.decideBucket(e.terms.level(e.state, now), a)
 	if d.Allowed {
-		e.state = e.terms.moment(at, now)
+		e.state = e.terms.newBucketState(at, now)
 	}
 	return d
 }
@@ -21,31 +21,31 @@ func (e *bucketEngine) decide(now int64, a ask) Decision {
 func (e *bucketEngine) refund(now, _, n int64) {
 	e.state = e.terms.reanchor(e.state, now)
 	if e.state != nil && n > 0 {
-		at := e.terms.giveBack(e.terms.level(e.state, now), n)
-		e.state = e.terms.moment(at, now)
+		at := e.terms.refundBucket(e.terms.level(e.state, now), n)
+		e.state = e.terms.newBucketState(at, now)
 		if at == (level{}) && e.terms.Kind == KindBucket {
 			e.state = nil // full: the same as none, and Redis keeps none
 		}
 	}
 }
 
-func (e *bucketEngine) described(now int64) Decision {
+func (e *bucketEngine) status(now int64) Decision {
 	e.state = e.terms.reanchor(e.state, now)
-	return e.terms.described(e.terms.level(e.state, now))
+	return e.terms.bucketStatus(e.terms.level(e.state, now))
 }
 
 func (e *bucketEngine) clone() engine { c := *e; return &c }
 
 type fixedEngine struct {
-	terms Terms
+	terms Params
 	state *fixedState
 }
 
-func (e *fixedEngine) set(t Terms, _ int64) { e.terms = t }
+func (e *fixedEngine) set(t Params, _ int64) { e.terms = t }
 
-func (e *fixedEngine) decide(now int64, a ask) Decision {
+func (e *fixedEngine) decide(now int64, a request) Decision {
 	e.state = e.terms.reanchorFixed(e.state, now)
-	at, d := e.terms.askFixed(e.terms.fixedAt(e.state, now), now, a)
+	at, d := e.terms.decideFixed(e.terms.fixedAt(e.state, now), now, a)
 	if d.Allowed {
 		e.state = &at
 	}
@@ -55,7 +55,7 @@ func (e *fixedEngine) decide(now int64, a ask) Decision {
 func (e *fixedEngine) refund(now, booked, n int64) {
 	e.state = e.terms.reanchorFixed(e.state, now)
 	if e.state != nil && n > 0 {
-		at := e.terms.giveBackFixed(e.terms.fixedAt(e.state, now), booked, n)
+		at := e.terms.refundFixed(e.terms.fixedAt(e.state, now), booked, n)
 		e.state = &at
 		if at.count == 0 {
 			e.state = nil
@@ -63,23 +63,23 @@ func (e *fixedEngine) refund(now, booked, n int64) {
 	}
 }
 
-func (e *fixedEngine) described(now int64) Decision {
+func (e *fixedEngine) status(now int64) Decision {
 	e.state = e.terms.reanchorFixed(e.state, now)
-	return e.terms.fixedDescribed(e.terms.fixedAt(e.state, now), now)
+	return e.terms.fixedStatus(e.terms.fixedAt(e.state, now), now)
 }
 
 func (e *fixedEngine) clone() engine { c := *e; return &c }
 
 type slidingEngine struct {
-	terms Terms
+	terms Params
 	state *slidingState
 }
 
-func (e *slidingEngine) set(t Terms, _ int64) { e.terms = t }
+func (e *slidingEngine) set(t Params, _ int64) { e.terms = t }
 
-func (e *slidingEngine) decide(now int64, a ask) Decision {
+func (e *slidingEngine) decide(now int64, a request) Decision {
 	e.state = e.terms.reanchorSliding(e.state, now/1000)
-	at, d := e.terms.askSliding(e.terms.slidingAt(e.state, now/1000), now, a)
+	at, d := e.terms.decideSliding(e.terms.slidingAt(e.state, now/1000), now, a)
 	if d.Allowed {
 		e.state = &at
 	}
@@ -89,7 +89,7 @@ func (e *slidingEngine) decide(now int64, a ask) Decision {
 func (e *slidingEngine) refund(now, booked, n int64) {
 	e.state = e.terms.reanchorSliding(e.state, now/1000)
 	if e.state != nil && n > 0 {
-		at := e.terms.giveBackSliding(e.terms.slidingAt(e.state, now/1000), booked/1000, n)
+		at := e.terms.refundSliding(e.terms.slidingAt(e.state, now/1000), booked/1000, n)
 		e.state = &at
 		if at.count == 0 && at.last == 0 {
 			e.state = nil
@@ -97,9 +97,9 @@ func (e *slidingEngine) refund(now, booked, n int64) {
 	}
 }
 
-func (e *slidingEngine) described(now int64) Decision {
+func (e *slidingEngine) status(now int64) Decision {
 	e.state = e.terms.reanchorSliding(e.state, now/1000)
-	return e.terms.slidingDescribed(e.terms.slidingAt(e.state, now/1000), now)
+	return e.terms.slidingStatus(e.terms.slidingAt(e.state, now/1000), now)
 }
 
 func (e *slidingEngine) clone() engine { c := *e; return &c }

@@ -9,13 +9,13 @@ import "slices"
 // window ever sees more than the limit, and a permit comes back up to one part
 // late.
 type subEngine struct {
-	terms Terms
+	terms Params
 	parts []part
 }
 
 type part struct{ start, count int64 }
 
-func newSubEngine(t Terms) *subEngine {
+func newSubEngine(t Params) *subEngine {
 	// One more than the interval has: the part that runs and those it may cut.
 	return &subEngine{terms: t, parts: make([]part, t.Scale+1)}
 }
@@ -24,7 +24,7 @@ func (e *subEngine) width() int64 { return e.terms.Cost / e.terms.Scale }
 
 // set keeps the counts while the parts are the same; otherwise all that still
 // counts goes into the newest part, which is late and never early.
-func (e *subEngine) set(t Terms, _ int64) {
+func (e *subEngine) set(t Params, _ int64) {
 	old := e.terms
 	e.terms = t
 	if old.Cost == t.Cost && old.Scale == t.Scale {
@@ -77,10 +77,10 @@ func (e *subEngine) used(now int64) int64 {
 	return total
 }
 
-func (e *subEngine) decide(now int64, a ask) Decision {
+func (e *subEngine) decide(now int64, a request) Decision {
 	now = e.step(now)
 	if a.n > e.terms.Free-e.used(now) {
-		d := e.described(now)
+		d := e.status(now)
 		d.Never = a.n > e.terms.Free
 		if !d.Never {
 			d.RetryAfter = micros(e.retry(now, a.n))
@@ -93,7 +93,7 @@ func (e *subEngine) decide(now int64, a ask) Decision {
 		*p = part{start: start}
 	}
 	p.count += a.n
-	d := e.described(now)
+	d := e.status(now)
 	d.Allowed, d.Granted = true, a.n
 	return d
 }
@@ -112,7 +112,7 @@ func (e *subEngine) retry(now, n int64) int64 {
 	}
 }
 
-func (e *subEngine) described(now int64) Decision {
+func (e *subEngine) status(now int64) Decision {
 	now = e.step(now)
 	d := Decision{Remaining: max(0, e.terms.Free-e.used(now))}
 	for _, p := range e.parts {

@@ -11,13 +11,13 @@ import (
 //
 // Source: com.google.common.util.concurrent.SmoothRateLimiter.
 type warmEngine struct {
-	terms                                  Terms
+	terms                                  Params
 	stable, slope, threshold, most, stored float64
-	nextFree, wrote                        int64
+	nextFree, writtenAt                    int64
 }
 
-func newWarmEngine(t Terms, now int64) *warmEngine {
-	e := &warmEngine{nextFree: now, wrote: now}
+func newWarmEngine(t Params, now int64) *warmEngine {
+	e := &warmEngine{nextFree: now, writtenAt: now}
 	e.shape(t)
 	e.stored = e.most // a new one is cold
 	return e
@@ -25,7 +25,7 @@ func newWarmEngine(t Terms, now int64) *warmEngine {
 
 // shape draws the line: a trapezoid whose area over the stored permits is the
 // warm-up period.
-func (e *warmEngine) shape(t Terms) {
+func (e *warmEngine) shape(t Params) {
 	e.terms = t
 	warmup := float64(t.Free)
 	e.stable = float64(t.Cost) / float64(t.Scale)
@@ -38,7 +38,7 @@ func (e *warmEngine) shape(t Terms) {
 	}
 }
 
-func (e *warmEngine) set(t Terms, now int64) {
+func (e *warmEngine) set(t Params, now int64) {
 	e.settle(now)
 	share := 0.0
 	if e.most > 0 {
@@ -50,10 +50,10 @@ func (e *warmEngine) set(t Terms, now int64) {
 
 // settle piles up what has come in since the last booking was paid for.
 func (e *warmEngine) settle(now int64) {
-	if e.wrote-now > backStep {
-		e.nextFree -= e.wrote - now
+	if e.writtenAt-now > backStep {
+		e.nextFree -= e.writtenAt - now
 	}
-	e.wrote = now
+	e.writtenAt = now
 	if now <= e.nextFree {
 		return
 	}
@@ -66,13 +66,13 @@ func (e *warmEngine) settle(now int64) {
 // perStored is the time in which one idle permit piles up.
 func (e *warmEngine) perStored() float64 { return float64(e.terms.Free) / e.most }
 
-func (e *warmEngine) decide(now int64, a ask) Decision {
+func (e *warmEngine) decide(now int64, a request) Decision {
 	e.settle(now)
 	wait := max(0, e.nextFree-now)
 	longest := min(a.maxWait, e.terms.limit.MaxWaitMillis*1000)
-	if wait > longest || a.n > e.terms.Most {
-		d := e.described(now)
-		d.Never = a.n > e.terms.Most
+	if wait > longest || a.n > e.terms.MaxPermits {
+		d := e.status(now)
+		d.Never = a.n > e.terms.MaxPermits
 		if !d.Never {
 			d.RetryAfter = micros(wait - longest)
 		}
@@ -81,7 +81,7 @@ func (e *warmEngine) decide(now int64, a ask) Decision {
 	spend := min(float64(a.n), e.stored)
 	e.nextFree += e.slow(spend) + int64((float64(a.n)-spend)*e.stable)
 	e.stored -= spend
-	d := e.described(now)
+	d := e.status(now)
 	d.Allowed, d.Granted, d.Wait = true, a.n, micros(wait)
 	return d
 }
@@ -99,7 +99,7 @@ func (e *warmEngine) slow(take float64) int64 {
 	return cost + int64(e.stable*take)
 }
 
-func (e *warmEngine) described(now int64) Decision {
+func (e *warmEngine) status(now int64) Decision {
 	e.settle(now)
 	var d Decision
 	ahead := max(0, e.nextFree-now)

@@ -4,5 +4,5 @@ package ratelimit
 func (m *Memory) Len() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return len(m.slots)
+	return len(m.entries)
 }

@@ -85,7 +85,7 @@ func TestFaultRatesBelowOneASecond(t *testing.T) {
 func TestFaultCallersClock(t *testing.T) {
 	client := newClient(t, testenv.Redis(t).Addr())
 	// The node's clock is no part of it: only tests can pass one in.
-	terms, err := tokenBucket(0.01, 500).Terms()
+	terms, err := tokenBucket(0.01, 500).Params()
 	require.NoError(t, err)
 	a, b := redislimit.New(client, nil), redislimit.New(client, nil)
 	granted := 0
@@ -175,11 +175,11 @@ func TestFaultChangedIntervalRefills(t *testing.T) {
 func TestFaultNothingOrLessMintsPermits(t *testing.T) {
 	client := newClient(t, testenv.Redis(t).Addr())
 	r := redislimit.New(client, nil)
-	terms, err := tokenBucket(1, 5).Terms()
+	terms, err := tokenBucket(1, 5).Params()
 	require.NoError(t, err)
 	for _, n := range []int64{0, -1, -1 << 62} {
-		ask := ratelimit.Ask{Key: "k", Terms: terms, N: n}
-		_, err := r.TakeEach(t.Context(), []ratelimit.Ask{ask})
+		ask := ratelimit.Request{Key: "k", Params: terms, N: n}
+		_, err := r.TakeEach(t.Context(), []ratelimit.Request{ask})
 		require.ErrorIs(t, err, ratelimit.ErrPermits)
 		_, err = r.Peek(t.Context(), ask)
 		require.ErrorIs(t, err, ratelimit.ErrPermits)
@@ -260,7 +260,7 @@ func TestFaultKeyWithoutTTL(t *testing.T) {
 
 func TestFaultDebtForgottenByAFixedExpiry(t *testing.T) {
 	client := newClient(t, testenv.Redis(t).Addr())
-	terms, err := ratelimit.Limit{Algorithm: ratelimit.Reserve, PermitsPerSecond: 0.01, Burst: 1, MaxWaitMillis: 86_400_000}.Terms()
+	terms, err := ratelimit.Limit{Algorithm: ratelimit.Reserve, PermitsPerSecond: 0.01, Burst: 1, MaxWaitMillis: 86_400_000}.Params()
 	require.NoError(t, err)
 	r := redislimit.New(client, nil)
 	for range 10 {

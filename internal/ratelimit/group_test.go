@@ -12,8 +12,8 @@ import (
 	"flashsale.dev/seckill/internal/testing/testclock"
 )
 
-func termsOf(t testing.TB, l ratelimit.Limit) ratelimit.Terms {
-	terms, err := l.Terms()
+func termsOf(t testing.TB, l ratelimit.Limit) ratelimit.Params {
+	terms, err := l.Params()
 	require.NoError(t, err)
 	return terms
 }
@@ -27,10 +27,10 @@ func onBothStores(t *testing.T, run func(t *testing.T, store store)) {
 
 func TestADeniedLimitChargesNoOther(t *testing.T) {
 	onBothStores(t, func(t *testing.T, store store) {
-		wide := ratelimit.Ask{Key: "{g}:wide", Terms: termsOf(t, tokenBucket(1, 10)), N: 1}
-		narrow := ratelimit.Ask{Key: "{g}:narrow", Terms: termsOf(t, window(ratelimit.FixedWindow, 2, 60)), N: 1}
+		wide := ratelimit.Request{Key: "{g}:wide", Params: termsOf(t, tokenBucket(1, 10)), N: 1}
+		narrow := ratelimit.Request{Key: "{g}:narrow", Params: termsOf(t, window(ratelimit.FixedWindow, 2, 60)), N: 1}
 		for _, want := range []bool{true, true, false, false, false} {
-			got, err := store.TakeEach(t.Context(), []ratelimit.Ask{wide, narrow})
+			got, err := store.TakeEach(t.Context(), []ratelimit.Request{wide, narrow})
 			require.NoError(t, err)
 			require.Equal(t, want, got[0].Allowed)
 			if !want {
@@ -45,9 +45,9 @@ func TestADeniedLimitChargesNoOther(t *testing.T) {
 
 func TestGroupsAreJudgedInOrderAndAlone(t *testing.T) {
 	onBothStores(t, func(t *testing.T, store store) {
-		ask := ratelimit.Ask{Key: "k", Terms: termsOf(t, tokenBucket(1, 3)), N: 1}
-		group := []ratelimit.Ask{ask}
-		pair := []ratelimit.Ask{ask, ask} // one key twice: both or none
+		ask := ratelimit.Request{Key: "k", Params: termsOf(t, tokenBucket(1, 3)), N: 1}
+		group := []ratelimit.Request{ask}
+		pair := []ratelimit.Request{ask, ask} // one key twice: both or none
 		got, err := store.TakeEach(t.Context(), pair, pair, group, group)
 		require.NoError(t, err)
 		allowed := []bool{got[0].Allowed, got[1].Allowed, got[2].Allowed, got[3].Allowed}
@@ -60,8 +60,8 @@ func TestALeaseTakesWhatThereIs(t *testing.T) {
 		for _, l := range []ratelimit.Limit{
 			tokenBucket(1, 5), window(ratelimit.FixedWindow, 5, 60), window(ratelimit.SlidingWindow, 5, 60),
 		} {
-			ask := ratelimit.Ask{Key: "lease:" + string(l.Algorithm), Terms: termsOf(t, l), N: 8, Least: 2}
-			got, err := store.TakeEach(t.Context(), []ratelimit.Ask{ask}, []ratelimit.Ask{ask})
+			ask := ratelimit.Request{Key: "lease:" + string(l.Algorithm), Params: termsOf(t, l), N: 8, Min: 2}
+			got, err := store.TakeEach(t.Context(), []ratelimit.Request{ask}, []ratelimit.Request{ask})
 			require.NoError(t, err)
 			require.True(t, got[0].Allowed)
 			require.EqualValues(t, 5, got[0].Granted)

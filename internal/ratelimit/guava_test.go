@@ -153,7 +153,7 @@ func TestGuavaTryAcquire(t *testing.T) {
 func TestGuavaParameterValidation(t *testing.T) {
 	for _, n := range []int64{0, -1} {
 		ask := newLocal(t, bursty(999), testclock.New()).request(n, 0)
-		_, err := ratelimit.NewMemory(nil).TakeEach(t.Context(), []ratelimit.Ask{ask})
+		_, err := ratelimit.NewMemory(nil).TakeEach(t.Context(), []ratelimit.Request{ask})
 		require.ErrorIs(t, err, ratelimit.ErrPermits)
 	}
 	require.NoError(t, bursty(10).Validate())

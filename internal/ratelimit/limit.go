@@ -90,7 +90,7 @@ func BadField(field, format string, args ...any) error {
 
 // Validate reports the first field that is wrong as a *FieldError.
 func (l Limit) Validate() error {
-	_, err := l.Terms()
+	_, err := l.Params()
 	return err
 }
 

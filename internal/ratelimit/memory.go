@@ -15,12 +15,12 @@ const memoryKeys = 500_000
 type Memory struct {
 	now func() time.Time
 
-	mu    sync.Mutex
-	slots map[string]*slot
+	mu      sync.Mutex
+	entries map[string]*entry
 }
 
-type slot struct {
-	terms  Terms
+type entry struct {
+	terms  Params
 	engine engine
 	fullAt int64 // µs; from then on it is no different from a new one
 }
@@ -30,13 +30,13 @@ func NewMemory(now func() time.Time) *Memory {
 	if now == nil {
 		now = steadyClock()
 	}
-	return &Memory{now: now, slots: map[string]*slot{}}
+	return &Memory{now: now, entries: map[string]*entry{}}
 }
 
 // TakeEach is Store's; it never fails but for a malformed ask.
-func (m *Memory) TakeEach(_ context.Context, groups ...[]Ask) ([]Decision, error) {
+func (m *Memory) TakeEach(_ context.Context, groups ...[]Request) ([]Decision, error) {
 	for _, group := range groups {
-		if err := CheckGroup(group); err != nil {
+		if err := Check(group); err != nil {
 			return nil, err
 		}
 	}
@@ -50,12 +50,12 @@ func (m *Memory) TakeEach(_ context.Context, groups ...[]Ask) ([]Decision, error
 	return decisions, nil
 }
 
-func (m *Memory) takeGroup(now int64, group []Ask) Decision {
+func (m *Memory) takeGroup(now int64, group []Request) Decision {
 	var d Decision
 	if len(group) == 1 {
-		s := m.find(now, group[0])
+		s := m.entry(now, group[0])
 		if d = s.decide(now, group[0]); d.Allowed {
-			m.keep(now, group[0].Key, s)
+			m.put(now, group[0].Key, s)
 		}
 	} else {
 		d = m.takeTogether(now, group)
@@ -65,17 +65,17 @@ func (m *Memory) takeGroup(now int64, group []Ask) Decision {
 }
 
 // takeTogether tries the asks on copies, which become the state if all agree.
-func (m *Memory) takeTogether(now int64, group []Ask) Decision {
-	tried := make(map[string]*slot, len(group))
+func (m *Memory) takeTogether(now int64, group []Request) Decision {
+	tried := make(map[string]*entry, len(group))
 	var joined Decision
 	for i, a := range group {
 		s := tried[a.Key]
 		if s == nil {
-			known := m.find(now, a)
-			known.engine.described(now) // re-anchors on another clock, whatever is decided
+			known := m.entry(now, a)
+			known.engine.status(now) // re-anchors on another clock, whatever is decided
 			s = known.copied()
 		}
-		s = s.with(a.Terms, now)
+		s = s.with(a.Params, now)
 		tried[a.Key] = s
 		d := s.decide(now, a)
 		if i > 0 {
@@ -85,37 +85,37 @@ func (m *Memory) takeTogether(now int64, group []Ask) Decision {
 	}
 	if joined.Allowed {
 		for key, s := range tried {
-			m.keep(now, key, s)
+			m.put(now, key, s)
 		}
 	}
 	return joined
 }
 
-func (s *slot) decide(now int64, a Ask) Decision {
-	d := s.engine.decide(now, a.ask())
-	s.fullAt = max(s.fullAt, now+d.ResetAfter.Microseconds()+s.terms.kept())
+func (s *entry) decide(now int64, a Request) Decision {
+	d := s.engine.decide(now, a.toLimiter())
+	s.fullAt = max(s.fullAt, now+d.ResetAfter.Microseconds()+s.terms.idleLifetime())
 	return d
 }
 
 // kept is how long a limiter that is full is kept, because a new one is not.
-func (t Terms) kept() int64 {
+func (t Params) idleLifetime() int64 {
 	if t.Kind == KindBursty || t.limit.Algorithm == SmoothWarmingUp {
 		return maxInterval.Microseconds()
 	}
 	return 0
 }
 
-func (a Ask) ask() ask {
-	least := a.Least
+func (a Request) toLimiter() request {
+	least := a.Min
 	if least == 0 {
 		least = a.N
 	}
-	return ask{n: a.N, least: least, maxWait: max(0, a.MaxWait.Microseconds())}
+	return request{n: a.N, min: least, maxWait: max(0, a.MaxWait.Microseconds())}
 }
 
 // Peek is Store's.
-func (m *Memory) Peek(_ context.Context, asks ...Ask) (Decision, error) {
-	if err := CheckGroup(asks); err != nil {
+func (m *Memory) Peek(_ context.Context, asks ...Request) (Decision, error) {
+	if err := Check(asks); err != nil {
 		return Decision{}, err
 	}
 	m.mu.Lock()
@@ -133,36 +133,36 @@ func (m *Memory) Peek(_ context.Context, asks ...Ask) (Decision, error) {
 	return joined, nil
 }
 
-func (m *Memory) peek(now int64, a Ask) Decision {
-	s := m.find(now, a).copied()
-	before := s.engine.described(now)
-	d := s.engine.decide(now, a.ask())
+func (m *Memory) peek(now int64, a Request) Decision {
+	s := m.entry(now, a).copied()
+	before := s.engine.status(now)
+	d := s.engine.decide(now, a.toLimiter())
 	d.Remaining, d.ResetAfter = before.Remaining, before.ResetAfter
 	return d
 }
 
 // Refund is Store's.
-func (m *Memory) Refund(_ context.Context, booked time.Time, asks ...Ask) error {
-	if err := CheckGroup(asks); err != nil {
+func (m *Memory) Refund(_ context.Context, booked time.Time, asks ...Request) error {
+	if err := Check(asks); err != nil {
 		return err
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	now := m.now().UnixMicro()
 	for _, a := range asks {
-		if s := m.slots[a.Key]; s != nil && s.terms.family() == a.Terms.family() {
-			s.with(a.Terms, now).engine.refund(now, booked.UnixMicro(), a.N)
+		if s := m.entries[a.Key]; s != nil && s.terms.family() == a.Params.family() {
+			s.with(a.Params, now).engine.refund(now, booked.UnixMicro(), a.N)
 		}
 	}
 	return nil
 }
 
 // Forget is Store's.
-func (m *Memory) Forget(_ context.Context, keys ...string) error {
+func (m *Memory) Reset(_ context.Context, keys ...string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, key := range keys {
-		delete(m.slots, key)
+		delete(m.entries, key)
 	}
 	return nil
 }

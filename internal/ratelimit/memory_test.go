@@ -134,7 +134,7 @@ func TestMemoryForgetsWhatIsFull(t *testing.T) {
 	m := ratelimit.NewMemory(clock.Now)
 	terms := termsOf(t, tokenBucket(1, 1))
 	for i := range 10_000 {
-		_, err := m.TakeEach(t.Context(), []ratelimit.Ask{{Key: string(rune(i)) + "k", Terms: terms, N: 1}})
+		_, err := m.TakeEach(t.Context(), []ratelimit.Request{{Key: string(rune(i)) + "k", Params: terms, N: 1}})
 		require.NoError(t, err)
 		clock.Add(10 * ms)
 	}

@@ -39,32 +39,32 @@ type Decision struct {
 }
 
 // Ask is one question to one limiter in Redis.
-type Ask struct {
+type Request struct {
 	// Key of the limiter, whole, as it stands in Redis. Asks that are decided
 	// together must share a hash tag in a cluster: that is the caller's job.
 	Key string
-	// Terms that hold for this ask. They are no part of the stored state: a
+	// Params that hold for this ask. They are no part of the stored state: a
 	// change of limits neither refills a bucket nor forgets a debt.
-	Terms Terms
+	Params Params
 	// N permits, at least 1.
 	N int64
 	// Least permits that will do, for a lease; 0 means N. Only for an ask alone.
-	Least int64
+	Min int64
 	// MaxWait that the caller can bear; what the limit allows if it is less.
 	MaxWait time.Duration
 }
 
-// CheckGroup reports asks that no limiter can decide: ErrPermits, or none at all,
+// Check reports asks that no limiter can decide: ErrPermits, or none at all,
 // or a lease that is asked for together with others.
-func CheckGroup(group []Ask) error {
+func Check(group []Request) error {
 	if len(group) == 0 {
 		return errors.New("ratelimit: no limiter to ask")
 	}
 	for _, a := range group {
 		switch {
-		case a.N < 1 || a.Least < 0 || a.Least > a.N:
+		case a.N < 1 || a.Min < 0 || a.Min > a.N:
 			return ErrPermits
-		case a.Least > 0 && a.Least < a.N && len(group) > 1:
+		case a.Min > 0 && a.Min < a.N && len(group) > 1:
 			return errors.New("ratelimit: a lease is asked for alone")
 		}
 	}

@@ -22,9 +22,9 @@ const anyWait = time.Duration(math.MaxInt64)
 
 // store is what Memory and the Redis store have in common.
 type store interface {
-	TakeEach(ctx context.Context, groups ...[]ratelimit.Ask) ([]ratelimit.Decision, error)
-	Peek(ctx context.Context, asks ...ratelimit.Ask) (ratelimit.Decision, error)
-	Refund(ctx context.Context, booked time.Time, asks ...ratelimit.Ask) error
+	TakeEach(ctx context.Context, groups ...[]ratelimit.Request) ([]ratelimit.Decision, error)
+	Peek(ctx context.Context, asks ...ratelimit.Request) (ratelimit.Decision, error)
+	Refund(ctx context.Context, booked time.Time, asks ...ratelimit.Request) error
 }
 
 // limiter is one key of a store. The test moves the store's clock by hand.
@@ -32,7 +32,7 @@ type limiter struct {
 	t     require.TestingT
 	store store
 	key   string
-	terms ratelimit.Terms
+	terms ratelimit.Params
 }
 
 func newLimiter(t require.TestingT, s store, key string, l ratelimit.Limit) *limiter {
@@ -46,12 +46,12 @@ func newLocal(t require.TestingT, l ratelimit.Limit, clock *testclock.Clock) *li
 	return newLimiter(t, ratelimit.NewMemory(clock.Now), "k", l)
 }
 
-func (l *limiter) request(n int64, maxWait time.Duration) ratelimit.Ask {
-	return ratelimit.Ask{Key: l.key, Terms: l.terms, N: n, MaxWait: maxWait}
+func (l *limiter) request(n int64, maxWait time.Duration) ratelimit.Request {
+	return ratelimit.Request{Key: l.key, Params: l.terms, N: n, MaxWait: maxWait}
 }
 
 func (l *limiter) take(n int64, maxWait time.Duration) ratelimit.Decision {
-	d, err := l.store.TakeEach(context.Background(), []ratelimit.Ask{l.request(n, maxWait)})
+	d, err := l.store.TakeEach(context.Background(), []ratelimit.Request{l.request(n, maxWait)})
 	require.NoError(l.t, err)
 	return d[0]
 }
@@ -67,7 +67,7 @@ func (l *limiter) refund(n int64, booked time.Time) {
 }
 
 func (l *limiter) setLimit(limit ratelimit.Limit) {
-	terms, err := limit.Terms()
+	terms, err := limit.Params()
 	require.NoError(l.t, err)
 	l.terms = terms
 }

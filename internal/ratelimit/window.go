@@ -5,7 +5,7 @@ type fixedState struct{ start, count int64 }
 
 // fixedAt is the window at the time now: a new one from the very moment the old
 // one ends, whatever the key's own expiry says.
-func (t Terms) fixedAt(s *fixedState, now int64) fixedState {
+func (t Params) fixedAt(s *fixedState, now int64) fixedState {
 	if s == nil {
 		return fixedState{start: now}
 	}
@@ -16,19 +16,19 @@ func (t Terms) fixedAt(s *fixedState, now int64) fixedState {
 }
 
 // reanchorFixed keeps the count on another clock; see reanchor.
-func (t Terms) reanchorFixed(s *fixedState, now int64) *fixedState {
+func (t Params) reanchorFixed(s *fixedState, now int64) *fixedState {
 	if s == nil || s.start-now <= backStep {
 		return s
 	}
 	return &fixedState{start: now, count: s.count}
 }
 
-func (t Terms) askFixed(at fixedState, now int64, a ask) (fixedState, Decision) {
+func (t Params) decideFixed(at fixedState, now int64, a request) (fixedState, Decision) {
 	granted := a.n
 	if a.n > t.Free-at.count { // this way round: n may be anything
 		granted = t.Free - at.count
-		if granted < a.least || a.least == a.n {
-			d := t.fixedDescribed(at, now)
+		if granted < a.min || a.min == a.n {
+			d := t.fixedStatus(at, now)
 			d.Never = a.n > t.Free
 			if !d.Never {
 				d.RetryAfter = micros(at.start + t.Cost*1000 - now)
@@ -37,12 +37,12 @@ func (t Terms) askFixed(at fixedState, now int64, a ask) (fixedState, Decision) 
 		}
 	}
 	at.count += granted
-	d := t.fixedDescribed(at, now)
+	d := t.fixedStatus(at, now)
 	d.Allowed, d.Granted = true, granted
 	return at, d
 }
 
-func (t Terms) fixedDescribed(at fixedState, now int64) Decision {
+func (t Params) fixedStatus(at fixedState, now int64) Decision {
 	d := Decision{Remaining: max(0, t.Free-at.count)}
 	if at.count > 0 {
 		d.ResetAfter = micros(at.start + t.Cost*1000 - now)
@@ -51,7 +51,7 @@ func (t Terms) fixedDescribed(at fixedState, now int64) Decision {
 }
 
 // giveBackFixed credits only the window that was charged, at the time booked.
-func (t Terms) giveBackFixed(at fixedState, booked, n int64) fixedState {
+func (t Params) refundFixed(at fixedState, booked, n int64) fixedState {
 	if booked >= at.start {
 		at.count = max(0, at.count-n)
 	}
@@ -64,7 +64,7 @@ type slidingState struct{ start, interval, count, last int64 }
 // slidingAt moves the windows on to the time now (ms). After a change of the
 // interval all that was counted is taken as the running window's: late, never
 // early. Counts are clipped to where count × interval is exact.
-func (t Terms) slidingAt(s *slidingState, now int64) slidingState {
+func (t Params) slidingAt(s *slidingState, now int64) slidingState {
 	at := slidingState{start: now - now%t.Cost, interval: t.Cost}
 	if s == nil {
 		return at
@@ -89,7 +89,7 @@ func (t Terms) slidingAt(s *slidingState, now int64) slidingState {
 }
 
 // reanchorSliding keeps the counts on another clock; see reanchor.
-func (t Terms) reanchorSliding(s *slidingState, now int64) *slidingState {
+func (t Params) reanchorSliding(s *slidingState, now int64) *slidingState {
 	if s == nil || s.start-now <= backStep/1000 {
 		return s
 	}
@@ -100,7 +100,7 @@ func (t Terms) reanchorSliding(s *slidingState, now int64) *slidingState {
 	return &moved
 }
 
-func (t Terms) slidingLeft(at slidingState, now int64) int64 {
+func (t Params) slidingLeft(at slidingState, now int64) int64 {
 	return t.Cost - max(0, now-at.start)
 }
 
@@ -112,14 +112,14 @@ func slidingIn(at slidingState, now, ms int64) int64 {
 
 // askSliding admits while last × (what is left of the window) + count, in
 // permit-milliseconds, stays within limit × interval.
-func (t Terms) askSliding(at slidingState, now int64, a ask) (slidingState, Decision) {
+func (t Params) decideSliding(at slidingState, now int64, a request) (slidingState, Decision) {
 	left := t.slidingLeft(at, now/1000)
 	used := at.last*left + at.count*t.Cost
 	granted := a.n
 	if a.n > t.Free || used+a.n*t.Cost > t.Free*t.Cost {
 		granted = max(0, t.Free*t.Cost-used) / t.Cost
-		if granted < a.least || a.least == a.n {
-			d := t.slidingDescribed(at, now)
+		if granted < a.min || a.min == a.n {
+			d := t.slidingStatus(at, now)
 			d.Never = a.n > t.Free
 			if !d.Never {
 				d.RetryAfter = micros(slidingIn(at, now, t.slidingRetry(at, left, a.n)))
@@ -128,14 +128,14 @@ func (t Terms) askSliding(at slidingState, now int64, a ask) (slidingState, Deci
 		}
 	}
 	at.count += granted
-	d := t.slidingDescribed(at, now)
+	d := t.slidingStatus(at, now)
 	d.Allowed, d.Granted = true, granted
 	return at, d
 }
 
 // slidingRetry is the ms until n fit: in this window as the last one fades, or
 // else in the next as this one does.
-func (t Terms) slidingRetry(at slidingState, left, n int64) int64 {
+func (t Params) slidingRetry(at slidingState, left, n int64) int64 {
 	room := (t.Free - at.count - n) * t.Cost
 	if room >= 0 {
 		return left - room/at.last
@@ -143,7 +143,7 @@ func (t Terms) slidingRetry(at slidingState, left, n int64) int64 {
 	return left + max(0, t.Cost-(t.Free-n)*t.Cost/at.count)
 }
 
-func (t Terms) slidingDescribed(at slidingState, now int64) Decision {
+func (t Params) slidingStatus(at slidingState, now int64) Decision {
 	left := t.slidingLeft(at, now/1000)
 	used := at.last*left + at.count*t.Cost
 	d := Decision{Remaining: max(0, t.Free*t.Cost-used) / t.Cost}
@@ -156,7 +156,7 @@ func (t Terms) slidingDescribed(at slidingState, now int64) Decision {
 	return d
 }
 
-func (t Terms) giveBackSliding(at slidingState, booked, n int64) slidingState {
+func (t Params) refundSliding(at slidingState, booked, n int64) slidingState {
 	switch {
 	case booked >= at.start:
 		at.count = max(0, at.count-n)

@@ -98,7 +98,7 @@ func TestOneBucketForEdgesAndNodes(t *testing.T) {
 	server, client := published(t)
 	api := newAPI(t)
 	edges := twoEdges(t, api, server, bucket)
-	terms, err := ratelimit.Limit{Algorithm: ratelimit.TokenBucket, PermitsPerSecond: 0.001, Burst: 10}.Terms()
+	terms, err := ratelimit.Limit{Algorithm: ratelimit.TokenBucket, PermitsPerSecond: 0.001, Burst: 10}.Params()
 	require.NoError(t, err)
 	node := redislimit.New(client, nil)
 	taken := 0
@@ -109,7 +109,7 @@ func TestOneBucketForEdgesAndNodes(t *testing.T) {
 				taken++
 			}
 		default:
-			d, err := node.TakeEach(t.Context(), []ratelimit.Ask{{Key: "{5}:ratelimit:shared:5", Terms: terms, N: 1}})
+			d, err := node.TakeEach(t.Context(), []ratelimit.Request{{Key: "{5}:ratelimit:shared:5", Params: terms, N: 1}})
 			require.NoError(t, err)
 			taken += int(d[0].Granted)
 		}

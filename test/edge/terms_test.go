@@ -38,13 +38,13 @@ func (h *heardOf) ProcessHook(redis.ProcessHook) redis.ProcessHook {
 // inGo is what the API would send to the script for a limit: kind, cost, scale, free, cap, most.
 func inGo(t *testing.T, l ratelimit.Limit) string {
 	t.Helper()
-	terms, err := l.Terms()
+	terms, err := l.Params()
 	require.NoError(t, err)
 	client := redis.NewClient(&redis.Options{})
 	defer client.Close() //nolint:errcheck // it never connected
 	heard := &heardOf{}
 	client.AddHook(heard)
-	_, err = redislimit.New(client, nil).Peek(t.Context(), ratelimit.Ask{Key: "k", Terms: terms, N: 1})
+	_, err = redislimit.New(client, nil).Peek(t.Context(), ratelimit.Request{Key: "k", Params: terms, N: 1})
 	require.Error(t, err)
 	a := heard.args[3+1+1:] // the command, the SHA, the number of keys; the key; the clock
 	return fmt.Sprint(a[2], " ", a[6], " ", a[7], " ", a[8], " ", a[9], " ", a[10])

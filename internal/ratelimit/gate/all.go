@@ -7,8 +7,8 @@ import (
 	"flashsale.dev/seckill/internal/ratelimit/rules"
 )
 
-// Want is one rule of several that a request must pass.
-type Want struct {
+// Check is one rule of several that a request must pass.
+type Check struct {
 	Rule string
 	// Own is the request's own limit in place of the rule's, or nil.
 	Own *ratelimit.Limit
@@ -19,10 +19,10 @@ type Want struct {
 // permits back, and its Result is the answer. Otherwise the answers are all
 // allowed; WaitAll waits for the longest. Where a store is asked directly,
 // Store.TakeEach decides several limits in one atomic step.
-func (g *Gate) DecideAll(ctx context.Context, attrs rules.Attributes, n int64, wants ...Want) ([]Result, error) {
+func (g *Gate) DecideAll(ctx context.Context, attrs rules.Attributes, n int64, wants ...Check) ([]Result, error) {
 	passed := make([]Result, 0, len(wants))
 	for _, want := range wants {
-		out, err := g.decideWant(ctx, attrs, n, want)
+		out, err := g.decideOne(ctx, attrs, n, want)
 		if err == nil && out.Allowed {
 			passed = append(passed, out)
 			continue
@@ -38,7 +38,7 @@ func (g *Gate) DecideAll(ctx context.Context, attrs rules.Attributes, n int64, w
 	return passed, nil
 }
 
-func (g *Gate) decideWant(ctx context.Context, attrs rules.Attributes, n int64, want Want) (Result, error) {
+func (g *Gate) decideOne(ctx context.Context, attrs rules.Attributes, n int64, want Check) (Result, error) {
 	if want.Own == nil {
 		return g.Decide(ctx, want.Rule, attrs, n)
 	}

@@ -25,7 +25,7 @@ type moody struct {
 
 var errMoody = errors.New("no answer in time")
 
-func (m moody) TakeEach(ctx context.Context, groups ...[]ratelimit.Ask) ([]ratelimit.Decision, error) {
+func (m moody) TakeEach(ctx context.Context, groups ...[]ratelimit.Request) ([]ratelimit.Decision, error) {
 	if m.fails() {
 		return nil, errMoody
 	}
@@ -74,7 +74,7 @@ rules:
 `), store, gate.Options{Now: clock.Now})
 	for i := range 3 {
 		out := decide(t, g, "r", rules.Attributes{Goods: 1})
-		require.True(t, out.Allowed && out.Undecided)
+		require.True(t, out.Allowed && out.Degraded)
 		if i > 0 {
 			out.Refund()
 		}
@@ -83,7 +83,7 @@ rules:
 	clock.Add(200 * ms) // the breaker tries again; no permit has come in
 	for range 4 {
 		out := decide(t, g, "r", rules.Attributes{Goods: 1})
-		require.True(t, out.Allowed && !out.Undecided)
+		require.True(t, out.Allowed && !out.Degraded)
 	}
 	require.False(t, func() bool { out := decide(t, g, "r", rules.Attributes{Goods: 1}); return out.Allowed }(), "five there were, and one was given alone")
 }

@@ -65,7 +65,7 @@ const benchRate = 1000
 // waiting, so that all do the same.
 func contenders(t testing.TB, addr string) []contender {
 	limit := ratelimit.Limit{Algorithm: ratelimit.TokenBucket, PermitsPerSecond: benchRate, MaxBurstSeconds: 1}
-	terms, err := limit.Terms()
+	terms, err := limit.Params()
 	require.NoError(t, err)
 	client := promptClient(t, addr)
 	patient := newClient(t, addr)
@@ -78,7 +78,7 @@ func contenders(t testing.TB, addr string) []contender {
 	return []contender{
 		{name: "direct", global: true, calls: directCalls.Load, allow: func(ctx context.Context) bool {
 			directCalls.Add(1)
-			d, err := direct.TakeEach(ctx, []ratelimit.Ask{{Key: "direct", Terms: terms, N: 1}})
+			d, err := direct.TakeEach(ctx, []ratelimit.Request{{Key: "direct", Params: terms, N: 1}})
 			return err == nil && d[0].Allowed
 		}},
 		{name: "redis_rate", calls: otherCalls.Load, allow: func(ctx context.Context) bool {
@@ -108,7 +108,7 @@ func gated(t testing.TB, name, rule string, nodes int64, b *rules.Rulebook, clie
 		allow: func(ctx context.Context) bool {
 			g := gates[turn.Add(1)%nodes]
 			out, err := g.Decide(ctx, rule, rules.Attributes{Goods: nodes}, 1)
-			return err == nil && out.Allowed && !out.Undecided
+			return err == nil && out.Allowed && !out.Degraded
 		},
 	}
 }

@@ -10,8 +10,8 @@ import (
 var errOpen = errors.New("ratelimit: redis is not asked: it failed a moment ago")
 
 const (
-	breakAfter = 3
-	tryEvery   = 100 * time.Millisecond
+	maxFailures   = 3
+	probeInterval = 100 * time.Millisecond
 )
 
 // breaker stops asking after three failures in a row and lets one ask through
@@ -26,13 +26,13 @@ type breaker struct {
 func (b *breaker) allow(now time.Time) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.failures < breakAfter {
+	if b.failures < maxFailures {
 		return true
 	}
 	if now.Before(b.next) {
 		return false
 	}
-	b.next = now.Add(tryEvery)
+	b.next = now.Add(probeInterval)
 	return true
 }
 
@@ -44,7 +44,7 @@ func (b *breaker) record(now time.Time, ok bool) {
 		return
 	}
 	b.failures++
-	if b.failures >= breakAfter {
-		b.next = now.Add(tryEvery)
+	if b.failures >= maxFailures {
+		b.next = now.Add(probeInterval)
 	}
 }

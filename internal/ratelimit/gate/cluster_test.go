@@ -45,7 +45,7 @@ func TestAMasterThatIsAwayLeavesOthersLimitersAlone(t *testing.T) {
 		}
 		for _, goods := range alive {
 			out := decide(t, g, "closed", rules.Attributes{Goods: goods})
-			require.True(t, out.Allowed && !out.Undecided, "%+v", out)
+			require.True(t, out.Allowed && !out.Degraded, "%+v", out)
 		}
 	}
 }
@@ -72,15 +72,15 @@ func newCluster(t testing.TB) *redis.ClusterClient {
 // TestLimitsAreNoKeys: on a cluster, limits passed as KEYS answer CROSSSLOT.
 func TestFaultLimitsPassedAsKeys(t *testing.T) {
 	store := redislimit.New(newCluster(t), nil)
-	a := ratelimit.Ask{Key: "{7}:ratelimit:a", Terms: termsOf(t, ratelimit.Limit{Algorithm: ratelimit.TokenBucket, PermitsPerSecond: 1, MaxBurstSeconds: 3}), N: 1}
-	b := ratelimit.Ask{Key: "{7}:ratelimit:b", Terms: termsOf(t, ratelimit.Limit{Algorithm: ratelimit.SlidingWindow, Limit: 3, IntervalSeconds: 1}), N: 1}
-	got, err := store.TakeEach(t.Context(), []ratelimit.Ask{a, b})
+	a := ratelimit.Request{Key: "{7}:ratelimit:a", Params: termsOf(t, ratelimit.Limit{Algorithm: ratelimit.TokenBucket, PermitsPerSecond: 1, MaxBurstSeconds: 3}), N: 1}
+	b := ratelimit.Request{Key: "{7}:ratelimit:b", Params: termsOf(t, ratelimit.Limit{Algorithm: ratelimit.SlidingWindow, Limit: 3, IntervalSeconds: 1}), N: 1}
+	got, err := store.TakeEach(t.Context(), []ratelimit.Request{a, b})
 	require.NoError(t, err)
 	require.True(t, got[0].Allowed)
 
 	g := newGate(t, book(t, hotRule), store, gate.Options{Cluster: true, Deadline: 5 * time.Second})
 	for goods := range int64(50) { // spread over slots, each in a lane of its own
 		out := decide(t, g, "hot", rules.Attributes{Goods: goods + 1})
-		require.True(t, out.Allowed && !out.Undecided)
+		require.True(t, out.Allowed && !out.Degraded)
 	}
 }

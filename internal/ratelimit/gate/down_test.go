@@ -71,7 +71,7 @@ func recovers(t *testing.T, g *gate.Gate) {
 	began := time.Now()
 	require.Eventually(t, func() bool {
 		out, err := g.Decide(context.Background(), "closed", rules.Attributes{Goods: 9_999_999}, 1)
-		return err == nil && out.Allowed && !out.Undecided
+		return err == nil && out.Allowed && !out.Degraded
 	}, time.Minute, 5*ms)
 	t.Logf("recovered in %v", time.Since(began).Round(ms))
 	if os.Getenv("RATELIMIT_BENCH") != "" {
@@ -87,14 +87,14 @@ func TestRedisDownFollowsTheRule(t *testing.T) {
 	require.NoError(t, server.Kill())
 
 	slowest(t, storm(t, g, "closed", 300*ms, func(out gate.Result) {
-		assert.True(t, out.Undecided && out.Unavailable && !out.Allowed)
+		assert.True(t, out.Degraded && out.Unavailable && !out.Allowed)
 		assert.True(t, 0 < out.RetryAfter && out.RetryAfter <= time.Second)
 	}))
-	slowest(t, storm(t, g, "open", 300*ms, func(out gate.Result) { assert.True(t, out.Undecided && out.Allowed) }))
+	slowest(t, storm(t, g, "open", 300*ms, func(out gate.Result) { assert.True(t, out.Degraded && out.Allowed) }))
 	n := 0
 	for range 10 {
 		if out := decide(t, g, "local", rules.Attributes{Goods: 1}); out.Allowed {
-			require.True(t, out.Undecided)
+			require.True(t, out.Degraded)
 			n++
 		}
 	}
@@ -148,6 +148,6 @@ func TestScriptFlushIsNoFault(t *testing.T) {
 	for goods := range int64(3) {
 		require.NoError(t, client.ScriptFlush(t.Context()).Err())
 		out := decide(t, g, "closed", rules.Attributes{Goods: goods + 1})
-		require.True(t, out.Allowed && !out.Undecided)
+		require.True(t, out.Allowed && !out.Degraded)
 	}
 }

@@ -19,13 +19,13 @@ type Gate struct {
 	memory  *ratelimit.Memory
 	opts    Options
 	keys    *keyTable
-	courier *courier
+	batcher *batcher
 
 	waiters atomic.Int64
 	running sync.WaitGroup // flights and refunds
 
 	mu     sync.Mutex
-	limits map[ratelimit.Limit]ratelimit.Terms
+	limits map[ratelimit.Limit]ratelimit.Params
 }
 
 // New makes a gate over the store that all nodes share. The client behind
@@ -34,8 +34,8 @@ func New(book *rules.Rulebook, shared Store, opts Options) *Gate {
 	memory := ratelimit.NewMemory(opts.Now)
 	opts = opts.withDefaults()
 	return &Gate{
-		book: book, shared: shared, memory: memory, opts: opts, keys: newKeyTable(), limits: map[ratelimit.Limit]ratelimit.Terms{},
-		courier: newCourier(shared, opts),
+		book: book, shared: shared, memory: memory, opts: opts, keys: newKeyTable(), limits: map[ratelimit.Limit]ratelimit.Params{},
+		batcher: newBatcher(shared, opts),
 	}
 }
 
@@ -52,7 +52,7 @@ func (g *Gate) Decide(ctx context.Context, rule string, attrs rules.Attributes, 
 // DecideWith is Decide with a limit of the caller's, a sale's own rate, in
 // place of the rule's. What an operator has set for the key comes before it.
 func (g *Gate) DecideWith(ctx context.Context, rule string, attrs rules.Attributes, limit ratelimit.Limit, n int64) (Result, error) {
-	terms, err := g.termsOf(limit)
+	terms, err := g.paramsOf(limit)
 	if err != nil {
 		return Result{}, err
 	}
@@ -60,15 +60,15 @@ func (g *Gate) DecideWith(ctx context.Context, rule string, attrs rules.Attribut
 }
 
 // termsOf remembers what limits come to: there are few, and the check is not free.
-func (g *Gate) termsOf(limit ratelimit.Limit) (ratelimit.Terms, error) {
+func (g *Gate) paramsOf(limit ratelimit.Limit) (ratelimit.Params, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if t, ok := g.limits[limit]; ok {
 		return t, nil
 	}
-	t, err := limit.Terms()
+	t, err := limit.Params()
 	if err != nil {
-		return ratelimit.Terms{}, err
+		return ratelimit.Params{}, err
 	}
 	if len(g.limits) >= 1000 {
 		clear(g.limits)
@@ -77,7 +77,7 @@ func (g *Gate) termsOf(limit ratelimit.Limit) (ratelimit.Terms, error) {
 	return t, nil
 }
 
-func (g *Gate) decide(ctx context.Context, name string, attrs rules.Attributes, own *ratelimit.Terms, n int64) (Result, error) {
+func (g *Gate) decide(ctx context.Context, name string, attrs rules.Attributes, own *ratelimit.Params, n int64) (Result, error) {
 	rule, err := g.book.Find(name)
 	if err != nil {
 		return Result{}, err
@@ -89,31 +89,31 @@ func (g *Gate) decide(ctx context.Context, name string, attrs rules.Attributes, 
 	if !ok {
 		switch rule.OnMissingKey {
 		case rules.OnMissingSkip:
-			return g.tell(rule, Result{Decision: ratelimit.Decision{Allowed: true, Granted: n}}), nil
+			return g.finish(rule, Result{Decision: ratelimit.Decision{Allowed: true, Granted: n}}), nil
 		case rules.OnMissingDeny:
-			return g.tell(rule, Result{Decision: ratelimit.Decision{Never: true}}), nil
+			return g.finish(rule, Result{Decision: ratelimit.Decision{Never: true}}), nil
 		}
 		key = rules.SharedKey
 	}
-	terms := g.book.Terms(rule, key, own)
-	ask := ratelimit.Ask{Key: rule.RedisKey(key), Terms: terms, N: n, MaxWait: g.longest(ctx, terms)}
+	terms := g.book.Params(rule, key, own)
+	ask := ratelimit.Request{Key: rule.RedisKey(key), Params: terms, N: n, MaxWait: g.maxWait(ctx, terms)}
 	out := g.take(ctx, rule, ask)
-	if err := ctx.Err(); err != nil && out.Undecided {
-		if out.alone != nil { // its caller has left
+	if err := ctx.Err(); err != nil && out.Degraded {
+		if out.debt != nil { // its caller has left
 			out.Refund()
 		}
 		return Result{}, fmt.Errorf("ratelimit: decide: %w", err)
 	}
-	return g.tell(rule, out), nil
+	return g.finish(rule, out), nil
 }
 
 // longest is how long this caller can wait: not beyond its deadline, and not at
 // all when enough others wait already.
-func (g *Gate) longest(ctx context.Context, t ratelimit.Terms) time.Duration {
+func (g *Gate) maxWait(ctx context.Context, t ratelimit.Params) time.Duration {
 	if g.waiters.Load() >= g.opts.Waiters {
 		return 0
 	}
-	longest := t.LongestWait()
+	longest := t.MaxWait()
 	if deadline, ok := ctx.Deadline(); ok {
 		if left := time.Until(deadline); left < longest {
 			longest = max(0, left.Truncate(10*time.Millisecond))
@@ -123,9 +123,9 @@ func (g *Gate) longest(ctx context.Context, t ratelimit.Terms) time.Duration {
 }
 
 // take decides by the node's memory or by Redis, or by onError.
-func (g *Gate) take(ctx context.Context, rule *rules.Compiled, a ratelimit.Ask) Result {
-	if rule.Scope == rules.ScopeNode || !a.Terms.InRedis() {
-		return g.takeHere(a)
+func (g *Gate) take(ctx context.Context, rule *rules.Compiled, a ratelimit.Request) Result {
+	if rule.Scope == rules.ScopeNode || !a.Params.InRedis() {
+		return g.takeLocal(a)
 	}
 	d, err := g.takeShared(ctx, rule, a)
 	if err == nil {
@@ -134,40 +134,40 @@ func (g *Gate) take(ctx context.Context, rule *rules.Compiled, a ratelimit.Ask) 
 	g.opts.count(rule.Name, EventError)
 	switch rule.OnError {
 	case rules.OnErrorOpen:
-		return Result{Decision: ratelimit.Decision{Allowed: true, Granted: a.N}, Undecided: true, ask: a}
+		return Result{Decision: ratelimit.Decision{Allowed: true, Granted: a.N}, Degraded: true, ask: a}
 	case rules.OnErrorLocal:
-		return g.takeAlone(a)
+		return g.takeDegraded(a)
 	}
-	return Result{Decision: ratelimit.Decision{RetryAfter: time.Second}, Undecided: true, Unavailable: true, ask: a}
+	return Result{Decision: ratelimit.Decision{RetryAfter: time.Second}, Degraded: true, Unavailable: true, ask: a}
 }
 
 // takeAlone decides by this node's share of the limit, and owes Redis what it lets through.
-func (g *Gate) takeAlone(a ratelimit.Ask) Result {
+func (g *Gate) takeDegraded(a ratelimit.Request) Result {
 	part := a
-	part.Terms, part.Key = a.Terms.Share(int64(g.opts.Nodes())), alone+a.Key
-	out := g.takeHere(part)
-	out.Undecided = true
+	part.Params, part.Key = a.Params.Share(int64(g.opts.Nodes())), degradedPrefix+a.Key
+	out := g.takeLocal(part)
+	out.Degraded = true
 	if out.Allowed {
-		out.alone = &a
-		g.owe(a, a.N)
+		out.debt = &a
+		g.addDebt(a, a.N)
 	}
 	return out
 }
 
-// alone begins the keys of what a node decides alone.
-const alone = "local:"
+// degradedPrefix begins the keys of what a node decides alone.
+const degradedPrefix = "local:"
 
 // owe has the node take so many permits of what Redis gives next for those that it gave alone, or so many fewer.
-func (g *Gate) owe(a ratelimit.Ask, n int64) {
+func (g *Gate) addDebt(a ratelimit.Request, n int64) {
 	now := g.opts.Now()
 	g.keys.with(a.Key, now, func(k *keyState) {
-		k.use(a.Terms)
-		k.owe(now, n, int64(g.opts.Nodes()))
+		k.setParams(a.Params)
+		k.addDebt(now, n, int64(g.opts.Nodes()))
 	})
 }
 
-func (g *Gate) takeHere(a ratelimit.Ask) Result {
-	decisions, err := g.memory.TakeEach(context.Background(), []ratelimit.Ask{a})
+func (g *Gate) takeLocal(a ratelimit.Request) Result {
+	decisions, err := g.memory.TakeEach(context.Background(), []ratelimit.Request{a})
 	if err != nil { // only a malformed ask, and this one has been checked
 		return Result{Unavailable: true, ask: a}
 	}
@@ -175,7 +175,7 @@ func (g *Gate) takeHere(a ratelimit.Ask) Result {
 }
 
 // tell counts the outcome and makes a dry run let pass.
-func (g *Gate) tell(rule *rules.Compiled, o Result) Result {
+func (g *Gate) finish(rule *rules.Compiled, o Result) Result {
 	o.rule, o.gate = rule, g
 	if rule.DryRun && (!o.Allowed || o.Decision.Wait > 0) {
 		g.opts.count(rule.Name, EventDryRun)

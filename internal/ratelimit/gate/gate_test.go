@@ -47,8 +47,8 @@ func newClient(t testing.TB, addr string) *redis.Client {
 	return client
 }
 
-func termsOf(t testing.TB, l ratelimit.Limit) ratelimit.Terms {
-	terms, err := l.Terms()
+func termsOf(t testing.TB, l ratelimit.Limit) ratelimit.Params {
+	terms, err := l.Params()
 	require.NoError(t, err)
 	return terms
 }
@@ -107,7 +107,7 @@ func TestGateAdmitsABurstAndRemembersDenials(t *testing.T) {
 		require.Equal(t, `"slow";q=3;w=300`, policy)
 	}
 	require.LessOrEqual(t, meter.of(gate.EventRedisCall)-calls, int64(2), "a denial is not asked for again")
-	require.GreaterOrEqual(t, meter.of(gate.EventByMemory), int64(98))
+	require.GreaterOrEqual(t, meter.of(gate.EventDenialCache), int64(98))
 	require.True(t, decide(t, g, "slow", rules.Attributes{Goods: 8}).Allowed, "another goods is another bucket")
 }
 
@@ -251,7 +251,7 @@ rules:
 	g := newGate(t, b, ratelimit.NewMemory(nil), gate.Options{Metrics: meter, Deadline: unhurried})
 	attrs := rules.Attributes{User: 1, Goods: 1}
 	ask := func() []gate.Result {
-		outs, err := g.DecideAll(t.Context(), attrs, 1, gate.Want{Rule: "user"}, gate.Want{Rule: "goods"})
+		outs, err := g.DecideAll(t.Context(), attrs, 1, gate.Check{Rule: "user"}, gate.Check{Rule: "goods"})
 		require.NoError(t, err)
 		return outs
 	}
@@ -287,7 +287,7 @@ type slowStore struct {
 	asked, answer chan struct{}
 }
 
-func (s *slowStore) TakeEach(ctx context.Context, groups ...[]ratelimit.Ask) ([]ratelimit.Decision, error) {
+func (s *slowStore) TakeEach(ctx context.Context, groups ...[]ratelimit.Request) ([]ratelimit.Decision, error) {
 	s.asked <- struct{}{}
 	<-s.answer
 	return s.Memory.TakeEach(ctx, groups...)
@@ -318,7 +318,7 @@ func TestPermitsOfThoseWhoLeftAreGivenBack(t *testing.T) {
 	all.Wait()
 	store.answer <- struct{}{}
 	g.Close()
-	left, err := store.Peek(t.Context(), ratelimit.Ask{Key: "{1}:ratelimit:r:1", Terms: terms, N: 1})
+	left, err := store.Peek(t.Context(), ratelimit.Request{Key: "{1}:ratelimit:r:1", Params: terms, N: 1})
 	require.NoError(t, err)
 	require.EqualValues(t, 100-passed.Load()-1, left.Remaining, "one may be in hand; the others went back")
 }

@@ -9,21 +9,21 @@ import (
 )
 
 const (
-	denialAtMost = time.Second
-	// askEvery is how soon a node that leases asks again after a denial: long
+	maxDenial = time.Second
+	// minRetry is how soon a node that leases asks again after a denial: long
 	// enough for some permits to have come together.
-	askEvery  = 5 * time.Millisecond
-	leaseLife = time.Second
+	minRetry = 5 * time.Millisecond
+	leaseTTL = time.Second
 	// hot: a lease that was used up sooner is followed by one twice as large.
-	hot        = 100 * time.Millisecond
-	mostInTrip = 1000
+	leaseGrowth = 100 * time.Millisecond
+	maxPermits  = 1000
 )
 
 // keyState is what a node knows of one limiter in Redis: a denial that still
 // holds, permits in hand, those it owes, and the ask that is under way.
 type keyState struct {
 	mu    sync.Mutex
-	terms ratelimit.Terms
+	terms ratelimit.Params
 
 	deny  ratelimit.Decision
 	until time.Time // until then the denial holds
@@ -40,27 +40,27 @@ type keyState struct {
 	owed   int64
 	unowed time.Time // by then Redis' bucket is full again, had it been told at once or not
 
-	flight  *flight
-	waiting int64
-	size    int64
-	flown   time.Time
+	call     *call
+	waiting  int64
+	size     int64
+	calledAt time.Time
 }
 
-// flight is an ask that callers of one key wait for together.
-type flight struct {
+// call is an ask that callers of one key wait for together.
+type call struct {
 	done chan struct{}
 	err  error
 }
 
-// known is what a keyState can say without Redis.
-type known struct {
+// cached is what a keyState can say without Redis.
+type cached struct {
 	decision ratelimit.Decision
 	event    Event
 	ok       bool
 }
 
 // use drops what was learnt under other terms.
-func (k *keyState) use(t ratelimit.Terms) {
+func (k *keyState) setParams(t ratelimit.Params) {
 	if k.terms != t {
 		k.terms, k.until, k.left, k.size, k.owed = t, time.Time{}, 0, 1, 0
 	}
@@ -69,16 +69,16 @@ func (k *keyState) use(t ratelimit.Terms) {
 // owe adds permits that were given without Redis, or takes away those that came back. All nodes together owe two bursts at
 // most, theirs and the one that has come together in Redis meanwhile: in a longer outage Redis has not given the rest
 // either, and nobody is to wait for it twice. Windows know no debt.
-func (k *keyState) owe(now time.Time, n, nodes int64) {
+func (k *keyState) addDebt(now time.Time, n, nodes int64) {
 	if k.terms.Kind != ratelimit.KindBucket {
 		return
 	}
 	most := max(1, 2*k.terms.Free/k.terms.Cost)
-	k.owed = max(0, min(k.owing(now)+n, max(1, most/max(1, nodes))))
-	k.unowed = now.Add(k.terms.Earn(most))
+	k.owed = max(0, min(k.debt(now)+n, max(1, most/max(1, nodes))))
+	k.unowed = now.Add(k.terms.TimeFor(most))
 }
 
-func (k *keyState) owing(now time.Time) int64 {
+func (k *keyState) debt(now time.Time) int64 {
 	if now.After(k.unowed) {
 		return 0
 	}
@@ -86,7 +86,7 @@ func (k *keyState) owing(now time.Time) int64 {
 }
 
 // answer says no from memory or yes from the lease.
-func (k *keyState) answer(now time.Time, a ratelimit.Ask) known {
+func (k *keyState) cached(now time.Time, a ratelimit.Request) cached {
 	// Who can wait longer can be admitted sooner, by as much.
 	sooner := max(0, a.MaxWait-k.wait)
 	if now.Before(k.until.Add(-sooner)) && a.N >= k.n {
@@ -96,46 +96,46 @@ func (k *keyState) answer(now time.Time, a ratelimit.Ask) known {
 			d.RetryAfter = 0
 		}
 		d.ResetAfter = max(0, d.ResetAfter-now.Sub(d.At))
-		return known{d, EventByMemory, true}
+		return cached{d, EventDenialCache, true}
 	}
 	if a.N != 1 || k.left == 0 || now.After(k.expires) {
-		return known{}
+		return cached{}
 	}
 	wait := max(0, k.last.Add(-time.Duration(k.left-1)*k.step).Sub(now))
 	if wait > a.MaxWait {
-		return known{ratelimit.Decision{RetryAfter: wait - a.MaxWait, ResetAfter: k.after.ResetAfter, At: now}, EventByMemory, true}
+		return cached{ratelimit.Decision{RetryAfter: wait - a.MaxWait, ResetAfter: k.after.ResetAfter, At: now}, EventDenialCache, true}
 	}
 	k.left--
-	return known{ratelimit.Decision{
+	return cached{ratelimit.Decision{
 		Allowed: true, Granted: 1, Wait: wait, Remaining: k.after.Remaining + k.left,
 		ResetAfter: k.after.ResetAfter, At: k.after.At,
-	}, EventByLease, true}
+	}, EventLease, true}
 }
 
 // want is how many permits to ask for: one for each that waits, or a lease.
-func (k *keyState) want(now time.Time, lease int64) int64 {
-	if now.Sub(k.flown) < hot {
+func (k *keyState) callSize(now time.Time, lease int64) int64 {
+	if now.Sub(k.calledAt) < leaseGrowth {
 		k.size = min(max(1, k.size)*2, lease)
 	} else {
 		k.size = 1
 	}
-	k.flown = now
-	return min(max(k.size, k.waiting)+k.owing(now), mostInTrip)
+	k.calledAt = now
+	return min(max(k.size, k.waiting)+k.debt(now), maxPermits)
 }
 
 // learn takes in what Redis said of an ask: first of what it gave goes what is
 // owed. It gives the permits that are too many to hold: those who waited for
 // them have left, or the limit has changed.
-func (k *keyState) learn(now time.Time, a ratelimit.Ask, d ratelimit.Decision, lease int64) (surplus int64) {
-	if k.terms != a.Terms {
+func (k *keyState) update(now time.Time, a ratelimit.Request, d ratelimit.Decision, lease int64) (surplus int64) {
+	if k.terms != a.Params {
 		return d.Granted
 	}
 	if d.Allowed {
-		paid := min(k.owing(now), d.Granted)
+		paid := min(k.debt(now), d.Granted)
 		k.owed -= min(k.owed, paid)
 		k.left, k.after = min(d.Granted-paid, max(lease, k.waiting)), d
-		k.last, k.expires = now.Add(d.Wait), now.Add(d.Wait+leaseLife)
-		k.step = time.Duration(float64(a.Terms.Cost) / float64(a.Terms.Scale) * float64(time.Microsecond))
+		k.last, k.expires = now.Add(d.Wait), now.Add(d.Wait+leaseTTL)
+		k.step = time.Duration(float64(a.Params.Cost) / float64(a.Params.Scale) * float64(time.Microsecond))
 		if d.Wait == 0 {
 			k.step = 0
 		}
@@ -143,17 +143,17 @@ func (k *keyState) learn(now time.Time, a ratelimit.Ask, d ratelimit.Decision, l
 		k.last = k.last.Add(-time.Duration(d.Granted-k.left) * k.step)
 		return d.Granted - paid - k.left
 	}
-	k.deny, k.n, k.wait = d, max(1, a.Least), a.MaxWait
+	k.deny, k.n, k.wait = d, max(1, a.Min), a.MaxWait
 	k.deny.At = now
 	k.retry = now.Add(d.RetryAfter)
 	pause := d.RetryAfter
 	if lease > 1 {
-		pause = max(pause, min(askEvery, a.Terms.Earn(lease)))
+		pause = max(pause, min(minRetry, a.Params.TimeFor(lease)))
 	}
 	if d.Never {
-		pause = denialAtMost
+		pause = maxDenial
 	}
-	k.until = now.Add(min(pause, denialAtMost))
+	k.until = now.Add(min(pause, maxDenial))
 	return 0
 }
 
@@ -198,7 +198,7 @@ func dropIdle(keys map[string]*keyState, now time.Time) {
 			return
 		}
 		if k.mu.TryLock() {
-			if k.flight == nil && k.waiting == 0 && k.owing(now) == 0 && now.After(k.until) && (k.left == 0 || now.After(k.expires)) {
+			if k.call == nil && k.waiting == 0 && k.debt(now) == 0 && now.After(k.until) && (k.left == 0 || now.After(k.expires)) {
 				delete(keys, key)
 			}
 			k.mu.Unlock()
@@ -207,9 +207,9 @@ func dropIdle(keys map[string]*keyState, now time.Time) {
 }
 
 // leaseSize is how many permits may be held in advance under these terms.
-func leaseSize(leases int64, t ratelimit.Terms) int64 {
+func leaseSize(leases int64, t ratelimit.Params) int64 {
 	if leases < 2 || t.Kind != ratelimit.KindBucket {
 		return 1
 	}
-	return max(1, min(leases, t.Earned(100*time.Millisecond), t.Free/t.Cost))
+	return max(1, min(leases, t.PermitsIn(100*time.Millisecond), t.Free/t.Cost))
 }

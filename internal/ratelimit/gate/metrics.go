@@ -12,10 +12,10 @@ const (
 	EventWaited
 	// EventDryRun: would have been denied or made to wait.
 	EventDryRun
-	// EventByLease: from permits that the node held.
-	EventByLease
-	// EventByMemory: denied without asking, by a denial that still holds.
-	EventByMemory
+	// EventLease: from permits that the node held.
+	EventLease
+	// EventDenialCache: denied without asking, by a denial that still holds.
+	EventDenialCache
 	// EventError: Redis did not decide in time; onError did.
 	EventError
 	// EventRedisCall: one call to Redis, counted for the rule that led it.
@@ -25,7 +25,7 @@ const (
 
 // String is the event's name as a metric's label.
 func (e Event) String() string {
-	return [...]string{"allowed", "denied", "waited", "dry_run", "by_lease", "by_memory", "error", "redis_call"}[e]
+	return [...]string{"allowed", "denied", "waited", "dry_run", "lease", "denial_cache", "error", "redis_call"}[e]
 }
 
 // Events lists them all.

@@ -85,7 +85,7 @@ func playTraffic(t *rapid.T, gates []*gate.Gate, clock *testclock.Clock, attrs r
 			g := gates[rapid.IntRange(0, len(gates)-1).Draw(t, "node")]
 			out, err := g.Decide(context.Background(), "r", attrs, 1)
 			require.NoError(t, err)
-			require.False(t, out.Undecided)
+			require.False(t, out.Degraded)
 			if out.Allowed {
 				good = append(good, clock.Now().Add(out.Decision.Wait))
 			}

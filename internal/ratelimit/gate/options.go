@@ -10,9 +10,9 @@ import (
 // Store decides asks by key: Redis for all nodes, Memory for this one.
 type Store interface {
 	// TakeEach decides groups of asks, in order; each group together or not at all.
-	TakeEach(ctx context.Context, groups ...[]ratelimit.Ask) ([]ratelimit.Decision, error)
+	TakeEach(ctx context.Context, groups ...[]ratelimit.Request) ([]ratelimit.Decision, error)
 	// Refund gives back what was booked at that time.
-	Refund(ctx context.Context, booked time.Time, asks ...ratelimit.Ask) error
+	Refund(ctx context.Context, booked time.Time, asks ...ratelimit.Request) error
 }
 
 // Options are a Gate's settings; the zero value of each is its default.

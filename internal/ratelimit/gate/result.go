@@ -21,15 +21,15 @@ type Result struct {
 	// Unavailable: not decided, and the rule is closed: 503 and not 429.
 	Unavailable bool
 	// Undecided: Redis did not answer in time, and the rule's onError did.
-	Undecided bool
+	Degraded bool
 	// DryRun: the rule would have denied it or made it wait.
 	DryRun bool
 
 	rule   *rules.Compiled
 	gate   *Gate
-	ask    ratelimit.Ask
+	ask    ratelimit.Request
 	shared bool
-	alone  *ratelimit.Ask // what the node decided alone, as it was to be asked
+	debt   *ratelimit.Request // what the node decided alone, as it was to be asked
 }
 
 // Rule names the rule that decided.
@@ -53,7 +53,7 @@ func (o *Result) Wait(ctx context.Context) error {
 	defer o.gate.waiters.Add(-1)
 	if o.gate.waiters.Add(1) > o.gate.opts.Waiters {
 		o.Refund()
-		o.denyLate()
+		o.deny()
 		return ErrLimited
 	}
 	if err := sleepFor(ctx, o.Decision.Wait); err != nil {
@@ -65,7 +65,7 @@ func (o *Result) Wait(ctx context.Context) error {
 }
 
 // denyLate makes the outcome one of a denial.
-func (o *Result) denyLate() {
+func (o *Result) deny() {
 	o.RetryAfter = o.Decision.Wait
 	o.Allowed, o.Granted, o.Decision.Wait = false, 0, 0
 	o.gate.opts.count(o.rule.Name, EventDenied)
@@ -80,12 +80,12 @@ func (o *Result) Refund() {
 	d, a := o.Decision, o.ask
 	if !o.shared {
 		_ = o.gate.memory.Refund(context.Background(), d.At, a) // it was taken, so it is well formed
-		if o.alone != nil {
-			o.gate.owe(*o.alone, -o.alone.N)
+		if o.debt != nil {
+			o.gate.addDebt(*o.debt, -o.debt.N)
 		}
 		return
 	}
-	o.gate.running.Go(func() { o.gate.giveBack(a, d) })
+	o.gate.running.Go(func() { o.gate.refund(a, d) })
 }
 
 // Headers are RateLimit and RateLimit-Policy as draft-ietf-httpapi-ratelimit-
@@ -94,7 +94,7 @@ func (o *Result) Headers() (limit, policy string) {
 	if o.ask.Key == "" {
 		return "", ""
 	}
-	quota, window := o.ask.Terms.Quota()
+	quota, window := o.ask.Params.Quota()
 	reset := o.ResetAfter
 	if !o.Allowed {
 		reset = max(reset, o.RetryAfter)

@@ -7,56 +7,56 @@ import (
 	"flashsale.dev/seckill/internal/ratelimit"
 )
 
-const tripAsks = 256
+const maxBatch = 256
 
-// request is one ask on its way to Redis.
-type request struct {
-	rule string
-	ask  ratelimit.Ask
+// item is one ask on its way to Redis.
+type item struct {
+	rule    string
+	request ratelimit.Request
 }
 
-// courier takes asks to Redis, many in a trip: whoever waits when the last trip
+// batcher takes asks to Redis, many in a trip: whoever waits when the last trip
 // returns goes on the next. In a cluster there is a line for each hash tag,
 // else one for all.
-type courier struct {
+type batcher struct {
 	store    Store
 	opts     Options
 	breakers breakers
-	line     *group.Line[string, request, ratelimit.Decision]
+	batches  *group.Line[string, item, ratelimit.Decision]
 }
 
-func newCourier(store Store, opts Options) *courier {
-	c := &courier{store: store, opts: opts, breakers: newBreakers(opts.Cluster)}
-	c.line = group.New(tripAsks, c.trip)
+func newBatcher(store Store, opts Options) *batcher {
+	c := &batcher{store: store, opts: opts, breakers: newBreakers(opts.Cluster)}
+	c.batches = group.New(maxBatch, c.send)
 	return c
 }
 
 // ask waits for the trip's end, also when its callers have given up: what it
 // books must be known to be used or given back. One deadline is for the trip
 // that is under way and one for its own.
-func (c *courier) ask(r request) (ratelimit.Decision, error) {
-	if !c.breakers.of(r.ask.Key).allow(c.opts.Now()) {
+func (c *batcher) take(r item) (ratelimit.Decision, error) {
+	if !c.breakers.of(r.request.Key).allow(c.opts.Now()) {
 		return ratelimit.Decision{}, errOpen
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 2*c.opts.Deadline)
 	defer cancel()
 	tag := ""
 	if c.opts.Cluster {
-		tag = hashTag(r.ask.Key)
+		tag = hashTag(r.request.Key)
 	}
-	return c.line.Do(ctx, tag, r)
+	return c.batches.Do(ctx, tag, r)
 }
 
 // trip is on behalf of many: no caller's context ends it.
-func (c *courier) trip(ctx context.Context, _ string, requests []request) ([]ratelimit.Decision, error) {
+func (c *batcher) send(ctx context.Context, _ string, requests []item) ([]ratelimit.Decision, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.opts.Deadline)
 	defer cancel()
-	groups := make([][]ratelimit.Ask, len(requests))
+	groups := make([][]ratelimit.Request, len(requests))
 	for i, r := range requests {
-		groups[i] = []ratelimit.Ask{r.ask}
+		groups[i] = []ratelimit.Request{r.request}
 	}
 	decisions, err := c.store.TakeEach(ctx, groups...)
 	c.opts.count(requests[0].rule, EventRedisCall)
-	c.breakers.of(requests[0].ask.Key).record(c.opts.Now(), err == nil)
+	c.breakers.of(requests[0].request.Key).record(c.opts.Now(), err == nil)
 	return decisions, err
 }

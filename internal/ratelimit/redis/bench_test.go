@@ -21,17 +21,17 @@ func newClient(t testing.TB, addr string) *redis.Client {
 }
 
 // oneOfThousand asks the default rule of /randomPath for a permit.
-func oneOfThousand(b *testing.B) ratelimit.Ask {
-	terms, err := ratelimit.Limit{Algorithm: ratelimit.Reserve, PermitsPerSecond: 1000, MaxBurstSeconds: 1, MaxWaitMillis: 1000}.Terms()
+func oneOfThousand(b *testing.B) ratelimit.Request {
+	terms, err := ratelimit.Limit{Algorithm: ratelimit.Reserve, PermitsPerSecond: 1000, MaxBurstSeconds: 1, MaxWaitMillis: 1000}.Params()
 	require.NoError(b, err)
-	return ratelimit.Ask{Key: "k", Terms: terms, N: 1, MaxWait: time.Second}
+	return ratelimit.Request{Key: "k", Params: terms, N: 1, MaxWait: time.Second}
 }
 
 func BenchmarkRedisTake(b *testing.B) {
 	r := redislimit.New(newClient(b, testenv.Redis(b).Addr()), nil)
 	ask := oneOfThousand(b)
 	for b.Loop() {
-		if _, err := r.TakeEach(context.Background(), []ratelimit.Ask{ask}); err != nil {
+		if _, err := r.TakeEach(context.Background(), []ratelimit.Request{ask}); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -40,9 +40,9 @@ func BenchmarkRedisTake(b *testing.B) {
 func BenchmarkRedisTakeBatch(b *testing.B) {
 	r := redislimit.New(newClient(b, testenv.Redis(b).Addr()), nil)
 	ask := oneOfThousand(b)
-	groups := make([][]ratelimit.Ask, 100)
+	groups := make([][]ratelimit.Request, 100)
 	for i := range groups {
-		groups[i] = []ratelimit.Ask{ask}
+		groups[i] = []ratelimit.Request{ask}
 	}
 	for b.Loop() {
 		if _, err := r.TakeEach(context.Background(), groups...); err != nil {
@@ -55,7 +55,7 @@ func BenchmarkMiniredisTake(b *testing.B) {
 	r := redislimit.New(newClient(b, miniredis.RunT(b).Addr()), nil)
 	ask := oneOfThousand(b)
 	for b.Loop() {
-		if _, err := r.TakeEach(context.Background(), []ratelimit.Ask{ask}); err != nil {
+		if _, err := r.TakeEach(context.Background(), []ratelimit.Request{ask}); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -49,13 +49,13 @@ const (
 
 // TakeEach decides many groups in one call, each on its own and in order. In a
 // cluster all of their keys must share a hash slot.
-func (r *Store) TakeEach(ctx context.Context, groups ...[]ratelimit.Ask) ([]ratelimit.Decision, error) {
+func (r *Store) TakeEach(ctx context.Context, groups ...[]ratelimit.Request) ([]ratelimit.Decision, error) {
 	return r.run(ctx, opTake, nil, groups)
 }
 
 // Peek answers as Take would and charges nothing.
-func (r *Store) Peek(ctx context.Context, asks ...ratelimit.Ask) (ratelimit.Decision, error) {
-	decisions, err := r.run(ctx, opPeek, nil, [][]ratelimit.Ask{asks})
+func (r *Store) Peek(ctx context.Context, asks ...ratelimit.Request) (ratelimit.Decision, error) {
+	decisions, err := r.run(ctx, opPeek, nil, [][]ratelimit.Request{asks})
 	if err != nil {
 		return ratelimit.Decision{}, err
 	}
@@ -64,13 +64,13 @@ func (r *Store) Peek(ctx context.Context, asks ...ratelimit.Ask) (ratelimit.Deci
 
 // Refund gives back N permits of each ask that were booked at the Decision's
 // At. What has drained, or belongs to a window that is over, is not credited.
-func (r *Store) Refund(ctx context.Context, booked time.Time, asks ...ratelimit.Ask) error {
-	_, err := r.run(ctx, opRefund, &booked, [][]ratelimit.Ask{asks})
+func (r *Store) Refund(ctx context.Context, booked time.Time, asks ...ratelimit.Request) error {
+	_, err := r.run(ctx, opRefund, &booked, [][]ratelimit.Request{asks})
 	return err
 }
 
 // Forget is Store's. Each key is deleted alone: in a cluster they may lie apart.
-func (r *Store) Forget(ctx context.Context, keys ...string) error {
+func (r *Store) Reset(ctx context.Context, keys ...string) error {
 	for _, key := range keys {
 		if err := r.client.Del(ctx, key).Err(); err != nil {
 			return fmt.Errorf("ratelimit: forget: %w", err)
@@ -79,19 +79,19 @@ func (r *Store) Forget(ctx context.Context, keys ...string) error {
 	return nil
 }
 
-func (r *Store) run(ctx context.Context, op string, booked *time.Time, groups [][]ratelimit.Ask) ([]ratelimit.Decision, error) {
+func (r *Store) run(ctx context.Context, op string, booked *time.Time, groups [][]ratelimit.Request) ([]ratelimit.Decision, error) {
 	var keys []string
 	args := []any{r.clock()}
 	for g, group := range groups {
-		if err := ratelimit.CheckGroup(group); err != nil {
+		if err := ratelimit.Check(group); err != nil {
 			return nil, err
 		}
 		for _, a := range group {
-			if !a.Terms.InRedis() {
-				return nil, ratelimit.BadField("algorithm", "%s lives in process only", a.Terms.Limit().Algorithm)
+			if !a.Params.InRedis() {
+				return nil, ratelimit.BadField("algorithm", "%s lives in process only", a.Params.Limit().Algorithm)
 			}
 			keys = append(keys, a.Key)
-			args = appendAsk(args, g, op, a, booked)
+			args = appendRequest(args, g, op, a, booked)
 		}
 	}
 	reply, err := r.script.Run(ctx, r.client, keys, args...).Int64Slice()
@@ -111,22 +111,22 @@ func (r *Store) clock() string {
 	return strconv.FormatInt(r.now().UnixMicro(), 10)
 }
 
-func appendAsk(args []any, group int, op string, a ratelimit.Ask, booked *time.Time) []any {
+func appendRequest(args []any, group int, op string, a ratelimit.Request, booked *time.Time) []any {
 	wait := max(0, a.MaxWait.Microseconds())
 	if booked != nil {
 		wait = booked.UnixMicro()
 	}
-	least := a.Least
+	least := a.Min
 	if least == 0 {
 		least = a.N
 	}
 	// More than can ever be asked is never; keep it inside Lua's exact range.
 	n := min(a.N, ratelimit.MaxTicks)
-	t := a.Terms
-	return append(args, group, op, string(t.Kind), n, min(least, n), min(wait, 4*ratelimit.MaxTicks-1), t.Cost, t.Scale, t.Free, t.Cap, t.Most)
+	t := a.Params
+	return append(args, group, op, string(t.Kind), n, min(least, n), min(wait, 4*ratelimit.MaxTicks-1), t.Cost, t.Scale, t.Free, t.Cap, t.MaxPermits)
 }
 
-func readAnswers(reply []int64, groups [][]ratelimit.Ask) []ratelimit.Decision {
+func readAnswers(reply []int64, groups [][]ratelimit.Request) []ratelimit.Decision {
 	at := time.UnixMicro(reply[0]).UTC()
 	reply = reply[1:]
 	decisions := make([]ratelimit.Decision, 0, len(groups))

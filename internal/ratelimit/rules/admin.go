@@ -23,9 +23,9 @@ type Setting struct {
 // Limiters are the limiters that an Admin looks at and drops.
 type Limiters interface {
 	// Peek answers as a take would and charges nothing.
-	Peek(ctx context.Context, asks ...ratelimit.Ask) (ratelimit.Decision, error)
+	Peek(ctx context.Context, asks ...ratelimit.Request) (ratelimit.Decision, error)
 	// Forget drops limiters: the next ask finds them as new.
-	Forget(ctx context.Context, keys ...string) error
+	Reset(ctx context.Context, keys ...string) error
 }
 
 // Admin reads and changes limiters while they run, for operators.
@@ -72,14 +72,14 @@ func (a *Admin) Get(ctx context.Context, name, key string) (Setting, error) {
 }
 
 func (a *Admin) setting(ctx context.Context, rule *Compiled, key string) (Setting, error) {
-	terms, source := a.holds(ctx, rule, key)
+	terms, source := a.effective(ctx, rule, key)
 	s := Setting{Type: rule.Name, Key: key, Limit: terms.Limit(), Source: source}
 	if key == AnyKey || rule.Scope != ScopeGlobal {
 		return s, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, syncTimeout)
 	defer cancel()
-	d, err := a.store.Peek(ctx, ratelimit.Ask{Key: rule.RedisKey(key), Terms: terms, N: 1})
+	d, err := a.store.Peek(ctx, ratelimit.Request{Key: rule.RedisKey(key), Params: terms, N: 1})
 	if err != nil {
 		return Setting{}, err
 	}
@@ -88,14 +88,14 @@ func (a *Admin) setting(ctx context.Context, rule *Compiled, key string) (Settin
 }
 
 // holds is Rulebook.terms with the key's own limit, and where it comes from.
-func (a *Admin) holds(ctx context.Context, rule *Compiled, key string) (ratelimit.Terms, string) {
+func (a *Admin) effective(ctx context.Context, rule *Compiled, key string) (ratelimit.Params, string) {
 	set := a.book.set.Load().limits[rule.Name]
 	if t, ok := set[key]; ok {
 		return t, "operator"
 	}
 	if a.own != nil && key != AnyKey {
 		if limit, ok := a.own(ctx, rule.Name, key); ok {
-			if t, err := limit.Terms(); err == nil {
+			if t, err := limit.Params(); err == nil {
 				return t, "sale"
 			}
 		}
@@ -117,9 +117,9 @@ func (a *Admin) Set(ctx context.Context, name, key string, change Change) (Setti
 	if err := a.sync.RunOnce(ctx); err != nil {
 		return Setting{}, err
 	}
-	held, _ := a.holds(ctx, rule, key)
-	limit := change.Over(held.Limit())
-	terms, err := limit.Terms()
+	held, _ := a.effective(ctx, rule, key)
+	limit := change.Apply(held.Limit())
+	terms, err := limit.Params()
 	if err != nil {
 		return Setting{}, err
 	}
@@ -147,7 +147,7 @@ func (a *Admin) Delete(ctx context.Context, name, key string) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, syncTimeout)
 	defer cancel()
-	return a.store.Forget(ctx, rule.RedisKey(key))
+	return a.store.Reset(ctx, rule.RedisKey(key))
 }
 
 func (a *Admin) change(ctx context.Context, name, key string, limit *ratelimit.Limit) error {

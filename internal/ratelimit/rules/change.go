@@ -46,16 +46,16 @@ func ruleDefaults(c Change) ratelimit.Limit {
 }
 
 // Fresh is the change laid over the defaults of its algorithm.
-func (c Change) Fresh() ratelimit.Limit { return c.over(ruleDefaults(c)) }
+func (c Change) WithDefaults() ratelimit.Limit { return c.over(ruleDefaults(c)) }
 
 // Over is the change laid over a limit that holds. Another algorithm starts
 // from its own defaults and the old rate.
-func (c Change) Over(l ratelimit.Limit) ratelimit.Limit {
+func (c Change) Apply(l ratelimit.Limit) ratelimit.Limit {
 	if c.Algorithm != nil && *c.Algorithm != l.Algorithm {
 		if c.PermitsPerSecond == nil && l.PermitsPerSecond > 0 {
 			c.PermitsPerSecond = &l.PermitsPerSecond
 		}
-		return c.Fresh()
+		return c.WithDefaults()
 	}
 	switch { // a rate is said in one way: the newer takes the other's place
 	case c.PermitsPerSecond != nil:

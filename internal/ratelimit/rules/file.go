@@ -57,15 +57,15 @@ func Parse(text []byte) ([]Rule, error) {
 			err = ratelimit.BadField("name", "%q is there twice", rule.Name)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%s%s: %w", place(text, i, err), describe(i, rule), err)
+			return nil, fmt.Errorf("%s%s: %w", lineOf(text, i, err), label(i, rule), err)
 		}
 		seen[rule.Name] = true
 	}
 	return file.Rules, nil
 }
 
-// place gives "line N: " of the field that is wrong, or of its rule.
-func place(text []byte, rule int, err error) string {
+// lineOf gives "line N: " of the field that is wrong, or of its rule.
+func lineOf(text []byte, rule int, err error) string {
 	file, parseErr := parser.ParseBytes(text, 0)
 	if parseErr != nil {
 		return ""

@@ -77,7 +77,7 @@ type Rule struct {
 // Compiled is a rule that has been checked.
 type Compiled struct {
 	Rule
-	terms ratelimit.Terms
+	terms ratelimit.Params
 }
 
 const (
@@ -95,13 +95,13 @@ var (
 // compile checks a rule and fills in its defaults. The error is a *FieldError.
 func (r Rule) compile() (*Compiled, error) {
 	r = r.withDefaults()
-	if err := r.checkWords(); err != nil {
+	if err := r.validate(); err != nil {
 		return nil, err
 	}
-	if err := r.joinDurations(); err != nil {
+	if err := r.mergeDurations(); err != nil {
 		return nil, err
 	}
-	terms, err := r.Fresh().Terms()
+	terms, err := r.WithDefaults().Params()
 	if err != nil {
 		return nil, err
 	}
@@ -127,7 +127,7 @@ func (r Rule) withDefaults() Rule {
 	return r
 }
 
-func (r Rule) checkWords() error {
+func (r Rule) validate() error {
 	switch {
 	case !ruleName.MatchString(r.Name):
 		return ratelimit.BadField("name", "must be a letter and at most 63 letters, digits, _ or -, and is %q", r.Name)
@@ -164,7 +164,7 @@ func (r Rule) checkBy() error {
 }
 
 // joinDurations lets the file say maxWait: 1s for maxWaitMillis: 1000.
-func (r *Rule) joinDurations() error {
+func (r *Rule) mergeDurations() error {
 	if r.MaxWait != nil {
 		millis := r.MaxWait.Milliseconds()
 		if r.MaxWaitMillis != nil && *r.MaxWaitMillis != millis {
@@ -182,11 +182,11 @@ func (r *Rule) joinDurations() error {
 	return nil
 }
 
-func (r *Compiled) guards(method, route string) bool {
+func (r *Compiled) matches(method, route string) bool {
 	return r.Route != "" && (r.Route == "*" || r.Route == route || r.Route == method+" "+route)
 }
 
-// describe names the rule in an error: its place in the file and its name.
-func describe(i int, r Rule) string {
+// label names the rule in an error: its place in the file and its name.
+func label(i int, r Rule) string {
 	return strings.TrimSuffix(fmt.Sprintf("rules[%d] %s", i, r.Name), " ")
 }

@@ -28,7 +28,7 @@ type Rulebook struct {
 // overrides are what operators have set: by rule, by key.
 type overrides struct {
 	version int64
-	limits  map[string]map[string]ratelimit.Terms
+	limits  map[string]map[string]ratelimit.Params
 }
 
 // New checks the rules. Of two with one name the later one holds.
@@ -38,7 +38,7 @@ func New(rules ...Rule) (*Rulebook, error) {
 	for i, rule := range rules {
 		c, err := rule.compile()
 		if err != nil {
-			return nil, fmt.Errorf("ratelimit: %s: %w", describe(i, rule), err)
+			return nil, fmt.Errorf("ratelimit: %s: %w", label(i, rule), err)
 		}
 		if _, known := b.rules[rule.Name]; !known {
 			b.order = append(b.order, rule.Name)
@@ -62,11 +62,11 @@ func (b *Rulebook) Rule(name string) (Rule, bool) {
 
 // Guarding names the rules of a route: those of the node's own memory first,
 // for they cost nothing, and otherwise as they stand in the file.
-func (b *Rulebook) Guarding(method, route string) []string {
+func (b *Rulebook) ForRoute(method, route string) []string {
 	var here, shared []string
 	for _, name := range b.order {
 		switch rule := b.rules[name]; {
-		case !rule.guards(method, route):
+		case !rule.matches(method, route):
 		case rule.Scope == ScopeNode:
 			here = append(here, name)
 		default:
@@ -86,7 +86,7 @@ func (b *Rulebook) Find(name string) (*Compiled, error) {
 // terms that hold for a key: what an operator set for it, what the caller
 // brings (a sale's own rate), what an operator set for the whole rule, the
 // rule's own.
-func (b *Rulebook) Terms(rule *Compiled, key string, own *ratelimit.Terms) ratelimit.Terms {
+func (b *Rulebook) Params(rule *Compiled, key string, own *ratelimit.Params) ratelimit.Params {
 	set := b.set.Load().limits[rule.Name]
 	if t, ok := set[key]; ok {
 		return t
@@ -103,15 +103,15 @@ func (b *Rulebook) Terms(rule *Compiled, key string, own *ratelimit.Terms) ratel
 // replace puts in what operators have set; unknown rules and limits that do not
 // check are left out (a newer program may have written them).
 func (b *Rulebook) replace(version int64, limits map[string]map[string]ratelimit.Limit) {
-	next := &overrides{version: version, limits: map[string]map[string]ratelimit.Terms{}}
+	next := &overrides{version: version, limits: map[string]map[string]ratelimit.Params{}}
 	for name, byKey := range limits {
 		rule, err := b.Find(name)
 		if err != nil {
 			continue
 		}
-		next.limits[name] = map[string]ratelimit.Terms{}
+		next.limits[name] = map[string]ratelimit.Params{}
 		for key, limit := range byKey {
-			if t, err := limit.Terms(); err == nil && (t.InRedis() || rule.Scope == ScopeNode) {
+			if t, err := limit.Params(); err == nil && (t.InRedis() || rule.Scope == ScopeNode) {
 				next.limits[name][key] = t
 			}
 		}

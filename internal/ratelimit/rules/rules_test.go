@@ -69,7 +69,7 @@ rules:
 	for name, want := range limits {
 		rule, ok := b.Rule(name)
 		require.True(t, ok)
-		require.Equal(t, want, rule.Fresh(), name)
+		require.Equal(t, want, rule.WithDefaults(), name)
 		require.Equal(t, []string{"route"}, rule.By)
 		require.Equal(t, rules.OnErrorLocal, rule.OnError)
 	}
@@ -91,14 +91,14 @@ func TestChangesAreLaidOverWhatHolds(t *testing.T) {
 		"a rate said as limit and time": {rules.Change{Limit: &limit, IntervalSeconds: &interval}, 1, 2 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
-			terms, err := c.change.Over(thousand).Terms()
+			terms, err := c.change.Apply(thousand).Params()
 			require.NoError(t, err)
 			quota, took := terms.Quota()
 			require.Equal(t, c.quota, quota)
 			require.Equal(t, c.window, took)
 		})
 	}
-	require.ErrorContains(t, rules.Change{Algorithm: &meter}.Over(thousand).Validate(), "burst")
+	require.ErrorContains(t, rules.Change{Algorithm: &meter}.Apply(thousand).Validate(), "burst")
 }
 
 func TestLoadRules(t *testing.T) {
@@ -106,7 +106,7 @@ func TestLoadRules(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{"randomPath", "randomPathPerUser", "session"}, b.Names())
 	rule, _ := b.Rule("randomPath")
-	require.Equal(t, thousand, rule.Fresh())
+	require.Equal(t, thousand, rule.WithDefaults())
 
 	path := filepath.Join(t.TempDir(), "rules.yaml")
 	require.NoError(t, os.WriteFile(path, []byte("rules: [{name: randomPath, by: [goods], permitsPerSecond: 5}]"), 0o600))
@@ -114,7 +114,7 @@ func TestLoadRules(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{"randomPath", "randomPathPerUser", "session"}, b.Names(), "the file adds to the defaults and replaces by name")
 	rule, _ = b.Rule("randomPath")
-	require.EqualValues(t, 5, rule.Fresh().PermitsPerSecond)
+	require.EqualValues(t, 5, rule.WithDefaults().PermitsPerSecond)
 
 	_, err = rules.Load(filepath.Join(t.TempDir(), "none"))
 	require.ErrorIs(t, err, os.ErrNotExist)
@@ -134,9 +134,9 @@ rules:
   - {name: node, route: /orders, scope: node}
   - {name: byName}
 `)
-	require.Equal(t, []string{"node", "all", "get"}, b.Guarding("GET", "/orders"))
-	require.Equal(t, []string{"node", "all"}, b.Guarding("POST", "/orders"))
-	require.Equal(t, []string{"all"}, b.Guarding("GET", "/sales"))
+	require.Equal(t, []string{"node", "all", "get"}, b.ForRoute("GET", "/orders"))
+	require.Equal(t, []string{"node", "all"}, b.ForRoute("POST", "/orders"))
+	require.Equal(t, []string{"all"}, b.ForRoute("GET", "/sales"))
 	_, err := rules.Parse([]byte("rules: [{name: a, route: orders}]"))
 	require.ErrorContains(t, err, "route")
 }

@@ -20,7 +20,7 @@ import (
 const (
 	syncEvery   = 250 * time.Millisecond
 	syncTimeout = 500 * time.Millisecond
-	goneAfter   = 5 // seconds
+	nodeTTL     = 5 // seconds
 )
 
 // The keys that all nodes share. One hash tag: the script needs all three.
@@ -34,18 +34,18 @@ const (
 // and, after a Redis that lost everything, writes the overrides back. It is
 // the one writer of its Rulebook.
 type Sync struct {
-	client redis.UniversalClient
-	book   *Rulebook
-	script *redis.Script
-	id     string
-	nodes  atomic.Int64
-	turn   chan struct{} // one runOnce at a time
-	known  map[string]map[string]ratelimit.Limit
+	client  redis.UniversalClient
+	book    *Rulebook
+	script  *redis.Script
+	id      string
+	nodes   atomic.Int64
+	running chan struct{} // one runOnce at a time
+	known   map[string]map[string]ratelimit.Limit
 }
 
 // NewSync makes one; nothing happens until Run or RunOnce.
 func NewSync(client redis.UniversalClient, book *Rulebook) *Sync {
-	s := &Sync{client: client, book: book, script: redis.NewScript(lua.Source("ratelimit_sync")), id: rand.Text(), turn: make(chan struct{}, 1)}
+	s := &Sync{client: client, book: book, script: redis.NewScript(lua.Source("ratelimit_sync")), id: rand.Text(), running: make(chan struct{}, 1)}
 	s.nodes.Store(1)
 	return s
 }
@@ -83,15 +83,15 @@ func (s *Sync) leave(ctx context.Context) error {
 // RunOnce looks once and puts what has changed into the Rulebook.
 func (s *Sync) RunOnce(ctx context.Context) error {
 	select {
-	case s.turn <- struct{}{}:
-		defer func() { <-s.turn }()
+	case s.running <- struct{}{}:
+		defer func() { <-s.running }()
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 	ctx, cancel := context.WithTimeout(ctx, syncTimeout)
 	defer cancel()
 	known := s.book.set.Load().version
-	reply, err := s.script.Run(ctx, s.client, []string{nodesKey, versionKey, overridesKey}, s.id, known, goneAfter).Slice()
+	reply, err := s.script.Run(ctx, s.client, []string{nodesKey, versionKey, overridesKey}, s.id, known, nodeTTL).Slice()
 	if err != nil {
 		return fmt.Errorf("ratelimit: look for changed rules: %w", err)
 	}
