@@ -2,27 +2,27 @@ package ratelimit
 
 import "time"
 
-// backStep is how far a clock must fall back to be taken for another clock (a
-// failover, a reset) instead of a correction that is soon caught up with.
+// backStep is how many µs a clock must step back to count as another clock (after a
+// failover or a reset). A smaller step is a correction that time catches up with.
 const backStep = int64(2_000_000)
 
-// bucketState is the whole state of a bucket: the time at which all that was
-// admitted is paid for, x + r/scale µs since the epoch. wrote is when it was
-// last changed: a clock that now reads less has stepped back.
+// bucketState is the whole state of a bucket: GCRA's theoretical arrival time (TAT),
+// tat + r/scale µs since the epoch. At that time all admitted permits are paid for. A
+// clock that reads less than writtenAt has stepped back.
 type bucketState struct{ tat, r, scale, writtenAt int64 }
 
-// ask is one question to a limiter, in microseconds.
+// request is a Request to one limiter; maxWait is in µs.
 type request struct {
-	n, min  int64 // book n, or as many as fit but not fewer than least
+	n, min  int64 // take n, or as many as fit but not fewer than min
 	maxWait int64
 }
 
-// level is how far a bucket is ahead of the clock: d + r/scale µs, d ≥ 0.
+// level is how far the TAT is ahead of the clock: d + r/scale µs, d ≥ 0.
 type level struct{ d, r int64 }
 
-// reanchor finds that the clock is another one and moves the state to it, as
-// far ahead as it was. The result must be kept, also when the ask is denied, or
-// the bucket would never drain on the new clock.
+// reanchor moves the state to another clock, as far ahead of it as before. Store the
+// result even when the request is denied: else the bucket would not drain until the
+// new clock reaches the old one.
 func (t Params) reanchor(s *bucketState, now int64) *bucketState {
 	if s == nil || s.writtenAt-now <= backStep {
 		return s
@@ -34,8 +34,8 @@ func (t Params) reanchor(s *bucketState, now int64) *bucketState {
 	return t.newBucketState(moved, now)
 }
 
-// level reads the state (nil when there is none) at the time now. A missing
-// bucket is full, save Guava's, which starts with nothing piled up.
+// level reads the state at the time now. A missing state (nil) is a full bucket, except
+// for Guava's, which starts without stored permits.
 func (t Params) level(s *bucketState, now int64) level {
 	if s == nil {
 		if t.Kind == KindBursty {
@@ -44,7 +44,7 @@ func (t Params) level(s *bucketState, now int64) level {
 		return level{}
 	}
 	x, r := s.tat, s.r
-	if s.scale != t.Scale && r > 0 { // the rate has changed: less than 1 µs is lost
+	if s.scale != t.Scale && r > 0 { // the rate has changed: round up, by less than 1 µs
 		x, r = x+1, 0
 	}
 	if x < now {
@@ -53,7 +53,7 @@ func (t Params) level(s *bucketState, now int64) level {
 	return level{x - now, r}
 }
 
-// capFor is what may be booked by an ask that waits at most maxWait µs.
+// capFor is the highest level for a caller that waits at most maxWait µs.
 func (t Params) capFor(maxWait int64) int64 {
 	if maxWait >= ceilDiv(t.Cap-t.Free, t.Scale) {
 		return t.Cap
@@ -61,9 +61,9 @@ func (t Params) capFor(maxWait int64) int64 {
 	return t.Free + maxWait*t.Scale
 }
 
-// askBucket judges one ask and gives the level after it. The arithmetic, for
-// which Lua's doubles are exact too, never multiplies the level: it compares
-// d with (limit − r − n·cost)/scale.
+// decideBucket decides one request and returns the level after it. It never multiplies
+// the level but compares d with (limit − r − n·Cost)/Scale, so that the doubles of
+// Lua are exact too.
 func (t Params) decideBucket(at level, a request) (level, Decision) {
 	most := t.capFor(a.maxWait)
 	never := a.n > t.MaxPermits
@@ -84,8 +84,8 @@ func (t Params) decideBucket(at level, a request) (level, Decision) {
 	return after, d
 }
 
-// judged is what an ask adds to the level that it is judged by: Guava's callers
-// are judged by the level that they find.
+// judgedTicks is what a request adds to the level that decides it. Guava decides by the
+// level before the request.
 func (t Params) judgedTicks(n int64) int64 {
 	if t.Kind == KindBursty {
 		return 0
@@ -93,7 +93,7 @@ func (t Params) judgedTicks(n int64) int64 {
 	return n * t.Cost
 }
 
-// retry is how many µs must pass until the level leaves room; ≤ 0 is none.
+// retry is how many µs pass until there is room for n permits; ≤ 0 is now.
 func (t Params) retry(at level, n, most int64) int64 {
 	return at.d + ceilDiv(at.r+t.judgedTicks(n)-most, t.Scale)
 }
@@ -128,7 +128,7 @@ func (t Params) bucketStatus(at level) Decision {
 	return Decision{Remaining: t.fitting(at, t.Free), ResetAfter: micros(reset)}
 }
 
-// giveBack takes n permits off the level; what has drained already is gone.
+// refundBucket takes n permits off the level, but not those that have drained.
 func (t Params) refundBucket(at level, n int64) level {
 	ticks := n * t.Cost
 	d, r := at.d-ticks/t.Scale, at.r-ticks%t.Scale

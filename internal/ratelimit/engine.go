@@ -1,22 +1,23 @@
 package ratelimit
 
-// engine is an algorithm: pure of clocks and locks. Times are µs.
+// engine is an algorithm with the state of one limiter. It has no clock and no lock.
+// Times are µs.
 type engine interface {
 	decide(now int64, a request) Decision
 	refund(now, booked, n int64)
-	// described gives Remaining and ResetAfter; it may forget what is over.
+	// status fills Remaining and ResetAfter, and may drop expired state.
 	status(now int64) Decision
 	clone() engine
-	// set changes the terms at the time now, keeping what was booked.
+	// set changes the params at the time now and keeps the permits taken.
 	set(t Params, now int64)
 }
 
 func newEngine(t Params, now int64) engine {
 	switch t.limit.Algorithm {
 	case FixedWindow:
-		return &fixedEngine{terms: t}
+		return &fixedEngine{params: t}
 	case SlidingWindow:
-		return &slidingEngine{terms: t}
+		return &slidingEngine{params: t}
 	case SubWindows:
 		return newSubEngine(t)
 	case SlidingLog:
@@ -24,5 +25,5 @@ func newEngine(t Params, now int64) engine {
 	case SmoothWarmingUp:
 		return newWarmEngine(t, now)
 	}
-	return &bucketEngine{terms: t}
+	return &bucketEngine{params: t}
 }

@@ -5,23 +5,23 @@ import (
 	"sort"
 )
 
-// logEngine is a sliding log: exact in every window, at the price of
-// remembering each admission of the last interval (a group of n is one entry).
+// logEngine is a sliding log: exact in every window, but it records each admission of
+// the last interval (n permits are one entry).
 type logEngine struct {
-	terms   Params
+	params  Params
 	entries []logged
 	count   int64
 }
 
 type logged struct{ at, n int64 }
 
-func newLogEngine(t Params) *logEngine { return &logEngine{terms: t} }
+func newLogEngine(t Params) *logEngine { return &logEngine{params: t} }
 
-func (e *logEngine) set(t Params, _ int64) { e.terms = t }
+func (e *logEngine) set(t Params, _ int64) { e.params = t }
 
-// forget drops what is a whole interval old: at its very end a permit is free.
+// expire drops entries that are an interval old. A permit is free at the very end.
 func (e *logEngine) expire(now int64) {
-	gone := sort.Search(len(e.entries), func(i int) bool { return e.entries[i].at > now-e.terms.Cost })
+	gone := sort.Search(len(e.entries), func(i int) bool { return e.entries[i].at > now-e.params.Cost })
 	for _, entry := range e.entries[:gone] {
 		e.count -= entry.n
 	}
@@ -46,9 +46,9 @@ func (e *logEngine) step(now int64) int64 {
 func (e *logEngine) decide(now int64, a request) Decision {
 	now = e.step(now)
 	e.expire(now)
-	if a.n > e.terms.Free-e.count {
+	if a.n > e.params.Free-e.count {
 		d := e.status(now)
-		d.Never = a.n > e.terms.Free
+		d.Never = a.n > e.params.Free
 		if !d.Never {
 			d.RetryAfter = micros(e.retry(now, a.n))
 		}
@@ -66,21 +66,21 @@ func (e *logEngine) decide(now int64, a request) Decision {
 }
 
 func (e *logEngine) retry(now, n int64) int64 {
-	over := e.count + n - e.terms.Free
+	over := e.count + n - e.params.Free
 	for _, entry := range e.entries {
 		if over -= entry.n; over <= 0 {
-			return entry.at + e.terms.Cost - now
+			return entry.at + e.params.Cost - now
 		}
 	}
-	return e.terms.Cost
+	return e.params.Cost
 }
 
 func (e *logEngine) status(now int64) Decision {
 	now = e.step(now)
 	e.expire(now)
-	d := Decision{Remaining: max(0, e.terms.Free-e.count)}
+	d := Decision{Remaining: max(0, e.params.Free-e.count)}
 	if len(e.entries) > 0 {
-		d.ResetAfter = micros(e.entries[len(e.entries)-1].at + e.terms.Cost - now)
+		d.ResetAfter = micros(e.entries[len(e.entries)-1].at + e.params.Cost - now)
 	}
 	return d
 }

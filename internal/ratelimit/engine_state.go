@@ -1,51 +1,52 @@
 package ratelimit
 
-// The engines that keep in memory what Redis keeps under a key.
+// These engines hold in memory the state that Redis holds under a key. The arithmetic is
+// that of Params, so that both decide alike.
 
 type bucketEngine struct {
-	terms Params
-	state *bucketState
+	params Params
+	state  *bucketState
 }
 
-func (e *bucketEngine) set(t Params, _ int64) { e.terms = t }
+func (e *bucketEngine) set(t Params, _ int64) { e.params = t }
 
 func (e *bucketEngine) decide(now int64, a request) Decision {
-	e.state = e.terms.reanchor(e.state, now)
-	at, d := e.terms.decideBucket(e.terms.level(e.state, now), a)
+	e.state = e.params.reanchor(e.state, now)
+	at, d := e.params.decideBucket(e.params.level(e.state, now), a)
 	if d.Allowed {
-		e.state = e.terms.newBucketState(at, now)
+		e.state = e.params.newBucketState(at, now)
 	}
 	return d
 }
 
 func (e *bucketEngine) refund(now, _, n int64) {
-	e.state = e.terms.reanchor(e.state, now)
+	e.state = e.params.reanchor(e.state, now)
 	if e.state != nil && n > 0 {
-		at := e.terms.refundBucket(e.terms.level(e.state, now), n)
-		e.state = e.terms.newBucketState(at, now)
-		if at == (level{}) && e.terms.Kind == KindBucket {
-			e.state = nil // full: the same as none, and Redis keeps none
+		at := e.params.refundBucket(e.params.level(e.state, now), n)
+		e.state = e.params.newBucketState(at, now)
+		if at == (level{}) && e.params.Kind == KindBucket {
+			e.state = nil // full: equals no state, and Redis stores none
 		}
 	}
 }
 
 func (e *bucketEngine) status(now int64) Decision {
-	e.state = e.terms.reanchor(e.state, now)
-	return e.terms.bucketStatus(e.terms.level(e.state, now))
+	e.state = e.params.reanchor(e.state, now)
+	return e.params.bucketStatus(e.params.level(e.state, now))
 }
 
 func (e *bucketEngine) clone() engine { c := *e; return &c }
 
 type fixedEngine struct {
-	terms Params
-	state *fixedState
+	params Params
+	state  *fixedState
 }
 
-func (e *fixedEngine) set(t Params, _ int64) { e.terms = t }
+func (e *fixedEngine) set(t Params, _ int64) { e.params = t }
 
 func (e *fixedEngine) decide(now int64, a request) Decision {
-	e.state = e.terms.reanchorFixed(e.state, now)
-	at, d := e.terms.decideFixed(e.terms.fixedAt(e.state, now), now, a)
+	e.state = e.params.reanchorFixed(e.state, now)
+	at, d := e.params.decideFixed(e.params.fixedAt(e.state, now), now, a)
 	if d.Allowed {
 		e.state = &at
 	}
@@ -53,9 +54,9 @@ func (e *fixedEngine) decide(now int64, a request) Decision {
 }
 
 func (e *fixedEngine) refund(now, booked, n int64) {
-	e.state = e.terms.reanchorFixed(e.state, now)
+	e.state = e.params.reanchorFixed(e.state, now)
 	if e.state != nil && n > 0 {
-		at := e.terms.refundFixed(e.terms.fixedAt(e.state, now), booked, n)
+		at := e.params.refundFixed(e.params.fixedAt(e.state, now), booked, n)
 		e.state = &at
 		if at.count == 0 {
 			e.state = nil
@@ -64,22 +65,22 @@ func (e *fixedEngine) refund(now, booked, n int64) {
 }
 
 func (e *fixedEngine) status(now int64) Decision {
-	e.state = e.terms.reanchorFixed(e.state, now)
-	return e.terms.fixedStatus(e.terms.fixedAt(e.state, now), now)
+	e.state = e.params.reanchorFixed(e.state, now)
+	return e.params.fixedStatus(e.params.fixedAt(e.state, now), now)
 }
 
 func (e *fixedEngine) clone() engine { c := *e; return &c }
 
 type slidingEngine struct {
-	terms Params
-	state *slidingState
+	params Params
+	state  *slidingState
 }
 
-func (e *slidingEngine) set(t Params, _ int64) { e.terms = t }
+func (e *slidingEngine) set(t Params, _ int64) { e.params = t }
 
 func (e *slidingEngine) decide(now int64, a request) Decision {
-	e.state = e.terms.reanchorSliding(e.state, now/1000)
-	at, d := e.terms.decideSliding(e.terms.slidingAt(e.state, now/1000), now, a)
+	e.state = e.params.reanchorSliding(e.state, now/1000)
+	at, d := e.params.decideSliding(e.params.slidingAt(e.state, now/1000), now, a)
 	if d.Allowed {
 		e.state = &at
 	}
@@ -87,9 +88,9 @@ func (e *slidingEngine) decide(now int64, a request) Decision {
 }
 
 func (e *slidingEngine) refund(now, booked, n int64) {
-	e.state = e.terms.reanchorSliding(e.state, now/1000)
+	e.state = e.params.reanchorSliding(e.state, now/1000)
 	if e.state != nil && n > 0 {
-		at := e.terms.refundSliding(e.terms.slidingAt(e.state, now/1000), booked/1000, n)
+		at := e.params.refundSliding(e.params.slidingAt(e.state, now/1000), booked/1000, n)
 		e.state = &at
 		if at.count == 0 && at.last == 0 {
 			e.state = nil
@@ -98,8 +99,8 @@ func (e *slidingEngine) refund(now, booked, n int64) {
 }
 
 func (e *slidingEngine) status(now int64) Decision {
-	e.state = e.terms.reanchorSliding(e.state, now/1000)
-	return e.terms.slidingStatus(e.terms.slidingAt(e.state, now/1000), now)
+	e.state = e.params.reanchorSliding(e.state, now/1000)
+	return e.params.slidingStatus(e.params.slidingAt(e.state, now/1000), now)
 }
 
 func (e *slidingEngine) clone() engine { c := *e; return &c }

@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// warmEngine is Guava's SmoothWarmingUp: idle permits pile up, and those beyond
-// the threshold are handed out slower, up to coldFactor times, along a line.
-// Like Guava's it computes in doubles and truncates each wait to whole µs.
+// warmEngine is Guava's SmoothWarmingUp. Idle time stores permits. Stored permits above
+// the threshold are granted more slowly, up to coldFactor times, along a line. Like
+// Guava it computes in doubles and truncates each wait to whole µs.
 //
 // Source: com.google.common.util.concurrent.SmoothRateLimiter.
 type warmEngine struct {
-	terms                                  Params
+	params                                 Params
 	stable, slope, threshold, most, stored float64
 	nextFree, writtenAt                    int64
 }
@@ -23,10 +23,10 @@ func newWarmEngine(t Params, now int64) *warmEngine {
 	return e
 }
 
-// shape draws the line: a trapezoid whose area over the stored permits is the
-// warm-up period.
+// shape computes the line. The area of the trapezoid below it, over the stored permits
+// above the threshold, is the warm-up period.
 func (e *warmEngine) shape(t Params) {
-	e.terms = t
+	e.params = t
 	warmup := float64(t.Free)
 	e.stable = float64(t.Cost) / float64(t.Scale)
 	cold := e.stable * t.limit.ColdFactor
@@ -48,7 +48,7 @@ func (e *warmEngine) set(t Params, now int64) {
 	e.stored = share * e.most
 }
 
-// settle piles up what has come in since the last booking was paid for.
+// settle stores the permits that accumulated since the last request was paid for.
 func (e *warmEngine) settle(now int64) {
 	if e.writtenAt-now > backStep {
 		e.nextFree -= e.writtenAt - now
@@ -63,16 +63,16 @@ func (e *warmEngine) settle(now int64) {
 	e.nextFree = now
 }
 
-// perStored is the time in which one idle permit piles up.
-func (e *warmEngine) perStored() float64 { return float64(e.terms.Free) / e.most }
+// perStored is the idle time in µs that stores one permit.
+func (e *warmEngine) perStored() float64 { return float64(e.params.Free) / e.most }
 
 func (e *warmEngine) decide(now int64, a request) Decision {
 	e.settle(now)
 	wait := max(0, e.nextFree-now)
-	longest := min(a.maxWait, e.terms.limit.MaxWaitMillis*1000)
-	if wait > longest || a.n > e.terms.MaxPermits {
+	longest := min(a.maxWait, e.params.limit.MaxWaitMillis*1000)
+	if wait > longest || a.n > e.params.MaxPermits {
 		d := e.status(now)
-		d.Never = a.n > e.terms.MaxPermits
+		d.Never = a.n > e.params.MaxPermits
 		if !d.Never {
 			d.RetryAfter = micros(wait - longest)
 		}
@@ -86,8 +86,8 @@ func (e *warmEngine) decide(now int64, a request) Decision {
 	return d
 }
 
-// slow is the time that taking so many stored permits costs: the area under the
-// line, from the cold end.
+// slow is the time in µs that stored permits cost: the area under the line, from the
+// cold end.
 func (e *warmEngine) slow(take float64) int64 {
 	above, cost := e.stored-e.threshold, int64(0)
 	if above > 0 {
@@ -114,7 +114,7 @@ func (e *warmEngine) status(now int64) Decision {
 	return d
 }
 
-// refund takes the debt back at the stable rate; what was paid is gone.
+// refund takes back debt at the stable rate, but nothing that is paid already.
 func (e *warmEngine) refund(now, _, n int64) {
 	e.nextFree = max(min(e.nextFree, now), e.nextFree-int64(float64(n)*e.stable))
 }

@@ -37,7 +37,7 @@ func passed(s *limiter, clock *testclock.Clock, step, total time.Duration) int {
 	return n
 }
 
-func TestFaultFloorOnRefill(t *testing.T) {
+func TestLimiter_RefillIsNotRoundedDown(t *testing.T) {
 	onServersAndMemory(t, func(t *testing.T, made newFunc) {
 		clock := testclock.New()
 		// 2/s, a call each 499 ms for 100 s: the burst of 2 is never the limit,
@@ -49,14 +49,14 @@ func TestFaultFloorOnRefill(t *testing.T) {
 	})
 }
 
-func TestFaultCeilGrantsAWholePermitPerCall(t *testing.T) {
+func TestLimiter_RefillIsNotRoundedUp(t *testing.T) {
 	onServersAndMemory(t, func(t *testing.T, made newFunc) {
 		clock := testclock.New()
 		require.LessOrEqual(t, passed(made(tokenBucket(1, 1), clock), clock, ms, 10*time.Second), 11)
 	})
 }
 
-func TestFaultIntervalRoundedToMillis(t *testing.T) {
+func TestLimiter_IntervalIsNotRoundedToMillis(t *testing.T) {
 	onServersAndMemory(t, func(t *testing.T, made newFunc) {
 		for _, rate := range []float64{700, 999, 1500, 3000} {
 			clock := testclock.New()
@@ -72,7 +72,7 @@ func TestFaultIntervalRoundedToMillis(t *testing.T) {
 	})
 }
 
-func TestFaultRatesBelowOneASecond(t *testing.T) {
+func TestLimiter_RatesBelowOneASecond(t *testing.T) {
 	onEveryStore(t, func(t *testing.T, made newFunc) {
 		clock := testclock.New()
 		s := made(ratelimit.Limit{Algorithm: ratelimit.TokenBucket, Limit: 1, IntervalSeconds: 3, Burst: 1}, clock)
@@ -82,7 +82,7 @@ func TestFaultRatesBelowOneASecond(t *testing.T) {
 	})
 }
 
-func TestFaultCallersClock(t *testing.T) {
+func TestLimiter_CallersClockIsIgnored(t *testing.T) {
 	client := newClient(t, testenv.Redis(t).Addr())
 	// The node's clock is no part of it: only tests can pass one in.
 	terms, err := tokenBucket(0.01, 500).Params()
@@ -126,7 +126,7 @@ func admittedNow(s *limiter) int {
 	return n
 }
 
-func TestFaultClockThatStepsBack(t *testing.T) {
+func TestLimiter_ClockStepsBack(t *testing.T) {
 	onEveryStore(t, func(t *testing.T, made newFunc) {
 		for _, l := range []ratelimit.Limit{
 			tokenBucket(1, 5), window(ratelimit.FixedWindow, 5, 5), window(ratelimit.SlidingWindow, 5, 5),
@@ -143,7 +143,7 @@ func TestFaultClockThatStepsBack(t *testing.T) {
 	})
 }
 
-func TestFaultReinitialisingRefills(t *testing.T) {
+func TestLimiter_ChangedLimitRefillsNothing(t *testing.T) {
 	onEveryStore(t, func(t *testing.T, made newFunc) {
 		for _, l := range []ratelimit.Limit{
 			tokenBucket(1, 5), bursty(1), window(ratelimit.FixedWindow, 5, 60), window(ratelimit.SlidingWindow, 5, 60),
@@ -159,7 +159,7 @@ func TestFaultReinitialisingRefills(t *testing.T) {
 	})
 }
 
-func TestFaultChangedIntervalRefills(t *testing.T) {
+func TestLimiter_ChangedIntervalRefillsNothing(t *testing.T) {
 	onEveryStore(t, func(t *testing.T, made newFunc) {
 		for _, algorithm := range []ratelimit.Algorithm{ratelimit.FixedWindow, ratelimit.SlidingWindow} {
 			s := made(window(algorithm, 5, 60), testclock.New())
@@ -172,7 +172,7 @@ func TestFaultChangedIntervalRefills(t *testing.T) {
 	})
 }
 
-func TestFaultNothingOrLessMintsPermits(t *testing.T) {
+func TestStore_NonPositiveRequestsAreErrors(t *testing.T) {
 	client := newClient(t, testenv.Redis(t).Addr())
 	r := redislimit.New(client, nil)
 	terms, err := tokenBucket(1, 5).Params()
@@ -188,7 +188,7 @@ func TestFaultNothingOrLessMintsPermits(t *testing.T) {
 	require.Zero(t, client.Exists(t.Context(), "k").Val())
 }
 
-func TestFaultDeletedOrForeignKeyErrors(t *testing.T) {
+func TestStore_DeletedOrForeignKeyIsANewLimiter(t *testing.T) {
 	client := newClient(t, testenv.Redis(t).Addr())
 	ctx := context.Background()
 	for _, l := range []ratelimit.Limit{
@@ -208,7 +208,7 @@ func TestFaultDeletedOrForeignKeyErrors(t *testing.T) {
 	}
 }
 
-func TestFaultWindowsEnd(t *testing.T) {
+func TestFixedWindow_EndsExactly(t *testing.T) {
 	onEveryStore(t, func(t *testing.T, made newFunc) {
 		clock := testclock.New()
 		s := made(window(ratelimit.FixedWindow, 3, 1), clock)
@@ -222,7 +222,7 @@ func TestFaultWindowsEnd(t *testing.T) {
 	})
 }
 
-func TestFaultMeterThatNeverLeaks(t *testing.T) {
+func TestLeakyMeter_Drains(t *testing.T) {
 	onServersAndMemory(t, func(t *testing.T, made newFunc) {
 		clock := testclock.New()
 		s := made(ratelimit.Limit{Algorithm: ratelimit.LeakyMeter, PermitsPerSecond: 10, Burst: 4}, clock)
@@ -239,7 +239,7 @@ func TestFaultMeterThatNeverLeaks(t *testing.T) {
 	})
 }
 
-func TestFaultKeyWithoutTTL(t *testing.T) {
+func TestStore_KeyWithoutTTLRecovers(t *testing.T) {
 	client := newClient(t, testenv.Redis(t).Addr())
 	ctx := context.Background()
 	for _, l := range []ratelimit.Limit{
@@ -258,7 +258,7 @@ func TestFaultKeyWithoutTTL(t *testing.T) {
 	}
 }
 
-func TestFaultDebtForgottenByAFixedExpiry(t *testing.T) {
+func TestStore_KeyLivesAsLongAsItsDebt(t *testing.T) {
 	client := newClient(t, testenv.Redis(t).Addr())
 	terms, err := ratelimit.Limit{Algorithm: ratelimit.Reserve, PermitsPerSecond: 0.01, Burst: 1, MaxWaitMillis: 86_400_000}.Params()
 	require.NoError(t, err)
@@ -271,7 +271,7 @@ func TestFaultDebtForgottenByAFixedExpiry(t *testing.T) {
 	require.LessOrEqual(t, ttl, 1001*time.Second, "and no longer")
 }
 
-func TestFaultIntervalZeroMeansUnlimited(t *testing.T) {
+func TestLimit_ZeroIsNotUnlimited(t *testing.T) {
 	for field, l := range map[string]ratelimit.Limit{
 		"intervalSeconds":  window(ratelimit.FixedWindow, 5, 0),
 		"permitsPerSecond": tokenBucket(0, 1),

@@ -25,7 +25,7 @@ func onBothStores(t *testing.T, run func(t *testing.T, store store)) {
 	})
 }
 
-func TestADeniedLimitChargesNoOther(t *testing.T) {
+func TestStore_DeniedGroupTakesNothing(t *testing.T) {
 	onBothStores(t, func(t *testing.T, store store) {
 		wide := ratelimit.Request{Key: "{g}:wide", Params: termsOf(t, tokenBucket(1, 10)), N: 1}
 		narrow := ratelimit.Request{Key: "{g}:narrow", Params: termsOf(t, window(ratelimit.FixedWindow, 2, 60)), N: 1}
@@ -43,7 +43,7 @@ func TestADeniedLimitChargesNoOther(t *testing.T) {
 	})
 }
 
-func TestGroupsAreJudgedInOrderAndAlone(t *testing.T) {
+func TestStore_GroupsAreDecidedInOrder(t *testing.T) {
 	onBothStores(t, func(t *testing.T, store store) {
 		ask := ratelimit.Request{Key: "k", Params: termsOf(t, tokenBucket(1, 3)), N: 1}
 		group := []ratelimit.Request{ask}
@@ -55,7 +55,7 @@ func TestGroupsAreJudgedInOrderAndAlone(t *testing.T) {
 	})
 }
 
-func TestALeaseTakesWhatThereIs(t *testing.T) {
+func TestStore_MinGrantsAPart(t *testing.T) {
 	onBothStores(t, func(t *testing.T, store store) {
 		for _, l := range []ratelimit.Limit{
 			tokenBucket(1, 5), window(ratelimit.FixedWindow, 5, 60), window(ratelimit.SlidingWindow, 5, 60),
@@ -70,7 +70,7 @@ func TestALeaseTakesWhatThereIs(t *testing.T) {
 	})
 }
 
-func TestRefundGivesBackOnlyWhatIsStillBooked(t *testing.T) {
+func TestLimiter_RefundCreditsOnlyWhatIsStillTaken(t *testing.T) {
 	onEveryStore(t, func(t *testing.T, made newFunc) {
 		for _, l := range []ratelimit.Limit{
 			tokenBucket(1, 5), window(ratelimit.FixedWindow, 5, 5), window(ratelimit.SlidingWindow, 5, 5),
@@ -92,7 +92,7 @@ func TestRefundGivesBackOnlyWhatIsStillBooked(t *testing.T) {
 	})
 }
 
-func TestPeekChargesNothing(t *testing.T) {
+func TestLimiter_PeekTakesNothing(t *testing.T) {
 	onEveryStore(t, func(t *testing.T, made newFunc) {
 		s := made(tokenBucket(1, 3), testclock.New())
 		for range 5 {

@@ -73,7 +73,7 @@ func (c guavaCase) run(t *testing.T, made newFunc) {
 	require.Equal(t, strings.Fields(c.events), w.events)
 }
 
-func TestGuavaBursty(t *testing.T) {
+func TestGuava_Bursty(t *testing.T) {
 	cases := map[string]guavaCase{
 		"testSimpleWithWait": {bursty(5), func(w *stopwatch) { w.times(1); w.sleep(200 * ms); w.times(2) }, "R0.00 U0.20 R0.00 R0.20"},
 		"testSimpleAcquireEarliestAvailableIsInPast": {
@@ -99,7 +99,7 @@ func TestGuavaBursty(t *testing.T) {
 	})
 }
 
-func TestGuavaTryAcquire(t *testing.T) {
+func TestGuava_TryAcquire(t *testing.T) {
 	allowed := func(t *testing.T, want bool, d ratelimit.Decision) { t.Helper(); require.Equal(t, want, d.Allowed) }
 	onEveryStore(t, func(t *testing.T, made newFunc) {
 		t.Run("testTryAcquire_noWaitAllowed", func(t *testing.T) {
@@ -150,7 +150,7 @@ func TestGuavaTryAcquire(t *testing.T) {
 	})
 }
 
-func TestGuavaParameterValidation(t *testing.T) {
+func TestGuava_ParameterValidation(t *testing.T) {
 	for _, n := range []int64{0, -1} {
 		ask := newLocal(t, bursty(999), testclock.New()).request(n, 0)
 		_, err := ratelimit.NewMemory(nil).TakeEach(t.Context(), []ratelimit.Request{ask})
@@ -165,7 +165,7 @@ func TestGuavaParameterValidation(t *testing.T) {
 	require.Error(t, warming(1, -1, 3).Validate())
 }
 
-func TestGuavaWarmingUp(t *testing.T) {
+func TestGuava_WarmingUp(t *testing.T) {
 	for name, c := range map[string]guavaCase{
 		"testWarmUp": {warming(2, 4, 3), func(w *stopwatch) {
 			w.times(8)
@@ -234,7 +234,7 @@ func totalTime(t *testing.T, s *limiter, clock *testclock.Clock, permits int64) 
 	return clock.Now().Sub(began)
 }
 
-func TestGuavaWeNeverGetABurstMoreThanOneSec(t *testing.T) {
+func TestGuava_BurstIsAtMostOneSecond(t *testing.T) {
 	onServersAndMemory(t, func(t *testing.T, made newFunc) {
 		clock := testclock.New()
 		s := made(bursty(1), clock)
@@ -247,7 +247,7 @@ func TestGuavaWeNeverGetABurstMoreThanOneSec(t *testing.T) {
 	})
 }
 
-func TestGuavaTimeToWarmUpIsHonouredEvenWithWeights(t *testing.T) {
+func TestGuava_WarmupTimeHoldsWithWeights(t *testing.T) {
 	const permits = 10
 	for range 100 {
 		for _, cold := range []float64{2, 3, 10} {

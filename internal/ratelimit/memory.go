@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// memoryKeys bounds a Memory: some 200 bytes each.
+// memoryKeys bounds a Memory, to about 100 MB: a key needs some 200 bytes.
 const memoryKeys = 500_000
 
-// Memory keeps limiters by key in this process, of every algorithm. One that
-// is full again is dropped, as Redis drops it by its TTL; beyond half a million
-// that are not, some are forgotten early. Safe for many goroutines.
+// Memory holds limiters of every algorithm in this process, by key. It drops limiters
+// that are full again, as Redis does by their TTL. Beyond 500,000 keys it drops others
+// early. It is safe for many goroutines.
 type Memory struct {
 	now func() time.Time
 
@@ -20,12 +20,12 @@ type Memory struct {
 }
 
 type entry struct {
-	terms  Params
+	params Params
 	engine engine
-	fullAt int64 // µs; from then on it is no different from a new one
+	fullAt int64 // µs; from then on it equals a new limiter
 }
 
-// NewMemory makes an empty store on the clock now; nil is this process' own.
+// NewMemory makes an empty store on the clock now; nil is this process's clock.
 func NewMemory(now func() time.Time) *Memory {
 	if now == nil {
 		now = steadyClock()
@@ -33,7 +33,8 @@ func NewMemory(now func() time.Time) *Memory {
 	return &Memory{now: now, entries: map[string]*entry{}}
 }
 
-// TakeEach is Store's; it never fails but for a malformed ask.
+// TakeEach decides groups of requests in order: all permits of a group are taken or
+// none. It returns one decision for each group. Errors are those of Check.
 func (m *Memory) TakeEach(_ context.Context, groups ...[]Request) ([]Decision, error) {
 	for _, group := range groups {
 		if err := Check(group); err != nil {
@@ -64,7 +65,7 @@ func (m *Memory) takeGroup(now int64, group []Request) Decision {
 	return d
 }
 
-// takeTogether tries the asks on copies, which become the state if all agree.
+// takeTogether decides on copies, which become the state if all requests are admitted.
 func (m *Memory) takeTogether(now int64, group []Request) Decision {
 	tried := make(map[string]*entry, len(group))
 	var joined Decision
@@ -72,7 +73,7 @@ func (m *Memory) takeTogether(now int64, group []Request) Decision {
 		s := tried[a.Key]
 		if s == nil {
 			known := m.entry(now, a)
-			known.engine.status(now) // re-anchors on another clock, whatever is decided
+			known.engine.status(now) // moves it to another clock, even if denied
 			s = known.copied()
 		}
 		s = s.with(a.Params, now)
@@ -93,11 +94,11 @@ func (m *Memory) takeTogether(now int64, group []Request) Decision {
 
 func (s *entry) decide(now int64, a Request) Decision {
 	d := s.engine.decide(now, a.toLimiter())
-	s.fullAt = max(s.fullAt, now+d.ResetAfter.Microseconds()+s.terms.idleLifetime())
+	s.fullAt = max(s.fullAt, now+d.ResetAfter.Microseconds()+s.params.idleLifetime())
 	return d
 }
 
-// kept is how long a limiter that is full is kept, because a new one is not.
+// idleLifetime is how many µs a full limiter is kept where a new one is not full.
 func (t Params) idleLifetime() int64 {
 	if t.Kind == KindBursty || t.limit.Algorithm == SmoothWarmingUp {
 		return maxInterval.Microseconds()
@@ -113,7 +114,7 @@ func (a Request) toLimiter() request {
 	return request{n: a.N, min: least, maxWait: max(0, a.MaxWait.Microseconds())}
 }
 
-// Peek is Store's.
+// Peek decides like TakeEach for one group and takes nothing.
 func (m *Memory) Peek(_ context.Context, asks ...Request) (Decision, error) {
 	if err := Check(asks); err != nil {
 		return Decision{}, err
@@ -141,7 +142,8 @@ func (m *Memory) peek(now int64, a Request) Decision {
 	return d
 }
 
-// Refund is Store's.
+// Refund returns the permits of requests that were taken at booked. Permits that have
+// drained, or belong to a window that is over, are not credited.
 func (m *Memory) Refund(_ context.Context, booked time.Time, asks ...Request) error {
 	if err := Check(asks); err != nil {
 		return err
@@ -150,14 +152,14 @@ func (m *Memory) Refund(_ context.Context, booked time.Time, asks ...Request) er
 	defer m.mu.Unlock()
 	now := m.now().UnixMicro()
 	for _, a := range asks {
-		if s := m.entries[a.Key]; s != nil && s.terms.family() == a.Params.family() {
+		if s := m.entries[a.Key]; s != nil && s.params.family() == a.Params.family() {
 			s.with(a.Params, now).engine.refund(now, booked.UnixMicro(), a.N)
 		}
 	}
 	return nil
 }
 
-// Forget is Store's.
+// Reset drops limiters, so that the next requests find new ones.
 func (m *Memory) Reset(_ context.Context, keys ...string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -167,8 +169,8 @@ func (m *Memory) Reset(_ context.Context, keys ...string) error {
 	return nil
 }
 
-// steadyClock is the wall clock that no correction moves: it goes on by the
-// monotonic clock from where it began.
+// steadyClock is the wall clock at the start, continued by the monotonic clock. No
+// correction of the wall clock moves it.
 func steadyClock() func() time.Time {
 	began := time.Now()
 	return func() time.Time { return began.Add(time.Since(began)) }

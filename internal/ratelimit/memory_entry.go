@@ -1,12 +1,12 @@
 package ratelimit
 
-// find gives the limiter of an ask, or a new one that is not kept yet: what is
-// denied leaves nothing behind.
+// entry is the limiter of a request, or a new one that is not stored yet: a denial
+// stores nothing.
 func (m *Memory) entry(now int64, a Request) *entry {
 	if s := m.entries[a.Key]; s != nil {
 		return s.with(a.Params, now)
 	}
-	return &entry{terms: a.Params, engine: newEngine(a.Params, now)}
+	return &entry{params: a.Params, engine: newEngine(a.Params, now)}
 }
 
 func (m *Memory) put(now int64, key string, s *entry) {
@@ -16,21 +16,21 @@ func (m *Memory) put(now int64, key string, s *entry) {
 	m.entries[key] = s
 }
 
-// with changes the terms and keeps what was booked, unless the algorithm is
-// another, whose state means nothing to this one: then it is a new limiter.
+// with changes the params and keeps the permits taken. Another family of algorithms
+// cannot read the state, and starts a new limiter.
 func (s *entry) with(t Params, now int64) *entry {
-	if s.terms == t {
+	if s.params == t {
 		return s
 	}
-	if s.terms.family() != t.family() {
-		return &entry{terms: t, engine: newEngine(t, now)}
+	if s.params.family() != t.family() {
+		return &entry{params: t, engine: newEngine(t, now)}
 	}
 	s.engine.set(t, now)
-	s.terms = t
+	s.params = t
 	return s
 }
 
-// family tells which states can be read as one another's: all buckets' can.
+// family is equal for algorithms that can read each other's state. All buckets can.
 func (t Params) family() string {
 	switch t.Kind {
 	case KindBucket, KindBursty:
@@ -40,22 +40,22 @@ func (t Params) family() string {
 }
 
 func (s *entry) copied() *entry {
-	return &entry{terms: s.terms, engine: s.engine.clone(), fullAt: s.fullAt}
+	return &entry{params: s.params, engine: s.engine.clone(), fullAt: s.fullAt}
 }
 
-// makeRoom looks at a few limiters for each new one and drops those that are
-// full: so memory follows the load without a sweeper. (A map's range begins
+// evict examines a few limiters for each new one and drops those that are full, so that
+// memory follows the load without a background goroutine. (A map's iteration begins
 // anywhere.)
 func (m *Memory) evict(now int64) {
 	if len(m.entries) < 64 {
 		return
 	}
-	looked := 0
+	examined := 0
 	for key, s := range m.entries {
 		if s.fullAt <= now || len(m.entries) >= memoryKeys {
 			delete(m.entries, key)
 		}
-		if looked++; looked == 4 {
+		if examined++; examined == 4 {
 			return
 		}
 	}

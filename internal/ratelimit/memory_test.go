@@ -13,7 +13,7 @@ import (
 	"flashsale.dev/seckill/internal/testing/testclock"
 )
 
-func TestFaultSlidingWindowUnderConcurrency(t *testing.T) {
+func TestMemory_ConcurrentRequestsAreCountedOnce(t *testing.T) {
 	for _, algorithm := range []ratelimit.Algorithm{ratelimit.SubWindows, ratelimit.SlidingLog, ratelimit.SlidingWindow, ratelimit.FixedWindow} {
 		t.Run(string(algorithm), func(t *testing.T) {
 			clock := testclock.New()
@@ -38,9 +38,9 @@ func TestFaultSlidingWindowUnderConcurrency(t *testing.T) {
 	}
 }
 
-// TestFaultTwiceInOneWindow: whatever comes when, no window of one interval
+// TestSubWindows_NoIntervalExceedsTheLimit: whatever comes when, no window of one interval
 // holds more than the limit; the weighted window's bound is stated, not this.
-func TestFaultTwiceInOneWindow(t *testing.T) {
+func TestSubWindows_NoIntervalExceedsTheLimit(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		algorithm := rapid.SampledFrom([]ratelimit.Algorithm{ratelimit.SubWindows, ratelimit.SlidingLog}).Draw(t, "algorithm")
 		clock := testclock.New()
@@ -58,7 +58,7 @@ func TestFaultTwiceInOneWindow(t *testing.T) {
 	})
 }
 
-func TestSlidingWindowAtTheBoundary(t *testing.T) {
+func TestSlidingWindow_Boundary(t *testing.T) {
 	onEveryStore(t, func(t *testing.T, made newFunc) {
 		clock := testclock.New()
 		s := made(window(ratelimit.SlidingWindow, 10, 1), clock)
@@ -77,9 +77,9 @@ func TestSlidingWindowAtTheBoundary(t *testing.T) {
 	})
 }
 
-// TestRetryAfterIsExact: of every limit, the moment told is the first at which
+// TestLimiter_RetryAfterIsExact: of every limit, the moment told is the first at which
 // the same ask is admitted.
-func TestRetryAfterIsExact(t *testing.T) {
+func TestLimiter_RetryAfterIsExact(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l := drawLimit(t)
 		if rapid.Bool().Draw(t, "in process") {
@@ -129,12 +129,12 @@ func TestMemory_ChangedRateApplies(t *testing.T) {
 	}
 }
 
-func TestMemoryForgetsWhatIsFull(t *testing.T) {
+func TestMemory_DropsFullLimiters(t *testing.T) {
 	clock := testclock.New()
 	m := ratelimit.NewMemory(clock.Now)
-	terms := termsOf(t, tokenBucket(1, 1))
+	params := termsOf(t, tokenBucket(1, 1))
 	for i := range 10_000 {
-		_, err := m.TakeEach(t.Context(), []ratelimit.Request{{Key: string(rune(i)) + "k", Params: terms, N: 1}})
+		_, err := m.TakeEach(t.Context(), []ratelimit.Request{{Key: string(rune(i)) + "k", Params: params, N: 1}})
 		require.NoError(t, err)
 		clock.Add(10 * ms)
 	}

@@ -2,39 +2,41 @@ package ratelimit
 
 import "time"
 
+// Kind is the family of algorithms that decides a limit.
 type Kind string
 
-// The kinds that the script knows; its header lists them.
+// The kinds that the script knows, in its notation.
 const (
 	KindBucket  Kind = "b"
 	KindBursty  Kind = "g"
 	KindFixed   Kind = "f"
 	KindSliding Kind = "w"
-	// The kinds that live in process only have no state that Redis could hold.
+	// KindLocal: in process only.
 	KindLocal Kind = ""
 )
 
-// Params are a Limit made ready for arithmetic: whole numbers only, checked so
-// that no intermediate of the Go or the Lua leaves the exact range of a double.
+// Params are a Limit as whole numbers. Limit.Params makes them and checks that every
+// intermediate of the Go and the Lua stays in the exact range of a double.
 //
-// Buckets count in ticks of 1/scale µs. A permit costs cost ticks, so that a
-// rate whose interval is no whole number of microseconds is still exact. Up to
-// free ticks go without waiting and up to cap may be booked at all: design.md's
-// F and C. Windows keep their interval in ms in cost and their limit in free.
+// Buckets count in ticks of 1/Scale µs. A permit costs Cost ticks, so that a rate
+// whose interval is no whole number of microseconds is exact. A bucket admits up to
+// a level of Free ticks without a wait, and up to Cap ticks at all. A window has its
+// interval in ms in Cost and its limit in Free. No request may be for more than
+// MaxPermits.
 type Params struct {
 	Kind                               Kind
 	Cost, Scale, Free, Cap, MaxPermits int64
 	limit                              Limit
 }
 
-// Limit gives back what the terms were made of.
+// Limit is what the params were made from.
 func (t Params) Limit() Limit { return t.limit }
 
-// InRedis says whether the script can keep this limit.
+// InRedis reports whether the script supports this limit.
 func (t Params) InRedis() bool { return t.Kind != KindLocal }
 
-// Quota is the greatest number of permits that can be had at once without
-// waiting, and the time it takes to earn them: RateLimit-Policy's q and w.
+// Quota is the most permits that can be taken at once without a wait, and the time in
+// which they accumulate: q and w of the header RateLimit-Policy.
 func (t Params) Quota() (permits int64, window time.Duration) {
 	switch t.Kind {
 	case KindBucket, KindBursty:
@@ -45,7 +47,7 @@ func (t Params) Quota() (permits int64, window time.Duration) {
 	return t.MaxPermits, t.localWindow()
 }
 
-// Params checks the limit and makes it ready. The error is a *FieldError.
+// Params checks the limit and compiles it. The error is a *FieldError.
 func (l Limit) Params() (Params, error) {
 	switch l.Algorithm {
 	case TokenBucket, Reserve, SmoothBursty, Nginx, LeakyQueue, LeakyMeter:
@@ -58,8 +60,7 @@ func (l Limit) Params() (Params, error) {
 	return Params{}, BadField("algorithm", "unknown %q", string(l.Algorithm))
 }
 
-// window gives a window's limit and interval: its own or, where only a rate is
-// set, so many in a second.
+// window is a window's limit and interval. A rate alone is a limit for one second.
 func (l Limit) window() (limit int64, interval time.Duration, err error) {
 	if l.PermitsPerSecond == 0 {
 		interval, err = l.interval()
@@ -88,17 +89,18 @@ func (l Limit) bucketParams() (Params, error) {
 		return Params{}, err
 	}
 	if t.Cap > MaxTicks || ceilDiv(t.Cap, scale) > maxHorizon.Microseconds() {
-		return Params{}, BadField("permitsPerSecond", "burst and wait at this rate are more than can be kept exact (366 days, 2^51 ticks)")
+		return Params{}, BadField("permitsPerSecond", "burst and wait at this rate exceed what can be exact (366 days, 2^51 ticks)")
 	}
 	t.MaxPermits = t.Cap / cost
 	if t.Kind == KindBursty {
-		// Guava books any size against the next caller; a year of it is plenty.
+		// Guava charges requests of any size to the next caller. A year is enough.
 		t.MaxPermits = min(MaxTicks, product(maxHorizon.Microseconds(), scale)) / cost
 	}
 	return t, nil
 }
 
-// freeAndCap is design.md's table of F and C, in ticks.
+// freeAndCap are the levels in ticks up to which a bucket admits without a wait, and
+// at all. docs/explanation/rate-limiting.md has them as a table.
 func (l Limit) freeAndCap(cost, scale int64) (free, most int64, err error) {
 	if l.Burst < 0 || l.Burst > maxCount {
 		return 0, 0, BadField("burst", "must be 0 to %d", maxCount)
@@ -140,8 +142,8 @@ func (l Limit) nginxFreeAndCap(cost int64) (free, most int64, err error) {
 	return product(l.Delay+1, cost), most, nil
 }
 
-// burstTicks never gives less than one permit, or an idle bucket of a slow rate
-// would refuse its first caller for ever.
+// burstTicks is at least one permit, because else an idle bucket of a slow rate would
+// deny every request.
 func (l Limit) burstTicks(cost, scale int64) (int64, error) {
 	if l.Burst > 0 && l.Algorithm != SmoothBursty {
 		return product(l.Burst, cost), nil
@@ -152,7 +154,7 @@ func (l Limit) burstTicks(cost, scale int64) (int64, error) {
 	}
 	ticks := product(burst.Microseconds(), scale)
 	if l.Algorithm == SmoothBursty {
-		return ticks, nil // Guava's debt model admits the first caller anyway
+		return ticks, nil // the next caller pays, so the first is always admitted
 	}
 	return max(ticks, cost), nil
 }
@@ -173,7 +175,7 @@ func (l Limit) windowParams() (Params, error) {
 	return t, nil
 }
 
-// longestWait is what the limit itself allows.
+// MaxWait is the longest wait that the limit itself allows.
 func (t Params) MaxWait() time.Duration {
 	switch t.Kind {
 	case KindBucket, KindBursty:
@@ -184,13 +186,14 @@ func (t Params) MaxWait() time.Duration {
 	return 0
 }
 
-// earn is the time in which n permits come in.
+// TimeFor is the time in which n permits accumulate.
 func (t Params) TimeFor(n int64) time.Duration { return micros(product(n, t.Cost) / t.Scale) }
 
-// earned is how many permits come in within d.
+// PermitsIn is how many permits accumulate within d.
 func (t Params) PermitsIn(d time.Duration) int64 { return product(d.Microseconds(), t.Scale) / t.Cost }
 
-// share is a node's part of a limit: the rate divided, and at least one permit.
+// Share is one node's part of the limit: the rate divided by nodes (1 to 1000), with
+// room for one permit at least.
 func (t Params) Share(nodes int64) Params {
 	nodes = max(1, min(nodes, 1000))
 	switch t.Kind {
@@ -210,7 +213,7 @@ func (t Params) Share(nodes int64) Params {
 
 func micros(us int64) time.Duration { return time.Duration(us) * time.Microsecond }
 
-// product and sum stop at a value that every check refuses instead of wrapping.
+// product and sum do not overflow: they stop at a value above every check's bound.
 func product(a, b int64) int64 {
 	if a > 0 && b > 2*MaxTicks/a {
 		return 2 * MaxTicks
@@ -220,7 +223,7 @@ func product(a, b int64) int64 {
 
 func sum(a, b int64) int64 { return min(a+b, 2*MaxTicks) }
 
-// ceilDiv divides towards plus infinity; b > 0.
+// ceilDiv divides and rounds up; b > 0.
 func ceilDiv(a, b int64) int64 {
 	q := a / b
 	if a%b > 0 {

@@ -4,11 +4,11 @@ import "time"
 
 const (
 	maxParts = 1000
-	// maxLogged bounds a sliding log's memory: eight bytes an admission.
+	// maxLogged bounds a sliding log's memory.
 	maxLogged = 1_000_000
 )
 
-// localTerms checks the limits that have no twin in Redis.
+// localParams compiles the limits that Redis does not support.
 func (l Limit) localParams() (Params, error) {
 	if l.Algorithm == SmoothWarmingUp {
 		return l.warmupParams()
@@ -48,7 +48,7 @@ func (l Limit) warmupParams() (Params, error) {
 	return Params{Cost: cost, Scale: scale, Free: warmup.Microseconds(), MaxPermits: maxCount, limit: l}, nil
 }
 
-// localWindow is Quota's window for the limits that live in process only.
+// localWindow is Quota's window for the limits of KindLocal.
 func (t Params) localWindow() time.Duration {
 	if t.limit.Algorithm == SmoothWarmingUp {
 		return time.Second

@@ -72,8 +72,8 @@ func drawGroup(t *rapid.T, keys []string, terms []ratelimit.Params) []ratelimit.
 	return group
 }
 
-// TestGoAndLuaDecideAlike: any sequence of calls, clocks and changed limits.
-func TestGoAndLuaDecideAlike(t *testing.T) {
+// TestMemory_DecidesLikeRedis: any sequence of calls, clocks and changed limits.
+func TestMemory_DecidesLikeRedis(t *testing.T) {
 	client := newClient(t, testenv.Redis(t).Addr())
 	runs := 0
 	rapid.Check(t, func(t *rapid.T) {

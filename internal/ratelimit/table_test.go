@@ -24,7 +24,7 @@ func acquire(t *testing.T, s *limiter, clock *testclock.Clock, n int64) time.Dur
 	return d.Wait
 }
 
-func TestGuavaBurstyWaits(t *testing.T) {
+func TestGuava_BurstyWaits(t *testing.T) {
 	for name, c := range map[string]struct {
 		rate    float64
 		permits []int64
@@ -45,7 +45,7 @@ func TestGuavaBurstyWaits(t *testing.T) {
 	}
 }
 
-func TestGCRA(t *testing.T) {
+func TestTokenBucket_GCRA(t *testing.T) {
 	onEveryStore(t, func(t *testing.T, made newFunc) {
 		s := made(ratelimit.Limit{Algorithm: ratelimit.TokenBucket, PermitsPerSecond: 1, MaxBurstSeconds: 5}, testclock.New())
 		for left := int64(4); left >= 0; left-- {
@@ -64,7 +64,7 @@ func TestGCRA(t *testing.T) {
 	})
 }
 
-func TestNginx(t *testing.T) {
+func TestNginx_LimitReq(t *testing.T) {
 	const denied = time.Duration(-1)
 	for name, c := range map[string]struct {
 		limit ratelimit.Limit

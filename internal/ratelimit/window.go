@@ -1,10 +1,10 @@
 package ratelimit
 
-// fixedState is a window that began with its first request, in µs.
+// fixedState is a window that begins with its first request; start is in µs.
 type fixedState struct{ start, count int64 }
 
-// fixedAt is the window at the time now: a new one from the very moment the old
-// one ends, whatever the key's own expiry says.
+// fixedAt is the window at the time now. A new one begins as soon as the old one ends,
+// whatever the expiry of the key in Redis.
 func (t Params) fixedAt(s *fixedState, now int64) fixedState {
 	if s == nil {
 		return fixedState{start: now}
@@ -25,7 +25,7 @@ func (t Params) reanchorFixed(s *fixedState, now int64) *fixedState {
 
 func (t Params) decideFixed(at fixedState, now int64, a request) (fixedState, Decision) {
 	granted := a.n
-	if a.n > t.Free-at.count { // this way round: n may be anything
+	if a.n > t.Free-at.count { // no sum with n, which may overflow
 		granted = t.Free - at.count
 		if granted < a.min || a.min == a.n {
 			d := t.fixedStatus(at, now)
@@ -50,7 +50,7 @@ func (t Params) fixedStatus(at fixedState, now int64) Decision {
 	return d
 }
 
-// giveBackFixed credits only the window that was charged, at the time booked.
+// refundFixed credits the window only if it was the one charged, at the time booked.
 func (t Params) refundFixed(at fixedState, booked, n int64) fixedState {
 	if booked >= at.start {
 		at.count = max(0, at.count-n)
@@ -58,12 +58,13 @@ func (t Params) refundFixed(at fixedState, booked, n int64) fixedState {
 	return at
 }
 
-// slidingState is two aligned windows' counts; start and interval in ms.
+// slidingState counts two adjacent windows that are aligned to the epoch: count of the
+// one that began at start, last of the one before. Times are in ms.
 type slidingState struct{ start, interval, count, last int64 }
 
-// slidingAt moves the windows on to the time now (ms). After a change of the
-// interval all that was counted is taken as the running window's: late, never
-// early. Counts are clipped to where count × interval is exact.
+// slidingAt advances the windows to the time now (ms). After a change of the interval
+// all permits count for the current window, so that none is granted early. Counts are
+// clipped to where count × interval is exact.
 func (t Params) slidingAt(s *slidingState, now int64) slidingState {
 	at := slidingState{start: now - now%t.Cost, interval: t.Cost}
 	if s == nil {
@@ -80,7 +81,7 @@ func (t Params) slidingAt(s *slidingState, now int64) slidingState {
 	case old.start == at.start:
 		at.count, at.last = old.count, old.last
 	case old.start > now:
-		at = old // the clock was put right: wait for it
+		at = old // the clock was corrected: wait until it catches up
 	case old.start+t.Cost == at.start:
 		at.last = old.count
 	}
@@ -104,14 +105,14 @@ func (t Params) slidingLeft(at slidingState, now int64) int64 {
 	return t.Cost - max(0, now-at.start)
 }
 
-// slidingIn is the µs from now (µs) until ms after this millisecond's start,
-// and later still where the clock stands before the window.
+// slidingIn is the µs from now (µs) until ms after the start of this millisecond, or
+// later if the clock is before the window.
 func slidingIn(at slidingState, now, ms int64) int64 {
 	return 1000*(ms+max(0, at.start-now/1000)) - now%1000
 }
 
-// askSliding admits while last × (what is left of the window) + count, in
-// permit-milliseconds, stays within limit × interval.
+// decideSliding admits while last × remaining time + count × interval stays within
+// limit × interval, in permit-milliseconds.
 func (t Params) decideSliding(at slidingState, now int64, a request) (slidingState, Decision) {
 	left := t.slidingLeft(at, now/1000)
 	used := at.last*left + at.count*t.Cost
@@ -133,8 +134,8 @@ func (t Params) decideSliding(at slidingState, now int64, a request) (slidingSta
 	return at, d
 }
 
-// slidingRetry is the ms until n fit: in this window as the last one fades, or
-// else in the next as this one does.
+// slidingRetry is the ms until n permits fit: in this window while the weight of the
+// last one falls, or else in the next window.
 func (t Params) slidingRetry(at slidingState, left, n int64) int64 {
 	room := (t.Free - at.count - n) * t.Cost
 	if room >= 0 {

@@ -34,7 +34,7 @@ func (m moody) TakeEach(ctx context.Context, groups ...[]ratelimit.Request) ([]r
 
 // A Redis that answers now and then leaves its nodes to decide alone in between. What they let through then is taken from what
 // it gives later: beyond rate × T there are its burst, the leases, and what all nodes may owe at a time, however long that goes on.
-func TestWhatIsDecidedAloneIsPaidFor(t *testing.T) {
+func TestGate_DegradedPermitsArePaidBack(t *testing.T) {
 	const rate, burst, leases, owed = 1000.0, 1000, 10, 2000
 	for _, nodes := range []int{1, 2, 4} {
 		for _, oneIn := range []int{2, 8} {
@@ -65,7 +65,7 @@ func TestWhatIsDecidedAloneIsPaidFor(t *testing.T) {
 }
 
 // Who lets go of what was decided alone owes nothing for it.
-func TestARefundOfWhatWasDecidedAloneIsOwedNoMore(t *testing.T) {
+func TestGate_DegradedRefundReducesTheDebt(t *testing.T) {
 	down, clock := true, testclock.New()
 	store := moody{ratelimit.NewMemory(clock.Now), func() bool { return down }}
 	g := newGate(t, book(t, `

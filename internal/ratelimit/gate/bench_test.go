@@ -113,10 +113,10 @@ func gated(t testing.TB, name, rule string, nodes int64, b *rules.Rulebook, clie
 	}
 }
 
-// TestOverloadSideBySide is the benchmark; its factor is asked for only when
+// TestGate_OverloadSideBySide is the benchmark; its factor is asked for only when
 // RATELIMIT_BENCH is set, for a loaded machine says nothing about it. What must
 // always hold is held: calls per decision, and the count that is admitted.
-func TestOverloadSideBySide(t *testing.T) {
+func TestGate_OverloadSideBySide(t *testing.T) {
 	length, full := 500*time.Millisecond, os.Getenv("RATELIMIT_BENCH") != ""
 	if full {
 		length = 4 * time.Second

@@ -6,23 +6,22 @@ import (
 	"time"
 )
 
-// errOpen says that the breaker keeps Redis from being asked.
-var errOpen = errors.New("ratelimit: redis is not asked: it failed a moment ago")
+var errOpen = errors.New("ratelimit: redis failed a moment ago: circuit breaker is open")
 
 const (
 	maxFailures   = 3
 	probeInterval = 100 * time.Millisecond
 )
 
-// breaker stops asking after three failures in a row and lets one ask through
-// each 100 ms to see whether Redis is back.
+// breaker is a circuit breaker. It opens after three failures in a row, and then
+// lets one call through each 100 ms until one succeeds.
 type breaker struct {
 	mu       sync.Mutex
 	failures int
-	next     time.Time
+	next     time.Time // the next probe
 }
 
-// allow says whether Redis may be asked now.
+// allow reports whether a call may be made now.
 func (b *breaker) allow(now time.Time) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -29,7 +29,7 @@ func goodsOn(t *testing.T, c *testenv.RedisNodes, master *testenv.RedisServer, n
 }
 
 // Of a cluster only the limiters of the master that is away are not asked.
-func TestAMasterThatIsAwayLeavesOthersLimitersAlone(t *testing.T) {
+func TestGate_LostMasterAffectsOnlyItsLimiters(t *testing.T) {
 	cluster := testenv.RedisCluster(t, 3, 0)
 	client := redis.NewClusterClient(&redis.ClusterOptions{
 		Addrs: cluster.Addrs(), DisableIdentity: true, ContextTimeoutEnabled: true, DialerRetries: 1, DialTimeout: 50 * ms,
@@ -51,7 +51,7 @@ func TestAMasterThatIsAwayLeavesOthersLimitersAlone(t *testing.T) {
 }
 
 // Slots by our own reckoning are Redis'.
-func TestSlotsAreThoseOfRedis(t *testing.T) {
+func TestSlotOf_EqualsRedis(t *testing.T) {
 	cluster := env.RedisCluster(t)
 	for _, key := range []string{"", "a", "sk:{42}:buyers", "{42}:ratelimit:a:42", "ratelimit:{rules}:nodes", "{}a", "a{b", "{a}{b}", "买家"} {
 		want, err := cluster.SlotOf(context.Background(), key)
@@ -70,7 +70,7 @@ func newCluster(t testing.TB) *redis.ClusterClient {
 }
 
 // TestLimitsAreNoKeys: on a cluster, limits passed as KEYS answer CROSSSLOT.
-func TestFaultLimitsPassedAsKeys(t *testing.T) {
+func TestGate_ClusterKeysShareAHashTag(t *testing.T) {
 	store := redislimit.New(newCluster(t), nil)
 	a := ratelimit.Request{Key: "{7}:ratelimit:a", Params: termsOf(t, ratelimit.Limit{Algorithm: ratelimit.TokenBucket, PermitsPerSecond: 1, MaxBurstSeconds: 3}), N: 1}
 	b := ratelimit.Request{Key: "{7}:ratelimit:b", Params: termsOf(t, ratelimit.Limit{Algorithm: ratelimit.SlidingWindow, Limit: 3, IntervalSeconds: 1}), N: 1}

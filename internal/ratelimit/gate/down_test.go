@@ -79,7 +79,7 @@ func recovers(t *testing.T, g *gate.Gate) {
 	}
 }
 
-func TestRedisDownFollowsTheRule(t *testing.T) {
+func TestGate_LostRedisFollowsTheRule(t *testing.T) {
 	server := testenv.Redis(t)
 	g := newGate(t, book(t, downRules), redislimit.New(promptClient(t, server.Addr()), nil),
 		gate.Options{Nodes: func() int { return 4 }})
@@ -104,7 +104,7 @@ func TestRedisDownFollowsTheRule(t *testing.T) {
 	recovers(t, g)
 }
 
-func TestRedisSlowFollowsTheRule(t *testing.T) {
+func TestGate_SlowRedisFollowsTheRule(t *testing.T) {
 	server := testenv.Redis(t)
 	g := newGate(t, book(t, downRules), redislimit.New(promptClient(t, server.Addr()), nil), gate.Options{})
 	recovers(t, g) // it is there
@@ -121,7 +121,7 @@ func TestRedisSlowFollowsTheRule(t *testing.T) {
 	recovers(t, g)
 }
 
-func TestRedisRestartedEmptyIsANewBucket(t *testing.T) {
+func TestGate_EmptyRedisIsANewBucket(t *testing.T) {
 	server := testenv.Redis(t)
 	b := book(t, `{rules: [{name: r, by: [goods], algorithm: token_bucket, permitsPerSecond: 0.01, burst: 3, onError: closed}]}`)
 	g := newGate(t, b, redislimit.New(promptClient(t, server.Addr()), nil), gate.Options{})
@@ -142,7 +142,7 @@ func TestRedisRestartedEmptyIsANewBucket(t *testing.T) {
 	require.False(t, decide(t, g, "r", rules.Attributes{Goods: 1}).Allowed)
 }
 
-func TestScriptFlushIsNoFault(t *testing.T) {
+func TestGate_ScriptFlushIsHarmless(t *testing.T) {
 	client := steadyClient(t, testenv.Redis(t).Addr())
 	g := newGate(t, book(t, downRules), redislimit.New(client, nil), gate.Options{Deadline: unhurried})
 	for goods := range int64(3) {

@@ -88,7 +88,7 @@ rules:
   - {name: shared, by: [ip, route], limit: 1, onMissingKey: shared}
 `
 
-func TestGateAdmitsABurstAndRemembersDenials(t *testing.T) {
+func TestGate_CachesDenials(t *testing.T) {
 	meter := &counters{}
 	g := newGate(t, book(t, hotRule), redislimit.New(steadyClient(t, testenv.Redis(t).Addr()), nil),
 		gate.Options{Metrics: meter, Deadline: unhurried})
@@ -111,7 +111,7 @@ func TestGateAdmitsABurstAndRemembersDenials(t *testing.T) {
 	require.True(t, decide(t, g, "slow", rules.Attributes{Goods: 8}).Allowed, "another goods is another bucket")
 }
 
-func TestGateByNodeMemoryAsksNobody(t *testing.T) {
+func TestGate_NodeScopeMakesNoCalls(t *testing.T) {
 	meter := &counters{}
 	g := newGate(t, book(t, hotRule), redislimit.New(promptClient(t, "127.0.0.1:1"), nil), gate.Options{Metrics: meter})
 	for i, want := range []bool{true, true, false} {
@@ -121,7 +121,7 @@ func TestGateByNodeMemoryAsksNobody(t *testing.T) {
 	require.Zero(t, meter.of(gate.EventRedisCall))
 }
 
-func TestGateDryRunCountsAndLetsPass(t *testing.T) {
+func TestGate_DryRunCountsAndAdmits(t *testing.T) {
 	meter := &counters{}
 	g := newGate(t, book(t, hotRule), ratelimit.NewMemory(nil), gate.Options{Metrics: meter, Deadline: unhurried})
 	for range 5 {
@@ -132,7 +132,7 @@ func TestGateDryRunCountsAndLetsPass(t *testing.T) {
 	require.EqualValues(t, 5, meter.of(gate.EventAllowed))
 }
 
-func TestGateMissingKeys(t *testing.T) {
+func TestGate_MissingKeys(t *testing.T) {
 	g := newGate(t, book(t, hotRule), ratelimit.NewMemory(nil), gate.Options{Deadline: unhurried})
 	for range 3 {
 		require.True(t, decide(t, g, "skip", rules.Attributes{}).Allowed)
@@ -142,7 +142,7 @@ func TestGateMissingKeys(t *testing.T) {
 	require.False(t, decide(t, g, "shared", rules.Attributes{Route: "b"}).Allowed, "all without an address share one bucket")
 }
 
-func TestGateCountsIPv6ByItsNetwork(t *testing.T) {
+func TestGate_CountsIPv6ByNetwork(t *testing.T) {
 	g := newGate(t, book(t, hotRule), ratelimit.NewMemory(nil), gate.Options{Deadline: unhurried})
 	ask := func(ip string) bool {
 		return decide(t, g, "deny", rules.Attributes{IP: netip.MustParseAddr(ip)}).Allowed
@@ -155,7 +155,7 @@ func TestGateCountsIPv6ByItsNetwork(t *testing.T) {
 	require.True(t, ask("192.0.2.2"))
 }
 
-func TestGateTakesTheSalesOwnRate(t *testing.T) {
+func TestGate_OwnLimitReplacesTheRules(t *testing.T) {
 	g := newGate(t, book(t, hotRule), ratelimit.NewMemory(nil), gate.Options{Deadline: unhurried})
 	limit := ratelimit.Limit{Algorithm: ratelimit.TokenBucket, PermitsPerSecond: 0.01, Burst: 2}
 	n := 0
@@ -172,7 +172,7 @@ func TestGateTakesTheSalesOwnRate(t *testing.T) {
 	require.ErrorAs(t, err, &wrong)
 }
 
-func TestGateRefusesWhatMakesNoSense(t *testing.T) {
+func TestGate_InvalidRequestsAreErrors(t *testing.T) {
 	g := newGate(t, book(t, hotRule), ratelimit.NewMemory(nil), gate.Options{Deadline: unhurried})
 	_, err := g.Decide(t.Context(), "none", rules.Attributes{}, 1)
 	require.ErrorIs(t, err, rules.ErrNoRule)
@@ -182,7 +182,7 @@ func TestGateRefusesWhatMakesNoSense(t *testing.T) {
 	require.ErrorIs(t, err, ratelimit.ErrPermits)
 }
 
-func TestGateGivesBackWhenTheClientLeaves(t *testing.T) {
+func TestGate_RefundsWhenTheClientLeaves(t *testing.T) {
 	for _, store := range []string{"redis", "memory"} {
 		t.Run(store, func(t *testing.T) {
 			var shared gate.Store = ratelimit.NewMemory(nil)
@@ -207,7 +207,7 @@ func TestGateGivesBackWhenTheClientLeaves(t *testing.T) {
 	}
 }
 
-func TestGateRefusesAWaitBeyondTheDeadline(t *testing.T) {
+func TestGate_DeniesAWaitBeyondTheDeadline(t *testing.T) {
 	b := book(t, `{rules: [{name: wait, by: [goods], algorithm: reserve, permitsPerSecond: 0.1, burst: 1, maxWait: 20s}]}`)
 	g := newGate(t, b, ratelimit.NewMemory(nil), gate.Options{Deadline: unhurried})
 	attrs := rules.Attributes{Goods: 1}
@@ -220,7 +220,7 @@ func TestGateRefusesAWaitBeyondTheDeadline(t *testing.T) {
 	require.True(t, decide(t, g, "wait", attrs).Allowed, "and nothing was charged for it")
 }
 
-func TestGateCapsItsWaiters(t *testing.T) {
+func TestGate_LimitsWaiters(t *testing.T) {
 	b := book(t, `{rules: [{name: wait, by: [goods], algorithm: reserve, permitsPerSecond: 1000, burst: 1, maxWait: 60s}]}`)
 	g := newGate(t, b, ratelimit.NewMemory(nil), gate.Options{Waiters: 3, Deadline: unhurried})
 	var waited, refused atomic.Int64
@@ -241,7 +241,7 @@ func TestGateCapsItsWaiters(t *testing.T) {
 	require.Positive(t, waited.Load())
 }
 
-func TestAllRulesOrNone(t *testing.T) {
+func TestDecideAll_TakesAllOrNothing(t *testing.T) {
 	b := book(t, `
 rules:
   - {name: user, by: [user], scope: node, algorithm: token_bucket, permitsPerSecond: 0.01, burst: 5}
@@ -293,7 +293,7 @@ func (s *slowStore) TakeEach(ctx context.Context, groups ...[]ratelimit.Request)
 	return s.Memory.TakeEach(ctx, groups...)
 }
 
-func TestPermitsOfThoseWhoLeftAreGivenBack(t *testing.T) {
+func TestGate_RefundsPermitsOfCallersThatLeft(t *testing.T) {
 	terms := termsOf(t, ratelimit.Limit{Algorithm: ratelimit.TokenBucket, PermitsPerSecond: 0.01, Burst: 100})
 	b := book(t, `{rules: [{name: r, by: [goods], algorithm: token_bucket, permitsPerSecond: 0.01, burst: 100}]}`)
 	store := &slowStore{ratelimit.NewMemory(nil), make(chan struct{}), make(chan struct{})}

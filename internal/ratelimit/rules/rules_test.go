@@ -23,7 +23,7 @@ func book(t testing.TB, yaml string) *rules.Rulebook {
 // thousand is the limit of the default rule of /randomPath.
 var thousand = ratelimit.Limit{Algorithm: ratelimit.Reserve, PermitsPerSecond: 1000, MaxBurstSeconds: 1, MaxWaitMillis: 1000}
 
-func TestRulesSayWhereTheyAreWrong(t *testing.T) {
+func TestParse_ErrorsNameTheLine(t *testing.T) {
 	for name, c := range map[string]struct{ yaml, says string }{
 		"unknown field":     {"rules:\n  - name: a\n    colour: red\n", "[3:5] unknown field \"colour\""},
 		"wrong type":        {"rules:\n  - name: a\n    limit: many\n", "[3:12]"},
@@ -33,12 +33,12 @@ func TestRulesSayWhereTheyAreWrong(t *testing.T) {
 		"by nonsense":       {"rules:\n  - name: a\n    by: [moon]\n", "line 3: rules[0] a: by"},
 		"by twice":          {"rules:\n  - name: a\n    by: [ip, ip]\n", "by"},
 		"no name":           {"rules:\n  - limit: 5\n", "rules[0]: name"},
-		"name twice":        {"rules:\n  - name: a\n  - name: a\n", "line 3: rules[1] a: name: \"a\" is there twice"},
+		"name twice":        {"rules:\n  - name: a\n  - name: a\n", "line 3: rules[1] a: name: \"a\" occurs twice"},
 		"doubled field":     {"rules:\n  - name: a\n    limit: 1\n    limit: 2\n", "[4:5]"},
 		"on error":          {"rules:\n  - name: a\n    onError: panic\n", "line 3: rules[0] a: onError"},
 		"on missing key":    {"rules:\n  - name: a\n    onMissingKey: cry\n", "line 3: rules[0] a: onMissingKey"},
 		"leases":            {"rules:\n  - name: a\n    leases: 5000\n", "line 3: rules[0] a: leases"},
-		"log in redis":      {"rules:\n  - name: a\n    algorithm: sliding_log\n", "algorithm: sliding_log lives in process only"},
+		"log in redis":      {"rules:\n  - name: a\n    algorithm: sliding_log\n", "algorithm: sliding_log works in one process only"},
 		"waits differ":      {"rules:\n  - name: a\n    maxWait: 1s\n    maxWaitMillis: 5\n", "maxWait"},
 		"fallback code":     {"rules:\n  - name: a\n    fallback: {code: 0}\n", "fallback.code"},
 		"too many digits":   {"rules:\n  - name: a\n    permitsPerSecond: 0.1234567890123\n", "permitsPerSecond"},
@@ -52,7 +52,7 @@ func TestRulesSayWhereTheyAreWrong(t *testing.T) {
 	}
 }
 
-func TestRuleDefaults(t *testing.T) {
+func TestParse_Defaults(t *testing.T) {
 	b := book(t, `
 rules:
   - name: bare
@@ -75,7 +75,7 @@ rules:
 	}
 }
 
-func TestChangesAreLaidOverWhatHolds(t *testing.T) {
+func TestChange_Apply(t *testing.T) {
 	rate, limit, interval, burst := 50.0, int64(5), 10.0, 2.0
 	window, meter := ratelimit.FixedWindow, ratelimit.LeakyMeter
 	for name, c := range map[string]struct {
@@ -91,9 +91,9 @@ func TestChangesAreLaidOverWhatHolds(t *testing.T) {
 		"a rate said as limit and time": {rules.Change{Limit: &limit, IntervalSeconds: &interval}, 1, 2 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
-			terms, err := c.change.Apply(thousand).Params()
+			params, err := c.change.Apply(thousand).Params()
 			require.NoError(t, err)
-			quota, took := terms.Quota()
+			quota, took := params.Quota()
 			require.Equal(t, c.quota, quota)
 			require.Equal(t, c.window, took)
 		})
@@ -101,7 +101,7 @@ func TestChangesAreLaidOverWhatHolds(t *testing.T) {
 	require.ErrorContains(t, rules.Change{Algorithm: &meter}.Apply(thousand).Validate(), "burst")
 }
 
-func TestLoadRules(t *testing.T) {
+func TestLoad_AddsToTheDefaults(t *testing.T) {
 	b, err := rules.Load("")
 	require.NoError(t, err)
 	require.Equal(t, []string{"randomPath", "randomPathPerUser", "session"}, b.Names())
@@ -120,13 +120,13 @@ func TestLoadRules(t *testing.T) {
 	require.ErrorIs(t, err, os.ErrNotExist)
 }
 
-func TestTheExampleFileIsRight(t *testing.T) {
+func TestLoad_ExampleFile(t *testing.T) {
 	b, err := rules.Load("../../../deploy/ratelimit.example.yaml")
 	require.NoError(t, err)
 	require.Greater(t, len(b.Names()), 4)
 }
 
-func TestRulesGuardRoutes(t *testing.T) {
+func TestRulebook_ForRoute(t *testing.T) {
 	b := book(t, `
 rules:
   - {name: all, route: "*"}
