@@ -19,15 +19,17 @@ const (
 	pathRoute = "/randomPath"
 )
 
-// RouteLimiter stands before the routes that rules name. goodsID is 0 where there is none that is known to exist.
+// RouteLimiter limits the routes that rules name. goodsID is 0 if the request names no goods that
+// exists.
 type RouteLimiter interface {
-	// ByGoods tells whether a rule of the caller's route counts by goods.
+	// CountsByGoods reports whether a rule of the caller's route counts by goods.
 	CountsByGoods(ctx context.Context) bool
 	LimitRoute(ctx context.Context, goodsID int64, by seckill.Actor) error
 }
 
-// RuleLimiter asks the rules that guard a route. A request that waits holds no lock, counts against the gate's cap, is
-// refused at once where its wait would outlast its deadline, and gives its permits back when the client leaves.
+// RuleLimiter applies the rules of a route. A request that waits holds no lock, and the gate limits
+// how many wait. A request whose wait would exceed its deadline is denied at once. Permits are
+// refunded when the client leaves.
 type RuleLimiter struct {
 	book *rules.Rulebook
 	gate *gate.Gate
@@ -38,24 +40,24 @@ var (
 	_ RouteLimiter = (*RuleLimiter)(nil)
 )
 
-// NewRuleLimiter stands on the rules and the gate that applies them.
+// NewRuleLimiter makes a limiter of the rules in book, which gate applies.
 func NewRuleLimiter(book *rules.Rulebook, gate *gate.Gate) *RuleLimiter {
 	return &RuleLimiter{book: book, gate: gate}
 }
 
-// LimitPath is Limiter's: the rules of /randomPath, with the sale's own rate. The goods' bucket, which all share, is asked last:
-// whoever is refused by a rule of his own takes nothing from it, not even for the moment until it is given back.
+// LimitPath applies the rules of /randomPath, with the sale's own rate. It checks the goods' limiter
+// last, because all buyers share it: a buyer whom another rule denies takes nothing from it.
 func (l *RuleLimiter) LimitPath(ctx context.Context, v seckill.View, by seckill.Actor) error {
 	own := LimitOfRate(v.Rate)
 	who := clientInfoOf(ctx)
-	wants := l.wants(who.method, pathRoute)
-	for i := range wants {
-		if wants[i].Rule == PathRule {
-			wants[i].Own = &own
+	checks := l.checks(who.method, pathRoute)
+	for i := range checks {
+		if checks[i].Rule == PathRule {
+			checks[i].Own = &own
 		}
 	}
-	slices.SortStableFunc(wants, func(a, b gate.Check) int { return rank(a.Rule) - rank(b.Rule) })
-	return l.acquire(ctx, who, attributes(who, pathRoute, v.GoodsID, by), wants)
+	slices.SortStableFunc(checks, func(a, b gate.Check) int { return rank(a.Rule) - rank(b.Rule) })
+	return l.acquire(ctx, who, attributes(who, pathRoute, v.GoodsID, by), checks)
 }
 
 func rank(rule string) int {
@@ -65,13 +67,13 @@ func rank(rule string) int {
 	return 0
 }
 
-// RouteLimiter is Guard's: the rules of the caller's route.
+// LimitRoute applies the rules of the caller's route.
 func (l *RuleLimiter) LimitRoute(ctx context.Context, goodsID int64, by seckill.Actor) error {
 	who := clientInfoOf(ctx)
-	return l.acquire(ctx, who, attributes(who, who.route, goodsID, by), l.wants(who.method, who.route))
+	return l.acquire(ctx, who, attributes(who, who.route, goodsID, by), l.checks(who.method, who.route))
 }
 
-// ByGoods is Guard's.
+// CountsByGoods reports whether a rule of the caller's route counts by goods.
 func (l *RuleLimiter) CountsByGoods(ctx context.Context) bool {
 	who := clientInfoOf(ctx)
 	return slices.ContainsFunc(l.book.ForRoute(who.method, who.route), func(name string) bool {
@@ -80,39 +82,41 @@ func (l *RuleLimiter) CountsByGoods(ctx context.Context) bool {
 	})
 }
 
-func (l *RuleLimiter) wants(method, route string) []gate.Check {
+func (l *RuleLimiter) checks(method, route string) []gate.Check {
 	names := l.book.ForRoute(method, route)
-	wants := make([]gate.Check, len(names))
+	checks := make([]gate.Check, len(names))
 	for i, name := range names {
-		wants[i].Rule = name
+		checks[i].Rule = name
 	}
-	return wants
+	return checks
 }
 
-// pass asks all the rules, and waits for the permits.
-func (l *RuleLimiter) acquire(ctx context.Context, who clientInfo, attrs rules.Attributes, wants []gate.Check) error {
-	outcomes, err := l.gate.DecideAll(ctx, attrs, 1, wants...)
+// acquire takes a permit of each rule and waits until all are good.
+func (l *RuleLimiter) acquire(
+	ctx context.Context, who clientInfo, attrs rules.Attributes, checks []gate.Check,
+) error {
+	results, err := l.gate.DecideAll(ctx, attrs, 1, checks...)
 	if err != nil {
 		return fmt.Errorf("limit: %w", err)
 	}
-	for i := range outcomes {
-		if !outcomes[i].Allowed {
-			return limitErrorOf(&outcomes[i])
+	for i := range results {
+		if !results[i].Allowed {
+			return limitErrorOf(&results[i])
 		}
 	}
-	if stopped, err := gate.WaitAll(ctx, outcomes); err != nil {
+	if stopped, err := gate.WaitAll(ctx, results); err != nil {
 		if ctx.Err() != nil {
 			return fmt.Errorf("limit: %w", err)
 		}
 		return limitErrorOf(stopped)
 	}
-	for name, value := range rateLimitHeaders(outcomes) {
+	for name, value := range rateLimitHeaders(results) {
 		who.answer.Set(name, value)
 	}
 	return nil
 }
 
-// LimitOfRate is a sale's rate as the limiter takes it.
+// LimitOfRate is a sale's rate as a limit.
 func LimitOfRate(r seckill.Rate) ratelimit.Limit {
 	return ratelimit.Limit{
 		Algorithm: ratelimit.Algorithm(r.Algorithm), PermitsPerSecond: r.PermitsPerSecond,
@@ -120,7 +124,7 @@ func LimitOfRate(r seckill.Rate) ratelimit.Limit {
 	}
 }
 
-// limitErrorOf is how a limiter's no is told.
+// limitErrorOf is the error of a denial.
 func limitErrorOf(o *gate.Result) error {
 	if o.Unavailable {
 		return seckill.NewUnavailable("the rate limiter can't be asked", fmt.Errorf("rule %s is closed", o.Rule()))
@@ -141,10 +145,10 @@ func limitErrorOf(o *gate.Result) error {
 }
 
 // rateLimitHeaders are RateLimit and RateLimit-Policy, an item for each rule.
-func rateLimitHeaders(outcomes []gate.Result) map[string]string {
+func rateLimitHeaders(results []gate.Result) map[string]string {
 	var limits, policies []string
-	for i := range outcomes {
-		if limit, policy := outcomes[i].Headers(); limit != "" {
+	for i := range results {
+		if limit, policy := results[i].Headers(); limit != "" {
 			limits, policies = append(limits, limit), append(policies, policy)
 		}
 	}
@@ -158,8 +162,8 @@ func attributes(who clientInfo, route string, goodsID int64, by seckill.Actor) r
 	return rules.Attributes{Goods: goodsID, User: by.ID, IP: who.ip, Route: route, Header: who.header}
 }
 
-// guard asks the rules of a route before its handler. A goods counts only where it exists: an invented id must not
-// make a bucket of its own.
+// limitRoute applies the rules of a route before its handler. A goods counts only if it exists,
+// because an invented id must not create a limiter of its own.
 func (a *api) limitRoute(ctx context.Context, rt route, r *request) error {
 	if a.RouteLimiter == nil || rt.unlimited || rt.unchecked {
 		return nil
