@@ -31,8 +31,8 @@ test-unit: ## the packages whose tests need nothing but Go
 test-store: ## the store suite, on the MySQL that SECKILL_TEST_MYSQL_DSN names where it is set
 	$(GO) test -count=1 ./internal/sqlstore/...
 
-test-clusters: services ## the life of testenv's own clusters, beside what make test does on them (two minutes)
-	$(GO) test -race -count=1 -tags clusters -run 'RabbitCluster|MySQLGroup' ./internal/testenv
+test-clusters: services ## the life of the test servers' own clusters, beside what make test does on them (two minutes)
+	$(GO) test -race -count=1 -tags clusters -run 'RabbitCluster|MySQLGroup' ./internal/testing/servers
 
 FUZZTIME ?= 10m
 fuzz: ## every fuzz target: each decoder, and each route through the whole router; FUZZTIME (10m) in total
@@ -41,7 +41,7 @@ fuzz: ## every fuzz target: each decoder, and each route through the whole route
 lint: ## golangci-lint, go vet, gofumpt, go mod tidy and govulncheck, in pinned versions (the first run builds them: some minutes)
 	$(TOOL) golangci-lint run ./...
 	$(GO) vet ./...
-	$(GO) vet -tags clusters ./internal/testenv
+	$(GO) vet -tags clusters ./internal/testing/servers
 	@unformatted=$$($(TOOL) gofumpt -l .); if [[ -n $$unformatted ]]; then printf 'gofumpt would change:\n%s\n' "$$unformatted"; exit 1; fi
 	$(GO) mod tidy -diff
 	scripts/vulnerabilities

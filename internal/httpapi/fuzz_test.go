@@ -18,11 +18,11 @@ import (
 
 	"flashsale.dev/seckill/internal/auth"
 	"flashsale.dev/seckill/internal/httpapi"
-	"flashsale.dev/seckill/internal/httpapi/spectest"
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/payment"
 	"flashsale.dev/seckill/internal/ratelimit"
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/testing/apicheck"
 )
 
 // drawer is a Letters with one letter in it, whatever is done with it.
@@ -54,7 +54,7 @@ type fuzzed struct {
 	*house
 	router   *gin.Engine
 	bearers  []string
-	document *spectest.Document
+	document *apicheck.Document
 }
 
 func fuzzable(f *testing.F) *fuzzed {
@@ -88,7 +88,7 @@ func fuzzable(f *testing.F) *fuzzed {
 		Payments: z, Callbacks: z.signer, Phones: phones,
 		Limiters: limiters, Letters: drawer{}, Watch: watch, Metrics: z.metrics, Log: log,
 	}, httpapi.Options{}).(*gin.Engine)
-	z.document, err = spectest.Load()
+	z.document, err = apicheck.Load()
 	require.NoError(f, err)
 	return z
 }
@@ -121,7 +121,7 @@ func (z *fuzzed) serve(t *testing.T, who uint8, method string, u *url.URL, heade
 	if method == http.MethodHead { // a server leaves it away; a recorder does not
 		got = nil
 	}
-	require.NoError(t, z.document.Check(spectest.Exchange{
+	require.NoError(t, z.document.Check(apicheck.Exchange{
 		Method: method, URL: u, Header: sent, Sent: []byte(body), Status: w.Code, Answer: answer.Header, Got: got,
 	}))
 }

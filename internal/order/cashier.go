@@ -6,7 +6,7 @@ import (
 	"log/slog"
 	"time"
 
-	"flashsale.dev/seckill/internal/group"
+	"flashsale.dev/seckill/internal/batcher"
 	"flashsale.dev/seckill/internal/seckill"
 )
 
@@ -37,15 +37,15 @@ type Cashier struct {
 	now      func() time.Time
 	log      *slog.Logger
 
-	cancels *group.Line[int64, string, Cancellation]
-	gives   *group.Line[int64, Move, struct{}]
+	cancels *batcher.Line[int64, string, Cancellation]
+	gives   *batcher.Line[int64, Move, struct{}]
 }
 
 // NewCashier makes a cashier.
 func NewCashier(finder *Finder, store PaymentStore, giver *Giver, provider Provider, log *slog.Logger) *Cashier {
 	c := &Cashier{finder: finder, store: store, giver: giver, provider: provider, now: time.Now, log: log}
-	c.cancels = group.New(seckill.MaxGroup, c.cancelTrip)
-	c.gives = group.New(seckill.MaxGroup, c.giveTrip)
+	c.cancels = batcher.New(seckill.MaxGroup, c.cancelTrip)
+	c.gives = batcher.New(seckill.MaxGroup, c.giveTrip)
 	return c
 }
 

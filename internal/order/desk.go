@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"flashsale.dev/seckill/internal/group"
+	"flashsale.dev/seckill/internal/batcher"
 	"flashsale.dev/seckill/internal/ordersn"
 	"flashsale.dev/seckill/internal/seckill"
 )
@@ -49,8 +49,8 @@ type Desk struct {
 
 	tally    *Tally   // nil: nobody counts
 	epochs   sync.Map // goods id -> epoch last seen; a wrong one costs a second trip, nothing else
-	reserves *group.Line[deskKey, wish, placed]
-	confirms *group.Line[int64, string, struct{}]
+	reserves *batcher.Line[deskKey, wish, placed]
+	confirms *batcher.Line[int64, string, struct{}]
 }
 
 type deskKey struct{ goodsID, epoch int64 }
@@ -69,8 +69,8 @@ const redisDeadline = 2 * time.Second
 func NewDesk(front Front, reserver Reserver, publisher Publisher, minter *ordersn.Minter, publishDeadline time.Duration, log *slog.Logger) *Desk {
 	d := &Desk{front: front, reserver: reserver, publisher: publisher, minter: minter, deadline: publishDeadline, log: log}
 	d.observer, d.tracer = unobserved{}, untraced{}
-	d.reserves = group.New(seckill.MaxGroup, d.reserveTrip)
-	d.confirms = group.New(seckill.MaxGroup, d.confirmTrip)
+	d.reserves = batcher.New(seckill.MaxGroup, d.reserveTrip)
+	d.confirms = batcher.New(seckill.MaxGroup, d.confirmTrip)
 	return d
 }
 

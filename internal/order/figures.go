@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"flashsale.dev/seckill/internal/group"
+	"flashsale.dev/seckill/internal/batcher"
 	"flashsale.dev/seckill/internal/seckill"
 )
 
@@ -39,7 +39,7 @@ type WholeFront interface {
 type Bookkeeper struct {
 	owners  Owners
 	front   WholeFront
-	counts  *group.Line[int64, struct{}, map[Status]Count]
+	counts  *batcher.Line[int64, struct{}, map[Status]Count]
 	tallies TallyStore
 }
 
@@ -54,7 +54,7 @@ func NewBookkeeper(owners Owners, front WholeFront, counter Counter, tallies Tal
 		counts, err := counter.CountOrders(ctx, goodsID)
 		return slices.Repeat([]map[Status]Count{counts}, len(askers)), err
 	}
-	return &Bookkeeper{owners: owners, front: front, counts: group.New(seckill.MaxGroup, count), tallies: tallies}
+	return &Bookkeeper{owners: owners, front: front, counts: batcher.New(seckill.MaxGroup, count), tallies: tallies}
 }
 
 // Figures reads the numbers of a sale that the actor may manage.

@@ -11,12 +11,12 @@ import (
 
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/rabbit"
-	"flashsale.dev/seckill/internal/testenv"
+	"flashsale.dev/seckill/internal/testing/servers"
 )
 
 // onCluster is a publisher and a source on three nodes, all shards marked as fed.
 type onCluster struct {
-	nodes *testenv.RabbitNodes
+	nodes *servers.RabbitNodes
 	vhost string
 	opt   rabbit.Options
 	fresh fresh
@@ -24,7 +24,7 @@ type onCluster struct {
 
 // TestOnACluster is one cluster's life: starting one takes many seconds, so its parts follow each other.
 func TestOnACluster(t *testing.T) {
-	nodes := testenv.RabbitCluster(t, 3)
+	nodes := servers.RabbitCluster(t, 3)
 	c := onCluster{nodes: nodes, vhost: nodes.NewVHost(t), fresh: newFresh()}
 	c.opt = rabbit.Options{URLs: nodes.URLs(c.vhost), Shards: 4, OnFreshTopology: c.fresh.note}
 	p := runPublisher(t, c.opt)
@@ -41,7 +41,7 @@ func (c onCluster) queue() string {
 	return fmt.Sprint("seckill.orders.", order.Shard(goods, c.opt.Shards))
 }
 
-func (c onCluster) leader(t *testing.T) (leader *testenv.RabbitServer) {
+func (c onCluster) leader(t *testing.T) (leader *servers.RabbitServer) {
 	t.Helper()
 	require.Eventually(t, func() (found bool) {
 		var err error

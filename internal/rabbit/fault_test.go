@@ -12,15 +12,15 @@ import (
 
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/rabbit"
-	"flashsale.dev/seckill/internal/testenv"
+	"flashsale.dev/seckill/internal/testing/servers"
 )
 
 // These do harm to a broker of their own, one after the other.
 func TestFaults(t *testing.T) {
-	broker := testenv.RabbitMQ(t)
+	broker := servers.RabbitMQ(t)
 	for _, fault := range []struct {
 		name string
-		test func(*testing.T, *testenv.RabbitServer)
+		test func(*testing.T, *servers.RabbitServer)
 	}{
 		{"killed and restarted in a rush: nothing confirmed is lost", killedInARush},
 		{"paused: publishes end at their deadline, then at once, and go on afterwards", paused},
@@ -33,7 +33,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-func killedInARush(t *testing.T, broker *testenv.RabbitServer) {
+func killedInARush(t *testing.T, broker *servers.RabbitServer) {
 	opt := rabbit.Options{URLs: []string{broker.NewVHost(t)}}
 	p, source := runPublisher(t, opt), openSource(t, opt)
 	stream, err := source.Open(t.Context(), 0)
@@ -58,7 +58,7 @@ func killedInARush(t *testing.T, broker *testenv.RabbitServer) {
 	require.Empty(t, lost, "confirmed and not delivered")
 }
 
-func paused(t *testing.T, broker *testenv.RabbitServer) {
+func paused(t *testing.T, broker *servers.RabbitServer) {
 	p := runPublisher(t, rabbit.Options{URLs: []string{broker.NewVHost(t)}})
 	require.NoError(t, p.Publish(t.Context(), goods, []byte("x")))
 	require.NoError(t, broker.Pause())
@@ -73,7 +73,7 @@ func paused(t *testing.T, broker *testenv.RabbitServer) {
 	require.NoError(t, p.Publish(t.Context(), goods, []byte("x")))
 }
 
-func givenUp(t *testing.T, broker *testenv.RabbitServer) {
+func givenUp(t *testing.T, broker *servers.RabbitServer) {
 	opt := rabbit.Options{URLs: []string{broker.NewVHost(t)}, StallAfter: 100 * time.Millisecond, MaxUnconfirmed: 1}
 	p := runPublisher(t, opt)
 	require.NoError(t, broker.Pause())
@@ -92,7 +92,7 @@ func givenUp(t *testing.T, broker *testenv.RabbitServer) {
 
 // refusing makes the queue full: what RabbitMQ then answers to a publish is what it answers for ever on the channel that
 // startAtOnce of the cluster's test is after.
-func refusing(t *testing.T, broker *testenv.RabbitServer) {
+func refusing(t *testing.T, broker *servers.RabbitServer) {
 	address := broker.NewVHost(t)
 	vhost := address[strings.LastIndex(address, "/")+1:]
 	p := runPublisher(t, rabbit.Options{URLs: []string{address}, StallAfter: 200 * time.Millisecond})
@@ -110,7 +110,7 @@ func refusing(t *testing.T, broker *testenv.RabbitServer) {
 	require.Eventually(t, func() bool { return p.Publish(t.Context(), goods, []byte("x")) == nil }, patience, time.Millisecond)
 }
 
-func memoryAlarm(t *testing.T, broker *testenv.RabbitServer) {
+func memoryAlarm(t *testing.T, broker *servers.RabbitServer) {
 	p := runPublisher(t, rabbit.Options{URLs: []string{broker.NewVHost(t)}})
 	require.NoError(t, p.Publish(t.Context(), goods, []byte("x")), "a connection that never published is not told of alarms")
 	watermark := func(fraction string) {
@@ -127,7 +127,7 @@ func memoryAlarm(t *testing.T, broker *testenv.RabbitServer) {
 	require.NoError(t, p.Publish(t.Context(), goods, []byte("x")))
 }
 
-func restartedEmpty(t *testing.T, broker *testenv.RabbitServer) {
+func restartedEmpty(t *testing.T, broker *servers.RabbitServer) {
 	fresh := newFresh()
 	opt := rabbit.Options{URLs: []string{broker.URL()}, Shards: 2, OnFreshTopology: fresh.note}
 	p := runPublisher(t, opt)
@@ -145,7 +145,7 @@ func restartedEmpty(t *testing.T, broker *testenv.RabbitServer) {
 // settleNames makes the broker write down which log belongs to which quorum queue, as it does by itself within 3 s of a declaration
 // (the write cache of dets, under ra_directory of ra 2.2 in RabbitMQ 3.10). Killed before, it takes the queue declared last
 // for a new one: empty and without a leader. ADR 0021 says what that means in production.
-func settleNames(t *testing.T, broker *testenv.RabbitServer) {
+func settleNames(t *testing.T, broker *servers.RabbitServer) {
 	t.Helper()
 	_, err := broker.Ctl(t.Context(), "eval", "dets:sync(ra_directory_reverse).")
 	require.NoError(t, err)

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"flashsale.dev/seckill/internal/ratelimit"
-	"flashsale.dev/seckill/internal/testenv"
+	"flashsale.dev/seckill/internal/testing/servers"
 )
 
 // contender answers one caller: may it go on?
@@ -119,7 +119,7 @@ func TestOverloadSideBySide(t *testing.T) {
 	if full {
 		length = 4 * time.Second
 	}
-	addr := testenv.Redis(t).Addr()
+	addr := servers.Redis(t).Addr()
 	results := map[string]result{}
 	for _, c := range contenders(t, addr) {
 		r := overload(c, 64, length)
@@ -153,7 +153,7 @@ func BenchmarkDecideFromMemory(b *testing.B) {
 func BenchmarkRedisTake(b *testing.B) {
 	terms, err := ratelimit.DefaultLimit().Terms()
 	require.NoError(b, err)
-	r := ratelimit.NewRedis(newClient(b, testenv.Redis(b).Addr()))
+	r := ratelimit.NewRedis(newClient(b, servers.Redis(b).Addr()))
 	ask := ratelimit.Ask{Key: "k", Terms: terms, N: 1, MaxWait: time.Second}
 	for b.Loop() {
 		if _, err := r.Take(context.Background(), ask); err != nil {
@@ -165,7 +165,7 @@ func BenchmarkRedisTake(b *testing.B) {
 func BenchmarkRedisTakeBatch(b *testing.B) {
 	terms, err := ratelimit.DefaultLimit().Terms()
 	require.NoError(b, err)
-	r := ratelimit.NewRedis(newClient(b, testenv.Redis(b).Addr()))
+	r := ratelimit.NewRedis(newClient(b, servers.Redis(b).Addr()))
 	groups := make([][]ratelimit.Ask, 100)
 	for i := range groups {
 		groups[i] = []ratelimit.Ask{{Key: "k", Terms: terms, N: 1, MaxWait: time.Second}}

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/ratelimit"
-	"flashsale.dev/seckill/internal/testenv"
+	"flashsale.dev/seckill/internal/testing/servers"
 )
 
 const downRules = `
@@ -78,7 +78,7 @@ func recovers(t *testing.T, g *ratelimit.Gate) {
 }
 
 func TestRedisDownFollowsTheRule(t *testing.T) {
-	server := testenv.Redis(t)
+	server := servers.Redis(t)
 	g := newGate(t, book(t, downRules), ratelimit.NewRedis(promptClient(t, server.Addr())),
 		ratelimit.GateOptions{Nodes: func() int { return 4 }})
 	recovers(t, g) // it is there
@@ -103,7 +103,7 @@ func TestRedisDownFollowsTheRule(t *testing.T) {
 }
 
 func TestRedisSlowFollowsTheRule(t *testing.T) {
-	server := testenv.Redis(t)
+	server := servers.Redis(t)
 	g := newGate(t, book(t, downRules), ratelimit.NewRedis(promptClient(t, server.Addr())), ratelimit.GateOptions{})
 	recovers(t, g) // it is there
 	require.NoError(t, server.Pause())
@@ -120,7 +120,7 @@ func TestRedisSlowFollowsTheRule(t *testing.T) {
 }
 
 func TestRedisRestartedEmptyIsANewBucket(t *testing.T) {
-	server := testenv.Redis(t)
+	server := servers.Redis(t)
 	b := book(t, `{rules: [{name: r, by: [goods], algorithm: token_bucket, permitsPerSecond: 0.01, burst: 3, onError: closed}]}`)
 	g := newGate(t, b, ratelimit.NewRedis(promptClient(t, server.Addr())), ratelimit.GateOptions{})
 	three := func() bool {
@@ -141,7 +141,7 @@ func TestRedisRestartedEmptyIsANewBucket(t *testing.T) {
 }
 
 func TestScriptFlushIsNoFault(t *testing.T) {
-	client := steadyClient(t, testenv.Redis(t).Addr())
+	client := steadyClient(t, servers.Redis(t).Addr())
 	g := newGate(t, book(t, downRules), ratelimit.NewRedis(client), ratelimit.GateOptions{Deadline: unhurried})
 	for goods := range int64(3) {
 		require.NoError(t, client.ScriptFlush(t.Context()).Err())

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/ratelimit"
-	"flashsale.dev/seckill/internal/testenv"
+	"flashsale.dev/seckill/internal/testing/servers"
 )
 
 // One test for each fault that well-known limiters have.
@@ -81,7 +81,7 @@ func TestFaultRatesBelowOneASecond(t *testing.T) {
 }
 
 func TestFaultCallersClock(t *testing.T) {
-	client := newClient(t, testenv.Redis(t).Addr())
+	client := newClient(t, servers.Redis(t).Addr())
 	// The node's clock is no part of it: only tests can pass one in.
 	terms, err := tokenBucket(0.01, 500).Terms()
 	require.NoError(t, err)
@@ -172,7 +172,7 @@ func TestFaultChangedIntervalRefills(t *testing.T) {
 }
 
 func TestFaultNothingOrLessMintsPermits(t *testing.T) {
-	client := newClient(t, testenv.Redis(t).Addr())
+	client := newClient(t, servers.Redis(t).Addr())
 	r := ratelimit.NewRedis(client)
 	terms, err := tokenBucket(1, 5).Terms()
 	require.NoError(t, err)
@@ -188,7 +188,7 @@ func TestFaultNothingOrLessMintsPermits(t *testing.T) {
 }
 
 func TestFaultDeletedOrForeignKeyErrors(t *testing.T) {
-	client := newClient(t, testenv.Redis(t).Addr())
+	client := newClient(t, servers.Redis(t).Addr())
 	ctx := context.Background()
 	for _, l := range []ratelimit.Limit{
 		tokenBucket(1, 5), bursty(1), window(ratelimit.FixedWindow, 5, 5), window(ratelimit.SlidingWindow, 5, 5),
@@ -239,7 +239,7 @@ func TestFaultMeterThatNeverLeaks(t *testing.T) {
 }
 
 func TestFaultKeyWithoutTTL(t *testing.T) {
-	client := newClient(t, testenv.Redis(t).Addr())
+	client := newClient(t, servers.Redis(t).Addr())
 	ctx := context.Background()
 	for _, l := range []ratelimit.Limit{
 		tokenBucket(1, 5), bursty(1), window(ratelimit.FixedWindow, 5, 5), window(ratelimit.SlidingWindow, 5, 5),
@@ -258,7 +258,7 @@ func TestFaultKeyWithoutTTL(t *testing.T) {
 }
 
 func TestFaultDebtForgottenByAFixedExpiry(t *testing.T) {
-	client := newClient(t, testenv.Redis(t).Addr())
+	client := newClient(t, servers.Redis(t).Addr())
 	terms, err := ratelimit.Limit{Algorithm: ratelimit.Reserve, PermitsPerSecond: 0.01, Burst: 1, MaxWaitMillis: 86_400_000}.Terms()
 	require.NoError(t, err)
 	r := ratelimit.NewRedis(client)

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/ratelimit"
-	"flashsale.dev/seckill/internal/testenv"
+	"flashsale.dev/seckill/internal/testing/servers"
 )
 
 // promptClient keeps deadlines and does not retry, as the gate asks for.
@@ -70,7 +70,7 @@ rules:
 
 func TestGateAdmitsABurstAndRemembersDenials(t *testing.T) {
 	meter := &ratelimit.Counters{}
-	g := newGate(t, book(t, hotRule), ratelimit.NewRedis(steadyClient(t, testenv.Redis(t).Addr())),
+	g := newGate(t, book(t, hotRule), ratelimit.NewRedis(steadyClient(t, servers.Redis(t).Addr())),
 		ratelimit.GateOptions{Meter: meter, Deadline: unhurried})
 	goods := ratelimit.Attributes{Goods: 7}
 	for range 3 {
@@ -167,7 +167,7 @@ func TestGateGivesBackWhenTheClientLeaves(t *testing.T) {
 		t.Run(store, func(t *testing.T) {
 			var shared ratelimit.Store = ratelimit.NewMemory(nil)
 			if store == "redis" {
-				shared = ratelimit.NewRedis(steadyClient(t, testenv.Redis(t).Addr()))
+				shared = ratelimit.NewRedis(steadyClient(t, servers.Redis(t).Addr()))
 			}
 			b := book(t, `{rules: [{name: wait, by: [goods], algorithm: reserve, permitsPerSecond: 0.1, burst: 1, maxWait: 20s}]}`)
 			g := newGate(t, b, shared, ratelimit.GateOptions{Deadline: unhurried})

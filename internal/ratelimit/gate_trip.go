@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"flashsale.dev/seckill/internal/group"
+	"flashsale.dev/seckill/internal/batcher"
 )
 
 const tripAsks = 256
@@ -25,14 +25,14 @@ type courier struct {
 	now      func() time.Time
 	meter    Meter
 	breakers breakers
-	line     *group.Line[string, request, Decision]
+	line     *batcher.Line[string, request, Decision]
 }
 
 func newCourier(store Store, opts GateOptions) *courier {
 	c := &courier{
 		store: store, deadline: opts.Deadline, cluster: opts.Cluster, now: opts.Now, meter: opts.Meter, breakers: newBreakers(opts.Cluster),
 	}
-	c.line = group.New(tripAsks, c.trip)
+	c.line = batcher.New(tripAsks, c.trip)
 	return c
 }
 

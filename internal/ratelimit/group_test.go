@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/ratelimit"
-	"flashsale.dev/seckill/internal/testenv"
+	"flashsale.dev/seckill/internal/testing/servers"
 	"flashsale.dev/seckill/scripts/lua"
 )
 
@@ -22,7 +22,7 @@ func termsOf(t testing.TB, l ratelimit.Limit) ratelimit.Terms {
 func onBothStores(t *testing.T, run func(t *testing.T, store ratelimit.Store)) {
 	t.Run("memory", func(t *testing.T) { run(t, ratelimit.NewMemory(newClock().now)) })
 	t.Run("redis", func(t *testing.T) {
-		run(t, ratelimit.NewRedis(newClient(t, testenv.Redis(t).Addr())).WithClock(newClock().now))
+		run(t, ratelimit.NewRedis(newClient(t, servers.Redis(t).Addr())).WithClock(newClock().now))
 	})
 }
 

@@ -16,7 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"flashsale.dev/seckill/internal/ratelimit"
-	"flashsale.dev/seckill/internal/testenv"
+	"flashsale.dev/seckill/internal/testing/servers"
 )
 
 // mostInAnyWindow is the greatest excess of permits over rate × T, in any
@@ -35,7 +35,7 @@ func mostInAnyWindow(good []time.Time, rate float64) float64 {
 // TestAnyWindowOverManyNodes: any traffic over nodes that lease, on a clock of
 // the test's: admitted ≤ burst + rate × T (+ nodes × lease) in every window.
 func TestAnyWindowOverManyNodes(t *testing.T) {
-	client := newClient(t, testenv.Redis(t).Addr())
+	client := newClient(t, servers.Redis(t).Addr())
 	runs := int64(0)
 	rapid.Check(t, func(t *rapid.T) {
 		runs++
@@ -112,7 +112,7 @@ func TestTwoProcessesShareOneRate(t *testing.T) {
 		length = 2 * time.Second
 	}
 	begin := time.Now().Add(500 * ms)
-	run := nodeRun{Addr: testenv.Redis(t).Addr(), Begin: begin, End: begin.Add(length), Callers: 100}
+	run := nodeRun{Addr: servers.Redis(t).Addr(), Begin: begin, End: begin.Add(length), Callers: 100}
 	var counts [2]int64
 	var both sync.WaitGroup
 	for i := range counts {

@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"flashsale.dev/seckill/internal/ratelimit"
-	"flashsale.dev/seckill/internal/testenv"
+	"flashsale.dev/seckill/internal/testing/servers"
 )
 
 // drawLimit gives any limit that Redis can keep.
@@ -72,7 +72,7 @@ func drawGroup(t *rapid.T, keys []string, terms []ratelimit.Terms) []ratelimit.A
 
 // TestGoAndLuaDecideAlike: any sequence of calls, clocks and changed limits.
 func TestGoAndLuaDecideAlike(t *testing.T) {
-	client := newClient(t, testenv.Redis(t).Addr())
+	client := newClient(t, servers.Redis(t).Addr())
 	runs := 0
 	rapid.Check(t, func(t *rapid.T) {
 		runs++

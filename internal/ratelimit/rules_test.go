@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/ratelimit"
-	"flashsale.dev/seckill/internal/testenv"
+	"flashsale.dev/seckill/internal/testing/servers"
 )
 
 func TestRulesSayWhereTheyAreWrong(t *testing.T) {
@@ -166,7 +166,7 @@ func admittedBy(t testing.TB, g *ratelimit.Gate, goods int64) int {
 }
 
 func TestAChangeReachesEveryNodeAndRefillsNothing(t *testing.T) {
-	addr := testenv.Redis(t).Addr()
+	addr := servers.Redis(t).Addr()
 	a, b := startNodeParts(t, addr, liveRule), startNodeParts(t, addr, liveRule)
 	require.Equal(t, 2, admittedBy(t, a.gate, 1))
 	require.Zero(t, admittedBy(t, b.gate, 1))
@@ -195,7 +195,7 @@ func TestAChangeReachesEveryNodeAndRefillsNothing(t *testing.T) {
 }
 
 func TestABadCallChangesNothing(t *testing.T) {
-	n := startNodeParts(t, testenv.Redis(t).Addr(), liveRule)
+	n := startNodeParts(t, servers.Redis(t).Addr(), liveRule)
 	rate, magic := -1.0, ratelimit.Algorithm("magic")
 	before, err := n.admin.Get(t.Context(), "r", "1")
 	require.NoError(t, err)
@@ -215,7 +215,7 @@ func TestABadCallChangesNothing(t *testing.T) {
 }
 
 func TestNodesAreCounted(t *testing.T) {
-	addr := testenv.Redis(t).Addr()
+	addr := servers.Redis(t).Addr()
 	a := startNodeParts(t, addr, liveRule)
 	t.Run("a second one", func(t *testing.T) {
 		startNodeParts(t, addr, liveRule)
@@ -225,7 +225,7 @@ func TestNodesAreCounted(t *testing.T) {
 }
 
 func TestOperatorsLimitsOutliveARedisThatLostThem(t *testing.T) {
-	server := testenv.Redis(t)
+	server := servers.Redis(t)
 	n := startNodeParts(t, server.Addr(), liveRule)
 	burst := int64(7)
 	_, err := n.admin.Set(t.Context(), "r", ratelimit.AnyKey, ratelimit.Change{Burst: &burst})
@@ -240,7 +240,7 @@ func TestOperatorsLimitsOutliveARedisThatLostThem(t *testing.T) {
 }
 
 func TestAdminSaysSoWhenRedisIsDown(t *testing.T) {
-	server := testenv.Redis(t)
+	server := servers.Redis(t)
 	n := startNodeParts(t, server.Addr(), liveRule)
 	require.NoError(t, server.Kill())
 	_, err := n.admin.Set(t.Context(), "r", "1", ratelimit.Change{})

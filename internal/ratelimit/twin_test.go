@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/ratelimit"
-	"flashsale.dev/seckill/internal/testenv"
+	"flashsale.dev/seckill/internal/testing/servers"
 )
 
 // handClock is moved by hand. It starts on a whole day, so that aligned
@@ -146,5 +146,5 @@ func onBothForms(t *testing.T, run func(t *testing.T, made func(ratelimit.Limit,
 		run(t, func(l ratelimit.Limit, c *handClock) subject { return newLocal(t, l, c) })
 	})
 	t.Run("redis-cluster", func(t *testing.T) { overRedis(t, newCluster(t), run) })
-	t.Run("redis", func(t *testing.T) { overRedis(t, newClient(t, testenv.Redis(t).Addr()), run) })
+	t.Run("redis", func(t *testing.T) { overRedis(t, newClient(t, servers.Redis(t).Addr()), run) })
 }

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"flashsale.dev/seckill/internal/group"
+	"flashsale.dev/seckill/internal/batcher"
 )
 
 // tripDeadline bounds one trip to Redis for a group of buyers.
@@ -22,7 +22,7 @@ type Viewer interface {
 type Front struct {
 	viewer  Viewer
 	catalog Catalog
-	views   *group.Line[int64, struct{}, look]
+	views   *batcher.Line[int64, struct{}, look]
 }
 
 // look is a view and how it came about.
@@ -35,7 +35,7 @@ type look struct {
 // NewFront makes a front over Redis and MySQL.
 func NewFront(viewer Viewer, catalog Catalog) *Front {
 	f := &Front{viewer: viewer, catalog: catalog}
-	f.views = group.New(MaxGroup, f.trip)
+	f.views = batcher.New(MaxGroup, f.trip)
 	return f
 }
 

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"flashsale.dev/seckill/internal/group"
+	"flashsale.dev/seckill/internal/batcher"
 )
 
 // PathLife is how long a random path may be used after it was given.
@@ -38,7 +38,7 @@ type Shop struct {
 	shelf   Shelf
 	catalog Catalog
 	recent  recent
-	paths   *group.Line[pathKey, PathGrant, time.Time]
+	paths   *batcher.Line[pathKey, PathGrant, time.Time]
 }
 
 // pathKey keeps those together who think of the same epoch.
@@ -47,7 +47,7 @@ type pathKey struct{ goodsID, epoch int64 }
 // NewShop makes the shop.
 func NewShop(front *Front, shelf Shelf, catalog Catalog) *Shop {
 	s := &Shop{front: front, shelf: shelf, catalog: catalog}
-	s.paths = group.New(MaxGroup, s.pathTrip)
+	s.paths = batcher.New(MaxGroup, s.pathTrip)
 	return s
 }
 

@@ -13,7 +13,7 @@ import (
 	"flashsale.dev/seckill/internal/capacity"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/servers"
-	"flashsale.dev/seckill/internal/testenv"
+	testservers "flashsale.dev/seckill/internal/testing/servers"
 )
 
 // calibrationSetting names the file that BenchmarkCalibrate writes.
@@ -133,7 +133,7 @@ type measured struct{ capacity.Calibration }
 
 // Memory measures what entries take in Redis, of a hundred thousand each, and the API's.
 func (c *measured) Memory(b *testing.B) {
-	server := testenv.Redis(b)
+	server := testservers.Redis(b)
 	client := servers.Redis([]string{server.Addr()}, "")
 	s := newShelf(b, client, 1)
 	const n = 100_000.0

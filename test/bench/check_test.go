@@ -13,7 +13,7 @@ import (
 
 	"flashsale.dev/seckill/internal/capacity"
 	"flashsale.dev/seckill/internal/rush"
-	"flashsale.dev/seckill/test/rig"
+	"flashsale.dev/seckill/internal/testing/installation"
 )
 
 // checkFlag has TestPlanBesideMeasured hold its rushes: minutes.
@@ -97,7 +97,7 @@ const (
 // hold holds the rush on an installation of its own, whose virtual host and database nobody else uses.
 func (c rushCase) hold(t *testing.T) (spent, []float64) {
 	t.Helper()
-	m := newMeters(t, rig.Start(t, env, rig.Options{APIs: c.apis, Consumers: c.consumers, Hosts: true}))
+	m := newMeters(t, installation.Start(t, env, installation.Options{APIs: c.apis, Consumers: c.consumers, Hosts: true}))
 	time.Sleep(calm)
 	goods := m.PutUp(t, int64(c.units), 1)
 	memory, tables := m.redisBytes(), m.tableBytes()

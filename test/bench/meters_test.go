@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/servers"
-	"flashsale.dev/seckill/test/rig"
+	"flashsale.dev/seckill/internal/testing/installation"
 )
 
 // spent is what an installation did between two looks: seconds of processor, counts and bytes. Names are those of the
@@ -65,12 +65,12 @@ func (s spent) plus(o spent) spent {
 
 // meters reads what a rig has spent.
 type meters struct {
-	*rig.Rig
+	*installation.Rig
 	b      testing.TB
 	client redis.UniversalClient
 }
 
-func newMeters(b testing.TB, r *rig.Rig) meters {
+func newMeters(b testing.TB, r *installation.Rig) meters {
 	b.Helper()
 	m := meters{r, b, servers.Redis([]string{r.Redis.Addr()}, "")}
 	b.Cleanup(func() { _ = m.client.Close() })
@@ -117,7 +117,7 @@ func (m meters) read() spent {
 }
 
 // scrape adds a program's metrics.
-func (m meters) scrape(s spent, p *rig.Program, names map[string]string) {
+func (m meters) scrape(s spent, p *installation.Program, names map[string]string) {
 	m.b.Helper()
 	resp, err := http.Get("http://" + p.OpsAddr() + "/metrics") //nolint:noctx // loopback
 	require.NoError(m.b, err)

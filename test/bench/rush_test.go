@@ -12,7 +12,7 @@ import (
 
 	"flashsale.dev/seckill/internal/redisstore"
 	"flashsale.dev/seckill/internal/servers"
-	"flashsale.dev/seckill/test/rig"
+	"flashsale.dev/seckill/internal/testing/installation"
 )
 
 // hundredThousand buyers come for a tenth as many units: the whole rush of the table.
@@ -20,7 +20,7 @@ const hundredThousand = 100_000
 
 // arena is an installation in which rushes are held, beside the floor program.
 type arena struct {
-	*rig.Rig
+	*installation.Rig
 	floor  string
 	bare   string // the goods that the floor program sells
 	client redis.UniversalClient
@@ -30,7 +30,7 @@ type arena struct {
 
 func newArena(b *testing.B) *arena {
 	b.Helper()
-	r := rig.Start(b, env, rig.Options{})
+	r := installation.Start(b, env, installation.Options{})
 	a := &arena{Rig: r, bare: r.PutUp(b, 10_000_000, 1), client: servers.Redis([]string{r.Redis.Addr()}, "")}
 	b.Cleanup(func() { _ = a.client.Close() })
 	a.store = redisstore.New(a.client, redisstore.Options{})
@@ -73,7 +73,7 @@ func (a *arena) rush(b *testing.B, buyers int, seen *rushed) lap {
 	b.Helper()
 	goods := a.PutUp(b, int64(buyers/10), 1)
 	requests, tokens := a.askers(b, goods, buyers)
-	before, spent := rig.RedisCalls(b, a.client), a.cpu()
+	before, spent := installation.RedisCalls(b, a.client), a.cpu()
 	began := time.Now()
 	counts := make([]int64, buyers)
 	crowd(b, a.APIs[0].Addr, connections, buyers, func(c *client, i int) (err error) {
@@ -88,7 +88,7 @@ func (a *arena) rush(b *testing.B, buyers int, seen *rushed) lap {
 	for _, n := range counts {
 		seen.requests += n
 	}
-	seen.calls += rig.RedisCalls(b, a.client) - before
+	seen.calls += installation.RedisCalls(b, a.client) - before
 	return l
 }
 

@@ -15,7 +15,7 @@ import (
 
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/servers"
-	"flashsale.dev/seckill/internal/testenv"
+	testservers "flashsale.dev/seckill/internal/testing/servers"
 )
 
 const (
@@ -117,7 +117,7 @@ func newFleet(b *testing.B) fleet {
 	b.Helper()
 	var f fleet
 	for range mostShards {
-		f.join(b, testenv.Redis(b, testenv.WithRedisConf(noRewrite)))
+		f.join(b, testservers.Redis(b, testservers.WithRedisConf(noRewrite)))
 	}
 	f.at = func(bucket int64, shards int) redis.UniversalClient { return f.servers[shardOf(bucket, shards)] }
 	return f
@@ -126,7 +126,7 @@ func newFleet(b *testing.B) fleet {
 // newCluster is a real one of clusterMasters, reached as the programs reach it.
 func newCluster(b *testing.B) fleet {
 	b.Helper()
-	nodes := testenv.RedisCluster(b, clusterMasters, 0, testenv.WithNodeConf(noRewrite))
+	nodes := testservers.RedisCluster(b, clusterMasters, 0, testservers.WithNodeConf(noRewrite))
 	client := servers.Redis(nodes.Addrs(), "")
 	b.Cleanup(func() { _ = client.Close() })
 	f := fleet{at: func(int64, int) redis.UniversalClient { return client }}
@@ -136,7 +136,7 @@ func newCluster(b *testing.B) fleet {
 	return f
 }
 
-func (f *fleet) join(b *testing.B, server *testenv.RedisServer) {
+func (f *fleet) join(b *testing.B, server *testservers.RedisServer) {
 	b.Helper()
 	client := redis.NewClient(&redis.Options{Addr: server.Addr()})
 	b.Cleanup(func() { _ = client.Close() })

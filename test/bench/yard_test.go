@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/redisstore"
-	"flashsale.dev/seckill/test/rig"
+	"flashsale.dev/seckill/internal/testing/installation"
 )
 
 // yard is where pieces of work are done, each by itself.
@@ -39,7 +39,7 @@ type arenaOfOne struct {
 
 func newYard(b *testing.B) *yard {
 	b.Helper()
-	m := newMeters(b, rig.Start(b, env, rig.Options{}))
+	m := newMeters(b, installation.Start(b, env, installation.Options{}))
 	return &yard{
 		arenaOfOne: &arenaOfOne{m, b, redisstore.New(m.client, redisstore.Options{})},
 		sums:       map[string]spent{}, best: map[string]spent{}, done: map[string]float64{}, sent: map[string][2]float64{},

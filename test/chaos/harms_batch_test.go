@@ -10,8 +10,8 @@ import (
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/rush"
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/testing/installation"
 	"flashsale.dev/seckill/test/chaos/check"
-	"flashsale.dev/seckill/test/rig"
 )
 
 // batchMates are the good orders beside one poison message in a batch of 200.
@@ -22,7 +22,7 @@ const batchMates = 199
 func poisonInABatch() harm {
 	settings := []string{"SECKILL_BATCH_SIZE=200", "SECKILL_BATCH_LINGER=300ms", "SECKILL_LOG_LEVEL=debug"}
 	return harm{
-		name: "poison-in-a-batch", rig: rig.Options{Env: settings}, shards: 16, over: 12 * time.Second, expect: check.Expect{DeadLetters: 2},
+		name: "poison-in-a-batch", rig: installation.Options{Env: settings}, shards: 16, over: 12 * time.Second, expect: check.Expect{DeadLetters: 2},
 		do: func(t *testing.T, s *scene) {
 			s.until(s.between(0.05, 0.25))
 			s.poisonBatch(t, func(int64) []byte { return undecodable() })
@@ -105,7 +105,7 @@ func (s *scene) buyers(t *testing.T, goods string, n int) <-chan rush.Report {
 // waiting waits until so many orders of a goods, at least, are in its queue.
 func (s *scene) waiting(t *testing.T, goods string, n int64) {
 	t.Helper()
-	var f rig.RedisFacts
+	var f installation.RedisFacts
 	require.Eventually(t, func() bool {
 		var err error
 		f, err = s.RedisFacts(t, s.redis, goods)

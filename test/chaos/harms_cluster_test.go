@@ -6,15 +6,15 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"flashsale.dev/seckill/internal/testenv"
+	"flashsale.dev/seckill/internal/testing/installation"
+	"flashsale.dev/seckill/internal/testing/servers"
 	"flashsale.dev/seckill/test/chaos/check"
-	"flashsale.dev/seckill/test/rig"
 )
 
 // clusterHarms are those that only a Redis Cluster knows: its replicas are promoted by the other masters, and its slots move.
 func clusterHarms() []harm {
-	cluster := func(busWires bool, env ...string) rig.Options {
-		return rig.Options{Land: rig.Land{RedisCluster: true}, BusWires: busWires, Env: env}
+	cluster := func(busWires bool, env ...string) installation.Options {
+		return installation.Options{Land: installation.Land{RedisCluster: true}, BusWires: busWires, Env: env}
 	}
 	broken, long := check.Expect{MayBreak: true}, 15*time.Second
 	wait := []string{"SECKILL_REDIS_WAIT_REPLICAS=1"}
@@ -62,7 +62,7 @@ func moveToAndFro(t *testing.T, s *scene) {
 }
 
 // another is a master other than one.
-func (s *scene) another(t *testing.T, than *testenv.RedisServer) *testenv.RedisServer {
+func (s *scene) another(t *testing.T, than *servers.RedisServer) *servers.RedisServer {
 	t.Helper()
 	for _, master := range s.masters(t) {
 		if master != than {
@@ -74,9 +74,9 @@ func (s *scene) another(t *testing.T, than *testenv.RedisServer) *testenv.RedisS
 }
 
 // moveSlot brings the sale's slot to a master, key by key where it rests on the way.
-func (s *scene) moveSlot(t *testing.T, to *testenv.RedisServer, rests bool) {
+func (s *scene) moveSlot(t *testing.T, to *servers.RedisServer, rests bool) {
 	t.Helper()
-	slot, err := s.Cluster.SlotOf(t.Context(), rig.SaleKey(s.goods))
+	slot, err := s.Cluster.SlotOf(t.Context(), installation.SaleKey(s.goods))
 	require.NoError(t, err)
 	move, err := s.Cluster.BeginMove(t.Context(), slot, to)
 	require.NoError(t, err)
@@ -101,7 +101,7 @@ func cutOff(t *testing.T, s *scene) {
 	s.until(s.between(0.1, 0.5))
 	alone, won := s.keeper(t), s.won.Load()
 	require.NoError(t, s.Cluster.CutOff(t.Context(), alone))
-	s.lasts(testenv.ClusterNodeTimeout / 2)
+	s.lasts(servers.ClusterNodeTimeout / 2)
 	t.Logf("%d units were promised by a master cut off", s.won.Load()-won)
 	require.Eventually(t, func() bool { return s.keeper(t) != alone }, patience, 50*time.Millisecond, "nobody took its place")
 	s.recovers(t)

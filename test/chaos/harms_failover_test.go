@@ -7,8 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"flashsale.dev/seckill/internal/testing/installation"
 	"flashsale.dev/seckill/test/chaos/check"
-	"flashsale.dev/seckill/test/rig"
 )
 
 // lag is how far the replica is behind its master.
@@ -17,8 +17,8 @@ const lag = time.Second
 // failoverHarms have Sentinel put a replica in the place of a Redis that dies; what the master took in its last second the
 // replica does not have. With a WAIT for one replica nothing of that was promised.
 func failoverHarms() []harm {
-	watched := func(own bool, settings ...string) rig.Options {
-		return rig.Options{Failover: true, OwnRabbit: own, Env: settings}
+	watched := func(own bool, settings ...string) installation.Options {
+		return installation.Options{Failover: true, OwnRabbit: own, Env: settings}
 	}
 	wait := []string{"SECKILL_REDIS_WAIT_REPLICAS=1", "SECKILL_REDIS_WAIT_TIMEOUT=1500ms"}
 	kept, broken := check.Expect{}, check.Expect{MayBreak: true}

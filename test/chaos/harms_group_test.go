@@ -8,19 +8,19 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"flashsale.dev/seckill/internal/testenv"
-	"flashsale.dev/seckill/test/rig"
+	"flashsale.dev/seckill/internal/testing/installation"
+	"flashsale.dev/seckill/internal/testing/servers"
 )
 
 // groupHarms are those of a MySQL group's primary. The group chooses another after 5 to 8 s.
 func groupHarms() []harm {
-	group := rig.Options{Land: rig.Land{MySQLGroup: true}}
+	group := installation.Options{Land: installation.Land{MySQLGroup: true}}
 	over := 20 * time.Second
 	return []harm{
 		{name: "mysql-primary-killed", rig: group, over: over, crowd: true, do: killPrimary, then: backAsSecondary},
 		{name: "mysql-primary-paused", rig: group, over: over, crowd: true, do: pausePrimary},
 		{name: "mysql-primary-cut-off", rig: group, over: over, crowd: true, before: witness, do: cutPrimaryOff},
-		{name: "mysql-primary-disk-full", rig: rig.Options{Land: group.Land, OwnSQL: true}, over: over, crowd: true, do: replaceFull, then: makeRoom},
+		{name: "mysql-primary-disk-full", rig: installation.Options{Land: group.Land, OwnSQL: true}, over: over, crowd: true, do: replaceFull, then: makeRoom},
 		{name: "mysql-switchover", rig: group, over: over, do: switchOver},
 	}
 }
@@ -121,7 +121,7 @@ func cutPrimaryOff(t *testing.T, s *scene) {
 }
 
 // connect opens one member, whatever its role.
-func (s *scene) connect(t *testing.T, m *testenv.SQLServer) *sql.DB {
+func (s *scene) connect(t *testing.T, m *servers.SQLServer) *sql.DB {
 	t.Helper()
 	var name string
 	asked, err := sql.Open("mysql", s.DSN)
@@ -143,8 +143,8 @@ func switchOver(t *testing.T, s *scene) {
 	}
 }
 
-func others(s *scene) []*testenv.SQLServer {
-	var list []*testenv.SQLServer
+func others(s *scene) []*servers.SQLServer {
+	var list []*servers.SQLServer
 	for _, m := range s.Group.Members() {
 		if m != s.SQL {
 			list = append(list, m)

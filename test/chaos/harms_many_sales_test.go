@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/rush"
-	"flashsale.dev/seckill/internal/testenv"
-	"flashsale.dev/seckill/test/rig"
+	"flashsale.dev/seckill/internal/testing/installation"
+	"flashsale.dev/seckill/internal/testing/servers"
 )
 
 // openWithin is how long sales may be shut when their master has died: the node timeout, a vote (up to 2 s), and a rebuild.
@@ -20,7 +20,7 @@ const openWithin = 15 * time.Second
 // aside is one of many sales beside the rush, and one buyer who goes on buying it.
 type aside struct {
 	goods  string
-	master *testenv.RedisServer // when it was put up
+	master *servers.RedisServer // when it was put up
 	mu     sync.Mutex
 	busy   int    // answers with 503
 	why    string // the last of them said
@@ -142,7 +142,7 @@ func (s *scene) opens(t *testing.T, a *aside, since time.Time) {
 }
 
 func manySalesHarms() []harm {
-	cluster := rig.Options{Land: rig.Land{RedisCluster: true}}
+	cluster := installation.Options{Land: installation.Land{RedisCluster: true}}
 	return []harm{
 		{name: "redis-cluster-master-killed-many-sales", rig: cluster, over: 20 * time.Second, do: sellsElsewhere(killOneMaster)},
 		{name: "redis-cluster-master-paused-many-sales", rig: cluster, over: 20 * time.Second, do: sellsElsewhere(pauseOneMaster)},

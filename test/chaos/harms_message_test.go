@@ -13,8 +13,8 @@ import (
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/ordersn"
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/testing/installation"
 	"flashsale.dev/seckill/test/chaos/check"
-	"flashsale.dev/seckill/test/rig"
 )
 
 func messageHarms() []harm {
@@ -78,7 +78,7 @@ func (s *scene) unwritable(t *testing.T, goods int64) []byte {
 // message makes the message of one order of a goods under a number of ours, of epoch 1.
 func (s *scene) message(t *testing.T, goods int64, l seckill.Line) []byte {
 	t.Helper()
-	key, err := config.Auth{JWTSecret: rig.Secret}.OrderKey()
+	key, err := config.Auth{JWTSecret: installation.Secret}.OrderKey()
 	require.NoError(t, err)
 	l.OrderSn, err = ordersn.NewMinter(key).Mint(goods, 1)
 	require.NoError(t, err)

@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"flashsale.dev/seckill/test/rig"
+	"flashsale.dev/seckill/internal/testing/installation"
 )
 
 // momentHarms kill all programs of a kind at one exact moment: when a certain request is about to go out over the wire, or
@@ -21,7 +21,7 @@ func momentHarms() []harm {
 		moment("consumer-killed-in-commit", "consumer-mysql", commit, true),
 		moment("consumer-killed-before-settle", "consumer-redis", settle, false),
 		moment("consumer-killed-before-ack", "consumer-redis", settle, true),
-		{name: "consumer-killed-20-times", rig: rig.Options{Wired: true}, over: 20 * time.Second, do: killTwentyTimes},
+		{name: "consumer-killed-20-times", rig: installation.Options{Wired: true}, over: 20 * time.Second, do: killTwentyTimes},
 	}
 }
 
@@ -41,7 +41,7 @@ func settle(b []byte) bool {
 
 // moment kills three times, each time at the first such request after a moment of the seed's choice.
 func moment(name, wire string, match func([]byte) bool, pass bool) harm {
-	return harm{name: name, rig: rig.Options{Wired: true}, over: 10 * time.Second, do: func(t *testing.T, s *scene) {
+	return harm{name: name, rig: installation.Options{Wired: true}, over: 10 * time.Second, do: func(t *testing.T, s *scene) {
 		programs, hit := s.APIs, 0
 		if wire[0] == 'c' {
 			programs = s.Consumers
@@ -49,7 +49,7 @@ func moment(name, wire string, match func([]byte) bool, pass bool) harm {
 		for i := range 3 {
 			s.until(float64(i)/4 + s.between(0.05, 0.25))
 			sprung := make(chan struct{})
-			s.Wires[wire].Set(&rig.Trap{Match: match, Pass: pass, Sprung: func() { close(sprung) }})
+			s.Wires[wire].Set(&installation.Trap{Match: match, Pass: pass, Sprung: func() { close(sprung) }})
 			select {
 			case <-sprung:
 				hit++
@@ -79,7 +79,7 @@ func killTwentyTimes(t *testing.T, s *scene) {
 	s.until(s.between(0.1, 0.6))
 	for i := range 20 {
 		sprung := make(chan struct{})
-		wire.Set(&rig.Trap{Match: insert, Sprung: func() { close(sprung) }})
+		wire.Set(&installation.Trap{Match: insert, Sprung: func() { close(sprung) }})
 		if i > 0 {
 			for _, p := range s.Consumers {
 				p.Start(t)

@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"flashsale.dev/seckill/test/rig"
+	"flashsale.dev/seckill/internal/testing/installation"
 )
 
 // moverHarms come while units go from one bucket of a split sale to another. All buyers are of one bucket, so that they do.
@@ -18,7 +18,7 @@ func moverHarms() []harm {
 		moment("mover-killed-in-transfer", "consumer-mysql", transfers, true),
 		moment("mover-killed-before-give", "consumer-redis", gives, false), // MySQL has moved them, and Redis was not told
 		moment("mover-killed-after-give", "consumer-redis", gives, true),
-		{name: "redis-killed-in-a-move", rig: rig.Options{Wired: true}, over: 10 * time.Second, do: killRedisInAMove},
+		{name: "redis-killed-in-a-move", rig: installation.Options{Wired: true}, over: 10 * time.Second, do: killRedisInAMove},
 	}
 	for i := range list {
 		list[i].split, list[i].skewed = 4, true
@@ -43,7 +43,7 @@ func killRedisInAMove(t *testing.T, s *scene) {
 	for i := range 3 {
 		s.until(float64(i)/4 + s.between(0.05, 0.25))
 		sprung := make(chan struct{})
-		s.Wires["consumer-redis"].Set(&rig.Trap{Match: takes, Pass: true, Sprung: func() { close(sprung) }})
+		s.Wires["consumer-redis"].Set(&installation.Trap{Match: takes, Pass: true, Sprung: func() { close(sprung) }})
 		select {
 		case <-sprung:
 			hit++

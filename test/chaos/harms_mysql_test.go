@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"flashsale.dev/seckill/test/rig"
+	"flashsale.dev/seckill/internal/testing/installation"
 )
 
 func mysqlHarms() []harm {
@@ -25,13 +25,13 @@ func mysqlHarms() []harm {
 			s.until(s.between(0.1, 0.7))
 			pause(t, s, s.Primary(t), 10*time.Second)
 		}},
-		{name: "mysql-read-only", rig: rig.Options{Plain: true}, do: func(t *testing.T, s *scene) {
+		{name: "mysql-read-only", rig: installation.Options{Plain: true}, do: func(t *testing.T, s *scene) {
 			s.until(s.between(0.1, 0.7))
 			s.SQLDo(t, "SET GLOBAL read_only = ON")
 			s.lasts(5 * time.Second)
 			s.SQLDo(t, "SET GLOBAL read_only = OFF")
 		}},
-		{name: "mysql-disk-full", rig: rig.Options{OwnSQL: true}, over: 20 * time.Second, crowd: true, do: fillDisk},
+		{name: "mysql-disk-full", rig: installation.Options{OwnSQL: true}, over: 20 * time.Second, crowd: true, do: fillDisk},
 	}
 }
 

@@ -8,13 +8,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/rush"
-	"flashsale.dev/seckill/internal/testenv"
-	"flashsale.dev/seckill/test/rig"
+	"flashsale.dev/seckill/internal/testing/installation"
+	"flashsale.dev/seckill/internal/testing/servers"
 )
 
 func rabbitHarms() []harm {
-	own := rig.Options{OwnRabbit: true}
-	noLimit := rig.Options{OwnRabbit: true, Env: []string{"SECKILL_MAX_BACKLOG_AGE=0"}}
+	own := installation.Options{OwnRabbit: true}
+	noLimit := installation.Options{OwnRabbit: true, Env: []string{"SECKILL_MAX_BACKLOG_AGE=0"}}
 	slowly := 15 * time.Second // a broker takes seconds to come back
 	return []harm{
 		{name: "rabbit-killed", rig: own, over: slowly, before: settleRabbit, do: func(t *testing.T, s *scene) { s.withoutRabbit(t, 0) }},
@@ -58,9 +58,9 @@ func settleRabbit(t *testing.T, s *scene) {
 }
 
 // rabbits are all nodes of the broker.
-func (s *scene) rabbits() []*testenv.RabbitServer {
+func (s *scene) rabbits() []*servers.RabbitServer {
 	if s.Rabbits == nil {
-		return []*testenv.RabbitServer{s.Rabbit}
+		return []*servers.RabbitServer{s.Rabbit}
 	}
 	return s.Rabbits.Nodes
 }
@@ -112,7 +112,7 @@ func comeAgain(t *testing.T, s *scene, r rush.Report) {
 	require.Positive(t, r.Sum(func(told rush.Told) int { return told.Busy }), "nobody was told to come again (503)")
 }
 
-func ctl(t *testing.T, node *testenv.RabbitServer, args ...string) {
+func ctl(t *testing.T, node *servers.RabbitServer, args ...string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()

@@ -7,13 +7,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"flashsale.dev/seckill/internal/testenv"
-	"flashsale.dev/seckill/test/rig"
+	"flashsale.dev/seckill/internal/testing/installation"
+	"flashsale.dev/seckill/internal/testing/servers"
 )
 
 // rabbitNodeHarms happen to nodes of a RabbitMQ cluster; Rabbit is the one that leads the sale's queue.
 func rabbitNodeHarms() []harm {
-	own := rig.Options{OwnRabbit: true, Land: rig.Land{RabbitCluster: true}}
+	own := installation.Options{OwnRabbit: true, Land: installation.Land{RabbitCluster: true}}
 	return []harm{
 		{name: "rabbit-node-killed", rig: own, over: 25 * time.Second, before: settleRabbit, do: killNode},
 		{name: "rabbit-node-emptied", rig: own, over: 25 * time.Second, do: func(t *testing.T, s *scene) {
@@ -78,7 +78,7 @@ func moveLeaders(t *testing.T, s *scene) {
 func killMajority(t *testing.T, s *scene) {
 	t.Helper()
 	s.until(s.between(0.1, 0.5))
-	dead := append([]*testenv.RabbitServer{s.Rabbit}, s.Rabbits.Others(s.Rabbit)[0])
+	dead := append([]*servers.RabbitServer{s.Rabbit}, s.Rabbits.Others(s.Rabbit)[0])
 	for _, node := range dead {
 		require.NoError(t, node.Kill())
 	}

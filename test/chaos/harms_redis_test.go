@@ -11,9 +11,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"flashsale.dev/seckill/internal/testenv"
+	"flashsale.dev/seckill/internal/testing/installation"
+	"flashsale.dev/seckill/internal/testing/servers"
 	"flashsale.dev/seckill/test/chaos/check"
-	"flashsale.dev/seckill/test/rig"
 )
 
 func redisHarms() []harm {
@@ -82,10 +82,10 @@ func killUnderManySales(t *testing.T, s *scene) {
 }
 
 // masters are all that keep sales.
-func (s *scene) masters(t *testing.T) []*testenv.RedisServer {
+func (s *scene) masters(t *testing.T) []*servers.RedisServer {
 	t.Helper()
 	if s.Cluster == nil {
-		return []*testenv.RedisServer{s.Redis}
+		return []*servers.RedisServer{s.Redis}
 	}
 	masters, err := s.Cluster.Masters(t.Context())
 	require.NoError(t, err)
@@ -128,7 +128,7 @@ func twoRebuilders(t *testing.T, s *scene) {
 	t.Helper()
 	require.NoError(t, s.keeperClient(t).FlushAll(t.Context()).Err())
 	for began := time.Now(); time.Since(began) < 4*time.Second; s.lasts(50 * time.Millisecond) {
-		for _, bucket := range rig.Buckets(t, s.goods) {
+		for _, bucket := range installation.Buckets(t, s.goods) {
 			require.NoError(t, s.redis.Del(t.Context(), "sk:{"+bucket+"}:rebuild").Err())
 		}
 	}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"flashsale.dev/seckill/test/rig"
+	"flashsale.dev/seckill/internal/testing/installation"
 )
 
 // previousFlag names the release that a roll-back goes back to.
@@ -22,7 +22,7 @@ func releaseHarms() []harm {
 // has it; and then forward again. Both releases run side by side meanwhile.
 func rollBack(t *testing.T, s *scene) {
 	t.Helper()
-	previous := rig.Previous(t, *previousFlag)
+	previous := installation.Previous(t, *previousFlag)
 	programs := slices.Concat(s.Consumers, s.APIs)
 	for i, p := range programs {
 		s.until(float64(i+1) / 12)
@@ -35,7 +35,7 @@ func rollBack(t *testing.T, s *scene) {
 }
 
 // change ends a program as an operator would, and starts that of a folder in its place ("": our own).
-func change(t *testing.T, p *rig.Program, folder string) {
+func change(t *testing.T, p *installation.Program, folder string) {
 	t.Helper()
 	require.NoError(t, p.Stop(), "%s", p.Log())
 	p.Use(t, folder)

@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"flashsale.dev/seckill/test/rig"
+	"flashsale.dev/seckill/internal/testing/installation"
 )
 
 // harms lists all of them, in the order of the table in docs/reliability.md.
@@ -16,7 +16,7 @@ func harms() []harm {
 }
 
 // notOn tells why a harm cannot be done where servers are several; "" where it can.
-func (h harm) notOn(land rig.Land) string {
+func (h harm) notOn(land installation.Land) string {
 	if land.RedisCluster && h.rig.Failover {
 		return "a cluster promotes replicas without Sentinels; the harms redis-cluster-… are its own"
 	}
@@ -37,7 +37,7 @@ func programHarms() []harm {
 }
 
 // killTenTimes kills one program or another ten times, and starts it again.
-func killTenTimes(t *testing.T, s *scene, programs []*rig.Program) {
+func killTenTimes(t *testing.T, s *scene, programs []*installation.Program) {
 	t.Helper()
 	for i := range 10 {
 		s.until(float64(i+1)/12 + s.between(0, 0.08))

@@ -10,11 +10,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"flashsale.dev/seckill/internal/testenv"
-	"flashsale.dev/seckill/test/rig"
+	"flashsale.dev/seckill/internal/testing/installation"
+	"flashsale.dev/seckill/internal/testing/servers"
 )
 
-var suite = testenv.NewSuite()
+var suite = servers.NewSuite()
 
 var (
 	seedFlag    = flag.Uint64("chaos.seed", 1, "the first seed")
@@ -27,13 +27,13 @@ var (
 	outFlag     = flag.String("chaos.out", "", "file to which the line of each run is added")
 )
 
-func TestMain(m *testing.M) { os.Exit(rig.Around(m, suite)) }
+func TestMain(m *testing.M) { os.Exit(installation.Around(m, suite)) }
 
 // inCI are the harms of a plain go test: one of each kind of server that forgets or dies.
 var inCI = []string{"api-killed", "consumer-killed", "redis-flushall"}
 
 func TestHarms(t *testing.T) {
-	land, err := rig.ParseLand(*onFlag)
+	land, err := installation.ParseLand(*onFlag)
 	require.NoError(t, err)
 	for _, h := range chosen(t) {
 		h.rig.Land = h.rig.Land.With(land)

@@ -13,24 +13,24 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/rush"
-	"flashsale.dev/seckill/internal/testenv"
+	"flashsale.dev/seckill/internal/testing/installation"
+	"flashsale.dev/seckill/internal/testing/servers"
 	"flashsale.dev/seckill/test/chaos/check"
-	"flashsale.dev/seckill/test/rig"
 )
 
 // harm is one thing that may happen to an installation.
 type harm struct {
 	name   string
-	rig    rig.Options   // two APIs and two consumers if it says nothing else
-	over   time.Duration // the buyers come spread over so long; 6 s if 0
-	crowd  bool          // the buyers do not wait for those before them: a server that orders must pass is away for long
-	limit  int64         // units one buyer may have; 1 if 0
-	shards int           // queues of orders; the default if 0
-	split  int64         // buckets that the stock must be in at least; 1 if 0
-	skewed bool          // all buyers are of one bucket, the last
-	starts time.Duration // the sale starts so long after it was put up; a minute before if 0
-	ends   time.Duration // the sale ends so long after it was put up; an hour if 0
-	clock  time.Duration // the clocks of the API hosts are off by so much in the rush
+	rig    installation.Options // two APIs and two consumers if it says nothing else
+	over   time.Duration        // the buyers come spread over so long; 6 s if 0
+	crowd  bool                 // the buyers do not wait for those before them: a server that orders must pass is away for long
+	limit  int64                // units one buyer may have; 1 if 0
+	shards int                  // queues of orders; the default if 0
+	split  int64                // buckets that the stock must be in at least; 1 if 0
+	skewed bool                 // all buyers are of one bucket, the last
+	starts time.Duration        // the sale starts so long after it was put up; a minute before if 0
+	ends   time.Duration        // the sale ends so long after it was put up; an hour if 0
+	clock  time.Duration        // the clocks of the API hosts are off by so much in the rush
 	expect check.Expect
 	before func(t *testing.T, s *scene) // what takes time and does no harm, before the rush; may be nil
 	// do does the harm, once the rush is on, and returns when whatever it broke works again.
@@ -43,7 +43,7 @@ type harm struct {
 
 // scene is a sale with a rush going on.
 type scene struct {
-	*rig.Rig
+	*installation.Rig
 	goods string
 	split int64 // buckets of its stock
 	queue int   // queues of orders
@@ -76,7 +76,7 @@ func (s *scene) until(share float64) {
 func (s *scene) between(from, to float64) float64 { return from + s.rng.Float64()*(to-from) }
 
 // keeper is the Redis that keeps the sale now.
-func (s *scene) keeper(t *testing.T) *testenv.RedisServer {
+func (s *scene) keeper(t *testing.T) *servers.RedisServer {
 	t.Helper()
 	s.Aim(t, s.goods)
 	return s.Redis
@@ -102,7 +102,7 @@ func run(t *testing.T, h harm, seed uint64) {
 		units: *unitsFlag, rng: rand.New(rand.NewPCG(seed, 0)), over: make(chan struct{}),
 	}
 	o.Env = append(slices.Clone(o.Env), fmt.Sprintf("SECKILL_ORDER_SHARDS=%d", s.queue))
-	s.Rig = rig.Start(t, suite, o)
+	s.Rig = installation.Start(t, suite, o)
 	s.redis = s.RedisClient(t)
 	limit := max(1, h.limit)
 	s.putUp(t, h, limit)
@@ -145,7 +145,7 @@ func (s *scene) putUp(t *testing.T, h harm, limit int64) {
 	t.Helper()
 	file := ""
 	if h.clock != 0 {
-		file = rig.BuildWithClock(t, "api", h.clock) // takes a minute the first time: before the window is chosen
+		file = installation.BuildWithClock(t, "api", h.clock) // takes a minute the first time: before the window is chosen
 	}
 	now := time.Now().Truncate(time.Millisecond)
 	s.start, s.end = now.Add(cmp.Or(h.starts, -time.Minute)), now.Add(cmp.Or(h.ends, time.Hour))
@@ -170,7 +170,7 @@ func (s *scene) plan(t *testing.T, h harm) rush.Plan {
 		Stubborn: true, Again: 1, Greedy: 3, Cancels: 4, Over: over, Won: func() { s.won.Add(1) },
 	}
 	if h.skewed {
-		p.ID = rig.Neighbours(t, s.goods, int(s.split)-1, 1)
+		p.ID = installation.Neighbours(t, s.goods, int(s.split)-1, 1)
 	}
 	if h.crowd {
 		p.AtOnce, p.Glance = p.Buyers, 3*time.Second
@@ -185,7 +185,7 @@ func (s *scene) plan(t *testing.T, h harm) rush.Plan {
 func (s *scene) calm(t *testing.T) {
 	t.Helper()
 	var l rush.Ledger
-	var f rig.RedisFacts
+	var f installation.RedisFacts
 	quiet := func() bool {
 		var err, redisErr error
 		l, err = s.ledger(t)

@@ -8,7 +8,7 @@ import (
 
 	"flashsale.dev/seckill/internal/rush"
 	"flashsale.dev/seckill/internal/seckill"
-	"flashsale.dev/seckill/test/rig"
+	"flashsale.dev/seckill/internal/testing/installation"
 )
 
 // bucket is the goods id of a buyer's bucket; the sale's own where its stock is whole.
@@ -20,7 +20,7 @@ func (s *scene) bucket(t *testing.T, buyer int64) int64 {
 // still tells whether no units of a split sale are on their way from one bucket to another, and each bucket of one that is on has been
 // told what the others have: a unit that somebody gives back is known to the mover's next look, and until then his neighbours may be told
 // that there is none.
-func (s *scene) still(t *testing.T, f rig.RedisFacts) bool {
+func (s *scene) still(t *testing.T, f installation.RedisFacts) bool {
 	t.Helper()
 	if s.split <= 1 {
 		return true
@@ -44,7 +44,7 @@ func (s *scene) sweep(t *testing.T, report *rush.Report) bool {
 	}
 	bucket := s.rng.IntN(int(s.split))
 	swept, err := rush.Run(t.Context(), rush.Plan{
-		GoodsID: s.goods, Buyers: int(l.Available), AtOnce: 200, ID: rig.Neighbours(t, s.goods, bucket, 1<<42), Token: s.BuyerToken,
+		GoodsID: s.goods, Buyers: int(l.Available), AtOnce: 200, ID: installation.Neighbours(t, s.goods, bucket, 1<<42), Token: s.BuyerToken,
 		Bases: []string{s.Base(0), s.Base(1)}, Stubborn: true, Patience: patience, CallTimeout: 5 * time.Second,
 	})
 	require.NoError(t, err)

@@ -12,13 +12,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/rush"
-	"flashsale.dev/seckill/test/rig"
+	"flashsale.dev/seckill/internal/testing/installation"
 )
 
 // ctl runs seckillctl against a rig, reads what it prints into data (where it ends well), and gives its exit code.
-func ctl(t *testing.T, r *rig.Rig, data any, args ...string) int {
+func ctl(t *testing.T, r *installation.Rig, data any, args ...string) int {
 	t.Helper()
-	out, err := rig.Try(t, "seckillctl", []string{
+	out, err := installation.Try(t, "seckillctl", []string{
 		"SECKILL_MYSQL_DSN=" + r.DSN, "SECKILL_REDIS_ADDRS=" + r.Redis.Addr(), "SECKILL_AMQP_URL=" + r.AMQP,
 	}, append(args, "-o", "json")...)
 	var exit *exec.ExitError
@@ -32,7 +32,7 @@ func ctl(t *testing.T, r *rig.Rig, data any, args ...string) int {
 }
 
 func TestAnOperatorRebuildsASale(t *testing.T) {
-	r := rig.Start(t, suite, rig.Options{})
+	r := installation.Start(t, suite, installation.Options{})
 	goods := r.PutUp(t, 50, 1)
 	report, err := rush.Run(t.Context(), rush.Plan{
 		GoodsID: goods, Buyers: 20, AtOnce: 20, Token: r.BuyerToken, Patience: 30 * time.Second, CallTimeout: 5 * time.Second,
@@ -66,7 +66,7 @@ func TestAnOperatorRebuildsASale(t *testing.T) {
 }
 
 func TestAnOperatorSetsALimiterOnEveryNode(t *testing.T) {
-	r := rig.Start(t, suite, rig.Options{})
+	r := installation.Start(t, suite, installation.Options{})
 	goods := r.PutUp(t, 50, 1)
 	var s struct {
 		Source           string
@@ -89,6 +89,6 @@ func TestAnOperatorSetsALimiterOnEveryNode(t *testing.T) {
 
 func TestEveryProgramTellsItsVersion(t *testing.T) {
 	for _, name := range []string{"api", "order-consumer", "standalone", "seckillctl"} {
-		require.Regexp(t, `^`+name+` version .+, commit .+, of .+`, rig.Run(t, name, nil, "-version"))
+		require.Regexp(t, `^`+name+` version .+, commit .+, of .+`, installation.Run(t, name, nil, "-version"))
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/seckill"
-	"flashsale.dev/seckill/test/rig"
+	"flashsale.dev/seckill/internal/testing/installation"
 )
 
 // exportRows is how many orders are exported: SECKILL_TEST_EXPORT_ROWS, or what a CI run has time for.
@@ -33,7 +33,7 @@ func exportRows(t *testing.T) int {
 // MariaDB: every row arrives, and the process grows no larger for ten times the rows.
 func TestTheShippingListTakesNoMemory(t *testing.T) {
 	rows := exportRows(t)
-	r := rig.Start(t, suite, rig.Options{})
+	r := installation.Start(t, suite, installation.Options{})
 	few, many := r.PutUp(t, 1, 1), r.PutUp(t, 1, 1)
 	fillOrders(t, r, few, rows/10)
 	fillOrders(t, r, many, rows)
@@ -54,11 +54,11 @@ type exported struct {
 	peak        int // of the API's resident memory meanwhile, in KiB
 }
 
-func export(t *testing.T, r *rig.Rig, goods string) exported {
+func export(t *testing.T, r *installation.Rig, goods string) exported {
 	t.Helper()
 	proc := fmt.Sprintf("/proc/%d/", r.APIs[0].Pid())
 	require.NoError(t, os.WriteFile(proc+"clear_refs", []byte("5"), 0)) // proc(5): 5 sets the peak back to what is used now
-	token, err := r.Tokens.Sign(seckill.Actor{ID: rig.MerchantID, Role: seckill.Merchant}, time.Hour)
+	token, err := r.Tokens.Sign(seckill.Actor{ID: installation.MerchantID, Role: seckill.Merchant}, time.Hour)
 	require.NoError(t, err)
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, r.Base(0)+"/admin/sales/"+goods+"/orders?format=csv", nil)
 	require.NoError(t, err)
@@ -95,7 +95,7 @@ func peakRSS(t *testing.T, proc string) int {
 }
 
 // fillOrders writes cancelled orders of a goods straight into MySQL: they hold no units, so the sale's books stay right.
-func fillOrders(t *testing.T, r *rig.Rig, goods string, n int) {
+func fillOrders(t *testing.T, r *installation.Rig, goods string, n int) {
 	t.Helper()
 	db, err := sql.Open("mysql", r.DSN)
 	require.NoError(t, err)

@@ -8,35 +8,35 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"flashsale.dev/seckill/internal/httpapi/spectest"
 	"flashsale.dev/seckill/internal/rush"
-	"flashsale.dev/seckill/internal/testenv"
-	"flashsale.dev/seckill/test/rig"
+	"flashsale.dev/seckill/internal/testing/apicheck"
+	"flashsale.dev/seckill/internal/testing/installation"
+	"flashsale.dev/seckill/internal/testing/servers"
 )
 
-var suite = testenv.NewSuite()
+var suite = servers.NewSuite()
 
-func TestMain(m *testing.M) { os.Exit(rig.Around(m, suite)) }
+func TestMain(m *testing.M) { os.Exit(installation.Around(m, suite)) }
 
 // rushed is a rush that is over and drained.
 type rushed struct {
 	report rush.Report
 	ledger rush.Ledger
-	facts  rig.Facts
+	facts  installation.Facts
 }
 
 // rushOn lets buyers rush a new sale over all of the rig's APIs, and waits until everything is written.
-func rushOn(t *testing.T, r *rig.Rig, units, limit int64, p rush.Plan) rushed {
+func rushOn(t *testing.T, r *installation.Rig, units, limit int64, p rush.Plan) rushed {
 	t.Helper()
 	return rushFor(t, r, r.PutUp(t, units, limit), p)
 }
 
 // rushFor is rushOn with a sale that is there. Buyers ask again where their connection breaks, as a server that closes an idle one may have
 // it: a POST is not sent twice by itself.
-func rushFor(t *testing.T, r *rig.Rig, goods string, p rush.Plan) rushed {
+func rushFor(t *testing.T, r *installation.Rig, goods string, p rush.Plan) rushed {
 	t.Helper()
 	p.GoodsID, p.Token, p.Base, p.Stubborn = goods, r.BuyerToken, "", true
-	p.Through = func(c *http.Client) *http.Client { return spectest.Client(t, c) }
+	p.Through = func(c *http.Client) *http.Client { return apicheck.Client(t, c) }
 	for i := range r.APIs {
 		p.Bases = append(p.Bases, r.Base(i))
 	}
@@ -69,13 +69,13 @@ func (r rushed) gone(t *testing.T, units, orders, buyers int64) {
 	require.True(t, r.ledger.Balanced, "%+v", r.ledger)
 	require.Equal(t, []int64{0, 0, units}, []int64{r.ledger.Available, r.ledger.Pending, r.ledger.Sold})
 	require.Equal(t, []int64{0, units}, []int64{r.ledger.Database.Stock, r.ledger.Database.Active})
-	require.Equal(t, rig.Facts{
+	require.Equal(t, installation.Facts{
 		Total: units, Orders: orders, Units: units, Buyers: buyers, Held: units, MostHeld: r.facts.MostHeld,
 	}, r.facts)
 }
 
 func TestAThousandUnitsForFiveThousandBuyers(t *testing.T) {
-	r := rig.Start(t, suite, rig.Options{APIs: 2, Consumers: 2})
+	r := installation.Start(t, suite, installation.Options{APIs: 2, Consumers: 2})
 	got := rushOn(t, r, 1000, 1, rush.Plan{Buyers: 5000, AtOnce: 200})
 	got.exact(t, 1000, 1000, 1000)
 	require.EqualValues(t, 1, got.facts.MostHeld)
@@ -83,21 +83,21 @@ func TestAThousandUnitsForFiveThousandBuyers(t *testing.T) {
 }
 
 func TestEachBuyerAsksFiveTimesAtOnce(t *testing.T) {
-	r := rig.Start(t, suite, rig.Options{APIs: 2, Consumers: 2})
+	r := installation.Start(t, suite, installation.Options{APIs: 2, Consumers: 2})
 	got := rushOn(t, r, 1000, 1, rush.Plan{Buyers: 5000, AtOnce: 40, Asks: 5})
 	got.exact(t, 1000, 1000, 1000)
 	require.EqualValues(t, 1, got.facts.MostHeld)
 }
 
 func TestQuantityThreeOfALimitOfFive(t *testing.T) {
-	r := rig.Start(t, suite, rig.Options{APIs: 2, Consumers: 2})
+	r := installation.Start(t, suite, installation.Options{APIs: 2, Consumers: 2})
 	got := rushOn(t, r, 999, 5, rush.Plan{Buyers: 5000, AtOnce: 100, Quantity: 3, Asks: 2})
 	got.exact(t, 999, 333, 333)
 	require.EqualValues(t, 3, got.facts.MostHeld)
 }
 
 func TestEveryMessageDeliveredTwice(t *testing.T) {
-	r := rig.Start(t, suite, rig.Options{APIs: 2, Consumers: 2})
+	r := installation.Start(t, suite, installation.Options{APIs: 2, Consumers: 2})
 	doubled := r.DoubleMessages(t)
 	got := rushOn(t, r, 1000, 1, rush.Plan{Buyers: 5000, AtOnce: 200})
 	got.exact(t, 1000, 1000, 1000)

@@ -11,12 +11,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/rush"
-	"flashsale.dev/seckill/test/rig"
+	"flashsale.dev/seckill/internal/testing/installation"
 )
 
 // TestASplitSale is a sale whose stock is in four buckets: nobody outside may notice, but by a 503 now and then.
 func TestASplitSale(t *testing.T) {
-	r := rig.Start(t, suite, rig.Options{APIs: 2, Consumers: 2})
+	r := installation.Start(t, suite, installation.Options{APIs: 2, Consumers: 2})
 	split := func(t *testing.T, units, limit int64) string {
 		t.Helper()
 		return r.PutUpSplit(t, units, limit, 4, time.Now().Add(-time.Minute), time.Now().Add(time.Hour))
@@ -37,12 +37,12 @@ func TestASplitSale(t *testing.T) {
 	t.Run("only buyers of one bucket come", func(t *testing.T) {
 		goods := split(t, 202, 1)
 		stop := watch(t, r, goods, 202)
-		got := rushFor(t, r, goods, rush.Plan{Buyers: 202, AtOnce: 202, Stubborn: true, ID: rig.Neighbours(t, goods, 2, 1)})
+		got := rushFor(t, r, goods, rush.Plan{Buyers: 202, AtOnce: 202, Stubborn: true, ID: installation.Neighbours(t, goods, 2, 1)})
 		stop()
 		got.gone(t, 202, 202, 202)
 		require.Equal(t, 202, got.report.Count(rush.Won), "units stayed where nobody could get at them")
 		t.Logf("the last of them had its unit after %s", got.report.Quantile(1, rush.Won, rush.Bought))
-		late := rushFor(t, r, goods, rush.Plan{Buyers: 1, AtOnce: 1, ID: rig.Neighbours(t, goods, 2, 1<<30)})
+		late := rushFor(t, r, goods, rush.Plan{Buyers: 1, AtOnce: 1, ID: installation.Neighbours(t, goods, 2, 1<<30)})
 		require.Equal(t, 1, late.report.Count(rush.SoldOut), "%+v", late.report.Told)
 	})
 
@@ -54,7 +54,7 @@ func TestASplitSale(t *testing.T) {
 			require.Equal(t, 1, got.report.Count(rush.Won), "unit %d: %+v", i+1, got.report.Told)
 			t.Logf("unit %d was sold after %s", i+1, got.report.Told[0].Bought)
 		}
-		require.Equal(t, rig.Facts{Total: 4, Orders: 4, Units: 4, Buyers: 1, Held: 4, MostHeld: 4}, r.Facts(t, goods))
+		require.Equal(t, installation.Facts{Total: 4, Orders: 4, Units: 4, Buyers: 1, Held: 4, MostHeld: 4}, r.Facts(t, goods))
 	})
 
 	t.Run("greed is held to the limit", func(t *testing.T) {
@@ -71,16 +71,16 @@ func TestASplitSale(t *testing.T) {
 const foundWithin = 15 * time.Second
 
 // sameBucket wants all orders of a buyer to be in the bucket that is the buyer's.
-func sameBucket(t *testing.T, r *rig.Rig, goods string) {
+func sameBucket(t *testing.T, r *installation.Rig, goods string) {
 	t.Helper()
 	for _, o := range r.OrderRows(t, goods) {
-		require.Equal(t, rig.BucketOf(t, goods, o.BuyerID), strconv.FormatInt(o.GoodsID, 10), "buyer %d, order %s", o.BuyerID, o.OrderSn)
+		require.Equal(t, installation.BucketOf(t, goods, o.BuyerID), strconv.FormatInt(o.GoodsID, 10), "buyer %d, order %s", o.BuyerID, o.OrderSn)
 	}
 }
 
 // watch reads a sale's ledger again and again until it is told to stop: whatever is on its way between the buckets, every
 // reading must add up to all units.
-func watch(t *testing.T, r *rig.Rig, goods string, units int64) (stop func()) {
+func watch(t *testing.T, r *installation.Rig, goods string, units int64) (stop func()) {
 	t.Helper()
 	merchant, end, ended, ctx := r.Merchant(t), make(chan struct{}), make(chan struct{}), context.WithoutCancel(t.Context())
 	go func() {

@@ -11,14 +11,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/auth"
-	"flashsale.dev/seckill/internal/httpapi/spectest"
 	"flashsale.dev/seckill/internal/rush"
 	"flashsale.dev/seckill/internal/seckill"
-	"flashsale.dev/seckill/test/rig"
+	"flashsale.dev/seckill/internal/testing/apicheck"
+	"flashsale.dev/seckill/internal/testing/installation"
 )
 
 func TestTheDemoSellsExactlyItsUnits(t *testing.T) {
-	out := rig.Run(t, "standalone", nil, "-demo", "-exit", "-addr", "127.0.0.1:0", "-data", t.TempDir())
+	out := installation.Run(t, "standalone", nil, "-demo", "-exit", "-addr", "127.0.0.1:0", "-data", t.TempDir())
 	require.Contains(t, out, "won                               500  (500 units, 500 buyers)")
 	require.Contains(t, out, "total 500 = available 0 + pending 0 + sold 500; database: stock 0, active 500; balanced: true")
 	require.Regexp(t, `server faults \(5xx\) +0\n`, out)
@@ -26,14 +26,14 @@ func TestTheDemoSellsExactlyItsUnits(t *testing.T) {
 
 // standalone is one running, its merchant and what signs its buyers' tokens.
 type standalone struct {
-	*rig.Program
+	*installation.Program
 	data   string
 	tokens *auth.Tokens
 }
 
 func startStandalone(t *testing.T, data string) standalone {
 	t.Helper()
-	p := rig.StartProgram(t, "standalone", "SECKILL_HTTP_ADDR", nil, "-data", data)
+	p := installation.StartProgram(t, "standalone", "SECKILL_HTTP_ADDR", nil, "-data", data)
 	secret, err := os.ReadFile(filepath.Join(data, "jwt-secret"))
 	require.NoError(t, err)
 	tokens, err := auth.New(secret, 0, time.Now)
@@ -45,7 +45,7 @@ func (s standalone) as(t *testing.T, role seckill.Role, id int64) rush.Client {
 	t.Helper()
 	token, err := s.tokens.Sign(seckill.Actor{ID: id, Role: role}, time.Hour)
 	require.NoError(t, err)
-	return rush.Client{Base: "http://" + s.Addr, Token: token, HTTP: spectest.Client(t, rush.NewHTTP(4))}
+	return rush.Client{Base: "http://" + s.Addr, Token: token, HTTP: apicheck.Client(t, rush.NewHTTP(4))}
 }
 
 func (s standalone) buyerToken(id int64) (string, error) {
@@ -110,14 +110,14 @@ func TestOrdersSurviveAKillInTheMiddleOfARush(t *testing.T) {
 
 func TestASecondStandaloneKeepsOutOfTheDirectory(t *testing.T) {
 	s := startStandalone(t, t.TempDir())
-	out, err := rig.Try(t, "standalone", nil, "-addr", "127.0.0.1:0", "-data", s.data)
+	out, err := installation.Try(t, "standalone", nil, "-addr", "127.0.0.1:0", "-data", s.data)
 	require.Error(t, err)
 	require.Contains(t, out, "another process works on")
 }
 
 func TestEveryProgramExplainsItself(t *testing.T) {
 	for _, name := range []string{"api", "order-consumer", "standalone", "seckillctl"} {
-		out := rig.Run(t, name, nil, "-help")
+		out := installation.Run(t, name, nil, "-help")
 		require.Contains(t, strings.ToLower(out), "usage", name)
 		if name != "seckillctl" {
 			require.Contains(t, out, "SECKILL_PAYMENT_TIMEOUT", name)
@@ -127,9 +127,9 @@ func TestEveryProgramExplainsItself(t *testing.T) {
 }
 
 func TestSIGTERMEndsEveryProgramInOrder(t *testing.T) {
-	r := rig.Start(t, suite, rig.Options{})
+	r := installation.Start(t, suite, installation.Options{})
 	s := startStandalone(t, t.TempDir())
-	for _, p := range []*rig.Program{r.APIs[0], r.Consumers[0], s.Program} {
+	for _, p := range []*installation.Program{r.APIs[0], r.Consumers[0], s.Program} {
 		require.NoError(t, p.Stop(), "%s", p.Log())
 	}
 }

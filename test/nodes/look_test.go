@@ -11,17 +11,17 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"flashsale.dev/seckill/test/rig"
+	"flashsale.dev/seckill/internal/testing/installation"
 )
 
 // event reads how often a node's limiter of random paths counted something.
-func event(t *testing.T, p *rig.Program, name string) float64 {
+func event(t *testing.T, p *installation.Program, name string) float64 {
 	t.Helper()
 	return sample(t, p, `seckill_limiter_events_total{event="`+name+`",rule="randomPath"} `)
 }
 
 // sample reads a program's metric by the beginning of its line; 0 where there is none yet.
-func sample(t *testing.T, p *rig.Program, line string) float64 {
+func sample(t *testing.T, p *installation.Program, line string) float64 {
 	t.Helper()
 	resp, err := http.Get("http://" + p.OpsAddr() + "/metrics") //nolint:noctx // loopback
 	require.NoError(t, err)
@@ -39,7 +39,7 @@ func sample(t *testing.T, p *rig.Program, line string) float64 {
 }
 
 // peakMB is the most memory that a process has had resident, in MB.
-func peakMB(t *testing.T, p *rig.Program) float64 {
+func peakMB(t *testing.T, p *installation.Program) float64 {
 	t.Helper()
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(p.Pid()) + "/status")
 	require.NoError(t, err)
@@ -51,7 +51,7 @@ func peakMB(t *testing.T, p *rig.Program) float64 {
 }
 
 // used is the processor time of a process so far.
-func used(t *testing.T, p *rig.Program) time.Duration {
+func used(t *testing.T, p *installation.Program) time.Duration {
 	t.Helper()
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(p.Pid()) + "/stat")
 	require.NoError(t, err)

@@ -10,13 +10,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/rush"
-	"flashsale.dev/seckill/internal/testenv"
-	"flashsale.dev/seckill/test/rig"
+	"flashsale.dev/seckill/internal/testing/installation"
+	"flashsale.dev/seckill/internal/testing/servers"
 )
 
-var suite = testenv.NewSuite()
+var suite = servers.NewSuite()
 
-func TestMain(m *testing.M) { os.Exit(rig.Around(m, suite)) }
+func TestMain(m *testing.M) { os.Exit(installation.Around(m, suite)) }
 
 // The limiter of a sale here: a second's permits as its burst.
 const (
@@ -27,7 +27,7 @@ const (
 
 // crowd is a rush through a door.
 type crowd struct {
-	*rig.Rig
+	*installation.Rig
 	door   *door
 	goods  string
 	rate   float64 // permits a second, and the burst
@@ -39,7 +39,7 @@ type crowd struct {
 
 // bearable is a rate that makes a limiter bite for most of a rush: a quarter of the purchases that these nodes take, and no more
 // than mostRate.
-func bearable(t *testing.T, r *rig.Rig) float64 {
+func bearable(t *testing.T, r *installation.Rig) float64 {
 	t.Helper()
 	const buyers = 600
 	p := rush.Plan{GoodsID: r.PutUp(t, buyers, 1), Buyers: buyers, AtOnce: 100, Token: r.BuyerToken, Stubborn: true}
@@ -51,7 +51,7 @@ func bearable(t *testing.T, r *rig.Rig) float64 {
 	return math.Floor(min(mostRate, buyers/report.Took.Seconds()/4))
 }
 
-func begin(t *testing.T, r *rig.Rig, units int64, rate float64, p rush.Plan) *crowd {
+func begin(t *testing.T, r *installation.Rig, units int64, rate float64, p rush.Plan) *crowd {
 	t.Helper()
 	c := &crowd{Rig: r, rate: rate, over: make(chan struct{})}
 	var err error
@@ -69,7 +69,7 @@ func begin(t *testing.T, r *rig.Rig, units int64, rate float64, p rush.Plan) *cr
 	c.door = newDoor(direct, nodes...)
 	p.GoodsID, p.Token, p.Bases, p.Stubborn, p.CallTimeout = c.goods, r.BuyerToken, []string{"http://door"}, true, 5*time.Second
 	p.Through = func(*http.Client) *http.Client { return &http.Client{Transport: c.door, Timeout: p.CallTimeout} }
-	c.asked = rig.RedisCalls(t, r.RedisClient(t))
+	c.asked = installation.RedisCalls(t, r.RedisClient(t))
 	go func() {
 		defer close(c.over)
 		defer direct.Abort()
@@ -91,7 +91,7 @@ func (c *crowd) exact(t *testing.T, units int64) {
 	}
 	require.True(t, ledger.Balanced, "%+v", ledger)
 	require.Equal(t, []int64{0, 0, units}, []int64{ledger.Available, ledger.Pending, ledger.Sold})
-	require.Equal(t, rig.Facts{Total: units, Orders: units, Units: units, Buyers: units, Held: units, MostHeld: 1}, facts)
+	require.Equal(t, installation.Facts{Total: units, Orders: units, Units: units, Buyers: units, Held: units, MostHeld: 1}, facts)
 	require.Zero(t, c.report.Count(rush.GaveUp))
 }
 
@@ -124,7 +124,7 @@ func (c *crowd) until(t *testing.T, paths int64) {
 
 // TestNodesJoinAndLeaveInARush: 2, 4 and 3 APIs, 1, 3 and 2 consumers; of each kind one is killed and one is asked to end.
 func TestNodesJoinAndLeaveInARush(t *testing.T) {
-	r := rig.Start(t, suite, rig.Options{APIs: 2, Consumers: 1, Hosts: true})
+	r := installation.Start(t, suite, installation.Options{APIs: 2, Consumers: 1, Hosts: true})
 	rate := bearable(t, r)
 	units := int64(11 * rate) // ten seconds for those who come in eight
 	c := begin(t, r, units, rate, rush.Plan{Buyers: int(units) * 5 / 4, AtOnce: 1500, Over: 8 * time.Second})

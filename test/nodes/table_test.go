@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"flashsale.dev/seckill/internal/rush"
-	"flashsale.dev/seckill/test/rig"
+	"flashsale.dev/seckill/internal/testing/installation"
 )
 
 // tableFlag has TestManyNodesTable hold its rushes: a minute and a half.
@@ -48,14 +48,14 @@ func TestManyNodesTable(t *testing.T) {
 
 func rushOver(t *testing.T, apis, consumers int) row {
 	const units = 2400
-	r := rig.Start(t, suite, rig.Options{APIs: apis, Consumers: consumers, Hosts: true})
+	r := installation.Start(t, suite, installation.Options{APIs: apis, Consumers: consumers, Hosts: true})
 	before := spentBy(t, r)
 	c := begin(t, r, units, mostRate, rush.Plan{Buyers: 16_000, AtOnce: 3000, Over: 6 * time.Second})
 	c.exact(t, units)
 	c.polite(t)
 	got := row{apis: apis, consumers: consumers, took: c.report.Took}
 	seen := c.door.seen()
-	got.requests, got.redisCalls = float64(seen.asked), float64(rig.RedisCalls(t, r.RedisClient(t))-c.asked)
+	got.requests, got.redisCalls = float64(seen.asked), float64(installation.RedisCalls(t, r.RedisClient(t))-c.asked)
 	got.cpu = float64((spentBy(t, r) - before).Microseconds()) / got.requests
 	for _, p := range r.APIs {
 		got.undecided += event(t, p, "error")
@@ -68,7 +68,7 @@ func rushOver(t *testing.T, apis, consumers int) row {
 	return got
 }
 
-func spentBy(t *testing.T, r *rig.Rig) (sum time.Duration) {
+func spentBy(t *testing.T, r *installation.Rig) (sum time.Duration) {
 	for _, p := range r.APIs {
 		sum += used(t, p)
 	}

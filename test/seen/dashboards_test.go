@@ -11,7 +11,7 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/stretchr/testify/require"
 
-	"flashsale.dev/seckill/test/rig"
+	"flashsale.dev/seckill/internal/testing/installation"
 )
 
 const grafana = "../../deploy/grafana/"
@@ -44,7 +44,7 @@ func dashboards(t *testing.T) []dashboard {
 }
 
 // everyQuery asks Prometheus what the dashboards would, with a window that a short rush fits into.
-func everyQuery(t *testing.T, p *rig.Prometheus) {
+func everyQuery(t *testing.T, p *installation.Prometheus) {
 	for _, d := range dashboards(t) {
 		for _, panel := range d.Panels {
 			for _, target := range panel.Targets {

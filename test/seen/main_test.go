@@ -8,16 +8,16 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/rush"
-	"flashsale.dev/seckill/internal/testenv"
-	"flashsale.dev/seckill/test/rig"
+	"flashsale.dev/seckill/internal/testing/installation"
+	"flashsale.dev/seckill/internal/testing/servers"
 )
 
-var suite = testenv.NewSuite()
+var suite = servers.NewSuite()
 
-func TestMain(m *testing.M) { os.Exit(rig.Around(m, suite)) }
+func TestMain(m *testing.M) { os.Exit(installation.Around(m, suite)) }
 
 // rushOn sells a sale out to three times as many buyers.
-func rushOn(t *testing.T, r *rig.Rig) (goods string) {
+func rushOn(t *testing.T, r *installation.Rig) (goods string) {
 	t.Helper()
 	goods = r.PutUp(t, 200, 1)
 	p := rush.Plan{GoodsID: goods, Buyers: 600, AtOnce: 50, Token: r.BuyerToken, Stubborn: true}

@@ -11,19 +11,19 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"flashsale.dev/seckill/test/rig"
+	"flashsale.dev/seckill/internal/testing/installation"
 )
 
 // One installation and one rush serve all that is looked at afterwards.
 func TestWhatOperatorsSeeOfARush(t *testing.T) {
-	r := rig.Start(t, suite, rig.Options{APIs: 2, Consumers: 1})
+	r := installation.Start(t, suite, installation.Options{APIs: 2, Consumers: 1})
 	prometheus := r.Prometheus(t)
 	goods := rushOn(t, r)
 	t.Run("every documented metric", func(t *testing.T) { everyMetric(t, r, goods) })
 	t.Run("every query of the dashboards", func(t *testing.T) { everyQuery(t, prometheus) })
 }
 
-func everyMetric(t *testing.T, r *rig.Rig, goods string) {
+func everyMetric(t *testing.T, r *installation.Rig, goods string) {
 	document, err := os.ReadFile("../../docs/metrics.md")
 	require.NoError(t, err)
 	_, tables, _ := strings.Cut(string(document), "## Both programs")
@@ -57,7 +57,7 @@ func holds(t *testing.T, text, tables string) {
 	}
 }
 
-func scrape(t *testing.T, p *rig.Program) string {
+func scrape(t *testing.T, p *installation.Program) string {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+p.OpsAddr()+"/metrics", http.NoBody)
 	require.NoError(t, err)

@@ -8,14 +8,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/obs/trace/collector"
-	"flashsale.dev/seckill/test/rig"
+	"flashsale.dev/seckill/internal/testing/installation"
 )
 
 // One trace follows a purchase through two programs and three servers to the commit.
 func TestATraceFollowsAPurchaseToTheCommit(t *testing.T) {
 	c := collector.Start()
 	t.Cleanup(c.Close)
-	r := rig.Start(t, suite, rig.Options{Env: []string{"SECKILL_OTLP_ENDPOINT=" + c.URL(), "SECKILL_TRACE_ONE_IN=1", "SECKILL_LOG_LEVEL=debug"}})
+	r := installation.Start(t, suite, installation.Options{Env: []string{"SECKILL_OTLP_ENDPOINT=" + c.URL(), "SECKILL_TRACE_ONE_IN=1", "SECKILL_LOG_LEVEL=debug"}})
 	connected(t, r) // what the relay publishes begins no trace
 	goods := r.PutUp(t, 10, 1)
 	buy(t, r, goods, 1)
@@ -44,7 +44,7 @@ func TestATraceFollowsAPurchaseToTheCommit(t *testing.T) {
 func TestSharedStepsAreLinkedWithEveryBuyersTrace(t *testing.T) {
 	c := collector.Start()
 	t.Cleanup(c.Close)
-	r := rig.Start(t, suite, rig.Options{Env: []string{"SECKILL_OTLP_ENDPOINT=" + c.URL(), "SECKILL_TRACE_ONE_IN=1"}})
+	r := installation.Start(t, suite, installation.Options{Env: []string{"SECKILL_OTLP_ENDPOINT=" + c.URL(), "SECKILL_TRACE_ONE_IN=1"}})
 	connected(t, r)
 	rushOn(t, r)
 	purchases := func() int { return len(c.Named("POST /:randomPath/decrStock")) }
@@ -69,7 +69,7 @@ func TestSharedStepsAreLinkedWithEveryBuyersTrace(t *testing.T) {
 }
 
 // connected waits until the API has its way to RabbitMQ: a node takes buyers without, after a while.
-func connected(t *testing.T, r *rig.Rig) {
+func connected(t *testing.T, r *installation.Rig) {
 	t.Helper()
 	require.Eventually(t, func() bool { return strings.Contains(scrape(t, r.APIs[0]), "seckill_publisher_up 1") },
 		30*time.Second, 50*time.Millisecond, "the API does not find RabbitMQ")

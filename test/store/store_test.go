@@ -14,11 +14,11 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"flashsale.dev/seckill/internal/testenv"
+	"flashsale.dev/seckill/internal/testing/servers"
 )
 
 var (
-	env       = testenv.NewSuite()
+	env       = servers.NewSuite()
 	suiteFlag = flag.Bool("store.suite", false, "run make test-store on MariaDB, on MySQL and on the primary of a MySQL group of three")
 )
 
@@ -28,11 +28,11 @@ func TestTheStoresSuiteOnEachServer(t *testing.T) {
 	if !*suiteFlag {
 		return
 	}
-	t.Setenv(testenv.EnvExternalSQL, "") // those that are started here are meant
-	for name, server := range map[string]func(t *testing.T) *testenv.SQLServer{
-		"MariaDB": func(t *testing.T) *testenv.SQLServer { return env.MariaDB(t) }, //nolint:thelper // starts one
-		"MySQL":   func(t *testing.T) *testenv.SQLServer { return env.MySQL(t) },   //nolint:thelper // starts one
-		"a MySQL group's primary": func(t *testing.T) *testenv.SQLServer { //nolint:thelper // starts one
+	t.Setenv(servers.EnvExternalSQL, "") // those that are started here are meant
+	for name, server := range map[string]func(t *testing.T) *servers.SQLServer{
+		"MariaDB": func(t *testing.T) *servers.SQLServer { return env.MariaDB(t) }, //nolint:thelper // starts one
+		"MySQL":   func(t *testing.T) *servers.SQLServer { return env.MySQL(t) },   //nolint:thelper // starts one
+		"a MySQL group's primary": func(t *testing.T) *servers.SQLServer { //nolint:thelper // starts one
 			primary, err := env.MySQLGroup(t).Primary(t.Context())
 			require.NoError(t, err)
 			return primary
@@ -40,7 +40,7 @@ func TestTheStoresSuiteOnEachServer(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := exec.CommandContext(t.Context(), "make", "-C", "../..", "test-store")
-			c.Env = append(os.Environ(), testenv.EnvExternalSQL+"="+server(t).DSN(""))
+			c.Env = append(os.Environ(), servers.EnvExternalSQL+"="+server(t).DSN(""))
 			out, err := c.CombinedOutput()
 			require.NoError(t, err, "%s", out)
 			t.Logf("%s", regexp.MustCompile(`(?m)^ok.*$`).FindAllString(string(out), -1))

@@ -14,12 +14,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"flashsale.dev/seckill/test/rig"
+	"flashsale.dev/seckill/internal/testing/installation"
 )
 
 func TestMain(m *testing.M) {
 	code := m.Run()
-	rig.Clean()
+	installation.Clean()
 	os.Exit(code)
 }
 
@@ -119,7 +119,7 @@ func TestTheTour(t *testing.T) {
 	all := steps(t, string(text))
 	require.Greater(t, len(all), 60)
 	data := t.TempDir()
-	standalone := rig.StartProgram(t, "standalone", "SECKILL_HTTP_ADDR", nil, "-data", data)
+	standalone := installation.StartProgram(t, "standalone", "SECKILL_HTTP_ADDR", nil, "-data", data)
 	bash := startShell(t, "SECKILL_API=http://"+standalone.Addr, "SECKILL_DATA="+data, "TZ=UTC", "LC_ALL=C.UTF-8")
 	for _, s := range all {
 		got := bash.run(t, s.command)

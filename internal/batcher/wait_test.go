@@ -1,0 +1,8 @@
+package batcher
+
+import "time"
+
+const (
+	timeout = 5 * time.Second
+	tick    = time.Millisecond
+)

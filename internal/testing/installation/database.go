@@ -1,0 +1,60 @@
+package installation
+
+import (
+	"database/sql"
+	"testing"
+
+	_ "github.com/go-sql-driver/mysql" // the tests ask MySQL themselves, not through the store
+	"github.com/stretchr/testify/require"
+)
+
+// Facts is what MySQL says of one sale, of all its buckets, asked by the tests themselves.
+type Facts struct {
+	Stock, Total, Orders, Units, Buyers, Held, MostHeld int64
+	Least                                               int64 // the smallest stock of a bucket
+	Failed, Dead, NotGiven, OpenCuts                    int64
+}
+
+// Facts reads them.
+func (r *Rig) Facts(t testing.TB, goods string) Facts {
+	t.Helper()
+	db, err := sql.Open("mysql", r.DSN)
+	require.NoError(t, err)
+	defer db.Close()
+	in, args := within(t, goods)
+	var f Facts
+	ask := func(query string, into ...any) {
+		t.Helper()
+		require.NoError(t, db.QueryRowContext(t.Context(), query, args...).Scan(into...))
+	}
+	ask(`SELECT SUM(stock), SUM(total), MIN(stock) FROM sales WHERE `+in, &f.Stock, &f.Total, &f.Least)
+	ask(`SELECT COUNT(*), COALESCE(SUM(quantity), 0), COUNT(DISTINCT buyer_id) FROM orders
+		WHERE `+in+` AND status IN ('created', 'paid')`, &f.Orders, &f.Units, &f.Buyers)
+	ask(`SELECT COALESCE(SUM(held), 0), COALESCE(MAX(held), 0) FROM
+		(SELECT SUM(held) AS held FROM buyer_holdings WHERE `+in+` GROUP BY buyer_id) AS buyers`, &f.Held, &f.MostHeld)
+	ask(`SELECT COUNT(*) FROM orders WHERE `+in+` AND status = 'failed'`, &f.Failed)
+	ask(`SELECT COUNT(*) FROM dead_letters WHERE `+in, &f.Dead)
+	ask(`SELECT COUNT(*) FROM stock_moves WHERE `+in+` AND given_at IS NULL`, &f.NotGiven)
+	ask(`SELECT COUNT(*) FROM stock_cuts WHERE `+in+` AND state = 'open'`, &f.OpenCuts)
+	return f
+}
+
+// OrderSns lists the numbers of a goods' active orders.
+func (r *Rig) OrderSns(t testing.TB, goods string) map[string]bool {
+	t.Helper()
+	db, err := sql.Open("mysql", r.DSN)
+	require.NoError(t, err)
+	defer db.Close()
+	in, args := within(t, goods)
+	rows, err := db.QueryContext(t.Context(), `SELECT order_sn FROM orders WHERE `+in+` AND status IN ('created', 'paid')`, args...)
+	require.NoError(t, err)
+	defer rows.Close()
+	sns := make(map[string]bool)
+	for rows.Next() {
+		var sn string
+		require.NoError(t, rows.Scan(&sn))
+		sns[sn] = true
+	}
+	require.NoError(t, rows.Err())
+	return sns
+}
