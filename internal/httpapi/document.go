@@ -6,13 +6,13 @@ import (
 
 	"github.com/gin-gonic/gin"
 
-	"flashsale.dev/seckill/docs"
+	openapi "flashsale.dev/seckill/api"
 )
 
 // document serves the OpenAPI document itself: the one answer to a program that is not in the one shape.
 func (a *api) document(context.Context, *request) (answer, error) {
 	return answer{stream: func(c *gin.Context) {
 		c.Header("Cache-Control", "public, max-age=300")
-		c.Data(http.StatusOK, "application/yaml", docs.OpenAPI())
+		c.Data(http.StatusOK, "application/yaml", openapi.OpenAPI())
 	}}, nil
 }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"flashsale.dev/seckill/docs"
+	"flashsale.dev/seckill/api"
 )
 
 func TestTheDocumentIsServed(t *testing.T) {
@@ -21,5 +21,5 @@ func TestTheDocumentIsServed(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, http.StatusOK, res.StatusCode)
 	require.Equal(t, "application/yaml", res.Header.Get("Content-Type"))
-	require.Equal(t, docs.OpenAPI(), body)
+	require.Equal(t, api.OpenAPI(), body)
 }

@@ -24,7 +24,7 @@ type node = map[string]any
 
 func openAPI(t *testing.T) node {
 	t.Helper()
-	raw, err := os.ReadFile("../../docs/openapi.yaml")
+	raw, err := os.ReadFile("../../api/openapi.yaml")
 	require.NoError(t, err)
 	var doc node
 	require.NoError(t, yaml.Unmarshal(raw, &doc))

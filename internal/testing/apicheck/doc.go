@@ -1,4 +1,4 @@
-// Package apicheck holds every exchange with the API against docs/openapi.yaml.
+// Package apicheck holds every exchange with the API against api/openapi.yaml.
 //
 // A Document knows the calls of the OpenAPI 3.1 document. Check judges one exchange: the answer must be one that the
 // document has for the call and the status, in every field, header and media type; and a request that the API took must

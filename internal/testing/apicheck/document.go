@@ -10,7 +10,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/getkin/kin-openapi/routers"
 
-	"flashsale.dev/seckill/docs"
+	"flashsale.dev/seckill/api"
 )
 
 // Document is the OpenAPI document, read and found sound.
@@ -27,9 +27,9 @@ type call struct {
 	item     *openapi3.PathItem
 }
 
-// Load reads docs/openapi.yaml and validates it: its structure, its references and each example against its schema.
+// Load reads api/openapi.yaml and validates it: its structure, its references and each example against its schema.
 func Load() (*Document, error) {
-	doc, err := openapi3.NewLoader().LoadFromData(docs.OpenAPI())
+	doc, err := openapi3.NewLoader().LoadFromData(api.OpenAPI())
 	if err != nil {
 		return nil, fmt.Errorf("read openapi.yaml: %w", err)
 	}
