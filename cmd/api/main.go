@@ -9,11 +9,11 @@ import (
 	"time"
 
 	"flashsale.dev/seckill/internal/app"
+	"flashsale.dev/seckill/internal/app/connect"
 	"flashsale.dev/seckill/internal/config"
-	"flashsale.dev/seckill/internal/obs/prom"
-	"flashsale.dev/seckill/internal/obs/trace"
+	"flashsale.dev/seckill/internal/metrics"
 	"flashsale.dev/seckill/internal/redisstore"
-	"flashsale.dev/seckill/internal/servers"
+	"flashsale.dev/seckill/internal/tracing"
 )
 
 func main() { app.Main(run) }
@@ -27,23 +27,23 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	if err != nil {
 		return err
 	}
-	metrics := prom.NewAPI(app.Version())
-	tracing, err := trace.Of(ctx, cfg.Trace, "seckill-api", app.Version(), log)
+	registry := metrics.NewAPI(app.Version())
+	tracer, err := tracing.Of(ctx, cfg.Trace, "seckill-api", app.Version(), log)
 	if err != nil {
 		return err
 	}
-	up, err := servers.Open(ctx, cfg, log, servers.ObservedBy(metrics.Queue), servers.TracedBy(tracing.Orders()))
+	up, err := connect.Open(ctx, cfg, log, connect.ObservedBy(registry.Queue), connect.TracedBy(tracer.Orders()))
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, up.Close()) }()
-	up.Seen = app.Observers{Desk: metrics.Desk, Tracer: tracing.Orders()}
-	metrics.Pools(up.Pools())
-	apiSettings, err := app.APISettingsOf(cfg, metrics)
+	up.Seen = app.Observers{Desk: registry.Desk, Tracer: tracer.Orders()}
+	registry.Pools(up.Pools())
+	apiSettings, err := app.APISettingsOf(cfg, registry)
 	if err != nil {
 		return err
 	}
-	apiSettings.Tracer = tracing.Requests()
+	apiSettings.Tracer = tracer.Requests()
 	api, err := app.NewAPI(up.Parts, settings, apiSettings)
 	if err != nil {
 		return err
@@ -58,8 +58,8 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	drain := app.WorkerFunc(func(ctx context.Context) error { <-ctx.Done(); api.Health.Drain(); return nil })
 	log.Info("api is listening", "addr", listener.Addr().String(), "version", app.Version())
 	return app.Run(ctx, timeout,
-		app.OpsWorkers(ctx, cfg.Program.OpsAddr, metrics.Handler(), api.Health.Ready, log),
-		append(append(up.Workers(), tracing), api.Workers()...), []app.Worker{serve}, []app.Worker{drain})
+		app.OpsWorkers(ctx, cfg.Program.OpsAddr, registry.Handler(), api.Health.Ready, log),
+		append(append(up.Workers(), tracer), api.Workers()...), []app.Worker{serve}, []app.Worker{drain})
 }
 
 // warnOfForgetting tells an operator who runs Redis without an append-only file what that costs.

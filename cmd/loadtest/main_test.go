@@ -19,7 +19,7 @@ import (
 	"go.uber.org/goleak"
 
 	"flashsale.dev/seckill/internal/app"
-	"flashsale.dev/seckill/internal/embedded"
+	"flashsale.dev/seckill/internal/app/embedded"
 	"flashsale.dev/seckill/internal/load"
 	"flashsale.dev/seckill/internal/load/report"
 	"flashsale.dev/seckill/internal/rush"

@@ -8,10 +8,10 @@ import (
 	"io"
 
 	"flashsale.dev/seckill/internal/app"
+	"flashsale.dev/seckill/internal/app/connect"
 	"flashsale.dev/seckill/internal/config"
-	"flashsale.dev/seckill/internal/obs/prom"
-	"flashsale.dev/seckill/internal/obs/trace"
-	"flashsale.dev/seckill/internal/servers"
+	"flashsale.dev/seckill/internal/metrics"
+	"flashsale.dev/seckill/internal/tracing"
 )
 
 func main() { app.Main(run) }
@@ -25,22 +25,22 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	if err != nil {
 		return err
 	}
-	metrics := prom.NewConsumer(app.Version())
-	tracing, err := trace.Of(ctx, cfg.Trace, "seckill-order-consumer", app.Version(), log)
+	registry := metrics.NewConsumer(app.Version())
+	tracer, err := tracing.Of(ctx, cfg.Trace, "seckill-order-consumer", app.Version(), log)
 	if err != nil {
 		return err
 	}
-	up, err := servers.Open(ctx, cfg, log, servers.ObservedBy(metrics.Queue), servers.TracedBy(tracing.Orders()))
+	up, err := connect.Open(ctx, cfg, log, connect.ObservedBy(registry.Queue), connect.TracedBy(tracer.Orders()))
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, up.Close()) }()
-	up.Observer, up.Seen = metrics.Mender, app.Observers{Writer: metrics.Writer, Relay: metrics.Mender, Survey: metrics.Survey, Tracer: tracing.Orders()}
-	metrics.Pools(up.Pools())
+	up.Observer, up.Seen = registry.Mender, app.Observers{Writer: registry.Writer, Relay: registry.Mender, Survey: registry.Survey, Tracer: tracer.Orders()}
+	registry.Pools(up.Pools())
 	health := app.NewHealth(up.Parts)
 	crew := app.NewCrew(up.Parts, settings)
 	log.Info("order-consumer is at work", "shards", up.Source.Shards(), "version", app.Version())
 	return app.Run(ctx, cfg.Program.ShutdownTimeout,
-		app.OpsWorkers(ctx, cfg.Program.OpsAddr, metrics.Handler(), health.Ready, log),
-		append(up.Workers(), tracing), crew)
+		app.OpsWorkers(ctx, cfg.Program.OpsAddr, registry.Handler(), health.Ready, log),
+		append(up.Workers(), tracer), crew)
 }

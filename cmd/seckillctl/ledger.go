@@ -5,11 +5,11 @@ import (
 	"log/slog"
 	"strings"
 
+	"flashsale.dev/seckill/internal/app/connect"
 	"flashsale.dev/seckill/internal/config"
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/redisstore"
 	"flashsale.dev/seckill/internal/seckill"
-	"flashsale.dev/seckill/internal/servers"
 	"flashsale.dev/seckill/internal/sqlstore"
 )
 
@@ -43,7 +43,7 @@ func (c *ledgerCmd) Run(s *stage) error {
 		return err
 	}
 	defer store.Close()
-	client := servers.RedisOf(c.settings())
+	client := connect.RedisOf(c.settings())
 	defer client.Close()
 	sale, err := store.Sale(s.ctx, c.GoodsID)
 	if err != nil {

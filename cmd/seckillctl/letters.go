@@ -6,11 +6,11 @@ import (
 	"log/slog"
 	"time"
 
+	"flashsale.dev/seckill/internal/app/connect"
 	"flashsale.dev/seckill/internal/config"
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/ordersn"
 	"flashsale.dev/seckill/internal/redisstore"
-	"flashsale.dev/seckill/internal/servers"
 	"flashsale.dev/seckill/internal/sqlstore"
 )
 
@@ -41,7 +41,7 @@ func (r *resolver) with(s *stage, work func(*order.Coroner) error) error {
 		return err
 	}
 	defer store.Close()
-	client := servers.RedisOf(r.settings())
+	client := connect.RedisOf(r.settings())
 	defer client.Close()
 	shelf, log := redisstore.New(client, redisstore.Options{}), slog.New(slog.DiscardHandler)
 	giver := order.NewGiver(store, shelf, log)

@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"flashsale.dev/seckill/internal/app"
+	"flashsale.dev/seckill/internal/app/connect"
 	"flashsale.dev/seckill/internal/ratelimit"
-	"flashsale.dev/seckill/internal/servers"
 )
 
 // limiterCmd reads and changes limiters.
@@ -30,7 +30,7 @@ type limiter struct {
 
 // with lets an admin work, and is no node of the installation any more afterwards.
 func (l *limiter) with(s *stage, work func(*ratelimit.Admin) error) error {
-	client := servers.RedisOf(l.settings())
+	client := connect.RedisOf(l.settings())
 	defer client.Close()
 	limits, err := app.NewLimits(l.File, client, nil, slog.New(slog.DiscardHandler))
 	if err != nil {

@@ -7,10 +7,10 @@ import (
 	"time"
 
 	"flashsale.dev/seckill/internal/app"
+	"flashsale.dev/seckill/internal/app/connect"
 	"flashsale.dev/seckill/internal/config"
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/seckill"
-	"flashsale.dev/seckill/internal/servers"
 )
 
 // rebuildCmd begins a new epoch of a sale by hand.
@@ -33,7 +33,7 @@ type rebuilt struct {
 
 // Run asks, rebuilds and tells what happened.
 func (c *rebuildCmd) Run(s *stage) error {
-	up, err := servers.Open(s.ctx, c.config(), slog.New(slog.DiscardHandler))
+	up, err := connect.Open(s.ctx, c.config(), slog.New(slog.DiscardHandler))
 	if err != nil {
 		return err
 	}
@@ -69,7 +69,7 @@ func (c *rebuildCmd) config() config.Config {
 }
 
 // whileConnected keeps the connection to RabbitMQ up for as long as the work takes.
-func (c *rebuildCmd) whileConnected(ctx context.Context, up *servers.Servers, work app.Worker) error {
+func (c *rebuildCmd) whileConnected(ctx context.Context, up *connect.Servers, work app.Worker) error {
 	ctx, cancel := context.WithTimeout(ctx, c.Wait)
 	defer cancel()
 	connected, disconnect := context.WithCancel(context.WithoutCancel(ctx))
@@ -101,7 +101,7 @@ func awaitQueue(ctx context.Context, q app.Queue) error {
 	}
 }
 
-func (c *rebuildCmd) rebuild(ctx context.Context, up *servers.Servers) (order.Rebuilt, error) {
+func (c *rebuildCmd) rebuild(ctx context.Context, up *connect.Servers) (order.Rebuilt, error) {
 	log := slog.New(slog.DiscardHandler)
 	relay := order.NewRelay(nil, up.Shelf, up.Queue, c.PublishTimeout, log)
 	opener := seckill.NewOpener(up.Store, up.Shelf)

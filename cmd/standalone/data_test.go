@@ -10,7 +10,7 @@ import (
 
 	"flashsale.dev/seckill/internal/auth"
 	"flashsale.dev/seckill/internal/config"
-	"flashsale.dev/seckill/internal/payment"
+	"flashsale.dev/seckill/internal/paymentprovider"
 )
 
 // What was signed and sealed before a restart is good after it.
@@ -21,7 +21,7 @@ func TestSecretsThatAreMadeUpStay(t *testing.T) {
 	require.NoError(t, makeUp(dir, &again))
 	require.Equal(t, first, again)
 	require.GreaterOrEqual(t, len(first.JWTSecret.Reveal()), auth.MinSecret)
-	require.GreaterOrEqual(t, len(first.PaymentSecret.Reveal()), payment.MinSecret)
+	require.GreaterOrEqual(t, len(first.PaymentSecret.Reveal()), paymentprovider.MinSecret)
 	require.NotEqual(t, first.JWTSecret, first.PaymentSecret)
 	keys, err := first.Phones()
 	require.NoError(t, err)

@@ -13,8 +13,8 @@ import (
 	"strings"
 
 	"flashsale.dev/seckill/internal/app"
+	"flashsale.dev/seckill/internal/app/embedded"
 	"flashsale.dev/seckill/internal/config"
-	"flashsale.dev/seckill/internal/embedded"
 )
 
 func main() { app.Main(run) }

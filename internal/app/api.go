@@ -14,7 +14,7 @@ import (
 	"flashsale.dev/seckill/internal/httpapi"
 	"flashsale.dev/seckill/internal/httpapi/web"
 	"flashsale.dev/seckill/internal/order"
-	"flashsale.dev/seckill/internal/payment"
+	"flashsale.dev/seckill/internal/paymentprovider"
 	"flashsale.dev/seckill/internal/ratelimit"
 	"flashsale.dev/seckill/internal/seckill"
 )
@@ -104,7 +104,7 @@ func newCallbacks(secret []byte) (httpapi.Callbacks, error) {
 	if len(secret) == 0 {
 		return nil, nil //nolint:nilnil // the API refuses callbacks then
 	}
-	return payment.NewSigner(secret, time.Now)
+	return paymentprovider.NewSigner(secret, time.Now)
 }
 
 // APISettingsOf takes the API's settings out of a program's.

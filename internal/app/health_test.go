@@ -9,10 +9,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/app"
+	"flashsale.dev/seckill/internal/app/connect"
 	"flashsale.dev/seckill/internal/redisstore"
-	"flashsale.dev/seckill/internal/servers"
 	"flashsale.dev/seckill/internal/sqlstore"
-	testservers "flashsale.dev/seckill/internal/testing/servers"
+	"flashsale.dev/seckill/internal/testing/servers"
 )
 
 // TestAMySQLThatHangsDoesNotMakeANodeUnready: it takes connections and never says a word, so that only a deadline ends the wait.
@@ -34,8 +34,8 @@ func TestAMySQLThatHangsDoesNotMakeANodeUnready(t *testing.T) {
 // TestANodeIsReadyWhileSomeMasterIs: all nodes see the same cluster, and the sales of the other masters can be sold.
 func TestANodeIsReadyWhileSomeMasterIs(t *testing.T) {
 	h := openIdle(t, time.Minute)
-	cluster := testservers.RedisCluster(t, 3, 0)
-	client := servers.Redis(cluster.Addrs(), "")
+	cluster := servers.RedisCluster(t, 3, 0)
+	client := connect.Redis(cluster.Addrs(), "")
 	t.Cleanup(func() { _ = client.Close() })
 	parts := h.Parts
 	parts.Shelf = redisstore.New(client, redisstore.Options{})

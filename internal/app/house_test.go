@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/app"
-	"flashsale.dev/seckill/internal/embedded"
+	"flashsale.dev/seckill/internal/app/embedded"
 	"flashsale.dev/seckill/internal/ordersn"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/testing/apicheck"

@@ -9,7 +9,7 @@ import (
 
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/ordersn"
-	"flashsale.dev/seckill/internal/payment"
+	"flashsale.dev/seckill/internal/paymentprovider"
 	"flashsale.dev/seckill/internal/redisstore"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/sqlstore"
@@ -53,7 +53,7 @@ func (p Parts) observer() order.Observer {
 
 func (p Parts) provider() order.Provider {
 	if p.Provider == nil {
-		return payment.Test{}
+		return paymentprovider.Test{}
 	}
 	return p.Provider
 }

@@ -15,13 +15,13 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"flashsale.dev/seckill/internal/order"
-	"flashsale.dev/seckill/internal/payment"
+	"flashsale.dev/seckill/internal/paymentprovider"
 	"flashsale.dev/seckill/internal/seckill"
 )
 
 // bank is the built-in provider, watched: it counts what it gave back, and can be away.
 type bank struct {
-	payment.Test
+	paymentprovider.Test
 	mu      sync.Mutex
 	away    bool
 	refunds map[string]int
@@ -72,10 +72,10 @@ type paid struct{ PaymentID, State, Reason, OrderStatus string }
 func (h *house) callback(id, sn string, amount int) (reply, paid) {
 	h.t.Helper()
 	body := fmt.Sprintf(`{"paymentId":%q,"orderSn":%q,"amount":%d}`, id, sn, amount)
-	signer, err := payment.NewSigner(secret, time.Now)
+	signer, err := paymentprovider.NewSigner(secret, time.Now)
 	require.NoError(h.t, err)
 	timestamp, signature := signer.Sign([]byte(body))
-	r := h.as(seckill.Actor{}, "POST", "/payments/callback", body, payment.TimestampHeader, timestamp, payment.SignatureHeader, signature)
+	r := h.as(seckill.Actor{}, "POST", "/payments/callback", body, paymentprovider.TimestampHeader, timestamp, paymentprovider.SignatureHeader, signature)
 	var p paid
 	require.NoError(h.t, json.Unmarshal(r.Data, &p), r.raw)
 	return r, p

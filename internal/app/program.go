@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"flashsale.dev/seckill/internal/config"
-	"flashsale.dev/seckill/internal/obs"
+	"flashsale.dev/seckill/internal/logging"
 )
 
 // Main runs a program until it ends or is told to: the first SIGTERM or SIGINT ends its context, the second ends it at
@@ -47,7 +47,7 @@ func Start(p config.Program, name string, flags *flag.FlagSet, args, environ []s
 	if err != nil {
 		return cfg, nil, fmt.Errorf("settings (%s -help lists them):\n%w", name, err)
 	}
-	log := obs.Logger(stderr, cfg.Program.LogLevel, cfg.Program.LogFormat)
+	log := logging.Logger(stderr, cfg.Program.LogLevel, cfg.Program.LogFormat)
 	for _, w := range warnings {
 		log.Warn("setting not known", "problem", w)
 	}
@@ -99,11 +99,11 @@ func Listen(ctx context.Context, addr string) (net.Listener, error) {
 }
 
 // OpsWorkers serve the operations address. A port in use is a warning: several programs may share a machine.
-func OpsWorkers(ctx context.Context, addr string, metrics http.Handler, ready obs.Ready, log *slog.Logger) []Worker {
+func OpsWorkers(ctx context.Context, addr string, metrics http.Handler, ready Ready, log *slog.Logger) []Worker {
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", addr)
 	if err != nil {
 		log.Warn("no operations address (SECKILL_OPS_ADDR): metrics and profiles are not served", "err", err)
 		return nil
 	}
-	return []Worker{Serve(obs.OpsServer(obs.Ops(metrics, ready), addr), l, time.Second)}
+	return []Worker{Serve(OpsServer(Ops(metrics, ready), addr), l, time.Second)}
 }

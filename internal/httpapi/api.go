@@ -103,7 +103,7 @@ type Payments interface {
 	Receive(ctx context.Context, paymentID, orderSn string, amount int64) (order.Receipt, error)
 }
 
-// Callbacks tells whether a callback is the provider's; its refusal is UNAUTHENTICATED. *payment.Signer is one.
+// Callbacks tells whether a callback is the provider's; its refusal is UNAUTHENTICATED. *paymentprovider.Signer is one.
 type Callbacks interface {
 	Verify(timestamp, signature string, body []byte) error
 }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
-	"flashsale.dev/seckill/internal/obs"
+	"flashsale.dev/seckill/internal/logging"
 	"flashsale.dev/seckill/internal/seckill"
 )
 
@@ -21,7 +21,7 @@ const maxRequestID = 64
 func (a *api) frame(c *gin.Context) {
 	started := a.now()
 	x := &exchange{gin: c, requestID: requestID(c.Request.Header["X-Request-Id"])}
-	ctx := withExchange(obs.WithRequestID(c.Request.Context(), x.requestID), x)
+	ctx := withExchange(logging.WithRequestID(c.Request.Context(), x.requestID), x)
 	if a.Tracer != nil {
 		traced, end := a.Tracer.Request(ctx, c.Request, cmp.Or(c.FullPath(), "other"))
 		ctx = traced

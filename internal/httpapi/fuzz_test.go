@@ -19,7 +19,7 @@ import (
 	"flashsale.dev/seckill/internal/auth"
 	"flashsale.dev/seckill/internal/httpapi"
 	"flashsale.dev/seckill/internal/order"
-	"flashsale.dev/seckill/internal/payment"
+	"flashsale.dev/seckill/internal/paymentprovider"
 	"flashsale.dev/seckill/internal/ratelimit"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/testing/apicheck"
@@ -77,7 +77,7 @@ func fuzzable(f *testing.F) *fuzzed {
 	book, err := ratelimit.NewRulebook(ratelimit.DefaultRules()...)
 	require.NoError(f, err)
 	limiters := ratelimit.NewAdmin(book, ratelimit.NewSync(client, book), ratelimit.NewRedis(client))
-	z.signer, err = payment.NewSigner(secret, time.Now)
+	z.signer, err = paymentprovider.NewSigner(secret, time.Now)
 	require.NoError(f, err)
 	phones, err := auth.NewPhones(auth.DerivedPhoneKey(secret))
 	require.NoError(f, err)
@@ -108,8 +108,8 @@ func (z *fuzzed) serve(t *testing.T, who uint8, method string, u *url.URL, heade
 	r.Header.Set("Authorization", z.bearers[int(who)%len(z.bearers)])
 	if signed := who&0x40 == 0; signed { // what the payment provider might send
 		timestamp, signature := z.signer.Sign([]byte(body))
-		r.Header.Set(payment.TimestampHeader, timestamp)
-		r.Header.Set(payment.SignatureHeader, signature)
+		r.Header.Set(paymentprovider.TimestampHeader, timestamp)
+		r.Header.Set(paymentprovider.SignatureHeader, signature)
 	}
 	sent := r.Header.Clone()
 	w := httptest.NewRecorder()

@@ -15,7 +15,7 @@ import (
 	"flashsale.dev/seckill/internal/auth"
 	"flashsale.dev/seckill/internal/httpapi"
 	"flashsale.dev/seckill/internal/httpapi/web"
-	"flashsale.dev/seckill/internal/payment"
+	"flashsale.dev/seckill/internal/paymentprovider"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/testing/apicheck"
 )
@@ -50,7 +50,7 @@ type house struct {
 	*fake
 	t       *testing.T
 	tokens  *auth.Tokens
-	signer  *payment.Signer
+	signer  *paymentprovider.Signer
 	metrics *heard
 	log     *strings.Builder
 	url     string
@@ -66,7 +66,7 @@ func open(t *testing.T) *house {
 		fake: newFake(time.Date(2026, 11, 11, 12, 0, 0, 0, time.UTC)), t: t,
 		tokens: tokens, metrics: &heard{}, log: &strings.Builder{},
 	}
-	h.signer, err = payment.NewSigner(secret, func() time.Time { return h.now })
+	h.signer, err = paymentprovider.NewSigner(secret, func() time.Time { return h.now })
 	require.NoError(t, err)
 	phones, err := auth.NewPhones(auth.DerivedPhoneKey(secret))
 	require.NoError(t, err)

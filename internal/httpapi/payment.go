@@ -8,7 +8,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"flashsale.dev/seckill/internal/order"
-	"flashsale.dev/seckill/internal/payment"
+	"flashsale.dev/seckill/internal/paymentprovider"
 	"flashsale.dev/seckill/internal/seckill"
 )
 
@@ -49,9 +49,9 @@ func (a *api) readSigned(c *gin.Context, rt route) (*request, error) {
 	if a.Callbacks == nil {
 		return nil, seckill.Refuse(seckill.Forbidden, "callbacks of payments are refused: SECKILL_PAYMENT_SECRET is not set")
 	}
-	timestamp, signature := c.Request.Header[payment.TimestampHeader], c.Request.Header[payment.SignatureHeader]
+	timestamp, signature := c.Request.Header[paymentprovider.TimestampHeader], c.Request.Header[paymentprovider.SignatureHeader]
 	if len(timestamp) != 1 || len(signature) != 1 {
-		return nil, a.unsigned(c, seckill.Refuse(seckill.Unauthenticated, "one %s and one %s header are needed", payment.TimestampHeader, payment.SignatureHeader))
+		return nil, a.unsigned(c, seckill.Refuse(seckill.Unauthenticated, "one %s and one %s header are needed", paymentprovider.TimestampHeader, paymentprovider.SignatureHeader))
 	}
 	body, err := readBody(c.Writer, c.Request)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 
 	"flashsale.dev/seckill/internal/httpapi"
 	"flashsale.dev/seckill/internal/order"
-	"flashsale.dev/seckill/internal/payment"
+	"flashsale.dev/seckill/internal/paymentprovider"
 	"flashsale.dev/seckill/internal/seckill"
 )
 
@@ -22,7 +22,7 @@ const callback = "/payments/callback"
 func (h *house) pays(target, body string, header ...string) reply {
 	h.t.Helper()
 	timestamp, signature := h.signer.Sign([]byte(body))
-	return h.ask(nil, "POST", target, body, append([]string{payment.TimestampHeader, timestamp, payment.SignatureHeader, signature}, header...)...)
+	return h.ask(nil, "POST", target, body, append([]string{paymentprovider.TimestampHeader, timestamp, paymentprovider.SignatureHeader, signature}, header...)...)
 }
 
 func TestAProviderSaysThatItWasPaid(t *testing.T) {
@@ -66,24 +66,24 @@ func TestNobodyButTheProviderIsBelieved(t *testing.T) {
 	h.order("order-1", longID, buyer())
 	body := `{"paymentId":"p-1","orderSn":"order-1","amount":399800}`
 	timestamp, signature := h.signer.Sign([]byte(body))
-	past, err := payment.NewSigner(secret, func() time.Time { return h.now.Add(-payment.Tolerance - time.Second) })
+	past, err := paymentprovider.NewSigner(secret, func() time.Time { return h.now.Add(-paymentprovider.Tolerance - time.Second) })
 	require.NoError(t, err)
 	oldTime, oldSignature := past.Sign([]byte(body))
 	before := h.changes()
 	for name, header := range map[string][]string{
 		"nothing":       nil,
-		"no signature":  {payment.TimestampHeader, timestamp},
-		"no timestamp":  {payment.SignatureHeader, signature},
-		"two of each":   {payment.TimestampHeader, timestamp, payment.TimestampHeader, timestamp, payment.SignatureHeader, signature},
-		"another's":     {payment.TimestampHeader, timestamp, payment.SignatureHeader, strings.Repeat("0", 64)},
-		"too old":       {payment.TimestampHeader, oldTime, payment.SignatureHeader, oldSignature},
+		"no signature":  {paymentprovider.TimestampHeader, timestamp},
+		"no timestamp":  {paymentprovider.SignatureHeader, signature},
+		"two of each":   {paymentprovider.TimestampHeader, timestamp, paymentprovider.TimestampHeader, timestamp, paymentprovider.SignatureHeader, signature},
+		"another's":     {paymentprovider.TimestampHeader, timestamp, paymentprovider.SignatureHeader, strings.Repeat("0", 64)},
+		"too old":       {paymentprovider.TimestampHeader, oldTime, paymentprovider.SignatureHeader, oldSignature},
 		"bearer tokens": {"Authorization", "Bearer " + h.token(operator())},
 	} {
 		r := h.ask(nil, "POST", callback, body, header...)
 		require.Equal(t, http.StatusUnauthorized, r.Status, "%s: %s", name, r.raw)
 		require.Equal(t, "HMAC-SHA256", r.Header.Get("WWW-Authenticate"))
 	}
-	require.Equal(t, "UNAUTHENTICATED", h.ask(nil, "POST", callback, body+" ", payment.TimestampHeader, timestamp, payment.SignatureHeader, signature).Reason)
+	require.Equal(t, "UNAUTHENTICATED", h.ask(nil, "POST", callback, body+" ", paymentprovider.TimestampHeader, timestamp, paymentprovider.SignatureHeader, signature).Reason)
 	require.Equal(t, before, h.changes())
 	require.NotContains(t, h.log.String(), "level=ERROR")
 }

@@ -11,14 +11,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/httpapi"
-	"flashsale.dev/seckill/internal/obs"
+	"flashsale.dev/seckill/internal/logging"
 )
 
 // client tells whom the access log names for a request from one address that says it is for another.
 func client(t *testing.T, trusted []netip.Prefix, from string) string {
 	t.Helper()
 	var log strings.Builder
-	handler := httpapi.New(httpapi.Deps{Metrics: &heard{}, Log: obs.Logger(&log, slog.LevelDebug, "text")},
+	handler := httpapi.New(httpapi.Deps{Metrics: &heard{}, Log: logging.Logger(&log, slog.LevelDebug, "text")},
 		httpapi.Options{TrustedProxies: trusted})
 	r := httptest.NewRequest(http.MethodGet, "/livez", nil)
 	r.RemoteAddr = from + ":1234"

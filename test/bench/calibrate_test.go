@@ -10,10 +10,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"flashsale.dev/seckill/internal/app/connect"
 	"flashsale.dev/seckill/internal/capacity"
 	"flashsale.dev/seckill/internal/seckill"
-	"flashsale.dev/seckill/internal/servers"
-	testservers "flashsale.dev/seckill/internal/testing/servers"
+	"flashsale.dev/seckill/internal/testing/servers"
 )
 
 // calibrationSetting names the file that BenchmarkCalibrate writes.
@@ -133,8 +133,8 @@ type measured struct{ capacity.Calibration }
 
 // Memory measures what entries take in Redis, of a hundred thousand each, and the API's.
 func (c *measured) Memory(b *testing.B) {
-	server := testservers.Redis(b)
-	client := servers.Redis([]string{server.Addr()}, "")
+	server := servers.Redis(b)
+	client := connect.Redis([]string{server.Addr()}, "")
 	s := newShelf(b, client, 1)
 	const n = 100_000.0
 	at := func() float64 { return usedMemory(b, client) * 1e6 }

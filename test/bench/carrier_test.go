@@ -9,9 +9,9 @@ import (
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
+	"flashsale.dev/seckill/internal/app/connect"
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/seckill"
-	"flashsale.dev/seckill/internal/servers"
 )
 
 // carrier takes the floor's orders to Redis and RabbitMQ in groups, the shortest way: whoever is there goes on one call of the
@@ -42,7 +42,7 @@ func newCarrier(spec floorSpec) (*carrier, error) {
 		return nil, err
 	}
 	c := &carrier{
-		shelf:   bareShelf{servers.Redis([]string{spec.Redis}, ""), spec.GoodsID, bareScript},
+		shelf:   bareShelf{connect.Redis([]string{spec.Redis}, ""), spec.GoodsID, bareScript},
 		channel: ch, shard: strconv.Itoa(order.Shard(spec.GoodsID, spec.Shards)),
 		waiting: make(chan passenger, 4096), finished: make(chan string, 4096),
 	}

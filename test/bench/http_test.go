@@ -10,9 +10,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"flashsale.dev/seckill/internal/app/connect"
 	"flashsale.dev/seckill/internal/redisstore"
 	"flashsale.dev/seckill/internal/seckill"
-	"flashsale.dev/seckill/internal/servers"
 	"flashsale.dev/seckill/internal/testing/installation"
 )
 
@@ -40,7 +40,7 @@ func BenchmarkSoldOut(b *testing.B) {
 	}
 	header, body := answerOf(b, "http://"+r.APIs[0].Addr+target, token(b, r, 1))
 	floor, floorPid := startFloor(b, spec(r, goods, header, body))
-	client := servers.Redis([]string{r.Redis.Addr()}, "")
+	client := connect.Redis([]string{r.Redis.Addr()}, "")
 	b.Cleanup(func() { _ = client.Close() })
 	asked, before := 0, installation.RedisCalls(b, client)
 	refuse := func(addr string, pid int) func() lap {
@@ -67,7 +67,7 @@ func BenchmarkAccepted(b *testing.B) {
 	ours, bare := r.PutUp(b, 10_000_000, 1), r.PutUp(b, 10_000_000, 1)
 	header, body := answerOf(b, "http://"+r.APIs[0].Addr+"/randomPath", token(b, r, 1)) // for its headers
 	floor, floorPid := startFloor(b, spec(r, bare, header, body))
-	client := servers.Redis([]string{r.Redis.Addr()}, "")
+	client := connect.Redis([]string{r.Redis.Addr()}, "")
 	b.Cleanup(func() { _ = client.Close() })
 	store := redisstore.New(client, redisstore.Options{})
 	buy := func(goods, addr string, pid int) func() lap {

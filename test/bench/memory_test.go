@@ -11,9 +11,9 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
+	"flashsale.dev/seckill/internal/app/connect"
 	"flashsale.dev/seckill/internal/seckill"
-	"flashsale.dev/seckill/internal/servers"
-	testservers "flashsale.dev/seckill/internal/testing/servers"
+	"flashsale.dev/seckill/internal/testing/servers"
 )
 
 const (
@@ -27,8 +27,8 @@ const (
 // confirmed or written, and a minute's paths unused; and again when the orders are written. Once is enough.
 func BenchmarkRedisMemory(b *testing.B) {
 	once(b, func() {
-		server := testservers.Redis(b)
-		client := servers.Redis([]string{server.Addr()}, "")
+		server := servers.Redis(b)
+		client := connect.Redis([]string{server.Addr()}, "")
 		s := newShelf(b, client, 1)
 		empty := usedMemory(b, client)
 		outbox, sns := s.sellAll(b)

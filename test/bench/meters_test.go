@@ -15,7 +15,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
-	"flashsale.dev/seckill/internal/servers"
+	"flashsale.dev/seckill/internal/app/connect"
 	"flashsale.dev/seckill/internal/testing/installation"
 )
 
@@ -72,7 +72,7 @@ type meters struct {
 
 func newMeters(b testing.TB, r *installation.Rig) meters {
 	b.Helper()
-	m := meters{r, b, servers.Redis([]string{r.Redis.Addr()}, "")}
+	m := meters{r, b, connect.Redis([]string{r.Redis.Addr()}, "")}
 	b.Cleanup(func() { _ = m.client.Close() })
 	return m
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
+	"flashsale.dev/seckill/internal/app/connect"
 	"flashsale.dev/seckill/internal/redisstore"
 	"flashsale.dev/seckill/internal/seckill"
-	"flashsale.dev/seckill/internal/servers"
 )
 
 // callers send groups at the same time, so that Redis is what limits and not the way to it; callsEach is how many each
@@ -27,7 +27,7 @@ const (
 // arguments, and one that makes the same writes without a question asked. The processor time is Redis'.
 func BenchmarkReserve(b *testing.B) {
 	server := env.Redis(b)
-	client := servers.Redis([]string{server.Addr()}, "")
+	client := connect.Redis([]string{server.Addr()}, "")
 	b.Cleanup(func() { _ = client.Close() })
 	cpu := processorTime(server.Pid())
 	for i, size := range []int{1, 16, 256} {

@@ -10,8 +10,8 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
+	"flashsale.dev/seckill/internal/app/connect"
 	"flashsale.dev/seckill/internal/redisstore"
-	"flashsale.dev/seckill/internal/servers"
 	"flashsale.dev/seckill/internal/testing/installation"
 )
 
@@ -31,7 +31,7 @@ type arena struct {
 func newArena(b *testing.B) *arena {
 	b.Helper()
 	r := installation.Start(b, env, installation.Options{})
-	a := &arena{Rig: r, bare: r.PutUp(b, 10_000_000, 1), client: servers.Redis([]string{r.Redis.Addr()}, "")}
+	a := &arena{Rig: r, bare: r.PutUp(b, 10_000_000, 1), client: connect.Redis([]string{r.Redis.Addr()}, "")}
 	b.Cleanup(func() { _ = a.client.Close() })
 	a.store = redisstore.New(a.client, redisstore.Options{})
 	gone := r.PutUp(b, 1, 1)

@@ -13,9 +13,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
+	"flashsale.dev/seckill/internal/app/connect"
 	"flashsale.dev/seckill/internal/seckill"
-	"flashsale.dev/seckill/internal/servers"
-	testservers "flashsale.dev/seckill/internal/testing/servers"
+	"flashsale.dev/seckill/internal/testing/servers"
 )
 
 const (
@@ -117,7 +117,7 @@ func newFleet(b *testing.B) fleet {
 	b.Helper()
 	var f fleet
 	for range mostShards {
-		f.join(b, testservers.Redis(b, testservers.WithRedisConf(noRewrite)))
+		f.join(b, servers.Redis(b, servers.WithRedisConf(noRewrite)))
 	}
 	f.at = func(bucket int64, shards int) redis.UniversalClient { return f.servers[shardOf(bucket, shards)] }
 	return f
@@ -126,8 +126,8 @@ func newFleet(b *testing.B) fleet {
 // newCluster is a real one of clusterMasters, reached as the programs reach it.
 func newCluster(b *testing.B) fleet {
 	b.Helper()
-	nodes := testservers.RedisCluster(b, clusterMasters, 0, testservers.WithNodeConf(noRewrite))
-	client := servers.Redis(nodes.Addrs(), "")
+	nodes := servers.RedisCluster(b, clusterMasters, 0, servers.WithNodeConf(noRewrite))
+	client := connect.Redis(nodes.Addrs(), "")
 	b.Cleanup(func() { _ = client.Close() })
 	f := fleet{at: func(int64, int) redis.UniversalClient { return client }}
 	for _, node := range nodes.Nodes {
@@ -136,7 +136,7 @@ func newCluster(b *testing.B) fleet {
 	return f
 }
 
-func (f *fleet) join(b *testing.B, server *testservers.RedisServer) {
+func (f *fleet) join(b *testing.B, server *servers.RedisServer) {
 	b.Helper()
 	client := redis.NewClient(&redis.Options{Addr: server.Addr()})
 	b.Cleanup(func() { _ = client.Close() })

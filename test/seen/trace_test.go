@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"flashsale.dev/seckill/internal/obs/trace/collector"
+	"flashsale.dev/seckill/internal/testing/collector"
 	"flashsale.dev/seckill/internal/testing/installation"
 )
 

@@ -1,0 +1,31 @@
+package app
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestOpsAnswers(t *testing.T) {
+	ready := true
+	metrics := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "metrics") })
+	h := Ops(metrics, func(context.Context) (bool, map[string]string) { return ready, map[string]string{"redis": "ok"} })
+	get := func(path string) *httptest.ResponseRecorder {
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
+		return w
+	}
+	require.Equal(t, "metrics", get("/metrics").Body.String())
+	require.Equal(t, http.StatusOK, get("/livez").Code)
+	require.Equal(t, http.StatusOK, get("/debug/pprof/").Code)
+	require.Contains(t, get("/readyz").Body.String(), `"ready":true`)
+	ready = false
+	w := get("/readyz")
+	require.Equal(t, http.StatusServiceUnavailable, w.Code)
+	require.Equal(t, "1", w.Header().Get("Retry-After"))
+	require.Contains(t, w.Body.String(), `"reason":"UNAVAILABLE"`)
+}

@@ -1,0 +1,52 @@
+package metrics
+
+import (
+	"maps"
+	"sync"
+	"sync/atomic"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"flashsale.dev/seckill/internal/ratelimit"
+)
+
+// Limiter counts the rate limiter's decisions.
+type Limiter struct {
+	count *prometheus.CounterVec
+	mu    sync.Mutex
+	rules atomic.Pointer[map[string][]prometheus.Counter] // by rule, then by event; replaced whole
+}
+
+var _ ratelimit.Meter = (*Limiter)(nil)
+
+// newLimiter registers the metrics of the rate limiter.
+func (r *Registry) newLimiter() *Limiter {
+	l := &Limiter{count: r.counters("limiter_events_total",
+		"Decisions of the rate limiter: allowed and denied add up to all; the other events say how they came about.", "rule", "event")}
+	l.rules.Store(&map[string][]prometheus.Counter{})
+	return l
+}
+
+// Count is ratelimit.Meter's. Rules have names that their file gives them: there are few.
+func (l *Limiter) Count(rule string, event ratelimit.Event) {
+	counters, found := (*l.rules.Load())[rule]
+	if !found {
+		counters = l.meet(rule)
+	}
+	counters[event].Inc()
+}
+
+// meet makes the counters of a rule.
+func (l *Limiter) meet(rule string) []prometheus.Counter {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	all := maps.Clone(*l.rules.Load())
+	if counters, found := all[rule]; found {
+		return counters
+	}
+	for _, event := range ratelimit.Events() {
+		all[rule] = append(all[rule], l.count.WithLabelValues(rule, event.String()))
+	}
+	l.rules.Store(&all)
+	return all[rule]
+}

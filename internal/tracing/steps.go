@@ -1,0 +1,95 @@
+package tracing
+
+import (
+	"context"
+	"net/http"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
+
+	"flashsale.dev/seckill/internal/httpapi"
+	"flashsale.dev/seckill/internal/logging"
+	"flashsale.dev/seckill/internal/order"
+)
+
+var (
+	_ httpapi.Tracer = (*Tracing)(nil)
+	_ order.Tracer   = (*Tracing)(nil)
+)
+
+// Request is httpapi.Tracer's.
+func (t *Tracing) Request(ctx context.Context, r *http.Request, route string) (context.Context, func(status int, reason string)) {
+	opts := []trace.SpanStartOption{trace.WithNewRoot(), trace.WithSpanKind(trace.SpanKindServer)}
+	if caller := trace.SpanContextFromContext(propagation.TraceContext{}.Extract(context.Background(), propagation.HeaderCarrier(r.Header))); caller.IsValid() {
+		opts = append(opts, trace.WithLinks(trace.Link{SpanContext: caller}))
+	}
+	ctx, span := t.tracer.Start(ctx, r.Method+" "+route, opts...)
+	if !span.IsRecording() {
+		return ctx, func(int, string) {}
+	}
+	span.SetAttributes(attribute.String("http.request.method", r.Method), attribute.String("http.route", route),
+		attribute.String("seckill.request_id", logging.RequestID(ctx)))
+	return logging.WithTraceID(ctx, span.SpanContext().TraceID().String()), func(status int, reason string) {
+		span.SetAttributes(attribute.Int("http.response.status_code", status), attribute.String("seckill.reason", reason))
+		if status >= http.StatusInternalServerError {
+			span.SetStatus(codes.Error, reason)
+		}
+		span.End()
+	}
+}
+
+// markName is the header that a mark is the value of.
+const markName = "traceparent"
+
+// Mark is order.Tracer's: a W3C traceparent.
+func (t *Tracing) Mark(ctx context.Context) string {
+	if !trace.SpanContextFromContext(ctx).IsSampled() {
+		return ""
+	}
+	carrier := propagation.MapCarrier{}
+	propagation.TraceContext{}.Inject(ctx, carrier)
+	return carrier[markName]
+}
+
+// Begin is order.Tracer's.
+func (t *Tracing) Begin(ctx context.Context, step string, marks ...string) (context.Context, func(err error)) {
+	var opts []trace.SpanStartOption
+	if len(marks) > 0 {
+		var others []trace.Link
+		ctx, others = goOn(ctx, marks)
+		opts = append(opts, trace.WithLinks(others...))
+	}
+	if !trace.SpanContextFromContext(ctx).IsSampled() {
+		return ctx, func(error) {}
+	}
+	ctx, span := t.tracer.Start(ctx, step, opts...)
+	return logging.WithTraceID(ctx, span.SpanContext().TraceID().String()), func(err error) {
+		if err != nil {
+			span.SetStatus(codes.Error, err.Error())
+		}
+		span.End()
+	}
+}
+
+// goOn gives a context that is part of what the first mark marks, and links with the others; without any mark it is part of
+// nothing.
+func goOn(ctx context.Context, marks []string) (context.Context, []trace.Link) {
+	ctx = logging.WithTraceID(trace.ContextWithSpanContext(ctx, trace.SpanContext{}), "")
+	var links []trace.Link
+	for _, mark := range marks {
+		if mark == "" {
+			continue
+		}
+		at := trace.SpanContextFromContext(propagation.TraceContext{}.Extract(context.Background(), propagation.MapCarrier{markName: mark}))
+		switch {
+		case !at.IsSampled():
+		case !trace.SpanContextFromContext(ctx).IsValid():
+			ctx = trace.ContextWithRemoteSpanContext(ctx, at)
+		default:
+			links = append(links, trace.Link{SpanContext: at})
+		}
+	}
+	return ctx, links
+}

@@ -1,0 +1,122 @@
+package tracing
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"flashsale.dev/seckill/internal/config"
+	"flashsale.dev/seckill/internal/logging"
+	"flashsale.dev/seckill/internal/testing/collector"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// follow makes a tracing that tells a collector, and what ends it so that all has been told.
+func follow(t *testing.T, oneIn int) (*Tracing, *collector.Collector, func()) {
+	t.Helper()
+	c := collector.Start()
+	t.Cleanup(c.Close)
+	tr, err := Of(t.Context(), config.Trace{Endpoint: c.URL(), OneIn: oneIn}, "a-service", "v1", slog.New(slog.DiscardHandler))
+	require.NoError(t, err)
+	return tr, c, func() {
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		require.NoError(t, tr.Run(ctx))
+	}
+}
+
+func TestSharedStepsAreLinked(t *testing.T) {
+	tr, c, end := follow(t, 1)
+	ctx, answered := tr.Request(logging.WithRequestID(t.Context(), "first"), httptest.NewRequest("POST", "/x/decrStock", nil), "/:randomPath/decrStock")
+	other, otherAnswered := tr.Request(t.Context(), httptest.NewRequest("POST", "/y/decrStock", nil), "/:randomPath/decrStock")
+	require.NotEqual(t, logging.TraceID(ctx), logging.TraceID(other))
+	mark, otherMark := tr.Mark(ctx), tr.Mark(other)
+	require.Contains(t, mark, logging.TraceID(ctx))
+
+	trip, done := tr.Begin(other, "trip", "", mark, otherMark) // whatever the context is part of
+	require.Equal(t, logging.TraceID(ctx), logging.TraceID(trip))
+	part, partDone := tr.Begin(trip, "part")
+	require.Equal(t, logging.TraceID(ctx), logging.TraceID(part))
+	partDone(errors.New("it went wrong"))
+	done(nil)
+	answered(503, "UNAVAILABLE")
+	otherAnswered(202, "QUEUED")
+	end()
+
+	require.Equal(t, "a-service", c.Named("trip")[0].Service)
+	requests := c.Named("POST /:randomPath/decrStock")
+	require.Len(t, requests, 2)
+	tripSpan, partSpan := c.Named("trip")[0], c.Named("part")[0]
+	require.Equal(t, requests[0].ID, tripSpan.Parent)
+	require.Equal(t, []string{logging.TraceID(other)}, tripSpan.Links)
+	require.Equal(t, tripSpan.ID, partSpan.Parent)
+	require.Equal(t, "it went wrong", partSpan.Error)
+	require.Equal(t, "UNAVAILABLE", requests[0].Error)
+	require.Equal(t, "first", requests[0].Attributes["seckill.request_id"])
+	require.Empty(t, requests[1].Error)
+}
+
+// Who asks from outside is linked, and decides nothing.
+func TestCallersTracesAreLinkedAndNotContinued(t *testing.T) {
+	tr, c, end := follow(t, 1)
+	const theirs = "4bf92f3577b34da6a3ce929d0e0e4736"
+	r := httptest.NewRequest("GET", "/sales", nil)
+	r.Header.Set("Traceparent", "00-"+theirs+"-00f067aa0ba902b7-01")
+	ctx, answered := tr.Request(t.Context(), r, "/sales")
+	require.NotEqual(t, theirs, logging.TraceID(ctx))
+	answered(200, "OK")
+	end()
+	require.Equal(t, []string{theirs}, c.Named("GET /sales")[0].Links)
+
+	tr, c, end = follow(t, 1_000_000_000)
+	ctx, answered = tr.Request(t.Context(), r, "/sales")
+	require.Empty(t, logging.TraceID(ctx), "a caller had its request sampled")
+	require.Empty(t, tr.Mark(ctx))
+	answered(200, "OK")
+	end()
+	require.Empty(t, c.Spans())
+}
+
+func TestWhatIsNotFollowedStaysSo(t *testing.T) {
+	tr, c, end := follow(t, 1)
+	followed, answered := tr.Request(t.Context(), httptest.NewRequest("GET", "/sales", nil), "/sales")
+	step, done := tr.Begin(followed, "a trip of others", "", "")
+	require.Empty(t, tr.Mark(step))
+	require.Empty(t, logging.TraceID(step))
+	_, partDone := tr.Begin(step, "part")
+	partDone(nil)
+	done(nil)
+	_, done = tr.Begin(t.Context(), "a trip of strangers", "not a traceparent", "00-x-y-z")
+	done(nil)
+	answered(200, "OK")
+	end()
+	require.Len(t, c.Spans(), 1)
+}
+
+func TestLinesCarryTheTracesID(t *testing.T) {
+	tr, _, end := follow(t, 1)
+	defer end()
+	ctx, answered := tr.Request(t.Context(), httptest.NewRequest("GET", "/sales", nil), "/sales")
+	defer answered(200, "OK")
+	var text bytes.Buffer
+	logging.Logger(&text, slog.LevelInfo, "json").InfoContext(ctx, "said")
+	require.Contains(t, text.String(), `"trace_id":"`+logging.TraceID(ctx)+`"`)
+}
+
+func TestWithoutACollectorNothingIsTraced(t *testing.T) {
+	tr, err := Of(t.Context(), config.Trace{OneIn: 1}, "", "", nil)
+	require.NoError(t, err)
+	require.Nil(t, tr)
+	require.Nil(t, tr.Orders())
+	require.Nil(t, tr.Requests())
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.NoError(t, tr.Run(ctx))
+}
