@@ -2,7 +2,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help services test test-browser shots test-unit test-store test-clusters lint fmt bench bench-record calibrate profile build demo chaos model loadtest fuzz release release-check compose-test
+.PHONY: help services test test-browser shots test-unit test-store test-clusters lint fmt bench bench-record calibrate profile build demo faults model loadtest fuzz release release-check compose-test
 
 GO ?= go
 TOOL = $(GO) tool -modfile=tools/go.mod
@@ -54,22 +54,22 @@ BENCH = $(GO) test -run '^$$' -bench . -benchtime 5x -timeout 40m ./test/bench/
 bench: ## the benchmarks, each beside its floor: tables of ratios and figures (some 5 minutes)
 	$(BENCH)
 
-bench-record: ## the same, appended to docs/performance.md
+bench-record: ## the same, appended to docs/explanation/performance.md
 	SECKILL_BENCH_RECORD=$(CURDIR)/docs/performance.md $(BENCH)
 
-calibrate: ## what each piece of work costs on this machine, into internal/capacity/calibration.json, by which seckillctl plan counts, and the plans that docs/scaling.md shows (3 minutes)
+calibrate: ## what each piece of work costs on this machine, into internal/capacity/calibration.json, by which seckillctl plan counts, and the plans that docs/how-to/scale.md shows (3 minutes)
 	SECKILL_BENCH_CALIBRATION=$(CURDIR)/internal/capacity/calibration.json $(GO) test -run '^$$' -bench Calibrate -benchtime 5x -timeout 20m ./test/bench/
 	$(GO) test -count=1 ./cmd/seckillctl -run Scaling -scaling.update
 
 SEEDS ?= 5
 SEED ?= 1
-HARMS ?= all
+FAULTS ?= all
 ON ?=
 BUCKETS ?= 0
-chaos: ## every harm in a rush of 6,000 buyers, SEEDS (5) seeds from SEED (1) on, HARMS one by one, ON=clusters where every server is several, BUCKETS=4 where the stock is split; hours; the runs are added to docs/chaos-runs.txt and to the table in docs/reliability.md
-	$(GO) test ./test/chaos -count=1 -timeout 12h -chaos.harms=$(HARMS) -chaos.on=$(ON) -chaos.buckets=$(BUCKETS) -chaos.seed=$(SEED) -chaos.seeds=$(SEEDS) \
-		-chaos.units=2000 -chaos.buyers=6000 -chaos.out=$(CURDIR)/docs/chaos-runs.txt
-	$(GO) run ./test/chaos/table -doc docs/reliability.md <docs/chaos-runs.txt
+faults: ## every fault in a rush of 6,000 buyers, SEEDS (5) seeds from SEED (1) on; FAULTS=a,b names some; ON=clusters replaces each server by a cluster; BUCKETS=4 splits the stock; takes hours; the runs are added to reports/
+	$(GO) test ./test/faults -count=1 -timeout 12h -faults.names=$(FAULTS) -faults.on=$(ON) -faults.buckets=$(BUCKETS) -faults.seed=$(SEED) -faults.seeds=$(SEEDS) \
+		-faults.units=2000 -faults.buyers=6000 -faults.out=$(CURDIR)/reports/fault-runs.txt
+	$(GO) run ./test/faults/table -doc reports/faults.md <reports/fault-runs.txt
 
 model: ## the protocol as a simulation: 20,000 random schedules with every rule kept, then each rule left out (under a minute)
 	$(GO) test ./test/model -count=1 -run AllRules -v -schedules 20000

@@ -9,7 +9,7 @@ import (
 	"flashsale.dev/seckill/internal/capacity"
 )
 
-// planCmd is the capacity model's command. docs/scaling.md tells what it counts and how well that was met.
+// planCmd is the capacity model's command. docs/how-to/scale.md tells what it counts and how well that was met.
 type planCmd struct {
 	Buyers   int64         `default:"100000" help:"Buyers in all."`
 	Units    int64         `default:"10000" help:"Units on sale."`

@@ -12,12 +12,12 @@ import (
 )
 
 // updateFlag has the document's plans written anew: make calibrate does it, for a new calibration changes them.
-var updateFlag = flag.Bool("scaling.update", false, "write the plans of docs/scaling.md anew")
+var updateFlag = flag.Bool("scaling.update", false, "write the plans of docs/how-to/scale.md anew")
 
-// planPrompt begins each command of docs/scaling.md that is run here.
+// planPrompt begins each command of docs/how-to/scale.md that is run here.
 const planPrompt = "$ seckillctl plan"
 
-// docs/scaling.md shows what the command prints, to the letter.
+// docs/how-to/scale.md shows what the command prints, to the letter.
 func TestScalingTellsWhatPlanPrints(t *testing.T) {
 	file := filepath.Join("..", "..", "docs", "scaling.md")
 	before, err := os.ReadFile(file)

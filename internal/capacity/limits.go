@@ -9,7 +9,7 @@ type Limit struct {
 	Then string  `json:"then"`
 }
 
-// Of one queue and one host, measured (docs/scaling.md says where).
+// Of one queue and one host, measured (docs/how-to/scale.md says where).
 const (
 	queueMessages = 25_000 // a second, confirmed, through one quorum queue
 	openFiles     = 1e6    // of one host: connections of buyers

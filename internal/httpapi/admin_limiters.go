@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 
+	"flashsale.dev/seckill/internal/httpapi/params"
 	"flashsale.dev/seckill/internal/ratelimit"
 	"flashsale.dev/seckill/internal/seckill"
 )
@@ -47,8 +48,8 @@ func (a *api) getLimiter(ctx context.Context, r *request) (answer, error) {
 
 func (a *api) setLimiter(ctx context.Context, r *request) (answer, error) {
 	rule, key := limiterOf(r)
-	change := changeOf(r.params)
-	if err := r.bad(); err != nil {
+	change := changeOf(r.Fields)
+	if err := r.Err(); err != nil {
 		return answer{}, err
 	}
 	if err := a.onlyOperators(ctx, r.actor, rule, key); err != nil {
@@ -74,7 +75,7 @@ func (a *api) onlyOperators(ctx context.Context, by seckill.Actor, rule, key str
 }
 
 func limiterOf(r *request) (rule, key string) {
-	return r.find("type").text, strings.TrimPrefix(r.find("key").text, "/")
+	return r.Raw("type"), strings.TrimPrefix(r.Raw("key"), "/")
 }
 
 // limiterTrouble turns what the limiter says into refusals.
@@ -93,37 +94,17 @@ func limiterTrouble(err error) error {
 }
 
 // changeOf takes what is there; what is left out stays as it is.
-func changeOf(p *params) ratelimit.Change {
+func changeOf(p *params.Fields) ratelimit.Change {
 	c := ratelimit.Change{
-		PermitsPerSecond: given(p, "permitsPerSecond", p.float), MaxBurstSeconds: given(p, "maxBurstSeconds", p.float),
-		IntervalSeconds: given(p, "intervalSeconds", p.float), WarmupSeconds: given(p, "warmupSeconds", p.float),
-		ColdFactor: given(p, "coldFactor", p.float), MaxWaitMillis: given(p, "maxWaitMillis", p.whole),
-		Burst: given(p, "burst", p.whole), Delay: given(p, "delay", p.whole), Limit: given(p, "limit", p.whole),
-		Parts: given(p, "parts", p.whole), NoDelay: given(p, "nodelay", p.truth),
+		PermitsPerSecond: params.Optional(p, "permitsPerSecond", p.Float), MaxBurstSeconds: params.Optional(p, "maxBurstSeconds", p.Float),
+		IntervalSeconds: params.Optional(p, "intervalSeconds", p.Float), WarmupSeconds: params.Optional(p, "warmupSeconds", p.Float),
+		ColdFactor: params.Optional(p, "coldFactor", p.Float), MaxWaitMillis: params.Optional(p, "maxWaitMillis", p.Int),
+		Burst: params.Optional(p, "burst", p.Int), Delay: params.Optional(p, "delay", p.Int), Limit: params.Optional(p, "limit", p.Int),
+		Parts: params.Optional(p, "parts", p.Int), NoDelay: params.Optional(p, "nodelay", p.Bool),
 	}
-	if p.find("algorithm") != nil {
-		algorithm := ratelimit.Algorithm(p.text("algorithm"))
+	if p.Has("algorithm") {
+		algorithm := ratelimit.Algorithm(p.Text("algorithm"))
 		c.Algorithm = &algorithm
 	}
 	return c
-}
-
-func given[T any](p *params, name string, take func(name string, otherwise T) T) *T {
-	if p.find(name) == nil {
-		return nil
-	}
-	var none T
-	v := take(name, none)
-	return &v
-}
-
-func (p *params) whole(name string, _ int64) int64 { return p.integer(name) }
-
-// truth takes true or false: a JSON boolean, or the words outside of JSON.
-func (p *params) truth(name string, _ bool) bool {
-	f := p.find(name)
-	if f.kind != boolean && f.kind != bare || f.text != "true" && f.text != "false" {
-		p.complain(name, "must be true or false")
-	}
-	return f.text == "true"
 }

@@ -8,12 +8,13 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"flashsale.dev/seckill/internal/httpapi/params"
 	"flashsale.dev/seckill/internal/seckill"
 )
 
 // request is what a handler gets: who asks, and with which fields.
 type request struct {
-	*params
+	*params.Fields
 	actor  seckill.Actor // zero where the route is open
 	header http.Header
 }
@@ -63,8 +64,11 @@ func (a *api) read(c *gin.Context, rt route) (*request, error) {
 	if rt.lax {
 		return r, nil
 	}
-	p, err := readParams(c.Writer, c.Request, c.Params, rt.fields)
-	r.params = p
+	r.Fields = params.New(rt.fields)
+	for _, p := range c.Params {
+		r.AddPath(p.Key, p.Value)
+	}
+	err := r.Read(c.Writer, c.Request)
 	if err == nil && rt.tallied {
 		exchangeOf(c.Request.Context()).wanted = r.wanted()
 	}
@@ -73,11 +77,7 @@ func (a *api) read(c *gin.Context, rt route) (*request, error) {
 
 // wanted is the goods that a step of a purchase names; 0 where it is none.
 func (r *request) wanted() int64 {
-	f := r.find("goodsId")
-	if f == nil {
-		return 0
-	}
-	id, ok := decimal(f.text)
+	id, ok := params.Decimal(r.Raw("goodsId"))
 	if !ok || id < 0 {
 		return 0
 	}

@@ -3,18 +3,18 @@ package httpapi
 import (
 	"context"
 	"encoding/json"
-	"time"
 
 	"github.com/google/uuid"
 
+	"flashsale.dev/seckill/internal/httpapi/params"
 	"flashsale.dev/seckill/internal/seckill"
 )
 
 // changeSale is PATCH: what is left out stays as it is.
 func (a *api) changeSale(ctx context.Context, r *request) (answer, error) {
-	id := r.id("goodsId")
-	c, once := saleChange(r.params), r.once("PATCH /admin/sales/"+r.find("goodsId").text)
-	if err := r.bad(); err != nil {
+	id := r.ID("goodsId")
+	c, once := saleChange(r.Fields), r.once("PATCH /admin/sales/"+r.Raw("goodsId"))
+	if err := r.Err(); err != nil {
 		return answer{}, err
 	}
 	if err := c.Validate(); err != nil {
@@ -27,29 +27,26 @@ func (a *api) changeSale(ctx context.Context, r *request) (answer, error) {
 	return ok(a.own(s)), err
 }
 
-func saleChange(p *params) seckill.Change {
+func saleChange(p *params.Fields) seckill.Change {
+	algorithm := func(name string) string { return p.OneOf(name, "", rateAlgorithms()...) }
 	c := seckill.Change{
-		Title: given(p, "title", p.words), Price: given(p, "price", p.whole), PerBuyerLimit: given(p, "perBuyerLimit", p.whole),
-		StartAt: given(p, "startAt", p.when), EndAt: given(p, "endAt", p.when),
+		Title: params.Optional(p, "title", p.Text), Price: params.Optional(p, "price", p.Int), PerBuyerLimit: params.Optional(p, "perBuyerLimit", p.Int),
+		StartAt: params.Optional(p, "startAt", p.Time), EndAt: params.Optional(p, "endAt", p.Time),
 		Rate: seckill.RateChange{
-			Algorithm: given(p, "rate.algorithm", p.algorithm), PermitsPerSecond: given(p, "rate.permitsPerSecond", p.float),
-			MaxBurstSeconds: given(p, "rate.maxBurstSeconds", p.float), MaxWaitMillis: given(p, "rate.maxWaitMillis", p.whole),
+			Algorithm: params.Optional(p, "rate.algorithm", algorithm), PermitsPerSecond: params.Optional(p, "rate.permitsPerSecond", p.Float),
+			MaxBurstSeconds: params.Optional(p, "rate.maxBurstSeconds", p.Float), MaxWaitMillis: params.Optional(p, "rate.maxWaitMillis", p.Int),
 		},
 	}
-	if p.find("stockDelta") != nil {
-		if c.StockDelta = p.integer("stockDelta"); c.StockDelta == 0 {
-			p.complain("stockDelta", "must be a whole number, and not 0")
+	if p.Has("stockDelta") {
+		if c.StockDelta = p.Int("stockDelta"); c.StockDelta == 0 {
+			p.Reject("stockDelta", "must be a whole number, and not 0")
 		}
 	}
 	return c
 }
 
-func (p *params) words(name, _ string) string             { return p.text(name) }
-func (p *params) when(name string, _ time.Time) time.Time { return p.moment(name) }
-func (p *params) algorithm(name, _ string) string         { return p.oneOf(name, "", rateAlgorithms()...) }
-
 func (a *api) deleteSale(ctx context.Context, r *request) (answer, error) {
-	once := r.once("DELETE /admin/sales/" + r.find("goodsId").text)
+	once := r.once("DELETE /admin/sales/" + r.Raw("goodsId"))
 	id, err := a.managedSale(ctx, r)
 	if err != nil {
 		return answer{}, err
@@ -86,10 +83,10 @@ func (a *api) auditOfSale(ctx context.Context, r *request) (answer, error) {
 }
 
 // cursorUUID takes the cursor of a list whose keys are UUIDs; "" is the top.
-func (p *params) cursorUUID(kind string) string {
-	s := p.cursor(kind)
+func (r *request) cursorUUID(kind string) string {
+	s := r.cursor(kind)
 	if s != "" && (len(s) != 36 || uuid.Validate(s) != nil) {
-		p.complain("cursor", "is not one of ours")
+		r.Reject("cursor", "is not one of ours")
 	}
 	return s
 }

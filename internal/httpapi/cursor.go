@@ -4,6 +4,8 @@ import (
 	"encoding/base64"
 	"strconv"
 	"strings"
+
+	"flashsale.dev/seckill/internal/httpapi/params"
 )
 
 // Bounds of a page.
@@ -32,7 +34,7 @@ func page[S, T any](found []S, limit int, show func(S) T, key func(S) string) li
 }
 
 // limit takes the size of a page.
-func (p *params) limit() int { return int(p.integerOr("limit", defaultPage, 1, maxPage)) }
+func (r *request) limit() int { return int(r.IntOr("limit", defaultPage, 1, maxPage)) }
 
 // A cursor says of which kind of list it is, so that one list's is not another's.
 const (
@@ -42,33 +44,32 @@ const (
 )
 
 // cursorID takes the cursor of a list of sales; 0 is the top.
-func (p *params) cursorID() int64 {
-	s := p.cursor(saleCursor)
-	n, ok := decimal(s)
+func (r *request) cursorID() int64 {
+	s := r.cursor(saleCursor)
+	n, ok := params.Decimal(s)
 	if s != "" && (!ok || n <= 0) {
-		p.complain("cursor", "is not one of ours")
+		r.Reject("cursor", "is not one of ours")
 	}
 	return n
 }
 
 // cursorSn takes the cursor of a list of orders; "" is the top.
-func (p *params) cursorSn() string {
-	s := p.cursor(orderCursor)
+func (r *request) cursorSn() string {
+	s := r.cursor(orderCursor)
 	if s != "" && !likeOrderSn(s) {
-		p.complain("cursor", "is not one of ours")
+		r.Reject("cursor", "is not one of ours")
 	}
 	return s
 }
 
-func (p *params) cursor(kind string) string {
-	f := p.find("cursor")
-	if f == nil {
+func (r *request) cursor(kind string) string {
+	if !r.Has("cursor") {
 		return ""
 	}
-	b, err := base64.RawURLEncoding.Strict().DecodeString(f.text)
+	b, err := base64.RawURLEncoding.Strict().DecodeString(r.Raw("cursor"))
 	s, ours := strings.CutPrefix(string(b), kind)
-	if err != nil || !ours || s == "" || f.kind != bare && f.kind != quoted {
-		p.complain("cursor", "is not one of ours")
+	if err != nil || !ours || s == "" {
+		r.Reject("cursor", "is not one of ours")
 		return ""
 	}
 	return s

@@ -54,7 +54,7 @@ func showLetter(d order.DeadLetter) letterAnswer {
 
 func (a *api) deadLetters(ctx context.Context, r *request) (answer, error) {
 	limit, after := r.limit(), r.cursorUUID(letterCursor)
-	if err := r.bad(); err != nil {
+	if err := r.Err(); err != nil {
 		return answer{}, err
 	}
 	if err := forOperators(r.actor); err != nil {
@@ -89,7 +89,7 @@ func letterOf(r *request) (string, error) {
 	if err := forOperators(r.actor); err != nil {
 		return "", err
 	}
-	id := r.find("id").text
+	id := r.Raw("id")
 	if len(id) != 36 || uuid.Validate(id) != nil {
 		return "", seckill.Refuse(seckill.NotFound, "there is no such dead letter")
 	}

@@ -18,7 +18,7 @@ const exportPage = 500
 
 // wantsCSV tells whether a list is asked for as a file.
 func wantsCSV(r *request) bool {
-	format := r.oneOf("format", "", "csv", "json")
+	format := r.OneOf("format", "", "csv", "json")
 	return format == "csv" || format == "" && strings.HasPrefix(r.header.Get("Accept"), "text/csv")
 }
 

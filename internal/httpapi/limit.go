@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"flashsale.dev/seckill/internal/httpapi/params"
 	"flashsale.dev/seckill/internal/ratelimit"
 	"flashsale.dev/seckill/internal/seckill"
 )
@@ -162,8 +163,8 @@ func (a *api) guard(ctx context.Context, rt route, r *request) error {
 		return nil
 	}
 	goodsID := int64(0)
-	if f := r.find("goodsId"); f != nil && a.Guard.ByGoods(ctx) {
-		if id, ok := decimal(f.text); ok && id > 0 && a.exposed(ctx, id) == nil {
+	if r.Has("goodsId") && a.Guard.ByGoods(ctx) {
+		if id, ok := params.Decimal(r.Raw("goodsId")); ok && id > 0 && a.exposed(ctx, id) == nil {
 			goodsID = id
 		}
 	}

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 
+	"flashsale.dev/seckill/internal/httpapi/params"
 	"flashsale.dev/seckill/internal/seckill"
 )
 
@@ -38,8 +39,8 @@ func (a *api) own(s seckill.Sale) ownSaleAnswer {
 }
 
 func (a *api) createSale(ctx context.Context, r *request) (answer, error) {
-	n, once := newSale(r.params), r.once("POST /admin/sales")
-	if err := r.bad(); err != nil {
+	n, once := newSale(r.Fields), r.once("POST /admin/sales")
+	if err := r.Err(); err != nil {
 		return answer{}, err
 	}
 	if err := n.Validate(); err != nil {
@@ -52,24 +53,24 @@ func (a *api) createSale(ctx context.Context, r *request) (answer, error) {
 	return answer{reason: created, data: a.own(s)}, err
 }
 
-func newSale(p *params) seckill.NewSale {
+func newSale(p *params.Fields) seckill.NewSale {
 	return seckill.NewSale{
-		Title: p.text("title"), Price: p.integer("price"), Stock: p.integer("stock"),
-		StartAt: p.moment("startAt"), EndAt: p.moment("endAt"),
-		PerBuyerLimit: p.integerOr("perBuyerLimit", 1, 1, seckill.MaxPerBuyerLimit),
+		Title: p.Text("title"), Price: p.Int("price"), Stock: p.Int("stock"),
+		StartAt: p.Time("startAt"), EndAt: p.Time("endAt"),
+		PerBuyerLimit: p.IntOr("perBuyerLimit", 1, 1, seckill.MaxPerBuyerLimit),
 		Rate:          rate(p, seckill.DefaultRate()),
-		Buckets:       int(p.integerOr("stockBuckets", 1, 1, seckill.MaxBuckets)),
+		Buckets:       int(p.IntOr("stockBuckets", 1, 1, seckill.MaxBuckets)),
 	}
 }
 
 // rate takes the rate of a sale's random paths, each field with its default. Only the algorithms that these four
 // fields say everything of may be chosen.
-func rate(p *params, def seckill.Rate) seckill.Rate {
+func rate(p *params.Fields, def seckill.Rate) seckill.Rate {
 	return seckill.Rate{
-		Algorithm:        p.oneOf("rate.algorithm", def.Algorithm, rateAlgorithms()...),
-		PermitsPerSecond: p.float("rate.permitsPerSecond", def.PermitsPerSecond),
-		MaxBurstSeconds:  p.float("rate.maxBurstSeconds", def.MaxBurstSeconds),
-		MaxWaitMillis:    p.integerOr("rate.maxWaitMillis", def.MaxWaitMillis, 0, seckill.MaxWaitMillis),
+		Algorithm:        p.OneOf("rate.algorithm", def.Algorithm, rateAlgorithms()...),
+		PermitsPerSecond: p.FloatOr("rate.permitsPerSecond", def.PermitsPerSecond),
+		MaxBurstSeconds:  p.FloatOr("rate.maxBurstSeconds", def.MaxBurstSeconds),
+		MaxWaitMillis:    p.IntOr("rate.maxWaitMillis", def.MaxWaitMillis, 0, seckill.MaxWaitMillis),
 	}
 }
 
@@ -77,7 +78,7 @@ func rateAlgorithms() []string { return []string{"smooth_bursty", "reserve", "to
 
 func (a *api) ownSales(ctx context.Context, r *request) (answer, error) {
 	limit, below := r.limit(), r.cursorID()
-	if err := r.bad(); err != nil {
+	if err := r.Err(); err != nil {
 		return answer{}, err
 	}
 	if err := forRole(sells(r.actor), nothingToFind); err != nil {
@@ -124,8 +125,8 @@ func (a *api) ledger(ctx context.Context, r *request) (answer, error) {
 
 // managedSale takes the goods id of a call that only those who sell may make. Whose sale it is, the services judge.
 func (a *api) managedSale(ctx context.Context, r *request) (int64, error) {
-	id := r.id("goodsId")
-	if err := r.bad(); err != nil {
+	id := r.ID("goodsId")
+	if err := r.Err(); err != nil {
 		return 0, err
 	}
 	return id, forRole(sells(r.actor), func() error {

@@ -3,8 +3,6 @@ package httpapi
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
-	"slices"
 	"strings"
 
 	"flashsale.dev/seckill/internal/seckill"
@@ -27,17 +25,12 @@ func (r *request) once(call string) seckill.Once {
 		key = key[1 : len(key)-1]
 	}
 	if len(values) > 1 || key == "" || len(key) > maxKey || strings.ContainsFunc(key, func(c rune) bool { return c < ' ' || c > '~' }) {
-		r.complain(idempotencyHeader, "must be one key of 1 to %d printable ASCII characters", maxKey)
+		r.Reject(idempotencyHeader, "must be one key of 1 to %d printable ASCII characters", maxKey)
 	}
 	return seckill.Once{ActorID: r.actor.ID, Key: key, Hash: r.hash(call)}
 }
 
 func (r *request) hash(call string) string {
-	lines := make([]string, 0, len(r.fields))
-	for _, f := range r.fields {
-		lines = append(lines, fmt.Sprintf("%q=%q", f.name, f.text))
-	}
-	slices.Sort(lines)
-	sum := sha256.Sum256([]byte(call + "\n" + strings.Join(lines, "\n")))
+	sum := sha256.Sum256([]byte(call + "\n" + strings.Join(r.Canonical(), "\n")))
 	return hex.EncodeToString(sum[:])
 }

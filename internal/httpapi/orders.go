@@ -5,6 +5,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"flashsale.dev/seckill/internal/httpapi/params"
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/seckill"
 )
@@ -75,7 +76,7 @@ func (a *api) cancelOrder(ctx context.Context, r *request) (answer, error) {
 
 // withOrder takes a step with the caller's own order. Whose it is, the services judge.
 func (a *api) withOrder(ctx context.Context, r *request, step orderStep) (answer, error) {
-	sn := r.find("orderSn").text
+	sn := r.Raw("orderSn")
 	if !likeOrderSn(sn) {
 		return answer{}, seckill.Refuse(seckill.NotFound, "there is no such order")
 	}
@@ -92,7 +93,7 @@ func (a *api) withOrder(ctx context.Context, r *request, step orderStep) (answer
 
 func (a *api) myOrders(ctx context.Context, r *request) (answer, error) {
 	limit, before := r.limit(), r.cursorSn()
-	if err := r.bad(); err != nil {
+	if err := r.Err(); err != nil {
 		return answer{}, err
 	}
 	if err := forRole(buys(r.actor), nothingToFind); err != nil {
@@ -106,7 +107,7 @@ func (a *api) myOrders(ctx context.Context, r *request) (answer, error) {
 }
 
 func (a *api) ordersOfSale(ctx context.Context, r *request) (answer, error) {
-	limit, before, status, file := r.limit(), r.cursorSn(), statusOrAll(r.params), wantsCSV(r)
+	limit, before, status, file := r.limit(), r.cursorSn(), statusOrAll(r.Fields), wantsCSV(r)
 	id, err := a.managedSale(ctx, r)
 	if err != nil {
 		return answer{}, err
@@ -124,8 +125,8 @@ func (a *api) ordersOfSale(ctx context.Context, r *request) (answer, error) {
 	return ok(page(found, limit, a.listed, snOf)), nil
 }
 
-func statusOrAll(p *params) order.Status {
-	return order.Status(p.oneOf("status", "", string(order.Queued), string(order.Created), string(order.Paid),
+func statusOrAll(p *params.Fields) order.Status {
+	return order.Status(p.OneOf("status", "", string(order.Queued), string(order.Created), string(order.Paid),
 		string(order.Cancelled), string(order.Expired), string(order.Failed)))
 }
 

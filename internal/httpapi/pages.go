@@ -10,6 +10,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"flashsale.dev/seckill/internal/httpapi/params"
 	"flashsale.dev/seckill/internal/httpapi/web"
 	"flashsale.dev/seckill/internal/seckill"
 )
@@ -79,7 +80,7 @@ func (a *api) consolePage(name string) func(ctx context.Context, _ *request) (an
 		case !sells(by) || name == "operations" && by.Role != seckill.Operator:
 			return a.page(ctx, http.StatusForbidden, web.Page{Name: "stop", Data: "forbidden"})
 		}
-		if n, ok := decimal(id); id != "" && (!ok || n <= 0) {
+		if n, ok := params.Decimal(id); id != "" && (!ok || n <= 0) {
 			return a.page(ctx, http.StatusNotFound, web.Page{Name: "stop", Data: "missing"})
 		}
 		return a.page(ctx, http.StatusOK, web.Page{Name: name, Data: id})

@@ -8,9 +8,9 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/gin-gonic/gin"
 	"github.com/stretchr/testify/require"
 
+	"flashsale.dev/seckill/internal/httpapi/params"
 	"flashsale.dev/seckill/internal/seckill"
 )
 
@@ -28,13 +28,15 @@ func (a *api) fieldsOf(path, method string) []string {
 	return nil
 }
 
-func read(query, contentType, body string, fields []string) (*params, error) {
+func read(query, contentType, body string, fields []string) (*request, error) {
 	r := httptest.NewRequest(http.MethodPost, "/x", strings.NewReader(body))
 	r.URL.RawQuery = query
 	if contentType != "" {
 		r.Header.Set("Content-Type", contentType)
 	}
-	return readParams(httptest.NewRecorder(), r, gin.Params{{Key: "goodsId", Value: "1"}}, fields)
+	p := params.New(fields)
+	p.AddPath("goodsId", "1")
+	return &request{Fields: p}, p.Read(httptest.NewRecorder(), r)
 }
 
 // FuzzFields holds the decoders to what they promise: a complaint names its place in printable text, and what is
@@ -48,15 +50,9 @@ func FuzzFields(f *testing.F) {
 	f.Fuzz(func(t *testing.T, query string, kind uint8, body string) {
 		p, err := read(query, types[int(kind)%len(types)], body, saleFields())
 		if err == nil {
-			seen := map[string]bool{}
-			for _, f := range p.fields {
-				require.False(t, seen[f.name], f.name)
-				require.True(t, utf8.ValidString(f.text))
-				seen[f.name] = true
-			}
-			sale := newSale(p)
+			sale := newSale(p.Fields)
 			p.limit()
-			if err = p.bad(); err == nil {
+			if err = p.Err(); err == nil {
 				err = sale.Validate()
 			}
 		}
@@ -70,29 +66,15 @@ func FuzzFields(f *testing.F) {
 	})
 }
 
-// FuzzDecimal: a number is taken only in the one way in which it is written.
-func FuzzDecimal(f *testing.F) {
-	for _, s := range []string{"0", "-1", "9223372036854775807", "+1", "01", "1_0", "-0"} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, s string) {
-		if n, ok := decimal(s); ok {
-			require.Regexp(t, `^(0|-?[1-9][0-9]*)$`, s)
-			back, ok := decimal(saleKey(n)[1:])
-			require.True(t, ok && back == n)
-		}
-	})
-}
-
 func TestCursorsComeBack(t *testing.T) {
 	l := page([]int{1, 2, 3}, 2, func(i int) int { return i }, func(int) string { return saleKey(77) })
 	require.Equal(t, []int{1, 2}, l.Items)
 	p, err := read("cursor="+*l.NextCursor, "", "", []string{"cursor"})
 	require.NoError(t, err)
 	require.Equal(t, int64(77), p.cursorID())
-	require.NoError(t, p.bad())
+	require.NoError(t, p.Err())
 	require.Empty(t, p.cursorSn(), "a cursor of another list")
-	require.Error(t, p.bad())
+	require.Error(t, p.Err())
 }
 
 func TestWholeSecondsAreRoundedUp(t *testing.T) {

@@ -14,8 +14,8 @@ type pathAnswer struct {
 
 // issuePath is the buyer's first step: does the sale take buyers, is there a permit, then the path.
 func (a *api) issuePath(ctx context.Context, r *request) (answer, error) {
-	id := r.id("goodsId")
-	if err := r.bad(); err != nil {
+	id := r.ID("goodsId")
+	if err := r.Err(); err != nil {
 		return answer{}, err
 	}
 	if err := a.onlyBuyers(ctx, r.actor, id); err != nil {
@@ -34,8 +34,8 @@ func (a *api) issuePath(ctx context.Context, r *request) (answer, error) {
 
 // refusedPath is the answer that nearly everybody gets in a rush, where it is known without asking.
 func (a *api) refusedPath(r *request) error {
-	id := r.id("goodsId")
-	if r.bad() != nil || !buys(r.actor) {
+	id := r.ID("goodsId")
+	if r.Err() != nil || !buys(r.actor) {
 		return nil // for issuePath to refuse, in its order
 	}
 	return a.Shop.Refused(id, r.actor.ID)
@@ -47,9 +47,9 @@ type queuedAnswer struct {
 
 // decrStock is the second step: the order is queued once the reservation and its confirm are there.
 func (a *api) decrStock(ctx context.Context, r *request) (answer, error) {
-	path := r.find("randomPath").text
-	p := order.Purchase{GoodsID: r.id("goodsId"), Buyer: a.sealed(r.actor), Path: path, Quantity: r.integerOr("decrStock", 1, 1, seckill.MaxQuantity)}
-	if err := r.bad(); err != nil {
+	path := r.Raw("randomPath")
+	p := order.Purchase{GoodsID: r.ID("goodsId"), Buyer: a.sealed(r.actor), Path: path, Quantity: r.IntOr("decrStock", 1, 1, seckill.MaxQuantity)}
+	if err := r.Err(); err != nil {
 		return answer{}, err
 	}
 	if err := a.onlyBuyers(ctx, r.actor, p.GoodsID); err != nil {

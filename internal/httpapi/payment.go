@@ -7,6 +7,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"flashsale.dev/seckill/internal/httpapi/params"
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/paymentprovider"
 	"flashsale.dev/seckill/internal/seckill"
@@ -24,14 +25,14 @@ type paymentAnswer struct {
 
 // takePayment is POST /payments/callback: the provider says that it was paid for an order.
 func (a *api) takePayment(ctx context.Context, r *request) (answer, error) {
-	id, sn, amount := r.text("paymentId"), r.text("orderSn"), r.integer("amount")
+	id, sn, amount := r.Text("paymentId"), r.Text("orderSn"), r.Int("amount")
 	if id == "" || len(id) > order.MaxPaymentID || strings.ContainsFunc(id, notOfID) {
-		r.complain("paymentId", "must be 1 to %d of [0-9A-Za-z._-]", order.MaxPaymentID)
+		r.Reject("paymentId", "must be 1 to %d of [0-9A-Za-z._-]", order.MaxPaymentID)
 	}
 	if amount < 0 {
-		r.complain("amount", "must be 0 or more")
+		r.Reject("amount", "must be 0 or more")
 	}
-	if err := r.bad(); err != nil {
+	if err := r.Err(); err != nil {
 		return answer{}, err
 	}
 	if !likeOrderSn(sn) {
@@ -53,7 +54,7 @@ func (a *api) readSigned(c *gin.Context, rt route) (*request, error) {
 	if len(timestamp) != 1 || len(signature) != 1 {
 		return nil, a.unsigned(c, seckill.Refuse(seckill.Unauthenticated, "one %s and one %s header are needed", paymentprovider.TimestampHeader, paymentprovider.SignatureHeader))
 	}
-	body, err := readBody(c.Writer, c.Request)
+	body, err := params.ReadBody(c.Writer, c.Request)
 	if err != nil {
 		return nil, err
 	}
@@ -63,11 +64,8 @@ func (a *api) readSigned(c *gin.Context, rt route) (*request, error) {
 	if c.Request.URL.RawQuery != "" {
 		return nil, seckill.BadField("query", "is not signed; put the fields into the body")
 	}
-	r := &request{params: &params{allowed: rt.fields}, header: c.Request.Header}
-	if len(body) == 0 {
-		return r, nil
-	}
-	return r, r.readBody(c.Request.Header, body)
+	r := &request{Fields: params.New(rt.fields), header: c.Request.Header}
+	return r, r.ReadEncoded(r.header, body)
 }
 
 // unsigned names the scheme that a 401 must name (RFC 9110, 11.6.1).

@@ -90,7 +90,7 @@ func (s *eventStream) show(ctx context.Context, r *request) {
 
 // picture is the sale's last picture as an event, or a new one where that is too old. The caller may see the sale.
 func (a *api) picture(ctx context.Context, r *request) string {
-	id := r.id("goodsId")
+	id := r.ID("goodsId")
 	a.gallery.mu.Lock()
 	p := a.gallery.pictures[id]
 	if p == nil || a.now().Sub(p.began) >= pictureLife {

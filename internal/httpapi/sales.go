@@ -30,7 +30,7 @@ func showView(v seckill.View) shownSale {
 
 func (a *api) listSales(ctx context.Context, r *request) (answer, error) {
 	limit, below := r.limit(), r.cursorID()
-	if err := r.bad(); err != nil {
+	if err := r.Err(); err != nil {
 		return answer{}, err
 	}
 	views, err := a.board.Sales(ctx, below, limit+1)
@@ -42,8 +42,8 @@ func (a *api) listSales(ctx context.Context, r *request) (answer, error) {
 }
 
 func (a *api) showSale(ctx context.Context, r *request) (answer, error) {
-	id := r.id("goodsId")
-	if err := r.bad(); err != nil {
+	id := r.ID("goodsId")
+	if err := r.Err(); err != nil {
 		return answer{}, err
 	}
 	v, err := a.Shop.Sale(ctx, id)

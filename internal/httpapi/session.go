@@ -75,16 +75,16 @@ func (a *api) leave(ctx context.Context, _ *request) (answer, error) {
 
 // tokenOf is the token that a session is asked for with.
 func (a *api) tokenOf(req *http.Request, r *request) (string, error) {
-	token, guest := r.find("token"), r.find("guest")
+	token, guest := r.Has("token"), r.Has("guest")
 	switch {
 	case strings.Contains(req.URL.RawQuery, "token="):
 		return "", seckill.BadField("token", "must stand in the body: addresses are kept in logs")
-	case token != nil && guest != nil:
+	case token && guest:
 		return "", seckill.BadField("guest", "and token exclude each other")
-	case guest != nil:
+	case guest:
 		return a.guestToken(r)
-	case token != nil:
-		return strings.TrimSpace(r.text("token")), r.bad()
+	case token:
+		return strings.TrimSpace(r.Text("token")), r.Err()
 	default:
 		return bearer(req.Header)
 	}
@@ -92,8 +92,8 @@ func (a *api) tokenOf(req *http.Request, r *request) (string, error) {
 
 // guestToken signs one of those in who may try the shop without an account: standalone's visitors, and nobody elsewhere.
 func (a *api) guestToken(r *request) (string, error) {
-	id := r.id("guest")
-	if err := r.bad(); err != nil {
+	id := r.ID("guest")
+	if err := r.Err(); err != nil {
 		return "", err
 	}
 	i := slices.IndexFunc(a.guests, func(g seckill.Actor) bool { return g.ID == id })

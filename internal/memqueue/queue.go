@@ -19,7 +19,6 @@ type Options struct {
 type Queue struct {
 	shards   []*shard
 	prefetch int
-	now      func() time.Time
 }
 
 var (
@@ -29,7 +28,7 @@ var (
 
 // New makes an empty queue.
 func New(opt Options) *Queue {
-	q := &Queue{prefetch: orElse(opt.Prefetch, 512), now: time.Now}
+	q := &Queue{prefetch: orElse(opt.Prefetch, 512)}
 	for i := range orElse(opt.Shards, 1) {
 		q.shards = append(q.shards, newShard(i, orElse(opt.Capacity, 4096)))
 	}
@@ -47,7 +46,7 @@ func orElse(n, fallback int) int {
 // a message that nobody has seen yet is withdrawn; one that was handed out stays, and its outcome is unknown.
 func (q *Queue) Publish(ctx context.Context, goodsID int64, body []byte) error {
 	s := q.shards[order.Shard(goodsID, len(q.shards))]
-	if err := s.publish(ctx, &item{body: body, seen: q.now(), acked: make(chan struct{})}); err != nil {
+	if err := s.publish(ctx, &item{body: body, seen: time.Now().UTC(), acked: make(chan struct{})}); err != nil {
 		return fmt.Errorf("publish in memory: %w", err)
 	}
 	return nil

@@ -8,15 +8,15 @@ import (
 	"go.uber.org/goleak"
 
 	"flashsale.dev/seckill/internal/memqueue"
-	"flashsale.dev/seckill/internal/order/queuetest"
+	"flashsale.dev/seckill/internal/testing/queuesuite"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestContract(t *testing.T) {
-	queuetest.Run(t, func(*testing.T) queuetest.Queue {
+	queuesuite.Run(t, func(*testing.T) queuesuite.Queue {
 		q := memqueue.New(memqueue.Options{Shards: 4})
-		return queuetest.Queue{Publisher: q, Source: q}
+		return queuesuite.Queue{Publisher: q, Source: q}
 	})
 }
 

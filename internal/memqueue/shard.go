@@ -102,9 +102,8 @@ func (s *shard) take(st *stream) (order.Delivery, bool) {
 	st.tag++
 	it.tag = st.tag
 	it.attempts++
-	return order.Delivery{
-		Body: it.body, Tag: it.tag, Origin: s.origin, Attempts: it.attempts, FirstSeen: it.seen, Redelivered: it.attempts > 1,
-	}, true
+	info := order.DeliveryInfo{Origin: s.origin, Attempts: it.attempts, FirstSeenAt: it.seen}
+	return order.Delivery{DeliveryInfo: info, Body: it.body, Tag: it.tag}, true
 }
 
 // ack ends the messages up to tag.

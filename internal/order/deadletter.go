@@ -11,10 +11,10 @@ type DeadLetter struct {
 	GoodsID     int64         // 0 where the message did not say
 	OrderSn     string        // empty for a message that could not be read
 	Reason      FailureReason // why
-	Attempts    int           // how often it was tried
-	FirstSeenAt time.Time
-	Origin      string // the queue it came from, or the step that refused it
-	Body        []byte // the message as it came, or one of this order alone; need not be text
+	Attempts    int           // how often the queue delivered it
+	FirstSeenAt time.Time     // when its message was published
+	Origin      string        // the queue that it came from; of an order that no message brought, the step that failed
+	Body        []byte        // the message as it came, or one of this order alone; need not be text
 }
 
 // ErrNoSuchDeadLetter says that there is no dead letter of an id, or no longer.

@@ -25,7 +25,7 @@ func (w *Writer) failOne(ctx context.Context, goodsID int64, l sourced, reason F
 	if err != nil {
 		return err
 	}
-	d := w.dead(goodsID, l.OrderSn, reason, l.origin, EncodeOrders(goodsID, JoinEntries([][]byte{body})))
+	d := w.dead(goodsID, l.OrderSn, reason, l.delivery, EncodeOrders(goodsID, JoinEntries([][]byte{body})))
 	began := time.Now()
 	var out Outcome
 	err = w.retry(ctx, "write a failed order", func() error {
@@ -55,9 +55,13 @@ func letterID(orderSn string) string {
 	return uuid.Must(uuid.NewV7()).String()
 }
 
-func (w *Writer) dead(goodsID int64, sn string, reason FailureReason, origin string, body []byte) DeadLetter {
-	return DeadLetter{
+func (w *Writer) dead(goodsID int64, sn string, reason FailureReason, from DeliveryInfo, body []byte) DeadLetter {
+	d := DeadLetter{
 		ID: uuid.Must(uuid.NewV7()).String(), GoodsID: goodsID, OrderSn: sn, Reason: reason,
-		Attempts: 1, FirstSeenAt: w.now().UTC(), Origin: origin, Body: body,
+		Attempts: from.Attempts, FirstSeenAt: from.FirstSeenAt, Origin: from.Origin, Body: body,
 	}
+	if d.FirstSeenAt.IsZero() {
+		d.FirstSeenAt = w.now().UTC()
+	}
+	return d
 }

@@ -22,14 +22,17 @@ var ErrQueueDown = errors.New("the order queue is down")
 
 // Delivery is one message handed out and not yet acknowledged.
 type Delivery struct {
+	DeliveryInfo
 	Body        []byte
-	Tag         uint64    // its place in the stream, growing
-	Origin      string    // the queue it was first published to; of a dead letter, the queue it died in
-	Attempts    int       // how often it has been handed out by now, this time included; of a dead letter, until it died
-	FirstSeen   time.Time // when it was published, to the second and by its publisher's clock; zero if unknown
-	Reason      string    // why the queue gave it up ("delivery_limit"); empty unless it is a dead letter
-	Redelivered bool
-	Mark        string // of the message's publishing, for a Tracer; "" where it is not followed
+	Tag         uint64 // grows within a stream
+	TraceParent string // trace context of the publisher, for a Tracer; "" where it is not traced
+}
+
+// DeliveryInfo is what the queue knows of a message's past. A dead letter carries it on.
+type DeliveryInfo struct {
+	Origin      string    // the queue that the message was published to
+	Attempts    int       // deliveries so far, the present one included; at least 1
+	FirstSeenAt time.Time // when it was published, by the publisher's clock; zero if unknown
 }
 
 // Stream is one shard's deliveries in the order in which they were published. At most a bounded number is out
@@ -51,9 +54,8 @@ type Source interface {
 
 // OutboxEntry is one group of reservations that the queue has not confirmed.
 type OutboxEntry struct {
-	ID      string    // its place in the outbox
-	Entries []byte    // the JSON array of its lines, as EncodeOrders takes it
-	At      time.Time // when it was reserved, by Redis' clock
+	ID      string // its place in the outbox
+	Entries []byte // the JSON array of its lines, as EncodeOrders takes it
 }
 
 // Pending is one reservation that is not known to be in MySQL.

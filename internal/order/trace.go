@@ -69,7 +69,7 @@ func apart(wishes []wish) (rs []seckill.Reservation, marks []string) {
 func marksOf(batch []received) []string {
 	marks := make([]string, len(batch))
 	for i, r := range batch {
-		marks[i] = r.Mark
+		marks[i] = r.TraceParent
 	}
 	return marks
 }

@@ -140,6 +140,35 @@ func TestOneBadOrderCostsItsMatesNothing(t *testing.T) {
 	h.becomes(3, h.buy(sale.GoodsID, 3, 5), order.Created)
 }
 
+func TestDeadLetters_CarryDeliveriesFirstSightAndOrigin(t *testing.T) {
+	h := open(t)
+	sale := h.putUp(1, 5)
+	published := time.Now()
+	unwritable, oversold := h.numbered(sale.GoodsID, 1, 7), h.numbered(sale.GoodsID, 1, 8)
+	unwritable.Name, oversold.Quantity = strings.Repeat("x", 1000), 2
+	h.publishLater(sale.GoodsID, []byte(`{"goodsId":`))
+	h.publishLater(sale.GoodsID, h.lines(sale.GoodsID, unwritable, oversold))
+	for range 2 { // a consumer takes both messages, and dies
+		stream, err := h.queue.Open(t.Context(), 0)
+		require.NoError(t, err)
+		<-stream.Deliveries()
+		<-stream.Deliveries()
+		require.NoError(t, stream.Close())
+	}
+	h.work(settings())
+	require.Eventually(t, func() bool { return len(h.deadLetters()) == 3 }, within, tick)
+	letters, err := h.Letters.List(t.Context(), "", 10)
+	require.NoError(t, err)
+	reasons := map[order.FailureReason]bool{}
+	for _, d := range letters {
+		reasons[d.Reason] = true
+		require.Equal(t, 3, d.Attempts, "%+v", d)
+		require.Equal(t, "memory.0", d.Origin, "%+v", d)
+		require.WithinRange(t, d.FirstSeenAt, published.Truncate(time.Millisecond), time.Now(), "%+v", d)
+	}
+	require.Len(t, reasons, 3)
+}
+
 // publishLater sends without waiting for the confirm, which comes when the crew works.
 func (h *house) publishLater(goods int64, body []byte) {
 	h.t.Helper()

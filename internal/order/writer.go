@@ -129,10 +129,13 @@ func (w *Writer) batch(goodsID int64, lines []sourced, adopted map[string]bool, 
 	now := w.now()
 	b := Batch{
 		GoodsID: goodsID, Lines: make([]seckill.Line, len(lines)), Epochs: make(map[string]int64, len(lines)),
-		Adopted: adopted, Epoch: epoch, Now: now, PayBy: now.Add(w.timeout),
+		Deliveries: make(map[string]DeliveryInfo, len(lines)), Adopted: adopted, Epoch: epoch, Now: now, PayBy: now.Add(w.timeout),
 	}
 	for i, l := range lines {
 		b.Lines[i], b.Epochs[l.OrderSn] = l.Line, l.epoch
+		if _, repeated := b.Deliveries[l.OrderSn]; !repeated {
+			b.Deliveries[l.OrderSn] = l.delivery
+		}
 	}
 	return b
 }

@@ -17,11 +17,11 @@ type goodsBarrier struct {
 	Barrier
 }
 
-// sourced is a line, the epoch in its number, and where it came from.
+// sourced is a line, the epoch in its number, and the delivery that carried it.
 type sourced struct {
 	seckill.Line
-	epoch  int64
-	origin string
+	epoch    int64
+	delivery DeliveryInfo
 }
 
 func (w *Writer) sort(batch []received) sorted {
@@ -29,7 +29,7 @@ func (w *Writer) sort(batch []received) sorted {
 	for _, r := range batch {
 		switch {
 		case r.err != nil:
-			s.dead = append(s.dead, w.dead(0, "", FailedMalformed, r.Origin, r.Body))
+			s.dead = append(s.dead, w.dead(0, "", FailedMalformed, r.DeliveryInfo, r.Body))
 		case r.message.Barrier != nil:
 			s.barriers = append(s.barriers, goodsBarrier{r.message.GoodsID, *r.message.Barrier})
 		default:
@@ -45,12 +45,12 @@ func (w *Writer) sortLines(s *sorted, r received) {
 		n, err := w.minter.Parse(l.OrderSn)
 		if err != nil || n.GoodsID != goods || checkLine(l) != nil {
 			body, _ := EncodeLine(l) // strings and numbers: it can't fail
-			s.dead = append(s.dead, w.dead(goods, l.OrderSn, FailedMalformed, r.Origin, body))
+			s.dead = append(s.dead, w.dead(goods, l.OrderSn, FailedMalformed, r.DeliveryInfo, body))
 			continue
 		}
 		if _, seen := s.lines[goods]; !seen {
 			s.goods = append(s.goods, goods)
 		}
-		s.lines[goods] = append(s.lines[goods], sourced{Line: l, epoch: n.Epoch, origin: r.Origin})
+		s.lines[goods] = append(s.lines[goods], sourced{Line: l, epoch: n.Epoch, delivery: r.DeliveryInfo})
 	}
 }

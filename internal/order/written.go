@@ -13,10 +13,12 @@ type Batch struct {
 	GoodsID int64
 	Lines   []seckill.Line
 	Epochs  map[string]int64 // of each order number, out of the number itself
-	Adopted map[string]bool  // numbers of older epochs that Redis' epoch of today has taken in; nil for none
-	Epoch   int64            // the epoch that adopted them; looked at only where Adopted is not empty
-	Now     time.Time
-	PayBy   time.Time
+	// Deliveries says of order numbers how the queue brought them, for their dead letters. It may lack numbers.
+	Deliveries map[string]DeliveryInfo
+	Adopted    map[string]bool // numbers of older epochs that Redis' epoch of today has taken in; nil for none
+	Epoch      int64           // the epoch that adopted them; looked at only where Adopted is not empty
+	Now        time.Time
+	PayBy      time.Time
 }
 
 // Outcome is what one transaction did, by order number. Each number of the batch is in exactly one of the three.

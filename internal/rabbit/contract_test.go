@@ -3,14 +3,14 @@ package rabbit_test
 import (
 	"testing"
 
-	"flashsale.dev/seckill/internal/order/queuetest"
 	"flashsale.dev/seckill/internal/rabbit"
+	"flashsale.dev/seckill/internal/testing/queuesuite"
 )
 
 func TestContract(t *testing.T) {
 	broker := env.RabbitMQ(t)
-	queuetest.Run(t, func(t *testing.T) queuetest.Queue {
+	queuesuite.Run(t, func(t *testing.T) queuesuite.Queue {
 		opt := rabbit.Options{URLs: []string{broker.NewVHost(t)}, Shards: 4}
-		return queuetest.Queue{Publisher: runPublisher(t, opt), Source: openSource(t, opt)}
+		return queuesuite.Queue{Publisher: runPublisher(t, opt), Source: openSource(t, opt)}
 	})
 }

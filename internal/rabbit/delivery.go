@@ -6,30 +6,34 @@ import (
 	"flashsale.dev/seckill/internal/order"
 )
 
-// reasonLimit is x-first-death-reason of a message that was handed out more often than its queue allows.
-const reasonLimit = "delivery_limit"
+// reasonDeliveryLimit is the x-first-death-reason of a message that came back too often.
+const reasonDeliveryLimit = "delivery_limit"
 
-// delivery reads what RabbitMQ says of a message: x-delivery-count, how often a quorum queue has had it back; and of a dead
-// letter x-first-death-queue and x-first-death-reason ("delivery_limit", "rejected", "expired" or "maxlen").
-// The count of a dead letter begins anew; what killed it says how often it had been handed out before.
-func delivery(d amqp.Delivery, queue string, limit int) order.Delivery {
+// newDelivery reads a message with what RabbitMQ reports about its past.
+//
+// A quorum queue reports earlier deliveries as x-delivery-count; since RabbitMQ 4.3 x-acquired-count
+// also counts the deliveries that did not fail. Both start anew in the queue of dead letters. There
+// x-first-death-queue names the original queue, and the deliveries from it follow from its limit.
+func newDelivery(d amqp.Delivery, queue string, deliveryLimit int) order.Delivery {
+	earlier := max(toInt(d.Headers["x-delivery-count"]), toInt(d.Headers["x-acquired-count"]))
 	out := order.Delivery{
-		Body: d.Body, Tag: d.DeliveryTag, Origin: queue, Redelivered: d.Redelivered,
-		Attempts: 1 + count(d.Headers["x-delivery-count"]), FirstSeen: d.Timestamp.UTC(),
+		DeliveryInfo: order.DeliveryInfo{
+			Origin: queue, Attempts: 1 + earlier, FirstSeenAt: d.Timestamp.UTC(),
+		},
+		Body: d.Body, Tag: d.DeliveryTag,
 	}
-	out.Mark, _ = d.Headers[markHeader].(string)
+	out.TraceParent, _ = d.Headers[traceParentHeader].(string)
 	if origin, dead := d.Headers["x-first-death-queue"].(string); dead {
 		out.Origin = origin
-		out.Reason, _ = d.Headers["x-first-death-reason"].(string)
-		if out.Reason == reasonLimit {
-			out.Attempts = limit + 1
+		if d.Headers["x-first-death-reason"] == reasonDeliveryLimit {
+			out.Attempts += deliveryLimit + 1
 		}
 	}
 	return out
 }
 
-// count reads an integer of whatever width the broker chose.
-func count(v any) int {
+// toInt converts an integer of any width that the broker may choose, and returns 0 for the rest.
+func toInt(v any) int {
 	switch n := v.(type) {
 	case int64:
 		return int(n)

@@ -23,16 +23,16 @@ func (o Options) observe(tell func(Observer)) {
 	}
 }
 
-// markHeader carries a message's mark, under the name that W3C's Trace Context for AMQP gives it.
-const markHeader = "traceparent"
+// traceParentHeader is the header that W3C's Trace Context for AMQP names.
+const traceParentHeader = "traceparent"
 
 // headers are those of a message; nil where it is not followed.
 func (o Options) headers(ctx context.Context) amqp.Table {
-	if o.Mark == nil {
+	if o.TraceParent == nil {
 		return nil
 	}
-	if mark := o.Mark(ctx); mark != "" {
-		return amqp.Table{markHeader: mark}
+	if parent := o.TraceParent(ctx); parent != "" {
+		return amqp.Table{traceParentHeader: parent}
 	}
 	return nil
 }

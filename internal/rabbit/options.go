@@ -35,8 +35,8 @@ type Options struct {
 
 	// Observer hears of every message sent; nil: nobody.
 	Observer Observer
-	// Mark gives what a message carries along of its context, for who follows it (W3C traceparent); nil, or "": nothing.
-	Mark func(ctx context.Context) string
+	// TraceParent returns the W3C traceparent that a message carries; nil, or "": none.
+	TraceParent func(ctx context.Context) string
 
 	// Prefetch is how many messages a stream has out unacknowledged: 512. A message may hold 256 orders of
 	// some 200 bytes, so that is at worst 26 MB.

@@ -79,7 +79,7 @@ func (st *stream) run() {
 func (st *stream) pass(d amqp.Delivery) bool {
 	st.share.has(st)
 	select {
-	case st.out <- delivery(d, st.queue, st.opt.DeliveryLimit):
+	case st.out <- newDelivery(d, st.queue, st.opt.DeliveryLimit):
 		return true
 	case <-st.yield:
 	case <-st.done:

@@ -67,10 +67,15 @@ func TestDeadLetterSaysWhyAndWhence(t *testing.T) {
 	d := take(t, dead)
 	require.Equal(t, "poison", string(d.Body))
 	require.Equal(t, fmt.Sprint("seckill.orders.", shard), d.Origin)
-	require.Equal(t, "delivery_limit", d.Reason)
-	require.Equal(t, 3, d.Attempts)
-	require.False(t, d.FirstSeen.Before(began), "first seen %v, published after %v", d.FirstSeen, began)
-	require.NoError(t, dead.Ack(d.Tag))
+	require.Equal(t, 4, d.Attempts, "three from its queue, one from that of dead letters")
+	require.False(t, d.FirstSeenAt.Before(began), "first seen %v, published after %v", d.FirstSeenAt, began)
+	require.NoError(t, dead.Close())
+	dead, err = source.OpenDead(t.Context())
+	require.NoError(t, err)
+	d.Attempts++
+	again := take(t, dead)
+	require.Equal(t, d.DeliveryInfo, again.DeliveryInfo)
+	require.NoError(t, dead.Ack(again.Tag))
 	require.NoError(t, dead.Close())
 }
 

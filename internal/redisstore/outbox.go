@@ -23,7 +23,7 @@ func (s *Store) Unconfirmed(ctx context.Context, goodsID int64, age time.Duratio
 	entries := make([]order.OutboxEntry, 0, len(messages))
 	for _, m := range messages {
 		body, _ := m.Values["b"].(string)
-		entries = append(entries, order.OutboxEntry{ID: m.ID, Entries: []byte(body), At: streamTime(m.ID)})
+		entries = append(entries, order.OutboxEntry{ID: m.ID, Entries: []byte(body)})
 	}
 	return entries, nil
 }

@@ -26,7 +26,7 @@ type DirectOptions struct {
 }
 
 // Direct is an http.RoundTripper for load: net/http's writer and reader on connections of its own, without the two
-// goroutines that net/http's Transport keeps for each. A call costs half of the processor time (docs/adr/0040).
+// goroutines that net/http's Transport keeps for each. A call costs half of the processor time (docs/explanation/adr/0040).
 //
 // It speaks HTTP/1.1 in the clear, reads whole bodies of up to 1 MiB, takes no proxy from the environment, and never
 // sends anything twice by itself: what a call met, its caller hears. A call ends at its context's deadline or after

@@ -89,7 +89,7 @@ func writeBatch(tx *gorm.DB, b order.Batch) (order.Outcome, error) {
 	if err != nil {
 		return order.Outcome{}, err
 	}
-	if err := p.identify(lost, b.Epochs); err != nil {
+	if err := p.identify(lost, b); err != nil {
 		return order.Outcome{}, err
 	}
 	p.out.Existing = existing

@@ -98,6 +98,7 @@ func (h house) failedOnce(sale seckill.Sale, out order.Outcome, l seckill.Line, 
 	}
 	require.Len(h.t, own, 1)
 	require.Equal(h.t, reason, own[0].Reason)
+	require.Equal(h.t, delivered, order.DeliveryInfo{Origin: own[0].Origin, Attempts: own[0].Attempts, FirstSeenAt: own[0].FirstSeenAt})
 	m, err := order.Decode(own[0].Body)
 	require.NoError(h.t, err)
 	require.Equal(h.t, order.Message{GoodsID: sale.GoodsID, Orders: []seckill.Line{l}}, m, "can be sent again as it is")

@@ -108,31 +108,35 @@ func (s *Store) RemoveDeadLetter(ctx context.Context, id string) error {
 	return trouble("remove a dead letter", res.Error)
 }
 
-// letterOf begins the dead letter of one order, its body a message that carries it alone.
-func letterOf(goodsID int64, l seckill.Line) (order.DeadLetter, error) {
+// letterOf makes the dead letter of one order of a batch.
+func letterOf(b order.Batch, l seckill.Line, reason order.FailureReason) (order.DeadLetter, error) {
+	from := b.Deliveries[l.OrderSn]
+	d := order.DeadLetter{Attempts: from.Attempts, FirstSeenAt: from.FirstSeenAt, Origin: from.Origin}
+	return complete(d, b.GoodsID, l, reason, b.Now)
+}
+
+// messageOf is a message that carries one order alone.
+func messageOf(goodsID int64, l seckill.Line) ([]byte, error) {
 	entry, err := order.EncodeLine(l)
 	if err != nil {
-		return order.DeadLetter{}, fmt.Errorf("encode order %s: %w", l.OrderSn, err)
+		return nil, fmt.Errorf("encode order %s: %w", l.OrderSn, err)
 	}
-	body := order.EncodeOrders(goodsID, order.JoinEntries([][]byte{entry}))
-	return order.DeadLetter{GoodsID: goodsID, OrderSn: l.OrderSn, Body: body}, nil
+	return order.EncodeOrders(goodsID, order.JoinEntries([][]byte{entry})), nil
 }
 
 // complete fills in what a caller left out of a dead letter.
 func complete(d order.DeadLetter, goodsID int64, l seckill.Line, reason order.FailureReason, now time.Time) (order.DeadLetter, error) {
-	alone, err := letterOf(goodsID, l)
-	if err != nil {
-		return d, err
-	}
 	d.GoodsID, d.OrderSn, d.Reason = goodsID, l.OrderSn, reason
 	d.Attempts, d.Origin = cmp.Or(d.Attempts, 1), cmp.Or(d.Origin, originBatch)
-	if d.Body == nil {
-		d.Body = alone.Body
-	}
 	if d.FirstSeenAt.IsZero() {
 		d.FirstSeenAt = now
 	}
-	return d, nil
+	if d.Body != nil {
+		return d, nil
+	}
+	var err error
+	d.Body, err = messageOf(goodsID, l)
+	return d, err
 }
 
 func rowOfLetter(d order.DeadLetter) (deadRow, error) {

@@ -40,9 +40,9 @@ func judge(sale saleRow, held map[int64]int64, b order.Batch, lines []seckill.Li
 		var err error
 		switch {
 		case after > sale.MaxPerBuyerLimit:
-			err = p.fail(l, b.Epochs[l.OrderSn], order.FailedOverLimit)
+			err = p.fail(l, b, order.FailedOverLimit)
 		case l.Quantity > sale.Stock-p.sold:
-			err = p.fail(l, b.Epochs[l.OrderSn], order.FailedOversold)
+			err = p.fail(l, b, order.FailedOversold)
 		default:
 			held[l.BuyerID], p.changed[l.BuyerID] = after, after
 			p.create(l, b.Epochs[l.OrderSn], b.PayBy)
@@ -61,13 +61,12 @@ func (p *plan) create(l seckill.Line, epoch int64, payBy time.Time) {
 	p.out.Created = append(p.out.Created, l.OrderSn)
 }
 
-func (p *plan) fail(l seckill.Line, epoch int64, reason order.FailureReason) error {
-	letter, err := letterOf(p.sale.GoodsID, l)
+func (p *plan) fail(l seckill.Line, b order.Batch, reason order.FailureReason) error {
+	letter, err := letterOf(b, l, reason)
 	if err != nil {
 		return err
 	}
-	letter.Reason, letter.FirstSeenAt, letter.Origin, letter.Attempts = reason, p.now, originBatch, 1
-	return p.bury(l, epoch, letter)
+	return p.bury(l, b.Epochs[l.OrderSn], letter)
 }
 
 // bury adds a failed order with its dead letter and the move that gives its units back to Redis. MySQL's own stock
@@ -91,17 +90,16 @@ func (p *plan) bury(l seckill.Line, epoch int64, letter order.DeadLetter) error 
 
 // identify lets lines that come late meet their tombs: what was told lost stays failed, and its units, which an adoption
 // may have taken in Redis by now, go back. The dead letter keeps what came.
-func (p *plan) identify(lines []seckill.Line, epochs map[string]int64) error {
+func (p *plan) identify(lines []seckill.Line, b order.Batch) error {
 	for _, l := range lines {
 		if err := fits(l); err != nil {
 			return err
 		}
-		letter, err := letterOf(p.sale.GoodsID, l)
+		letter, err := letterOf(b, l, order.FailedLost)
 		if err != nil {
 			return err
 		}
-		letter.FirstSeenAt, letter.Origin, letter.Attempts = p.now, originBatch, 1
-		if err := p.identifyOne(l, epochs[l.OrderSn], letter); err != nil {
+		if err := p.identifyOne(l, b.Epochs[l.OrderSn], letter); err != nil {
 			return err
 		}
 	}

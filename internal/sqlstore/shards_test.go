@@ -15,7 +15,7 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// asksAll are the calls that no single shard can answer, and how they bear it where the goods live on several (docs/scaling.md,
+// asksAll are the calls that no single shard can answer, and how they bear it where the goods live on several (docs/how-to/scale.md,
 // "MySQL"). None is on the way of a purchase.
 func asksAll() map[string]string {
 	const scan = "a scan of the background work, each second or seldomer: an index on each shard, merged"
@@ -87,7 +87,7 @@ var (
 	// byGoods are those at which its rows are chosen by their goods.
 	byGoods = regexp.MustCompile("(?i)(?:`?[a-z_]+`?\\.)?`?goods_id`?\\s*(?:=\\s*(?:\\?|[a-z]\\.goods_id)|IN\\b)")
 	columns = regexp.MustCompile("(?i)^INSERT INTO `?[a-z_]+`? \\(([^)]*)\\)")
-	// lacking is what Vitess or TiDB refuse or do otherwise (docs/scaling.md says where that stands): statements that change the column
+	// lacking is what Vitess or TiDB refuse or do otherwise (docs/how-to/scale.md says where that stands): statements that change the column
 	// which chooses the shard, or that swallow errors, or can't be planned over shards.
 	lacking = regexp.MustCompile("(?i)^REPLACE|INSERT IGNORE|SAVEPOINT|NATURAL JOIN|USING ?\\(|OVER ?\\(|SQL_CALC_FOUND_ROWS|LAST_INSERT_ID|SELECT \\*" +
 		"|NOWAIT|SKIP LOCKED|LOCK IN SHARE|^(?:UPDATE|DELETE).* LIMIT|^UPDATE.* JOIN|(?:SET|UPDATE|,) ?`?(?:goods_id|actor_id)`? ?=")
@@ -175,7 +175,7 @@ func aSale(t *testing.T, h house, now calling) seckill.Sale {
 }
 
 // inBuckets is what is done to a sale whose stock is split. A transfer is between two of its goods, which one shard should have
-// (docs/scaling.md, "Stock in buckets").
+// (docs/how-to/scale.md, "Stock in buckets").
 func inBuckets(t *testing.T, h house, now calling) {
 	t.Helper()
 	sale := h.split(1, 10, 2)

@@ -100,15 +100,18 @@ func (h house) lines(sale seckill.Sale, n int) []seckill.Line {
 	return list
 }
 
+// delivered is how the queue brought the lines of each batch.
+var delivered = order.DeliveryInfo{Origin: "seckill.orders.4", Attempts: 3, FirstSeenAt: today.Add(30 * time.Second)}
+
 // batchOf is a batch as the consumer makes it.
 func batchOf(goodsID int64, lines ...seckill.Line) order.Batch {
 	b := order.Batch{
-		GoodsID: goodsID, Lines: lines, Epochs: make(map[string]int64),
+		GoodsID: goodsID, Lines: lines, Epochs: make(map[string]int64), Deliveries: make(map[string]order.DeliveryInfo),
 		Now: today.Add(time.Minute), PayBy: today.Add(16 * time.Minute),
 	}
 	for _, l := range lines {
 		if n, err := minter.Parse(l.OrderSn); err == nil {
-			b.Epochs[l.OrderSn] = n.Epoch
+			b.Epochs[l.OrderSn], b.Deliveries[l.OrderSn] = n.Epoch, delivered
 		}
 	}
 	return b

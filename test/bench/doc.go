@@ -6,7 +6,7 @@
 // work is done by a process of its own, its processor time for each piece of work stands beside.
 //
 //	make bench           prints the table
-//	make bench-record    appends it to docs/performance.md, with the machine, the versions and the command
+//	make bench-record    appends it to docs/explanation/performance.md, with the machine, the versions and the command
 //	make profile         takes processor profiles of the API in a rush
 //
 // The servers are private ones of internal/testing/servers; the programs of the house run as they are released, from internal/testing/installation.

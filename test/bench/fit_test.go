@@ -35,7 +35,7 @@ func (y *yard) calibration() *measured {
 	return c
 }
 
-// streamKB is what the test of two thousand streams found (docs/operations.md): it counts the client's end in.
+// streamKB is what the test of two thousand streams found (docs/how-to/operate.md): it counts the client's end in.
 const streamKB = 69
 
 // wakes finds what it costs a node to be woken by a request: how much more a leisurely one costs than one of a crowd, which finds it

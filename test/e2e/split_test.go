@@ -66,7 +66,7 @@ func TestASplitSale(t *testing.T) {
 	})
 }
 
-// foundWithin is how long a buyer goes on for a unit that is in another bucket: three times what docs/scaling.md promises, for
+// foundWithin is how long a buyer goes on for a unit that is in another bucket: three times what docs/how-to/scale.md promises, for
 // a machine that has much else to do.
 const foundWithin = 15 * time.Second
 

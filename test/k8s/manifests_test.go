@@ -1,5 +1,5 @@
 // Package k8s checks the manifests of deploy/k8s against Kubernetes' own types and builds them as kustomize would. It is a
-// module of its own: what it needs is heavy, and no program of ours needs any of it (docs/adr/0046).
+// module of its own: what it needs is heavy, and no program of ours needs any of it (docs/explanation/adr/0046).
 package k8s
 
 import (

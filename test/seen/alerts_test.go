@@ -47,7 +47,7 @@ func TestPromtoolIsContent(t *testing.T) {
 
 // Whoever is woken finds what to do, and knows that the alert has been seen to fire and to end.
 func TestEveryAlertHasARunbookAndATest(t *testing.T) {
-	operations, err := os.ReadFile("../../docs/operations.md")
+	operations, err := os.ReadFile("../../docs/how-to/operate.md")
 	require.NoError(t, err)
 	var tests struct {
 		Tests []struct {
@@ -70,7 +70,7 @@ func TestEveryAlertHasARunbookAndATest(t *testing.T) {
 	}
 	for _, rule := range alerts(t).Groups[0].Rules {
 		require.Contains(t, string(operations), "\n### "+rule.Alert+"\n")
-		require.Equal(t, "docs/operations.md#"+strings.ToLower(rule.Alert), rule.Annotations["runbook_url"])
+		require.Equal(t, "docs/how-to/operate.md#"+strings.ToLower(rule.Alert), rule.Annotations["runbook_url"])
 		require.NotEmpty(t, rule.Annotations["summary"], rule.Alert)
 		require.Contains(t, []string{"page", "ticket"}, rule.Labels["severity"], rule.Alert)
 		require.True(t, fires[rule.Alert] && quiet[rule.Alert], "%s is not tested both ways", rule.Alert)

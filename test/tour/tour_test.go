@@ -126,7 +126,7 @@ func TestTheTour(t *testing.T) {
 		if strings.HasSuffix(got, "\n\n") { // the file ends with a line, and the shell's echo adds another
 			got = got[:len(got)-1]
 		}
-		require.Regexp(t, pattern(s.want), got, "docs/tour.md:%d: %s", s.line, s.command)
+		require.Regexp(t, pattern(s.want), got, "docs/tutorial/tour.md:%d: %s", s.line, s.command)
 	}
 	t.Logf("%d commands", len(all))
 }

@@ -1,7 +1,7 @@
 -- What the edge does beyond limit_req. Times in seconds unless a name says otherwise.
 return {
   redis = {
-    host = "redis", port = 6379, -- one Redis, not a cluster: docs/edge.md says what to do there
+    host = "redis", port = 6379, -- one Redis, not a cluster: docs/how-to/edge.md says what to do there
     password = os.getenv("EDGE_REDIS_PASSWORD"), -- none where it is unset or empty
     timeout_ms = 50, -- for each of connecting, asking and hearing
     pool = 128, idle_ms = 30000, -- connections kept, per worker

@@ -35,7 +35,7 @@ func ObservedBy(o rabbit.Observer) Option { return func(opts *rabbit.Options) { 
 func TracedBy(t order.Tracer) Option {
 	return func(opts *rabbit.Options) {
 		if t != nil {
-			opts.Mark = t.Mark
+			opts.TraceParent = t.Mark
 		}
 	}
 }

@@ -44,7 +44,7 @@ func binaries(t testing.TB) string {
 		}
 		_, here, _, _ := runtime.Caller(0)
 		build := exec.Command("go", "build", "-o", built.dir+"/", "./cmd/...") //nolint:noctx // a build is not cut short
-		build.Dir, build.Env = filepath.Join(filepath.Dir(here), "..", ".."), append(os.Environ(), "CGO_ENABLED=0")
+		build.Dir, build.Env = filepath.Join(filepath.Dir(here), "..", "..", ".."), append(os.Environ(), "CGO_ENABLED=0")
 		if out, err := build.CombinedOutput(); err != nil {
 			built.err = &buildError{err, string(out)}
 		}

@@ -1,4 +1,4 @@
-// Package servers runs real servers for tests, chaos runs and benchmarks: redis-server, mariadbd, mysqld (one, or a group), rabbitmq-server
+// Package servers runs real servers for tests, fault runs and benchmarks: redis-server, mariadbd, mysqld (one, or a group), rabbitmq-server
 // and nginx, each private to its caller: own temporary directory, own free loopback ports, own log.
 //
 // There are two layers. The Start functions (StartRedis, StartRedisCluster, StartMariaDB, StartMySQL, StartRabbitMQ, StartNginx) take a context

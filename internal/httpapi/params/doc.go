@@ -1,0 +1,9 @@
+// Package params decodes the fields of one HTTP request strictly.
+//
+// A field may stand in the path, the query, a form or a JSON body, and only once. Unknown fields,
+// repeated fields, broken UTF-8, trailing data and bodies above MaxBody are errors. Members of a
+// nested JSON object have dotted names, such as "rate.permitsPerSecond".
+//
+// Every error is a *seckill.Error with the reason BAD_REQUEST and the field's name. A handler takes
+// all its values first and then asks Err for the first problem.
+package params

@@ -1,0 +1,146 @@
+package params
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"flashsale.dev/seckill/internal/seckill"
+)
+
+// kind is the notation of a field's value. JSON types are kept apart: "1" is no number there.
+type kind int
+
+const (
+	plain   kind = iota // path, query or form: text that may also be read as a number
+	quoted              // JSON string
+	number              // JSON number, in its original digits
+	boolean             // JSON true or false
+)
+
+type field struct {
+	name, text string
+	kind       kind
+}
+
+// Fields holds the fields of one request. It is not safe for concurrent use.
+type Fields struct {
+	allowed []string
+	fields  []field
+	err     error
+}
+
+// New returns an empty set that accepts the given names from a query or a body.
+func New(allowed []string) *Fields { return &Fields{allowed: allowed} }
+
+// AddPath adds a parameter of the route's pattern. The router has matched it, so its name needs no
+// check; its text may still be any bytes.
+func (f *Fields) AddPath(name, text string) {
+	f.fields = append(f.fields, field{name: name, text: text})
+}
+
+// Read adds the fields of the query and of the body.
+func (f *Fields) Read(w http.ResponseWriter, r *http.Request) error {
+	if err := f.readQuery(r.URL.RawQuery, "query"); err != nil {
+		return err
+	}
+	if r.Body == nil || r.Body == http.NoBody {
+		return nil
+	}
+	body, err := ReadBody(w, r)
+	if err != nil {
+		return err
+	}
+	return f.ReadEncoded(r.Header, body)
+}
+
+// Has reports whether the request has the field.
+func (f *Fields) Has(name string) bool { return f.find(name) != nil }
+
+// Raw returns a field's text as it was written, of whatever type; "" where it is absent.
+func (f *Fields) Raw(name string) string {
+	if v := f.find(name); v != nil {
+		return v.text
+	}
+	return ""
+}
+
+// Canonical returns one line per field, sorted. Two requests with the same fields have the same
+// lines, wherever and in whatever order the fields stand.
+func (f *Fields) Canonical() []string {
+	lines := make([]string, 0, len(f.fields))
+	for _, v := range f.fields {
+		lines = append(lines, fmt.Sprintf("%q=%q", v.name, v.text))
+	}
+	slices.Sort(lines)
+	return lines
+}
+
+// Err returns the first problem of the values taken so far.
+func (f *Fields) Err() error { return f.err }
+
+// Reject records a problem with a field, unless there is one already.
+func (f *Fields) Reject(name, format string, args ...any) {
+	if f.err == nil {
+		f.err = seckill.BadField(name, format, args...)
+	}
+}
+
+func (f *Fields) add(v field) error {
+	switch {
+	case !utf8.ValidString(v.name) || !slices.Contains(f.allowed, v.name):
+		return seckill.BadField(printable(v.name), "is not a field of this call")
+	case f.find(v.name) != nil:
+		return seckill.BadField(v.name, "is given twice")
+	case !utf8.ValidString(v.text):
+		return seckill.BadField(v.name, "is not valid UTF-8")
+	}
+	f.fields = append(f.fields, v)
+	return nil
+}
+
+func (f *Fields) find(name string) *field {
+	for i := range f.fields {
+		if f.fields[i].name == name {
+			return &f.fields[i]
+		}
+	}
+	return nil
+}
+
+// readQuery reads name=value pairs in their order, which url.ParseQuery would lose: the first
+// problem in the text must be the one that is reported.
+func (f *Fields) readQuery(raw, where string) error {
+	for pair := range strings.SplitSeq(raw, "&") {
+		if pair == "" {
+			continue
+		}
+		name, text, _ := strings.Cut(pair, "=")
+		name, err := url.QueryUnescape(name)
+		if err != nil || strings.Contains(pair, ";") { // some parsers take ";" for a separator
+			return seckill.BadField(where, "is not well-formed")
+		}
+		if text, err = url.QueryUnescape(text); err != nil {
+			return seckill.BadField(printable(name), "is not well-formed")
+		}
+		if err := f.add(field{name: name, text: text}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// printable makes a caller's invented name safe to return: valid UTF-8 and at most 64 characters.
+func printable(name string) string {
+	name = strings.ToValidUTF8(name, "\uFFFD")
+	if name == "" {
+		return "query"
+	}
+	if runes := []rune(name); len(runes) > 64 {
+		return string(runes[:64]) + "…"
+	}
+	return name
+}

@@ -1,0 +1,69 @@
+package params
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/seckill"
+)
+
+// FuzzFields_Read checks the decoders' promises: an error names its field in valid UTF-8, and an
+// accepted field is allowed, valid UTF-8 and unique.
+func FuzzFields_Read(f *testing.F) {
+	types := []string{"", "application/json", "application/x-www-form-urlencoded"}
+	allowed := []string{"title", "price", "rate.burst", "rate.wait"}
+	f.Add("", uint8(1), `{"title":"x","price":1,"rate":{"burst":0.5}}`)
+	f.Add("title=a%20b&price=1", uint8(2), "rate.wait=5")
+	f.Add("a=%ff;b", uint8(0), "{\"title\":\"\xff\"}")
+	f.Add("", uint8(0), `{"rate":{"rate":{}},"rate":1}`)
+	f.Fuzz(func(t *testing.T, query string, contentType uint8, body string) {
+		r := httptest.NewRequest(http.MethodPost, "/x", strings.NewReader(body))
+		r.URL.RawQuery = query
+		if media := types[int(contentType)%len(types)]; media != "" {
+			r.Header.Set("Content-Type", media)
+		}
+		p := New(allowed)
+		err := p.Read(httptest.NewRecorder(), r)
+		if err == nil {
+			seen := map[string]bool{}
+			for _, v := range p.fields {
+				require.False(t, seen[v.name], v.name)
+				require.True(t, slices.Contains(allowed, v.name), v.name)
+				require.True(t, utf8.ValidString(v.text))
+				seen[v.name] = true
+			}
+			Optional(p, "title", p.Text)
+			Optional(p, "price", p.Int)
+			p.FloatOr("rate.burst", 1)
+			p.IntOr("rate.wait", 1, 0, 9)
+			err = p.Err()
+		}
+		if err != nil {
+			e, ok := err.(*seckill.Error) //nolint:errorlint // the exact type is promised
+			require.True(t, ok, "%v", err)
+			require.Equal(t, seckill.BadRequest, e.Reason)
+			require.NotEmpty(t, e.Field)
+			require.True(t, utf8.ValidString(e.Field))
+		}
+	})
+}
+
+// FuzzDecimal checks that only the canonical form of an integer is accepted.
+func FuzzDecimal(f *testing.F) {
+	for _, s := range []string{"0", "-1", "9223372036854775807", "+1", "01", "1_0", "-0"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		if n, ok := Decimal(s); ok {
+			require.Regexp(t, `^(0|-?[1-9][0-9]*)$`, s)
+			require.Equal(t, s, strconv.FormatInt(n, 10))
+		}
+	})
+}

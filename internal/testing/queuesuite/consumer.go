@@ -1,0 +1,100 @@
+package queuesuite
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/order"
+)
+
+// patience bounds every wait; nothing here should come near it.
+const patience = 90 * time.Second
+
+// Consumer reads one stream for a test.
+type consumer struct {
+	t      *testing.T
+	stream order.Stream
+}
+
+func consume(t *testing.T, q Queue, shard int) consumer {
+	t.Helper()
+	s, err := q.Open(t.Context(), shard)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = s.Close() })
+	return consumer{t: t, stream: s}
+}
+
+func (c consumer) take(n int) []order.Delivery {
+	c.t.Helper()
+	var got []order.Delivery
+	timeout := time.After(patience)
+	for len(got) < n {
+		select {
+		case d, ok := <-c.stream.Deliveries():
+			require.True(c.t, ok, "the stream ended after %d of %d", len(got), n)
+			got = append(got, d)
+		case <-timeout:
+			c.t.Fatalf("%d of %d deliveries in %v", len(got), n, patience)
+		}
+	}
+	return got
+}
+
+// takeAndAck acknowledges each delivery as it comes.
+func (c consumer) takeAndAck(n int) []string {
+	c.t.Helper()
+	var got []string
+	for range n {
+		d := c.take(1)[0]
+		require.NoError(c.t, c.stream.Ack(d.Tag))
+		got = append(got, string(d.Body))
+	}
+	return got
+}
+
+func bodies(ds []order.Delivery) []string {
+	var all []string
+	for _, d := range ds {
+		all = append(all, string(d.Body))
+	}
+	return all
+}
+
+func publishEach(ctx context.Context, p order.Publisher, all []string) error {
+	for _, body := range all {
+		if err := p.Publish(ctx, goods, []byte(body)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// publishing is a number of publishes under way.
+type publishing struct {
+	t       *testing.T
+	n       int
+	results chan error
+}
+
+// publishAll starts n publishes, all at once.
+func publishAll(t *testing.T, p order.Publisher, n int) publishing {
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	t.Cleanup(cancel)
+	results := make(chan error, n)
+	for i := range n {
+		go func() { results <- p.Publish(ctx, goods, []byte(fmt.Sprint("message ", i))) }()
+	}
+	return publishing{t: t, n: n, results: results}
+}
+
+// confirmed waits until all have returned, and wants them confirmed.
+func (p publishing) confirmed() {
+	p.t.Helper()
+	for range p.n {
+		require.NoError(p.t, <-p.results)
+	}
+}

@@ -1,0 +1,150 @@
+package queuesuite
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/order"
+)
+
+// Queue is the pair under test; it must be empty and have at least two shards.
+type Queue struct {
+	order.Publisher
+	order.Source
+}
+
+// Run runs the contract; open makes a new, empty queue for each test and ends it at cleanup.
+func Run(t *testing.T, open func(t *testing.T) Queue) {
+	for name, test := range map[string]func(*testing.T, Queue){
+		"messages come out in the order in which they were published": keepsOrder,
+		"an ack takes in everything before it":                        acksMultiple,
+		"a closed stream's messages go back in order":                 redeliversInOrder,
+		"one of two streams gets the deliveries, then the other":      oneActiveStream,
+		"many publishes at once are all confirmed and all delivered":  manyAtOnce,
+		"each goods keeps to its shard":                               keepsShards,
+		"an ended context ends a publish":                             contextEnds,
+		"a shard that does not exist is an error":                     noSuchShard,
+		"the body comes out byte for byte":                            keepsBytes,
+	} {
+		t.Run(name, func(t *testing.T) { test(t, open(t)) })
+	}
+}
+
+const goods = int64(42)
+
+func keepsOrder(t *testing.T, q Queue) {
+	c := consume(t, q, order.Shard(goods, q.Shards()))
+	var want []string
+	published := make(chan error, 1)
+	for i := range 100 {
+		want = append(want, fmt.Sprint("message ", i))
+	}
+	go func() { published <- publishEach(t.Context(), q, want) }()
+	require.Equal(t, want, c.takeAndAck(len(want)))
+	require.NoError(t, <-published)
+}
+
+func acksMultiple(t *testing.T, q Queue) {
+	sent := publishAll(t, q, 5)
+	c := consume(t, q, order.Shard(goods, q.Shards()))
+	first := c.take(5)
+	require.NoError(t, c.stream.Ack(first[2].Tag))
+	require.NoError(t, c.stream.Close())
+	c = consume(t, q, order.Shard(goods, q.Shards()))
+	require.Equal(t, bodies(first[3:]), c.takeAndAck(2))
+	sent.confirmed()
+}
+
+func redeliversInOrder(t *testing.T, q Queue) {
+	began := time.Now().Truncate(time.Second)
+	sent := publishAll(t, q, 50)
+	c := consume(t, q, order.Shard(goods, q.Shards()))
+	first := c.take(20)
+	for _, d := range first {
+		require.Equal(t, 1, d.Attempts)
+		require.NotEmpty(t, d.Origin)
+		require.False(t, d.FirstSeenAt.Before(began), "published at %v, after %v", d.FirstSeenAt, began)
+	}
+	require.NoError(t, c.stream.Close())
+	require.NoError(t, c.stream.Close(), "closing twice does no harm")
+	c = consume(t, q, order.Shard(goods, q.Shards()))
+	second := c.take(50)
+	require.Equal(t, bodies(first), bodies(second[:20]))
+	for i, d := range first {
+		d.Attempts = 2
+		require.Equal(t, d.DeliveryInfo, second[i].DeliveryInfo, "the second delivery knows of the first")
+	}
+	require.True(t, slices.IsSortedFunc(second, func(a, b order.Delivery) int { return int(a.Tag) - int(b.Tag) }))
+	require.NoError(t, c.stream.Ack(second[49].Tag))
+	sent.confirmed()
+}
+
+func oneActiveStream(t *testing.T, q Queue) {
+	shard := order.Shard(goods, q.Shards())
+	a := consume(t, q, shard)
+	b := consume(t, q, shard)
+	sent := publishAll(t, q, 10)
+	held := a.take(10)
+	select {
+	case d := <-b.stream.Deliveries():
+		t.Fatalf("the second stream got %q too", d.Body)
+	default:
+	}
+	require.NoError(t, a.stream.Ack(held[3].Tag))
+	require.NoError(t, a.stream.Close())
+	require.Equal(t, bodies(held[4:]), b.takeAndAck(6))
+	sent.confirmed()
+}
+
+func manyAtOnce(t *testing.T, q Queue) {
+	c := consume(t, q, order.Shard(goods, q.Shards()))
+	sent := publishAll(t, q, 1000)
+	got := c.takeAndAck(1000)
+	sent.confirmed()
+	slices.Sort(got)
+	require.Len(t, slices.Compact(got), 1000)
+}
+
+func keepsShards(t *testing.T, q Queue) {
+	for id := range int64(20) {
+		shard := order.Shard(id, q.Shards())
+		c := consume(t, q, shard)
+		published := make(chan error, 1)
+		go func() { published <- q.Publish(t.Context(), id, []byte(fmt.Sprint(id))) }()
+		require.Equal(t, []string{fmt.Sprint(id)}, c.takeAndAck(1))
+		require.NoError(t, <-published)
+		require.NoError(t, c.stream.Close())
+	}
+}
+
+func contextEnds(t *testing.T, q Queue) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.ErrorIs(t, q.Publish(ctx, goods, []byte("late")), context.Canceled)
+	_, err := q.Open(ctx, 0)
+	require.ErrorIs(t, err, context.Canceled)
+}
+
+func noSuchShard(t *testing.T, q Queue) {
+	for _, n := range []int{-1, q.Shards()} {
+		_, err := q.Open(t.Context(), n)
+		require.Error(t, err)
+	}
+}
+
+func keepsBytes(t *testing.T, q Queue) {
+	all := make([]byte, 300<<10) // larger than a frame of AMQP
+	for i := range all {
+		all[i] = byte(i)
+	}
+	c := consume(t, q, order.Shard(goods, q.Shards()))
+	published := make(chan error, 1)
+	go func() { published <- q.Publish(t.Context(), goods, all) }()
+	require.Equal(t, []string{string(all)}, c.takeAndAck(1))
+	require.NoError(t, <-published)
+}
