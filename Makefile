@@ -65,9 +65,8 @@ SEEDS ?= 5
 SEED ?= 1
 FAULTS ?= all
 ON ?=
-BUCKETS ?= 0
-faults: ## every fault in a rush of 6,000 buyers, SEEDS (5) seeds from SEED (1) on; FAULTS=a,b names some; ON=clusters replaces each server by a cluster; BUCKETS=4 splits the stock; takes hours; the runs are added to reports/
-	$(GO) test ./test/faults -count=1 -timeout 12h -faults.names=$(FAULTS) -faults.on=$(ON) -faults.buckets=$(BUCKETS) -faults.seed=$(SEED) -faults.seeds=$(SEEDS) \
+faults: ## every fault in a rush of 6,000 buyers, SEEDS (5) seeds from SEED (1) on; FAULTS=a,b names some; ON=clusters replaces each server by a cluster; takes hours; the runs are added to reports/
+	$(GO) test ./test/faults -count=1 -timeout 12h -faults.names=$(FAULTS) -faults.on=$(ON) -faults.seed=$(SEED) -faults.seeds=$(SEEDS) \
 		-faults.units=2000 -faults.buyers=6000 -faults.out=$(CURDIR)/reports/fault-runs.txt
 	$(GO) run ./test/faults/table -doc reports/faults.md <reports/fault-runs.txt
 

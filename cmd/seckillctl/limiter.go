@@ -10,7 +10,7 @@ import (
 
 	"flashsale.dev/seckill/internal/app"
 	"flashsale.dev/seckill/internal/app/connect"
-	"flashsale.dev/seckill/internal/ratelimit"
+	"flashsale.dev/seckill/internal/ratelimit/rules"
 )
 
 // limiterCmd reads and changes limiters.
@@ -29,7 +29,7 @@ type limiter struct {
 }
 
 // with lets an admin work, and is no node of the installation any more afterwards.
-func (l *limiter) with(s *stage, work func(*ratelimit.Admin) error) error {
+func (l *limiter) with(s *stage, work func(*rules.Admin) error) error {
 	client := connect.RedisOf(l.settings())
 	defer client.Close()
 	limits, err := app.NewLimits(l.File, client, nil, slog.New(slog.DiscardHandler))
@@ -47,7 +47,7 @@ type getLimiterCmd struct{ limiter }
 
 // Run prints the limit.
 func (c *getLimiterCmd) Run(s *stage) error {
-	return c.with(s, func(a *ratelimit.Admin) error {
+	return c.with(s, func(a *rules.Admin) error {
 		setting, err := a.Get(s.ctx, c.Type, c.Key)
 		return printSetting(s, setting, err)
 	})
@@ -64,14 +64,14 @@ func (c *setLimiterCmd) Run(s *stage) error {
 	if err != nil {
 		return usage(err)
 	}
-	return c.with(s, func(a *ratelimit.Admin) error {
+	return c.with(s, func(a *rules.Admin) error {
 		setting, err := a.Set(s.ctx, c.Type, c.Key, change)
 		return printSetting(s, setting, err)
 	})
 }
 
 // changeOf reads name=value pairs; numbers, true and false are themselves, anything else is text.
-func changeOf(fields []string) (c ratelimit.Change, err error) {
+func changeOf(fields []string) (c rules.Change, err error) {
 	values := make(map[string]any, len(fields))
 	for _, f := range fields {
 		name, value, ok := strings.Cut(f, "=")
@@ -104,7 +104,7 @@ func (c *deleteLimiterCmd) Run(s *stage) error {
 	if err := c.confirmed(s, fmt.Sprintf("Remove the limit set for %s %s", c.Type, c.Key)); err != nil {
 		return err
 	}
-	return c.with(s, func(a *ratelimit.Admin) error {
+	return c.with(s, func(a *rules.Admin) error {
 		if err := a.Delete(s.ctx, c.Type, c.Key); err != nil {
 			return err
 		}
@@ -112,7 +112,7 @@ func (c *deleteLimiterCmd) Run(s *stage) error {
 	})
 }
 
-func printSetting(s *stage, setting ratelimit.Setting, err error) error {
+func printSetting(s *stage, setting rules.Setting, err error) error {
 	if err != nil {
 		return err
 	}

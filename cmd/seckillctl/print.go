@@ -9,6 +9,7 @@ import (
 
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/ratelimit"
+	"flashsale.dev/seckill/internal/ratelimit/rules"
 	"flashsale.dev/seckill/internal/seckill"
 )
 
@@ -81,7 +82,7 @@ func coded(err error) error {
 	case errors.As(err, &field), reason == seckill.BadRequest:
 		return usage(err)
 	case reason != "" && reason != seckill.Unavailable,
-		errors.Is(err, seckill.ErrNoSuchGoods), errors.Is(err, order.ErrRetired), errors.Is(err, order.ErrNoSuchDeadLetter), errors.Is(err, ratelimit.ErrNoRule):
+		errors.Is(err, seckill.ErrNoSuchGoods), errors.Is(err, order.ErrRetired), errors.Is(err, order.ErrNoSuchDeadLetter), errors.Is(err, rules.ErrNoRule):
 		return &coding{code: codeRefused, err: err}
 	}
 	return err

@@ -15,7 +15,7 @@ import (
 	"flashsale.dev/seckill/internal/httpapi/web"
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/paymentprovider"
-	"flashsale.dev/seckill/internal/ratelimit"
+	"flashsale.dev/seckill/internal/ratelimit/gate"
 	"flashsale.dev/seckill/internal/seckill"
 )
 
@@ -52,7 +52,7 @@ const defaultCurrency = "CNY"
 // Metrics hears of what a node does.
 type Metrics interface {
 	httpapi.Metrics
-	ratelimit.Meter
+	gate.Metrics
 }
 
 // NoMetrics hears nothing.
@@ -62,7 +62,7 @@ type NoMetrics struct{}
 func (NoMetrics) Route(string) func(string, time.Duration) { return func(string, time.Duration) {} }
 
 // Count does nothing.
-func (NoMetrics) Count(string, ratelimit.Event) {}
+func (NoMetrics) Count(string, gate.Event) {}
 
 // NewAPI wires a node's API.
 func NewAPI(p Parts, s Settings, a APISettings) (*API, error) {

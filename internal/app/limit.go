@@ -9,30 +9,32 @@ import (
 	"github.com/redis/go-redis/v9"
 	"golang.org/x/sync/errgroup"
 
-	"flashsale.dev/seckill/internal/ratelimit"
+	"flashsale.dev/seckill/internal/ratelimit/gate"
+	redislimit "flashsale.dev/seckill/internal/ratelimit/redis"
+	"flashsale.dev/seckill/internal/ratelimit/rules"
 )
 
 // Limits are the rate limiter of a node: its rules, the gate that applies them and the watch over their changes.
 type Limits struct {
-	Book  *ratelimit.Rulebook
-	Gate  *ratelimit.Gate
-	Admin *ratelimit.Admin
-	sync  *ratelimit.Sync
-	edge  *ratelimit.Publisher
+	Book  *rules.Rulebook
+	Gate  *gate.Gate
+	Admin *rules.Admin
+	sync  *rules.Sync
+	edge  *redislimit.Publisher
 	log   *slog.Logger
 }
 
 // NewLimits reads the rules of a file ("": the default rules alone).
-func NewLimits(file string, client redis.UniversalClient, meter ratelimit.Meter, log *slog.Logger) (*Limits, error) {
-	book, err := ratelimit.LoadRules(file)
+func NewLimits(file string, client redis.UniversalClient, metrics gate.Metrics, log *slog.Logger) (*Limits, error) {
+	book, err := rules.Load(file)
 	if err != nil {
 		return nil, err
 	}
 	_, cluster := client.(*redis.ClusterClient)
-	store, sync := ratelimit.NewRedis(client), ratelimit.NewSync(client, book)
-	gate := ratelimit.NewGate(book, store, ratelimit.GateOptions{Nodes: sync.Nodes, Cluster: cluster, Meter: meter})
+	store, sync := redislimit.New(client), rules.NewSync(client, book)
+	g := gate.New(book, store, gate.Options{Nodes: sync.Nodes, Cluster: cluster, Metrics: metrics})
 	return &Limits{
-		Book: book, Gate: gate, Admin: ratelimit.NewAdmin(book, sync, store), sync: sync, edge: ratelimit.NewPublisher(client), log: log,
+		Book: book, Gate: g, Admin: rules.NewAdmin(book, sync, store), sync: sync, edge: redislimit.NewPublisher(client), log: log,
 	}, nil
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"flashsale.dev/seckill/internal/httpapi"
 	"flashsale.dev/seckill/internal/ratelimit"
+	"flashsale.dev/seckill/internal/ratelimit/rules"
 	"flashsale.dev/seckill/internal/seckill"
 )
 
@@ -23,7 +24,7 @@ func CheckRate(r seckill.Rate) error {
 }
 
 // saleRates knows the rates that sales bring along, for operators who look at a sale's limiter.
-func saleRates(shop *seckill.Shop) ratelimit.OwnLimit {
+func saleRates(shop *seckill.Shop) rules.OwnLimit {
 	return func(ctx context.Context, rule, key string) (ratelimit.Limit, bool) {
 		goodsID, err := strconv.ParseInt(key, 10, 64)
 		if rule != httpapi.PathRule || err != nil {

@@ -8,17 +8,18 @@ import (
 
 	"flashsale.dev/seckill/internal/httpapi/params"
 	"flashsale.dev/seckill/internal/ratelimit"
+	"flashsale.dev/seckill/internal/ratelimit/rules"
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// Limiters reads and changes limits while they run; *ratelimit.Admin is one.
+// Limiters reads and changes limits while they run; *rules.Admin is one.
 type Limiters interface {
-	Get(ctx context.Context, rule, key string) (ratelimit.Setting, error)
-	Set(ctx context.Context, rule, key string, change ratelimit.Change) (ratelimit.Setting, error)
+	Get(ctx context.Context, rule, key string) (rules.Setting, error)
+	Set(ctx context.Context, rule, key string, change rules.Change) (rules.Setting, error)
 	Delete(ctx context.Context, rule, key string) error
 }
 
-var _ Limiters = (*ratelimit.Admin)(nil)
+var _ Limiters = (*rules.Admin)(nil)
 
 // limiterRoutes are open whatever the limits are: an operator who is shut out could not mend it. A key may hold
 // slashes, as an IPv6 network does.
@@ -86,7 +87,7 @@ func limiterTrouble(err error) error {
 		return nil
 	case errors.As(err, &field):
 		return seckill.BadField(field.Field, "%s", field.Problem)
-	case errors.Is(err, ratelimit.ErrNoRule):
+	case errors.Is(err, rules.ErrNoRule):
 		return seckill.Refuse(seckill.NotFound, "there is no such limiter")
 	default:
 		return seckill.Down("the limiters can't be reached", err)
@@ -94,8 +95,8 @@ func limiterTrouble(err error) error {
 }
 
 // changeOf takes what is there; what is left out stays as it is.
-func changeOf(p *params.Fields) ratelimit.Change {
-	c := ratelimit.Change{
+func changeOf(p *params.Fields) rules.Change {
+	c := rules.Change{
 		PermitsPerSecond: params.Optional(p, "permitsPerSecond", p.Float), MaxBurstSeconds: params.Optional(p, "maxBurstSeconds", p.Float),
 		IntervalSeconds: params.Optional(p, "intervalSeconds", p.Float), WarmupSeconds: params.Optional(p, "warmupSeconds", p.Float),
 		ColdFactor: params.Optional(p, "coldFactor", p.Float), MaxWaitMillis: params.Optional(p, "maxWaitMillis", p.Int),

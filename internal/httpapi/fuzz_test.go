@@ -20,7 +20,8 @@ import (
 	"flashsale.dev/seckill/internal/httpapi"
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/paymentprovider"
-	"flashsale.dev/seckill/internal/ratelimit"
+	redislimit "flashsale.dev/seckill/internal/ratelimit/redis"
+	"flashsale.dev/seckill/internal/ratelimit/rules"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/testing/apicheck"
 )
@@ -74,9 +75,9 @@ func fuzzable(f *testing.F) *fuzzed {
 	f.Cleanup(server.Close)
 	client := redis.NewClient(&redis.Options{Addr: server.Addr(), DisableIdentity: true})
 	f.Cleanup(func() { _ = client.Close() })
-	book, err := ratelimit.NewRulebook(ratelimit.DefaultRules()...)
+	book, err := rules.New(rules.Defaults()...)
 	require.NoError(f, err)
-	limiters := ratelimit.NewAdmin(book, ratelimit.NewSync(client, book), ratelimit.NewRedis(client))
+	limiters := rules.NewAdmin(book, rules.NewSync(client, book), redislimit.New(client))
 	z.signer, err = paymentprovider.NewSigner(secret, time.Now)
 	require.NoError(f, err)
 	phones, err := auth.NewPhones(auth.DerivedPhoneKey(secret))

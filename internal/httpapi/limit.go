@@ -8,6 +8,8 @@ import (
 
 	"flashsale.dev/seckill/internal/httpapi/params"
 	"flashsale.dev/seckill/internal/ratelimit"
+	"flashsale.dev/seckill/internal/ratelimit/gate"
+	"flashsale.dev/seckill/internal/ratelimit/rules"
 	"flashsale.dev/seckill/internal/seckill"
 )
 
@@ -27,8 +29,8 @@ type Guard interface {
 // Limits asks the rules that guard a route. A request that waits holds no lock, counts against the gate's cap, is
 // refused at once where its wait would outlast its deadline, and gives its permits back when the client leaves.
 type Limits struct {
-	book *ratelimit.Rulebook
-	gate *ratelimit.Gate
+	book *rules.Rulebook
+	gate *gate.Gate
 }
 
 var (
@@ -37,7 +39,7 @@ var (
 )
 
 // NewLimits stands on the rules and the gate that applies them.
-func NewLimits(book *ratelimit.Rulebook, gate *ratelimit.Gate) *Limits {
+func NewLimits(book *rules.Rulebook, gate *gate.Gate) *Limits {
 	return &Limits{book: book, gate: gate}
 }
 
@@ -52,7 +54,7 @@ func (l *Limits) LimitPath(ctx context.Context, v seckill.View, by seckill.Actor
 			wants[i].Own = &own
 		}
 	}
-	slices.SortStableFunc(wants, func(a, b ratelimit.Want) int { return rank(a.Rule) - rank(b.Rule) })
+	slices.SortStableFunc(wants, func(a, b gate.Want) int { return rank(a.Rule) - rank(b.Rule) })
 	return l.pass(ctx, who, attributes(who, pathRoute, seckill.SaleOf(v.GoodsID), by), wants)
 }
 
@@ -78,9 +80,9 @@ func (l *Limits) ByGoods(ctx context.Context) bool {
 	})
 }
 
-func (l *Limits) wants(method, route string) []ratelimit.Want {
+func (l *Limits) wants(method, route string) []gate.Want {
 	names := l.book.Guarding(method, route)
-	wants := make([]ratelimit.Want, len(names))
+	wants := make([]gate.Want, len(names))
 	for i, name := range names {
 		wants[i].Rule = name
 	}
@@ -88,7 +90,7 @@ func (l *Limits) wants(method, route string) []ratelimit.Want {
 }
 
 // pass asks all the rules, and waits for the permits.
-func (l *Limits) pass(ctx context.Context, who caller, attrs ratelimit.Attributes, wants []ratelimit.Want) error {
+func (l *Limits) pass(ctx context.Context, who caller, attrs rules.Attributes, wants []gate.Want) error {
 	outcomes, err := l.gate.DecideAll(ctx, attrs, 1, wants...)
 	if err != nil {
 		return fmt.Errorf("limit: %w", err)
@@ -98,7 +100,7 @@ func (l *Limits) pass(ctx context.Context, who caller, attrs ratelimit.Attribute
 			return denial(&outcomes[i])
 		}
 	}
-	if stopped, err := ratelimit.WaitAll(ctx, outcomes); err != nil {
+	if stopped, err := gate.WaitAll(ctx, outcomes); err != nil {
 		if ctx.Err() != nil {
 			return fmt.Errorf("limit: %w", err)
 		}
@@ -119,13 +121,13 @@ func LimitOf(r seckill.Rate) ratelimit.Limit {
 }
 
 // denial is how a limiter's no is told.
-func denial(o *ratelimit.Outcome) error {
+func denial(o *gate.Result) error {
 	if o.Unavailable {
 		return seckill.Down("the rate limiter can't be asked", fmt.Errorf("rule %s is closed", o.Rule()))
 	}
 	refusal := seckill.Refuse(seckill.RateLimited, "too many requests")
 	refusal.RetryAfter = o.RetryAfter
-	d := &Denial{Refusal: refusal, Header: headers([]ratelimit.Outcome{*o})}
+	d := &Denial{Refusal: refusal, Header: headers([]gate.Result{*o})}
 	if o.Message() != "" {
 		refusal.Message = o.Message()
 	}
@@ -139,7 +141,7 @@ func denial(o *ratelimit.Outcome) error {
 }
 
 // headers are RateLimit and RateLimit-Policy, an item for each rule.
-func headers(outcomes []ratelimit.Outcome) map[string]string {
+func headers(outcomes []gate.Result) map[string]string {
 	var limits, policies []string
 	for i := range outcomes {
 		if limit, policy := outcomes[i].Headers(); limit != "" {
@@ -152,8 +154,8 @@ func headers(outcomes []ratelimit.Outcome) map[string]string {
 	return map[string]string{"RateLimit": strings.Join(limits, ", "), "RateLimit-Policy": strings.Join(policies, ", ")}
 }
 
-func attributes(who caller, route string, goodsID int64, by seckill.Actor) ratelimit.Attributes {
-	return ratelimit.Attributes{Goods: goodsID, User: by.ID, IP: who.ip, Route: route, Header: who.header}
+func attributes(who caller, route string, goodsID int64, by seckill.Actor) rules.Attributes {
+	return rules.Attributes{Goods: goodsID, User: by.ID, IP: who.ip, Route: route, Header: who.header}
 }
 
 // guard asks the rules of a route before its handler. A goods counts only where it exists: an invented id must not

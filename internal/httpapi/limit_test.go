@@ -17,7 +17,9 @@ import (
 
 	"flashsale.dev/seckill/internal/auth"
 	"flashsale.dev/seckill/internal/httpapi"
-	"flashsale.dev/seckill/internal/ratelimit"
+	"flashsale.dev/seckill/internal/ratelimit/gate"
+	redislimit "flashsale.dev/seckill/internal/ratelimit/redis"
+	"flashsale.dev/seckill/internal/ratelimit/rules"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/testing/apicheck"
 )
@@ -27,14 +29,14 @@ func limited(t *testing.T, yaml string) *house {
 	t.Helper()
 	client := redis.NewClient(&redis.Options{Addr: miniredis.RunT(t).Addr(), DisableIdentity: true})
 	t.Cleanup(func() { _ = client.Close() })
-	rules, err := ratelimit.ParseRules([]byte(yaml))
+	list, err := rules.Parse([]byte(yaml))
 	require.NoError(t, err)
-	book, err := ratelimit.NewRulebook(append(ratelimit.DefaultRules(), rules...)...)
+	book, err := rules.New(append(rules.Defaults(), list...)...)
 	require.NoError(t, err)
-	store := ratelimit.NewRedis(client)
-	gate := ratelimit.NewGate(book, store, ratelimit.GateOptions{Deadline: 5 * time.Second})
-	t.Cleanup(gate.Close)
-	limits := httpapi.NewLimits(book, gate)
+	store := redislimit.New(client)
+	g := gate.New(book, store, gate.Options{Deadline: 5 * time.Second})
+	t.Cleanup(g.Close)
+	limits := httpapi.NewLimits(book, g)
 
 	tokens, err := auth.New(secret, 1024, time.Now)
 	require.NoError(t, err)
@@ -43,7 +45,7 @@ func limited(t *testing.T, yaml string) *house {
 		tokens: tokens, metrics: &heard{}, log: &strings.Builder{},
 	}
 	handler := httpapi.New(httpapi.Deps{
-		Sales: h, Shop: h, Limiter: limits, Guard: limits, Limiters: ratelimit.NewAdmin(book, ratelimit.NewSync(client, book), store),
+		Sales: h, Shop: h, Limiter: limits, Guard: limits, Limiters: rules.NewAdmin(book, rules.NewSync(client, book), store),
 		Desk: h, Orders: h, Cashier: h, Changes: h, Figures: h, Health: h, Tokens: tokens, Metrics: h.metrics,
 		Log: slog.New(slog.NewTextHandler(&lockedWriter{w: h.log}, nil)),
 	}, httpapi.Options{Now: func() time.Time { return h.now }})

@@ -15,7 +15,7 @@ import (
 
 	"flashsale.dev/seckill/internal/auth"
 	"flashsale.dev/seckill/internal/order"
-	"flashsale.dev/seckill/internal/ratelimit"
+	"flashsale.dev/seckill/internal/ratelimit/rules"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/testing/apicheck"
 )
@@ -44,7 +44,7 @@ func under(t *testing.T, n node, path ...string) node {
 // everything is an API's, with what may be left out.
 func everything(t *testing.T) Deps {
 	t.Helper()
-	return Deps{Limiters: (*ratelimit.Admin)(nil), Watch: (*order.Watch)(nil), Letters: (*order.Coroner)(nil), Sessions: (*auth.Tokens)(nil), Site: site(t)}
+	return Deps{Limiters: (*rules.Admin)(nil), Watch: (*order.Watch)(nil), Letters: (*order.Coroner)(nil), Sessions: (*auth.Tokens)(nil), Site: site(t)}
 }
 
 // allRoutes are those of an API that has everything.
@@ -58,7 +58,7 @@ func template(path string) string {
 	return regexp.MustCompile(`[:*](\w+)`).ReplaceAllString(path, "{$1}")
 }
 
-// Each route of the router is in the document, but for the pages that spectest names, and each of the document's is a route.
+// Each route of the router is in the document, but for the pages that apicheck names, and each of the document's is a route.
 func TestTheDocumentHasEveryRoute(t *testing.T) {
 	router, is := New(everything(t), Options{}).(*gin.Engine)
 	require.True(t, is)

@@ -7,7 +7,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"flashsale.dev/seckill/internal/ratelimit"
+	"flashsale.dev/seckill/internal/ratelimit/gate"
 )
 
 // Limiter counts the rate limiter's decisions.
@@ -17,7 +17,7 @@ type Limiter struct {
 	rules atomic.Pointer[map[string][]prometheus.Counter] // by rule, then by event; replaced whole
 }
 
-var _ ratelimit.Meter = (*Limiter)(nil)
+var _ gate.Metrics = (*Limiter)(nil)
 
 // newLimiter registers the metrics of the rate limiter.
 func (r *Registry) newLimiter() *Limiter {
@@ -27,8 +27,8 @@ func (r *Registry) newLimiter() *Limiter {
 	return l
 }
 
-// Count is ratelimit.Meter's. Rules have names that their file gives them: there are few.
-func (l *Limiter) Count(rule string, event ratelimit.Event) {
+// Count is gate.Metrics's. Rules have names that their file gives them: there are few.
+func (l *Limiter) Count(rule string, event gate.Event) {
 	counters, found := (*l.rules.Load())[rule]
 	if !found {
 		counters = l.meet(rule)
@@ -44,7 +44,7 @@ func (l *Limiter) meet(rule string) []prometheus.Counter {
 	if counters, found := all[rule]; found {
 		return counters
 	}
-	for _, event := range ratelimit.Events() {
+	for _, event := range gate.Events() {
 		all[rule] = append(all[rule], l.count.WithLabelValues(rule, event.String()))
 	}
 	l.rules.Store(&all)

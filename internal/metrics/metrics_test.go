@@ -15,7 +15,7 @@ import (
 
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/rabbit"
-	"flashsale.dev/seckill/internal/ratelimit"
+	"flashsale.dev/seckill/internal/ratelimit/gate"
 	"flashsale.dev/seckill/internal/seckill"
 )
 
@@ -31,8 +31,8 @@ func TestAnAPITellsWhatItDoes(t *testing.T) {
 	observe("SOLD_OUT", 2*time.Millisecond)
 	observe("SOLD_OUT", 2*time.Millisecond)
 	observe("TEAPOT", time.Millisecond)
-	api.Count("randomPath", ratelimit.EventDenied)
-	api.Count("randomPath", ratelimit.EventDenied)
+	api.Count("randomPath", gate.EventDenied)
+	api.Count("randomPath", gate.EventDenied)
 	api.Desk.Reserved(3, []seckill.Verdict{{Code: seckill.Taken}, {Code: seckill.TooFew}, {Code: seckill.Taken}}, time.Millisecond, nil)
 	api.Desk.Reserved(2, nil, time.Millisecond, &seckill.GateError{State: seckill.GateShut})
 	api.Desk.Reserved(1, nil, time.Millisecond, errors.New("away"))
@@ -111,10 +111,10 @@ func TestOnlyTheNewestSalesHaveGaugesOfTheirOwn(t *testing.T) {
 func TestCountingLooksNothingUp(t *testing.T) {
 	api := NewAPI("")
 	observe := api.Route("/randomPath")
-	api.Count("user", ratelimit.EventAllowed)
+	api.Count("user", gate.EventAllowed)
 	require.Zero(t, testing.AllocsPerRun(100, func() {
 		observe("SOLD_OUT", time.Millisecond)
-		api.Count("user", ratelimit.EventAllowed)
+		api.Count("user", gate.EventAllowed)
 	}))
 }
 

@@ -28,7 +28,7 @@ func (t Terms) reanchor(s *moment, now int64) *moment {
 		return s
 	}
 	moved := t.level(&moment{x: s.x - (s.wrote - now), r: s.r, scale: s.scale, wrote: now}, now)
-	if moved == (level{}) && t.kind == kindBucket {
+	if moved == (level{}) && t.Kind == KindBucket {
 		return nil // full: the same as none
 	}
 	return t.moment(moved, now)
@@ -38,13 +38,13 @@ func (t Terms) reanchor(s *moment, now int64) *moment {
 // bucket is full, save Guava's, which starts with nothing piled up.
 func (t Terms) level(s *moment, now int64) level {
 	if s == nil {
-		if t.kind == kindBursty {
-			return level{t.free / t.scale, t.free % t.scale}
+		if t.Kind == KindBursty {
+			return level{t.Free / t.Scale, t.Free % t.Scale}
 		}
 		return level{}
 	}
 	x, r := s.x, s.r
-	if s.scale != t.scale && r > 0 { // the rate has changed: less than 1 µs is lost
+	if s.scale != t.Scale && r > 0 { // the rate has changed: less than 1 µs is lost
 		x, r = x+1, 0
 	}
 	if x < now {
@@ -55,10 +55,10 @@ func (t Terms) level(s *moment, now int64) level {
 
 // capFor is what may be booked by an ask that waits at most maxWait µs.
 func (t Terms) capFor(maxWait int64) int64 {
-	if maxWait >= ceilDiv(t.cap-t.free, t.scale) {
-		return t.cap
+	if maxWait >= ceilDiv(t.Cap-t.Free, t.Scale) {
+		return t.Cap
 	}
-	return t.free + maxWait*t.scale
+	return t.Free + maxWait*t.Scale
 }
 
 // askBucket judges one ask and gives the level after it. The arithmetic, for
@@ -66,9 +66,9 @@ func (t Terms) capFor(maxWait int64) int64 {
 // d with (limit − r − n·cost)/scale.
 func (t Terms) askBucket(at level, a ask) (level, Decision) {
 	most := t.capFor(a.maxWait)
-	never := a.n > t.most
-	if t.kind == kindBucket {
-		never = a.n > most/t.cost
+	never := a.n > t.Most
+	if t.Kind == KindBucket {
+		never = a.n > most/t.Cost
 	}
 	granted := a.n
 	if never || t.retry(at, a.n, most) > 0 {
@@ -78,7 +78,7 @@ func (t Terms) askBucket(at level, a ask) (level, Decision) {
 		}
 	}
 	after := t.charge(at, granted)
-	wait := at.d + ceilDiv(at.r+t.judged(granted)-t.free, t.scale)
+	wait := at.d + ceilDiv(at.r+t.judged(granted)-t.Free, t.Scale)
 	d := t.described(after)
 	d.Allowed, d.Granted, d.Wait = true, granted, micros(max(0, wait))
 	return after, d
@@ -87,28 +87,28 @@ func (t Terms) askBucket(at level, a ask) (level, Decision) {
 // judged is what an ask adds to the level that it is judged by: Guava's callers
 // are judged by the level that they find.
 func (t Terms) judged(n int64) int64 {
-	if t.kind == kindBursty {
+	if t.Kind == KindBursty {
 		return 0
 	}
-	return n * t.cost
+	return n * t.Cost
 }
 
 // retry is how many µs must pass until the level leaves room; ≤ 0 is none.
 func (t Terms) retry(at level, n, most int64) int64 {
-	return at.d + ceilDiv(at.r+t.judged(n)-most, t.scale)
+	return at.d + ceilDiv(at.r+t.judged(n)-most, t.Scale)
 }
 
 // fitting is how many permits there is room for.
 func (t Terms) fitting(at level, most int64) int64 {
-	if at.d > most/t.scale {
+	if at.d > most/t.Scale {
 		return 0
 	}
-	return max(0, most-at.d*t.scale-at.r) / t.cost
+	return max(0, most-at.d*t.Scale-at.r) / t.Cost
 }
 
 func (t Terms) charge(at level, n int64) level {
-	ticks := at.r + n*t.cost
-	return level{at.d + ticks/t.scale, ticks % t.scale}
+	ticks := at.r + n*t.Cost
+	return level{at.d + ticks/t.Scale, ticks % t.Scale}
 }
 
 func (t Terms) refused(at level, n, most int64, never bool) Decision {
@@ -125,15 +125,15 @@ func (t Terms) described(at level) Decision {
 	if at.r > 0 {
 		reset++
 	}
-	return Decision{Remaining: t.fitting(at, t.free), ResetAfter: micros(reset)}
+	return Decision{Remaining: t.fitting(at, t.Free), ResetAfter: micros(reset)}
 }
 
 // giveBack takes n permits off the level; what has drained already is gone.
 func (t Terms) giveBack(at level, n int64) level {
-	ticks := n * t.cost
-	d, r := at.d-ticks/t.scale, at.r-ticks%t.scale
+	ticks := n * t.Cost
+	d, r := at.d-ticks/t.Scale, at.r-ticks%t.Scale
 	if r < 0 {
-		d, r = d-1, r+t.scale
+		d, r = d-1, r+t.Scale
 	}
 	if d < 0 {
 		return level{}
@@ -142,7 +142,7 @@ func (t Terms) giveBack(at level, n int64) level {
 }
 
 func (t Terms) moment(at level, now int64) *moment {
-	return &moment{x: now + at.d, r: at.r, scale: t.scale, wrote: now}
+	return &moment{x: now + at.d, r: at.r, scale: t.Scale, wrote: now}
 }
 
 func unixMicros(us int64) time.Time { return time.UnixMicro(us).UTC() }

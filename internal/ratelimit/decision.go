@@ -37,3 +37,52 @@ type Decision struct {
 	// that it goes to the window that was charged.
 	At time.Time
 }
+
+// Ask is one question to one limiter in Redis.
+type Ask struct {
+	// Key of the limiter, whole, as it stands in Redis. Asks that are decided
+	// together must share a hash tag in a cluster: that is the caller's job.
+	Key string
+	// Terms that hold for this ask. They are no part of the stored state: a
+	// change of limits neither refills a bucket nor forgets a debt.
+	Terms Terms
+	// N permits, at least 1.
+	N int64
+	// Least permits that will do, for a lease; 0 means N. Only for an ask alone.
+	Least int64
+	// MaxWait that the caller can bear; what the limit allows if it is less.
+	MaxWait time.Duration
+}
+
+// CheckGroup reports asks that no limiter can decide: ErrPermits, or none at all,
+// or a lease that is asked for together with others.
+func CheckGroup(group []Ask) error {
+	if len(group) == 0 {
+		return errors.New("ratelimit: no limiter to ask")
+	}
+	for _, a := range group {
+		switch {
+		case a.N < 1 || a.Least < 0 || a.Least > a.N:
+			return ErrPermits
+		case a.Least > 0 && a.Least < a.N && len(group) > 1:
+			return errors.New("ratelimit: a lease is asked for alone")
+		}
+	}
+	return nil
+}
+
+// Strictest joins the decisions of limits that must all agree.
+func Strictest(a, b Decision) Decision {
+	d := Decision{
+		Allowed: a.Allowed && b.Allowed, Never: a.Never || b.Never, Granted: min(a.Granted, b.Granted),
+		Wait: max(a.Wait, b.Wait), Remaining: min(a.Remaining, b.Remaining),
+		RetryAfter: max(a.RetryAfter, b.RetryAfter), ResetAfter: max(a.ResetAfter, b.ResetAfter),
+	}
+	if !d.Allowed {
+		d.Granted, d.Wait = 0, 0
+	}
+	if d.Never {
+		d.RetryAfter = 0
+	}
+	return d
+}

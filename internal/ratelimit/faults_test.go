@@ -8,7 +8,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/ratelimit"
+	redislimit "flashsale.dev/seckill/internal/ratelimit/redis"
 	"flashsale.dev/seckill/internal/testing/servers"
+	"flashsale.dev/seckill/internal/testing/testclock"
 )
 
 // One test for each fault that well-known limiters have.
@@ -24,20 +26,20 @@ func window(a ratelimit.Algorithm, limit int64, seconds float64) ratelimit.Limit
 }
 
 // passed counts the calls that pass, one each step until the time is over.
-func passed(s subject, clock *handClock, step, total time.Duration) int {
+func passed(s subject, clock *testclock.Clock, step, total time.Duration) int {
 	n := 0
 	for at := time.Duration(0); at < total; at += step {
 		if s.ask(1, 0).Allowed {
 			n++
 		}
-		clock.add(step)
+		clock.Add(step)
 	}
 	return n
 }
 
 func TestFaultFloorOnRefill(t *testing.T) {
-	onBothForms(t, func(t *testing.T, made func(ratelimit.Limit, *handClock) subject) {
-		clock := newClock()
+	onBothForms(t, func(t *testing.T, made func(ratelimit.Limit, *testclock.Clock) subject) {
+		clock := testclock.New()
 		// 2/s, a call each 499 ms for 100 s: the burst of 2 is never the limit,
 		// so all 201 calls pass; flooring the refill passes 101.
 		require.Equal(t, 201, passed(made(tokenBucket(2, 1), clock), clock, 499*ms, 100*time.Second))
@@ -48,21 +50,21 @@ func TestFaultFloorOnRefill(t *testing.T) {
 }
 
 func TestFaultCeilGrantsAWholePermitPerCall(t *testing.T) {
-	onBothForms(t, func(t *testing.T, made func(ratelimit.Limit, *handClock) subject) {
-		clock := newClock()
+	onBothForms(t, func(t *testing.T, made func(ratelimit.Limit, *testclock.Clock) subject) {
+		clock := testclock.New()
 		require.LessOrEqual(t, passed(made(tokenBucket(1, 1), clock), clock, ms, 10*time.Second), 11)
 	})
 }
 
 func TestFaultIntervalRoundedToMillis(t *testing.T) {
-	onBothForms(t, func(t *testing.T, made func(ratelimit.Limit, *handClock) subject) {
+	onBothForms(t, func(t *testing.T, made func(ratelimit.Limit, *testclock.Clock) subject) {
 		for _, rate := range []float64{700, 999, 1500, 3000} {
-			clock := newClock()
+			clock := testclock.New()
 			s := made(ratelimit.Limit{Algorithm: ratelimit.TokenBucket, PermitsPerSecond: rate, Burst: 10}, clock)
 			admittedNow(s)
 			n := 0
 			for range 1000 {
-				clock.add(ms)
+				clock.Add(ms)
 				n += admittedNow(s)
 			}
 			require.InEpsilon(t, rate, n, 0.001, "%v/s", rate)
@@ -71,8 +73,8 @@ func TestFaultIntervalRoundedToMillis(t *testing.T) {
 }
 
 func TestFaultRatesBelowOneASecond(t *testing.T) {
-	onEveryForm(t, func(t *testing.T, made func(ratelimit.Limit, *handClock) subject) {
-		clock := newClock()
+	onEveryForm(t, func(t *testing.T, made func(ratelimit.Limit, *testclock.Clock) subject) {
+		clock := testclock.New()
 		s := made(ratelimit.Limit{Algorithm: ratelimit.TokenBucket, Limit: 1, IntervalSeconds: 3, Burst: 1}, clock)
 		require.Equal(t, 34, passed(s, clock, 500*ms, 100*time.Second))
 		slow := made(tokenBucket(0.1, 1), clock) // less than a permit of burst counts as one
@@ -85,10 +87,10 @@ func TestFaultCallersClock(t *testing.T) {
 	// The node's clock is no part of it: only tests can pass one in.
 	terms, err := tokenBucket(0.01, 500).Terms()
 	require.NoError(t, err)
-	a, b := ratelimit.NewRedis(client), ratelimit.NewRedis(client)
+	a, b := redislimit.New(client), redislimit.New(client)
 	granted := 0
 	for range 20 {
-		for _, node := range []*ratelimit.Redis{a, b} {
+		for _, node := range []*redislimit.Store{a, b} {
 			d, err := node.Take(t.Context(), ratelimit.Ask{Key: "one", Terms: terms, N: 1})
 			require.NoError(t, err)
 			if d.Allowed {
@@ -101,16 +103,16 @@ func TestFaultCallersClock(t *testing.T) {
 
 	// And were a clock passed in that is 1.5 s ahead, the one behind waits for
 	// it: alternating between the two mints nothing.
-	onBothForms(t, func(t *testing.T, made func(ratelimit.Limit, *handClock) subject) {
-		clock := newClock()
+	onBothForms(t, func(t *testing.T, made func(ratelimit.Limit, *testclock.Clock) subject) {
+		clock := testclock.New()
 		s := made(tokenBucket(10, 1), clock)
 		n := 0
 		for range 200 {
-			clock.add(1500 * ms)
+			clock.Add(1500 * ms)
 			n += admittedNow(s)
-			clock.add(-1500 * ms)
+			clock.Add(-1500 * ms)
 			n += admittedNow(s)
-			clock.add(10 * ms)
+			clock.Add(10 * ms)
 		}
 		require.LessOrEqual(t, n, 10+15+20, "burst, 1.5 s ahead, 2 s gone by at 10/s")
 	})
@@ -126,28 +128,28 @@ func admittedNow(s subject) int {
 }
 
 func TestFaultClockThatStepsBack(t *testing.T) {
-	onEveryForm(t, func(t *testing.T, made func(ratelimit.Limit, *handClock) subject) {
+	onEveryForm(t, func(t *testing.T, made func(ratelimit.Limit, *testclock.Clock) subject) {
 		for _, l := range []ratelimit.Limit{
 			tokenBucket(1, 5), window(ratelimit.FixedWindow, 5, 5), window(ratelimit.SlidingWindow, 5, 5),
 		} {
-			clock := newClock()
-			clock.add(24 * time.Hour)
+			clock := testclock.New()
+			clock.Add(24 * time.Hour)
 			s := made(l, clock)
 			require.Equal(t, 5, admittedNow(s), l.Algorithm)
-			clock.add(-time.Hour)
+			clock.Add(-time.Hour)
 			require.Zero(t, admittedNow(s), "%s: another clock mints nothing", l.Algorithm)
-			clock.add(10 * time.Second)
+			clock.Add(10 * time.Second)
 			require.Equal(t, 5, admittedNow(s), "%s: nor shuts out for an hour", l.Algorithm)
 		}
 	})
 }
 
 func TestFaultReinitialisingRefills(t *testing.T) {
-	onEveryForm(t, func(t *testing.T, made func(ratelimit.Limit, *handClock) subject) {
+	onEveryForm(t, func(t *testing.T, made func(ratelimit.Limit, *testclock.Clock) subject) {
 		for _, l := range []ratelimit.Limit{
 			tokenBucket(1, 5), bursty(1), window(ratelimit.FixedWindow, 5, 60), window(ratelimit.SlidingWindow, 5, 60),
 		} {
-			s := made(l, newClock())
+			s := made(l, testclock.New())
 			admittedNow(s)
 			s.limit(l)
 			require.Zero(t, admittedNow(s), l.Algorithm)
@@ -159,9 +161,9 @@ func TestFaultReinitialisingRefills(t *testing.T) {
 }
 
 func TestFaultChangedIntervalRefills(t *testing.T) {
-	onEveryForm(t, func(t *testing.T, made func(ratelimit.Limit, *handClock) subject) {
+	onEveryForm(t, func(t *testing.T, made func(ratelimit.Limit, *testclock.Clock) subject) {
 		for _, algorithm := range []ratelimit.Algorithm{ratelimit.FixedWindow, ratelimit.SlidingWindow} {
-			s := made(window(algorithm, 5, 60), newClock())
+			s := made(window(algorithm, 5, 60), testclock.New())
 			require.Equal(t, 5, admittedNow(s))
 			s.limit(window(algorithm, 5, 30))
 			require.Zero(t, admittedNow(s), algorithm)
@@ -173,7 +175,7 @@ func TestFaultChangedIntervalRefills(t *testing.T) {
 
 func TestFaultNothingOrLessMintsPermits(t *testing.T) {
 	client := newClient(t, servers.Redis(t).Addr())
-	r := ratelimit.NewRedis(client)
+	r := redislimit.New(client)
 	terms, err := tokenBucket(1, 5).Terms()
 	require.NoError(t, err)
 	for _, n := range []int64{0, -1, -1 << 62} {
@@ -193,7 +195,7 @@ func TestFaultDeletedOrForeignKeyErrors(t *testing.T) {
 	for _, l := range []ratelimit.Limit{
 		tokenBucket(1, 5), bursty(1), window(ratelimit.FixedWindow, 5, 5), window(ratelimit.SlidingWindow, 5, 5),
 	} {
-		s := newRedisSubject(t, client, "k", l, newClock())
+		s := newRedisSubject(t, client, "k", l, testclock.New())
 		require.True(t, s.ask(1, 0).Allowed)
 		require.NoError(t, client.Del(ctx, "k").Err())
 		require.True(t, s.ask(1, 0).Allowed, "deleted")
@@ -208,27 +210,27 @@ func TestFaultDeletedOrForeignKeyErrors(t *testing.T) {
 }
 
 func TestFaultWindowsEnd(t *testing.T) {
-	onEveryForm(t, func(t *testing.T, made func(ratelimit.Limit, *handClock) subject) {
-		clock := newClock()
+	onEveryForm(t, func(t *testing.T, made func(ratelimit.Limit, *testclock.Clock) subject) {
+		clock := testclock.New()
 		s := made(window(ratelimit.FixedWindow, 3, 1), clock)
 		require.Equal(t, 3, admittedNow(s))
-		clock.add(time.Second - us)
+		clock.Add(time.Second - us)
 		d := s.ask(1, 0)
 		require.False(t, d.Allowed, "1 µs before the end")
 		require.Equal(t, us, d.RetryAfter)
-		clock.add(us)
+		clock.Add(us)
 		require.Equal(t, 3, admittedNow(s), "exactly at the end, and its first request is not dropped")
 	})
 }
 
 func TestFaultMeterThatNeverLeaks(t *testing.T) {
-	onBothForms(t, func(t *testing.T, made func(ratelimit.Limit, *handClock) subject) {
-		clock := newClock()
+	onBothForms(t, func(t *testing.T, made func(ratelimit.Limit, *testclock.Clock) subject) {
+		clock := testclock.New()
 		s := made(ratelimit.Limit{Algorithm: ratelimit.LeakyMeter, PermitsPerSecond: 10, Burst: 4}, clock)
 		require.Equal(t, 4, admittedNow(s))
-		clock.add(100 * ms)
+		clock.Add(100 * ms)
 		require.Equal(t, 1, admittedNow(s))
-		clock.add(time.Minute)
+		clock.Add(time.Minute)
 		require.Equal(t, 4, admittedNow(s))
 		queue := made(ratelimit.Limit{Algorithm: ratelimit.LeakyQueue, PermitsPerSecond: 10, Burst: 3}, clock)
 		for i := range 3 {
@@ -244,13 +246,13 @@ func TestFaultKeyWithoutTTL(t *testing.T) {
 	for _, l := range []ratelimit.Limit{
 		tokenBucket(1, 5), bursty(1), window(ratelimit.FixedWindow, 5, 5), window(ratelimit.SlidingWindow, 5, 5),
 	} {
-		clock := newClock()
+		clock := testclock.New()
 		s := newRedisSubject(t, client, "k", l, clock)
 		for admittedNow(s) == 0 {
 		}
 		require.NoError(t, client.Persist(ctx, "k").Err())
 		require.Zero(t, admittedNow(s))
-		clock.add(10 * time.Second)
+		clock.Add(10 * time.Second)
 		require.Positive(t, admittedNow(s), "%s bans nobody for ever", l.Algorithm)
 		require.Positive(t, client.PTTL(ctx, "k").Val(), "and the TTL is back")
 		require.NoError(t, client.Del(ctx, "k").Err())
@@ -261,7 +263,7 @@ func TestFaultDebtForgottenByAFixedExpiry(t *testing.T) {
 	client := newClient(t, servers.Redis(t).Addr())
 	terms, err := ratelimit.Limit{Algorithm: ratelimit.Reserve, PermitsPerSecond: 0.01, Burst: 1, MaxWaitMillis: 86_400_000}.Terms()
 	require.NoError(t, err)
-	r := ratelimit.NewRedis(client)
+	r := redislimit.New(client)
 	for range 10 {
 		d, err := r.Take(t.Context(), ratelimit.Ask{Key: "k", Terms: terms, N: 1, MaxWait: ratelimit.AnyWait})
 		require.NoError(t, err)

@@ -2,32 +2,12 @@ package ratelimit_test
 
 import (
 	"encoding/json"
-	"os"
 	"testing"
 	"time"
 
 	"flashsale.dev/seckill/internal/ratelimit"
+	"flashsale.dev/seckill/internal/testing/testclock"
 )
-
-// FuzzParseRules: any text is rules that can be used, or an error.
-func FuzzParseRules(f *testing.F) {
-	example, err := os.ReadFile("../../deploy/ratelimit.example.yaml")
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Add(example)
-	f.Add([]byte(hotRule))
-	f.Add([]byte("rules: [{name: a, permitsPerSecond: 1e-9, maxWait: -1s}]"))
-	f.Fuzz(func(t *testing.T, text []byte) {
-		rules, err := ratelimit.ParseRules(text)
-		if err != nil {
-			return
-		}
-		if _, err := ratelimit.NewRulebook(rules...); err != nil {
-			t.Fatalf("rules that were read do not make a book: %v", err)
-		}
-	})
-}
 
 // FuzzLimit: any limit is refused by field, or never admits more than its
 // quota at once and never tells a negative time.
@@ -42,13 +22,13 @@ func FuzzLimit(f *testing.F) {
 		if json.Unmarshal(text, &l) != nil {
 			return
 		}
-		clock := newClock()
-		local, err := ratelimit.NewLocal(l, ratelimit.WithClock(clock.now))
+		clock := testclock.New()
+		local, err := ratelimit.NewLocal(l, ratelimit.WithClock(clock.Now))
 		if err != nil {
 			return
 		}
 		for _, step := range []time.Duration{0, us, time.Second, time.Hour, -time.Minute} {
-			clock.add(step)
+			clock.Add(step)
 			d, err := local.Reserve(n, ratelimit.AnyWait)
 			if err != nil {
 				continue

@@ -1,16 +1,15 @@
 package ratelimit_test
 
 import (
-	"regexp"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/ratelimit"
+	redislimit "flashsale.dev/seckill/internal/ratelimit/redis"
 	"flashsale.dev/seckill/internal/testing/servers"
-	"flashsale.dev/seckill/scripts/lua"
+	"flashsale.dev/seckill/internal/testing/testclock"
 )
 
 func termsOf(t testing.TB, l ratelimit.Limit) ratelimit.Terms {
@@ -19,15 +18,15 @@ func termsOf(t testing.TB, l ratelimit.Limit) ratelimit.Terms {
 	return terms
 }
 
-func onBothStores(t *testing.T, run func(t *testing.T, store ratelimit.Store)) {
-	t.Run("memory", func(t *testing.T) { run(t, ratelimit.NewMemory(newClock().now)) })
+func onBothStores(t *testing.T, run func(t *testing.T, store limiters)) {
+	t.Run("memory", func(t *testing.T) { run(t, ratelimit.NewMemory(testclock.New().Now)) })
 	t.Run("redis", func(t *testing.T) {
-		run(t, ratelimit.NewRedis(newClient(t, servers.Redis(t).Addr())).WithClock(newClock().now))
+		run(t, redislimit.New(newClient(t, servers.Redis(t).Addr())).WithClock(testclock.New().Now))
 	})
 }
 
 func TestADeniedLimitChargesNoOther(t *testing.T) {
-	onBothStores(t, func(t *testing.T, store ratelimit.Store) {
+	onBothStores(t, func(t *testing.T, store limiters) {
 		wide := ratelimit.Ask{Key: "{g}:wide", Terms: termsOf(t, tokenBucket(1, 10)), N: 1}
 		narrow := ratelimit.Ask{Key: "{g}:narrow", Terms: termsOf(t, window(ratelimit.FixedWindow, 2, 60)), N: 1}
 		for _, want := range []bool{true, true, false, false, false} {
@@ -45,7 +44,7 @@ func TestADeniedLimitChargesNoOther(t *testing.T) {
 }
 
 func TestGroupsAreJudgedInOrderAndAlone(t *testing.T) {
-	onBothStores(t, func(t *testing.T, store ratelimit.Store) {
+	onBothStores(t, func(t *testing.T, store limiters) {
 		ask := ratelimit.Ask{Key: "k", Terms: termsOf(t, tokenBucket(1, 3)), N: 1}
 		group := []ratelimit.Ask{ask}
 		pair := []ratelimit.Ask{ask, ask} // one key twice: both or none
@@ -57,7 +56,7 @@ func TestGroupsAreJudgedInOrderAndAlone(t *testing.T) {
 }
 
 func TestALeaseTakesWhatThereIs(t *testing.T) {
-	onBothStores(t, func(t *testing.T, store ratelimit.Store) {
+	onBothStores(t, func(t *testing.T, store limiters) {
 		for _, l := range []ratelimit.Limit{
 			tokenBucket(1, 5), window(ratelimit.FixedWindow, 5, 60), window(ratelimit.SlidingWindow, 5, 60),
 		} {
@@ -72,17 +71,17 @@ func TestALeaseTakesWhatThereIs(t *testing.T) {
 }
 
 func TestRefundGivesBackOnlyWhatIsStillBooked(t *testing.T) {
-	onEveryForm(t, func(t *testing.T, made func(ratelimit.Limit, *handClock) subject) {
+	onEveryForm(t, func(t *testing.T, made func(ratelimit.Limit, *testclock.Clock) subject) {
 		for _, l := range []ratelimit.Limit{
 			tokenBucket(1, 5), window(ratelimit.FixedWindow, 5, 5), window(ratelimit.SlidingWindow, 5, 5),
 		} {
-			clock := newClock()
+			clock := testclock.New()
 			s := made(l, clock)
-			booked := clock.now()
+			booked := clock.Now()
 			require.Equal(t, 5, admittedNow(s))
 			s.refund(2, booked)
 			require.Equal(t, 2, admittedNow(s), l.Algorithm)
-			clock.add(20 * time.Second) // all has drained, every window is over
+			clock.Add(20 * time.Second) // all has drained, every window is over
 			require.True(t, s.ask(1, 0).Allowed)
 			s.refund(5, booked)
 			require.LessOrEqual(t, admittedNow(s), 5, l.Algorithm)
@@ -94,8 +93,8 @@ func TestRefundGivesBackOnlyWhatIsStillBooked(t *testing.T) {
 }
 
 func TestPeekChargesNothing(t *testing.T) {
-	onEveryForm(t, func(t *testing.T, made func(ratelimit.Limit, *handClock) subject) {
-		s := made(tokenBucket(1, 3), newClock())
+	onEveryForm(t, func(t *testing.T, made func(ratelimit.Limit, *testclock.Clock) subject) {
+		s := made(tokenBucket(1, 3), testclock.New())
 		for range 5 {
 			d := s.peek(1, 0)
 			require.True(t, d.Allowed)
@@ -106,38 +105,4 @@ func TestPeekChargesNothing(t *testing.T) {
 		require.False(t, d.Allowed)
 		require.Equal(t, time.Second, d.RetryAfter)
 	})
-}
-
-// TestLimitsAreNoKeys: on a cluster, limits passed as KEYS answer CROSSSLOT.
-func TestFaultLimitsPassedAsKeys(t *testing.T) {
-	store := ratelimit.NewRedis(newCluster(t))
-	a := ratelimit.Ask{Key: "{7}:ratelimit:a", Terms: termsOf(t, tokenBucket(1, 3)), N: 1}
-	b := ratelimit.Ask{Key: "{7}:ratelimit:b", Terms: termsOf(t, window(ratelimit.SlidingWindow, 3, 1)), N: 1}
-	got, err := store.Take(t.Context(), a, b)
-	require.NoError(t, err)
-	require.True(t, got.Allowed)
-
-	g := newGate(t, book(t, hotRule), store, ratelimit.GateOptions{Cluster: true, Deadline: 5 * time.Second})
-	for goods := range int64(50) { // spread over slots, each in a lane of its own
-		out := decide(t, g, "hot", ratelimit.Attributes{Goods: goods + 1})
-		require.True(t, out.Allowed && !out.Undecided)
-	}
-}
-
-// TestScriptHeaders holds each script's header against its body: every KEYS and
-// ARGV that is read is named, and nothing is computed into a key.
-func TestScriptHeaders(t *testing.T) {
-	for _, name := range []string{"ratelimit_decide", "ratelimit_sync"} {
-		source := lua.Source(name)
-		header, body, ok := strings.Cut(source, "\n\n")
-		require.True(t, ok)
-		require.Contains(t, header, "-- KEYS[")
-		require.Contains(t, header, "-- Returns")
-		for _, used := range regexp.MustCompile(`(KEYS|ARGV)\[(\d+)\]`).FindAllString(body, -1) {
-			require.Contains(t, header, used, "%s reads %s", name, used)
-		}
-		require.NotRegexp(t, `redis\.p?call\('[A-Z]+', [^)]*\.\.`, body, "a key is built in the script")
-	}
-	require.Contains(t, lua.Source("ratelimit_decide"), "local STRIDE = 11")
-	require.Panics(t, func() { lua.Source("none") })
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/ratelimit"
+	"flashsale.dev/seckill/internal/testing/testclock"
 )
 
 // The cases of com.google.common.util.concurrent.RateLimiterTest, by its names.
@@ -27,7 +28,7 @@ type stopwatch struct {
 	t      *testing.T
 	s      subject
 	l      ratelimit.Limit
-	clock  *handClock
+	clock  *testclock.Clock
 	events []string
 }
 
@@ -44,7 +45,7 @@ func (w *stopwatch) times(n int) {
 }
 
 func (w *stopwatch) sleep(d time.Duration) {
-	w.clock.add(d)
+	w.clock.Add(d)
 	w.events = append(w.events, "U"+hundredths(d))
 }
 
@@ -65,8 +66,8 @@ type guavaCase struct {
 	events string
 }
 
-func (c guavaCase) run(t *testing.T, made func(ratelimit.Limit, *handClock) subject) {
-	clock := newClock()
+func (c guavaCase) run(t *testing.T, made func(ratelimit.Limit, *testclock.Clock) subject) {
+	clock := testclock.New()
 	w := &stopwatch{t: t, s: made(c.limit, clock), l: c.limit, clock: clock}
 	c.play(w)
 	require.Equal(t, strings.Fields(c.events), w.events)
@@ -91,7 +92,7 @@ func TestGuavaBursty(t *testing.T) {
 			"R0.00 R1.00 R1.00 R0.50 R1.00 R2.00",
 		},
 	}
-	onEveryForm(t, func(t *testing.T, made func(ratelimit.Limit, *handClock) subject) {
+	onEveryForm(t, func(t *testing.T, made func(ratelimit.Limit, *testclock.Clock) subject) {
 		for name, c := range cases {
 			t.Run(name, func(t *testing.T) { c.run(t, made) })
 		}
@@ -100,50 +101,50 @@ func TestGuavaBursty(t *testing.T) {
 
 func TestGuavaTryAcquire(t *testing.T) {
 	allowed := func(t *testing.T, want bool, d ratelimit.Decision) { t.Helper(); require.Equal(t, want, d.Allowed) }
-	onEveryForm(t, func(t *testing.T, made func(ratelimit.Limit, *handClock) subject) {
+	onEveryForm(t, func(t *testing.T, made func(ratelimit.Limit, *testclock.Clock) subject) {
 		t.Run("testTryAcquire_noWaitAllowed", func(t *testing.T) {
-			clock := newClock()
+			clock := testclock.New()
 			s := made(bursty(5), clock)
 			allowed(t, true, s.ask(1, 0))
 			allowed(t, false, s.ask(1, 0))
 			allowed(t, false, s.ask(1, 0))
-			clock.add(100 * ms)
+			clock.Add(100 * ms)
 			allowed(t, false, s.ask(1, 0))
 		})
 		t.Run("testTryAcquire_someWaitAllowed", func(t *testing.T) {
-			clock := newClock()
+			clock := testclock.New()
 			s := made(bursty(5), clock)
 			allowed(t, true, s.ask(1, 0))
 			// Guava's sleeps for the wait.
 			second := s.ask(1, 200*ms)
 			allowed(t, true, second)
-			clock.add(second.Wait)
+			clock.Add(second.Wait)
 			allowed(t, false, s.ask(1, 100*ms))
-			clock.add(100 * ms)
+			clock.Add(100 * ms)
 			allowed(t, true, s.ask(1, 100*ms))
 		})
 		t.Run("testTryAcquire_overflow", func(t *testing.T) {
-			clock := newClock()
+			clock := testclock.New()
 			s := made(bursty(5), clock)
 			allowed(t, true, s.ask(1, 0))
-			clock.add(100 * ms)
+			clock.Add(100 * ms)
 			allowed(t, true, s.ask(1, ratelimit.AnyWait))
 		})
 		t.Run("testTryAcquire_negative", func(t *testing.T) {
-			clock := newClock()
+			clock := testclock.New()
 			s := made(bursty(5), clock)
 			allowed(t, true, s.ask(5, 0))
-			clock.add(900 * ms)
+			clock.Add(900 * ms)
 			allowed(t, false, s.ask(1, -time.Hour))
-			clock.add(100 * ms)
+			clock.Add(100 * ms)
 			allowed(t, true, s.ask(1, -1))
 		})
 		t.Run("testDoubleMinValueCanAcquireExactlyOnce", func(t *testing.T) {
-			clock := newClock()
+			clock := testclock.New()
 			s := made(bursty(0.000001), clock)
 			allowed(t, true, s.ask(1, 0))
 			allowed(t, false, s.ask(1, 0))
-			clock.add(100 * time.Hour)
+			clock.Add(100 * time.Hour)
 			allowed(t, false, s.ask(1, 0))
 		})
 	})
@@ -221,29 +222,29 @@ func TestGuavaWarmingUp(t *testing.T) {
 			R0.20 R0.10 R0.10 R0.10 U4.10 R0.00 R0.94 R0.81 R0.69 R0.57 R0.44 R0.32 R0.20 R0.10 R0.10 R0.10`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c.run(t, func(l ratelimit.Limit, clock *handClock) subject { return newLocal(t, l, clock) })
+			c.run(t, func(l ratelimit.Limit, clock *testclock.Clock) subject { return newLocal(t, l, clock) })
 		})
 	}
 }
 
 // totalTime acquires so many permits in random lots, and one more to repay.
-func totalTime(t *testing.T, s subject, clock *handClock, permits int64) time.Duration {
-	began := clock.now()
+func totalTime(t *testing.T, s subject, clock *testclock.Clock, permits int64) time.Duration {
+	began := clock.Now()
 	for permits > 0 {
 		n := max(1, rand.Int64N(permits))
 		permits -= n
 		acquire(t, s, clock, n)
 	}
 	acquire(t, s, clock, 1)
-	return clock.now().Sub(began)
+	return clock.Now().Sub(began)
 }
 
 func TestGuavaWeNeverGetABurstMoreThanOneSec(t *testing.T) {
-	onBothForms(t, func(t *testing.T, made func(ratelimit.Limit, *handClock) subject) {
-		clock := newClock()
+	onBothForms(t, func(t *testing.T, made func(ratelimit.Limit, *testclock.Clock) subject) {
+		clock := testclock.New()
 		s := made(bursty(1), clock)
 		for _, rate := range []int64{1000, 1, 10, 1_000_000, 10, 1} {
-			clock.add(time.Duration(rate) * time.Second)
+			clock.Add(time.Duration(rate) * time.Second)
 			s.limit(bursty(float64(rate)))
 			require.LessOrEqual(t, totalTime(t, s, clock, rate), time.Second)
 			require.GreaterOrEqual(t, totalTime(t, s, clock, rate), time.Second)
@@ -257,7 +258,7 @@ func TestGuavaTimeToWarmUpIsHonouredEvenWithWeights(t *testing.T) {
 		for _, cold := range []float64{2, 3, 10} {
 			for _, rate := range []float64{4, 2, 1, 0.5, 0.1} {
 				warmup := (1 + cold) * permits / (2 * rate)
-				clock := newClock()
+				clock := testclock.New()
 				took := totalTime(t, newLocal(t, warming(rate, warmup, cold), clock), clock, permits)
 				require.InDelta(t, warmup, took.Seconds(), 0.001)
 			}

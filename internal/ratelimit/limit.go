@@ -41,7 +41,7 @@ const (
 // Bounds of a limit. They keep every product in the scripts below 2^53, where
 // the doubles of Lua 5.1 stop being exact.
 const (
-	maxTicks    = int64(1) << 51
+	MaxTicks    = int64(1) << 51
 	maxHorizon  = 366 * 24 * time.Hour
 	maxInterval = 24 * time.Hour
 	maxRate     = 1e6
@@ -89,7 +89,7 @@ type FieldError struct{ Field, Problem string }
 
 func (e *FieldError) Error() string { return e.Field + ": " + e.Problem }
 
-func wrong(field, format string, args ...any) error {
+func BadField(field, format string, args ...any) error {
 	return &FieldError{Field: field, Problem: fmt.Sprintf(format, args...)}
 }
 
@@ -106,7 +106,7 @@ func (l Limit) perPermit() (cost, scale int64, err error) {
 	perSecond, ok := new(big.Rat).SetString(strconv.FormatFloat(l.PermitsPerSecond, 'f', -1, 64))
 	switch {
 	case !ok || l.PermitsPerSecond < 0 || l.PermitsPerSecond > maxRate:
-		return 0, 0, wrong("permitsPerSecond", "must be above 0 and at most %d", int64(maxRate))
+		return 0, 0, BadField("permitsPerSecond", "must be above 0 and at most %d", int64(maxRate))
 	case l.PermitsPerSecond == 0:
 		if perSecond, err = l.perInterval(); err != nil {
 			return 0, 0, err
@@ -114,26 +114,26 @@ func (l Limit) perPermit() (cost, scale int64, err error) {
 	}
 	interval := new(big.Rat).Quo(big.NewRat(1e6, 1), perSecond)
 	if !interval.Num().IsInt64() || !interval.Denom().IsInt64() ||
-		interval.Num().Int64() > maxTicks || interval.Denom().Int64() > maxTicks {
-		return 0, 0, wrong("permitsPerSecond", "too small, or of more digits than can be kept exact")
+		interval.Num().Int64() > MaxTicks || interval.Denom().Int64() > MaxTicks {
+		return 0, 0, BadField("permitsPerSecond", "too small, or of more digits than can be kept exact")
 	}
 	return interval.Num().Int64(), interval.Denom().Int64(), nil
 }
 
 func (l Limit) perInterval() (*big.Rat, error) {
 	if l.Limit == 0 && l.IntervalSeconds == 0 {
-		return nil, wrong("permitsPerSecond", "must be above 0 and at most %d", int64(maxRate))
+		return nil, BadField("permitsPerSecond", "must be above 0 and at most %d", int64(maxRate))
 	}
 	interval, err := l.interval()
 	if err != nil {
 		return nil, err
 	}
 	if l.Limit < 1 || l.Limit > maxCount {
-		return nil, wrong("limit", "must be 1 to %d", maxCount)
+		return nil, BadField("limit", "must be 1 to %d", maxCount)
 	}
 	rate := new(big.Rat).SetFrac64(l.Limit*1000, interval.Milliseconds())
 	if rate.Cmp(big.NewRat(maxRate, 1)) > 0 {
-		return nil, wrong("limit", "is more than %d in a second", int64(maxRate))
+		return nil, BadField("limit", "is more than %d in a second", int64(maxRate))
 	}
 	return rate, nil
 }
@@ -146,14 +146,14 @@ func (l Limit) interval() (time.Duration, error) {
 		return 0, err
 	}
 	if interval < time.Millisecond || interval%time.Millisecond != 0 {
-		return 0, wrong("intervalSeconds", "must be above 0, in whole milliseconds")
+		return 0, BadField("intervalSeconds", "must be above 0, in whole milliseconds")
 	}
 	return interval, nil
 }
 
 func seconds(field string, s float64, most time.Duration) (time.Duration, error) {
 	if math.IsNaN(s) || s < 0 || s > most.Seconds() {
-		return 0, wrong(field, "must be 0 to %d", int64(most.Seconds()))
+		return 0, BadField(field, "must be 0 to %d", int64(most.Seconds()))
 	}
 	return time.Duration(math.Round(s*1e6)) * time.Microsecond, nil
 }

@@ -165,7 +165,7 @@ func (l *Local) SetRate(permitsPerSecond float64) error {
 	limit := l.terms.limit
 	l.mu.Unlock()
 	if !(permitsPerSecond > 0 && permitsPerSecond <= maxRate) {
-		return wrong("permitsPerSecond", "must be above 0 and at most %d", int64(maxRate))
+		return BadField("permitsPerSecond", "must be above 0 and at most %d", int64(maxRate))
 	}
 	if limit.PermitsPerSecond == 0 && limit.IntervalSeconds > 0 {
 		limit.Limit = int64(math.Round(permitsPerSecond*limit.IntervalSeconds*1e6)) / 1e6
@@ -185,7 +185,7 @@ func (l *Local) SetLimit(limit Limit) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if limit.Algorithm != l.terms.limit.Algorithm {
-		return wrong("algorithm", "is %s and can't become %s", l.terms.limit.Algorithm, limit.Algorithm)
+		return BadField("algorithm", "is %s and can't become %s", l.terms.limit.Algorithm, limit.Algorithm)
 	}
 	l.terms = terms
 	l.engine.set(terms, l.now().UnixMicro())

@@ -21,7 +21,7 @@ func (e *logEngine) set(t Terms, _ int64) { e.terms = t }
 
 // forget drops what is a whole interval old: at its very end a permit is free.
 func (e *logEngine) forget(now int64) {
-	gone := sort.Search(len(e.entries), func(i int) bool { return e.entries[i].at > now-e.terms.cost })
+	gone := sort.Search(len(e.entries), func(i int) bool { return e.entries[i].at > now-e.terms.Cost })
 	for _, entry := range e.entries[:gone] {
 		e.count -= entry.n
 	}
@@ -46,9 +46,9 @@ func (e *logEngine) step(now int64) int64 {
 func (e *logEngine) decide(now int64, a ask) Decision {
 	now = e.step(now)
 	e.forget(now)
-	if a.n > e.terms.free-e.count {
+	if a.n > e.terms.Free-e.count {
 		d := e.described(now)
-		d.Never = a.n > e.terms.free
+		d.Never = a.n > e.terms.Free
 		if !d.Never {
 			d.RetryAfter = micros(e.retry(now, a.n))
 		}
@@ -66,21 +66,21 @@ func (e *logEngine) decide(now int64, a ask) Decision {
 }
 
 func (e *logEngine) retry(now, n int64) int64 {
-	over := e.count + n - e.terms.free
+	over := e.count + n - e.terms.Free
 	for _, entry := range e.entries {
 		if over -= entry.n; over <= 0 {
-			return entry.at + e.terms.cost - now
+			return entry.at + e.terms.Cost - now
 		}
 	}
-	return e.terms.cost
+	return e.terms.Cost
 }
 
 func (e *logEngine) described(now int64) Decision {
 	now = e.step(now)
 	e.forget(now)
-	d := Decision{Remaining: max(0, e.terms.free-e.count)}
+	d := Decision{Remaining: max(0, e.terms.Free-e.count)}
 	if len(e.entries) > 0 {
-		d.ResetAfter = micros(e.entries[len(e.entries)-1].at + e.terms.cost - now)
+		d.ResetAfter = micros(e.entries[len(e.entries)-1].at + e.terms.Cost - now)
 	}
 	return d
 }

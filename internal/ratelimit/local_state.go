@@ -23,7 +23,7 @@ func (e *bucketEngine) refund(now, _, n int64) {
 	if e.state != nil && n > 0 {
 		at := e.terms.giveBack(e.terms.level(e.state, now), n)
 		e.state = e.terms.moment(at, now)
-		if at == (level{}) && e.terms.kind == kindBucket {
+		if at == (level{}) && e.terms.Kind == KindBucket {
 			e.state = nil // full: the same as none, and Redis keeps none
 		}
 	}

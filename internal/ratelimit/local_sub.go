@@ -17,17 +17,17 @@ type part struct{ start, count int64 }
 
 func newSubEngine(t Terms) *subEngine {
 	// One more than the interval has: the part that runs and those it may cut.
-	return &subEngine{terms: t, parts: make([]part, t.scale+1)}
+	return &subEngine{terms: t, parts: make([]part, t.Scale+1)}
 }
 
-func (e *subEngine) width() int64 { return e.terms.cost / e.terms.scale }
+func (e *subEngine) width() int64 { return e.terms.Cost / e.terms.Scale }
 
 // set keeps the counts while the parts are the same; otherwise all that still
 // counts goes into the newest part, which is late and never early.
 func (e *subEngine) set(t Terms, _ int64) {
 	old := e.terms
 	e.terms = t
-	if old.cost == t.cost && old.scale == t.scale {
+	if old.Cost == t.Cost && old.Scale == t.Scale {
 		return
 	}
 	var kept part
@@ -35,11 +35,11 @@ func (e *subEngine) set(t Terms, _ int64) {
 		kept.start = max(kept.start, p.start)
 	}
 	for _, p := range e.parts {
-		if p.start > kept.start-old.cost {
+		if p.start > kept.start-old.Cost {
 			kept.count += p.count
 		}
 	}
-	e.parts = make([]part, t.scale+1)
+	e.parts = make([]part, t.Scale+1)
 	kept.start -= kept.start % e.width()
 	*e.at(kept.start) = kept
 }
@@ -70,7 +70,7 @@ func (e *subEngine) step(now int64) int64 {
 func (e *subEngine) used(now int64) int64 {
 	total := int64(0)
 	for _, p := range e.parts {
-		if p.start+e.width() > now-e.terms.cost {
+		if p.start+e.width() > now-e.terms.Cost {
 			total += p.count
 		}
 	}
@@ -79,9 +79,9 @@ func (e *subEngine) used(now int64) int64 {
 
 func (e *subEngine) decide(now int64, a ask) Decision {
 	now = e.step(now)
-	if a.n > e.terms.free-e.used(now) {
+	if a.n > e.terms.Free-e.used(now) {
 		d := e.described(now)
-		d.Never = a.n > e.terms.free
+		d.Never = a.n > e.terms.Free
 		if !d.Never {
 			d.RetryAfter = micros(e.retry(now, a.n))
 		}
@@ -100,23 +100,23 @@ func (e *subEngine) decide(now int64, a ask) Decision {
 
 // retry walks the parts from the oldest: n fit when enough have left.
 func (e *subEngine) retry(now, n int64) int64 {
-	over := e.used(now) + n - e.terms.free
-	oldest := now - now%e.width() - e.terms.cost
+	over := e.used(now) + n - e.terms.Free
+	oldest := now - now%e.width() - e.terms.Cost
 	for start := oldest; ; start += e.width() {
 		if p := e.at(start); p.start == start {
 			over -= p.count
 		}
 		if over <= 0 || start > now {
-			return start + e.width() + e.terms.cost - now
+			return start + e.width() + e.terms.Cost - now
 		}
 	}
 }
 
 func (e *subEngine) described(now int64) Decision {
 	now = e.step(now)
-	d := Decision{Remaining: max(0, e.terms.free-e.used(now))}
+	d := Decision{Remaining: max(0, e.terms.Free-e.used(now))}
 	for _, p := range e.parts {
-		if end := p.start + e.width() + e.terms.cost - now; p.count > 0 && end > 0 {
+		if end := p.start + e.width() + e.terms.Cost - now; p.count > 0 && end > 0 {
 			d.ResetAfter = max(d.ResetAfter, micros(end))
 		}
 	}

@@ -11,13 +11,14 @@ import (
 	"pgregory.net/rapid"
 
 	"flashsale.dev/seckill/internal/ratelimit"
+	"flashsale.dev/seckill/internal/testing/testclock"
 )
 
 func TestFaultSlidingWindowUnderConcurrency(t *testing.T) {
 	for _, algorithm := range []ratelimit.Algorithm{ratelimit.SubWindows, ratelimit.SlidingLog, ratelimit.SlidingWindow, ratelimit.FixedWindow} {
 		t.Run(string(algorithm), func(t *testing.T) {
-			clock := newClock()
-			local, err := ratelimit.NewLocal(window(algorithm, 1000, 1), ratelimit.WithClock(clock.now))
+			clock := testclock.New()
+			local, err := ratelimit.NewLocal(window(algorithm, 1000, 1), ratelimit.WithClock(clock.Now))
 			require.NoError(t, err)
 			for range 3 { // each time a whole reset lies behind it
 				var admitted atomic.Int64
@@ -33,7 +34,7 @@ func TestFaultSlidingWindowUnderConcurrency(t *testing.T) {
 				}
 				all.Wait()
 				require.EqualValues(t, 1000, admitted.Load(), "no count is lost, none is made up")
-				clock.add(3 * time.Second)
+				clock.Add(3 * time.Second)
 			}
 		})
 	}
@@ -44,14 +45,14 @@ func TestFaultSlidingWindowUnderConcurrency(t *testing.T) {
 func TestFaultTwiceInOneWindow(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		algorithm := rapid.SampledFrom([]ratelimit.Algorithm{ratelimit.SubWindows, ratelimit.SlidingLog}).Draw(t, "algorithm")
-		clock := newClock()
-		local, err := ratelimit.NewLocal(window(algorithm, 20, 1), ratelimit.WithClock(clock.now))
+		clock := testclock.New()
+		local, err := ratelimit.NewLocal(window(algorithm, 20, 1), ratelimit.WithClock(clock.Now))
 		require.NoError(t, err)
 		var good []time.Time
 		for range 300 {
-			clock.add(time.Duration(rapid.IntRange(0, 60_000).Draw(t, "µs")) * us)
+			clock.Add(time.Duration(rapid.IntRange(0, 60_000).Draw(t, "µs")) * us)
 			if d, err := local.TryAcquire(1); err == nil && d.Allowed {
-				good = append(good, clock.now())
+				good = append(good, clock.Now())
 			}
 		}
 		for i := 20; i < len(good); i++ {
@@ -61,20 +62,20 @@ func TestFaultTwiceInOneWindow(t *testing.T) {
 }
 
 func TestSlidingWindowAtTheBoundary(t *testing.T) {
-	onEveryForm(t, func(t *testing.T, made func(ratelimit.Limit, *handClock) subject) {
-		clock := newClock()
+	onEveryForm(t, func(t *testing.T, made func(ratelimit.Limit, *testclock.Clock) subject) {
+		clock := testclock.New()
 		s := made(window(ratelimit.SlidingWindow, 10, 1), clock)
-		clock.add(999 * ms)
+		clock.Add(999 * ms)
 		require.Equal(t, 10, admittedNow(s))
-		clock.add(ms)
+		clock.Add(ms)
 		require.Zero(t, admittedNow(s), "a fixed window would admit ten more here")
-		clock.add(500 * ms)
+		clock.Add(500 * ms)
 		require.Equal(t, 5, admittedNow(s))
 		d := s.ask(1, 0)
 		require.Equal(t, 100*ms, d.RetryAfter, "when a tenth more of the old window has faded")
-		clock.add(d.RetryAfter - ms)
+		clock.Add(d.RetryAfter - ms)
 		require.Zero(t, admittedNow(s))
-		clock.add(ms)
+		clock.Add(ms)
 		require.Equal(t, 1, admittedNow(s))
 	})
 }
@@ -88,11 +89,11 @@ func TestRetryAfterIsExact(t *testing.T) {
 			algorithm := rapid.SampledFrom([]ratelimit.Algorithm{ratelimit.SubWindows, ratelimit.SlidingLog}).Draw(t, "local")
 			l = window(algorithm, rapid.Int64Range(1, 20).Draw(t, "limit"), 1)
 		}
-		clock := newClock()
-		local, err := ratelimit.NewLocal(l, ratelimit.WithClock(clock.now))
+		clock := testclock.New()
+		local, err := ratelimit.NewLocal(l, ratelimit.WithClock(clock.Now))
 		require.NoError(t, err)
 		for range 40 {
-			clock.add(time.Duration(rapid.IntRange(0, 200_000).Draw(t, "µs")) * us)
+			clock.Add(time.Duration(rapid.IntRange(0, 200_000).Draw(t, "µs")) * us)
 			n := rapid.Int64Range(1, 4).Draw(t, "n")
 			d, err := local.TryAcquire(n)
 			require.NoError(t, err)
@@ -101,11 +102,11 @@ func TestRetryAfterIsExact(t *testing.T) {
 				continue
 			}
 			require.Positive(t, d.RetryAfter)
-			clock.add(d.RetryAfter - us)
+			clock.Add(d.RetryAfter - us)
 			early, err := local.Peek(n, 0)
 			require.NoError(t, err)
 			require.False(t, early.Allowed, "%v: 1 µs before", l.Algorithm)
-			clock.add(us)
+			clock.Add(us)
 			inTime, err := local.TryAcquire(n)
 			require.NoError(t, err)
 			require.True(t, inTime.Allowed, "%v: at the moment told", l.Algorithm)
@@ -114,16 +115,16 @@ func TestRetryAfterIsExact(t *testing.T) {
 }
 
 func TestWaitSleepsAndGivesBack(t *testing.T) {
-	clock := newClock()
+	clock := testclock.New()
 	sleep := func(ctx context.Context, d time.Duration) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		clock.add(d)
+		clock.Add(d)
 		return nil
 	}
 	limit := ratelimit.Limit{Algorithm: ratelimit.Reserve, PermitsPerSecond: 10, Burst: 1, MaxWaitMillis: 1000}
-	local, err := ratelimit.NewLocal(limit, ratelimit.WithClock(clock.now), ratelimit.WithSleep(sleep))
+	local, err := ratelimit.NewLocal(limit, ratelimit.WithClock(clock.Now), ratelimit.WithSleep(sleep))
 	require.NoError(t, err)
 	for i, want := range []time.Duration{0, 100 * ms, 100 * ms} {
 		d, err := local.Wait(t.Context(), 1)
@@ -132,7 +133,7 @@ func TestWaitSleepsAndGivesBack(t *testing.T) {
 	}
 
 	leaving, leave := context.WithCancel(t.Context())
-	impatient, err := ratelimit.NewLocal(limit, ratelimit.WithClock(clock.now), ratelimit.WithSleep(
+	impatient, err := ratelimit.NewLocal(limit, ratelimit.WithClock(clock.Now), ratelimit.WithSleep(
 		func(ctx context.Context, d time.Duration) error {
 			if d > 0 {
 				leave()
@@ -158,8 +159,8 @@ func TestSetRate(t *testing.T) {
 		tokenBucket(1, 5), bursty(1), window(ratelimit.FixedWindow, 5, 5), window(ratelimit.SlidingWindow, 5, 5),
 		window(ratelimit.SubWindows, 5, 5), window(ratelimit.SlidingLog, 5, 5),
 	} {
-		clock := newClock()
-		local, err := ratelimit.NewLocal(l, ratelimit.WithClock(clock.now))
+		clock := testclock.New()
+		local, err := ratelimit.NewLocal(l, ratelimit.WithClock(clock.Now))
 		require.NoError(t, err)
 		for {
 			if d, err := local.TryAcquire(1); err != nil || !d.Allowed {
@@ -169,7 +170,7 @@ func TestSetRate(t *testing.T) {
 		require.NoError(t, local.SetRate(2), l.Algorithm)
 		admitted := 0
 		for range 40 {
-			clock.add(500 * ms)
+			clock.Add(500 * ms)
 			for {
 				d, err := local.TryAcquire(1)
 				require.NoError(t, err)
@@ -184,13 +185,13 @@ func TestSetRate(t *testing.T) {
 }
 
 func TestMemoryForgetsWhatIsFull(t *testing.T) {
-	clock := newClock()
-	m := ratelimit.NewMemory(clock.now)
+	clock := testclock.New()
+	m := ratelimit.NewMemory(clock.Now)
 	terms := termsOf(t, tokenBucket(1, 1))
 	for i := range 10_000 {
 		_, err := m.TakeEach(t.Context(), []ratelimit.Ask{{Key: string(rune(i)) + "k", Terms: terms, N: 1}})
 		require.NoError(t, err)
-		clock.add(10 * ms)
+		clock.Add(10 * ms)
 	}
 	require.Less(t, m.Len(), 1000, "a hundred are less than full at any time")
 }

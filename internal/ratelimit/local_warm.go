@@ -27,8 +27,8 @@ func newWarmEngine(t Terms, now int64) *warmEngine {
 // warm-up period.
 func (e *warmEngine) shape(t Terms) {
 	e.terms = t
-	warmup := float64(t.free)
-	e.stable = float64(t.cost) / float64(t.scale)
+	warmup := float64(t.Free)
+	e.stable = float64(t.Cost) / float64(t.Scale)
 	cold := e.stable * t.limit.ColdFactor
 	e.threshold = warmup / e.stable / 2
 	e.most = e.threshold + 2*warmup/(e.stable+cold)
@@ -64,15 +64,15 @@ func (e *warmEngine) settle(now int64) {
 }
 
 // perStored is the time in which one idle permit piles up.
-func (e *warmEngine) perStored() float64 { return float64(e.terms.free) / e.most }
+func (e *warmEngine) perStored() float64 { return float64(e.terms.Free) / e.most }
 
 func (e *warmEngine) decide(now int64, a ask) Decision {
 	e.settle(now)
 	wait := max(0, e.nextFree-now)
 	longest := min(a.maxWait, e.terms.limit.MaxWaitMillis*1000)
-	if wait > longest || a.n > e.terms.most {
+	if wait > longest || a.n > e.terms.Most {
 		d := e.described(now)
-		d.Never = a.n > e.terms.most
+		d.Never = a.n > e.terms.Most
 		if !d.Never {
 			d.RetryAfter = micros(wait - longest)
 		}

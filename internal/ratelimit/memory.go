@@ -6,23 +6,6 @@ import (
 	"time"
 )
 
-// Store decides asks by key: Redis for all nodes, Memory for this one.
-type Store interface {
-	// TakeEach decides groups of asks, in order; each group together or not at all.
-	TakeEach(ctx context.Context, groups ...[]Ask) ([]Decision, error)
-	// Peek answers as a take would and charges nothing.
-	Peek(ctx context.Context, asks ...Ask) (Decision, error)
-	// Refund gives back what was booked at that time.
-	Refund(ctx context.Context, booked time.Time, asks ...Ask) error
-	// Forget drops limiters: the next ask finds them as new.
-	Forget(ctx context.Context, keys ...string) error
-}
-
-var (
-	_ Store = (*Memory)(nil)
-	_ Store = (*Redis)(nil)
-)
-
 // memoryKeys bounds a Memory: some 200 bytes each.
 const memoryKeys = 500_000
 
@@ -53,7 +36,7 @@ func NewMemory(now func() time.Time) *Memory {
 // TakeEach is Store's; it never fails but for a malformed ask.
 func (m *Memory) TakeEach(_ context.Context, groups ...[]Ask) ([]Decision, error) {
 	for _, group := range groups {
-		if err := checkGroup(group, false); err != nil {
+		if err := CheckGroup(group); err != nil {
 			return nil, err
 		}
 	}
@@ -96,7 +79,7 @@ func (m *Memory) takeTogether(now int64, group []Ask) Decision {
 		tried[a.Key] = s
 		d := s.decide(now, a)
 		if i > 0 {
-			d = strictest(joined, d)
+			d = Strictest(joined, d)
 		}
 		joined = d
 	}
@@ -116,7 +99,7 @@ func (s *slot) decide(now int64, a Ask) Decision {
 
 // kept is how long a limiter that is full is kept, because a new one is not.
 func (t Terms) kept() int64 {
-	if t.kind == kindBursty || t.limit.Algorithm == SmoothWarmingUp {
+	if t.Kind == KindBursty || t.limit.Algorithm == SmoothWarmingUp {
 		return maxInterval.Microseconds()
 	}
 	return 0
@@ -139,7 +122,7 @@ func (m *Memory) Len() int {
 
 // Peek is Store's.
 func (m *Memory) Peek(_ context.Context, asks ...Ask) (Decision, error) {
-	if err := checkGroup(asks, false); err != nil {
+	if err := CheckGroup(asks); err != nil {
 		return Decision{}, err
 	}
 	m.mu.Lock()
@@ -149,7 +132,7 @@ func (m *Memory) Peek(_ context.Context, asks ...Ask) (Decision, error) {
 	for i, a := range asks {
 		d := m.peek(now, a)
 		if i > 0 {
-			d = strictest(joined, d)
+			d = Strictest(joined, d)
 		}
 		joined = d
 	}
@@ -167,7 +150,7 @@ func (m *Memory) peek(now int64, a Ask) Decision {
 
 // Refund is Store's.
 func (m *Memory) Refund(_ context.Context, booked time.Time, asks ...Ask) error {
-	if err := checkGroup(asks, false); err != nil {
+	if err := CheckGroup(asks); err != nil {
 		return err
 	}
 	m.mu.Lock()

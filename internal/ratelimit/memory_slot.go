@@ -32,8 +32,8 @@ func (s *slot) with(t Terms, now int64) *slot {
 
 // family tells which states can be read as one another's: all buckets' can.
 func (t Terms) family() string {
-	switch t.kind {
-	case kindBucket, kindBursty:
+	switch t.Kind {
+	case KindBucket, KindBursty:
 		return "bucket"
 	}
 	return string(t.limit.Algorithm)

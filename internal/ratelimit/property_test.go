@@ -10,7 +10,9 @@ import (
 	"pgregory.net/rapid"
 
 	"flashsale.dev/seckill/internal/ratelimit"
+	redislimit "flashsale.dev/seckill/internal/ratelimit/redis"
 	"flashsale.dev/seckill/internal/testing/servers"
+	"flashsale.dev/seckill/internal/testing/testclock"
 )
 
 // drawLimit gives any limit that Redis can keep.
@@ -76,13 +78,13 @@ func TestGoAndLuaDecideAlike(t *testing.T) {
 	runs := 0
 	rapid.Check(t, func(t *rapid.T) {
 		runs++
-		clock := newClock()
-		memory, inRedis := ratelimit.NewMemory(clock.now), ratelimit.NewRedis(client).WithClock(clock.now)
+		clock := testclock.New()
+		memory, inRedis := ratelimit.NewMemory(clock.Now), redislimit.New(client).WithClock(clock.Now)
 		keys := []string{fmt.Sprintf("%d:a", runs), fmt.Sprintf("%d:b", runs), fmt.Sprintf("%d:c", runs)}
 		terms := []ratelimit.Terms{drawTerms(t), drawTerms(t), drawTerms(t)}
-		booked := clock.now()
+		booked := clock.Now()
 		for range rapid.IntRange(1, 60).Draw(t, "calls") {
-			clock.add(drawStep(t))
+			clock.Add(drawStep(t))
 			switch rapid.IntRange(0, 9).Draw(t, "what") {
 			case 0:
 				terms[rapid.IntRange(0, 2).Draw(t, "whose")] = drawTerms(t)
@@ -97,7 +99,7 @@ func TestGoAndLuaDecideAlike(t *testing.T) {
 	})
 }
 
-func takeBoth(t *rapid.T, a, b ratelimit.Store, groups [][]ratelimit.Ask) time.Time {
+func takeBoth(t *rapid.T, a, b limiters, groups [][]ratelimit.Ask) time.Time {
 	inGo, err := a.TakeEach(context.Background(), groups...)
 	require.NoError(t, err)
 	inLua, err := b.TakeEach(context.Background(), groups...)
@@ -106,7 +108,7 @@ func takeBoth(t *rapid.T, a, b ratelimit.Store, groups [][]ratelimit.Ask) time.T
 	return inGo[0].At
 }
 
-func peekBoth(t *rapid.T, a, b ratelimit.Store, group []ratelimit.Ask) {
+func peekBoth(t *rapid.T, a, b limiters, group []ratelimit.Ask) {
 	inGo, err := a.Peek(context.Background(), group...)
 	require.NoError(t, err)
 	inLua, err := b.Peek(context.Background(), group...)
@@ -114,7 +116,7 @@ func peekBoth(t *rapid.T, a, b ratelimit.Store, group []ratelimit.Ask) {
 	require.Equal(t, inGo, inLua)
 }
 
-func refundBoth(t *rapid.T, a, b ratelimit.Store, booked time.Time, ask ratelimit.Ask) {
+func refundBoth(t *rapid.T, a, b limiters, booked time.Time, ask ratelimit.Ask) {
 	ask.N = min(ask.N, 30)
 	require.NoError(t, a.Refund(context.Background(), booked, ask))
 	require.NoError(t, b.Refund(context.Background(), booked, ask))

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/ratelimit"
+	"flashsale.dev/seckill/internal/testing/testclock"
 )
 
 const ms = time.Millisecond
@@ -16,10 +17,10 @@ func bursty(rate float64) ratelimit.Limit {
 }
 
 // acquire is Guava's: it books, and the clock sleeps the wait away.
-func acquire(t *testing.T, s subject, clock *handClock, n int64) time.Duration {
+func acquire(t *testing.T, s subject, clock *testclock.Clock, n int64) time.Duration {
 	d := s.ask(n, ratelimit.AnyWait)
 	require.True(t, d.Allowed, "%+v", d)
-	clock.add(d.Wait)
+	clock.Add(d.Wait)
 	return d.Wait
 }
 
@@ -33,8 +34,8 @@ func TestGuavaBurstyWaits(t *testing.T) {
 		"testSimpleWeights": {1, []int64{1, 1, 2, 4, 8, 1}, []time.Duration{0, 1000 * ms, 1000 * ms, 2000 * ms, 4000 * ms, 8000 * ms}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			onEveryForm(t, func(t *testing.T, made func(ratelimit.Limit, *handClock) subject) {
-				clock := newClock()
+			onEveryForm(t, func(t *testing.T, made func(ratelimit.Limit, *testclock.Clock) subject) {
+				clock := testclock.New()
 				s := made(bursty(c.rate), clock)
 				for i, n := range c.permits {
 					require.Equal(t, c.waits[i], acquire(t, s, clock, n), "acquire %d", i)
@@ -45,8 +46,8 @@ func TestGuavaBurstyWaits(t *testing.T) {
 }
 
 func TestGCRA(t *testing.T) {
-	onEveryForm(t, func(t *testing.T, made func(ratelimit.Limit, *handClock) subject) {
-		s := made(ratelimit.Limit{Algorithm: ratelimit.TokenBucket, PermitsPerSecond: 1, MaxBurstSeconds: 5}, newClock())
+	onEveryForm(t, func(t *testing.T, made func(ratelimit.Limit, *testclock.Clock) subject) {
+		s := made(ratelimit.Limit{Algorithm: ratelimit.TokenBucket, PermitsPerSecond: 1, MaxBurstSeconds: 5}, testclock.New())
 		for left := int64(4); left >= 0; left-- {
 			d := s.ask(1, 0)
 			require.True(t, d.Allowed)
@@ -75,9 +76,9 @@ func TestNginx(t *testing.T) {
 		"nodelay lets burst+1 go on": {ratelimit.Limit{PermitsPerSecond: 2, Burst: 2, NoDelay: true}, []time.Duration{0, 0, 0, denied}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			onEveryForm(t, func(t *testing.T, made func(ratelimit.Limit, *handClock) subject) {
+			onEveryForm(t, func(t *testing.T, made func(ratelimit.Limit, *testclock.Clock) subject) {
 				c.limit.Algorithm = ratelimit.Nginx
-				s := made(c.limit, newClock())
+				s := made(c.limit, testclock.New())
 				for i, want := range c.waits {
 					d := s.ask(1, ratelimit.AnyWait)
 					require.Equal(t, want != denied, d.Allowed, "request %d", i)

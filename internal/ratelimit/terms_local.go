@@ -22,12 +22,12 @@ func (l Limit) localTerms() (Terms, error) {
 		most = maxLogged
 	}
 	if limit < 1 || limit > most {
-		return Terms{}, wrong("limit", "must be 1 to %d", most)
+		return Terms{}, BadField("limit", "must be 1 to %d", most)
 	}
 	if l.Algorithm == SubWindows && (l.Parts < 1 || l.Parts > maxParts || interval.Microseconds()%l.Parts != 0) {
-		return Terms{}, wrong("parts", "must be 1 to %d and divide the interval's microseconds", maxParts)
+		return Terms{}, BadField("parts", "must be 1 to %d and divide the interval's microseconds", maxParts)
 	}
-	return Terms{cost: interval.Microseconds(), scale: max(1, l.Parts), free: limit, most: limit, limit: l}, nil
+	return Terms{Cost: interval.Microseconds(), Scale: max(1, l.Parts), Free: limit, Most: limit, limit: l}, nil
 }
 
 func (l Limit) warmingTerms() (Terms, error) {
@@ -36,16 +36,16 @@ func (l Limit) warmingTerms() (Terms, error) {
 		return Terms{}, err
 	}
 	if l.ColdFactor < 1 || l.ColdFactor > 1000 {
-		return Terms{}, wrong("coldFactor", "must be 1 to 1000")
+		return Terms{}, BadField("coldFactor", "must be 1 to 1000")
 	}
 	warmup, err := seconds("warmupSeconds", l.WarmupSeconds, maxInterval)
 	if err != nil {
 		return Terms{}, err
 	}
 	if l.MaxWaitMillis < 0 || l.MaxWaitMillis > maxInterval.Milliseconds() {
-		return Terms{}, wrong("maxWaitMillis", "must be 0 to %d", maxInterval.Milliseconds())
+		return Terms{}, BadField("maxWaitMillis", "must be 0 to %d", maxInterval.Milliseconds())
 	}
-	return Terms{cost: cost, scale: scale, free: warmup.Microseconds(), most: maxCount, limit: l}, nil
+	return Terms{Cost: cost, Scale: scale, Free: warmup.Microseconds(), Most: maxCount, limit: l}, nil
 }
 
 // localWindow is Quota's window for the limits that live in process only.
@@ -53,5 +53,5 @@ func (t Terms) localWindow() time.Duration {
 	if t.limit.Algorithm == SmoothWarmingUp {
 		return time.Second
 	}
-	return micros(t.cost)
+	return micros(t.Cost)
 }

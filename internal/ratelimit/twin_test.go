@@ -3,7 +3,6 @@ package ratelimit_test
 import (
 	"context"
 	"fmt"
-	"sync"
 	"testing"
 	"time"
 
@@ -12,28 +11,16 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/ratelimit"
+	redislimit "flashsale.dev/seckill/internal/ratelimit/redis"
 	"flashsale.dev/seckill/internal/testing/servers"
+	"flashsale.dev/seckill/internal/testing/testclock"
 )
 
-// handClock is moved by hand. It starts on a whole day, so that aligned
-// windows begin with it.
-type handClock struct {
-	mu sync.Mutex
-	at time.Time
-}
-
-func newClock() *handClock { return &handClock{at: time.Date(2026, 11, 11, 0, 0, 0, 0, time.UTC)} }
-
-func (c *handClock) now() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.at
-}
-
-func (c *handClock) add(d time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.at = c.at.Add(d)
+// limiters are what Memory and the Redis store have in common.
+type limiters interface {
+	TakeEach(ctx context.Context, groups ...[]ratelimit.Ask) ([]ratelimit.Decision, error)
+	Peek(ctx context.Context, asks ...ratelimit.Ask) (ratelimit.Decision, error)
+	Refund(ctx context.Context, booked time.Time, asks ...ratelimit.Ask) error
 }
 
 // subject is one limiter of either form, with its clock in the test's hand.
@@ -67,7 +54,7 @@ func (s *localSubject) limit(l ratelimit.Limit) { require.NoError(s.t, s.l.SetLi
 
 type redisSubject struct {
 	t     testing.TB
-	r     *ratelimit.Redis
+	r     *redislimit.Store
 	key   string
 	terms ratelimit.Terms
 }
@@ -104,28 +91,28 @@ func newClient(t testing.TB, addr string) *redis.Client {
 	return client
 }
 
-func newLocal(t testing.TB, l ratelimit.Limit, clock *handClock) *localSubject {
-	local, err := ratelimit.NewLocal(l, ratelimit.WithClock(clock.now))
+func newLocal(t testing.TB, l ratelimit.Limit, clock *testclock.Clock) *localSubject {
+	local, err := ratelimit.NewLocal(l, ratelimit.WithClock(clock.Now))
 	require.NoError(t, err)
 	return &localSubject{t, local}
 }
 
-func newRedisSubject(t testing.TB, client ratelimit.Client, key string, l ratelimit.Limit, clock *handClock) *redisSubject {
-	s := &redisSubject{t: t, r: ratelimit.NewRedis(client).WithClock(clock.now), key: key}
+func newRedisSubject(t testing.TB, client redislimit.Client, key string, l ratelimit.Limit, clock *testclock.Clock) *redisSubject {
+	s := &redisSubject{t: t, r: redislimit.New(client).WithClock(clock.Now), key: key}
 	s.limit(l)
 	return s
 }
 
 // onEveryForm runs a test on the in-process form, on a real Redis and on
 // miniredis, which standalone runs on.
-func onEveryForm(t *testing.T, run func(t *testing.T, made func(ratelimit.Limit, *handClock) subject)) {
+func onEveryForm(t *testing.T, run func(t *testing.T, made func(ratelimit.Limit, *testclock.Clock) subject)) {
 	onBothForms(t, run)
 	t.Run("miniredis", func(t *testing.T) { overRedis(t, newClient(t, miniredis.RunT(t).Addr()), run) })
 }
 
-func overRedis(t *testing.T, client ratelimit.Client, run func(t *testing.T, made func(ratelimit.Limit, *handClock) subject)) {
+func overRedis(t *testing.T, client redislimit.Client, run func(t *testing.T, made func(ratelimit.Limit, *testclock.Clock) subject)) {
 	keys := 0
-	run(t, func(l ratelimit.Limit, c *handClock) subject {
+	run(t, func(l ratelimit.Limit, c *testclock.Clock) subject {
 		keys++
 		return newRedisSubject(t, client, fmt.Sprintf("limit:%d", keys), l, c)
 	})
@@ -141,9 +128,9 @@ func newCluster(t testing.TB) *redis.ClusterClient {
 }
 
 // onBothForms leaves miniredis out, which takes a second for 2,000 decisions.
-func onBothForms(t *testing.T, run func(t *testing.T, made func(ratelimit.Limit, *handClock) subject)) {
+func onBothForms(t *testing.T, run func(t *testing.T, made func(ratelimit.Limit, *testclock.Clock) subject)) {
 	t.Run("local", func(t *testing.T) {
-		run(t, func(l ratelimit.Limit, c *handClock) subject { return newLocal(t, l, c) })
+		run(t, func(l ratelimit.Limit, c *testclock.Clock) subject { return newLocal(t, l, c) })
 	})
 	t.Run("redis-cluster", func(t *testing.T) { overRedis(t, newCluster(t), run) })
 	t.Run("redis", func(t *testing.T) { overRedis(t, newClient(t, servers.Redis(t).Addr()), run) })

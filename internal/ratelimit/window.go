@@ -9,7 +9,7 @@ func (t Terms) fixedAt(s *fixedState, now int64) fixedState {
 	if s == nil {
 		return fixedState{start: now}
 	}
-	if now-s.start >= t.cost*1000 {
+	if now-s.start >= t.Cost*1000 {
 		return fixedState{start: now}
 	}
 	return *s
@@ -25,13 +25,13 @@ func (t Terms) reanchorFixed(s *fixedState, now int64) *fixedState {
 
 func (t Terms) askFixed(at fixedState, now int64, a ask) (fixedState, Decision) {
 	granted := a.n
-	if a.n > t.free-at.count { // this way round: n may be anything
-		granted = t.free - at.count
+	if a.n > t.Free-at.count { // this way round: n may be anything
+		granted = t.Free - at.count
 		if granted < a.least || a.least == a.n {
 			d := t.fixedDescribed(at, now)
-			d.Never = a.n > t.free
+			d.Never = a.n > t.Free
 			if !d.Never {
-				d.RetryAfter = micros(at.start + t.cost*1000 - now)
+				d.RetryAfter = micros(at.start + t.Cost*1000 - now)
 			}
 			return at, d
 		}
@@ -43,9 +43,9 @@ func (t Terms) askFixed(at fixedState, now int64, a ask) (fixedState, Decision) 
 }
 
 func (t Terms) fixedDescribed(at fixedState, now int64) Decision {
-	d := Decision{Remaining: max(0, t.free-at.count)}
+	d := Decision{Remaining: max(0, t.Free-at.count)}
 	if at.count > 0 {
-		d.ResetAfter = micros(at.start + t.cost*1000 - now)
+		d.ResetAfter = micros(at.start + t.Cost*1000 - now)
 	}
 	return d
 }
@@ -65,13 +65,13 @@ type slidingState struct{ start, interval, count, last int64 }
 // interval all that was counted is taken as the running window's: late, never
 // early. Counts are clipped to where count × interval is exact.
 func (t Terms) slidingAt(s *slidingState, now int64) slidingState {
-	at := slidingState{start: now - now%t.cost, interval: t.cost}
+	at := slidingState{start: now - now%t.Cost, interval: t.Cost}
 	if s == nil {
 		return at
 	}
 	old := *s
-	if old.interval != t.cost {
-		old = slidingState{start: old.start, interval: t.cost, count: old.count + old.last}
+	if old.interval != t.Cost {
+		old = slidingState{start: old.start, interval: t.Cost, count: old.count + old.last}
 		if now-old.start < s.interval*2 {
 			old.start = at.start
 		}
@@ -81,10 +81,10 @@ func (t Terms) slidingAt(s *slidingState, now int64) slidingState {
 		at.count, at.last = old.count, old.last
 	case old.start > now:
 		at = old // the clock was put right: wait for it
-	case old.start+t.cost == at.start:
+	case old.start+t.Cost == at.start:
 		at.last = old.count
 	}
-	at.count, at.last = min(at.count, maxTicks/t.cost), min(at.last, maxTicks/t.cost)
+	at.count, at.last = min(at.count, MaxTicks/t.Cost), min(at.last, MaxTicks/t.Cost)
 	return at
 }
 
@@ -101,7 +101,7 @@ func (t Terms) reanchorSliding(s *slidingState, now int64) *slidingState {
 }
 
 func (t Terms) slidingLeft(at slidingState, now int64) int64 {
-	return t.cost - max(0, now-at.start)
+	return t.Cost - max(0, now-at.start)
 }
 
 // slidingIn is the µs from now (µs) until ms after this millisecond's start,
@@ -114,13 +114,13 @@ func slidingIn(at slidingState, now, ms int64) int64 {
 // permit-milliseconds, stays within limit × interval.
 func (t Terms) askSliding(at slidingState, now int64, a ask) (slidingState, Decision) {
 	left := t.slidingLeft(at, now/1000)
-	used := at.last*left + at.count*t.cost
+	used := at.last*left + at.count*t.Cost
 	granted := a.n
-	if a.n > t.free || used+a.n*t.cost > t.free*t.cost {
-		granted = max(0, t.free*t.cost-used) / t.cost
+	if a.n > t.Free || used+a.n*t.Cost > t.Free*t.Cost {
+		granted = max(0, t.Free*t.Cost-used) / t.Cost
 		if granted < a.least || a.least == a.n {
 			d := t.slidingDescribed(at, now)
-			d.Never = a.n > t.free
+			d.Never = a.n > t.Free
 			if !d.Never {
 				d.RetryAfter = micros(slidingIn(at, now, t.slidingRetry(at, left, a.n)))
 			}
@@ -136,20 +136,20 @@ func (t Terms) askSliding(at slidingState, now int64, a ask) (slidingState, Deci
 // slidingRetry is the ms until n fit: in this window as the last one fades, or
 // else in the next as this one does.
 func (t Terms) slidingRetry(at slidingState, left, n int64) int64 {
-	room := (t.free - at.count - n) * t.cost
+	room := (t.Free - at.count - n) * t.Cost
 	if room >= 0 {
 		return left - room/at.last
 	}
-	return left + max(0, t.cost-(t.free-n)*t.cost/at.count)
+	return left + max(0, t.Cost-(t.Free-n)*t.Cost/at.count)
 }
 
 func (t Terms) slidingDescribed(at slidingState, now int64) Decision {
 	left := t.slidingLeft(at, now/1000)
-	used := at.last*left + at.count*t.cost
-	d := Decision{Remaining: max(0, t.free*t.cost-used) / t.cost}
+	used := at.last*left + at.count*t.Cost
+	d := Decision{Remaining: max(0, t.Free*t.Cost-used) / t.Cost}
 	switch {
 	case at.count > 0:
-		d.ResetAfter = micros(slidingIn(at, now, left+t.cost))
+		d.ResetAfter = micros(slidingIn(at, now, left+t.Cost))
 	case at.last > 0:
 		d.ResetAfter = micros(slidingIn(at, now, left))
 	}
@@ -160,7 +160,7 @@ func (t Terms) giveBackSliding(at slidingState, booked, n int64) slidingState {
 	switch {
 	case booked >= at.start:
 		at.count = max(0, at.count-n)
-	case booked >= at.start-t.cost:
+	case booked >= at.start-t.Cost:
 		at.last = max(0, at.last-n)
 	}
 	return at

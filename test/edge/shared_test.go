@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/ratelimit"
+	redislimit "flashsale.dev/seckill/internal/ratelimit/redis"
 	"flashsale.dev/seckill/internal/testing/servers"
 )
 
@@ -51,7 +52,7 @@ func published(t *testing.T) (*servers.RedisServer, *redis.Client) {
 
 func publish(t *testing.T, client *redis.Client) {
 	t.Helper()
-	require.NoError(t, ratelimit.NewPublisher(client).Publish(t.Context()))
+	require.NoError(t, redislimit.NewPublisher(client).Publish(t.Context()))
 }
 
 // twoEdges are two nginx before one API and one Redis.
@@ -99,7 +100,7 @@ func TestOneBucketForEdgesAndNodes(t *testing.T) {
 	edges := twoEdges(t, api, server, bucket)
 	terms, err := ratelimit.Limit{Algorithm: ratelimit.TokenBucket, PermitsPerSecond: 0.001, Burst: 10}.Terms()
 	require.NoError(t, err)
-	node := ratelimit.NewRedis(client)
+	node := redislimit.New(client)
 	taken := 0
 	for i := range 21 {
 		switch i % 3 {
@@ -217,7 +218,7 @@ func TestANewerScriptIsTakenUp(t *testing.T) {
 	require.Equal(t, "OK", e.path("1").Reason)
 	newer, err := client.ScriptLoad(t.Context(), "return {0, 0, 0, 0, 0, 5000000, 5000000}").Result()
 	require.NoError(t, err)
-	require.NoError(t, client.Set(t.Context(), ratelimit.ScriptKey, newer, 0).Err())
+	require.NoError(t, client.Set(t.Context(), redislimit.ScriptKey, newer, 0).Err())
 	require.Eventually(t, func() bool { return e.path("1").Reason == "RATE_LIMITED" }, patience, tick)
 	require.Equal(t, "5", e.path("1").Header.Get("Retry-After"))
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/ratelimit"
+	redislimit "flashsale.dev/seckill/internal/ratelimit/redis"
 )
 
 // heardOf takes the place of a Redis and keeps what it would have been asked.
@@ -43,7 +44,7 @@ func inGo(t *testing.T, l ratelimit.Limit) string {
 	defer client.Close() //nolint:errcheck // it never connected
 	heard := &heardOf{}
 	client.AddHook(heard)
-	_, err = ratelimit.NewRedis(client).Peek(t.Context(), ratelimit.Ask{Key: "k", Terms: terms, N: 1})
+	_, err = redislimit.New(client).Peek(t.Context(), ratelimit.Ask{Key: "k", Terms: terms, N: 1})
 	require.Error(t, err)
 	a := heard.args[3+1+1:] // the command, the SHA, the number of keys; the key; the clock
 	return fmt.Sprint(a[2], " ", a[6], " ", a[7], " ", a[8], " ", a[9], " ", a[10])

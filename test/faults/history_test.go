@@ -36,7 +36,7 @@ func (s *scene) history(t *testing.T, report rush.Report) check.History {
 	f, err := s.RedisFacts(t, s.redis, s.goods)
 	require.NoError(t, err)
 	h := check.History{
-		Sale: check.Sale{Units: s.units, Stock: facts.Stock, Least: facts.Least, Total: facts.Total}, Held: s.Held(t, s.goods), RedisHeld: f.Held,
+		Sale: check.Sale{Units: s.units, Stock: facts.Stock, Total: facts.Total}, Held: s.Held(t, s.goods), RedisHeld: f.Held,
 		MovesNotGiven: int(facts.NotGiven + facts.OpenCuts), Queued: queued, DeadQueued: dead, DeadLetters: s.DeadLetters(t),
 		Redis: check.Redis{
 			Total: l.Total, Available: l.Available, Pending: l.Pending, Sold: l.Sold, Balanced: l.Balanced,
@@ -44,7 +44,7 @@ func (s *scene) history(t *testing.T, report rush.Report) check.History {
 		},
 	}
 	for _, o := range s.OrderRows(t, s.goods) {
-		h.Rows = append(h.Rows, check.Row{OrderSn: o.OrderSn, Bucket: o.GoodsID, BuyerID: o.BuyerID, Quantity: o.Quantity, Status: o.Status})
+		h.Rows = append(h.Rows, check.Row{OrderSn: o.OrderSn, BuyerID: o.BuyerID, Quantity: o.Quantity, Status: o.Status})
 	}
 	h.Buyers = append(h.Buyers, s.planted...)
 	for _, told := range report.Told {

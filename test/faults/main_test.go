@@ -17,14 +17,13 @@ import (
 var suite = servers.NewSuite()
 
 var (
-	seedFlag    = flag.Uint64("faults.seed", 1, "the first seed")
-	seedsFlag   = flag.Uint64("faults.seeds", 1, "so many seeds from the first on, for each harm")
-	unitsFlag   = flag.Int64("faults.units", 400, "units on sale")
-	buyersFlag  = flag.Int("faults.buyers", 1200, "buyers who rush")
-	harmsFlag   = flag.String("faults.names", "", `comma list of harms; "all"; three of them if empty`)
-	onFlag      = flag.String("faults.on", "", `which servers are several: a comma list of redis-cluster, rabbit-cluster, mysql-group; "clusters" is all`)
-	bucketsFlag = flag.Int64("faults.buckets", 0, "buckets that the stock is split into: 2, 4 to 64; whole if 0")
-	outFlag     = flag.String("faults.out", "", "file to which the line of each run is added")
+	seedFlag   = flag.Uint64("faults.seed", 1, "the first seed")
+	seedsFlag  = flag.Uint64("faults.seeds", 1, "so many seeds from the first on, for each harm")
+	unitsFlag  = flag.Int64("faults.units", 400, "units on sale")
+	buyersFlag = flag.Int("faults.buyers", 1200, "buyers who rush")
+	harmsFlag  = flag.String("faults.names", "", `comma list of harms; "all"; three of them if empty`)
+	onFlag     = flag.String("faults.on", "", `which servers are several: a comma list of redis-cluster, rabbit-cluster, mysql-group; "clusters" is all`)
+	outFlag    = flag.String("faults.out", "", "file to which the line of each run is added")
 )
 
 func TestMain(m *testing.M) { os.Exit(installation.Around(m, suite)) }

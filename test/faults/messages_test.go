@@ -44,11 +44,11 @@ func lateOrders(t *testing.T, s *scene) {
 	s.until(s.between(0.1, 0.3))
 	killRedis(t, s)
 	s.recovers(t)
-	s.publish(t, s.bucket(t, 1<<40), s.late(t, 1<<40))
+	s.publish(t, s.goodsID(t), s.late(t, 1<<40))
 	s.until(s.between(0.4, 0.6))
 	keeper := s.keeper(t)
 	require.NoError(t, keeper.Kill())
-	s.publish(t, s.bucket(t, 1<<40+1), s.late(t, 1<<40+1))
+	s.publish(t, s.goodsID(t), s.late(t, 1<<40+1))
 	require.NoError(t, keeper.Restart(t.Context()))
 }
 
@@ -56,14 +56,14 @@ func lateOrders(t *testing.T, s *scene) {
 func (s *scene) late(t *testing.T, buyer int64) []byte {
 	t.Helper()
 	s.planted = append(s.planted, check.Buyer{ID: buyer, Paths: 1})
-	return s.message(t, s.bucket(t, buyer), seckill.Line{BuyerID: buyer, Quantity: 1})
+	return s.message(t, s.goodsID(t), seckill.Line{BuyerID: buyer, Quantity: 1})
 }
 
 // poison publishes, beside good orders, what can't be decoded and what can't be written.
 func poison(t *testing.T, s *scene) {
 	t.Helper()
 	s.until(s.between(0.1, 0.7))
-	s.publish(t, s.bucket(t, 1<<40), undecodable(), s.unwritable(t, s.bucket(t, 1<<40)))
+	s.publish(t, s.goodsID(t), undecodable(), s.unwritable(t, s.goodsID(t)))
 }
 
 // undecodable is a message that breaks off.

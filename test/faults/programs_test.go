@@ -12,7 +12,7 @@ import (
 
 // harms lists all of them, in the order of the table in reports/faults.md.
 func harms() []harm {
-	return slices.Concat(programHarms(), releaseHarms(), clockHarms(), redisHarms(), failoverHarms(), clusterHarms(), manySalesHarms(), rabbitHarms(), rabbitNodeHarms(), mysqlHarms(), groupHarms(), messageHarms(), wireHarms(), momentHarms(), moverHarms())
+	return slices.Concat(programHarms(), releaseHarms(), clockHarms(), redisHarms(), failoverHarms(), clusterHarms(), manySalesHarms(), rabbitHarms(), rabbitNodeHarms(), mysqlHarms(), groupHarms(), messageHarms(), wireHarms(), momentHarms())
 }
 
 // notOn tells why a harm cannot be done where servers are several; "" where it can.

@@ -128,9 +128,7 @@ func twoRebuilders(t *testing.T, s *scene) {
 	t.Helper()
 	require.NoError(t, s.keeperClient(t).FlushAll(t.Context()).Err())
 	for began := time.Now(); time.Since(began) < 4*time.Second; s.lasts(50 * time.Millisecond) {
-		for _, bucket := range installation.Buckets(t, s.goods) {
-			require.NoError(t, s.redis.Del(t.Context(), "sk:{"+bucket+"}:rebuild").Err())
-		}
+		require.NoError(t, s.redis.Del(t.Context(), installation.SaleKey(s.goods)+":rebuild").Err())
 	}
 }
 
@@ -143,5 +141,5 @@ func sleepThroughRebuild(t *testing.T, s *scene) {
 	s.lasts(4 * time.Second)
 	late := s.toldLost(t, 1<<40)
 	require.NoError(t, s.APIs[1].Resume())
-	s.publish(t, s.bucket(t, 1<<40), late)
+	s.publish(t, s.goodsID(t), late)
 }

@@ -16,15 +16,12 @@ import (
 const shown = 20
 
 // tell prints the run's one line, adds it to the file, and fails the run where a guarantee was broken.
-func tell(t *testing.T, h harm, split int64, seed uint64, v check.Verdict, recovery time.Duration, r rush.Report) {
+func tell(t *testing.T, h harm, seed uint64, v check.Verdict, recovery time.Duration, r rush.Report) {
 	t.Helper()
 	line := fmt.Sprintf("fault=%s seed=%d orders=%d lost=%d doubled=%d oversold=%d broken=%d recovery_ms=%d violations=%d",
 		h.name, seed, v.Orders, v.Lost, v.Doubled, v.Oversold, v.Broken, recovery.Milliseconds(), len(v.Violations))
 	if on := h.rig.Land.String(); on != "" {
 		line += " on=" + on
-	}
-	if split > 1 {
-		line += fmt.Sprintf(" buckets=%d", split)
 	}
 	fmt.Println("faults:", line)
 	t.Logf("%d told to come again (503), %d connections broke, %d gave up, %d refused, in %s",

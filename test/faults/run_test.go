@@ -26,8 +26,6 @@ type harm struct {
 	crowd  bool                 // the buyers do not wait for those before them: a server that orders must pass is away for long
 	limit  int64                // units one buyer may have; 1 if 0
 	shards int                  // queues of orders; the default if 0
-	split  int64                // buckets that the stock must be in at least; 1 if 0
-	skewed bool                 // all buyers are of one bucket, the last
 	starts time.Duration        // the sale starts so long after it was put up; a minute before if 0
 	ends   time.Duration        // the sale ends so long after it was put up; an hour if 0
 	clock  time.Duration        // the clocks of the API hosts are off by so much in the rush
@@ -45,8 +43,7 @@ type harm struct {
 type scene struct {
 	*installation.Rig
 	goods string
-	split int64 // buckets of its stock
-	queue int   // queues of orders
+	queue int // queues of orders
 	start time.Time
 	end   time.Time
 	units int64
@@ -98,7 +95,7 @@ func run(t *testing.T, h harm, seed uint64) {
 	o := h.rig
 	o.APIs, o.Consumers = max(2, o.APIs), max(2, o.Consumers)
 	s := &scene{
-		split: max(h.split, *bucketsFlag), queue: cmp.Or(h.shards, shards),
+		queue: cmp.Or(h.shards, shards),
 		units: *unitsFlag, rng: rand.New(rand.NewPCG(seed, 0)), over: make(chan struct{}),
 	}
 	o.Env = append(slices.Clone(o.Env), fmt.Sprintf("SECKILL_ORDER_SHARDS=%d", s.queue))
@@ -131,13 +128,11 @@ func run(t *testing.T, h harm, seed uint64) {
 	if h.after != nil {
 		h.after(t, s, report)
 	}
-	swept := s.sweep(t, &report)
 	history := s.history(t, report)
-	history.Swept = swept
 	history.Final = s.asksAgain(t, history)
 	s.everyAPISells(t)
 	history.Sale.Limit, history.Sale.StartAt, history.Sale.EndAt = limit, s.start, s.end
-	tell(t, h, s.split, seed, check.Judge(history, h.expect), recovery, report)
+	tell(t, h, seed, check.Judge(history, h.expect), recovery, report)
 }
 
 // putUp puts up the sale, and then has the API hosts' clocks be as the harm wants them.
@@ -149,7 +144,7 @@ func (s *scene) putUp(t *testing.T, h harm, limit int64) {
 	}
 	now := time.Now().Truncate(time.Millisecond)
 	s.start, s.end = now.Add(cmp.Or(h.starts, -time.Minute)), now.Add(cmp.Or(h.ends, time.Hour))
-	s.goods = s.PutUpSplit(t, s.units, limit, s.split, s.start, s.end)
+	s.goods = s.PutUpFor(t, s.units, limit, s.start, s.end)
 	if file == "" {
 		return
 	}
@@ -169,9 +164,6 @@ func (s *scene) plan(t *testing.T, h harm) rush.Plan {
 		GoodsID: s.goods, Buyers: *buyersFlag, AtOnce: 200, Token: s.BuyerToken, Patience: time.Minute, CallTimeout: 5 * time.Second,
 		Stubborn: true, Again: 1, Greedy: 3, Cancels: 4, Over: over, Won: func() { s.won.Add(1) },
 	}
-	if h.skewed {
-		p.ID = installation.Neighbours(t, s.goods, int(s.split)-1, 1)
-	}
 	if h.crowd {
 		p.AtOnce, p.Glance = p.Buyers, 3*time.Second
 	}
@@ -190,12 +182,12 @@ func (s *scene) calm(t *testing.T) {
 		var err, redisErr error
 		l, err = s.ledger(t)
 		f, redisErr = s.RedisFacts(t, s.redis, s.goods)
-		return err == nil && redisErr == nil && l.Pending == 0 && l.Balanced && f.Pending == 0 && f.Outbox == 0 && s.still(t, f)
+		return err == nil && redisErr == nil && l.Pending == 0 && l.Balanced && f.Pending == 0 && f.Outbox == 0
 	}
 	for began := time.Now(); time.Since(began) < patience; time.Sleep(50 * time.Millisecond) {
 		if quiet() {
 			return
 		}
 	}
-	t.Errorf("not calm in %s: ledger %+v, pending %d, outbox %d, %d buckets do not know of the others", patience, l, f.Pending, f.Outbox, f.Unaware)
+	t.Errorf("not calm in %s: ledger %+v, pending %d, outbox %d", patience, l, f.Pending, f.Outbox)
 }

@@ -24,15 +24,14 @@ type fate struct {
 type book struct {
 	all  []*fate
 	bySn map[[3]int]*fate
-	// astray are the goods of which a master that was none any more has let units go that the true one had too: to another
-	// bucket, or for a late order that it could not take in. Orders of the true one may lack them, and its numbers differ until
-	// the next rebuild: docs/model.md.
+	// astray are the goods of which a demoted master has waived a late order that the current master counts as unsold.
+	// Orders of the current master may lack those units, and its numbers differ until the next rebuild: docs/model.md.
 	astray map[int]bool
 }
 
 func newBook() *book { return &book{bySn: map[[3]int]*fate{}, astray: map[int]bool{}} }
 
-// letGo notes a master that lets units go.
+// letGo notes a demoted master that waives a late order.
 func (b *book) letGo(w *world, s *server, goods int) {
 	if s != w.current {
 		b.astray[goods] = true
@@ -164,7 +163,6 @@ func (w *world) always() {
 		}
 		w.ledger(g)
 	}
-	w.carried()
 	for who, n := range holds {
 		if n > w.limit[who[0]] {
 			w.broken("G2", "buyer %d holds %d of goods %d, more than %d", who[1], n, who[0], w.limit[who[0]])
@@ -202,9 +200,6 @@ func (w *world) whyNotQuiet() string {
 		if len(q.ready)+len(q.unacked) > 0 {
 			return fmt.Sprintf("queue %d has %d ready, %d unacknowledged", i, len(q.ready), len(q.unacked))
 		}
-	}
-	if w.db.inTheAir() || w.split && w.now < moverEnds {
-		return "units are carried from one bucket to another"
 	}
 	if len(w.db.notGiven(w.now)) > 0 || w.broker.fresh {
 		return "units are not given back"

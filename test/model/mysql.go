@@ -23,7 +23,7 @@ type row struct {
 
 type move struct {
 	id, goods, epoch, buyer, sn, q int
-	fail, given, raise             bool // raise: units that are put on sale, and were nobody's
+	fail, given                    bool
 	at                             int
 }
 
@@ -42,7 +42,6 @@ type mysql struct {
 	bySn     map[[2]int]*row
 	holdings map[[2]int]int
 	moves    []*move
-	cuts     []*cut
 	barriers map[[2]int]bool // goods, token
 }
 

@@ -225,7 +225,6 @@ const (
 	givenBefore
 	covered
 	givenLater
-	tooMuch // a transfer of more than is unsold
 )
 
 // release is release.lua, for one move.
@@ -252,10 +251,6 @@ func (s *server) release(m *move) given {
 	}
 	s.writing()
 	k.moves[m.id] = true
-	if m.raise {
-		k.avail, k.total = k.avail+m.q, k.total+m.q
-		return givenNow
-	}
 	p, pending := k.pending[m.sn]
 	if pending {
 		delete(k.pending, m.sn)

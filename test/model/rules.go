@@ -46,9 +46,6 @@ const (
 	PromiseOnConfirm
 	TombBeforeWord
 	TombGivesBack
-	TransferWritten
-	TransferOfOneEpoch
-	TransferEndsOnce
 	lastRule
 )
 
@@ -94,9 +91,6 @@ var names = [...]string{
 	PromiseOnConfirm:      "202 also where no confirm came in time",
 	TombBeforeWord:        "an order that was told lost may be written when it comes",
 	TombGivesBack:         "what was adopted for an order that was told lost stays taken",
-	TransferWritten:       "units carried to another bucket with no row that says so before",
-	TransferOfOneEpoch:    "transfers ended whatever epoch the bucket has by then",
-	TransferEndsOnce:      "a transfer's row not asked whether it has ended",
 	LookAgain:             "failed is said without looking into MySQL again",
 }
 

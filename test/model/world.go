@@ -24,8 +24,6 @@ type world struct {
 	now, ids     int
 	procs, ready []*proc
 	nGoods       int
-	split        bool // the two goods are the buckets of one sale
-	total        int  // units put up of all
 	limit        []int
 	saleEnd      int
 	payTime      int
@@ -85,7 +83,6 @@ func (w *world) say(format string, args ...any) {
 func newWorld(seed uint64, without Rule) *world {
 	rnd := rand.New(rand.NewPCG(seed, 0x5ec))
 	w := &world{rnd: rnd, without: without, nGoods: 1 + rnd.IntN(2), line: map[*host][][]*client{}, epochs: map[*host][]int{}}
-	w.split = w.nGoods == 2 && seed%3 == 0 // not drawn: the schedules of sales that are whole stay what they were
 	w.book = newBook()
 	w.ids = 1000
 	w.fault = fault(rnd.IntN(int(lastFault)))
@@ -103,7 +100,6 @@ func newWorld(seed uint64, without Rule) *world {
 	for range w.nGoods {
 		stock := 2 + rnd.IntN(4)
 		w.db.goods = append(w.db.goods, goodsRow{stock: stock, total: stock})
-		w.total += stock
 		w.limit = append(w.limit, 1+rnd.IntN(3))
 	}
 	w.hosts()
@@ -143,7 +139,6 @@ func (w *world) bootWorker(h *host) {
 	w.spawn(h, w.rnd.IntN(10), w.expire)
 	w.spawn(h, w.rnd.IntN(10), w.audit)
 	w.spawn(h, 5+w.rnd.IntN(10), w.watch)
-	w.hire(h)
 }
 
 // Run plays one schedule, and returns what it broke, or nil.

@@ -60,8 +60,8 @@ func (j *judge) oversold() {
 	if units > j.h.Sale.Units {
 		j.broken("G1", "%d units are sold of %d", units, j.h.Sale.Units)
 	}
-	if least := min(j.h.Sale.Stock, j.h.Sale.Least); least < 0 {
-		j.broken("G1", "the stock is %d, in a bucket %d", j.h.Sale.Stock, j.h.Sale.Least)
+	if j.h.Sale.Stock < 0 {
+		j.broken("G1", "the stock is %d", j.h.Sale.Stock)
 	}
 	j.must("G1", "MySQL's total", j.h.Sale.Total, j.h.Sale.Units)
 	j.must("G1", "units sold and stock in MySQL", units+j.h.Sale.Stock, j.h.Sale.Units)
@@ -76,18 +76,6 @@ func (j *judge) overLimit() {
 		}
 	}
 	j.sameHoldings("G2", "MySQL's holdings", j.h.Held, by)
-	j.oneBucketEach()
-}
-
-// oneBucketEach wants all of a buyer's orders to be in one bucket: that is how a limit is kept by one row.
-func (j *judge) oneBucketEach() {
-	bucket := make(map[int64]int64)
-	for _, r := range j.h.Rows {
-		if b, known := bucket[r.BuyerID]; known && b != r.Bucket {
-			j.broken("G2", "buyer %d has orders in the buckets %d and %d", r.BuyerID, b, r.Bucket)
-		}
-		bucket[r.BuyerID] = r.Bucket
-	}
 }
 
 // sameHoldings holds two accounts of who holds what against each other; no entry is an entry of 0.

@@ -16,7 +16,6 @@ type History struct {
 	Queued      int      // messages in all order queues, handed out or not
 	DeadQueued  int      // messages in the broker's queue of dead letters
 	DeadLetters []string // order numbers, "" for a message without one
-	Swept       bool     // buyers of one bucket came for all that was left
 }
 
 // Sale is what was put up, and what MySQL says of it now.
@@ -24,7 +23,6 @@ type Sale struct {
 	Units, Limit   int64
 	StartAt, EndAt time.Time
 	Stock, Total   int64
-	Least          int64 // the smallest stock of a bucket
 }
 
 // Buyer is what one buyer did and was told.
@@ -43,10 +41,9 @@ type Promise struct {
 	Asked, At     time.Time
 }
 
-// Row is one order in MySQL; Bucket is the goods id under which it is written.
+// Row is one order in MySQL.
 type Row struct {
 	OrderSn  string
-	Bucket   int64
 	BuyerID  int64
 	Quantity int64
 	Status   string

@@ -87,19 +87,12 @@ func run(in io.Reader, out io.Writer) error {
 	return nil
 }
 
-// named is the harm, and where it was done: on which servers, to a sale in how many buckets.
+// named is the harm, and on which clusters it was done.
 func named(fields map[string]string) string {
-	var where []string
-	if on := fields["on"]; on != "" {
-		where = strings.Split(on, ",")
-	}
-	if buckets := fields["buckets"]; buckets != "" {
-		where = append(where, buckets+" buckets")
-	}
-	if len(where) == 0 {
+	if fields["on"] == "" {
 		return fields["fault"]
 	}
-	return fields["fault"] + " (" + strings.Join(where, ", ") + ")"
+	return fields["fault"] + " (" + strings.ReplaceAll(fields["on"], ",", ", ") + ")"
 }
 
 func read(line string) (map[string]string, error) {

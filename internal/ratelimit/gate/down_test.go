@@ -1,0 +1,153 @@
+package gate_test
+
+import (
+	"context"
+	"os"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/ratelimit/gate"
+	redislimit "flashsale.dev/seckill/internal/ratelimit/redis"
+	"flashsale.dev/seckill/internal/ratelimit/rules"
+	"flashsale.dev/seckill/internal/testing/servers"
+)
+
+const downRules = `
+rules:
+  - {name: closed, by: [goods], permitsPerSecond: 1000, onError: closed}
+  - {name: open, by: [goods], permitsPerSecond: 1000, onError: open}
+  - {name: local, by: [goods], algorithm: token_bucket, permitsPerSecond: 0.5, burst: 8, onError: local}
+`
+
+// slowest is the 99th percentile of decisions that must not take more than
+// 60 ms: asserted as such on a quiet machine (RATELIMIT_BENCH), with room for
+// a crowded one otherwise.
+func slowest(t *testing.T, took []time.Duration) {
+	slices.Sort(took)
+	p99 := took[len(took)*99/100]
+	t.Logf("%d decisions, p99 %v", len(took), p99)
+	most := 300 * ms
+	if os.Getenv("RATELIMIT_BENCH") != "" {
+		most = 60 * ms
+	}
+	require.LessOrEqual(t, p99, most)
+}
+
+// storm asks a rule from many callers until stop, on keys of their own, and
+// gives each decision's time.
+func storm(t *testing.T, g *gate.Gate, rule string, length time.Duration, check func(gate.Result)) []time.Duration {
+	ctx, cancel := context.WithTimeout(t.Context(), length)
+	defer cancel()
+	var mu sync.Mutex
+	var took []time.Duration
+	var all sync.WaitGroup
+	for caller := range 20 {
+		all.Go(func() {
+			for goods := int64(caller*100_000 + 1); ctx.Err() == nil; goods++ {
+				began := time.Now()
+				out, err := g.Decide(context.Background(), rule, rules.Attributes{Goods: goods}, 1)
+				spent := time.Since(began)
+				mu.Lock()
+				took = append(took, spent)
+				if err != nil {
+					t.Errorf("decide: %v", err)
+				}
+				check(out)
+				mu.Unlock()
+			}
+		})
+	}
+	all.Wait()
+	return took
+}
+
+// recovers waits until Redis decides again.
+func recovers(t *testing.T, g *gate.Gate) {
+	began := time.Now()
+	require.Eventually(t, func() bool {
+		out, err := g.Decide(context.Background(), "closed", rules.Attributes{Goods: 9_999_999}, 1)
+		return err == nil && out.Allowed && !out.Undecided
+	}, time.Minute, 5*ms)
+	t.Logf("recovered in %v", time.Since(began).Round(ms))
+	if os.Getenv("RATELIMIT_BENCH") != "" {
+		require.Less(t, time.Since(began), time.Second)
+	}
+}
+
+func TestRedisDownFollowsTheRule(t *testing.T) {
+	server := servers.Redis(t)
+	g := newGate(t, book(t, downRules), redislimit.New(promptClient(t, server.Addr())),
+		gate.Options{Nodes: func() int { return 4 }})
+	recovers(t, g) // it is there
+	require.NoError(t, server.Kill())
+
+	slowest(t, storm(t, g, "closed", 300*ms, func(out gate.Result) {
+		assert.True(t, out.Undecided && out.Unavailable && !out.Allowed)
+		assert.EqualValues(t, 1, out.RetryAfterSeconds())
+	}))
+	slowest(t, storm(t, g, "open", 300*ms, func(out gate.Result) { assert.True(t, out.Undecided && out.Allowed) }))
+	n := 0
+	for range 10 {
+		if out := decide(t, g, "local", rules.Attributes{Goods: 1}); out.Allowed {
+			require.True(t, out.Undecided)
+			n++
+		}
+	}
+	require.Equal(t, 2, n, "a quarter of the burst of 8, in this node's memory")
+
+	require.NoError(t, server.RestartEmpty(t.Context()))
+	recovers(t, g)
+}
+
+func TestRedisSlowFollowsTheRule(t *testing.T) {
+	server := servers.Redis(t)
+	g := newGate(t, book(t, downRules), redislimit.New(promptClient(t, server.Addr())), gate.Options{})
+	recovers(t, g) // it is there
+	require.NoError(t, server.Pause())
+	resume := time.AfterFunc(200*ms, func() {
+		if err := server.Resume(); err != nil {
+			t.Error(err)
+		}
+	})
+	defer resume.Stop()
+	slowest(t, storm(t, g, "closed", 400*ms, func(out gate.Result) {
+		assert.True(t, out.Allowed || out.Unavailable, "no answer but yes and 503: %+v", out.Decision)
+	}))
+	recovers(t, g)
+}
+
+func TestRedisRestartedEmptyIsANewBucket(t *testing.T) {
+	server := servers.Redis(t)
+	b := book(t, `{rules: [{name: r, by: [goods], algorithm: token_bucket, permitsPerSecond: 0.01, burst: 3, onError: closed}]}`)
+	g := newGate(t, b, redislimit.New(promptClient(t, server.Addr())), gate.Options{})
+	three := func() bool {
+		n := 0
+		return assert.Eventually(t, func() bool {
+			out, err := g.Decide(t.Context(), "r", rules.Attributes{Goods: 1}, 1)
+			if err == nil && out.Allowed {
+				n++
+			}
+			return n == 3
+		}, time.Minute, 10*ms)
+	}
+	require.True(t, three())
+	require.False(t, decide(t, g, "r", rules.Attributes{Goods: 1}).Allowed)
+	require.NoError(t, server.RestartEmpty(t.Context()))
+	require.True(t, three(), "the denial is remembered for a second at most, and what is lost starts full")
+	require.False(t, decide(t, g, "r", rules.Attributes{Goods: 1}).Allowed)
+}
+
+func TestScriptFlushIsNoFault(t *testing.T) {
+	client := steadyClient(t, servers.Redis(t).Addr())
+	g := newGate(t, book(t, downRules), redislimit.New(client), gate.Options{Deadline: unhurried})
+	for goods := range int64(3) {
+		require.NoError(t, client.ScriptFlush(t.Context()).Err())
+		out := decide(t, g, "closed", rules.Attributes{Goods: goods + 1})
+		require.True(t, out.Allowed && !out.Undecided)
+	}
+}

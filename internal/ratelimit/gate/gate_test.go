@@ -1,0 +1,324 @@
+package gate_test
+
+import (
+	"context"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/ratelimit"
+	"flashsale.dev/seckill/internal/ratelimit/gate"
+	redislimit "flashsale.dev/seckill/internal/ratelimit/redis"
+	"flashsale.dev/seckill/internal/ratelimit/rules"
+	"flashsale.dev/seckill/internal/testing/servers"
+)
+
+const (
+	us = time.Microsecond
+	ms = time.Millisecond
+)
+
+// promptClient keeps deadlines and does not retry, as the gate asks for.
+func promptClient(t testing.TB, addr string) *redis.Client {
+	client := redis.NewClient(&redis.Options{
+		Addr: addr, DisableIdentity: true, ContextTimeoutEnabled: true, MaxRetries: -1,
+		DialerRetries: 1, DialTimeout: 50 * ms, ReadTimeout: 50 * ms, WriteTimeout: 50 * ms,
+	})
+	t.Cleanup(func() { _ = client.Close() })
+	return client
+}
+
+// steadyClient keeps deadlines too, and has time: for tests of what is decided,
+// which a crowded machine must not turn into tests of onError.
+func steadyClient(t testing.TB, addr string) *redis.Client {
+	client := redis.NewClient(&redis.Options{Addr: addr, DisableIdentity: true, ContextTimeoutEnabled: true, MaxRetries: -1})
+	t.Cleanup(func() { _ = client.Close() })
+	return client
+}
+
+func newClient(t testing.TB, addr string) *redis.Client {
+	client := redis.NewClient(&redis.Options{Addr: addr, DisableIdentity: true})
+	t.Cleanup(func() { _ = client.Close() })
+	return client
+}
+
+func termsOf(t testing.TB, l ratelimit.Limit) ratelimit.Terms {
+	terms, err := l.Terms()
+	require.NoError(t, err)
+	return terms
+}
+
+const unhurried = 10 * time.Second
+
+func book(t testing.TB, yaml string) *rules.Rulebook {
+	list, err := rules.Parse([]byte(yaml))
+	require.NoError(t, err)
+	b, err := rules.New(list...)
+	require.NoError(t, err)
+	return b
+}
+
+func newGate(t testing.TB, b *rules.Rulebook, store gate.Store, opts gate.Options) *gate.Gate {
+	g := gate.New(b, store, opts)
+	t.Cleanup(g.Close)
+	return g
+}
+
+func decide(t testing.TB, g *gate.Gate, rule string, attrs rules.Attributes) gate.Result {
+	t.Helper()
+	out, err := g.Decide(context.Background(), rule, attrs, 1)
+	require.NoError(t, err)
+	return out
+}
+
+const hotRule = `
+rules:
+  - {name: hot, by: [goods], permitsPerSecond: 1000, leases: 10}
+  - {name: plain, by: [goods], permitsPerSecond: 1000}
+  - {name: slow, by: [goods], algorithm: token_bucket, permitsPerSecond: 0.01, burst: 3}
+  - {name: own, by: [user], scope: node, algorithm: token_bucket, permitsPerSecond: 0.01, burst: 2}
+  - {name: dry, by: [goods], algorithm: token_bucket, permitsPerSecond: 0.01, burst: 1, dryRun: true}
+  - {name: skip, by: [ip], limit: 1, onMissingKey: skip}
+  - {name: deny, by: [ip], limit: 1, onMissingKey: deny}
+  - {name: shared, by: [ip, route], limit: 1, onMissingKey: shared}
+`
+
+func TestGateAdmitsABurstAndRemembersDenials(t *testing.T) {
+	meter := &gate.Counters{}
+	g := newGate(t, book(t, hotRule), redislimit.New(steadyClient(t, servers.Redis(t).Addr())),
+		gate.Options{Metrics: meter, Deadline: unhurried})
+	goods := rules.Attributes{Goods: 7}
+	for range 3 {
+		out := decide(t, g, "slow", goods)
+		require.True(t, out.Allowed)
+	}
+	calls := meter.Of(gate.EventRedisCall)
+	for range 100 {
+		out := decide(t, g, "slow", goods)
+		require.False(t, out.Allowed)
+		require.InDelta(t, 100, out.RetryAfterSeconds(), 1)
+		limit, policy := out.Headers()
+		require.Regexp(t, `^"slow";r=0;t=\d+$`, limit)
+		require.Equal(t, `"slow";q=3;w=300`, policy)
+	}
+	require.LessOrEqual(t, meter.Of(gate.EventRedisCall)-calls, int64(2), "a denial is not asked for again")
+	require.GreaterOrEqual(t, meter.Of(gate.EventByMemory), int64(98))
+	require.True(t, decide(t, g, "slow", rules.Attributes{Goods: 8}).Allowed, "another goods is another bucket")
+}
+
+func TestGateByNodeMemoryAsksNobody(t *testing.T) {
+	meter := &gate.Counters{}
+	g := newGate(t, book(t, hotRule), redislimit.New(promptClient(t, "127.0.0.1:1")), gate.Options{Metrics: meter})
+	for i, want := range []bool{true, true, false} {
+		require.Equal(t, want, decide(t, g, "own", rules.Attributes{User: 1}).Allowed, i)
+	}
+	require.True(t, decide(t, g, "own", rules.Attributes{User: 2}).Allowed)
+	require.Zero(t, meter.Of(gate.EventRedisCall))
+}
+
+func TestGateDryRunCountsAndLetsPass(t *testing.T) {
+	meter := &gate.Counters{}
+	g := newGate(t, book(t, hotRule), ratelimit.NewMemory(nil), gate.Options{Metrics: meter, Deadline: unhurried})
+	for range 5 {
+		out := decide(t, g, "dry", rules.Attributes{Goods: 1})
+		require.True(t, out.Allowed)
+	}
+	require.EqualValues(t, 4, meter.Of(gate.EventDryRun))
+	require.EqualValues(t, 5, meter.Of(gate.EventAllowed))
+}
+
+func TestGateMissingKeys(t *testing.T) {
+	g := newGate(t, book(t, hotRule), ratelimit.NewMemory(nil), gate.Options{Deadline: unhurried})
+	for range 3 {
+		require.True(t, decide(t, g, "skip", rules.Attributes{}).Allowed)
+	}
+	require.False(t, decide(t, g, "deny", rules.Attributes{}).Allowed)
+	require.True(t, decide(t, g, "shared", rules.Attributes{Route: "a"}).Allowed)
+	require.False(t, decide(t, g, "shared", rules.Attributes{Route: "b"}).Allowed, "all without an address share one bucket")
+}
+
+func TestGateCountsIPv6ByItsNetwork(t *testing.T) {
+	g := newGate(t, book(t, hotRule), ratelimit.NewMemory(nil), gate.Options{Deadline: unhurried})
+	ask := func(ip string) bool {
+		return decide(t, g, "deny", rules.Attributes{IP: netip.MustParseAddr(ip)}).Allowed
+	}
+	require.True(t, ask("2001:db8::1"))
+	require.False(t, ask("2001:db8::2"), "the same /64")
+	require.True(t, ask("2001:db8:0:1::1"), "another /64")
+	require.True(t, ask("192.0.2.1"))
+	require.False(t, ask("::ffff:192.0.2.1"), "the same address in IPv6's clothes")
+	require.True(t, ask("192.0.2.2"))
+}
+
+func TestGateTakesTheSalesOwnRate(t *testing.T) {
+	g := newGate(t, book(t, hotRule), ratelimit.NewMemory(nil), gate.Options{Deadline: unhurried})
+	limit := ratelimit.Limit{Algorithm: ratelimit.TokenBucket, PermitsPerSecond: 0.01, Burst: 2}
+	n := 0
+	for range 10 {
+		out, err := g.DecideWith(t.Context(), "plain", rules.Attributes{Goods: 5}, limit, 1)
+		require.NoError(t, err)
+		if out.Allowed {
+			n++
+		}
+	}
+	require.Equal(t, 2, n)
+	_, err := g.DecideWith(t.Context(), "plain", rules.Attributes{Goods: 5}, ratelimit.Limit{}, 1)
+	var wrong *ratelimit.FieldError
+	require.ErrorAs(t, err, &wrong)
+}
+
+func TestGateRefusesWhatMakesNoSense(t *testing.T) {
+	g := newGate(t, book(t, hotRule), ratelimit.NewMemory(nil), gate.Options{Deadline: unhurried})
+	_, err := g.Decide(t.Context(), "none", rules.Attributes{}, 1)
+	require.ErrorIs(t, err, rules.ErrNoRule)
+	_, err = g.Decide(t.Context(), "hot", rules.Attributes{Goods: 1}, 0)
+	require.ErrorIs(t, err, ratelimit.ErrPermits)
+	_, err = g.Decide(t.Context(), "hot", rules.Attributes{Goods: 1}, -3)
+	require.ErrorIs(t, err, ratelimit.ErrPermits)
+}
+
+func TestGateGivesBackWhenTheClientLeaves(t *testing.T) {
+	for _, store := range []string{"redis", "memory"} {
+		t.Run(store, func(t *testing.T) {
+			var shared gate.Store = ratelimit.NewMemory(nil)
+			if store == "redis" {
+				shared = redislimit.New(steadyClient(t, servers.Redis(t).Addr()))
+			}
+			b := book(t, `{rules: [{name: wait, by: [goods], algorithm: reserve, permitsPerSecond: 0.1, burst: 1, maxWait: 20s}]}`)
+			g := newGate(t, b, shared, gate.Options{Deadline: unhurried})
+			attrs := rules.Attributes{Goods: 1}
+			require.True(t, decide(t, g, "wait", attrs).Allowed)
+			for range 5 { // each would have to wait 10 s more than the last
+				out := decide(t, g, "wait", attrs)
+				require.True(t, out.Allowed)
+				require.Greater(t, out.Decision.Wait, 5*time.Second)
+				require.LessOrEqual(t, out.Decision.Wait, 10*time.Second)
+				ctx, cancel := context.WithCancel(t.Context())
+				cancel()
+				require.ErrorIs(t, out.Wait(ctx), context.Canceled)
+				g.Close() // the refund is on its way; Close waits for it
+			}
+		})
+	}
+}
+
+func TestGateRefusesAWaitBeyondTheDeadline(t *testing.T) {
+	b := book(t, `{rules: [{name: wait, by: [goods], algorithm: reserve, permitsPerSecond: 0.1, burst: 1, maxWait: 20s}]}`)
+	g := newGate(t, b, ratelimit.NewMemory(nil), gate.Options{Deadline: unhurried})
+	attrs := rules.Attributes{Goods: 1}
+	decide(t, g, "wait", attrs)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	out, err := g.Decide(ctx, "wait", attrs, 1)
+	require.NoError(t, err)
+	require.False(t, out.Allowed, "at once, and not after a second")
+	require.True(t, decide(t, g, "wait", attrs).Allowed, "and nothing was charged for it")
+}
+
+func TestGateCapsItsWaiters(t *testing.T) {
+	b := book(t, `{rules: [{name: wait, by: [goods], algorithm: reserve, permitsPerSecond: 1000, burst: 1, maxWait: 60s}]}`)
+	g := newGate(t, b, ratelimit.NewMemory(nil), gate.Options{Waiters: 3, Deadline: unhurried})
+	var waited, refused atomic.Int64
+	var all sync.WaitGroup
+	for range 50 {
+		all.Go(func() {
+			out := decide(t, g, "wait", rules.Attributes{Goods: 1})
+			switch {
+			case !out.Allowed || out.Wait(context.Background()) != nil:
+				refused.Add(1)
+			case out.Decision.Wait > 0:
+				waited.Add(1)
+			}
+		})
+	}
+	all.Wait()
+	require.Positive(t, refused.Load())
+	require.Positive(t, waited.Load())
+}
+
+func TestAllRulesOrNone(t *testing.T) {
+	b := book(t, `
+rules:
+  - {name: user, by: [user], scope: node, algorithm: token_bucket, permitsPerSecond: 0.01, burst: 5}
+  - {name: goods, by: [goods], algorithm: reserve, permitsPerSecond: 0.1, burst: 1, maxWait: 10s}
+`)
+	meter := &gate.Counters{}
+	g := newGate(t, b, ratelimit.NewMemory(nil), gate.Options{Metrics: meter, Deadline: unhurried})
+	attrs := rules.Attributes{User: 1, Goods: 1}
+	ask := func() []gate.Result {
+		outs, err := g.DecideAll(t.Context(), attrs, 1, gate.Want{Rule: "user"}, gate.Want{Rule: "goods"})
+		require.NoError(t, err)
+		return outs
+	}
+	first := ask()
+	require.Len(t, first, 2)
+	_, err := gate.WaitAll(t.Context(), first)
+	require.NoError(t, err)
+
+	waiting := ask() // ten seconds, and the client leaves
+	leaving, leave := context.WithCancel(t.Context())
+	leave()
+	stopped, err := gate.WaitAll(leaving, waiting)
+	require.ErrorIs(t, err, context.Canceled)
+	require.Equal(t, "goods", stopped.Rule())
+	g.Close()
+
+	require.Len(t, ask(), 2, "the goods' permit came back")
+	for range 10 {
+		denied := ask()
+		require.Len(t, denied, 1)
+		require.False(t, denied[0].Allowed)
+		require.Equal(t, "goods", denied[0].Rule())
+	}
+	for range 3 {
+		require.True(t, decide(t, g, "user", attrs).Allowed, "the user has paid for two")
+	}
+	require.False(t, decide(t, g, "user", attrs).Allowed)
+}
+
+// slowStore answers when it is told to.
+type slowStore struct {
+	*ratelimit.Memory
+	asked, answer chan struct{}
+}
+
+func (s *slowStore) TakeEach(ctx context.Context, groups ...[]ratelimit.Ask) ([]ratelimit.Decision, error) {
+	s.asked <- struct{}{}
+	<-s.answer
+	return s.Memory.TakeEach(ctx, groups...)
+}
+
+func TestPermitsOfThoseWhoLeftAreGivenBack(t *testing.T) {
+	terms := termsOf(t, ratelimit.Limit{Algorithm: ratelimit.TokenBucket, PermitsPerSecond: 0.01, Burst: 100})
+	b := book(t, `{rules: [{name: r, by: [goods], algorithm: token_bucket, permitsPerSecond: 0.01, burst: 100}]}`)
+	store := &slowStore{ratelimit.NewMemory(nil), make(chan struct{}), make(chan struct{})}
+	g := newGate(t, b, store, gate.Options{Deadline: time.Minute})
+	ctx, leave := context.WithCancel(t.Context())
+	var passed atomic.Int64
+	var all sync.WaitGroup
+	ask := func() {
+		if out, err := g.Decide(ctx, "r", rules.Attributes{Goods: 1}, 1); err == nil && out.Allowed {
+			passed.Add(1)
+		}
+	}
+	all.Go(ask)
+	<-store.asked // the first is on its way; fifty more wait for it
+	for range 50 {
+		all.Go(ask)
+	}
+	require.Eventually(t, func() bool { return g.Waiting("r", "1") == 51 }, time.Minute, ms)
+	store.answer <- struct{}{}
+	<-store.asked // one ask for all who wait
+	leave()
+	all.Wait()
+	store.answer <- struct{}{}
+	g.Close()
+	left, err := store.Peek(t.Context(), ratelimit.Ask{Key: "{1}:ratelimit:r:1", Terms: terms, N: 1})
+	require.NoError(t, err)
+	require.EqualValues(t, 100-passed.Load()-1, left.Remaining, "one may be in hand; the others went back")
+}

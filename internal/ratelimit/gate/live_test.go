@@ -1,0 +1,136 @@
+package gate_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/ratelimit"
+	"flashsale.dev/seckill/internal/ratelimit/gate"
+	redislimit "flashsale.dev/seckill/internal/ratelimit/redis"
+	"flashsale.dev/seckill/internal/ratelimit/rules"
+	"flashsale.dev/seckill/internal/testing/servers"
+)
+
+// node is one API process' part.
+type node struct {
+	gate  *gate.Gate
+	admin *rules.Admin
+	sync  *rules.Sync
+}
+
+func startNodeParts(t *testing.T, addr, yaml string) node {
+	client := steadyClient(t, addr)
+	b, store := book(t, yaml), redislimit.New(client)
+	s := rules.NewSync(client, b)
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = s.Run(ctx, nil)
+	}()
+	t.Cleanup(func() { stop(); <-done })
+	g := newGate(t, b, store, gate.Options{Nodes: s.Nodes, Deadline: unhurried})
+	return node{g, rules.NewAdmin(b, s, store), s}
+}
+
+const liveRule = `{rules: [{name: r, by: [goods], algorithm: token_bucket, permitsPerSecond: 0.01, burst: 2, leases: 10}]}`
+
+// admitted asks a few times and counts what passes.
+func admittedBy(t testing.TB, g *gate.Gate, goods int64) int {
+	n := 0
+	for range 20 {
+		if decide(t, g, "r", rules.Attributes{Goods: goods}).Allowed {
+			n++
+		}
+	}
+	return n
+}
+
+func TestAChangeReachesEveryNodeAndRefillsNothing(t *testing.T) {
+	addr := servers.Redis(t).Addr()
+	a, b := startNodeParts(t, addr, liveRule), startNodeParts(t, addr, liveRule)
+	require.Equal(t, 2, admittedBy(t, a.gate, 1))
+	require.Zero(t, admittedBy(t, b.gate, 1))
+
+	burst := int64(5)
+	began := time.Now()
+	set, err := a.admin.Set(t.Context(), "r", "1", rules.Change{Burst: &burst})
+	require.NoError(t, err)
+	require.Equal(t, "operator", set.Source)
+	require.EqualValues(t, 5, set.Burst)
+	total := 0
+	require.Eventually(t, func() bool { total += admittedBy(t, b.gate, 1); return total > 0 }, time.Minute, 10*ms)
+	t.Logf("the other node knew after %v", time.Since(began).Round(ms))
+	if os.Getenv("RATELIMIT_BENCH") != "" {
+		require.Less(t, time.Since(began), time.Second)
+	}
+	total += admittedBy(t, a.gate, 1) + admittedBy(t, b.gate, 1)
+	require.Equal(t, 3, total, "the two permits that were taken stay taken")
+	require.Equal(t, 2, admittedBy(t, a.gate, 2), "another goods keeps the rule's limit")
+
+	require.NoError(t, b.admin.Delete(t.Context(), "r", "1"))
+	got, err := a.admin.Get(t.Context(), "r", "1")
+	require.NoError(t, err)
+	require.Equal(t, "rule", got.Source)
+	require.EqualValues(t, 2, *got.Remaining)
+}
+
+func TestABadCallChangesNothing(t *testing.T) {
+	n := startNodeParts(t, servers.Redis(t).Addr(), liveRule)
+	rate, magic := -1.0, ratelimit.Algorithm("magic")
+	before, err := n.admin.Get(t.Context(), "r", "1")
+	require.NoError(t, err)
+	for field, change := range map[string]rules.Change{
+		"permitsPerSecond": {PermitsPerSecond: &rate}, "algorithm": {Algorithm: &magic},
+	} {
+		_, err := n.admin.Set(t.Context(), "r", "1", change)
+		var wrong *ratelimit.FieldError
+		require.ErrorAs(t, err, &wrong)
+		require.Equal(t, field, wrong.Field)
+	}
+	_, err = n.admin.Set(t.Context(), "none", "1", rules.Change{})
+	require.ErrorIs(t, err, rules.ErrNoRule)
+	after, err := n.admin.Get(t.Context(), "r", "1")
+	require.NoError(t, err)
+	require.Equal(t, before, after)
+}
+
+func TestNodesAreCounted(t *testing.T) {
+	addr := servers.Redis(t).Addr()
+	a := startNodeParts(t, addr, liveRule)
+	t.Run("a second one", func(t *testing.T) {
+		startNodeParts(t, addr, liveRule)
+		require.Eventually(t, func() bool { return a.sync.Nodes() == 2 }, time.Minute, 10*ms)
+	})
+	require.Eventually(t, func() bool { return a.sync.Nodes() == 1 }, time.Minute, 10*ms)
+}
+
+func TestOperatorsLimitsOutliveARedisThatLostThem(t *testing.T) {
+	server := servers.Redis(t)
+	n := startNodeParts(t, server.Addr(), liveRule)
+	burst := int64(7)
+	_, err := n.admin.Set(t.Context(), "r", rules.AnyKey, rules.Change{Burst: &burst})
+	require.NoError(t, err)
+	require.NoError(t, server.RestartEmpty(t.Context()))
+	fresh := startNodeParts(t, server.Addr(), liveRule)
+	require.Eventually(t, func() bool {
+		got, err := fresh.admin.Get(context.Background(), "r", "3")
+		return err == nil && got.Burst == 7
+	}, time.Minute, 20*ms)
+	require.Equal(t, 7, admittedBy(t, n.gate, 3))
+}
+
+func TestAdminSaysSoWhenRedisIsDown(t *testing.T) {
+	server := servers.Redis(t)
+	n := startNodeParts(t, server.Addr(), liveRule)
+	require.NoError(t, server.Kill())
+	_, err := n.admin.Set(t.Context(), "r", "1", rules.Change{})
+	require.Error(t, err)
+	var wrong *ratelimit.FieldError
+	require.False(t, errors.As(err, &wrong))
+}

@@ -1,0 +1,187 @@
+package gate_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"flashsale.dev/seckill/internal/ratelimit"
+	"flashsale.dev/seckill/internal/ratelimit/gate"
+	redislimit "flashsale.dev/seckill/internal/ratelimit/redis"
+	"flashsale.dev/seckill/internal/ratelimit/rules"
+	"flashsale.dev/seckill/internal/testing/servers"
+	"flashsale.dev/seckill/internal/testing/testclock"
+)
+
+// mostInAnyWindow is the greatest excess of permits over rate × T, in any
+// window: the burst that a limiter has let through. Times are when permits are
+// good, in order.
+func mostInAnyWindow(good []time.Time, rate float64) float64 {
+	lowest, most := math.Inf(1), 0.0
+	for i, at := range good {
+		paid := rate * at.Sub(good[0]).Seconds()
+		lowest = min(lowest, float64(i)-paid)
+		most = max(most, float64(i+1)-paid-lowest)
+	}
+	return most
+}
+
+// TestAnyWindowOverManyNodes: any traffic over nodes that lease, on a clock of
+// the test's: admitted ≤ burst + rate × T (+ nodes × lease) in every window.
+func TestAnyWindowOverManyNodes(t *testing.T) {
+	client := newClient(t, servers.Redis(t).Addr())
+	runs := int64(0)
+	rapid.Check(t, func(t *rapid.T) {
+		runs++
+		nodes := rapid.SampledFrom([]int{1, 8}).Draw(t, "nodes")
+		leases := rapid.SampledFrom([]int64{0, 10}).Draw(t, "leases")
+		clock := testclock.New()
+		var store gate.Store = ratelimit.NewMemory(clock.Now)
+		if runs%2 == 0 {
+			store = redislimit.New(client).WithClock(clock.Now)
+		}
+		const rate, burst = 1000.0, 100
+		b := windowBook(t, leases, burst)
+		gates := make([]*gate.Gate, nodes)
+		for i := range gates {
+			gates[i] = gate.New(b, store, gate.Options{Now: clock.Now, Deadline: time.Minute})
+			defer gates[i].Close()
+		}
+		good := playTraffic(t, gates, clock, rules.Attributes{Goods: runs})
+		allowance := float64(burst)
+		if leases > 1 {
+			allowance += float64(int64(nodes) * leases)
+		}
+		require.LessOrEqual(t, mostInAnyWindow(good, rate), allowance+1e-6)
+	})
+}
+
+func windowBook(t *rapid.T, leases int64, burst int) *rules.Rulebook {
+	list, err := rules.Parse(fmt.Appendf(nil,
+		`{rules: [{name: r, by: [goods], algorithm: token_bucket, permitsPerSecond: 1000, burst: %d, leases: %d}]}`, burst, leases))
+	require.NoError(t, err)
+	b, err := rules.New(list...)
+	require.NoError(t, err)
+	return b
+}
+
+// playTraffic sends rushes and lulls to random nodes.
+func playTraffic(t *rapid.T, gates []*gate.Gate, clock *testclock.Clock, attrs rules.Attributes) []time.Time {
+	var good []time.Time
+	for range rapid.IntRange(1, 30).Draw(t, "rushes") {
+		clock.Add(time.Duration(rapid.IntRange(0, 300_000).Draw(t, "lull µs")) * us)
+		pace := time.Duration(rapid.IntRange(0, 900).Draw(t, "pace µs")) * us
+		for range rapid.IntRange(1, 60).Draw(t, "callers") {
+			g := gates[rapid.IntRange(0, len(gates)-1).Draw(t, "node")]
+			out, err := g.Decide(context.Background(), "r", attrs, 1)
+			require.NoError(t, err)
+			require.False(t, out.Undecided)
+			if out.Allowed {
+				good = append(good, clock.Now().Add(out.Decision.Wait))
+			}
+			clock.Add(pace)
+		}
+	}
+	return good
+}
+
+// nodeRun is what a process of TestTwoProcessesShareOneRate is told and tells.
+type nodeRun struct {
+	Addr       string
+	Begin, End time.Time
+	Callers    int
+}
+
+const nodeEnv = "RATELIMIT_TEST_NODE"
+
+// TestTwoProcessesShareOneRate runs two processes with 100 callers each under
+// the default rule of /randomPath.
+func TestTwoProcessesShareOneRate(t *testing.T) {
+	if told := os.Getenv(nodeEnv); told != "" {
+		playNode(t, told)
+		return
+	}
+	length := 10 * time.Second
+	if testing.Short() {
+		length = 2 * time.Second
+	}
+	begin := time.Now().Add(500 * ms)
+	run := nodeRun{Addr: servers.Redis(t).Addr(), Begin: begin, End: begin.Add(length), Callers: 100}
+	var counts [2]int64
+	var both sync.WaitGroup
+	for i := range counts {
+		both.Go(func() { counts[i] = startNode(t, run) })
+	}
+	both.Wait()
+	total, want := float64(counts[0]+counts[1]), 1000+1000*length.Seconds()
+	t.Logf("admitted %d and %d, %.2f %% of burst + rate × T", counts[0], counts[1], 100*total/want)
+	require.InEpsilon(t, want, total, 0.01)
+	for _, n := range counts {
+		require.Greater(t, float64(n), 0.25*total, "shared between the two")
+	}
+}
+
+func startNode(t *testing.T, run nodeRun) int64 {
+	told, err := json.Marshal(run)
+	if err != nil {
+		t.Error(err)
+		return 0
+	}
+	out, err := os.CreateTemp(t.TempDir(), "count")
+	if err != nil {
+		t.Error(err)
+		return 0
+	}
+	defer out.Close()
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestTwoProcessesShareOneRate$")
+	cmd.Env = append(os.Environ(), nodeEnv+"="+string(told), nodeEnv+"_OUT="+out.Name())
+	if text, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("node: %v\n%s", err, text)
+	}
+	var n int64
+	if _, err := fmt.Fscan(out, &n); err != nil {
+		t.Error(err)
+	}
+	return n
+}
+
+// playNode is the other process: its callers take permits until the end, and
+// those that are good by then count.
+func playNode(t *testing.T, told string) {
+	var run nodeRun
+	require.NoError(t, json.Unmarshal([]byte(told), &run))
+	b, err := rules.New(rules.Defaults()...)
+	require.NoError(t, err)
+	g := newGate(t, b, redislimit.New(steadyClient(t, run.Addr)), gate.Options{Deadline: unhurried})
+	ctx, cancel := context.WithDeadline(t.Context(), run.End)
+	defer cancel()
+	<-time.After(time.Until(run.Begin))
+	var admitted atomic.Int64
+	var all sync.WaitGroup
+	for range run.Callers {
+		all.Go(func() { admitted.Add(callUntil(ctx, g)) })
+	}
+	all.Wait()
+	require.NoError(t, os.WriteFile(os.Getenv(nodeEnv+"_OUT"), fmt.Append(nil, admitted.Load()), 0o600))
+}
+
+func callUntil(ctx context.Context, g *gate.Gate) int64 {
+	n := int64(0)
+	for ctx.Err() == nil {
+		out, err := g.Decide(context.WithoutCancel(ctx), "randomPath", rules.Attributes{Goods: 1}, 1)
+		if err == nil && out.Allowed && out.Wait(ctx) == nil {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,70 @@
+package redislimit_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	redislimit "flashsale.dev/seckill/internal/ratelimit/redis"
+	"flashsale.dev/seckill/internal/testing/servers"
+)
+
+// decides says whether what is published can be run as it is, without the script's text.
+func decides(t *testing.T, client redis.UniversalClient) bool {
+	t.Helper()
+	sha, err := client.Get(t.Context(), redislimit.ScriptKey).Result()
+	if err != nil {
+		return false
+	}
+	// A whole ask: one permit of a bucket of two, which costs a second each.
+	_, err = client.EvalSha(t.Context(), sha, []string{"anything"}, "", 1, "t", "b", 1, 1, 0, 1_000_000, 1, 2_000_000, 2_000_000, 2).Result()
+	return err == nil
+}
+
+func TestTheScriptIsPublishedAndStays(t *testing.T) {
+	server := servers.Redis(t)
+	client := newClient(t, server.Addr())
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- redislimit.NewPublisher(client).Run(ctx, nil) }()
+	again := func(what string) {
+		t.Helper()
+		require.Eventually(t, func() bool { return decides(t, client) }, time.Minute, 10*time.Millisecond, what)
+	}
+	again("at first")
+	require.NoError(t, client.ScriptFlush(t.Context()).Err())
+	again("after SCRIPT FLUSH")
+	require.NoError(t, client.Del(t.Context(), redislimit.ScriptKey).Err())
+	again("after its name was deleted")
+	require.NoError(t, server.RestartEmpty(t.Context()))
+	again("in a Redis that lost everything")
+	stop()
+	require.NoError(t, <-ended)
+}
+
+func TestAnotherReleasesScriptIsLeftAlone(t *testing.T) {
+	client := newClient(t, servers.Redis(t).Addr())
+	theirs, err := client.ScriptLoad(t.Context(), "return 'another release'").Result()
+	require.NoError(t, err)
+	require.NoError(t, client.Set(t.Context(), redislimit.ScriptKey, theirs, 0).Err())
+	p := redislimit.NewPublisher(client)
+	require.NoError(t, p.Keep(t.Context()))
+	require.Equal(t, theirs, client.Get(t.Context(), redislimit.ScriptKey).Val())
+	require.NoError(t, p.Publish(t.Context()), "who starts later says its own")
+	require.True(t, decides(t, client))
+}
+
+func TestNothingIsPublishedInAnAbsentRedis(t *testing.T) {
+	server := servers.Redis(t)
+	client := newClient(t, server.Addr())
+	require.NoError(t, server.Stop())
+	require.Error(t, redislimit.NewPublisher(client).Publish(t.Context()))
+	require.Error(t, redislimit.NewPublisher(client).Keep(t.Context()))
+	ctx, stop := context.WithCancel(t.Context())
+	told := 0
+	require.NoError(t, redislimit.NewPublisher(client).Run(ctx, func(error) { told++; stop() }))
+	require.Equal(t, 1, told)
+}

@@ -1,0 +1,89 @@
+package rules
+
+import "flashsale.dev/seckill/internal/ratelimit"
+
+// Change is a Limit of which any part may be left out: a rule in the file, the
+// body of an operator's PUT. Names are the contract's.
+type Change struct {
+	Algorithm        *ratelimit.Algorithm `json:"algorithm,omitempty" yaml:"algorithm"`
+	PermitsPerSecond *float64             `json:"permitsPerSecond,omitempty" yaml:"permitsPerSecond"`
+	MaxBurstSeconds  *float64             `json:"maxBurstSeconds,omitempty" yaml:"maxBurstSeconds"`
+	MaxWaitMillis    *int64               `json:"maxWaitMillis,omitempty" yaml:"maxWaitMillis"`
+	Burst            *int64               `json:"burst,omitempty" yaml:"burst"`
+	Delay            *int64               `json:"delay,omitempty" yaml:"delay"`
+	NoDelay          *bool                `json:"nodelay,omitempty" yaml:"nodelay"`
+	Limit            *int64               `json:"limit,omitempty" yaml:"limit"`
+	IntervalSeconds  *float64             `json:"intervalSeconds,omitempty" yaml:"intervalSeconds"`
+	Parts            *int64               `json:"parts,omitempty" yaml:"parts"`
+	WarmupSeconds    *float64             `json:"warmupSeconds,omitempty" yaml:"warmupSeconds"`
+	ColdFactor       *float64             `json:"coldFactor,omitempty" yaml:"coldFactor"`
+}
+
+// ruleDefaults are those of a rule that leaves its numbers out: 100 in 60 s;
+// one that names a rate is the /randomPath kind of bucket.
+func ruleDefaults(c Change) ratelimit.Limit {
+	l := ratelimit.Limit{Algorithm: ratelimit.SlidingWindow}
+	if c.PermitsPerSecond != nil {
+		l.Algorithm = ratelimit.Reserve
+	}
+	if c.Algorithm != nil {
+		l.Algorithm = *c.Algorithm
+	}
+	if c.PermitsPerSecond == nil {
+		l.Limit, l.IntervalSeconds = 100, 60
+	}
+	switch l.Algorithm {
+	case ratelimit.Reserve, ratelimit.SmoothBursty:
+		l.MaxBurstSeconds, l.MaxWaitMillis = 1, 1000
+	case ratelimit.TokenBucket:
+		l.MaxBurstSeconds = 1
+	case ratelimit.SubWindows:
+		l.Parts = 10
+	case ratelimit.SmoothWarmingUp:
+		l.WarmupSeconds, l.ColdFactor, l.MaxWaitMillis = 10, 3, 1000
+	}
+	return l
+}
+
+// Fresh is the change laid over the defaults of its algorithm.
+func (c Change) Fresh() ratelimit.Limit { return c.over(ruleDefaults(c)) }
+
+// Over is the change laid over a limit that holds. Another algorithm starts
+// from its own defaults and the old rate.
+func (c Change) Over(l ratelimit.Limit) ratelimit.Limit {
+	if c.Algorithm != nil && *c.Algorithm != l.Algorithm {
+		if c.PermitsPerSecond == nil && l.PermitsPerSecond > 0 {
+			c.PermitsPerSecond = &l.PermitsPerSecond
+		}
+		return c.Fresh()
+	}
+	switch { // a rate is said in one way: the newer takes the other's place
+	case c.PermitsPerSecond != nil:
+		l.Limit, l.IntervalSeconds = 0, 0
+	case c.Limit != nil || c.IntervalSeconds != nil:
+		l.PermitsPerSecond = 0
+	}
+	return c.over(l)
+}
+
+func (c Change) over(l ratelimit.Limit) ratelimit.Limit {
+	set(&l.Algorithm, c.Algorithm)
+	set(&l.PermitsPerSecond, c.PermitsPerSecond)
+	set(&l.MaxBurstSeconds, c.MaxBurstSeconds)
+	set(&l.MaxWaitMillis, c.MaxWaitMillis)
+	set(&l.Burst, c.Burst)
+	set(&l.Delay, c.Delay)
+	set(&l.NoDelay, c.NoDelay)
+	set(&l.Limit, c.Limit)
+	set(&l.IntervalSeconds, c.IntervalSeconds)
+	set(&l.Parts, c.Parts)
+	set(&l.WarmupSeconds, c.WarmupSeconds)
+	set(&l.ColdFactor, c.ColdFactor)
+	return l
+}
+
+func set[T any](to *T, from *T) {
+	if from != nil {
+		*to = *from
+	}
+}

@@ -1,0 +1,27 @@
+package rules
+
+import "flashsale.dev/seckill/internal/ratelimit"
+
+// Defaults guard /randomPath: 1000/s for each goods over all nodes, and in
+// each node's own memory 20/s for each user, which costs no call to Redis. And
+// they guard signing in: 20/s for each address, in each node's memory.
+func Defaults() []Rule {
+	return []Rule{
+		{
+			Name: "randomPath", Route: "/randomPath", By: []string{"goods"}, Leases: 10,
+			Change: Change{
+				Algorithm: ptr(ratelimit.Reserve), PermitsPerSecond: ptr(1000.0), MaxBurstSeconds: ptr(1.0), MaxWaitMillis: ptr(int64(1000)),
+			},
+		},
+		{
+			Name: "randomPathPerUser", Route: "/randomPath", By: []string{"user"}, Scope: ScopeNode,
+			Change: Change{Algorithm: ptr(ratelimit.TokenBucket), PermitsPerSecond: ptr(20.0), MaxBurstSeconds: ptr(1.0)},
+		},
+		{
+			Name: "session", Route: "POST /session", By: []string{"ip"}, Scope: ScopeNode,
+			Change: Change{Algorithm: ptr(ratelimit.TokenBucket), PermitsPerSecond: ptr(20.0), MaxBurstSeconds: ptr(2.0)},
+		},
+	}
+}
+
+func ptr[T any](v T) *T { return &v }

@@ -1,0 +1,88 @@
+package rules
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/parser"
+
+	"flashsale.dev/seckill/internal/ratelimit"
+)
+
+const maxRulesFile = 1 << 20
+
+type ruleFile struct {
+	Rules []Rule `yaml:"rules"`
+}
+
+// Load reads a rules file; an empty path gives the defaults alone. A rule
+// of the file takes the place of a default of the same name.
+func Load(path string) (*Rulebook, error) {
+	if path == "" {
+		return New(Defaults()...)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("ratelimit: open rules: %w", err)
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxRulesFile+1))
+	if err != nil {
+		return nil, fmt.Errorf("ratelimit: read rules: %w", err)
+	}
+	rules, err := Parse(text)
+	if err != nil {
+		return nil, fmt.Errorf("ratelimit: rules file: %w", err)
+	}
+	return New(append(Defaults(), rules...)...)
+}
+
+// Parse reads YAML strictly: an unknown or doubled field is an error, and
+// every error names its line. Names must differ.
+func Parse(text []byte) ([]Rule, error) {
+	if len(text) > maxRulesFile {
+		return nil, fmt.Errorf("larger than %d bytes", maxRulesFile)
+	}
+	var file ruleFile
+	if err := yaml.UnmarshalWithOptions(text, &file, yaml.Strict()); err != nil && !errors.Is(err, io.EOF) {
+		return nil, errors.New(yaml.FormatError(err, false, true))
+	}
+	seen := map[string]bool{}
+	for i, rule := range file.Rules {
+		_, err := rule.compile()
+		if err == nil && seen[rule.Name] {
+			err = ratelimit.BadField("name", "%q is there twice", rule.Name)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s%s: %w", place(text, i, err), describe(i, rule), err)
+		}
+		seen[rule.Name] = true
+	}
+	return file.Rules, nil
+}
+
+// place gives "line N: " of the field that is wrong, or of its rule.
+func place(text []byte, rule int, err error) string {
+	file, parseErr := parser.ParseBytes(text, 0)
+	if parseErr != nil {
+		return ""
+	}
+	paths := []string{fmt.Sprintf("$.rules[%d]", rule)}
+	var field *ratelimit.FieldError
+	if errors.As(err, &field) {
+		paths = append([]string{paths[0] + "." + field.Field}, paths...)
+	}
+	for _, at := range paths {
+		path, err := yaml.PathString(at)
+		if err != nil {
+			continue
+		}
+		if node, err := path.FilterFile(file); err == nil && node != nil && node.GetToken() != nil {
+			return fmt.Sprintf("line %d: ", node.GetToken().Position.Line)
+		}
+	}
+	return ""
+}

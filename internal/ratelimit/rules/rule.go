@@ -1,0 +1,192 @@
+package rules
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"flashsale.dev/seckill/internal/ratelimit"
+)
+
+// Scope is where a rule's buckets live.
+type Scope string
+
+// The scopes: shared by all nodes through Redis, or each node's own.
+const (
+	ScopeGlobal Scope = "global"
+	ScopeNode   Scope = "node"
+)
+
+// OnError says what a rule does when Redis can't decide in time.
+type OnError string
+
+// Closed answers "unavailable"; open lets pass; local decides in this node's
+// memory at rate/nodes.
+const (
+	OnErrorClosed OnError = "closed"
+	OnErrorOpen   OnError = "open"
+	OnErrorLocal  OnError = "local"
+)
+
+// OnMissingKey says what a rule does with a request that lacks what it counts
+// by, or has something invalid there.
+type OnMissingKey string
+
+// Shared puts all such requests into one bucket; deny refuses them; skip lets
+// them pass unlimited.
+const (
+	OnMissingShared OnMissingKey = "shared"
+	OnMissingDeny   OnMissingKey = "deny"
+	OnMissingSkip   OnMissingKey = "skip"
+)
+
+// Fallback is a rule's own answer in place of RATE_LIMITED's; the status stays 429.
+type Fallback struct {
+	Code    int    `json:"code" yaml:"code"`
+	Message string `json:"message" yaml:"message"`
+}
+
+// Rule is one named limit of the rules file.
+type Rule struct {
+	Name string `yaml:"name"`
+	// Route that it guards, as a pattern: "/orders", "GET /orders/:orderSn", "*"
+	// for all. Without one it is only for those who ask it by name.
+	Route string `yaml:"route"`
+	// By names what is counted: goods, user, ip (IPv6 by /64), header:X, route,
+	// global; several are joined.
+	By     []string `yaml:"by"`
+	Change `yaml:",inline"`
+	// MaxWait and Interval say maxWaitMillis and intervalSeconds as "1s".
+	MaxWait  *time.Duration `yaml:"maxWait"`
+	Interval *time.Duration `yaml:"interval"`
+	Scope    Scope          `yaml:"scope"`
+	Message  string         `yaml:"message"`
+	Fallback *Fallback      `yaml:"fallback"`
+
+	OnMissingKey OnMissingKey `yaml:"onMissingKey"`
+	OnError      OnError      `yaml:"onError"`
+	// DryRun counts what would be denied and lets it pass.
+	DryRun bool `yaml:"dryRun"`
+	// Leases is how many permits a node may hold in advance for one key, 0 to
+	// 1000: never more than the burst, or than a tenth of a second's permits.
+	Leases int64 `yaml:"leases"`
+}
+
+// Compiled is a rule that has been checked.
+type Compiled struct {
+	Rule
+	terms ratelimit.Terms
+}
+
+const (
+	maxLeases  = 1000
+	maxMessage = 500
+	maxBy      = 4
+)
+
+var (
+	ruleName   = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]{0,63}$`)
+	routeName  = regexp.MustCompile(`^(\*|([A-Z]{3,7} )?/[!-~]{0,200})?$`)
+	headerName = regexp.MustCompile(`^header:[A-Za-z0-9-]{1,64}$`)
+)
+
+// compile checks a rule and fills in its defaults. The error is a *FieldError.
+func (r Rule) compile() (*Compiled, error) {
+	r = r.withDefaults()
+	if err := r.checkWords(); err != nil {
+		return nil, err
+	}
+	if err := r.joinDurations(); err != nil {
+		return nil, err
+	}
+	terms, err := r.Fresh().Terms()
+	if err != nil {
+		return nil, err
+	}
+	if r.Scope == ScopeGlobal && !terms.InRedis() {
+		return nil, ratelimit.BadField("algorithm", "%s lives in process only: set scope: node", terms.Limit().Algorithm)
+	}
+	return &Compiled{Rule: r, terms: terms}, nil
+}
+
+func (r Rule) withDefaults() Rule {
+	if len(r.By) == 0 {
+		r.By = []string{"route"}
+	}
+	if r.Scope == "" {
+		r.Scope = ScopeGlobal
+	}
+	if r.OnMissingKey == "" {
+		r.OnMissingKey = OnMissingShared
+	}
+	if r.OnError == "" {
+		r.OnError = OnErrorLocal
+	}
+	return r
+}
+
+func (r Rule) checkWords() error {
+	switch {
+	case !ruleName.MatchString(r.Name):
+		return ratelimit.BadField("name", "must be a letter and at most 63 letters, digits, _ or -, and is %q", r.Name)
+	case !routeName.MatchString(r.Route):
+		return ratelimit.BadField("route", "must be * or a path, with a method before it or not, and is %q", r.Route)
+	case len(r.By) > maxBy:
+		return ratelimit.BadField("by", "joins more than %d", maxBy)
+	case r.Scope != ScopeGlobal && r.Scope != ScopeNode:
+		return ratelimit.BadField("scope", "must be global or node, and is %q", r.Scope)
+	case !slices.Contains([]OnMissingKey{OnMissingShared, OnMissingDeny, OnMissingSkip}, r.OnMissingKey):
+		return ratelimit.BadField("onMissingKey", "must be shared, deny or skip, and is %q", r.OnMissingKey)
+	case !slices.Contains([]OnError{OnErrorClosed, OnErrorOpen, OnErrorLocal}, r.OnError):
+		return ratelimit.BadField("onError", "must be closed, open or local, and is %q", r.OnError)
+	case r.Leases < 0 || r.Leases > maxLeases:
+		return ratelimit.BadField("leases", "must be 0 to %d", maxLeases)
+	case len(r.Message) > maxMessage:
+		return ratelimit.BadField("message", "is longer than %d bytes", maxMessage)
+	case r.Fallback != nil && (r.Fallback.Code < 1 || r.Fallback.Code > 999_999):
+		return ratelimit.BadField("fallback.code", "must be 1 to 999999")
+	case r.Fallback != nil && len(r.Fallback.Message) > maxMessage:
+		return ratelimit.BadField("fallback.message", "is longer than %d bytes", maxMessage)
+	}
+	return r.checkBy()
+}
+
+func (r Rule) checkBy() error {
+	for i, by := range r.By {
+		known := slices.Contains([]string{"goods", "user", "ip", "route", "global"}, by) || headerName.MatchString(by)
+		if !known || slices.Contains(r.By[:i], by) {
+			return ratelimit.BadField("by", "must be of goods, user, ip, header:X, route, global, each once, and has %q", by)
+		}
+	}
+	return nil
+}
+
+// joinDurations lets the file say maxWait: 1s for maxWaitMillis: 1000.
+func (r *Rule) joinDurations() error {
+	if r.MaxWait != nil {
+		millis := r.MaxWait.Milliseconds()
+		if r.MaxWaitMillis != nil && *r.MaxWaitMillis != millis {
+			return ratelimit.BadField("maxWait", "and maxWaitMillis differ")
+		}
+		r.MaxWaitMillis = &millis
+	}
+	if r.Interval != nil {
+		s := r.Interval.Seconds()
+		if r.IntervalSeconds != nil && *r.IntervalSeconds != s {
+			return ratelimit.BadField("interval", "and intervalSeconds differ")
+		}
+		r.IntervalSeconds = &s
+	}
+	return nil
+}
+
+func (r *Compiled) guards(method, route string) bool {
+	return r.Route != "" && (r.Route == "*" || r.Route == route || r.Route == method+" "+route)
+}
+
+// describe names the rule in an error: its place in the file and its name.
+func describe(i int, r Rule) string {
+	return strings.TrimSuffix(fmt.Sprintf("rules[%d] %s", i, r.Name), " ")
+}

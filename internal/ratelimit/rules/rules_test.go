@@ -1,0 +1,159 @@
+package rules_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/ratelimit"
+	"flashsale.dev/seckill/internal/ratelimit/rules"
+)
+
+func book(t testing.TB, yaml string) *rules.Rulebook {
+	list, err := rules.Parse([]byte(yaml))
+	require.NoError(t, err)
+	b, err := rules.New(list...)
+	require.NoError(t, err)
+	return b
+}
+
+func TestRulesSayWhereTheyAreWrong(t *testing.T) {
+	for name, c := range map[string]struct{ yaml, says string }{
+		"unknown field":     {"rules:\n  - name: a\n    colour: red\n", "[3:5] unknown field \"colour\""},
+		"wrong type":        {"rules:\n  - name: a\n    limit: many\n", "[3:12]"},
+		"unknown algorithm": {"rules:\n  - name: a\n    algorithm: magic\n", "line 3: rules[0] a: algorithm: unknown \"magic\""},
+		"negative rate":     {"rules:\n  - name: ok\n  - name: b\n    permitsPerSecond: -1\n", "line 4: rules[1] b: permitsPerSecond"},
+		"interval zero":     {"rules:\n  - name: a\n    intervalSeconds: 0\n", "line 3: rules[0] a: intervalSeconds"},
+		"by nonsense":       {"rules:\n  - name: a\n    by: [moon]\n", "line 3: rules[0] a: by"},
+		"by twice":          {"rules:\n  - name: a\n    by: [ip, ip]\n", "by"},
+		"no name":           {"rules:\n  - limit: 5\n", "rules[0]: name"},
+		"name twice":        {"rules:\n  - name: a\n  - name: a\n", "line 3: rules[1] a: name: \"a\" is there twice"},
+		"doubled field":     {"rules:\n  - name: a\n    limit: 1\n    limit: 2\n", "[4:5]"},
+		"on error":          {"rules:\n  - name: a\n    onError: panic\n", "line 3: rules[0] a: onError"},
+		"on missing key":    {"rules:\n  - name: a\n    onMissingKey: cry\n", "line 3: rules[0] a: onMissingKey"},
+		"leases":            {"rules:\n  - name: a\n    leases: 5000\n", "line 3: rules[0] a: leases"},
+		"log in redis":      {"rules:\n  - name: a\n    algorithm: sliding_log\n", "algorithm: sliding_log lives in process only"},
+		"waits differ":      {"rules:\n  - name: a\n    maxWait: 1s\n    maxWaitMillis: 5\n", "maxWait"},
+		"fallback code":     {"rules:\n  - name: a\n    fallback: {code: 0}\n", "fallback.code"},
+		"too many digits":   {"rules:\n  - name: a\n    permitsPerSecond: 0.1234567890123\n", "permitsPerSecond"},
+		"not YAML":          {"rules: [", "["},
+		"not rules":         {"rule: []", "unknown field"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := rules.Parse([]byte(c.yaml))
+			require.ErrorContains(t, err, c.says)
+		})
+	}
+}
+
+func TestRuleDefaults(t *testing.T) {
+	b := book(t, `
+rules:
+  - name: bare
+  - {name: rate, permitsPerSecond: 50}
+  - {name: wait, permitsPerSecond: 50, maxWait: 250ms}
+  - {name: window, algorithm: fixed_window, limit: 10, interval: 500ms}
+`)
+	limits := map[string]ratelimit.Limit{
+		"bare":   {Algorithm: ratelimit.SlidingWindow, Limit: 100, IntervalSeconds: 60},
+		"rate":   {Algorithm: ratelimit.Reserve, PermitsPerSecond: 50, MaxBurstSeconds: 1, MaxWaitMillis: 1000},
+		"wait":   {Algorithm: ratelimit.Reserve, PermitsPerSecond: 50, MaxBurstSeconds: 1, MaxWaitMillis: 250},
+		"window": {Algorithm: ratelimit.FixedWindow, Limit: 10, IntervalSeconds: 0.5},
+	}
+	for name, want := range limits {
+		rule, ok := b.Rule(name)
+		require.True(t, ok)
+		require.Equal(t, want, rule.Fresh(), name)
+		require.Equal(t, []string{"route"}, rule.By)
+		require.Equal(t, rules.OnErrorLocal, rule.OnError)
+	}
+}
+
+func TestChangesAreLaidOverWhatHolds(t *testing.T) {
+	rate, limit, interval, burst := 50.0, int64(5), 10.0, 2.0
+	window, meter := ratelimit.FixedWindow, ratelimit.LeakyMeter
+	for name, c := range map[string]struct {
+		change rules.Change
+		quota  int64
+		window time.Duration
+	}{
+		"nothing":                       {rules.Change{}, 1000, time.Second},
+		"a rate":                        {rules.Change{PermitsPerSecond: &rate}, 50, time.Second},
+		"a burst":                       {rules.Change{MaxBurstSeconds: &burst}, 2000, 2 * time.Second},
+		"a window of the rate it had":   {rules.Change{Algorithm: &window}, 1000, time.Second},
+		"a window of another rate":      {rules.Change{Algorithm: &window, PermitsPerSecond: &rate}, 50, time.Second},
+		"a rate said as limit and time": {rules.Change{Limit: &limit, IntervalSeconds: &interval}, 1, 2 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			terms, err := c.change.Over(ratelimit.DefaultLimit()).Terms()
+			require.NoError(t, err)
+			quota, took := terms.Quota()
+			require.Equal(t, c.quota, quota)
+			require.Equal(t, c.window, took)
+		})
+	}
+	require.ErrorContains(t, rules.Change{Algorithm: &meter}.Over(ratelimit.DefaultLimit()).Validate(), "burst")
+}
+
+func TestLoadRules(t *testing.T) {
+	b, err := rules.Load("")
+	require.NoError(t, err)
+	require.Equal(t, []string{"randomPath", "randomPathPerUser", "session"}, b.Names())
+	rule, _ := b.Rule("randomPath")
+	require.Equal(t, ratelimit.DefaultLimit(), rule.Fresh())
+
+	path := filepath.Join(t.TempDir(), "rules.yaml")
+	require.NoError(t, os.WriteFile(path, []byte("rules: [{name: randomPath, by: [goods], permitsPerSecond: 5}]"), 0o600))
+	b, err = rules.Load(path)
+	require.NoError(t, err)
+	require.Equal(t, []string{"randomPath", "randomPathPerUser", "session"}, b.Names(), "the file adds to the defaults and replaces by name")
+	rule, _ = b.Rule("randomPath")
+	require.EqualValues(t, 5, rule.Fresh().PermitsPerSecond)
+
+	_, err = rules.Load(filepath.Join(t.TempDir(), "none"))
+	require.ErrorIs(t, err, os.ErrNotExist)
+}
+
+func TestTheExampleFileIsRight(t *testing.T) {
+	b, err := rules.Load("../../../deploy/ratelimit.example.yaml")
+	require.NoError(t, err)
+	require.Greater(t, len(b.Names()), 4)
+}
+
+func TestRulesGuardRoutes(t *testing.T) {
+	b := book(t, `
+rules:
+  - {name: all, route: "*"}
+  - {name: get, route: GET /orders}
+  - {name: node, route: /orders, scope: node}
+  - {name: byName}
+`)
+	require.Equal(t, []string{"node", "all", "get"}, b.Guarding("GET", "/orders"))
+	require.Equal(t, []string{"node", "all"}, b.Guarding("POST", "/orders"))
+	require.Equal(t, []string{"all"}, b.Guarding("GET", "/sales"))
+	_, err := rules.Parse([]byte("rules: [{name: a, route: orders}]"))
+	require.ErrorContains(t, err, "route")
+}
+
+// FuzzParseRules: any text is rules that can be used, or an error.
+func FuzzParseRules(f *testing.F) {
+	example, err := os.ReadFile("../../../deploy/ratelimit.example.yaml")
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(example)
+	f.Add([]byte("rules: [{name: hot, by: [goods], permitsPerSecond: 1000, leases: 10}]"))
+	f.Add([]byte("rules: [{name: a, permitsPerSecond: 1e-9, maxWait: -1s}]"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		list, err := rules.Parse(text)
+		if err != nil {
+			return
+		}
+		if _, err := rules.New(list...); err != nil {
+			t.Fatalf("rules that were read do not make a book: %v", err)
+		}
+	})
+}
