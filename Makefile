@@ -57,9 +57,9 @@ bench: ## the benchmarks, each beside its floor: tables of ratios and figures (s
 bench-record: ## the same, appended to docs/explanation/performance.md
 	SECKILL_BENCH_RECORD=$(CURDIR)/docs/performance.md $(BENCH)
 
-calibrate: ## what each piece of work costs on this machine, into internal/capacity/calibration.json, by which seckillctl plan counts, and the plans that docs/how-to/scale.md shows (3 minutes)
+calibrate: ## measure costs on this machine into internal/capacity/calibration.json, and rewrite the plans in docs/how-to/scale.md (3 minutes)
 	SECKILL_BENCH_CALIBRATION=$(CURDIR)/internal/capacity/calibration.json $(GO) test -run '^$$' -bench Calibrate -benchtime 5x -timeout 20m ./test/bench/
-	$(GO) test -count=1 ./cmd/seckillctl -run Scaling -scaling.update
+	$(GO) test -count=1 ./cmd/seckillctl -run Plan -scaling.update
 
 SEEDS ?= 5
 SEED ?= 1

@@ -73,7 +73,6 @@ func TestTheWholeLoad(t *testing.T) {
 	for name, args := range map[string][]string{
 		"closed": {"-users", "30", "-ramp", "100ms"},
 		"open":   {"-rate", "1000", "-ramp", "100ms"},
-		"split":  {"-users", "30", "-buckets", "4"},
 		"spike":  {"-users", "10", "-spike", "200", "-start-in", "300ms"},
 	} {
 		t.Run(name, func(t *testing.T) {

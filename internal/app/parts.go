@@ -125,8 +125,7 @@ func NewCrew(p Parts, s Settings) []Worker {
 	consumer := order.NewConsumer(p.Source, writer, order.ConsumerOptions{BatchSize: s.BatchSize, Linger: s.BatchLinger}, p.Log).Traced(p.Seen.Tracer)
 	workers := []Worker{
 		live, consumer, relay, rebuilder, giver, auditor,
-		order.NewExpirer(live, p.Store, giver, p.Log), order.NewSteward(live, p.Store, p.Shelf, p.Log).ObservedBy(p.observer()),
-		order.NewMover(live, p.Store, p.Shelf, giver, p.Log).ObservedBy(p.observer()),
+		order.NewExpirer(live, p.Store, giver, p.Log), order.NewSteward(live, p.Store, p.Shelf, p.Log),
 		order.NewRetirer(p.Store, p.Shelf, p.Log), order.NewRefunder(p.Store, p.provider(), p.Log),
 	}
 	if p.Seen.Survey != nil {

@@ -1,147 +1,183 @@
 package capacity
 
 import (
-	"cmp"
-	"fmt"
+	"errors"
 	"math"
 	"time"
 )
 
-// Plan is what a sale comes to.
+// Sale describes the buyers, and what the hosts offer.
+type Sale struct {
+	Buyers, Units, PerBuyer float64
+	Over                    time.Duration // in which the buyers arrive
+	Permits                 float64       // random paths per second; they bound the rate of orders
+	Polls                   float64       // views of the sale's page per buyer
+	Waits                   float64       // 429 answers per buyer
+	Queries                 float64       // status queries per order without an event stream
+	Streams                 float64       // share of the orders that an event stream follows
+	Peak                    float64       // busiest second ÷ mean second
+	CallSize                float64       // reservations per Redis call and message
+	BatchSize               float64       // orders per transaction
+	Cores                   float64       // processors of one API node
+	Use                     float64       // share of a processor that the peak may use
+}
+
+// Row is one kind of work: its count multiplied by its cost.
+type Row struct {
+	Part    string  `json:"part"`
+	Work    string  `json:"work"`
+	Count   float64 `json:"count"`
+	Micros  float64 `json:"micros"`
+	Seconds float64 `json:"seconds"` // of processor time
+	Peak    float64 `json:"peakPerSecond"`
+}
+
+// Part is the sum over one part of the system. Count is the number of nodes (API) or
+// single-threaded shards that keep the peak within Sale.Use.
+type Part struct {
+	Part      string  `json:"part"`
+	Seconds   float64 `json:"seconds"`
+	PeakCores float64 `json:"peakCores"`
+	Count     int     `json:"count"`
+}
+
+// Amount is memory, storage or network traffic: a count multiplied by a size.
+type Amount struct {
+	What  string  `json:"what"`
+	Count float64 `json:"count"`
+	Bytes float64 `json:"bytes"` // of each
+	MB    float64 `json:"mb"`
+}
+
+// Plan is the table of costs of a sale.
 type Plan struct {
-	Sale        Sale       `json:"sale"`
-	Calibration Provenance `json:"calibration"`
-	Stages      []Rate     `json:"stages"`
-	SoldOut     float64    `json:"soldOutSeconds"` // after the first buyer pressed; -1: never
-	LastRow     float64    `json:"lastOrderInMySQLSeconds"`
-	GaveUp      float64    `json:"gaveUp"`
-	Unsold      float64    `json:"unsoldUnits"`
-	Backlog     float64    `json:"backlogOrders"` // the most orders that are not written
-	API         API        `json:"api"`
-	Redis       Redis      `json:"redis"`
-	Rabbit      Rabbit     `json:"rabbitmq"`
-	Consumer    Consumer   `json:"consumer"`
-	MySQL       MySQL      `json:"mysql"`
-	Hops        []Hop      `json:"hops"`
-	Limits      []Limit    `json:"limits"` // of one of each, the most used first
+	Rows    []Row      `json:"rows"`
+	Parts   []Part     `json:"parts"`
+	Amounts []Amount   `json:"amounts"`
+	Costs   Provenance `json:"costs"`
 }
 
-// Rate is a count, and its highest rate.
-type Rate struct {
-	Stage Stage   `json:"stage"`
-	Total float64 `json:"total"`
-	Peak  float64 `json:"peakPerSecond"`
+// check reports all fields out of range together.
+func (s Sale) check() error {
+	var problems []error
+	for name, x := range map[string]float64{
+		"buyers": s.Buyers, "units": s.Units, "per-buyer": s.PerBuyer, "over": s.Over.Seconds(),
+		"permits": s.Permits, "call-size": s.CallSize, "batch-size": s.BatchSize,
+		"cores": s.Cores, "use": s.Use, "peak": s.Peak,
+	} {
+		if !(x > 0) || math.IsInf(x, 0) {
+			problems = append(problems, errors.New(name+" must be a number above 0"))
+		}
+	}
+	for name, x := range map[string]float64{
+		"polls": s.Polls, "waits": s.Waits, "queries": s.Queries, "streams": s.Streams,
+	} {
+		if !(x >= 0) || math.IsInf(x, 0) {
+			problems = append(problems, errors.New(name+" must be a number of at least 0"))
+		}
+	}
+	if s.Streams > 1 || s.Use > 1 {
+		problems = append(problems, errors.New("streams and use are shares: at most 1"))
+	}
+	return errors.Join(problems...)
 }
 
-// Work is processor time of one kind of program or server.
-type Work struct {
-	Seconds float64 `json:"cpuSeconds"` // in all, from the first look at the page to the last order written
-	Peak    float64 `json:"peakCores"`
-}
-
-// API is what the API needs. Nodes is as many as keep the peak within Land's use of processor, memory, NIC and streams.
-type API struct {
-	Work
-	Nodes       int     `json:"nodes"`
-	Connections float64 `json:"connections"`
-	Streams     float64 `json:"streams"`
-	NodeMB      float64 `json:"nodeMB"` // memory of one of them at its peak
-}
-
-// Redis is what Redis needs.
-type Redis struct {
-	Work
-	Calls     float64 `json:"calls"`
-	PeakCalls float64 `json:"peakCallsPerSecond"`
-	PerGroup  float64 `json:"ordersPerCall"`
-	Shards    int     `json:"shards"` // buckets of the stock, each on a master of its own
-	Memory    []Kept  `json:"memory"`
-	WorstMB   float64 `json:"worstMB"` // where nothing is confirmed or written while it sells
-}
-
-// Kept is what one kind of entry takes at its most.
-type Kept struct {
-	What    string  `json:"what"`
-	Entries float64 `json:"entries"`
-	MB      float64 `json:"MB"`
-}
-
-// Rabbit is what RabbitMQ needs.
-type Rabbit struct {
-	Work
-	Messages     float64 `json:"messages"`
-	PeakMessages float64 `json:"peakMessagesPerSecond"`
-	MB           float64 `json:"MB"`      // of all messages
-	QueueMB      float64 `json:"queueMB"` // that wait at the most
-}
-
-// Consumer is what the consumers need.
-type Consumer struct {
-	Work
-	Active int `json:"active"` // that write at the same time: one for each queue in which the sale has a bucket
-}
-
-// MySQL is what the database does.
-type MySQL struct {
-	Work
-	Transactions     float64 `json:"transactions"`
-	PeakTransactions float64 `json:"peakTransactionsPerSecond"`
-	PerTransaction   float64 `json:"ordersPerTransaction"`
-	PeakRows         float64 `json:"peakRowsPerSecond"`      // inserted and changed
-	Fastest          float64 `json:"fastestOrdersPerSecond"` // of one writer
-	DataMB           float64 `json:"dataMB"`
-	RedoMB           float64 `json:"redoMB"`
-	BinlogMB         float64 `json:"binlogMB"`
-}
-
-// Make plans a sale.
+// Make multiplies a sale's counts by the costs. Its error names the fields that are out of range.
 func Make(s Sale, c Calibration) (Plan, error) {
-	if err := s.Check(); err != nil {
-		return Plan{}, fmt.Errorf("plan a sale: %w", err)
+	if err := s.check(); err != nil {
+		return Plan{}, err
 	}
-	if s.Shape == AtOnce {
-		s.Over = 0
+	orders := math.Min(s.Buyers, math.Floor(s.Units/s.PerBuyer))
+	calls, batches := math.Ceil(orders/s.CallSize), math.Ceil(orders/s.BatchSize)
+	streams, queries := orders*s.Streams, orders*(1-s.Streams)*s.Queries
+	arrive := s.Over.Seconds()
+	// Permits bound the rate of orders; buyers who arrive faster sell the units no sooner.
+	selling := math.Max(orders/s.Permits, 1)
+	p := Plan{Costs: c.Provenance}
+	add := func(part, work string, count, micros, seconds float64) {
+		p.Rows = append(p.Rows, Row{
+			part, work, count, micros, count * micros / 1e6, s.Peak * count / seconds,
+		})
 	}
-	c = c.Slower(s.Land.Factor)
-	lone := c.Redis.PathTrip.Of(1, 1)
-	if given := cmp.Or(s.Land.LoneTrip, s.Land.Trip); given > 0 {
-		lone = float64(given.Microseconds())
+	request := func(work string, count float64, cost RequestCost, seconds float64) {
+		add(api, work, count, cost.Micros, seconds)
+		p.traffic(count, cost)
 	}
-	if s.Land.Trip > 0 {
-		c.Redis.Trip = Sized{Call: float64(s.Land.Trip.Microseconds())}
-		c.Redis.PathTrip = c.Redis.Trip
-	}
-	if s.Land.Write > 0 {
-		c.MySQL.Write.Call = float64(s.Land.Write.Microseconds())
-	}
-	w := worked{sale: s, cost: c, lone: lone, window: min(time.Second, s.Budget)}
-	w.settle()
-	p := Plan{
-		Sale: s, Calibration: c.Provenance, SoldOut: w.flow.soldOut, LastRow: w.lastRow(),
-		GaveUp: math.Round(w.flow.gaveUp), Unsold: math.Round(w.flow.unsold), Backlog: math.Round(most(w.flow.backlog)),
-	}
-	for _, stage := range stages() {
-		p.Stages = append(p.Stages, Rate{stage, w.flow.total(stage), w.flow.peak(w.flow.of[stage], w.window)})
-	}
-	p.API, p.Redis, p.Rabbit, p.Consumer, p.MySQL = w.api(), w.redis(), w.rabbit(), w.consumer(), w.mysql()
-	p.Hops = w.hops()
-	p.Limits = w.limits(p)
+	request("GET /sales/{goodsId}", s.Buyers*s.Polls, c.API.Page, arrive)
+	request("POST /randomPath: 429", s.Buyers*s.Waits, c.API.Limited, arrive)
+	request("POST /randomPath: sold out", s.Buyers-orders, c.API.SoldOut, arrive)
+	request("POST /randomPath: a path", orders, c.API.Path, selling)
+	request("POST /{path}/decrStock", orders, c.API.Purchase, selling)
+	request("GET /orders/{orderSn}", queries, c.API.Status, selling)
+	request("GET /orders/{orderSn}/events", streams, c.API.Stream, selling)
+	add(api, "calls to Redis and RabbitMQ", 2*calls, c.API.Call, selling)
+	add(redis, "calls for paths", calls, c.Redis.Path.Call, selling)
+	add(redis, "paths", orders, c.Redis.Path.Item, selling)
+	add(redis, "calls for reservations", calls, c.Redis.Reserve.Call, selling)
+	add(redis, "reservations", orders, c.Redis.Reserve.Item, selling)
+	add(redis, "status queries", queries, c.Redis.Status, selling)
+	add(rabbit, "messages", calls, c.RabbitMQ.Call, selling)
+	add(rabbit, "orders in messages", orders, c.RabbitMQ.Item, selling)
+	add(consumer, "messages", calls, c.Consumer.Message, selling)
+	add(consumer, "transactions", batches, c.Consumer.Transaction.Call, selling)
+	add(consumer, "orders", orders, c.Consumer.Transaction.Item, selling)
+	add(mysql, "transactions", batches, c.MySQL.Transaction.Call, selling)
+	add(mysql, "orders", orders, c.MySQL.Transaction.Item, selling)
+	add(mysql, "status queries", queries, c.MySQL.Status, selling)
+	p.sum(s)
+	p.amount("API memory: connections", s.Buyers, 1000*c.API.ConnectionKB)
+	p.amount("API memory: event streams", streams, 1000*c.API.StreamKB)
+	p.amount("API memory: nodes", float64(p.Parts[0].Count), 1e6*c.API.BaseMB)
+	p.amount("Redis memory: the sale", 1, c.Redis.SaleBytes)
+	p.amount("Redis memory: used paths", orders, c.Redis.PathBytes)
+	p.amount("Redis memory: buyers", orders, c.Redis.BuyerBytes)
+	p.amount("Redis memory: pending, none written", orders, c.Redis.PendingBytes)
+	p.amount("MySQL tables", orders, c.MySQL.TableBytes)
+	p.amount("MySQL redo log", orders, c.MySQL.RedoBytes)
+	p.amount("MySQL binlog", orders, c.MySQL.BinlogBytes)
 	return p, nil
 }
 
-func most(list []float64) (most float64) {
-	for _, x := range list {
-		most = max(most, x)
+// The parts of the system.
+const (
+	api      = "API"
+	redis    = "Redis"
+	rabbit   = "RabbitMQ"
+	consumer = "consumer"
+	mysql    = "MySQL"
+)
+
+// traffic adds the bytes of requests to the first two amounts.
+func (p *Plan) traffic(count float64, cost RequestCost) {
+	if p.Amounts == nil {
+		p.Amounts = []Amount{{What: "network: buyers to API"}, {What: "network: API to buyers"}}
 	}
-	return most
+	for i, bytes := range []float64{cost.InBytes, cost.OutBytes} {
+		a := &p.Amounts[i]
+		a.MB += count * bytes / 1e6
+		a.Count += count
+		a.Bytes = a.MB * 1e6 / a.Count
+	}
 }
 
-// Total gives a stage's count.
-func (p Plan) Total(stage Stage) float64 {
-	for _, r := range p.Stages {
-		if r.Stage == stage {
-			return r.Total
+func (p *Plan) amount(what string, count, bytes float64) {
+	p.Amounts = append(p.Amounts, Amount{what, count, bytes, count * bytes / 1e6})
+}
+
+// sum adds the rows up by part. Redis executes on one processor; the other parts use several.
+func (p *Plan) sum(s Sale) {
+	for _, name := range []string{api, redis, rabbit, consumer, mysql} {
+		sum, cores := Part{Part: name}, s.Cores
+		if name == redis {
+			cores = 1
 		}
+		for _, r := range p.Rows {
+			if r.Part == name {
+				sum.Seconds += r.Seconds
+				sum.PeakCores += r.Peak * r.Micros / 1e6
+			}
+		}
+		sum.Count = int(math.Ceil(sum.PeakCores / (cores * s.Use)))
+		p.Parts = append(p.Parts, sum)
 	}
-	return 0
 }

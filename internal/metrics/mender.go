@@ -8,9 +8,9 @@ import (
 
 // Mender counts what is done for promises that went astray.
 type Mender struct {
-	relayed, mended, rebuilds, lost, transfers, carried prometheus.Counter
-	differences                                         map[difference]prometheus.Counter
-	shut                                                prometheus.Histogram
+	relayed, mended, rebuilds, lost prometheus.Counter
+	differences                     map[difference]prometheus.Counter
+	shut                            prometheus.Histogram
 }
 
 var (
@@ -35,12 +35,10 @@ func (r *Registry) newMender() *Mender {
 		differences: counterOf(r, "audit_differences_total",
 			"Differences between Redis and MySQL, counted anew in each round of an audit; unsettled: written and still pending; unwritten: pending for over a minute; not_given: units that Redis has not got back; totals: with nothing under way.",
 			"difference", unsettled, unwritten, notGiven, totals),
-		mended:    r.counter("audit_mended_total", "Differences that audits mended, or began to."),
-		rebuilds:  r.counter("rebuilds_total", "Rebuilds that opened a sale in Redis again."),
-		shut:      r.histogram("rebuild_duration_seconds", "Time for which a rebuild kept its sale shut.", slow),
-		lost:      r.counter("rebuild_lost_orders_total", "Orders that a rebuild could write in no form; each is a dead letter."),
-		transfers: r.counter("bucket_transfers_total", "Transfers of units from one bucket of a split sale to another."),
-		carried:   r.counter("bucket_transferred_units_total", "Units that those transfers carried."),
+		mended:   r.counter("audit_mended_total", "Differences that audits mended, or began to."),
+		rebuilds: r.counter("rebuilds_total", "Rebuilds that opened a sale in Redis again."),
+		shut:     r.histogram("rebuild_duration_seconds", "Time for which a rebuild kept its sale shut.", slow),
+		lost:     r.counter("rebuild_lost_orders_total", "Orders that a rebuild could write in no form; each is a dead letter."),
 	}
 }
 
@@ -61,10 +59,4 @@ func (m *Mender) Rebuilt(r order.Rebuilt) {
 	m.rebuilds.Inc()
 	m.shut.Observe(r.Shut.Seconds())
 	m.lost.Add(float64(r.Lost))
-}
-
-// Carried is order.Observer's.
-func (m *Mender) Carried(units int64) {
-	m.transfers.Inc()
-	m.carried.Add(float64(units))
 }

@@ -19,120 +19,102 @@ import (
 // calibrationSetting names the file that BenchmarkCalibrate writes.
 const calibrationSetting = "SECKILL_BENCH_CALIBRATION"
 
-// BenchmarkCalibrate measures what each piece of work costs each program and server, for internal/capacity. make calibrate runs it
-// alone; without the file's name it does nothing, for its figures are no duel.
+// BenchmarkCalibrate measures what each piece of work costs, for internal/capacity. `make calibrate`
+// runs it alone. It needs the name of a file, because its figures compare with no floor.
 func BenchmarkCalibrate(b *testing.B) {
 	file := os.Getenv(calibrationSetting)
 	if file == "" {
 		return
 	}
-	y := newYard(b)
-	y.crowdOfConnections()
+	c := newCalibrator(b)
+	c.measureConnections()
 	rounds := 0
 	for b.Loop() {
-		y.round()
+		c.round()
 		rounds++
 	}
-	cal := y.calibration()
-	cal.Memory(b)
-	cal.Provenance = capacity.Provenance{
+	result := c.result()
+	measureEntries(b, &result.Redis)
+	result.Provenance = capacity.Provenance{
 		Machine: place(), Date: time.Now().UTC().Format(time.DateOnly), Command: "make calibrate",
-		Notes: fmt.Sprintf("%d rounds; one API and one consumer, loader and servers on the same two processors", rounds),
+		Notes: fmt.Sprintf("%d rounds; one API and one consumer, load generator and servers on the same two processors", rounds),
 	}
-	text, err := json.MarshalIndent(cal.Calibration, "", "  ")
+	text, err := json.MarshalIndent(result, "", "  ")
 	require.NoError(b, err)
 	require.NoError(b, os.WriteFile(file, append(text, '\n'), 0o644)) //nolint:gosec // a document that everybody may read
 }
 
-// manyConnections are those whose memory is measured.
+// manyConnections is the number of connections whose memory is measured.
 const manyConnections = 2000
 
-// crowdOfConnections measures the API's memory alone and under many connections, before anything else has made it grow.
-func (y *yard) crowdOfConnections() {
-	y.b.Helper()
-	empty := y.redisBytes()
-	goods := y.PutUp(y.b, 1, 1)
-	sellOut(y.b, y.Rig, goods)
-	y.drained(goods)
-	y.saleBytes = max(0, y.redisBytes()-empty)
+// measureConnections measures the API's memory alone and with many connections. It runs first,
+// because later work makes the heap grow.
+func (c *calibrator) measureConnections() {
+	c.b.Helper()
+	empty := usedMemory(c.b, c.client) * 1e6
+	goods := c.PutUp(c.b, 1, 1)
+	sellOut(c.b, c.Rig, goods)
+	c.drained(goods)
+	c.saleBytes = max(0, usedMemory(c.b, c.client)*1e6-empty)
 	requests := make([][]byte, 10*manyConnections)
 	for i := range requests {
-		requests[i] = post("/randomPath?goodsId="+goods, y.token())
+		requests[i] = post("/randomPath?goodsId="+goods, c.token())
 	}
-	pid := y.APIs[0].Pid()
-	y.baseMB = resident(y.b, pid, "VmRSS")
-	play(y.b, y.APIs[0].Addr, manyConnections, len(requests), http.StatusConflict, func(i int) []byte { return requests[i] })
-	y.connectionKB = 1000 * (resident(y.b, pid, "VmHWM") - y.baseMB) / manyConnections
+	pid := c.APIs[0].Pid()
+	c.baseMB = resident(c.b, pid, "VmRSS")
+	play(c.b, c.APIs[0].Addr, manyConnections, len(requests), http.StatusConflict, func(i int) []byte { return requests[i] })
+	c.connectionKB = 1000 * (resident(c.b, pid, "VmHWM") - c.baseMB) / manyConnections
 }
 
-// round does every piece once.
-func (y *yard) round() {
+// round does each piece of work once.
+func (c *calibrator) round() {
 	const many = 12_000
-	gone := y.PutUp(y.b, 1, 1)
-	sellOut(y.b, y.Rig, gone)
-	open, tight := y.PutUp(y.b, 10_000_000, 1), y.tight()
-	y.idle = append(y.idle, y.over(func() { time.Sleep(5 * time.Second) })) // that it does nothing is what is looked at
-	y.ask("page", many, connections, http.StatusOK, func(int) []byte { return get("/sales/"+open, "") })
-	y.ask("refused", many, connections, http.StatusConflict, func(int) []byte { return post("/randomPath?goodsId="+gone, y.token()) })
-	y.ask("limited", many, connections, http.StatusTooManyRequests, func(int) []byte { return post("/randomPath?goodsId="+tight, y.token()) })
-	y.pace("alone", aloneRequests, http.StatusConflict, func(int) []byte { return post("/randomPath?goodsId="+gone, y.token()) })
+	gone := c.PutUp(c.b, 1, 1)
+	sellOut(c.b, c.Rig, gone)
+	open, tight := c.PutUp(c.b, 10_000_000, 1), c.tightSale()
+	c.idle = c.over(func() { time.Sleep(5 * time.Second) }) // the cost of an idle installation
+	c.ask("page", many, http.StatusOK, func(int) []byte { return get("/sales/"+open, "") })
+	c.ask("soldOut", many, http.StatusConflict, func(int) []byte { return post("/randomPath?goodsId="+gone, c.token()) })
+	c.ask("limited", many, http.StatusTooManyRequests, func(int) []byte { return post("/randomPath?goodsId="+tight, c.token()) })
 	for _, l := range loads() {
-		paths := make([][]byte, l.many(many))
+		paths := make([][]byte, l.requests(many))
 		for i := range paths {
-			paths[i] = post("/randomPath?goodsId="+open, y.token())
+			paths[i] = post("/randomPath?goodsId="+open, c.token())
 		}
-		y.send(l.of("path"), paths, l, http.StatusOK, func() {})
-		bought := purchases(y.b, y.Rig, y.store, id(y.b, open), l.many(many), scattered)[:l.many(many)]
-		y.send(l.of("bought"), bought, l, http.StatusAccepted, func() { y.drained(open) }) // consumer and database are waited for
+		c.send(l.of("path"), paths, l, http.StatusOK, func() {})
+		bought := purchases(c.b, c.Rig, c.store, id(c.b, open), l.requests(many), scattered)[:l.requests(many)]
+		c.send(l.of("purchase"), bought, l, http.StatusAccepted, func() { c.drained(open) }) // until all is written
 	}
-	y.lose(many)
-	y.look(open, many)
+	c.queryOrders(open, many)
 }
 
-// lose notes purchases with good paths of a sale that is sold out meanwhile.
-func (y *yard) lose(n int) {
-	y.b.Helper()
-	goods := y.PutUp(y.b, 1, 1)
-	requests := purchases(y.b, y.Rig, y.store, id(y.b, goods), n, inOrder)
-	sellOut(y.b, y.Rig, goods)
-	y.send("lost", requests, full, http.StatusConflict, func() {})
-}
-
-// look notes looks at orders, and the opening of event streams up to their first event.
-func (y *yard) look(goods string, n int) {
-	y.b.Helper()
+// queryOrders measures status queries of written orders, and event streams up to their first event.
+func (c *calibrator) queryOrders(goods string, n int) {
+	c.b.Helper()
 	var sns, tokens []string
-	unlock := y.lock(goods) // so that what is bought stays queued
 	for range connections {
 		buyer := serial.Add(1)
 		var path struct{ RandomPath string }
 		var placed struct{ OrderSn string }
-		c := y.Buyer(y.b, buyer)
-		c.Token = token(y.b, y.Rig, buyer) // who has told a name and a number: they travel with the order
-		require.NoError(y.b, c.Do(y.b.Context(), http.MethodPost, "/randomPath?goodsId="+goods, nil, &path))
-		require.NoError(y.b, c.Do(y.b.Context(), http.MethodPost, "/"+path.RandomPath+"/decrStock?goodsId="+goods, nil, &placed))
-		sns, tokens = append(sns, placed.OrderSn), append(tokens, token(y.b, y.Rig, buyer))
+		client := c.Buyer(c.b, buyer)
+		client.Token = token(c.b, c.Rig, buyer) // with a name and a phone number, which travel with the order
+		require.NoError(c.b, client.Do(c.b.Context(), http.MethodPost, "/randomPath?goodsId="+goods, nil, &path))
+		require.NoError(c.b, client.Do(c.b.Context(), http.MethodPost, "/"+path.RandomPath+"/decrStock?goodsId="+goods, nil, &placed))
+		sns, tokens = append(sns, placed.OrderSn), append(tokens, client.Token)
 	}
+	c.drained(goods)
 	at := func(i int) int { return i % len(sns) }
-	ask := func(i int) []byte { return get("/orders/"+sns[at(i)], tokens[at(i)]) }
-	y.ask("queued", n/2, connections, http.StatusOK, ask)
-	y.pace("queued, leisurely", aloneRequests, http.StatusOK, ask)
-	unlock()
-	y.drained(goods)
-	y.ask("look", n, connections, http.StatusOK, ask)
-	y.pace("look, leisurely", aloneRequests, http.StatusOK, ask)
-	y.note("stream", 1000, y.over(func() {
+	c.ask("status", n, http.StatusOK, func(i int) []byte { return get("/orders/"+sns[at(i)], tokens[at(i)]) })
+	c.note("stream", 1000, c.over(func() {
 		for i := range 1000 {
-			firstEvent(y.b, y.APIs[0].Addr, get("/orders/"+sns[at(i)]+"/events", tokens[at(i)]))
+			firstEvent(c.b, c.APIs[0].Addr, get("/orders/"+sns[at(i)]+"/events", tokens[at(i)]))
 		}
 	}))
 }
 
-// measured is a calibration in the making.
-type measured struct{ capacity.Calibration }
-
-// Memory measures what entries take in Redis, of a hundred thousand each, and the API's.
-func (c *measured) Memory(b *testing.B) {
+// measureEntries measures the memory of entries in Redis, of a hundred thousand each.
+func measureEntries(b *testing.B, cost *capacity.RedisCost) {
+	b.Helper()
 	server := servers.Redis(b)
 	client := connect.Redis([]string{server.Addr()}, "")
 	s := newShelf(b, client, 1)
@@ -143,7 +125,6 @@ func (c *measured) Memory(b *testing.B) {
 	for range int(n) / 200 {
 		groups = append(groups, s.prepare(b, 200))
 	}
-	paths := at()
 	var outbox, sns []string
 	for _, group := range groups {
 		g, err := s.Reserve(b.Context(), 1, 1, group)
@@ -153,7 +134,6 @@ func (c *measured) Memory(b *testing.B) {
 			sns = append(sns, r.OrderSn)
 		}
 	}
-	reserved := at()
 	require.NoError(b, s.Confirmed(b.Context(), 1, outbox...))
 	confirmed := at()
 	for i := 0; i < len(sns); i += 500 {
@@ -163,8 +143,6 @@ func (c *measured) Memory(b *testing.B) {
 	settled := at()
 	require.NoError(b, client.Del(b.Context(), "sk:{1}:buyers").Err())
 	used := at()
-	r := &c.Redis
-	r.UnusedPath, r.Outbox, r.Pending = (paths-empty)/n, (reserved-confirmed)/n, (confirmed-settled)/n
-	r.Buyer, r.UsedPath = (settled-used)/n, (used-empty)/n
+	cost.PendingBytes, cost.BuyerBytes, cost.PathBytes = (confirmed-settled)/n, (settled-used)/n, (used-empty)/n
 	require.NoError(b, client.Close())
 }

@@ -1,0 +1,224 @@
+package bench
+
+import (
+	"bufio"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/app/connect"
+	"flashsale.dev/seckill/internal/redisstore"
+	"flashsale.dev/seckill/internal/testing/installation"
+)
+
+// usage is what an installation used between two readings: seconds of processor time, and counts.
+type usage map[string]float64
+
+// The names of a usage: processor seconds of each part, and counters of the programs' metrics.
+const (
+	wall         = "seconds"
+	apiCPU       = "api"
+	redisCPU     = "redis"
+	rabbitCPU    = "rabbitmq"
+	consumerCPU  = "consumer"
+	mysqlCPU     = "mysql"
+	pathCalls    = "calls for paths"
+	reserveCalls = "seckill_reserve_batch_size_count"
+	messages     = `seckill_publishes_total{outcome="confirmed"}`
+	transactions = "seckill_write_batch_size_count"
+	redoBytes    = "redo bytes"
+)
+
+// calibrator does pieces of work on an installation, and notes what each one used.
+type calibrator struct {
+	*installation.Rig
+	b      *testing.B
+	client redis.UniversalClient
+	store  *redisstore.Store
+	idle   usage            // of an installation without requests
+	sums   map[string]usage // by piece of work, beyond idle
+	done   map[string]float64
+	sent   map[string][2]float64 // bytes in and out, by piece of work
+
+	baseMB, connectionKB, saleBytes float64
+}
+
+func newCalibrator(b *testing.B) *calibrator {
+	b.Helper()
+	r := installation.Start(b, env, installation.Options{})
+	client := connect.Redis([]string{r.Redis.Addr()}, "")
+	b.Cleanup(func() { _ = client.Close() })
+	return &calibrator{
+		Rig: r, b: b, client: client, store: redisstore.New(client, redisstore.Options{}),
+		sums: map[string]usage{}, done: map[string]float64{}, sent: map[string][2]float64{},
+	}
+}
+
+// over runs work and returns what the installation used meanwhile.
+func (c *calibrator) over(work func()) usage {
+	c.b.Helper()
+	before := c.read()
+	work()
+	after := c.read()
+	for name, x := range before {
+		after[name] -= x
+	}
+	return after
+}
+
+func (c *calibrator) read() usage {
+	c.b.Helper()
+	u := usage{
+		wall: float64(time.Now().UnixNano()) / 1e9, redisCPU: usedBy(c.Redis.Pid()).Seconds(),
+		rabbitCPU: usedBy(c.Rabbit.Pid()).Seconds(), mysqlCPU: usedBy(c.SQL.Pid()).Seconds(),
+	}
+	for _, p := range c.APIs {
+		u[apiCPU] += usedBy(p.Pid()).Seconds()
+		c.scrape(u, p, reserveCalls, messages)
+	}
+	for _, p := range c.Consumers {
+		u[consumerCPU] += usedBy(p.Pid()).Seconds()
+		c.scrape(u, p, transactions)
+	}
+	u[pathCalls] = float64(installation.RedisCalls(c.b, c.client))
+	var variable, value string
+	pool := rawPool(c.b, c.DSN)
+	defer pool.Close()
+	row := pool.QueryRowContext(c.b.Context(), "SHOW GLOBAL STATUS LIKE 'Innodb_os_log_written'")
+	require.NoError(c.b, row.Scan(&variable, &value))
+	u[redoBytes] = number(c.b, value)
+	return u
+}
+
+// scrape adds metrics of a program, by their series' names.
+func (c *calibrator) scrape(u usage, p *installation.Program, names ...string) {
+	c.b.Helper()
+	resp, err := http.Get("http://" + p.OpsAddr() + "/metrics") //nolint:noctx // loopback
+	require.NoError(c.b, err)
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	require.NoError(c.b, err)
+	for _, name := range names {
+		_, rest, found := strings.Cut(string(text), "\n"+name+" ")
+		require.True(c.b, found, "no metric %s", name)
+		value, _, _ := strings.Cut(rest, "\n")
+		u[name] += number(c.b, value)
+	}
+}
+
+func number(b testing.TB, text string) float64 {
+	b.Helper()
+	n, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
+	require.NoError(b, err)
+	return n
+}
+
+// note adds what a piece of work used, beyond what an idle installation uses in that time.
+func (c *calibrator) note(piece string, done int, u usage) {
+	sum := c.sums[piece]
+	if sum == nil {
+		sum = usage{}
+		c.sums[piece] = sum
+	}
+	for name, x := range u {
+		sum[name] += max(0, x-c.idle[name]*u[wall]/c.idle[wall])
+	}
+	c.done[piece] += float64(done)
+}
+
+// pressure is the number of connections that send requests at the same time.
+type pressure int
+
+func (p pressure) of(piece string) string { return piece + " " + strconv.Itoa(int(p)) }
+
+// requests is the share of a round's requests that a pressure sends.
+func (p pressure) requests(all int) int { return all * min(int(p), 32) / 32 }
+
+// loads are the pressures at which purchases are measured: batches are small at the first and
+// large at the last, which separates the cost of a call from the cost of an item.
+func loads() []pressure { return []pressure{3, 16, connections} }
+
+func (c *calibrator) token() string { return token(c.b, c.Rig, serial.Add(1)) }
+
+// tightSale is a sale whose limiter denies nearly every request.
+func (c *calibrator) tightSale() string {
+	c.b.Helper()
+	goods := c.PutUp(c.b, 1000, 1)
+	rate := map[string]any{"permitsPerSecond": 0.01, "maxBurstSeconds": 1, "maxWaitMillis": 0}
+	require.NoError(c.b, c.Merchant(c.b).Do(c.b.Context(), http.MethodPatch, "/admin/sales/"+goods, map[string]any{"rate": rate}, &struct{}{}))
+	require.Eventually(c.b, func() bool { // until the only permit is used
+		a, err := c.Buyer(c.b, serial.Add(1)).Call(c.b.Context(), http.MethodPost, "/randomPath?goodsId="+goods, nil)
+		return err == nil && a.Status == http.StatusTooManyRequests
+	}, 10*time.Second, 10*time.Millisecond)
+	return goods
+}
+
+// ask sends n requests of one kind over all connections.
+func (c *calibrator) ask(piece string, n, want int, request func(int) []byte) {
+	c.b.Helper()
+	requests := make([][]byte, n)
+	for i := range requests {
+		requests[i] = request(i)
+	}
+	c.send(piece, requests, connections, want, func() {})
+}
+
+// send sends requests, waits for then, and notes what both used.
+func (c *calibrator) send(piece string, requests [][]byte, p pressure, want int, then func()) {
+	c.b.Helper()
+	var in, out atomic.Int64
+	u := c.over(func() {
+		crowd(c.b, c.APIs[0].Addr, int(p), len(requests), func(cl *client, i int) error {
+			err := cl.ask(requests[i], want)
+			in.Add(int64(len(requests[i])))
+			out.Add(int64(cl.size))
+			return err
+		})
+		then()
+	})
+	c.note(piece, len(requests), u)
+	sent := c.sent[piece]
+	c.sent[piece] = [2]float64{sent[0] + float64(in.Load()), sent[1] + float64(out.Load())}
+}
+
+// drained waits until no order of a goods is pending.
+func (c *calibrator) drained(goods string) {
+	c.b.Helper()
+	require.Eventually(c.b, func() bool {
+		left, err := c.client.HGet(c.b.Context(), "sk:{"+goods+"}", "pend").Int()
+		return err == nil && left == 0
+	}, time.Minute, 10*time.Millisecond, "orders stay pending")
+}
+
+// firstEvent opens an event stream, and closes it after its first event.
+func firstEvent(b *testing.B, addr string, request []byte) {
+	b.Helper()
+	conn, err := net.Dial("tcp", addr) //nolint:noctx // loopback
+	require.NoError(b, err)
+	defer conn.Close()
+	require.NoError(b, conn.SetDeadline(time.Now().Add(10*time.Second)))
+	_, err = conn.Write(request)
+	require.NoError(b, err)
+	for in := bufio.NewReader(conn); ; {
+		line, err := in.ReadString('\n')
+		require.NoError(b, err)
+		if strings.HasPrefix(line, "data:") {
+			return
+		}
+	}
+}
+
+func get(target, token string) []byte {
+	if token != "" {
+		token = "Authorization: Bearer " + token + "\r\n"
+	}
+	return []byte("GET " + target + " HTTP/1.1\r\nHost: sale\r\n" + token + "\r\n")
+}
