@@ -37,7 +37,7 @@ func TestAnAPITellsWhatItDoes(t *testing.T) {
 	api.Desk.Reserved(2, nil, time.Millisecond, &seckill.GateError{State: seckill.GateShut})
 	api.Desk.Reserved(1, nil, time.Millisecond, errors.New("away"))
 	api.Queue.Sent(time.Millisecond)
-	for _, err := range []error{nil, rabbit.ErrCut, fmt.Errorf("wait: %w", context.DeadlineExceeded), errors.New("?")} {
+	for _, err := range []error{nil, rabbit.ErrUnconfirmed, fmt.Errorf("wait: %w", context.DeadlineExceeded), errors.New("?")} {
 		api.Queue.Confirmed(time.Millisecond, err)
 	}
 	text := scrape(api.Registry)

@@ -17,7 +17,7 @@ type Queue struct {
 	confirmed prometheus.Histogram
 }
 
-var _ rabbit.Observer = (*Queue)(nil)
+var _ rabbit.Metrics = (*Queue)(nil)
 
 // publishOutcome is what became of a message.
 type publishOutcome string
@@ -41,10 +41,10 @@ func (r *Registry) newQueue() *Queue {
 	}
 }
 
-// Sent is rabbit.Observer's.
+// Sent is rabbit.Metrics's.
 func (q *Queue) Sent(took time.Duration) { q.sent.Observe(took.Seconds()) }
 
-// Confirmed is rabbit.Observer's.
+// Confirmed is rabbit.Metrics's.
 func (q *Queue) Confirmed(took time.Duration, err error) {
 	q.confirmed.Observe(took.Seconds())
 	q.outcomes[outcomeOf(err)].Inc()
@@ -56,9 +56,9 @@ func outcomeOf(err error) publishOutcome {
 		return confirmed
 	case errors.Is(err, rabbit.ErrReturned):
 		return returned
-	case errors.Is(err, rabbit.ErrRefused):
+	case errors.Is(err, rabbit.ErrNacked):
 		return refused
-	case errors.Is(err, rabbit.ErrCut):
+	case errors.Is(err, rabbit.ErrUnconfirmed):
 		return cut
 	case errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled):
 		return late

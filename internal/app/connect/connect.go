@@ -29,7 +29,7 @@ type Servers struct {
 type Option func(*rabbit.Options)
 
 // ObservedBy has an observer hear of every message.
-func ObservedBy(o rabbit.Observer) Option { return func(opts *rabbit.Options) { opts.Observer = o } }
+func ObservedBy(m rabbit.Metrics) Option { return func(opts *rabbit.Options) { opts.Metrics = m } }
 
 // TracedBy has messages carry the mark of whoever follows them.
 func TracedBy(t order.Tracer) Option {
@@ -49,7 +49,7 @@ func Open(ctx context.Context, cfg config.Config, log *slog.Logger, more ...Opti
 	fresh := make(chan int, 16*cfg.Order.Shards)
 	opts := rabbit.Options{
 		URLs: cfg.AMQP.Nodes(), Shards: cfg.Order.Shards, Logger: log, PublishTimeout: cfg.AMQP.PublishTimeout,
-		OnFreshTopology: func(shard int) {
+		OnNewQueue: func(shard int) {
 			select {
 			case fresh <- shard:
 			default: // nobody listens, or it has been told already: every connect tells again

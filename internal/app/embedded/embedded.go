@@ -32,8 +32,8 @@ type Servers struct {
 // queue is a memqueue that is always up.
 type queue struct{ *memqueue.Queue }
 
-func (queue) Up() bool        { return true }
-func (queue) Trouble() string { return "" }
+func (queue) Up() bool           { return true }
+func (queue) DownReason() string { return "" }
 
 // Start opens the database file below dir, brings it up to date and starts the rest.
 //
