@@ -1,8 +1,8 @@
-// Package batcher lets calls that meet travel together.
+// Package batcher merges concurrent calls into batches, as group commit does in databases.
 //
-// Whoever is waiting when the last trip returns goes on the next one; nobody waits for company, and where there is
-// none a call leaves at once, alone. There is one trip per key under way at a time, so a key's requests keep the order in
-// which they came. It is what turns thousands of calls to Redis into a few (known as group commit in databases).
+// A Batcher keeps at most one batch per key in flight. Calls that arrive meanwhile form the next
+// batch, in their order of arrival. A call that finds no batch in flight starts one at once, so
+// batching adds no delay. It turns thousands of calls to Redis into a few.
 //
 // It imports the standard library alone.
 package batcher
@@ -12,102 +12,98 @@ import (
 	"sync"
 )
 
-// Trip does the work for everybody on it: one answer for each request, in order, or one error for all. Its context
-// carries no cancellation, for no traveller may stop the others: the trip sets its own deadline.
-type Trip[K comparable, Q, A any] func(ctx context.Context, key K, requests []Q) ([]A, error)
+// Func executes one batch. It returns one answer for each request, in order, or one error for all.
+// Its context carries values but no cancellation, because no caller may stop the others: the
+// function sets its own deadline.
+type Func[K comparable, Q, A any] func(ctx context.Context, key K, requests []Q) ([]A, error)
 
-// Line brings together the calls of each key. Make one with New; it needs no closing, for it keeps a goroutine
-// only while somebody travels.
-type Line[K comparable, Q, A any] struct {
-	trip Trip[K, Q, A]
-	max  int
+// Batcher merges the concurrent calls of each key. Make one with New; it needs no closing, because
+// it keeps a goroutine only while calls are in flight. It is safe for concurrent use.
+type Batcher[K comparable, Q, A any] struct {
+	execute Func[K, Q, A]
+	max     int
 
-	mu    sync.Mutex
-	stops map[K]*stop[Q, A]
+	mu     sync.Mutex
+	queues map[K]*queue[Q, A]
 }
 
-// stop is where the next travellers of a key wait; it exists only while a trip of the key is under way.
-type stop[Q, A any] struct{ waiting []*traveller[Q, A] }
+// queue holds the calls of a key for its next batch. It exists while a batch of the key is in flight.
+type queue[Q, A any] struct{ waiting []*call[Q, A] }
 
-type traveller[Q, A any] struct {
-	ctx     context.Context //nolint:containedctx // a traveller is one call under way, not a thing that is kept
+type call[Q, A any] struct {
+	ctx     context.Context //nolint:containedctx // belongs to one call in flight and ends with it
 	request Q
 	answer  A
 	err     error
 	done    chan struct{}
 }
 
-// New makes a line whose trips take at most so many requests (> 0).
-func New[K comparable, Q, A any](limit int, trip Trip[K, Q, A]) *Line[K, Q, A] {
-	return &Line[K, Q, A]{trip: trip, max: limit, stops: make(map[K]*stop[Q, A])}
+// New returns a Batcher whose batches hold at most limit requests (> 0).
+func New[K comparable, Q, A any](limit int, execute Func[K, Q, A]) *Batcher[K, Q, A] {
+	return &Batcher[K, Q, A]{execute: execute, max: limit, queues: make(map[K]*queue[Q, A])}
 }
 
-// Do takes the next trip and returns its answer. Where ctx ends first its error is returned: if the trip had not left
-// yet the request is not on it, otherwise it was made and its answer is lost to the caller.
-func (l *Line[K, Q, A]) Do(ctx context.Context, key K, request Q) (A, error) {
-	t := &traveller[Q, A]{ctx: ctx, request: request, done: make(chan struct{})}
-	l.join(key, t)
+// Do adds a request to the key's next batch and returns its answer. If ctx ends first, Do returns
+// its cause: a request that still waits is then dropped, one in flight is executed without a reader.
+func (b *Batcher[K, Q, A]) Do(ctx context.Context, key K, request Q) (A, error) {
+	c := &call[Q, A]{ctx: ctx, request: request, done: make(chan struct{})}
+	b.add(key, c)
 	select {
-	case <-t.done:
-		return t.answer, t.err
+	case <-c.done:
+		return c.answer, c.err
 	case <-ctx.Done():
 		var none A
 		return none, context.Cause(ctx)
 	}
 }
 
-func (l *Line[K, Q, A]) join(key K, t *traveller[Q, A]) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if s, underWay := l.stops[key]; underWay {
-		s.waiting = append(s.waiting, t)
+func (b *Batcher[K, Q, A]) add(key K, c *call[Q, A]) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if q, inFlight := b.queues[key]; inFlight {
+		q.waiting = append(q.waiting, c)
 		return
 	}
-	s := &stop[Q, A]{waiting: []*traveller[Q, A]{t}}
-	l.stops[key] = s
-	go l.drive(context.WithoutCancel(t.ctx), key, s)
+	q := &queue[Q, A]{waiting: []*call[Q, A]{c}}
+	b.queues[key] = q
+	go b.run(context.WithoutCancel(c.ctx), key, q)
 }
 
-// drive makes trips of a key until nobody waits.
-func (l *Line[K, Q, A]) drive(ctx context.Context, key K, s *stop[Q, A]) {
-	for {
-		aboard := l.board(key, s)
-		if aboard == nil {
-			return
+// run executes batches of a key until no call waits.
+func (b *Batcher[K, Q, A]) run(ctx context.Context, key K, q *queue[Q, A]) {
+	for batch := b.next(key, q); batch != nil; batch = b.next(key, q) {
+		b.finish(ctx, key, batch)
+	}
+}
+
+// next removes up to max waiting calls from the queue and drops those whose context has ended.
+func (b *Batcher[K, Q, A]) next(key K, q *queue[Q, A]) (batch []*call[Q, A]) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for len(q.waiting) > 0 && len(batch) < b.max {
+		if c := q.waiting[0]; c.ctx.Err() == nil {
+			batch = append(batch, c)
 		}
-		l.travel(ctx, key, aboard)
+		q.waiting = q.waiting[1:]
 	}
+	if batch == nil {
+		delete(b.queues, key)
+	}
+	return batch
 }
 
-// board takes those who wait, up to the limit, and leaves out whoever has gone home.
-func (l *Line[K, Q, A]) board(key K, s *stop[Q, A]) []*traveller[Q, A] {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	var aboard []*traveller[Q, A]
-	for len(s.waiting) > 0 && len(aboard) < l.max {
-		if t := s.waiting[0]; t.ctx.Err() == nil {
-			aboard = append(aboard, t)
-		}
-		s.waiting = s.waiting[1:]
+func (b *Batcher[K, Q, A]) finish(ctx context.Context, key K, batch []*call[Q, A]) {
+	requests := make([]Q, len(batch))
+	for i, c := range batch {
+		requests[i] = c.request
 	}
-	if aboard == nil {
-		delete(l.stops, key)
-	}
-	return aboard
-}
-
-func (l *Line[K, Q, A]) travel(ctx context.Context, key K, aboard []*traveller[Q, A]) {
-	requests := make([]Q, len(aboard))
-	for i, t := range aboard {
-		requests[i] = t.request
-	}
-	answers, err := l.trip(ctx, key, requests)
-	for i, t := range aboard {
+	answers, err := b.execute(ctx, key, requests)
+	for i, c := range batch {
 		if err != nil {
-			t.err = err
+			c.err = err
 		} else {
-			t.answer = answers[i]
+			c.answer = answers[i]
 		}
-		close(t.done)
+		close(c.done)
 	}
 }

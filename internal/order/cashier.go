@@ -37,8 +37,8 @@ type Cashier struct {
 	now      func() time.Time
 	log      *slog.Logger
 
-	cancels *batcher.Line[int64, string, Cancellation]
-	gives   *batcher.Line[int64, Move, struct{}]
+	cancels *batcher.Batcher[int64, string, Cancellation]
+	gives   *batcher.Batcher[int64, Move, struct{}]
 }
 
 // NewCashier makes a cashier.

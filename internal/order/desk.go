@@ -48,8 +48,8 @@ type Desk struct {
 
 	tally    *Tally   // nil: nobody counts
 	epochs   sync.Map // goods id -> epoch last seen; a wrong one costs a second trip, nothing else
-	reserves *batcher.Line[deskKey, wish, placed]
-	confirms *batcher.Line[int64, string, struct{}]
+	reserves *batcher.Batcher[deskKey, wish, placed]
+	confirms *batcher.Batcher[int64, string, struct{}]
 }
 
 type deskKey struct{ goodsID, epoch int64 }

@@ -34,7 +34,7 @@ type Figures struct {
 type Bookkeeper struct {
 	owners  Owners
 	front   Front
-	counts  *batcher.Line[int64, struct{}, map[Status]Count]
+	counts  *batcher.Batcher[int64, struct{}, map[Status]Count]
 	tallies TallyStore
 }
 

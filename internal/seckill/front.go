@@ -22,7 +22,7 @@ type Viewer interface {
 type Front struct {
 	viewer  Viewer
 	catalog Catalog
-	views   *batcher.Line[int64, struct{}, look]
+	views   *batcher.Batcher[int64, struct{}, look]
 }
 
 // look is a view and how it came about.

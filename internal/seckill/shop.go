@@ -38,7 +38,7 @@ type Shop struct {
 	shelf   Shelf
 	catalog Catalog
 	recent  recent
-	paths   *batcher.Line[pathKey, PathGrant, time.Time]
+	paths   *batcher.Batcher[pathKey, PathGrant, time.Time]
 }
 
 // pathKey keeps those together who think of the same epoch.

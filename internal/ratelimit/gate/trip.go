@@ -26,7 +26,7 @@ type courier struct {
 	now      func() time.Time
 	meter    Metrics
 	breakers breakers
-	line     *batcher.Line[string, request, ratelimit.Decision]
+	line     *batcher.Batcher[string, request, ratelimit.Decision]
 }
 
 func newCourier(store Store, opts Options) *courier {
