@@ -39,7 +39,7 @@ const (
 
 // calibrator does pieces of work on an installation, and notes what each one used.
 type calibrator struct {
-	*installation.Rig
+	*installation.Installation
 	b      *testing.B
 	client redis.UniversalClient
 	store  *redisstore.Store
@@ -57,7 +57,7 @@ func newCalibrator(b *testing.B) *calibrator {
 	client := connect.Redis([]string{r.Redis.Addr()}, "")
 	b.Cleanup(func() { _ = client.Close() })
 	return &calibrator{
-		Rig: r, b: b, client: client, store: redisstore.New(client, redisstore.Options{}),
+		Installation: r, b: b, client: client, store: redisstore.New(client, redisstore.Options{}),
 		sums: map[string]usage{}, done: map[string]float64{}, sent: map[string][2]float64{},
 	}
 }
@@ -146,7 +146,7 @@ func (p pressure) requests(all int) int { return all * min(int(p), 32) / 32 }
 // large at the last, which separates the cost of a call from the cost of an item.
 func loads() []pressure { return []pressure{3, 16, connections} }
 
-func (c *calibrator) token() string { return token(c.b, c.Rig, serial.Add(1)) }
+func (c *calibrator) token() string { return token(c.b, c.Installation, serial.Add(1)) }
 
 // tightSale is a sale whose limiter denies nearly every request.
 func (c *calibrator) tightSale() string {

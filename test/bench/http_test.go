@@ -94,7 +94,7 @@ func inOrder() int64   { return serial.Add(1) }
 func scattered() int64 { return serial.Add(1) * 0x9E3779B1 & (1<<31 - 1) } // an odd factor: no number comes twice
 
 // purchases of at least n buyers, each with a path.
-func purchases(b *testing.B, r *installation.Rig, store *redisstore.Store, goodsID int64, n int, buyer func() int64) [][]byte {
+func purchases(b *testing.B, r *installation.Installation, store *redisstore.Store, goodsID int64, n int, buyer func() int64) [][]byte {
 	b.Helper()
 	requests := make([][]byte, 0, n+seckill.MaxGroup)
 	for len(requests) < n {
@@ -119,7 +119,7 @@ func written(b *testing.B, store *redisstore.Store, goodsID int64) {
 	}, time.Minute, 10*time.Millisecond, "orders stay pending")
 }
 
-func sellOut(b *testing.B, r *installation.Rig, goods string) {
+func sellOut(b *testing.B, r *installation.Installation, goods string) {
 	b.Helper()
 	buyer := r.Buyer(b, serial.Add(1))
 	var path struct {
@@ -149,12 +149,12 @@ func answerOf(b *testing.B, url, token string) (http.Header, string) {
 	return resp.Header, string(body)
 }
 
-func spec(r *installation.Rig, goods string, header http.Header, body string) floorSpec {
+func spec(r *installation.Installation, goods string, header http.Header, body string) floorSpec {
 	n, _ := strconv.ParseInt(goods, 10, 64) // of our own making
 	return floorSpec{Redis: r.Redis.Addr(), AMQP: r.AMQP, Shards: shards, GoodsID: n, SoldOut: header, SoldOutBody: body}
 }
 
-func token(b *testing.B, r *installation.Rig, buyer int64) string {
+func token(b *testing.B, r *installation.Installation, buyer int64) string {
 	b.Helper()
 	text, err := r.BuyerToken(buyer)
 	require.NoError(b, err)

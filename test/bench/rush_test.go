@@ -20,7 +20,7 @@ const hundredThousand = 100_000
 
 // arena is an installation in which rushes are held, beside the floor program.
 type arena struct {
-	*installation.Rig
+	*installation.Installation
 	floor  string
 	bare   string // the goods that the floor program sells
 	client redis.UniversalClient
@@ -31,7 +31,7 @@ type arena struct {
 func newArena(b *testing.B) *arena {
 	b.Helper()
 	r := installation.Start(b, env, installation.Options{})
-	a := &arena{Rig: r, bare: r.PutUp(b, 10_000_000, 1), client: connect.Redis([]string{r.Redis.Addr()}, "")}
+	a := &arena{Installation: r, bare: r.PutUp(b, 10_000_000, 1), client: connect.Redis([]string{r.Redis.Addr()}, "")}
 	b.Cleanup(func() { _ = a.client.Close() })
 	a.store = redisstore.New(a.client, redisstore.Options{})
 	gone := r.PutUp(b, 1, 1)
@@ -95,7 +95,7 @@ func (a *arena) rush(b *testing.B, buyers int, seen *rushed) lap {
 func (a *arena) askers(b *testing.B, goods string, buyers int) (requests [][]byte, tokens []string) {
 	b.Helper()
 	for range buyers {
-		t := token(b, a.Rig, serial.Add(1))
+		t := token(b, a.Installation, serial.Add(1))
 		requests, tokens = append(requests, post("/randomPath?goodsId="+goods, t)), append(tokens, t)
 	}
 	return requests, tokens

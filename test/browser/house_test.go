@@ -19,7 +19,7 @@ import (
 type house struct {
 	base   string
 	tokens *auth.Tokens
-	rig    *installation.Rig // nil for standalone
+	rig    *installation.Installation // nil for standalone
 }
 
 func standalone(t *testing.T, env ...string) house {

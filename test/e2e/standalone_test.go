@@ -17,7 +17,7 @@ import (
 	"flashsale.dev/seckill/internal/testing/installation"
 )
 
-func TestTheDemoSellsExactlyItsUnits(t *testing.T) {
+func TestDemo_SellsExactlyItsUnits(t *testing.T) {
 	out := installation.Run(t, "standalone", nil, "-demo", "-exit", "-addr", "127.0.0.1:0", "-data", t.TempDir())
 	require.Contains(t, out, "won                               500  (500 units, 500 buyers)")
 	require.Contains(t, out, "total 500 = available 0 + pending 0 + sold 500; database: stock 0, active 500; balanced: true")
@@ -52,9 +52,9 @@ func (s standalone) buyerToken(id int64) (string, error) {
 	return s.tokens.Sign(seckill.Actor{ID: id, Role: seckill.Buyer}, time.Hour)
 }
 
-// TestOrdersSurviveAKillInTheMiddleOfARush kills standalone with -9 while it sells, starts it again on the same
+// TestStandalone_OrdersSurviveKillDuringRush kills standalone with -9 while it sells, starts it again on the same
 // directory and lets the rush go on: whoever was told 202 has an order, and exactly the stock is sold.
-func TestOrdersSurviveAKillInTheMiddleOfARush(t *testing.T) {
+func TestStandalone_OrdersSurviveKillDuringRush(t *testing.T) {
 	const units = 300
 	s := startStandalone(t, t.TempDir())
 	now := time.Now().UTC()
@@ -108,14 +108,14 @@ func TestOrdersSurviveAKillInTheMiddleOfARush(t *testing.T) {
 	require.Greater(t, l.Epoch, int64(1))
 }
 
-func TestASecondStandaloneKeepsOutOfTheDirectory(t *testing.T) {
+func TestStandalone_SecondProcessIsRefused(t *testing.T) {
 	s := startStandalone(t, t.TempDir())
 	out, err := installation.Try(t, "standalone", nil, "-addr", "127.0.0.1:0", "-data", s.data)
 	require.Error(t, err)
 	require.Contains(t, out, "another process works on")
 }
 
-func TestEveryProgramExplainsItself(t *testing.T) {
+func TestPrograms_PrintUsage(t *testing.T) {
 	for _, name := range []string{"api", "order-consumer", "standalone", "seckillctl"} {
 		out := installation.Run(t, name, nil, "-help")
 		require.Contains(t, strings.ToLower(out), "usage", name)
@@ -126,10 +126,7 @@ func TestEveryProgramExplainsItself(t *testing.T) {
 	}
 }
 
-func TestSIGTERMEndsEveryProgramInOrder(t *testing.T) {
-	r := installation.Start(t, suite, installation.Options{})
+func TestStandalone_SIGTERMEndsIt(t *testing.T) {
 	s := startStandalone(t, t.TempDir())
-	for _, p := range []*installation.Program{r.APIs[0], r.Consumers[0], s.Program} {
-		require.NoError(t, p.Stop(), "%s", p.Log())
-	}
+	require.NoError(t, s.Stop(), "%s", s.Log())
 }

@@ -24,7 +24,7 @@ func TestBeforeTheRealAPI(t *testing.T) {
 }
 
 // before is the deployed site before a rig; everybody comes from an exempt address unless a test says otherwise.
-func before(t *testing.T, r *installation.Rig) site {
+func before(t *testing.T, r *installation.Installation) site {
 	t.Helper()
 	return site{
 		"upstream.conf": "upstream api { server " + r.APIs[0].Addr + "; server " + r.APIs[1].Addr + "; keepalive 16; }\n",
@@ -36,7 +36,7 @@ func before(t *testing.T, r *installation.Rig) site {
 }
 
 // sale puts up a sale of so many units at a rate.
-func sale(t *testing.T, r *installation.Rig, units int64, starts time.Time, rate *rush.Rate) string {
+func sale(t *testing.T, r *installation.Installation, units int64, starts time.Time, rate *rush.Rate) string {
 	t.Helper()
 	goods, err := r.Merchant(t).PutUp(t.Context(), rush.NewSale{
 		Title: `"rate":{"permitsPerSecond":1}`, Price: 1, Stock: units, StartAt: starts.UTC(), EndAt: starts.Add(time.Hour).UTC(), PerBuyerLimit: 1, Rate: rate,
@@ -48,7 +48,7 @@ func sale(t *testing.T, r *installation.Rig, units int64, starts time.Time, rate
 // nineAtMost is nine at once and one more each 400 s: none, while a test runs.
 var nineAtMost = &rush.Rate{PermitsPerSecond: 0.0025, MaxBurstSeconds: 3600}
 
-func oneBucket(t *testing.T, r *installation.Rig, e *edge) {
+func oneBucket(t *testing.T, r *installation.Installation, e *edge) {
 	goods := sale(t, r, 1000, time.Now().Add(-time.Minute), nineAtMost)
 	given := 0
 	for i := range 24 {
@@ -85,7 +85,7 @@ func at(c rush.Client, base string) rush.Client {
 	return c
 }
 
-func operatorsRate(t *testing.T, r *installation.Rig, e *edge) {
+func operatorsRate(t *testing.T, r *installation.Installation, e *edge) {
 	goods := sale(t, r, 1000, time.Now().Add(-time.Minute), nineAtMost)
 	for i := range 10 {
 		e.path(goods, buyer(t, int64(i+1))...)
@@ -96,7 +96,7 @@ func operatorsRate(t *testing.T, r *installation.Rig, e *edge) {
 	require.Eventually(t, func() bool { return e.path(goods, buyer(t, 1)...).Reason == "OK" }, patience, 50*time.Millisecond)
 }
 
-func soldOutAndBack(t *testing.T, r *installation.Rig, e *edge) {
+func soldOutAndBack(t *testing.T, r *installation.Installation, e *edge) {
 	goods := sale(t, r, 1, time.Now().Add(-time.Minute), nil)
 	first := at(r.Buyer(t, 1), e.base)
 	report, err := rush.Run(t.Context(), rush.Plan{Base: e.base, GoodsID: goods, Buyers: 1, AtOnce: 1, Token: r.BuyerToken})
@@ -115,7 +115,7 @@ func soldOutAndBack(t *testing.T, r *installation.Rig, e *edge) {
 }
 
 // Nobody gets a path before Redis' clock says so, and nobody is kept waiting by the edge once it does.
-func notStarted(t *testing.T, r *installation.Rig, e *edge) {
+func notStarted(t *testing.T, r *installation.Installation, e *edge) {
 	goods := sale(t, r, 10, time.Now().Add(1500*time.Millisecond), nil)
 	require.Equal(t, "NOT_STARTED", e.path(goods, buyer(t, 1)...).Reason)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -127,7 +127,7 @@ func notStarted(t *testing.T, r *installation.Rig, e *edge) {
 }
 
 // rushThrough sells everything through the edge, as e2e does without one.
-func rushThrough(t *testing.T, r *installation.Rig, e *edge) {
+func rushThrough(t *testing.T, r *installation.Installation, e *edge) {
 	goods := r.PutUp(t, 300, 1)
 	report, err := rush.Run(t.Context(), rush.Plan{Base: e.base, GoodsID: goods, Buyers: 2000, AtOnce: 100, FirstID: 1000, Token: r.BuyerToken})
 	require.NoError(t, err)

@@ -41,7 +41,7 @@ type harm struct {
 
 // scene is a sale with a rush going on.
 type scene struct {
-	*installation.Rig
+	*installation.Installation
 	goods string
 	queue int // queues of orders
 	start time.Time
@@ -99,7 +99,7 @@ func run(t *testing.T, h harm, seed uint64) {
 		units: *unitsFlag, rng: rand.New(rand.NewPCG(seed, 0)), over: make(chan struct{}),
 	}
 	o.Env = append(slices.Clone(o.Env), fmt.Sprintf("SECKILL_ORDER_SHARDS=%d", s.queue))
-	s.Rig = installation.Start(t, suite, o)
+	s.Installation = installation.Start(t, suite, o)
 	s.redis = s.RedisClient(t)
 	limit := max(1, h.limit)
 	s.putUp(t, h, limit)

@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -41,10 +40,9 @@ func BuildWithClock(t testing.TB, name string, off time.Duration) string {
 
 func build(t testing.TB, dir, name string) string {
 	t.Helper()
-	_, here, _, _ := runtime.Caller(0)
 	file := filepath.Join(dir, name)
 	cmd := exec.CommandContext(t.Context(), "go", "build", "-overlay", filepath.Join(dir, "overlay.json"), "-o", file, "./cmd/"+name)
-	cmd.Dir, cmd.Env = filepath.Join(filepath.Dir(here), "..", ".."), append(os.Environ(), "CGO_ENABLED=0")
+	cmd.Dir, cmd.Env = moduleRoot(t), append(os.Environ(), "CGO_ENABLED=0")
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, "build %s with another clock:\n%s", name, out)
 	return file

@@ -13,7 +13,7 @@ import (
 
 // ofCluster starts a Redis Cluster, three masters with a replica each, in the place of one Redis. Redis is one of the masters
 // until a sale is put up, and then the one that keeps it.
-func (r *Rig) ofCluster(t testing.TB, o Options) {
+func (r *Installation) ofCluster(t testing.TB, o Options) {
 	t.Helper()
 	opts := []servers.RedisClusterOption{servers.WithNodeConf(o.Redis...)}
 	if o.BusWires {
@@ -28,7 +28,7 @@ func SaleKey(goods string) string { return "sk:{" + goods + "}" }
 
 // Aim makes Redis the master that keeps a sale now, and waits for one where there is none yet. A single Redis, or one that is
 // watched by Sentinels, stays what it is.
-func (r *Rig) Aim(t testing.TB, goods string) {
+func (r *Installation) Aim(t testing.TB, goods string) {
 	t.Helper()
 	if r.Cluster == nil {
 		return
@@ -43,13 +43,13 @@ func (r *Rig) Aim(t testing.TB, goods string) {
 }
 
 // RedisNode opens a client of Redis alone, the server that keeps the sale, for harms that speak to one server.
-func (r *Rig) RedisNode(t testing.TB) *redis.Client {
+func (r *Installation) RedisNode(t testing.TB) *redis.Client {
 	t.Helper()
 	return r.direct(t, r.Redis)
 }
 
 // redisAddrs is what programs are told of where Redis is.
-func (r *Rig) redisAddrs() string {
+func (r *Installation) redisAddrs() string {
 	switch {
 	case r.Cluster != nil:
 		return strings.Join(r.Cluster.Addrs(), ",")
@@ -62,7 +62,7 @@ func (r *Rig) redisAddrs() string {
 // clusterRefresh is how often the rig's own client looks who is master of what.
 const clusterRefresh = 200 * time.Millisecond
 
-func (r *Rig) clusterClient() redis.UniversalClient {
+func (r *Installation) clusterClient() redis.UniversalClient {
 	return redis.NewClusterClient(&redis.ClusterOptions{
 		Addrs: r.Cluster.Addrs(), DialTimeout: time.Second, ReadTimeout: time.Second, ClusterStateReloadInterval: clusterRefresh,
 	})

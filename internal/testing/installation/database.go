@@ -15,7 +15,7 @@ type Facts struct {
 }
 
 // Facts reads them.
-func (r *Rig) Facts(t testing.TB, goods string) Facts {
+func (r *Installation) Facts(t testing.TB, goods string) Facts {
 	t.Helper()
 	db, err := sql.Open("mysql", r.DSN)
 	require.NoError(t, err)
@@ -38,7 +38,7 @@ func (r *Rig) Facts(t testing.TB, goods string) Facts {
 }
 
 // OrderSns lists the numbers of a goods' active orders.
-func (r *Rig) OrderSns(t testing.TB, goods string) map[string]bool {
+func (r *Installation) OrderSns(t testing.TB, goods string) map[string]bool {
 	t.Helper()
 	db, err := sql.Open("mysql", r.DSN)
 	require.NoError(t, err)

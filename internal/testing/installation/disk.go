@@ -60,7 +60,7 @@ func (d *Disk) Free(t testing.TB) {
 }
 
 // ownSQL starts a MariaDB on a disk of its own.
-func (r *Rig) ownSQL(t testing.TB) {
+func (r *Installation) ownSQL(t testing.TB) {
 	t.Helper()
 	r.Disk = newDisk(t, shortDir(t))
 	var err error
@@ -75,7 +75,7 @@ func (r *Rig) ownSQL(t testing.TB) {
 }
 
 // ownGroup starts a MySQL group whose members have disks of their own; Disk is that of the primary.
-func (r *Rig) ownGroup(t testing.TB) {
+func (r *Installation) ownGroup(t testing.TB) {
 	t.Helper()
 	dir := shortDir(t)
 	disks := make([]*Disk, groupMembers)

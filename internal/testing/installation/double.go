@@ -14,7 +14,7 @@ const copied = "x-copied"
 
 // DoubleMessages sends every order message a second time, in its own time and so often in another order, until the test
 // ends. It returns how many it has sent.
-func (r *Rig) DoubleMessages(t testing.TB) *atomic.Int64 {
+func (r *Installation) DoubleMessages(t testing.TB) *atomic.Int64 {
 	t.Helper()
 	conn, err := amqp.Dial(r.AMQP)
 	require.NoError(t, err)

@@ -20,7 +20,7 @@ const failoverPatience = 80 * time.Second
 
 // watchOver gives the rig's Redis a replica, which follows it over a wire of its own, and sentinels. It returns when each
 // of these knows the replica and the others: Sentinel would promote a replica that has nothing yet.
-func (r *Rig) watchOver(t testing.TB, opts []servers.RedisOption) {
+func (r *Installation) watchOver(t testing.TB, opts []servers.RedisOption) {
 	t.Helper()
 	host, port, err := net.SplitHostPort(r.wire(t, "replica-redis", r.Redis.Addr()))
 	require.NoError(t, err)
@@ -36,7 +36,7 @@ func (r *Rig) watchOver(t testing.TB, opts []servers.RedisOption) {
 	}
 }
 
-func (r *Rig) sentinelAddrs() []string {
+func (r *Installation) sentinelAddrs() []string {
 	addrs := make([]string, 0, len(r.Sentinels))
 	for _, s := range r.Sentinels {
 		addrs = append(addrs, s.Addr())
@@ -44,7 +44,7 @@ func (r *Rig) sentinelAddrs() []string {
 	return addrs
 }
 
-func (r *Rig) masterName() string {
+func (r *Installation) masterName() string {
 	if len(r.Sentinels) == 0 {
 		return ""
 	}
@@ -52,7 +52,7 @@ func (r *Rig) masterName() string {
 }
 
 // direct is a client of one server, master or not.
-func (r *Rig) direct(t testing.TB, server *servers.RedisServer) *redis.Client {
+func (r *Installation) direct(t testing.TB, server *servers.RedisServer) *redis.Client {
 	t.Helper()
 	c := redis.NewClient(&redis.Options{Addr: server.Addr(), MaxRetries: -1, DialTimeout: time.Second, ReadTimeout: time.Second})
 	t.Cleanup(func() { _ = c.Close() })
@@ -79,7 +79,7 @@ func knowsAll(ctx context.Context, addr string) error {
 }
 
 // Follows waits until a server is a replica whose link is up and which its master counts.
-func (r *Rig) Follows(t testing.TB, server *servers.RedisServer) {
+func (r *Installation) Follows(t testing.TB, server *servers.RedisServer) {
 	t.Helper()
 	c := r.direct(t, server)
 	r.eventually(t, "replica "+server.Addr(), func(ctx context.Context) error {
@@ -92,7 +92,7 @@ func (r *Rig) Follows(t testing.TB, server *servers.RedisServer) {
 }
 
 // Promoted waits until all sentinels name a server as the master and it is one.
-func (r *Rig) Promoted(t testing.TB, server *servers.RedisServer) {
+func (r *Installation) Promoted(t testing.TB, server *servers.RedisServer) {
 	t.Helper()
 	c := r.direct(t, server)
 	for _, addr := range r.sentinelAddrs() {
@@ -114,7 +114,7 @@ func (r *Rig) Promoted(t testing.TB, server *servers.RedisServer) {
 
 // FailOver has a sentinel promote the replica although the master lives, until all name it. A promotion on demand may be
 // undone by a sentinel that has not heard of it yet; then it is asked for again.
-func (r *Rig) FailOver(t testing.TB, replica *servers.RedisServer) {
+func (r *Installation) FailOver(t testing.TB, replica *servers.RedisServer) {
 	t.Helper()
 	c := redis.NewSentinelClient(&redis.Options{Addr: r.Sentinels[0].Addr()})
 	defer c.Close() //nolint:errcheck // it has been told
@@ -132,7 +132,7 @@ func (r *Rig) FailOver(t testing.TB, replica *servers.RedisServer) {
 }
 
 // Behind tells how many bytes of replication the replica lacks, and over which port it follows.
-func (r *Rig) Behind(t testing.TB) (bytes int64, port string) {
+func (r *Installation) Behind(t testing.TB) (bytes int64, port string) {
 	t.Helper()
 	var has, had int64
 	master, err := r.direct(t, r.Redis).Info(t.Context(), "replication").Result()
@@ -156,7 +156,7 @@ func field(info, name string) string {
 	return ""
 }
 
-func (r *Rig) eventually(t testing.TB, what string, ask func(ctx context.Context) error) {
+func (r *Installation) eventually(t testing.TB, what string, ask func(ctx context.Context) error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), failoverPatience)
 	defer cancel()

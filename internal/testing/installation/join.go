@@ -9,7 +9,7 @@ import (
 const firstHost = 11
 
 // JoinAPI starts one more API beside those that are there, and returns it when it is ready.
-func (r *Rig) JoinAPI(t testing.TB) *Program {
+func (r *Installation) JoinAPI(t testing.TB) *Program {
 	t.Helper()
 	addr := freePort(t)
 	if r.hosts {
@@ -21,7 +21,7 @@ func (r *Rig) JoinAPI(t testing.TB) *Program {
 }
 
 // JoinConsumer starts one more consumer beside those that are there, and returns it when it is ready.
-func (r *Rig) JoinConsumer(t testing.TB) *Program {
+func (r *Installation) JoinConsumer(t testing.TB) *Program {
 	t.Helper()
 	p := StartProgram(t, "order-consumer", "SECKILL_OPS_ADDR", r.consumerEnv)
 	r.Consumers = append(r.Consumers, p)

@@ -22,7 +22,7 @@ const groupMembers = 3
 
 // onGroup puts the database on a group, whatever was done to that before. The tests themselves ask whoever is the
 // primary when they ask.
-func (r *Rig) onGroup(t testing.TB, group *servers.SQLGroup) {
+func (r *Installation) onGroup(t testing.TB, group *servers.SQLGroup) {
 	t.Helper()
 	r.Group = group
 	require.NoError(t, r.Group.Heal(t.Context()))
@@ -43,7 +43,7 @@ func (r *Rig) onGroup(t testing.TB, group *servers.SQLGroup) {
 }
 
 // Primary is the server that takes writes now: of a group whoever has been chosen, else the only one.
-func (r *Rig) Primary(t testing.TB) *servers.SQLServer {
+func (r *Installation) Primary(t testing.TB) *servers.SQLServer {
 	t.Helper()
 	if r.Group == nil {
 		return r.SQL
@@ -55,7 +55,7 @@ func (r *Rig) Primary(t testing.TB) *servers.SQLServer {
 
 // sqlAddrs is what a program is told of where MySQL is: all members of a group, the present primary first. Over wires the first is
 // named kind-mysql, the others kind-mysql-2 and so on.
-func (r *Rig) sqlAddrs(t testing.TB, kind string, wired bool) string {
+func (r *Installation) sqlAddrs(t testing.TB, kind string, wired bool) string {
 	t.Helper()
 	addrs := []string{r.SQL.Addr()}
 	if r.Group != nil {

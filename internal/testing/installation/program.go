@@ -2,11 +2,11 @@ package installation
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"sync"
 	"syscall"
 	"testing"
@@ -29,36 +29,28 @@ type Program struct {
 }
 
 // built holds the programs of one test binary: they are built once.
-var built = struct { //nolint:gochecknoglobals // what is built does not change, and building costs seconds
+var built = struct { //nolint:gochecknoglobals // building costs seconds, and the result does not change
 	sync.Once
 	dir string
 	err error
 }{}
 
-// binaries builds all programs, statically as they are released.
+// binaries builds all programs, statically as they are released, and returns their directory.
 func binaries(t testing.TB) string {
 	t.Helper()
 	built.Do(func() {
 		if built.dir, built.err = os.MkdirTemp("", "seckill-programs-"); built.err != nil {
 			return
 		}
-		_, here, _, _ := runtime.Caller(0)
 		build := exec.Command("go", "build", "-o", built.dir+"/", "./cmd/...") //nolint:noctx // a build is not cut short
-		build.Dir, build.Env = filepath.Join(filepath.Dir(here), "..", "..", ".."), append(os.Environ(), "CGO_ENABLED=0")
+		build.Dir, build.Env = moduleRoot(t), append(os.Environ(), "CGO_ENABLED=0")
 		if out, err := build.CombinedOutput(); err != nil {
-			built.err = &buildError{err, string(out)}
+			built.err = fmt.Errorf("build the programs: %w\n%s", err, out)
 		}
 	})
 	require.NoError(t, built.err)
 	return built.dir
 }
-
-type buildError struct {
-	err error
-	out string
-}
-
-func (e *buildError) Error() string { return "build the programs: " + e.err.Error() + "\n" + e.out }
 
 // Around runs the tests of a package between its servers and its programs: at the end the suite is closed and what was built is
 // removed. It returns the exit code. It is what a TestMain calls.

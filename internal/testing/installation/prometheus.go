@@ -23,7 +23,7 @@ type Prometheus struct{ base string }
 const prometheusFile = "/usr/bin/prometheus"
 
 // Prometheus starts one. Rules may name a file of rules; they are evaluated twice a second.
-func (r *Rig) Prometheus(t testing.TB, rules ...string) *Prometheus {
+func (r *Installation) Prometheus(t testing.TB, rules ...string) *Prometheus {
 	t.Helper()
 	dir, addr := t.TempDir(), freePort(t)
 	file := filepath.Join(dir, "prometheus.yml")
@@ -45,7 +45,7 @@ func (r *Rig) Prometheus(t testing.TB, rules ...string) *Prometheus {
 	return p
 }
 
-func (r *Rig) scrapes(rules []string) string {
+func (r *Installation) scrapes(rules []string) string {
 	var b strings.Builder
 	b.WriteString("global: {scrape_interval: 200ms, scrape_timeout: 200ms, evaluation_interval: 500ms}\n")
 	fmt.Fprintf(&b, "rule_files: [%s]\n", strings.Join(rules, ", "))

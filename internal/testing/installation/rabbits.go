@@ -17,7 +17,7 @@ import (
 const shards = 4
 
 // startRabbit starts the broker, or the cluster, or takes the suite's.
-func (r *Rig) startRabbit(t testing.TB, suite *servers.Suite, o Options) {
+func (r *Installation) startRabbit(t testing.TB, suite *servers.Suite, o Options) {
 	t.Helper()
 	switch {
 	case o.Land.RabbitCluster && o.OwnRabbit:
@@ -41,7 +41,7 @@ func (r *Rig) startRabbit(t testing.TB, suite *servers.Suite, o Options) {
 const rabbitNodes = 3
 
 // amqpURLs are the virtual host's URLs, one for each node.
-func (r *Rig) amqpURLs(t testing.TB) []string {
+func (r *Installation) amqpURLs(t testing.TB) []string {
 	t.Helper()
 	if r.Rabbits == nil {
 		return []string{r.AMQP}
@@ -49,7 +49,7 @@ func (r *Rig) amqpURLs(t testing.TB) []string {
 	return r.Rabbits.URLs(r.vhost(t))
 }
 
-func (r *Rig) amqpHosts(t testing.TB) (hosts []string) {
+func (r *Installation) amqpHosts(t testing.TB) (hosts []string) {
 	t.Helper()
 	for _, address := range r.amqpURLs(t) {
 		u, err := url.Parse(address)
@@ -68,7 +68,7 @@ func OrderQueue(t testing.TB, goodsID string) string {
 }
 
 // AimRabbit makes Rabbit the node of a cluster that leads a goods' queue, once it has a leader; one broker stays what it is.
-func (r *Rig) AimRabbit(t testing.TB, goodsID string) {
+func (r *Installation) AimRabbit(t testing.TB, goodsID string) {
 	t.Helper()
 	if r.Rabbits == nil {
 		return
@@ -84,14 +84,14 @@ func (r *Rig) AimRabbit(t testing.TB, goodsID string) {
 }
 
 // MoveRabbit has a goods' queue be led by another node than now, and Rabbit be that node.
-func (r *Rig) MoveRabbit(t testing.TB, goodsID string, to *servers.RabbitServer) {
+func (r *Installation) MoveRabbit(t testing.TB, goodsID string, to *servers.RabbitServer) {
 	t.Helper()
 	require.NoError(t, r.Rabbits.MoveLeader(t.Context(), r.vhost(t), OrderQueue(t, goodsID), to))
 	r.Rabbit = to
 }
 
 // rabbitUp is a node whose management can be asked.
-func (r *Rig) rabbitUp() *servers.RabbitServer {
+func (r *Installation) rabbitUp() *servers.RabbitServer {
 	if r.Rabbits == nil || r.Rabbit.Running() {
 		return r.Rabbit
 	}

@@ -24,7 +24,7 @@ type OrderRow struct {
 }
 
 // OrderRows reads all orders of a goods, whatever their status.
-func (r *Rig) OrderRows(t testing.TB, goods string) []OrderRow {
+func (r *Installation) OrderRows(t testing.TB, goods string) []OrderRow {
 	t.Helper()
 	var list []OrderRow
 	r.each(t, func(rows *sql.Rows) error {
@@ -37,7 +37,7 @@ func (r *Rig) OrderRows(t testing.TB, goods string) []OrderRow {
 }
 
 // Held reads what MySQL says each buyer holds.
-func (r *Rig) Held(t testing.TB, goods string) map[int64]int64 {
+func (r *Installation) Held(t testing.TB, goods string) map[int64]int64 {
 	t.Helper()
 	held := make(map[int64]int64)
 	r.each(t, func(rows *sql.Rows) error {
@@ -50,7 +50,7 @@ func (r *Rig) Held(t testing.TB, goods string) map[int64]int64 {
 }
 
 // DeadLetters lists the order numbers of the dead letters in MySQL, of every goods and of none.
-func (r *Rig) DeadLetters(t testing.TB) []string {
+func (r *Installation) DeadLetters(t testing.TB) []string {
 	t.Helper()
 	var sns []string
 	r.each(t, func(rows *sql.Rows) error {
@@ -62,7 +62,7 @@ func (r *Rig) DeadLetters(t testing.TB) []string {
 	return sns
 }
 
-func (r *Rig) each(t testing.TB, scan func(*sql.Rows) error, query string, args ...any) {
+func (r *Installation) each(t testing.TB, scan func(*sql.Rows) error, query string, args ...any) {
 	t.Helper()
 	db, err := sql.Open("mysql", r.DSN)
 	require.NoError(t, err)
@@ -78,7 +78,7 @@ func (r *Rig) each(t testing.TB, scan func(*sql.Rows) error, query string, args 
 
 // RedisClient opens a client of the rig's Redis: of the cluster, or of whichever is master where it has Sentinels. It is for tests that
 // look or do harm themselves.
-func (r *Rig) RedisClient(t testing.TB) redis.UniversalClient {
+func (r *Installation) RedisClient(t testing.TB) redis.UniversalClient {
 	t.Helper()
 	opts := redis.Options{Addr: r.Redis.Addr(), MaxRetries: -1, DialTimeout: time.Second, ReadTimeout: time.Second}
 	var c redis.UniversalClient
@@ -105,7 +105,7 @@ type RedisFacts struct {
 }
 
 // RedisFacts reads them.
-func (r *Rig) RedisFacts(t testing.TB, c redis.UniversalClient, goods string) (RedisFacts, error) {
+func (r *Installation) RedisFacts(t testing.TB, c redis.UniversalClient, goods string) (RedisFacts, error) {
 	t.Helper()
 	f, err := redisFacts(t.Context(), c, goods)
 	if err != nil {
@@ -135,7 +135,7 @@ func redisFacts(ctx context.Context, c redis.UniversalClient, goods string) (Red
 }
 
 // Queues counts the messages in the rig's queues, handed out or not, and those among the dead.
-func (r *Rig) Queues(t testing.TB) (orders, dead int, err error) {
+func (r *Installation) Queues(t testing.TB) (orders, dead int, err error) {
 	t.Helper()
 	var queues []struct {
 		Name     string `json:"name"`
@@ -153,19 +153,19 @@ func (r *Rig) Queues(t testing.TB) (orders, dead int, err error) {
 }
 
 // MakeVHost makes the rig's vhost again, as whoever sets up a broker that lost its disk would.
-func (r *Rig) MakeVHost(t testing.TB) {
+func (r *Installation) MakeVHost(t testing.TB) {
 	t.Helper()
 	require.NoError(t, r.management(t, http.MethodPut, "/api/vhosts/"+r.vhost(t), nil))
 }
 
-func (r *Rig) vhost(t testing.TB) string {
+func (r *Installation) vhost(t testing.TB) string {
 	t.Helper()
 	u, err := url.Parse(r.AMQP)
 	require.NoError(t, err)
 	return strings.TrimPrefix(u.Path, "/")
 }
 
-func (r *Rig) management(t testing.TB, method, path string, out any) error {
+func (r *Installation) management(t testing.TB, method, path string, out any) error {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, r.rabbitUp().ManagementURL()+path, http.NoBody)
 	require.NoError(t, err)

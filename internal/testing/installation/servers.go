@@ -15,7 +15,7 @@ import (
 )
 
 // servers are the settings that tell one kind of program where the servers are.
-func (r *Rig) servers(t testing.TB, kind string, o Options) []string {
+func (r *Installation) servers(t testing.TB, kind string, o Options) []string {
 	t.Helper()
 	redisAddr, amqpURL, dsn := r.redisAddrs(), strings.Join(r.amqpURLs(t), ","), r.DSN
 	if o.Plain {
@@ -33,7 +33,7 @@ func (r *Rig) servers(t testing.TB, kind string, o Options) []string {
 }
 
 // startSQL makes a database on the suite's MySQL, or on one of the rig's own.
-func (r *Rig) startSQL(t testing.TB, suite *servers.Suite, o Options) {
+func (r *Installation) startSQL(t testing.TB, suite *servers.Suite, o Options) {
 	t.Helper()
 	switch {
 	case o.OwnSQL && o.Land.MySQLGroup:
@@ -51,7 +51,7 @@ func (r *Rig) startSQL(t testing.TB, suite *servers.Suite, o Options) {
 }
 
 // sqlDSN is a DSN as one kind of program is told it.
-func (r *Rig) sqlDSN(t testing.TB, dsn, kind string, wired bool) string {
+func (r *Installation) sqlDSN(t testing.TB, dsn, kind string, wired bool) string {
 	t.Helper()
 	cfg, err := mysql.ParseDSN(dsn)
 	require.NoError(t, err)
@@ -65,7 +65,7 @@ func (r *Rig) sqlDSN(t testing.TB, dsn, kind string, wired bool) string {
 }
 
 // redisWire is one wire for a kind of program, to Redis or to all nodes of a cluster.
-func (r *Rig) redisWire(t testing.TB, kind string) string {
+func (r *Installation) redisWire(t testing.TB, kind string) string {
 	t.Helper()
 	if r.Cluster == nil {
 		return r.wire(t, kind+"-redis", r.redisAddrs())
@@ -76,12 +76,12 @@ func (r *Rig) redisWire(t testing.TB, kind string) string {
 // clusterHosts is where each kind of program finds the nodes of a Redis Cluster over its wire.
 var clusterHosts = map[string]string{"api": "127.0.0.2", "consumer": "127.0.0.3"} //nolint:gochecknoglobals // a constant
 
-func (r *Rig) wire(t testing.TB, name string, servers ...string) string {
+func (r *Installation) wire(t testing.TB, name string, servers ...string) string {
 	t.Helper()
 	return r.lay(name, NewProxy(t, servers...))
 }
 
-func (r *Rig) lay(name string, wire *Proxy) string {
+func (r *Installation) lay(name string, wire *Proxy) string {
 	if r.Wires == nil {
 		r.Wires = make(map[string]*Proxy)
 	}
@@ -90,7 +90,7 @@ func (r *Rig) lay(name string, wire *Proxy) string {
 }
 
 // plainAccount makes an account of the rights that an installation needs, and no more, and returns its DSN.
-func (r *Rig) plainAccount(t testing.TB) string {
+func (r *Installation) plainAccount(t testing.TB) string {
 	t.Helper()
 	cfg, err := mysql.ParseDSN(r.DSN)
 	require.NoError(t, err)
@@ -101,7 +101,7 @@ func (r *Rig) plainAccount(t testing.TB) string {
 }
 
 // SQLDo runs a statement as the administrator.
-func (r *Rig) SQLDo(t testing.TB, statement string) {
+func (r *Installation) SQLDo(t testing.TB, statement string) {
 	t.Helper()
 	db, err := sql.Open("mysql", r.DSN)
 	require.NoError(t, err)

@@ -1,4 +1,4 @@
-package seen
+package e2e
 
 import (
 	"encoding/json"
@@ -59,8 +59,8 @@ func everyQuery(t *testing.T, p *installation.Prometheus) {
 	}
 }
 
-// Grafana finds the dashboards and the source that they ask by what is provisioned.
-func TestDashboardsAreProvisioned(t *testing.T) {
+// Grafana finds the dashboards and their data source by the provisioned files.
+func TestDashboards_AreProvisioned(t *testing.T) {
 	var sources struct {
 		Datasources []struct{ UID, Type, URL string }
 	}

@@ -1,4 +1,4 @@
-package seen
+package e2e
 
 import (
 	"os"
@@ -19,7 +19,7 @@ func contracts() map[string]string {
 }
 
 // Programs of two releases share the database while one takes the other's place, so migrations only add.
-func TestMigrationsOnlyAdd(t *testing.T) {
+func TestMigrations_OnlyAdd(t *testing.T) {
 	files, err := filepath.Glob("../../migrations/*.sql")
 	require.NoError(t, err)
 	require.NotEmpty(t, files)

@@ -1,4 +1,4 @@
-package seen
+package e2e
 
 import (
 	"strings"
@@ -11,12 +11,20 @@ import (
 	"flashsale.dev/seckill/internal/testing/installation"
 )
 
-// One trace follows a purchase through two programs and three servers to the commit.
-func TestATraceFollowsAPurchaseToTheCommit(t *testing.T) {
+// TestTracing checks the spans of one purchase, then those of a rush, on one installation.
+func TestTracing(t *testing.T) {
 	c := collector.Start()
 	t.Cleanup(c.Close)
-	r := installation.Start(t, suite, installation.Options{Env: []string{"SECKILL_OTLP_ENDPOINT=" + c.URL(), "SECKILL_TRACE_ONE_IN=1", "SECKILL_LOG_LEVEL=debug"}})
-	connected(t, r) // what the relay publishes begins no trace
+	r := installation.Start(t, suite, installation.Options{Env: []string{
+		"SECKILL_OTLP_ENDPOINT=" + c.URL(), "SECKILL_TRACE_ONE_IN=1", "SECKILL_LOG_LEVEL=debug",
+	}})
+	connected(t, r) // orders that the relay publishes begin no trace
+	t.Run("Purchase_OneTraceReachesTheCommit", func(t *testing.T) { tracePurchase(t, r, c) })
+	t.Run("Rush_SharedStepsLinkEachBuyersTrace", func(t *testing.T) { traceRush(t, r, c) })
+}
+
+// tracePurchase follows one trace through two programs and three servers to the commit.
+func tracePurchase(t *testing.T, r *installation.Installation, c *collector.Collector) {
 	goods := r.PutUp(t, 10, 1)
 	buy(t, r, goods, 1)
 	r.Drained(t, goods, time.Minute)
@@ -40,13 +48,9 @@ func TestATraceFollowsAPurchaseToTheCommit(t *testing.T) {
 	require.True(t, strings.Contains(r.APIs[0].Log(), "trace_id="+above.Trace), "the log does not name the trace")
 }
 
-// Buyers who travel together share steps: a step is a part of one's trace and linked with the others'.
-func TestSharedStepsAreLinkedWithEveryBuyersTrace(t *testing.T) {
-	c := collector.Start()
-	t.Cleanup(c.Close)
-	r := installation.Start(t, suite, installation.Options{Env: []string{"SECKILL_OTLP_ENDPOINT=" + c.URL(), "SECKILL_TRACE_ONE_IN=1"}})
-	connected(t, r)
-	rushOn(t, r)
+// traceRush checks that a step of a batch is part of one buyer's trace and linked with the others'.
+func traceRush(t *testing.T, r *installation.Installation, c *collector.Collector) {
+	sellOut(t, r)
 	purchases := func() int { return len(c.Named("POST /:randomPath/decrStock")) }
 	require.Eventually(t, func() bool {
 		reached := map[string]bool{}
@@ -68,8 +72,8 @@ func TestSharedStepsAreLinkedWithEveryBuyersTrace(t *testing.T) {
 	}, time.Minute, 100*time.Millisecond, "no batch is linked with more than one message")
 }
 
-// connected waits until the API has its way to RabbitMQ: a node takes buyers without, after a while.
-func connected(t *testing.T, r *installation.Rig) {
+// connected waits until the API is connected to RabbitMQ. A node serves buyers without it after a while.
+func connected(t *testing.T, r *installation.Installation) {
 	t.Helper()
 	require.Eventually(t, func() bool { return strings.Contains(scrape(t, r.APIs[0]), "seckill_publisher_up 1") },
 		30*time.Second, 50*time.Millisecond, "the API does not find RabbitMQ")

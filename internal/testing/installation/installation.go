@@ -39,8 +39,8 @@ type Options struct {
 	Hosts           bool     // each API listens on a loopback address of its own, as each would have a host of its own
 }
 
-// Rig is an installation that is up.
-type Rig struct {
+// Installation is an installation that is up.
+type Installation struct {
 	Redis     *servers.RedisServer   // of a cluster the master that keeps the sale: see Aim
 	Cluster   *servers.RedisNodes    // nil where Redis is one
 	Replica   *servers.RedisServer   // follows Redis over the wire "replica-redis", where Failover was asked for
@@ -62,13 +62,13 @@ type Rig struct {
 }
 
 // Start builds the programs, migrates the database and starts everything; all of it ends with the test.
-func Start(t testing.TB, suite *servers.Suite, o Options) *Rig {
+func Start(t testing.TB, suite *servers.Suite, o Options) *Installation {
 	t.Helper()
 	redisOpts := make([]servers.RedisOption, 0, len(o.Redis))
 	for _, setting := range o.Redis {
 		redisOpts = append(redisOpts, servers.WithRedisConf(setting))
 	}
-	r := &Rig{DSN: o.DSN}
+	r := &Installation{DSN: o.DSN}
 	if o.Land.RedisCluster {
 		r.ofCluster(t, o)
 	} else {
@@ -98,18 +98,20 @@ func Start(t testing.TB, suite *servers.Suite, o Options) *Rig {
 }
 
 // Base is the URL of an API.
-func (r *Rig) Base(i int) string { return "http://" + r.APIs[i%len(r.APIs)].Addr }
+func (r *Installation) Base(i int) string { return "http://" + r.APIs[i%len(r.APIs)].Addr }
 
 // Merchant calls the first API as the rig's merchant.
-func (r *Rig) Merchant(t testing.TB) rush.Client { return r.as(t, seckill.Merchant, MerchantID) }
+func (r *Installation) Merchant(t testing.TB) rush.Client {
+	return r.as(t, seckill.Merchant, MerchantID)
+}
 
 // Operator calls the first API as an operator.
-func (r *Rig) Operator(t testing.TB) rush.Client { return r.as(t, seckill.Operator, 1) }
+func (r *Installation) Operator(t testing.TB) rush.Client { return r.as(t, seckill.Operator, 1) }
 
 // Buyer calls the first API as a buyer.
-func (r *Rig) Buyer(t testing.TB, id int64) rush.Client { return r.as(t, seckill.Buyer, id) }
+func (r *Installation) Buyer(t testing.TB, id int64) rush.Client { return r.as(t, seckill.Buyer, id) }
 
-func (r *Rig) as(t testing.TB, role seckill.Role, id int64) rush.Client {
+func (r *Installation) as(t testing.TB, role seckill.Role, id int64) rush.Client {
 	t.Helper()
 	token, err := r.Tokens.Sign(seckill.Actor{ID: id, Role: role}, time.Hour)
 	require.NoError(t, err)
@@ -117,18 +119,18 @@ func (r *Rig) as(t testing.TB, role seckill.Role, id int64) rush.Client {
 }
 
 // BuyerToken signs a buyer's token, with a name and a phone number.
-func (r *Rig) BuyerToken(id int64) (string, error) {
+func (r *Installation) BuyerToken(id int64) (string, error) {
 	return r.Tokens.Sign(seckill.Actor{ID: id, Role: seckill.Buyer, Name: fmt.Sprintf("买家 %d", id), Phone: "+8613800000000"}, time.Hour)
 }
 
 // PutUp puts up a sale that is on, without a limit of random paths that would be felt, and returns its goods id.
-func (r *Rig) PutUp(t testing.TB, units, perBuyer int64) string {
+func (r *Installation) PutUp(t testing.TB, units, perBuyer int64) string {
 	t.Helper()
 	return r.PutUpFor(t, units, perBuyer, time.Now().Add(-time.Minute), time.Now().Add(time.Hour))
 }
 
 // PutUpFor is PutUp with a window.
-func (r *Rig) PutUpFor(t testing.TB, units, perBuyer int64, start, end time.Time) string {
+func (r *Installation) PutUpFor(t testing.TB, units, perBuyer int64, start, end time.Time) string {
 	t.Helper()
 	goods, err := r.Merchant(t).PutUp(t.Context(), rush.NewSale{
 		Title: "a kettle", Price: 1999, Stock: units, StartAt: start.UTC(), EndAt: end.UTC(), PerBuyerLimit: perBuyer,
@@ -140,7 +142,7 @@ func (r *Rig) PutUpFor(t testing.TB, units, perBuyer int64, start, end time.Time
 }
 
 // Drained waits until nothing of a sale is pending, and returns its ledger.
-func (r *Rig) Drained(t testing.TB, goods string, within time.Duration) rush.Ledger {
+func (r *Installation) Drained(t testing.TB, goods string, within time.Duration) rush.Ledger {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), within)
 	defer cancel()

@@ -1,4 +1,4 @@
-package tour
+package e2e
 
 import (
 	"bufio"
@@ -16,12 +16,6 @@ import (
 
 	"flashsale.dev/seckill/internal/testing/installation"
 )
-
-func TestMain(m *testing.M) {
-	code := m.Run()
-	installation.Clean()
-	os.Exit(code)
-}
 
 // step is a command of the tour and what it prints.
 type step struct {
@@ -54,7 +48,7 @@ func pattern(want string) *regexp.Regexp {
 	return regexp.MustCompile(`\A` + strings.ReplaceAll(regexp.QuoteMeta(want), "…", `[^\n]*?`) + `\z`)
 }
 
-// shell is a bash that is told one command at a time.
+// shell is a bash that executes one command at a time.
 type shell struct {
 	in    io.Writer
 	lines chan string // closed at its end
@@ -112,9 +106,11 @@ func (s *shell) run(t *testing.T, command string) string {
 	}
 }
 
-// TestTheTour walks a merchant, two buyers and an operator through their day.
-func TestTheTour(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "tour.md"))
+// TestTour_PrintsWhatItSays gives each line of docs/tutorial/tour.md that begins with "$ " to one bash, in
+// order, with a real curl and a standalone of its own. The output must match the lines below the command;
+// "…" matches anything within a line.
+func TestTour_PrintsWhatItSays(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "tutorial", "tour.md"))
 	require.NoError(t, err)
 	all := steps(t, string(text))
 	require.Greater(t, len(all), 60)

@@ -1,4 +1,4 @@
-package seen
+package e2e
 
 import (
 	"io"
@@ -14,16 +14,16 @@ import (
 	"flashsale.dev/seckill/internal/testing/installation"
 )
 
-// One installation and one rush serve all that is looked at afterwards.
-func TestWhatOperatorsSeeOfARush(t *testing.T) {
+// One installation and one rush serve both checks.
+func TestMetrics_DocumentedAndDashboardQueriesHaveData(t *testing.T) {
 	r := installation.Start(t, suite, installation.Options{APIs: 2, Consumers: 1})
 	prometheus := r.Prometheus(t)
-	goods := rushOn(t, r)
+	goods := sellOut(t, r)
 	t.Run("every documented metric", func(t *testing.T) { everyMetric(t, r, goods) })
 	t.Run("every query of the dashboards", func(t *testing.T) { everyQuery(t, prometheus) })
 }
 
-func everyMetric(t *testing.T, r *installation.Rig, goods string) {
+func everyMetric(t *testing.T, r *installation.Installation, goods string) {
 	document, err := os.ReadFile("../../docs/metrics.md")
 	require.NoError(t, err)
 	_, tables, _ := strings.Cut(string(document), "## Both programs")
@@ -35,7 +35,7 @@ func everyMetric(t *testing.T, r *installation.Rig, goods string) {
 	require.Eventually(t, func() bool {
 		return strings.Contains(scrape(t, r.Consumers[0]), `seckill_sale_sold_units{goods_id="`+goods+`"} 200`)
 	},
-		10*time.Second, 100*time.Millisecond, "the survey does not find the sale sold")
+		10*time.Second, 100*time.Millisecond, "the sample does not show the sale as sold")
 	text := scrape(t, r.Consumers[0])
 	holds(t, text, both+consumer)
 	for _, line := range []string{

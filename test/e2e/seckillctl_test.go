@@ -16,7 +16,7 @@ import (
 )
 
 // ctl runs seckillctl against a rig, reads what it prints into data (where it ends well), and gives its exit code.
-func ctl(t *testing.T, r *installation.Rig, data any, args ...string) int {
+func ctl(t *testing.T, r *installation.Installation, data any, args ...string) int {
 	t.Helper()
 	out, err := installation.Try(t, "seckillctl", []string{
 		"SECKILL_MYSQL_DSN=" + r.DSN, "SECKILL_REDIS_ADDRS=" + r.Redis.Addr(), "SECKILL_AMQP_URL=" + r.AMQP,
@@ -31,8 +31,7 @@ func ctl(t *testing.T, r *installation.Rig, data any, args ...string) int {
 	return 0
 }
 
-func TestAnOperatorRebuildsASale(t *testing.T) {
-	r := installation.Start(t, suite, installation.Options{})
+func ctlRebuildsSale(t *testing.T, r *installation.Installation) {
 	goods := r.PutUp(t, 50, 1)
 	report, err := rush.Run(t.Context(), rush.Plan{
 		GoodsID: goods, Buyers: 20, AtOnce: 20, Token: r.BuyerToken, Patience: 30 * time.Second, CallTimeout: 5 * time.Second,
@@ -41,15 +40,15 @@ func TestAnOperatorRebuildsASale(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 20, report.Count(rush.Won))
 
-	var told struct {
+	var built struct {
 		EpochBefore, EpochAfter, Available, Lost int
 		ShutSeconds                              float64
 	}
-	require.Equal(t, 2, ctl(t, r, nil, "rebuild", goods), "nobody said yes")
+	require.Equal(t, 2, ctl(t, r, nil, "rebuild", goods), "not confirmed with -yes")
 	require.Equal(t, 3, ctl(t, r, nil, "rebuild", "404", "-yes"))
-	require.Equal(t, 0, ctl(t, r, &told, "rebuild", goods, "-yes"))
-	require.Equal(t, []int{1, 2, 30, 0}, []int{told.EpochBefore, told.EpochAfter, told.Available, told.Lost})
-	require.Positive(t, told.ShutSeconds)
+	require.Equal(t, 0, ctl(t, r, &built, "rebuild", goods, "-yes"))
+	require.Equal(t, []int{1, 2, 30, 0}, []int{built.EpochBefore, built.EpochAfter, built.Available, built.Lost})
+	require.Positive(t, built.ShutSeconds)
 	var l rush.Ledger
 	require.Equal(t, 0, ctl(t, r, &l, "ledger", goods))
 	require.EqualValues(t, 2, l.Epoch)
@@ -61,12 +60,11 @@ func TestAnOperatorRebuildsASale(t *testing.T) {
 	require.NoError(t, client.HIncrBy(t.Context(), "sk:{"+goods+"}", "avail", -3).Err())
 	require.Equal(t, 4, ctl(t, r, nil, "ledger", goods), "three units are nowhere")
 	require.NoError(t, client.Del(t.Context(), "sk:{"+goods+"}:rebuild").Err())
-	require.Equal(t, 0, ctl(t, r, &told, "rebuild", goods, "-yes"))
-	require.Equal(t, 0, ctl(t, r, &l, "ledger", goods), "and a rebuild finds them")
+	require.Equal(t, 0, ctl(t, r, &built, "rebuild", goods, "-yes"))
+	require.Equal(t, 0, ctl(t, r, &l, "ledger", goods), "the rebuild finds them")
 }
 
-func TestAnOperatorSetsALimiterOnEveryNode(t *testing.T) {
-	r := installation.Start(t, suite, installation.Options{})
+func ctlSetsLimiter(t *testing.T, r *installation.Installation) {
 	goods := r.PutUp(t, 50, 1)
 	var s struct {
 		Source           string
@@ -82,12 +80,12 @@ func TestAnOperatorSetsALimiterOnEveryNode(t *testing.T) {
 		return err == nil && s.Source == "operator" && s.PermitsPerSecond == 7
 	}
 	require.Eventually(t, seen, time.Minute, 20*time.Millisecond)
-	require.Equal(t, 2, ctl(t, r, nil, "limiter", "delete", "randomPath", goods), "nobody said yes")
+	require.Equal(t, 2, ctl(t, r, nil, "limiter", "delete", "randomPath", goods), "not confirmed with -yes")
 	require.Equal(t, 0, ctl(t, r, &struct{}{}, "limiter", "delete", "randomPath", goods, "-yes"))
 	require.Eventually(t, func() bool { return !seen() }, time.Minute, 20*time.Millisecond)
 }
 
-func TestEveryProgramTellsItsVersion(t *testing.T) {
+func TestPrograms_PrintTheirVersion(t *testing.T) {
 	for _, name := range []string{"api", "order-consumer", "standalone", "seckillctl"} {
 		require.Regexp(t, `^`+name+` version .+, commit .+, of .+`, installation.Run(t, name, nil, "-version"))
 	}

@@ -1,4 +1,4 @@
-package seen
+package e2e
 
 import (
 	"os"
@@ -34,7 +34,7 @@ func alerts(t *testing.T) ruleFile {
 	return rules
 }
 
-func TestPromtoolIsContent(t *testing.T) {
+func TestAlerts_PromtoolAcceptsThem(t *testing.T) {
 	for _, args := range [][]string{
 		{"check", "rules", rulesFile},
 		{"test", "rules", testsFile},
@@ -45,8 +45,8 @@ func TestPromtoolIsContent(t *testing.T) {
 	}
 }
 
-// Whoever is woken finds what to do, and knows that the alert has been seen to fire and to end.
-func TestEveryAlertHasARunbookAndATest(t *testing.T) {
+// Each alert needs a runbook, a promtool test that it fires and ends, and a drill.
+func TestAlerts_EachHasRunbookAndTest(t *testing.T) {
 	operations, err := os.ReadFile("../../docs/how-to/operate.md")
 	require.NoError(t, err)
 	var tests struct {

@@ -1,4 +1,4 @@
-package seen
+package e2e
 
 import (
 	"context"
@@ -15,10 +15,10 @@ import (
 	"flashsale.dev/seckill/internal/testing/installation"
 )
 
-// drill does the harm that an alert is for, and gives what mends it.
+// drill injects the fault of an alert and returns the function that repairs it.
 type drill struct {
 	alert string
-	harm  func(t *testing.T, r *installation.Rig, goods string) (mend func())
+	fault func(t *testing.T, r *installation.Installation, goods string) (repair func())
 }
 
 // drillsOf are the alerts that have a drill.
@@ -45,20 +45,20 @@ func drills() []drill {
 	}
 }
 
-func TestEveryAlertFiresInItsDrillAndClears(t *testing.T) {
+func TestAlerts_FireInDrillAndClear(t *testing.T) {
 	r := installation.Start(t, suite, installation.Options{OwnRabbit: true})
 	prometheus := r.Prometheus(t, impatientRules(t))
 	for _, d := range drills() {
 		t.Run(d.alert, func(t *testing.T) {
 			goods := r.PutUp(t, 100, 1)
-			mend := d.harm(t, r, goods)
+			repair := d.fault(t, r, goods)
 			until(t, prometheus, d.alert, true)
-			mend()
+			repair()
 			until(t, prometheus, d.alert, false)
 			require.Eventually(t, func() bool {
 				_, err := r.Merchant(t).Ledger(t.Context(), goods)
 				return err == nil
-			}, time.Minute, 100*time.Millisecond, "the sale is not well again")
+			}, time.Minute, 100*time.Millisecond, "the sale has not recovered")
 		})
 	}
 }
@@ -72,7 +72,7 @@ func until(t *testing.T, p *installation.Prometheus, alert string, fires bool) {
 }
 
 // shrink has Redis believe that there were fewer units than are sold.
-func shrink(t *testing.T, r *installation.Rig, goods string) func() {
+func shrink(t *testing.T, r *installation.Installation, goods string) func() {
 	buy(t, r, goods, 1)
 	r.Drained(t, goods, time.Minute)
 	c := r.RedisClient(t)
@@ -80,14 +80,14 @@ func shrink(t *testing.T, r *installation.Rig, goods string) func() {
 	return func() { require.NoError(t, c.HIncrBy(t.Context(), "sk:{"+goods+"}", "total", 100).Err()) }
 }
 
-func loseAUnit(t *testing.T, r *installation.Rig, goods string) func() {
+func loseAUnit(t *testing.T, r *installation.Installation, goods string) func() {
 	c := r.RedisClient(t)
 	require.NoError(t, c.HIncrBy(t.Context(), "sk:{"+goods+"}", "total", 1).Err())
 	return func() { require.NoError(t, c.HIncrBy(t.Context(), "sk:{"+goods+"}", "total", -1).Err()) }
 }
 
 // holdTheGoods keeps the goods' row locked, so that nothing can be written.
-func holdTheGoods(t *testing.T, r *installation.Rig, goods string) func() {
+func holdTheGoods(t *testing.T, r *installation.Installation, goods string) func() {
 	db, err := sql.Open("mysql", r.DSN)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = db.Close() })
@@ -99,7 +99,7 @@ func holdTheGoods(t *testing.T, r *installation.Rig, goods string) func() {
 	return func() { require.NoError(t, tx.Rollback()) }
 }
 
-func sendGarbage(t *testing.T, r *installation.Rig, _ string) func() {
+func sendGarbage(t *testing.T, r *installation.Installation, _ string) func() {
 	conn, err := amqp.Dial(r.AMQP)
 	require.NoError(t, err)
 	defer conn.Close()
@@ -107,15 +107,15 @@ func sendGarbage(t *testing.T, r *installation.Rig, _ string) func() {
 	require.NoError(t, err)
 	require.NoError(t, ch.PublishWithContext(t.Context(), "seckill.orders", "0", true, false, amqp.Publishing{Body: []byte("no order")}))
 	return func() {
-		var letters struct{ Items []struct{ ID string } }
-		call(t, r.Operator(t), http.MethodGet, "/admin/dead-letters", &letters)
-		for _, letter := range letters.Items {
+		var dead struct{ Items []struct{ ID string } }
+		call(t, r.Operator(t), http.MethodGet, "/admin/dead-letters", &dead)
+		for _, letter := range dead.Items {
 			call(t, r.Operator(t), http.MethodDelete, "/admin/dead-letters/"+letter.ID, nil)
 		}
 	}
 }
 
-func fillRedis(t *testing.T, r *installation.Rig, _ string) func() {
+func fillRedis(t *testing.T, r *installation.Installation, _ string) func() {
 	c := r.RedisClient(t)
 	info, err := c.InfoMap(t.Context(), "memory").Result()
 	require.NoError(t, err)
@@ -123,7 +123,7 @@ func fillRedis(t *testing.T, r *installation.Rig, _ string) func() {
 	return func() { require.NoError(t, c.ConfigSet(t.Context(), "maxmemory", "0").Err()) }
 }
 
-func killRedis(t *testing.T, r *installation.Rig, goods string) func() {
+func killRedis(t *testing.T, r *installation.Installation, goods string) func() {
 	require.NoError(t, r.Redis.Kill())
 	ended := ask(t, r, goods)
 	return func() {
@@ -133,7 +133,7 @@ func killRedis(t *testing.T, r *installation.Rig, goods string) func() {
 }
 
 // ask asks for the goods, again and again, until it is ended.
-func ask(t *testing.T, r *installation.Rig, goods string) (end func()) {
+func ask(t *testing.T, r *installation.Installation, goods string) (end func()) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	buyer := r.Buyer(t, 99)
@@ -146,25 +146,25 @@ func ask(t *testing.T, r *installation.Rig, goods string) (end func()) {
 	return func() { cancel(); <-done }
 }
 
-func killRabbit(t *testing.T, r *installation.Rig, _ string) func() {
+func killRabbit(t *testing.T, r *installation.Installation, _ string) func() {
 	require.NoError(t, r.Rabbit.Kill())
 	return func() { require.NoError(t, r.Rabbit.Restart(t.Context())) }
 }
 
 // loseRedisWithoutRabbit empties Redis while no rebuild can drain the queue.
-func loseRedisWithoutRabbit(t *testing.T, r *installation.Rig, goods string) func() {
-	mend := killRabbit(t, r, goods)
+func loseRedisWithoutRabbit(t *testing.T, r *installation.Installation, goods string) func() {
+	repair := killRabbit(t, r, goods)
 	require.NoError(t, r.RedisClient(t).FlushAll(t.Context()).Err())
-	return mend
+	return repair
 }
 
-func pauseConsumer(t *testing.T, r *installation.Rig, _ string) func() {
+func pauseConsumer(t *testing.T, r *installation.Installation, _ string) func() {
 	require.NoError(t, r.Consumers[0].Pause())
 	return func() { require.NoError(t, r.Consumers[0].Resume()) }
 }
 
 // buy lets so many buyers buy one each.
-func buy(t *testing.T, r *installation.Rig, goods string, buyers int64) {
+func buy(t *testing.T, r *installation.Installation, goods string, buyers int64) {
 	t.Helper()
 	for id := range buyers {
 		buyer := r.Buyer(t, id+1)

@@ -1,8 +1,7 @@
-package nodes
+package e2e
 
 import (
-	"io"
-	"net/http"
+	"fmt"
 	"os"
 	"strconv"
 	"strings"
@@ -23,12 +22,7 @@ func event(t *testing.T, p *installation.Program, name string) float64 {
 // sample reads a program's metric by the beginning of its line; 0 where there is none yet.
 func sample(t *testing.T, p *installation.Program, line string) float64 {
 	t.Helper()
-	resp, err := http.Get("http://" + p.OpsAddr() + "/metrics") //nolint:noctx // loopback
-	require.NoError(t, err)
-	defer resp.Body.Close()
-	text, err := io.ReadAll(resp.Body)
-	require.NoError(t, err)
-	_, rest, found := strings.Cut(string(text), "\n"+line)
+	_, rest, found := strings.Cut(scrape(t, p), "\n"+line)
 	if !found {
 		return 0
 	}
@@ -41,13 +35,7 @@ func sample(t *testing.T, p *installation.Program, line string) float64 {
 // peakMB is the most memory that a process has had resident, in MB.
 func peakMB(t *testing.T, p *installation.Program) float64 {
 	t.Helper()
-	text, err := os.ReadFile("/proc/" + strconv.Itoa(p.Pid()) + "/status")
-	require.NoError(t, err)
-	_, rest, found := strings.Cut(string(text), "VmHWM:")
-	require.True(t, found)
-	kb, err := strconv.ParseFloat(strings.Fields(rest)[0], 64)
-	require.NoError(t, err)
-	return kb * 1024 / 1e6
+	return float64(peakRSS(t, fmt.Sprintf("/proc/%d/", p.Pid()))) * 1024 / 1e6
 }
 
 // used is the processor time of a process so far.

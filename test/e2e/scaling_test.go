@@ -1,9 +1,8 @@
-package nodes
+package e2e
 
 import (
 	"math"
 	"net/http"
-	"os"
 	"testing"
 	"time"
 
@@ -11,12 +10,7 @@ import (
 
 	"flashsale.dev/seckill/internal/rush"
 	"flashsale.dev/seckill/internal/testing/installation"
-	"flashsale.dev/seckill/internal/testing/servers"
 )
-
-var suite = servers.NewSuite()
-
-func TestMain(m *testing.M) { os.Exit(installation.Around(m, suite)) }
 
 // The limiter of a sale here: a second's permits as its burst.
 const (
@@ -25,21 +19,21 @@ const (
 	waiting  = time.Second
 )
 
-// crowd is a rush through a door.
+// crowd is a rush through a balancer.
 type crowd struct {
-	*installation.Rig
-	door   *door
-	goods  string
-	rate   float64 // permits a second, and the burst
-	report rush.Report
-	err    error
-	over   chan struct{}
-	asked  int64 // Redis calls before it began
+	*installation.Installation
+	balancer *balancer
+	goods    string
+	rate     float64 // permits a second, and the burst
+	report   rush.Report
+	err      error
+	over     chan struct{}
+	asked    int64 // Redis calls before it began
 }
 
 // bearable is a rate that makes a limiter bite for most of a rush: a quarter of the purchases that these nodes take, and no more
 // than mostRate.
-func bearable(t *testing.T, r *installation.Rig) float64 {
+func bearable(t *testing.T, r *installation.Installation) float64 {
 	t.Helper()
 	const buyers = 600
 	p := rush.Plan{GoodsID: r.PutUp(t, buyers, 1), Buyers: buyers, AtOnce: 100, Token: r.BuyerToken, Stubborn: true}
@@ -51,9 +45,9 @@ func bearable(t *testing.T, r *installation.Rig) float64 {
 	return math.Floor(min(mostRate, buyers/report.Took.Seconds()/4))
 }
 
-func begin(t *testing.T, r *installation.Rig, units int64, rate float64, p rush.Plan) *crowd {
+func begin(t *testing.T, r *installation.Installation, units int64, rate float64, p rush.Plan) *crowd {
 	t.Helper()
-	c := &crowd{Rig: r, rate: rate, over: make(chan struct{})}
+	c := &crowd{Installation: r, rate: rate, over: make(chan struct{})}
 	var err error
 	now := time.Now()
 	c.goods, err = r.Merchant(t).PutUp(t.Context(), rush.NewSale{
@@ -66,9 +60,9 @@ func begin(t *testing.T, r *installation.Rig, units int64, rate float64, p rush.
 		nodes = append(nodes, p.Addr)
 	}
 	direct := rush.NewDirect(rush.DirectOptions{Conns: p.AtOnce})
-	c.door = newDoor(direct, nodes...)
-	p.GoodsID, p.Token, p.Bases, p.Stubborn, p.CallTimeout = c.goods, r.BuyerToken, []string{"http://door"}, true, 5*time.Second
-	p.Through = func(*http.Client) *http.Client { return &http.Client{Transport: c.door, Timeout: p.CallTimeout} }
+	c.balancer = newBalancer(direct, nodes...)
+	p.GoodsID, p.Token, p.Bases, p.Stubborn, p.CallTimeout = c.goods, r.BuyerToken, []string{"http://balancer"}, true, 5*time.Second
+	p.Through = func(*http.Client) *http.Client { return &http.Client{Transport: c.balancer, Timeout: p.CallTimeout} }
 	c.asked = installation.RedisCalls(t, r.RedisClient(t))
 	go func() {
 		defer close(c.over)
@@ -98,7 +92,7 @@ func (c *crowd) exact(t *testing.T, units int64) {
 // polite checks that nobody met a 5xx but a 503 that says when to come again.
 func (c *crowd) polite(t *testing.T) {
 	t.Helper()
-	seen := c.door.seen()
+	seen := c.balancer.seen()
 	for status, n := range seen.reasons {
 		require.False(t, status >= 500 && status != http.StatusServiceUnavailable, "%d answers of %d", n, status)
 	}
@@ -109,7 +103,7 @@ func (c *crowd) polite(t *testing.T) {
 // counted apart.
 func (c *crowd) bounded(t *testing.T, undecided float64) {
 	t.Helper()
-	seen, allowance := c.door.seen(), c.rate+float64(len(c.APIs)*leases)+undecided
+	seen, allowance := c.balancer.seen(), c.rate+float64(len(c.APIs)*leases)+undecided
 	t.Logf("%d requests in %s at %.0f/s: %d paths, at most %.0f beyond rate × T (allowed %.0f, %.0f undecided), %d told to wait, answers %v, %d broken",
 		seen.asked, c.report.Took.Round(time.Millisecond), c.rate, len(seen.paths), seen.most(c.rate), allowance, undecided, seen.limited, seen.reasons, seen.broken)
 	require.LessOrEqual(t, seen.most(c.rate), allowance, "permits beyond rate × T, of %d nodes", len(c.APIs))
@@ -119,33 +113,33 @@ func (c *crowd) bounded(t *testing.T, undecided float64) {
 // until waits for the moment at which so many paths have been given.
 func (c *crowd) until(t *testing.T, paths int64) {
 	t.Helper()
-	require.Eventually(t, func() bool { return int64(len(c.door.seen().paths)) >= paths }, time.Minute, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return int64(len(c.balancer.seen().paths)) >= paths }, time.Minute, 5*time.Millisecond)
 }
 
-// TestNodesJoinAndLeaveInARush: 2, 4 and 3 APIs, 1, 3 and 2 consumers; of each kind one is killed and one is asked to end.
-func TestNodesJoinAndLeaveInARush(t *testing.T) {
+// TestScaling_NodesJoinAndLeaveDuringRush: 2, 4 and 3 APIs, 1, 3 and 2 consumers; of each kind one is killed and one is asked to end.
+func TestScaling_NodesJoinAndLeaveDuringRush(t *testing.T) {
 	r := installation.Start(t, suite, installation.Options{APIs: 2, Consumers: 1, Hosts: true})
 	rate := bearable(t, r)
 	units := int64(11 * rate) // ten seconds for those who come in eight
 	c := begin(t, r, units, rate, rush.Plan{Buyers: int(units) * 5 / 4, AtOnce: 1500, Over: 8 * time.Second})
 	c.until(t, units/10)
 	for range 2 {
-		c.door.in(r.JoinAPI(t).Addr)
+		c.balancer.add(r.JoinAPI(t).Addr)
 		r.JoinConsumer(t)
 	}
 	c.until(t, units*4/10)
 	undecided := event(t, r.APIs[0], "error")
 	require.NoError(t, r.Consumers[0].Kill())
 	require.NoError(t, r.APIs[0].Kill())
-	c.door.out(r.APIs[0].Addr)
+	c.balancer.remove(r.APIs[0].Addr)
 	c.until(t, units*6/10)
 	r.Consumers[0].Start(t)
 	r.APIs[0].Start(t)
-	c.door.in(r.APIs[0].Addr)
+	c.balancer.add(r.APIs[0].Addr)
 	undecided += event(t, r.APIs[1], "error")
 	require.NoError(t, r.Consumers[1].Stop(), r.Consumers[1].Log())
 	require.NoError(t, r.APIs[1].Stop(), r.APIs[1].Log())
-	c.door.out(r.APIs[1].Addr)
+	c.balancer.remove(r.APIs[1].Addr)
 
 	require.True(t, c.busy(), "the rush ended before the nodes did")
 	c.exact(t, units)

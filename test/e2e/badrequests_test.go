@@ -16,10 +16,9 @@ import (
 	"flashsale.dev/seckill/internal/testing/installation"
 )
 
-// TestBadInputChangesNothing sends every malformed request to a running API: each is refused by name, and afterwards
-// both sales and the order are as they were.
-func TestBadInputChangesNothing(t *testing.T) {
-	r := installation.Start(t, suite, installation.Options{})
+// badRequestsChangeNothing sends each malformed request to a running API. Each is refused with its
+// documented reason; both sales and the order stay as they were.
+func badRequestsChangeNothing(t *testing.T, r *installation.Installation) {
 	f := fixture(t, r)
 	before := []any{r.Facts(t, id(f.GoodsID)), r.Facts(t, id(f.OtherGoods)), ledger(t, r, f.GoodsID), ledger(t, r, f.OtherGoods)}
 	cases, err := badrequests.Cases(f)
@@ -37,7 +36,7 @@ func TestBadInputChangesNothing(t *testing.T) {
 
 func id(n int64) string { return strconv.FormatInt(n, 10) }
 
-func ledger(t *testing.T, r *installation.Rig, goods int64) rush.Ledger {
+func ledger(t *testing.T, r *installation.Installation, goods int64) rush.Ledger {
 	t.Helper()
 	l, err := r.Merchant(t).Ledger(t.Context(), id(goods))
 	require.NoError(t, err)
@@ -45,7 +44,7 @@ func ledger(t *testing.T, r *installation.Rig, goods int64) rush.Ledger {
 }
 
 // fixture puts up two sales, and an order and an unused path of a buyer's.
-func fixture(t *testing.T, r *installation.Rig) badrequests.Fixture {
+func fixture(t *testing.T, r *installation.Installation) badrequests.Fixture {
 	t.Helper()
 	number := func(goods string) int64 {
 		n, err := strconv.ParseInt(goods, 10, 64)

@@ -1,7 +1,8 @@
-package nodes
+//go:build measure
+
+package e2e
 
 import (
-	"flag"
 	"fmt"
 	"net/http"
 	"os"
@@ -17,9 +18,6 @@ import (
 	"flashsale.dev/seckill/internal/testing/installation"
 )
 
-// tableFlag has TestManyNodesTable hold its rushes: a minute and a half.
-var tableFlag = flag.Bool("nodes.table", false, "hold a rush over 1, 2, 4 and 8 APIs with 1 to 4 consumers, and print a table")
-
 // row is what one number of nodes came to.
 type row struct {
 	apis, consumers                    int
@@ -30,11 +28,9 @@ type row struct {
 	took                               time.Duration
 }
 
-// TestManyNodesTable holds the same rush over more and more nodes.
-func TestManyNodesTable(t *testing.T) {
-	if !*tableFlag {
-		return
-	}
+// TestScaling_Table runs the same rush over 1, 2, 4 and 8 APIs with 1 to 4 consumers and prints a table.
+// It takes a minute and a half: go test -tags measure ./test/e2e -run Scaling_Table.
+func TestScaling_Table(t *testing.T) {
 	fmt.Fprintln(os.Stdout, "| APIs | consumers | requests | Redis calls each | limiter asked, per node and s | beyond rate × T | allowed | undecided | "+
 		"API memory, most | API CPU each | told an older state for |\n| --: | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: |")
 	for _, n := range [][2]int{{1, 1}, {2, 2}, {4, 3}, {8, 4}} {
@@ -54,7 +50,7 @@ func rushOver(t *testing.T, apis, consumers int) row {
 	c.exact(t, units)
 	c.polite(t)
 	got := row{apis: apis, consumers: consumers, took: c.report.Took}
-	seen := c.door.seen()
+	seen := c.balancer.seen()
 	got.requests, got.redisCalls = float64(seen.asked), float64(installation.RedisCalls(t, r.RedisClient(t))-c.asked)
 	got.cpu = float64((spentBy(t, r) - before).Microseconds()) / got.requests
 	for _, p := range r.APIs {
@@ -68,7 +64,7 @@ func rushOver(t *testing.T, apis, consumers int) row {
 	return got
 }
 
-func spentBy(t *testing.T, r *installation.Rig) (sum time.Duration) {
+func spentBy(t *testing.T, r *installation.Installation) (sum time.Duration) {
 	for _, p := range r.APIs {
 		sum += used(t, p)
 	}
