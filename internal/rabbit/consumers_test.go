@@ -211,7 +211,7 @@ func TestConsumers_OneActivePerShardAndTakeoverAfterDeath(t *testing.T) {
 	require.Zero(t, w.overlaps.Load(), "two processes wrote to one shard at once")
 
 	died := time.Now()
-	wire.shut()
+	wire.Close()
 	require.Eventually(t, func() bool { return fmt.Sprint(w.writers()) == "[survivor]" }, patience, time.Millisecond)
 	t.Logf("the survivor has all shards %v after the death", time.Since(died))
 	requireOneActive(t, broker, vhost, opt.Shards, 1)

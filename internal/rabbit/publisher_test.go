@@ -39,7 +39,7 @@ func TestAFedShardIsReportedNoMore(t *testing.T) {
 	p := runPublisher(t, rabbit.Options{URLs: []string{proxied}, Shards: 2, OnNewQueue: reported.add})
 	reported.await(t, 0, 1)
 	require.NoError(t, p.MarkRepublished(t.Context(), 0))
-	cutter.cut()
+	cutter.Drop()
 	reported.await(t, 1)
 	require.NoError(t, p.MarkRepublished(t.Context(), 1))
 	require.Empty(t, reported.shards)
@@ -84,7 +84,7 @@ func TestCutConnectionIsMadeAgain(t *testing.T) {
 	p := runPublisher(t, rabbit.Options{URLs: []string{address}})
 	for range 5 {
 		require.NoError(t, p.Publish(t.Context(), goods, []byte("x")))
-		cutter.cut()
+		cutter.Drop()
 		require.Eventually(t, func() bool { return !p.Up() }, patience, 100*time.Microsecond)
 		awaitUp(t, p)
 	}

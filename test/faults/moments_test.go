@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/testing/installation"
+	"flashsale.dev/seckill/internal/testing/netfault"
 )
 
 // momentHarms kill all programs of a kind at one exact moment: when a certain request is about to go out over the wire, or
@@ -49,7 +50,7 @@ func moment(name, wire string, match func([]byte) bool, pass bool) harm {
 		for i := range 3 {
 			s.until(float64(i)/4 + s.between(0.05, 0.25))
 			sprung := make(chan struct{})
-			s.Wires[wire].Set(&installation.Trap{Match: match, Pass: pass, Sprung: func() { close(sprung) }})
+			s.Wires[wire].Set(&netfault.Trap{Match: match, Pass: pass, Sprung: func() { close(sprung) }})
 			select {
 			case <-sprung:
 				hit++
@@ -79,7 +80,7 @@ func killTwentyTimes(t *testing.T, s *scene) {
 	s.until(s.between(0.1, 0.6))
 	for i := range 20 {
 		sprung := make(chan struct{})
-		wire.Set(&installation.Trap{Match: insert, Sprung: func() { close(sprung) }})
+		wire.Set(&netfault.Trap{Match: insert, Sprung: func() { close(sprung) }})
 		if i > 0 {
 			for _, p := range s.Consumers {
 				p.Start(t)

@@ -14,6 +14,7 @@ import (
 	"flashsale.dev/seckill/internal/rush"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/testing/apicheck"
+	"flashsale.dev/seckill/internal/testing/netfault"
 	"flashsale.dev/seckill/internal/testing/servers"
 )
 
@@ -55,7 +56,7 @@ type Installation struct {
 	APIs      []*Program
 	Consumers []*Program
 	Tokens    *auth.Tokens
-	Wires     map[string]*Proxy // "api-redis", "consumer-mysql" and so on, where they are asked for
+	Wires     map[string]*netfault.Proxy // "api-redis", "consumer-mysql" and so on, where they are asked for
 
 	apiEnv, consumerEnv []string // settings of those that are there, and of those that join
 	hosts               bool

@@ -11,6 +11,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 	"github.com/stretchr/testify/require"
 
+	"flashsale.dev/seckill/internal/testing/netfault"
 	"flashsale.dev/seckill/internal/testing/servers"
 )
 
@@ -70,7 +71,7 @@ func (r *Installation) redisWire(t testing.TB, kind string) string {
 	if r.Cluster == nil {
 		return r.wire(t, kind+"-redis", r.redisAddrs())
 	}
-	return r.lay(kind+"-redis", newNodesProxy(t, clusterHosts[kind], r.Cluster.Addrs()...))
+	return r.lay(kind+"-redis", netfault.StartCluster(t, clusterHosts[kind], r.Cluster.Addrs()...))
 }
 
 // clusterHosts is where each kind of program finds the nodes of a Redis Cluster over its wire.
@@ -78,12 +79,12 @@ var clusterHosts = map[string]string{"api": "127.0.0.2", "consumer": "127.0.0.3"
 
 func (r *Installation) wire(t testing.TB, name string, servers ...string) string {
 	t.Helper()
-	return r.lay(name, NewProxy(t, servers...))
+	return r.lay(name, netfault.Start(t, servers...))
 }
 
-func (r *Installation) lay(name string, wire *Proxy) string {
+func (r *Installation) lay(name string, wire *netfault.Proxy) string {
 	if r.Wires == nil {
-		r.Wires = make(map[string]*Proxy)
+		r.Wires = make(map[string]*netfault.Proxy)
 	}
 	r.Wires[name] = wire
 	return wire.Addr

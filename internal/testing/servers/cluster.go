@@ -119,9 +119,9 @@ func clusterConf(dir string, busPort int, wire *bus) []RedisOption {
 		"cluster-require-full-coverage no", "cluster-announce-ip 127.0.0.1", "repl-diskless-sync-delay 0",
 	)}
 	if wire != nil {
-		wire.leadTo(loopback(busPort))
+		wire.Redirect(loopback(busPort))
 		// Redis takes a source other than 127.0.0.1 for another machine; it listens on 127.0.0.1 alone all the same.
-		opts = append(opts, WithRedisConf(fmt.Sprintf("cluster-announce-bus-port %d", wire.port()), "bind-source-addr "+wire.source, "protected-mode no"))
+		opts = append(opts, WithRedisConf(fmt.Sprintf("cluster-announce-bus-port %d", wire.Port()), "bind-source-addr "+wire.source, "protected-mode no"))
 	}
 	return opts
 }
@@ -144,7 +144,7 @@ func (c *RedisNodes) discard() error {
 		problems = append(problems, node.discard())
 	}
 	for _, wire := range c.buses {
-		problems = append(problems, wire.close())
+		wire.Close()
 	}
 	return errors.Join(problems...)
 }

@@ -11,11 +11,11 @@ import (
 // differ, meet, replicas.
 func (c *RedisNodes) form(ctx context.Context, masters, replicasEach int) error {
 	for i, node := range c.Nodes {
-		if _, err := askResp(ctx, node.addr, "CLUSTER", "SET-CONFIG-EPOCH", i+1); err != nil {
+		if _, err := ask(ctx, node.addr, "CLUSTER", "SET-CONFIG-EPOCH", i+1); err != nil {
 			return err
 		}
 		if i < masters {
-			if _, err := askResp(ctx, node.addr, "CLUSTER", "ADDSLOTSRANGE", i*Slots/masters, (i+1)*Slots/masters-1); err != nil {
+			if _, err := ask(ctx, node.addr, "CLUSTER", "ADDSLOTSRANGE", i*Slots/masters, (i+1)*Slots/masters-1); err != nil {
 				return err
 			}
 		}
@@ -39,7 +39,7 @@ func (c *RedisNodes) meet(ctx context.Context) error {
 	}
 	host, port, _ := strings.Cut(first.addr, ":")
 	for _, node := range c.Nodes[1:] {
-		if _, err := askResp(ctx, node.addr, "CLUSTER", "MEET", host, port, first.busPort); err != nil {
+		if _, err := ask(ctx, node.addr, "CLUSTER", "MEET", host, port, first.busPort); err != nil {
 			return err
 		}
 	}
@@ -63,7 +63,7 @@ func (c *RedisNodes) follow(ctx context.Context, replica, master *RedisServer) e
 	if err != nil {
 		return err
 	}
-	_, err = askResp(ctx, replica.addr, "CLUSTER", "REPLICATE", self.id)
+	_, err = ask(ctx, replica.addr, "CLUSTER", "REPLICATE", self.id)
 	return err
 }
 

@@ -41,16 +41,16 @@ func (c *RedisNodes) BeginMove(ctx context.Context, slot int, to *RedisServer) (
 		return nil, err
 	}
 	// In this order: else a key could be asked for where it is not expected.
-	if _, err := askResp(ctx, to.addr, "CLUSTER", "SETSLOT", slot, "IMPORTING", m.from.id); err != nil {
+	if _, err := ask(ctx, to.addr, "CLUSTER", "SETSLOT", slot, "IMPORTING", m.from.id); err != nil {
 		return nil, err
 	}
-	_, err = askResp(ctx, from.addr, "CLUSTER", "SETSLOT", slot, "MIGRATING", m.to.id)
+	_, err = ask(ctx, from.addr, "CLUSTER", "SETSLOT", slot, "MIGRATING", m.to.id)
 	return m, err
 }
 
 // Keys moves at most n of the slot's keys and tells how many it moved: 0 when none is left.
 func (m *SlotMove) Keys(ctx context.Context, n int) (int, error) {
-	answer, err := askResp(ctx, m.From.addr, "CLUSTER", "GETKEYSINSLOT", m.slot, n)
+	answer, err := ask(ctx, m.From.addr, "CLUSTER", "GETKEYSINSLOT", m.slot, n)
 	if err != nil {
 		return 0, err
 	}
@@ -63,7 +63,7 @@ func (m *SlotMove) Keys(ctx context.Context, n int) (int, error) {
 		return 0, err
 	}
 	command := append([]any{"MIGRATE", host, port, "", 0, migratePatience.Milliseconds(), "KEYS"}, keys...)
-	if _, err := askResp(ctx, m.From.addr, command...); err != nil {
+	if _, err := ask(ctx, m.From.addr, command...); err != nil {
 		return 0, err
 	}
 	return len(keys), nil
@@ -72,7 +72,7 @@ func (m *SlotMove) Keys(ctx context.Context, n int) (int, error) {
 // Finish gives the slot to the new master: to itself first, then to the old one, then to all others that answer.
 func (m *SlotMove) Finish(ctx context.Context) error {
 	for _, node := range append([]*RedisServer{m.To, m.From}, m.cluster.Nodes...) {
-		_, err := askResp(ctx, node.addr, "CLUSTER", "SETSLOT", m.slot, "NODE", m.to.id)
+		_, err := ask(ctx, node.addr, "CLUSTER", "SETSLOT", m.slot, "NODE", m.to.id)
 		if err != nil && (node == m.To || node == m.From) {
 			return err // the others, replicas among them, hear of it from these
 		}
@@ -99,7 +99,7 @@ func (c *RedisNodes) MoveSlot(ctx context.Context, slot int, to *RedisServer) er
 
 // FailOver has a replica take its master's place in good order (CLUSTER FAILOVER), nothing lost, and returns when all agree.
 func (c *RedisNodes) FailOver(ctx context.Context, replica *RedisServer) error {
-	if _, err := askResp(ctx, replica.addr, "CLUSTER", "FAILOVER"); err != nil {
+	if _, err := ask(ctx, replica.addr, "CLUSTER", "FAILOVER"); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, clusterPatience)
@@ -127,7 +127,7 @@ func (c *RedisNodes) FlushAll(ctx context.Context) error {
 		if !self.has("master") {
 			continue
 		}
-		if _, err := askResp(ctx, node.addr, "FLUSHALL"); err != nil {
+		if _, err := ask(ctx, node.addr, "FLUSHALL"); err != nil {
 			return err
 		}
 	}

@@ -90,12 +90,6 @@ func ownSlots(slots []string) []string {
 	return slices.DeleteFunc(slices.Clone(slots), func(s string) bool { return strings.HasPrefix(s, "[") })
 }
 
-func askText(ctx context.Context, addr string, command ...any) (string, error) {
-	answer, err := askResp(ctx, addr, command...)
-	text, _ := answer.(string)
-	return text, err
-}
-
 // self is what a node says of itself.
 func (c *RedisNodes) self(ctx context.Context, node *RedisServer) (clusterNode, error) {
 	view, err := viewOf(ctx, node.addr)
@@ -114,7 +108,7 @@ func (c *RedisNodes) self(ctx context.Context, node *RedisServer) (clusterNode, 
 func (c *RedisNodes) SlotOf(ctx context.Context, key string) (int, error) {
 	var last error
 	for _, node := range c.Nodes {
-		answer, err := askResp(ctx, node.addr, "CLUSTER", "KEYSLOT", key)
+		answer, err := ask(ctx, node.addr, "CLUSTER", "KEYSLOT", key)
 		if slot, ok := answer.(int64); err == nil && ok {
 			return int(slot), nil
 		}

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"golang.org/x/sync/errgroup"
+
+	"flashsale.dev/seckill/internal/testing/netfault"
 )
 
 // RabbitNodes are the nodes of one private RabbitMQ cluster. A node that loses sight of the majority pauses itself
@@ -23,7 +25,7 @@ type RabbitNodes struct {
 	Nodes []*RabbitServer
 
 	mappers []*portMapper
-	wires   map[[2]int]*wire // by who calls and who is called
+	wires   map[[2]int]*netfault.Proxy // by who calls and who is called
 }
 
 // RabbitCluster starts a cluster of n nodes for one test (some 15 s) and ends it at cleanup.
@@ -53,7 +55,7 @@ func StartRabbitCluster(ctx context.Context, dir string, n int) (*RabbitNodes, e
 }
 
 func newRabbitNodes(path, dir string, n int) (*RabbitNodes, error) {
-	c := &RabbitNodes{wires: make(map[[2]int]*wire)}
+	c := &RabbitNodes{wires: make(map[[2]int]*netfault.Proxy)}
 	for i := range n {
 		ports, err := newRabbitPorts()
 		if err != nil {
@@ -77,11 +79,11 @@ func (c *RabbitNodes) connect() error {
 		for j, peer := range c.Nodes {
 			port := uint16(peer.ports.distribution) //nolint:gosec // a port
 			if i != j {
-				w, err := newWire(peer.ports.distribution)
+				w, err := netfault.Open(loopback(peer.ports.distribution))
 				if err != nil {
 					return err
 				}
-				c.wires[[2]int{i, j}], port = w, w.port()
+				c.wires[[2]int{i, j}], port = w, uint16(w.Port()) //nolint:gosec // a port
 			}
 			name, _, _ := strings.Cut(peer.Name(), "@")
 			ports[name] = port
@@ -164,7 +166,7 @@ func (c *RabbitNodes) discard() error {
 		m.close()
 	}
 	for _, w := range c.wires {
-		w.close()
+		w.Close()
 	}
 	return errors.Join(problems...)
 }

@@ -21,7 +21,11 @@ func (c *RabbitNodes) setCut(node *RabbitServer, cut bool) {
 	i := slices.Index(c.Nodes, node)
 	for pair, w := range c.wires {
 		if pair[0] == i || pair[1] == i {
-			w.setCut(cut)
+			if cut {
+				w.Cut()
+			} else {
+				w.Mend()
+			}
 		}
 	}
 }

@@ -1,11 +1,8 @@
 package servers
 
 import (
-	"bufio"
 	"context"
 	"fmt"
-	"io"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -94,42 +91,17 @@ func redisConf(port int, data string, opts []RedisOption) string {
 	return strings.Join(settings.lines, "\n") + "\n"
 }
 
-// askRedis says nil when the server with that pid, and not another that was quicker to the port, has loaded its data.
+// askRedis checks that the server with that pid, and not another one on the port, has loaded its data.
 func askRedis(ctx context.Context, addr string, pid int) error {
-	var dialer net.Dialer
-	conn, err := dialer.DialContext(ctx, "tcp", addr)
+	if _, err := ask(ctx, addr, "PING"); err != nil {
+		return err
+	}
+	info, err := askText(ctx, addr, "INFO", "server")
 	if err != nil {
 		return err
 	}
-	defer conn.Close() // nothing is lost with it
-	if deadline, ok := ctx.Deadline(); ok {
-		_ = conn.SetDeadline(deadline)
+	if !strings.Contains(info, fmt.Sprintf("process_id:%d\r\n", pid)) {
+		return fmt.Errorf("another redis-server answers on %s", addr)
 	}
-	if _, err := io.WriteString(conn, "PING\r\nINFO server\r\n"); err != nil {
-		return err
-	}
-	return expectRedis(bufio.NewReader(conn), fmt.Sprintf("process_id:%d\r\n", pid))
-}
-
-// expectRedis reads +PONG and then the lines of INFO up to the wanted one.
-func expectRedis(answer *bufio.Reader, want string) error {
-	pong, err := answer.ReadString('\n')
-	if err != nil {
-		return err
-	}
-	if pong != "+PONG\r\n" {
-		return fmt.Errorf("answered %q to PING", pong)
-	}
-	for {
-		line, err := answer.ReadString('\n')
-		if err != nil {
-			return fmt.Errorf("look for %q: %w", want, err)
-		}
-		if line == want {
-			return nil
-		}
-		if strings.HasPrefix(line, "process_id:") {
-			return fmt.Errorf("somebody else's redis-server answers: %q", line)
-		}
-	}
+	return nil
 }
