@@ -35,9 +35,16 @@ var built = struct { //nolint:gochecknoglobals // building costs seconds, and th
 	err error
 }{}
 
+// envPrograms names the directory of programs that are built already (scripts/test builds them once
+// for all packages). Without it each test binary builds its own.
+const envPrograms = "SECKILL_TEST_PROGRAMS"
+
 // binaries builds all programs, statically as they are released, and returns their directory.
 func binaries(t testing.TB) string {
 	t.Helper()
+	if dir := os.Getenv(envPrograms); dir != "" {
+		return dir
+	}
 	built.Do(func() {
 		if built.dir, built.err = os.MkdirTemp("", "seckill-programs-"); built.err != nil {
 			return
