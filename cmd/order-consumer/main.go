@@ -35,7 +35,7 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 		return err
 	}
 	defer func() { err = errors.Join(err, up.Close()) }()
-	up.Observer, up.Seen = registry.Mender, app.Observers{Writer: registry.Writer, Relay: registry.Mender, Survey: registry.Survey, Tracer: tracer.Orders()}
+	up.Seen = app.Observers{Audit: registry.Mender, Rebuild: registry.Mender, Writer: registry.Writer, Relay: registry.Mender, Survey: registry.Survey, Tracer: tracer.Orders()}
 	registry.Pools(up.Pools())
 	health := app.NewHealth(up.Parts)
 	crew := app.NewCrew(up.Parts, settings)

@@ -9,6 +9,8 @@ import (
 	"flashsale.dev/seckill/internal/app/connect"
 	"flashsale.dev/seckill/internal/config"
 	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/deadletter"
+	"flashsale.dev/seckill/internal/order/inventory"
 	"flashsale.dev/seckill/internal/ordersn"
 	"flashsale.dev/seckill/internal/redisstore"
 	"flashsale.dev/seckill/internal/sqlstore"
@@ -31,7 +33,7 @@ type resolver struct {
 }
 
 // with lets a coroner work.
-func (r *resolver) with(s *stage, work func(*order.Coroner) error) error {
+func (r *resolver) with(s *stage, work func(*deadletter.Service) error) error {
 	key, err := config.Auth{JWTSecret: r.JWTSecret, OrderSecret: r.OrderSecret}.OrderKey()
 	if err != nil {
 		return err
@@ -44,8 +46,8 @@ func (r *resolver) with(s *stage, work func(*order.Coroner) error) error {
 	client := connect.RedisOf(r.settings())
 	defer client.Close()
 	shelf, log := redisstore.New(client, redisstore.Options{}), slog.New(slog.DiscardHandler)
-	giver := order.NewGiver(store, shelf, log)
-	return work(order.NewCoroner(store, shelf, giver, ordersn.NewMinter(key), r.PaymentTimeout, log))
+	giver := inventory.NewStockReleaser(store, shelf, log)
+	return work(deadletter.NewService(store, shelf, giver, ordersn.NewMinter(key), r.PaymentTimeout, log))
 }
 
 type listLettersCmd struct{ database }
@@ -105,7 +107,7 @@ type requeueLetterCmd struct {
 
 // Run prints the number of the order that was written.
 func (c *requeueLetterCmd) Run(s *stage) error {
-	return c.with(s, func(coroner *order.Coroner) error {
+	return c.with(s, func(coroner *deadletter.Service) error {
 		o, err := coroner.Requeue(s.ctx, c.ID)
 		if err != nil {
 			return err

@@ -13,7 +13,8 @@ import (
 	"flashsale.dev/seckill/internal/config"
 	"flashsale.dev/seckill/internal/httpapi"
 	"flashsale.dev/seckill/internal/httpapi/web"
-	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/query"
+	"flashsale.dev/seckill/internal/order/stats"
 	"flashsale.dev/seckill/internal/paymentprovider"
 	"flashsale.dev/seckill/internal/ratelimit/gate"
 	"flashsale.dev/seckill/internal/seckill"
@@ -29,8 +30,8 @@ type API struct {
 	Health  *Health
 	Tokens  *auth.Tokens
 	Limits  *Limits
-	Watch   *order.Watch
-	Tally   *order.Tally
+	Watch   *query.Notifier
+	Tally   *stats.Counters
 }
 
 // APISettings are what the API may be told besides the services' settings.
@@ -86,13 +87,13 @@ func NewAPI(p Parts, s Settings, a APISettings) (*API, error) {
 	if err != nil {
 		return nil, fmt.Errorf("pages: %w", err)
 	}
-	watch := order.NewWatch(p.Store, p.Shelf, p.Log)
+	watch := query.NewNotifier(p.Store, p.Shelf, p.Log)
 	services, health := NewServices(p, s), NewHealth(p)
-	guard := httpapi.NewLimits(limits.Book, limits.Gate)
+	guard := httpapi.NewRuleLimiter(limits.Book, limits.Gate)
 	handler := httpapi.New(httpapi.Deps{
-		Sales: services.Sales, Changes: services.Changes, Figures: services.Figures, Letters: services.Letters, Tally: services.Tally,
-		Shop: services.Shop, Desk: services.Desk, Orders: services.Finder, Cashier: services.Cashier, Watch: watch,
-		Limiter: guard, Guard: guard, Limiters: limits.Admin.WithOwn(saleRates(services.Shop)),
+		Sales: services.Sales, Changes: services.Changes, Statistics: services.Figures, DeadLetters: services.Letters, Refusals: services.Tally,
+		Reader: services.Shop, Purchases: services.Desk, Orders: services.Finder, Cashier: services.Cashier, Notifier: watch,
+		PathLimiter: guard, RouteLimiter: guard, LimiterAdmin: limits.Admin.WithOwn(saleRates(services.Shop)),
 		Payments: services.Cashier, Callbacks: callbacks, Phones: phones, Sessions: tokens, Site: site,
 		Tokens: tokens, Health: health, Metrics: a.Metrics, Tracer: a.Tracer, Log: p.Log,
 	}, httpapi.Options{TrustedProxies: a.TrustedProxies, Guests: a.Guests})
@@ -100,7 +101,7 @@ func NewAPI(p Parts, s Settings, a APISettings) (*API, error) {
 }
 
 // newCallbacks is nil where there is no secret.
-func newCallbacks(secret []byte) (httpapi.Callbacks, error) {
+func newCallbacks(secret []byte) (httpapi.CallbackVerifier, error) {
 	if len(secret) == 0 {
 		return nil, nil //nolint:nilnil // the API refuses callbacks then
 	}
@@ -122,6 +123,6 @@ func (a *API) Workers() []Worker { return []Worker{a.Limits, a.Watch, a.Tally, M
 // Server is the API's server. Told to stop, it sends its event streams home first.
 func (a *API) Server(addr string, log *slog.Logger) *http.Server {
 	s := httpapi.Server(a.Handler, addr, log)
-	s.RegisterOnShutdown(a.Watch.End)
+	s.RegisterOnShutdown(a.Watch.Close)
 	return s
 }

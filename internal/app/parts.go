@@ -8,10 +8,21 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/deadletter"
+	"flashsale.dev/seckill/internal/order/inventory"
+	"flashsale.dev/seckill/internal/order/livesales"
+	"flashsale.dev/seckill/internal/order/orderwriter"
+	"flashsale.dev/seckill/internal/order/outbox"
+	"flashsale.dev/seckill/internal/order/payment"
+	"flashsale.dev/seckill/internal/order/purchase"
+	"flashsale.dev/seckill/internal/order/query"
+	"flashsale.dev/seckill/internal/order/rebuild"
+	"flashsale.dev/seckill/internal/order/reconcile"
+	"flashsale.dev/seckill/internal/order/stats"
 	"flashsale.dev/seckill/internal/ordersn"
 	"flashsale.dev/seckill/internal/paymentprovider"
 	"flashsale.dev/seckill/internal/redisstore"
-	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/seckill/catalog"
 	"flashsale.dev/seckill/internal/sqlstore"
 )
 
@@ -37,18 +48,9 @@ type Parts struct {
 	// are nil where the queue is part of the process.
 	Dead  order.Source
 	Fresh <-chan int
-	// Observer is told what the crew's audit and rebuilds find and do; nil for nobody.
-	Observer order.Observer
 	// Seen is who hears of what else is done.
 	Seen Observers
 	Log  *slog.Logger
-}
-
-func (p Parts) observer() order.Observer {
-	if p.Observer == nil {
-		return order.Unobserved{}
-	}
-	return p.Observer
 }
 
 func (p Parts) provider() order.Provider {
@@ -70,33 +72,33 @@ type Settings struct {
 
 // Services are what the HTTP API answers with.
 type Services struct {
-	Shop    *seckill.Shop
-	Sales   *seckill.Sales
-	Desk    *order.Desk
-	Finder  *order.Finder
-	Cashier *order.Cashier
-	Changes *order.Stockroom
-	Figures *order.Bookkeeper
-	Letters *order.Coroner
-	Tally   *order.Tally
+	Shop    *catalog.Catalog
+	Sales   *inventory.SaleService
+	Desk    *purchase.Service
+	Finder  *query.Service
+	Cashier *payment.Service
+	Changes *inventory.ChangeService
+	Figures *stats.Service
+	Letters *deadletter.Service
+	Tally   *stats.Counters
 }
 
 // NewServices wires the services.
 func NewServices(p Parts, s Settings) Services {
 	minter := ordersn.NewMinter(s.OrderSecret)
-	front := seckill.NewFront(p.Shelf, p.Store)
-	auditor := order.NewAuditor(nil, p.Store, p.Shelf, nil, p.Log)
-	sales := seckill.NewSales(p.Store, p.Shelf, seckill.NewOpener(p.Store, p.Shelf), auditor, CheckRate, p.Log)
-	finder := order.NewFinder(p.Store, p.Shelf, front, sales, minter)
-	giver := order.NewGiver(p.Store, p.Shelf, p.Log)
-	tally := order.NewTally(p.Shelf, p.Log)
+	front := catalog.NewSaleReader(p.Shelf, p.Store)
+	auditor := reconcile.NewReconciler(nil, p.Store, p.Shelf, nil, nil, p.Log)
+	sales := inventory.NewSaleService(p.Store, p.Shelf, rebuild.NewOpener(p.Store, p.Shelf), auditor, CheckRate, p.Log)
+	finder := query.NewService(p.Store, p.Shelf, front, sales, minter)
+	giver := inventory.NewStockReleaser(p.Store, p.Shelf, p.Log)
+	tally := stats.NewCounters(p.Shelf, p.Log)
 	return Services{
-		Shop: seckill.NewShop(front, p.Shelf, p.Store), Sales: sales, Finder: finder,
-		Desk:    order.NewDesk(front, p.Shelf, p.Queue, minter, s.PublishTimeout, p.Log).Counting(tally).Observed(p.Seen.Desk).Traced(p.Seen.Tracer),
-		Cashier: order.NewCashier(finder, p.Store, giver, p.provider(), p.Log),
-		Letters: order.NewCoroner(p.Store, p.Shelf, giver, minter, s.PaymentTimeout, p.Log),
-		Figures: order.NewBookkeeper(sales, front, p.Store, p.Shelf), Tally: tally,
-		Changes: order.NewStockroom(sales, p.Store, p.Shelf, giver, CheckRate, p.Log),
+		Shop: catalog.NewCatalog(front, p.Shelf, p.Store), Sales: sales, Finder: finder,
+		Desk:    purchase.NewService(front, p.Shelf, p.Queue, minter, tally, p.Seen.Desk, p.Seen.Tracer, s.PublishTimeout, p.Log),
+		Cashier: payment.NewService(finder, p.Store, giver, p.provider(), p.Log),
+		Letters: deadletter.NewService(p.Store, p.Shelf, giver, minter, s.PaymentTimeout, p.Log),
+		Figures: stats.NewService(sales, front, p.Store, p.Shelf), Tally: tally,
+		Changes: inventory.NewChangeService(sales, p.Store, p.Shelf, giver, CheckRate, p.Log),
 	}
 }
 
@@ -115,28 +117,28 @@ func (f WorkerFunc) Run(ctx context.Context) error { return f(ctx) }
 // have a crew.
 func NewCrew(p Parts, s Settings) []Worker {
 	minter := ordersn.NewMinter(s.OrderSecret)
-	live := order.NewLive(p.Store, s.PaymentTimeout, p.Log)
-	giver := order.NewGiver(p.Store, p.Shelf, p.Log)
-	relay := order.NewRelay(live, p.Shelf, p.Queue, s.PublishTimeout, p.Log).Observed(p.Seen.Relay)
-	opener := seckill.NewOpener(p.Store, p.Shelf)
-	rebuilder := order.NewRebuilder(live, p.Store, p.Shelf, relay, p.Queue, opener, s.ReplicasWait+s.PublishTimeout, p.Log).ObservedBy(p.observer())
-	auditor := order.NewAuditor(live, p.Store, p.Shelf, relay, p.Log).ObservedBy(p.observer())
-	writer := order.NewWriter(p.Store, p.Shelf, giver, minter, s.PaymentTimeout, p.Log).Observed(p.Seen.Writer).Traced(p.Seen.Tracer)
-	consumer := order.NewConsumer(p.Source, writer, order.ConsumerOptions{BatchSize: s.BatchSize, Linger: s.BatchLinger}, p.Log).Traced(p.Seen.Tracer)
+	live := livesales.New(p.Store, s.PaymentTimeout, p.Log)
+	giver := inventory.NewStockReleaser(p.Store, p.Shelf, p.Log)
+	relay := outbox.NewRelay(live, p.Shelf, p.Queue, p.Seen.Relay, s.PublishTimeout, p.Log)
+	opener := rebuild.NewOpener(p.Store, p.Shelf)
+	rebuilder := rebuild.NewRebuilder(live, p.Store, p.Shelf, relay, p.Queue, opener, p.Seen.Rebuild, s.ReplicasWait+s.PublishTimeout, p.Log)
+	auditor := reconcile.NewReconciler(live, p.Store, p.Shelf, relay, p.Seen.Audit, p.Log)
+	writer := orderwriter.NewWriter(p.Store, p.Shelf, giver, minter, p.Seen.Writer, p.Seen.Tracer, s.PaymentTimeout, p.Log)
+	consumer := orderwriter.NewConsumer(p.Source, writer, orderwriter.ConsumerOptions{BatchSize: s.BatchSize, Linger: s.BatchLinger}, p.Seen.Tracer, p.Log)
 	workers := []Worker{
 		live, consumer, relay, rebuilder, giver, auditor,
-		order.NewExpirer(live, p.Store, giver, p.Log), order.NewSteward(live, p.Store, p.Shelf, p.Log),
-		order.NewRetirer(p.Store, p.Shelf, p.Log), order.NewRefunder(p.Store, p.provider(), p.Log),
+		payment.NewExpirer(live, p.Store, giver, p.Log), inventory.NewChangeSyncer(live, p.Store, p.Shelf, p.Log),
+		rebuild.NewRetirer(p.Store, p.Shelf, p.Log), payment.NewRefunder(p.Store, p.provider(), p.Log),
 	}
 	if p.Seen.Survey != nil {
-		workers = append(workers, order.NewSurveyor(live, p.Store, p.Shelf, auditor, p.Seen.Survey, p.Log))
+		workers = append(workers, reconcile.NewSampler(live, p.Store, p.Shelf, auditor, p.Seen.Survey, p.Log))
 	}
 	if p.Dead != nil {
 		// What the broker gave up on is tried once more, one message at a time: its batch may have been at fault, not it.
-		workers = append(workers, order.NewConsumer(p.Dead, writer, order.ConsumerOptions{BatchSize: 1}, p.Log).Traced(p.Seen.Tracer))
+		workers = append(workers, orderwriter.NewConsumer(p.Dead, writer, orderwriter.ConsumerOptions{BatchSize: 1}, p.Seen.Tracer, p.Log))
 	}
-	if marker, ok := p.Queue.(order.Marker); ok && p.Fresh != nil {
-		workers = append(workers, order.NewFeeder(live, relay, marker, p.Source.Shards(), p.Fresh, p.Log))
+	if marker, ok := p.Queue.(outbox.BrokerMarker); ok && p.Fresh != nil {
+		workers = append(workers, outbox.NewRepublisher(live, relay, marker, p.Source.Shards(), p.Fresh, p.Log))
 	}
 	return workers
 }

@@ -6,7 +6,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/purchase"
 	"flashsale.dev/seckill/internal/seckill"
 )
 
@@ -18,7 +18,7 @@ type Desk struct {
 	seconds     prometheus.Histogram
 }
 
-var _ order.DeskObserver = (*Desk)(nil)
+var _ purchase.Metrics = (*Desk)(nil)
 
 // verdictNames are the labels of what the reserve script says, by its code.
 var verdictNames = [seckill.NumVerdicts]string{
@@ -40,7 +40,7 @@ func (r *Registry) newDesk() *Desk {
 	return d
 }
 
-// Reserved is order.DeskObserver's.
+// Reserved is order.Metrics's.
 func (d *Desk) Reserved(buyers int, verdicts []seckill.Verdict, took time.Duration, err error) {
 	d.buyers.Observe(float64(buyers))
 	d.seconds.Observe(took.Seconds())

@@ -3,7 +3,9 @@ package metrics
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
-	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/outbox"
+	"flashsale.dev/seckill/internal/order/rebuild"
+	"flashsale.dev/seckill/internal/order/reconcile"
 )
 
 // Mender counts what is done for promises that went astray.
@@ -14,8 +16,9 @@ type Mender struct {
 }
 
 var (
-	_ order.RelayObserver = (*Mender)(nil)
-	_ order.Observer      = (*Mender)(nil)
+	_ outbox.Metrics    = (*Mender)(nil)
+	_ reconcile.Metrics = (*Mender)(nil)
+	_ rebuild.Metrics   = (*Mender)(nil)
 )
 
 // difference is in what Redis and MySQL differ.
@@ -42,20 +45,20 @@ func (r *Registry) newMender() *Mender {
 	}
 }
 
-// Relayed is order.RelayObserver's.
+// Relayed is order.Metrics's.
 func (m *Mender) Relayed(entries int) { m.relayed.Add(float64(entries)) }
 
-// Audited is order.Observer's.
-func (m *Mender) Audited(a order.Audited) {
-	m.mended.Add(float64(a.Mended))
+// Audited is order.Metrics's.
+func (m *Mender) Audited(a reconcile.Report) {
+	m.mended.Add(float64(a.Repaired))
 	m.differences[unsettled].Add(float64(a.Found.Unsettled))
 	m.differences[unwritten].Add(float64(a.Found.Unwritten))
-	m.differences[notGiven].Add(float64(a.Found.NotGiven))
+	m.differences[notGiven].Add(float64(a.Found.Unreleased))
 	m.differences[totals].Add(float64(a.Found.Totals))
 }
 
-// Rebuilt is order.Observer's.
-func (m *Mender) Rebuilt(r order.Rebuilt) {
+// Rebuilt is order.Metrics's.
+func (m *Mender) Rebuilt(r rebuild.Result) {
 	m.rebuilds.Inc()
 	m.shut.Observe(r.Shut.Seconds())
 	m.lost.Add(float64(r.Lost))

@@ -7,7 +7,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/reconcile"
 	"flashsale.dev/seckill/internal/seckill"
 )
 
@@ -20,11 +20,11 @@ type Survey struct {
 	gauges map[gauge]*prometheus.Desc
 }
 
-var _ order.SurveyObserver = (*Survey)(nil)
+var _ reconcile.SampleMetrics = (*Survey)(nil)
 
 // seen is a survey and when it was made.
 type seen struct {
-	order.Survey
+	reconcile.Sample
 	at time.Time
 }
 
@@ -79,8 +79,8 @@ func (r *Registry) newSurvey() *Survey {
 	return s
 }
 
-// Surveyed is order.SurveyObserver's.
-func (s *Survey) Surveyed(found order.Survey) { s.last.Store(&seen{Survey: found, at: time.Now()}) }
+// Surveyed is order.SampleMetrics's.
+func (s *Survey) Sampled(found reconcile.Sample) { s.last.Store(&seen{Sample: found, at: time.Now()}) }
 
 // Describe is prometheus.Collector's.
 func (s *Survey) Describe(to chan<- *prometheus.Desc) {
@@ -119,7 +119,7 @@ func (s *Survey) Collect(to chan<- prometheus.Metric) {
 }
 
 // sums are the gauges of all sales together.
-func sums(sales []order.SaleSurvey) map[gauge]float64 {
+func sums(sales []reconcile.SaleSample) map[gauge]float64 {
 	all := map[gauge]float64{
 		outboxEntries: 0, outboxOldest: 0, pendingUnits: 0, pendingOldest: 0, ledgerGap: 0, unbalanced: 0, oversold: 0,
 	}
@@ -138,7 +138,7 @@ func sums(sales []order.SaleSurvey) map[gauge]float64 {
 }
 
 // gates counts sales by the state of their gate.
-func gates(sales []order.SaleSurvey) map[string]int {
+func gates(sales []reconcile.SaleSample) map[string]int {
 	all := map[string]int{"over": 0}
 	for _, g := range []seckill.GateState{seckill.GateOpen, seckill.GateMissing, seckill.GateShut, seckill.GateLease} {
 		all[gateName(g)] = 0

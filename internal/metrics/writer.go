@@ -6,18 +6,19 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/orderwriter"
 )
 
 // Writer counts and times what is written to MySQL.
 type Writer struct {
 	outcomes map[writeOutcome]prometheus.Counter
-	retries  map[order.RetryCause]prometheus.Counter
+	retries  map[orderwriter.RetryCause]prometheus.Counter
 	dead     map[order.FailureReason]prometheus.Counter
 	orders   prometheus.Histogram
 	seconds  prometheus.Histogram
 }
 
-var _ order.WriterObserver = (*Writer)(nil)
+var _ orderwriter.Metrics = (*Writer)(nil)
 
 // writeOutcome is what became of an order in a batch.
 type writeOutcome string
@@ -34,7 +35,7 @@ func (r *Registry) newWriter() *Writer {
 		outcomes: counterOf(r, "orders_written_total", "Orders in committed transactions; known: they were there before.", "outcome",
 			wroteCreated, wroteFailed, wroteBefore),
 		retries: counterOf(r, "write_retries_total", "Transactions that were lost and tried again; cas: the compare-and-swap on the stock missed; adopt: orders of an older epoch; database: anything else of MySQL's.",
-			"cause", order.RetrySwap, order.RetryAdopt, order.RetryDatabase),
+			"cause", orderwriter.RetrySwap, orderwriter.RetryAdopt, orderwriter.RetryDatabase),
 		dead: counterOf(r, "dead_letters_total", "Orders and messages that could not be written and became dead letters.", "reason",
 			order.FailedOversold, order.FailedOverLimit, order.FailedMalformed, order.FailedUnwritten, order.FailedLost, order.FailedNoSale),
 		orders:  r.histogram("batch_orders", "Orders in one committed transaction.", sizes),
@@ -42,7 +43,7 @@ func (r *Registry) newWriter() *Writer {
 	}
 }
 
-// Wrote is order.WriterObserver's.
+// Wrote is order.Metrics's.
 func (w *Writer) Wrote(out order.Outcome, took time.Duration) {
 	w.orders.Observe(float64(len(out.Created) + len(out.Failed) + len(out.Existing)))
 	w.seconds.Observe(took.Seconds())
@@ -50,15 +51,15 @@ func (w *Writer) Wrote(out order.Outcome, took time.Duration) {
 	w.outcomes[wroteFailed].Add(float64(len(out.Failed)))
 	w.outcomes[wroteBefore].Add(float64(len(out.Existing)))
 	for _, reason := range out.Failed {
-		w.Buried(reason)
+		w.DeadLettered(reason)
 	}
 }
 
-// Retried is order.WriterObserver's.
-func (w *Writer) Retried(cause order.RetryCause) { w.retries[cause].Inc() }
+// Retried is order.Metrics's.
+func (w *Writer) Retried(cause orderwriter.RetryCause) { w.retries[cause].Inc() }
 
-// Buried is order.WriterObserver's.
-func (w *Writer) Buried(reason order.FailureReason) {
+// Buried is order.Metrics's.
+func (w *Writer) DeadLettered(reason order.FailureReason) {
 	if c, known := w.dead[reason]; known {
 		c.Inc()
 	}

@@ -9,7 +9,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"flashsale.dev/seckill/internal/rush"
+	"flashsale.dev/seckill/internal/loadgen/apiclient"
+	"flashsale.dev/seckill/internal/loadgen/buyer"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/testing/apicheck"
 	"flashsale.dev/seckill/internal/testing/badrequests"
@@ -36,7 +37,7 @@ func badRequestsChangeNothing(t *testing.T, r *installation.Installation) {
 
 func id(n int64) string { return strconv.FormatInt(n, 10) }
 
-func ledger(t *testing.T, r *installation.Installation, goods int64) rush.Ledger {
+func ledger(t *testing.T, r *installation.Installation, goods int64) apiclient.Ledger {
 	t.Helper()
 	l, err := r.Merchant(t).Ledger(t.Context(), id(goods))
 	require.NoError(t, err)
@@ -57,14 +58,14 @@ func fixture(t *testing.T, r *installation.Installation) badrequests.Fixture {
 		Merchant:      seckill.Actor{ID: installation.MerchantID, Role: seckill.Merchant},
 		OtherMerchant: seckill.Actor{ID: installation.MerchantID + 1, Role: seckill.Merchant},
 	}
-	buyer := r.Buyer(t, f.Buyer.ID)
-	told, err := rush.Buyer{Client: buyer, ID: f.Buyer.ID, GoodsID: id(f.GoodsID), Quantity: 1, Patience: 10 * time.Second}.Buy(t.Context())
+	client := r.Buyer(t, f.Buyer.ID)
+	told, err := buyer.Buyer{Client: client, ID: f.Buyer.ID, GoodsID: id(f.GoodsID), Quantity: 1, Patience: 10 * time.Second}.Buy(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, "created", told.Status)
 	var path struct {
 		RandomPath string `json:"randomPath"`
 	}
-	require.NoError(t, buyer.Do(t.Context(), "POST", "/randomPath?goodsId="+id(f.GoodsID), nil, &path))
+	require.NoError(t, client.Do(t.Context(), "POST", "/randomPath?goodsId="+id(f.GoodsID), nil, &path))
 	f.OrderSn, f.Path = told.OrderSn, path.RandomPath
 	return f
 }

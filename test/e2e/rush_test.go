@@ -7,40 +7,41 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"flashsale.dev/seckill/internal/rush"
+	"flashsale.dev/seckill/internal/loadgen/apiclient"
+	"flashsale.dev/seckill/internal/loadgen/buyer"
 	"flashsale.dev/seckill/internal/testing/apicheck"
 	"flashsale.dev/seckill/internal/testing/installation"
 )
 
 // rushed is a rush that is over and drained.
 type rushed struct {
-	report rush.Report
-	ledger rush.Ledger
+	report buyer.Report
+	ledger apiclient.Ledger
 	facts  installation.Facts
 }
 
 // rushOn lets buyers rush a new sale over all of the rig's APIs, and waits until everything is written.
-func rushOn(t *testing.T, r *installation.Installation, units, limit int64, p rush.Plan) rushed {
+func rushOn(t *testing.T, r *installation.Installation, units, limit int64, p buyer.Plan) rushed {
 	t.Helper()
 	return rushFor(t, r, r.PutUp(t, units, limit), p)
 }
 
 // rushFor is rushOn with a sale that is there. Buyers ask again where their connection breaks, as a server that closes an idle one may have
 // it: a POST is not sent twice by itself.
-func rushFor(t *testing.T, r *installation.Installation, goods string, p rush.Plan) rushed {
+func rushFor(t *testing.T, r *installation.Installation, goods string, p buyer.Plan) rushed {
 	t.Helper()
 	p.GoodsID, p.Token, p.Base, p.Stubborn = goods, r.BuyerToken, "", true
 	p.Through = func(c *http.Client) *http.Client { return apicheck.Client(t, c) }
 	for i := range r.APIs {
 		p.Bases = append(p.Bases, r.Base(i))
 	}
-	report, err := rush.Run(t.Context(), p)
+	report, err := buyer.Run(t.Context(), p)
 	require.NoError(t, err)
 	ledger := r.Drained(t, goods, time.Minute)
 	facts := r.Facts(t, goods)
 	sns := r.OrderSns(t, goods)
 	for _, told := range report.Told {
-		if told.Outcome == rush.Won {
+		if told.Outcome == buyer.Won {
 			require.True(t, sns[told.OrderSn], "buyer %d was told 202 for %s, which MySQL does not have", told.BuyerID, told.OrderSn)
 			require.Equal(t, "created", told.Status)
 		}
@@ -51,15 +52,15 @@ func rushFor(t *testing.T, r *installation.Installation, goods string, p rush.Pl
 // exact checks that everything was sold and every place says the same.
 func (r rushed) exact(t *testing.T, units, orders, buyers int64) {
 	t.Helper()
-	require.Zero(t, r.report.Sum(func(told rush.Told) int { return told.Busy }), "answers of 503")
+	require.Zero(t, r.report.Sum(func(told buyer.Told) int { return told.Busy }), "answers of 503")
 	r.gone(t, units, orders, buyers)
 }
 
 // gone is exact, where buyers may have been told to come again.
 func (r rushed) gone(t *testing.T, units, orders, buyers int64) {
 	t.Helper()
-	require.Zero(t, r.report.Sum(func(told rush.Told) int { return told.Faults }), "answers of 5xx")
-	require.Zero(t, r.report.Count(rush.GaveUp))
+	require.Zero(t, r.report.Sum(func(told buyer.Told) int { return told.Faults }), "answers of 5xx")
+	require.Zero(t, r.report.Count(buyer.GaveUp))
 	require.True(t, r.ledger.Balanced, "%+v", r.ledger)
 	require.Equal(t, []int64{0, 0, units}, []int64{r.ledger.Available, r.ledger.Pending, r.ledger.Sold})
 	require.Equal(t, []int64{0, units}, []int64{r.ledger.Database.Stock, r.ledger.Database.Active})
@@ -72,7 +73,7 @@ func (r rushed) gone(t *testing.T, units, orders, buyers int64) {
 func sellOut(t *testing.T, r *installation.Installation) (goods string) {
 	t.Helper()
 	got := r.PutUp(t, 200, 1)
-	sold := rushFor(t, r, got, rush.Plan{Buyers: 600, AtOnce: 50})
-	require.Equal(t, 200, sold.report.Count(rush.Won))
+	sold := rushFor(t, r, got, buyer.Plan{Buyers: 600, AtOnce: 50})
+	require.Equal(t, 200, sold.report.Count(buyer.Won))
 	return got
 }

@@ -1,0 +1,85 @@
+package httpapi
+
+import (
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// jsonAppender is data that writes itself as JSON: the hot answers do, for reflection would be a good part of their cost.
+type jsonAppender interface {
+	appendJSON(b []byte) ([]byte, error)
+}
+
+// appendEnvelope writes the one shape. Text that is not UTF-8 is mended.
+func appendEnvelope(b []byte, e envelope) ([]byte, error) {
+	b = strconv.AppendInt(append(b, `{"code":`...), int64(e.Code), 10)
+	b = appendText(append(b, `,"reason":`...), string(e.Reason))
+	b = appendText(append(b, `,"message":`...), e.Message)
+	b, err := appendValue(append(b, `,"data":`...), e.Data)
+	if err != nil {
+		return nil, err
+	}
+	b = appendText(append(b, `,"requestId":`...), e.RequestID)
+	return append(b, '}'), nil
+}
+
+func appendText(b []byte, s string) []byte {
+	b, _ = jsontext.AppendQuote(b, s) // what it complains of it has mended
+	return b
+}
+
+func appendValue(b []byte, v any) ([]byte, error) {
+	switch v := v.(type) {
+	case nil:
+		return append(b, "{}"...), nil // an object, so that readers may look into it unasked
+	case jsonAppender:
+		return v.appendJSON(b)
+	case int64:
+		return strconv.AppendInt(b, v, 10), nil
+	case time.Time:
+		return appendTimestamp(b, timestamp(v)), nil
+	default:
+		text, err := json.Marshal(v, jsontext.AllowInvalidUTF8(true), json.Deterministic(true))
+		return append(b, text...), err
+	}
+}
+
+func appendTimestamp(b []byte, s timestamp) []byte {
+	b, _ = s.AppendText(append(b, '"')) // it never fails
+	return append(b, '"')
+}
+
+// errorData are what a program may want to know of a refusal, by name.
+type errorData map[string]any
+
+func (f errorData) appendJSON(b []byte) ([]byte, error) {
+	names := make([]string, 0, 4) // on the stack: there is one, nearly always
+	for name := range f {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	b = append(b, '{')
+	for i, name := range names {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		var err error
+		if b, err = appendValue(append(appendText(b, name), ':'), f[name]); err != nil {
+			return nil, err
+		}
+	}
+	return append(b, '}'), nil
+}
+
+func (p pathResponse) appendJSON(b []byte) ([]byte, error) {
+	b = appendText(append(b, `{"randomPath":`...), p.RandomPath)
+	return append(appendTimestamp(append(b, `,"expiresAt":`...), p.ExpiresAt), '}'), nil
+}
+
+func (q queuedResponse) appendJSON(b []byte) ([]byte, error) {
+	return append(appendText(append(b, `{"orderSn":`...), q.OrderSn), '}'), nil
+}

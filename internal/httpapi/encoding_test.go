@@ -1,0 +1,40 @@
+package httpapi
+
+import (
+	"testing"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/seckill"
+)
+
+// What the hot answers write by themselves is what the encoder would write of them.
+func TestAnswersAreWrittenAsTheEncoderWould(t *testing.T) {
+	at := time.Date(2026, 11, 11, 20, 0, 0, 123_000_000, time.FixedZone("CST", 8*3600))
+	for name, data := range map[string]any{
+		"a path":       pathResponse{RandomPath: "0a1b", ExpiresAt: timestamp(at)},
+		"an order":     queuedResponse{OrderSn: "06cqsm1r2ov3"},
+		"a sale":       saleResponse{GoodsID: 42, Title: "\"<é\u2028>\\", StartAt: timestamp(at)},
+		"units left":   errorData{"available": int64(0)},
+		"orders":       errorData{"orderSns": []string{"a", "b"}},
+		"broken UTF-8": errorData{"field": "a\xffb\n"},
+		"nothing":      errorData{},
+	} {
+		e := envelope{Code: 409, Reason: seckill.SoldOut, Message: "it's \"sold\" out\t\xff", Data: data, RequestID: "id-1"}
+		want, err := json.Marshal(e, jsontext.AllowInvalidUTF8(true))
+		require.NoError(t, err, name)
+		got, err := appendEnvelope(nil, e)
+		require.NoError(t, err, name)
+		require.Equal(t, string(want), string(got), name)
+	}
+}
+
+func TestFactsAreWrittenInOrder(t *testing.T) {
+	got, err := appendValue(nil, errorData{"startAt": time.UnixMilli(1).UTC(), "available": int64(7), "b": nil})
+	require.NoError(t, err)
+	require.JSONEq(t, `{"available":7,"b":{},"startAt":"1970-01-01T00:00:00.001Z"}`, string(got))
+	require.Equal(t, `{"available":7,"b":{},"startAt":"1970-01-01T00:00:00.001Z"}`, string(got))
+}

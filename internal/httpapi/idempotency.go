@@ -1,0 +1,36 @@
+package httpapi
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+
+	"flashsale.dev/seckill/internal/seckill"
+)
+
+const (
+	idempotencyHeader = "Idempotency-Key"
+	maxIdempotencyKey = 255
+)
+
+// once takes the request's Idempotency-Key (draft-ietf-httpapi-idempotency-key-header), with or without the quotes of a
+// structured field. The request is what was asked: the call and its fields, wherever they stood and in whatever order.
+func (r *request) idempotency(call string) seckill.IdempotencyKey {
+	values := r.header[idempotencyHeader]
+	if len(values) == 0 {
+		return seckill.IdempotencyKey{}
+	}
+	key := values[0]
+	if len(key) >= 2 && key[0] == '"' && key[len(key)-1] == '"' {
+		key = key[1 : len(key)-1]
+	}
+	if len(values) > 1 || key == "" || len(key) > maxIdempotencyKey || strings.ContainsFunc(key, func(c rune) bool { return c < ' ' || c > '~' }) {
+		r.Reject(idempotencyHeader, "must be one key of 1 to %d printable ASCII characters", maxIdempotencyKey)
+	}
+	return seckill.IdempotencyKey{ActorID: r.actor.ID, Key: key, Hash: r.fingerprint(call)}
+}
+
+func (r *request) fingerprint(call string) string {
+	sum := sha256.Sum256([]byte(call + "\n" + strings.Join(r.Canonical(), "\n")))
+	return hex.EncodeToString(sum[:])
+}

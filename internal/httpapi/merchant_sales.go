@@ -1,0 +1,133 @@
+package httpapi
+
+import (
+	"context"
+
+	"flashsale.dev/seckill/internal/httpapi/params"
+	"flashsale.dev/seckill/internal/seckill"
+)
+
+// merchantSaleResponse is a sale as who manages it sees it.
+type merchantSaleResponse struct {
+	GoodsID       int64          `json:"goodsId,string"`
+	MerchantID    int64          `json:"merchantId,string"`
+	Title         string         `json:"title"`
+	Price         int64          `json:"price"`
+	Stock         int64          `json:"stock"` // units put up, sold or not
+	StartAt       timestamp      `json:"startAt"`
+	EndAt         timestamp      `json:"endAt"`
+	PerBuyerLimit int64          `json:"perBuyerLimit"`
+	Rate          seckill.Rate   `json:"rate"`
+	Status        seckill.Status `json:"status"`
+	Phase         seckill.Phase  `json:"phase,omitzero"` // of an exposed sale
+	CreatedAt     timestamp      `json:"createdAt"`
+	UpdatedAt     timestamp      `json:"updatedAt"`
+}
+
+func (a *api) newMerchantSaleResponse(s seckill.Sale) merchantSaleResponse {
+	o := merchantSaleResponse{
+		GoodsID: s.GoodsID, MerchantID: s.MerchantID, Title: s.Title, Price: s.Price, Stock: s.Total,
+		StartAt: timestamp(s.StartAt), EndAt: timestamp(s.EndAt), PerBuyerLimit: s.PerBuyerLimit, Rate: s.Rate,
+		Status: s.Status, CreatedAt: timestamp(s.CreatedAt), UpdatedAt: timestamp(s.UpdatedAt),
+	}
+	if s.Status == seckill.Exposed {
+		o.Phase = s.PhaseAt(a.now(), s.Stock)
+	}
+	return o
+}
+
+func (a *api) createSale(ctx context.Context, r *request) (response, error) {
+	n, once := newSale(r.Fields), r.idempotency("POST /admin/sales")
+	if err := r.Err(); err != nil {
+		return response{}, err
+	}
+	if err := n.Validate(); err != nil {
+		return response{}, err
+	}
+	if err := requireRole(isSeller(r.actor), noLookup); err != nil {
+		return response{}, err
+	}
+	s, err := a.Sales.Create(ctx, r.actor, n, once)
+	return response{reason: reasonCreated, data: a.newMerchantSaleResponse(s)}, err
+}
+
+func newSale(p *params.Fields) seckill.NewSale {
+	return seckill.NewSale{
+		Title: p.Text("title"), Price: p.Int("price"), Stock: p.Int("stock"),
+		StartAt: p.Time("startAt"), EndAt: p.Time("endAt"),
+		PerBuyerLimit: p.IntOr("perBuyerLimit", 1, 1, seckill.MaxPerBuyerLimit),
+		Rate:          rate(p, seckill.DefaultRate()),
+	}
+}
+
+// rate takes the rate of a sale's random paths, each field with its default. Only the algorithms that these four
+// fields say everything of may be chosen.
+func rate(p *params.Fields, def seckill.Rate) seckill.Rate {
+	return seckill.Rate{
+		Algorithm:        p.OneOf("rate.algorithm", def.Algorithm, rateAlgorithms()...),
+		PermitsPerSecond: p.FloatOr("rate.permitsPerSecond", def.PermitsPerSecond),
+		MaxBurstSeconds:  p.FloatOr("rate.maxBurstSeconds", def.MaxBurstSeconds),
+		MaxWaitMillis:    p.IntOr("rate.maxWaitMillis", def.MaxWaitMillis, 0, seckill.MaxWaitMillis),
+	}
+}
+
+func rateAlgorithms() []string { return []string{"smooth_bursty", "reserve", "token_bucket"} }
+
+func (a *api) listMerchantSales(ctx context.Context, r *request) (response, error) {
+	limit, below := r.limit(), r.cursorID()
+	if err := r.Err(); err != nil {
+		return response{}, err
+	}
+	if err := requireRole(isSeller(r.actor), noLookup); err != nil {
+		return response{}, err
+	}
+	sales, err := a.Sales.List(ctx, r.actor, below, limit+1)
+	if err != nil {
+		return response{}, err
+	}
+	return ok(page(sales, limit, a.newMerchantSaleResponse, func(s seckill.Sale) string { return saleKey(s.GoodsID) })), nil
+}
+
+func (a *api) showMerchantSale(ctx context.Context, r *request) (response, error) {
+	return a.withSale(ctx, r, a.Sales.Get)
+}
+
+func (a *api) exposeSale(ctx context.Context, r *request) (response, error) {
+	return a.withSale(ctx, r, a.Sales.Expose)
+}
+
+func (a *api) closeSale(ctx context.Context, r *request) (response, error) {
+	return a.withSale(ctx, r, a.Sales.Close)
+}
+
+type saleStep func(ctx context.Context, by seckill.Actor, goodsID int64) (seckill.Sale, error)
+
+func (a *api) withSale(ctx context.Context, r *request, step saleStep) (response, error) {
+	id, err := a.managedSale(ctx, r)
+	if err != nil {
+		return response{}, err
+	}
+	s, err := step(ctx, r.actor, id)
+	return ok(a.newMerchantSaleResponse(s)), err
+}
+
+func (a *api) saleLedger(ctx context.Context, r *request) (response, error) {
+	id, err := a.managedSale(ctx, r)
+	if err != nil {
+		return response{}, err
+	}
+	l, err := a.Sales.Ledger(ctx, r.actor, id)
+	return ok(l), err
+}
+
+// managedSale takes the goods id of a call that only those who sell may make. Whose sale it is, the services judge.
+func (a *api) managedSale(ctx context.Context, r *request) (int64, error) {
+	id := r.ID("goodsId")
+	if err := r.Err(); err != nil {
+		return 0, err
+	}
+	return id, requireRole(isSeller(r.actor), func() error {
+		_, err := a.Sales.Get(ctx, r.actor, id)
+		return err
+	})
+}

@@ -1,0 +1,98 @@
+package httpapi
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/httpapi/params"
+	"flashsale.dev/seckill/internal/seckill"
+)
+
+func saleFields() []string {
+	return (&api{}).fieldsOf("/admin/sales", http.MethodPost)
+}
+
+// fieldsOf finds a route's fields.
+func (a *api) fieldsOf(path, method string) []string {
+	for _, r := range a.routes() {
+		if r.path == path && r.methods[0] == method {
+			return r.fields
+		}
+	}
+	return nil
+}
+
+func read(query, contentType, body string, fields []string) (*request, error) {
+	r := httptest.NewRequest(http.MethodPost, "/x", strings.NewReader(body))
+	r.URL.RawQuery = query
+	if contentType != "" {
+		r.Header.Set("Content-Type", contentType)
+	}
+	p := params.New(fields)
+	p.AddPath("goodsId", "1")
+	return &request{Fields: p}, p.Read(httptest.NewRecorder(), r)
+}
+
+// FuzzFields holds the decoders to what they promise: a complaint names its place in printable text, and what is
+// taken is valid UTF-8 and stands once.
+func FuzzFields(f *testing.F) {
+	types := []string{"", "application/json", "application/x-www-form-urlencoded"}
+	f.Add("", uint8(1), `{"title":"x","price":1,"stock":1,"startAt":"2026-11-11T12:00:00Z","endAt":"2026-11-11T13:00:00Z","rate":{"permitsPerSecond":0.5}}`)
+	f.Add("title=a%20b&price=1", uint8(2), "stock=1&rate.maxWaitMillis=5")
+	f.Add("a=%ff;b", uint8(0), "{\"title\":\"\xff\"}")
+	f.Add("", uint8(0), `{"rate":{"rate":{}},"rate":1}`)
+	f.Fuzz(func(t *testing.T, query string, kind uint8, body string) {
+		p, err := read(query, types[int(kind)%len(types)], body, saleFields())
+		if err == nil {
+			sale := newSale(p.Fields)
+			p.limit()
+			if err = p.Err(); err == nil {
+				err = sale.Validate()
+			}
+		}
+		if err != nil {
+			e, ok := err.(*seckill.Error) //nolint:errorlint // what is promised
+			require.True(t, ok, "%v", err)
+			require.Equal(t, seckill.BadRequest, e.Reason)
+			require.NotEmpty(t, e.Field)
+			require.True(t, utf8.ValidString(e.Field))
+		}
+	})
+}
+
+func TestCursorsComeBack(t *testing.T) {
+	l := page([]int{1, 2, 3}, 2, func(i int) int { return i }, func(int) string { return saleKey(77) })
+	require.Equal(t, []int{1, 2}, l.Items)
+	p, err := read("cursor="+*l.NextCursor, "", "", []string{"cursor"})
+	require.NoError(t, err)
+	require.Equal(t, int64(77), p.cursorID())
+	require.NoError(t, p.Err())
+	require.Empty(t, p.cursorSn(), "a cursor of another list")
+	require.Error(t, p.Err())
+}
+
+func TestWholeSecondsAreRoundedUp(t *testing.T) {
+	require.Equal(t, "1", retryAfterSeconds(0))
+	require.Equal(t, "1", retryAfterSeconds(1e9))
+	require.Equal(t, "2", retryAfterSeconds(1e9+1))
+}
+
+func TestWarningsAreHeldBack(t *testing.T) {
+	var w throttle
+	start := time.Unix(1000, 0)
+	for i, c := range []struct {
+		after time.Duration
+		held  int64
+		ok    bool
+	}{{0, 0, true}, {0, 0, false}, {999 * time.Millisecond, 0, false}, {time.Second, 2, true}, {time.Hour, 0, true}} {
+		held, ok := w.allow(start.Add(c.after))
+		require.Equal(t, c.ok, ok, i)
+		require.Equal(t, c.held, held, i)
+	}
+}

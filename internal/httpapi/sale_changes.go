@@ -1,0 +1,92 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/google/uuid"
+
+	"flashsale.dev/seckill/internal/httpapi/params"
+	"flashsale.dev/seckill/internal/seckill"
+)
+
+// changeSale is PATCH: what is left out stays as it is.
+func (a *api) changeSale(ctx context.Context, r *request) (response, error) {
+	id := r.ID("goodsId")
+	c, once := saleChange(r.Fields), r.idempotency("PATCH /admin/sales/"+r.Raw("goodsId"))
+	if err := r.Err(); err != nil {
+		return response{}, err
+	}
+	if err := c.Validate(); err != nil {
+		return response{}, err
+	}
+	if _, err := a.managedSale(ctx, r); err != nil {
+		return response{}, err
+	}
+	s, err := a.Changes.Change(ctx, r.actor, id, c, once)
+	return ok(a.newMerchantSaleResponse(s)), err
+}
+
+func saleChange(p *params.Fields) seckill.Change {
+	algorithm := func(name string) string { return p.OneOf(name, "", rateAlgorithms()...) }
+	c := seckill.Change{
+		Title: params.Optional(p, "title", p.Text), Price: params.Optional(p, "price", p.Int), PerBuyerLimit: params.Optional(p, "perBuyerLimit", p.Int),
+		StartAt: params.Optional(p, "startAt", p.Time), EndAt: params.Optional(p, "endAt", p.Time),
+		Rate: seckill.RateChange{
+			Algorithm: params.Optional(p, "rate.algorithm", algorithm), PermitsPerSecond: params.Optional(p, "rate.permitsPerSecond", p.Float),
+			MaxBurstSeconds: params.Optional(p, "rate.maxBurstSeconds", p.Float), MaxWaitMillis: params.Optional(p, "rate.maxWaitMillis", p.Int),
+		},
+	}
+	if p.Has("stockDelta") {
+		if c.StockDelta = p.Int("stockDelta"); c.StockDelta == 0 {
+			p.Reject("stockDelta", "must be a whole number, and not 0")
+		}
+	}
+	return c
+}
+
+func (a *api) deleteSale(ctx context.Context, r *request) (response, error) {
+	once := r.idempotency("DELETE /admin/sales/" + r.Raw("goodsId"))
+	id, err := a.managedSale(ctx, r)
+	if err != nil {
+		return response{}, err
+	}
+	return ok(nil), a.Changes.Delete(ctx, r.actor, id, once)
+}
+
+// auditResponse is one change of a sale.
+type auditResponse struct {
+	ID        string          `json:"id"`
+	ActorID   int64           `json:"actorId,string"`
+	ActorRole seckill.Role    `json:"actorRole"`
+	Action    seckill.Action  `json:"action"`
+	From      json.RawMessage `json:"from"`
+	To        json.RawMessage `json:"to"`
+	At        timestamp       `json:"at"`
+}
+
+func newAuditResponse(e seckill.AuditEntry) auditResponse {
+	return auditResponse{ID: e.ID, ActorID: e.ActorID, ActorRole: e.Role, Action: e.Action, From: e.Was, To: e.Became, At: timestamp(e.At)}
+}
+
+func (a *api) auditOfSale(ctx context.Context, r *request) (response, error) {
+	limit, before := r.limit(), r.cursorUUID(auditCursor)
+	id, err := a.managedSale(ctx, r)
+	if err != nil {
+		return response{}, err
+	}
+	found, err := a.Sales.Audit(ctx, r.actor, id, before, limit+1)
+	if err != nil {
+		return response{}, err
+	}
+	return ok(page(found, limit, newAuditResponse, func(e seckill.AuditEntry) string { return auditCursor + e.ID })), nil
+}
+
+// cursorUUID takes the cursor of a list whose keys are UUIDs; "" is the top.
+func (r *request) cursorUUID(kind string) string {
+	s := r.cursor(kind)
+	if s != "" && (len(s) != 36 || uuid.Validate(s) != nil) {
+		r.Reject("cursor", "is not one of ours")
+	}
+	return s
+}
