@@ -18,9 +18,9 @@ const (
 
 var errBufferFull = errors.New("the broker does not read: too many bytes wait to be sent")
 
-// socket is a net.Conn whose Write never waits for the peer. One goroutine sends what was written and
-// combines it into few system calls. A publish, an ack or a close therefore never blocks on a broker that
-// has stopped reading, as RabbitMQ does under its memory alarm.
+// socket is a net.Conn whose Write never waits for the peer. One goroutine sends what was written
+// and combines it into few system calls. A publish, an ack or a close therefore never blocks on a
+// broker that has stopped reading, as RabbitMQ does under its memory alarm.
 type socket struct {
 	net.Conn
 	limit int // of buffered bytes
@@ -32,8 +32,11 @@ type socket struct {
 	ended    chan struct{}
 }
 
+// newSocket starts the sending goroutine, which ends with Close or abort.
 func newSocket(c net.Conn) *socket {
-	s := &socket{Conn: c, limit: maxBuffered, wake: make(chan struct{}, 1), ended: make(chan struct{})}
+	s := &socket{
+		Conn: c, limit: maxBuffered, wake: make(chan struct{}, 1), ended: make(chan struct{}),
+	}
 	go s.send()
 	return s
 }
@@ -53,6 +56,8 @@ func (s *socket) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// signal wakes the sender. One pending signal covers everything that is buffered before the next
+// swap.
 func (s *socket) signal() {
 	select {
 	case s.wake <- struct{}{}:
@@ -82,6 +87,8 @@ func (s *socket) send() {
 	}
 }
 
+// swap takes the buffered bytes and leaves an empty buffer, so that Write never waits for the
+// network.
 func (s *socket) swap(spare []byte) (batch []byte, closed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

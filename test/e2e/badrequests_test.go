@@ -59,13 +59,13 @@ func fixture(t *testing.T, r *installation.Installation) badrequests.Fixture {
 		OtherMerchant: seckill.Actor{ID: installation.MerchantID + 1, Role: seckill.Merchant},
 	}
 	client := r.Buyer(t, f.Buyer.ID)
-	told, err := buyer.Buyer{Client: client, ID: f.Buyer.ID, GoodsID: id(f.GoodsID), Quantity: 1, Patience: 10 * time.Second}.Buy(t.Context())
+	result, err := buyer.Buyer{Client: client, ID: f.Buyer.ID, GoodsID: id(f.GoodsID), Quantity: 1, Patience: 10 * time.Second}.Buy(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, "created", told.Status)
+	require.Equal(t, "created", result.Status)
 	var path struct {
 		RandomPath string `json:"randomPath"`
 	}
 	require.NoError(t, client.Do(t.Context(), "POST", "/randomPath?goodsId="+id(f.GoodsID), nil, &path))
-	f.OrderSn, f.Path = told.OrderSn, path.RandomPath
+	f.OrderSn, f.Path = result.OrderSn, path.RandomPath
 	return f
 }

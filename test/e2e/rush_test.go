@@ -30,8 +30,8 @@ func rushOn(t *testing.T, r *installation.Installation, units, limit int64, p bu
 // it: a POST is not sent twice by itself.
 func rushFor(t *testing.T, r *installation.Installation, goods string, p buyer.Plan) rushed {
 	t.Helper()
-	p.GoodsID, p.Token, p.Base, p.Stubborn = goods, r.BuyerToken, "", true
-	p.Through = func(c *http.Client) *http.Client { return apicheck.Client(t, c) }
+	p.GoodsID, p.Token, p.Base, p.RetryErrors = goods, r.BuyerToken, "", true
+	p.WrapClient = func(c *http.Client) *http.Client { return apicheck.Client(t, c) }
 	for i := range r.APIs {
 		p.Bases = append(p.Bases, r.Base(i))
 	}
@@ -40,10 +40,10 @@ func rushFor(t *testing.T, r *installation.Installation, goods string, p buyer.P
 	ledger := r.Drained(t, goods, time.Minute)
 	facts := r.Facts(t, goods)
 	sns := r.OrderSns(t, goods)
-	for _, told := range report.Told {
-		if told.Outcome == buyer.Won {
-			require.True(t, sns[told.OrderSn], "buyer %d was told 202 for %s, which MySQL does not have", told.BuyerID, told.OrderSn)
-			require.Equal(t, "created", told.Status)
+	for _, result := range report.Results {
+		if result.Outcome == buyer.Won {
+			require.True(t, sns[result.OrderSn], "buyer %d was result 202 for %s, which MySQL does not have", result.BuyerID, result.OrderSn)
+			require.Equal(t, "created", result.Status)
 		}
 	}
 	return rushed{report, ledger, facts}
@@ -52,14 +52,14 @@ func rushFor(t *testing.T, r *installation.Installation, goods string, p buyer.P
 // exact checks that everything was sold and every place says the same.
 func (r rushed) exact(t *testing.T, units, orders, buyers int64) {
 	t.Helper()
-	require.Zero(t, r.report.Sum(func(told buyer.Told) int { return told.Busy }), "answers of 503")
+	require.Zero(t, r.report.Sum(func(result buyer.Result) int { return result.Unavailable }), "answers of 503")
 	r.gone(t, units, orders, buyers)
 }
 
-// gone is exact, where buyers may have been told to come again.
+// gone is exact, where buyers may have been result to come again.
 func (r rushed) gone(t *testing.T, units, orders, buyers int64) {
 	t.Helper()
-	require.Zero(t, r.report.Sum(func(told buyer.Told) int { return told.Faults }), "answers of 5xx")
+	require.Zero(t, r.report.Sum(func(result buyer.Result) int { return result.ServerErrors }), "answers of 5xx")
 	require.Zero(t, r.report.Count(buyer.GaveUp))
 	require.True(t, r.ledger.Balanced, "%+v", r.ledger)
 	require.Equal(t, []int64{0, 0, units}, []int64{r.ledger.Available, r.ledger.Pending, r.ledger.Sold})
@@ -73,7 +73,7 @@ func (r rushed) gone(t *testing.T, units, orders, buyers int64) {
 func sellOut(t *testing.T, r *installation.Installation) (goods string) {
 	t.Helper()
 	got := r.PutUp(t, 200, 1)
-	sold := rushFor(t, r, got, buyer.Plan{Buyers: 600, AtOnce: 50})
+	sold := rushFor(t, r, got, buyer.Plan{Buyers: 600, Concurrency: 50})
 	require.Equal(t, 200, sold.report.Count(buyer.Won))
 	return got
 }

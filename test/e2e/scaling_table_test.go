@@ -33,7 +33,7 @@ type row struct {
 // It takes a minute and a half: go test -tags measure ./test/e2e -run Scaling_Table.
 func TestScaling_Table(t *testing.T) {
 	fmt.Fprintln(os.Stdout, "| APIs | consumers | requests | Redis calls each | limiter asked, per node and s | beyond rate × T | allowed | undecided | "+
-		"API memory, most | API CPU each | told an older state for |\n| --: | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: |")
+		"API memory, most | API CPU each | result an older state for |\n| --: | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: |")
 	for _, n := range [][2]int{{1, 1}, {2, 2}, {4, 3}, {8, 4}} {
 		t.Run(fmt.Sprintf("%d APIs", n[0]), func(t *testing.T) {
 			r := rushOver(t, n[0], n[1])
@@ -47,7 +47,7 @@ func rushOver(t *testing.T, apis, consumers int) row {
 	const units = 2400
 	r := installation.Start(t, suite, installation.Options{APIs: apis, Consumers: consumers, Hosts: true})
 	before := spentBy(t, r)
-	c := begin(t, r, units, mostRate, buyer.Plan{Buyers: 16_000, AtOnce: 3000, Over: 6 * time.Second})
+	c := begin(t, r, units, mostRate, buyer.Plan{Buyers: 16_000, Concurrency: 3000, Spread: 6 * time.Second})
 	c.exact(t, units)
 	c.polite(t)
 	got := row{apis: apis, consumers: consumers, took: c.report.Took}
@@ -73,7 +73,7 @@ func spentBy(t *testing.T, r *installation.Installation) (sum time.Duration) {
 }
 
 // older closes the sale while many look at it on every node, and gives how long after the close was answered a look that began then
-// was still told the state before.
+// was still result the state before.
 func (c *crowd) older(t *testing.T) time.Duration {
 	t.Helper()
 	var mu sync.Mutex

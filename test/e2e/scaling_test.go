@@ -37,7 +37,7 @@ type crowd struct {
 func bearable(t *testing.T, r *installation.Installation) float64 {
 	t.Helper()
 	const buyers = 600
-	p := buyer.Plan{GoodsID: r.PutUp(t, buyers, 1), Buyers: buyers, AtOnce: 100, Token: r.BuyerToken, Stubborn: true}
+	p := buyer.Plan{GoodsID: r.PutUp(t, buyers, 1), Buyers: buyers, Concurrency: 100, Token: r.BuyerToken, RetryErrors: true}
 	for i := range r.APIs {
 		p.Bases = append(p.Bases, r.Base(i))
 	}
@@ -60,14 +60,14 @@ func begin(t *testing.T, r *installation.Installation, units int64, rate float64
 	for _, p := range r.APIs {
 		nodes = append(nodes, p.Addr)
 	}
-	direct := buyer.NewDirect(buyer.DirectOptions{Conns: p.AtOnce})
-	c.balancer = newBalancer(direct, nodes...)
-	p.GoodsID, p.Token, p.Bases, p.Stubborn, p.CallTimeout = c.goods, r.BuyerToken, []string{"http://balancer"}, true, 5*time.Second
-	p.Through = func(*http.Client) *http.Client { return &http.Client{Transport: c.balancer, Timeout: p.CallTimeout} }
+	direct := apiclient.NewHTTPWith(apiclient.HTTPOptions{Conns: p.Concurrency, Timeout: 10 * time.Second, LoopbackOnly: true})
+	c.balancer = newBalancer(direct.Transport, nodes...)
+	p.GoodsID, p.Token, p.Bases, p.RetryErrors, p.CallTimeout = c.goods, r.BuyerToken, []string{"http://balancer"}, true, 5*time.Second
+	p.WrapClient = func(*http.Client) *http.Client { return &http.Client{Transport: c.balancer, Timeout: p.CallTimeout} }
 	c.asked = installation.RedisCalls(t, r.RedisClient(t))
 	go func() {
 		defer close(c.over)
-		defer direct.Abort()
+		defer direct.CloseIdleConnections()
 		c.report, c.err = buyer.Run(t.Context(), p)
 	}()
 	return c
@@ -79,9 +79,9 @@ func (c *crowd) exact(t *testing.T, units int64) {
 	<-c.over
 	require.NoError(t, c.err)
 	ledger, facts, sns := c.Drained(t, c.goods, time.Minute), c.Facts(t, c.goods), c.OrderSns(t, c.goods)
-	for _, told := range c.report.Told {
-		for _, heard := range told.Heard {
-			require.True(t, sns[heard.OrderSn], "buyer %d was told 202 for %s, which MySQL does not have", told.BuyerID, heard.OrderSn)
+	for _, result := range c.report.Results {
+		for _, heard := range result.Accepted {
+			require.True(t, sns[heard.OrderSn], "buyer %d was result 202 for %s, which MySQL does not have", result.BuyerID, heard.OrderSn)
 		}
 	}
 	require.True(t, ledger.Balanced, "%+v", ledger)
@@ -105,7 +105,7 @@ func (c *crowd) polite(t *testing.T) {
 func (c *crowd) bounded(t *testing.T, undecided float64) {
 	t.Helper()
 	seen, allowance := c.balancer.seen(), c.rate+float64(len(c.APIs)*leases)+undecided
-	t.Logf("%d requests in %s at %.0f/s: %d paths, at most %.0f beyond rate × T (allowed %.0f, %.0f undecided), %d told to wait, answers %v, %d broken",
+	t.Logf("%d requests in %s at %.0f/s: %d paths, at most %.0f beyond rate × T (allowed %.0f, %.0f undecided), %d result to wait, answers %v, %d broken",
 		seen.asked, c.report.Took.Round(time.Millisecond), c.rate, len(seen.paths), seen.most(c.rate), allowance, undecided, seen.limited, seen.reasons, seen.broken)
 	require.LessOrEqual(t, seen.most(c.rate), allowance, "permits beyond rate × T, of %d nodes", len(c.APIs))
 	require.Positive(t, seen.limited, "the limiter had nobody to turn away")
@@ -122,7 +122,7 @@ func TestScaling_NodesJoinAndLeaveDuringRush(t *testing.T) {
 	r := installation.Start(t, suite, installation.Options{APIs: 2, Consumers: 1, Hosts: true})
 	rate := bearable(t, r)
 	units := int64(11 * rate) // ten seconds for those who come in eight
-	c := begin(t, r, units, rate, buyer.Plan{Buyers: int(units) * 5 / 4, AtOnce: 1500, Over: 8 * time.Second})
+	c := begin(t, r, units, rate, buyer.Plan{Buyers: int(units) * 5 / 4, Concurrency: 1500, Spread: 8 * time.Second})
 	c.until(t, units/10)
 	for range 2 {
 		c.balancer.add(r.JoinAPI(t).Addr)

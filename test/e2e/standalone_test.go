@@ -54,7 +54,7 @@ func (s standalone) buyerToken(id int64) (string, error) {
 }
 
 // TestStandalone_OrdersSurviveKillDuringRush kills standalone with -9 while it sells, starts it again on the same
-// directory and lets the rush go on: whoever was told 202 has an order, and exactly the stock is sold.
+// directory and lets the rush go on: whoever was result 202 has an order, and exactly the stock is sold.
 func TestStandalone_OrdersSurviveKillDuringRush(t *testing.T) {
 	const units = 300
 	s := startStandalone(t, t.TempDir())
@@ -67,8 +67,8 @@ func TestStandalone_OrdersSurviveKillDuringRush(t *testing.T) {
 	killed := make(chan struct{})
 	done := 0
 	first, _ := buyer.Run(t.Context(), buyer.Plan{ // buyers lose their connection: that is the point
-		Base: "http://" + s.Addr, GoodsID: goods, Buyers: 400, AtOnce: 20, Token: s.buyerToken, FirstID: 1,
-		Done: func() {
+		Base: "http://" + s.Addr, GoodsID: goods, Buyers: 400, Concurrency: 20, Token: s.buyerToken, FirstID: 1,
+		OnDone: func() {
 			if done++; done == 100 {
 				_ = s.Kill()
 				close(killed)
@@ -77,8 +77,8 @@ func TestStandalone_OrdersSurviveKillDuringRush(t *testing.T) {
 	})
 	<-killed
 	promised := 0
-	for _, told := range first.Told {
-		if told.OrderSn != "" {
+	for _, result := range first.Results {
+		if result.OrderSn != "" {
 			promised++
 		}
 	}
@@ -86,18 +86,18 @@ func TestStandalone_OrdersSurviveKillDuringRush(t *testing.T) {
 	require.Less(t, promised, units, "nothing was left to sell when it was killed")
 
 	s.Start(t)
-	for _, told := range first.Told {
-		if told.OrderSn == "" {
+	for _, result := range first.Results {
+		if result.OrderSn == "" {
 			continue
 		}
 		var o struct {
 			Status string `json:"status"`
 		}
-		require.NoError(t, s.as(t, seckill.Buyer, told.BuyerID).Do(t.Context(), "GET", "/orders/"+told.OrderSn, nil, &o))
+		require.NoError(t, s.as(t, seckill.Buyer, result.BuyerID).Do(t.Context(), "GET", "/orders/"+result.OrderSn, nil, &o))
 		require.Equal(t, "created", o.Status)
 	}
 	_, err = buyer.Run(t.Context(), buyer.Plan{
-		Base: "http://" + s.Addr, GoodsID: goods, Buyers: 600, AtOnce: 50, Token: s.buyerToken, FirstID: 1000, Patience: 20 * time.Second,
+		Base: "http://" + s.Addr, GoodsID: goods, Buyers: 600, Concurrency: 50, Token: s.buyerToken, FirstID: 1000, Patience: 20 * time.Second,
 	})
 	require.NoError(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)

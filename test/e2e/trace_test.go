@@ -33,7 +33,7 @@ func tracePurchase(t *testing.T, r *installation.Installation, c *collector.Coll
 	require.Eventually(t, func() bool {
 		return len(c.Named("settle in Redis")) > 0 && len(c.Named(steps[0])) > 0 && len(c.Named(steps[2])) > 0
 	},
-		20*time.Second, 50*time.Millisecond, "the collector was not told of all steps")
+		20*time.Second, 50*time.Millisecond, "the collector was not result of all steps")
 	above := c.Named(steps[0])[0]
 	require.Equal(t, "seckill-api", above.Service)
 	for _, step := range steps[1:] {

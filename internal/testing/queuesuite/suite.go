@@ -1,6 +1,7 @@
 package queuesuite
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -12,29 +13,30 @@ import (
 	"flashsale.dev/seckill/internal/order"
 )
 
-// Queue is the pair under test; it must be empty and have at least two shards.
+// Queue is the pair under test. It must be empty and have at least two shards.
 type Queue struct {
 	order.Publisher
 	order.Source
 }
 
-// Run runs the contract; open makes a new, empty queue for each test and ends it at cleanup.
+// Run runs the tests. open makes a new, empty queue for each test and ends it at cleanup.
 func Run(t *testing.T, open func(t *testing.T) Queue) {
 	for name, test := range map[string]func(*testing.T, Queue){
-		"messages come out in the order in which they were published": keepsOrder,
-		"an ack takes in everything before it":                        acksMultiple,
-		"a closed stream's messages go back in order":                 redeliversInOrder,
-		"one of two streams gets the deliveries, then the other":      oneActiveStream,
-		"many publishes at once are all confirmed and all delivered":  manyAtOnce,
-		"each goods keeps to its shard":                               keepsShards,
-		"an ended context ends a publish":                             contextEnds,
-		"a shard that does not exist is an error":                     noSuchShard,
-		"the body comes out byte for byte":                            keepsBytes,
+		"deliveries keep the order of publishing":                keepsOrder,
+		"an ack covers all deliveries before it":                 acksMultiple,
+		"a closed stream's messages are redelivered in order":    redeliversInOrder,
+		"one of two streams gets the deliveries, then the other": oneActiveStream,
+		"concurrent publishes are all confirmed and delivered":   manyAtOnce,
+		"a goods keeps to its shard":                             keepsShards,
+		"an ended context ends publish and open":                 contextEnds,
+		"a shard that does not exist is an error":                noSuchShard,
+		"a body of 300 KB keeps its bytes":                       keepsBytes,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, open(t)) })
 	}
 }
 
+// goods is the sale that most tests publish for.
 const goods = int64(42)
 
 func keepsOrder(t *testing.T, q Queue) {
@@ -49,6 +51,7 @@ func keepsOrder(t *testing.T, q Queue) {
 	require.NoError(t, <-published)
 }
 
+// acksMultiple acknowledges the third of five: the other two must come again.
 func acksMultiple(t *testing.T, q Queue) {
 	sent := publishAll(t, q, 5)
 	c := consume(t, q, order.Shard(goods, q.Shards()))
@@ -60,6 +63,8 @@ func acksMultiple(t *testing.T, q Queue) {
 	sent.confirmed()
 }
 
+// redeliversInOrder also checks that deliveries count and keep the origin and the first sight,
+// since dead letters report them.
 func redeliversInOrder(t *testing.T, q Queue) {
 	began := time.Now().Truncate(time.Second)
 	sent := publishAll(t, q, 50)
@@ -71,7 +76,7 @@ func redeliversInOrder(t *testing.T, q Queue) {
 		require.False(t, d.FirstSeenAt.Before(began), "published at %v, after %v", d.FirstSeenAt, began)
 	}
 	require.NoError(t, c.stream.Close())
-	require.NoError(t, c.stream.Close(), "closing twice does no harm")
+	require.NoError(t, c.stream.Close(), "a second Close does nothing")
 	c = consume(t, q, order.Shard(goods, q.Shards()))
 	second := c.take(50)
 	require.Equal(t, bodies(first), bodies(second[:20]))
@@ -79,11 +84,13 @@ func redeliversInOrder(t *testing.T, q Queue) {
 		d.Attempts = 2
 		require.Equal(t, d.DeliveryInfo, second[i].DeliveryInfo, "the second delivery knows of the first")
 	}
-	require.True(t, slices.IsSortedFunc(second, func(a, b order.Delivery) int { return int(a.Tag) - int(b.Tag) }))
+	byTag := func(a, b order.Delivery) int { return cmp.Compare(a.Tag, b.Tag) }
+	require.True(t, slices.IsSortedFunc(second, byTag))
 	require.NoError(t, c.stream.Ack(second[49].Tag))
 	sent.confirmed()
 }
 
+// oneActiveStream protects the order within a shard, which two writers would break.
 func oneActiveStream(t *testing.T, q Queue) {
 	shard := order.Shard(goods, q.Shards())
 	a := consume(t, q, shard)
@@ -110,6 +117,7 @@ func manyAtOnce(t *testing.T, q Queue) {
 	require.Len(t, slices.Compact(got), 1000)
 }
 
+// keepsShards holds the queues against order.Shard, by which producers and consumers agree.
 func keepsShards(t *testing.T, q Queue) {
 	for id := range int64(20) {
 		shard := order.Shard(id, q.Shards())
