@@ -78,7 +78,7 @@ func fuzzable(f *testing.F) *fuzzed {
 	f.Cleanup(func() { _ = client.Close() })
 	book, err := rules.New(rules.Defaults()...)
 	require.NoError(f, err)
-	limiters := rules.NewAdmin(book, rules.NewSync(client, book), redislimit.New(client))
+	limiters := rules.NewAdmin(book, rules.NewSync(client, book), redislimit.New(client, nil), nil)
 	z.signer, err = paymentprovider.NewSigner(secret, time.Now)
 	require.NoError(f, err)
 	phones, err := auth.NewPhones(auth.DerivedPhoneKey(secret))

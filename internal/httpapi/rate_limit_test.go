@@ -33,7 +33,7 @@ func limited(t *testing.T, yaml string) *house {
 	require.NoError(t, err)
 	book, err := rules.New(append(rules.Defaults(), list...)...)
 	require.NoError(t, err)
-	store := redislimit.New(client)
+	store := redislimit.New(client, nil)
 	g := gate.New(book, store, gate.Options{Deadline: 5 * time.Second})
 	t.Cleanup(g.Close)
 	limits := httpapi.NewRuleLimiter(book, g)
@@ -45,7 +45,7 @@ func limited(t *testing.T, yaml string) *house {
 		tokens: tokens, metrics: &heard{}, log: &strings.Builder{},
 	}
 	handler := httpapi.New(httpapi.Deps{
-		Sales: h, Reader: h, PathLimiter: limits, RouteLimiter: limits, LimiterAdmin: rules.NewAdmin(book, rules.NewSync(client, book), store),
+		Sales: h, Reader: h, PathLimiter: limits, RouteLimiter: limits, LimiterAdmin: rules.NewAdmin(book, rules.NewSync(client, book), store, nil),
 		Purchases: h, Orders: h, Payments: h, Changes: h, Statistics: h, Health: h, Tokens: tokens, Metrics: h.metrics,
 		Log: slog.New(slog.NewTextHandler(&lockedWriter{w: h.log}, nil)),
 	}, httpapi.Options{Now: func() time.Time { return h.now }})

@@ -98,9 +98,9 @@ func TestOneBucketForEdgesAndNodes(t *testing.T) {
 	server, client := published(t)
 	api := newAPI(t)
 	edges := twoEdges(t, api, server, bucket)
-	terms, err := ratelimit.Limit{Algorithm: ratelimit.TokenBucket, PermitsPerSecond: 0.001, Burst: 10}.Terms()
+	terms, err := ratelimit.Limit{Algorithm: ratelimit.TokenBucket, PermitsPerSecond: 0.001, Burst: 10}.Params()
 	require.NoError(t, err)
-	node := redislimit.New(client)
+	node := redislimit.New(client, nil)
 	taken := 0
 	for i := range 21 {
 		switch i % 3 {
@@ -109,9 +109,9 @@ func TestOneBucketForEdgesAndNodes(t *testing.T) {
 				taken++
 			}
 		default:
-			d, err := node.Take(t.Context(), ratelimit.Ask{Key: "{5}:ratelimit:shared:5", Terms: terms, N: 1})
+			d, err := node.TakeEach(t.Context(), []ratelimit.Request{{Key: "{5}:ratelimit:shared:5", Params: terms, N: 1}})
 			require.NoError(t, err)
-			taken += int(d.Granted)
+			taken += int(d[0].Granted)
 		}
 	}
 	require.Equal(t, 10, taken)

@@ -24,7 +24,7 @@ func decides(t *testing.T, client redis.UniversalClient) bool {
 	return err == nil
 }
 
-func TestTheScriptIsPublishedAndStays(t *testing.T) {
+func TestPublisher_PublishesAgainAfterALoss(t *testing.T) {
 	server := servers.Redis(t)
 	client := newClient(t, server.Addr())
 	ctx, stop := context.WithCancel(t.Context())
@@ -45,7 +45,7 @@ func TestTheScriptIsPublishedAndStays(t *testing.T) {
 	require.NoError(t, <-ended)
 }
 
-func TestAnotherReleasesScriptIsLeftAlone(t *testing.T) {
+func TestPublisher_KeepsAnotherReleasesScript(t *testing.T) {
 	client := newClient(t, servers.Redis(t).Addr())
 	theirs, err := client.ScriptLoad(t.Context(), "return 'another release'").Result()
 	require.NoError(t, err)
@@ -57,7 +57,7 @@ func TestAnotherReleasesScriptIsLeftAlone(t *testing.T) {
 	require.True(t, decides(t, client))
 }
 
-func TestNothingIsPublishedInAnAbsentRedis(t *testing.T) {
+func TestPublisher_LostRedisIsAnError(t *testing.T) {
 	server := servers.Redis(t)
 	client := newClient(t, server.Addr())
 	require.NoError(t, server.Stop())

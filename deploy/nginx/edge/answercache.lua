@@ -1,16 +1,16 @@
--- What the API has just said of a sale to everybody: sold out, not started, ended. It is kept for a moment in this nginx's
--- memory and told to who asks the same. Only answers to /randomPath teach: there "sold out" means that nothing at all is
--- left, while a purchase of three may be refused where two are.
+-- A cache of the API's denials for a whole sale: sold out, not started, ended. nginx repeats them
+-- for a moment to all buyers. It caches answers to /randomPath only: there "sold out" means that
+-- no unit is left, while a purchase of three units may be denied when two are left.
 local answer = require "edge.answer"
 local settings = require "site.settings"
 
 local M = {}
 
-local dict = ngx.shared.edge_known
+local dict = ngx.shared.edge_answers
 local match, find, sub, floor, min = string.match, string.find, string.sub, math.floor, math.min
-local LONGEST = 1024 -- bytes of an answer that can teach
+local LONGEST = 1024 -- bytes of an answer that is cached
 
--- answer says the known no, if there is one.
+-- answer sends the cached denial of a goods, if there is one.
 function M.answer(goods)
   local text = dict:get(goods)
   if text then
@@ -27,15 +27,15 @@ local function days(y, m, d)
   return era * 146097 + year * 365 + floor(year / 4) - floor(year / 100) + day - 719468
 end
 
--- seconds of a time as the contract writes it: RFC 3339 in UTC with milliseconds.
+-- seconds since 1970 of a time in RFC 3339, in UTC with milliseconds.
 local function seconds(text)
   local y, m, d, h, min_, s = match(text, "^(%d%d%d%d)%-(%d%d)%-(%d%d)T(%d%d):(%d%d):(%d%d%.?%d*)Z$")
   if not y then return nil end
   return days(tonumber(y), tonumber(m), tonumber(d)) * 86400 + tonumber(h) * 3600 + tonumber(min_) * 60 + tonumber(s)
 end
 
--- holds says for how many seconds an answer may be repeated; 0 for not at all.
-local function holds(reason, text)
+-- ttl is for how many seconds an answer may be repeated; 0 means not at all.
+local function ttl(reason, text)
   local most = settings.known[reason] or 0
   if reason ~= "NOT_STARTED" then return most end
   local start = match(text, '"data":{"startAt":"([^"]+)"')
@@ -43,24 +43,24 @@ local function holds(reason, text)
   return opens and min(most, opens - ngx.now()) or 0
 end
 
-local function keep(goods, text)
+local function store(goods, text)
   local reason = match(text, '^{"code":409,"reason":"([A-Z_]+)"')
   local last = find(text, '"requestId":"[^"]*"}%s*$')
   if not reason or not last then return end
-  local time = holds(reason, text)
+  local time = ttl(reason, text)
   if time > 0.001 then dict:set(goods, sub(text, 1, last - 1), time) end
 end
 
--- learn is called with each part of an answer's body, and changes none.
-function M.learn()
+-- record collects an answer's body, part by part, and changes none of it.
+function M.record()
   if ngx.status ~= 409 then return end
   local ctx, part, last = ngx.ctx, ngx.arg[1], ngx.arg[2]
-  if ctx.heard == false or ngx.var.edge_said ~= "" then return end -- its own words are no lesson
-  ctx.heard = (ctx.heard or "") .. part
-  if #ctx.heard > LONGEST then
-    ctx.heard = false
+  if ctx.body == false or ngx.var.edge_said ~= "" then return end -- nginx's own answer
+  ctx.body = (ctx.body or "") .. part
+  if #ctx.body > LONGEST then
+    ctx.body = false
   elseif last then
-    keep(ngx.var.edge_goods, ctx.heard)
+    store(ngx.var.edge_goods, ctx.body)
   end
 end
 

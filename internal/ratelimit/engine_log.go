@@ -5,23 +5,23 @@ import (
 	"sort"
 )
 
-// logEngine is a sliding log: exact in every window, at the price of
-// remembering each admission of the last interval (a group of n is one entry).
+// logEngine is a sliding log: exact in every window, but it records each admission of
+// the last interval (n permits are one entry).
 type logEngine struct {
-	terms   Terms
+	params  Params
 	entries []logged
 	count   int64
 }
 
 type logged struct{ at, n int64 }
 
-func newLogEngine(t Terms) *logEngine { return &logEngine{terms: t} }
+func newLogEngine(t Params) *logEngine { return &logEngine{params: t} }
 
-func (e *logEngine) set(t Terms, _ int64) { e.terms = t }
+func (e *logEngine) set(t Params, _ int64) { e.params = t }
 
-// forget drops what is a whole interval old: at its very end a permit is free.
-func (e *logEngine) forget(now int64) {
-	gone := sort.Search(len(e.entries), func(i int) bool { return e.entries[i].at > now-e.terms.Cost })
+// expire drops entries that are an interval old. A permit is free at the very end.
+func (e *logEngine) expire(now int64) {
+	gone := sort.Search(len(e.entries), func(i int) bool { return e.entries[i].at > now-e.params.Cost })
 	for _, entry := range e.entries[:gone] {
 		e.count -= entry.n
 	}
@@ -43,12 +43,12 @@ func (e *logEngine) step(now int64) int64 {
 	return max(now, newest)
 }
 
-func (e *logEngine) decide(now int64, a ask) Decision {
+func (e *logEngine) decide(now int64, a request) Decision {
 	now = e.step(now)
-	e.forget(now)
-	if a.n > e.terms.Free-e.count {
-		d := e.described(now)
-		d.Never = a.n > e.terms.Free
+	e.expire(now)
+	if a.n > e.params.Free-e.count {
+		d := e.status(now)
+		d.Never = a.n > e.params.Free
 		if !d.Never {
 			d.RetryAfter = micros(e.retry(now, a.n))
 		}
@@ -60,27 +60,27 @@ func (e *logEngine) decide(now int64, a ask) Decision {
 	} else {
 		e.entries = append(e.entries, logged{now, a.n})
 	}
-	d := e.described(now)
+	d := e.status(now)
 	d.Allowed, d.Granted = true, a.n
 	return d
 }
 
 func (e *logEngine) retry(now, n int64) int64 {
-	over := e.count + n - e.terms.Free
+	over := e.count + n - e.params.Free
 	for _, entry := range e.entries {
 		if over -= entry.n; over <= 0 {
-			return entry.at + e.terms.Cost - now
+			return entry.at + e.params.Cost - now
 		}
 	}
-	return e.terms.Cost
+	return e.params.Cost
 }
 
-func (e *logEngine) described(now int64) Decision {
+func (e *logEngine) status(now int64) Decision {
 	now = e.step(now)
-	e.forget(now)
-	d := Decision{Remaining: max(0, e.terms.Free-e.count)}
+	e.expire(now)
+	d := Decision{Remaining: max(0, e.params.Free-e.count)}
 	if len(e.entries) > 0 {
-		d.ResetAfter = micros(e.entries[len(e.entries)-1].at + e.terms.Cost - now)
+		d.ResetAfter = micros(e.entries[len(e.entries)-1].at + e.params.Cost - now)
 	}
 	return d
 }

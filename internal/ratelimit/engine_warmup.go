@@ -5,28 +5,28 @@ import (
 	"time"
 )
 
-// warmEngine is Guava's SmoothWarmingUp: idle permits pile up, and those beyond
-// the threshold are handed out slower, up to coldFactor times, along a line.
-// Like Guava's it computes in doubles and truncates each wait to whole µs.
+// warmEngine is Guava's SmoothWarmingUp. Idle time stores permits. Stored permits above
+// the threshold are granted more slowly, up to coldFactor times, along a line. Like
+// Guava it computes in doubles and truncates each wait to whole µs.
 //
 // Source: com.google.common.util.concurrent.SmoothRateLimiter.
 type warmEngine struct {
-	terms                                  Terms
+	params                                 Params
 	stable, slope, threshold, most, stored float64
-	nextFree, wrote                        int64
+	nextFree, writtenAt                    int64
 }
 
-func newWarmEngine(t Terms, now int64) *warmEngine {
-	e := &warmEngine{nextFree: now, wrote: now}
+func newWarmEngine(t Params, now int64) *warmEngine {
+	e := &warmEngine{nextFree: now, writtenAt: now}
 	e.shape(t)
 	e.stored = e.most // a new one is cold
 	return e
 }
 
-// shape draws the line: a trapezoid whose area over the stored permits is the
-// warm-up period.
-func (e *warmEngine) shape(t Terms) {
-	e.terms = t
+// shape computes the line. The area of the trapezoid below it, over the stored permits
+// above the threshold, is the warm-up period.
+func (e *warmEngine) shape(t Params) {
+	e.params = t
 	warmup := float64(t.Free)
 	e.stable = float64(t.Cost) / float64(t.Scale)
 	cold := e.stable * t.limit.ColdFactor
@@ -38,7 +38,7 @@ func (e *warmEngine) shape(t Terms) {
 	}
 }
 
-func (e *warmEngine) set(t Terms, now int64) {
+func (e *warmEngine) set(t Params, now int64) {
 	e.settle(now)
 	share := 0.0
 	if e.most > 0 {
@@ -48,12 +48,12 @@ func (e *warmEngine) set(t Terms, now int64) {
 	e.stored = share * e.most
 }
 
-// settle piles up what has come in since the last booking was paid for.
+// settle stores the permits that accumulated since the last request was paid for.
 func (e *warmEngine) settle(now int64) {
-	if e.wrote-now > backStep {
-		e.nextFree -= e.wrote - now
+	if e.writtenAt-now > backStep {
+		e.nextFree -= e.writtenAt - now
 	}
-	e.wrote = now
+	e.writtenAt = now
 	if now <= e.nextFree {
 		return
 	}
@@ -63,16 +63,16 @@ func (e *warmEngine) settle(now int64) {
 	e.nextFree = now
 }
 
-// perStored is the time in which one idle permit piles up.
-func (e *warmEngine) perStored() float64 { return float64(e.terms.Free) / e.most }
+// perStored is the idle time in µs that stores one permit.
+func (e *warmEngine) perStored() float64 { return float64(e.params.Free) / e.most }
 
-func (e *warmEngine) decide(now int64, a ask) Decision {
+func (e *warmEngine) decide(now int64, a request) Decision {
 	e.settle(now)
 	wait := max(0, e.nextFree-now)
-	longest := min(a.maxWait, e.terms.limit.MaxWaitMillis*1000)
-	if wait > longest || a.n > e.terms.Most {
-		d := e.described(now)
-		d.Never = a.n > e.terms.Most
+	longest := min(a.maxWait, e.params.limit.MaxWaitMillis*1000)
+	if wait > longest || a.n > e.params.MaxPermits {
+		d := e.status(now)
+		d.Never = a.n > e.params.MaxPermits
 		if !d.Never {
 			d.RetryAfter = micros(wait - longest)
 		}
@@ -81,13 +81,13 @@ func (e *warmEngine) decide(now int64, a ask) Decision {
 	spend := min(float64(a.n), e.stored)
 	e.nextFree += e.slow(spend) + int64((float64(a.n)-spend)*e.stable)
 	e.stored -= spend
-	d := e.described(now)
+	d := e.status(now)
 	d.Allowed, d.Granted, d.Wait = true, a.n, micros(wait)
 	return d
 }
 
-// slow is the time that taking so many stored permits costs: the area under the
-// line, from the cold end.
+// slow is the time in µs that stored permits cost: the area under the line, from the
+// cold end.
 func (e *warmEngine) slow(take float64) int64 {
 	above, cost := e.stored-e.threshold, int64(0)
 	if above > 0 {
@@ -99,7 +99,7 @@ func (e *warmEngine) slow(take float64) int64 {
 	return cost + int64(e.stable*take)
 }
 
-func (e *warmEngine) described(now int64) Decision {
+func (e *warmEngine) status(now int64) Decision {
 	e.settle(now)
 	var d Decision
 	ahead := max(0, e.nextFree-now)
@@ -114,7 +114,7 @@ func (e *warmEngine) described(now int64) Decision {
 	return d
 }
 
-// refund takes the debt back at the stable rate; what was paid is gone.
+// refund takes back debt at the stable rate, but nothing that is paid already.
 func (e *warmEngine) refund(now, _, n int64) {
 	e.nextFree = max(min(e.nextFree, now), e.nextFree-int64(float64(n)*e.stable))
 }

@@ -2,15 +2,16 @@ package gate
 
 import "strings"
 
-// Redis Cluster keeps keys in 16384 slots, by CRC16 (XMODEM) of a key's hash tag
-// (https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/).
+// Redis Cluster keeps keys in 16384 hash slots, by the CRC16 (XMODEM) of a key's
+// hash tag. Source: the Redis Cluster specification, "Key distribution model",
+// https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/.
 const (
 	slots   = 16384
 	crcPoly = 0x1021
 )
 
-// stripes of slots that lie side by side, each with a breaker: masters keep
-// ranges of slots, so that what one master's silence breaks is its own.
+// stripes are ranges of adjacent slots that share a circuit breaker. A master
+// keeps ranges of slots, so one that fails opens no other master's breakers.
 const stripes = 256
 
 func slotOf(key string) int {
@@ -28,6 +29,17 @@ func slotOf(key string) int {
 	return int(crc) % slots
 }
 
+// hashTag is the part of a key that decides its slot: the text in its first
+// braces, or the whole key.
+func hashTag(key string) string {
+	if _, rest, ok := strings.Cut(key, "{"); ok {
+		if tag, _, ok := strings.Cut(rest, "}"); ok && tag != "" {
+			return tag
+		}
+	}
+	return key
+}
+
 // breakers are one for a single Redis, and one for each stripe of a cluster.
 type breakers []breaker
 
@@ -43,14 +55,4 @@ func (b breakers) of(key string) *breaker {
 		return &b[0]
 	}
 	return &b[slotOf(key)*stripes/slots]
-}
-
-// hashTag is the part of a key that decides its slot in a cluster.
-func hashTag(key string) string {
-	if _, rest, ok := strings.Cut(key, "{"); ok {
-		if tag, _, ok := strings.Cut(rest, "}"); ok && tag != "" {
-			return tag
-		}
-	}
-	return key
 }

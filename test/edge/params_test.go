@@ -38,24 +38,24 @@ func (h *heardOf) ProcessHook(redis.ProcessHook) redis.ProcessHook {
 // inGo is what the API would send to the script for a limit: kind, cost, scale, free, cap, most.
 func inGo(t *testing.T, l ratelimit.Limit) string {
 	t.Helper()
-	terms, err := l.Terms()
+	params, err := l.Params()
 	require.NoError(t, err)
 	client := redis.NewClient(&redis.Options{})
 	defer client.Close() //nolint:errcheck // it never connected
 	heard := &heardOf{}
 	client.AddHook(heard)
-	_, err = redislimit.New(client).Peek(t.Context(), ratelimit.Ask{Key: "k", Terms: terms, N: 1})
+	_, err = redislimit.New(client, nil).Peek(t.Context(), ratelimit.Request{Key: "k", Params: params, N: 1})
 	require.Error(t, err)
 	a := heard.args[3+1+1:] // the command, the SHA, the number of keys; the key; the clock
 	return fmt.Sprint(a[2], " ", a[6], " ", a[7], " ", a[8], " ", a[9], " ", a[10])
 }
 
-// TestTheEdgeReadsLimitsAsTheAPIDoes holds edge/terms.lua against internal/ratelimit, number for number.
-func TestTheEdgeReadsLimitsAsTheAPIDoes(t *testing.T) {
+// TestEdgeParams_EqualTheAPIs holds edge/params.lua against internal/ratelimit, number for number.
+func TestEdgeParams_EqualTheAPIs(t *testing.T) {
 	s := open(newAPI(t).addr()).with("exempt.conf", "geo $edge_exempt { default 0; }\n")
-	e := start(t, withTerms(s))
+	e := start(t, withParams(s))
 	for _, l := range []ratelimit.Limit{
-		ratelimit.DefaultLimit(),
+		{Algorithm: ratelimit.Reserve, PermitsPerSecond: 1000, MaxBurstSeconds: 1, MaxWaitMillis: 1000},
 		{Algorithm: ratelimit.Reserve, PermitsPerSecond: 700, MaxBurstSeconds: 1.5, MaxWaitMillis: 250},
 		{Algorithm: ratelimit.Reserve, PermitsPerSecond: 0.3, MaxBurstSeconds: 0, MaxWaitMillis: 60000},
 		{Algorithm: ratelimit.Reserve, PermitsPerSecond: 100000, MaxBurstSeconds: 0.000001},
@@ -66,7 +66,7 @@ func TestTheEdgeReadsLimitsAsTheAPIDoes(t *testing.T) {
 	} {
 		text, err := json.Marshal(l)
 		require.NoError(t, err)
-		require.Equal(t, inGo(t, l), e.terms(string(text)), string(text))
+		require.Equal(t, inGo(t, l), e.params(string(text)), string(text))
 	}
 	for _, l := range []ratelimit.Limit{
 		{Algorithm: ratelimit.SmoothBursty, PermitsPerSecond: 10, MaxBurstSeconds: 1},
@@ -77,27 +77,27 @@ func TestTheEdgeReadsLimitsAsTheAPIDoes(t *testing.T) {
 	} {
 		text, err := json.Marshal(l)
 		require.NoError(t, err)
-		require.Equal(t, "nil", e.terms(string(text)), "left to the API: %s", text)
+		require.Equal(t, "nil", e.params(string(text)), "left to the API: %s", text)
 	}
 }
 
-// withTerms adds a place that says what the edge makes of a limit.
-func withTerms(s site) site {
+// withParams adds a place that says what the edge makes of a limit.
+func withParams(s site) site {
 	return s.with("limits_other.conf", noLimits).with("listen_more", `
-	location = /test/terms {
+	location = /test/params {
 		content_by_lua_block {
-			local t = require("edge.terms").of_json(ngx.req.get_uri_args().limit)
+			local t = require("edge.params").of_json(ngx.req.get_uri_args().limit)
 			if not t then return ngx.print("nil") end
 			local function n(v) return string.format("%.0f", v) end
-			ngx.print(table.concat({ t.kind, n(t.cost), n(t.scale), n(t.free), n(t.cap), n(t.most) }, " "))
+			ngx.print(table.concat({ t.kind, n(t.cost), n(t.scale), n(t.free), n(t.cap), n(t.max) }, " "))
 		}
 	}
 `)
 }
 
-func (e *edge) terms(limit string) string {
+func (e *edge) params(limit string) string {
 	e.t.Helper()
-	resp, err := http.Get(e.base + "/test/terms?limit=" + url.QueryEscape(limit))
+	resp, err := http.Get(e.base + "/test/params?limit=" + url.QueryEscape(limit))
 	require.NoError(e.t, err)
 	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)

@@ -2,64 +2,65 @@ package ratelimit
 
 import "time"
 
+// Kind is the family of algorithms that decides a limit.
 type Kind string
 
-// The kinds that the script knows; its header lists them.
+// The kinds that the script knows, in its notation.
 const (
 	KindBucket  Kind = "b"
 	KindBursty  Kind = "g"
 	KindFixed   Kind = "f"
 	KindSliding Kind = "w"
-	// The kinds that live in process only have no state that Redis could hold.
+	// KindLocal: in process only.
 	KindLocal Kind = ""
 )
 
-// Terms are a Limit made ready for arithmetic: whole numbers only, checked so
-// that no intermediate of the Go or the Lua leaves the exact range of a double.
+// Params are a Limit as whole numbers. Limit.Params makes them and checks that every
+// intermediate of the Go and the Lua stays in the exact range of a double.
 //
-// Buckets count in ticks of 1/scale µs. A permit costs cost ticks, so that a
-// rate whose interval is no whole number of microseconds is still exact. Up to
-// free ticks go without waiting and up to cap may be booked at all: design.md's
-// F and C. Windows keep their interval in ms in cost and their limit in free.
-type Terms struct {
-	Kind                         Kind
-	Cost, Scale, Free, Cap, Most int64
-	limit                        Limit
+// Buckets count in ticks of 1/Scale µs. A permit costs Cost ticks, so that a rate
+// whose interval is no whole number of microseconds is exact. A bucket admits up to
+// a level of Free ticks without a wait, and up to Cap ticks at all. A window has its
+// interval in ms in Cost and its limit in Free. No request may be for more than
+// MaxPermits.
+type Params struct {
+	Kind                               Kind
+	Cost, Scale, Free, Cap, MaxPermits int64
+	limit                              Limit
 }
 
-// Limit gives back what the terms were made of.
-func (t Terms) Limit() Limit { return t.limit }
+// Limit is what the params were made from.
+func (t Params) Limit() Limit { return t.limit }
 
-// InRedis says whether the script can keep this limit.
-func (t Terms) InRedis() bool { return t.Kind != KindLocal }
+// InRedis reports whether the script supports this limit.
+func (t Params) InRedis() bool { return t.Kind != KindLocal }
 
-// Quota is the greatest number of permits that can be had at once without
-// waiting, and the time it takes to earn them: RateLimit-Policy's q and w.
-func (t Terms) Quota() (permits int64, window time.Duration) {
+// Quota is the most permits that can be taken at once without a wait, and the time in
+// which they accumulate: q and w of the header RateLimit-Policy.
+func (t Params) Quota() (permits int64, window time.Duration) {
 	switch t.Kind {
 	case KindBucket, KindBursty:
 		return max(1, t.Free/t.Cost), micros(ceilDiv(t.Free, t.Scale))
 	case KindFixed, KindSliding:
 		return t.Free, time.Duration(t.Cost) * time.Millisecond
 	}
-	return t.Most, t.localWindow()
+	return t.MaxPermits, t.localWindow()
 }
 
-// Terms checks the limit and makes it ready. The error is a *FieldError.
-func (l Limit) Terms() (Terms, error) {
+// Params checks the limit and compiles it. The error is a *FieldError.
+func (l Limit) Params() (Params, error) {
 	switch l.Algorithm {
 	case TokenBucket, Reserve, SmoothBursty, Nginx, LeakyQueue, LeakyMeter:
-		return l.bucketTerms()
+		return l.bucketParams()
 	case FixedWindow, SlidingWindow:
-		return l.windowTerms()
+		return l.windowParams()
 	case SubWindows, SlidingLog, SmoothWarmingUp:
-		return l.localTerms()
+		return l.localParams()
 	}
-	return Terms{}, BadField("algorithm", "unknown %q", string(l.Algorithm))
+	return Params{}, BadField("algorithm", "unknown %q", string(l.Algorithm))
 }
 
-// window gives a window's limit and interval: its own or, where only a rate is
-// set, so many in a second.
+// window is a window's limit and interval. A rate alone is a limit for one second.
 func (l Limit) window() (limit int64, interval time.Duration, err error) {
 	if l.PermitsPerSecond == 0 {
 		interval, err = l.interval()
@@ -75,37 +76,38 @@ func (l Limit) window() (limit int64, interval time.Duration, err error) {
 	return limit, time.Second, nil
 }
 
-func (l Limit) bucketTerms() (Terms, error) {
+func (l Limit) bucketParams() (Params, error) {
 	cost, scale, err := l.perPermit()
 	if err != nil {
-		return Terms{}, err
+		return Params{}, err
 	}
-	t := Terms{Kind: KindBucket, Cost: cost, Scale: scale, limit: l}
+	t := Params{Kind: KindBucket, Cost: cost, Scale: scale, limit: l}
 	if l.Algorithm == SmoothBursty {
 		t.Kind = KindBursty
 	}
 	if t.Free, t.Cap, err = l.freeAndCap(cost, scale); err != nil {
-		return Terms{}, err
+		return Params{}, err
 	}
 	if t.Cap > MaxTicks || ceilDiv(t.Cap, scale) > maxHorizon.Microseconds() {
-		return Terms{}, BadField("permitsPerSecond", "burst and wait at this rate are more than can be kept exact (366 days, 2^51 ticks)")
+		return Params{}, BadField("permitsPerSecond", "burst and wait at this rate exceed what can be exact (366 days, 2^51 ticks)")
 	}
-	t.Most = t.Cap / cost
+	t.MaxPermits = t.Cap / cost
 	if t.Kind == KindBursty {
-		// Guava books any size against the next caller; a year of it is plenty.
-		t.Most = min(MaxTicks, product(maxHorizon.Microseconds(), scale)) / cost
+		// Guava charges requests of any size to the next caller. A year is enough.
+		t.MaxPermits = min(MaxTicks, product(maxHorizon.Microseconds(), scale)) / cost
 	}
 	return t, nil
 }
 
-// freeAndCap is design.md's table of F and C, in ticks.
+// freeAndCap are the levels in ticks up to which a bucket admits without a wait, and
+// at all. docs/explanation/rate-limiting.md has them as a table.
 func (l Limit) freeAndCap(cost, scale int64) (free, most int64, err error) {
 	if l.Burst < 0 || l.Burst > maxCount {
 		return 0, 0, BadField("burst", "must be 0 to %d", maxCount)
 	}
 	switch l.Algorithm {
 	case Nginx:
-		return l.nginxTerms(cost)
+		return l.nginxFreeAndCap(cost)
 	case LeakyQueue, LeakyMeter:
 		if l.Burst < 1 {
 			return 0, 0, BadField("burst", "must be 1 to %d", maxCount)
@@ -129,7 +131,7 @@ func (l Limit) freeAndCap(cost, scale int64) (free, most int64, err error) {
 	return free, sum(free, product(wait.Microseconds(), scale)), nil
 }
 
-func (l Limit) nginxTerms(cost int64) (free, most int64, err error) {
+func (l Limit) nginxFreeAndCap(cost int64) (free, most int64, err error) {
 	if l.Delay < 0 || l.Delay > l.Burst {
 		return 0, 0, BadField("delay", "must be 0 to burst (%d)", l.Burst)
 	}
@@ -140,8 +142,8 @@ func (l Limit) nginxTerms(cost int64) (free, most int64, err error) {
 	return product(l.Delay+1, cost), most, nil
 }
 
-// burstTicks never gives less than one permit, or an idle bucket of a slow rate
-// would refuse its first caller for ever.
+// burstTicks is at least one permit, because else an idle bucket of a slow rate would
+// deny every request.
 func (l Limit) burstTicks(cost, scale int64) (int64, error) {
 	if l.Burst > 0 && l.Algorithm != SmoothBursty {
 		return product(l.Burst, cost), nil
@@ -152,29 +154,29 @@ func (l Limit) burstTicks(cost, scale int64) (int64, error) {
 	}
 	ticks := product(burst.Microseconds(), scale)
 	if l.Algorithm == SmoothBursty {
-		return ticks, nil // Guava's debt model admits the first caller anyway
+		return ticks, nil // the next caller pays, so the first is always admitted
 	}
 	return max(ticks, cost), nil
 }
 
-func (l Limit) windowTerms() (Terms, error) {
+func (l Limit) windowParams() (Params, error) {
 	limit, interval, err := l.window()
 	if err != nil {
-		return Terms{}, err
+		return Params{}, err
 	}
 	ms := interval.Milliseconds()
 	if limit < 1 || limit > maxCount || (l.Algorithm == SlidingWindow && limit > MaxTicks/ms) {
-		return Terms{}, BadField("limit", "must be 1 to %d, and for a sliding window limit × interval in ms at most 2^51", maxCount)
+		return Params{}, BadField("limit", "must be 1 to %d, and for a sliding window limit × interval in ms at most 2^51", maxCount)
 	}
-	t := Terms{Kind: KindFixed, Cost: ms, Scale: 1, Free: limit, Cap: limit, Most: limit, limit: l}
+	t := Params{Kind: KindFixed, Cost: ms, Scale: 1, Free: limit, Cap: limit, MaxPermits: limit, limit: l}
 	if l.Algorithm == SlidingWindow {
 		t.Kind = KindSliding
 	}
 	return t, nil
 }
 
-// longestWait is what the limit itself allows.
-func (t Terms) LongestWait() time.Duration {
+// MaxWait is the longest wait that the limit itself allows.
+func (t Params) MaxWait() time.Duration {
 	switch t.Kind {
 	case KindBucket, KindBursty:
 		return micros(ceilDiv(t.Cap-t.Free, t.Scale))
@@ -184,14 +186,15 @@ func (t Terms) LongestWait() time.Duration {
 	return 0
 }
 
-// earn is the time in which n permits come in.
-func (t Terms) Earn(n int64) time.Duration { return micros(product(n, t.Cost) / t.Scale) }
+// TimeFor is the time in which n permits accumulate.
+func (t Params) TimeFor(n int64) time.Duration { return micros(product(n, t.Cost) / t.Scale) }
 
-// earned is how many permits come in within d.
-func (t Terms) Earned(d time.Duration) int64 { return product(d.Microseconds(), t.Scale) / t.Cost }
+// PermitsIn is how many permits accumulate within d.
+func (t Params) PermitsIn(d time.Duration) int64 { return product(d.Microseconds(), t.Scale) / t.Cost }
 
-// share is a node's part of a limit: the rate divided, and at least one permit.
-func (t Terms) Share(nodes int64) Terms {
+// Share is one node's part of the limit: the rate divided by nodes (1 to 1000), with
+// room for one permit at least.
+func (t Params) Share(nodes int64) Params {
 	nodes = max(1, min(nodes, 1000))
 	switch t.Kind {
 	case KindBucket, KindBursty:
@@ -200,17 +203,17 @@ func (t Terms) Share(nodes int64) Terms {
 			t.Free = max(t.Free, t.Cost)
 		}
 		t.Cap = max(t.Cap, t.Free)
-		t.Most = max(1, t.Most/nodes)
+		t.MaxPermits = max(1, t.MaxPermits/nodes)
 	case KindFixed, KindSliding:
 		t.Free = max(1, t.Free/nodes)
-		t.Cap, t.Most = t.Free, t.Free
+		t.Cap, t.MaxPermits = t.Free, t.Free
 	}
 	return t
 }
 
 func micros(us int64) time.Duration { return time.Duration(us) * time.Microsecond }
 
-// product and sum stop at a value that every check refuses instead of wrapping.
+// product and sum do not overflow: they stop at a value above every check's bound.
 func product(a, b int64) int64 {
 	if a > 0 && b > 2*MaxTicks/a {
 		return 2 * MaxTicks
@@ -220,7 +223,7 @@ func product(a, b int64) int64 {
 
 func sum(a, b int64) int64 { return min(a+b, 2*MaxTicks) }
 
-// ceilDiv divides towards plus infinity; b > 0.
+// ceilDiv divides and rounds up; b > 0.
 func ceilDiv(a, b int64) int64 {
 	q := a / b
 	if a%b > 0 {

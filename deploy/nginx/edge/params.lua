@@ -1,5 +1,6 @@
--- A limit as the script's numbers: internal/ratelimit/terms.go in short, for the buckets that a sale may have. Whatever
--- this does not know, or can't keep exact, is nil, and left to the API to judge.
+-- A limit as the script's numbers, like internal/ratelimit/params.go, for the buckets that a
+-- sale may have. It is nil for limits that this module does not know or cannot keep exact. The
+-- API decides those.
 local M = {}
 
 local floor, max = math.floor, math.max
@@ -10,7 +11,7 @@ local function gcd(a, b)
   return a
 end
 
--- per_permit gives 1e6/rate µs as cost/scale in lowest terms; the rate is read as the decimal it is written as.
+-- per_permit is 1e6/rate µs as cost/scale in lowest terms. It reads the rate as a decimal.
 local function per_permit(text)
   local whole, part = string.match(text, "^(%d+)%.?(%d*)$")
   if not whole or #whole + #part > 15 then return nil end
@@ -22,23 +23,23 @@ end
 
 local function checked(t)
   if t.cap > MAX_TICKS then return nil end
-  t.most = floor(t.cap / t.cost)
+  t.max = floor(t.cap / t.cost)
   return t
 end
 
--- bucket of so many permits per second (a decimal, as text), with a burst in permits.
+-- bucket: rate in permits per second (a decimal, as text), burst in permits.
 function M.bucket(rate, burst)
   local cost, scale = per_permit(rate)
   if not cost then return nil end
   return checked { kind = "b", cost = cost, scale = scale, free = burst * cost, cap = burst * cost, wait = 0 }
 end
 
--- window of limit requests in so many seconds.
+-- window: a fixed window of limit requests.
 function M.window(limit, seconds)
-  return { kind = "f", cost = seconds * 1000, scale = 1, free = limit, cap = limit, most = limit, wait = 0 }
+  return { kind = "f", cost = seconds * 1000, scale = 1, free = limit, cap = limit, max = limit, wait = 0 }
 end
 
--- of_json reads a limit as the API keeps it: a sale's rate, or an operator's.
+-- of_json reads a limit as the API stores it: a sale's rate, or an operator's limit.
 function M.of_json(text)
   local function number(name) return string.match(text, '"' .. name .. '":(%d[%d.]*)[,}]') end
   local algorithm, rate = string.match(text, '"algorithm":"([a-z_]+)"'), number("permitsPerSecond")
@@ -55,7 +56,8 @@ function M.of_json(text)
   return checked { kind = "b", cost = cost, scale = scale, free = free, cap = free + wait * scale, wait = wait }
 end
 
--- quota gives RateLimit-Policy's q and w: permits that can be had at once, and the seconds it takes to earn them.
+-- quota is RateLimit-Policy's q and w: the permits available at once, and the seconds in which
+-- they accumulate.
 function M.quota(t)
   if t.kind == "f" then return t.free, max(1, math.ceil(t.cost / 1000)) end
   return max(1, floor(t.free / t.cost)), max(1, math.ceil(t.free / t.scale / 1e6))

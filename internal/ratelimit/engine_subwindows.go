@@ -2,31 +2,29 @@ package ratelimit
 
 import "slices"
 
-// subEngine is a sliding window in parts, after Sentinel's LeapArray: a ring of
-// counts, each with the start of the part it is for. A part is reset by being
-// written with another start, under the limiter's lock, so no count is lost and
-// nothing spins. The part that the window's edge cuts is counted whole: no
-// window ever sees more than the limit, and a permit comes back up to one part
-// late.
+// subEngine is a sliding window in parts, like LeapArray of Alibaba Sentinel: a ring of
+// counts, each with the start of its part. Writing another start resets a part, under
+// the limiter's lock, so no count is lost. The oldest part counts whole: no window
+// exceeds the limit, and a permit returns up to one part late.
 type subEngine struct {
-	terms Terms
-	parts []part
+	params Params
+	parts  []part
 }
 
 type part struct{ start, count int64 }
 
-func newSubEngine(t Terms) *subEngine {
-	// One more than the interval has: the part that runs and those it may cut.
-	return &subEngine{terms: t, parts: make([]part, t.Scale+1)}
+func newSubEngine(t Params) *subEngine {
+	// One part more than the interval has, because the window cuts two of them.
+	return &subEngine{params: t, parts: make([]part, t.Scale+1)}
 }
 
-func (e *subEngine) width() int64 { return e.terms.Cost / e.terms.Scale }
+func (e *subEngine) width() int64 { return e.params.Cost / e.params.Scale }
 
-// set keeps the counts while the parts are the same; otherwise all that still
-// counts goes into the newest part, which is late and never early.
-func (e *subEngine) set(t Terms, _ int64) {
-	old := e.terms
-	e.terms = t
+// set keeps the counts if the parts stay the same. Otherwise it puts them all into the
+// newest part, so that no permit is granted early.
+func (e *subEngine) set(t Params, _ int64) {
+	old := e.params
+	e.params = t
 	if old.Cost == t.Cost && old.Scale == t.Scale {
 		return
 	}
@@ -48,7 +46,7 @@ func (e *subEngine) at(start int64) *part {
 	return &e.parts[start/e.width()%int64(len(e.parts))]
 }
 
-// step re-anchors after a clock that stepped back, and waits out a small step.
+// step moves the state to another clock, and ignores a small step back.
 func (e *subEngine) step(now int64) int64 {
 	newest := int64(0)
 	for _, p := range e.parts {
@@ -66,22 +64,22 @@ func (e *subEngine) step(now int64) int64 {
 	return now
 }
 
-// used counts every part that reaches into the interval before now.
+// used counts the parts that overlap the interval before now.
 func (e *subEngine) used(now int64) int64 {
 	total := int64(0)
 	for _, p := range e.parts {
-		if p.start+e.width() > now-e.terms.Cost {
+		if p.start+e.width() > now-e.params.Cost {
 			total += p.count
 		}
 	}
 	return total
 }
 
-func (e *subEngine) decide(now int64, a ask) Decision {
+func (e *subEngine) decide(now int64, a request) Decision {
 	now = e.step(now)
-	if a.n > e.terms.Free-e.used(now) {
-		d := e.described(now)
-		d.Never = a.n > e.terms.Free
+	if a.n > e.params.Free-e.used(now) {
+		d := e.status(now)
+		d.Never = a.n > e.params.Free
 		if !d.Never {
 			d.RetryAfter = micros(e.retry(now, a.n))
 		}
@@ -93,30 +91,30 @@ func (e *subEngine) decide(now int64, a ask) Decision {
 		*p = part{start: start}
 	}
 	p.count += a.n
-	d := e.described(now)
+	d := e.status(now)
 	d.Allowed, d.Granted = true, a.n
 	return d
 }
 
-// retry walks the parts from the oldest: n fit when enough have left.
+// retry goes through the parts from the oldest, until enough permits have expired.
 func (e *subEngine) retry(now, n int64) int64 {
-	over := e.used(now) + n - e.terms.Free
-	oldest := now - now%e.width() - e.terms.Cost
+	over := e.used(now) + n - e.params.Free
+	oldest := now - now%e.width() - e.params.Cost
 	for start := oldest; ; start += e.width() {
 		if p := e.at(start); p.start == start {
 			over -= p.count
 		}
 		if over <= 0 || start > now {
-			return start + e.width() + e.terms.Cost - now
+			return start + e.width() + e.params.Cost - now
 		}
 	}
 }
 
-func (e *subEngine) described(now int64) Decision {
+func (e *subEngine) status(now int64) Decision {
 	now = e.step(now)
-	d := Decision{Remaining: max(0, e.terms.Free-e.used(now))}
+	d := Decision{Remaining: max(0, e.params.Free-e.used(now))}
 	for _, p := range e.parts {
-		if end := p.start + e.width() + e.terms.Cost - now; p.count > 0 && end > 0 {
+		if end := p.start + e.width() + e.params.Cost - now; p.count > 0 && end > 0 {
 			d.ResetAfter = max(d.ResetAfter, micros(end))
 		}
 	}
