@@ -5,7 +5,7 @@
 // believed within Tolerance of its timestamp. Within that time it can be sent again by whoever overheard it: what makes
 // that harmless is the provider's own number of the payment, which counts once (order.Service).
 //
-// A real provider is a type that implements order.Provider; nothing else changes.
+// A real provider is a type that implements payment.Provider; nothing else changes.
 //
 // Safe for concurrent use. It imports order and seckill.
 package paymentprovider

@@ -14,7 +14,7 @@ import (
 // UsedPathLife is how long a path that was answered 202 is remembered.
 const UsedPathLife = 24 * time.Hour
 
-// Reserve judges 1 to seckill.MaxBatch reservations of one goods in one script call. Where the gate is shut, or
+// Reserve judges 1 to reservation.MaxBatch reservations of one goods in one script call. Where the gate is shut, or
 // epoch is not the one Redis has, nothing is taken and the error is a *seckill.GateError. Where replicas are waited for and
 // too few had it all in time, the group's Unsure says so.
 func (s *Store) Reserve(ctx context.Context, goodsID, epoch int64, rs []reservation.Reservation) (reservation.Result, error) {

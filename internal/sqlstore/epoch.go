@@ -29,8 +29,8 @@ func (s *Store) NextRebuildToken(ctx context.Context, goodsID int64) (int64, err
 }
 
 // BeginEpoch exposes a draft, or keeps an exposed or closed sale as it is, begins its next epoch, and reads its whole truth
-// in the same transaction. A token that is not the newest, or seckill.FirstToken
-// for a sale that is no draft, is seckill.ErrFenced; a draft whose end has come is a Conflict.
+// in the same transaction. A token that is not the newest, or rebuild.FirstToken
+// for a sale that is no draft, is rebuild.ErrFenced; a draft whose end has come is a Conflict.
 func (s *Store) BeginEpoch(ctx context.Context, goodsID, token int64, now time.Time) (rebuild.Snapshot, error) {
 	var snap rebuild.Snapshot
 	err := s.inTx(ctx, "begin an epoch", func(tx *gorm.DB) error {

@@ -23,7 +23,7 @@ type records struct {
 	bySn map[[3]int]*orderRecord
 	// waivedStale lists goods of which a demoted master waived a late order whose units the current
 	// master counts as available. Orders of the current master may fail for those units, and its
-	// ledger differs until the next rebuild: see docs/model.md.
+	// ledger differs until the next rebuild: see docs/explanation/model.md.
 	waivedStale map[int]bool
 }
 

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"flashsale.dev/seckill/internal/group"
+	"flashsale.dev/seckill/internal/batcher"
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/stats"
 	"flashsale.dev/seckill/internal/ordersn"
@@ -25,7 +25,7 @@ type Request struct {
 
 // ReservationStore takes units in Redis.
 type ReservationStore interface {
-	// Reserve judges up to seckill.MaxBatch reservations in one atomic step; a *seckill.GateError took nothing.
+	// Reserve judges up to reservation.MaxBatch reservations in one atomic step; a *seckill.GateError took nothing.
 	Reserve(ctx context.Context, goodsID, epoch int64, rs []reservation.Reservation) (reservation.Result, error)
 	// Confirmed removes outbox entries that the queue keeps.
 	Confirmed(ctx context.Context, goodsID int64, ids ...string) error
@@ -48,8 +48,8 @@ type Service struct {
 
 	counters *stats.Counters // nil: nobody counts
 	epochs   sync.Map        // goods id -> epoch last seen; a wrong one costs a second trip, nothing else
-	reserves *group.Line[batchKey, tracedReservation, result]
-	confirms *group.Line[int64, string, struct{}]
+	reserves *batcher.Batcher[batchKey, tracedReservation, result]
+	confirms *batcher.Batcher[int64, string, struct{}]
 }
 
 type batchKey struct{ goodsID, epoch int64 }
@@ -70,8 +70,8 @@ func NewService(
 		sales: front, reserver: reserver, publisher: publisher, minter: minter, deadline: publishDeadline, log: log,
 		counters: tally, observer: observer, tracer: tracer,
 	}
-	d.reserves = group.New(reservation.MaxBatch, d.reserveBatch)
-	d.confirms = group.New(reservation.MaxBatch, d.confirmBatch)
+	d.reserves = batcher.New(reservation.MaxBatch, d.reserveBatch)
+	d.confirms = batcher.New(reservation.MaxBatch, d.confirmBatch)
 	return d
 }
 

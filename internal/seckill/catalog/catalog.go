@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"flashsale.dev/seckill/internal/group"
+	"flashsale.dev/seckill/internal/batcher"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/reservation"
 )
@@ -17,13 +17,13 @@ type Catalog struct {
 	redis  PathStore
 	store  SaleStore
 	cache  viewCache
-	paths  *group.Line[pathKey, reservation.PathGrant, time.Time]
+	paths  *batcher.Batcher[pathKey, reservation.PathGrant, time.Time]
 }
 
 // NewCatalog makes the shop.
 func NewCatalog(front *SaleReader, shelf PathStore, catalog SaleStore) *Catalog {
 	s := &Catalog{reader: front, redis: shelf, store: catalog}
-	s.paths = group.New(reservation.MaxBatch, s.pathBatch)
+	s.paths = batcher.New(reservation.MaxBatch, s.pathBatch)
 	return s
 }
 
