@@ -1,4 +1,4 @@
-// Package migrations is the database's schema: numbered SQL files for goose, one set that MySQL 8.4 and later,
+// Package migrations is the database's schema: numbered steps for goose, SQL files and one step in Go, one set that MySQL 8.4 and later,
 // MariaDB 10.11 and later, and SQLite all take.
 //
 // What holds in every file:
@@ -8,7 +8,7 @@
 //     defaults: text is compared byte by byte everywhere;
 //   - each index says what it is for.
 //
-// The files are reached through sqlstore alone. The package imports only embed.
+// The steps are reached through sqlstore alone. The package imports only embed and goose.
 package migrations
 
 import "embed"

@@ -32,13 +32,13 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	if err != nil {
 		return err
 	}
-	up, err := connect.Open(ctx, cfg, log, connect.ObservedBy(registry.Queue), connect.TracedBy(tracer.Orders()))
+	up, err := connect.Open(ctx, cfg, registry.Publishing, tracer.Orders(), log)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, up.Close()) }()
-	up.Seen = app.Observers{Desk: registry.Desk, Tracer: tracer.Orders()}
-	registry.Pools(up.Pools())
+	up.Observers = app.Observers{Reservations: registry.Reservations, Tracer: tracer.Orders()}
+	registry.Connections(up.Redis.PoolStats, up.Store.Pool(), up.Queue.Up)
 	apiSettings, err := app.APISettingsOf(cfg, registry)
 	if err != nil {
 		return err

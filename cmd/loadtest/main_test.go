@@ -36,7 +36,7 @@ func open(t *testing.T, around func(http.Handler) http.Handler) string {
 	up, err := embedded.Start(t.Context(), t.TempDir(), 0, log)
 	require.NoError(t, err)
 	settings := app.Settings{OrderSecret: []byte(testSecret), PublishTimeout: 2 * time.Second, PaymentTimeout: 15 * time.Minute, BatchSize: 500}
-	api, err := app.NewAPI(up.Parts, settings, app.APISettings{JWTSecret: []byte(testSecret), Metrics: app.NoMetrics{}})
+	api, err := app.NewAPI(up.Parts, settings, app.APISettings{JWTSecret: []byte(testSecret)})
 	require.NoError(t, err)
 	handler := http.Handler(api.Handler)
 	if around != nil {
@@ -73,7 +73,6 @@ func TestTheWholeLoad(t *testing.T) {
 	for name, args := range map[string][]string{
 		"closed": {"-users", "30", "-ramp", "100ms"},
 		"open":   {"-rate", "1000", "-ramp", "100ms"},
-		"split":  {"-users", "30", "-buckets", "4"},
 		"spike":  {"-users", "10", "-spike", "200", "-start-in", "300ms"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -24,7 +24,6 @@ type options struct {
 
 	goods                  string
 	stock, limit, quantity int64
-	buckets                int64
 	permits                float64
 	startIn                time.Duration
 
@@ -47,10 +46,9 @@ type options struct {
 
 // Bounds of what may be asked for.
 const (
-	maxBuyers  = 10_000_000
-	maxRate    = 1e6
-	maxConns   = 20_000
-	maxBuckets = 64
+	maxBuyers = 10_000_000
+	maxRate   = 1e6
+	maxConns  = 20_000
 )
 
 func parse(args []string, stdout, stderr io.Writer) (options, error) {
@@ -109,7 +107,6 @@ func (o *options) define(f *flag.FlagSet) {
 
 	f.StringVar(&o.goods, "goods", "", "`id` of an exposed sale to rush; if empty, one of its own is put up and closed at the end")
 	f.Int64Var(&o.stock, "stock", 500, "units of its own sale")
-	f.Int64Var(&o.buckets, "buckets", 1, "buckets that the stock of its own sale is split into: 1, 2, 4 to 64")
 	f.Int64Var(&o.limit, "limit", 1, "units that one buyer may have of its own sale")
 	f.Int64Var(&o.quantity, "quantity", 1, "units that each buyer asks for")
 	f.Float64Var(&o.permits, "permits", 0, "random paths per second of its own sale; 0 is the API's default (1000)")
@@ -185,9 +182,6 @@ func (o options) check(ctx context.Context) error {
 	wrong(o.conns < 1 || o.conns > maxConns, "-conns must be 1 to %d", maxConns)
 	wrong(o.inFlight < 1, "-in-flight must be above 0")
 	wrong(o.quantity < 1 || o.stock < 1 || o.limit < 1 || o.firstBuyer < 1, "-quantity, -stock, -limit and -first-buyer must be above 0")
-	wrong(o.buckets < 1 || o.buckets > maxBuckets || o.buckets&(o.buckets-1) != 0, "-buckets must be 1, 2, 4, 8, 16, 32 or %d", maxBuckets)
-	wrong(o.buckets > o.stock, "-buckets must not be more than -stock: each bucket has a unit at least")
-	wrong(o.goods != "" && o.buckets > 1, "-buckets is of the load test's own sale: the one of -goods has those it was made with")
 	wrong(o.ramp < 0 || o.startIn < 0 || o.patience <= 0 || o.callTimeout <= 0 || o.timeout <= 0 || o.settle <= 0,
 		"-ramp and -start-in must not be negative, -patience, -call-timeout, -timeout and -settle must be above 0")
 	for _, base := range o.bases {

@@ -41,9 +41,7 @@ func TestWhatMakesNoSenseIsToldAtOnce(t *testing.T) {
 		"a share above one": {"-impatient", "0.6", "-hostile", "0.6"}, "not a number": {"-rate", "NaN"}, "a spike of more than all": {"-spike", "9", "-buyers", "5"},
 		"no time": {"-timeout", "0s"}, "no url": {"-addr", "127.0.0.1:8080"}, "https": {"-addr", "https://127.0.0.1"},
 		"a path": {"-addr", "http://127.0.0.1/api"}, "a strange profile": {"-profile", "billion"}, "an argument": {"rush"},
-		"three buckets": {"-buckets", "3"}, "too many buckets": {"-buckets", "128"}, "more buckets than units": {"-buckets", "8", "-stock", "7"},
-		"buckets of another's sale": {"-buckets", "4", "-goods", "1"},
-		"no compression":            {"-profile", "million", "-compress", "0.5"},
+		"no compression": {"-profile", "million", "-compress", "0.5"},
 	} {
 		_, err := parsed(t, args...)
 		require.Error(t, err, name)
@@ -51,14 +49,6 @@ func TestWhatMakesNoSenseIsToldAtOnce(t *testing.T) {
 	_, err := parsed(t, "-buyers", "0", "-hostile", "2")
 	require.ErrorContains(t, err, "-buyers")
 	require.ErrorContains(t, err, "-hostile")
-}
-
-func TestOnlyASplitSaleSpeaksOfBuckets(t *testing.T) {
-	for args, asked := range map[string]int64{"1": 0, "2": 2, "64": 64} {
-		o, err := parsed(t, "-buckets", args)
-		require.NoError(t, err)
-		require.Equal(t, asked, (&play{options: o}).split())
-	}
 }
 
 func TestTheMillionKeepsItsProportions(t *testing.T) {

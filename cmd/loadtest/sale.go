@@ -91,21 +91,13 @@ func (p *play) putUp(ctx context.Context) error {
 	}
 	goodsID, err := p.keeper.PutUp(ctx, rush.NewSale{
 		Title: "A load test", Price: 1999, Stock: p.stock, StartAt: start, EndAt: start.Add(p.timeout + p.settle + time.Hour),
-		PerBuyerLimit: p.limit, Rate: p.limiter(), StockBuckets: p.split(),
+		PerBuyerLimit: p.limit, Rate: p.limiter(),
 	})
 	if err != nil {
 		return p.hint(fmt.Errorf("put up a sale: %w", err))
 	}
 	p.sale = sale{goodsID: goodsID, startAt: start, stock: p.stock, limit: p.limit}
 	return nil
-}
-
-// split is how many buckets to ask for: 0 where the stock stays whole, so that an API that knows of no buckets serves too.
-func (p *play) split() int64 {
-	if p.buckets == 1 {
-		return 0
-	}
-	return p.buckets
 }
 
 // limiter is the sale's rate of random paths: nil leaves it to the API.

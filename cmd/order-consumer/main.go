@@ -30,13 +30,16 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	if err != nil {
 		return err
 	}
-	up, err := connect.Open(ctx, cfg, log, connect.ObservedBy(registry.Queue), connect.TracedBy(tracer.Orders()))
+	up, err := connect.Open(ctx, cfg, registry.Publishing, tracer.Orders(), log)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, up.Close()) }()
-	up.Observer, up.Seen = registry.Mender, app.Observers{Writer: registry.Writer, Relay: registry.Mender, Survey: registry.Survey, Tracer: tracer.Orders()}
-	registry.Pools(up.Pools())
+	up.Observers = app.Observers{
+		Writes: registry.Writes, Outbox: registry.Repairs, Repairs: registry.Repairs, Sales: registry.Sales,
+		Tracer: tracer.Orders(),
+	}
+	registry.Connections(up.Redis.PoolStats, up.Store.Pool(), up.Queue.Up)
 	health := app.NewHealth(up.Parts)
 	crew := app.NewCrew(up.Parts, settings)
 	log.Info("order-consumer is at work", "shards", up.Source.Shards(), "version", app.Version())

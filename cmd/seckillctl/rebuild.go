@@ -33,7 +33,7 @@ type rebuilt struct {
 
 // Run asks, rebuilds and tells what happened.
 func (c *rebuildCmd) Run(s *stage) error {
-	up, err := connect.Open(s.ctx, c.config(), slog.New(slog.DiscardHandler))
+	up, err := connect.Open(s.ctx, c.config(), nil, nil, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return err
 	}
@@ -106,23 +106,9 @@ func (c *rebuildCmd) rebuild(ctx context.Context, up *connect.Servers) (order.Re
 	relay := order.NewRelay(nil, up.Shelf, up.Queue, c.PublishTimeout, log)
 	opener := seckill.NewOpener(up.Store, up.Shelf)
 	rebuilder := order.NewRebuilder(nil, up.Store, up.Shelf, relay, up.Queue, opener, c.PublishTimeout, log)
-	done, err := rebuildAll(ctx, rebuilder, c.GoodsID)
+	done, err := rebuilder.Rebuild(ctx, c.GoodsID, "by hand")
 	if err != nil {
 		return done, fmt.Errorf("rebuild goods %d, which the order-consumers will finish: %w", c.GoodsID, err)
 	}
 	return done, nil
-}
-
-// rebuildAll rebuilds the buckets of a sale one after the other, so that the others sell meanwhile, and adds up what was done. A
-// sale that is not split is one bucket.
-func rebuildAll(ctx context.Context, rebuilder *order.Rebuilder, goodsID int64) (order.Rebuilt, error) {
-	all := order.Rebuilt{GoodsID: goodsID}
-	for _, id := range seckill.BucketsOf(goodsID) {
-		one, err := rebuilder.Rebuild(ctx, id, "by hand")
-		if err != nil {
-			return all, err
-		}
-		all = all.Plus(one)
-	}
-	return all, nil
 }

@@ -63,7 +63,7 @@ func serve(ctx context.Context, o options, cfg config.Config, up *embedded.Serve
 	if err != nil {
 		return err
 	}
-	apiSettings, err := app.APISettingsOf(cfg, app.NoMetrics{})
+	apiSettings, err := app.APISettingsOf(cfg, nil)
 	if err != nil {
 		return err
 	}

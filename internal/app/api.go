@@ -40,7 +40,7 @@ type APISettings struct {
 	PhoneKeys      []auth.PhoneKey // the first seals; behind them the one that is derived from the order secret
 	RulesFile      string          // "": the default rules
 	TrustedProxies []netip.Prefix
-	Metrics        Metrics
+	Metrics        Metrics         // may be nil
 	Tracer         httpapi.Tracer  // may be nil
 	Currency       string          // of the prices on the pages, ISO 4217; "": the default's
 	Guests         []seckill.Actor // whom the sign-in page lets in with one click: for a shop that is only tried
@@ -49,20 +49,11 @@ type APISettings struct {
 // defaultCurrency is the one that prices are shown in where nothing else is said.
 const defaultCurrency = "CNY"
 
-// Metrics hears of what a node does.
+// Metrics counts what a node does.
 type Metrics interface {
 	httpapi.Metrics
 	gate.Metrics
 }
-
-// NoMetrics hears nothing.
-type NoMetrics struct{}
-
-// Route gives what hears nothing.
-func (NoMetrics) Route(string) func(string, time.Duration) { return func(string, time.Duration) {} }
-
-// Count does nothing.
-func (NoMetrics) Count(string, gate.Event) {}
 
 // NewAPI wires a node's API.
 func NewAPI(p Parts, s Settings, a APISettings) (*API, error) {

@@ -61,7 +61,7 @@ func openIdle(t *testing.T, paymentTimeout time.Duration) *house {
 	h.Servers, h.settings = up, app.Settings{
 		OrderSecret: secret, PublishTimeout: 2 * time.Second, PaymentTimeout: paymentTimeout, BatchSize: 500,
 	}
-	h.api, err = app.NewAPI(up.Parts, h.settings, app.APISettings{JWTSecret: secret, PaymentSecret: secret, Metrics: app.NoMetrics{}})
+	h.api, err = app.NewAPI(up.Parts, h.settings, app.APISettings{JWTSecret: secret, PaymentSecret: secret})
 	require.NoError(t, err)
 	h.server = httptest.NewUnstartedServer(h.api.Handler)
 	h.server.Config = h.api.Server("", log)

@@ -37,18 +37,26 @@ type Parts struct {
 	// are nil where the queue is part of the process.
 	Dead  order.Source
 	Fresh <-chan int
-	// Observer is told what the crew's audit and rebuilds find and do; nil for nobody.
-	Observer order.Observer
-	// Seen is who hears of what else is done.
-	Seen Observers
-	Log  *slog.Logger
+	// Observers receive what the services count and trace.
+	Observers Observers
+	Log       *slog.Logger
+}
+
+// Observers receive what the services count and trace; each may be nil.
+type Observers struct {
+	Reservations order.DeskObserver
+	Writes       order.WriterObserver
+	Outbox       order.RelayObserver
+	Repairs      order.Observer
+	Sales        order.SurveyObserver
+	Tracer       order.Tracer
 }
 
 func (p Parts) observer() order.Observer {
-	if p.Observer == nil {
+	if p.Observers.Repairs == nil {
 		return order.Unobserved{}
 	}
-	return p.Observer
+	return p.Observers.Repairs
 }
 
 func (p Parts) provider() order.Provider {
@@ -92,7 +100,7 @@ func NewServices(p Parts, s Settings) Services {
 	tally := order.NewTally(p.Shelf, p.Log)
 	return Services{
 		Shop: seckill.NewShop(front, p.Shelf, p.Store), Sales: sales, Finder: finder,
-		Desk:    order.NewDesk(front, p.Shelf, p.Queue, minter, s.PublishTimeout, p.Log).Counting(tally).Observed(p.Seen.Desk).Traced(p.Seen.Tracer),
+		Desk:    order.NewDesk(front, p.Shelf, p.Queue, minter, s.PublishTimeout, p.Log).Counting(tally).Observed(p.Observers.Reservations).Traced(p.Observers.Tracer),
 		Cashier: order.NewCashier(finder, p.Store, giver, p.provider(), p.Log),
 		Letters: order.NewCoroner(p.Store, p.Shelf, giver, minter, s.PaymentTimeout, p.Log),
 		Figures: order.NewBookkeeper(sales, front, p.Store, p.Shelf), Tally: tally,
@@ -117,24 +125,23 @@ func NewCrew(p Parts, s Settings) []Worker {
 	minter := ordersn.NewMinter(s.OrderSecret)
 	live := order.NewLive(p.Store, s.PaymentTimeout, p.Log)
 	giver := order.NewGiver(p.Store, p.Shelf, p.Log)
-	relay := order.NewRelay(live, p.Shelf, p.Queue, s.PublishTimeout, p.Log).Observed(p.Seen.Relay)
+	relay := order.NewRelay(live, p.Shelf, p.Queue, s.PublishTimeout, p.Log).Observed(p.Observers.Outbox)
 	opener := seckill.NewOpener(p.Store, p.Shelf)
 	rebuilder := order.NewRebuilder(live, p.Store, p.Shelf, relay, p.Queue, opener, s.ReplicasWait+s.PublishTimeout, p.Log).ObservedBy(p.observer())
 	auditor := order.NewAuditor(live, p.Store, p.Shelf, relay, p.Log).ObservedBy(p.observer())
-	writer := order.NewWriter(p.Store, p.Shelf, giver, minter, s.PaymentTimeout, p.Log).Observed(p.Seen.Writer).Traced(p.Seen.Tracer)
-	consumer := order.NewConsumer(p.Source, writer, order.ConsumerOptions{BatchSize: s.BatchSize, Linger: s.BatchLinger}, p.Log).Traced(p.Seen.Tracer)
+	writer := order.NewWriter(p.Store, p.Shelf, giver, minter, s.PaymentTimeout, p.Log).Observed(p.Observers.Writes).Traced(p.Observers.Tracer)
+	consumer := order.NewConsumer(p.Source, writer, order.ConsumerOptions{BatchSize: s.BatchSize, Linger: s.BatchLinger}, p.Log).Traced(p.Observers.Tracer)
 	workers := []Worker{
 		live, consumer, relay, rebuilder, giver, auditor,
-		order.NewExpirer(live, p.Store, giver, p.Log), order.NewSteward(live, p.Store, p.Shelf, p.Log).ObservedBy(p.observer()),
-		order.NewMover(live, p.Store, p.Shelf, giver, p.Log).ObservedBy(p.observer()),
+		order.NewExpirer(live, p.Store, giver, p.Log), order.NewSteward(live, p.Store, p.Shelf, p.Log),
 		order.NewRetirer(p.Store, p.Shelf, p.Log), order.NewRefunder(p.Store, p.provider(), p.Log),
 	}
-	if p.Seen.Survey != nil {
-		workers = append(workers, order.NewSurveyor(live, p.Store, p.Shelf, auditor, p.Seen.Survey, p.Log))
+	if p.Observers.Sales != nil {
+		workers = append(workers, order.NewSurveyor(live, p.Store, p.Shelf, auditor, p.Observers.Sales, p.Log))
 	}
 	if p.Dead != nil {
 		// What the broker gave up on is tried once more, one message at a time: its batch may have been at fault, not it.
-		workers = append(workers, order.NewConsumer(p.Dead, writer, order.ConsumerOptions{BatchSize: 1}, p.Log).Traced(p.Seen.Tracer))
+		workers = append(workers, order.NewConsumer(p.Dead, writer, order.ConsumerOptions{BatchSize: 1}, p.Log).Traced(p.Observers.Tracer))
 	}
 	if marker, ok := p.Queue.(order.Marker); ok && p.Fresh != nil {
 		workers = append(workers, order.NewFeeder(live, relay, marker, p.Source.Shards(), p.Fresh, p.Log))

@@ -58,10 +58,10 @@ type Window interface {
 // Door lets buyers in.
 type Door interface {
 	// Refused gives the refusal that Admit would give without asking anybody, or nil where it would have to ask.
-	Refused(goodsID, buyerID int64) error
-	// Admit gives the view of a sale that takes the buyer now (where it is split, of his bucket), else its refusal:
+	Refused(goodsID int64) error
+	// Admit gives the view of a sale that takes buyers now, else its refusal:
 	// NOT_FOUND, NOT_STARTED, ENDED, SOLD_OUT or UNAVAILABLE.
-	Admit(ctx context.Context, goodsID, buyerID int64) (seckill.View, error)
+	Admit(ctx context.Context, goodsID int64) (seckill.View, error)
 	// IssuePath makes a random path for one buyer and says until when it is good.
 	IssuePath(ctx context.Context, v seckill.View, buyerID int64) (path string, expiresAt time.Time, err error)
 }

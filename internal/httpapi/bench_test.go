@@ -25,9 +25,9 @@ type instant struct {
 
 func (instant) Route(string) func(string, time.Duration) { return func(string, time.Duration) {} }
 
-func (i instant) Refused(int64, int64) error { return i.soldOut }
+func (i instant) Refused(int64) error { return i.soldOut }
 
-func (i instant) Admit(context.Context, int64, int64) (seckill.View, error) {
+func (i instant) Admit(context.Context, int64) (seckill.View, error) {
 	return seckill.View{Sale: seckill.Sale{GoodsID: 43}}, i.soldOut
 }
 

@@ -47,7 +47,7 @@ type letterAnswer struct {
 
 func showLetter(d order.DeadLetter) letterAnswer {
 	return letterAnswer{
-		ID: d.ID, OrderSn: d.OrderSn, GoodsID: seckill.SaleOf(d.GoodsID), Reason: d.Reason, Attempts: d.Attempts,
+		ID: d.ID, OrderSn: d.OrderSn, GoodsID: d.GoodsID, Reason: d.Reason, Attempts: d.Attempts,
 		FirstSeenAt: stamp(d.FirstSeenAt), Origin: d.Origin,
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"flashsale.dev/seckill/internal/order"
-	"flashsale.dev/seckill/internal/seckill"
 )
 
 // exportPage is how many orders are in memory at a time.
@@ -64,7 +63,7 @@ func exportHead() []string {
 
 func exportRow(o order.Order, phone string) []string {
 	return []string{
-		o.OrderSn, string(o.Status), string(o.FailureReason), strconv.FormatInt(seckill.SaleOf(o.GoodsID), 10), strconv.FormatInt(o.BuyerID, 10),
+		o.OrderSn, string(o.Status), string(o.FailureReason), strconv.FormatInt(o.GoodsID, 10), strconv.FormatInt(o.BuyerID, 10),
 		strconv.FormatInt(o.Quantity, 10), strconv.FormatInt(o.Amount, 10), harmless(o.Name), harmless(phone),
 		moment(o.CreatedAt), moment(o.PayBy), moment(o.PaidAt), moment(o.ClosedAt),
 	}

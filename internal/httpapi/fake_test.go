@@ -134,9 +134,9 @@ func (f *fake) Sale(_ context.Context, id int64) (seckill.View, error) {
 }
 
 // Refused knows nothing by heart.
-func (f *fake) Refused(int64, int64) error { return nil }
+func (f *fake) Refused(int64) error { return nil }
 
-func (f *fake) Admit(ctx context.Context, id, _ int64) (seckill.View, error) {
+func (f *fake) Admit(ctx context.Context, id int64) (seckill.View, error) {
 	v, err := f.Sale(ctx, id)
 	if err != nil {
 		return v, err

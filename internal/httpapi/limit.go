@@ -55,7 +55,7 @@ func (l *Limits) LimitPath(ctx context.Context, v seckill.View, by seckill.Actor
 		}
 	}
 	slices.SortStableFunc(wants, func(a, b gate.Want) int { return rank(a.Rule) - rank(b.Rule) })
-	return l.pass(ctx, who, attributes(who, pathRoute, seckill.SaleOf(v.GoodsID), by), wants)
+	return l.pass(ctx, who, attributes(who, pathRoute, v.GoodsID, by), wants)
 }
 
 func rank(rule string) int {

@@ -14,7 +14,6 @@ type ownSaleAnswer struct {
 	Title         string         `json:"title"`
 	Price         int64          `json:"price"`
 	Stock         int64          `json:"stock"` // units put up, sold or not
-	StockBuckets  int            `json:"stockBuckets"`
 	StartAt       stamp          `json:"startAt"`
 	EndAt         stamp          `json:"endAt"`
 	PerBuyerLimit int64          `json:"perBuyerLimit"`
@@ -28,8 +27,7 @@ type ownSaleAnswer struct {
 func (a *api) own(s seckill.Sale) ownSaleAnswer {
 	o := ownSaleAnswer{
 		GoodsID: s.GoodsID, MerchantID: s.MerchantID, Title: s.Title, Price: s.Price, Stock: s.Total,
-		StockBuckets: seckill.Buckets(s.GoodsID),
-		StartAt:      stamp(s.StartAt), EndAt: stamp(s.EndAt), PerBuyerLimit: s.PerBuyerLimit, Rate: s.Rate,
+		StartAt: stamp(s.StartAt), EndAt: stamp(s.EndAt), PerBuyerLimit: s.PerBuyerLimit, Rate: s.Rate,
 		Status: s.Status, CreatedAt: stamp(s.CreatedAt), UpdatedAt: stamp(s.UpdatedAt),
 	}
 	if s.Status == seckill.Exposed {
@@ -59,7 +57,6 @@ func newSale(p *params.Fields) seckill.NewSale {
 		StartAt: p.Time("startAt"), EndAt: p.Time("endAt"),
 		PerBuyerLimit: p.IntOr("perBuyerLimit", 1, 1, seckill.MaxPerBuyerLimit),
 		Rate:          rate(p, seckill.DefaultRate()),
-		Buckets:       int(p.IntOr("stockBuckets", 1, 1, seckill.MaxBuckets)),
 	}
 }
 

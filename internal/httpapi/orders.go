@@ -31,7 +31,7 @@ type orderAnswer struct {
 func (a *api) showOrder(o order.Order) orderAnswer {
 	return orderAnswer{
 		OrderSn: o.OrderSn, Status: o.Status, FailureReason: o.FailureReason,
-		GoodsID: seckill.SaleOf(o.GoodsID), BuyerID: o.BuyerID, Quantity: o.Quantity, Amount: o.Amount, Name: o.Name, PhoneNumber: a.phoneOf(o),
+		GoodsID: o.GoodsID, BuyerID: o.BuyerID, Quantity: o.Quantity, Amount: o.Amount, Name: o.Name, PhoneNumber: a.phoneOf(o),
 		CreatedAt: stamp(o.CreatedAt), PayBy: stamp(o.PayBy), PaidAt: stamp(o.PaidAt), ClosedAt: stamp(o.ClosedAt),
 	}
 }

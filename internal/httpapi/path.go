@@ -21,7 +21,7 @@ func (a *api) issuePath(ctx context.Context, r *request) (answer, error) {
 	if err := a.onlyBuyers(ctx, r.actor, id); err != nil {
 		return answer{}, err
 	}
-	v, err := a.Shop.Admit(ctx, id, r.actor.ID)
+	v, err := a.Shop.Admit(ctx, id)
 	if err != nil {
 		return answer{}, err
 	}
@@ -38,7 +38,7 @@ func (a *api) refusedPath(r *request) error {
 	if r.Err() != nil || !buys(r.actor) {
 		return nil // for issuePath to refuse, in its order
 	}
-	return a.Shop.Refused(id, r.actor.ID)
+	return a.Shop.Refused(id)
 }
 
 type queuedAnswer struct {

@@ -35,11 +35,11 @@ func (a *api) routes() []route {
 	read, post, either := []string{http.MethodGet, http.MethodHead}, []string{http.MethodPost}, []string{http.MethodPost, http.MethodGet}
 	page := []string{"limit", "cursor"}
 	sale := []string{
-		"title", "price", "stock", "startAt", "endAt", "perBuyerLimit", "stockBuckets",
+		"title", "price", "stock", "startAt", "endAt", "perBuyerLimit",
 		"rate.algorithm", "rate.permitsPerSecond", "rate.maxBurstSeconds", "rate.maxWaitMillis",
 	}
 	change := slices.Concat([]string{"stockDelta"}, slices.DeleteFunc(slices.Clone(sale), func(f string) bool {
-		return f == "stock" || f == "stockBuckets" // the one changes by stockDelta, the other never
+		return f == "stock" // it changes by stockDelta
 	}))
 	return append(slices.Concat(a.limiterRoutes(), a.eventRoutes(), a.letterRoutes(), a.paymentRoutes(), a.sessionRoutes(), a.saleEventRoutes()), []route{
 		{methods: read, path: "/livez", open: true, lax: true, do: a.livez},

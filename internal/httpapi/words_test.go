@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"fmt"
 	"io/fs"
 	"maps"
 	"os"
@@ -91,13 +90,4 @@ func TestNoWordIsMissingOrLeftOver(t *testing.T) {
 		}
 		require.True(t, whole || family, "nobody says %s", name)
 	}
-}
-
-// The console offers to split a stock as the API does.
-func TestTheConsoleOffersWhatBucketsThereMayBe(t *testing.T) {
-	offered := []any{1}
-	for _, n := range (web.Page{}).Buckets() {
-		offered = append(offered, n)
-	}
-	require.EqualValues(t, fmt.Sprint(offered...), fmt.Sprint(under(t, openAPI(t), "components", "schemas", "NewSale", "properties", "stockBuckets")["enum"].([]any)...))
 }

@@ -24,7 +24,6 @@ var _ order.DeskObserver = (*Reservations)(nil)
 var verdictNames = [seckill.NumVerdicts]string{
 	seckill.Taken: "taken", seckill.Repeated: "repeated", seckill.WrongPath: "wrong_path", seckill.TooEarly: "too_early",
 	seckill.TooLate: "too_late", seckill.OverLimit: "over_limit", seckill.TooFew: "too_few", seckill.Malformed: "malformed",
-	seckill.Elsewhere: "elsewhere",
 }
 
 func (r *Registry) newReservations() *Reservations {

@@ -12,7 +12,6 @@ import (
 // AuditStore is MySQL as the audit needs it.
 type AuditStore interface {
 	Database(ctx context.Context, goodsID int64) (seckill.Database, error)
-	Buckets(ctx context.Context, goodsID int64) ([]seckill.Sale, error)
 	// StatusOf tells the status of those of the orders that have a row.
 	StatusOf(ctx context.Context, goodsID int64, sns []string) (map[string]Status, error)
 	// OldestMoveNotGiven is when the oldest move of a goods that is not given was made; zero where there is none.
@@ -68,8 +67,9 @@ func NewAuditor(live *Live, store AuditStore, shelf AuditShelf, relay *Relay, lo
 // ObservedBy has an observer told; to be called before anything else.
 func (a *Auditor) ObservedBy(o Observer) *Auditor { a.observer = o; return a }
 
-// account accounts for every unit of one goods: a sale that is not split, or a bucket.
-func (a *Auditor) account(ctx context.Context, sale seckill.Sale) (seckill.Ledger, error) {
+// Ledger accounts for every unit of a sale. It is Unavailable while the sale is being rebuilt. The ledger of a draft, and of a
+// sale that is over and gone from Redis, comes from MySQL alone.
+func (a *Auditor) Ledger(ctx context.Context, sale seckill.Sale) (seckill.Ledger, error) {
 	v, err := a.shelf.View(ctx, sale.GoodsID)
 	switch {
 	case errors.Is(err, seckill.ErrNotLoaded):

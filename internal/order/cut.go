@@ -8,8 +8,8 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// Cut takes units of an exposed sale off sale, or out of one of its buckets for another. Its row is written before Redis is asked for the units, and says all
-// that it takes to finish the change, whoever does that (ADR 0030).
+// Cut takes units of an exposed sale off sale. Its row is written before Redis is asked for the units, and says all that it
+// takes to finish the change, whoever does that (ADR 0030).
 type Cut struct {
 	ID       string // a UUIDv7; Redis judges it once in an epoch
 	GoodsID  int64
@@ -20,8 +20,6 @@ type Cut struct {
 	Key      string // its Idempotency-Key, or ""
 	State    CutState
 	BegunAt  time.Time
-	To       int64 // the bucket that is to have the units; 0 for a merchant's cut
-	Gives    *Move // what the bucket is to be given, once it stands in MySQL; nil before, and where that has been done before
 }
 
 // CutState is where a cut is.
@@ -36,11 +34,7 @@ const (
 
 // Move is the cut as Redis takes it.
 func (c Cut) Move() Move {
-	m := Move{ID: c.ID, GoodsID: c.GoodsID, Epoch: c.Epoch, Kind: MoveDelta, Quantity: -c.Quantity}
-	if c.To != 0 {
-		m.Kind = MoveCarry
-	}
-	return m
+	return Move{ID: c.ID, GoodsID: c.GoodsID, Epoch: c.Epoch, Kind: MoveDelta, Quantity: -c.Quantity}
 }
 
 // Begun is what the first step of a change did.
@@ -62,12 +56,8 @@ type ChangeStore interface {
 	OpenCuts(ctx context.Context, before time.Time, limit int) ([]Cut, error)
 	// DeleteDraft removes a draft; any other sale is a Conflict.
 	DeleteDraft(ctx context.Context, goodsID int64, once seckill.Once, now time.Time) error
-	// Buckets reads the rows of a sale's buckets; of a draft there is one.
-	Buckets(ctx context.Context, goodsID int64) ([]seckill.Sale, error)
-	// Bucket reads one of them.
-	Bucket(ctx context.Context, goodsID int64) (seckill.Sale, error)
-	// BeginTransfer writes down that units are to go from one bucket to another.
-	BeginTransfer(ctx context.Context, c Cut) error
+	// Sale reads the row of a sale.
+	Sale(ctx context.Context, goodsID int64) (seckill.Sale, error)
 	// ForgetKeys forgets Idempotency-Keys made before a moment.
 	ForgetKeys(ctx context.Context, before time.Time) error
 }

@@ -84,10 +84,6 @@ func (d *Desk) Counting(t *Tally) *Desk {
 // has stood for before. Any other outcome is a refusal. Once it has been taken, an order goes its way whether the
 // caller waits or not.
 func (d *Desk) Place(ctx context.Context, p Purchase) (string, error) {
-	if seckill.IsBucket(p.GoodsID) {
-		return "", seckill.Refuse(seckill.NotFound, "there is no such sale")
-	}
-	p.GoodsID = seckill.BucketOf(p.GoodsID, p.Buyer.ID)
 	got, err := d.reserve(ctx, p)
 	if err != nil {
 		return "", err

@@ -50,7 +50,7 @@ func (d *Desk) reserveTrip(ctx context.Context, key deskKey, wishes []wish) ([]p
 	}
 	if pub != nil {
 		if d.tally != nil {
-			d.tally.Took(seckill.SaleOf(key.goodsID), int64(len(taken)))
+			d.tally.Took(key.goodsID, int64(len(taken)))
 		}
 		go d.publish(ctx, key.goodsID, g.OutboxID, EncodeOrders(key.goodsID, JoinEntries(taken)), pub)
 	}

@@ -29,16 +29,11 @@ type Figures struct {
 	Pace       Pace             // as the nodes counted it, up to a second ago
 }
 
-// WholeFront tells how a sale stands, all of its buckets together; seckill.Front is one.
-type WholeFront interface {
-	Whole(ctx context.Context, goodsID int64) (seckill.View, error)
-}
-
 // Bookkeeper tells merchants their figures. Those who ask for one sale's at the same time share one count of its orders: it
 // grows with them, and a page of figures asks all the time.
 type Bookkeeper struct {
 	owners  Owners
-	front   WholeFront
+	front   Front
 	counts  *group.Line[int64, struct{}, map[Status]Count]
 	tallies TallyStore
 }
@@ -47,7 +42,7 @@ type Bookkeeper struct {
 const countDeadline = 4 * time.Second
 
 // NewBookkeeper makes a bookkeeper.
-func NewBookkeeper(owners Owners, front WholeFront, counter Counter, tallies TallyStore) *Bookkeeper {
+func NewBookkeeper(owners Owners, front Front, counter Counter, tallies TallyStore) *Bookkeeper {
 	count := func(ctx context.Context, goodsID int64, askers []struct{}) ([]map[Status]Count, error) {
 		ctx, cancel := context.WithTimeout(ctx, countDeadline)
 		defer cancel()
@@ -65,7 +60,7 @@ func (b *Bookkeeper) Figures(ctx context.Context, by seckill.Actor, goodsID int6
 	}
 	f := Figures{View: seckill.View{Sale: sale, Available: sale.Stock, Now: time.Now().UTC()}}
 	if sale.Status != seckill.Draft { // a draft is not in Redis
-		if f.View, err = b.front.Whole(ctx, goodsID); err != nil {
+		if f.View, err = b.front.Sale(ctx, goodsID); err != nil {
 			return f, err
 		}
 		if f.Pace, err = b.tallies.Pace(ctx, goodsID); err != nil {

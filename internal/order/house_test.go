@@ -124,7 +124,7 @@ func buyer(id int64) seckill.Actor {
 
 func (h *house) path(goods, buyerID int64) string {
 	h.t.Helper()
-	v, err := h.Shop.Admit(h.t.Context(), goods, buyerID)
+	v, err := h.Shop.Admit(h.t.Context(), goods)
 	require.NoError(h.t, err)
 	path, _, err := h.Shop.IssuePath(h.t.Context(), v, buyerID)
 	require.NoError(h.t, err)

@@ -13,8 +13,6 @@ type Observer interface {
 	Audited(a Audited)
 	// Rebuilt is told of each rebuild that opened a sale again.
 	Rebuilt(r Rebuilt)
-	// Carried is told of units that went from one bucket of a split sale to another.
-	Carried(units int64)
 }
 
 // Audited is what one round of the audit found of a sale.
@@ -39,14 +37,6 @@ type Rebuilt struct {
 	Shut      time.Duration `json:"-"`        // how long its gate stayed shut
 }
 
-// Plus adds the rebuild of another bucket of the sale: sums, and what was worst of the rest.
-func (r Rebuilt) Plus(b Rebuilt) Rebuilt {
-	r.Why, r.Was, r.Epoch, r.Attempts = b.Why, max(r.Was, b.Was), max(r.Epoch, b.Epoch), max(r.Attempts, b.Attempts)
-	r.Available, r.Relayed, r.Found, r.Lost = r.Available+b.Available, r.Relayed+b.Relayed, r.Found+b.Found, r.Lost+b.Lost
-	r.Shut = max(r.Shut, b.Shut)
-	return r
-}
-
 // Unobserved is an Observer that forgets.
 type Unobserved struct{}
 
@@ -55,6 +45,3 @@ func (Unobserved) Audited(Audited) {}
 
 // Rebuilt does nothing.
 func (Unobserved) Rebuilt(Rebuilt) {}
-
-// Carried does nothing.
-func (Unobserved) Carried(int64) {}

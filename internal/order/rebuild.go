@@ -17,7 +17,7 @@ import (
 type EpochStore interface {
 	NextRebuildToken(ctx context.Context, goodsID int64) (int64, error)
 	BarrierReached(ctx context.Context, goodsID, epoch, token int64) (bool, error)
-	Bucket(ctx context.Context, goodsID int64) (seckill.Sale, error)
+	Sale(ctx context.Context, goodsID int64) (seckill.Sale, error)
 	StatusOf(ctx context.Context, goodsID int64, sns []string) (map[string]Status, error)
 	WriteFailed(ctx context.Context, goodsID int64, l seckill.Line, epoch int64, reason FailureReason, d DeadLetter, now time.Time) (Outcome, error)
 	AddDeadLetter(ctx context.Context, d DeadLetter) error

@@ -11,7 +11,7 @@ import (
 // an epoch that an earlier rebuild, or the first exposing, has begun by now is the one in MySQL, and its load is fenced off
 // with the gate.
 func (r *Rebuilder) drain(ctx context.Context, done *Rebuilt, token int64) ([]Pending, error) {
-	sale, err := r.store.Bucket(ctx, done.GoodsID)
+	sale, err := r.store.Sale(ctx, done.GoodsID)
 	if err != nil {
 		return nil, fmt.Errorf("read the sale: %w", err)
 	}

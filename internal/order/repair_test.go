@@ -18,7 +18,7 @@ func TestASaleThatRedisLostIsBuiltAgain(t *testing.T) {
 	h.becomes(7, sn, order.Created)
 	h.settles(sale.GoodsID, 8, 2)
 	h.mini.FlushAll()
-	_, err := h.Shop.Admit(t.Context(), sale.GoodsID, 1)
+	_, err := h.Shop.Admit(t.Context(), sale.GoodsID)
 	require.Equal(t, seckill.Unavailable, seckill.ReasonOf(err), "a shut gate is a 503")
 	h.settles(sale.GoodsID, 8, 2)
 	require.EqualValues(t, 2, h.ledger(sale.GoodsID).Epoch)

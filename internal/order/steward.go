@@ -15,7 +15,6 @@ type Steward struct {
 	live  *Live
 	store ChangeStore
 	shelf ChangeShelf
-	seen  Observer
 	now   func() time.Time
 	log   *slog.Logger
 }
@@ -24,18 +23,13 @@ const (
 	stewardEvery = time.Second
 	// cutAfter is how old a cut must be before it is taken for left behind: its maker gives up before.
 	cutAfter = 5 * time.Second
-	// transferAfter is the same of a transfer, which is sooner left behind: units in the air are missed.
-	transferAfter = 2 * time.Second
-	cutChunk      = 100
+	cutChunk = 100
 )
 
 // NewSteward makes a steward.
 func NewSteward(live *Live, store ChangeStore, shelf ChangeShelf, log *slog.Logger) *Steward {
-	return &Steward{live: live, store: store, shelf: shelf, seen: Unobserved{}, now: time.Now, log: log}
+	return &Steward{live: live, store: store, shelf: shelf, now: time.Now, log: log}
 }
-
-// ObservedBy has an observer told of every transfer that is finished here; to be called before anything else.
-func (s *Steward) ObservedBy(o Observer) *Steward { s.seen = o; return s }
 
 // Run makes the rounds until ctx ends.
 func (s *Steward) Run(ctx context.Context) error { return every(ctx, stewardEvery, s.runOnce) }
@@ -48,15 +42,10 @@ func (s *Steward) runOnce(ctx context.Context) {
 }
 
 func (s *Steward) cuts(ctx context.Context) error {
-	now := s.now()
-	open, err := s.store.OpenCuts(ctx, now.Add(-transferAfter), cutChunk)
+	open, err := s.store.OpenCuts(ctx, s.now().Add(-cutAfter), cutChunk)
 	for _, c := range open {
-		if c.To == 0 && now.Sub(c.BegunAt) < cutAfter {
-			continue
-		}
 		ended, _, failed := finishCut(ctx, s.store, s.shelf, c, s.now())
 		if failed == nil {
-			tellCarried(s.seen, ended)
 			s.log.InfoContext(ctx, "finished a cut that was left behind", "goods_id", c.GoodsID, "units", c.Quantity, "state", ended.State)
 		} else if !errors.Is(failed, errCutOpen) {
 			err = errors.Join(err, failed)
@@ -73,7 +62,7 @@ func (s *Steward) fields(ctx context.Context) error {
 		if err != nil || v.Epoch != sale.Epoch || sameFields(v.Sale, sale) {
 			continue // what Redis has lost is the rebuilder's matter
 		}
-		if sale, err = s.store.Bucket(ctx, sale.GoodsID); err == nil && !sameFields(v.Sale, sale) {
+		if sale, err = s.store.Sale(ctx, sale.GoodsID); err == nil && !sameFields(v.Sale, sale) {
 			err = s.shelf.Amend(ctx, sale)
 		}
 		if err != nil && !errors.Is(err, seckill.ErrNotLoaded) {

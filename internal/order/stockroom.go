@@ -15,7 +15,6 @@ type Stockroom struct {
 	store  ChangeStore
 	shelf  ChangeShelf
 	giver  *Giver
-	carry  carrier
 	rates  func(seckill.Rate) error
 	now    func() time.Time
 	log    *slog.Logger
@@ -23,10 +22,7 @@ type Stockroom struct {
 
 // NewStockroom makes a stockroom. rates judges whether a limiter can be made of a rate.
 func NewStockroom(owners Owners, store ChangeStore, shelf ChangeShelf, giver *Giver, rates func(seckill.Rate) error, log *slog.Logger) *Stockroom {
-	return &Stockroom{
-		owners: owners, store: store, shelf: shelf, giver: giver, rates: rates, now: time.Now, log: log,
-		carry: carrier{store: store, shelf: shelf, giver: giver, seen: Unobserved{}, now: time.Now},
-	}
+	return &Stockroom{owners: owners, store: store, shelf: shelf, giver: giver, rates: rates, now: time.Now, log: log}
 }
 
 // Change changes a sale that the actor may manage, all of it or nothing. Title and price of an exposed sale, and
@@ -46,9 +42,10 @@ func (s *Stockroom) Change(ctx context.Context, by seckill.Actor, goodsID int64,
 		}
 	}
 	ctx = seckill.WithActor(ctx, by)
-	b, err := s.begin(ctx, sale, c, once)
+	var b Begun
+	err = again(ctx, func() error { b, err = s.store.Change(ctx, goodsID, c, once, s.now()); return err })
 	if e, ok := errors.AsType[*seckill.Error](err); ok && e.Data["available"] != nil {
-		return sale, s.tooLarge(ctx, goodsID, -c.StockDelta) // MySQL counts what is on its way as unsold, Redis does not
+		return sale, s.tooLarge(ctx, goodsID) // MySQL counts what is on its way as unsold, Redis does not
 	}
 	if err != nil {
 		return sale, trouble(err, "the change's outcome is unknown")
@@ -75,32 +72,27 @@ func (s *Stockroom) cut(ctx context.Context, c Cut) (sale seckill.Sale, err erro
 	if c.State == CutDone {
 		return sale, nil
 	}
-	return sale, s.tooLarge(ctx, c.GoodsID, c.Quantity)
+	return sale, s.tooLarge(ctx, c.GoodsID)
 }
 
 // tooLarge is the refusal of a cut of more than is unsold.
-func (s *Stockroom) tooLarge(ctx context.Context, goodsID, units int64) error {
-	buckets, unsold, err := s.unsold(ctx, goodsID)
+func (s *Stockroom) tooLarge(ctx context.Context, goodsID int64) error {
+	v, err := s.shelf.View(ctx, goodsID)
 	if err != nil {
 		return seckill.Down("the units unsold can't be counted", err)
 	}
-	if len(buckets) > 1 && unsold >= units { // they are there, and have been gathered in vain
-		return seckill.Down("the units are being sold while they are taken off sale", nil)
-	}
-	return seckill.TooLargeACut(unsold)
+	return seckill.TooLargeACut(v.Available)
 }
 
 // tell brings to Redis what the scripts go by; what does not arrive now the steward brings. It reads the sale anew, so
 // that of two changes that meet the later one is told.
 func (s *Stockroom) tell(ctx context.Context, goodsID int64) error {
-	buckets, err := s.store.Buckets(ctx, goodsID)
-	for _, b := range buckets {
-		if b.Status == seckill.Draft {
-			continue
-		}
-		if e := s.shelf.Amend(ctx, b); !errors.Is(e, seckill.ErrNotLoaded) {
-			err = errors.Join(err, e)
-		}
+	sale, err := s.store.Sale(ctx, goodsID)
+	if err == nil && sale.Status != seckill.Draft {
+		err = s.shelf.Amend(ctx, sale)
+	}
+	if errors.Is(err, seckill.ErrNotLoaded) {
+		return nil
 	}
 	if err != nil {
 		s.log.WarnContext(ctx, "redis has not heard of a change yet", "goods_id", goodsID, "err", err)

@@ -25,7 +25,7 @@ type Memory struct {
 	Most int64 // bytes; 0: as much as the machine has
 }
 
-// SaleSurvey is one sale, all of its buckets together. What Redis did not tell is zero.
+// SaleSurvey is one sale. What Redis did not tell is zero.
 type SaleSurvey struct {
 	GoodsID int64
 	Gate    seckill.GateState
@@ -125,7 +125,7 @@ type survey struct {
 }
 
 func (s *Surveyor) sales(ctx context.Context) (survey, error) {
-	found, place := survey{accountable: true}, make(map[int64]int)
+	found := survey{accountable: true}
 	sales := s.live.Sales()
 	slices.SortFunc(sales, func(a, b seckill.Sale) int { return cmp.Compare(b.GoodsID, a.GoodsID) })
 	var away error
@@ -143,29 +143,12 @@ func (s *Surveyor) sales(ctx context.Context) (survey, error) {
 		if found.accountable && one.Gate == seckill.GateOpen {
 			found.accountable = s.account(ctx, sale, &one)
 		}
-		id := seckill.SaleOf(sale.GoodsID)
-		if i, split := place[id]; split {
-			found.Sales[i] = found.Sales[i].plus(one)
-			continue
-		}
-		one.GoodsID, place[id] = id, len(found.Sales)
 		found.Sales = append(found.Sales, one)
 	}
 	if !seen {
 		return found, away
 	}
 	return found, nil
-}
-
-// plus adds another bucket of the sale: the worse gate, the sums, and the higher ages.
-func (s SaleSurvey) plus(b SaleSurvey) SaleSurvey {
-	if s.Gate == seckill.GateOpen {
-		s.Gate = b.Gate
-	}
-	s.OnSale, s.Accounted = s.OnSale || b.OnSale, s.Accounted && b.Accounted
-	s.Ledger, s.Outbox = s.Ledger.Plus(b.Ledger), s.Outbox+b.Outbox
-	s.OutboxAge, s.PendingAge = max(s.OutboxAge, b.OutboxAge), max(s.PendingAge, b.PendingAge)
-	return s
 }
 
 // look reads one sale in Redis. That Redis has lost it is a finding and no error. Beside an error it is what is known where other
@@ -196,7 +179,7 @@ func (s *Surveyor) look(ctx context.Context, sale seckill.Sale) (SaleSurvey, err
 func (s *Surveyor) account(ctx context.Context, sale seckill.Sale, found *SaleSurvey) bool {
 	ctx, cancel := context.WithTimeout(ctx, surveyPatience)
 	defer cancel()
-	ledger, err := s.auditor.account(ctx, sale)
+	ledger, err := s.auditor.Ledger(ctx, sale)
 	if err == nil {
 		found.Ledger, found.Accounted = ledger, true
 	}

@@ -51,8 +51,7 @@ const (
 	MoveCancel MoveKind = "cancel" // a created order was cancelled
 	MoveExpire MoveKind = "expire" // a created order was not paid in time
 	MoveFail   MoveKind = "fail"   // a reservation was never written: MySQL's stock does not change, only Redis' does
-	MoveDelta  MoveKind = "delta"  // the merchant's stockDelta, or units that came from another bucket
-	MoveCarry  MoveKind = "carry"  // units that leave for another bucket; it is asked of Redis alone, and no row is of it
+	MoveDelta  MoveKind = "delta"  // the merchant's stockDelta
 )
 
 // AdoptError says that a batch holds numbers of an older epoch that the present one has not taken in.

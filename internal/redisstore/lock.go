@@ -19,11 +19,6 @@ if has and has ~= ARGV[1] then return 0 end
 redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
 return 1`)
 
-// TakeTurn takes the turn of carrying units between the buckets of a sale, or keeps it, for a while; false where another has it.
-func (s *Store) TakeTurn(ctx context.Context, goodsID int64, holder string, life time.Duration) (bool, error) {
-	return s.take(ctx, keysOf(goodsID).turn(), holder, life)
-}
-
 func (s *Store) take(ctx context.Context, key, holder string, life time.Duration) (bool, error) {
 	mine, err := takeTurn.Run(ctx, s.client, []string{key}, holder, life.Milliseconds()).Bool()
 	if err != nil {

@@ -61,20 +61,7 @@ func readView(r *reply) (seckill.View, error) {
 	v.Total, v.Available, v.Pending, v.Sold = r.int(), r.int(), r.int(), r.int()
 	v.PendingSince = r.millis()
 	v.Outbox, v.OldestAt = r.int(), streamTime(r.string())
-	v.Others, v.Thirst = r.int(), readThirst(r)
 	return v, r.err
-}
-
-func readThirst(r *reply) seckill.Thirst {
-	t := seckill.Thirst{Units: r.int(), Most: r.int()}
-	if ms := r.int(); ms > 0 {
-		t.At = time.UnixMilli(ms).UTC()
-	}
-	if ms := r.int(); ms > 0 {
-		t.Fed = time.UnixMilli(ms).UTC()
-	}
-	t.Owed = r.int()
-	return t
 }
 
 // streamTime is the time in a stream id, or zero where there is no id.
@@ -107,7 +94,7 @@ func (s *Store) Load(ctx context.Context, snap seckill.Snapshot) (bool, error) {
 	loaded, err := s.load.Run(ctx, s.client,
 		[]string{k.sale(), k.stage(snap.Epoch), k.buyers(), k.pending(), k.moves()},
 		s.lease, snap.Epoch, string(snap.Status), snap.StartAt.UnixMilli(), snap.EndAt.UnixMilli(), snap.PerBuyerLimit,
-		snap.Total, snap.Stock, snap.Total-snap.Stock, text, snap.Others).Int()
+		snap.Total, snap.Stock, snap.Total-snap.Stock, text).Int()
 	if err != nil {
 		return false, fmt.Errorf("load a sale into redis: %w", err)
 	}
@@ -160,17 +147,8 @@ func (s *Store) Amend(ctx context.Context, sale seckill.Sale) error {
 	if err != nil {
 		return fmt.Errorf("encode a sale: %w", err)
 	}
-	return s.amendFields(ctx, sale.GoodsID, sale.Epoch, "status", string(sale.Status), "start", sale.StartAt.UnixMilli(),
-		"end", sale.EndAt.UnixMilli(), "limit", sale.PerBuyerLimit, "card", text)
-}
-
-// TellOthers tells a bucket what the sale's other buckets have; seckill.ErrNotLoaded where Redis does not have the epoch.
-func (s *Store) TellOthers(ctx context.Context, goodsID, epoch, units int64) error {
-	return s.amendFields(ctx, goodsID, epoch, "others", units)
-}
-
-func (s *Store) amendFields(ctx context.Context, goodsID, epoch int64, fields ...any) error {
-	done, err := s.amend.Run(ctx, s.client, []string{keysOf(goodsID).sale()}, append([]any{epoch}, fields...)...).Int()
+	done, err := s.amend.Run(ctx, s.client, []string{keysOf(sale.GoodsID).sale()}, sale.Epoch, "status", string(sale.Status),
+		"start", sale.StartAt.UnixMilli(), "end", sale.EndAt.UnixMilli(), "limit", sale.PerBuyerLimit, "card", text).Int()
 	if err != nil {
 		return fmt.Errorf("change a sale in redis: %w", err)
 	}

@@ -68,5 +68,4 @@ func (k keys) stage(epoch int64) string { return string(k) + ":stage:" + strconv
 func (k keys) tally() string            { return string(k) + ":tally" }
 func (k keys) pace() string             { return string(k) + ":pace" }
 func (k keys) waited() string           { return string(k) + ":waited" }
-func (k keys) turn() string             { return string(k) + ":turn" }
 func (k keys) rebuildLock() string      { return string(k) + ":rebuild" }

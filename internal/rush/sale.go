@@ -14,7 +14,6 @@ type NewSale struct {
 	EndAt         time.Time `json:"endAt"`
 	PerBuyerLimit int64     `json:"perBuyerLimit,omitempty"`
 	Rate          *Rate     `json:"rate,omitempty"`
-	StockBuckets  int64     `json:"stockBuckets,omitempty"` // how many buckets the stock is split into; 0 leaves it whole
 }
 
 // Rate is the sale's own limiter of random paths.

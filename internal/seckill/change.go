@@ -55,20 +55,10 @@ func (c Change) Apply(s Sale) (Sale, error) {
 	if s.Status == Exposed && after.Total == 0 {
 		judged.Stock = 1 // all that was unsold may be taken off sale
 	}
-	least := int64(Buckets(s.GoodsID)) // of a draft, each bucket of which must get something
-	if after.Total > MaxStock || after.Total < 0 || s.Status == Draft && after.Total < least {
-		return s, BadField("stockDelta", "would make the stock %d; it must be %d to %d", after.Total, least, MaxStock)
+	if after.Total > MaxStock || after.Total < 0 || s.Status == Draft && after.Total < 1 {
+		return s, BadField("stockDelta", "would make the stock %d; it must be 1 to %d", after.Total, MaxStock)
 	}
 	return after, judged.Validate()
-}
-
-// Put is Apply to one bucket of a sale that Apply has judged whole: it refuses only to take units that the bucket does not have.
-func (c Change) Put(s Sale) (Sale, error) {
-	after := c.put(s)
-	if after.Stock < 0 {
-		return s, TooLargeACut(s.Stock)
-	}
-	return after, nil
 }
 
 // put sets the fields without judging them.

@@ -24,7 +24,6 @@ type NewSale struct {
 	EndAt         time.Time
 	PerBuyerLimit int64
 	Rate          Rate
-	Buckets       int // into which the stock is split for good: 1 (or 0), 2, 4, … MaxBuckets
 }
 
 // Validate names the first field that is out of its bounds, as a BadRequest.
@@ -38,10 +37,6 @@ func (n NewSale) Validate() error {
 		return BadField("price", "must be 0 to %d", int64(MaxPrice))
 	case n.Stock < 1 || n.Stock > MaxStock:
 		return BadField("stock", "must be 1 to %d", MaxStock)
-	case n.Buckets < 0 || n.Buckets > MaxBuckets || n.Buckets&(n.Buckets-1) != 0:
-		return BadField("stockBuckets", "must be 1, 2, 4, 8, 16, 32 or %d", MaxBuckets)
-	case n.Stock < int64(n.Buckets):
-		return BadField("stockBuckets", "must not be more than the stock")
 	case n.PerBuyerLimit < 1 || n.PerBuyerLimit > MaxPerBuyerLimit:
 		return BadField("perBuyerLimit", "must be 1 to %d", MaxPerBuyerLimit)
 	case !validTime(n.StartAt):
@@ -78,7 +73,7 @@ func (r Rate) Validate() error {
 func (n NewSale) Draft(merchantID int64, now time.Time) Sale {
 	now = now.UTC().Truncate(time.Millisecond)
 	return Sale{
-		GoodsID: NewGoodsID(now, n.Buckets), MerchantID: merchantID, Title: n.Title, Price: n.Price,
+		GoodsID: NewGoodsID(now), MerchantID: merchantID, Title: n.Title, Price: n.Price,
 		Total: n.Stock, Stock: n.Stock, PerBuyerLimit: n.PerBuyerLimit, MaxPerBuyerLimit: n.PerBuyerLimit,
 		StartAt: n.StartAt.UTC().Truncate(time.Millisecond), EndAt: n.EndAt.UTC().Truncate(time.Millisecond),
 		Rate: n.Rate, Status: Draft, CreatedAt: now, UpdatedAt: now,

@@ -17,7 +17,7 @@ type Viewer interface {
 	View(ctx context.Context, goodsID int64) (View, error)
 }
 
-// Front tells how sales stand now, bucket by bucket or whole. Those who ask for one at the same time share one look into
+// Front tells how sales stand now. Those who ask for one at the same time share one look into
 // Redis, which is not older than their question. It is safe for concurrent use.
 type Front struct {
 	viewer  Viewer
@@ -55,8 +55,7 @@ func (f *Front) trip(ctx context.Context, goodsID int64, askers []struct{}) ([]l
 	return looks, nil
 }
 
-// Sale is one sale that is not split, or one bucket of one that is, as it stands: NotFound where there is none or it is a
-// draft. What is over and Redis has forgotten is read from MySQL.
+// Sale is one sale as it stands: NotFound where there is none or it is a draft. What is over and Redis has forgotten is read from MySQL.
 func (f *Front) Sale(ctx context.Context, goodsID int64) (View, error) {
 	l, err := f.look(ctx, goodsID)
 	return l.View, err
@@ -77,7 +76,7 @@ func (f *Front) look(ctx context.Context, goodsID int64) (look, error) {
 
 // unloaded tells apart why Redis has nothing of a goods.
 func (f *Front) unloaded(ctx context.Context, goodsID int64) (View, error) {
-	sale, err := f.catalog.Bucket(ctx, goodsID)
+	sale, err := f.catalog.Sale(ctx, goodsID)
 	switch {
 	case errors.Is(err, ErrNoSuchGoods), err == nil && sale.Status == Draft:
 		return View{}, noSuchSale()
@@ -91,3 +90,5 @@ func (f *Front) unloaded(ctx context.Context, goodsID int64) (View, error) {
 func asInMySQL(sale Sale) View {
 	return View{Sale: sale, Gate: GateMissing, Available: sale.Stock, Sold: sale.Total - sale.Stock, Now: time.Now().UTC()}
 }
+
+func noSuchSale() error { return Refuse(NotFound, "there is no such sale") }

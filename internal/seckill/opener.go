@@ -60,19 +60,5 @@ func (o *Opener) Open(ctx context.Context, goodsID, token int64) (Sale, error) {
 	if !loaded {
 		return Sale{}, fmt.Errorf("load epoch %d: %w", snap.Epoch, ErrFenced)
 	}
-	return o.openRest(ctx, snap)
-}
-
-// openRest loads the other buckets of a draft that is split: they begin in the same transaction, and nobody has bought of
-// them. Where Redis has one already the rebuilder was quicker. It returns the whole sale.
-func (o *Opener) openRest(ctx context.Context, first Snapshot) (Sale, error) {
-	whole := first.Sale
-	for _, bucket := range first.Rest {
-		snap := Snapshot{Sale: bucket, Others: first.Stock + first.Others - bucket.Stock}
-		if _, err := o.loader.Load(ctx, snap); err != nil {
-			return Sale{}, fmt.Errorf("load a bucket: %w", err)
-		}
-		whole.Total, whole.Stock = whole.Total+bucket.Total, whole.Stock+bucket.Stock
-	}
-	return whole, nil
+	return snap.Sale, nil
 }

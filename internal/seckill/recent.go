@@ -73,5 +73,5 @@ func (r *recent) recall(goodsID int64, willLook bool) (look, bool) {
 	}
 	l := k.look
 	l.Now = l.Now.Add(age + time.Millisecond) // at least Redis' clock: it was read after the look began, and cut to the millisecond
-	return l, l.PhaseAt(l.Now, l.ForSale()) == k.PhaseAt(k.Now, k.ForSale())
+	return l, l.PhaseAt(l.Now, l.Available) == k.PhaseAt(k.Now, k.Available)
 }

@@ -63,7 +63,7 @@ func (s *shelf) IssuePaths(_ context.Context, _, epoch int64, _ time.Duration, _
 	return redisClock(), s.view.Refusal(redisClock(), s.view.Available)
 }
 
-func (s *shelf) Bucket(context.Context, int64) (seckill.Sale, error) { return s.view.Sale, nil }
+func (s *shelf) Sale(context.Context, int64) (seckill.Sale, error) { return s.view.Sale, nil }
 func (s *shelf) ExposedSales(context.Context, int64, int) ([]seckill.Sale, error) {
 	return []seckill.Sale{s.view.Sale}, nil
 }
@@ -83,9 +83,9 @@ func rushOn(ctx context.Context, shop *seckill.Shop) *rush {
 		r.finished.Go(func() {
 			for ctx.Err() == nil {
 				began := time.Now()
-				err := shop.Refused(42, 7) // as the API asks
+				err := shop.Refused(42) // as the API asks
 				if err == nil {
-					_, err = shop.Admit(context.Background(), 42, 7)
+					_, err = shop.Admit(context.Background(), 42)
 				}
 				r.note(seckill.ReasonOf(err), time.Since(began))
 				time.Sleep(time.Millisecond)
@@ -223,7 +223,7 @@ func TestAPathIsGivenAcrossARebuild(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShelf(func(*seckill.View) {})
 		shop := shopOf(s)
-		v, err := shop.Admit(t.Context(), 42, 7)
+		v, err := shop.Admit(t.Context(), 42)
 		require.NoError(t, err)
 		s.change(func(v *seckill.View) { v.Epoch++ })
 		path, expires, err := shop.IssuePath(t.Context(), v, 7)
@@ -244,11 +244,11 @@ func TestARefusedPathEndsTheMemory(t *testing.T) {
 		stop()
 		r.finished.Wait()
 		s.change(func(v *seckill.View) { v.Available = 0 })
-		v, err := shop.Admit(t.Context(), 42, 7)
+		v, err := shop.Admit(t.Context(), 42)
 		require.NoError(t, err, "out of the memory")
 		_, _, err = shop.IssuePath(t.Context(), v, 7)
 		require.Equal(t, seckill.SoldOut, seckill.ReasonOf(err))
-		_, err = shop.Admit(t.Context(), 42, 7)
+		_, err = shop.Admit(t.Context(), 42)
 		require.Equal(t, seckill.SoldOut, seckill.ReasonOf(err))
 	})
 }

@@ -26,7 +26,7 @@ type Verdict struct {
 	Code      VerdictCode
 	OrderSn   string   // Taken, Repeated: the number that the path stands for
 	OrderSns  []string // OverLimit: what the buyer already has
-	Available int64    // TooFew: what was left when this one was judged, in all buckets
+	Available int64    // TooFew: what was left when this one was judged
 }
 
 // VerdictCode tells the verdicts apart; scripts/lua/reserve.lua returns the same numbers.
@@ -42,9 +42,8 @@ const (
 	OverLimit VerdictCode = 5
 	TooFew    VerdictCode = 6
 	Malformed VerdictCode = 7 // a quantity that is no positive decimal integer: a caller's bug
-	Elsewhere VerdictCode = 8 // this bucket has too few, the others have them: they are on their way from now on
 	// NumVerdicts is how many there are: whoever counts them by code has so many places.
-	NumVerdicts = 9
+	NumVerdicts = 8
 )
 
 // Err is the refusal that a verdict means to the buyer, or nil where there is an order.
@@ -64,11 +63,6 @@ func (v Verdict) Err() error {
 		return e
 	case TooFew:
 		return soldOut(v.Available)
-	case Elsewhere:
-		return &Error{
-			Reason: Unavailable, Message: "units are on their way; ask again with the same path",
-			RetryAfter: time.Second,
-		}
 	default:
 		return BadField("decrStock", "must be a whole number of at least 1")
 	}

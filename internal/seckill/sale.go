@@ -25,8 +25,7 @@ const (
 	defaultPerSec       = 1000
 )
 
-// Sale is one product, quantity and period that a merchant put up, as MySQL knows it; or one bucket of it, a goods of its
-// own with some of its units (see BucketsOf).
+// Sale is one product, quantity and period that a merchant put up, as MySQL knows it.
 type Sale struct {
 	GoodsID          int64 // > 0
 	MerchantID       int64 // > 0; who may change it

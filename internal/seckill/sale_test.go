@@ -75,7 +75,7 @@ func TestTheWindowIsHalfOpen(t *testing.T) {
 func TestGoodsIDsArePositiveAndGrow(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ms := rapid.Int64Range(idEpoch+1, 3_900_000_000_000).Draw(t, "ms")
-		id, later := NewGoodsID(time.UnixMilli(ms), 1), NewGoodsID(time.UnixMilli(ms+1), 1)
+		id, later := NewGoodsID(time.UnixMilli(ms)), NewGoodsID(time.UnixMilli(ms+1))
 		require.Positive(t, id)
 		require.Greater(t, later, id)
 	})
@@ -99,7 +99,7 @@ func TestPathsHaveOneForm(t *testing.T) {
 func TestEveryVerdictHasItsReason(t *testing.T) {
 	reasons := map[VerdictCode]Reason{
 		Taken: "", Repeated: "", WrongPath: BadPath, TooEarly: NotStarted, TooLate: Ended,
-		OverLimit: LimitReached, TooFew: SoldOut, Malformed: BadRequest, Elsewhere: Unavailable,
+		OverLimit: LimitReached, TooFew: SoldOut, Malformed: BadRequest,
 	}
 	require.Len(t, reasons, NumVerdicts)
 	for code, reason := range reasons {

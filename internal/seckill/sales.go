@@ -10,10 +10,6 @@ import (
 // Truth is a sale in MySQL as its merchant's calls need it.
 type Truth interface {
 	Catalog
-	// Sale reads a whole sale, the sum of its buckets; ErrNoSuchGoods where there is none, and for a bucket's own id.
-	Sale(ctx context.Context, goodsID int64) (Sale, error)
-	// Buckets reads the rows of a sale's buckets, in the order of BucketsOf; of a draft there is one, which has it all.
-	Buckets(ctx context.Context, goodsID int64) ([]Sale, error)
 	// CreateSale writes a sale, or finds the one that was written under the same key before.
 	CreateSale(ctx context.Context, sale Sale, once Once) (Sale, error)
 	AuditLog
@@ -142,15 +138,16 @@ func (s *Sales) Close(ctx context.Context, by Actor, goodsID int64) (Sale, error
 	return sale, nil
 }
 
-// tell brings to Redis, bucket by bucket, what MySQL has of a sale.
+// tell brings to Redis what MySQL has of a sale.
 func (s *Sales) tell(ctx context.Context, goodsID int64) error {
-	buckets, err := s.truth.Buckets(ctx, goodsID)
-	for _, b := range buckets {
-		if e := s.shelf.Amend(ctx, b); !errors.Is(e, ErrNotLoaded) {
-			err = errors.Join(err, e)
-		}
+	sale, err := s.truth.Sale(ctx, goodsID)
+	if err != nil {
+		return err
 	}
-	return err
+	if err := s.shelf.Amend(ctx, sale); !errors.Is(err, ErrNotLoaded) {
+		return err
+	}
+	return nil
 }
 
 // Ledger accounts for a sale.

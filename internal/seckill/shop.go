@@ -25,8 +25,8 @@ type Shelf interface {
 
 // Catalog is what MySQL knows of the sales that buyers may see.
 type Catalog interface {
-	// Bucket reads the row of one goods, a sale's or a bucket's; ErrNoSuchGoods where there is none.
-	Bucket(ctx context.Context, goodsID int64) (Sale, error)
+	// Sale reads the row of a sale; ErrNoSuchGoods where there is none.
+	Sale(ctx context.Context, goodsID int64) (Sale, error)
 	// ExposedSales lists exposed sales, newest first, below a goods id (0: from the top).
 	ExposedSales(ctx context.Context, below int64, limit int) ([]Sale, error)
 }
@@ -51,9 +51,9 @@ func NewShop(front *Front, shelf Shelf, catalog Catalog) *Shop {
 	return s
 }
 
-// Sale is one sale as everybody sees it; see Front.Whole. While many look it may be as old as Moment.
+// Sale is one sale as everybody sees it; see Front.Sale. While many look it may be as old as Moment.
 func (s *Shop) Sale(ctx context.Context, goodsID int64) (View, error) {
-	l, err := wholeOf(ctx, goodsID, s.look)
+	l, err := s.look(ctx, goodsID)
 	return l.View, err
 }
 
@@ -70,32 +70,25 @@ func (s *Shop) look(ctx context.Context, goodsID int64) (look, error) {
 }
 
 // Refused is Admit's refusal where it is known without asking anybody, or nil where it is not.
-func (s *Shop) Refused(goodsID, buyerID int64) error {
-	if IsBucket(goodsID) {
-		return nil
-	}
-	l, fresh := s.recent.recall(BucketOf(goodsID, buyerID), false)
+func (s *Shop) Refused(goodsID int64) error {
+	l, fresh := s.recent.recall(goodsID, false)
 	if !fresh {
 		return nil
 	}
-	return l.Refusal(l.Now, l.ForSale())
+	return l.Refusal(l.Now, l.Available)
 }
 
-// Admit is for somebody who wants to buy: a view of the bucket that sells to him, which is the sale itself where it is not
-// split, or the refusal where the sale takes nobody now.
-func (s *Shop) Admit(ctx context.Context, goodsID, buyerID int64) (View, error) {
-	if IsBucket(goodsID) {
-		return View{}, noSuchSale()
-	}
-	l, err := s.look(ctx, BucketOf(goodsID, buyerID))
+// Admit gives a buyer the view of a sale, or the refusal where the sale takes nobody now.
+func (s *Shop) Admit(ctx context.Context, goodsID int64) (View, error) {
+	l, err := s.look(ctx, goodsID)
 	v := l.View
 	if err != nil {
 		return v, err
 	}
-	if v.Gate != GateOpen && v.PhaseAt(v.Now, v.ForSale()) != PhaseEnded {
+	if v.Gate != GateOpen && v.PhaseAt(v.Now, v.Available) != PhaseEnded {
 		return v, Rebuilding(&GateError{State: v.Gate, Epoch: v.Epoch})
 	}
-	return v, v.Refusal(v.Now, v.ForSale())
+	return v, v.Refusal(v.Now, v.Available)
 }
 
 // Rebuilding is the refusal of a sale whose gate is shut; it opens again by itself.

@@ -29,10 +29,6 @@ func (h halves) Sale(_ context.Context, goodsID int64) (seckill.Sale, error) {
 	return seckill.Sale{GoodsID: goodsID, Total: 10, Stock: 7}, nil
 }
 
-func (h halves) Bucket(ctx context.Context, goodsID int64) (seckill.Sale, error) {
-	return h.Sale(ctx, goodsID)
-}
-
 func (h halves) ExposedSales(ctx context.Context, _ int64, _ int) (list []seckill.Sale, err error) {
 	for goodsID := range int64(3) {
 		sale, _ := h.Sale(ctx, goodsID)

@@ -7,8 +7,6 @@ type View struct {
 	Sale                // as it was loaded, kept up to date by changes; Stock and Version are MySQL's alone and stay 0
 	Gate      GateState // GateOpen, GateShut or GateLease; a missing sale has no view
 	Available int64     // units that may be reserved
-	Others    int64     // of a bucket: units in the sale's other buckets, as the mover saw them last; they come where they are asked for
-	Thirst    Thirst    // of a bucket
 	Pending   int64     // units reserved and not known to be in MySQL
 	Sold      int64     // units written and active
 	// PendingSince is a moment before which nothing is pending, as far as settling has gone in order; it means
@@ -17,18 +15,6 @@ type View struct {
 	Outbox       int64     // entries that RabbitMQ has not confirmed
 	OldestAt     time.Time // when the oldest of them was written; zero where there is none
 	Now          time.Time // Redis' clock
-}
-
-// ForSale is what a buyer of this bucket may have, now or in a moment.
-func (v View) ForSale() int64 { return v.Available + v.Others }
-
-// Thirst is what buyers asked of a bucket in vain that other buckets have. It is forgotten when units come.
-type Thirst struct {
-	Units int64     // all that was asked, of buyers who came again more than once
-	Most  int64     // the largest single ask
-	At    time.Time // when the last was asked; zero where nobody has
-	Fed   time.Time // when units came for it last; zero where none did
-	Owed  int64     // units that had been asked for when they came
 }
 
 // Ledger accounts for every unit of a sale.
@@ -66,26 +52,11 @@ func (l Ledger) Adds() bool {
 	return l.Available >= 0 && l.Pending >= 0 && l.Sold >= 0 && l.Total == l.Available+l.Pending+l.Sold
 }
 
-// Plus adds another bucket's ledger; the epoch is the highest.
-func (l Ledger) Plus(m Ledger) Ledger {
-	return Ledger{
-		Total: l.Total + m.Total, Available: l.Available + m.Available, Pending: l.Pending + m.Pending, Sold: l.Sold + m.Sold,
-		Balanced: l.Balanced && m.Balanced, Epoch: max(l.Epoch, m.Epoch),
-		Database: Database{Stock: l.Database.Stock + m.Database.Stock, Active: l.Database.Active + m.Database.Active},
-		Differences: Differences{
-			Unsettled: l.Differences.Unsettled + m.Differences.Unsettled, Unwritten: l.Differences.Unwritten + m.Differences.Unwritten,
-			NotGiven: l.Differences.NotGiven + m.Differences.NotGiven, Totals: l.Differences.Totals + m.Differences.Totals,
-		},
-	}
-}
-
 // Snapshot is a sale's truth at the moment an epoch begins: read from MySQL with the goods row locked,
 // loaded into Redis whole.
 type Snapshot struct {
 	Sale
 	Holdings []Holding // of every buyer who holds something
-	Others   int64     // units in the sale's other buckets
-	Rest     []Sale    // the other buckets of a draft that is split, whose first epoch begins with this one
 }
 
 // Holding is what one buyer has of a goods.

@@ -33,31 +33,28 @@ func (s *Store) CreateSale(ctx context.Context, sale seckill.Sale, once seckill.
 	return sale, err
 }
 
-// Change changes a sale, all of its buckets, in one transaction, with its row in the audit log and, where an exposed sale gets
+// Change changes a sale in one transaction, with its row in the audit log and, where an exposed sale gets
 // more units, the moves that give them to Redis. A cut of an exposed sale changes nothing yet: it is written as a row to be finished.
 // Under a key that came before it changes nothing, and gives the first answer or the cut that is under way.
 func (s *Store) Change(ctx context.Context, goodsID int64, c seckill.Change, once seckill.Once, now time.Time) (order.Begun, error) {
 	var b order.Begun
 	known, err := s.once(ctx, "change a sale", once, now, func(tx *gorm.DB) error {
-		rows, err := lockSales(tx, goodsID)
+		sale, err := lockSale(tx, goodsID)
 		if err != nil {
 			return err
 		}
-		sale := whole(rows)
 		if _, err := c.Apply(sale.sale()); err != nil {
 			return err
 		}
-		for i := range rows {
-			if err := wake(tx, &rows[i]); err != nil {
-				return err
-			}
+		if err := wake(tx, &sale); err != nil {
+			return err
 		}
 		if sale.Status == seckill.Exposed && c.StockDelta < 0 {
 			b.Sale = sale.sale()
-			b.Cut, err = beginCut(tx, rows[0], c, once, now)
+			b.Cut, err = beginCut(tx, sale, c, once, now)
 			return err
 		}
-		if sale, b.Moves, err = change(tx, rows, c, seckill.Shares(c.StockDelta, len(rows)), now); err != nil {
+		if sale, b.Moves, err = change(tx, sale, c, now); err != nil {
 			return err
 		}
 		b.Sale = sale.sale()
@@ -83,37 +80,29 @@ func (s *Store) begunBefore(ctx context.Context, row onceRow) (order.Begun, erro
 	return order.Begun{Cut: &c}, err
 }
 
-// change puts a change into the locked rows of a sale and the log: its fields into each, and of its units to each row a share.
-// It gives the whole sale, and the moves of an exposed one that gets more.
-func change(tx *gorm.DB, rows []saleRow, c seckill.Change, shares []int64, now time.Time) (saleRow, []order.Move, error) {
-	was := whole(rows)
-	if _, err := c.Apply(was.sale()); err != nil {
+// change puts a change into the locked row of a sale and the log. It gives the sale, and the move of an exposed one that gets
+// more units.
+func change(tx *gorm.DB, was saleRow, c seckill.Change, now time.Time) (saleRow, []order.Move, error) {
+	after, err := c.Apply(was.sale())
+	if err != nil {
+		return was, nil, err
+	}
+	row, err := changeRow(tx, was, after, now)
+	if err != nil {
 		return was, nil, err
 	}
 	var moves []order.Move
-	for i := range rows {
-		c.StockDelta = shares[i]
-		row, err := changeRow(tx, rows[i], c, now)
-		if err != nil {
-			return was, nil, err
-		}
-		if rows[i] = row; row.Status != seckill.Exposed || c.StockDelta <= 0 {
-			continue
-		}
+	if row.Status == seckill.Exposed && c.StockDelta > 0 {
 		move, err := raise(tx, row, c.StockDelta, now)
 		if err != nil {
 			return was, nil, err
 		}
 		moves = append(moves, *move)
 	}
-	return whole(rows), moves, audit(tx, seckill.ActChange, was, whole(rows), now)
+	return row, moves, audit(tx, seckill.ActChange, was, row, now)
 }
 
-func changeRow(tx *gorm.DB, was saleRow, c seckill.Change, now time.Time) (saleRow, error) {
-	after, err := c.Put(was.sale())
-	if err != nil {
-		return was, err
-	}
+func changeRow(tx *gorm.DB, was saleRow, after seckill.Sale, now time.Time) (saleRow, error) {
 	row := rowOfSale(after)
 	row.RebuildToken, row.Closed, row.Updated = was.RebuildToken, was.Closed, now.UnixMilli()
 	row.Version = was.Version + 1

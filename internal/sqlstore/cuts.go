@@ -25,7 +25,6 @@ type cutRow struct {
 	IdempotencyKey string
 	State          order.CutState
 	MadeAt         int64
-	To             int64 `gorm:"column:to_goods_id"`
 }
 
 // TableName is GORM's name of the table.
@@ -34,7 +33,7 @@ func (cutRow) TableName() string { return "stock_cuts" }
 func (r cutRow) cut() (order.Cut, error) {
 	c := order.Cut{
 		ID: r.ID, GoodsID: r.GoodsID, Epoch: r.Epoch, Quantity: r.Quantity, By: seckill.Actor{ID: r.ActorID, Role: r.ActorRole},
-		Key: r.IdempotencyKey, State: r.State, BegunAt: timeOf(&r.MadeAt), To: r.To,
+		Key: r.IdempotencyKey, State: r.State, BegunAt: timeOf(&r.MadeAt),
 	}
 	if err := json.Unmarshal([]byte(r.Wanted), &c.Wanted); err != nil {
 		return c, fmt.Errorf("read a cut: %w", err)
@@ -69,32 +68,27 @@ func beginCut(tx *gorm.DB, sale saleRow, c seckill.Change, once seckill.Once, no
 
 // EndCut writes what Redis said of a cut in the cut's epoch. Taken: the change is made, in one transaction with the end
 // of the cut. Refused: it is undone. Where another epoch has begun, what was said is void: the cut gets that epoch and
-// stays open. A cut that has ended stays as it is. A cut for another bucket is a transfer's: see endTransfer.
+// stays open. A cut that has ended stays as it is.
 func (s *Store) EndCut(ctx context.Context, c order.Cut, said order.Given, now time.Time) (order.Cut, seckill.Sale, error) {
-	if c.To != 0 {
-		return s.endTransfer(ctx, c, said, now)
-	}
 	var ended cutRow
 	var sale saleRow
 	err := s.inTx(seckill.WithActor(ctx, c.By), "end a cut", func(tx *gorm.DB) (err error) {
-		rows, err := lockSales(tx, c.GoodsID)
-		if err != nil {
+		if sale, err = lockSale(tx, c.GoodsID); err != nil {
 			return err
 		}
-		sale = whole(rows)
 		if ended, err = findCut(tx, c.GoodsID, c.ID); err != nil {
 			return err
 		}
 		switch {
 		case ended.State != order.CutOpen:
 			return nil
-		case ended.Epoch != rows[0].Epoch || c.Epoch != rows[0].Epoch || said == order.Covered:
-			ended.Epoch = rows[0].Epoch
+		case ended.Epoch != sale.Epoch || c.Epoch != sale.Epoch || said == order.Covered:
+			ended.Epoch = sale.Epoch
 			return saveCut(tx, ended)
 		case said == order.CutTooLarge:
 			return undoCut(tx, &ended)
 		default:
-			sale, err = endCut(tx, &ended, rows, c, now)
+			sale, err = endCut(tx, &ended, sale, c, now)
 			return err
 		}
 	})
@@ -105,14 +99,12 @@ func (s *Store) EndCut(ctx context.Context, c order.Cut, said order.Given, now t
 	return cut, sale.sale(), err
 }
 
-// endCut makes the change of a cut whose units Redis gave up: the units are the first bucket's, where they were gathered. Where the sale does not allow it any more (it was closed
-// in between), the units go back to Redis by a move: MySQL never lost them.
-func endCut(tx *gorm.DB, cut *cutRow, rows []saleRow, c order.Cut, now time.Time) (saleRow, error) {
-	was, shares := whole(rows), make([]int64, len(rows))
-	shares[0] = c.Wanted.StockDelta
-	after, _, err := change(tx, rows, c.Wanted, shares, now)
+// endCut makes the change of a cut whose units Redis gave up. Where the sale does not allow it any more (it was
+// closed in between), the units go back to Redis by a move: MySQL never lost them.
+func endCut(tx *gorm.DB, cut *cutRow, was saleRow, c order.Cut, now time.Time) (saleRow, error) {
+	after, _, err := change(tx, was, c.Wanted, now)
 	if seckill.ReasonOf(err) != "" {
-		if _, err := raise(tx, rows[0], cut.Quantity, now); err != nil {
+		if _, err := raise(tx, was, cut.Quantity, now); err != nil {
 			return was, err
 		}
 		return was, undoCut(tx, cut)

@@ -26,7 +26,7 @@ func (s *Store) NextRebuildToken(ctx context.Context, goodsID int64) (int64, err
 	return token, err
 }
 
-// BeginEpoch exposes a draft, all of its buckets with it, or keeps an exposed or closed sale as it is, begins its next epoch, and reads its whole truth
+// BeginEpoch exposes a draft, or keeps an exposed or closed sale as it is, begins its next epoch, and reads its whole truth
 // in the same transaction. A token that is not the newest, or seckill.FirstToken
 // for a sale that is no draft, is seckill.ErrFenced; a draft whose end has come is a Conflict.
 func (s *Store) BeginEpoch(ctx context.Context, goodsID, token int64, now time.Time) (seckill.Snapshot, error) {
@@ -39,25 +39,14 @@ func (s *Store) BeginEpoch(ctx context.Context, goodsID, token int64, now time.T
 		if err := mayBegin(row, token, now); err != nil {
 			return err
 		}
-		first := row.Status == seckill.Draft
 		if err := expose(tx, &row, now); err != nil {
 			return err
 		}
 		row.Epoch, row.Updated, row.Retired = row.Epoch+1, now.UnixMilli(), nil
-		if first {
-			rest, err := split(tx, &row)
-			if err != nil {
-				return err
-			}
-			snap.Rest = each(rest, saleRow.sale)
-		}
-		if err := tx.Select("status", "epoch", "total", "stock", "updated_at", "retired_at").Updates(&row).Error; err != nil {
+		if err := tx.Select("status", "epoch", "updated_at", "retired_at").Updates(&row).Error; err != nil {
 			return err
 		}
 		snap.Sale = row.sale()
-		if snap.Others, err = elsewhere(tx, goodsID); err != nil {
-			return err
-		}
 		snap.Holdings, err = activeHoldings(tx, goodsID)
 		return err
 	})

@@ -53,7 +53,8 @@ func (s *Store) MigrationStatus(ctx context.Context) ([]Migration, error) {
 }
 
 func (s *Store) provider() (*goose.Provider, error) {
-	dialect, opts := goose.DialectSQLite3, []goose.ProviderOption{goose.WithDisableGlobalRegistry(true)}
+	dialect := goose.DialectSQLite3
+	opts := []goose.ProviderOption{goose.WithDisableGlobalRegistry(true), goose.WithGoMigrations(migrations.NoSplitSales())}
 	if s.engine == mysqlEngine {
 		dialect, opts = goose.DialectMySQL, append(opts, goose.WithSessionLocker(namedLock{}))
 	}

@@ -1,10 +1,16 @@
 package sqlstore
 
 import (
+	"errors"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
+
+	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/migrations"
 )
 
 func TestMigrateUpDownUp(t *testing.T) {
@@ -56,4 +62,51 @@ func TestMigrateByManyAtOnce(t *testing.T) {
 			h.exposed(1, 1)
 		})
 	}
+}
+
+func TestMigrate_RefusesWhileASplitSaleIsLive(t *testing.T) {
+	// An id as earlier releases made them: its stock was split over four rows.
+	const split, row = 272_678_883_688_448_000 | 1<<21 | 2<<18, 1 << 12
+	insert := `INSERT INTO sales (goods_id, merchant_id, title, price, total, stock, version, epoch, rebuild_token, per_buyer_limit,
+		max_per_buyer_limit, start_at, end_at, rate_algorithm, permits_per_second, max_burst_seconds, max_wait_millis, status,
+		created_at, updated_at, bucket) VALUES (?, 1, 'a kettle', 1, 5, 5, 0, 1, 0, 1, 1, 1, ?, 'reserve', 1, 1, 1, ?, 1, 1, ?)`
+	transfer := `INSERT INTO stock_cuts (goods_id, id, epoch, quantity, wanted, actor_id, actor_role, idempotency_key, state, made_at,
+		to_goods_id) VALUES (?, 'transfer', 1, 1, '{}', 0, '', '', ?, 1, ?)`
+	later := time.Now().Add(time.Hour).UnixMilli()
+	onEach(t, func(t *testing.T, h house) {
+		p, err := h.provider()
+		require.NoError(t, err)
+		_, err = p.DownTo(t.Context(), 12)
+		require.NoError(t, err)
+		do := func(statement string, args ...any) {
+			t.Helper()
+			require.NoError(t, h.db.Exec(statement, args...).Error)
+		}
+		refused := func() {
+			t.Helper()
+			err := h.Migrate(t.Context())
+			refusal, ok := errors.AsType[*migrations.SplitSaleError](err)
+			require.True(t, ok, "%v", err)
+			require.EqualValues(t, split, refusal.GoodsID)
+			require.ErrorContains(t, err, "close the sale or let it end")
+		}
+		do(insert, split, later, seckill.Draft, 0)
+		refused()
+		do("UPDATE sales SET status = ? WHERE goods_id = ?", seckill.Exposed, split)
+		do(insert, split|row, later, seckill.Exposed, 1)
+		refused()
+		do("UPDATE sales SET end_at = 1")
+		do(transfer, split|row, order.CutOpen, split)
+		refused()
+		do("UPDATE stock_cuts SET state = ?", order.CutDone)
+		require.NoError(t, h.Migrate(t.Context()))
+
+		var transfers int64
+		require.NoError(t, h.db.Model(&cutRow{}).Count(&transfers).Error)
+		require.Zero(t, transfers)
+		sales, err := h.SalesOf(t.Context(), 0, 0, 10)
+		require.NoError(t, err)
+		require.Len(t, sales, 1, "the other row is no sale")
+		require.EqualValues(t, split, sales[0].GoodsID)
+	})
 }

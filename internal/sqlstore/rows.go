@@ -33,7 +33,6 @@ type saleRow struct {
 	Updated          int64  `gorm:"column:updated_at"`
 	Closed           *int64 `gorm:"column:closed_at"`
 	Retired          *int64 `gorm:"column:retired_at"`
-	Bucket           int
 }
 
 // TableName is GORM's name of the table.
@@ -47,7 +46,7 @@ func rowOfSale(s seckill.Sale) saleRow {
 		StartAt: s.StartAt.UnixMilli(), EndAt: s.EndAt.UnixMilli(),
 		RateAlgorithm: s.Rate.Algorithm, PermitsPerSecond: s.Rate.PermitsPerSecond,
 		MaxBurstSeconds: s.Rate.MaxBurstSeconds, MaxWaitMillis: s.Rate.MaxWaitMillis,
-		Status: s.Status, Created: s.CreatedAt.UnixMilli(), Updated: s.UpdatedAt.UnixMilli(), Bucket: seckill.Index(s.GoodsID),
+		Status: s.Status, Created: s.CreatedAt.UnixMilli(), Updated: s.UpdatedAt.UnixMilli(),
 	}
 }
 

@@ -12,13 +12,10 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// Sale finds a whole sale, the sum of its buckets, or seckill.ErrNoSuchGoods; a bucket's own id is no sale's.
+// Sale finds a sale, or seckill.ErrNoSuchGoods.
 func (s *Store) Sale(ctx context.Context, goodsID int64) (seckill.Sale, error) {
-	rows, err := findBuckets(s.read(ctx), goodsID)
-	if err != nil {
-		return seckill.Sale{}, trouble("find a sale", err)
-	}
-	return whole(rows).sale(), nil
+	row, err := findSale(s.read(ctx), goodsID)
+	return row.sale(), trouble("find a sale", err)
 }
 
 // SalesOf lists the sales of a merchant (0 for everybody's), newest first: at most limit, below a goods id
@@ -28,20 +25,20 @@ func (s *Store) SalesOf(ctx context.Context, merchantID, below int64, limit int)
 	if merchantID != 0 {
 		q = q.Where("merchant_id = ?", merchantID)
 	}
-	return wholeSales("list sales", s.read(ctx), newestSales(q, below, limit))
+	return saleList("list sales", newestSales(q, below, limit))
 }
 
 // ExposedSales lists what buyers see, in the same way, from the replica where there is one; sales whose end has come are still
 // among them until closed.
 func (s *Store) ExposedSales(ctx context.Context, below int64, limit int) (list []seckill.Sale, err error) {
 	err = s.listing(ctx, func(q *gorm.DB) (err error) {
-		list, err = wholeSales("list exposed sales", q, newestSales(q.Where("status = ?", seckill.Exposed), below, limit))
+		list, err = saleList("list exposed sales", newestSales(q.Where("status = ?", seckill.Exposed), below, limit))
 		return err
 	})
 	return list, err
 }
 
-// LiveGoods lists every sale, bucket by bucket, that still has something to be done for it: exposed ones, and those that were closed at
+// LiveGoods lists every sale that still has something to be done for it: exposed ones, and those that were closed at
 // closedSince or later (zero: ever), until they are retired.
 func (s *Store) LiveGoods(ctx context.Context, closedSince time.Time) ([]seckill.Sale, error) {
 	// One statement: a sale that is closed in between is neither missed nor listed twice.
@@ -53,11 +50,9 @@ func (s *Store) LiveGoods(ctx context.Context, closedSince time.Time) ([]seckill
 func (s *Store) CloseSale(ctx context.Context, goodsID int64, now time.Time) (seckill.Sale, error) {
 	var row saleRow
 	err := s.inTx(ctx, "close a sale", func(tx *gorm.DB) (err error) {
-		rows, err := lockSales(tx, goodsID)
-		if err != nil {
+		if row, err = lockSale(tx, goodsID); err != nil {
 			return err
 		}
-		row = whole(rows)
 		switch row.Status {
 		case seckill.Closed:
 			return nil
@@ -66,8 +61,8 @@ func (s *Store) CloseSale(ctx context.Context, goodsID int64, now time.Time) (se
 		}
 		was := row
 		row.Status, row.Updated, row.Closed = seckill.Closed, now.UnixMilli(), millis(now)
-		err = tx.Exec(`UPDATE sales SET status = ?, updated_at = ?, closed_at = ? WHERE goods_id IN ?`,
-			row.Status, row.Updated, *row.Closed, seckill.BucketsOf(goodsID)).Error
+		err = tx.Exec(`UPDATE sales SET status = ?, updated_at = ?, closed_at = ? WHERE goods_id = ?`,
+			row.Status, row.Updated, *row.Closed, goodsID).Error
 		if err != nil {
 			return err
 		}
@@ -88,21 +83,13 @@ func (s *Store) Database(ctx context.Context, goodsID int64) (seckill.Database, 
 	return d, trouble("read the ledger", res.Error)
 }
 
+// newestSales pages through sales. Rows with another bucket than 0 are parts of sales that earlier releases split, all of them
+// over since: see migration 13.
 func newestSales(q *gorm.DB, below int64, limit int) *gorm.DB {
 	if below == 0 {
 		below = math.MaxInt64
 	}
 	return q.Where("bucket = 0 AND goods_id < ?", below).Order("goods_id DESC").Limit(limit)
-}
-
-// wholeSales lists sales by their own rows, each with all of its buckets, which are asked for where the list is.
-func wholeSales(op string, where, q *gorm.DB) ([]seckill.Sale, error) {
-	var rows []saleRow
-	err := q.Find(&rows).Error
-	if err == nil {
-		rows, err = addBuckets(where, rows)
-	}
-	return each(rows, saleRow.sale), trouble(op, err)
 }
 
 func saleList(op string, q *gorm.DB) ([]seckill.Sale, error) {

@@ -134,12 +134,10 @@ func wholeLife(t *testing.T, h house, rec *recorder) map[string]bool {
 		called[method] = true
 		return ctx
 	}
-	inBuckets(t, h, now)
 	sale := aSale(t, h, now)
 	orders(t, h, now, sale)
 	mending(t, h, now, sale)
 	lists(t, h, now, sale)
-	splitStock(t, h, now)
 	return called
 }
 
@@ -172,27 +170,6 @@ func aSale(t *testing.T, h house, now calling) seckill.Sale {
 	_, _, err = h.EndCut(now("EndCut"), *begun.Cut, order.GivenNow, today)
 	require.NoError(t, err)
 	return snap.Sale
-}
-
-// inBuckets is what is done to a sale whose stock is split. A transfer is between two of its goods, which one shard should have
-// (docs/how-to/scale.md, "Stock in buckets").
-func inBuckets(t *testing.T, h house, now calling) {
-	t.Helper()
-	sale := h.split(1, 10, 2)
-	snap, err := h.BeginEpoch(now("BeginEpoch"), sale.GoodsID, seckill.FirstToken, today)
-	require.NoError(t, err)
-	_, err = h.Bucket(now("Bucket"), snap.Rest[0].GoodsID)
-	require.NoError(t, err)
-	_, err = h.Buckets(now("Buckets"), sale.GoodsID)
-	require.NoError(t, err)
-	_, err = h.Change(now("Change"), sale.GoodsID, seckill.Change{StockDelta: 5}, seckill.Once{}, today)
-	require.NoError(t, err)
-	now("BeginTransfer")
-	c := h.begun(snap.Sale, snap.Rest[0].GoodsID, 2)
-	_, _, err = h.EndCut(now("EndCut"), c, order.GivenNow, today)
-	require.NoError(t, err)
-	_, err = h.CloseSale(now("CloseSale"), sale.GoodsID, today)
-	require.NoError(t, err)
 }
 
 func orders(t *testing.T, h house, now calling, sale seckill.Sale) {
@@ -253,29 +230,6 @@ func mending(t *testing.T, h house, now calling, sale seckill.Sale) {
 	late := batchOf(goods, lost)
 	late.Epoch, late.Adopted = sale.Epoch+1, map[string]bool{lost.OrderSn: true}
 	_, err = h.WriteBatch(now("WriteBatch"), late)
-	require.NoError(t, err)
-}
-
-// splitStock goes the way of a sale whose stock is in two buckets: two goods, and so, perhaps, two shards.
-func splitStock(t *testing.T, h house, now calling) {
-	t.Helper()
-	now("CreateSale")
-	sale := h.split(1, 20, 2)
-	snap, err := h.BeginEpoch(now("BeginEpoch"), sale.GoodsID, seckill.FirstToken, today)
-	require.NoError(t, err)
-	_, err = h.Bucket(now("Bucket"), snap.Rest[0].GoodsID)
-	require.NoError(t, err)
-	_, err = h.Buckets(now("Buckets"), sale.GoodsID)
-	require.NoError(t, err)
-	now("BeginTransfer")
-	transfer := h.begun(snap.Rest[0], sale.GoodsID, 3)
-	_, _, err = h.EndCut(now("EndCut"), transfer, order.GivenNow, today)
-	require.NoError(t, err)
-	_, err = h.Change(now("Change"), sale.GoodsID, seckill.Change{StockDelta: 2}, seckill.Once{}, today)
-	require.NoError(t, err)
-	_, err = h.OrdersOfGoods(now("OrdersOfGoods"), sale.GoodsID, "", "", 10)
-	require.NoError(t, err)
-	_, err = h.CountOrders(now("CountOrders"), sale.GoodsID)
 	require.NoError(t, err)
 }
 

@@ -9,9 +9,6 @@
 --   status  exposed or closed              start, end   the window, Unix ms     limit   units one buyer may hold
 --   total   units put up = avail + pend + sold          since   ms; nothing pending is older, as far as settling goes
 --   fence   an epoch that must not be loaded any more: see adopt
---   others  units in the sale's other buckets, as the mover saw them last (missing: it is not split)
---   thirst  units asked here in vain that the others have     most   the largest such ask     dry   when the last came, ms
---   fed     when units came for that, ms (0 = never)          owed   what had been asked then
 --   card    what does not change the selling, as JSON of the Go side
 local GATE_OPEN, GATE_MISSING, GATE_SHUT, GATE_LEASE, GATE_EPOCH, GATE_BACKLOG = 0, 1, 2, 3, 4, 5
 

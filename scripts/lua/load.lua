@@ -6,7 +6,6 @@
 --
 -- KEYS  1 sale (hash)   2 staged buyers (hash, may be missing)   3 buyers (hash)   4 pending (hash)   5 moves (set)
 -- ARGV  1 lease ('' = ask INFO)   2 epoch   3 status   4 start ms   5 end ms   6 limit   7 total   8 available   9 sold   10 card
---       11 units in the sale's other buckets
 -- Returns 1 loaded and open, 0 refused.
 local sale, staged, buyers, pending, moves = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local has = redis.call('HMGET', sale, 'gate', 'epoch', 'lease', 'fence')
@@ -23,6 +22,4 @@ end
 redis.call('HSET', sale, 'gate', GATE_OPEN, 'epoch', ARGV[2], 'lease', lease_of_today(ARGV[1]), 'status', ARGV[3],
   'start', ARGV[4], 'end', ARGV[5], 'limit', ARGV[6], 'total', ARGV[7], 'avail', ARGV[8], 'pend', 0,
   'sold', ARGV[9], 'since', 0, 'card', ARGV[10])
-redis.call('HDEL', sale, 'others', 'thirst', 'most', 'dry', 'fed', 'owed')
-if ARGV[11] ~= '0' then redis.call('HSET', sale, 'others', ARGV[11]) end
 return 1

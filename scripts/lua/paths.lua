@@ -3,16 +3,16 @@
 --
 -- KEYS  1 sale (hash)   2… the keys of the paths
 -- ARGV  1 lease ('' = ask INFO)   2 the caller's epoch   3 life of a path, ms   4… the buyer of each path
--- Returns {gate, epoch, now ms, units left (the other buckets' too), state}; state: 0 given, 3 too early, 4 too late, 6 nothing left.
+-- Returns {gate, epoch, now ms, units left, state}; state: 0 given, 3 too early, 4 too late, 6 nothing left.
 local sale = KEYS[1]
 local lease_arg, epoch_arg, ttl = ARGV[1], tonumber(ARGV[2]), ARGV[3]
 
-local s = redis.call('HMGET', sale, 'gate', 'epoch', 'lease', 'status', 'start', 'end', 'avail', 'others')
+local s = redis.call('HMGET', sale, 'gate', 'epoch', 'lease', 'status', 'start', 'end', 'avail')
 local now = now_ms()
 local gate, epoch = gate_of(s[1], s[2], s[3], lease_arg)
 if gate == GATE_OPEN and epoch ~= epoch_arg then gate = GATE_EPOCH end
 if gate ~= GATE_OPEN then return {gate, epoch, now, 0, 0} end
-local avail = tonumber(s[7]) + tonumber(s[8] or 0)
+local avail = tonumber(s[7])
 if s[4] == 'closed' or now >= tonumber(s[6]) then return {gate, epoch, now, avail, 4} end
 if now < tonumber(s[5]) then return {gate, epoch, now, avail, 3} end
 if avail <= 0 then return {gate, epoch, now, avail, 6} end

@@ -2,7 +2,7 @@
 -- that is none any more is given would be lost, and marked as given.
 --
 -- KEYS  1 sale (hash)   2 buyers (hash)   3 pending (hash)   4 moves (set of ids given in this epoch)
--- ARGV  1 lease ('' = ask INFO)   then for each move: id, its epoch, kind (cancel, expire, fail, delta, carry), buyer id, order number, units
+-- ARGV  1 lease ('' = ask INFO)   then for each move: id, its epoch, kind (cancel, expire, fail, delta), buyer id, order number, units
 -- Returns for each move: 1 given, 0 given before, 2 of an older epoch (the load of this one had it in),
 --       3 Redis is not there yet (the gate is not open, or an older epoch: ask again later), 4 a cut larger than what is unsold:
 --       said of an id once, it is said for the rest of the epoch, so that whoever asks again hears the same.
@@ -22,18 +22,6 @@ local function let_go(buyer, sn, units)
     redis.call('HSET', buyers, buyer, rest .. string.gsub(sns, ' ' .. sn .. ':%d+', ''))
   end
 end
-
--- Units that come to a bucket are for those who have asked: the mover leaves them so many for a while.
-local function feed(units)
-  local thirst = units > 0 and redis.call('HGET', sale, 'thirst')
-  if not thirst then return end
-  redis.call('HSET', sale, 'fed', now_ms(), 'owed', thirst)
-  redis.call('HDEL', sale, 'thirst', 'most', 'dry')
-end
-
--- Units that are carried off to another bucket are the others' from this moment on: nobody may be told "sold out" for them
--- before the mover looks again.
-local function carried_off(units) redis.call('HINCRBY', sale, 'others', -units) end
 
 local function give_back(kind, buyer, sn, units)
   local from = 'sold'
@@ -59,7 +47,7 @@ for a = FIRST_ARG, #ARGV, STRIDE do
     answer = BEFORE
   elseif redis.call('SISMEMBER', moves, id .. '!') == 1 then
     answer = TOO_MUCH
-  elseif kind ~= 'delta' and kind ~= 'carry' then
+  elseif kind ~= 'delta' then
     redis.call('SADD', moves, id)
     give_back(kind, buyer, sn, units)
   elseif redis.call('HGET', sale, 'avail') + units < 0 then
@@ -69,8 +57,6 @@ for a = FIRST_ARG, #ARGV, STRIDE do
     redis.call('SADD', moves, id)
     redis.call('HINCRBY', sale, 'avail', units)
     redis.call('HINCRBY', sale, 'total', units)
-    feed(units)
-    if kind == 'carry' then carried_off(units) end
   end
   answers[#answers + 1] = answer
 end

@@ -8,14 +8,13 @@
 -- Returns {gate, epoch, now ms, units left, outbox id ('' = none), verdict…}; without verdicts where the gate is not 0.
 --       A verdict is one digit and what belongs to it:
 --       0 taken   1<sn> path used before   2 wrong path   3 too early   4 too late   5<sn sn …> over the limit
---       6<units left, in all buckets> too few   7 malformed quantity   8 too few in this bucket, enough with the others: they are
---       sent for, and the path stays good
+--       6<units left> too few   7 malformed quantity
 local sale, buyers, pending, outbox = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local lease_arg, epoch_arg, max_backlog, keep = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4]
 local FIRST_PATH, FIRST_ARG, STRIDE = 5, 5, 4
 local n = #KEYS - FIRST_PATH + 1
 
-local s = redis.call('HMGET', sale, 'gate', 'epoch', 'lease', 'status', 'start', 'end', 'limit', 'avail', 'pend', 'since', 'others')
+local s = redis.call('HMGET', sale, 'gate', 'epoch', 'lease', 'status', 'start', 'end', 'limit', 'avail', 'pend', 'since')
 local now = now_ms()
 local gate, epoch = gate_of(s[1], s[2], s[3], lease_arg)
 if gate == GATE_OPEN and epoch ~= epoch_arg then gate = GATE_EPOCH end
@@ -25,8 +24,7 @@ if gate ~= GATE_OPEN then return {gate, epoch, now, 0, ''} end
 
 local window = '0'
 if s[4] == 'closed' or now >= tonumber(s[6]) then window = '4' elseif now < tonumber(s[5]) then window = '3' end
-local limit, others = tonumber(s[7]), tonumber(s[11] or 0)
-local thirst, most = 0, 0
+local limit = tonumber(s[7])
 local good_now = '@' .. epoch
 
 local paths, ids = {}, {}
@@ -52,11 +50,7 @@ local function judge(i)
   local holding, held, sns = had_now[buyer] or had[i], 0, ''
   if holding then held, sns = string.match(holding, '^(%d+)(.*)$') end
   if held + q > limit then return '5' .. string.gsub(string.sub(sns, 2), ':%d+', '') end
-  if q > avail + others then return '6' .. (avail + others) end
-  if q > avail then
-    thirst, most = thirst + q, math.max(most, q)
-    return '8'
-  end
+  if q > avail then return '6' .. avail end
   avail, pend = avail - q, pend + q
   permit_now[paths[i]] = buyer .. ' ' .. sn
   had_now[buyer] = (held + q) .. sns .. ' ' .. sn .. ':' .. q
@@ -87,10 +81,5 @@ if #entries > 0 then
   if was_pending == 0 then since = now end
   redis.call('HSET', sale, 'avail', avail, 'pend', pend, 'since', since)
   for path, permit in pairs(permit_now) do redis.call('SET', path, permit, 'EX', keep) end
-end
-if thirst > 0 then
-  local before = tonumber(redis.call('HGET', sale, 'most') or 0)
-  redis.call('HINCRBY', sale, 'thirst', thirst)
-  redis.call('HSET', sale, 'most', math.max(most, before), 'dry', now)
 end
 return {gate, epoch, now, avail, id, unpack(verdicts)}

@@ -3,11 +3,11 @@
 -- KEYS  1 sale (hash)   2 outbox (stream)
 -- ARGV  1 lease ('' = ask INFO)
 -- Returns {gate, epoch, now ms, card, status, start, end, limit, total, avail, pend, sold, since,
---          entries in the outbox, id of its oldest ('' = none), others, thirst, most, dry, fed, owed};
+--          entries in the outbox, id of its oldest ('' = none)};
 --          only the first three where the gate is 1 (missing).
 local sale, outbox = KEYS[1], KEYS[2]
 local s = redis.call('HMGET', sale, 'gate', 'epoch', 'lease', 'card', 'status', 'start', 'end', 'limit',
-  'total', 'avail', 'pend', 'sold', 'since', 'others', 'thirst', 'most', 'dry', 'fed', 'owed')
+  'total', 'avail', 'pend', 'sold', 'since')
 local now = now_ms()
 local gate, epoch = gate_of(s[1], s[2], s[3], ARGV[1])
 if gate == GATE_MISSING then return {gate, epoch, now} end
@@ -16,4 +16,4 @@ local oldest = ''
 if first[1] then oldest = first[1][1] end
 local function num(i) return tonumber(s[i] or 0) end
 return {gate, epoch, now, s[4], s[5], num(6), num(7), num(8), num(9), num(10), num(11), num(12), num(13),
-  redis.call('XLEN', outbox), oldest, num(14), num(15), num(16), num(17), num(18), num(19)}
+  redis.call('XLEN', outbox), oldest}

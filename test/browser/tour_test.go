@@ -1,7 +1,6 @@
 package browser
 
 import (
-	"net/http"
 	"strings"
 	"sync"
 	"testing"
@@ -73,25 +72,8 @@ func (v *visitor) guest(name string) {
 	v.becomes("signed in", `location.pathname !== '/session' && document.documentElement.dataset.user`)
 }
 
-// A sale split into buckets is one sale to everybody who looks.
-func TestASplitSaleInTheConsole(t *testing.T) {
-	h := standalone(t)
-	mei, ada := visit(t, h.base, desk), visit(t, h.base, phone)
-	mei.signIn(h.token(t, seckill.Merchant, 1, "Mei"))
-	ada.signIn(h.token(t, seckill.Buyer, 2, "Ada"))
-	goods := mei.putsUp(kettle, "199", 8, 0, func() { mei.fill("#n-buckets", "4") })
-	ada.buys(goods, won)
-	mei.sees("#ledger", "Balances")
-	mei.sees("[data-part=total]", "8")
-	mei.sees("[data-part=sold]", "1")
-	mei.sees("[data-part=available]", "7")
-	var sale struct{ StockBuckets int }
-	require.NoError(t, h.client(t, seckill.Merchant, 1).Do(t.Context(), http.MethodGet, "/admin/sales/"+goods, nil, &sale))
-	require.Equal(t, 4, sale.StockBuckets)
-}
-
-// putsUp makes a sale in the console and shows it; it begins in a while and lasts an hour. What else is to be filled in, the last ones do.
-func (v *visitor) putsUp(title, price string, stock int, in time.Duration, more ...func()) (goods string) {
+// putsUp makes a sale in the console and shows it; it begins in a while and lasts an hour.
+func (v *visitor) putsUp(title, price string, stock int, in time.Duration) (goods string) {
 	v.t.Helper()
 	v.open("/console")
 	v.press("[data-open=new]")
@@ -101,9 +83,6 @@ func (v *visitor) putsUp(title, price string, stock int, in time.Duration, more 
 	v.run("document.querySelector('#n-stock').value = " + itoa(stock))
 	v.fill("#n-start", local(time.Now().Add(in)))
 	v.fill("#n-end", local(time.Now().Add(time.Hour)))
-	for _, fill := range more {
-		fill()
-	}
 	v.press("#new button[value=show]")
 	v.becomes("the sale's page is open", `location.pathname.startsWith('/console/sales/')`)
 	v.sees("#ledger", "Balances")

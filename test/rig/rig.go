@@ -130,18 +130,11 @@ func (r *Rig) PutUp(t testing.TB, units, perBuyer int64) string {
 // PutUpFor is PutUp with a window.
 func (r *Rig) PutUpFor(t testing.TB, units, perBuyer int64, start, end time.Time) string {
 	t.Helper()
-	return r.PutUpSplit(t, units, perBuyer, 0, start, end)
-}
-
-// PutUpSplit is PutUpFor with the stock in so many buckets; 0 leaves it whole.
-func (r *Rig) PutUpSplit(t testing.TB, units, perBuyer, buckets int64, start, end time.Time) string {
-	t.Helper()
 	goods, err := r.Merchant(t).PutUp(t.Context(), rush.NewSale{
 		Title: "a kettle", Price: 1999, Stock: units, StartAt: start.UTC(), EndAt: end.UTC(), PerBuyerLimit: perBuyer,
-		Rate: &rush.Rate{PermitsPerSecond: 100_000, MaxBurstSeconds: 1, MaxWaitMillis: 1000}, StockBuckets: buckets,
+		Rate: &rush.Rate{PermitsPerSecond: 100_000, MaxBurstSeconds: 1, MaxWaitMillis: 1000},
 	})
 	require.NoError(t, err)
-	require.Len(t, Buckets(t, goods), int(max(1, buckets)))
 	r.Aim(t, goods)
 	return goods
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// OrderRow is one order in MySQL; GoodsID is the bucket's from which it was bought.
+// OrderRow is one order in MySQL; .
 type OrderRow struct {
 	OrderSn, Status   string
 	GoodsID           int64
@@ -26,28 +26,26 @@ type OrderRow struct {
 // OrderRows reads all orders of a goods, whatever their status.
 func (r *Rig) OrderRows(t testing.TB, goods string) []OrderRow {
 	t.Helper()
-	in, args := within(t, goods)
 	var list []OrderRow
 	r.each(t, func(rows *sql.Rows) error {
 		var o OrderRow
 		err := rows.Scan(&o.OrderSn, &o.Status, &o.GoodsID, &o.BuyerID, &o.Quantity)
 		list = append(list, o)
 		return err
-	}, `SELECT order_sn, status, goods_id, buyer_id, quantity FROM orders WHERE `+in, args...)
+	}, `SELECT order_sn, status, goods_id, buyer_id, quantity FROM orders WHERE goods_id = ?`, goods)
 	return list
 }
 
-// Held reads what MySQL says each buyer holds, in all buckets.
+// Held reads what MySQL says each buyer holds.
 func (r *Rig) Held(t testing.TB, goods string) map[int64]int64 {
 	t.Helper()
-	in, args := within(t, goods)
 	held := make(map[int64]int64)
 	r.each(t, func(rows *sql.Rows) error {
 		var buyer, units int64
 		err := rows.Scan(&buyer, &units)
 		held[buyer] += units
 		return err
-	}, `SELECT buyer_id, held FROM buyer_holdings WHERE `+in, args...)
+	}, `SELECT buyer_id, held FROM buyer_holdings WHERE goods_id = ?`, goods)
 	return held
 }
 
@@ -99,56 +97,34 @@ func (r *Rig) RedisClient(t testing.TB) redis.UniversalClient {
 	return c
 }
 
-// RedisFacts is what Redis keeps of a goods, of all its buckets, read key by key: sure only while nothing moves.
+// RedisFacts is what Redis keeps of a goods, read key by key: sure only while nothing moves.
 type RedisFacts struct {
 	Pending, Outbox int64
 	Oldest          time.Duration // age of the oldest that may be pending; 0 where nothing is
 	Held            map[int64]int64
-	Unaware         int // buckets that have not been told yet what the others have now
-
-	avail, others int64
 }
 
 // RedisFacts reads them.
 func (r *Rig) RedisFacts(t testing.TB, c redis.UniversalClient, goods string) (RedisFacts, error) {
 	t.Helper()
-	all := RedisFacts{Held: make(map[int64]int64)}
-	var buckets []RedisFacts
-	for _, bucket := range Buckets(t, goods) {
-		f, err := redisFacts(t.Context(), c, bucket)
-		if err != nil {
-			return RedisFacts{}, fmt.Errorf("read redis: %w", err)
-		}
-		all.Pending, all.Outbox, all.Oldest = all.Pending+f.Pending, all.Outbox+f.Outbox, max(all.Oldest, f.Oldest)
-		for buyer, units := range f.Held {
-			all.Held[buyer] += units
-		}
-		buckets, all.avail = append(buckets, f), all.avail+f.avail
+	f, err := redisFacts(t.Context(), c, goods)
+	if err != nil {
+		return RedisFacts{}, fmt.Errorf("read redis: %w", err)
 	}
-	for _, f := range buckets {
-		if f.others != all.avail-f.avail {
-			all.Unaware++
-		}
-	}
-	return all, nil
+	return f, nil
 }
 
-func redisFacts(ctx context.Context, c redis.UniversalClient, bucket string) (RedisFacts, error) {
-	key := SaleKey(bucket)
+func redisFacts(ctx context.Context, c redis.UniversalClient, goods string) (RedisFacts, error) {
+	key := SaleKey(goods)
 	pipe := c.Pipeline()
 	pending, outbox, buyers := pipe.HLen(ctx, key+":pending"), pipe.XLen(ctx, key+":outbox"), pipe.HGetAll(ctx, key+":buyers")
 	since := pipe.HGet(ctx, key, "since")
-	stock := pipe.HMGet(ctx, key, "avail", "others")
 	if _, err := pipe.Exec(ctx); err != nil {
 		return RedisFacts{}, err
 	}
 	f := RedisFacts{Pending: pending.Val(), Outbox: outbox.Val(), Held: make(map[int64]int64)}
 	if ms, err := since.Int64(); err == nil && f.Pending > 0 {
 		f.Oldest = time.Since(time.UnixMilli(ms)) // Redis' clock and this one are the same machine's
-	}
-	for i, into := range []*int64{&f.avail, &f.others} {
-		text, _ := stock.Val()[i].(string) // none is 0
-		*into, _ = strconv.ParseInt(text, 10, 64)
 	}
 	for buyer, text := range buyers.Val() {
 		id, _ := strconv.ParseInt(buyer, 10, 64)

@@ -25,23 +25,9 @@ type Servers struct {
 	publisher *rabbit.Publisher
 }
 
-// Option is something that connections may be told besides their settings.
-type Option func(*rabbit.Options)
-
-// ObservedBy has an observer hear of every message.
-func ObservedBy(o rabbit.Observer) Option { return func(opts *rabbit.Options) { opts.Observer = o } }
-
-// TracedBy has messages carry the mark of whoever follows them.
-func TracedBy(t order.Tracer) Option {
-	return func(opts *rabbit.Options) {
-		if t != nil {
-			opts.TraceParent = t.Mark
-		}
-	}
-}
-
-// Open prepares connections.
-func Open(ctx context.Context, cfg config.Config, log *slog.Logger, more ...Option) (*Servers, error) {
+// Open prepares connections; it contacts no server. messages counts messages to RabbitMQ, and
+// tracer marks them; both may be nil.
+func Open(ctx context.Context, cfg config.Config, messages rabbit.Observer, tracer order.Tracer, log *slog.Logger) (*Servers, error) {
 	store, err := sqlstore.Open(ctx, cfg.MySQL.DSN.Reveal(), sqlstore.Options{ReadDSN: cfg.MySQL.ReadDSN.Reveal()})
 	if err != nil {
 		return nil, err
@@ -49,6 +35,7 @@ func Open(ctx context.Context, cfg config.Config, log *slog.Logger, more ...Opti
 	fresh := make(chan int, 16*cfg.Order.Shards)
 	opts := rabbit.Options{
 		URLs: cfg.AMQP.Nodes(), Shards: cfg.Order.Shards, Logger: log, PublishTimeout: cfg.AMQP.PublishTimeout,
+		Observer: messages,
 		OnFreshTopology: func(shard int) {
 			select {
 			case fresh <- shard:
@@ -56,8 +43,8 @@ func Open(ctx context.Context, cfg config.Config, log *slog.Logger, more ...Opti
 			}
 		},
 	}
-	for _, option := range more {
-		option(&opts)
+	if tracer != nil {
+		opts.TraceParent = tracer.Mark
 	}
 	publisher, err := rabbit.NewPublisher(opts)
 	if err != nil {

@@ -46,7 +46,6 @@ func badSales() map[string][]string {
 		"price":         slices.Concat(whole, []string{"", "1000000000001"}),
 		"stock":         slices.Concat(whole, []string{"", "0", "100000001"}),
 		"perBuyerLimit": slices.Concat(whole, []string{"0", "1001"}),
-		"stockBuckets":  slices.Concat(whole, []string{"0", "3", "65", "128"}),
 		"startAt":       moment,
 		"endAt":         slices.Concat(moment, []string{`"2026-11-11T12:00:00.000Z"`, `"2026-11-11T11:59:59Z"`, `"2026-11-11T13:00:00+02:00"`}),
 		"rate":          {"null", "true", "1", "[]", `"fast"`},
@@ -87,7 +86,7 @@ func (t *table) newSales() {
 			create.body = NewSale(field, v)
 			t.bad(field+" "+v, create, field)
 		}
-		if !strings.HasPrefix(field, "rate") && field != "perBuyerLimit" && field != "stockBuckets" {
+		if !strings.HasPrefix(field, "rate") && field != "perBuyerLimit" {
 			create.body = strings.TrimSuffix(NewSale("title", `"x"`), "}") + `,"` + field + `":1}`
 			t.bad(field+" doubled", create, field)
 		}

@@ -102,9 +102,6 @@ func (u User) Called(p Page) string {
 	return p.T("role."+u.Role) + " " + strconv.FormatInt(u.ID, 10)
 }
 
-// Buckets are into how many a sale's stock may be split.
-func (p Page) Buckets() []int { return []int{2, 4, 8, 16, 32, 64} }
-
 // Statuses are those that orders may be filtered by.
 func (p Page) Statuses() []string {
 	return []string{"created", "paid", "cancelled", "expired", "failed"}

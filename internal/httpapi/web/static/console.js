@@ -51,7 +51,7 @@ answer('new', async (form, once, wish) => {
   const made = await insist('POST', '/admin/sales', {within: 20e3, headers: {'Idempotency-Key': once}, body: {
     title: form.title.value.trim(), price: Math.round(Number(form.price.value) * 10 ** digits), stock: Number(form.stock.value),
     startAt: new Date(form.startAt.value).toISOString(), endAt: new Date(form.endAt.value).toISOString(),
-    perBuyerLimit: Number(form.perBuyerLimit.value), rate: {permitsPerSecond: Number(form.rate.value)}, stockBuckets: Number(form.stockBuckets.value),
+    perBuyerLimit: Number(form.perBuyerLimit.value), rate: {permitsPerSecond: Number(form.rate.value)},
   }});
   if (!made.ok) return problem(made);
   if (wish === 'show') {
