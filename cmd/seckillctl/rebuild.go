@@ -96,7 +96,7 @@ func awaitQueue(ctx context.Context, q app.Queue) error {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			return fmt.Errorf("RabbitMQ can't be reached: %s", q.Trouble())
+			return fmt.Errorf("RabbitMQ can't be reached: %s", q.DownReason())
 		}
 	}
 }

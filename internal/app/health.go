@@ -44,7 +44,7 @@ func (h *Health) Ready(ctx context.Context) (bool, map[string]string) {
 		return nil
 	})
 	_ = g.Wait() // neither returns an error
-	queue := h.parts.Queue.Trouble()
+	queue := h.parts.Queue.DownReason()
 	if queue == "" {
 		queue = "ok"
 	}

@@ -19,8 +19,8 @@ import (
 type Queue interface {
 	order.Publisher
 	Up() bool
-	// Trouble says why it is not up; "" where it is.
-	Trouble() string
+	// DownReason says why it is not up; "" where it is.
+	DownReason() string
 }
 
 // Parts are what the services stand on.

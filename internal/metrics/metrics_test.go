@@ -35,7 +35,7 @@ func TestAPI_ExportsWhatItCounts(t *testing.T) {
 	api.Reservations.Reserved(2, nil, time.Millisecond, &seckill.GateError{State: seckill.GateShut})
 	api.Reservations.Reserved(1, nil, time.Millisecond, errors.New("away"))
 	api.Publishing.Sent(time.Millisecond)
-	for _, err := range []error{nil, rabbit.ErrCut, fmt.Errorf("wait: %w", context.DeadlineExceeded), errors.New("?")} {
+	for _, err := range []error{nil, rabbit.ErrUnconfirmed, fmt.Errorf("wait: %w", context.DeadlineExceeded), errors.New("?")} {
 		api.Publishing.Confirmed(time.Millisecond, err)
 	}
 	text := scrape(api.Registry)

@@ -17,7 +17,7 @@ type Publishing struct {
 	confirmed prometheus.Histogram
 }
 
-var _ rabbit.Observer = (*Publishing)(nil)
+var _ rabbit.Metrics = (*Publishing)(nil)
 
 type publishOutcome string
 
@@ -42,10 +42,10 @@ func (r *Registry) newPublishing() *Publishing {
 	}
 }
 
-// Sent implements rabbit.Observer.
+// Sent implements rabbit.Metrics.
 func (p *Publishing) Sent(took time.Duration) { p.sent.Observe(took.Seconds()) }
 
-// Confirmed implements rabbit.Observer.
+// Confirmed implements rabbit.Metrics.
 func (p *Publishing) Confirmed(took time.Duration, err error) {
 	p.confirmed.Observe(took.Seconds())
 	p.outcomes[outcomeOf(err)].Inc()
@@ -57,9 +57,9 @@ func outcomeOf(err error) publishOutcome {
 		return confirmed
 	case errors.Is(err, rabbit.ErrReturned):
 		return returned
-	case errors.Is(err, rabbit.ErrRefused):
+	case errors.Is(err, rabbit.ErrNacked):
 		return nacked
-	case errors.Is(err, rabbit.ErrCut):
+	case errors.Is(err, rabbit.ErrUnconfirmed):
 		return disconnected
 	case errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled):
 		return timedOut

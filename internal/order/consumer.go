@@ -16,8 +16,9 @@ type ConsumerOptions struct {
 	Linger    time.Duration // how long a batch that is not full waits for more
 }
 
-// Consumer takes messages from every shard's stream and has them written: a batch is written, settled and then
-// acknowledged, so whatever dies in between, the messages come again and are recognised.
+// Consumer reads every shard's stream and has the writer write its messages in batches. It acknowledges
+// a batch after the commit, so a crash in between leads to a redelivery, and the writer recognises the
+// orders that it finds written.
 type Consumer struct {
 	source Source
 	writer *Writer
@@ -31,7 +32,7 @@ func NewConsumer(source Source, writer *Writer, opts ConsumerOptions, log *slog.
 	return &Consumer{source: source, writer: writer, opts: opts, log: log, tracer: untraced{}}
 }
 
-// Run consumes until ctx ends. Then the batch in hand is finished and what was not begun goes back to its queue.
+// Run consumes until ctx ends and then returns nil. Unacknowledged messages go back to their queues.
 func (c *Consumer) Run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	for shard := range c.source.Shards() {
@@ -47,7 +48,7 @@ func (c *Consumer) runShard(ctx context.Context, shard int) error {
 		stream, err := c.source.Open(ctx, shard)
 		if err == nil {
 			pause.Reset()
-			err = c.drain(ctx, shard, stream)
+			err = c.consume(ctx, shard, stream)
 		}
 		if err != nil && ctx.Err() == nil {
 			c.log.WarnContext(ctx, "order stream ended, opening it again", "shard", shard, "err", err)
@@ -57,8 +58,8 @@ func (c *Consumer) runShard(ctx context.Context, shard int) error {
 	return nil
 }
 
-// drain writes batch after batch until the stream or ctx ends.
-func (c *Consumer) drain(ctx context.Context, shard int, stream Stream) (err error) {
+// consume writes batch after batch until the stream or ctx ends.
+func (c *Consumer) consume(ctx context.Context, shard int, stream Stream) (err error) {
 	defer func() { err = errors.Join(err, stream.Close()) }()
 	for ctx.Err() == nil {
 		batch := c.collect(ctx, stream.Deliveries())
@@ -76,7 +77,7 @@ func (c *Consumer) drain(ctx context.Context, shard int, stream Stream) (err err
 	return nil
 }
 
-// write writes a batch, and is a step of every purchase in it that is followed.
+// write writes a batch as one span that is linked to the trace of each message.
 func (c *Consumer) write(ctx context.Context, batch []received) error {
 	ctx, end := c.tracer.Begin(ctx, "write a batch", marksOf(batch)...)
 	err := c.writer.Write(ctx, batch)
@@ -84,8 +85,8 @@ func (c *Consumer) write(ctx context.Context, batch []received) error {
 	return err
 }
 
-// collect waits for a first delivery, and then for more until the batch is full or the linger is over. An empty batch
-// means that the stream or ctx has ended.
+// collect waits for a first delivery, and then for more until the batch is full or the linger is over.
+// It returns an empty batch when the stream or ctx has ended.
 func (c *Consumer) collect(ctx context.Context, deliveries <-chan Delivery) []received {
 	var batch []received
 	var linger <-chan time.Time
@@ -93,10 +94,10 @@ func (c *Consumer) collect(ctx context.Context, deliveries <-chan Delivery) []re
 		select {
 		case d, ok := <-deliveries:
 			if !ok {
-				return nil // acknowledging is not possible any more: all of it will come again
+				return nil // the broker accepts no acknowledgement any more and redelivers the batch
 			}
 			r := receive(d)
-			batch, orders = append(batch, r), orders+r.weight()
+			batch, orders = append(batch, r), orders+r.size()
 			if linger == nil {
 				linger = time.After(c.opts.Linger)
 			}
@@ -109,11 +110,11 @@ func (c *Consumer) collect(ctx context.Context, deliveries <-chan Delivery) []re
 	return batch
 }
 
-// received is a delivery and what it says.
+// received is a delivery and its decoded message.
 type received struct {
 	Delivery
 	message Message
-	err     error // why it can't be read
+	err     error // of the decoding
 }
 
 func receive(d Delivery) received {
@@ -121,18 +122,18 @@ func receive(d Delivery) received {
 	return received{Delivery: d, message: m, err: err}
 }
 
-// weight is how much of a batch it fills: its orders, and one for a message without any.
-func (r received) weight() int { return max(1, len(r.message.Orders)) }
+// size counts the orders of a message for the limit of a batch; a message without orders counts as one.
+func (r received) size() int { return max(1, len(r.message.Orders)) }
 
 func ordersIn(batch []received) int {
 	n := 0
 	for _, r := range batch {
-		n += r.weight()
+		n += r.size()
 	}
 	return n
 }
 
-// retryPause spaces tries that will go on for ever: from 50 ms to 2 s, with jitter.
+// retryPause spaces attempts that are repeated without a limit: from 50 ms to 2 s, with jitter.
 func retryPause() *backoff.ExponentialBackOff {
 	b := backoff.NewExponentialBackOff()
 	b.InitialInterval, b.MaxInterval = 50*time.Millisecond, 2*time.Second

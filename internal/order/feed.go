@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// Marker remembers, in the queue itself, that a shard has been fed: a mark that is gone means that the queue is new or
-// lost what it had.
+// Marker records in the broker that all pending orders of a shard have been published to its queue. The
+// broker loses the mark together with the queue's messages.
 type Marker interface {
-	MarkFed(ctx context.Context, shard int) error
+	MarkRepublished(ctx context.Context, shard int) error
 }
 
 // Feeder publishes all that is pending again to a shard whose queue is known to be new: the broker lost what it had
@@ -71,5 +71,5 @@ func (f *Feeder) feed(ctx context.Context, shard int) (int, error) {
 	if err := errors.Join(troubles...); err != nil {
 		return fed, err
 	}
-	return fed, f.marker.MarkFed(ctx, shard)
+	return fed, f.marker.MarkRepublished(ctx, shard)
 }

@@ -59,7 +59,7 @@ func (f *flaky) Publish(ctx context.Context, goodsID int64, body []byte) error {
 }
 
 func (f *flaky) Up() bool        { return !f.down.Load() }
-func (f *flaky) Trouble() string { return "" }
+func (f *flaky) DownReason() string { return "" }
 
 func settings() app.Settings {
 	return app.Settings{

@@ -5,4 +5,4 @@ import "context"
 // marked is a queue that can be marked as fed.
 type marked struct{ *flaky }
 
-func (*marked) MarkFed(context.Context, int) error { return nil }
+func (*marked) MarkRepublished(context.Context, int) error { return nil }

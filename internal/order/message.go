@@ -10,26 +10,26 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// Message is what travels through RabbitMQ: orders of one goods, or a barrier. On the wire it is JSON:
+// Message is the body of a queue's message: orders of one goods, or a barrier. It is encoded as JSON:
 //
 //	{"goodsId":"42","orders":[{"orderSn":"…","buyerId":7,"quantity":1,"name":"…","phone":"…"}, …]}
 //	{"goodsId":"42","barrier":{"epoch":3,"token":9}}
 //
-// The entries of orders are byte for byte what the reserve script keeps in the outbox and in pending, so a relay
-// copies them without reading them.
+// The entries of orders are byte for byte those that the reserve script keeps in the outbox and in
+// pending, so that the relay copies them without decoding.
 type Message struct {
 	GoodsID int64          `json:"goodsId,string"`
 	Orders  []seckill.Line `json:"orders,omitempty"`
 	Barrier *Barrier       `json:"barrier,omitempty"`
 }
 
-// Barrier asks the consumer to record that everything sent before it is committed.
+// Barrier asks the consumer to record that every message before it is committed.
 type Barrier struct {
 	Epoch int64 `json:"epoch"` // the epoch that ends
 	Token int64 `json:"token"` // the fencing token of the rebuild that asks
 }
 
-// ErrMalformed says that a message can't be decoded or breaks a rule; no retry will mend it.
+// ErrMalformed means that a message can't be decoded or breaks a rule. A retry cannot succeed.
 var ErrMalformed = errors.New("malformed message")
 
 // EncodeLine writes one entry.
@@ -65,7 +65,8 @@ func EncodeBarrier(goodsID int64, bar Barrier) ([]byte, error) {
 	return json.Marshal(Message{GoodsID: goodsID, Barrier: &bar})
 }
 
-// Decode reads a message. Lines are not judged here: one bad line must not cost its mates; see checkLine.
+// Decode reads a message. It does not validate the lines (see checkLine), because one invalid line must
+// not fail the valid ones beside it.
 func Decode(body []byte) (Message, error) {
 	var m Message
 	if err := json.Unmarshal(body, &m); err != nil {

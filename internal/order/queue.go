@@ -10,17 +10,17 @@ import (
 
 // Publisher hands messages to the durable queue between Redis and MySQL.
 type Publisher interface {
-	// Publish sends one message to the goods' shard and returns nil once the queue has confirmed that it keeps it.
-	// A message that was returned as unroutable, or nacked, is an error. An error of the context's deadline means
-	// "outcome unknown". ErrQueueDown is returned at once while the queue is known to be away. Many calls may be
-	// under way at the same time; none waits for another's confirm.
+	// Publish sends one message to the goods' shard and returns nil once the queue has confirmed it.
+	// A message that the broker returned as unroutable, or nacked, is an error. After an error of the
+	// context's deadline the outcome is unknown. While the queue is known to be down, Publish returns
+	// ErrQueueDown at once. Calls may run concurrently; none waits for another's confirm.
 	Publish(ctx context.Context, goodsID int64, body []byte) error
 }
 
-// ErrQueueDown says that the queue is known to be away: nothing was sent.
+// ErrQueueDown means that the queue is known to be down and that nothing was sent.
 var ErrQueueDown = errors.New("the order queue is down")
 
-// Delivery is one message handed out and not yet acknowledged.
+// Delivery is one message that is delivered and not yet acknowledged.
 type Delivery struct {
 	DeliveryInfo
 	Body        []byte
@@ -28,31 +28,32 @@ type Delivery struct {
 	TraceParent string // trace context of the publisher, for a Tracer; "" where it is not traced
 }
 
-// DeliveryInfo is what the queue knows of a message's past. A dead letter carries it on.
+// DeliveryInfo is the history of a message in the queue. A dead letter keeps it.
 type DeliveryInfo struct {
 	Origin      string    // the queue that the message was published to
 	Attempts    int       // deliveries so far, the present one included; at least 1
 	FirstSeenAt time.Time // when it was published, by the publisher's clock; zero if unknown
 }
 
-// Stream is one shard's deliveries in the order in which they were published. At most a bounded number is out
-// unacknowledged. It is used by one goroutine.
+// Stream is one shard's deliveries in the order of their publishing. The number of unacknowledged ones
+// is bounded. One goroutine uses it.
 type Stream interface {
-	// Deliveries is closed when the stream ends: its connection went, or the broker took the shard back.
+	// Deliveries is closed when the connection ends or the broker cancels the consumer.
 	Deliveries() <-chan Delivery
 	// Ack acknowledges a delivery and every one before it.
 	Ack(tag uint64) error
-	// Close ends the stream. What was handed out and not acknowledged goes back to the queue, in order.
+	// Close ends the stream. Unacknowledged messages go back to the queue, in order.
 	Close() error
 }
 
-// Source opens the streams of the shards; of all the processes that opened a shard's stream, one gets its deliveries.
+// Source opens the streams of the shards. Of all the processes that opened a shard's stream, exactly
+// one gets its deliveries.
 type Source interface {
 	Shards() int
 	Open(ctx context.Context, shard int) (Stream, error)
 }
 
-// OutboxEntry is one group of reservations that the queue has not confirmed.
+// OutboxEntry holds reservations that one message carries and that the queue has not confirmed.
 type OutboxEntry struct {
 	ID      string // its place in the outbox
 	Entries []byte // the JSON array of its lines, as EncodeOrders takes it

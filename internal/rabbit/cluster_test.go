@@ -16,21 +16,21 @@ import (
 
 // onCluster is a publisher and a source on three nodes, all shards marked as fed.
 type onCluster struct {
-	nodes *testenv.RabbitNodes
-	vhost string
-	opt   rabbit.Options
-	fresh fresh
+	nodes    *testenv.RabbitNodes
+	vhost    string
+	opt      rabbit.Options
+	reported queueReports
 }
 
 // TestOnACluster is one cluster's life: starting one takes many seconds, so its parts follow each other.
 func TestOnACluster(t *testing.T) {
 	nodes := testenv.RabbitCluster(t, 3)
-	c := onCluster{nodes: nodes, vhost: nodes.NewVHost(t), fresh: newFresh()}
-	c.opt = rabbit.Options{URLs: nodes.URLs(c.vhost), Shards: 4, OnFreshTopology: c.fresh.note}
+	c := onCluster{nodes: nodes, vhost: nodes.NewVHost(t), reported: newQueueReports()}
+	c.opt = rabbit.Options{URLs: nodes.URLs(c.vhost), Shards: 4, OnNewQueue: c.reported.add}
 	p := runPublisher(t, c.opt)
-	c.fresh.await(t, 0, 1, 2, 3)
+	c.reported.await(t, 0, 1, 2, 3)
 	for shard := range c.opt.Shards {
-		require.NoError(t, p.MarkFed(t.Context(), shard))
+		require.NoError(t, p.MarkRepublished(t.Context(), shard))
 	}
 	t.Run("every shard has three members, and every node leads one", c.spread)
 	t.Run("a node dies in a rush and loses its disk: nothing confirmed is lost, and no shard is new", func(t *testing.T) { c.loseNode(t, p) })
@@ -79,7 +79,7 @@ func (c onCluster) loseNode(t *testing.T, p *rabbit.Publisher) {
 	for range c.nodes.Nodes {
 		runPublisher(t, c.opt)
 	}
-	require.Empty(t, c.fresh.shards, "a node's lost disk passed for a broker's lost data")
+	require.Empty(t, c.reported.shards, "a node's lost disk passed for a broker's lost data")
 	lost := rush.stop()
 	takeAllOf(t, source, order.Shard(goods, c.opt.Shards), lost)
 	require.Empty(t, lost, "confirmed and not delivered")

@@ -27,7 +27,7 @@ func TestFaults(t *testing.T) {
 		{"paused for long: the connection is given up, and made again afterwards", givenUp},
 		{"a queue that refuses: down, given up, and made again once it takes messages", refusing},
 		{"memory alarm: down while it lasts", memoryAlarm},
-		{"restarted empty: every shard is reported as fresh", restartedEmpty},
+		{"restarted empty: every shard is reported as new", restartedEmpty},
 	} {
 		t.Run(fault.name, func(t *testing.T) { fault.test(t, broker) })
 	}
@@ -67,7 +67,7 @@ func paused(t *testing.T, broker *testenv.RabbitServer) {
 	require.Eventually(t, func() bool {
 		return errors.Is(p.Publish(t.Context(), goods, []byte("x")), order.ErrQueueDown)
 	}, patience, time.Millisecond)
-	require.Contains(t, p.Trouble(), "confirmed nothing")
+	require.Contains(t, p.DownReason(), "confirmed nothing")
 	require.NoError(t, broker.Resume())
 	awaitUp(t, p)
 	require.NoError(t, p.Publish(t.Context(), goods, []byte("x")))
@@ -84,7 +84,7 @@ func givenUp(t *testing.T, broker *testenv.RabbitServer) {
 	}
 	require.Error(t, <-published)
 	require.Error(t, <-published)
-	require.Eventually(t, func() bool { return strings.Contains(p.Trouble(), "connect to") }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return strings.Contains(p.DownReason(), "connect to") }, patience, time.Millisecond)
 	require.NoError(t, broker.Resume())
 	awaitUp(t, p)
 	require.NoError(t, p.Publish(t.Context(), goods, []byte("x")))
@@ -100,7 +100,7 @@ func refusing(t *testing.T, broker *testenv.RabbitServer) {
 	_, err := broker.Ctl(t.Context(), "set_policy", "-p", vhost, "full", "^seckill.orders", `{"max-length":1}`)
 	require.NoError(t, err)
 	require.Eventually(t, func() bool {
-		return errors.Is(p.Publish(t.Context(), goods, []byte("x")), rabbit.ErrRefused)
+		return errors.Is(p.Publish(t.Context(), goods, []byte("x")), rabbit.ErrNacked)
 	}, patience, time.Millisecond)
 	require.Eventually(t, func() bool { // what is sent meanwhile is refused, and does not pass for a sign of life
 		return errors.Is(p.Publish(t.Context(), goods, []byte("x")), order.ErrQueueDown)
@@ -121,24 +121,24 @@ func memoryAlarm(t *testing.T, broker *testenv.RabbitServer) {
 	require.Eventually(t, func() bool {
 		return errors.Is(p.Publish(t.Context(), goods, []byte("x")), order.ErrQueueDown)
 	}, patience, time.Millisecond)
-	require.Contains(t, p.Trouble(), "blocked")
+	require.Contains(t, p.DownReason(), "blocked")
 	watermark("0.4")
 	awaitUp(t, p)
 	require.NoError(t, p.Publish(t.Context(), goods, []byte("x")))
 }
 
 func restartedEmpty(t *testing.T, broker *testenv.RabbitServer) {
-	fresh := newFresh()
-	opt := rabbit.Options{URLs: []string{broker.URL()}, Shards: 2, OnFreshTopology: fresh.note}
+	reported := newQueueReports()
+	opt := rabbit.Options{URLs: []string{broker.URL()}, Shards: 2, OnNewQueue: reported.add}
 	p := runPublisher(t, opt)
-	fresh.await(t, 0, 1)
-	require.NoError(t, p.MarkFed(t.Context(), 0))
-	require.NoError(t, p.MarkFed(t.Context(), 1))
+	reported.await(t, 0, 1)
+	require.NoError(t, p.MarkRepublished(t.Context(), 0))
+	require.NoError(t, p.MarkRepublished(t.Context(), 1))
 	require.NoError(t, broker.RestartEmpty(t.Context()))
 	// Whoever has no callback may be the first to declare, and must not hide the loss.
 	runPublisher(t, rabbit.Options{URLs: opt.URLs, Shards: 2})
 	awaitUp(t, p)
-	fresh.await(t, 0, 1)
+	reported.await(t, 0, 1)
 	require.NoError(t, p.Publish(t.Context(), goods, []byte("x")))
 }
 

@@ -11,44 +11,44 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// Options are what a Publisher and a Source need; zero values take the defaults given here.
+// Options configure a Publisher and a Source. Zero values take the defaults that are stated here.
 type Options struct {
-	URLs   []string // AMQP addresses of one cluster's nodes, tried in turn from one by chance on; at least one
-	Shards int      // 1; the same in every program
-	Name   string   // of the connection, as the broker's management shows it: seckill
+	// URLs are the AMQP addresses of one cluster's nodes, at least one. The first is chosen at random.
+	URLs   []string
+	Shards int    // 1; must be the same in all programs
+	Name   string // of the connection in the broker's management: seckill
 	Logger *slog.Logger
 
 	// PublishTimeout bounds a Publish whose context has no deadline: 1 s.
 	PublishTimeout time.Duration
-	// Channels share the shards; more than one pays only where several shards are busy: 4, at most one per shard.
+	// Channels is how many channels the shards share, at most one per shard: 4.
 	Channels int
-	// MaxUnconfirmed messages are under way at once; the next waits, until its context ends: 4096.
+	// MaxUnconfirmed bounds the messages in flight; the next one waits until its context ends: 4096.
 	MaxUnconfirmed int
-	// StallAfter is how long the broker may confirm nothing of a shard while messages wait, before the shard counts as down: 2 s.
-	// After twice as long without any confirm the connection is given up for the next address, after five times as long of
-	// one shard's silence too.
+	// StallAfter is how long the broker may confirm no message of a shard, while some are in flight,
+	// before the shard counts as down: 2 s. Longer stalls end the connection (see healthCheck).
 	StallAfter time.Duration
-	// OnFreshTopology is told of a shard whose queue is new: never fed, or declared again after its data was lost. It is
-	// called after every connect and declaration until Publisher.MarkFed is, from the publisher's own
-	// goroutine: it must not block.
-	OnFreshTopology func(shard int)
+	// OnNewQueue is called with each shard whose queue may lack pending orders: it is new, or the broker
+	// lost its data. The publisher repeats the call after every connect until MarkRepublished. The
+	// function must not block.
+	OnNewQueue func(shard int)
 
-	// Observer hears of every message sent; nil: nobody.
-	Observer Observer
+	// Metrics may be nil.
+	Metrics Metrics
 	// TraceParent returns the W3C traceparent that a message carries; nil, or "": none.
 	TraceParent func(ctx context.Context) string
 
-	// Prefetch is how many messages a stream has out unacknowledged: 512. A message may hold 256 orders of
-	// some 200 bytes, so that is at worst 26 MB.
+	// Prefetch bounds a stream's unacknowledged messages: 512. A message holds up to 256 orders of some
+	// 200 bytes, so that is at most 26 MB.
 	Prefetch int
-	// DeliveryLimit is how often a message may be handed back before it is a dead letter: 1000. It is an argument of the
-	// queue: a queue that exists keeps its own, and another value is an error of the declaration.
+	// DeliveryLimit is how often a message may return to its queue before it becomes a dead letter: 1000.
+	// It is an argument of the queue: the broker refuses another value for a queue that exists.
 	DeliveryLimit int
 }
 
-// Limits that nobody needs to set.
+// Limits without a setting.
 const (
-	heartbeat    = 5 * time.Second // of AMQP: a silent peer is given up after three
+	heartbeat    = 5 * time.Second // of AMQP; the library gives a silent peer up after three
 	dialTimeout  = 2 * time.Second // TCP, TLS and AMQP handshake of one address
 	setupTimeout = 3 * time.Second // declarations and opening of channels
 	closeTimeout = 1 * time.Second // the orderly end of a connection
@@ -56,8 +56,8 @@ const (
 	retryMost    = 1500 * time.Millisecond // before jitter of a quarter
 )
 
-// complete checks and fills in.
-func (o Options) complete() (Options, error) {
+// withDefaults validates the options and fills in the defaults.
+func (o Options) withDefaults() (Options, error) {
 	if len(o.URLs) == 0 {
 		return o, errors.New("no AMQP address")
 	}
@@ -89,7 +89,7 @@ func orElse[N int | time.Duration](n, fallback N) N {
 	return fallback
 }
 
-// withoutURL keeps an address, which carries a password, out of messages.
+// withoutURL removes the address from an error, because it contains a password.
 func withoutURL(err error) error {
 	var bad *url.Error
 	if errors.As(err, &bad) {

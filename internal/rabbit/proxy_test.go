@@ -29,8 +29,7 @@ func through(t *testing.T, address string) (*proxy, string) {
 	u.Host = p.listener.Addr().String()
 	p.running.Go(p.serve)
 	t.Cleanup(func() {
-		_ = p.listener.Close()
-		p.cut()
+		p.shut()
 		p.running.Wait()
 	})
 	return p, u.String()
@@ -69,7 +68,13 @@ func pass(to, from net.Conn) {
 	_ = from.Close()
 }
 
-// cut ends all connections without a word of AMQP.
+// shut refuses new connections and cuts the present ones.
+func (p *proxy) shut() {
+	_ = p.listener.Close()
+	p.cut()
+}
+
+// cut closes all connections without AMQP's handshake.
 func (p *proxy) cut() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -79,8 +84,8 @@ func (p *proxy) cut() {
 	p.conns = nil
 }
 
-// mute is a broker that takes connections and never says a word.
-func mute(t *testing.T) string {
+// silentBroker accepts connections and never answers.
+func silentBroker(t *testing.T) string {
 	t.Helper()
 	return "amqp://guest:secret@" + listen(t).Addr().String() + "/" // the kernel accepts; nobody reads
 }

@@ -12,28 +12,28 @@ import (
 	"flashsale.dev/seckill/internal/order"
 )
 
-// Publisher publishes orders on a connection of its own, which Run keeps up. Safe for concurrent use.
+// Publisher publishes orders on a connection of its own, which Run maintains. Safe for concurrent use.
 type Publisher struct {
-	opt     Options
-	session atomic.Pointer[session] // nil while there is no connection
-	why     atomic.Pointer[string]  // of there being none
+	opt    Options
+	conn   atomic.Pointer[publisherConnection] // nil while there is no connection
+	reason atomic.Pointer[string]              // why there is none
 }
 
 var _ order.Publisher = (*Publisher)(nil)
 
-// NewPublisher checks the options. The publisher is down until Run has connected it.
+// NewPublisher validates the options. The publisher is down until Run has connected it.
 func NewPublisher(opt Options) (*Publisher, error) {
-	opt, err := opt.complete()
+	opt, err := opt.withDefaults()
 	if err != nil {
 		return nil, fmt.Errorf("rabbit publisher: %w", err)
 	}
 	p := &Publisher{opt: opt}
-	p.down("not connected yet")
+	p.setDown("not connected yet")
 	return p, nil
 }
 
-// Publish sends one message to the goods' shard and returns nil when the broker has confirmed that it keeps it.
-// The errors are those of order.Publisher: order.ErrQueueDown means that nothing was sent.
+// Publish sends one message to the goods' shard and returns nil when the broker has confirmed it. Its
+// errors are those of order.Publisher: after order.ErrQueueDown nothing was sent.
 func (p *Publisher) Publish(ctx context.Context, goodsID int64, body []byte) error {
 	if _, bounded := ctx.Deadline(); !bounded {
 		var cancel context.CancelFunc
@@ -50,56 +50,61 @@ func (p *Publisher) publish(ctx context.Context, shard int, body []byte) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	s := p.session.Load()
-	if s == nil {
-		return fmt.Errorf("%w: %s", order.ErrQueueDown, *p.why.Load())
+	conn := p.conn.Load()
+	if conn == nil {
+		return fmt.Errorf("%w: %s", order.ErrQueueDown, *p.reason.Load())
 	}
-	return s.publish(ctx, shard, body)
+	return conn.publish(ctx, shard, body)
 }
 
-// Up tells whether every Publish would be sent now.
-func (p *Publisher) Up() bool { return p.Trouble() == "" }
+// Up is true if every Publish would be sent now.
+func (p *Publisher) Up() bool { return p.DownReason() == "" }
 
-// Trouble says why Publish would answer order.ErrQueueDown, for one shard or for all, in words for the operator; empty when it
-// would not.
-func (p *Publisher) Trouble() string {
-	s := p.session.Load()
-	if s == nil {
-		return *p.why.Load()
+// DownReason tells an operator why Publish would return order.ErrQueueDown for at least one shard. It is
+// empty if it would not.
+func (p *Publisher) DownReason() string {
+	conn := p.conn.Load()
+	if conn == nil {
+		return *p.reason.Load()
 	}
-	for i := range s.flows {
-		if why := s.flows[i].trouble.Load(); why != nil {
-			return *why
+	for i := range conn.shards {
+		if reason := conn.shards[i].reason.Load(); reason != nil {
+			return *reason
 		}
 	}
 	return ""
 }
 
-// MarkFed records in the broker that a shard's queue holds all it should, so that OnFreshTopology is not called for it until the
-// broker loses it.
-func (p *Publisher) MarkFed(ctx context.Context, shard int) error {
-	s := p.session.Load()
-	if s == nil {
-		return fmt.Errorf("mark shard %d as fed: %w", shard, order.ErrQueueDown)
-	}
-	m := markFed{shard: shard, done: make(chan error, 1)}
-	select {
-	case s.marks <- m:
-	case <-ctx.Done():
-		return fmt.Errorf("mark shard %d as fed: %w", shard, ctx.Err())
-	case <-s.over:
-		return fmt.Errorf("mark shard %d as fed: %w", shard, order.ErrQueueDown)
-	}
-	if err := <-m.done; err != nil {
-		return fmt.Errorf("mark shard %d as fed: %w", shard, err)
+// MarkRepublished records in the broker that a shard's queue has all pending orders. OnNewQueue is not
+// called for the shard again until the broker loses the record.
+func (p *Publisher) MarkRepublished(ctx context.Context, shard int) error {
+	if err := p.mark(ctx, shard); err != nil {
+		return fmt.Errorf("mark shard %d as republished: %w", shard, err)
 	}
 	return nil
 }
 
-// Run keeps a connection up until ctx ends, then waits for the confirms under way and returns nil. It is called once. It begins
-// with an address by chance, so that many programs do not all meet on the first, and goes to the next as soon as one ends.
+func (p *Publisher) mark(ctx context.Context, shard int) error {
+	conn := p.conn.Load()
+	if conn == nil {
+		return order.ErrQueueDown
+	}
+	request := markRequest{shard: shard, done: make(chan error, 1)}
+	select {
+	case conn.marks <- request:
+		return <-request.done
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-conn.closed:
+		return order.ErrQueueDown
+	}
+}
+
+// Run maintains a connection until ctx ends, then waits for the confirms in flight and returns nil. It
+// must be called once. It starts with a random address, so that many programs do not all connect to the
+// first one, and goes to the next when a connection ends.
 func (p *Publisher) Run(ctx context.Context) error {
-	pause := retries()
+	pause := newBackoff()
 	first := rand.IntN(len(p.opt.URLs))
 	for next := 0; ctx.Err() == nil; next++ {
 		address := p.opt.URLs[(first+next)%len(p.opt.URLs)]
@@ -107,40 +112,40 @@ func (p *Publisher) Run(ctx context.Context) error {
 		if err == nil || ctx.Err() != nil {
 			break
 		}
-		p.down(err.Error())
-		p.opt.Logger.Warn("publisher lost RabbitMQ, trying again", "err", err)
+		p.setDown(err.Error())
+		p.opt.Logger.Warn("publisher lost RabbitMQ, reconnecting", "err", err)
 		if (next+1)%len(p.opt.URLs) == 0 {
 			sleep(ctx, pause.NextBackOff())
 		}
 	}
-	p.down("the publisher has stopped")
+	p.setDown("the publisher has stopped")
 	return nil
 }
 
-// serve is one connection's life.
+// serve opens one connection and maintains it until it ends.
 func (p *Publisher) serve(ctx context.Context, address string, pause backoff.BackOff) error {
-	s, err := openSession(ctx, address, p.opt)
+	conn, err := openPublisherConnection(ctx, address, p.opt)
 	if err != nil {
 		return err
 	}
-	p.session.Store(s)
+	p.conn.Store(conn)
 	began := time.Now()
-	p.opt.Logger.Info("publisher connected to RabbitMQ", "host", s.link.host)
-	err = s.serve(ctx)
+	p.opt.Logger.Info("publisher connected to RabbitMQ", "host", conn.conn.host)
+	err = conn.serve(ctx)
 	if time.Since(began) > retryMost {
 		pause.Reset()
 	}
 	return err
 }
 
-func (p *Publisher) down(why string) {
-	p.why.Store(&why)
-	p.session.Store(nil)
+func (p *Publisher) setDown(reason string) {
+	p.reason.Store(&reason)
+	p.conn.Store(nil)
 }
 
-// retries grows from retryFirst to retryMost, with a quarter of jitter, so that a broker that comes back is not met by all its
-// clients at once, and yet by each within two seconds.
-func retries() backoff.BackOff {
+// newBackoff grows from retryFirst to retryMost with a jitter of a quarter, so that the clients of a
+// broker that returns reconnect within two seconds and not all at once.
+func newBackoff() backoff.BackOff {
 	return &backoff.ExponentialBackOff{
 		InitialInterval: retryFirst, MaxInterval: retryMost, Multiplier: 2, RandomizationFactor: 0.25,
 	}

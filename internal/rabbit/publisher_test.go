@@ -22,32 +22,32 @@ func TestOptionsAreChecked(t *testing.T) {
 
 func TestQueueDeletedUnderThePublisher(t *testing.T) {
 	address := env.RabbitMQ(t).NewVHost(t)
-	fresh := newFresh()
-	p := runPublisher(t, rabbit.Options{URLs: []string{address}, OnFreshTopology: fresh.note})
-	fresh.await(t, 0)
-	require.NoError(t, p.MarkFed(t.Context(), 0))
+	reported := newQueueReports()
+	p := runPublisher(t, rabbit.Options{URLs: []string{address}, OnNewQueue: reported.add})
+	reported.await(t, 0)
+	require.NoError(t, p.MarkRepublished(t.Context(), 0))
 	deleteQueue(t, address, "seckill.orders.0")
 	require.ErrorIs(t, p.Publish(t.Context(), goods, []byte("x")), rabbit.ErrReturned)
-	fresh.await(t, 0)
+	reported.await(t, 0)
 	require.NoError(t, p.Publish(t.Context(), goods, []byte("x")))
 }
 
 func TestAFedShardIsReportedNoMore(t *testing.T) {
 	address := env.RabbitMQ(t).NewVHost(t)
 	cutter, proxied := through(t, address)
-	fresh := newFresh()
-	p := runPublisher(t, rabbit.Options{URLs: []string{proxied}, Shards: 2, OnFreshTopology: fresh.note})
-	fresh.await(t, 0, 1)
-	require.NoError(t, p.MarkFed(t.Context(), 0))
+	reported := newQueueReports()
+	p := runPublisher(t, rabbit.Options{URLs: []string{proxied}, Shards: 2, OnNewQueue: reported.add})
+	reported.await(t, 0, 1)
+	require.NoError(t, p.MarkRepublished(t.Context(), 0))
 	cutter.cut()
-	fresh.await(t, 1)
-	require.NoError(t, p.MarkFed(t.Context(), 1))
-	require.Empty(t, fresh.shards)
+	reported.await(t, 1)
+	require.NoError(t, p.MarkRepublished(t.Context(), 1))
+	require.Empty(t, reported.shards)
 }
 
 func TestMuteBrokerHangsNothing(t *testing.T) {
 	t.Run("it is passed over for the next address", func(t *testing.T) {
-		opt := rabbit.Options{URLs: []string{mute(t), env.RabbitMQ(t).NewVHost(t)}}
+		opt := rabbit.Options{URLs: []string{silentBroker(t), env.RabbitMQ(t).NewVHost(t)}}
 		p := runPublisher(t, opt)
 		require.NoError(t, p.Publish(t.Context(), goods, []byte("x")))
 		s, err := openSource(t, opt).Open(t.Context(), 0)
@@ -55,21 +55,21 @@ func TestMuteBrokerHangsNothing(t *testing.T) {
 		require.NoError(t, s.Close())
 	})
 	t.Run("alone, it is down and everything returns", func(t *testing.T) {
-		opt := rabbit.Options{URLs: []string{mute(t)}}
+		opt := rabbit.Options{URLs: []string{silentBroker(t)}}
 		p, err := rabbit.NewPublisher(opt)
 		require.NoError(t, err)
 		run(t, p)
 		require.ErrorIs(t, p.Publish(t.Context(), goods, []byte("x")), order.ErrQueueDown)
-		require.ErrorIs(t, p.MarkFed(t.Context(), 0), order.ErrQueueDown)
+		require.ErrorIs(t, p.MarkRepublished(t.Context(), 0), order.ErrQueueDown)
 		_, err = openSource(t, opt).Open(t.Context(), 0)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
-		require.Eventually(t, func() bool { return p.Trouble() != "not connected yet" }, patience, 10*time.Millisecond)
-		require.NotContains(t, p.Trouble(), "secret")
+		require.Eventually(t, func() bool { return p.DownReason() != "not connected yet" }, patience, 10*time.Millisecond)
+		require.NotContains(t, p.DownReason(), "secret")
 	})
 	t.Run("an opening that is no longer wanted ends", func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		opened := make(chan error, 1)
-		source := openSource(t, rabbit.Options{URLs: []string{mute(t)}})
+		source := openSource(t, rabbit.Options{URLs: []string{silentBroker(t)}})
 		go func() {
 			_, err := source.Open(ctx, 0)
 			opened <- err

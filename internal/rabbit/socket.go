@@ -7,29 +7,29 @@ import (
 	"time"
 )
 
-// maxBuffered bounds what waits for a broker that does not read; more ends the connection.
-const maxBuffered = 64 << 20
+const (
+	// maxBuffered bounds the bytes that wait to be sent; a write beyond it ends the connection.
+	maxBuffered = 64 << 20
+	// maxReused is the largest buffer that is kept for the next write.
+	maxReused = 1 << 20
+	// flushTimeout bounds the sending of the rest when a socket is closed.
+	flushTimeout = 100 * time.Millisecond
+)
 
-// keepSpare is the largest buffer that is kept for the next write.
-const keepSpare = 1 << 20
+var errBufferFull = errors.New("the broker does not read: too many bytes wait to be sent")
 
-// lastWrite bounds the writing of what is left when a socket is closed.
-const lastWrite = 100 * time.Millisecond
-
-var errUnread = errors.New("the broker reads nothing: too much is waiting to be sent")
-
-// socket is a connection whose Write never waits for the peer: what is written is sent by one goroutine, which takes along
-// whatever has come meanwhile. So a publish, an ack or a close cannot hang on a broker that has stopped reading, as
-// RabbitMQ does on purpose under its memory alarm, and under load many messages share a system call.
+// socket is a net.Conn whose Write never waits for the peer. One goroutine sends what was written and
+// combines it into few system calls. A publish, an ack or a close therefore never blocks on a broker that
+// has stopped reading, as RabbitMQ does under its memory alarm.
 type socket struct {
 	net.Conn
-	limit int // of waiting bytes
+	limit int // of buffered bytes
 
-	mu      sync.Mutex
-	waiting []byte
-	err     error // of the first failed write, or net.ErrClosed
-	wake    chan struct{}
-	ended   chan struct{}
+	mu       sync.Mutex
+	buffered []byte
+	err      error // of the first failed write, or net.ErrClosed
+	wake     chan struct{}
+	ended    chan struct{}
 }
 
 func newSocket(c net.Conn) *socket {
@@ -38,17 +38,17 @@ func newSocket(c net.Conn) *socket {
 	return s
 }
 
-// Write takes p to be sent. Its error is that of an earlier write.
+// Write buffers p. It returns the error of an earlier write.
 func (s *socket) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.err != nil {
 		return 0, s.err
 	}
-	if len(s.waiting)+len(p) > s.limit {
-		return 0, errUnread
+	if len(s.buffered)+len(p) > s.limit {
+		return 0, errBufferFull
 	}
-	s.waiting = append(s.waiting, p...)
+	s.buffered = append(s.buffered, p...)
 	s.signal()
 	return len(p), nil
 }
@@ -60,7 +60,7 @@ func (s *socket) signal() {
 	}
 }
 
-// send writes until an error or Close, and leaves nothing behind unsent that can be sent.
+// send writes until an error, or until Close and the buffer is empty.
 func (s *socket) send() {
 	defer close(s.ended)
 	var spare []byte
@@ -76,7 +76,7 @@ func (s *socket) send() {
 			return
 		}
 		spare = nil
-		if cap(batch) <= keepSpare {
+		if cap(batch) <= maxReused {
 			spare = batch[:0]
 		}
 	}
@@ -85,11 +85,11 @@ func (s *socket) send() {
 func (s *socket) swap(spare []byte) (batch []byte, closed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	batch, s.waiting = s.waiting, spare
+	batch, s.buffered = s.buffered, spare
 	return batch, s.err != nil
 }
 
-// fail makes the reading side see a failed write too.
+// fail closes the connection, so that its reader sees the failed write too.
 func (s *socket) fail(err error) {
 	s.mu.Lock()
 	if s.err == nil {
@@ -99,7 +99,7 @@ func (s *socket) fail(err error) {
 	_ = s.Conn.Close()
 }
 
-// Close sends what is left, for a tenth of a second at most, and closes.
+// Close sends what is buffered, for flushTimeout at most, and closes.
 func (s *socket) Close() error {
 	s.mu.Lock()
 	if s.err == nil {
@@ -107,13 +107,13 @@ func (s *socket) Close() error {
 		s.signal()
 	}
 	s.mu.Unlock()
-	_ = s.SetWriteDeadline(time.Now().Add(lastWrite))
+	_ = s.SetWriteDeadline(time.Now().Add(flushTimeout))
 	<-s.ended
 	return s.Conn.Close()
 }
 
-// cut closes at once.
-func (s *socket) cut() {
+// abort closes at once.
+func (s *socket) abort() {
 	s.fail(net.ErrClosed)
 	s.signal()
 }

@@ -49,9 +49,9 @@ func TestSocketIsBounded(t *testing.T) {
 	for ; err == nil; taken++ {
 		_, err = s.Write(make([]byte, 100))
 	}
-	require.ErrorIs(t, err, errUnread)
+	require.ErrorIs(t, err, errBufferFull)
 	require.LessOrEqual(t, taken, 21, "ten that are being written, ten that wait, and the one that was refused")
-	s.cut()
+	s.abort()
 	require.NoError(t, far.Close())
 }
 

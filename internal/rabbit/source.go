@@ -2,104 +2,110 @@ package rabbit
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"time"
 
 	"github.com/google/uuid"
+	amqp "github.com/rabbitmq/amqp091-go"
 
 	"flashsale.dev/seckill/internal/order"
 )
 
-// Source opens streams. Each has a connection of its own: nothing is shared, so one can be cut without touching the
-// others, and they are read side by side. A process has a handful of shards.
+// Source opens streams. Each stream has a connection of its own, so that one can be aborted without
+// touching the others, and their connections are read in parallel. A process has a handful of shards.
 type Source struct {
 	opt     Options
-	first   int // of the addresses, by chance
-	balance balance
-	present presence
+	first   int    // address of shard 0, at random
+	process string // this process, for consumerPriority
 }
 
 var _ order.Source = (*Source)(nil)
 
-// NewSource checks the options.
+// NewSource validates the options.
 func NewSource(opt Options) (*Source, error) {
-	opt, err := opt.complete()
+	opt, err := opt.withDefaults()
 	if err != nil {
 		return nil, fmt.Errorf("rabbit source: %w", err)
 	}
-	return &Source{
-		opt: opt, first: rand.IntN(len(opt.URLs)),
-		balance: balance{shards: opt.Shards, active: make(map[*stream]bool), given: make(map[string]time.Time)},
-		present: presence{opt: opt, id: uuid.NewString(), heard: make(map[string]time.Time)},
-	}, nil
+	return &Source{opt: opt, first: rand.IntN(len(opt.URLs)), process: uuid.NewString()}, nil
 }
 
 // Shards is the number of shards.
 func (s *Source) Shards() int { return s.opt.Shards }
 
-// Open connects to an address that answers, another first for each shard, declares the shard's queue and consumes it. Of all that
-// opened the shard, the broker gives one the deliveries, and the next when that one goes; the stream ends by itself
-// where this process has more than its share of the shards and another waits (see balance). It returns within
-// seconds whatever the broker does.
+// Open connects to an address that answers, declares the shard's queue and consumes it. The first
+// address that it tries differs from shard to shard. Of all consumers of the shard the broker delivers to
+// one, and to the next when that one's connection ends. Open returns within seconds.
 func (s *Source) Open(ctx context.Context, shard int) (order.Stream, error) {
 	if shard < 0 || shard >= s.opt.Shards {
 		return nil, fmt.Errorf("open shard %d of %d: no such shard", shard, s.opt.Shards)
 	}
-	st, err := s.open(ctx, shard, queueName(shard), func(l *link) error {
-		return declareShard(l, shard, s.opt.DeliveryLimit)
+	args := amqp.Table{"x-priority": consumerPriority(s.process, shard)}
+	st, err := s.open(ctx, shard, queueName(shard), args, func(c *connection) error {
+		return c.declareShard(shard, s.opt.DeliveryLimit)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("open shard %d: %w", shard, err)
 	}
-	st.share, st.present = &s.balance, &s.present
-	st.start()
 	return st, nil
 }
 
-// OpenDead consumes the dead letters. Several that open it share them.
+// OpenDead consumes the dead letters. Several streams share them.
 func (s *Source) OpenDead(ctx context.Context) (order.Stream, error) {
-	st, err := s.open(ctx, 0, deadName, func(*link) error { return nil })
+	st, err := s.open(ctx, 0, deadName, nil, func(*connection) error { return nil })
 	if err != nil {
 		return nil, fmt.Errorf("open dead letters: %w", err)
 	}
+	return st, nil
+}
+
+func (s *Source) open(
+	ctx context.Context, turn int, queue string, args amqp.Table, declare func(*connection) error,
+) (*stream, error) {
+	conn, err := s.connect(ctx, turn)
+	if err != nil {
+		return nil, err
+	}
+	st := newStream(conn, queue, s.opt)
+	err = conn.withTimeout(ctx, setupTimeout, func() error {
+		if err := conn.declareDead(); err != nil {
+			return err
+		}
+		if err := declare(conn); err != nil {
+			return err
+		}
+		return st.consume(args)
+	})
+	if err != nil {
+		conn.disconnect()
+		return nil, err
+	}
 	st.start()
 	return st, nil
 }
 
-func (s *Source) open(ctx context.Context, turn int, queue string, declareQueue func(*link) error) (*stream, error) {
-	l, err := s.connect(ctx, turn)
-	if err != nil {
-		return nil, err
-	}
-	st := newStream(l, queue, s.opt)
-	err = l.within(ctx, setupTimeout, func() error {
-		if err := declareDead(l); err != nil {
-			return err
-		}
-		if err := declareQueue(l); err != nil {
-			return err
-		}
-		return st.consume(s.opt.Prefetch)
-	})
-	if err != nil {
-		l.drop()
-		return nil, err
-	}
-	return st, nil
-}
-
-// connect tries each address once, beginning with that of a turn.
-func (s *Source) connect(ctx context.Context, turn int) (*link, error) {
+// connect tries each address once, from that of the turn on.
+func (s *Source) connect(ctx context.Context, turn int) (*connection, error) {
 	var failed []error
 	for i := range s.opt.URLs {
 		address := s.opt.URLs[(s.first+turn+i)%len(s.opt.URLs)]
-		l, err := dial(ctx, address, s.opt.Name)
+		conn, err := dial(ctx, address, s.opt.Name)
 		if err == nil {
-			return l, nil
+			return conn, nil
 		}
 		failed = append(failed, err)
 	}
 	return nil, errors.Join(failed...)
+}
+
+// consumerPriority ranks a process for a shard by rendezvous hashing: among any set of processes each
+// shard prefers one, the shards spread evenly, and a process that leaves moves only its own shards. No
+// process needs to know the others, because the broker compares the priorities. RabbitMQ activates a
+// consumer of higher priority once the present one has acknowledged its messages.
+func consumerPriority(process string, shard int) int32 {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s/%d", process, shard))
+	return int32(binary.BigEndian.Uint32(sum[:]) >> 1) //nolint:gosec // 31 bits fit
 }

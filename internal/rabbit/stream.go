@@ -1,25 +1,32 @@
 package rabbit
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"flashsale.dev/seckill/internal/order"
 )
 
+// A stream asks its broker for its queue every livenessEvery and disconnects if no answer comes within
+// livenessTimeout. AMQP's heartbeats take three times as long to notice a node that is paused.
+const (
+	livenessEvery   = time.Second
+	livenessTimeout = 5 * time.Second
+)
+
 // stream is one queue's deliveries.
 type stream struct {
-	link    *link
+	conn    *connection
 	queue   string
 	opt     Options
-	share   *balance  // nil: the queue is shared by all that read it
-	present *presence // nil likewise
 	ch      *amqp.Channel
 	in      <-chan amqp.Delivery
 	out     chan order.Delivery
-	yield   chan struct{} // closed when another is to have the queue
 	done    chan struct{} // closed by Close
 	running sync.WaitGroup
 	once    sync.Once
@@ -28,71 +35,85 @@ type stream struct {
 
 var _ order.Stream = (*stream)(nil)
 
-func newStream(l *link, queue string, opt Options) *stream {
+func newStream(conn *connection, queue string, opt Options) *stream {
 	return &stream{
-		link: l, queue: queue, opt: opt,
-		out: make(chan order.Delivery), yield: make(chan struct{}), done: make(chan struct{}),
+		conn: conn, queue: queue, opt: opt, out: make(chan order.Delivery), done: make(chan struct{}),
 	}
 }
 
-// start begins to pass deliveries on and to look after the connection, until Close.
-func (st *stream) start() {
-	st.present.enter()
-	st.running.Go(st.run)
-	st.running.Go(st.look)
-}
-
-func (st *stream) consume(prefetch int) error {
+func (st *stream) consume(args amqp.Table) error {
 	var err error
-	if st.ch, err = st.link.Channel(); err != nil {
+	if st.ch, err = st.conn.Channel(); err != nil {
 		return fmt.Errorf("open channel: %w", err)
 	}
-	if err = st.ch.Qos(prefetch, 0, false); err != nil {
+	if err = st.ch.Qos(st.opt.Prefetch, 0, false); err != nil {
 		return fmt.Errorf("set prefetch: %w", err)
 	}
-	if st.in, err = st.ch.Consume(st.queue, "", false, false, false, false, nil); err != nil {
+	if st.in, err = st.ch.Consume(st.queue, "", false, false, false, false, args); err != nil {
 		return fmt.Errorf("consume %s: %w", st.queue, err)
 	}
 	return nil
 }
 
-// run passes deliveries on until the broker, look or Close ends them. amqp091-go closes in when the channel or the connection ends and
-// when the broker cancels the consumer.
-func (st *stream) run() {
+func (st *stream) start() {
+	st.running.Go(st.deliver)
+	st.running.Go(st.checkLiveness)
+}
+
+// deliver passes deliveries on until Close, or until amqp091-go closes in: when the channel or the
+// connection ends, and when the broker cancels the consumer.
+func (st *stream) deliver() {
 	defer close(st.out)
-	defer st.share.gone(st)
 	for {
 		select {
 		case d, ok := <-st.in:
-			if !ok || !st.pass(d) {
+			if !ok {
 				return
 			}
-		case <-st.yield:
-			return
+			select {
+			case st.out <- newDelivery(d, st.queue, st.opt.DeliveryLimit):
+			case <-st.done:
+				return
+			}
 		case <-st.done:
 			return
 		}
 	}
 }
 
-// pass hands one delivery to the user; false: there is no use in it any more.
-func (st *stream) pass(d amqp.Delivery) bool {
-	st.share.has(st)
-	select {
-	case st.out <- newDelivery(d, st.queue, st.opt.DeliveryLimit):
-		return true
-	case <-st.yield:
-	case <-st.done:
+// checkLiveness ends the connection when the broker stops answering.
+func (st *stream) checkLiveness() {
+	tick := time.NewTicker(livenessEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-st.done:
+			return
+		case <-tick.C:
+		}
+		if !st.alive() {
+			st.conn.disconnect()
+			return
+		}
 	}
-	return false
 }
 
-// Deliveries is closed when the connection is gone, the broker took the queue back, or another consumer is to have it: then Close,
-// and open again. What was taken before can still be acknowledged until Close, unless the connection is gone.
+// alive is true if the broker answers, even if it answers that there is no such queue.
+func (st *stream) alive() bool {
+	err := st.conn.withTimeout(context.Background(), livenessTimeout, func() error {
+		_, err := st.conn.queueExists(st.queue)
+		return err
+	})
+	var closed *amqp.Error
+	return err == nil || errors.As(err, &closed) && closed.Server && !errors.Is(err, amqp.ErrClosed)
+}
+
+// Deliveries is closed when the connection has ended or the broker has cancelled the consumer. The user
+// then calls Close and opens the shard again.
 func (st *stream) Deliveries() <-chan order.Delivery { return st.out }
 
-// Ack acknowledges the delivery and every one before it. It does not wait for the broker: an ack that is lost with the connection
-// means that its messages come again.
+// Ack acknowledges the delivery and all before it. It does not wait for the broker: an ack that is lost
+// with the connection leads to a redelivery.
 func (st *stream) Ack(tag uint64) error {
 	if err := st.ch.Ack(tag, true); err != nil {
 		return fmt.Errorf("ack %s: %w", st.queue, err)
@@ -100,16 +121,18 @@ func (st *stream) Ack(tag uint64) error {
 	return nil
 }
 
-// Close sends the acks that are under way, ends the connection, and so gives the rest back to the queue. It returns
-// within two seconds; the broker finds out by itself if it does not answer. A second call returns what the first did.
+// Close sends the acks in flight and closes the connection, which returns the unacknowledged messages to
+// the queue. It returns within two seconds. A second call returns the same error.
+//
+// It does not cancel the consumer instead: RabbitMQ 3.10 then starts the next consumer beside the first
+// one's unacknowledged messages.
 func (st *stream) Close() error {
 	st.once.Do(func() {
 		close(st.done)
-		if err := st.link.close(); err != nil {
+		if err := st.conn.close(); err != nil {
 			st.err = fmt.Errorf("close stream of %s: %w", st.queue, err)
 		}
 		st.running.Wait()
-		st.present.leave()
 	})
 	return st.err
 }

@@ -1,7 +1,6 @@
 package rabbit
 
 import (
-	"errors"
 	"fmt"
 	"strconv"
 
@@ -10,160 +9,142 @@ import (
 
 // Names in the broker.
 const (
-	ordersName = "seckill.orders" // the exchange, and the beginning of its queues' names
-	deadName   = "seckill.dead"   // exchange and queue
-	fedName    = "seckill.fed"    // the beginning of the marks' names
-
-	consumersName = "seckill.consumers" // exchange on which consumers hear of each other
+	ordersName = "seckill.orders" // the exchange, and the prefix of its queues
+	deadName   = "seckill.dead"   // the exchange and the queue of dead letters
+	markPrefix = "seckill.fed"    // of the marks; the name is that of earlier releases
 )
 
 func queueName(shard int) string { return ordersName + "." + strconv.Itoa(shard) }
 
-// markName is an exchange without bindings, which carries nothing and costs nothing: that it exists says that the shard's
-// queue has been fed. It lives and dies with the broker's data, as the queue does.
-func markName(shard int) string { return fedName + "." + strconv.Itoa(shard) }
+// markName names an exchange without bindings. Its existence says that all pending orders of the shard
+// have been published to the present queue. The broker keeps and loses it together with the queue.
+func markName(shard int) string { return markPrefix + "." + strconv.Itoa(shard) }
 
-func quorum(more amqp.Table) amqp.Table {
-	args := amqp.Table{"x-queue-type": "quorum"}
-	for k, v := range more {
-		args[k] = v
-	}
-	return args
-}
-
-// orderQueue's arguments. At-least-once dead lettering needs reject-publish.
+// orderQueue returns the arguments of a shard's queue. They never change between releases, because
+// RabbitMQ refuses the declaration of an existing queue with other arguments. At-least-once dead
+// lettering needs reject-publish.
 func orderQueue(deliveryLimit int) amqp.Table {
-	return quorum(amqp.Table{
+	return amqp.Table{
+		"x-queue-type":             "quorum",
 		"x-single-active-consumer": true,
 		"x-delivery-limit":         deliveryLimit,
 		"x-dead-letter-exchange":   deadName,
 		"x-dead-letter-strategy":   "at-least-once",
 		"x-overflow":               "reject-publish",
-	})
+	}
 }
 
-// declareDead makes where dead letters go.
-func declareDead(l *link) error {
-	exists, err := queueExists(l.Connection, deadName)
+// declareDead declares the exchange and the queue of dead letters.
+func (c *connection) declareDead() error {
+	exists, err := c.queueExists(deadName)
 	if err != nil {
 		return err
 	}
-	err = onChannel(l.Connection, func(ch *amqp.Channel) error {
-		if err := ch.ExchangeDeclare(deadName, amqp.ExchangeFanout, true, false, false, false, nil); err != nil {
-			return fmt.Errorf("declare exchange %s: %w", deadName, err)
+	err = c.onChannel(func(ch *amqp.Channel) error {
+		if err := declareExchange(ch, deadName, amqp.ExchangeFanout); err != nil {
+			return err
 		}
-		if _, err := ch.QueueDeclare(deadName, true, false, false, false, quorum(nil)); err != nil {
-			return fmt.Errorf("declare queue %s: %w", deadName, err)
-		}
-		return nil
+		return declareQueue(ch, deadName, amqp.Table{"x-queue-type": "quorum"})
 	})
 	if err != nil {
 		return err
 	}
-	return bind(l, deadName, "", deadName, exists)
+	return c.bind(deadName, "", deadName, exists)
 }
 
-// declareShard makes one shard's queue. A queue that was not there is new, whatever its mark says, so the mark goes first: a crash
-// between the two leaves a queue that is still missing, never a new queue with an old mark.
-func declareShard(l *link, shard, deliveryLimit int) error {
+// declareShard declares one shard's queue. Before it makes a missing queue, it deletes the shard's mark:
+// a crash between the two leaves a missing queue, never a new queue with an old mark.
+func (c *connection) declareShard(shard, deliveryLimit int) error {
 	name := queueName(shard)
-	exists, err := queueExists(l.Connection, name)
+	exists, err := c.queueExists(name)
 	if err != nil {
 		return err
 	}
-	err = onChannel(l.Connection, func(ch *amqp.Channel) error {
+	err = c.onChannel(func(ch *amqp.Channel) error {
 		if !exists {
 			if err := ch.ExchangeDelete(markName(shard), false, false); err != nil {
-				return fmt.Errorf("delete mark of %s: %w", name, err)
+				return fmt.Errorf("delete the mark of %s: %w", name, err)
 			}
 		}
-		if err := ch.ExchangeDeclare(ordersName, amqp.ExchangeDirect, true, false, false, false, nil); err != nil {
-			return fmt.Errorf("declare exchange %s: %w", ordersName, err)
+		if err := declareExchange(ch, ordersName, amqp.ExchangeDirect); err != nil {
+			return err
 		}
-		if _, err := ch.QueueDeclare(name, true, false, false, false, orderQueue(deliveryLimit)); err != nil {
-			return fmt.Errorf("declare queue %s: %w", name, err)
-		}
-		return nil
+		return declareQueue(ch, name, orderQueue(deliveryLimit))
 	})
 	if err != nil {
 		return err
 	}
-	return bind(l, name, strconv.Itoa(shard), ordersName, exists)
+	return c.bind(name, strconv.Itoa(shard), ordersName, exists)
 }
 
-func queueExists(c *amqp.Connection, name string) (bool, error) {
-	exists, err := found(c, func(ch *amqp.Channel) error {
+func declareExchange(ch *amqp.Channel, name, kind string) error {
+	if err := ch.ExchangeDeclare(name, kind, true, false, false, false, nil); err != nil {
+		return fmt.Errorf("declare exchange %s: %w", name, err)
+	}
+	return nil
+}
+
+func declareQueue(ch *amqp.Channel, name string, args amqp.Table) error {
+	if _, err := ch.QueueDeclare(name, true, false, false, false, args); err != nil {
+		return fmt.Errorf("declare queue %s: %w", name, err)
+	}
+	return nil
+}
+
+func (c *connection) queueExists(name string) (bool, error) {
+	exists, err := c.exists(func(ch *amqp.Channel) error {
 		_, err := ch.QueueDeclarePassive(name, true, false, false, false, nil)
 		return err
 	})
 	if err != nil {
-		return false, fmt.Errorf("look for queue %s: %w", name, err)
+		return false, fmt.Errorf("ask for queue %s: %w", name, err)
 	}
 	return exists, nil
 }
 
-// bind binds a queue. That is a transaction over all nodes of a cluster, which hangs while one of them is silent and not yet given up
-// (net_ticktime: a minute by default), unlike the declaration of what exists. A queue that was there is nearly always bound
-// already, so its binding is asked for on a channel that nobody waits for: one that was missing all the same shows
-// in returned messages until it is made.
-func bind(l *link, queue, key, exchange string, exists bool) error {
+// bind binds a queue. A binding is a transaction over all nodes of a cluster, which blocks while one of
+// them is silent and not yet declared down (net_ticktime, a minute by default). A queue that exists is
+// nearly always bound, so its binding is sent without waiting for an answer. Should it be missing after
+// all, messages are returned until the broker has made it.
+func (c *connection) bind(queue, key, exchange string, exists bool) (err error) {
 	if !exists {
-		return onChannel(l.Connection, func(ch *amqp.Channel) error { return bindOn(ch, queue, key, exchange, false) })
+		return c.onChannel(func(ch *amqp.Channel) error { return bind(ch, queue, key, exchange, false) })
 	}
-	if l.later == nil || l.later.IsClosed() {
-		var err error
-		if l.later, err = l.Channel(); err != nil {
+	if c.noWait == nil || c.noWait.IsClosed() {
+		if c.noWait, err = c.Channel(); err != nil {
 			return fmt.Errorf("open channel: %w", err)
 		}
 	}
-	return bindOn(l.later, queue, key, exchange, true)
+	return bind(c.noWait, queue, key, exchange, true)
 }
 
-func bindOn(ch *amqp.Channel, queue, key, exchange string, noWait bool) error {
+func bind(ch *amqp.Channel, queue, key, exchange string, noWait bool) error {
 	if err := ch.QueueBind(queue, key, exchange, noWait, nil); err != nil {
 		return fmt.Errorf("bind queue %s: %w", queue, err)
 	}
 	return nil
 }
 
-// unfed returns the shards whose queues have not been marked as fed.
-func unfed(c *amqp.Connection, shards int) ([]int, error) {
-	var fresh []int
+// unmarked returns the shards without a mark.
+func (c *connection) unmarked(shards int) ([]int, error) {
+	var list []int
 	for shard := range shards {
-		marked, err := found(c, func(ch *amqp.Channel) error {
+		marked, err := c.exists(func(ch *amqp.Channel) error {
 			return ch.ExchangeDeclarePassive(markName(shard), amqp.ExchangeFanout, true, false, false, false, nil)
 		})
 		if err != nil {
-			return nil, fmt.Errorf("look for the mark of shard %d: %w", shard, err)
+			return nil, fmt.Errorf("ask for the mark of shard %d: %w", shard, err)
 		}
 		if !marked {
-			fresh = append(fresh, shard)
+			list = append(list, shard)
 		}
 	}
-	return fresh, nil
+	return list, nil
 }
 
-func mark(c *amqp.Connection, shard int) error {
-	return onChannel(c, func(ch *amqp.Channel) error {
-		return ch.ExchangeDeclare(markName(shard), amqp.ExchangeFanout, true, false, false, false, nil)
+// mark declares a shard's mark.
+func (c *connection) mark(shard int) error {
+	return c.onChannel(func(ch *amqp.Channel) error {
+		return declareExchange(ch, markName(shard), amqp.ExchangeFanout)
 	})
-}
-
-// found makes a passive declaration: NOT_FOUND, which costs the channel, is an answer.
-func found(c *amqp.Connection, passive func(*amqp.Channel) error) (bool, error) {
-	err := onChannel(c, passive)
-	var refused *amqp.Error
-	if errors.As(err, &refused) && refused.Code == amqp.NotFound {
-		return false, nil
-	}
-	return err == nil, err
-}
-
-// onChannel runs calls on a channel of their own. Whoever calls bounds them: see link.within.
-func onChannel(c *amqp.Connection, calls func(*amqp.Channel) error) error {
-	ch, err := c.Channel()
-	if err != nil {
-		return fmt.Errorf("open channel: %w", err)
-	}
-	return errors.Join(calls(ch), ch.Close())
 }

@@ -27,7 +27,7 @@ type Servers struct {
 
 // Open prepares connections; it contacts no server. messages counts messages to RabbitMQ, and
 // tracer marks them; both may be nil.
-func Open(ctx context.Context, cfg config.Config, messages rabbit.Observer, tracer order.Tracer, log *slog.Logger) (*Servers, error) {
+func Open(ctx context.Context, cfg config.Config, messages rabbit.Metrics, tracer order.Tracer, log *slog.Logger) (*Servers, error) {
 	store, err := sqlstore.Open(ctx, cfg.MySQL.DSN.Reveal(), sqlstore.Options{ReadDSN: cfg.MySQL.ReadDSN.Reveal()})
 	if err != nil {
 		return nil, err
@@ -35,8 +35,8 @@ func Open(ctx context.Context, cfg config.Config, messages rabbit.Observer, trac
 	fresh := make(chan int, 16*cfg.Order.Shards)
 	opts := rabbit.Options{
 		URLs: cfg.AMQP.Nodes(), Shards: cfg.Order.Shards, Logger: log, PublishTimeout: cfg.AMQP.PublishTimeout,
-		Observer: messages,
-		OnFreshTopology: func(shard int) {
+		Metrics: messages,
+		OnNewQueue: func(shard int) {
 			select {
 			case fresh <- shard:
 			default: // nobody listens, or it has been told already: every connect tells again

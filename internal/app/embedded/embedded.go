@@ -33,7 +33,7 @@ type Servers struct {
 type queue struct{ *memqueue.Queue }
 
 func (queue) Up() bool        { return true }
-func (queue) Trouble() string { return "" }
+func (queue) DownReason() string { return "" }
 
 // Start opens the database file below dir, brings it up to date and starts the rest.
 //

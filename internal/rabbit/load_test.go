@@ -86,21 +86,21 @@ func (r *rush) stop() map[string]bool {
 	return r.confirmed()
 }
 
-// fresh collects the shards that were reported.
-type fresh struct{ shards chan int }
+// queueReports collects the shards that OnNewQueue reported.
+type queueReports struct{ shards chan int }
 
-func newFresh() fresh { return fresh{shards: make(chan int, 64)} }
+func newQueueReports() queueReports { return queueReports{shards: make(chan int, 64)} }
 
-func (f fresh) note(shard int) { f.shards <- shard }
+func (f queueReports) add(shard int) { f.shards <- shard }
 
-func (f fresh) await(t *testing.T, want ...int) {
+func (f queueReports) await(t *testing.T, want ...int) {
 	t.Helper()
 	for _, shard := range want {
 		select {
 		case got := <-f.shards:
 			require.Equal(t, shard, got)
 		case <-time.After(patience):
-			t.Fatalf("shard %d was not reported as fresh", shard)
+			t.Fatalf("shard %d was not reported as new", shard)
 		}
 	}
 }

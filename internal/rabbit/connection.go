@@ -1,0 +1,113 @@
+package rabbit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+)
+
+// connection is an AMQP connection with its socket. amqp091-go waits for the broker's answers without a
+// limit, so each of its calls runs within withTimeout, which closes the socket when the time is up.
+type connection struct {
+	*amqp.Connection
+	socket *socket
+	host   string
+	ended  chan *amqp.Error
+	noWait *amqp.Channel // for declarations without an answer; nil until needed
+}
+
+// dial connects to one address within dialTimeout.
+func dial(ctx context.Context, address, name string) (*connection, error) {
+	uri, err := amqp.ParseURI(address)
+	if err != nil {
+		return nil, withoutURL(err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	c := &connection{
+		host: net.JoinHostPort(uri.Host, fmt.Sprint(uri.Port)), ended: make(chan *amqp.Error, 1),
+	}
+	properties := amqp.NewConnectionProperties()
+	properties.SetClientConnectionName(name)
+	var stop func() bool
+	c.Connection, err = amqp.DialConfig(address, amqp.Config{
+		Locale: "en_US", Heartbeat: heartbeat, Properties: properties,
+		Dial: func(network, addr string) (net.Conn, error) {
+			conn, err := dialTCP(ctx, network, addr)
+			if err != nil {
+				return nil, err
+			}
+			c.socket = newSocket(conn)
+			stop = context.AfterFunc(ctx, c.socket.abort)
+			return c.socket, nil
+		},
+	})
+	if stop != nil && !stop() {
+		err = errors.Join(ctx.Err(), err)
+	}
+	if err != nil {
+		c.disconnect()
+		return nil, fmt.Errorf("connect to %s: %w", c.host, err)
+	}
+	c.NotifyClose(c.ended)
+	return c, nil
+}
+
+func dialTCP(ctx context.Context, network, addr string) (net.Conn, error) {
+	dialer := net.Dialer{KeepAliveConfig: net.KeepAliveConfig{
+		Enable: true, Idle: heartbeat, Interval: heartbeat / 5, Count: 5,
+	}}
+	return dialer.DialContext(ctx, network, addr)
+}
+
+// withTimeout runs calls to the broker. It aborts the connection if they take longer than d or ctx ends.
+func (c *connection) withTimeout(ctx context.Context, d time.Duration, calls func() error) error {
+	ctx, cancel := context.WithTimeout(ctx, d)
+	defer cancel()
+	stop := context.AfterFunc(ctx, c.socket.abort)
+	err := calls()
+	if !stop() {
+		return errors.Join(ctx.Err(), err)
+	}
+	return err
+}
+
+// close ends the connection by AMQP's handshake if the broker answers within closeTimeout, else without.
+func (c *connection) close() error {
+	err := c.CloseDeadline(time.Now().Add(closeTimeout))
+	c.disconnect()
+	if errors.Is(err, amqp.ErrClosed) {
+		return nil
+	}
+	return err
+}
+
+// disconnect closes the socket. A second call does nothing.
+func (c *connection) disconnect() {
+	if c.socket != nil {
+		_ = c.socket.Close()
+	}
+}
+
+// onChannel runs calls on a new channel and closes it. The caller bounds the time: see withTimeout.
+func (c *connection) onChannel(calls func(*amqp.Channel) error) error {
+	ch, err := c.Channel()
+	if err != nil {
+		return fmt.Errorf("open channel: %w", err)
+	}
+	return errors.Join(calls(ch), ch.Close())
+}
+
+// exists runs a passive declaration. The broker answers NOT_FOUND by closing the channel.
+func (c *connection) exists(declarePassive func(*amqp.Channel) error) (bool, error) {
+	err := c.onChannel(declarePassive)
+	var closed *amqp.Error
+	if errors.As(err, &closed) && closed.Code == amqp.NotFound {
+		return false, nil
+	}
+	return err == nil, err
+}

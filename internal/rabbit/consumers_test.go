@@ -1,0 +1,228 @@
+package rabbit_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/rabbit"
+	"flashsale.dev/seckill/internal/testenv"
+)
+
+// written records what consumers write, as MySQL would.
+type written struct {
+	t        *testing.T
+	writing  []sync.Mutex // one per shard: held from a delivery until its ack
+	overlaps atomic.Int64 // writes that found another write to the shard under way
+
+	mu     sync.Mutex
+	by     []string // the process that wrote last, by shard
+	bodies [][]string
+	seen   map[string]bool
+}
+
+func newWritten(t *testing.T, shards int) *written {
+	return &written{
+		t: t, writing: make([]sync.Mutex, shards), by: make([]string, shards), bodies: make([][]string, shards),
+		seen: map[string]bool{},
+	}
+}
+
+// write writes one message unless it is known, and acknowledges it.
+func (w *written) write(process string, shard int, ack func() error, body string) {
+	if !w.writing[shard].TryLock() {
+		w.overlaps.Add(1)
+		w.writing[shard].Lock()
+	}
+	defer w.writing[shard].Unlock()
+	time.Sleep(200 * time.Microsecond) // as long as MySQL takes
+	w.mu.Lock()
+	w.by[shard] = process
+	if !w.seen[body] {
+		w.seen[body], w.bodies[shard] = true, append(w.bodies[shard], body)
+	}
+	w.mu.Unlock()
+	_ = ack() // it may fail: its connection may be gone, and the message is delivered again
+}
+
+// writers lists the processes that wrote last, each once.
+func (w *written) writers() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	all := slices.Sorted(slices.Values(w.by))
+	return slices.Compact(all)
+}
+
+// has is true if all these messages are written.
+func (w *written) has(bodies []string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return !slices.ContainsFunc(bodies, func(body string) bool { return !w.seen[body] })
+}
+
+// startProcess consumes all shards, as an order-consumer does, until stop or cleanup.
+func (w *written) startProcess(name string, opt rabbit.Options) (stop func()) {
+	ctx, cancel := context.WithCancel(w.t.Context())
+	source := openSource(w.t, opt)
+	var running sync.WaitGroup
+	for shard := range opt.Shards {
+		running.Go(func() {
+			for ctx.Err() == nil {
+				w.consume(ctx, name, source, shard)
+			}
+		})
+	}
+	stop = func() {
+		cancel()
+		running.Wait()
+	}
+	w.t.Cleanup(stop)
+	return stop
+}
+
+func (w *written) consume(ctx context.Context, name string, source *rabbit.Source, shard int) {
+	stream, err := source.Open(ctx, shard)
+	if err != nil {
+		time.Sleep(10 * time.Millisecond)
+		return
+	}
+	defer stream.Close()
+	for {
+		select {
+		case d, ok := <-stream.Deliveries():
+			if !ok {
+				return
+			}
+			w.write(name, shard, func() error { return stream.Ack(d.Tag) }, string(d.Body))
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// goodsOf returns one goods per shard.
+func goodsOf(shards int) []int64 {
+	all := make([]int64, shards)
+	for id := int64(1); slices.Contains(all, 0); id++ {
+		if s := order.Shard(id, shards); all[s] == 0 {
+			all[s] = id
+		}
+	}
+	return all
+}
+
+// publishToAll publishes numbered messages to all shards until stop, which returns the confirmed ones.
+func publishToAll(t *testing.T, p order.Publisher, shards int) (stop func() []string) {
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	sent := make([][]string, shards)
+	for shard, goods := range goodsOf(shards) {
+		running.Go(func() {
+			for i := 0; ctx.Err() == nil; i++ {
+				body := fmt.Sprintf("%d/%09d", shard, i)
+				if p.Publish(ctx, goods, []byte(body)) == nil {
+					sent[shard] = append(sent[shard], body)
+				}
+				time.Sleep(time.Millisecond) // the consumers must keep up
+			}
+		})
+	}
+	t.Cleanup(cancel)
+	return func() []string {
+		cancel()
+		running.Wait()
+		return slices.Concat(sent...)
+	}
+}
+
+// consumer is one that the broker lists.
+type consumer struct {
+	Queue     string  `json:"queue_name"`
+	Active    bool    `json:"active"`
+	Arguments [][]any `json:"arguments"` // name, type, value
+}
+
+// consumersOf asks the broker for its consumers, by queue.
+func consumersOf(t *testing.T, broker *testenv.RabbitServer, vhost string) map[string][]consumer {
+	t.Helper()
+	out, err := broker.Ctl(t.Context(), "list_consumers", "-p", vhost, "--formatter", "json",
+		"queue_name", "active", "arguments")
+	require.NoError(t, err)
+	var all []consumer
+	require.NoError(t, json.Unmarshal([]byte(out), &all), out)
+	by := map[string][]consumer{}
+	for _, c := range all {
+		by[c.Queue] = append(by[c.Queue], c)
+	}
+	return by
+}
+
+// requireOneActive requires so many consumers of each shard, all with a priority, and one active among them.
+func requireOneActive(t *testing.T, broker *testenv.RabbitServer, vhost string, shards, consumers int) {
+	t.Helper()
+	by := consumersOf(t, broker, vhost)
+	for shard := range shards {
+		list := by[fmt.Sprint("seckill.orders.", shard)]
+		require.Len(t, list, consumers, "shard %d", shard)
+		active := 0
+		for _, c := range list {
+			require.Contains(t, fmt.Sprint(c.Arguments), "x-priority")
+			if c.Active {
+				active++
+			}
+		}
+		require.Equal(t, 1, active, "active consumers of shard %d: %+v", shard, list)
+	}
+}
+
+// Two processes consume all shards. Each shard has one active consumer, and when a process dies the other one
+// has all shards. Every confirmed message is written, in order.
+func TestConsumers_OneActivePerShardAndTakeoverAfterDeath(t *testing.T) {
+	broker := env.RabbitMQ(t)
+	address := broker.NewVHost(t)
+	vhost := address[strings.LastIndex(address, "/")+1:]
+	opt := rabbit.Options{URLs: []string{address}, Shards: 8}
+	w := newWritten(t, opt.Shards)
+	stop := publishToAll(t, runPublisher(t, opt), opt.Shards)
+
+	wire, proxied := through(t, address)
+	throughWire := opt
+	throughWire.URLs = []string{proxied}
+	w.startProcess("mortal", throughWire)
+	require.Eventually(t, func() bool { return fmt.Sprint(w.writers()) == "[mortal]" }, patience, 10*time.Millisecond)
+	stopSurvivor := w.startProcess("survivor", opt)
+	require.Eventually(t, func() bool {
+		n := 0
+		for _, list := range consumersOf(t, broker, vhost) {
+			n += len(list)
+		}
+		return n == 2*opt.Shards
+	}, patience, 100*time.Millisecond)
+	requireOneActive(t, broker, vhost, opt.Shards, 2)
+	require.Zero(t, w.overlaps.Load(), "two processes wrote to one shard at once")
+
+	died := time.Now()
+	wire.shut()
+	require.Eventually(t, func() bool { return fmt.Sprint(w.writers()) == "[survivor]" }, patience, time.Millisecond)
+	t.Logf("the survivor has all shards %v after the death", time.Since(died))
+	requireOneActive(t, broker, vhost, opt.Shards, 1)
+
+	w.startProcess("successor", opt)
+	stopSurvivor()
+	require.Eventually(t, func() bool { return fmt.Sprint(w.writers()) == "[successor]" }, patience, 10*time.Millisecond)
+	sent := stop()
+	require.NotEmpty(t, sent)
+	require.Eventually(t, func() bool { return w.has(sent) }, patience, 10*time.Millisecond, "confirmed and not written")
+	for shard, bodies := range w.bodies {
+		require.True(t, slices.IsSorted(bodies), "messages of shard %d are out of order", shard)
+	}
+}

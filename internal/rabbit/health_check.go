@@ -1,0 +1,80 @@
+package rabbit
+
+import (
+	"fmt"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+)
+
+// healthCheckEvery is the period of a publisher connection's health check.
+const healthCheckEvery = 100 * time.Millisecond
+
+// A connection ends after so many times StallAfter: without any confirm at all, because its node may be
+// partitioned or paused; without a confirm of one shard while others confirm; and with nacks only from
+// one shard. RabbitMQ 3.10.8 nacks everything on a channel whose first message for a quorum queue arrived
+// between the death of the queue's leader and the next election. Only a new channel ends that (ADR 52).
+const (
+	endAfterStalls      = 2
+	endAfterShardStalls = 5
+	endAfterNacks       = 2
+)
+
+// healthCheck is the state of a publisher connection's periodic check.
+type healthCheck struct {
+	blocked amqp.Blocking
+	all     stallTimer
+	shards  []stallTimer
+}
+
+// checkHealth settles the late confirms, updates each shard's state, and returns an error if the
+// connection is of no more use. A blocked broker reports by itself when it goes on.
+func (p *publisherConnection) checkHealth(h *healthCheck, now time.Time) error {
+	p.settleAbandoned()
+	for _, ch := range p.channels {
+		select {
+		case reason := <-ch.closed:
+			return fmt.Errorf("channel ended: %w", closeError(reason))
+		default:
+		}
+	}
+	var settled uint64
+	for i := range p.shards {
+		settled += p.shards[i].settled.Load() + p.shards[i].nacked.Load()
+		if err := p.checkShard(h, i, now); err != nil {
+			return err
+		}
+	}
+	idle := len(p.inFlight) == 0 || h.blocked.Active
+	if stall := h.all.elapsed(settled, idle, now); stall > endAfterStalls*p.opt.StallAfter {
+		return fmt.Errorf("nothing confirmed for %v", stall)
+	}
+	return nil
+}
+
+func (p *publisherConnection) checkShard(h *healthCheck, shard int, now time.Time) error {
+	s := &p.shards[shard]
+	stall := h.shards[shard].elapsed(s.settled.Load(), s.idle() || h.blocked.Active, now)
+	s.reason.Store(h.downReason(stall, p.opt.StallAfter))
+	switch nacking := s.nacking.Load(); {
+	case nacking && stall > endAfterNacks*p.opt.StallAfter:
+		return fmt.Errorf("%s nacked every message for %v", queueName(shard), stall)
+	case stall > endAfterShardStalls*p.opt.StallAfter:
+		return fmt.Errorf("%s confirmed nothing for %v", queueName(shard), stall)
+	}
+	return nil
+}
+
+// downReason is nil while messages may be sent.
+func (h *healthCheck) downReason(stall, stallAfter time.Duration) *string {
+	var reason string
+	switch {
+	case h.blocked.Active:
+		reason = "the broker is blocked: " + h.blocked.Reason
+	case stall > stallAfter:
+		reason = fmt.Sprintf("the broker has confirmed nothing for %v", stall.Round(healthCheckEvery))
+	default:
+		return nil
+	}
+	return &reason
+}

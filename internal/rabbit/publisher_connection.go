@@ -1,0 +1,209 @@
+package rabbit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"flashsale.dev/seckill/internal/order"
+)
+
+// publisherConnection is one connection of a publisher, from its topology to its end.
+type publisherConnection struct {
+	opt      Options
+	conn     *connection
+	channels []*confirmChannel // a shard keeps to one, so that its messages keep their order
+	inFlight chan struct{}     // one token per unconfirmed message
+	shards   []shardHealth
+	blocked  chan amqp.Blocking
+	returned chan struct{} // a message was returned: the topology must be declared again
+	marks    chan markRequest
+	closed   chan struct{} // closed when serve has ended
+}
+
+// markRequest asks the serving goroutine to mark a shard.
+type markRequest struct {
+	shard int
+	done  chan error
+}
+
+// openPublisherConnection connects, declares the topology and opens the channels.
+func openPublisherConnection(ctx context.Context, address string, opt Options) (*publisherConnection, error) {
+	conn, err := dial(ctx, address, opt.Name)
+	if err != nil {
+		return nil, err
+	}
+	p := &publisherConnection{
+		opt: opt, conn: conn,
+		inFlight: make(chan struct{}, opt.MaxUnconfirmed), shards: make([]shardHealth, opt.Shards),
+		blocked: conn.NotifyBlocked(make(chan amqp.Blocking, 16)), returned: make(chan struct{}, 1),
+		marks: make(chan markRequest), closed: make(chan struct{}),
+	}
+	if err := conn.withTimeout(ctx, setupTimeout, func() error { return p.setUp(ctx) }); err != nil {
+		conn.disconnect()
+		return nil, fmt.Errorf("set up %s: %w", conn.host, err)
+	}
+	return p, nil
+}
+
+func (p *publisherConnection) setUp(ctx context.Context) error {
+	if err := p.opt.declare(ctx, p.conn); err != nil {
+		return err
+	}
+	for range min(p.opt.Channels, p.opt.Shards) {
+		ch, err := openConfirmChannel(p.conn.Connection, p.noteReturn)
+		if err != nil {
+			return err
+		}
+		p.channels = append(p.channels, ch)
+	}
+	return nil
+}
+
+func (p *publisherConnection) noteReturn() {
+	select {
+	case p.returned <- struct{}{}:
+	default:
+	}
+}
+
+// publish sends one message and returns its outcome.
+func (p *publisherConnection) publish(ctx context.Context, shard int, body []byte) error {
+	health := &p.shards[shard]
+	if err := health.err(); err != nil {
+		return err
+	}
+	began := time.Now()
+	select {
+	case p.inFlight <- struct{}{}:
+	case <-p.closed:
+		return fmt.Errorf("%w: the connection ended", order.ErrQueueDown)
+	case <-ctx.Done():
+		return fmt.Errorf("nothing was sent, too many messages are in flight: %w", ctx.Err())
+	}
+	ch := p.channels[shard%len(p.channels)]
+	sent := time.Now()
+	m, err := ch.publish(shard, body, sent, p.opt.headers(ctx))
+	if err != nil {
+		<-p.inFlight
+		return err
+	}
+	health.sent.Add(1)
+	p.opt.report(func(m Metrics) { m.Sent(time.Since(began)) })
+	settled, err := ch.wait(ctx, m)
+	if settled {
+		p.settle(shard, err)
+	}
+	p.opt.report(func(m Metrics) { m.Confirmed(time.Since(sent), err) })
+	return err
+}
+
+// settle counts the outcome of one message and releases its token.
+func (p *publisherConnection) settle(shard int, outcome error) {
+	p.shards[shard].settle(outcome)
+	<-p.inFlight
+}
+
+// settleAbandoned settles the messages that were confirmed after their callers had gone.
+func (p *publisherConnection) settleAbandoned() {
+	for _, ch := range p.channels {
+		for _, m := range ch.takeAbandoned() {
+			p.settle(m.shard, ch.outcome(m))
+		}
+	}
+}
+
+// serve maintains the connection until it fails or ctx ends. Then it waits for the confirms in flight.
+func (p *publisherConnection) serve(ctx context.Context) error {
+	defer close(p.closed)
+	defer p.conn.disconnect()
+	if err := p.reportNewQueues(ctx); err != nil {
+		return err
+	}
+	tick := time.NewTicker(healthCheckEvery)
+	defer tick.Stop()
+	check := healthCheck{shards: make([]stallTimer, p.opt.Shards)}
+	for {
+		var err error
+		select {
+		case <-ctx.Done():
+			return p.finish()
+		case reason := <-p.conn.ended:
+			return closeError(reason)
+		case <-p.returned:
+			err = p.redeclare(ctx)
+		case check.blocked = <-p.blocked:
+			err = p.checkHealth(&check, time.Now())
+		case request := <-p.marks:
+			err = p.mark(ctx, request)
+		case now := <-tick.C:
+			err = p.checkHealth(&check, now)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func closeError(reason *amqp.Error) error {
+	if reason == nil {
+		return errors.New("connection closed")
+	}
+	return fmt.Errorf("connection ended: %w", reason)
+}
+
+// redeclare repairs the topology after a message was returned, and reports new queues.
+func (p *publisherConnection) redeclare(ctx context.Context) error {
+	p.opt.Logger.Warn("a message was returned: declaring the queues again", "host", p.conn.host)
+	err := p.conn.withTimeout(ctx, setupTimeout, func() error { return p.opt.declare(ctx, p.conn) })
+	if err != nil {
+		return fmt.Errorf("declare again: %w", err)
+	}
+	return p.reportNewQueues(ctx)
+}
+
+func (p *publisherConnection) reportNewQueues(ctx context.Context) error {
+	if p.opt.OnNewQueue == nil {
+		return nil
+	}
+	var shards []int
+	err := p.conn.withTimeout(ctx, setupTimeout, func() (err error) {
+		shards, err = p.conn.unmarked(p.opt.Shards)
+		return err
+	})
+	for _, shard := range shards {
+		p.opt.OnNewQueue(shard)
+	}
+	return err
+}
+
+func (p *publisherConnection) mark(ctx context.Context, request markRequest) error {
+	err := p.conn.withTimeout(ctx, setupTimeout, func() error { return p.conn.mark(request.shard) })
+	request.done <- err
+	return err
+}
+
+// finish waits for the messages in flight, for PublishTimeout at most, and closes.
+func (p *publisherConnection) finish() error {
+	stopping := "the publisher is stopping"
+	for i := range p.shards {
+		p.shards[i].reason.Store(&stopping)
+	}
+	deadline := time.After(p.opt.PublishTimeout)
+	tick := time.NewTicker(healthCheckEvery / 10)
+	defer tick.Stop()
+	for len(p.inFlight) > 0 {
+		select {
+		case <-tick.C:
+			p.settleAbandoned()
+		case <-p.conn.ended: //nolint:errcheck // the connection is ending anyway
+			return nil
+		case <-deadline:
+			return p.conn.close()
+		}
+	}
+	return p.conn.close()
+}
