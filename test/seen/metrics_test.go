@@ -24,7 +24,7 @@ func TestWhatOperatorsSeeOfARush(t *testing.T) {
 }
 
 func everyMetric(t *testing.T, r *rig.Rig, goods string) {
-	document, err := os.ReadFile("../../docs/metrics.md")
+	document, err := os.ReadFile("../../docs/reference/metrics.md")
 	require.NoError(t, err)
 	_, tables, _ := strings.Cut(string(document), "## Both programs")
 	both, rest, _ := strings.Cut(tables, "## The API")

@@ -1,5 +1,6 @@
-// Package connect connects the house to real servers: Redis (one, a Sentinel's master or a cluster), MySQL or MariaDB,
-// and RabbitMQ. None of them needs to be up when a program starts: connections are made, and made again, when needed.
+// Package connect connects the programs to real servers: Redis (one server, a Sentinel's master or a
+// cluster), MySQL or MariaDB, and RabbitMQ. No server needs to be up when a program starts.
+// Connections are opened when they are needed, and again when they break.
 package connect
 
 import (
@@ -19,7 +20,7 @@ import (
 	"flashsale.dev/seckill/internal/sqlstore"
 )
 
-// Servers are open connections.
+// Servers holds the connections of a program.
 type Servers struct {
 	app.Parts
 	publisher *rabbit.Publisher
@@ -39,7 +40,7 @@ func Open(ctx context.Context, cfg config.Config, messages rabbit.Metrics, trace
 		OnNewQueue: func(shard int) {
 			select {
 			case fresh <- shard:
-			default: // nobody listens, or it has been told already: every connect tells again
+			default: // the channel is full; the next connect reports the queue again
 			}
 		},
 	}
@@ -63,13 +64,13 @@ func Open(ctx context.Context, cfg config.Config, messages rabbit.Metrics, trace
 	return &Servers{Parts: parts, publisher: publisher}, nil
 }
 
-// dead is the queue of dead letters as a source of one shard.
+// dead reads the broker's queue of dead letters as a source of one shard.
 type dead struct{ *rabbit.Source }
 
-// Shards is one.
+// Shards returns 1: there is one queue of dead letters.
 func (dead) Shards() int { return 1 }
 
-// Open opens the dead letters.
+// Open opens a stream of dead letters.
 func (d dead) Open(ctx context.Context, _ int) (order.Stream, error) { return d.OpenDead(ctx) }
 
 func closing(store *sqlstore.Store, err error) error {
@@ -79,41 +80,43 @@ func closing(store *sqlstore.Store, err error) error {
 	return err
 }
 
-// Redis' timeouts: a call that takes longer has an unknown outcome, and its caller is told so within a second.
+// Redis' timeouts. The outcome of a call that takes longer is unknown; its caller learns that
+// within a second.
 const (
 	redisDial  = 500 * time.Millisecond
-	redisTalk  = time.Second
+	redisReply = time.Second
 	redisConns = 64
 )
 
-// Redis makes a client of one server, of a cluster (several addresses) or of a Sentinel's master, without a password. It
-// retries nothing by itself where something may have happened: who asks knows whether asking twice is safe. (A
-// cluster's client asks again where a connection broke; everything that it is given may be.)
+// Redis makes a client of one server, of a cluster (several addresses) or of a Sentinel's master,
+// without a password. The client retries no command that Redis may have executed, because only its
+// caller knows whether a retry is safe. A cluster's client does retry on broken connections; all
+// commands of this program allow that.
 func Redis(addrs []string, sentinelMaster string) redis.UniversalClient {
 	return RedisOf(config.Redis{Addrs: addrs, SentinelMaster: sentinelMaster})
 }
 
-// RedisOf is Redis by its settings.
+// RedisOf makes a client from its settings.
 func RedisOf(cfg config.Redis) redis.UniversalClient {
 	opts := &redis.UniversalOptions{
 		Addrs: cfg.Addrs, MasterName: cfg.SentinelMaster, Username: cfg.Username, Password: cfg.Password.Reveal(),
 		SentinelPassword: cfg.SentinelSecret.Reveal(),
-		DialTimeout:      redisDial, ReadTimeout: redisTalk + cfg.ReplicasWait(), WriteTimeout: redisTalk, PoolTimeout: redisTalk,
+		DialTimeout:      redisDial, ReadTimeout: redisReply + cfg.ReplicasWait(), WriteTimeout: redisReply, PoolTimeout: redisReply,
 		MaxRetries: -1, DialerRetries: 1, PoolSize: redisConns, ContextTimeoutEnabled: true,
 	}
 	if cfg.TLS {
-		opts.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12} // the server's name is its address' host
+		opts.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12} // the server's name is the host of its address
 	}
 	if len(opts.Addrs) > 1 && opts.MasterName == "" {
-		return ofCluster(opts)
+		return newCluster(opts)
 	}
 	return redis.NewUniversalClient(opts)
 }
 
-// Workers keep the connections: they start first and end last.
+// Workers returns the workers that keep the connections. They start first and stop last.
 func (s *Servers) Workers() []app.Worker { return []app.Worker{s.publisher} }
 
-// Close ends what the workers do not own.
+// Close closes the connections that no worker owns.
 func (s *Servers) Close() error {
 	redisErr := s.Redis.Close()
 	if err := s.Store.Close(); err != nil {

@@ -11,8 +11,7 @@ import (
 	"flashsale.dev/seckill/internal/testenv"
 )
 
-// Sentinels that want a password of their own tell nobody else who is master.
-func TestSentinelsBehindAPassword(t *testing.T) {
+func TestRedisOf_UsesTheSentinelsPassword(t *testing.T) {
 	master := testenv.Redis(t)
 	sentinel := testenv.Sentinel(t, master)
 	admin := redis.NewClient(&redis.Options{Addr: sentinel.Addr()})
