@@ -79,11 +79,11 @@ func NewAPI(p Parts, s Settings, a APISettings) (*API, error) {
 	}
 	watch := order.NewWatch(p.Store, p.Shelf, p.Log)
 	services, health := NewServices(p, s), NewHealth(p)
-	guard := httpapi.NewLimits(limits.Book, limits.Gate)
+	guard := httpapi.NewRuleLimiter(limits.Book, limits.Gate)
 	handler := httpapi.New(httpapi.Deps{
-		Sales: services.Sales, Changes: services.Changes, Figures: services.Figures, Letters: services.Letters, Tally: services.Tally,
-		Shop: services.Shop, Desk: services.Desk, Orders: services.Finder, Cashier: services.Cashier, Watch: watch,
-		Limiter: guard, Guard: guard, Limiters: limits.Admin.WithOwn(saleRates(services.Shop)),
+		Sales: services.Sales, Changes: services.Changes, Statistics: services.Figures, DeadLetters: services.Letters, Refusals: services.Tally,
+		Reader: services.Shop, Purchases: services.Desk, Orders: services.Finder, Cashier: services.Cashier, Notifier: watch,
+		PathLimiter: guard, RouteLimiter: guard, LimiterAdmin: limits.Admin.WithOwn(saleRates(services.Shop)),
 		Payments: services.Cashier, Callbacks: callbacks, Phones: phones, Sessions: tokens, Site: site,
 		Tokens: tokens, Health: health, Metrics: a.Metrics, Tracer: a.Tracer, Log: p.Log,
 	}, httpapi.Options{TrustedProxies: a.TrustedProxies, Guests: a.Guests})
@@ -91,7 +91,7 @@ func NewAPI(p Parts, s Settings, a APISettings) (*API, error) {
 }
 
 // newCallbacks is nil where there is no secret.
-func newCallbacks(secret []byte) (httpapi.Callbacks, error) {
+func newCallbacks(secret []byte) (httpapi.CallbackVerifier, error) {
 	if len(secret) == 0 {
 		return nil, nil //nolint:nilnil // the API refuses callbacks then
 	}

@@ -13,7 +13,7 @@ import (
 
 // CheckRate says which field of a sale's rate no limiter can be made of, as a BadRequest.
 func CheckRate(r seckill.Rate) error {
-	terms, err := httpapi.LimitOf(r).Terms()
+	terms, err := httpapi.LimitOfRate(r).Terms()
 	if field, ok := errors.AsType[*ratelimit.FieldError](err); ok {
 		return seckill.BadField("rate."+field.Field, "%s", field.Problem)
 	}
@@ -31,6 +31,6 @@ func saleRates(shop *seckill.Shop) rules.OwnLimit {
 			return ratelimit.Limit{}, false
 		}
 		v, err := shop.Sale(ctx, goodsID)
-		return httpapi.LimitOf(v.Rate), err == nil
+		return httpapi.LimitOfRate(v.Rate), err == nil
 	}
 }

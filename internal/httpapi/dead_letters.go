@@ -10,83 +10,83 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// Letters resolves dead letters; *order.Coroner is one.
-type Letters interface {
+// DeadLetters resolves dead letters; *order.Coroner is one.
+type DeadLetters interface {
 	// List gives letters, oldest first, after an id ("": from the oldest), at most limit of them.
 	List(ctx context.Context, after string, limit int) ([]order.DeadLetter, error)
 	Requeue(ctx context.Context, id string) (order.Order, error)
 	Discard(ctx context.Context, id string) error
 }
 
-var _ Letters = (*order.Coroner)(nil)
+var _ DeadLetters = (*order.Coroner)(nil)
 
-func (a *api) letterRoutes() []route {
-	if a.Letters == nil {
+func (a *api) deadLetterRoutes() []route {
+	if a.DeadLetters == nil {
 		return nil
 	}
 	const path = "/admin/dead-letters"
 	return []route{
-		{methods: []string{http.MethodGet, http.MethodHead}, path: path, fields: []string{"limit", "cursor"}, do: a.deadLetters},
-		{methods: []string{http.MethodPost}, path: path + "/:id/requeue", do: a.requeue},
-		{methods: []string{http.MethodDelete}, path: path + "/:id", do: a.discard},
+		{methods: []string{http.MethodGet, http.MethodHead}, path: path, fields: []string{"limit", "cursor"}, handle: a.listDeadLetters},
+		{methods: []string{http.MethodPost}, path: path + "/:id/requeue", handle: a.requeueDeadLetter},
+		{methods: []string{http.MethodDelete}, path: path + "/:id", handle: a.discardDeadLetter},
 	}
 }
 
-const letterCursor = "d"
+const deadLetterCursor = "d"
 
-// letterAnswer leaves the body out: it holds a buyer's name and phone number.
-type letterAnswer struct {
+// deadLetterResponse leaves the body out: it holds a buyer's name and phone number.
+type deadLetterResponse struct {
 	ID          string              `json:"id"`
 	OrderSn     string              `json:"orderSn"`
 	GoodsID     int64               `json:"goodsId,string"` // 0 where the message did not say
 	Reason      order.FailureReason `json:"reason"`
 	Attempts    int                 `json:"attempts"`
-	FirstSeenAt stamp               `json:"firstSeenAt"`
+	FirstSeenAt timestamp           `json:"firstSeenAt"`
 	Origin      string              `json:"origin"`
 }
 
-func showLetter(d order.DeadLetter) letterAnswer {
-	return letterAnswer{
+func newDeadLetterResponse(d order.DeadLetter) deadLetterResponse {
+	return deadLetterResponse{
 		ID: d.ID, OrderSn: d.OrderSn, GoodsID: d.GoodsID, Reason: d.Reason, Attempts: d.Attempts,
-		FirstSeenAt: stamp(d.FirstSeenAt), Origin: d.Origin,
+		FirstSeenAt: timestamp(d.FirstSeenAt), Origin: d.Origin,
 	}
 }
 
-func (a *api) deadLetters(ctx context.Context, r *request) (answer, error) {
-	limit, after := r.limit(), r.cursorUUID(letterCursor)
+func (a *api) listDeadLetters(ctx context.Context, r *request) (response, error) {
+	limit, after := r.limit(), r.cursorUUID(deadLetterCursor)
 	if err := r.Err(); err != nil {
-		return answer{}, err
+		return response{}, err
 	}
-	if err := forOperators(r.actor); err != nil {
-		return answer{}, err
+	if err := requireOperatorRole(r.actor); err != nil {
+		return response{}, err
 	}
-	found, err := a.Letters.List(ctx, after, limit+1)
+	found, err := a.DeadLetters.List(ctx, after, limit+1)
 	if err != nil {
-		return answer{}, err
+		return response{}, err
 	}
-	return ok(page(found, limit, showLetter, func(d order.DeadLetter) string { return letterCursor + d.ID })), nil
+	return ok(page(found, limit, newDeadLetterResponse, func(d order.DeadLetter) string { return deadLetterCursor + d.ID })), nil
 }
 
-func (a *api) requeue(ctx context.Context, r *request) (answer, error) {
-	id, err := letterOf(r)
+func (a *api) requeueDeadLetter(ctx context.Context, r *request) (response, error) {
+	id, err := deadLetterID(r)
 	if err != nil {
-		return answer{}, err
+		return response{}, err
 	}
-	o, err := a.Letters.Requeue(ctx, id)
-	return ok(a.listed(o)), err
+	o, err := a.DeadLetters.Requeue(ctx, id)
+	return ok(a.newMaskedOrderResponse(o)), err
 }
 
-func (a *api) discard(ctx context.Context, r *request) (answer, error) {
-	id, err := letterOf(r)
+func (a *api) discardDeadLetter(ctx context.Context, r *request) (response, error) {
+	id, err := deadLetterID(r)
 	if err != nil {
-		return answer{}, err
+		return response{}, err
 	}
-	return ok(nil), a.Letters.Discard(ctx, id)
+	return ok(nil), a.DeadLetters.Discard(ctx, id)
 }
 
-// letterOf takes the id of a letter. Who may not resolve any hears nothing of which there are.
-func letterOf(r *request) (string, error) {
-	if err := forOperators(r.actor); err != nil {
+// deadLetterID takes the id of a letter. Who may not resolve any hears nothing of which there are.
+func deadLetterID(r *request) (string, error) {
+	if err := requireOperatorRole(r.actor); err != nil {
 		return "", err
 	}
 	id := r.Raw("id")
@@ -96,6 +96,6 @@ func letterOf(r *request) (string, error) {
 	return id, nil
 }
 
-func forOperators(by seckill.Actor) error {
-	return forRole(by.Role == seckill.Operator, nothingToFind)
+func requireOperatorRole(by seckill.Actor) error {
+	return requireRole(by.Role == seckill.Operator, noLookup)
 }

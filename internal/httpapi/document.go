@@ -10,8 +10,8 @@ import (
 )
 
 // document serves the OpenAPI document itself: the one answer to a program that is not in the one shape.
-func (a *api) document(context.Context, *request) (answer, error) {
-	return answer{stream: func(c *gin.Context) {
+func (a *api) document(context.Context, *request) (response, error) {
+	return response{stream: func(c *gin.Context) {
 		c.Header("Cache-Control", "public, max-age=300")
 		c.Data(http.StatusOK, "application/yaml", openapi.OpenAPI())
 	}}, nil

@@ -85,9 +85,9 @@ func fuzzable(f *testing.F) *fuzzed {
 	watch := order.NewWatch(nil, nil, log)
 	watch.End() // streams end when they have told what there is
 	z.router = httpapi.New(httpapi.Deps{
-		Sales: z, Shop: z, Limiter: z, Desk: z, Orders: z, Cashier: z, Changes: z, Figures: z, Health: z, Tokens: tokens,
+		Sales: z, Reader: z, PathLimiter: z, Purchases: z, Orders: z, Cashier: z, Changes: z, Statistics: z, Health: z, Tokens: tokens,
 		Payments: z, Callbacks: z.signer, Phones: phones,
-		Limiters: limiters, Letters: drawer{}, Watch: watch, Metrics: z.metrics, Log: log,
+		LimiterAdmin: limiters, DeadLetters: drawer{}, Notifier: watch, Metrics: z.metrics, Log: log,
 	}, httpapi.Options{}).(*gin.Engine)
 	z.document, err = spectest.Load()
 	require.NoError(f, err)

@@ -6,22 +6,22 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-func (a *api) livez(context.Context, *request) (answer, error) {
-	return answer{reason: okReason, public: true}, nil
+func (a *api) livez(context.Context, *request) (response, error) {
+	return response{reason: reasonOK, public: true}, nil
 }
 
-type readyAnswer struct {
+type readyResponse struct {
 	Ready bool              `json:"ready"`
 	Parts map[string]string `json:"parts"` // each part behind this node, and how it is
 }
 
 // readyz answers 503 where a load balancer should pass this node by.
-func (a *api) readyz(ctx context.Context, _ *request) (answer, error) {
+func (a *api) readyz(ctx context.Context, _ *request) (response, error) {
 	ready, parts := a.Health.Ready(ctx)
 	if !ready {
 		e := seckill.Refuse(seckill.Unavailable, "not ready")
 		e.Data = map[string]any{"ready": false, "parts": parts}
-		return answer{}, e
+		return response{}, e
 	}
-	return answer{reason: okReason, data: readyAnswer{Ready: true, Parts: parts}, public: true}, nil
+	return response{reason: reasonOK, data: readyResponse{Ready: true, Parts: parts}, public: true}, nil
 }

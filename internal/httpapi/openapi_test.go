@@ -44,7 +44,7 @@ func under(t *testing.T, n node, path ...string) node {
 // everything is an API's, with what may be left out.
 func everything(t *testing.T) Deps {
 	t.Helper()
-	return Deps{Limiters: (*rules.Admin)(nil), Watch: (*order.Watch)(nil), Letters: (*order.Coroner)(nil), Sessions: (*auth.Tokens)(nil), Site: site(t)}
+	return Deps{LimiterAdmin: (*rules.Admin)(nil), Notifier: (*order.Watch)(nil), DeadLetters: (*order.Coroner)(nil), Sessions: (*auth.Tokens)(nil), Site: site(t)}
 }
 
 // allRoutes are those of an API that has everything.
@@ -122,7 +122,7 @@ func resolve(t *testing.T, doc, n node) node {
 func TestTheDocumentHasEveryReasonAndStatus(t *testing.T) {
 	doc := openAPI(t)
 	reasons := []seckill.Reason{
-		okReason, created, queued, methodNotAllowed, internal, seckill.BadRequest, seckill.Unauthenticated, seckill.Forbidden,
+		reasonOK, reasonCreated, reasonQueued, reasonMethodNotAllowed, reasonInternal, seckill.BadRequest, seckill.Unauthenticated, seckill.Forbidden,
 		seckill.BadPath, seckill.NotFound, seckill.NotStarted, seckill.Ended, seckill.SoldOut, seckill.LimitReached,
 		seckill.Conflict, seckill.RateLimited, seckill.Unavailable,
 	}
@@ -146,9 +146,9 @@ func TestTheDocumentHasEveryGuard(t *testing.T) {
 	for _, r := range allRoutes(t) {
 		answers := under(t, doc, "paths", template(r.path), strings.ToLower(r.methods[0]), "responses")
 		entry := r.path == "/session" && r.methods[0] == http.MethodPost // open to all, and not to every token
-		require.Equal(t, !r.open || r.signed || entry, answers["401"] != nil, r.path)
-		require.Equal(t, !r.lax, answers["400"] != nil, r.path)
-		if !r.unguarded && !r.lax {
+		require.Equal(t, !r.public || r.signed || entry, answers["401"] != nil, r.path)
+		require.Equal(t, !r.unchecked, answers["400"] != nil, r.path)
+		if !r.unlimited && !r.unchecked {
 			require.NotNil(t, answers["429"], r.path)
 		}
 	}

@@ -10,8 +10,8 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// orderAnswer is an order as its buyer and its merchant see it.
-type orderAnswer struct {
+// orderResponse is an order as its buyer and its merchant see it.
+type orderResponse struct {
 	OrderSn       string              `json:"orderSn"`
 	Status        order.Status        `json:"status"`
 	FailureReason order.FailureReason `json:"failureReason,omitzero"`
@@ -21,24 +21,24 @@ type orderAnswer struct {
 	Amount        int64               `json:"amount"`
 	Name          string              `json:"name"`
 	PhoneNumber   string              `json:"phoneNumber"`
-	CreatedAt     stamp               `json:"createdAt,omitzero"`
-	PayBy         stamp               `json:"payBy,omitzero"`
-	PaidAt        stamp               `json:"paidAt,omitzero"`
-	ClosedAt      stamp               `json:"closedAt,omitzero"`
+	CreatedAt     timestamp           `json:"createdAt,omitzero"`
+	PayBy         timestamp           `json:"payBy,omitzero"`
+	PaidAt        timestamp           `json:"paidAt,omitzero"`
+	ClosedAt      timestamp           `json:"closedAt,omitzero"`
 }
 
 // showOrder shows an order to who may see all of it.
-func (a *api) showOrder(o order.Order) orderAnswer {
-	return orderAnswer{
+func (a *api) newOrderResponse(o order.Order) orderResponse {
+	return orderResponse{
 		OrderSn: o.OrderSn, Status: o.Status, FailureReason: o.FailureReason,
-		GoodsID: o.GoodsID, BuyerID: o.BuyerID, Quantity: o.Quantity, Amount: o.Amount, Name: o.Name, PhoneNumber: a.phoneOf(o),
-		CreatedAt: stamp(o.CreatedAt), PayBy: stamp(o.PayBy), PaidAt: stamp(o.PaidAt), ClosedAt: stamp(o.ClosedAt),
+		GoodsID: o.GoodsID, BuyerID: o.BuyerID, Quantity: o.Quantity, Amount: o.Amount, Name: o.Name, PhoneNumber: a.openPhone(o),
+		CreatedAt: timestamp(o.CreatedAt), PayBy: timestamp(o.PayBy), PaidAt: timestamp(o.PaidAt), ClosedAt: timestamp(o.ClosedAt),
 	}
 }
 
 // listed is an order in a list: its name and phone number are masked.
-func (a *api) listed(o order.Order) orderAnswer {
-	shown := a.showOrder(o)
+func (a *api) newMaskedOrderResponse(o order.Order) orderResponse {
+	shown := a.newOrderResponse(o)
 	shown.Name, shown.PhoneNumber = maskName(shown.Name), maskPhone(shown.PhoneNumber)
 	return shown
 }
@@ -62,67 +62,67 @@ func maskPhone(s string) string {
 
 type orderStep func(ctx context.Context, by seckill.Actor, orderSn string) (order.Order, error)
 
-func (a *api) findOrder(ctx context.Context, r *request) (answer, error) {
+func (a *api) findOrder(ctx context.Context, r *request) (response, error) {
 	return a.withOrder(ctx, r, a.Orders.Find)
 }
 
-func (a *api) payOrder(ctx context.Context, r *request) (answer, error) {
+func (a *api) payOrder(ctx context.Context, r *request) (response, error) {
 	return a.withOrder(ctx, r, a.Cashier.Pay)
 }
 
-func (a *api) cancelOrder(ctx context.Context, r *request) (answer, error) {
+func (a *api) cancelOrder(ctx context.Context, r *request) (response, error) {
 	return a.withOrder(ctx, r, a.Cashier.Cancel)
 }
 
 // withOrder takes a step with the caller's own order. Whose it is, the services judge.
-func (a *api) withOrder(ctx context.Context, r *request, step orderStep) (answer, error) {
+func (a *api) withOrder(ctx context.Context, r *request, step orderStep) (response, error) {
 	sn := r.Raw("orderSn")
-	if !likeOrderSn(sn) {
-		return answer{}, seckill.Refuse(seckill.NotFound, "there is no such order")
+	if !isOrderSn(sn) {
+		return response{}, seckill.Refuse(seckill.NotFound, "there is no such order")
 	}
-	err := forRole(buys(r.actor), func() error {
+	err := requireRole(isBuyer(r.actor), func() error {
 		_, err := a.Orders.Find(ctx, r.actor, sn)
 		return err
 	})
 	if err != nil {
-		return answer{}, err
+		return response{}, err
 	}
 	o, err := step(ctx, r.actor, sn)
-	return ok(a.showOrder(o)), err
+	return ok(a.newOrderResponse(o)), err
 }
 
-func (a *api) myOrders(ctx context.Context, r *request) (answer, error) {
+func (a *api) myOrders(ctx context.Context, r *request) (response, error) {
 	limit, before := r.limit(), r.cursorSn()
 	if err := r.Err(); err != nil {
-		return answer{}, err
+		return response{}, err
 	}
-	if err := forRole(buys(r.actor), nothingToFind); err != nil {
-		return answer{}, err
+	if err := requireRole(isBuyer(r.actor), noLookup); err != nil {
+		return response{}, err
 	}
 	found, err := a.Orders.Mine(ctx, r.actor, before, limit+1)
 	if err != nil {
-		return answer{}, err
+		return response{}, err
 	}
-	return ok(page(found, limit, a.listed, snOf)), nil
+	return ok(page(found, limit, a.newMaskedOrderResponse, orderKey)), nil
 }
 
-func (a *api) ordersOfSale(ctx context.Context, r *request) (answer, error) {
+func (a *api) ordersOfSale(ctx context.Context, r *request) (response, error) {
 	limit, before, status, file := r.limit(), r.cursorSn(), statusOrAll(r.Fields), wantsCSV(r)
 	id, err := a.managedSale(ctx, r)
 	if err != nil {
-		return answer{}, err
+		return response{}, err
 	}
 	if file {
 		limit = exportPage - 1
 	}
 	found, err := a.Orders.OfGoods(ctx, r.actor, id, status, before, limit+1)
 	if err != nil {
-		return answer{}, err
+		return response{}, err
 	}
 	if file {
 		return a.exportOrders(r, id, status, found), nil
 	}
-	return ok(page(found, limit, a.listed, snOf)), nil
+	return ok(page(found, limit, a.newMaskedOrderResponse, orderKey)), nil
 }
 
 func statusOrAll(p *params.Fields) order.Status {
@@ -130,9 +130,9 @@ func statusOrAll(p *params.Fields) order.Status {
 		string(order.Cancelled), string(order.Expired), string(order.Failed)))
 }
 
-func snOf(o order.Order) string { return orderCursor + o.OrderSn }
+func orderKey(o order.Order) string { return orderCursor + o.OrderSn }
 
-// likeOrderSn tells whether a string could be an order number: 1 to 64 of [0-9A-Za-z-].
-func likeOrderSn(s string) bool {
-	return s != "" && len(s) <= 64 && !strings.ContainsFunc(s, func(r rune) bool { return r == '.' || r == '_' || notOfID(r) })
+// isOrderSn tells whether a string could be an order number: 1 to 64 of [0-9A-Za-z-].
+func isOrderSn(s string) bool {
+	return s != "" && len(s) <= 64 && !strings.ContainsFunc(s, func(r rune) bool { return r == '.' || r == '_' || isInvalidIDRune(r) })
 }

@@ -15,8 +15,8 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// shownSales is how many sales the shop's page shows, the newest.
-const shownSales = 60
+// salesOnPage is how many sales the shop's page shows, the newest.
+const salesOnPage = 60
 
 // pages are what people look at: HTML, and what it loads. They are no part of the API, and take whatever stands in
 // their addresses.
@@ -26,18 +26,18 @@ func (a *api) pages() []route {
 	}
 	read := []string{http.MethodGet, http.MethodHead}
 	return []route{
-		{methods: read, path: "/", open: true, lax: true, do: a.shopPage},
-		{methods: read, path: "/session", open: true, lax: true, do: a.sessionPage},
-		{methods: read, path: "/console", open: true, lax: true, do: a.consolePage("console")},
-		{methods: read, path: "/console/sales/:goodsId", open: true, lax: true, do: a.consolePage("sale")},
-		{methods: read, path: "/console/operations", open: true, lax: true, do: a.consolePage("operations")},
-		{methods: read, path: web.AssetPath + ":version/:name", open: true, lax: true, do: a.asset},
+		{methods: read, path: "/", public: true, unchecked: true, handle: a.shopPage},
+		{methods: read, path: "/session", public: true, unchecked: true, handle: a.sessionPage},
+		{methods: read, path: "/console", public: true, unchecked: true, handle: a.consolePage("console")},
+		{methods: read, path: "/console/sales/:goodsId", public: true, unchecked: true, handle: a.consolePage("sale")},
+		{methods: read, path: "/console/operations", public: true, unchecked: true, handle: a.consolePage("operations")},
+		{methods: read, path: web.AssetPath + ":version/:name", public: true, unchecked: true, handle: a.asset},
 	}
 }
 
 // shopPage is the buyers'.
-func (a *api) shopPage(ctx context.Context, _ *request) (answer, error) {
-	views, err := a.board.Sales(ctx, 0, shownSales)
+func (a *api) shopPage(ctx context.Context, _ *request) (response, error) {
+	views, err := a.catalog.Sales(ctx, 0, salesOnPage)
 	if err != nil {
 		return a.page(ctx, http.StatusServiceUnavailable, web.Page{Name: "stop", Data: "down"})
 	}
@@ -46,19 +46,19 @@ func (a *api) shopPage(ctx context.Context, _ *request) (answer, error) {
 	for _, v := range views {
 		sales, now = append(sales, cardOf(v)), v.Now
 	}
-	return a.page(ctx, http.StatusOK, web.Page{Name: "shop", Now: now, Data: web.Shelve(sales)})
+	return a.page(ctx, http.StatusOK, web.Page{Name: "shop", Now: now, Data: web.GroupSales(sales)})
 }
 
 func cardOf(v seckill.View) web.Sale {
 	return web.Sale{
 		GoodsID: strconv.FormatInt(v.GoodsID, 10), Title: v.Title, Price: v.Price, PerBuyerLimit: v.PerBuyerLimit,
 		Phase: string(v.PhaseAt(v.Now, v.Available)), Available: v.Available, Total: v.Total,
-	}.Stamp(v.StartAt, v.EndAt)
+	}.WithTimes(v.StartAt, v.EndAt)
 }
 
 // sessionPage is where one signs in, and out.
-func (a *api) sessionPage(ctx context.Context, _ *request) (answer, error) {
-	var door web.Door
+func (a *api) sessionPage(ctx context.Context, _ *request) (response, error) {
+	var door web.SignIn
 	for _, g := range a.guests {
 		door.Guests = append(door.Guests, userOf(g))
 	}
@@ -70,14 +70,14 @@ func userOf(by seckill.Actor) web.User {
 }
 
 // consolePage is one of those who sell; the operations are the operators'. What is on it, its script asks the API.
-func (a *api) consolePage(name string) func(ctx context.Context, _ *request) (answer, error) {
-	return func(ctx context.Context, _ *request) (answer, error) {
-		c := exchangeOf(ctx).gin
+func (a *api) consolePage(name string) func(ctx context.Context, _ *request) (response, error) {
+	return func(ctx context.Context, _ *request) (response, error) {
+		c := requestContextOf(ctx).gin
 		by, id := a.visitor(c.Request), c.Param("goodsId")
 		switch {
 		case by.ID == 0:
-			return a.sendTo("/session?to=" + url.QueryEscape(c.Request.URL.Path)), nil
-		case !sells(by) || name == "operations" && by.Role != seckill.Operator:
+			return a.redirect("/session?to=" + url.QueryEscape(c.Request.URL.Path)), nil
+		case !isSeller(by) || name == "operations" && by.Role != seckill.Operator:
 			return a.page(ctx, http.StatusForbidden, web.Page{Name: "stop", Data: "forbidden"})
 		}
 		if n, ok := params.Decimal(id); id != "" && (!ok || n <= 0) {
@@ -101,8 +101,8 @@ func (a *api) visitor(r *http.Request) seckill.Actor {
 }
 
 // page answers with a page, or sends on who switches its language.
-func (a *api) page(ctx context.Context, status int, p web.Page) (answer, error) {
-	c := exchangeOf(ctx).gin
+func (a *api) page(ctx context.Context, status int, p web.Page) (response, error) {
+	c := requestContextOf(ctx).gin
 	if lang := web.Lang(c.Query("lang")); lang.Known() {
 		return a.switchLang(c, lang), nil
 	}
@@ -112,9 +112,9 @@ func (a *api) page(ctx context.Context, status int, p web.Page) (answer, error) 
 	}
 	html, err := a.Site.Render(p)
 	if err != nil {
-		return answer{}, err
+		return response{}, err
 	}
-	return answer{stream: func(c *gin.Context) {
+	return response{stream: func(c *gin.Context) {
 		h := c.Writer.Header()
 		h.Set("Content-Security-Policy", web.Policy)
 		h.Set("Referrer-Policy", "same-origin")
@@ -124,17 +124,17 @@ func (a *api) page(ctx context.Context, status int, p web.Page) (answer, error) 
 }
 
 // switchLang remembers a language and shows the same page again.
-func (a *api) switchLang(c *gin.Context, lang web.Lang) answer {
+func (a *api) switchLang(c *gin.Context, lang web.Lang) response {
 	keep := http.Cookie{
 		Name: web.LangCookie, Value: string(lang), Path: "/", MaxAge: int((365 * 24 * time.Hour).Seconds()), HttpOnly: true,
-		Secure: a.overTLS(c.Request), SameSite: http.SameSiteLaxMode,
+		Secure: a.isTLS(c.Request), SameSite: http.SameSiteLaxMode,
 	}
-	return a.sendTo(c.Request.URL.Path, &keep)
+	return a.redirect(c.Request.URL.Path, &keep)
 }
 
 // sendTo sends a browser to another page of this site.
-func (a *api) sendTo(path string, cookies ...*http.Cookie) answer {
-	return answer{stream: func(c *gin.Context) {
+func (a *api) redirect(path string, cookies ...*http.Cookie) response {
+	return response{stream: func(c *gin.Context) {
 		for _, cookie := range cookies {
 			c.Writer.Header().Add("Set-Cookie", cookie.String())
 		}
@@ -143,13 +143,13 @@ func (a *api) sendTo(path string, cookies ...*http.Cookie) answer {
 }
 
 // asset is what a page loads. Its address changes with its contents, so it may be kept for ever.
-func (a *api) asset(ctx context.Context, _ *request) (answer, error) {
-	c := exchangeOf(ctx).gin
+func (a *api) asset(ctx context.Context, _ *request) (response, error) {
+	c := requestContextOf(ctx).gin
 	found, ok := a.Site.Asset(c.Param("version"), c.Param("name"))
 	if !ok {
-		return answer{}, seckill.Refuse(seckill.NotFound, "there is no such call")
+		return response{}, seckill.Refuse(seckill.NotFound, "there is no such call")
 	}
-	return answer{stream: func(c *gin.Context) {
+	return response{stream: func(c *gin.Context) {
 		h := c.Writer.Header()
 		h.Set("Cache-Control", "public, max-age=31536000, immutable")
 		h.Set("Vary", "Accept-Encoding")

@@ -6,7 +6,7 @@ import (
 )
 
 // sealed is a buyer as the rest of the house may know them: what is behind this door keeps the phone number sealed.
-func (a *api) sealed(buyer seckill.Actor) seckill.Actor {
+func (a *api) sealPhone(buyer seckill.Actor) seckill.Actor {
 	if a.Phones != nil {
 		buyer.Phone = a.Phones.Seal(buyer.ID, buyer.Phone)
 	}
@@ -14,13 +14,13 @@ func (a *api) sealed(buyer seckill.Actor) seckill.Actor {
 }
 
 // phoneOf is an order's phone number, to be shown; "" where no key opens it, which is told to the log.
-func (a *api) phoneOf(o order.Order) string {
+func (a *api) openPhone(o order.Order) string {
 	if a.Phones == nil {
 		return o.Phone
 	}
 	phone, err := a.Phones.Open(o.BuyerID, o.Phone)
 	if err != nil {
-		if left, ok := a.warnings.pass(a.now()); ok {
+		if left, ok := a.logThrottle.allow(a.now()); ok {
 			a.Log.Warn("a phone number is not shown", "order_sn", o.OrderSn, "err", err, "not_logged", left)
 		}
 	}

@@ -9,17 +9,17 @@ import (
 
 // route is one call: how it is reached, what it takes and who answers.
 type route struct {
-	methods   []string
-	path      string
-	open      bool                   // no token needed
-	signed    bool                   // its body is signed by the payment provider
-	lax       bool                   // takes any fields and reads none: probes
-	fields    []string               // of the query, the form or the JSON body; dotted where they are nested
-	patience  time.Duration          // time it may take beyond the timeout of all calls
-	unguarded bool                   // asks its limits itself, later, or must always be open to operators
-	tallied   bool                   // a step of a purchase: what it refuses is counted for the merchant
-	refused   func(r *request) error // may be nil; a refusal that is known at once, so that nothing is set up for the call
-	do        func(ctx context.Context, r *request) (answer, error)
+	methods       []string
+	path          string
+	public        bool                   // no token needed
+	signed        bool                   // its body is signed by the payment provider
+	unchecked     bool                   // takes any fields and reads none: probes
+	fields        []string               // of the query, the form or the JSON body; dotted where they are nested
+	extraTime     time.Duration          // time it may take beyond the timeout of all calls
+	unlimited     bool                   // asks its limits itself, later, or must always be open to operators
+	countRefusals bool                   // a step of a purchase: what it refuses is counted for the merchant
+	precheck      func(r *request) error // may be nil; a refusal that is known at once, so that nothing is set up for the call
+	handle        func(ctx context.Context, r *request) (response, error)
 }
 
 // maxWait is the longest wait a rate may ask for (seckill.MaxWaitMillis); exposing reads a sale's holdings whole.
@@ -41,31 +41,31 @@ func (a *api) routes() []route {
 	change := slices.Concat([]string{"stockDelta"}, slices.DeleteFunc(slices.Clone(sale), func(f string) bool {
 		return f == "stock" // it changes by stockDelta
 	}))
-	return append(slices.Concat(a.limiterRoutes(), a.eventRoutes(), a.letterRoutes(), a.paymentRoutes(), a.sessionRoutes(), a.saleEventRoutes()), []route{
-		{methods: read, path: "/livez", open: true, lax: true, do: a.livez},
-		{methods: read, path: "/readyz", open: true, lax: true, do: a.readyz},
+	return append(slices.Concat(a.limiterRoutes(), a.eventRoutes(), a.deadLetterRoutes(), a.paymentRoutes(), a.sessionRoutes(), a.saleEventRoutes()), []route{
+		{methods: read, path: "/livez", public: true, unchecked: true, handle: a.livez},
+		{methods: read, path: "/readyz", public: true, unchecked: true, handle: a.readyz},
 
-		{methods: read, path: "/openapi.yaml", open: true, do: a.document},
-		{methods: read, path: "/sales", open: true, fields: page, do: a.listSales},
-		{methods: read, path: "/sales/:goodsId", open: true, do: a.showSale},
-		{methods: either, path: "/randomPath", fields: []string{"goodsId"}, patience: maxWait, unguarded: true, tallied: true, refused: a.refusedPath, do: a.issuePath},
-		{methods: post, path: purchaseRoute, fields: []string{"goodsId", "decrStock"}, tallied: true, do: a.decrStock},
+		{methods: read, path: "/openapi.yaml", public: true, handle: a.document},
+		{methods: read, path: "/sales", public: true, fields: page, handle: a.listSales},
+		{methods: read, path: "/sales/:goodsId", public: true, handle: a.showSale},
+		{methods: either, path: "/randomPath", fields: []string{"goodsId"}, extraTime: maxWait, unlimited: true, countRefusals: true, precheck: a.cachedRefusal, handle: a.issuePath},
+		{methods: post, path: purchaseRoute, fields: []string{"goodsId", "decrStock"}, countRefusals: true, handle: a.decrStock},
 
-		{methods: read, path: "/orders", fields: page, do: a.myOrders},
-		{methods: read, path: "/orders/:orderSn", do: a.findOrder},
-		{methods: post, path: "/orders/:orderSn/pay", do: a.payOrder},
-		{methods: post, path: "/orders/:orderSn/cancel", do: a.cancelOrder},
+		{methods: read, path: "/orders", fields: page, handle: a.myOrders},
+		{methods: read, path: "/orders/:orderSn", handle: a.findOrder},
+		{methods: post, path: "/orders/:orderSn/pay", handle: a.payOrder},
+		{methods: post, path: "/orders/:orderSn/cancel", handle: a.cancelOrder},
 
-		{methods: post, path: "/admin/sales", fields: sale, do: a.createSale},
-		{methods: read, path: "/admin/sales", fields: page, do: a.ownSales},
-		{methods: read, path: "/admin/sales/:goodsId", do: a.ownSale},
-		{methods: []string{http.MethodPatch}, path: "/admin/sales/:goodsId", fields: change, do: a.changeSale},
-		{methods: []string{http.MethodDelete}, path: "/admin/sales/:goodsId", do: a.deleteSale},
-		{methods: read, path: "/admin/sales/:goodsId/audit", fields: page, do: a.auditOfSale},
-		{methods: post, path: "/admin/sales/:goodsId/expose", patience: exposeTime, do: a.exposeSale},
-		{methods: post, path: "/admin/sales/:goodsId/close", patience: exposeTime, do: a.closeSale},
-		{methods: read, path: "/admin/sales/:goodsId/ledger", do: a.ledger},
-		{methods: read, path: "/admin/sales/:goodsId/figures", do: a.figures},
-		{methods: read, path: "/admin/sales/:goodsId/orders", fields: append([]string{"status", "format"}, page...), do: a.ordersOfSale},
+		{methods: post, path: "/admin/sales", fields: sale, handle: a.createSale},
+		{methods: read, path: "/admin/sales", fields: page, handle: a.listMerchantSales},
+		{methods: read, path: "/admin/sales/:goodsId", handle: a.showMerchantSale},
+		{methods: []string{http.MethodPatch}, path: "/admin/sales/:goodsId", fields: change, handle: a.changeSale},
+		{methods: []string{http.MethodDelete}, path: "/admin/sales/:goodsId", handle: a.deleteSale},
+		{methods: read, path: "/admin/sales/:goodsId/audit", fields: page, handle: a.auditOfSale},
+		{methods: post, path: "/admin/sales/:goodsId/expose", extraTime: exposeTime, handle: a.exposeSale},
+		{methods: post, path: "/admin/sales/:goodsId/close", extraTime: exposeTime, handle: a.closeSale},
+		{methods: read, path: "/admin/sales/:goodsId/ledger", handle: a.saleLedger},
+		{methods: read, path: "/admin/sales/:goodsId/figures", handle: a.saleStatistics},
+		{methods: read, path: "/admin/sales/:goodsId/orders", fields: append([]string{"status", "format"}, page...), handle: a.ordersOfSale},
 	}...)
 }

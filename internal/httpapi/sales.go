@@ -6,8 +6,8 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// shownSale is what everybody sees of an exposed sale.
-type shownSale struct {
+// saleResponse is what everybody sees of an exposed sale.
+type saleResponse struct {
 	GoodsID       int64         `json:"goodsId,string"`
 	Title         string        `json:"title"`
 	Price         int64         `json:"price"`
@@ -15,37 +15,37 @@ type shownSale struct {
 	Phase         seckill.Phase `json:"phase"`
 	Available     int64         `json:"available"`
 	Total         int64         `json:"total"`
-	StartAt       stamp         `json:"startAt"`
-	EndAt         stamp         `json:"endAt"`
-	ServerTime    stamp         `json:"serverTime"` // Redis' clock, by which the window is judged
+	StartAt       timestamp     `json:"startAt"`
+	EndAt         timestamp     `json:"endAt"`
+	ServerTime    timestamp     `json:"serverTime"` // Redis' clock, by which the window is judged
 }
 
-func showView(v seckill.View) shownSale {
-	return shownSale{
+func newSaleResponse(v seckill.View) saleResponse {
+	return saleResponse{
 		GoodsID: v.GoodsID, Title: v.Title, Price: v.Price, PerBuyerLimit: v.PerBuyerLimit,
 		Phase: v.PhaseAt(v.Now, v.Available), Available: v.Available, Total: v.Total,
-		StartAt: stamp(v.StartAt), EndAt: stamp(v.EndAt), ServerTime: stamp(v.Now),
+		StartAt: timestamp(v.StartAt), EndAt: timestamp(v.EndAt), ServerTime: timestamp(v.Now),
 	}
 }
 
-func (a *api) listSales(ctx context.Context, r *request) (answer, error) {
+func (a *api) listSales(ctx context.Context, r *request) (response, error) {
 	limit, below := r.limit(), r.cursorID()
 	if err := r.Err(); err != nil {
-		return answer{}, err
+		return response{}, err
 	}
-	views, err := a.board.Sales(ctx, below, limit+1)
+	views, err := a.catalog.Sales(ctx, below, limit+1)
 	if err != nil {
-		return answer{}, err
+		return response{}, err
 	}
-	shown := page(views, limit, showView, func(v seckill.View) string { return saleKey(v.GoodsID) })
-	return answer{reason: okReason, data: shown, public: true, etag: etagOf(shown)}, nil
+	shown := page(views, limit, newSaleResponse, func(v seckill.View) string { return saleKey(v.GoodsID) })
+	return response{reason: reasonOK, data: shown, public: true, etag: etagOf(shown)}, nil
 }
 
-func (a *api) showSale(ctx context.Context, r *request) (answer, error) {
+func (a *api) showSale(ctx context.Context, r *request) (response, error) {
 	id := r.ID("goodsId")
 	if err := r.Err(); err != nil {
-		return answer{}, err
+		return response{}, err
 	}
-	v, err := a.Shop.Sale(ctx, id)
-	return answer{reason: okReason, data: showView(v), public: true}, err
+	v, err := a.Reader.Sale(ctx, id)
+	return response{reason: reasonOK, data: newSaleResponse(v), public: true}, err
 }

@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// Limits of time and size that hold before any handler runs. ReadHeaderTimeout alone does not stop a slow body.
+// RuleLimiter of time and size that hold before any handler runs. ReadHeaderTimeout alone does not stop a slow body.
 const (
 	readHeaderTimeout = 3 * time.Second
-	readTimeout       = 4 * time.Second // headers and body: a slow one is cut off within 5 s
+	readTimeout       = 4 * time.Second // rateLimitHeaders and body: a slow one is cut off within 5 s
 	writeTimeout      = 10 * time.Second
 	writeGrace        = 2 * time.Second
 	idleTimeout       = 2 * time.Minute

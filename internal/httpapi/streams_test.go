@@ -12,22 +12,22 @@ import (
 func TestStreamsAreBounded(t *testing.T) {
 	var s streams
 	for range maxStreamsOfUser {
-		require.NoError(t, s.enter(1))
+		require.NoError(t, s.acquire(1))
 	}
-	require.Equal(t, seckill.RateLimited, seckill.ReasonOf(s.enter(1)))
-	require.NoError(t, s.enter(2), "others are not kept out")
-	s.leave(1)
-	require.NoError(t, s.enter(1))
+	require.Equal(t, seckill.RateLimited, seckill.ReasonOf(s.acquire(1)))
+	require.NoError(t, s.acquire(2), "others are not kept out")
+	s.release(1)
+	require.NoError(t, s.acquire(1))
 	for user := int64(3); s.all < maxStreamsOfNode; user++ {
-		require.NoError(t, s.enter(user))
+		require.NoError(t, s.acquire(user))
 	}
-	require.Equal(t, seckill.Unavailable, seckill.ReasonOf(s.enter(1)), "a full node says so, whoever asks")
-	require.Equal(t, seckill.Unavailable, seckill.ReasonOf(s.enter(1e6)))
-	s.leave(3)
-	require.NoError(t, s.enter(1e6))
+	require.Equal(t, seckill.Unavailable, seckill.ReasonOf(s.acquire(1)), "a full node says so, whoever asks")
+	require.Equal(t, seckill.Unavailable, seckill.ReasonOf(s.acquire(1e6)))
+	s.release(3)
+	require.NoError(t, s.acquire(1e6))
 	for user := range s.byUser {
 		for s.byUser[user] > 0 {
-			s.leave(user)
+			s.release(user)
 		}
 	}
 	require.Zero(t, s.all)

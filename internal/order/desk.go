@@ -29,14 +29,13 @@ type Reserver interface {
 	Promises
 }
 
-// Front tells whether there is a goods, a sale or a bucket of one, and under which epoch; seckill.Front is one.
+// Front reads a sale as Redis has it, with its epoch; seckill.Front is one.
 type Front interface {
 	Sale(ctx context.Context, goodsID int64) (seckill.View, error)
 }
 
-// Desk takes purchases: reserve, publish, answer. A buyer of a split sale buys from his own bucket, which is a goods like any
-// other from there on. Buyers of one goods who meet travel in one script call, and their
-// orders in one message with one confirm. It is safe for concurrent use.
+// Desk takes purchases: reserve, publish, answer. Buyers of one goods who meet share one script call, and their orders
+// one message with one confirm. It is safe for concurrent use.
 type Desk struct {
 	front     Front
 	reserver  Reserver

@@ -33,11 +33,11 @@ func (m Money) Format(amount int64) string {
 	if part != "" {
 		part = "." + part
 	}
-	return m.Symbol + grouped(whole) + part
+	return m.Symbol + groupDigits(whole) + part
 }
 
-// grouped parts digits by thousands.
-func grouped(digits string) string {
+// groupDigits parts digits by thousands.
+func groupDigits(digits string) string {
 	var out strings.Builder
 	for i, d := range digits {
 		if i > 0 && (len(digits)-i)%3 == 0 {
@@ -49,4 +49,4 @@ func grouped(digits string) string {
 }
 
 // Count writes a number of things.
-func (p Page) Count(n int64) string { return grouped(strconv.FormatInt(n, 10)) }
+func (p Page) Count(n int64) string { return groupDigits(strconv.FormatInt(n, 10)) }

@@ -34,7 +34,7 @@ func (u User) Sells() bool { return u.Role == "merchant" || u.Role == "operator"
 func (u User) Operates() bool { return u.Role == "operator" }
 
 // T is a sentence in the page's language.
-func (p Page) T(name string, pairs ...any) string { return p.site.words[p.Lang].say(name, pairs...) }
+func (p Page) T(name string, pairs ...any) string { return p.site.words[p.Lang].format(name, pairs...) }
 
 // Title stands in the browser's tab.
 func (p Page) Title() string { return p.T("title." + p.Name) }
@@ -87,10 +87,10 @@ type CardData struct {
 func (p Page) Card(s Sale) CardData { return CardData{p, s} }
 
 // Any tells whether there is anything to buy, now or soon.
-func (s Shelves) Any() bool { return len(s.Now)+len(s.Soon) > 0 }
+func (s SaleGroups) Any() bool { return len(s.Now)+len(s.Soon) > 0 }
 
-// Door is what the sign-in page is about.
-type Door struct {
+// SignIn is what the sign-in page is about.
+type SignIn struct {
 	Guests []User // who may be signed in with one click
 }
 

@@ -21,7 +21,7 @@ type Sale struct {
 }
 
 // Stamp sets the times, for machines to read and for the order of the cards.
-func (s Sale) Stamp(start, end time.Time) Sale {
+func (s Sale) WithTimes(start, end time.Time) Sale {
 	s.starts = start
 	s.StartAt, s.EndAt = Page{}.Time(start), Page{}.Time(end)
 	return s
@@ -87,14 +87,14 @@ func motifs() []motif {
 	}
 }
 
-// Shelves are the sales as the shop lays them out.
-type Shelves struct {
+// SaleGroups are the sales as the shop lays them out.
+type SaleGroups struct {
 	Now, Soon, Over []Sale
 }
 
-// Shelve sorts sales into those that sell, those to come (the next first) and those that are over.
-func Shelve(sales []Sale) Shelves {
-	var s Shelves
+// GroupSales sorts sales into those that sell, those to come (the next first) and those that are over.
+func GroupSales(sales []Sale) SaleGroups {
+	var s SaleGroups
 	for _, sale := range sales {
 		switch sale.Phase {
 		case "upcoming":

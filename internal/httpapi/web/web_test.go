@@ -29,10 +29,10 @@ func TestMoneyIsWrittenAsItsCurrencyIs(t *testing.T) {
 
 func TestSalesStandOnTheirShelves(t *testing.T) {
 	at := time.Date(2026, 11, 11, 12, 0, 0, 0, time.UTC)
-	s := Shelve([]Sale{
-		Sale{Title: "late", Phase: "upcoming"}.Stamp(at.Add(time.Hour), at), Sale{Title: "gone", Phase: "sold_out"}.Stamp(at, at),
-		Sale{Title: "over", Phase: "ended"}.Stamp(at, at), Sale{Title: "on", Phase: "ongoing"}.Stamp(at, at),
-		Sale{Title: "next", Phase: "upcoming"}.Stamp(at.Add(time.Minute), at),
+	s := GroupSales([]Sale{
+		Sale{Title: "late", Phase: "upcoming"}.WithTimes(at.Add(time.Hour), at), Sale{Title: "gone", Phase: "sold_out"}.WithTimes(at, at),
+		Sale{Title: "over", Phase: "ended"}.WithTimes(at, at), Sale{Title: "on", Phase: "ongoing"}.WithTimes(at, at),
+		Sale{Title: "next", Phase: "upcoming"}.WithTimes(at.Add(time.Minute), at),
 	})
 	titles := func(sales []Sale) (all []string) {
 		for _, s := range sales {
@@ -70,6 +70,6 @@ func TestEverySaleHasADrawing(t *testing.T) {
 }
 
 func TestAMissingWordIsSeen(t *testing.T) {
-	require.Equal(t, "no.such", Words{}.say("no.such"))
-	require.Equal(t, "3 of {y}", Words{"a": "{x} of {y}"}.say("a", "x", 3))
+	require.Equal(t, "no.such", Words{}.format("no.such"))
+	require.Equal(t, "3 of {y}", Words{"a": "{x} of {y}"}.format("a", "x", 3))
 }

@@ -28,7 +28,7 @@ func loadWords() (map[Lang]Words, error) {
 
 // say is a sentence, its {names} filled in from pairs of a name and what it is. A name that is not there is shown as
 // it is: somebody will see it and tell.
-func (w Words) say(name string, pairs ...any) string {
+func (w Words) format(name string, pairs ...any) string {
 	sentence, ok := w[name]
 	if !ok {
 		return name

@@ -33,48 +33,48 @@ func (a *api) sessionRoutes() []route {
 		return nil
 	}
 	return []route{
-		{methods: []string{http.MethodPost}, path: "/session", open: true, fields: []string{"token", "guest"}, do: a.enter},
-		{methods: []string{http.MethodDelete}, path: "/session", open: true, do: a.leave},
+		{methods: []string{http.MethodPost}, path: "/session", public: true, fields: []string{"token", "guest"}, handle: a.createSession},
+		{methods: []string{http.MethodDelete}, path: "/session", public: true, handle: a.deleteSession},
 	}
 }
 
-type sessionAnswer struct {
+type sessionResponse struct {
 	UserID    int64        `json:"userId,string"`
 	Role      seckill.Role `json:"role"`
 	Name      string       `json:"name"`
-	ExpiresAt stamp        `json:"expiresAt"`
+	ExpiresAt timestamp    `json:"expiresAt"`
 }
 
 // enter is POST /session: a token in the body or in the Authorization header becomes a cookie that scripts can't read.
-func (a *api) enter(ctx context.Context, r *request) (answer, error) {
-	c := exchangeOf(ctx).gin
-	if err := a.fromHere(c.Request); err != nil {
-		return answer{}, err
+func (a *api) createSession(ctx context.Context, r *request) (response, error) {
+	c := requestContextOf(ctx).gin
+	if err := a.checkOrigin(c.Request); err != nil {
+		return response{}, err
 	}
-	token, err := a.tokenOf(c.Request, r)
+	token, err := a.sessionToken(c.Request, r)
 	if err != nil {
-		return answer{}, err
+		return response{}, err
 	}
 	value, by, until, err := a.Sessions.Session(token)
 	if err != nil {
-		return answer{}, err
+		return response{}, err
 	}
 	a.setCookie(c.Writer.Header(), c.Request, value, until)
-	return ok(sessionAnswer{UserID: by.ID, Role: by.Role, Name: by.Name, ExpiresAt: stamp(until)}), nil
+	return ok(sessionResponse{UserID: by.ID, Role: by.Role, Name: by.Name, ExpiresAt: timestamp(until)}), nil
 }
 
 // leave is DELETE /session. The token itself can't be taken back: it ends when it ends, but this browser has it no more.
-func (a *api) leave(ctx context.Context, _ *request) (answer, error) {
-	c := exchangeOf(ctx).gin
-	if err := a.fromHere(c.Request); err != nil {
-		return answer{}, err
+func (a *api) deleteSession(ctx context.Context, _ *request) (response, error) {
+	c := requestContextOf(ctx).gin
+	if err := a.checkOrigin(c.Request); err != nil {
+		return response{}, err
 	}
 	a.setCookie(c.Writer.Header(), c.Request, "", time.Time{})
 	return ok(nil), nil
 }
 
 // tokenOf is the token that a session is asked for with.
-func (a *api) tokenOf(req *http.Request, r *request) (string, error) {
+func (a *api) sessionToken(req *http.Request, r *request) (string, error) {
 	token, guest := r.Has("token"), r.Has("guest")
 	switch {
 	case strings.Contains(req.URL.RawQuery, "token="):
@@ -105,7 +105,7 @@ func (a *api) guestToken(r *request) (string, error) {
 
 // fromHere refuses what another site has a browser send on its own: by Sec-Fetch-Site, or by Origin where a browser
 // says only that. Programs send neither and pass. Reads are judged as writes are: what a cookie opens is nobody else's.
-func (a *api) fromHere(r *http.Request) error {
+func (a *api) checkOrigin(r *http.Request) error {
 	judged := r.WithContext(r.Context())
 	judged.Method = http.MethodPost
 	if a.origins.Check(judged) != nil {
@@ -120,7 +120,7 @@ func (a *api) cookieActor(r *http.Request) (seckill.Actor, error) {
 	if !found {
 		return seckill.Actor{}, seckill.Refuse(seckill.Unauthenticated, "a bearer token is needed")
 	}
-	if err := a.fromHere(r); err != nil {
+	if err := a.checkOrigin(r); err != nil {
 		return seckill.Actor{}, err
 	}
 	return a.Tokens.Verify(value)
@@ -139,7 +139,7 @@ func (a *api) sessionValue(r *http.Request) (string, bool) {
 }
 
 func (a *api) cookieName(r *http.Request) string {
-	if a.overTLS(r) {
+	if a.isTLS(r) {
 		return secureCookie
 	}
 	return plainCookie
@@ -148,7 +148,7 @@ func (a *api) cookieName(r *http.Request) string {
 // setCookie gives a session to the browser, or with no value takes it back.
 func (a *api) setCookie(h http.Header, r *http.Request, value string, until time.Time) {
 	c := http.Cookie{
-		Name: a.cookieName(r), Value: value, Path: "/", HttpOnly: true, Secure: a.overTLS(r), SameSite: http.SameSiteLaxMode,
+		Name: a.cookieName(r), Value: value, Path: "/", HttpOnly: true, Secure: a.isTLS(r), SameSite: http.SameSiteLaxMode,
 		MaxAge: int(until.Sub(a.now()).Seconds()),
 	}
 	if value == "" || c.MaxAge <= 0 {
@@ -158,15 +158,15 @@ func (a *api) setCookie(h http.Header, r *http.Request, value string, until time
 }
 
 // overTLS tells whether the browser's side of the connection is encrypted: here, or as a proxy says that is believed.
-func (a *api) overTLS(r *http.Request) bool {
+func (a *api) isTLS(r *http.Request) bool {
 	if r.TLS != nil {
 		return true
 	}
-	return strings.EqualFold(r.Header.Get("X-Forwarded-Proto"), "https") && a.believed(r)
+	return strings.EqualFold(r.Header.Get("X-Forwarded-Proto"), "https") && a.fromTrustedProxy(r)
 }
 
 // believed tells whether a request comes from a proxy whose word is taken.
-func (a *api) believed(r *http.Request) bool {
+func (a *api) fromTrustedProxy(r *http.Request) bool {
 	from, err := netip.ParseAddrPort(r.RemoteAddr)
 	return err == nil && slices.ContainsFunc(a.proxies, func(p netip.Prefix) bool { return p.Contains(from.Addr().Unmap()) })
 }

@@ -18,10 +18,10 @@ import (
 const maxRequestID = 64
 
 // frame is round every request: its id, the safe headers, the guard against panics, and what is observed of it.
-func (a *api) frame(c *gin.Context) {
+func (a *api) requestMiddleware(c *gin.Context) {
 	started := a.now()
-	x := &exchange{gin: c, requestID: requestID(c.Request.Header["X-Request-Id"])}
-	ctx := withExchange(logging.WithRequestID(c.Request.Context(), x.requestID), x)
+	x := &requestContext{gin: c, requestID: requestID(c.Request.Header["X-Request-Id"])}
+	ctx := withRequestContext(logging.WithRequestID(c.Request.Context(), x.requestID), x)
 	if a.Tracer != nil {
 		traced, end := a.Tracer.Request(ctx, c.Request, cmp.Or(c.FullPath(), "other"))
 		ctx = traced
@@ -40,13 +40,13 @@ func (a *api) frame(c *gin.Context) {
 
 // requestID takes the caller's id where it is one that may stand in headers and logs, else makes one.
 func requestID(given []string) string {
-	if len(given) == 1 && given[0] != "" && len(given[0]) <= maxRequestID && !strings.ContainsFunc(given[0], notOfID) {
+	if len(given) == 1 && given[0] != "" && len(given[0]) <= maxRequestID && !strings.ContainsFunc(given[0], isInvalidIDRune) {
 		return given[0]
 	}
 	return rand.Text()
 }
 
-func notOfID(r rune) bool {
+func isInvalidIDRune(r rune) bool {
 	switch {
 	case r >= '0' && r <= '9', r >= 'A' && r <= 'Z', r >= 'a' && r <= 'z', r == '.', r == '_', r == '-':
 		return false
@@ -74,12 +74,12 @@ var (
 )
 
 // observe hears of the answer. Refusals are for the metrics; a line for each would drown the log in a rush.
-func (a *api) observe(c *gin.Context, x *exchange, started time.Time) {
+func (a *api) observe(c *gin.Context, x *requestContext, started time.Time) {
 	took := a.now().Sub(started)
 	route := c.FullPath()
-	a.heard[route](string(x.reason), took)
-	if x.wanted != 0 && a.Tally != nil {
-		a.Tally.Refused(x.wanted, x.reason)
+	a.reporters[route](string(x.reason), took)
+	if x.goodsID != 0 && a.Refusals != nil {
+		a.Refusals.Refused(x.goodsID, x.reason)
 	}
 	if route == purchaseRoute {
 		a.pulse.observe(started, took)
@@ -104,5 +104,5 @@ func (a *api) recoverPanic(c *gin.Context) {
 	if c.Writer.Written() {
 		panic(http.ErrAbortHandler)
 	}
-	a.refuse(c, seckill.Refuse(internal, "internal error"))
+	a.writeError(c, seckill.Refuse(reasonInternal, "internal error"))
 }

@@ -13,8 +13,8 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// paymentAnswer is what has become of a payment and of its order.
-type paymentAnswer struct {
+// paymentResponse is what has become of a payment and of its order.
+type paymentResponse struct {
 	PaymentID   string             `json:"paymentId"`
 	OrderSn     string             `json:"orderSn"`
 	Amount      int64              `json:"amount"`
@@ -24,22 +24,22 @@ type paymentAnswer struct {
 }
 
 // takePayment is POST /payments/callback: the provider says that it was paid for an order.
-func (a *api) takePayment(ctx context.Context, r *request) (answer, error) {
+func (a *api) receivePayment(ctx context.Context, r *request) (response, error) {
 	id, sn, amount := r.Text("paymentId"), r.Text("orderSn"), r.Int("amount")
-	if id == "" || len(id) > order.MaxPaymentID || strings.ContainsFunc(id, notOfID) {
+	if id == "" || len(id) > order.MaxPaymentID || strings.ContainsFunc(id, isInvalidIDRune) {
 		r.Reject("paymentId", "must be 1 to %d of [0-9A-Za-z._-]", order.MaxPaymentID)
 	}
 	if amount < 0 {
 		r.Reject("amount", "must be 0 or more")
 	}
 	if err := r.Err(); err != nil {
-		return answer{}, err
+		return response{}, err
 	}
-	if !likeOrderSn(sn) {
-		return answer{}, seckill.Refuse(seckill.NotFound, "there is no such order")
+	if !isOrderSn(sn) {
+		return response{}, seckill.Refuse(seckill.NotFound, "there is no such order")
 	}
 	got, err := a.Payments.Receive(ctx, id, sn, amount)
-	return ok(paymentAnswer{
+	return ok(paymentResponse{
 		PaymentID: got.ID, OrderSn: got.OrderSn, Amount: got.Amount, State: got.State, Reason: got.Reason, OrderStatus: got.Order.Status,
 	}), err
 }
@@ -52,14 +52,14 @@ func (a *api) readSigned(c *gin.Context, rt route) (*request, error) {
 	}
 	timestamp, signature := c.Request.Header[paymentprovider.TimestampHeader], c.Request.Header[paymentprovider.SignatureHeader]
 	if len(timestamp) != 1 || len(signature) != 1 {
-		return nil, a.unsigned(c, seckill.Refuse(seckill.Unauthenticated, "one %s and one %s header are needed", paymentprovider.TimestampHeader, paymentprovider.SignatureHeader))
+		return nil, a.signatureError(c, seckill.Refuse(seckill.Unauthenticated, "one %s and one %s header are needed", paymentprovider.TimestampHeader, paymentprovider.SignatureHeader))
 	}
 	body, err := params.ReadBody(c.Writer, c.Request)
 	if err != nil {
 		return nil, err
 	}
 	if err := a.Callbacks.Verify(timestamp[0], signature[0], body); err != nil {
-		return nil, a.unsigned(c, err)
+		return nil, a.signatureError(c, err)
 	}
 	if c.Request.URL.RawQuery != "" {
 		return nil, seckill.BadField("query", "is not signed; put the fields into the body")
@@ -69,14 +69,14 @@ func (a *api) readSigned(c *gin.Context, rt route) (*request, error) {
 }
 
 // unsigned names the scheme that a 401 must name (RFC 9110, 11.6.1).
-func (a *api) unsigned(c *gin.Context, err error) error {
+func (a *api) signatureError(c *gin.Context, err error) error {
 	c.Header("WWW-Authenticate", "HMAC-SHA256")
 	return err
 }
 
 func (a *api) paymentRoutes() []route {
 	return []route{{
-		methods: []string{http.MethodPost}, path: "/payments/callback", open: true, signed: true,
-		fields: []string{"paymentId", "orderSn", "amount"}, do: a.takePayment,
+		methods: []string{http.MethodPost}, path: "/payments/callback", public: true, signed: true,
+		fields: []string{"paymentId", "orderSn", "amount"}, handle: a.receivePayment,
 	}}
 }

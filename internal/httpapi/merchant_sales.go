@@ -7,28 +7,28 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// ownSaleAnswer is a sale as who manages it sees it.
-type ownSaleAnswer struct {
+// merchantSaleResponse is a sale as who manages it sees it.
+type merchantSaleResponse struct {
 	GoodsID       int64          `json:"goodsId,string"`
 	MerchantID    int64          `json:"merchantId,string"`
 	Title         string         `json:"title"`
 	Price         int64          `json:"price"`
 	Stock         int64          `json:"stock"` // units put up, sold or not
-	StartAt       stamp          `json:"startAt"`
-	EndAt         stamp          `json:"endAt"`
+	StartAt       timestamp      `json:"startAt"`
+	EndAt         timestamp      `json:"endAt"`
 	PerBuyerLimit int64          `json:"perBuyerLimit"`
 	Rate          seckill.Rate   `json:"rate"`
 	Status        seckill.Status `json:"status"`
 	Phase         seckill.Phase  `json:"phase,omitzero"` // of an exposed sale
-	CreatedAt     stamp          `json:"createdAt"`
-	UpdatedAt     stamp          `json:"updatedAt"`
+	CreatedAt     timestamp      `json:"createdAt"`
+	UpdatedAt     timestamp      `json:"updatedAt"`
 }
 
-func (a *api) own(s seckill.Sale) ownSaleAnswer {
-	o := ownSaleAnswer{
+func (a *api) newMerchantSaleResponse(s seckill.Sale) merchantSaleResponse {
+	o := merchantSaleResponse{
 		GoodsID: s.GoodsID, MerchantID: s.MerchantID, Title: s.Title, Price: s.Price, Stock: s.Total,
-		StartAt: stamp(s.StartAt), EndAt: stamp(s.EndAt), PerBuyerLimit: s.PerBuyerLimit, Rate: s.Rate,
-		Status: s.Status, CreatedAt: stamp(s.CreatedAt), UpdatedAt: stamp(s.UpdatedAt),
+		StartAt: timestamp(s.StartAt), EndAt: timestamp(s.EndAt), PerBuyerLimit: s.PerBuyerLimit, Rate: s.Rate,
+		Status: s.Status, CreatedAt: timestamp(s.CreatedAt), UpdatedAt: timestamp(s.UpdatedAt),
 	}
 	if s.Status == seckill.Exposed {
 		o.Phase = s.PhaseAt(a.now(), s.Stock)
@@ -36,19 +36,19 @@ func (a *api) own(s seckill.Sale) ownSaleAnswer {
 	return o
 }
 
-func (a *api) createSale(ctx context.Context, r *request) (answer, error) {
-	n, once := newSale(r.Fields), r.once("POST /admin/sales")
+func (a *api) createSale(ctx context.Context, r *request) (response, error) {
+	n, once := newSale(r.Fields), r.idempotency("POST /admin/sales")
 	if err := r.Err(); err != nil {
-		return answer{}, err
+		return response{}, err
 	}
 	if err := n.Validate(); err != nil {
-		return answer{}, err
+		return response{}, err
 	}
-	if err := forRole(sells(r.actor), nothingToFind); err != nil {
-		return answer{}, err
+	if err := requireRole(isSeller(r.actor), noLookup); err != nil {
+		return response{}, err
 	}
 	s, err := a.Sales.Create(ctx, r.actor, n, once)
-	return answer{reason: created, data: a.own(s)}, err
+	return response{reason: reasonCreated, data: a.newMerchantSaleResponse(s)}, err
 }
 
 func newSale(p *params.Fields) seckill.NewSale {
@@ -73,48 +73,48 @@ func rate(p *params.Fields, def seckill.Rate) seckill.Rate {
 
 func rateAlgorithms() []string { return []string{"smooth_bursty", "reserve", "token_bucket"} }
 
-func (a *api) ownSales(ctx context.Context, r *request) (answer, error) {
+func (a *api) listMerchantSales(ctx context.Context, r *request) (response, error) {
 	limit, below := r.limit(), r.cursorID()
 	if err := r.Err(); err != nil {
-		return answer{}, err
+		return response{}, err
 	}
-	if err := forRole(sells(r.actor), nothingToFind); err != nil {
-		return answer{}, err
+	if err := requireRole(isSeller(r.actor), noLookup); err != nil {
+		return response{}, err
 	}
 	sales, err := a.Sales.List(ctx, r.actor, below, limit+1)
 	if err != nil {
-		return answer{}, err
+		return response{}, err
 	}
-	return ok(page(sales, limit, a.own, func(s seckill.Sale) string { return saleKey(s.GoodsID) })), nil
+	return ok(page(sales, limit, a.newMerchantSaleResponse, func(s seckill.Sale) string { return saleKey(s.GoodsID) })), nil
 }
 
-func (a *api) ownSale(ctx context.Context, r *request) (answer, error) {
+func (a *api) showMerchantSale(ctx context.Context, r *request) (response, error) {
 	return a.withSale(ctx, r, a.Sales.Get)
 }
 
-func (a *api) exposeSale(ctx context.Context, r *request) (answer, error) {
+func (a *api) exposeSale(ctx context.Context, r *request) (response, error) {
 	return a.withSale(ctx, r, a.Sales.Expose)
 }
 
-func (a *api) closeSale(ctx context.Context, r *request) (answer, error) {
+func (a *api) closeSale(ctx context.Context, r *request) (response, error) {
 	return a.withSale(ctx, r, a.Sales.Close)
 }
 
 type saleStep func(ctx context.Context, by seckill.Actor, goodsID int64) (seckill.Sale, error)
 
-func (a *api) withSale(ctx context.Context, r *request, step saleStep) (answer, error) {
+func (a *api) withSale(ctx context.Context, r *request, step saleStep) (response, error) {
 	id, err := a.managedSale(ctx, r)
 	if err != nil {
-		return answer{}, err
+		return response{}, err
 	}
 	s, err := step(ctx, r.actor, id)
-	return ok(a.own(s)), err
+	return ok(a.newMerchantSaleResponse(s)), err
 }
 
-func (a *api) ledger(ctx context.Context, r *request) (answer, error) {
+func (a *api) saleLedger(ctx context.Context, r *request) (response, error) {
 	id, err := a.managedSale(ctx, r)
 	if err != nil {
-		return answer{}, err
+		return response{}, err
 	}
 	l, err := a.Sales.Ledger(ctx, r.actor, id)
 	return ok(l), err
@@ -126,7 +126,7 @@ func (a *api) managedSale(ctx context.Context, r *request) (int64, error) {
 	if err := r.Err(); err != nil {
 		return 0, err
 	}
-	return id, forRole(sells(r.actor), func() error {
+	return id, requireRole(isSeller(r.actor), func() error {
 		_, err := a.Sales.Get(ctx, r.actor, id)
 		return err
 	})

@@ -15,8 +15,8 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// Watch tells when orders change; *order.Watch is one.
-type Watch interface {
+// Notifier tells when orders change; *order.Watch is one.
+type Notifier interface {
 	// Listen begins to wait for an order whose status is known; Leave must follow.
 	Listen(goodsID int64, orderSn string, known order.Status) *order.Listener
 	Leave(l *order.Listener)
@@ -24,7 +24,7 @@ type Watch interface {
 	Ended() <-chan struct{}
 }
 
-var _ Watch = (*order.Watch)(nil)
+var _ Notifier = (*order.Watch)(nil)
 
 // Bounds of event streams.
 const (
@@ -33,7 +33,7 @@ const (
 	streamLife       = 30 * time.Minute // then the client comes again, with Last-Event-ID and a token that is still good
 	heartbeat        = 15 * time.Second
 	streamWrite      = 10 * time.Second // a client that takes nothing for so long is cut off
-	streamLook       = 2 * time.Second
+	refreshTimeout   = 2 * time.Second
 )
 
 // streams counts the event streams that are open.
@@ -44,7 +44,7 @@ type streams struct {
 }
 
 // enter lets a stream in, or says why not; leave must follow where it does.
-func (s *streams) enter(user int64) error {
+func (s *streams) acquire(user int64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.all >= maxStreamsOfNode {
@@ -62,7 +62,7 @@ func (s *streams) enter(user int64) error {
 	return nil
 }
 
-func (s *streams) leave(user int64) {
+func (s *streams) release(user int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.all--
@@ -93,27 +93,27 @@ func lastEventID(h http.Header) int {
 }
 
 func (a *api) eventRoutes() []route {
-	if a.Watch == nil {
+	if a.Notifier == nil {
 		return nil
 	}
-	return []route{{methods: []string{http.MethodGet}, path: "/orders/:orderSn/events", do: a.orderEvents}}
+	return []route{{methods: []string{http.MethodGet}, path: "/orders/:orderSn/events", handle: a.orderEvents}}
 }
 
 // orderEvents is GET /orders/{orderSn}/events (https://html.spec.whatwg.org/multipage/server-sent-events.html).
-func (a *api) orderEvents(ctx context.Context, r *request) (answer, error) {
+func (a *api) orderEvents(ctx context.Context, r *request) (response, error) {
 	var o order.Order
 	_, err := a.withOrder(ctx, r, func(ctx context.Context, by seckill.Actor, sn string) (_ order.Order, err error) {
 		o, err = a.Orders.Find(ctx, by, sn)
 		return o, err
 	})
 	if err != nil {
-		return answer{}, err
+		return response{}, err
 	}
-	if err := a.streams.enter(r.actor.ID); err != nil {
-		return answer{}, err
+	if err := a.streams.acquire(r.actor.ID); err != nil {
+		return response{}, err
 	}
-	return answer{stream: func(c *gin.Context) {
-		defer a.streams.leave(r.actor.ID)
+	return response{stream: func(c *gin.Context) {
+		defer a.streams.release(r.actor.ID)
 		s := eventStream{api: a, c: c, actor: r.actor, order: o, last: lastEventID(r.header)}
 		s.run(c.Request.Context())
 	}}, nil
@@ -137,54 +137,54 @@ func (s *eventStream) run(ctx context.Context) {
 	h := s.c.Writer.Header()
 	h.Set("Content-Type", "text/event-stream; charset=utf-8")
 	h.Set("X-Accel-Buffering", "no") // nginx must not collect what is to be told now
-	if s.write("retry: 1000\n\n") && s.tell() {
+	if s.write("retry: 1000\n\n") && s.send() {
 		s.wait(ctx)
 	}
 }
 
 // wait tells what becomes of the order until it is final, the client is gone or the node stops.
 func (s *eventStream) wait(ctx context.Context) {
-	l := s.Watch.Listen(s.order.GoodsID, s.order.OrderSn, s.order.Status)
-	defer s.Watch.Leave(l)
+	l := s.Notifier.Listen(s.order.GoodsID, s.order.OrderSn, s.order.Status)
+	defer s.Notifier.Leave(l)
 	beat, life := time.NewTicker(heartbeat), time.NewTimer(streamLife)
 	defer beat.Stop()
 	defer life.Stop()
 	for {
 		select {
 		case s.order = <-l.Changed:
-			if !s.tell() {
+			if !s.send() {
 				return
 			}
 		case <-beat.C: // what is lost with Redis has no row, and nobody is told of it but who looks
-			if !s.write(": still here\n\n") || s.order.Status == order.Queued && !s.look(ctx) {
+			if !s.write(": still here\n\n") || s.order.Status == order.Queued && !s.refresh(ctx) {
 				return
 			}
 		case <-ctx.Done():
 			return
 		case <-life.C:
 			return
-		case <-s.Watch.Ended():
+		case <-s.Notifier.Ended():
 			return
 		}
 	}
 }
 
 // look reads the order anew and tells it; false ends the stream. What can't be read now is looked for again.
-func (s *eventStream) look(ctx context.Context) bool {
-	ctx, cancel := context.WithTimeout(ctx, streamLook)
+func (s *eventStream) refresh(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, refreshTimeout)
 	defer cancel()
 	o, err := s.Orders.Find(ctx, s.actor, s.order.OrderSn)
 	if err != nil {
 		return ctx.Err() == nil
 	}
 	s.order = o
-	return s.tell()
+	return s.send()
 }
 
 // tell sends the order where the client does not have it; false ends the stream.
-func (s *eventStream) tell() bool {
+func (s *eventStream) send() bool {
 	if id := eventID(s.order.Status); id > s.last {
-		data, err := json.Marshal(s.showOrder(s.order))
+		data, err := json.Marshal(s.newOrderResponse(s.order))
 		if err != nil || !s.write(fmt.Sprintf("event: status\nid: %d\ndata: %s\n\n", id, data)) {
 			return false
 		}

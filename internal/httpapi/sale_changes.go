@@ -11,20 +11,20 @@ import (
 )
 
 // changeSale is PATCH: what is left out stays as it is.
-func (a *api) changeSale(ctx context.Context, r *request) (answer, error) {
+func (a *api) changeSale(ctx context.Context, r *request) (response, error) {
 	id := r.ID("goodsId")
-	c, once := saleChange(r.Fields), r.once("PATCH /admin/sales/"+r.Raw("goodsId"))
+	c, once := saleChange(r.Fields), r.idempotency("PATCH /admin/sales/"+r.Raw("goodsId"))
 	if err := r.Err(); err != nil {
-		return answer{}, err
+		return response{}, err
 	}
 	if err := c.Validate(); err != nil {
-		return answer{}, err
+		return response{}, err
 	}
 	if _, err := a.managedSale(ctx, r); err != nil {
-		return answer{}, err
+		return response{}, err
 	}
 	s, err := a.Changes.Change(ctx, r.actor, id, c, once)
-	return ok(a.own(s)), err
+	return ok(a.newMerchantSaleResponse(s)), err
 }
 
 func saleChange(p *params.Fields) seckill.Change {
@@ -45,41 +45,41 @@ func saleChange(p *params.Fields) seckill.Change {
 	return c
 }
 
-func (a *api) deleteSale(ctx context.Context, r *request) (answer, error) {
-	once := r.once("DELETE /admin/sales/" + r.Raw("goodsId"))
+func (a *api) deleteSale(ctx context.Context, r *request) (response, error) {
+	once := r.idempotency("DELETE /admin/sales/" + r.Raw("goodsId"))
 	id, err := a.managedSale(ctx, r)
 	if err != nil {
-		return answer{}, err
+		return response{}, err
 	}
 	return ok(nil), a.Changes.Delete(ctx, r.actor, id, once)
 }
 
-// auditAnswer is one change of a sale.
-type auditAnswer struct {
+// auditResponse is one change of a sale.
+type auditResponse struct {
 	ID        string          `json:"id"`
 	ActorID   int64           `json:"actorId,string"`
 	ActorRole seckill.Role    `json:"actorRole"`
 	Action    seckill.Action  `json:"action"`
 	From      json.RawMessage `json:"from"`
 	To        json.RawMessage `json:"to"`
-	At        stamp           `json:"at"`
+	At        timestamp       `json:"at"`
 }
 
-func showAudit(e seckill.AuditEntry) auditAnswer {
-	return auditAnswer{ID: e.ID, ActorID: e.ActorID, ActorRole: e.Role, Action: e.Action, From: e.Was, To: e.Became, At: stamp(e.At)}
+func newAuditResponse(e seckill.AuditEntry) auditResponse {
+	return auditResponse{ID: e.ID, ActorID: e.ActorID, ActorRole: e.Role, Action: e.Action, From: e.Was, To: e.Became, At: timestamp(e.At)}
 }
 
-func (a *api) auditOfSale(ctx context.Context, r *request) (answer, error) {
+func (a *api) auditOfSale(ctx context.Context, r *request) (response, error) {
 	limit, before := r.limit(), r.cursorUUID(auditCursor)
 	id, err := a.managedSale(ctx, r)
 	if err != nil {
-		return answer{}, err
+		return response{}, err
 	}
 	found, err := a.Sales.Audit(ctx, r.actor, id, before, limit+1)
 	if err != nil {
-		return answer{}, err
+		return response{}, err
 	}
-	return ok(page(found, limit, showAudit, func(e seckill.AuditEntry) string { return auditCursor + e.ID })), nil
+	return ok(page(found, limit, newAuditResponse, func(e seckill.AuditEntry) string { return auditCursor + e.ID })), nil
 }
 
 // cursorUUID takes the cursor of a list whose keys are UUIDs; "" is the top.

@@ -26,8 +26,8 @@ type SaleBook interface {
 	List(ctx context.Context, by seckill.Actor, below int64, limit int) ([]seckill.Sale, error)
 }
 
-// SaleLife moves a sale on and accounts for it.
-type SaleLife interface {
+// SaleLifecycle moves a sale on and accounts for it.
+type SaleLifecycle interface {
 	Expose(ctx context.Context, by seckill.Actor, goodsID int64) (seckill.Sale, error)
 	Close(ctx context.Context, by seckill.Actor, goodsID int64) (seckill.Sale, error)
 	Ledger(ctx context.Context, by seckill.Actor, goodsID int64) (seckill.Ledger, error)
@@ -45,18 +45,18 @@ type Changes interface {
 // Sales is all that merchants ask; *seckill.Sales is one.
 type Sales interface {
 	SaleBook
-	SaleLife
+	SaleLifecycle
 }
 
-// Window is what everybody may see of exposed sales.
-type Window interface {
+// Catalog is what everybody may see of exposed sales.
+type Catalog interface {
 	// Sales gives exposed sales, newest first, below a goods id (0: from the top), at most limit of them.
 	Sales(ctx context.Context, below int64, limit int) ([]seckill.View, error)
 	Sale(ctx context.Context, goodsID int64) (seckill.View, error)
 }
 
-// Door lets buyers in.
-type Door interface {
+// Admission lets buyers in.
+type Admission interface {
 	// Refused gives the refusal that Admit would give without asking anybody, or nil where it would have to ask.
 	Refused(goodsID int64) error
 	// Admit gives the view of a sale that takes buyers now, else its refusal:
@@ -66,26 +66,26 @@ type Door interface {
 	IssuePath(ctx context.Context, v seckill.View, buyerID int64) (path string, expiresAt time.Time, err error)
 }
 
-// Shop is all that buyers ask before they buy; *seckill.Shop is one.
-type Shop interface {
-	Window
-	Door
+// SaleReader is all that buyers ask before they buy; *seckill.Shop is one.
+type SaleReader interface {
+	Catalog
+	Admission
 }
 
-// Limiter stands between Admit and IssuePath. It waits where it must, and refuses with RATE_LIMITED.
-type Limiter interface {
+// PathLimiter stands between Admit and IssuePath. It waits where it must, and refuses with RATE_LIMITED.
+type PathLimiter interface {
 	LimitPath(ctx context.Context, v seckill.View, by seckill.Actor) error
 }
 
-// Desk takes purchases; *order.Desk is one.
-type Desk interface {
+// PurchaseService takes purchases; *order.Desk is one.
+type PurchaseService interface {
 	// Place gives the order number once the order is queued; the same path gives the same number.
 	Place(ctx context.Context, p order.Purchase) (orderSn string, err error)
 }
 
-// Orders is what is read of orders. Lists are newest first, of numbers below before ("": from the top), at most limit
+// OrderQuery is what is read of orders. Lists are newest first, of numbers below before ("": from the top), at most limit
 // of them.
-type Orders interface {
+type OrderQuery interface {
 	Find(ctx context.Context, by seckill.Actor, orderSn string) (order.Order, error)
 	Mine(ctx context.Context, by seckill.Actor, before string, limit int) ([]order.Order, error)
 	// OfGoods gives a sale's orders to who may manage it; status "" is all.
@@ -103,13 +103,13 @@ type Payments interface {
 	Receive(ctx context.Context, paymentID, orderSn string, amount int64) (order.Receipt, error)
 }
 
-// Callbacks tells whether a callback is the provider's; its refusal is UNAUTHENTICATED. *paymentprovider.Signer is one.
-type Callbacks interface {
+// CallbackVerifier tells whether a callback is the provider's; its refusal is UNAUTHENTICATED. *paymentprovider.Signer is one.
+type CallbackVerifier interface {
 	Verify(timestamp, signature string, body []byte) error
 }
 
-// Phones seals phone numbers that are to be kept and opens those that are to be shown; *auth.Phones is one.
-type Phones interface {
+// PhoneCipher seals phone numbers that are to be kept and opens those that are to be shown; *auth.Phones is one.
+type PhoneCipher interface {
 	Seal(buyerID int64, phone string) string
 	Open(buyerID int64, kept string) (string, error)
 }
@@ -124,8 +124,8 @@ type Health interface {
 	Ready(ctx context.Context) (ready bool, parts map[string]string)
 }
 
-// Tally counts what buyers of a goods are refused; *order.Tally is one.
-type Tally interface {
+// RefusalCounter counts what buyers of a goods are refused; *order.Tally is one.
+type RefusalCounter interface {
 	Refused(goodsID int64, reason seckill.Reason)
 }
 
@@ -145,41 +145,41 @@ type Tracer interface {
 
 // The services that are ready-made.
 var (
-	_ Sales   = (*seckill.Sales)(nil)
-	_ Shop    = (*seckill.Shop)(nil)
-	_ Desk    = (*order.Desk)(nil)
-	_ Cashier = (*order.Cashier)(nil)
-	_ Changes = (*order.Stockroom)(nil)
-	_ Tally   = (*order.Tally)(nil)
+	_ Sales           = (*seckill.Sales)(nil)
+	_ SaleReader      = (*seckill.Shop)(nil)
+	_ PurchaseService = (*order.Desk)(nil)
+	_ Cashier         = (*order.Cashier)(nil)
+	_ Changes         = (*order.Stockroom)(nil)
+	_ RefusalCounter  = (*order.Tally)(nil)
 
-	_ Payments = (*order.Cashier)(nil)
-	_ Phones   = (*auth.Phones)(nil)
+	_ Payments    = (*order.Cashier)(nil)
+	_ PhoneCipher = (*auth.Phones)(nil)
 )
 
 // Deps are what the API stands on. All are needed.
 type Deps struct {
-	Sales   Sales
-	Shop    Shop
-	Limiter Limiter
-	// Guard and Limiters may be nil: no route but /randomPath is limited then, or operators can't see the limits.
-	Guard    Guard
-	Limiters Limiters
-	Desk     Desk
-	Orders   Orders
-	Cashier  Cashier
-	Payments Payments
-	// Callbacks may be nil: there is no secret, and callbacks of payments are refused.
-	Callbacks Callbacks
-	// Phones may be nil: numbers are kept as they come then.
-	Phones  Phones
-	Changes Changes
-	Figures Figures
-	// Letters may be nil: operators can't resolve dead letters then.
-	Letters Letters
-	// Tally may be nil: refusals to buyers are not counted then.
-	Tally Tally
-	// Watch may be nil: there are no event streams then.
-	Watch Watch
+	Sales       Sales
+	Reader      SaleReader
+	PathLimiter PathLimiter
+	// RouteLimiter and Limiters may be nil: no route but /randomPath is limited then, or operators can't see the limits.
+	RouteLimiter RouteLimiter
+	LimiterAdmin LimiterAdmin
+	Purchases    PurchaseService
+	Orders       OrderQuery
+	Cashier      Cashier
+	Payments     Payments
+	// CallbackVerifier may be nil: there is no secret, and callbacks of payments are refused.
+	Callbacks CallbackVerifier
+	// PhoneCipher may be nil: numbers are kept as they come then.
+	Phones     PhoneCipher
+	Changes    Changes
+	Statistics Statistics
+	// DeadLetters may be nil: operators can't resolve dead letters then.
+	DeadLetters DeadLetters
+	// RefusalCounter may be nil: refusals to buyers are not counted then.
+	Refusals RefusalCounter
+	// Notifier may be nil: there are no event streams then.
+	Notifier Notifier
 	// Sessions and Site may be nil: browsers can't sign in then, or there are no pages.
 	Sessions Sessions
 	Site     *web.Site
@@ -202,17 +202,17 @@ type Options struct {
 
 type api struct {
 	Deps
-	now      func() time.Time
-	timeout  time.Duration
-	warnings throttle
-	board    *seckill.Board
-	streams  streams
-	heard    map[string]func(reason string, took time.Duration) // by route; read only once the API answers
-	gallery  gallery
-	pulse    pulse
-	proxies  []netip.Prefix
-	guests   []seckill.Actor
-	origins  *http.CrossOriginProtection
+	now         func() time.Time
+	timeout     time.Duration
+	logThrottle throttle
+	catalog     *seckill.Board
+	streams     streams
+	reporters   map[string]func(reason string, took time.Duration) // by route; read only once the API answers
+	gallery     gallery
+	pulse       pulse
+	proxies     []netip.Prefix
+	guests      []seckill.Actor
+	origins     *http.CrossOriginProtection
 }
 
 // New builds the handler of every route.
@@ -227,14 +227,14 @@ func New(deps Deps, opts Options) http.Handler {
 	if a.timeout <= 0 {
 		a.timeout = 5 * time.Second
 	}
-	a.board = seckill.NewBoard(deps.Shop, a.now)
+	a.catalog = seckill.NewBoard(deps.Reader, a.now)
 	e := engine(opts.TrustedProxies)
-	e.Use(a.frame)
-	a.heard = map[string]func(string, time.Duration){"": hearer(deps.Metrics, "other")}
+	e.Use(a.requestMiddleware)
+	a.reporters = map[string]func(string, time.Duration){"": hearer(deps.Metrics, "other")}
 	for _, r := range append(a.routes(), a.pages()...) {
-		a.heard[r.path] = hearer(deps.Metrics, r.path)
+		a.reporters[r.path] = hearer(deps.Metrics, r.path)
 		for _, method := range r.methods {
-			e.Handle(method, r.path, a.serve(r))
+			e.Handle(method, r.path, a.handler(r))
 		}
 	}
 	e.NoRoute(a.noRoute)

@@ -11,15 +11,15 @@ import (
 
 // Reasons beside those of seckill: the good ones, and two that only HTTP knows.
 const (
-	okReason         seckill.Reason = "OK"
-	queued           seckill.Reason = "QUEUED"
-	created          seckill.Reason = "CREATED"
-	methodNotAllowed seckill.Reason = "METHOD_NOT_ALLOWED"
-	internal         seckill.Reason = "INTERNAL"
+	reasonOK               seckill.Reason = "OK"
+	reasonQueued           seckill.Reason = "QUEUED"
+	reasonCreated          seckill.Reason = "CREATED"
+	reasonMethodNotAllowed seckill.Reason = "METHOD_NOT_ALLOWED"
+	reasonInternal         seckill.Reason = "INTERNAL"
 )
 
-// answer is what a handler says when all went well.
-type answer struct {
+// response is what a handler says when all went well.
+type response struct {
 	reason seckill.Reason
 	data   any
 	public bool   // holds nothing personal
@@ -28,7 +28,7 @@ type answer struct {
 	stream func(c *gin.Context)
 }
 
-func ok(data any) answer { return answer{reason: okReason, data: data} }
+func ok(data any) response { return response{reason: reasonOK, data: data} }
 
 // envelope is the one shape.
 type envelope struct {
@@ -42,11 +42,11 @@ type envelope struct {
 // statusOf is the one table of reasons to statuses.
 func statusOf(r seckill.Reason) int {
 	switch r {
-	case okReason:
+	case reasonOK:
 		return http.StatusOK
-	case created:
+	case reasonCreated:
 		return http.StatusCreated
-	case queued:
+	case reasonQueued:
 		return http.StatusAccepted
 	case seckill.BadRequest:
 		return http.StatusBadRequest
@@ -56,7 +56,7 @@ func statusOf(r seckill.Reason) int {
 		return http.StatusForbidden
 	case seckill.NotFound:
 		return http.StatusNotFound
-	case methodNotAllowed:
+	case reasonMethodNotAllowed:
 		return http.StatusMethodNotAllowed
 	case seckill.NotStarted, seckill.Ended, seckill.SoldOut, seckill.LimitReached, seckill.Conflict:
 		return http.StatusConflict
@@ -71,18 +71,18 @@ func statusOf(r seckill.Reason) int {
 
 func messageOf(r seckill.Reason) string {
 	switch r {
-	case queued:
+	case reasonQueued:
 		return "queued"
-	case created:
+	case reasonCreated:
 		return "created"
 	default:
 		return "ok"
 	}
 }
 
-func (a *api) answer(c *gin.Context, ans answer) {
+func (a *api) writeResponse(c *gin.Context, ans response) {
 	if ans.stream != nil {
-		exchangeOf(c.Request.Context()).reason = okReason
+		requestContextOf(c.Request.Context()).reason = reasonOK
 		ans.stream(c)
 		c.Abort()
 		return
@@ -90,20 +90,20 @@ func (a *api) answer(c *gin.Context, ans answer) {
 	if ans.public {
 		c.Header("Cache-Control", "no-cache")
 	}
-	if ans.etag != "" && a.unchanged(c, ans) {
+	if ans.etag != "" && a.writeNotModified(c, ans) {
 		return
 	}
-	a.write(c, envelope{Code: statusOf(ans.reason), Reason: ans.reason, Message: messageOf(ans.reason), Data: ans.data}, statusOf(ans.reason))
+	a.writeEnvelope(c, envelope{Code: statusOf(ans.reason), Reason: ans.reason, Message: messageOf(ans.reason), Data: ans.data}, statusOf(ans.reason))
 }
 
 // write puts an envelope on the wire; every answer passes here.
-func (a *api) write(c *gin.Context, e envelope, status int) {
-	x := exchangeOf(c.Request.Context())
+func (a *api) writeEnvelope(c *gin.Context, e envelope, status int) {
+	x := requestContextOf(c.Request.Context())
 	e.RequestID = x.requestID
-	body, err := appendEnvelope(make([]byte, 0, usualAnswer), e)
+	body, err := appendEnvelope(make([]byte, 0, usualResponseSize), e)
 	if err != nil { // a data type of ours that can't be written: a bug
 		a.Log.ErrorContext(c.Request.Context(), "write an answer", "err", err)
-		e.Code, e.Reason, e.Message, e.Data, status = http.StatusInternalServerError, internal, "internal error", nil, http.StatusInternalServerError
+		e.Code, e.Reason, e.Message, e.Data, status = http.StatusInternalServerError, reasonInternal, "internal error", nil, http.StatusInternalServerError
 		body, _ = appendEnvelope(nil, e)
 	}
 	x.reason = e.Reason
@@ -113,19 +113,19 @@ func (a *api) write(c *gin.Context, e envelope, status int) {
 	c.Abort()
 }
 
-// usualAnswer is how long most answers are, in bytes.
-const usualAnswer = 256
+// usualResponseSize is how long most answers are, in bytes.
+const usualResponseSize = 256
 
-// stamp is a time as answers give it: RFC 3339 in UTC with milliseconds.
-type stamp time.Time
+// timestamp is a time as answers give it: RFC 3339 in UTC with milliseconds.
+type timestamp time.Time
 
 // IsZero lets omitzero leave out a time that is not yet.
-func (s stamp) IsZero() bool { return time.Time(s).IsZero() }
+func (s timestamp) IsZero() bool { return time.Time(s).IsZero() }
 
 // AppendText writes it.
-func (s stamp) AppendText(b []byte) ([]byte, error) {
+func (s timestamp) AppendText(b []byte) ([]byte, error) {
 	return time.Time(s).UTC().AppendFormat(b, "2006-01-02T15:04:05.000Z"), nil
 }
 
 // MarshalText writes it too.
-func (s stamp) MarshalText() ([]byte, error) { return s.AppendText(nil) }
+func (s timestamp) MarshalText() ([]byte, error) { return s.AppendText(nil) }

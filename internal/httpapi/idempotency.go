@@ -10,12 +10,12 @@ import (
 
 const (
 	idempotencyHeader = "Idempotency-Key"
-	maxKey            = 255
+	maxIdempotencyKey = 255
 )
 
 // once takes the request's Idempotency-Key (draft-ietf-httpapi-idempotency-key-header), with or without the quotes of a
 // structured field. The request is what was asked: the call and its fields, wherever they stood and in whatever order.
-func (r *request) once(call string) seckill.Once {
+func (r *request) idempotency(call string) seckill.Once {
 	values := r.header[idempotencyHeader]
 	if len(values) == 0 {
 		return seckill.Once{}
@@ -24,13 +24,13 @@ func (r *request) once(call string) seckill.Once {
 	if len(key) >= 2 && key[0] == '"' && key[len(key)-1] == '"' {
 		key = key[1 : len(key)-1]
 	}
-	if len(values) > 1 || key == "" || len(key) > maxKey || strings.ContainsFunc(key, func(c rune) bool { return c < ' ' || c > '~' }) {
-		r.Reject(idempotencyHeader, "must be one key of 1 to %d printable ASCII characters", maxKey)
+	if len(values) > 1 || key == "" || len(key) > maxIdempotencyKey || strings.ContainsFunc(key, func(c rune) bool { return c < ' ' || c > '~' }) {
+		r.Reject(idempotencyHeader, "must be one key of 1 to %d printable ASCII characters", maxIdempotencyKey)
 	}
-	return seckill.Once{ActorID: r.actor.ID, Key: key, Hash: r.hash(call)}
+	return seckill.Once{ActorID: r.actor.ID, Key: key, Hash: r.fingerprint(call)}
 }
 
-func (r *request) hash(call string) string {
+func (r *request) fingerprint(call string) string {
 	sum := sha256.Sum256([]byte(call + "\n" + strings.Join(r.Canonical(), "\n")))
 	return hex.EncodeToString(sum[:])
 }

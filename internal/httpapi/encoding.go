@@ -9,8 +9,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// appender is data that writes itself as JSON: the hot answers do, for reflection would be a good part of their cost.
-type appender interface {
+// jsonAppender is data that writes itself as JSON: the hot answers do, for reflection would be a good part of their cost.
+type jsonAppender interface {
 	appendJSON(b []byte) ([]byte, error)
 }
 
@@ -36,27 +36,27 @@ func appendValue(b []byte, v any) ([]byte, error) {
 	switch v := v.(type) {
 	case nil:
 		return append(b, "{}"...), nil // an object, so that readers may look into it unasked
-	case appender:
+	case jsonAppender:
 		return v.appendJSON(b)
 	case int64:
 		return strconv.AppendInt(b, v, 10), nil
 	case time.Time:
-		return appendStamp(b, stamp(v)), nil
+		return appendTimestamp(b, timestamp(v)), nil
 	default:
 		text, err := json.Marshal(v, jsontext.AllowInvalidUTF8(true), json.Deterministic(true))
 		return append(b, text...), err
 	}
 }
 
-func appendStamp(b []byte, s stamp) []byte {
+func appendTimestamp(b []byte, s timestamp) []byte {
 	b, _ = s.AppendText(append(b, '"')) // it never fails
 	return append(b, '"')
 }
 
-// facts are what a program may want to know of a refusal, by name.
-type facts map[string]any
+// errorData are what a program may want to know of a refusal, by name.
+type errorData map[string]any
 
-func (f facts) appendJSON(b []byte) ([]byte, error) {
+func (f errorData) appendJSON(b []byte) ([]byte, error) {
 	names := make([]string, 0, 4) // on the stack: there is one, nearly always
 	for name := range f {
 		names = append(names, name)
@@ -75,11 +75,11 @@ func (f facts) appendJSON(b []byte) ([]byte, error) {
 	return append(b, '}'), nil
 }
 
-func (p pathAnswer) appendJSON(b []byte) ([]byte, error) {
+func (p pathResponse) appendJSON(b []byte) ([]byte, error) {
 	b = appendText(append(b, `{"randomPath":`...), p.RandomPath)
-	return append(appendStamp(append(b, `,"expiresAt":`...), p.ExpiresAt), '}'), nil
+	return append(appendTimestamp(append(b, `,"expiresAt":`...), p.ExpiresAt), '}'), nil
 }
 
-func (q queuedAnswer) appendJSON(b []byte) ([]byte, error) {
+func (q queuedResponse) appendJSON(b []byte) ([]byte, error) {
 	return append(appendText(append(b, `{"orderSn":`...), q.OrderSn), '}'), nil
 }

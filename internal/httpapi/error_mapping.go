@@ -12,25 +12,25 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// Denial is a limiter's refusal with what only HTTP carries: the header fields of the IETF's draft, and a code of
+// LimitError is a limiter's refusal with what only HTTP carries: the header fields of the IETF's draft, and a code of
 // the rule's own in the place of the status (888, say; the HTTP status stays 429).
-type Denial struct {
+type LimitError struct {
 	Refusal *seckill.Error
 	Code    int               // 0 is the status
 	Header  map[string]string // RateLimit, RateLimit-Policy
 }
 
 // Error is the refusal's.
-func (d *Denial) Error() string { return d.Refusal.Error() }
+func (d *LimitError) Error() string { return d.Refusal.Error() }
 
 // Unwrap gives the refusal.
-func (d *Denial) Unwrap() error { return d.Refusal }
+func (d *LimitError) Unwrap() error { return d.Refusal }
 
 // refuse writes an error. It is the only place that turns errors into answers.
-func (a *api) refuse(c *gin.Context, err error) {
-	e := a.refusalOf(c, err)
-	env := envelope{Code: statusOf(e.Reason), Reason: e.Reason, Message: e.Message, Data: dataOf(e)}
-	if d, ok := errors.AsType[*Denial](err); ok {
+func (a *api) writeError(c *gin.Context, err error) {
+	e := a.errorOf(c, err)
+	env := envelope{Code: statusOf(e.Reason), Reason: e.Reason, Message: e.Message, Data: errorDataOf(e)}
+	if d, ok := errors.AsType[*LimitError](err); ok {
 		for name, value := range d.Header {
 			c.Header(name, value)
 		}
@@ -38,69 +38,69 @@ func (a *api) refuse(c *gin.Context, err error) {
 			env.Code = d.Code
 		}
 	}
-	refusalHeaders(c, e)
-	a.write(c, env, statusOf(e.Reason))
+	setErrorHeaders(c, e)
+	a.writeEnvelope(c, env, statusOf(e.Reason))
 }
 
 // refusalOf tells refusals from troubles: a trouble's text goes to the log and stays there.
-func (a *api) refusalOf(c *gin.Context, err error) *seckill.Error {
+func (a *api) errorOf(c *gin.Context, err error) *seckill.Error {
 	e, ok := errors.AsType[*seckill.Error](err)
 	switch {
 	case ok && e.Reason == seckill.Unavailable && e.Err != nil:
-		a.warn(c, e)
-	case ok && (e.Reason == internal || statusOf(e.Reason) != http.StatusInternalServerError):
+		a.logUnavailable(c, e)
+	case ok && (e.Reason == reasonInternal || statusOf(e.Reason) != http.StatusInternalServerError):
 	case errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled):
 		e = seckill.Down("this took too long, its outcome is unknown", err)
-		a.warn(c, e)
+		a.logUnavailable(c, e)
 	default:
 		a.Log.ErrorContext(c.Request.Context(), "internal error", "route", c.FullPath(), "err", err)
-		e = seckill.Refuse(internal, "internal error")
+		e = seckill.Refuse(reasonInternal, "internal error")
 	}
 	return e
 }
 
 // warn logs what was unavailable, some of it: in a rush on something that is down, a line a second says it all.
-func (a *api) warn(c *gin.Context, e *seckill.Error) {
+func (a *api) logUnavailable(c *gin.Context, e *seckill.Error) {
 	ctx := c.Request.Context()
 	if ctx.Err() != nil {
 		return // the caller has gone, and that is why
 	}
-	if left, ok := a.warnings.pass(a.now()); ok {
+	if left, ok := a.logThrottle.allow(a.now()); ok {
 		a.Log.WarnContext(ctx, "unavailable", "route", c.FullPath(), "err", e, "not_logged", left)
 	}
 }
 
-// dataOf is what a program may want to know of a refusal.
-func dataOf(e *seckill.Error) any {
+// errorDataOf is what a program may want to know of a refusal.
+func errorDataOf(e *seckill.Error) any {
 	if e.Field != "" {
-		return facts{"field": e.Field}
+		return errorData{"field": e.Field}
 	}
 	if len(e.Data) == 0 {
 		return nil
 	}
-	return facts(e.Data)
+	return errorData(e.Data)
 }
 
-func refusalHeaders(c *gin.Context, e *seckill.Error) {
+func setErrorHeaders(c *gin.Context, e *seckill.Error) {
 	if e.Reason == seckill.Unauthenticated && c.Writer.Header().Get("WWW-Authenticate") == "" {
 		c.Header("WWW-Authenticate", "Bearer")
 	}
 	if e.RetryAfter > 0 || e.Reason == seckill.RateLimited || e.Reason == seckill.Unavailable {
-		c.Header("Retry-After", wholeSeconds(e.RetryAfter))
+		c.Header("Retry-After", retryAfterSeconds(e.RetryAfter))
 	}
 }
 
-// wholeSeconds rounds up, and never tells anybody to come back at once.
-func wholeSeconds(d time.Duration) string {
+// retryAfterSeconds rounds up, and never tells anybody to come back at once.
+func retryAfterSeconds(d time.Duration) string {
 	return strconv.FormatInt(max(1, int64((d+time.Second-1)/time.Second)), 10)
 }
 
 func (a *api) noRoute(c *gin.Context) {
-	a.refuse(c, seckill.Refuse(seckill.NotFound, "there is no such call"))
+	a.writeError(c, seckill.Refuse(seckill.NotFound, "there is no such call"))
 }
 
 func (a *api) noMethod(c *gin.Context) {
-	a.refuse(c, seckill.Refuse(methodNotAllowed, "%s is not a method of this call; see Allow", knownMethod(c.Request.Method)))
+	a.writeError(c, seckill.Refuse(reasonMethodNotAllowed, "%s is not a method of this call; see Allow", knownMethod(c.Request.Method)))
 }
 
 // knownMethod keeps a caller's invention out of the message.

@@ -56,7 +56,7 @@ func (r *request) cursorID() int64 {
 // cursorSn takes the cursor of a list of orders; "" is the top.
 func (r *request) cursorSn() string {
 	s := r.cursor(orderCursor)
-	if s != "" && !likeOrderSn(s) {
+	if s != "" && !isOrderSn(s) {
 		r.Reject("cursor", "is not one of ours")
 	}
 	return s

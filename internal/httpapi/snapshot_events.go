@@ -12,19 +12,19 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// pictureRound is how often a console is told how its sale goes; a picture serves everybody who looks meanwhile.
+// snapshotInterval is how often a console is told how its sale goes; a picture serves everybody who looks meanwhile.
 const (
-	pictureRound = time.Second
-	pictureLife  = 900 * time.Millisecond
-	pictureTime  = 3 * time.Second // that a look may take
+	snapshotInterval = time.Second
+	snapshotTTL      = 900 * time.Millisecond
+	snapshotTimeout  = 3 * time.Second // that a look may take
 )
 
 func (a *api) saleEventRoutes() []route {
-	return []route{{methods: []string{http.MethodGet}, path: "/admin/sales/:goodsId/events", do: a.saleEvents}}
+	return []route{{methods: []string{http.MethodGet}, path: "/admin/sales/:goodsId/events", handle: a.saleEvents}}
 }
 
-// pictureAnswer is how a sale goes at a moment.
-type pictureAnswer struct {
+// snapshotResponse is how a sale goes at a moment.
+type snapshotResponse struct {
 	Figures           any     `json:"figures"`
 	Ledger            any     `json:"ledger"` // null while the sale is being rebuilt
 	PurchaseP99Millis float64 `json:"purchaseP99Millis"`
@@ -44,33 +44,33 @@ type picture struct {
 }
 
 // saleEvents is GET /admin/sales/{goodsId}/events: a picture each second, until the console is closed.
-func (a *api) saleEvents(ctx context.Context, r *request) (answer, error) {
-	if _, err := a.figures(ctx, r); err != nil { // whose sale it is, and whether there is one
-		return answer{}, err
+func (a *api) saleEvents(ctx context.Context, r *request) (response, error) {
+	if _, err := a.saleStatistics(ctx, r); err != nil { // whose sale it is, and whether there is one
+		return response{}, err
 	}
-	if err := a.streams.enter(r.actor.ID); err != nil {
-		return answer{}, err
+	if err := a.streams.acquire(r.actor.ID); err != nil {
+		return response{}, err
 	}
-	return answer{stream: func(c *gin.Context) {
-		defer a.streams.leave(r.actor.ID)
+	return response{stream: func(c *gin.Context) {
+		defer a.streams.release(r.actor.ID)
 		s := eventStream{api: a, c: c, actor: r.actor}
 		h := c.Writer.Header()
 		h.Set("Content-Type", "text/event-stream; charset=utf-8")
 		h.Set("X-Accel-Buffering", "no")
 		if s.write("retry: 1000\n\n") {
-			s.show(c.Request.Context(), r)
+			s.sendSnapshots(c.Request.Context(), r)
 		}
 	}}, nil
 }
 
 // show sends a picture each second.
-func (s *eventStream) show(ctx context.Context, r *request) {
-	round, life := time.NewTicker(pictureRound), time.NewTimer(streamLife)
+func (s *eventStream) sendSnapshots(ctx context.Context, r *request) {
+	round, life := time.NewTicker(snapshotInterval), time.NewTimer(streamLife)
 	defer round.Stop()
 	defer life.Stop()
 	var ended <-chan struct{}
-	if s.Watch != nil {
-		ended = s.Watch.Ended()
+	if s.Notifier != nil {
+		ended = s.Notifier.Ended()
 	}
 	for {
 		if !s.write(s.picture(ctx, r)) {
@@ -93,7 +93,7 @@ func (a *api) picture(ctx context.Context, r *request) string {
 	id := r.ID("goodsId")
 	a.gallery.mu.Lock()
 	p := a.gallery.pictures[id]
-	if p == nil || a.now().Sub(p.began) >= pictureLife {
+	if p == nil || a.now().Sub(p.began) >= snapshotTTL {
 		p = &picture{began: a.now(), done: make(chan struct{})}
 		a.gallery.hang(id, p)
 		go a.look(context.WithoutCancel(ctx), r, p) // others wait for it, whether this caller does or not
@@ -122,19 +122,19 @@ func (g *gallery) hang(id int64, p *picture) {
 
 // look makes a picture, or tells why there is none.
 func (a *api) look(ctx context.Context, r *request, p *picture) {
-	ctx, cancel := context.WithTimeout(ctx, pictureTime)
+	ctx, cancel := context.WithTimeout(ctx, snapshotTimeout)
 	defer cancel()
 	defer close(p.done)
-	p.event = trouble(seckill.Unavailable)
-	figures, err := a.figures(ctx, r)
+	p.event = troubleEvent(seckill.Unavailable)
+	figures, err := a.saleStatistics(ctx, r)
 	if err != nil {
 		if reason := seckill.ReasonOf(err); reason != "" {
-			p.event = trouble(reason)
+			p.event = troubleEvent(reason)
 		}
 		return
 	}
-	shown := pictureAnswer{Figures: figures.data, PurchaseP99Millis: float64(a.pulse.p99(a.now()).Microseconds()) / 1000}
-	if ledger, err := a.ledger(ctx, r); err == nil {
+	shown := snapshotResponse{Figures: figures.data, PurchaseP99Millis: float64(a.pulse.p99(a.now()).Microseconds()) / 1000}
+	if ledger, err := a.saleLedger(ctx, r); err == nil {
 		shown.Ledger = ledger.data
 	}
 	if data, err := json.Marshal(shown); err == nil {
@@ -142,6 +142,6 @@ func (a *api) look(ctx context.Context, r *request, p *picture) {
 	}
 }
 
-func trouble(reason seckill.Reason) string {
+func troubleEvent(reason seckill.Reason) string {
 	return "event: trouble\ndata: {\"reason\":\"" + string(reason) + "\"}\n\n"
 }

@@ -15,13 +15,13 @@ import (
 func TestAnswersAreWrittenAsTheEncoderWould(t *testing.T) {
 	at := time.Date(2026, 11, 11, 20, 0, 0, 123_000_000, time.FixedZone("CST", 8*3600))
 	for name, data := range map[string]any{
-		"a path":       pathAnswer{RandomPath: "0a1b", ExpiresAt: stamp(at)},
-		"an order":     queuedAnswer{OrderSn: "06cqsm1r2ov3"},
-		"a sale":       shownSale{GoodsID: 42, Title: "\"<é\u2028>\\", StartAt: stamp(at)},
-		"units left":   facts{"available": int64(0)},
-		"orders":       facts{"orderSns": []string{"a", "b"}},
-		"broken UTF-8": facts{"field": "a\xffb\n"},
-		"nothing":      facts{},
+		"a path":       pathResponse{RandomPath: "0a1b", ExpiresAt: timestamp(at)},
+		"an order":     queuedResponse{OrderSn: "06cqsm1r2ov3"},
+		"a sale":       saleResponse{GoodsID: 42, Title: "\"<é\u2028>\\", StartAt: timestamp(at)},
+		"units left":   errorData{"available": int64(0)},
+		"orders":       errorData{"orderSns": []string{"a", "b"}},
+		"broken UTF-8": errorData{"field": "a\xffb\n"},
+		"nothing":      errorData{},
 	} {
 		e := envelope{Code: 409, Reason: seckill.SoldOut, Message: "it's \"sold\" out\t\xff", Data: data, RequestID: "id-1"}
 		want, err := json.Marshal(e, jsontext.AllowInvalidUTF8(true))
@@ -33,7 +33,7 @@ func TestAnswersAreWrittenAsTheEncoderWould(t *testing.T) {
 }
 
 func TestFactsAreWrittenInOrder(t *testing.T) {
-	got, err := appendValue(nil, facts{"startAt": time.UnixMilli(1).UTC(), "available": int64(7), "b": nil})
+	got, err := appendValue(nil, errorData{"startAt": time.UnixMilli(1).UTC(), "available": int64(7), "b": nil})
 	require.NoError(t, err)
 	require.JSONEq(t, `{"available":7,"b":{},"startAt":"1970-01-01T00:00:00.001Z"}`, string(got))
 	require.Equal(t, `{"available":7,"b":{},"startAt":"1970-01-01T00:00:00.001Z"}`, string(got))

@@ -12,66 +12,66 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// Limiters reads and changes limits while they run; *rules.Admin is one.
-type Limiters interface {
+// LimiterAdmin reads and changes limits while they run; *rules.Admin is one.
+type LimiterAdmin interface {
 	Get(ctx context.Context, rule, key string) (rules.Setting, error)
 	Set(ctx context.Context, rule, key string, change rules.Change) (rules.Setting, error)
 	Delete(ctx context.Context, rule, key string) error
 }
 
-var _ Limiters = (*rules.Admin)(nil)
+var _ LimiterAdmin = (*rules.Admin)(nil)
 
 // limiterRoutes are open whatever the limits are: an operator who is shut out could not mend it. A key may hold
 // slashes, as an IPv6 network does.
 func (a *api) limiterRoutes() []route {
-	if a.Limiters == nil {
+	if a.LimiterAdmin == nil {
 		return nil
 	}
 	const path = "/admin/limiters/:type/*key"
 	return []route{
-		{methods: []string{http.MethodGet, http.MethodHead}, path: path, unguarded: true, do: a.getLimiter},
-		{methods: []string{http.MethodPut}, path: path, unguarded: true, do: a.setLimiter, fields: []string{
+		{methods: []string{http.MethodGet, http.MethodHead}, path: path, unlimited: true, handle: a.getLimiter},
+		{methods: []string{http.MethodPut}, path: path, unlimited: true, handle: a.setLimiter, fields: []string{
 			"algorithm", "permitsPerSecond", "maxBurstSeconds", "maxWaitMillis", "burst", "delay", "nodelay",
 			"limit", "intervalSeconds", "parts", "warmupSeconds", "coldFactor",
 		}},
-		{methods: []string{http.MethodDelete}, path: path, unguarded: true, do: a.deleteLimiter},
+		{methods: []string{http.MethodDelete}, path: path, unlimited: true, handle: a.deleteLimiter},
 	}
 }
 
-func (a *api) getLimiter(ctx context.Context, r *request) (answer, error) {
+func (a *api) getLimiter(ctx context.Context, r *request) (response, error) {
 	rule, key := limiterOf(r)
-	if err := a.onlyOperators(ctx, r.actor, rule, key); err != nil {
-		return answer{}, err
+	if err := a.requireOperator(ctx, r.actor, rule, key); err != nil {
+		return response{}, err
 	}
-	s, err := a.Limiters.Get(ctx, rule, key)
-	return ok(s), limiterTrouble(err)
+	s, err := a.LimiterAdmin.Get(ctx, rule, key)
+	return ok(s), limiterError(err)
 }
 
-func (a *api) setLimiter(ctx context.Context, r *request) (answer, error) {
+func (a *api) setLimiter(ctx context.Context, r *request) (response, error) {
 	rule, key := limiterOf(r)
 	change := changeOf(r.Fields)
 	if err := r.Err(); err != nil {
-		return answer{}, err
+		return response{}, err
 	}
-	if err := a.onlyOperators(ctx, r.actor, rule, key); err != nil {
-		return answer{}, err
+	if err := a.requireOperator(ctx, r.actor, rule, key); err != nil {
+		return response{}, err
 	}
-	s, err := a.Limiters.Set(ctx, rule, key, change)
-	return ok(s), limiterTrouble(err)
+	s, err := a.LimiterAdmin.Set(ctx, rule, key, change)
+	return ok(s), limiterError(err)
 }
 
-func (a *api) deleteLimiter(ctx context.Context, r *request) (answer, error) {
+func (a *api) deleteLimiter(ctx context.Context, r *request) (response, error) {
 	rule, key := limiterOf(r)
-	if err := a.onlyOperators(ctx, r.actor, rule, key); err != nil {
-		return answer{}, err
+	if err := a.requireOperator(ctx, r.actor, rule, key); err != nil {
+		return response{}, err
 	}
-	return ok(nil), limiterTrouble(a.Limiters.Delete(ctx, rule, key))
+	return ok(nil), limiterError(a.LimiterAdmin.Delete(ctx, rule, key))
 }
 
-func (a *api) onlyOperators(ctx context.Context, by seckill.Actor, rule, key string) error {
-	return forRole(by.Role == seckill.Operator, func() error {
-		_, err := a.Limiters.Get(ctx, rule, key)
-		return limiterTrouble(err)
+func (a *api) requireOperator(ctx context.Context, by seckill.Actor, rule, key string) error {
+	return requireRole(by.Role == seckill.Operator, func() error {
+		_, err := a.LimiterAdmin.Get(ctx, rule, key)
+		return limiterError(err)
 	})
 }
 
@@ -79,8 +79,8 @@ func limiterOf(r *request) (rule, key string) {
 	return r.Raw("type"), strings.TrimPrefix(r.Raw("key"), "/")
 }
 
-// limiterTrouble turns what the limiter says into refusals.
-func limiterTrouble(err error) error {
+// limiterError turns what the limiter says into refusals.
+func limiterError(err error) error {
 	var field *ratelimit.FieldError
 	switch {
 	case err == nil:

@@ -36,7 +36,7 @@ func limited(t *testing.T, yaml string) *house {
 	store := redislimit.New(client)
 	g := gate.New(book, store, gate.Options{Deadline: 5 * time.Second})
 	t.Cleanup(g.Close)
-	limits := httpapi.NewLimits(book, g)
+	limits := httpapi.NewRuleLimiter(book, g)
 
 	tokens, err := auth.New(secret, 1024, time.Now)
 	require.NoError(t, err)
@@ -45,8 +45,8 @@ func limited(t *testing.T, yaml string) *house {
 		tokens: tokens, metrics: &heard{}, log: &strings.Builder{},
 	}
 	handler := httpapi.New(httpapi.Deps{
-		Sales: h, Shop: h, Limiter: limits, Guard: limits, Limiters: rules.NewAdmin(book, rules.NewSync(client, book), store),
-		Desk: h, Orders: h, Cashier: h, Changes: h, Figures: h, Health: h, Tokens: tokens, Metrics: h.metrics,
+		Sales: h, Reader: h, PathLimiter: limits, RouteLimiter: limits, LimiterAdmin: rules.NewAdmin(book, rules.NewSync(client, book), store),
+		Purchases: h, Orders: h, Cashier: h, Changes: h, Statistics: h, Health: h, Tokens: tokens, Metrics: h.metrics,
 		Log: slog.New(slog.NewTextHandler(&lockedWriter{w: h.log}, nil)),
 	}, httpapi.Options{Now: func() time.Time { return h.now }})
 	h.handler = handler

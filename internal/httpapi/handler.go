@@ -20,48 +20,48 @@ type request struct {
 }
 
 // serve takes a request through its steps: token, fields, handler, answer.
-func (a *api) serve(rt route) gin.HandlerFunc {
-	limit := a.timeout + rt.patience
+func (a *api) handler(rt route) gin.HandlerFunc {
+	limit := a.timeout + rt.extraTime
 	return func(c *gin.Context) {
-		r, err := a.read(c, rt)
-		if err == nil && rt.refused != nil {
-			err = rt.refused(r)
+		r, err := a.readRequest(c, rt)
+		if err == nil && rt.precheck != nil {
+			err = rt.precheck(r)
 		}
 		if err != nil {
-			a.refuse(c, err)
+			a.writeError(c, err)
 			return
 		}
-		if !rt.lax { // its body has not been read: the read deadline must stand
-			allow(c.Writer, rt.patience, limit)
+		if !rt.unchecked { // its body has not been read: the read deadline must stand
+			setDeadlines(c.Writer, rt.extraTime, limit)
 		}
 		ctx, cancel := context.WithTimeout(c.Request.Context(), limit)
 		defer cancel()
-		if err := a.guard(ctx, rt, r); err != nil {
-			a.refuse(c, err)
+		if err := a.limitRoute(ctx, rt, r); err != nil {
+			a.writeError(c, err)
 			return
 		}
-		ans, err := rt.do(ctx, r)
+		ans, err := rt.handle(ctx, r)
 		if err != nil {
-			a.refuse(c, err)
+			a.writeError(c, err)
 			return
 		}
-		a.answer(c, ans)
+		a.writeResponse(c, ans)
 	}
 }
 
-func (a *api) read(c *gin.Context, rt route) (*request, error) {
+func (a *api) readRequest(c *gin.Context, rt route) (*request, error) {
 	if rt.signed {
 		return a.readSigned(c, rt)
 	}
 	r := &request{header: c.Request.Header}
-	if !rt.open {
+	if !rt.public {
 		actor, err := a.authenticate(c.Request)
 		if err != nil {
 			return nil, err
 		}
 		r.actor = actor
 	}
-	if rt.lax {
+	if rt.unchecked {
 		return r, nil
 	}
 	r.Fields = params.New(rt.fields)
@@ -69,14 +69,14 @@ func (a *api) read(c *gin.Context, rt route) (*request, error) {
 		r.AddPath(p.Key, p.Value)
 	}
 	err := r.Read(c.Writer, c.Request)
-	if err == nil && rt.tallied {
-		exchangeOf(c.Request.Context()).wanted = r.wanted()
+	if err == nil && rt.countRefusals {
+		requestContextOf(c.Request.Context()).goodsID = r.purchasedGoods()
 	}
 	return r, err
 }
 
 // wanted is the goods that a step of a purchase names; 0 where it is none.
-func (r *request) wanted() int64 {
+func (r *request) purchasedGoods() int64 {
 	id, ok := params.Decimal(r.Raw("goodsId"))
 	if !ok || id < 0 {
 		return 0
@@ -109,9 +109,9 @@ func bearer(h http.Header) (string, error) {
 	return token, nil
 }
 
-// allow gives a call its time on the wire. The server's read deadline was for the request, which has been read; left
+// setDeadlines gives a call its time on the wire. The server's read deadline was for the request, which has been read; left
 // standing, it would cancel a call that waits longer. The write deadline grows only where the route is patient.
-func allow(w http.ResponseWriter, patience, limit time.Duration) {
+func setDeadlines(w http.ResponseWriter, patience, limit time.Duration) {
 	rc := http.NewResponseController(w)
 	_ = rc.SetReadDeadline(time.Time{}) // a recorder in a test has no deadlines
 	if patience > 0 {
@@ -119,9 +119,9 @@ func allow(w http.ResponseWriter, patience, limit time.Duration) {
 	}
 }
 
-// forRole lets a role through. Who has another is told FORBIDDEN, but NOT_FOUND first where there is nothing
+// requireRole lets a role through. Who has another is told FORBIDDEN, but NOT_FOUND first where there is nothing
 // to be forbidden; exists tells, and is asked only then.
-func forRole(allowed bool, exists func() error) error {
+func requireRole(allowed bool, exists func() error) error {
 	if allowed {
 		return nil
 	}
@@ -131,7 +131,7 @@ func forRole(allowed bool, exists func() error) error {
 	return seckill.Refuse(seckill.Forbidden, "your role may not do this")
 }
 
-func nothingToFind() error { return nil }
+func noLookup() error { return nil }
 
-func sells(a seckill.Actor) bool { return a.Role == seckill.Merchant || a.Role == seckill.Operator }
-func buys(a seckill.Actor) bool  { return a.Role == seckill.Buyer }
+func isSeller(a seckill.Actor) bool { return a.Role == seckill.Merchant || a.Role == seckill.Operator }
+func isBuyer(a seckill.Actor) bool  { return a.Role == seckill.Buyer }

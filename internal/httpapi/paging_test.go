@@ -78,9 +78,9 @@ func TestCursorsComeBack(t *testing.T) {
 }
 
 func TestWholeSecondsAreRoundedUp(t *testing.T) {
-	require.Equal(t, "1", wholeSeconds(0))
-	require.Equal(t, "1", wholeSeconds(1e9))
-	require.Equal(t, "2", wholeSeconds(1e9+1))
+	require.Equal(t, "1", retryAfterSeconds(0))
+	require.Equal(t, "1", retryAfterSeconds(1e9))
+	require.Equal(t, "2", retryAfterSeconds(1e9+1))
 }
 
 func TestWarningsAreHeldBack(t *testing.T) {
@@ -91,7 +91,7 @@ func TestWarningsAreHeldBack(t *testing.T) {
 		held  int64
 		ok    bool
 	}{{0, 0, true}, {0, 0, false}, {999 * time.Millisecond, 0, false}, {time.Second, 2, true}, {time.Hour, 0, true}} {
-		held, ok := w.pass(start.Add(c.after))
+		held, ok := w.allow(start.Add(c.after))
 		require.Equal(t, c.ok, ok, i)
 		require.Equal(t, c.held, held, i)
 	}

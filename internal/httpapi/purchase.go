@@ -1,0 +1,80 @@
+package httpapi
+
+import (
+	"context"
+
+	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/seckill"
+)
+
+type pathResponse struct {
+	RandomPath string    `json:"randomPath"`
+	ExpiresAt  timestamp `json:"expiresAt"`
+}
+
+// issuePath is the buyer's first step: does the sale take buyers, is there a permit, then the path.
+func (a *api) issuePath(ctx context.Context, r *request) (response, error) {
+	id := r.ID("goodsId")
+	if err := r.Err(); err != nil {
+		return response{}, err
+	}
+	if err := a.requireBuyer(ctx, r.actor, id); err != nil {
+		return response{}, err
+	}
+	v, err := a.Reader.Admit(ctx, id)
+	if err != nil {
+		return response{}, err
+	}
+	if err := a.PathLimiter.LimitPath(ctx, v, r.actor); err != nil {
+		return response{}, err
+	}
+	path, expires, err := a.Reader.IssuePath(ctx, v, r.actor.ID)
+	return ok(pathResponse{RandomPath: path, ExpiresAt: timestamp(expires)}), err
+}
+
+// refusedPath is the answer that nearly everybody gets in a rush, where it is known without asking.
+func (a *api) cachedRefusal(r *request) error {
+	id := r.ID("goodsId")
+	if r.Err() != nil || !isBuyer(r.actor) {
+		return nil // for issuePath to refuse, in its order
+	}
+	return a.Reader.Refused(id)
+}
+
+type queuedResponse struct {
+	OrderSn string `json:"orderSn"`
+}
+
+// decrStock is the second step: the order is queued once the reservation and its confirm are there.
+func (a *api) decrStock(ctx context.Context, r *request) (response, error) {
+	path := r.Raw("randomPath")
+	p := order.Purchase{GoodsID: r.ID("goodsId"), Buyer: a.sealPhone(r.actor), Path: path, Quantity: r.IntOr("decrStock", 1, 1, seckill.MaxQuantity)}
+	if err := r.Err(); err != nil {
+		return response{}, err
+	}
+	if err := a.requireBuyer(ctx, r.actor, p.GoodsID); err != nil {
+		return response{}, err
+	}
+	if seckill.CheckPath(path) != nil {
+		return response{}, a.pathError(ctx, p.GoodsID)
+	}
+	sn, err := a.Purchases.Place(ctx, p)
+	return response{reason: reasonQueued, data: queuedResponse{OrderSn: sn}}, err
+}
+
+func (a *api) requireBuyer(ctx context.Context, by seckill.Actor, goodsID int64) error {
+	return requireRole(isBuyer(by), func() error { return a.requireExposed(ctx, goodsID) })
+}
+
+func (a *api) requireExposed(ctx context.Context, goodsID int64) error {
+	_, err := a.Reader.Sale(ctx, goodsID)
+	return err
+}
+
+// badPath refuses a path that cannot be one, after a goods that is not there.
+func (a *api) pathError(ctx context.Context, goodsID int64) error {
+	if err := a.requireExposed(ctx, goodsID); seckill.ReasonOf(err) == seckill.NotFound {
+		return err
+	}
+	return seckill.Verdict{Code: seckill.WrongPath}.Err()
+}

@@ -1,0 +1,66 @@
+package httpapi
+
+import (
+	"context"
+
+	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/seckill"
+)
+
+// Statistics tells merchants their numbers; *order.Bookkeeper is one.
+type Statistics interface {
+	Figures(ctx context.Context, by seckill.Actor, goodsID int64) (order.Figures, error)
+}
+
+var _ Statistics = (*order.Bookkeeper)(nil)
+
+type statisticsResponse struct {
+	Status           seckill.Status                 `json:"status"`
+	Phase            seckill.Phase                  `json:"phase,omitzero"`
+	Total            int64                          `json:"total"`
+	Available        int64                          `json:"available"`
+	Pending          int64                          `json:"pending"`
+	Sold             int64                          `json:"sold"`
+	Paid             int64                          `json:"paid"`
+	PaidAmount       int64                          `json:"paidAmount"`
+	Orders           map[order.Status]countResponse `json:"orders"`
+	BacklogAgeMillis int64                          `json:"backlogAgeMillis"`
+	Unconfirmed      int64                          `json:"unconfirmed"`
+	OrdersPerSecond  float64                        `json:"ordersPerSecond"`
+	Refusals         map[seckill.Reason]int64       `json:"refusals"`
+	ServerTime       timestamp                      `json:"serverTime"`
+}
+
+type countResponse struct {
+	Orders int64 `json:"orders"`
+	Units  int64 `json:"units"`
+	Amount int64 `json:"amount"`
+}
+
+func (a *api) saleStatistics(ctx context.Context, r *request) (response, error) {
+	id, err := a.managedSale(ctx, r)
+	if err != nil {
+		return response{}, err
+	}
+	f, err := a.Statistics.Figures(ctx, r.actor, id)
+	if err != nil {
+		return response{}, err
+	}
+	v := f.View
+	shown := statisticsResponse{
+		Status: v.Status, Total: v.Total, Available: v.Available, Pending: v.Pending, Sold: v.Sold,
+		Paid: f.Orders[order.Paid].Units, PaidAmount: f.Orders[order.Paid].Amount, Orders: make(map[order.Status]countResponse),
+		BacklogAgeMillis: f.BacklogAge.Milliseconds(), Unconfirmed: v.Outbox, ServerTime: timestamp(v.Now),
+		OrdersPerSecond: f.Pace.OrdersPerSecond, Refusals: make(map[seckill.Reason]int64),
+	}
+	for _, reason := range order.Tallied() {
+		shown.Refusals[reason] = f.Pace.Refusals[reason]
+	}
+	if v.Status != seckill.Draft {
+		shown.Phase = v.PhaseAt(v.Now, v.Available)
+	}
+	for _, s := range []order.Status{order.Created, order.Paid, order.Cancelled, order.Expired, order.Failed} {
+		shown.Orders[s] = countResponse(f.Orders[s])
+	}
+	return ok(shown), nil
+}

@@ -1,0 +1,115 @@
+package ttlcache
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func newCache(maxEntries int) *Cache[int64, int] {
+	return New[int64, int](Options{
+		TTL: time.Second, MaxEntries: maxEntries, LoadTimeout: 3 * time.Second, Now: time.Now,
+	})
+}
+
+// counter is a source whose values are the number of its loads so far.
+type counter struct {
+	loads atomic.Int64
+	takes time.Duration
+	err   error
+}
+
+func (c *counter) load(ctx context.Context) (int, error) {
+	n := int(c.loads.Add(1))
+	select {
+	case <-time.After(c.takes):
+		return n, c.err
+	case <-ctx.Done():
+		return 0, ctx.Err()
+	}
+}
+
+func TestCacheGet_ServesAValueForItsTTL(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cache, source := newCache(9), &counter{}
+		for _, c := range []struct {
+			after time.Duration
+			want  int
+		}{{0, 1}, {999 * time.Millisecond, 1}, {time.Millisecond, 2}, {time.Minute, 3}} {
+			time.Sleep(c.after)
+			got, err := cache.Get(t.Context(), 1, source.load)
+			require.NoError(t, err)
+			require.Equal(t, c.want, got)
+		}
+	})
+}
+
+func TestCacheGet_SharesOneLoadAmongConcurrentCallers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cache, source := newCache(9), &counter{takes: 100 * time.Millisecond}
+		var wg sync.WaitGroup
+		for range 50 {
+			wg.Go(func() {
+				got, err := cache.Get(t.Context(), 1, source.load)
+				require.NoError(t, err)
+				require.Equal(t, 1, got)
+			})
+		}
+		wg.Wait()
+		_, err := cache.Get(t.Context(), 2, source.load)
+		require.NoError(t, err)
+		require.EqualValues(t, 2, source.loads.Load(), "another key has a load of its own")
+	})
+}
+
+func TestCacheGet_KeepsNoErrors(t *testing.T) {
+	cache, source := newCache(9), &counter{err: errors.New("down")}
+	_, err := cache.Get(t.Context(), 1, source.load)
+	require.ErrorIs(t, err, source.err)
+	source.err = nil
+	got, err := cache.Get(t.Context(), 1, source.load)
+	require.NoError(t, err)
+	require.Equal(t, 2, got)
+}
+
+func TestCacheGet_LoadOutlivesItsCaller(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cache, source := newCache(9), &counter{takes: 500 * time.Millisecond}
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		_, err := cache.Get(ctx, 1, source.load)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		got, err := cache.Get(t.Context(), 1, source.load)
+		require.NoError(t, err)
+		require.Equal(t, 1, got, "the second caller joins the load of the first")
+	})
+}
+
+func TestCacheGet_EndsASlowLoad(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cache, source := newCache(9), &counter{takes: time.Hour}
+		_, err := cache.Get(t.Context(), 1, source.load)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+	})
+}
+
+func TestCacheGet_BoundsItsEntries(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cache, source := newCache(10), &counter{}
+		for key := range int64(100) {
+			_, err := cache.Get(t.Context(), key, source.load)
+			require.NoError(t, err)
+			require.LessOrEqual(t, len(cache.entries), 10)
+		}
+		time.Sleep(time.Second)
+		_, err := cache.Get(t.Context(), 99, source.load)
+		require.NoError(t, err)
+		require.Len(t, cache.entries, 1, "expired entries make room")
+	})
+}
