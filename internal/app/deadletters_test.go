@@ -17,7 +17,7 @@ import (
 )
 
 // dies writes an order of a buyer as failed, as the consumer does, and gives its number and its letter's id.
-func (h *house) dies(goods string, buyer, quantity int64) (sn, letter string) {
+func (h *fixture) dies(goods string, buyer, quantity int64) (sn, letter string) {
 	h.t.Helper()
 	id, err := strconv.ParseInt(goods, 10, 64)
 	require.NoError(h.t, err)
@@ -37,7 +37,7 @@ func (h *house) dies(goods string, buyer, quantity int64) (sn, letter string) {
 
 type letter struct{ ID, OrderSn, GoodsID, Reason, Origin string }
 
-func (h *house) letters() []letter {
+func (h *fixture) letters() []letter {
 	h.t.Helper()
 	r := h.as(operator(), "GET", "/admin/dead-letters?limit=100", "")
 	require.Equal(h.t, 200, r.Status, r.raw)
