@@ -52,7 +52,7 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	if err != nil {
 		return err
 	}
-	warnIfNotDurable(ctx, up.Shelf, log)
+	warnIfNotDurable(ctx, up.RedisStore, log)
 	timeout := cfg.Program.ShutdownTimeout
 	serve := afterConnecting(up.Queue, connectTimeout, app.Serve(api.Server(cfg.HTTP.Addr, log), listener, timeout))
 	drain := app.WorkerFunc(func(ctx context.Context) error { <-ctx.Done(); api.Health.Drain(); return nil })

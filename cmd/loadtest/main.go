@@ -12,10 +12,11 @@ import (
 	"time"
 
 	"flashsale.dev/seckill/internal/app"
-	"flashsale.dev/seckill/internal/load"
-	"flashsale.dev/seckill/internal/load/check"
-	"flashsale.dev/seckill/internal/load/report"
-	"flashsale.dev/seckill/internal/rush"
+	"flashsale.dev/seckill/internal/loadgen"
+	"flashsale.dev/seckill/internal/loadgen/apiclient"
+	"flashsale.dev/seckill/internal/loadgen/buyer"
+	"flashsale.dev/seckill/internal/loadgen/report"
+	"flashsale.dev/seckill/internal/loadgen/verdict"
 )
 
 func main() { app.Main(run) }
@@ -52,8 +53,8 @@ type play struct {
 	stderr io.Writer
 	books  *http.Client // of those who look after the books, apart from the buyers' connections
 	sale   sale
-	keeper rush.Client // who looks after the sale
-	cut    bool        // the load was ended before its end
+	keeper apiclient.Client // who looks after the sale
+	cut    bool             // the load was ended before its end
 }
 
 func newPlay(o options, secret string, stderr io.Writer) (*play, error) {
@@ -61,7 +62,7 @@ func newPlay(o options, secret string, stderr io.Writer) (*play, error) {
 	if err != nil {
 		return nil, err
 	}
-	direct := rush.NewDirect(rush.DirectOptions{Conns: 64, Timeout: o.callTimeout, AllowRemote: o.allowRemote})
+	direct := buyer.NewDirect(buyer.DirectOptions{Conns: 64, Timeout: o.callTimeout, AllowRemote: o.allowRemote})
 	return &play{options: o, signer: s, stderr: stderr, books: direct.Client()}, nil
 }
 
@@ -77,7 +78,7 @@ func (p *play) run(ctx context.Context, stdout, stderr io.Writer) (err error) {
 	judging, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.settle)
 	defer cancel()
 	fmt.Fprintf(stderr, "reading the books of %d buyers who were promised something\n", len(result.Kept))
-	verdict := check.Judge(judging, p.theCase(result))
+	verdict := verdict.Judge(judging, p.theCase(result))
 	p.tidy(judging)
 	r := report.New(p.settings(), result, verdict, cost)
 	r.Notes = p.notes(r)
@@ -94,14 +95,14 @@ func (p *play) run(ctx context.Context, stdout, stderr io.Writer) (err error) {
 }
 
 // load lets the buyers loose, for at most the time that was given.
-func (p *play) load(ctx context.Context) load.Result {
+func (p *play) load(ctx context.Context) loadgen.Result {
 	ctx, cancel := context.WithTimeout(ctx, p.timeout)
 	defer cancel()
-	direct := rush.NewDirect(rush.DirectOptions{Conns: p.conns, Timeout: p.callTimeout, AllowRemote: p.allowRemote})
+	direct := buyer.NewDirect(buyer.DirectOptions{Conns: p.conns, Timeout: p.callTimeout, AllowRemote: p.allowRemote})
 	defer direct.CloseIdleConnections()
 	defer context.AfterFunc(ctx, direct.Abort)()
 	bar := newProgress(p.stderr, p.buyers, p.quiet)
-	result := load.Run(ctx, load.Plan{
+	result := loadgen.Run(ctx, loadgen.Plan{
 		Bases: p.bases, GoodsID: p.sale.goodsID, HTTP: direct.Client(), Token: p.buyerToken,
 		Buyers: p.buyers, FirstID: p.firstBuyer, Users: p.users, Rate: p.rate, Ramp: p.ramp, Spike: p.spike, StartAt: p.sale.startAt,
 		InFlight: p.inFlight, Impatient: p.impatient, Hostile: p.hostile, Seed: p.seed, Quantity: p.quantity, Patience: p.patience,
@@ -112,12 +113,12 @@ func (p *play) load(ctx context.Context) load.Result {
 	return result
 }
 
-func (p *play) theCase(result load.Result) check.Case {
-	return check.Case{
+func (p *play) theCase(result loadgen.Result) verdict.Case {
+	return verdict.Case{
 		GoodsID: p.sale.goodsID, Result: result, Keeper: p.keeper, Limit: p.sale.limit, Mine: p.goods == "",
-		Buyer: func(id int64) (rush.Client, error) {
+		Buyer: func(id int64) (apiclient.Client, error) {
 			token, err := p.buyerToken(id)
-			return rush.Client{Base: p.bases[int(id)%len(p.bases)], Token: token, HTTP: p.books}, err
+			return apiclient.Client{Base: p.bases[int(id)%len(p.bases)], Token: token, HTTP: p.books}, err
 		},
 	}
 }

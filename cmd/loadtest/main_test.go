@@ -20,9 +20,9 @@ import (
 
 	"flashsale.dev/seckill/internal/app"
 	"flashsale.dev/seckill/internal/app/embedded"
-	"flashsale.dev/seckill/internal/load"
-	"flashsale.dev/seckill/internal/load/report"
-	"flashsale.dev/seckill/internal/rush"
+	"flashsale.dev/seckill/internal/loadgen"
+	"flashsale.dev/seckill/internal/loadgen/buyer"
+	"flashsale.dev/seckill/internal/loadgen/report"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -48,7 +48,7 @@ func open(t *testing.T, around func(http.Handler) http.Handler) string {
 	server.Start()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	ended := make(chan error, 1)
-	go func() { ended <- app.Run(ctx, 10*time.Second, app.NewCrew(up.Parts, settings), api.Workers()) }()
+	go func() { ended <- app.Run(ctx, 10*time.Second, app.NewWorkers(up.Parts, settings), api.Workers()) }()
 	t.Cleanup(func() {
 		cancel()
 		require.NoError(t, <-ended)
@@ -84,8 +84,8 @@ func TestTheWholeLoad(t *testing.T) {
 			require.True(t, r.Verdict.OK)
 			require.Equal(t, 100, r.Won())
 			require.Equal(t, []int{400, 100}, []int{r.Came, r.Verdict.Orders["created"]})
-			require.Positive(t, r.Outcomes[load.Impatient][rush.Won]+r.Outcomes[load.Polite][rush.Won])
-			require.Positive(t, r.Outcomes[load.Hostile]["turned away"])
+			require.Positive(t, r.Outcomes[loadgen.Impatient][buyer.Won]+r.Outcomes[loadgen.Polite][buyer.Won])
+			require.Positive(t, r.Outcomes[loadgen.Hostile]["turned away"])
 			require.Contains(t, stderr, "verdict", "the table makes way for the JSON")
 			require.Contains(t, stderr, "ok   no thief got through")
 			html, err := os.ReadFile(page)
@@ -149,7 +149,7 @@ func TestProgressWithoutATerminalIsPlainLines(t *testing.T) {
 	var out bytes.Buffer
 	p := newProgress(&out, 100, false)
 	for i := range 4 {
-		p.show(load.Point{At: float64(2 * (i + 1)), Span: 2, Arrived: 20, Done: 10, Limited: 4})
+		p.show(loadgen.Point{At: float64(2 * (i + 1)), Span: 2, Arrived: 20, Done: 10, Limited: 4})
 	}
 	p.end()
 	require.Equal(t, 2, strings.Count(out.String(), "\n"), out.String())

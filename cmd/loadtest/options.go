@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"flashsale.dev/seckill/internal/app"
-	"flashsale.dev/seckill/internal/rush"
+	"flashsale.dev/seckill/internal/loadgen/buyer"
 )
 
 // options are the command line's.
@@ -193,7 +193,7 @@ func (o options) check(ctx context.Context) error {
 }
 
 // target refuses what is no API's address, and another machine's unless that is allowed: somebody else's host must never be hit by
-// accident. Every connection is looked at once more when it is made (rush.Direct).
+// accident. Every connection is looked at once more when it is made (buyer.Direct).
 func (o options) target(ctx context.Context, base string) error {
 	u, err := url.Parse(base)
 	if err != nil || u.Scheme != "http" || u.Hostname() == "" || u.Path != "" || u.RawQuery != "" || u.User != nil {
@@ -208,7 +208,7 @@ func (o options) target(ctx context.Context, base string) error {
 	}
 	for _, ip := range ips {
 		if !ip.Unmap().IsLoopback() {
-			return fmt.Errorf("-addr %s: %w; -allow-remote allows it, for hosts that are yours", base, rush.ErrRemote)
+			return fmt.Errorf("-addr %s: %w; -allow-remote allows it, for hosts that are yours", base, buyer.ErrRemote)
 		}
 	}
 	return nil

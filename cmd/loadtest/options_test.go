@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"flashsale.dev/seckill/internal/rush"
+	"flashsale.dev/seckill/internal/loadgen/buyer"
 )
 
 func parsed(t *testing.T, args ...string) (options, error) {
@@ -25,7 +25,7 @@ func parsed(t *testing.T, args ...string) (options, error) {
 func TestAnotherMachineIsNeverHitByAccident(t *testing.T) {
 	for _, addr := range []string{"http://192.0.2.1", "http://10.0.0.1:8080", "http://127.0.0.1:8080,http://192.0.2.1", "http://[2001:db8::1]:80", "http://0.0.0.0:80"} {
 		_, err := parsed(t, "-addr", addr)
-		require.ErrorIs(t, err, rush.ErrRemote, addr)
+		require.ErrorIs(t, err, buyer.ErrRemote, addr)
 		_, err = parsed(t, "-addr", addr, "-allow-remote")
 		require.NoError(t, err, addr)
 	}

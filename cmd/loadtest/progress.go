@@ -9,8 +9,8 @@ import (
 	"github.com/schollz/progressbar/v3"
 	"golang.org/x/term"
 
-	"flashsale.dev/seckill/internal/load"
-	"flashsale.dev/seckill/internal/rush"
+	"flashsale.dev/seckill/internal/loadgen"
+	"flashsale.dev/seckill/internal/loadgen/buyer"
 )
 
 // plainEvery is how often a line is written where there is no terminal.
@@ -38,7 +38,7 @@ func newProgress(out io.Writer, buyers int, quiet bool) *progress {
 }
 
 // show takes the newest stretch.
-func (p *progress) show(at load.Point) {
+func (p *progress) show(at loadgen.Point) {
 	p.done += at.Done
 	switch {
 	case p.quiet || at.Span <= 0:
@@ -58,13 +58,13 @@ func (p *progress) end() {
 	}
 }
 
-func rates(at load.Point) string {
+func rates(at loadgen.Point) string {
 	per := func(n int) float64 { return float64(n) / at.Span }
 	text := fmt.Sprintf("%.0f come/s, %.0f won/s, %.0f sold out/s, %d on their way", per(at.Arrived), per(at.Won), per(at.SoldOut), at.InFlight)
-	if q, ok := at.Steps[rush.StepPath]; ok {
+	if q, ok := at.Steps[buyer.StepPath]; ok {
 		text += fmt.Sprintf(", path p99 %.1f ms", q.P99)
 	}
-	if q, ok := at.Steps[rush.StepBuy]; ok {
+	if q, ok := at.Steps[buyer.StepBuy]; ok {
 		text += fmt.Sprintf(", buy p99 %.1f ms", q.P99)
 	}
 	if trouble := at.Limited + at.Faults + at.Errors; trouble > 0 {

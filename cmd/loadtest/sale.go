@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"flashsale.dev/seckill/internal/auth"
-	"flashsale.dev/seckill/internal/rush"
+	"flashsale.dev/seckill/internal/loadgen/apiclient"
 	"flashsale.dev/seckill/internal/seckill"
 )
 
@@ -63,7 +63,7 @@ func (p *play) setUp(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p.keeper = rush.Client{Base: p.bases[0], Token: token, HTTP: p.books}
+	p.keeper = apiclient.Client{Base: p.bases[0], Token: token, HTTP: p.books}
 	if p.goods != "" {
 		return p.find(ctx)
 	}
@@ -89,7 +89,7 @@ func (p *play) putUp(ctx context.Context) error {
 	if p.startIn == 0 {
 		start = now.Add(-time.Second) // on already, whatever the clocks differ by
 	}
-	goodsID, err := p.keeper.PutUp(ctx, rush.NewSale{
+	goodsID, err := p.keeper.PutUp(ctx, apiclient.NewSale{
 		Title: "A load test", Price: 1999, Stock: p.stock, StartAt: start, EndAt: start.Add(p.timeout + p.settle + time.Hour),
 		PerBuyerLimit: p.limit, Rate: p.limiter(),
 	})
@@ -101,11 +101,11 @@ func (p *play) putUp(ctx context.Context) error {
 }
 
 // limiter is the sale's rate of random paths: nil leaves it to the API.
-func (p *play) limiter() *rush.Rate {
+func (p *play) limiter() *apiclient.Rate {
 	if p.permits == 0 {
 		return nil
 	}
-	r := &rush.Rate{PermitsPerSecond: p.permits, MaxBurstSeconds: 1, MaxWaitMillis: 1000}
+	r := &apiclient.Rate{PermitsPerSecond: p.permits, MaxBurstSeconds: 1, MaxWaitMillis: 1000}
 	if p.profile != "" {
 		r.MaxBurstSeconds, r.MaxWaitMillis = 1/p.compress, int64(1000/p.compress)
 	}

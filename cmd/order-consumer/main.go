@@ -36,12 +36,12 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	}
 	defer func() { err = errors.Join(err, up.Close()) }()
 	up.Observers = app.Observers{
-		Writes: registry.Writes, Outbox: registry.Repairs, Repairs: registry.Repairs, Sales: registry.Sales,
-		Tracer: tracer.Orders(),
+		Writes: registry.Writes, Outbox: registry.Repairs, Repairs: registry.Repairs, Rebuilds: registry.Repairs,
+		Sales: registry.Sales, Tracer: tracer.Orders(),
 	}
 	registry.Connections(up.Redis.PoolStats, up.Store.Pool(), up.Queue.Up)
 	health := app.NewHealth(up.Parts)
-	workers := app.NewCrew(up.Parts, settings)
+	workers := app.NewWorkers(up.Parts, settings)
 	log.Info("order-consumer is running", "shards", up.Source.Shards(), "version", app.Version())
 	return app.Run(ctx, cfg.Program.ShutdownTimeout,
 		app.OpsWorkers(ctx, cfg.Program.OpsAddr, registry.Handler(), health.Ready, log),

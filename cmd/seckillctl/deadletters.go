@@ -9,6 +9,8 @@ import (
 	"flashsale.dev/seckill/internal/app/connect"
 	"flashsale.dev/seckill/internal/config"
 	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/deadletter"
+	"flashsale.dev/seckill/internal/order/inventory"
 	"flashsale.dev/seckill/internal/ordersn"
 	"flashsale.dev/seckill/internal/redisstore"
 	"flashsale.dev/seckill/internal/sqlstore"
@@ -31,7 +33,7 @@ type resolver struct {
 }
 
 // with opens the servers and calls work.
-func (r *resolver) with(s *session, work func(*order.Coroner) error) error {
+func (r *resolver) with(s *session, work func(*deadletter.Service) error) error {
 	key, err := config.Auth{JWTSecret: r.JWTSecret, OrderSecret: r.OrderSecret}.OrderKey()
 	if err != nil {
 		return err
@@ -43,9 +45,9 @@ func (r *resolver) with(s *session, work func(*order.Coroner) error) error {
 	defer store.Close()
 	client := connect.RedisOf(r.settings())
 	defer client.Close()
-	shelf, log := redisstore.New(client, redisstore.Options{}), slog.New(slog.DiscardHandler)
-	giver := order.NewGiver(store, shelf, log)
-	return work(order.NewCoroner(store, shelf, giver, ordersn.NewMinter(key), r.PaymentTimeout, log))
+	reservations, log := redisstore.New(client, redisstore.Options{}), slog.New(slog.DiscardHandler)
+	releaser := inventory.NewStockReleaser(store, reservations, log)
+	return work(deadletter.NewService(store, reservations, releaser, ordersn.NewMinter(key), r.PaymentTimeout, log))
 }
 
 type listDeadLettersCmd struct{ database }
@@ -106,8 +108,8 @@ type requeueDeadLetterCmd struct {
 
 // Run prints the number and the status of the written order.
 func (c *requeueDeadLetterCmd) Run(s *session) error {
-	return c.with(s, func(coroner *order.Coroner) error {
-		o, err := coroner.Requeue(s.ctx, c.ID)
+	return c.with(s, func(service *deadletter.Service) error {
+		o, err := service.Requeue(s.ctx, c.ID)
 		if err != nil {
 			return err
 		}

@@ -7,7 +7,7 @@ import (
 
 	"flashsale.dev/seckill/internal/app/connect"
 	"flashsale.dev/seckill/internal/config"
-	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/reconcile"
 	"flashsale.dev/seckill/internal/redisstore"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/sqlstore"
@@ -50,7 +50,7 @@ func (c *ledgerCmd) Run(s *session) error {
 		return err
 	}
 	shelf := redisstore.New(client, redisstore.Options{})
-	l, err := order.NewAuditor(nil, store, shelf, nil, slog.New(slog.DiscardHandler)).Ledger(s.ctx, sale)
+	l, err := reconcile.NewReconciler(nil, store, shelf, nil, nil, slog.New(slog.DiscardHandler)).Ledger(s.ctx, sale)
 	if err != nil {
 		return err
 	}
@@ -74,5 +74,5 @@ epoch      %d
 balanced   %t
 differing  unsettled %d, unwritten %d, not released %d, totals %d`,
 		l.Total, l.Available, l.Pending, l.Sold, l.Database.Stock, l.Database.Active, l.Epoch, l.Balanced,
-		d.Unsettled, d.Unwritten, d.NotGiven, d.Totals)
+		d.Unsettled, d.Unwritten, d.Unreleased, d.Totals)
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/rebuild"
 	"flashsale.dev/seckill/internal/ratelimit"
 	"flashsale.dev/seckill/internal/ratelimit/rules"
 	"flashsale.dev/seckill/internal/seckill"
@@ -78,12 +79,12 @@ func withExitCode(err error) error {
 		return err
 	}
 	switch reason := seckill.ReasonOf(err); {
-	case errors.Is(err, order.ErrRebuilding):
+	case errors.Is(err, rebuild.ErrRebuilding):
 		return &exitError{code: codeRebuilding, err: err}
 	case errors.As(err, &field), reason == seckill.BadRequest:
 		return usage(err)
 	case reason != "" && reason != seckill.Unavailable,
-		errors.Is(err, seckill.ErrNoSuchGoods), errors.Is(err, order.ErrRetired), errors.Is(err, order.ErrNoSuchDeadLetter), errors.Is(err, rules.ErrNoRule):
+		errors.Is(err, seckill.ErrNoSuchGoods), errors.Is(err, rebuild.ErrRetired), errors.Is(err, order.ErrNoSuchDeadLetter), errors.Is(err, rules.ErrNoRule):
 		return &exitError{code: codeRefused, err: err}
 	}
 	return err

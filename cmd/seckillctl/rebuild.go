@@ -9,7 +9,8 @@ import (
 	"flashsale.dev/seckill/internal/app"
 	"flashsale.dev/seckill/internal/app/connect"
 	"flashsale.dev/seckill/internal/config"
-	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/outbox"
+	"flashsale.dev/seckill/internal/order/rebuild"
 	"flashsale.dev/seckill/internal/seckill"
 )
 
@@ -27,7 +28,7 @@ type rebuildCmd struct {
 
 // rebuilt is the printed result.
 type rebuilt struct {
-	order.Rebuilt
+	rebuild.Result
 	ShutSeconds float64 `json:"shutSeconds"`
 }
 
@@ -43,12 +44,12 @@ func (c *rebuildCmd) Run(s *session) error {
 		return err
 	}
 	if sale.Status == seckill.Draft {
-		return seckill.Refuse(seckill.Conflict, "the sale is a draft: there is nothing to rebuild")
+		return seckill.NewError(seckill.Conflict, "the sale is a draft: there is nothing to rebuild")
 	}
 	if err := c.confirmed(s, fmt.Sprintf("Shut the gate of %q (goods %d) for a second or more", sale.Title, c.GoodsID)); err != nil {
 		return err
 	}
-	var done order.Rebuilt
+	var done rebuild.Result
 	work := app.WorkerFunc(func(ctx context.Context) (err error) {
 		done, err = c.rebuild(ctx, up)
 		return err
@@ -101,11 +102,11 @@ func awaitQueue(ctx context.Context, q app.Queue) error {
 	}
 }
 
-func (c *rebuildCmd) rebuild(ctx context.Context, up *connect.Servers) (order.Rebuilt, error) {
+func (c *rebuildCmd) rebuild(ctx context.Context, up *connect.Servers) (rebuild.Result, error) {
 	log := slog.New(slog.DiscardHandler)
-	relay := order.NewRelay(nil, up.Shelf, up.Queue, c.PublishTimeout, log)
-	opener := seckill.NewOpener(up.Store, up.Shelf)
-	rebuilder := order.NewRebuilder(nil, up.Store, up.Shelf, relay, up.Queue, opener, c.PublishTimeout, log)
+	relay := outbox.NewRelay(nil, up.RedisStore, up.Queue, nil, c.PublishTimeout, log)
+	opener := rebuild.NewOpener(up.Store, up.RedisStore)
+	rebuilder := rebuild.NewRebuilder(nil, up.Store, up.RedisStore, relay, up.Queue, opener, nil, c.PublishTimeout, log)
 	done, err := rebuilder.Rebuild(ctx, c.GoodsID, "by hand")
 	if err != nil {
 		return done, fmt.Errorf("rebuild goods %d, which the order consumers will finish: %w", c.GoodsID, err)

@@ -10,7 +10,8 @@ import (
 	"github.com/schollz/progressbar/v3"
 
 	"flashsale.dev/seckill/internal/auth"
-	"flashsale.dev/seckill/internal/rush"
+	"flashsale.dev/seckill/internal/loadgen/apiclient"
+	"flashsale.dev/seckill/internal/loadgen/buyer"
 	"flashsale.dev/seckill/internal/seckill"
 )
 
@@ -56,9 +57,9 @@ func (d demo) play(ctx context.Context) (goodsID string, err error) {
 	if err != nil {
 		return "", err
 	}
-	merchant := rush.Client{Base: d.base, Token: token, HTTP: rush.NewHTTP(1)}
+	merchant := apiclient.Client{Base: d.base, Token: token, HTTP: apiclient.NewHTTP(1)}
 	now := time.Now().UTC().Truncate(time.Second)
-	goodsID, err = merchant.PutUp(ctx, rush.NewSale{
+	goodsID, err = merchant.PutUp(ctx, apiclient.NewSale{
 		Title: "Demo: a kettle", Price: 1999, Stock: demoUnits, StartAt: now.Add(-time.Second), EndAt: now.Add(24 * time.Hour),
 	})
 	if err != nil {
@@ -79,11 +80,11 @@ func (d demo) play(ctx context.Context) (goodsID string, err error) {
 	return goodsID, verdict(report, ledger)
 }
 
-func (d demo) rush(ctx context.Context, goodsID string) (rush.Report, error) {
+func (d demo) rush(ctx context.Context, goodsID string) (buyer.Report, error) {
 	bar := progressbar.NewOptions(demoBuyers, progressbar.OptionSetWriter(d.out), progressbar.OptionSetDescription("buyers"),
 		progressbar.OptionShowCount(), progressbar.OptionShowIts(), progressbar.OptionThrottle(100*time.Millisecond),
 		progressbar.OptionOnCompletion(func() { fmt.Fprintln(d.out) }))
-	return rush.Run(ctx, rush.Plan{
+	return buyer.Run(ctx, buyer.Plan{
 		Base: d.base, GoodsID: goodsID, Buyers: demoBuyers, AtOnce: demoAtOnce, FirstID: 1000,
 		Token: d.buyerToken, Done: func() { _ = bar.Add(1) },
 	})
@@ -94,9 +95,9 @@ func (d demo) buyerToken(id int64) (string, error) {
 }
 
 // verdict says what is wrong, or nil where exactly the stock was sold, to as many buyers, and every order written.
-func verdict(r rush.Report, l rush.Ledger) error {
+func verdict(r buyer.Report, l apiclient.Ledger) error {
 	units, buyers := r.Units()
-	faults := r.Sum(func(t rush.Told) int { return t.Faults })
+	faults := r.Sum(func(t buyer.Told) int { return t.Faults })
 	if units != demoUnits || buyers != demoUnits || l.Sold != demoUnits || l.Available != 0 || l.Database.Active != demoUnits || !l.Balanced || faults > 0 {
 		return fmt.Errorf("sold %d units to %d buyers of %d, %d faults, ledger %+v", units, buyers, demoUnits, faults, l)
 	}

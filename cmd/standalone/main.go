@@ -81,7 +81,7 @@ func serve(ctx context.Context, o options, cfg config.Config, up *embedded.Serve
 	timeout := cfg.Program.ShutdownTimeout
 	stages := [][]app.Worker{
 		app.OpsWorkers(ctx, cfg.Program.OpsAddr, nil, api.Health.Ready, log),
-		append(app.NewCrew(up.Parts, settings), api.Workers()...),
+		append(app.NewWorkers(up.Parts, settings), api.Workers()...),
 		{app.Serve(api.Server(o.addr, log), listener, timeout)},
 	}
 	if o.demo {

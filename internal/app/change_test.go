@@ -78,12 +78,12 @@ func TestACutLeftBehindIsFinished(t *testing.T) {
 		id, err := strconv.ParseInt(goods, 10, 64)
 		require.NoError(t, err)
 		longAgo := time.Now().Add(-time.Minute)
-		b, err := h.Store.Change(t.Context(), id, seckill.Change{StockDelta: -4}, seckill.Once{}, longAgo)
+		b, err := h.Store.Change(t.Context(), id, seckill.Change{StockDelta: -4}, seckill.IdempotencyKey{}, longAgo)
 		require.NoError(t, err)
 		if asked {
-			given, err := h.Shelf.Release(t.Context(), id, []order.Move{b.Cut.Move()})
+			given, err := h.RedisStore.Release(t.Context(), id, []order.StockMove{b.Cut.Move()})
 			require.NoError(t, err)
-			require.Equal(t, []order.Given{order.GivenNow}, given)
+			require.Equal(t, []order.MoveResult{order.MoveApplied}, given)
 		}
 		h.exact(goods, 6, 6, 0)
 	}
@@ -95,12 +95,15 @@ func TestWhatRedisMissedItIsTold(t *testing.T) {
 	goods := h.exposed("10", "1")
 	id, err := strconv.ParseInt(goods, 10, 64)
 	require.NoError(t, err)
-	_, err = h.Store.Change(t.Context(), id, seckill.Change{PerBuyerLimit: new(int64(4))}, seckill.Once{}, time.Now())
+	_, err = h.Store.Change(t.Context(), id, seckill.Change{PerBuyerLimit: new(int64(4))}, seckill.IdempotencyKey{}, time.Now())
 	require.NoError(t, err)
-	h.eventually(func() bool { v, err := h.Shelf.View(t.Context(), id); return err == nil && v.PerBuyerLimit == 4 }, "told of the limit")
+	h.eventually(func() bool { v, err := h.RedisStore.View(t.Context(), id); return err == nil && v.PerBuyerLimit == 4 }, "told of the limit")
 	_, err = h.Store.CloseSale(t.Context(), id, time.Now())
 	require.NoError(t, err)
-	h.eventually(func() bool { v, err := h.Shelf.View(t.Context(), id); return err == nil && v.Status == seckill.Closed }, "told of the end")
+	h.eventually(func() bool {
+		v, err := h.RedisStore.View(t.Context(), id)
+		return err == nil && v.Status == seckill.Closed
+	}, "told of the end")
 }
 
 func TestADraftGoesAndItsHistoryStays(t *testing.T) {

@@ -79,7 +79,7 @@ func (h *fixture) work() {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(h.t.Context()))
 	ended := make(chan error, 1)
 	go func() {
-		ended <- app.Run(ctx, 10*time.Second, app.NewCrew(h.Parts, h.settings), h.api.Workers())
+		ended <- app.Run(ctx, 10*time.Second, app.NewWorkers(h.Parts, h.settings), h.api.Workers())
 	}()
 	h.t.Cleanup(func() {
 		cancel()

@@ -59,7 +59,7 @@ func (h *Health) Ready(ctx context.Context) (bool, map[string]string) {
 // redis returns the state of Redis. One reachable master of a cluster is enough: no node of the API
 // could serve the sales of the other masters.
 func (h *Health) redis(ctx context.Context) (state string, fit bool) {
-	f, err := h.parts.Shelf.Fit(ctx)
+	f, err := h.parts.RedisStore.Fit(ctx)
 	if err == nil && f.Away > 0 {
 		return fmt.Sprintf("%d of %d masters away", f.Away, f.Masters), true
 	}

@@ -8,55 +8,59 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/deadletter"
+	"flashsale.dev/seckill/internal/order/inventory"
+	"flashsale.dev/seckill/internal/order/livesales"
+	"flashsale.dev/seckill/internal/order/orderwriter"
+	"flashsale.dev/seckill/internal/order/outbox"
+	"flashsale.dev/seckill/internal/order/payment"
+	"flashsale.dev/seckill/internal/order/purchase"
+	"flashsale.dev/seckill/internal/order/query"
+	"flashsale.dev/seckill/internal/order/rebuild"
+	"flashsale.dev/seckill/internal/order/reconcile"
+	"flashsale.dev/seckill/internal/order/stats"
 	"flashsale.dev/seckill/internal/ordersn"
 	"flashsale.dev/seckill/internal/paymentprovider"
 	"flashsale.dev/seckill/internal/redisstore"
-	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/seckill/catalog"
 	"flashsale.dev/seckill/internal/sqlstore"
 )
 
-// Queue is where orders wait between Redis and MySQL, as a publisher sees it.
+// Queue is a publisher's view of the broker.
 type Queue interface {
 	order.Publisher
 	Up() bool
-	// DownReason says why it is not up; "" where it is.
+	// DownReason says why the queue is down; "" if it is up.
 	DownReason() string
 }
 
-// Parts are what the services stand on.
+// Parts are the servers and dependencies that the services use.
 type Parts struct {
-	Redis redis.UniversalClient
-	Shelf *redisstore.Store
-	Store *sqlstore.Store
-	Queue Queue
+	Redis      redis.UniversalClient
+	RedisStore *redisstore.Store
+	Store      *sqlstore.Store
+	Queue      Queue
 	// Source is nil in a program that consumes nothing.
 	Source order.Source
-	// Provider takes the money; nil is the built-in one, which takes none.
+	// Provider charges and refunds; nil is the built-in provider, which moves no money.
 	Provider order.Provider
-	// Dead is where the broker itself puts what it could not deliver, and Fresh tells of shards whose queue is new; both
-	// are nil where the queue is part of the process.
-	Dead  order.Source
-	Fresh <-chan int
-	// Observers receive what the services count and trace.
-	Observers Observers
-	Log       *slog.Logger
+	// DeadLetters are messages that the broker could not deliver. NewQueues sends the shards whose
+	// queue is new. Both are nil with the in-memory queue.
+	DeadLetters order.Source
+	NewQueues   <-chan int
+	Observers   Observers
+	Log         *slog.Logger
 }
 
 // Observers receive what the services count and trace; each may be nil.
 type Observers struct {
-	Reservations order.DeskObserver
-	Writes       order.WriterObserver
-	Outbox       order.RelayObserver
-	Repairs      order.Observer
-	Sales        order.SurveyObserver
+	Reservations purchase.Metrics
+	Writes       orderwriter.Metrics
+	Outbox       outbox.Metrics
+	Repairs      reconcile.Metrics
+	Rebuilds     rebuild.Metrics
+	Sales        reconcile.SampleMetrics
 	Tracer       order.Tracer
-}
-
-func (p Parts) observer() order.Observer {
-	if p.Observers.Repairs == nil {
-		return order.Unobserved{}
-	}
-	return p.Observers.Repairs
 }
 
 func (p Parts) provider() order.Provider {
@@ -66,85 +70,86 @@ func (p Parts) provider() order.Provider {
 	return p.Provider
 }
 
-// Settings are what the services may be told.
+// Settings configure the services.
 type Settings struct {
 	OrderSecret    []byte
 	PublishTimeout time.Duration // longest wait for a confirm
-	ReplicasWait   time.Duration // longest wait for Redis' replicas before that; 0 where they don't count
+	ReplicasWait   time.Duration // longest wait for Redis' replicas before that; 0: no wait
 	PaymentTimeout time.Duration // until an unpaid order expires
 	BatchSize      int           // orders in one transaction at most
-	BatchLinger    time.Duration // how long a batch waits to fill
+	BatchLinger    time.Duration // longest wait for a batch to fill
 }
 
-// Services are what the HTTP API answers with.
+// Services are the services behind the HTTP API.
 type Services struct {
-	Shop    *seckill.Shop
-	Sales   *seckill.Sales
-	Desk    *order.Desk
-	Finder  *order.Finder
-	Cashier *order.Cashier
-	Changes *order.Stockroom
-	Figures *order.Bookkeeper
-	Letters *order.Coroner
-	Tally   *order.Tally
+	Catalog     *catalog.Catalog
+	Sales       *inventory.SaleService
+	Purchases   *purchase.Service
+	Orders      *query.Service
+	Payments    *payment.Service
+	Changes     *inventory.ChangeService
+	Statistics  *stats.Service
+	DeadLetters *deadletter.Service
+	Counters    *stats.Counters
 }
 
-// NewServices wires the services.
+// NewServices wires the services behind the HTTP API.
 func NewServices(p Parts, s Settings) Services {
 	minter := ordersn.NewMinter(s.OrderSecret)
-	front := seckill.NewFront(p.Shelf, p.Store)
-	auditor := order.NewAuditor(nil, p.Store, p.Shelf, nil, p.Log)
-	sales := seckill.NewSales(p.Store, p.Shelf, seckill.NewOpener(p.Store, p.Shelf), auditor, CheckRate, p.Log)
-	finder := order.NewFinder(p.Store, p.Shelf, front, sales, minter)
-	giver := order.NewGiver(p.Store, p.Shelf, p.Log)
-	tally := order.NewTally(p.Shelf, p.Log)
+	reader := catalog.NewSaleReader(p.RedisStore, p.Store)
+	reconciler := reconcile.NewReconciler(nil, p.Store, p.RedisStore, nil, nil, p.Log)
+	sales := inventory.NewSaleService(p.Store, p.RedisStore, rebuild.NewOpener(p.Store, p.RedisStore), reconciler, CheckRate, p.Log)
+	orders := query.NewService(p.Store, p.RedisStore, reader, sales, minter)
+	releaser := inventory.NewStockReleaser(p.Store, p.RedisStore, p.Log)
+	counters := stats.NewCounters(p.RedisStore, p.Log)
 	return Services{
-		Shop: seckill.NewShop(front, p.Shelf, p.Store), Sales: sales, Finder: finder,
-		Desk:    order.NewDesk(front, p.Shelf, p.Queue, minter, s.PublishTimeout, p.Log).Counting(tally).Observed(p.Observers.Reservations).Traced(p.Observers.Tracer),
-		Cashier: order.NewCashier(finder, p.Store, giver, p.provider(), p.Log),
-		Letters: order.NewCoroner(p.Store, p.Shelf, giver, minter, s.PaymentTimeout, p.Log),
-		Figures: order.NewBookkeeper(sales, front, p.Store, p.Shelf), Tally: tally,
-		Changes: order.NewStockroom(sales, p.Store, p.Shelf, giver, CheckRate, p.Log),
+		Catalog: catalog.NewCatalog(reader, p.RedisStore, p.Store), Sales: sales, Orders: orders,
+		Purchases:   purchase.NewService(reader, p.RedisStore, p.Queue, minter, counters, p.Observers.Reservations, p.Observers.Tracer, s.PublishTimeout, p.Log),
+		Payments:    payment.NewService(orders, p.Store, releaser, p.provider(), p.Log),
+		DeadLetters: deadletter.NewService(p.Store, p.RedisStore, releaser, minter, s.PaymentTimeout, p.Log),
+		Statistics:  stats.NewService(sales, reader, p.Store, p.RedisStore), Counters: counters,
+		Changes: inventory.NewChangeService(sales, p.Store, p.RedisStore, releaser, CheckRate, p.Log),
 	}
 }
 
-// Worker is something that runs until its context ends.
+// Worker runs until its context ends.
 type Worker interface {
 	Run(ctx context.Context) error
 }
 
-// WorkerFunc is a Worker of a function.
+// WorkerFunc is a function that is a Worker.
 type WorkerFunc func(ctx context.Context) error
 
 // Run calls the function.
 func (f WorkerFunc) Run(ctx context.Context) error { return f(ctx) }
 
-// NewCrew wires the background work of an installation: what writes orders, and what mends. Any number of processes may
-// have a crew.
-func NewCrew(p Parts, s Settings) []Worker {
+// NewWorkers wires the background workers: they write orders, relay, expire, reconcile and rebuild.
+// Any number of processes may run them.
+func NewWorkers(p Parts, s Settings) []Worker {
 	minter := ordersn.NewMinter(s.OrderSecret)
-	live := order.NewLive(p.Store, s.PaymentTimeout, p.Log)
-	giver := order.NewGiver(p.Store, p.Shelf, p.Log)
-	relay := order.NewRelay(live, p.Shelf, p.Queue, s.PublishTimeout, p.Log).Observed(p.Observers.Outbox)
-	opener := seckill.NewOpener(p.Store, p.Shelf)
-	rebuilder := order.NewRebuilder(live, p.Store, p.Shelf, relay, p.Queue, opener, s.ReplicasWait+s.PublishTimeout, p.Log).ObservedBy(p.observer())
-	auditor := order.NewAuditor(live, p.Store, p.Shelf, relay, p.Log).ObservedBy(p.observer())
-	writer := order.NewWriter(p.Store, p.Shelf, giver, minter, s.PaymentTimeout, p.Log).Observed(p.Observers.Writes).Traced(p.Observers.Tracer)
-	consumer := order.NewConsumer(p.Source, writer, order.ConsumerOptions{BatchSize: s.BatchSize, Linger: s.BatchLinger}, p.Log).Traced(p.Observers.Tracer)
+	live := livesales.New(p.Store, s.PaymentTimeout, p.Log)
+	releaser := inventory.NewStockReleaser(p.Store, p.RedisStore, p.Log)
+	relay := outbox.NewRelay(live, p.RedisStore, p.Queue, p.Observers.Outbox, s.PublishTimeout, p.Log)
+	opener := rebuild.NewOpener(p.Store, p.RedisStore)
+	rebuilder := rebuild.NewRebuilder(live, p.Store, p.RedisStore, relay, p.Queue, opener, p.Observers.Rebuilds, s.ReplicasWait+s.PublishTimeout, p.Log)
+	reconciler := reconcile.NewReconciler(live, p.Store, p.RedisStore, relay, p.Observers.Repairs, p.Log)
+	writer := orderwriter.NewWriter(p.Store, p.RedisStore, releaser, minter, p.Observers.Writes, p.Observers.Tracer, s.PaymentTimeout, p.Log)
+	consumer := orderwriter.NewConsumer(p.Source, writer, orderwriter.ConsumerOptions{BatchSize: s.BatchSize, Linger: s.BatchLinger}, p.Observers.Tracer, p.Log)
 	workers := []Worker{
-		live, consumer, relay, rebuilder, giver, auditor,
-		order.NewExpirer(live, p.Store, giver, p.Log), order.NewSteward(live, p.Store, p.Shelf, p.Log),
-		order.NewRetirer(p.Store, p.Shelf, p.Log), order.NewRefunder(p.Store, p.provider(), p.Log),
+		live, consumer, relay, rebuilder, releaser, reconciler,
+		payment.NewExpirer(live, p.Store, releaser, p.Log), inventory.NewChangeSyncer(live, p.Store, p.RedisStore, p.Log),
+		rebuild.NewRetirer(p.Store, p.RedisStore, p.Log), payment.NewRefunder(p.Store, p.provider(), p.Log),
 	}
 	if p.Observers.Sales != nil {
-		workers = append(workers, order.NewSurveyor(live, p.Store, p.Shelf, auditor, p.Observers.Sales, p.Log))
+		workers = append(workers, reconcile.NewSampler(live, p.Store, p.RedisStore, reconciler, p.Observers.Sales, p.Log))
 	}
-	if p.Dead != nil {
-		// What the broker gave up on is tried once more, one message at a time: its batch may have been at fault, not it.
-		workers = append(workers, order.NewConsumer(p.Dead, writer, order.ConsumerOptions{BatchSize: 1}, p.Log).Traced(p.Observers.Tracer))
+	if p.DeadLetters != nil {
+		// Undeliverable messages are tried again one by one, because another message of the batch may
+		// have caused the failure.
+		workers = append(workers, orderwriter.NewConsumer(p.DeadLetters, writer, orderwriter.ConsumerOptions{BatchSize: 1}, p.Observers.Tracer, p.Log))
 	}
-	if marker, ok := p.Queue.(order.Marker); ok && p.Fresh != nil {
-		workers = append(workers, order.NewFeeder(live, relay, marker, p.Source.Shards(), p.Fresh, p.Log))
+	if marker, ok := p.Queue.(outbox.BrokerMarker); ok && p.NewQueues != nil {
+		workers = append(workers, outbox.NewRepublisher(live, relay, marker, p.Source.Shards(), p.NewQueues, p.Log))
 	}
 	return workers
 }

@@ -9,22 +9,23 @@ import (
 	"flashsale.dev/seckill/internal/ratelimit"
 	"flashsale.dev/seckill/internal/ratelimit/rules"
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/seckill/catalog"
 )
 
 // CheckRate says which field of a sale's rate no limiter can be made of, as a BadRequest.
 func CheckRate(r seckill.Rate) error {
 	terms, err := httpapi.LimitOfRate(r).Terms()
 	if field, ok := errors.AsType[*ratelimit.FieldError](err); ok {
-		return seckill.BadField("rate."+field.Field, "%s", field.Problem)
+		return seckill.NewFieldError("rate."+field.Field, "%s", field.Problem)
 	}
 	if err == nil && !terms.InRedis() {
-		return seckill.BadField("rate.algorithm", "%s works within one process only", r.Algorithm)
+		return seckill.NewFieldError("rate.algorithm", "%s works within one process only", r.Algorithm)
 	}
 	return err
 }
 
 // saleRates knows the rates that sales bring along, for operators who look at a sale's limiter.
-func saleRates(shop *seckill.Shop) rules.OwnLimit {
+func saleRates(shop *catalog.Catalog) rules.OwnLimit {
 	return func(ctx context.Context, rule, key string) (ratelimit.Limit, bool) {
 		goodsID, err := strconv.ParseInt(key, 10, 64)
 		if rule != httpapi.PathRule || err != nil {

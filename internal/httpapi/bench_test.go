@@ -13,7 +13,7 @@ import (
 
 	"flashsale.dev/seckill/internal/auth"
 	"flashsale.dev/seckill/internal/httpapi"
-	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/purchase"
 	"flashsale.dev/seckill/internal/seckill"
 )
 
@@ -25,7 +25,7 @@ type instant struct {
 
 func (instant) Route(string) func(string, time.Duration) { return func(string, time.Duration) {} }
 
-func (i instant) Refused(int64) error { return i.soldOut }
+func (i instant) KnownRefusal(int64) error { return i.soldOut }
 
 func (i instant) Admit(context.Context, int64) (seckill.View, error) {
 	return seckill.View{Sale: seckill.Sale{GoodsID: 43}}, i.soldOut
@@ -35,7 +35,7 @@ func (instant) IssuePath(context.Context, seckill.View, int64) (string, time.Tim
 	return strings.Repeat("0a", 16), time.Time{}, nil
 }
 
-func (instant) Place(context.Context, order.Purchase) (string, error) {
+func (instant) Place(context.Context, purchase.Request) (string, error) {
 	return "06cqsm1r2ov3r4vhnl9bkdjhpk0dt6u8q6s1mvo0000g4e6a7s2k1f8t0c", nil
 }
 
@@ -75,7 +75,7 @@ func BenchmarkHTTP(b *testing.B) {
 	}{
 		{"floor: bare gin", floor, "/randomPath?goodsId=43", ""},
 		{"randomPath", with(nil), "/randomPath?goodsId=43", ""},
-		{"sold out", with(seckill.Sale{EndAt: time.Now().Add(time.Hour)}.Refusal(time.Now(), 0)), "/randomPath?goodsId=43", ""},
+		{"sold out", with(seckill.Sale{EndAt: time.Now().Add(time.Hour)}.CheckSelling(time.Now(), 0)), "/randomPath?goodsId=43", ""},
 		{"decrStock, query", with(nil), decr + "?goodsId=43", ""},
 		{"decrStock, JSON", with(nil), decr, `{"goodsId":"43","decrStock":1}`},
 	} {

@@ -184,7 +184,7 @@ func TestNamesAreMaskedInLists(t *testing.T) {
 func TestAnOrderOfEveryStateIsShown(t *testing.T) {
 	h := open(t)
 	h.orders["order-f"] = order.Order{
-		Line: seckill.Line{OrderSn: "order-f", BuyerID: 7, Quantity: 1}, GoodsID: 43, Status: order.Failed,
+		OrderLine: seckill.OrderLine{OrderSn: "order-f", BuyerID: 7, Quantity: 1}, GoodsID: 43, Status: order.Failed,
 		FailureReason: order.FailedOversold, CreatedAt: h.now, ClosedAt: h.now,
 	}
 	r := h.as(buyer(), "GET", "/orders/order-f", "")

@@ -41,8 +41,8 @@ func (h *house) order(sn string, goods int64, who seckill.Actor) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.orders[sn] = order.Order{
-		Line:    seckill.Line{OrderSn: sn, BuyerID: who.ID, Quantity: 2, Name: who.Name, Phone: who.Phone},
-		GoodsID: goods, Status: order.Created, Amount: 399800, CreatedAt: h.now, PayBy: h.now.Add(15 * time.Minute),
+		OrderLine: seckill.OrderLine{OrderSn: sn, BuyerID: who.ID, Quantity: 2, Name: who.Name, Phone: who.Phone},
+		GoodsID:   goods, Status: order.Created, Amount: 399800, CreatedAt: h.now, PayBy: h.now.Add(15 * time.Minute),
 	}
 }
 

@@ -7,10 +7,11 @@ import (
 	"github.com/google/uuid"
 
 	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/deadletter"
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// DeadLetters resolves dead letters; *order.Coroner is one.
+// DeadLetters resolves dead letters; *deadletter.Service is one.
 type DeadLetters interface {
 	// List gives letters, oldest first, after an id ("": from the oldest), at most limit of them.
 	List(ctx context.Context, after string, limit int) ([]order.DeadLetter, error)
@@ -18,7 +19,7 @@ type DeadLetters interface {
 	Discard(ctx context.Context, id string) error
 }
 
-var _ DeadLetters = (*order.Coroner)(nil)
+var _ DeadLetters = (*deadletter.Service)(nil)
 
 func (a *api) deadLetterRoutes() []route {
 	if a.DeadLetters == nil {
@@ -91,7 +92,7 @@ func deadLetterID(r *request) (string, error) {
 	}
 	id := r.Raw("id")
 	if len(id) != 36 || uuid.Validate(id) != nil {
-		return "", seckill.Refuse(seckill.NotFound, "there is no such dead letter")
+		return "", seckill.NewError(seckill.NotFound, "there is no such dead letter")
 	}
 	return id, nil
 }

@@ -12,14 +12,19 @@ import (
 	"flashsale.dev/seckill/internal/auth"
 	"flashsale.dev/seckill/internal/httpapi/web"
 	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/inventory"
+	"flashsale.dev/seckill/internal/order/payment"
+	"flashsale.dev/seckill/internal/order/purchase"
+	"flashsale.dev/seckill/internal/order/stats"
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/seckill/catalog"
 )
 
 // SaleBook is what merchants write and read of sales.
 // Each judges whose sale it is, after whether there is one: NOT_FOUND before FORBIDDEN.
 type SaleBook interface {
 	// Create with a key that came before gives the first sale.
-	Create(ctx context.Context, by seckill.Actor, n seckill.NewSale, once seckill.Once) (seckill.Sale, error)
+	Create(ctx context.Context, by seckill.Actor, n seckill.NewSale, once seckill.IdempotencyKey) (seckill.Sale, error)
 	Get(ctx context.Context, by seckill.Actor, goodsID int64) (seckill.Sale, error)
 	// List gives the actor's own sales (an operator's are all), newest first, below a goods id (0: from the top),
 	// at most limit of them.
@@ -35,14 +40,14 @@ type SaleLifecycle interface {
 	Audit(ctx context.Context, by seckill.Actor, goodsID int64, before string, limit int) ([]seckill.AuditEntry, error)
 }
 
-// Changes changes sales, also while they sell; *order.Stockroom is one.
+// Changes changes sales, also while they sell; *inventory.ChangeService is one.
 type Changes interface {
 	// Change with a key that came before gives the first answer.
-	Change(ctx context.Context, by seckill.Actor, goodsID int64, c seckill.Change, once seckill.Once) (seckill.Sale, error)
-	Delete(ctx context.Context, by seckill.Actor, goodsID int64, once seckill.Once) error
+	Change(ctx context.Context, by seckill.Actor, goodsID int64, c seckill.Change, once seckill.IdempotencyKey) (seckill.Sale, error)
+	Delete(ctx context.Context, by seckill.Actor, goodsID int64, once seckill.IdempotencyKey) error
 }
 
-// Sales is all that merchants ask; *seckill.Sales is one.
+// Sales is all that merchants ask; *inventory.SaleService is one.
 type Sales interface {
 	SaleBook
 	SaleLifecycle
@@ -57,8 +62,8 @@ type Catalog interface {
 
 // Admission lets buyers in.
 type Admission interface {
-	// Refused gives the refusal that Admit would give without asking anybody, or nil where it would have to ask.
-	Refused(goodsID int64) error
+	// KnownRefusal gives the refusal that Admit would give without asking anybody, or nil where it would have to ask.
+	KnownRefusal(goodsID int64) error
 	// Admit gives the view of a sale that takes buyers now, else its refusal:
 	// NOT_FOUND, NOT_STARTED, ENDED, SOLD_OUT or UNAVAILABLE.
 	Admit(ctx context.Context, goodsID int64) (seckill.View, error)
@@ -66,7 +71,7 @@ type Admission interface {
 	IssuePath(ctx context.Context, v seckill.View, buyerID int64) (path string, expiresAt time.Time, err error)
 }
 
-// SaleReader is all that buyers ask before they buy; *seckill.Shop is one.
+// SaleReader is all that buyers ask before they buy; *catalog.Catalog is one.
 type SaleReader interface {
 	Catalog
 	Admission
@@ -77,10 +82,10 @@ type PathLimiter interface {
 	LimitPath(ctx context.Context, v seckill.View, by seckill.Actor) error
 }
 
-// PurchaseService takes purchases; *order.Desk is one.
+// PurchaseService takes purchases; *purchase.Service is one.
 type PurchaseService interface {
 	// Place gives the order number once the order is queued; the same path gives the same number.
-	Place(ctx context.Context, p order.Purchase) (orderSn string, err error)
+	Place(ctx context.Context, p purchase.Request) (orderSn string, err error)
 }
 
 // OrderQuery is what is read of orders. Lists are newest first, of numbers below before ("": from the top), at most limit
@@ -92,13 +97,13 @@ type OrderQuery interface {
 	OfGoods(ctx context.Context, by seckill.Actor, goodsID int64, status order.Status, before string, limit int) ([]order.Order, error)
 }
 
-// Cashier ends orders one way or the other, and gives the same state when asked again; *order.Cashier is one.
+// Cashier ends orders one way or the other, and gives the same state when asked again; *payment.Service is one.
 type Cashier interface {
 	Pay(ctx context.Context, by seckill.Actor, orderSn string) (order.Order, error)
 	Cancel(ctx context.Context, by seckill.Actor, orderSn string) (order.Order, error)
 }
 
-// Payments takes the payment provider's word for what it was paid; *order.Cashier is one.
+// Payments takes the payment provider's word for what it was paid; *payment.Service is one.
 type Payments interface {
 	Receive(ctx context.Context, paymentID, orderSn string, amount int64) (order.Receipt, error)
 }
@@ -124,7 +129,7 @@ type Health interface {
 	Ready(ctx context.Context) (ready bool, parts map[string]string)
 }
 
-// RefusalCounter counts what buyers of a goods are refused; *order.Tally is one.
+// RefusalCounter counts what buyers of a goods are refused; *stats.Counters is one.
 type RefusalCounter interface {
 	Refused(goodsID int64, reason seckill.Reason)
 }
@@ -145,14 +150,14 @@ type Tracer interface {
 
 // The services that are ready-made.
 var (
-	_ Sales           = (*seckill.Sales)(nil)
-	_ SaleReader      = (*seckill.Shop)(nil)
-	_ PurchaseService = (*order.Desk)(nil)
-	_ Cashier         = (*order.Cashier)(nil)
-	_ Changes         = (*order.Stockroom)(nil)
-	_ RefusalCounter  = (*order.Tally)(nil)
+	_ Sales           = (*inventory.SaleService)(nil)
+	_ SaleReader      = (*catalog.Catalog)(nil)
+	_ PurchaseService = (*purchase.Service)(nil)
+	_ Cashier         = (*payment.Service)(nil)
+	_ Changes         = (*inventory.ChangeService)(nil)
+	_ RefusalCounter  = (*stats.Counters)(nil)
 
-	_ Payments    = (*order.Cashier)(nil)
+	_ Payments    = (*payment.Service)(nil)
 	_ PhoneCipher = (*auth.Phones)(nil)
 )
 
@@ -205,7 +210,7 @@ type api struct {
 	now         func() time.Time
 	timeout     time.Duration
 	logThrottle throttle
-	catalog     *seckill.Board
+	catalog     *catalog.ListCache
 	streams     streams
 	reporters   map[string]func(reason string, took time.Duration) // by route; read only once the API answers
 	gallery     gallery
@@ -227,7 +232,7 @@ func New(deps Deps, opts Options) http.Handler {
 	if a.timeout <= 0 {
 		a.timeout = 5 * time.Second
 	}
-	a.catalog = seckill.NewBoard(deps.Reader, a.now)
+	a.catalog = catalog.NewListCache(deps.Reader, a.now)
 	e := engine(opts.TrustedProxies)
 	e.Use(a.requestMiddleware)
 	a.reporters = map[string]func(string, time.Duration){"": hearer(deps.Metrics, "other")}

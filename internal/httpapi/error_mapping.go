@@ -50,11 +50,11 @@ func (a *api) errorOf(c *gin.Context, err error) *seckill.Error {
 		a.logUnavailable(c, e)
 	case ok && (e.Reason == reasonInternal || statusOf(e.Reason) != http.StatusInternalServerError):
 	case errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled):
-		e = seckill.Down("this took too long, its outcome is unknown", err)
+		e = seckill.NewUnavailable("this took too long, its outcome is unknown", err)
 		a.logUnavailable(c, e)
 	default:
 		a.Log.ErrorContext(c.Request.Context(), "internal error", "route", c.FullPath(), "err", err)
-		e = seckill.Refuse(reasonInternal, "internal error")
+		e = seckill.NewError(reasonInternal, "internal error")
 	}
 	return e
 }
@@ -96,11 +96,11 @@ func retryAfterSeconds(d time.Duration) string {
 }
 
 func (a *api) noRoute(c *gin.Context) {
-	a.writeError(c, seckill.Refuse(seckill.NotFound, "there is no such call"))
+	a.writeError(c, seckill.NewError(seckill.NotFound, "there is no such call"))
 }
 
 func (a *api) noMethod(c *gin.Context) {
-	a.writeError(c, seckill.Refuse(reasonMethodNotAllowed, "%s is not a method of this call; see Allow", knownMethod(c.Request.Method)))
+	a.writeError(c, seckill.NewError(reasonMethodNotAllowed, "%s is not a method of this call; see Allow", knownMethod(c.Request.Method)))
 }
 
 // knownMethod keeps a caller's invention out of the message.

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/stats"
 	"flashsale.dev/seckill/internal/seckill"
 )
 
@@ -17,18 +18,18 @@ type onceKey struct {
 }
 
 // before finds what a key stood for; ok where it did. The fake's lock is held.
-func (f *fake) before(once seckill.Once) (seckill.Sale, bool, error) {
+func (f *fake) before(once seckill.IdempotencyKey) (seckill.Sale, bool, error) {
 	had, known := f.keys[fmt.Sprint(once.ActorID, once.Key)]
 	switch {
 	case once.Key == "" || !known:
 		return seckill.Sale{}, false, nil
 	case had.hash != once.Hash:
-		return seckill.Sale{}, true, seckill.KeyTaken()
+		return seckill.Sale{}, true, seckill.NewIdempotencyConflict()
 	}
 	return f.sales[had.sale], true, nil
 }
 
-func (f *fake) remember(once seckill.Once, id int64, by seckill.Actor, what seckill.Action) {
+func (f *fake) remember(once seckill.IdempotencyKey, id int64, by seckill.Actor, what seckill.Action) {
 	if once.Key != "" {
 		f.keys[fmt.Sprint(once.ActorID, once.Key)] = onceKey{once.Hash, id}
 	}
@@ -39,7 +40,7 @@ func (f *fake) remember(once seckill.Once, id int64, by seckill.Actor, what seck
 	})
 }
 
-func (f *fake) Change(_ context.Context, by seckill.Actor, id int64, c seckill.Change, once seckill.Once) (seckill.Sale, error) {
+func (f *fake) Change(_ context.Context, by seckill.Actor, id int64, c seckill.Change, once seckill.IdempotencyKey) (seckill.Sale, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	s, err := f.sale(by, id)
@@ -57,7 +58,7 @@ func (f *fake) Change(_ context.Context, by seckill.Actor, id int64, c seckill.C
 	return s, nil
 }
 
-func (f *fake) Delete(_ context.Context, by seckill.Actor, id int64, once seckill.Once) error {
+func (f *fake) Delete(_ context.Context, by seckill.Actor, id int64, once seckill.IdempotencyKey) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if _, known, err := f.before(once); known {
@@ -68,7 +69,7 @@ func (f *fake) Delete(_ context.Context, by seckill.Actor, id int64, once seckil
 		return err
 	}
 	if s.Status != seckill.Draft {
-		return seckill.Refuse(seckill.Conflict, "only a draft can be deleted")
+		return seckill.NewError(seckill.Conflict, "only a draft can be deleted")
 	}
 	delete(f.sales, id)
 	f.remember(once, id, by, seckill.ActDelete)
@@ -90,9 +91,9 @@ func (f *fake) Audit(_ context.Context, by seckill.Actor, id int64, before strin
 	return out, nil
 }
 
-func (f *fake) Figures(_ context.Context, by seckill.Actor, id int64) (order.Figures, error) {
+func (f *fake) Statistics(_ context.Context, by seckill.Actor, id int64) (stats.Statistics, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	s, err := f.sale(by, id)
-	return order.Figures{View: f.view(s), Orders: map[order.Status]order.Count{order.Paid: {Orders: 1, Units: 2, Amount: 3}}}, err
+	return stats.Statistics{View: f.view(s), Orders: map[order.Status]stats.Count{order.Paid: {Orders: 1, Units: 2, Amount: 3}}}, err
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/purchase"
 	"flashsale.dev/seckill/internal/seckill"
 )
 
@@ -22,7 +23,7 @@ func (f *fake) LimitPath(ctx context.Context, _ seckill.View, _ seckill.Actor) e
 	return f.limit
 }
 
-func (f *fake) Place(ctx context.Context, p order.Purchase) (string, error) {
+func (f *fake) Place(ctx context.Context, p purchase.Request) (string, error) {
 	if f.inPlace != nil {
 		f.inPlace()
 	}
@@ -44,8 +45,8 @@ func (f *fake) Place(ctx context.Context, p order.Purchase) (string, error) {
 	sn = fmt.Sprintf("order-%d", len(f.orders)+1)
 	f.paths[pathKey(p.GoodsID, p.Buyer.ID, p.Path)] = sn
 	f.orders[sn] = order.Order{
-		Line:    seckill.Line{OrderSn: sn, BuyerID: p.Buyer.ID, Quantity: p.Quantity, Name: p.Buyer.Name, Phone: p.Buyer.Phone},
-		GoodsID: p.GoodsID, Status: order.Created, Amount: v.Price * p.Quantity, CreatedAt: f.now, PayBy: f.now.Add(time.Hour),
+		OrderLine: seckill.OrderLine{OrderSn: sn, BuyerID: p.Buyer.ID, Quantity: p.Quantity, Name: p.Buyer.Name, Phone: p.Buyer.Phone},
+		GoodsID:   p.GoodsID, Status: order.Created, Amount: v.Price * p.Quantity, CreatedAt: f.now, PayBy: f.now.Add(time.Hour),
 	}
 	f.writes++
 	return sn, nil
@@ -54,10 +55,10 @@ func (f *fake) Place(ctx context.Context, p order.Purchase) (string, error) {
 func (f *fake) find(by seckill.Actor, sn string) (order.Order, error) {
 	o, ok := f.orders[sn]
 	if !ok {
-		return o, seckill.Refuse(seckill.NotFound, "there is no such order")
+		return o, seckill.NewError(seckill.NotFound, "there is no such order")
 	}
 	if o.BuyerID != by.ID {
-		return o, seckill.Refuse(seckill.Forbidden, "this is somebody else's order")
+		return o, seckill.NewError(seckill.Forbidden, "this is somebody else's order")
 	}
 	return o, nil
 }
@@ -102,7 +103,7 @@ func (f *fake) end(by seckill.Actor, sn string, st order.Status) (order.Order, e
 		return o, err
 	}
 	if o.Status != order.Created && o.Status != st {
-		return o, seckill.Refuse(seckill.Conflict, "the order is %s", o.Status)
+		return o, seckill.NewError(seckill.Conflict, "the order is %s", o.Status)
 	}
 	o.Status = st
 	f.orders[sn] = o
@@ -119,10 +120,10 @@ func (f *fake) Receive(_ context.Context, id, sn string, amount int64) (order.Re
 	o, ok := f.orders[sn]
 	f.mu.Unlock()
 	if !ok {
-		return order.Receipt{}, seckill.Refuse(seckill.NotFound, "there is no such order")
+		return order.Receipt{}, seckill.NewError(seckill.NotFound, "there is no such order")
 	}
 	if amount != o.Amount {
-		return order.Receipt{}, seckill.Refuse(seckill.Conflict, "the amount is not the order's")
+		return order.Receipt{}, seckill.NewError(seckill.Conflict, "the amount is not the order's")
 	}
 	r := order.Receipt{Payment: order.Payment{ID: id, OrderSn: sn, Amount: amount}, State: order.PaymentKept}
 	o, err := f.end(seckill.Actor{ID: o.BuyerID}, sn, order.Paid)

@@ -38,15 +38,15 @@ func newFake(now time.Time) *fake {
 func (f *fake) sale(by seckill.Actor, id int64) (seckill.Sale, error) {
 	s, ok := f.sales[id]
 	if !ok {
-		return s, seckill.Refuse(seckill.NotFound, "there is no such sale")
+		return s, seckill.NewError(seckill.NotFound, "there is no such sale")
 	}
 	if !by.MayManage(s.MerchantID) {
-		return s, seckill.Refuse(seckill.Forbidden, "this is somebody else's sale")
+		return s, seckill.NewError(seckill.Forbidden, "this is somebody else's sale")
 	}
 	return s, nil
 }
 
-func (f *fake) Create(_ context.Context, by seckill.Actor, n seckill.NewSale, once seckill.Once) (seckill.Sale, error) {
+func (f *fake) Create(_ context.Context, by seckill.Actor, n seckill.NewSale, once seckill.IdempotencyKey) (seckill.Sale, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if s, known, err := f.before(once); known {
@@ -84,7 +84,7 @@ func (f *fake) become(by seckill.Actor, id int64, st seckill.Status) (seckill.Sa
 		return s, err
 	}
 	if st == seckill.Exposed && s.Status == seckill.Closed {
-		return s, seckill.Refuse(seckill.Conflict, "the sale is closed")
+		return s, seckill.NewError(seckill.Conflict, "the sale is closed")
 	}
 	s.Status = st
 	f.sales[id] = s
@@ -128,13 +128,13 @@ func (f *fake) Sale(_ context.Context, id int64) (seckill.View, error) {
 	defer f.mu.Unlock()
 	s, ok := f.sales[id]
 	if !ok || s.Status == seckill.Draft {
-		return seckill.View{}, seckill.Refuse(seckill.NotFound, "there is no such sale")
+		return seckill.View{}, seckill.NewError(seckill.NotFound, "there is no such sale")
 	}
 	return f.view(s), nil
 }
 
 // Refused knows nothing by heart.
-func (f *fake) Refused(int64) error { return nil }
+func (f *fake) KnownRefusal(int64) error { return nil }
 
 func (f *fake) Admit(ctx context.Context, id int64) (seckill.View, error) {
 	v, err := f.Sale(ctx, id)
@@ -144,7 +144,7 @@ func (f *fake) Admit(ctx context.Context, id int64) (seckill.View, error) {
 	if f.admit != nil {
 		return v, f.admit
 	}
-	return v, v.Refusal(v.Now, v.Available)
+	return v, v.CheckSelling(v.Now, v.Available)
 }
 
 func (f *fake) IssuePath(_ context.Context, v seckill.View, buyer int64) (string, time.Time, error) {

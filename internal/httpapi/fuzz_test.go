@@ -20,6 +20,7 @@ import (
 	"flashsale.dev/seckill/internal/httpapi"
 	"flashsale.dev/seckill/internal/httpapi/spectest"
 	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/query"
 	"flashsale.dev/seckill/internal/paymentprovider"
 	redislimit "flashsale.dev/seckill/internal/ratelimit/redis"
 	"flashsale.dev/seckill/internal/ratelimit/rules"
@@ -39,13 +40,13 @@ func (drawer) List(_ context.Context, after string, _ int) ([]order.DeadLetter, 
 }
 
 func (drawer) Requeue(_ context.Context, id string) (order.Order, error) {
-	o := order.Order{Line: seckill.Line{OrderSn: "order-1", BuyerID: 7, Quantity: 1}, GoodsID: 43, Status: order.Created}
+	o := order.Order{OrderLine: seckill.OrderLine{OrderSn: "order-1", BuyerID: 7, Quantity: 1}, GoodsID: 43, Status: order.Created}
 	return o, drawer{}.Discard(context.Background(), id)
 }
 
 func (drawer) Discard(_ context.Context, id string) error {
 	if id != letterID {
-		return seckill.Refuse(seckill.NotFound, "there is no such dead letter")
+		return seckill.NewError(seckill.NotFound, "there is no such dead letter")
 	}
 	return nil
 }
@@ -82,8 +83,8 @@ func fuzzable(f *testing.F) *fuzzed {
 	require.NoError(f, err)
 	phones, err := auth.NewPhones(auth.DerivedPhoneKey(secret))
 	require.NoError(f, err)
-	watch := order.NewWatch(nil, nil, log)
-	watch.End() // streams end when they have told what there is
+	watch := query.NewNotifier(nil, nil, log)
+	watch.Close() // streams end when they have told what there is
 	z.router = httpapi.New(httpapi.Deps{
 		Sales: z, Reader: z, PathLimiter: z, Purchases: z, Orders: z, Cashier: z, Changes: z, Statistics: z, Health: z, Tokens: tokens,
 		Payments: z, Callbacks: z.signer, Phones: phones,

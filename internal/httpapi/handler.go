@@ -100,11 +100,11 @@ func (a *api) authenticate(r *http.Request) (seckill.Actor, error) {
 func bearer(h http.Header) (string, error) {
 	values := h["Authorization"]
 	if len(values) == 0 {
-		return "", seckill.Refuse(seckill.Unauthenticated, "a bearer token is needed")
+		return "", seckill.NewError(seckill.Unauthenticated, "a bearer token is needed")
 	}
 	scheme, token, _ := strings.Cut(values[0], " ")
 	if len(values) > 1 || !strings.EqualFold(scheme, "Bearer") || token == "" {
-		return "", seckill.Refuse(seckill.Unauthenticated, "one Authorization header with a bearer token is needed")
+		return "", seckill.NewError(seckill.Unauthenticated, "one Authorization header with a bearer token is needed")
 	}
 	return token, nil
 }
@@ -128,7 +128,7 @@ func requireRole(allowed bool, exists func() error) error {
 	if err := exists(); seckill.ReasonOf(err) == seckill.NotFound {
 		return err
 	}
-	return seckill.Refuse(seckill.Forbidden, "your role may not do this")
+	return seckill.NewError(seckill.Forbidden, "your role may not do this")
 }
 
 func noLookup() error { return nil }

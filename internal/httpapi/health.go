@@ -19,7 +19,7 @@ type readyResponse struct {
 func (a *api) readyz(ctx context.Context, _ *request) (response, error) {
 	ready, parts := a.Health.Ready(ctx)
 	if !ready {
-		e := seckill.Refuse(seckill.Unavailable, "not ready")
+		e := seckill.NewError(seckill.Unavailable, "not ready")
 		e.Data = map[string]any{"ready": false, "parts": parts}
 		return response{}, e
 	}

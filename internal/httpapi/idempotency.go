@@ -15,10 +15,10 @@ const (
 
 // once takes the request's Idempotency-Key (draft-ietf-httpapi-idempotency-key-header), with or without the quotes of a
 // structured field. The request is what was asked: the call and its fields, wherever they stood and in whatever order.
-func (r *request) idempotency(call string) seckill.Once {
+func (r *request) idempotency(call string) seckill.IdempotencyKey {
 	values := r.header[idempotencyHeader]
 	if len(values) == 0 {
-		return seckill.Once{}
+		return seckill.IdempotencyKey{}
 	}
 	key := values[0]
 	if len(key) >= 2 && key[0] == '"' && key[len(key)-1] == '"' {
@@ -27,7 +27,7 @@ func (r *request) idempotency(call string) seckill.Once {
 	if len(values) > 1 || key == "" || len(key) > maxIdempotencyKey || strings.ContainsFunc(key, func(c rune) bool { return c < ' ' || c > '~' }) {
 		r.Reject(idempotencyHeader, "must be one key of 1 to %d printable ASCII characters", maxIdempotencyKey)
 	}
-	return seckill.Once{ActorID: r.actor.ID, Key: key, Hash: r.fingerprint(call)}
+	return seckill.IdempotencyKey{ActorID: r.actor.ID, Key: key, Hash: r.fingerprint(call)}
 }
 
 func (r *request) fingerprint(call string) string {

@@ -86,11 +86,11 @@ func limiterError(err error) error {
 	case err == nil:
 		return nil
 	case errors.As(err, &field):
-		return seckill.BadField(field.Field, "%s", field.Problem)
+		return seckill.NewFieldError(field.Field, "%s", field.Problem)
 	case errors.Is(err, rules.ErrNoRule):
-		return seckill.Refuse(seckill.NotFound, "there is no such limiter")
+		return seckill.NewError(seckill.NotFound, "there is no such limiter")
 	default:
-		return seckill.Down("the limiters can't be reached", err)
+		return seckill.NewUnavailable("the limiters can't be reached", err)
 	}
 }
 

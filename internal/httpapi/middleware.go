@@ -104,5 +104,5 @@ func (a *api) recoverPanic(c *gin.Context) {
 	if c.Writer.Written() {
 		panic(http.ErrAbortHandler)
 	}
-	a.writeError(c, seckill.Refuse(reasonInternal, "internal error"))
+	a.writeError(c, seckill.NewError(reasonInternal, "internal error"))
 }

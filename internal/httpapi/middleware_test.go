@@ -60,9 +60,9 @@ func TestMethodsOfACallAreNamed(t *testing.T) {
 func TestErrorsBecomeAnswers(t *testing.T) {
 	h := open(t)
 	h.sell(43)
-	limited := seckill.Refuse(seckill.RateLimited, "too many")
+	limited := seckill.NewError(seckill.RateLimited, "too many")
 	limited.RetryAfter = 1001 * time.Millisecond
-	reached := seckill.Refuse(seckill.LimitReached, "no more")
+	reached := seckill.NewError(seckill.LimitReached, "no more")
 	reached.Data = map[string]any{"orderSns": []string{"a"}}
 	for name, c := range map[string]struct {
 		err    error
@@ -74,16 +74,16 @@ func TestErrorsBecomeAnswers(t *testing.T) {
 	}{
 		"limited":         {limited, 429, "RATE_LIMITED", 429, "2", `{}`},
 		"with own code":   {&httpapi.LimitError{Refusal: limited, Code: 888, Header: map[string]string{"RateLimit": `"x";r=0`}}, 429, "RATE_LIMITED", 888, "2", `{}`},
-		"no time given":   {seckill.Refuse(seckill.RateLimited, "x"), 429, "RATE_LIMITED", 429, "1", `{}`},
+		"no time given":   {seckill.NewError(seckill.RateLimited, "x"), 429, "RATE_LIMITED", 429, "1", `{}`},
 		"limit reached":   {reached, 409, "LIMIT_REACHED", 409, "", `{"orderSns":["a"]}`},
-		"down":            {seckill.Down("redis is away", errors.New("dial 10.0.0.1")), 503, "UNAVAILABLE", 503, "1", `{}`},
-		"wrapped":         {fmt.Errorf("place: %w", seckill.Refuse(seckill.Ended, "over")), 409, "ENDED", 409, "", `{}`},
+		"down":            {seckill.NewUnavailable("redis is away", errors.New("dial 10.0.0.1")), 503, "UNAVAILABLE", 503, "1", `{}`},
+		"wrapped":         {fmt.Errorf("place: %w", seckill.NewError(seckill.Ended, "over")), 409, "ENDED", 409, "", `{}`},
 		"deadline":        {fmt.Errorf("redis 10.0.0.1: %w", context.DeadlineExceeded), 503, "UNAVAILABLE", 503, "1", `{}`},
 		"cancelled":       {context.Canceled, 503, "UNAVAILABLE", 503, "1", `{}`},
 		"anything else":   {errors.New("SELECT secret FROM 10.0.0.1"), 500, "INTERNAL", 500, "", `{}`},
-		"unknown reason":  {seckill.Refuse("NO_SUCH_REASON", "x"), 500, "INTERNAL", 500, "", `{}`},
-		"a field's place": {seckill.BadField("a.b", "is bad"), 400, "BAD_REQUEST", 400, "", `{"field":"a.b"}`},
-		"not UTF-8":       {seckill.Refuse(seckill.Conflict, "\xff"), 409, "CONFLICT", 409, "", `{}`},
+		"unknown reason":  {seckill.NewError("NO_SUCH_REASON", "x"), 500, "INTERNAL", 500, "", `{}`},
+		"a field's place": {seckill.NewFieldError("a.b", "is bad"), 400, "BAD_REQUEST", 400, "", `{"field":"a.b"}`},
+		"not UTF-8":       {seckill.NewError(seckill.Conflict, "\xff"), 409, "CONFLICT", 409, "", `{}`},
 	} {
 		h.limit = c.err
 		r := h.as(buyer(), "POST", "/randomPath?goodsId=43", "")

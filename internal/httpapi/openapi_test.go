@@ -16,6 +16,8 @@ import (
 	"flashsale.dev/seckill/internal/auth"
 	"flashsale.dev/seckill/internal/httpapi/spectest"
 	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/deadletter"
+	"flashsale.dev/seckill/internal/order/query"
 	"flashsale.dev/seckill/internal/ratelimit/rules"
 	"flashsale.dev/seckill/internal/seckill"
 )
@@ -44,7 +46,7 @@ func under(t *testing.T, n node, path ...string) node {
 // everything is an API's, with what may be left out.
 func everything(t *testing.T) Deps {
 	t.Helper()
-	return Deps{LimiterAdmin: (*rules.Admin)(nil), Notifier: (*order.Watch)(nil), DeadLetters: (*order.Coroner)(nil), Sessions: (*auth.Tokens)(nil), Site: site(t)}
+	return Deps{LimiterAdmin: (*rules.Admin)(nil), Notifier: (*query.Notifier)(nil), DeadLetters: (*deadletter.Service)(nil), Sessions: (*auth.Tokens)(nil), Site: site(t)}
 }
 
 // allRoutes are those of an API that has everything.

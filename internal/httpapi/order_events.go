@@ -12,19 +12,20 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/query"
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// Notifier tells when orders change; *order.Watch is one.
+// Notifier tells when orders change; *query.Notifier is one.
 type Notifier interface {
 	// Listen begins to wait for an order whose status is known; Leave must follow.
-	Listen(goodsID int64, orderSn string, known order.Status) *order.Listener
-	Leave(l *order.Listener)
+	Subscribe(goodsID int64, orderSn string, known order.Status) *query.Subscription
+	Unsubscribe(l *query.Subscription)
 	// Ended is closed when nobody is told anything any more.
-	Ended() <-chan struct{}
+	Done() <-chan struct{}
 }
 
-var _ Notifier = (*order.Watch)(nil)
+var _ Notifier = (*query.Notifier)(nil)
 
 // Bounds of event streams.
 const (
@@ -48,10 +49,10 @@ func (s *streams) acquire(user int64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.all >= maxStreamsOfNode {
-		return seckill.Down("too many event streams are open on this node", nil)
+		return seckill.NewUnavailable("too many event streams are open on this node", nil)
 	}
 	if s.byUser[user] >= maxStreamsOfUser {
-		e := seckill.Refuse(seckill.RateLimited, "you have %d event streams open; close one first", maxStreamsOfUser)
+		e := seckill.NewError(seckill.RateLimited, "you have %d event streams open; close one first", maxStreamsOfUser)
 		e.RetryAfter = time.Second
 		return e
 	}
@@ -144,8 +145,8 @@ func (s *eventStream) run(ctx context.Context) {
 
 // wait tells what becomes of the order until it is final, the client is gone or the node stops.
 func (s *eventStream) wait(ctx context.Context) {
-	l := s.Notifier.Listen(s.order.GoodsID, s.order.OrderSn, s.order.Status)
-	defer s.Notifier.Leave(l)
+	l := s.Notifier.Subscribe(s.order.GoodsID, s.order.OrderSn, s.order.Status)
+	defer s.Notifier.Unsubscribe(l)
 	beat, life := time.NewTicker(heartbeat), time.NewTimer(streamLife)
 	defer beat.Stop()
 	defer life.Stop()
@@ -163,7 +164,7 @@ func (s *eventStream) wait(ctx context.Context) {
 			return
 		case <-life.C:
 			return
-		case <-s.Notifier.Ended():
+		case <-s.Notifier.Done():
 			return
 		}
 	}

@@ -78,7 +78,7 @@ func (a *api) cancelOrder(ctx context.Context, r *request) (response, error) {
 func (a *api) withOrder(ctx context.Context, r *request, step orderStep) (response, error) {
 	sn := r.Raw("orderSn")
 	if !isOrderSn(sn) {
-		return response{}, seckill.Refuse(seckill.NotFound, "there is no such order")
+		return response{}, seckill.NewError(seckill.NotFound, "there is no such order")
 	}
 	err := requireRole(isBuyer(r.actor), func() error {
 		_, err := a.Orders.Find(ctx, r.actor, sn)

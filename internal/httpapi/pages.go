@@ -147,7 +147,7 @@ func (a *api) asset(ctx context.Context, _ *request) (response, error) {
 	c := requestContextOf(ctx).gin
 	found, ok := a.Site.Asset(c.Param("version"), c.Param("name"))
 	if !ok {
-		return response{}, seckill.Refuse(seckill.NotFound, "there is no such call")
+		return response{}, seckill.NewError(seckill.NotFound, "there is no such call")
 	}
 	return response{stream: func(c *gin.Context) {
 		h := c.Writer.Header()

@@ -36,7 +36,7 @@ func (a *api) receivePayment(ctx context.Context, r *request) (response, error) 
 		return response{}, err
 	}
 	if !isOrderSn(sn) {
-		return response{}, seckill.Refuse(seckill.NotFound, "there is no such order")
+		return response{}, seckill.NewError(seckill.NotFound, "there is no such order")
 	}
 	got, err := a.Payments.Receive(ctx, id, sn, amount)
 	return ok(paymentResponse{
@@ -48,11 +48,11 @@ func (a *api) receivePayment(ctx context.Context, r *request) (response, error) 
 // is not signed, the query, counts never.
 func (a *api) readSigned(c *gin.Context, rt route) (*request, error) {
 	if a.Callbacks == nil {
-		return nil, seckill.Refuse(seckill.Forbidden, "callbacks of payments are refused: SECKILL_PAYMENT_SECRET is not set")
+		return nil, seckill.NewError(seckill.Forbidden, "callbacks of payments are refused: SECKILL_PAYMENT_SECRET is not set")
 	}
 	timestamp, signature := c.Request.Header[paymentprovider.TimestampHeader], c.Request.Header[paymentprovider.SignatureHeader]
 	if len(timestamp) != 1 || len(signature) != 1 {
-		return nil, a.signatureError(c, seckill.Refuse(seckill.Unauthenticated, "one %s and one %s header are needed", paymentprovider.TimestampHeader, paymentprovider.SignatureHeader))
+		return nil, a.signatureError(c, seckill.NewError(seckill.Unauthenticated, "one %s and one %s header are needed", paymentprovider.TimestampHeader, paymentprovider.SignatureHeader))
 	}
 	body, err := params.ReadBody(c.Writer, c.Request)
 	if err != nil {
@@ -62,7 +62,7 @@ func (a *api) readSigned(c *gin.Context, rt route) (*request, error) {
 		return nil, a.signatureError(c, err)
 	}
 	if c.Request.URL.RawQuery != "" {
-		return nil, seckill.BadField("query", "is not signed; put the fields into the body")
+		return nil, seckill.NewFieldError("query", "is not signed; put the fields into the body")
 	}
 	r := &request{Fields: params.New(rt.fields), header: c.Request.Header}
 	return r, r.ReadEncoded(r.header, body)

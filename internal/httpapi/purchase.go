@@ -3,7 +3,7 @@ package httpapi
 import (
 	"context"
 
-	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/purchase"
 	"flashsale.dev/seckill/internal/seckill"
 )
 
@@ -38,7 +38,7 @@ func (a *api) cachedRefusal(r *request) error {
 	if r.Err() != nil || !isBuyer(r.actor) {
 		return nil // for issuePath to refuse, in its order
 	}
-	return a.Reader.Refused(id)
+	return a.Reader.KnownRefusal(id)
 }
 
 type queuedResponse struct {
@@ -48,7 +48,7 @@ type queuedResponse struct {
 // decrStock is the second step: the order is queued once the reservation and its confirm are there.
 func (a *api) decrStock(ctx context.Context, r *request) (response, error) {
 	path := r.Raw("randomPath")
-	p := order.Purchase{GoodsID: r.ID("goodsId"), Buyer: a.sealPhone(r.actor), Path: path, Quantity: r.IntOr("decrStock", 1, 1, seckill.MaxQuantity)}
+	p := purchase.Request{GoodsID: r.ID("goodsId"), Buyer: a.sealPhone(r.actor), Path: path, Quantity: r.IntOr("decrStock", 1, 1, seckill.MaxQuantity)}
 	if err := r.Err(); err != nil {
 		return response{}, err
 	}

@@ -123,9 +123,9 @@ func LimitOfRate(r seckill.Rate) ratelimit.Limit {
 // limitErrorOf is how a limiter's no is told.
 func limitErrorOf(o *gate.Result) error {
 	if o.Unavailable {
-		return seckill.Down("the rate limiter can't be asked", fmt.Errorf("rule %s is closed", o.Rule()))
+		return seckill.NewUnavailable("the rate limiter can't be asked", fmt.Errorf("rule %s is closed", o.Rule()))
 	}
-	refusal := seckill.Refuse(seckill.RateLimited, "too many requests")
+	refusal := seckill.NewError(seckill.RateLimited, "too many requests")
 	refusal.RetryAfter = o.RetryAfter
 	d := &LimitError{Refusal: refusal, Header: rateLimitHeaders([]gate.Result{*o})}
 	if o.Message() != "" {

@@ -78,9 +78,9 @@ func (a *api) sessionToken(req *http.Request, r *request) (string, error) {
 	token, guest := r.Has("token"), r.Has("guest")
 	switch {
 	case strings.Contains(req.URL.RawQuery, "token="):
-		return "", seckill.BadField("token", "must stand in the body: addresses are kept in logs")
+		return "", seckill.NewFieldError("token", "must stand in the body: addresses are kept in logs")
 	case token && guest:
-		return "", seckill.BadField("guest", "and token exclude each other")
+		return "", seckill.NewFieldError("guest", "and token exclude each other")
 	case guest:
 		return a.guestToken(r)
 	case token:
@@ -98,7 +98,7 @@ func (a *api) guestToken(r *request) (string, error) {
 	}
 	i := slices.IndexFunc(a.guests, func(g seckill.Actor) bool { return g.ID == id })
 	if i < 0 {
-		return "", seckill.Refuse(seckill.NotFound, "there is no such guest")
+		return "", seckill.NewError(seckill.NotFound, "there is no such guest")
 	}
 	return a.Sessions.Sign(a.guests[i], guestLife)
 }
@@ -109,7 +109,7 @@ func (a *api) checkOrigin(r *http.Request) error {
 	judged := r.WithContext(r.Context())
 	judged.Method = http.MethodPost
 	if a.origins.Check(judged) != nil {
-		return seckill.Refuse(seckill.Forbidden, "another site asked for this in your name")
+		return seckill.NewError(seckill.Forbidden, "another site asked for this in your name")
 	}
 	return nil
 }
@@ -118,7 +118,7 @@ func (a *api) checkOrigin(r *http.Request) error {
 func (a *api) cookieActor(r *http.Request) (seckill.Actor, error) {
 	value, found := a.sessionValue(r)
 	if !found {
-		return seckill.Actor{}, seckill.Refuse(seckill.Unauthenticated, "a bearer token is needed")
+		return seckill.Actor{}, seckill.NewError(seckill.Unauthenticated, "a bearer token is needed")
 	}
 	if err := a.checkOrigin(r); err != nil {
 		return seckill.Actor{}, err

@@ -70,7 +70,7 @@ func (s *eventStream) sendSnapshots(ctx context.Context, r *request) {
 	defer life.Stop()
 	var ended <-chan struct{}
 	if s.Notifier != nil {
-		ended = s.Notifier.Ended()
+		ended = s.Notifier.Done()
 	}
 	for {
 		if !s.write(s.picture(ctx, r)) {

@@ -4,15 +4,16 @@ import (
 	"context"
 
 	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/stats"
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// Statistics tells merchants their numbers; *order.Bookkeeper is one.
+// Statistics tells merchants their numbers; *stats.Service is one.
 type Statistics interface {
-	Figures(ctx context.Context, by seckill.Actor, goodsID int64) (order.Figures, error)
+	Statistics(ctx context.Context, by seckill.Actor, goodsID int64) (stats.Statistics, error)
 }
 
-var _ Statistics = (*order.Bookkeeper)(nil)
+var _ Statistics = (*stats.Service)(nil)
 
 type statisticsResponse struct {
 	Status           seckill.Status                 `json:"status"`
@@ -42,7 +43,7 @@ func (a *api) saleStatistics(ctx context.Context, r *request) (response, error) 
 	if err != nil {
 		return response{}, err
 	}
-	f, err := a.Statistics.Figures(ctx, r.actor, id)
+	f, err := a.Statistics.Statistics(ctx, r.actor, id)
 	if err != nil {
 		return response{}, err
 	}
@@ -51,10 +52,10 @@ func (a *api) saleStatistics(ctx context.Context, r *request) (response, error) 
 		Status: v.Status, Total: v.Total, Available: v.Available, Pending: v.Pending, Sold: v.Sold,
 		Paid: f.Orders[order.Paid].Units, PaidAmount: f.Orders[order.Paid].Amount, Orders: make(map[order.Status]countResponse),
 		BacklogAgeMillis: f.BacklogAge.Milliseconds(), Unconfirmed: v.Outbox, ServerTime: timestamp(v.Now),
-		OrdersPerSecond: f.Pace.OrdersPerSecond, Refusals: make(map[seckill.Reason]int64),
+		OrdersPerSecond: f.Rates.OrdersPerSecond, Refusals: make(map[seckill.Reason]int64),
 	}
-	for _, reason := range order.Tallied() {
-		shown.Refusals[reason] = f.Pace.Refusals[reason]
+	for _, reason := range stats.CountedReasons() {
+		shown.Refusals[reason] = f.Rates.Refusals[reason]
 	}
 	if v.Status != seckill.Draft {
 		shown.Phase = v.PhaseAt(v.Now, v.Available)

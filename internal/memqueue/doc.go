@@ -1,13 +1,14 @@
 // Package memqueue is the order queue of the standalone program: in the process, without a broker.
 //
-// It keeps the promise of order.Publisher in its own way: "confirmed" means that the consumer has acknowledged the
-// message, which it does once the orders are committed. So a 202 is durable although the queue is not: what was
-// under way at a crash was confirmed to nobody, and nobody was told of an order.
+// Publish returns when the consumer has acknowledged the message, which it does after the commit.
+// So a 202 is durable although the queue is not: a crash loses only messages whose publishers got
+// no answer.
 //
-// Shards keep their order; of the streams opened on one shard, the oldest gets the deliveries and the next takes over when
-// it is closed, as with RabbitMQ's single active consumer. It is bounded: a full shard makes Publish wait, until its
-// context ends. There are no dead letters: nothing here gives a message up.
+// A shard keeps its order. Of the streams that are open on a shard, the oldest gets the deliveries,
+// and the next one takes over when it is closed, as with RabbitMQ's single active consumer. A full
+// shard makes Publish wait until its context ends. The queue has no delivery limit and no dead
+// letters.
 //
-// Each open stream runs one goroutine, which ends with Close. Everything is safe for concurrent use but for a stream,
-// which has one user. It imports the standard library and internal/order.
+// Each open stream runs one goroutine, which ends with Close. All types are safe for concurrent
+// use, except a stream, which has one user.
 package memqueue

@@ -8,11 +8,11 @@ import (
 	"flashsale.dev/seckill/internal/order"
 )
 
-// Options bound the queue; zero values take the defaults.
+// Options bound the queue. Zero values take the defaults.
 type Options struct {
 	Shards   int // 1
-	Capacity int // messages a shard keeps, waiting and handed out; 4096
-	Prefetch int // messages a stream may have out unacknowledged; 512
+	Capacity int // messages that a shard holds, unacknowledged ones included: 4096
+	Prefetch int // unacknowledged messages of a stream: 512
 }
 
 // Queue is an in-process order queue.
@@ -42,11 +42,13 @@ func orElse(n, fallback int) int {
 	return fallback
 }
 
-// Publish hands the message to its shard and returns nil once the consumer has acknowledged it. When the context ends first,
-// a message that nobody has seen yet is withdrawn; one that was handed out stays, and its outcome is unknown.
+// Publish sends a message to its goods' shard and returns nil once the consumer has acknowledged
+// it. If the context ends first, a message that was never delivered is withdrawn. The outcome of
+// any other one is unknown: it stays in the queue.
 func (q *Queue) Publish(ctx context.Context, goodsID int64, body []byte) error {
 	s := q.shards[order.Shard(goodsID, len(q.shards))]
-	if err := s.publish(ctx, &item{body: body, seen: time.Now().UTC(), acked: make(chan struct{})}); err != nil {
+	m := &message{body: body, published: time.Now().UTC(), acked: make(chan struct{})}
+	if err := s.publish(ctx, m); err != nil {
 		return fmt.Errorf("publish in memory: %w", err)
 	}
 	return nil
@@ -55,7 +57,8 @@ func (q *Queue) Publish(ctx context.Context, goodsID int64, body []byte) error {
 // Shards is the number of shards.
 func (q *Queue) Shards() int { return len(q.shards) }
 
-// Open returns a stream of the shard; it gets deliveries once every stream opened before it is closed.
+// Open returns a stream of the shard. It gets deliveries once every stream opened before it is
+// closed.
 func (q *Queue) Open(ctx context.Context, n int) (order.Stream, error) {
 	if n < 0 || n >= len(q.shards) {
 		return nil, fmt.Errorf("open shard %d of %d: no such shard", n, len(q.shards))

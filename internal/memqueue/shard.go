@@ -10,130 +10,132 @@ import (
 	"flashsale.dev/seckill/internal/order"
 )
 
-// item is one message; acked is closed when it has been acknowledged.
-type item struct {
-	body     []byte
-	seen     time.Time
-	attempts int
-	tag      uint64
-	acked    chan struct{}
+// message is one published message. acked is closed when the consumer has acknowledged it.
+type message struct {
+	body      []byte
+	published time.Time
+	attempts  int
+	tag       uint64
+	acked     chan struct{}
 }
 
-// shard is one ordered queue: held, in order, then ready, in order.
+// shard is one queue. Its order is that of unacked, then that of ready.
 type shard struct {
-	origin string
-	room   chan struct{} // one token per message kept
+	name   string
+	tokens chan struct{} // one per message in the shard
 
 	mu      sync.Mutex
-	ready   []*item   // to be handed out
-	held    []*item   // handed out to the first stream and not acknowledged
-	streams []*stream // open ones, the oldest first: that one is active
+	ready   []*message // not delivered, or given back
+	unacked []*message // delivered to the active stream
+	streams []*stream  // open ones, the oldest first; the first is the active one
 }
 
 func newShard(n, capacity int) *shard {
-	return &shard{origin: fmt.Sprintf("memory.%d", n), room: make(chan struct{}, capacity)}
+	return &shard{name: fmt.Sprintf("memory.%d", n), tokens: make(chan struct{}, capacity)}
 }
 
-func (s *shard) publish(ctx context.Context, it *item) error {
+func (s *shard) publish(ctx context.Context, m *message) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	select {
-	case s.room <- struct{}{}:
+	case s.tokens <- struct{}{}:
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 	s.mu.Lock()
-	s.ready = append(s.ready, it)
+	s.ready = append(s.ready, m)
 	s.wake()
 	s.mu.Unlock()
 	select {
-	case <-it.acked:
+	case <-m.acked:
 		return nil
 	case <-ctx.Done():
-		return s.leave(it, ctx.Err())
+		return s.withdraw(m, ctx.Err())
 	}
 }
 
-// leave withdraws a message that nobody has seen. An acknowledgement that came at the last moment counts.
-func (s *shard) leave(it *item, err error) error {
+// withdraw removes a message that was never delivered. It returns nil if an acknowledgement came
+// first.
+func (s *shard) withdraw(m *message, err error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	select {
-	case <-it.acked:
+	case <-m.acked:
 		return nil
 	default:
 	}
-	if i := slices.Index(s.ready, it); i >= 0 && it.attempts == 0 {
+	if i := slices.Index(s.ready, m); i >= 0 && m.attempts == 0 {
 		s.ready = slices.Delete(s.ready, i, i+1)
-		<-s.room
+		<-s.tokens
 	}
 	return err
 }
 
-// wake tells the active stream to look again. The lock is held.
+// wake makes the active stream call take again. The caller holds the lock.
 func (s *shard) wake() {
 	if len(s.streams) == 0 {
 		return
 	}
 	select {
-	case s.streams[0].look <- struct{}{}:
+	case s.streams[0].wake <- struct{}{}:
 	default:
 	}
 }
 
-func (s *shard) join(st *stream) {
+func (s *shard) add(st *stream) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.streams = append(s.streams, st)
 	s.wake()
 }
 
-// take hands the next message to the stream, if it is active and its prefetch allows one.
+// take delivers the next message to a stream, if it is the active one and its prefetch allows it.
 func (s *shard) take(st *stream) (order.Delivery, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.streams) == 0 || s.streams[0] != st || len(s.ready) == 0 || len(s.held) >= st.prefetch {
+	if len(s.streams) == 0 || s.streams[0] != st || len(s.ready) == 0 || len(s.unacked) >= st.prefetch {
 		return order.Delivery{}, false
 	}
-	it := s.ready[0]
-	s.ready[0] = nil // or the slice would keep it alive
-	s.ready, s.held = s.ready[1:], append(s.held, it)
+	m := s.ready[0]
+	s.ready[0] = nil // lets the garbage collector free it after the ack
+	s.ready, s.unacked = s.ready[1:], append(s.unacked, m)
 	st.tag++
-	it.tag = st.tag
-	it.attempts++
-	info := order.DeliveryInfo{Origin: s.origin, Attempts: it.attempts, FirstSeenAt: it.seen}
-	return order.Delivery{DeliveryInfo: info, Body: it.body, Tag: it.tag}, true
+	m.tag = st.tag
+	m.attempts++
+	info := order.DeliveryInfo{Origin: s.name, Attempts: m.attempts, FirstSeenAt: m.published}
+	return order.Delivery{DeliveryInfo: info, Body: m.body, Tag: m.tag}, true
 }
 
-// ack ends the messages up to tag.
+// ack acknowledges the messages up to tag.
 func (s *shard) ack(tag uint64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n := 0
-	for n < len(s.held) && s.held[n].tag <= tag {
+	for n < len(s.unacked) && s.unacked[n].tag <= tag {
 		n++
 	}
-	if n == 0 || s.held[n-1].tag != tag {
-		return fmt.Errorf("tag %d is not out", tag)
+	if n == 0 || s.unacked[n-1].tag != tag {
+		return fmt.Errorf("no unacknowledged message has tag %d", tag)
 	}
-	for _, it := range s.held[:n] {
-		close(it.acked)
-		<-s.room
+	for _, m := range s.unacked[:n] {
+		close(m.acked)
+		<-s.tokens
 	}
-	s.held = slices.Delete(s.held, 0, n)
+	s.unacked = slices.Delete(s.unacked, 0, n)
 	s.wake()
 	return nil
 }
 
-// part takes the stream out. What the active one held goes back to where it was, before all that waits.
-func (s *shard) part(st *stream) {
+// remove takes a stream out. The unacknowledged messages of the active one return to the head of
+// ready.
+func (s *shard) remove(st *stream) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	i := slices.Index(s.streams, st)
 	s.streams = slices.Delete(s.streams, i, i+1)
 	if i == 0 {
-		s.ready, s.held = append(s.held, s.ready...), nil
+		s.ready, s.unacked = append(s.unacked, s.ready...), nil
 		s.wake()
 	}
 }

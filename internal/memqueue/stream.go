@@ -14,33 +14,33 @@ var errClosed = errors.New("the stream is closed")
 type stream struct {
 	shard    *shard
 	prefetch int
-	tag      uint64 // the last one given; guarded by the shard's lock
-	look     chan struct{}
+	tag      uint64        // of the latest delivery; guarded by the shard's lock
+	wake     chan struct{} // the shard may have a message for this stream
 	out      chan order.Delivery
-	done     chan struct{}
-	ended    chan struct{}
+	done     chan struct{} // closed by Close
+	ended    chan struct{} // closed when deliver has returned
 	once     sync.Once
 }
 
 func openStream(s *shard, prefetch int) *stream {
 	st := &stream{
-		shard: s, prefetch: prefetch, look: make(chan struct{}, 1),
+		shard: s, prefetch: prefetch, wake: make(chan struct{}, 1),
 		out: make(chan order.Delivery), done: make(chan struct{}), ended: make(chan struct{}),
 	}
-	s.join(st)
-	go st.run()
+	s.add(st)
+	go st.deliver()
 	return st
 }
 
-// run hands out until Close.
-func (st *stream) run() {
+// deliver passes messages on until Close.
+func (st *stream) deliver() {
 	defer close(st.ended)
 	defer close(st.out)
 	for {
 		d, ok := st.shard.take(st)
 		if !ok {
 			select {
-			case <-st.look:
+			case <-st.wake:
 				continue
 			case <-st.done:
 				return
@@ -54,8 +54,10 @@ func (st *stream) run() {
 	}
 }
 
+// Deliveries is closed by Close.
 func (st *stream) Deliveries() <-chan order.Delivery { return st.out }
 
+// Ack acknowledges the delivery and all before it.
 func (st *stream) Ack(tag uint64) error {
 	select {
 	case <-st.done:
@@ -68,11 +70,12 @@ func (st *stream) Ack(tag uint64) error {
 	return nil
 }
 
+// Close gives the unacknowledged messages back to the shard and returns nil.
 func (st *stream) Close() error {
 	st.once.Do(func() {
 		close(st.done)
 		<-st.ended
-		st.shard.part(st)
+		st.shard.remove(st)
 	})
 	return nil
 }

@@ -12,6 +12,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/orderwriter"
+	"flashsale.dev/seckill/internal/order/rebuild"
+	"flashsale.dev/seckill/internal/order/reconcile"
 	"flashsale.dev/seckill/internal/rabbit"
 	"flashsale.dev/seckill/internal/ratelimit/gate"
 	"flashsale.dev/seckill/internal/seckill"
@@ -66,13 +69,13 @@ func TestConsumer_ExportsWhatItCounts(t *testing.T) {
 	c.Writes.Wrote(order.Outcome{
 		Created: []string{"a", "b"}, Failed: map[string]order.FailureReason{"c": order.FailedOversold}, Existing: map[string]order.Status{"d": order.Paid},
 	}, time.Millisecond)
-	c.Writes.Buried(order.FailedMalformed)
-	c.Writes.Retried(order.RetrySwap)
+	c.Writes.DeadLettered(order.FailedMalformed)
+	c.Writes.Retried(orderwriter.RetrySwap)
 	c.Repairs.Relayed(3)
-	c.Repairs.Audited(order.Audited{Found: seckill.Differences{Unsettled: 2, Totals: 1}, Mended: 2})
-	c.Repairs.Rebuilt(order.Rebuilt{Shut: time.Second, Lost: 1})
-	require.NotContains(t, scrape(c.Registry), "seckill_sales{", "nothing has been surveyed yet")
-	c.Sales.Surveyed(order.Survey{DeadLetters: 4, Memory: order.Memory{Used: 7, Most: 9}, Sales: []order.SaleSurvey{
+	c.Repairs.Audited(reconcile.Report{Found: seckill.Differences{Unsettled: 2, Totals: 1}, Repaired: 2})
+	c.Repairs.Rebuilt(rebuild.Result{Shut: time.Second, Lost: 1})
+	require.NotContains(t, scrape(c.Registry), "seckill_sales{", "nothing has been sampled yet")
+	c.Sales.Sampled(reconcile.Sample{DeadLetters: 4, Memory: reconcile.Memory{Used: 7, Most: 9}, Sales: []reconcile.SaleSample{
 		{GoodsID: 42, OnSale: true, Accounted: true, Outbox: 2, OutboxAge: time.Second, Ledger: seckill.Ledger{Total: 10, Available: 5, Pending: 1, Sold: 2}},
 		{GoodsID: 41, OnSale: true, Gate: seckill.GateLease, PendingAge: 3 * time.Second},
 		{GoodsID: 40, Accounted: true, Ledger: seckill.Ledger{Total: 1, Sold: 1, Balanced: true, Database: seckill.Database{Active: 3}}},
@@ -95,11 +98,11 @@ func TestConsumer_ExportsWhatItCounts(t *testing.T) {
 
 func TestSales_OnlyTheNewestHaveGauges(t *testing.T) {
 	c := NewConsumer("")
-	var found order.Survey
+	var found reconcile.Sample
 	for id := int64(200); id > 0; id-- {
-		found.Sales = append(found.Sales, order.SaleSurvey{GoodsID: id})
+		found.Sales = append(found.Sales, reconcile.SaleSample{GoodsID: id})
 	}
-	c.Sales.Surveyed(found)
+	c.Sales.Sampled(found)
 	text := scrape(c.Registry)
 	require.Equal(t, 50, strings.Count(text, "seckill_sale_sold_units{"))
 	require.Contains(t, text, `goods_id="200"`)

@@ -3,7 +3,9 @@ package metrics
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
-	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/outbox"
+	"flashsale.dev/seckill/internal/order/rebuild"
+	"flashsale.dev/seckill/internal/order/reconcile"
 )
 
 // Repairs counts what relays, reconcilers and rebuilds do.
@@ -14,8 +16,9 @@ type Repairs struct {
 }
 
 var (
-	_ order.RelayObserver = (*Repairs)(nil)
-	_ order.Observer      = (*Repairs)(nil)
+	_ outbox.Metrics    = (*Repairs)(nil)
+	_ reconcile.Metrics = (*Repairs)(nil)
+	_ rebuild.Metrics   = (*Repairs)(nil)
 )
 
 // difference is a kind of difference between Redis and MySQL.
@@ -47,20 +50,20 @@ func (r *Registry) newRepairs() *Repairs {
 	}
 }
 
-// Relayed implements order.RelayObserver.
+// Relayed implements outbox.Metrics.
 func (m *Repairs) Relayed(entries int) { m.relayed.Add(float64(entries)) }
 
-// Audited implements order.Observer.
-func (m *Repairs) Audited(a order.Audited) {
-	m.repaired.Add(float64(a.Mended))
+// Audited implements reconcile.Metrics.
+func (m *Repairs) Audited(a reconcile.Report) {
+	m.repaired.Add(float64(a.Repaired))
 	m.differences[unsettled].Add(float64(a.Found.Unsettled))
 	m.differences[unwritten].Add(float64(a.Found.Unwritten))
-	m.differences[notReleased].Add(float64(a.Found.NotGiven))
+	m.differences[notReleased].Add(float64(a.Found.Unreleased))
 	m.differences[totals].Add(float64(a.Found.Totals))
 }
 
-// Rebuilt implements order.Observer.
-func (m *Repairs) Rebuilt(r order.Rebuilt) {
+// Rebuilt implements rebuild.Metrics.
+func (m *Repairs) Rebuilt(r rebuild.Result) {
 	m.rebuilds.Inc()
 	m.shut.Observe(r.Shut.Seconds())
 	m.lost.Add(float64(r.Lost))

@@ -6,7 +6,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/purchase"
 	"flashsale.dev/seckill/internal/seckill"
 )
 
@@ -18,7 +18,7 @@ type Reservations struct {
 	seconds     prometheus.Histogram
 }
 
-var _ order.DeskObserver = (*Reservations)(nil)
+var _ purchase.Metrics = (*Reservations)(nil)
 
 // verdictNames are the label values of the reserve script's verdicts, by code.
 var verdictNames = [seckill.NumVerdicts]string{
@@ -43,7 +43,7 @@ func (r *Registry) newReservations() *Reservations {
 	return v
 }
 
-// Reserved implements order.DeskObserver.
+// Reserved implements purchase.Metrics.
 func (v *Reservations) Reserved(size int, verdicts []seckill.Verdict, took time.Duration, err error) {
 	v.size.Observe(float64(size))
 	v.seconds.Observe(took.Seconds())

@@ -7,7 +7,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/reconcile"
 	"flashsale.dev/seckill/internal/seckill"
 )
 
@@ -21,10 +21,10 @@ type Sales struct {
 	gauges map[gauge]*prometheus.Desc
 }
 
-var _ order.SurveyObserver = (*Sales)(nil)
+var _ reconcile.SampleMetrics = (*Sales)(nil)
 
 type sample struct {
-	order.Survey
+	reconcile.Sample
 	at time.Time
 }
 
@@ -79,8 +79,8 @@ func (r *Registry) newSales() *Sales {
 	return s
 }
 
-// Surveyed implements order.SurveyObserver.
-func (s *Sales) Surveyed(found order.Survey) { s.last.Store(&sample{Survey: found, at: time.Now()}) }
+// Sampled implements reconcile.SampleMetrics.
+func (s *Sales) Sampled(found reconcile.Sample) { s.last.Store(&sample{Sample: found, at: time.Now()}) }
 
 // Describe implements prometheus.Collector.
 func (s *Sales) Describe(to chan<- *prometheus.Desc) {
@@ -119,7 +119,7 @@ func (s *Sales) Collect(to chan<- prometheus.Metric) {
 }
 
 // sums returns the gauges of all sales together.
-func sums(sales []order.SaleSurvey) map[gauge]float64 {
+func sums(sales []reconcile.SaleSample) map[gauge]float64 {
 	all := map[gauge]float64{
 		outboxEntries: 0, outboxOldest: 0, pendingUnits: 0, pendingOldest: 0,
 		ledgerGap: 0, unbalanced: 0, oversold: 0,
@@ -140,7 +140,7 @@ func sums(sales []order.SaleSurvey) map[gauge]float64 {
 
 // countByGate counts sales by the state of their gate. Every state is present, so that a query
 // never lacks a series.
-func countByGate(sales []order.SaleSurvey) map[string]int {
+func countByGate(sales []reconcile.SaleSample) map[string]int {
 	all := map[string]int{"over": 0, "open": 0, "missing": 0, "lease_lost": 0, "shut": 0}
 	for _, s := range sales {
 		if s.OnSale {

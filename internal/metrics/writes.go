@@ -6,18 +6,19 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/orderwriter"
 )
 
 // Writes counts and times the transactions that write orders to MySQL.
 type Writes struct {
 	outcomes map[writeOutcome]prometheus.Counter
-	retries  map[order.RetryCause]prometheus.Counter
+	retries  map[orderwriter.RetryCause]prometheus.Counter
 	dead     map[order.FailureReason]prometheus.Counter
 	size     prometheus.Histogram
 	seconds  prometheus.Histogram
 }
 
-var _ order.WriterObserver = (*Writes)(nil)
+var _ orderwriter.Metrics = (*Writes)(nil)
 
 type writeOutcome string
 
@@ -35,7 +36,7 @@ func (r *Registry) newWrites() *Writes {
 		retries: counterOf(r, "write_retries_total",
 			"Transactions that were retried; cas: the compare-and-swap on the stock failed; "+
 				"adopt: orders of an older epoch; database: another error of MySQL.",
-			"cause", order.RetrySwap, order.RetryAdopt, order.RetryDatabase),
+			"cause", orderwriter.RetrySwap, orderwriter.RetryAdopt, orderwriter.RetryDatabase),
 		dead: counterOf(r, "dead_letters_total",
 			"Orders and messages that could not be written and became dead letters.", "reason",
 			order.FailedOversold, order.FailedOverLimit, order.FailedMalformed,
@@ -46,7 +47,7 @@ func (r *Registry) newWrites() *Writes {
 	}
 }
 
-// Wrote implements order.WriterObserver.
+// Wrote implements orderwriter.Metrics.
 func (w *Writes) Wrote(out order.Outcome, took time.Duration) {
 	w.size.Observe(float64(len(out.Created) + len(out.Failed) + len(out.Existing)))
 	w.seconds.Observe(took.Seconds())
@@ -54,15 +55,15 @@ func (w *Writes) Wrote(out order.Outcome, took time.Duration) {
 	w.outcomes[writtenFailed].Add(float64(len(out.Failed)))
 	w.outcomes[writtenExisting].Add(float64(len(out.Existing)))
 	for _, reason := range out.Failed {
-		w.Buried(reason)
+		w.DeadLettered(reason)
 	}
 }
 
-// Retried implements order.WriterObserver.
-func (w *Writes) Retried(cause order.RetryCause) { w.retries[cause].Inc() }
+// Retried implements orderwriter.Metrics.
+func (w *Writes) Retried(cause orderwriter.RetryCause) { w.retries[cause].Inc() }
 
-// Buried implements order.WriterObserver.
-func (w *Writes) Buried(reason order.FailureReason) {
+// DeadLettered implements orderwriter.Metrics.
+func (w *Writes) DeadLettered(reason order.FailureReason) {
 	if c, known := w.dead[reason]; known {
 		c.Inc()
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/purchase"
 	"flashsale.dev/seckill/internal/seckill"
 )
 
@@ -16,7 +17,7 @@ import (
 func TestACallbackThatIsEarlyComesAgain(t *testing.T) {
 	h := open(t)
 	sale := h.putUp(5, 2)
-	_, err := h.Desk.Place(t.Context(), order.Purchase{GoodsID: sale.GoodsID, Buyer: buyer(7), Path: h.path(sale.GoodsID, 7), Quantity: 2})
+	_, err := h.Desk.Place(t.Context(), purchase.Request{GoodsID: sale.GoodsID, Buyer: buyer(7), Path: h.path(sale.GoodsID, 7), Quantity: 2})
 	require.Equal(t, seckill.Unavailable, seckill.ReasonOf(err), "nobody writes orders yet")
 	waiting, _, err := h.shelf.PendingPage(t.Context(), sale.GoodsID, 0, 10)
 	require.NoError(t, err)

@@ -11,6 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/inventory"
+	"flashsale.dev/seckill/internal/order/payment"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/sqlstore"
 )
@@ -21,7 +23,7 @@ type counter struct {
 	inside, most, asked atomic.Int32
 }
 
-func (c *counter) Cancel(ctx context.Context, goodsID int64, sns []string, now time.Time) ([]order.Cancellation, error) {
+func (c *counter) Cancel(ctx context.Context, goodsID int64, sns []string, now time.Time) ([]payment.Cancellation, error) {
 	defer c.inside.Add(-1)
 	c.most.Store(max(c.most.Load(), c.inside.Add(1)))
 	c.asked.Add(int32(len(sns)))
@@ -45,7 +47,7 @@ func TestCancellationsOfAGoodsShareATransaction(t *testing.T) {
 	_, err := h.Cashier.Pay(t.Context(), buyer(1), sns[0])
 	require.NoError(t, err)
 	store := &counter{Store: h.store}
-	cashier := order.NewCashier(h.Finder, store, order.NewGiver(h.store, h.shelf, slog.New(slog.DiscardHandler)), nil, slog.New(slog.DiscardHandler))
+	cashier := payment.NewService(h.Finder, store, inventory.NewStockReleaser(h.store, h.shelf, slog.New(slog.DiscardHandler)), nil, slog.New(slog.DiscardHandler))
 	var running sync.WaitGroup
 	for i, sn := range sns {
 		running.Go(func() {

@@ -1,10 +1,23 @@
-// Package order is the way of an order: from a reservation in Redis through RabbitMQ into MySQL, and on to paid,
-// cancelled or expired.
+// Package order defines an order, its states, the messages that carry it through RabbitMQ, and
+// the ports that several of its services share.
 //
-// What it promises: a number that was answered "queued" ends as a row, written once, whatever order or grouping the
-// messages come in and however often; "created" is said only of what MySQL has committed; units that come back come
-// back once. The steps are commit, then settle in Redis, then acknowledge, and each may be repeated.
+// An order lives in this sequence: queued → created → paid, cancelled or expired; or queued →
+// failed. "Queued" means that Redis holds the reservation and MySQL has no row yet. Every later
+// state is a committed row in MySQL.
 //
-// It knows no SQL, Redis or AMQP: stores, shelves and queues are small interfaces stated where they are used.
-// It imports seckill (never the reverse), ordersn and group.
+// The services that move an order from state to state are subpackages, one for each step:
+//
+//	purchase      takes a purchase: reserve in Redis, publish to RabbitMQ, answer
+//	outbox        publishes reservations that RabbitMQ has not confirmed
+//	orderwriter   consumes messages and writes orders to MySQL in batches
+//	query         reads the status of orders and notifies subscribers of changes
+//	payment       pays, cancels, expires and refunds orders
+//	inventory     serves merchants' changes of sales and releases units back to Redis
+//	deadletter    lists, requeues and discards orders that could not be written
+//	reconcile     compares Redis with MySQL by order number and repairs differences
+//	rebuild       builds a sale in Redis from MySQL under a new epoch
+//	stats         counts orders and refusals for merchants
+//	livesales     lists the sales that the background workers serve
+//
+// The package imports no adapter. It knows neither SQL nor Redis nor AMQP nor HTTP.
 package order

@@ -12,7 +12,7 @@ import (
 
 // FuzzDecode: any message is orders of a goods, or a barrier, or malformed; what is read is what would be written.
 func FuzzDecode(f *testing.F) {
-	line, _ := EncodeLine(seckill.Line{OrderSn: "06cq", BuyerID: 7, Quantity: 1, Name: "李雷", Phone: "+86"})
+	line, _ := EncodeLine(seckill.OrderLine{OrderSn: "06cq", BuyerID: 7, Quantity: 1, Name: "李雷", Phone: "+86"})
 	barrier, _ := EncodeBarrier(42, Barrier{Epoch: 3, Token: 9})
 	f.Add(EncodeOrders(42, JoinEntries([][]byte{line, line})))
 	f.Add(barrier)

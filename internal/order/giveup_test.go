@@ -8,16 +8,16 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/rebuild"
 	"flashsale.dev/seckill/internal/seckill"
 )
 
 // hears keeps what an observer is told of rebuilds.
 type hears struct {
-	order.Unobserved
-	rebuilt chan order.Rebuilt
+	rebuilt chan rebuild.Result
 }
 
-func (h *hears) Rebuilt(r order.Rebuilt) { h.rebuilt <- r }
+func (h *hears) Rebuilt(r rebuild.Result) { h.rebuilt <- r }
 
 // TestAnOrderThatNothingTakesDoesNotKeepASaleShut: the database refuses one order in whatever form, also as a failed one.
 func TestAnOrderThatNothingTakesDoesNotKeepASaleShut(t *testing.T) {
@@ -27,14 +27,14 @@ func TestAnOrderThatNothingTakesDoesNotKeepASaleShut(t *testing.T) {
 	good, bad := h.buy(sale.GoodsID, 1, 1), h.buy(sale.GoodsID, 2, 2)
 	h.queue.down.Store(false)
 	h.refuse(bad)
-	heard := &hears{rebuilt: make(chan order.Rebuilt, 1)}
-	h.parts.Observer = heard
+	heard := &hears{rebuilt: make(chan rebuild.Result, 1)}
+	h.parts.Seen.Rebuild = heard
 	require.NoError(t, h.shelf.Shut(t.Context(), sale.GoodsID, 1))
 	h.work(settings())
 	h.becomes(1, good, order.Created)
 	h.settles(sale.GoodsID, 4, 1)
 	r := <-heard.rebuilt
-	require.Equal(t, order.Rebuilt{
+	require.Equal(t, rebuild.Result{
 		GoodsID: sale.GoodsID, Why: r.Why, Was: 1, Epoch: 2, Available: 4, Relayed: 2, Found: r.Found, Lost: 1, Attempts: 3, Shut: r.Shut,
 	}, r)
 	letters := h.deadLetters()
@@ -42,7 +42,7 @@ func TestAnOrderThatNothingTakesDoesNotKeepASaleShut(t *testing.T) {
 	require.Equal(t, bad, letters[0].OrderSn)
 	m, err := order.Decode(letters[0].Body)
 	require.NoError(t, err)
-	require.Equal(t, []seckill.Line{{OrderSn: bad, BuyerID: 2, Quantity: 2, Name: "韩梅梅", Phone: "13800000000"}}, m.Orders)
+	require.Equal(t, []seckill.OrderLine{{OrderSn: bad, BuyerID: 2, Quantity: 2, Name: "韩梅梅", Phone: "13800000000"}}, m.Orders)
 }
 
 // refuse has the database take no row of an order.

@@ -17,6 +17,7 @@ import (
 	"flashsale.dev/seckill/internal/app"
 	"flashsale.dev/seckill/internal/memqueue"
 	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/purchase"
 	"flashsale.dev/seckill/internal/ordersn"
 	"flashsale.dev/seckill/internal/redisstore"
 	"flashsale.dev/seckill/internal/seckill"
@@ -58,7 +59,7 @@ func (f *flaky) Publish(ctx context.Context, goodsID int64, body []byte) error {
 	return f.Queue.Publish(ctx, goodsID, body)
 }
 
-func (f *flaky) Up() bool        { return !f.down.Load() }
+func (f *flaky) Up() bool           { return !f.down.Load() }
 func (f *flaky) DownReason() string { return "" }
 
 func settings() app.Settings {
@@ -111,7 +112,7 @@ func (h *house) putUp(units, limit int64) seckill.Sale {
 	sale, err := h.Sales.Create(h.t.Context(), merchant, seckill.NewSale{
 		Title: "a kettle", Price: 250, Stock: units, PerBuyerLimit: limit, Rate: seckill.DefaultRate(),
 		StartAt: time.Now().Add(-time.Hour), EndAt: time.Now().Add(time.Hour),
-	}, seckill.Once{})
+	}, seckill.IdempotencyKey{})
 	require.NoError(h.t, err)
 	sale, err = h.Sales.Expose(h.t.Context(), merchant, sale.GoodsID)
 	require.NoError(h.t, err)
@@ -134,7 +135,7 @@ func (h *house) path(goods, buyerID int64) string {
 // buy goes the whole way and returns the order's number.
 func (h *house) buy(goods, buyerID, quantity int64) string {
 	h.t.Helper()
-	sn, err := h.Desk.Place(h.t.Context(), order.Purchase{
+	sn, err := h.Desk.Place(h.t.Context(), purchase.Request{
 		GoodsID: goods, Buyer: buyer(buyerID), Path: h.path(goods, buyerID), Quantity: quantity,
 	})
 	require.NoError(h.t, err)
@@ -187,7 +188,7 @@ func (h *house) publish(goods int64, body []byte) {
 	require.NoError(h.t, h.queue.Publish(ctx, goods, body))
 }
 
-func (h *house) lines(goods int64, lines ...seckill.Line) []byte {
+func (h *house) lines(goods int64, lines ...seckill.OrderLine) []byte {
 	h.t.Helper()
 	entries := make([][]byte, len(lines))
 	for i, l := range lines {
@@ -199,11 +200,11 @@ func (h *house) lines(goods int64, lines ...seckill.Line) []byte {
 }
 
 // numbered is a line of a new number of an epoch, which nobody reserved.
-func (h *house) numbered(goods, epoch, buyerID int64) seckill.Line {
+func (h *house) numbered(goods, epoch, buyerID int64) seckill.OrderLine {
 	h.t.Helper()
 	sn, err := h.minter.Mint(goods, epoch)
 	require.NoError(h.t, err)
-	return seckill.Line{OrderSn: sn, BuyerID: buyerID, Quantity: 1}
+	return seckill.OrderLine{OrderSn: sn, BuyerID: buyerID, Quantity: 1}
 }
 
 func (h *house) deadLetters() []order.DeadLetter {

@@ -18,9 +18,9 @@ import (
 // The entries of orders are byte for byte those that the reserve script keeps in the outbox and in
 // pending, so that the relay copies them without decoding.
 type Message struct {
-	GoodsID int64          `json:"goodsId,string"`
-	Orders  []seckill.Line `json:"orders,omitempty"`
-	Barrier *Barrier       `json:"barrier,omitempty"`
+	GoodsID int64               `json:"goodsId,string"`
+	Orders  []seckill.OrderLine `json:"orders,omitempty"`
+	Barrier *Barrier            `json:"barrier,omitempty"`
 }
 
 // Barrier asks the consumer to record that every message before it is committed.
@@ -33,15 +33,15 @@ type Barrier struct {
 var ErrMalformed = errors.New("malformed message")
 
 // EncodeLine writes one entry.
-func EncodeLine(l seckill.Line) ([]byte, error) { return json.Marshal(l) }
+func EncodeLine(l seckill.OrderLine) ([]byte, error) { return json.Marshal(l) }
 
 // DecodeLine reads one entry and checks it.
-func DecodeLine(b []byte) (seckill.Line, error) {
-	var l seckill.Line
+func DecodeLine(b []byte) (seckill.OrderLine, error) {
+	var l seckill.OrderLine
 	if err := json.Unmarshal(b, &l); err != nil {
 		return l, fmt.Errorf("%w: %w", ErrMalformed, err)
 	}
-	return l, checkLine(l)
+	return l, CheckLine(l)
 }
 
 // EncodeOrders writes the message of a goods from the JSON array of its entries, as the outbox holds it.
@@ -81,7 +81,7 @@ func Decode(body []byte) (Message, error) {
 	return m, nil
 }
 
-func checkLine(l seckill.Line) error {
+func CheckLine(l seckill.OrderLine) error {
 	switch {
 	case l.BuyerID <= 0:
 		return fmt.Errorf("%w: buyerId %d", ErrMalformed, l.BuyerID)

@@ -27,7 +27,7 @@ func (s Status) Active() bool { return s == Created || s == Paid }
 
 // Order is one buyer's order. Money is in the currency's smallest unit; a zero time is "not yet".
 type Order struct {
-	seckill.Line
+	seckill.OrderLine
 	GoodsID       int64
 	Epoch         int64 // of its reservation
 	Amount        int64
@@ -41,7 +41,7 @@ type Order struct {
 
 // Tomb tells whether an order is but the mark that its promise was lost: how many units it was of is not known, and its
 // buyer is whoever asked for it first.
-func (o Order) Tomb() bool {
+func (o Order) Tombstone() bool {
 	return o.Status == Failed && o.FailureReason == FailedLost && o.Quantity == 0
 }
 

@@ -61,22 +61,24 @@ type OutboxEntry struct {
 
 // Pending is one reservation that is not known to be in MySQL.
 type Pending struct {
-	seckill.Line
+	seckill.OrderLine
 	Entry []byte    // the line as JSON, to be published again as it is
 	At    time.Time // when it was reserved, by Redis' clock
 }
 
-// Given says what became of a move that was given to Redis; scripts/lua/release.lua returns the same numbers.
-type Given int
+// MoveResult says what became of a move that was given to Redis; scripts/lua/release.lua returns the same numbers.
+type MoveResult int
 
 // What may become of a move.
 const (
-	GivenBefore Given = 0 // nothing changed
-	GivenNow    Given = 1
-	Covered     Given = 2 // the epoch was loaded after the move: its stock had it in
-	GivenLater  Given = 3 // Redis has no such epoch yet: try again
-	CutTooLarge Given = 4 // refused: fewer units are unsold
+	MoveAppliedBefore MoveResult = 0 // nothing changed
+	MoveApplied       MoveResult = 1
+	MoveCovered       MoveResult = 2 // the epoch was loaded after the move: its stock had it in
+	MoveDeferred      MoveResult = 3 // Redis has no such epoch yet: try again
+	CutTooLarge       MoveResult = 4 // refused: fewer units are unsold
 )
 
 // Done tells whether the move need not be given again.
-func (g Given) Done() bool { return g == GivenBefore || g == GivenNow || g == Covered }
+func (g MoveResult) Done() bool {
+	return g == MoveAppliedBefore || g == MoveApplied || g == MoveCovered
+}

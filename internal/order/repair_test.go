@@ -7,6 +7,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/orderwriter"
+	"flashsale.dev/seckill/internal/order/purchase"
+	"flashsale.dev/seckill/internal/order/rebuild"
+	"flashsale.dev/seckill/internal/order/reconcile"
 	"flashsale.dev/seckill/internal/seckill"
 )
 
@@ -22,7 +26,7 @@ func TestASaleThatRedisLostIsBuiltAgain(t *testing.T) {
 	require.Equal(t, seckill.Unavailable, seckill.ReasonOf(err), "a shut gate is a 503")
 	h.settles(sale.GoodsID, 8, 2)
 	require.EqualValues(t, 2, h.ledger(sale.GoodsID).Epoch)
-	_, err = h.Desk.Place(t.Context(), order.Purchase{GoodsID: sale.GoodsID, Buyer: buyer(7), Path: h.path(sale.GoodsID, 7), Quantity: 1})
+	_, err = h.Desk.Place(t.Context(), purchase.Request{GoodsID: sale.GoodsID, Buyer: buyer(7), Path: h.path(sale.GoodsID, 7), Quantity: 1})
 	require.Equal(t, seckill.LimitReached, seckill.ReasonOf(err), "what the buyer holds came back from MySQL")
 	h.becomes(8, h.buy(sale.GoodsID, 8, 2), order.Created)
 }
@@ -94,12 +98,12 @@ func TestUnitsAdoptedForAnOrderToldLostGoBack(t *testing.T) {
 	h.settles(sale.GoodsID, 5, 0)
 	stop()
 	tomb := order.Order{
-		Line: seckill.Line{OrderSn: late.OrderSn, BuyerID: 9}, GoodsID: sale.GoodsID, Epoch: 1,
+		OrderLine: seckill.OrderLine{OrderSn: late.OrderSn, BuyerID: 9}, GoodsID: sale.GoodsID, Epoch: 1,
 		Status: order.Failed, FailureReason: order.FailedLost,
 	}
-	_, err := h.shelf.Adopt(t.Context(), sale.GoodsID, 2, 2, []seckill.Line{late})
+	_, err := h.shelf.Adopt(t.Context(), sale.GoodsID, 2, 2, []seckill.OrderLine{late})
 	require.NoError(t, err)
-	_, err = h.store.Lost(t.Context(), tomb)
+	_, err = h.store.WriteTombstone(t.Context(), tomb)
 	require.NoError(t, err)
 	require.Equal(t, order.Failed, h.find(1, late.OrderSn).Status, "whoever asked first, a number alone belongs to who knows it")
 	h.work(settings())
@@ -111,7 +115,7 @@ func TestUnitsAdoptedForAnOrderToldLostGoBack(t *testing.T) {
 func TestARebuilderThatSleptIsFenced(t *testing.T) {
 	h := open(t)
 	sale := h.putUp(5, 1)
-	opener := seckill.NewOpener(h.store, h.shelf)
+	opener := rebuild.NewOpener(h.store, h.shelf)
 	slept, err := h.store.NextRebuildToken(t.Context(), sale.GoodsID)
 	require.NoError(t, err)
 	awake, err := h.store.NextRebuildToken(t.Context(), sale.GoodsID)
@@ -153,21 +157,21 @@ func TestOrdersWrittenAndNotSettledAreSettled(t *testing.T) {
 	line, _, err := h.shelf.Pending(t.Context(), sale.GoodsID, sn)
 	require.NoError(t, err)
 	now := h.find(7, sn).CreatedAt
-	_, err = h.store.WriteBatch(t.Context(), order.Batch{
-		GoodsID: sale.GoodsID, Lines: []seckill.Line{line}, Epochs: map[string]int64{sn: 1}, Now: now, PayBy: now,
+	_, err = h.store.WriteBatch(t.Context(), orderwriter.Batch{
+		GoodsID: sale.GoodsID, Lines: []seckill.OrderLine{line}, Epochs: map[string]int64{sn: 1}, Now: now, PayBy: now,
 	})
 	require.NoError(t, err)
 	require.NoError(t, h.confirmAll(sale.GoodsID))
-	auditor := order.NewAuditor(nil, h.store, h.shelf, nil, h.parts.Log)
+	auditor := reconcile.NewReconciler(nil, h.store, h.shelf, nil, nil, h.parts.Log)
 	require.Equal(t, order.Queued, h.find(7, sn).Status, "a commit that nobody has seen answered may not be on disk")
 	h.mini.SetTime(now.Add(6e9)) // six seconds on, by Redis' clock
 	l := h.ledger(sale.GoodsID)
 	require.False(t, l.Balanced, "an order that is written and still pending after 5 s: %+v", l)
 	require.Equal(t, 1, l.Differences.Unsettled)
-	seen, err := auditor.Mend(t.Context(), sale.GoodsID)
+	seen, err := auditor.Reconcile(t.Context(), sale.GoodsID)
 	require.NoError(t, err)
-	require.Equal(t, order.Audited{
-		GoodsID: sale.GoodsID, BacklogAge: seen.BacklogAge, Found: seckill.Differences{Unsettled: 1}, Mended: 1,
+	require.Equal(t, reconcile.Report{
+		GoodsID: sale.GoodsID, BacklogAge: seen.BacklogAge, Found: seckill.Differences{Unsettled: 1}, Repaired: 1,
 	}, seen)
 	require.GreaterOrEqual(t, seen.BacklogAge, 5*time.Second)
 	h.settles(sale.GoodsID, 0, 5)

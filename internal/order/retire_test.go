@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/rebuild"
 	"flashsale.dev/seckill/internal/seckill"
 )
 
@@ -36,7 +37,7 @@ func TestRedisForgetsASaleThatIsOverForGood(t *testing.T) {
 	h.becomes(7, sn, order.Created)
 	h.settles(sale.GoodsID, 3, 2)
 	stop()
-	retirer := order.NewRetirer(h.store, h.shelf, h.parts.Log)
+	retirer := rebuild.NewRetirer(h.store, h.shelf, h.parts.Log)
 	require.NoError(t, retirer.RunOnce(t.Context()))
 	require.False(t, h.retired(sale.GoodsID), "it is on")
 	h.exec(`UPDATE sales SET end_at = ?`, time.Now().Add(-25*time.Hour).UnixMilli())

@@ -11,17 +11,19 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/livesales"
+	"flashsale.dev/seckill/internal/order/reconcile"
 	"flashsale.dev/seckill/internal/seckill"
 )
 
 // surveyed is MySQL, Redis and the observer of a survey: two sales, of which Redis has lost the older one.
 type surveyed struct {
-	order.AuditStore
-	order.AuditShelf
+	reconcile.Store
+	reconcile.RedisStore
 	mu                  sync.Mutex
 	mysqlAway, redisOff bool
 	dead                int64
-	told                chan order.Survey
+	told                chan reconcile.Sample
 }
 
 var errSurveyed = errors.New("no answer")
@@ -69,8 +71,8 @@ func (s *surveyed) View(_ context.Context, goodsID int64) (seckill.View, error) 
 	}, s.redis()
 }
 
-func (s *surveyed) Memory(context.Context) (order.Memory, error) {
-	return order.Memory{Used: 5}, s.redis()
+func (s *surveyed) Memory(context.Context) (reconcile.Memory, error) {
+	return reconcile.Memory{Used: 5}, s.redis()
 }
 
 func (s *surveyed) PendingPage(context.Context, int64, uint64, int64) ([]order.Pending, uint64, error) {
@@ -81,33 +83,35 @@ func (s *surveyed) Database(context.Context, int64) (seckill.Database, error) {
 	return seckill.Database{Stock: 7, Active: 11}, s.mysql()
 }
 
-func (s *surveyed) OldestMoveNotGiven(context.Context, int64) (time.Time, error) {
+func (s *surveyed) OldestUnreleasedMove(context.Context, int64) (time.Time, error) {
 	return time.Time{}, s.mysql()
 }
 
 func (s *surveyed) CountDeadLetters(context.Context) (int64, error) { return s.dead, s.mysql() }
 
-func (s *surveyed) Surveyed(found order.Survey) { s.told <- found }
+func (s *surveyed) Sampled(found reconcile.Sample) { s.told <- found }
 
 // next is the survey after the one that may be under way.
-func (s *surveyed) next() order.Survey {
+func (s *surveyed) next() reconcile.Sample {
 	<-s.told
 	return <-s.told
 }
 
 func TestASurveyGoesOnWithoutMySQLAndStopsWithoutRedis(t *testing.T) {
-	s := &surveyed{dead: 3, told: make(chan order.Survey)}
+	s := &surveyed{dead: 3, told: make(chan reconcile.Sample)}
 	log := slog.New(slog.DiscardHandler)
-	live := order.NewLive(s, time.Hour, log)
+	live := livesales.New(s, time.Hour, log)
 	live.Refresh(t.Context())
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	ended := make(chan error, 1)
-	go func() { ended <- order.NewSurveyor(live, s, s, order.NewAuditor(nil, s, s, nil, log), s, log).Run(ctx) }()
+	go func() {
+		ended <- reconcile.NewSampler(live, s, s, reconcile.NewReconciler(nil, s, s, nil, nil, log), s, log).Run(ctx)
+	}()
 
 	found := <-s.told
 	require.EqualValues(t, 3, found.DeadLetters)
-	require.Equal(t, order.Memory{Used: 5}, found.Memory)
+	require.Equal(t, reconcile.Memory{Used: 5}, found.Memory)
 	require.Len(t, found.Sales, 2)
 	newest, older := found.Sales[0], found.Sales[1]
 	require.EqualValues(t, 42, newest.GoodsID)

@@ -2,8 +2,6 @@ package order
 
 import (
 	"context"
-
-	"flashsale.dev/seckill/internal/seckill"
 )
 
 // Tracer follows purchases from program to program. What is followed is few of many; for the others its answers are empty
@@ -17,59 +15,18 @@ type Tracer interface {
 	Begin(ctx context.Context, step string, marks ...string) (stepCtx context.Context, end func(err error))
 }
 
-// Traced has a tracer follow purchases; call it before the desk is used. nil changes nothing, here and below.
-func (d *Desk) Traced(t Tracer) *Desk {
-	if t != nil {
-		d.tracer = t
+// StartSpan begins a step of a tracer that may be nil; see Tracer.Begin.
+func StartSpan(ctx context.Context, t Tracer, step string, marks ...string) (context.Context, func(error)) {
+	if t == nil {
+		return ctx, func(error) {}
 	}
-	return d
+	return t.Begin(ctx, step, marks...)
 }
 
-// Traced has a tracer follow batches; call it before the consumer runs.
-func (c *Consumer) Traced(t Tracer) *Consumer {
-	if t != nil {
-		c.tracer = t
+// TraceMark is the mark of a context under a tracer that may be nil; see Tracer.Mark.
+func TraceMark(ctx context.Context, t Tracer) string {
+	if t == nil {
+		return ""
 	}
-	return c
-}
-
-// Traced has a tracer follow transactions; call it before the writer is used.
-func (w *Writer) Traced(t Tracer) *Writer {
-	if t != nil {
-		w.tracer = t
-	}
-	return w
-}
-
-// untraced is the tracer of whoever has none.
-type untraced struct{}
-
-func (untraced) Mark(context.Context) string { return "" }
-
-func (untraced) Begin(ctx context.Context, _ string, _ ...string) (context.Context, func(error)) {
-	return ctx, func(error) {}
-}
-
-// wish is a reservation that waits for its trip.
-type wish struct {
-	seckill.Reservation
-	mark string // of the buyer's request
-}
-
-// apart parts what a trip asks for from what follows it.
-func apart(wishes []wish) (rs []seckill.Reservation, marks []string) {
-	rs, marks = make([]seckill.Reservation, len(wishes)), make([]string, len(wishes))
-	for i, w := range wishes {
-		rs[i], marks[i] = w.Reservation, w.mark
-	}
-	return rs, marks
-}
-
-// marksOf are the marks of a batch's messages.
-func marksOf(batch []received) []string {
-	marks := make([]string, len(batch))
-	for i, r := range batch {
-		marks[i] = r.TraceParent
-	}
-	return marks
+	return t.Mark(ctx)
 }

@@ -8,6 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/orderwriter"
+	"flashsale.dev/seckill/internal/order/query"
 	"flashsale.dev/seckill/internal/seckill"
 )
 
@@ -25,8 +27,8 @@ func TestListsAndStreamsSayCreatedOfASettledCommitOnly(t *testing.T) {
 	for _, sn := range sns {
 		line, _, err := h.shelf.Pending(t.Context(), sale.GoodsID, sn)
 		require.NoError(t, err)
-		_, err = h.store.WriteBatch(t.Context(), order.Batch{
-			GoodsID: sale.GoodsID, Lines: []seckill.Line{line}, Epochs: map[string]int64{sn: 1}, Now: now, PayBy: now,
+		_, err = h.store.WriteBatch(t.Context(), orderwriter.Batch{
+			GoodsID: sale.GoodsID, Lines: []seckill.OrderLine{line}, Epochs: map[string]int64{sn: 1}, Now: now, PayBy: now,
 		})
 		require.NoError(t, err)
 	}
@@ -49,8 +51,8 @@ func TestListsAndStreamsSayCreatedOfASettledCommitOnly(t *testing.T) {
 // streams listens to both orders until the second is told.
 func (h *house) streams(goods int64, sns []string) {
 	h.t.Helper()
-	watch := order.NewWatch(h.store, h.shelf, h.parts.Log)
-	unsure, sure := watch.Listen(goods, sns[0], order.Queued), watch.Listen(goods, sns[1], order.Queued)
+	watch := query.NewNotifier(h.store, h.shelf, h.parts.Log)
+	unsure, sure := watch.Subscribe(goods, sns[0], order.Queued), watch.Subscribe(goods, sns[1], order.Queued)
 	ctx, cancel := context.WithTimeout(h.t.Context(), within)
 	done := make(chan error, 1)
 	go func() { done <- watch.Run(ctx) }()
@@ -75,8 +77,8 @@ func TestWhatARestartedRedisForgotMakesNoCreatedOrderQueued(t *testing.T) {
 	line, _, err := h.shelf.Pending(t.Context(), sale.GoodsID, sn)
 	require.NoError(t, err)
 	now := time.Now()
-	_, err = h.store.WriteBatch(t.Context(), order.Batch{
-		GoodsID: sale.GoodsID, Lines: []seckill.Line{line}, Epochs: map[string]int64{sn: 1}, Now: now, PayBy: now,
+	_, err = h.store.WriteBatch(t.Context(), orderwriter.Batch{
+		GoodsID: sale.GoodsID, Lines: []seckill.OrderLine{line}, Epochs: map[string]int64{sn: 1}, Now: now, PayBy: now,
 	})
 	require.NoError(t, err)
 	require.Equal(t, order.Queued, h.find(7, sn).Status)
@@ -95,7 +97,7 @@ func TestWhatIsWrittenMayBePaidAndCancelledBeforeItIsSettled(t *testing.T) {
 	sale := h.putUp(5, 5)
 	h.queue.down.Store(true)
 	sns := []string{h.buy(sale.GoodsID, 7, 1), h.buy(sale.GoodsID, 8, 2)}
-	batch := order.Batch{GoodsID: sale.GoodsID, Epochs: make(map[string]int64), Now: time.Now(), PayBy: time.Now().Add(time.Hour)}
+	batch := orderwriter.Batch{GoodsID: sale.GoodsID, Epochs: make(map[string]int64), Now: time.Now(), PayBy: time.Now().Add(time.Hour)}
 	for _, sn := range sns {
 		line, _, err := h.shelf.Pending(t.Context(), sale.GoodsID, sn)
 		require.NoError(t, err)

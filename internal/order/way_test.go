@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/purchase"
 	"flashsale.dev/seckill/internal/seckill"
 )
 
@@ -50,7 +51,7 @@ func TestTheSamePathGivesTheSameOrder(t *testing.T) {
 	h := open(t)
 	sale := h.putUp(10, 5)
 	h.work(settings())
-	p := order.Purchase{GoodsID: sale.GoodsID, Buyer: buyer(7), Path: h.path(sale.GoodsID, 7), Quantity: 1}
+	p := purchase.Request{GoodsID: sale.GoodsID, Buyer: buyer(7), Path: h.path(sale.GoodsID, 7), Quantity: 1}
 	first, err := h.Desk.Place(t.Context(), p)
 	require.NoError(t, err)
 	h.becomes(7, first, order.Created)
@@ -96,7 +97,7 @@ func TestDuplicatesInOtherGroupingsAreWrittenOnce(t *testing.T) {
 	h := open(t)
 	sale := h.putUp(10, 5)
 	h.queue.down.Store(true)
-	var lines []seckill.Line
+	var lines []seckill.OrderLine
 	for id := range int64(4) {
 		sn := h.buy(sale.GoodsID, id+1, 1)
 		line, pending, err := h.shelf.Pending(t.Context(), sale.GoodsID, sn)
@@ -116,7 +117,7 @@ func TestOneBadOrderCostsItsMatesNothing(t *testing.T) {
 	h := open(t)
 	sale := h.putUp(10, 5)
 	h.queue.down.Store(true)
-	var lines []seckill.Line
+	var lines []seckill.OrderLine
 	for id := range int64(5) {
 		line, _, err := h.shelf.Pending(t.Context(), sale.GoodsID, h.buy(sale.GoodsID, id+1, 1))
 		require.NoError(t, err)
@@ -201,7 +202,7 @@ func TestNumbersTellWhoseAndWhetherTheyAreOurs(t *testing.T) {
 func TestA202NeedsAConfirm(t *testing.T) {
 	h := open(t)
 	sale := h.putUp(10, 5)
-	p := order.Purchase{GoodsID: sale.GoodsID, Buyer: buyer(7), Path: h.path(sale.GoodsID, 7), Quantity: 1}
+	p := purchase.Request{GoodsID: sale.GoodsID, Buyer: buyer(7), Path: h.path(sale.GoodsID, 7), Quantity: 1}
 	for range 2 { // nobody consumes, so nothing is confirmed
 		_, err := h.Desk.Place(t.Context(), p)
 		require.Equal(t, seckill.Unavailable, seckill.ReasonOf(err))

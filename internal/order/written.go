@@ -4,22 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"time"
-
-	"flashsale.dev/seckill/internal/seckill"
 )
-
-// Batch is what one transaction writes: lines of one goods. Numbers may stand in it twice and may be in MySQL already.
-type Batch struct {
-	GoodsID int64
-	Lines   []seckill.Line
-	Epochs  map[string]int64 // of each order number, out of the number itself
-	// Deliveries says of order numbers how the queue brought them, for their dead letters. It may lack numbers.
-	Deliveries map[string]DeliveryInfo
-	Adopted    map[string]bool // numbers of older epochs that Redis' epoch of today has taken in; nil for none
-	Epoch      int64           // the epoch that adopted them; looked at only where Adopted is not empty
-	Now        time.Time
-	PayBy      time.Time
-}
 
 // Outcome is what one transaction did, by order number. Each number of the batch is in exactly one of the three.
 type Outcome struct {
@@ -27,12 +12,12 @@ type Outcome struct {
 	Created  []string                 // written now and active
 	Failed   map[string]FailureReason // written now as failed, each with a dead letter and a move that gives its units back
 	Existing map[string]Status        // were there before
-	Moves    []Move                   // to be given to Redis after the commit
+	Moves    []StockMove              // to be given to Redis after the commit
 }
 
-// Move is one row of stock_moves: units that go back on sale, or a merchant's change of the stock.
+// StockMove is one row of stock_moves: units that go back on sale, or a merchant's change of the stock.
 // It is written in the transaction that changes the order or the goods, and given to Redis once, by its id.
-type Move struct {
+type StockMove struct {
 	ID       string // a UUIDv7
 	GoodsID  int64
 	Epoch    int64 // of the goods, read with its row locked
@@ -53,17 +38,6 @@ const (
 	MoveFail   MoveKind = "fail"   // a reservation was never written: MySQL's stock does not change, only Redis' does
 	MoveDelta  MoveKind = "delta"  // the merchant's stockDelta
 )
-
-// AdoptError says that a batch holds numbers of an older epoch that the present one has not taken in.
-// Nothing was written: take them in, and write again.
-type AdoptError struct {
-	Epoch    int64    // the present one
-	Limit    int64    // the highest that the sale's limit ever was
-	OrderSns []string // not in MySQL, of older epochs, not adopted
-}
-
-// Error counts them.
-func (e *AdoptError) Error() string { return "orders of an older epoch must be taken in first" }
 
 // ErrTryAgain marks a transaction that lost to another one (MySQL's 1205, 1213 or 1020, a busy SQLite, a lost
 // compare-and-swap) or whose connection went: nothing is wrong with the orders, and a new transaction may do it.

@@ -82,7 +82,7 @@ func TestNewSigner_RefusesShortSecrets(t *testing.T) {
 }
 
 func TestTest_ChargesOnce(t *testing.T) {
-	o := order.Order{Line: seckill.Line{OrderSn: "o-1"}, GoodsID: 42, Amount: 1999}
+	o := order.Order{OrderLine: seckill.OrderLine{OrderSn: "o-1"}, GoodsID: 42, Amount: 1999}
 	first, err := Test{}.Charge(t.Context(), o)
 	require.NoError(t, err)
 	again, err := Test{}.Charge(t.Context(), o)

@@ -17,9 +17,10 @@ import (
 	"flashsale.dev/seckill/internal/rabbit"
 )
 
-// Confirmed publishes of 1 KB to one quorum queue, by how many wait at once; beside each the same on a bare channel of the
-// library's, which is the floor: every caller sends and waits for its own confirm, and nothing else. The processor time of this process
-// alone is what an API pays; it depends less than the rate on what else the machine does.
+// BenchmarkPublish measures confirmed publishes of 1 KB to one quorum queue, by the number of
+// concurrent callers. The line beside each one is the floor: a bare channel of the library, where
+// every caller waits for its own confirm. The API pays this process's processor time, which depends
+// less on other load on the machine than the rate does.
 func BenchmarkPublish(b *testing.B) {
 	broker := env.RabbitMQ(b)
 	body := make([]byte, 1024)
@@ -35,7 +36,7 @@ func BenchmarkPublish(b *testing.B) {
 }
 
 func measure(b *testing.B, callers int, publish func(context.Context) error) {
-	ctx, cancel := context.WithTimeout(b.Context(), patience)
+	ctx, cancel := context.WithTimeout(b.Context(), timeout)
 	defer cancel()
 	var taken atomic.Int64
 	var group sync.WaitGroup
@@ -56,7 +57,7 @@ func measure(b *testing.B, callers int, publish func(context.Context) error) {
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "confirmed/s")
 }
 
-// processorTime is what this process has used so far.
+// processorTime is the processor time of this process so far.
 func processorTime(b *testing.B) time.Duration {
 	var used syscall.Rusage
 	require.NoError(b, syscall.Getrusage(syscall.RUSAGE_SELF, &used))
@@ -74,7 +75,8 @@ func bare(b *testing.B, url string, body []byte) func(context.Context) error {
 	require.NoError(b, ch.Confirm(false))
 	return func(ctx context.Context) error {
 		message := amqp.Publishing{DeliveryMode: amqp.Persistent, Body: body}
-		confirm, err := ch.PublishWithDeferredConfirmWithContext(ctx, "seckill.orders", "0", true, false, message)
+		confirm, err := ch.PublishWithDeferredConfirmWithContext(
+			ctx, "seckill.orders", "0", true, false, message)
 		if err != nil {
 			return err
 		}

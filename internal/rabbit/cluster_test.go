@@ -14,7 +14,7 @@ import (
 	"flashsale.dev/seckill/internal/testenv"
 )
 
-// onCluster is a publisher and a source on three nodes, all shards marked as fed.
+// onCluster is a publisher on three nodes that has marked all shards.
 type onCluster struct {
 	nodes    *testenv.RabbitNodes
 	vhost    string
@@ -22,8 +22,8 @@ type onCluster struct {
 	reported queueReports
 }
 
-// TestOnACluster is one cluster's life: starting one takes many seconds, so its parts follow each other.
-func TestOnACluster(t *testing.T) {
+// The parts share one cluster, because starting one takes many seconds.
+func TestPublisher_OnACluster(t *testing.T) {
 	nodes := testenv.RabbitCluster(t, 3)
 	c := onCluster{nodes: nodes, vhost: nodes.NewVHost(t), reported: newQueueReports()}
 	c.opt = rabbit.Options{URLs: nodes.URLs(c.vhost), Shards: 4, OnNewQueue: c.reported.add}
@@ -33,7 +33,8 @@ func TestOnACluster(t *testing.T) {
 		require.NoError(t, p.MarkRepublished(t.Context(), shard))
 	}
 	t.Run("every shard has three members, and every node leads one", c.spread)
-	t.Run("a node dies in a rush and loses its disk: nothing confirmed is lost, and no shard is new", func(t *testing.T) { c.loseNode(t, p) })
+	t.Run("a node dies under load and loses its disk: no confirmed message is lost, no shard is new",
+		func(t *testing.T) { c.loseNode(t, p) })
 	t.Run("a node is cut off: publishers leave it", c.cutOff)
 }
 
@@ -43,11 +44,11 @@ func (c onCluster) queue() string {
 
 func (c onCluster) leader(t *testing.T) (leader *testenv.RabbitServer) {
 	t.Helper()
-	require.Eventually(t, func() (found bool) {
+	eventually(t, func() (found bool) {
 		var err error
 		leader, err = c.nodes.Leader(t.Context(), c.vhost, c.queue())
 		return err == nil
-	}, patience, 50*time.Millisecond, "nobody leads")
+	}, "the queue has no leader")
 	return leader
 }
 
@@ -64,29 +65,30 @@ func (c onCluster) spread(t *testing.T) {
 
 func (c onCluster) loseNode(t *testing.T, p *rabbit.Publisher) {
 	source := openSource(t, c.opt)
-	rush := startRush(t, p)
-	rush.await(200)
+	load := startLoad(t, p)
+	load.await(200)
 	leader := c.leader(t)
-	settleNames(t, leader)
+	syncQueueNames(t, leader)
 	require.NoError(t, leader.Kill())
 	killed := time.Now()
 	c.startAtOnce(t)
-	rush.await(len(rush.confirmed()) + 200)
+	load.await(len(load.confirmed()) + 200)
 	t.Logf("200 more confirmed %v after its leader was killed", time.Since(killed))
 	require.NoError(t, leader.RestartEmpty(t.Context()))
-	rush.await(len(rush.confirmed()) + 200)
-	// All that a reconnect says of shards has been said: whoever connects now, to whichever node, finds the marks.
+	load.await(len(load.confirmed()) + 200)
+	// The reconnected publisher has reported its shards by now. New publishers, on any node, must
+	// find the marks.
 	for range c.nodes.Nodes {
 		runPublisher(t, c.opt)
 	}
 	require.Empty(t, c.reported.shards, "a node's lost disk passed for a broker's lost data")
-	lost := rush.stop()
+	lost := load.stop()
 	takeAllOf(t, source, order.Shard(goods, c.opt.Shards), lost)
 	require.Empty(t, lost, "confirmed and not delivered")
 }
 
-// startAtOnce has publishers begin while the queue has no leader: none may be left behind by the election. (RabbitMQ 3.10.8
-// refuses for ever what comes on a channel whose first message came in that moment.)
+// startAtOnce starts publishers while the queue has no leader. All must publish after the election,
+// although RabbitMQ 3.10.8 nacks everything on a channel whose first message came in that moment.
 func (c onCluster) startAtOnce(t *testing.T) {
 	t.Helper()
 	var starting errgroup.Group
@@ -98,7 +100,7 @@ func (c onCluster) startAtOnce(t *testing.T) {
 }
 
 func (c onCluster) firstConfirm(ctx context.Context, p *rabbit.Publisher) error {
-	for deadline := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(timeout); ; time.Sleep(time.Millisecond) {
 		err := p.Publish(ctx, goods, []byte("x"))
 		if err == nil || time.Now().After(deadline) {
 			return err
@@ -116,7 +118,7 @@ func (c onCluster) cutOff(t *testing.T) {
 	defer c.nodes.Heal(cut)
 	began := time.Now()
 	for _, p := range publishers {
-		require.Eventually(t, func() bool { return p.Publish(t.Context(), goods, []byte("x")) == nil }, patience, time.Millisecond)
+		awaitPublish(t, p)
 	}
 	t.Logf("all publishers go on %v after the cut", time.Since(began))
 }

@@ -23,9 +23,9 @@ var (
 
 // confirmChannel is a channel in confirm mode.
 //
-// RabbitMQ confirms a returned message too, after the return. amqp091-go passes a return to one listener
-// after the other before it reads on. Two unbuffered listeners therefore fix the order: the return is
-// recorded between the two, and the confirm can only follow.
+// RabbitMQ confirms a returned message too, after the return. amqp091-go passes a return to one
+// listener after the other before it reads on. Two unbuffered listeners therefore fix the order:
+// the return is recorded between the two, and the confirm can only follow.
 type confirmChannel struct {
 	ch     *amqp.Channel
 	closed chan *amqp.Error
@@ -48,7 +48,9 @@ func openConfirmChannel(c *amqp.Connection, onReturn func()) (*confirmChannel, e
 	if err != nil {
 		return nil, fmt.Errorf("open channel: %w", err)
 	}
-	cc := &confirmChannel{ch: ch, closed: make(chan *amqp.Error, 1), returned: make(map[string]string)}
+	cc := &confirmChannel{
+		ch: ch, closed: make(chan *amqp.Error, 1), returned: make(map[string]string),
+	}
 	ch.NotifyClose(cc.closed)
 	first, second := ch.NotifyReturn(make(chan amqp.Return)), ch.NotifyReturn(make(chan amqp.Return))
 	go cc.recordReturns(first, second, onReturn)
@@ -74,18 +76,20 @@ func (cc *confirmChannel) publish(
 	shard int, body []byte, now time.Time, headers amqp.Table,
 ) (unconfirmed, error) {
 	id := strconv.FormatUint(cc.seq.Add(1), 36)
-	confirm, err := cc.ch.PublishWithDeferredConfirm(ordersName, strconv.Itoa(shard), true, false, amqp.Publishing{
-		DeliveryMode: amqp.Persistent, ContentType: "application/json", MessageId: id, Timestamp: now,
-		Headers: headers, Body: body,
-	})
+	message := amqp.Publishing{
+		DeliveryMode: amqp.Persistent, ContentType: "application/json", MessageId: id,
+		Timestamp: now, Headers: headers, Body: body,
+	}
+	confirm, err := cc.ch.PublishWithDeferredConfirm(
+		ordersName, strconv.Itoa(shard), true, false, message)
 	if err != nil {
 		return unconfirmed{}, fmt.Errorf("%w: %w", order.ErrQueueDown, err)
 	}
 	return unconfirmed{id: id, shard: shard, confirm: confirm}, nil
 }
 
-// wait returns the outcome of a message. If ctx ends first, settled is false and the channel keeps the
-// message for takeAbandoned.
+// wait returns the outcome of a message. If ctx ends first, settled is false and the channel keeps
+// the message for takeAbandoned.
 func (cc *confirmChannel) wait(ctx context.Context, m unconfirmed) (settled bool, err error) {
 	select {
 	case <-m.confirm.Done():

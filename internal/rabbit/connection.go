@@ -10,8 +10,9 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// connection is an AMQP connection with its socket. amqp091-go waits for the broker's answers without a
-// limit, so each of its calls runs within withTimeout, which closes the socket when the time is up.
+// connection is an AMQP connection with its socket. amqp091-go waits for the broker's answers
+// without a limit, so each of its calls runs within withTimeout, which closes the socket when the
+// time is up.
 type connection struct {
 	*amqp.Connection
 	socket *socket
@@ -64,7 +65,8 @@ func dialTCP(ctx context.Context, network, addr string) (net.Conn, error) {
 	return dialer.DialContext(ctx, network, addr)
 }
 
-// withTimeout runs calls to the broker. It aborts the connection if they take longer than d or ctx ends.
+// withTimeout runs calls to the broker. It aborts the connection if they take longer than d or ctx
+// ends.
 func (c *connection) withTimeout(ctx context.Context, d time.Duration, calls func() error) error {
 	ctx, cancel := context.WithTimeout(ctx, d)
 	defer cancel()
@@ -76,7 +78,8 @@ func (c *connection) withTimeout(ctx context.Context, d time.Duration, calls fun
 	return err
 }
 
-// close ends the connection by AMQP's handshake if the broker answers within closeTimeout, else without.
+// close ends the connection by AMQP's handshake if the broker answers within closeTimeout, else
+// without.
 func (c *connection) close() error {
 	err := c.CloseDeadline(time.Now().Add(closeTimeout))
 	c.disconnect()

@@ -22,7 +22,7 @@ import (
 type written struct {
 	t        *testing.T
 	writing  []sync.Mutex // one per shard: held from a delivery until its ack
-	overlaps atomic.Int64 // writes that found another write to the shard under way
+	overlaps atomic.Int64 // writes that began during another write to the same shard
 
 	mu     sync.Mutex
 	by     []string // the process that wrote last, by shard
@@ -32,8 +32,8 @@ type written struct {
 
 func newWritten(t *testing.T, shards int) *written {
 	return &written{
-		t: t, writing: make([]sync.Mutex, shards), by: make([]string, shards), bodies: make([][]string, shards),
-		seen: map[string]bool{},
+		t: t, writing: make([]sync.Mutex, shards), by: make([]string, shards),
+		bodies: make([][]string, shards), seen: map[string]bool{},
 	}
 }
 
@@ -109,7 +109,7 @@ func (w *written) consume(ctx context.Context, name string, source *rabbit.Sourc
 	}
 }
 
-// goodsOf returns one goods per shard.
+// goodsOf returns the id of one goods per shard.
 func goodsOf(shards int) []int64 {
 	all := make([]int64, shards)
 	for id := int64(1); slices.Contains(all, 0); id++ {
@@ -120,7 +120,8 @@ func goodsOf(shards int) []int64 {
 	return all
 }
 
-// publishToAll publishes numbered messages to all shards until stop, which returns the confirmed ones.
+// publishToAll publishes numbered messages to all shards until stop, which returns the confirmed
+// ones.
 func publishToAll(t *testing.T, p order.Publisher, shards int) (stop func() []string) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
@@ -166,8 +167,11 @@ func consumersOf(t *testing.T, broker *testenv.RabbitServer, vhost string) map[s
 	return by
 }
 
-// requireOneActive requires so many consumers of each shard, all with a priority, and one active among them.
-func requireOneActive(t *testing.T, broker *testenv.RabbitServer, vhost string, shards, consumers int) {
+// requireOneActive requires so many consumers of each shard, all with a priority, and one active
+// among them.
+func requireOneActive(
+	t *testing.T, broker *testenv.RabbitServer, vhost string, shards, consumers int,
+) {
 	t.Helper()
 	by := consumersOf(t, broker, vhost)
 	for shard := range shards {
@@ -184,8 +188,8 @@ func requireOneActive(t *testing.T, broker *testenv.RabbitServer, vhost string, 
 	}
 }
 
-// Two processes consume all shards. Each shard has one active consumer, and when a process dies the other one
-// has all shards. Every confirmed message is written, in order.
+// Two processes consume all shards. Each shard has one active consumer, and when a process dies the
+// other one has all shards. Every confirmed message is written, in order.
 func TestConsumers_OneActivePerShardAndTakeoverAfterDeath(t *testing.T) {
 	broker := env.RabbitMQ(t)
 	address := broker.NewVHost(t)
@@ -198,30 +202,30 @@ func TestConsumers_OneActivePerShardAndTakeoverAfterDeath(t *testing.T) {
 	throughWire := opt
 	throughWire.URLs = []string{proxied}
 	w.startProcess("mortal", throughWire)
-	require.Eventually(t, func() bool { return fmt.Sprint(w.writers()) == "[mortal]" }, patience, 10*time.Millisecond)
+	eventually(t, func() bool { return fmt.Sprint(w.writers()) == "[mortal]" })
 	stopSurvivor := w.startProcess("survivor", opt)
-	require.Eventually(t, func() bool {
+	eventually(t, func() bool {
 		n := 0
 		for _, list := range consumersOf(t, broker, vhost) {
 			n += len(list)
 		}
 		return n == 2*opt.Shards
-	}, patience, 100*time.Millisecond)
+	})
 	requireOneActive(t, broker, vhost, opt.Shards, 2)
 	require.Zero(t, w.overlaps.Load(), "two processes wrote to one shard at once")
 
 	died := time.Now()
 	wire.shut()
-	require.Eventually(t, func() bool { return fmt.Sprint(w.writers()) == "[survivor]" }, patience, time.Millisecond)
+	eventually(t, func() bool { return fmt.Sprint(w.writers()) == "[survivor]" })
 	t.Logf("the survivor has all shards %v after the death", time.Since(died))
 	requireOneActive(t, broker, vhost, opt.Shards, 1)
 
 	w.startProcess("successor", opt)
 	stopSurvivor()
-	require.Eventually(t, func() bool { return fmt.Sprint(w.writers()) == "[successor]" }, patience, 10*time.Millisecond)
+	eventually(t, func() bool { return fmt.Sprint(w.writers()) == "[successor]" })
 	sent := stop()
 	require.NotEmpty(t, sent)
-	require.Eventually(t, func() bool { return w.has(sent) }, patience, 10*time.Millisecond, "confirmed and not written")
+	eventually(t, func() bool { return w.has(sent) }, "confirmed and not written")
 	for shard, bodies := range w.bodies {
 		require.True(t, slices.IsSorted(bodies), "messages of shard %d are out of order", shard)
 	}

@@ -11,9 +11,10 @@ const reasonDeliveryLimit = "delivery_limit"
 
 // newDelivery reads a message with what RabbitMQ reports about its past.
 //
-// A quorum queue reports earlier deliveries as x-delivery-count; since RabbitMQ 4.3 x-acquired-count
-// also counts the deliveries that did not fail. Both start anew in the queue of dead letters. There
-// x-first-death-queue names the original queue, and the deliveries from it follow from its limit.
+// A quorum queue reports earlier deliveries as x-delivery-count; since RabbitMQ 4.3
+// x-acquired-count also counts the deliveries that did not fail. Both start anew in the queue of
+// dead letters. There x-first-death-queue names the original queue, and the deliveries from it
+// follow from its limit.
 func newDelivery(d amqp.Delivery, queue string, deliveryLimit int) order.Delivery {
 	earlier := max(toInt(d.Headers["x-delivery-count"]), toInt(d.Headers["x-acquired-count"]))
 	out := order.Delivery{

@@ -1,5 +1,5 @@
-// Package rabbit is the order queue on RabbitMQ. It implements order.Publisher and order.Source, and it
-// is the only package that speaks AMQP.
+// Package rabbit is the order queue on RabbitMQ. It implements order.Publisher and order.Source,
+// and it is the only package that speaks AMQP.
 //
 // Topology, which every connection declares: the direct exchange seckill.orders; per shard a quorum
 // queue seckill.orders.<n> with a single active consumer, bound by the shard's number; the fanout
@@ -8,19 +8,20 @@
 //
 // Guarantees: Publish returns nil only after the broker has confirmed a persistent message that it
 // routed to a queue. A returned message is an error, and the publisher declares the topology again.
-// Publish fails at once with order.ErrQueueDown while the broker is disconnected, blocked by an alarm,
-// or silent. No call waits without a limit: Publish ends with its context, and every other call has a
-// timeout of its own.
+// Publish fails at once with order.ErrQueueDown while the broker is disconnected, blocked by an
+// alarm, or silent. No call waits without a limit: Publish ends with its context, and every other
+// call has a timeout of its own.
 //
 // Consumers: each process consumes every shard. RabbitMQ delivers a queue's messages to one of its
-// consumers and activates the next one when that one's connection ends. RabbitMQ 4 prefers consumers
-// by priority, which spreads the shards over the processes (see consumerPriority). Older releases
-// ignore the priority: there the first process has all shards and the others stand by.
+// consumers and activates the next one when that one's connection ends. RabbitMQ 4 prefers
+// consumers by priority, which spreads the shards over the processes (see consumerPriority). Older
+// releases ignore the priority: there the first process has all shards and the others stand by.
 //
-// Life cycle: Publisher.Run reconnects until its context ends, then waits for the confirms in flight. A
-// stream has a connection of its own and ends with it; its user opens it again. Publishers and consumers
-// never share a connection, because a broker under pressure stops reading from those that publish. On a
-// cluster, a connection that fails is followed by one to the next address.
+// Life cycle: Publisher.Run reconnects until its context ends, then waits for the confirms in
+// flight. A stream has a connection of its own and ends with it; its user opens it again.
+// Publishers and consumers never share a connection, because a broker under pressure stops reading
+// from those that publish. On a cluster, a connection that fails is followed by one to the next
+// address.
 //
 // All types are safe for concurrent use, except a stream, which has one user.
 package rabbit

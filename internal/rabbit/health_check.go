@@ -10,10 +10,11 @@ import (
 // healthCheckEvery is the period of a publisher connection's health check.
 const healthCheckEvery = 100 * time.Millisecond
 
-// A connection ends after so many times StallAfter: without any confirm at all, because its node may be
-// partitioned or paused; without a confirm of one shard while others confirm; and with nacks only from
-// one shard. RabbitMQ 3.10.8 nacks everything on a channel whose first message for a quorum queue arrived
-// between the death of the queue's leader and the next election. Only a new channel ends that (ADR 52).
+// A connection ends after so many times StallAfter: without any confirm at all, because its node
+// may be partitioned or paused; without a confirm of one shard while others confirm; and with nacks
+// only from one shard. RabbitMQ 3.10.8 nacks everything on a channel whose first message for a
+// quorum queue arrived between the death of the queue's leader and the next election. Only a new
+// channel ends that (ADR 52).
 const (
 	endAfterStalls      = 2
 	endAfterShardStalls = 5

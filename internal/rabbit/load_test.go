@@ -12,20 +12,20 @@ import (
 	"flashsale.dev/seckill/internal/order"
 )
 
-// rush publishes from several goroutines and remembers what was confirmed.
-type rush struct {
+// load publishes from several goroutines and records the confirmed messages.
+type load struct {
 	t       *testing.T
 	cancel  context.CancelFunc
 	running sync.WaitGroup
 
 	mu     sync.Mutex
 	done   map[string]bool
-	failed error // the latest publish that did
+	failed error // of the latest publish that failed
 }
 
-func startRush(t *testing.T, p order.Publisher) *rush {
+func startLoad(t *testing.T, p order.Publisher) *load {
 	ctx, cancel := context.WithCancel(t.Context())
-	r := &rush{t: t, cancel: cancel, done: make(map[string]bool)}
+	r := &load{t: t, cancel: cancel, done: make(map[string]bool)}
 	for worker := range 8 {
 		r.running.Go(func() {
 			for i := 0; ctx.Err() == nil; i++ {
@@ -37,10 +37,10 @@ func startRush(t *testing.T, p order.Publisher) *rush {
 	return r
 }
 
-func (r *rush) publish(ctx context.Context, p order.Publisher, body string) {
+func (r *load) publish(ctx context.Context, p order.Publisher, body string) {
 	if err := p.Publish(ctx, goods, []byte(body)); err != nil {
 		r.note(err)
-		select { // or eight goroutines spin while the broker is away
+		select { // without it eight goroutines spin while the broker is down
 		case <-ctx.Done():
 		case <-time.After(time.Millisecond):
 		}
@@ -51,13 +51,13 @@ func (r *rush) publish(ctx context.Context, p order.Publisher, body string) {
 	r.done[body] = true
 }
 
-func (r *rush) note(failed error) {
+func (r *load) note(failed error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.failed = failed
 }
 
-func (r *rush) confirmed() map[string]bool {
+func (r *load) confirmed() map[string]bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	all := make(map[string]bool, len(r.done))
@@ -67,9 +67,9 @@ func (r *rush) confirmed() map[string]bool {
 	return all
 }
 
-func (r *rush) await(n int) {
+func (r *load) await(n int) {
 	r.t.Helper()
-	deadline := time.Now().Add(patience)
+	deadline := time.Now().Add(timeout)
 	for len(r.confirmed()) < n {
 		if time.Now().After(deadline) {
 			r.mu.Lock()
@@ -80,7 +80,7 @@ func (r *rush) await(n int) {
 	}
 }
 
-func (r *rush) stop() map[string]bool {
+func (r *load) stop() map[string]bool {
 	r.cancel()
 	r.running.Wait()
 	return r.confirmed()
@@ -99,7 +99,7 @@ func (f queueReports) await(t *testing.T, want ...int) {
 		select {
 		case got := <-f.shards:
 			require.Equal(t, shard, got)
-		case <-time.After(patience):
+		case <-time.After(timeout):
 			t.Fatalf("shard %d was not reported as new", shard)
 		}
 	}

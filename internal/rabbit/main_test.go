@@ -12,15 +12,27 @@ import (
 	"flashsale.dev/seckill/internal/testenv"
 )
 
-// The broker that tests share which do not harm it.
+// env has the broker that the tests without faults share.
 var env = testenv.NewSuite()
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(env.Around(m)) }
 
-// patience bounds every wait for something that must come.
-const patience = 90 * time.Second
+// timeout bounds every wait.
+const timeout = 90 * time.Second
 
-// goods is what the tests publish for.
+// eventually requires that a condition becomes true.
+func eventually(tb testing.TB, condition func() bool, message ...any) {
+	tb.Helper()
+	require.Eventually(tb, condition, timeout, time.Millisecond, message...)
+}
+
+// awaitPublish publishes until the broker confirms.
+func awaitPublish(tb testing.TB, p *rabbit.Publisher) {
+	tb.Helper()
+	eventually(tb, func() bool { return p.Publish(tb.Context(), goods, []byte("x")) == nil })
+}
+
+// goods is the sale that the tests publish for.
 const goods = int64(42)
 
 // runPublisher runs a publisher until cleanup and waits until it is up.
@@ -41,13 +53,13 @@ func run(tb testing.TB, p *rabbit.Publisher) {
 	tb.Cleanup(func() {
 		stop()
 		require.NoError(tb, <-ended)
-		require.False(tb, p.Up(), "a publisher that has stopped is down")
+		require.False(tb, p.Up(), "a stopped publisher is down")
 	})
 }
 
 func awaitUp(tb testing.TB, p *rabbit.Publisher) {
 	tb.Helper()
-	require.Eventually(tb, p.Up, patience, 5*time.Millisecond, "the publisher never came up")
+	eventually(tb, p.Up, "the publisher never came up")
 }
 
 func openSource(tb testing.TB, opt rabbit.Options) *rabbit.Source {

@@ -11,8 +11,8 @@ import (
 type Metrics interface {
 	// Sent reports a message that the connection took, after a wait for room among those in flight.
 	Sent(took time.Duration)
-	// Confirmed reports the outcome of a sent message: nil, ErrReturned, ErrNacked, ErrUnconfirmed or the
-	// error of the caller's context.
+	// Confirmed reports the outcome of a sent message: nil, ErrReturned, ErrNacked, ErrUnconfirmed
+	// or the error of the caller's context.
 	Confirmed(took time.Duration, err error)
 }
 

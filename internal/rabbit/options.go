@@ -13,7 +13,8 @@ import (
 
 // Options configure a Publisher and a Source. Zero values take the defaults that are stated here.
 type Options struct {
-	// URLs are the AMQP addresses of one cluster's nodes, at least one. The first is chosen at random.
+	// URLs are the AMQP addresses of one cluster's nodes, at least one. The first is chosen at
+	// random.
 	URLs   []string
 	Shards int    // 1; must be the same in all programs
 	Name   string // of the connection in the broker's management: seckill
@@ -23,14 +24,16 @@ type Options struct {
 	PublishTimeout time.Duration
 	// Channels is how many channels the shards share, at most one per shard: 4.
 	Channels int
-	// MaxUnconfirmed bounds the messages in flight; the next one waits until its context ends: 4096.
+	// MaxUnconfirmed bounds the messages in flight; the next one waits until its context ends:
+	// 4096.
 	MaxUnconfirmed int
-	// StallAfter is how long the broker may confirm no message of a shard, while some are in flight,
-	// before the shard counts as down: 2 s. Longer stalls end the connection (see healthCheck).
+	// StallAfter is how long the broker may confirm no message of a shard, while some are in
+	// flight, before the shard counts as down: 2 s. Longer stalls end the connection (see
+	// healthCheck).
 	StallAfter time.Duration
-	// OnNewQueue is called with each shard whose queue may lack pending orders: it is new, or the broker
-	// lost its data. The publisher repeats the call after every connect until MarkRepublished. The
-	// function must not block.
+	// OnNewQueue is called with each shard whose queue may lack pending orders: it is new, or the
+	// broker lost its data. The publisher repeats the call after every connect until
+	// MarkRepublished. The function must not block.
 	OnNewQueue func(shard int)
 
 	// Metrics may be nil.
@@ -38,11 +41,12 @@ type Options struct {
 	// TraceParent returns the W3C traceparent that a message carries; nil, or "": none.
 	TraceParent func(ctx context.Context) string
 
-	// Prefetch bounds a stream's unacknowledged messages: 512. A message holds up to 256 orders of some
-	// 200 bytes, so that is at most 26 MB.
+	// Prefetch bounds a stream's unacknowledged messages: 512. A message holds up to 256 orders of
+	// some 200 bytes, so that is at most 26 MB.
 	Prefetch int
-	// DeliveryLimit is how often a message may return to its queue before it becomes a dead letter: 1000.
-	// It is an argument of the queue: the broker refuses another value for a queue that exists.
+	// DeliveryLimit is how often a message may return to its queue before it becomes a dead letter:
+	// 1000. It is an argument of the queue: the broker refuses another value for a queue that
+	// exists.
 	DeliveryLimit int
 }
 

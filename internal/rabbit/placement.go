@@ -5,15 +5,16 @@ import (
 	"time"
 )
 
-// placementTimeout bounds the use of another node, so that one that is down delays no queue for long.
+// placementTimeout bounds the use of another node, so that one that is down delays no queue for
+// long.
 const placementTimeout = 500 * time.Millisecond
 
 // declare declares the whole topology. The caller bounds the time.
 //
-// RabbitMQ lets the node lead a new queue to which the declaring client is connected. So a missing queue
-// is declared over a connection to the address of the shard's turn, which spreads the leaders over the
-// nodes. The queue argument x-queue-leader-locator would do the same, but programs of older releases,
-// which declare the queue without it, would then be refused.
+// RabbitMQ lets the node lead a new queue to which the declaring client is connected. So a missing
+// queue is declared over a connection to the address of the shard's turn, which spreads the leaders
+// over the nodes. The queue argument x-queue-leader-locator would do the same, but programs of
+// older releases, which declare the queue without it, would then be refused.
 func (o Options) declare(ctx context.Context, c *connection) error {
 	if err := c.declareDead(); err != nil {
 		return err
@@ -31,8 +32,8 @@ func (o Options) declare(ctx context.Context, c *connection) error {
 	return nil
 }
 
-// placeMissing tries to make a missing queue on its node. It returns errors of the own connection only:
-// if the other node fails, the own node makes the queue.
+// placeMissing tries to make a missing queue on its node. It returns errors of the own connection
+// only: if the other node fails, the own node makes the queue.
 func (o Options) placeMissing(ctx context.Context, c *connection, shard int) error {
 	exists, err := c.queueExists(queueName(shard))
 	if exists || err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// proxy stands between a client and the broker and can cut what goes through it, as a dead process or network would.
+// proxy forwards connections to the broker and can cut them, as a dead process or network does.
 type proxy struct {
 	listener net.Listener
 	broker   string
@@ -20,7 +20,7 @@ type proxy struct {
 	conns []net.Conn
 }
 
-// through returns the broker's URL by way of a new proxy.
+// through returns a URL that leads through a new proxy to the broker.
 func through(t *testing.T, address string) (*proxy, string) {
 	t.Helper()
 	u, err := url.Parse(address)

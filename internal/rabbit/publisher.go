@@ -12,7 +12,8 @@ import (
 	"flashsale.dev/seckill/internal/order"
 )
 
-// Publisher publishes orders on a connection of its own, which Run maintains. Safe for concurrent use.
+// Publisher publishes orders on a connection of its own, which Run maintains. Safe for concurrent
+// use.
 type Publisher struct {
 	opt    Options
 	conn   atomic.Pointer[publisherConnection] // nil while there is no connection
@@ -32,8 +33,8 @@ func NewPublisher(opt Options) (*Publisher, error) {
 	return p, nil
 }
 
-// Publish sends one message to the goods' shard and returns nil when the broker has confirmed it. Its
-// errors are those of order.Publisher: after order.ErrQueueDown nothing was sent.
+// Publish sends one message to the goods' shard and returns nil when the broker has confirmed it.
+// Its errors are those of order.Publisher: after order.ErrQueueDown nothing was sent.
 func (p *Publisher) Publish(ctx context.Context, goodsID int64, body []byte) error {
 	if _, bounded := ctx.Deadline(); !bounded {
 		var cancel context.CancelFunc
@@ -60,8 +61,8 @@ func (p *Publisher) publish(ctx context.Context, shard int, body []byte) error {
 // Up is true if every Publish would be sent now.
 func (p *Publisher) Up() bool { return p.DownReason() == "" }
 
-// DownReason tells an operator why Publish would return order.ErrQueueDown for at least one shard. It is
-// empty if it would not.
+// DownReason tells an operator why Publish would return order.ErrQueueDown for at least one shard.
+// It is empty if it would not.
 func (p *Publisher) DownReason() string {
 	conn := p.conn.Load()
 	if conn == nil {
@@ -75,8 +76,8 @@ func (p *Publisher) DownReason() string {
 	return ""
 }
 
-// MarkRepublished records in the broker that a shard's queue has all pending orders. OnNewQueue is not
-// called for the shard again until the broker loses the record.
+// MarkRepublished records in the broker that a shard's queue has all pending orders. OnNewQueue is
+// not called for the shard again until the broker loses the record.
 func (p *Publisher) MarkRepublished(ctx context.Context, shard int) error {
 	if err := p.mark(ctx, shard); err != nil {
 		return fmt.Errorf("mark shard %d as republished: %w", shard, err)
@@ -100,9 +101,9 @@ func (p *Publisher) mark(ctx context.Context, shard int) error {
 	}
 }
 
-// Run maintains a connection until ctx ends, then waits for the confirms in flight and returns nil. It
-// must be called once. It starts with a random address, so that many programs do not all connect to the
-// first one, and goes to the next when a connection ends.
+// Run maintains a connection until ctx ends, then waits for the confirms in flight and returns nil.
+// It must be called once. It starts with a random address, so that many programs do not all connect
+// to the first one, and goes to the next when a connection ends.
 func (p *Publisher) Run(ctx context.Context) error {
 	pause := newBackoff()
 	first := rand.IntN(len(p.opt.URLs))
@@ -143,8 +144,8 @@ func (p *Publisher) setDown(reason string) {
 	p.conn.Store(nil)
 }
 
-// newBackoff grows from retryFirst to retryMost with a jitter of a quarter, so that the clients of a
-// broker that returns reconnect within two seconds and not all at once.
+// newBackoff grows from retryFirst to retryMost with a jitter of a quarter, so that the clients of
+// a broker that returns reconnect within two seconds and not all at once.
 func newBackoff() backoff.BackOff {
 	return &backoff.ExponentialBackOff{
 		InitialInterval: retryFirst, MaxInterval: retryMost, Multiplier: 2, RandomizationFactor: 0.25,

@@ -31,7 +31,9 @@ type markRequest struct {
 }
 
 // openPublisherConnection connects, declares the topology and opens the channels.
-func openPublisherConnection(ctx context.Context, address string, opt Options) (*publisherConnection, error) {
+func openPublisherConnection(
+	ctx context.Context, address string, opt Options,
+) (*publisherConnection, error) {
 	conn, err := dial(ctx, address, opt.Name)
 	if err != nil {
 		return nil, err
@@ -116,7 +118,8 @@ func (p *publisherConnection) settleAbandoned() {
 	}
 }
 
-// serve maintains the connection until it fails or ctx ends. Then it waits for the confirms in flight.
+// serve maintains the connection until it fails or ctx ends. Then it waits for the confirms in
+// flight.
 func (p *publisherConnection) serve(ctx context.Context) error {
 	defer close(p.closed)
 	defer p.conn.disconnect()

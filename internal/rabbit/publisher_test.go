@@ -2,7 +2,6 @@ package rabbit_test
 
 import (
 	"context"
-	"errors"
 	"testing"
 	"time"
 
@@ -12,7 +11,7 @@ import (
 	"flashsale.dev/seckill/internal/rabbit"
 )
 
-func TestOptionsAreChecked(t *testing.T) {
+func TestOptions_AreValidated(t *testing.T) {
 	_, err := rabbit.NewPublisher(rabbit.Options{})
 	require.Error(t, err)
 	_, err = rabbit.NewSource(rabbit.Options{URLs: []string{"amqp://guest:secret@host:notaport/"}})
@@ -20,7 +19,7 @@ func TestOptionsAreChecked(t *testing.T) {
 	require.NotContains(t, err.Error(), "secret")
 }
 
-func TestQueueDeletedUnderThePublisher(t *testing.T) {
+func TestPublisher_DeclaresADeletedQueueAgain(t *testing.T) {
 	address := env.RabbitMQ(t).NewVHost(t)
 	reported := newQueueReports()
 	p := runPublisher(t, rabbit.Options{URLs: []string{address}, OnNewQueue: reported.add})
@@ -32,7 +31,7 @@ func TestQueueDeletedUnderThePublisher(t *testing.T) {
 	require.NoError(t, p.Publish(t.Context(), goods, []byte("x")))
 }
 
-func TestAFedShardIsReportedNoMore(t *testing.T) {
+func TestPublisher_ReportsAMarkedShardNoMore(t *testing.T) {
 	address := env.RabbitMQ(t).NewVHost(t)
 	cutter, proxied := through(t, address)
 	reported := newQueueReports()
@@ -45,7 +44,7 @@ func TestAFedShardIsReportedNoMore(t *testing.T) {
 	require.Empty(t, reported.shards)
 }
 
-func TestMuteBrokerHangsNothing(t *testing.T) {
+func TestSilentBroker_BlocksNothing(t *testing.T) {
 	t.Run("it is passed over for the next address", func(t *testing.T) {
 		opt := rabbit.Options{URLs: []string{silentBroker(t), env.RabbitMQ(t).NewVHost(t)}}
 		p := runPublisher(t, opt)
@@ -63,7 +62,7 @@ func TestMuteBrokerHangsNothing(t *testing.T) {
 		require.ErrorIs(t, p.MarkRepublished(t.Context(), 0), order.ErrQueueDown)
 		_, err = openSource(t, opt).Open(t.Context(), 0)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
-		require.Eventually(t, func() bool { return p.DownReason() != "not connected yet" }, patience, 10*time.Millisecond)
+		eventually(t, func() bool { return p.DownReason() != "not connected yet" })
 		require.NotContains(t, p.DownReason(), "secret")
 	})
 	t.Run("an opening that is no longer wanted ends", func(t *testing.T) {
@@ -79,18 +78,18 @@ func TestMuteBrokerHangsNothing(t *testing.T) {
 	})
 }
 
-func TestCutConnectionIsMadeAgain(t *testing.T) {
+func TestPublisher_ReconnectsAfterACut(t *testing.T) {
 	cutter, address := through(t, env.RabbitMQ(t).NewVHost(t))
 	p := runPublisher(t, rabbit.Options{URLs: []string{address}})
 	for range 5 {
 		require.NoError(t, p.Publish(t.Context(), goods, []byte("x")))
 		cutter.cut()
-		require.Eventually(t, func() bool { return !p.Up() }, patience, 100*time.Microsecond)
+		eventually(t, func() bool { return !p.Up() })
 		awaitUp(t, p)
 	}
 }
 
-func TestStoppingWaitsForConfirms(t *testing.T) {
+func TestPublisher_StopWaitsForConfirms(t *testing.T) {
 	address := env.RabbitMQ(t).NewVHost(t)
 	p, err := rabbit.NewPublisher(rabbit.Options{URLs: []string{address}})
 	require.NoError(t, err)
@@ -108,19 +107,22 @@ func TestStoppingWaitsForConfirms(t *testing.T) {
 	require.NoError(t, <-ended)
 	for range n - 1 {
 		if err := <-published; err != nil {
-			require.True(t, errors.Is(err, order.ErrQueueDown), "sent before the end and not confirmed: %v", err)
+			require.ErrorIs(t, err, order.ErrQueueDown, "sent before the end and not confirmed")
 		}
 	}
 }
 
-// What was given up by its caller must not take up room for ever, nor make a broker that answers look silent.
-func TestGivenUpPublishesAreForgotten(t *testing.T) {
+// An abandoned message must release its room, and must not make a broker that answers look stalled.
+func TestPublish_AbandonedMessagesReleaseTheirRoom(t *testing.T) {
 	address := env.RabbitMQ(t).NewVHost(t)
-	p := runPublisher(t, rabbit.Options{URLs: []string{address}, MaxUnconfirmed: 4, StallAfter: 200 * time.Millisecond})
+	opt := rabbit.Options{
+		URLs: []string{address}, MaxUnconfirmed: 4, StallAfter: 200 * time.Millisecond,
+	}
+	p := runPublisher(t, opt)
 	for range 40 {
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Microsecond)
 		_ = p.Publish(ctx, goods, []byte("x"))
 		cancel()
 	}
-	require.Eventually(t, func() bool { return p.Publish(t.Context(), goods, []byte("x")) == nil }, patience, time.Millisecond)
+	awaitPublish(t, p)
 }

@@ -9,8 +9,8 @@ import (
 	"flashsale.dev/seckill/internal/order"
 )
 
-// shardHealth counts one shard's messages on a connection. A cluster may have no leader for one queue
-// while the others confirm, so each shard is judged by its own confirms.
+// shardHealth counts one shard's messages on a connection. A cluster may have no leader for one
+// queue while the others confirm, so each shard is judged by its own confirms.
 type shardHealth struct {
 	sent    atomic.Uint64
 	settled atomic.Uint64 // messages with an outcome other than a nack
@@ -43,7 +43,8 @@ func (h *shardHealth) err() error {
 	return nil
 }
 
-// stallTimer measures how long messages have been in flight without a confirm. The zero value is ready.
+// stallTimer measures how long messages have been in flight without a confirm. The zero value is
+// ready.
 type stallTimer struct {
 	confirmed uint64
 	since     time.Time // of the last confirm, or of the last time without messages in flight

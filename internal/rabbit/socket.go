@@ -18,9 +18,9 @@ const (
 
 var errBufferFull = errors.New("the broker does not read: too many bytes wait to be sent")
 
-// socket is a net.Conn whose Write never waits for the peer. One goroutine sends what was written and
-// combines it into few system calls. A publish, an ack or a close therefore never blocks on a broker that
-// has stopped reading, as RabbitMQ does under its memory alarm.
+// socket is a net.Conn whose Write never waits for the peer. One goroutine sends what was written
+// and combines it into few system calls. A publish, an ack or a close therefore never blocks on a
+// broker that has stopped reading, as RabbitMQ does under its memory alarm.
 type socket struct {
 	net.Conn
 	limit int // of buffered bytes
@@ -33,7 +33,9 @@ type socket struct {
 }
 
 func newSocket(c net.Conn) *socket {
-	s := &socket{Conn: c, limit: maxBuffered, wake: make(chan struct{}, 1), ended: make(chan struct{})}
+	s := &socket{
+		Conn: c, limit: maxBuffered, wake: make(chan struct{}, 1), ended: make(chan struct{}),
+	}
 	go s.send()
 	return s
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestSocketNeverWaitsForItsPeer(t *testing.T) {
-	near, far := net.Pipe() // which takes a write only when it is read
+func TestSocket_WriteNeverWaitsForItsPeer(t *testing.T) {
+	near, far := net.Pipe() // a write blocks until it is read
 	s := newSocket(near)
 	for range 100 {
 		n, err := s.Write(make([]byte, 1024))
@@ -22,7 +22,7 @@ func TestSocketNeverWaitsForItsPeer(t *testing.T) {
 	require.NoError(t, far.Close())
 }
 
-func TestSocketSendsWhatIsLeftInOrder(t *testing.T) {
+func TestSocket_CloseSendsTheRestInOrder(t *testing.T) {
 	near, far := net.Pipe()
 	s := newSocket(near)
 	got := make(chan []byte, 1)
@@ -40,7 +40,7 @@ func TestSocketSendsWhatIsLeftInOrder(t *testing.T) {
 	require.Equal(t, want, <-got)
 }
 
-func TestSocketIsBounded(t *testing.T) {
+func TestSocket_BufferIsBounded(t *testing.T) {
 	near, far := net.Pipe()
 	s := newSocket(near)
 	s.limit = 1000
@@ -50,12 +50,12 @@ func TestSocketIsBounded(t *testing.T) {
 		_, err = s.Write(make([]byte, 100))
 	}
 	require.ErrorIs(t, err, errBufferFull)
-	require.LessOrEqual(t, taken, 21, "ten that are being written, ten that wait, and the one that was refused")
+	require.LessOrEqual(t, taken, 21, "ten in the write, ten in the buffer, one refused")
 	s.abort()
 	require.NoError(t, far.Close())
 }
 
-func TestSocketTellsOfABrokenWire(t *testing.T) {
+func TestSocket_ReportsABrokenConnection(t *testing.T) {
 	near, far := net.Pipe()
 	s := newSocket(near)
 	require.NoError(t, far.Close())

@@ -15,7 +15,8 @@ import (
 )
 
 // Source opens streams. Each stream has a connection of its own, so that one can be aborted without
-// touching the others, and their connections are read in parallel. A process has a handful of shards.
+// touching the others, and their connections are read in parallel. A process has a handful of
+// shards.
 type Source struct {
 	opt     Options
 	first   int    // address of shard 0, at random
@@ -37,8 +38,8 @@ func NewSource(opt Options) (*Source, error) {
 func (s *Source) Shards() int { return s.opt.Shards }
 
 // Open connects to an address that answers, declares the shard's queue and consumes it. The first
-// address that it tries differs from shard to shard. Of all consumers of the shard the broker delivers to
-// one, and to the next when that one's connection ends. Open returns within seconds.
+// address that it tries differs from shard to shard. Of all consumers of the shard the broker
+// delivers to one, and to the next when that one's connection ends. Open returns within seconds.
 func (s *Source) Open(ctx context.Context, shard int) (order.Stream, error) {
 	if shard < 0 || shard >= s.opt.Shards {
 		return nil, fmt.Errorf("open shard %d of %d: no such shard", shard, s.opt.Shards)
@@ -101,10 +102,10 @@ func (s *Source) connect(ctx context.Context, turn int) (*connection, error) {
 	return nil, errors.Join(failed...)
 }
 
-// consumerPriority ranks a process for a shard by rendezvous hashing: among any set of processes each
-// shard prefers one, the shards spread evenly, and a process that leaves moves only its own shards. No
-// process needs to know the others, because the broker compares the priorities. RabbitMQ activates a
-// consumer of higher priority once the present one has acknowledged its messages.
+// consumerPriority ranks a process for a shard by rendezvous hashing: among any set of processes
+// each shard prefers one, the shards spread evenly, and a process that leaves moves only its own
+// shards. No process needs to know the others, because the broker compares the priorities. RabbitMQ
+// activates a consumer of higher priority once the present one has acknowledged its messages.
 func consumerPriority(process string, shard int) int32 {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s/%d", process, shard))
 	return int32(binary.BigEndian.Uint32(sum[:]) >> 1) //nolint:gosec // 31 bits fit

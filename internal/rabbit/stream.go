@@ -12,8 +12,9 @@ import (
 	"flashsale.dev/seckill/internal/order"
 )
 
-// A stream asks its broker for its queue every livenessEvery and disconnects if no answer comes within
-// livenessTimeout. AMQP's heartbeats take three times as long to notice a node that is paused.
+// A stream asks its broker for its queue every livenessEvery and disconnects if no answer comes
+// within livenessTimeout. AMQP's heartbeats take three times as long to notice a node that is
+// paused.
 const (
 	livenessEvery   = time.Second
 	livenessTimeout = 5 * time.Second
@@ -108,12 +109,12 @@ func (st *stream) alive() bool {
 	return err == nil || errors.As(err, &closed) && closed.Server && !errors.Is(err, amqp.ErrClosed)
 }
 
-// Deliveries is closed when the connection has ended or the broker has cancelled the consumer. The user
-// then calls Close and opens the shard again.
+// Deliveries is closed when the connection has ended or the broker has cancelled the consumer. The
+// user then calls Close and opens the shard again.
 func (st *stream) Deliveries() <-chan order.Delivery { return st.out }
 
-// Ack acknowledges the delivery and all before it. It does not wait for the broker: an ack that is lost
-// with the connection leads to a redelivery.
+// Ack acknowledges the delivery and all before it. It does not wait for the broker: an ack that is
+// lost with the connection leads to a redelivery.
 func (st *stream) Ack(tag uint64) error {
 	if err := st.ch.Ack(tag, true); err != nil {
 		return fmt.Errorf("ack %s: %w", st.queue, err)
@@ -121,11 +122,11 @@ func (st *stream) Ack(tag uint64) error {
 	return nil
 }
 
-// Close sends the acks in flight and closes the connection, which returns the unacknowledged messages to
-// the queue. It returns within two seconds. A second call returns the same error.
+// Close sends the acks in flight and closes the connection, which returns the unacknowledged
+// messages to the queue. It returns within two seconds. A second call returns the same error.
 //
-// It does not cancel the consumer instead: RabbitMQ 3.10 then starts the next consumer beside the first
-// one's unacknowledged messages.
+// It does not cancel the consumer instead: RabbitMQ 3.10 then starts the next consumer beside the
+// first one's unacknowledged messages.
 func (st *stream) Close() error {
 	st.once.Do(func() {
 		close(st.done)

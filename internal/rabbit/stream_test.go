@@ -17,13 +17,13 @@ func take(t *testing.T, s order.Stream) order.Delivery {
 	case d, ok := <-s.Deliveries():
 		require.True(t, ok, "the stream ended")
 		return d
-	case <-time.After(patience):
+	case <-time.After(timeout):
 		t.Fatal("no delivery")
 		panic("unreachable")
 	}
 }
 
-func TestConsumerKilledManyTimesDeadLettersNothing(t *testing.T) {
+func TestStream_ConsumerKilled25TimesDeadLettersNothing(t *testing.T) {
 	address := env.RabbitMQ(t).NewVHost(t)
 	cutter, proxied := through(t, address)
 	p := runPublisher(t, rabbit.Options{URLs: []string{address}})
@@ -50,7 +50,7 @@ func TestConsumerKilledManyTimesDeadLettersNothing(t *testing.T) {
 	require.NoError(t, s.Close())
 }
 
-func TestDeadLetterSaysWhyAndWhence(t *testing.T) {
+func TestDeadLetter_CarriesAttemptsAndOrigin(t *testing.T) {
 	opt := rabbit.Options{URLs: []string{env.RabbitMQ(t).NewVHost(t)}, Shards: 2, DeliveryLimit: 2}
 	p, source := runPublisher(t, opt), openSource(t, opt)
 	began := time.Now().Truncate(time.Second)
@@ -68,7 +68,7 @@ func TestDeadLetterSaysWhyAndWhence(t *testing.T) {
 	require.Equal(t, "poison", string(d.Body))
 	require.Equal(t, fmt.Sprint("seckill.orders.", shard), d.Origin)
 	require.Equal(t, 4, d.Attempts, "three from its queue, one from that of dead letters")
-	require.False(t, d.FirstSeenAt.Before(began), "first seen %v, published after %v", d.FirstSeenAt, began)
+	require.False(t, d.FirstSeenAt.Before(began), "first seen too early: %v", d.FirstSeenAt)
 	require.NoError(t, dead.Close())
 	dead, err = source.OpenDead(t.Context())
 	require.NoError(t, err)
@@ -79,7 +79,7 @@ func TestDeadLetterSaysWhyAndWhence(t *testing.T) {
 	require.NoError(t, dead.Close())
 }
 
-func TestQueueDeletedUnderTheStream(t *testing.T) {
+func TestStream_EndsWithADeletedQueue(t *testing.T) {
 	opt := rabbit.Options{URLs: []string{env.RabbitMQ(t).NewVHost(t)}}
 	source := openSource(t, opt)
 	s, err := source.Open(t.Context(), 0)
@@ -92,8 +92,8 @@ func TestQueueDeletedUnderTheStream(t *testing.T) {
 	require.NoError(t, s.Close())
 }
 
-// A consumer that has gone away without reading must not keep Close waiting.
-func TestCloseWithDeliveriesUnread(t *testing.T) {
+// Close must not wait for a consumer that has stopped reading.
+func TestStream_CloseWithUnreadDeliveries(t *testing.T) {
 	opt := rabbit.Options{URLs: []string{env.RabbitMQ(t).NewVHost(t)}}
 	p, source := runPublisher(t, opt), openSource(t, opt)
 	for range 10 {

@@ -7,7 +7,7 @@ import (
 	"flashsale.dev/seckill/internal/testing/queuesuite"
 )
 
-func TestContract(t *testing.T) {
+func TestQueue_KeepsTheContract(t *testing.T) {
 	broker := env.RabbitMQ(t)
 	queuesuite.Run(t, func(t *testing.T) queuesuite.Queue {
 		opt := rabbit.Options{URLs: []string{broker.NewVHost(t)}, Shards: 4}

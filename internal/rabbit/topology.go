@@ -16,8 +16,9 @@ const (
 
 func queueName(shard int) string { return ordersName + "." + strconv.Itoa(shard) }
 
-// markName names an exchange without bindings. Its existence says that all pending orders of the shard
-// have been published to the present queue. The broker keeps and loses it together with the queue.
+// markName names an exchange without bindings. Its existence says that all pending orders of the
+// shard have been published to the present queue. The broker keeps and loses it together with the
+// queue.
 func markName(shard int) string { return markPrefix + "." + strconv.Itoa(shard) }
 
 // orderQueue returns the arguments of a shard's queue. They never change between releases, because
@@ -52,8 +53,8 @@ func (c *connection) declareDead() error {
 	return c.bind(deadName, "", deadName, exists)
 }
 
-// declareShard declares one shard's queue. Before it makes a missing queue, it deletes the shard's mark:
-// a crash between the two leaves a missing queue, never a new queue with an old mark.
+// declareShard declares one shard's queue. Before it makes a missing queue, it deletes the shard's
+// mark: a crash between the two leaves a missing queue, never a new queue with an old mark.
 func (c *connection) declareShard(shard, deliveryLimit int) error {
 	name := queueName(shard)
 	exists, err := c.queueExists(name)
@@ -102,13 +103,15 @@ func (c *connection) queueExists(name string) (bool, error) {
 	return exists, nil
 }
 
-// bind binds a queue. A binding is a transaction over all nodes of a cluster, which blocks while one of
-// them is silent and not yet declared down (net_ticktime, a minute by default). A queue that exists is
-// nearly always bound, so its binding is sent without waiting for an answer. Should it be missing after
-// all, messages are returned until the broker has made it.
+// bind binds a queue. A binding is a transaction over all nodes of a cluster, which blocks while
+// one of them is silent and not yet declared down (net_ticktime, a minute by default). A queue that
+// exists is nearly always bound, so its binding is sent without waiting for an answer. Should it be
+// missing after all, messages are returned until the broker has made it.
 func (c *connection) bind(queue, key, exchange string, exists bool) (err error) {
 	if !exists {
-		return c.onChannel(func(ch *amqp.Channel) error { return bind(ch, queue, key, exchange, false) })
+		return c.onChannel(func(ch *amqp.Channel) error {
+			return bind(ch, queue, key, exchange, false)
+		})
 	}
 	if c.noWait == nil || c.noWait.IsClosed() {
 		if c.noWait, err = c.Channel(); err != nil {
@@ -130,7 +133,8 @@ func (c *connection) unmarked(shards int) ([]int, error) {
 	var list []int
 	for shard := range shards {
 		marked, err := c.exists(func(ch *amqp.Channel) error {
-			return ch.ExchangeDeclarePassive(markName(shard), amqp.ExchangeFanout, true, false, false, false, nil)
+			name := markName(shard)
+			return ch.ExchangeDeclarePassive(name, amqp.ExchangeFanout, true, false, false, false, nil)
 		})
 		if err != nil {
 			return nil, fmt.Errorf("ask for the mark of shard %d: %w", shard, err)

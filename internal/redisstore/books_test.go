@@ -24,8 +24,8 @@ func TestSettleMovesPendingToSoldOnce(t *testing.T) {
 	})
 }
 
-func cancelOf(sn string, buyer, quantity int64) order.Move {
-	return order.Move{ID: "move of " + sn, GoodsID: goods, Epoch: 1, Kind: order.MoveCancel, BuyerID: buyer, OrderSn: sn, Quantity: quantity}
+func cancelOf(sn string, buyer, quantity int64) order.StockMove {
+	return order.StockMove{ID: "move of " + sn, GoodsID: goods, Epoch: 1, Kind: order.MoveCancel, BuyerID: buyer, OrderSn: sn, Quantity: quantity}
 }
 
 func TestReleaseGivesBackOnceBeforeAndAfterSettling(t *testing.T) {
@@ -35,8 +35,8 @@ func TestReleaseGivesBackOnceBeforeAndAfterSettling(t *testing.T) {
 		_, err := s.Settle(t.Context(), goods, []string{"sn1"})
 		require.NoError(t, err)
 		settled, early := cancelOf("sn1", 7, 3), cancelOf("sn2", 8, 2)
-		require.Equal(t, []order.Given{order.GivenNow, order.GivenNow}, give(t, s, settled, early))
-		require.Equal(t, []order.Given{order.GivenBefore, order.GivenBefore}, give(t, s, settled, early))
+		require.Equal(t, []order.MoveResult{order.MoveApplied, order.MoveApplied}, give(t, s, settled, early))
+		require.Equal(t, []order.MoveResult{order.MoveAppliedBefore, order.MoveAppliedBefore}, give(t, s, settled, early))
 		_, err = s.Settle(t.Context(), goods, []string{"sn2"})
 		require.NoError(t, err)
 		v := view(t, s)
@@ -54,12 +54,12 @@ func TestReleaseGivesBackOnceBeforeAndAfterSettling(t *testing.T) {
 func TestReleaseKnowsEpochs(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *Store) {
 		m := cancelOf("sn1", 7, 1)
-		require.Equal(t, []order.Given{order.GivenLater}, give(t, s, m), "redis has no such sale")
+		require.Equal(t, []order.MoveResult{order.MoveDeferred}, give(t, s, m), "redis has no such sale")
 		load(t, s, onSale(10, 5))
 		m.Epoch = 2
-		require.Equal(t, []order.Given{order.GivenLater}, give(t, s, m))
+		require.Equal(t, []order.MoveResult{order.MoveDeferred}, give(t, s, m))
 		m.Epoch = 0
-		require.Equal(t, []order.Given{order.Covered}, give(t, s, m))
+		require.Equal(t, []order.MoveResult{order.MoveCovered}, give(t, s, m))
 		require.EqualValues(t, 10, view(t, s).Available)
 	})
 }
@@ -79,13 +79,13 @@ func TestAFailedOrderGivesBackOnlyWhatItTook(t *testing.T) {
 func TestAStockDeltaRaisesAndCutsOnlyWhatIsUnsold(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *Store) {
 		load(t, s, onSale(10, 5))
-		delta := func(id string, units int64) order.Given {
-			return give(t, s, order.Move{ID: id, GoodsID: goods, Epoch: 1, Kind: order.MoveDelta, Quantity: units})[0]
+		delta := func(id string, units int64) order.MoveResult {
+			return give(t, s, order.StockMove{ID: id, GoodsID: goods, Epoch: 1, Kind: order.MoveDelta, Quantity: units})[0]
 		}
-		require.Equal(t, order.GivenNow, delta("a", 5))
-		require.Equal(t, order.GivenBefore, delta("a", 5))
+		require.Equal(t, order.MoveApplied, delta("a", 5))
+		require.Equal(t, order.MoveAppliedBefore, delta("a", 5))
 		require.Equal(t, order.CutTooLarge, delta("b", -16))
-		require.Equal(t, order.GivenNow, delta("c", -15))
+		require.Equal(t, order.MoveApplied, delta("c", -15))
 		v := view(t, s)
 		require.Zero(t, v.Available)
 		require.Zero(t, v.Total)
@@ -111,7 +111,7 @@ func TestLoadBringsHoldingsAndRefusesOldEpochs(t *testing.T) {
 			require.False(t, loaded)
 		}
 		require.EqualValues(t, 8, view(t, s).Available)
-		_, err := s.IssuePaths(t.Context(), goods, 3, seckill.PathLife, []seckill.PathGrant{{Path: path(2), BuyerID: 7}})
+		_, err := s.IssuePaths(t.Context(), goods, 3, seckill.PathTTL, []seckill.PathGrant{{Path: path(2), BuyerID: 7}})
 		require.NoError(t, err)
 		g, err := s.Reserve(t.Context(), goods, 3, []seckill.Reservation{asking(2, 7, 1)})
 		require.NoError(t, err)
@@ -122,7 +122,7 @@ func TestLoadBringsHoldingsAndRefusesOldEpochs(t *testing.T) {
 func TestAdoptTakesOnceAndOnlyWhatIsLeft(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *Store) {
 		load(t, s, onSale(3, 2))
-		lines := []seckill.Line{
+		lines := []seckill.OrderLine{
 			{OrderSn: "a", BuyerID: 7, Quantity: 2}, {OrderSn: "b", BuyerID: 7, Quantity: 1}, {OrderSn: "c", BuyerID: 8, Quantity: 2},
 		}
 		for range 2 {
@@ -137,7 +137,7 @@ func TestAdoptTakesOnceAndOnlyWhatIsLeft(t *testing.T) {
 
 // A rebuild waits for the queue; an order that waited for the rebuild would hold the queue up for ever.
 func TestAShutGateHoldsNoLateOrderUp(t *testing.T) {
-	late := []seckill.Line{{OrderSn: "a", BuyerID: 7, Quantity: 2}}
+	late := []seckill.OrderLine{{OrderSn: "a", BuyerID: 7, Quantity: 2}}
 	for name, shut := range map[string]func(t *testing.T, s *Store){
 		"on purpose": func(t *testing.T, s *Store) {
 			load(t, s, onSale(3, 2))
@@ -161,7 +161,7 @@ func TestAShutGateHoldsNoLateOrderUp(t *testing.T) {
 
 // MySQL began epoch 2 and its rebuilder died, or sleeps, before it loaded it.
 func TestAnEpochThatOrdersWereWrittenPastIsNotLoaded(t *testing.T) {
-	late := []seckill.Line{{OrderSn: "a", BuyerID: 7, Quantity: 2}}
+	late := []seckill.OrderLine{{OrderSn: "a", BuyerID: 7, Quantity: 2}}
 	for name, before := range map[string]func(t *testing.T, s *Store){
 		"Redis is empty": func(*testing.T, *Store) {},
 		"Redis has an older one": func(t *testing.T, s *Store) {
@@ -193,7 +193,7 @@ func TestALateOrderIsNotAdoptedByAnEpochThatIsOver(t *testing.T) {
 		snap := onSale(3, 2)
 		snap.Epoch = 2
 		load(t, s, snap)
-		_, err := s.Adopt(t.Context(), goods, 1, 0, []seckill.Line{{OrderSn: "a", BuyerID: 7, Quantity: 2}})
+		_, err := s.Adopt(t.Context(), goods, 1, 0, []seckill.OrderLine{{OrderSn: "a", BuyerID: 7, Quantity: 2}})
 		_, shut := errors.AsType[*seckill.GateError](err)
 		require.True(t, shut, "%v", err)
 	})
@@ -201,7 +201,7 @@ func TestALateOrderIsNotAdoptedByAnEpochThatIsOver(t *testing.T) {
 
 func TestAChangeMakesNoSaleOfItsOwn(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *Store) {
-		require.ErrorIs(t, s.Amend(t.Context(), onSale(1, 1).Sale), seckill.ErrNotLoaded)
+		require.ErrorIs(t, s.UpdateSale(t.Context(), onSale(1, 1).Sale), seckill.ErrNotLoaded)
 		_, err := s.View(t.Context(), goods)
 		require.ErrorIs(t, err, seckill.ErrNotLoaded)
 	})
@@ -210,9 +210,9 @@ func TestAChangeMakesNoSaleOfItsOwn(t *testing.T) {
 func TestARefusedCutStaysRefused(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *Store) {
 		load(t, s, onSale(10, 5))
-		cut := order.Move{ID: "cut", GoodsID: goods, Epoch: 1, Kind: order.MoveDelta, Quantity: -12}
-		more := order.Move{ID: "more", GoodsID: goods, Epoch: 1, Kind: order.MoveDelta, Quantity: 5}
-		require.Equal(t, []order.Given{order.CutTooLarge, order.GivenNow, order.CutTooLarge}, give(t, s, cut, more, cut),
+		cut := order.StockMove{ID: "cut", GoodsID: goods, Epoch: 1, Kind: order.MoveDelta, Quantity: -12}
+		more := order.StockMove{ID: "more", GoodsID: goods, Epoch: 1, Kind: order.MoveDelta, Quantity: 5}
+		require.Equal(t, []order.MoveResult{order.CutTooLarge, order.MoveApplied, order.CutTooLarge}, give(t, s, cut, more, cut),
 			"whoever asks again must hear what the first heard")
 		require.EqualValues(t, 15, view(t, s).Available)
 	})
@@ -257,11 +257,11 @@ func TestReleaseWaitsForTheGate(t *testing.T) {
 		load(t, s, onSale(10, 5))
 		require.NoError(t, s.Shut(t.Context(), goods, 1))
 		m := cancelOf("sn1", 7, 1)
-		require.Equal(t, []order.Given{order.GivenLater}, give(t, s, m))
+		require.Equal(t, []order.MoveResult{order.MoveDeferred}, give(t, s, m))
 		again := onSale(10, 5)
 		again.Epoch = 2
 		load(t, s, again)
-		require.Equal(t, []order.Given{order.Covered}, give(t, s, m))
+		require.Equal(t, []order.MoveResult{order.MoveCovered}, give(t, s, m))
 	})
 }
 
@@ -270,7 +270,7 @@ func TestALateOrderIsTakenInWithinTheLimitOnly(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *Store) {
 		load(t, s, onSale(10, 2))
 		reserve(t, s, want(t, s, 1, 7, 2))
-		late := []seckill.Line{{OrderSn: "late", BuyerID: 7, Quantity: 1}, {OrderSn: "other", BuyerID: 8, Quantity: 1}}
+		late := []seckill.OrderLine{{OrderSn: "late", BuyerID: 7, Quantity: 1}, {OrderSn: "other", BuyerID: 8, Quantity: 1}}
 		adopted, err := s.Adopt(t.Context(), goods, 1, 2, late)
 		require.NoError(t, err)
 		require.Equal(t, map[string]bool{"late": false, "other": true}, adopted)

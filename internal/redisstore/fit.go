@@ -11,7 +11,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/reconcile"
 )
 
 // Fitness is how much of Redis there is.
@@ -73,17 +73,17 @@ func (s *Store) Durable(ctx context.Context) bool {
 
 // Memory tells what Redis uses and may use: used_memory and maxmemory of INFO memory. A server that does not tell (an
 // embedded one) uses nothing. Of a cluster it is the fullest master's that answers.
-func (s *Store) Memory(ctx context.Context) (order.Memory, error) {
+func (s *Store) Memory(ctx context.Context) (reconcile.Memory, error) {
 	if s.opts.Lease != "" { // no server of its own
-		return order.Memory{}, nil
+		return reconcile.Memory{}, nil
 	}
 	var mu sync.Mutex
-	var most order.Memory
+	var most reconcile.Memory
 	asked, failed, err := s.eachMaster(ctx, func(ctx context.Context, node redis.UniversalClient) error {
 		text, err := node.Info(ctx, "memory").Result()
 		mu.Lock()
 		defer mu.Unlock()
-		if m := (order.Memory{Used: infoField(text, "used_memory"), Most: infoField(text, "maxmemory")}); err == nil && fuller(m, most) {
+		if m := (reconcile.Memory{Used: infoField(text, "used_memory"), Most: infoField(text, "maxmemory")}); err == nil && fuller(m, most) {
 			most = m
 		}
 		return err
@@ -92,13 +92,13 @@ func (s *Store) Memory(ctx context.Context) (order.Memory, error) {
 		err = errors.Join(failed...)
 	}
 	if err != nil {
-		return order.Memory{}, fmt.Errorf("ask redis for its memory: %w", err)
+		return reconcile.Memory{}, fmt.Errorf("ask redis for its memory: %w", err)
 	}
 	return most, nil
 }
 
 // fuller compares by the share that is used; servers without a limit by what they use.
-func fuller(a, b order.Memory) bool {
+func fuller(a, b reconcile.Memory) bool {
 	if a.Most > 0 && b.Most > 0 {
 		return float64(a.Used)/float64(a.Most) > float64(b.Used)/float64(b.Most)
 	}

@@ -36,16 +36,16 @@ func (s *Store) Settle(ctx context.Context, goodsID int64, sns []string) (int, e
 }
 
 // Pending finds one reservation that MySQL may not have yet. The bool tells whether there is one.
-func (s *Store) Pending(ctx context.Context, goodsID int64, sn string) (seckill.Line, bool, error) {
+func (s *Store) Pending(ctx context.Context, goodsID int64, sn string) (seckill.OrderLine, bool, error) {
 	text, err := s.client.HGet(ctx, keysOf(goodsID).pending(), sn).Result()
 	if errors.Is(err, redis.Nil) {
-		return seckill.Line{}, false, nil
+		return seckill.OrderLine{}, false, nil
 	}
 	if err != nil {
-		return seckill.Line{}, false, fmt.Errorf("look for a pending order in redis: %w", err)
+		return seckill.OrderLine{}, false, fmt.Errorf("look for a pending order in redis: %w", err)
 	}
 	p, err := readPending(text)
-	return p.Line, err == nil, err
+	return p.OrderLine, err == nil, err
 }
 
 // PendingAmong tells which of the numbers, by goods, MySQL may not have yet: one round trip for all.
@@ -101,7 +101,7 @@ func readPending(text string) (order.Pending, error) {
 	if err != nil {
 		return order.Pending{}, fmt.Errorf("a pending order in redis: %w", err)
 	}
-	return order.Pending{Line: line, Entry: []byte(entry), At: time.UnixMilli(at).UTC()}, nil
+	return order.Pending{OrderLine: line, Entry: []byte(entry), At: time.UnixMilli(at).UTC()}, nil
 }
 
 // Adopt takes units of the present epoch for orders of an older one, and tells which got them. Where the sale's gate is
@@ -109,7 +109,7 @@ func readPending(text string) (order.Pending, error) {
 // error is a *seckill.GateError.
 //
 // limit is what a buyer may hold with them; 0 leaves that to MySQL.
-func (s *Store) Adopt(ctx context.Context, goodsID, epoch, limit int64, lines []seckill.Line) (map[string]bool, error) {
+func (s *Store) Adopt(ctx context.Context, goodsID, epoch, limit int64, lines []seckill.OrderLine) (map[string]bool, error) {
 	k := keysOf(goodsID)
 	args := append(make([]any, 0, 3+4*len(lines)), s.lease, epoch, limit)
 	for _, l := range lines {
@@ -135,7 +135,7 @@ func (s *Store) Adopt(ctx context.Context, goodsID, epoch, limit int64, lines []
 }
 
 // Release gives moves of one goods to Redis, each once, and returns what became of each.
-func (s *Store) Release(ctx context.Context, goodsID int64, moves []order.Move) ([]order.Given, error) {
+func (s *Store) Release(ctx context.Context, goodsID int64, moves []order.StockMove) ([]order.MoveResult, error) {
 	k := keysOf(goodsID)
 	args := append(make([]any, 0, 1+6*len(moves)), s.lease)
 	for _, m := range moves {
@@ -145,9 +145,9 @@ func (s *Store) Release(ctx context.Context, goodsID int64, moves []order.Move) 
 	if err != nil {
 		return nil, fmt.Errorf("release in redis: %w", err)
 	}
-	given := make([]order.Given, len(codes))
+	given := make([]order.MoveResult, len(codes))
 	for i, c := range codes {
-		given[i] = order.Given(c)
+		given[i] = order.MoveResult(c)
 	}
 	return given, nil
 }

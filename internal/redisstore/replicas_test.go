@@ -31,22 +31,22 @@ func TestAReservationIsSureOnceAReplicaHasIt(t *testing.T) {
 	load(t, s, onSale(10, 2))
 	g, err := s.Reserve(t.Context(), goods, 1, []seckill.Reservation{want(t, s, 1, 7, 1)})
 	require.NoError(t, err)
-	require.NoError(t, g.Unsure)
+	require.NoError(t, g.NotReplicated)
 	require.NoError(t, replica.Kill())
 	second := want(t, s, 2, 7, 1)
 	g, err = hasty.Reserve(t.Context(), goods, 1, []seckill.Reservation{second})
 	require.NoError(t, err)
-	require.ErrorIs(t, g.Unsure, errTooFewReplicas)
+	require.ErrorIs(t, g.NotReplicated, errTooFewReplicas)
 	require.Equal(t, seckill.Taken, g.Verdicts[0].Code, "it is taken all the same, and goes its way")
 
 	g, err = hasty.Reserve(t.Context(), goods, 1, []seckill.Reservation{second})
 	require.NoError(t, err)
 	require.Equal(t, seckill.Repeated, g.Verdicts[0].Code)
-	require.ErrorIs(t, g.Unsure, errTooFewReplicas, "asking again makes it no surer")
+	require.ErrorIs(t, g.NotReplicated, errTooFewReplicas, "asking again makes it no surer")
 	require.NoError(t, replica.Restart(t.Context()))
 	g, err = s.Reserve(t.Context(), goods, 1, []seckill.Reservation{second})
 	require.NoError(t, err)
-	require.NoError(t, g.Unsure, "the replica is back")
+	require.NoError(t, g.NotReplicated, "the replica is back")
 	require.Equal(t, second.OrderSn, g.Verdicts[0].OrderSn)
 }
 
@@ -57,7 +57,7 @@ func TestAScriptThatRedisForgotIsSentAgain(t *testing.T) {
 	require.NoError(t, s.client.ScriptFlush(t.Context()).Err()) // as after a restart: the pipeline must send the script itself
 	g, err := s.Reserve(t.Context(), goods, 1, []seckill.Reservation{r})
 	require.NoError(t, err)
-	require.NoError(t, g.Unsure)
+	require.NoError(t, g.NotReplicated)
 	require.Equal(t, seckill.Taken, g.Verdicts[0].Code)
 }
 
@@ -76,7 +76,7 @@ func TestAMasterThatLostItsReplicasTakesNothing(t *testing.T) {
 		err := s.client.Set(t.Context(), "anything", 1, 0).Err()
 		return err != nil && strings.Contains(err.Error(), "NOREPLICAS")
 	}, time.Minute, 10*time.Millisecond)
-	_, err = s.Adopt(t.Context(), goods, 2, 0, []seckill.Line{{OrderSn: "a", BuyerID: 9, Quantity: 1}})
+	_, err = s.Adopt(t.Context(), goods, 2, 0, []seckill.OrderLine{{OrderSn: "a", BuyerID: 9, Quantity: 1}})
 	require.ErrorContains(t, err, "NOREPLICAS")
 	_, err = s.Reserve(t.Context(), goods, 1, []seckill.Reservation{second})
 	require.ErrorContains(t, err, "NOREPLICAS")

@@ -13,33 +13,33 @@ import (
 // UsedPathLife is how long a path that was answered 202 is remembered.
 const UsedPathLife = 24 * time.Hour
 
-// Reserve judges 1 to seckill.MaxGroup reservations of one goods in one script call. Where the gate is shut, or
+// Reserve judges 1 to seckill.MaxBatch reservations of one goods in one script call. Where the gate is shut, or
 // epoch is not the one Redis has, nothing is taken and the error is a *seckill.GateError. Where replicas are waited for and
 // too few had it all in time, the group's Unsure says so.
-func (s *Store) Reserve(ctx context.Context, goodsID, epoch int64, rs []seckill.Reservation) (seckill.Group, error) {
+func (s *Store) Reserve(ctx context.Context, goodsID, epoch int64, rs []seckill.Reservation) (seckill.ReserveResult, error) {
 	k := keysOf(goodsID)
 	keys := append(make([]string, 0, 4+len(rs)), k.sale(), k.buyers(), k.pending(), k.outbox())
 	args := append(make([]any, 0, 4+4*len(rs)), s.lease, epoch, s.opts.MaxBacklogMillis, int64(UsedPathLife/time.Second))
 	for _, r := range rs {
-		entry, err := json.Marshal(r.Line)
+		entry, err := json.Marshal(r.OrderLine)
 		if err != nil {
-			return seckill.Group{}, fmt.Errorf("encode a reservation: %w", err)
+			return seckill.ReserveResult{}, fmt.Errorf("encode a reservation: %w", err)
 		}
 		keys = append(keys, k.path(r.Path))
 		args = append(args, r.BuyerID, r.Quantity, r.OrderSn, entry)
 	}
 	fields, unsure, err := s.reserveOn(ctx, k, keys, args)
 	if err != nil {
-		return seckill.Group{}, fmt.Errorf("reserve in redis: %w", err)
+		return seckill.ReserveResult{}, fmt.Errorf("reserve in redis: %w", err)
 	}
 	g, err := readGroup(&reply{fields: fields}, rs)
-	g.Unsure = unsure
+	g.NotReplicated = unsure
 	return g, err
 }
 
-func readGroup(r *reply, rs []seckill.Reservation) (seckill.Group, error) {
+func readGroup(r *reply, rs []seckill.Reservation) (seckill.ReserveResult, error) {
 	state, epoch := r.gate()
-	g := seckill.Group{Now: r.millis(), Available: r.int(), OutboxID: r.string()}
+	g := seckill.ReserveResult{Now: r.millis(), Available: r.int(), OutboxID: r.string()}
 	if r.err == nil && state != seckill.GateOpen {
 		return g, gateError(state, epoch)
 	}

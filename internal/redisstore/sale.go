@@ -142,7 +142,7 @@ func (s *Store) Shut(ctx context.Context, goodsID, epoch int64) error {
 
 // Amend brings what a merchant changed to Redis: status, window, limit and rate; not the numbers. It returns
 // seckill.ErrNotLoaded where Redis does not have the sale's epoch.
-func (s *Store) Amend(ctx context.Context, sale seckill.Sale) error {
+func (s *Store) UpdateSale(ctx context.Context, sale seckill.Sale) error {
 	text, err := cardOf(sale)
 	if err != nil {
 		return fmt.Errorf("encode a sale: %w", err)

@@ -81,7 +81,7 @@ func want(t *testing.T, s *Store, n int, buyer, quantity int64) seckill.Reservat
 
 func asking(n int, buyer, quantity int64) seckill.Reservation {
 	sn := fmt.Sprintf("sn%d", n)
-	return seckill.Reservation{Line: seckill.Line{OrderSn: sn, BuyerID: buyer, Quantity: quantity, Name: "李雷"}, Path: path(n)}
+	return seckill.Reservation{OrderLine: seckill.OrderLine{OrderSn: sn, BuyerID: buyer, Quantity: quantity, Name: "李雷"}, Path: path(n)}
 }
 
 func reserve(t *testing.T, s *Store, rs ...seckill.Reservation) []seckill.Verdict {
@@ -110,7 +110,7 @@ func pendingSns(t *testing.T, s *Store) []string {
 	return sns
 }
 
-func give(t *testing.T, s *Store, moves ...order.Move) []order.Given {
+func give(t *testing.T, s *Store, moves ...order.StockMove) []order.MoveResult {
 	t.Helper()
 	given, err := s.Release(context.Background(), goods, moves)
 	require.NoError(t, err)

@@ -7,19 +7,19 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/stats"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/scripts/lua"
 )
 
-var _ order.TallyStore = (*Store)(nil)
+var _ stats.CounterStore = (*Store)(nil)
 
 // paceOver is the seconds over which orders per second are told.
 const paceOver = 10
 
 // AddCounts adds what a node counted, all sales in one pipeline (so EVAL: EVALSHA could not fall back on the text there). Of a sale
 // whose master is away the counts are lost; it is called known.
-func (s *Store) AddCounts(ctx context.Context, counts map[int64]order.Counts) (map[int64]bool, error) {
+func (s *Store) AddCounts(ctx context.Context, counts map[int64]stats.Counts) (map[int64]bool, error) {
 	script, replies := lua.Source("tally"), make(map[int64]*redis.Cmd, len(counts))
 	pipe := s.client.Pipeline()
 	for goodsID, c := range counts {
@@ -43,8 +43,8 @@ func (s *Store) AddCounts(ctx context.Context, counts map[int64]order.Counts) (m
 }
 
 // Pace reads what the nodes have counted of a sale.
-func (s *Store) Pace(ctx context.Context, goodsID int64) (order.Pace, error) {
-	k, p := keysOf(goodsID), order.Pace{Refusals: map[seckill.Reason]int64{}}
+func (s *Store) Rates(ctx context.Context, goodsID int64) (stats.Rates, error) {
+	k, p := keysOf(goodsID), stats.Rates{Refusals: map[seckill.Reason]int64{}}
 	now, err := s.clock(ctx, k)
 	if err != nil {
 		return p, fmt.Errorf("ask redis for the time: %w", err)

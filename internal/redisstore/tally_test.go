@@ -6,14 +6,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/stats"
 	"flashsale.dev/seckill/internal/seckill"
 )
 
 func TestNodesAddUpWhatTheyCounted(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *Store) {
 		load(t, s, onSale(10, 5))
-		counted := map[int64]order.Counts{
+		counted := map[int64]stats.Counts{
 			goods:     {Orders: 30, Refusals: map[seckill.Reason]int64{seckill.SoldOut: 2}},
 			goods + 1: {Orders: 5, Refusals: map[seckill.Reason]int64{seckill.SoldOut: 7}}, // no such sale
 		}
@@ -22,15 +22,15 @@ func TestNodesAddUpWhatTheyCounted(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, map[int64]bool{goods: true, goods + 1: false}, known)
 		}
-		var p order.Pace
+		var p stats.Rates
 		require.Eventually(t, func() bool { // the second in which they were counted must be over
 			var err error
-			p, err = s.Pace(t.Context(), goods)
+			p, err = s.Rates(t.Context(), goods)
 			return err == nil && p.OrdersPerSecond > 0
 		}, time.Minute, 50*time.Millisecond)
 		require.InDelta(t, 6.0, p.OrdersPerSecond, 3.1, "two seconds may be between the two")
 		require.Equal(t, map[seckill.Reason]int64{seckill.SoldOut: 4}, p.Refusals)
-		p, err := s.Pace(t.Context(), goods+1)
+		p, err := s.Rates(t.Context(), goods+1)
 		require.NoError(t, err)
 		require.Empty(t, p.Refusals)
 		require.Zero(t, p.OrdersPerSecond)

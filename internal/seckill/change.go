@@ -27,7 +27,7 @@ type RateChange struct {
 // Validate names the first field that is out of its bounds whatever the sale is like, as a BadRequest.
 func (c Change) Validate() error {
 	if c.StockDelta < -MaxStock || c.StockDelta > MaxStock {
-		return BadField("stockDelta", "must be -%d to %d, and not 0", MaxStock, MaxStock)
+		return NewFieldError("stockDelta", "must be -%d to %d, and not 0", MaxStock, MaxStock)
 	}
 	// A sale within all bounds, into which the change is put: what is wrong afterwards is the change's fault.
 	start := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -35,7 +35,7 @@ func (c Change) Validate() error {
 		Title: "x", Total: 1, PerBuyerLimit: 1, StartAt: start, EndAt: time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC), Rate: DefaultRate(),
 	}
 	c.StockDelta = 0
-	return asNew(c.put(sample)).Validate()
+	return asNew(c.apply(sample)).Validate()
 }
 
 // Apply gives the sale as it is to be, or says why it can't be: Conflict where the sale's state does not allow it, and
@@ -43,26 +43,26 @@ func (c Change) Validate() error {
 func (c Change) Apply(s Sale) (Sale, error) {
 	switch {
 	case s.Status == Closed:
-		return s, Refuse(Conflict, "the sale is closed and changes no more")
+		return s, NewError(Conflict, "the sale is closed and changes no more")
 	case s.Status == Exposed && (c.Title != nil || c.Price != nil):
-		return s, Refuse(Conflict, "title and price can be changed in a draft only")
+		return s, NewError(Conflict, "title and price can be changed in a draft only")
 	}
-	after := c.put(s)
+	after := c.apply(s)
 	if s.Status == Exposed && c.StockDelta < 0 && after.Stock < 0 {
-		return s, TooLargeACut(s.Stock)
+		return s, NewStockDeltaError(s.Stock)
 	}
 	judged := asNew(after)
 	if s.Status == Exposed && after.Total == 0 {
 		judged.Stock = 1 // all that was unsold may be taken off sale
 	}
 	if after.Total > MaxStock || after.Total < 0 || s.Status == Draft && after.Total < 1 {
-		return s, BadField("stockDelta", "would make the stock %d; it must be 1 to %d", after.Total, MaxStock)
+		return s, NewFieldError("stockDelta", "would make the stock %d; it must be 1 to %d", after.Total, MaxStock)
 	}
 	return after, judged.Validate()
 }
 
 // put sets the fields without judging them.
-func (c Change) put(s Sale) Sale {
+func (c Change) apply(s Sale) Sale {
 	set(&s.Title, c.Title)
 	set(&s.Price, c.Price)
 	set(&s.StartAt, c.StartAt)
@@ -94,27 +94,27 @@ func asNew(s Sale) NewSale {
 	}
 }
 
-// TooLargeACut refuses to take off sale what is sold already.
-func TooLargeACut(available int64) *Error {
-	e := Refuse(Conflict, "only what is unsold can be taken off sale")
+// NewStockDeltaError refuses to take off sale what is sold already.
+func NewStockDeltaError(available int64) *Error {
+	e := NewError(Conflict, "only what is unsold can be taken off sale")
 	e.Data = map[string]any{"available": available}
 	return e
 }
 
-// Once makes a request that may be repeated change something once: the same key and body by the same actor get the
+// IdempotencyKey makes a request that may be repeated change something once: the same key and body by the same actor get the
 // first answer, the same key with another body a Conflict. The zero value is a request without a key.
-type Once struct {
+type IdempotencyKey struct {
 	ActorID int64
 	Key     string // 1 to 255 printable ASCII characters; "" for none
 	Hash    string // SHA-256 of the request, in hex
 }
 
-// OnceLife is how long a key is remembered.
-const OnceLife = 24 * time.Hour
+// IdempotencyTTL is how long a key is remembered.
+const IdempotencyTTL = 24 * time.Hour
 
-// KeyTaken refuses a key that came with another body before.
-func KeyTaken() error {
-	return Refuse(Conflict, "this Idempotency-Key came with another request before")
+// NewIdempotencyConflict refuses a key that came with another body before.
+func NewIdempotencyConflict() error {
+	return NewError(Conflict, "this Idempotency-Key came with another request before")
 }
 
 type actorKey struct{}

@@ -45,10 +45,10 @@ func TestWhatAChangeMayDo(t *testing.T) {
 
 func TestALowerLimitLeavesTheHighestStanding(t *testing.T) {
 	sale := Sale{Status: Exposed, PerBuyerLimit: 3, MaxPerBuyerLimit: 3}
-	lower := Change{PerBuyerLimit: new(int64(1))}.put(sale)
+	lower := Change{PerBuyerLimit: new(int64(1))}.apply(sale)
 	require.EqualValues(t, []int64{1, 3}, []int64{lower.PerBuyerLimit, lower.MaxPerBuyerLimit}, "orders taken under it are still written")
-	higher := Change{PerBuyerLimit: new(int64(5))}.put(lower)
+	higher := Change{PerBuyerLimit: new(int64(5))}.apply(lower)
 	require.EqualValues(t, []int64{5, 5}, []int64{higher.PerBuyerLimit, higher.MaxPerBuyerLimit})
 	sale.Status = Draft
-	require.EqualValues(t, 1, Change{PerBuyerLimit: new(int64(1))}.put(sale).MaxPerBuyerLimit)
+	require.EqualValues(t, 1, Change{PerBuyerLimit: new(int64(1))}.apply(sale).MaxPerBuyerLimit)
 }

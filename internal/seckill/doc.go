@@ -1,11 +1,10 @@
-// Package seckill is the sale and its rules: its life from draft to closed, its window, the random path that lets
-// one buyer try, the reservation that takes units from it, and the ledger that accounts for all of them.
+// Package seckill defines the sale and its rules: its life from draft to closed, its window, the
+// random path that permits one buyer to try, the reservation, and the ledger that accounts for
+// every unit.
 //
-// It knows no SQL, no Redis and no HTTP: what it needs of them it states as small interfaces where they are used.
-// MySQL is the truth about a sale; Redis is the permission to sell it, one epoch at a time, and can always be
-// built again from the truth.
+// MySQL is the source of truth about a sale. Redis is the permission to sell it, one epoch at a
+// time, and can always be rebuilt from MySQL. Redis' clock alone decides whether a sale has started
+// or ended. All times are UTC.
 //
-// Times are UTC. Whether a sale is on is decided by Redis' clock alone, never by the host's.
-// Everything here is safe for concurrent use unless it says otherwise.
-// It imports the standard library, internal/group and x/sync.
+// The package knows neither SQL nor Redis nor HTTP.
 package seckill

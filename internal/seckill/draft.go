@@ -30,19 +30,19 @@ type NewSale struct {
 func (n NewSale) Validate() error {
 	switch {
 	case strings.TrimSpace(n.Title) == "" || utf8.RuneCountInString(n.Title) > MaxTitle:
-		return BadField("title", "must have 1 to %d characters", MaxTitle)
+		return NewFieldError("title", "must have 1 to %d characters", MaxTitle)
 	case strings.ContainsFunc(n.Title, unicode.IsControl):
-		return BadField("title", "must not contain control characters")
+		return NewFieldError("title", "must not contain control characters")
 	case n.Price < 0 || n.Price > MaxPrice:
-		return BadField("price", "must be 0 to %d", int64(MaxPrice))
+		return NewFieldError("price", "must be 0 to %d", int64(MaxPrice))
 	case n.Stock < 1 || n.Stock > MaxStock:
-		return BadField("stock", "must be 1 to %d", MaxStock)
+		return NewFieldError("stock", "must be 1 to %d", MaxStock)
 	case n.PerBuyerLimit < 1 || n.PerBuyerLimit > MaxPerBuyerLimit:
-		return BadField("perBuyerLimit", "must be 1 to %d", MaxPerBuyerLimit)
+		return NewFieldError("perBuyerLimit", "must be 1 to %d", MaxPerBuyerLimit)
 	case !validTime(n.StartAt):
-		return BadField("startAt", "must be a time of the years 2000 to 9999")
+		return NewFieldError("startAt", "must be a time of the years 2000 to 9999")
 	case !validTime(n.EndAt) || !n.EndAt.After(n.StartAt):
-		return BadField("endAt", "must be a time after startAt")
+		return NewFieldError("endAt", "must be a time after startAt")
 	}
 	return n.Rate.Validate()
 }
@@ -60,11 +60,11 @@ const (
 func (r Rate) Validate() error {
 	switch {
 	case !(r.PermitsPerSecond >= 0.001 && r.PermitsPerSecond <= MaxPermitsPerSecond):
-		return BadField("rate.permitsPerSecond", "must be 0.001 to %d", MaxPermitsPerSecond)
+		return NewFieldError("rate.permitsPerSecond", "must be 0.001 to %d", MaxPermitsPerSecond)
 	case !(r.MaxBurstSeconds >= 0 && r.MaxBurstSeconds <= MaxBurstSeconds):
-		return BadField("rate.maxBurstSeconds", "must be 0 to %d", MaxBurstSeconds)
+		return NewFieldError("rate.maxBurstSeconds", "must be 0 to %d", MaxBurstSeconds)
 	case r.MaxWaitMillis < 0 || r.MaxWaitMillis > MaxWaitMillis:
-		return BadField("rate.maxWaitMillis", "must be 0 to %d", MaxWaitMillis)
+		return NewFieldError("rate.maxWaitMillis", "must be 0 to %d", MaxWaitMillis)
 	}
 	return nil
 }

@@ -48,21 +48,21 @@ func (e *Error) Error() string {
 // Unwrap gives the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Refuse makes an Error of a reason and a sentence.
-func Refuse(r Reason, format string, args ...any) *Error {
+// NewError makes an Error of a reason and a sentence.
+func NewError(r Reason, format string, args ...any) *Error {
 	if len(args) > 0 {
 		format = fmt.Sprintf(format, args...)
 	}
 	return &Error{Reason: r, Message: format}
 }
 
-// BadField says that one field of a request is malformed.
-func BadField(field, format string, args ...any) *Error {
+// NewFieldError says that one field of a request is malformed.
+func NewFieldError(field, format string, args ...any) *Error {
 	return &Error{Reason: BadRequest, Field: field, Message: field + ": " + fmt.Sprintf(format, args...)}
 }
 
-// Down says that something behind could not be asked, so that the step was not taken or its outcome is unknown.
-func Down(what string, err error) *Error {
+// NewUnavailable says that something behind could not be asked, so that the step was not taken or its outcome is unknown.
+func NewUnavailable(what string, err error) *Error {
 	return &Error{Reason: Unavailable, Message: what + "; please ask again", RetryAfter: time.Second, Err: err}
 }
 

@@ -2,12 +2,12 @@ package seckill
 
 import "time"
 
-// MaxGroup is how many reservations of one goods travel together at most: in one script call, in one message.
-const MaxGroup = 256
+// MaxBatch is how many reservations of one goods travel together at most: in one script call, in one message.
+const MaxBatch = 256
 
-// Line is what is remembered of one reservation until MySQL has it: one entry of the outbox, of pending and of a
+// OrderLine is what is remembered of one reservation until MySQL has it: one entry of the outbox, of pending and of a
 // message. Name and phone come from the buyer's token.
-type Line struct {
+type OrderLine struct {
 	OrderSn  string `json:"orderSn"`
 	BuyerID  int64  `json:"buyerId"`
 	Quantity int64  `json:"quantity"`
@@ -17,7 +17,7 @@ type Line struct {
 
 // Reservation asks for units under an order number, with the random path that permits it.
 type Reservation struct {
-	Line
+	OrderLine
 	Path string // 32 lower-case hex digits
 }
 
@@ -52,31 +52,31 @@ func (v Verdict) Err() error {
 	case Taken, Repeated:
 		return nil
 	case WrongPath:
-		return Refuse(BadPath, "this path does not exist, has expired or is not yours for this goods; ask for a new one")
+		return NewError(BadPath, "this path does not exist, has expired or is not yours for this goods; ask for a new one")
 	case TooEarly:
-		return Refuse(NotStarted, "the sale has not started")
+		return NewError(NotStarted, "the sale has not started")
 	case TooLate:
-		return Refuse(Ended, "the sale is over")
+		return NewError(Ended, "the sale is over")
 	case OverLimit:
-		e := Refuse(LimitReached, "this would be more than one buyer may have")
+		e := NewError(LimitReached, "this would be more than one buyer may have")
 		e.Data = map[string]any{"orderSns": v.OrderSns}
 		return e
 	case TooFew:
-		return soldOut(v.Available)
+		return newSoldOut(v.Available)
 	default:
-		return BadField("decrStock", "must be a whole number of at least 1")
+		return NewFieldError("decrStock", "must be a whole number of at least 1")
 	}
 }
 
-// Group is what one call of the reserve script did.
-type Group struct {
+// ReserveResult is what one call of the reserve script did.
+type ReserveResult struct {
 	Verdicts  []Verdict // one for each reservation, in order
 	OutboxID  string    // the outbox entry that holds all lines taken; "" where none was
 	Available int64     // units left afterwards
 	Now       time.Time // Redis' clock
 	// Unsure, where it is set, says why Redis may yet lose what was taken, now or for a path used before: too few replicas
 	// have it. It must not be promised; asked again with the same path, it may have become sure.
-	Unsure error
+	NotReplicated error
 }
 
 // GateError says that a sale's gate is shut: nothing was taken. Redis holds no valid state of the sale,

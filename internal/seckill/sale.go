@@ -74,23 +74,23 @@ func (s Sale) PhaseAt(now time.Time, available int64) Phase {
 
 // Refusal says why the sale takes nobody at a moment, or nil where it does. A sale that is sold out
 // before it starts is not a thing: the window is looked at first.
-func (s Sale) Refusal(now time.Time, available int64) error {
+func (s Sale) CheckSelling(now time.Time, available int64) error {
 	switch s.PhaseAt(now, available) {
 	case Upcoming:
-		e := Refuse(NotStarted, "the sale has not started")
+		e := NewError(NotStarted, "the sale has not started")
 		e.Data = map[string]any{"startAt": s.StartAt}
 		return e
 	case PhaseEnded:
-		return Refuse(Ended, "the sale is over")
+		return NewError(Ended, "the sale is over")
 	case PhaseSoldOut:
-		return soldOut(0)
+		return newSoldOut(0)
 	default:
 		return nil
 	}
 }
 
-func soldOut(available int64) error {
-	e := Refuse(SoldOut, "sold out")
+func newSoldOut(available int64) error {
+	e := NewError(SoldOut, "sold out")
 	e.Data = map[string]any{"available": available}
 	return e
 }

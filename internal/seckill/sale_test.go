@@ -66,10 +66,10 @@ func TestTheWindowIsHalfOpen(t *testing.T) {
 		{s.EndAt, 0, PhaseEnded, Ended},
 	} {
 		require.Equal(t, c.phase, s.PhaseAt(c.at, c.available))
-		require.Equal(t, c.reason, ReasonOf(s.Refusal(c.at, c.available)))
+		require.Equal(t, c.reason, ReasonOf(s.CheckSelling(c.at, c.available)))
 	}
 	s.Status = Closed
-	require.Equal(t, Ended, ReasonOf(s.Refusal(s.StartAt, 1)))
+	require.Equal(t, Ended, ReasonOf(s.CheckSelling(s.StartAt, 1)))
 }
 
 func TestGoodsIDsArePositiveAndGrow(t *testing.T) {
@@ -84,7 +84,7 @@ func TestGoodsIDsArePositiveAndGrow(t *testing.T) {
 func TestPathsHaveOneForm(t *testing.T) {
 	seen := map[string]bool{}
 	for range 1000 {
-		p := newPath(1, 2)
+		p := NewPath(1, 2)
 		require.NoError(t, CheckPath(p))
 		require.False(t, seen[p])
 		seen[p] = true

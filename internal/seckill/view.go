@@ -32,14 +32,14 @@ type Ledger struct {
 
 // Differences counts what has been in one place and not in the other for longer than on its way.
 type Differences struct {
-	Unsettled int `json:"unsettled"` // orders in MySQL and still pending in Redis, for more than 5 s
-	Unwritten int `json:"unwritten"` // orders pending for more than a minute and not in MySQL; they are still promised
-	NotGiven  int `json:"notGiven"`  // moves of units that Redis has not been given, the oldest for more than 5 s
-	Totals    int `json:"totals"`    // 1 where with nothing under way the totals differ
+	Unsettled  int `json:"unsettled"` // orders in MySQL and still pending in Redis, for more than 5 s
+	Unwritten  int `json:"unwritten"` // orders pending for more than a minute and not in MySQL; they are still promised
+	Unreleased int `json:"notGiven"`  // moves of units that Redis has not been given, the oldest for more than 5 s
+	Totals     int `json:"totals"`    // 1 where with nothing under way the totals differ
 }
 
 // Any tells whether something differs that ought not to: a promise that waits is no difference yet.
-func (d Differences) Any() bool { return d.Unsettled+d.NotGiven+d.Totals > 0 }
+func (d Differences) Any() bool { return d.Unsettled+d.Unreleased+d.Totals > 0 }
 
 // Database is what MySQL says of the same units.
 type Database struct {
@@ -48,7 +48,7 @@ type Database struct {
 }
 
 // Adds tells whether total = available + pending + sold, with no term below zero.
-func (l Ledger) Adds() bool {
+func (l Ledger) AddsUp() bool {
 	return l.Available >= 0 && l.Pending >= 0 && l.Sold >= 0 && l.Total == l.Available+l.Pending+l.Sold
 }
 

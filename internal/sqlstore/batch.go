@@ -11,6 +11,7 @@ import (
 	"gorm.io/gorm/clause"
 
 	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/orderwriter"
 	"flashsale.dev/seckill/internal/seckill"
 )
 
@@ -40,7 +41,7 @@ const originBatch = "batch"
 // It returns *order.AdoptError, having written nothing, for lines of an older epoch that b does not list as adopted by
 // the present one; seckill.ErrNoSuchGoods; order.ErrTryAgain; or, plain, what is wrong with some line's data.
 // It may be repeated after any error.
-func (s *Store) WriteBatch(ctx context.Context, b order.Batch) (order.Outcome, error) {
+func (s *Store) WriteBatch(ctx context.Context, b orderwriter.Batch) (order.Outcome, error) {
 	if s.bets.take() {
 		out, err := s.writeBy(ctx, writeNew, b)
 		if !errors.Is(err, errLostBet) {
@@ -51,7 +52,7 @@ func (s *Store) WriteBatch(ctx context.Context, b order.Batch) (order.Outcome, e
 	return s.writeBy(ctx, writeBatch, b)
 }
 
-func (s *Store) writeBy(ctx context.Context, write func(*gorm.DB, order.Batch) (order.Outcome, error), b order.Batch) (order.Outcome, error) {
+func (s *Store) writeBy(ctx context.Context, write func(*gorm.DB, orderwriter.Batch) (order.Outcome, error), b orderwriter.Batch) (order.Outcome, error) {
 	var out order.Outcome
 	err := s.inTx(ctx, "write a batch", func(tx *gorm.DB) (err error) {
 		out, err = write(tx, b)
@@ -63,7 +64,7 @@ func (s *Store) writeBy(ctx context.Context, write func(*gorm.DB, order.Batch) (
 	return out, nil
 }
 
-func writeBatch(tx *gorm.DB, b order.Batch) (order.Outcome, error) {
+func writeBatch(tx *gorm.DB, b orderwriter.Batch) (order.Outcome, error) {
 	sale, err := lockSale(tx, b.GoodsID)
 	if err != nil {
 		return order.Outcome{}, err
@@ -74,12 +75,12 @@ func writeBatch(tx *gorm.DB, b order.Batch) (order.Outcome, error) {
 		return order.Outcome{}, err
 	}
 	lost := linesIn(lines, tombs)
-	fresh := slices.DeleteFunc(lines, func(l seckill.Line) bool { _, there := existing[l.OrderSn]; return there })
+	fresh := slices.DeleteFunc(lines, func(l seckill.OrderLine) bool { _, there := existing[l.OrderSn]; return there })
 	if len(fresh)+len(lost) == 0 {
 		return order.Outcome{Epoch: sale.Epoch, Existing: existing}, nil
 	}
 	if strangers := toAdopt(b, sale.Epoch, fresh); len(strangers) > 0 {
-		return order.Outcome{}, &order.AdoptError{Epoch: sale.Epoch, Limit: sale.MaxPerBuyerLimit, OrderSns: strangers}
+		return order.Outcome{}, &orderwriter.AdoptError{Epoch: sale.Epoch, Limit: sale.MaxPerBuyerLimit, OrderSns: strangers}
 	}
 	held, err := holdings(tx, b.GoodsID, buyers(fresh))
 	if err != nil {
@@ -155,7 +156,7 @@ func known(tx *gorm.DB, goodsID int64, sns []string) (map[string]order.Status, m
 		}
 		for _, r := range rows {
 			found[r.OrderSn] = r.Status
-			if r.order().Tomb() {
+			if r.order().Tombstone() {
 				tombs[r.OrderSn] = true
 			}
 		}

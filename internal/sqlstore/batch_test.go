@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/orderwriter"
 	"flashsale.dev/seckill/internal/seckill"
 )
 
@@ -22,7 +23,7 @@ func TestBatchIsWrittenAsItCame(t *testing.T) {
 		got, err := h.Order(t.Context(), sale.GoodsID, l.OrderSn)
 		require.NoError(t, err)
 		require.Equal(t, order.Order{
-			Line: l, GoodsID: sale.GoodsID, Epoch: 1, Amount: 3 * 1999, Status: order.Created,
+			OrderLine: l, GoodsID: sale.GoodsID, Epoch: 1, Amount: 3 * 1999, Status: order.Created,
 			CreatedAt: today.Add(time.Minute), PayBy: today.Add(16 * time.Minute),
 		}, got)
 		after, err := h.Sale(t.Context(), sale.GoodsID)
@@ -50,7 +51,7 @@ func TestBatchesInOtherGroupings(t *testing.T) {
 func TestBatchLargerThanWhatIsLeft(t *testing.T) {
 	onEach(t, func(t *testing.T, h house) {
 		sale := h.exposed(5, 5)
-		lines := []seckill.Line{h.line(sale, 1, 2), h.line(sale, 2, 4), h.line(sale, 3, 3), h.line(sale, 4, 1)}
+		lines := []seckill.OrderLine{h.line(sale, 1, 2), h.line(sale, 2, 4), h.line(sale, 3, 3), h.line(sale, 4, 1)}
 		out := h.write(sale.GoodsID, lines...)
 		require.Equal(t, []string{lines[0].OrderSn, lines[2].OrderSn}, out.Created)
 		require.Equal(t, map[string]order.FailureReason{
@@ -70,7 +71,7 @@ func TestBatchOverTheBuyersLimit(t *testing.T) {
 	onEach(t, func(t *testing.T, h house) {
 		sale := h.exposed(50, 3)
 		h.write(sale.GoodsID, h.line(sale, 1, 2))
-		lines := []seckill.Line{h.line(sale, 1, 2), h.line(sale, 1, 1), h.line(sale, 2, 3), h.line(sale, 2, 1)}
+		lines := []seckill.OrderLine{h.line(sale, 1, 2), h.line(sale, 1, 1), h.line(sale, 2, 3), h.line(sale, 2, 1)}
 		out := h.write(sale.GoodsID, lines...)
 		require.Equal(t, []string{lines[1].OrderSn, lines[2].OrderSn}, out.Created)
 		h.failedOnce(sale, out, lines[0], order.FailedOverLimit)
@@ -80,7 +81,7 @@ func TestBatchOverTheBuyersLimit(t *testing.T) {
 }
 
 // failedOnce checks all that a failed order leaves behind: its row, its dead letter and its move.
-func (h house) failedOnce(sale seckill.Sale, out order.Outcome, l seckill.Line, reason order.FailureReason) {
+func (h house) failedOnce(sale seckill.Sale, out order.Outcome, l seckill.OrderLine, reason order.FailureReason) {
 	h.t.Helper()
 	require.Equal(h.t, reason, out.Failed[l.OrderSn])
 	o, err := h.Order(h.t.Context(), sale.GoodsID, l.OrderSn)
@@ -101,7 +102,7 @@ func (h house) failedOnce(sale seckill.Sale, out order.Outcome, l seckill.Line, 
 	require.Equal(h.t, delivered, order.DeliveryInfo{Origin: own[0].Origin, Attempts: own[0].Attempts, FirstSeenAt: own[0].FirstSeenAt})
 	m, err := order.Decode(own[0].Body)
 	require.NoError(h.t, err)
-	require.Equal(h.t, order.Message{GoodsID: sale.GoodsID, Orders: []seckill.Line{l}}, m, "can be sent again as it is")
+	require.Equal(h.t, order.Message{GoodsID: sale.GoodsID, Orders: []seckill.OrderLine{l}}, m, "can be sent again as it is")
 	for _, move := range h.moves(sale.GoodsID) {
 		if move.OrderSn == l.OrderSn {
 			require.Contains(h.t, out.Moves, move)
@@ -124,9 +125,9 @@ func TestBatchOfAnOlderEpoch(t *testing.T) {
 
 		b := batchOf(sale.GoodsID, written, late, fresh, later)
 		_, err := h.WriteBatch(t.Context(), b)
-		adopt, ok := errors.AsType[*order.AdoptError](err)
+		adopt, ok := errors.AsType[*orderwriter.AdoptError](err)
 		require.True(t, ok, "%v", err)
-		require.Equal(t, &order.AdoptError{Epoch: 2, Limit: sale.MaxPerBuyerLimit, OrderSns: []string{late.OrderSn, later.OrderSn}}, adopt)
+		require.Equal(t, &orderwriter.AdoptError{Epoch: 2, Limit: sale.MaxPerBuyerLimit, OrderSns: []string{late.OrderSn, later.OrderSn}}, adopt)
 		require.EqualValues(t, 1, h.balanced(sale.GoodsID), "nothing was written")
 
 		b.Adopted, b.Epoch = map[string]bool{late.OrderSn: true, later.OrderSn: true}, 1
@@ -166,13 +167,13 @@ func TestBatchOfAClosedSaleIsStillWritten(t *testing.T) {
 func TestBatchWithOneThatCannotBeWritten(t *testing.T) {
 	onEach(t, func(t *testing.T, h house) {
 		sale := h.exposed(10, 5)
-		bad := map[string]func(*seckill.Line){
-			"name too long":      func(l *seckill.Line) { l.Name = strings.Repeat("é", 256) },
-			"phone no text":      func(l *seckill.Line) { l.Phone = "\xff\xfe" },
-			"number too long":    func(l *seckill.Line) { l.OrderSn = strings.Repeat("~", 65) },
-			"no quantity":        func(l *seckill.Line) { l.Quantity = 0 },
-			"less than nothing":  func(l *seckill.Line) { l.Quantity = -1 },
-			"below the smallest": func(l *seckill.Line) { l.Quantity = -1 << 63 },
+		bad := map[string]func(*seckill.OrderLine){
+			"name too long":      func(l *seckill.OrderLine) { l.Name = strings.Repeat("é", 256) },
+			"phone no text":      func(l *seckill.OrderLine) { l.Phone = "\xff\xfe" },
+			"number too long":    func(l *seckill.OrderLine) { l.OrderSn = strings.Repeat("~", 65) },
+			"no quantity":        func(l *seckill.OrderLine) { l.Quantity = 0 },
+			"less than nothing":  func(l *seckill.OrderLine) { l.Quantity = -1 },
+			"below the smallest": func(l *seckill.OrderLine) { l.Quantity = -1 << 63 },
 		}
 		for name, spoil := range bad {
 			l := h.line(sale, 2, 1)
@@ -196,7 +197,7 @@ func TestBatchWithOneThatCannotBeWritten(t *testing.T) {
 		h.write(sale.GoodsID, longest)
 		o, err := h.Order(t.Context(), sale.GoodsID, longest.OrderSn)
 		require.NoError(t, err)
-		require.Equal(t, longest, o.Line)
+		require.Equal(t, longest, o.OrderLine)
 	})
 }
 

@@ -10,6 +10,7 @@ import (
 	"gorm.io/gorm"
 
 	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/orderwriter"
 )
 
 // errLostBet says that a key was there already; the transaction is of no use any more.
@@ -39,7 +40,7 @@ func (b *bets) lost() { b.sitOut.Store(afterLoss) }
 
 // writeNew writes a batch in which every number and every buyer is new, and all are allowed; errLostBet where that is not so.
 // The goods row is locked, as ever, so nobody else can write what it has not seen.
-func writeNew(tx *gorm.DB, b order.Batch) (order.Outcome, error) {
+func writeNew(tx *gorm.DB, b orderwriter.Batch) (order.Outcome, error) {
 	sale, err := lockSale(tx, b.GoodsID)
 	if err != nil {
 		return order.Outcome{}, err

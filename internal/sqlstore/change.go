@@ -8,17 +8,18 @@ import (
 	"gorm.io/gorm"
 
 	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/inventory"
 	"flashsale.dev/seckill/internal/seckill"
 )
 
 // CreateSale writes a new sale, with its row in the audit log. A goods id that is taken is a Conflict. Under a key that
 // came before, it writes nothing and gives the sale that was written then.
-func (s *Store) CreateSale(ctx context.Context, sale seckill.Sale, once seckill.Once) (seckill.Sale, error) {
+func (s *Store) CreateSale(ctx context.Context, sale seckill.Sale, once seckill.IdempotencyKey) (seckill.Sale, error) {
 	row := rowOfSale(sale)
 	known, err := s.once(ctx, "create a sale", once, sale.CreatedAt, func(tx *gorm.DB) error {
 		if err := tx.Create(&row).Error; err != nil {
 			if duplicate(err) {
-				return seckill.Refuse(seckill.Conflict, "this goods id is taken")
+				return seckill.NewError(seckill.Conflict, "this goods id is taken")
 			}
 			return err
 		}
@@ -36,8 +37,8 @@ func (s *Store) CreateSale(ctx context.Context, sale seckill.Sale, once seckill.
 // Change changes a sale in one transaction, with its row in the audit log and, where an exposed sale gets
 // more units, the moves that give them to Redis. A cut of an exposed sale changes nothing yet: it is written as a row to be finished.
 // Under a key that came before it changes nothing, and gives the first answer or the cut that is under way.
-func (s *Store) Change(ctx context.Context, goodsID int64, c seckill.Change, once seckill.Once, now time.Time) (order.Begun, error) {
-	var b order.Begun
+func (s *Store) Change(ctx context.Context, goodsID int64, c seckill.Change, once seckill.IdempotencyKey, now time.Time) (inventory.BegunChange, error) {
+	var b inventory.BegunChange
 	known, err := s.once(ctx, "change a sale", once, now, func(tx *gorm.DB) error {
 		sale, err := lockSale(tx, goodsID)
 		if err != nil {
@@ -67,22 +68,22 @@ func (s *Store) Change(ctx context.Context, goodsID int64, c seckill.Change, onc
 }
 
 // begunBefore is what came of the first request with a key.
-func (s *Store) begunBefore(ctx context.Context, row onceRow) (order.Begun, error) {
+func (s *Store) begunBefore(ctx context.Context, row onceRow) (inventory.BegunChange, error) {
 	if row.CutID == "" {
 		sale, err := row.answered()
-		return order.Begun{Sale: sale}, err
+		return inventory.BegunChange{Sale: sale}, err
 	}
 	cut, err := findCut(s.read(ctx), row.GoodsID, row.CutID)
 	if err != nil {
-		return order.Begun{}, trouble("find a cut", err)
+		return inventory.BegunChange{}, trouble("find a cut", err)
 	}
 	c, err := cut.cut()
-	return order.Begun{Cut: &c}, err
+	return inventory.BegunChange{Cut: &c}, err
 }
 
 // change puts a change into the locked row of a sale and the log. It gives the sale, and the move of an exposed one that gets
 // more units.
-func change(tx *gorm.DB, was saleRow, c seckill.Change, now time.Time) (saleRow, []order.Move, error) {
+func change(tx *gorm.DB, was saleRow, c seckill.Change, now time.Time) (saleRow, []order.StockMove, error) {
 	after, err := c.Apply(was.sale())
 	if err != nil {
 		return was, nil, err
@@ -91,7 +92,7 @@ func change(tx *gorm.DB, was saleRow, c seckill.Change, now time.Time) (saleRow,
 	if err != nil {
 		return was, nil, err
 	}
-	var moves []order.Move
+	var moves []order.StockMove
 	if row.Status == seckill.Exposed && c.StockDelta > 0 {
 		move, err := raise(tx, row, c.StockDelta, now)
 		if err != nil {
@@ -116,8 +117,8 @@ func changeRow(tx *gorm.DB, was saleRow, after seckill.Sale, now time.Time) (sal
 }
 
 // raise writes the move that gives units to Redis that it does not have.
-func raise(tx *gorm.DB, sale saleRow, units int64, now time.Time) (*order.Move, error) {
-	move, err := newMove(sale, seckill.Line{Quantity: units}, order.MoveDelta, now)
+func raise(tx *gorm.DB, sale saleRow, units int64, now time.Time) (*order.StockMove, error) {
+	move, err := newMove(sale, seckill.OrderLine{Quantity: units}, order.MoveDelta, now)
 	if err != nil {
 		return nil, err
 	}
@@ -126,14 +127,14 @@ func raise(tx *gorm.DB, sale saleRow, units int64, now time.Time) (*order.Move, 
 
 // DeleteDraft removes a draft; the audit log keeps what it was. Any other sale is a Conflict. Under a key that came before
 // it removes nothing.
-func (s *Store) DeleteDraft(ctx context.Context, goodsID int64, once seckill.Once, now time.Time) error {
+func (s *Store) DeleteDraft(ctx context.Context, goodsID int64, once seckill.IdempotencyKey, now time.Time) error {
 	_, err := s.once(ctx, "delete a draft", once, now, func(tx *gorm.DB) error {
 		row, err := lockSale(tx, goodsID)
 		if err != nil {
 			return err
 		}
 		if row.Status != seckill.Draft {
-			return seckill.Refuse(seckill.Conflict, "only a draft can be deleted")
+			return seckill.NewError(seckill.Conflict, "only a draft can be deleted")
 		}
 		if err := tx.Where("goods_id = ?", goodsID).Delete(&saleRow{}).Error; err != nil {
 			return err

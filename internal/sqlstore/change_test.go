@@ -9,13 +9,14 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/inventory"
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-var noKey seckill.Once
+var noKey seckill.IdempotencyKey
 
 // changed changes a sale, which must succeed.
-func (h house) changed(goodsID int64, c seckill.Change) order.Begun {
+func (h house) changed(goodsID int64, c seckill.Change) inventory.BegunChange {
 	h.t.Helper()
 	b, err := h.Change(h.t.Context(), goodsID, c, noKey, today)
 	require.NoError(h.t, err)
@@ -51,7 +52,7 @@ func TestARaiseOfAnExposedSaleIsGivenByAMove(t *testing.T) {
 		sale := h.exposed(10, 5)
 		h.write(sale.GoodsID, h.line(sale, 1, 4))
 		b := h.changed(sale.GoodsID, seckill.Change{StockDelta: 7, PerBuyerLimit: new(int64(6))})
-		require.Equal(t, []order.Move{b.Moves[0]}, h.moves(sale.GoodsID))
+		require.Equal(t, []order.StockMove{b.Moves[0]}, h.moves(sale.GoodsID))
 		require.EqualValues(t, 7, b.Moves[0].Quantity)
 		require.Equal(t, order.MoveDelta, b.Moves[0].Kind)
 		require.Equal(t, sale.Epoch, b.Moves[0].Epoch)
@@ -67,22 +68,22 @@ func TestACutIsAppliedOnceRedisGaveTheUnits(t *testing.T) {
 		sale := h.exposed(10, 5)
 		cut := h.changed(sale.GoodsID, seckill.Change{StockDelta: -4, EndAt: new(today.Add(3 * time.Hour))}).Cut
 		require.EqualValues(t, 10, h.sale(sale.GoodsID).Total, "nothing before Redis was asked")
-		at, err := h.OldestMoveNotGiven(t.Context(), sale.GoodsID)
+		at, err := h.OldestUnreleasedMove(t.Context(), sale.GoodsID)
 		require.NoError(t, err)
 		require.Equal(t, today, at)
 		open, err := h.OpenCuts(t.Context(), today.Add(time.Minute), 10)
 		require.NoError(t, err)
-		require.Equal(t, []order.Cut{*cut}, open, "it says all that it takes to finish it")
+		require.Equal(t, []inventory.StockCut{*cut}, open, "it says all that it takes to finish it")
 		for range 2 {
-			ended, after, err := h.EndCut(t.Context(), *cut, order.GivenNow, today)
+			ended, after, err := h.EndCut(t.Context(), *cut, order.MoveApplied, today)
 			require.NoError(t, err)
-			require.Equal(t, order.CutDone, ended.State)
+			require.Equal(t, inventory.CutDone, ended.State)
 			require.EqualValues(t, []int64{6, 6}, []int64{after.Total, after.Stock})
 			require.Equal(t, today.Add(3*time.Hour), after.EndAt)
 		}
 		require.Empty(t, h.moves(sale.GoodsID))
 		h.balanced(sale.GoodsID)
-		at, err = h.OldestMoveNotGiven(t.Context(), sale.GoodsID)
+		at, err = h.OldestUnreleasedMove(t.Context(), sale.GoodsID)
 		require.NoError(t, err)
 		require.Zero(t, at)
 	})
@@ -92,10 +93,10 @@ func TestACutThatRedisRefusesIsUndone(t *testing.T) {
 	onEach(t, func(t *testing.T, h house) {
 		sale := h.exposed(10, 5)
 		cut := h.changed(sale.GoodsID, seckill.Change{StockDelta: -4}).Cut
-		for _, said := range []order.Given{order.CutTooLarge, order.GivenNow} { // what is undone stays undone
+		for _, said := range []order.MoveResult{order.CutTooLarge, order.MoveApplied} { // what is undone stays undone
 			ended, after, err := h.EndCut(t.Context(), *cut, said, today)
 			require.NoError(t, err)
-			require.Equal(t, order.CutUndone, ended.State)
+			require.Equal(t, inventory.CutUndone, ended.State)
 			require.EqualValues(t, 10, after.Total)
 		}
 	})
@@ -107,17 +108,17 @@ func TestACutOfAnOlderEpochIsAskedAnew(t *testing.T) {
 		cut := h.changed(sale.GoodsID, seckill.Change{StockDelta: -4}).Cut
 		snap := h.rebuilt(sale.GoodsID)
 		require.EqualValues(t, 10, snap.Stock, "Redis was built with the units that the old epoch had given up")
-		renewed, after, err := h.EndCut(t.Context(), *cut, order.GivenNow, today)
+		renewed, after, err := h.EndCut(t.Context(), *cut, order.MoveApplied, today)
 		require.NoError(t, err)
-		require.Equal(t, order.CutOpen, renewed.State)
+		require.Equal(t, inventory.CutOpen, renewed.State)
 		require.Equal(t, snap.Epoch, renewed.Epoch)
 		require.EqualValues(t, 10, after.Total)
 		stale, _, err := h.EndCut(t.Context(), *cut, order.CutTooLarge, today)
 		require.NoError(t, err)
-		require.Equal(t, order.CutOpen, stale.State, "what was said in the old epoch is void")
-		ended, after, err := h.EndCut(t.Context(), renewed, order.GivenNow, today)
+		require.Equal(t, inventory.CutOpen, stale.State, "what was said in the old epoch is void")
+		ended, after, err := h.EndCut(t.Context(), renewed, order.MoveApplied, today)
 		require.NoError(t, err)
-		require.Equal(t, order.CutDone, ended.State)
+		require.Equal(t, inventory.CutDone, ended.State)
 		require.EqualValues(t, 6, after.Total)
 	})
 }
@@ -128,9 +129,9 @@ func TestACutOfASaleThatWasClosedGivesItsUnitsBack(t *testing.T) {
 		cut := h.changed(sale.GoodsID, seckill.Change{StockDelta: -4}).Cut
 		_, err := h.CloseSale(t.Context(), sale.GoodsID, today)
 		require.NoError(t, err)
-		ended, after, err := h.EndCut(t.Context(), *cut, order.GivenNow, today)
+		ended, after, err := h.EndCut(t.Context(), *cut, order.MoveApplied, today)
 		require.NoError(t, err)
-		require.Equal(t, order.CutUndone, ended.State)
+		require.Equal(t, inventory.CutUndone, ended.State)
 		require.EqualValues(t, 10, after.Total)
 		moves := h.moves(sale.GoodsID)
 		require.Len(t, moves, 1)
@@ -141,7 +142,7 @@ func TestACutOfASaleThatWasClosedGivesItsUnitsBack(t *testing.T) {
 func TestAKeyChangesOnce(t *testing.T) {
 	onEach(t, func(t *testing.T, h house) {
 		sale := h.exposed(10, 5)
-		once := seckill.Once{ActorID: 1, Key: "k", Hash: "h"}
+		once := seckill.IdempotencyKey{ActorID: 1, Key: "k", Hash: "h"}
 		var g errgroup.Group
 		totals := make([]int64, 8)
 		for i := range totals {
@@ -178,7 +179,7 @@ func TestAKeyMakesOneSale(t *testing.T) {
 				Title: fmt.Sprint(i), Price: 1, Stock: 5, PerBuyerLimit: 1, StartAt: today, EndAt: today.Add(time.Hour), Rate: seckill.DefaultRate(),
 			}.Draft(9, today)
 			g.Go(func() (err error) {
-				made[i], err = h.CreateSale(t.Context(), sale, seckill.Once{ActorID: 9, Key: "k", Hash: "h"})
+				made[i], err = h.CreateSale(t.Context(), sale, seckill.IdempotencyKey{ActorID: 9, Key: "k", Hash: "h"})
 				return err
 			})
 		}
@@ -191,7 +192,7 @@ func TestAKeyMakesOneSale(t *testing.T) {
 		require.Equal(t, made[:1], all)
 		require.NoError(t, h.ForgetKeys(t.Context(), today.Add(time.Second)))
 		again, err := h.CreateSale(t.Context(), seckill.NewSale{Title: "x", Stock: 5, PerBuyerLimit: 1, StartAt: today, EndAt: today.Add(time.Hour)}.Draft(9, today),
-			seckill.Once{ActorID: 9, Key: "k", Hash: "h"})
+			seckill.IdempotencyKey{ActorID: 9, Key: "k", Hash: "h"})
 		require.NoError(t, err)
 		require.NotEqual(t, made[0], again)
 	})
@@ -200,8 +201,8 @@ func TestAKeyMakesOneSale(t *testing.T) {
 func TestARepeatedCutGoesOnWithTheFirst(t *testing.T) {
 	onEach(t, func(t *testing.T, h house) {
 		sale := h.exposed(10, 5)
-		once := seckill.Once{ActorID: 1, Key: "k", Hash: "h"}
-		begin := func() order.Begun {
+		once := seckill.IdempotencyKey{ActorID: 1, Key: "k", Hash: "h"}
+		begin := func() inventory.BegunChange {
 			ctx := seckill.WithActor(t.Context(), seckill.Actor{ID: once.ActorID, Role: seckill.Merchant})
 			b, err := h.Change(ctx, sale.GoodsID, seckill.Change{StockDelta: -4}, once, today)
 			require.NoError(t, err)
@@ -209,7 +210,7 @@ func TestARepeatedCutGoesOnWithTheFirst(t *testing.T) {
 		}
 		first, second := begin(), begin()
 		require.Equal(t, first.Cut, second.Cut)
-		_, after, err := h.EndCut(t.Context(), *second.Cut, order.GivenNow, today)
+		_, after, err := h.EndCut(t.Context(), *second.Cut, order.MoveApplied, today)
 		require.NoError(t, err)
 		third := begin()
 		require.Nil(t, third.Cut)
@@ -249,14 +250,14 @@ func TestTheAuditLogSaysWhoDidWhat(t *testing.T) {
 func TestDeleteDraft(t *testing.T) {
 	onEach(t, func(t *testing.T, h house) {
 		draft, sale := h.draft(1, 10, 3), h.exposed(10, 3)
-		require.NoError(t, h.DeleteDraft(t.Context(), draft.GoodsID, seckill.Once{}, today))
-		require.ErrorIs(t, h.DeleteDraft(t.Context(), draft.GoodsID, seckill.Once{}, today), seckill.ErrNoSuchGoods)
-		conflict(t, h.DeleteDraft(t.Context(), sale.GoodsID, seckill.Once{}, today))
+		require.NoError(t, h.DeleteDraft(t.Context(), draft.GoodsID, seckill.IdempotencyKey{}, today))
+		require.ErrorIs(t, h.DeleteDraft(t.Context(), draft.GoodsID, seckill.IdempotencyKey{}, today), seckill.ErrNoSuchGoods)
+		conflict(t, h.DeleteDraft(t.Context(), sale.GoodsID, seckill.IdempotencyKey{}, today))
 		log, err := h.AuditOf(t.Context(), draft.GoodsID, "", 1)
 		require.NoError(t, err)
 		require.Equal(t, seckill.ActDelete, log[0].Action, "what it was is kept")
 
-		again, once := h.draft(1, 10, 3), seckill.Once{ActorID: 1, Key: "away", Hash: "h"}
+		again, once := h.draft(1, 10, 3), seckill.IdempotencyKey{ActorID: 1, Key: "away", Hash: "h"}
 		_, known, err := h.Answered(t.Context(), once, today)
 		require.NoError(t, err)
 		require.False(t, known)

@@ -11,6 +11,7 @@ import (
 	"gorm.io/gorm"
 
 	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/inventory"
 	"flashsale.dev/seckill/internal/seckill"
 )
 
@@ -23,15 +24,15 @@ type cutRow struct {
 	ActorID        int64
 	ActorRole      seckill.Role
 	IdempotencyKey string
-	State          order.CutState
+	State          inventory.CutState
 	MadeAt         int64
 }
 
 // TableName is GORM's name of the table.
 func (cutRow) TableName() string { return "stock_cuts" }
 
-func (r cutRow) cut() (order.Cut, error) {
-	c := order.Cut{
+func (r cutRow) cut() (inventory.StockCut, error) {
+	c := inventory.StockCut{
 		ID: r.ID, GoodsID: r.GoodsID, Epoch: r.Epoch, Quantity: r.Quantity, By: seckill.Actor{ID: r.ActorID, Role: r.ActorRole},
 		Key: r.IdempotencyKey, State: r.State, BegunAt: timeOf(&r.MadeAt),
 	}
@@ -42,7 +43,7 @@ func (r cutRow) cut() (order.Cut, error) {
 }
 
 // beginCut writes the row of a cut, under the goods row's lock: the epoch is the one whose Redis is to be asked.
-func beginCut(tx *gorm.DB, sale saleRow, c seckill.Change, once seckill.Once, now time.Time) (*order.Cut, error) {
+func beginCut(tx *gorm.DB, sale saleRow, c seckill.Change, once seckill.IdempotencyKey, now time.Time) (*inventory.StockCut, error) {
 	id, err := uuid.NewV7()
 	if err != nil {
 		return nil, fmt.Errorf("make an id: %w", err)
@@ -54,7 +55,7 @@ func beginCut(tx *gorm.DB, sale saleRow, c seckill.Change, once seckill.Once, no
 	by := seckill.ActorOf(tx.Statement.Context)
 	row := cutRow{
 		GoodsID: sale.GoodsID, ID: id.String(), Epoch: sale.Epoch, Quantity: -c.StockDelta, Wanted: string(wanted),
-		ActorID: by.ID, ActorRole: by.Role, IdempotencyKey: once.Key, State: order.CutOpen, MadeAt: now.UnixMilli(),
+		ActorID: by.ID, ActorRole: by.Role, IdempotencyKey: once.Key, State: inventory.CutOpen, MadeAt: now.UnixMilli(),
 	}
 	if err := tx.Create(&row).Error; err != nil {
 		return nil, err
@@ -69,7 +70,7 @@ func beginCut(tx *gorm.DB, sale saleRow, c seckill.Change, once seckill.Once, no
 // EndCut writes what Redis said of a cut in the cut's epoch. Taken: the change is made, in one transaction with the end
 // of the cut. Refused: it is undone. Where another epoch has begun, what was said is void: the cut gets that epoch and
 // stays open. A cut that has ended stays as it is.
-func (s *Store) EndCut(ctx context.Context, c order.Cut, said order.Given, now time.Time) (order.Cut, seckill.Sale, error) {
+func (s *Store) EndCut(ctx context.Context, c inventory.StockCut, said order.MoveResult, now time.Time) (inventory.StockCut, seckill.Sale, error) {
 	var ended cutRow
 	var sale saleRow
 	err := s.inTx(seckill.WithActor(ctx, c.By), "end a cut", func(tx *gorm.DB) (err error) {
@@ -80,9 +81,9 @@ func (s *Store) EndCut(ctx context.Context, c order.Cut, said order.Given, now t
 			return err
 		}
 		switch {
-		case ended.State != order.CutOpen:
+		case ended.State != inventory.CutOpen:
 			return nil
-		case ended.Epoch != sale.Epoch || c.Epoch != sale.Epoch || said == order.Covered:
+		case ended.Epoch != sale.Epoch || c.Epoch != sale.Epoch || said == order.MoveCovered:
 			ended.Epoch = sale.Epoch
 			return saveCut(tx, ended)
 		case said == order.CutTooLarge:
@@ -101,7 +102,7 @@ func (s *Store) EndCut(ctx context.Context, c order.Cut, said order.Given, now t
 
 // endCut makes the change of a cut whose units Redis gave up. Where the sale does not allow it any more (it was
 // closed in between), the units go back to Redis by a move: MySQL never lost them.
-func endCut(tx *gorm.DB, cut *cutRow, was saleRow, c order.Cut, now time.Time) (saleRow, error) {
+func endCut(tx *gorm.DB, cut *cutRow, was saleRow, c inventory.StockCut, now time.Time) (saleRow, error) {
 	after, _, err := change(tx, was, c.Wanted, now)
 	if seckill.ReasonOf(err) != "" {
 		if _, err := raise(tx, was, cut.Quantity, now); err != nil {
@@ -112,7 +113,7 @@ func endCut(tx *gorm.DB, cut *cutRow, was saleRow, c order.Cut, now time.Time) (
 	if err != nil {
 		return was, err
 	}
-	cut.State = order.CutDone
+	cut.State = inventory.CutDone
 	if err := saveCut(tx, *cut); err != nil || cut.IdempotencyKey == "" {
 		return after, err
 	}
@@ -126,7 +127,7 @@ func endCut(tx *gorm.DB, cut *cutRow, was saleRow, c order.Cut, now time.Time) (
 
 // undoCut ends a cut that was refused, and forgets its key: a refusal changed nothing and may be asked again.
 func undoCut(tx *gorm.DB, cut *cutRow) error {
-	cut.State = order.CutUndone
+	cut.State = inventory.CutUndone
 	if err := saveCut(tx, *cut); err != nil || cut.IdempotencyKey == "" {
 		return err
 	}
@@ -148,14 +149,14 @@ func findCut(q *gorm.DB, goodsID int64, id string) (cutRow, error) {
 }
 
 // OpenCuts lists at most limit cuts that were begun before a moment and have not ended, oldest first.
-func (s *Store) OpenCuts(ctx context.Context, before time.Time, limit int) ([]order.Cut, error) {
+func (s *Store) OpenCuts(ctx context.Context, before time.Time, limit int) ([]inventory.StockCut, error) {
 	var rows []cutRow
-	err := s.read(ctx).Where("state = ? AND made_at < ?", order.CutOpen, before.UnixMilli()).
+	err := s.read(ctx).Where("state = ? AND made_at < ?", inventory.CutOpen, before.UnixMilli()).
 		Order("made_at, id").Limit(limit).Find(&rows).Error
 	if err != nil {
 		return nil, trouble("list open cuts", err)
 	}
-	cuts := make([]order.Cut, 0, len(rows))
+	cuts := make([]inventory.StockCut, 0, len(rows))
 	for _, r := range rows {
 		c, err := r.cut()
 		if err != nil {

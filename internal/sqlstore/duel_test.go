@@ -26,7 +26,7 @@ const atOnce = 8
 type arena struct {
 	house
 	sale  seckill.Sale
-	lines []seckill.Line
+	lines []seckill.OrderLine
 }
 
 // newArena writes an order of one unit for each duel, the i-th to be paid until i milliseconds after the hour.

@@ -70,7 +70,7 @@ func mayBegin(row saleRow, token int64, now time.Time) error {
 	case token != seckill.FirstToken && token != row.RebuildToken:
 		return seckill.ErrFenced
 	case row.Status == seckill.Draft && now.UnixMilli() >= row.EndAt:
-		return seckill.Refuse(seckill.Conflict, "the sale's end has passed")
+		return seckill.NewError(seckill.Conflict, "the sale's end has passed")
 	}
 	return nil
 }

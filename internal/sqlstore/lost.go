@@ -12,7 +12,7 @@ import (
 // Lost writes a tomb: the row of an order of an ended epoch whose promise was lost with Redis, before its buyer is told so.
 // Who comes with the order after all finds it there and does not write it (ADR 0035). Where there is a row it stays
 // as it is and is returned; order.ErrTryAgain where the order's epoch has not ended.
-func (s *Store) Lost(ctx context.Context, o order.Order) (order.Order, error) {
+func (s *Store) WriteTombstone(ctx context.Context, o order.Order) (order.Order, error) {
 	var row orderRow
 	err := s.inTx(ctx, "end a lost order", func(tx *gorm.DB) error {
 		sale, err := lockSale(tx, o.GoodsID)

@@ -11,9 +11,9 @@ import (
 )
 
 // lost asks for a number as its buyer does.
-func lost(sale seckill.Sale, l seckill.Line) order.Order {
+func lost(sale seckill.Sale, l seckill.OrderLine) order.Order {
 	return order.Order{
-		Line: seckill.Line{OrderSn: l.OrderSn, BuyerID: l.BuyerID}, GoodsID: sale.GoodsID, Epoch: sale.Epoch,
+		OrderLine: seckill.OrderLine{OrderSn: l.OrderSn, BuyerID: l.BuyerID}, GoodsID: sale.GoodsID, Epoch: sale.Epoch,
 		Status: order.Failed, FailureReason: order.FailedLost, CreatedAt: today, ClosedAt: today,
 	}
 }
@@ -22,16 +22,16 @@ func TestALostOrderIsNotWrittenWhenItComes(t *testing.T) {
 	onEach(t, func(t *testing.T, h house) {
 		sale := h.exposed(10, 5)
 		lines := h.lines(sale, 3)
-		_, err := h.Lost(t.Context(), lost(sale, lines[0]))
+		_, err := h.WriteTombstone(t.Context(), lost(sale, lines[0]))
 		require.ErrorIs(t, err, order.ErrTryAgain, "its epoch has not ended")
 		h.write(sale.GoodsID, lines[1])
 		h.rebuilt(sale.GoodsID)
 		for range 2 {
-			o, err := h.Lost(t.Context(), lost(sale, lines[0]))
+			o, err := h.WriteTombstone(t.Context(), lost(sale, lines[0]))
 			require.NoError(t, err)
-			require.True(t, o.Tomb())
+			require.True(t, o.Tombstone())
 		}
-		there, err := h.Lost(t.Context(), lost(sale, lines[1]))
+		there, err := h.WriteTombstone(t.Context(), lost(sale, lines[1]))
 		require.NoError(t, err)
 		require.Equal(t, order.Created, there.Status, "what is written is not lost")
 
@@ -46,7 +46,7 @@ func TestALostOrderIsNotWrittenWhenItComes(t *testing.T) {
 		o, err := h.Order(t.Context(), sale.GoodsID, lines[0].OrderSn)
 		require.NoError(t, err)
 		require.Equal(t, order.FailedLost, o.FailureReason)
-		require.Equal(t, lines[0], o.Line)
+		require.Equal(t, lines[0], o.OrderLine)
 		require.EqualValues(t, 2, h.balanced(sale.GoodsID))
 		letters, err := h.DeadLetters(t.Context(), "", 10)
 		require.NoError(t, err)
@@ -60,7 +60,7 @@ func TestALostOrderThatFindsNoRoomKeepsItsOneRow(t *testing.T) {
 		sale := h.exposed(10, 5)
 		l := h.line(sale, 1, 1)
 		h.rebuilt(sale.GoodsID)
-		_, err := h.Lost(t.Context(), lost(sale, l))
+		_, err := h.WriteTombstone(t.Context(), lost(sale, l))
 		require.NoError(t, err)
 		for i := range 2 {
 			out, err := h.WriteFailed(t.Context(), sale.GoodsID, l, 1, order.FailedUnwritten, order.DeadLetter{}, today)
@@ -87,7 +87,7 @@ func TestALostOrderAndItsLateMessageRace(t *testing.T) {
 			var wg sync.WaitGroup
 			wg.Go(func() {
 				for told.Status == "" {
-					told, _ = h.Lost(t.Context(), lost(sale, l))
+					told, _ = h.WriteTombstone(t.Context(), lost(sale, l))
 				}
 			})
 			wg.Go(func() {

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
-	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/inventory"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/migrations"
 )
@@ -96,9 +96,9 @@ func TestMigrate_RefusesWhileASplitSaleIsLive(t *testing.T) {
 		do(insert, split|row, later, seckill.Exposed, 1)
 		refused()
 		do("UPDATE sales SET end_at = 1")
-		do(transfer, split|row, order.CutOpen, split)
+		do(transfer, split|row, inventory.CutOpen, split)
 		refused()
-		do("UPDATE stock_cuts SET state = ?", order.CutDone)
+		do("UPDATE stock_cuts SET state = ?", inventory.CutDone)
 		require.NoError(t, h.Migrate(t.Context()))
 
 		var transfers int64

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/orderwriter"
 	"flashsale.dev/seckill/internal/seckill"
 )
 
@@ -29,8 +30,8 @@ func TestStoreAgainstModel(t *testing.T) {
 			"batch": m.batch, "failed": m.failed, "pay": m.pay, "cancel": m.cancel, "expire": m.expire,
 			"epoch": m.epoch, "close": m.close, "give": m.give, "": m.check,
 		})
-		given := each(m.moves, func(move order.Move) string { return move.ID })
-		require.NoError(rt, store.MarkGiven(rt.Context(), m.sale.GoodsID, given, today), "out of the next one's way")
+		given := each(m.moves, func(move order.StockMove) string { return move.ID })
+		require.NoError(rt, store.MarkReleased(rt.Context(), m.sale.GoodsID, given, today), "out of the next one's way")
 	})
 }
 
@@ -40,14 +41,14 @@ type model struct {
 	sale   seckill.Sale // its epoch and status are kept up to date
 	now    time.Time
 	stock  int64
-	lines  []seckill.Line // all numbers ever made
+	lines  []seckill.OrderLine // all numbers ever made
 	orders map[string]*order.Order
 	held   map[int64]int64
-	moves  []order.Move // not given
+	moves  []order.StockMove // not given
 }
 
 func (m *model) batch(rt *rapid.T) {
-	var group []seckill.Line
+	var group []seckill.OrderLine
 	for range rapid.IntRange(1, 6).Draw(rt, "lines") {
 		if len(m.lines) > 0 && rapid.Bool().Draw(rt, "again") {
 			group = append(group, rapid.SampledFrom(m.lines).Draw(rt, "line"))
@@ -62,7 +63,7 @@ func (m *model) batch(rt *rapid.T) {
 	b := batchOf(m.sale.GoodsID, group...)
 	b.Now, b.PayBy = m.now, m.now.Add(time.Duration(rapid.IntRange(0, 5).Draw(rt, "payWithin"))*time.Minute)
 	out, err := m.WriteBatch(rt.Context(), b)
-	if adopt, ok := errors.AsType[*order.AdoptError](err); ok {
+	if adopt, ok := errors.AsType[*orderwriter.AdoptError](err); ok {
 		require.Equal(rt, m.strangers(group), adopt.OrderSns)
 		b.Epoch, b.Adopted = adopt.Epoch, make(map[string]bool)
 		for _, sn := range adopt.OrderSns {
@@ -78,7 +79,7 @@ func (m *model) batch(rt *rapid.T) {
 }
 
 // strangers are the numbers of older epochs that have no row.
-func (m *model) strangers(group []seckill.Line) []string {
+func (m *model) strangers(group []seckill.OrderLine) []string {
 	var sns []string
 	for _, l := range group {
 		n, err := minter.Parse(l.OrderSn)
@@ -90,7 +91,7 @@ func (m *model) strangers(group []seckill.Line) []string {
 }
 
 // wrote works out what a batch must have done, line by line.
-func (m *model) wrote(rt *rapid.T, b order.Batch, out order.Outcome) {
+func (m *model) wrote(rt *rapid.T, b orderwriter.Batch, out order.Outcome) {
 	judged := make(map[string]bool)
 	created, failed, existing := []string(nil), map[string]order.FailureReason{}, map[string]order.Status{}
 	for _, l := range b.Lines {
@@ -119,9 +120,9 @@ func (m *model) wrote(rt *rapid.T, b order.Batch, out order.Outcome) {
 	m.moves = append(m.moves, out.Moves...)
 }
 
-func (m *model) put(b order.Batch, l seckill.Line, status order.Status, why order.FailureReason) {
+func (m *model) put(b orderwriter.Batch, l seckill.OrderLine, status order.Status, why order.FailureReason) {
 	o := &order.Order{
-		Line: l, GoodsID: b.GoodsID, Epoch: b.Epochs[l.OrderSn], Amount: l.Quantity * m.sale.Price,
+		OrderLine: l, GoodsID: b.GoodsID, Epoch: b.Epochs[l.OrderSn], Amount: l.Quantity * m.sale.Price,
 		Status: status, FailureReason: why, CreatedAt: b.Now, PayBy: b.PayBy,
 	}
 	if status == order.Failed {
@@ -244,7 +245,7 @@ func (m *model) give(rt *rapid.T) {
 		rt.Skip("nothing to give")
 	}
 	i := rapid.IntRange(0, len(m.moves)-1).Draw(rt, "move")
-	require.NoError(rt, m.MarkGiven(rt.Context(), m.sale.GoodsID, []string{m.moves[i].ID}, m.now))
+	require.NoError(rt, m.MarkReleased(rt.Context(), m.sale.GoodsID, []string{m.moves[i].ID}, m.now))
 	m.moves = slices.Delete(m.moves, i, i+1)
 }
 

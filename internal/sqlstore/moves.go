@@ -8,11 +8,12 @@ import (
 	"gorm.io/gorm"
 
 	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/inventory"
 )
 
 // MovesNotGiven lists at most limit moves, of all goods, that were made at madeBefore or earlier and that Redis is not known
 // to have, oldest first. The makers give their own at once; what is older was left behind by one that died.
-func (s *Store) MovesNotGiven(ctx context.Context, madeBefore time.Time, limit int) ([]order.Move, error) {
+func (s *Store) UnreleasedMoves(ctx context.Context, madeBefore time.Time, limit int) ([]order.StockMove, error) {
 	var rows []moveRow
 	err := s.read(ctx).Where("given_at IS NULL AND made_at <= ?", madeBefore.UnixMilli()).
 		Order("made_at, id").Limit(limit).Find(&rows).Error
@@ -20,7 +21,7 @@ func (s *Store) MovesNotGiven(ctx context.Context, madeBefore time.Time, limit i
 }
 
 // MarkGiven keeps that Redis has these moves of a goods. It may be repeated; the first time counts.
-func (s *Store) MarkGiven(ctx context.Context, goodsID int64, ids []string, now time.Time) error {
+func (s *Store) MarkReleased(ctx context.Context, goodsID int64, ids []string, now time.Time) error {
 	return s.inTx(ctx, "mark moves as given", func(tx *gorm.DB) error {
 		for part := range slices.Chunk(ids, chunkOf(tx)) {
 			err := tx.Exec(`UPDATE stock_moves SET given_at = ? WHERE goods_id = ? AND id IN ? AND given_at IS NULL`,
@@ -34,20 +35,20 @@ func (s *Store) MarkGiven(ctx context.Context, goodsID int64, ids []string, now 
 }
 
 // CountNotGiven counts what OldestMoveNotGiven is the oldest of.
-func (s *Store) CountNotGiven(ctx context.Context, goodsID int64) (int, error) {
+func (s *Store) CountUnreleased(ctx context.Context, goodsID int64) (int, error) {
 	var n int
 	err := s.read(ctx).Raw(`SELECT (SELECT COUNT(*) FROM stock_moves WHERE goods_id = ? AND given_at IS NULL)
-		+ (SELECT COUNT(*) FROM stock_cuts WHERE goods_id = ? AND state = ?) AS n`, goodsID, goodsID, order.CutOpen).Scan(&n).Error
+		+ (SELECT COUNT(*) FROM stock_cuts WHERE goods_id = ? AND state = ?) AS n`, goodsID, goodsID, inventory.CutOpen).Scan(&n).Error
 	return n, trouble("count moves not given", err)
 }
 
 // OldestMoveNotGiven is when the oldest move of a goods that nobody has marked as given was made, or the oldest cut that
 // has not ended; zero where there is none.
-func (s *Store) OldestMoveNotGiven(ctx context.Context, goodsID int64) (time.Time, error) {
+func (s *Store) OldestUnreleasedMove(ctx context.Context, goodsID int64) (time.Time, error) {
 	var oldest *int64
 	err := s.read(ctx).Raw(`SELECT MIN(made_at) FROM (
 		SELECT made_at FROM stock_moves WHERE goods_id = ? AND given_at IS NULL
 		UNION ALL SELECT made_at FROM stock_cuts WHERE goods_id = ? AND state = ?) AS waiting`,
-		goodsID, goodsID, order.CutOpen).Scan(&oldest).Error
+		goodsID, goodsID, inventory.CutOpen).Scan(&oldest).Error
 	return timeOf(oldest), trouble("look for moves not given", err)
 }

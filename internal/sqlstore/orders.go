@@ -8,6 +8,7 @@ import (
 	"gorm.io/gorm"
 
 	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/stats"
 )
 
 // Order finds an order, or order.ErrNoSuchOrder.
@@ -73,7 +74,7 @@ func findOrder(q *gorm.DB, goodsID int64, orderSn string) (orderRow, error) {
 
 // CountOrders counts a sale's orders by status, out of an index alone: the price of a sale that has orders
 // never changes. It asks the replica where there is one.
-func (s *Store) CountOrders(ctx context.Context, goodsID int64) (map[order.Status]order.Count, error) {
+func (s *Store) CountOrders(ctx context.Context, goodsID int64) (map[order.Status]stats.Count, error) {
 	var rows []struct {
 		Status        order.Status
 		Orders, Units int64
@@ -83,9 +84,9 @@ func (s *Store) CountOrders(ctx context.Context, goodsID int64) (map[order.Statu
 		return q.Raw(`SELECT o.status, COUNT(*) AS orders, COALESCE(SUM(o.quantity), 0) AS units, MAX(s.price) AS price
 			FROM orders o JOIN sales s ON s.goods_id = o.goods_id WHERE o.goods_id = ? GROUP BY o.status`, goodsID).Scan(&rows).Error
 	})
-	counts := make(map[order.Status]order.Count, len(rows))
+	counts := make(map[order.Status]stats.Count, len(rows))
 	for _, r := range rows {
-		counts[r.Status] = order.Count{Orders: r.Orders, Units: r.Units, Amount: r.Units * r.Price}
+		counts[r.Status] = stats.Count{Orders: r.Orders, Units: r.Units, Amount: r.Units * r.Price}
 	}
 	return counts, trouble("count orders", err)
 }

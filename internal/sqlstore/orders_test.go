@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/stats"
 )
 
 func TestOrdersAreReadByNumberAndCounted(t *testing.T) {
@@ -22,7 +23,7 @@ func TestOrdersAreReadByNumberAndCounted(t *testing.T) {
 		require.ElementsMatch(t, []string{a.OrderSn, b.OrderSn}, each(found, func(o order.Order) string { return o.OrderSn }))
 		counts, err := h.CountOrders(t.Context(), sale.GoodsID)
 		require.NoError(t, err)
-		require.Equal(t, map[order.Status]order.Count{
+		require.Equal(t, map[order.Status]stats.Count{
 			order.Paid: {Orders: 1, Units: 2, Amount: 3998}, order.Cancelled: {Orders: 1, Units: 1, Amount: 1999},
 			order.Created: {Orders: 1, Units: 3, Amount: 5997},
 		}, counts)

@@ -75,7 +75,7 @@ func findPayment(tx *gorm.DB, p order.Payment) (paymentRow, error) {
 // same refuses a number that stands for another payment than it did before.
 func same(known paymentRow, p order.Payment) error {
 	if known.payment() != p {
-		return seckill.Refuse(seckill.Conflict, "this payment's number stands for another one")
+		return seckill.NewError(seckill.Conflict, "this payment's number stands for another one")
 	}
 	return nil
 }
@@ -84,7 +84,7 @@ func same(known paymentRow, p order.Payment) error {
 func receive(tx *gorm.DB, o *orderRow, p order.Payment, now time.Time) (paymentRow, error) {
 	row := paymentRow{PaymentID: p.ID, GoodsID: p.GoodsID, OrderSn: p.OrderSn, Amount: p.Amount, ReceivedAt: now.UnixMilli()}
 	if p.Amount != o.Amount {
-		return row, seckill.Refuse(seckill.Conflict, "the amount is not the order's")
+		return row, seckill.NewError(seckill.Conflict, "the amount is not the order's")
 	}
 	if row.Reason = o.order().Due(now); row.Reason == "" {
 		one := int64(1)

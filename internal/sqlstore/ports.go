@@ -1,28 +1,36 @@
 package sqlstore
 
 import (
-	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/deadletter"
+	"flashsale.dev/seckill/internal/order/inventory"
+	"flashsale.dev/seckill/internal/order/livesales"
+	"flashsale.dev/seckill/internal/order/orderwriter"
+	"flashsale.dev/seckill/internal/order/payment"
+	"flashsale.dev/seckill/internal/order/query"
+	"flashsale.dev/seckill/internal/order/rebuild"
+	"flashsale.dev/seckill/internal/order/reconcile"
+	"flashsale.dev/seckill/internal/order/stats"
 	"flashsale.dev/seckill/internal/seckill"
 )
 
 // What the house asks of its truth.
 var (
-	_ seckill.Truth      = (*Store)(nil)
-	_ seckill.AuditLog   = (*Store)(nil)
-	_ seckill.Epochs     = (*Store)(nil)
-	_ order.AuditStore   = (*Store)(nil)
-	_ order.ChangeStore  = (*Store)(nil)
-	_ order.BatchStore   = (*Store)(nil)
-	_ order.Counter      = (*Store)(nil)
-	_ order.StatusReader = (*Store)(nil)
-	_ order.EpochStore   = (*Store)(nil)
-	_ order.ExpiryStore  = (*Store)(nil)
-	_ order.LetterStore  = (*Store)(nil)
-	_ order.LiveStore    = (*Store)(nil)
-	_ order.MoveStore    = (*Store)(nil)
-	_ order.PaymentStore = (*Store)(nil)
-	_ order.RetireStore  = (*Store)(nil)
-	_ order.Records      = (*Store)(nil)
-	_ order.RefundStore  = (*Store)(nil)
-	_ order.SurveyStore  = (*Store)(nil)
+	_ inventory.ManagedSaleStore = (*Store)(nil)
+	_ seckill.AuditLog           = (*Store)(nil)
+	_ rebuild.Epochs             = (*Store)(nil)
+	_ reconcile.Store            = (*Store)(nil)
+	_ inventory.ChangeStore      = (*Store)(nil)
+	_ orderwriter.BatchStore     = (*Store)(nil)
+	_ stats.OrderCounter         = (*Store)(nil)
+	_ query.StatusReader         = (*Store)(nil)
+	_ rebuild.Store              = (*Store)(nil)
+	_ payment.ExpiryStore        = (*Store)(nil)
+	_ deadletter.Store           = (*Store)(nil)
+	_ livesales.Store            = (*Store)(nil)
+	_ inventory.MoveStore        = (*Store)(nil)
+	_ payment.Store              = (*Store)(nil)
+	_ rebuild.RetireStore        = (*Store)(nil)
+	_ query.OrderStore           = (*Store)(nil)
+	_ payment.RefundStore        = (*Store)(nil)
+	_ reconcile.SampleStore      = (*Store)(nil)
 )

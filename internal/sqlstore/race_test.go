@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/orderwriter"
 	"flashsale.dev/seckill/internal/seckill"
 )
 
@@ -40,7 +41,7 @@ func TestManyAtOneGoods(t *testing.T) {
 	onEach(t, func(t *testing.T, h house) {
 		const buyers, perBuyer, units = 150, 2, 200
 		sale := h.exposed(units, perBuyer)
-		var lines []seckill.Line
+		var lines []seckill.OrderLine
 		for i := range buyers * (perBuyer + 1) {
 			lines = append(lines, h.line(sale, int64(i%buyers+1), 1))
 		}
@@ -68,7 +69,7 @@ func TestManyAtOneGoods(t *testing.T) {
 type rush struct {
 	house
 	sale    seckill.Sale
-	lines   []seckill.Line
+	lines   []seckill.OrderLine
 	written atomic.Int64 // lines below it have been sent at least once
 }
 
@@ -246,9 +247,9 @@ func TestRebuildsAtOnce(t *testing.T) {
 }
 
 // adoptAndWrite does what the consumer does with lines of an older epoch.
-func (h house) adoptAndWrite(b order.Batch) error {
+func (h house) adoptAndWrite(b orderwriter.Batch) error {
 	_, err := h.WriteBatch(h.t.Context(), b)
-	adopt, ok := errors.AsType[*order.AdoptError](err)
+	adopt, ok := errors.AsType[*orderwriter.AdoptError](err)
 	if !ok {
 		return err
 	}

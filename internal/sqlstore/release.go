@@ -9,13 +9,14 @@ import (
 	"gorm.io/gorm/clause"
 
 	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/payment"
 	"flashsale.dev/seckill/internal/seckill"
 )
 
 // Cancel turns created orders of a goods into cancelled ones and gives their units back, in one transaction: buyers who come at once lock the
 // goods row once. It says of each number, in its place, what became of it; one that comes twice has its move once.
-func (s *Store) Cancel(ctx context.Context, goodsID int64, orderSns []string, now time.Time) ([]order.Cancellation, error) {
-	var list []order.Cancellation
+func (s *Store) Cancel(ctx context.Context, goodsID int64, orderSns []string, now time.Time) ([]payment.Cancellation, error) {
+	var list []payment.Cancellation
 	err := s.inTx(ctx, "cancel orders", func(tx *gorm.DB) error {
 		sale, err := lockSale(tx, goodsID)
 		if err != nil {
@@ -25,14 +26,14 @@ func (s *Store) Cancel(ctx context.Context, goodsID int64, orderSns []string, no
 		if err != nil {
 			return err
 		}
-		found := make(map[string]order.Cancellation, len(rows))
+		found := make(map[string]payment.Cancellation, len(rows))
 		for _, r := range rows {
 			found[r.OrderSn] = asItIs(r)
 		}
 		rows = slices.DeleteFunc(rows, func(r orderRow) bool { return r.Status != order.Created })
 		moves, err := release(tx, sale, rows, order.Cancelled, order.MoveCancel, now)
 		for i := range moves {
-			found[rows[i].OrderSn] = order.Cancellation{Order: rows[i].order(), Move: &moves[i]}
+			found[rows[i].OrderSn] = payment.Cancellation{Order: rows[i].order(), Move: &moves[i]}
 		}
 		list = inTheirPlaces(orderSns, found)
 		return err
@@ -41,15 +42,15 @@ func (s *Store) Cancel(ctx context.Context, goodsID int64, orderSns []string, no
 }
 
 // asItIs is the answer for an order that is not to be cancelled: it was before, or can't be.
-func asItIs(row orderRow) order.Cancellation {
+func asItIs(row orderRow) payment.Cancellation {
 	if row.Status == order.Cancelled {
-		return order.Cancellation{Order: row.order()}
+		return payment.Cancellation{Order: row.order()}
 	}
-	return order.Cancellation{Err: seckill.Refuse(seckill.Conflict, "the order is %s", row.Status)}
+	return payment.Cancellation{Err: seckill.NewError(seckill.Conflict, "the order is %s", row.Status)}
 }
 
-func inTheirPlaces(sns []string, found map[string]order.Cancellation) []order.Cancellation {
-	list := make([]order.Cancellation, len(sns))
+func inTheirPlaces(sns []string, found map[string]payment.Cancellation) []payment.Cancellation {
+	list := make([]payment.Cancellation, len(sns))
 	for i, sn := range sns {
 		c, known := found[sn]
 		if !known {
@@ -63,12 +64,12 @@ func inTheirPlaces(sns []string, found map[string]order.Cancellation) []order.Ca
 
 // ExpireDue turns at most limit created orders of a goods, whose payment was due at now or before, into expired ones,
 // the longest overdue first, and gives their units back in one transaction. It returns their moves.
-func (s *Store) ExpireDue(ctx context.Context, goodsID int64, now time.Time, limit int) ([]order.Move, error) {
+func (s *Store) ExpireDue(ctx context.Context, goodsID int64, now time.Time, limit int) ([]order.StockMove, error) {
 	due, err := s.due(ctx, goodsID, now, limit)
 	if err != nil || len(due) == 0 {
 		return nil, trouble("look for unpaid orders", err)
 	}
-	var moves []order.Move
+	var moves []order.StockMove
 	err = s.inTx(ctx, "expire orders", func(tx *gorm.DB) error {
 		sale, err := lockSale(tx, goodsID)
 		if err != nil {
@@ -114,7 +115,7 @@ func lockOrders(tx *gorm.DB, goodsID int64, sns []string) ([]orderRow, error) {
 
 // release ends created orders, whose rows and goods are locked, and puts their units back: into the holdings, the stock,
 // and one move each. It brings rows up to date.
-func release(tx *gorm.DB, sale saleRow, rows []orderRow, to order.Status, kind order.MoveKind, now time.Time) ([]order.Move, error) {
+func release(tx *gorm.DB, sale saleRow, rows []orderRow, to order.Status, kind order.MoveKind, now time.Time) ([]order.StockMove, error) {
 	if err := end(tx, rows, to, now); err != nil {
 		return nil, err
 	}
@@ -122,9 +123,9 @@ func release(tx *gorm.DB, sale saleRow, rows []orderRow, to order.Status, kind o
 		return nil, err
 	}
 	var units int64
-	moves := make([]order.Move, 0, len(rows))
+	moves := make([]order.StockMove, 0, len(rows))
 	for _, r := range rows {
-		m, err := newMove(sale, r.order().Line, kind, now)
+		m, err := newMove(sale, r.order().OrderLine, kind, now)
 		if err != nil {
 			return nil, err
 		}

@@ -49,11 +49,11 @@ func TestCancelGivesBackOnce(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, order.Cancelled, o.Status)
 		require.Equal(t, now, o.ClosedAt)
-		require.Equal(t, &order.Move{
+		require.Equal(t, &order.StockMove{
 			ID: move.ID, GoodsID: sale.GoodsID, Epoch: 2, BuyerID: 1, OrderSn: l.OrderSn,
 			Quantity: 3, Kind: order.MoveCancel, MadeAt: now,
 		}, move, "of the epoch at the time of the cancel")
-		require.Equal(t, []order.Move{*move}, h.moves(sale.GoodsID))
+		require.Equal(t, []order.StockMove{*move}, h.moves(sale.GoodsID))
 		again, none, err := h.CancelOne(t.Context(), sale.GoodsID, l.OrderSn, now.Add(time.Minute))
 		require.NoError(t, err)
 		require.Equal(t, o, again)
@@ -93,7 +93,7 @@ func TestCancelTogether(t *testing.T) {
 		conflict(t, list[2].Err)
 		require.Nil(t, list[4].Move, "cancelled before")
 		require.Nil(t, list[5].Move, "given back by the first of the two")
-		require.ElementsMatch(t, []order.Move{*earlier, *list[0].Move, *list[3].Move}, h.moves(sale.GoodsID))
+		require.ElementsMatch(t, []order.StockMove{*earlier, *list[0].Move, *list[3].Move}, h.moves(sale.GoodsID))
 		require.EqualValues(t, []int64{2, 3}, []int64{list[0].Move.Quantity, list[3].Move.Quantity})
 		require.EqualValues(t, 1, h.balanced(sale.GoodsID), "the paid one is left")
 	})
@@ -126,7 +126,7 @@ func TestExpireDue(t *testing.T) {
 		require.Equal(t, order.MoveExpire, first[0].Kind)
 		rest, err := h.ExpireDue(t.Context(), sale.GoodsID, now, 100)
 		require.NoError(t, err)
-		require.Equal(t, []string{sns[2]}, each(rest, func(m order.Move) string { return m.OrderSn }), "not the paid one, nor what is due later")
+		require.Equal(t, []string{sns[2]}, each(rest, func(m order.StockMove) string { return m.OrderSn }), "not the paid one, nor what is due later")
 		o, err := h.Order(t.Context(), sale.GoodsID, sns[2])
 		require.NoError(t, err)
 		require.Equal(t, order.Expired, o.Status)
@@ -147,12 +147,12 @@ func TestMovesAreGivenOnce(t *testing.T) {
 			ids = append(ids, move.ID)
 		}
 		moveIDs := func(before time.Time, limit int) []string {
-			list, err := h.MovesNotGiven(t.Context(), before, limit)
+			list, err := h.UnreleasedMoves(t.Context(), before, limit)
 			require.NoError(t, err)
-			return each(list, func(m order.Move) string { return m.ID })
+			return each(list, func(m order.StockMove) string { return m.ID })
 		}
 		oldest := func(goodsID int64) time.Time {
-			at, err := h.OldestMoveNotGiven(t.Context(), goodsID)
+			at, err := h.OldestUnreleasedMove(t.Context(), goodsID)
 			require.NoError(t, err)
 			return at
 		}
@@ -161,11 +161,11 @@ func TestMovesAreGivenOnce(t *testing.T) {
 		require.Equal(t, ids, moveIDs(today.Add(time.Hour), 10))
 		require.Equal(t, ids[:2], moveIDs(today.Add(time.Second), 10))
 		require.Equal(t, ids[:1], moveIDs(today.Add(time.Hour), 1))
-		require.NoError(t, h.MarkGiven(t.Context(), sale.GoodsID+1, ids, today))
+		require.NoError(t, h.MarkReleased(t.Context(), sale.GoodsID+1, ids, today))
 		require.Len(t, moveIDs(today.Add(time.Hour), 10), 3, "another goods' mark is not ours")
-		require.NoError(t, h.MarkGiven(t.Context(), sale.GoodsID, ids[:2], today))
-		require.NoError(t, h.MarkGiven(t.Context(), sale.GoodsID, ids[:2], today.Add(1)))
-		require.NoError(t, h.MarkGiven(t.Context(), sale.GoodsID, nil, today))
+		require.NoError(t, h.MarkReleased(t.Context(), sale.GoodsID, ids[:2], today))
+		require.NoError(t, h.MarkReleased(t.Context(), sale.GoodsID, ids[:2], today.Add(1)))
+		require.NoError(t, h.MarkReleased(t.Context(), sale.GoodsID, nil, today))
 		require.Equal(t, ids[2:], moveIDs(today.Add(time.Hour), 10))
 		require.Equal(t, today.Add(2*time.Second), oldest(sale.GoodsID))
 	})

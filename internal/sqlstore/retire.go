@@ -7,6 +7,7 @@ import (
 	"gorm.io/gorm"
 
 	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/inventory"
 	"flashsale.dev/seckill/internal/seckill"
 )
 
@@ -38,7 +39,7 @@ func (s *Store) Retire(ctx context.Context, goodsID, epoch int64, overBefore, no
 		err = tx.Raw(`SELECT (SELECT COUNT(*) FROM orders WHERE goods_id = ? AND status = ?)
 			+ (SELECT COUNT(*) FROM stock_moves WHERE goods_id = ? AND given_at IS NULL)
 			+ (SELECT COUNT(*) FROM stock_cuts WHERE goods_id = ? AND state = ?) AS waiting`,
-			goodsID, order.Created, goodsID, goodsID, order.CutOpen).Scan(&waiting).Error
+			goodsID, order.Created, goodsID, goodsID, inventory.CutOpen).Scan(&waiting).Error
 		if err != nil || waiting > 0 {
 			return err
 		}

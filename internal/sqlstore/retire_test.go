@@ -26,7 +26,7 @@ func TestASaleIsRetiredWhenAllOfItIsFinal(t *testing.T) {
 		_, move, err := h.CancelOne(ctx, sale.GoodsID, unpaid, today)
 		require.NoError(t, err)
 		require.False(t, retire(1, later), "its units are not given back")
-		require.NoError(t, h.MarkGiven(ctx, sale.GoodsID, []string{move.ID}, today))
+		require.NoError(t, h.MarkReleased(ctx, sale.GoodsID, []string{move.ID}, today))
 		require.False(t, retire(1, today), "it is on")
 		require.False(t, retire(2, later), "another epoch")
 		over, err := h.OverBefore(ctx, later, 0, 10)
@@ -64,7 +64,7 @@ func TestARetiredSaleWakesWhenAnythingOfItChanges(t *testing.T) {
 			},
 			"a new end": func(s seckill.Sale) error {
 				end := later.Add(time.Hour)
-				_, err := h.Change(ctx, s.GoodsID, seckill.Change{EndAt: &end}, seckill.Once{}, later)
+				_, err := h.Change(ctx, s.GoodsID, seckill.Change{EndAt: &end}, seckill.IdempotencyKey{}, later)
 				return err
 			},
 			"a rebuild": func(s seckill.Sale) error { h.rebuilt(s.GoodsID); return nil },

@@ -11,7 +11,7 @@ import (
 )
 
 // MovesOfOrder lists an order's moves that nobody has marked as given.
-func (s *Store) MovesOfOrder(ctx context.Context, goodsID int64, orderSn string) ([]order.Move, error) {
+func (s *Store) MovesOfOrder(ctx context.Context, goodsID int64, orderSn string) ([]order.StockMove, error) {
 	var rows []moveRow
 	err := s.read(ctx).Where("goods_id = ? AND order_sn = ? AND given_at IS NULL", goodsID, orderSn).Order("id").Find(&rows).Error
 	return each(rows, moveRow.move), trouble("list an order's moves", err)
@@ -20,8 +20,8 @@ func (s *Store) MovesOfOrder(ctx context.Context, goodsID int64, orderSn string)
 // PlanReturn writes a move that the giver will not see before the moment it is dated: what is taken in Redis for an order
 // that is being revived goes back by it, unless Revive removes it first. Unavailable while the order has another move that
 // is not given, so that one at a time revives it.
-func (s *Store) PlanReturn(ctx context.Context, goodsID int64, l seckill.Line, at time.Time) (order.Move, error) {
-	var move order.Move
+func (s *Store) PlanReturn(ctx context.Context, goodsID int64, l seckill.OrderLine, at time.Time) (order.StockMove, error) {
+	var move order.StockMove
 	err := s.inTx(ctx, "plan a return", func(tx *gorm.DB) error {
 		sale, err := lockSale(tx, goodsID)
 		if err != nil {
@@ -33,7 +33,7 @@ func (s *Store) PlanReturn(ctx context.Context, goodsID int64, l seckill.Line, a
 			return err
 		}
 		if waiting > 0 {
-			return seckill.Down("the order's units are on their way back, or being taken anew", nil)
+			return seckill.NewUnavailable("the order's units are on their way back, or being taken anew", nil)
 		}
 		if err := wake(tx, &sale); err != nil {
 			return err
@@ -49,7 +49,7 @@ func (s *Store) PlanReturn(ctx context.Context, goodsID int64, l seckill.Line, a
 // Revive turns a failed order into a created one, with holdings and stock, and removes its dead letter and the planned
 // return, all in one transaction. One that is created or further already stays as it is. Conflict where there is no room
 // for it; order.ErrTryAgain, and nothing done, where the return's epoch is over or the return itself is on its way.
-func (s *Store) Revive(ctx context.Context, letterID string, undo order.Move, now, payBy time.Time) (order.Order, error) {
+func (s *Store) Revive(ctx context.Context, letterID string, undo order.StockMove, now, payBy time.Time) (order.Order, error) {
 	var row orderRow
 	err := s.inTx(ctx, "revive an order", func(tx *gorm.DB) error {
 		sale, err := lockSale(tx, undo.GoodsID)
@@ -83,7 +83,7 @@ func revive(tx *gorm.DB, sale saleRow, row *orderRow, now, payBy time.Time) erro
 	}
 	after := held[row.BuyerID] + row.Quantity
 	if row.Quantity <= 0 || after > sale.MaxPerBuyerLimit || row.Quantity > sale.Stock {
-		return seckill.Refuse(seckill.Conflict, "the database has no room for this order")
+		return seckill.NewError(seckill.Conflict, "the database has no room for this order")
 	}
 	res := tx.Exec(`UPDATE orders SET status = ?, failure_reason = '', epoch = ?, pay_by = ?, closed_at = NULL
 		WHERE goods_id = ? AND order_sn = ? AND status = ?`,
@@ -102,7 +102,7 @@ func revive(tx *gorm.DB, sale saleRow, row *orderRow, now, payBy time.Time) erro
 }
 
 // forget removes the planned return, which nobody may have given yet, and the letter, which another may have removed.
-func forget(tx *gorm.DB, letterID string, undo order.Move) error {
+func forget(tx *gorm.DB, letterID string, undo order.StockMove) error {
 	res := tx.Where("goods_id = ? AND id = ? AND given_at IS NULL", undo.GoodsID, undo.ID).Delete(&moveRow{})
 	if res.Error == nil && res.RowsAffected != 1 {
 		return order.ErrTryAgain

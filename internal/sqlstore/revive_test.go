@@ -11,12 +11,12 @@ import (
 )
 
 // dead writes an order of a buyer as failed, and its move as given.
-func (h house) dead(sale seckill.Sale, buyer, quantity int64) (seckill.Line, order.DeadLetter) {
+func (h house) dead(sale seckill.Sale, buyer, quantity int64) (seckill.OrderLine, order.DeadLetter) {
 	h.t.Helper()
 	l := h.line(sale, buyer, quantity)
 	out, err := h.WriteFailed(h.t.Context(), sale.GoodsID, l, sale.Epoch, order.FailedUnwritten, order.DeadLetter{}, today)
 	require.NoError(h.t, err)
-	require.NoError(h.t, h.MarkGiven(h.t.Context(), sale.GoodsID, []string{out.Moves[0].ID}, today))
+	require.NoError(h.t, h.MarkReleased(h.t.Context(), sale.GoodsID, []string{out.Moves[0].ID}, today))
 	letters, err := h.DeadLetters(h.t.Context(), "", 100)
 	require.NoError(h.t, err)
 	return l, letters[len(letters)-1]
@@ -28,7 +28,7 @@ func TestAFailedOrderIsRevivedOnce(t *testing.T) {
 		l, letter := h.dead(sale, 1, 2)
 		undo, err := h.PlanReturn(t.Context(), sale.GoodsID, l, today.Add(time.Minute))
 		require.NoError(t, err)
-		early, err := h.MovesNotGiven(t.Context(), today.Add(59*time.Second), 10)
+		early, err := h.UnreleasedMoves(t.Context(), today.Add(59*time.Second), 10)
 		require.NoError(t, err)
 		require.Empty(t, early, "the giver leaves it alone until then")
 		_, err = h.PlanReturn(t.Context(), sale.GoodsID, l, today.Add(time.Minute))
@@ -53,7 +53,7 @@ func TestAnOrderIsRevivedOnlyWhereThereIsRoom(t *testing.T) {
 	onEach(t, func(t *testing.T, h house) {
 		sale := h.exposed(4, 3)
 		l, letter := h.dead(sale, 1, 2)
-		plan := func() order.Move {
+		plan := func() order.StockMove {
 			undo, err := h.PlanReturn(t.Context(), sale.GoodsID, l, today.Add(time.Minute))
 			require.NoError(t, err)
 			return undo
@@ -62,8 +62,8 @@ func TestAnOrderIsRevivedOnlyWhereThereIsRoom(t *testing.T) {
 		h.write(sale.GoodsID, h.line(sale, 2, 3))
 		_, err := h.Revive(t.Context(), letter.ID, undo, today, today.Add(time.Hour))
 		conflict(t, err) // too few are left
-		require.Equal(t, []order.Move{undo}, h.moves(sale.GoodsID), "what Redis took for it goes back")
-		require.NoError(t, h.MarkGiven(t.Context(), sale.GoodsID, []string{undo.ID}, today))
+		require.Equal(t, []order.StockMove{undo}, h.moves(sale.GoodsID), "what Redis took for it goes back")
+		require.NoError(t, h.MarkReleased(t.Context(), sale.GoodsID, []string{undo.ID}, today))
 		undo = plan()
 		h.rebuilt(sale.GoodsID)
 		_, err = h.Revive(t.Context(), letter.ID, undo, today, today.Add(time.Hour))

@@ -86,8 +86,8 @@ func (orderRow) TableName() string { return "orders" }
 
 func (r orderRow) order() order.Order {
 	return order.Order{
-		Line:    seckill.Line{OrderSn: r.OrderSn, BuyerID: r.BuyerID, Quantity: r.Quantity, Name: r.Name, Phone: r.Phone},
-		GoodsID: r.GoodsID, Epoch: r.Epoch, Amount: r.Amount, Status: r.Status, FailureReason: r.FailureReason,
+		OrderLine: seckill.OrderLine{OrderSn: r.OrderSn, BuyerID: r.BuyerID, Quantity: r.Quantity, Name: r.Name, Phone: r.Phone},
+		GoodsID:   r.GoodsID, Epoch: r.Epoch, Amount: r.Amount, Status: r.Status, FailureReason: r.FailureReason,
 		CreatedAt: timeOf(&r.Created), PayBy: timeOf(r.PayBy), PaidAt: timeOf(r.PaidAt), ClosedAt: timeOf(r.ClosedAt),
 	}
 }
@@ -116,15 +116,15 @@ type moveRow struct {
 // TableName is GORM's name of the table.
 func (moveRow) TableName() string { return "stock_moves" }
 
-func rowOfMove(m order.Move) moveRow {
+func rowOfMove(m order.StockMove) moveRow {
 	return moveRow{
 		GoodsID: m.GoodsID, ID: m.ID, Epoch: m.Epoch, BuyerID: m.BuyerID, OrderSn: m.OrderSn,
 		Quantity: m.Quantity, Kind: m.Kind, MadeAt: m.MadeAt.UnixMilli(),
 	}
 }
 
-func (r moveRow) move() order.Move {
-	return order.Move{
+func (r moveRow) move() order.StockMove {
+	return order.StockMove{
 		ID: r.ID, GoodsID: r.GoodsID, Epoch: r.Epoch, BuyerID: r.BuyerID, OrderSn: r.OrderSn,
 		Quantity: r.Quantity, Kind: r.Kind, MadeAt: timeOf(&r.MadeAt),
 	}

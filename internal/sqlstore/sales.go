@@ -57,7 +57,7 @@ func (s *Store) CloseSale(ctx context.Context, goodsID int64, now time.Time) (se
 		case seckill.Closed:
 			return nil
 		case seckill.Draft:
-			return seckill.Refuse(seckill.Conflict, "a draft is not on sale and can't be closed")
+			return seckill.NewError(seckill.Conflict, "a draft is not on sale and can't be closed")
 		}
 		was := row
 		row.Status, row.Updated, row.Closed = seckill.Closed, now.UnixMilli(), millis(now)

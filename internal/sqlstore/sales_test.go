@@ -16,7 +16,7 @@ func TestSaleIsKeptAsItIs(t *testing.T) {
 		got, err := h.Sale(t.Context(), sale.GoodsID)
 		require.NoError(t, err)
 		require.Equal(t, sale, got)
-		_, err = h.CreateSale(t.Context(), sale, seckill.Once{})
+		_, err = h.CreateSale(t.Context(), sale, seckill.IdempotencyKey{})
 		conflict(t, err)
 		_, err = h.Sale(t.Context(), 1)
 		require.ErrorIs(t, err, seckill.ErrNoSuchGoods)
@@ -31,7 +31,7 @@ func TestSaleWithTheHighestOfEverything(t *testing.T) {
 		sale.GoodsID, sale.Price, sale.Epoch = 1<<63-1, seckill.MaxPrice, 1<<32-1
 		sale.Rate.PermitsPerSecond, sale.Rate.MaxBurstSeconds = 0.001, 1.0/3
 		sale.Title = "'; DROP TABLE sales; -- \\ \" \x00 𝄞"
-		_, err := h.CreateSale(t.Context(), sale, seckill.Once{})
+		_, err := h.CreateSale(t.Context(), sale, seckill.IdempotencyKey{})
 		require.NoError(t, err)
 		got, err := h.Sale(t.Context(), sale.GoodsID)
 		require.NoError(t, err)

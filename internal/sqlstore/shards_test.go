@@ -148,7 +148,7 @@ func aSale(t *testing.T, h house, now calling) seckill.Sale {
 	draft := seckill.NewSale{
 		Title: "a kettle", Price: 1999, Stock: 100, PerBuyerLimit: 2, StartAt: today, EndAt: today.Add(time.Hour), Rate: seckill.DefaultRate(),
 	}.Draft(1, today)
-	key := seckill.Once{ActorID: 1, Key: "a key", Hash: "a hash"}
+	key := seckill.IdempotencyKey{ActorID: 1, Key: "a key", Hash: "a hash"}
 	_, err := h.CreateSale(now("CreateSale"), draft, key)
 	require.NoError(t, err)
 	_, _, err = h.Answered(now("Answered"), key, today)
@@ -156,18 +156,18 @@ func aSale(t *testing.T, h house, now calling) seckill.Sale {
 	require.NoError(t, h.ForgetKeys(now("ForgetKeys"), today.Add(-time.Hour)))
 	gone := draft
 	gone.GoodsID++
-	_, err = h.CreateSale(now("CreateSale"), gone, seckill.Once{})
+	_, err = h.CreateSale(now("CreateSale"), gone, seckill.IdempotencyKey{})
 	require.NoError(t, err)
-	require.NoError(t, h.DeleteDraft(now("DeleteDraft"), gone.GoodsID, seckill.Once{}, today))
+	require.NoError(t, h.DeleteDraft(now("DeleteDraft"), gone.GoodsID, seckill.IdempotencyKey{}, today))
 	token, err := h.NextRebuildToken(now("NextRebuildToken"), draft.GoodsID)
 	require.NoError(t, err)
 	snap, err := h.BeginEpoch(now("BeginEpoch"), draft.GoodsID, token, today)
 	require.NoError(t, err)
-	_, err = h.Change(now("Change"), draft.GoodsID, seckill.Change{StockDelta: 5}, seckill.Once{}, today)
+	_, err = h.Change(now("Change"), draft.GoodsID, seckill.Change{StockDelta: 5}, seckill.IdempotencyKey{}, today)
 	require.NoError(t, err)
-	begun, err := h.Change(now("Change"), draft.GoodsID, seckill.Change{StockDelta: -5}, seckill.Once{}, today)
+	begun, err := h.Change(now("Change"), draft.GoodsID, seckill.Change{StockDelta: -5}, seckill.IdempotencyKey{}, today)
 	require.NoError(t, err)
-	_, _, err = h.EndCut(now("EndCut"), *begun.Cut, order.GivenNow, today)
+	_, _, err = h.EndCut(now("EndCut"), *begun.Cut, order.MoveApplied, today)
 	require.NoError(t, err)
 	return snap.Sale
 }
@@ -196,7 +196,7 @@ func orders(t *testing.T, h house, now calling, sale seckill.Sale) {
 	require.NoError(t, err)
 	_, err = h.MovesOfOrder(now("MovesOfOrder"), goods, cancelled)
 	require.NoError(t, err)
-	require.NoError(t, h.MarkGiven(now("MarkGiven"), goods, []string{move.ID}, today))
+	require.NoError(t, h.MarkReleased(now("MarkGiven"), goods, []string{move.ID}, today))
 	expired, err := h.ExpireDue(now("ExpireDue"), goods, today.Add(time.Hour), 2)
 	require.NoError(t, err)
 	require.Len(t, expired, 2)
@@ -208,7 +208,7 @@ func mending(t *testing.T, h house, now calling, sale seckill.Sale) {
 	dead := h.line(sale, 7, 1)
 	out, err := h.WriteFailed(now("WriteFailed"), goods, dead, sale.Epoch, order.FailedUnwritten, order.DeadLetter{ID: "a letter"}, today)
 	require.NoError(t, err)
-	require.NoError(t, h.MarkGiven(now("MarkGiven"), goods, []string{out.Moves[0].ID}, today))
+	require.NoError(t, h.MarkReleased(now("MarkGiven"), goods, []string{out.Moves[0].ID}, today))
 	_, err = h.DeadLetter(now("DeadLetter"), "a letter")
 	require.NoError(t, err)
 	undo, err := h.PlanReturn(now("PlanReturn"), goods, dead, today)
@@ -225,7 +225,7 @@ func mending(t *testing.T, h house, now calling, sale seckill.Sale) {
 	_, err = h.BeginEpoch(now("BeginEpoch"), goods, token, today)
 	require.NoError(t, err)
 	lost := h.line(sale, 8, 1)
-	_, err = h.Lost(now("Lost"), order.Order{Line: lost, GoodsID: goods, Epoch: sale.Epoch, CreatedAt: today, ClosedAt: today})
+	_, err = h.WriteTombstone(now("Lost"), order.Order{OrderLine: lost, GoodsID: goods, Epoch: sale.Epoch, CreatedAt: today, ClosedAt: today})
 	require.NoError(t, err)
 	late := batchOf(goods, lost)
 	late.Epoch, late.Adopted = sale.Epoch+1, map[string]bool{lost.OrderSn: true}
@@ -255,9 +255,9 @@ func lists(t *testing.T, h house, now calling, sale seckill.Sale) {
 	keep("Sale", err)
 	_, err = h.Database(now("Database"), goods)
 	keep("Database", err)
-	_, err = h.CountNotGiven(now("CountNotGiven"), goods)
+	_, err = h.CountUnreleased(now("CountNotGiven"), goods)
 	keep("CountNotGiven", err)
-	_, err = h.OldestMoveNotGiven(now("OldestMoveNotGiven"), goods)
+	_, err = h.OldestUnreleasedMove(now("OldestMoveNotGiven"), goods)
 	keep("OldestMoveNotGiven", err)
 	_, err = h.SalesOf(now("SalesOf"), 1, 0, 10)
 	keep("SalesOf", err)
@@ -269,7 +269,7 @@ func lists(t *testing.T, h house, now calling, sale seckill.Sale) {
 	keep("OverBefore", err)
 	_, err = h.RetiredBetween(now("RetiredBetween"), today, today)
 	keep("RetiredBetween", err)
-	_, err = h.MovesNotGiven(now("MovesNotGiven"), today, 10)
+	_, err = h.UnreleasedMoves(now("MovesNotGiven"), today, 10)
 	keep("MovesNotGiven", err)
 	_, err = h.OpenCuts(now("OpenCuts"), today, 10)
 	keep("OpenCuts", err)

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/orderwriter"
 	"flashsale.dev/seckill/internal/ordersn"
 	"flashsale.dev/seckill/internal/seckill"
 )
@@ -61,7 +62,7 @@ func (h house) draft(merchant, units, limit int64) seckill.Sale {
 		Title: "Überraschung 🎁", Price: 1999, Stock: units, PerBuyerLimit: limit,
 		StartAt: today, EndAt: today.Add(time.Hour), Rate: seckill.DefaultRate(),
 	}.Draft(merchant, today)
-	_, err := h.CreateSale(h.t.Context(), sale, seckill.Once{})
+	_, err := h.CreateSale(h.t.Context(), sale, seckill.IdempotencyKey{})
 	require.NoError(h.t, err)
 	return sale
 }
@@ -83,17 +84,17 @@ func (h house) rebuilt(goodsID int64) seckill.Snapshot {
 }
 
 // line reserves units for a buyer under a new number of the sale's epoch.
-func (h house) line(sale seckill.Sale, buyer, quantity int64) seckill.Line {
+func (h house) line(sale seckill.Sale, buyer, quantity int64) seckill.OrderLine {
 	h.t.Helper()
 	sn, err := minter.Mint(sale.GoodsID, sale.Epoch)
 	require.NoError(h.t, err)
-	return seckill.Line{OrderSn: sn, BuyerID: buyer, Quantity: quantity, Name: "Łukasz 王", Phone: "+49 30 1234"}
+	return seckill.OrderLine{OrderSn: sn, BuyerID: buyer, Quantity: quantity, Name: "Łukasz 王", Phone: "+49 30 1234"}
 }
 
 // lines reserves one unit for each of n buyers.
-func (h house) lines(sale seckill.Sale, n int) []seckill.Line {
+func (h house) lines(sale seckill.Sale, n int) []seckill.OrderLine {
 	h.t.Helper()
-	list := make([]seckill.Line, n)
+	list := make([]seckill.OrderLine, n)
 	for i := range list {
 		list[i] = h.line(sale, int64(i+1), 1)
 	}
@@ -104,8 +105,8 @@ func (h house) lines(sale seckill.Sale, n int) []seckill.Line {
 var delivered = order.DeliveryInfo{Origin: "seckill.orders.4", Attempts: 3, FirstSeenAt: today.Add(30 * time.Second)}
 
 // batchOf is a batch as the consumer makes it.
-func batchOf(goodsID int64, lines ...seckill.Line) order.Batch {
-	b := order.Batch{
+func batchOf(goodsID int64, lines ...seckill.OrderLine) orderwriter.Batch {
+	b := orderwriter.Batch{
 		GoodsID: goodsID, Lines: lines, Epochs: make(map[string]int64), Deliveries: make(map[string]order.DeliveryInfo),
 		Now: today.Add(time.Minute), PayBy: today.Add(16 * time.Minute),
 	}
@@ -118,7 +119,7 @@ func batchOf(goodsID int64, lines ...seckill.Line) order.Batch {
 }
 
 // write writes lines, which must succeed.
-func (h house) write(goodsID int64, lines ...seckill.Line) order.Outcome {
+func (h house) write(goodsID int64, lines ...seckill.OrderLine) order.Outcome {
 	h.t.Helper()
 	out, err := h.WriteBatch(h.t.Context(), batchOf(goodsID, lines...))
 	require.NoError(h.t, err)
@@ -141,13 +142,13 @@ func (h house) Pay(ctx context.Context, goodsID int64, sn string, now time.Time)
 	}
 	r, err := h.Receive(ctx, order.Payment{ID: "p-" + sn[:min(len(sn), 60)], GoodsID: goodsID, OrderSn: sn, Amount: o.Amount}, now)
 	if err == nil && r.State != order.PaymentKept {
-		err = seckill.Refuse(seckill.Conflict, "the payment goes back: %s", r.Reason)
+		err = seckill.NewError(seckill.Conflict, "the payment goes back: %s", r.Reason)
 	}
 	return r.Order, err
 }
 
 // CancelOne cancels a single order.
-func (h house) CancelOne(ctx context.Context, goodsID int64, sn string, now time.Time) (order.Order, *order.Move, error) {
+func (h house) CancelOne(ctx context.Context, goodsID int64, sn string, now time.Time) (order.Order, *order.StockMove, error) {
 	list, err := h.Cancel(ctx, goodsID, []string{sn}, now)
 	if err != nil {
 		return order.Order{}, nil, err
@@ -206,11 +207,11 @@ func (h house) held(goodsID int64) map[int64]int64 {
 }
 
 // moves lists the moves of a goods that were not given.
-func (h house) moves(goodsID int64) []order.Move {
+func (h house) moves(goodsID int64) []order.StockMove {
 	h.t.Helper()
-	list, err := h.MovesNotGiven(h.t.Context(), today.Add(24*time.Hour), 100_000)
+	list, err := h.UnreleasedMoves(h.t.Context(), today.Add(24*time.Hour), 100_000)
 	require.NoError(h.t, err)
-	var own []order.Move
+	var own []order.StockMove
 	for _, m := range list {
 		if m.GoodsID == goodsID {
 			own = append(own, m)

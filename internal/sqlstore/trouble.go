@@ -9,6 +9,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 
 	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/orderwriter"
 	"flashsale.dev/seckill/internal/seckill"
 )
 
@@ -40,7 +41,7 @@ func ours(err error) bool {
 			return true
 		}
 	}
-	if _, adopt := errors.AsType[*order.AdoptError](err); adopt {
+	if _, adopt := errors.AsType[*orderwriter.AdoptError](err); adopt {
 		return true
 	}
 	return seckill.ReasonOf(err) != ""

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/orderwriter"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/testenv"
 )
@@ -25,7 +26,7 @@ func TestTroubleTellsWhoseItIs(t *testing.T) {
 	require.NoError(t, trouble("op", nil))
 	for _, err := range []error{
 		seckill.ErrNoSuchGoods, seckill.ErrFenced, order.ErrNoSuchOrder, order.ErrNoSuchDeadLetter,
-		seckill.Refuse(seckill.Conflict, "no"), &order.AdoptError{}, fmt.Errorf("x %w", errUnwritable),
+		seckill.NewError(seckill.Conflict, "no"), &orderwriter.AdoptError{}, fmt.Errorf("x %w", errUnwritable),
 		number(1406), number(3819), number(4025), number(1366), number(1264), mysql.ErrPktTooLarge,
 	} {
 		got := trouble("op", err)
@@ -68,7 +69,7 @@ func TestOpenNeedsNoServer(t *testing.T) {
 	require.ErrorIs(t, s.Ping(t.Context()), order.ErrTryAgain)
 	_, err = s.Sale(t.Context(), 1)
 	require.ErrorIs(t, err, order.ErrTryAgain)
-	_, err = s.WriteBatch(t.Context(), order.Batch{GoodsID: 1, Lines: []seckill.Line{{OrderSn: "a", BuyerID: 1, Quantity: 1}}})
+	_, err = s.WriteBatch(t.Context(), orderwriter.Batch{GoodsID: 1, Lines: []seckill.OrderLine{{OrderSn: "a", BuyerID: 1, Quantity: 1}}})
 	require.ErrorIs(t, err, order.ErrTryAgain)
 }
 

@@ -25,7 +25,7 @@ type carrier struct {
 }
 
 type passenger struct {
-	line seckill.Line
+	line seckill.OrderLine
 	told chan error
 }
 
@@ -52,7 +52,7 @@ func newCarrier(spec floorSpec) (*carrier, error) {
 }
 
 // carry returns when the order's message is confirmed.
-func (c *carrier) carry(ctx context.Context, line seckill.Line) error {
+func (c *carrier) carry(ctx context.Context, line seckill.OrderLine) error {
 	p := passenger{line, make(chan error, 1)}
 	c.waiting <- p
 	select {
@@ -68,7 +68,7 @@ func (c *carrier) drive() {
 		aboard := gather(c.waiting)
 		group := make([]seckill.Reservation, len(aboard))
 		for i, p := range aboard {
-			group[i].Line = p.line
+			group[i].OrderLine = p.line
 		}
 		id, body, err := c.shelf.takeGroup(context.Background(), group)
 		if err != nil {
@@ -96,7 +96,7 @@ func (c *carrier) drive() {
 // gather waits for one and takes whoever else is there.
 func gather[T any](from chan T) []T {
 	group := []T{<-from}
-	for len(group) < seckill.MaxGroup {
+	for len(group) < seckill.MaxBatch {
 		select {
 		case next := <-from:
 			group = append(group, next)

@@ -96,9 +96,9 @@ func scattered() int64 { return serial.Add(1) * 0x9E3779B1 & (1<<31 - 1) } // an
 // purchases of at least n buyers, each with a path.
 func purchases(b *testing.B, r *rig.Rig, store *redisstore.Store, goodsID int64, n int, buyer func() int64) [][]byte {
 	b.Helper()
-	requests := make([][]byte, 0, n+seckill.MaxGroup)
+	requests := make([][]byte, 0, n+seckill.MaxBatch)
 	for len(requests) < n {
-		grants := make([]seckill.PathGrant, seckill.MaxGroup)
+		grants := make([]seckill.PathGrant, seckill.MaxBatch)
 		for i := range grants {
 			n := buyer()
 			grants[i] = seckill.PathGrant{Path: fmt.Sprintf("%032x", n), BuyerID: n}

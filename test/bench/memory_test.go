@@ -32,8 +32,8 @@ func BenchmarkRedisMemory(b *testing.B) {
 		s := newShelf(b, client, 1)
 		empty := usedMemory(b, client)
 		outbox, sns := s.sellAll(b)
-		for left := livePaths; left > 0; left -= seckill.MaxGroup {
-			s.prepare(b, seckill.MaxGroup)
+		for left := livePaths; left > 0; left -= seckill.MaxBatch {
+			s.prepare(b, seckill.MaxBatch)
 		}
 		s.refuse(b)
 		peak := usedMemory(b, client) - empty
@@ -66,7 +66,7 @@ func once(b *testing.B, measure func()) {
 func (s shelf) sellAll(b *testing.B) (outbox, sns []string) {
 	b.Helper()
 	for sold := 0; sold < unitsOfMillion; {
-		group := s.prepare(b, min(seckill.MaxGroup, unitsOfMillion-sold))
+		group := s.prepare(b, min(seckill.MaxBatch, unitsOfMillion-sold))
 		g, err := s.Reserve(b.Context(), s.goodsID, 1, group)
 		require.NoError(b, err)
 		outbox = append(outbox, g.OutboxID)
@@ -82,8 +82,8 @@ func (s shelf) sellAll(b *testing.B) (outbox, sns []string) {
 // refuse lets the rest of the million try paths that do not exist.
 func (s shelf) refuse(b *testing.B) {
 	b.Helper()
-	for refused := unitsOfMillion + livePaths; refused < millionBuyers; refused += seckill.MaxGroup {
-		_, err := s.Reserve(b.Context(), s.goodsID, 1, wishes(b, seckill.MaxGroup))
+	for refused := unitsOfMillion + livePaths; refused < millionBuyers; refused += seckill.MaxBatch {
+		_, err := s.Reserve(b.Context(), s.goodsID, 1, wishes(b, seckill.MaxBatch))
 		require.NoError(b, err)
 	}
 }

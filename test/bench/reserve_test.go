@@ -133,7 +133,7 @@ func wishes(b *testing.B, size int) []seckill.Reservation {
 
 func wish() seckill.Reservation {
 	n := serial.Add(1)
-	return seckill.Reservation{Path: fmt.Sprintf("%032x", n), Line: seckill.Line{
+	return seckill.Reservation{Path: fmt.Sprintf("%032x", n), OrderLine: seckill.OrderLine{
 		OrderSn: fmt.Sprintf("%058d", n), BuyerID: n, Quantity: 1, Name: "买家", Phone: "+8613800000000",
 	}}
 }
@@ -165,13 +165,13 @@ func (s bareShelf) take(ctx context.Context, group []seckill.Reservation) error 
 func (s bareShelf) takeGroup(ctx context.Context, group []seckill.Reservation) (id string, body []byte, err error) {
 	key, now := fmt.Sprintf("sk:{%d}", s.goodsID), time.Now().UnixMilli()
 	buyers, pending := make([]any, 0, 2*len(group)), make([]any, 0, 2*len(group))
-	lines := make([]seckill.Line, len(group))
+	lines := make([]seckill.OrderLine, len(group))
 	for i, r := range group {
-		entry, err := json.Marshal(r.Line)
+		entry, err := json.Marshal(r.OrderLine)
 		if err != nil {
 			return "", nil, err
 		}
-		lines[i] = r.Line
+		lines[i] = r.OrderLine
 		buyers = append(buyers, r.BuyerID, "1 "+r.OrderSn+":1")
 		pending = append(pending, r.OrderSn, fmt.Sprintf("%d:1:%s", now, entry))
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 	"github.com/stretchr/testify/require"
 
-	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/orderwriter"
 	"flashsale.dev/seckill/internal/ordersn"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/sqlstore"
@@ -51,16 +51,16 @@ func rawPool(b testing.TB, dsn string) *sql.DB {
 	return sql.OpenDB(connector)
 }
 
-func writes(b *testing.B, l *ledger, size int, write func(context.Context, order.Batch) error, cpu func() time.Duration) lap {
+func writes(b *testing.B, l *ledger, size int, write func(context.Context, orderwriter.Batch) error, cpu func() time.Duration) lap {
 	b.Helper()
-	prepare := func() []order.Batch {
-		batches := make([]order.Batch, max(2, 200/size))
+	prepare := func() []orderwriter.Batch {
+		batches := make([]orderwriter.Batch, max(2, 200/size))
 		for i := range batches {
 			batches[i] = l.batch(b, size)
 		}
 		return batches
 	}
-	return repeat(prepare, func(batches []order.Batch) int {
+	return repeat(prepare, func(batches []orderwriter.Batch) int {
 		for _, batch := range batches {
 			require.NoError(b, write(b.Context(), batch))
 		}
@@ -82,27 +82,27 @@ func newLedger(b *testing.B, store *sqlstore.Store, pool *sql.DB) *ledger {
 	draft := seckill.NewSale{
 		Title: "tea", Price: 250, Stock: seckill.MaxStock, PerBuyerLimit: 1, StartAt: now, EndAt: now.Add(time.Hour), Rate: seckill.DefaultRate(),
 	}.Draft(1, now)
-	_, err := store.CreateSale(b.Context(), draft, seckill.Once{})
+	_, err := store.CreateSale(b.Context(), draft, seckill.IdempotencyKey{})
 	require.NoError(b, err)
 	snap, err := store.BeginEpoch(b.Context(), draft.GoodsID, seckill.FirstToken, now)
 	require.NoError(b, err)
 	return &ledger{store, pool, snap.Sale, ordersn.NewMinter([]byte(secret))}
 }
 
-func (l *ledger) batch(b *testing.B, size int) order.Batch {
+func (l *ledger) batch(b *testing.B, size int) orderwriter.Batch {
 	b.Helper()
 	now := time.Now().UTC()
-	batch := order.Batch{GoodsID: l.sale.GoodsID, Epochs: make(map[string]int64, size), Now: now, PayBy: now.Add(15 * time.Minute)}
+	batch := orderwriter.Batch{GoodsID: l.sale.GoodsID, Epochs: make(map[string]int64, size), Now: now, PayBy: now.Add(15 * time.Minute)}
 	for range size {
 		sn, err := l.minter.Mint(l.sale.GoodsID, l.sale.Epoch)
 		require.NoError(b, err)
 		batch.Epochs[sn] = l.sale.Epoch
-		batch.Lines = append(batch.Lines, seckill.Line{OrderSn: sn, BuyerID: serial.Add(1), Quantity: 1, Name: "买家", Phone: "+8613800000000"})
+		batch.Lines = append(batch.Lines, seckill.OrderLine{OrderSn: sn, BuyerID: serial.Add(1), Quantity: 1, Name: "买家", Phone: "+8613800000000"})
 	}
 	return batch
 }
 
-func (l *ledger) writeBatch(ctx context.Context, batch order.Batch) error {
+func (l *ledger) writeBatch(ctx context.Context, batch orderwriter.Batch) error {
 	out, err := l.store.WriteBatch(ctx, batch)
 	if err == nil && len(out.Created) != len(batch.Lines) {
 		err = fmt.Errorf("%d of %d orders were created", len(out.Created), len(batch.Lines))
@@ -111,7 +111,7 @@ func (l *ledger) writeBatch(ctx context.Context, batch order.Batch) error {
 }
 
 // writeRaw inserts the orders and the holdings in a statement each, and takes their sum from the stock.
-func (l *ledger) writeRaw(ctx context.Context, batch order.Batch) error {
+func (l *ledger) writeRaw(ctx context.Context, batch orderwriter.Batch) error {
 	var orders, holdings []any
 	for _, line := range batch.Lines {
 		orders = append(orders, l.sale.GoodsID, line.OrderSn, line.BuyerID, 1, line.Quantity, l.sale.Price, "created", "", line.Name,

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/auth"
-	"flashsale.dev/seckill/internal/rush"
+	"flashsale.dev/seckill/internal/loadgen/apiclient"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/test/rig"
 )
@@ -46,16 +46,16 @@ func (h house) token(t testing.TB, role seckill.Role, id int64, name string) str
 	return token
 }
 
-func (h house) client(t testing.TB, role seckill.Role, id int64) rush.Client {
+func (h house) client(t testing.TB, role seckill.Role, id int64) apiclient.Client {
 	t.Helper()
-	return rush.Client{Base: h.base, Token: h.token(t, role, id, ""), HTTP: rush.NewHTTP(4)}
+	return apiclient.Client{Base: h.base, Token: h.token(t, role, id, ""), HTTP: apiclient.NewHTTP(4)}
 }
 
 // sale puts up a sale by the API.
 func (h house) sale(t testing.TB, title string, price, stock, perBuyer int64, start, end time.Duration) string {
 	t.Helper()
 	now := time.Now().UTC()
-	goods, err := h.client(t, seckill.Merchant, 1).PutUp(t.Context(), rush.NewSale{
+	goods, err := h.client(t, seckill.Merchant, 1).PutUp(t.Context(), apiclient.NewSale{
 		Title: title, Price: price, Stock: stock, PerBuyerLimit: perBuyer, StartAt: now.Add(start), EndAt: now.Add(end),
 	})
 	require.NoError(t, err)

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"flashsale.dev/seckill/internal/rush"
+	"flashsale.dev/seckill/internal/loadgen/buyer"
 	"flashsale.dev/seckill/internal/seckill"
 )
 
@@ -26,9 +26,9 @@ func TestPagesLiveThroughARush(t *testing.T) {
 	ada.signIn(h.token(t, seckill.Buyer, 4_000_000, "Ada"))
 	ada.sees(card(goods), "2,500 of 2,500 left")
 
-	over := make(chan rush.Report, 1)
+	over := make(chan buyer.Report, 1)
 	go func() {
-		report, err := rush.Run(t.Context(), rush.Plan{
+		report, err := buyer.Run(t.Context(), buyer.Plan{
 			Bases: []string{h.base}, GoodsID: goods, Buyers: 5000, AtOnce: 100, FirstID: 1000, Token: h.rig.BuyerToken, Over: 12 * time.Second, Stubborn: true,
 		})
 		if err != nil {
@@ -41,7 +41,7 @@ func TestPagesLiveThroughARush(t *testing.T) {
 		select {
 		case report := <-over:
 			rushing = false
-			require.Equal(t, 2500, report.Count(rush.Won))
+			require.Equal(t, 2500, report.Count(buyer.Won))
 		default:
 			began := time.Now()
 			ada.open("/")

@@ -11,7 +11,8 @@ import (
 
 	"flashsale.dev/seckill/internal/httpapi/badinput"
 	"flashsale.dev/seckill/internal/httpapi/spectest"
-	"flashsale.dev/seckill/internal/rush"
+	"flashsale.dev/seckill/internal/loadgen/apiclient"
+	"flashsale.dev/seckill/internal/loadgen/buyer"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/test/rig"
 )
@@ -37,7 +38,7 @@ func TestBadInputChangesNothing(t *testing.T) {
 
 func id(n int64) string { return strconv.FormatInt(n, 10) }
 
-func ledger(t *testing.T, r *rig.Rig, goods int64) rush.Ledger {
+func ledger(t *testing.T, r *rig.Rig, goods int64) apiclient.Ledger {
 	t.Helper()
 	l, err := r.Merchant(t).Ledger(t.Context(), id(goods))
 	require.NoError(t, err)
@@ -58,14 +59,14 @@ func fixture(t *testing.T, r *rig.Rig) badinput.Fixture {
 		Merchant:      seckill.Actor{ID: rig.MerchantID, Role: seckill.Merchant},
 		OtherMerchant: seckill.Actor{ID: rig.MerchantID + 1, Role: seckill.Merchant},
 	}
-	buyer := r.Buyer(t, f.Buyer.ID)
-	told, err := rush.Buyer{Client: buyer, ID: f.Buyer.ID, GoodsID: id(f.GoodsID), Quantity: 1, Patience: 10 * time.Second}.Buy(t.Context())
+	client := r.Buyer(t, f.Buyer.ID)
+	told, err := buyer.Buyer{Client: client, ID: f.Buyer.ID, GoodsID: id(f.GoodsID), Quantity: 1, Patience: 10 * time.Second}.Buy(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, "created", told.Status)
 	var path struct {
 		RandomPath string `json:"randomPath"`
 	}
-	require.NoError(t, buyer.Do(t.Context(), "POST", "/randomPath?goodsId="+id(f.GoodsID), nil, &path))
+	require.NoError(t, client.Do(t.Context(), "POST", "/randomPath?goodsId="+id(f.GoodsID), nil, &path))
 	f.OrderSn, f.Path = told.OrderSn, path.RandomPath
 	return f
 }

@@ -11,7 +11,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"flashsale.dev/seckill/internal/rush"
+	"flashsale.dev/seckill/internal/loadgen/apiclient"
+	"flashsale.dev/seckill/internal/loadgen/buyer"
 	"flashsale.dev/seckill/test/rig"
 )
 
@@ -34,12 +35,12 @@ func ctl(t *testing.T, r *rig.Rig, data any, args ...string) int {
 func TestAnOperatorRebuildsASale(t *testing.T) {
 	r := rig.Start(t, suite, rig.Options{})
 	goods := r.PutUp(t, 50, 1)
-	report, err := rush.Run(t.Context(), rush.Plan{
+	report, err := buyer.Run(t.Context(), buyer.Plan{
 		GoodsID: goods, Buyers: 20, AtOnce: 20, Token: r.BuyerToken, Patience: 30 * time.Second, CallTimeout: 5 * time.Second,
 		Bases: []string{r.Base(0)},
 	})
 	require.NoError(t, err)
-	require.Equal(t, 20, report.Count(rush.Won))
+	require.Equal(t, 20, report.Count(buyer.Won))
 
 	var told struct {
 		EpochBefore, EpochAfter, Available, Lost int
@@ -50,7 +51,7 @@ func TestAnOperatorRebuildsASale(t *testing.T) {
 	require.Equal(t, 0, ctl(t, r, &told, "rebuild", goods, "-yes"))
 	require.Equal(t, []int{1, 2, 30, 0}, []int{told.EpochBefore, told.EpochAfter, told.Available, told.Lost})
 	require.Positive(t, told.ShutSeconds)
-	var l rush.Ledger
+	var l apiclient.Ledger
 	require.Equal(t, 0, ctl(t, r, &l, "ledger", goods))
 	require.EqualValues(t, 2, l.Epoch)
 	require.EqualValues(t, 30, l.Available)

@@ -12,7 +12,8 @@ import (
 
 	"flashsale.dev/seckill/internal/auth"
 	"flashsale.dev/seckill/internal/httpapi/spectest"
-	"flashsale.dev/seckill/internal/rush"
+	"flashsale.dev/seckill/internal/loadgen/apiclient"
+	"flashsale.dev/seckill/internal/loadgen/buyer"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/test/rig"
 )
@@ -41,11 +42,11 @@ func startStandalone(t *testing.T, data string) standalone {
 	return standalone{Program: p, data: data, tokens: tokens}
 }
 
-func (s standalone) as(t *testing.T, role seckill.Role, id int64) rush.Client {
+func (s standalone) as(t *testing.T, role seckill.Role, id int64) apiclient.Client {
 	t.Helper()
 	token, err := s.tokens.Sign(seckill.Actor{ID: id, Role: role}, time.Hour)
 	require.NoError(t, err)
-	return rush.Client{Base: "http://" + s.Addr, Token: token, HTTP: spectest.Client(t, rush.NewHTTP(4))}
+	return apiclient.Client{Base: "http://" + s.Addr, Token: token, HTTP: spectest.Client(t, apiclient.NewHTTP(4))}
 }
 
 func (s standalone) buyerToken(id int64) (string, error) {
@@ -58,14 +59,14 @@ func TestOrdersSurviveAKillInTheMiddleOfARush(t *testing.T) {
 	const units = 300
 	s := startStandalone(t, t.TempDir())
 	now := time.Now().UTC()
-	goods, err := s.as(t, seckill.Merchant, 1).PutUp(t.Context(), rush.NewSale{
+	goods, err := s.as(t, seckill.Merchant, 1).PutUp(t.Context(), apiclient.NewSale{
 		Title: "a kettle", Price: 5, Stock: units, StartAt: now.Add(-time.Minute), EndAt: now.Add(time.Hour),
 	})
 	require.NoError(t, err)
 
 	killed := make(chan struct{})
 	done := 0
-	first, _ := rush.Run(t.Context(), rush.Plan{ // buyers lose their connection: that is the point
+	first, _ := buyer.Run(t.Context(), buyer.Plan{ // buyers lose their connection: that is the point
 		Base: "http://" + s.Addr, GoodsID: goods, Buyers: 400, AtOnce: 20, Token: s.buyerToken, FirstID: 1,
 		Done: func() {
 			if done++; done == 100 {
@@ -95,7 +96,7 @@ func TestOrdersSurviveAKillInTheMiddleOfARush(t *testing.T) {
 		require.NoError(t, s.as(t, seckill.Buyer, told.BuyerID).Do(t.Context(), "GET", "/orders/"+told.OrderSn, nil, &o))
 		require.Equal(t, "created", o.Status)
 	}
-	_, err = rush.Run(t.Context(), rush.Plan{
+	_, err = buyer.Run(t.Context(), buyer.Plan{
 		Base: "http://" + s.Addr, GoodsID: goods, Buyers: 600, AtOnce: 50, Token: s.buyerToken, FirstID: 1000, Patience: 20 * time.Second,
 	})
 	require.NoError(t, err)

@@ -8,7 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"flashsale.dev/seckill/internal/rush"
+	"flashsale.dev/seckill/internal/loadgen/apiclient"
+	"flashsale.dev/seckill/internal/loadgen/buyer"
 	"flashsale.dev/seckill/test/rig"
 )
 
@@ -36,9 +37,9 @@ func before(t *testing.T, r *rig.Rig) site {
 }
 
 // sale puts up a sale of so many units at a rate.
-func sale(t *testing.T, r *rig.Rig, units int64, starts time.Time, rate *rush.Rate) string {
+func sale(t *testing.T, r *rig.Rig, units int64, starts time.Time, rate *apiclient.Rate) string {
 	t.Helper()
-	goods, err := r.Merchant(t).PutUp(t.Context(), rush.NewSale{
+	goods, err := r.Merchant(t).PutUp(t.Context(), apiclient.NewSale{
 		Title: `"rate":{"permitsPerSecond":1}`, Price: 1, Stock: units, StartAt: starts.UTC(), EndAt: starts.Add(time.Hour).UTC(), PerBuyerLimit: 1, Rate: rate,
 	})
 	require.NoError(t, err)
@@ -46,7 +47,7 @@ func sale(t *testing.T, r *rig.Rig, units int64, starts time.Time, rate *rush.Ra
 }
 
 // nineAtMost is nine at once and one more each 400 s: none, while a test runs.
-var nineAtMost = &rush.Rate{PermitsPerSecond: 0.0025, MaxBurstSeconds: 3600}
+var nineAtMost = &apiclient.Rate{PermitsPerSecond: 0.0025, MaxBurstSeconds: 3600}
 
 func oneBucket(t *testing.T, r *rig.Rig, e *edge) {
 	goods := sale(t, r, 1000, time.Now().Add(-time.Minute), nineAtMost)
@@ -54,7 +55,7 @@ func oneBucket(t *testing.T, r *rig.Rig, e *edge) {
 	for i := range 24 {
 		reason := ""
 		if i%2 == 0 {
-			reason = e.path(goods, buyer(t, int64(i+1))...).Reason
+			reason = e.path(goods, buyerHeaders(t, int64(i+1))...).Reason
 		} else {
 			a, err := at(r.Buyer(t, int64(i+1)), r.Base(i/2)).Call(t.Context(), "POST", "/randomPath?goodsId="+goods, nil)
 			require.NoError(t, err)
@@ -67,20 +68,20 @@ func oneBucket(t *testing.T, r *rig.Rig, e *edge) {
 		}
 	}
 	require.Equal(t, 9, given, "each path costs one permit, whichever way it was asked for")
-	a := e.path(goods, buyer(t, 99)...)
+	a := e.path(goods, buyerHeaders(t, 99)...)
 	limited(t, a)
 	require.Equal(t, `"randomPath";q=9;w=3600`, a.Header.Get("RateLimit-Policy"), "the sale's own rate")
 	// The no is the edge's: it is said with no API to ask.
 	for _, p := range r.APIs {
 		require.NoError(t, p.Pause())
 	}
-	limited(t, e.path(goods, buyer(t, 99)...))
+	limited(t, e.path(goods, buyerHeaders(t, 99)...))
 	for _, p := range r.APIs {
 		require.NoError(t, p.Resume())
 	}
 }
 
-func at(c rush.Client, base string) rush.Client {
+func at(c apiclient.Client, base string) apiclient.Client {
 	c.Base = base
 	return c
 }
@@ -88,51 +89,51 @@ func at(c rush.Client, base string) rush.Client {
 func operatorsRate(t *testing.T, r *rig.Rig, e *edge) {
 	goods := sale(t, r, 1000, time.Now().Add(-time.Minute), nineAtMost)
 	for i := range 10 {
-		e.path(goods, buyer(t, int64(i+1))...)
+		e.path(goods, buyerHeaders(t, int64(i+1))...)
 	}
-	limited(t, e.path(goods, buyer(t, 1)...))
+	limited(t, e.path(goods, buyerHeaders(t, 1)...))
 	require.NoError(t, r.Operator(t).Do(t.Context(), "PUT", "/admin/limiters/randomPath/"+goods,
 		map[string]any{"algorithm": "token_bucket", "permitsPerSecond": 1000, "maxBurstSeconds": 3600}, &struct{}{}))
-	require.Eventually(t, func() bool { return e.path(goods, buyer(t, 1)...).Reason == "OK" }, patience, 50*time.Millisecond)
+	require.Eventually(t, func() bool { return e.path(goods, buyerHeaders(t, 1)...).Reason == "OK" }, patience, 50*time.Millisecond)
 }
 
 func soldOutAndBack(t *testing.T, r *rig.Rig, e *edge) {
 	goods := sale(t, r, 1, time.Now().Add(-time.Minute), nil)
 	first := at(r.Buyer(t, 1), e.base)
-	report, err := rush.Run(t.Context(), rush.Plan{Base: e.base, GoodsID: goods, Buyers: 1, AtOnce: 1, Token: r.BuyerToken})
+	report, err := buyer.Run(t.Context(), buyer.Plan{Base: e.base, GoodsID: goods, Buyers: 1, AtOnce: 1, Token: r.BuyerToken})
 	require.NoError(t, err)
-	require.Equal(t, 1, report.Count(rush.Won))
+	require.Equal(t, 1, report.Count(buyer.Won))
 	for i := range 20 {
-		a := e.path(goods, buyer(t, int64(i+2))...)
+		a := e.path(goods, buyerHeaders(t, int64(i+2))...)
 		require.Equal(t, "SOLD_OUT", a.Reason)
 		require.JSONEq(t, `{"available":0}`, string(a.Data))
 		shaped(t, a)
 	}
 	require.NoError(t, first.Do(t.Context(), "POST", "/orders/"+report.Told[0].OrderSn+"/cancel", nil, &struct{}{}))
-	require.Eventually(t, func() bool { return e.path(goods, buyer(t, 30)...).Reason == "OK" }, patience, 50*time.Millisecond)
+	require.Eventually(t, func() bool { return e.path(goods, buyerHeaders(t, 30)...).Reason == "OK" }, patience, 50*time.Millisecond)
 	require.Equal(t, "UNAUTHENTICATED", e.path(goods).Reason)
-	require.Equal(t, "NOT_FOUND", e.path("1", buyer(t, 1)...).Reason)
+	require.Equal(t, "NOT_FOUND", e.path("1", buyerHeaders(t, 1)...).Reason)
 }
 
 // Nobody gets a path before Redis' clock says so, and nobody is kept waiting by the edge once it does.
 func notStarted(t *testing.T, r *rig.Rig, e *edge) {
 	goods := sale(t, r, 10, time.Now().Add(1500*time.Millisecond), nil)
-	require.Equal(t, "NOT_STARTED", e.path(goods, buyer(t, 1)...).Reason)
+	require.Equal(t, "NOT_STARTED", e.path(goods, buyerHeaders(t, 1)...).Reason)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	for e.path(goods, buyer(t, 1)...).Reason == "NOT_STARTED" && ctx.Err() == nil {
+	for e.path(goods, buyerHeaders(t, 1)...).Reason == "NOT_STARTED" && ctx.Err() == nil {
 		time.Sleep(60 * time.Millisecond) // a person who taps; more would be too many
 	}
-	require.Equal(t, "OK", e.path(goods, buyer(t, 2)...).Reason)
+	require.Equal(t, "OK", e.path(goods, buyerHeaders(t, 2)...).Reason)
 }
 
 // rushThrough sells everything through the edge, as e2e does without one.
 func rushThrough(t *testing.T, r *rig.Rig, e *edge) {
 	goods := r.PutUp(t, 300, 1)
-	report, err := rush.Run(t.Context(), rush.Plan{Base: e.base, GoodsID: goods, Buyers: 2000, AtOnce: 100, FirstID: 1000, Token: r.BuyerToken})
+	report, err := buyer.Run(t.Context(), buyer.Plan{Base: e.base, GoodsID: goods, Buyers: 2000, AtOnce: 100, FirstID: 1000, Token: r.BuyerToken})
 	require.NoError(t, err)
-	require.Equal(t, 300, report.Count(rush.Won))
-	require.Zero(t, report.Count(rush.GaveUp))
+	require.Equal(t, 300, report.Count(buyer.Won))
+	require.Zero(t, report.Count(buyer.GaveUp))
 	l := r.Drained(t, goods, time.Minute)
 	require.True(t, l.Balanced, "%+v", l)
 	require.Equal(t, []int64{300, 0, 0, 300}, []int64{l.Total, l.Available, l.Pending, l.Sold})

@@ -157,7 +157,7 @@ func bearer(t *testing.T, id int64, role seckill.Role) []string {
 	return []string{"Authorization", "Bearer " + token}
 }
 
-func buyer(t *testing.T, id int64) []string {
+func buyerHeaders(t *testing.T, id int64) []string {
 	t.Helper()
 	return bearer(t, id, seckill.Buyer)
 }

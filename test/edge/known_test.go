@@ -29,16 +29,16 @@ func TestANoThatIsKnownIsToldAtTheEdge(t *testing.T) {
 			api := newAPI(t)
 			e := start(t, long(api.addr()))
 			api.says(saying(reason, data))
-			first := e.path("1", buyer(t, 1)...)
+			first := e.path("1", buyerHeaders(t, 1)...)
 			require.Equal(t, "ofTheAPI", first.RequestID)
 			for i := range 20 {
-				a := e.path("1", append(buyer(t, int64(i+2)), "X-Request-ID", "mine")...)
+				a := e.path("1", append(buyerHeaders(t, int64(i+2)), "X-Request-ID", "mine")...)
 				require.Equal(t, []any{http.StatusConflict, 409, reason, "of the API", "mine"}, []any{a.Status, a.Code, a.Reason, a.Message, a.RequestID})
 				require.JSONEq(t, data, string(a.Data))
 				shaped(t, a)
 			}
 			require.EqualValues(t, 1, api.heard.Load(), "the API was asked once")
-			e.path("2", buyer(t, 1)...)
+			e.path("2", buyerHeaders(t, 1)...)
 			require.EqualValues(t, 2, api.heard.Load(), "of another goods nothing is known")
 		})
 	}
@@ -49,8 +49,8 @@ func TestWhoWouldHearSomethingElseIsPassedOn(t *testing.T) {
 	api := newAPI(t)
 	e := start(t, long(api.addr()))
 	api.says(saying("SOLD_OUT", `{"available":0}`))
-	e.path("1", buyer(t, 1)...)
-	expired := buyer(t, 1)
+	e.path("1", buyerHeaders(t, 1)...)
+	expired := buyerHeaders(t, 1)
 	head, _, _ := strings.Cut(expired[1], ".")
 	expired[1] = head + ".eyJzdWIiOiIxIiwicm9sZSI6ImJ1eWVyIiwiZXhwIjoxMDAwfQ.c2ln" // {"sub":"1","role":"buyer","exp":1000}
 	heard := api.heard.Load()
@@ -59,8 +59,8 @@ func TestWhoWouldHearSomethingElseIsPassedOn(t *testing.T) {
 		func() answer { return e.path("1", "Authorization", "Bearer nonsense") },
 		func() answer { return e.path("1", expired...) },
 		func() answer { return e.path("1", bearer(t, 1, seckill.Merchant)...) },
-		func() answer { return e.ask(http.MethodPost, "/randomPath?goodsId=1&more=1", buyer(t, 1)...) },
-		func() answer { return e.ask(http.MethodDelete, "/randomPath?goodsId=1", buyer(t, 1)...) },
+		func() answer { return e.ask(http.MethodPost, "/randomPath?goodsId=1&more=1", buyerHeaders(t, 1)...) },
+		func() answer { return e.ask(http.MethodDelete, "/randomPath?goodsId=1", buyerHeaders(t, 1)...) },
 	} {
 		require.Equal(t, "ofTheAPI", ask().RequestID, i)
 		require.EqualValues(t, heard+int64(i)+1, api.heard.Load(), i)
@@ -87,7 +87,7 @@ func TestOnlyWhatHoldsForEverybodyIsLearnt(t *testing.T) {
 			e := start(t, long(api.addr()))
 			api.says(say)
 			for i := range 3 {
-				e.path("1", buyer(t, 1)...)
+				e.path("1", buyerHeaders(t, 1)...)
 				require.EqualValues(t, i+1, api.heard.Load())
 			}
 		})
@@ -96,8 +96,8 @@ func TestOnlyWhatHoldsForEverybodyIsLearnt(t *testing.T) {
 		api := newAPI(t)
 		e := start(t, long(api.addr()))
 		api.says(saying("SOLD_OUT", `{"available":2}`))
-		e.ask(http.MethodPost, "/"+strings.Repeat("0a", 16)+"/decrStock?goodsId=1&decrStock=3", buyer(t, 1)...)
-		e.path("1", buyer(t, 1)...)
+		e.ask(http.MethodPost, "/"+strings.Repeat("0a", 16)+"/decrStock?goodsId=1&decrStock=3", buyerHeaders(t, 1)...)
+		e.path("1", buyerHeaders(t, 1)...)
 		require.EqualValues(t, 2, api.heard.Load())
 	})
 }
@@ -107,9 +107,9 @@ func TestAKnownNoEnds(t *testing.T) {
 	api := newAPI(t)
 	e := start(t, open(api.addr()))
 	api.says(saying("SOLD_OUT", `{"available":0}`))
-	e.path("1", buyer(t, 1)...)
+	e.path("1", buyerHeaders(t, 1)...)
 	api.says(func(w http.ResponseWriter, _ *http.Request) { envelope(w, 200, "OK", `{}`) })
-	require.Eventually(t, func() bool { return e.path("1", buyer(t, 1)...).Reason == "OK" }, patience, tick)
+	require.Eventually(t, func() bool { return e.path("1", buyerHeaders(t, 1)...).Reason == "OK" }, patience, tick)
 }
 
 // Before startAt the edge says no, and from then on nothing stands between a buyer and the API.
@@ -118,9 +118,9 @@ func TestASaleOpensOnTime(t *testing.T) {
 	e := start(t, long(api.addr()))
 	opens := time.Now().Add(time.Second).Truncate(time.Millisecond)
 	api.says(saying("NOT_STARTED", `{"startAt":"`+opens.UTC().Format("2006-01-02T15:04:05.000Z")+`"}`))
-	e.path("1", buyer(t, 1)...)
-	e.path("1", buyer(t, 1)...)
+	e.path("1", buyerHeaders(t, 1)...)
+	e.path("1", buyerHeaders(t, 1)...)
 	api.says(func(w http.ResponseWriter, _ *http.Request) { envelope(w, 200, "OK", `{}`) })
 	time.Sleep(time.Until(opens.Add(2 * time.Millisecond)))
-	require.Equal(t, "OK", e.path("1", buyer(t, 1)...).Reason)
+	require.Equal(t, "OK", e.path("1", buyerHeaders(t, 1)...).Reason)
 }

@@ -62,7 +62,7 @@ func TestEachKeyHasALimitOfItsOwn(t *testing.T) {
 		passed int                         // with burst=1 nodelay: two of each key
 	}{
 		"address": {func(e *edge, i int) answer { return e.path("1", from(fmt.Sprintf("203.0.113.%d", i%2))...) }, 4},
-		"user":    {func(e *edge, i int) answer { return e.path("1", buyer(e.t, int64(1+i%2))...) }, 4},
+		"user":    {func(e *edge, i int) answer { return e.path("1", buyerHeaders(e.t, int64(1+i%2))...) }, 4},
 		"goods":   {func(e *edge, i int) answer { return e.path(fmt.Sprint(1 + i%2)) }, 4},
 		"server":  {func(e *edge, i int) answer { return e.path(fmt.Sprint(1+i), from(fmt.Sprintf("203.0.113.%d", i))...) }, 2},
 		// One subscriber has a whole /64.
@@ -73,7 +73,7 @@ func TestEachKeyHasALimitOfItsOwn(t *testing.T) {
 		"user without a token": {func(e *edge, _ int) answer { return e.path("1") }, 8},
 		// A forged token names somebody and does not use up what is theirs.
 		"user, forged": {func(e *edge, i int) answer {
-			h := buyer(e.t, 1)
+			h := buyerHeaders(e.t, 1)
 			if i < 4 {
 				h[1] = h[1][:len(h[1])-8] + "forgedAA"
 			}
@@ -98,7 +98,7 @@ func TestAnExemptAddressIsNotCounted(t *testing.T) {
 	for range 3 {
 		require.Equal(t, "OK", e.path("1", from("10.213.7.9")...).Reason)
 	}
-	who := append(buyer(t, 1), from("10.213.7.9")...)
+	who := append(buyerHeaders(t, 1), from("10.213.7.9")...)
 	require.Equal(t, "OK", e.path("1", who...).Reason)
 	limited(t, e.path("1", who...))
 }
@@ -108,19 +108,19 @@ func TestSeveralLimitsTogether(t *testing.T) {
 	e := start(t, open(newAPI(t).addr()).with("zones.conf", zones(rare)).with("limits_path.conf",
 		limits("zone=user nodelay burst=1", "zone=goods burst=3 nodelay")))
 	for range 5 {
-		e.path("1", buyer(t, 1)...)
+		e.path("1", buyerHeaders(t, 1)...)
 	}
-	require.Equal(t, "OK", e.path("1", buyer(t, 2)...).Reason)
-	require.Equal(t, "OK", e.path("1", buyer(t, 3)...).Reason)
-	limited(t, e.path("1", buyer(t, 4)...))
+	require.Equal(t, "OK", e.path("1", buyerHeaders(t, 2)...).Reason)
+	require.Equal(t, "OK", e.path("1", buyerHeaders(t, 3)...).Reason)
+	limited(t, e.path("1", buyerHeaders(t, 4)...))
 }
 
 func TestOtherRoutesHaveTheirs(t *testing.T) {
 	e := start(t, open(newAPI(t).addr()).with("zones.conf", zones(rare)).with("limits_buy.conf", limits("zone=user")).
 		with("limits_other.conf", limits("zone=address")))
 	path := "/" + strings.Repeat("0a", 16) + "/decrStock?goodsId=1"
-	require.Equal(t, "OK", e.ask("POST", path, buyer(t, 1)...).Reason)
-	limited(t, e.ask("POST", path, buyer(t, 1)...))
+	require.Equal(t, "OK", e.ask("POST", path, buyerHeaders(t, 1)...).Reason)
+	limited(t, e.ask("POST", path, buyerHeaders(t, 1)...))
 	require.Equal(t, "OK", e.ask("GET", "/sales").Reason)
 	limited(t, e.ask("GET", "/orders"))
 	require.Equal(t, "OK", e.path("1").Reason)

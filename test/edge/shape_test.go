@@ -16,7 +16,7 @@ func TestAPathWithoutAGoodsIsRefusedAtOnce(t *testing.T) {
 		"?goodsId=9223372036854775808", "?goodsId=99999999999999999999", "?goodsId=%00", "?goodsId=1e3", "?goodsId=" + strings.Repeat("1", 4000),
 	} {
 		for _, method := range []string{http.MethodGet, http.MethodPost} {
-			a := e.ask(method, "/randomPath"+query, buyer(t, 1)...)
+			a := e.ask(method, "/randomPath"+query, buyerHeaders(t, 1)...)
 			require.Equal(t, http.StatusBadRequest, a.Status, "%s: %s", query, a.body)
 			require.Equal(t, "BAD_REQUEST", a.Reason)
 			require.JSONEq(t, `{"field":"goodsId"}`, string(a.Data))
@@ -82,7 +82,7 @@ func TestTheAPIsAnswersAreLeftAlone(t *testing.T) {
 func TestTheLogKeepsNoSecrets(t *testing.T) {
 	e := start(t, open(newAPI(t).addr()))
 	path := strings.Repeat("0a", 16)
-	token := buyer(t, 1)
+	token := buyerHeaders(t, 1)
 	e.ask(http.MethodPost, "/"+path+"/decrStock?goodsId=1", token...)
 	require.Eventually(t, func() bool { return strings.Contains(e.nginx.Log(), `"route":"/:randomPath/decrStock"`) }, patience, tick)
 	require.NotContains(t, e.nginx.Log(), path)

@@ -7,8 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"flashsale.dev/seckill/internal/loadgen/apiclient"
 	"flashsale.dev/seckill/internal/order"
-	"flashsale.dev/seckill/internal/rush"
 )
 
 // everyAPISells wants each API to sell by itself once all is well, over the queue that the rush went over. One that lost its way to a server
@@ -37,9 +37,9 @@ func (s *scene) saleOfSameQueue(t *testing.T) string {
 }
 
 // sellsOne has a buyer ask one API for a unit until it is promised.
-func (s *scene) sellsOne(t *testing.T, c rush.Client, goods string) {
+func (s *scene) sellsOne(t *testing.T, c apiclient.Client, goods string) {
 	t.Helper()
-	var said rush.Answer
+	var said apiclient.Answer
 	var err error
 	for began := time.Now(); time.Since(began) < patience; time.Sleep(20 * time.Millisecond) {
 		var grant struct{ RandomPath string }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"flashsale.dev/seckill/internal/rush"
+	"flashsale.dev/seckill/internal/loadgen/buyer"
 )
 
 // clockHarms have the clocks of all API hosts be five minutes off, in a rush that begins before the sale and goes on after
@@ -37,7 +37,7 @@ func requireClock(t *testing.T, base string, off time.Duration) {
 
 // onlyInTheWindow wants buyers to have been too early, in time, and too late. That nobody won outside the window is the
 // checker's, G6; and those who came well within it must not have been sent away as too early or too late.
-func onlyInTheWindow(t *testing.T, s *scene, r rush.Report) {
+func onlyInTheWindow(t *testing.T, s *scene, r buyer.Report) {
 	t.Helper()
 	told := make(map[string]int)
 	for _, b := range r.Told {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"flashsale.dev/seckill/internal/rush"
+	"flashsale.dev/seckill/internal/loadgen/buyer"
 	"flashsale.dev/seckill/test/faults/check"
 )
 
@@ -27,7 +27,7 @@ func (s *scene) emptied(t *testing.T) (queued, dead int) {
 }
 
 // history records what everybody says.
-func (s *scene) history(t *testing.T, report rush.Report) check.History {
+func (s *scene) history(t *testing.T, report buyer.Report) check.History {
 	t.Helper()
 	queued, dead := s.emptied(t)
 	facts := s.Facts(t, s.goods)
@@ -48,7 +48,7 @@ func (s *scene) history(t *testing.T, report rush.Report) check.History {
 	}
 	h.Buyers = append(h.Buyers, s.planted...)
 	for _, told := range report.Told {
-		h.Buyers = append(h.Buyers, buyer(told))
+		h.Buyers = append(h.Buyers, checkedBuyer(told))
 	}
 	return h
 }
@@ -87,7 +87,7 @@ func (s *scene) status(t *testing.T, buyer int64, sn string) string {
 	return order.Status
 }
 
-func buyer(t rush.Told) check.Buyer {
+func checkedBuyer(t buyer.Told) check.Buyer {
 	b := check.Buyer{ID: t.BuyerID, Paths: t.Paths, Faults: t.Faults, Unsaid: t.Unsaid}
 	for _, heard := range t.Heard {
 		b.Heard = append(b.Heard, check.Promise{Path: heard.Path, OrderSn: heard.OrderSn, Asked: heard.Asked, At: heard.At})

@@ -17,7 +17,7 @@ import (
 func (s *scene) toldLost(t *testing.T, buyer int64) []byte {
 	t.Helper()
 	asked := time.Now()
-	body := s.message(t, s.goodsID(t), seckill.Line{BuyerID: buyer, Quantity: 1})
+	body := s.message(t, s.goodsID(t), seckill.OrderLine{BuyerID: buyer, Quantity: 1})
 	m, err := order.Decode(body)
 	require.NoError(t, err)
 	sn := m.Orders[0].OrderSn

@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"flashsale.dev/seckill/internal/rush"
+	"flashsale.dev/seckill/internal/loadgen/apiclient"
 	"flashsale.dev/seckill/internal/testenv"
 	"flashsale.dev/seckill/test/rig"
 )
@@ -98,7 +98,7 @@ func (s *scene) putUpAside(t *testing.T, n int) []*aside {
 }
 
 // buyOn buys a unit ten times a second.
-func (a *aside) buyOn(ctx context.Context, c rush.Client) {
+func (a *aside) buyOn(ctx context.Context, c apiclient.Client) {
 	for ctx.Err() == nil {
 		a.buy(ctx, c)
 		select {
@@ -108,7 +108,7 @@ func (a *aside) buyOn(ctx context.Context, c rush.Client) {
 	}
 }
 
-func (a *aside) buy(ctx context.Context, c rush.Client) {
+func (a *aside) buy(ctx context.Context, c apiclient.Client) {
 	var grant struct{ RandomPath string }
 	answer, err := c.Call(ctx, http.MethodPost, "/randomPath?goodsId="+a.goods, nil)
 	if err == nil && answer.Into(&grant) == nil {

@@ -56,7 +56,7 @@ func lateOrders(t *testing.T, s *scene) {
 func (s *scene) late(t *testing.T, buyer int64) []byte {
 	t.Helper()
 	s.planted = append(s.planted, check.Buyer{ID: buyer, Paths: 1})
-	return s.message(t, s.goodsID(t), seckill.Line{BuyerID: buyer, Quantity: 1})
+	return s.message(t, s.goodsID(t), seckill.OrderLine{BuyerID: buyer, Quantity: 1})
 }
 
 // poison publishes, beside good orders, what can't be decoded and what can't be written.
@@ -72,11 +72,11 @@ func undecodable() []byte { return []byte(`{"goodsId":`) }
 // unwritable is the message of an order that MySQL has no room for: it costs a whole batch its transaction.
 func (s *scene) unwritable(t *testing.T, goods int64) []byte {
 	t.Helper()
-	return s.message(t, goods, seckill.Line{BuyerID: 1 << 40, Quantity: 1, Name: strings.Repeat("x", 4000)})
+	return s.message(t, goods, seckill.OrderLine{BuyerID: 1 << 40, Quantity: 1, Name: strings.Repeat("x", 4000)})
 }
 
 // message makes the message of one order of a goods under a number of ours, of epoch 1.
-func (s *scene) message(t *testing.T, goods int64, l seckill.Line) []byte {
+func (s *scene) message(t *testing.T, goods int64, l seckill.OrderLine) []byte {
 	t.Helper()
 	key, err := config.Auth{JWTSecret: rig.Secret}.OrderKey()
 	require.NoError(t, err)

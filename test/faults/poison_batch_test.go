@@ -7,8 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"flashsale.dev/seckill/internal/loadgen/buyer"
 	"flashsale.dev/seckill/internal/order"
-	"flashsale.dev/seckill/internal/rush"
 	"flashsale.dev/seckill/test/faults/check"
 	"flashsale.dev/seckill/test/rig"
 )
@@ -79,15 +79,15 @@ func (s *scene) besides(t *testing.T, units int64) string {
 }
 
 // buyers has so many buy of a goods, each once, and tells what they were told when all is written.
-func (s *scene) buyers(t *testing.T, goods string, n int) <-chan rush.Report {
+func (s *scene) buyers(t *testing.T, goods string, n int) <-chan buyer.Report {
 	t.Helper()
-	bought := make(chan rush.Report, 1)
-	plan := rush.Plan{
+	bought := make(chan buyer.Report, 1)
+	plan := buyer.Plan{
 		GoodsID: goods, Buyers: n, AtOnce: n, FirstID: 1 << 41, Token: s.BuyerToken, Patience: patience,
 		Bases: []string{s.Base(0), s.Base(1)}, Over: time.Second,
 	}
 	go func() {
-		report, err := rush.Run(t.Context(), plan)
+		report, err := buyer.Run(t.Context(), plan)
 		if err != nil {
 			t.Errorf("the buyers of goods %s: %v", goods, err)
 		}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"flashsale.dev/seckill/internal/rush"
+	"flashsale.dev/seckill/internal/loadgen/buyer"
 	"flashsale.dev/seckill/internal/testenv"
 	"flashsale.dev/seckill/test/rig"
 )
@@ -104,12 +104,12 @@ func stopRabbitUnderLimit(t *testing.T, s *scene) {
 }
 
 // comeAgain wants buyers to have been told to; that each such answer said when is the checker's.
-func comeAgain(t *testing.T, s *scene, r rush.Report) {
+func comeAgain(t *testing.T, s *scene, r buyer.Report) {
 	t.Helper()
 	if s.Rabbits != nil {
 		return // the others of a cluster did the work of the one that was away
 	}
-	require.Positive(t, r.Sum(func(told rush.Told) int { return told.Busy }), "nobody was told to come again (503)")
+	require.Positive(t, r.Sum(func(told buyer.Told) int { return told.Busy }), "nobody was told to come again (503)")
 }
 
 func ctl(t *testing.T, node *testenv.RabbitServer, args ...string) {

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"flashsale.dev/seckill/internal/rush"
+	"flashsale.dev/seckill/internal/loadgen/apiclient"
 )
 
 // patience is how long an installation may take to be well again before the run has failed.
@@ -61,7 +61,7 @@ func (s *scene) missing(t *testing.T) string {
 }
 
 // ledger asks whichever API is up.
-func (s *scene) ledger(t *testing.T) (l rush.Ledger, err error) {
+func (s *scene) ledger(t *testing.T) (l apiclient.Ledger, err error) {
 	t.Helper()
 	c := s.Merchant(t)
 	defer c.HTTP.CloseIdleConnections()

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"flashsale.dev/seckill/internal/rush"
+	"flashsale.dev/seckill/internal/loadgen/buyer"
 	"flashsale.dev/seckill/test/faults/check"
 )
 
@@ -16,7 +16,7 @@ import (
 const shown = 20
 
 // tell prints the run's one line, adds it to the file, and fails the run where a guarantee was broken.
-func tell(t *testing.T, h harm, seed uint64, v check.Verdict, recovery time.Duration, r rush.Report) {
+func tell(t *testing.T, h harm, seed uint64, v check.Verdict, recovery time.Duration, r buyer.Report) {
 	t.Helper()
 	line := fmt.Sprintf("fault=%s seed=%d orders=%d lost=%d doubled=%d oversold=%d broken=%d recovery_ms=%d violations=%d",
 		h.name, seed, v.Orders, v.Lost, v.Doubled, v.Oversold, v.Broken, recovery.Milliseconds(), len(v.Violations))
@@ -25,8 +25,8 @@ func tell(t *testing.T, h harm, seed uint64, v check.Verdict, recovery time.Dura
 	}
 	fmt.Println("faults:", line)
 	t.Logf("%d told to come again (503), %d connections broke, %d gave up, %d refused, in %s",
-		r.Sum(func(t rush.Told) int { return t.Busy }), r.Sum(func(t rush.Told) int { return t.Broken }),
-		r.Count(rush.GaveUp), r.Count(rush.Refused), r.Took.Round(time.Millisecond))
+		r.Sum(func(t buyer.Told) int { return t.Busy }), r.Sum(func(t buyer.Told) int { return t.Broken }),
+		r.Count(buyer.GaveUp), r.Count(buyer.Refused), r.Took.Round(time.Millisecond))
 	if *outFlag != "" {
 		keep(t, line)
 	}

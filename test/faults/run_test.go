@@ -12,7 +12,8 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
-	"flashsale.dev/seckill/internal/rush"
+	"flashsale.dev/seckill/internal/loadgen/apiclient"
+	"flashsale.dev/seckill/internal/loadgen/buyer"
 	"flashsale.dev/seckill/internal/testenv"
 	"flashsale.dev/seckill/test/faults/check"
 	"flashsale.dev/seckill/test/rig"
@@ -36,7 +37,7 @@ type harm struct {
 	// then goes on in the rush, once the sale is well again; may be nil.
 	then func(t *testing.T, s *scene)
 	// after looks at what the buyers were told, once everything is calm; may be nil.
-	after func(t *testing.T, s *scene, r rush.Report)
+	after func(t *testing.T, s *scene, r buyer.Report)
 }
 
 // scene is a sale with a rush going on.
@@ -106,12 +107,12 @@ func run(t *testing.T, h harm, seed uint64) {
 	if h.before != nil {
 		h.before(t, s)
 	}
-	var report rush.Report
+	var report buyer.Report
 	var err error
 	s.AimRabbit(t, s.goods)
 	go func() {
 		defer close(s.over)
-		report, err = rush.Run(t.Context(), s.plan(t, h))
+		report, err = buyer.Run(t.Context(), s.plan(t, h))
 	}()
 	h.do(t, s)
 	t.Logf("%d of %d units were promised when the harm was over", s.won.Load(), s.units)
@@ -154,13 +155,13 @@ func (s *scene) putUp(t *testing.T, h harm, limit int64) {
 	}
 }
 
-func (s *scene) plan(t *testing.T, h harm) rush.Plan {
+func (s *scene) plan(t *testing.T, h harm) buyer.Plan {
 	t.Helper()
 	over := max(6*time.Second, h.over)
 	if *harmsFlag == "" {
 		over = min(over, 8*time.Second) // a plain go test is in a hurry
 	}
-	p := rush.Plan{
+	p := buyer.Plan{
 		GoodsID: s.goods, Buyers: *buyersFlag, AtOnce: 200, Token: s.BuyerToken, Patience: time.Minute, CallTimeout: 5 * time.Second,
 		Stubborn: true, Again: 1, Greedy: 3, Cancels: 4, Over: over, Won: func() { s.won.Add(1) },
 	}
@@ -176,7 +177,7 @@ func (s *scene) plan(t *testing.T, h harm) rush.Plan {
 // calm waits until nothing is on its way anywhere.
 func (s *scene) calm(t *testing.T) {
 	t.Helper()
-	var l rush.Ledger
+	var l apiclient.Ledger
 	var f rig.RedisFacts
 	quiet := func() bool {
 		var err, redisErr error

@@ -9,7 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"flashsale.dev/seckill/internal/rush"
+	"flashsale.dev/seckill/internal/loadgen/apiclient"
+	"flashsale.dev/seckill/internal/loadgen/buyer"
 	"flashsale.dev/seckill/internal/testenv"
 	"flashsale.dev/seckill/test/rig"
 )
@@ -31,7 +32,7 @@ type crowd struct {
 	door   *door
 	goods  string
 	rate   float64 // permits a second, and the burst
-	report rush.Report
+	report buyer.Report
 	err    error
 	over   chan struct{}
 	asked  int64 // Redis calls before it began
@@ -42,30 +43,30 @@ type crowd struct {
 func bearable(t *testing.T, r *rig.Rig) float64 {
 	t.Helper()
 	const buyers = 600
-	p := rush.Plan{GoodsID: r.PutUp(t, buyers, 1), Buyers: buyers, AtOnce: 100, Token: r.BuyerToken, Stubborn: true}
+	p := buyer.Plan{GoodsID: r.PutUp(t, buyers, 1), Buyers: buyers, AtOnce: 100, Token: r.BuyerToken, Stubborn: true}
 	for i := range r.APIs {
 		p.Bases = append(p.Bases, r.Base(i))
 	}
-	report, err := rush.Run(t.Context(), p)
+	report, err := buyer.Run(t.Context(), p)
 	require.NoError(t, err)
 	return math.Floor(min(mostRate, buyers/report.Took.Seconds()/4))
 }
 
-func begin(t *testing.T, r *rig.Rig, units int64, rate float64, p rush.Plan) *crowd {
+func begin(t *testing.T, r *rig.Rig, units int64, rate float64, p buyer.Plan) *crowd {
 	t.Helper()
 	c := &crowd{Rig: r, rate: rate, over: make(chan struct{})}
 	var err error
 	now := time.Now()
-	c.goods, err = r.Merchant(t).PutUp(t.Context(), rush.NewSale{
+	c.goods, err = r.Merchant(t).PutUp(t.Context(), apiclient.NewSale{
 		Title: "a kettle", Price: 1999, Stock: units, StartAt: now.Add(-time.Minute).UTC(), EndAt: now.Add(time.Hour).UTC(), PerBuyerLimit: 1,
-		Rate: &rush.Rate{PermitsPerSecond: rate, MaxBurstSeconds: 1, MaxWaitMillis: waiting.Milliseconds()},
+		Rate: &apiclient.Rate{PermitsPerSecond: rate, MaxBurstSeconds: 1, MaxWaitMillis: waiting.Milliseconds()},
 	})
 	require.NoError(t, err)
 	var nodes []string
 	for _, p := range r.APIs {
 		nodes = append(nodes, p.Addr)
 	}
-	direct := rush.NewDirect(rush.DirectOptions{Conns: p.AtOnce})
+	direct := buyer.NewDirect(buyer.DirectOptions{Conns: p.AtOnce})
 	c.door = newDoor(direct, nodes...)
 	p.GoodsID, p.Token, p.Bases, p.Stubborn, p.CallTimeout = c.goods, r.BuyerToken, []string{"http://door"}, true, 5*time.Second
 	p.Through = func(*http.Client) *http.Client { return &http.Client{Transport: c.door, Timeout: p.CallTimeout} }
@@ -73,7 +74,7 @@ func begin(t *testing.T, r *rig.Rig, units int64, rate float64, p rush.Plan) *cr
 	go func() {
 		defer close(c.over)
 		defer direct.Abort()
-		c.report, c.err = rush.Run(t.Context(), p)
+		c.report, c.err = buyer.Run(t.Context(), p)
 	}()
 	return c
 }
@@ -92,7 +93,7 @@ func (c *crowd) exact(t *testing.T, units int64) {
 	require.True(t, ledger.Balanced, "%+v", ledger)
 	require.Equal(t, []int64{0, 0, units}, []int64{ledger.Available, ledger.Pending, ledger.Sold})
 	require.Equal(t, rig.Facts{Total: units, Orders: units, Units: units, Buyers: units, Held: units, MostHeld: 1}, facts)
-	require.Zero(t, c.report.Count(rush.GaveUp))
+	require.Zero(t, c.report.Count(buyer.GaveUp))
 }
 
 // polite checks that nobody met a 5xx but a 503 that says when to come again.
@@ -127,7 +128,7 @@ func TestNodesJoinAndLeaveInARush(t *testing.T) {
 	r := rig.Start(t, suite, rig.Options{APIs: 2, Consumers: 1, Hosts: true})
 	rate := bearable(t, r)
 	units := int64(11 * rate) // ten seconds for those who come in eight
-	c := begin(t, r, units, rate, rush.Plan{Buyers: int(units) * 5 / 4, AtOnce: 1500, Over: 8 * time.Second})
+	c := begin(t, r, units, rate, buyer.Plan{Buyers: int(units) * 5 / 4, AtOnce: 1500, Over: 8 * time.Second})
 	c.until(t, units/10)
 	for range 2 {
 		c.door.in(r.JoinAPI(t).Addr)

@@ -13,7 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
-	"flashsale.dev/seckill/internal/rush"
+	"flashsale.dev/seckill/internal/loadgen/apiclient"
+	"flashsale.dev/seckill/internal/loadgen/buyer"
 	"flashsale.dev/seckill/test/rig"
 )
 
@@ -50,7 +51,7 @@ func rushOver(t *testing.T, apis, consumers int) row {
 	const units = 2400
 	r := rig.Start(t, suite, rig.Options{APIs: apis, Consumers: consumers, Hosts: true})
 	before := spentBy(t, r)
-	c := begin(t, r, units, mostRate, rush.Plan{Buyers: 16_000, AtOnce: 3000, Over: 6 * time.Second})
+	c := begin(t, r, units, mostRate, buyer.Plan{Buyers: 16_000, AtOnce: 3000, Over: 6 * time.Second})
 	c.exact(t, units)
 	c.polite(t)
 	got := row{apis: apis, consumers: consumers, took: c.report.Took}
@@ -84,7 +85,7 @@ func (c *crowd) older(t *testing.T) time.Duration {
 	stop := make(chan struct{})
 	var all errgroup.Group
 	for i := range c.APIs {
-		looker := rush.Client{Base: c.Base(i), HTTP: rush.NewHTTP(8)}
+		looker := apiclient.Client{Base: c.Base(i), HTTP: apiclient.NewHTTP(8)}
 		for range 8 {
 			all.Go(func() error {
 				for {

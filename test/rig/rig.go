@@ -12,7 +12,7 @@ import (
 
 	"flashsale.dev/seckill/internal/auth"
 	"flashsale.dev/seckill/internal/httpapi/spectest"
-	"flashsale.dev/seckill/internal/rush"
+	"flashsale.dev/seckill/internal/loadgen/apiclient"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/testenv"
 )
@@ -101,19 +101,19 @@ func Start(t testing.TB, suite *testenv.Suite, o Options) *Rig {
 func (r *Rig) Base(i int) string { return "http://" + r.APIs[i%len(r.APIs)].Addr }
 
 // Merchant calls the first API as the rig's merchant.
-func (r *Rig) Merchant(t testing.TB) rush.Client { return r.as(t, seckill.Merchant, MerchantID) }
+func (r *Rig) Merchant(t testing.TB) apiclient.Client { return r.as(t, seckill.Merchant, MerchantID) }
 
 // Operator calls the first API as an operator.
-func (r *Rig) Operator(t testing.TB) rush.Client { return r.as(t, seckill.Operator, 1) }
+func (r *Rig) Operator(t testing.TB) apiclient.Client { return r.as(t, seckill.Operator, 1) }
 
 // Buyer calls the first API as a buyer.
-func (r *Rig) Buyer(t testing.TB, id int64) rush.Client { return r.as(t, seckill.Buyer, id) }
+func (r *Rig) Buyer(t testing.TB, id int64) apiclient.Client { return r.as(t, seckill.Buyer, id) }
 
-func (r *Rig) as(t testing.TB, role seckill.Role, id int64) rush.Client {
+func (r *Rig) as(t testing.TB, role seckill.Role, id int64) apiclient.Client {
 	t.Helper()
 	token, err := r.Tokens.Sign(seckill.Actor{ID: id, Role: role}, time.Hour)
 	require.NoError(t, err)
-	return rush.Client{Base: r.Base(0), Token: token, HTTP: spectest.Client(t, rush.NewHTTP(4))}
+	return apiclient.Client{Base: r.Base(0), Token: token, HTTP: spectest.Client(t, apiclient.NewHTTP(4))}
 }
 
 // BuyerToken signs a buyer's token, with a name and a phone number.
@@ -130,9 +130,9 @@ func (r *Rig) PutUp(t testing.TB, units, perBuyer int64) string {
 // PutUpFor is PutUp with a window.
 func (r *Rig) PutUpFor(t testing.TB, units, perBuyer int64, start, end time.Time) string {
 	t.Helper()
-	goods, err := r.Merchant(t).PutUp(t.Context(), rush.NewSale{
+	goods, err := r.Merchant(t).PutUp(t.Context(), apiclient.NewSale{
 		Title: "a kettle", Price: 1999, Stock: units, StartAt: start.UTC(), EndAt: end.UTC(), PerBuyerLimit: perBuyer,
-		Rate: &rush.Rate{PermitsPerSecond: 100_000, MaxBurstSeconds: 1, MaxWaitMillis: 1000},
+		Rate: &apiclient.Rate{PermitsPerSecond: 100_000, MaxBurstSeconds: 1, MaxWaitMillis: 1000},
 	})
 	require.NoError(t, err)
 	r.Aim(t, goods)
@@ -140,7 +140,7 @@ func (r *Rig) PutUpFor(t testing.TB, units, perBuyer int64, start, end time.Time
 }
 
 // Drained waits until nothing of a sale is pending, and returns its ledger.
-func (r *Rig) Drained(t testing.TB, goods string, within time.Duration) rush.Ledger {
+func (r *Rig) Drained(t testing.TB, goods string, within time.Duration) apiclient.Ledger {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), within)
 	defer cancel()

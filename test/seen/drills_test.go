@@ -11,7 +11,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 	"github.com/stretchr/testify/require"
 
-	"flashsale.dev/seckill/internal/rush"
+	"flashsale.dev/seckill/internal/loadgen/apiclient"
 	"flashsale.dev/seckill/test/rig"
 )
 
@@ -175,7 +175,7 @@ func buy(t *testing.T, r *rig.Rig, goods string, buyers int64) {
 }
 
 // call makes a call that must go well, and reads its data.
-func call(t *testing.T, c rush.Client, method, path string, into any) {
+func call(t *testing.T, c apiclient.Client, method, path string, into any) {
 	t.Helper()
 	answer, err := c.Call(t.Context(), method, path, nil)
 	require.NoError(t, err)

@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"flashsale.dev/seckill/internal/rush"
+	"flashsale.dev/seckill/internal/loadgen/buyer"
 	"flashsale.dev/seckill/internal/testenv"
 	"flashsale.dev/seckill/test/rig"
 )
@@ -20,13 +20,13 @@ func TestMain(m *testing.M) { os.Exit(rig.Around(m, suite)) }
 func rushOn(t *testing.T, r *rig.Rig) (goods string) {
 	t.Helper()
 	goods = r.PutUp(t, 200, 1)
-	p := rush.Plan{GoodsID: goods, Buyers: 600, AtOnce: 50, Token: r.BuyerToken, Stubborn: true}
+	p := buyer.Plan{GoodsID: goods, Buyers: 600, AtOnce: 50, Token: r.BuyerToken, Stubborn: true}
 	for i := range r.APIs {
 		p.Bases = append(p.Bases, r.Base(i))
 	}
-	report, err := rush.Run(t.Context(), p)
+	report, err := buyer.Run(t.Context(), p)
 	require.NoError(t, err)
-	require.Equal(t, 200, report.Count(rush.Won))
+	require.Equal(t, 200, report.Count(buyer.Won))
 	r.Drained(t, goods, time.Minute)
 	return goods
 }

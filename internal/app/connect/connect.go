@@ -33,13 +33,13 @@ func Open(ctx context.Context, cfg config.Config, messages rabbit.Metrics, trace
 	if err != nil {
 		return nil, err
 	}
-	fresh := make(chan int, 16*cfg.Order.Shards)
+	newQueues := make(chan int, 16*cfg.Order.Shards)
 	opts := rabbit.Options{
 		URLs: cfg.AMQP.Nodes(), Shards: cfg.Order.Shards, Logger: log, PublishTimeout: cfg.AMQP.PublishTimeout,
 		Metrics: messages,
 		OnNewQueue: func(shard int) {
 			select {
-			case fresh <- shard:
+			case newQueues <- shard:
 			default: // the channel is full; the next connect reports the queue again
 			}
 		},
@@ -56,12 +56,14 @@ func Open(ctx context.Context, cfg config.Config, messages rabbit.Metrics, trace
 		return nil, closing(store, err)
 	}
 	client := RedisOf(cfg.Redis)
-	shelf := redisstore.New(client, redisstore.Options{
+	reservations := redisstore.New(client, redisstore.Options{
 		MaxBacklogMillis: cfg.Order.MaxBacklogAge.Milliseconds(),
 		WaitReplicas:     cfg.Redis.WaitReplicas, WaitTimeout: cfg.Redis.WaitTimeout,
 	})
-	parts := app.Parts{Redis: client, Shelf: shelf, Store: store, Queue: publisher, Source: source, Dead: dead{source}, Fresh: fresh, Log: log}
-	return &Servers{Parts: parts, publisher: publisher}, nil
+	return &Servers{publisher: publisher, Parts: app.Parts{
+		Redis: client, RedisStore: reservations, Store: store, Queue: publisher, Source: source,
+		DeadLetters: dead{source}, NewQueues: newQueues, Log: log,
+	}}, nil
 }
 
 // dead reads the broker's queue of dead letters as a source of one shard.

@@ -62,7 +62,7 @@ func Start(ctx context.Context, dir string, maxBacklog time.Duration, log *slog.
 	orders := memqueue.New(memqueue.Options{})
 	return &Servers{mini: mini, Parts: app.Parts{
 		Redis: client, Store: store, Queue: queue{orders}, Source: orders, Log: log,
-		Shelf: redisstore.New(client, redisstore.Options{Lease: uuid.NewString(), MaxBacklogMillis: maxBacklog.Milliseconds()}),
+		RedisStore: redisstore.New(client, redisstore.Options{Lease: uuid.NewString(), MaxBacklogMillis: maxBacklog.Milliseconds()}),
 	}}, nil
 }
 

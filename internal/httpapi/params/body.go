@@ -17,14 +17,14 @@ const MaxBody = 64 << 10
 // that ends early.
 func ReadBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	if r.ContentLength > MaxBody {
-		return nil, seckill.BadField("body", "is larger than %d bytes", MaxBody)
+		return nil, seckill.NewFieldError("body", "is larger than %d bytes", MaxBody)
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, MaxBody))
 	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
-		return nil, seckill.BadField("body", "is larger than %d bytes", MaxBody)
+		return nil, seckill.NewFieldError("body", "is larger than %d bytes", MaxBody)
 	}
 	if err != nil {
-		return nil, seckill.BadField("body", "could not be read to its end")
+		return nil, seckill.NewFieldError("body", "could not be read to its end")
 	}
 	return body, nil
 }
@@ -36,7 +36,7 @@ func (f *Fields) ReadEncoded(h http.Header, body []byte) error {
 		return nil
 	}
 	if enc := h.Get("Content-Encoding"); enc != "" && !strings.EqualFold(enc, "identity") {
-		return seckill.BadField("Content-Encoding", "is not understood")
+		return seckill.NewFieldError("Content-Encoding", "is not understood")
 	}
 	values := h["Content-Type"]
 	if len(values) == 0 {
@@ -58,6 +58,6 @@ func (f *Fields) ReadEncoded(h http.Header, body []byte) error {
 }
 
 func unsupportedType() error {
-	return seckill.BadField("Content-Type", "must be application/json or "+
+	return seckill.NewFieldError("Content-Type", "must be application/json or "+
 		"application/x-www-form-urlencoded, in UTF-8, and fit the body")
 }

@@ -85,18 +85,18 @@ func (f *Fields) Err() error { return f.err }
 // Reject records a problem with a field, unless there is one already.
 func (f *Fields) Reject(name, format string, args ...any) {
 	if f.err == nil {
-		f.err = seckill.BadField(name, format, args...)
+		f.err = seckill.NewFieldError(name, format, args...)
 	}
 }
 
 func (f *Fields) add(v field) error {
 	switch {
 	case !utf8.ValidString(v.name) || !slices.Contains(f.allowed, v.name):
-		return seckill.BadField(printable(v.name), "is not a field of this call")
+		return seckill.NewFieldError(printable(v.name), "is not a field of this call")
 	case f.find(v.name) != nil:
-		return seckill.BadField(v.name, "is given twice")
+		return seckill.NewFieldError(v.name, "is given twice")
 	case !utf8.ValidString(v.text):
-		return seckill.BadField(v.name, "is not valid UTF-8")
+		return seckill.NewFieldError(v.name, "is not valid UTF-8")
 	}
 	f.fields = append(f.fields, v)
 	return nil
@@ -121,10 +121,10 @@ func (f *Fields) readQuery(raw, where string) error {
 		name, text, _ := strings.Cut(pair, "=")
 		name, err := url.QueryUnescape(name)
 		if err != nil || strings.Contains(pair, ";") { // some parsers take ";" for a separator
-			return seckill.BadField(where, "is not well-formed")
+			return seckill.NewFieldError(where, "is not well-formed")
 		}
 		if text, err = url.QueryUnescape(text); err != nil {
-			return seckill.BadField(printable(name), "is not well-formed")
+			return seckill.NewFieldError(printable(name), "is not well-formed")
 		}
 		if err := f.add(field{name: name, text: text}); err != nil {
 			return err

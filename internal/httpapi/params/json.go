@@ -17,13 +17,13 @@ import (
 func (f *Fields) readJSON(body []byte) error {
 	dec := jsontext.NewDecoder(bytes.NewBuffer(body))
 	if kind := dec.PeekKind(); kind != '{' && kind != 0 {
-		return seckill.BadField("body", "must be a JSON object")
+		return seckill.NewFieldError("body", "must be a JSON object")
 	}
 	if err := f.readObject(dec, ""); err != nil {
 		return jsonError(err)
 	}
 	if _, err := dec.ReadToken(); !errors.Is(err, io.EOF) {
-		return seckill.BadField("body", "has something after its JSON object")
+		return seckill.NewFieldError("body", "has something after its JSON object")
 	}
 	return nil
 }
@@ -40,7 +40,7 @@ func (f *Fields) readObject(dec *jsontext.Decoder, prefix string) error {
 		}
 		// A dot in a member's name would let "rate.x" pass for the member x of the object rate.
 		if strings.Contains(name.String(), ".") {
-			return seckill.BadField(printable(prefix+name.String()), "is not a field of this call")
+			return seckill.NewFieldError(printable(prefix+name.String()), "is not a field of this call")
 		}
 		if err := f.readMember(dec, prefix+name.String()); err != nil {
 			return err
@@ -97,7 +97,7 @@ func wrongType(dec *jsontext.Decoder, name string) error {
 		_, err := dec.ReadToken()
 		return err
 	}
-	return seckill.BadField(name, "has the wrong type")
+	return seckill.NewFieldError(name, "has the wrong type")
 }
 
 // jsonError converts a decoder's error into one that names the field.
@@ -107,11 +107,11 @@ func jsonError(err error) error {
 	}
 	syntax, ok := errors.AsType[*jsontext.SyntacticError](err)
 	if !ok || syntax.JSONPointer == "" {
-		return seckill.BadField("body", "is not valid JSON in UTF-8")
+		return seckill.NewFieldError("body", "is not valid JSON in UTF-8")
 	}
 	name := printable(strings.Join(slices.Collect(syntax.JSONPointer.Tokens()), "."))
 	if errors.Is(syntax, jsontext.ErrDuplicateName) {
-		return seckill.BadField(name, "is given twice")
+		return seckill.NewFieldError(name, "is given twice")
 	}
-	return seckill.BadField(name, "is not valid JSON in UTF-8")
+	return seckill.NewFieldError(name, "is not valid JSON in UTF-8")
 }

@@ -11,10 +11,10 @@ import (
 	"flashsale.dev/seckill/internal/order"
 )
 
-// patience bounds every wait; nothing here should come near it.
-const patience = 90 * time.Second
+// timeout bounds every wait. No test needs a tenth of it.
+const timeout = 90 * time.Second
 
-// Consumer reads one stream for a test.
+// consumer reads one stream for a test.
 type consumer struct {
 	t      *testing.T
 	stream order.Stream
@@ -31,20 +31,20 @@ func consume(t *testing.T, q Queue, shard int) consumer {
 func (c consumer) take(n int) []order.Delivery {
 	c.t.Helper()
 	var got []order.Delivery
-	timeout := time.After(patience)
+	deadline := time.After(timeout)
 	for len(got) < n {
 		select {
 		case d, ok := <-c.stream.Deliveries():
 			require.True(c.t, ok, "the stream ended after %d of %d", len(got), n)
 			got = append(got, d)
-		case <-timeout:
-			c.t.Fatalf("%d of %d deliveries in %v", len(got), n, patience)
+		case <-deadline:
+			c.t.Fatalf("%d of %d deliveries in %v", len(got), n, timeout)
 		}
 	}
 	return got
 }
 
-// takeAndAck acknowledges each delivery as it comes.
+// takeAndAck acknowledges each delivery at once.
 func (c consumer) takeAndAck(n int) []string {
 	c.t.Helper()
 	var got []string
@@ -73,7 +73,7 @@ func publishEach(ctx context.Context, p order.Publisher, all []string) error {
 	return nil
 }
 
-// publishing is a number of publishes under way.
+// publishing is a number of publishes in flight.
 type publishing struct {
 	t       *testing.T
 	n       int
@@ -82,7 +82,7 @@ type publishing struct {
 
 // publishAll starts n publishes, all at once.
 func publishAll(t *testing.T, p order.Publisher, n int) publishing {
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	t.Cleanup(cancel)
 	results := make(chan error, n)
 	for i := range n {
@@ -91,7 +91,7 @@ func publishAll(t *testing.T, p order.Publisher, n int) publishing {
 	return publishing{t: t, n: n, results: results}
 }
 
-// confirmed waits until all have returned, and wants them confirmed.
+// confirmed waits for all and requires that they are confirmed.
 func (p publishing) confirmed() {
 	p.t.Helper()
 	for range p.n {

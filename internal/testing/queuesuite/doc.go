@@ -1,6 +1,7 @@
-// Package queuesuite is the contract of order.Publisher and order.Source as tests, which every queue passes: RabbitMQ
-// on a real broker, and the in-process one.
+// Package queuesuite tests the contract of order.Publisher and order.Source. Both queues pass it:
+// package rabbit on a real broker, and package memqueue.
 //
-// It leaves open what the queues may differ in: when a publish is confirmed (by the broker as soon as it is kept, in the process
-// when it is acknowledged). So each test publishes from goroutines and consumes meanwhile.
+// The queues differ in when a publish is confirmed: RabbitMQ confirms what it has stored, memqueue
+// what the consumer has acknowledged. So each test publishes from goroutines and consumes
+// meanwhile.
 package queuesuite

@@ -1,6 +1,7 @@
 package queuesuite
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -12,24 +13,24 @@ import (
 	"flashsale.dev/seckill/internal/order"
 )
 
-// Queue is the pair under test; it must be empty and have at least two shards.
+// Queue is the pair under test. It must be empty and have at least two shards.
 type Queue struct {
 	order.Publisher
 	order.Source
 }
 
-// Run runs the contract; open makes a new, empty queue for each test and ends it at cleanup.
+// Run runs the tests. open makes a new, empty queue for each test and ends it at cleanup.
 func Run(t *testing.T, open func(t *testing.T) Queue) {
 	for name, test := range map[string]func(*testing.T, Queue){
-		"messages come out in the order in which they were published": keepsOrder,
-		"an ack takes in everything before it":                        acksMultiple,
-		"a closed stream's messages go back in order":                 redeliversInOrder,
-		"one of two streams gets the deliveries, then the other":      oneActiveStream,
-		"many publishes at once are all confirmed and all delivered":  manyAtOnce,
-		"each goods keeps to its shard":                               keepsShards,
-		"an ended context ends a publish":                             contextEnds,
-		"a shard that does not exist is an error":                     noSuchShard,
-		"the body comes out byte for byte":                            keepsBytes,
+		"deliveries keep the order of publishing":                keepsOrder,
+		"an ack covers all deliveries before it":                 acksMultiple,
+		"a closed stream's messages are redelivered in order":    redeliversInOrder,
+		"one of two streams gets the deliveries, then the other": oneActiveStream,
+		"concurrent publishes are all confirmed and delivered":   manyAtOnce,
+		"a goods keeps to its shard":                             keepsShards,
+		"an ended context ends publish and open":                 contextEnds,
+		"a shard that does not exist is an error":                noSuchShard,
+		"a body of 300 KB keeps its bytes":                       keepsBytes,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, open(t)) })
 	}
@@ -71,7 +72,7 @@ func redeliversInOrder(t *testing.T, q Queue) {
 		require.False(t, d.FirstSeenAt.Before(began), "published at %v, after %v", d.FirstSeenAt, began)
 	}
 	require.NoError(t, c.stream.Close())
-	require.NoError(t, c.stream.Close(), "closing twice does no harm")
+	require.NoError(t, c.stream.Close(), "a second Close does nothing")
 	c = consume(t, q, order.Shard(goods, q.Shards()))
 	second := c.take(50)
 	require.Equal(t, bodies(first), bodies(second[:20]))
@@ -79,7 +80,8 @@ func redeliversInOrder(t *testing.T, q Queue) {
 		d.Attempts = 2
 		require.Equal(t, d.DeliveryInfo, second[i].DeliveryInfo, "the second delivery knows of the first")
 	}
-	require.True(t, slices.IsSortedFunc(second, func(a, b order.Delivery) int { return int(a.Tag) - int(b.Tag) }))
+	byTag := func(a, b order.Delivery) int { return cmp.Compare(a.Tag, b.Tag) }
+	require.True(t, slices.IsSortedFunc(second, byTag))
 	require.NoError(t, c.stream.Ack(second[49].Tag))
 	sent.confirmed()
 }

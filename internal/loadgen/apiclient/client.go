@@ -1,0 +1,120 @@
+package apiclient
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"time"
+)
+
+// Client calls an API as one user. Clients of many users share one HTTP client.
+type Client struct {
+	Base  string // http://host:port
+	Token string
+	HTTP  *http.Client
+}
+
+// NewHTTP makes an HTTP client for so many users at once.
+func NewHTTP(atOnce int) *http.Client {
+	return &http.Client{
+		Timeout: 30 * time.Second,
+		Transport: &http.Transport{
+			DialContext:         (&net.Dialer{Timeout: 5 * time.Second}).DialContext,
+			MaxIdleConns:        atOnce,
+			MaxIdleConnsPerHost: atOnce,
+			MaxConnsPerHost:     atOnce,
+		},
+	}
+}
+
+// Answer is what the API said: the contract's one shape, and its status.
+type Answer struct {
+	Status     int
+	Code       int             `json:"code"`
+	Reason     string          `json:"reason"`
+	Message    string          `json:"message"`
+	Data       json.RawMessage `json:"data"`
+	RequestID  string          `json:"requestId"`
+	RetryAfter time.Duration   // from the header; 0 where there is none
+	Took       time.Duration
+}
+
+// Call makes one call and reads its answer; body may be nil. An answer that is not of the contract's shape is an error.
+func (c Client) Call(ctx context.Context, method, path string, body any) (Answer, error) {
+	text, err := encode(body)
+	if err != nil {
+		return Answer{}, err
+	}
+	req, err := http.NewRequestWithContext(ctx, method, c.Base+path, text)
+	if err != nil {
+		return Answer{}, fmt.Errorf("make a request: %w", err)
+	}
+	if c.Token != "" {
+		req.Header.Set("Authorization", "Bearer "+c.Token)
+	}
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	began := time.Now()
+	resp, err := c.HTTP.Do(req)
+	if err != nil {
+		return Answer{}, fmt.Errorf("call %s %s: %w", method, path, err)
+	}
+	defer resp.Body.Close()
+	return read(resp, began)
+}
+
+func encode(body any) (io.Reader, error) {
+	if body == nil {
+		return nil, nil
+	}
+	text, err := json.Marshal(body)
+	if err != nil {
+		return nil, fmt.Errorf("encode a request: %w", err)
+	}
+	return bytes.NewReader(text), nil
+}
+
+func read(resp *http.Response, began time.Time) (Answer, error) {
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return Answer{}, fmt.Errorf("read an answer: %w", err)
+	}
+	a := Answer{Status: resp.StatusCode}
+	if err := json.Unmarshal(text, &a); err != nil || a.Reason == "" {
+		return a, fmt.Errorf("status %d with an answer of no known shape: %.200q", resp.StatusCode, text)
+	}
+	if s, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil {
+		a.RetryAfter = time.Duration(s) * time.Second
+	}
+	a.Took = time.Since(began)
+	return a, nil
+}
+
+// Into reads the answer's data; an answer that is no success is an error.
+func (a Answer) Into(data any) error {
+	if a.Status >= 300 {
+		return fmt.Errorf("status %d %s: %s", a.Status, a.Reason, a.Message)
+	}
+	if err := json.Unmarshal(a.Data, data); err != nil {
+		return fmt.Errorf("read an answer's data: %w", err)
+	}
+	return nil
+}
+
+// Do makes a call that must succeed and reads its data.
+func (c Client) Do(ctx context.Context, method, path string, body, data any) error {
+	a, err := c.Call(ctx, method, path, body)
+	if err == nil {
+		err = a.Into(data)
+	}
+	if err != nil {
+		return fmt.Errorf("%s %s: %w", method, path, err)
+	}
+	return nil
+}

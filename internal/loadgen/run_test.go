@@ -1,0 +1,234 @@
+package loadgen
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"flashsale.dev/seckill/internal/loadgen/apiclient"
+	"flashsale.dev/seckill/internal/loadgen/buyer"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// fake is an API inside a bubble of testing/synctest, where times are exact. Each call takes 1 ms, and nobody is answered
+// while it stalls.
+type fake struct {
+	mu     sync.Mutex
+	stalls func() (until time.Time)
+	most   int // calls at once
+	now    int
+	paths  []time.Time // when each path was asked for
+	fail   error
+}
+
+func (f *fake) RoundTrip(r *http.Request) (*http.Response, error) {
+	f.enter(r)
+	defer f.leave()
+	time.Sleep(time.Millisecond)
+	if f.stalls != nil {
+		time.Sleep(time.Until(f.stalls()))
+	}
+	if f.fail != nil {
+		return nil, f.fail
+	}
+	status, data := http.StatusOK, `{"randomPath": "`+strings.Repeat("a", 32)+`", "status": "created"}`
+	if strings.HasSuffix(r.URL.Path, "/decrStock") {
+		status, data = http.StatusAccepted, fmt.Sprintf(`{"orderSn": "sn-of-%s"}`, r.Header.Get("Authorization")[len("Bearer "):])
+	}
+	body := fmt.Sprintf(`{"code": %d, "reason": "OK", "data": %s}`, status, data)
+	return &http.Response{StatusCode: status, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body)), Request: r}, nil
+}
+
+func (f *fake) enter(r *http.Request) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.now++
+	f.most = max(f.most, f.now)
+	if r.URL.Path == "/randomPath" {
+		f.paths = append(f.paths, time.Now())
+	}
+}
+
+func (f *fake) leave() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.now--
+}
+
+func (f *fake) plan() Plan {
+	return Plan{
+		Bases: []string{"http://fake"}, GoodsID: "1", HTTP: &http.Client{Transport: f}, Buyers: 1000, FirstID: 1,
+		Token: func(id int64) (string, error) { return fmt.Sprint(id), nil },
+	}
+}
+
+func of(t *testing.T, r Result, s buyer.Step) Step {
+	t.Helper()
+	step, ok := r.Of(s)
+	require.True(t, ok, "no %s in %+v", s, r.Steps)
+	return step
+}
+
+// The server stalls for two seconds of ten. In the open loop a fifth of the buyers come meanwhile, and each of them waits: the 90th
+// percentile says a second, and the 99th nearly two. A generator that waits with the server would have sent one buyer into the
+// stall, and seen it in the maximum alone.
+func TestAStallIsChargedForEverybodyWhoShouldHaveCome(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fake{}
+		began := time.Now()
+		f.stalls = func() time.Time {
+			if at := time.Since(began); at > 4*time.Second && at < 6*time.Second {
+				return began.Add(6 * time.Second)
+			}
+			return time.Time{}
+		}
+		p := f.plan()
+		p.Rate = 100
+		r := Run(t.Context(), p)
+		path := of(t, r, buyer.StepPath)
+		require.EqualValues(t, 1000, path.Count)
+		require.InDelta(t, 1, path.P50, .1)
+		require.InDelta(t, 1000, path.P90, 30)
+		require.InDelta(t, 1900, path.P99, 30)
+		require.InDelta(t, 2000, path.Max, 30)
+		require.Zero(t, of(t, r, SpanLag).Max, "the generator itself was never late")
+		require.InDelta(t, 10, r.Took.Seconds(), .1)
+
+		waited := 0.0
+		for _, point := range r.Points {
+			waited = max(waited, point.Steps[buyer.StepPath].P99)
+		}
+		require.InDelta(t, 2000, waited, 60, "the series shows when")
+	})
+}
+
+// Where the generator can't let buyers begin, because so many are on their way, their waiting counts too, and shows as lag.
+func TestWhoMustWaitToBeginIsLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fake{}
+		p := f.plan()
+		p.Rate, p.Buyers, p.InFlight = 1000, 300, 1 // each takes 3 ms: three times too slow
+		r := Run(t.Context(), p)
+		require.InDelta(t, 600, of(t, r, SpanLag).Max, 10)
+		require.InDelta(t, 600, of(t, r, buyer.StepPath).Max, 10)
+		require.Equal(t, 1, f.most)
+	})
+}
+
+func TestTheClosedLoopKeepsSoManyOnTheirWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fake{}
+		p := f.plan()
+		p.Users = 10
+		r := Run(t.Context(), p)
+		require.Equal(t, 10, f.most)
+		require.InDelta(t, .3, r.Took.Seconds(), .01) // three calls of 1 ms for each of 100 turns
+		require.Equal(t, 1000, r.Count(buyer.Won))
+		require.Len(t, r.Kept, 1000)
+	})
+}
+
+func TestUsersCannotGetInTheWayOfASpike(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fake{}
+		p := f.plan()
+		p.Users, p.Spike, p.StartAt = 1, 500, time.Now().Add(time.Minute-time.Millisecond)
+		r := Run(t.Context(), p)
+		require.Equal(t, 501, f.most)
+		for _, at := range f.paths[:501] {
+			require.Equal(t, p.StartAt, at)
+		}
+		require.Equal(t, 1000, r.Came)
+		require.Equal(t, p.StartAt, r.Began)
+		for _, point := range r.Points {
+			require.Less(t, float64(point.Arrived)/point.Span, 10_000.0, "a stretch too short for a rate")
+		}
+	})
+}
+
+func TestAnEndedContextEndsTheLoadAndKeepsWhatWasTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fake{}
+		p := f.plan()
+		p.Rate = 100
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second+time.Millisecond/2)
+		defer cancel()
+		r := Run(ctx, p)
+		require.Equal(t, 301, r.Came)
+		require.Equal(t, 1000, r.Planned)
+		require.GreaterOrEqual(t, len(r.Kept), 300, "all but those who were on the way")
+	})
+}
+
+func TestKindsComeInTheirSharesAndTheSameEachTime(t *testing.T) {
+	p := Plan{Impatient: .3, Hostile: .1, Seed: 5}
+	n := map[Kind]int{}
+	for i := range 10_000 {
+		n[p.kind(i)]++
+		require.Equal(t, p.kind(i), p.kind(i))
+	}
+	require.InDelta(t, 1000, n[Hostile], 150)
+	require.InDelta(t, 3000, n[Impatient], 250)
+	require.InDelta(t, 6000, n[Polite], 300)
+}
+
+func TestCallsWithoutAnAnswerAreToldApart(t *testing.T) {
+	for said, err := range map[string]error{
+		"timeout": os.ErrDeadlineExceeded, "refused": syscall.ECONNREFUSED, "connection broke": io.ErrUnexpectedEOF,
+		"not this machine": buyer.ErrRemote, "other": errors.New("odd"),
+	} {
+		require.Equal(t, said, class(apiclient.Answer{}, fmt.Errorf("call: %w", err)))
+	}
+	require.Equal(t, "timeout", class(apiclient.Answer{}, context.DeadlineExceeded))
+	require.Equal(t, "status 502 of no known shape", class(apiclient.Answer{Status: 502}, errors.New("html")))
+
+	synctest.Test(t, func(t *testing.T) {
+		f := &fake{fail: syscall.ECONNREFUSED}
+		p := f.plan()
+		p.Users, p.Buyers, p.Patience = 5, 10, time.Second
+		r := Run(t.Context(), p)
+		path := of(t, r, buyer.StepPath)
+		require.Equal(t, path.Count, path.Errors)
+		require.Equal(t, map[string]int64{"error: refused": path.Count}, path.Answers)
+		require.Equal(t, 10, r.Count(buyer.GaveUp))
+		require.Empty(t, r.Kept, "nobody can have an order who never asked to buy")
+	})
+}
+
+func TestALongSeriesIsHalvedAndCountsEverybody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fake{}
+		p := f.plan()
+		p.Rate, p.Every = 1, 100*time.Millisecond
+		r := Run(t.Context(), p)
+		require.Less(t, len(r.Points), mostPoints)
+		sum, won, done, at := 0, 0, 0, 0.0
+		for _, point := range r.Points {
+			sum, won, done = sum+point.Arrived, won+point.Won, done+point.Done
+			require.InDelta(t, at, point.At-point.Span, 1e-6)
+			at = point.At
+		}
+		require.Equal(t, []int{1000, 1000, 1000}, []int{sum, won, done})
+	})
+}
+
+func TestPromisesAreKeptInShort(t *testing.T) {
+	told := buyer.Told{BuyerID: 7, Heard: []buyer.Heard{{Path: "a", OrderSn: "1"}, {Path: "a", OrderSn: "1"}, {Path: "b", OrderSn: "2"}}}
+	require.Equal(t, []string{"1", "2"}, keep(told).OrderSns)
+	require.False(t, keep(told).Doubled)
+	told.Heard = append(told.Heard, buyer.Heard{Path: "a", OrderSn: "3"})
+	require.True(t, keep(told).Doubled)
+}

@@ -1,0 +1,36 @@
+package loadgen
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestArrivalsKeepTheirRate(t *testing.T) {
+	for n, want := range map[int]time.Duration{0: 0, 1: 10 * time.Millisecond, 100: time.Second, 6000: time.Minute} {
+		require.InDelta(t, want, arrival(n, 100, 0), float64(time.Microsecond), n)
+	}
+}
+
+// In a ramp of 10 s to 100/s, 500 come: half of them in the last three seconds of it, and then the rate holds.
+func TestArrivalsRampUp(t *testing.T) {
+	came := func(by time.Duration) (n int) {
+		for arrival(n, 100, 10*time.Second) < by {
+			n++
+		}
+		return n
+	}
+	require.InDelta(t, 5, came(time.Second), 1)
+	require.InDelta(t, 125, came(5*time.Second), 1)
+	require.InDelta(t, 500, came(10*time.Second), 1)
+	require.InDelta(t, 600, came(11*time.Second), 1)
+	for n := range 1000 {
+		require.Less(t, arrival(n, 100, 10*time.Second), arrival(n+1, 100, 10*time.Second))
+	}
+}
+
+func TestUsersTakeTheirPlacesEvenly(t *testing.T) {
+	require.Equal(t, []time.Duration{0, 5 * time.Second, 9 * time.Second},
+		[]time.Duration{place(0, 10, 10*time.Second), place(5, 10, 10*time.Second), place(9, 10, 10*time.Second)})
+}

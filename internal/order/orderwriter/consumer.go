@@ -1,0 +1,145 @@
+package orderwriter
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/workers"
+)
+
+// ConsumerOptions tune a Consumer.
+type ConsumerOptions struct {
+	BatchSize int           // orders in one transaction at most
+	Linger    time.Duration // how long a batch that is not full waits for more
+}
+
+// Consumer reads every shard's stream and has the writer write its messages in batches. It acknowledges
+// a batch after the commit, so a crash in between leads to a redelivery, and the writer recognises the
+// orders that it finds written.
+type Consumer struct {
+	source order.Source
+	writer *Writer
+	opts   ConsumerOptions
+	log    *slog.Logger
+	tracer order.Tracer
+}
+
+// NewConsumer makes a consumer.
+func NewConsumer(source order.Source, writer *Writer, opts ConsumerOptions, tracer order.Tracer, log *slog.Logger) *Consumer {
+	return &Consumer{source: source, writer: writer, opts: opts, log: log, tracer: tracer}
+}
+
+// Run consumes until ctx ends and then returns nil. Unacknowledged messages go back to their queues.
+func (c *Consumer) Run(ctx context.Context) error {
+	g, ctx := errgroup.WithContext(ctx)
+	for shard := range c.source.Shards() {
+		g.Go(func() error { return c.runShard(ctx, shard) })
+	}
+	return g.Wait()
+}
+
+// runShard opens the shard's stream again whenever it ends.
+func (c *Consumer) runShard(ctx context.Context, shard int) error {
+	pause := workers.RetryBackoff()
+	for ctx.Err() == nil {
+		stream, err := c.source.Open(ctx, shard)
+		if err == nil {
+			pause.Reset()
+			err = c.consume(ctx, shard, stream)
+		}
+		if err != nil && ctx.Err() == nil {
+			c.log.WarnContext(ctx, "order stream ended, opening it again", "shard", shard, "err", err)
+		}
+		workers.Sleep(ctx, pause.NextBackOff())
+	}
+	return nil
+}
+
+// consume writes batch after batch until the stream or ctx ends.
+func (c *Consumer) consume(ctx context.Context, shard int, stream order.Stream) (err error) {
+	defer func() { err = errors.Join(err, stream.Close()) }()
+	for ctx.Err() == nil {
+		batch := c.collect(ctx, stream.Deliveries())
+		if len(batch) == 0 {
+			return nil
+		}
+		c.log.DebugContext(ctx, "writing a batch", "shard", shard, "messages", len(batch), "orders", ordersIn(batch))
+		if err := c.write(ctx, batch); err != nil {
+			return err
+		}
+		if err := stream.Ack(batch[len(batch)-1].Tag); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// write writes a batch as one span that is linked to the trace of each message.
+func (c *Consumer) write(ctx context.Context, batch []received) error {
+	ctx, end := order.StartSpan(ctx, c.tracer, "write a batch", marksOf(batch)...)
+	err := c.writer.Write(ctx, batch)
+	end(err)
+	return err
+}
+
+// collect waits for a first delivery, and then for more until the batch is full or the linger is over.
+// It returns an empty batch when the stream or ctx has ended.
+func (c *Consumer) collect(ctx context.Context, deliveries <-chan order.Delivery) []received {
+	var batch []received
+	var linger <-chan time.Time
+	for orders := 0; orders < c.opts.BatchSize; {
+		select {
+		case d, ok := <-deliveries:
+			if !ok {
+				return nil // the broker accepts no acknowledgement any more and redelivers the batch
+			}
+			r := receive(d)
+			batch, orders = append(batch, r), orders+r.size()
+			if linger == nil {
+				linger = time.After(c.opts.Linger)
+			}
+		case <-linger:
+			return batch
+		case <-ctx.Done():
+			return nil
+		}
+	}
+	return batch
+}
+
+// received is a delivery and its decoded message.
+type received struct {
+	order.Delivery
+	message order.Message
+	err     error // of the decoding
+}
+
+func receive(d order.Delivery) received {
+	m, err := order.Decode(d.Body)
+	return received{Delivery: d, message: m, err: err}
+}
+
+// size counts the orders of a message for the limit of a batch; a message without orders counts as one.
+func (r received) size() int { return max(1, len(r.message.Orders)) }
+
+func ordersIn(batch []received) int {
+	n := 0
+	for _, r := range batch {
+		n += r.size()
+	}
+	return n
+}
+
+// marksOf are the marks of a batch's messages.
+func marksOf(batch []received) []string {
+	marks := make([]string, len(batch))
+	for i, r := range batch {
+		marks[i] = r.TraceParent
+	}
+	return marks
+}

@@ -1,0 +1,10 @@
+// Package payment pays, cancels, expires and refunds orders.
+//
+// The Service changes an order for its buyer or for a payment provider. The Expirer ends unpaid
+// orders after the payment timeout. The Refunder returns money that an order could not keep. Each
+// change is one MySQL transaction that also writes the stock move which gives the units back, so
+// that a crash neither loses units nor returns them twice.
+//
+// Concurrent cancellations of one goods share a transaction, because each of them must lock the
+// goods row.
+package payment

@@ -1,0 +1,54 @@
+package payment
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/inventory"
+	"flashsale.dev/seckill/internal/order/livesales"
+	"flashsale.dev/seckill/internal/workers"
+)
+
+// ExpiryStore is MySQL as expiry needs it.
+type ExpiryStore interface {
+	// ExpireDue expires up to so many unpaid orders of a goods that are due, in one transaction.
+	ExpireDue(ctx context.Context, goodsID int64, now time.Time, limit int) ([]order.StockMove, error)
+}
+
+// Expirer puts units of unpaid orders back on sale, in batches per goods so that it does not fight the consumer for
+// the hot row.
+type Expirer struct {
+	live     *livesales.List
+	store    ExpiryStore
+	releaser *inventory.StockReleaser
+	now      func() time.Time
+	log      *slog.Logger
+}
+
+const (
+	expireEvery = 500 * time.Millisecond
+	expireChunk = 500
+)
+
+// NewExpirer makes an expirer.
+func NewExpirer(live *livesales.List, store ExpiryStore, giver *inventory.StockReleaser, log *slog.Logger) *Expirer {
+	return &Expirer{live: live, store: store, releaser: giver, now: time.Now, log: log}
+}
+
+// Run expires until ctx ends.
+func (e *Expirer) Run(ctx context.Context) error { return workers.Every(ctx, expireEvery, e.runOnce) }
+
+func (e *Expirer) runOnce(ctx context.Context) {
+	for _, sale := range e.live.Sales() {
+		moves, err := e.store.ExpireDue(ctx, sale.GoodsID, e.now(), expireChunk)
+		if err != nil {
+			if ctx.Err() == nil {
+				e.log.WarnContext(ctx, "can't expire orders, trying again", "goods_id", sale.GoodsID, "err", err)
+			}
+			continue
+		}
+		e.releaser.Release(ctx, moves)
+	}
+}

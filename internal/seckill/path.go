@@ -1,0 +1,42 @@
+package seckill
+
+import (
+	"crypto/md5" //nolint:gosec // the path's form is an MD5; what makes it unguessable is the random part
+	"crypto/rand"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// PathTTL is how long a random path may be used after it was given.
+const PathTTL = 60 * time.Second
+
+// NewRebuilding is the refusal of a sale whose gate is shut; it opens again by itself.
+func NewRebuilding(err error) *Error {
+	return NewUnavailable("the sale is being put in order for a moment", err)
+}
+
+// CheckPath tells whether a string has the form of a random path: 32 lower-case hex digits.
+func CheckPath(path string) error {
+	if len(path) != 2*md5.Size {
+		return fmt.Errorf("a path has %d digits, not %d", 2*md5.Size, len(path))
+	}
+	for _, c := range []byte(path) {
+		if (c < '0' || c > '9') && (c < 'a' || c > 'f') {
+			return errors.New("a path has lower-case hex digits only")
+		}
+	}
+	return nil
+}
+
+// NewPath is the MD5 of goods, buyer and 128 random bits: nobody can guess it, and it tells nothing.
+func NewPath(goodsID, buyerID int64) string {
+	var b [32]byte
+	binary.BigEndian.PutUint64(b[0:], uint64(goodsID))
+	binary.BigEndian.PutUint64(b[8:], uint64(buyerID))
+	_, _ = rand.Read(b[16:]) // never fails: crypto/rand ends the program rather than return an error
+	sum := md5.Sum(b[:])     //nolint:gosec // see the import
+	return hex.EncodeToString(sum[:])
+}
