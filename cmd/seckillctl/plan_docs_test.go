@@ -39,7 +39,7 @@ func TestPlan_MatchesTheScalingPage(t *testing.T) {
 	require.Equal(t, 2, plans)
 	if *updateFlag {
 		after := strings.Join(blocks, "```console\n")
-		require.NoError(t, os.WriteFile(file, []byte(after), 0o644)) //nolint:gosec // a public document
+		require.NoError(t, os.WriteFile(file, []byte(after), 0o644))
 	}
 }
 

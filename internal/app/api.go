@@ -94,7 +94,7 @@ func NewAPI(p Parts, s Settings, a APISettings) (*API, error) {
 // newCallbacks returns nil if there is no secret.
 func newCallbacks(secret []byte) (httpapi.CallbackVerifier, error) {
 	if len(secret) == 0 {
-		return nil, nil //nolint:nilnil // nil makes the API refuse callbacks
+		return nil, nil // nil makes the API refuse callbacks
 	}
 	return paymentprovider.NewSigner(secret, time.Now)
 }

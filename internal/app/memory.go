@@ -57,7 +57,7 @@ func readMemory() (live, cycles uint64) {
 }
 
 // memoryLimit allows three quarters more than the live heap.
-func memoryLimit(live uint64) int64 { return max(minMemoryLimit, int64(live/4*7)) } //nolint:gosec // a size in memory
+func memoryLimit(live uint64) int64 { return max(minMemoryLimit, int64(live/4*7)) }
 
 // calm detects the end of a peak: collections, followed by calmAfter readings without any.
 type calm struct {

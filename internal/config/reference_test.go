@@ -27,7 +27,7 @@ func TestReference_ListsAllSettings(t *testing.T) {
 	require.True(t, found, "%s has no line that ends the table", referenceFile)
 	if *update {
 		text = []byte(head + referenceBegin + reference() + referenceEnd + tail)
-		require.NoError(t, os.WriteFile(referenceFile, text, 0o644)) //nolint:gosec // a public document
+		require.NoError(t, os.WriteFile(referenceFile, text, 0o644))
 		return
 	}
 	require.Equal(t, reference(), table, "go test ./internal/config -update rewrites the table")

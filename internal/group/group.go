@@ -30,7 +30,7 @@ type Line[K comparable, Q, A any] struct {
 type stop[Q, A any] struct{ waiting []*traveller[Q, A] }
 
 type traveller[Q, A any] struct {
-	ctx     context.Context //nolint:containedctx // a traveller is one call under way, not a thing that is kept
+	ctx     context.Context
 	request Q
 	answer  A
 	err     error

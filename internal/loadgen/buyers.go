@@ -28,7 +28,7 @@ const (
 
 // kind of the i-th buyer: the same for the same seed.
 func (p Plan) kind(i int) Kind {
-	dice := float64(rand.NewPCG(p.Seed, uint64(i)).Uint64()>>11) / (1 << 53) //nolint:gosec // no secret hangs on it
+	dice := float64(rand.NewPCG(p.Seed, uint64(i)).Uint64()>>11) / (1 << 53)
 	switch {
 	case dice < p.Hostile:
 		return Hostile

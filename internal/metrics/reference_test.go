@@ -30,7 +30,7 @@ func TestReference_ListsAllMetrics(t *testing.T) {
 	require.True(t, found, "%s has no line that ends the tables", referenceFile)
 	if *update {
 		text = []byte(head + referenceBegin + reference() + referenceEnd + tail)
-		require.NoError(t, os.WriteFile(referenceFile, text, 0o644)) //nolint:gosec // a public document
+		require.NoError(t, os.WriteFile(referenceFile, text, 0o644))
 		return
 	}
 	require.Equal(t, reference(), tables, "go test ./internal/metrics -update rewrites the tables")

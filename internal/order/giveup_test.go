@@ -50,7 +50,7 @@ func (h *house) refuse(sn string) {
 	h.t.Helper()
 	db, err := sql.Open("sqlite", h.file) // the driver is the store's
 	require.NoError(h.t, err)
-	defer db.Close() //nolint:errcheck // the trigger is there or it is not
+	defer db.Close()
 	_, err = db.ExecContext(h.t.Context(), fmt.Sprintf(`CREATE TRIGGER refuse BEFORE INSERT ON orders WHEN NEW.order_sn = '%s'
 		BEGIN SELECT RAISE(ABORT, 'refused by the test'); END`, sn))
 	require.NoError(h.t, err)

@@ -17,7 +17,7 @@ func (h *house) exec(statement string, args ...any) {
 	h.t.Helper()
 	db, err := sql.Open("sqlite", h.file) // the driver is the store's
 	require.NoError(h.t, err)
-	defer db.Close() //nolint:errcheck // what was executed stays
+	defer db.Close()
 	_, err = db.ExecContext(h.t.Context(), statement, args...)
 	require.NoError(h.t, err)
 }

@@ -39,7 +39,7 @@ func newBus(node int) (*bus, error) {
 	return b, nil
 }
 
-func (b *bus) port() int { return b.listener.Addr().(*net.TCPAddr).Port } //nolint:forcetypeassert // it listens on TCP
+func (b *bus) port() int { return b.listener.Addr().(*net.TCPAddr).Port }
 
 func (b *bus) leadTo(target string) {
 	b.mu.Lock()

@@ -35,7 +35,7 @@ func newWire(to int) (*wire, error) {
 // port is where it is reached.
 func (w *wire) port() uint16 {
 	addr, _ := w.listener.Addr().(*net.TCPAddr)
-	return uint16(addr.Port) //nolint:gosec // a port
+	return uint16(addr.Port)
 }
 
 // setCut cuts it or mends it.

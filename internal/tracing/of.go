@@ -14,7 +14,7 @@ func Of(
 	ctx context.Context, cfg config.Trace, service, version string, log *slog.Logger,
 ) (*Tracing, error) {
 	if cfg.Endpoint == "" {
-		return nil, nil //nolint:nilnil // nil means that nothing is traced
+		return nil, nil // nil means that nothing is traced
 	}
 	return New(ctx, Options{
 		Endpoint: cfg.Endpoint, Service: service, Version: version, OneIn: cfg.OneIn, Log: log,

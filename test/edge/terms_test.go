@@ -41,7 +41,7 @@ func inGo(t *testing.T, l ratelimit.Limit) string {
 	terms, err := l.Terms()
 	require.NoError(t, err)
 	client := redis.NewClient(&redis.Options{})
-	defer client.Close() //nolint:errcheck // it never connected
+	defer client.Close()
 	heard := &heardOf{}
 	client.AddHook(heard)
 	_, err = redislimit.New(client).Peek(t.Context(), ratelimit.Ask{Key: "k", Terms: terms, N: 1})

@@ -104,7 +104,7 @@ func (s *scene) publish(t *testing.T, goods int64, bodies ...[]byte) {
 	t.Helper()
 	conn, err := amqp.Dial(s.AMQP)
 	require.NoError(t, err)
-	defer conn.Close() //nolint:errcheck // what it sent was confirmed
+	defer conn.Close()
 	ch, err := conn.Channel()
 	require.NoError(t, err)
 	require.NoError(t, ch.Confirm(false))

@@ -126,7 +126,7 @@ func (s *scene) connect(t *testing.T, m *testenv.SQLServer) *sql.DB {
 	var name string
 	asked, err := sql.Open("mysql", s.DSN)
 	require.NoError(t, err)
-	defer asked.Close() //nolint:errcheck // it only asked
+	defer asked.Close()
 	require.NoError(t, asked.QueryRowContext(t.Context(), "SELECT DATABASE()").Scan(&name))
 	db, err := sql.Open("mysql", m.DSN(name))
 	require.NoError(t, err)

@@ -23,7 +23,7 @@ func event(t *testing.T, p *rig.Program, name string) float64 {
 // sample reads a program's metric by the beginning of its line; 0 where there is none yet.
 func sample(t *testing.T, p *rig.Program, line string) float64 {
 	t.Helper()
-	resp, err := http.Get("http://" + p.OpsAddr() + "/metrics") //nolint:noctx // loopback
+	resp, err := http.Get("http://" + p.OpsAddr() + "/metrics")
 	require.NoError(t, err)
 	defer resp.Body.Close()
 	text, err := io.ReadAll(resp.Body)

@@ -79,7 +79,7 @@ type chunk struct {
 func (p *Proxy) pass(to io.WriteCloser, from io.ReadCloser, requests bool) {
 	chunks := make(chan chunk, chunksUnderWay)
 	p.running.Go(func() {
-		defer to.Close() //nolint:errcheck // the other side sees it
+		defer to.Close()
 		for c := range chunks {
 			free := requests && p.springs(c.data)
 			if !free {
@@ -89,7 +89,7 @@ func (p *Proxy) pass(to io.WriteCloser, from io.ReadCloser, requests bool) {
 		}
 	})
 	defer close(chunks)
-	defer from.Close() //nolint:errcheck // the other side sees it
+	defer from.Close()
 	for {
 		data := make([]byte, 64<<10)
 		n, err := from.Read(data)

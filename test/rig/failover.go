@@ -62,7 +62,7 @@ func (r *Rig) direct(t testing.TB, server *testenv.RedisServer) *redis.Client {
 // knowsAll wants a sentinel to know a replica that is in step, and the other sentinels.
 func knowsAll(ctx context.Context, addr string) error {
 	c := redis.NewSentinelClient(&redis.Options{Addr: addr})
-	defer c.Close() //nolint:errcheck // it only asked
+	defer c.Close()
 	master, err := c.Master(ctx, testenv.SentinelMaster).Result()
 	if err != nil {
 		return err
@@ -117,7 +117,7 @@ func (r *Rig) Promoted(t testing.TB, server *testenv.RedisServer) {
 func (r *Rig) FailOver(t testing.TB, replica *testenv.RedisServer) {
 	t.Helper()
 	c := redis.NewSentinelClient(&redis.Options{Addr: r.Sentinels[0].Addr()})
-	defer c.Close() //nolint:errcheck // it has been told
+	defer c.Close()
 	r.eventually(t, "a failover on demand", func(ctx context.Context) error {
 		named, err := c.GetMasterAddrByName(ctx, testenv.SentinelMaster).Result()
 		if err != nil || net.JoinHostPort(named[0], named[1]) == replica.Addr() {

@@ -43,7 +43,7 @@ func binaries(t testing.TB) string {
 			return
 		}
 		_, here, _, _ := runtime.Caller(0)
-		build := exec.Command("go", "build", "-o", built.dir+"/", "./cmd/...") //nolint:noctx // a build is not cut short
+		build := exec.Command("go", "build", "-o", built.dir+"/", "./cmd/...")
 		build.Dir, build.Env = filepath.Join(filepath.Dir(here), "..", ".."), append(os.Environ(), "CGO_ENABLED=0")
 		if out, err := build.CombinedOutput(); err != nil {
 			built.err = &buildError{err, string(out)}
@@ -124,7 +124,7 @@ func (p *Program) Start(t testing.TB) {
 // Launch starts it and does not wait.
 func (p *Program) Launch(t testing.TB) {
 	t.Helper()
-	p.cmd = exec.Command(p.file, p.args...) //nolint:noctx // it lives until it is killed
+	p.cmd = exec.Command(p.file, p.args...)
 	p.cmd.Env, p.cmd.Stdout, p.cmd.Stderr = p.env, p.log, p.log
 	p.cmd.SysProcAttr = dieWithTests()
 	require.NoError(t, p.cmd.Start())
@@ -150,7 +150,7 @@ func (p *Program) ready() bool {
 // Kill ends it at once, as a power cut would.
 func (p *Program) Kill() error {
 	err := p.cmd.Process.Kill()
-	<-p.ended //nolint:errcheck // "killed" is what was asked for
+	<-p.ended
 	return err
 }
 

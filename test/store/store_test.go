@@ -30,9 +30,9 @@ func TestTheStoresSuiteOnEachServer(t *testing.T) {
 	}
 	t.Setenv(testenv.EnvExternalSQL, "") // those that are started here are meant
 	for name, server := range map[string]func(t *testing.T) *testenv.SQLServer{
-		"MariaDB": func(t *testing.T) *testenv.SQLServer { return env.MariaDB(t) }, //nolint:thelper // starts one
-		"MySQL":   func(t *testing.T) *testenv.SQLServer { return env.MySQL(t) },   //nolint:thelper // starts one
-		"a MySQL group's primary": func(t *testing.T) *testenv.SQLServer { //nolint:thelper // starts one
+		"MariaDB": func(t *testing.T) *testenv.SQLServer { return env.MariaDB(t) },
+		"MySQL":   func(t *testing.T) *testenv.SQLServer { return env.MySQL(t) },
+		"a MySQL group's primary": func(t *testing.T) *testenv.SQLServer {
 			primary, err := env.MySQLGroup(t).Primary(t.Context())
 			require.NoError(t, err)
 			return primary

@@ -39,7 +39,7 @@ func direct(t *testing.T, o DirectOptions) *Direct {
 }
 
 func get(d *Direct, url string) (string, error) {
-	resp, err := d.Client().Get(url) //nolint:noctx // bounded by the Direct's own timeout
+	resp, err := d.Client().Get(url)
 	if err != nil {
 		return "", err
 	}
