@@ -82,9 +82,10 @@ func NewAPI(p Parts, s Settings, a APISettings) (*API, error) {
 	services, health := NewServices(p, s), NewHealth(p)
 	guard := httpapi.NewRuleLimiter(limits.Book, limits.Gate)
 	handler := httpapi.New(httpapi.Deps{
-		Sales: services.Sales, Changes: services.Changes, Statistics: services.Statistics, DeadLetters: services.DeadLetters, Refusals: services.Counters,
-		Reader: services.Catalog, Purchases: services.Purchases, Orders: services.Orders, Cashier: services.Payments, Notifier: notifier,
-		PathLimiter: guard, RouteLimiter: guard, LimiterAdmin: limits.Admin.WithOwn(saleRates(services.Catalog)),
+		Sales: services.Sales, Changes: services.Changes, Statistics: services.Statistics,
+		DeadLetters: services.DeadLetters, Refusals: services.Counters, Reader: services.Catalog,
+		Purchases: services.Purchases, Orders: services.Orders, Notifier: notifier, PathLimiter: guard,
+		RouteLimiter: guard, LimiterAdmin: limits.Admin.WithOwn(saleRates(services.Catalog)),
 		Payments: services.Payments, Callbacks: callbacks, Phones: phones, Sessions: tokens, Site: site,
 		Tokens: tokens, Health: health, Metrics: a.Metrics, Tracer: a.Tracer, Log: p.Log,
 	}, httpapi.Options{TrustedProxies: a.TrustedProxies, Guests: a.Guests})

@@ -86,7 +86,7 @@ func fuzzable(f *testing.F) *fuzzed {
 	watch := query.NewNotifier(nil, nil, log)
 	watch.Close() // streams end when they have told what there is
 	z.router = httpapi.New(httpapi.Deps{
-		Sales: z, Reader: z, PathLimiter: z, Purchases: z, Orders: z, Cashier: z, Changes: z, Statistics: z, Health: z, Tokens: tokens,
+		Sales: z, Reader: z, PathLimiter: z, Purchases: z, Orders: z, Changes: z, Statistics: z, Health: z, Tokens: tokens,
 		Payments: z, Callbacks: z.signer, Phones: phones,
 		LimiterAdmin: limiters, DeadLetters: drawer{}, Notifier: watch, Metrics: z.metrics, Log: log,
 	}, httpapi.Options{}).(*gin.Engine)

@@ -62,7 +62,7 @@ func TestAScriptThatRedisForgotIsSentAgain(t *testing.T) {
 }
 
 // A master that was cut off from its replicas, while one of them is promoted, must not have a late order waived: the fence would
-// stand on the wrong server (docs/model.md). Redis itself sees to it where min-replicas-to-write is set.
+// stand on the wrong server (docs/explanation/model.md). Redis itself sees to it where min-replicas-to-write is set.
 func TestAMasterThatLostItsReplicasTakesNothing(t *testing.T) {
 	_, s, replica := replicated(t)
 	load(t, s, onSale(10, 2))

@@ -1,8 +1,9 @@
-// Package faults holds whole installations against the design's guarantees while something dies: real servers, the
-// project's own programs as processes, a rush of stubborn buyers, one harm at a random moment of a printed seed, and
-// then, when everything is up and quiet again, the verdict of package check.
+// Package faults tests whole installations while something fails. A run starts real servers and the
+// project's own programs as processes, sends buyers who repeat broken requests, and injects one
+// fault at a moment that a printed seed chooses. Once everything works again and is drained,
+// package check compares what buyers were answered with MySQL, Redis and the queues.
 //
-//	go test ./test/faults                                            three harms, one seed, a small sale
-//	go test ./test/faults -faults.names=all -faults.seeds=5 -timeout 2h    what make faults runs
-//	go test ./test/faults -faults.names=redis-flushall -faults.seed=7  one run again
+//	go test ./test/faults                                    three faults, one seed, a small sale
+//	make faults                                              every fault, five seeds, 2,000 units
+//	go test ./test/faults -faults.names=redis-flushall -faults.seed=7    repeats one run
 package faults

@@ -11,13 +11,13 @@ import (
 	"flashsale.dev/seckill/test/faults/check"
 )
 
-// emptied counts what is in the queues, and looks again while there is something: the broker's numbers are up to five
-// seconds old.
-func (s *scene) emptied(t *testing.T) (queued, dead int) {
+// awaitEmptyQueues counts the messages in the queues, again while there are any: the broker's
+// numbers are up to five seconds old.
+func (r *run) awaitEmptyQueues(t *testing.T) (queued, dead int) {
 	t.Helper()
 	for began := time.Now(); time.Since(began) < 15*time.Second; time.Sleep(200 * time.Millisecond) {
 		var err error
-		queued, dead, err = s.Queues(t)
+		queued, dead, err = r.Queues(t)
 		require.NoError(t, err)
 		if queued == 0 {
 			break
@@ -26,55 +26,62 @@ func (s *scene) emptied(t *testing.T) (queued, dead int) {
 	return queued, dead
 }
 
-// history records what everybody says.
-func (s *scene) history(t *testing.T, report buyer.Report) check.History {
+// history collects the answers to buyers, and the contents of MySQL, Redis and the queues.
+func (r *run) history(t *testing.T, report buyer.Report) check.History {
 	t.Helper()
-	queued, dead := s.emptied(t)
-	facts := s.Facts(t, s.goods)
-	l, err := s.ledger(t)
+	queued, dead := r.awaitEmptyQueues(t)
+	facts := r.Facts(t, r.goods)
+	l, err := r.ledger(t)
 	require.NoError(t, err)
-	f, err := s.RedisFacts(t, s.redis, s.goods)
+	f, err := r.RedisFacts(t, r.redis, r.goods)
 	require.NoError(t, err)
 	h := check.History{
-		Sale: check.Sale{Units: s.units, Stock: facts.Stock, Total: facts.Total}, Held: s.Held(t, s.goods), RedisHeld: f.Held,
-		MovesNotGiven: int(facts.NotGiven + facts.OpenCuts), Queued: queued, DeadQueued: dead, DeadLetters: s.DeadLetters(t),
+		Sale:         check.Sale{Units: r.units, Stock: facts.Stock, Total: facts.Total},
+		Holdings:     r.Held(t, r.goods),
+		PendingMoves: int(facts.NotGiven + facts.OpenCuts),
+		Queued:       queued,
+		DeadQueued:   dead,
+		DeadLetters:  r.DeadLetters(t),
 		Redis: check.Redis{
-			Total: l.Total, Available: l.Available, Pending: l.Pending, Sold: l.Sold, Balanced: l.Balanced,
-			PendingEntries: int(f.Pending), OutboxEntries: int(f.Outbox),
+			Total: l.Total, Available: l.Available, Pending: l.Pending, Sold: l.Sold,
+			Balanced: l.Balanced, PendingEntries: int(f.Pending), OutboxEntries: int(f.Outbox),
+			Holdings: f.Held,
 		},
 	}
-	for _, o := range s.OrderRows(t, s.goods) {
-		h.Rows = append(h.Rows, check.Row{OrderSn: o.OrderSn, BuyerID: o.BuyerID, Quantity: o.Quantity, Status: o.Status})
+	for _, o := range r.OrderRows(t, r.goods) {
+		h.Rows = append(h.Rows, check.Row{
+			OrderSn: o.OrderSn, BuyerID: o.BuyerID, Quantity: o.Quantity, Status: o.Status,
+		})
 	}
-	h.Buyers = append(h.Buyers, s.planted...)
-	for _, told := range report.Told {
-		h.Buyers = append(h.Buyers, checkedBuyer(told))
+	h.Buyers = append(h.Buyers, r.extraBuyers...)
+	for _, b := range report.Results {
+		h.Buyers = append(h.Buyers, recorded(b))
 	}
 	return h
 }
 
-// asksAgain asks, as the buyers, what has become of the promises that MySQL does not keep.
-func (s *scene) asksAgain(t *testing.T, h check.History) map[string]string {
+// finalStatuses asks the API for each promised order that MySQL lacks or has as failed.
+func (r *run) finalStatuses(t *testing.T, h check.History) map[string]string {
 	t.Helper()
 	kept := make(map[string]bool)
-	for _, r := range h.Rows {
-		kept[r.OrderSn] = r.Status != "failed"
+	for _, row := range h.Rows {
+		kept[row.OrderSn] = row.Status != "failed"
 	}
 	final := make(map[string]string)
 	for _, b := range h.Buyers {
-		for _, p := range b.Heard {
+		for _, p := range b.Promises {
 			if _, asked := final[p.OrderSn]; !asked && !kept[p.OrderSn] {
-				final[p.OrderSn] = s.status(t, b.ID, p.OrderSn)
+				final[p.OrderSn] = r.status(t, b.ID, p.OrderSn)
 			}
 		}
 	}
 	return final
 }
 
-// status is an order's, as the API tells its buyer, or the reason why it does not.
-func (s *scene) status(t *testing.T, buyer int64, sn string) string {
+// status is an order's status as the API answers its buyer, or the reason of an error.
+func (r *run) status(t *testing.T, buyer int64, sn string) string {
 	t.Helper()
-	c := s.Buyer(t, buyer)
+	c := r.Buyer(t, buyer)
 	defer c.HTTP.CloseIdleConnections()
 	a, err := c.Call(t.Context(), http.MethodGet, "/orders/"+sn, nil)
 	require.NoError(t, err)
@@ -87,13 +94,18 @@ func (s *scene) status(t *testing.T, buyer int64, sn string) string {
 	return order.Status
 }
 
-func checkedBuyer(t buyer.Told) check.Buyer {
-	b := check.Buyer{ID: t.BuyerID, Paths: t.Paths, Faults: t.Faults, Unsaid: t.Unsaid}
-	for _, heard := range t.Heard {
-		b.Heard = append(b.Heard, check.Promise{Path: heard.Path, OrderSn: heard.OrderSn, Asked: heard.Asked, At: heard.At})
+// recorded is what the checker reads of one buyer's answers.
+func recorded(b buyer.Result) check.Buyer {
+	c := check.Buyer{
+		ID: b.BuyerID, Paths: b.Paths, ServerErrors: b.ServerErrors, MissingRetryAfter: b.NoRetryAfter,
 	}
-	for _, seen := range t.Seen {
-		b.Seen = append(b.Seen, seen.Status)
+	for _, p := range b.Accepted {
+		c.Promises = append(c.Promises, check.Promise{
+			Path: p.Path, OrderSn: p.OrderSn, Asked: p.Sent, Answered: p.Received,
+		})
 	}
-	return b
+	for _, seen := range b.Statuses {
+		c.Statuses = append(c.Statuses, seen.Status)
+	}
+	return c
 }

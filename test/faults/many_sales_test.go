@@ -14,93 +14,122 @@ import (
 	"flashsale.dev/seckill/test/rig"
 )
 
-// openWithin is how long sales may be shut when their master has died: the node timeout, a vote (up to 2 s), and a rebuild.
-const openWithin = 15 * time.Second
-
-// aside is one of many sales beside the rush, and one buyer who goes on buying it.
-type aside struct {
-	goods  string
-	master *testenv.RedisServer // when it was put up
-	mu     sync.Mutex
-	busy   int    // answers with 503
-	why    string // the last of them said
-	bought int    // units promised
+// manySalesFaults run eighteen more sales, and hit only some of them.
+func manySalesFaults() []fault {
+	cluster := rig.Options{Land: rig.Land{RedisCluster: true}}
+	among := func(name string, hit hitSome) fault {
+		return fault{
+			name: name, options: cluster, spread: 20 * time.Second, inject: amongManySales(hit),
+		}
+	}
+	return []fault{
+		among("redis-cluster-master-killed-many-sales", killOneMaster),
+		among("redis-cluster-master-paused-many-sales", pauseOneMaster),
+		among("redis-cluster-slot-moved-many-sales", moveOneSlot),
+	}
 }
 
-// sellsElsewhere wants a harm to leave sales alone whose slots it does not touch: while it is done and until those that it shut are open
-// again, they never answer 503 and go on selling; and no gate but those is shut.
-func sellsElsewhere(harm func(t *testing.T, s *scene) (hit func(*aside) bool)) func(*testing.T, *scene) {
-	return func(t *testing.T, s *scene) {
-		sales := s.putUpAside(t, 18)
+// sideSale is one of many sales beside the run's own, and the answers to its only buyer.
+type sideSale struct {
+	goods  string
+	master *testenv.RedisServer // at its creation
+
+	mu       sync.Mutex
+	busy     int    // answers with 503
+	message  string // of the last 503
+	promised int    // units
+}
+
+// hitSome injects a fault, and says which sales it hits.
+type hitSome func(t *testing.T, r *run) (hit func(*sideSale) bool)
+
+// amongManySales injects a fault that hits some sales. The others must not answer 503, must go on
+// selling, and must not be rebuilt, while the fault lasts and until the sales that it hit are
+// rebuilt.
+func amongManySales(inject hitSome) func(*testing.T, *run) {
+	return func(t *testing.T, r *run) {
+		t.Helper()
+		sales := r.createSideSales(t, 18)
 		ctx, cancel := context.WithCancel(t.Context())
 		var buyers sync.WaitGroup
-		for i, a := range sales {
-			c := s.Buyer(t, 1<<42+int64(i))
-			buyers.Go(func() { a.buyOn(ctx, c) })
+		for i, s := range sales {
+			c := r.Buyer(t, 1<<42+int64(i))
+			buyers.Go(func() { s.keepBuying(ctx, c) })
 		}
 		defer buyers.Wait()
 		defer cancel()
-		s.until(s.between(0.1, 0.4))
-		allSell(t, sales)
-		hit := harm(t, s)
+		r.untilSold(r.random(0.1, 0.4))
+		requireAllSell(t, sales)
+		hit := inject(t, r)
 		began := time.Now()
-		for _, a := range sales {
-			if hit(a) {
-				s.opens(t, a, began)
+		for _, s := range sales {
+			if hit(s) {
+				r.awaitEpoch(t, s.goods, 2, began)
 			}
 		}
-		opened := time.Since(began)
-		allSell(t, sales)
+		rebuilt := time.Since(began)
+		requireAllSell(t, sales)
 		cancel()
 		buyers.Wait()
-		shut := 0
-		for _, a := range sales {
-			l := s.Drained(t, a.goods, patience)
-			require.Equal(t, l.Total, l.Available+l.Sold, "%+v", l)
-			if hit(a) {
-				shut++
-				continue
-			}
-			require.Zero(t, a.busy, "goods %s answered 503 (%s), and its master is another", a.goods, a.why)
-			require.EqualValues(t, 1, l.Epoch, "goods %s was rebuilt, and its master is another", a.goods)
+		n := r.requireOthersUntouched(t, sales, hit)
+		t.Logf("%d of %d side sales were hit, and rebuilt within %s; the others never answered 503",
+			n, len(sales), rebuilt.Round(time.Millisecond))
+	}
+}
+
+// requireOthersUntouched wants the sales that a fault did not hit to have stayed open, and every
+// ledger to balance. It returns how many were hit.
+func (r *run) requireOthersUntouched(
+	t *testing.T, sales []*sideSale, hit func(*sideSale) bool,
+) int {
+	t.Helper()
+	n := 0
+	for _, s := range sales {
+		l := r.Drained(t, s.goods, patience)
+		require.Equal(t, l.Total, l.Available+l.Sold, "%+v", l)
+		if hit(s) {
+			n++
+			continue
 		}
-		t.Logf("%d of %d sales beside the rush were shut and open again within %s; the others never answered 503",
-			shut, len(sales), opened.Round(time.Millisecond))
-		require.Less(t, shut, len(sales))
+		require.Zero(t, s.busy, "goods %s of another master answered 503: %s", s.goods, s.message)
+		require.EqualValues(t, 1, l.Epoch, "goods %s of another master was rebuilt", s.goods)
+	}
+	require.Less(t, n, len(sales))
+	return n
+}
+
+// requireAllSell waits until each of the sales has sold one more unit.
+func requireAllSell(t *testing.T, sales []*sideSale) {
+	t.Helper()
+	for _, s := range sales {
+		before := s.sold()
+		require.Eventually(t, func() bool { return s.sold() > before },
+			patience, 5*time.Millisecond, "goods %s sells nothing any more", s.goods)
 	}
 }
 
-// allSell waits until each of the sales has sold one more.
-func allSell(t *testing.T, sales []*aside) {
-	t.Helper()
-	for _, a := range sales {
-		before := a.sold()
-		require.Eventually(t, func() bool { return a.sold() > before }, patience, 5*time.Millisecond, "goods %s sells nothing any more", a.goods)
-	}
+func (s *sideSale) sold() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.promised
 }
 
-func (a *aside) sold() int {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.bought
-}
-
-// putUpAside puts up so many sales, wherever their slots are.
-func (s *scene) putUpAside(t *testing.T, n int) []*aside {
+// createSideSales creates n sales; their slots are on any master.
+func (r *run) createSideSales(t *testing.T, n int) []*sideSale {
 	t.Helper()
-	sales := make([]*aside, n)
+	sales := make([]*sideSale, n)
 	for i := range sales {
-		sales[i] = &aside{goods: s.PutUp(t, 10_000, 1000)}
-		sales[i].master = s.Redis
+		sales[i] = &sideSale{goods: r.PutUp(t, 10_000, 1000)}
+		sales[i].master = r.Redis
 	}
-	s.keeper(t)
+	r.master(t)
 	return sales
 }
 
-// buyOn buys a unit ten times a second.
-func (a *aside) buyOn(ctx context.Context, c apiclient.Client) {
+// keepBuying buys a unit ten times a second.
+func (s *sideSale) keepBuying(ctx context.Context, c apiclient.Client) {
 	for ctx.Err() == nil {
-		a.buy(ctx, c)
+		s.buyOne(ctx, c)
 		select {
 		case <-ctx.Done():
 		case <-time.After(100 * time.Millisecond):
@@ -108,65 +137,38 @@ func (a *aside) buyOn(ctx context.Context, c apiclient.Client) {
 	}
 }
 
-func (a *aside) buy(ctx context.Context, c apiclient.Client) {
-	var grant struct{ RandomPath string }
-	answer, err := c.Call(ctx, http.MethodPost, "/randomPath?goodsId="+a.goods, nil)
-	if err == nil && answer.Into(&grant) == nil {
-		answer, err = c.Call(ctx, http.MethodPost, "/"+grant.RandomPath+"/decrStock?goodsId="+a.goods, nil)
-	}
+func (s *sideSale) buyOne(ctx context.Context, c apiclient.Client) {
+	answer, err := buy(ctx, c, s.goods)
 	if err != nil {
-		return // the test is over
+		return // the context has ended
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	switch answer.Status {
 	case http.StatusServiceUnavailable:
-		a.busy, a.why = a.busy+1, answer.Message
+		s.busy, s.message = s.busy+1, answer.Message
 	case http.StatusAccepted:
-		a.bought++
+		s.promised++
 	}
 }
 
-// opens waits until a sale that was shut has begun a new epoch.
-func (s *scene) opens(t *testing.T, a *aside, since time.Time) {
+func killOneMaster(t *testing.T, r *run) func(*sideSale) bool {
 	t.Helper()
-	c := s.Merchant(t)
-	for {
-		l, err := c.Ledger(t.Context(), a.goods)
-		if err == nil && l.Epoch > 1 {
-			return
-		}
-		require.Less(t, time.Since(since), openWithin, "goods %s: %+v %v", a.goods, l, err)
-		s.lasts(20 * time.Millisecond)
-	}
-}
-
-func manySalesHarms() []harm {
-	cluster := rig.Options{Land: rig.Land{RedisCluster: true}}
-	return []harm{
-		{name: "redis-cluster-master-killed-many-sales", rig: cluster, over: 20 * time.Second, do: sellsElsewhere(killOneMaster)},
-		{name: "redis-cluster-master-paused-many-sales", rig: cluster, over: 20 * time.Second, do: sellsElsewhere(pauseOneMaster)},
-		{name: "redis-cluster-slot-moved-many-sales", rig: cluster, over: 20 * time.Second, do: sellsElsewhere(moveOneSlot)},
-	}
-}
-
-func killOneMaster(t *testing.T, s *scene) func(*aside) bool {
-	t.Helper()
-	dead := s.keeper(t)
+	dead := r.master(t)
 	require.NoError(t, dead.Kill())
-	return func(a *aside) bool { return a.master == dead }
+	return func(s *sideSale) bool { return s.master == dead }
 }
 
-func pauseOneMaster(t *testing.T, s *scene) func(*aside) bool {
+func pauseOneMaster(t *testing.T, r *run) func(*sideSale) bool {
 	t.Helper()
-	hangs := s.keeper(t)
-	pause(t, s, hangs, 10*time.Second)
-	return func(a *aside) bool { return a.master == hangs }
+	paused := r.master(t)
+	pause(t, paused, 10*time.Second)
+	return func(s *sideSale) bool { return s.master == paused }
 }
 
-// moveOneSlot moves that of the rush, with a rest where it is half moved.
-func moveOneSlot(t *testing.T, s *scene) func(*aside) bool {
+// moveOneSlot moves the slot of the run's own sale, which is no side sale.
+func moveOneSlot(t *testing.T, r *run) func(*sideSale) bool {
 	t.Helper()
-	s.moveSlot(t, s.another(t, s.keeper(t)), true)
-	return func(a *aside) bool { return a.goods == s.goods }
+	r.moveSlot(t, r.otherMaster(t, r.master(t)), true)
+	return func(*sideSale) bool { return false }
 }

@@ -2,9 +2,11 @@ package faults
 
 import (
 	"context"
+	"net/http"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
 	"github.com/stretchr/testify/require"
@@ -17,66 +19,73 @@ import (
 	"flashsale.dev/seckill/test/rig"
 )
 
-func messageHarms() []harm {
-	return []harm{
-		{name: "doubled-messages", do: func(t *testing.T, s *scene) {
-			doubled := s.DoubleMessages(t)
-			s.until(1)
+// messageFaults repeat, delay or corrupt messages of orders.
+func messageFaults() []fault {
+	return []fault{
+		{name: "doubled-messages", inject: func(t *testing.T, r *run) {
+			doubled := r.DoubleMessages(t)
+			r.untilSold(1)
 			require.Positive(t, doubled.Load(), "no message was doubled")
 		}},
-		{name: "doubled-and-consumer-killed", do: func(t *testing.T, s *scene) {
-			s.DoubleMessages(t)
-			killTenTimes(t, s, s.Consumers)
+		{name: "doubled-and-consumer-killed", inject: func(t *testing.T, r *run) {
+			r.DoubleMessages(t)
+			killTenTimes(t, r, r.Consumers)
 		}},
-		{name: "late-orders", do: lateOrders},
-		{name: "poison", expect: check.Expect{DeadLetters: 2}, do: poison},
+		{name: "late-orders", inject: publishLateOrders},
+		{name: "poison", allow: check.Allowance{DeadLetters: 2}, inject: publishPoison},
 		poisonInABatch(),
 	}
 }
 
-// shards is the default of SECKILL_ORDER_SHARDS.
-const shards = 4
+// defaultShards is the default of SECKILL_ORDER_SHARDS.
+const defaultShards = 4
 
-// lateOrders has orders of the first epoch come after the second has begun, once with its gate open, and once when Redis
-// has died again: the rebuild that opens the gate waits for the queue, which these orders must not hold up.
-func lateOrders(t *testing.T, s *scene) {
+// The buyers of messages that faults publish.
+const lateBuyer, poisonBuyer = 1 << 40, 1<<40 + 2
+
+// publishLateOrders publishes an order of the first epoch when the second has begun and its gate
+// is open, and another while Redis is dead again. The rebuild that follows waits for the queue,
+// which the late order must not block.
+func publishLateOrders(t *testing.T, r *run) {
 	t.Helper()
-	s.until(s.between(0.1, 0.3))
-	killRedis(t, s)
-	s.recovers(t)
-	s.publish(t, s.goodsID(t), s.late(t, 1<<40))
-	s.until(s.between(0.4, 0.6))
-	keeper := s.keeper(t)
-	require.NoError(t, keeper.Kill())
-	s.publish(t, s.goodsID(t), s.late(t, 1<<40+1))
-	require.NoError(t, keeper.Restart(t.Context()))
+	r.untilSold(r.random(0.1, 0.3))
+	killRedis(t, r)
+	r.awaitRecovery(t)
+	r.publish(t, r.goodsID(t), r.lateMessage(t, lateBuyer))
+	r.untilSold(r.random(0.4, 0.6))
+	master := r.master(t)
+	require.NoError(t, master.Kill())
+	r.publish(t, r.goodsID(t), r.lateMessage(t, lateBuyer+1))
+	require.NoError(t, master.Restart(t.Context()))
 }
 
-// late is the message of an order of epoch 1, for a buyer who is no other's.
-func (s *scene) late(t *testing.T, buyer int64) []byte {
+// lateMessage is the message of an order of epoch 1, for a buyer outside the run's own.
+func (r *run) lateMessage(t *testing.T, buyer int64) []byte {
 	t.Helper()
-	s.planted = append(s.planted, check.Buyer{ID: buyer, Paths: 1})
-	return s.message(t, s.goodsID(t), seckill.OrderLine{BuyerID: buyer, Quantity: 1})
+	r.extraBuyers = append(r.extraBuyers, check.Buyer{ID: buyer, Paths: 1})
+	return r.message(t, r.goodsID(t), seckill.OrderLine{BuyerID: buyer, Quantity: 1})
 }
 
-// poison publishes, beside good orders, what can't be decoded and what can't be written.
-func poison(t *testing.T, s *scene) {
+// publishPoison publishes a message that cannot be decoded and one that cannot be written.
+func publishPoison(t *testing.T, r *run) {
 	t.Helper()
-	s.until(s.between(0.1, 0.7))
-	s.publish(t, s.goodsID(t), undecodable(), s.unwritable(t, s.goodsID(t)))
+	r.untilSold(r.random(0.1, 0.7))
+	r.publish(t, r.goodsID(t), undecodable(), r.unwritable(t, r.goodsID(t)))
 }
 
-// undecodable is a message that breaks off.
+// undecodable is a truncated message.
 func undecodable() []byte { return []byte(`{"goodsId":`) }
 
-// unwritable is the message of an order that MySQL has no room for: it costs a whole batch its transaction.
-func (s *scene) unwritable(t *testing.T, goods int64) []byte {
+// unwritable is the message of an order whose name is too long for MySQL, which rejects the
+// transaction of the whole batch.
+func (r *run) unwritable(t *testing.T, goods int64) []byte {
 	t.Helper()
-	return s.message(t, goods, seckill.OrderLine{BuyerID: 1 << 40, Quantity: 1, Name: strings.Repeat("x", 4000)})
+	name := strings.Repeat("x", 4000)
+	return r.message(t, goods, seckill.OrderLine{BuyerID: poisonBuyer, Quantity: 1, Name: name})
 }
 
-// message makes the message of one order of a goods under a number of ours, of epoch 1.
-func (s *scene) message(t *testing.T, goods int64, l seckill.OrderLine) []byte {
+// message is the message of one order of epoch 1, with a new order number.
+func (r *run) message(t *testing.T, goods int64, l seckill.OrderLine) []byte {
 	t.Helper()
 	key, err := config.Auth{JWTSecret: rig.Secret}.OrderKey()
 	require.NoError(t, err)
@@ -87,9 +96,33 @@ func (s *scene) message(t *testing.T, goods int64, l seckill.OrderLine) []byte {
 	return order.EncodeOrders(goods, order.JoinEntries([][]byte{entry}))
 }
 
-func (s *scene) goodsID(t *testing.T) int64 {
+// awaitLostOrder asks for an order of epoch 1 that no server has until the answer is that it
+// failed. It returns the order's message: that answer must stay true when the message arrives.
+func (r *run) awaitLostOrder(t *testing.T, buyer int64) []byte {
 	t.Helper()
-	return number(t, s.goods)
+	asked := time.Now()
+	body := r.message(t, r.goodsID(t), seckill.OrderLine{BuyerID: buyer, Quantity: 1})
+	m, err := order.Decode(body)
+	require.NoError(t, err)
+	sn := m.Orders[0].OrderSn
+	c := r.Buyer(t, buyer)
+	defer c.HTTP.CloseIdleConnections()
+	var got struct{ Status, FailureReason string }
+	for began := time.Now(); got.Status != "failed"; time.Sleep(20 * time.Millisecond) {
+		err := c.Do(t.Context(), http.MethodGet, "/orders/"+sn, nil, &got)
+		require.Less(t, time.Since(began), patience, "%+v %v", got, err)
+	}
+	require.Equal(t, "LOST", got.FailureReason)
+	promise := check.Promise{Path: "held back", OrderSn: sn, Asked: asked, Answered: time.Now()}
+	r.extraBuyers = append(r.extraBuyers, check.Buyer{
+		ID: buyer, Paths: 1, Statuses: []string{got.Status}, Promises: []check.Promise{promise},
+	})
+	return body
+}
+
+func (r *run) goodsID(t *testing.T) int64 {
+	t.Helper()
+	return number(t, r.goods)
 }
 
 func number(t *testing.T, goodsID string) int64 {
@@ -99,18 +132,19 @@ func number(t *testing.T, goodsID string) int64 {
 	return goods
 }
 
-// publish sends messages straight to the orders' exchange, the way that a goods' own go.
-func (s *scene) publish(t *testing.T, goods int64, bodies ...[]byte) {
+// publish sends messages to the orders' exchange with the routing key of a goods.
+func (r *run) publish(t *testing.T, goods int64, bodies ...[]byte) {
 	t.Helper()
-	conn, err := amqp.Dial(s.AMQP)
+	conn, err := amqp.Dial(r.AMQP)
 	require.NoError(t, err)
 	defer conn.Close()
 	ch, err := conn.Channel()
 	require.NoError(t, err)
 	require.NoError(t, ch.Confirm(false))
+	key := strconv.Itoa(order.Shard(goods, r.shards))
 	for _, body := range bodies {
 		m := amqp.Publishing{DeliveryMode: amqp.Persistent, Body: body}
-		c, err := ch.PublishWithDeferredConfirm("seckill.orders", strconv.Itoa(order.Shard(goods, s.queue)), true, false, m)
+		c, err := ch.PublishWithDeferredConfirm("seckill.orders", key, true, false, m)
 		require.NoError(t, err)
 		ok, err := c.WaitContext(context.WithoutCancel(t.Context()))
 		require.True(t, ok && err == nil, "not confirmed: %v", err)

@@ -10,93 +10,105 @@ import (
 	"flashsale.dev/seckill/test/rig"
 )
 
-// momentHarms kill all programs of a kind at one exact moment: when a certain request is about to go out over the wire, or
-// has gone out and its answer has not come. No program needs a hook for it.
-func momentHarms() []harm {
-	return []harm{
-		moment("api-killed-before-publish", "api-rabbit", publish, false), // reserved, and in nobody's hands but the outbox'
-		moment("api-killed-before-confirm", "api-rabbit", publish, true),
-		moment("api-killed-in-reserve", "api-redis", reserve, true), // taken, and nobody was told
-		moment("consumer-killed-before-commit", "consumer-mysql", commit, false),
-		moment("consumer-killed-in-commit", "consumer-mysql", commit, true),
-		moment("consumer-killed-before-settle", "consumer-redis", settle, false),
-		moment("consumer-killed-before-ack", "consumer-redis", settle, true),
-		{name: "consumer-killed-20-times", rig: rig.Options{Wired: true}, over: 20 * time.Second, do: killTwentyTimes},
+// momentFaults kill all programs of a kind when a certain request is about to be sent, or was sent
+// and is not yet answered. A proxy on the wire recognises the request, so the programs need no
+// hook.
+func momentFaults() []fault {
+	return []fault{
+		// The order is reserved, and only the outbox has it.
+		moment("api-killed-before-publish", "api-rabbit", isPublish, false),
+		moment("api-killed-before-confirm", "api-rabbit", isPublish, true),
+		// The units are reserved, and no buyer has an answer.
+		moment("api-killed-in-reserve", "api-redis", isReserve, true),
+		moment("consumer-killed-before-commit", "consumer-mysql", isCommit, false),
+		moment("consumer-killed-in-commit", "consumer-mysql", isCommit, true),
+		moment("consumer-killed-before-settle", "consumer-redis", isSettle, false),
+		moment("consumer-killed-before-ack", "consumer-redis", isSettle, true),
+		{
+			name: "consumer-killed-20-times", options: rig.Options{Wired: true},
+			spread: 20 * time.Second, inject: killTwentyTimes,
+		},
 	}
 }
 
-func publish(b []byte) bool { return bytes.Contains(b, []byte{0, 60, 0, 40}) } // basic.publish
-func commit(b []byte) bool  { return bytes.Contains(b, []byte("\x03COMMIT")) }
-func insert(b []byte) bool {
-	return bytes.Contains(b, []byte("INSERT INTO `orders`")) || bytes.Contains(b, []byte("INSERT INTO orders"))
+// isPublish recognises the header of AMQP's basic.publish.
+func isPublish(b []byte) bool { return bytes.Contains(b, []byte{0, 60, 0, 40}) }
+
+func isCommit(b []byte) bool { return bytes.Contains(b, []byte("\x03COMMIT")) }
+
+func isInsert(b []byte) bool {
+	return bytes.Contains(b, []byte("INSERT INTO `orders`")) ||
+		bytes.Contains(b, []byte("INSERT INTO orders"))
 }
 
-func reserve(b []byte) bool {
+func isReserve(b []byte) bool {
 	return bytes.Contains(b, []byte("evalsha")) && bytes.Contains(b, []byte(":outbox"))
 }
 
-func settle(b []byte) bool {
-	return bytes.Contains(b, []byte("evalsha")) && bytes.Contains(b, []byte(":pending")) && !bytes.Contains(b, []byte(":buyers"))
+func isSettle(b []byte) bool {
+	return bytes.Contains(b, []byte("evalsha")) && bytes.Contains(b, []byte(":pending")) &&
+		!bytes.Contains(b, []byte(":buyers"))
 }
 
-// moment kills three times, each time at the first such request after a moment of the seed's choice.
-func moment(name, wire string, match func([]byte) bool, pass bool) harm {
-	return harm{name: name, rig: rig.Options{Wired: true}, over: 10 * time.Second, do: func(t *testing.T, s *scene) {
-		programs, hit := s.APIs, 0
-		if wire[0] == 'c' {
-			programs = s.Consumers
-		}
-		for i := range 3 {
-			s.until(float64(i)/4 + s.between(0.05, 0.25))
-			sprung := make(chan struct{})
-			s.Wires[wire].Set(&rig.Trap{Match: match, Pass: pass, Sprung: func() { close(sprung) }})
-			select {
-			case <-sprung:
-				hit++
-			case <-s.over:
+// moment kills all programs of a kind three times, each time at the first request that matches
+// after a random moment. With pass set the request reaches the server before the programs die.
+func moment(name, wire string, match func([]byte) bool, pass bool) fault {
+	return fault{
+		name: name, options: rig.Options{Wired: true}, spread: 10 * time.Second,
+		inject: func(t *testing.T, r *run) {
+			t.Helper()
+			programs, hits := r.APIs, 0
+			if wire[0] == 'c' {
+				programs = r.Consumers
 			}
-			if pass {
-				s.lasts(50 * time.Millisecond) // so that the server has done what it was asked
+			for i := range 3 {
+				r.untilSold(float64(i)/4 + r.random(0.05, 0.25))
+				reached := setTrap(r.Wires[wire], match, pass)
+				select {
+				case <-reached:
+					hits++
+				case <-r.ended:
+				}
+				if pass {
+					time.Sleep(50 * time.Millisecond) // until the server has done what it was asked
+				}
+				kill(t, programs)
+				r.Wires[wire].Drop()
+				r.Wires[wire].Mend()
+				start(t, programs)
 			}
-			for _, p := range programs {
-				require.NoError(t, p.Kill())
-			}
-			s.Wires[wire].Drop()
-			s.Wires[wire].Mend()
-			for _, p := range programs {
-				p.Start(t)
-			}
-		}
-		require.Positive(t, hit, "no such request was seen")
-	}}
+			require.Positive(t, hits, "no such request was seen")
+		},
+	}
 }
 
-// killTwentyTimes kills all consumers each time the first of them is about to write orders. Nothing is written between, so
-// the broker delivers the same messages more than twenty times: more often than its own default limit would bear.
-func killTwentyTimes(t *testing.T, s *scene) {
+// setTrap blocks a wire at the first request that matches, and then closes the channel it returns.
+func setTrap(wire *rig.Proxy, match func([]byte) bool, pass bool) <-chan struct{} {
+	reached := make(chan struct{})
+	wire.Set(&rig.Trap{Match: match, Pass: pass, Sprung: func() { close(reached) }})
+	return reached
+}
+
+// killTwentyTimes kills all consumers whenever one of them is about to write orders. No order is
+// written in between, so the broker delivers the same messages more than twenty times, which is
+// its default delivery limit.
+func killTwentyTimes(t *testing.T, r *run) {
 	t.Helper()
-	wire := s.Wires["consumer-mysql"]
-	s.until(s.between(0.1, 0.6))
+	wire := r.Wires["consumer-mysql"]
+	r.untilSold(r.random(0.1, 0.6))
 	for i := range 20 {
-		sprung := make(chan struct{})
-		wire.Set(&rig.Trap{Match: insert, Sprung: func() { close(sprung) }})
+		reached := setTrap(wire, isInsert, false)
 		if i > 0 {
-			for _, p := range s.Consumers {
-				p.Start(t)
-			}
+			start(t, r.Consumers)
 		}
 		select {
-		case <-sprung:
+		case <-reached:
 		case <-time.After(patience):
-			t.Fatalf("no order was about to be written for the %dth time", i+1)
+			t.Fatalf("no order was about to be written in round %d", i)
 		}
-		for _, p := range s.Consumers {
-			require.NoError(t, p.Kill())
-		}
+		kill(t, r.Consumers)
 		wire.Drop()
 		wire.Mend()
 	}
-	for _, p := range s.Consumers {
-		p.Start(t)
-	}
+	start(t, r.Consumers)
 }

@@ -3,6 +3,7 @@ package faults
 import (
 	"context"
 	"database/sql"
+	"slices"
 	"testing"
 	"time"
 
@@ -12,143 +13,159 @@ import (
 	"flashsale.dev/seckill/test/rig"
 )
 
-// groupHarms are those of a MySQL group's primary. The group chooses another after 5 to 8 s.
-func groupHarms() []harm {
+// groupFaults hit the primary of a MySQL group, which elects another after 5 to 8 s.
+func groupFaults() []fault {
 	group := rig.Options{Land: rig.Land{MySQLGroup: true}}
-	over := 20 * time.Second
-	return []harm{
-		{name: "mysql-primary-killed", rig: group, over: over, crowd: true, do: killPrimary, then: backAsSecondary},
-		{name: "mysql-primary-paused", rig: group, over: over, crowd: true, do: pausePrimary},
-		{name: "mysql-primary-cut-off", rig: group, over: over, crowd: true, before: witness, do: cutPrimaryOff},
-		{name: "mysql-primary-disk-full", rig: rig.Options{Land: group.Land, OwnSQL: true}, over: over, crowd: true, do: replaceFull, then: makeRoom},
-		{name: "mysql-switchover", rig: group, over: over, do: switchOver},
+	ownDisk := rig.Options{Land: group.Land, OwnSQL: true}
+	spread := 20 * time.Second
+	return []fault{
+		{
+			name: "mysql-primary-killed", options: group, spread: spread, concurrent: true,
+			inject: killPrimary, afterRecovery: restartAsSecondary,
+		},
+		{
+			name: "mysql-primary-paused", options: group, spread: spread, concurrent: true,
+			inject: pausePrimary,
+		},
+		{
+			name: "mysql-primary-cut-off", options: group, spread: spread, concurrent: true,
+			prepare: createWitnessTable, inject: cutPrimaryOff,
+		},
+		{
+			name: "mysql-primary-disk-full", options: ownDisk, spread: spread, concurrent: true,
+			inject: killFullPrimary, afterRecovery: freeDisk,
+		},
+		{name: "mysql-switchover", options: group, spread: spread, inject: switchOver},
 	}
 }
 
-// killPrimary leaves it dead: the sale goes on without it.
-func killPrimary(t *testing.T, s *scene) {
+// killPrimary leaves the primary dead: the sale must recover without it.
+func killPrimary(t *testing.T, r *run) {
 	t.Helper()
-	s.until(s.between(0.1, 0.5))
-	require.NoError(t, s.SQL.Kill())
-	awaitAnother(t, s)
+	r.untilSold(r.random(0.1, 0.5))
+	require.NoError(t, r.SQL.Kill())
+	awaitNewPrimary(t, r)
 }
 
-func awaitAnother(t *testing.T, s *scene) {
+func awaitNewPrimary(t *testing.T, r *run) {
 	t.Helper()
 	began := time.Now()
-	_, err := s.Group.AwaitPrimary(t.Context(), s.SQL)
+	_, err := r.Group.AwaitPrimary(t.Context(), r.SQL)
 	require.NoError(t, err)
 	t.Logf("another primary after %s", time.Since(began).Round(time.Millisecond))
 }
 
-// backAsSecondary starts it again once the sale is well without it.
-func backAsSecondary(t *testing.T, s *scene) {
+// restartAsSecondary starts the old primary again, which must not become primary.
+func restartAsSecondary(t *testing.T, r *run) {
 	t.Helper()
-	require.NoError(t, s.SQL.Restart(t.Context()))
-	requireSecondary(t, s)
+	require.NoError(t, r.SQL.Restart(t.Context()))
+	requireSecondary(t, r)
 }
 
-func requireSecondary(t *testing.T, s *scene) {
+func requireSecondary(t *testing.T, r *run) {
 	t.Helper()
-	primary, err := s.Group.Primary(t.Context())
+	primary, err := r.Group.Primary(t.Context())
 	require.NoError(t, err)
-	require.NotSame(t, s.SQL, primary)
+	require.NotSame(t, r.SQL, primary)
 }
 
-// pausePrimary stops it in its tracks, connections, transactions and all, until another has its place.
-func pausePrimary(t *testing.T, s *scene) {
+// pausePrimary suspends the primary, with its connections and transactions, until another is
+// elected and for up to 5 s more.
+func pausePrimary(t *testing.T, r *run) {
 	t.Helper()
-	s.until(s.between(0.1, 0.5))
-	require.NoError(t, s.SQL.Pause())
-	awaitAnother(t, s)
-	s.lasts(time.Duration(s.between(1, 5) * float64(time.Second)))
-	require.NoError(t, s.SQL.Resume())
-	require.NoError(t, s.Group.Heal(t.Context()))
-	requireSecondary(t, s)
+	r.untilSold(r.random(0.1, 0.5))
+	require.NoError(t, r.SQL.Pause())
+	awaitNewPrimary(t, r)
+	time.Sleep(r.randomSeconds(1, 5))
+	require.NoError(t, r.SQL.Resume())
+	require.NoError(t, r.Group.Heal(t.Context()))
+	requireSecondary(t, r)
 }
 
-// replaceFull ends a primary that waits for room, as an operator would who can make none at once: it is of the group still, which chooses no
-// other by itself. What it was committing the others may have. Where it has ended by itself, which a full disk may bring about too, another is chosen.
-func replaceFull(t *testing.T, s *scene) {
+// killFullPrimary kills a primary that waits for disk space, as an operator would who cannot make
+// room at once: the group elects no other while it waits. The others may have what it was
+// committing. A full disk may also end the primary before that.
+func killFullPrimary(t *testing.T, r *run) {
 	t.Helper()
-	s.until(s.between(0.1, 0.3))
-	s.Disk.Fill(t)
-	s.lasts(8 * time.Second)
-	t.Logf("the primary ended by itself: %t", !s.SQL.Running())
-	require.NoError(t, s.SQL.Kill())
-	awaitAnother(t, s)
+	r.untilSold(r.random(0.1, 0.3))
+	r.Disk.Fill(t)
+	time.Sleep(8 * time.Second)
+	t.Logf("the primary ended by itself: %t", !r.SQL.Running())
+	require.NoError(t, r.SQL.Kill())
+	awaitNewPrimary(t, r)
 }
 
-func makeRoom(t *testing.T, s *scene) {
+func freeDisk(t *testing.T, r *run) {
 	t.Helper()
-	s.Disk.Free(t)
-	backAsSecondary(t, s)
+	r.Disk.Free(t)
+	restartAsSecondary(t, r)
 }
 
-// witness makes a table in which each of two primaries would write.
-func witness(t *testing.T, s *scene) {
+// createWitnessTable creates a table to which two primaries at once would both write.
+func createWitnessTable(t *testing.T, r *run) {
 	t.Helper()
-	s.SQLDo(t, "CREATE TABLE witness (id VARCHAR(20) PRIMARY KEY)")
+	r.SQLDo(t, "CREATE TABLE witness (id VARCHAR(20) PRIMARY KEY)")
 }
 
-// cutPrimaryOff takes the others from the primary and leaves it its clients. For some seconds it and another both believe that they may
-// write: what the old one is asked to commit then must never be.
-func cutPrimaryOff(t *testing.T, s *scene) {
+// cutPrimaryOff cuts the primary off from the other members but not from its clients. For some
+// seconds it and a new primary both accept writes; the old one must commit none of them.
+func cutPrimaryOff(t *testing.T, r *run) {
 	t.Helper()
-	s.until(s.between(0.1, 0.5))
-	old := s.connect(t, s.SQL)
-	t.Cleanup(func() { _ = s.Group.Mend() })
-	require.NoError(t, s.Group.Cut(s.SQL))
+	r.untilSold(r.random(0.1, 0.5))
+	old := r.connect(t, r.SQL)
+	t.Cleanup(func() { _ = r.Group.Mend() })
+	require.NoError(t, r.Group.Cut(r.SQL))
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	said := make(chan error, 1)
+	committed := make(chan error, 1)
 	go func() {
 		_, err := old.ExecContext(ctx, "INSERT INTO witness VALUES ('old')")
-		said <- err
+		committed <- err
 	}()
-	awaitAnother(t, s)
-	s.SQLDo(t, "INSERT INTO witness VALUES ('new')")
-	require.Error(t, <-said, "a primary that is cut off has committed")
-	s.lasts(time.Duration(s.between(0, 5) * float64(time.Second)))
-	require.NoError(t, s.Group.Heal(t.Context()))
-	requireSecondary(t, s)
-	for _, m := range s.Group.Members() {
-		var rows, news int
-		err := s.connect(t, m).QueryRowContext(t.Context(), "SELECT COUNT(*), COUNT(CASE id WHEN 'new' THEN 1 END) FROM witness").Scan(&rows, &news)
-		require.NoError(t, err)
-		require.Equal(t, []int{1, 1}, []int{rows, news}, "%s has what another did not commit", m.Addr())
+	awaitNewPrimary(t, r)
+	r.SQLDo(t, "INSERT INTO witness VALUES ('new')")
+	require.Error(t, <-committed, "a primary that is cut off has committed")
+	time.Sleep(r.randomSeconds(0, 5))
+	require.NoError(t, r.Group.Heal(t.Context()))
+	requireSecondary(t, r)
+	for _, m := range r.Group.Members() {
+		r.requireNewWitness(t, m)
 	}
 }
 
+// requireNewWitness wants a member to have the new primary's row and not the old one's.
+func (r *run) requireNewWitness(t *testing.T, m *testenv.SQLServer) {
+	t.Helper()
+	var rows, news int
+	query := "SELECT COUNT(*), COUNT(CASE id WHEN 'new' THEN 1 END) FROM witness"
+	require.NoError(t, r.connect(t, m).QueryRowContext(t.Context(), query).Scan(&rows, &news))
+	require.Equal(t, []int{1, 1}, []int{rows, news}, "%s has a row of the old primary", m.Addr())
+}
+
 // connect opens one member, whatever its role.
-func (s *scene) connect(t *testing.T, m *testenv.SQLServer) *sql.DB {
+func (r *run) connect(t *testing.T, m *testenv.SQLServer) *sql.DB {
 	t.Helper()
 	var name string
-	asked, err := sql.Open("mysql", s.DSN)
+	group, err := sql.Open("mysql", r.DSN)
 	require.NoError(t, err)
-	defer asked.Close()
-	require.NoError(t, asked.QueryRowContext(t.Context(), "SELECT DATABASE()").Scan(&name))
+	defer group.Close()
+	require.NoError(t, group.QueryRowContext(t.Context(), "SELECT DATABASE()").Scan(&name))
 	db, err := sql.Open("mysql", m.DSN(name))
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = db.Close() })
 	return db
 }
 
-// switchOver makes each of the others the primary, as an operator does who upgrades them one by one.
-func switchOver(t *testing.T, s *scene) {
+// switchOver makes each member the primary in turn, as an operator does during an upgrade.
+func switchOver(t *testing.T, r *run) {
 	t.Helper()
-	for i, m := range append(others(s), s.SQL) {
-		s.until(float64(i)/4 + s.between(0.05, 0.25))
-		require.NoError(t, s.Group.Switch(t.Context(), m))
+	for i, m := range append(secondaries(r), r.SQL) {
+		r.untilSold(float64(i)/4 + r.random(0.05, 0.25))
+		require.NoError(t, r.Group.Switch(t.Context(), m))
 	}
 }
 
-func others(s *scene) []*testenv.SQLServer {
-	var list []*testenv.SQLServer
-	for _, m := range s.Group.Members() {
-		if m != s.SQL {
-			list = append(list, m)
-		}
-	}
-	return list
+func secondaries(r *run) []*testenv.SQLServer {
+	return slices.DeleteFunc(slices.Clone(r.Group.Members()),
+		func(m *testenv.SQLServer) bool { return m == r.SQL })
 }

@@ -9,49 +9,58 @@ import (
 	"flashsale.dev/seckill/test/rig"
 )
 
-func mysqlHarms() []harm {
-	return []harm{
-		{name: "mysql-killed-twice", over: 10 * time.Second, do: func(t *testing.T, s *scene) {
-			for range 2 {
-				s.until(s.between(0.1, 0.4))
-				primary := s.Primary(t)
-				require.NoError(t, primary.Kill())
-				s.lasts(time.Duration(s.between(0, float64(2*time.Second))))
-				require.NoError(t, primary.Restart(t.Context()))
-				s.until(s.between(0.5, 0.8))
-			}
+func mysqlFaults() []fault {
+	return []fault{
+		{name: "mysql-killed-twice", spread: 10 * time.Second, inject: killMySQLTwice},
+		{name: "mysql-paused", inject: func(t *testing.T, r *run) {
+			r.untilSold(r.random(0.1, 0.7))
+			pause(t, r.Primary(t), 10*time.Second)
 		}},
-		{name: "mysql-paused", do: func(t *testing.T, s *scene) {
-			s.until(s.between(0.1, 0.7))
-			pause(t, s, s.Primary(t), 10*time.Second)
-		}},
-		{name: "mysql-read-only", rig: rig.Options{Plain: true}, do: func(t *testing.T, s *scene) {
-			s.until(s.between(0.1, 0.7))
-			s.SQLDo(t, "SET GLOBAL read_only = ON")
-			s.lasts(5 * time.Second)
-			s.SQLDo(t, "SET GLOBAL read_only = OFF")
-		}},
-		{name: "mysql-disk-full", rig: rig.Options{OwnSQL: true}, over: 20 * time.Second, crowd: true, do: fillDisk},
+		{
+			name: "mysql-read-only", options: rig.Options{Plain: true},
+			inject: func(t *testing.T, r *run) {
+				r.untilSold(r.random(0.1, 0.7))
+				r.SQLDo(t, "SET GLOBAL read_only = ON")
+				time.Sleep(5 * time.Second)
+				r.SQLDo(t, "SET GLOBAL read_only = OFF")
+			},
+		},
+		{
+			name: "mysql-disk-full", options: rig.Options{OwnSQL: true}, spread: 20 * time.Second,
+			concurrent: true, inject: fillDisk,
+		},
 	}
 }
 
-// fillDisk leaves MySQL, of a group the primary, no room for 8 s. Where it cannot go on without, it ends, and is started again as an
-// operator would once there is room.
-func fillDisk(t *testing.T, s *scene) {
+func killMySQLTwice(t *testing.T, r *run) {
 	t.Helper()
-	s.until(s.between(0.1, 0.3))
-	written, won := s.Facts(t, s.goods).Orders, s.won.Load()
-	s.Disk.Fill(t)
-	s.lasts(8 * time.Second)
-	ended := !s.SQL.Running()
-	more := s.won.Load() - won
-	said := s.SQL.Log()
-	s.Disk.Free(t)
-	if ended {
-		require.NoError(t, s.SQL.Restart(t.Context()))
+	for range 2 {
+		r.untilSold(r.random(0.1, 0.4))
+		primary := r.Primary(t)
+		require.NoError(t, primary.Kill())
+		time.Sleep(r.randomSeconds(0, 2))
+		require.NoError(t, primary.Restart(t.Context()))
+		r.untilSold(r.random(0.5, 0.8))
 	}
-	t.Logf("what the server said of it:\n%s", said)
-	t.Logf("%d orders when the disk was full, %d promised while it was, %d written right after; the server ended: %t",
-		written, more, s.Facts(t, s.goods).Orders-written, ended)
-	require.Positive(t, more, "a full disk of MySQL's stopped the API")
+}
+
+// fillDisk fills the disk of MySQL, or of a group's primary, for 8 s. A server that ends by itself
+// on a full disk is started again once there is room, as an operator would.
+func fillDisk(t *testing.T, r *run) {
+	t.Helper()
+	r.untilSold(r.random(0.1, 0.3))
+	written, promised := r.Facts(t, r.goods).Orders, r.promised.Load()
+	r.Disk.Fill(t)
+	time.Sleep(8 * time.Second)
+	ended := !r.SQL.Running()
+	more := r.promised.Load() - promised
+	log := r.SQL.Log()
+	r.Disk.Free(t)
+	if ended {
+		require.NoError(t, r.SQL.Restart(t.Context()))
+	}
+	t.Logf("the server's log:\n%s", log)
+	t.Logf("%d orders when the disk was full, %d promised meanwhile, %d written after; ended: %t",
+		written, more, r.Facts(t, r.goods).Orders-written, ended)
+	require.Positive(t, more, "a full disk of MySQL stopped the API")
 }

@@ -13,78 +13,72 @@ import (
 	"flashsale.dev/seckill/test/rig"
 )
 
-// batchMates are the good orders beside one poison message in a batch of 200.
-const batchMates = 199
+// goodOrders is the number of good orders in a batch of 200 with one poison message.
+const goodOrders = 199
 
-// poisonInABatch has a batch of exactly 200 wait for the consumers, twice: one holds a message that breaks off, the other
-// an order that MySQL refuses and that costs the whole batch its transaction.
-func poisonInABatch() harm {
-	settings := []string{"SECKILL_BATCH_SIZE=200", "SECKILL_BATCH_LINGER=300ms", "SECKILL_LOG_LEVEL=debug"}
-	return harm{
-		name: "poison-in-a-batch", rig: rig.Options{Env: settings}, shards: 16, over: 12 * time.Second, expect: check.Expect{DeadLetters: 2},
-		do: func(t *testing.T, s *scene) {
-			s.until(s.between(0.05, 0.25))
-			s.poisonBatch(t, func(int64) []byte { return undecodable() })
-			s.until(s.between(0.4, 0.6))
-			s.poisonBatch(t, func(goods int64) []byte { return s.unwritable(t, goods) })
+// poisonInABatch lets consumers find a batch of exactly 200 messages, twice: one batch has a
+// truncated message, the other an order that MySQL rejects with the whole transaction.
+func poisonInABatch() fault {
+	settings := []string{
+		"SECKILL_BATCH_SIZE=200", "SECKILL_BATCH_LINGER=300ms", "SECKILL_LOG_LEVEL=debug",
+	}
+	return fault{
+		name: "poison-in-a-batch", options: rig.Options{Env: settings}, shards: 16,
+		spread: 12 * time.Second, allow: check.Allowance{DeadLetters: 2},
+		inject: func(t *testing.T, r *run) {
+			t.Helper()
+			r.untilSold(r.random(0.05, 0.25))
+			r.poisonBatch(t, func(int64) []byte { return undecodable() })
+			r.untilSold(r.random(0.4, 0.6))
+			r.poisonBatch(t, func(goods int64) []byte { return r.unwritable(t, goods) })
 		},
 	}
 }
 
-// poisonBatch stops the consumers, fills another sale's queue with 199 orders and the poison in their midst, and starts
-// them again: 199 orders must be written in good time, and one dead letter.
-func (s *scene) poisonBatch(t *testing.T, poison func(goods int64) []byte) {
+// poisonBatch stops the consumers, fills another sale's queue with 199 orders and one poison
+// message among them, and starts the consumers. All orders must be written, and there must be one
+// more dead letter.
+func (r *run) poisonBatch(t *testing.T, poison func(goods int64) []byte) {
 	t.Helper()
-	goods, dead := s.besides(t, batchMates+100), len(s.DeadLetters(t))
-	batches := s.fullBatches(t, goods)
-	for _, p := range s.Consumers {
+	goods := r.saleOfQueue(t, goodOrders+100, false)
+	dead, batches := len(r.DeadLetters(t)), r.fullBatches(t, goods)
+	for _, p := range r.Consumers {
 		require.NoError(t, p.Stop(), "%s", p.Log())
 	}
-	bought := s.buyers(t, goods, batchMates)
-	s.waiting(t, goods, batchMates/2)
-	s.publish(t, number(t, goods), poison(number(t, goods)))
-	s.waiting(t, goods, batchMates)
-	for _, p := range s.Consumers {
-		p.Start(t)
+	report := r.startBuyers(t, goods, goodOrders)
+	r.awaitQueued(t, goods, goodOrders/2)
+	r.publish(t, number(t, goods), poison(number(t, goods)))
+	r.awaitQueued(t, goods, goodOrders)
+	start(t, r.Consumers)
+	require.Eventually(t, func() bool {
+		return r.Facts(t, goods).Orders == goodOrders && len(r.DeadLetters(t)) == dead+1
+	}, patience, 20*time.Millisecond, "not %d orders and one dead letter: %+v",
+		goodOrders, r.Facts(t, goods))
+	require.Greater(t, r.fullBatches(t, goods), batches, "the messages were not one batch of 200")
+	for _, b := range (<-report).Results {
+		require.Equal(t, "created", b.Status, "buyer %d", b.BuyerID)
 	}
-	require.Eventually(t, func() bool { return s.Facts(t, goods).Orders == batchMates && len(s.DeadLetters(t)) == dead+1 },
-		patience, 20*time.Millisecond, "not %d orders and one dead letter: %+v", batchMates, s.Facts(t, goods))
-	require.Greater(t, s.fullBatches(t, goods), batches, "they were not one batch of 200")
-	for _, told := range (<-bought).Told {
-		require.Equal(t, "created", told.Status, "buyer %d", told.BuyerID)
-	}
-	l := s.Drained(t, goods, patience)
-	require.Equal(t, l.Total, l.Available+batchMates, "units leaked: %+v", l)
+	l := r.Drained(t, goods, patience)
+	require.Equal(t, l.Total, l.Available+goodOrders, "units leaked: %+v", l)
 }
 
-// fullBatches counts the batches of 200 that consumers began to write of a goods' queue, by their logs.
-func (s *scene) fullBatches(t *testing.T, goods string) (n int) {
+// fullBatches counts, in the consumers' logs, the batches of 200 from a goods' queue.
+func (r *run) fullBatches(t *testing.T, goods string) (n int) {
 	t.Helper()
-	shard := fmt.Sprintf(" shard=%d ", order.Shard(number(t, goods), s.queue))
-	for _, p := range s.Consumers {
+	shard := fmt.Sprintf(" shard=%d ", order.Shard(number(t, goods), r.shards))
+	for _, p := range r.Consumers {
 		n += p.Wrote("writing a batch", shard, "orders=200")
 	}
 	return n
 }
 
-// besides puts up a sale whose orders go to another queue than those of the rush.
-func (s *scene) besides(t *testing.T, units int64) string {
-	t.Helper()
-	queue := order.Shard(s.goodsID(t), s.queue)
-	for {
-		if goods := s.PutUp(t, units, 1); order.Shard(number(t, goods), s.queue) != queue {
-			return goods
-		}
-	}
-}
-
-// buyers has so many buy of a goods, each once, and tells what they were told when all is written.
-func (s *scene) buyers(t *testing.T, goods string, n int) <-chan buyer.Report {
+// startBuyers sends n buyers for a goods, and returns their report once their orders are written.
+func (r *run) startBuyers(t *testing.T, goods string, n int) <-chan buyer.Report {
 	t.Helper()
 	bought := make(chan buyer.Report, 1)
 	plan := buyer.Plan{
-		GoodsID: goods, Buyers: n, AtOnce: n, FirstID: 1 << 41, Token: s.BuyerToken, Patience: patience,
-		Bases: []string{s.Base(0), s.Base(1)}, Over: time.Second,
+		GoodsID: goods, Buyers: n, Concurrency: n, FirstID: 1 << 41, Token: r.BuyerToken,
+		Patience: patience, Bases: []string{r.Base(0), r.Base(1)}, Spread: time.Second,
 	}
 	go func() {
 		report, err := buyer.Run(t.Context(), plan)
@@ -96,13 +90,13 @@ func (s *scene) buyers(t *testing.T, goods string, n int) <-chan buyer.Report {
 	return bought
 }
 
-// waiting waits until so many orders of a goods, at least, are in its queue.
-func (s *scene) waiting(t *testing.T, goods string, n int64) {
+// awaitQueued waits until at least n orders of a goods are in its queue.
+func (r *run) awaitQueued(t *testing.T, goods string, n int64) {
 	t.Helper()
 	var f rig.RedisFacts
 	require.Eventually(t, func() bool {
 		var err error
-		f, err = s.RedisFacts(t, s.redis, goods)
+		f, err = r.RedisFacts(t, r.redis, goods)
 		return err == nil && f.Pending >= n && f.Outbox == 0
 	}, patience, 5*time.Millisecond, "not %d orders in the queue: %+v", n, f)
 }

@@ -10,62 +10,75 @@ import (
 	"flashsale.dev/seckill/test/rig"
 )
 
-// harms lists all of them, in the order of the table in reports/faults.md.
-func harms() []harm {
-	return slices.Concat(programHarms(), releaseHarms(), clockHarms(), redisHarms(), failoverHarms(), clusterHarms(), manySalesHarms(), rabbitHarms(), rabbitNodeHarms(), mysqlHarms(), groupHarms(), messageHarms(), wireHarms(), momentHarms())
-}
-
-// notOn tells why a harm cannot be done where servers are several; "" where it can.
-func (h harm) notOn(land rig.Land) string {
-	if land.RedisCluster && h.rig.Failover {
-		return "a cluster promotes replicas without Sentinels; the harms redis-cluster-… are its own"
-	}
-	return ""
-}
-
-func programHarms() []harm {
-	return []harm{
-		{name: "none", do: func(_ *testing.T, s *scene) { s.until(0.5) }},
-		{name: "api-killed", over: 15 * time.Second, do: func(t *testing.T, s *scene) { killTenTimes(t, s, s.APIs) }},
-		{name: "consumer-killed", over: 12 * time.Second, do: func(t *testing.T, s *scene) { killTenTimes(t, s, s.Consumers) }},
-		{name: "consumer-paused", do: func(t *testing.T, s *scene) {
-			s.until(s.between(0.1, 0.7))
-			pause(t, s, s.Consumers[s.rng.IntN(len(s.Consumers))], 20*time.Second) // longer than the broker believes in it
+func programFaults() []fault {
+	return []fault{
+		{name: "none", inject: func(_ *testing.T, r *run) { r.untilSold(0.5) }},
+		{
+			name: "api-killed", spread: 15 * time.Second,
+			inject: func(t *testing.T, r *run) { killTenTimes(t, r, r.APIs) },
+		},
+		{
+			name: "consumer-killed", spread: 12 * time.Second,
+			inject: func(t *testing.T, r *run) { killTenTimes(t, r, r.Consumers) },
+		},
+		{name: "consumer-paused", inject: func(t *testing.T, r *run) {
+			r.untilSold(r.random(0.1, 0.7))
+			// 20 s is longer than the broker's heartbeat timeout.
+			pause(t, r.Consumers[r.rng.IntN(len(r.Consumers))], 20*time.Second)
 		}},
-		{name: "all-restarted", over: 15 * time.Second, do: restartAll},
+		{name: "all-restarted", spread: 15 * time.Second, inject: restartAll},
 	}
 }
 
-// killTenTimes kills one program or another ten times, and starts it again.
-func killTenTimes(t *testing.T, s *scene, programs []*rig.Program) {
+// killTenTimes kills and restarts one of the programs ten times, at random a different one.
+func killTenTimes(t *testing.T, r *run, programs []*rig.Program) {
 	t.Helper()
 	for i := range 10 {
-		s.until(float64(i+1)/12 + s.between(0, 0.08))
-		p := programs[s.rng.IntN(len(programs))]
+		r.untilSold(float64(i+1)/12 + r.random(0, 0.08))
+		restartKilled(t, programs[r.rng.IntN(len(programs))])
+	}
+}
+
+// restartKilled kills programs, and starts them again once all are dead.
+func restartKilled(t *testing.T, programs ...*rig.Program) {
+	t.Helper()
+	kill(t, programs)
+	start(t, programs)
+}
+
+func kill(t *testing.T, programs []*rig.Program) {
+	t.Helper()
+	for _, p := range programs {
 		require.NoError(t, p.Kill())
+	}
+}
+
+func start(t *testing.T, programs []*rig.Program) {
+	t.Helper()
+	for _, p := range programs {
 		p.Start(t)
 	}
 }
 
-// restartAll has every program end as an operator would, one after another, and starts it again.
-func restartAll(t *testing.T, s *scene) {
+// restartAll stops every program gracefully, one after another, and starts it again.
+func restartAll(t *testing.T, r *run) {
 	t.Helper()
-	for i, p := range slices.Concat(s.APIs, s.Consumers) {
-		s.until(float64(i+1)/6 + s.between(0, 0.1))
+	for i, p := range slices.Concat(r.APIs, r.Consumers) {
+		r.untilSold(float64(i+1)/6 + r.random(0, 0.1))
 		require.NoError(t, p.Stop(), "%s", p.Log())
 		p.Start(t)
 	}
 }
 
-// pausable is a process that can be stopped in its tracks.
+// pausable is a process that SIGSTOP can suspend.
 type pausable interface {
 	Pause() error
 	Resume() error
 }
 
-func pause(t *testing.T, s *scene, p pausable, d time.Duration) {
+func pause(t *testing.T, p pausable, d time.Duration) {
 	t.Helper()
 	require.NoError(t, p.Pause())
-	s.lasts(d)
+	time.Sleep(d)
 	require.NoError(t, p.Resume())
 }

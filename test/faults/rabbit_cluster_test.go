@@ -1,96 +1,110 @@
 package faults
 
 import (
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 
 	"flashsale.dev/seckill/internal/testenv"
 	"flashsale.dev/seckill/test/rig"
 )
 
-// rabbitNodeHarms happen to nodes of a RabbitMQ cluster; Rabbit is the one that leads the sale's queue.
-func rabbitNodeHarms() []harm {
+// rabbitNodeFaults hit nodes of a RabbitMQ cluster; run.Rabbit leads the sale's queue.
+func rabbitNodeFaults() []fault {
 	own := rig.Options{OwnRabbit: true, Land: rig.Land{RabbitCluster: true}}
-	return []harm{
-		{name: "rabbit-node-killed", rig: own, over: 25 * time.Second, before: settleRabbit, do: killNode},
-		{name: "rabbit-node-emptied", rig: own, over: 25 * time.Second, do: func(t *testing.T, s *scene) {
-			s.until(s.between(0.1, 0.5))
-			s.whileSelling(t, func() { require.NoError(t, s.Rabbit.RestartEmpty(t.Context())) })
-		}},
-		{name: "rabbit-node-paused", rig: own, over: 30 * time.Second, do: func(t *testing.T, s *scene) {
-			s.until(s.between(0.1, 0.5))
-			s.whileSelling(t, func() { pause(t, s, s.Rabbit, 20*time.Second) })
-			s.whole(t)
-		}},
-		{name: "rabbit-node-cut-off", rig: own, over: 30 * time.Second, do: func(t *testing.T, s *scene) {
-			s.until(s.between(0.1, 0.5))
-			s.whileSelling(t, func() {
-				s.Rabbits.CutOff(s.Rabbit)
-				s.lasts(15 * time.Second) // three times as long as the nodes believe in each other
-			})
-			s.Rabbits.Heal(s.Rabbit)
-			s.whole(t)
-		}},
-		{name: "rabbit-leader-moved", rig: own, over: 15 * time.Second, do: moveLeaders},
-		{name: "rabbit-majority-killed", rig: own, over: 30 * time.Second, before: settleRabbit, do: killMajority},
+	short, medium, long := 15*time.Second, 25*time.Second, 30*time.Second
+	return []fault{
+		{
+			name: "rabbit-node-killed", options: own, spread: medium, prepare: flushRabbit,
+			inject: killNode,
+		},
+		{name: "rabbit-node-emptied", options: own, spread: medium, inject: emptyNode},
+		{name: "rabbit-node-paused", options: own, spread: long, inject: pauseNode},
+		{name: "rabbit-node-cut-off", options: own, spread: long, inject: cutNodeOff},
+		{name: "rabbit-leader-moved", options: own, spread: short, inject: moveLeaders},
+		{
+			name: "rabbit-majority-killed", options: own, spread: long, prepare: flushRabbit,
+			inject: killMajority,
+		},
 	}
 }
 
-// killNode kills the node that leads, leaves it dead for 10 s, and starts it again.
-func killNode(t *testing.T, s *scene) {
+// killNode kills the leader and restarts it after 10 s.
+func killNode(t *testing.T, r *run) {
 	t.Helper()
-	s.until(s.between(0.1, 0.5))
-	require.NoError(t, s.Rabbit.Kill())
-	s.whileSelling(t, func() { s.lasts(10 * time.Second) })
-	require.NoError(t, s.Rabbit.Restart(t.Context()))
-	s.whole(t)
+	r.untilSold(r.random(0.1, 0.5))
+	require.NoError(t, r.Rabbit.Kill())
+	r.requireSales(t, func() { time.Sleep(10 * time.Second) })
+	require.NoError(t, r.Rabbit.Restart(t.Context()))
+	r.awaitWholeCluster(t)
 }
 
-// whileSelling wants the sale to go on during a harm: the other nodes are enough.
-func (s *scene) whileSelling(t *testing.T, harm func()) {
+func emptyNode(t *testing.T, r *run) {
 	t.Helper()
-	before := s.won.Load()
-	harm()
-	if before < s.units*9/10 {
-		require.Greater(t, s.won.Load(), before, "one node of three stopped the sale")
+	r.untilSold(r.random(0.1, 0.5))
+	r.requireSales(t, func() { require.NoError(t, r.Rabbit.RestartEmpty(t.Context())) })
+}
+
+func pauseNode(t *testing.T, r *run) {
+	t.Helper()
+	r.untilSold(r.random(0.1, 0.5))
+	r.requireSales(t, func() { pause(t, r.Rabbit, 20*time.Second) })
+	r.awaitWholeCluster(t)
+}
+
+// cutNodeOff cuts the leader off for 15 s, three times the nodes' timeout.
+func cutNodeOff(t *testing.T, r *run) {
+	t.Helper()
+	r.untilSold(r.random(0.1, 0.5))
+	r.requireSales(t, func() {
+		r.Rabbits.CutOff(r.Rabbit)
+		time.Sleep(15 * time.Second)
+	})
+	r.Rabbits.Heal(r.Rabbit)
+	r.awaitWholeCluster(t)
+}
+
+// requireSales wants units to be promised while one node of three fails.
+func (r *run) requireSales(t *testing.T, failure func()) {
+	t.Helper()
+	before := r.promised.Load()
+	failure()
+	if before < r.units*9/10 {
+		require.Greater(t, r.promised.Load(), before, "one node of three stopped the sale")
 	}
 }
 
-func (s *scene) whole(t *testing.T) {
+func (r *run) awaitWholeCluster(t *testing.T) {
 	t.Helper()
-	require.NoError(t, s.Rabbits.AwaitWhole(t.Context()))
+	require.NoError(t, r.Rabbits.AwaitWhole(t.Context()))
 }
 
-// moveLeaders has the sale's queue be led by one node after another, and by the first again.
-func moveLeaders(t *testing.T, s *scene) {
+// moveLeaders moves the leadership of the sale's queue to each other node, and back.
+func moveLeaders(t *testing.T, r *run) {
 	t.Helper()
-	first := s.Rabbit
-	for i, to := range append(s.Rabbits.Others(first), first) {
-		s.until(float64(i)/4 + s.between(0.05, 0.25))
-		s.MoveRabbit(t, s.goods, to)
+	first := r.Rabbit
+	for i, to := range append(r.Rabbits.Others(first), first) {
+		r.untilSold(float64(i)/4 + r.random(0.05, 0.25))
+		r.MoveRabbit(t, r.goods, to)
 	}
 }
 
-// killMajority kills two nodes: the third alone must confirm nothing. They are started at once, for each waits for the other.
-func killMajority(t *testing.T, s *scene) {
+// killMajority kills two nodes; the third must confirm nothing alone. Both restart at the same
+// time, because each waits for the other.
+func killMajority(t *testing.T, r *run) {
 	t.Helper()
-	s.until(s.between(0.1, 0.5))
-	dead := append([]*testenv.RabbitServer{s.Rabbit}, s.Rabbits.Others(s.Rabbit)[0])
+	r.untilSold(r.random(0.1, 0.5))
+	dead := []*testenv.RabbitServer{r.Rabbit, r.Rabbits.Others(r.Rabbit)[0]}
 	for _, node := range dead {
 		require.NoError(t, node.Kill())
 	}
-	s.lasts(8 * time.Second)
-	var starting sync.WaitGroup
-	failed := make([]error, len(dead))
-	for i, node := range dead {
-		starting.Go(func() { failed[i] = node.Restart(t.Context()) })
+	time.Sleep(8 * time.Second)
+	var restarts errgroup.Group
+	for _, node := range dead {
+		restarts.Go(func() error { return node.Restart(t.Context()) })
 	}
-	starting.Wait()
-	for _, err := range failed {
-		require.NoError(t, err)
-	}
-	s.whole(t)
+	require.NoError(t, restarts.Wait())
+	r.awaitWholeCluster(t)
 }

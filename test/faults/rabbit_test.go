@@ -12,104 +12,116 @@ import (
 	"flashsale.dev/seckill/test/rig"
 )
 
-func rabbitHarms() []harm {
+func rabbitFaults() []fault {
 	own := rig.Options{OwnRabbit: true}
 	noLimit := rig.Options{OwnRabbit: true, Env: []string{"SECKILL_MAX_BACKLOG_AGE=0"}}
-	slowly := 15 * time.Second // a broker takes seconds to come back
-	return []harm{
-		{name: "rabbit-killed", rig: own, over: slowly, before: settleRabbit, do: func(t *testing.T, s *scene) { s.withoutRabbit(t, 0) }},
-		{name: "rabbit-stopped-no-limit", rig: noLimit, over: slowly, before: settleRabbit, do: func(t *testing.T, s *scene) {
-			before := s.withoutRabbit(t, 15*time.Second)
-			require.Greater(t, s.won.Load(), before, "a broker that is away stopped the sale")
+	spread := 15 * time.Second // a broker takes seconds to restart
+	return []fault{
+		{
+			name: "rabbit-killed", options: own, spread: spread, prepare: flushRabbit,
+			inject: func(t *testing.T, r *run) { r.stopRabbit(t, 0.1, 0.7, 0) },
+		},
+		{
+			name: "rabbit-stopped-no-limit", options: noLimit, spread: spread, prepare: flushRabbit,
+			inject: sellWithoutRabbit(0.7, 15*time.Second),
+		},
+		{
+			name: "rabbit-stopped", options: own, spread: 40 * time.Second, prepare: flushRabbit,
+			inject: func(t *testing.T, r *run) { r.stopRabbit(t, 0.1, 0.7, 15*time.Second) },
+		},
+		{
+			name: "rabbit-stopped-60s-no-limit", options: noLimit, spread: 2 * time.Minute,
+			concurrent: true, prepare: flushRabbit, inject: sellWithoutRabbit(0.2, time.Minute),
+		},
+		{
+			name: "rabbit-stopped-60s", options: own, spread: 2 * time.Minute, concurrent: true,
+			prepare: flushRabbit, inject: exceedBacklogAge, checkReport: requireBusyAnswers,
+		},
+		{name: "rabbit-emptied", options: own, spread: spread, inject: func(t *testing.T, r *run) {
+			r.untilSold(r.random(0.1, 0.7))
+			require.NoError(t, r.Rabbit.RestartEmpty(t.Context()))
+			r.MakeVHost(t)
 		}},
-		{name: "rabbit-stopped", rig: own, over: 40 * time.Second, before: settleRabbit, do: func(t *testing.T, s *scene) {
-			s.withoutRabbit(t, 15*time.Second)
-		}},
-		{name: "rabbit-stopped-60s-no-limit", rig: noLimit, over: 2 * time.Minute, crowd: true, before: settleRabbit, do: func(t *testing.T, s *scene) {
-			s.stopRabbit(t)
-			before := s.won.Load()
-			s.lasts(time.Minute)
-			require.Greater(t, s.won.Load(), before, "a broker that is away stopped the sale")
-			require.NoError(t, s.Rabbit.Restart(t.Context()))
-		}},
-		{name: "rabbit-stopped-60s", rig: own, over: 2 * time.Minute, crowd: true, before: settleRabbit, do: stopRabbitUnderLimit, after: comeAgain},
-		{name: "rabbit-emptied", rig: own, over: slowly, do: func(t *testing.T, s *scene) {
-			s.until(s.between(0.1, 0.7))
-			require.NoError(t, s.Rabbit.RestartEmpty(t.Context()))
-			s.MakeVHost(t)
-		}},
-		{name: "rabbit-memory-alarm", rig: own, over: slowly, do: func(t *testing.T, s *scene) {
-			s.until(s.between(0.1, 0.5))
-			ctl(t, s.Rabbit, "set_vm_memory_high_watermark", "absolute", "1MB")
-			s.lasts(5 * time.Second)
-			ctl(t, s.Rabbit, "set_vm_memory_high_watermark", "absolute", "1GB")
-		}},
+		{name: "rabbit-memory-alarm", options: own, spread: spread, inject: raiseMemoryAlarm},
 	}
 }
 
-// settleRabbit has RabbitMQ write its directory of quorum queues to disk. RabbitMQ 3.10 finds a queue again after a SIGKILL
-// only where that has happened, which it leaves for some three seconds after a declaration: a fault of the broker
-// and not the harm meant.
-func settleRabbit(t *testing.T, s *scene) {
+// flushRabbit makes RabbitMQ write its directory of quorum queues to disk. RabbitMQ 3.10 does so
+// some three seconds after a declaration, and loses a queue when SIGKILL comes first. That defect
+// of the broker is not what the faults test.
+func flushRabbit(t *testing.T, r *run) {
 	t.Helper()
-	for _, node := range s.rabbits() {
+	for _, node := range r.rabbitNodes() {
 		ctl(t, node, "eval", "dets:sync(ra_directory_reverse).")
 	}
 }
 
-// rabbits are all nodes of the broker.
-func (s *scene) rabbits() []*testenv.RabbitServer {
-	if s.Rabbits == nil {
-		return []*testenv.RabbitServer{s.Rabbit}
+// rabbitNodes lists the nodes of the broker.
+func (r *run) rabbitNodes() []*testenv.RabbitServer {
+	if r.Rabbits == nil {
+		return []*testenv.RabbitServer{r.Rabbit}
 	}
-	return s.Rabbits.Nodes
+	return r.Rabbits.Nodes
 }
 
-// withoutRabbit kills the broker, leaves it dead for a while, starts it, and tells how many had won before.
-func (s *scene) withoutRabbit(t *testing.T, dead time.Duration) (won int64) {
+// stopRabbit kills the broker once a random share of the units is promised, and restarts it after
+// a while. It returns how many units were promised when the broker died.
+func (r *run) stopRabbit(t *testing.T, from, to float64, down time.Duration) (promised int64) {
 	t.Helper()
-	s.until(s.between(0.1, 0.7))
-	require.NoError(t, s.Rabbit.Kill())
-	won = s.won.Load()
-	s.lasts(dead)
-	require.NoError(t, s.Rabbit.Restart(t.Context()))
-	return won
+	r.untilSold(r.random(from, to))
+	require.NoError(t, r.Rabbit.Kill())
+	promised = r.promised.Load()
+	time.Sleep(down)
+	require.NoError(t, r.Rabbit.Restart(t.Context()))
+	return promised
 }
 
-// stopRabbit kills the broker early enough for the sale not to end before it is back.
-func (s *scene) stopRabbit(t *testing.T) {
-	t.Helper()
-	s.until(s.between(0.05, 0.2))
-	require.NoError(t, s.Rabbit.Kill())
+// sellWithoutRabbit stops the broker, and wants the sale to go on without it.
+func sellWithoutRabbit(latest float64, down time.Duration) func(*testing.T, *run) {
+	return func(t *testing.T, r *run) {
+		t.Helper()
+		before := r.stopRabbit(t, 0.05, latest, down)
+		require.Greater(t, r.promised.Load(), before, "a broker that is down stopped the sale")
+	}
 }
 
-// stopRabbitUnderLimit stops the broker for a minute: the sale must go on while the oldest promise that MySQL lacks is
-// younger than SECKILL_MAX_BACKLOG_AGE, 10 s, and then promise nothing more. Of a cluster it stops one node, and then nothing
-// grows old.
-func stopRabbitUnderLimit(t *testing.T, s *scene) {
+// exceedBacklogAge stops the broker for a minute. The sale must go on while the oldest promise
+// that MySQL lacks is younger than SECKILL_MAX_BACKLOG_AGE, 10 s, and then promise nothing more.
+// Of a cluster it stops one node: there no promise grows old.
+func exceedBacklogAge(t *testing.T, r *run) {
 	t.Helper()
-	s.stopRabbit(t)
-	before := s.won.Load()
-	s.lasts(8 * time.Second)
-	young := s.won.Load()
+	r.untilSold(r.random(0.05, 0.2))
+	require.NoError(t, r.Rabbit.Kill())
+	before := r.promised.Load()
+	time.Sleep(8 * time.Second)
+	young := r.promised.Load()
 	require.Greater(t, young, before, "the sale stopped before its backlog was old")
-	s.lasts(6 * time.Second)
-	old := s.won.Load()
-	s.lasts(46 * time.Second)
-	if s.Rabbits == nil {
-		require.Equal(t, old, s.won.Load(), "units were promised on a backlog of more than 10 s")
+	time.Sleep(6 * time.Second)
+	old := r.promised.Load()
+	time.Sleep(46 * time.Second)
+	if r.Rabbits == nil {
+		require.Equal(t, old, r.promised.Load(), "units were promised on a backlog older than 10 s")
 	}
-	require.NoError(t, s.Rabbit.Restart(t.Context()))
-	t.Logf("%d promised before the broker stopped, %d in the next 8 s, %d in the 6 s after that", before, young-before, old-young)
+	require.NoError(t, r.Rabbit.Restart(t.Context()))
+	t.Logf("%d promised before the broker stopped, %d in the next 8 s, %d in the 6 s after that",
+		before, young-before, old-young)
 }
 
-// comeAgain wants buyers to have been told to; that each such answer said when is the checker's.
-func comeAgain(t *testing.T, s *scene, r buyer.Report) {
+// requireBusyAnswers wants some answers to be 503. The checker wants each to have Retry-After.
+func requireBusyAnswers(t *testing.T, r *run, report buyer.Report) {
 	t.Helper()
-	if s.Rabbits != nil {
-		return // the others of a cluster did the work of the one that was away
+	if r.Rabbits != nil {
+		return // the other nodes of the cluster took over
 	}
-	require.Positive(t, r.Sum(func(told buyer.Told) int { return told.Busy }), "nobody was told to come again (503)")
+	require.Positive(t, report.Sum(func(b buyer.Result) int { return b.Unavailable }), "no answer was 503")
+}
+
+func raiseMemoryAlarm(t *testing.T, r *run) {
+	t.Helper()
+	r.untilSold(r.random(0.1, 0.5))
+	ctl(t, r.Rabbit, "set_vm_memory_high_watermark", "absolute", "1MB")
+	time.Sleep(5 * time.Second)
+	ctl(t, r.Rabbit, "set_vm_memory_high_watermark", "absolute", "1GB")
 }
 
 func ctl(t *testing.T, node *testenv.RabbitServer, args ...string) {

@@ -10,64 +10,66 @@ import (
 	"flashsale.dev/seckill/internal/loadgen/apiclient"
 )
 
-// patience is how long an installation may take to be well again before the run has failed.
+// patience is how long an installation may take to recover before the run has failed.
 const patience = 90 * time.Second
 
-// slow is a recovery that wants an explanation.
-const slow = 10 * time.Second
+// slowRecovery is the length of a recovery beyond which the run logs what it waited for.
+const slowRecovery = 10 * time.Second
 
-// saySlow shows what a recovery that took long was waiting for, and what the programs said in it.
-func (s *scene) saySlow(t *testing.T, recovery time.Duration, waited []string) {
+// logSlowRecovery logs what a slow recovery waited for, and the end of each program's log.
+func (r *run) logSlowRecovery(t *testing.T, recovery time.Duration, waited []string) {
 	t.Helper()
-	t.Logf("the sale took %s to be well again; it waited for:\n%s", recovery.Round(time.Millisecond), strings.Join(waited, "\n"))
-	for _, p := range slices.Concat(s.Consumers, s.APIs) {
+	t.Logf("the sale took %s to recover; it waited for:\n%s",
+		recovery.Round(time.Millisecond), strings.Join(waited, "\n"))
+	for _, p := range slices.Concat(r.Consumers, r.APIs) {
 		t.Logf("the end of a program's log:\n%s", p.Log())
 	}
 }
 
-// recovers waits until the sale's gate is open and what is written is no older than a second, and tells how long that
-// took, and second by second what it waited for.
-func (s *scene) recovers(t *testing.T) (recovery time.Duration, waited []string) {
+// awaitRecovery waits until the sale's gate is open and no order has been pending for more than a
+// second. It returns how long that took, and for each second what it waited for.
+func (r *run) awaitRecovery(t *testing.T) (recovery time.Duration, waited []string) {
 	t.Helper()
 	began := time.Now()
 	for time.Since(began) < patience {
-		missing := s.missing(t)
-		if missing == "" {
+		problem := r.unrecovered(t)
+		if problem == "" {
 			return time.Since(began), waited
 		}
 		if at := time.Since(began); len(waited) < int(at.Seconds()) {
-			waited = append(waited, fmt.Sprintf("%6.2f s: %s", at.Seconds(), missing))
+			waited = append(waited, fmt.Sprintf("%6.2f s: %s", at.Seconds(), problem))
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
-	t.Fatalf("the sale is not well again in %s:\n%s", patience, strings.Join(waited, "\n"))
+	t.Fatalf("the sale has not recovered in %s:\n%s", patience, strings.Join(waited, "\n"))
 	return 0, nil
 }
 
-// missing says what keeps the sale from being well; "" where it is.
-func (s *scene) missing(t *testing.T) string {
+// unrecovered says what the sale's recovery waits for; "" once it has recovered.
+func (r *run) unrecovered(t *testing.T) string {
 	t.Helper()
-	if _, err := s.ledger(t); err != nil {
+	if _, err := r.ledger(t); err != nil {
 		return err.Error()
 	}
-	f, err := s.RedisFacts(t, s.redis, s.goods)
+	f, err := r.RedisFacts(t, r.redis, r.goods)
 	if err != nil {
 		return err.Error()
 	}
 	if f.Oldest < time.Second {
 		return ""
 	}
-	return fmt.Sprintf("%d pending, the oldest for %s; %d in the outbox", f.Pending, f.Oldest.Round(time.Millisecond), f.Outbox)
+	return fmt.Sprintf("%d pending, the oldest for %s; %d in the outbox",
+		f.Pending, f.Oldest.Round(time.Millisecond), f.Outbox)
 }
 
-// ledger asks whichever API is up.
-func (s *scene) ledger(t *testing.T) (l apiclient.Ledger, err error) {
+// ledger asks the APIs in turn until one answers.
+func (r *run) ledger(t *testing.T) (l apiclient.Ledger, err error) {
 	t.Helper()
-	c := s.Merchant(t)
+	c := r.Merchant(t)
 	defer c.HTTP.CloseIdleConnections()
-	for i := range s.APIs {
-		c.Base = s.Base(i)
-		if l, err = c.Ledger(t.Context(), s.goods); err == nil {
+	for i := range r.APIs {
+		c.Base = r.Base(i)
+		if l, err = c.Ledger(t.Context(), r.goods); err == nil {
 			return l, nil
 		}
 	}

@@ -11,60 +11,77 @@ import (
 	"flashsale.dev/seckill/test/rig"
 )
 
-// clusterHarms are those that only a Redis Cluster knows: its replicas are promoted by the other masters, and its slots move.
-func clusterHarms() []harm {
+// clusterFaults are those that only a Redis Cluster has: the other masters promote a replica, and
+// slots move.
+func clusterFaults() []fault {
 	cluster := func(busWires bool, env ...string) rig.Options {
 		return rig.Options{Land: rig.Land{RedisCluster: true}, BusWires: busWires, Env: env}
 	}
-	broken, long := check.Expect{MayBreak: true}, 15*time.Second
+	broken, spread := check.Allowance{BrokenPromises: true}, 15*time.Second
 	wait := []string{"SECKILL_REDIS_WAIT_REPLICAS=1"}
-	return []harm{
-		{name: "redis-cluster-master-killed", rig: cluster(false), over: long, expect: broken, do: loseKeeper},
-		{name: "redis-cluster-master-killed-wait-1", rig: cluster(false, wait...), over: long, do: loseKeeper, then: reviveNodes},
-		{name: "redis-cluster-slots-moved", rig: cluster(false), over: long, do: moveToAndFro},
-		{name: "redis-cluster-slots-moved-wait-1", rig: cluster(false, wait...), over: long, do: moveToAndFro},
-		{name: "redis-cluster-cut-off", rig: cluster(true), over: long, expect: broken, do: cutOff},
+	return []fault{
+		{
+			name: "redis-cluster-master-killed", options: cluster(false), spread: spread,
+			allow: broken, inject: killMaster,
+		},
+		{
+			name: "redis-cluster-master-killed-wait-1", options: cluster(false, wait...),
+			spread: spread, inject: killMaster, afterRecovery: restartNodes,
+		},
+		{
+			name: "redis-cluster-slots-moved", options: cluster(false), spread: spread,
+			inject: moveSlotBackAndForth,
+		},
+		{
+			name: "redis-cluster-slots-moved-wait-1", options: cluster(false, wait...),
+			spread: spread, inject: moveSlotBackAndForth,
+		},
+		{
+			name: "redis-cluster-cut-off", options: cluster(true), spread: spread,
+			allow: broken, inject: cutMasterOff,
+		},
 	}
 }
 
-// loseKeeper kills the master that keeps the sale, for good: its replica takes its place.
-func loseKeeper(t *testing.T, s *scene) {
+// killMaster kills the sale's master for good: the cluster promotes its replica.
+func killMaster(t *testing.T, r *run) {
 	t.Helper()
-	s.until(s.between(0.1, 0.6))
-	dead := s.keeper(t)
+	r.untilSold(r.random(0.1, 0.6))
+	dead := r.master(t)
 	require.NoError(t, dead.Kill())
-	require.NotSame(t, dead, s.keeper(t), "a dead server is master")
+	require.NotSame(t, dead, r.master(t), "a dead server is master")
 }
 
-// reviveNodes starts the dead again, as replicas of those who took their places: until then no promise that waits for a replica is made.
-func reviveNodes(t *testing.T, s *scene) {
+// restartNodes starts the dead nodes again, as replicas. Until then no promise that waits for a
+// replica is possible.
+func restartNodes(t *testing.T, r *run) {
 	t.Helper()
-	for _, node := range s.Cluster.Nodes {
+	for _, node := range r.Cluster.Nodes {
 		if !node.Running() {
 			require.NoError(t, node.Restart(t.Context()))
 		}
 	}
-	require.NoError(t, s.Cluster.Settled(t.Context()))
+	require.NoError(t, r.Cluster.Settled(t.Context()))
 }
 
-// moveToAndFro has the sale's slot go from master to master and back, twice resting where half of its keys have gone.
-func moveToAndFro(t *testing.T, s *scene) {
+// moveSlotBackAndForth moves the sale's slot to another master and back, twice, and pauses every
+// second move halfway.
+func moveSlotBackAndForth(t *testing.T, r *run) {
 	t.Helper()
-	home := s.keeper(t)
+	first := r.master(t)
 	for i := range 4 {
-		s.until(float64(i)/6 + s.between(0.05, 0.15))
-		to := home
-		if s.keeper(t) == home {
-			to = s.another(t, home)
+		r.untilSold(float64(i)/6 + r.random(0.05, 0.15))
+		to := first
+		if r.master(t) == first {
+			to = r.otherMaster(t, first)
 		}
-		s.moveSlot(t, to, i%2 == 0)
+		r.moveSlot(t, to, i%2 == 0)
 	}
 }
 
-// another is a master other than one.
-func (s *scene) another(t *testing.T, than *testenv.RedisServer) *testenv.RedisServer {
+func (r *run) otherMaster(t *testing.T, than *testenv.RedisServer) *testenv.RedisServer {
 	t.Helper()
-	for _, master := range s.masters(t) {
+	for _, master := range r.masters(t) {
 		if master != than {
 			return master
 		}
@@ -73,38 +90,39 @@ func (s *scene) another(t *testing.T, than *testenv.RedisServer) *testenv.RedisS
 	return nil
 }
 
-// moveSlot brings the sale's slot to a master, key by key where it rests on the way.
-func (s *scene) moveSlot(t *testing.T, to *testenv.RedisServer, rests bool) {
+// moveSlot moves the sale's slot to a master. With a pause the slot stays half moved for a second.
+func (r *run) moveSlot(t *testing.T, to *testenv.RedisServer, pauses bool) {
 	t.Helper()
-	slot, err := s.Cluster.SlotOf(t.Context(), rig.SaleKey(s.goods))
+	slot, err := r.Cluster.SlotOf(t.Context(), rig.SaleKey(r.goods))
 	require.NoError(t, err)
-	move, err := s.Cluster.BeginMove(t.Context(), slot, to)
+	move, err := r.Cluster.BeginMove(t.Context(), slot, to)
 	require.NoError(t, err)
-	batch := 1000
-	if rests {
-		s.lasts(500 * time.Millisecond)
+	if pauses {
+		time.Sleep(500 * time.Millisecond)
 		_, err = move.Keys(t.Context(), 2)
 		require.NoError(t, err)
-		s.lasts(time.Second)
+		time.Sleep(time.Second)
 	}
 	for moved := 1; moved > 0; {
-		moved, err = move.Keys(t.Context(), batch)
+		moved, err = move.Keys(t.Context(), 1000)
 		require.NoError(t, err)
 	}
 	require.NoError(t, move.Finish(t.Context()))
 }
 
-// cutOff takes the master that keeps the sale away from all its peers, for longer than they believe in it, while the programs
-// reach every node still; what it takes until it notices, its replica never has.
-func cutOff(t *testing.T, s *scene) {
+// cutMasterOff cuts the sale's master off from the other nodes for longer than the node timeout,
+// while the programs still reach every node. Its replica never gets what it takes until it
+// notices.
+func cutMasterOff(t *testing.T, r *run) {
 	t.Helper()
-	s.until(s.between(0.1, 0.5))
-	alone, won := s.keeper(t), s.won.Load()
-	require.NoError(t, s.Cluster.CutOff(t.Context(), alone))
-	s.lasts(testenv.ClusterNodeTimeout / 2)
-	t.Logf("%d units were promised by a master cut off", s.won.Load()-won)
-	require.Eventually(t, func() bool { return s.keeper(t) != alone }, patience, 50*time.Millisecond, "nobody took its place")
-	s.recovers(t)
-	require.NoError(t, s.Cluster.Join(t.Context(), alone))
-	require.NoError(t, s.Cluster.Settled(t.Context()))
+	r.untilSold(r.random(0.1, 0.5))
+	old, promised := r.master(t), r.promised.Load()
+	require.NoError(t, r.Cluster.CutOff(t.Context(), old))
+	time.Sleep(testenv.ClusterNodeTimeout / 2)
+	t.Logf("%d units were promised by a master cut off", r.promised.Load()-promised)
+	require.Eventually(t, func() bool { return r.master(t) != old },
+		patience, 50*time.Millisecond, "no replica was promoted")
+	r.awaitRecovery(t)
+	require.NoError(t, r.Cluster.Join(t.Context(), old))
+	require.NoError(t, r.Cluster.Settled(t.Context()))
 }

@@ -11,86 +11,100 @@ import (
 	"flashsale.dev/seckill/test/rig"
 )
 
-// lag is how far the replica is behind its master.
-const lag = time.Second
+// replicaLag is how far the replica is behind its master.
+const replicaLag = time.Second
 
-// failoverHarms have Sentinel put a replica in the place of a Redis that dies; what the master took in its last second the
-// replica does not have. With a WAIT for one replica nothing of that was promised.
-func failoverHarms() []harm {
-	watched := func(own bool, settings ...string) rig.Options {
-		return rig.Options{Failover: true, OwnRabbit: own, Env: settings}
+// failoverFaults kill a Redis master whose replica lags; Sentinel promotes the replica, which
+// lacks the master's last second. With SECKILL_REDIS_WAIT_REPLICAS=1 none of that was promised.
+func failoverFaults() []fault {
+	options := func(ownRabbit bool, settings ...string) rig.Options {
+		return rig.Options{Failover: true, OwnRabbit: ownRabbit, Env: settings}
 	}
 	wait := []string{"SECKILL_REDIS_WAIT_REPLICAS=1", "SECKILL_REDIS_WAIT_TIMEOUT=1500ms"}
-	kept, broken := check.Expect{}, check.Expect{MayBreak: true}
-	long := 20 * time.Second // a reservation takes a second and more where it waits for the replica
-	return []harm{
-		{name: "redis-failover-replica-behind", rig: watched(false), over: long, expect: broken, before: fallBehind, do: loseMaster, then: comeBack},
-		{name: "redis-failover-wait-1", rig: watched(false, wait...), over: long, expect: kept, before: fallBehind, do: loseMaster, then: comeBack},
-		{name: "redis-failover-and-back", rig: watched(false), over: 30 * time.Second, expect: broken, before: fallBehind, do: loseMaster, then: goBack},
+	broken := check.Allowance{BrokenPromises: true}
+	spread := 20 * time.Second // a reservation that waits for the replica takes over a second
+	return []fault{
 		{
-			name: "redis-failover-rabbit-away", rig: watched(true), over: long, crowd: true, expect: broken,
-			before: fallBehindBoth, do: loseBoth, then: comeBack,
+			name: "redis-failover-replica-behind", options: options(false), spread: spread,
+			allow: broken, prepare: delayReplica, inject: killLaggingMaster,
+			afterRecovery: restartOldMaster,
 		},
 		{
-			name: "redis-failover-rabbit-away-wait-1", rig: watched(true, wait...), over: long, crowd: true, expect: kept,
-			before: fallBehindBoth, do: loseBoth, then: comeBack,
+			name: "redis-failover-wait-1", options: options(false, wait...), spread: spread,
+			prepare: delayReplica, inject: killLaggingMaster, afterRecovery: restartOldMaster,
+		},
+		{
+			name: "redis-failover-and-back", options: options(false), spread: 30 * time.Second,
+			allow: broken, prepare: delayReplica, inject: killLaggingMaster, afterRecovery: failBack,
+		},
+		{
+			name: "redis-failover-rabbit-away", options: options(true), spread: spread,
+			concurrent: true, allow: broken, prepare: flushAndDelay, inject: killMasterAndRabbit,
+			afterRecovery: restartOldMaster,
+		},
+		{
+			name: "redis-failover-rabbit-away-wait-1", options: options(true, wait...),
+			spread: spread, concurrent: true, prepare: flushAndDelay, inject: killMasterAndRabbit,
+			afterRecovery: restartOldMaster,
 		},
 	}
 }
 
-func fallBehind(_ *testing.T, s *scene) { s.Wires["replica-redis"].Lag(lag) }
+func delayReplica(_ *testing.T, r *run) { r.Wires["replica-redis"].Lag(replicaLag) }
 
-func fallBehindBoth(t *testing.T, s *scene) {
-	settleRabbit(t, s)
-	fallBehind(t, s)
+func flushAndDelay(t *testing.T, r *run) {
+	t.Helper()
+	flushRabbit(t, r)
+	delayReplica(t, r)
 }
 
-func loseMaster(t *testing.T, s *scene) {
+func killLaggingMaster(t *testing.T, r *run) {
 	t.Helper()
-	s.until(s.between(0.1, 0.6))
-	s.promoteReplica(t)
+	r.untilSold(r.random(0.1, 0.6))
+	r.promoteReplica(t)
 }
 
-// promoteReplica kills the master while its replica is behind, and waits for the promotion.
-func (s *scene) promoteReplica(t *testing.T) {
+// promoteReplica kills the master while its replica lags, and waits for the promotion.
+func (r *run) promoteReplica(t *testing.T) {
 	t.Helper()
-	bytes, port := s.Behind(t)
-	_, wire, err := net.SplitHostPort(s.Wires["replica-redis"].Addr)
+	bytes, port := r.Behind(t)
+	link := r.Wires["replica-redis"]
+	_, wire, err := net.SplitHostPort(link.Addr)
 	require.NoError(t, err)
 	require.Equal(t, wire, port, "the replica does not follow over the slow wire")
-	require.Positive(t, bytes, "the replica is not behind")
-	link := s.Wires["replica-redis"]
-	link.Cut() // what is under way must not reach the replica when its master is dead
-	require.NoError(t, s.Redis.Kill())
+	require.Positive(t, bytes, "the replica does not lag")
+	link.Cut() // what is on the wire must not reach the replica once its master is dead
+	require.NoError(t, r.Redis.Kill())
 	link.Drop()
 	link.Mend()
-	s.Promoted(t, s.Replica)
+	r.Promoted(t, r.Replica)
 	t.Logf("the replica was %d bytes behind when it was promoted", bytes)
 }
 
-// loseBoth has the promises of the master's last second be nowhere but in it: the broker is away. That is two faults.
-func loseBoth(t *testing.T, s *scene) {
+// killMasterAndRabbit kills the broker, then the master, so that the promises of the master's last
+// second exist nowhere else. These are two failures at once.
+func killMasterAndRabbit(t *testing.T, r *run) {
 	t.Helper()
-	s.until(s.between(0.05, 0.2))
-	require.NoError(t, s.Rabbit.Kill())
-	won := s.won.Load()
-	s.lasts(time.Duration(s.between(2, 4) * float64(time.Second)))
-	require.Greater(t, s.won.Load(), won, "a broker that is away stopped the sale")
-	s.promoteReplica(t)
-	require.NoError(t, s.Rabbit.Restart(t.Context()))
+	r.untilSold(r.random(0.05, 0.2))
+	require.NoError(t, r.Rabbit.Kill())
+	promised := r.promised.Load()
+	time.Sleep(r.randomSeconds(2, 4))
+	require.Greater(t, r.promised.Load(), promised, "a broker that is down stopped the sale")
+	r.promoteReplica(t)
+	require.NoError(t, r.Rabbit.Restart(t.Context()))
 }
 
-// comeBack starts the dead master again, with what it had on its disk: it must become a replica.
-func comeBack(t *testing.T, s *scene) {
+// restartOldMaster starts the dead master with the data on its disk; it must become a replica.
+func restartOldMaster(t *testing.T, r *run) {
 	t.Helper()
-	require.NoError(t, s.Redis.Restart(t.Context()))
-	s.Follows(t, s.Redis)
+	require.NoError(t, r.Redis.Restart(t.Context()))
+	r.Follows(t, r.Redis)
 }
 
-// goBack has the old master, back as a replica, be promoted again while the other still takes reservations.
-func goBack(t *testing.T, s *scene) {
+// failBack promotes the old master again while the new one still takes reservations.
+func failBack(t *testing.T, r *run) {
 	t.Helper()
-	comeBack(t, s)
-	s.FailOver(t, s.Redis)
-	s.recovers(t)
+	restartOldMaster(t, r)
+	r.FailOver(t, r.Redis)
+	r.awaitRecovery(t)
 }

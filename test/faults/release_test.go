@@ -11,31 +11,31 @@ import (
 	"flashsale.dev/seckill/test/rig"
 )
 
-// previousFlag names the release that a roll-back goes back to.
-var previousFlag = flag.String("faults.previous", "", "commit or tag to roll back to; the newest tag behind us if empty, or ten commits ago where there is none")
+var previousFlag = flag.String("faults.previous", "",
+	"commit or tag to roll back to; if empty the newest tag behind HEAD, or ten commits ago")
 
-func releaseHarms() []harm {
-	return []harm{{name: "release-rolled-back", over: 25 * time.Second, do: rollBack}}
+func releaseFaults() []fault {
+	return []fault{{name: "release-rolled-back", spread: 25 * time.Second, inject: rollBack}}
 }
 
-// rollBack takes all programs back to the last release, one after another, consumers first, on the database as the new one
-// has it; and then forward again. Both releases run side by side meanwhile.
-func rollBack(t *testing.T, s *scene) {
+// rollBack replaces all programs by those of the previous release, consumers first, on the
+// migrated database, and then back again. Both releases run side by side in between.
+func rollBack(t *testing.T, r *run) {
 	t.Helper()
 	previous := rig.Previous(t, *previousFlag)
-	programs := slices.Concat(s.Consumers, s.APIs)
+	programs := slices.Concat(r.Consumers, r.APIs)
 	for i, p := range programs {
-		s.until(float64(i+1) / 12)
-		change(t, p, previous)
+		r.untilSold(float64(i+1) / 12)
+		replaceProgram(t, p, previous)
 	}
 	for i, p := range programs {
-		s.until(0.5 + float64(i+1)/12)
-		change(t, p, "")
+		r.untilSold(0.5 + float64(i+1)/12)
+		replaceProgram(t, p, "")
 	}
 }
 
-// change ends a program as an operator would, and starts that of a folder in its place ("": our own).
-func change(t *testing.T, p *rig.Program, folder string) {
+// replaceProgram stops a program gracefully and starts the one of a folder; "" is this release.
+func replaceProgram(t *testing.T, p *rig.Program, folder string) {
 	t.Helper()
 	require.NoError(t, p.Stop(), "%s", p.Log())
 	p.Use(t, folder)

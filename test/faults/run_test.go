@@ -19,176 +19,163 @@ import (
 	"flashsale.dev/seckill/test/rig"
 )
 
-// harm is one thing that may happen to an installation.
-type harm struct {
-	name   string
-	rig    rig.Options   // two APIs and two consumers if it says nothing else
-	over   time.Duration // the buyers come spread over so long; 6 s if 0
-	crowd  bool          // the buyers do not wait for those before them: a server that orders must pass is away for long
-	limit  int64         // units one buyer may have; 1 if 0
-	shards int           // queues of orders; the default if 0
-	starts time.Duration // the sale starts so long after it was put up; a minute before if 0
-	ends   time.Duration // the sale ends so long after it was put up; an hour if 0
-	clock  time.Duration // the clocks of the API hosts are off by so much in the rush
-	expect check.Expect
-	before func(t *testing.T, s *scene) // what takes time and does no harm, before the rush; may be nil
-	// do does the harm, once the rush is on, and returns when whatever it broke works again.
-	do func(t *testing.T, s *scene)
-	// then goes on in the rush, once the sale is well again; may be nil.
-	then func(t *testing.T, s *scene)
-	// after looks at what the buyers were told, once everything is calm; may be nil.
-	after func(t *testing.T, s *scene, r buyer.Report)
-}
-
-// scene is a sale with a rush going on.
-type scene struct {
+// run is an installation with one sale that buyers arrive for.
+type run struct {
 	*rig.Rig
-	goods string
-	queue int // queues of orders
-	start time.Time
-	end   time.Time
-	units int64
-	rng   *rand.Rand
-	redis redis.UniversalClient
-	won   atomic.Int64  // buyers who were told 202
-	over  chan struct{} // closed when the rush has ended
+	goods    string
+	shards   int // order queues
+	start    time.Time
+	end      time.Time
+	units    int64
+	rng      *rand.Rand
+	redis    redis.UniversalClient
+	promised atomic.Int64  // answers with 202
+	ended    chan struct{} // closed after the last buyer
 
-	planted []check.Buyer // of orders that the harm itself has made
+	extraBuyers []check.Buyer // buyers of orders that the fault itself created
 }
 
-// until waits for the moment at which such a share of the units has been won, or for the end of the rush.
-func (s *scene) until(share float64) {
+// untilSold waits until a share of the units is promised, or until no more buyers arrive.
+func (r *run) untilSold(share float64) {
 	for tick := time.NewTicker(2 * time.Millisecond); ; {
 		select {
 		case <-tick.C:
-			if float64(s.won.Load()) >= share*float64(s.units) {
+			if float64(r.promised.Load()) >= share*float64(r.units) {
 				return
 			}
-		case <-s.over:
+		case <-r.ended:
 			return
 		}
 	}
 }
 
-// between is a share of the seed's choice.
-func (s *scene) between(from, to float64) float64 { return from + s.rng.Float64()*(to-from) }
+// random draws from the seed a number in [from, to).
+func (r *run) random(from, to float64) float64 { return from + r.rng.Float64()*(to-from) }
 
-// keeper is the Redis that keeps the sale now.
-func (s *scene) keeper(t *testing.T) *testenv.RedisServer {
-	t.Helper()
-	s.Aim(t, s.goods)
-	return s.Redis
+// randomSeconds draws from the seed a duration in [from, to) seconds.
+func (r *run) randomSeconds(from, to float64) time.Duration {
+	return time.Duration(r.random(from, to) * float64(time.Second))
 }
 
-// keeperClient speaks to that one alone.
-func (s *scene) keeperClient(t *testing.T) *redis.Client {
+// master is the Redis server that holds the sale now.
+func (r *run) master(t *testing.T) *testenv.RedisServer {
 	t.Helper()
-	s.Aim(t, s.goods)
-	return s.RedisNode(t)
+	r.Aim(t, r.goods)
+	return r.Redis
 }
 
-// lasts lets a harm last.
-func (s *scene) lasts(d time.Duration) { time.Sleep(d) }
+// masterClient is a client of that server alone.
+func (r *run) masterClient(t *testing.T) *redis.Client {
+	t.Helper()
+	r.Aim(t, r.goods)
+	return r.RedisNode(t)
+}
 
-// run is one run: a sale, a rush, a harm, and the verdict.
-func run(t *testing.T, h harm, seed uint64) {
-	t.Logf("harm %s, seed %d", h.name, seed)
-	o := h.rig
+// execute starts an installation and a sale, injects the fault while buyers arrive, and reports
+// the verdict.
+func execute(t *testing.T, f fault, seed uint64) {
+	t.Logf("fault %s, seed %d", f.name, seed)
+	o := f.options
 	o.APIs, o.Consumers = max(2, o.APIs), max(2, o.Consumers)
-	s := &scene{
-		queue: cmp.Or(h.shards, shards),
-		units: *unitsFlag, rng: rand.New(rand.NewPCG(seed, 0)), over: make(chan struct{}),
+	r := &run{
+		shards: cmp.Or(f.shards, defaultShards), units: *unitsFlag,
+		rng: rand.New(rand.NewPCG(seed, 0)), ended: make(chan struct{}),
 	}
-	o.Env = append(slices.Clone(o.Env), fmt.Sprintf("SECKILL_ORDER_SHARDS=%d", s.queue))
-	s.Rig = rig.Start(t, suite, o)
-	s.redis = s.RedisClient(t)
-	limit := max(1, h.limit)
-	s.putUp(t, h, limit)
-	if h.before != nil {
-		h.before(t, s)
+	o.Env = append(slices.Clone(o.Env), fmt.Sprintf("SECKILL_ORDER_SHARDS=%d", r.shards))
+	r.Rig = rig.Start(t, suite, o)
+	r.redis = r.RedisClient(t)
+	limit := max(1, f.limit)
+	r.createSale(t, f, limit)
+	if f.prepare != nil {
+		f.prepare(t, r)
 	}
 	var report buyer.Report
 	var err error
-	s.AimRabbit(t, s.goods)
+	r.AimRabbit(t, r.goods)
 	go func() {
-		defer close(s.over)
-		report, err = buyer.Run(t.Context(), s.plan(t, h))
+		defer close(r.ended)
+		report, err = buyer.Run(t.Context(), r.plan(t, f))
 	}()
-	h.do(t, s)
-	t.Logf("%d of %d units were promised when the harm was over", s.won.Load(), s.units)
-	recovery, waited := s.recovers(t)
-	if recovery > slow {
-		s.saySlow(t, recovery, waited)
+	f.inject(t, r)
+	t.Logf("%d of %d units were promised when the fault ended", r.promised.Load(), r.units)
+	recovery, waited := r.awaitRecovery(t)
+	if recovery > slowRecovery {
+		r.logSlowRecovery(t, recovery, waited)
 	}
-	if h.then != nil {
-		h.then(t, s)
+	if f.afterRecovery != nil {
+		f.afterRecovery(t, r)
 	}
-	<-s.over
+	<-r.ended
 	require.NoError(t, err)
-	s.calm(t)
-	if h.after != nil {
-		h.after(t, s, report)
+	r.awaitDrained(t)
+	if f.checkReport != nil {
+		f.checkReport(t, r, report)
 	}
-	history := s.history(t, report)
-	history.Final = s.asksAgain(t, history)
-	s.everyAPISells(t)
-	history.Sale.Limit, history.Sale.StartAt, history.Sale.EndAt = limit, s.start, s.end
-	tell(t, h, seed, check.Judge(history, h.expect), recovery, report)
+	history := r.history(t, report)
+	history.Final = r.finalStatuses(t, history)
+	r.requireEveryAPISells(t)
+	history.Sale.Limit, history.Sale.StartAt, history.Sale.EndAt = limit, r.start, r.end
+	reportVerdict(t, f, seed, check.Judge(history, f.allow), recovery, report)
 }
 
-// putUp puts up the sale, and then has the API hosts' clocks be as the harm wants them.
-func (s *scene) putUp(t *testing.T, h harm, limit int64) {
+// createSale creates the sale, and then replaces the APIs by programs with the fault's clock.
+func (r *run) createSale(t *testing.T, f fault, limit int64) {
 	t.Helper()
 	file := ""
-	if h.clock != 0 {
-		file = rig.BuildWithClock(t, "api", h.clock) // takes a minute the first time: before the window is chosen
+	if f.clockOffset != 0 {
+		// The first build takes a minute, so it comes before the sale's window is chosen.
+		file = rig.BuildWithClock(t, "api", f.clockOffset)
 	}
 	now := time.Now().Truncate(time.Millisecond)
-	s.start, s.end = now.Add(cmp.Or(h.starts, -time.Minute)), now.Add(cmp.Or(h.ends, time.Hour))
-	s.goods = s.PutUpFor(t, s.units, limit, s.start, s.end)
+	r.start = now.Add(cmp.Or(f.starts, -time.Minute))
+	r.end = now.Add(cmp.Or(f.ends, time.Hour))
+	r.goods = r.PutUpFor(t, r.units, limit, r.start, r.end)
 	if file == "" {
 		return
 	}
-	for i, p := range s.APIs {
+	for i, p := range r.APIs {
 		p.Become(t, file)
-		requireClock(t, s.Base(i), h.clock)
+		requireClock(t, r.Base(i), f.clockOffset)
 	}
 }
 
-func (s *scene) plan(t *testing.T, h harm) buyer.Plan {
+func (r *run) plan(t *testing.T, f fault) buyer.Plan {
 	t.Helper()
-	over := max(6*time.Second, h.over)
-	if *harmsFlag == "" {
-		over = min(over, 8*time.Second) // a plain go test is in a hurry
+	spread := max(6*time.Second, f.spread)
+	if *namesFlag == "" {
+		spread = min(spread, 8*time.Second) // keeps a plain go test short
 	}
 	p := buyer.Plan{
-		GoodsID: s.goods, Buyers: *buyersFlag, AtOnce: 200, Token: s.BuyerToken, Patience: time.Minute, CallTimeout: 5 * time.Second,
-		Stubborn: true, Again: 1, Greedy: 3, Cancels: 4, Over: over, Won: func() { s.won.Add(1) },
+		GoodsID: r.goods, Buyers: *buyersFlag, Concurrency: 200, Token: r.BuyerToken,
+		Patience: time.Minute, CallTimeout: 5 * time.Second, Spread: spread,
+		RetryErrors: true, Repeats: 1, BuysAgainEvery: 3, CancelsEvery: 4,
+		OnAccepted: func() { r.promised.Add(1) },
 	}
-	if h.crowd {
-		p.AtOnce, p.Glance = p.Buyers, 3*time.Second
+	if f.concurrent {
+		p.Concurrency, p.MaxPollInterval = p.Buyers, 3*time.Second
 	}
-	for i := range s.APIs {
-		p.Bases = append(p.Bases, s.Base(i))
+	for i := range r.APIs {
+		p.Bases = append(p.Bases, r.Base(i))
 	}
 	return p
 }
 
-// calm waits until nothing is on its way anywhere.
-func (s *scene) calm(t *testing.T) {
+// awaitDrained waits until no order of the sale is pending, in the outbox or unwritten.
+func (r *run) awaitDrained(t *testing.T) {
 	t.Helper()
 	var l apiclient.Ledger
 	var f rig.RedisFacts
-	quiet := func() bool {
+	drained := func() bool {
 		var err, redisErr error
-		l, err = s.ledger(t)
-		f, redisErr = s.RedisFacts(t, s.redis, s.goods)
-		return err == nil && redisErr == nil && l.Pending == 0 && l.Balanced && f.Pending == 0 && f.Outbox == 0
+		l, err = r.ledger(t)
+		f, redisErr = r.RedisFacts(t, r.redis, r.goods)
+		return err == nil && redisErr == nil && l.Pending == 0 && l.Balanced &&
+			f.Pending == 0 && f.Outbox == 0
 	}
 	for began := time.Now(); time.Since(began) < patience; time.Sleep(50 * time.Millisecond) {
-		if quiet() {
+		if drained() {
 			return
 		}
 	}
-	t.Errorf("not calm in %s: ledger %+v, pending %d, outbox %d", patience, l, f.Pending, f.Outbox)
+	t.Errorf("not drained in %s: ledger %+v, pending %d, outbox %d", patience, l, f.Pending, f.Outbox)
 }

@@ -7,26 +7,37 @@ import (
 	"flashsale.dev/seckill/test/rig"
 )
 
-// wires are the pairs that speak to each other.
-var wires = []string{"api-redis", "api-rabbit", "api-mysql", "consumer-redis", "consumer-rabbit", "consumer-mysql"}
+// wires names the connections between programs and servers.
+var wires = []string{
+	"api-redis", "api-rabbit", "api-mysql", "consumer-redis", "consumer-rabbit", "consumer-mysql",
+}
 
-func wireHarms() []harm {
-	var list []harm
+func wireFaults() []fault {
+	var list []fault
 	for _, wire := range wires {
-		list = append(list, harm{name: "cut-" + wire, rig: rig.Options{Wired: true}, do: func(_ *testing.T, s *scene) {
-			s.until(s.between(0.1, 0.7))
-			s.Wires[wire].Cut()
-			s.lasts(5 * time.Second)
-			s.Wires[wire].Mend()
-		}})
+		cut := func(_ *testing.T, r *run) {
+			r.untilSold(r.random(0.1, 0.7))
+			r.Wires[wire].Cut()
+			time.Sleep(5 * time.Second)
+			r.Wires[wire].Mend()
+		}
+		list = append(list, fault{
+			name: "cut-" + wire, options: rig.Options{Wired: true}, inject: cut,
+		})
 	}
-	return append(list, harm{name: "slow-wires", rig: rig.Options{Wired: true}, over: 10 * time.Second, do: func(_ *testing.T, s *scene) {
-		for _, wire := range s.Wires {
-			wire.Slow(200 * time.Millisecond)
-		}
-		s.lasts(10 * time.Second)
-		for _, wire := range s.Wires {
-			wire.Slow(0)
-		}
-	}})
+	return append(list, fault{
+		name: "slow-wires", options: rig.Options{Wired: true}, spread: 10 * time.Second,
+		inject: slowWires,
+	})
+}
+
+// slowWires delays everything on every wire by 200 ms in each direction, for 10 s.
+func slowWires(_ *testing.T, r *run) {
+	for _, wire := range r.Wires {
+		wire.Slow(200 * time.Millisecond)
+	}
+	time.Sleep(10 * time.Second)
+	for _, wire := range r.Wires {
+		wire.Slow(0)
+	}
 }

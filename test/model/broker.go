@@ -2,7 +2,7 @@ package model
 
 import "slices"
 
-// message carries lines, or is a barrier.
+// message has the lines of a batch of orders, or is a barrier.
 type message struct {
 	lines    []line
 	barrier  bool
@@ -12,29 +12,33 @@ type message struct {
 	attempts int
 }
 
-// queue is one shard's: its consumer gets messages in order, and what it did not acknowledge comes again, in front.
+// queue is the queue of one shard. It delivers messages in order to one consumer, and redelivers
+// first what that consumer did not acknowledge.
 type queue struct {
 	ready   []message
 	unacked []message
 	owner   *stream
-	gone    bool // deleted with the broker's data; who connects or publishes next declares it again
-	unbound bool // there, but nothing is routed to it
+	gone    bool // deleted; the next connection or publish declares it again
+	unbound bool // declared, but without its binding
 }
 
+// stream is the subscription of one consumer to a queue.
 type stream struct {
 	q    *queue
 	host *host
 	over bool
 }
 
+// broker is RabbitMQ: a queue for each shard.
 type broker struct {
 	up     bool
 	queues []*queue
-	fresh  bool // came back without its data, and nobody has fed it since
+	fresh  bool // lost its data, and pending orders are not yet republished
 }
 
 func (w *world) queueOf(goods int) *queue { return w.broker.queues[goods%len(w.broker.queues)] }
 
+// sent is the outcome of a publish.
 type sent int
 
 const (
@@ -43,22 +47,22 @@ const (
 	queueDown
 )
 
-// publish hands one message over and waits for the confirm. by is the tick at which its deadline ends.
+// publish sends one message and waits for the confirm until the tick by.
 func (w *world) publish(p *proc, goods int, m message, by int) sent {
 	p.step()
 	if !w.broker.up {
 		return queueDown
 	}
-	if w.now > by && !p.host.inSocket(w) {
+	if w.now > by && !p.host.sendsLate(w) {
 		return failed // the deadline ended before anything was sent
 	}
 	if w.now > by {
 		w.lateSends++
 	}
 	q := w.queueOf(goods)
-	if q.gone || q.unbound { // unroutable: returned, and acked
+	if q.gone || q.unbound { // unroutable: returned, and confirmed
 		p.step()
-		if w.off(ReturnIsNack) {
+		if w.omits(ReturnIsNack) {
 			return confirmed
 		}
 		w.broker.fresh = w.broker.fresh || q.gone
@@ -74,9 +78,10 @@ func (w *world) publish(p *proc, goods int, m message, by int) sent {
 	return confirmed
 }
 
-// inSocket tells whether what a host that was asleep had handed to its socket goes out when it wakes.
-func (h *host) inSocket(w *world) bool { return h != nil && h == w.sleeper }
+// sendsLate reports whether the host was paused: what it had written to its socket is sent later.
+func (h *host) sendsLate(w *world) bool { return h != nil && h == w.paused }
 
+// openStream subscribes to a queue; nil where another host is its active consumer.
 func (w *world) openStream(h *host, q *queue) *stream {
 	if !w.broker.up || q.owner != nil {
 		return nil
@@ -87,6 +92,7 @@ func (w *world) openStream(h *host, q *queue) *stream {
 	return q.owner
 }
 
+// receive takes up to so many messages; they stay unacknowledged.
 func (s *stream) receive(most int) []message {
 	if s.over {
 		return nil
@@ -107,7 +113,7 @@ func (s *stream) ack() {
 	}
 }
 
-// close gives back what was not acknowledged.
+// close requeues what was not acknowledged.
 func (s *stream) close() {
 	if s == nil || s.over {
 		return
@@ -117,6 +123,7 @@ func (s *stream) close() {
 	s.q.unacked, s.q.owner = nil, nil
 }
 
+// dropStreams ends the subscriptions of a host, or of all hosts if it is nil.
 func (w *world) dropStreams(h *host) {
 	for _, q := range w.broker.queues {
 		if q.owner != nil && (h == nil || q.owner.host == h) {
@@ -125,6 +132,7 @@ func (w *world) dropStreams(h *host) {
 	}
 }
 
+// loseBroker restarts the broker without its messages, or without its queues too.
 func (w *world) loseBroker(deleted bool) {
 	w.dropStreams(nil)
 	for _, q := range w.broker.queues {

@@ -1,13 +1,15 @@
-// Package model is a deterministic simulation of the way of an order, as internal/order, internal/redisstore, scripts/lua
-// and internal/sqlstore implement it: API nodes, a Redis that restarts, is emptied, fails over and fails back, a broker
-// with a queue per shard, a MySQL with transactions, and everything that relays, writes, rebuilds, gives back and audits.
+// Package model simulates the protocol of an order: API nodes that reserve and publish, a Redis
+// that restarts, is emptied, fails over and fails back, a broker with a queue per shard, a MySQL
+// with transactions, and the workers that relay, write, release, reconcile and rebuild.
 //
-// One seed is one schedule: who steps next, how long each step takes, which single fault strikes and when. After each
-// step the guarantees that hold always are checked (no unit too many, no buyer over the limit, no number twice); after the
-// fault is healed and all is drained, the rest (every promise kept, nothing leaked). Each rule of the design can be left
-// out, one at a time; a schedule that then breaks a guarantee is what the rule is for.
+// One seed is one schedule: the order and duration of all steps, one fault and its moment. After
+// each step the model checks the guarantees that always hold: stock, limits, unique order numbers.
+// Once the fault has ended and everything is drained it checks the rest: every promise is kept, and
+// no unit leaked. Each rule of the protocol can be left out; the schedule that then violates a
+// guarantee shows why the rule exists.
 //
-// What is one step here is one atomic thing there: a script in Redis, a transaction in MySQL, a message that the broker
-// takes. Between two steps anything may happen. A tick is 100 ms, but the feed's age and the lock's life are shortened, so
-// that a schedule stays short. The scripts themselves, SQL's isolation and AMQP are not in it: their own tests hold them.
+// A step is what is atomic in the product: a script in Redis, a transaction in MySQL, a message
+// that the broker accepts. Anything may happen between two steps. A tick is 100 ms. The republish
+// age is shortened, so that schedules stay short. Scripts,
+// SQL's isolation and AMQP have their own tests.
 package model

@@ -2,7 +2,7 @@ package model
 
 import "slices"
 
-// fault is the one thing that goes wrong in a schedule.
+// fault is the one failure of a schedule.
 type fault int
 
 const (
@@ -23,43 +23,46 @@ const (
 	queueUnbound
 	queuePurged
 	mysqlDown
-	apiAsleep
-	workerAsleep
+	apiPaused
+	workerPaused
 	poison
 	clockSkew
 	lastFault
 )
 
 var faultNames = [...]string{
-	"no fault", "API killed", "worker killed", "consumer cut off", "messages twice and in other groups", "Redis restarted",
-	"Redis restarted without its last writes", "FLUSHALL", "Redis paused", "failover to a replica that lags",
-	"failover, and back to the old master", "broker down", "broker emptied", "queue deleted", "queue unbound", "queue purged", "MySQL down",
-	"API asleep", "worker asleep", "poison order", "clock skew",
+	"no fault", "API killed", "worker killed", "consumer cut off", "messages doubled and regrouped",
+	"Redis restarted", "Redis restarted without its last writes", "FLUSHALL", "Redis paused",
+	"failover to a replica that lags", "failover, and back to the old master", "broker down",
+	"broker emptied", "queue deleted", "queue unbound", "queue purged", "MySQL down",
+	"API paused", "worker paused", "poison order", "clock skew",
 }
 
 // String names the fault.
 func (f fault) String() string { return faultNames[f] }
 
-// losesRedis tells whether reservations are gone from Redis: with a publisher that missed its deadline, two things fail.
-func (f fault) losesRedis() bool { return f.needsPast() || f == redisFlushed }
+// losesRedis reports whether Redis loses reservations. With a publisher that missed its deadline
+// that makes two failures.
+func (f fault) losesRedis() bool { return f.needsHistory() || f == redisFlushed }
 
-func (f fault) needsPast() bool { return f == redisLosesTail || f == failover || f == failBack }
+// needsHistory reports whether the fault returns to an earlier state of Redis.
+func (f fault) needsHistory() bool { return f == redisLosesTail || f == failover || f == failBack }
 
-// plan decides when the fault strikes, when it is over, and which sales are rebuilt by hand on the way.
+// plan schedules the fault and rebuilds by an operator.
 func (w *world) plan() {
 	w.faultAt = 5 + w.rnd.IntN(140)
-	w.later(w.faultAt, w.strike)
+	w.later(w.faultAt, w.inject)
 	if w.rnd.IntN(2) == 0 {
-		w.byHand(20 + w.rnd.IntN(150))
+		w.rebuildManually(20 + w.rnd.IntN(150))
 	}
-	if w.fault == apiAsleep || w.fault == workerAsleep {
-		w.byHand(max(0, w.faultAt-w.rnd.IntN(30)))
-		w.byHand(w.faultAt + w.rnd.IntN(120))
+	if w.fault == apiPaused || w.fault == workerPaused {
+		w.rebuildManually(max(0, w.faultAt-w.rnd.IntN(30)))
+		w.rebuildManually(w.faultAt + w.rnd.IntN(120))
 	}
 }
 
-// byHand is seckillctl rebuild.
-func (w *world) byHand(at int) {
+// rebuildManually is "seckillctl rebuild".
+func (w *world) rebuildManually(at int) {
 	w.later(at, func() {
 		h, g := pick(w.rnd, w.workers), w.rnd.IntN(w.nGoods)
 		if h.alive {
@@ -68,25 +71,27 @@ func (w *world) byHand(at int) {
 	})
 }
 
+// healIn schedules the end of the fault; all guarantees are checked once it is drained after that.
 func (w *world) healIn(ticks int, heal func()) {
 	w.later(ticks, func() {
 		if heal != nil {
 			heal()
 		}
-		w.say("healed")
+		w.logf("healed")
 		w.healed, w.healedAt = true, w.now
 	})
 }
 
-func (w *world) strike() {
-	w.say("fault: %s", w.fault)
+// inject starts the fault of the schedule.
+func (w *world) inject() {
+	w.logf("fault: %s", w.fault)
 	outage := 10 + w.rnd.IntN(50)
 	switch w.fault {
 	case killAPI, killWorker:
 		w.killOne(outage)
 		return
-	case apiAsleep, workerAsleep:
-		w.sleepOne()
+	case apiPaused, workerPaused:
+		w.pauseOne()
 		return
 	case redisPaused:
 		w.current.up = false
@@ -107,12 +112,13 @@ func (w *world) strike() {
 	case clockSkew:
 		w.apis[0].skew, w.apis[1].skew = 40, -40
 	default:
-		w.strikeAtOnce()
+		w.injectAtOnce()
 	}
 	w.healIn(1, nil)
 }
 
-func (w *world) strikeAtOnce() {
+// injectAtOnce injects a fault that ends at once.
+func (w *world) injectAtOnce() {
 	s := w.current
 	switch w.fault {
 	case cutConsumer:
@@ -139,40 +145,44 @@ func (w *world) strikeAtOnce() {
 		q.ready = nil
 	case poison:
 		g := w.rnd.IntN(w.nGoods)
-		w.broker.queues[g%len(w.broker.queues)].ready = slices.Insert(w.queueOf(g).ready, 0,
-			message{goods: g, lines: []line{{sn: -1, goods: g, buyer: 99, q: 1, epoch: w.db.goods[g].epoch, bad: true}}})
+		bad := line{sn: -1, goods: g, buyer: 99, q: 1, epoch: w.db.goods[g].epoch, bad: true}
+		q := w.queueOf(g)
+		q.ready = slices.Insert(q.ready, 0, message{goods: g, lines: []line{bad}})
 	}
 }
 
+// restart replaces the memory of a Redis. Its new replication id ends every lease.
 func (s *server) restart(to state, replid int) {
 	s.state, s.replid, s.scripts = to, replid, false
 	s.w.dirty = true
 }
 
+// killOne kills a random host, and starts it again after an outage.
 func (w *world) killOne(outage int) {
 	hosts := w.apis
 	if w.fault == killWorker {
 		hosts = w.workers
 	}
 	h := pick(w.rnd, hosts)
-	w.say("%s is killed", h.name)
+	w.logf("%s is killed", h.name)
 	w.kill(h)
 	w.healIn(outage, func() { w.start(h) })
 }
 
-func (w *world) sleepOne() {
+// pauseOne pauses a random host; what it had written to sockets is sent when it resumes.
+func (w *world) pauseOne() {
 	hosts, ticks := w.apis, 20+w.rnd.IntN(60)
-	if w.fault == workerAsleep {
+	if w.fault == workerPaused {
 		hosts, ticks = w.workers, lockLife/2+w.rnd.IntN(lockLife)
 	}
 	h := pick(w.rnd, hosts)
-	w.say("%s falls asleep for %d", h.name, ticks)
-	w.sleeper = h
-	w.asleep(h, ticks)
-	w.healIn(ticks+publishDeadline, func() { w.sleeper = nil })
+	w.logf("%s is paused for %d", h.name, ticks)
+	w.paused = h
+	w.pauseHost(h, ticks)
+	w.healIn(ticks+publishDeadline, func() { w.paused = nil })
 }
 
-// mix brings every message that waits a second time, its lines in other groups and another order.
+// mix doubles every message in the queues, with its lines in other batches and another order.
 func (w *world) mix() {
 	for _, q := range w.broker.queues {
 		byGoods := make([][]line, w.nGoods)
@@ -190,8 +200,8 @@ func (w *world) mix() {
 	}
 }
 
-// failOver promotes a replica that lacks the last writes. Each host notices a little later; till then the old master takes
-// its writes.
+// failOver promotes a replica that lacks the last writes. Each host notices a little later; until
+// then the old master accepts its writes.
 func (w *world) failOver() {
 	old, next := w.current, w.newServer()
 	next.state = old.past(w.rnd.IntN(9))
@@ -213,10 +223,11 @@ func (w *world) failOver() {
 	})
 }
 
+// promote makes another Redis master; each host connects to it some ticks later.
 func (w *world) promote(from, to *server) {
-	w.say("failover from %d to %d", from.replid, to.replid)
+	w.logf("failover from %d to %d", from.replid, to.replid)
 	w.current, w.dirty = to, true
-	w.book.failOver(from, to)
+	w.records.failOver(from, to)
 	for _, h := range append(slices.Clone(w.apis), w.workers...) {
 		w.later(w.rnd.IntN(30), func() { h.redis = w.current })
 	}

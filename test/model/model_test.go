@@ -8,34 +8,34 @@ import (
 )
 
 var (
-	schedules = flag.Int("schedules", 4000/fewer, "how many schedules to run with all rules on")
-	within    = flag.Int("within", 50000, "how many schedules a rule left out may survive at most")
+	schedules = flag.Int("schedules", 4000/fewer, "schedules to run with all rules kept")
+	within    = flag.Int("within", 50000, "schedules that a left-out rule may survive at most")
 	seed      = flag.Uint64("seed", 0, "the seed of the first schedule")
-	table     = flag.Bool("table", false, "count the broken ones among all of -within schedules, as rows of docs/model.md")
-	search    = flag.Bool("search", false, "look for each rule's first violation from -seed on, whatever seeds are known")
+	table     = flag.Bool("table", false, "count violations among all of -within schedules")
+	search    = flag.Bool("search", false, "search for first violations instead of known seeds")
 	trace     = flag.Bool("shortest", false, "print the shortest trace that is found")
 )
 
-// With every rule kept no schedule breaks a guarantee, whatever single thing goes wrong in it.
-func TestAllRulesKept(t *testing.T) {
+func TestAllRulesKept_ViolateNoGuarantee(t *testing.T) {
 	for s := range uint64(*schedules) {
 		if v := Run(*seed+s, None, false); v != nil {
 			t.Fatalf("%v\n%s", v, traceOf(*seed+s, None))
 		}
 	}
-	t.Logf("%d schedules from seed %d, none broke a guarantee", *schedules, *seed)
+	t.Logf("%d schedules from seed %d violated no guarantee", *schedules, *seed)
 }
 
-// A rule that can be left out without anything breaking is either not needed or not modelled.
-func TestEachRuleIsNeeded(t *testing.T) {
+// A rule that is left out without a violation is either not needed or not modelled.
+func TestEachRule_LeftOutViolatesGuarantee(t *testing.T) {
 	for _, r := range Rules() {
 		t.Run(r.String(), func(t *testing.T) {
 			t.Parallel()
 			f := find(r)
 			if f.first == nil {
-				t.Fatalf("%d schedules found nothing", *within)
+				t.Fatalf("%d schedules violated nothing", *within)
 			}
-			t.Logf("| %s | %d | %s | %s; %s |", r, f.after, f.share(), f.first.Guarantee+": "+f.first.What, f.first.Fault)
+			what := f.first.Guarantee + ": " + f.first.What + "; " + f.first.Fault
+			t.Logf("| %s | %d | %s | %s |", r, f.after, f.share(), what)
 			if *trace {
 				t.Log("\n" + traceOf(f.shortest.Seed, r))
 			}
@@ -43,9 +43,8 @@ func TestEachRuleIsNeeded(t *testing.T) {
 	}
 }
 
-// One seed is one schedule: a violation can be looked at again.
-func TestSeedsRepeat(t *testing.T) {
-	for _, r := range []Rule{Barrier, Outbox, LeaseCheck} {
+func TestSeed_RepeatsItsSchedule(t *testing.T) {
+	for _, r := range []Rule{Barrier, Outbox, Lease} {
 		first := find(r).first
 		again := Run(first.Seed, r, true)
 		if again == nil || again.Error() != first.Error() {
@@ -55,11 +54,11 @@ func TestSeedsRepeat(t *testing.T) {
 }
 
 type found struct {
-	first, shortest *Violation
-	after, broken   int
+	first, shortest   *Violation
+	after, violations int
 }
 
-// find runs until the first violation, or through all where the rest is wanted too.
+// find runs schedules until the first violation, or all of them where the flags ask for more.
 func find(r Rule) found {
 	var f found
 	if !*search && !*table && !*trace {
@@ -72,7 +71,7 @@ func find(r Rule) found {
 		if v == nil {
 			continue
 		}
-		if f.broken++; f.first == nil {
+		if f.violations++; f.first == nil {
 			f.first, f.after = v, n+1
 		}
 		if f.shortest == nil || len(v.Trace) < len(f.shortest.Trace) {
@@ -89,7 +88,7 @@ func (f found) share() string {
 	if !*table {
 		return "-"
 	}
-	return fmt.Sprintf("%.2f %%", 100*float64(f.broken)/float64(*within))
+	return fmt.Sprintf("%.2f %%", 100*float64(f.violations)/float64(*within))
 }
 
 func traceOf(seed uint64, r Rule) string {

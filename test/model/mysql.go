@@ -14,26 +14,32 @@ const (
 
 func (s status) active() bool { return s == created || s == paid }
 
+// row is one order.
 type row struct {
 	line
-	status status
-	payBy  int
-	tomb   bool // told lost: its message has not come
+	status    status
+	payBy     int
+	tombstone bool // answered as lost before its message arrived
 }
 
+// move is a stock move: units that MySQL has released, and Redis must release too.
 type move struct {
 	id, goods, epoch, buyer, sn, q int
-	fail, given                    bool
+	fail, applied                  bool
 	at                             int
 }
 
+// goodsRow is the row of one sale; token is the newest fencing token.
 type goodsRow struct{ stock, total, version, epoch, token int }
 
+// snapshot is what a rebuild reads of MySQL when it begins an epoch.
 type snapshot struct {
 	epoch, stock, total int
 	active              []row
 }
 
+// mysql is the database. Its methods are transactions; those that take a proc can be interrupted
+// where the schedule leaves out LockedStock.
 type mysql struct {
 	w        *world
 	up       bool
@@ -45,48 +51,55 @@ type mysql struct {
 	barriers map[[2]int]bool // goods, token
 }
 
+// outcome is the result of a batch writer's transaction.
 type outcome struct {
 	created, existing []int
 	moves             []*move
-	adopt             []line // nothing was written: these must be adopted first
+	adopt             []line // if not empty, nothing was written: Redis must adopt these first
 	epoch             int
 }
 
 func (m *mysql) find(goods, sn int) *row { return m.bySn[[2]int{goods, sn}] }
 
+// insert adds an order. A second row for the same number violates G7.
 func (m *mysql) insert(l line, s status) {
 	m.w.dirty = true
 	r := &row{line: l, status: s, payBy: m.w.now + m.w.payTime}
 	if m.find(l.goods, l.sn) != nil {
-		m.w.broken("G7", "order %d of goods %d was written twice", l.sn, l.goods)
+		m.w.violated("G7", "order %d of goods %d was written twice", l.sn, l.goods)
 	}
-	m.w.writtenInTime(l)
+	m.w.requireWrittenInTime(l)
 	m.orders = append(m.orders, r)
 	m.bySn[[2]int{l.goods, l.sn}] = r
 }
 
+// newMove records that Redis must release the units of an order.
 func (m *mysql) newMove(l line, fail bool) *move {
-	mv := &move{id: m.w.id(), goods: l.goods, epoch: m.goods[l.goods].epoch, buyer: l.buyer, sn: l.sn, q: l.q, fail: fail, at: m.w.now}
+	mv := &move{
+		id: m.w.id(), goods: l.goods, epoch: m.goods[l.goods].epoch, buyer: l.buyer,
+		sn: l.sn, q: l.q, fail: fail, at: m.w.now,
+	}
 	m.moves = append(m.moves, mv)
 	return mv
 }
 
-// hold changes what a buyer holds.
+// hold changes a buyer's holding.
 func (m *mysql) hold(goods, buyer, q int) {
-	if !m.w.off(HoldingsInDB) {
+	if !m.w.omits(HoldingsInDB) {
 		m.holdings[[2]int{goods, buyer}] += q
 	}
 }
 
-// plan is what a transaction read; with LockedGoods on nothing comes between reading and writing.
+// changeStock writes the stock from the value that the transaction has read. With LockedStock no
+// other transaction can write in between.
 func (m *mysql) changeStock(goods, seen, by int) {
 	m.w.dirty = true
 	g := &m.goods[goods]
 	g.stock, g.version = seen+by, g.version+1
 }
 
-// writeBatch is sqlstore's, one transaction.
-func (m *mysql) writeBatch(p *proc, goods int, lines []line, s sight) outcome {
+// writeBatch is the batch writer's transaction.
+func (m *mysql) writeBatch(p *proc, goods int, lines []line, s adoption) outcome {
 	g := m.goods[goods]
 	out := outcome{epoch: g.epoch}
 	seen := map[int]bool{}
@@ -94,20 +107,21 @@ func (m *mysql) writeBatch(p *proc, goods int, lines []line, s sight) outcome {
 	for _, l := range lines {
 		r := m.find(goods, l.sn)
 		switch {
-		case m.w.off(Dedupe):
+		case m.w.omits(ExistingNumbersChecked):
 			fresh = append(fresh, l)
 		case seen[l.sn]:
 		case r == nil:
 			fresh = append(fresh, l)
 		case r.status != failedOrder:
 			out.existing = append(out.existing, l.sn)
-		case r.tomb:
+		case r.tombstone:
 			lost = append(lost, l)
 		}
 		seen[l.sn] = true
 	}
 	for _, l := range fresh {
-		if l.epoch < g.epoch && (s.adoptedBy != g.epoch || !s.adopted[l.sn]) && !m.w.off(LateAdopted) {
+		adopted := s.adoptedBy == g.epoch && s.adopted[l.sn]
+		if l.epoch < g.epoch && !adopted && !m.w.omits(LateOrdersAdopted) {
 			out.adopt = append(out.adopt, l)
 		}
 	}
@@ -115,13 +129,13 @@ func (m *mysql) writeBatch(p *proc, goods int, lines []line, s sight) outcome {
 		return out
 	}
 	for _, l := range lost {
-		out.moves = append(out.moves, m.identify(l)...)
+		out.moves = append(out.moves, m.resolveTombstone(l)...)
 	}
 	seenStock := g.stock
-	if m.w.off(LockedGoods) {
+	if m.w.omits(LockedStock) {
 		p.step()
 	}
-	if m.w.off(DedupeByNumber) && len(fresh) < len(lines) {
+	if m.w.omits(DuplicatesByNumber) && len(fresh) < len(lines) {
 		m.byAffectedRows(goods, lines, fresh, seenStock, &out)
 		return out
 	}
@@ -129,10 +143,12 @@ func (m *mysql) writeBatch(p *proc, goods int, lines []line, s sight) outcome {
 	return out
 }
 
+// judge writes the new orders of a batch: those within stock and limit as created, others as
+// failed.
 func (m *mysql) judge(goods int, fresh []line, stock int, out *outcome) {
 	sold := 0
 	for _, l := range fresh {
-		over := !m.w.off(HoldingsInDB) && m.holdings[[2]int{goods, l.buyer}]+l.q > m.w.limit[goods]
+		over := !m.w.omits(HoldingsInDB) && m.holdings[[2]int{goods, l.buyer}]+l.q > m.w.limit[goods]
 		if over || l.q > stock-sold {
 			out.moves = append(out.moves, m.fail(l))
 			continue
@@ -147,7 +163,7 @@ func (m *mysql) judge(goods int, fresh []line, stock int, out *outcome) {
 	}
 }
 
-// byAffectedRows is INSERT IGNORE, and the belief that the last n of the batch are the n that were new.
+// byAffectedRows is INSERT IGNORE, which takes the last n lines of the batch for the n new ones.
 func (m *mysql) byAffectedRows(goods int, lines, fresh []line, stock int, out *outcome) {
 	for _, l := range fresh {
 		m.insert(l, created)
@@ -163,33 +179,34 @@ func (m *mysql) byAffectedRows(goods int, lines, fresh []line, stock int, out *o
 	}
 }
 
-// entomb is sqlstore's Lost, in the transaction that found no row.
-func (m *mysql) entomb(l line) {
+// insertTombstone inserts the tombstone in the transaction that found no row.
+func (m *mysql) insertTombstone(l line) {
 	m.w.dirty = true
-	r := &row{line: l, status: failedOrder, tomb: true}
+	r := &row{line: l, status: failedOrder, tombstone: true}
 	m.orders = append(m.orders, r)
 	m.bySn[[2]int{l.goods, l.sn}] = r
 }
 
-// identify is what a late order finds that was told lost: it stays so, and what an adoption has taken for it goes back.
-func (m *mysql) identify(l line) []*move {
-	m.find(l.goods, l.sn).tomb = false
-	if m.w.off(TombGivesBack) {
+// resolveTombstone keeps a late order failed that was answered as lost, and releases the units that
+// an adoption reserved for it.
+func (m *mysql) resolveTombstone(l line) []*move {
+	m.find(l.goods, l.sn).tombstone = false
+	if m.w.omits(TombstoneReleases) {
 		return nil
 	}
 	return []*move{m.newMove(l, true)}
 }
 
-// fail writes an order as failed, with the move that gives back what it took of Redis.
+// fail writes an order as failed, with the stock move that releases its units in Redis.
 func (m *mysql) fail(l line) *move {
 	m.insert(l, failedOrder)
 	return m.newMove(l, true)
 }
 
-// finish ends created orders: cancel and expiry.
+// finish ends created orders: cancellation and expiry.
 func (m *mysql) finish(p *proc, goods int, rows []*row, to status) []*move {
 	stock := m.goods[goods].stock
-	if m.w.off(LockedGoods) {
+	if m.w.omits(LockedStock) {
 		p.step()
 	}
 	var moves []*move
@@ -210,15 +227,16 @@ func (m *mysql) finish(p *proc, goods int, rows []*row, to status) []*move {
 	return moves
 }
 
+// nextToken issues a fencing token; a rebuild with an older one can begin no epoch.
 func (m *mysql) nextToken(goods int) int {
 	m.goods[goods].token++
 	return m.goods[goods].token
 }
 
-// beginEpoch is sqlstore's; false where a newer token was given out.
+// beginEpoch is false where a newer token was issued.
 func (m *mysql) beginEpoch(goods, token int) (snapshot, bool) {
 	g := &m.goods[goods]
-	if token != g.token && !m.w.off(FencingToken) || token == 0 && g.epoch > 0 {
+	if token != g.token && !m.w.omits(FencingToken) || token == 0 && g.epoch > 0 {
 		return snapshot{}, false
 	}
 	g.epoch++
@@ -231,16 +249,18 @@ func (m *mysql) beginEpoch(goods, token int) (snapshot, bool) {
 	return s, true
 }
 
-func (m *mysql) notGiven(before int) []*move {
+// pendingMoves lists the moves up to a tick that Redis has not confirmed.
+func (m *mysql) pendingMoves(before int) []*move {
 	var list []*move
 	for _, mv := range m.moves {
-		if !mv.given && mv.at <= before {
+		if !mv.applied && mv.at <= before {
 			list = append(list, mv)
 		}
 	}
 	return list
 }
 
+// due lists the unpaid orders whose time to pay has passed.
 func (m *mysql) due(goods int) []*row {
 	return slices.DeleteFunc(slices.Clone(m.orders), func(r *row) bool {
 		return r.goods != goods || r.status != created || r.payBy > m.w.now

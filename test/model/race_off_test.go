@@ -2,5 +2,6 @@
 
 package model
 
-// The race detector makes each step some twenty times slower, and there is nothing for it to find in one thread.
+// fewer divides the number of schedules: the race detector makes each step some twenty times
+// slower, and finds nothing in one thread.
 const fewer = 1

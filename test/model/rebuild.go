@@ -7,43 +7,43 @@ import (
 
 func sorted[V any](m map[int]V) []int { return slices.Sorted(maps.Keys(m)) }
 
-// putUp is a merchant, who asks until the sale is exposed.
-func (w *world) putUp(goods int) {
+// createSale is a merchant, who repeats the request until the sale is open.
+func (w *world) createSale(goods int) {
 	if w.db.goods[goods].epoch > 0 {
 		return
 	}
 	if h := pick(w.rnd, w.apis); h.alive {
-		w.spawn(h, 0, func(p *proc) { w.expose(p, goods) })
+		w.spawn(h, 0, func(p *proc) { w.openFirst(p, goods) })
 	}
-	w.later(20, func() { w.putUp(goods) })
+	w.later(20, func() { w.createSale(goods) })
 }
 
-// expose is Opener.OpenFirst.
-func (w *world) expose(p *proc, goods int) {
+// openFirst loads the first epoch, which takes no lock.
+func (w *world) openFirst(p *proc, goods int) {
 	p.step()
 	snap, ok := w.db.beginEpoch(goods, 0)
 	if !ok {
 		return
 	}
-	w.say("%s exposes goods %d", p.host.name, goods)
+	w.logf("%s opens goods %d", p.host.name, goods)
 	p.sleep(w.rnd.IntN(12))
 	p.host.redis.load(goods, snap)
 }
 
-// watch is Rebuilder.Run.
-func (w *world) watch(p *proc) {
+// runRebuilder rebuilds the sales that Redis has lost.
+func (w *world) runRebuilder(p *proc) {
 	for {
 		p.round(4)
 		for g := range w.nGoods {
-			if w.lost(p.host, g) {
+			if w.needsRebuild(p.host, g) {
 				w.rebuild(p, g)
 			}
 		}
 	}
 }
 
-// lost is Rebuilder.lost.
-func (w *world) lost(h *host, goods int) bool {
+// needsRebuild reports whether Redis lacks the sale's current epoch.
+func (w *world) needsRebuild(h *host, goods int) bool {
 	epoch := w.db.goods[goods].epoch
 	if epoch == 0 || !w.db.up {
 		return false
@@ -58,7 +58,7 @@ func (w *world) lost(h *host, goods int) bool {
 	return false
 }
 
-// rebuild is Rebuilder.Rebuild.
+// rebuild takes the lock and rebuilds one sale.
 func (w *world) rebuild(p *proc, goods int) {
 	p.step()
 	holder := w.id()
@@ -66,12 +66,13 @@ func (w *world) rebuild(p *proc, goods int) {
 		return
 	}
 	if w.rebuildLocked(p, goods) {
-		w.say("%s rebuilt goods %d", p.host.name, goods)
+		w.logf("%s rebuilt goods %d", p.host.name, goods)
 	}
 	p.step()
 	p.host.redis.unlock(goods, holder)
 }
 
+// rebuildLocked takes a fencing token, shuts the gate, drains the old epoch, and loads a new one.
 func (w *world) rebuildLocked(p *proc, goods int) bool {
 	p.step()
 	if !w.db.up {
@@ -89,9 +90,9 @@ func (w *world) rebuildLocked(p *proc, goods int) bool {
 		return false
 	}
 	s.shutFor(goods, epoch)
-	w.say("%s shuts goods %d for a rebuild, token %d", p.host.name, goods, token)
+	w.logf("%s shuts goods %d for a rebuild, token %d", p.host.name, goods, token)
 	if !w.drain(p, goods, token) {
-		w.say("%s gives its rebuild of goods %d up", p.host.name, goods)
+		w.logf("%s gives up its rebuild of goods %d", p.host.name, goods)
 		return false
 	}
 	p.step()
@@ -102,36 +103,39 @@ func (w *world) rebuildLocked(p *proc, goods int) bool {
 	if !ok {
 		return false
 	}
-	w.say("%s begins epoch %d of goods %d: %d of %d left", p.host.name, snap.epoch, goods, snap.stock, snap.total)
-	p.sleep(w.rnd.IntN(12)) // many buyers take time to stage
+	w.logf("%s begins epoch %d of goods %d: %d of %d left",
+		p.host.name, snap.epoch, goods, snap.stock, snap.total)
+	p.sleep(w.rnd.IntN(12)) // staging takes time with many buyers
 	s = p.host.redis
 	return s.load(goods, snap)
 }
 
-// drain is Rebuilder.drain.
+// drain brings every reservation of the old epoch into MySQL.
 func (w *world) drain(p *proc, goods, token int) bool {
-	if !w.off(BarrierAfterDeadline) {
+	if !w.omits(BarrierAfterDeadline) {
 		p.sleep(publishDeadline)
 	}
 	if !w.drainOutbox(p, goods, 0) {
 		return false
 	}
-	if !w.off(FeedBeforeBarrier) && !w.feed(p, goods, -1) {
+	if !w.omits(RepublishBeforeBarrier) && !w.republish(p, goods, -1) {
 		return false
 	}
 	switch {
-	case w.off(Barrier):
+	case w.omits(Barrier):
 		return true
-	case w.off(BarrierThroughQueue):
-		return w.emptyQueue(p, goods)
+	case w.omits(BarrierThroughQueue):
+		return w.awaitEmptyQueue(p, goods)
 	}
-	return w.passBarrier(p, goods, token)
+	return w.awaitBarrier(p, goods, token)
 }
 
-func (w *world) passBarrier(p *proc, goods, token int) bool {
+// awaitBarrier publishes the barrier, and waits until a consumer has recorded it in MySQL.
+func (w *world) awaitBarrier(p *proc, goods, token int) bool {
 	epoch := w.db.goods[goods].epoch
 	by := w.now + barrierPatience
-	if w.publish(p, goods, message{barrier: true, goods: goods, epoch: epoch, token: token}, by) != confirmed {
+	barrier := message{barrier: true, goods: goods, epoch: epoch, token: token}
+	if w.publish(p, goods, barrier, by) != confirmed {
 		return false
 	}
 	for w.now < by {
@@ -143,7 +147,8 @@ func (w *world) passBarrier(p *proc, goods, token int) bool {
 	return false
 }
 
-func (w *world) emptyQueue(p *proc, goods int) bool {
+// awaitEmptyQueue replaces the barrier where the schedule leaves out BarrierThroughQueue.
+func (w *world) awaitEmptyQueue(p *proc, goods int) bool {
 	for by := w.now + barrierPatience; w.now < by; p.sleep(1) {
 		if q := w.queueOf(goods); !q.gone && len(q.ready) == 0 {
 			return true

@@ -5,50 +5,56 @@ import (
 	"slices"
 )
 
-// line is one order on its way. Two lines with the same number are the same order.
+// line is one order in a message. Two lines with the same number are the same order.
 type line struct {
 	sn, goods, buyer, q, epoch, path int
-	bad                              bool // MySQL will never take it
+	bad                              bool // MySQL rejects it
 }
 
+// gate is the result of the gate check, with which every script begins.
 type gate int
 
-// scripts/lua/gate.lua has the same codes.
+// The codes are those of scripts/lua/gate.lua.
 const (
 	open gate = iota
 	missing
 	shut
 	leaseGone
 	otherEpoch
-	away // Redis does not answer: the outcome is unknown
+	unavailable // Redis does not answer: the outcome is unknown
 )
 
+// held is what a buyer holds by one order.
 type held struct{ sn, q int }
 
-type pend struct {
+// pendingOrder is an order that MySQL is not known to have, since the tick at.
+type pendingOrder struct {
 	line
 	at int
 }
 
+// entry is one entry of the outbox: the orders of one reserve script.
 type entry struct {
 	id, at int
 	lines  []line
 }
 
-type permit struct{ buyer, epoch, sn int }
+// pathGrant is a random path: its buyer, its epoch, and the order it has bought or 0.
+type pathGrant struct{ buyer, epoch, sn int }
 
-// keys is what Redis holds of one goods.
+// keys are the keys of one goods in Redis.
 type keys struct {
-	loaded                          bool
-	shut                            bool
+	loaded, shut                    bool
 	epoch, lease, fence             int
 	avail, pend, sold, total, until int
-	buyers                          map[int][]held
-	pending                         map[int]pend
-	outbox                          []entry
-	moves                           map[int]bool
-	paths                           map[int]permit
-	lock, lockUntil                 int
+	// buyers has the orders of each buyer that hold units.
+	buyers  map[int][]held
+	pending map[int]pendingOrder
+	outbox  []entry
+	// moves has the ids of the stock moves that this epoch has applied.
+	moves           map[int]bool
+	paths           map[int]pathGrant
+	lock, lockUntil int
 }
 
 func (k *keys) clone() *keys {
@@ -63,12 +69,16 @@ func (k *keys) clone() *keys {
 }
 
 func newKeys() *keys {
-	return &keys{buyers: map[int][]held{}, pending: map[int]pend{}, moves: map[int]bool{}, paths: map[int]permit{}}
+	return &keys{
+		buyers: map[int][]held{}, pending: map[int]pendingOrder{},
+		moves: map[int]bool{}, paths: map[int]pathGrant{},
+	}
 }
 
+// state is the memory of one Redis.
 type state struct {
 	goods   []*keys
-	counter int // for numbers by INCR
+	counter int // for order numbers by INCR
 	scripts bool
 }
 
@@ -80,13 +90,14 @@ func (s state) clone() state {
 	return c
 }
 
-// server is one Redis: its memory, and what it was some writes ago, for a replica or an AOF that lags.
+// server is one Redis: its memory, and its last states, for a replica or an append-only file that
+// lags.
 type server struct {
 	w *world
 	state
 	replid  int
 	up      bool
-	demoted bool // a replica by now: refuses writes
+	demoted bool // a replica now, which rejects writes
 	history []state
 }
 
@@ -104,7 +115,7 @@ func (s *server) empty() {
 	s.history = nil
 }
 
-// writing is called before each change. Only schedules that will need the past remember it.
+// writing is called before each change. It keeps the state where the fault needs the history.
 func (s *server) writing() {
 	s.w.dirty = true
 	if !s.w.remember {
@@ -116,7 +127,7 @@ func (s *server) writing() {
 	s.history = append(s.history, s.clone())
 }
 
-// past is the state some writes ago, at most as many as are remembered.
+// past is the state some writes ago, at most as many as the history has.
 func (s *server) past(writes int) state {
 	if writes = min(writes, len(s.history)); writes == 0 {
 		return s.clone()
@@ -126,19 +137,19 @@ func (s *server) past(writes int) state {
 
 func (s *server) answers() bool { return s.up && !s.demoted }
 
-// gateOf is gate.lua; old is a release of the script that does not know the lease.
+// gateOf is gate.lua; old selects a script of an older release, which does not check the lease.
 func (s *server) gateOf(goods int, old bool) (gate, *keys) {
 	k := s.goods[goods]
 	switch {
 	case !s.answers():
-		return away, k
+		return unavailable, k
 	case !k.loaded:
 		return missing, k
 	case k.shut:
 		return shut, k
-	case old && s.w.off(LeaseInEveryRelease), s.w.off(LeaseCheck):
+	case old && s.w.omits(LeaseInEveryRelease), s.w.omits(Lease):
 		return open, k
-	case s.w.off(LeaseOfEachSale):
+	case s.w.omits(LeasePerSale):
 		if !s.scripts {
 			return leaseGone, k
 		}
@@ -156,17 +167,21 @@ func (k *keys) held(buyer int) int {
 	return n
 }
 
-func (k *keys) letGo(buyer, sn int) {
+func (k *keys) holds(buyer, sn int) bool {
+	return slices.ContainsFunc(k.buyers[buyer], func(h held) bool { return h.sn == sn })
+}
+
+func (k *keys) dropHolding(buyer, sn int) {
 	rest := slices.DeleteFunc(k.buyers[buyer], func(h held) bool { return h.sn == sn })
 	if k.buyers[buyer] = rest; len(rest) == 0 {
 		delete(k.buyers, buyer)
 	}
 }
 
-func (k *keys) take(l line, now int) {
+func (k *keys) reserve(l line, now int) {
 	k.avail, k.pend = k.avail-l.q, k.pend+l.q
 	k.buyers[l.buyer] = append(k.buyers[l.buyer], held{l.sn, l.q})
-	k.pending[l.sn] = pend{l, now}
+	k.pending[l.sn] = pendingOrder{l, now}
 }
 
 // settle is settle.lua.
@@ -187,20 +202,21 @@ func (s *server) settle(goods int, sns []int) bool {
 	return true
 }
 
-// adopt is adopt.lua. Behind a shut gate nothing is taken: what is loaded next has these orders in it, or is fenced off.
+// adopt is adopt.lua. Behind a shut gate it waives the orders: the epoch that is loaded next has
+// them, or the fence rejects it.
 func (s *server) adopt(goods, epoch int, lines []line) (map[int]bool, gate) {
 	g, k := s.gateOf(goods, false)
-	if g == away || k.loaded && k.epoch > epoch {
+	if g == unavailable || k.loaded && k.epoch > epoch {
 		return nil, max(g, otherEpoch)
 	}
 	took := make(map[int]bool)
 	s.writing()
 	if g != open || k.epoch < epoch {
-		if k.epoch < epoch && !s.w.off(AdoptFences) {
+		if k.epoch < epoch && !s.w.omits(AdoptFences) {
 			k.fence = epoch
 		}
 		k.shut = k.loaded
-		s.w.book.letGo(s.w, s, goods)
+		s.w.records.waive(s.w, s, goods)
 		for _, l := range lines {
 			took[l.sn] = true
 		}
@@ -208,46 +224,46 @@ func (s *server) adopt(goods, epoch int, lines []line) (map[int]bool, gate) {
 	}
 	for _, l := range lines {
 		_, pending := k.pending[l.sn]
-		known := slices.ContainsFunc(k.buyers[l.buyer], func(h held) bool { return h.sn == l.sn })
-		over := k.held(l.buyer)+l.q > s.w.limit[goods] && !s.w.off(AdoptWithinLimit)
+		known := k.holds(l.buyer, l.sn)
+		over := k.held(l.buyer)+l.q > s.w.limit[goods] && !s.w.omits(AdoptWithinLimit)
 		if took[l.sn] = pending || known; !took[l.sn] && !over && l.q <= k.avail {
-			k.take(l, s.w.now)
+			k.reserve(l, s.w.now)
 			took[l.sn] = true
 		}
 	}
 	return took, open
 }
 
-type given int
+type applyResult int
 
 const (
-	givenNow given = iota
-	givenBefore
-	covered
-	givenLater
+	applied applyResult = iota
+	appliedBefore
+	inEpoch
+	applyLater
 )
 
-// release is release.lua, for one move.
-func (s *server) release(m *move) given {
+// release is release.lua for one stock move.
+func (s *server) release(m *move) applyResult {
 	if !s.answers() {
-		return givenLater
+		return applyLater
 	}
 	g, k := s.gateOf(m.goods, false)
-	if g != open && !s.w.off(ReleaseUnderLease) {
-		return givenLater
+	if g != open && !s.w.omits(ReleaseUnderLease) {
+		return applyLater
 	}
-	if !s.w.off(ReleaseByEpoch) {
+	if !s.w.omits(ReleaseByEpoch) {
 		if k.epoch < m.epoch {
-			return givenLater
+			return applyLater
 		}
 		if k.epoch > m.epoch {
-			return covered
+			return inEpoch
 		}
 	} else if !k.loaded {
-		return givenLater
+		return applyLater
 	}
-	if k.moves[m.id] && !s.w.off(ReleaseByID) {
-		return givenBefore
+	if k.moves[m.id] && !s.w.omits(ReleaseByID) {
+		return appliedBefore
 	}
 	s.writing()
 	k.moves[m.id] = true
@@ -256,18 +272,18 @@ func (s *server) release(m *move) given {
 		delete(k.pending, m.sn)
 		k.pend -= p.q
 	} else if m.fail {
-		return givenNow
+		return applied
 	} else {
 		k.sold -= m.q
 	}
 	k.avail += m.q
-	if !s.w.off(ReleaseWithHolding) {
-		k.letGo(m.buyer, m.sn)
+	if !s.w.omits(ReleaseWithHolding) {
+		k.dropHolding(m.buyer, m.sn)
 	}
-	return givenNow
+	return applied
 }
 
-// shutFor is shut.lua: whatever epoch MySQL has begun by now must not be loaded any more.
+// shutFor is shut.lua: an epoch that MySQL has begun by now must not be loaded any more.
 func (s *server) shutFor(goods, epoch int) {
 	k := s.goods[goods]
 	s.writing()
@@ -281,22 +297,22 @@ func (s *server) load(goods int, snap snapshot) bool {
 	if k.loaded {
 		newest = k.epoch
 	}
-	if !s.w.off(LoadFenced) && !s.w.off(FencingToken) {
+	if !s.w.omits(LoadFenced) && !s.w.omits(FencingToken) {
 		newest = max(newest, k.fence)
 	}
-	if !s.answers() || newest >= snap.epoch && !s.w.off(EpochInLoad) {
+	if !s.answers() || newest >= snap.epoch && !s.w.omits(EpochInLoad) {
 		return false
 	}
-	if g, _ := s.gateOf(goods, false); g == open && !s.w.off(LoadBehindGate) {
-		return false // opened on another master than the one that the rebuild shut
+	if g, _ := s.gateOf(goods, false); g == open && !s.w.omits(LoadKeepsOpenGate) {
+		return false // another master than the one whose gate the rebuild shut
 	}
 	s.writing()
 	s.scripts = true
 	k.loaded, k.shut, k.epoch, k.lease = true, false, snap.epoch, s.replid
 	k.avail, k.pend, k.sold, k.total = snap.stock, 0, snap.total-snap.stock, snap.total
 	k.until = s.w.saleEnd
-	k.pending, k.moves, k.buyers = map[int]pend{}, map[int]bool{}, map[int][]held{}
-	if s.w.off(HoldingsInDB) {
+	k.pending, k.moves, k.buyers = map[int]pendingOrder{}, map[int]bool{}, map[int][]held{}
+	if s.w.omits(HoldingsInDB) {
 		return true
 	}
 	for _, o := range snap.active {

@@ -1,103 +1,148 @@
 package model
 
-// Rule is one thing that the design asks for and that can be left out here.
+// Rule is one rule of the protocol, which a schedule can leave out.
 type Rule int
 
-// The rules, in the order of design.md.
+// The rules, in the order of an order's path.
 const (
 	None Rule = iota
-	NumbersByAPI
-	OneScript
+	// The API makes order numbers. A counter in Redis repeats numbers after it lost writes.
+	OrderNumbersByAPI
+	// One script checks and reserves, so that no other reservation comes in between.
+	AtomicReserve
+	// The reserve script compares the sale's window with Redis' clock, which all APIs share.
 	RedisClock
+	// The script that reserves also writes the message to the outbox, from which the relay
+	// publishes what a dead API left.
 	Outbox
+	// A confirm deletes its own outbox entry. Trimming by length deletes unpublished ones.
 	OutboxTrimmedByID
+	// An order is pending until MySQL's commit, not until the broker's confirm.
 	CommitEndsPending
-	FeedAge
+	// The reconciler republishes only orders that are older than any normal delay, so that a slow
+	// queue does not grow.
+	RepublishAge
+	// A message that the broker returns as unroutable counts as not confirmed.
 	ReturnIsNack
+	// The consumer settles in Redis after the commit: a crash in between repeats the batch.
 	SettleAfterCommit
+	// The consumer acknowledges after the commit, so that the broker redelivers what was lost.
 	AckAfterCommit
-	Dedupe
-	DedupeByNumber
-	LockedGoods
-	BatchNotRefusedWhole
-	TroubleRetriedInPlace
-	LeaseCheck
-	LeaseOfEachSale
+	// The batch writer checks which order numbers MySQL has, because messages are repeated.
+	ExistingNumbersChecked
+	// Duplicates are identified by number. A count of affected rows does not say which are new.
+	DuplicatesByNumber
+	// Transactions lock the stock row or compare its version before they write it.
+	LockedStock
+	// A rejected batch is written in halves, so that one bad order fails alone.
+	BatchSplit
+	// The consumer repeats a failed transaction itself. Requeueing would exhaust the delivery
+	// limit of good orders during an outage.
+	RetryInPlace
+	// A sale is open only under the replication id that loaded it: a restarted or promoted Redis
+	// closes every gate.
+	Lease
+	// Each sale has a lease. One marker for all sales reopens those not yet rebuilt.
+	LeasePerSale
+	// Scripts of every release that runs beside others check the lease.
 	LeaseInEveryRelease
+	// A load never replaces a newer epoch.
 	EpochInLoad
+	// A load is rejected below the fence, which a rebuild raises over all earlier epochs.
 	LoadFenced
-	LoadBehindGate
+	// A load is rejected where the gate is open: units have been sold from that epoch.
+	LoadKeepsOpenGate
+	// A late order that is waived behind a shut gate raises the fence, because epochs read
+	// earlier lack it.
 	AdoptFences
+	// Adoption respects the buyer's limit, or a newer order of the buyer fails in MySQL.
 	AdoptWithinLimit
+	// Of two rebuilders at once only the one with the newer token may begin an epoch.
 	FencingToken
+	// A rebuild waits until the orders published before it are written.
 	Barrier
+	// A rebuild first waits for the publish deadline: until then an API may still publish.
 	BarrierAfterDeadline
+	// The barrier is a message. An empty queue says nothing of unacknowledged messages.
 	BarrierThroughQueue
-	FeedBeforeBarrier
-	LateAdopted
-	LateNotWaitedFor
+	// A rebuild republishes pending orders first, in case the broker has lost them.
+	RepublishBeforeBarrier
+	// Redis reserves units for an order of an older epoch before MySQL writes it.
+	LateOrdersAdopted
+	// A late order does not wait for a shut gate, whose rebuild may wait for the queue.
+	LateOrdersNeverWait
+	// A stock move is applied once, by its id.
 	ReleaseByID
+	// A stock move is skipped where a newer epoch was loaded with its units.
 	ReleaseByEpoch
+	// A release reduces the buyer's holding together with the stock.
 	ReleaseWithHolding
+	// Stock moves wait for an open gate: a promoted Redis may be replaced again.
 	ReleaseUnderLease
+	// MySQL counts what each buyer holds, because Redis may forget it.
 	HoldingsInDB
+	// An unused path ends with its epoch, because Redis may have forgotten its use.
 	PathsOfOneEpoch
-	LookAgain
+	// The order query reads MySQL again after the gate: a rebuild may have written the order.
+	SecondRead
+	// A purchase is answered 202 only after a confirm, or where the broker is known to be down.
 	PromiseOnConfirm
-	TombBeforeWord
-	TombGivesBack
+	// The answer that an order is lost is first a row, which its late message finds.
+	TombstoneBeforeAnswer
+	// A late order that finds its tombstone releases the units that were adopted for it.
+	TombstoneReleases
 	lastRule
 )
 
-// Names says each rule as it is left out.
+// names says for each rule what the protocol does without it.
 var names = [...]string{
-	None:                  "all rules on",
-	NumbersByAPI:          "order numbers by INCR of Redis",
-	OneScript:             "check and take in two calls",
-	RedisClock:            "the window judged by the API's clock",
-	Outbox:                "no outbox",
-	OutboxTrimmedByID:     "outbox trimmed by length",
-	CommitEndsPending:     "the confirm ends pending",
-	FeedAge:               "pending fed again whatever its age",
-	ReturnIsNack:          "a returned message counts as confirmed",
-	SettleAfterCommit:     "settled before the commit",
-	AckAfterCommit:        "acknowledged before the commit",
-	Dedupe:                "no look at which numbers are there",
-	DedupeByNumber:        "duplicates told by affected rows",
-	LockedGoods:           "no lock and no compare-and-swap on the goods",
-	BatchNotRefusedWhole:  "a batch with a bad order is refused whole",
-	TroubleRetriedInPlace: "the database's trouble nacked, delivery limit 5",
-	LeaseCheck:            "no lease",
-	LeaseOfEachSale:       "scripts in the cache as the lease of all sales",
-	LeaseInEveryRelease:   "an old release's script beside it, without the lease",
-	EpochInLoad:           "load takes any epoch",
-	LoadFenced:            "load asks for a newer epoch only, and not for the fence",
-	LoadBehindGate:        "load takes a sale whose gate somebody has opened meanwhile",
-	AdoptFences:           "late orders waived behind a shut gate put up no fence",
-	AdoptWithinLimit:      "late orders taken in past the buyer's limit",
-	FencingToken:          "no fencing: neither a token in MySQL nor a fence at load",
-	Barrier:               "no barrier",
-	BarrierAfterDeadline:  "barrier without waiting out the publish deadline",
-	BarrierThroughQueue:   "the queue's length as the barrier",
-	FeedBeforeBarrier:     "pending not fed before the barrier",
-	LateAdopted:           "late orders written without taking from Redis",
-	LateNotWaitedFor:      "late orders wait for the gate in front of the barrier",
-	ReleaseByID:           "releases without an id",
-	ReleaseByEpoch:        "releases without an epoch",
-	ReleaseWithHolding:    "releases without the buyer's holding",
-	ReleaseUnderLease:     "releases given behind a shut gate, or to a master without the lease",
-	HoldingsInDB:          "no holdings in the database",
-	PathsOfOneEpoch:       "unused paths outlive their epoch",
-	PromiseOnConfirm:      "202 also where no confirm came in time",
-	TombBeforeWord:        "an order that was told lost may be written when it comes",
-	TombGivesBack:         "what was adopted for an order that was told lost stays taken",
-	LookAgain:             "failed is said without looking into MySQL again",
+	None:                   "all rules kept",
+	OrderNumbersByAPI:      "order numbers by INCR in Redis",
+	AtomicReserve:          "check and reserve in two calls",
+	RedisClock:             "sale window by the API's clock",
+	Outbox:                 "no outbox",
+	OutboxTrimmedByID:      "outbox trimmed by length",
+	CommitEndsPending:      "the confirm ends pending",
+	RepublishAge:           "pending orders republished at any age",
+	ReturnIsNack:           "a returned message counts as confirmed",
+	SettleAfterCommit:      "settled before the commit",
+	AckAfterCommit:         "acknowledged before the commit",
+	ExistingNumbersChecked: "existing order numbers not checked",
+	DuplicatesByNumber:     "duplicates counted by affected rows",
+	LockedStock:            "no lock and no compare-and-swap on the stock",
+	BatchSplit:             "a batch with a bad order rejected whole",
+	RetryInPlace:           "database errors nacked, delivery limit 5",
+	Lease:                  "no lease",
+	LeasePerSale:           "the script cache as the lease of all sales",
+	LeaseInEveryRelease:    "scripts of an older release without the lease",
+	EpochInLoad:            "load accepts any epoch",
+	LoadFenced:             "load checks the epoch and not the fence",
+	LoadKeepsOpenGate:      "load overwrites a sale whose gate is open",
+	AdoptFences:            "late orders waived behind a shut gate without a fence",
+	AdoptWithinLimit:       "late orders adopted beyond the buyer's limit",
+	FencingToken:           "no fencing token in MySQL and no fence in load",
+	Barrier:                "no barrier",
+	BarrierAfterDeadline:   "barrier before the publish deadline has passed",
+	BarrierThroughQueue:    "an empty queue as the barrier",
+	RepublishBeforeBarrier: "pending orders not republished before the barrier",
+	LateOrdersAdopted:      "late orders written without a reservation",
+	LateOrdersNeverWait:    "late orders wait for the gate before the barrier",
+	ReleaseByID:            "releases without an id",
+	ReleaseByEpoch:         "releases without an epoch",
+	ReleaseWithHolding:     "releases without the buyer's holding",
+	ReleaseUnderLease:      "releases behind a shut gate or without the lease",
+	HoldingsInDB:           "no holdings in the database",
+	PathsOfOneEpoch:        "unused paths outlive their epoch",
+	SecondRead:             "failed answered without a second read of MySQL",
+	PromiseOnConfirm:       "202 without a confirm in time",
+	TombstoneBeforeAnswer:  "no tombstone before an order is answered as lost",
+	TombstoneReleases:      "units adopted for a tombstone not released",
 }
 
-// String says what is left out.
+// String says what the protocol does without the rule.
 func (r Rule) String() string { return names[r] }
 
-// Rules lists all that can be left out.
+// Rules lists every rule that can be left out.
 func Rules() []Rule {
 	var all []Rule
 	for r := None + 1; r < lastRule; r++ {

@@ -5,10 +5,10 @@ import (
 	"math/rand/v2"
 )
 
-// proc is one thread of one host: a coroutine that stops at each step until the schedule lets it go on.
+// proc is one thread of a host: a coroutine that stops at each step until the scheduler resumes it.
 type proc struct {
 	w     *world
-	host  *host // dies and sleeps with it; nil for what is outside (a schedule's own hand)
+	host  *host // killed and paused with it; nil for an event outside every host
 	wake  int   // not before this tick
 	dead  bool
 	yield func(struct{}) bool
@@ -16,18 +16,20 @@ type proc struct {
 	stop  func()
 }
 
-// host is a machine or process: killing it ends its threads where they are.
+// host is a process: killing it ends its threads between two steps.
 type host struct {
-	name  string
-	redis *server // the master this host talks to
-	alive bool
-	boot  func(*host)
-	skew  int // how far its clock is ahead, ticks
-	old   bool
+	name       string
+	redis      *server // the master this host is connected to
+	alive      bool
+	boot       func(*host)
+	skew       int // ticks by which its clock is ahead
+	oldRelease bool
 }
 
+// killed is the panic that ends a proc whose host is killed.
 type killed struct{}
 
+// spawn starts a proc after a delay in ticks.
 func (w *world) spawn(h *host, delay int, body func(*proc)) *proc {
 	p := &proc{w: w, host: h, wake: w.now + delay}
 	p.next, p.stop = iter.Pull(func(yield func(struct{}) bool) {
@@ -45,7 +47,7 @@ func (w *world) spawn(h *host, delay int, body func(*proc)) *proc {
 	return p
 }
 
-// step is the border between two atomic things; now and then it takes some ticks.
+// step separates two atomic steps; now and then it takes some ticks.
 func (p *proc) step() {
 	if p.w.rnd.IntN(8) == 0 {
 		p.wake = p.w.now + 1 + p.w.rnd.IntN(5)
@@ -64,9 +66,10 @@ func (p *proc) sleep(ticks int) {
 	p.pause()
 }
 
-// round sleeps about so long, so that two hosts' rounds do not stay in step.
+// round sleeps a random time around ticks, so that the rounds of two hosts drift apart.
 func (p *proc) round(ticks int) { p.sleep(ticks/2 + 1 + p.w.rnd.IntN(ticks)) }
 
+// kill ends every proc of a host, and its connections.
 func (w *world) kill(h *host) {
 	h.alive = false
 	for _, p := range w.procs {
@@ -75,7 +78,7 @@ func (w *world) kill(h *host) {
 		}
 	}
 	w.dropStreams(h)
-	w.hangUp(h)
+	w.loseConnections(h)
 }
 
 func (w *world) end(p *proc) {
@@ -83,8 +86,8 @@ func (w *world) end(p *proc) {
 	p.stop()
 }
 
-// asleep stops every thread of a host, as a long pause of its machine would.
-func (w *world) asleep(h *host, ticks int) {
+// pauseHost stops every thread of a host, as SIGSTOP would.
+func (w *world) pauseHost(h *host, ticks int) {
 	for _, p := range w.procs {
 		if p.host == h && !p.dead {
 			p.wake = max(p.wake, w.now+ticks)
@@ -92,7 +95,7 @@ func (w *world) asleep(h *host, ticks int) {
 	}
 }
 
-// advance lets one proc do one step, and moves the clock on.
+// advance resumes one random proc for one step, and advances the clock.
 func (w *world) advance() {
 	if w.rnd.IntN(6) == 0 {
 		w.now++

@@ -5,51 +5,60 @@ import (
 	"math/rand/v2"
 )
 
-// The ticks of the protocol's times.
+// The protocol's times in ticks; those of the product differ where the comment says so.
 const (
 	publishDeadline = 10  // 1 s
 	relayAfter      = 10  // 1 s
-	tolerance       = 30  // 5 s there
-	feedAge         = 150 // 60 s there
-	lockLife        = 80  // 30 s there
+	tolerance       = 30  // 5 s
+	republishAge    = 150 // 60 s
+	lockLife        = 80  // 2 s, renewed
 	barrierPatience = lockLife - 2*publishDeadline
 )
 
+// world is the state of one schedule: every server, every host, the clients and the fault.
 type world struct {
-	rnd     *rand.Rand
-	without Rule
+	rnd *rand.Rand
+	// omitted is the rule that this schedule runs without.
+	omitted Rule
 	verbose bool
 	trace   []string
 
 	now, ids     int
 	procs, ready []*proc
 	nGoods       int
-	limit        []int
-	saleEnd      int
-	payTime      int
-	remember     bool
+	// limit is the units that one buyer may hold, for each goods.
+	limit []int
+	// saleEnd and payTime are ticks: the end of every sale, and the time to pay an order.
+	saleEnd, payTime int
+	// remember makes servers keep their last states; only some faults need them.
+	remember bool
 
-	current   *server
-	broker    broker
-	db        *mysql
-	apis      []*host
-	workers   []*host
-	clients   []*client
-	line      map[*host][][]*client
-	epochs    map[*host][]int
-	sleeper   *host
+	// current is the Redis that is master; a host may still be connected to the one before.
+	current *server
+	broker  broker
+	db      *mysql
+	apis    []*host
+	workers []*host
+	clients []*client
+	// waiting are, for each API and goods, the clients whose requests form the next batch.
+	waiting map[*host][][]*client
+	// epochs are, for each API and goods, the epoch that the API knows.
+	epochs map[*host][]int
+	// paused is the host that the fault paused, until shortly after it runs again.
+	paused    *host
 	lateSends int
 	fault     fault
 	faultAt   int
 	healedAt  int
 	healed    bool
 
-	book  *book
+	records *records
+	// dirty is set by each change of a server: the invariants are checked after the step.
 	dirty bool
 	err   *Violation
 }
 
-// Violation is a guarantee that a schedule broke.
+// Violation is a guarantee that a schedule violates.
 type Violation struct {
 	Seed      uint64
 	Fault     string
@@ -59,22 +68,23 @@ type Violation struct {
 	Trace     []string
 }
 
-// Error says what broke and how to see it again.
+// Error has the seed, which repeats the schedule.
 func (v *Violation) Error() string {
 	return fmt.Sprintf("seed %d, %s, tick %d: %s: %s", v.Seed, v.Fault, v.Tick, v.Guarantee, v.What)
 }
 
-func (w *world) off(r Rule) bool { return w.without == r }
+func (w *world) omits(r Rule) bool { return w.omitted == r }
 
 func (w *world) id() int { w.ids++; return w.ids }
 
-func (w *world) broken(guarantee, format string, args ...any) {
+func (w *world) violated(guarantee, format string, args ...any) {
 	if w.err == nil {
-		w.err = &Violation{Fault: w.fault.String(), Tick: w.now, Guarantee: guarantee, What: fmt.Sprintf(format, args...)}
+		what := fmt.Sprintf(format, args...)
+		w.err = &Violation{Fault: w.fault.String(), Tick: w.now, Guarantee: guarantee, What: what}
 	}
 }
 
-func (w *world) say(format string, args ...any) {
+func (w *world) logf(format string, args ...any) {
 	if w.verbose {
 		w.trace = append(w.trace, fmt.Sprintf("%4d ", w.now)+fmt.Sprintf(format, args...))
 	}
@@ -82,11 +92,14 @@ func (w *world) say(format string, args ...any) {
 
 func newWorld(seed uint64, without Rule) *world {
 	rnd := rand.New(rand.NewPCG(seed, 0x5ec))
-	w := &world{rnd: rnd, without: without, nGoods: 1 + rnd.IntN(2), line: map[*host][][]*client{}, epochs: map[*host][]int{}}
-	w.book = newBook()
+	w := &world{
+		rnd: rnd, omitted: without, nGoods: 1 + rnd.IntN(2),
+		waiting: map[*host][][]*client{}, epochs: map[*host][]int{},
+	}
+	w.records = newRecords()
 	w.ids = 1000
 	w.fault = fault(rnd.IntN(int(lastFault)))
-	w.remember = w.fault.needsPast()
+	w.remember = w.fault.needsHistory()
 	w.saleEnd, w.payTime = 1<<20, 60+rnd.IntN(200)
 	if w.fault == clockSkew || rnd.IntN(8) == 0 {
 		w.saleEnd = 50 + rnd.IntN(60)
@@ -96,21 +109,24 @@ func newWorld(seed uint64, without Rule) *world {
 	for range 1 + rnd.IntN(2) {
 		w.broker.queues = append(w.broker.queues, &queue{})
 	}
-	w.db = &mysql{w: w, up: true, bySn: map[[2]int]*row{}, holdings: map[[2]int]int{}, barriers: map[[2]int]bool{}}
+	w.db = &mysql{
+		w: w, up: true, bySn: map[[2]int]*row{},
+		holdings: map[[2]int]int{}, barriers: map[[2]int]bool{},
+	}
 	for range w.nGoods {
 		stock := 2 + rnd.IntN(4)
 		w.db.goods = append(w.db.goods, goodsRow{stock: stock, total: stock})
 		w.limit = append(w.limit, 1+rnd.IntN(3))
 	}
 	w.hosts()
-	w.crowd()
+	w.addClients()
 	return w
 }
 
 func (w *world) hosts() {
 	for i := range 2 {
 		h := &host{name: fmt.Sprint("api", i), boot: func(*host) {}}
-		h.old = i == 1 && (w.rnd.IntN(4) == 0 || w.off(LeaseInEveryRelease))
+		h.oldRelease = i == 1 && (w.rnd.IntN(4) == 0 || w.omits(LeaseInEveryRelease))
 		w.apis = append(w.apis, h)
 		w.start(h)
 	}
@@ -120,13 +136,13 @@ func (w *world) hosts() {
 		w.start(h)
 	}
 	for g := range w.nGoods {
-		w.later(w.rnd.IntN(10), func() { w.putUp(g) })
+		w.later(w.rnd.IntN(10), func() { w.createSale(g) })
 	}
 }
 
 func (w *world) start(h *host) {
 	h.alive, h.redis = true, w.current
-	w.line[h], w.epochs[h] = make([][]*client, w.nGoods), make([]int, w.nGoods)
+	w.waiting[h], w.epochs[h] = make([][]*client, w.nGoods), make([]int, w.nGoods)
 	h.boot(h)
 }
 
@@ -134,14 +150,14 @@ func (w *world) bootWorker(h *host) {
 	for _, q := range w.broker.queues {
 		w.spawn(h, w.rnd.IntN(5), func(p *proc) { w.consume(p, q) })
 	}
-	w.spawn(h, w.rnd.IntN(5), w.relay)
-	w.spawn(h, w.rnd.IntN(10), w.give)
-	w.spawn(h, w.rnd.IntN(10), w.expire)
-	w.spawn(h, w.rnd.IntN(10), w.audit)
-	w.spawn(h, 5+w.rnd.IntN(10), w.watch)
+	w.spawn(h, w.rnd.IntN(5), w.runRelay)
+	w.spawn(h, w.rnd.IntN(10), w.runReleaser)
+	w.spawn(h, w.rnd.IntN(10), w.runExpirer)
+	w.spawn(h, w.rnd.IntN(10), w.runReconciler)
+	w.spawn(h, 5+w.rnd.IntN(10), w.runRebuilder)
 }
 
-// Run plays one schedule, and returns what it broke, or nil.
+// Run runs one schedule, and returns the guarantee that it violates, or nil.
 func Run(seed uint64, without Rule, trace bool) *Violation {
 	w := newWorld(seed, without)
 	w.verbose = trace
@@ -157,14 +173,14 @@ func Run(seed uint64, without Rule, trace bool) *Violation {
 		w.advance()
 		if w.dirty {
 			w.dirty = false
-			w.always()
+			w.checkInvariants()
 		}
-		if n%32 == 0 && w.healed && w.quiet() {
-			w.atLast()
+		if n%32 == 0 && w.healed && w.drained() {
+			w.checkDrained()
 			break
 		}
 		if w.healed && w.now > w.healedAt+patience || n > 200_000 {
-			w.broken("G4", "it does not drain: %s", w.whyNotQuiet())
+			w.violated("G4", "not drained: %s", w.undrained())
 		}
 	}
 	if w.err != nil {
@@ -173,5 +189,5 @@ func Run(seed uint64, without Rule, trace bool) *Violation {
 	return w.err
 }
 
-// patience is how long after the last harm and the last buyer all must be calm.
+// patience is the time in ticks to drain after the fault has ended.
 const patience = 1500

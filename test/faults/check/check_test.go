@@ -9,92 +9,113 @@ import (
 	"flashsale.dev/seckill/test/faults/check"
 )
 
-// noon is when the sale of the tests began.
-var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+// start is the start of the tests' sale.
+var start = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 
-// good is a sale of three units, of which buyers 1 and 2 have one each, in which nothing went wrong.
-func good() check.History {
-	heard := func(path, sn string) []check.Promise {
+// soundHistory is a sale of three units in which every guarantee holds. Buyers 1 and 2 have one
+// unit each, and repeated their path after the end.
+func soundHistory() check.History {
+	promises := func(path, sn string) []check.Promise {
+		first, repeated := start.Add(time.Second), start.Add(2*time.Hour)
 		return []check.Promise{
-			{Path: path, OrderSn: sn, Asked: noon.Add(time.Second), At: noon.Add(2 * time.Second)},
-			{Path: path, OrderSn: sn, Asked: noon.Add(2 * time.Hour), At: noon.Add(2 * time.Hour)}, // asked again after the end
+			{Path: path, OrderSn: sn, Asked: first, Answered: first.Add(time.Second)},
+			{Path: path, OrderSn: sn, Asked: repeated, Answered: repeated},
 		}
 	}
 	return check.History{
-		Sale: check.Sale{Units: 3, Limit: 1, StartAt: noon, EndAt: noon.Add(time.Hour), Stock: 1, Total: 3},
+		Sale: check.Sale{
+			Units: 3, Limit: 1, StartAt: start, EndAt: start.Add(time.Hour), Stock: 1, Total: 3,
+		},
 		Buyers: []check.Buyer{
-			{ID: 1, Paths: 1, Heard: heard("p1", "a"), Seen: []string{"queued", "created"}},
-			{ID: 2, Paths: 2, Heard: heard("p2", "b"), Seen: []string{"created"}},
+			{ID: 1, Paths: 1, Promises: promises("p1", "a"), Statuses: []string{"queued", "created"}},
+			{ID: 2, Paths: 2, Promises: promises("p2", "b"), Statuses: []string{"created"}},
 			{ID: 3, Paths: 1},
 		},
 		Rows: []check.Row{
 			{OrderSn: "a", BuyerID: 1, Quantity: 1, Status: "created"},
 			{OrderSn: "b", BuyerID: 2, Quantity: 1, Status: "paid"},
 		},
-		Held: map[int64]int64{1: 1, 2: 1, 3: 0}, RedisHeld: map[int64]int64{1: 1, 2: 1},
-		Redis: check.Redis{Total: 3, Available: 1, Sold: 2, Balanced: true},
+		Holdings: map[int64]int64{1: 1, 2: 1, 3: 0},
+		Redis: check.Redis{
+			Total: 3, Available: 1, Sold: 2, Balanced: true, Holdings: map[int64]int64{1: 1, 2: 1},
+		},
 	}
 }
 
-func TestAGoodHistoryBreaksNothing(t *testing.T) {
-	v := check.Judge(good(), check.Expect{})
-	require.Empty(t, v.Violations)
-	require.Equal(t, check.Verdict{Orders: 2}, v)
+// createdOrder adds a row to a history.
+func createdOrder(buyer, quantity int64) func(*check.History) {
+	return func(h *check.History) {
+		row := check.Row{OrderSn: "c", BuyerID: buyer, Quantity: quantity, Status: "created"}
+		h.Rows = append(h.Rows, row)
+	}
 }
 
-func TestEveryPlantedViolationIsFound(t *testing.T) {
+// statuses replaces the statuses that buyer 1 was answered.
+func statuses(list ...string) func(*check.History) {
+	return func(h *check.History) { h.Buyers[0].Statuses = list }
+}
+
+func TestJudge_SoundHistoryHasNoViolation(t *testing.T) {
+	require.Equal(t, check.Verdict{Orders: 2}, check.Judge(soundHistory(), check.Allowance{}))
+}
+
+func TestJudge_FindsEveryPlantedViolation(t *testing.T) {
 	for name, c := range map[string]struct {
 		rule  string
 		plant func(h *check.History)
 	}{
-		"more sold than there is": {"G1", func(h *check.History) {
-			h.Rows = append(h.Rows, check.Row{OrderSn: "c", BuyerID: 3, Quantity: 2, Status: "created"})
+		"more sold than there is":    {"G1", createdOrder(3, 2)},
+		"negative stock":             {"G1", func(h *check.History) { h.Sale.Stock = -1 }},
+		"stock that does not add up": {"G1", func(h *check.History) { h.Sale.Stock = 0 }},
+		"changed total":              {"G1", func(h *check.History) { h.Sale.Total = 4 }},
+		"over the limit":             {"G2", createdOrder(2, 1)},
+		"holding without an order":   {"G2", func(h *check.History) { h.Holdings[3] = 1 }},
+		"order without its holding":  {"G2", func(h *check.History) { delete(h.Holdings, 1) }},
+		"promise without a row":      {"G3", func(h *check.History) { h.Rows = h.Rows[1:] }},
+		"promise of another's order": {"G3", func(h *check.History) { h.Rows[0].BuyerID = 3 }},
+		"leaked units":               {"G4", func(h *check.History) { h.Redis.Available = 0 }},
+		"too many units":             {"G4", func(h *check.History) { h.Redis.Sold = 3 }},
+		"pending entry":              {"G4", func(h *check.History) { h.Redis.PendingEntries = 1 }},
+		"pending units":              {"G4", func(h *check.History) { h.Redis.Pending = 1 }},
+		"outbox entry":               {"G4", func(h *check.History) { h.Redis.OutboxEntries = 1 }},
+		"queued message":             {"G4", func(h *check.History) { h.Queued = 1 }},
+		"pending stock move":         {"G4", func(h *check.History) { h.PendingMoves = 1 }},
+		"unbalanced ledger":          {"G4", func(h *check.History) { h.Redis.Balanced = false }},
+		"holding that Redis kept":    {"G4", func(h *check.History) { h.Redis.Holdings[3] = 1 }},
+		"dead letter in MySQL":       {"G4", func(h *check.History) { h.DeadLetters = []string{"a"} }},
+		"dead letter in the broker":  {"G4", func(h *check.History) { h.DeadQueued = 1 }},
+		"created and not in MySQL":   {"G5", func(h *check.History) { h.Rows = h.Rows[1:] }},
+		"broken promise":             {"G5", func(h *check.History) { h.Rows[0].Status = "failed" }},
+		"failed and in MySQL":        {"G5", statuses("failed")},
+		"promised and not found":     {"G5", statuses("NOT_FOUND")},
+		"cancelled and in MySQL not": {"G5", statuses("created", "cancelled")},
+		"sold after the end": {"G6", func(h *check.History) {
+			h.Buyers[0].Promises[0].Asked = h.Sale.EndAt
 		}},
-		"a stock below zero":           {"G1", func(h *check.History) { h.Sale.Stock = -1 }},
-		"a stock that does not add up": {"G1", func(h *check.History) { h.Sale.Stock = 0 }},
-		"a total that changed":         {"G1", func(h *check.History) { h.Sale.Total = 4 }},
-		"over the limit": {"G2", func(h *check.History) {
-			h.Rows = append(h.Rows, check.Row{OrderSn: "c", BuyerID: 2, Quantity: 1, Status: "created"})
+		"sold before the start": {"G6", func(h *check.History) {
+			h.Buyers[0].Promises[0].Answered = start.Add(-1)
 		}},
-		"a holding without an order":     {"G2", func(h *check.History) { h.Held[3] = 1 }},
-		"an order without its holding":   {"G2", func(h *check.History) { delete(h.Held, 1) }},
-		"a 202 without a row":            {"G3", func(h *check.History) { h.Rows = h.Rows[1:] }},
-		"a 202 for another's order":      {"G3", func(h *check.History) { h.Rows[0].BuyerID = 3 }},
-		"units leaked":                   {"G4", func(h *check.History) { h.Redis.Available = 0 }},
-		"units from nowhere":             {"G4", func(h *check.History) { h.Redis.Sold = 3 }},
-		"something still pending":        {"G4", func(h *check.History) { h.Redis.PendingEntries = 1 }},
-		"units still pending":            {"G4", func(h *check.History) { h.Redis.Pending = 1 }},
-		"something in the outbox":        {"G4", func(h *check.History) { h.Redis.OutboxEntries = 1 }},
-		"something in a queue":           {"G4", func(h *check.History) { h.Queued = 1 }},
-		"a release that nobody gave":     {"G4", func(h *check.History) { h.MovesNotGiven = 1 }},
-		"a ledger that is not balanced":  {"G4", func(h *check.History) { h.Redis.Balanced = false }},
-		"a holding that Redis kept":      {"G4", func(h *check.History) { h.RedisHeld[3] = 1 }},
-		"a good order in dead letters":   {"G4", func(h *check.History) { h.DeadLetters = []string{"a"} }},
-		"a dead letter in the broker":    {"G4", func(h *check.History) { h.DeadQueued = 1 }},
-		"a created that MySQL lacks":     {"G5", func(h *check.History) { h.Rows = h.Rows[1:] }},
-		"a broken promise":               {"G5", func(h *check.History) { h.Rows[0].Status = "failed" }},
-		"a failed that is written":       {"G5", func(h *check.History) { h.Buyers[0].Seen = []string{"failed"} }},
-		"a promise that nobody knows of": {"G5", func(h *check.History) { h.Buyers[0].Seen = []string{"NOT_FOUND"} }},
-		"a cancelled that is not":        {"G5", func(h *check.History) { h.Buyers[0].Seen = []string{"created", "cancelled"} }},
-		"sold after the end":             {"G6", func(h *check.History) { h.Buyers[0].Heard[0].Asked = h.Sale.EndAt }},
-		"sold before the start":          {"G6", func(h *check.History) { h.Buyers[0].Heard[0].At = noon.Add(-1) }},
-		"two orders for one path":        {"G7", func(h *check.History) { h.Buyers[0].Heard[1].OrderSn = "c" }},
-		"one order for two paths":        {"G7", func(h *check.History) { h.Buyers[0].Heard[1].Path = "p9" }},
-		"more orders than paths": {"G7", func(h *check.History) {
-			h.Rows = append(h.Rows, check.Row{OrderSn: "c", BuyerID: 1, Quantity: 1, Status: "created"})
+		"two orders for one path": {"G7", func(h *check.History) {
+			h.Buyers[0].Promises[1].OrderSn = "c"
 		}},
-		"an order nobody asked for": {"G7", func(h *check.History) {
-			h.Rows = append(h.Rows, check.Row{OrderSn: "c", BuyerID: 9, Quantity: 1, Status: "created"})
+		"one order for two paths": {"G7", func(h *check.History) {
+			h.Buyers[0].Promises[1].Path = "p9"
 		}},
-		"a row twice":                  {"G7", func(h *check.History) { h.Rows = append(h.Rows, h.Rows[0]) }},
-		"a fault of the server":        {"HTTP", func(h *check.History) { h.Buyers[2].Faults = 1 }},
-		"a 503 that does not say when": {"HTTP", func(h *check.History) { h.Buyers[2].Unsaid = 1 }},
+		"more orders than paths":    {"G7", createdOrder(1, 1)},
+		"order of an unknown buyer": {"G7", createdOrder(9, 1)},
+		"row twice": {"G7", func(h *check.History) {
+			h.Rows = append(h.Rows, h.Rows[0])
+		}},
+		"server error": {"HTTP", func(h *check.History) { h.Buyers[2].ServerErrors = 1 }},
+		"503 without Retry-After": {"HTTP", func(h *check.History) {
+			h.Buyers[2].MissingRetryAfter = 1
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := good()
+			h := soundHistory()
 			c.plant(&h)
 			var rules []string
-			for _, v := range check.Judge(h, check.Expect{}).Violations {
+			for _, v := range check.Judge(h, check.Allowance{}).Violations {
 				rules = append(rules, v.Rule)
 			}
 			require.Contains(t, rules, c.rule)
@@ -102,35 +123,43 @@ func TestEveryPlantedViolationIsFound(t *testing.T) {
 	}
 }
 
-func TestTheVerdictCounts(t *testing.T) {
-	h := good()
+func TestJudge_CountsLostDoubledAndOversold(t *testing.T) {
+	h := soundHistory()
 	h.Rows = []check.Row{
 		{OrderSn: "b", BuyerID: 2, Quantity: 1, Status: "created"},
 		{OrderSn: "c", BuyerID: 2, Quantity: 1, Status: "created"},
 		{OrderSn: "d", BuyerID: 2, Quantity: 4, Status: "created"},
 	}
-	v := check.Judge(h, check.Expect{})
-	require.Equal(t, []int64{3, 1, 1, 3}, []int64{int64(v.Orders), v.Lost, v.Doubled, v.Oversold})
+	v := check.Judge(h, check.Allowance{})
+	got := []int64{int64(v.Orders), v.Lost, v.Doubled, v.Oversold}
+	require.Equal(t, []int64{3, 1, 1, 3}, got)
 }
 
-func TestWhatAHarmMayDo(t *testing.T) {
-	h := good()
+func TestJudge_AllowsDeadLettersOfTheFault(t *testing.T) {
+	h := soundHistory()
 	h.DeadLetters = []string{""}
-	require.Empty(t, check.Judge(h, check.Expect{DeadLetters: 1}).Violations)
+	require.Empty(t, check.Judge(h, check.Allowance{DeadLetters: 1}).Violations)
+	require.NotEmpty(t, check.Judge(h, check.Allowance{}).Violations)
+}
 
-	h = good()
-	h.Rows, h.Buyers[0].Seen = h.Rows[1:], []string{"queued", "failed"}
+func TestJudge_AllowsBrokenPromiseThatBuyerWasAnswered(t *testing.T) {
+	allow := check.Allowance{BrokenPromises: true}
+	h := soundHistory()
+	h.Rows, h.Buyers[0].Statuses = h.Rows[1:], []string{"queued", "failed"}
 	h.Sale.Stock, h.Redis.Available, h.Redis.Sold = 2, 2, 1
-	delete(h.Held, 1)
-	delete(h.RedisHeld, 1)
+	delete(h.Holdings, 1)
+	delete(h.Redis.Holdings, 1)
 	h.Final = map[string]string{"a": "failed"}
-	require.Equal(t, check.Verdict{Orders: 1, Broken: 1}, check.Judge(h, check.Expect{MayBreak: true}))
-	require.NotEmpty(t, check.Judge(h, check.Expect{}).Violations, "only where a promise may be broken")
-	h.Rows = append(h.Rows, check.Row{OrderSn: "a", BuyerID: 1, Quantity: 1, Status: "failed"})
-	require.Equal(t, check.Verdict{Orders: 1, Broken: 1}, check.Judge(h, check.Expect{MayBreak: true}))
-	for _, said := range []string{"", "queued", "NOT_FOUND"} {
-		h.Final["a"] = said
-		v := check.Judge(h, check.Expect{MayBreak: true})
-		require.Equal(t, []int64{1, 0}, []int64{v.Lost, v.Broken}, "a broken promise must be told")
+	require.Equal(t, check.Verdict{Orders: 1, Broken: 1}, check.Judge(h, allow))
+	require.NotEmpty(t, check.Judge(h, check.Allowance{}).Violations)
+
+	failed := check.Row{OrderSn: "a", BuyerID: 1, Quantity: 1, Status: "failed"}
+	h.Rows = append(h.Rows, failed)
+	require.Equal(t, check.Verdict{Orders: 1, Broken: 1}, check.Judge(h, allow))
+
+	for _, answer := range []string{"", "queued", "NOT_FOUND"} {
+		h.Final["a"] = answer
+		v := check.Judge(h, allow)
+		require.Equal(t, []int64{1, 0}, []int64{v.Lost, v.Broken}, "the last answer was %q", answer)
 	}
 }

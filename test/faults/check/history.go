@@ -2,43 +2,42 @@ package check
 
 import "time"
 
-// History is all that was recorded of one sale, once everything was up and quiet again.
+// History is what was recorded of one sale, once every server works and the sale is drained.
 type History struct {
-	Sale   Sale
-	Buyers []Buyer
-	Rows   []Row
-	// Held is MySQL's table of what each buyer holds, RedisHeld the one in Redis.
-	Held, RedisHeld map[int64]int64
-	MovesNotGiven   int // releases that Redis was not given, cuts that have not ended
-	Redis           Redis
-	// Final is what the API says, in the end, of each order that was promised and that MySQL lacks or has as failed.
-	Final       map[string]string
-	Queued      int      // messages in all order queues, handed out or not
-	DeadQueued  int      // messages in the broker's queue of dead letters
-	DeadLetters []string // order numbers, "" for a message without one
+	Sale     Sale
+	Buyers   []Buyer
+	Rows     []Row           // orders in MySQL
+	Holdings map[int64]int64 // units of each buyer in MySQL's table of holdings
+	Redis    Redis
+
+	PendingMoves int               // stock moves and cuts that are not applied to Redis
+	Final        map[string]string // last answers on promised orders that MySQL lacks or has as failed
+	Queued       int               // messages in all order queues, delivered or not
+	DeadQueued   int               // messages in the broker's queue of dead letters
+	DeadLetters  []string          // order numbers in MySQL, "" for a message without one
 }
 
-// Sale is what was put up, and what MySQL says of it now.
+// Sale is the sale as it was created, and MySQL's numbers of it.
 type Sale struct {
 	Units, Limit   int64
 	StartAt, EndAt time.Time
 	Stock, Total   int64
 }
 
-// Buyer is what one buyer did and was told.
+// Buyer is what one buyer tried, and the answers.
 type Buyer struct {
-	ID     int64
-	Paths  int       // random paths it tried to buy with
-	Heard  []Promise // every 202
-	Seen   []string  // the statuses of its order, in the order it was told them
-	Faults int       // 5xx other than 503
-	Unsaid int       // 503 without Retry-After
+	ID                int64
+	Paths             int       // random paths tried
+	Promises          []Promise // answers with 202
+	Statuses          []string  // statuses of the first promised order, in the order of the answers
+	ServerErrors      int       // answers with 5xx other than 503
+	MissingRetryAfter int       // answers with 503 and without Retry-After
 }
 
-// Promise is one 202.
+// Promise is one answer with 202.
 type Promise struct {
-	Path, OrderSn string
-	Asked, At     time.Time
+	Path, OrderSn   string
+	Asked, Answered time.Time
 }
 
 // Row is one order in MySQL.
@@ -49,20 +48,21 @@ type Row struct {
 	Status   string
 }
 
-// Active tells whether the row holds units.
+// Active reports whether the row holds units.
 func (r Row) Active() bool { return r.Status == "created" || r.Status == "paid" }
 
-// Redis is the ledger, and what lies behind it.
+// Redis is the ledger, and the keys that it sums up.
 type Redis struct {
 	Total, Available, Pending, Sold int64
 	Balanced                        bool
 	PendingEntries, OutboxEntries   int
+	Holdings                        map[int64]int64 // units of each buyer
 }
 
-// Expect says what a harm is allowed to do, all of it nothing unless said.
-type Expect struct {
-	DeadLetters int  // at most so many, of messages the harm itself planted
-	MayBreak    bool // a promise may be broken (G5 says where), and its buyer must be told that it failed
+// Allowance is what a fault may do beyond the guarantees.
+type Allowance struct {
+	DeadLetters    int  // number of poison messages that the fault publishes
+	BrokenPromises bool // a promised order may fail, if its buyer is answered so
 }
 
 // Violation is one guarantee that does not hold.
@@ -71,13 +71,13 @@ type Violation struct {
 	What string
 }
 
-// String is the line a report shows.
+// String is the violation as a report shows it.
 func (v Violation) String() string { return v.Rule + ": " + v.What }
 
-// Verdict is what a run came to.
+// Verdict is the result of a run.
 type Verdict struct {
 	Violations              []Violation
 	Orders                  int   // active ones in MySQL
 	Lost, Doubled, Oversold int64 // orders, orders, units
-	Broken                  int64 // promises that MayBreak lets fail, and that are told to have failed
+	Broken                  int64 // promised orders that failed as BrokenPromises allows
 }

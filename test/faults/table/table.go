@@ -1,6 +1,6 @@
-// Command table makes reports/faults.md's table of the lines that fault runs print (-faults.out), read from standard
-// input: one row for each harm, in the order in which it first came. It prints the table, or puts it into the document that
-// -doc names, in the place of the one that is there.
+// Command table makes the table of reports/faults.md from the lines that fault runs print
+// (-faults.out). It reads them from standard input and writes a row for each fault, in the order of
+// first appearance: to standard output, or in place of the table in the document that -doc names.
 package main
 
 import (
@@ -17,90 +17,94 @@ import (
 )
 
 func main() {
-	doc := flag.String("doc", "", "a document whose table is renewed")
+	doc := flag.String("doc", "", "document whose table is replaced")
 	flag.Parse()
-	if err := tell(os.Stdin, os.Stdout, *doc); err != nil {
+	if err := run(os.Stdin, os.Stdout, *doc); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
 
-func tell(in io.Reader, out io.Writer, doc string) error {
+func run(in io.Reader, out io.Writer, doc string) error {
 	if doc == "" {
-		return run(in, out)
+		return writeTable(in, out)
 	}
 	text, err := os.ReadFile(doc)
 	if err != nil {
 		return err
 	}
-	renewed, err := renew(string(text), in)
+	renewed, err := replaceTable(string(text), in)
 	if err != nil {
-		return err
+		return fmt.Errorf("%s: %w", doc, err)
 	}
 	return os.WriteFile(doc, []byte(renewed), 0o644)
 }
 
-// The lines of a document between which the table stands.
-const from, to = "<!-- runs -->\n", "<!-- end of runs -->\n"
+// The table stands between these lines of a document.
+const tableBegin, tableEnd = "<!-- runs -->\n", "<!-- end of runs -->\n"
 
-func renew(doc string, in io.Reader) (string, error) {
-	before, rest, found := strings.Cut(doc, from)
-	_, after, ends := strings.Cut(rest, to)
-	if !found || !ends {
-		return "", fmt.Errorf("the document has no place for the table (%q)", from)
+func replaceTable(doc string, in io.Reader) (string, error) {
+	before, rest, begins := strings.Cut(doc, tableBegin)
+	_, after, ends := strings.Cut(rest, tableEnd)
+	if !begins || !ends {
+		return "", fmt.Errorf("no table between %q and %q", tableBegin, tableEnd)
 	}
 	var table strings.Builder
-	err := run(in, &table)
-	return before + from + "\n" + table.String() + "\n" + to + after, err
+	err := writeTable(in, &table)
+	return before + tableBegin + "\n" + table.String() + "\n" + tableEnd + after, err
 }
 
-// row is all runs of one harm.
+// row sums up the runs of one fault on one topology.
 type row struct {
-	sums     map[string]int64
-	runs     int
-	recovery []time.Duration
+	sums       map[string]int64
+	recoveries []time.Duration
 }
 
-// counted are the numbers that add up.
-var counted = []string{"orders", "lost", "doubled", "oversold", "broken", "violations"}
+// summed lists the fields of a line that add up.
+var summed = []string{"orders", "lost", "doubled", "oversold", "broken", "violations"}
 
-func run(in io.Reader, out io.Writer) error {
-	rows, order := make(map[string]*row), []string{}
-	for lines := bufio.NewScanner(in); lines.Scan(); {
-		fields, err := read(lines.Text())
+func writeTable(in io.Reader, out io.Writer) error {
+	rows, names := make(map[string]*row), []string{}
+	lines := bufio.NewScanner(in)
+	for lines.Scan() {
+		fields, err := parse(lines.Text())
 		if err != nil {
 			return err
 		}
-		harm := named(fields)
-		if rows[harm] == nil {
-			rows[harm], order = &row{sums: make(map[string]int64)}, append(order, harm)
+		name := rowName(fields)
+		if rows[name] == nil {
+			rows[name], names = &row{sums: make(map[string]int64)}, append(names, name)
 		}
-		if err := rows[harm].add(fields); err != nil {
+		if err := rows[name].add(fields); err != nil {
 			return fmt.Errorf("line %q: %w", lines.Text(), err)
 		}
 	}
-	fmt.Fprintln(out, "| fault | runs | orders | lost | doubled | oversold | broken | violations | recovery, median | worst |")
+	if err := lines.Err(); err != nil {
+		return err
+	}
+	fmt.Fprintln(out, "| fault | runs | orders | lost | doubled | oversold | broken | violations "+
+		"| recovery, median | worst |")
 	fmt.Fprintln(out, "|---|---|---|---|---|---|---|---|---|---|")
-	for _, harm := range order {
-		rows[harm].write(out, harm)
+	for _, name := range names {
+		rows[name].write(out, name)
 	}
 	return nil
 }
 
-// named is the harm, and on which clusters it was done.
-func named(fields map[string]string) string {
+// rowName is the fault, and the clusters on which it was injected.
+func rowName(fields map[string]string) string {
 	if fields["on"] == "" {
 		return fields["fault"]
 	}
 	return fields["fault"] + " (" + strings.ReplaceAll(fields["on"], ",", ", ") + ")"
 }
 
-func read(line string) (map[string]string, error) {
+func parse(line string) (map[string]string, error) {
 	fields := make(map[string]string)
 	for _, field := range strings.Fields(line) {
 		name, value, ok := strings.Cut(field, "=")
 		if !ok {
-			return nil, fmt.Errorf("line %q: %q is no name=value", line, field)
+			return nil, fmt.Errorf("line %q: %q is not name=value", line, field)
 		}
 		fields[name] = value
 	}
@@ -108,26 +112,26 @@ func read(line string) (map[string]string, error) {
 }
 
 func (r *row) add(fields map[string]string) error {
-	fields["broken"] = cmp.Or(fields["broken"], "0") // the oldest lines have none: no promise could be broken then
-	for _, name := range counted {
+	fields["broken"] = cmp.Or(fields["broken"], "0") // the oldest lines lack it
+	for _, name := range summed {
 		n, err := strconv.ParseInt(fields[name], 10, 64)
 		if err != nil {
-			return err
+			return fmt.Errorf("field %s: %w", name, err)
 		}
 		r.sums[name] += n
 	}
 	ms, err := strconv.ParseInt(fields["recovery_ms"], 10, 64)
-	r.runs, r.recovery = r.runs+1, append(r.recovery, time.Duration(ms)*time.Millisecond)
+	r.recoveries = append(r.recoveries, time.Duration(ms)*time.Millisecond)
 	return err
 }
 
-func (r *row) write(out io.Writer, harm string) {
-	slices.Sort(r.recovery)
-	fmt.Fprintf(out, "| %s | %d |", harm, r.runs)
-	for _, name := range counted {
-		fmt.Fprintf(out, " %d |", r.sums[name])
+func (r *row) write(out io.Writer, name string) {
+	slices.Sort(r.recoveries)
+	n := len(r.recoveries)
+	fmt.Fprintf(out, "| %s | %d |", name, n)
+	for _, field := range summed {
+		fmt.Fprintf(out, " %d |", r.sums[field])
 	}
-	n := len(r.recovery)
-	median, worst := (r.recovery[(n-1)/2]+r.recovery[n/2])/2, r.recovery[n-1]
+	median, worst := (r.recoveries[(n-1)/2]+r.recoveries[n/2])/2, r.recoveries[n-1]
 	fmt.Fprintf(out, " %.2f s | %.2f s |\n", median.Seconds(), worst.Seconds())
 }

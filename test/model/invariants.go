@@ -1,0 +1,139 @@
+package model
+
+import (
+	"fmt"
+	"slices"
+)
+
+// checkInvariants checks what holds after every step.
+func (w *world) checkInvariants() {
+	active := make([]int, w.nGoods)
+	holds := map[[2]int]int{}
+	for _, r := range w.db.orders {
+		if r.status.active() {
+			active[r.goods] += r.q
+			holds[[2]int{r.goods, r.buyer}] += r.q
+		}
+	}
+	for g, row := range w.db.goods {
+		if row.stock < 0 || row.stock+active[g] != row.total {
+			w.violated("G1", "goods %d: stock %d and %d active, of %d", g, row.stock, active[g], row.total)
+		}
+		w.ledger(g)
+	}
+	for who, n := range holds {
+		if n > w.limit[who[0]] {
+			w.violated("G2", "buyer %d holds %d of goods %d, more than %d",
+				who[1], n, who[0], w.limit[who[0]])
+		}
+		if !w.omits(HoldingsInDB) && n != w.db.holdings[who] {
+			w.violated("G2", "buyer %d holds %d of goods %d, and the holdings say %d",
+				who[1], n, who[0], w.db.holdings[who])
+		}
+	}
+}
+
+// ledger checks that Redis' numbers of one goods add up.
+func (w *world) ledger(goods int) {
+	k := w.current.goods[goods]
+	if !k.loaded {
+		return
+	}
+	units := 0
+	for _, p := range k.pending {
+		units += p.q
+	}
+	if k.avail < 0 || k.avail+k.pend+k.sold != k.total || units != k.pend {
+		w.violated("G4", "goods %d in Redis: available %d, pending %d (%d by number), sold %d, of %d",
+			goods, k.avail, k.pend, units, k.sold, k.total)
+	}
+}
+
+// drained reports whether nothing is under way.
+func (w *world) drained() bool { return w.undrained() == "" }
+
+// undrained says what is still under way; "" once everything is drained.
+func (w *world) undrained() string {
+	for _, c := range w.clients {
+		if !c.done {
+			return fmt.Sprintf("buyer %d has no answer", c.buyer)
+		}
+	}
+	for i, q := range w.broker.queues {
+		if len(q.ready)+len(q.unacked) > 0 {
+			return fmt.Sprintf("queue %d has %d ready, %d unacknowledged", i, len(q.ready), len(q.unacked))
+		}
+	}
+	if len(w.db.pendingMoves(w.now)) > 0 || w.broker.fresh {
+		return "stock moves are pending"
+	}
+	for g, k := range w.current.goods {
+		state, _ := w.current.gateOf(g, false)
+		switch {
+		case state != open || k.epoch != w.db.goods[g].epoch:
+			return fmt.Sprintf("the gate of goods %d is not open (%d)", g, state)
+		case k.lock != 0 && k.lockUntil > w.now:
+			return fmt.Sprintf("goods %d is being rebuilt", g)
+		case len(k.pending)+len(k.outbox) > 0:
+			return fmt.Sprintf("goods %d has %d pending, %d in the outbox", g, len(k.pending), len(k.outbox))
+		}
+	}
+	if slices.ContainsFunc(w.procs, func(p *proc) bool { return !p.dead && p.host == nil }) {
+		return "an event is scheduled"
+	}
+	return ""
+}
+
+// checkDrained checks what holds once everything is drained.
+func (w *world) checkDrained() {
+	paths := map[int]int{}
+	for _, r := range w.db.orders {
+		if r.status == failedOrder {
+			continue
+		}
+		if paths[r.path]++; r.path > 0 && paths[r.path] > 1 {
+			w.violated("G7", "path %d got buyer %d two orders of goods %d",
+				r.path, r.buyer, r.goods)
+		}
+	}
+	for _, f := range w.records.all {
+		w.checkPromise(f)
+	}
+	for g, k := range w.current.goods {
+		if w.records.waivedStale[g] {
+			continue // until the next rebuild
+		}
+		row, active := w.db.goods[g], w.db.goods[g].total-w.db.goods[g].stock
+		if k.avail != row.stock || k.sold != active || k.total != row.total {
+			w.violated("G4", "goods %d: Redis has %d available and %d sold, MySQL %d and %d",
+				g, k.avail, k.sold, row.stock, active)
+		}
+		for b := range 7 {
+			if !w.omits(HoldingsInDB) && k.held(b) != w.db.holdings[[2]int{g, b}] {
+				w.violated("G4", "buyer %d holds %d of goods %d in Redis, %d in MySQL",
+					b, k.held(b), g, w.db.holdings[[2]int{g, b}])
+			}
+		}
+	}
+}
+
+// checkPromise wants a promised order to be a row that has not failed, unless Redis failed over.
+func (w *world) checkPromise(f *orderRecord) {
+	r := w.db.find(f.goods, f.sn)
+	switch {
+	case f.answeredFailed && r != nil && r.status != failedOrder:
+		w.violated("G5", "buyer %d was answered that order %d of goods %d failed, and it was written",
+			f.buyer, f.sn, f.goods)
+	case f.mayFail, f.late && w.fault.losesRedis(), w.records.waivedStale[f.goods]:
+	case !f.promised:
+	case r == nil || r.buyer != f.buyer:
+		w.violated("G3", "order %d of goods %d was promised to buyer %d and is not in MySQL",
+			f.sn, f.goods, f.buyer)
+	case r.status == failedOrder:
+		w.violated("G5", "order %d of goods %d was promised to buyer %d and failed",
+			f.sn, f.goods, f.buyer)
+	}
+	if f.publishedAt < 0 && f.promised {
+		w.requirePublishedInTime(f)
+	}
+}

@@ -1,0 +1,297 @@
+package model
+
+import "slices"
+
+// client is one buyer of one goods, who asks again until there is an answer.
+type client struct {
+	buyer, goods, q int
+	path            int
+	api             *host
+	waiting         bool // has a request under way at api
+	tries           int
+	again           int // number of further purchases
+	done            bool
+}
+
+// addClients schedules the clients; some of them are the same buyer.
+func (w *world) addClients() {
+	for range 5 + w.rnd.IntN(6) {
+		c := &client{buyer: 1 + w.rnd.IntN(6), goods: w.rnd.IntN(w.nGoods), q: 1, again: w.rnd.IntN(2)}
+		if w.rnd.IntN(4) == 0 {
+			c.q = 2
+		}
+		w.clients = append(w.clients, c)
+		w.later(w.rnd.IntN(120), func() { w.ask(c) })
+	}
+}
+
+// later schedules an event outside every host.
+func (w *world) later(ticks int, do func()) {
+	w.spawn(nil, ticks, func(*proc) { do() })
+}
+
+// ask sends a request to an API, which merges the requests for one goods into a batch.
+func (w *world) ask(c *client) {
+	if c.tries++; c.tries > 14 {
+		c.done = true
+		return
+	}
+	h := pick(w.rnd, w.apis)
+	if !h.alive {
+		w.later(5, func() { w.ask(c) })
+		return
+	}
+	c.api, c.waiting = h, true
+	w.waiting[h][c.goods] = append(w.waiting[h][c.goods], c)
+	w.spawn(h, w.rnd.IntN(4), func(p *proc) { w.reserveBatch(p, c.goods) })
+}
+
+// loseConnections lets the clients of a dead API repeat their requests with the same path.
+func (w *world) loseConnections(h *host) {
+	for _, c := range w.clients {
+		if c.waiting && c.api == h {
+			w.retry(c)
+		}
+	}
+}
+
+// retry schedules the same request again, as after a 503.
+func (w *world) retry(c *client) {
+	c.waiting = false
+	w.later(5+w.rnd.IntN(15), func() { w.ask(c) })
+}
+
+// decision is the reserve script's result for one request.
+type decision struct {
+	taken, repeated, badPath, refused, limited bool
+	line                                       line
+}
+
+// reserveBatch is one batch of the purchase service: one script, one message, one confirm.
+func (w *world) reserveBatch(p *proc, goods int) {
+	h := p.host
+	batch := w.waiting[h][goods]
+	w.waiting[h][goods] = nil
+	if len(batch) == 0 {
+		return
+	}
+	w.paths(p, goods, batch)
+	p.step()
+	vs, id, ok := w.reserve(p, goods, batch)
+	if !ok {
+		for _, c := range batch {
+			w.retry(c)
+		}
+		return
+	}
+	p.step() // the reply is on the wire
+	if w.rnd.IntN(6) == 0 {
+		p.sleep(w.rnd.IntN(15))
+	}
+	var taken []line
+	var promised []*client
+	for i, c := range batch {
+		if vs[i].taken {
+			taken, promised = append(taken, vs[i].line), append(promised, c)
+			continue
+		}
+		w.answer(c, vs[i])
+	}
+	if len(taken) > 0 {
+		w.publishBatch(p, goods, id, taken, promised)
+	}
+}
+
+// publishBatch publishes the reserved orders of a batch, and answers their buyers.
+func (w *world) publishBatch(p *proc, goods, id int, taken []line, promised []*client) {
+	by := w.now + publishDeadline
+	if w.rnd.IntN(4) == 0 {
+		p.sleep(w.rnd.IntN(13))
+	}
+	result := w.publish(p, goods, message{lines: taken, goods: goods}, by)
+	for i, c := range promised {
+		if result == failed && !w.omits(PromiseOnConfirm) {
+			w.records.of(taken[i]).late = true
+			w.retry(c) // 503: the outcome is unknown
+			continue
+		}
+		w.answer(c, decision{taken: true, line: taken[i]})
+	}
+	if result != confirmed {
+		return
+	}
+	p.step()
+	w.confirm(p.host.redis, goods, id)
+}
+
+// confirm deletes the batch from the outbox.
+func (w *world) confirm(s *server, goods, id int) {
+	if !s.answers() {
+		return
+	}
+	k := s.goods[goods]
+	s.writing()
+	k.outbox = slices.DeleteFunc(k.outbox, func(e entry) bool {
+		if e.id == id && w.omits(CommitEndsPending) {
+			for _, l := range e.lines {
+				if pd, ok := k.pending[l.sn]; ok {
+					delete(k.pending, l.sn)
+					k.pend, k.sold = k.pend-pd.q, k.sold+pd.q
+				}
+			}
+		}
+		return e.id == id
+	})
+}
+
+// paths is paths.lua for the clients of a batch that have no path.
+func (w *world) paths(p *proc, goods int, batch []*client) {
+	p.step()
+	s := p.host.redis
+	g, k := s.gateOf(goods, p.host.oldRelease)
+	if g != open {
+		return
+	}
+	for _, c := range batch {
+		if c.path == 0 {
+			s.writing()
+			c.path = w.id()
+			epoch := k.epoch
+			if p.host.oldRelease && !w.omits(LeaseInEveryRelease) {
+				epoch = 0 // an older release stored the buyer alone
+			}
+			k.paths[c.path] = pathGrant{buyer: c.buyer, epoch: epoch}
+		}
+	}
+}
+
+// reserve is reserve.lua, called again where Redis has another epoch than the API knew.
+func (w *world) reserve(p *proc, goods int, batch []*client) ([]decision, int, bool) {
+	h := p.host
+	for try := range 2 {
+		g, k := h.redis.gateOf(goods, h.oldRelease)
+		if g == open && k.epoch != w.epochs[h][goods] {
+			w.epochs[h][goods] = k.epoch
+			if try == 0 {
+				p.step()
+				continue
+			}
+			return nil, 0, false
+		}
+		if g != open {
+			return nil, 0, false
+		}
+		break
+	}
+	s := h.redis
+	k := s.goods[goods]
+	s.writing()
+	clock := w.now
+	if w.omits(RedisClock) {
+		clock += h.skew
+	}
+	vs, avail := make([]decision, len(batch)), k.avail
+	extra := map[int]int{}
+	for i, c := range batch {
+		vs[i] = w.decide(s, k, c, clock, avail, extra[c.buyer])
+		if vs[i].taken {
+			avail, extra[c.buyer] = avail-c.q, extra[c.buyer]+c.q
+		}
+	}
+	if w.omits(AtomicReserve) {
+		p.step()
+		s.writing()
+	}
+	return vs, w.applyReservations(s, k, batch, vs), true
+}
+
+// decide checks one request: path, window, limit, stock.
+func (w *world) decide(s *server, k *keys, c *client, clock, avail, extra int) decision {
+	pm, ok := k.paths[c.path]
+	switch {
+	case !ok || pm.buyer != c.buyer:
+		return decision{badPath: true}
+	case pm.sn != 0:
+		return decision{repeated: true, line: w.records.line(c.goods, pm.sn)}
+	case pm.epoch != k.epoch && !w.omits(PathsOfOneEpoch):
+		return decision{badPath: true}
+	case clock >= k.until:
+		return decision{limited: true}
+	case k.held(c.buyer)+extra+c.q > w.limit[c.goods]:
+		return decision{limited: true}
+	case c.q > avail:
+		return decision{refused: true}
+	}
+	l := line{sn: w.id(), goods: c.goods, buyer: c.buyer, q: c.q, epoch: k.epoch, path: c.path}
+	if w.omits(OrderNumbersByAPI) {
+		s.counter++
+		l.sn = s.counter
+	}
+	return decision{taken: true, line: l}
+}
+
+// applyReservations reserves the units of a batch, and adds its outbox entry, whose id it returns.
+func (w *world) applyReservations(s *server, k *keys, batch []*client, vs []decision) int {
+	var lines []line
+	for i, v := range vs {
+		if !v.taken {
+			continue
+		}
+		lines = append(lines, v.line)
+		k.reserve(v.line, w.now)
+		k.paths[batch[i].path] = pathGrant{buyer: v.line.buyer, epoch: k.epoch, sn: v.line.sn}
+		w.records.reserve(w, s, v.line)
+	}
+	if len(lines) == 0 || w.omits(Outbox) {
+		return 0
+	}
+	id := w.id()
+	k.outbox = append(k.outbox, entry{id: id, at: w.now, lines: lines})
+	if w.omits(OutboxTrimmedByID) && len(k.outbox) > 2 {
+		k.outbox = slices.Clone(k.outbox[1:])
+	}
+	return id
+}
+
+// answer delivers a decision, and schedules what the client does next.
+func (w *world) answer(c *client, v decision) {
+	switch {
+	case v.taken || v.repeated:
+		c.waiting = false
+		w.logf("%s promises order %d of goods %d (epoch %d) to buyer %d",
+			c.api.name, v.line.sn, v.line.goods, v.line.epoch, v.line.buyer)
+		w.records.promise(v.line)
+		w.afterPromise(c, v.line)
+	case v.badPath:
+		c.path = 0
+		w.retry(c)
+	case v.limited:
+		c.waiting, c.done = false, true
+	default:
+		c.tries += 3
+		w.retry(c)
+	}
+}
+
+// afterPromise schedules queries of the order, a payment or cancellation, and further purchases.
+func (w *world) afterPromise(c *client, l line) {
+	for range w.rnd.IntN(3) {
+		w.spawn(pick(w.rnd, w.apis), w.rnd.IntN(5+w.rnd.IntN(60)), func(p *proc) { w.queryOrder(p, l) })
+	}
+	c.done = true
+	switch w.rnd.IntN(5) {
+	case 0:
+		w.spawn(pick(w.rnd, w.apis), 10+w.rnd.IntN(60), func(p *proc) { w.pay(p, l) })
+	case 1, 2:
+		w.spawn(pick(w.rnd, w.apis), 10+w.rnd.IntN(60), func(p *proc) { w.cancel(p, l) })
+		if c.again > 0 {
+			c.again, c.path, c.done, c.tries = c.again-1, 0, false, 6
+			w.later(60+w.rnd.IntN(60), func() { w.ask(c) })
+		}
+	case 3:
+		if c.again > 0 { // the answer was lost: the client repeats its path
+			c.again, c.done = c.again-1, false
+			w.later(w.rnd.IntN(60), func() { w.ask(c) })
+		}
+	}
+}

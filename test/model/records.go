@@ -1,0 +1,158 @@
+package model
+
+import "slices"
+
+// orderRecord is the history of one order that a script has reserved units for.
+type orderRecord struct {
+	line
+	server      *server
+	reservedAt  int
+	publishedAt int // tick; -1 before the first
+	copies      int
+	promised    bool
+	// mayFail: Redis failed over to a server that lacks the reservation, or a demoted master took it.
+	mayFail        bool
+	answeredFailed bool
+	republished    int
+	late           bool // its publisher missed the deadline: Redis alone has it until the relay runs
+}
+
+// records are the orders as an observer of every server would have recorded them.
+type records struct {
+	all  []*orderRecord
+	bySn map[[3]int]*orderRecord
+	// waivedStale lists goods of which a demoted master waived a late order whose units the current
+	// master counts as available. Orders of the current master may fail for those units, and its
+	// ledger differs until the next rebuild: see docs/explanation/model.md.
+	waivedStale map[int]bool
+}
+
+func newRecords() *records {
+	return &records{bySn: map[[3]int]*orderRecord{}, waivedStale: map[int]bool{}}
+}
+
+// waive records a late order that a demoted master waives.
+func (r *records) waive(w *world, s *server, goods int) {
+	if s != w.current {
+		r.waivedStale[goods] = true
+	}
+}
+
+func (r *records) of(l line) *orderRecord { return r.bySn[[3]int{l.goods, l.sn, l.buyer}] }
+
+func (r *records) line(goods, sn int) line {
+	for _, f := range r.all {
+		if f.goods == goods && f.sn == sn {
+			return f.line
+		}
+	}
+	return line{goods: goods, sn: sn}
+}
+
+func (r *records) reserve(w *world, s *server, l line) {
+	w.logf("reserved: order %d of goods %d (epoch %d), %d for buyer %d, path %d, by server %d",
+		l.sn, l.goods, l.epoch, l.q, l.buyer, l.path, s.replid)
+	if w.now >= w.saleEnd {
+		w.violated("G6", "order %d was reserved after the sale's end", l.sn)
+	}
+	stale := w.fault == failover || w.fault == failBack
+	f := &orderRecord{line: l, server: s, reservedAt: w.now, publishedAt: -1}
+	f.mayFail = stale && (s != w.current || l.epoch < w.db.goods[l.goods].epoch)
+	r.all = append(r.all, f)
+	r.bySn[[3]int{l.goods, l.sn, l.buyer}] = f
+}
+
+func (r *records) promise(l line) {
+	if f := r.of(l); f != nil {
+		f.promised = true
+	}
+}
+
+// failOver lets those reservations fail that the new master lacks.
+func (r *records) failOver(from, to *server) {
+	for _, f := range r.all {
+		known := func(s *server) bool {
+			k := s.goods[f.goods]
+			_, pending := k.pending[f.sn]
+			return pending || k.holds(f.buyer, f.sn)
+		}
+		if known(from) && !known(to) {
+			f.mayFail = true
+		}
+	}
+}
+
+// queued records that the broker has a message.
+func (w *world) queued(m message) {
+	for _, l := range m.lines {
+		f := w.records.of(l)
+		if f == nil {
+			continue
+		}
+		if f.copies++; f.publishedAt < 0 {
+			f.publishedAt = w.now
+			w.requirePublishedInTime(f)
+		}
+		if f.copies > mostCopies {
+			w.violated("G4", "order %d of goods %d was published %d times, and the queue grows",
+				f.sn, f.goods, f.copies)
+		}
+	}
+}
+
+// noteRepublished records that the reconciler publishes what the queue still has.
+func (w *world) noteRepublished(lines []line) {
+	for _, l := range lines {
+		f := w.records.of(l)
+		if f == nil || f.publishedAt < 0 || !w.inQueue(l) {
+			continue
+		}
+		if f.republished++; f.republished > 2 {
+			w.violated("G4", "order %d of goods %d is republished while it is in the queue, which grows",
+				l.sn, l.goods)
+		}
+	}
+}
+
+func (w *world) inQueue(l line) bool {
+	q := w.queueOf(l.goods)
+	has := func(m message) bool {
+		return m.goods == l.goods && slices.Contains(numbers(m.lines), l.sn)
+	}
+	return slices.ContainsFunc(q.ready, has) || slices.ContainsFunc(q.unacked, has)
+}
+
+// requireWrittenInTime wants the queue to redeliver what a consumer left, before the reconciler
+// republishes it.
+func (w *world) requireWrittenInTime(l line) {
+	f := w.records.of(l)
+	if f == nil || f.mayFail || f.publishedAt < 0 || !w.healed ||
+		w.fault == queuePurged || w.fault == failBack {
+		return
+	}
+	if from := max(f.publishedAt, w.healedAt); w.now-from > writtenBy {
+		w.violated("G3", "order %d of goods %d was written %d ticks after it was in the queue",
+			f.sn, f.goods, w.now-from)
+	}
+}
+
+const (
+	writtenBy  = 90
+	mostCopies = 16
+	relayedBy  = 55 // ticks from the reservation to the queue, without faults and rebuilds
+)
+
+// requirePublishedInTime wants the relay to publish what a dead API left, before the reconciler
+// republishes it.
+func (w *world) requirePublishedInTime(f *orderRecord) {
+	from := f.reservedAt
+	if w.healed {
+		from = max(from, w.healedAt)
+	} else if w.now >= w.faultAt {
+		return
+	}
+	if w.now-from > relayedBy && !f.mayFail {
+		w.violated("G3", "order %d of goods %d was first in the queue %d ticks after its reservation",
+			f.sn, f.goods, w.now-f.reservedAt)
+	}
+}

@@ -1,0 +1,181 @@
+package model
+
+// applyMoves applies stock moves to Redis, and then marks them in MySQL.
+func (w *world) applyMoves(p *proc, moves []*move) {
+	for _, m := range moves {
+		p.step()
+		if p.host.redis.release(m) == applyLater {
+			continue
+		}
+		p.step()
+		if w.db.up {
+			m.applied = true
+		}
+	}
+}
+
+// runReleaser applies stock moves that were left.
+func (w *world) runReleaser(p *proc) {
+	for {
+		p.round(10)
+		if w.db.up {
+			w.applyMoves(p, w.db.pendingMoves(w.now-10))
+		}
+	}
+}
+
+// runExpirer expires unpaid orders.
+func (w *world) runExpirer(p *proc) {
+	for {
+		p.round(10)
+		for g := range w.nGoods {
+			if due := w.db.due(g); w.db.up && len(due) > 0 {
+				p.step()
+				w.applyMoves(p, w.db.finish(p, g, due, expired))
+			}
+		}
+	}
+}
+
+// cancel is the payment service's cancellation.
+func (w *world) cancel(p *proc, l line) {
+	if !w.db.up {
+		return
+	}
+	r := w.db.find(l.goods, l.sn)
+	if r == nil || r.buyer != l.buyer {
+		return
+	}
+	w.applyMoves(p, w.db.finish(p, l.goods, []*row{r}, cancelled))
+}
+
+// pay is the payment service's payment: one guarded statement.
+func (w *world) pay(_ *proc, l line) {
+	if r := w.db.find(l.goods, l.sn); w.db.up && r != nil && r.status == created && r.payBy > w.now {
+		r.status = paid
+	}
+}
+
+// runRelay publishes the outbox, and republishes pending orders to a broker that lost its data.
+func (w *world) runRelay(p *proc) {
+	for {
+		p.round(5)
+		for g := range w.nGoods {
+			w.drainOutbox(p, g, relayAfter)
+		}
+		if w.broker.fresh && w.broker.up {
+			w.republishAll(p)
+		}
+	}
+}
+
+// republishAll republishes all pending orders to a broker that lost its data.
+func (w *world) republishAll(p *proc) {
+	for g := range w.nGoods {
+		if !p.host.redis.answers() || !w.republish(p, g, -1) {
+			return
+		}
+	}
+	w.broker.fresh = false
+}
+
+// drainOutbox publishes entries older than age ticks; false where one was not confirmed.
+func (w *world) drainOutbox(p *proc, goods, age int) bool {
+	for {
+		p.step()
+		s := p.host.redis
+		if !s.answers() {
+			return false
+		}
+		var list []entry
+		for _, e := range s.goods[goods].outbox {
+			if e.at <= w.now-age {
+				list = append(list, e)
+			}
+		}
+		if len(list) == 0 {
+			return true
+		}
+		by := w.now + publishDeadline
+		for _, e := range list {
+			if w.publish(p, goods, message{lines: e.lines, goods: goods}, by) != confirmed {
+				return false
+			}
+			p.step()
+			w.confirm(p.host.redis, goods, e.id)
+		}
+	}
+}
+
+// republish publishes pending orders older than some ticks.
+func (w *world) republish(p *proc, goods, older int) bool {
+	p.step()
+	var lines []line
+	for _, sn := range sorted(p.host.redis.goods[goods].pending) {
+		if pd := p.host.redis.goods[goods].pending[sn]; w.now-pd.at > older {
+			lines = append(lines, pd.line)
+		}
+	}
+	return w.publishLines(p, goods, lines)
+}
+
+// publishLines publishes lines in random batches; false where one was not confirmed.
+func (w *world) publishLines(p *proc, goods int, lines []line) bool {
+	for len(lines) > 0 {
+		n := min(1+w.rnd.IntN(3), len(lines)) // other batches than before
+		m := message{lines: lines[:n], goods: goods}
+		if w.publish(p, goods, m, w.now+publishDeadline) != confirmed {
+			return false
+		}
+		lines = lines[n:]
+	}
+	return true
+}
+
+// runReconciler compares Redis with MySQL by order number.
+func (w *world) runReconciler(p *proc) {
+	for {
+		p.round(20)
+		for g := range w.nGoods {
+			w.reconcile(p, g)
+		}
+	}
+}
+
+// reconcile settles pending orders that MySQL has, and republishes old ones that it lacks.
+func (w *world) reconcile(p *proc, goods int) {
+	s := p.host.redis
+	g, k := s.gateOf(goods, false)
+	if g != open || len(k.pending) == 0 {
+		return
+	}
+	patient, old := tolerance, republishAge
+	if w.omits(RepublishAge) {
+		patient, old = 0, 0
+	}
+	var asked []pendingOrder
+	for _, sn := range sorted(k.pending) {
+		if pd := k.pending[sn]; w.now-pd.at > patient {
+			asked = append(asked, pd)
+		}
+	}
+	p.step()
+	if !w.db.up {
+		return
+	}
+	var written []int
+	var absent []line
+	for _, pd := range asked {
+		r := w.db.find(goods, pd.sn)
+		switch {
+		case r == nil && w.now-pd.at > old:
+			absent = append(absent, pd.line)
+		case r != nil && r.status != failedOrder:
+			written = append(written, pd.sn)
+		}
+	}
+	p.step()
+	s.settle(goods, written)
+	w.noteRepublished(absent)
+	w.publishLines(p, goods, absent)
+}
