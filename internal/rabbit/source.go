@@ -63,6 +63,8 @@ func (s *Source) OpenDead(ctx context.Context) (order.Stream, error) {
 	return st, nil
 }
 
+// open declares the queue of dead letters as well: a message that exceeds its delivery limit before
+// that queue exists would stay where it is, as at-least-once dead lettering demands.
 func (s *Source) open(
 	ctx context.Context, turn int, queue string, args amqp.Table, declare func(*connection) error,
 ) (*stream, error) {
