@@ -28,7 +28,7 @@ func TestAnOrderThatNothingTakesDoesNotKeepASaleShut(t *testing.T) {
 	h.queue.down.Store(false)
 	h.refuse(bad)
 	heard := &hears{rebuilt: make(chan rebuild.Result, 1)}
-	h.parts.Seen.Rebuild = heard
+	h.parts.Observers.Rebuilds = heard
 	require.NoError(t, h.shelf.Shut(t.Context(), sale.GoodsID, 1))
 	h.work(settings())
 	h.becomes(1, good, order.Created)
