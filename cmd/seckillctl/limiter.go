@@ -36,7 +36,7 @@ func (l *limiter) with(s *session, work func(*rules.Admin) error) error {
 	if err != nil {
 		return err
 	}
-	err = work(limits.Admin)
+	err = work(limits.Admin(nil))
 	over, cancel := context.WithCancel(context.WithoutCancel(s.ctx))
 	cancel()
 	_ = limits.Run(over) // an entry that is not removed expires after some seconds
