@@ -65,12 +65,14 @@ SEEDS ?= 5
 SEED ?= 1
 FAULTS ?= all
 ON ?=
-faults: ## every fault in a rush of 6,000 buyers, SEEDS (5) seeds from SEED (1) on; FAULTS=a,b names some; ON=clusters replaces each server by a cluster; takes hours; the runs are added to reports/
-	$(GO) test ./test/faults -count=1 -timeout 12h -faults.names=$(FAULTS) -faults.on=$(ON) -faults.seed=$(SEED) -faults.seeds=$(SEEDS) \
-		-faults.units=2000 -faults.buyers=6000 -faults.out=$(CURDIR)/reports/fault-runs.txt
+# Results go to reports/. ON=clusters replaces each server by a cluster; SEED is the first seed.
+faults: ## every fault, or FAULTS=a,b, with SEEDS (5) seeds and 6,000 buyers; takes hours
+	$(GO) test ./test/faults -count=1 -timeout 12h -faults.names=$(FAULTS) -faults.on=$(ON) \
+		-faults.seed=$(SEED) -faults.seeds=$(SEEDS) -faults.units=2000 -faults.buyers=6000 \
+		-faults.out=$(CURDIR)/reports/fault-runs.txt
 	$(GO) run ./test/faults/table -doc reports/faults.md <reports/fault-runs.txt
 
-model: ## the protocol as a simulation: 20,000 random schedules with every rule kept, then each rule left out (under a minute)
+model: ## the simulated protocol: 20,000 schedules, then each rule left out (under a minute)
 	$(GO) test ./test/model -count=1 -run AllRules -v -schedules 20000
 	$(GO) test ./test/model -count=1 -run EachRule
 

@@ -36,7 +36,7 @@ func TestAnOperatorRebuildsASale(t *testing.T) {
 	r := rig.Start(t, suite, rig.Options{})
 	goods := r.PutUp(t, 50, 1)
 	report, err := buyer.Run(t.Context(), buyer.Plan{
-		GoodsID: goods, Buyers: 20, AtOnce: 20, Token: r.BuyerToken, Patience: 30 * time.Second, CallTimeout: 5 * time.Second,
+		GoodsID: goods, Buyers: 20, Concurrency: 20, Token: r.BuyerToken, Patience: 30 * time.Second, CallTimeout: 5 * time.Second,
 		Bases: []string{r.Base(0)},
 	})
 	require.NoError(t, err)

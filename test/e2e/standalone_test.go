@@ -67,8 +67,8 @@ func TestOrdersSurviveAKillInTheMiddleOfARush(t *testing.T) {
 	killed := make(chan struct{})
 	done := 0
 	first, _ := buyer.Run(t.Context(), buyer.Plan{ // buyers lose their connection: that is the point
-		Base: "http://" + s.Addr, GoodsID: goods, Buyers: 400, AtOnce: 20, Token: s.buyerToken, FirstID: 1,
-		Done: func() {
+		Base: "http://" + s.Addr, GoodsID: goods, Buyers: 400, Concurrency: 20, Token: s.buyerToken, FirstID: 1,
+		OnDone: func() {
 			if done++; done == 100 {
 				_ = s.Kill()
 				close(killed)
@@ -77,7 +77,7 @@ func TestOrdersSurviveAKillInTheMiddleOfARush(t *testing.T) {
 	})
 	<-killed
 	promised := 0
-	for _, told := range first.Told {
+	for _, told := range first.Results {
 		if told.OrderSn != "" {
 			promised++
 		}
@@ -86,7 +86,7 @@ func TestOrdersSurviveAKillInTheMiddleOfARush(t *testing.T) {
 	require.Less(t, promised, units, "nothing was left to sell when it was killed")
 
 	s.Start(t)
-	for _, told := range first.Told {
+	for _, told := range first.Results {
 		if told.OrderSn == "" {
 			continue
 		}
@@ -97,7 +97,7 @@ func TestOrdersSurviveAKillInTheMiddleOfARush(t *testing.T) {
 		require.Equal(t, "created", o.Status)
 	}
 	_, err = buyer.Run(t.Context(), buyer.Plan{
-		Base: "http://" + s.Addr, GoodsID: goods, Buyers: 600, AtOnce: 50, Token: s.buyerToken, FirstID: 1000, Patience: 20 * time.Second,
+		Base: "http://" + s.Addr, GoodsID: goods, Buyers: 600, Concurrency: 50, Token: s.buyerToken, FirstID: 1000, Patience: 20 * time.Second,
 	})
 	require.NoError(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)

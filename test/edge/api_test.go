@@ -100,7 +100,7 @@ func operatorsRate(t *testing.T, r *rig.Rig, e *edge) {
 func soldOutAndBack(t *testing.T, r *rig.Rig, e *edge) {
 	goods := sale(t, r, 1, time.Now().Add(-time.Minute), nil)
 	first := at(r.Buyer(t, 1), e.base)
-	report, err := buyer.Run(t.Context(), buyer.Plan{Base: e.base, GoodsID: goods, Buyers: 1, AtOnce: 1, Token: r.BuyerToken})
+	report, err := buyer.Run(t.Context(), buyer.Plan{Base: e.base, GoodsID: goods, Buyers: 1, Concurrency: 1, Token: r.BuyerToken})
 	require.NoError(t, err)
 	require.Equal(t, 1, report.Count(buyer.Won))
 	for i := range 20 {
@@ -109,7 +109,7 @@ func soldOutAndBack(t *testing.T, r *rig.Rig, e *edge) {
 		require.JSONEq(t, `{"available":0}`, string(a.Data))
 		shaped(t, a)
 	}
-	require.NoError(t, first.Do(t.Context(), "POST", "/orders/"+report.Told[0].OrderSn+"/cancel", nil, &struct{}{}))
+	require.NoError(t, first.Do(t.Context(), "POST", "/orders/"+report.Results[0].OrderSn+"/cancel", nil, &struct{}{}))
 	require.Eventually(t, func() bool { return e.path(goods, buyerHeaders(t, 30)...).Reason == "OK" }, patience, 50*time.Millisecond)
 	require.Equal(t, "UNAUTHENTICATED", e.path(goods).Reason)
 	require.Equal(t, "NOT_FOUND", e.path("1", buyerHeaders(t, 1)...).Reason)
@@ -130,7 +130,7 @@ func notStarted(t *testing.T, r *rig.Rig, e *edge) {
 // rushThrough sells everything through the edge, as e2e does without one.
 func rushThrough(t *testing.T, r *rig.Rig, e *edge) {
 	goods := r.PutUp(t, 300, 1)
-	report, err := buyer.Run(t.Context(), buyer.Plan{Base: e.base, GoodsID: goods, Buyers: 2000, AtOnce: 100, FirstID: 1000, Token: r.BuyerToken})
+	report, err := buyer.Run(t.Context(), buyer.Plan{Base: e.base, GoodsID: goods, Buyers: 2000, Concurrency: 100, FirstID: 1000, Token: r.BuyerToken})
 	require.NoError(t, err)
 	require.Equal(t, 300, report.Count(buyer.Won))
 	require.Zero(t, report.Count(buyer.GaveUp))

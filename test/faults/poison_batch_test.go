@@ -55,7 +55,7 @@ func (r *run) poisonBatch(t *testing.T, poison func(goods int64) []byte) {
 	}, patience, 20*time.Millisecond, "not %d orders and one dead letter: %+v",
 		goodOrders, r.Facts(t, goods))
 	require.Greater(t, r.fullBatches(t, goods), batches, "the messages were not one batch of 200")
-	for _, b := range (<-report).Told {
+	for _, b := range (<-report).Results {
 		require.Equal(t, "created", b.Status, "buyer %d", b.BuyerID)
 	}
 	l := r.Drained(t, goods, patience)
@@ -77,8 +77,8 @@ func (r *run) startBuyers(t *testing.T, goods string, n int) <-chan buyer.Report
 	t.Helper()
 	bought := make(chan buyer.Report, 1)
 	plan := buyer.Plan{
-		GoodsID: goods, Buyers: n, AtOnce: n, FirstID: 1 << 41, Token: r.BuyerToken,
-		Patience: patience, Bases: []string{r.Base(0), r.Base(1)}, Over: time.Second,
+		GoodsID: goods, Buyers: n, Concurrency: n, FirstID: 1 << 41, Token: r.BuyerToken,
+		Patience: patience, Bases: []string{r.Base(0), r.Base(1)}, Spread: time.Second,
 	}
 	go func() {
 		report, err := buyer.Run(t.Context(), plan)

@@ -113,7 +113,7 @@ func requireBusyAnswers(t *testing.T, r *run, report buyer.Report) {
 	if r.Rabbits != nil {
 		return // the other nodes of the cluster took over
 	}
-	require.Positive(t, report.Sum(func(b buyer.Told) int { return b.Busy }), "no answer was 503")
+	require.Positive(t, report.Sum(func(b buyer.Result) int { return b.Unavailable }), "no answer was 503")
 }
 
 func raiseMemoryAlarm(t *testing.T, r *run) {

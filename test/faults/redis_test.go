@@ -46,7 +46,7 @@ func redisFaults() []fault {
 		{name: "redis-killed-many-sales", inject: emptyUnderManySales},
 		{name: "two-rebuilders", inject: midway(deleteRebuildLocks)},
 		{
-			name: "sleeping-publisher", inject: midway(pausePublisher),
+			name: "publisher-paused", inject: midway(pausePublisher),
 			allow: check.Allowance{BrokenPromises: true, DeadLetters: 1},
 		},
 	}

@@ -146,13 +146,13 @@ func (r *run) plan(t *testing.T, f fault) buyer.Plan {
 		spread = min(spread, 8*time.Second) // keeps a plain go test short
 	}
 	p := buyer.Plan{
-		GoodsID: r.goods, Buyers: *buyersFlag, AtOnce: 200, Token: r.BuyerToken,
-		Patience: time.Minute, CallTimeout: 5 * time.Second, Over: spread,
-		Stubborn: true, Again: 1, Greedy: 3, Cancels: 4,
-		Won: func() { r.promised.Add(1) },
+		GoodsID: r.goods, Buyers: *buyersFlag, Concurrency: 200, Token: r.BuyerToken,
+		Patience: time.Minute, CallTimeout: 5 * time.Second, Spread: spread,
+		RetryErrors: true, Repeats: 1, BuysAgainEvery: 3, CancelsEvery: 4,
+		OnAccepted: func() { r.promised.Add(1) },
 	}
 	if f.concurrent {
-		p.AtOnce, p.Glance = p.Buyers, 3*time.Second
+		p.Concurrency, p.MaxPollInterval = p.Buyers, 3*time.Second
 	}
 	for i := range r.APIs {
 		p.Bases = append(p.Bases, r.Base(i))

@@ -43,7 +43,7 @@ type crowd struct {
 func bearable(t *testing.T, r *rig.Rig) float64 {
 	t.Helper()
 	const buyers = 600
-	p := buyer.Plan{GoodsID: r.PutUp(t, buyers, 1), Buyers: buyers, AtOnce: 100, Token: r.BuyerToken, Stubborn: true}
+	p := buyer.Plan{GoodsID: r.PutUp(t, buyers, 1), Buyers: buyers, Concurrency: 100, Token: r.BuyerToken, RetryErrors: true}
 	for i := range r.APIs {
 		p.Bases = append(p.Bases, r.Base(i))
 	}
@@ -66,14 +66,14 @@ func begin(t *testing.T, r *rig.Rig, units int64, rate float64, p buyer.Plan) *c
 	for _, p := range r.APIs {
 		nodes = append(nodes, p.Addr)
 	}
-	direct := buyer.NewDirect(buyer.DirectOptions{Conns: p.AtOnce})
-	c.door = newDoor(direct, nodes...)
-	p.GoodsID, p.Token, p.Bases, p.Stubborn, p.CallTimeout = c.goods, r.BuyerToken, []string{"http://door"}, true, 5*time.Second
-	p.Through = func(*http.Client) *http.Client { return &http.Client{Transport: c.door, Timeout: p.CallTimeout} }
+	direct := apiclient.NewHTTPWith(apiclient.HTTPOptions{Conns: p.Concurrency, Timeout: 10 * time.Second, LoopbackOnly: true})
+	c.door = newDoor(direct.Transport, nodes...)
+	p.GoodsID, p.Token, p.Bases, p.RetryErrors, p.CallTimeout = c.goods, r.BuyerToken, []string{"http://door"}, true, 5*time.Second
+	p.WrapClient = func(*http.Client) *http.Client { return &http.Client{Transport: c.door, Timeout: p.CallTimeout} }
 	c.asked = rig.RedisCalls(t, r.RedisClient(t))
 	go func() {
 		defer close(c.over)
-		defer direct.Abort()
+		defer direct.CloseIdleConnections()
 		c.report, c.err = buyer.Run(t.Context(), p)
 	}()
 	return c
@@ -85,8 +85,8 @@ func (c *crowd) exact(t *testing.T, units int64) {
 	<-c.over
 	require.NoError(t, c.err)
 	ledger, facts, sns := c.Drained(t, c.goods, time.Minute), c.Facts(t, c.goods), c.OrderSns(t, c.goods)
-	for _, told := range c.report.Told {
-		for _, heard := range told.Heard {
+	for _, told := range c.report.Results {
+		for _, heard := range told.Accepted {
 			require.True(t, sns[heard.OrderSn], "buyer %d was told 202 for %s, which MySQL does not have", told.BuyerID, heard.OrderSn)
 		}
 	}
@@ -128,7 +128,7 @@ func TestNodesJoinAndLeaveInARush(t *testing.T) {
 	r := rig.Start(t, suite, rig.Options{APIs: 2, Consumers: 1, Hosts: true})
 	rate := bearable(t, r)
 	units := int64(11 * rate) // ten seconds for those who come in eight
-	c := begin(t, r, units, rate, buyer.Plan{Buyers: int(units) * 5 / 4, AtOnce: 1500, Over: 8 * time.Second})
+	c := begin(t, r, units, rate, buyer.Plan{Buyers: int(units) * 5 / 4, Concurrency: 1500, Spread: 8 * time.Second})
 	c.until(t, units/10)
 	for range 2 {
 		c.door.in(r.JoinAPI(t).Addr)

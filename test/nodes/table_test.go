@@ -51,7 +51,7 @@ func rushOver(t *testing.T, apis, consumers int) row {
 	const units = 2400
 	r := rig.Start(t, suite, rig.Options{APIs: apis, Consumers: consumers, Hosts: true})
 	before := spentBy(t, r)
-	c := begin(t, r, units, mostRate, buyer.Plan{Buyers: 16_000, AtOnce: 3000, Over: 6 * time.Second})
+	c := begin(t, r, units, mostRate, buyer.Plan{Buyers: 16_000, Concurrency: 3000, Spread: 6 * time.Second})
 	c.exact(t, units)
 	c.polite(t)
 	got := row{apis: apis, consumers: consumers, took: c.report.Took}

@@ -20,7 +20,7 @@ func TestMain(m *testing.M) { os.Exit(rig.Around(m, suite)) }
 func rushOn(t *testing.T, r *rig.Rig) (goods string) {
 	t.Helper()
 	goods = r.PutUp(t, 200, 1)
-	p := buyer.Plan{GoodsID: goods, Buyers: 600, AtOnce: 50, Token: r.BuyerToken, Stubborn: true}
+	p := buyer.Plan{GoodsID: goods, Buyers: 600, Concurrency: 50, Token: r.BuyerToken, RetryErrors: true}
 	for i := range r.APIs {
 		p.Bases = append(p.Bases, r.Base(i))
 	}
