@@ -9,8 +9,8 @@ import (
 	"flashsale.dev/seckill/internal/httpapi/badinput"
 )
 
-func TestBadInputIsNamedAndChangesNothing(t *testing.T) {
-	h := open(t)
+func TestBadInput_IsNamedAndChangesNothing(t *testing.T) {
+	h := newFixture(t)
 	f := h.fixture()
 	cases, err := badinput.Cases(f)
 	require.NoError(t, err)

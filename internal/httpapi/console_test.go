@@ -12,8 +12,8 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-func TestTheConsoleIsForThoseWhoSell(t *testing.T) {
-	h := open(t)
+func TestConsolePages_AreForSellers(t *testing.T) {
+	h := newFixture(t)
 	cookie := func(who seckill.Actor) string { c := h.enter(who); return c.Name + "=" + c.Value }
 	ops := seckill.Actor{ID: 1, Role: seckill.Operator}
 	for _, c := range []struct {
@@ -41,8 +41,8 @@ func TestTheConsoleIsForThoseWhoSell(t *testing.T) {
 }
 
 // A console is told how its sale goes, with the session's cookie as with a token, and what is wrong where there is nothing to tell.
-func TestASaleIsWatched(t *testing.T) {
-	h := open(t)
+func TestSaleEvents_SendSnapshots(t *testing.T) {
+	h := newFixture(t)
 	f := h.fixture()
 	c := h.enter(f.Merchant)
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, h.url+"/admin/sales/"+text(f.GoodsID)+"/events", nil)

@@ -14,7 +14,7 @@ import (
 )
 
 // look opens a page; header fields come in pairs.
-func (h *house) look(path string, header ...string) (*http.Response, string) {
+func (h *fixture) look(path string, header ...string) (*http.Response, string) {
 	h.t.Helper()
 	req, err := http.NewRequestWithContext(h.t.Context(), http.MethodGet, h.url+path, nil)
 	require.NoError(h.t, err)
@@ -30,8 +30,8 @@ func (h *house) look(path string, header ...string) (*http.Response, string) {
 	return res, string(body)
 }
 
-func TestEveryPageIsStrictAndWhole(t *testing.T) {
-	h := open(t)
+func TestPages_HaveAStrictPolicy(t *testing.T) {
+	h := newFixture(t)
 	h.sell(43)
 	who := h.enter(seckill.Actor{ID: 1, Role: seckill.Operator})
 	for _, path := range []string{"/", "/session", "/?utm_source=x&lang=xx"} {
@@ -50,8 +50,8 @@ func TestEveryPageIsStrictAndWhole(t *testing.T) {
 }
 
 // What a page loads is there, is told what it is, may be kept for ever, and is small.
-func TestWhatPagesLoad(t *testing.T) {
-	h := open(t)
+func TestAssets_AreCachedAndCompressed(t *testing.T) {
+	h := newFixture(t)
 	_, body := h.look("/")
 	total := len(body)
 	links := regexp.MustCompile(`(?:href|src)="(/assets/[^"#]+)`).FindAllStringSubmatch(body, -1)
@@ -76,8 +76,8 @@ func TestWhatPagesLoad(t *testing.T) {
 	require.Equal(t, http.StatusNotFound, res.StatusCode)
 }
 
-func TestTheLanguageIsTheVisitors(t *testing.T) {
-	h := open(t)
+func TestPages_FollowTheVisitorsLanguage(t *testing.T) {
+	h := newFixture(t)
 	for accept, want := range map[string]string{
 		"": "en", "zh-CN,zh;q=0.9": "zh", "fr, zh;q=0.5, en;q=0.4": "zh", "de": "en", "en-US": "en", ";;;": "en", "zh-TW": "zh",
 	} {
@@ -93,8 +93,8 @@ func TestTheLanguageIsTheVisitors(t *testing.T) {
 }
 
 // A page is rendered from what the node remembers: none takes longer than 50 ms.
-func TestTheShopIsRenderedFast(t *testing.T) {
-	h := open(t)
+func TestShopPage_IsRenderedFast(t *testing.T) {
+	h := newFixture(t)
 	for id := range int64(60) {
 		h.sell(id + 1)
 	}
@@ -109,8 +109,8 @@ func TestTheShopIsRenderedFast(t *testing.T) {
 	t.Logf("a page of 60 sales took %s", time.Since(began)/times)
 }
 
-func TestTitlesAreText(t *testing.T) {
-	h := open(t)
+func TestShopPage_EscapesTitles(t *testing.T) {
+	h := newFixture(t)
 	h.sell(43)
 	h.mu.Lock()
 	s := h.sales[43]
