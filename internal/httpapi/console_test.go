@@ -29,7 +29,7 @@ func TestConsolePages_AreForSellers(t *testing.T) {
 		{"/console/operations", cookie(merchant()), 403},
 		{"/console/operations", cookie(ops), 200},
 	} {
-		res, body := h.look(c.path, "Cookie", c.who)
+		res, body := h.openPage(c.path, "Cookie", c.who)
 		require.Equal(t, c.status, res.StatusCode, c.path)
 		if c.status == 303 {
 			require.Equal(t, "/session?to=%2Fconsole", res.Header.Get("Location"))
@@ -40,7 +40,7 @@ func TestConsolePages_AreForSellers(t *testing.T) {
 	}
 }
 
-// A console is told how its sale goes, with the session's cookie as with a token, and what is wrong where there is nothing to tell.
+// The event stream of a sale sends snapshots, and the reason where there is no snapshot.
 func TestSaleEvents_SendSnapshots(t *testing.T) {
 	h := newFixture(t)
 	f := h.fixture()

@@ -24,7 +24,7 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// newLimitedFixture is a house whose limits are real ones, over a Redis in the process.
+// newLimitedFixture returns a fixture with real rate limits over an in-process Redis.
 func newLimitedFixture(t *testing.T, yaml string) *fixture {
 	t.Helper()
 	client := redis.NewClient(&redis.Options{Addr: miniredis.RunT(t).Addr(), DisableIdentity: true})
