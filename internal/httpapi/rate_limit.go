@@ -49,7 +49,7 @@ func (l *RuleLimiter) LimitPath(ctx context.Context, v seckill.View, by seckill.
 		}
 		return 0
 	}
-	slices.SortStableFunc(wants, func(a, b gate.Want) int { return order(a.Rule) - order(b.Rule) })
+	slices.SortStableFunc(wants, func(a, b gate.Check) int { return order(a.Rule) - order(b.Rule) })
 	return l.acquire(ctx, client, attributes(client, pathRoute, v.GoodsID, by), wants)
 }
 
@@ -63,16 +63,16 @@ func (l *RuleLimiter) LimitRoute(ctx context.Context, goodsID int64, by seckill.
 // CountsByGoods reports whether a rule of the request's route counts by goods.
 func (l *RuleLimiter) CountsByGoods(ctx context.Context) bool {
 	client := clientInfoOf(ctx)
-	return slices.ContainsFunc(l.book.Guarding(client.method, client.route), func(name string) bool {
+	return slices.ContainsFunc(l.book.ForRoute(client.method, client.route), func(name string) bool {
 		rule, _ := l.book.Rule(name)
 		return slices.Contains(rule.By, "goods")
 	})
 }
 
 // wants returns the rules of a route, each with one permit.
-func (l *RuleLimiter) wants(method, route string) []gate.Want {
-	names := l.book.Guarding(method, route)
-	wants := make([]gate.Want, len(names))
+func (l *RuleLimiter) wants(method, route string) []gate.Check {
+	names := l.book.ForRoute(method, route)
+	wants := make([]gate.Check, len(names))
 	for i, name := range names {
 		wants[i].Rule = name
 	}
@@ -81,7 +81,7 @@ func (l *RuleLimiter) wants(method, route string) []gate.Want {
 
 // acquire takes a permit of every rule and waits until all permits are valid.
 func (l *RuleLimiter) acquire(
-	ctx context.Context, client clientInfo, attrs rules.Attributes, wants []gate.Want,
+	ctx context.Context, client clientInfo, attrs rules.Attributes, wants []gate.Check,
 ) error {
 	results, err := l.gate.DecideAll(ctx, attrs, 1, wants...)
 	if err != nil {
