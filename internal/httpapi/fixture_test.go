@@ -14,10 +14,10 @@ import (
 
 	"flashsale.dev/seckill/internal/auth"
 	"flashsale.dev/seckill/internal/httpapi"
-	"flashsale.dev/seckill/internal/httpapi/spectest"
 	"flashsale.dev/seckill/internal/httpapi/web"
 	"flashsale.dev/seckill/internal/paymentprovider"
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/testing/apicheck"
 )
 
 // heard is a Metrics that remembers what it heard.
@@ -85,7 +85,7 @@ func open(t *testing.T) *house {
 	srv.Config = httpapi.Server(handler, "", log)
 	srv.Start()
 	t.Cleanup(srv.Close)
-	h.url, h.client = srv.URL, spectest.Client(t, srv.Client())
+	h.url, h.client = srv.URL, apicheck.Client(t, srv.Client())
 	h.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return h
 }

@@ -17,11 +17,11 @@ import (
 
 	"flashsale.dev/seckill/internal/auth"
 	"flashsale.dev/seckill/internal/httpapi"
-	"flashsale.dev/seckill/internal/httpapi/spectest"
 	"flashsale.dev/seckill/internal/ratelimit/gate"
 	redislimit "flashsale.dev/seckill/internal/ratelimit/redis"
 	"flashsale.dev/seckill/internal/ratelimit/rules"
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/testing/apicheck"
 )
 
 // limited is a house whose limits are real ones, over a Redis in the process.
@@ -52,7 +52,7 @@ func limited(t *testing.T, yaml string) *house {
 	h.handler = handler
 	srv := httptest.NewServer(handler)
 	t.Cleanup(srv.Close)
-	h.url, h.client = srv.URL, spectest.Client(t, srv.Client())
+	h.url, h.client = srv.URL, apicheck.Client(t, srv.Client())
 	return h
 }
 
