@@ -91,7 +91,7 @@ func NewAPI(p Parts, s Settings, a APISettings) (*API, error) {
 	services, health := NewServices(p, s), NewHealth(p)
 	guard := httpapi.NewRuleLimiter(limits.Book, limits.Gate)
 	handler := httpapi.New(httpapi.Deps{
-		Sales: services.Sales, Changes: services.Changes, Statistics: services.Figures, DeadLetters: services.Letters, Refusals: services.Tally,
+		Sales: services.Sales, Changes: services.Sales, Statistics: services.Figures, DeadLetters: services.Letters, Refusals: services.Tally,
 		Reader: services.Shop, Purchases: services.Desk, Orders: services.Finder, Cashier: services.Cashier, Notifier: watch,
 		PathLimiter: guard, RouteLimiter: guard, LimiterAdmin: limits.Admin.WithOwn(saleRates(services.Shop)),
 		Payments: services.Cashier, Callbacks: callbacks, Phones: phones, Sessions: tokens, Site: site,

@@ -77,7 +77,6 @@ type Services struct {
 	Desk    *purchase.Service
 	Finder  *query.Service
 	Cashier *payment.Service
-	Changes *inventory.ChangeService
 	Figures *stats.Service
 	Letters *deadletter.Service
 	Tally   *stats.Counters
@@ -88,9 +87,9 @@ func NewServices(p Parts, s Settings) Services {
 	minter := ordersn.NewMinter(s.OrderSecret)
 	front := catalog.NewSaleReader(p.Shelf, p.Store)
 	auditor := reconcile.NewReconciler(nil, p.Store, p.Shelf, nil, nil, p.Log)
-	sales := inventory.NewSaleService(p.Store, p.Shelf, rebuild.NewOpener(p.Store, p.Shelf), auditor, CheckRate, p.Log)
-	finder := query.NewService(p.Store, p.Shelf, front, sales, minter)
 	giver := inventory.NewStockReleaser(p.Store, p.Shelf, p.Log)
+	sales := inventory.NewSaleService(p.Store, p.Shelf, rebuild.NewOpener(p.Store, p.Shelf), auditor, giver, CheckRate, p.Log)
+	finder := query.NewService(p.Store, p.Shelf, front, sales, minter)
 	tally := stats.NewCounters(p.Shelf, p.Log)
 	return Services{
 		Shop: catalog.NewCatalog(front, p.Shelf, p.Store), Sales: sales, Finder: finder,
@@ -98,7 +97,6 @@ func NewServices(p Parts, s Settings) Services {
 		Cashier: payment.NewService(finder, p.Store, giver, p.provider(), p.Log),
 		Letters: deadletter.NewService(p.Store, p.Shelf, giver, minter, s.PaymentTimeout, p.Log),
 		Figures: stats.NewService(sales, front, p.Store, p.Shelf), Tally: tally,
-		Changes: inventory.NewChangeService(sales, p.Store, p.Shelf, giver, CheckRate, p.Log),
 	}
 }
 

@@ -40,7 +40,7 @@ type SaleLifecycle interface {
 	Audit(ctx context.Context, by seckill.Actor, goodsID int64, before string, limit int) ([]seckill.AuditEntry, error)
 }
 
-// Changes changes sales, also while they sell; *inventory.ChangeService is one.
+// Changes changes sales, also while they sell; *inventory.SaleService is one.
 type Changes interface {
 	// Change with a key that came before gives the first answer.
 	Change(ctx context.Context, by seckill.Actor, goodsID int64, c seckill.Change, once seckill.IdempotencyKey) (seckill.Sale, error)
@@ -154,7 +154,7 @@ var (
 	_ SaleReader      = (*catalog.Catalog)(nil)
 	_ PurchaseService = (*purchase.Service)(nil)
 	_ Cashier         = (*payment.Service)(nil)
-	_ Changes         = (*inventory.ChangeService)(nil)
+	_ Changes         = (*inventory.SaleService)(nil)
 	_ RefusalCounter  = (*stats.Counters)(nil)
 
 	_ Payments    = (*payment.Service)(nil)
