@@ -91,9 +91,15 @@ func NewAPI(p Parts, s Settings, a APISettings) (*API, error) {
 	services, health := NewServices(p, s), NewHealth(p)
 	guard := httpapi.NewRuleLimiter(limits.Book, limits.Gate)
 	handler := httpapi.New(httpapi.Deps{
+<<<<<<< HEAD
 		Sales: services.Sales, Changes: services.Sales, Statistics: services.Figures, DeadLetters: services.Letters, Refusals: services.Tally,
 		Reader: services.Shop, Purchases: services.Desk, Orders: services.Finder, Cashier: services.Cashier, Notifier: watch,
 		PathLimiter: guard, RouteLimiter: guard, LimiterAdmin: limits.Admin.WithOwn(saleRates(services.Shop)),
+=======
+		Sales: services.Sales, Changes: services.Changes, Statistics: services.Figures, DeadLetters: services.Letters, Refusals: services.Tally,
+		Reader: services.Shop, Purchases: services.Desk, Orders: services.Finder, Notifier: watch,
+		PathLimiter: guard, RouteLimiter: guard, LimiterAdmin: limits.Admin(saleRates(services.Shop)),
+>>>>>>> main
 		Payments: services.Cashier, Callbacks: callbacks, Phones: phones, Sessions: tokens, Site: site,
 		Tokens: tokens, Health: health, Metrics: a.Metrics, Tracer: a.Tracer, Log: p.Log,
 	}, httpapi.Options{TrustedProxies: a.TrustedProxies, Guests: a.Guests})

@@ -6,30 +6,19 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"strconv"
 	"time"
 )
+
+// maxBody bounds the bytes that are read of an answer.
+const maxBody = 1 << 20
 
 // Client calls an API as one user. Clients of many users share one HTTP client.
 type Client struct {
 	Base  string // http://host:port
 	Token string
 	HTTP  *http.Client
-}
-
-// NewHTTP makes an HTTP client for so many users at once.
-func NewHTTP(atOnce int) *http.Client {
-	return &http.Client{
-		Timeout: 30 * time.Second,
-		Transport: &http.Transport{
-			DialContext:         (&net.Dialer{Timeout: 5 * time.Second}).DialContext,
-			MaxIdleConns:        atOnce,
-			MaxIdleConnsPerHost: atOnce,
-			MaxConnsPerHost:     atOnce,
-		},
-	}
 }
 
 // Answer is what the API said: the contract's one shape, and its status.
@@ -81,7 +70,7 @@ func encode(body any) (io.Reader, error) {
 }
 
 func read(resp *http.Response, began time.Time) (Answer, error) {
-	text, err := io.ReadAll(resp.Body)
+	text, err := io.ReadAll(io.LimitReader(resp.Body, maxBody))
 	if err != nil {
 		return Answer{}, fmt.Errorf("read an answer: %w", err)
 	}
