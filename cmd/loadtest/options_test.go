@@ -39,7 +39,7 @@ func TestCheck_ReportsAllProblems(t *testing.T) {
 		"no buyers": {"-buyers", "0"}, "too many": {"-buyers", "10000001"}, "both loops": {"-users", "1", "-rate", "1"},
 		"a share above one": {"-impatient", "0.6", "-hostile", "0.6"}, "not a number": {"-rate", "NaN"}, "a spike of more than all": {"-spike", "9", "-buyers", "5"},
 		"no time": {"-timeout", "0s"}, "no url": {"-addr", "127.0.0.1:8080"}, "https": {"-addr", "https://127.0.0.1"},
-		"a path": {"-addr", "http://127.0.0.1/api"}, "a strange profile": {"-profile", "billion"}, "an argument": {"rush"},
+		"a path": {"-addr", "http://127.0.0.1/api"}, "a strange profile": {"-profile", "billion"}, "an argument": {"extra"},
 		"no compression": {"-profile", "million", "-compress", "0.5"},
 	} {
 		_, err := parsed(t, args...)

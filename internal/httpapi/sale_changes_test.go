@@ -6,12 +6,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"flashsale.dev/seckill/internal/httpapi/badinput"
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/testing/badrequests"
 )
 
-func TestAMerchantChangesASale(t *testing.T) {
-	h := open(t)
+func TestChangeSale_KeepsAbsentFields(t *testing.T) {
+	h := newFixture(t)
 	h.sell(43)
 	r := h.as(merchant(), "PATCH", "/admin/sales/43", `{"stockDelta":-3,"perBuyerLimit":2,"endAt":"2026-11-12T00:00:00+01:00","rate":{"permitsPerSecond":5}}`)
 	require.Equal(t, http.StatusOK, r.Status, r.raw)
@@ -31,29 +31,29 @@ func TestAMerchantChangesASale(t *testing.T) {
 	require.Len(t, h.pages(&who, "/admin/sales/43/audit?limit=1", "id"), 2)
 }
 
-func TestADraftIsDeleted(t *testing.T) {
-	h := open(t)
-	r := h.as(merchant(), "POST", "/admin/sales", badinput.NewSale("title", `"x"`))
+func TestDeleteSale_DeletesADraft(t *testing.T) {
+	h := newFixture(t)
+	r := h.as(merchant(), "POST", "/admin/sales", badrequests.NewSale("title", `"x"`))
 	var sale struct{ GoodsID string }
 	r.into(h, &sale)
 	require.Equal(t, http.StatusOK, h.as(merchant(), "DELETE", "/admin/sales/"+sale.GoodsID, "").Status)
 	require.Equal(t, "NOT_FOUND", h.as(merchant(), "DELETE", "/admin/sales/"+sale.GoodsID, "").Reason)
 }
 
-func TestTheSameKeyGetsTheFirstAnswer(t *testing.T) {
-	h := open(t)
+func TestIdempotencyKey_RepeatsTheFirstResponse(t *testing.T) {
+	h := newFixture(t)
 	create := func(who seckill.Actor, key, body string) reply {
 		return h.as(who, "POST", "/admin/sales", body, "Idempotency-Key", key)
 	}
-	first := create(merchant(), "k-1", badinput.NewSale("title", `"a"`))
+	first := create(merchant(), "k-1", badrequests.NewSale("title", `"a"`))
 	require.Equal(t, http.StatusCreated, first.Status, first.raw)
 	for _, key := range []string{"k-1", `"k-1"`} {
-		again := create(merchant(), key, badinput.NewSale("title", `"a"`))
+		again := create(merchant(), key, badrequests.NewSale("title", `"a"`))
 		require.Equal(t, http.StatusCreated, again.Status)
 		require.JSONEq(t, string(first.Data), string(again.Data))
 	}
-	require.Equal(t, "CONFLICT", create(merchant(), "k-1", badinput.NewSale("title", `"b"`)).Reason)
-	other := create(otherMerchant(), "k-1", badinput.NewSale("title", `"b"`))
+	require.Equal(t, "CONFLICT", create(merchant(), "k-1", badrequests.NewSale("title", `"b"`)).Reason)
+	other := create(otherMerchant(), "k-1", badrequests.NewSale("title", `"b"`))
 	require.Equal(t, http.StatusCreated, other.Status, "a key is its merchant's own")
 	require.Equal(t, 2, h.changes())
 

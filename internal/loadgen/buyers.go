@@ -67,8 +67,10 @@ func (r *runner) playBuyer(ctx context.Context, i int, due time.Time) {
 // buyer configures a polite or impatient buyer.
 func (r *runner) buyer(c apiclient.Client, id int64, kind Kind, due time.Time) buyer.Buyer {
 	b := buyer.Buyer{
-		Client: c, ID: id, GoodsID: r.GoodsID, Quantity: r.Quantity, Patience: r.Patience, RetryErrors: true, Bases: r.Bases,
-		NotStartedRetry: notStartedRetry, Due: due, OnCall: r.recorder.addCall, OnAccepted: r.recorder.addAccepted, OnPath: func(path string) { r.captured.AddPath(id, path) },
+		Client: c, ID: id, GoodsID: r.GoodsID, Quantity: r.Quantity, Patience: r.Patience,
+		RetryErrors: true, Bases: r.Bases, NotStartedRetry: notStartedRetry, Due: due,
+		OnCall: r.recorder.addCall, OnAccepted: r.recorder.addAccepted,
+		OnPath: func(path string) { r.captured.AddPath(id, path) },
 	}
 	if kind == Impatient {
 		b.ParallelRequests, b.MaxRetryWait, b.BuysAgain = parallelRequests, maxRetryWait, true

@@ -226,9 +226,9 @@ func TestRun_LongSeriesIsHalvedWithoutLoss(t *testing.T) {
 }
 
 func TestNewHolder_KeepsOrderNumbersOnce(t *testing.T) {
-	told := buyer.Result{BuyerID: 7, Accepted: []buyer.Accepted{{Path: "a", OrderSn: "1"}, {Path: "a", OrderSn: "1"}, {Path: "b", OrderSn: "2"}}}
-	require.Equal(t, []string{"1", "2"}, newHolder(told).OrderSns)
-	require.False(t, newHolder(told).Doubled)
-	told.Accepted = append(told.Accepted, buyer.Accepted{Path: "a", OrderSn: "3"})
-	require.True(t, newHolder(told).Doubled)
+	result := buyer.Result{BuyerID: 7, Accepted: []buyer.Accepted{{Path: "a", OrderSn: "1"}, {Path: "a", OrderSn: "1"}, {Path: "b", OrderSn: "2"}}}
+	require.Equal(t, []string{"1", "2"}, newHolder(result).OrderSns)
+	require.False(t, newHolder(result).Doubled)
+	result.Accepted = append(result.Accepted, buyer.Accepted{Path: "a", OrderSn: "3"})
+	require.True(t, newHolder(result).Doubled)
 }

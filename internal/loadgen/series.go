@@ -81,7 +81,7 @@ func millis(us int64) float64 { return float64(us) / 1000 }
 const maxPoints = 600
 
 // tick adds a point at each interval until ctx ends, then one for the rest.
-func (r *recorder) tick(ctx context.Context, every time.Duration, watch func(Point)) {
+func (r *recorder) tick(ctx context.Context, every time.Duration, onPoint func(Point)) {
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
 	for {
@@ -91,8 +91,8 @@ func (r *recorder) tick(ctx context.Context, every time.Duration, watch func(Poi
 			r.lastWindow(every / 2)
 			return
 		}
-		if p, ok := r.closeWindow(every / 2); ok && watch != nil {
-			watch(p)
+		if p, ok := r.closeWindow(every / 2); ok && onPoint != nil {
+			onPoint(p)
 		}
 	}
 }

@@ -9,7 +9,7 @@ import (
 
 	"flashsale.dev/seckill/internal/ratelimit"
 	redislimit "flashsale.dev/seckill/internal/ratelimit/redis"
-	"flashsale.dev/seckill/internal/testenv"
+	"flashsale.dev/seckill/internal/testing/servers"
 	"flashsale.dev/seckill/internal/testing/testclock"
 )
 
@@ -83,7 +83,7 @@ func TestLimiter_RatesBelowOneASecond(t *testing.T) {
 }
 
 func TestLimiter_CallersClockIsIgnored(t *testing.T) {
-	client := newClient(t, testenv.Redis(t).Addr())
+	client := newClient(t, servers.Redis(t).Addr())
 	// The node's clock is no part of it: only tests can pass one in.
 	terms, err := tokenBucket(0.01, 500).Params()
 	require.NoError(t, err)
@@ -173,7 +173,7 @@ func TestLimiter_ChangedIntervalRefillsNothing(t *testing.T) {
 }
 
 func TestStore_NonPositiveRequestsAreErrors(t *testing.T) {
-	client := newClient(t, testenv.Redis(t).Addr())
+	client := newClient(t, servers.Redis(t).Addr())
 	r := redislimit.New(client, nil)
 	terms, err := tokenBucket(1, 5).Params()
 	require.NoError(t, err)
@@ -189,7 +189,7 @@ func TestStore_NonPositiveRequestsAreErrors(t *testing.T) {
 }
 
 func TestStore_DeletedOrForeignKeyIsANewLimiter(t *testing.T) {
-	client := newClient(t, testenv.Redis(t).Addr())
+	client := newClient(t, servers.Redis(t).Addr())
 	ctx := context.Background()
 	for _, l := range []ratelimit.Limit{
 		tokenBucket(1, 5), bursty(1), window(ratelimit.FixedWindow, 5, 5), window(ratelimit.SlidingWindow, 5, 5),
@@ -240,7 +240,7 @@ func TestLeakyMeter_Drains(t *testing.T) {
 }
 
 func TestStore_KeyWithoutTTLRecovers(t *testing.T) {
-	client := newClient(t, testenv.Redis(t).Addr())
+	client := newClient(t, servers.Redis(t).Addr())
 	ctx := context.Background()
 	for _, l := range []ratelimit.Limit{
 		tokenBucket(1, 5), bursty(1), window(ratelimit.FixedWindow, 5, 5), window(ratelimit.SlidingWindow, 5, 5),
@@ -259,7 +259,7 @@ func TestStore_KeyWithoutTTLRecovers(t *testing.T) {
 }
 
 func TestStore_KeyLivesAsLongAsItsDebt(t *testing.T) {
-	client := newClient(t, testenv.Redis(t).Addr())
+	client := newClient(t, servers.Redis(t).Addr())
 	terms, err := ratelimit.Limit{Algorithm: ratelimit.Reserve, PermitsPerSecond: 0.01, Burst: 1, MaxWaitMillis: 86_400_000}.Params()
 	require.NoError(t, err)
 	r := redislimit.New(client, nil)

@@ -8,7 +8,7 @@ import (
 
 	"flashsale.dev/seckill/internal/ratelimit"
 	redislimit "flashsale.dev/seckill/internal/ratelimit/redis"
-	"flashsale.dev/seckill/internal/testenv"
+	"flashsale.dev/seckill/internal/testing/servers"
 	"flashsale.dev/seckill/internal/testing/testclock"
 )
 
@@ -21,7 +21,7 @@ func termsOf(t testing.TB, l ratelimit.Limit) ratelimit.Params {
 func onBothStores(t *testing.T, run func(t *testing.T, store store)) {
 	t.Run("memory", func(t *testing.T) { run(t, ratelimit.NewMemory(testclock.New().Now)) })
 	t.Run("redis", func(t *testing.T) {
-		run(t, redislimit.New(newClient(t, testenv.Redis(t).Addr()), testclock.New().Now))
+		run(t, redislimit.New(newClient(t, servers.Redis(t).Addr()), testclock.New().Now))
 	})
 }
 

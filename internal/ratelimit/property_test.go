@@ -11,7 +11,7 @@ import (
 
 	"flashsale.dev/seckill/internal/ratelimit"
 	redislimit "flashsale.dev/seckill/internal/ratelimit/redis"
-	"flashsale.dev/seckill/internal/testenv"
+	"flashsale.dev/seckill/internal/testing/servers"
 	"flashsale.dev/seckill/internal/testing/testclock"
 )
 
@@ -74,7 +74,7 @@ func drawGroup(t *rapid.T, keys []string, terms []ratelimit.Params) []ratelimit.
 
 // TestMemory_DecidesLikeRedis: any sequence of calls, clocks and changed limits.
 func TestMemory_DecidesLikeRedis(t *testing.T) {
-	client := newClient(t, testenv.Redis(t).Addr())
+	client := newClient(t, servers.Redis(t).Addr())
 	runs := 0
 	rapid.Check(t, func(t *rapid.T) {
 		runs++

@@ -13,7 +13,7 @@ import (
 
 	"flashsale.dev/seckill/internal/ratelimit"
 	redislimit "flashsale.dev/seckill/internal/ratelimit/redis"
-	"flashsale.dev/seckill/internal/testenv"
+	"flashsale.dev/seckill/internal/testing/servers"
 	"flashsale.dev/seckill/internal/testing/testclock"
 )
 
@@ -94,7 +94,7 @@ func onServersAndMemory(t *testing.T, run func(t *testing.T, made newFunc)) {
 		run(t, func(l ratelimit.Limit, c *testclock.Clock) *limiter { return newLocal(t, l, c) })
 	})
 	t.Run("redis-cluster", func(t *testing.T) { onRedis(t, newCluster(t), run) })
-	t.Run("redis", func(t *testing.T) { onRedis(t, newClient(t, testenv.Redis(t).Addr()), run) })
+	t.Run("redis", func(t *testing.T) { onRedis(t, newClient(t, servers.Redis(t).Addr()), run) })
 }
 
 func onRedis(t *testing.T, client redislimit.Client, run func(t *testing.T, made newFunc)) {

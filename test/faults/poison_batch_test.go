@@ -9,8 +9,8 @@ import (
 
 	"flashsale.dev/seckill/internal/loadgen/buyer"
 	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/testing/installation"
 	"flashsale.dev/seckill/test/faults/check"
-	"flashsale.dev/seckill/test/rig"
 )
 
 // goodOrders is the number of good orders in a batch of 200 with one poison message.
@@ -23,7 +23,7 @@ func poisonInABatch() fault {
 		"SECKILL_BATCH_SIZE=200", "SECKILL_BATCH_LINGER=300ms", "SECKILL_LOG_LEVEL=debug",
 	}
 	return fault{
-		name: "poison-in-a-batch", options: rig.Options{Env: settings}, shards: 16,
+		name: "poison-in-a-batch", options: installation.Options{Env: settings}, shards: 16,
 		spread: 12 * time.Second, allow: check.Allowance{DeadLetters: 2},
 		inject: func(t *testing.T, r *run) {
 			t.Helper()
@@ -93,7 +93,7 @@ func (r *run) startBuyers(t *testing.T, goods string, n int) <-chan buyer.Report
 // awaitQueued waits until at least n orders of a goods are in its queue.
 func (r *run) awaitQueued(t *testing.T, goods string, n int64) {
 	t.Helper()
-	var f rig.RedisFacts
+	var f installation.RedisFacts
 	require.Eventually(t, func() bool {
 		var err error
 		f, err = r.RedisFacts(t, r.redis, goods)

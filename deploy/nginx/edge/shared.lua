@@ -97,7 +97,7 @@ local function evalsha(red, name, requests)
   return red:evalsha(unpack(all))
 end
 
--- decide requests Redis. It returns the requests with their results, or the reason why there are none,
+-- decide calls Redis. It returns the requests with their results, or the reason why there are none,
 -- or nil if Redis does not answer.
 local function decide(rules)
   return redis.with(function(red)

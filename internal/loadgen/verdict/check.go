@@ -36,10 +36,15 @@ type checker struct {
 	found      map[string]listedOrder
 }
 
-// Check waits until nothing of the sale is pending, reads the books and compares. What can't be read before ctx ends is a
-// difference too.
+// Check waits until nothing of the sale is pending, reads orders and ledger, and compares them with
+// the answers. A read that fails until ctx ends is a difference too.
 func Check(ctx context.Context, c Case) Verdict {
-	j := &checker{Case: c, Verdict: newVerdict(), promisedTo: map[string]int64{}, found: map[string]listedOrder{}}
+	j := &checker{
+		Case:       c,
+		Verdict:    newVerdict(),
+		promisedTo: map[string]int64{},
+		found:      map[string]listedOrder{},
+	}
 	j.promises()
 	ledger, err := drained(ctx, c)
 	if err != nil || ledger.Pending != 0 {
@@ -80,7 +85,12 @@ func drained(ctx context.Context, c Case) (apiclient.Ledger, error) {
 func (j *checker) promises() {
 	for _, k := range j.Result.Holders {
 		if k.Doubled {
-			j.addDifference(ruleDouble, "buyer %d got two order numbers for one path: %v", k.BuyerID, k.OrderSns)
+			j.addDifference(
+				ruleDouble,
+				"buyer %d got two order numbers for one path: %v",
+				k.BuyerID,
+				k.OrderSns,
+			)
 		}
 		for _, sn := range k.OrderSns {
 			if other, known := j.promisedTo[sn]; known {
@@ -137,7 +147,13 @@ func (j *checker) listed(k loadgen.Holder, o listedOrder) {
 		}
 	}
 	if o.Quantity != k.Quantity {
-		j.addDifference(ruleLedger, "order %s has %d units, requested were %d", o.OrderSn, o.Quantity, k.Quantity)
+		j.addDifference(
+			ruleLedger,
+			"order %s has %d units, requested were %d",
+			o.OrderSn,
+			o.Quantity,
+			k.Quantity,
+		)
 	}
 	j.status(k.BuyerID, o.OrderSn, o.Status)
 }

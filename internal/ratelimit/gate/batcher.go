@@ -3,7 +3,7 @@ package gate
 import (
 	"context"
 
-	"flashsale.dev/seckill/internal/group"
+	"flashsale.dev/seckill/internal/batcher"
 	"flashsale.dev/seckill/internal/ratelimit"
 )
 
@@ -16,19 +16,19 @@ type item struct {
 	request ratelimit.Request
 }
 
-// batcher merges requests into script calls: requests that arrive while a call
+// callBatcher merges requests into script calls: requests that arrive while a call
 // is in flight form the next batch. In a cluster each hash tag has its own
 // batches, because the keys of one call must share a hash slot.
-type batcher struct {
+type callBatcher struct {
 	store    Store
 	opts     Options
 	breakers breakers
-	batches  *group.Line[string, item, ratelimit.Decision]
+	batches  *batcher.Batcher[string, item, ratelimit.Decision]
 }
 
-func newBatcher(store Store, opts Options) *batcher {
-	b := &batcher{store: store, opts: opts, breakers: newBreakers(opts.Cluster)}
-	b.batches = group.New(maxBatch, b.send)
+func newBatcher(store Store, opts Options) *callBatcher {
+	b := &callBatcher{store: store, opts: opts, breakers: newBreakers(opts.Cluster)}
+	b.batches = batcher.New(maxBatch, b.send)
 	return b
 }
 
@@ -36,7 +36,7 @@ func newBatcher(store Store, opts Options) *batcher {
 // callers have left: the permits must be used or refunded. The deadline covers
 // the call in flight and the one after it. While the circuit breaker is open the
 // error is errOpen.
-func (b *batcher) take(i item) (ratelimit.Decision, error) {
+func (b *callBatcher) take(i item) (ratelimit.Decision, error) {
 	if !b.breakers.of(i.request.Key).allow(b.opts.Now()) {
 		return ratelimit.Decision{}, errOpen
 	}
@@ -50,7 +50,7 @@ func (b *batcher) take(i item) (ratelimit.Decision, error) {
 }
 
 // send makes one script call for a batch. No single caller's context ends it.
-func (b *batcher) send(ctx context.Context, _ string, items []item) ([]ratelimit.Decision, error) {
+func (b *callBatcher) send(ctx context.Context, _ string, items []item) ([]ratelimit.Decision, error) {
 	ctx, cancel := context.WithTimeout(ctx, b.opts.Deadline)
 	defer cancel()
 	groups := make([][]ratelimit.Request, len(items))

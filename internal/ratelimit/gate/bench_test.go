@@ -17,7 +17,7 @@ import (
 	"flashsale.dev/seckill/internal/ratelimit/gate"
 	redislimit "flashsale.dev/seckill/internal/ratelimit/redis"
 	"flashsale.dev/seckill/internal/ratelimit/rules"
-	"flashsale.dev/seckill/internal/testenv"
+	"flashsale.dev/seckill/internal/testing/servers"
 )
 
 // contender answers one caller: may it go on?
@@ -121,7 +121,7 @@ func TestGate_OverloadSideBySide(t *testing.T) {
 	if full {
 		length = 4 * time.Second
 	}
-	addr := testenv.Redis(t).Addr()
+	addr := servers.Redis(t).Addr()
 	results := map[string]result{}
 	for _, c := range contenders(t, addr) {
 		r := overload(c, 64, length)

@@ -12,11 +12,11 @@ import (
 	"flashsale.dev/seckill/internal/ratelimit/gate"
 	redislimit "flashsale.dev/seckill/internal/ratelimit/redis"
 	"flashsale.dev/seckill/internal/ratelimit/rules"
-	"flashsale.dev/seckill/internal/testenv"
+	"flashsale.dev/seckill/internal/testing/servers"
 )
 
 // goodsOn are so many goods whose limiters a master keeps.
-func goodsOn(t *testing.T, c *testenv.RedisNodes, master *testenv.RedisServer, n int) (list []int64) {
+func goodsOn(t *testing.T, c *servers.RedisNodes, master *servers.RedisServer, n int) (list []int64) {
 	t.Helper()
 	for goods := int64(1); len(list) < n; goods++ {
 		keeper, err := c.MasterOf(t.Context(), gate.GoodsKey(goods))
@@ -30,7 +30,7 @@ func goodsOn(t *testing.T, c *testenv.RedisNodes, master *testenv.RedisServer, n
 
 // Of a cluster only the limiters of the master that is away are not asked.
 func TestGate_LostMasterAffectsOnlyItsLimiters(t *testing.T) {
-	cluster := testenv.RedisCluster(t, 3, 0)
+	cluster := servers.RedisCluster(t, 3, 0)
 	client := redis.NewClusterClient(&redis.ClusterOptions{
 		Addrs: cluster.Addrs(), DisableIdentity: true, ContextTimeoutEnabled: true, DialerRetries: 1, DialTimeout: 50 * ms,
 	})

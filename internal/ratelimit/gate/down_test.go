@@ -14,7 +14,7 @@ import (
 	"flashsale.dev/seckill/internal/ratelimit/gate"
 	redislimit "flashsale.dev/seckill/internal/ratelimit/redis"
 	"flashsale.dev/seckill/internal/ratelimit/rules"
-	"flashsale.dev/seckill/internal/testenv"
+	"flashsale.dev/seckill/internal/testing/servers"
 )
 
 const downRules = `
@@ -80,7 +80,7 @@ func recovers(t *testing.T, g *gate.Gate) {
 }
 
 func TestGate_LostRedisFollowsTheRule(t *testing.T) {
-	server := testenv.Redis(t)
+	server := servers.Redis(t)
 	g := newGate(t, book(t, downRules), redislimit.New(promptClient(t, server.Addr()), nil),
 		gate.Options{Nodes: func() int { return 4 }})
 	recovers(t, g) // it is there
@@ -105,7 +105,7 @@ func TestGate_LostRedisFollowsTheRule(t *testing.T) {
 }
 
 func TestGate_SlowRedisFollowsTheRule(t *testing.T) {
-	server := testenv.Redis(t)
+	server := servers.Redis(t)
 	g := newGate(t, book(t, downRules), redislimit.New(promptClient(t, server.Addr()), nil), gate.Options{})
 	recovers(t, g) // it is there
 	require.NoError(t, server.Pause())
@@ -122,7 +122,7 @@ func TestGate_SlowRedisFollowsTheRule(t *testing.T) {
 }
 
 func TestGate_EmptyRedisIsANewBucket(t *testing.T) {
-	server := testenv.Redis(t)
+	server := servers.Redis(t)
 	b := book(t, `{rules: [{name: r, by: [goods], algorithm: token_bucket, permitsPerSecond: 0.01, burst: 3, onError: closed}]}`)
 	g := newGate(t, b, redislimit.New(promptClient(t, server.Addr()), nil), gate.Options{})
 	three := func() bool {
@@ -143,7 +143,7 @@ func TestGate_EmptyRedisIsANewBucket(t *testing.T) {
 }
 
 func TestGate_ScriptFlushIsHarmless(t *testing.T) {
-	client := steadyClient(t, testenv.Redis(t).Addr())
+	client := steadyClient(t, servers.Redis(t).Addr())
 	g := newGate(t, book(t, downRules), redislimit.New(client, nil), gate.Options{Deadline: unhurried})
 	for goods := range int64(3) {
 		require.NoError(t, client.ScriptFlush(t.Context()).Err())

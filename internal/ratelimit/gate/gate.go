@@ -19,7 +19,7 @@ type Gate struct {
 	memory  *ratelimit.Memory // limiters of scope node, and the node's share of others
 	opts    Options
 	keys    *keyTable
-	batcher *batcher
+	batcher *callBatcher
 
 	waiters atomic.Int64   // callers that sleep in Result.Wait
 	running sync.WaitGroup // calls and refunds in flight

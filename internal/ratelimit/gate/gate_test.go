@@ -15,7 +15,7 @@ import (
 	"flashsale.dev/seckill/internal/ratelimit/gate"
 	redislimit "flashsale.dev/seckill/internal/ratelimit/redis"
 	"flashsale.dev/seckill/internal/ratelimit/rules"
-	"flashsale.dev/seckill/internal/testenv"
+	"flashsale.dev/seckill/internal/testing/servers"
 )
 
 const (
@@ -90,7 +90,7 @@ rules:
 
 func TestGate_CachesDenials(t *testing.T) {
 	meter := &counters{}
-	g := newGate(t, book(t, hotRule), redislimit.New(steadyClient(t, testenv.Redis(t).Addr()), nil),
+	g := newGate(t, book(t, hotRule), redislimit.New(steadyClient(t, servers.Redis(t).Addr()), nil),
 		gate.Options{Metrics: meter, Deadline: unhurried})
 	goods := rules.Attributes{Goods: 7}
 	for range 3 {
@@ -187,7 +187,7 @@ func TestGate_RefundsWhenTheClientLeaves(t *testing.T) {
 		t.Run(store, func(t *testing.T) {
 			var shared gate.Store = ratelimit.NewMemory(nil)
 			if store == "redis" {
-				shared = redislimit.New(steadyClient(t, testenv.Redis(t).Addr()), nil)
+				shared = redislimit.New(steadyClient(t, servers.Redis(t).Addr()), nil)
 			}
 			b := book(t, `{rules: [{name: wait, by: [goods], algorithm: reserve, permitsPerSecond: 0.1, burst: 1, maxWait: 20s}]}`)
 			g := newGate(t, b, shared, gate.Options{Deadline: unhurried})

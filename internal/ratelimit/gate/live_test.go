@@ -13,7 +13,7 @@ import (
 	"flashsale.dev/seckill/internal/ratelimit/gate"
 	redislimit "flashsale.dev/seckill/internal/ratelimit/redis"
 	"flashsale.dev/seckill/internal/ratelimit/rules"
-	"flashsale.dev/seckill/internal/testenv"
+	"flashsale.dev/seckill/internal/testing/servers"
 )
 
 // node is one API process' part.
@@ -52,7 +52,7 @@ func admittedBy(t testing.TB, g *gate.Gate, goods int64) int {
 }
 
 func TestAdmin_ChangeReachesEveryNodeAndRefillsNothing(t *testing.T) {
-	addr := testenv.Redis(t).Addr()
+	addr := servers.Redis(t).Addr()
 	a, b := startNodeParts(t, addr, liveRule), startNodeParts(t, addr, liveRule)
 	require.Equal(t, 2, admittedBy(t, a.gate, 1))
 	require.Zero(t, admittedBy(t, b.gate, 1))
@@ -81,7 +81,7 @@ func TestAdmin_ChangeReachesEveryNodeAndRefillsNothing(t *testing.T) {
 }
 
 func TestAdmin_InvalidChangeChangesNothing(t *testing.T) {
-	n := startNodeParts(t, testenv.Redis(t).Addr(), liveRule)
+	n := startNodeParts(t, servers.Redis(t).Addr(), liveRule)
 	rate, magic := -1.0, ratelimit.Algorithm("magic")
 	before, err := n.admin.Get(t.Context(), "r", "1")
 	require.NoError(t, err)
@@ -101,7 +101,7 @@ func TestAdmin_InvalidChangeChangesNothing(t *testing.T) {
 }
 
 func TestSync_CountsNodes(t *testing.T) {
-	addr := testenv.Redis(t).Addr()
+	addr := servers.Redis(t).Addr()
 	a := startNodeParts(t, addr, liveRule)
 	t.Run("a second one", func(t *testing.T) {
 		startNodeParts(t, addr, liveRule)
@@ -111,7 +111,7 @@ func TestSync_CountsNodes(t *testing.T) {
 }
 
 func TestSync_RestoresLimitsInAnEmptyRedis(t *testing.T) {
-	server := testenv.Redis(t)
+	server := servers.Redis(t)
 	n := startNodeParts(t, server.Addr(), liveRule)
 	burst := int64(7)
 	_, err := n.admin.Set(t.Context(), "r", rules.AnyKey, rules.Change{Burst: &burst})
@@ -126,7 +126,7 @@ func TestSync_RestoresLimitsInAnEmptyRedis(t *testing.T) {
 }
 
 func TestAdmin_LostRedisIsAnError(t *testing.T) {
-	server := testenv.Redis(t)
+	server := servers.Redis(t)
 	n := startNodeParts(t, server.Addr(), liveRule)
 	require.NoError(t, server.Kill())
 	_, err := n.admin.Set(t.Context(), "r", "1", rules.Change{})

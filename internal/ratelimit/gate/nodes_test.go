@@ -19,7 +19,7 @@ import (
 	"flashsale.dev/seckill/internal/ratelimit/gate"
 	redislimit "flashsale.dev/seckill/internal/ratelimit/redis"
 	"flashsale.dev/seckill/internal/ratelimit/rules"
-	"flashsale.dev/seckill/internal/testenv"
+	"flashsale.dev/seckill/internal/testing/servers"
 	"flashsale.dev/seckill/internal/testing/testclock"
 )
 
@@ -39,7 +39,7 @@ func mostInAnyWindow(good []time.Time, rate float64) float64 {
 // TestGate_AnyWindowIsBounded: any traffic over nodes that lease, on a clock of
 // the test's: admitted ≤ burst + rate × T (+ nodes × lease) in every window.
 func TestGate_AnyWindowIsBounded(t *testing.T) {
-	client := newClient(t, testenv.Redis(t).Addr())
+	client := newClient(t, servers.Redis(t).Addr())
 	runs := int64(0)
 	rapid.Check(t, func(t *rapid.T) {
 		runs++
@@ -116,7 +116,7 @@ func TestGate_TwoProcessesShareOneRate(t *testing.T) {
 		length = 2 * time.Second
 	}
 	begin := time.Now().Add(500 * ms)
-	run := nodeRun{Addr: testenv.Redis(t).Addr(), Begin: begin, End: begin.Add(length), Callers: 100}
+	run := nodeRun{Addr: servers.Redis(t).Addr(), Begin: begin, End: begin.Add(length), Callers: 100}
 	var counts [2]int64
 	var both sync.WaitGroup
 	for i := range counts {

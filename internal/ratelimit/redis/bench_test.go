@@ -11,7 +11,7 @@ import (
 
 	"flashsale.dev/seckill/internal/ratelimit"
 	redislimit "flashsale.dev/seckill/internal/ratelimit/redis"
-	"flashsale.dev/seckill/internal/testenv"
+	"flashsale.dev/seckill/internal/testing/servers"
 )
 
 func newClient(t testing.TB, addr string) *redis.Client {
@@ -28,7 +28,7 @@ func oneOfThousand(b *testing.B) ratelimit.Request {
 }
 
 func BenchmarkRedisTake(b *testing.B) {
-	r := redislimit.New(newClient(b, testenv.Redis(b).Addr()), nil)
+	r := redislimit.New(newClient(b, servers.Redis(b).Addr()), nil)
 	ask := oneOfThousand(b)
 	for b.Loop() {
 		if _, err := r.TakeEach(context.Background(), []ratelimit.Request{ask}); err != nil {
@@ -38,7 +38,7 @@ func BenchmarkRedisTake(b *testing.B) {
 }
 
 func BenchmarkRedisTakeBatch(b *testing.B) {
-	r := redislimit.New(newClient(b, testenv.Redis(b).Addr()), nil)
+	r := redislimit.New(newClient(b, servers.Redis(b).Addr()), nil)
 	ask := oneOfThousand(b)
 	groups := make([][]ratelimit.Request, 100)
 	for i := range groups {

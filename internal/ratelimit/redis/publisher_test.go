@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	redislimit "flashsale.dev/seckill/internal/ratelimit/redis"
-	"flashsale.dev/seckill/internal/testenv"
+	"flashsale.dev/seckill/internal/testing/servers"
 )
 
 // decides says whether what is published can be run as it is, without the script's text.
@@ -25,7 +25,7 @@ func decides(t *testing.T, client redis.UniversalClient) bool {
 }
 
 func TestPublisher_PublishesAgainAfterALoss(t *testing.T) {
-	server := testenv.Redis(t)
+	server := servers.Redis(t)
 	client := newClient(t, server.Addr())
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
@@ -46,7 +46,7 @@ func TestPublisher_PublishesAgainAfterALoss(t *testing.T) {
 }
 
 func TestPublisher_KeepsAnotherReleasesScript(t *testing.T) {
-	client := newClient(t, testenv.Redis(t).Addr())
+	client := newClient(t, servers.Redis(t).Addr())
 	theirs, err := client.ScriptLoad(t.Context(), "return 'another release'").Result()
 	require.NoError(t, err)
 	require.NoError(t, client.Set(t.Context(), redislimit.ScriptKey, theirs, 0).Err())
@@ -58,7 +58,7 @@ func TestPublisher_KeepsAnotherReleasesScript(t *testing.T) {
 }
 
 func TestPublisher_LostRedisIsAnError(t *testing.T) {
-	server := testenv.Redis(t)
+	server := servers.Redis(t)
 	client := newClient(t, server.Addr())
 	require.NoError(t, server.Stop())
 	require.Error(t, redislimit.NewPublisher(client).Publish(t.Context()))
