@@ -78,11 +78,11 @@ func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
 		at := (first + i) % len(c.servers)
 		conn, err := c.servers[at].connect(ctx)
 		if err == nil {
-			c.first.Store(int32(at)) //nolint:gosec // an index of a short list
+			c.first.Store(int32(at))
 			return conn, nil
 		}
 		// A server that hangs costs a caller its whole deadline: the next caller begins elsewhere.
-		c.first.CompareAndSwap(int32(at), int32((at+1)%len(c.servers))) //nolint:gosec // the same
+		c.first.CompareAndSwap(int32(at), int32((at+1)%len(c.servers)))
 		problem = fmt.Errorf("%w; %s: %w", problem, c.servers[at].addr, err)
 		if ctx.Err() != nil {
 			break // the others would fail for want of time, and first would point at the hanging one
@@ -145,7 +145,7 @@ func queryNumber(ctx context.Context, conn Conn, query string) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	defer rows.Close() //nolint:errcheck // it has been read
+	defer rows.Close()
 	values := make([]driver.Value, 1)
 	if err := rows.Next(values); err != nil && !errors.Is(err, io.EOF) {
 		return 0, err
