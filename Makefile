@@ -15,9 +15,8 @@ help: ## this list
 services: ## install what the tests need (Debian, Ubuntu; no daemon is left running)
 	@scripts/services
 
-test: services ## everything, with -race, on real servers; installs what is missing
-	$(GO) test -race -timeout 15m ./...
-	cd test/k8s && $(GO) test ./...
+test: ## all tests, with -race, on real servers; installs what is missing
+	@GO=$(GO) scripts/test
 
 test-browser: services ## the pages in a real browser, against standalone and against real servers
 	$(GO) test -race -count=1 -timeout 15m ./test/browser
@@ -28,11 +27,11 @@ shots: services ## the same, and new pictures for docs/img (fonts-inter and font
 test-unit: ## the packages whose tests need nothing but Go
 	$(GO) test $(SERVERLESS)
 
-test-store: ## the store suite, on the MySQL that SECKILL_TEST_MYSQL_DSN names where it is set
+test-store: ## the store's tests on the MySQL or MariaDB of SECKILL_TEST_MYSQL_DSN (root@tcp(host:3306)/); on a private one without it
 	$(GO) test -count=1 ./internal/sqlstore/...
 
-test-clusters: services ## the life of testenv's own clusters, beside what make test does on them (two minutes)
-	$(GO) test -race -count=1 -tags clusters -run 'RabbitCluster|MySQLGroup' ./internal/testenv
+test-clusters: services ## the life of the test servers' own clusters, beside what make test does on them (two minutes)
+	$(GO) test -race -count=1 -tags clusters -run 'RabbitCluster|MySQLGroup' ./internal/testing/servers
 
 FUZZTIME ?= 10m
 fuzz: ## every fuzz target: each decoder, and each route through the whole router; FUZZTIME (10m) in total
@@ -41,7 +40,7 @@ fuzz: ## every fuzz target: each decoder, and each route through the whole route
 lint: ## golangci-lint, go vet, gofumpt, go mod tidy and govulncheck, in pinned versions (the first run builds them: some minutes)
 	$(TOOL) golangci-lint run ./...
 	$(GO) vet ./...
-	$(GO) vet -tags clusters ./internal/testenv
+	$(GO) vet -tags clusters,measure ./internal/testing/servers ./test/e2e
 	@unformatted=$$($(TOOL) gofumpt -l .); if [[ -n $$unformatted ]]; then printf 'gofumpt would change:\n%s\n' "$$unformatted"; exit 1; fi
 	$(GO) mod tidy -diff
 	scripts/vulnerabilities
@@ -65,12 +64,14 @@ SEEDS ?= 5
 SEED ?= 1
 FAULTS ?= all
 ON ?=
-faults: ## every fault in a rush of 6,000 buyers, SEEDS (5) seeds from SEED (1) on; FAULTS=a,b names some; ON=clusters replaces each server by a cluster; takes hours; the runs are added to reports/
-	$(GO) test ./test/faults -count=1 -timeout 12h -faults.names=$(FAULTS) -faults.on=$(ON) -faults.seed=$(SEED) -faults.seeds=$(SEEDS) \
-		-faults.units=2000 -faults.buyers=6000 -faults.out=$(CURDIR)/reports/fault-runs.txt
+# Results go to reports/. ON=clusters replaces each server by a cluster; SEED is the first seed.
+faults: ## every fault, or FAULTS=a,b, with SEEDS (5) seeds and 6,000 buyers; takes hours
+	$(GO) test ./test/faults -count=1 -timeout 12h -faults.names=$(FAULTS) -faults.on=$(ON) \
+		-faults.seed=$(SEED) -faults.seeds=$(SEEDS) -faults.units=2000 -faults.buyers=6000 \
+		-faults.out=$(CURDIR)/reports/fault-runs.txt
 	$(GO) run ./test/faults/table -doc reports/faults.md <reports/fault-runs.txt
 
-model: ## the protocol as a simulation: 20,000 random schedules with every rule kept, then each rule left out (under a minute)
+model: ## the simulated protocol: 20,000 schedules, then each rule left out (under a minute)
 	$(GO) test ./test/model -count=1 -run AllRules -v -schedules 20000
 	$(GO) test ./test/model -count=1 -run EachRule
 

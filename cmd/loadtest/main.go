@@ -1,6 +1,6 @@
-// Command loadtest plays buyers against a running API: politely, impatiently and with bad intent, in a closed loop or an
-// open one. It measures what they meet, and then holds what they were told against what the API says: it exits with 1
-// where the two differ.
+// Command loadtest plays polite, impatient and hostile buyers against a running API, in a closed or an
+// open loop. It measures latencies, then compares the answers that buyers received with the API's
+// later state, and exits with 1 if they differ.
 package main
 
 import (
@@ -14,17 +14,16 @@ import (
 	"flashsale.dev/seckill/internal/app"
 	"flashsale.dev/seckill/internal/loadgen"
 	"flashsale.dev/seckill/internal/loadgen/apiclient"
-	"flashsale.dev/seckill/internal/loadgen/buyer"
 	"flashsale.dev/seckill/internal/loadgen/report"
 	"flashsale.dev/seckill/internal/loadgen/verdict"
 )
 
 func main() { app.Main(run) }
 
-// Errors that end the program with 1 after everything has been told.
+// Errors that end the program with exit code 1 after the report is written.
 var (
-	errDiffers  = errors.New("what buyers were told is not what the API says: see the verdict")
-	errCutShort = errors.New("the load was cut short: not all buyers came, or the last had to leave")
+	errViolated = errors.New("FAIL: the API contradicts the answers that buyers received: see the verdict")
+	errCutShort = errors.New("FAIL: the load ended early: not every buyer started and finished")
 )
 
 func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) error {
@@ -39,86 +38,91 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	if err != nil {
 		return err
 	}
-	p, err := newPlay(o, s, stderr)
+	p, err := newLoadTest(o, s, stderr)
 	if err != nil {
 		return err
 	}
 	return p.run(ctx, stdout, stderr)
 }
 
-// play is one load from the sale's setting up to the verdict.
-type play struct {
+// loadTest is one load test, from the preparation of the sale to the verdict.
+type loadTest struct {
 	options
 	signer
-	stderr io.Writer
-	books  *http.Client // of those who look after the books, apart from the buyers' connections
-	sale   sale
-	keeper apiclient.Client // who looks after the sale
-	cut    bool             // the load was ended before its end
+	stderr   io.Writer
+	http     *http.Client // for the sale and the verdict, separate from the buyers' connections
+	sale     sale
+	merchant apiclient.Client
+	cutShort bool // a signal or -timeout ended the load
 }
 
-func newPlay(o options, secret string, stderr io.Writer) (*play, error) {
+func newLoadTest(o options, secret string, stderr io.Writer) (*loadTest, error) {
 	s, err := newSigner(secret, o.timeout+o.settle+time.Hour)
 	if err != nil {
 		return nil, err
 	}
-	direct := buyer.NewDirect(buyer.DirectOptions{Conns: 64, Timeout: o.callTimeout, AllowRemote: o.allowRemote})
-	return &play{options: o, signer: s, stderr: stderr, books: direct.Client()}, nil
+	return &loadTest{options: o, signer: s, stderr: stderr, http: o.httpClient(64)}, nil
 }
 
-func (p *play) run(ctx context.Context, stdout, stderr io.Writer) (err error) {
-	defer p.books.CloseIdleConnections()
+func (p *loadTest) run(ctx context.Context, stdout, stderr io.Writer) (err error) {
+	defer p.http.CloseIdleConnections()
 	if err := p.setUp(ctx); err != nil {
 		return err
 	}
 	before := processorTime()
 	result := p.load(ctx)
 	cost := processorTime() - before
-	// Told to end (a signal, or -timeout), it still says what came of it.
+	// A load that a signal or -timeout ended is still checked and reported.
 	judging, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.settle)
 	defer cancel()
-	fmt.Fprintf(stderr, "reading the books of %d buyers who were promised something\n", len(result.Kept))
-	verdict := verdict.Judge(judging, p.theCase(result))
-	p.tidy(judging)
-	r := report.New(p.settings(), result, verdict, cost)
+	fmt.Fprintf(stderr, "checking the orders of %d buyers\n", len(result.Holders))
+	verdict := verdict.Check(judging, p.verdictCase(result))
+	p.closeSale(judging)
+	r := report.New(p.settings(), result, verdict, cost, p.cutShort)
 	r.Notes = p.notes(r)
-	if err := p.tell(r, stdout, stderr); err != nil {
+	if err := p.write(r, stdout, stderr); err != nil {
 		return err
 	}
-	if result.Came < result.Planned || p.cut {
+	if p.cutShort || result.Arrived < result.Planned {
 		err = errCutShort
 	}
 	if !verdict.OK {
-		err = errors.Join(errDiffers, err)
+		err = errors.Join(errViolated, err)
 	}
 	return err
 }
 
-// load lets the buyers loose, for at most the time that was given.
-func (p *play) load(ctx context.Context) loadgen.Result {
+// httpClient makes a client that obeys the flags.
+func (o options) httpClient(conns int) *http.Client {
+	return apiclient.NewHTTPWith(apiclient.HTTPOptions{
+		Conns: conns, Timeout: o.callTimeout, LoopbackOnly: !o.allowRemote,
+	})
+}
+
+// load plays the buyers, for at most -timeout.
+func (p *loadTest) load(ctx context.Context) loadgen.Result {
 	ctx, cancel := context.WithTimeout(ctx, p.timeout)
 	defer cancel()
-	direct := buyer.NewDirect(buyer.DirectOptions{Conns: p.conns, Timeout: p.callTimeout, AllowRemote: p.allowRemote})
-	defer direct.CloseIdleConnections()
-	defer context.AfterFunc(ctx, direct.Abort)()
+	httpClient := p.httpClient(p.conns)
+	defer httpClient.CloseIdleConnections()
 	bar := newProgress(p.stderr, p.buyers, p.quiet)
 	result := loadgen.Run(ctx, loadgen.Plan{
-		Bases: p.bases, GoodsID: p.sale.goodsID, HTTP: direct.Client(), Token: p.buyerToken,
+		Bases: p.bases, GoodsID: p.sale.goodsID, HTTP: httpClient, Token: p.buyerToken,
 		Buyers: p.buyers, FirstID: p.firstBuyer, Users: p.users, Rate: p.rate, Ramp: p.ramp, Spike: p.spike, StartAt: p.sale.startAt,
 		InFlight: p.inFlight, Impatient: p.impatient, Hostile: p.hostile, Seed: p.seed, Quantity: p.quantity, Patience: p.patience,
-		Watch: bar.show,
+		OnPoint: bar.show,
 	})
 	bar.end()
-	p.cut = ctx.Err() != nil
+	p.cutShort = ctx.Err() != nil
 	return result
 }
 
-func (p *play) theCase(result loadgen.Result) verdict.Case {
+func (p *loadTest) verdictCase(result loadgen.Result) verdict.Case {
 	return verdict.Case{
-		GoodsID: p.sale.goodsID, Result: result, Keeper: p.keeper, Limit: p.sale.limit, Mine: p.goods == "",
+		GoodsID: p.sale.goodsID, Result: result, Merchant: p.merchant, Limit: p.sale.limit, Exclusive: p.goods == "",
 		Buyer: func(id int64) (apiclient.Client, error) {
 			token, err := p.buyerToken(id)
-			return apiclient.Client{Base: p.bases[int(id)%len(p.bases)], Token: token, HTTP: p.books}, err
+			return apiclient.Client{Base: p.bases[int(id)%len(p.bases)], Token: token, HTTP: p.http}, err
 		},
 	}
 }

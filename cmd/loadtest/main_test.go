@@ -67,7 +67,7 @@ func loadtest(t *testing.T, url string, args ...string) (stdout, stderr string, 
 	return out.String(), trouble.String(), err
 }
 
-func TestTheWholeLoad(t *testing.T) {
+func TestRun_AllLoopsPass(t *testing.T) {
 	url := open(t, nil)
 	page := filepath.Join(t.TempDir(), "report.html")
 	for name, args := range map[string][]string{
@@ -83,23 +83,23 @@ func TestTheWholeLoad(t *testing.T) {
 			require.NoError(t, json.Unmarshal([]byte(out), &r), out)
 			require.True(t, r.Verdict.OK)
 			require.Equal(t, 100, r.Won())
-			require.Equal(t, []int{400, 100}, []int{r.Came, r.Verdict.Orders["created"]})
+			require.Equal(t, []int{400, 100}, []int{r.Arrived, r.Verdict.Orders["created"]})
 			require.Positive(t, r.Outcomes[loadgen.Impatient][buyer.Won]+r.Outcomes[loadgen.Polite][buyer.Won])
-			require.Positive(t, r.Outcomes[loadgen.Hostile]["turned away"])
-			require.Contains(t, stderr, "verdict", "the table makes way for the JSON")
-			require.Contains(t, stderr, "ok   no thief got through")
+			require.Positive(t, r.Outcomes[loadgen.Hostile]["all refused"])
+			require.Contains(t, stderr, "verdict", "the text goes to standard error beside the JSON")
+			require.Contains(t, stderr, "ok   every hostile call was refused")
 			html, err := os.ReadFile(page)
 			require.NoError(t, err)
-			require.Contains(t, string(html), "What 400 buyers were told is what the API says afterwards.")
+			require.Contains(t, string(html), "PASS: 400 buyers")
 		})
 	}
 }
 
-func TestASaleThatIsAlreadyThere(t *testing.T) {
+func TestRun_LoadsExistingSale(t *testing.T) {
 	url := open(t, nil)
 	s, err := newSigner(testSecret, time.Hour)
 	require.NoError(t, err)
-	p := &play{options: options{bases: []string{url}, stock: 50, limit: 2, timeout: time.Minute}, signer: s, books: http.DefaultClient}
+	p := &loadTest{options: options{bases: []string{url}, stock: 50, limit: 2, timeout: time.Minute}, signer: s, http: http.DefaultClient}
 	require.NoError(t, p.setUp(t.Context()))
 	for range 2 { // the second load finds nothing left, and the first one's orders
 		_, stderr, err := loadtest(t, url, "-goods", p.sale.goodsID, "-buyers", "60", "-users", "10", "-quiet")
@@ -110,12 +110,12 @@ func TestASaleThatIsAlreadyThere(t *testing.T) {
 	http.DefaultClient.CloseIdleConnections()
 }
 
-// An API that forgets one promise is found out, and the exit code is 1.
-func TestALieEndsWithOne(t *testing.T) {
-	var told atomic.Int64
+// An API that forgets one accepted order violates a rule.
+func TestRun_ForgottenOrderFails(t *testing.T) {
+	var purchases atomic.Int64
 	url := open(t, func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if strings.HasSuffix(r.URL.Path, "/decrStock") && told.Add(1) == 20 {
+			if strings.HasSuffix(r.URL.Path, "/decrStock") && purchases.Add(1) == 20 {
 				w.WriteHeader(http.StatusAccepted)
 				_, _ = io.WriteString(w, `{"code": 202, "reason": "QUEUED", "data": {"orderSn": "never-written"}}`)
 				return
@@ -124,28 +124,29 @@ func TestALieEndsWithOne(t *testing.T) {
 		})
 	})
 	out, _, err := loadtest(t, url, "-buyers", "100", "-users", "5", "-stock", "50", "-patience", "2s")
-	require.ErrorIs(t, err, errDiffers)
+	require.ErrorIs(t, err, errViolated)
+	require.True(t, strings.HasPrefix(out, "FAIL: "), out)
 	require.Contains(t, out, "never-written")
-	require.Contains(t, out, "NO: 1 times, every 202 has an order")
+	require.Contains(t, out, "VIOLATED 1 times: every 202 has an order")
 }
 
-func TestALoadThatTakesTooLongIsCutShortAndChecked(t *testing.T) {
+func TestRun_TimeoutEndsEarlyAndChecks(t *testing.T) {
 	url := open(t, nil)
 	out, _, err := loadtest(t, url, "-rate", "50", "-buyers", "5000", "-timeout", "1s")
 	require.ErrorIs(t, err, errCutShort)
-	require.NotErrorIs(t, err, errDiffers)
-	require.Contains(t, out, "note       the load was cut short")
+	require.NotErrorIs(t, err, errViolated)
+	require.Contains(t, out, "note       the load ended early")
 	require.Contains(t, out, "ok   every 202 has an order")
 }
 
-func TestNobodyAnswers(t *testing.T) {
+func TestRun_UnreachableAPIIsNamed(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	server.Close()
 	_, _, err := loadtest(t, server.URL)
 	require.ErrorContains(t, err, "is the API up at")
 }
 
-func TestProgressWithoutATerminalIsPlainLines(t *testing.T) {
+func TestProgress_WithoutTerminalPrintsLines(t *testing.T) {
 	var out bytes.Buffer
 	p := newProgress(&out, 100, false)
 	for i := range 4 {
@@ -153,6 +154,6 @@ func TestProgressWithoutATerminalIsPlainLines(t *testing.T) {
 	}
 	p.end()
 	require.Equal(t, 2, strings.Count(out.String(), "\n"), out.String())
-	require.Contains(t, out.String(), "10 of 100 buyers done, 10 come/s")
+	require.Contains(t, out.String(), "10 of 100 buyers done, 10 started/s")
 	require.Contains(t, out.String(), "429 2/s")
 }

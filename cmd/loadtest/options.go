@@ -12,13 +12,13 @@ import (
 	"time"
 
 	"flashsale.dev/seckill/internal/app"
-	"flashsale.dev/seckill/internal/loadgen/buyer"
+	"flashsale.dev/seckill/internal/loadgen/apiclient"
 )
 
-// options are the command line's.
+// options are the flags.
 type options struct {
 	addr        string
-	bases       []string // addr, taken apart
+	bases       []string // addr, split
 	allowRemote bool
 	secretFile  string
 
@@ -44,7 +44,7 @@ type options struct {
 	quiet      bool
 }
 
-// Bounds of what may be asked for.
+// Bounds of the flags.
 const (
 	maxBuyers = 10_000_000
 	maxRate   = 1e6
@@ -80,13 +80,20 @@ func parse(args []string, stdout, stderr io.Writer) (options, error) {
 
 const usage = `Usage: loadtest [flags]
 
-Plays buyers against a running API, and checks what they were told against what the API says afterwards. It puts up a sale of its
-own unless -goods names one. Exit code 0: all is right; 1: something differs, or the load could not be played to its end.
+Plays buyers against a running API, then compares the answers they received with the API's later state.
+It creates its own sale unless -goods names one. The report starts with PASS or FAIL.
+Exit code 0: PASS; 1: a rule is violated, or the load could not be played to its end.
 
-  loadtest                                           5,000 buyers, 200 at once, rush 500 units
-  loadtest -rate 2000 -ramp 5s -buyers 60000         2,000 arrive each second, whatever becomes of those before
-  loadtest -spike 5000 -buyers 5000 -impatient 0.3   everybody presses at the moment the sale begins
+Examples:
+  loadtest                                           5,000 buyers, 200 at once, 500 units
+  loadtest -rate 2000 -ramp 5s -buyers 60000         2,000 buyers start each second
+  loadtest -spike 5000 -buyers 5000 -impatient 0.3   all buyers start with the sale
   loadtest -profile million -compress 60 -html r.html
+
+Kinds of buyers:
+  polite     gets a random path, buys, obeys Retry-After, polls its order until it is written
+  impatient  sends three purchases at once, waits at most 100 ms, tries to buy a second time
+  hostile    uses paths of others and invented paths, reads and cancels orders of others
 
 Flags:
 `
@@ -94,53 +101,53 @@ Flags:
 const environment = `
 Environment:
   SECKILL_JWT_SECRET (at least 32 bytes)
-      the secret of the API, with which the buyers' tokens are signed; if empty, the file of -secret-file
+      the API's secret, which signs the buyers' tokens; if empty, the content of -secret-file
 
-Ctrl-C ends the load early; what was told by then is checked and reported. A second one ends the program.
-docs/loadtest.md tells how to read the report.
+Ctrl-C ends the load early; the answers until then are checked and reported. A second Ctrl-C ends the program.
+docs/how-to/load-test.md explains the report.
 `
 
 func (o *options) define(f *flag.FlagSet) {
-	f.StringVar(&o.addr, "addr", "http://127.0.0.1:8080", "`URLs` of the APIs, comma list: the buyers are spread over them")
-	f.BoolVar(&o.allowRemote, "allow-remote", false, "allow addresses that are not this machine's own: only hosts that are yours")
-	f.StringVar(&o.secretFile, "secret-file", "data/jwt-secret", "`file` of the secret where SECKILL_JWT_SECRET is empty: standalone keeps one there")
+	f.StringVar(&o.addr, "addr", "http://127.0.0.1:8080", "`URLs` of the APIs, separated by commas, that share the buyers")
+	f.BoolVar(&o.allowRemote, "allow-remote", false, "allow other machines; use it only for hosts that you own")
+	f.StringVar(&o.secretFile, "secret-file", "data/jwt-secret", "`file` with the secret if SECKILL_JWT_SECRET is empty; standalone writes it")
 
-	f.StringVar(&o.goods, "goods", "", "`id` of an exposed sale to rush; if empty, one of its own is put up and closed at the end")
-	f.Int64Var(&o.stock, "stock", 500, "units of its own sale")
-	f.Int64Var(&o.limit, "limit", 1, "units that one buyer may have of its own sale")
-	f.Int64Var(&o.quantity, "quantity", 1, "units that each buyer asks for")
-	f.Float64Var(&o.permits, "permits", 0, "random paths per second of its own sale; 0 is the API's default (1000)")
-	f.DurationVar(&o.startIn, "start-in", 0, "time until its own sale begins, and the buyers with it; 2s with -spike")
+	f.StringVar(&o.goods, "goods", "", "`id` of an exposed sale; if empty, a sale is created and closed at the end")
+	f.Int64Var(&o.stock, "stock", 500, "units of the created sale")
+	f.Int64Var(&o.limit, "limit", 1, "units per buyer of the created sale")
+	f.Int64Var(&o.quantity, "quantity", 1, "units of each purchase")
+	f.Float64Var(&o.permits, "permits", 0, "random paths per second of the created sale; 0 is the API's default (1000)")
+	f.DurationVar(&o.startIn, "start-in", 0, "time until the created sale and its buyers start; 2s with -spike")
 
-	f.IntVar(&o.buyers, "buyers", 5000, "buyers in all, each goes the whole way once")
-	f.IntVar(&o.users, "users", 0, "closed loop: so many buyers at once (200 unless -rate is given)")
-	f.Float64Var(&o.rate, "rate", 0, "open loop: so many buyers arrive each second; times run from when a buyer was due")
-	f.DurationVar(&o.ramp, "ramp", 0, "time in which the loop grows evenly from nothing to all of -users or -rate")
-	f.IntVar(&o.spike, "spike", 0, "so many of the buyers press all at once when the sale begins")
-	f.Float64Var(&o.impatient, "impatient", 0, "share of the buyers (0 to 1) who click three times at once, wait for nothing, and want more")
-	f.Float64Var(&o.hostile, "hostile", 0, "share of the buyers (0 to 1) who replay others' paths and invent paths and orders")
-	f.Uint64Var(&o.seed, "seed", 1, "decides who is impatient or hostile")
-	f.Int64Var(&o.firstBuyer, "first-buyer", 0, "`id` of the first buyer, the others follow; by the clock if 0, so that each run has new ones")
+	f.IntVar(&o.buyers, "buyers", 5000, "number of buyers; each plays one purchase")
+	f.IntVar(&o.users, "users", 0, "closed loop: number of active buyers (200 unless -rate is given)")
+	f.Float64Var(&o.rate, "rate", 0, "open loop: buyers that start each second; times count from the planned start")
+	f.DurationVar(&o.ramp, "ramp", 0, "time of linear growth from zero to -users or -rate")
+	f.IntVar(&o.spike, "spike", 0, "buyers that start together with the sale")
+	f.Float64Var(&o.impatient, "impatient", 0, "share of impatient buyers, 0 to 1")
+	f.Float64Var(&o.hostile, "hostile", 0, "share of hostile buyers, 0 to 1")
+	f.Uint64Var(&o.seed, "seed", 1, "seed that selects impatient and hostile buyers")
+	f.Int64Var(&o.firstBuyer, "first-buyer", 0, "`id` of the first buyer, counted up; 0 derives it from the clock, so that each run has new buyers")
 
-	f.StringVar(&o.profile, "profile", "", "`name` of a ready-made load: million (1,000,000 buyers in an hour against 1,000 permits/s)")
-	f.Float64Var(&o.compress, "compress", 60, "with -profile: time runs so many times faster (an hour in 1/60 is a minute at 60 times the rates)")
+	f.StringVar(&o.profile, "profile", "", "`name` of a predefined load: million (1,000,000 buyers in an hour, 1,000 permits/s)")
+	f.Float64Var(&o.compress, "compress", 60, "with -profile: factor by which time runs faster (60: an hour in a minute)")
 
-	f.DurationVar(&o.patience, "patience", 30*time.Second, "how long a buyer goes on when told to come again, and looks at its order")
-	f.DurationVar(&o.callTimeout, "call-timeout", 10*time.Second, "longest time of one call, waiting for a connection included")
-	f.DurationVar(&o.timeout, "timeout", 10*time.Minute, "longest time of the load; then nobody comes any more, and the checks are made")
-	f.DurationVar(&o.settle, "settle", 2*time.Minute, "longest time for the orders to be written and the books to be read")
-	f.IntVar(&o.conns, "conns", 0, "most connections; if 0, one for each of -users and -spike up to 2000, 512 for -rate")
-	f.IntVar(&o.inFlight, "in-flight", 20_000, "open loop: most buyers on their way at once; who must wait for that is late, and it counts")
+	f.DurationVar(&o.patience, "patience", 30*time.Second, "longest time of a buyer's retries, and of polling its order")
+	f.DurationVar(&o.callTimeout, "call-timeout", 10*time.Second, "timeout of one call, waiting for a connection included")
+	f.DurationVar(&o.timeout, "timeout", 10*time.Minute, "longest time of the load; the checks follow")
+	f.DurationVar(&o.settle, "settle", 2*time.Minute, "longest time for pending orders and the checks")
+	f.IntVar(&o.conns, "conns", 0, "most connections to one host; 0: -users + -spike up to 2000, at least 512 with -rate")
+	f.IntVar(&o.inFlight, "in-flight", 20_000, "open loop: most active buyers; waiting for a place counts as lag")
 
-	f.StringVar(&o.json, "json", "", "`file` for the report as JSON; - is standard output (the table then goes to standard error)")
+	f.StringVar(&o.json, "json", "", "`file` for the report as JSON; - is standard output, and the text goes to standard error")
 	f.StringVar(&o.html, "html", "", "`file` for the report as one HTML page with charts")
 	f.BoolVar(&o.quiet, "quiet", false, "no progress")
 }
 
-// complete fills in what depends on other flags.
+// complete sets the defaults that depend on other flags.
 func (o *options) complete(given map[string]bool) error {
 	if o.profile != "" {
-		if err := o.fit(given); err != nil {
+		if err := o.applyProfile(given); err != nil {
 			return err
 		}
 	}
@@ -165,7 +172,7 @@ func (o *options) complete(given map[string]bool) error {
 	return nil
 }
 
-// check tells everything that is wrong at once.
+// check reports all problems together.
 func (o options) check(ctx context.Context) error {
 	var problems []error
 	wrong := func(is bool, format string, args ...any) {
@@ -192,8 +199,8 @@ func (o options) check(ctx context.Context) error {
 	return errors.Join(problems...)
 }
 
-// target refuses what is no API's address, and another machine's unless that is allowed: somebody else's host must never be hit by
-// accident. Every connection is looked at once more when it is made (buyer.Direct).
+// target refuses malformed addresses, and other machines without -allow-remote: a load test must not
+// hit a foreign host by accident. The HTTP client checks every connection again.
 func (o options) target(ctx context.Context, base string) error {
 	u, err := url.Parse(base)
 	if err != nil || u.Scheme != "http" || u.Hostname() == "" || u.Path != "" || u.RawQuery != "" || u.User != nil {
@@ -208,7 +215,7 @@ func (o options) target(ctx context.Context, base string) error {
 	}
 	for _, ip := range ips {
 		if !ip.Unmap().IsLoopback() {
-			return fmt.Errorf("-addr %s: %w; -allow-remote allows it, for hosts that are yours", base, buyer.ErrRemote)
+			return fmt.Errorf("-addr %s: %w; -allow-remote allows it", base, apiclient.ErrRemote)
 		}
 	}
 	return nil

@@ -8,9 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"flashsale.dev/seckill/internal/loadgen/apiclient"
 	"github.com/stretchr/testify/require"
-
-	"flashsale.dev/seckill/internal/loadgen/buyer"
 )
 
 func parsed(t *testing.T, args ...string) (options, error) {
@@ -22,10 +21,10 @@ func parsed(t *testing.T, args ...string) (options, error) {
 	return o, err
 }
 
-func TestAnotherMachineIsNeverHitByAccident(t *testing.T) {
+func TestCheck_RefusesRemoteHostsByDefault(t *testing.T) {
 	for _, addr := range []string{"http://192.0.2.1", "http://10.0.0.1:8080", "http://127.0.0.1:8080,http://192.0.2.1", "http://[2001:db8::1]:80", "http://0.0.0.0:80"} {
 		_, err := parsed(t, "-addr", addr)
-		require.ErrorIs(t, err, buyer.ErrRemote, addr)
+		require.ErrorIs(t, err, apiclient.ErrRemote, addr)
 		_, err = parsed(t, "-addr", addr, "-allow-remote")
 		require.NoError(t, err, addr)
 	}
@@ -35,12 +34,12 @@ func TestAnotherMachineIsNeverHitByAccident(t *testing.T) {
 	}
 }
 
-func TestWhatMakesNoSenseIsToldAtOnce(t *testing.T) {
+func TestCheck_ReportsAllProblems(t *testing.T) {
 	for name, args := range map[string][]string{
 		"no buyers": {"-buyers", "0"}, "too many": {"-buyers", "10000001"}, "both loops": {"-users", "1", "-rate", "1"},
 		"a share above one": {"-impatient", "0.6", "-hostile", "0.6"}, "not a number": {"-rate", "NaN"}, "a spike of more than all": {"-spike", "9", "-buyers", "5"},
 		"no time": {"-timeout", "0s"}, "no url": {"-addr", "127.0.0.1:8080"}, "https": {"-addr", "https://127.0.0.1"},
-		"a path": {"-addr", "http://127.0.0.1/api"}, "a strange profile": {"-profile", "billion"}, "an argument": {"rush"},
+		"a path": {"-addr", "http://127.0.0.1/api"}, "a strange profile": {"-profile", "billion"}, "an argument": {"extra"},
 		"no compression": {"-profile", "million", "-compress", "0.5"},
 	} {
 		_, err := parsed(t, args...)
@@ -51,7 +50,7 @@ func TestWhatMakesNoSenseIsToldAtOnce(t *testing.T) {
 	require.ErrorContains(t, err, "-hostile")
 }
 
-func TestTheMillionKeepsItsProportions(t *testing.T) {
+func TestProfile_MillionKeepsItsProportions(t *testing.T) {
 	for compress, args := range map[float64][]string{1: {"-compress", "1"}, 60: nil} {
 		o, err := parsed(t, append([]string{"-profile", "million"}, args...)...)
 		require.NoError(t, err)
@@ -59,7 +58,7 @@ func TestTheMillionKeepsItsProportions(t *testing.T) {
 		require.InDelta(t, 3600/compress, float64(o.buyers-o.spike)/o.rate, .001, "the hour")
 		require.InDelta(t, 1000*compress, o.permits, .001)
 		require.Greater(t, o.timeout, o.compressed(time.Hour))
-		p := &play{options: o}
+		p := &loadTest{options: o}
 		require.InDelta(t, 1000, p.limiter().PermitsPerSecond*p.limiter().MaxBurstSeconds, .001, "the burst is as many permits")
 		require.Contains(t, o.meaning(), "compressed")
 	}
@@ -69,7 +68,7 @@ func TestTheMillionKeepsItsProportions(t *testing.T) {
 	require.Zero(t, o.rate)
 }
 
-func TestEachRunHasBuyersOfItsOwn(t *testing.T) {
+func TestParse_FirstBuyerDefaultsToClock(t *testing.T) {
 	o, err := parsed(t)
 	require.NoError(t, err)
 	require.Greater(t, o.firstBuyer, int64(maxBuyers))
@@ -80,7 +79,7 @@ func TestEachRunHasBuyersOfItsOwn(t *testing.T) {
 	require.Zero(t, o.users)
 }
 
-func TestTheSecretComesFromTheEnvironmentOrAFile(t *testing.T) {
+func TestSecret_EnvironmentBeforeFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "secret")
 	require.NoError(t, os.WriteFile(file, []byte("of the file"), 0o600))
 	for want, environ := range map[string][]string{"of the environment": {"SECKILL_JWT_SECRET=of the environment"}, "of the file": {"SECKILL_JWT_SECRET="}} {
@@ -92,11 +91,11 @@ func TestTheSecretComesFromTheEnvironmentOrAFile(t *testing.T) {
 	require.ErrorContains(t, err, "SECKILL_JWT_SECRET")
 }
 
-func TestHelpTellsEveryFlag(t *testing.T) {
+func TestHelp_ListsFlagsAndKinds(t *testing.T) {
 	var out bytes.Buffer
 	_, err := parse([]string{"-help"}, &out, &bytes.Buffer{})
 	require.ErrorIs(t, err, flag.ErrHelp)
-	for _, said := range []string{"-allow-remote", "-profile name", "SECKILL_JWT_SECRET", "(default 10m0s)", "Exit code 0"} {
+	for _, said := range []string{"-allow-remote", "-profile name", "SECKILL_JWT_SECRET", "(default 10m0s)", "Exit code 0", "hostile    "} {
 		require.Contains(t, out.String(), said)
 	}
 }

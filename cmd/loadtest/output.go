@@ -8,7 +8,8 @@ import (
 	"flashsale.dev/seckill/internal/loadgen/report"
 )
 
-func (p *play) settings() report.Settings {
+// settings are the flags as the report shows them.
+func (p *loadTest) settings() report.Settings {
 	s := report.Settings{
 		Addresses: p.bases, GoodsID: p.sale.goodsID, Loop: "closed", Buyers: p.buyers, Users: p.users, Rate: p.rate, Ramp: p.ramp.Seconds(),
 		Spike: p.spike, Impatient: p.impatient, Hostile: p.hostile, Quantity: p.quantity, Stock: p.sale.stock, Permits: p.permits, Seed: p.seed,
@@ -22,27 +23,28 @@ func (p *play) settings() report.Settings {
 	return s
 }
 
-// notes are what a reader must know to read the figures right.
-func (p *play) notes(r report.Report) []string {
+// notes are caveats for the reader of the figures.
+func (p *loadTest) notes(r report.Report) []string {
 	var notes []string
 	if p.profile != "" {
 		notes = append(notes, p.meaning())
 	}
-	if r.Generator.LagP99 > report.Lagged {
-		notes = append(notes, fmt.Sprintf("the generator fell behind (p99 %.0f ms): with the processor to itself it would have asked for more, "+
-			"and times of the first step count its delay too", r.Generator.LagP99))
+	if r.Generator.LagP99 > report.MaxLag {
+		notes = append(notes, fmt.Sprintf(
+			"the generator lagged (p99 %.0f ms): it sent fewer calls than planned, and the latency of the first step "+
+				"includes its delay", r.Generator.LagP99))
 	}
 	if p.goods != "" {
-		notes = append(notes, "others may have bought of this sale: only what holds all the same was checked")
+		notes = append(notes, "other clients may have bought from this sale: rules that need exclusive use were skipped")
 	}
-	if p.cut {
-		notes = append(notes, "the load was cut short")
+	if p.cutShort {
+		notes = append(notes, "the load ended early")
 	}
 	return notes
 }
 
-// tell writes the report wherever it is wanted.
-func (p *play) tell(r report.Report, stdout, stderr io.Writer) error {
+// write writes the report to standard output and to the files of -json and -html.
+func (p *loadTest) write(r report.Report, stdout, stderr io.Writer) error {
 	table := stdout
 	if p.json == "-" {
 		table = stderr
@@ -60,7 +62,7 @@ func (p *play) tell(r report.Report, stdout, stderr io.Writer) error {
 	return toFile(p.html, r.HTML)
 }
 
-// toFile writes a file where one is wanted.
+// toFile writes a file unless its name is empty.
 func toFile(name string, write func(io.Writer) error) error {
 	if name == "" {
 		return nil

@@ -13,10 +13,10 @@ import (
 	"flashsale.dev/seckill/internal/loadgen/buyer"
 )
 
-// plainEvery is how often a line is written where there is no terminal.
-const plainEvery = 5 * time.Second
+// logInterval is the time between two lines without a terminal.
+const logInterval = 5 * time.Second
 
-// progress shows how far the load is: a bar with live rates on a terminal, else a line now and then.
+// progress shows a bar with live rates on a terminal, else a line at each logInterval.
 type progress struct {
 	out    io.Writer
 	buyers int
@@ -37,17 +37,17 @@ func newProgress(out io.Writer, buyers int, quiet bool) *progress {
 	return p
 }
 
-// show takes the newest stretch.
+// show displays the newest point.
 func (p *progress) show(at loadgen.Point) {
 	p.done += at.Done
 	switch {
 	case p.quiet || at.Span <= 0:
 	case p.bar != nil:
 		p.bar.Describe(rates(at))
-		_ = p.bar.Set(p.done) // a bar that can't be drawn is no reason to stop
+		_ = p.bar.Set(p.done) // a display error must not end the load
 	case at.At >= p.next:
 		fmt.Fprintf(p.out, "%6.1f s  %d of %d buyers done, %s\n", at.At, p.done, p.buyers, rates(at))
-		p.next = at.At + plainEvery.Seconds()
+		p.next = at.At + logInterval.Seconds()
 	}
 }
 
@@ -60,14 +60,15 @@ func (p *progress) end() {
 
 func rates(at loadgen.Point) string {
 	per := func(n int) float64 { return float64(n) / at.Span }
-	text := fmt.Sprintf("%.0f come/s, %.0f won/s, %.0f sold out/s, %d on their way", per(at.Arrived), per(at.Won), per(at.SoldOut), at.InFlight)
+	text := fmt.Sprintf("%.0f started/s, %.0f won/s, %.0f sold out/s, %d active",
+		per(at.Arrived), per(at.Won), per(at.SoldOut), at.InFlight)
 	if q, ok := at.Steps[buyer.StepPath]; ok {
 		text += fmt.Sprintf(", path p99 %.1f ms", q.P99)
 	}
 	if q, ok := at.Steps[buyer.StepBuy]; ok {
 		text += fmt.Sprintf(", buy p99 %.1f ms", q.P99)
 	}
-	if trouble := at.Limited + at.Faults + at.Errors; trouble > 0 {
+	if at.Limited+at.Faults+at.Errors > 0 {
 		text += fmt.Sprintf(", 429 %.0f/s, 5xx %.0f/s, no answer %.0f/s", per(at.Limited), per(at.Faults), per(at.Errors))
 	}
 	return text

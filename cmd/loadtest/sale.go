@@ -13,13 +13,13 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// keeperID is the merchant, or the operator, who looks after the sale.
-const keeperID = 1
+// merchantID is the user id of the merchant or operator that manages the sale.
+const merchantID = 1
 
-// sale is what is rushed.
+// sale is the sale under load.
 type sale struct {
 	goodsID string
-	startAt time.Time // zero where it is on already
+	startAt time.Time // zero if it has started
 	stock   int64
 	limit   int64
 }
@@ -30,7 +30,7 @@ type signer struct {
 	ttl    time.Duration
 }
 
-// secret is the environment's, or the file's.
+// secret reads the signing secret from the environment or from the file.
 func secret(environ []string, file string) (string, error) {
 	for _, pair := range environ {
 		if s, ok := strings.CutPrefix(pair, "SECKILL_JWT_SECRET="); ok && s != "" {
@@ -39,7 +39,7 @@ func secret(environ []string, file string) (string, error) {
 	}
 	text, err := os.ReadFile(file)
 	if err != nil {
-		return "", fmt.Errorf("SECKILL_JWT_SECRET is not set, and -secret-file is not there: tokens can't be signed: %w", err)
+		return "", fmt.Errorf("set SECKILL_JWT_SECRET or -secret-file to sign tokens: %w", err)
 	}
 	return string(text), nil
 }
@@ -53,55 +53,55 @@ func (s signer) buyerToken(id int64) (string, error) {
 	return s.tokens.Sign(seckill.Actor{ID: id, Role: seckill.Buyer, Name: "Load Test", Phone: "13800000000"}, s.ttl)
 }
 
-// setUp finds the sale, or puts one up.
-func (p *play) setUp(ctx context.Context) error {
+// setUp finds the sale of -goods or creates one.
+func (p *loadTest) setUp(ctx context.Context) error {
 	role := seckill.Merchant
 	if p.goods != "" {
 		role = seckill.Operator
 	}
-	token, err := p.tokens.Sign(seckill.Actor{ID: keeperID, Role: role}, p.ttl)
+	token, err := p.tokens.Sign(seckill.Actor{ID: merchantID, Role: role}, p.ttl)
 	if err != nil {
 		return err
 	}
-	p.keeper = apiclient.Client{Base: p.bases[0], Token: token, HTTP: p.books}
+	p.merchant = apiclient.Client{Base: p.bases[0], Token: token, HTTP: p.http}
 	if p.goods != "" {
-		return p.find(ctx)
+		return p.findSale(ctx)
 	}
-	return p.putUp(ctx)
+	return p.createSale(ctx)
 }
 
-func (p *play) find(ctx context.Context) error {
+func (p *loadTest) findSale(ctx context.Context) error {
 	var found struct {
 		Stock         int64     `json:"stock"`
 		PerBuyerLimit int64     `json:"perBuyerLimit"`
 		StartAt       time.Time `json:"startAt"`
 	}
-	if err := p.keeper.Do(ctx, "GET", "/admin/sales/"+p.goods, nil, &found); err != nil {
+	if err := p.merchant.Do(ctx, "GET", "/admin/sales/"+p.goods, nil, &found); err != nil {
 		return p.hint(fmt.Errorf("find the sale: %w", err))
 	}
 	p.sale = sale{goodsID: p.goods, startAt: found.StartAt, stock: found.Stock, limit: found.PerBuyerLimit}
 	return nil
 }
 
-func (p *play) putUp(ctx context.Context) error {
+func (p *loadTest) createSale(ctx context.Context) error {
 	now := time.Now().UTC().Truncate(time.Millisecond)
 	start := now.Add(p.startIn)
 	if p.startIn == 0 {
-		start = now.Add(-time.Second) // on already, whatever the clocks differ by
+		start = now.Add(-time.Second) // already started, even if the clocks differ
 	}
-	goodsID, err := p.keeper.PutUp(ctx, apiclient.NewSale{
+	goodsID, err := p.merchant.PutUp(ctx, apiclient.NewSale{
 		Title: "A load test", Price: 1999, Stock: p.stock, StartAt: start, EndAt: start.Add(p.timeout + p.settle + time.Hour),
 		PerBuyerLimit: p.limit, Rate: p.limiter(),
 	})
 	if err != nil {
-		return p.hint(fmt.Errorf("put up a sale: %w", err))
+		return p.hint(fmt.Errorf("create a sale: %w", err))
 	}
 	p.sale = sale{goodsID: goodsID, startAt: start, stock: p.stock, limit: p.limit}
 	return nil
 }
 
-// limiter is the sale's rate of random paths: nil leaves it to the API.
-func (p *play) limiter() *apiclient.Rate {
+// limiter is the sale's rate of random paths; nil keeps the API's default.
+func (p *loadTest) limiter() *apiclient.Rate {
 	if p.permits == 0 {
 		return nil
 	}
@@ -112,16 +112,16 @@ func (p *play) limiter() *apiclient.Rate {
 	return r
 }
 
-func (p *play) hint(err error) error {
+func (p *loadTest) hint(err error) error {
 	return errors.Join(err, fmt.Errorf("is the API up at %s, and is SECKILL_JWT_SECRET its secret?", p.bases[0]))
 }
 
-// tidy closes a sale of its own. One that stays open does no harm, and is told of.
-func (p *play) tidy(ctx context.Context) {
+// closeSale closes the sale that this load test created. A failure is only logged.
+func (p *loadTest) closeSale(ctx context.Context) {
 	if p.goods != "" {
 		return
 	}
-	if err := p.keeper.Do(ctx, "POST", "/admin/sales/"+p.sale.goodsID+"/close", nil, &struct{}{}); err != nil {
+	if err := p.merchant.Do(ctx, "POST", "/admin/sales/"+p.sale.goodsID+"/close", nil, &struct{}{}); err != nil {
 		fmt.Fprintf(p.stderr, "the sale stays open: %v\n", err)
 	}
 }

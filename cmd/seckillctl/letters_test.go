@@ -17,13 +17,13 @@ import (
 	"flashsale.dev/seckill/internal/redisstore"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/sqlstore"
-	"flashsale.dev/seckill/internal/testenv"
+	"flashsale.dev/seckill/internal/testing/servers"
 )
 
 func TestDeadLettersAreListedRequeuedAndDiscarded(t *testing.T) {
 	const secret = "an order secret that only this test knows"
 	ctx, now := t.Context(), time.Now()
-	dsn, addr := "sqlite:"+filepath.Join(t.TempDir(), "s.db"), testenv.Redis(t).Addr()
+	dsn, addr := "sqlite:"+filepath.Join(t.TempDir(), "s.db"), servers.Redis(t).Addr()
 	ctl := func(args ...string) (string, error) {
 		var out strings.Builder
 		err := run(ctx, args, nil, &out, io.Discard)

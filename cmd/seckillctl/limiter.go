@@ -36,7 +36,7 @@ func (l *limiter) with(s *stage, work func(*rules.Admin) error) error {
 	if err != nil {
 		return err
 	}
-	err = work(limits.Admin)
+	err = work(limits.Admin(nil))
 	over, cancel := context.WithCancel(context.WithoutCancel(s.ctx))
 	cancel()
 	_ = limits.Run(over) // it leaves; a node that did not is forgotten after some seconds

@@ -85,8 +85,8 @@ func (d demo) rush(ctx context.Context, goodsID string) (buyer.Report, error) {
 		progressbar.OptionShowCount(), progressbar.OptionShowIts(), progressbar.OptionThrottle(100*time.Millisecond),
 		progressbar.OptionOnCompletion(func() { fmt.Fprintln(d.out) }))
 	return buyer.Run(ctx, buyer.Plan{
-		Base: d.base, GoodsID: goodsID, Buyers: demoBuyers, AtOnce: demoAtOnce, FirstID: 1000,
-		Token: d.buyerToken, Done: func() { _ = bar.Add(1) },
+		Base: d.base, GoodsID: goodsID, Buyers: demoBuyers, Concurrency: demoAtOnce, FirstID: 1000,
+		Token: d.buyerToken, OnDone: func() { _ = bar.Add(1) },
 	})
 }
 
@@ -97,7 +97,7 @@ func (d demo) buyerToken(id int64) (string, error) {
 // verdict says what is wrong, or nil where exactly the stock was sold, to as many buyers, and every order written.
 func verdict(r buyer.Report, l apiclient.Ledger) error {
 	units, buyers := r.Units()
-	faults := r.Sum(func(t buyer.Told) int { return t.Faults })
+	faults := r.Sum(func(t buyer.Result) int { return t.ServerErrors })
 	if units != demoUnits || buyers != demoUnits || l.Sold != demoUnits || l.Available != 0 || l.Database.Active != demoUnits || !l.Balanced || faults > 0 {
 		return fmt.Errorf("sold %d units to %d buyers of %d, %d faults, ledger %+v", units, buyers, demoUnits, faults, l)
 	}

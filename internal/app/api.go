@@ -92,8 +92,8 @@ func NewAPI(p Parts, s Settings, a APISettings) (*API, error) {
 	guard := httpapi.NewRuleLimiter(limits.Book, limits.Gate)
 	handler := httpapi.New(httpapi.Deps{
 		Sales: services.Sales, Changes: services.Changes, Statistics: services.Figures, DeadLetters: services.Letters, Refusals: services.Tally,
-		Reader: services.Shop, Purchases: services.Desk, Orders: services.Finder, Cashier: services.Cashier, Notifier: watch,
-		PathLimiter: guard, RouteLimiter: guard, LimiterAdmin: limits.Admin.WithOwn(saleRates(services.Shop)),
+		Reader: services.Shop, Purchases: services.Desk, Orders: services.Finder, Notifier: watch,
+		PathLimiter: guard, RouteLimiter: guard, LimiterAdmin: limits.Admin(saleRates(services.Shop)),
 		Payments: services.Cashier, Callbacks: callbacks, Phones: phones, Sessions: tokens, Site: site,
 		Tokens: tokens, Health: health, Metrics: a.Metrics, Tracer: a.Tracer, Log: p.Log,
 	}, httpapi.Options{TrustedProxies: a.TrustedProxies, Guests: a.Guests})

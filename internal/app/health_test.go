@@ -12,7 +12,7 @@ import (
 	"flashsale.dev/seckill/internal/app/connect"
 	"flashsale.dev/seckill/internal/redisstore"
 	"flashsale.dev/seckill/internal/sqlstore"
-	"flashsale.dev/seckill/internal/testenv"
+	"flashsale.dev/seckill/internal/testing/servers"
 )
 
 // TestAMySQLThatHangsDoesNotMakeANodeUnready: it takes connections and never says a word, so that only a deadline ends the wait.
@@ -34,7 +34,7 @@ func TestAMySQLThatHangsDoesNotMakeANodeUnready(t *testing.T) {
 // TestANodeIsReadyWhileSomeMasterIs: all nodes see the same cluster, and the sales of the other masters can be sold.
 func TestANodeIsReadyWhileSomeMasterIs(t *testing.T) {
 	h := openIdle(t, time.Minute)
-	cluster := testenv.RedisCluster(t, 3, 0)
+	cluster := servers.RedisCluster(t, 3, 0)
 	client := connect.Redis(cluster.Addrs(), "")
 	t.Cleanup(func() { _ = client.Close() })
 	parts := h.Parts

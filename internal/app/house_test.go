@@ -17,9 +17,9 @@ import (
 
 	"flashsale.dev/seckill/internal/app"
 	"flashsale.dev/seckill/internal/app/embedded"
-	"flashsale.dev/seckill/internal/httpapi/spectest"
 	"flashsale.dev/seckill/internal/ordersn"
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/testing/apicheck"
 )
 
 // house is the whole flash sale in this process: the router, the services and the crew, on embedded parts.
@@ -66,7 +66,7 @@ func openIdle(t *testing.T, paymentTimeout time.Duration) *house {
 	h.server = httptest.NewUnstartedServer(h.api.Handler)
 	h.server.Config = h.api.Server("", log)
 	h.server.Start()
-	h.url, h.client = h.server.URL, spectest.Client(t, h.server.Client())
+	h.url, h.client = h.server.URL, apicheck.Client(t, h.server.Client())
 	t.Cleanup(func() {
 		h.server.Close()
 		require.NoError(t, up.Close())

@@ -14,37 +14,48 @@ import (
 	"flashsale.dev/seckill/internal/ratelimit/rules"
 )
 
-// Limits are the rate limiter of a node: its rules, the gate that applies them and the watch over their changes.
+// Limits are the rate limiter of a node: its rules, the gate that applies them, and two workers.
+// One reads what operators change; the other publishes the script for nginx.
 type Limits struct {
-	Book  *rules.Rulebook
-	Gate  *gate.Gate
-	Admin *rules.Admin
-	sync  *rules.Sync
-	edge  *redislimit.Publisher
-	log   *slog.Logger
+	Book      *rules.Rulebook
+	Gate      *gate.Gate
+	store     *redislimit.Store
+	sync      *rules.Sync
+	publisher *redislimit.Publisher
+	log       *slog.Logger
 }
 
 // NewLimits reads the rules of a file ("": the default rules alone).
-func NewLimits(file string, client redis.UniversalClient, metrics gate.Metrics, log *slog.Logger) (*Limits, error) {
+func NewLimits(
+	file string, client redis.UniversalClient, metrics gate.Metrics, log *slog.Logger,
+) (*Limits, error) {
 	book, err := rules.Load(file)
 	if err != nil {
 		return nil, err
 	}
 	_, cluster := client.(*redis.ClusterClient)
-	store, sync := redislimit.New(client), rules.NewSync(client, book)
+	store, sync := redislimit.New(client, nil), rules.NewSync(client, book)
 	g := gate.New(book, store, gate.Options{Nodes: sync.Nodes, Cluster: cluster, Metrics: metrics})
 	return &Limits{
-		Book: book, Gate: g, Admin: rules.NewAdmin(book, sync, store), sync: sync, edge: redislimit.NewPublisher(client), log: log,
+		Book: book, Gate: g, store: store, sync: sync, publisher: redislimit.NewPublisher(client), log: log,
 	}, nil
 }
 
-// Run keeps the rules up to date, and an edge told of the script, until ctx ends; then it waits for refunds under way.
+// Admin reads and changes limits. own gives the limits that keys bring along, such as a sale's
+// rate; nil means that none does.
+func (l *Limits) Admin(own rules.OwnLimit) *rules.Admin {
+	return rules.NewAdmin(l.Book, l.sync, l.store, own)
+}
+
+// Run runs both workers until ctx ends, and then waits for the refunds in flight.
 func (l *Limits) Run(ctx context.Context) error {
 	defer l.Gate.Close()
 	var g errgroup.Group
-	g.Go(func() error { return l.edge.Run(ctx, l.warns(ctx, "an edge can't be told of the limiter's script")) })
 	g.Go(func() error {
-		return l.sync.Run(ctx, l.warns(ctx, "limits can't be kept up to date, the last ones hold"))
+		return l.publisher.Run(ctx, l.warn(ctx, "cannot publish the limiter's script for nginx"))
+	})
+	g.Go(func() error {
+		return l.sync.Run(ctx, l.warn(ctx, "cannot read changed limits, the last known ones hold"))
 	})
 	err := g.Wait()
 	if errors.Is(err, context.Canceled) {
@@ -53,13 +64,13 @@ func (l *Limits) Run(ctx context.Context) error {
 	return err
 }
 
-// warns logs a trouble once a minute.
-func (l *Limits) warns(ctx context.Context, trouble string) func(error) {
+// warn logs an error under a message, at most once a minute.
+func (l *Limits) warn(ctx context.Context, message string) func(error) {
 	last := time.Time{}
 	return func(err error) {
 		if now := time.Now(); now.Sub(last) > time.Minute {
 			last = now
-			l.log.WarnContext(ctx, trouble, "err", err)
+			l.log.WarnContext(ctx, message, "err", err)
 		}
 	}
 }

@@ -14,11 +14,11 @@ import (
 
 // CheckRate says which field of a sale's rate no limiter can be made of, as a BadRequest.
 func CheckRate(r seckill.Rate) error {
-	terms, err := httpapi.LimitOfRate(r).Terms()
+	params, err := httpapi.LimitOfRate(r).Params()
 	if field, ok := errors.AsType[*ratelimit.FieldError](err); ok {
 		return seckill.NewFieldError("rate."+field.Field, "%s", field.Problem)
 	}
-	if err == nil && !terms.InRedis() {
+	if err == nil && !params.InRedis() {
 		return seckill.NewFieldError("rate.algorithm", "%s works within one process only", r.Algorithm)
 	}
 	return err

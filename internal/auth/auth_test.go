@@ -14,17 +14,17 @@ var secret = []byte("a secret of the tests, of 32 bytes or more")
 
 type clock struct{ now time.Time }
 
-func newTokens(t *testing.T, remembered int) (*Tokens, *clock) {
+func newTokens(t *testing.T, cacheSize int) (*Tokens, *clock) {
 	t.Helper()
 	c := &clock{now: time.Date(2026, 11, 11, 12, 0, 0, 0, time.UTC)}
-	tokens, err := New(secret, remembered, func() time.Time { return c.now })
+	tokens, err := New(secret, cacheSize, func() time.Time { return c.now })
 	require.NoError(t, err)
 	return tokens, c
 }
 
-func TestWhoSignedComesBack(t *testing.T) {
-	for _, remembered := range []int{0, 100} {
-		tokens, _ := newTokens(t, remembered)
+func TestTokensVerify_ReturnsTheSignedActor(t *testing.T) {
+	for _, cacheSize := range []int{0, 100} {
+		tokens, _ := newTokens(t, cacheSize)
 		for _, a := range []seckill.Actor{
 			{ID: 1, Role: seckill.Operator},
 			{ID: 1<<63 - 1, Role: seckill.Buyer, Name: strings.Repeat("名", MaxName), Phone: strings.Repeat("1", MaxPhone)},
@@ -40,7 +40,7 @@ func TestWhoSignedComesBack(t *testing.T) {
 	}
 }
 
-func TestATokenEndsThoughItIsRemembered(t *testing.T) {
+func TestTokensVerify_ExpiresCachedTokens(t *testing.T) {
 	tokens, c := newTokens(t, 100)
 	token, err := tokens.Sign(seckill.Actor{ID: 7, Role: seckill.Buyer}, time.Minute)
 	require.NoError(t, err)
@@ -49,10 +49,10 @@ func TestATokenEndsThoughItIsRemembered(t *testing.T) {
 	c.now = c.now.Add(time.Minute)
 	_, err = tokens.Verify(token)
 	require.Equal(t, seckill.Unauthenticated, seckill.ReasonOf(err))
-	require.Empty(t, tokens.memory.young)
+	require.Zero(t, tokens.cache.Len(), "an expired token leaves the cache")
 }
 
-func TestOnlyWhatVerifyTakesIsSigned(t *testing.T) {
+func TestTokensSign_RefusesInvalidActors(t *testing.T) {
 	tokens, _ := newTokens(t, 0)
 	for name, a := range map[string]seckill.Actor{
 		"no id":         {Role: seckill.Buyer},
@@ -70,12 +70,12 @@ func TestOnlyWhatVerifyTakesIsSigned(t *testing.T) {
 	}
 }
 
-func TestAShortSecretIsRefused(t *testing.T) {
+func TestNew_RefusesAShortSecret(t *testing.T) {
 	_, err := New(secret[:31], 0, time.Now)
 	require.ErrorIs(t, err, ErrShortSecret)
 }
 
-func TestRefusalsSayNothingOfTheToken(t *testing.T) {
+func TestTokensVerify_RefusalRepeatsNoPartOfTheToken(t *testing.T) {
 	tokens, c := newTokens(t, 0)
 	token, err := tokens.Sign(seckill.Actor{ID: 7, Role: seckill.Buyer, Name: "Ann"}, time.Minute)
 	require.NoError(t, err)
@@ -87,23 +87,7 @@ func TestRefusalsSayNothingOfTheToken(t *testing.T) {
 	require.Equal(t, "the token has expired", err.(*seckill.Error).Message) //nolint:errorlint // likewise
 }
 
-func TestMemoryIsBoundedAndKeepsWhatIsAskedFor(t *testing.T) {
-	m := newMemory(100)
-	now := time.Now()
-	e := entry{actor: seckill.Actor{ID: 1}, exp: now.Add(time.Hour)}
-	busy := keyOf("busy")
-	m.put(busy, e)
-	for i := range 1000 {
-		m.put(keyOf(strings.Repeat("x", i)), e)
-		_, ok := m.get(busy, now)
-		require.True(t, ok, "forgotten after %d others", i)
-		require.LessOrEqual(t, len(m.young)+len(m.old), 100)
-	}
-	_, ok := m.get(keyOf(""), now)
-	require.False(t, ok, "what nobody asks for is forgotten")
-}
-
-func FuzzVerify(f *testing.F) {
+func FuzzTokens_Verify(f *testing.F) {
 	now := time.Date(2026, 11, 11, 12, 0, 0, 0, time.UTC) // each fuzzing process must sign the same token
 	tokens, err := New(secret, 0, func() time.Time { return now })
 	if err != nil {
@@ -127,9 +111,9 @@ func FuzzVerify(f *testing.F) {
 	})
 }
 
-func BenchmarkVerify(b *testing.B) {
-	for name, remembered := range map[string]int{"remembered": 100, "anew": 0} {
-		tokens, err := New(secret, remembered, time.Now)
+func BenchmarkTokens_Verify(b *testing.B) {
+	for name, cacheSize := range map[string]int{"cached": 100, "uncached": 0} {
+		tokens, err := New(secret, cacheSize, time.Now)
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -14,7 +14,7 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// Bounds of what a token may say of its holder, in characters. The order keeps both.
+// Longest name and phone number of a token, in characters. The columns of an order fit them.
 const (
 	MaxName  = 120
 	MaxPhone = 32
@@ -22,7 +22,7 @@ const (
 
 var errClaims = errors.New("a claim is missing or out of its bounds")
 
-// claims are those of the contract; others are allowed and not read.
+// claims are those of the contract. Further claims are ignored.
 type claims struct {
 	Subject   string           `json:"sub"`
 	Role      seckill.Role     `json:"role"`
@@ -33,14 +33,14 @@ type claims struct {
 	Phone     string           `json:"phone_number,omitzero"`
 }
 
-// UnmarshalJSON reads strictly: a doubled name or broken UTF-8 is an error, where encoding/json would take the
-// last of them, or patch it.
+// UnmarshalJSON decodes strictly: repeated names and broken UTF-8 are errors. encoding/json would
+// take the last value and repair the text.
 func (c *claims) UnmarshalJSON(b []byte) error {
 	type plain claims
 	return json.Unmarshal(b, (*plain)(c))
 }
 
-// The six methods that make claims a jwt.Claims.
+// The methods of jwt.Claims.
 
 func (c *claims) GetExpirationTime() (*jwt.NumericDate, error) { return c.ExpiresAt, nil }
 func (c *claims) GetNotBefore() (*jwt.NumericDate, error)      { return c.NotBefore, nil }
@@ -56,11 +56,12 @@ func claimsOf(a seckill.Actor, iat, exp time.Time) *claims {
 	}
 }
 
-// actor reads the claims, or says that one is out of its bounds.
+// actor converts the claims; a claim that is missing or out of bounds is an error.
 func (c *claims) actor() (seckill.Actor, error) {
 	id, err := strconv.ParseInt(c.Subject, 10, 64)
 	canonical := err == nil && strconv.FormatInt(id, 10) == c.Subject
-	if !canonical || id <= 0 || !known(c.Role) || !printable(c.Name, MaxName) || !printable(c.Phone, MaxPhone) {
+	if !canonical || id <= 0 || !known(c.Role) ||
+		!printable(c.Name, MaxName) || !printable(c.Phone, MaxPhone) {
 		return seckill.Actor{}, errClaims
 	}
 	return seckill.Actor{ID: id, Role: c.Role, Name: c.Name, Phone: c.Phone}, nil
@@ -71,5 +72,6 @@ func known(r seckill.Role) bool {
 }
 
 func printable(s string, most int) bool {
-	return utf8.ValidString(s) && utf8.RuneCountInString(s) <= most && !strings.ContainsFunc(s, unicode.IsControl)
+	return utf8.ValidString(s) && utf8.RuneCountInString(s) <= most &&
+		!strings.ContainsFunc(s, unicode.IsControl)
 }

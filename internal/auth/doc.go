@@ -1,13 +1,12 @@
-// Package auth signs and verifies the tokens of the contract: JWTs (RFC 7519) under HS256 alone, with an expiry.
+// Package auth signs and verifies the tokens of the contract: JWTs (RFC 7519) with HS256 and an
+// expiry.
 //
-// What it promises: an actor that Verify returns was signed for with our secret, has not expired, has an id > 0, a
-// role of the contract, and a name and a phone number that are safe to keep and to print. Everything else is one
-// refusal, UNAUTHENTICATED, which never says what the token held.
+// A token that Verify accepts was signed with our secret and has not expired. Its actor has an id
+// above 0, a known role, and a name and a phone number that are printable and bounded. Every other
+// token is refused with UNAUTHENTICATED, and the refusal repeats no part of the token.
 //
-// Verified tokens are remembered, by their SHA-256, until they expire and within bounds, for a rush asks with the
-// same tokens again and again. Tokens cannot be taken back before they expire: make them short-lived.
+// Verified tokens are cached by their SHA-256 until they expire, because a rush repeats the same
+// tokens. A token cannot be revoked before it expires, so tokens should be short-lived.
 //
-// It also seals the phone numbers that tokens bring (Phones), so that whatever keeps an order keeps them unread.
-//
-// Safe for concurrent use. It imports seckill and golang-jwt.
+// Phones encrypts the phone numbers of tokens before an order stores them.
 package auth

@@ -13,30 +13,32 @@ import (
 	"strings"
 )
 
-// PhoneKeyBytes is how long a phone key is: AES-256.
+// PhoneKeyBytes is the length of a key: AES-256.
 const PhoneKeyBytes = 32
 
-// derivedID is the id of the key that is made of the order secret; no other may have it.
+// derivedID is reserved for the key that DerivedPhoneKey makes.
 const derivedID = "0"
 
-// sealedMark begins what is sealed, with the version of its form; no phone number begins so.
+// sealedMark starts an encrypted number and has the format's version. No phone number starts so.
 const sealedMark = "~1."
 
-// Errors of keys and of what they open. None says anything of a key or a number.
+// Errors of keys and of encrypted numbers. Their texts contain no key and no number.
 var (
-	ErrPhoneKeys = errors.New("must be id:key, several with commas: an id of 1 to 8 of [0-9a-z] other than 0, each once, and a key of 32 bytes in base64")
-	ErrSealed    = errors.New("a phone number can't be opened: it was sealed with a key that is not here, or for another buyer")
+	ErrPhoneKeys = errors.New("must be id:key, several with commas: an id of 1 to 8 of " +
+		"[0-9a-z] other than 0, each once, and a key of 32 bytes in base64")
+	ErrSealed = errors.New("a phone number can't be opened: " +
+		"it was sealed with a key that is not here, or for another buyer")
 )
 
 var phoneKeyID = regexp.MustCompile(`^[0-9a-z]{1,8}$`)
 
-// PhoneKey is one key by its id, which stands in what it seals.
+// PhoneKey is a key and its id. Every number that the key encrypts contains the id.
 type PhoneKey struct {
 	ID  string
 	Key []byte
 }
 
-// ParsePhoneKeys reads "id:key,id:key", the keys in base64; "" is none.
+// ParsePhoneKeys parses "id:key,id:key" with keys in base64. An empty text has no keys.
 func ParsePhoneKeys(text string) ([]PhoneKey, error) {
 	var keys []PhoneKey
 	seen := map[string]bool{derivedID: true}
@@ -46,7 +48,8 @@ func ParsePhoneKeys(text string) ([]PhoneKey, error) {
 		}
 		id, encoded, _ := strings.Cut(strings.TrimSpace(pair), ":")
 		key, err := base64.StdEncoding.DecodeString(encoded)
-		if err != nil || len(key) != PhoneKeyBytes || seen[id] || !phoneKeyID.MatchString(id) {
+		if err != nil || len(key) != PhoneKeyBytes || seen[id] ||
+			!phoneKeyID.MatchString(id) {
 			return nil, ErrPhoneKeys
 		}
 		seen[id], keys = true, append(keys, PhoneKey{ID: id, Key: key})
@@ -54,23 +57,23 @@ func ParsePhoneKeys(text string) ([]PhoneKey, error) {
 	return keys, nil
 }
 
-// DerivedPhoneKey makes a key of the order secret, from which the secret cannot be told.
+// DerivedPhoneKey derives a key from the order secret by HMAC-SHA256.
 func DerivedPhoneKey(orderSecret []byte) PhoneKey {
 	mac := hmac.New(sha256.New, orderSecret)
 	mac.Write([]byte("flashsale phone key"))
 	return PhoneKey{ID: derivedID, Key: mac.Sum(nil)}
 }
 
-// Phones seals phone numbers before they are kept anywhere and opens them to be shown: AES-256-GCM with random nonces
-// (NIST SP 800-38D: 2^32 numbers under one key at most, then another key first), bound to their buyer, so that one which
-// is moved to another's order does not open. The first key seals, every key opens.
+// Phones encrypts phone numbers for storage with AES-256-GCM and random nonces. One key may encrypt
+// at most 2^32 numbers (NIST SP 800-38D). A number is bound to its buyer: it does not decrypt for
+// another. The first key encrypts, and every key decrypts. It is safe for concurrent use.
 type Phones struct {
 	first string // the mark and the first key's id
 	seal  cipher.AEAD
 	open  map[string]cipher.AEAD
 }
 
-// NewPhones makes a Phones of at least one key.
+// NewPhones needs at least one key.
 func NewPhones(keys ...PhoneKey) (*Phones, error) {
 	if len(keys) == 0 {
 		return nil, ErrPhoneKeys
@@ -89,19 +92,20 @@ func NewPhones(keys ...PhoneKey) (*Phones, error) {
 	return p, nil
 }
 
-// Seal gives a buyer's number as it is kept: printable ASCII, at most 220 bytes of a number of MaxPhone characters. None
-// stays none.
+// Seal encrypts a buyer's number: printable ASCII, at most 220 bytes for MaxPhone characters. An
+// empty number stays empty.
 func (p *Phones) Seal(buyerID int64, phone string) string {
 	if phone == "" {
 		return ""
 	}
-	sealed := p.seal.Seal(make([]byte, 0, len(phone)+p.seal.Overhead()), nil, []byte(phone), owner(buyerID))
+	box := make([]byte, 0, len(phone)+p.seal.Overhead())
+	sealed := p.seal.Seal(box, nil, []byte(phone), buyerData(buyerID))
 	out := make([]byte, 0, len(p.first)+base64.RawURLEncoding.EncodedLen(len(sealed)))
 	return string(base64.RawURLEncoding.AppendEncode(append(out, p.first...), sealed))
 }
 
-// Open gives the number of what was kept for a buyer, or ErrSealed. What was kept before numbers were sealed stays as it
-// is.
+// Open decrypts a stored number, or returns ErrSealed. It returns a number unchanged that was stored
+// before numbers were encrypted.
 func (p *Phones) Open(buyerID int64, kept string) (string, error) {
 	rest, sealed := strings.CutPrefix(kept, sealedMark)
 	if !sealed {
@@ -116,12 +120,14 @@ func (p *Phones) Open(buyerID int64, kept string) (string, error) {
 	if err != nil {
 		return "", ErrSealed
 	}
-	phone, err := key.Open(box[:0], nil, box, owner(buyerID))
+	phone, err := key.Open(box[:0], nil, box, buyerData(buyerID))
 	if err != nil {
 		return "", ErrSealed
 	}
 	return string(phone), nil
 }
 
-// owner is what a sealed number is bound to.
-func owner(buyerID int64) []byte { return binary.BigEndian.AppendUint64(nil, uint64(buyerID)) }
+// buyerData is the additional data that binds a number to its buyer.
+func buyerData(buyerID int64) []byte {
+	return binary.BigEndian.AppendUint64(nil, uint64(buyerID))
+}

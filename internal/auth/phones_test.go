@@ -19,7 +19,7 @@ func newPhones(t testing.TB, keys ...PhoneKey) *Phones {
 	return p
 }
 
-func TestASealedNumberIsItsBuyersAlone(t *testing.T) {
+func TestPhonesOpen_NeedsTheSameBuyer(t *testing.T) {
 	p := newPhones(t, phoneKey("a"))
 	for _, phone := range []string{"", "138", "+4479460123456", strings.Repeat("☎", MaxPhone), strings.Repeat("\U0001f4de", MaxPhone), "~1.a.AAAA"} {
 		kept := p.Seal(7, phone)
@@ -38,7 +38,7 @@ func TestASealedNumberIsItsBuyersAlone(t *testing.T) {
 	}
 }
 
-func TestNumbersKeptInTheClearStillRead(t *testing.T) {
+func TestPhonesOpen_ReturnsUnencryptedNumbers(t *testing.T) {
 	p := newPhones(t, phoneKey("a"))
 	for _, old := range []string{"", "+49 30 1234", "~", "~1", "~2.a.b"} {
 		got, err := p.Open(7, old)
@@ -47,8 +47,7 @@ func TestNumbersKeptInTheClearStillRead(t *testing.T) {
 	}
 }
 
-// A new key is put first and the old ones stay behind it until nothing is sealed with them any more.
-func TestKeysAreChangedInTurn(t *testing.T) {
+func TestPhonesOpen_AcceptsOldKeysDuringRotation(t *testing.T) {
 	before := newPhones(t, DerivedPhoneKey([]byte("the order secret")))
 	between := newPhones(t, phoneKey("b"), DerivedPhoneKey([]byte("the order secret")))
 	after := newPhones(t, phoneKey("b"))
@@ -65,7 +64,7 @@ func TestKeysAreChangedInTurn(t *testing.T) {
 	}
 }
 
-func TestPhoneKeysAreRead(t *testing.T) {
+func TestParsePhoneKeys_AcceptsOnlyTheirForm(t *testing.T) {
 	good := base64.StdEncoding.EncodeToString(phoneKey("x").Key)
 	keys, err := ParsePhoneKeys("2026b:" + good + ", 1:" + good)
 	require.NoError(t, err)
@@ -84,7 +83,7 @@ func TestPhoneKeysAreRead(t *testing.T) {
 	require.Error(t, err)
 }
 
-func FuzzOpenPhone(f *testing.F) {
+func FuzzPhones_Open(f *testing.F) {
 	p := newPhones(f, phoneKey("a"))
 	f.Add(int64(7), p.Seal(7, "12345678"))
 	f.Add(int64(7), "+49 30 1234")

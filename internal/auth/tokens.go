@@ -1,49 +1,62 @@
 package auth
 
 import (
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
+	lru "github.com/hashicorp/golang-lru/v2"
 
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// MinSecret is how many bytes a secret must have: what HS256 puts out (RFC 7518, 3.2).
+// MinSecret is the shortest secret in bytes: the output size of HS256 (RFC 7518, 3.2).
 const MinSecret = 32
 
-// DefaultRemembered is how many verified tokens are remembered where nothing else is asked for: some 60 MB at worst,
-// with the longest names; 10 MB with none.
-const DefaultRemembered = 65_536
-
-// ErrShortSecret says that a secret has fewer than MinSecret bytes.
+// ErrShortSecret reports a secret of fewer than MinSecret bytes.
 var ErrShortSecret = errors.New("a JWT secret must have at least 32 bytes")
 
-// Tokens signs and verifies under one secret.
+// Tokens signs and verifies tokens with one secret. It is safe for concurrent use.
 type Tokens struct {
 	secret []byte
 	now    func() time.Time
 	parser *jwt.Parser
-	memory *memory
+	cache  *lru.Cache[tokenHash, verified] // nil: every token is verified again
 }
 
-// New makes a Tokens that remembers up to that many verified tokens; 0 or less is none.
-func New(secret []byte, remembered int, now func() time.Time) (*Tokens, error) {
+// tokenHash is a token's SHA-256. The cache holds no tokens, so that a memory dump has none.
+type tokenHash [sha256.Size]byte
+
+type verified struct {
+	actor     seckill.Actor
+	expiresAt time.Time
+}
+
+// New returns a Tokens that caches up to cacheSize verified tokens; 0 disables the cache.
+func New(secret []byte, cacheSize int, now func() time.Time) (*Tokens, error) {
 	if len(secret) < MinSecret {
 		return nil, ErrShortSecret
 	}
-	return &Tokens{
-		secret: secret, now: now, memory: newMemory(remembered),
+	t := &Tokens{
+		secret: secret, now: now,
 		parser: jwt.NewParser(
 			jwt.WithValidMethods([]string{jwt.SigningMethodHS256.Alg()}),
 			jwt.WithExpirationRequired(), jwt.WithStrictDecoding(), jwt.WithTimeFunc(now),
 		),
-	}, nil
+	}
+	if cacheSize > 0 {
+		var err error
+		if t.cache, err = lru.New[tokenHash, verified](cacheSize); err != nil {
+			return nil, fmt.Errorf("token cache: %w", err)
+		}
+	}
+	return t, nil
 }
 
-// Sign makes a token for an actor that is good for so long.
-// An actor that Verify would refuse is an error.
+// Sign returns a token for an actor that expires after ttl. An actor that Verify would refuse is an
+// error.
 func (t *Tokens) Sign(a seckill.Actor, ttl time.Duration) (string, error) {
 	now := t.now()
 	c := claimsOf(a, now, now.Add(ttl))
@@ -57,30 +70,57 @@ func (t *Tokens) Sign(a seckill.Actor, ttl time.Duration) (string, error) {
 	return s, nil
 }
 
-// Verify reads a token: its actor, or a refusal of the reason UNAUTHENTICATED.
+// Verify returns the actor of a token, or a refusal with the reason UNAUTHENTICATED.
 func (t *Tokens) Verify(token string) (seckill.Actor, error) {
-	k := keyOf(token)
-	if a, ok := t.memory.get(k, t.now()); ok {
-		return a, nil
+	if t.cache == nil {
+		v, err := t.verify(token)
+		return v.actor, err
 	}
+	hash := tokenHash(sha256.Sum256([]byte(token)))
+	if v, ok := t.cache.Get(hash); ok && t.now().Before(v.expiresAt) {
+		return v.actor, nil
+	}
+	v, err := t.verify(token)
+	if err != nil {
+		t.cache.Remove(hash) // a cached token that has expired
+		return seckill.Actor{}, err
+	}
+	t.cache.Add(hash, v)
+	return v.actor, nil
+}
+
+// Session exchanges a valid token for one of ours with the same actor and expiry. A foreign token
+// may have further claims and be too large for a cookie. The refusal is Verify's.
+func (t *Tokens) Session(
+	token string,
+) (value string, by seckill.Actor, until time.Time, err error) {
+	v, err := t.verify(token)
+	if err != nil {
+		return "", seckill.Actor{}, time.Time{}, err
+	}
+	value, err = t.Sign(v.actor, v.expiresAt.Sub(t.now()))
+	return value, v.actor, v.expiresAt, err
+}
+
+func (t *Tokens) verify(token string) (verified, error) {
 	var c claims
 	if err := t.parse(token, &c); err != nil {
-		return seckill.Actor{}, refuse(err)
+		return verified{}, refuse(err)
 	}
 	a, err := c.actor()
 	if err != nil {
-		return seckill.Actor{}, refuse(err)
+		return verified{}, refuse(err)
 	}
-	t.memory.put(k, entry{actor: a, exp: c.ExpiresAt.Time})
-	return a, nil
+	return verified{actor: a, expiresAt: c.ExpiresAt.Time}, nil
 }
 
 func (t *Tokens) parse(token string, c *claims) error {
-	parsed, err := t.parser.ParseWithClaims(token, c, func(*jwt.Token) (any, error) { return t.secret, nil })
+	key := func(*jwt.Token) (any, error) { return t.secret, nil }
+	parsed, err := t.parser.ParseWithClaims(token, c, key)
 	if err != nil {
 		return err
 	}
-	if _, critical := parsed.Header["crit"]; critical { // RFC 7515, 4.1.11: what is not understood is refused
+	if _, critical := parsed.Header["crit"]; critical { // unknown extensions: RFC 7515, 4.1.11
 		return errClaims
 	}
 	return nil

@@ -6,18 +6,18 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"flashsale.dev/seckill/internal/httpapi/badinput"
+	"flashsale.dev/seckill/internal/testing/badrequests"
 )
 
 func TestBadInputIsNamedAndChangesNothing(t *testing.T) {
 	h := open(t)
 	f := h.fixture()
-	cases, err := badinput.Cases(f)
+	cases, err := badrequests.Cases(f)
 	require.NoError(t, err)
 	require.Greater(t, len(cases), 120)
 	before := h.changes()
 	for _, c := range cases {
-		assert.NoError(t, badinput.Check(t.Context(), h.client, h.url, c))
+		assert.NoError(t, badrequests.Check(t.Context(), h.client, h.url, c))
 	}
 	require.Equal(t, before, h.changes(), "a bad request changed something")
 	require.NotContains(t, h.log.String(), "level=ERROR")

@@ -60,7 +60,7 @@ func BenchmarkHTTP(b *testing.B) {
 	with := func(soldOut error) http.Handler {
 		i := instant{fake: newFake(time.Now()), soldOut: soldOut}
 		return httpapi.New(httpapi.Deps{
-			Sales: i, Reader: i, PathLimiter: i, Purchases: i, Orders: i, Cashier: i, Health: i, Tokens: tokens, Metrics: i,
+			Sales: i, Reader: i, PathLimiter: i, Purchases: i, Orders: i, Payments: i, Health: i, Tokens: tokens, Metrics: i,
 			Log: slog.New(slog.DiscardHandler),
 		}, httpapi.Options{})
 	}

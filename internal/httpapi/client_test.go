@@ -10,9 +10,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"flashsale.dev/seckill/internal/httpapi/badinput"
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/testing/badrequests"
 )
 
 // The people of the tests.
@@ -46,13 +46,13 @@ func (h *house) order(sn string, goods int64, who seckill.Actor) {
 	}
 }
 
-func (h *house) fixture() badinput.Fixture {
+func (h *house) fixture() badrequests.Fixture {
 	h.sell(longID)
 	h.sell(43)
 	h.order("order-1", longID, buyer())
 	path := strings.Repeat("0a", 16)
 	h.paths[pathKey(longID, buyer().ID, path)] = ""
-	return badinput.Fixture{
+	return badrequests.Fixture{
 		Secret: secret, Buyer: buyer(), OtherBuyer: otherBuyer(), Merchant: merchant(), OtherMerchant: otherMerchant(),
 		GoodsID: longID, OtherGoods: 43, NoGoods: 44, OrderSn: "order-1", Path: path,
 	}

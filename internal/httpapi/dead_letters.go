@@ -4,22 +4,18 @@ import (
 	"context"
 	"net/http"
 
-	"github.com/google/uuid"
-
 	"flashsale.dev/seckill/internal/order"
-	"flashsale.dev/seckill/internal/order/deadletter"
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// DeadLetters resolves dead letters; *deadletter.Service is one.
+// DeadLetters lists and resolves dead letters.
 type DeadLetters interface {
-	// List gives letters, oldest first, after an id ("": from the oldest), at most limit of them.
+	// List returns dead letters, oldest first: at most limit of those after the given id ("" starts
+	// at the oldest).
 	List(ctx context.Context, after string, limit int) ([]order.DeadLetter, error)
 	Requeue(ctx context.Context, id string) (order.Order, error)
 	Discard(ctx context.Context, id string) error
 }
-
-var _ DeadLetters = (*deadletter.Service)(nil)
 
 func (a *api) deadLetterRoutes() []route {
 	if a.DeadLetters == nil {
@@ -27,19 +23,17 @@ func (a *api) deadLetterRoutes() []route {
 	}
 	const path = "/admin/dead-letters"
 	return []route{
-		{methods: []string{http.MethodGet, http.MethodHead}, path: path, fields: []string{"limit", "cursor"}, handle: a.listDeadLetters},
+		{methods: readMethods(), path: path, fields: pageFields(), handle: a.listDeadLetters},
 		{methods: []string{http.MethodPost}, path: path + "/:id/requeue", handle: a.requeueDeadLetter},
 		{methods: []string{http.MethodDelete}, path: path + "/:id", handle: a.discardDeadLetter},
 	}
 }
 
-const deadLetterCursor = "d"
-
-// deadLetterResponse leaves the body out: it holds a buyer's name and phone number.
+// deadLetterResponse leaves out the message, which has a buyer's name and phone number.
 type deadLetterResponse struct {
 	ID          string              `json:"id"`
 	OrderSn     string              `json:"orderSn"`
-	GoodsID     int64               `json:"goodsId,string"` // 0 where the message did not say
+	GoodsID     int64               `json:"goodsId,string"` // 0 where the message had none
 	Reason      order.FailureReason `json:"reason"`
 	Attempts    int                 `json:"attempts"`
 	FirstSeenAt timestamp           `json:"firstSeenAt"`
@@ -65,7 +59,8 @@ func (a *api) listDeadLetters(ctx context.Context, r *request) (response, error)
 	if err != nil {
 		return response{}, err
 	}
-	return ok(page(found, limit, newDeadLetterResponse, func(d order.DeadLetter) string { return deadLetterCursor + d.ID })), nil
+	key := func(d order.DeadLetter) string { return deadLetterCursor + d.ID }
+	return ok(page(found, limit, newDeadLetterResponse, key)), nil
 }
 
 func (a *api) requeueDeadLetter(ctx context.Context, r *request) (response, error) {
@@ -85,13 +80,13 @@ func (a *api) discardDeadLetter(ctx context.Context, r *request) (response, erro
 	return ok(nil), a.DeadLetters.Discard(ctx, id)
 }
 
-// deadLetterID takes the id of a letter. Who may not resolve any hears nothing of which there are.
+// deadLetterID checks the role first: other roles must not learn which dead letters exist.
 func deadLetterID(r *request) (string, error) {
 	if err := requireOperatorRole(r.actor); err != nil {
 		return "", err
 	}
 	id := r.Raw("id")
-	if len(id) != 36 || uuid.Validate(id) != nil {
+	if !isUUID(id) {
 		return "", seckill.NewError(seckill.NotFound, "there is no such dead letter")
 	}
 	return id, nil

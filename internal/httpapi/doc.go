@@ -1,19 +1,18 @@
-// Package httpapi is the contract over HTTP: routes, tokens, strict decoding, and the one shape of every answer.
+// Package httpapi serves the HTTP API, and the pages for people where they are enabled.
 //
-// What it promises: every answer, of known and unknown routes alike, is
+// Every JSON response, also for an unknown route, has one shape:
 //
 //	{"code": 200, "reason": "OK", "message": "ok", "data": {…}, "requestId": "…"}
 //
-// and no input makes it a 5xx or a stack trace: what is malformed is BAD_REQUEST with data.field naming the place.
-// Refusals are looked for in one order: 401, 400, 404, 403, the sale's own state, 429, the rest.
+// No input causes a 5xx status: malformed input is BAD_REQUEST with the field's name in data.field.
+// Checks run in a fixed order: 401, 400, 404, 403, the sale's state, 429, everything else.
 //
-// One way through it: routes.go says which call takes which fields; call.go takes a request through its steps;
-// params.go reads the fields, strictly; the handlers (sales.go, merchant.go, path.go, orders.go, health.go) ask the
-// services that api.go states as small interfaces; answer.go and refusal.go write what they say. It holds no rule of
-// a sale or an order.
+// routes.go lists the calls and their fields. handler.go runs the steps of a call, package params
+// decodes its fields, and the handlers call the services, which are the interfaces in services.go.
+// response.go and error_mapping.go write the results. The package has no rules of sales or orders.
 //
-// Beside the API there are pages for people (pages.go; web/ draws them), which call it with a session's cookie
-// (session.go) in a token's place.
+// The pages (pages.go; package web renders them) use the same API with a session cookie
+// (sessions.go) in place of a bearer token.
 //
-// It is the only package that knows gin. It imports seckill, order and obs, and never a store, a queue or a metrics library.
+// Gin is used here and nowhere else. The package imports no store, queue or metrics library.
 package httpapi

@@ -9,7 +9,7 @@ import (
 	openapi "flashsale.dev/seckill/api"
 )
 
-// document serves the OpenAPI document itself: the one answer to a program that is not in the one shape.
+// document serves the OpenAPI document as it is, without the envelope.
 func (a *api) document(context.Context, *request) (response, error) {
 	return response{stream: func(c *gin.Context) {
 		c.Header("Cache-Control", "public, max-age=300")

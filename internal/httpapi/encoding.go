@@ -9,12 +9,13 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// jsonAppender is data that writes itself as JSON: the hot answers do, for reflection would be a good part of their cost.
+// jsonAppender is data that encodes itself. The responses of a purchase's steps do, because
+// reflection would be a large part of their cost.
 type jsonAppender interface {
 	appendJSON(b []byte) ([]byte, error)
 }
 
-// appendEnvelope writes the one shape. Text that is not UTF-8 is mended.
+// appendEnvelope encodes a response. Invalid UTF-8 is replaced.
 func appendEnvelope(b []byte, e envelope) ([]byte, error) {
 	b = strconv.AppendInt(append(b, `{"code":`...), int64(e.Code), 10)
 	b = appendText(append(b, `,"reason":`...), string(e.Reason))
@@ -28,14 +29,14 @@ func appendEnvelope(b []byte, e envelope) ([]byte, error) {
 }
 
 func appendText(b []byte, s string) []byte {
-	b, _ = jsontext.AppendQuote(b, s) // what it complains of it has mended
+	b, _ = jsontext.AppendQuote(b, s) // its error reports invalid UTF-8, which it has replaced
 	return b
 }
 
 func appendValue(b []byte, v any) ([]byte, error) {
 	switch v := v.(type) {
 	case nil:
-		return append(b, "{}"...), nil // an object, so that readers may look into it unasked
+		return append(b, "{}"...), nil // always an object, so that clients need no check for null
 	case jsonAppender:
 		return v.appendJSON(b)
 	case int64:
@@ -48,17 +49,17 @@ func appendValue(b []byte, v any) ([]byte, error) {
 	}
 }
 
-func appendTimestamp(b []byte, s timestamp) []byte {
-	b, _ = s.AppendText(append(b, '"')) // it never fails
+func appendTimestamp(b []byte, t timestamp) []byte {
+	b, _ = t.AppendText(append(b, '"'))
 	return append(b, '"')
 }
 
-// errorData are what a program may want to know of a refusal, by name.
+// errorData is an error's data by field name.
 type errorData map[string]any
 
-func (f errorData) appendJSON(b []byte) ([]byte, error) {
-	names := make([]string, 0, 4) // on the stack: there is one, nearly always
-	for name := range f {
+func (d errorData) appendJSON(b []byte) ([]byte, error) {
+	names := make([]string, 0, 4) // a constant capacity stays on the stack
+	for name := range d {
 		names = append(names, name)
 	}
 	slices.Sort(names)
@@ -68,7 +69,7 @@ func (f errorData) appendJSON(b []byte) ([]byte, error) {
 			b = append(b, ',')
 		}
 		var err error
-		if b, err = appendValue(append(appendText(b, name), ':'), f[name]); err != nil {
+		if b, err = appendValue(append(appendText(b, name), ':'), d[name]); err != nil {
 			return nil, err
 		}
 	}

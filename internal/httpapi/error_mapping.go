@@ -12,43 +12,45 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// LimitError is a limiter's refusal with what only HTTP carries: the header fields of the IETF's draft, and a code of
-// the rule's own in the place of the status (888, say; the HTTP status stays 429).
+// LimitError is a rate limiter's refusal with the parts that only HTTP has.
 type LimitError struct {
 	Refusal *seckill.Error
-	Code    int               // 0 is the status
-	Header  map[string]string // RateLimit, RateLimit-Policy
+	Code    int               // replaces the envelope's code; the status stays 429; 0: no replacement
+	Header  map[string]string // RateLimit and RateLimit-Policy
 }
 
-// Error is the refusal's.
-func (d *LimitError) Error() string { return d.Refusal.Error() }
+// Error returns the refusal's text.
+func (e *LimitError) Error() string { return e.Refusal.Error() }
 
-// Unwrap gives the refusal.
-func (d *LimitError) Unwrap() error { return d.Refusal }
+// Unwrap returns the refusal.
+func (e *LimitError) Unwrap() error { return e.Refusal }
 
-// refuse writes an error. It is the only place that turns errors into answers.
+// writeError writes the response for an error. Every error response comes from here.
 func (a *api) writeError(c *gin.Context, err error) {
 	e := a.errorOf(c, err)
-	env := envelope{Code: statusOf(e.Reason), Reason: e.Reason, Message: e.Message, Data: errorDataOf(e)}
-	if d, ok := errors.AsType[*LimitError](err); ok {
-		for name, value := range d.Header {
+	status := statusOf(e.Reason)
+	env := envelope{Code: status, Reason: e.Reason, Message: e.Message, Data: errorDataOf(e)}
+	if limit, ok := errors.AsType[*LimitError](err); ok {
+		for name, value := range limit.Header {
 			c.Header(name, value)
 		}
-		if d.Code != 0 {
-			env.Code = d.Code
+		if limit.Code != 0 {
+			env.Code = limit.Code
 		}
 	}
 	setErrorHeaders(c, e)
-	a.writeEnvelope(c, env, statusOf(e.Reason))
+	a.writeEnvelope(c, env, status)
 }
 
-// refusalOf tells refusals from troubles: a trouble's text goes to the log and stays there.
+// errorOf maps an error to what the caller may know. The text of an unexpected error is logged and
+// never sent.
 func (a *api) errorOf(c *gin.Context, err error) *seckill.Error {
 	e, ok := errors.AsType[*seckill.Error](err)
+	known := ok && (e.Reason == reasonInternal || statusOf(e.Reason) != http.StatusInternalServerError)
 	switch {
 	case ok && e.Reason == seckill.Unavailable && e.Err != nil:
 		a.logUnavailable(c, e)
-	case ok && (e.Reason == reasonInternal || statusOf(e.Reason) != http.StatusInternalServerError):
+	case known:
 	case errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled):
 		e = seckill.NewUnavailable("this took too long, its outcome is unknown", err)
 		a.logUnavailable(c, e)
@@ -59,18 +61,19 @@ func (a *api) errorOf(c *gin.Context, err error) *seckill.Error {
 	return e
 }
 
-// warn logs what was unavailable, some of it: in a rush on something that is down, a line a second says it all.
+// logUnavailable logs at most one error per second: a rush on a dependency that is down must not
+// fill the log.
 func (a *api) logUnavailable(c *gin.Context, e *seckill.Error) {
 	ctx := c.Request.Context()
 	if ctx.Err() != nil {
-		return // the caller has gone, and that is why
+		return // the client has left, which is the cause
 	}
-	if left, ok := a.logThrottle.allow(a.now()); ok {
-		a.Log.WarnContext(ctx, "unavailable", "route", c.FullPath(), "err", e, "not_logged", left)
+	if suppressed, ok := a.logThrottle.allow(a.now()); ok {
+		a.Log.WarnContext(ctx, "unavailable", "route", c.FullPath(), "err", e, "not_logged", suppressed)
 	}
 }
 
-// errorDataOf is what a program may want to know of a refusal.
+// errorDataOf returns the envelope's data of an error.
 func errorDataOf(e *seckill.Error) any {
 	if e.Field != "" {
 		return errorData{"field": e.Field}
@@ -86,12 +89,12 @@ func setErrorHeaders(c *gin.Context, e *seckill.Error) {
 		c.Header("WWW-Authenticate", "Bearer")
 	}
 	if e.RetryAfter > 0 || e.Reason == seckill.RateLimited || e.Reason == seckill.Unavailable {
-		c.Header("Retry-After", retryAfterSeconds(e.RetryAfter))
+		c.Header("Retry-After", retryAfter(e.RetryAfter))
 	}
 }
 
-// retryAfterSeconds rounds up, and never tells anybody to come back at once.
-func retryAfterSeconds(d time.Duration) string {
+// retryAfter returns whole seconds, rounded up and at least 1.
+func retryAfter(d time.Duration) string {
 	return strconv.FormatInt(max(1, int64((d+time.Second-1)/time.Second)), 10)
 }
 
@@ -100,13 +103,15 @@ func (a *api) noRoute(c *gin.Context) {
 }
 
 func (a *api) noMethod(c *gin.Context) {
-	a.writeError(c, seckill.NewError(reasonMethodNotAllowed, "%s is not a method of this call; see Allow", knownMethod(c.Request.Method)))
+	a.writeError(c, seckill.NewError(reasonMethodNotAllowed,
+		"%s is not a method of this call; see Allow", knownMethod(c.Request.Method)))
 }
 
-// knownMethod keeps a caller's invention out of the message.
+// knownMethod returns a standard method's name, and "this" for one that the caller invented.
 func knownMethod(m string) string {
 	switch m {
-	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions:
+	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch,
+		http.MethodDelete, http.MethodOptions:
 		return m
 	default:
 		return "this"

@@ -11,11 +11,11 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// catalogCacheControl lets an edge answer for us as long as our own memory does.
+// catalogCacheControl lets a CDN cache the catalog for as long as this node does.
 const catalogCacheControl = "public, max-age=1"
 
-// etagOf is a weak tag of a page of sales: two pages that differ in nothing but the clock are as good as each other
-// (RFC 9110, 8.8.1). The moment's clock is in Date.
+// etagOf returns a weak tag of a page of sales (RFC 9110, 8.8.1). It ignores the server's time,
+// which the Date header has too; otherwise every response would have a new tag.
 func etagOf(shown list[saleResponse]) string {
 	shown.Items = slices.Clone(shown.Items)
 	for i := range shown.Items {
@@ -23,18 +23,20 @@ func etagOf(shown list[saleResponse]) string {
 	}
 	body, err := json.Marshal(shown)
 	if err != nil {
-		return "" // it will fail again, and be told, where it is written
+		return "" // the response's own encoding reports the error
 	}
 	sum := sha256.Sum256(body)
 	return `W/"` + hex.EncodeToString(sum[:12]) + `"`
 }
 
-// unchanged answers 304 to who has the answer already.
-func (a *api) writeNotModified(c *gin.Context, ans response) bool {
+// writeNotModified writes 304 where the client has the response already.
+func (a *api) writeNotModified(c *gin.Context, res response) bool {
 	c.Header("Cache-Control", catalogCacheControl)
-	c.Header("ETag", ans.etag)
+	c.Header("ETag", res.etag)
+	current := strings.TrimPrefix(res.etag, "W/")
 	for value := range strings.SplitSeq(c.GetHeader("If-None-Match"), ",") {
-		if tag := strings.TrimSpace(value); tag == "*" || strings.TrimPrefix(tag, "W/") == strings.TrimPrefix(ans.etag, "W/") {
+		tag := strings.TrimSpace(value)
+		if tag == "*" || strings.TrimPrefix(tag, "W/") == current {
 			requestContextOf(c.Request.Context()).reason = reasonOK
 			c.Status(http.StatusNotModified)
 			c.Writer.WriteHeaderNow()

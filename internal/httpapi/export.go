@@ -12,40 +12,44 @@ import (
 	"flashsale.dev/seckill/internal/order"
 )
 
-// exportPage is how many orders are in memory at a time.
+// exportPage is how many orders an export holds in memory at once.
 const exportPage = 500
 
-// wantsCSV tells whether a list is asked for as a file.
+// wantsCSV reports whether the client asks for a file: by the field format, else by Accept.
 func wantsCSV(r *request) bool {
 	format := r.OneOf("format", "", "csv", "json")
-	return format == "csv" || format == "" && strings.HasPrefix(r.header.Get("Accept"), "text/csv")
+	return format == "csv" ||
+		format == "" && strings.HasPrefix(r.header.Get("Accept"), "text/csv")
 }
 
-// exportOrders writes a sale's orders row by row, newest first, in memory that does not grow with them: the shipping
-// list, so names and phone numbers are whole. Whoever could not read it to its end sees a broken transfer, never a
-// shorter file.
-func (a *api) exportOrders(r *request, goodsID int64, status order.Status, first []order.Order) response {
+// exportOrders streams a sale's orders, newest first. It is the shipping list, so names and phone
+// numbers are complete. A failure breaks the transfer, so that no client takes a part for the whole.
+func (a *api) exportOrders(
+	r *request, goodsID int64, status order.Status, first []order.Order,
+) response {
 	return response{stream: func(c *gin.Context) {
+		name := "orders-" + strconv.FormatInt(goodsID, 10) + ".csv"
 		c.Header("Content-Type", "text/csv; charset=utf-8; header=present")
-		c.Header("Content-Disposition", `attachment; filename="orders-`+strconv.FormatInt(goodsID, 10)+`.csv"`)
-		if c.Request.Method == http.MethodHead { // the server would throw every row away, after MySQL has read it
+		c.Header("Content-Disposition", `attachment; filename="`+name+`"`)
+		if c.Request.Method == http.MethodHead { // net/http would discard rows that MySQL has read
 			c.Status(http.StatusOK)
 			c.Writer.WriteHeaderNow()
 			return
 		}
 		rc := http.NewResponseController(c.Writer)
 		w := csv.NewWriter(c.Writer)
-		_ = w.Write(exportHeader()) // errors stay in the writer until Error is asked
+		_ = w.Write(exportHeader()) // the writer keeps its first error for w.Error
 		for page := first; len(page) > 0; {
-			_ = rc.SetWriteDeadline(time.Now().Add(streamWrite)) // a recorder in a test has no deadlines
+			_ = rc.SetWriteDeadline(time.Now().Add(writeDeadline)) // a test's recorder has none
 			for _, o := range page {
 				_ = w.Write(exportRow(o, a.openPhone(o)))
 			}
 			if w.Flush(); w.Error() != nil || len(page) < exportPage {
 				break
 			}
+			last := page[len(page)-1].OrderSn
 			var err error
-			page, err = a.Orders.OfGoods(c.Request.Context(), r.actor, goodsID, status, page[len(page)-1].OrderSn, exportPage)
+			page, err = a.Orders.OfGoods(c.Request.Context(), r.actor, goodsID, status, last, exportPage)
 			if err != nil {
 				panic(http.ErrAbortHandler)
 			}
@@ -56,20 +60,22 @@ func (a *api) exportOrders(r *request, goodsID int64, status order.Status, first
 
 func exportHeader() []string {
 	return []string{
-		"orderSn", "status", "failureReason", "goodsId", "buyerId", "quantity", "amount", "name", "phoneNumber",
-		"createdAt", "payBy", "paidAt", "closedAt",
+		"orderSn", "status", "failureReason", "goodsId", "buyerId", "quantity", "amount",
+		"name", "phoneNumber", "createdAt", "payBy", "paidAt", "closedAt",
 	}
 }
 
 func exportRow(o order.Order, phone string) []string {
+	integer := func(n int64) string { return strconv.FormatInt(n, 10) }
 	return []string{
-		o.OrderSn, string(o.Status), string(o.FailureReason), strconv.FormatInt(o.GoodsID, 10), strconv.FormatInt(o.BuyerID, 10),
-		strconv.FormatInt(o.Quantity, 10), strconv.FormatInt(o.Amount, 10), escapeFormula(o.Name), escapeFormula(phone),
+		o.OrderSn, string(o.Status), string(o.FailureReason),
+		integer(o.GoodsID), integer(o.BuyerID), integer(o.Quantity), integer(o.Amount),
+		escapeFormula(o.Name), escapeFormula(phone),
 		formatTime(o.CreatedAt), formatTime(o.PayBy), formatTime(o.PaidAt), formatTime(o.ClosedAt),
 	}
 }
 
-// escapeFormula keeps a spreadsheet from taking a buyer's text for a formula (OWASP, "CSV injection").
+// escapeFormula stops a spreadsheet from evaluating a buyer's text (OWASP, "CSV injection").
 func escapeFormula(s string) string {
 	if s != "" && strings.ContainsRune("=+-@\t\r", rune(s[0])) {
 		return "'" + s
@@ -81,6 +87,6 @@ func formatTime(t time.Time) string {
 	if t.IsZero() {
 		return ""
 	}
-	b, _ := timestamp(t).AppendText(nil) // it can't fail
+	b, _ := timestamp(t).AppendText(nil)
 	return string(b)
 }

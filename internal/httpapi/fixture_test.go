@@ -14,10 +14,10 @@ import (
 
 	"flashsale.dev/seckill/internal/auth"
 	"flashsale.dev/seckill/internal/httpapi"
-	"flashsale.dev/seckill/internal/httpapi/spectest"
 	"flashsale.dev/seckill/internal/httpapi/web"
 	"flashsale.dev/seckill/internal/paymentprovider"
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/testing/apicheck"
 )
 
 // heard is a Metrics that remembers what it heard.
@@ -74,7 +74,7 @@ func open(t *testing.T) *house {
 	site, err := web.New("CNY")
 	require.NoError(t, err)
 	handler := httpapi.New(httpapi.Deps{
-		Sales: h, Reader: h, PathLimiter: h, Purchases: h, Orders: h, Cashier: h, Changes: h, Statistics: h, Health: h,
+		Sales: h, Reader: h, PathLimiter: h, Purchases: h, Orders: h, Changes: h, Statistics: h, Health: h,
 		Payments: h, Callbacks: h.signer, Phones: phones, Sessions: tokens, Site: site, Tokens: tokens, Metrics: h.metrics, Log: log,
 	}, httpapi.Options{
 		Now: func() time.Time { return h.now }, Guests: []seckill.Actor{{ID: 2, Role: seckill.Buyer, Name: "Ada"}},
@@ -85,7 +85,7 @@ func open(t *testing.T) *house {
 	srv.Config = httpapi.Server(handler, "", log)
 	srv.Start()
 	t.Cleanup(srv.Close)
-	h.url, h.client = srv.URL, spectest.Client(t, srv.Client())
+	h.url, h.client = srv.URL, apicheck.Client(t, srv.Client())
 	h.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return h
 }

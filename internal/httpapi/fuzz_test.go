@@ -18,13 +18,13 @@ import (
 
 	"flashsale.dev/seckill/internal/auth"
 	"flashsale.dev/seckill/internal/httpapi"
-	"flashsale.dev/seckill/internal/httpapi/spectest"
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/query"
 	"flashsale.dev/seckill/internal/paymentprovider"
 	redislimit "flashsale.dev/seckill/internal/ratelimit/redis"
 	"flashsale.dev/seckill/internal/ratelimit/rules"
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/testing/apicheck"
 )
 
 // drawer is a Letters with one letter in it, whatever is done with it.
@@ -56,7 +56,7 @@ type fuzzed struct {
 	*house
 	router   *gin.Engine
 	bearers  []string
-	document *spectest.Document
+	document *apicheck.Document
 }
 
 func fuzzable(f *testing.F) *fuzzed {
@@ -78,7 +78,7 @@ func fuzzable(f *testing.F) *fuzzed {
 	f.Cleanup(func() { _ = client.Close() })
 	book, err := rules.New(rules.Defaults()...)
 	require.NoError(f, err)
-	limiters := rules.NewAdmin(book, rules.NewSync(client, book), redislimit.New(client))
+	limiters := rules.NewAdmin(book, rules.NewSync(client, book), redislimit.New(client, nil), nil)
 	z.signer, err = paymentprovider.NewSigner(secret, time.Now)
 	require.NoError(f, err)
 	phones, err := auth.NewPhones(auth.DerivedPhoneKey(secret))
@@ -86,11 +86,11 @@ func fuzzable(f *testing.F) *fuzzed {
 	watch := query.NewNotifier(nil, nil, log)
 	watch.Close() // streams end when they have told what there is
 	z.router = httpapi.New(httpapi.Deps{
-		Sales: z, Reader: z, PathLimiter: z, Purchases: z, Orders: z, Cashier: z, Changes: z, Statistics: z, Health: z, Tokens: tokens,
+		Sales: z, Reader: z, PathLimiter: z, Purchases: z, Orders: z, Changes: z, Statistics: z, Health: z, Tokens: tokens,
 		Payments: z, Callbacks: z.signer, Phones: phones,
 		LimiterAdmin: limiters, DeadLetters: drawer{}, Notifier: watch, Metrics: z.metrics, Log: log,
 	}, httpapi.Options{}).(*gin.Engine)
-	z.document, err = spectest.Load()
+	z.document, err = apicheck.Load()
 	require.NoError(f, err)
 	return z
 }
@@ -123,7 +123,7 @@ func (z *fuzzed) serve(t *testing.T, who uint8, method string, u *url.URL, heade
 	if method == http.MethodHead { // a server leaves it away; a recorder does not
 		got = nil
 	}
-	require.NoError(t, z.document.Check(spectest.Exchange{
+	require.NoError(t, z.document.Check(apicheck.Exchange{
 		Method: method, URL: u, Header: sent, Sent: []byte(body), Status: w.Code, Answer: answer.Header, Got: got,
 	}))
 }

@@ -12,10 +12,10 @@ func (a *api) livez(context.Context, *request) (response, error) {
 
 type readyResponse struct {
 	Ready bool              `json:"ready"`
-	Parts map[string]string `json:"parts"` // each part behind this node, and how it is
+	Parts map[string]string `json:"parts"` // state of each dependency by name
 }
 
-// readyz answers 503 where a load balancer should pass this node by.
+// readyz answers 503 where a load balancer should send this node no requests.
 func (a *api) readyz(ctx context.Context, _ *request) (response, error) {
 	ready, parts := a.Health.Ready(ctx)
 	if !ready {
@@ -23,5 +23,6 @@ func (a *api) readyz(ctx context.Context, _ *request) (response, error) {
 		e.Data = map[string]any{"ready": false, "parts": parts}
 		return response{}, e
 	}
-	return response{reason: reasonOK, data: readyResponse{Ready: true, Parts: parts}, public: true}, nil
+	data := readyResponse{Ready: true, Parts: parts}
+	return response{reason: reasonOK, data: data, public: true}, nil
 }

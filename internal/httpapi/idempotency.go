@@ -13,8 +13,9 @@ const (
 	maxIdempotencyKey = 255
 )
 
-// once takes the request's Idempotency-Key (draft-ietf-httpapi-idempotency-key-header), with or without the quotes of a
-// structured field. The request is what was asked: the call and its fields, wherever they stood and in whatever order.
+// idempotency returns the request's key (draft-ietf-httpapi-idempotency-key-header), with or
+// without the quotes of a structured field. The hash covers the call and its fields, so that a key
+// that is reused for another request is found out.
 func (r *request) idempotency(call string) seckill.IdempotencyKey {
 	values := r.header[idempotencyHeader]
 	if len(values) == 0 {
@@ -24,8 +25,11 @@ func (r *request) idempotency(call string) seckill.IdempotencyKey {
 	if len(key) >= 2 && key[0] == '"' && key[len(key)-1] == '"' {
 		key = key[1 : len(key)-1]
 	}
-	if len(values) > 1 || key == "" || len(key) > maxIdempotencyKey || strings.ContainsFunc(key, func(c rune) bool { return c < ' ' || c > '~' }) {
-		r.Reject(idempotencyHeader, "must be one key of 1 to %d printable ASCII characters", maxIdempotencyKey)
+	unprintable := func(c rune) bool { return c < ' ' || c > '~' }
+	if len(values) > 1 || key == "" || len(key) > maxIdempotencyKey ||
+		strings.ContainsFunc(key, unprintable) {
+		r.Reject(idempotencyHeader,
+			"must be one key of 1 to %d printable ASCII characters", maxIdempotencyKey)
 	}
 	return seckill.IdempotencyKey{ActorID: r.actor.ID, Key: key, Hash: r.fingerprint(call)}
 }

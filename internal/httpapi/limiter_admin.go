@@ -12,27 +12,25 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// LimiterAdmin reads and changes limits while they run; *rules.Admin is one.
+// LimiterAdmin reads and changes rate limits at run time.
 type LimiterAdmin interface {
 	Get(ctx context.Context, rule, key string) (rules.Setting, error)
 	Set(ctx context.Context, rule, key string, change rules.Change) (rules.Setting, error)
 	Delete(ctx context.Context, rule, key string) error
 }
 
-var _ LimiterAdmin = (*rules.Admin)(nil)
-
-// limiterRoutes are open whatever the limits are: an operator who is shut out could not mend it. A key may hold
-// slashes, as an IPv6 network does.
+// limiterRoutes are not limited themselves: an operator could not correct a limit that is too low.
+// The key is a wildcard because an IPv6 network contains a slash.
 func (a *api) limiterRoutes() []route {
 	if a.LimiterAdmin == nil {
 		return nil
 	}
 	const path = "/admin/limiters/:type/*key"
 	return []route{
-		{methods: []string{http.MethodGet, http.MethodHead}, path: path, unlimited: true, handle: a.getLimiter},
+		{methods: readMethods(), path: path, unlimited: true, handle: a.getLimiter},
 		{methods: []string{http.MethodPut}, path: path, unlimited: true, handle: a.setLimiter, fields: []string{
-			"algorithm", "permitsPerSecond", "maxBurstSeconds", "maxWaitMillis", "burst", "delay", "nodelay",
-			"limit", "intervalSeconds", "parts", "warmupSeconds", "coldFactor",
+			"algorithm", "permitsPerSecond", "maxBurstSeconds", "maxWaitMillis", "burst", "delay",
+			"nodelay", "limit", "intervalSeconds", "parts", "warmupSeconds", "coldFactor",
 		}},
 		{methods: []string{http.MethodDelete}, path: path, unlimited: true, handle: a.deleteLimiter},
 	}
@@ -49,7 +47,7 @@ func (a *api) getLimiter(ctx context.Context, r *request) (response, error) {
 
 func (a *api) setLimiter(ctx context.Context, r *request) (response, error) {
 	rule, key := limiterOf(r)
-	change := changeOf(r.Fields)
+	change := limiterChange(r.Fields)
 	if err := r.Err(); err != nil {
 		return response{}, err
 	}
@@ -79,7 +77,7 @@ func limiterOf(r *request) (rule, key string) {
 	return r.Raw("type"), strings.TrimPrefix(r.Raw("key"), "/")
 }
 
-// limiterError turns what the limiter says into refusals.
+// limiterError maps a limiter's error to a refusal.
 func limiterError(err error) error {
 	var field *ratelimit.FieldError
 	switch {
@@ -94,18 +92,21 @@ func limiterError(err error) error {
 	}
 }
 
-// changeOf takes what is there; what is left out stays as it is.
-func changeOf(p *params.Fields) rules.Change {
-	c := rules.Change{
-		PermitsPerSecond: params.Optional(p, "permitsPerSecond", p.Float), MaxBurstSeconds: params.Optional(p, "maxBurstSeconds", p.Float),
-		IntervalSeconds: params.Optional(p, "intervalSeconds", p.Float), WarmupSeconds: params.Optional(p, "warmupSeconds", p.Float),
-		ColdFactor: params.Optional(p, "coldFactor", p.Float), MaxWaitMillis: params.Optional(p, "maxWaitMillis", p.Int),
-		Burst: params.Optional(p, "burst", p.Int), Delay: params.Optional(p, "delay", p.Int), Limit: params.Optional(p, "limit", p.Int),
-		Parts: params.Optional(p, "parts", p.Int), NoDelay: params.Optional(p, "nodelay", p.Bool),
+// limiterChange takes the given fields; an absent field keeps its value.
+func limiterChange(p *params.Fields) rules.Change {
+	algorithm := func(name string) ratelimit.Algorithm { return ratelimit.Algorithm(p.Text(name)) }
+	return rules.Change{
+		Algorithm:        params.Optional(p, "algorithm", algorithm),
+		PermitsPerSecond: params.Optional(p, "permitsPerSecond", p.Float),
+		MaxBurstSeconds:  params.Optional(p, "maxBurstSeconds", p.Float),
+		IntervalSeconds:  params.Optional(p, "intervalSeconds", p.Float),
+		WarmupSeconds:    params.Optional(p, "warmupSeconds", p.Float),
+		ColdFactor:       params.Optional(p, "coldFactor", p.Float),
+		MaxWaitMillis:    params.Optional(p, "maxWaitMillis", p.Int),
+		Burst:            params.Optional(p, "burst", p.Int),
+		Delay:            params.Optional(p, "delay", p.Int),
+		Limit:            params.Optional(p, "limit", p.Int),
+		Parts:            params.Optional(p, "parts", p.Int),
+		NoDelay:          params.Optional(p, "nodelay", p.Bool),
 	}
-	if p.Has("algorithm") {
-		algorithm := ratelimit.Algorithm(p.Text("algorithm"))
-		c.Algorithm = &algorithm
-	}
-	return c
 }

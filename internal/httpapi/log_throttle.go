@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// throttle lets one event a second through and counts the others.
+// throttle allows one event per second and counts the others. It is safe for concurrent use.
 type throttle struct {
-	next       atomic.Int64 // Unix seconds from which on one may pass again
+	next       atomic.Int64 // Unix second from which the next event is allowed
 	suppressed atomic.Int64
 }
 
-// pass tells whether an event may pass, and how many were held back before it.
-func (t *throttle) allow(now time.Time) (held int64, ok bool) {
+// allow reports whether an event is allowed, and how many were suppressed since the last one.
+func (t *throttle) allow(now time.Time) (suppressed int64, ok bool) {
 	second, next := now.Unix(), t.next.Load()
 	if second < next || !t.next.CompareAndSwap(next, second+1) {
 		t.suppressed.Add(1)

@@ -7,33 +7,35 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// merchantSaleResponse is a sale as who manages it sees it.
+// merchantSaleResponse is a sale as its merchant and operators see it.
 type merchantSaleResponse struct {
 	GoodsID       int64          `json:"goodsId,string"`
 	MerchantID    int64          `json:"merchantId,string"`
 	Title         string         `json:"title"`
 	Price         int64          `json:"price"`
-	Stock         int64          `json:"stock"` // units put up, sold or not
+	Stock         int64          `json:"stock"` // units offered, including those sold
 	StartAt       timestamp      `json:"startAt"`
 	EndAt         timestamp      `json:"endAt"`
 	PerBuyerLimit int64          `json:"perBuyerLimit"`
 	Rate          seckill.Rate   `json:"rate"`
 	Status        seckill.Status `json:"status"`
-	Phase         seckill.Phase  `json:"phase,omitzero"` // of an exposed sale
+	Phase         seckill.Phase  `json:"phase,omitzero"` // exposed sales only
 	CreatedAt     timestamp      `json:"createdAt"`
 	UpdatedAt     timestamp      `json:"updatedAt"`
 }
 
 func (a *api) newMerchantSaleResponse(s seckill.Sale) merchantSaleResponse {
-	o := merchantSaleResponse{
-		GoodsID: s.GoodsID, MerchantID: s.MerchantID, Title: s.Title, Price: s.Price, Stock: s.Total,
-		StartAt: timestamp(s.StartAt), EndAt: timestamp(s.EndAt), PerBuyerLimit: s.PerBuyerLimit, Rate: s.Rate,
-		Status: s.Status, CreatedAt: timestamp(s.CreatedAt), UpdatedAt: timestamp(s.UpdatedAt),
+	m := merchantSaleResponse{
+		GoodsID: s.GoodsID, MerchantID: s.MerchantID,
+		Title: s.Title, Price: s.Price, Stock: s.Total,
+		StartAt: timestamp(s.StartAt), EndAt: timestamp(s.EndAt),
+		PerBuyerLimit: s.PerBuyerLimit, Rate: s.Rate, Status: s.Status,
+		CreatedAt: timestamp(s.CreatedAt), UpdatedAt: timestamp(s.UpdatedAt),
 	}
 	if s.Status == seckill.Exposed {
-		o.Phase = s.PhaseAt(a.now(), s.Stock)
+		m.Phase = s.PhaseAt(a.now(), s.Stock)
 	}
-	return o
+	return m
 }
 
 func (a *api) createSale(ctx context.Context, r *request) (response, error) {
@@ -56,13 +58,11 @@ func newSale(p *params.Fields) seckill.NewSale {
 		Title: p.Text("title"), Price: p.Int("price"), Stock: p.Int("stock"),
 		StartAt: p.Time("startAt"), EndAt: p.Time("endAt"),
 		PerBuyerLimit: p.IntOr("perBuyerLimit", 1, 1, seckill.MaxPerBuyerLimit),
-		Rate:          rate(p, seckill.DefaultRate()),
+		Rate:          saleRate(p, seckill.DefaultRate()),
 	}
 }
 
-// rate takes the rate of a sale's random paths, each field with its default. Only the algorithms that these four
-// fields say everything of may be chosen.
-func rate(p *params.Fields, def seckill.Rate) seckill.Rate {
+func saleRate(p *params.Fields, def seckill.Rate) seckill.Rate {
 	return seckill.Rate{
 		Algorithm:        p.OneOf("rate.algorithm", def.Algorithm, rateAlgorithms()...),
 		PermitsPerSecond: p.FloatOr("rate.permitsPerSecond", def.PermitsPerSecond),
@@ -71,6 +71,7 @@ func rate(p *params.Fields, def seckill.Rate) seckill.Rate {
 	}
 }
 
+// rateAlgorithms are those that a sale's four rate fields describe completely.
 func rateAlgorithms() []string { return []string{"smooth_bursty", "reserve", "token_bucket"} }
 
 func (a *api) listMerchantSales(ctx context.Context, r *request) (response, error) {
@@ -85,7 +86,8 @@ func (a *api) listMerchantSales(ctx context.Context, r *request) (response, erro
 	if err != nil {
 		return response{}, err
 	}
-	return ok(page(sales, limit, a.newMerchantSaleResponse, func(s seckill.Sale) string { return saleKey(s.GoodsID) })), nil
+	key := func(s seckill.Sale) string { return saleKey(s.GoodsID) }
+	return ok(page(sales, limit, a.newMerchantSaleResponse, key)), nil
 }
 
 func (a *api) showMerchantSale(ctx context.Context, r *request) (response, error) {
@@ -102,6 +104,7 @@ func (a *api) closeSale(ctx context.Context, r *request) (response, error) {
 
 type saleStep func(ctx context.Context, by seckill.Actor, goodsID int64) (seckill.Sale, error)
 
+// withSale runs a step on the sale that the request names.
 func (a *api) withSale(ctx context.Context, r *request, step saleStep) (response, error) {
 	id, err := a.managedSale(ctx, r)
 	if err != nil {
@@ -120,7 +123,7 @@ func (a *api) saleLedger(ctx context.Context, r *request) (response, error) {
 	return ok(l), err
 }
 
-// managedSale takes the goods id of a call that only those who sell may make. Whose sale it is, the services judge.
+// managedSale takes the goods id of a call for sellers only. The services check the sale's owner.
 func (a *api) managedSale(ctx context.Context, r *request) (int64, error) {
 	id := r.ID("goodsId")
 	if err := r.Err(); err != nil {

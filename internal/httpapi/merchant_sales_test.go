@@ -7,15 +7,15 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"flashsale.dev/seckill/internal/httpapi/badinput"
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/testing/badrequests"
 )
 
 func TestAMerchantPutsUpASale(t *testing.T) {
 	h := open(t)
-	r := h.as(merchant(), "POST", "/admin/sales", badinput.NewSale("endAt", `"2026-11-11T14:00:00.0009+02:00"`), "Content-Type", "application/json")
+	r := h.as(merchant(), "POST", "/admin/sales", badrequests.NewSale("endAt", `"2026-11-11T14:00:00.0009+02:00"`), "Content-Type", "application/json")
 	require.Equal(t, http.StatusBadRequest, r.Status, "it ends at its start")
-	r = h.as(merchant(), "POST", "/admin/sales", badinput.NewSale("rate", `{"permitsPerSecond":0.5,"maxWaitMillis":0}`))
+	r = h.as(merchant(), "POST", "/admin/sales", badrequests.NewSale("rate", `{"permitsPerSecond":0.5,"maxWaitMillis":0}`))
 	require.Equal(t, http.StatusCreated, r.Status, r.raw)
 	require.Equal(t, "CREATED", r.Reason)
 	var sale struct{ GoodsID, Title, Status, StartAt, EndAt, MerchantID string }
@@ -53,7 +53,7 @@ func TestATitleMayBeAnyText(t *testing.T) {
 		`"<script>alert(1)</script>"`:            `<script>alert(1)</script>`,
 		`"手机 \ud83d\udcf1 \u2028 \\ \" {{7*7}}"`: "手机 📱 \u2028 \\ \" {{7*7}}",
 	} {
-		r := h.as(merchant(), "POST", "/admin/sales", badinput.NewSale("title", json))
+		r := h.as(merchant(), "POST", "/admin/sales", badrequests.NewSale("title", json))
 		require.Equal(t, http.StatusCreated, r.Status, r.raw)
 		var sale struct{ GoodsID, Title string }
 		r.into(h, &sale)

@@ -14,12 +14,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/auth"
-	"flashsale.dev/seckill/internal/httpapi/spectest"
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/deadletter"
 	"flashsale.dev/seckill/internal/order/query"
 	"flashsale.dev/seckill/internal/ratelimit/rules"
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/testing/apicheck"
 )
 
 type node = map[string]any
@@ -60,13 +60,13 @@ func template(path string) string {
 	return regexp.MustCompile(`[:*](\w+)`).ReplaceAllString(path, "{$1}")
 }
 
-// Each route of the router is in the document, but for the pages that spectest names, and each of the document's is a route.
+// Each route of the router is in the document, but for the pages that apicheck names, and each of the document's is a route.
 func TestTheDocumentHasEveryRoute(t *testing.T) {
 	router, is := New(everything(t), Options{}).(*gin.Engine)
 	require.True(t, is)
 	var routes, documented []string
 	for _, r := range router.Routes() {
-		if r.Method != http.MethodHead && !spectest.Page(r.Path) {
+		if r.Method != http.MethodHead && !apicheck.Page(r.Path) {
 			routes = append(routes, strings.ToLower(r.Method)+" "+template(r.Path))
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -16,63 +15,16 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// Notifier tells when orders change; *query.Notifier is one.
+// Notifier reports changes of orders.
 type Notifier interface {
-	// Listen begins to wait for an order whose status is known; Leave must follow.
+	// Subscribe subscribes to an order whose status is known. Unsubscribe must follow.
 	Subscribe(goodsID int64, orderSn string, known order.Status) *query.Subscription
 	Unsubscribe(l *query.Subscription)
-	// Ended is closed when nobody is told anything any more.
+	// Done returns a channel that is closed when the notifier stops.
 	Done() <-chan struct{}
 }
 
-var _ Notifier = (*query.Notifier)(nil)
-
-// Bounds of event streams.
-const (
-	maxStreamsOfUser = 5
-	maxStreamsOfNode = 10_000
-	streamLife       = 30 * time.Minute // then the client comes again, with Last-Event-ID and a token that is still good
-	heartbeat        = 15 * time.Second
-	streamWrite      = 10 * time.Second // a client that takes nothing for so long is cut off
-	refreshTimeout   = 2 * time.Second
-)
-
-// streams counts the event streams that are open.
-type streams struct {
-	mu     sync.Mutex
-	all    int
-	byUser map[int64]int
-}
-
-// enter lets a stream in, or says why not; leave must follow where it does.
-func (s *streams) acquire(user int64) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.all >= maxStreamsOfNode {
-		return seckill.NewUnavailable("too many event streams are open on this node", nil)
-	}
-	if s.byUser[user] >= maxStreamsOfUser {
-		e := seckill.NewError(seckill.RateLimited, "you have %d event streams open; close one first", maxStreamsOfUser)
-		e.RetryAfter = time.Second
-		return e
-	}
-	if s.byUser == nil {
-		s.byUser = make(map[int64]int)
-	}
-	s.all, s.byUser[user] = s.all+1, s.byUser[user]+1
-	return nil
-}
-
-func (s *streams) release(user int64) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.all--
-	if s.byUser[user]--; s.byUser[user] <= 0 {
-		delete(s.byUser, user)
-	}
-}
-
-// eventID is how far an order of a status has come: it only grows, and every node says the same.
+// eventID numbers the progress of an order. It only grows, and is the same on every node.
 func eventID(s order.Status) int {
 	switch s {
 	case order.Queued:
@@ -84,7 +36,7 @@ func eventID(s order.Status) int {
 	}
 }
 
-// lastEventID is what the client has heard already; what is no id of ours is nothing.
+// lastEventID returns the last event that the client has received; 0 where the header is not ours.
 func lastEventID(h http.Header) int {
 	n, err := strconv.Atoi(h.Get("Last-Event-ID"))
 	if err != nil || n < 0 || n > eventID(order.Paid) {
@@ -97,17 +49,20 @@ func (a *api) eventRoutes() []route {
 	if a.Notifier == nil {
 		return nil
 	}
-	return []route{{methods: []string{http.MethodGet}, path: "/orders/:orderSn/events", handle: a.orderEvents}}
+	return []route{{
+		methods: []string{http.MethodGet}, path: "/orders/:orderSn/events", handle: a.orderEvents,
+	}}
 }
 
-// orderEvents is GET /orders/{orderSn}/events (https://html.spec.whatwg.org/multipage/server-sent-events.html).
+// orderEvents is GET /orders/{orderSn}/events, a stream of server-sent events
+// (https://html.spec.whatwg.org/multipage/server-sent-events.html).
 func (a *api) orderEvents(ctx context.Context, r *request) (response, error) {
 	var o order.Order
-	_, err := a.withOrder(ctx, r, func(ctx context.Context, by seckill.Actor, sn string) (_ order.Order, err error) {
+	find := func(ctx context.Context, by seckill.Actor, sn string) (_ order.Order, err error) {
 		o, err = a.Orders.Find(ctx, by, sn)
 		return o, err
-	})
-	if err != nil {
+	}
+	if _, err := a.withOrder(ctx, r, find); err != nil {
 		return response{}, err
 	}
 	if err := a.streams.acquire(r.actor.ID); err != nil {
@@ -116,53 +71,40 @@ func (a *api) orderEvents(ctx context.Context, r *request) (response, error) {
 	return response{stream: func(c *gin.Context) {
 		defer a.streams.release(r.actor.ID)
 		s := eventStream{api: a, c: c, actor: r.actor, order: o, last: lastEventID(r.header)}
-		s.run(c.Request.Context())
+		if s.order.Status.Final() && s.last >= eventID(s.order.Status) {
+			c.Status(http.StatusNoContent) // tells an EventSource not to reconnect
+			c.Writer.WriteHeaderNow()
+			return
+		}
+		if s.start() && s.sendOrder() {
+			s.sendChanges(c.Request.Context())
+		}
 	}}, nil
 }
 
-// eventStream is one client that waits for its order.
-type eventStream struct {
-	*api
-	c     *gin.Context
-	actor seckill.Actor
-	order order.Order
-	last  int // the id of the last event that the client has
-}
-
-func (s *eventStream) run(ctx context.Context) {
-	if s.order.Status.Final() && s.last >= eventID(s.order.Status) {
-		s.c.Status(http.StatusNoContent) // to an EventSource: do not come again
-		s.c.Writer.WriteHeaderNow()
-		return
-	}
-	h := s.c.Writer.Header()
-	h.Set("Content-Type", "text/event-stream; charset=utf-8")
-	h.Set("X-Accel-Buffering", "no") // nginx must not collect what is to be told now
-	if s.write("retry: 1000\n\n") && s.send() {
-		s.wait(ctx)
-	}
-}
-
-// wait tells what becomes of the order until it is final, the client is gone or the node stops.
-func (s *eventStream) wait(ctx context.Context) {
+// sendChanges sends each change until the order is final, the client leaves or the node stops.
+func (s *eventStream) sendChanges(ctx context.Context) {
 	l := s.Notifier.Subscribe(s.order.GoodsID, s.order.OrderSn, s.order.Status)
 	defer s.Notifier.Unsubscribe(l)
-	beat, life := time.NewTicker(heartbeat), time.NewTimer(streamLife)
+	beat, lifetime := time.NewTicker(heartbeat), time.NewTimer(streamLifetime)
 	defer beat.Stop()
-	defer life.Stop()
+	defer lifetime.Stop()
 	for {
 		select {
 		case s.order = <-l.Changed:
-			if !s.send() {
+			if !s.sendOrder() {
 				return
 			}
-		case <-beat.C: // what is lost with Redis has no row, and nobody is told of it but who looks
-			if !s.write(": still here\n\n") || s.order.Status == order.Queued && !s.refresh(ctx) {
+		case <-beat.C:
+			// A reservation that is lost with Redis has no row and causes no notification, so a
+			// queued order is also read with every heartbeat.
+			if !s.write(": still here\n\n") ||
+				s.order.Status == order.Queued && !s.refresh(ctx) {
 				return
 			}
 		case <-ctx.Done():
 			return
-		case <-life.C:
+		case <-lifetime.C:
 			return
 		case <-s.Notifier.Done():
 			return
@@ -170,7 +112,8 @@ func (s *eventStream) wait(ctx context.Context) {
 	}
 }
 
-// look reads the order anew and tells it; false ends the stream. What can't be read now is looked for again.
+// refresh reads the order again and sends it; false ends the stream. After a timeout the next
+// heartbeat tries again.
 func (s *eventStream) refresh(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, refreshTimeout)
 	defer cancel()
@@ -179,11 +122,11 @@ func (s *eventStream) refresh(ctx context.Context) bool {
 		return ctx.Err() == nil
 	}
 	s.order = o
-	return s.send()
+	return s.sendOrder()
 }
 
-// tell sends the order where the client does not have it; false ends the stream.
-func (s *eventStream) send() bool {
+// sendOrder sends the order where the client does not have it yet; false ends the stream.
+func (s *eventStream) sendOrder() bool {
 	if id := eventID(s.order.Status); id > s.last {
 		data, err := json.Marshal(s.newOrderResponse(s.order))
 		if err != nil || !s.write(fmt.Sprintf("event: status\nid: %d\ndata: %s\n\n", id, data)) {
@@ -192,14 +135,4 @@ func (s *eventStream) send() bool {
 		s.last = id
 	}
 	return !s.order.Status.Final()
-}
-
-// write sends text at once; false where the client does not take it.
-func (s *eventStream) write(text string) bool {
-	rc := http.NewResponseController(s.c.Writer)
-	_ = rc.SetWriteDeadline(time.Now().Add(streamWrite)) // a recorder in a test has no deadlines
-	if _, err := s.c.Writer.WriteString(text); err != nil {
-		return false
-	}
-	return rc.Flush() == nil
 }

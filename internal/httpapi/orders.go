@@ -27,16 +27,17 @@ type orderResponse struct {
 	ClosedAt      timestamp           `json:"closedAt,omitzero"`
 }
 
-// showOrder shows an order to who may see all of it.
 func (a *api) newOrderResponse(o order.Order) orderResponse {
 	return orderResponse{
 		OrderSn: o.OrderSn, Status: o.Status, FailureReason: o.FailureReason,
-		GoodsID: o.GoodsID, BuyerID: o.BuyerID, Quantity: o.Quantity, Amount: o.Amount, Name: o.Name, PhoneNumber: a.openPhone(o),
-		CreatedAt: timestamp(o.CreatedAt), PayBy: timestamp(o.PayBy), PaidAt: timestamp(o.PaidAt), ClosedAt: timestamp(o.ClosedAt),
+		GoodsID: o.GoodsID, BuyerID: o.BuyerID, Quantity: o.Quantity, Amount: o.Amount,
+		Name: o.Name, PhoneNumber: a.openPhone(o),
+		CreatedAt: timestamp(o.CreatedAt), PayBy: timestamp(o.PayBy),
+		PaidAt: timestamp(o.PaidAt), ClosedAt: timestamp(o.ClosedAt),
 	}
 }
 
-// listed is an order in a list: its name and phone number are masked.
+// newMaskedOrderResponse is for lists, which hide most of a name and a phone number.
 func (a *api) newMaskedOrderResponse(o order.Order) orderResponse {
 	shown := a.newOrderResponse(o)
 	shown.Name, shown.PhoneNumber = maskName(shown.Name), maskPhone(shown.PhoneNumber)
@@ -51,7 +52,7 @@ func maskName(s string) string {
 	return s[:size] + "***"
 }
 
-// maskPhone keeps the last four characters of a number that has more than twice as many.
+// maskPhone keeps the last four characters, and none of a number with eight or fewer.
 func maskPhone(s string) string {
 	runes := []rune(s)
 	if len(runes) <= 8 {
@@ -67,14 +68,14 @@ func (a *api) findOrder(ctx context.Context, r *request) (response, error) {
 }
 
 func (a *api) payOrder(ctx context.Context, r *request) (response, error) {
-	return a.withOrder(ctx, r, a.Cashier.Pay)
+	return a.withOrder(ctx, r, a.Payments.Pay)
 }
 
 func (a *api) cancelOrder(ctx context.Context, r *request) (response, error) {
-	return a.withOrder(ctx, r, a.Cashier.Cancel)
+	return a.withOrder(ctx, r, a.Payments.Cancel)
 }
 
-// withOrder takes a step with the caller's own order. Whose it is, the services judge.
+// withOrder runs a step on the order that a buyer names. The services check the order's owner.
 func (a *api) withOrder(ctx context.Context, r *request, step orderStep) (response, error) {
 	sn := r.Raw("orderSn")
 	if !isOrderSn(sn) {
@@ -107,32 +108,35 @@ func (a *api) myOrders(ctx context.Context, r *request) (response, error) {
 }
 
 func (a *api) ordersOfSale(ctx context.Context, r *request) (response, error) {
-	limit, before, status, file := r.limit(), r.cursorSn(), statusOrAll(r.Fields), wantsCSV(r)
+	limit, before := r.limit(), r.cursorSn()
+	status, csv := statusOrAll(r.Fields), wantsCSV(r)
 	id, err := a.managedSale(ctx, r)
 	if err != nil {
 		return response{}, err
 	}
-	if file {
+	if csv {
 		limit = exportPage - 1
 	}
 	found, err := a.Orders.OfGoods(ctx, r.actor, id, status, before, limit+1)
 	if err != nil {
 		return response{}, err
 	}
-	if file {
+	if csv {
 		return a.exportOrders(r, id, status, found), nil
 	}
 	return ok(page(found, limit, a.newMaskedOrderResponse, orderKey)), nil
 }
 
+// statusOrAll takes the filter of a list; "" is all.
 func statusOrAll(p *params.Fields) order.Status {
-	return order.Status(p.OneOf("status", "", string(order.Queued), string(order.Created), string(order.Paid),
-		string(order.Cancelled), string(order.Expired), string(order.Failed)))
+	return order.Status(p.OneOf("status", "", string(order.Queued), string(order.Created),
+		string(order.Paid), string(order.Cancelled), string(order.Expired), string(order.Failed)))
 }
 
 func orderKey(o order.Order) string { return orderCursor + o.OrderSn }
 
-// isOrderSn tells whether a string could be an order number: 1 to 64 of [0-9A-Za-z-].
+// isOrderSn reports whether a string has an order number's form: 1 to 64 of [0-9A-Za-z-].
 func isOrderSn(s string) bool {
-	return s != "" && len(s) <= 64 && !strings.ContainsFunc(s, func(r rune) bool { return r == '.' || r == '_' || isInvalidIDRune(r) })
+	invalid := func(r rune) bool { return r == '.' || r == '_' || isInvalidIDRune(r) }
+	return s != "" && len(s) <= 64 && !strings.ContainsFunc(s, invalid)
 }

@@ -15,27 +15,28 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// salesOnPage is how many sales the shop's page shows, the newest.
+// salesOnPage is how many sales the shop page shows, the newest.
 const salesOnPage = 60
 
-// pages are what people look at: HTML, and what it loads. They are no part of the API, and take whatever stands in
-// their addresses.
+// pages are the routes of HTML pages and of their assets. They are not part of the API.
 func (a *api) pages() []route {
 	if a.Site == nil {
 		return nil
 	}
-	read := []string{http.MethodGet, http.MethodHead}
+	show := func(path string, handle func(context.Context, *request) (response, error)) route {
+		return route{methods: readMethods(), path: path, public: true, unchecked: true, handle: handle}
+	}
 	return []route{
-		{methods: read, path: "/", public: true, unchecked: true, handle: a.shopPage},
-		{methods: read, path: "/session", public: true, unchecked: true, handle: a.sessionPage},
-		{methods: read, path: "/console", public: true, unchecked: true, handle: a.consolePage("console")},
-		{methods: read, path: "/console/sales/:goodsId", public: true, unchecked: true, handle: a.consolePage("sale")},
-		{methods: read, path: "/console/operations", public: true, unchecked: true, handle: a.consolePage("operations")},
-		{methods: read, path: web.AssetPath + ":version/:name", public: true, unchecked: true, handle: a.asset},
+		show("/", a.shopPage),
+		show("/session", a.sessionPage),
+		show("/console", a.consolePage("console")),
+		show("/console/sales/:goodsId", a.consolePage("sale")),
+		show("/console/operations", a.consolePage("operations")),
+		show(web.AssetPath+":version/:name", a.asset),
 	}
 }
 
-// shopPage is the buyers'.
+// shopPage is the buyers' page. It shares the catalog's cache with GET /sales.
 func (a *api) shopPage(ctx context.Context, _ *request) (response, error) {
 	views, err := a.catalog.Sales(ctx, 0, salesOnPage)
 	if err != nil {
@@ -51,25 +52,27 @@ func (a *api) shopPage(ctx context.Context, _ *request) (response, error) {
 
 func cardOf(v seckill.View) web.Sale {
 	return web.Sale{
-		GoodsID: strconv.FormatInt(v.GoodsID, 10), Title: v.Title, Price: v.Price, PerBuyerLimit: v.PerBuyerLimit,
+		GoodsID: strconv.FormatInt(v.GoodsID, 10), Title: v.Title,
+		Price: v.Price, PerBuyerLimit: v.PerBuyerLimit,
 		Phase: string(v.PhaseAt(v.Now, v.Available)), Available: v.Available, Total: v.Total,
 	}.WithTimes(v.StartAt, v.EndAt)
 }
 
-// sessionPage is where one signs in, and out.
+// sessionPage is where users sign in and out.
 func (a *api) sessionPage(ctx context.Context, _ *request) (response, error) {
-	var door web.SignIn
+	var signIn web.SignIn
 	for _, g := range a.guests {
-		door.Guests = append(door.Guests, userOf(g))
+		signIn.Guests = append(signIn.Guests, userOf(g))
 	}
-	return a.page(ctx, http.StatusOK, web.Page{Name: "session", Data: door})
+	return a.page(ctx, http.StatusOK, web.Page{Name: "session", Data: signIn})
 }
 
 func userOf(by seckill.Actor) web.User {
 	return web.User{ID: by.ID, Role: string(by.Role), Name: by.Name}
 }
 
-// consolePage is one of those who sell; the operations are the operators'. What is on it, its script asks the API.
+// consolePage returns the handler of a console page: for sellers, and operations for operators
+// only. The page's script fetches its data from the API.
 func (a *api) consolePage(name string) func(ctx context.Context, _ *request) (response, error) {
 	return func(ctx context.Context, _ *request) (response, error) {
 		c := requestContextOf(ctx).gin
@@ -87,7 +90,7 @@ func (a *api) consolePage(name string) func(ctx context.Context, _ *request) (re
 	}
 }
 
-// visitor is who looks at a page: nobody where there is no session, or one that has ended.
+// visitor returns the actor of the session cookie, or the zero Actor without a valid one.
 func (a *api) visitor(r *http.Request) seckill.Actor {
 	value, found := a.sessionValue(r)
 	if !found {
@@ -100,13 +103,14 @@ func (a *api) visitor(r *http.Request) seckill.Actor {
 	return by
 }
 
-// page answers with a page, or sends on who switches its language.
+// page renders a page, or switches the language where the query asks for that.
 func (a *api) page(ctx context.Context, status int, p web.Page) (response, error) {
 	c := requestContextOf(ctx).gin
 	if lang := web.Lang(c.Query("lang")); lang.Known() {
 		return a.switchLang(c, lang), nil
 	}
-	p.Lang, p.User, p.Path = web.LangOf(c.Request), userOf(a.visitor(c.Request)), c.Request.URL.Path
+	p.Lang, p.User = web.LangOf(c.Request), userOf(a.visitor(c.Request))
+	p.Path = c.Request.URL.Path
 	if p.Now.IsZero() {
 		p.Now = a.now()
 	}
@@ -123,16 +127,17 @@ func (a *api) page(ctx context.Context, status int, p web.Page) (response, error
 	}}, nil
 }
 
-// switchLang remembers a language and shows the same page again.
+// switchLang stores the language in a cookie and redirects to the same page without the query.
 func (a *api) switchLang(c *gin.Context, lang web.Lang) response {
-	keep := http.Cookie{
-		Name: web.LangCookie, Value: string(lang), Path: "/", MaxAge: int((365 * 24 * time.Hour).Seconds()), HttpOnly: true,
+	cookie := http.Cookie{
+		Name: web.LangCookie, Value: string(lang), Path: "/",
+		MaxAge: int((365 * 24 * time.Hour).Seconds()), HttpOnly: true,
 		Secure: a.isTLS(c.Request), SameSite: http.SameSiteLaxMode,
 	}
-	return a.redirect(c.Request.URL.Path, &keep)
+	return a.redirect(c.Request.URL.Path, &cookie)
 }
 
-// sendTo sends a browser to another page of this site.
+// redirect sends a browser to another page of this site.
 func (a *api) redirect(path string, cookies ...*http.Cookie) response {
 	return response{stream: func(c *gin.Context) {
 		for _, cookie := range cookies {
@@ -142,7 +147,8 @@ func (a *api) redirect(path string, cookies ...*http.Cookie) response {
 	}}
 }
 
-// asset is what a page loads. Its address changes with its contents, so it may be kept for ever.
+// asset serves a script, a style sheet or a picture. Its address has a hash of the contents, so
+// browsers may cache it for ever.
 func (a *api) asset(ctx context.Context, _ *request) (response, error) {
 	c := requestContextOf(ctx).gin
 	found, ok := a.Site.Asset(c.Param("version"), c.Param("name"))

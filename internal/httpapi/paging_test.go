@@ -78,9 +78,9 @@ func TestCursorsComeBack(t *testing.T) {
 }
 
 func TestWholeSecondsAreRoundedUp(t *testing.T) {
-	require.Equal(t, "1", retryAfterSeconds(0))
-	require.Equal(t, "1", retryAfterSeconds(1e9))
-	require.Equal(t, "2", retryAfterSeconds(1e9+1))
+	require.Equal(t, "1", retryAfter(0))
+	require.Equal(t, "1", retryAfter(1e9))
+	require.Equal(t, "2", retryAfter(1e9+1))
 }
 
 func TestWarningsAreHeldBack(t *testing.T) {

@@ -5,7 +5,7 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// sealed is a buyer as the rest of the house may know them: what is behind this door keeps the phone number sealed.
+// sealPhone encrypts a buyer's phone number: no store or queue sees it in the clear.
 func (a *api) sealPhone(buyer seckill.Actor) seckill.Actor {
 	if a.Phones != nil {
 		buyer.Phone = a.Phones.Seal(buyer.ID, buyer.Phone)
@@ -13,15 +13,17 @@ func (a *api) sealPhone(buyer seckill.Actor) seckill.Actor {
 	return buyer
 }
 
-// phoneOf is an order's phone number, to be shown; "" where no key opens it, which is told to the log.
+// openPhone returns an order's phone number to show. Where no key decrypts it, it logs the error
+// and returns "".
 func (a *api) openPhone(o order.Order) string {
 	if a.Phones == nil {
 		return o.Phone
 	}
 	phone, err := a.Phones.Open(o.BuyerID, o.Phone)
 	if err != nil {
-		if left, ok := a.logThrottle.allow(a.now()); ok {
-			a.Log.Warn("a phone number is not shown", "order_sn", o.OrderSn, "err", err, "not_logged", left)
+		if suppressed, ok := a.logThrottle.allow(a.now()); ok {
+			a.Log.Warn("phone number cannot be decrypted",
+				"order_sn", o.OrderSn, "err", err, "not_logged", suppressed)
 		}
 	}
 	return phone

@@ -12,7 +12,7 @@ type pathResponse struct {
 	ExpiresAt  timestamp `json:"expiresAt"`
 }
 
-// issuePath is the buyer's first step: does the sale take buyers, is there a permit, then the path.
+// issuePath is a purchase's first step: check the sale, take a permit, issue a random path.
 func (a *api) issuePath(ctx context.Context, r *request) (response, error) {
 	id := r.ID("goodsId")
 	if err := r.Err(); err != nil {
@@ -32,11 +32,12 @@ func (a *api) issuePath(ctx context.Context, r *request) (response, error) {
 	return ok(pathResponse{RandomPath: path, ExpiresAt: timestamp(expires)}), err
 }
 
-// refusedPath is the answer that nearly everybody gets in a rush, where it is known without asking.
+// cachedRefusal returns the refusal that this node has cached for the sale. Most callers of a rush
+// get it, at a fraction of issuePath's cost.
 func (a *api) cachedRefusal(r *request) error {
 	id := r.ID("goodsId")
 	if r.Err() != nil || !isBuyer(r.actor) {
-		return nil // for issuePath to refuse, in its order
+		return nil // issuePath refuses, in the contract's order
 	}
 	return a.Reader.KnownRefusal(id)
 }
@@ -45,10 +46,14 @@ type queuedResponse struct {
 	OrderSn string `json:"orderSn"`
 }
 
-// decrStock is the second step: the order is queued once the reservation and its confirm are there.
+// decrStock is a purchase's second step. The order is queued when the units are reserved and the
+// broker has confirmed the message.
 func (a *api) decrStock(ctx context.Context, r *request) (response, error) {
 	path := r.Raw("randomPath")
-	p := purchase.Request{GoodsID: r.ID("goodsId"), Buyer: a.sealPhone(r.actor), Path: path, Quantity: r.IntOr("decrStock", 1, 1, seckill.MaxQuantity)}
+	p := purchase.Request{
+		GoodsID: r.ID("goodsId"), Buyer: a.sealPhone(r.actor), Path: path,
+		Quantity: r.IntOr("decrStock", 1, 1, seckill.MaxQuantity),
+	}
 	if err := r.Err(); err != nil {
 		return response{}, err
 	}
@@ -71,7 +76,7 @@ func (a *api) requireExposed(ctx context.Context, goodsID int64) error {
 	return err
 }
 
-// badPath refuses a path that cannot be one, after a goods that is not there.
+// pathError refuses a malformed path; NOT_FOUND comes first where the goods does not exist.
 func (a *api) pathError(ctx context.Context, goodsID int64) error {
 	if err := a.requireExposed(ctx, goodsID); seckill.ReasonOf(err) == seckill.NotFound {
 		return err

@@ -13,106 +13,97 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// PathRule is the rule that a sale's own rate takes the place of.
+// PathRule is the rule of /randomPath whose rate each sale replaces with its own.
 const (
 	PathRule  = "randomPath"
 	pathRoute = "/randomPath"
 )
 
-// RouteLimiter stands before the routes that rules name. goodsID is 0 where there is none that is known to exist.
-type RouteLimiter interface {
-	// ByGoods tells whether a rule of the caller's route counts by goods.
-	CountsByGoods(ctx context.Context) bool
-	LimitRoute(ctx context.Context, goodsID int64, by seckill.Actor) error
-}
-
-// RuleLimiter asks the rules that guard a route. A request that waits holds no lock, counts against the gate's cap, is
-// refused at once where its wait would outlast its deadline, and gives its permits back when the client leaves.
+// RuleLimiter applies the rate limit rules to requests. A request that waits for a permit holds no
+// lock. It is refused at once where the wait would outlast its deadline, and its permits are
+// returned where the client leaves.
 type RuleLimiter struct {
 	book *rules.Rulebook
 	gate *gate.Gate
 }
 
-var (
-	_ PathLimiter  = (*RuleLimiter)(nil)
-	_ RouteLimiter = (*RuleLimiter)(nil)
-)
-
-// NewRuleLimiter stands on the rules and the gate that applies them.
+// NewRuleLimiter returns a limiter of the given rules.
 func NewRuleLimiter(book *rules.Rulebook, gate *gate.Gate) *RuleLimiter {
 	return &RuleLimiter{book: book, gate: gate}
 }
 
-// LimitPath is Limiter's: the rules of /randomPath, with the sale's own rate. The goods' bucket, which all share, is asked last:
-// whoever is refused by a rule of his own takes nothing from it, not even for the moment until it is given back.
+// LimitPath applies the rules of /randomPath, with the sale's own rate. The sale's bucket, which
+// all buyers share, comes last: a caller whom another rule refuses must take nothing from it.
 func (l *RuleLimiter) LimitPath(ctx context.Context, v seckill.View, by seckill.Actor) error {
 	own := LimitOfRate(v.Rate)
-	who := clientInfoOf(ctx)
-	wants := l.wants(who.method, pathRoute)
+	client := clientInfoOf(ctx)
+	wants := l.wants(client.method, pathRoute)
 	for i := range wants {
 		if wants[i].Rule == PathRule {
 			wants[i].Own = &own
 		}
 	}
-	slices.SortStableFunc(wants, func(a, b gate.Want) int { return rank(a.Rule) - rank(b.Rule) })
-	return l.acquire(ctx, who, attributes(who, pathRoute, v.GoodsID, by), wants)
-}
-
-func rank(rule string) int {
-	if rule == PathRule {
-		return 1
+	order := func(rule string) int {
+		if rule == PathRule {
+			return 1
+		}
+		return 0
 	}
-	return 0
+	slices.SortStableFunc(wants, func(a, b gate.Check) int { return order(a.Rule) - order(b.Rule) })
+	return l.acquire(ctx, client, attributes(client, pathRoute, v.GoodsID, by), wants)
 }
 
-// RouteLimiter is Guard's: the rules of the caller's route.
+// LimitRoute applies the rules of the request's route.
 func (l *RuleLimiter) LimitRoute(ctx context.Context, goodsID int64, by seckill.Actor) error {
-	who := clientInfoOf(ctx)
-	return l.acquire(ctx, who, attributes(who, who.route, goodsID, by), l.wants(who.method, who.route))
+	client := clientInfoOf(ctx)
+	attrs := attributes(client, client.route, goodsID, by)
+	return l.acquire(ctx, client, attrs, l.wants(client.method, client.route))
 }
 
-// ByGoods is Guard's.
+// CountsByGoods reports whether a rule of the request's route counts by goods.
 func (l *RuleLimiter) CountsByGoods(ctx context.Context) bool {
-	who := clientInfoOf(ctx)
-	return slices.ContainsFunc(l.book.Guarding(who.method, who.route), func(name string) bool {
+	client := clientInfoOf(ctx)
+	return slices.ContainsFunc(l.book.ForRoute(client.method, client.route), func(name string) bool {
 		rule, _ := l.book.Rule(name)
 		return slices.Contains(rule.By, "goods")
 	})
 }
 
-func (l *RuleLimiter) wants(method, route string) []gate.Want {
-	names := l.book.Guarding(method, route)
-	wants := make([]gate.Want, len(names))
+func (l *RuleLimiter) wants(method, route string) []gate.Check {
+	names := l.book.ForRoute(method, route)
+	wants := make([]gate.Check, len(names))
 	for i, name := range names {
 		wants[i].Rule = name
 	}
 	return wants
 }
 
-// pass asks all the rules, and waits for the permits.
-func (l *RuleLimiter) acquire(ctx context.Context, who clientInfo, attrs rules.Attributes, wants []gate.Want) error {
-	outcomes, err := l.gate.DecideAll(ctx, attrs, 1, wants...)
+// acquire takes a permit of every rule and waits until all permits are valid.
+func (l *RuleLimiter) acquire(
+	ctx context.Context, client clientInfo, attrs rules.Attributes, wants []gate.Check,
+) error {
+	results, err := l.gate.DecideAll(ctx, attrs, 1, wants...)
 	if err != nil {
 		return fmt.Errorf("limit: %w", err)
 	}
-	for i := range outcomes {
-		if !outcomes[i].Allowed {
-			return limitErrorOf(&outcomes[i])
+	for i := range results {
+		if !results[i].Allowed {
+			return limitErrorOf(&results[i])
 		}
 	}
-	if stopped, err := gate.WaitAll(ctx, outcomes); err != nil {
+	if refused, err := gate.WaitAll(ctx, results); err != nil {
 		if ctx.Err() != nil {
 			return fmt.Errorf("limit: %w", err)
 		}
-		return limitErrorOf(stopped)
+		return limitErrorOf(refused)
 	}
-	for name, value := range rateLimitHeaders(outcomes) {
-		who.answer.Set(name, value)
+	for name, value := range rateLimitHeaders(results) {
+		client.responseHeader.Set(name, value)
 	}
 	return nil
 }
 
-// LimitOfRate is a sale's rate as the limiter takes it.
+// LimitOfRate converts a sale's rate to a rate limit.
 func LimitOfRate(r seckill.Rate) ratelimit.Limit {
 	return ratelimit.Limit{
 		Algorithm: ratelimit.Algorithm(r.Algorithm), PermitsPerSecond: r.PermitsPerSecond,
@@ -120,53 +111,62 @@ func LimitOfRate(r seckill.Rate) ratelimit.Limit {
 	}
 }
 
-// limitErrorOf is how a limiter's no is told.
-func limitErrorOf(o *gate.Result) error {
-	if o.Unavailable {
-		return seckill.NewUnavailable("the rate limiter can't be asked", fmt.Errorf("rule %s is closed", o.Rule()))
+func limitErrorOf(r *gate.Result) error {
+	if r.Unavailable {
+		err := fmt.Errorf("rule %s is closed", r.Rule())
+		return seckill.NewUnavailable("the rate limiter can't be asked", err)
 	}
 	refusal := seckill.NewError(seckill.RateLimited, "too many requests")
-	refusal.RetryAfter = o.RetryAfter
-	d := &LimitError{Refusal: refusal, Header: rateLimitHeaders([]gate.Result{*o})}
-	if o.Message() != "" {
-		refusal.Message = o.Message()
+	refusal.RetryAfter = r.RetryAfter
+	e := &LimitError{Refusal: refusal, Header: rateLimitHeaders([]gate.Result{*r})}
+	if r.Message() != "" {
+		refusal.Message = r.Message()
 	}
-	if own := o.Fallback(); own != nil {
-		d.Code = own.Code
+	if own := r.Fallback(); own != nil {
+		e.Code = own.Code
 		if own.Message != "" {
 			refusal.Message = own.Message
 		}
 	}
-	return d
+	return e
 }
 
-// rateLimitHeaders are RateLimit and RateLimit-Policy, an item for each rule.
-func rateLimitHeaders(outcomes []gate.Result) map[string]string {
+// rateLimitHeaders returns RateLimit and RateLimit-Policy with one item per rule
+// (draft-ietf-httpapi-ratelimit-headers).
+func rateLimitHeaders(results []gate.Result) map[string]string {
 	var limits, policies []string
-	for i := range outcomes {
-		if limit, policy := outcomes[i].Headers(); limit != "" {
+	for i := range results {
+		if limit, policy := results[i].Headers(); limit != "" {
 			limits, policies = append(limits, limit), append(policies, policy)
 		}
 	}
 	if limits == nil {
 		return nil
 	}
-	return map[string]string{"RateLimit": strings.Join(limits, ", "), "RateLimit-Policy": strings.Join(policies, ", ")}
+	return map[string]string{
+		"RateLimit":        strings.Join(limits, ", "),
+		"RateLimit-Policy": strings.Join(policies, ", "),
+	}
 }
 
-func attributes(who clientInfo, route string, goodsID int64, by seckill.Actor) rules.Attributes {
-	return rules.Attributes{Goods: goodsID, User: by.ID, IP: who.ip, Route: route, Header: who.header}
+func attributes(
+	client clientInfo, route string, goodsID int64, by seckill.Actor,
+) rules.Attributes {
+	return rules.Attributes{
+		Goods: goodsID, User: by.ID, IP: client.ip, Route: route, Header: client.header,
+	}
 }
 
-// guard asks the rules of a route before its handler. A goods counts only where it exists: an invented id must not
-// make a bucket of its own.
+// limitRoute applies a route's rules before its handler. A goods id counts only where the goods
+// exists: callers could otherwise create a bucket per invented id.
 func (a *api) limitRoute(ctx context.Context, rt route, r *request) error {
 	if a.RouteLimiter == nil || rt.unlimited || rt.unchecked {
 		return nil
 	}
 	goodsID := int64(0)
 	if r.Has("goodsId") && a.RouteLimiter.CountsByGoods(ctx) {
-		if id, ok := params.Decimal(r.Raw("goodsId")); ok && id > 0 && a.requireExposed(ctx, id) == nil {
+		id, ok := params.Decimal(r.Raw("goodsId"))
+		if ok && id > 0 && a.requireExposed(ctx, id) == nil {
 			goodsID = id
 		}
 	}

@@ -17,11 +17,11 @@ import (
 
 	"flashsale.dev/seckill/internal/auth"
 	"flashsale.dev/seckill/internal/httpapi"
-	"flashsale.dev/seckill/internal/httpapi/spectest"
 	"flashsale.dev/seckill/internal/ratelimit/gate"
 	redislimit "flashsale.dev/seckill/internal/ratelimit/redis"
 	"flashsale.dev/seckill/internal/ratelimit/rules"
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/testing/apicheck"
 )
 
 // limited is a house whose limits are real ones, over a Redis in the process.
@@ -33,7 +33,7 @@ func limited(t *testing.T, yaml string) *house {
 	require.NoError(t, err)
 	book, err := rules.New(append(rules.Defaults(), list...)...)
 	require.NoError(t, err)
-	store := redislimit.New(client)
+	store := redislimit.New(client, nil)
 	g := gate.New(book, store, gate.Options{Deadline: 5 * time.Second})
 	t.Cleanup(g.Close)
 	limits := httpapi.NewRuleLimiter(book, g)
@@ -45,14 +45,14 @@ func limited(t *testing.T, yaml string) *house {
 		tokens: tokens, metrics: &heard{}, log: &strings.Builder{},
 	}
 	handler := httpapi.New(httpapi.Deps{
-		Sales: h, Reader: h, PathLimiter: limits, RouteLimiter: limits, LimiterAdmin: rules.NewAdmin(book, rules.NewSync(client, book), store),
-		Purchases: h, Orders: h, Cashier: h, Changes: h, Statistics: h, Health: h, Tokens: tokens, Metrics: h.metrics,
+		Sales: h, Reader: h, PathLimiter: limits, RouteLimiter: limits, LimiterAdmin: rules.NewAdmin(book, rules.NewSync(client, book), store, nil),
+		Purchases: h, Orders: h, Payments: h, Changes: h, Statistics: h, Health: h, Tokens: tokens, Metrics: h.metrics,
 		Log: slog.New(slog.NewTextHandler(&lockedWriter{w: h.log}, nil)),
 	}, httpapi.Options{Now: func() time.Time { return h.now }})
 	h.handler = handler
 	srv := httptest.NewServer(handler)
 	t.Cleanup(srv.Close)
-	h.url, h.client = srv.URL, spectest.Client(t, srv.Client())
+	h.url, h.client = srv.URL, apicheck.Client(t, srv.Client())
 	return h
 }
 

@@ -10,43 +10,46 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// requestContext is one request and what its frame and its handler tell each other. It travels in the request's context, and ends
-// with the request.
+// requestContext carries what the middleware and the handler of one request share. It travels in
+// the request's context.Context and ends with the request.
 type requestContext struct {
 	gin       *gin.Context
 	requestID string
-	reason    seckill.Reason // of the answer; "" before there is one
-	goodsID   int64          // the goods that a buyer wants; 0 where the call is no step of a purchase, or names none
+	reason    seckill.Reason // of the response; "" before there is one
+	goodsID   int64          // named by a step of a purchase; 0 for every other call
 }
 
 type requestContextKey struct{}
 
-func withRequestContext(ctx context.Context, e *requestContext) context.Context {
-	return context.WithValue(ctx, requestContextKey{}, e)
+func withRequestContext(ctx context.Context, rc *requestContext) context.Context {
+	return context.WithValue(ctx, requestContextKey{}, rc)
 }
 
-// requestContextOf gives an empty one where no frame is round the context.
+// requestContextOf returns an empty requestContext for a context without a request.
 func requestContextOf(ctx context.Context) *requestContext {
-	if e, ok := ctx.Value(requestContextKey{}).(*requestContext); ok {
-		return e
+	if rc, ok := ctx.Value(requestContextKey{}).(*requestContext); ok {
+		return rc
 	}
 	return &requestContext{}
 }
 
-// clientInfo is what limits may count by, and where their header fields go.
+// clientInfo is what rate limits may count by, and the response header that they add to.
 type clientInfo struct {
-	method, route string
-	ip            netip.Addr
-	header        func(name string) string
-	answer        http.Header
+	method, route  string
+	ip             netip.Addr
+	header         func(name string) string
+	responseHeader http.Header
 }
 
-// clientInfoOf gives an empty caller where there was no request: in tests, from other programs.
+// clientInfoOf returns an empty clientInfo for a context without a request.
 func clientInfoOf(ctx context.Context) clientInfo {
 	c := requestContextOf(ctx).gin
 	if c == nil {
-		return clientInfo{answer: http.Header{}}
+		return clientInfo{responseHeader: http.Header{}}
 	}
-	ip, _ := netip.ParseAddr(c.ClientIP()) // what is no address is counted as missing
-	return clientInfo{method: c.Request.Method, route: c.FullPath(), ip: ip, header: c.Request.Header.Get, answer: c.Writer.Header()}
+	ip, _ := netip.ParseAddr(c.ClientIP()) // an invalid address counts as missing
+	return clientInfo{
+		method: c.Request.Method, route: c.FullPath(), ip: ip,
+		header: c.Request.Header.Get, responseHeader: c.Writer.Header(),
+	}
 }

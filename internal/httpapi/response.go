@@ -9,7 +9,7 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// Reasons beside those of seckill: the good ones, and two that only HTTP knows.
+// Reasons that package seckill does not have: success, and two errors that only HTTP knows.
 const (
 	reasonOK               seckill.Reason = "OK"
 	reasonQueued           seckill.Reason = "QUEUED"
@@ -18,19 +18,19 @@ const (
 	reasonInternal         seckill.Reason = "INTERNAL"
 )
 
-// response is what a handler says when all went well.
+// response is a handler's successful result.
 type response struct {
 	reason seckill.Reason
 	data   any
-	public bool   // holds nothing personal
-	etag   string // of what is public and may be asked for again; "" for none
-	// stream writes the answer itself, for as long as it takes; then there is nothing else in it.
+	public bool   // holds nothing personal, so caches may store it and revalidate
+	etag   string // "" for none
+	// stream writes the whole response itself; the other fields are unused then.
 	stream func(c *gin.Context)
 }
 
 func ok(data any) response { return response{reason: reasonOK, data: data} }
 
-// envelope is the one shape.
+// envelope is the shape of every JSON response.
 type envelope struct {
 	Code      int            `json:"code"`
 	Reason    seckill.Reason `json:"reason"`
@@ -39,7 +39,7 @@ type envelope struct {
 	RequestID string         `json:"requestId"`
 }
 
-// statusOf is the one table of reasons to statuses.
+// statusOf is the only mapping of reasons to HTTP statuses.
 func statusOf(r seckill.Reason) int {
 	switch r {
 	case reasonOK:
@@ -80,52 +80,56 @@ func messageOf(r seckill.Reason) string {
 	}
 }
 
-func (a *api) writeResponse(c *gin.Context, ans response) {
-	if ans.stream != nil {
+func (a *api) writeResponse(c *gin.Context, res response) {
+	if res.stream != nil {
 		requestContextOf(c.Request.Context()).reason = reasonOK
-		ans.stream(c)
+		res.stream(c)
 		c.Abort()
 		return
 	}
-	if ans.public {
+	if res.public {
 		c.Header("Cache-Control", "no-cache")
 	}
-	if ans.etag != "" && a.writeNotModified(c, ans) {
+	if res.etag != "" && a.writeNotModified(c, res) {
 		return
 	}
-	a.writeEnvelope(c, envelope{Code: statusOf(ans.reason), Reason: ans.reason, Message: messageOf(ans.reason), Data: ans.data}, statusOf(ans.reason))
+	status := statusOf(res.reason)
+	a.writeEnvelope(c, envelope{
+		Code: status, Reason: res.reason, Message: messageOf(res.reason), Data: res.data,
+	}, status)
 }
 
-// write puts an envelope on the wire; every answer passes here.
+// writeEnvelope writes a JSON response, of success or error.
 func (a *api) writeEnvelope(c *gin.Context, e envelope, status int) {
-	x := requestContextOf(c.Request.Context())
-	e.RequestID = x.requestID
+	rc := requestContextOf(c.Request.Context())
+	e.RequestID = rc.requestID
 	body, err := appendEnvelope(make([]byte, 0, usualResponseSize), e)
-	if err != nil { // a data type of ours that can't be written: a bug
-		a.Log.ErrorContext(c.Request.Context(), "write an answer", "err", err)
-		e.Code, e.Reason, e.Message, e.Data, status = http.StatusInternalServerError, reasonInternal, "internal error", nil, http.StatusInternalServerError
+	if err != nil { // a data type that cannot be encoded is a bug
+		a.Log.ErrorContext(c.Request.Context(), "encode response", "err", err)
+		status = http.StatusInternalServerError
+		e.Code, e.Reason, e.Message, e.Data = status, reasonInternal, "internal error", nil
 		body, _ = appendEnvelope(nil, e)
 	}
-	x.reason = e.Reason
+	rc.reason = e.Reason
 	c.Writer.Header()["Content-Type"] = jsonText
 	c.Status(status)
-	_, _ = c.Writer.Write(body) // a client that has gone hears nothing
+	_, _ = c.Writer.Write(body) // fails only where the client has left
 	c.Abort()
 }
 
-// usualResponseSize is how long most answers are, in bytes.
+// usualResponseSize is enough for most responses, in bytes.
 const usualResponseSize = 256
 
-// timestamp is a time as answers give it: RFC 3339 in UTC with milliseconds.
+// timestamp is a time in responses: RFC 3339 in UTC with milliseconds.
 type timestamp time.Time
 
-// IsZero lets omitzero leave out a time that is not yet.
-func (s timestamp) IsZero() bool { return time.Time(s).IsZero() }
+// IsZero lets omitzero leave out an unset time.
+func (t timestamp) IsZero() bool { return time.Time(t).IsZero() }
 
-// AppendText writes it.
-func (s timestamp) AppendText(b []byte) ([]byte, error) {
-	return time.Time(s).UTC().AppendFormat(b, "2006-01-02T15:04:05.000Z"), nil
+// AppendText appends the time's text. It never fails.
+func (t timestamp) AppendText(b []byte) ([]byte, error) {
+	return time.Time(t).UTC().AppendFormat(b, "2006-01-02T15:04:05.000Z"), nil
 }
 
-// MarshalText writes it too.
-func (s timestamp) MarshalText() ([]byte, error) { return s.AppendText(nil) }
+// MarshalText returns the time's text.
+func (t timestamp) MarshalText() ([]byte, error) { return t.AppendText(nil) }

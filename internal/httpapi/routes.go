@@ -5,67 +5,93 @@ import (
 	"net/http"
 	"slices"
 	"time"
+
+	"flashsale.dev/seckill/internal/seckill"
 )
 
-// route is one call: how it is reached, what it takes and who answers.
+// route describes one call of the API.
 type route struct {
-	methods       []string
-	path          string
-	public        bool                   // no token needed
-	signed        bool                   // its body is signed by the payment provider
-	unchecked     bool                   // takes any fields and reads none: probes
-	fields        []string               // of the query, the form or the JSON body; dotted where they are nested
-	extraTime     time.Duration          // time it may take beyond the timeout of all calls
-	unlimited     bool                   // asks its limits itself, later, or must always be open to operators
-	countRefusals bool                   // a step of a purchase: what it refuses is counted for the merchant
-	precheck      func(r *request) error // may be nil; a refusal that is known at once, so that nothing is set up for the call
-	handle        func(ctx context.Context, r *request) (response, error)
+	methods   []string
+	path      string
+	public    bool          // needs no token
+	signed    bool          // the payment provider signs the body
+	unchecked bool          // ignores query and body: probes and pages
+	fields    []string      // allowed in query, form and JSON body; dotted for nested members
+	extraTime time.Duration // added to Options.Timeout
+	unlimited bool          // no rate limit before the handler
+
+	countRefusals bool // a step of a purchase, whose refusals the merchant can see
+	// precheck may refuse before any timer or limit is set up; nil for none.
+	precheck func(r *request) error
+	handle   func(ctx context.Context, r *request) (response, error)
 }
 
-// maxWait is the longest wait a rate may ask for (seckill.MaxWaitMillis); exposing reads a sale's holdings whole.
 const (
-	maxWait    = time.Minute
+	// maxWait is the longest wait for a permit that a sale's rate may ask for.
+	maxWait = seckill.MaxWaitMillis * time.Millisecond
+	// exposeTime is for reading a sale's reservations whole.
 	exposeTime = 25 * time.Second
+	// purchaseRoute is the second step of a purchase.
+	purchaseRoute = "/:randomPath/decrStock"
 )
 
-// purchaseRoute is the second step of a purchase.
-const purchaseRoute = "/:randomPath/decrStock"
+func readMethods() []string { return []string{http.MethodGet, http.MethodHead} }
+
+func pageFields() []string { return []string{"limit", "cursor"} }
 
 func (a *api) routes() []route {
-	read, post, either := []string{http.MethodGet, http.MethodHead}, []string{http.MethodPost}, []string{http.MethodPost, http.MethodGet}
-	page := []string{"limit", "cursor"}
-	sale := []string{
-		"title", "price", "stock", "startAt", "endAt", "perBuyerLimit",
-		"rate.algorithm", "rate.permitsPerSecond", "rate.maxBurstSeconds", "rate.maxWaitMillis",
-	}
-	change := slices.Concat([]string{"stockDelta"}, slices.DeleteFunc(slices.Clone(sale), func(f string) bool {
-		return f == "stock" // it changes by stockDelta
-	}))
-	return append(slices.Concat(a.limiterRoutes(), a.eventRoutes(), a.deadLetterRoutes(), a.paymentRoutes(), a.sessionRoutes(), a.saleEventRoutes()), []route{
-		{methods: read, path: "/livez", public: true, unchecked: true, handle: a.livez},
-		{methods: read, path: "/readyz", public: true, unchecked: true, handle: a.readyz},
+	return slices.Concat(a.buyerRoutes(), a.merchantRoutes(), a.limiterRoutes(), a.eventRoutes(),
+		a.deadLetterRoutes(), a.paymentRoutes(), a.sessionRoutes(), a.saleEventRoutes())
+}
 
-		{methods: read, path: "/openapi.yaml", public: true, handle: a.document},
-		{methods: read, path: "/sales", public: true, fields: page, handle: a.listSales},
-		{methods: read, path: "/sales/:goodsId", public: true, handle: a.showSale},
-		{methods: either, path: "/randomPath", fields: []string{"goodsId"}, extraTime: maxWait, unlimited: true, countRefusals: true, precheck: a.cachedRefusal, handle: a.issuePath},
-		{methods: post, path: purchaseRoute, fields: []string{"goodsId", "decrStock"}, countRefusals: true, handle: a.decrStock},
+func (a *api) buyerRoutes() []route {
+	post := []string{http.MethodPost}
+	return []route{
+		{methods: readMethods(), path: "/livez", public: true, unchecked: true, handle: a.livez},
+		{methods: readMethods(), path: "/readyz", public: true, unchecked: true, handle: a.readyz},
+		{methods: readMethods(), path: "/openapi.yaml", public: true, handle: a.document},
 
-		{methods: read, path: "/orders", fields: page, handle: a.myOrders},
-		{methods: read, path: "/orders/:orderSn", handle: a.findOrder},
+		{methods: readMethods(), path: "/sales", public: true, fields: pageFields(), handle: a.listSales},
+		{methods: readMethods(), path: "/sales/:goodsId", public: true, handle: a.showSale},
+		{
+			methods: []string{http.MethodPost, http.MethodGet}, path: pathRoute,
+			fields: []string{"goodsId"}, extraTime: maxWait, unlimited: true, countRefusals: true,
+			precheck: a.cachedRefusal, handle: a.issuePath,
+		},
+		{
+			methods: post, path: purchaseRoute, fields: []string{"goodsId", "decrStock"},
+			countRefusals: true, handle: a.decrStock,
+		},
+
+		{methods: readMethods(), path: "/orders", fields: pageFields(), handle: a.myOrders},
+		{methods: readMethods(), path: "/orders/:orderSn", handle: a.findOrder},
 		{methods: post, path: "/orders/:orderSn/pay", handle: a.payOrder},
 		{methods: post, path: "/orders/:orderSn/cancel", handle: a.cancelOrder},
+	}
+}
 
-		{methods: post, path: "/admin/sales", fields: sale, handle: a.createSale},
-		{methods: read, path: "/admin/sales", fields: page, handle: a.listMerchantSales},
-		{methods: read, path: "/admin/sales/:goodsId", handle: a.showMerchantSale},
-		{methods: []string{http.MethodPatch}, path: "/admin/sales/:goodsId", fields: change, handle: a.changeSale},
-		{methods: []string{http.MethodDelete}, path: "/admin/sales/:goodsId", handle: a.deleteSale},
-		{methods: read, path: "/admin/sales/:goodsId/audit", fields: page, handle: a.auditOfSale},
-		{methods: post, path: "/admin/sales/:goodsId/expose", extraTime: exposeTime, handle: a.exposeSale},
-		{methods: post, path: "/admin/sales/:goodsId/close", extraTime: exposeTime, handle: a.closeSale},
-		{methods: read, path: "/admin/sales/:goodsId/ledger", handle: a.saleLedger},
-		{methods: read, path: "/admin/sales/:goodsId/figures", handle: a.saleStatistics},
-		{methods: read, path: "/admin/sales/:goodsId/orders", fields: append([]string{"status", "format"}, page...), handle: a.ordersOfSale},
-	}...)
+func (a *api) merchantRoutes() []route {
+	const sales, sale = "/admin/sales", "/admin/sales/:goodsId"
+	post := []string{http.MethodPost}
+	common := []string{
+		"title", "price", "startAt", "endAt", "perBuyerLimit",
+		"rate.algorithm", "rate.permitsPerSecond", "rate.maxBurstSeconds", "rate.maxWaitMillis",
+	}
+	list := append([]string{"status", "format"}, pageFields()...)
+	return []route{
+		{methods: post, path: sales, fields: append([]string{"stock"}, common...), handle: a.createSale},
+		{methods: readMethods(), path: sales, fields: pageFields(), handle: a.listMerchantSales},
+		{methods: readMethods(), path: sale, handle: a.showMerchantSale},
+		{
+			methods: []string{http.MethodPatch}, path: sale,
+			fields: append([]string{"stockDelta"}, common...), handle: a.changeSale,
+		},
+		{methods: []string{http.MethodDelete}, path: sale, handle: a.deleteSale},
+		{methods: readMethods(), path: sale + "/audit", fields: pageFields(), handle: a.auditOfSale},
+		{methods: post, path: sale + "/expose", extraTime: exposeTime, handle: a.exposeSale},
+		{methods: post, path: sale + "/close", extraTime: exposeTime, handle: a.closeSale},
+		{methods: readMethods(), path: sale + "/ledger", handle: a.saleLedger},
+		{methods: readMethods(), path: sale + "/figures", handle: a.saleStatistics},
+		{methods: readMethods(), path: sale + "/orders", fields: list, handle: a.ordersOfSale},
+	}
 }

@@ -4,13 +4,11 @@ import (
 	"context"
 	"encoding/json"
 
-	"github.com/google/uuid"
-
 	"flashsale.dev/seckill/internal/httpapi/params"
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// changeSale is PATCH: what is left out stays as it is.
+// changeSale is PATCH /admin/sales/{goodsId}: an absent field keeps its value.
 func (a *api) changeSale(ctx context.Context, r *request) (response, error) {
 	id := r.ID("goodsId")
 	c, once := saleChange(r.Fields), r.idempotency("PATCH /admin/sales/"+r.Raw("goodsId"))
@@ -30,11 +28,16 @@ func (a *api) changeSale(ctx context.Context, r *request) (response, error) {
 func saleChange(p *params.Fields) seckill.Change {
 	algorithm := func(name string) string { return p.OneOf(name, "", rateAlgorithms()...) }
 	c := seckill.Change{
-		Title: params.Optional(p, "title", p.Text), Price: params.Optional(p, "price", p.Int), PerBuyerLimit: params.Optional(p, "perBuyerLimit", p.Int),
-		StartAt: params.Optional(p, "startAt", p.Time), EndAt: params.Optional(p, "endAt", p.Time),
+		Title:         params.Optional(p, "title", p.Text),
+		Price:         params.Optional(p, "price", p.Int),
+		PerBuyerLimit: params.Optional(p, "perBuyerLimit", p.Int),
+		StartAt:       params.Optional(p, "startAt", p.Time),
+		EndAt:         params.Optional(p, "endAt", p.Time),
 		Rate: seckill.RateChange{
-			Algorithm: params.Optional(p, "rate.algorithm", algorithm), PermitsPerSecond: params.Optional(p, "rate.permitsPerSecond", p.Float),
-			MaxBurstSeconds: params.Optional(p, "rate.maxBurstSeconds", p.Float), MaxWaitMillis: params.Optional(p, "rate.maxWaitMillis", p.Int),
+			Algorithm:        params.Optional(p, "rate.algorithm", algorithm),
+			PermitsPerSecond: params.Optional(p, "rate.permitsPerSecond", p.Float),
+			MaxBurstSeconds:  params.Optional(p, "rate.maxBurstSeconds", p.Float),
+			MaxWaitMillis:    params.Optional(p, "rate.maxWaitMillis", p.Int),
 		},
 	}
 	if p.Has("stockDelta") {
@@ -54,7 +57,7 @@ func (a *api) deleteSale(ctx context.Context, r *request) (response, error) {
 	return ok(nil), a.Changes.Delete(ctx, r.actor, id, once)
 }
 
-// auditResponse is one change of a sale.
+// auditResponse is one recorded change of a sale.
 type auditResponse struct {
 	ID        string          `json:"id"`
 	ActorID   int64           `json:"actorId,string"`
@@ -66,7 +69,10 @@ type auditResponse struct {
 }
 
 func newAuditResponse(e seckill.AuditEntry) auditResponse {
-	return auditResponse{ID: e.ID, ActorID: e.ActorID, ActorRole: e.Role, Action: e.Action, From: e.Was, To: e.Became, At: timestamp(e.At)}
+	return auditResponse{
+		ID: e.ID, ActorID: e.ActorID, ActorRole: e.Role, Action: e.Action,
+		From: e.Was, To: e.Became, At: timestamp(e.At),
+	}
 }
 
 func (a *api) auditOfSale(ctx context.Context, r *request) (response, error) {
@@ -79,14 +85,6 @@ func (a *api) auditOfSale(ctx context.Context, r *request) (response, error) {
 	if err != nil {
 		return response{}, err
 	}
-	return ok(page(found, limit, newAuditResponse, func(e seckill.AuditEntry) string { return auditCursor + e.ID })), nil
-}
-
-// cursorUUID takes the cursor of a list whose keys are UUIDs; "" is the top.
-func (r *request) cursorUUID(kind string) string {
-	s := r.cursor(kind)
-	if s != "" && (len(s) != 36 || uuid.Validate(s) != nil) {
-		r.Reject("cursor", "is not one of ours")
-	}
-	return s
+	key := func(e seckill.AuditEntry) string { return auditCursor + e.ID }
+	return ok(page(found, limit, newAuditResponse, key)), nil
 }

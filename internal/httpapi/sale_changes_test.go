@@ -6,8 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"flashsale.dev/seckill/internal/httpapi/badinput"
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/testing/badrequests"
 )
 
 func TestAMerchantChangesASale(t *testing.T) {
@@ -33,7 +33,7 @@ func TestAMerchantChangesASale(t *testing.T) {
 
 func TestADraftIsDeleted(t *testing.T) {
 	h := open(t)
-	r := h.as(merchant(), "POST", "/admin/sales", badinput.NewSale("title", `"x"`))
+	r := h.as(merchant(), "POST", "/admin/sales", badrequests.NewSale("title", `"x"`))
 	var sale struct{ GoodsID string }
 	r.into(h, &sale)
 	require.Equal(t, http.StatusOK, h.as(merchant(), "DELETE", "/admin/sales/"+sale.GoodsID, "").Status)
@@ -45,15 +45,15 @@ func TestTheSameKeyGetsTheFirstAnswer(t *testing.T) {
 	create := func(who seckill.Actor, key, body string) reply {
 		return h.as(who, "POST", "/admin/sales", body, "Idempotency-Key", key)
 	}
-	first := create(merchant(), "k-1", badinput.NewSale("title", `"a"`))
+	first := create(merchant(), "k-1", badrequests.NewSale("title", `"a"`))
 	require.Equal(t, http.StatusCreated, first.Status, first.raw)
 	for _, key := range []string{"k-1", `"k-1"`} {
-		again := create(merchant(), key, badinput.NewSale("title", `"a"`))
+		again := create(merchant(), key, badrequests.NewSale("title", `"a"`))
 		require.Equal(t, http.StatusCreated, again.Status)
 		require.JSONEq(t, string(first.Data), string(again.Data))
 	}
-	require.Equal(t, "CONFLICT", create(merchant(), "k-1", badinput.NewSale("title", `"b"`)).Reason)
-	other := create(otherMerchant(), "k-1", badinput.NewSale("title", `"b"`))
+	require.Equal(t, "CONFLICT", create(merchant(), "k-1", badrequests.NewSale("title", `"b"`)).Reason)
+	other := create(otherMerchant(), "k-1", badrequests.NewSale("title", `"b"`))
 	require.Equal(t, http.StatusCreated, other.Status, "a key is its merchant's own")
 	require.Equal(t, 2, h.changes())
 

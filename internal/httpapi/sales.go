@@ -6,7 +6,7 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// saleResponse is what everybody sees of an exposed sale.
+// saleResponse is an exposed sale as everybody sees it.
 type saleResponse struct {
 	GoodsID       int64         `json:"goodsId,string"`
 	Title         string        `json:"title"`
@@ -17,7 +17,7 @@ type saleResponse struct {
 	Total         int64         `json:"total"`
 	StartAt       timestamp     `json:"startAt"`
 	EndAt         timestamp     `json:"endAt"`
-	ServerTime    timestamp     `json:"serverTime"` // Redis' clock, by which the window is judged
+	ServerTime    timestamp     `json:"serverTime"` // Redis' clock, which decides about the phase
 }
 
 func newSaleResponse(v seckill.View) saleResponse {
@@ -37,7 +37,8 @@ func (a *api) listSales(ctx context.Context, r *request) (response, error) {
 	if err != nil {
 		return response{}, err
 	}
-	shown := page(views, limit, newSaleResponse, func(v seckill.View) string { return saleKey(v.GoodsID) })
+	key := func(v seckill.View) string { return saleKey(v.GoodsID) }
+	shown := page(views, limit, newSaleResponse, key)
 	return response{reason: reasonOK, data: shown, public: true, etag: etagOf(shown)}, nil
 }
 

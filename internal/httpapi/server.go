@@ -6,25 +6,25 @@ import (
 	"time"
 )
 
-// RuleLimiter of time and size that hold before any handler runs. ReadHeaderTimeout alone does not stop a slow body.
+// Limits that hold before any handler runs. The header timeout alone would not stop a slow body.
 const (
 	readHeaderTimeout = 3 * time.Second
-	readTimeout       = 4 * time.Second // rateLimitHeaders and body: a slow one is cut off within 5 s
+	readTimeout       = 4 * time.Second // header and body together
 	writeTimeout      = 10 * time.Second
-	writeGrace        = 2 * time.Second
+	writeGrace        = 2 * time.Second // to write the response of a call that used all its time
 	idleTimeout       = 2 * time.Minute
 	maxHeaderBytes    = 16 << 10
 )
 
-// Server makes a server of a handler, with limits on what a client may take of it: a call that may take longer than
-// the write timeout asks for its time itself (http.ResponseController).
+// Server returns a server with limits on the time and size of requests. A handler that needs more
+// time moves its own deadlines with http.ResponseController.
 func Server(h http.Handler, addr string, log *slog.Logger) *http.Server {
 	return &http.Server{
 		Addr: addr, Handler: h,
 		ReadHeaderTimeout: readHeaderTimeout, ReadTimeout: readTimeout,
 		WriteTimeout: writeTimeout, IdleTimeout: idleTimeout,
 		MaxHeaderBytes:               maxHeaderBytes,
-		DisableGeneralOptionsHandler: true, // "OPTIONS *" gets the one shape too
+		DisableGeneralOptionsHandler: true, // "OPTIONS *" gets an envelope too
 		ErrorLog:                     slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}
 }

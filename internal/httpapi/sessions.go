@@ -11,18 +11,19 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// Sessions make what a session's cookie holds; *auth.Tokens is one.
+// Sessions issues the tokens of session cookies.
 type Sessions interface {
-	// Session makes of a good token one that is as good, as long, and small enough for a cookie. Its refusal is UNAUTHENTICATED.
+	// Session exchanges a valid token for one with the same actor and expiry that fits a cookie.
+	// Its refusal is UNAUTHENTICATED.
 	Session(token string) (value string, by seckill.Actor, until time.Time, err error)
-	// Sign makes a token for an actor.
 	Sign(by seckill.Actor, life time.Duration) (string, error)
 }
 
-// guestLife is how long a guest's session lasts.
+// guestLife is the lifetime of a guest's session.
 const guestLife = 12 * time.Hour
 
-// The session's cookie. One with the prefix is taken by browsers over TLS only, from this very host only (RFC 6265bis, 4.1.3).
+// Names of the session cookie. Browsers accept the prefix __Host- over TLS only and from the very
+// host only (RFC 6265bis, 4.1.3).
 const (
 	plainCookie  = "session"
 	secureCookie = "__Host-session"
@@ -33,7 +34,10 @@ func (a *api) sessionRoutes() []route {
 		return nil
 	}
 	return []route{
-		{methods: []string{http.MethodPost}, path: "/session", public: true, fields: []string{"token", "guest"}, handle: a.createSession},
+		{
+			methods: []string{http.MethodPost}, path: "/session", public: true,
+			fields: []string{"token", "guest"}, handle: a.createSession,
+		},
 		{methods: []string{http.MethodDelete}, path: "/session", public: true, handle: a.deleteSession},
 	}
 }
@@ -45,7 +49,7 @@ type sessionResponse struct {
 	ExpiresAt timestamp    `json:"expiresAt"`
 }
 
-// enter is POST /session: a token in the body or in the Authorization header becomes a cookie that scripts can't read.
+// createSession is POST /session: it stores the caller's token in a cookie that scripts cannot read.
 func (a *api) createSession(ctx context.Context, r *request) (response, error) {
 	c := requestContextOf(ctx).gin
 	if err := a.checkOrigin(c.Request); err != nil {
@@ -60,10 +64,12 @@ func (a *api) createSession(ctx context.Context, r *request) (response, error) {
 		return response{}, err
 	}
 	a.setCookie(c.Writer.Header(), c.Request, value, until)
-	return ok(sessionResponse{UserID: by.ID, Role: by.Role, Name: by.Name, ExpiresAt: timestamp(until)}), nil
+	return ok(sessionResponse{
+		UserID: by.ID, Role: by.Role, Name: by.Name, ExpiresAt: timestamp(until),
+	}), nil
 }
 
-// leave is DELETE /session. The token itself can't be taken back: it ends when it ends, but this browser has it no more.
+// deleteSession is DELETE /session. It removes the cookie; the token stays valid until it expires.
 func (a *api) deleteSession(ctx context.Context, _ *request) (response, error) {
 	c := requestContextOf(ctx).gin
 	if err := a.checkOrigin(c.Request); err != nil {
@@ -73,7 +79,7 @@ func (a *api) deleteSession(ctx context.Context, _ *request) (response, error) {
 	return ok(nil), nil
 }
 
-// tokenOf is the token that a session is asked for with.
+// sessionToken returns the token of the body, of a guest or of the Authorization header.
 func (a *api) sessionToken(req *http.Request, r *request) (string, error) {
 	token, guest := r.Has("token"), r.Has("guest")
 	switch {
@@ -90,7 +96,7 @@ func (a *api) sessionToken(req *http.Request, r *request) (string, error) {
 	}
 }
 
-// guestToken signs one of those in who may try the shop without an account: standalone's visitors, and nobody elsewhere.
+// guestToken signs a token for one of the demo's guests.
 func (a *api) guestToken(r *request) (string, error) {
 	id := r.ID("guest")
 	if err := r.Err(); err != nil {
@@ -103,18 +109,19 @@ func (a *api) guestToken(r *request) (string, error) {
 	return a.Sessions.Sign(a.guests[i], guestLife)
 }
 
-// fromHere refuses what another site has a browser send on its own: by Sec-Fetch-Site, or by Origin where a browser
-// says only that. Programs send neither and pass. Reads are judged as writes are: what a cookie opens is nobody else's.
+// checkOrigin refuses a request that another site makes the browser send, by Sec-Fetch-Site or
+// Origin. Programs send neither and pass. CrossOriginProtection only checks methods that write, so
+// reads are presented as POST: they return personal data too.
 func (a *api) checkOrigin(r *http.Request) error {
-	judged := r.WithContext(r.Context())
-	judged.Method = http.MethodPost
-	if a.origins.Check(judged) != nil {
+	checked := r.WithContext(r.Context())
+	checked.Method = http.MethodPost
+	if a.origins.Check(checked) != nil {
 		return seckill.NewError(seckill.Forbidden, "another site asked for this in your name")
 	}
 	return nil
 }
 
-// cookieActor is who the session's cookie says is asking. Without one the refusal is that of no token.
+// cookieActor verifies the session cookie.
 func (a *api) cookieActor(r *http.Request) (seckill.Actor, error) {
 	value, found := a.sessionValue(r)
 	if !found {
@@ -126,7 +133,8 @@ func (a *api) cookieActor(r *http.Request) (seckill.Actor, error) {
 	return a.Tokens.Verify(value)
 }
 
-// sessionValue reads the session's cookie. Two of one name are none: one of them is not ours.
+// sessionValue returns the session cookie's value. Of two cookies with the name, another site on a
+// parent domain has set one, so both are ignored.
 func (a *api) sessionValue(r *http.Request) (string, bool) {
 	if a.Sessions == nil || r.Header["Cookie"] == nil {
 		return "", false
@@ -145,10 +153,11 @@ func (a *api) cookieName(r *http.Request) string {
 	return plainCookie
 }
 
-// setCookie gives a session to the browser, or with no value takes it back.
+// setCookie sets the session cookie, or deletes it where the value is empty.
 func (a *api) setCookie(h http.Header, r *http.Request, value string, until time.Time) {
 	c := http.Cookie{
-		Name: a.cookieName(r), Value: value, Path: "/", HttpOnly: true, Secure: a.isTLS(r), SameSite: http.SameSiteLaxMode,
+		Name: a.cookieName(r), Value: value, Path: "/", HttpOnly: true,
+		Secure: a.isTLS(r), SameSite: http.SameSiteLaxMode,
 		MaxAge: int(until.Sub(a.now()).Seconds()),
 	}
 	if value == "" || c.MaxAge <= 0 {
@@ -157,16 +166,18 @@ func (a *api) setCookie(h http.Header, r *http.Request, value string, until time
 	h.Add("Set-Cookie", c.String())
 }
 
-// overTLS tells whether the browser's side of the connection is encrypted: here, or as a proxy says that is believed.
+// isTLS reports whether the browser's connection is encrypted, to this node or to a trusted proxy.
 func (a *api) isTLS(r *http.Request) bool {
 	if r.TLS != nil {
 		return true
 	}
-	return strings.EqualFold(r.Header.Get("X-Forwarded-Proto"), "https") && a.fromTrustedProxy(r)
+	https := strings.EqualFold(r.Header.Get("X-Forwarded-Proto"), "https")
+	return https && a.fromTrustedProxy(r)
 }
 
-// believed tells whether a request comes from a proxy whose word is taken.
 func (a *api) fromTrustedProxy(r *http.Request) bool {
 	from, err := netip.ParseAddrPort(r.RemoteAddr)
-	return err == nil && slices.ContainsFunc(a.proxies, func(p netip.Prefix) bool { return p.Contains(from.Addr().Unmap()) })
+	return err == nil && slices.ContainsFunc(a.proxies, func(p netip.Prefix) bool {
+		return p.Contains(from.Addr().Unmap())
+	})
 }

@@ -3,7 +3,6 @@ package httpapi
 import (
 	"context"
 	"net/http"
-	"sync"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -12,40 +11,30 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// snapshotInterval is how often a console is told how its sale goes; a picture serves everybody who looks meanwhile.
+// The console gets a snapshot of its sale each second. All consoles of a sale share one snapshot.
 const (
 	snapshotInterval = time.Second
-	snapshotTTL      = 900 * time.Millisecond
-	snapshotTimeout  = 3 * time.Second // that a look may take
+	snapshotTTL      = 900 * time.Millisecond // less than the interval, so that each one is new
+	snapshotTimeout  = 3 * time.Second
+	maxSnapshots     = 1000
 )
 
 func (a *api) saleEventRoutes() []route {
-	return []route{{methods: []string{http.MethodGet}, path: "/admin/sales/:goodsId/events", handle: a.saleEvents}}
+	return []route{{
+		methods: []string{http.MethodGet}, path: "/admin/sales/:goodsId/events", handle: a.saleEvents,
+	}}
 }
 
-// snapshotResponse is how a sale goes at a moment.
 type snapshotResponse struct {
 	Figures           any     `json:"figures"`
 	Ledger            any     `json:"ledger"` // null while the sale is being rebuilt
 	PurchaseP99Millis float64 `json:"purchaseP99Millis"`
 }
 
-// gallery keeps each sale's last picture, so that many consoles cost one look a second and not one each.
-type gallery struct {
-	mu       sync.Mutex
-	pictures map[int64]*picture
-}
-
-// picture is one look, under way or done.
-type picture struct {
-	began time.Time
-	done  chan struct{}
-	event string
-}
-
-// saleEvents is GET /admin/sales/{goodsId}/events: a picture each second, until the console is closed.
+// saleEvents is GET /admin/sales/{goodsId}/events: a stream of snapshots until the client leaves.
 func (a *api) saleEvents(ctx context.Context, r *request) (response, error) {
-	if _, err := a.saleStatistics(ctx, r); err != nil { // whose sale it is, and whether there is one
+	// The statistics check that the sale exists and that the caller manages it.
+	if _, err := a.saleStatistics(ctx, r); err != nil {
 		return response{}, err
 	}
 	if err := a.streams.acquire(r.actor.ID); err != nil {
@@ -54,33 +43,32 @@ func (a *api) saleEvents(ctx context.Context, r *request) (response, error) {
 	return response{stream: func(c *gin.Context) {
 		defer a.streams.release(r.actor.ID)
 		s := eventStream{api: a, c: c, actor: r.actor}
-		h := c.Writer.Header()
-		h.Set("Content-Type", "text/event-stream; charset=utf-8")
-		h.Set("X-Accel-Buffering", "no")
-		if s.write("retry: 1000\n\n") {
+		if s.start() {
 			s.sendSnapshots(c.Request.Context(), r)
 		}
 	}}, nil
 }
 
-// show sends a picture each second.
 func (s *eventStream) sendSnapshots(ctx context.Context, r *request) {
-	round, life := time.NewTicker(snapshotInterval), time.NewTimer(streamLife)
-	defer round.Stop()
-	defer life.Stop()
+	interval, lifetime := time.NewTicker(snapshotInterval), time.NewTimer(streamLifetime)
+	defer interval.Stop()
+	defer lifetime.Stop()
 	var ended <-chan struct{}
 	if s.Notifier != nil {
 		ended = s.Notifier.Done()
 	}
 	for {
-		if !s.write(s.picture(ctx, r)) {
+		event, err := s.snapshots.Get(ctx, r.ID("goodsId"), func(ctx context.Context) (string, error) {
+			return s.snapshotEvent(ctx, r), nil
+		})
+		if err != nil || !s.write(event) { // an error means that the client has left
 			return
 		}
 		select {
-		case <-round.C:
+		case <-interval.C:
 		case <-ctx.Done():
 			return
-		case <-life.C:
+		case <-lifetime.C:
 			return
 		case <-ended:
 			return
@@ -88,58 +76,25 @@ func (s *eventStream) sendSnapshots(ctx context.Context, r *request) {
 	}
 }
 
-// picture is the sale's last picture as an event, or a new one where that is too old. The caller may see the sale.
-func (a *api) picture(ctx context.Context, r *request) string {
-	id := r.ID("goodsId")
-	a.gallery.mu.Lock()
-	p := a.gallery.pictures[id]
-	if p == nil || a.now().Sub(p.began) >= snapshotTTL {
-		p = &picture{began: a.now(), done: make(chan struct{})}
-		a.gallery.hang(id, p)
-		go a.look(context.WithoutCancel(ctx), r, p) // others wait for it, whether this caller does or not
+// snapshotEvent returns a snapshot as an event, or an event with the reason why there is none.
+// Failures are cached too: consoles must not add load to a store that is down.
+func (a *api) snapshotEvent(ctx context.Context, r *request) string {
+	statistics, err := a.saleStatistics(ctx, r)
+	if reason := seckill.ReasonOf(err); reason != "" {
+		return troubleEvent(reason)
+	} else if err != nil {
+		return troubleEvent(seckill.Unavailable)
 	}
-	a.gallery.mu.Unlock()
-	select {
-	case <-p.done:
-		return p.event
-	case <-ctx.Done():
-		return ": gone\n\n"
-	}
-}
-
-// hang puts a picture up and takes those down that nobody has looked at lately.
-func (g *gallery) hang(id int64, p *picture) {
-	for other, old := range g.pictures {
-		if p.began.Sub(old.began) > time.Minute {
-			delete(g.pictures, other)
-		}
-	}
-	if g.pictures == nil {
-		g.pictures = make(map[int64]*picture)
-	}
-	g.pictures[id] = p
-}
-
-// look makes a picture, or tells why there is none.
-func (a *api) look(ctx context.Context, r *request, p *picture) {
-	ctx, cancel := context.WithTimeout(ctx, snapshotTimeout)
-	defer cancel()
-	defer close(p.done)
-	p.event = troubleEvent(seckill.Unavailable)
-	figures, err := a.saleStatistics(ctx, r)
-	if err != nil {
-		if reason := seckill.ReasonOf(err); reason != "" {
-			p.event = troubleEvent(reason)
-		}
-		return
-	}
-	shown := snapshotResponse{Figures: figures.data, PurchaseP99Millis: float64(a.pulse.p99(a.now()).Microseconds()) / 1000}
+	p99 := float64(a.purchaseLatency.p99(a.now()).Microseconds()) / 1000
+	snapshot := snapshotResponse{Figures: statistics.data, PurchaseP99Millis: p99}
 	if ledger, err := a.saleLedger(ctx, r); err == nil {
-		shown.Ledger = ledger.data
+		snapshot.Ledger = ledger.data
 	}
-	if data, err := json.Marshal(shown); err == nil {
-		p.event = "event: picture\ndata: " + string(data) + "\n\n"
+	data, err := json.Marshal(snapshot)
+	if err != nil {
+		return troubleEvent(seckill.Unavailable)
 	}
+	return "event: picture\ndata: " + string(data) + "\n\n" // the contract names the event "picture"
 }
 
 func troubleEvent(reason seckill.Reason) string {

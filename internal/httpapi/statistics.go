@@ -8,13 +8,12 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// Statistics tells merchants their numbers; *stats.Service is one.
+// Statistics computes the figures of a sale for its merchant.
 type Statistics interface {
 	Statistics(ctx context.Context, by seckill.Actor, goodsID int64) (stats.Statistics, error)
 }
 
-var _ Statistics = (*stats.Service)(nil)
-
+// statisticsResponse has a count for every status and reason, also where it is 0.
 type statisticsResponse struct {
 	Status           seckill.Status                 `json:"status"`
 	Phase            seckill.Phase                  `json:"phase,omitzero"`
@@ -50,9 +49,11 @@ func (a *api) saleStatistics(ctx context.Context, r *request) (response, error) 
 	v := f.View
 	shown := statisticsResponse{
 		Status: v.Status, Total: v.Total, Available: v.Available, Pending: v.Pending, Sold: v.Sold,
-		Paid: f.Orders[order.Paid].Units, PaidAmount: f.Orders[order.Paid].Amount, Orders: make(map[order.Status]countResponse),
-		BacklogAgeMillis: f.BacklogAge.Milliseconds(), Unconfirmed: v.Outbox, ServerTime: timestamp(v.Now),
-		OrdersPerSecond: f.Rates.OrdersPerSecond, Refusals: make(map[seckill.Reason]int64),
+		Paid: f.Orders[order.Paid].Units, PaidAmount: f.Orders[order.Paid].Amount,
+		Orders:           make(map[order.Status]countResponse),
+		BacklogAgeMillis: f.BacklogAge.Milliseconds(), Unconfirmed: v.Outbox,
+		OrdersPerSecond: f.Rates.OrdersPerSecond,
+		Refusals:        make(map[seckill.Reason]int64), ServerTime: timestamp(v.Now),
 	}
 	for _, reason := range stats.CountedReasons() {
 		shown.Refusals[reason] = f.Rates.Refusals[reason]
@@ -60,7 +61,9 @@ func (a *api) saleStatistics(ctx context.Context, r *request) (response, error) 
 	if v.Status != seckill.Draft {
 		shown.Phase = v.PhaseAt(v.Now, v.Available)
 	}
-	for _, s := range []order.Status{order.Created, order.Paid, order.Cancelled, order.Expired, order.Failed} {
+	for _, s := range []order.Status{
+		order.Created, order.Paid, order.Cancelled, order.Expired, order.Failed,
+	} {
 		shown.Orders[s] = countResponse(f.Orders[s])
 	}
 	return ok(shown), nil

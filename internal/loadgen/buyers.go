@@ -9,66 +9,71 @@ import (
 	"flashsale.dev/seckill/internal/loadgen/buyer"
 )
 
-// Kind is what a buyer is like.
+// Kind is a buyer's behaviour.
 type Kind string
 
 // The kinds of buyers.
 const (
-	Polite    Kind = "polite"    // does as it is told and waits as long as it is told
-	Impatient Kind = "impatient" // clicks three times at once, waits no longer than 100 ms, and wants more when it has
-	Hostile   Kind = "hostile"   // replays others' paths, invents paths and order numbers
+	Polite    Kind = "polite"    // obeys every answer and every Retry-After
+	Impatient Kind = "impatient" // sends three purchases at once, waits at most 100 ms, buys a second time
+	Hostile   Kind = "hostile"   // replays paths of others, invents paths and order numbers
 )
 
-// What impatient buyers do, and how soon everybody asks again who came before the sale was open.
+// Behaviour of impatient buyers, and the pause of all buyers after NOT_STARTED.
 const (
-	clicks = 3
-	hurry  = 100 * time.Millisecond
-	early  = 50 * time.Millisecond
+	parallelRequests = 3
+	maxRetryWait     = 100 * time.Millisecond
+	notStartedRetry  = 50 * time.Millisecond
 )
 
-// kind of the i-th buyer: the same for the same seed.
+// kind draws the kind of buyer i; the same seed gives the same kinds.
 func (p Plan) kind(i int) Kind {
-	dice := float64(rand.NewPCG(p.Seed, uint64(i)).Uint64()>>11) / (1 << 53) //nolint:gosec // no secret hangs on it
+	draw := float64(rand.NewPCG(p.Seed, uint64(i)).Uint64()>>11) / (1 << 53) //nolint:gosec // not a secret
 	switch {
-	case dice < p.Hostile:
+	case draw < p.Hostile:
 		return Hostile
-	case dice < p.Hostile+p.Impatient:
+	case draw < p.Hostile+p.Impatient:
 		return Impatient
 	default:
 		return Polite
 	}
 }
 
-// one plays the i-th buyer, who was due at a moment.
-func (r *runner) one(ctx context.Context, i int, due time.Time) {
+// playBuyer plays buyer i, which was due at the given time.
+func (r *runner) playBuyer(ctx context.Context, i int, due time.Time) {
 	id, kind := r.FirstID+int64(i), r.kind(i)
-	r.rec.arrived(time.Since(due))
+	r.recorder.addArrival(time.Since(due))
 	token, err := r.Token(id)
 	if err != nil {
-		r.rec.departed(kind, buyer.Told{BuyerID: id}, err)
+		r.recorder.addBuyer(kind, buyer.Result{BuyerID: id}, err)
 		return
 	}
 	c := apiclient.Client{Base: r.Bases[i%len(r.Bases)], Token: token, HTTP: r.HTTP}
 	if kind == Hostile {
-		thief := buyer.Thief{Client: c, ID: id, GoodsID: r.GoodsID, Loot: r.loot, Due: due, Saw: r.rec.saw}
-		r.rec.robbed(thief.Rob(ctx))
+		hostile := buyer.HostileBuyer{
+			Client: c, ID: id, GoodsID: r.GoodsID, Captured: r.captured, Due: due, OnCall: r.recorder.addCall,
+		}
+		r.recorder.addHostile(hostile.Attack(ctx))
 		return
 	}
 	b := r.buyer(c, id, kind, due)
-	told, err := b.Buy(ctx)
-	if told.OrderSn != "" {
-		r.loot.Order(id, told.OrderSn)
+	result, err := b.Buy(ctx)
+	if result.OrderSn != "" {
+		r.captured.AddOrder(id, result.OrderSn)
 	}
-	r.rec.departed(kind, told, err)
+	r.recorder.addBuyer(kind, result, err)
 }
 
+// buyer configures a polite or impatient buyer.
 func (r *runner) buyer(c apiclient.Client, id int64, kind Kind, due time.Time) buyer.Buyer {
 	b := buyer.Buyer{
-		Client: c, ID: id, GoodsID: r.GoodsID, Quantity: r.Quantity, Patience: r.Patience, Stubborn: true, Bases: r.Bases,
-		Early: early, Due: due, Saw: r.rec.saw, Won: r.rec.won, Path: func(path string) { r.loot.Path(id, path) },
+		Client: c, ID: id, GoodsID: r.GoodsID, Quantity: r.Quantity, Patience: r.Patience,
+		RetryErrors: true, Bases: r.Bases, NotStartedRetry: notStartedRetry, Due: due,
+		OnCall: r.recorder.addCall, OnAccepted: r.recorder.addAccepted,
+		OnPath: func(path string) { r.captured.AddPath(id, path) },
 	}
 	if kind == Impatient {
-		b.Clicks, b.Hurry, b.Greedy = clicks, hurry, true
+		b.ParallelRequests, b.MaxRetryWait, b.BuysAgain = parallelRequests, maxRetryWait, true
 	}
 	return b
 }

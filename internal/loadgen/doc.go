@@ -1,10 +1,10 @@
-// Package loadgen lets many buyers of package buyer loose on a running API, in a closed loop (so many at once) or an open one
-// (so many arrive each second, whatever becomes of those before), and measures what they meet.
+// Package loadgen plays virtual buyers against a running API and measures their latencies. A closed
+// loop keeps a fixed number of buyers active; an open loop starts buyers at a fixed rate.
 //
-// In the open loop a buyer's time runs from the moment it was meant to arrive, not from the moment the generator got
-// round to it: a server that stalls is charged for everybody who should have come meanwhile (coordinated omission; Gil
-// Tene, "How NOT to Measure Latency"). How far the generator itself fell behind is measured beside it, as lag.
+// In the open loop a buyer's time counts from its planned arrival, not from its first call. A stalled
+// server is charged for every buyer who should have arrived meanwhile (coordinated omission; Gil
+// Tene, "How NOT to Measure Latency"). The delay of the generator itself is measured as lag.
 //
-// Every call is counted in a histogram of its step (HdrHistogram, 1 µs to 2 minutes, three digits). Of the buyers only those
-// are kept who hold a promise or may hold one without knowing: package verdict holds them against the API's books.
+// Each call is recorded in a histogram of its step (HdrHistogram, 1 µs to 2 minutes, three digits).
+// A Result keeps only the buyers with a 202 or an uncertain outcome, for package verdict.
 package loadgen

@@ -14,58 +14,58 @@ import (
 	"flashsale.dev/seckill/internal/loadgen/buyer"
 )
 
-// The spans that are measured beside the calls.
+// The spans that are measured in addition to the calls.
 const (
-	SpanWay     buyer.Step = "way"     // from the moment a buyer was due to its 202 or its refusal
-	SpanWritten buyer.Step = "written" // from the 202 until the buyer saw the order in MySQL
-	SpanLag     buyer.Step = "lag"     // from the moment a buyer was due until the generator let it begin
+	SpanDecision buyer.Step = "decision" // from the planned start to the 202 or the refusal
+	SpanWritten  buyer.Step = "written"  // from the 202 until the buyer read the written order
+	SpanLag      buyer.Step = "lag"      // from the planned start to the actual one
 )
 
-// longest is what the histograms can tell; what took longer counts as this.
-const longest = 2 * time.Minute
+// maxTime bounds the histograms; longer times count as this.
+const maxTime = 2 * time.Minute
 
 func histogram(digits int) *hdrhistogram.Histogram {
-	return hdrhistogram.New(1, longest.Microseconds(), digits)
+	return hdrhistogram.New(1, maxTime.Microseconds(), digits)
 }
 
-// recorder counts. One lock serves: it is held for some hundred nanoseconds of a call's 20 µs.
+// recorder collects the measurements. One mutex suffices: each call holds it for less than 1 µs.
 type recorder struct {
 	began time.Time
 
-	mu       sync.Mutex
-	steps    map[buyer.Step]*stepCount
-	window   window
-	points   []Point
-	outcomes map[Kind]map[buyer.Outcome]int
-	kept     []Kept
-	breaches []string
-	breached int
-	onWay    int
-	came     int
+	mu          sync.Mutex
+	steps       map[buyer.Step]*stepCount
+	window      window
+	points      []Point
+	outcomes    map[Kind]map[buyer.Outcome]int
+	holders     []Holder
+	breaches    []string
+	breachCount int
+	inFlight    int
+	arrivals    int
 }
 
-// stepCount is what became of a step's calls.
+// stepCount collects the calls of a step.
 type stepCount struct {
 	times   *hdrhistogram.Histogram // µs
 	answers map[string]int64        // by reason, or "error: …"
 	faults  int64                   // answers of 5xx
-	errors  int64                   // no answer at all, or none that could be read
+	errors  int64                   // no answer, or an unreadable one
 }
 
 func newRecorder() *recorder {
 	return &recorder{steps: map[buyer.Step]*stepCount{}, window: newWindow(), outcomes: map[Kind]map[buyer.Outcome]int{}}
 }
 
-// saw takes note of a call.
-func (r *recorder) saw(c buyer.Call) {
-	said := c.Answer.Reason
+// addCall records a call.
+func (r *recorder) addCall(c buyer.Call) {
+	label := c.Answer.Reason
 	if c.Err != nil {
-		said = "error: " + class(c.Answer, c.Err)
+		label = "error: " + errorClass(c.Answer, c.Err)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	s := r.took(c.Step, c.Took)
-	s.answers[said]++
+	s := r.addTime(c.Step, c.Took)
+	s.answers[label]++
 	switch {
 	case c.Err != nil:
 		s.errors++
@@ -78,93 +78,95 @@ func (r *recorder) saw(c buyer.Call) {
 	}
 }
 
-// took adds a time to a step, in the whole and in the window. The lock is held.
-func (r *recorder) took(step buyer.Step, d time.Duration) *stepCount {
+// addTime adds a time to a step, in the run and in the window. The caller holds the lock.
+func (r *recorder) addTime(step buyer.Step, d time.Duration) *stepCount {
 	s := r.steps[step]
 	if s == nil {
 		s = &stepCount{times: histogram(3), answers: map[string]int64{}}
 		r.steps[step] = s
 	}
-	us := min(max(d, 0), longest).Microseconds()
+	us := min(max(d, 0), maxTime).Microseconds()
 	_ = s.times.RecordValue(us) // it is within the bounds
 	r.window.took(step, us)
 	return s
 }
 
-// class names what kept an answer from coming.
-func class(a apiclient.Answer, err error) string {
+// errorClass names the reason why a call has no answer.
+func errorClass(a apiclient.Answer, err error) string {
 	switch {
 	case a.Status != 0:
-		return fmt.Sprintf("status %d of no known shape", a.Status)
-	case buyer.TimedOut(err):
+		return fmt.Sprintf("status %d with an unknown body", a.Status)
+	case apiclient.TimedOut(err):
 		return "timeout"
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return "refused"
-	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return "connection broke"
-	case errors.Is(err, buyer.ErrRemote):
-		return "not this machine"
+	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE), errors.Is(err, io.EOF),
+		errors.Is(err, io.ErrUnexpectedEOF):
+		return "connection lost"
+	case errors.Is(err, apiclient.ErrRemote):
+		return "not a loopback address"
 	default:
 		return "other"
 	}
 }
 
-func (r *recorder) arrived(lag time.Duration) {
+// addArrival records a started buyer and its lag.
+func (r *recorder) addArrival(lag time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.took(SpanLag, lag)
-	r.came++
-	r.onWay++
+	r.addTime(SpanLag, lag)
+	r.arrivals++
+	r.inFlight++
 	r.window.point.Arrived++
 }
 
-// won takes note of a buyer's first 202.
-func (r *recorder) won() {
+// addAccepted records a buyer's first 202.
+func (r *recorder) addAccepted() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.window.point.Won++
 }
 
-// departed takes note of how a buyer ended, and keeps who holds a promise or may hold one.
-func (r *recorder) departed(kind Kind, t buyer.Told, err error) {
+// addBuyer records a finished buyer. It keeps buyers with a 202 or an uncertain outcome.
+func (r *recorder) addBuyer(kind Kind, t buyer.Result, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if t.Outcome == "" { // an answer that made no sense
+	if t.Outcome == "" { // its last answer was unreadable
 		t.Outcome = buyer.GaveUp
 	}
-	r.ended(kind, t.Outcome)
-	r.took(SpanWay, t.Bought)
+	r.countOutcome(kind, t.Outcome)
+	r.addTime(SpanDecision, t.DecisionTime)
 	if t.Outcome == buyer.Won && err == nil && t.Status != "queued" && kind == Polite {
-		r.took(SpanWritten, t.Written)
+		r.addTime(SpanWritten, t.WriteTime)
 	}
-	if len(t.Heard) > 0 || t.Unsure {
-		r.kept = append(r.kept, keep(t))
+	if len(t.Accepted) > 0 || t.Uncertain {
+		r.holders = append(r.holders, newHolder(t))
 	}
 }
 
-// robbed takes note of a thief's end.
-func (r *recorder) robbed(breaches []string) {
+// addHostile records a finished hostile buyer and its breaches.
+func (r *recorder) addHostile(breaches []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.ended(Hostile, turnedAway)
-	r.breached += len(breaches)
-	if len(r.breaches) < mostBreaches {
+	r.countOutcome(Hostile, AllRefused)
+	r.breachCount += len(breaches)
+	if len(r.breaches) < maxBreaches {
 		r.breaches = append(r.breaches, breaches...)
 	}
 }
 
-// turnedAway is how a thief is to end.
-const turnedAway buyer.Outcome = "turned away"
+// AllRefused is the outcome of hostile buyers.
+const AllRefused buyer.Outcome = "all refused"
 
-// mostBreaches is how many are kept word for word.
-const mostBreaches = 20
+// maxBreaches bounds the breaches that are kept in words.
+const maxBreaches = 20
 
-// ended counts. The lock is held.
-func (r *recorder) ended(kind Kind, o buyer.Outcome) {
+// countOutcome counts a finished buyer. The caller holds the lock.
+func (r *recorder) countOutcome(kind Kind, o buyer.Outcome) {
 	if r.outcomes[kind] == nil {
 		r.outcomes[kind] = map[buyer.Outcome]int{}
 	}
 	r.outcomes[kind][o]++
-	r.onWay--
+	r.inFlight--
 	r.window.ended(o)
 }

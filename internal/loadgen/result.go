@@ -8,21 +8,21 @@ import (
 	"flashsale.dev/seckill/internal/loadgen/buyer"
 )
 
-// Result is what a run measured, and whom it must be checked with.
+// Result is the measurements of a run and the buyers that a verdict checks.
 type Result struct {
-	Began    time.Time
-	Took     time.Duration
-	Planned  int // buyers who should have come
-	Came     int // who did
-	Outcomes map[Kind]map[buyer.Outcome]int
-	Steps    []Step
-	Points   []Point
-	Kept     []Kept
-	Breaches []string // the first of them, word for word
-	Breached int      // how many a thief got away with
+	Started     time.Time
+	Took        time.Duration
+	Planned     int // buyers of the plan
+	Arrived     int // buyers who started
+	Outcomes    map[Kind]map[buyer.Outcome]int
+	Steps       []Step
+	Points      []Point
+	Holders     []Holder
+	Breaches    []string // the first maxBreaches in words
+	BreachCount int      // hostile calls that succeeded
 }
 
-// Step is what became of all calls of one step, or of one span. Times in milliseconds.
+// Step summarizes the calls of a step, or a span. Times are in milliseconds.
 type Step struct {
 	Step    buyer.Step       `json:"step"`
 	Count   int64            `json:"count"`
@@ -37,20 +37,21 @@ type Step struct {
 	Answers map[string]int64 `json:"answers,omitempty"` // by reason, or "error: …"
 }
 
-// Kept is a buyer who was told of an order, or may have one without having been told.
-type Kept struct {
-	BuyerID  int64
-	OrderSns []string // each once
-	Quantity int64
-	Status   string // the first order's, when the buyer last looked
-	Unsure   bool
-	Doubled  bool // one path was answered with two numbers
+// Holder is a buyer with a 202, or with an order that may exist without a 202.
+type Holder struct {
+	BuyerID   int64
+	OrderSns  []string // each once
+	Quantity  int64
+	Status    string // of the first order, at the last read
+	Uncertain bool
+	Doubled   bool // one path got two order numbers
 }
 
-func keep(t buyer.Told) Kept {
-	k := Kept{BuyerID: t.BuyerID, Quantity: t.Quantity, Status: t.Status, Unsure: t.Unsure}
+// newHolder keeps the order numbers of a result and finds paths with two of them.
+func newHolder(t buyer.Result) Holder {
+	k := Holder{BuyerID: t.BuyerID, Quantity: t.Quantity, Status: t.Status, Uncertain: t.Uncertain}
 	byPath := map[string]string{}
-	for _, h := range t.Heard {
+	for _, h := range t.Accepted {
 		if was, known := byPath[h.Path]; known && was != h.OrderSn {
 			k.Doubled = true
 		}
@@ -73,7 +74,7 @@ func (r Result) Calls() int64 {
 	return n
 }
 
-// Of finds a step; false where it was never taken.
+// Of returns a step; false if it has no calls.
 func (r Result) Of(step buyer.Step) (Step, bool) {
 	i := slices.IndexFunc(r.Steps, func(s Step) bool { return s.Step == step })
 	if i < 0 {
@@ -82,7 +83,7 @@ func (r Result) Of(step buyer.Step) (Step, bool) {
 	return r.Steps[i], true
 }
 
-// Count tells how many buyers of all kinds ended so.
+// Count counts the buyers of all kinds with an outcome.
 func (r Result) Count(o buyer.Outcome) int {
 	n := 0
 	for _, of := range r.Outcomes {
@@ -91,26 +92,27 @@ func (r Result) Count(o buyer.Outcome) int {
 	return n
 }
 
-// span tells the spans from the calls.
+// span reports whether the step is a span, not a call.
 func (s Step) span() bool {
-	return slices.Contains([]buyer.Step{SpanWay, SpanWritten, SpanLag}, s.Step)
+	return slices.Contains([]buyer.Step{SpanDecision, SpanWritten, SpanLag}, s.Step)
 }
 
 // order of the steps in a report.
 func order() []buyer.Step {
 	return []buyer.Step{
-		buyer.StepPath, buyer.StepBuy, buyer.StepOrder, buyer.StepForge, buyer.StepInvent, buyer.StepReplay, buyer.StepSpy, buyer.StepSpoil,
-		SpanWay, SpanWritten, SpanLag,
+		buyer.StepPath, buyer.StepBuy, buyer.StepOrder, buyer.StepForge, buyer.StepReadUnknown,
+		buyer.StepReplay, buyer.StepReadOther, buyer.StepCancelOther,
+		SpanDecision, SpanWritten, SpanLag,
 	}
 }
 
-// result is what has been counted.
+// result summarizes the recorded calls.
 func (r *recorder) result(began time.Time, took time.Duration, planned int) Result {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	out := Result{
-		Began: began, Took: took, Planned: planned, Came: r.came, Outcomes: maps.Clone(r.outcomes),
-		Points: r.points, Kept: r.kept, Breaches: r.breaches, Breached: r.breached,
+		Started: began, Took: took, Planned: planned, Arrived: r.arrivals, Outcomes: maps.Clone(r.outcomes),
+		Points: r.points, Holders: r.holders, Breaches: r.breaches, BreachCount: r.breachCount,
 	}
 	for _, step := range order() {
 		if s := r.steps[step]; s != nil {
@@ -120,6 +122,7 @@ func (r *recorder) result(began time.Time, took time.Duration, planned int) Resu
 	return out
 }
 
+// summary computes the quantiles of a step.
 func (s *stepCount) summary(step buyer.Step, took time.Duration) Step {
 	at := func(q float64) float64 { return millis(s.times.ValueAtQuantile(q)) }
 	return Step{

@@ -9,42 +9,42 @@ import (
 	"flashsale.dev/seckill/internal/loadgen/buyer"
 )
 
-// Run plays the plan to its end, or until ctx ends: then nobody comes any more, and who is on the way ends at the next
-// call. What had been told by then is in the result all the same.
+// Run plays the plan to its end or until ctx ends. After that no buyer starts and active buyers stop
+// at their current call. The result contains everything recorded until then.
 func Run(ctx context.Context, p Plan) Result {
 	p = p.withDefaults()
-	r := &runner{Plan: p, began: time.Now(), rec: newRecorder(), loot: &buyer.Loot{}}
+	r := &runner{Plan: p, began: time.Now(), recorder: newRecorder(), captured: &buyer.Captured{}}
 	if p.StartAt.After(r.began) {
 		r.began = p.StartAt
 	}
-	r.rec.began = r.began
+	r.recorder.began = r.began
 	ticking, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var clock sync.WaitGroup
-	clock.Go(func() { r.rec.tick(ticking, p.Every, p.Watch) })
+	clock.Go(func() { r.recorder.tick(ticking, p.Every, p.OnPoint) })
 	r.play(ctx)
 	took := time.Since(r.began)
 	stop()
 	clock.Wait()
-	return r.rec.result(r.began, took, p.Buyers)
+	return r.recorder.result(r.began, took, p.Buyers)
 }
 
-// runner is one run.
+// runner is the state of one run.
 type runner struct {
 	Plan
-	began time.Time
-	rec   *recorder
-	loot  *buyer.Loot
-	gone  sync.WaitGroup
+	began    time.Time
+	recorder *recorder
+	captured *buyer.Captured
+	buyers   sync.WaitGroup
 }
 
-// play sends the buyers on their way and waits for the last.
+// play starts the buyers and waits for the last.
 func (r *runner) play(ctx context.Context) {
-	defer r.gone.Wait()
-	if !until(ctx, r.began) {
+	defer r.buyers.Wait()
+	if !waitUntil(ctx, r.began) {
 		return
 	}
 	for i := range r.Spike {
-		r.gone.Go(func() { r.one(ctx, i, r.began) })
+		r.buyers.Go(func() { r.playBuyer(ctx, i, r.began) })
 	}
 	if r.Rate > 0 {
 		r.open(ctx)
@@ -53,12 +53,12 @@ func (r *runner) play(ctx context.Context) {
 	}
 }
 
-// open lets buyers come at their times, whatever becomes of those before.
+// open starts each buyer at its planned arrival, whether or not earlier buyers have finished.
 func (r *runner) open(ctx context.Context) {
 	places := make(chan struct{}, r.InFlight)
 	for n := range r.Buyers - r.Spike {
 		due := r.began.Add(arrival(n, r.Rate, r.Ramp))
-		if !until(ctx, due) {
+		if !waitUntil(ctx, due) {
 			return
 		}
 		select {
@@ -66,31 +66,31 @@ func (r *runner) open(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		r.gone.Go(func() {
+		r.buyers.Go(func() {
 			defer func() { <-places }()
-			r.one(ctx, r.Spike+n, due)
+			r.playBuyer(ctx, r.Spike+n, due)
 		})
 	}
 }
 
-// closed keeps so many buyers on their way: each place is taken anew as soon as its buyer is done.
+// closed keeps Users buyers active: each user plays the next buyer when one finishes.
 func (r *runner) closed(ctx context.Context) {
 	var next atomic.Int64
 	next.Store(int64(r.Spike))
 	for u := range r.Users {
-		r.gone.Go(func() {
-			if !until(ctx, r.began.Add(place(u, r.Users, r.Ramp))) {
+		r.buyers.Go(func() {
+			if !waitUntil(ctx, r.began.Add(userStart(u, r.Users, r.Ramp))) {
 				return
 			}
 			for i := next.Add(1) - 1; i < int64(r.Buyers) && ctx.Err() == nil; i = next.Add(1) - 1 {
-				r.one(ctx, int(i), time.Now())
+				r.playBuyer(ctx, int(i), time.Now())
 			}
 		})
 	}
 }
 
-// until waits for a moment; false where ctx ended first.
-func until(ctx context.Context, t time.Time) bool {
+// waitUntil waits for a point in time; false if ctx ended first.
+func waitUntil(ctx context.Context, t time.Time) bool {
 	wait := time.Until(t)
 	if wait <= 0 {
 		return ctx.Err() == nil

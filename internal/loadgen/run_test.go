@@ -23,8 +23,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// fake is an API inside a bubble of testing/synctest, where times are exact. Each call takes 1 ms, and nobody is answered
-// while it stalls.
+// fake is an API inside a bubble of testing/synctest, where times are exact. Each call takes 1 ms
+// or lasts until the end of a stall.
 type fake struct {
 	mu     sync.Mutex
 	stalls func() (until time.Time)
@@ -82,10 +82,10 @@ func of(t *testing.T, r Result, s buyer.Step) Step {
 	return step
 }
 
-// The server stalls for two seconds of ten. In the open loop a fifth of the buyers come meanwhile, and each of them waits: the 90th
-// percentile says a second, and the 99th nearly two. A generator that waits with the server would have sent one buyer into the
-// stall, and seen it in the maximum alone.
-func TestAStallIsChargedForEverybodyWhoShouldHaveCome(t *testing.T) {
+// The server stalls for two seconds of ten. A fifth of the buyers is due meanwhile, and each waits:
+// p90 is one second and p99 nearly two. A generator that waits with the server would send one buyer
+// into the stall and show it in the maximum only.
+func TestRun_OpenLoopChargesStallToAllDueBuyers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{}
 		began := time.Now()
@@ -115,8 +115,8 @@ func TestAStallIsChargedForEverybodyWhoShouldHaveCome(t *testing.T) {
 	})
 }
 
-// Where the generator can't let buyers begin, because so many are on their way, their waiting counts too, and shows as lag.
-func TestWhoMustWaitToBeginIsLate(t *testing.T) {
+// A buyer that waits for a place counts that wait in its latency and as lag.
+func TestRun_InFlightLimitCountsAsLag(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{}
 		p := f.plan()
@@ -128,7 +128,7 @@ func TestWhoMustWaitToBeginIsLate(t *testing.T) {
 	})
 }
 
-func TestTheClosedLoopKeepsSoManyOnTheirWay(t *testing.T) {
+func TestRun_ClosedLoopKeepsUsersActive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{}
 		p := f.plan()
@@ -137,11 +137,11 @@ func TestTheClosedLoopKeepsSoManyOnTheirWay(t *testing.T) {
 		require.Equal(t, 10, f.most)
 		require.InDelta(t, .3, r.Took.Seconds(), .01) // three calls of 1 ms for each of 100 turns
 		require.Equal(t, 1000, r.Count(buyer.Won))
-		require.Len(t, r.Kept, 1000)
+		require.Len(t, r.Holders, 1000)
 	})
 }
 
-func TestUsersCannotGetInTheWayOfASpike(t *testing.T) {
+func TestRun_SpikeStartsTogetherBesideUsers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{}
 		p := f.plan()
@@ -151,15 +151,15 @@ func TestUsersCannotGetInTheWayOfASpike(t *testing.T) {
 		for _, at := range f.paths[:501] {
 			require.Equal(t, p.StartAt, at)
 		}
-		require.Equal(t, 1000, r.Came)
-		require.Equal(t, p.StartAt, r.Began)
+		require.Equal(t, 1000, r.Arrived)
+		require.Equal(t, p.StartAt, r.Started)
 		for _, point := range r.Points {
 			require.Less(t, float64(point.Arrived)/point.Span, 10_000.0, "a stretch too short for a rate")
 		}
 	})
 }
 
-func TestAnEndedContextEndsTheLoadAndKeepsWhatWasTold(t *testing.T) {
+func TestRun_CancelledContextKeepsRecordedResults(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{}
 		p := f.plan()
@@ -167,13 +167,13 @@ func TestAnEndedContextEndsTheLoadAndKeepsWhatWasTold(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second+time.Millisecond/2)
 		defer cancel()
 		r := Run(ctx, p)
-		require.Equal(t, 301, r.Came)
+		require.Equal(t, 301, r.Arrived)
 		require.Equal(t, 1000, r.Planned)
-		require.GreaterOrEqual(t, len(r.Kept), 300, "all but those who were on the way")
+		require.GreaterOrEqual(t, len(r.Holders), 300, "all but those who were on the way")
 	})
 }
 
-func TestKindsComeInTheirSharesAndTheSameEachTime(t *testing.T) {
+func TestPlanKind_FollowsSharesAndSeed(t *testing.T) {
 	p := Plan{Impatient: .3, Hostile: .1, Seed: 5}
 	n := map[Kind]int{}
 	for i := range 10_000 {
@@ -185,15 +185,15 @@ func TestKindsComeInTheirSharesAndTheSameEachTime(t *testing.T) {
 	require.InDelta(t, 6000, n[Polite], 300)
 }
 
-func TestCallsWithoutAnAnswerAreToldApart(t *testing.T) {
+func TestErrorClass_NamesMissingAnswers(t *testing.T) {
 	for said, err := range map[string]error{
-		"timeout": os.ErrDeadlineExceeded, "refused": syscall.ECONNREFUSED, "connection broke": io.ErrUnexpectedEOF,
-		"not this machine": buyer.ErrRemote, "other": errors.New("odd"),
+		"timeout": os.ErrDeadlineExceeded, "refused": syscall.ECONNREFUSED, "connection lost": io.ErrUnexpectedEOF,
+		"not a loopback address": apiclient.ErrRemote, "other": errors.New("odd"),
 	} {
-		require.Equal(t, said, class(apiclient.Answer{}, fmt.Errorf("call: %w", err)))
+		require.Equal(t, said, errorClass(apiclient.Answer{}, fmt.Errorf("call: %w", err)))
 	}
-	require.Equal(t, "timeout", class(apiclient.Answer{}, context.DeadlineExceeded))
-	require.Equal(t, "status 502 of no known shape", class(apiclient.Answer{Status: 502}, errors.New("html")))
+	require.Equal(t, "timeout", errorClass(apiclient.Answer{}, context.DeadlineExceeded))
+	require.Equal(t, "status 502 with an unknown body", errorClass(apiclient.Answer{Status: 502}, errors.New("html")))
 
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{fail: syscall.ECONNREFUSED}
@@ -204,17 +204,17 @@ func TestCallsWithoutAnAnswerAreToldApart(t *testing.T) {
 		require.Equal(t, path.Count, path.Errors)
 		require.Equal(t, map[string]int64{"error: refused": path.Count}, path.Answers)
 		require.Equal(t, 10, r.Count(buyer.GaveUp))
-		require.Empty(t, r.Kept, "nobody can have an order who never asked to buy")
+		require.Empty(t, r.Holders, "nobody can have an order who never asked to buy")
 	})
 }
 
-func TestALongSeriesIsHalvedAndCountsEverybody(t *testing.T) {
+func TestRun_LongSeriesIsHalvedWithoutLoss(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{}
 		p := f.plan()
 		p.Rate, p.Every = 1, 100*time.Millisecond
 		r := Run(t.Context(), p)
-		require.Less(t, len(r.Points), mostPoints)
+		require.Less(t, len(r.Points), maxPoints)
 		sum, won, done, at := 0, 0, 0, 0.0
 		for _, point := range r.Points {
 			sum, won, done = sum+point.Arrived, won+point.Won, done+point.Done
@@ -225,10 +225,10 @@ func TestALongSeriesIsHalvedAndCountsEverybody(t *testing.T) {
 	})
 }
 
-func TestPromisesAreKeptInShort(t *testing.T) {
-	told := buyer.Told{BuyerID: 7, Heard: []buyer.Heard{{Path: "a", OrderSn: "1"}, {Path: "a", OrderSn: "1"}, {Path: "b", OrderSn: "2"}}}
-	require.Equal(t, []string{"1", "2"}, keep(told).OrderSns)
-	require.False(t, keep(told).Doubled)
-	told.Heard = append(told.Heard, buyer.Heard{Path: "a", OrderSn: "3"})
-	require.True(t, keep(told).Doubled)
+func TestNewHolder_KeepsOrderNumbersOnce(t *testing.T) {
+	result := buyer.Result{BuyerID: 7, Accepted: []buyer.Accepted{{Path: "a", OrderSn: "1"}, {Path: "a", OrderSn: "1"}, {Path: "b", OrderSn: "2"}}}
+	require.Equal(t, []string{"1", "2"}, newHolder(result).OrderSns)
+	require.False(t, newHolder(result).Doubled)
+	result.Accepted = append(result.Accepted, buyer.Accepted{Path: "a", OrderSn: "3"})
+	require.True(t, newHolder(result).Doubled)
 }

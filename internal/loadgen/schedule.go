@@ -5,8 +5,9 @@ import (
 	"time"
 )
 
-// arrival is when the n-th buyer of an open loop (from 0) is due, counted from the loop's beginning: one every 1/rate,
-// after a ramp in which the rate grows evenly from nothing. In the ramp rate·t²/(2·ramp) buyers have come by t.
+// arrival is the planned start of buyer n (from 0) of an open loop, counted from the loop's start:
+// one every 1/rate after a ramp with linear growth. During the ramp rate·t²/(2·ramp) buyers have
+// arrived by t.
 func arrival(n int, rate float64, ramp time.Duration) time.Duration {
 	inRamp := rate * ramp.Seconds() / 2
 	k := float64(n)
@@ -16,8 +17,8 @@ func arrival(n int, rate float64, ramp time.Duration) time.Duration {
 	return ramp + seconds((k-inRamp)/rate)
 }
 
-// place is when the n-th of so many users of a closed loop begins.
-func place(n, users int, ramp time.Duration) time.Duration {
+// userStart is the start of user n of a closed loop, spread evenly over the ramp.
+func userStart(n, users int, ramp time.Duration) time.Duration {
 	return time.Duration(float64(ramp) * float64(n) / float64(users))
 }
 

@@ -7,14 +7,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestArrivalsKeepTheirRate(t *testing.T) {
+func TestArrival_KeepsRate(t *testing.T) {
 	for n, want := range map[int]time.Duration{0: 0, 1: 10 * time.Millisecond, 100: time.Second, 6000: time.Minute} {
 		require.InDelta(t, want, arrival(n, 100, 0), float64(time.Microsecond), n)
 	}
 }
 
-// In a ramp of 10 s to 100/s, 500 come: half of them in the last three seconds of it, and then the rate holds.
-func TestArrivalsRampUp(t *testing.T) {
+// A ramp of 10 s to 100/s admits 500 buyers, half of them in its last three seconds.
+func TestArrival_RampsUpLinearly(t *testing.T) {
 	came := func(by time.Duration) (n int) {
 		for arrival(n, 100, 10*time.Second) < by {
 			n++
@@ -30,7 +30,7 @@ func TestArrivalsRampUp(t *testing.T) {
 	}
 }
 
-func TestUsersTakeTheirPlacesEvenly(t *testing.T) {
+func TestUserStart_IsSpreadOverRamp(t *testing.T) {
 	require.Equal(t, []time.Duration{0, 5 * time.Second, 9 * time.Second},
-		[]time.Duration{place(0, 10, 10*time.Second), place(5, 10, 10*time.Second), place(9, 10, 10*time.Second)})
+		[]time.Duration{userStart(0, 10, 10*time.Second), userStart(5, 10, 10*time.Second), userStart(9, 10, 10*time.Second)})
 }

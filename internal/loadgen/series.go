@@ -9,31 +9,31 @@ import (
 	"flashsale.dev/seckill/internal/loadgen/buyer"
 )
 
-// Point is what happened in one stretch of the run. Counts are of the stretch alone.
+// Point is one interval of the run. Its counts cover the interval alone.
 type Point struct {
-	At       float64                `json:"at"`       // seconds from the beginning to the stretch's end
-	Span     float64                `json:"span"`     // its length in seconds
-	Arrived  int                    `json:"arrived"`  // buyers who came
-	Won      int                    `json:"won"`      // buyers who were told 202 (they go on, and look at their order)
-	SoldOut  int                    `json:"soldOut"`  // and those who were told that nothing is left
-	Other    int                    `json:"other"`    // who ended otherwise: refused, turned away, out of patience
-	Done     int                    `json:"done"`     // buyers who left, in whatever way
-	Limited  int                    `json:"limited"`  // answers of 429
-	Faults   int                    `json:"faults"`   // answers of 5xx
-	Errors   int                    `json:"errors"`   // calls without an answer
-	InFlight int                    `json:"inFlight"` // buyers on their way at its end
-	Steps    map[buyer.Step]Quarter `json:"steps"`
+	At       float64                 `json:"at"`       // seconds from the start to the interval's end
+	Span     float64                 `json:"span"`     // its length in seconds
+	Arrived  int                     `json:"arrived"`  // buyers who started
+	Won      int                     `json:"won"`      // buyers with their first 202; they poll on
+	SoldOut  int                     `json:"soldOut"`  // buyers refused with SOLD_OUT
+	Other    int                     `json:"other"`    // buyers with any other outcome
+	Done     int                     `json:"done"`     // buyers who finished
+	Limited  int                     `json:"limited"`  // answers of 429
+	Faults   int                     `json:"faults"`   // answers of 5xx
+	Errors   int                     `json:"errors"`   // calls without an answer
+	InFlight int                     `json:"inFlight"` // active buyers at its end
+	Steps    map[buyer.Step]Interval `json:"steps"`
 }
 
-// Quarter is one step in one stretch; times in milliseconds.
-type Quarter struct {
+// Interval is one step in one interval; times in milliseconds.
+type Interval struct {
 	Count int64   `json:"count"`
 	P50   float64 `json:"p50"`
 	P99   float64 `json:"p99"`
 	Max   float64 `json:"max"`
 }
 
-// window is the stretch that is being counted.
+// window counts the current interval.
 type window struct {
 	point Point
 	times map[buyer.Step]*hdrhistogram.Histogram
@@ -47,13 +47,13 @@ func (w *window) took(step buyer.Step, us int64) {
 		h = histogram(2)
 		w.times[step] = h
 	}
-	_ = h.RecordValue(us) // it is within the bounds
+	_ = h.RecordValue(us) // the value is within bounds
 }
 
 func (w *window) ended(o buyer.Outcome) {
 	w.point.Done++
 	switch o {
-	case buyer.Won: // counted at the 202
+	case buyer.Won: // counted at its 202
 	case buyer.SoldOut:
 		w.point.SoldOut++
 	default:
@@ -61,13 +61,13 @@ func (w *window) ended(o buyer.Outcome) {
 	}
 }
 
-// close makes the point, and begins the next stretch.
+// close returns the point and starts the next interval.
 func (w *window) close() Point {
 	p := w.point
-	p.Steps = map[buyer.Step]Quarter{}
+	p.Steps = map[buyer.Step]Interval{}
 	for step, h := range w.times {
 		if n := h.TotalCount(); n > 0 {
-			p.Steps[step] = Quarter{n, millis(h.ValueAtQuantile(50)), millis(h.ValueAtQuantile(99)), millis(h.Max())}
+			p.Steps[step] = Interval{n, millis(h.ValueAtQuantile(50)), millis(h.ValueAtQuantile(99)), millis(h.Max())}
 		}
 		h.Reset()
 	}
@@ -77,11 +77,11 @@ func (w *window) close() Point {
 
 func millis(us int64) float64 { return float64(us) / 1000 }
 
-// mostPoints bounds the series: when it is full, each two points become one.
-const mostPoints = 600
+// maxPoints bounds the series: a full series merges each two points into one.
+const maxPoints = 600
 
-// tick makes a point every so often until ctx ends, and one of the rest.
-func (r *recorder) tick(ctx context.Context, every time.Duration, watch func(Point)) {
+// tick adds a point at each interval until ctx ends, then one for the rest.
+func (r *recorder) tick(ctx context.Context, every time.Duration, onPoint func(Point)) {
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
 	for {
@@ -91,34 +91,34 @@ func (r *recorder) tick(ctx context.Context, every time.Duration, watch func(Poi
 			r.lastWindow(every / 2)
 			return
 		}
-		if p, ok := r.closeWindow(every / 2); ok && watch != nil {
-			watch(p)
+		if p, ok := r.closeWindow(every / 2); ok && onPoint != nil {
+			onPoint(p)
 		}
 	}
 }
 
-// closeWindow makes a point, unless the stretch is too short for rates of its own: then it goes on.
+// closeWindow adds a point unless the interval is shorter than least, too short for a rate.
 func (r *recorder) closeWindow(least time.Duration) (Point, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	p, span := r.stretch()
+	p, span := r.current()
 	if span < least {
 		return p, false
 	}
 	p = r.window.close().at(p)
 	r.points = append(r.points, p)
-	if len(r.points) >= mostPoints {
+	if len(r.points) >= maxPoints {
 		r.points = halve(r.points)
 	}
 	return p, true
 }
 
-// lastWindow makes a point of what is left, or adds it to the point before.
+// lastWindow adds a point for the rest, or merges a short rest into the last point.
 func (r *recorder) lastWindow(least time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	p, span := r.stretch()
-	if span <= 0 { // it ended before it began
+	p, span := r.current()
+	if span <= 0 { // the run ended before its start time
 		return
 	}
 	p = r.window.close().at(p)
@@ -129,23 +129,23 @@ func (r *recorder) lastWindow(least time.Duration) {
 	r.points = append(r.points, p)
 }
 
-// stretch is when the one that is being counted began, and how long it is by now. The lock is held.
-func (r *recorder) stretch() (Point, time.Duration) {
+// current is the position and the length of the current interval. The caller holds the lock.
+func (r *recorder) current() (Point, time.Duration) {
 	last := 0.0
 	if n := len(r.points); n > 0 {
 		last = r.points[n-1].At
 	}
 	now := time.Since(r.began).Seconds()
-	return Point{At: now, Span: now - last, InFlight: r.onWay}, seconds(now - last)
+	return Point{At: now, Span: now - last, InFlight: r.inFlight}, seconds(now - last)
 }
 
-// at gives a point its place.
+// at sets the position of a point.
 func (p Point) at(of Point) Point {
 	p.At, p.Span, p.InFlight = of.At, of.Span, of.InFlight
 	return p
 }
 
-// halve makes one point of each two; of their times the worse stands.
+// halve merges each two points into one; the larger times stand.
 func halve(points []Point) []Point {
 	half := points[:0]
 	for i := 0; i+1 < len(points); i += 2 {
@@ -157,7 +157,7 @@ func halve(points []Point) []Point {
 	return half
 }
 
-// with is this point and the next as one.
+// with merges a point and its successor.
 func (p Point) with(q Point) Point {
 	q.Span += p.Span
 	q.Arrived += p.Arrived
@@ -170,7 +170,7 @@ func (p Point) with(q Point) Point {
 	q.Errors += p.Errors
 	for step, a := range p.Steps {
 		b := q.Steps[step]
-		q.Steps[step] = Quarter{a.Count + b.Count, max(a.P50, b.P50), max(a.P99, b.P99), max(a.Max, b.Max)}
+		q.Steps[step] = Interval{a.Count + b.Count, max(a.P50, b.P50), max(a.P99, b.P99), max(a.Max, b.Max)}
 	}
 	return q
 }

@@ -35,6 +35,7 @@ func New(opt Options) *Queue {
 	return q
 }
 
+// orElse returns n if it is set.
 func orElse(n, fallback int) int {
 	if n > 0 {
 		return n

@@ -34,6 +34,8 @@ func newShard(n, capacity int) *shard {
 	return &shard{name: fmt.Sprintf("memory.%d", n), tokens: make(chan struct{}, capacity)}
 }
 
+// publish takes a token before the lock, so that publishers who wait for room block no one else,
+// and then waits for the acknowledgement.
 func (s *shard) publish(ctx context.Context, m *message) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -83,6 +85,7 @@ func (s *shard) wake() {
 	}
 }
 
+// add appends a stream. It becomes active when all streams before it are removed.
 func (s *shard) add(st *stream) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

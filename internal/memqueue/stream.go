@@ -22,6 +22,7 @@ type stream struct {
 	once     sync.Once
 }
 
+// openStream starts the stream's goroutine, which ends with Close.
 func openStream(s *shard, prefetch int) *stream {
 	st := &stream{
 		shard: s, prefetch: prefetch, wake: make(chan struct{}, 1),

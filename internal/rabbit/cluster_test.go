@@ -11,12 +11,12 @@ import (
 
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/rabbit"
-	"flashsale.dev/seckill/internal/testenv"
+	"flashsale.dev/seckill/internal/testing/servers"
 )
 
 // onCluster is a publisher on three nodes that has marked all shards.
 type onCluster struct {
-	nodes    *testenv.RabbitNodes
+	nodes    *servers.RabbitNodes
 	vhost    string
 	opt      rabbit.Options
 	reported queueReports
@@ -24,7 +24,7 @@ type onCluster struct {
 
 // The parts share one cluster, because starting one takes many seconds.
 func TestPublisher_OnACluster(t *testing.T) {
-	nodes := testenv.RabbitCluster(t, 3)
+	nodes := servers.RabbitCluster(t, 3)
 	c := onCluster{nodes: nodes, vhost: nodes.NewVHost(t), reported: newQueueReports()}
 	c.opt = rabbit.Options{URLs: nodes.URLs(c.vhost), Shards: 4, OnNewQueue: c.reported.add}
 	p := runPublisher(t, c.opt)
@@ -42,7 +42,7 @@ func (c onCluster) queue() string {
 	return fmt.Sprint("seckill.orders.", order.Shard(goods, c.opt.Shards))
 }
 
-func (c onCluster) leader(t *testing.T) (leader *testenv.RabbitServer) {
+func (c onCluster) leader(t *testing.T) (leader *servers.RabbitServer) {
 	t.Helper()
 	eventually(t, func() (found bool) {
 		var err error

@@ -43,6 +43,8 @@ type unconfirmed struct {
 	confirm *amqp.DeferredConfirmation
 }
 
+// openConfirmChannel calls onReturn after each returned message. It registers the listeners before the
+// first message, because the library drops a return that finds no listener.
 func openConfirmChannel(c *amqp.Connection, onReturn func()) (*confirmChannel, error) {
 	ch, err := c.Channel()
 	if err != nil {
@@ -102,6 +104,7 @@ func (cc *confirmChannel) wait(ctx context.Context, m unconfirmed) (settled bool
 	return false, fmt.Errorf("wait for the confirm: %w", ctx.Err())
 }
 
+// outcome returns what became of a message whose confirm has come. It forgets the message's return.
 func (cc *confirmChannel) outcome(m unconfirmed) error {
 	cc.mu.Lock()
 	reason, returned := cc.returned[m.id]

@@ -15,7 +15,7 @@ import (
 
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/rabbit"
-	"flashsale.dev/seckill/internal/testenv"
+	"flashsale.dev/seckill/internal/testing/servers"
 )
 
 // written records what consumers write, as MySQL would.
@@ -153,7 +153,7 @@ type consumer struct {
 }
 
 // consumersOf asks the broker for its consumers, by queue.
-func consumersOf(t *testing.T, broker *testenv.RabbitServer, vhost string) map[string][]consumer {
+func consumersOf(t *testing.T, broker *servers.RabbitServer, vhost string) map[string][]consumer {
 	t.Helper()
 	out, err := broker.Ctl(t.Context(), "list_consumers", "-p", vhost, "--formatter", "json",
 		"queue_name", "active", "arguments")
@@ -170,7 +170,7 @@ func consumersOf(t *testing.T, broker *testenv.RabbitServer, vhost string) map[s
 // requireOneActive requires so many consumers of each shard, all with a priority, and one active
 // among them.
 func requireOneActive(
-	t *testing.T, broker *testenv.RabbitServer, vhost string, shards, consumers int,
+	t *testing.T, broker *servers.RabbitServer, vhost string, shards, consumers int,
 ) {
 	t.Helper()
 	by := consumersOf(t, broker, vhost)
@@ -215,7 +215,7 @@ func TestConsumers_OneActivePerShardAndTakeoverAfterDeath(t *testing.T) {
 	require.Zero(t, w.overlaps.Load(), "two processes wrote to one shard at once")
 
 	died := time.Now()
-	wire.shut()
+	wire.Close()
 	eventually(t, func() bool { return fmt.Sprint(w.writers()) == "[survivor]" })
 	t.Logf("the survivor has all shards %v after the death", time.Since(died))
 	requireOneActive(t, broker, vhost, opt.Shards, 1)

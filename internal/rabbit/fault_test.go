@@ -12,15 +12,15 @@ import (
 
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/rabbit"
-	"flashsale.dev/seckill/internal/testenv"
+	"flashsale.dev/seckill/internal/testing/servers"
 )
 
 // The faults share one broker, one after the other.
 func TestBroker_Faults(t *testing.T) {
-	broker := testenv.RabbitMQ(t)
+	broker := servers.RabbitMQ(t)
 	for _, fault := range []struct {
 		name string
-		test func(*testing.T, *testenv.RabbitServer)
+		test func(*testing.T, *servers.RabbitServer)
 	}{
 		{"killed and restarted under load: nothing confirmed is lost", killedUnderLoad},
 		{"paused: publishes end at their deadline, then at once, and go on afterwards", paused},
@@ -33,7 +33,7 @@ func TestBroker_Faults(t *testing.T) {
 	}
 }
 
-func killedUnderLoad(t *testing.T, broker *testenv.RabbitServer) {
+func killedUnderLoad(t *testing.T, broker *servers.RabbitServer) {
 	opt := rabbit.Options{URLs: []string{broker.NewVHost(t)}}
 	p, source := runPublisher(t, opt), openSource(t, opt)
 	stream, err := source.Open(t.Context(), 0)
@@ -58,7 +58,7 @@ func killedUnderLoad(t *testing.T, broker *testenv.RabbitServer) {
 	require.Empty(t, lost, "confirmed and not delivered")
 }
 
-func paused(t *testing.T, broker *testenv.RabbitServer) {
+func paused(t *testing.T, broker *servers.RabbitServer) {
 	p := runPublisher(t, rabbit.Options{URLs: []string{broker.NewVHost(t)}})
 	require.NoError(t, p.Publish(t.Context(), goods, []byte("x")))
 	require.NoError(t, broker.Pause())
@@ -73,7 +73,7 @@ func paused(t *testing.T, broker *testenv.RabbitServer) {
 	require.NoError(t, p.Publish(t.Context(), goods, []byte("x")))
 }
 
-func givenUp(t *testing.T, broker *testenv.RabbitServer) {
+func givenUp(t *testing.T, broker *servers.RabbitServer) {
 	opt := rabbit.Options{
 		URLs: []string{broker.NewVHost(t)}, StallAfter: 100 * time.Millisecond, MaxUnconfirmed: 1,
 	}
@@ -94,7 +94,7 @@ func givenUp(t *testing.T, broker *testenv.RabbitServer) {
 
 // refusing fills the queue, so that RabbitMQ nacks every publish, as it does on the channel that
 // startAtOnce describes.
-func refusing(t *testing.T, broker *testenv.RabbitServer) {
+func refusing(t *testing.T, broker *servers.RabbitServer) {
 	address := broker.NewVHost(t)
 	vhost := address[strings.LastIndex(address, "/")+1:]
 	p := runPublisher(t, rabbit.Options{URLs: []string{address}, StallAfter: 200 * time.Millisecond})
@@ -113,7 +113,7 @@ func refusing(t *testing.T, broker *testenv.RabbitServer) {
 	awaitPublish(t, p)
 }
 
-func memoryAlarm(t *testing.T, broker *testenv.RabbitServer) {
+func memoryAlarm(t *testing.T, broker *servers.RabbitServer) {
 	p := runPublisher(t, rabbit.Options{URLs: []string{broker.NewVHost(t)}})
 	// RabbitMQ reports alarms only to connections that have published.
 	require.NoError(t, p.Publish(t.Context(), goods, []byte("x")))
@@ -131,7 +131,7 @@ func memoryAlarm(t *testing.T, broker *testenv.RabbitServer) {
 	require.NoError(t, p.Publish(t.Context(), goods, []byte("x")))
 }
 
-func restartedEmpty(t *testing.T, broker *testenv.RabbitServer) {
+func restartedEmpty(t *testing.T, broker *servers.RabbitServer) {
 	reported := newQueueReports()
 	opt := rabbit.Options{URLs: []string{broker.URL()}, Shards: 2, OnNewQueue: reported.add}
 	p := runPublisher(t, opt)
@@ -150,7 +150,7 @@ func restartedEmpty(t *testing.T, broker *testenv.RabbitServer) {
 // broker does so within 3 s of a declaration (the write cache of dets in ra 2.2, RabbitMQ 3.10). If
 // it is killed before, it takes the latest queue for a new one, empty and without a leader. See ADR
 // 21.
-func syncQueueNames(t *testing.T, broker *testenv.RabbitServer) {
+func syncQueueNames(t *testing.T, broker *servers.RabbitServer) {
 	t.Helper()
 	_, err := broker.Ctl(t.Context(), "eval", "dets:sync(ra_directory_reverse).")
 	require.NoError(t, err)

@@ -53,6 +53,8 @@ func (p *publisherConnection) checkHealth(h *healthCheck, now time.Time) error {
 	return nil
 }
 
+// checkShard updates one shard's state. A shard that is down fails its publishes at once, so that
+// callers do not wait for their deadlines; the other shards go on.
 func (p *publisherConnection) checkShard(h *healthCheck, shard int, now time.Time) error {
 	s := &p.shards[shard]
 	stall := h.shards[shard].elapsed(s.settled.Load(), s.idle() || h.blocked.Active, now)

@@ -9,11 +9,11 @@ import (
 	"go.uber.org/goleak"
 
 	"flashsale.dev/seckill/internal/rabbit"
-	"flashsale.dev/seckill/internal/testenv"
+	"flashsale.dev/seckill/internal/testing/servers"
 )
 
 // env has the broker that the tests without faults share.
-var env = testenv.NewSuite()
+var env = servers.NewSuite()
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(env.Around(m)) }
 

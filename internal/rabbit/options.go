@@ -86,6 +86,7 @@ func (o Options) withDefaults() (Options, error) {
 	return o, nil
 }
 
+// orElse returns n if it is set.
 func orElse[N int | time.Duration](n, fallback N) N {
 	if n > 0 {
 		return n

@@ -10,6 +10,7 @@ import (
 	"github.com/cenkalti/backoff/v5"
 
 	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/workers"
 )
 
 // Publisher publishes orders on a connection of its own, which Run maintains. Safe for concurrent
@@ -47,6 +48,8 @@ func (p *Publisher) Publish(ctx context.Context, goodsID int64, body []byte) err
 	return nil
 }
 
+// publish fails at once without a connection: the reservation is in the outbox, and the relay
+// publishes it.
 func (p *Publisher) publish(ctx context.Context, shard int, body []byte) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -85,6 +88,7 @@ func (p *Publisher) MarkRepublished(ctx context.Context, shard int) error {
 	return nil
 }
 
+// mark hands the request to the serving goroutine, the only one that declares on the connection.
 func (p *Publisher) mark(ctx context.Context, shard int) error {
 	conn := p.conn.Load()
 	if conn == nil {
@@ -116,7 +120,7 @@ func (p *Publisher) Run(ctx context.Context) error {
 		p.setDown(err.Error())
 		p.opt.Logger.Warn("publisher lost RabbitMQ, reconnecting", "err", err)
 		if (next+1)%len(p.opt.URLs) == 0 {
-			sleep(ctx, pause.NextBackOff())
+			workers.Sleep(ctx, pause.NextBackOff())
 		}
 	}
 	p.setDown("the publisher has stopped")
@@ -139,6 +143,7 @@ func (p *Publisher) serve(ctx context.Context, address string, pause backoff.Bac
 	return err
 }
 
+// setDown stores the reason first, so that a caller who finds no connection finds a reason.
 func (p *Publisher) setDown(reason string) {
 	p.reason.Store(&reason)
 	p.conn.Store(nil)
@@ -149,14 +154,5 @@ func (p *Publisher) setDown(reason string) {
 func newBackoff() backoff.BackOff {
 	return &backoff.ExponentialBackOff{
 		InitialInterval: retryFirst, MaxInterval: retryMost, Multiplier: 2, RandomizationFactor: 0.25,
-	}
-}
-
-func sleep(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-ctx.Done():
 	}
 }

@@ -51,6 +51,8 @@ func openPublisherConnection(
 	return p, nil
 }
 
+// setUp opens at most one channel per shard. More channels on one queue did not raise its rate (ADR
+// 20).
 func (p *publisherConnection) setUp(ctx context.Context) error {
 	if err := p.opt.declare(ctx, p.conn); err != nil {
 		return err
@@ -65,6 +67,7 @@ func (p *publisherConnection) setUp(ctx context.Context) error {
 	return nil
 }
 
+// noteReturn must not block, because the library's reader waits for it. One pending signal is enough.
 func (p *publisherConnection) noteReturn() {
 	select {
 	case p.returned <- struct{}{}:
@@ -151,6 +154,7 @@ func (p *publisherConnection) serve(ctx context.Context) error {
 	}
 }
 
+// closeError turns the library's reason into an error. The reason is nil after an orderly close.
 func closeError(reason *amqp.Error) error {
 	if reason == nil {
 		return errors.New("connection closed")
@@ -168,6 +172,9 @@ func (p *publisherConnection) redeclare(ctx context.Context) error {
 	return p.reportNewQueues(ctx)
 }
 
+// reportNewQueues reports every unmarked shard after each declaration, also those that another
+// process declared or that this process has reported before: the one that was told may have died
+// since.
 func (p *publisherConnection) reportNewQueues(ctx context.Context) error {
 	if p.opt.OnNewQueue == nil {
 		return nil
@@ -183,6 +190,8 @@ func (p *publisherConnection) reportNewQueues(ctx context.Context) error {
 	return err
 }
 
+// mark answers the request. An error ends the connection as well, since the broker then did not
+// answer.
 func (p *publisherConnection) mark(ctx context.Context, request markRequest) error {
 	err := p.conn.withTimeout(ctx, setupTimeout, func() error { return p.conn.mark(request.shard) })
 	request.done <- err

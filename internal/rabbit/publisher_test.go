@@ -38,7 +38,7 @@ func TestPublisher_ReportsAMarkedShardNoMore(t *testing.T) {
 	p := runPublisher(t, rabbit.Options{URLs: []string{proxied}, Shards: 2, OnNewQueue: reported.add})
 	reported.await(t, 0, 1)
 	require.NoError(t, p.MarkRepublished(t.Context(), 0))
-	cutter.cut()
+	cutter.Drop()
 	reported.await(t, 1)
 	require.NoError(t, p.MarkRepublished(t.Context(), 1))
 	require.Empty(t, reported.shards)
@@ -83,7 +83,7 @@ func TestPublisher_ReconnectsAfterACut(t *testing.T) {
 	p := runPublisher(t, rabbit.Options{URLs: []string{address}})
 	for range 5 {
 		require.NoError(t, p.Publish(t.Context(), goods, []byte("x")))
-		cutter.cut()
+		cutter.Drop()
 		eventually(t, func() bool { return !p.Up() })
 		awaitUp(t, p)
 	}

@@ -32,6 +32,7 @@ type socket struct {
 	ended    chan struct{}
 }
 
+// newSocket starts the sending goroutine, which ends with Close or abort.
 func newSocket(c net.Conn) *socket {
 	s := &socket{
 		Conn: c, limit: maxBuffered, wake: make(chan struct{}, 1), ended: make(chan struct{}),
@@ -55,6 +56,8 @@ func (s *socket) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// signal wakes the sender. One pending signal covers everything that is buffered before the next
+// swap.
 func (s *socket) signal() {
 	select {
 	case s.wake <- struct{}{}:
@@ -84,6 +87,8 @@ func (s *socket) send() {
 	}
 }
 
+// swap takes the buffered bytes and leaves an empty buffer, so that Write never waits for the
+// network.
 func (s *socket) swap(spare []byte) (batch []byte, closed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -63,6 +63,8 @@ func (s *Source) OpenDead(ctx context.Context) (order.Stream, error) {
 	return st, nil
 }
 
+// open declares the queue of dead letters as well: a message that exceeds its delivery limit before
+// that queue exists would stay where it is, as at-least-once dead lettering demands.
 func (s *Source) open(
 	ctx context.Context, turn int, queue string, args amqp.Table, declare func(*connection) error,
 ) (*stream, error) {
@@ -108,5 +110,5 @@ func (s *Source) connect(ctx context.Context, turn int) (*connection, error) {
 // activates a consumer of higher priority once the present one has acknowledged its messages.
 func consumerPriority(process string, shard int) int32 {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s/%d", process, shard))
-	return int32(binary.BigEndian.Uint32(sum[:]) >> 1) //nolint:gosec // 31 bits fit
+	return int32(binary.BigEndian.Uint32(sum[:]) >> 1)
 }

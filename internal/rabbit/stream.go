@@ -42,6 +42,8 @@ func newStream(conn *connection, queue string, opt Options) *stream {
 	}
 }
 
+// consume sets the prefetch first, because RabbitMQ applies it to later consumers of the channel
+// only.
 func (st *stream) consume(args amqp.Table) error {
 	var err error
 	if st.ch, err = st.conn.Channel(); err != nil {
@@ -56,6 +58,8 @@ func (st *stream) consume(args amqp.Table) error {
 	return nil
 }
 
+// start runs the stream's two goroutines until Close. They are separate, because the liveness check
+// may block for its whole timeout.
 func (st *stream) start() {
 	st.running.Go(st.deliver)
 	st.running.Go(st.checkLiveness)

@@ -35,7 +35,7 @@ func TestStream_ConsumerKilled25TimesDeadLettersNothing(t *testing.T) {
 		s, err := source.Open(t.Context(), 0)
 		require.NoError(t, err)
 		require.Equal(t, "0", string(take(t, s).Body))
-		cutter.cut()
+		cutter.Drop()
 		awaitEnd(t, s)
 		require.NoError(t, s.Close())
 	}

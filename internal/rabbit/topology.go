@@ -78,6 +78,7 @@ func (c *connection) declareShard(shard, deliveryLimit int) error {
 	return c.bind(name, strconv.Itoa(shard), ordersName, exists)
 }
 
+// declareExchange declares a durable exchange.
 func declareExchange(ch *amqp.Channel, name, kind string) error {
 	if err := ch.ExchangeDeclare(name, kind, true, false, false, false, nil); err != nil {
 		return fmt.Errorf("declare exchange %s: %w", name, err)
@@ -85,6 +86,7 @@ func declareExchange(ch *amqp.Channel, name, kind string) error {
 	return nil
 }
 
+// declareQueue declares a durable queue that all connections share.
 func declareQueue(ch *amqp.Channel, name string, args amqp.Table) error {
 	if _, err := ch.QueueDeclare(name, true, false, false, false, args); err != nil {
 		return fmt.Errorf("declare queue %s: %w", name, err)
@@ -92,6 +94,7 @@ func declareQueue(ch *amqp.Channel, name string, args amqp.Table) error {
 	return nil
 }
 
+// queueExists asks without creating: the connected node answers from its own metadata.
 func (c *connection) queueExists(name string) (bool, error) {
 	exists, err := c.exists(func(ch *amqp.Channel) error {
 		_, err := ch.QueueDeclarePassive(name, true, false, false, false, nil)

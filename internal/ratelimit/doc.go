@@ -1,23 +1,22 @@
-// Package ratelimit decides who may go on and who must wait or come back.
+// Package ratelimit is the algorithms of the rate limiter and its in-process
+// store. The packages below it use them: rules (the rules file and operators'
+// changes), redis (the store that all nodes share) and gate (what a request
+// meets). Imports go one way: ratelimit, then rules and redis, then gate.
 //
-// # What it promises
+// # Guarantee
 //
-// A limiter admits in any window of length T at most burst + rate × T permits,
-// over all nodes together, whatever the nodes' clocks say. The arithmetic is in
-// whole numbers: no fraction of a permit is floored away or given twice. With
-// leases a window may see up to nodes × lease more; the long run sees none.
+// A token bucket admits in any window of length T at most burst + rate × T
+// permits, over all nodes together, whatever the nodes' clocks say. Leases may
+// add nodes × lease to a window, and nothing in the long run.
 //
-// # How it is built
+// # Arithmetic
 //
-//   - limit.go, terms.go: what is allowed, and the same made ready to compute
-//   - bucket.go, window.go: the arithmetic, pure; scripts/lua has its twin
-//   - local*.go and their like: the family in one process, with a clock of one's own
-//   - redis.go: the same limits for all nodes, one atomic script a decision
-//   - rule*.go: named rules from a file and from operators, live
-//   - gate*.go: what a request meets: rules, memory of denials, leases, breaker
+// All state is whole numbers: no fraction of a permit is rounded away or granted
+// twice. Params are a Limit in that form. bucket.go is GCRA, the generic cell rate
+// algorithm of ITU-T I.371; it serves token_bucket, reserve, nginx's limit_req,
+// the leaky buckets and Guava's SmoothBursty. window.go has the windows.
+// scripts/lua/ratelimit_decide.lua is the same arithmetic in Lua, and property
+// tests hold both against each other.
 //
-// # Imports
-//
-// The arithmetic and the in-process family import the standard library alone;
-// go-redis is for the redis*.go files, YAML for the rules. Never gin.
+// This package imports the standard library alone.
 package ratelimit

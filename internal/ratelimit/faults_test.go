@@ -9,7 +9,7 @@ import (
 
 	"flashsale.dev/seckill/internal/ratelimit"
 	redislimit "flashsale.dev/seckill/internal/ratelimit/redis"
-	"flashsale.dev/seckill/internal/testenv"
+	"flashsale.dev/seckill/internal/testing/servers"
 	"flashsale.dev/seckill/internal/testing/testclock"
 )
 
@@ -26,10 +26,10 @@ func window(a ratelimit.Algorithm, limit int64, seconds float64) ratelimit.Limit
 }
 
 // passed counts the calls that pass, one each step until the time is over.
-func passed(s subject, clock *testclock.Clock, step, total time.Duration) int {
+func passed(s *limiter, clock *testclock.Clock, step, total time.Duration) int {
 	n := 0
 	for at := time.Duration(0); at < total; at += step {
-		if s.ask(1, 0).Allowed {
+		if s.take(1, 0).Allowed {
 			n++
 		}
 		clock.Add(step)
@@ -37,8 +37,8 @@ func passed(s subject, clock *testclock.Clock, step, total time.Duration) int {
 	return n
 }
 
-func TestFaultFloorOnRefill(t *testing.T) {
-	onBothForms(t, func(t *testing.T, made func(ratelimit.Limit, *testclock.Clock) subject) {
+func TestLimiter_RefillIsNotRoundedDown(t *testing.T) {
+	onServersAndMemory(t, func(t *testing.T, made newFunc) {
 		clock := testclock.New()
 		// 2/s, a call each 499 ms for 100 s: the burst of 2 is never the limit,
 		// so all 201 calls pass; flooring the refill passes 101.
@@ -49,15 +49,15 @@ func TestFaultFloorOnRefill(t *testing.T) {
 	})
 }
 
-func TestFaultCeilGrantsAWholePermitPerCall(t *testing.T) {
-	onBothForms(t, func(t *testing.T, made func(ratelimit.Limit, *testclock.Clock) subject) {
+func TestLimiter_RefillIsNotRoundedUp(t *testing.T) {
+	onServersAndMemory(t, func(t *testing.T, made newFunc) {
 		clock := testclock.New()
 		require.LessOrEqual(t, passed(made(tokenBucket(1, 1), clock), clock, ms, 10*time.Second), 11)
 	})
 }
 
-func TestFaultIntervalRoundedToMillis(t *testing.T) {
-	onBothForms(t, func(t *testing.T, made func(ratelimit.Limit, *testclock.Clock) subject) {
+func TestLimiter_IntervalIsNotRoundedToMillis(t *testing.T) {
+	onServersAndMemory(t, func(t *testing.T, made newFunc) {
 		for _, rate := range []float64{700, 999, 1500, 3000} {
 			clock := testclock.New()
 			s := made(ratelimit.Limit{Algorithm: ratelimit.TokenBucket, PermitsPerSecond: rate, Burst: 10}, clock)
@@ -72,8 +72,8 @@ func TestFaultIntervalRoundedToMillis(t *testing.T) {
 	})
 }
 
-func TestFaultRatesBelowOneASecond(t *testing.T) {
-	onEveryForm(t, func(t *testing.T, made func(ratelimit.Limit, *testclock.Clock) subject) {
+func TestLimiter_RatesBelowOneASecond(t *testing.T) {
+	onEveryStore(t, func(t *testing.T, made newFunc) {
 		clock := testclock.New()
 		s := made(ratelimit.Limit{Algorithm: ratelimit.TokenBucket, Limit: 1, IntervalSeconds: 3, Burst: 1}, clock)
 		require.Equal(t, 34, passed(s, clock, 500*ms, 100*time.Second))
@@ -82,17 +82,16 @@ func TestFaultRatesBelowOneASecond(t *testing.T) {
 	})
 }
 
-func TestFaultCallersClock(t *testing.T) {
-	client := newClient(t, testenv.Redis(t).Addr())
+func TestLimiter_CallersClockIsIgnored(t *testing.T) {
+	client := newClient(t, servers.Redis(t).Addr())
 	// The node's clock is no part of it: only tests can pass one in.
-	terms, err := tokenBucket(0.01, 500).Terms()
+	terms, err := tokenBucket(0.01, 500).Params()
 	require.NoError(t, err)
-	a, b := redislimit.New(client), redislimit.New(client)
+	a, b := redislimit.New(client, nil), redislimit.New(client, nil)
 	granted := 0
 	for range 20 {
 		for _, node := range []*redislimit.Store{a, b} {
-			d, err := node.Take(t.Context(), ratelimit.Ask{Key: "one", Terms: terms, N: 1})
-			require.NoError(t, err)
+			d := (&limiter{t, node, "one", terms}).take(1, 0)
 			if d.Allowed {
 				granted++
 			}
@@ -103,7 +102,7 @@ func TestFaultCallersClock(t *testing.T) {
 
 	// And were a clock passed in that is 1.5 s ahead, the one behind waits for
 	// it: alternating between the two mints nothing.
-	onBothForms(t, func(t *testing.T, made func(ratelimit.Limit, *testclock.Clock) subject) {
+	onServersAndMemory(t, func(t *testing.T, made newFunc) {
 		clock := testclock.New()
 		s := made(tokenBucket(10, 1), clock)
 		n := 0
@@ -119,16 +118,16 @@ func TestFaultCallersClock(t *testing.T) {
 }
 
 // admittedNow asks until it is refused.
-func admittedNow(s subject) int {
+func admittedNow(s *limiter) int {
 	n := 0
-	for s.ask(1, 0).Allowed {
+	for s.take(1, 0).Allowed {
 		n++
 	}
 	return n
 }
 
-func TestFaultClockThatStepsBack(t *testing.T) {
-	onEveryForm(t, func(t *testing.T, made func(ratelimit.Limit, *testclock.Clock) subject) {
+func TestLimiter_ClockStepsBack(t *testing.T) {
+	onEveryStore(t, func(t *testing.T, made newFunc) {
 		for _, l := range []ratelimit.Limit{
 			tokenBucket(1, 5), window(ratelimit.FixedWindow, 5, 5), window(ratelimit.SlidingWindow, 5, 5),
 		} {
@@ -144,43 +143,43 @@ func TestFaultClockThatStepsBack(t *testing.T) {
 	})
 }
 
-func TestFaultReinitialisingRefills(t *testing.T) {
-	onEveryForm(t, func(t *testing.T, made func(ratelimit.Limit, *testclock.Clock) subject) {
+func TestLimiter_ChangedLimitRefillsNothing(t *testing.T) {
+	onEveryStore(t, func(t *testing.T, made newFunc) {
 		for _, l := range []ratelimit.Limit{
 			tokenBucket(1, 5), bursty(1), window(ratelimit.FixedWindow, 5, 60), window(ratelimit.SlidingWindow, 5, 60),
 		} {
 			s := made(l, testclock.New())
 			admittedNow(s)
-			s.limit(l)
+			s.setLimit(l)
 			require.Zero(t, admittedNow(s), l.Algorithm)
 			l.PermitsPerSecond *= 2 // and a new rate: what is booked stays booked
-			s.limit(l)
+			s.setLimit(l)
 			require.Zero(t, admittedNow(s), l.Algorithm)
 		}
 	})
 }
 
-func TestFaultChangedIntervalRefills(t *testing.T) {
-	onEveryForm(t, func(t *testing.T, made func(ratelimit.Limit, *testclock.Clock) subject) {
+func TestLimiter_ChangedIntervalRefillsNothing(t *testing.T) {
+	onEveryStore(t, func(t *testing.T, made newFunc) {
 		for _, algorithm := range []ratelimit.Algorithm{ratelimit.FixedWindow, ratelimit.SlidingWindow} {
 			s := made(window(algorithm, 5, 60), testclock.New())
 			require.Equal(t, 5, admittedNow(s))
-			s.limit(window(algorithm, 5, 30))
+			s.setLimit(window(algorithm, 5, 30))
 			require.Zero(t, admittedNow(s), algorithm)
-			s.limit(window(algorithm, 5, 3600))
+			s.setLimit(window(algorithm, 5, 3600))
 			require.Zero(t, admittedNow(s), algorithm)
 		}
 	})
 }
 
-func TestFaultNothingOrLessMintsPermits(t *testing.T) {
-	client := newClient(t, testenv.Redis(t).Addr())
-	r := redislimit.New(client)
-	terms, err := tokenBucket(1, 5).Terms()
+func TestStore_NonPositiveRequestsAreErrors(t *testing.T) {
+	client := newClient(t, servers.Redis(t).Addr())
+	r := redislimit.New(client, nil)
+	terms, err := tokenBucket(1, 5).Params()
 	require.NoError(t, err)
 	for _, n := range []int64{0, -1, -1 << 62} {
-		ask := ratelimit.Ask{Key: "k", Terms: terms, N: n}
-		_, err := r.Take(t.Context(), ask)
+		ask := ratelimit.Request{Key: "k", Params: terms, N: n}
+		_, err := r.TakeEach(t.Context(), []ratelimit.Request{ask})
 		require.ErrorIs(t, err, ratelimit.ErrPermits)
 		_, err = r.Peek(t.Context(), ask)
 		require.ErrorIs(t, err, ratelimit.ErrPermits)
@@ -189,33 +188,33 @@ func TestFaultNothingOrLessMintsPermits(t *testing.T) {
 	require.Zero(t, client.Exists(t.Context(), "k").Val())
 }
 
-func TestFaultDeletedOrForeignKeyErrors(t *testing.T) {
-	client := newClient(t, testenv.Redis(t).Addr())
+func TestStore_DeletedOrForeignKeyIsANewLimiter(t *testing.T) {
+	client := newClient(t, servers.Redis(t).Addr())
 	ctx := context.Background()
 	for _, l := range []ratelimit.Limit{
 		tokenBucket(1, 5), bursty(1), window(ratelimit.FixedWindow, 5, 5), window(ratelimit.SlidingWindow, 5, 5),
 	} {
-		s := newRedisSubject(t, client, "k", l, testclock.New())
-		require.True(t, s.ask(1, 0).Allowed)
+		s := newLimiter(t, redislimit.New(client, testclock.New().Now), "k", l)
+		require.True(t, s.take(1, 0).Allowed)
 		require.NoError(t, client.Del(ctx, "k").Err())
-		require.True(t, s.ask(1, 0).Allowed, "deleted")
+		require.True(t, s.take(1, 0).Allowed, "deleted")
 		require.NoError(t, client.Set(ctx, "k", "12", 0).Err())
-		require.True(t, s.ask(1, 0).Allowed, "a plain counter of somebody's, without a TTL")
+		require.True(t, s.take(1, 0).Allowed, "a plain counter of somebody's, without a TTL")
 		require.Positive(t, client.PTTL(ctx, "k").Val(), "and it has one now")
 		require.NoError(t, client.Del(ctx, "k").Err())
 		require.NoError(t, client.HSet(ctx, "k", "tokens", "3").Err())
-		require.True(t, s.ask(1, 0).Allowed, "another type")
+		require.True(t, s.take(1, 0).Allowed, "another type")
 		require.NoError(t, client.Del(ctx, "k").Err())
 	}
 }
 
-func TestFaultWindowsEnd(t *testing.T) {
-	onEveryForm(t, func(t *testing.T, made func(ratelimit.Limit, *testclock.Clock) subject) {
+func TestFixedWindow_EndsExactly(t *testing.T) {
+	onEveryStore(t, func(t *testing.T, made newFunc) {
 		clock := testclock.New()
 		s := made(window(ratelimit.FixedWindow, 3, 1), clock)
 		require.Equal(t, 3, admittedNow(s))
 		clock.Add(time.Second - us)
-		d := s.ask(1, 0)
+		d := s.take(1, 0)
 		require.False(t, d.Allowed, "1 µs before the end")
 		require.Equal(t, us, d.RetryAfter)
 		clock.Add(us)
@@ -223,8 +222,8 @@ func TestFaultWindowsEnd(t *testing.T) {
 	})
 }
 
-func TestFaultMeterThatNeverLeaks(t *testing.T) {
-	onBothForms(t, func(t *testing.T, made func(ratelimit.Limit, *testclock.Clock) subject) {
+func TestLeakyMeter_Drains(t *testing.T) {
+	onServersAndMemory(t, func(t *testing.T, made newFunc) {
 		clock := testclock.New()
 		s := made(ratelimit.Limit{Algorithm: ratelimit.LeakyMeter, PermitsPerSecond: 10, Burst: 4}, clock)
 		require.Equal(t, 4, admittedNow(s))
@@ -234,20 +233,20 @@ func TestFaultMeterThatNeverLeaks(t *testing.T) {
 		require.Equal(t, 4, admittedNow(s))
 		queue := made(ratelimit.Limit{Algorithm: ratelimit.LeakyQueue, PermitsPerSecond: 10, Burst: 3}, clock)
 		for i := range 3 {
-			require.Equal(t, time.Duration(i)*100*ms, queue.ask(1, ratelimit.AnyWait).Wait)
+			require.Equal(t, time.Duration(i)*100*ms, queue.take(1, anyWait).Wait)
 		}
-		require.False(t, queue.ask(1, ratelimit.AnyWait).Allowed, "the queue is full")
+		require.False(t, queue.take(1, anyWait).Allowed, "the queue is full")
 	})
 }
 
-func TestFaultKeyWithoutTTL(t *testing.T) {
-	client := newClient(t, testenv.Redis(t).Addr())
+func TestStore_KeyWithoutTTLRecovers(t *testing.T) {
+	client := newClient(t, servers.Redis(t).Addr())
 	ctx := context.Background()
 	for _, l := range []ratelimit.Limit{
 		tokenBucket(1, 5), bursty(1), window(ratelimit.FixedWindow, 5, 5), window(ratelimit.SlidingWindow, 5, 5),
 	} {
 		clock := testclock.New()
-		s := newRedisSubject(t, client, "k", l, clock)
+		s := newLimiter(t, redislimit.New(client, clock.Now), "k", l)
 		for admittedNow(s) == 0 {
 		}
 		require.NoError(t, client.Persist(ctx, "k").Err())
@@ -259,22 +258,20 @@ func TestFaultKeyWithoutTTL(t *testing.T) {
 	}
 }
 
-func TestFaultDebtForgottenByAFixedExpiry(t *testing.T) {
-	client := newClient(t, testenv.Redis(t).Addr())
-	terms, err := ratelimit.Limit{Algorithm: ratelimit.Reserve, PermitsPerSecond: 0.01, Burst: 1, MaxWaitMillis: 86_400_000}.Terms()
+func TestStore_KeyLivesAsLongAsItsDebt(t *testing.T) {
+	client := newClient(t, servers.Redis(t).Addr())
+	terms, err := ratelimit.Limit{Algorithm: ratelimit.Reserve, PermitsPerSecond: 0.01, Burst: 1, MaxWaitMillis: 86_400_000}.Params()
 	require.NoError(t, err)
-	r := redislimit.New(client)
+	r := redislimit.New(client, nil)
 	for range 10 {
-		d, err := r.Take(t.Context(), ratelimit.Ask{Key: "k", Terms: terms, N: 1, MaxWait: ratelimit.AnyWait})
-		require.NoError(t, err)
-		require.True(t, d.Allowed)
+		require.True(t, (&limiter{t, r, "k", terms}).take(1, anyWait).Allowed)
 	}
 	ttl := client.PTTL(t.Context(), "k").Val()
 	require.Greater(t, ttl, 990*time.Second, "the key lives as long as the debt")
 	require.LessOrEqual(t, ttl, 1001*time.Second, "and no longer")
 }
 
-func TestFaultIntervalZeroMeansUnlimited(t *testing.T) {
+func TestLimit_ZeroIsNotUnlimited(t *testing.T) {
 	for field, l := range map[string]ratelimit.Limit{
 		"intervalSeconds":  window(ratelimit.FixedWindow, 5, 0),
 		"permitsPerSecond": tokenBucket(0, 1),

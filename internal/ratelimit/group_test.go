@@ -8,29 +8,29 @@ import (
 
 	"flashsale.dev/seckill/internal/ratelimit"
 	redislimit "flashsale.dev/seckill/internal/ratelimit/redis"
-	"flashsale.dev/seckill/internal/testenv"
+	"flashsale.dev/seckill/internal/testing/servers"
 	"flashsale.dev/seckill/internal/testing/testclock"
 )
 
-func termsOf(t testing.TB, l ratelimit.Limit) ratelimit.Terms {
-	terms, err := l.Terms()
+func termsOf(t testing.TB, l ratelimit.Limit) ratelimit.Params {
+	terms, err := l.Params()
 	require.NoError(t, err)
 	return terms
 }
 
-func onBothStores(t *testing.T, run func(t *testing.T, store limiters)) {
+func onBothStores(t *testing.T, run func(t *testing.T, store store)) {
 	t.Run("memory", func(t *testing.T) { run(t, ratelimit.NewMemory(testclock.New().Now)) })
 	t.Run("redis", func(t *testing.T) {
-		run(t, redislimit.New(newClient(t, testenv.Redis(t).Addr())).WithClock(testclock.New().Now))
+		run(t, redislimit.New(newClient(t, servers.Redis(t).Addr()), testclock.New().Now))
 	})
 }
 
-func TestADeniedLimitChargesNoOther(t *testing.T) {
-	onBothStores(t, func(t *testing.T, store limiters) {
-		wide := ratelimit.Ask{Key: "{g}:wide", Terms: termsOf(t, tokenBucket(1, 10)), N: 1}
-		narrow := ratelimit.Ask{Key: "{g}:narrow", Terms: termsOf(t, window(ratelimit.FixedWindow, 2, 60)), N: 1}
+func TestStore_DeniedGroupTakesNothing(t *testing.T) {
+	onBothStores(t, func(t *testing.T, store store) {
+		wide := ratelimit.Request{Key: "{g}:wide", Params: termsOf(t, tokenBucket(1, 10)), N: 1}
+		narrow := ratelimit.Request{Key: "{g}:narrow", Params: termsOf(t, window(ratelimit.FixedWindow, 2, 60)), N: 1}
 		for _, want := range []bool{true, true, false, false, false} {
-			got, err := store.TakeEach(t.Context(), []ratelimit.Ask{wide, narrow})
+			got, err := store.TakeEach(t.Context(), []ratelimit.Request{wide, narrow})
 			require.NoError(t, err)
 			require.Equal(t, want, got[0].Allowed)
 			if !want {
@@ -43,11 +43,11 @@ func TestADeniedLimitChargesNoOther(t *testing.T) {
 	})
 }
 
-func TestGroupsAreJudgedInOrderAndAlone(t *testing.T) {
-	onBothStores(t, func(t *testing.T, store limiters) {
-		ask := ratelimit.Ask{Key: "k", Terms: termsOf(t, tokenBucket(1, 3)), N: 1}
-		group := []ratelimit.Ask{ask}
-		pair := []ratelimit.Ask{ask, ask} // one key twice: both or none
+func TestStore_GroupsAreDecidedInOrder(t *testing.T) {
+	onBothStores(t, func(t *testing.T, store store) {
+		ask := ratelimit.Request{Key: "k", Params: termsOf(t, tokenBucket(1, 3)), N: 1}
+		group := []ratelimit.Request{ask}
+		pair := []ratelimit.Request{ask, ask} // one key twice: both or none
 		got, err := store.TakeEach(t.Context(), pair, pair, group, group)
 		require.NoError(t, err)
 		allowed := []bool{got[0].Allowed, got[1].Allowed, got[2].Allowed, got[3].Allowed}
@@ -55,13 +55,13 @@ func TestGroupsAreJudgedInOrderAndAlone(t *testing.T) {
 	})
 }
 
-func TestALeaseTakesWhatThereIs(t *testing.T) {
-	onBothStores(t, func(t *testing.T, store limiters) {
+func TestStore_MinGrantsAPart(t *testing.T) {
+	onBothStores(t, func(t *testing.T, store store) {
 		for _, l := range []ratelimit.Limit{
 			tokenBucket(1, 5), window(ratelimit.FixedWindow, 5, 60), window(ratelimit.SlidingWindow, 5, 60),
 		} {
-			ask := ratelimit.Ask{Key: "lease:" + string(l.Algorithm), Terms: termsOf(t, l), N: 8, Least: 2}
-			got, err := store.TakeEach(t.Context(), []ratelimit.Ask{ask}, []ratelimit.Ask{ask})
+			ask := ratelimit.Request{Key: "lease:" + string(l.Algorithm), Params: termsOf(t, l), N: 8, Min: 2}
+			got, err := store.TakeEach(t.Context(), []ratelimit.Request{ask}, []ratelimit.Request{ask})
 			require.NoError(t, err)
 			require.True(t, got[0].Allowed)
 			require.EqualValues(t, 5, got[0].Granted)
@@ -70,8 +70,8 @@ func TestALeaseTakesWhatThereIs(t *testing.T) {
 	})
 }
 
-func TestRefundGivesBackOnlyWhatIsStillBooked(t *testing.T) {
-	onEveryForm(t, func(t *testing.T, made func(ratelimit.Limit, *testclock.Clock) subject) {
+func TestLimiter_RefundCreditsOnlyWhatIsStillTaken(t *testing.T) {
+	onEveryStore(t, func(t *testing.T, made newFunc) {
 		for _, l := range []ratelimit.Limit{
 			tokenBucket(1, 5), window(ratelimit.FixedWindow, 5, 5), window(ratelimit.SlidingWindow, 5, 5),
 		} {
@@ -82,7 +82,7 @@ func TestRefundGivesBackOnlyWhatIsStillBooked(t *testing.T) {
 			s.refund(2, booked)
 			require.Equal(t, 2, admittedNow(s), l.Algorithm)
 			clock.Add(20 * time.Second) // all has drained, every window is over
-			require.True(t, s.ask(1, 0).Allowed)
+			require.True(t, s.take(1, 0).Allowed)
 			s.refund(5, booked)
 			require.LessOrEqual(t, admittedNow(s), 5, l.Algorithm)
 			if l.Algorithm != ratelimit.TokenBucket {
@@ -92,8 +92,8 @@ func TestRefundGivesBackOnlyWhatIsStillBooked(t *testing.T) {
 	})
 }
 
-func TestPeekChargesNothing(t *testing.T) {
-	onEveryForm(t, func(t *testing.T, made func(ratelimit.Limit, *testclock.Clock) subject) {
+func TestLimiter_PeekTakesNothing(t *testing.T) {
+	onEveryStore(t, func(t *testing.T, made newFunc) {
 		s := made(tokenBucket(1, 3), testclock.New())
 		for range 5 {
 			d := s.peek(1, 0)

@@ -26,7 +26,7 @@ func warming(rate, warmup, cold float64) ratelimit.Limit {
 // stopwatch plays a case: acquiring sleeps, and each sleep is an event.
 type stopwatch struct {
 	t      *testing.T
-	s      subject
+	s      *limiter
 	l      ratelimit.Limit
 	clock  *testclock.Clock
 	events []string
@@ -57,7 +57,7 @@ func hundredths(d time.Duration) string {
 
 func (w *stopwatch) setRate(rate float64) {
 	w.l.PermitsPerSecond = rate
-	w.s.limit(w.l)
+	w.s.setLimit(w.l)
 }
 
 type guavaCase struct {
@@ -66,14 +66,14 @@ type guavaCase struct {
 	events string
 }
 
-func (c guavaCase) run(t *testing.T, made func(ratelimit.Limit, *testclock.Clock) subject) {
+func (c guavaCase) run(t *testing.T, made newFunc) {
 	clock := testclock.New()
 	w := &stopwatch{t: t, s: made(c.limit, clock), l: c.limit, clock: clock}
 	c.play(w)
 	require.Equal(t, strings.Fields(c.events), w.events)
 }
 
-func TestGuavaBursty(t *testing.T) {
+func TestGuava_Bursty(t *testing.T) {
 	cases := map[string]guavaCase{
 		"testSimpleWithWait": {bursty(5), func(w *stopwatch) { w.times(1); w.sleep(200 * ms); w.times(2) }, "R0.00 U0.20 R0.00 R0.20"},
 		"testSimpleAcquireEarliestAvailableIsInPast": {
@@ -92,85 +92,80 @@ func TestGuavaBursty(t *testing.T) {
 			"R0.00 R1.00 R1.00 R0.50 R1.00 R2.00",
 		},
 	}
-	onEveryForm(t, func(t *testing.T, made func(ratelimit.Limit, *testclock.Clock) subject) {
+	onEveryStore(t, func(t *testing.T, made newFunc) {
 		for name, c := range cases {
 			t.Run(name, func(t *testing.T) { c.run(t, made) })
 		}
 	})
 }
 
-func TestGuavaTryAcquire(t *testing.T) {
+func TestGuava_TryAcquire(t *testing.T) {
 	allowed := func(t *testing.T, want bool, d ratelimit.Decision) { t.Helper(); require.Equal(t, want, d.Allowed) }
-	onEveryForm(t, func(t *testing.T, made func(ratelimit.Limit, *testclock.Clock) subject) {
+	onEveryStore(t, func(t *testing.T, made newFunc) {
 		t.Run("testTryAcquire_noWaitAllowed", func(t *testing.T) {
 			clock := testclock.New()
 			s := made(bursty(5), clock)
-			allowed(t, true, s.ask(1, 0))
-			allowed(t, false, s.ask(1, 0))
-			allowed(t, false, s.ask(1, 0))
+			allowed(t, true, s.take(1, 0))
+			allowed(t, false, s.take(1, 0))
+			allowed(t, false, s.take(1, 0))
 			clock.Add(100 * ms)
-			allowed(t, false, s.ask(1, 0))
+			allowed(t, false, s.take(1, 0))
 		})
 		t.Run("testTryAcquire_someWaitAllowed", func(t *testing.T) {
 			clock := testclock.New()
 			s := made(bursty(5), clock)
-			allowed(t, true, s.ask(1, 0))
+			allowed(t, true, s.take(1, 0))
 			// Guava's sleeps for the wait.
-			second := s.ask(1, 200*ms)
+			second := s.take(1, 200*ms)
 			allowed(t, true, second)
 			clock.Add(second.Wait)
-			allowed(t, false, s.ask(1, 100*ms))
+			allowed(t, false, s.take(1, 100*ms))
 			clock.Add(100 * ms)
-			allowed(t, true, s.ask(1, 100*ms))
+			allowed(t, true, s.take(1, 100*ms))
 		})
 		t.Run("testTryAcquire_overflow", func(t *testing.T) {
 			clock := testclock.New()
 			s := made(bursty(5), clock)
-			allowed(t, true, s.ask(1, 0))
+			allowed(t, true, s.take(1, 0))
 			clock.Add(100 * ms)
-			allowed(t, true, s.ask(1, ratelimit.AnyWait))
+			allowed(t, true, s.take(1, anyWait))
 		})
 		t.Run("testTryAcquire_negative", func(t *testing.T) {
 			clock := testclock.New()
 			s := made(bursty(5), clock)
-			allowed(t, true, s.ask(5, 0))
+			allowed(t, true, s.take(5, 0))
 			clock.Add(900 * ms)
-			allowed(t, false, s.ask(1, -time.Hour))
+			allowed(t, false, s.take(1, -time.Hour))
 			clock.Add(100 * ms)
-			allowed(t, true, s.ask(1, -1))
+			allowed(t, true, s.take(1, -1))
 		})
 		t.Run("testDoubleMinValueCanAcquireExactlyOnce", func(t *testing.T) {
 			clock := testclock.New()
 			s := made(bursty(0.000001), clock)
-			allowed(t, true, s.ask(1, 0))
-			allowed(t, false, s.ask(1, 0))
+			allowed(t, true, s.take(1, 0))
+			allowed(t, false, s.take(1, 0))
 			clock.Add(100 * time.Hour)
-			allowed(t, false, s.ask(1, 0))
+			allowed(t, false, s.take(1, 0))
 		})
 	})
 }
 
-func TestGuavaParameterValidation(t *testing.T) {
-	local, err := ratelimit.NewLocal(bursty(999))
-	require.NoError(t, err)
+func TestGuava_ParameterValidation(t *testing.T) {
 	for _, n := range []int64{0, -1} {
-		_, err := local.TryAcquire(n)
-		require.ErrorIs(t, err, ratelimit.ErrPermits)
-		_, err = local.Reserve(n, time.Second)
-		require.ErrorIs(t, err, ratelimit.ErrPermits)
-		_, err = local.Wait(t.Context(), n)
+		ask := newLocal(t, bursty(999), testclock.New()).request(n, 0)
+		_, err := ratelimit.NewMemory(nil).TakeEach(t.Context(), []ratelimit.Request{ask})
 		require.ErrorIs(t, err, ratelimit.ErrPermits)
 	}
-	require.NoError(t, local.SetRate(10))
-	require.Error(t, local.SetRate(0))
-	require.Error(t, local.SetRate(-10))
+	require.NoError(t, bursty(10).Validate())
+	require.Error(t, bursty(0).Validate())
+	require.Error(t, bursty(-10).Validate())
 	require.NoError(t, warming(1, 0.000001, 3).Validate())
 	require.NoError(t, warming(1, 0, 3).Validate())
 	require.Error(t, warming(0, 1, 3).Validate())
 	require.Error(t, warming(1, -1, 3).Validate())
 }
 
-func TestGuavaWarmingUp(t *testing.T) {
+func TestGuava_WarmingUp(t *testing.T) {
 	for name, c := range map[string]guavaCase{
 		"testWarmUp": {warming(2, 4, 3), func(w *stopwatch) {
 			w.times(8)
@@ -222,13 +217,13 @@ func TestGuavaWarmingUp(t *testing.T) {
 			R0.20 R0.10 R0.10 R0.10 U4.10 R0.00 R0.94 R0.81 R0.69 R0.57 R0.44 R0.32 R0.20 R0.10 R0.10 R0.10`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c.run(t, func(l ratelimit.Limit, clock *testclock.Clock) subject { return newLocal(t, l, clock) })
+			c.run(t, func(l ratelimit.Limit, clock *testclock.Clock) *limiter { return newLocal(t, l, clock) })
 		})
 	}
 }
 
 // totalTime acquires so many permits in random lots, and one more to repay.
-func totalTime(t *testing.T, s subject, clock *testclock.Clock, permits int64) time.Duration {
+func totalTime(t *testing.T, s *limiter, clock *testclock.Clock, permits int64) time.Duration {
 	began := clock.Now()
 	for permits > 0 {
 		n := max(1, rand.Int64N(permits))
@@ -239,20 +234,20 @@ func totalTime(t *testing.T, s subject, clock *testclock.Clock, permits int64) t
 	return clock.Now().Sub(began)
 }
 
-func TestGuavaWeNeverGetABurstMoreThanOneSec(t *testing.T) {
-	onBothForms(t, func(t *testing.T, made func(ratelimit.Limit, *testclock.Clock) subject) {
+func TestGuava_BurstIsAtMostOneSecond(t *testing.T) {
+	onServersAndMemory(t, func(t *testing.T, made newFunc) {
 		clock := testclock.New()
 		s := made(bursty(1), clock)
 		for _, rate := range []int64{1000, 1, 10, 1_000_000, 10, 1} {
 			clock.Add(time.Duration(rate) * time.Second)
-			s.limit(bursty(float64(rate)))
+			s.setLimit(bursty(float64(rate)))
 			require.LessOrEqual(t, totalTime(t, s, clock, rate), time.Second)
 			require.GreaterOrEqual(t, totalTime(t, s, clock, rate), time.Second)
 		}
 	})
 }
 
-func TestGuavaTimeToWarmUpIsHonouredEvenWithWeights(t *testing.T) {
+func TestGuava_WarmupTimeHoldsWithWeights(t *testing.T) {
 	const permits = 10
 	for range 100 {
 		for _, cold := range []float64{2, 3, 10} {

@@ -13,28 +13,30 @@ type Algorithm string
 
 // The algorithms. All but the last three work in Redis and in process alike.
 const (
-	// TokenBucket admits a burst and refuses beyond it.
+	// TokenBucket admits a burst and denies what exceeds it.
 	TokenBucket Algorithm = "token_bucket"
-	// Reserve is a token bucket that books up to maxWait ahead: the caller
-	// waits. The default wherever a rate is set.
+	// Reserve is a token bucket that admits up to maxWait in advance: the caller
+	// waits until its permits are good. The default where a rate is set.
 	Reserve Algorithm = "reserve"
-	// SmoothBursty is Guava's: who asks pays for the one before; starts empty.
+	// SmoothBursty is Guava's RateLimiter: each request pays for the one before,
+	// and a new limiter has no stored permits.
 	SmoothBursty Algorithm = "smooth_bursty"
-	// Nginx is limit_req: burst, delay, nodelay.
+	// Nginx is ngx_http_limit_req_module: burst, delay, nodelay.
 	Nginx Algorithm = "nginx"
-	// LeakyQueue lets out one each interval and holds burst of them.
+	// LeakyQueue admits one request each interval and queues burst of them.
 	LeakyQueue Algorithm = "leaky_queue"
-	// LeakyMeter holds burst and refuses what would spill.
+	// LeakyMeter has room for burst requests, drains at the rate and denies the rest.
 	LeakyMeter Algorithm = "leaky_meter"
-	// FixedWindow counts from the first request on, for one interval.
+	// FixedWindow counts for one interval, which begins with its first request.
 	FixedWindow Algorithm = "fixed_window"
-	// SlidingWindow weighs the last window's count by how much of it is left.
+	// SlidingWindow adds to a window's count the last one's, weighted by how much
+	// of it overlaps the interval before now.
 	SlidingWindow Algorithm = "sliding_window"
-	// SubWindows counts in parts of the interval; in process only.
+	// SubWindows counts in parts of the interval. In process only.
 	SubWindows Algorithm = "sub_windows"
-	// SlidingLog remembers every admission; in process only.
+	// SlidingLog records every admission. In process only.
 	SlidingLog Algorithm = "sliding_log"
-	// SmoothWarmingUp is Guava's, cold after idling; in process only.
+	// SmoothWarmingUp is Guava's: slower after idle time. In process only.
 	SmoothWarmingUp Algorithm = "smooth_warming_up"
 )
 
@@ -48,60 +50,55 @@ const (
 	maxCount    = int64(1_000_000_000)
 )
 
-// Limit is what is allowed, in the words of the contract wherever a rate is
-// set. Fields that an algorithm does not read must be zero or are ignored as
-// noted. DefaultLimit gives the contract's defaults.
+// Limit is an algorithm and its numbers, with the API's field names. An algorithm
+// ignores the fields that it does not read.
 type Limit struct {
 	Algorithm Algorithm `json:"algorithm" yaml:"algorithm"`
-	// PermitsPerSecond in (0, 1e6], as a decimal: 0.5 is one each two seconds.
-	// Zero for a bucket means Limit per IntervalSeconds, which says thirds. Of a
-	// window it means so many in one second.
+	// PermitsPerSecond, above 0 and up to 1e6: 0.5 is one each two seconds. A bucket
+	// may use Limit per IntervalSeconds instead, for rates such as one in three
+	// seconds. For a window it is the limit of one second.
 	PermitsPerSecond float64 `json:"permitsPerSecond,omitempty" yaml:"permitsPerSecond"`
-	// MaxBurstSeconds of permits that pile up unused. Less than one permit's
-	// worth counts as one permit. For token_bucket, reserve, smooth_bursty.
+	// MaxBurstSeconds is how many seconds' permits accumulate unused, but at least
+	// one permit. For token_bucket, reserve and smooth_bursty.
 	MaxBurstSeconds float64 `json:"maxBurstSeconds,omitempty" yaml:"maxBurstSeconds"`
-	// MaxWaitMillis that may be booked ahead. For reserve, smooth_bursty and
-	// smooth_warming_up.
+	// MaxWaitMillis is how long an admitted caller waits at most. For reserve,
+	// smooth_bursty and smooth_warming_up.
 	MaxWaitMillis int64 `json:"maxWaitMillis,omitempty" yaml:"maxWaitMillis"`
-	// Burst in permits: nginx's burst, the leaky queue's and meter's size; for
-	// token_bucket and reserve it takes MaxBurstSeconds' place.
+	// Burst in permits: nginx's burst, and the size of the leaky queue and meter. For
+	// token_bucket and reserve it replaces MaxBurstSeconds.
 	Burst int64 `json:"burst,omitempty" yaml:"burst"`
-	// Delay and NoDelay are limit_req's.
+	// Delay and NoDelay are those of nginx's limit_req.
 	Delay   int64 `json:"delay,omitempty" yaml:"delay"`
 	NoDelay bool  `json:"nodelay,omitempty" yaml:"nodelay"`
-	// Limit requests per IntervalSeconds: the windows and the sliding log.
+	// Limit permits per IntervalSeconds, for the windows and the sliding log.
 	Limit           int64   `json:"limit,omitempty" yaml:"limit"`
 	IntervalSeconds float64 `json:"intervalSeconds,omitempty" yaml:"intervalSeconds"`
-	// Parts of the interval that sub_windows counts in, 1 to 1000.
+	// Parts that sub_windows divides the interval into, 1 to 1000.
 	Parts int64 `json:"parts,omitempty" yaml:"parts"`
-	// WarmupSeconds and ColdFactor (above 1; 3) of smooth_warming_up.
+	// WarmupSeconds, and ColdFactor of 1 to 1000, for smooth_warming_up.
 	WarmupSeconds float64 `json:"warmupSeconds,omitempty" yaml:"warmupSeconds"`
 	ColdFactor    float64 `json:"coldFactor,omitempty" yaml:"coldFactor"`
 }
 
-// DefaultLimit is the /randomPath limiter's: 1000/s, 1 s of burst, 1 s of wait.
-func DefaultLimit() Limit {
-	return Limit{Algorithm: Reserve, PermitsPerSecond: 1000, MaxBurstSeconds: 1, MaxWaitMillis: 1000}
-}
-
-// FieldError names the field that is wrong, in the contract's spelling.
+// FieldError is an invalid field of a limit or a rule, with the API's field name.
 type FieldError struct{ Field, Problem string }
 
 func (e *FieldError) Error() string { return e.Field + ": " + e.Problem }
 
+// BadField makes a *FieldError.
 func BadField(field, format string, args ...any) error {
 	return &FieldError{Field: field, Problem: fmt.Sprintf(format, args...)}
 }
 
-// Validate reports the first field that is wrong as a *FieldError.
+// Validate reports the first invalid field as a *FieldError.
 func (l Limit) Validate() error {
-	_, err := l.Terms()
+	_, err := l.Params()
 	return err
 }
 
-// perPermit gives the interval between permits as cost/scale microseconds in
-// lowest terms: 700/s is 10000/7. The rate is read as the decimal it is
-// written as, so that 0.1 is a tenth.
+// perPermit is the interval between permits as cost/scale microseconds in lowest
+// terms: 700/s is 10000/7. It reads the rate in its shortest decimal form, so that
+// 0.1 is exactly a tenth.
 func (l Limit) perPermit() (cost, scale int64, err error) {
 	perSecond, ok := new(big.Rat).SetString(strconv.FormatFloat(l.PermitsPerSecond, 'f', -1, 64))
 	switch {
@@ -115,7 +112,7 @@ func (l Limit) perPermit() (cost, scale int64, err error) {
 	interval := new(big.Rat).Quo(big.NewRat(1e6, 1), perSecond)
 	if !interval.Num().IsInt64() || !interval.Denom().IsInt64() ||
 		interval.Num().Int64() > MaxTicks || interval.Denom().Int64() > MaxTicks {
-		return 0, 0, BadField("permitsPerSecond", "too small, or of more digits than can be kept exact")
+		return 0, 0, BadField("permitsPerSecond", "is too small, or has more digits than can be exact")
 	}
 	return interval.Num().Int64(), interval.Denom().Int64(), nil
 }
@@ -138,8 +135,8 @@ func (l Limit) perInterval() (*big.Rat, error) {
 	return rate, nil
 }
 
-// interval of a window: whole milliseconds, because a window of zero must not
-// mean "unlimited" and finer ones mean nothing across a network.
+// interval of a window in whole milliseconds. Zero is an error and never means
+// "unlimited"; finer intervals mean nothing across a network.
 func (l Limit) interval() (time.Duration, error) {
 	interval, err := seconds("intervalSeconds", l.IntervalSeconds, maxInterval)
 	if err != nil {

@@ -6,10 +6,10 @@ import (
 
 	"go.uber.org/goleak"
 
-	"flashsale.dev/seckill/internal/testenv"
+	"flashsale.dev/seckill/internal/testing/servers"
 )
 
-var env = testenv.NewSuite()
+var env = servers.NewSuite()
 
 func TestMain(m *testing.M) {
 	// A property that fails prints its seed; it leaves no file in the tree.

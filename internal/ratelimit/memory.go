@@ -6,37 +6,38 @@ import (
 	"time"
 )
 
-// memoryKeys bounds a Memory: some 200 bytes each.
+// memoryKeys bounds a Memory, to about 100 MB: a key needs some 200 bytes.
 const memoryKeys = 500_000
 
-// Memory keeps limiters by key in this process, of every algorithm. One that
-// is full again is dropped, as Redis drops it by its TTL; beyond half a million
-// that are not, some are forgotten early. Safe for many goroutines.
+// Memory holds limiters of every algorithm in this process, by key. It drops limiters
+// that are full again, as Redis does by their TTL. Beyond 500,000 keys it drops others
+// early. It is safe for many goroutines.
 type Memory struct {
 	now func() time.Time
 
-	mu    sync.Mutex
-	slots map[string]*slot
+	mu      sync.Mutex
+	entries map[string]*entry
 }
 
-type slot struct {
-	terms  Terms
+type entry struct {
+	params Params
 	engine engine
-	fullAt int64 // µs; from then on it is no different from a new one
+	fullAt int64 // µs; from then on it equals a new limiter
 }
 
-// NewMemory makes an empty store on the clock now; nil is this process' own.
+// NewMemory makes an empty store on the clock now; nil is this process's clock.
 func NewMemory(now func() time.Time) *Memory {
 	if now == nil {
 		now = steadyClock()
 	}
-	return &Memory{now: now, slots: map[string]*slot{}}
+	return &Memory{now: now, entries: map[string]*entry{}}
 }
 
-// TakeEach is Store's; it never fails but for a malformed ask.
-func (m *Memory) TakeEach(_ context.Context, groups ...[]Ask) ([]Decision, error) {
+// TakeEach decides groups of requests in order: all permits of a group are taken or
+// none. It returns one decision for each group. Errors are those of Check.
+func (m *Memory) TakeEach(_ context.Context, groups ...[]Request) ([]Decision, error) {
 	for _, group := range groups {
-		if err := CheckGroup(group); err != nil {
+		if err := Check(group); err != nil {
 			return nil, err
 		}
 	}
@@ -50,12 +51,12 @@ func (m *Memory) TakeEach(_ context.Context, groups ...[]Ask) ([]Decision, error
 	return decisions, nil
 }
 
-func (m *Memory) takeGroup(now int64, group []Ask) Decision {
+func (m *Memory) takeGroup(now int64, group []Request) Decision {
 	var d Decision
 	if len(group) == 1 {
-		s := m.find(now, group[0])
+		s := m.entry(now, group[0])
 		if d = s.decide(now, group[0]); d.Allowed {
-			m.keep(now, group[0].Key, s)
+			m.put(now, group[0].Key, s)
 		}
 	} else {
 		d = m.takeTogether(now, group)
@@ -64,18 +65,18 @@ func (m *Memory) takeGroup(now int64, group []Ask) Decision {
 	return d
 }
 
-// takeTogether tries the asks on copies, which become the state if all agree.
-func (m *Memory) takeTogether(now int64, group []Ask) Decision {
-	tried := make(map[string]*slot, len(group))
+// takeTogether decides on copies, which become the state if all requests are admitted.
+func (m *Memory) takeTogether(now int64, group []Request) Decision {
+	tried := make(map[string]*entry, len(group))
 	var joined Decision
 	for i, a := range group {
 		s := tried[a.Key]
 		if s == nil {
-			known := m.find(now, a)
-			known.engine.described(now) // re-anchors on another clock, whatever is decided
+			known := m.entry(now, a)
+			known.engine.status(now) // moves it to another clock, even if denied
 			s = known.copied()
 		}
-		s = s.with(a.Terms, now)
+		s = s.with(a.Params, now)
 		tried[a.Key] = s
 		d := s.decide(now, a)
 		if i > 0 {
@@ -85,44 +86,37 @@ func (m *Memory) takeTogether(now int64, group []Ask) Decision {
 	}
 	if joined.Allowed {
 		for key, s := range tried {
-			m.keep(now, key, s)
+			m.put(now, key, s)
 		}
 	}
 	return joined
 }
 
-func (s *slot) decide(now int64, a Ask) Decision {
-	d := s.engine.decide(now, a.ask())
-	s.fullAt = max(s.fullAt, now+d.ResetAfter.Microseconds()+s.terms.kept())
+func (s *entry) decide(now int64, a Request) Decision {
+	d := s.engine.decide(now, a.toLimiter())
+	s.fullAt = max(s.fullAt, now+d.ResetAfter.Microseconds()+s.params.idleLifetime())
 	return d
 }
 
-// kept is how long a limiter that is full is kept, because a new one is not.
-func (t Terms) kept() int64 {
+// idleLifetime is how many µs a full limiter is kept where a new one is not full.
+func (t Params) idleLifetime() int64 {
 	if t.Kind == KindBursty || t.limit.Algorithm == SmoothWarmingUp {
 		return maxInterval.Microseconds()
 	}
 	return 0
 }
 
-func (a Ask) ask() ask {
-	least := a.Least
+func (a Request) toLimiter() request {
+	least := a.Min
 	if least == 0 {
 		least = a.N
 	}
-	return ask{n: a.N, least: least, maxWait: max(0, a.MaxWait.Microseconds())}
+	return request{n: a.N, min: least, maxWait: max(0, a.MaxWait.Microseconds())}
 }
 
-// Len is how many limiters are kept.
-func (m *Memory) Len() int {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return len(m.slots)
-}
-
-// Peek is Store's.
-func (m *Memory) Peek(_ context.Context, asks ...Ask) (Decision, error) {
-	if err := CheckGroup(asks); err != nil {
+// Peek decides like TakeEach for one group and takes nothing.
+func (m *Memory) Peek(_ context.Context, asks ...Request) (Decision, error) {
+	if err := Check(asks); err != nil {
 		return Decision{}, err
 	}
 	m.mu.Lock()
@@ -140,36 +134,44 @@ func (m *Memory) Peek(_ context.Context, asks ...Ask) (Decision, error) {
 	return joined, nil
 }
 
-func (m *Memory) peek(now int64, a Ask) Decision {
-	s := m.find(now, a).copied()
-	before := s.engine.described(now)
-	d := s.engine.decide(now, a.ask())
+func (m *Memory) peek(now int64, a Request) Decision {
+	s := m.entry(now, a).copied()
+	before := s.engine.status(now)
+	d := s.engine.decide(now, a.toLimiter())
 	d.Remaining, d.ResetAfter = before.Remaining, before.ResetAfter
 	return d
 }
 
-// Refund is Store's.
-func (m *Memory) Refund(_ context.Context, booked time.Time, asks ...Ask) error {
-	if err := CheckGroup(asks); err != nil {
+// Refund returns the permits of requests that were taken at booked. Permits that have
+// drained, or belong to a window that is over, are not credited.
+func (m *Memory) Refund(_ context.Context, booked time.Time, asks ...Request) error {
+	if err := Check(asks); err != nil {
 		return err
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	now := m.now().UnixMicro()
 	for _, a := range asks {
-		if s := m.slots[a.Key]; s != nil && s.terms.family() == a.Terms.family() {
-			s.with(a.Terms, now).engine.refund(now, booked.UnixMicro(), a.N)
+		if s := m.entries[a.Key]; s != nil && s.params.family() == a.Params.family() {
+			s.with(a.Params, now).engine.refund(now, booked.UnixMicro(), a.N)
 		}
 	}
 	return nil
 }
 
-// Forget is Store's.
-func (m *Memory) Forget(_ context.Context, keys ...string) error {
+// Reset drops limiters, so that the next requests find new ones.
+func (m *Memory) Reset(_ context.Context, keys ...string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, key := range keys {
-		delete(m.slots, key)
+		delete(m.entries, key)
 	}
 	return nil
+}
+
+// steadyClock is the wall clock at the start, continued by the monotonic clock. No
+// correction of the wall clock moves it.
+func steadyClock() func() time.Time {
+	began := time.Now()
+	return func() time.Time { return began.Add(time.Since(began)) }
 }

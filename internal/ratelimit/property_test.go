@@ -11,7 +11,7 @@ import (
 
 	"flashsale.dev/seckill/internal/ratelimit"
 	redislimit "flashsale.dev/seckill/internal/ratelimit/redis"
-	"flashsale.dev/seckill/internal/testenv"
+	"flashsale.dev/seckill/internal/testing/servers"
 	"flashsale.dev/seckill/internal/testing/testclock"
 )
 
@@ -36,8 +36,8 @@ func drawLimit(t *rapid.T) ratelimit.Limit {
 	return l
 }
 
-func drawTerms(t *rapid.T) ratelimit.Terms {
-	terms, err := drawLimit(t).Terms()
+func drawTerms(t *rapid.T) ratelimit.Params {
+	terms, err := drawLimit(t).Params()
 	require.NoError(t, err)
 	return terms
 }
@@ -52,36 +52,36 @@ func drawStep(t *rapid.T) time.Duration {
 	return step
 }
 
-func drawAsk(t *rapid.T, keys []string, terms []ratelimit.Terms) ratelimit.Ask {
+func drawAsk(t *rapid.T, keys []string, terms []ratelimit.Params) ratelimit.Request {
 	i := rapid.IntRange(0, len(keys)-1).Draw(t, "key")
-	return ratelimit.Ask{
-		Key: keys[i], Terms: terms[i],
+	return ratelimit.Request{
+		Key: keys[i], Params: terms[i],
 		N:       rapid.SampledFrom([]int64{1, 1, 1, 2, 5, 30, 1 << 40, 1<<63 - 1}).Draw(t, "n"),
-		MaxWait: rapid.SampledFrom([]time.Duration{0, ms, 300 * ms, ratelimit.AnyWait}).Draw(t, "max wait"),
+		MaxWait: rapid.SampledFrom([]time.Duration{0, ms, 300 * ms, anyWait}).Draw(t, "max wait"),
 	}
 }
 
-func drawGroup(t *rapid.T, keys []string, terms []ratelimit.Terms) []ratelimit.Ask {
-	group := []ratelimit.Ask{drawAsk(t, keys, terms)}
+func drawGroup(t *rapid.T, keys []string, terms []ratelimit.Params) []ratelimit.Request {
+	group := []ratelimit.Request{drawAsk(t, keys, terms)}
 	for rapid.IntRange(0, 3).Draw(t, "more") == 0 {
 		group = append(group, drawAsk(t, keys, terms))
 	}
 	if len(group) == 1 {
-		group[0].Least = rapid.Int64Range(1, min(group[0].N, 5)).Draw(t, "least")
+		group[0].Min = rapid.Int64Range(1, min(group[0].N, 5)).Draw(t, "least")
 	}
 	return group
 }
 
-// TestGoAndLuaDecideAlike: any sequence of calls, clocks and changed limits.
-func TestGoAndLuaDecideAlike(t *testing.T) {
-	client := newClient(t, testenv.Redis(t).Addr())
+// TestMemory_DecidesLikeRedis: any sequence of calls, clocks and changed limits.
+func TestMemory_DecidesLikeRedis(t *testing.T) {
+	client := newClient(t, servers.Redis(t).Addr())
 	runs := 0
 	rapid.Check(t, func(t *rapid.T) {
 		runs++
 		clock := testclock.New()
-		memory, inRedis := ratelimit.NewMemory(clock.Now), redislimit.New(client).WithClock(clock.Now)
+		memory, inRedis := ratelimit.NewMemory(clock.Now), redislimit.New(client, clock.Now)
 		keys := []string{fmt.Sprintf("%d:a", runs), fmt.Sprintf("%d:b", runs), fmt.Sprintf("%d:c", runs)}
-		terms := []ratelimit.Terms{drawTerms(t), drawTerms(t), drawTerms(t)}
+		terms := []ratelimit.Params{drawTerms(t), drawTerms(t), drawTerms(t)}
 		booked := clock.Now()
 		for range rapid.IntRange(1, 60).Draw(t, "calls") {
 			clock.Add(drawStep(t))
@@ -93,13 +93,13 @@ func TestGoAndLuaDecideAlike(t *testing.T) {
 			case 2:
 				peekBoth(t, memory, inRedis, drawGroup(t, keys, terms))
 			default:
-				booked = takeBoth(t, memory, inRedis, [][]ratelimit.Ask{drawGroup(t, keys, terms), drawGroup(t, keys, terms)})
+				booked = takeBoth(t, memory, inRedis, [][]ratelimit.Request{drawGroup(t, keys, terms), drawGroup(t, keys, terms)})
 			}
 		}
 	})
 }
 
-func takeBoth(t *rapid.T, a, b limiters, groups [][]ratelimit.Ask) time.Time {
+func takeBoth(t *rapid.T, a, b store, groups [][]ratelimit.Request) time.Time {
 	inGo, err := a.TakeEach(context.Background(), groups...)
 	require.NoError(t, err)
 	inLua, err := b.TakeEach(context.Background(), groups...)
@@ -108,7 +108,7 @@ func takeBoth(t *rapid.T, a, b limiters, groups [][]ratelimit.Ask) time.Time {
 	return inGo[0].At
 }
 
-func peekBoth(t *rapid.T, a, b limiters, group []ratelimit.Ask) {
+func peekBoth(t *rapid.T, a, b store, group []ratelimit.Request) {
 	inGo, err := a.Peek(context.Background(), group...)
 	require.NoError(t, err)
 	inLua, err := b.Peek(context.Background(), group...)
@@ -116,7 +116,7 @@ func peekBoth(t *rapid.T, a, b limiters, group []ratelimit.Ask) {
 	require.Equal(t, inGo, inLua)
 }
 
-func refundBoth(t *rapid.T, a, b limiters, booked time.Time, ask ratelimit.Ask) {
+func refundBoth(t *rapid.T, a, b store, booked time.Time, ask ratelimit.Request) {
 	ask.N = min(ask.N, 30)
 	require.NoError(t, a.Refund(context.Background(), booked, ask))
 	require.NoError(t, b.Refund(context.Background(), booked, ask))

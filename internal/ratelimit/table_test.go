@@ -17,14 +17,14 @@ func bursty(rate float64) ratelimit.Limit {
 }
 
 // acquire is Guava's: it books, and the clock sleeps the wait away.
-func acquire(t *testing.T, s subject, clock *testclock.Clock, n int64) time.Duration {
-	d := s.ask(n, ratelimit.AnyWait)
+func acquire(t *testing.T, s *limiter, clock *testclock.Clock, n int64) time.Duration {
+	d := s.take(n, anyWait)
 	require.True(t, d.Allowed, "%+v", d)
 	clock.Add(d.Wait)
 	return d.Wait
 }
 
-func TestGuavaBurstyWaits(t *testing.T) {
+func TestGuava_BurstyWaits(t *testing.T) {
 	for name, c := range map[string]struct {
 		rate    float64
 		permits []int64
@@ -34,7 +34,7 @@ func TestGuavaBurstyWaits(t *testing.T) {
 		"testSimpleWeights": {1, []int64{1, 1, 2, 4, 8, 1}, []time.Duration{0, 1000 * ms, 1000 * ms, 2000 * ms, 4000 * ms, 8000 * ms}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			onEveryForm(t, func(t *testing.T, made func(ratelimit.Limit, *testclock.Clock) subject) {
+			onEveryStore(t, func(t *testing.T, made newFunc) {
 				clock := testclock.New()
 				s := made(bursty(c.rate), clock)
 				for i, n := range c.permits {
@@ -45,26 +45,26 @@ func TestGuavaBurstyWaits(t *testing.T) {
 	}
 }
 
-func TestGCRA(t *testing.T) {
-	onEveryForm(t, func(t *testing.T, made func(ratelimit.Limit, *testclock.Clock) subject) {
+func TestTokenBucket_GCRA(t *testing.T) {
+	onEveryStore(t, func(t *testing.T, made newFunc) {
 		s := made(ratelimit.Limit{Algorithm: ratelimit.TokenBucket, PermitsPerSecond: 1, MaxBurstSeconds: 5}, testclock.New())
 		for left := int64(4); left >= 0; left-- {
-			d := s.ask(1, 0)
+			d := s.take(1, 0)
 			require.True(t, d.Allowed)
 			require.Equal(t, left, d.Remaining)
 			require.Equal(t, time.Duration(5-left)*time.Second, d.ResetAfter)
 		}
-		sixth := s.ask(1, 0)
+		sixth := s.take(1, 0)
 		require.False(t, sixth.Allowed)
 		require.Equal(t, time.Second, sixth.RetryAfter)
 		require.False(t, sixth.Never)
-		six := s.ask(6, 0)
+		six := s.take(6, 0)
 		require.True(t, six.Never)
 		require.Zero(t, six.RetryAfter)
 	})
 }
 
-func TestNginx(t *testing.T) {
+func TestNginx_LimitReq(t *testing.T) {
 	const denied = time.Duration(-1)
 	for name, c := range map[string]struct {
 		limit ratelimit.Limit
@@ -76,11 +76,11 @@ func TestNginx(t *testing.T) {
 		"nodelay lets burst+1 go on": {ratelimit.Limit{PermitsPerSecond: 2, Burst: 2, NoDelay: true}, []time.Duration{0, 0, 0, denied}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			onEveryForm(t, func(t *testing.T, made func(ratelimit.Limit, *testclock.Clock) subject) {
+			onEveryStore(t, func(t *testing.T, made newFunc) {
 				c.limit.Algorithm = ratelimit.Nginx
 				s := made(c.limit, testclock.New())
 				for i, want := range c.waits {
-					d := s.ask(1, ratelimit.AnyWait)
+					d := s.take(1, anyWait)
 					require.Equal(t, want != denied, d.Allowed, "request %d", i)
 					if want != denied {
 						require.Equal(t, want, d.Wait, "request %d", i)

@@ -3,6 +3,7 @@ package ratelimit_test
 import (
 	"context"
 	"fmt"
+	"math"
 	"testing"
 	"time"
 
@@ -12,77 +13,63 @@ import (
 
 	"flashsale.dev/seckill/internal/ratelimit"
 	redislimit "flashsale.dev/seckill/internal/ratelimit/redis"
-	"flashsale.dev/seckill/internal/testenv"
+	"flashsale.dev/seckill/internal/testing/servers"
 	"flashsale.dev/seckill/internal/testing/testclock"
 )
 
-// limiters are what Memory and the Redis store have in common.
-type limiters interface {
-	TakeEach(ctx context.Context, groups ...[]ratelimit.Ask) ([]ratelimit.Decision, error)
-	Peek(ctx context.Context, asks ...ratelimit.Ask) (ratelimit.Decision, error)
-	Refund(ctx context.Context, booked time.Time, asks ...ratelimit.Ask) error
+// anyWait is a longest wait beyond what any limit allows.
+const anyWait = time.Duration(math.MaxInt64)
+
+// store is what Memory and the Redis store have in common.
+type store interface {
+	TakeEach(ctx context.Context, groups ...[]ratelimit.Request) ([]ratelimit.Decision, error)
+	Peek(ctx context.Context, asks ...ratelimit.Request) (ratelimit.Decision, error)
+	Refund(ctx context.Context, booked time.Time, asks ...ratelimit.Request) error
 }
 
-// subject is one limiter of either form, with its clock in the test's hand.
-type subject interface {
-	ask(n int64, maxWait time.Duration) ratelimit.Decision
-	peek(n int64, maxWait time.Duration) ratelimit.Decision
-	refund(n int64, booked time.Time)
-	limit(l ratelimit.Limit)
-}
-
-type localSubject struct {
-	t testing.TB
-	l *ratelimit.Local
-}
-
-func (s *localSubject) ask(n int64, maxWait time.Duration) ratelimit.Decision {
-	d, err := s.l.Reserve(n, maxWait)
-	require.NoError(s.t, err)
-	return d
-}
-
-func (s *localSubject) peek(n int64, maxWait time.Duration) ratelimit.Decision {
-	d, err := s.l.Peek(n, maxWait)
-	require.NoError(s.t, err)
-	return d
-}
-
-func (s *localSubject) refund(n int64, booked time.Time) { s.l.Refund(n, booked) }
-
-func (s *localSubject) limit(l ratelimit.Limit) { require.NoError(s.t, s.l.SetLimit(l)) }
-
-type redisSubject struct {
-	t     testing.TB
-	r     *redislimit.Store
+// limiter is one key of a store. The test moves the store's clock by hand.
+type limiter struct {
+	t     require.TestingT
+	store store
 	key   string
-	terms ratelimit.Terms
+	terms ratelimit.Params
 }
 
-func (s *redisSubject) of(n int64, maxWait time.Duration) ratelimit.Ask {
-	return ratelimit.Ask{Key: s.key, Terms: s.terms, N: n, MaxWait: maxWait}
+func newLimiter(t require.TestingT, s store, key string, l ratelimit.Limit) *limiter {
+	made := &limiter{t: t, store: s, key: key}
+	made.setLimit(l)
+	return made
 }
 
-func (s *redisSubject) ask(n int64, maxWait time.Duration) ratelimit.Decision {
-	d, err := s.r.Take(context.Background(), s.of(n, maxWait))
-	require.NoError(s.t, err)
+// newLocal is a limiter of this process.
+func newLocal(t require.TestingT, l ratelimit.Limit, clock *testclock.Clock) *limiter {
+	return newLimiter(t, ratelimit.NewMemory(clock.Now), "k", l)
+}
+
+func (l *limiter) request(n int64, maxWait time.Duration) ratelimit.Request {
+	return ratelimit.Request{Key: l.key, Params: l.terms, N: n, MaxWait: maxWait}
+}
+
+func (l *limiter) take(n int64, maxWait time.Duration) ratelimit.Decision {
+	d, err := l.store.TakeEach(context.Background(), []ratelimit.Request{l.request(n, maxWait)})
+	require.NoError(l.t, err)
+	return d[0]
+}
+
+func (l *limiter) peek(n int64, maxWait time.Duration) ratelimit.Decision {
+	d, err := l.store.Peek(context.Background(), l.request(n, maxWait))
+	require.NoError(l.t, err)
 	return d
 }
 
-func (s *redisSubject) peek(n int64, maxWait time.Duration) ratelimit.Decision {
-	d, err := s.r.Peek(context.Background(), s.of(n, maxWait))
-	require.NoError(s.t, err)
-	return d
+func (l *limiter) refund(n int64, booked time.Time) {
+	require.NoError(l.t, l.store.Refund(context.Background(), booked, l.request(n, 0)))
 }
 
-func (s *redisSubject) refund(n int64, booked time.Time) {
-	require.NoError(s.t, s.r.Refund(context.Background(), booked, s.of(n, 0)))
-}
-
-func (s *redisSubject) limit(l ratelimit.Limit) {
-	terms, err := l.Terms()
-	require.NoError(s.t, err)
-	s.terms = terms
+func (l *limiter) setLimit(limit ratelimit.Limit) {
+	terms, err := limit.Params()
+	require.NoError(l.t, err)
+	l.terms = terms
 }
 
 func newClient(t testing.TB, addr string) *redis.Client {
@@ -91,47 +78,38 @@ func newClient(t testing.TB, addr string) *redis.Client {
 	return client
 }
 
-func newLocal(t testing.TB, l ratelimit.Limit, clock *testclock.Clock) *localSubject {
-	local, err := ratelimit.NewLocal(l, ratelimit.WithClock(clock.Now))
-	require.NoError(t, err)
-	return &localSubject{t, local}
+// newFunc makes an empty limiter on a clock.
+type newFunc = func(ratelimit.Limit, *testclock.Clock) *limiter
+
+// onEveryStore runs a test in process, on a real Redis, on a Redis Cluster and
+// on miniredis, which the standalone program uses.
+func onEveryStore(t *testing.T, run func(t *testing.T, made newFunc)) {
+	onServersAndMemory(t, run)
+	t.Run("miniredis", func(t *testing.T) { onRedis(t, newClient(t, miniredis.RunT(t).Addr()), run) })
 }
 
-func newRedisSubject(t testing.TB, client redislimit.Client, key string, l ratelimit.Limit, clock *testclock.Clock) *redisSubject {
-	s := &redisSubject{t: t, r: redislimit.New(client).WithClock(clock.Now), key: key}
-	s.limit(l)
-	return s
+// onServersAndMemory leaves out miniredis, which needs a second for 2,000 decisions.
+func onServersAndMemory(t *testing.T, run func(t *testing.T, made newFunc)) {
+	t.Run("memory", func(t *testing.T) {
+		run(t, func(l ratelimit.Limit, c *testclock.Clock) *limiter { return newLocal(t, l, c) })
+	})
+	t.Run("redis-cluster", func(t *testing.T) { onRedis(t, newCluster(t), run) })
+	t.Run("redis", func(t *testing.T) { onRedis(t, newClient(t, servers.Redis(t).Addr()), run) })
 }
 
-// onEveryForm runs a test on the in-process form, on a real Redis and on
-// miniredis, which standalone runs on.
-func onEveryForm(t *testing.T, run func(t *testing.T, made func(ratelimit.Limit, *testclock.Clock) subject)) {
-	onBothForms(t, run)
-	t.Run("miniredis", func(t *testing.T) { overRedis(t, newClient(t, miniredis.RunT(t).Addr()), run) })
-}
-
-func overRedis(t *testing.T, client redislimit.Client, run func(t *testing.T, made func(ratelimit.Limit, *testclock.Clock) subject)) {
+func onRedis(t *testing.T, client redislimit.Client, run func(t *testing.T, made newFunc)) {
 	keys := 0
-	run(t, func(l ratelimit.Limit, c *testclock.Clock) subject {
+	run(t, func(l ratelimit.Limit, c *testclock.Clock) *limiter {
 		keys++
-		return newRedisSubject(t, client, fmt.Sprintf("limit:%d", keys), l, c)
+		return newLimiter(t, redislimit.New(client, c.Now), fmt.Sprintf("limit:%d", keys), l)
 	})
 }
 
-// newCluster is an empty cluster, whose every key is in a slot of its own.
+// newCluster is an empty cluster, in which every key has a hash slot of its own.
 func newCluster(t testing.TB) *redis.ClusterClient {
 	cluster := env.RedisCluster(t)
 	require.NoError(t, cluster.FlushAll(t.Context()))
 	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: cluster.Addrs(), DisableIdentity: true})
 	t.Cleanup(func() { _ = client.Close() })
 	return client
-}
-
-// onBothForms leaves miniredis out, which takes a second for 2,000 decisions.
-func onBothForms(t *testing.T, run func(t *testing.T, made func(ratelimit.Limit, *testclock.Clock) subject)) {
-	t.Run("local", func(t *testing.T) {
-		run(t, func(l ratelimit.Limit, c *testclock.Clock) subject { return newLocal(t, l, c) })
-	})
-	t.Run("redis-cluster", func(t *testing.T) { overRedis(t, newCluster(t), run) })
-	t.Run("redis", func(t *testing.T) { overRedis(t, newClient(t, testenv.Redis(t).Addr()), run) })
 }

@@ -1,11 +1,11 @@
 package ratelimit
 
-// fixedState is a window that began with its first request, in µs.
+// fixedState is a window that begins with its first request; start is in µs.
 type fixedState struct{ start, count int64 }
 
-// fixedAt is the window at the time now: a new one from the very moment the old
-// one ends, whatever the key's own expiry says.
-func (t Terms) fixedAt(s *fixedState, now int64) fixedState {
+// fixedAt is the window at the time now. A new one begins as soon as the old one ends,
+// whatever the expiry of the key in Redis.
+func (t Params) fixedAt(s *fixedState, now int64) fixedState {
 	if s == nil {
 		return fixedState{start: now}
 	}
@@ -16,19 +16,19 @@ func (t Terms) fixedAt(s *fixedState, now int64) fixedState {
 }
 
 // reanchorFixed keeps the count on another clock; see reanchor.
-func (t Terms) reanchorFixed(s *fixedState, now int64) *fixedState {
+func (t Params) reanchorFixed(s *fixedState, now int64) *fixedState {
 	if s == nil || s.start-now <= backStep {
 		return s
 	}
 	return &fixedState{start: now, count: s.count}
 }
 
-func (t Terms) askFixed(at fixedState, now int64, a ask) (fixedState, Decision) {
+func (t Params) decideFixed(at fixedState, now int64, a request) (fixedState, Decision) {
 	granted := a.n
-	if a.n > t.Free-at.count { // this way round: n may be anything
+	if a.n > t.Free-at.count { // no sum with n, which may overflow
 		granted = t.Free - at.count
-		if granted < a.least || a.least == a.n {
-			d := t.fixedDescribed(at, now)
+		if granted < a.min || a.min == a.n {
+			d := t.fixedStatus(at, now)
 			d.Never = a.n > t.Free
 			if !d.Never {
 				d.RetryAfter = micros(at.start + t.Cost*1000 - now)
@@ -37,12 +37,12 @@ func (t Terms) askFixed(at fixedState, now int64, a ask) (fixedState, Decision) 
 		}
 	}
 	at.count += granted
-	d := t.fixedDescribed(at, now)
+	d := t.fixedStatus(at, now)
 	d.Allowed, d.Granted = true, granted
 	return at, d
 }
 
-func (t Terms) fixedDescribed(at fixedState, now int64) Decision {
+func (t Params) fixedStatus(at fixedState, now int64) Decision {
 	d := Decision{Remaining: max(0, t.Free-at.count)}
 	if at.count > 0 {
 		d.ResetAfter = micros(at.start + t.Cost*1000 - now)
@@ -50,21 +50,22 @@ func (t Terms) fixedDescribed(at fixedState, now int64) Decision {
 	return d
 }
 
-// giveBackFixed credits only the window that was charged, at the time booked.
-func (t Terms) giveBackFixed(at fixedState, booked, n int64) fixedState {
+// refundFixed credits the window only if it was the one charged, at the time booked.
+func (t Params) refundFixed(at fixedState, booked, n int64) fixedState {
 	if booked >= at.start {
 		at.count = max(0, at.count-n)
 	}
 	return at
 }
 
-// slidingState is two aligned windows' counts; start and interval in ms.
+// slidingState counts two adjacent windows that are aligned to the epoch: count of the
+// one that began at start, last of the one before. Times are in ms.
 type slidingState struct{ start, interval, count, last int64 }
 
-// slidingAt moves the windows on to the time now (ms). After a change of the
-// interval all that was counted is taken as the running window's: late, never
-// early. Counts are clipped to where count × interval is exact.
-func (t Terms) slidingAt(s *slidingState, now int64) slidingState {
+// slidingAt advances the windows to the time now (ms). After a change of the interval
+// all permits count for the current window, so that none is granted early. Counts are
+// clipped to where count × interval is exact.
+func (t Params) slidingAt(s *slidingState, now int64) slidingState {
 	at := slidingState{start: now - now%t.Cost, interval: t.Cost}
 	if s == nil {
 		return at
@@ -80,7 +81,7 @@ func (t Terms) slidingAt(s *slidingState, now int64) slidingState {
 	case old.start == at.start:
 		at.count, at.last = old.count, old.last
 	case old.start > now:
-		at = old // the clock was put right: wait for it
+		at = old // the clock was corrected: wait until it catches up
 	case old.start+t.Cost == at.start:
 		at.last = old.count
 	}
@@ -89,7 +90,7 @@ func (t Terms) slidingAt(s *slidingState, now int64) slidingState {
 }
 
 // reanchorSliding keeps the counts on another clock; see reanchor.
-func (t Terms) reanchorSliding(s *slidingState, now int64) *slidingState {
+func (t Params) reanchorSliding(s *slidingState, now int64) *slidingState {
 	if s == nil || s.start-now <= backStep/1000 {
 		return s
 	}
@@ -100,26 +101,26 @@ func (t Terms) reanchorSliding(s *slidingState, now int64) *slidingState {
 	return &moved
 }
 
-func (t Terms) slidingLeft(at slidingState, now int64) int64 {
+func (t Params) slidingLeft(at slidingState, now int64) int64 {
 	return t.Cost - max(0, now-at.start)
 }
 
-// slidingIn is the µs from now (µs) until ms after this millisecond's start,
-// and later still where the clock stands before the window.
+// slidingIn is the µs from now (µs) until ms after the start of this millisecond, or
+// later if the clock is before the window.
 func slidingIn(at slidingState, now, ms int64) int64 {
 	return 1000*(ms+max(0, at.start-now/1000)) - now%1000
 }
 
-// askSliding admits while last × (what is left of the window) + count, in
-// permit-milliseconds, stays within limit × interval.
-func (t Terms) askSliding(at slidingState, now int64, a ask) (slidingState, Decision) {
+// decideSliding admits while last × remaining time + count × interval stays within
+// limit × interval, in permit-milliseconds.
+func (t Params) decideSliding(at slidingState, now int64, a request) (slidingState, Decision) {
 	left := t.slidingLeft(at, now/1000)
 	used := at.last*left + at.count*t.Cost
 	granted := a.n
 	if a.n > t.Free || used+a.n*t.Cost > t.Free*t.Cost {
 		granted = max(0, t.Free*t.Cost-used) / t.Cost
-		if granted < a.least || a.least == a.n {
-			d := t.slidingDescribed(at, now)
+		if granted < a.min || a.min == a.n {
+			d := t.slidingStatus(at, now)
 			d.Never = a.n > t.Free
 			if !d.Never {
 				d.RetryAfter = micros(slidingIn(at, now, t.slidingRetry(at, left, a.n)))
@@ -128,14 +129,14 @@ func (t Terms) askSliding(at slidingState, now int64, a ask) (slidingState, Deci
 		}
 	}
 	at.count += granted
-	d := t.slidingDescribed(at, now)
+	d := t.slidingStatus(at, now)
 	d.Allowed, d.Granted = true, granted
 	return at, d
 }
 
-// slidingRetry is the ms until n fit: in this window as the last one fades, or
-// else in the next as this one does.
-func (t Terms) slidingRetry(at slidingState, left, n int64) int64 {
+// slidingRetry is the ms until n permits fit: in this window while the weight of the
+// last one falls, or else in the next window.
+func (t Params) slidingRetry(at slidingState, left, n int64) int64 {
 	room := (t.Free - at.count - n) * t.Cost
 	if room >= 0 {
 		return left - room/at.last
@@ -143,7 +144,7 @@ func (t Terms) slidingRetry(at slidingState, left, n int64) int64 {
 	return left + max(0, t.Cost-(t.Free-n)*t.Cost/at.count)
 }
 
-func (t Terms) slidingDescribed(at slidingState, now int64) Decision {
+func (t Params) slidingStatus(at slidingState, now int64) Decision {
 	left := t.slidingLeft(at, now/1000)
 	used := at.last*left + at.count*t.Cost
 	d := Decision{Remaining: max(0, t.Free*t.Cost-used) / t.Cost}
@@ -156,7 +157,7 @@ func (t Terms) slidingDescribed(at slidingState, now int64) Decision {
 	return d
 }
 
-func (t Terms) giveBackSliding(at slidingState, booked, n int64) slidingState {
+func (t Params) refundSliding(at slidingState, booked, n int64) slidingState {
 	switch {
 	case booked >= at.start:
 		at.count = max(0, at.count-n)

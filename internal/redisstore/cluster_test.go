@@ -10,18 +10,18 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/seckill"
-	"flashsale.dev/seckill/internal/testenv"
+	"flashsale.dev/seckill/internal/testing/servers"
 )
 
 // onCluster is a cluster of the test's own, and a store that waits for so many replicas on it.
-func onCluster(t *testing.T, replicas int) (*testenv.RedisNodes, *Store) {
+func onCluster(t *testing.T, replicas int) (*servers.RedisNodes, *Store) {
 	t.Helper()
-	cluster := testenv.RedisCluster(t, 3, replicas)
+	cluster := servers.RedisCluster(t, 3, replicas)
 	return cluster, New(clusterClient(t, cluster), Options{WaitReplicas: replicas, WaitTimeout: 500 * time.Millisecond})
 }
 
 // moves finds the sale's slot, where it is and where it may go.
-func moves(t *testing.T, cluster *testenv.RedisNodes) (slot int, from, to *testenv.RedisServer) {
+func moves(t *testing.T, cluster *servers.RedisNodes) (slot int, from, to *servers.RedisServer) {
 	t.Helper()
 	slot, err := cluster.SlotOf(t.Context(), keysOf(goods).sale())
 	require.NoError(t, err)
@@ -46,7 +46,7 @@ func TestAMovedSlotShutsItsSalesAlone(t *testing.T) {
 	reserve(t, s, want(t, s, 1, 7, 2))
 	slot, from, to := moves(t, cluster)
 	for _, at := range []struct {
-		master *testenv.RedisServer
+		master *servers.RedisServer
 		gate   seckill.GateState
 	}{{to, seckill.GateLease}, {from, seckill.GateOpen}} {
 		require.NoError(t, cluster.MoveSlot(t.Context(), slot, at.master))

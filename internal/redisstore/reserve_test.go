@@ -10,7 +10,7 @@ import (
 
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/seckill"
-	"flashsale.dev/seckill/internal/testenv"
+	"flashsale.dev/seckill/internal/testing/servers"
 )
 
 func TestReserveTakesUnitsAndRemembersThem(t *testing.T) {
@@ -126,7 +126,7 @@ func TestAShutGateTakesNothing(t *testing.T) {
 }
 
 func TestALeaseEndsWithItsMaster(t *testing.T) {
-	server := testenv.Redis(t, testenv.WithRedisConf("appendfsync always"))
+	server := servers.Redis(t, servers.WithRedisConf("appendfsync always"))
 	s := open(t, server.Addr(), "")
 	load(t, s, onSale(5, 1))
 	r := want(t, s, 1, 7, 1)

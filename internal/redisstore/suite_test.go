@@ -14,16 +14,16 @@ import (
 
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/seckill"
-	"flashsale.dev/seckill/internal/testenv"
+	"flashsale.dev/seckill/internal/testing/servers"
 )
 
-var env = testenv.NewSuite()
+var env = servers.NewSuite()
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(env.Around(m)) }
 
 // eachServer runs a test on a real Redis, on a cluster of three masters, and on the Redis that standalone embeds.
 func eachServer(t *testing.T, test func(t *testing.T, s *Store)) {
-	t.Run("redis-server", func(t *testing.T) { test(t, open(t, testenv.Redis(t).Addr(), "")) })
+	t.Run("redis-server", func(t *testing.T) { test(t, open(t, servers.Redis(t).Addr(), "")) })
 	t.Run("redis-cluster", func(t *testing.T) {
 		cluster := env.RedisCluster(t)
 		require.NoError(t, cluster.FlushAll(t.Context()))
@@ -39,7 +39,7 @@ func open(t *testing.T, addr, lease string) *Store {
 	return New(client, Options{Lease: lease})
 }
 
-func clusterClient(t *testing.T, cluster *testenv.RedisNodes) redis.UniversalClient {
+func clusterClient(t *testing.T, cluster *servers.RedisNodes) redis.UniversalClient {
 	t.Helper()
 	client := redis.NewUniversalClient(&redis.UniversalOptions{Addrs: cluster.Addrs()})
 	t.Cleanup(func() { _ = client.Close() })

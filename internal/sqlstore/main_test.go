@@ -5,9 +5,9 @@ import (
 
 	"go.uber.org/goleak"
 
-	"flashsale.dev/seckill/internal/testenv"
+	"flashsale.dev/seckill/internal/testing/servers"
 )
 
-var env = testenv.NewSuite()
+var env = servers.NewSuite()
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(env.Around(m)) }

@@ -13,7 +13,7 @@ import (
 
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/seckill"
-	"flashsale.dev/seckill/internal/testenv"
+	"flashsale.dev/seckill/internal/testing/servers"
 )
 
 func TestAnAddressMayListServers(t *testing.T) {
@@ -59,13 +59,13 @@ func TestAServerThatIsAsleepCostsOneCallerItsTime(t *testing.T) {
 // TestAStoreOnAGroup is a group's life, from which a store's user notices as little as may be: starting one takes seconds, so its
 // parts follow each other.
 func TestAStoreOnAGroup(t *testing.T) {
-	group := testenv.MySQLGroup(t, 3)
+	group := servers.MySQLGroup(t, 3)
 	name := group.NewDatabase(t)
 	h := newHouse(t, group.DSN(name))
 	sale := h.exposed(1000, 1000)
 	primary, err := group.Primary(t.Context())
 	require.NoError(t, err)
-	var others []*testenv.SQLServer
+	var others []*servers.SQLServer
 	for _, m := range group.Members() {
 		if m != primary {
 			others = append(others, m)
@@ -114,14 +114,14 @@ func written(t *testing.T, h house, sale seckill.Sale) {
 }
 
 // requireOn wants the store's statements to be answered by one member.
-func requireOn(t *testing.T, h house, m *testenv.SQLServer) {
+func requireOn(t *testing.T, h house, m *servers.SQLServer) {
 	t.Helper()
 	var port string
 	require.NoError(t, h.pool.QueryRowContext(t.Context(), "SELECT CONCAT('127.0.0.1:', @@port)").Scan(&port))
 	require.Equal(t, m.Addr(), port)
 }
 
-func readsBehind(t *testing.T, h house, sale seckill.Sale, dsn string, replica *testenv.SQLServer, name string) {
+func readsBehind(t *testing.T, h house, sale seckill.Sale, dsn string, replica *servers.SQLServer, name string) {
 	before := h.sn(sale, 1)
 	db, err := sql.Open("mysql", replica.DSN(name))
 	require.NoError(t, err)

@@ -19,7 +19,7 @@ import (
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/orderwriter"
 	"flashsale.dev/seckill/internal/seckill"
-	"flashsale.dev/seckill/internal/testenv"
+	"flashsale.dev/seckill/internal/testing/servers"
 )
 
 func TestTroubleTellsWhoseItIs(t *testing.T) {
@@ -124,7 +124,7 @@ func TestSQLiteKeepsEverythingOverARestart(t *testing.T) {
 // TestServerDiesAndComesBack: an error of a dead server asks for another try, and the try that meets the server again
 // writes every order once.
 func TestServerDiesAndComesBack(t *testing.T) {
-	server := testenv.OwnMariaDB(t)
+	server := servers.OwnMariaDB(t)
 	h := newHouse(t, server.NewDatabase(t))
 	sale := h.exposed(1000, 1)
 	var lost, written int
@@ -150,7 +150,7 @@ func TestServerDiesAndComesBack(t *testing.T) {
 // TestServerThatIsReadOnly: a server that was demoted refuses writes, and no order is to blame; once it takes them
 // again, the same batch is written.
 func TestServerThatIsReadOnly(t *testing.T) {
-	server := testenv.OwnMariaDB(t)
+	server := servers.OwnMariaDB(t)
 	cfg, err := mysql.ParseDSN(server.NewDatabase(t))
 	require.NoError(t, err)
 	root := openRoot(t, server.DSN(""))

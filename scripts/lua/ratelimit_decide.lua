@@ -1,80 +1,81 @@
--- ratelimit_decide: judge a list of asks, in order, in one call.
+-- ratelimit_decide: decide a list of requests for permits, in order, in one call.
 --
--- Asks that stand together and bear the same group number are admitted together
--- or not at all. Several asks may name one key: each sees what the one before
--- has booked. Every number is a whole number below 2^53, where the doubles of
--- Lua 5.1 are exact; internal/ratelimit (terms.go, bucket.go, window.go) is the
--- same arithmetic in Go and says why.
+-- Adjacent requests with the same group number are admitted together or not at
+-- all. Several requests may name one key: each sees the permits that the one
+-- before took. All numbers are whole and below 2^53, where the doubles of
+-- Lua 5.1 are exact. internal/ratelimit (params.go, bucket.go, window.go) is the
+-- same arithmetic in Go and explains it.
 --
--- KEYS[i]   the limiter of ask i. A Redis string; in a cluster all of one call
---           share a hash tag.
+-- KEYS[i]   the limiter of request i, a Redis string. In a cluster all keys of a
+--           call share a hash tag.
 -- ARGV[1]   now, µs since the epoch; '' for Redis' own clock (tests pass it)
--- ARGV      then eleven for each ask:
+-- ARGV      then eleven for each request:
 --   group     a number
---   op        't' take, 'p' peek (charges nothing), 'r' refund
+--   op        't' take, 'p' peek (takes nothing), 'r' refund
 --   kind      'b' bucket, 'g' Guava's bursty, 'f' fixed window, 'w' sliding
 --   n         permits, 1 or more
---   least     permits that will do, 1 to n
---   wait      longest wait, µs (take, peek); when it was charged, µs (refund)
+--   least     permits that suffice, 1 to n
+--   wait      longest wait, µs (take, peek); when they were taken, µs (refund)
 --   cost      ticks per permit; windows: the interval, ms
 --   scale     ticks per µs
---   free      ticks that go without waiting; windows: the limit
---   cap       ticks that may be booked at all
---   most      permits that may ever be asked for
--- Returns   now in µs, then six integers for each ask:
+--   free      level in ticks up to which no wait is needed; windows: the limit
+--   cap       highest level in ticks
+--   max       most permits of one request
+-- Returns   now in µs, then six integers for each request:
 --   verdict   0 denied, 1 allowed, 2 never
---   granted   permits booked
+--   granted   permits taken
 --   wait      µs until they are good
---   remaining permits that would go now without waiting
---   retry     µs until the same ask can be admitted, when denied
+--   remaining permits that are available without a wait
+--   retry     µs until the same request can be admitted, when denied
 --   reset     µs until the limiter is full again
 --
--- Values    'b x r scale wrote' a bucket, paid for at x + r/scale µs · 'f start
---           count' µs · 'w start interval count last' ms. What cannot be read counts as missing.
--- Expiry    the time to full, so that a key that is gone and a full one are the
---           same; Guava's, which starts empty, is kept a day longer.
+-- Values    'b tat r scale written' a bucket, paid for at tat + r/scale µs ·
+--           'f start count' µs · 'w start interval count last' ms. An unreadable
+--           value counts as missing.
+-- Expiry    the time to full, so that a missing key and a full limiter are the
+--           same. Guava's starts empty, and is kept a day longer.
 
 local floor, ceil, max, min = math.floor, math.ceil, math.max, math.min
 local STRIDE = 11
 local BACK_STEP = 2000000
 local MAX_TICKS = 2251799813685248
 local DENIED, ALLOWED, NEVER = 0, 1, 2
-local BURSTY_KEPT_MS = 86400000
-local TEST_KEPT_MS = 600000
+local BURSTY_EXTRA_MS = 86400000
+local TEST_EXTRA_MS = 600000
 
 local now = tonumber(ARGV[1])
-local kept = TEST_KEPT_MS
+local extra = TEST_EXTRA_MS
 if not now then
   local time = redis.call('TIME')
-  now, kept = time[1] * 1000000 + time[2], 0
+  now, extra = time[1] * 1000000 + time[2], 0
 end
 local now_ms = floor(now / 1000)
 
 local function div(a, b) return floor(a / b) end
 local function up(a, b) return ceil(a / b) + 0 end -- + 0: no minus zero
 
--- The bucket: d µs and r ticks ahead of the clock.
+-- The bucket (GCRA): its level is d µs and r ticks ahead of the clock.
 local bucket = { letter = 'b' }
 
 function bucket.load(t, text)
-  local x, r, scale, wrote = string.match(text, '^b (%d+) (%d+) (%d+) (%d+)$')
-  if not x then
+  local tat, r, scale, written = string.match(text, '^b (%d+) (%d+) (%d+) (%d+)$')
+  if not tat then
     if t.kind == 'g' then return { d = div(t.free, t.scale), r = t.free % t.scale } end
     return { d = 0, r = 0 }
   end
-  x, r, scale, wrote = tonumber(x), tonumber(r), tonumber(scale), tonumber(wrote)
-  local moved = wrote - now > BACK_STEP
-  if moved then x = x - (wrote - now) end
-  if scale ~= t.scale and r > 0 then x, r = x + 1, 0 end
-  if x < now then return { d = 0, r = 0, moved = moved } end
-  return { d = x - now, r = r, moved = moved }
+  tat, r, scale, written = tonumber(tat), tonumber(r), tonumber(scale), tonumber(written)
+  local moved = written - now > BACK_STEP
+  if moved then tat = tat - (written - now) end
+  if scale ~= t.scale and r > 0 then tat, r = tat + 1, 0 end
+  if tat < now then return { d = 0, r = 0, moved = moved } end
+  return { d = tat - now, r = r, moved = moved }
 end
 
 function bucket.store(t, s)
   local reset = s.d
   if s.r > 0 then reset = reset + 1 end
   if t.kind == 'g' then
-    return string.format('b %.0f %.0f %.0f %.0f', now + s.d, s.r, t.scale, now), reset, BURSTY_KEPT_MS
+    return string.format('b %.0f %.0f %.0f %.0f', now + s.d, s.r, t.scale, now), reset, BURSTY_EXTRA_MS
   end
   if reset == 0 then return nil end
   return string.format('b %.0f %.0f %.0f %.0f', now + s.d, s.r, t.scale, now), reset, 0
@@ -94,10 +95,10 @@ end
 function bucket.take(t, s)
   local most = t.cap
   if t.wait < up(t.cap - t.free, t.scale) then most = t.free + t.wait * t.scale end
-  local never = t.n > t.most
+  local never = t.n > t.max
   if t.kind == 'b' then never = t.n > div(most, t.cost) end
-  local granted, judged = t.n, t.kind == 'b' and 1 or 0
-  local retry = never and 1 or s.d + up(s.r + judged * t.n * t.cost - most, t.scale)
+  local granted, added = t.n, t.kind == 'b' and 1 or 0
+  local retry = never and 1 or s.d + up(s.r + added * t.n * t.cost - most, t.scale)
   if retry > 0 then
     granted = fitting(t, s, most)
     if granted < t.least or t.least == t.n then
@@ -105,7 +106,7 @@ function bucket.take(t, s)
       return DENIED, 0, 0, retry
     end
   end
-  local wait = max(0, s.d + up(s.r + judged * granted * t.cost - t.free, t.scale))
+  local wait = max(0, s.d + up(s.r + added * granted * t.cost - t.free, t.scale))
   local ticks = s.r + granted * t.cost
   s.d, s.r = s.d + div(ticks, t.scale), ticks % t.scale
   return ALLOWED, granted, wait, 0
@@ -118,10 +119,9 @@ function bucket.refund(t, s)
   if s.d < 0 then s.d, s.r = 0, 0 end
 end
 
--- The windows are made only where they are asked for: what a call does not need
--- it should not pay for.
+-- A call that has only buckets does not pay for the windows' functions.
 local function windows()
-  -- The fixed window: from its first request on.
+  -- The fixed window begins with its first request.
   local fixed = { letter = 'f' }
 
   function fixed.load(t, text)
@@ -162,7 +162,7 @@ local function windows()
     if t.wait >= s.start then s.count = max(0, s.count - t.n) end
   end
 
-  -- The sliding window: the last aligned window's count fades as this one runs.
+  -- The sliding window: the last window's count loses weight as this one passes.
   local sliding = { letter = 'w' }
 
   function sliding.load(t, text)
@@ -190,8 +190,8 @@ local function windows()
 
   local function left_of(t, s) return t.cost - max(0, now_ms - s.start) end
 
-  -- in_us: from now until ms after this millisecond's start, and later still
-  -- where the clock stands before the window.
+  -- in_us: from now until ms after the start of this millisecond, or later if the
+  -- clock is before the window.
   local function in_us(s, ms) return 1000 * (ms + max(0, s.start - now_ms)) - now % 1000 end
 
   function sliding.describe(t, s)
@@ -236,7 +236,7 @@ end
 
 local kinds = { b = bucket, g = bucket }
 
-local function rules_of(kind)
+local function algorithm_of(kind)
   if not kinds[kind] then
     local more = windows()
     kinds.f, kinds.w = more.f, more.w
@@ -249,22 +249,22 @@ local function whole(text)
   return tonumber(text)
 end
 
-local function read_ask(i)
+local function read_request(i)
   local a = 2 + (i - 1) * STRIDE
   local t = {
     key = KEYS[i], group = ARGV[a], op = ARGV[a + 1], kind = ARGV[a + 2],
     n = whole(ARGV[a + 3]), least = whole(ARGV[a + 4]), wait = tonumber(ARGV[a + 5]),
     cost = tonumber(ARGV[a + 6]), scale = tonumber(ARGV[a + 7]), free = tonumber(ARGV[a + 8]),
-    cap = tonumber(ARGV[a + 9]), most = tonumber(ARGV[a + 10]),
+    cap = tonumber(ARGV[a + 9]), max = tonumber(ARGV[a + 10]),
   }
-  t.rules = rules_of(t.kind)
-  if not t.rules or t.n < 1 or t.least < 1 or t.cost < 1 or t.scale < 1 then
-    error('ratelimit_decide: ask ' .. i .. ' is malformed')
+  t.algorithm = algorithm_of(t.kind)
+  if not t.algorithm or t.n < 1 or t.least < 1 or t.cost < 1 or t.scale < 1 then
+    error('ratelimit_decide: request ' .. i .. ' is malformed')
   end
   return t
 end
 
--- stored: what Redis has, as text; changed: the last terms that wrote a key.
+-- stored: the values in Redis; changed: the last write of each key.
 local stored, changed = {}, {}
 
 local function text_of(key)
@@ -277,36 +277,36 @@ local function text_of(key)
   return text
 end
 
-local function kept_as(t, s)
-  local text, full, extra = t.rules.store(t, s)
-  return { key = t.key, text = text or '', full = full or 0, extra = extra or 0 }
+local function encode(t, s)
+  local text, full, more = t.algorithm.store(t, s)
+  return { key = t.key, text = text or '', full = full or 0, extra = more or 0 }
 end
 
 local function commit(write)
   stored[write.key], changed[write.key] = write.text, write
 end
 
--- Each ask works on the text that the one before it left, so that a key whose
--- limits differ between two asks of a call is read as over two calls.
-local function judge(t, texts)
+-- Each request reads the value that the one before it left, so that two requests of
+-- one call with different limits behave like two calls.
+local function decide(t, texts)
   local text = texts[t.key] or text_of(t.key)
-  local s, mine = t.rules.load(t, text), string.sub(text, 1, 1) == t.rules.letter
-  -- Another clock: what was re-anchored is kept even if this ask is denied, or
-  -- the limiter would never drain on the new one.
-  if s.moved and t.op ~= 'p' then commit(kept_as(t, s)) end
+  local s, mine = t.algorithm.load(t, text), string.sub(text, 1, 1) == t.algorithm.letter
+  -- Another clock: store the moved state even if this request is denied. Else the
+  -- limiter would not drain until the new clock reaches the old one.
+  if s.moved and t.op ~= 'p' then commit(encode(t, s)) end
   local verdict, granted, wait, retry = ALLOWED, 0, 0, 0
   local before, reset_before
-  if t.op == 'p' then before, reset_before = t.rules.describe(t, s) end
+  if t.op == 'p' then before, reset_before = t.algorithm.describe(t, s) end
   if t.op == 'r' then
-    if mine then t.rules.refund(t, s) end -- what is lost is not owed
+    if mine then t.algorithm.refund(t, s) end -- a lost limiter owes nothing
   else
-    verdict, granted, wait, retry = t.rules.take(t, s)
+    verdict, granted, wait, retry = t.algorithm.take(t, s)
   end
-  local remaining, reset = t.rules.describe(t, s)
+  local remaining, reset = t.algorithm.describe(t, s)
   if t.op == 'p' then
     remaining, reset = before, reset_before
   elseif verdict == ALLOWED and (t.op == 't' or mine) then
-    local write = kept_as(t, s)
+    local write = encode(t, s)
     texts[t.key], texts[#texts + 1] = write.text, write
   end
   return verdict, granted, wait, remaining, retry, reset
@@ -316,7 +316,7 @@ local answer, i = { now }, 1
 while i <= #KEYS do
   local group, texts, together = ARGV[2 + (i - 1) * STRIDE], {}, true
   while i <= #KEYS and ARGV[2 + (i - 1) * STRIDE] == group do
-    local verdict, granted, wait, remaining, retry, reset = judge(read_ask(i), texts)
+    local verdict, granted, wait, remaining, retry, reset = decide(read_request(i), texts)
     together = together and verdict == ALLOWED
     local at = #answer
     answer[at + 1], answer[at + 2], answer[at + 3] = verdict, granted, wait
@@ -332,7 +332,7 @@ for key, write in pairs(changed) do
   if write.text == '' then
     redis.call('DEL', key)
   else
-    redis.call('SET', key, write.text, 'PX', string.format('%.0f', ceil(write.full / 1000) + 1 + write.extra + kept))
+    redis.call('SET', key, write.text, 'PX', string.format('%.0f', ceil(write.full / 1000) + 1 + write.extra + extra))
   end
 end
 return answer

@@ -13,7 +13,7 @@ import (
 	"flashsale.dev/seckill/internal/app/connect"
 	"flashsale.dev/seckill/internal/capacity"
 	"flashsale.dev/seckill/internal/seckill"
-	"flashsale.dev/seckill/internal/testenv"
+	"flashsale.dev/seckill/internal/testing/servers"
 )
 
 // calibrationSetting names the file that BenchmarkCalibrate writes.
@@ -53,7 +53,7 @@ func (c *calibrator) measureConnections() {
 	c.b.Helper()
 	empty := usedMemory(c.b, c.client) * 1e6
 	goods := c.PutUp(c.b, 1, 1)
-	sellOut(c.b, c.Rig, goods)
+	sellOut(c.b, c.Installation, goods)
 	c.drained(goods)
 	c.saleBytes = max(0, usedMemory(c.b, c.client)*1e6-empty)
 	requests := make([][]byte, 10*manyConnections)
@@ -70,7 +70,7 @@ func (c *calibrator) measureConnections() {
 func (c *calibrator) round() {
 	const many = 12_000
 	gone := c.PutUp(c.b, 1, 1)
-	sellOut(c.b, c.Rig, gone)
+	sellOut(c.b, c.Installation, gone)
 	open, tight := c.PutUp(c.b, 10_000_000, 1), c.tightSale()
 	c.idle = c.over(func() { time.Sleep(5 * time.Second) }) // the cost of an idle installation
 	c.ask("page", many, http.StatusOK, func(int) []byte { return get("/sales/"+open, "") })
@@ -82,7 +82,7 @@ func (c *calibrator) round() {
 			paths[i] = post("/randomPath?goodsId="+open, c.token())
 		}
 		c.send(l.of("path"), paths, l, http.StatusOK, func() {})
-		bought := purchases(c.b, c.Rig, c.store, id(c.b, open), l.requests(many), scattered)[:l.requests(many)]
+		bought := purchases(c.b, c.Installation, c.store, id(c.b, open), l.requests(many), scattered)[:l.requests(many)]
 		c.send(l.of("purchase"), bought, l, http.StatusAccepted, func() { c.drained(open) }) // until all is written
 	}
 	c.queryOrders(open, many)
@@ -97,7 +97,7 @@ func (c *calibrator) queryOrders(goods string, n int) {
 		var path struct{ RandomPath string }
 		var placed struct{ OrderSn string }
 		client := c.Buyer(c.b, buyer)
-		client.Token = token(c.b, c.Rig, buyer) // with a name and a phone number, which travel with the order
+		client.Token = token(c.b, c.Installation, buyer) // with a name and a phone number, which travel with the order
 		require.NoError(c.b, client.Do(c.b.Context(), http.MethodPost, "/randomPath?goodsId="+goods, nil, &path))
 		require.NoError(c.b, client.Do(c.b.Context(), http.MethodPost, "/"+path.RandomPath+"/decrStock?goodsId="+goods, nil, &placed))
 		sns, tokens = append(sns, placed.OrderSn), append(tokens, client.Token)
@@ -115,7 +115,7 @@ func (c *calibrator) queryOrders(goods string, n int) {
 // measureEntries measures the memory of entries in Redis, of a hundred thousand each.
 func measureEntries(b *testing.B, cost *capacity.RedisCost) {
 	b.Helper()
-	server := testenv.Redis(b)
+	server := servers.Redis(b)
 	client := connect.Redis([]string{server.Addr()}, "")
 	s := newShelf(b, client, 1)
 	const n = 100_000.0

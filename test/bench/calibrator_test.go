@@ -16,7 +16,7 @@ import (
 
 	"flashsale.dev/seckill/internal/app/connect"
 	"flashsale.dev/seckill/internal/redisstore"
-	"flashsale.dev/seckill/test/rig"
+	"flashsale.dev/seckill/internal/testing/installation"
 )
 
 // usage is what an installation used between two readings: seconds of processor time, and counts.
@@ -39,7 +39,7 @@ const (
 
 // calibrator does pieces of work on an installation, and notes what each one used.
 type calibrator struct {
-	*rig.Rig
+	*installation.Installation
 	b      *testing.B
 	client redis.UniversalClient
 	store  *redisstore.Store
@@ -53,11 +53,11 @@ type calibrator struct {
 
 func newCalibrator(b *testing.B) *calibrator {
 	b.Helper()
-	r := rig.Start(b, env, rig.Options{})
+	r := installation.Start(b, env, installation.Options{})
 	client := connect.Redis([]string{r.Redis.Addr()}, "")
 	b.Cleanup(func() { _ = client.Close() })
 	return &calibrator{
-		Rig: r, b: b, client: client, store: redisstore.New(client, redisstore.Options{}),
+		Installation: r, b: b, client: client, store: redisstore.New(client, redisstore.Options{}),
 		sums: map[string]usage{}, done: map[string]float64{}, sent: map[string][2]float64{},
 	}
 }
@@ -88,7 +88,7 @@ func (c *calibrator) read() usage {
 		u[consumerCPU] += usedBy(p.Pid()).Seconds()
 		c.scrape(u, p, transactions)
 	}
-	u[pathCalls] = float64(rig.RedisCalls(c.b, c.client))
+	u[pathCalls] = float64(installation.RedisCalls(c.b, c.client))
 	var variable, value string
 	pool := rawPool(c.b, c.DSN)
 	defer pool.Close()
@@ -99,7 +99,7 @@ func (c *calibrator) read() usage {
 }
 
 // scrape adds metrics of a program, by their series' names.
-func (c *calibrator) scrape(u usage, p *rig.Program, names ...string) {
+func (c *calibrator) scrape(u usage, p *installation.Program, names ...string) {
 	c.b.Helper()
 	resp, err := http.Get("http://" + p.OpsAddr() + "/metrics") //nolint:noctx // loopback
 	require.NoError(c.b, err)
@@ -146,7 +146,7 @@ func (p pressure) requests(all int) int { return all * min(int(p), 32) / 32 }
 // large at the last, which separates the cost of a call from the cost of an item.
 func loads() []pressure { return []pressure{3, 16, connections} }
 
-func (c *calibrator) token() string { return token(c.b, c.Rig, serial.Add(1)) }
+func (c *calibrator) token() string { return token(c.b, c.Installation, serial.Add(1)) }
 
 // tightSale is a sale whose limiter denies nearly every request.
 func (c *calibrator) tightSale() string {

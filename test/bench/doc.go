@@ -9,5 +9,5 @@
 //	make bench-record    appends it to docs/explanation/performance.md, with the machine, the versions and the command
 //	make profile         takes processor profiles of the API in a rush
 //
-// The servers are private ones of internal/testenv; the programs of the house run as they are released, from test/rig.
+// The servers are private ones of internal/testing/servers; the programs of the house run as they are released, from internal/testing/installation.
 package bench

@@ -13,11 +13,11 @@ import (
 	"flashsale.dev/seckill/internal/app/connect"
 	"flashsale.dev/seckill/internal/redisstore"
 	"flashsale.dev/seckill/internal/seckill"
-	"flashsale.dev/seckill/test/rig"
+	"flashsale.dev/seckill/internal/testing/installation"
 )
 
 const (
-	secret = rig.Secret
+	secret = installation.Secret
 	// connections of the loader: enough that requests meet, few enough that a laptop bears them.
 	connections = 128
 	// refusedEach and boughtEach are the requests of one lap.
@@ -30,7 +30,7 @@ const (
 // BenchmarkSoldOut is the answer that nearly everybody gets in a rush, out of cmd/api over loopback, beside bare gin that checks
 // the same tokens the same way and writes the same bytes. The processor time is the answering process'.
 func BenchmarkSoldOut(b *testing.B) {
-	r := rig.Start(b, env, rig.Options{})
+	r := installation.Start(b, env, installation.Options{})
 	goods := r.PutUp(b, 1, 1)
 	sellOut(b, r, goods)
 	target := "/randomPath?goodsId=" + goods
@@ -42,7 +42,7 @@ func BenchmarkSoldOut(b *testing.B) {
 	floor, floorPid := startFloor(b, spec(r, goods, header, body))
 	client := connect.Redis([]string{r.Redis.Addr()}, "")
 	b.Cleanup(func() { _ = client.Close() })
-	asked, before := 0, rig.RedisCalls(b, client)
+	asked, before := 0, installation.RedisCalls(b, client)
 	refuse := func(addr string, pid int) func() lap {
 		cpu := processorTime(pid)
 		return func() lap {
@@ -55,7 +55,7 @@ func BenchmarkSoldOut(b *testing.B) {
 	ours := refuse(r.APIs[0].Addr, r.APIs[0].Pid())
 	duel(b, "sold out, over HTTP", "answers",
 		contestant{"ours", ours}, contestant{"bare gin, same token check and bytes", refuse(floor, floorPid)})
-	b.ReportMetric(float64(rig.RedisCalls(b, client)-before)/float64(asked/2), "redis-calls/answer")
+	b.ReportMetric(float64(installation.RedisCalls(b, client)-before)/float64(asked/2), "redis-calls/answer")
 	profile(b, r.APIs[0], "sold-out", ours)
 }
 
@@ -63,7 +63,7 @@ func BenchmarkSoldOut(b *testing.B) {
 // the consumer and the database work beside; and the same of the floor program, which asks nothing. The processor time is
 // the answering process'.
 func BenchmarkAccepted(b *testing.B) {
-	r := rig.Start(b, env, rig.Options{})
+	r := installation.Start(b, env, installation.Options{})
 	ours, bare := r.PutUp(b, 10_000_000, 1), r.PutUp(b, 10_000_000, 1)
 	header, body := answerOf(b, "http://"+r.APIs[0].Addr+"/randomPath", token(b, r, 1)) // for its headers
 	floor, floorPid := startFloor(b, spec(r, bare, header, body))
@@ -94,7 +94,7 @@ func inOrder() int64   { return serial.Add(1) }
 func scattered() int64 { return serial.Add(1) * 0x9E3779B1 & (1<<31 - 1) } // an odd factor: no number comes twice
 
 // purchases of at least n buyers, each with a path.
-func purchases(b *testing.B, r *rig.Rig, store *redisstore.Store, goodsID int64, n int, buyer func() int64) [][]byte {
+func purchases(b *testing.B, r *installation.Installation, store *redisstore.Store, goodsID int64, n int, buyer func() int64) [][]byte {
 	b.Helper()
 	requests := make([][]byte, 0, n+seckill.MaxBatch)
 	for len(requests) < n {
@@ -119,7 +119,7 @@ func written(b *testing.B, store *redisstore.Store, goodsID int64) {
 	}, time.Minute, 10*time.Millisecond, "orders stay pending")
 }
 
-func sellOut(b *testing.B, r *rig.Rig, goods string) {
+func sellOut(b *testing.B, r *installation.Installation, goods string) {
 	b.Helper()
 	buyer := r.Buyer(b, serial.Add(1))
 	var path struct {
@@ -149,12 +149,12 @@ func answerOf(b *testing.B, url, token string) (http.Header, string) {
 	return resp.Header, string(body)
 }
 
-func spec(r *rig.Rig, goods string, header http.Header, body string) floorSpec {
+func spec(r *installation.Installation, goods string, header http.Header, body string) floorSpec {
 	n, _ := strconv.ParseInt(goods, 10, 64) // of our own making
 	return floorSpec{Redis: r.Redis.Addr(), AMQP: r.AMQP, Shards: shards, GoodsID: n, SoldOut: header, SoldOutBody: body}
 }
 
-func token(b *testing.B, r *rig.Rig, buyer int64) string {
+func token(b *testing.B, r *installation.Installation, buyer int64) string {
 	b.Helper()
 	text, err := r.BuyerToken(buyer)
 	require.NoError(b, err)

@@ -5,12 +5,12 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"flashsale.dev/seckill/internal/testenv"
-	"flashsale.dev/seckill/test/rig"
+	"flashsale.dev/seckill/internal/testing/installation"
+	"flashsale.dev/seckill/internal/testing/servers"
 )
 
 // env shares the servers among the benchmarks.
-var env = testenv.NewSuite()
+var env = servers.NewSuite()
 
 // serial numbers buyers and orders, so that none comes twice.
 var serial atomic.Int64
@@ -22,7 +22,7 @@ func TestMain(m *testing.M) {
 	if spec := os.Getenv(floorSetting); spec != "" { // this process is the floor program
 		os.Exit(runFloor(spec))
 	}
-	code := rig.Around(m, env)
+	code := installation.Around(m, env)
 	if err := results.publish(os.Stdout, os.Getenv("SECKILL_BENCH_RECORD")); err != nil {
 		os.Stderr.WriteString("bench: " + err.Error() + "\n")
 		code = max(code, 1)

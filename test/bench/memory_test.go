@@ -13,7 +13,7 @@ import (
 
 	"flashsale.dev/seckill/internal/app/connect"
 	"flashsale.dev/seckill/internal/seckill"
-	"flashsale.dev/seckill/internal/testenv"
+	"flashsale.dev/seckill/internal/testing/servers"
 )
 
 const (
@@ -27,7 +27,7 @@ const (
 // confirmed or written, and a minute's paths unused; and again when the orders are written. Once is enough.
 func BenchmarkRedisMemory(b *testing.B) {
 	once(b, func() {
-		server := testenv.Redis(b)
+		server := servers.Redis(b)
 		client := connect.Redis([]string{server.Addr()}, "")
 		s := newShelf(b, client, 1)
 		empty := usedMemory(b, client)

@@ -9,12 +9,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"flashsale.dev/seckill/test/rig"
+	"flashsale.dev/seckill/internal/testing/installation"
 )
 
 // profile takes a processor profile of a program while it works, into the folder that SECKILL_BENCH_PROFILE names; where none is
 // named it does nothing.
-func profile(b *testing.B, p *rig.Program, name string, run func() lap) {
+func profile(b *testing.B, p *installation.Program, name string, run func() lap) {
 	b.Helper()
 	dir := os.Getenv("SECKILL_BENCH_PROFILE")
 	if dir == "" {

@@ -12,7 +12,7 @@ import (
 
 	"flashsale.dev/seckill/internal/app/connect"
 	"flashsale.dev/seckill/internal/redisstore"
-	"flashsale.dev/seckill/test/rig"
+	"flashsale.dev/seckill/internal/testing/installation"
 )
 
 // hundredThousand buyers come for a tenth as many units: the whole rush of the table.
@@ -20,7 +20,7 @@ const hundredThousand = 100_000
 
 // arena is an installation in which rushes are held, beside the floor program.
 type arena struct {
-	*rig.Rig
+	*installation.Installation
 	floor  string
 	bare   string // the goods that the floor program sells
 	client redis.UniversalClient
@@ -30,8 +30,8 @@ type arena struct {
 
 func newArena(b *testing.B) *arena {
 	b.Helper()
-	r := rig.Start(b, env, rig.Options{})
-	a := &arena{Rig: r, bare: r.PutUp(b, 10_000_000, 1), client: connect.Redis([]string{r.Redis.Addr()}, "")}
+	r := installation.Start(b, env, installation.Options{})
+	a := &arena{Installation: r, bare: r.PutUp(b, 10_000_000, 1), client: connect.Redis([]string{r.Redis.Addr()}, "")}
 	b.Cleanup(func() { _ = a.client.Close() })
 	a.store = redisstore.New(a.client, redisstore.Options{})
 	gone := r.PutUp(b, 1, 1)
@@ -73,7 +73,7 @@ func (a *arena) rush(b *testing.B, buyers int, seen *rushed) lap {
 	b.Helper()
 	goods := a.PutUp(b, int64(buyers/10), 1)
 	requests, tokens := a.askers(b, goods, buyers)
-	before, spent := rig.RedisCalls(b, a.client), a.cpu()
+	before, spent := installation.RedisCalls(b, a.client), a.cpu()
 	began := time.Now()
 	counts := make([]int64, buyers)
 	crowd(b, a.APIs[0].Addr, connections, buyers, func(c *client, i int) (err error) {
@@ -88,14 +88,14 @@ func (a *arena) rush(b *testing.B, buyers int, seen *rushed) lap {
 	for _, n := range counts {
 		seen.requests += n
 	}
-	seen.calls += rig.RedisCalls(b, a.client) - before
+	seen.calls += installation.RedisCalls(b, a.client) - before
 	return l
 }
 
 func (a *arena) askers(b *testing.B, goods string, buyers int) (requests [][]byte, tokens []string) {
 	b.Helper()
 	for range buyers {
-		t := token(b, a.Rig, serial.Add(1))
+		t := token(b, a.Installation, serial.Add(1))
 		requests, tokens = append(requests, post("/randomPath?goodsId="+goods, t)), append(tokens, t)
 	}
 	return requests, tokens

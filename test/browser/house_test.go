@@ -12,20 +12,20 @@ import (
 	"flashsale.dev/seckill/internal/auth"
 	"flashsale.dev/seckill/internal/loadgen/apiclient"
 	"flashsale.dev/seckill/internal/seckill"
-	"flashsale.dev/seckill/test/rig"
+	"flashsale.dev/seckill/internal/testing/installation"
 )
 
 // house is an installation that is looked at.
 type house struct {
 	base   string
 	tokens *auth.Tokens
-	rig    *rig.Rig // nil for standalone
+	rig    *installation.Installation // nil for standalone
 }
 
 func standalone(t *testing.T, env ...string) house {
 	t.Helper()
 	data := t.TempDir()
-	p := rig.StartProgram(t, "standalone", "SECKILL_HTTP_ADDR", env, "-data", data)
+	p := installation.StartProgram(t, "standalone", "SECKILL_HTTP_ADDR", env, "-data", data)
 	secret, err := os.ReadFile(filepath.Join(data, "jwt-secret"))
 	require.NoError(t, err)
 	tokens, err := auth.New(secret, 0, time.Now)
@@ -35,7 +35,7 @@ func standalone(t *testing.T, env ...string) house {
 
 func realServers(t *testing.T) house {
 	t.Helper()
-	r := rig.Start(t, suite, rig.Options{APIs: 1, Consumers: 1})
+	r := installation.Start(t, suite, installation.Options{APIs: 1, Consumers: 1})
 	return house{base: r.Base(0), tokens: r.Tokens, rig: r}
 }
 

@@ -29,7 +29,7 @@ func TestPagesLiveThroughARush(t *testing.T) {
 	over := make(chan buyer.Report, 1)
 	go func() {
 		report, err := buyer.Run(t.Context(), buyer.Plan{
-			Bases: []string{h.base}, GoodsID: goods, Buyers: 5000, AtOnce: 100, FirstID: 1000, Token: h.rig.BuyerToken, Over: 12 * time.Second, Stubborn: true,
+			Bases: []string{h.base}, GoodsID: goods, Buyers: 5000, Concurrency: 100, FirstID: 1000, Token: h.rig.BuyerToken, Spread: 12 * time.Second, RetryErrors: true,
 		})
 		if err != nil {
 			t.Errorf("the rush: %v", err)

@@ -6,12 +6,12 @@ import (
 	"os"
 	"testing"
 
-	"flashsale.dev/seckill/internal/testenv"
-	"flashsale.dev/seckill/test/rig"
+	"flashsale.dev/seckill/internal/testing/installation"
+	"flashsale.dev/seckill/internal/testing/servers"
 )
 
 var (
-	suite = testenv.NewSuite()
+	suite = servers.NewSuite()
 	shots = flag.String("browser.shots", "", "directory for the pictures that the README shows; none are kept if empty")
 )
 
@@ -19,7 +19,7 @@ func TestMain(m *testing.M) {
 	flag.Parse()
 	ctx, stop := context.WithCancel(context.Background())
 	chrome = newBrowser(ctx)
-	code := rig.Around(m, suite)
+	code := installation.Around(m, suite)
 	chrome.close()
 	stop()
 	os.Exit(code)

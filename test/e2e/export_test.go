@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/seckill"
-	"flashsale.dev/seckill/test/rig"
+	"flashsale.dev/seckill/internal/testing/installation"
 )
 
 // exportRows is how many orders are exported: SECKILL_TEST_EXPORT_ROWS, or what a CI run has time for.
@@ -29,15 +29,14 @@ func exportRows(t *testing.T) int {
 	return n
 }
 
-// TestTheShippingListTakesNoMemory exports a sale of few orders and one of ten times as many, over HTTP from a running API on
-// MariaDB: every row arrives, and the process grows no larger for ten times the rows.
-func TestTheShippingListTakesNoMemory(t *testing.T) {
+// exportMemory exports a sale of few orders and one of ten times as many. Each row must arrive, and the
+// API process must not grow with the number of rows.
+func exportMemory(t *testing.T, r *installation.Installation) {
 	rows := exportRows(t)
-	r := rig.Start(t, suite, rig.Options{})
 	few, many := r.PutUp(t, 1, 1), r.PutUp(t, 1, 1)
 	fillOrders(t, r, few, rows/10)
 	fillOrders(t, r, many, rows)
-	export(t, r, few) // whatever is set up at the first time
+	export(t, r, few) // the first export sets up connections
 	small := export(t, r, few)
 	large := export(t, r, many)
 	t.Logf("%d rows, %d bytes in %s, peak RSS %d KiB; %d rows, %d bytes in %s, peak RSS %d KiB",
@@ -54,11 +53,11 @@ type exported struct {
 	peak        int // of the API's resident memory meanwhile, in KiB
 }
 
-func export(t *testing.T, r *rig.Rig, goods string) exported {
+func export(t *testing.T, r *installation.Installation, goods string) exported {
 	t.Helper()
 	proc := fmt.Sprintf("/proc/%d/", r.APIs[0].Pid())
 	require.NoError(t, os.WriteFile(proc+"clear_refs", []byte("5"), 0)) // proc(5): 5 sets the peak back to what is used now
-	token, err := r.Tokens.Sign(seckill.Actor{ID: rig.MerchantID, Role: seckill.Merchant}, time.Hour)
+	token, err := r.Tokens.Sign(seckill.Actor{ID: installation.MerchantID, Role: seckill.Merchant}, time.Hour)
 	require.NoError(t, err)
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, r.Base(0)+"/admin/sales/"+goods+"/orders?format=csv", nil)
 	require.NoError(t, err)
@@ -95,7 +94,7 @@ func peakRSS(t *testing.T, proc string) int {
 }
 
 // fillOrders writes cancelled orders of a goods straight into MySQL: they hold no units, so the sale's books stay right.
-func fillOrders(t *testing.T, r *rig.Rig, goods string, n int) {
+func fillOrders(t *testing.T, r *installation.Installation, goods string, n int) {
 	t.Helper()
 	db, err := sql.Open("mysql", r.DSN)
 	require.NoError(t, err)

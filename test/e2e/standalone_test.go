@@ -11,15 +11,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/auth"
-	"flashsale.dev/seckill/internal/httpapi/spectest"
 	"flashsale.dev/seckill/internal/loadgen/apiclient"
 	"flashsale.dev/seckill/internal/loadgen/buyer"
 	"flashsale.dev/seckill/internal/seckill"
-	"flashsale.dev/seckill/test/rig"
+	"flashsale.dev/seckill/internal/testing/apicheck"
+	"flashsale.dev/seckill/internal/testing/installation"
 )
 
-func TestTheDemoSellsExactlyItsUnits(t *testing.T) {
-	out := rig.Run(t, "standalone", nil, "-demo", "-exit", "-addr", "127.0.0.1:0", "-data", t.TempDir())
+func TestDemo_SellsExactlyItsUnits(t *testing.T) {
+	out := installation.Run(t, "standalone", nil, "-demo", "-exit", "-addr", "127.0.0.1:0", "-data", t.TempDir())
 	require.Contains(t, out, "won                               500  (500 units, 500 buyers)")
 	require.Contains(t, out, "total 500 = available 0 + pending 0 + sold 500; database: stock 0, active 500; balanced: true")
 	require.Regexp(t, `server faults \(5xx\) +0\n`, out)
@@ -27,14 +27,14 @@ func TestTheDemoSellsExactlyItsUnits(t *testing.T) {
 
 // standalone is one running, its merchant and what signs its buyers' tokens.
 type standalone struct {
-	*rig.Program
+	*installation.Program
 	data   string
 	tokens *auth.Tokens
 }
 
 func startStandalone(t *testing.T, data string) standalone {
 	t.Helper()
-	p := rig.StartProgram(t, "standalone", "SECKILL_HTTP_ADDR", nil, "-data", data)
+	p := installation.StartProgram(t, "standalone", "SECKILL_HTTP_ADDR", nil, "-data", data)
 	secret, err := os.ReadFile(filepath.Join(data, "jwt-secret"))
 	require.NoError(t, err)
 	tokens, err := auth.New(secret, 0, time.Now)
@@ -46,16 +46,16 @@ func (s standalone) as(t *testing.T, role seckill.Role, id int64) apiclient.Clie
 	t.Helper()
 	token, err := s.tokens.Sign(seckill.Actor{ID: id, Role: role}, time.Hour)
 	require.NoError(t, err)
-	return apiclient.Client{Base: "http://" + s.Addr, Token: token, HTTP: spectest.Client(t, apiclient.NewHTTP(4))}
+	return apiclient.Client{Base: "http://" + s.Addr, Token: token, HTTP: apicheck.Client(t, apiclient.NewHTTP(4))}
 }
 
 func (s standalone) buyerToken(id int64) (string, error) {
 	return s.tokens.Sign(seckill.Actor{ID: id, Role: seckill.Buyer}, time.Hour)
 }
 
-// TestOrdersSurviveAKillInTheMiddleOfARush kills standalone with -9 while it sells, starts it again on the same
-// directory and lets the rush go on: whoever was told 202 has an order, and exactly the stock is sold.
-func TestOrdersSurviveAKillInTheMiddleOfARush(t *testing.T) {
+// TestStandalone_OrdersSurviveKillDuringRush kills standalone with -9 while it sells, starts it again on the same
+// directory and lets the rush go on: whoever was result 202 has an order, and exactly the stock is sold.
+func TestStandalone_OrdersSurviveKillDuringRush(t *testing.T) {
 	const units = 300
 	s := startStandalone(t, t.TempDir())
 	now := time.Now().UTC()
@@ -67,8 +67,8 @@ func TestOrdersSurviveAKillInTheMiddleOfARush(t *testing.T) {
 	killed := make(chan struct{})
 	done := 0
 	first, _ := buyer.Run(t.Context(), buyer.Plan{ // buyers lose their connection: that is the point
-		Base: "http://" + s.Addr, GoodsID: goods, Buyers: 400, AtOnce: 20, Token: s.buyerToken, FirstID: 1,
-		Done: func() {
+		Base: "http://" + s.Addr, GoodsID: goods, Buyers: 400, Concurrency: 20, Token: s.buyerToken, FirstID: 1,
+		OnDone: func() {
 			if done++; done == 100 {
 				_ = s.Kill()
 				close(killed)
@@ -77,8 +77,8 @@ func TestOrdersSurviveAKillInTheMiddleOfARush(t *testing.T) {
 	})
 	<-killed
 	promised := 0
-	for _, told := range first.Told {
-		if told.OrderSn != "" {
+	for _, result := range first.Results {
+		if result.OrderSn != "" {
 			promised++
 		}
 	}
@@ -86,18 +86,18 @@ func TestOrdersSurviveAKillInTheMiddleOfARush(t *testing.T) {
 	require.Less(t, promised, units, "nothing was left to sell when it was killed")
 
 	s.Start(t)
-	for _, told := range first.Told {
-		if told.OrderSn == "" {
+	for _, result := range first.Results {
+		if result.OrderSn == "" {
 			continue
 		}
 		var o struct {
 			Status string `json:"status"`
 		}
-		require.NoError(t, s.as(t, seckill.Buyer, told.BuyerID).Do(t.Context(), "GET", "/orders/"+told.OrderSn, nil, &o))
+		require.NoError(t, s.as(t, seckill.Buyer, result.BuyerID).Do(t.Context(), "GET", "/orders/"+result.OrderSn, nil, &o))
 		require.Equal(t, "created", o.Status)
 	}
 	_, err = buyer.Run(t.Context(), buyer.Plan{
-		Base: "http://" + s.Addr, GoodsID: goods, Buyers: 600, AtOnce: 50, Token: s.buyerToken, FirstID: 1000, Patience: 20 * time.Second,
+		Base: "http://" + s.Addr, GoodsID: goods, Buyers: 600, Concurrency: 50, Token: s.buyerToken, FirstID: 1000, Patience: 20 * time.Second,
 	})
 	require.NoError(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
@@ -109,16 +109,16 @@ func TestOrdersSurviveAKillInTheMiddleOfARush(t *testing.T) {
 	require.Greater(t, l.Epoch, int64(1))
 }
 
-func TestASecondStandaloneKeepsOutOfTheDirectory(t *testing.T) {
+func TestStandalone_SecondProcessIsRefused(t *testing.T) {
 	s := startStandalone(t, t.TempDir())
-	out, err := rig.Try(t, "standalone", nil, "-addr", "127.0.0.1:0", "-data", s.data)
+	out, err := installation.Try(t, "standalone", nil, "-addr", "127.0.0.1:0", "-data", s.data)
 	require.Error(t, err)
 	require.Contains(t, out, "another process works on")
 }
 
-func TestEveryProgramExplainsItself(t *testing.T) {
+func TestPrograms_PrintUsage(t *testing.T) {
 	for _, name := range []string{"api", "order-consumer", "standalone", "seckillctl"} {
-		out := rig.Run(t, name, nil, "-help")
+		out := installation.Run(t, name, nil, "-help")
 		require.Contains(t, strings.ToLower(out), "usage", name)
 		if name != "seckillctl" {
 			require.Contains(t, out, "SECKILL_PAYMENT_TIMEOUT", name)
@@ -127,10 +127,7 @@ func TestEveryProgramExplainsItself(t *testing.T) {
 	}
 }
 
-func TestSIGTERMEndsEveryProgramInOrder(t *testing.T) {
-	r := rig.Start(t, suite, rig.Options{})
+func TestStandalone_SIGTERMEndsIt(t *testing.T) {
 	s := startStandalone(t, t.TempDir())
-	for _, p := range []*rig.Program{r.APIs[0], r.Consumers[0], s.Program} {
-		require.NoError(t, p.Stop(), "%s", p.Log())
-	}
+	require.NoError(t, s.Stop(), "%s", s.Log())
 }

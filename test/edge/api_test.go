@@ -10,12 +10,12 @@ import (
 
 	"flashsale.dev/seckill/internal/loadgen/apiclient"
 	"flashsale.dev/seckill/internal/loadgen/buyer"
-	"flashsale.dev/seckill/test/rig"
+	"flashsale.dev/seckill/internal/testing/installation"
 )
 
 // TestBeforeTheRealAPI puts an nginx, as it is deployed but for addresses, before two real APIs on real servers.
 func TestBeforeTheRealAPI(t *testing.T) {
-	r := rig.Start(t, suite, rig.Options{APIs: 2, Env: []string{"SECKILL_TRUSTED_PROXIES=127.0.0.1"}})
+	r := installation.Start(t, suite, installation.Options{APIs: 2, Env: []string{"SECKILL_TRUSTED_PROXIES=127.0.0.1"}})
 	e := start(t, before(t, r))
 	t.Run("one bucket for the edge and the APIs", func(t *testing.T) { oneBucket(t, r, e) })
 	t.Run("an operator changes the rate", func(t *testing.T) { operatorsRate(t, r, e) })
@@ -25,7 +25,7 @@ func TestBeforeTheRealAPI(t *testing.T) {
 }
 
 // before is the deployed site before a rig; everybody comes from an exempt address unless a test says otherwise.
-func before(t *testing.T, r *rig.Rig) site {
+func before(t *testing.T, r *installation.Installation) site {
 	t.Helper()
 	return site{
 		"upstream.conf": "upstream api { server " + r.APIs[0].Addr + "; server " + r.APIs[1].Addr + "; keepalive 16; }\n",
@@ -37,7 +37,7 @@ func before(t *testing.T, r *rig.Rig) site {
 }
 
 // sale puts up a sale of so many units at a rate.
-func sale(t *testing.T, r *rig.Rig, units int64, starts time.Time, rate *apiclient.Rate) string {
+func sale(t *testing.T, r *installation.Installation, units int64, starts time.Time, rate *apiclient.Rate) string {
 	t.Helper()
 	goods, err := r.Merchant(t).PutUp(t.Context(), apiclient.NewSale{
 		Title: `"rate":{"permitsPerSecond":1}`, Price: 1, Stock: units, StartAt: starts.UTC(), EndAt: starts.Add(time.Hour).UTC(), PerBuyerLimit: 1, Rate: rate,
@@ -49,7 +49,7 @@ func sale(t *testing.T, r *rig.Rig, units int64, starts time.Time, rate *apiclie
 // nineAtMost is nine at once and one more each 400 s: none, while a test runs.
 var nineAtMost = &apiclient.Rate{PermitsPerSecond: 0.0025, MaxBurstSeconds: 3600}
 
-func oneBucket(t *testing.T, r *rig.Rig, e *edge) {
+func oneBucket(t *testing.T, r *installation.Installation, e *edge) {
 	goods := sale(t, r, 1000, time.Now().Add(-time.Minute), nineAtMost)
 	given := 0
 	for i := range 24 {
@@ -86,7 +86,7 @@ func at(c apiclient.Client, base string) apiclient.Client {
 	return c
 }
 
-func operatorsRate(t *testing.T, r *rig.Rig, e *edge) {
+func operatorsRate(t *testing.T, r *installation.Installation, e *edge) {
 	goods := sale(t, r, 1000, time.Now().Add(-time.Minute), nineAtMost)
 	for i := range 10 {
 		e.path(goods, buyerHeaders(t, int64(i+1))...)
@@ -97,10 +97,10 @@ func operatorsRate(t *testing.T, r *rig.Rig, e *edge) {
 	require.Eventually(t, func() bool { return e.path(goods, buyerHeaders(t, 1)...).Reason == "OK" }, patience, 50*time.Millisecond)
 }
 
-func soldOutAndBack(t *testing.T, r *rig.Rig, e *edge) {
+func soldOutAndBack(t *testing.T, r *installation.Installation, e *edge) {
 	goods := sale(t, r, 1, time.Now().Add(-time.Minute), nil)
 	first := at(r.Buyer(t, 1), e.base)
-	report, err := buyer.Run(t.Context(), buyer.Plan{Base: e.base, GoodsID: goods, Buyers: 1, AtOnce: 1, Token: r.BuyerToken})
+	report, err := buyer.Run(t.Context(), buyer.Plan{Base: e.base, GoodsID: goods, Buyers: 1, Concurrency: 1, Token: r.BuyerToken})
 	require.NoError(t, err)
 	require.Equal(t, 1, report.Count(buyer.Won))
 	for i := range 20 {
@@ -109,14 +109,14 @@ func soldOutAndBack(t *testing.T, r *rig.Rig, e *edge) {
 		require.JSONEq(t, `{"available":0}`, string(a.Data))
 		shaped(t, a)
 	}
-	require.NoError(t, first.Do(t.Context(), "POST", "/orders/"+report.Told[0].OrderSn+"/cancel", nil, &struct{}{}))
+	require.NoError(t, first.Do(t.Context(), "POST", "/orders/"+report.Results[0].OrderSn+"/cancel", nil, &struct{}{}))
 	require.Eventually(t, func() bool { return e.path(goods, buyerHeaders(t, 30)...).Reason == "OK" }, patience, 50*time.Millisecond)
 	require.Equal(t, "UNAUTHENTICATED", e.path(goods).Reason)
 	require.Equal(t, "NOT_FOUND", e.path("1", buyerHeaders(t, 1)...).Reason)
 }
 
 // Nobody gets a path before Redis' clock says so, and nobody is kept waiting by the edge once it does.
-func notStarted(t *testing.T, r *rig.Rig, e *edge) {
+func notStarted(t *testing.T, r *installation.Installation, e *edge) {
 	goods := sale(t, r, 10, time.Now().Add(1500*time.Millisecond), nil)
 	require.Equal(t, "NOT_STARTED", e.path(goods, buyerHeaders(t, 1)...).Reason)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -128,9 +128,9 @@ func notStarted(t *testing.T, r *rig.Rig, e *edge) {
 }
 
 // rushThrough sells everything through the edge, as e2e does without one.
-func rushThrough(t *testing.T, r *rig.Rig, e *edge) {
+func rushThrough(t *testing.T, r *installation.Installation, e *edge) {
 	goods := r.PutUp(t, 300, 1)
-	report, err := buyer.Run(t.Context(), buyer.Plan{Base: e.base, GoodsID: goods, Buyers: 2000, AtOnce: 100, FirstID: 1000, Token: r.BuyerToken})
+	report, err := buyer.Run(t.Context(), buyer.Plan{Base: e.base, GoodsID: goods, Buyers: 2000, Concurrency: 100, FirstID: 1000, Token: r.BuyerToken})
 	require.NoError(t, err)
 	require.Equal(t, 300, report.Count(buyer.Won))
 	require.Zero(t, report.Count(buyer.GaveUp))

@@ -15,14 +15,14 @@ import (
 
 	"flashsale.dev/seckill/internal/auth"
 	"flashsale.dev/seckill/internal/seckill"
-	"flashsale.dev/seckill/internal/testenv"
-	"flashsale.dev/seckill/test/rig"
+	"flashsale.dev/seckill/internal/testing/installation"
+	"flashsale.dev/seckill/internal/testing/servers"
 )
 
 // edge is an nginx under test.
 type edge struct {
 	t     *testing.T
-	nginx *testenv.NginxServer
+	nginx *servers.NginxServer
 	base  string
 }
 
@@ -150,7 +150,7 @@ func envelope(w http.ResponseWriter, status int, reason, data string) {
 // bearer is a header field with a token of the rig's secret.
 func bearer(t *testing.T, id int64, role seckill.Role) []string {
 	t.Helper()
-	tokens, err := auth.New([]byte(rig.Secret), 0, time.Now)
+	tokens, err := auth.New([]byte(installation.Secret), 0, time.Now)
 	require.NoError(t, err)
 	token, err := tokens.Sign(seckill.Actor{ID: id, Role: role, Name: `A "sub":"7" Lee`}, time.Hour)
 	require.NoError(t, err)

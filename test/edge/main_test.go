@@ -10,18 +10,18 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"flashsale.dev/seckill/internal/testenv"
-	"flashsale.dev/seckill/test/rig"
+	"flashsale.dev/seckill/internal/testing/installation"
+	"flashsale.dev/seckill/internal/testing/servers"
 )
 
-var suite = testenv.NewSuite()
+var suite = servers.NewSuite()
 
 const (
 	patience = 90 * time.Second
 	tick     = 10 * time.Millisecond
 )
 
-func TestMain(m *testing.M) { os.Exit(rig.Around(m, suite)) }
+func TestMain(m *testing.M) { os.Exit(installation.Around(m, suite)) }
 
 func readAnswer(t *testing.T, resp *http.Response) answer {
 	t.Helper()

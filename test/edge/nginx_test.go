@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"flashsale.dev/seckill/internal/testenv"
+	"flashsale.dev/seckill/internal/testing/servers"
 )
 
 const deployed = "../../deploy/nginx"
@@ -79,14 +79,14 @@ func (s site) setup(dir, addr string) (string, error) {
 // start runs an nginx with these files.
 func start(t *testing.T, s site) *edge {
 	t.Helper()
-	nginx := testenv.Nginx(t, "/edge/alive", s.setup)
+	nginx := servers.Nginx(t, "/edge/alive", s.setup)
 	return &edge{t: t, nginx: nginx, base: "http://" + nginx.Addr()}
 }
 
 func TestWhatIsDeployedIsWellFormed(t *testing.T) {
 	// Names of the compose network are not to be looked up here; everything else is as it is.
 	s := site{"upstream.conf": upstream("127.0.0.1:8080")}
-	said, err := testenv.CheckNginx(t.Context(), t.TempDir(), s.setup)
+	said, err := servers.CheckNginx(t.Context(), t.TempDir(), s.setup)
 	require.NoError(t, err, said)
 	require.Contains(t, said, "test is successful")
 	require.NotContains(t, said, "[warn]")
@@ -99,7 +99,7 @@ func TestALimitThatIsNoneKeepsNginxFromStarting(t *testing.T) {
 	} {
 		s := site{"upstream.conf": upstream("127.0.0.1:8080"), "settings.lua": asking(t, "127.0.0.1:1", rule)}
 		// nginx -t does not run init_by_lua: only a start tells.
-		_, err := testenv.StartNginx(t.Context(), t.TempDir(), "/edge/alive", s.setup)
+		_, err := servers.StartNginx(t.Context(), t.TempDir(), "/edge/alive", s.setup)
 		require.ErrorContains(t, err, "site/settings.lua: shared.randomPath: x is no limit", rule)
 	}
 }

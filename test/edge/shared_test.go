@@ -12,7 +12,7 @@ import (
 
 	"flashsale.dev/seckill/internal/ratelimit"
 	redislimit "flashsale.dev/seckill/internal/ratelimit/redis"
-	"flashsale.dev/seckill/internal/testenv"
+	"flashsale.dev/seckill/internal/testing/servers"
 )
 
 // asking is the deployed settings with a Redis of the test's, and the shared limits of /randomPath given.
@@ -41,9 +41,9 @@ const (
 )
 
 // published starts a Redis in which an API has published the script.
-func published(t *testing.T) (*testenv.RedisServer, *redis.Client) {
+func published(t *testing.T) (*servers.RedisServer, *redis.Client) {
 	t.Helper()
-	server := testenv.Redis(t)
+	server := servers.Redis(t)
 	client := redis.NewClient(&redis.Options{Addr: server.Addr(), DisableIdentity: true})
 	t.Cleanup(func() { _ = client.Close() })
 	publish(t, client)
@@ -56,7 +56,7 @@ func publish(t *testing.T, client *redis.Client) {
 }
 
 // twoEdges are two nginx before one API and one Redis.
-func twoEdges(t *testing.T, api *api, server *testenv.RedisServer, rules string) [2]*edge {
+func twoEdges(t *testing.T, api *api, server *servers.RedisServer, rules string) [2]*edge {
 	t.Helper()
 	s := open(api.addr()).with("settings.lua", asking(t, server.Addr(), rules))
 	return [2]*edge{start(t, s), start(t, s)}
@@ -98,9 +98,9 @@ func TestOneBucketForEdgesAndNodes(t *testing.T) {
 	server, client := published(t)
 	api := newAPI(t)
 	edges := twoEdges(t, api, server, bucket)
-	terms, err := ratelimit.Limit{Algorithm: ratelimit.TokenBucket, PermitsPerSecond: 0.001, Burst: 10}.Terms()
+	terms, err := ratelimit.Limit{Algorithm: ratelimit.TokenBucket, PermitsPerSecond: 0.001, Burst: 10}.Params()
 	require.NoError(t, err)
-	node := redislimit.New(client)
+	node := redislimit.New(client, nil)
 	taken := 0
 	for i := range 21 {
 		switch i % 3 {
@@ -109,9 +109,9 @@ func TestOneBucketForEdgesAndNodes(t *testing.T) {
 				taken++
 			}
 		default:
-			d, err := node.Take(t.Context(), ratelimit.Ask{Key: "{5}:ratelimit:shared:5", Terms: terms, N: 1})
+			d, err := node.TakeEach(t.Context(), []ratelimit.Request{{Key: "{5}:ratelimit:shared:5", Params: terms, N: 1}})
 			require.NoError(t, err)
-			taken += int(d.Granted)
+			taken += int(d[0].Granted)
 		}
 	}
 	require.Equal(t, 10, taken)
@@ -224,7 +224,7 @@ func TestANewerScriptIsTakenUp(t *testing.T) {
 }
 
 func TestAnAPIThatHasPublishedNothing(t *testing.T) {
-	server := testenv.Redis(t)
+	server := servers.Redis(t)
 	e := start(t, open(newAPI(t).addr()).with("settings.lua", asking(t, server.Addr(), bucket)))
 	shut := start(t, open(newAPI(t).addr()).with("settings.lua", closed(asking(t, server.Addr(), bucket))))
 	require.Equal(t, "OK", e.path("1").Reason)

@@ -42,13 +42,13 @@ func requireClock(t *testing.T, base string, off time.Duration) {
 func requireSaleWindow(t *testing.T, r *run, report buyer.Report) {
 	t.Helper()
 	reasons := make(map[string]int)
-	for _, b := range report.Told {
+	for _, b := range report.Results {
 		reasons[b.Reason]++
-		refused := b.Began.Add(b.Bought)
-		inside := b.Began.After(r.start) && refused.Before(r.end)
+		refused := b.Started.Add(b.DecisionTime)
+		inside := b.Started.After(r.start) && refused.Before(r.end)
 		if inside && (b.Reason == "NOT_STARTED" || b.Reason == "ENDED") {
 			t.Errorf("buyer %d asked from %s to %s, and the answer was %s",
-				b.BuyerID, b.Began, refused, b.Reason)
+				b.BuyerID, b.Started, refused, b.Reason)
 		}
 	}
 	t.Logf("reasons of the last answers: %v", reasons)

@@ -11,21 +11,21 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/loadgen/buyer"
+	"flashsale.dev/seckill/internal/testing/installation"
 	"flashsale.dev/seckill/test/faults/check"
-	"flashsale.dev/seckill/test/rig"
 )
 
 // fault is one failure, or sequence of failures, that a run injects into an installation.
 type fault struct {
 	name        string
-	options     rig.Options   // at least two APIs and two consumers are started
-	spread      time.Duration // the buyers arrive within this time; 6 s if 0
-	concurrent  bool          // all buyers may wait at once: for servers that are down for long
-	limit       int64         // units that one buyer may have; 1 if 0
-	shards      int           // order queues; the default if 0
-	starts      time.Duration // the sale starts this long after its creation; a minute before if 0
-	ends        time.Duration // the sale ends this long after its creation; after an hour if 0
-	clockOffset time.Duration // how far the clocks of the API hosts are ahead
+	options     installation.Options // at least two APIs and two consumers are started
+	spread      time.Duration        // the buyers arrive within this time; 6 s if 0
+	concurrent  bool                 // all buyers may wait at once: for servers that are down for long
+	limit       int64                // units that one buyer may have; 1 if 0
+	shards      int                  // order queues; the default if 0
+	starts      time.Duration        // the sale starts this long after its creation; a minute before if 0
+	ends        time.Duration        // the sale ends this long after its creation; after an hour if 0
+	clockOffset time.Duration        // how far the clocks of the API hosts are ahead
 	allow       check.Allowance
 
 	prepare func(t *testing.T, r *run) // runs before the first buyer arrives; may be nil
@@ -85,7 +85,7 @@ func (f fault) unsupported() string {
 }
 
 func TestFaults(t *testing.T) {
-	topology, err := rig.ParseLand(*onFlag)
+	topology, err := installation.ParseLand(*onFlag)
 	require.NoError(t, err)
 	for _, f := range selected(t) {
 		f.options.Land = f.options.Land.With(topology)

@@ -54,7 +54,7 @@ func (r *run) history(t *testing.T, report buyer.Report) check.History {
 		})
 	}
 	h.Buyers = append(h.Buyers, r.extraBuyers...)
-	for _, b := range report.Told {
+	for _, b := range report.Results {
 		h.Buyers = append(h.Buyers, recorded(b))
 	}
 	return h
@@ -95,16 +95,16 @@ func (r *run) status(t *testing.T, buyer int64, sn string) string {
 }
 
 // recorded is what the checker reads of one buyer's answers.
-func recorded(b buyer.Told) check.Buyer {
+func recorded(b buyer.Result) check.Buyer {
 	c := check.Buyer{
-		ID: b.BuyerID, Paths: b.Paths, ServerErrors: b.Faults, MissingRetryAfter: b.Unsaid,
+		ID: b.BuyerID, Paths: b.Paths, ServerErrors: b.ServerErrors, MissingRetryAfter: b.NoRetryAfter,
 	}
-	for _, p := range b.Heard {
+	for _, p := range b.Accepted {
 		c.Promises = append(c.Promises, check.Promise{
-			Path: p.Path, OrderSn: p.OrderSn, Asked: p.Asked, Answered: p.At,
+			Path: p.Path, OrderSn: p.OrderSn, Asked: p.Sent, Answered: p.Received,
 		})
 	}
-	for _, seen := range b.Seen {
+	for _, seen := range b.Statuses {
 		c.Statuses = append(c.Statuses, seen.Status)
 	}
 	return c

@@ -5,11 +5,11 @@ import (
 	"os"
 	"testing"
 
-	"flashsale.dev/seckill/internal/testenv"
-	"flashsale.dev/seckill/test/rig"
+	"flashsale.dev/seckill/internal/testing/installation"
+	"flashsale.dev/seckill/internal/testing/servers"
 )
 
-var suite = testenv.NewSuite()
+var suite = servers.NewSuite()
 
 var (
 	seedFlag   = flag.Uint64("faults.seed", 1, "the first seed")
@@ -21,4 +21,4 @@ var (
 		`comma list of redis-cluster, rabbit-cluster, mysql-group; "clusters" is all of them`)
 )
 
-func TestMain(m *testing.M) { os.Exit(rig.Around(m, suite)) }
+func TestMain(m *testing.M) { os.Exit(installation.Around(m, suite)) }

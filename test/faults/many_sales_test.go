@@ -10,13 +10,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/loadgen/apiclient"
-	"flashsale.dev/seckill/internal/testenv"
-	"flashsale.dev/seckill/test/rig"
+	"flashsale.dev/seckill/internal/testing/installation"
+	"flashsale.dev/seckill/internal/testing/servers"
 )
 
 // manySalesFaults run eighteen more sales, and hit only some of them.
 func manySalesFaults() []fault {
-	cluster := rig.Options{Land: rig.Land{RedisCluster: true}}
+	cluster := installation.Options{Land: installation.Land{RedisCluster: true}}
 	among := func(name string, hit hitSome) fault {
 		return fault{
 			name: name, options: cluster, spread: 20 * time.Second, inject: amongManySales(hit),
@@ -32,7 +32,7 @@ func manySalesFaults() []fault {
 // sideSale is one of many sales beside the run's own, and the answers to its only buyer.
 type sideSale struct {
 	goods  string
-	master *testenv.RedisServer // at its creation
+	master *servers.RedisServer // at its creation
 
 	mu       sync.Mutex
 	busy     int    // answers with 503

@@ -15,8 +15,8 @@ import (
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/ordersn"
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/testing/installation"
 	"flashsale.dev/seckill/test/faults/check"
-	"flashsale.dev/seckill/test/rig"
 )
 
 // messageFaults repeat, delay or corrupt messages of orders.
@@ -87,7 +87,7 @@ func (r *run) unwritable(t *testing.T, goods int64) []byte {
 // message is the message of one order of epoch 1, with a new order number.
 func (r *run) message(t *testing.T, goods int64, l seckill.OrderLine) []byte {
 	t.Helper()
-	key, err := config.Auth{JWTSecret: rig.Secret}.OrderKey()
+	key, err := config.Auth{JWTSecret: installation.Secret}.OrderKey()
 	require.NoError(t, err)
 	l.OrderSn, err = ordersn.NewMinter(key).Mint(goods, 1)
 	require.NoError(t, err)

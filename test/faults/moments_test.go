@@ -7,7 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"flashsale.dev/seckill/test/rig"
+	"flashsale.dev/seckill/internal/testing/installation"
+	"flashsale.dev/seckill/internal/testing/netfault"
 )
 
 // momentFaults kill all programs of a kind when a certain request is about to be sent, or was sent
@@ -25,7 +26,7 @@ func momentFaults() []fault {
 		moment("consumer-killed-before-settle", "consumer-redis", isSettle, false),
 		moment("consumer-killed-before-ack", "consumer-redis", isSettle, true),
 		{
-			name: "consumer-killed-20-times", options: rig.Options{Wired: true},
+			name: "consumer-killed-20-times", options: installation.Options{Wired: true},
 			spread: 20 * time.Second, inject: killTwentyTimes,
 		},
 	}
@@ -54,7 +55,7 @@ func isSettle(b []byte) bool {
 // after a random moment. With pass set the request reaches the server before the programs die.
 func moment(name, wire string, match func([]byte) bool, pass bool) fault {
 	return fault{
-		name: name, options: rig.Options{Wired: true}, spread: 10 * time.Second,
+		name: name, options: installation.Options{Wired: true}, spread: 10 * time.Second,
 		inject: func(t *testing.T, r *run) {
 			t.Helper()
 			programs, hits := r.APIs, 0
@@ -83,9 +84,9 @@ func moment(name, wire string, match func([]byte) bool, pass bool) fault {
 }
 
 // setTrap blocks a wire at the first request that matches, and then closes the channel it returns.
-func setTrap(wire *rig.Proxy, match func([]byte) bool, pass bool) <-chan struct{} {
+func setTrap(wire *netfault.Proxy, match func([]byte) bool, pass bool) <-chan struct{} {
 	reached := make(chan struct{})
-	wire.Set(&rig.Trap{Match: match, Pass: pass, Sprung: func() { close(reached) }})
+	wire.Set(&netfault.Trap{Match: match, Pass: pass, Sprung: func() { close(reached) }})
 	return reached
 }
 

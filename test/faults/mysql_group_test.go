@@ -9,14 +9,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"flashsale.dev/seckill/internal/testenv"
-	"flashsale.dev/seckill/test/rig"
+	"flashsale.dev/seckill/internal/testing/installation"
+	"flashsale.dev/seckill/internal/testing/servers"
 )
 
 // groupFaults hit the primary of a MySQL group, which elects another after 5 to 8 s.
 func groupFaults() []fault {
-	group := rig.Options{Land: rig.Land{MySQLGroup: true}}
-	ownDisk := rig.Options{Land: group.Land, OwnSQL: true}
+	group := installation.Options{Land: installation.Land{MySQLGroup: true}}
+	ownDisk := installation.Options{Land: group.Land, OwnSQL: true}
 	spread := 20 * time.Second
 	return []fault{
 		{
@@ -134,7 +134,7 @@ func cutPrimaryOff(t *testing.T, r *run) {
 }
 
 // requireNewWitness wants a member to have the new primary's row and not the old one's.
-func (r *run) requireNewWitness(t *testing.T, m *testenv.SQLServer) {
+func (r *run) requireNewWitness(t *testing.T, m *servers.SQLServer) {
 	t.Helper()
 	var rows, news int
 	query := "SELECT COUNT(*), COUNT(CASE id WHEN 'new' THEN 1 END) FROM witness"
@@ -143,7 +143,7 @@ func (r *run) requireNewWitness(t *testing.T, m *testenv.SQLServer) {
 }
 
 // connect opens one member, whatever its role.
-func (r *run) connect(t *testing.T, m *testenv.SQLServer) *sql.DB {
+func (r *run) connect(t *testing.T, m *servers.SQLServer) *sql.DB {
 	t.Helper()
 	var name string
 	group, err := sql.Open("mysql", r.DSN)
@@ -165,7 +165,7 @@ func switchOver(t *testing.T, r *run) {
 	}
 }
 
-func secondaries(r *run) []*testenv.SQLServer {
+func secondaries(r *run) []*servers.SQLServer {
 	return slices.DeleteFunc(slices.Clone(r.Group.Members()),
-		func(m *testenv.SQLServer) bool { return m == r.SQL })
+		func(m *servers.SQLServer) bool { return m == r.SQL })
 }

@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"flashsale.dev/seckill/test/rig"
+	"flashsale.dev/seckill/internal/testing/installation"
 )
 
 func mysqlFaults() []fault {
@@ -17,7 +17,7 @@ func mysqlFaults() []fault {
 			pause(t, r.Primary(t), 10*time.Second)
 		}},
 		{
-			name: "mysql-read-only", options: rig.Options{Plain: true},
+			name: "mysql-read-only", options: installation.Options{Plain: true},
 			inject: func(t *testing.T, r *run) {
 				r.untilSold(r.random(0.1, 0.7))
 				r.SQLDo(t, "SET GLOBAL read_only = ON")
@@ -26,7 +26,7 @@ func mysqlFaults() []fault {
 			},
 		},
 		{
-			name: "mysql-disk-full", options: rig.Options{OwnSQL: true}, spread: 20 * time.Second,
+			name: "mysql-disk-full", options: installation.Options{OwnSQL: true}, spread: 20 * time.Second,
 			concurrent: true, inject: fillDisk,
 		},
 	}

@@ -9,8 +9,8 @@ import (
 
 	"flashsale.dev/seckill/internal/loadgen/buyer"
 	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/testing/installation"
 	"flashsale.dev/seckill/test/faults/check"
-	"flashsale.dev/seckill/test/rig"
 )
 
 // goodOrders is the number of good orders in a batch of 200 with one poison message.
@@ -23,7 +23,7 @@ func poisonInABatch() fault {
 		"SECKILL_BATCH_SIZE=200", "SECKILL_BATCH_LINGER=300ms", "SECKILL_LOG_LEVEL=debug",
 	}
 	return fault{
-		name: "poison-in-a-batch", options: rig.Options{Env: settings}, shards: 16,
+		name: "poison-in-a-batch", options: installation.Options{Env: settings}, shards: 16,
 		spread: 12 * time.Second, allow: check.Allowance{DeadLetters: 2},
 		inject: func(t *testing.T, r *run) {
 			t.Helper()
@@ -55,7 +55,7 @@ func (r *run) poisonBatch(t *testing.T, poison func(goods int64) []byte) {
 	}, patience, 20*time.Millisecond, "not %d orders and one dead letter: %+v",
 		goodOrders, r.Facts(t, goods))
 	require.Greater(t, r.fullBatches(t, goods), batches, "the messages were not one batch of 200")
-	for _, b := range (<-report).Told {
+	for _, b := range (<-report).Results {
 		require.Equal(t, "created", b.Status, "buyer %d", b.BuyerID)
 	}
 	l := r.Drained(t, goods, patience)
@@ -77,8 +77,8 @@ func (r *run) startBuyers(t *testing.T, goods string, n int) <-chan buyer.Report
 	t.Helper()
 	bought := make(chan buyer.Report, 1)
 	plan := buyer.Plan{
-		GoodsID: goods, Buyers: n, AtOnce: n, FirstID: 1 << 41, Token: r.BuyerToken,
-		Patience: patience, Bases: []string{r.Base(0), r.Base(1)}, Over: time.Second,
+		GoodsID: goods, Buyers: n, Concurrency: n, FirstID: 1 << 41, Token: r.BuyerToken,
+		Patience: patience, Bases: []string{r.Base(0), r.Base(1)}, Spread: time.Second,
 	}
 	go func() {
 		report, err := buyer.Run(t.Context(), plan)
@@ -93,7 +93,7 @@ func (r *run) startBuyers(t *testing.T, goods string, n int) <-chan buyer.Report
 // awaitQueued waits until at least n orders of a goods are in its queue.
 func (r *run) awaitQueued(t *testing.T, goods string, n int64) {
 	t.Helper()
-	var f rig.RedisFacts
+	var f installation.RedisFacts
 	require.Eventually(t, func() bool {
 		var err error
 		f, err = r.RedisFacts(t, r.redis, goods)

@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"flashsale.dev/seckill/test/rig"
+	"flashsale.dev/seckill/internal/testing/installation"
 )
 
 func programFaults() []fault {
@@ -31,7 +31,7 @@ func programFaults() []fault {
 }
 
 // killTenTimes kills and restarts one of the programs ten times, at random a different one.
-func killTenTimes(t *testing.T, r *run, programs []*rig.Program) {
+func killTenTimes(t *testing.T, r *run, programs []*installation.Program) {
 	t.Helper()
 	for i := range 10 {
 		r.untilSold(float64(i+1)/12 + r.random(0, 0.08))
@@ -40,20 +40,20 @@ func killTenTimes(t *testing.T, r *run, programs []*rig.Program) {
 }
 
 // restartKilled kills programs, and starts them again once all are dead.
-func restartKilled(t *testing.T, programs ...*rig.Program) {
+func restartKilled(t *testing.T, programs ...*installation.Program) {
 	t.Helper()
 	kill(t, programs)
 	start(t, programs)
 }
 
-func kill(t *testing.T, programs []*rig.Program) {
+func kill(t *testing.T, programs []*installation.Program) {
 	t.Helper()
 	for _, p := range programs {
 		require.NoError(t, p.Kill())
 	}
 }
 
-func start(t *testing.T, programs []*rig.Program) {
+func start(t *testing.T, programs []*installation.Program) {
 	t.Helper()
 	for _, p := range programs {
 		p.Start(t)

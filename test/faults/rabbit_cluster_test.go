@@ -7,13 +7,13 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
-	"flashsale.dev/seckill/internal/testenv"
-	"flashsale.dev/seckill/test/rig"
+	"flashsale.dev/seckill/internal/testing/installation"
+	"flashsale.dev/seckill/internal/testing/servers"
 )
 
 // rabbitNodeFaults hit nodes of a RabbitMQ cluster; run.Rabbit leads the sale's queue.
 func rabbitNodeFaults() []fault {
-	own := rig.Options{OwnRabbit: true, Land: rig.Land{RabbitCluster: true}}
+	own := installation.Options{OwnRabbit: true, Land: installation.Land{RabbitCluster: true}}
 	short, medium, long := 15*time.Second, 25*time.Second, 30*time.Second
 	return []fault{
 		{
@@ -96,7 +96,7 @@ func moveLeaders(t *testing.T, r *run) {
 func killMajority(t *testing.T, r *run) {
 	t.Helper()
 	r.untilSold(r.random(0.1, 0.5))
-	dead := []*testenv.RabbitServer{r.Rabbit, r.Rabbits.Others(r.Rabbit)[0]}
+	dead := []*servers.RabbitServer{r.Rabbit, r.Rabbits.Others(r.Rabbit)[0]}
 	for _, node := range dead {
 		require.NoError(t, node.Kill())
 	}

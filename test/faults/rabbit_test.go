@@ -8,13 +8,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/loadgen/buyer"
-	"flashsale.dev/seckill/internal/testenv"
-	"flashsale.dev/seckill/test/rig"
+	"flashsale.dev/seckill/internal/testing/installation"
+	"flashsale.dev/seckill/internal/testing/servers"
 )
 
 func rabbitFaults() []fault {
-	own := rig.Options{OwnRabbit: true}
-	noLimit := rig.Options{OwnRabbit: true, Env: []string{"SECKILL_MAX_BACKLOG_AGE=0"}}
+	own := installation.Options{OwnRabbit: true}
+	noLimit := installation.Options{OwnRabbit: true, Env: []string{"SECKILL_MAX_BACKLOG_AGE=0"}}
 	spread := 15 * time.Second // a broker takes seconds to restart
 	return []fault{
 		{
@@ -57,9 +57,9 @@ func flushRabbit(t *testing.T, r *run) {
 }
 
 // rabbitNodes lists the nodes of the broker.
-func (r *run) rabbitNodes() []*testenv.RabbitServer {
+func (r *run) rabbitNodes() []*servers.RabbitServer {
 	if r.Rabbits == nil {
-		return []*testenv.RabbitServer{r.Rabbit}
+		return []*servers.RabbitServer{r.Rabbit}
 	}
 	return r.Rabbits.Nodes
 }
@@ -113,7 +113,7 @@ func requireBusyAnswers(t *testing.T, r *run, report buyer.Report) {
 	if r.Rabbits != nil {
 		return // the other nodes of the cluster took over
 	}
-	require.Positive(t, report.Sum(func(b buyer.Told) int { return b.Busy }), "no answer was 503")
+	require.Positive(t, report.Sum(func(b buyer.Result) int { return b.Unavailable }), "no answer was 503")
 }
 
 func raiseMemoryAlarm(t *testing.T, r *run) {
@@ -124,7 +124,7 @@ func raiseMemoryAlarm(t *testing.T, r *run) {
 	ctl(t, r.Rabbit, "set_vm_memory_high_watermark", "absolute", "1GB")
 }
 
-func ctl(t *testing.T, node *testenv.RabbitServer, args ...string) {
+func ctl(t *testing.T, node *servers.RabbitServer, args ...string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()

@@ -6,16 +6,16 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"flashsale.dev/seckill/internal/testenv"
+	"flashsale.dev/seckill/internal/testing/installation"
+	"flashsale.dev/seckill/internal/testing/servers"
 	"flashsale.dev/seckill/test/faults/check"
-	"flashsale.dev/seckill/test/rig"
 )
 
 // clusterFaults are those that only a Redis Cluster has: the other masters promote a replica, and
 // slots move.
 func clusterFaults() []fault {
-	cluster := func(busWires bool, env ...string) rig.Options {
-		return rig.Options{Land: rig.Land{RedisCluster: true}, BusWires: busWires, Env: env}
+	cluster := func(busWires bool, env ...string) installation.Options {
+		return installation.Options{Land: installation.Land{RedisCluster: true}, BusWires: busWires, Env: env}
 	}
 	broken, spread := check.Allowance{BrokenPromises: true}, 15*time.Second
 	wait := []string{"SECKILL_REDIS_WAIT_REPLICAS=1"}
@@ -79,7 +79,7 @@ func moveSlotBackAndForth(t *testing.T, r *run) {
 	}
 }
 
-func (r *run) otherMaster(t *testing.T, than *testenv.RedisServer) *testenv.RedisServer {
+func (r *run) otherMaster(t *testing.T, than *servers.RedisServer) *servers.RedisServer {
 	t.Helper()
 	for _, master := range r.masters(t) {
 		if master != than {
@@ -91,9 +91,9 @@ func (r *run) otherMaster(t *testing.T, than *testenv.RedisServer) *testenv.Redi
 }
 
 // moveSlot moves the sale's slot to a master. With a pause the slot stays half moved for a second.
-func (r *run) moveSlot(t *testing.T, to *testenv.RedisServer, pauses bool) {
+func (r *run) moveSlot(t *testing.T, to *servers.RedisServer, pauses bool) {
 	t.Helper()
-	slot, err := r.Cluster.SlotOf(t.Context(), rig.SaleKey(r.goods))
+	slot, err := r.Cluster.SlotOf(t.Context(), installation.SaleKey(r.goods))
 	require.NoError(t, err)
 	move, err := r.Cluster.BeginMove(t.Context(), slot, to)
 	require.NoError(t, err)
@@ -118,7 +118,7 @@ func cutMasterOff(t *testing.T, r *run) {
 	r.untilSold(r.random(0.1, 0.5))
 	old, promised := r.master(t), r.promised.Load()
 	require.NoError(t, r.Cluster.CutOff(t.Context(), old))
-	time.Sleep(testenv.ClusterNodeTimeout / 2)
+	time.Sleep(servers.ClusterNodeTimeout / 2)
 	t.Logf("%d units were promised by a master cut off", r.promised.Load()-promised)
 	require.Eventually(t, func() bool { return r.master(t) != old },
 		patience, 50*time.Millisecond, "no replica was promoted")

@@ -7,8 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"flashsale.dev/seckill/internal/testing/installation"
 	"flashsale.dev/seckill/test/faults/check"
-	"flashsale.dev/seckill/test/rig"
 )
 
 // replicaLag is how far the replica is behind its master.
@@ -17,8 +17,8 @@ const replicaLag = time.Second
 // failoverFaults kill a Redis master whose replica lags; Sentinel promotes the replica, which
 // lacks the master's last second. With SECKILL_REDIS_WAIT_REPLICAS=1 none of that was promised.
 func failoverFaults() []fault {
-	options := func(ownRabbit bool, settings ...string) rig.Options {
-		return rig.Options{Failover: true, OwnRabbit: ownRabbit, Env: settings}
+	options := func(ownRabbit bool, settings ...string) installation.Options {
+		return installation.Options{Failover: true, OwnRabbit: ownRabbit, Env: settings}
 	}
 	wait := []string{"SECKILL_REDIS_WAIT_REPLICAS=1", "SECKILL_REDIS_WAIT_TIMEOUT=1500ms"}
 	broken := check.Allowance{BrokenPromises: true}

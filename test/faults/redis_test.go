@@ -11,9 +11,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"flashsale.dev/seckill/internal/testenv"
+	"flashsale.dev/seckill/internal/testing/installation"
+	"flashsale.dev/seckill/internal/testing/servers"
 	"flashsale.dev/seckill/test/faults/check"
-	"flashsale.dev/seckill/test/rig"
 )
 
 func redisFaults() []fault {
@@ -46,7 +46,7 @@ func redisFaults() []fault {
 		{name: "redis-killed-many-sales", inject: emptyUnderManySales},
 		{name: "two-rebuilders", inject: midway(deleteRebuildLocks)},
 		{
-			name: "sleeping-publisher", inject: midway(pausePublisher),
+			name: "publisher-paused", inject: midway(pausePublisher),
 			allow: check.Allowance{BrokenPromises: true, DeadLetters: 1},
 		},
 	}
@@ -114,10 +114,10 @@ func (r *run) awaitEpoch(t *testing.T, goods string, epoch int64, since time.Tim
 }
 
 // masters lists the Redis servers that hold sales.
-func (r *run) masters(t *testing.T) []*testenv.RedisServer {
+func (r *run) masters(t *testing.T) []*servers.RedisServer {
 	t.Helper()
 	if r.Cluster == nil {
-		return []*testenv.RedisServer{r.Redis}
+		return []*servers.RedisServer{r.Redis}
 	}
 	masters, err := r.Cluster.Masters(t.Context())
 	require.NoError(t, err)
@@ -163,7 +163,7 @@ func deleteRebuildLocks(t *testing.T, r *run) {
 	t.Helper()
 	flushAll(t, r)
 	for began := time.Now(); time.Since(began) < 4*time.Second; time.Sleep(50 * time.Millisecond) {
-		require.NoError(t, r.redis.Del(t.Context(), rig.SaleKey(r.goods)+":rebuild").Err())
+		require.NoError(t, r.redis.Del(t.Context(), installation.SaleKey(r.goods)+":rebuild").Err())
 	}
 }
 

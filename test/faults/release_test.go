@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"flashsale.dev/seckill/test/rig"
+	"flashsale.dev/seckill/internal/testing/installation"
 )
 
 var previousFlag = flag.String("faults.previous", "",
@@ -22,7 +22,7 @@ func releaseFaults() []fault {
 // migrated database, and then back again. Both releases run side by side in between.
 func rollBack(t *testing.T, r *run) {
 	t.Helper()
-	previous := rig.Previous(t, *previousFlag)
+	previous := installation.Previous(t, *previousFlag)
 	programs := slices.Concat(r.Consumers, r.APIs)
 	for i, p := range programs {
 		r.untilSold(float64(i+1) / 12)
@@ -35,7 +35,7 @@ func rollBack(t *testing.T, r *run) {
 }
 
 // replaceProgram stops a program gracefully and starts the one of a folder; "" is this release.
-func replaceProgram(t *testing.T, p *rig.Program, folder string) {
+func replaceProgram(t *testing.T, p *installation.Program, folder string) {
 	t.Helper()
 	require.NoError(t, p.Stop(), "%s", p.Log())
 	p.Use(t, folder)

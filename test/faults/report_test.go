@@ -29,8 +29,8 @@ func reportVerdict(t *testing.T, f fault, seed uint64, v check.Verdict, recovery
 	}
 	fmt.Println("faults:", line)
 	t.Logf("%d answers with 503, %d broken connections, %d buyers gave up, %d refused, in %s",
-		report.Sum(func(b buyer.Told) int { return b.Busy }),
-		report.Sum(func(b buyer.Told) int { return b.Broken }),
+		report.Sum(func(b buyer.Result) int { return b.Unavailable }),
+		report.Sum(func(b buyer.Result) int { return b.ConnectionErrors }),
 		report.Count(buyer.GaveUp), report.Count(buyer.Refused), report.Took.Round(time.Millisecond))
 	if *outFlag != "" {
 		appendLine(t, *outFlag, line)

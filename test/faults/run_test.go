@@ -14,14 +14,14 @@ import (
 
 	"flashsale.dev/seckill/internal/loadgen/apiclient"
 	"flashsale.dev/seckill/internal/loadgen/buyer"
-	"flashsale.dev/seckill/internal/testenv"
+	"flashsale.dev/seckill/internal/testing/installation"
+	"flashsale.dev/seckill/internal/testing/servers"
 	"flashsale.dev/seckill/test/faults/check"
-	"flashsale.dev/seckill/test/rig"
 )
 
 // run is an installation with one sale that buyers arrive for.
 type run struct {
-	*rig.Rig
+	*installation.Installation
 	goods    string
 	shards   int // order queues
 	start    time.Time
@@ -58,7 +58,7 @@ func (r *run) randomSeconds(from, to float64) time.Duration {
 }
 
 // master is the Redis server that holds the sale now.
-func (r *run) master(t *testing.T) *testenv.RedisServer {
+func (r *run) master(t *testing.T) *servers.RedisServer {
 	t.Helper()
 	r.Aim(t, r.goods)
 	return r.Redis
@@ -82,7 +82,7 @@ func execute(t *testing.T, f fault, seed uint64) {
 		rng: rand.New(rand.NewPCG(seed, 0)), ended: make(chan struct{}),
 	}
 	o.Env = append(slices.Clone(o.Env), fmt.Sprintf("SECKILL_ORDER_SHARDS=%d", r.shards))
-	r.Rig = rig.Start(t, suite, o)
+	r.Installation = installation.Start(t, suite, o)
 	r.redis = r.RedisClient(t)
 	limit := max(1, f.limit)
 	r.createSale(t, f, limit)
@@ -124,7 +124,7 @@ func (r *run) createSale(t *testing.T, f fault, limit int64) {
 	file := ""
 	if f.clockOffset != 0 {
 		// The first build takes a minute, so it comes before the sale's window is chosen.
-		file = rig.BuildWithClock(t, "api", f.clockOffset)
+		file = installation.BuildWithClock(t, "api", f.clockOffset)
 	}
 	now := time.Now().Truncate(time.Millisecond)
 	r.start = now.Add(cmp.Or(f.starts, -time.Minute))
@@ -146,13 +146,13 @@ func (r *run) plan(t *testing.T, f fault) buyer.Plan {
 		spread = min(spread, 8*time.Second) // keeps a plain go test short
 	}
 	p := buyer.Plan{
-		GoodsID: r.goods, Buyers: *buyersFlag, AtOnce: 200, Token: r.BuyerToken,
-		Patience: time.Minute, CallTimeout: 5 * time.Second, Over: spread,
-		Stubborn: true, Again: 1, Greedy: 3, Cancels: 4,
-		Won: func() { r.promised.Add(1) },
+		GoodsID: r.goods, Buyers: *buyersFlag, Concurrency: 200, Token: r.BuyerToken,
+		Patience: time.Minute, CallTimeout: 5 * time.Second, Spread: spread,
+		RetryErrors: true, Repeats: 1, BuysAgainEvery: 3, CancelsEvery: 4,
+		OnAccepted: func() { r.promised.Add(1) },
 	}
 	if f.concurrent {
-		p.AtOnce, p.Glance = p.Buyers, 3*time.Second
+		p.Concurrency, p.MaxPollInterval = p.Buyers, 3*time.Second
 	}
 	for i := range r.APIs {
 		p.Bases = append(p.Bases, r.Base(i))
@@ -164,7 +164,7 @@ func (r *run) plan(t *testing.T, f fault) buyer.Plan {
 func (r *run) awaitDrained(t *testing.T) {
 	t.Helper()
 	var l apiclient.Ledger
-	var f rig.RedisFacts
+	var f installation.RedisFacts
 	drained := func() bool {
 		var err, redisErr error
 		l, err = r.ledger(t)

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"flashsale.dev/seckill/test/rig"
+	"flashsale.dev/seckill/internal/testing/installation"
 )
 
 // wires names the connections between programs and servers.
@@ -22,11 +22,11 @@ func wireFaults() []fault {
 			r.Wires[wire].Mend()
 		}
 		list = append(list, fault{
-			name: "cut-" + wire, options: rig.Options{Wired: true}, inject: cut,
+			name: "cut-" + wire, options: installation.Options{Wired: true}, inject: cut,
 		})
 	}
 	return append(list, fault{
-		name: "slow-wires", options: rig.Options{Wired: true}, spread: 10 * time.Second,
+		name: "slow-wires", options: installation.Options{Wired: true}, spread: 10 * time.Second,
 		inject: slowWires,
 	})
 }

@@ -1,6 +1,6 @@
--- What server.conf calls, one function for each moment of a request.
+-- The functions that server.conf calls, one for each phase of a request.
 local answer = require "edge.answer"
-local known = require "edge.known"
+local answercache = require "edge.answercache"
 local request = require "edge.request"
 local shared = require "edge.shared"
 
@@ -11,7 +11,8 @@ function M.enter()
   request.identify()
 end
 
--- enter_path is enter for /randomPath, which is refused without a goods, and answered where the answer is known.
+-- enter_path is enter for /randomPath. It answers requests without a goods, and sends a cached
+-- denial.
 function M.enter_path()
   request.identify()
   local goods, alone = request.goods()
@@ -19,24 +20,25 @@ function M.enter_path()
     return answer.bad_field("goodsId", "must be in the query: a decimal number above 0, once")
   end
   ngx.var.edge_goods = goods
-  if alone and request.is_buyer() then known.answer(goods) end
+  if alone and request.is_buyer() then answercache.answer(goods) end
 end
 
--- limit asks the limits that all nodes share.
+-- limit checks the limits that all nodes share.
 function M.limit(route)
   shared.limit(route)
 end
 
--- learn listens to what the API says of a sale.
+-- learn caches the API's answers about a sale.
 function M.learn()
-  known.learn()
+  answercache.record()
 end
 
 function M.alive()
   answer.send(200, { reason = "OK", message = "ok" })
 end
 
--- limited is limit_req's refusal. It does not say how long to wait: a second is the shortest that can be told.
+-- limited answers for limit_req, which has no time to wait. One second is the shortest
+-- Retry-After.
 function M.limited()
   answer.limited(1, '"edge";r=0;t=1', ngx.var.edge_policy)
 end

@@ -1,5 +1,5 @@
--- Who asks for what. Nothing here is proof: the API alone checks tokens. What is read from one serves to count by, and to
--- tell somebody what anybody may see at /sales.
+-- The caller and the goods of a request. nginx does not verify tokens; only the API does. Their
+-- claims serve as keys to count by, and to send answers that anybody can read at /sales.
 local base64 = require "ngx.base64"
 
 local M = {}
@@ -62,7 +62,7 @@ function M.is_buyer()
     (method == "GET" or method == "POST") and (var.content_length or "0") == "0" and not var.http_transfer_encoding
 end
 
--- Keys of the shared limits, as internal/ratelimit/key.go spells them (redisKey): that is what makes them shared.
+-- Keys of the shared limits, as RedisKey in internal/ratelimit/rules/key.go makes them.
 local function hex(bytes)
   return (string.gsub(bytes, ".", function(c) return string.format("%02x", string.byte(c)) end))
 end

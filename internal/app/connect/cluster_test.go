@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/config"
-	"flashsale.dev/seckill/internal/testenv"
+	"flashsale.dev/seckill/internal/testing/servers"
 )
 
 // answers waits until Redis answers for a key.
@@ -28,7 +28,7 @@ func silent(t *testing.T, client redis.UniversalClient, key string) {
 }
 
 func TestAMasterThatIsAwayIsSparedAndFoundAgain(t *testing.T) {
-	cluster := testenv.RedisCluster(t, 3, 1)
+	cluster := servers.RedisCluster(t, 3, 1)
 	client := RedisOf(config.Redis{Addrs: cluster.Addrs()})
 	defer client.Close()
 	dead, alive := cluster.Nodes[0], cluster.Nodes[1]

@@ -8,18 +8,18 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/config"
-	"flashsale.dev/seckill/internal/testenv"
+	"flashsale.dev/seckill/internal/testing/servers"
 )
 
 // Sentinels that want a password of their own tell nobody else who is master.
 func TestSentinelsBehindAPassword(t *testing.T) {
-	master := testenv.Redis(t)
-	sentinel := testenv.Sentinel(t, master)
+	master := servers.Redis(t)
+	sentinel := servers.Sentinel(t, master)
 	admin := redis.NewClient(&redis.Options{Addr: sentinel.Addr()})
 	defer admin.Close()
 	require.NoError(t, admin.Do(t.Context(), "ACL", "SETUSER", "default", "resetpass", ">only they know").Err())
 
-	knows := config.Redis{Addrs: []string{sentinel.Addr()}, SentinelMaster: testenv.SentinelMaster, SentinelSecret: "only they know"}
+	knows := config.Redis{Addrs: []string{sentinel.Addr()}, SentinelMaster: servers.SentinelMaster, SentinelSecret: "only they know"}
 	client := RedisOf(knows)
 	defer client.Close()
 	require.Eventually(t, func() bool { return client.Ping(t.Context()).Err() == nil }, time.Minute, 20*time.Millisecond)

@@ -6,11 +6,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"strconv"
 	"time"
 )
+
+// maxBody bounds the bytes that are read of an answer.
+const maxBody = 1 << 20
 
 // Client calls an API as one user. Clients of many users share one HTTP client.
 type Client struct {
@@ -19,20 +21,7 @@ type Client struct {
 	HTTP  *http.Client
 }
 
-// NewHTTP makes an HTTP client for so many users at once.
-func NewHTTP(atOnce int) *http.Client {
-	return &http.Client{
-		Timeout: 30 * time.Second,
-		Transport: &http.Transport{
-			DialContext:         (&net.Dialer{Timeout: 5 * time.Second}).DialContext,
-			MaxIdleConns:        atOnce,
-			MaxIdleConnsPerHost: atOnce,
-			MaxConnsPerHost:     atOnce,
-		},
-	}
-}
-
-// Answer is what the API said: the contract's one shape, and its status.
+// Answer is an answer in the API's common shape, with its status.
 type Answer struct {
 	Status     int
 	Code       int             `json:"code"`
@@ -40,11 +29,11 @@ type Answer struct {
 	Message    string          `json:"message"`
 	Data       json.RawMessage `json:"data"`
 	RequestID  string          `json:"requestId"`
-	RetryAfter time.Duration   // from the header; 0 where there is none
-	Took       time.Duration
+	RetryAfter time.Duration   // of the header; 0 without one
 }
 
-// Call makes one call and reads its answer; body may be nil. An answer that is not of the contract's shape is an error.
+// Call makes one call and reads its answer; body may be nil. An answer without the API's common shape
+// is an error. A refusal is not: its status and reason are in the answer.
 func (c Client) Call(ctx context.Context, method, path string, body any) (Answer, error) {
 	text, err := encode(body)
 	if err != nil {
@@ -60,15 +49,15 @@ func (c Client) Call(ctx context.Context, method, path string, body any) (Answer
 	if body != nil {
 		req.Header.Set("Content-Type", "application/json")
 	}
-	began := time.Now()
 	resp, err := c.HTTP.Do(req)
 	if err != nil {
 		return Answer{}, fmt.Errorf("call %s %s: %w", method, path, err)
 	}
 	defer resp.Body.Close()
-	return read(resp, began)
+	return read(resp)
 }
 
+// encode returns nil for a nil body, so that the request has none.
 func encode(body any) (io.Reader, error) {
 	if body == nil {
 		return nil, nil
@@ -80,23 +69,24 @@ func encode(body any) (io.Reader, error) {
 	return bytes.NewReader(text), nil
 }
 
-func read(resp *http.Response, began time.Time) (Answer, error) {
-	text, err := io.ReadAll(resp.Body)
+// read decodes an answer. A body of another shape, such as a proxy's error page, is an error that
+// keeps the status.
+func read(resp *http.Response) (Answer, error) {
+	text, err := io.ReadAll(io.LimitReader(resp.Body, maxBody))
 	if err != nil {
 		return Answer{}, fmt.Errorf("read an answer: %w", err)
 	}
 	a := Answer{Status: resp.StatusCode}
 	if err := json.Unmarshal(text, &a); err != nil || a.Reason == "" {
-		return a, fmt.Errorf("status %d with an answer of no known shape: %.200q", resp.StatusCode, text)
+		return a, fmt.Errorf("status %d with an unknown body: %.200q", resp.StatusCode, text)
 	}
 	if s, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil {
 		a.RetryAfter = time.Duration(s) * time.Second
 	}
-	a.Took = time.Since(began)
 	return a, nil
 }
 
-// Into reads the answer's data; an answer that is no success is an error.
+// Into decodes the answer's data. A status of 300 or more is an error.
 func (a Answer) Into(data any) error {
 	if a.Status >= 300 {
 		return fmt.Errorf("status %d %s: %s", a.Status, a.Reason, a.Message)
@@ -107,7 +97,7 @@ func (a Answer) Into(data any) error {
 	return nil
 }
 
-// Do makes a call that must succeed and reads its data.
+// Do makes a call that must succeed and decodes its data.
 func (c Client) Do(ctx context.Context, method, path string, body, data any) error {
 	a, err := c.Call(ctx, method, path, body)
 	if err == nil {

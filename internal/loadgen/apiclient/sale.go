@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// NewSale is what a merchant puts up.
+// NewSale is the body of POST /admin/sales. Price is in the currency's smallest unit.
 type NewSale struct {
 	Title         string    `json:"title"`
 	Price         int64     `json:"price"`
@@ -16,14 +16,14 @@ type NewSale struct {
 	Rate          *Rate     `json:"rate,omitempty"`
 }
 
-// Rate is the sale's own limiter of random paths.
+// Rate is the sale's limiter of random paths.
 type Rate struct {
 	PermitsPerSecond float64 `json:"permitsPerSecond"`
 	MaxBurstSeconds  float64 `json:"maxBurstSeconds"`
 	MaxWaitMillis    int64   `json:"maxWaitMillis"`
 }
 
-// Ledger is a sale's ledger as the API tells it.
+// Ledger is the answer of GET /admin/sales/{goodsId}/ledger.
 type Ledger struct {
 	Total     int64 `json:"total"`
 	Available int64 `json:"available"`
@@ -37,7 +37,7 @@ type Ledger struct {
 	} `json:"database"`
 }
 
-// PutUp creates a sale and exposes it, as the merchant whose token the client has, and returns its goods id.
+// PutUp creates and exposes a sale as the merchant of the client's token. It returns the goods id.
 func (c Client) PutUp(ctx context.Context, n NewSale) (string, error) {
 	var made struct {
 		GoodsID string `json:"goodsId"`
@@ -54,7 +54,8 @@ func (c Client) Ledger(ctx context.Context, goodsID string) (Ledger, error) {
 	return l, c.Do(ctx, "GET", "/admin/sales/"+goodsID+"/ledger", nil, &l)
 }
 
-// Drained waits until nothing of a sale is pending, and returns its ledger.
+// Drained polls the ledger until nothing is pending. At the end of ctx it returns the last ledger
+// with the error of the last read, nil if that read succeeded.
 func (c Client) Drained(ctx context.Context, goodsID string) (Ledger, error) {
 	for {
 		l, err := c.Ledger(ctx, goodsID)

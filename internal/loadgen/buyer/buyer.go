@@ -8,40 +8,44 @@ import (
 	"flashsale.dev/seckill/internal/loadgen/apiclient"
 )
 
-// Buyer is one who tries to buy.
+// Buyer is one virtual buyer: its identity, its behaviour and the hooks that observe it.
 type Buyer struct {
 	apiclient.Client
 	ID       int64
 	GoodsID  string
 	Quantity int64
-	Patience time.Duration // how long it goes on when told to come again
-	// Stubborn buyers ask again, with the same path, when a connection breaks, and for a new path where theirs is gone.
-	Stubborn bool
-	Bases    []string      // where a stubborn buyer turns to, one after another
-	Again    int           // after a 202 the same path is asked so many times more
-	Greedy   bool          // after a 202 it asks for a new path and tries to buy once more
-	Cancels  bool          // it cancels what it bought once that is written, twice
-	Glance   time.Duration // longest pause between two looks at an order that is not written yet; 500 ms if 0
-	Won      func()        // called at the first 202; may be nil
+	// Patience bounds the retries of each phase: purchase, polling, cancellation.
+	Patience time.Duration
+	// RetryErrors repeats a call with the same path after a connection error or a server error.
+	// It also asks for a new path when the API answers BAD_PATH.
+	RetryErrors bool
+	// Bases are the APIs to which a buyer with RetryErrors sends its retries, in turn.
+	Bases     []string
+	Repeats   int  // calls with the same path after the first 202
+	BuysAgain bool // asks for a second path after the first 202 and tries to buy with it
+	Cancels   bool // cancels the written order, and repeats the cancellation once
+	// MaxPollInterval bounds the pause between two reads of a queued order; 500 ms if 0.
+	MaxPollInterval time.Duration
+	OnAccepted      func() // called at the first 202; may be nil
 
-	// Clicks is how often the buyer presses "buy" at the same moment, with one path; 1 if 0.
-	Clicks int
-	// Hurry is the longest an impatient buyer waits, whatever the answer says; 0 is a polite one.
-	Hurry time.Duration
-	// Early buyers who are told NOT_STARTED ask again after so long; 0 takes it for a no.
-	Early time.Duration
-	// Due is when the buyer meant to begin: all times are counted from there. Zero is the moment of Buy.
+	// ParallelRequests is the number of simultaneous purchases with one path; 1 if 0.
+	ParallelRequests int
+	// MaxRetryWait bounds every wait, whatever Retry-After says; 0 obeys Retry-After.
+	MaxRetryWait time.Duration
+	// NotStartedRetry is the pause after NOT_STARTED; 0 takes that answer as final.
+	NotStartedRetry time.Duration
+	// Due is the planned start, from which all times count. Zero is the moment of Buy.
 	Due time.Time
-	// Saw is told each call as it ends, and Path each random path as it comes. Both may be nil, and are called from the
-	// goroutines of the calls.
-	Saw  func(Call)
-	Path func(path string)
+	// OnCall receives each finished call, OnPath each random path. Both may be nil.
+	// The goroutines of the calls run them, so they must be safe for concurrent use.
+	OnCall func(Call)
+	OnPath func(path string)
 }
 
-// Step is what a call is for.
+// Step names the purpose of a call.
 type Step string
 
-// The steps of the way, and what else is called on it.
+// The steps of a purchase.
 const (
 	StepPath   Step = "path"   // POST /randomPath
 	StepBuy    Step = "buy"    // POST /{randomPath}/decrStock
@@ -49,29 +53,30 @@ const (
 	StepCancel Step = "cancel" // POST /orders/{orderSn}/cancel
 )
 
-// Call is one call and how it ended: with an answer, or with an error where none could be had or read.
+// Call is one finished call. Err is set if no answer arrived or the answer was unreadable.
 type Call struct {
 	Step   Step
 	Answer apiclient.Answer
 	Err    error
-	Took   time.Duration // since the buyer meant to call
+	Took   time.Duration // since the planned time of the call
 }
 
-// Buy goes the whole way once: path, purchase, and the order until it is written.
-func (b Buyer) Buy(ctx context.Context) (Told, error) {
+// Buy runs one purchase: random path, purchase, then polling until the order is written.
+// An error means that a call failed and RetryErrors is off, or that ctx ended.
+func (b Buyer) Buy(ctx context.Context) (Result, error) {
 	began := time.Now()
 	if !b.Due.IsZero() {
 		began = b.Due
 	}
-	t := Told{BuyerID: b.ID, Quantity: b.Quantity, Began: began, due: b.Due}
+	t := Result{BuyerID: b.ID, Quantity: b.Quantity, Started: began, due: b.Due}
 	err := b.purchase(ctx, &t, began.Add(b.Patience))
-	t.Bought = time.Since(began)
-	if err == nil && t.Outcome == Won && b.Greedy {
-		err = b.onceMore(ctx, &t, time.Now().Add(b.Patience))
+	t.DecisionTime = time.Since(began)
+	if err == nil && t.Outcome == Won && b.BuysAgain {
+		err = b.buyAgain(ctx, &t, time.Now().Add(b.Patience))
 	}
 	if err == nil && t.Outcome == Won {
-		err = b.watch(ctx, &t, time.Now().Add(b.Patience))
-		t.Written = time.Since(began) - t.Bought
+		err = b.pollOrder(ctx, &t, time.Now().Add(b.Patience))
+		t.WriteTime = time.Since(began) - t.DecisionTime
 	}
 	if err == nil && t.Status == "created" && b.Cancels {
 		err = b.cancel(ctx, &t, time.Now().Add(b.Patience))
@@ -79,46 +84,46 @@ func (b Buyer) Buy(ctx context.Context) (Told, error) {
 	return t, err
 }
 
-// onceMore tries to buy again; whatever comes of it, the first order is the one that is watched.
-func (b Buyer) onceMore(ctx context.Context, t *Told, until time.Time) error {
+// buyAgain tries a second purchase. The result keeps the first order, which is the one polled.
+func (b Buyer) buyAgain(ctx context.Context, t *Result, until time.Time) error {
 	first := *t
-	b.Won, b.Again = nil, 0
+	b.OnAccepted, b.Repeats = nil, 0
 	_, err := b.purchaseOnce(ctx, t, until)
 	t.Outcome, t.Reason, t.OrderSn = first.Outcome, first.Reason, first.OrderSn
 	return err
 }
 
-// cancel gives the order back, and asks for it a second time, which must say the same.
-func (b Buyer) cancel(ctx context.Context, t *Told, until time.Time) error {
+// cancel cancels the order twice, because a repeated cancellation must answer the same.
+func (b Buyer) cancel(ctx context.Context, t *Result, until time.Time) error {
 	for range 2 {
-		a, err := b.insist(ctx, t, until, StepCancel, "/orders/"+t.OrderSn+"/cancel")
+		a, err := b.callWithRetry(ctx, t, until, StepCancel, "/orders/"+t.OrderSn+"/cancel")
 		switch {
 		case err != nil || a.Status == 0 || a.Status >= 500:
 			return err
 		case a.Status == http.StatusOK:
-			t.see("cancelled")
+			t.addStatus("cancelled")
 		default:
-			t.see(a.Reason)
+			t.addStatus(a.Reason)
 		}
 	}
 	return nil
 }
 
-// purchase asks for a path and buys with it, with a new one where a stubborn buyer's is gone.
-func (b Buyer) purchase(ctx context.Context, t *Told, until time.Time) error {
+// purchase repeats purchaseOnce while the path is invalid and the buyer retries errors.
+func (b Buyer) purchase(ctx context.Context, t *Result, until time.Time) error {
 	for {
-		gone, err := b.purchaseOnce(ctx, t, until)
-		if err != nil || !gone || !b.Stubborn || time.Now().After(until) {
+		badPath, err := b.purchaseOnce(ctx, t, until)
+		if err != nil || !badPath || !b.RetryErrors || time.Now().After(until) {
 			return err
 		}
 	}
 }
 
-// purchaseOnce tells whether the path was gone.
-func (b Buyer) purchaseOnce(ctx context.Context, t *Told, until time.Time) (gone bool, err error) {
-	a, err := b.insist(ctx, t, until, StepPath, "/randomPath?goodsId="+b.GoodsID)
+// purchaseOnce gets a path and buys with it. It reports whether the API answered BAD_PATH.
+func (b Buyer) purchaseOnce(ctx context.Context, t *Result, until time.Time) (badPath bool, err error) {
+	a, err := b.callWithRetry(ctx, t, until, StepPath, "/randomPath?goodsId="+b.GoodsID)
 	if err != nil || a.Status != http.StatusOK {
-		t.end(a)
+		t.finish(a)
 		return false, err
 	}
 	var path struct {
@@ -128,19 +133,19 @@ func (b Buyer) purchaseOnce(ctx context.Context, t *Told, until time.Time) (gone
 		return false, err
 	}
 	t.Paths++
-	if b.Path != nil {
-		b.Path(path.RandomPath)
+	if b.OnPath != nil {
+		b.OnPath(path.RandomPath)
 	}
-	a, err = b.press(ctx, t, until, path.RandomPath)
+	a, err = b.buyParallel(ctx, t, until, path.RandomPath)
 	if err != nil || a.Status != http.StatusAccepted {
-		t.end(a)
+		t.finish(a)
 		return a.Reason == "BAD_PATH", err
 	}
-	t.Outcome, t.Reason, t.OrderSn = Won, a.Reason, t.Heard[len(t.Heard)-1].OrderSn
-	if b.Won != nil {
-		b.Won()
+	t.Outcome, t.Reason, t.OrderSn = Won, a.Reason, t.Accepted[len(t.Accepted)-1].OrderSn
+	if b.OnAccepted != nil {
+		b.OnAccepted()
 	}
-	for range b.Again {
+	for range b.Repeats {
 		if _, err := b.buyWith(ctx, t, until, path.RandomPath); err != nil {
 			return false, err
 		}

@@ -17,15 +17,15 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// shop is an API that answers as a test tells it to, and counts what it is asked.
-type shop struct {
+// fakeAPI answers as a test defines and counts the calls by kind.
+type fakeAPI struct {
 	mu    sync.Mutex
 	asked map[string]int
-	// answer takes the call's kind and how often it has been asked before; "" is the usual answer, a status of 0.
+	// answer takes the kind of the call and the number before it; status 0 is the usual answer.
 	answer func(kind string, before int) (status int, reason string)
 }
 
-func (s *shop) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (s *fakeAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	kind := "order"
 	switch {
 	case r.URL.Path == "/randomPath":
@@ -53,90 +53,90 @@ func (s *shop) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, `{"code": %d, "reason": %q, "data": %s}`, status, reason, text)
 }
 
-func openShop(t *testing.T, answer func(kind string, before int) (int, string)) (*shop, Buyer) {
+func startFakeAPI(t *testing.T, answer func(kind string, before int) (int, string)) (*fakeAPI, Buyer) {
 	t.Helper()
-	s := &shop{asked: map[string]int{}, answer: answer}
+	s := &fakeAPI{asked: map[string]int{}, answer: answer}
 	server := httptest.NewServer(s)
 	t.Cleanup(server.Close)
-	d := NewDirect(DirectOptions{Conns: 8})
-	t.Cleanup(d.CloseIdleConnections)
+	httpClient := apiclient.NewHTTP(8)
+	t.Cleanup(httpClient.CloseIdleConnections)
 	return s, Buyer{
-		Client: apiclient.Client{Base: server.URL, HTTP: d.Client()}, ID: 7, GoodsID: "1", Quantity: 1,
-		Patience: 10 * time.Second, Stubborn: true,
+		Client: apiclient.Client{Base: server.URL, HTTP: httpClient}, ID: 7, GoodsID: "1", Quantity: 1,
+		Patience: 10 * time.Second, RetryErrors: true,
 	}
 }
 
-func TestAnImpatientBuyerClicksAndDoesNotWait(t *testing.T) {
-	s, b := openShop(t, func(kind string, before int) (int, string) {
+func TestBuy_ImpatientBuyerSendsParallelRequestsAndBoundsWaits(t *testing.T) {
+	s, b := startFakeAPI(t, func(kind string, before int) (int, string) {
 		if kind == "path" && before == 0 {
 			return http.StatusTooManyRequests, "RATE_LIMITED"
 		}
 		return 0, ""
 	})
-	b.Clicks, b.Hurry = 3, time.Millisecond
-	told, err := b.Buy(t.Context())
+	b.ParallelRequests, b.MaxRetryWait = 3, time.Millisecond
+	result, err := b.Buy(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, Won, told.Outcome)
-	require.Len(t, told.Heard, 3)
-	require.Equal(t, 1, told.Limited)
-	require.Less(t, told.Bought, time.Second, "it waited as long as it was told")
+	require.Equal(t, Won, result.Outcome)
+	require.Len(t, result.Accepted, 3)
+	require.Equal(t, 1, result.Limited)
+	require.Less(t, result.DecisionTime, time.Second, "it waited for Retry-After")
 	require.Equal(t, 3, s.asked["buy"])
 }
 
-// One of three clicks gets through: that is a yes, whatever the others heard.
-func TestOneClickIsEnough(t *testing.T) {
-	_, b := openShop(t, func(kind string, before int) (int, string) {
+// One of three parallel requests gets a 202: the purchase is won.
+func TestBuy_OneAcceptedParallelRequestWins(t *testing.T) {
+	_, b := startFakeAPI(t, func(kind string, before int) (int, string) {
 		if kind == "buy" && before != 1 {
 			return http.StatusConflict, "SOLD_OUT"
 		}
 		return 0, ""
 	})
-	b.Clicks = 3
-	told, err := b.Buy(t.Context())
+	b.ParallelRequests = 3
+	result, err := b.Buy(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, Won, told.Outcome)
-	require.Equal(t, "sn-1", told.OrderSn)
+	require.Equal(t, Won, result.Outcome)
+	require.Equal(t, "sn-1", result.OrderSn)
 }
 
-func TestWhoComesBeforeTheSaleWaitsForIt(t *testing.T) {
+func TestBuy_NotStartedIsRetried(t *testing.T) {
 	answer := func(kind string, before int) (int, string) {
 		if kind == "path" && before < 3 {
 			return http.StatusConflict, "NOT_STARTED"
 		}
 		return 0, ""
 	}
-	_, b := openShop(t, answer)
-	told, err := b.Buy(t.Context())
+	_, b := startFakeAPI(t, answer)
+	result, err := b.Buy(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, Refused, told.Outcome, "without Early it is a no")
-	_, b = openShop(t, answer)
-	b.Early = time.Millisecond
-	told, err = b.Buy(t.Context())
+	require.Equal(t, Refused, result.Outcome, "final without NotStartedRetry")
+	_, b = startFakeAPI(t, answer)
+	b.NotStartedRetry = time.Millisecond
+	result, err = b.Buy(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, Won, told.Outcome)
-	require.Equal(t, 3, told.Early)
+	require.Equal(t, Won, result.Outcome)
+	require.Equal(t, 3, result.NotStarted)
 }
 
-func TestTimesRunFromWhenABuyerWasDue(t *testing.T) {
-	_, b := openShop(t, nil)
+func TestBuy_TimesCountFromDue(t *testing.T) {
+	_, b := startFakeAPI(t, nil)
 	var first Call
 	b.Due = time.Now().Add(-time.Hour)
 	b.Patience = 2 * time.Hour
-	b.Saw = func(c Call) {
+	b.OnCall = func(c Call) {
 		if c.Step == StepPath {
 			first = c
 		} else {
-			require.Less(t, c.Took, time.Minute, "%s was due when the step before it had ended", c.Step)
+			require.Less(t, c.Took, time.Minute, "%s counts from the end of the step before", c.Step)
 		}
 	}
-	told, err := b.Buy(t.Context())
+	result, err := b.Buy(t.Context())
 	require.NoError(t, err)
-	require.Greater(t, told.Bought, time.Hour)
+	require.Greater(t, result.DecisionTime, time.Hour)
 	require.Greater(t, first.Took, time.Hour)
 }
 
-// A buyer whose call had no certain end may have an order without knowing; one who was told no has none.
-func TestUnsureAreThoseWhoCannotKnow(t *testing.T) {
+// An error or a 503 leaves the outcome open; a refusal does not.
+func TestBuy_UncertainAfterErrorsOnly(t *testing.T) {
 	for name, c := range map[string]struct {
 		status int
 		reason string
@@ -147,49 +147,49 @@ func TestUnsureAreThoseWhoCannotKnow(t *testing.T) {
 		"a fault":                {500, "INTERNAL", true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, b := openShop(t, func(kind string, _ int) (int, string) {
+			_, b := startFakeAPI(t, func(kind string, _ int) (int, string) {
 				if kind == "buy" {
 					return c.status, c.reason
 				}
 				return 0, ""
 			})
-			b.Patience, b.Hurry = 50*time.Millisecond, time.Millisecond
-			told, _ := b.Buy(t.Context())
-			require.NotEqual(t, Won, told.Outcome)
-			require.Equal(t, c.unsure, told.Unsure)
+			b.Patience, b.MaxRetryWait = 50*time.Millisecond, time.Millisecond
+			result, _ := b.Buy(t.Context())
+			require.NotEqual(t, Won, result.Outcome)
+			require.Equal(t, c.unsure, result.Uncertain)
 		})
 	}
 }
 
-func TestThievesTellWhatTheyGotAwayWith(t *testing.T) {
-	loot := &Loot{}
-	loot.Path(8, strings.Repeat("b", 32))
-	loot.Order(8, "sn-of-8")
+func TestAttack_ReportsBreaches(t *testing.T) {
+	captured := &Captured{}
+	captured.AddPath(8, strings.Repeat("b", 32))
+	captured.AddOrder(8, "sn-of-8")
 	refuse := func(string, int) (int, string) { return http.StatusForbidden, "FORBIDDEN" }
 	for name, c := range map[string]struct {
 		answer   func(string, int) (int, string)
 		breaches int
 	}{"refused": {refuse, 0}, "let in": {nil, 5}} {
 		t.Run(name, func(t *testing.T) {
-			s, b := openShop(t, c.answer)
+			s, b := startFakeAPI(t, c.answer)
 			steps := map[Step]int{}
-			breaches := Thief{Client: b.Client, ID: 7, GoodsID: "1", Loot: loot, Saw: func(c Call) { steps[c.Step]++ }}.Rob(t.Context())
+			breaches := HostileBuyer{Client: b.Client, ID: 7, GoodsID: "1", Captured: captured, OnCall: func(c Call) { steps[c.Step]++ }}.Attack(t.Context())
 			require.Len(t, breaches, c.breaches)
-			require.Equal(t, map[Step]int{StepReplay: 1, StepForge: 1, StepSpy: 1, StepSpoil: 1, StepInvent: 1}, steps)
+			require.Equal(t, map[Step]int{StepReplay: 1, StepForge: 1, StepReadOther: 1, StepCancelOther: 1, StepReadUnknown: 1}, steps)
 			require.Equal(t, 2, s.asked["buy"])
 		})
 	}
 }
 
-func TestAThiefLeavesItsOwnAlone(t *testing.T) {
-	loot := &Loot{}
-	loot.Path(7, "mine")
-	path, sn := loot.pick(7, 3)
+func TestCaptured_SkipsOwnValues(t *testing.T) {
+	captured := &Captured{}
+	captured.AddPath(7, "mine")
+	path, sn := captured.ofOther(7, 3)
 	require.Empty(t, path+sn)
 	for i := range int64(3 * ringSize) {
-		loot.Path(100+i, "other")
+		captured.AddPath(100+i, "other")
 	}
-	path, _ = loot.pick(7, 200)
+	path, _ = captured.ofOther(7, 200)
 	require.Equal(t, "other", path)
-	require.Len(t, loot.paths.kept, ringSize)
+	require.Len(t, captured.paths.values, ringSize)
 }

@@ -1,6 +1,9 @@
-// Package buyer plays buyers against a running API, over HTTP, as strangers would: they ask for a random path, try to
-// buy with it, wait politely where they are told to, and look at their order until it is written. It keeps what each
-// was told, so that it can be held against what the API says afterwards.
+// Package buyer plays virtual buyers against a running API over HTTP, as real clients would.
 //
-// It knows the contract and nothing of the service's inside.
+// A buyer asks for a random path, buys with it, obeys Retry-After, and polls its order until the
+// order is written. Its Result keeps the answers, so that a test or package verdict can compare them
+// with the API's later state. A HostileBuyer attacks paths and orders of other buyers.
+//
+// The package knows the public contract only, nothing of the service's internals. Buyers share no
+// state except the HTTP client and the Captured values.
 package buyer

@@ -11,67 +11,70 @@ import (
 	"flashsale.dev/seckill/internal/loadgen/apiclient"
 )
 
-// The steps of a thief: each must be refused.
+// The steps of a hostile buyer. The API must refuse each.
 const (
-	StepReplay Step = "replay" // buy with another buyer's path
-	StepForge  Step = "forge"  // buy with an invented path
-	StepSpy    Step = "spy"    // look at another's order
-	StepSpoil  Step = "spoil"  // cancel another's order
-	StepInvent Step = "invent" // look at an order that does not exist
+	StepReplay      Step = "replay"       // buy with another buyer's path
+	StepForge       Step = "forge"        // buy with an invented path
+	StepReadOther   Step = "read-other"   // read another buyer's order
+	StepCancelOther Step = "cancel-other" // cancel another buyer's order
+	StepReadUnknown Step = "read-unknown" // read an order that does not exist
 )
 
-// Thief is a buyer, with a good token, who wants what is others'.
-type Thief struct {
+// HostileBuyer holds a valid token and attacks the paths and orders of other buyers.
+type HostileBuyer struct {
 	apiclient.Client
-	ID      int64
-	GoodsID string
-	Loot    *Loot
-	Due     time.Time // when it meant to begin, as Buyer's
-	Saw     func(Call)
+	ID       int64
+	GoodsID  string
+	Captured *Captured
+	Due      time.Time // planned start, as in Buyer
+	OnCall   func(Call)
 }
 
-// Rob tries everything once and tells what was not refused, a line for each. It asks for nothing twice, and what
-// could not be asked or answered is no breach.
-func (r Thief) Rob(ctx context.Context) (breaches []string) {
-	for _, try := range r.tries() {
+// Attack makes each attempt once and returns one line for each that was not refused. A call
+// without an answer is not a breach.
+func (h HostileBuyer) Attack(ctx context.Context) (breaches []string) {
+	for _, attempt := range h.attempts() {
 		if ctx.Err() != nil {
 			return breaches
 		}
-		meant := time.Now()
-		if !r.Due.IsZero() {
-			meant, r.Due = r.Due, time.Time{}
+		planned := time.Now()
+		if !h.Due.IsZero() {
+			planned, h.Due = h.Due, time.Time{}
 		}
-		a, err := r.Call(ctx, try.method, try.path, nil)
-		if r.Saw != nil {
-			r.Saw(Call{Step: try.step, Answer: a, Err: err, Took: time.Since(meant)})
+		a, err := h.Call(ctx, attempt.method, attempt.path, nil)
+		if h.OnCall != nil {
+			h.OnCall(Call{Step: attempt.step, Answer: a, Err: err, Took: time.Since(planned)})
 		}
 		if err == nil && a.Status < 400 {
-			breaches = append(breaches, fmt.Sprintf("buyer %d: %s: %s %s was answered %d %s", r.ID, try.step, try.method, try.path, a.Status, a.Reason))
+			breaches = append(breaches, fmt.Sprintf("buyer %d: %s: %s %s answered %d %s",
+				h.ID, attempt.step, attempt.method, attempt.path, a.Status, a.Reason))
 		}
 	}
 	return breaches
 }
 
-type try struct {
+// attempt is one hostile call.
+type attempt struct {
 	step         Step
 	method, path string
 }
 
-func (r Thief) tries() []try {
-	buy := func(path string) string { return "/" + path + "/decrStock?goodsId=" + r.GoodsID }
+// attempts lists those that are possible: attacks on others need a captured path or order.
+func (h HostileBuyer) attempts() []attempt {
+	buy := func(path string) string { return "/" + path + "/decrStock?goodsId=" + h.GoodsID }
 	forged := make([]byte, 16)
 	_, _ = rand.Read(forged) // never fails (crypto/rand)
-	list := []try{
+	list := []attempt{
 		{StepForge, http.MethodPost, buy(hex.EncodeToString(forged))},
-		{StepInvent, http.MethodGet, "/orders/" + rand.Text()},
+		{StepReadUnknown, http.MethodGet, "/orders/" + rand.Text()},
 	}
-	path, orderSn := r.Loot.pick(r.ID, int(forged[0]))
+	path, orderSn := h.Captured.ofOther(h.ID, int(forged[0]))
 	if path != "" {
-		list = append(list, try{StepReplay, http.MethodPost, buy(path)})
+		list = append(list, attempt{StepReplay, http.MethodPost, buy(path)})
 	}
 	if orderSn != "" {
-		list = append(list, try{StepSpy, http.MethodGet, "/orders/" + orderSn},
-			try{StepSpoil, http.MethodPost, "/orders/" + orderSn + "/cancel"})
+		list = append(list, attempt{StepReadOther, http.MethodGet, "/orders/" + orderSn},
+			attempt{StepCancelOther, http.MethodPost, "/orders/" + orderSn + "/cancel"})
 	}
 	return list
 }

@@ -7,80 +7,85 @@ import (
 	"flashsale.dev/seckill/internal/loadgen/apiclient"
 )
 
-// Outcome is how a buyer's try ended.
+// Outcome is the end of a purchase.
 type Outcome string
 
-// The ends of a try.
+// The outcomes.
 const (
 	Won     Outcome = "won"      // 202: there is an order
-	SoldOut Outcome = "sold out" // politely told that nothing is left
-	Refused Outcome = "refused"  // any other refusal that is final (LIMIT_REACHED, ENDED)
-	GaveUp  Outcome = "gave up"  // limited or unavailable for longer than the buyer had patience
+	SoldOut Outcome = "sold out" // SOLD_OUT
+	Refused Outcome = "refused"  // any other final refusal, such as LIMIT_REACHED or ENDED
+	GaveUp  Outcome = "gave up"  // 429, 503 or no answer until the buyer's patience ended
 )
 
-// Told is what one buyer was told.
-type Told struct {
-	BuyerID  int64
-	Outcome  Outcome
-	Reason   string // of the last answer
-	OrderSn  string // Won
-	Status   string // Won: the order's status when the buyer stopped looking
-	Quantity int64
-	Limited  int // how often the answer was 429
-	Faults   int // how often it was a 5xx other than 503
-	Busy     int // how often it was 503
-	Unsaid   int // how often a 503 did not say when to come again
-	Broken   int // how often the connection broke before the answer came
-	Early    int // how often it was NOT_STARTED, and the buyer asked again
-	Paths    int // with how many random paths it tried to buy
-	// Unsure is set where a try to buy had no certain end: an order may exist that the buyer was not told of.
-	Unsure bool
-	// Heard is every 202, of asking again too; Seen is each status of the order when it was first told.
-	Heard []Heard
-	Seen  []Seen
-	Began time.Time // of the first call, or when it was due
-	// Bought is the time from the first call to the 202 or the refusal; Written from there until the order was written.
-	Bought, Written time.Duration
+// Result is the answers of one buyer's purchase, counted and in parts kept.
+type Result struct {
+	BuyerID          int64
+	Outcome          Outcome
+	Reason           string // of the last answer
+	OrderSn          string // Won
+	Status           string // Won: the order's status when polling ended
+	Quantity         int64
+	Limited          int // answers of 429
+	ServerErrors     int // answers of 5xx other than 503
+	Unavailable      int // answers of 503
+	NoRetryAfter     int // answers of 503 without Retry-After
+	ConnectionErrors int // calls without a readable answer
+	NotStarted       int // answers of NOT_STARTED that the buyer retried
+	Paths            int // random paths that the buyer received
+	// Uncertain: a purchase failed without a definite answer, so an unreported order may exist.
+	Uncertain bool
+	// Accepted lists every 202, repeats included; Statuses each first sight of a status.
+	Accepted []Accepted
+	Statuses []StatusChange
+	Started  time.Time // the due time, or the first call
+	// DecisionTime runs from the start to the 202 or the refusal, WriteTime from there until the
+	// buyer read a status other than queued.
+	DecisionTime, WriteTime time.Duration
 
-	due time.Time // when the first call was meant to be made; zero once it has been
+	due time.Time // of the first call; zero once that was made
 }
 
-// add takes over what another click at the same button was told.
-func (t *Told) add(o Told) {
+// errorCount counts the answers after which the outcome of a call is unknown.
+func (t *Result) errorCount() int { return t.ConnectionErrors + t.Unavailable + t.ServerErrors }
+
+// add merges the counts of a parallel request.
+func (t *Result) add(o Result) {
 	t.Limited += o.Limited
-	t.Faults += o.Faults
-	t.Busy += o.Busy
-	t.Unsaid += o.Unsaid
-	t.Broken += o.Broken
-	t.Early += o.Early
-	t.Unsure = t.Unsure || o.Unsure
-	t.Heard = append(t.Heard, o.Heard...)
+	t.ServerErrors += o.ServerErrors
+	t.Unavailable += o.Unavailable
+	t.NoRetryAfter += o.NoRetryAfter
+	t.ConnectionErrors += o.ConnectionErrors
+	t.NotStarted += o.NotStarted
+	t.Uncertain = t.Uncertain || o.Uncertain
+	t.Accepted = append(t.Accepted, o.Accepted...)
 }
 
-// Heard is one 202.
-type Heard struct {
-	Path, OrderSn string
-	Asked, At     time.Time // when the call was made, and when the answer came
+// Accepted is one 202.
+type Accepted struct {
+	Path, OrderSn  string
+	Sent, Received time.Time // the call and its answer
 }
 
-// Seen is what a look at an order said.
-type Seen struct {
+// StatusChange is a status of the order and the time of its first sight.
+type StatusChange struct {
 	Status string
 	At     time.Time
 }
 
-// later counts the answers that are neither yes nor no, and tells whether to ask again.
-func (t *Told) later(a apiclient.Answer) bool {
+// countRetryable counts 429 and 5xx answers. It reports whether the buyer may retry the call:
+// 429 and 503 are retried, another 5xx is final.
+func (t *Result) countRetryable(a apiclient.Answer) bool {
 	switch {
 	case a.Status == http.StatusTooManyRequests:
 		t.Limited++
 	case a.Status == http.StatusServiceUnavailable:
-		t.Busy++
+		t.Unavailable++
 		if a.RetryAfter <= 0 {
-			t.Unsaid++
+			t.NoRetryAfter++
 		}
 	case a.Status >= 500:
-		t.Faults++
+		t.ServerErrors++
 		return false
 	default:
 		return false
@@ -88,21 +93,23 @@ func (t *Told) later(a apiclient.Answer) bool {
 	return true
 }
 
-func (t *Told) end(a apiclient.Answer) {
+// finish derives the outcome from the last answer.
+func (t *Result) finish(a apiclient.Answer) {
 	t.Reason = a.Reason
 	switch {
 	case a.Reason == "SOLD_OUT":
 		t.Outcome = SoldOut
-	case a.Status == 0 || a.Status == http.StatusTooManyRequests || a.Status == http.StatusServiceUnavailable:
+	case a.Status == 0, a.Status == http.StatusTooManyRequests, a.Status == http.StatusServiceUnavailable:
 		t.Outcome = GaveUp
 	default:
 		t.Outcome = Refused
 	}
 }
 
-func (t *Told) see(status string) {
+// addStatus records a status, and its time if it differs from the one before.
+func (t *Result) addStatus(status string) {
 	if status != t.Status {
-		t.Seen = append(t.Seen, Seen{Status: status, At: time.Now()})
+		t.Statuses = append(t.Statuses, StatusChange{Status: status, At: time.Now()})
 	}
 	t.Status = status
 }

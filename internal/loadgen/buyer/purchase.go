@@ -10,9 +10,12 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// press asks to buy with a path, by as many clicks at once as the buyer makes. One 202 among the answers is a yes.
-func (b Buyer) press(ctx context.Context, t *Told, until time.Time, path string) (apiclient.Answer, error) {
-	others, answers := make([]Told, max(1, b.Clicks)-1), make([]apiclient.Answer, max(1, b.Clicks)-1)
+// buyParallel sends ParallelRequests purchases with one path. One 202 among the answers wins.
+func (b Buyer) buyParallel(
+	ctx context.Context, t *Result, until time.Time, path string,
+) (apiclient.Answer, error) {
+	n := max(1, b.ParallelRequests) - 1
+	others, answers := make([]Result, n), make([]apiclient.Answer, n)
 	var g errgroup.Group
 	for i := range others {
 		g.Go(func() (err error) {
@@ -34,18 +37,24 @@ func (b Buyer) press(ctx context.Context, t *Told, until time.Time, path string)
 	return a, err
 }
 
-// buyWith asks to buy with a path and keeps what a 202 says.
-func (b Buyer) buyWith(ctx context.Context, t *Told, until time.Time, path string) (apiclient.Answer, error) {
-	asked, trouble := time.Now(), t.Broken+t.Busy+t.Faults
-	a, err := b.insist(ctx, t, until, StepBuy, fmt.Sprintf("/%s/decrStock?goodsId=%s&decrStock=%d", path, b.GoodsID, b.Quantity))
+// buyWith buys with a path and records the order number of a 202. A failed attempt that met an
+// error or a 503 leaves the result uncertain: the API may have accepted a call whose answer was lost.
+func (b Buyer) buyWith(
+	ctx context.Context, t *Result, until time.Time, path string,
+) (apiclient.Answer, error) {
+	sent, errorsBefore := time.Now(), t.errorCount()
+	target := fmt.Sprintf("/%s/decrStock?goodsId=%s&decrStock=%d", path, b.GoodsID, b.Quantity)
+	a, err := b.callWithRetry(ctx, t, until, StepBuy, target)
 	if err != nil || a.Status != http.StatusAccepted {
-		t.Unsure = t.Unsure || err != nil || a.Status == 0 || t.Broken+t.Busy+t.Faults > trouble
+		t.Uncertain = t.Uncertain || err != nil || a.Status == 0 || t.errorCount() > errorsBefore
 		return a, err
 	}
 	var queued struct {
 		OrderSn string `json:"orderSn"`
 	}
 	err = a.Into(&queued)
-	t.Heard = append(t.Heard, Heard{Path: path, OrderSn: queued.OrderSn, Asked: asked, At: time.Now()})
+	t.Accepted = append(t.Accepted, Accepted{
+		Path: path, OrderSn: queued.OrderSn, Sent: sent, Received: time.Now(),
+	})
 	return a, err
 }

@@ -9,20 +9,23 @@ import (
 	"flashsale.dev/seckill/internal/loadgen/apiclient"
 )
 
-// insist makes a call again while the answer is "later" and patience lasts. Asking again is safe: the contract says so.
-func (b Buyer) insist(ctx context.Context, t *Told, until time.Time, step Step, path string) (apiclient.Answer, error) {
-	for turn := 0; ; turn++ {
-		a, err := b.ask(ctx, t, turn, step, path)
+// callWithRetry repeats a call until a final answer or until the deadline. A repeat is safe: the
+// contract promises that the same path reserves nothing twice.
+func (b Buyer) callWithRetry(
+	ctx context.Context, t *Result, until time.Time, step Step, path string,
+) (apiclient.Answer, error) {
+	for attempt := 0; ; attempt++ {
+		a, err := b.callOnce(ctx, t, attempt, step, path)
 		switch {
-		case err != nil && b.Stubborn && ctx.Err() == nil && (a.Status == 0 || a.Status >= 500):
-			t.Broken++
-			a = apiclient.Answer{RetryAfter: brokenPause}
+		case err != nil && b.RetryErrors && ctx.Err() == nil && (a.Status == 0 || a.Status >= 500):
+			t.ConnectionErrors++
+			a = apiclient.Answer{RetryAfter: errorPause}
 		case err != nil:
 			return a, err
-		case a.Reason == "NOT_STARTED" && b.Early > 0:
-			t.Early++
-			a.RetryAfter = b.Early
-		case !t.later(a):
+		case a.Reason == "NOT_STARTED" && b.NotStartedRetry > 0:
+			t.NotStarted++
+			a.RetryAfter = b.NotStartedRetry
+		case !t.countRetryable(a):
 			return a, nil
 		}
 		if time.Now().After(until) {
@@ -38,53 +41,58 @@ func (b Buyer) insist(ctx context.Context, t *Told, until time.Time, step Step, 
 
 // Pauses between one call and the next.
 const (
-	brokenPause = 100 * time.Millisecond // after a connection broke
-	leastPause  = 5 * time.Millisecond   // where the answer names none
+	errorPause = 100 * time.Millisecond // after a connection error
+	minPause   = 5 * time.Millisecond   // if the answer has no Retry-After
 )
 
+// pause is the wait before the next attempt.
 func (b Buyer) pause(a apiclient.Answer) time.Duration {
-	pause := max(leastPause, a.RetryAfter)
-	if b.Hurry > 0 {
-		pause = min(pause, b.Hurry)
+	pause := max(minPause, a.RetryAfter)
+	if b.MaxRetryWait > 0 {
+		pause = min(pause, b.MaxRetryWait)
 	}
 	return pause
 }
 
-// ask makes one call and tells of it. The first of a buyer was due when the buyer was: waiting to make it counts.
-func (b Buyer) ask(ctx context.Context, t *Told, turn int, step Step, path string) (apiclient.Answer, error) {
-	meant := time.Now()
+// callOnce makes one call and reports it to OnCall. The first call counts from the buyer's due
+// time, so that a delay of the generator is part of the latency (coordinated omission).
+func (b Buyer) callOnce(
+	ctx context.Context, t *Result, attempt int, step Step, path string,
+) (apiclient.Answer, error) {
+	planned := time.Now()
 	if !t.due.IsZero() {
-		meant, t.due = t.due, time.Time{}
+		planned, t.due = t.due, time.Time{}
 	}
 	method := http.MethodPost
 	if step == StepOrder {
 		method = http.MethodGet
 	}
-	a, err := b.turnTo(turn).Call(ctx, method, path, nil)
-	if b.Saw != nil {
-		b.Saw(Call{Step: step, Answer: a, Err: err, Took: time.Since(meant)})
+	a, err := b.clientFor(attempt).Call(ctx, method, path, nil)
+	if b.OnCall != nil {
+		b.OnCall(Call{Step: step, Answer: a, Err: err, Took: time.Since(planned)})
 	}
 	return a, err
 }
 
-// turnTo is the buyer's own API at first, and then each of them in turn.
-func (b Buyer) turnTo(turn int) apiclient.Client {
+// clientFor selects the buyer's own API first, then each of Bases in turn.
+func (b Buyer) clientFor(attempt int) apiclient.Client {
 	c := b.Client
-	if b.Stubborn && len(b.Bases) > 0 && turn > 0 {
-		c.Base = b.Bases[(int(b.ID)+turn)%len(b.Bases)]
+	if b.RetryErrors && len(b.Bases) > 0 && attempt > 0 {
+		c.Base = b.Bases[(int(b.ID)+attempt)%len(b.Bases)]
 	}
 	return c
 }
 
-// watch looks at the order until it is written, each time after a longer pause, up to Glance.
-func (b Buyer) watch(ctx context.Context, t *Told, until time.Time) error {
-	for pause := 5 * time.Millisecond; ; pause = min(2*pause, cmp.Or(b.Glance, 500*time.Millisecond)) {
-		a, err := b.insist(ctx, t, until, StepOrder, "/orders/"+t.OrderSn)
-		if err != nil || b.Stubborn && (a.Status == 0 || a.Status >= 500) {
-			return err // patience has ended: the last status stands
+// pollOrder reads the order until it is written. Pauses double from 5 ms to MaxPollInterval.
+func (b Buyer) pollOrder(ctx context.Context, t *Result, until time.Time) error {
+	longest := cmp.Or(b.MaxPollInterval, 500*time.Millisecond)
+	for pause := minPause; ; pause = min(2*pause, longest) {
+		a, err := b.callWithRetry(ctx, t, until, StepOrder, "/orders/"+t.OrderSn)
+		if err != nil || b.RetryErrors && (a.Status == 0 || a.Status >= 500) {
+			return err // out of time: the last status stands
 		}
-		if b.Stubborn && a.Status >= 400 {
-			t.see(a.Reason)
+		if b.RetryErrors && a.Status >= 400 {
+			t.addStatus(a.Reason)
 			return nil
 		}
 		var order struct {
@@ -93,7 +101,7 @@ func (b Buyer) watch(ctx context.Context, t *Told, until time.Time) error {
 		if err := a.Into(&order); err != nil {
 			return err
 		}
-		t.see(order.Status)
+		t.addStatus(order.Status)
 		if t.Status != "queued" || time.Now().After(until) {
 			return nil
 		}

@@ -8,26 +8,27 @@ import (
 	"strings"
 )
 
-// chart is lines over time, drawn as SVG whose colours come from the page's style: it follows dark and light.
+// chart draws lines over time as SVG. Its colours come from the page's style sheet, so it follows
+// dark and light mode; chart libraries fix the colours in the drawing.
 type chart struct {
 	title, unit string
-	log         bool // the upright axis is logarithmic
+	log         bool // the y axis is logarithmic
 	lines       []line
 }
 
-// line is one of up to six; NaN leaves a gap.
+// line is one series; NaN leaves a gap.
 type line struct {
 	name string
 	x, y []float64
 }
 
-// The chart's measures, in units of its own; the page scales it.
+// The size of a chart in SVG units; the page scales it.
 const (
 	width, height            = 900.0, 280.0
 	left, right, top, bottom = 64.0, 16.0, 16.0, 40.0
 )
 
-// svg draws it.
+// svg draws the chart.
 func (c chart) svg() template.HTML {
 	var b strings.Builder
 	fmt.Fprintf(&b, `<svg viewBox="0 0 %g %g" role="img" aria-label="%s">`, width, height, html.EscapeString(c.title+", "+c.unit))
@@ -47,7 +48,7 @@ func (c chart) svg() template.HTML {
 	return template.HTML(b.String()) //nolint:gosec // numbers, and names that are escaped
 }
 
-// path joins the points; a gap begins anew.
+// path joins the points; NaN starts a new segment.
 func (l line) path(xs, ys scale) string {
 	var b strings.Builder
 	pen := "M"
@@ -62,7 +63,7 @@ func (l line) path(xs, ys scale) string {
 	return b.String()
 }
 
-// dots are what a pointer can rest on, to be told the figure. A long series has too many for that.
+// dots carry the value as a tooltip. A long series has too many points for them.
 func (l line) dots(i int, unit string, xs, ys scale) string {
 	if len(l.x) > 240 {
 		return ""
@@ -77,7 +78,7 @@ func (l line) dots(i int, unit string, xs, ys scale) string {
 	return b.String()
 }
 
-// scales span all lines; the upright one begins at 0, or at a power of ten.
+// scales span all lines; the y axis starts at 0, or at a power of ten.
 func (c chart) scales() (x, y scale) {
 	x = scale{from: 0, to: 1, low: left, high: width - right}
 	y = scale{from: 0, to: 1, low: height - bottom, high: top, log: c.log}

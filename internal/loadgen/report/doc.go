@@ -1,3 +1,3 @@
-// Package report shows what a load measured and what came of the comparison: a table for people, JSON for programs, and
-// one HTML page with charts. docs/loadtest.md tells how to read them.
+// Package report renders the result of a load test: text for people, JSON for programs, and one HTML
+// page with charts. docs/how-to/load-test.md explains every figure.
 package report

@@ -11,18 +11,20 @@ import (
 	"flashsale.dev/seckill/internal/loadgen/verdict"
 )
 
-// Schema is the version of the JSON. It is raised when a field goes or changes its meaning; new fields may come at any time.
-const Schema = 1
+// Schema is the version of the JSON. It grows when a field disappears or changes its meaning; new
+// fields may appear at any time.
+const Schema = 2
 
-// Report is everything that is told of a run.
+// Report is the complete result of a run.
 type Report struct {
 	Schema    int                                    `json:"schema"`
-	Began     time.Time                              `json:"began"`
-	Seconds   float64                                `json:"seconds"` // from the first buyer's time to the last one's end
+	Started   time.Time                              `json:"began"`
+	Seconds   float64                                `json:"seconds"` // from the first planned start to the last end
 	Settings  Settings                               `json:"settings"`
-	Notes     []string                               `json:"notes,omitempty"` // what a reader must know to read the figures right
-	Planned   int                                    `json:"planned"`         // buyers who should have come
-	Came      int                                    `json:"came"`
+	Notes     []string                               `json:"notes,omitempty"` // caveats for the reader of the figures
+	Planned   int                                    `json:"planned"`         // buyers of the plan
+	Arrived   int                                    `json:"came"`
+	CutShort  bool                                   `json:"cutShort"`
 	Outcomes  map[loadgen.Kind]map[buyer.Outcome]int `json:"outcomes"`
 	Steps     []loadgen.Step                         `json:"steps"`
 	Points    []loadgen.Point                        `json:"points"`
@@ -30,7 +32,7 @@ type Report struct {
 	Verdict   verdict.Verdict                        `json:"verdict"`
 }
 
-// Settings are what was asked for.
+// Settings are the flags of the run.
 type Settings struct {
 	Addresses []string `json:"addresses"`
 	GoodsID   string   `json:"goodsId"`
@@ -44,12 +46,12 @@ type Settings struct {
 	Hostile   float64  `json:"hostile"`
 	Quantity  int64    `json:"quantity"`
 	Stock     int64    `json:"stock"`             // of the sale
-	Permits   float64  `json:"permits,omitempty"` // random paths per second; the API's default if left out
+	Permits   float64  `json:"permits,omitempty"` // random paths per second; left out: the API's default
 	Compress  float64  `json:"compress,omitempty"`
 	Seed      uint64   `json:"seed"`
 }
 
-// Generator is what the load cost its own process, and how far it fell behind.
+// Generator is the cost of the load generator itself and its delay.
 type Generator struct {
 	CPUSeconds    float64 `json:"cpuSeconds"`
 	CPUMicrosCall float64 `json:"cpuMicrosPerCall"`
@@ -58,11 +60,12 @@ type Generator struct {
 	LagMax        float64 `json:"lagMax"` // ms
 }
 
-// New puts a report together.
-func New(s Settings, r loadgen.Result, v verdict.Verdict, cpu time.Duration) Report {
+// New assembles a report; cpu is the CPU time of this process during the load, and cutShort says that
+// a signal or the time limit ended the load.
+func New(s Settings, r loadgen.Result, v verdict.Verdict, cpu time.Duration, cutShort bool) Report {
 	out := Report{
-		Schema: Schema, Began: r.Began.UTC(), Seconds: r.Took.Seconds(), Settings: s, Planned: r.Planned, Came: r.Came,
-		Outcomes: r.Outcomes, Steps: r.Steps, Points: r.Points, Verdict: v,
+		Schema: Schema, Started: r.Started.UTC(), Seconds: r.Took.Seconds(), Settings: s, Planned: r.Planned, Arrived: r.Arrived,
+		Outcomes: r.Outcomes, Steps: r.Steps, Points: r.Points, Verdict: v, CutShort: cutShort,
 		Generator: Generator{CPUSeconds: cpu.Seconds(), Calls: r.Calls()},
 	}
 	if r.Calls() > 0 {
@@ -74,10 +77,10 @@ func New(s Settings, r loadgen.Result, v verdict.Verdict, cpu time.Duration) Rep
 	return out
 }
 
-// Lagged is from how many milliseconds of lag on, at the 99th percentile, the generator's own figures are in doubt.
-const Lagged = 50
+// MaxLag is the lag in milliseconds at p99 above which the figures are unreliable.
+const MaxLag = 50
 
-// JSON writes it for programs.
+// JSON writes the report for programs.
 func (r Report) JSON(w io.Writer) error {
 	enc := json.NewEncoder(w)
 	enc.SetIndent("", "  ")

@@ -26,15 +26,15 @@ var update = flag.Bool("update", false, "write testdata anew")
 
 // sample is a report with everything in it.
 func sample() Report {
-	steps := func(p99 float64) map[buyer.Step]loadgen.Quarter {
-		return map[buyer.Step]loadgen.Quarter{
+	steps := func(p99 float64) map[buyer.Step]loadgen.Interval {
+		return map[buyer.Step]loadgen.Interval{
 			buyer.StepPath: {Count: 10, P50: 1.25, P99: p99, Max: 2 * p99}, buyer.StepBuy: {Count: 5, P50: 3, P99: 30, Max: 40},
 			loadgen.SpanWritten: {Count: 4, P50: 20, P99: 200, Max: 210},
 		}
 	}
 	result := loadgen.Result{
-		Began: time.Date(2026, 11, 11, 12, 0, 0, 0, time.UTC), Took: 3 * time.Second, Planned: 30, Came: 30,
-		Outcomes: map[loadgen.Kind]map[buyer.Outcome]int{loadgen.Polite: {buyer.Won: 10, buyer.SoldOut: 18}, loadgen.Hostile: {"turned away": 2}},
+		Started: time.Date(2026, 11, 11, 12, 0, 0, 0, time.UTC), Took: 3 * time.Second, Planned: 30, Arrived: 30,
+		Outcomes: map[loadgen.Kind]map[buyer.Outcome]int{loadgen.Polite: {buyer.Won: 10, buyer.SoldOut: 18}, loadgen.Hostile: {"all refused": 2}},
 		Steps: []loadgen.Step{
 			{Step: buyer.StepPath, Count: 30, Rate: 10, P50: 1.25, P90: 2, P99: 9, P999: 10, Max: 11, Answers: map[string]int64{"OK": 12, "SOLD_OUT": 18}},
 			{Step: buyer.StepBuy, Count: 12, Rate: 4, P50: 3, P90: 4, P99: 30, P999: 31, Max: 32, Faults: 1, Errors: 1, Answers: map[string]int64{"QUEUED": 10, "error: timeout": 1, "UNAVAILABLE": 1}},
@@ -44,10 +44,10 @@ func sample() Report {
 	for i := range 3 {
 		result.Points = append(result.Points, loadgen.Point{At: float64(i + 1), Span: 1, Arrived: 10, Won: 3, SoldOut: 6, Other: 1, InFlight: 5 - i, Steps: steps(5 + float64(i))})
 	}
-	result.Points[1].Steps = map[buyer.Step]loadgen.Quarter{} // nobody asked
+	result.Points[1].Steps = map[buyer.Step]loadgen.Interval{} // nobody asked
 	v := verdict.Verdict{OK: false, Promised: 10, Found: 1, Orders: map[string]int{"created": 9}, Differences: []string{`lost: <script>alert("x")</script>`}, More: 3}
 	v.Rules = []verdict.Rule{{Name: "every 202 has an order", OK: false, Count: 4}, {Name: "nobody has more", OK: true}}
-	r := New(Settings{Addresses: []string{"http://127.0.0.1:8080"}, GoodsID: "9", Loop: "open", Buyers: 30, Rate: 10, Stock: 10, Users: 1, Permits: 5, Compress: 60}, result, v, 840*time.Microsecond)
+	r := New(Settings{Addresses: []string{"http://127.0.0.1:8080"}, GoodsID: "9", Loop: "open", Buyers: 30, Rate: 10, Stock: 10, Users: 1, Permits: 5, Compress: 60}, result, v, 840*time.Microsecond, false)
 	r.Notes = []string{"read this"}
 	return r
 }
@@ -71,7 +71,7 @@ func shape(path string, v any, into map[string]string) {
 }
 
 // Programs read the JSON: no field may go or change its type without a new schema number. New ones are written with -update.
-func TestTheJSONKeepsItsShape(t *testing.T) {
+func TestJSON_KeepsItsSchema(t *testing.T) {
 	var text bytes.Buffer
 	require.NoError(t, sample().JSON(&text))
 	var v any
@@ -91,7 +91,7 @@ func TestTheJSONKeepsItsShape(t *testing.T) {
 	require.Equal(t, string(want), got)
 }
 
-func TestThePageNeedsNothingButItself(t *testing.T) {
+func TestHTML_IsSelfContained(t *testing.T) {
 	var text bytes.Buffer
 	require.NoError(t, sample().HTML(&text))
 	page := text.String()
@@ -101,26 +101,26 @@ func TestThePageNeedsNothingButItself(t *testing.T) {
 	require.Equal(t, 4, strings.Count(page, "<svg"))
 	require.Contains(t, page, "&lt;script&gt;", "what servers said is text")
 	require.NotContains(t, page, "NaN")
-	for _, said := range []string{"every 202 has an order", "no, 4 times", "and 3 more", "UNAVAILABLE 1", "read this", "path p99"} {
+	for _, said := range []string{"every 202 has an order", "violated 4 times", "and 3 more", "UNAVAILABLE 1", "read this", "path p99"} {
 		require.Contains(t, page, said)
 	}
 }
 
-func TestAnEmptyRunCanBeShown(t *testing.T) {
+func TestReport_RendersEmptyRun(t *testing.T) {
 	var text bytes.Buffer
-	r := New(Settings{}, loadgen.Result{}, verdict.Verdict{OK: true}, 0)
+	r := New(Settings{}, loadgen.Result{}, verdict.Verdict{OK: true}, 0, false)
 	require.NoError(t, r.HTML(&text))
 	require.NoError(t, r.Table(&text))
 	require.NoError(t, r.JSON(&text))
 	require.NotContains(t, text.String(), "NaN")
 }
 
-func TestTheTableTellsTheVerdict(t *testing.T) {
+func TestTable_ShowsVerdict(t *testing.T) {
 	var text bytes.Buffer
 	require.NoError(t, sample().Table(&text))
 	for _, said := range []string{
-		"30 buyers in 3.0 s (10/s), 42 calls (14/s)", "SOLD_OUT 18, OK 12", "won 10", "turned away 2", "20.0 µs a call",
-		"NO: 4 times, every 202 has an order", "ok   nobody has more", "and 3 more",
+		"30 buyers in 3.0 s (10/s), 42 calls (14/s)", "SOLD_OUT 18, OK 12", "won 10", "all refused 2", "20.0 µs per call",
+		"FAIL: 1 of 2 rules violated", "VIOLATED 4 times: every 202 has an order", "ok   nobody has more", "and 3 more",
 	} {
 		require.Contains(t, text.String(), said)
 	}
@@ -133,7 +133,7 @@ type broken struct{}
 
 func (broken) Write([]byte) (int, error) { return 0, errors.New("full") }
 
-func TestTicksAreRoundAndWithin(t *testing.T) {
+func TestTicks_AreRoundAndInRange(t *testing.T) {
 	for _, to := range []float64{1, 3, 7.5, 10, 42, 999, 123456} {
 		ticks := scale{to: to}.ticks()
 		require.GreaterOrEqual(t, len(ticks), 3, to)

@@ -5,13 +5,14 @@ import (
 	"strconv"
 )
 
-// scale brings figures onto the paper.
+// scale maps values to SVG coordinates.
 type scale struct {
-	from, to  float64 // figures
-	low, high float64 // paper
+	from, to  float64 // values
+	low, high float64 // coordinates
 	log       bool
 }
 
+// at is the coordinate of a value.
 func (s scale) at(v float64) float64 {
 	part := (v - s.from) / (s.to - s.from)
 	if s.log {
@@ -20,7 +21,7 @@ func (s scale) at(v float64) float64 {
 	return s.low + part*(s.high-s.low)
 }
 
-// ticks are round figures: powers of ten, or some five steps of 1, 2 or 5 times one.
+// ticks are round values: powers of ten, or about five steps of 1, 2 or 5 times a power of ten.
 func (s scale) ticks() []float64 {
 	var list []float64
 	if s.log {
@@ -42,7 +43,7 @@ func (s scale) ticks() []float64 {
 	return list
 }
 
-// number writes a figure short.
+// number formats a value briefly.
 func number(v float64) string {
 	if v >= 100 {
 		return strconv.FormatFloat(math.Round(v), 'f', 0, 64)

@@ -13,11 +13,14 @@ import (
 	"flashsale.dev/seckill/internal/loadgen/buyer"
 )
 
-// Table writes it for people.
+// Table writes the report as text. Its first line is PASS or FAIL with a summary.
 func (r Report) Table(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	seconds := max(r.Seconds, 1e-9)
-	fmt.Fprintf(t, "\t%d buyers in %.1f s (%.0f/s), %d calls (%.0f/s)\n\n", r.Came, r.Seconds, float64(r.Came)/seconds,
+	if _, err := fmt.Fprintln(w, r.headline()); err != nil {
+		return fmt.Errorf("write the report: %w", err)
+	}
+	fmt.Fprintf(t, "\n\t%d buyers in %.1f s (%.0f/s), %d calls (%.0f/s)\n\n", r.Arrived, r.Seconds, float64(r.Arrived)/seconds,
 		r.Generator.Calls, float64(r.Generator.Calls)/seconds)
 	fmt.Fprintln(t, "step\tcount\tper s\tp50 ms\tp90\tp99\tp99.9\tmax\t5xx\tno answer\t")
 	for _, s := range r.Steps {
@@ -40,7 +43,7 @@ func (r Report) Table(w io.Writer) error {
 			fmt.Fprintf(&b, "  %-10s %s\n", kind, counts(of))
 		}
 	}
-	fmt.Fprintf(&b, "\ngenerator  %.1f s of processor time, %.1f µs a call; it was late by %.1f ms at p99, %.1f ms at most\n",
+	fmt.Fprintf(&b, "\ngenerator  %.1f s of CPU time, %.1f µs per call; lag %.1f ms at p99, %.1f ms at most\n",
 		r.Generator.CPUSeconds, r.Generator.CPUMicrosCall, r.Generator.LagP99, r.Generator.LagMax)
 	for _, note := range r.Notes {
 		fmt.Fprintf(&b, "note       %s\n", note)
@@ -52,18 +55,42 @@ func (r Report) Table(w io.Writer) error {
 	return nil
 }
 
+// headline is the result in one line.
+func (r Report) headline() string {
+	violated := 0
+	for _, rule := range r.Verdict.Rules {
+		if !rule.OK {
+			violated++
+		}
+	}
+	switch {
+	case !r.Verdict.OK:
+		return fmt.Sprintf("FAIL: %d of %d rules violated", violated, len(r.Verdict.Rules))
+	case !r.Passed():
+		return fmt.Sprintf("FAIL: the load ended early after %d of %d buyers; all rules hold", r.Arrived, r.Planned)
+	default:
+		return fmt.Sprintf("PASS: %d buyers, %d orders accepted, all %d rules hold",
+			r.Arrived, r.Verdict.Promised, len(r.Verdict.Rules))
+	}
+}
+
+// Passed reports whether every buyer was played and every rule holds.
+func (r Report) Passed() bool { return r.Verdict.OK && !r.CutShort && r.Arrived >= r.Planned }
+
+// verdict lists the rules and the differences.
 func (r Report) verdict() string {
 	v := r.Verdict
 	var b strings.Builder
-	fmt.Fprintf(&b, "\nverdict    %d promised, %d more found; orders: %s\n", v.Promised, v.Found, counts(v.Orders))
-	fmt.Fprintf(&b, "           ledger: total %d = available %d + pending %d + sold %d; database: stock %d, active %d; balanced: %t\n",
-		v.Ledger.Total, v.Ledger.Available, v.Ledger.Pending, v.Ledger.Sold, v.Ledger.Database.Stock, v.Ledger.Database.Active, v.Ledger.Balanced)
+	fmt.Fprintf(&b, "\nverdict    %d accepted, %d found without a 202; orders: %s\n", v.Promised, v.Found, counts(v.Orders))
+	l := v.Ledger
+	fmt.Fprintf(&b, "           ledger: total %d = available %d + pending %d + sold %d; ", l.Total, l.Available, l.Pending, l.Sold)
+	fmt.Fprintf(&b, "database: stock %d, active %d; balanced: %t\n", l.Database.Stock, l.Database.Active, l.Balanced)
 	for _, rule := range v.Rules {
-		said := "ok  "
+		mark := "ok  "
 		if !rule.OK {
-			said = fmt.Sprintf("NO: %d times,", rule.Count)
+			mark = fmt.Sprintf("VIOLATED %d times:", rule.Count)
 		}
-		fmt.Fprintf(&b, "  %s %s\n", said, rule.Name)
+		fmt.Fprintf(&b, "  %s %s\n", mark, rule.Name)
 	}
 	for _, d := range v.Differences {
 		fmt.Fprintf(&b, "  - %s\n", d)
@@ -74,9 +101,11 @@ func (r Report) verdict() string {
 	return b.String()
 }
 
-// counts are written the largest first.
+// counts lists names with their counts, the largest first.
 func counts[K ~string, V int | int64](of map[K]V) string {
-	keys := slices.SortedFunc(maps.Keys(of), func(a, b K) int { return cmp.Or(cmp.Compare(of[b], of[a]), cmp.Compare(a, b)) })
+	keys := slices.SortedFunc(maps.Keys(of), func(a, b K) int {
+		return cmp.Or(cmp.Compare(of[b], of[a]), cmp.Compare(a, b))
+	})
 	parts := make([]string, 0, len(keys))
 	for _, k := range keys {
 		parts = append(parts, fmt.Sprintf("%s %d", k, of[k]))
@@ -87,13 +116,11 @@ func counts[K ~string, V int | int64](of map[K]V) string {
 	return strings.Join(parts, ", ")
 }
 
-// Won is how many buyers were told 202.
-func (r Report) Won() int { return r.count(buyer.Won) }
-
-func (r Report) count(o buyer.Outcome) int {
+// Won is the number of buyers with a 202.
+func (r Report) Won() int {
 	n := 0
 	for _, of := range r.Outcomes {
-		n += of[o]
+		n += of[buyer.Won]
 	}
 	return n
 }

@@ -11,97 +11,108 @@ import (
 	"flashsale.dev/seckill/internal/loadgen/apiclient"
 )
 
-// Case is what is to be judged.
+// Case is the input of a comparison.
 type Case struct {
-	GoodsID string
-	Result  loadgen.Result
-	Keeper  apiclient.Client // the sale's merchant, or an operator
-	Buyer   func(id int64) (apiclient.Client, error)
-	// Limit is how many units a buyer may have, and Mine says that nobody else has bought or will: the rules that need
-	// either are left out without it.
-	Limit int64
-	Mine  bool
+	GoodsID  string
+	Result   loadgen.Result
+	Merchant apiclient.Client // token of the sale's merchant or of an operator
+	Buyer    func(id int64) (apiclient.Client, error)
+	// Limit is the sale's units per buyer; 0 skips that rule. Exclusive means that only these
+	// buyers buy from the sale; otherwise the rules that need it are skipped.
+	Limit     int64
+	Exclusive bool
 }
 
-// atOnce is how many buyers' books are read at the same time.
-const atOnce = 32
+// readers bounds the buyers whose orders are read at the same time.
+const readers = 32
 
-// judge is one judging.
-type judge struct {
+// checker is one judging.
+type checker struct {
 	Case
 	*Verdict
-	mu    sync.Mutex
-	read  bool             // the ledger could be
-	told  map[string]int64 // promised order numbers, and whose
-	found map[string]orderLine
+	mu         sync.Mutex
+	readable   bool             // the ledger could be
+	promisedTo map[string]int64 // promised order numbers, and whose
+	found      map[string]listedOrder
 }
 
-// Judge waits until nothing of the sale is pending, reads the books and compares. What can't be read before ctx ends is a
-// difference too.
-func Judge(ctx context.Context, c Case) Verdict {
-	j := &judge{Case: c, Verdict: newVerdict(), told: map[string]int64{}, found: map[string]orderLine{}}
+// Check waits until nothing of the sale is pending, reads orders and ledger, and compares them with
+// the answers. A read that fails until ctx ends is a difference too.
+func Check(ctx context.Context, c Case) Verdict {
+	j := &checker{
+		Case:       c,
+		Verdict:    newVerdict(),
+		promisedTo: map[string]int64{},
+		found:      map[string]listedOrder{},
+	}
 	j.promises()
 	ledger, err := drained(ctx, c)
 	if err != nil || ledger.Pending != 0 {
-		j.differ(ruleRead, "the ledger is not drained: %d pending, %v", ledger.Pending, err)
+		j.addDifference(ruleRead, "the ledger is not drained: %d pending, %v", ledger.Pending, err)
 	}
-	j.Ledger, j.read = ledger, err == nil
-	var readers errgroup.Group
-	readers.SetLimit(atOnce)
-	for _, k := range c.Result.Kept {
-		readers.Go(func() error {
+	j.Ledger, j.readable = ledger, err == nil
+	var group errgroup.Group
+	group.SetLimit(readers)
+	for _, k := range c.Result.Holders {
+		group.Go(func() error {
 			j.buyer(ctx, k)
 			return nil
 		})
 	}
-	_ = readers.Wait() // what went wrong is in the verdict
-	all, err := orders(ctx, c.Keeper, "/admin/sales/"+c.GoodsID+"/orders", "")
+	_ = group.Wait() // failures are in the verdict
+	all, err := orders(ctx, c.Merchant, "/admin/sales/"+c.GoodsID+"/orders", "")
 	if err != nil {
-		j.differ(ruleRead, "the sale's orders: %v", err)
+		j.addDifference(ruleRead, "the sale's orders: %v", err)
 	} else {
 		j.sale(all)
 	}
-	j.thieves()
+	j.hostile()
 	return *j.Verdict
 }
 
-// drained waits for half of the time at most: the other half is for reading.
+// drained waits until nothing is pending, for at most half of the time. The other half is for
+// reading the orders.
 func drained(ctx context.Context, c Case) (apiclient.Ledger, error) {
 	if until, ok := ctx.Deadline(); ok {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, time.Until(until)/2)
 		defer cancel()
 	}
-	return c.Keeper.Drained(ctx, c.GoodsID)
+	return c.Merchant.Drained(ctx, c.GoodsID)
 }
 
-// promises counts the order numbers that were told, and finds those that were told twice.
-func (j *judge) promises() {
-	for _, k := range j.Result.Kept {
+// promises collects the order numbers of all 202 answers and finds duplicates.
+func (j *checker) promises() {
+	for _, k := range j.Result.Holders {
 		if k.Doubled {
-			j.differ(ruleDouble, "buyer %d was told two order numbers for one path: %v", k.BuyerID, k.OrderSns)
+			j.addDifference(
+				ruleDouble,
+				"buyer %d got two order numbers for one path: %v",
+				k.BuyerID,
+				k.OrderSns,
+			)
 		}
 		for _, sn := range k.OrderSns {
-			if other, known := j.told[sn]; known {
-				j.differ(ruleDouble, "order %s was promised to buyers %d and %d", sn, other, k.BuyerID)
+			if other, known := j.promisedTo[sn]; known {
+				j.addDifference(ruleDouble, "order %s was answered to buyers %d and %d", sn, other, k.BuyerID)
 			}
-			j.told[sn] = k.BuyerID
+			j.promisedTo[sn] = k.BuyerID
 		}
 	}
-	j.Promised = len(j.told)
+	j.Promised = len(j.promisedTo)
 }
 
-// buyer compares what one buyer was told with the buyer's own list.
-func (j *judge) buyer(ctx context.Context, k loadgen.Kept) {
+// buyer compares one buyer's answers with the buyer's own list of orders.
+func (j *checker) buyer(ctx context.Context, k loadgen.Holder) {
 	c, err := j.Buyer(k.BuyerID)
-	var list []orderLine
+	var list []listedOrder
 	if err == nil {
 		list, err = orders(ctx, c, "/orders", j.GoodsID)
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if err != nil {
-		j.differ(ruleRead, "buyer %d's orders: %v", k.BuyerID, err)
+		j.addDifference(ruleRead, "buyer %d's orders: %v", k.BuyerID, err)
 		return
 	}
 	listed := map[string]bool{}
@@ -112,7 +123,7 @@ func (j *judge) buyer(ctx context.Context, k loadgen.Kept) {
 		j.listed(k, o)
 	}
 	if j.Limit > 0 && active > j.Limit {
-		j.differ(ruleLimit, "buyer %d has %d units of %d", k.BuyerID, active, j.Limit)
+		j.addDifference(ruleLimit, "buyer %d has %d units of %d", k.BuyerID, active, j.Limit)
 	}
 	for _, sn := range k.OrderSns {
 		if !listed[sn] {
@@ -121,44 +132,51 @@ func (j *judge) buyer(ctx context.Context, k loadgen.Kept) {
 	}
 }
 
-// listed judges an order that is in its buyer's list.
-func (j *judge) listed(k loadgen.Kept, o orderLine) {
+// listed checks an order of its buyer's list.
+func (j *checker) listed(k loadgen.Holder, o listedOrder) {
 	if _, twice := j.found[o.OrderSn]; twice {
-		j.differ(ruleDouble, "order %s is in the lists twice", o.OrderSn)
+		j.addDifference(ruleDouble, "order %s is in the lists twice", o.OrderSn)
 	}
 	j.found[o.OrderSn] = o
 	j.Orders[o.Status]++
-	if _, told := j.told[o.OrderSn]; !told {
-		if k.Unsure {
-			j.Found++
+	if _, accepted := j.promisedTo[o.OrderSn]; !accepted {
+		if k.Uncertain {
+			j.Found++ // its answer was lost: not a difference
 		} else {
-			j.differ(ruleUntold, "buyer %d has order %s and was never told", k.BuyerID, o.OrderSn)
+			j.addDifference(ruleUnreported, "buyer %d has order %s without a 202", k.BuyerID, o.OrderSn)
 		}
 	}
 	if o.Quantity != k.Quantity {
-		j.differ(ruleLedger, "order %s is of %d units, asked were %d", o.OrderSn, o.Quantity, k.Quantity)
+		j.addDifference(
+			ruleLedger,
+			"order %s has %d units, requested were %d",
+			o.OrderSn,
+			o.Quantity,
+			k.Quantity,
+		)
 	}
 	j.status(k.BuyerID, o.OrderSn, o.Status)
 }
 
-func (j *judge) status(buyer int64, sn, status string) {
+// status checks that an accepted order has left the queue and has not failed.
+func (j *checker) status(buyer int64, sn, status string) {
 	switch status {
 	case "queued":
-		j.differ(ruleFinal, "order %s of buyer %d is still queued", sn, buyer)
+		j.addDifference(ruleFinal, "order %s of buyer %d is still queued", sn, buyer)
 	case "failed":
-		j.differ(ruleKept, "order %s of buyer %d was promised and has failed", sn, buyer)
+		j.addDifference(ruleFailed, "order %s of buyer %d was accepted and has failed", sn, buyer)
 	}
 }
 
-// missing asks for a promised order that is in no list: the API may know what has become of it.
-func (j *judge) missing(ctx context.Context, c apiclient.Client, buyer int64, sn string) {
-	var o orderLine
-	a, err := insist(ctx, c, "/orders/"+sn)
+// missing reads an accepted order that no list contains: the API may still know its status.
+func (j *checker) missing(ctx context.Context, c apiclient.Client, buyer int64, sn string) {
+	var o listedOrder
+	a, err := readWithRetry(ctx, c, "/orders/"+sn)
 	if err == nil {
 		err = a.Into(&o)
 	}
 	if err != nil {
-		j.differ(ruleLost, "buyer %d was promised order %s: %v", buyer, sn, err)
+		j.addDifference(ruleLost, "buyer %d got a 202 for order %s: %v", buyer, sn, err)
 		return
 	}
 	j.Orders[o.Status]++
@@ -166,17 +184,17 @@ func (j *judge) missing(ctx context.Context, c apiclient.Client, buyer int64, sn
 		j.status(buyer, sn, o.Status)
 		return
 	}
-	j.differ(ruleLost, "order %s of buyer %d is %s and in no list", sn, buyer, o.Status)
+	j.addDifference(ruleLost, "order %s of buyer %d is %s and in no list", sn, buyer, o.Status)
 }
 
-func (j *judge) thieves() {
+func (j *checker) hostile() {
 	for _, b := range j.Result.Breaches {
-		j.differ(ruleThieves, "%s", b)
+		j.addDifference(ruleHostile, "%s", b)
 	}
-	for range j.Result.Breached - len(j.Result.Breaches) {
-		j.differ(ruleThieves, "another")
+	for range j.Result.BreachCount - len(j.Result.Breaches) {
+		j.addDifference(ruleHostile, "another")
 	}
 }
 
-// pauseBetween is the wait before a book that could not be read is asked for again.
+// pauseBetween is the wait before a failed read is repeated.
 const pauseBetween = 50 * time.Millisecond

@@ -22,12 +22,12 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// api is what an API says after a load. Tokens are the buyers' ids; "0" is the keeper's.
+// api answers as an API after a load. Tokens are buyer ids; "0" is the merchant's.
 type api struct {
 	ledger apiclient.Ledger
-	orders []orderLine            // in the sale's list
-	lists  map[string][]orderLine // a buyer's own, where it is not that part of the sale's
-	single map[string]string      // statuses of orders that are in no list
+	orders []listedOrder            // in the sale's list
+	lists  map[string][]listedOrder // a buyer's own, where it is not that part of the sale's
+	single map[string]string        // statuses of orders that are in no list
 }
 
 func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -50,7 +50,7 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		sn := strings.TrimPrefix(r.URL.Path, "/orders/")
 		if status, known := a.single[sn]; known {
-			answer(w, 200, orderLine{OrderSn: sn, Status: status})
+			answer(w, 200, listedOrder{OrderSn: sn, Status: status})
 			return
 		}
 		answer(w, 404, nil)
@@ -58,7 +58,7 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // page lists by twos.
-func (a *api) page(w http.ResponseWriter, r *http.Request, list []orderLine) {
+func (a *api) page(w http.ResponseWriter, r *http.Request, list []listedOrder) {
 	from, _ := strconv.Atoi(r.URL.Query().Get("cursor"))
 	page := map[string]any{"items": list[from:min(len(list), from+2)], "nextCursor": nil}
 	if from+2 < len(list) {
@@ -73,20 +73,20 @@ func answer(w http.ResponseWriter, status int, data any) {
 	fmt.Fprintf(w, `{"code": %d, "reason": "SAID", "data": %s}`, status, text)
 }
 
-// right is a load of five buyers, two of whom won of two units each, and an API that says the same.
+// right is a load of five buyers, three of whom bought, and an API that agrees.
 func right() (*api, loadgen.Result) {
-	line := func(sn, buyer string) orderLine {
-		return orderLine{OrderSn: sn, Status: "created", GoodsID: "9", BuyerID: buyer, Quantity: 1}
+	line := func(sn, buyer string) listedOrder {
+		return listedOrder{OrderSn: sn, Status: "created", GoodsID: "9", BuyerID: buyer, Quantity: 1}
 	}
 	a := &api{
 		ledger: apiclient.Ledger{Total: 3, Sold: 3, Balanced: true},
-		orders: []orderLine{line("a", "1"), line("b", "2"), line("c", "3")},
-		lists:  map[string][]orderLine{}, single: map[string]string{},
+		orders: []listedOrder{line("a", "1"), line("b", "2"), line("c", "3")},
+		lists:  map[string][]listedOrder{}, single: map[string]string{},
 	}
 	a.ledger.Database.Active = 3
 	return a, loadgen.Result{
 		Outcomes: map[loadgen.Kind]map[buyer.Outcome]int{loadgen.Polite: {buyer.Won: 3, buyer.SoldOut: 2}},
-		Kept: []loadgen.Kept{
+		Holders: []loadgen.Holder{
 			{BuyerID: 1, OrderSns: []string{"a"}, Quantity: 1},
 			{BuyerID: 2, OrderSns: []string{"b"}, Quantity: 1},
 			{BuyerID: 3, OrderSns: []string{"c"}, Quantity: 1},
@@ -94,26 +94,26 @@ func right() (*api, loadgen.Result) {
 	}
 }
 
-func judged(t *testing.T, a *api, r loadgen.Result) Verdict {
+func checked(t *testing.T, a *api, r loadgen.Result) Verdict {
 	t.Helper()
 	server := httptest.NewServer(a)
 	defer server.Close()
-	direct := buyer.NewDirect(buyer.DirectOptions{Conns: 4})
-	defer direct.CloseIdleConnections()
+	httpClient := apiclient.NewHTTP(4)
+	defer httpClient.CloseIdleConnections()
 	client := func(id int64) apiclient.Client {
-		return apiclient.Client{Base: server.URL, Token: fmt.Sprint(id), HTTP: direct.Client()}
+		return apiclient.Client{Base: server.URL, Token: fmt.Sprint(id), HTTP: httpClient}
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 	defer cancel()
-	return Judge(ctx, Case{
-		GoodsID: "9", Result: r, Keeper: client(0), Limit: 1, Mine: true,
+	return Check(ctx, Case{
+		GoodsID: "9", Result: r, Merchant: client(0), Limit: 1, Exclusive: true,
 		Buyer: func(id int64) (apiclient.Client, error) { return client(id), nil },
 	})
 }
 
-func TestAnHonestAPIIsFoundRight(t *testing.T) {
+func TestCheck_CorrectAPIPasses(t *testing.T) {
 	a, r := right()
-	v := judged(t, a, r)
+	v := checked(t, a, r)
 	require.True(t, v.OK, "%v", v.Differences)
 	require.Equal(t, 3, v.Promised)
 	require.Equal(t, map[string]int{"created": 3}, v.Orders)
@@ -122,8 +122,8 @@ func TestAnHonestAPIIsFoundRight(t *testing.T) {
 	}
 }
 
-// Each lie is found, and by the rule that names it.
-func TestPlantedLiesAreFound(t *testing.T) {
+// Each planted difference violates the rule that names it.
+func TestCheck_FindsEachPlantedDifference(t *testing.T) {
 	for name, c := range map[string]struct {
 		plant func(a *api, r *loadgen.Result)
 		rule  string
@@ -132,47 +132,47 @@ func TestPlantedLiesAreFound(t *testing.T) {
 			a.orders = a.orders[:2]
 			a.ledger.Sold, a.ledger.Available, a.ledger.Database.Active, a.ledger.Database.Stock = 2, 1, 2, 1
 		}, ruleLost},
-		"an order is in the sale's list and not in its buyer's": {func(a *api, _ *loadgen.Result) { a.lists["2"] = []orderLine{} }, ruleLost},
+		"an order is in the sale's list and not in its buyer's": {func(a *api, _ *loadgen.Result) { a.lists["2"] = []listedOrder{} }, ruleLost},
 		"an order is in its buyer's list and not in the sale's": {func(a *api, _ *loadgen.Result) {
 			a.lists["2"] = a.orders[1:2:2]
 			a.orders = slices.Delete(slices.Clone(a.orders), 1, 2)
 		}, ruleLost},
-		"an order is queued for ever":    {func(a *api, _ *loadgen.Result) { a.orders[1].Status = "queued" }, ruleFinal},
-		"a promise was broken":           {func(a *api, _ *loadgen.Result) { a.orders[1].Status = "failed" }, ruleKept},
-		"a promise was broken, unlisted": {func(a *api, _ *loadgen.Result) { a.lists["2"], a.single["b"] = []orderLine{}, "failed" }, ruleKept},
-		"an order is written twice":      {func(a *api, _ *loadgen.Result) { a.orders = append(a.orders, a.orders[1]) }, ruleDouble},
-		"one order for two buyers":       {func(_ *api, r *loadgen.Result) { r.Kept[1].OrderSns = []string{"a"} }, ruleDouble},
-		"two numbers for one path":       {func(_ *api, r *loadgen.Result) { r.Kept[1].Doubled = true }, ruleDouble},
+		"an order is queued for ever":        {func(a *api, _ *loadgen.Result) { a.orders[1].Status = "queued" }, ruleFinal},
+		"an accepted order failed":           {func(a *api, _ *loadgen.Result) { a.orders[1].Status = "failed" }, ruleFailed},
+		"an accepted order failed, unlisted": {func(a *api, _ *loadgen.Result) { a.lists["2"], a.single["b"] = []listedOrder{}, "failed" }, ruleFailed},
+		"an order is written twice":          {func(a *api, _ *loadgen.Result) { a.orders = append(a.orders, a.orders[1]) }, ruleDouble},
+		"one order for two buyers":           {func(_ *api, r *loadgen.Result) { r.Holders[1].OrderSns = []string{"a"} }, ruleDouble},
+		"two numbers for one path":           {func(_ *api, r *loadgen.Result) { r.Holders[1].Doubled = true }, ruleDouble},
 		"a buyer got two": {func(a *api, r *loadgen.Result) {
 			a.orders[2].BuyerID = "2"
-			r.Kept = r.Kept[:2]
-			r.Kept[1].OrderSns = []string{"b", "c"}
+			r.Holders = r.Holders[:2]
+			r.Holders[1].OrderSns = []string{"b", "c"}
 		}, ruleLimit},
 		"one more was sold than there was": {func(a *api, _ *loadgen.Result) { a.ledger.Total = 2 }, ruleStock},
 		"one more was promised than there was": {func(_ *api, r *loadgen.Result) {
-			r.Kept = append(r.Kept, loadgen.Kept{BuyerID: 4, OrderSns: []string{"d"}, Quantity: 1})
+			r.Holders = append(r.Holders, loadgen.Holder{BuyerID: 4, OrderSns: []string{"d"}, Quantity: 1})
 		}, ruleStock},
 		"the stock is below zero": {func(a *api, _ *loadgen.Result) { a.ledger.Database.Stock = -1 }, ruleStock},
-		"somebody has an order who never won": {func(a *api, _ *loadgen.Result) {
-			a.orders = append(a.orders, orderLine{OrderSn: "x", Status: "created", GoodsID: "9", BuyerID: "5", Quantity: 1})
-		}, ruleUntold},
-		"a winner has another order":      {func(_ *api, r *loadgen.Result) { r.Kept[0].OrderSns = nil }, ruleUntold},
+		"an order has no 202": {func(a *api, _ *loadgen.Result) {
+			a.orders = append(a.orders, listedOrder{OrderSn: "x", Status: "created", GoodsID: "9", BuyerID: "5", Quantity: 1})
+		}, ruleUnreported},
+		"a winner has another order":      {func(_ *api, r *loadgen.Result) { r.Holders[0].OrderSns = nil }, ruleUnreported},
 		"the ledger counts one less":      {func(a *api, _ *loadgen.Result) { a.ledger.Sold, a.ledger.Available = 2, 1 }, ruleLedger},
 		"the ledger does not balance":     {func(a *api, _ *loadgen.Result) { a.ledger.Balanced = false }, ruleLedger},
 		"the database counts one less":    {func(a *api, _ *loadgen.Result) { a.ledger.Database.Active = 2 }, ruleLedger},
 		"an order is of the wrong amount": {func(a *api, _ *loadgen.Result) { a.orders[0].Quantity = 2 }, ruleLedger},
-		"sold out was said too early": {func(a *api, _ *loadgen.Result) {
+		"SOLD_OUT came too early": {func(a *api, _ *loadgen.Result) {
 			a.ledger.Total, a.ledger.Available, a.ledger.Database.Stock = 4, 1, 1
 		}, ruleSoldOut},
-		"a thief got through":                          {func(_ *api, r *loadgen.Result) { r.Breaches, r.Breached = []string{"spy"}, 3 }, ruleThieves},
+		"a hostile call succeeded":                     {func(_ *api, r *loadgen.Result) { r.Breaches, r.BreachCount = []string{"spy"}, 3 }, ruleHostile},
 		"the sale never drains":                        {func(a *api, _ *loadgen.Result) { a.ledger.Pending, a.ledger.Sold = 1, 2 }, ruleRead},
-		"another goods' order is taken for this one's": {func(a *api, _ *loadgen.Result) { a.lists["2"] = []orderLine{{OrderSn: "b", GoodsID: "8"}} }, ruleLost},
+		"another goods' order is taken for this one's": {func(a *api, _ *loadgen.Result) { a.lists["2"] = []listedOrder{{OrderSn: "b", GoodsID: "8"}} }, ruleLost},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			a, r := right()
 			c.plant(a, &r)
-			v := judged(t, a, r)
+			v := checked(t, a, r)
 			require.False(t, v.OK)
 			require.NotEmpty(t, v.Differences)
 			i := slices.IndexFunc(v.Rules, func(rule Rule) bool { return rule.Name == c.rule })
@@ -181,30 +181,30 @@ func TestPlantedLiesAreFound(t *testing.T) {
 	}
 }
 
-// A buyer who was cut off may have an order without knowing: that is no lie.
-func TestAnOrderOfAnUnsureBuyerIsFound(t *testing.T) {
+// A buyer whose connection broke may have an order without a 202.
+func TestCheck_OrderOfUncertainBuyerIsNoDifference(t *testing.T) {
 	a, r := right()
-	r.Kept[2] = loadgen.Kept{BuyerID: 3, Quantity: 1, Unsure: true}
-	v := judged(t, a, r)
+	r.Holders[2] = loadgen.Holder{BuyerID: 3, Quantity: 1, Uncertain: true}
+	v := checked(t, a, r)
 	require.True(t, v.OK, "%v", v.Differences)
 	require.Equal(t, 1, v.Found)
 	require.Equal(t, 2, v.Promised)
 }
 
-// Units that were given back may be left over: nobody was lied to.
-func TestUnitsThatCameBackMayBeLeft(t *testing.T) {
+// Released units may be left at the end.
+func TestCheck_ReleasedUnitsMayBeLeft(t *testing.T) {
 	a, r := right()
 	a.orders[2].Status = "expired"
 	a.ledger.Sold, a.ledger.Available, a.ledger.Database.Active, a.ledger.Database.Stock = 2, 1, 2, 1
-	v := judged(t, a, r)
+	v := checked(t, a, r)
 	require.True(t, v.OK, "%v", v.Differences)
 }
 
-func TestManyDifferencesAreCountedAndNotAllTold(t *testing.T) {
+func TestAddDifference_CountsBeyondTheBound(t *testing.T) {
 	v := newVerdict()
 	for i := range 200 {
-		v.differ(ruleLost, "%d", i)
+		v.addDifference(ruleLost, "%d", i)
 	}
-	require.Len(t, v.Differences, mostDifferences)
+	require.Len(t, v.Differences, maxDifferences)
 	require.Equal(t, 150, v.More)
 }

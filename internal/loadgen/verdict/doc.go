@@ -1,6 +1,7 @@
-// Package verdict holds what buyers were told in a load against what the API says afterwards: each promise against its
-// buyer's own list of orders, all of them against the merchant's list, and the sums against the ledger.
+// Package verdict compares the answers that virtual buyers received with the API's later state.
+// It checks each 202 against its buyer's list of orders, all lists against the merchant's list, and
+// the sums against the ledger.
 //
-// It believes none of the places by itself. A buyer whose call had no certain end may have an order without having been
-// told: that is found, counted, and no difference.
+// No single source is trusted. A buyer whose call ended without an answer may have an order without
+// a 202: the verdict counts such an order as found, not as a difference.
 package verdict

@@ -10,8 +10,8 @@ import (
 	"flashsale.dev/seckill/internal/loadgen/apiclient"
 )
 
-// orderLine is an order in a list, as far as it is compared.
-type orderLine struct {
+// listedOrder is the compared part of an order in a list.
+type listedOrder struct {
 	OrderSn  string `json:"orderSn"`
 	Status   string `json:"status"`
 	GoodsID  string `json:"goodsId"`
@@ -19,25 +19,25 @@ type orderLine struct {
 	Quantity int64  `json:"quantity"`
 }
 
-// active is how many units it takes from the stock.
-func (o orderLine) active() int64 {
+// active is the number of units that the order holds of the stock.
+func (o listedOrder) active() int64 {
 	if o.Status == "created" || o.Status == "paid" {
 		return o.Quantity
 	}
 	return 0
 }
 
-// orders reads a whole list of orders, of one goods where it is named.
-func orders(ctx context.Context, c apiclient.Client, path, goodsID string) ([]orderLine, error) {
-	var all []orderLine
+// orders reads all pages of a list, restricted to one goods if goodsID is not empty.
+func orders(ctx context.Context, c apiclient.Client, path, goodsID string) ([]listedOrder, error) {
+	var all []listedOrder
 	for cursor := ""; ; {
-		a, err := insist(ctx, c, path+"?limit=100"+cursor)
+		a, err := readWithRetry(ctx, c, path+"?limit=100"+cursor)
 		if err != nil {
 			return nil, err
 		}
 		var page struct {
-			Items      []orderLine `json:"items"`
-			NextCursor *string     `json:"nextCursor"`
+			Items      []listedOrder `json:"items"`
+			NextCursor *string       `json:"nextCursor"`
 		}
 		if err := a.Into(&page); err != nil {
 			return nil, err
@@ -54,8 +54,8 @@ func orders(ctx context.Context, c apiclient.Client, path, goodsID string) ([]or
 	}
 }
 
-// insist reads until there is an answer that is neither "later" nor a fault, or ctx ends.
-func insist(ctx context.Context, c apiclient.Client, path string) (apiclient.Answer, error) {
+// readWithRetry repeats a GET after 429, 5xx and connection errors until ctx ends.
+func readWithRetry(ctx context.Context, c apiclient.Client, path string) (apiclient.Answer, error) {
 	for {
 		a, err := c.Call(ctx, http.MethodGet, path, nil)
 		if err == nil && a.Status != http.StatusTooManyRequests && a.Status < 500 {

@@ -6,53 +6,54 @@ import (
 	"flashsale.dev/seckill/internal/loadgen/apiclient"
 )
 
-// Verdict is what came of the comparison.
+// Verdict is the result of the comparison.
 type Verdict struct {
 	OK       bool   `json:"ok"`
 	Rules    []Rule `json:"rules"`
-	Promised int    `json:"promised"` // order numbers that were answered with 202
-	Found    int    `json:"found"`    // orders of buyers who could not know: their call had no certain end
+	Promised int    `json:"promised"` // order numbers of 202 answers
+	Found    int    `json:"found"`    // orders of uncertain buyers, without a 202
 	// What became of both.
 	Orders map[string]int   `json:"orders"` // by status
 	Ledger apiclient.Ledger `json:"ledger"`
-	// Differences are the first of them, word for word; More is how many there are beyond.
+	// Differences are the first maxDifferences in words; More counts the rest.
 	Differences []string `json:"differences,omitempty"`
 	More        int      `json:"more,omitempty"`
 }
 
-// Rule is one thing that must hold.
+// Rule is one condition that must hold.
 type Rule struct {
 	Name  string `json:"name"`
 	OK    bool   `json:"ok"`
-	Count int    `json:"count"` // how often it was broken
+	Count int    `json:"count"` // violations
 }
 
-// The rules.
+// The rules, in the order of a report.
 const (
-	ruleRead    = "the books can be read"
-	ruleLost    = "every 202 has an order"
-	ruleFinal   = "every 202 came to an end"
-	ruleKept    = "no promise was broken (failed)"
-	ruleDouble  = "one path, one order; one order, one buyer"
-	ruleLimit   = "nobody has more than the limit"
-	ruleStock   = "no more was sold than there was"
-	ruleUntold  = "no order that nobody was told of"
-	ruleLedger  = "the ledger says the same as the orders"
-	ruleSoldOut = "\"sold out\" was said only of what was"
-	ruleThieves = "no thief got through"
+	ruleRead       = "the ledger and the orders are readable"
+	ruleLost       = "every 202 has an order"
+	ruleFinal      = "no accepted order is still queued"
+	ruleFailed     = "no accepted order failed"
+	ruleDouble     = "one order per path, one buyer per order"
+	ruleLimit      = "no buyer exceeds the limit"
+	ruleStock      = "no units are oversold"
+	ruleUnreported = "no order without a 202"
+	ruleLedger     = "the ledger matches the orders"
+	ruleSoldOut    = "SOLD_OUT only when nothing was left"
+	ruleHostile    = "every hostile call was refused"
 )
 
 func rules() []string {
 	return []string{
-		ruleRead, ruleLost, ruleFinal, ruleKept, ruleDouble, ruleLimit, ruleStock, ruleUntold, ruleLedger, ruleSoldOut, ruleThieves,
+		ruleRead, ruleLost, ruleFinal, ruleFailed, ruleDouble, ruleLimit, ruleStock, ruleUnreported, ruleLedger,
+		ruleSoldOut, ruleHostile,
 	}
 }
 
-// mostDifferences is how many are kept word for word.
-const mostDifferences = 50
+// maxDifferences bounds the differences that a verdict keeps in words.
+const maxDifferences = 50
 
-// differ takes note of a difference.
-func (v *Verdict) differ(rule, format string, args ...any) {
+// addDifference records a violation of a rule.
+func (v *Verdict) addDifference(rule, format string, args ...any) {
 	for i := range v.Rules {
 		if v.Rules[i].Name == rule {
 			v.Rules[i].OK = false
@@ -60,7 +61,7 @@ func (v *Verdict) differ(rule, format string, args ...any) {
 		}
 	}
 	v.OK = false
-	if len(v.Differences) >= mostDifferences {
+	if len(v.Differences) >= maxDifferences {
 		v.More++
 		return
 	}

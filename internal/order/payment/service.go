@@ -6,7 +6,7 @@ import (
 	"log/slog"
 	"time"
 
-	"flashsale.dev/seckill/internal/group"
+	"flashsale.dev/seckill/internal/batcher"
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/inventory"
 	"flashsale.dev/seckill/internal/order/query"
@@ -40,15 +40,15 @@ type Service struct {
 	now      func() time.Time
 	log      *slog.Logger
 
-	cancels  *group.Line[int64, string, Cancellation]
-	releases *group.Line[int64, order.StockMove, struct{}]
+	cancels  *batcher.Batcher[int64, string, Cancellation]
+	releases *batcher.Batcher[int64, order.StockMove, struct{}]
 }
 
 // NewService makes a cashier.
 func NewService(finder *query.Service, store Store, giver *inventory.StockReleaser, provider order.Provider, log *slog.Logger) *Service {
 	c := &Service{orders: finder, store: store, releaser: giver, provider: provider, now: time.Now, log: log}
-	c.cancels = group.New(seckill.MaxBatch, c.cancelBatch)
-	c.releases = group.New(seckill.MaxBatch, c.releaseBatch)
+	c.cancels = batcher.New(seckill.MaxBatch, c.cancelBatch)
+	c.releases = batcher.New(seckill.MaxBatch, c.releaseBatch)
 	return c
 }
 

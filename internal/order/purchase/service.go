@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"flashsale.dev/seckill/internal/group"
+	"flashsale.dev/seckill/internal/batcher"
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/stats"
 	"flashsale.dev/seckill/internal/ordersn"
@@ -46,8 +46,8 @@ type Service struct {
 
 	counters *stats.Counters // nil: nobody counts
 	epochs   sync.Map        // goods id -> epoch last seen; a wrong one costs a second trip, nothing else
-	reserves *group.Line[batchKey, tracedReservation, result]
-	confirms *group.Line[int64, string, struct{}]
+	reserves *batcher.Batcher[batchKey, tracedReservation, result]
+	confirms *batcher.Batcher[int64, string, struct{}]
 }
 
 type batchKey struct{ goodsID, epoch int64 }
@@ -68,8 +68,8 @@ func NewService(
 		sales: front, reserver: reserver, publisher: publisher, minter: minter, deadline: publishDeadline, log: log,
 		counters: tally, observer: observer, tracer: tracer,
 	}
-	d.reserves = group.New(seckill.MaxBatch, d.reserveBatch)
-	d.confirms = group.New(seckill.MaxBatch, d.confirmBatch)
+	d.reserves = batcher.New(seckill.MaxBatch, d.reserveBatch)
+	d.confirms = batcher.New(seckill.MaxBatch, d.confirmBatch)
 	return d
 }
 

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"flashsale.dev/seckill/internal/group"
+	"flashsale.dev/seckill/internal/batcher"
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/seckill"
 )
@@ -35,7 +35,7 @@ type Statistics struct {
 type Service struct {
 	sales    order.SaleGetter
 	reader   order.SaleReader
-	counts   *group.Line[int64, struct{}, map[order.Status]Count]
+	counts   *batcher.Batcher[int64, struct{}, map[order.Status]Count]
 	counters CounterStore
 }
 
@@ -50,7 +50,7 @@ func NewService(owners order.SaleGetter, front order.SaleReader, counter OrderCo
 		counts, err := counter.CountOrders(ctx, goodsID)
 		return slices.Repeat([]map[order.Status]Count{counts}, len(askers)), err
 	}
-	return &Service{sales: owners, reader: front, counts: group.New(seckill.MaxBatch, count), counters: tallies}
+	return &Service{sales: owners, reader: front, counts: batcher.New(seckill.MaxBatch, count), counters: tallies}
 }
 
 // Statistics reads the numbers of a sale that the actor may manage.

@@ -7,24 +7,25 @@ import (
 	"flashsale.dev/seckill/internal/ratelimit/rules"
 )
 
-// Want is one rule of several that a request must pass.
-type Want struct {
+// Check is one rule of several that a request must pass.
+type Check struct {
 	Rule string
 	// Own is the request's own limit in place of the rule's, or nil.
 	Own *ratelimit.Limit
 }
 
-// DecideAll asks several rules, in order: put those of the node's own memory
-// first, they cost nothing. At the first that denies, those before it get their
-// permits back, and its Result is the answer. Otherwise the answers are all
-// allowed; WaitAll waits for the longest. Where a store is asked directly,
-// Store.TakeEach decides several limits in one atomic step.
-func (g *Gate) DecideAll(ctx context.Context, attrs rules.Attributes, n int64, wants ...Want) ([]Result, error) {
-	passed := make([]Result, 0, len(wants))
-	for _, want := range wants {
-		out, err := g.decideWant(ctx, attrs, n, want)
-		if err == nil && out.Allowed {
-			passed = append(passed, out)
+// DecideAll checks several rules in order. Put rules of scope node first: they
+// cost no call. At the first denial it refunds the permits of the rules before
+// and returns that Result alone. Otherwise all results are allowed, one for each
+// check; wait for them with WaitAll. Errors are those of Decide.
+func (g *Gate) DecideAll(
+	ctx context.Context, attrs rules.Attributes, n int64, checks ...Check,
+) ([]Result, error) {
+	passed := make([]Result, 0, len(checks))
+	for _, check := range checks {
+		res, err := g.decideOne(ctx, attrs, n, check)
+		if err == nil && res.Allowed {
+			passed = append(passed, res)
 			continue
 		}
 		for i := range passed {
@@ -33,34 +34,37 @@ func (g *Gate) DecideAll(ctx context.Context, attrs rules.Attributes, n int64, w
 		if err != nil {
 			return nil, err
 		}
-		return []Result{out}, nil
+		return []Result{res}, nil
 	}
 	return passed, nil
 }
 
-func (g *Gate) decideWant(ctx context.Context, attrs rules.Attributes, n int64, want Want) (Result, error) {
-	if want.Own == nil {
-		return g.Decide(ctx, want.Rule, attrs, n)
+func (g *Gate) decideOne(
+	ctx context.Context, attrs rules.Attributes, n int64, check Check,
+) (Result, error) {
+	if check.Own == nil {
+		return g.Decide(ctx, check.Rule, attrs, n)
 	}
-	return g.DecideWith(ctx, want.Rule, attrs, *want.Own, n)
+	return g.DecideWith(ctx, check.Rule, attrs, *check.Own, n)
 }
 
-// WaitAll waits until the permits of all outcomes are good, and gives back all
-// of them when it can't: then it returns the outcome that stopped it, too.
-func WaitAll(ctx context.Context, outcomes []Result) (*Result, error) {
+// WaitAll waits until the permits of all results are good. On an error it refunds
+// all of them and returns the result that failed, too. Errors are those of
+// Result.Wait.
+func WaitAll(ctx context.Context, results []Result) (*Result, error) {
 	var longest *Result
-	for i := range outcomes {
-		if longest == nil || outcomes[i].Decision.Wait > longest.Decision.Wait {
-			longest = &outcomes[i]
+	for i := range results {
+		if longest == nil || results[i].Decision.Wait > longest.Decision.Wait {
+			longest = &results[i]
 		}
 	}
 	if longest == nil {
 		return nil, nil
 	}
 	if err := longest.Wait(ctx); err != nil {
-		for i := range outcomes {
-			if &outcomes[i] != longest {
-				outcomes[i].Refund()
+		for i := range results {
+			if &results[i] != longest {
+				results[i].Refund()
 			}
 		}
 		return longest, err

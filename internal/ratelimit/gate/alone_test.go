@@ -25,7 +25,7 @@ type moody struct {
 
 var errMoody = errors.New("no answer in time")
 
-func (m moody) TakeEach(ctx context.Context, groups ...[]ratelimit.Ask) ([]ratelimit.Decision, error) {
+func (m moody) TakeEach(ctx context.Context, groups ...[]ratelimit.Request) ([]ratelimit.Decision, error) {
 	if m.fails() {
 		return nil, errMoody
 	}
@@ -34,7 +34,7 @@ func (m moody) TakeEach(ctx context.Context, groups ...[]ratelimit.Ask) ([]ratel
 
 // A Redis that answers now and then leaves its nodes to decide alone in between. What they let through then is taken from what
 // it gives later: beyond rate × T there are its burst, the leases, and what all nodes may owe at a time, however long that goes on.
-func TestWhatIsDecidedAloneIsPaidFor(t *testing.T) {
+func TestGate_DegradedPermitsArePaidBack(t *testing.T) {
 	const rate, burst, leases, owed = 1000.0, 1000, 10, 2000
 	for _, nodes := range []int{1, 2, 4} {
 		for _, oneIn := range []int{2, 8} {
@@ -65,7 +65,7 @@ func TestWhatIsDecidedAloneIsPaidFor(t *testing.T) {
 }
 
 // Who lets go of what was decided alone owes nothing for it.
-func TestARefundOfWhatWasDecidedAloneIsOwedNoMore(t *testing.T) {
+func TestGate_DegradedRefundReducesTheDebt(t *testing.T) {
 	down, clock := true, testclock.New()
 	store := moody{ratelimit.NewMemory(clock.Now), func() bool { return down }}
 	g := newGate(t, book(t, `
@@ -74,7 +74,7 @@ rules:
 `), store, gate.Options{Now: clock.Now})
 	for i := range 3 {
 		out := decide(t, g, "r", rules.Attributes{Goods: 1})
-		require.True(t, out.Allowed && out.Undecided)
+		require.True(t, out.Allowed && out.Degraded)
 		if i > 0 {
 			out.Refund()
 		}
@@ -83,7 +83,7 @@ rules:
 	clock.Add(200 * ms) // the breaker tries again; no permit has come in
 	for range 4 {
 		out := decide(t, g, "r", rules.Attributes{Goods: 1})
-		require.True(t, out.Allowed && !out.Undecided)
+		require.True(t, out.Allowed && !out.Degraded)
 	}
 	require.False(t, func() bool { out := decide(t, g, "r", rules.Attributes{Goods: 1}); return out.Allowed }(), "five there were, and one was given alone")
 }

@@ -17,7 +17,7 @@ import (
 	"flashsale.dev/seckill/internal/ratelimit/gate"
 	redislimit "flashsale.dev/seckill/internal/ratelimit/redis"
 	"flashsale.dev/seckill/internal/ratelimit/rules"
-	"flashsale.dev/seckill/internal/testenv"
+	"flashsale.dev/seckill/internal/testing/servers"
 )
 
 // contender answers one caller: may it go on?
@@ -65,11 +65,11 @@ const benchRate = 1000
 // waiting, so that all do the same.
 func contenders(t testing.TB, addr string) []contender {
 	limit := ratelimit.Limit{Algorithm: ratelimit.TokenBucket, PermitsPerSecond: benchRate, MaxBurstSeconds: 1}
-	terms, err := limit.Terms()
+	terms, err := limit.Params()
 	require.NoError(t, err)
 	client := promptClient(t, addr)
 	patient := newClient(t, addr)
-	direct, directCalls := redislimit.New(patient), atomic.Int64{}
+	direct, directCalls := redislimit.New(patient, nil), atomic.Int64{}
 	other, otherCalls := redisrate.NewLimiter(patient), atomic.Int64{}
 	local := rate.NewLimiter(benchRate, benchRate)
 	b := book(t, `{rules: [
@@ -78,8 +78,8 @@ func contenders(t testing.TB, addr string) []contender {
 	return []contender{
 		{name: "direct", global: true, calls: directCalls.Load, allow: func(ctx context.Context) bool {
 			directCalls.Add(1)
-			d, err := direct.Take(ctx, ratelimit.Ask{Key: "direct", Terms: terms, N: 1})
-			return err == nil && d.Allowed
+			d, err := direct.TakeEach(ctx, []ratelimit.Request{{Key: "direct", Params: terms, N: 1}})
+			return err == nil && d[0].Allowed
 		}},
 		{name: "redis_rate", calls: otherCalls.Load, allow: func(ctx context.Context) bool {
 			otherCalls.Add(1)
@@ -96,32 +96,32 @@ func contenders(t testing.TB, addr string) []contender {
 
 // gated are so many nodes, each with a gate of its own, on a goods of their own.
 func gated(t testing.TB, name, rule string, nodes int64, b *rules.Rulebook, client *redis.Client) contender {
-	meter := &gate.Counters{}
+	meter := &counters{}
 	gates := make([]*gate.Gate, nodes)
 	for i := range gates {
-		gates[i] = newGate(t, b, redislimit.New(client), gate.Options{Metrics: meter})
+		gates[i] = newGate(t, b, redislimit.New(client, nil), gate.Options{Metrics: meter})
 	}
 	turn := atomic.Int64{}
 	return contender{
 		name: name, global: true, gated: true,
-		calls: func() int64 { return meter.Of(gate.EventRedisCall) },
+		calls: func() int64 { return meter.of(gate.EventRedisCall) },
 		allow: func(ctx context.Context) bool {
 			g := gates[turn.Add(1)%nodes]
 			out, err := g.Decide(ctx, rule, rules.Attributes{Goods: nodes}, 1)
-			return err == nil && out.Allowed && !out.Undecided
+			return err == nil && out.Allowed && !out.Degraded
 		},
 	}
 }
 
-// TestOverloadSideBySide is the benchmark; its factor is asked for only when
+// TestGate_OverloadSideBySide is the benchmark; its factor is asked for only when
 // RATELIMIT_BENCH is set, for a loaded machine says nothing about it. What must
 // always hold is held: calls per decision, and the count that is admitted.
-func TestOverloadSideBySide(t *testing.T) {
+func TestGate_OverloadSideBySide(t *testing.T) {
 	length, full := 500*time.Millisecond, os.Getenv("RATELIMIT_BENCH") != ""
 	if full {
 		length = 4 * time.Second
 	}
-	addr := testenv.Redis(t).Addr()
+	addr := servers.Redis(t).Addr()
 	results := map[string]result{}
 	for _, c := range contenders(t, addr) {
 		r := overload(c, 64, length)

@@ -6,33 +6,32 @@ import (
 	"time"
 )
 
-// errOpen says that the breaker keeps Redis from being asked.
-var errOpen = errors.New("ratelimit: redis is not asked: it failed a moment ago")
+var errOpen = errors.New("ratelimit: redis failed a moment ago: circuit breaker is open")
 
 const (
-	breakAfter = 3
-	tryEvery   = 100 * time.Millisecond
+	maxFailures   = 3
+	probeInterval = 100 * time.Millisecond
 )
 
-// breaker stops asking after three failures in a row and lets one ask through
-// each 100 ms to see whether Redis is back.
+// breaker is a circuit breaker. It opens after three failures in a row, and then
+// lets one call through each 100 ms until one succeeds.
 type breaker struct {
 	mu       sync.Mutex
 	failures int
-	next     time.Time
+	next     time.Time // the next probe
 }
 
-// allow says whether Redis may be asked now.
+// allow reports whether a call may be made now.
 func (b *breaker) allow(now time.Time) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.failures < breakAfter {
+	if b.failures < maxFailures {
 		return true
 	}
 	if now.Before(b.next) {
 		return false
 	}
-	b.next = now.Add(tryEvery)
+	b.next = now.Add(probeInterval)
 	return true
 }
 
@@ -44,7 +43,7 @@ func (b *breaker) record(now time.Time, ok bool) {
 		return
 	}
 	b.failures++
-	if b.failures >= breakAfter {
-		b.next = now.Add(tryEvery)
+	if b.failures >= maxFailures {
+		b.next = now.Add(probeInterval)
 	}
 }

@@ -15,7 +15,7 @@ import (
 	"flashsale.dev/seckill/internal/ratelimit/gate"
 	redislimit "flashsale.dev/seckill/internal/ratelimit/redis"
 	"flashsale.dev/seckill/internal/ratelimit/rules"
-	"flashsale.dev/seckill/internal/testenv"
+	"flashsale.dev/seckill/internal/testing/servers"
 )
 
 const (
@@ -47,8 +47,8 @@ func newClient(t testing.TB, addr string) *redis.Client {
 	return client
 }
 
-func termsOf(t testing.TB, l ratelimit.Limit) ratelimit.Terms {
-	terms, err := l.Terms()
+func termsOf(t testing.TB, l ratelimit.Limit) ratelimit.Params {
+	terms, err := l.Params()
 	require.NoError(t, err)
 	return terms
 }
@@ -88,51 +88,51 @@ rules:
   - {name: shared, by: [ip, route], limit: 1, onMissingKey: shared}
 `
 
-func TestGateAdmitsABurstAndRemembersDenials(t *testing.T) {
-	meter := &gate.Counters{}
-	g := newGate(t, book(t, hotRule), redislimit.New(steadyClient(t, testenv.Redis(t).Addr())),
+func TestGate_CachesDenials(t *testing.T) {
+	meter := &counters{}
+	g := newGate(t, book(t, hotRule), redislimit.New(steadyClient(t, servers.Redis(t).Addr()), nil),
 		gate.Options{Metrics: meter, Deadline: unhurried})
 	goods := rules.Attributes{Goods: 7}
 	for range 3 {
 		out := decide(t, g, "slow", goods)
 		require.True(t, out.Allowed)
 	}
-	calls := meter.Of(gate.EventRedisCall)
+	calls := meter.of(gate.EventRedisCall)
 	for range 100 {
 		out := decide(t, g, "slow", goods)
 		require.False(t, out.Allowed)
-		require.InDelta(t, 100, out.RetryAfterSeconds(), 1)
+		require.InDelta(t, 100, out.RetryAfter.Seconds(), 1.5)
 		limit, policy := out.Headers()
 		require.Regexp(t, `^"slow";r=0;t=\d+$`, limit)
 		require.Equal(t, `"slow";q=3;w=300`, policy)
 	}
-	require.LessOrEqual(t, meter.Of(gate.EventRedisCall)-calls, int64(2), "a denial is not asked for again")
-	require.GreaterOrEqual(t, meter.Of(gate.EventByMemory), int64(98))
+	require.LessOrEqual(t, meter.of(gate.EventRedisCall)-calls, int64(2), "a denial is not asked for again")
+	require.GreaterOrEqual(t, meter.of(gate.EventDenialCache), int64(98))
 	require.True(t, decide(t, g, "slow", rules.Attributes{Goods: 8}).Allowed, "another goods is another bucket")
 }
 
-func TestGateByNodeMemoryAsksNobody(t *testing.T) {
-	meter := &gate.Counters{}
-	g := newGate(t, book(t, hotRule), redislimit.New(promptClient(t, "127.0.0.1:1")), gate.Options{Metrics: meter})
+func TestGate_NodeScopeMakesNoCalls(t *testing.T) {
+	meter := &counters{}
+	g := newGate(t, book(t, hotRule), redislimit.New(promptClient(t, "127.0.0.1:1"), nil), gate.Options{Metrics: meter})
 	for i, want := range []bool{true, true, false} {
 		require.Equal(t, want, decide(t, g, "own", rules.Attributes{User: 1}).Allowed, i)
 	}
 	require.True(t, decide(t, g, "own", rules.Attributes{User: 2}).Allowed)
-	require.Zero(t, meter.Of(gate.EventRedisCall))
+	require.Zero(t, meter.of(gate.EventRedisCall))
 }
 
-func TestGateDryRunCountsAndLetsPass(t *testing.T) {
-	meter := &gate.Counters{}
+func TestGate_DryRunCountsAndAdmits(t *testing.T) {
+	meter := &counters{}
 	g := newGate(t, book(t, hotRule), ratelimit.NewMemory(nil), gate.Options{Metrics: meter, Deadline: unhurried})
 	for range 5 {
 		out := decide(t, g, "dry", rules.Attributes{Goods: 1})
 		require.True(t, out.Allowed)
 	}
-	require.EqualValues(t, 4, meter.Of(gate.EventDryRun))
-	require.EqualValues(t, 5, meter.Of(gate.EventAllowed))
+	require.EqualValues(t, 4, meter.of(gate.EventDryRun))
+	require.EqualValues(t, 5, meter.of(gate.EventAllowed))
 }
 
-func TestGateMissingKeys(t *testing.T) {
+func TestGate_MissingKeys(t *testing.T) {
 	g := newGate(t, book(t, hotRule), ratelimit.NewMemory(nil), gate.Options{Deadline: unhurried})
 	for range 3 {
 		require.True(t, decide(t, g, "skip", rules.Attributes{}).Allowed)
@@ -142,7 +142,7 @@ func TestGateMissingKeys(t *testing.T) {
 	require.False(t, decide(t, g, "shared", rules.Attributes{Route: "b"}).Allowed, "all without an address share one bucket")
 }
 
-func TestGateCountsIPv6ByItsNetwork(t *testing.T) {
+func TestGate_CountsIPv6ByNetwork(t *testing.T) {
 	g := newGate(t, book(t, hotRule), ratelimit.NewMemory(nil), gate.Options{Deadline: unhurried})
 	ask := func(ip string) bool {
 		return decide(t, g, "deny", rules.Attributes{IP: netip.MustParseAddr(ip)}).Allowed
@@ -155,7 +155,7 @@ func TestGateCountsIPv6ByItsNetwork(t *testing.T) {
 	require.True(t, ask("192.0.2.2"))
 }
 
-func TestGateTakesTheSalesOwnRate(t *testing.T) {
+func TestGate_OwnLimitReplacesTheRules(t *testing.T) {
 	g := newGate(t, book(t, hotRule), ratelimit.NewMemory(nil), gate.Options{Deadline: unhurried})
 	limit := ratelimit.Limit{Algorithm: ratelimit.TokenBucket, PermitsPerSecond: 0.01, Burst: 2}
 	n := 0
@@ -172,7 +172,7 @@ func TestGateTakesTheSalesOwnRate(t *testing.T) {
 	require.ErrorAs(t, err, &wrong)
 }
 
-func TestGateRefusesWhatMakesNoSense(t *testing.T) {
+func TestGate_InvalidRequestsAreErrors(t *testing.T) {
 	g := newGate(t, book(t, hotRule), ratelimit.NewMemory(nil), gate.Options{Deadline: unhurried})
 	_, err := g.Decide(t.Context(), "none", rules.Attributes{}, 1)
 	require.ErrorIs(t, err, rules.ErrNoRule)
@@ -182,12 +182,12 @@ func TestGateRefusesWhatMakesNoSense(t *testing.T) {
 	require.ErrorIs(t, err, ratelimit.ErrPermits)
 }
 
-func TestGateGivesBackWhenTheClientLeaves(t *testing.T) {
+func TestGate_RefundsWhenTheClientLeaves(t *testing.T) {
 	for _, store := range []string{"redis", "memory"} {
 		t.Run(store, func(t *testing.T) {
 			var shared gate.Store = ratelimit.NewMemory(nil)
 			if store == "redis" {
-				shared = redislimit.New(steadyClient(t, testenv.Redis(t).Addr()))
+				shared = redislimit.New(steadyClient(t, servers.Redis(t).Addr()), nil)
 			}
 			b := book(t, `{rules: [{name: wait, by: [goods], algorithm: reserve, permitsPerSecond: 0.1, burst: 1, maxWait: 20s}]}`)
 			g := newGate(t, b, shared, gate.Options{Deadline: unhurried})
@@ -207,7 +207,7 @@ func TestGateGivesBackWhenTheClientLeaves(t *testing.T) {
 	}
 }
 
-func TestGateRefusesAWaitBeyondTheDeadline(t *testing.T) {
+func TestGate_DeniesAWaitBeyondTheDeadline(t *testing.T) {
 	b := book(t, `{rules: [{name: wait, by: [goods], algorithm: reserve, permitsPerSecond: 0.1, burst: 1, maxWait: 20s}]}`)
 	g := newGate(t, b, ratelimit.NewMemory(nil), gate.Options{Deadline: unhurried})
 	attrs := rules.Attributes{Goods: 1}
@@ -220,7 +220,7 @@ func TestGateRefusesAWaitBeyondTheDeadline(t *testing.T) {
 	require.True(t, decide(t, g, "wait", attrs).Allowed, "and nothing was charged for it")
 }
 
-func TestGateCapsItsWaiters(t *testing.T) {
+func TestGate_LimitsWaiters(t *testing.T) {
 	b := book(t, `{rules: [{name: wait, by: [goods], algorithm: reserve, permitsPerSecond: 1000, burst: 1, maxWait: 60s}]}`)
 	g := newGate(t, b, ratelimit.NewMemory(nil), gate.Options{Waiters: 3, Deadline: unhurried})
 	var waited, refused atomic.Int64
@@ -241,17 +241,17 @@ func TestGateCapsItsWaiters(t *testing.T) {
 	require.Positive(t, waited.Load())
 }
 
-func TestAllRulesOrNone(t *testing.T) {
+func TestDecideAll_TakesAllOrNothing(t *testing.T) {
 	b := book(t, `
 rules:
   - {name: user, by: [user], scope: node, algorithm: token_bucket, permitsPerSecond: 0.01, burst: 5}
   - {name: goods, by: [goods], algorithm: reserve, permitsPerSecond: 0.1, burst: 1, maxWait: 10s}
 `)
-	meter := &gate.Counters{}
+	meter := &counters{}
 	g := newGate(t, b, ratelimit.NewMemory(nil), gate.Options{Metrics: meter, Deadline: unhurried})
 	attrs := rules.Attributes{User: 1, Goods: 1}
 	ask := func() []gate.Result {
-		outs, err := g.DecideAll(t.Context(), attrs, 1, gate.Want{Rule: "user"}, gate.Want{Rule: "goods"})
+		outs, err := g.DecideAll(t.Context(), attrs, 1, gate.Check{Rule: "user"}, gate.Check{Rule: "goods"})
 		require.NoError(t, err)
 		return outs
 	}
@@ -287,13 +287,13 @@ type slowStore struct {
 	asked, answer chan struct{}
 }
 
-func (s *slowStore) TakeEach(ctx context.Context, groups ...[]ratelimit.Ask) ([]ratelimit.Decision, error) {
+func (s *slowStore) TakeEach(ctx context.Context, groups ...[]ratelimit.Request) ([]ratelimit.Decision, error) {
 	s.asked <- struct{}{}
 	<-s.answer
 	return s.Memory.TakeEach(ctx, groups...)
 }
 
-func TestPermitsOfThoseWhoLeftAreGivenBack(t *testing.T) {
+func TestGate_RefundsPermitsOfCallersThatLeft(t *testing.T) {
 	terms := termsOf(t, ratelimit.Limit{Algorithm: ratelimit.TokenBucket, PermitsPerSecond: 0.01, Burst: 100})
 	b := book(t, `{rules: [{name: r, by: [goods], algorithm: token_bucket, permitsPerSecond: 0.01, burst: 100}]}`)
 	store := &slowStore{ratelimit.NewMemory(nil), make(chan struct{}), make(chan struct{})}
@@ -318,7 +318,7 @@ func TestPermitsOfThoseWhoLeftAreGivenBack(t *testing.T) {
 	all.Wait()
 	store.answer <- struct{}{}
 	g.Close()
-	left, err := store.Peek(t.Context(), ratelimit.Ask{Key: "{1}:ratelimit:r:1", Terms: terms, N: 1})
+	left, err := store.Peek(t.Context(), ratelimit.Request{Key: "{1}:ratelimit:r:1", Params: terms, N: 1})
 	require.NoError(t, err)
 	require.EqualValues(t, 100-passed.Load()-1, left.Remaining, "one may be in hand; the others went back")
 }

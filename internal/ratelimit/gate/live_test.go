@@ -13,7 +13,7 @@ import (
 	"flashsale.dev/seckill/internal/ratelimit/gate"
 	redislimit "flashsale.dev/seckill/internal/ratelimit/redis"
 	"flashsale.dev/seckill/internal/ratelimit/rules"
-	"flashsale.dev/seckill/internal/testenv"
+	"flashsale.dev/seckill/internal/testing/servers"
 )
 
 // node is one API process' part.
@@ -25,7 +25,7 @@ type node struct {
 
 func startNodeParts(t *testing.T, addr, yaml string) node {
 	client := steadyClient(t, addr)
-	b, store := book(t, yaml), redislimit.New(client)
+	b, store := book(t, yaml), redislimit.New(client, nil)
 	s := rules.NewSync(client, b)
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan struct{})
@@ -35,7 +35,7 @@ func startNodeParts(t *testing.T, addr, yaml string) node {
 	}()
 	t.Cleanup(func() { stop(); <-done })
 	g := newGate(t, b, store, gate.Options{Nodes: s.Nodes, Deadline: unhurried})
-	return node{g, rules.NewAdmin(b, s, store), s}
+	return node{g, rules.NewAdmin(b, s, store, nil), s}
 }
 
 const liveRule = `{rules: [{name: r, by: [goods], algorithm: token_bucket, permitsPerSecond: 0.01, burst: 2, leases: 10}]}`
@@ -51,8 +51,8 @@ func admittedBy(t testing.TB, g *gate.Gate, goods int64) int {
 	return n
 }
 
-func TestAChangeReachesEveryNodeAndRefillsNothing(t *testing.T) {
-	addr := testenv.Redis(t).Addr()
+func TestAdmin_ChangeReachesEveryNodeAndRefillsNothing(t *testing.T) {
+	addr := servers.Redis(t).Addr()
 	a, b := startNodeParts(t, addr, liveRule), startNodeParts(t, addr, liveRule)
 	require.Equal(t, 2, admittedBy(t, a.gate, 1))
 	require.Zero(t, admittedBy(t, b.gate, 1))
@@ -80,8 +80,8 @@ func TestAChangeReachesEveryNodeAndRefillsNothing(t *testing.T) {
 	require.EqualValues(t, 2, *got.Remaining)
 }
 
-func TestABadCallChangesNothing(t *testing.T) {
-	n := startNodeParts(t, testenv.Redis(t).Addr(), liveRule)
+func TestAdmin_InvalidChangeChangesNothing(t *testing.T) {
+	n := startNodeParts(t, servers.Redis(t).Addr(), liveRule)
 	rate, magic := -1.0, ratelimit.Algorithm("magic")
 	before, err := n.admin.Get(t.Context(), "r", "1")
 	require.NoError(t, err)
@@ -100,8 +100,8 @@ func TestABadCallChangesNothing(t *testing.T) {
 	require.Equal(t, before, after)
 }
 
-func TestNodesAreCounted(t *testing.T) {
-	addr := testenv.Redis(t).Addr()
+func TestSync_CountsNodes(t *testing.T) {
+	addr := servers.Redis(t).Addr()
 	a := startNodeParts(t, addr, liveRule)
 	t.Run("a second one", func(t *testing.T) {
 		startNodeParts(t, addr, liveRule)
@@ -110,8 +110,8 @@ func TestNodesAreCounted(t *testing.T) {
 	require.Eventually(t, func() bool { return a.sync.Nodes() == 1 }, time.Minute, 10*ms)
 }
 
-func TestOperatorsLimitsOutliveARedisThatLostThem(t *testing.T) {
-	server := testenv.Redis(t)
+func TestSync_RestoresLimitsInAnEmptyRedis(t *testing.T) {
+	server := servers.Redis(t)
 	n := startNodeParts(t, server.Addr(), liveRule)
 	burst := int64(7)
 	_, err := n.admin.Set(t.Context(), "r", rules.AnyKey, rules.Change{Burst: &burst})
@@ -125,8 +125,8 @@ func TestOperatorsLimitsOutliveARedisThatLostThem(t *testing.T) {
 	require.Equal(t, 7, admittedBy(t, n.gate, 3))
 }
 
-func TestAdminSaysSoWhenRedisIsDown(t *testing.T) {
-	server := testenv.Redis(t)
+func TestAdmin_LostRedisIsAnError(t *testing.T) {
+	server := servers.Redis(t)
 	n := startNodeParts(t, server.Addr(), liveRule)
 	require.NoError(t, server.Kill())
 	_, err := n.admin.Set(t.Context(), "r", "1", rules.Change{})

@@ -1,36 +1,36 @@
 package gate
 
-import "sync/atomic"
-
-// Event is something that a Metrics counts, by rule.
+// Event is what Metrics count, by rule.
 type Event int
 
-// The events. Allowed and Denied are what the caller was told; the others say
-// how it came about and may come with either.
+// The events. Each decision is EventAllowed or EventDenied. The others say how it
+// came about and accompany either.
 const (
 	EventAllowed Event = iota
 	EventDenied
-	// EventWaited: allowed, after a wait.
+	// EventWaited: allowed, and the caller waited until the permits were good.
 	EventWaited
-	// EventDryRun: would have been denied or made to wait.
+	// EventDryRun: allowed only because the rule is a dry run.
 	EventDryRun
-	// EventByLease: from permits that the node held.
-	EventByLease
-	// EventByMemory: denied without asking, by a denial that still holds.
-	EventByMemory
-	// EventError: Redis did not decide in time; onError did.
+	// EventLease: allowed by a permit of the node's lease.
+	EventLease
+	// EventDenialCache: denied without a call.
+	EventDenialCache
+	// EventError: Redis did not decide in time, and the rule's onError did.
 	EventError
-	// EventRedisCall: one call to Redis, counted for the rule that led it.
+	// EventRedisCall: one call to Redis, counted for the first rule of the batch.
 	EventRedisCall
 	eventCount
 )
 
-// String is the event's name as a metric's label.
+// String is the event's label value.
 func (e Event) String() string {
-	return [...]string{"allowed", "denied", "waited", "dry_run", "by_lease", "by_memory", "error", "redis_call"}[e]
+	return [...]string{
+		"allowed", "denied", "waited", "dry_run", "lease", "denial_cache", "error", "redis_call",
+	}[e]
 }
 
-// Events lists them all.
+// Events lists all events, in order.
 func Events() []Event {
 	all := make([]Event, eventCount)
 	for i := range all {
@@ -39,23 +39,7 @@ func Events() []Event {
 	return all
 }
 
-// Metrics counts events by rule. It is called on every decision, by many
-// goroutines at once.
+// Metrics counts events by rule. Every decision calls it, from many goroutines.
 type Metrics interface {
 	Count(rule string, event Event)
 }
-
-// Counters is a Metrics that adds up over all rules.
-type Counters struct{ n [eventCount]atomic.Int64 }
-
-var _ Metrics = (*Counters)(nil)
-
-// Count is Metrics's.
-func (c *Counters) Count(_ string, event Event) { c.n[event].Add(1) }
-
-// Of gives how often an event was counted.
-func (c *Counters) Of(event Event) int64 { return c.n[event].Load() }
-
-type noMeter struct{}
-
-func (noMeter) Count(string, Event) {}

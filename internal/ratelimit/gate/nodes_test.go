@@ -19,7 +19,7 @@ import (
 	"flashsale.dev/seckill/internal/ratelimit/gate"
 	redislimit "flashsale.dev/seckill/internal/ratelimit/redis"
 	"flashsale.dev/seckill/internal/ratelimit/rules"
-	"flashsale.dev/seckill/internal/testenv"
+	"flashsale.dev/seckill/internal/testing/servers"
 	"flashsale.dev/seckill/internal/testing/testclock"
 )
 
@@ -36,10 +36,10 @@ func mostInAnyWindow(good []time.Time, rate float64) float64 {
 	return most
 }
 
-// TestAnyWindowOverManyNodes: any traffic over nodes that lease, on a clock of
+// TestGate_AnyWindowIsBounded: any traffic over nodes that lease, on a clock of
 // the test's: admitted ≤ burst + rate × T (+ nodes × lease) in every window.
-func TestAnyWindowOverManyNodes(t *testing.T) {
-	client := newClient(t, testenv.Redis(t).Addr())
+func TestGate_AnyWindowIsBounded(t *testing.T) {
+	client := newClient(t, servers.Redis(t).Addr())
 	runs := int64(0)
 	rapid.Check(t, func(t *rapid.T) {
 		runs++
@@ -48,7 +48,7 @@ func TestAnyWindowOverManyNodes(t *testing.T) {
 		clock := testclock.New()
 		var store gate.Store = ratelimit.NewMemory(clock.Now)
 		if runs%2 == 0 {
-			store = redislimit.New(client).WithClock(clock.Now)
+			store = redislimit.New(client, clock.Now)
 		}
 		const rate, burst = 1000.0, 100
 		b := windowBook(t, leases, burst)
@@ -85,7 +85,7 @@ func playTraffic(t *rapid.T, gates []*gate.Gate, clock *testclock.Clock, attrs r
 			g := gates[rapid.IntRange(0, len(gates)-1).Draw(t, "node")]
 			out, err := g.Decide(context.Background(), "r", attrs, 1)
 			require.NoError(t, err)
-			require.False(t, out.Undecided)
+			require.False(t, out.Degraded)
 			if out.Allowed {
 				good = append(good, clock.Now().Add(out.Decision.Wait))
 			}
@@ -95,7 +95,7 @@ func playTraffic(t *rapid.T, gates []*gate.Gate, clock *testclock.Clock, attrs r
 	return good
 }
 
-// nodeRun is what a process of TestTwoProcessesShareOneRate is told and tells.
+// nodeRun is what a process of TestGate_TwoProcessesShareOneRate is told and tells.
 type nodeRun struct {
 	Addr       string
 	Begin, End time.Time
@@ -104,9 +104,9 @@ type nodeRun struct {
 
 const nodeEnv = "RATELIMIT_TEST_NODE"
 
-// TestTwoProcessesShareOneRate runs two processes with 100 callers each under
+// TestGate_TwoProcessesShareOneRate runs two processes with 100 callers each under
 // the default rule of /randomPath.
-func TestTwoProcessesShareOneRate(t *testing.T) {
+func TestGate_TwoProcessesShareOneRate(t *testing.T) {
 	if told := os.Getenv(nodeEnv); told != "" {
 		playNode(t, told)
 		return
@@ -116,7 +116,7 @@ func TestTwoProcessesShareOneRate(t *testing.T) {
 		length = 2 * time.Second
 	}
 	begin := time.Now().Add(500 * ms)
-	run := nodeRun{Addr: testenv.Redis(t).Addr(), Begin: begin, End: begin.Add(length), Callers: 100}
+	run := nodeRun{Addr: servers.Redis(t).Addr(), Begin: begin, End: begin.Add(length), Callers: 100}
 	var counts [2]int64
 	var both sync.WaitGroup
 	for i := range counts {
@@ -143,7 +143,7 @@ func startNode(t *testing.T, run nodeRun) int64 {
 		return 0
 	}
 	defer out.Close()
-	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestTwoProcessesShareOneRate$")
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestGate_TwoProcessesShareOneRate$")
 	cmd.Env = append(os.Environ(), nodeEnv+"="+string(told), nodeEnv+"_OUT="+out.Name())
 	if text, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("node: %v\n%s", err, text)
@@ -162,7 +162,7 @@ func playNode(t *testing.T, told string) {
 	require.NoError(t, json.Unmarshal([]byte(told), &run))
 	b, err := rules.New(rules.Defaults()...)
 	require.NoError(t, err)
-	g := newGate(t, b, redislimit.New(steadyClient(t, run.Addr)), gate.Options{Deadline: unhurried})
+	g := newGate(t, b, redislimit.New(steadyClient(t, run.Addr), nil), gate.Options{Deadline: unhurried})
 	ctx, cancel := context.WithDeadline(t.Context(), run.End)
 	defer cancel()
 	<-time.After(time.Until(run.Begin))

@@ -7,27 +7,28 @@ import (
 	"flashsale.dev/seckill/internal/ratelimit"
 )
 
-// Store decides asks by key: Redis for all nodes, Memory for this one.
+// Store keeps the limiters that all nodes share, by key.
 type Store interface {
-	// TakeEach decides groups of asks, in order; each group together or not at all.
-	TakeEach(ctx context.Context, groups ...[]ratelimit.Ask) ([]ratelimit.Decision, error)
-	// Refund gives back what was booked at that time.
-	Refund(ctx context.Context, booked time.Time, asks ...ratelimit.Ask) error
+	// TakeEach decides groups of requests in order: all permits of a group are
+	// taken or none. It returns one decision for each group.
+	TakeEach(ctx context.Context, groups ...[]ratelimit.Request) ([]ratelimit.Decision, error)
+	// Refund returns the permits of requests that were taken at booked.
+	Refund(ctx context.Context, booked time.Time, requests ...ratelimit.Request) error
 }
 
-// Options are a Gate's settings; the zero value of each is its default.
+// Options are a Gate's settings. The zero value of each is its default.
 type Options struct {
-	// Deadline of one decision; at it the rule's onError decides. 50 ms.
+	// Deadline of one decision. After it the rule's onError decides. 50 ms.
 	Deadline time.Duration
-	// Waiters is how many callers may wait at once for permits. 10,000.
+	// Waiters is how many callers may wait for permits at once. 10,000.
 	Waiters int64
 	// Nodes is how many nodes share Redis, for onError: local. 1.
 	Nodes func() int
-	// Cluster: keys of one call must share a hash tag.
+	// Cluster: the keys of one call must share a hash tag.
 	Cluster bool
+	// Metrics counts the decisions; nil counts nothing.
 	Metrics Metrics
-	// Now is this node's clock, for tests. It must not step: time.Now's
-	// monotonic reading does.
+	// Now is this node's clock, for tests. It must be monotonic, as time.Now is.
 	Now func() time.Time
 }
 
@@ -41,11 +42,14 @@ func (o Options) withDefaults() Options {
 	if o.Nodes == nil {
 		o.Nodes = func() int { return 1 }
 	}
-	if o.Metrics == nil {
-		o.Metrics = noMeter{}
-	}
 	if o.Now == nil {
 		o.Now = time.Now
 	}
 	return o
+}
+
+func (o *Options) count(rule string, event Event) {
+	if o.Metrics != nil {
+		o.Metrics.Count(rule, event)
+	}
 }

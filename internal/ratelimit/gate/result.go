@@ -10,105 +10,105 @@ import (
 	"flashsale.dev/seckill/internal/ratelimit/rules"
 )
 
-// ErrLimited says that the permits can't be had: the rule denied them, or too
-// many wait already.
+// ErrLimited says that the permits cannot be had: the rule denied them, or too
+// many callers wait already.
 var ErrLimited = errors.New("ratelimit: limited")
 
-// Result is what a request is to be told.
+// Result is a decision of a rule.
 type Result struct {
-	// Decision of the limiter. In a dry run it is always Allowed, at once.
+	// Decision of the limiter. A dry run always allows, without a wait.
 	ratelimit.Decision
-	// Unavailable: not decided, and the rule is closed: 503 and not 429.
+	// Unavailable: Redis did not decide, and the rule's onError is closed. Answer
+	// 503 and not 429.
 	Unavailable bool
-	// Undecided: Redis did not answer in time, and the rule's onError did.
-	Undecided bool
-	// DryRun: the rule would have denied it or made it wait.
+	// Degraded: Redis did not decide in time, and the rule's onError did.
+	Degraded bool
+	// DryRun: without dryRun the rule would have denied or delayed the request.
 	DryRun bool
 
-	rule   *rules.Compiled
-	gate   *Gate
-	ask    ratelimit.Ask
-	shared bool
-	alone  *ratelimit.Ask // what the node decided alone, as it was to be asked
+	rule    *rules.Compiled
+	gate    *Gate
+	request ratelimit.Request
+	shared  bool               // the permits were taken from the shared store
+	debt    *ratelimit.Request // of a degraded admission: the request to Redis
 }
 
-// Rule names the rule that decided.
-func (o *Result) Rule() string { return o.rule.Name }
+// Rule is the name of the rule that decided.
+func (r *Result) Rule() string { return r.rule.Name }
 
-// Message is the rule's own text for who is limited, or "".
-func (o *Result) Message() string { return o.rule.Message }
+// Message is the rule's own text for a denied request, or "".
+func (r *Result) Message() string { return r.rule.Message }
 
-// Fallback is the rule's own answer for who is limited, or nil.
-func (o *Result) Fallback() *rules.Fallback { return o.rule.Fallback }
+// Fallback is the rule's own body for a denied request, or nil.
+func (r *Result) Fallback() *rules.Fallback { return r.rule.Fallback }
 
-// Wait waits until the permits are good. When ctx ends first, or too many wait
-// already (ErrLimited), the permits go back. It holds no lock.
-func (o *Result) Wait(ctx context.Context) error {
-	if !o.Allowed {
+// Wait waits until the permits are good, without a lock. It refunds them when it
+// fails: with ErrLimited when too many wait already, or with ctx's error.
+func (r *Result) Wait(ctx context.Context) error {
+	if !r.Allowed {
 		return ErrLimited
 	}
-	if o.Decision.Wait <= 0 {
+	if r.Decision.Wait <= 0 {
 		return nil
 	}
-	defer o.gate.waiters.Add(-1)
-	if o.gate.waiters.Add(1) > o.gate.opts.Waiters {
-		o.Refund()
-		o.denyLate()
+	defer r.gate.waiters.Add(-1)
+	if r.gate.waiters.Add(1) > r.gate.opts.Waiters {
+		r.Refund()
+		r.deny()
 		return ErrLimited
 	}
-	if err := sleepFor(ctx, o.Decision.Wait); err != nil {
-		o.Refund()
+	if err := sleep(ctx, r.Decision.Wait); err != nil {
+		r.Refund()
 		return fmt.Errorf("ratelimit: wait: %w", err)
 	}
-	o.gate.opts.Metrics.Count(o.rule.Name, EventWaited)
+	r.gate.opts.count(r.rule.Name, EventWaited)
 	return nil
 }
 
-// denyLate makes the outcome one of a denial.
-func (o *Result) denyLate() {
-	o.RetryAfter = o.Decision.Wait
-	o.Allowed, o.Granted, o.Decision.Wait = false, 0, 0
-	o.gate.opts.Metrics.Count(o.rule.Name, EventDenied)
+// deny turns the result into a denial.
+func (r *Result) deny() {
+	r.RetryAfter = r.Decision.Wait
+	r.Allowed, r.Granted, r.Decision.Wait = false, 0, 0
+	r.gate.opts.count(r.rule.Name, EventDenied)
 }
 
-// Refund gives the permits back, for a request that will not use them. It does
-// not wait for Redis. Call it at most once.
-func (o *Result) Refund() {
-	if !o.Allowed || o.DryRun || o.ask.Key == "" {
+// Refund returns permits that the request will not use. It does not wait for
+// Redis. Call it at most once.
+func (r *Result) Refund() {
+	if !r.Allowed || r.DryRun || r.request.Key == "" {
 		return
 	}
-	d, a := o.Decision, o.ask
-	if !o.shared {
-		_ = o.gate.memory.Refund(context.Background(), d.At, a) // it was taken, so it is well formed
-		if o.alone != nil {
-			o.gate.owe(*o.alone, -o.alone.N)
-		}
+	d, req := r.Decision, r.request
+	if r.shared {
+		r.gate.running.Go(func() { r.gate.refund(req, d) })
 		return
 	}
-	o.gate.running.Go(func() { o.gate.giveBack(a, d) })
+	// The request was taken, so it is well formed, and Memory has no other error.
+	_ = r.gate.memory.Refund(context.Background(), d.At, req)
+	if r.debt != nil {
+		r.gate.addDebt(*r.debt, -r.debt.N)
+	}
 }
 
-// RetryAfterSeconds is the header Retry-After: rounded up, at least 1.
-func (o *Result) RetryAfterSeconds() int64 { return max(1, ceilSeconds(o.RetryAfter)) }
-
-// Headers are RateLimit and RateLimit-Policy as draft-ietf-httpapi-ratelimit-
-// headers-10 has them; both empty when the rule let pass without limiting.
-func (o *Result) Headers() (limit, policy string) {
-	if o.ask.Key == "" {
+// Headers are the values of RateLimit and RateLimit-Policy, as
+// draft-ietf-httpapi-ratelimit-headers-10 defines them. Both are empty when the
+// rule let the request pass without a limit.
+func (r *Result) Headers() (limit, policy string) {
+	if r.request.Key == "" {
 		return "", ""
 	}
-	quota, window := o.ask.Terms.Quota()
-	reset := o.ResetAfter
-	if !o.Allowed {
-		reset = max(reset, o.RetryAfter)
+	quota, window := r.request.Params.Quota()
+	reset := r.ResetAfter
+	if !r.Allowed {
+		reset = max(reset, r.RetryAfter)
 	}
-	return fmt.Sprintf("%q;r=%d;t=%d", o.rule.Name, o.Remaining, ceilSeconds(reset)),
-		fmt.Sprintf("%q;q=%d;w=%d", o.rule.Name, quota, max(1, ceilSeconds(window)))
+	return fmt.Sprintf("%q;r=%d;t=%d", r.rule.Name, r.Remaining, ceilSeconds(reset)),
+		fmt.Sprintf("%q;q=%d;w=%d", r.rule.Name, quota, max(1, ceilSeconds(window)))
 }
 
 func ceilSeconds(d time.Duration) int64 { return int64((d + time.Second - 1) / time.Second) }
 
-func sleepFor(ctx context.Context, d time.Duration) error {
+func sleep(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {

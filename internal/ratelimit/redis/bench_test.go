@@ -11,7 +11,7 @@ import (
 
 	"flashsale.dev/seckill/internal/ratelimit"
 	redislimit "flashsale.dev/seckill/internal/ratelimit/redis"
-	"flashsale.dev/seckill/internal/testenv"
+	"flashsale.dev/seckill/internal/testing/servers"
 )
 
 func newClient(t testing.TB, addr string) *redis.Client {
@@ -20,25 +20,29 @@ func newClient(t testing.TB, addr string) *redis.Client {
 	return client
 }
 
-func BenchmarkRedisTake(b *testing.B) {
-	terms, err := ratelimit.DefaultLimit().Terms()
+// oneOfThousand asks the default rule of /randomPath for a permit.
+func oneOfThousand(b *testing.B) ratelimit.Request {
+	terms, err := ratelimit.Limit{Algorithm: ratelimit.Reserve, PermitsPerSecond: 1000, MaxBurstSeconds: 1, MaxWaitMillis: 1000}.Params()
 	require.NoError(b, err)
-	r := redislimit.New(newClient(b, testenv.Redis(b).Addr()))
-	ask := ratelimit.Ask{Key: "k", Terms: terms, N: 1, MaxWait: time.Second}
+	return ratelimit.Request{Key: "k", Params: terms, N: 1, MaxWait: time.Second}
+}
+
+func BenchmarkRedisTake(b *testing.B) {
+	r := redislimit.New(newClient(b, servers.Redis(b).Addr()), nil)
+	ask := oneOfThousand(b)
 	for b.Loop() {
-		if _, err := r.Take(context.Background(), ask); err != nil {
+		if _, err := r.TakeEach(context.Background(), []ratelimit.Request{ask}); err != nil {
 			b.Fatal(err)
 		}
 	}
 }
 
 func BenchmarkRedisTakeBatch(b *testing.B) {
-	terms, err := ratelimit.DefaultLimit().Terms()
-	require.NoError(b, err)
-	r := redislimit.New(newClient(b, testenv.Redis(b).Addr()))
-	groups := make([][]ratelimit.Ask, 100)
+	r := redislimit.New(newClient(b, servers.Redis(b).Addr()), nil)
+	ask := oneOfThousand(b)
+	groups := make([][]ratelimit.Request, 100)
 	for i := range groups {
-		groups[i] = []ratelimit.Ask{{Key: "k", Terms: terms, N: 1, MaxWait: time.Second}}
+		groups[i] = []ratelimit.Request{ask}
 	}
 	for b.Loop() {
 		if _, err := r.TakeEach(context.Background(), groups...); err != nil {
@@ -48,12 +52,10 @@ func BenchmarkRedisTakeBatch(b *testing.B) {
 }
 
 func BenchmarkMiniredisTake(b *testing.B) {
-	terms, err := ratelimit.DefaultLimit().Terms()
-	require.NoError(b, err)
-	r := redislimit.New(newClient(b, miniredis.RunT(b).Addr()))
-	ask := ratelimit.Ask{Key: "k", Terms: terms, N: 1, MaxWait: time.Second}
+	r := redislimit.New(newClient(b, miniredis.RunT(b).Addr()), nil)
+	ask := oneOfThousand(b)
 	for b.Loop() {
-		if _, err := r.Take(context.Background(), ask); err != nil {
+		if _, err := r.TakeEach(context.Background(), []ratelimit.Request{ask}); err != nil {
 			b.Fatal(err)
 		}
 	}

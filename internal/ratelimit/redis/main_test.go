@@ -5,7 +5,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"flashsale.dev/seckill/internal/testenv"
+	"flashsale.dev/seckill/internal/testing/servers"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(testenv.NewSuite().Around(m)) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(servers.NewSuite().Around(m)) }

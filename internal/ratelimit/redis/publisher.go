@@ -11,8 +11,8 @@ import (
 	"flashsale.dev/seckill/scripts/lua"
 )
 
-// ScriptKey is the Redis key that holds the SHA-1, in hex, of the script which decides, so that an edge (deploy/nginx)
-// can run the very same by EVALSHA and needs no copy of it.
+// ScriptKey is the Redis key of the script's SHA-1, in hex. nginx (deploy/nginx) runs the
+// script by EVALSHA with it, and needs no copy of the script.
 const ScriptKey = "lua:sha1:rate_limiter"
 
 const (
@@ -20,16 +20,18 @@ const (
 	publishTimeout = 500 * time.Millisecond
 )
 
-// Publisher keeps the script in Redis' cache and its SHA under ScriptKey. Any number of nodes may have one.
+// Publisher keeps the script in Redis' script cache and its SHA-1 under ScriptKey. Any
+// number of nodes may run one.
 type Publisher struct{ client redis.UniversalClient }
 
-// NewPublisher makes one; nothing happens until Run or Publish.
+// NewPublisher makes a Publisher, which does nothing until Run or Publish.
 func NewPublisher(client redis.UniversalClient) *Publisher {
 	return &Publisher{client: client}
 }
 
-// Run publishes at once, and again whenever Redis has lost the script or its name (SCRIPT FLUSH, a restart, a failover),
-// within a second. Errors are told by report, which may be nil, and mended by the next round.
+// Run publishes at once. It publishes again within a second after Redis has lost the
+// script or the key (SCRIPT FLUSH, a restart, a failover). It passes errors to report,
+// which may be nil, and tries again a second later.
 func (p *Publisher) Run(ctx context.Context, report func(error)) error {
 	tick := time.NewTicker(publishEvery)
 	defer tick.Stop()
@@ -50,7 +52,7 @@ func (p *Publisher) Run(ctx context.Context, report func(error)) error {
 	}
 }
 
-// Publish loads the script, everywhere in a cluster, and then says which it is.
+// Publish loads the script, on every master of a cluster, and stores its SHA-1.
 func (p *Publisher) Publish(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
 	defer cancel()
@@ -64,8 +66,9 @@ func (p *Publisher) Publish(ctx context.Context) error {
 	return nil
 }
 
-// Keep publishes where nothing usable is published. What another node has published is left: while two releases run side
-// by side each has its script in the cache, and they would only take the name from one another.
+// Keep publishes unless a loaded script is published already. It does not replace another
+// release's script: while two releases run side by side, they would overwrite each
+// other's SHA-1 again and again.
 func (p *Publisher) Keep(ctx context.Context) error {
 	usable, err := p.usable(ctx)
 	if err != nil || usable {
@@ -82,11 +85,11 @@ func (p *Publisher) usable(ctx context.Context) (bool, error) {
 		return false, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("ratelimit: look for the published script: %w", err)
+		return false, fmt.Errorf("ratelimit: read the published script: %w", err)
 	}
 	loaded, err := p.client.ScriptExists(ctx, sha).Result()
 	if err != nil {
-		return false, fmt.Errorf("ratelimit: look for the script: %w", err)
+		return false, fmt.Errorf("ratelimit: check the published script: %w", err)
 	}
 	return len(loaded) == 1 && loaded[0], nil
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	redislimit "flashsale.dev/seckill/internal/ratelimit/redis"
-	"flashsale.dev/seckill/internal/testenv"
+	"flashsale.dev/seckill/internal/testing/servers"
 )
 
 // decides says whether what is published can be run as it is, without the script's text.
@@ -24,8 +24,8 @@ func decides(t *testing.T, client redis.UniversalClient) bool {
 	return err == nil
 }
 
-func TestTheScriptIsPublishedAndStays(t *testing.T) {
-	server := testenv.Redis(t)
+func TestPublisher_PublishesAgainAfterALoss(t *testing.T) {
+	server := servers.Redis(t)
 	client := newClient(t, server.Addr())
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
@@ -45,8 +45,8 @@ func TestTheScriptIsPublishedAndStays(t *testing.T) {
 	require.NoError(t, <-ended)
 }
 
-func TestAnotherReleasesScriptIsLeftAlone(t *testing.T) {
-	client := newClient(t, testenv.Redis(t).Addr())
+func TestPublisher_KeepsAnotherReleasesScript(t *testing.T) {
+	client := newClient(t, servers.Redis(t).Addr())
 	theirs, err := client.ScriptLoad(t.Context(), "return 'another release'").Result()
 	require.NoError(t, err)
 	require.NoError(t, client.Set(t.Context(), redislimit.ScriptKey, theirs, 0).Err())
@@ -57,8 +57,8 @@ func TestAnotherReleasesScriptIsLeftAlone(t *testing.T) {
 	require.True(t, decides(t, client))
 }
 
-func TestNothingIsPublishedInAnAbsentRedis(t *testing.T) {
-	server := testenv.Redis(t)
+func TestPublisher_LostRedisIsAnError(t *testing.T) {
+	server := servers.Redis(t)
 	client := newClient(t, server.Addr())
 	require.NoError(t, server.Stop())
 	require.Error(t, redislimit.NewPublisher(client).Publish(t.Context()))

@@ -10,9 +10,9 @@ import (
 	"flashsale.dev/seckill/scripts/lua"
 )
 
-// TestScriptHeaders holds each script's header against its body: every KEYS and
+// TestScripts_HeadersNameAllArguments holds each script's header against its body: every KEYS and
 // ARGV that is read is named, and nothing is computed into a key.
-func TestScriptHeaders(t *testing.T) {
+func TestScripts_HeadersNameAllArguments(t *testing.T) {
 	for _, name := range []string{"ratelimit_decide", "ratelimit_sync"} {
 		source := lua.Source(name)
 		header, body, ok := strings.Cut(source, "\n\n")

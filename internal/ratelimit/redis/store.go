@@ -1,3 +1,8 @@
+// Package redislimit keeps limiters in Redis, for all nodes. One atomic Lua script,
+// scripts/lua/ratelimit_decide.lua, decides on Redis' clock. Publisher publishes the
+// script's SHA-1 for nginx, which runs the same script.
+//
+// The package is in the folder redis. Its name differs from go-redis' package.
 package redislimit
 
 import (
@@ -12,33 +17,28 @@ import (
 	"flashsale.dev/seckill/scripts/lua"
 )
 
-// Client is what a Redis limiter needs of a go-redis client: *redis.Client,
-// *redis.ClusterClient and redis.UniversalClient are such.
+// Client is a go-redis client: *redis.Client, *redis.ClusterClient or
+// redis.UniversalClient.
 type Client interface {
 	redis.Scripter
 	Del(ctx context.Context, keys ...string) *redis.IntCmd
 }
 
-// Store decides by one atomic script on Redis' own clock. It is safe for many
-// goroutines and keeps no state: deadlines are the context's and the client's.
+// Store decides requests in Redis. It has no state of its own and no deadline but the
+// context's and the client's. It is safe for many goroutines.
 type Store struct {
 	client Client
 	script *redis.Script
 	now    func() time.Time
 }
 
-// New makes a limiter on any go-redis client, a cluster's too.
-func New(client Client) *Store {
-	return &Store{client: client, script: redis.NewScript(lua.Source("ratelimit_decide"))}
+// New makes a store on a client. now replaces Redis' clock in tests; else it is nil,
+// because the clocks of production nodes differ.
+func New(client Client, now func() time.Time) *Store {
+	return &Store{client: client, script: redis.NewScript(lua.Source("ratelimit_decide")), now: now}
 }
 
-// WithClock gives a copy that passes now into the script instead of letting it
-// read Redis' TIME. For tests: production nodes do not agree on the time.
-func (r *Store) WithClock(now func() time.Time) *Store {
-	return &Store{client: r.client, script: r.script, now: now}
-}
-
-// The script's ops and verdicts; its header says the same.
+// The script's operations, verdicts and sizes, as in its header.
 const (
 	opTake   = "t"
 	opPeek   = "p"
@@ -48,73 +48,76 @@ const (
 	verdictAllowed = 1
 	verdictNever   = 2
 
-	askStride    = 11
-	answerStride = 6
+	requestSize = 11
+	answerSize  = 6
 )
 
-// Take decides the asks together: all are charged, or none is. Of several the
-// Decision is the strictest: the longest waits, the fewest permits remaining.
-func (r *Store) Take(ctx context.Context, asks ...ratelimit.Ask) (ratelimit.Decision, error) {
-	decisions, err := r.TakeEach(ctx, asks)
-	if err != nil {
-		return ratelimit.Decision{}, err
-	}
-	return decisions[0], nil
-}
-
-// TakeEach decides many groups in one call, each on its own and in order. In a
-// cluster all of their keys must share a hash slot.
-func (r *Store) TakeEach(ctx context.Context, groups ...[]ratelimit.Ask) ([]ratelimit.Decision, error) {
+// TakeEach decides groups of requests in one call, in order: all permits of a group are
+// taken or none. It returns one decision for each group: the strictest of its requests.
+// In a cluster all keys must share a hash slot. Errors are those of ratelimit.Check, a
+// *ratelimit.FieldError for an algorithm without a script, or a failure of Redis, after
+// which the permits may or may not be taken.
+func (r *Store) TakeEach(
+	ctx context.Context, groups ...[]ratelimit.Request,
+) ([]ratelimit.Decision, error) {
 	return r.run(ctx, opTake, nil, groups)
 }
 
-// Peek answers as Take would and charges nothing.
-func (r *Store) Peek(ctx context.Context, asks ...ratelimit.Ask) (ratelimit.Decision, error) {
-	decisions, err := r.run(ctx, opPeek, nil, [][]ratelimit.Ask{asks})
+// Peek decides like TakeEach for one group and takes nothing.
+func (r *Store) Peek(
+	ctx context.Context, requests ...ratelimit.Request,
+) (ratelimit.Decision, error) {
+	decisions, err := r.run(ctx, opPeek, nil, [][]ratelimit.Request{requests})
 	if err != nil {
 		return ratelimit.Decision{}, err
 	}
 	return decisions[0], nil
 }
 
-// Refund gives back N permits of each ask that were booked at the Decision's
-// At. What has drained, or belongs to a window that is over, is not credited.
-func (r *Store) Refund(ctx context.Context, booked time.Time, asks ...ratelimit.Ask) error {
-	_, err := r.run(ctx, opRefund, &booked, [][]ratelimit.Ask{asks})
+// Refund returns the permits of requests that were taken at booked, the Decision's At.
+// Permits that have drained, or belong to a window that is over, are not credited.
+func (r *Store) Refund(
+	ctx context.Context, booked time.Time, requests ...ratelimit.Request,
+) error {
+	_, err := r.run(ctx, opRefund, &booked, [][]ratelimit.Request{requests})
 	return err
 }
 
-// Forget is Store's. Each key is deleted alone: in a cluster they may lie apart.
-func (r *Store) Forget(ctx context.Context, keys ...string) error {
+// Reset drops limiters. It deletes each key alone, because in a cluster they may be in
+// different slots.
+func (r *Store) Reset(ctx context.Context, keys ...string) error {
 	for _, key := range keys {
 		if err := r.client.Del(ctx, key).Err(); err != nil {
-			return fmt.Errorf("ratelimit: forget: %w", err)
+			return fmt.Errorf("ratelimit: reset: %w", err)
 		}
 	}
 	return nil
 }
 
-func (r *Store) run(ctx context.Context, op string, booked *time.Time, groups [][]ratelimit.Ask) ([]ratelimit.Decision, error) {
+// run calls the script for groups. booked is nil except for a refund.
+func (r *Store) run(
+	ctx context.Context, op string, booked *time.Time, groups [][]ratelimit.Request,
+) ([]ratelimit.Decision, error) {
 	var keys []string
 	args := []any{r.clock()}
 	for g, group := range groups {
-		if err := ratelimit.CheckGroup(group); err != nil {
+		if err := ratelimit.Check(group); err != nil {
 			return nil, err
 		}
-		for _, a := range group {
-			if !a.Terms.InRedis() {
-				return nil, ratelimit.BadField("algorithm", "%s lives in process only", a.Terms.Limit().Algorithm)
+		for _, q := range group {
+			if !q.Params.InRedis() {
+				return nil, ratelimit.BadField("algorithm", "%s works in one process only", q.Params.Limit().Algorithm)
 			}
-			keys = append(keys, a.Key)
-			args = appendAsk(args, g, op, a, booked)
+			keys = append(keys, q.Key)
+			args = appendRequest(args, g, op, q, booked)
 		}
 	}
 	reply, err := r.script.Run(ctx, r.client, keys, args...).Int64Slice()
 	if err != nil {
 		return nil, fmt.Errorf("ratelimit: decide: %w", err)
 	}
-	if len(reply) != 1+answerStride*len(keys) {
-		return nil, fmt.Errorf("ratelimit: decide: %d numbers for %d asks", len(reply), len(keys))
+	if len(reply) != 1+answerSize*len(keys) {
+		return nil, fmt.Errorf("ratelimit: decide: %d numbers for %d requests", len(reply), len(keys))
 	}
 	return readAnswers(reply, groups), nil
 }
@@ -126,31 +129,35 @@ func (r *Store) clock() string {
 	return strconv.FormatInt(r.now().UnixMicro(), 10)
 }
 
-func appendAsk(args []any, group int, op string, a ratelimit.Ask, booked *time.Time) []any {
-	wait := max(0, a.MaxWait.Microseconds())
+// appendRequest appends the script's eleven arguments for a request.
+func appendRequest(
+	args []any, group int, op string, q ratelimit.Request, booked *time.Time,
+) []any {
+	wait := max(0, q.MaxWait.Microseconds())
 	if booked != nil {
 		wait = booked.UnixMicro()
 	}
-	least := a.Least
+	least := q.Min
 	if least == 0 {
-		least = a.N
+		least = q.N
 	}
-	// More than can ever be asked is never; keep it inside Lua's exact range.
-	n := min(a.N, ratelimit.MaxTicks)
-	t := a.Terms
-	return append(args, group, op, string(t.Kind), n, min(least, n), min(wait, 4*ratelimit.MaxTicks-1), t.Cost, t.Scale, t.Free, t.Cap, t.Most)
+	// More than MaxTicks is never granted; the bounds keep Lua's doubles exact.
+	n := min(q.N, ratelimit.MaxTicks)
+	p := q.Params
+	return append(args, group, op, string(p.Kind), n, min(least, n),
+		min(wait, 4*ratelimit.MaxTicks-1), p.Cost, p.Scale, p.Free, p.Cap, p.MaxPermits)
 }
 
-func readAnswers(reply []int64, groups [][]ratelimit.Ask) []ratelimit.Decision {
+func readAnswers(reply []int64, groups [][]ratelimit.Request) []ratelimit.Decision {
 	at := time.UnixMicro(reply[0]).UTC()
 	reply = reply[1:]
 	decisions := make([]ratelimit.Decision, 0, len(groups))
 	for _, group := range groups {
 		d := readAnswer(reply)
 		for i := 1; i < len(group); i++ {
-			d = ratelimit.Strictest(d, readAnswer(reply[i*answerStride:]))
+			d = ratelimit.Strictest(d, readAnswer(reply[i*answerSize:]))
 		}
-		reply = reply[len(group)*answerStride:]
+		reply = reply[len(group)*answerSize:]
 		d.At = at
 		decisions = append(decisions, d)
 	}
@@ -161,7 +168,8 @@ func fromMicros(us int64) time.Duration { return time.Duration(us) * time.Micros
 
 func readAnswer(v []int64) ratelimit.Decision {
 	return ratelimit.Decision{
-		Allowed: v[0] == verdictAllowed, Never: v[0] == verdictNever, Granted: v[1], Wait: fromMicros(v[2]),
-		Remaining: v[3], RetryAfter: fromMicros(v[4]), ResetAfter: fromMicros(v[5]),
+		Allowed: v[0] == verdictAllowed, Never: v[0] == verdictNever,
+		Granted: v[1], Wait: fromMicros(v[2]), Remaining: v[3],
+		RetryAfter: fromMicros(v[4]), ResetAfter: fromMicros(v[5]),
 	}
 }

@@ -8,27 +8,28 @@ import (
 	"flashsale.dev/seckill/internal/ratelimit"
 )
 
-// Setting is what an operator sees of one limiter.
+// Setting is the limit of one key, as an operator sees it.
 type Setting struct {
 	Type string `json:"type"` // the rule's name
-	Key  string `json:"key"`  // what it counts by, or * for every key
+	Key  string `json:"key"`  // such as a goods id, or * for every key
 	ratelimit.Limit
 	// Source is where the limit comes from: "operator", "sale" or "rule".
 	Source string `json:"source"`
-	// Remaining permits and the time to full, of a single key.
+	// Remaining permits and the time until the limiter is full. Only for a single key
+	// of a rule of scope global.
 	Remaining   *int64 `json:"remaining,omitempty"`
 	ResetMillis *int64 `json:"resetMillis,omitempty"`
 }
 
-// Limiters are the limiters that an Admin looks at and drops.
+// Limiters is the store of the rules' limiters.
 type Limiters interface {
-	// Peek answers as a take would and charges nothing.
-	Peek(ctx context.Context, asks ...ratelimit.Ask) (ratelimit.Decision, error)
-	// Forget drops limiters: the next ask finds them as new.
-	Forget(ctx context.Context, keys ...string) error
+	// Peek decides a group of requests and takes nothing.
+	Peek(ctx context.Context, requests ...ratelimit.Request) (ratelimit.Decision, error)
+	// Reset drops limiters, so that the next requests find new ones.
+	Reset(ctx context.Context, keys ...string) error
 }
 
-// Admin reads and changes limiters while they run, for operators.
+// Admin reads and changes limits at run time, for operators.
 type Admin struct {
 	book  *Rulebook
 	sync  *Sync
@@ -36,21 +37,13 @@ type Admin struct {
 	own   OwnLimit
 }
 
-// OwnLimit gives the limit that a key brings along, as a sale does its rate;
-// false where it brings none.
+// OwnLimit returns the limit that a key itself has, such as a sale's rate; false if
+// it has none.
 type OwnLimit func(ctx context.Context, rule, key string) (ratelimit.Limit, bool)
 
-// NewAdmin makes one over the store that the rules are kept in.
-func NewAdmin(book *Rulebook, sync *Sync, store Limiters) *Admin {
-	none := func(context.Context, string, string) (ratelimit.Limit, bool) { return ratelimit.Limit{}, false }
-	return &Admin{book: book, sync: sync, store: store, own: none}
-}
-
-// WithOwn gives an Admin that also knows the limits which keys bring along.
-func (a *Admin) WithOwn(own OwnLimit) *Admin {
-	with := *a
-	with.own = own
-	return &with
+// NewAdmin makes an Admin of the rules in book. own may be nil.
+func NewAdmin(book *Rulebook, sync *Sync, store Limiters, own OwnLimit) *Admin {
+	return &Admin{book: book, sync: sync, store: store, own: own}
 }
 
 const maxAdminKey = 200
@@ -66,8 +59,8 @@ func (a *Admin) find(name, key string) (*Compiled, error) {
 	return rule, nil
 }
 
-// Get gives the limit that holds for a key and, where all nodes share it, how
-// full it is. An unknown rule is ErrNoRule.
+// Get returns the effective limit of a key, and how full it is if all nodes share it.
+// Errors: ErrNoRule, a *ratelimit.FieldError of the key, or a failure of Redis.
 func (a *Admin) Get(ctx context.Context, name, key string) (Setting, error) {
 	rule, err := a.find(name, key)
 	if err != nil {
@@ -80,14 +73,14 @@ func (a *Admin) Get(ctx context.Context, name, key string) (Setting, error) {
 }
 
 func (a *Admin) setting(ctx context.Context, rule *Compiled, key string) (Setting, error) {
-	terms, source := a.holds(ctx, rule, key)
-	s := Setting{Type: rule.Name, Key: key, Limit: terms.Limit(), Source: source}
+	params, source := a.effective(ctx, rule, key)
+	s := Setting{Type: rule.Name, Key: key, Limit: params.Limit(), Source: source}
 	if key == AnyKey || rule.Scope != ScopeGlobal {
 		return s, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, syncTimeout)
 	defer cancel()
-	d, err := a.store.Peek(ctx, ratelimit.Ask{Key: rule.RedisKey(key), Terms: terms, N: 1})
+	d, err := a.store.Peek(ctx, ratelimit.Request{Key: rule.RedisKey(key), Params: params, N: 1})
 	if err != nil {
 		return Setting{}, err
 	}
@@ -95,26 +88,28 @@ func (a *Admin) setting(ctx context.Context, rule *Compiled, key string) (Settin
 	return s, nil
 }
 
-// holds is Rulebook.terms with the key's own limit, and where it comes from.
-func (a *Admin) holds(ctx context.Context, rule *Compiled, key string) (ratelimit.Terms, string) {
+// holds is Rulebook.params with the key's own limit, and where it comes from.
+func (a *Admin) effective(ctx context.Context, rule *Compiled, key string) (ratelimit.Params, string) {
 	set := a.book.set.Load().limits[rule.Name]
 	if t, ok := set[key]; ok {
 		return t, "operator"
 	}
-	if limit, ok := a.own(ctx, rule.Name, key); ok && key != AnyKey {
-		if t, err := limit.Terms(); err == nil {
-			return t, "sale"
+	if a.own != nil && key != AnyKey {
+		if limit, ok := a.own(ctx, rule.Name, key); ok {
+			if t, err := limit.Params(); err == nil {
+				return t, "sale"
+			}
 		}
 	}
 	if t, ok := set[AnyKey]; ok {
 		return t, "operator"
 	}
-	return rule.terms, "rule"
+	return rule.params, "rule"
 }
 
-// Set lays a change over the limit that holds for the key, on every node
-// within 1 s. Nothing is refilled. What does not check changes nothing: the
-// error is a *FieldError.
+// Set applies a change to the effective limit of a key, on every node within 1 s. It
+// refills nothing. An invalid limit changes nothing: the error is a
+// *ratelimit.FieldError.
 func (a *Admin) Set(ctx context.Context, name, key string, change Change) (Setting, error) {
 	rule, err := a.find(name, key)
 	if err != nil {
@@ -123,14 +118,14 @@ func (a *Admin) Set(ctx context.Context, name, key string, change Change) (Setti
 	if err := a.sync.RunOnce(ctx); err != nil {
 		return Setting{}, err
 	}
-	held, _ := a.holds(ctx, rule, key)
-	limit := change.Over(held.Limit())
-	terms, err := limit.Terms()
+	held, _ := a.effective(ctx, rule, key)
+	limit := change.Apply(held.Limit())
+	params, err := limit.Params()
 	if err != nil {
 		return Setting{}, err
 	}
-	if rule.Scope == ScopeGlobal && !terms.InRedis() {
-		return Setting{}, ratelimit.BadField("algorithm", "%s lives in process only", limit.Algorithm)
+	if rule.Scope == ScopeGlobal && !params.InRedis() {
+		return Setting{}, ratelimit.BadField("algorithm", "%s works in one process only", limit.Algorithm)
 	}
 	if err := a.change(ctx, name, key, &limit); err != nil {
 		return Setting{}, err
@@ -138,8 +133,8 @@ func (a *Admin) Set(ctx context.Context, name, key string, change Change) (Setti
 	return a.setting(ctx, rule, key)
 }
 
-// Delete takes an operator's limit away again and the key's bucket with it: the
-// next caller finds a new one under the rule's own limit.
+// Delete removes an operator's limit and resets the key's limiter. The sale's or the
+// rule's limit applies again.
 func (a *Admin) Delete(ctx context.Context, name, key string) error {
 	rule, err := a.find(name, key)
 	if err != nil {
@@ -153,7 +148,7 @@ func (a *Admin) Delete(ctx context.Context, name, key string) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, syncTimeout)
 	defer cancel()
-	return a.store.Forget(ctx, rule.RedisKey(key))
+	return a.store.Reset(ctx, rule.RedisKey(key))
 }
 
 func (a *Admin) change(ctx context.Context, name, key string, limit *ratelimit.Limit) error {
@@ -161,7 +156,7 @@ func (a *Admin) change(ctx context.Context, name, key string, limit *ratelimit.L
 		return err
 	}
 	if err := a.sync.RunOnce(ctx); err != nil {
-		return fmt.Errorf("ratelimit: stored, and this node will know it later: %w", err)
+		return fmt.Errorf("ratelimit: the limit is stored, but this node could not read it back: %w", err)
 	}
 	return nil
 }

@@ -2,8 +2,8 @@ package rules
 
 import "flashsale.dev/seckill/internal/ratelimit"
 
-// Change is a Limit of which any part may be left out: a rule in the file, the
-// body of an operator's PUT. Names are the contract's.
+// Change is a Limit of which any field may be absent: the limit of a rule in the file,
+// or the body of an operator's PUT.
 type Change struct {
 	Algorithm        *ratelimit.Algorithm `json:"algorithm,omitempty" yaml:"algorithm"`
 	PermitsPerSecond *float64             `json:"permitsPerSecond,omitempty" yaml:"permitsPerSecond"`
@@ -19,8 +19,8 @@ type Change struct {
 	ColdFactor       *float64             `json:"coldFactor,omitempty" yaml:"coldFactor"`
 }
 
-// ruleDefaults are those of a rule that leaves its numbers out: 100 in 60 s;
-// one that names a rate is the /randomPath kind of bucket.
+// ruleDefaults complete a rule: reserve with a burst and a wait of 1 s if it has a rate,
+// else a sliding window of 100 in 60 s.
 func ruleDefaults(c Change) ratelimit.Limit {
 	l := ratelimit.Limit{Algorithm: ratelimit.SlidingWindow}
 	if c.PermitsPerSecond != nil {
@@ -45,19 +45,19 @@ func ruleDefaults(c Change) ratelimit.Limit {
 	return l
 }
 
-// Fresh is the change laid over the defaults of its algorithm.
-func (c Change) Fresh() ratelimit.Limit { return c.over(ruleDefaults(c)) }
+// WithDefaults completes the change with the defaults of its algorithm.
+func (c Change) WithDefaults() ratelimit.Limit { return c.over(ruleDefaults(c)) }
 
-// Over is the change laid over a limit that holds. Another algorithm starts
-// from its own defaults and the old rate.
-func (c Change) Over(l ratelimit.Limit) ratelimit.Limit {
+// Apply applies the change to a limit. Another algorithm starts from its own defaults
+// and the old rate.
+func (c Change) Apply(l ratelimit.Limit) ratelimit.Limit {
 	if c.Algorithm != nil && *c.Algorithm != l.Algorithm {
 		if c.PermitsPerSecond == nil && l.PermitsPerSecond > 0 {
 			c.PermitsPerSecond = &l.PermitsPerSecond
 		}
-		return c.Fresh()
+		return c.WithDefaults()
 	}
-	switch { // a rate is said in one way: the newer takes the other's place
+	switch { // a rate has one of two forms: the new one replaces the other
 	case c.PermitsPerSecond != nil:
 		l.Limit, l.IntervalSeconds = 0, 0
 	case c.Limit != nil || c.IntervalSeconds != nil:

@@ -2,9 +2,9 @@ package rules
 
 import "flashsale.dev/seckill/internal/ratelimit"
 
-// Defaults guard /randomPath: 1000/s for each goods over all nodes, and in
-// each node's own memory 20/s for each user, which costs no call to Redis. And
-// they guard signing in: 20/s for each address, in each node's memory.
+// Defaults are the rules of every installation. /randomPath has 1000/s for each goods
+// over all nodes, and 20/s for each user in each node's memory, which costs no call to
+// Redis. Signing in has 20/s for each address, also in each node's memory.
 func Defaults() []Rule {
 	return []Rule{
 		{

@@ -18,8 +18,8 @@ type ruleFile struct {
 	Rules []Rule `yaml:"rules"`
 }
 
-// Load reads a rules file; an empty path gives the defaults alone. A rule
-// of the file takes the place of a default of the same name.
+// Load reads a rules file; an empty path means the defaults alone. A rule of the file
+// replaces a default of the same name. Errors name the file's line.
 func Load(path string) (*Rulebook, error) {
 	if path == "" {
 		return New(Defaults()...)
@@ -40,8 +40,8 @@ func Load(path string) (*Rulebook, error) {
 	return New(append(Defaults(), rules...)...)
 }
 
-// Parse reads YAML strictly: an unknown or doubled field is an error, and
-// every error names its line. Names must differ.
+// Parse reads rules as YAML, strictly: an unknown or repeated field, an invalid limit
+// or a repeated name is an error, and each error names its line.
 func Parse(text []byte) ([]Rule, error) {
 	if len(text) > maxRulesFile {
 		return nil, fmt.Errorf("larger than %d bytes", maxRulesFile)
@@ -54,18 +54,18 @@ func Parse(text []byte) ([]Rule, error) {
 	for i, rule := range file.Rules {
 		_, err := rule.compile()
 		if err == nil && seen[rule.Name] {
-			err = ratelimit.BadField("name", "%q is there twice", rule.Name)
+			err = ratelimit.BadField("name", "%q occurs twice", rule.Name)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%s%s: %w", place(text, i, err), describe(i, rule), err)
+			return nil, fmt.Errorf("%s%s: %w", lineOf(text, i, err), label(i, rule), err)
 		}
 		seen[rule.Name] = true
 	}
 	return file.Rules, nil
 }
 
-// place gives "line N: " of the field that is wrong, or of its rule.
-func place(text []byte, rule int, err error) string {
+// lineOf is "line N: " for the invalid field, else for its rule, else "".
+func lineOf(text []byte, rule int, err error) string {
 	file, parseErr := parser.ParseBytes(text, 0)
 	if parseErr != nil {
 		return ""

@@ -8,24 +8,24 @@ import (
 	"strings"
 )
 
-// Attributes are what a request can be counted by. What is zero is missing.
+// Attributes are what rules count requests by. A zero value is missing.
 type Attributes struct {
-	// Goods that is known to exist: the caller checks, because an invented id
-	// must not make a bucket of its own.
+	// Goods is the id of a goods that exists. The caller checks that, because an
+	// invented id must not create a limiter of its own.
 	Goods int64
-	// User is the token's sub: a decimal int64 > 0.
+	// User is the token's sub, above 0.
 	User int64
 	IP   netip.Addr
-	// Route is the pattern of the route, not the path that was asked for.
+	// Route is the route's pattern and not the path of the request.
 	Route string
-	// Header looks a request header up; nil means there is none.
+	// Header returns a request header or ""; nil means that there are none.
 	Header func(name string) string
 }
 
-// maxKeyPart bounds what a header can put into a key; longer ones are hashed.
+// maxKeyPart is the longest value, in bytes, that a key contains unhashed.
 const maxKeyPart = 64
 
-// key joins what the rule counts by, or says that something is missing.
+// Key joins the attributes that the rule counts by; ok is false if one is missing.
 func (r *Compiled) Key(a Attributes) (key string, ok bool) {
 	if len(r.By) == 1 {
 		return keyPart(r.By[0], a)
@@ -61,7 +61,7 @@ func keyPart(by string, a Attributes) (string, bool) {
 	return bounded(value), value != ""
 }
 
-// ipPart counts an IPv6 caller by its /64: one subscriber has all of that.
+// ipPart counts IPv6 by /64, which one subscriber has whole.
 func ipPart(ip netip.Addr) (string, bool) {
 	ip = ip.Unmap().WithZone("")
 	if !ip.IsValid() {
@@ -74,8 +74,8 @@ func ipPart(ip netip.Addr) (string, bool) {
 	return prefix.String(), err == nil
 }
 
-// bounded keeps a part that is short and plain, and hashes any other: braces
-// would move a hash tag, and colons would let two keys meet.
+// bounded hashes a value that is long or has special characters: braces would change
+// the hash tag, and colons would make two keys equal.
 func bounded(value string) string {
 	plain := len(value) <= maxKeyPart
 	for i := 0; plain && i < len(value); i++ {
@@ -90,11 +90,11 @@ func bounded(value string) string {
 	return "#" + hex.EncodeToString(sum[:16])
 }
 
-// SharedKey is the bucket of all requests that lack what a rule counts by.
+// SharedKey is the key of requests that lack an attribute of the rule.
 const SharedKey = "-"
 
-// redisKey is where a limiter stands: with the goods' other keys where it is
-// counted by goods first, so that one script may decide several, else spread.
+// RedisKey is the limiter's key in Redis. Rules by goods share the hash tag of the
+// goods, so that one script can decide several. Other keys spread over the cluster.
 func (r *Compiled) RedisKey(key string) string {
 	if r.By[0] == "goods" && key != SharedKey {
 		goods, _, _ := strings.Cut(key, ":")

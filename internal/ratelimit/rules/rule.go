@@ -10,39 +10,39 @@ import (
 	"flashsale.dev/seckill/internal/ratelimit"
 )
 
-// Scope is where a rule's buckets live.
+// Scope is where a rule's limiters are.
 type Scope string
 
-// The scopes: shared by all nodes through Redis, or each node's own.
+// The scopes: in Redis, for all nodes, or in each node's memory.
 const (
 	ScopeGlobal Scope = "global"
 	ScopeNode   Scope = "node"
 )
 
-// OnError says what a rule does when Redis can't decide in time.
+// OnError is what a rule does when Redis does not decide in time.
 type OnError string
 
-// Closed answers "unavailable"; open lets pass; local decides in this node's
-// memory at rate/nodes.
+// Closed denies as unavailable, open admits, and local decides in this node's memory
+// by its share of the limit.
 const (
 	OnErrorClosed OnError = "closed"
 	OnErrorOpen   OnError = "open"
 	OnErrorLocal  OnError = "local"
 )
 
-// OnMissingKey says what a rule does with a request that lacks what it counts
-// by, or has something invalid there.
+// OnMissingKey is what a rule does with a request that lacks an attribute, or has an
+// invalid one.
 type OnMissingKey string
 
-// Shared puts all such requests into one bucket; deny refuses them; skip lets
-// them pass unlimited.
+// Shared counts all such requests under one key, deny denies them, and skip admits
+// them without a limit.
 const (
 	OnMissingShared OnMissingKey = "shared"
 	OnMissingDeny   OnMissingKey = "deny"
 	OnMissingSkip   OnMissingKey = "skip"
 )
 
-// Fallback is a rule's own answer in place of RATE_LIMITED's; the status stays 429.
+// Fallback replaces code and message of the answer RATE_LIMITED; its status stays 429.
 type Fallback struct {
 	Code    int    `json:"code" yaml:"code"`
 	Message string `json:"message" yaml:"message"`
@@ -51,14 +51,14 @@ type Fallback struct {
 // Rule is one named limit of the rules file.
 type Rule struct {
 	Name string `yaml:"name"`
-	// Route that it guards, as a pattern: "/orders", "GET /orders/:orderSn", "*"
-	// for all. Without one it is only for those who ask it by name.
+	// Route that the rule applies to: a pattern such as "/orders" or
+	// "GET /orders/:orderSn", or "*" for all. Without one it applies by name only.
 	Route string `yaml:"route"`
-	// By names what is counted: goods, user, ip (IPv6 by /64), header:X, route,
-	// global; several are joined.
+	// By names the attributes that make the key: goods, user, ip (IPv6 by /64),
+	// header:X, route, global. Up to four are joined.
 	By     []string `yaml:"by"`
 	Change `yaml:",inline"`
-	// MaxWait and Interval say maxWaitMillis and intervalSeconds as "1s".
+	// MaxWait and Interval are maxWaitMillis and intervalSeconds as "1s".
 	MaxWait  *time.Duration `yaml:"maxWait"`
 	Interval *time.Duration `yaml:"interval"`
 	Scope    Scope          `yaml:"scope"`
@@ -67,17 +67,17 @@ type Rule struct {
 
 	OnMissingKey OnMissingKey `yaml:"onMissingKey"`
 	OnError      OnError      `yaml:"onError"`
-	// DryRun counts what would be denied and lets it pass.
+	// DryRun counts what the rule would deny, and admits it.
 	DryRun bool `yaml:"dryRun"`
-	// Leases is how many permits a node may hold in advance for one key, 0 to
-	// 1000: never more than the burst, or than a tenth of a second's permits.
+	// Leases is how many permits a node may hold in advance for one key, 0 to 1000, but
+	// at most the burst and the permits of a tenth of a second.
 	Leases int64 `yaml:"leases"`
 }
 
-// Compiled is a rule that has been checked.
+// Compiled is a rule that was checked, with its defaults and its params.
 type Compiled struct {
 	Rule
-	terms ratelimit.Terms
+	params ratelimit.Params
 }
 
 const (
@@ -95,20 +95,20 @@ var (
 // compile checks a rule and fills in its defaults. The error is a *FieldError.
 func (r Rule) compile() (*Compiled, error) {
 	r = r.withDefaults()
-	if err := r.checkWords(); err != nil {
+	if err := r.validate(); err != nil {
 		return nil, err
 	}
-	if err := r.joinDurations(); err != nil {
+	if err := r.mergeDurations(); err != nil {
 		return nil, err
 	}
-	terms, err := r.Fresh().Terms()
+	params, err := r.WithDefaults().Params()
 	if err != nil {
 		return nil, err
 	}
-	if r.Scope == ScopeGlobal && !terms.InRedis() {
-		return nil, ratelimit.BadField("algorithm", "%s lives in process only: set scope: node", terms.Limit().Algorithm)
+	if r.Scope == ScopeGlobal && !params.InRedis() {
+		return nil, ratelimit.BadField("algorithm", "%s works in one process only: set scope: node", params.Limit().Algorithm)
 	}
-	return &Compiled{Rule: r, terms: terms}, nil
+	return &Compiled{Rule: r, params: params}, nil
 }
 
 func (r Rule) withDefaults() Rule {
@@ -127,7 +127,7 @@ func (r Rule) withDefaults() Rule {
 	return r
 }
 
-func (r Rule) checkWords() error {
+func (r Rule) validate() error {
 	switch {
 	case !ruleName.MatchString(r.Name):
 		return ratelimit.BadField("name", "must be a letter and at most 63 letters, digits, _ or -, and is %q", r.Name)
@@ -163,8 +163,8 @@ func (r Rule) checkBy() error {
 	return nil
 }
 
-// joinDurations lets the file say maxWait: 1s for maxWaitMillis: 1000.
-func (r *Rule) joinDurations() error {
+// mergeDurations stores maxWait as maxWaitMillis, and interval as intervalSeconds.
+func (r *Rule) mergeDurations() error {
 	if r.MaxWait != nil {
 		millis := r.MaxWait.Milliseconds()
 		if r.MaxWaitMillis != nil && *r.MaxWaitMillis != millis {
@@ -182,11 +182,11 @@ func (r *Rule) joinDurations() error {
 	return nil
 }
 
-func (r *Compiled) guards(method, route string) bool {
+func (r *Compiled) matches(method, route string) bool {
 	return r.Route != "" && (r.Route == "*" || r.Route == route || r.Route == method+" "+route)
 }
 
-// describe names the rule in an error: its place in the file and its name.
-func describe(i int, r Rule) string {
+// label is the rule in an error message: its index and its name.
+func label(i int, r Rule) string {
 	return strings.TrimSuffix(fmt.Sprintf("rules[%d] %s", i, r.Name), " ")
 }

@@ -10,35 +10,36 @@ import (
 	"flashsale.dev/seckill/internal/ratelimit"
 )
 
-// ErrNoRule says that no rule has that name.
+// ErrNoRule says that no rule has the name.
 var ErrNoRule = errors.New("ratelimit: no such rule")
 
-// AnyKey as a limiter's key stands for the rule's own limit, for every key that
-// has none of its own.
+// AnyKey is the key of an operator's limit for all keys of a rule that have no limit
+// of their own.
 const AnyKey = "*"
 
-// Rulebook holds the rules and what operators have set while running. Readers
-// see one state or the next, never a mixture; it is safe for many goroutines.
+// Rulebook holds the rules and the operators' limits. The operators' limits change
+// atomically and as a whole. It is safe for many goroutines.
 type Rulebook struct {
 	rules map[string]*Compiled
-	order []string // as they stand in the file
+	order []string // in the order of the file
 	set   atomic.Pointer[overrides]
 }
 
-// overrides are what operators have set: by rule, by key.
+// overrides are the operators' limits, by rule and key.
 type overrides struct {
 	version int64
-	limits  map[string]map[string]ratelimit.Terms
+	limits  map[string]map[string]ratelimit.Params
 }
 
-// New checks the rules. Of two with one name the later one holds.
+// New checks the rules. Of two with the same name the later one applies. The error
+// wraps a *ratelimit.FieldError.
 func New(rules ...Rule) (*Rulebook, error) {
 	b := &Rulebook{rules: map[string]*Compiled{}}
 	b.set.Store(&overrides{})
 	for i, rule := range rules {
 		c, err := rule.compile()
 		if err != nil {
-			return nil, fmt.Errorf("ratelimit: %s: %w", describe(i, rule), err)
+			return nil, fmt.Errorf("ratelimit: %s: %w", label(i, rule), err)
 		}
 		if _, known := b.rules[rule.Name]; !known {
 			b.order = append(b.order, rule.Name)
@@ -51,7 +52,7 @@ func New(rules ...Rule) (*Rulebook, error) {
 // Names of the rules, sorted.
 func (b *Rulebook) Names() []string { return slices.Sorted(maps.Keys(b.rules)) }
 
-// Rule gives a rule with its defaults filled in.
+// Rule returns a rule with its defaults filled in.
 func (b *Rulebook) Rule(name string) (Rule, bool) {
 	c, ok := b.rules[name]
 	if !ok {
@@ -60,13 +61,13 @@ func (b *Rulebook) Rule(name string) (Rule, bool) {
 	return c.Rule, true
 }
 
-// Guarding names the rules of a route: those of the node's own memory first,
-// for they cost nothing, and otherwise as they stand in the file.
-func (b *Rulebook) Guarding(method, route string) []string {
+// ForRoute names the rules of a route: those of scope node first, because they cost no
+// call, and otherwise in the order of the file.
+func (b *Rulebook) ForRoute(method, route string) []string {
 	var here, shared []string
 	for _, name := range b.order {
 		switch rule := b.rules[name]; {
-		case !rule.guards(method, route):
+		case !rule.matches(method, route):
 		case rule.Scope == ScopeNode:
 			here = append(here, name)
 		default:
@@ -76,6 +77,7 @@ func (b *Rulebook) Guarding(method, route string) []string {
 	return append(here, shared...)
 }
 
+// Find returns a rule, or ErrNoRule.
 func (b *Rulebook) Find(name string) (*Compiled, error) {
 	if c, ok := b.rules[name]; ok {
 		return c, nil
@@ -83,10 +85,10 @@ func (b *Rulebook) Find(name string) (*Compiled, error) {
 	return nil, fmt.Errorf("%w: %q", ErrNoRule, name)
 }
 
-// terms that hold for a key: what an operator set for it, what the caller
-// brings (a sale's own rate), what an operator set for the whole rule, the
-// rule's own.
-func (b *Rulebook) Terms(rule *Compiled, key string, own *ratelimit.Terms) ratelimit.Terms {
+// Params are the limit that applies to a key. The first of these that exists: the
+// operator's limit of the key, own (a sale's rate), the operator's limit of all keys, the
+// rule's limit.
+func (b *Rulebook) Params(rule *Compiled, key string, own *ratelimit.Params) ratelimit.Params {
 	set := b.set.Load().limits[rule.Name]
 	if t, ok := set[key]; ok {
 		return t
@@ -97,21 +99,21 @@ func (b *Rulebook) Terms(rule *Compiled, key string, own *ratelimit.Terms) ratel
 	if t, ok := set[AnyKey]; ok {
 		return t
 	}
-	return rule.terms
+	return rule.params
 }
 
-// replace puts in what operators have set; unknown rules and limits that do not
-// check are left out (a newer program may have written them).
+// replace installs the operators' limits. It skips unknown rules and invalid limits,
+// which a newer release may have written.
 func (b *Rulebook) replace(version int64, limits map[string]map[string]ratelimit.Limit) {
-	next := &overrides{version: version, limits: map[string]map[string]ratelimit.Terms{}}
+	next := &overrides{version: version, limits: map[string]map[string]ratelimit.Params{}}
 	for name, byKey := range limits {
 		rule, err := b.Find(name)
 		if err != nil {
 			continue
 		}
-		next.limits[name] = map[string]ratelimit.Terms{}
+		next.limits[name] = map[string]ratelimit.Params{}
 		for key, limit := range byKey {
-			if t, err := limit.Terms(); err == nil && (t.InRedis() || rule.Scope == ScopeNode) {
+			if t, err := limit.Params(); err == nil && (t.InRedis() || rule.Scope == ScopeNode) {
 				next.limits[name][key] = t
 			}
 		}

@@ -20,7 +20,10 @@ func book(t testing.TB, yaml string) *rules.Rulebook {
 	return b
 }
 
-func TestRulesSayWhereTheyAreWrong(t *testing.T) {
+// thousand is the limit of the default rule of /randomPath.
+var thousand = ratelimit.Limit{Algorithm: ratelimit.Reserve, PermitsPerSecond: 1000, MaxBurstSeconds: 1, MaxWaitMillis: 1000}
+
+func TestParse_ErrorsNameTheLine(t *testing.T) {
 	for name, c := range map[string]struct{ yaml, says string }{
 		"unknown field":     {"rules:\n  - name: a\n    colour: red\n", "[3:5] unknown field \"colour\""},
 		"wrong type":        {"rules:\n  - name: a\n    limit: many\n", "[3:12]"},
@@ -30,12 +33,12 @@ func TestRulesSayWhereTheyAreWrong(t *testing.T) {
 		"by nonsense":       {"rules:\n  - name: a\n    by: [moon]\n", "line 3: rules[0] a: by"},
 		"by twice":          {"rules:\n  - name: a\n    by: [ip, ip]\n", "by"},
 		"no name":           {"rules:\n  - limit: 5\n", "rules[0]: name"},
-		"name twice":        {"rules:\n  - name: a\n  - name: a\n", "line 3: rules[1] a: name: \"a\" is there twice"},
+		"name twice":        {"rules:\n  - name: a\n  - name: a\n", "line 3: rules[1] a: name: \"a\" occurs twice"},
 		"doubled field":     {"rules:\n  - name: a\n    limit: 1\n    limit: 2\n", "[4:5]"},
 		"on error":          {"rules:\n  - name: a\n    onError: panic\n", "line 3: rules[0] a: onError"},
 		"on missing key":    {"rules:\n  - name: a\n    onMissingKey: cry\n", "line 3: rules[0] a: onMissingKey"},
 		"leases":            {"rules:\n  - name: a\n    leases: 5000\n", "line 3: rules[0] a: leases"},
-		"log in redis":      {"rules:\n  - name: a\n    algorithm: sliding_log\n", "algorithm: sliding_log lives in process only"},
+		"log in redis":      {"rules:\n  - name: a\n    algorithm: sliding_log\n", "algorithm: sliding_log works in one process only"},
 		"waits differ":      {"rules:\n  - name: a\n    maxWait: 1s\n    maxWaitMillis: 5\n", "maxWait"},
 		"fallback code":     {"rules:\n  - name: a\n    fallback: {code: 0}\n", "fallback.code"},
 		"too many digits":   {"rules:\n  - name: a\n    permitsPerSecond: 0.1234567890123\n", "permitsPerSecond"},
@@ -49,7 +52,7 @@ func TestRulesSayWhereTheyAreWrong(t *testing.T) {
 	}
 }
 
-func TestRuleDefaults(t *testing.T) {
+func TestParse_Defaults(t *testing.T) {
 	b := book(t, `
 rules:
   - name: bare
@@ -66,13 +69,13 @@ rules:
 	for name, want := range limits {
 		rule, ok := b.Rule(name)
 		require.True(t, ok)
-		require.Equal(t, want, rule.Fresh(), name)
+		require.Equal(t, want, rule.WithDefaults(), name)
 		require.Equal(t, []string{"route"}, rule.By)
 		require.Equal(t, rules.OnErrorLocal, rule.OnError)
 	}
 }
 
-func TestChangesAreLaidOverWhatHolds(t *testing.T) {
+func TestChange_Apply(t *testing.T) {
 	rate, limit, interval, burst := 50.0, int64(5), 10.0, 2.0
 	window, meter := ratelimit.FixedWindow, ratelimit.LeakyMeter
 	for name, c := range map[string]struct {
@@ -88,22 +91,22 @@ func TestChangesAreLaidOverWhatHolds(t *testing.T) {
 		"a rate said as limit and time": {rules.Change{Limit: &limit, IntervalSeconds: &interval}, 1, 2 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
-			terms, err := c.change.Over(ratelimit.DefaultLimit()).Terms()
+			params, err := c.change.Apply(thousand).Params()
 			require.NoError(t, err)
-			quota, took := terms.Quota()
+			quota, took := params.Quota()
 			require.Equal(t, c.quota, quota)
 			require.Equal(t, c.window, took)
 		})
 	}
-	require.ErrorContains(t, rules.Change{Algorithm: &meter}.Over(ratelimit.DefaultLimit()).Validate(), "burst")
+	require.ErrorContains(t, rules.Change{Algorithm: &meter}.Apply(thousand).Validate(), "burst")
 }
 
-func TestLoadRules(t *testing.T) {
+func TestLoad_AddsToTheDefaults(t *testing.T) {
 	b, err := rules.Load("")
 	require.NoError(t, err)
 	require.Equal(t, []string{"randomPath", "randomPathPerUser", "session"}, b.Names())
 	rule, _ := b.Rule("randomPath")
-	require.Equal(t, ratelimit.DefaultLimit(), rule.Fresh())
+	require.Equal(t, thousand, rule.WithDefaults())
 
 	path := filepath.Join(t.TempDir(), "rules.yaml")
 	require.NoError(t, os.WriteFile(path, []byte("rules: [{name: randomPath, by: [goods], permitsPerSecond: 5}]"), 0o600))
@@ -111,19 +114,19 @@ func TestLoadRules(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{"randomPath", "randomPathPerUser", "session"}, b.Names(), "the file adds to the defaults and replaces by name")
 	rule, _ = b.Rule("randomPath")
-	require.EqualValues(t, 5, rule.Fresh().PermitsPerSecond)
+	require.EqualValues(t, 5, rule.WithDefaults().PermitsPerSecond)
 
 	_, err = rules.Load(filepath.Join(t.TempDir(), "none"))
 	require.ErrorIs(t, err, os.ErrNotExist)
 }
 
-func TestTheExampleFileIsRight(t *testing.T) {
+func TestLoad_ExampleFile(t *testing.T) {
 	b, err := rules.Load("../../../deploy/ratelimit.example.yaml")
 	require.NoError(t, err)
 	require.Greater(t, len(b.Names()), 4)
 }
 
-func TestRulesGuardRoutes(t *testing.T) {
+func TestRulebook_ForRoute(t *testing.T) {
 	b := book(t, `
 rules:
   - {name: all, route: "*"}
@@ -131,9 +134,9 @@ rules:
   - {name: node, route: /orders, scope: node}
   - {name: byName}
 `)
-	require.Equal(t, []string{"node", "all", "get"}, b.Guarding("GET", "/orders"))
-	require.Equal(t, []string{"node", "all"}, b.Guarding("POST", "/orders"))
-	require.Equal(t, []string{"all"}, b.Guarding("GET", "/sales"))
+	require.Equal(t, []string{"node", "all", "get"}, b.ForRoute("GET", "/orders"))
+	require.Equal(t, []string{"node", "all"}, b.ForRoute("POST", "/orders"))
+	require.Equal(t, []string{"all"}, b.ForRoute("GET", "/sales"))
 	_, err := rules.Parse([]byte("rules: [{name: a, route: orders}]"))
 	require.ErrorContains(t, err, "route")
 }

@@ -20,41 +20,41 @@ import (
 const (
 	syncEvery   = 250 * time.Millisecond
 	syncTimeout = 500 * time.Millisecond
-	goneAfter   = 5 // seconds
+	nodeTTL     = 5 // seconds
 )
 
-// The keys that all nodes share. One hash tag: the script needs all three.
+// The keys that all nodes share. The script uses all three, so they share a hash tag.
 const (
 	nodesKey     = "ratelimit:{rules}:nodes"
 	versionKey   = "ratelimit:{rules}:version"
 	overridesKey = "ratelimit:{rules}:overrides"
 )
 
-// Sync brings what operators set to this node within 250 ms, counts the nodes
-// and, after a Redis that lost everything, writes the overrides back. It is
-// the one writer of its Rulebook.
+// Sync reads the operators' limits into a Rulebook every 250 ms and counts the nodes.
+// When Redis has lost the limits it writes them back. It is the only writer of its
+// Rulebook.
 type Sync struct {
-	client redis.UniversalClient
-	book   *Rulebook
-	script *redis.Script
-	id     string
-	nodes  atomic.Int64
-	turn   chan struct{} // one runOnce at a time
-	known  map[string]map[string]ratelimit.Limit
+	client  redis.UniversalClient
+	book    *Rulebook
+	script  *redis.Script
+	id      string
+	nodes   atomic.Int64
+	running chan struct{} // one RunOnce at a time
+	known   map[string]map[string]ratelimit.Limit
 }
 
-// NewSync makes one; nothing happens until Run or RunOnce.
+// NewSync makes a Sync with a random node id. It does nothing until Run or RunOnce.
 func NewSync(client redis.UniversalClient, book *Rulebook) *Sync {
-	s := &Sync{client: client, book: book, script: redis.NewScript(lua.Source("ratelimit_sync")), id: rand.Text(), turn: make(chan struct{}, 1)}
+	s := &Sync{client: client, book: book, script: redis.NewScript(lua.Source("ratelimit_sync")), id: rand.Text(), running: make(chan struct{}, 1)}
 	s.nodes.Store(1)
 	return s
 }
 
-// Nodes is how many nodes were alive when Redis was last asked; at least 1.
+// Nodes is how many nodes Redis knew at the last sync; at least 1.
 func (s *Sync) Nodes() int { return int(s.nodes.Load()) }
 
-// Run looks every 250 ms until ctx ends. Errors are told by report (which may
-// be nil) and otherwise ignored: what is known holds until Redis is back.
+// Run syncs every 250 ms until ctx ends. It passes errors to report, which may be nil.
+// Until Redis answers again the last known limits apply.
 func (s *Sync) Run(ctx context.Context, report func(error)) error {
 	tick := time.NewTicker(syncEvery)
 	defer tick.Stop()
@@ -70,7 +70,7 @@ func (s *Sync) Run(ctx context.Context, report func(error)) error {
 	}
 }
 
-// leave takes this node out of the count at once.
+// leave removes this node from the count at once.
 func (s *Sync) leave(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), syncTimeout)
 	defer cancel()
@@ -80,20 +80,20 @@ func (s *Sync) leave(ctx context.Context) error {
 	return nil
 }
 
-// RunOnce looks once and puts what has changed into the Rulebook.
+// RunOnce reads what has changed into the Rulebook.
 func (s *Sync) RunOnce(ctx context.Context) error {
 	select {
-	case s.turn <- struct{}{}:
-		defer func() { <-s.turn }()
+	case s.running <- struct{}{}:
+		defer func() { <-s.running }()
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 	ctx, cancel := context.WithTimeout(ctx, syncTimeout)
 	defer cancel()
 	known := s.book.set.Load().version
-	reply, err := s.script.Run(ctx, s.client, []string{nodesKey, versionKey, overridesKey}, s.id, known, goneAfter).Slice()
+	reply, err := s.script.Run(ctx, s.client, []string{nodesKey, versionKey, overridesKey}, s.id, known, nodeTTL).Slice()
 	if err != nil {
-		return fmt.Errorf("ratelimit: look for changed rules: %w", err)
+		return fmt.Errorf("ratelimit: read changed limits: %w", err)
 	}
 	nodes, version, fields, err := readSync(reply)
 	if err != nil {
@@ -133,7 +133,7 @@ func readOverrides(fields []string) map[string]map[string]ratelimit.Limit {
 		name, key, ok := strings.Cut(fields[i], " ")
 		var limit ratelimit.Limit
 		if !ok || json.Unmarshal([]byte(fields[i+1]), &limit) != nil {
-			continue // a newer program's: not for this one to judge
+			continue // written by a newer release
 		}
 		if limits[name] == nil {
 			limits[name] = map[string]ratelimit.Limit{}
@@ -143,8 +143,8 @@ func readOverrides(fields []string) map[string]map[string]ratelimit.Limit {
 	return limits
 }
 
-// restore gives an emptied Redis what it lost. Every node has the same to give,
-// so it does no harm that several do.
+// restore writes the limits back into a Redis that lost them. Several nodes may do so,
+// because all write the same.
 func (s *Sync) restore(ctx context.Context, version int64) error {
 	pairs := []any{}
 	for name, byKey := range s.known {
@@ -171,7 +171,7 @@ func (s *Sync) restore(ctx context.Context, version int64) error {
 
 func overrideField(rule, key string) string { return rule + " " + key }
 
-// set stores or (nil) removes an operator's limit and raises the version.
+// set stores an operator's limit, or removes it if limit is nil, and raises the version.
 func (s *Sync) set(ctx context.Context, rule, key string, limit *ratelimit.Limit) error {
 	ctx, cancel := context.WithTimeout(ctx, syncTimeout)
 	defer cancel()

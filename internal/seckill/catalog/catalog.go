@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"flashsale.dev/seckill/internal/group"
+	"flashsale.dev/seckill/internal/batcher"
 	"flashsale.dev/seckill/internal/seckill"
 )
 
@@ -16,13 +16,13 @@ type Catalog struct {
 	redis  PathStore
 	store  SaleStore
 	cache  viewCache
-	paths  *group.Line[pathKey, seckill.PathGrant, time.Time]
+	paths  *batcher.Batcher[pathKey, seckill.PathGrant, time.Time]
 }
 
 // NewCatalog makes the shop.
 func NewCatalog(front *SaleReader, shelf PathStore, catalog SaleStore) *Catalog {
 	s := &Catalog{reader: front, redis: shelf, store: catalog}
-	s.paths = group.New(seckill.MaxBatch, s.pathBatch)
+	s.paths = batcher.New(seckill.MaxBatch, s.pathBatch)
 	return s
 }
 

@@ -19,7 +19,7 @@ type ListCache struct {
 	lister Lister
 	now    func() time.Time
 	mu     sync.Mutex
-	pages map[pageKey]*cachedPage
+	pages  map[pageKey]*cachedPage
 }
 
 // ListTTL is how old a page may be when it is shown.

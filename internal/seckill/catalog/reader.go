@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"flashsale.dev/seckill/internal/group"
+	"flashsale.dev/seckill/internal/batcher"
 	"flashsale.dev/seckill/internal/seckill"
 )
 
@@ -23,7 +23,7 @@ type ViewStore interface {
 type SaleReader struct {
 	redis ViewStore
 	store SaleStore
-	views *group.Line[int64, struct{}, sharedView]
+	views *batcher.Batcher[int64, struct{}, sharedView]
 }
 
 // sharedView is a view and how it came about.
@@ -36,7 +36,7 @@ type sharedView struct {
 // NewSaleReader makes a front over Redis and MySQL.
 func NewSaleReader(viewer ViewStore, catalog SaleStore) *SaleReader {
 	f := &SaleReader{redis: viewer, store: catalog}
-	f.views = group.New(seckill.MaxBatch, f.readBatch)
+	f.views = batcher.New(seckill.MaxBatch, f.readBatch)
 	return f
 }
 

@@ -20,6 +20,7 @@ type consumer struct {
 	stream order.Stream
 }
 
+// consume opens a stream and closes it at cleanup.
 func consume(t *testing.T, q Queue, shard int) consumer {
 	t.Helper()
 	s, err := q.Open(t.Context(), shard)
@@ -28,6 +29,7 @@ func consume(t *testing.T, q Queue, shard int) consumer {
 	return consumer{t: t, stream: s}
 }
 
+// take returns the next n deliveries without an acknowledgement.
 func (c consumer) take(n int) []order.Delivery {
 	c.t.Helper()
 	var got []order.Delivery
@@ -64,6 +66,7 @@ func bodies(ds []order.Delivery) []string {
 	return all
 }
 
+// publishEach publishes one message after the other, so that their order is known.
 func publishEach(ctx context.Context, p order.Publisher, all []string) error {
 	for _, body := range all {
 		if err := p.Publish(ctx, goods, []byte(body)); err != nil {

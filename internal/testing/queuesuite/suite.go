@@ -36,6 +36,7 @@ func Run(t *testing.T, open func(t *testing.T) Queue) {
 	}
 }
 
+// goods is the sale that most tests publish for.
 const goods = int64(42)
 
 func keepsOrder(t *testing.T, q Queue) {
@@ -50,6 +51,7 @@ func keepsOrder(t *testing.T, q Queue) {
 	require.NoError(t, <-published)
 }
 
+// acksMultiple acknowledges the third of five: the other two must come again.
 func acksMultiple(t *testing.T, q Queue) {
 	sent := publishAll(t, q, 5)
 	c := consume(t, q, order.Shard(goods, q.Shards()))
@@ -61,6 +63,8 @@ func acksMultiple(t *testing.T, q Queue) {
 	sent.confirmed()
 }
 
+// redeliversInOrder also checks that deliveries count and keep the origin and the first sight,
+// since dead letters report them.
 func redeliversInOrder(t *testing.T, q Queue) {
 	began := time.Now().Truncate(time.Second)
 	sent := publishAll(t, q, 50)
@@ -86,6 +90,7 @@ func redeliversInOrder(t *testing.T, q Queue) {
 	sent.confirmed()
 }
 
+// oneActiveStream protects the order within a shard, which two writers would break.
 func oneActiveStream(t *testing.T, q Queue) {
 	shard := order.Shard(goods, q.Shards())
 	a := consume(t, q, shard)
@@ -112,6 +117,7 @@ func manyAtOnce(t *testing.T, q Queue) {
 	require.Len(t, slices.Compact(got), 1000)
 }
 
+// keepsShards holds the queues against order.Shard, by which producers and consumers agree.
 func keepsShards(t *testing.T, q Queue) {
 	for id := range int64(20) {
 		shard := order.Shard(id, q.Shards())

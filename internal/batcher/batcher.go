@@ -1,0 +1,109 @@
+// Package batcher merges concurrent calls into batches, as group commit does in databases.
+//
+// A Batcher keeps at most one batch per key in flight. Calls that arrive meanwhile form the next
+// batch, in their order of arrival. A call that finds no batch in flight starts one at once, so
+// batching adds no delay. It turns thousands of calls to Redis into a few.
+//
+// It imports the standard library alone.
+package batcher
+
+import (
+	"context"
+	"sync"
+)
+
+// Func executes one batch. It returns one answer for each request, in order, or one error for all.
+// Its context carries values but no cancellation, because no caller may stop the others: the
+// function sets its own deadline.
+type Func[K comparable, Q, A any] func(ctx context.Context, key K, requests []Q) ([]A, error)
+
+// Batcher merges the concurrent calls of each key. Make one with New; it needs no closing, because
+// it keeps a goroutine only while calls are in flight. It is safe for concurrent use.
+type Batcher[K comparable, Q, A any] struct {
+	execute Func[K, Q, A]
+	max     int
+
+	mu     sync.Mutex
+	queues map[K]*queue[Q, A]
+}
+
+// queue holds the calls of a key for its next batch. It exists while a batch of the key is in flight.
+type queue[Q, A any] struct{ waiting []*call[Q, A] }
+
+type call[Q, A any] struct {
+	ctx     context.Context //nolint:containedctx // belongs to one call in flight and ends with it
+	request Q
+	answer  A
+	err     error
+	done    chan struct{}
+}
+
+// New returns a Batcher whose batches hold at most limit requests (> 0).
+func New[K comparable, Q, A any](limit int, execute Func[K, Q, A]) *Batcher[K, Q, A] {
+	return &Batcher[K, Q, A]{execute: execute, max: limit, queues: make(map[K]*queue[Q, A])}
+}
+
+// Do adds a request to the key's next batch and returns its answer. If ctx ends first, Do returns
+// its cause: a request that still waits is then dropped, one in flight is executed without a reader.
+func (b *Batcher[K, Q, A]) Do(ctx context.Context, key K, request Q) (A, error) {
+	c := &call[Q, A]{ctx: ctx, request: request, done: make(chan struct{})}
+	b.add(key, c)
+	select {
+	case <-c.done:
+		return c.answer, c.err
+	case <-ctx.Done():
+		var none A
+		return none, context.Cause(ctx)
+	}
+}
+
+func (b *Batcher[K, Q, A]) add(key K, c *call[Q, A]) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if q, inFlight := b.queues[key]; inFlight {
+		q.waiting = append(q.waiting, c)
+		return
+	}
+	q := &queue[Q, A]{waiting: []*call[Q, A]{c}}
+	b.queues[key] = q
+	go b.run(context.WithoutCancel(c.ctx), key, q)
+}
+
+// run executes batches of a key until no call waits.
+func (b *Batcher[K, Q, A]) run(ctx context.Context, key K, q *queue[Q, A]) {
+	for batch := b.next(key, q); batch != nil; batch = b.next(key, q) {
+		b.finish(ctx, key, batch)
+	}
+}
+
+// next removes up to max waiting calls from the queue and drops those whose context has ended.
+func (b *Batcher[K, Q, A]) next(key K, q *queue[Q, A]) (batch []*call[Q, A]) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for len(q.waiting) > 0 && len(batch) < b.max {
+		if c := q.waiting[0]; c.ctx.Err() == nil {
+			batch = append(batch, c)
+		}
+		q.waiting = q.waiting[1:]
+	}
+	if batch == nil {
+		delete(b.queues, key)
+	}
+	return batch
+}
+
+func (b *Batcher[K, Q, A]) finish(ctx context.Context, key K, batch []*call[Q, A]) {
+	requests := make([]Q, len(batch))
+	for i, c := range batch {
+		requests[i] = c.request
+	}
+	answers, err := b.execute(ctx, key, requests)
+	for i, c := range batch {
+		if err != nil {
+			c.err = err
+		} else {
+			c.answer = answers[i]
+		}
+		close(c.done)
+	}
+}

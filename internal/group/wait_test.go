@@ -1,8 +1,0 @@
-package group
-
-import "time"
-
-const (
-	timeout = 5 * time.Second
-	tick    = time.Millisecond
-)

@@ -1,0 +1,124 @@
+package httpapi
+
+import (
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"flashsale.dev/seckill/internal/httpapi/web"
+	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/seckill/catalog"
+	"flashsale.dev/seckill/internal/ttlcache"
+)
+
+// Deps are the services behind the API. All are required unless a comment says otherwise.
+type Deps struct {
+	Sales        Sales
+	Changes      Changes
+	Reader       SaleReader
+	PathLimiter  PathLimiter
+	RouteLimiter RouteLimiter // nil: only /randomPath is limited
+	LimiterAdmin LimiterAdmin // nil: no routes to read and change limits
+	Purchases    PurchaseService
+	Orders       OrderQuery
+	Payments     PaymentService
+	Callbacks    CallbackVerifier // nil: payment callbacks are refused
+	Phones       PhoneCipher      // nil: phone numbers are stored as they arrive
+	Statistics   Statistics
+	DeadLetters  DeadLetters    // nil: no routes for dead letters
+	Refusals     RefusalCounter // nil: refusals are not counted
+	Notifier     Notifier       // nil: no event streams of orders
+	Sessions     Sessions       // nil: browsers cannot sign in
+	Site         *web.Site      // nil: no pages
+	Tokens       Tokens
+	Health       Health
+	Metrics      Metrics // nil: nothing is recorded
+	Tracer       Tracer  // nil: no request is traced
+	Log          *slog.Logger
+}
+
+// Options are settings; the zero value of each selects its default.
+type Options struct {
+	// TrustedProxies are the peers whose X-Forwarded-For is believed. Default: none.
+	TrustedProxies []netip.Prefix
+	// Timeout limits a call, except for a route's extra time. Default: 5 s.
+	Timeout time.Duration
+	// Now is the clock. Default: time.Now.
+	Now func() time.Time
+	// Guests are the actors that the sign-in page offers without a token; only the demo has any.
+	Guests []seckill.Actor
+}
+
+// api holds what the handlers share.
+type api struct {
+	Deps
+	now             func() time.Time
+	timeout         time.Duration
+	logThrottle     throttle
+	catalog         *catalog.ListCache
+	streams         streams
+	snapshots       *ttlcache.Cache[int64, string] // events by goods id
+	purchaseLatency *latencyWindow
+	proxies         []netip.Prefix
+	guests          []seckill.Actor
+	origins         *http.CrossOriginProtection
+	// reporters record the responses by route. They are complete before the first request.
+	reporters map[string]func(reason string, took time.Duration)
+}
+
+// New returns the handler of all routes.
+func New(deps Deps, opts Options) http.Handler {
+	a := &api{
+		Deps: deps, now: opts.Now, timeout: opts.Timeout,
+		proxies: opts.TrustedProxies, guests: opts.Guests,
+		origins: http.NewCrossOriginProtection(), purchaseLatency: newLatencyWindow(),
+		reporters: make(map[string]func(string, time.Duration)),
+	}
+	if a.now == nil {
+		a.now = time.Now
+	}
+	if a.timeout <= 0 {
+		a.timeout = 5 * time.Second
+	}
+	a.catalog = catalog.NewListCache(deps.Reader, a.now)
+	a.snapshots = ttlcache.New[int64, string](ttlcache.Options{
+		TTL: snapshotTTL, MaxEntries: maxSnapshots, LoadTimeout: snapshotTimeout, Now: a.now,
+	})
+	e := newEngine(opts.TrustedProxies)
+	e.Use(a.requestMiddleware)
+	a.addReporter("", "other") // gin has no pattern for unknown paths
+	for _, r := range append(a.routes(), a.pages()...) {
+		a.addReporter(r.path, r.path)
+		for _, method := range r.methods {
+			e.Handle(method, r.path, a.handler(r))
+		}
+	}
+	e.NoRoute(a.noRoute)
+	e.NoMethod(a.noMethod)
+	return e
+}
+
+func (a *api) addReporter(path, name string) {
+	if a.Metrics != nil && a.reporters[path] == nil {
+		a.reporters[path] = a.Metrics.Route(name)
+	}
+}
+
+// newEngine returns a gin engine that never redirects and trusts only the given proxies.
+func newEngine(trusted []netip.Prefix) *gin.Engine {
+	gin.SetMode(gin.ReleaseMode) // gin's debug mode prints to stdout
+	e := gin.New()
+	e.RedirectTrailingSlash = false
+	e.RedirectFixedPath = false
+	e.HandleMethodNotAllowed = true
+	e.ContextWithFallback = false
+	cidrs := make([]string, 0, len(trusted))
+	for _, p := range trusted {
+		cidrs = append(cidrs, p.String())
+	}
+	_ = e.SetTrustedProxies(cidrs) // a netip.Prefix always parses
+	return e
+}

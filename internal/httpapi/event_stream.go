@@ -1,0 +1,86 @@
+package httpapi
+
+import (
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/seckill"
+)
+
+// Bounds of event streams. After streamLifetime the client reconnects with Last-Event-ID and with a
+// token that is verified again.
+const (
+	maxStreamsOfUser = 5
+	maxStreamsOfNode = 10_000
+	streamLifetime   = 30 * time.Minute
+	heartbeat        = 15 * time.Second
+	writeDeadline    = 10 * time.Second // a client that takes no data for so long is disconnected
+	refreshTimeout   = 2 * time.Second
+)
+
+// streams counts the open event streams of this node.
+type streams struct {
+	mu     sync.Mutex
+	all    int
+	byUser map[int64]int
+}
+
+// acquire counts a new stream, or returns a refusal. release must follow a success.
+func (s *streams) acquire(user int64) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.all >= maxStreamsOfNode {
+		return seckill.NewUnavailable("too many event streams are open on this node", nil)
+	}
+	if s.byUser[user] >= maxStreamsOfUser {
+		e := seckill.NewError(seckill.RateLimited,
+			"you have %d event streams open; close one first", maxStreamsOfUser)
+		e.RetryAfter = time.Second
+		return e
+	}
+	if s.byUser == nil {
+		s.byUser = make(map[int64]int)
+	}
+	s.all, s.byUser[user] = s.all+1, s.byUser[user]+1
+	return nil
+}
+
+func (s *streams) release(user int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.all--
+	if s.byUser[user]--; s.byUser[user] <= 0 {
+		delete(s.byUser, user)
+	}
+}
+
+// eventStream is one client of a stream: of an order or of a sale's snapshots.
+type eventStream struct {
+	*api
+	c     *gin.Context
+	actor seckill.Actor
+	order order.Order
+	last  int // id of the last event that the client has
+}
+
+// start sends the head of the response and the client's reconnection delay.
+func (s *eventStream) start() bool {
+	h := s.c.Writer.Header()
+	h.Set("Content-Type", "text/event-stream; charset=utf-8")
+	h.Set("X-Accel-Buffering", "no") // nginx would hold events back
+	return s.write("retry: 1000\n\n")
+}
+
+// write sends text at once and reports whether the client took it.
+func (s *eventStream) write(text string) bool {
+	rc := http.NewResponseController(s.c.Writer)
+	_ = rc.SetWriteDeadline(time.Now().Add(writeDeadline)) // a test's recorder has no deadlines
+	if _, err := s.c.Writer.WriteString(text); err != nil {
+		return false
+	}
+	return rc.Flush() == nil
+}

@@ -1,0 +1,48 @@
+package httpapi
+
+import (
+	"sync"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+)
+
+const (
+	latencySeconds = 10         // seconds in the window, one histogram each
+	maxLatency     = 60_000_000 // longest recorded duration, in microseconds
+)
+
+// latencyWindow holds the durations of the last ten seconds, with an error of 1 %. It is safe for
+// concurrent use.
+type latencyWindow struct {
+	mu     sync.Mutex
+	window *hdrhistogram.WindowedHistogram
+	second int64 // Unix second of the current histogram
+}
+
+func newLatencyWindow() *latencyWindow {
+	return &latencyWindow{window: hdrhistogram.NewWindowed(latencySeconds, 1, maxLatency, 2)}
+}
+
+func (l *latencyWindow) record(now time.Time, took time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.rotate(now)
+	_ = l.window.Current.RecordValue(min(took.Microseconds(), maxLatency)) // always in range
+}
+
+// p99 returns the 99th percentile of the window; 0 where nothing was recorded.
+func (l *latencyWindow) p99(now time.Time) time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.rotate(now)
+	return time.Duration(l.window.Merge().ValueAtQuantile(99)) * time.Microsecond
+}
+
+// rotate drops the histograms of seconds that have left the window.
+func (l *latencyWindow) rotate(now time.Time) {
+	for range min(now.Unix()-l.second, latencySeconds) {
+		l.window.Rotate()
+	}
+	l.second = max(l.second, now.Unix())
+}

@@ -1,0 +1,164 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/purchase"
+	"flashsale.dev/seckill/internal/seckill"
+)
+
+// The interfaces below are what the handlers call. Their errors are *seckill.Error where the caller
+// is to learn a reason; every other error is logged and answered as INTERNAL.
+
+// SaleBook stores and returns merchants' sales. An unknown sale is NOT_FOUND, and a sale of another
+// merchant is FORBIDDEN.
+type SaleBook interface {
+	// Create returns the sale of the first call where a later one has the same idempotency key.
+	Create(
+		ctx context.Context, by seckill.Actor, n seckill.NewSale, once seckill.IdempotencyKey,
+	) (seckill.Sale, error)
+	Get(ctx context.Context, by seckill.Actor, goodsID int64) (seckill.Sale, error)
+	// List returns the actor's own sales, or all for an operator, newest first: at most limit of
+	// those with a goods id below the given one (0 starts at the newest).
+	List(ctx context.Context, by seckill.Actor, below int64, limit int) ([]seckill.Sale, error)
+}
+
+// SaleLifecycle exposes and closes sales and returns their books.
+type SaleLifecycle interface {
+	Expose(ctx context.Context, by seckill.Actor, goodsID int64) (seckill.Sale, error)
+	Close(ctx context.Context, by seckill.Actor, goodsID int64) (seckill.Sale, error)
+	Ledger(ctx context.Context, by seckill.Actor, goodsID int64) (seckill.Ledger, error)
+	// Audit returns the changes of a sale, newest first: at most limit of those before the given id
+	// ("" starts at the newest).
+	Audit(
+		ctx context.Context, by seckill.Actor, goodsID int64, before string, limit int,
+	) ([]seckill.AuditEntry, error)
+}
+
+// Sales is all that merchants ask of a sale, except for changes.
+type Sales interface {
+	SaleBook
+	SaleLifecycle
+}
+
+// Changes changes and deletes sales. A repeated idempotency key returns the first call's result.
+type Changes interface {
+	Change(
+		ctx context.Context, by seckill.Actor, goodsID int64, c seckill.Change, once seckill.IdempotencyKey,
+	) (seckill.Sale, error)
+	Delete(ctx context.Context, by seckill.Actor, goodsID int64, once seckill.IdempotencyKey) error
+}
+
+// Catalog reads exposed sales.
+type Catalog interface {
+	// Sales returns exposed sales, newest first: at most limit of those with a goods id below the
+	// given one (0 starts at the newest).
+	Sales(ctx context.Context, below int64, limit int) ([]seckill.View, error)
+	Sale(ctx context.Context, goodsID int64) (seckill.View, error)
+}
+
+// Admission is the first step of a purchase.
+type Admission interface {
+	// KnownRefusal returns the refusal that Admit would return without a call to Redis, or nil where
+	// Admit has to call it.
+	KnownRefusal(goodsID int64) error
+	// Admit returns the view of a sale that takes buyers now, else its refusal: NOT_FOUND,
+	// NOT_STARTED, ENDED, SOLD_OUT or UNAVAILABLE.
+	Admit(ctx context.Context, goodsID int64) (seckill.View, error)
+	// IssuePath returns a random path for one buyer and the time at which it expires.
+	IssuePath(
+		ctx context.Context, v seckill.View, buyerID int64,
+	) (path string, expiresAt time.Time, err error)
+}
+
+// SaleReader reads sales for buyers and admits buyers to them.
+type SaleReader interface {
+	Catalog
+	Admission
+}
+
+// PathLimiter limits random paths, between Admit and IssuePath. LimitPath waits for a permit where
+// the sale's rate says so, and refuses with RATE_LIMITED.
+type PathLimiter interface {
+	LimitPath(ctx context.Context, v seckill.View, by seckill.Actor) error
+}
+
+// RouteLimiter applies the rate limit rules of the other routes.
+type RouteLimiter interface {
+	// CountsByGoods reports whether a rule of the request's route counts by goods.
+	CountsByGoods(ctx context.Context) bool
+	// LimitRoute refuses with RATE_LIMITED. goodsID is 0 where no existing goods is named.
+	LimitRoute(ctx context.Context, goodsID int64, by seckill.Actor) error
+}
+
+// PurchaseService takes purchases.
+type PurchaseService interface {
+	// Place returns the order number once the order is queued. The same path returns the same number.
+	Place(ctx context.Context, p purchase.Request) (orderSn string, err error)
+}
+
+// OrderQuery reads orders. Lists are newest first: at most limit of the orders with a number below
+// the given one ("" starts at the newest).
+type OrderQuery interface {
+	Find(ctx context.Context, by seckill.Actor, orderSn string) (order.Order, error)
+	Mine(ctx context.Context, by seckill.Actor, before string, limit int) ([]order.Order, error)
+	// OfGoods returns a sale's orders to an actor who manages the sale; the status "" means all.
+	OfGoods(
+		ctx context.Context, by seckill.Actor, goodsID int64, status order.Status,
+		before string, limit int,
+	) ([]order.Order, error)
+}
+
+// PaymentService pays and cancels orders. Each method is idempotent.
+type PaymentService interface {
+	Pay(ctx context.Context, by seckill.Actor, orderSn string) (order.Order, error)
+	Cancel(ctx context.Context, by seckill.Actor, orderSn string) (order.Order, error)
+	// Receive records a payment that the payment provider reports.
+	Receive(ctx context.Context, paymentID, orderSn string, amount int64) (order.Receipt, error)
+}
+
+// CallbackVerifier checks the payment provider's signature; its refusal is UNAUTHENTICATED.
+type CallbackVerifier interface {
+	Verify(timestamp, signature string, body []byte) error
+}
+
+// PhoneCipher encrypts phone numbers that are stored and decrypts those that are shown.
+type PhoneCipher interface {
+	Seal(buyerID int64, phone string) string
+	Open(buyerID int64, kept string) (string, error)
+}
+
+// Tokens verifies bearer tokens; its refusal is UNAUTHENTICATED.
+type Tokens interface {
+	Verify(token string) (seckill.Actor, error)
+}
+
+// Health reports whether this node should receive requests, and the state of each dependency.
+type Health interface {
+	Ready(ctx context.Context) (ready bool, parts map[string]string)
+}
+
+// RefusalCounter counts the refusals to the buyers of a sale for its merchant.
+type RefusalCounter interface {
+	Refused(goodsID int64, reason seckill.Reason)
+}
+
+// Metrics records every response.
+type Metrics interface {
+	// Route returns the function that records the responses of one route: the reason and the
+	// duration. The route is a pattern, or "other" for unknown paths. New calls it once per route,
+	// so that recording needs no lookup.
+	Route(pattern string) func(reason string, took time.Duration)
+}
+
+// Tracer traces a sample of the requests.
+type Tracer interface {
+	// Request starts a trace where the request is sampled. The handler runs with the returned
+	// context; end receives the response's status and reason.
+	Request(
+		ctx context.Context, r *http.Request, route string,
+	) (traced context.Context, end func(status int, reason string))
+}

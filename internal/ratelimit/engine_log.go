@@ -1,0 +1,103 @@
+package ratelimit
+
+import (
+	"slices"
+	"sort"
+)
+
+// logEngine is a sliding log: exact in every window, but it records each admission of
+// the last interval (n permits are one entry).
+type logEngine struct {
+	params  Params
+	entries []logged
+	count   int64
+}
+
+type logged struct{ at, n int64 }
+
+func newLogEngine(t Params) *logEngine { return &logEngine{params: t} }
+
+func (e *logEngine) set(t Params, _ int64) { e.params = t }
+
+// expire drops entries that are an interval old. A permit is free at the very end.
+func (e *logEngine) expire(now int64) {
+	gone := sort.Search(len(e.entries), func(i int) bool { return e.entries[i].at > now-e.params.Cost })
+	for _, entry := range e.entries[:gone] {
+		e.count -= entry.n
+	}
+	e.entries = append(e.entries[:0], e.entries[gone:]...)
+}
+
+// step keeps the log in order when the clock steps back.
+func (e *logEngine) step(now int64) int64 {
+	if len(e.entries) == 0 {
+		return now
+	}
+	newest := e.entries[len(e.entries)-1].at
+	if newest-now > backStep {
+		for i := range e.entries {
+			e.entries[i].at -= newest - now
+		}
+		return now
+	}
+	return max(now, newest)
+}
+
+func (e *logEngine) decide(now int64, a request) Decision {
+	now = e.step(now)
+	e.expire(now)
+	if a.n > e.params.Free-e.count {
+		d := e.status(now)
+		d.Never = a.n > e.params.Free
+		if !d.Never {
+			d.RetryAfter = micros(e.retry(now, a.n))
+		}
+		return d
+	}
+	e.count += a.n
+	if last := len(e.entries) - 1; last >= 0 && e.entries[last].at == now {
+		e.entries[last].n += a.n
+	} else {
+		e.entries = append(e.entries, logged{now, a.n})
+	}
+	d := e.status(now)
+	d.Allowed, d.Granted = true, a.n
+	return d
+}
+
+func (e *logEngine) retry(now, n int64) int64 {
+	over := e.count + n - e.params.Free
+	for _, entry := range e.entries {
+		if over -= entry.n; over <= 0 {
+			return entry.at + e.params.Cost - now
+		}
+	}
+	return e.params.Cost
+}
+
+func (e *logEngine) status(now int64) Decision {
+	now = e.step(now)
+	e.expire(now)
+	d := Decision{Remaining: max(0, e.params.Free-e.count)}
+	if len(e.entries) > 0 {
+		d.ResetAfter = micros(e.entries[len(e.entries)-1].at + e.params.Cost - now)
+	}
+	return d
+}
+
+func (e *logEngine) refund(_, booked, n int64) {
+	for i := range e.entries {
+		if e.entries[i].at == booked {
+			back := min(n, e.entries[i].n)
+			e.entries[i].n -= back
+			e.count -= back
+			return
+		}
+	}
+}
+
+func (e *logEngine) clone() engine {
+	c := *e
+	c.entries = slices.Clone(e.entries)
+	return &c
+}

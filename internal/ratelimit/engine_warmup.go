@@ -1,0 +1,122 @@
+package ratelimit
+
+import (
+	"math"
+	"time"
+)
+
+// warmEngine is Guava's SmoothWarmingUp. Idle time stores permits. Stored permits above
+// the threshold are granted more slowly, up to coldFactor times, along a line. Like
+// Guava it computes in doubles and truncates each wait to whole µs.
+//
+// Source: com.google.common.util.concurrent.SmoothRateLimiter.
+type warmEngine struct {
+	params                                 Params
+	stable, slope, threshold, most, stored float64
+	nextFree, writtenAt                    int64
+}
+
+func newWarmEngine(t Params, now int64) *warmEngine {
+	e := &warmEngine{nextFree: now, writtenAt: now}
+	e.shape(t)
+	e.stored = e.most // a new one is cold
+	return e
+}
+
+// shape computes the line. The area of the trapezoid below it, over the stored permits
+// above the threshold, is the warm-up period.
+func (e *warmEngine) shape(t Params) {
+	e.params = t
+	warmup := float64(t.Free)
+	e.stable = float64(t.Cost) / float64(t.Scale)
+	cold := e.stable * t.limit.ColdFactor
+	e.threshold = warmup / e.stable / 2
+	e.most = e.threshold + 2*warmup/(e.stable+cold)
+	e.slope = 0
+	if e.most > e.threshold {
+		e.slope = (cold - e.stable) / (e.most - e.threshold)
+	}
+}
+
+func (e *warmEngine) set(t Params, now int64) {
+	e.settle(now)
+	share := 0.0
+	if e.most > 0 {
+		share = e.stored / e.most
+	}
+	e.shape(t)
+	e.stored = share * e.most
+}
+
+// settle stores the permits that accumulated since the last request was paid for.
+func (e *warmEngine) settle(now int64) {
+	if e.writtenAt-now > backStep {
+		e.nextFree -= e.writtenAt - now
+	}
+	e.writtenAt = now
+	if now <= e.nextFree {
+		return
+	}
+	if e.most > 0 {
+		e.stored = min(e.most, e.stored+float64(now-e.nextFree)/e.perStored())
+	}
+	e.nextFree = now
+}
+
+// perStored is the idle time in µs that stores one permit.
+func (e *warmEngine) perStored() float64 { return float64(e.params.Free) / e.most }
+
+func (e *warmEngine) decide(now int64, a request) Decision {
+	e.settle(now)
+	wait := max(0, e.nextFree-now)
+	longest := min(a.maxWait, e.params.limit.MaxWaitMillis*1000)
+	if wait > longest || a.n > e.params.MaxPermits {
+		d := e.status(now)
+		d.Never = a.n > e.params.MaxPermits
+		if !d.Never {
+			d.RetryAfter = micros(wait - longest)
+		}
+		return d
+	}
+	spend := min(float64(a.n), e.stored)
+	e.nextFree += e.slow(spend) + int64((float64(a.n)-spend)*e.stable)
+	e.stored -= spend
+	d := e.status(now)
+	d.Allowed, d.Granted, d.Wait = true, a.n, micros(wait)
+	return d
+}
+
+// slow is the time in µs that stored permits cost: the area under the line, from the
+// cold end.
+func (e *warmEngine) slow(take float64) int64 {
+	above, cost := e.stored-e.threshold, int64(0)
+	if above > 0 {
+		sloped := min(above, take)
+		height := 2*e.stable + e.slope*(above+above-sloped)
+		cost = int64(sloped * height / 2)
+		take -= sloped
+	}
+	return cost + int64(e.stable*take)
+}
+
+func (e *warmEngine) status(now int64) Decision {
+	e.settle(now)
+	var d Decision
+	ahead := max(0, e.nextFree-now)
+	if ahead == 0 {
+		d.Remaining = max(1, int64(e.stored))
+	}
+	cold := 0.0
+	if e.most > 0 {
+		cold = (e.most - e.stored) * e.perStored()
+	}
+	d.ResetAfter = time.Duration(math.Ceil(cold))*time.Microsecond + micros(ahead)
+	return d
+}
+
+// refund takes back debt at the stable rate, but nothing that is paid already.
+func (e *warmEngine) refund(now, _, n int64) {
+	e.nextFree = max(min(e.nextFree, now), e.nextFree-int64(float64(n)*e.stable))
+}
+
+func (e *warmEngine) clone() engine { c := *e; return &c }

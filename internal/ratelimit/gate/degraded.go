@@ -1,0 +1,66 @@
+package gate
+
+import (
+	"context"
+	"time"
+
+	"flashsale.dev/seckill/internal/ratelimit"
+	"flashsale.dev/seckill/internal/ratelimit/rules"
+)
+
+// degradedPrefix begins the keys in memory of what a node decides without Redis.
+const degradedPrefix = "local:"
+
+// take decides in this node's memory or in Redis, by the rule's scope. When
+// Redis does not decide in time, the rule's onError does.
+func (g *Gate) take(ctx context.Context, rule *rules.Compiled, req ratelimit.Request) Result {
+	if rule.Scope == rules.ScopeNode || !req.Params.InRedis() {
+		return g.takeLocal(req)
+	}
+	d, err := g.takeShared(ctx, rule, req)
+	if err == nil {
+		return Result{Decision: d, request: req, gate: g, shared: true}
+	}
+	g.opts.count(rule.Name, EventError)
+	switch rule.OnError {
+	case rules.OnErrorOpen:
+		allowed := ratelimit.Decision{Allowed: true, Granted: req.N}
+		return Result{Decision: allowed, Degraded: true, request: req}
+	case rules.OnErrorLocal:
+		return g.takeDegraded(req)
+	}
+	denied := ratelimit.Decision{RetryAfter: time.Second}
+	return Result{Decision: denied, Degraded: true, Unavailable: true, request: req}
+}
+
+func (g *Gate) takeLocal(req ratelimit.Request) Result {
+	decisions, err := g.memory.TakeEach(context.Background(), []ratelimit.Request{req})
+	if err != nil { // only a malformed request fails, and this one was checked
+		return Result{Unavailable: true, request: req}
+	}
+	return Result{Decision: decisions[0], request: req, gate: g}
+}
+
+// takeDegraded decides by this node's share of the limit. What it admits is a
+// debt: Redis does not know of these permits yet.
+func (g *Gate) takeDegraded(req ratelimit.Request) Result {
+	part := req
+	part.Key = degradedPrefix + req.Key
+	part.Params = req.Params.Share(int64(g.opts.Nodes()))
+	r := g.takeLocal(part)
+	r.Degraded = true
+	if r.Allowed {
+		r.debt = &req
+		g.addDebt(req, req.N)
+	}
+	return r
+}
+
+// addDebt adds n permits to the debt of a key; a negative n takes them away.
+func (g *Gate) addDebt(req ratelimit.Request, n int64) {
+	now := g.opts.Now()
+	g.keys.with(req.Key, now, func(k *keyState) {
+		k.setParams(req.Params)
+		k.addDebt(now, n, int64(g.opts.Nodes()))
+	})
+}

@@ -1,0 +1,186 @@
+package gate
+
+import (
+	"sync"
+	"time"
+
+	"flashsale.dev/seckill/internal/ratelimit"
+)
+
+const (
+	// maxDenial bounds how long a denial is cached, because refunds and changed
+	// limits can end it early.
+	maxDenial = time.Second
+	// minRetry is the pause of a node that leases after a denial. Some permits
+	// have accumulated by then.
+	minRetry = 5 * time.Millisecond
+	leaseTTL = time.Second
+	// leaseGrowth: a call that follows the last one sooner asks for twice as much.
+	leaseGrowth = 100 * time.Millisecond
+	// maxPermits bounds the permits of one call.
+	maxPermits = 1000
+)
+
+// keyState is what a node knows of one limiter in Redis. The table locks mu.
+type keyState struct {
+	mu     sync.Mutex
+	params ratelimit.Params
+
+	// The denial cache: requests for deniedN or more are denied until then.
+	denial     ratelimit.Decision
+	until      time.Time
+	retry      time.Time // when Redis can admit at the earliest
+	deniedN    int64
+	deniedWait time.Duration // MaxWait of the denied request
+
+	// The lease: permits in hand, good at last - (leased-1) × step, …, last.
+	leased  int64
+	last    time.Time
+	step    time.Duration
+	expires time.Time
+	grant   ratelimit.Decision
+
+	// The debt: permits admitted while Redis did not answer.
+	owed       int64
+	debtExpiry time.Time
+
+	call     *call // in flight, or nil
+	waiting  int64 // callers that wait for it
+	size     int64 // permits of the last call without its debt
+	calledAt time.Time
+}
+
+// call is a request to Redis that the callers of one key wait for together.
+type call struct {
+	done chan struct{}
+	err  error // readable after done is closed
+}
+
+// cached is an answer without a call to Redis, if ok.
+type cached struct {
+	decision ratelimit.Decision
+	event    Event
+	ok       bool
+}
+
+func (k *keyState) idle(now time.Time) bool {
+	return k.call == nil && k.waiting == 0 && k.debt(now) == 0 && now.After(k.until) &&
+		(k.leased == 0 || now.After(k.expires))
+}
+
+// setParams drops what was cached under other parameters.
+func (k *keyState) setParams(p ratelimit.Params) {
+	if k.params != p {
+		k.params, k.until, k.leased, k.size, k.owed = p, time.Time{}, 0, 1, 0
+	}
+}
+
+// addDebt adds n permits that were admitted without Redis; a negative n takes
+// back refunded ones. All nodes together owe at most two bursts: their own and
+// the one that Redis has accumulated meanwhile. In a longer outage Redis granted
+// the rest to nobody, so charging it would deny callers twice. Windows have no
+// debt.
+func (k *keyState) addDebt(now time.Time, n, nodes int64) {
+	if k.params.Kind != ratelimit.KindBucket {
+		return
+	}
+	most := max(1, 2*k.params.Free/k.params.Cost)
+	k.owed = max(0, min(k.debt(now)+n, max(1, most/max(1, nodes))))
+	k.debtExpiry = now.Add(k.params.TimeFor(most))
+}
+
+// debt is what the key owes. It expires when the bucket in Redis would be full
+// again even if it had been charged at once.
+func (k *keyState) debt(now time.Time) int64 {
+	if now.After(k.debtExpiry) {
+		return 0
+	}
+	return k.owed
+}
+
+// cached denies by a cached denial, or admits one permit of the lease.
+func (k *keyState) cached(now time.Time, req ratelimit.Request) cached {
+	// A caller that can wait longer than the denied one can be admitted sooner.
+	sooner := max(0, req.MaxWait-k.deniedWait)
+	if now.Before(k.until.Add(-sooner)) && req.N >= k.deniedN {
+		d := k.denial
+		d.RetryAfter = max(time.Microsecond, k.retry.Add(-sooner).Sub(now))
+		if d.Never {
+			d.RetryAfter = 0
+		}
+		d.ResetAfter = max(0, d.ResetAfter-now.Sub(d.At))
+		return cached{d, EventDenialCache, true}
+	}
+	if req.N != 1 || k.leased == 0 || now.After(k.expires) {
+		return cached{}
+	}
+	reset := k.grant.ResetAfter
+	wait := max(0, k.last.Add(-time.Duration(k.leased-1)*k.step).Sub(now))
+	if wait > req.MaxWait {
+		denied := ratelimit.Decision{RetryAfter: wait - req.MaxWait, ResetAfter: reset, At: now}
+		return cached{denied, EventDenialCache, true}
+	}
+	k.leased--
+	return cached{ratelimit.Decision{
+		Allowed: true, Granted: 1, Wait: wait, Remaining: k.grant.Remaining + k.leased,
+		ResetAfter: reset, At: k.grant.At,
+	}, EventLease, true}
+}
+
+// callSize is how many permits a call asks for: one for each caller that waits
+// or a whole lease, whichever is more, and the debt.
+func (k *keyState) callSize(now time.Time, lease int64) int64 {
+	if now.Sub(k.calledAt) < leaseGrowth {
+		k.size = min(max(1, k.size)*2, lease)
+	} else {
+		k.size = 1
+	}
+	k.calledAt = now
+	return min(max(k.size, k.waiting)+k.debt(now), maxPermits)
+}
+
+// update caches a decision of Redis. Granted permits pay the debt first. It
+// returns the permits that must be refunded: more were granted than the lease
+// and the waiting callers take, or the limit has changed.
+func (k *keyState) update(
+	now time.Time, req ratelimit.Request, d ratelimit.Decision, lease int64,
+) (surplus int64) {
+	if k.params != req.Params {
+		return d.Granted
+	}
+	if d.Allowed {
+		paid := min(k.debt(now), d.Granted)
+		k.owed -= min(k.owed, paid)
+		k.leased, k.grant = min(d.Granted-paid, max(lease, k.waiting)), d
+		k.last, k.expires = now.Add(d.Wait), now.Add(d.Wait+leaseTTL)
+		k.step = 0
+		if d.Wait > 0 {
+			micros := float64(req.Params.Cost) / float64(req.Params.Scale)
+			k.step = time.Duration(micros * float64(time.Microsecond))
+		}
+		// Keep the permits that are good first, and refund those to wait longest for.
+		k.last = k.last.Add(-time.Duration(d.Granted-k.leased) * k.step)
+		return d.Granted - paid - k.leased
+	}
+	k.denial, k.deniedN, k.deniedWait = d, max(1, req.Min), req.MaxWait
+	k.denial.At = now
+	k.retry = now.Add(d.RetryAfter)
+	pause := d.RetryAfter
+	if lease > 1 {
+		pause = max(pause, min(minRetry, req.Params.TimeFor(lease)))
+	}
+	if d.Never {
+		pause = maxDenial
+	}
+	k.until = now.Add(min(pause, maxDenial))
+	return 0
+}
+
+// leaseSize is how many permits a node may hold for a key: the rule's leases, but
+// at most a burst and at most what comes in within 100 ms. Only buckets lease.
+func leaseSize(leases int64, p ratelimit.Params) int64 {
+	if leases < 2 || p.Kind != ratelimit.KindBucket {
+		return 1
+	}
+	return max(1, min(leases, p.PermitsIn(100*time.Millisecond), p.Free/p.Cost))
+}

@@ -1,0 +1,142 @@
+package ratelimit_test
+
+import (
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"flashsale.dev/seckill/internal/ratelimit"
+	"flashsale.dev/seckill/internal/testing/testclock"
+)
+
+func TestMemory_ConcurrentRequestsAreCountedOnce(t *testing.T) {
+	for _, algorithm := range []ratelimit.Algorithm{ratelimit.SubWindows, ratelimit.SlidingLog, ratelimit.SlidingWindow, ratelimit.FixedWindow} {
+		t.Run(string(algorithm), func(t *testing.T) {
+			clock := testclock.New()
+			local := newLocal(t, window(algorithm, 1000, 1), clock)
+			for range 3 { // each time a whole reset lies behind it
+				var admitted atomic.Int64
+				var all sync.WaitGroup
+				for range 8 {
+					all.Go(func() {
+						for range 500 {
+							if local.take(1, 0).Allowed {
+								admitted.Add(1)
+							}
+						}
+					})
+				}
+				all.Wait()
+				require.EqualValues(t, 1000, admitted.Load(), "no count is lost, none is made up")
+				clock.Add(3 * time.Second)
+			}
+		})
+	}
+}
+
+// TestSubWindows_NoIntervalExceedsTheLimit: whatever comes when, no window of one interval
+// holds more than the limit; the weighted window's bound is stated, not this.
+func TestSubWindows_NoIntervalExceedsTheLimit(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		algorithm := rapid.SampledFrom([]ratelimit.Algorithm{ratelimit.SubWindows, ratelimit.SlidingLog}).Draw(t, "algorithm")
+		clock := testclock.New()
+		local := newLocal(t, window(algorithm, 20, 1), clock)
+		var good []time.Time
+		for range 300 {
+			clock.Add(time.Duration(rapid.IntRange(0, 60_000).Draw(t, "µs")) * us)
+			if local.take(1, 0).Allowed {
+				good = append(good, clock.Now())
+			}
+		}
+		for i := 20; i < len(good); i++ {
+			require.GreaterOrEqual(t, good[i].Sub(good[i-20]), time.Second)
+		}
+	})
+}
+
+func TestSlidingWindow_Boundary(t *testing.T) {
+	onEveryStore(t, func(t *testing.T, made newFunc) {
+		clock := testclock.New()
+		s := made(window(ratelimit.SlidingWindow, 10, 1), clock)
+		clock.Add(999 * ms)
+		require.Equal(t, 10, admittedNow(s))
+		clock.Add(ms)
+		require.Zero(t, admittedNow(s), "a fixed window would admit ten more here")
+		clock.Add(500 * ms)
+		require.Equal(t, 5, admittedNow(s))
+		d := s.take(1, 0)
+		require.Equal(t, 100*ms, d.RetryAfter, "when a tenth more of the old window has faded")
+		clock.Add(d.RetryAfter - ms)
+		require.Zero(t, admittedNow(s))
+		clock.Add(ms)
+		require.Equal(t, 1, admittedNow(s))
+	})
+}
+
+// TestLimiter_RetryAfterIsExact: of every limit, the moment told is the first at which
+// the same ask is admitted.
+func TestLimiter_RetryAfterIsExact(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		l := drawLimit(t)
+		if rapid.Bool().Draw(t, "in process") {
+			algorithm := rapid.SampledFrom([]ratelimit.Algorithm{ratelimit.SubWindows, ratelimit.SlidingLog}).Draw(t, "local")
+			l = window(algorithm, rapid.Int64Range(1, 20).Draw(t, "limit"), 1)
+		}
+		clock := testclock.New()
+		local := newLocal(t, l, clock)
+		for range 40 {
+			clock.Add(time.Duration(rapid.IntRange(0, 200_000).Draw(t, "µs")) * us)
+			n := rapid.Int64Range(1, 4).Draw(t, "n")
+			d := local.take(n, 0)
+			if d.Allowed || d.Never {
+				require.Zero(t, d.RetryAfter)
+				continue
+			}
+			require.Positive(t, d.RetryAfter)
+			clock.Add(d.RetryAfter - us)
+			require.False(t, local.peek(n, 0).Allowed, "%v: 1 µs before", l.Algorithm)
+			clock.Add(us)
+			require.True(t, local.take(n, 0).Allowed, "%v: at the moment told", l.Algorithm)
+		}
+	})
+}
+
+// TestMemory_ChangedRateApplies: warming up is in Guava's cases.
+func TestMemory_ChangedRateApplies(t *testing.T) {
+	for _, l := range []ratelimit.Limit{
+		tokenBucket(1, 5), bursty(1), window(ratelimit.FixedWindow, 5, 5), window(ratelimit.SlidingWindow, 5, 5),
+		window(ratelimit.SubWindows, 5, 5), window(ratelimit.SlidingLog, 5, 5),
+	} {
+		clock := testclock.New()
+		local := newLocal(t, l, clock)
+		admittedNow(local)
+		if l.PermitsPerSecond > 0 {
+			l.PermitsPerSecond = 2
+		} else {
+			l.Limit = 10
+		}
+		local.setLimit(l)
+		admitted := 0
+		for range 40 {
+			clock.Add(500 * ms)
+			admitted += admittedNow(local)
+		}
+		require.InDelta(t, 2*20, admitted, 7, "%s: 2/s for 20 s", l.Algorithm)
+	}
+}
+
+func TestMemory_DropsFullLimiters(t *testing.T) {
+	clock := testclock.New()
+	m := ratelimit.NewMemory(clock.Now)
+	params := termsOf(t, tokenBucket(1, 1))
+	for i := range 10_000 {
+		_, err := m.TakeEach(t.Context(), []ratelimit.Request{{Key: string(rune(i)) + "k", Params: params, N: 1}})
+		require.NoError(t, err)
+		clock.Add(10 * ms)
+	}
+	require.Less(t, m.Len(), 1000, "a hundred are less than full at any time")
+}

@@ -1,0 +1,57 @@
+package ratelimit
+
+import "time"
+
+const (
+	maxParts = 1000
+	// maxLogged bounds a sliding log's memory.
+	maxLogged = 1_000_000
+)
+
+// localParams compiles the limits that Redis does not support.
+func (l Limit) localParams() (Params, error) {
+	if l.Algorithm == SmoothWarmingUp {
+		return l.warmupParams()
+	}
+	limit, interval, err := l.window()
+	if err != nil {
+		return Params{}, err
+	}
+	most := maxCount
+	if l.Algorithm == SlidingLog {
+		most = maxLogged
+	}
+	if limit < 1 || limit > most {
+		return Params{}, BadField("limit", "must be 1 to %d", most)
+	}
+	if l.Algorithm == SubWindows && (l.Parts < 1 || l.Parts > maxParts || interval.Microseconds()%l.Parts != 0) {
+		return Params{}, BadField("parts", "must be 1 to %d and divide the interval's microseconds", maxParts)
+	}
+	return Params{Cost: interval.Microseconds(), Scale: max(1, l.Parts), Free: limit, MaxPermits: limit, limit: l}, nil
+}
+
+func (l Limit) warmupParams() (Params, error) {
+	cost, scale, err := l.perPermit()
+	if err != nil {
+		return Params{}, err
+	}
+	if l.ColdFactor < 1 || l.ColdFactor > 1000 {
+		return Params{}, BadField("coldFactor", "must be 1 to 1000")
+	}
+	warmup, err := seconds("warmupSeconds", l.WarmupSeconds, maxInterval)
+	if err != nil {
+		return Params{}, err
+	}
+	if l.MaxWaitMillis < 0 || l.MaxWaitMillis > maxInterval.Milliseconds() {
+		return Params{}, BadField("maxWaitMillis", "must be 0 to %d", maxInterval.Milliseconds())
+	}
+	return Params{Cost: cost, Scale: scale, Free: warmup.Microseconds(), MaxPermits: maxCount, limit: l}, nil
+}
+
+// localWindow is Quota's window for the limits of KindLocal.
+func (t Params) localWindow() time.Duration {
+	if t.limit.Algorithm == SmoothWarmingUp {
+		return time.Second
+	}
+	return micros(t.Cost)
+}

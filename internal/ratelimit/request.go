@@ -1,0 +1,89 @@
+package ratelimit
+
+import (
+	"errors"
+	"time"
+)
+
+// ErrPermits says that a request was for less than one permit. Zero or negative
+// requests would create permits.
+var ErrPermits = errors.New("ratelimit: permits requested must be 1 or more")
+
+// Decision is a limiter's answer to a request. Durations are whole microseconds,
+// rounded up by less than 1 µs.
+type Decision struct {
+	// Allowed: the permits are taken. They are good once Wait has passed.
+	Allowed bool
+	// Never: no wait helps, because the request is larger than the limiter ever
+	// grants. Implies !Allowed.
+	Never bool
+	// Granted permits: all that were requested or, if the request has a smaller
+	// Min, as many as were available. 0 when denied.
+	Granted int64
+	// Wait until the permits are good, from 0 to the smaller of the limit's and
+	// the request's longest wait. 0 when denied.
+	Wait time.Duration
+	// Remaining permits that are available without a wait, from 0 to the burst.
+	Remaining int64
+	// RetryAfter is the shortest time after which the same request can be admitted.
+	// Until then each answer is a denial, except after a refund, a changed limit or
+	// a lost key. Above 0 when denied and not Never, else 0.
+	RetryAfter time.Duration
+	// ResetAfter is the time until the limiter is full again without further
+	// requests. At least 0.
+	ResetAfter time.Duration
+	// At is the limiter's clock at the decision. A refund passes it back, so that
+	// the window is credited that was charged.
+	At time.Time
+}
+
+// Request asks one limiter of a store for permits.
+type Request struct {
+	// Key of the limiter, as it is in Redis. In a cluster, the keys of requests
+	// that are decided together must share a hash tag.
+	Key string
+	// Params that apply to this request. Stores do not keep them: a changed limit
+	// neither refills a bucket nor drops its debt.
+	Params Params
+	// N permits, at least 1.
+	N int64
+	// Min is how many permits suffice, 1 to N; 0 means N. Only for a request that
+	// is decided alone.
+	Min int64
+	// MaxWait that the caller accepts. The limit's own applies if it is shorter.
+	MaxWait time.Duration
+}
+
+// Check reports requests that no limiter can decide together: ErrPermits, an empty
+// group, or a Min below N in a group of several.
+func Check(group []Request) error {
+	if len(group) == 0 {
+		return errors.New("ratelimit: a group without requests")
+	}
+	for _, r := range group {
+		switch {
+		case r.N < 1 || r.Min < 0 || r.Min > r.N:
+			return ErrPermits
+		case r.Min > 0 && r.Min < r.N && len(group) > 1:
+			return errors.New("ratelimit: a request with a smaller Min in a group")
+		}
+	}
+	return nil
+}
+
+// Strictest joins the decisions of limits that must all admit: the longest waits and
+// the fewest permits remaining.
+func Strictest(a, b Decision) Decision {
+	d := Decision{
+		Allowed: a.Allowed && b.Allowed, Never: a.Never || b.Never, Granted: min(a.Granted, b.Granted),
+		Wait: max(a.Wait, b.Wait), Remaining: min(a.Remaining, b.Remaining),
+		RetryAfter: max(a.RetryAfter, b.RetryAfter), ResetAfter: max(a.ResetAfter, b.ResetAfter),
+	}
+	if !d.Allowed {
+		d.Granted, d.Wait = 0, 0
+	}
+	if d.Never {
+		d.RetryAfter = 0
+	}
+	return d
+}

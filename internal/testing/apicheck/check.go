@@ -1,0 +1,161 @@
+package apicheck
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/getkin/kin-openapi/openapi3filter"
+	"github.com/getkin/kin-openapi/routers"
+)
+
+// Exchange is a request and its answer.
+type Exchange struct {
+	Method string
+	URL    *url.URL
+	Header http.Header // of the request
+	Sent   []byte
+	Status int
+	Answer http.Header
+	Got    []byte // not looked at where the answer is no JSON
+}
+
+// Check tells what of an exchange is not in the document, or nil.
+func (d *Document) Check(x Exchange) error {
+	if Page(x.URL.Path) {
+		return nil
+	}
+	route, params := d.find(x.Method, x.URL.Path)
+	if route == nil {
+		return x.explain(d.unknown(x))
+	}
+	input := &openapi3filter.RequestValidationInput{
+		Request: x.request(), PathParams: params, Route: route, QueryParams: x.URL.Query(),
+		Options: &openapi3filter.Options{
+			AuthenticationFunc: openapi3filter.NoopAuthenticationFunc, SkipSettingDefaults: true,
+		},
+	}
+	if err := d.checkAnswer(x, input); err != nil {
+		return x.explain(err)
+	}
+	if !x.taken() || x.Status == http.StatusForbidden && signed(route) { // where there is no secret nothing is read
+		return nil
+	}
+	if err := checkQuery(route, x.URL.Query()); err != nil {
+		return x.explain(fmt.Errorf("the request was taken, and should not have been: %w", err))
+	}
+	if err := openapi3filter.ValidateRequest(context.Background(), input); err != nil {
+		return x.explain(fmt.Errorf("the request was taken, and should not have been: %w", err))
+	}
+	return nil
+}
+
+// taken tells whether the API has read the request and found it well-formed: 400 comes before 404, 403 and the rest.
+func (x Exchange) taken() bool {
+	return !slices.Contains([]int{http.StatusBadRequest, http.StatusUnauthorized, http.StatusMethodNotAllowed}, x.Status)
+}
+
+// signed tells whether a call's body is signed instead of its caller known.
+func signed(route *routers.Route) bool {
+	security := route.Operation.Security
+	return security != nil && slices.ContainsFunc(*security, func(r openapi3.SecurityRequirement) bool {
+		_, is := r["paymentSignature"]
+		return is
+	})
+}
+
+func (x Exchange) explain(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s %.200s %.300q answered %d %.600q: not in openapi.yaml: %w", x.Method, x.URL, x.Sent, x.Status, x.Got, err)
+}
+
+// request is the exchange's, with the Content-Type that the document says a body without one has.
+func (x Exchange) request() *http.Request {
+	header := x.Header.Clone()
+	if header == nil {
+		header = http.Header{}
+	}
+	if kind := header.Get("Content-Type"); kind == "" || strings.HasPrefix(kind, "application/x-www-form-urlencoded") && bytes.HasPrefix(x.Sent, []byte("{")) {
+		header.Set("Content-Type", "application/json")
+	}
+	method := x.Method
+	if method == http.MethodHead {
+		method = http.MethodGet
+	}
+	return &http.Request{Method: method, URL: x.URL, Header: header, Body: io.NopCloser(bytes.NewReader(x.Sent)), ContentLength: int64(len(x.Sent))}
+}
+
+// checkAnswer holds the answer against what the document has for the call and the status.
+func (d *Document) checkAnswer(x Exchange, input *openapi3filter.RequestValidationInput) error {
+	responses := input.Route.Operation.Responses
+	status := strconv.Itoa(x.Status)
+	found := responses.Status(x.Status)
+	if found == nil {
+		found, status = responses.Default(), "default"
+	}
+	if found == nil {
+		return fmt.Errorf("the call has no status %d", x.Status)
+	}
+	if x.Method == http.MethodHead || len(found.Value.Content) == 0 {
+		if len(x.Got) > 0 {
+			return fmt.Errorf("the status %d has no body", x.Status)
+		}
+		return nil
+	}
+	media, _, err := mime.ParseMediaType(x.Answer.Get("Content-Type"))
+	if err != nil || found.Value.Content[media] == nil {
+		return fmt.Errorf("the status %d has no Content-Type %q", x.Status, x.Answer.Get("Content-Type"))
+	}
+	if media == "application/json" {
+		if err := d.schemas.check(pointerOf(input.Route, status, found), x.Got); err != nil {
+			return err
+		}
+	}
+	headers := &openapi3filter.ResponseValidationInput{
+		RequestValidationInput: input, Status: x.Status, Header: x.Answer, Options: &openapi3filter.Options{ExcludeResponseBody: true},
+	}
+	return openapi3filter.ValidateResponse(context.Background(), headers)
+}
+
+// unknown is what answers no call of the document.
+func (d *Document) unknown(x Exchange) error {
+	if x.Status != http.StatusNotFound && x.Status != http.StatusMethodNotAllowed {
+		return fmt.Errorf("there is no such call")
+	}
+	if x.Method == http.MethodHead {
+		return nil
+	}
+	return d.schemas.check("/components/schemas/Unrouted", x.Got)
+}
+
+// checkQuery finds fields in the query that are neither a parameter of the call nor a field of its body.
+func checkQuery(route *routers.Route, query url.Values) error {
+	if lax, _ := route.Operation.Extensions["x-any-query"].(bool); lax {
+		return nil
+	}
+	names := map[string]bool{}
+	for _, p := range slices.Concat(route.PathItem.Parameters, route.Operation.Parameters) {
+		names[p.Value.Name] = p.Value.In == openapi3.ParameterInQuery
+	}
+	if body := route.Operation.RequestBody; body != nil {
+		for name := range body.Value.Content["application/x-www-form-urlencoded"].Schema.Value.Properties {
+			names[name] = true
+		}
+	}
+	for name := range query {
+		if !names[name] {
+			return fmt.Errorf("the query has a field %q", name)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,116 @@
+package apicheck
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/getkin/kin-openapi/routers"
+
+	"flashsale.dev/seckill/api"
+)
+
+// Document is the OpenAPI document, read and found sound.
+type Document struct {
+	doc     *openapi3.T
+	calls   []call
+	schemas *schemas
+}
+
+// call is a path of the document, cut at its slashes.
+type call struct {
+	path     string
+	segments []string
+	item     *openapi3.PathItem
+}
+
+// Load reads api/openapi.yaml and validates it: its structure, its references and each example against its schema.
+func Load() (*Document, error) {
+	doc, err := openapi3.NewLoader().LoadFromData(api.OpenAPI())
+	if err != nil {
+		return nil, fmt.Errorf("read openapi.yaml: %w", err)
+	}
+	if err := doc.Validate(context.Background(), openapi3.EnableExamplesValidation()); err != nil {
+		return nil, fmt.Errorf("validate openapi.yaml: %w", err)
+	}
+	schemas, err := newSchemas(doc)
+	if err != nil {
+		return nil, err
+	}
+	d := &Document{doc: doc, schemas: schemas}
+	for path, item := range doc.Paths.Map() {
+		d.calls = append(d.calls, call{path: path, segments: strings.Split(path[1:], "/"), item: item})
+	}
+	slices.SortFunc(d.calls, mostLiteral)
+	return d, nil
+}
+
+// mostLiteral puts /orders/{orderSn} before /{randomPath}/decrStock, as the router does: it tries segments as they
+// stand before it takes one for a parameter.
+func mostLiteral(a, b call) int {
+	for i := range min(len(a.segments), len(b.segments)) {
+		if va, vb := isParameter(a.segments[i]), isParameter(b.segments[i]); va != vb {
+			if va {
+				return 1
+			}
+			return -1
+		}
+	}
+	return strings.Compare(a.path, b.path)
+}
+
+// Page tells whether a path is a page for people or what one loads, which is no part of the API and not in the document:
+// add a page here. /session is one too, but its address is the API's as well.
+func Page(path string) bool {
+	return path == "/" || path == "/console" || strings.HasPrefix(path, "/console/") || strings.HasPrefix(path, "/assets/")
+}
+
+func isParameter(segment string) bool { return strings.HasPrefix(segment, "{") }
+
+// find gives the call that a request makes and its path parameters; nil where the document has none.
+func (d *Document) find(method, path string) (*routers.Route, map[string]string) {
+	if method == http.MethodHead { // answered wherever GET is
+		method = http.MethodGet
+	}
+	for _, c := range d.calls {
+		params, fits := c.match(path)
+		if !fits {
+			continue
+		}
+		if op := c.item.GetOperation(method); op != nil {
+			return &routers.Route{Spec: d.doc, Path: c.path, PathItem: c.item, Method: method, Operation: op}, params
+		}
+	}
+	return nil, nil
+}
+
+// match takes a path's parameters. A limiter's key is the last and may hold slashes.
+func (c call) match(path string) (map[string]string, bool) {
+	given, cut := strings.CutPrefix(path, "/")
+	if !cut || strings.Contains(path, "//") {
+		return nil, false
+	}
+	limit := -1
+	if c.segments[len(c.segments)-1] == "{key}" {
+		limit = len(c.segments)
+	}
+	parts := strings.SplitN(given, "/", limit)
+	if len(parts) != len(c.segments) {
+		return nil, false
+	}
+	params := map[string]string{}
+	for i, segment := range c.segments {
+		switch {
+		case parts[i] == "" && segment != "{key}": // an empty key is a malformed one
+			return nil, false
+		case isParameter(segment):
+			params[strings.Trim(segment, "{}")] = parts[i]
+		case segment != parts[i]:
+			return nil, false
+		}
+	}
+	return params, true
+}

@@ -1,0 +1,75 @@
+package apicheck
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/getkin/kin-openapi/routers"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+// schemas are the document's, compiled once each. kin-openapi compiles a schema for each value that it looks at, some
+// milliseconds; this is the same validator that it uses for OpenAPI 3.1, told to keep what it compiled.
+type schemas struct {
+	mu       sync.Mutex
+	compiler *jsonschema.Compiler
+	known    map[string]*jsonschema.Schema
+}
+
+const documentURL = "https://flashsale.dev/openapi.json"
+
+func newSchemas(doc *openapi3.T) (*schemas, error) {
+	text, err := doc.MarshalJSON()
+	if err != nil {
+		return nil, fmt.Errorf("write openapi.yaml as JSON: %w", err)
+	}
+	whole, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	if err != nil {
+		return nil, fmt.Errorf("read openapi.yaml as JSON: %w", err)
+	}
+	s := &schemas{compiler: jsonschema.NewCompiler(), known: map[string]*jsonschema.Schema{}}
+	s.compiler.DefaultDraft(jsonschema.Draft2020)
+	s.compiler.AssertFormat()
+	return s, s.compiler.AddResource(documentURL, whole)
+}
+
+// check holds JSON against the schema at a place of the document, a JSON pointer.
+func (s *schemas) check(pointer string, text []byte) error {
+	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	if err != nil {
+		return fmt.Errorf("no JSON: %w", err)
+	}
+	schema, err := s.at(pointer)
+	if err != nil {
+		return err
+	}
+	return schema.Validate(value)
+}
+
+func (s *schemas) at(pointer string) (*jsonschema.Schema, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if schema, ok := s.known[pointer]; ok {
+		return schema, nil
+	}
+	schema, err := s.compiler.Compile(documentURL + "#" + pointer)
+	if err != nil {
+		return nil, fmt.Errorf("compile %s: %w", pointer, err)
+	}
+	s.known[pointer] = schema
+	return schema, nil
+}
+
+// pointerOf is where the schema of an answer in JSON stands.
+func pointerOf(route *routers.Route, status string, found *openapi3.ResponseRef) string {
+	const content = "/content/application~1json/schema"
+	if found.Ref != "" {
+		return strings.TrimPrefix(found.Ref, "#") + content
+	}
+	escaped := strings.NewReplacer("~", "~0", "/", "~1").Replace(route.Path)
+	escaped = strings.NewReplacer("{", "%7B", "}", "%7D").Replace(escaped)
+	return "/paths/" + escaped + "/" + strings.ToLower(route.Method) + "/responses/" + status + content
+}

@@ -1,0 +1,109 @@
+package installation
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Prometheus is a real one that scrapes the rig's programs five times a second, for the length of a test.
+type Prometheus struct{ base string }
+
+// prometheusFile is Debian's.
+const prometheusFile = "/usr/bin/prometheus"
+
+// Prometheus starts one. Rules may name a file of rules; they are evaluated twice a second.
+func (r *Installation) Prometheus(t testing.TB, rules ...string) *Prometheus {
+	t.Helper()
+	dir, addr := t.TempDir(), freePort(t)
+	file := filepath.Join(dir, "prometheus.yml")
+	require.NoError(t, os.WriteFile(file, []byte(r.scrapes(rules)), 0o600))
+	log := &logFile{}
+	cmd := exec.Command(prometheusFile, "--config.file="+file, "--storage.tsdb.path="+filepath.Join(dir, "data"), //nolint:noctx // it lives until it is killed
+		"--web.listen-address="+addr, "--log.level=warn")
+	cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = log, log, dieWithTests()
+	require.NoError(t, cmd.Start())
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	p := &Prometheus{base: "http://" + addr}
+	require.Eventually(t, func() bool {
+		series, err := p.Query(t.Context(), "sum(up)")
+		return err == nil && len(series) == 1 && series[0].Number() == float64(len(r.APIs)+len(r.Consumers))
+	}, time.Minute, 50*time.Millisecond, "prometheus does not scrape all programs:\n%s", log)
+	return p
+}
+
+func (r *Installation) scrapes(rules []string) string {
+	var b strings.Builder
+	b.WriteString("global: {scrape_interval: 200ms, scrape_timeout: 200ms, evaluation_interval: 500ms}\n")
+	fmt.Fprintf(&b, "rule_files: [%s]\n", strings.Join(rules, ", "))
+	b.WriteString("scrape_configs:\n")
+	for job, programs := range map[string][]*Program{"api": r.APIs, "order-consumer": r.Consumers} {
+		var addrs []string
+		for _, p := range programs {
+			addrs = append(addrs, p.OpsAddr())
+		}
+		fmt.Fprintf(&b, "  - {job_name: %s, static_configs: [{targets: [%s]}]}\n", job, "'"+strings.Join(addrs, "', '")+"'")
+	}
+	return b.String()
+}
+
+// Series is one series of an answer.
+type Series struct {
+	Metric map[string]string `json:"metric"`
+	Value  [2]any            `json:"value"`
+}
+
+// Number is its value.
+func (s Series) Number() float64 {
+	var n float64
+	text, _ := s.Value[1].(string)
+	_, _ = fmt.Sscan(text, &n) // what is no number is 0
+	return n
+}
+
+// Query asks for the present values of an expression.
+func (p *Prometheus) Query(ctx context.Context, expr string) ([]Series, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, p.base+"/api/v1/query?query="+url.QueryEscape(expr), http.NoBody)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close() //nolint:errcheck // it has been read
+	var answer struct {
+		Error string
+		Data  struct{ Result []Series }
+	}
+	if err := json.NewDecoder(resp.Body).Decode(&answer); err != nil {
+		return nil, err
+	}
+	if answer.Error != "" {
+		return nil, fmt.Errorf("prometheus refuses %s: %s", expr, answer.Error)
+	}
+	return answer.Data.Result, nil
+}
+
+// Firing lists the alerts that fire.
+func (p *Prometheus) Firing(ctx context.Context) (map[string]bool, error) {
+	series, err := p.Query(ctx, `ALERTS{alertstate="firing"}`)
+	firing := make(map[string]bool, len(series))
+	for _, s := range series {
+		firing[s.Metric["alertname"]] = true
+	}
+	return firing, err
+}

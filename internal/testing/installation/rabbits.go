@@ -1,0 +1,99 @@
+package installation
+
+import (
+	"fmt"
+	"net/url"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/testing/servers"
+)
+
+// shards is the default of SECKILL_ORDER_SHARDS.
+const shards = 4
+
+// startRabbit starts the broker, or the cluster, or takes the suite's.
+func (r *Installation) startRabbit(t testing.TB, suite *servers.Suite, o Options) {
+	t.Helper()
+	switch {
+	case o.Land.RabbitCluster && o.OwnRabbit:
+		r.Rabbits = servers.RabbitCluster(t, rabbitNodes)
+	case o.Land.RabbitCluster:
+		r.Rabbits = suite.RabbitCluster(t)
+	case o.OwnRabbit:
+		r.Rabbit = servers.RabbitMQ(t)
+	default:
+		r.Rabbit = suite.RabbitMQ(t)
+	}
+	if r.Rabbits == nil {
+		r.AMQP = r.Rabbit.NewVHost(t)
+		return
+	}
+	r.Rabbit = r.Rabbits.Nodes[0]
+	r.AMQP = r.Rabbits.URLs(r.Rabbits.NewVHost(t))[0]
+}
+
+// rabbitNodes is how many a cluster has.
+const rabbitNodes = 3
+
+// amqpURLs are the virtual host's URLs, one for each node.
+func (r *Installation) amqpURLs(t testing.TB) []string {
+	t.Helper()
+	if r.Rabbits == nil {
+		return []string{r.AMQP}
+	}
+	return r.Rabbits.URLs(r.vhost(t))
+}
+
+func (r *Installation) amqpHosts(t testing.TB) (hosts []string) {
+	t.Helper()
+	for _, address := range r.amqpURLs(t) {
+		u, err := url.Parse(address)
+		require.NoError(t, err)
+		hosts = append(hosts, u.Host)
+	}
+	return hosts
+}
+
+// OrderQueue is the name of the queue that carries a goods' orders.
+func OrderQueue(t testing.TB, goodsID string) string {
+	t.Helper()
+	id, err := strconv.ParseInt(goodsID, 10, 64)
+	require.NoError(t, err)
+	return fmt.Sprint("seckill.orders.", order.Shard(id, shards))
+}
+
+// AimRabbit makes Rabbit the node of a cluster that leads a goods' queue, once it has a leader; one broker stays what it is.
+func (r *Installation) AimRabbit(t testing.TB, goodsID string) {
+	t.Helper()
+	if r.Rabbits == nil {
+		return
+	}
+	queue, vhost := OrderQueue(t, goodsID), r.vhost(t)
+	require.Eventually(t, func() bool {
+		leader, err := r.Rabbits.Leader(t.Context(), vhost, queue)
+		if err == nil {
+			r.Rabbit = leader
+		}
+		return err == nil
+	}, time.Minute, 50*time.Millisecond, "nobody leads %s", queue)
+}
+
+// MoveRabbit has a goods' queue be led by another node than now, and Rabbit be that node.
+func (r *Installation) MoveRabbit(t testing.TB, goodsID string, to *servers.RabbitServer) {
+	t.Helper()
+	require.NoError(t, r.Rabbits.MoveLeader(t.Context(), r.vhost(t), OrderQueue(t, goodsID), to))
+	r.Rabbit = to
+}
+
+// rabbitUp is a node whose management can be asked.
+func (r *Installation) rabbitUp() *servers.RabbitServer {
+	if r.Rabbits == nil || r.Rabbit.Running() {
+		return r.Rabbit
+	}
+	return r.Rabbits.Others(r.Rabbit)[0]
+}

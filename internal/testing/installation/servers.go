@@ -1,0 +1,114 @@
+package installation
+
+import (
+	"context"
+	"database/sql"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/testing/netfault"
+	"flashsale.dev/seckill/internal/testing/servers"
+)
+
+// servers are the settings that tell one kind of program where the servers are.
+func (r *Installation) servers(t testing.TB, kind string, o Options) []string {
+	t.Helper()
+	redisAddr, amqpURL, dsn := r.redisAddrs(), strings.Join(r.amqpURLs(t), ","), r.DSN
+	if o.Plain {
+		dsn = r.plainAccount(t)
+	}
+	dsn = r.sqlDSN(t, dsn, kind, o.Wired)
+	if o.Wired {
+		redisAddr = r.redisWire(t, kind)
+		u, err := url.Parse(r.AMQP)
+		require.NoError(t, err)
+		u.Host = r.wire(t, kind+"-rabbit", r.amqpHosts(t)...)
+		amqpURL = u.String()
+	}
+	return []string{"SECKILL_REDIS_ADDRS=" + redisAddr, "SECKILL_REDIS_SENTINEL_MASTER=" + r.masterName(), "SECKILL_MYSQL_DSN=" + dsn, "SECKILL_AMQP_URL=" + amqpURL}
+}
+
+// startSQL makes a database on the suite's MySQL, or on one of the rig's own.
+func (r *Installation) startSQL(t testing.TB, suite *servers.Suite, o Options) {
+	t.Helper()
+	switch {
+	case o.OwnSQL && o.Land.MySQLGroup:
+		r.ownGroup(t)
+		return
+	case o.Land.MySQLGroup:
+		r.onGroup(t, suite.MySQLGroup(t))
+		return
+	case o.OwnSQL:
+		r.ownSQL(t)
+	default:
+		r.SQL = suite.MariaDB(t)
+	}
+	r.DSN = r.SQL.NewDatabase(t)
+}
+
+// sqlDSN is a DSN as one kind of program is told it.
+func (r *Installation) sqlDSN(t testing.TB, dsn, kind string, wired bool) string {
+	t.Helper()
+	cfg, err := mysql.ParseDSN(dsn)
+	require.NoError(t, err)
+	switch {
+	case r.SQL != nil:
+		cfg.Net, cfg.Addr = "tcp", r.sqlAddrs(t, kind, wired)
+	case wired:
+		cfg.Addr = r.wire(t, kind+"-mysql", cfg.Addr)
+	}
+	return cfg.FormatDSN()
+}
+
+// redisWire is one wire for a kind of program, to Redis or to all nodes of a cluster.
+func (r *Installation) redisWire(t testing.TB, kind string) string {
+	t.Helper()
+	if r.Cluster == nil {
+		return r.wire(t, kind+"-redis", r.redisAddrs())
+	}
+	return r.lay(kind+"-redis", netfault.StartCluster(t, clusterHosts[kind], r.Cluster.Addrs()...))
+}
+
+// clusterHosts is where each kind of program finds the nodes of a Redis Cluster over its wire.
+var clusterHosts = map[string]string{"api": "127.0.0.2", "consumer": "127.0.0.3"} //nolint:gochecknoglobals // a constant
+
+func (r *Installation) wire(t testing.TB, name string, servers ...string) string {
+	t.Helper()
+	return r.lay(name, netfault.Start(t, servers...))
+}
+
+func (r *Installation) lay(name string, wire *netfault.Proxy) string {
+	if r.Wires == nil {
+		r.Wires = make(map[string]*netfault.Proxy)
+	}
+	r.Wires[name] = wire
+	return wire.Addr
+}
+
+// plainAccount makes an account of the rights that an installation needs, and no more, and returns its DSN.
+func (r *Installation) plainAccount(t testing.TB) string {
+	t.Helper()
+	cfg, err := mysql.ParseDSN(r.DSN)
+	require.NoError(t, err)
+	r.SQLDo(t, "CREATE USER IF NOT EXISTS 'plain'@'127.0.0.1' IDENTIFIED BY 'plain'")
+	r.SQLDo(t, "GRANT ALL PRIVILEGES ON "+cfg.DBName+".* TO 'plain'@'127.0.0.1'")
+	cfg.User, cfg.Passwd = "plain", "plain"
+	return cfg.FormatDSN()
+}
+
+// SQLDo runs a statement as the administrator.
+func (r *Installation) SQLDo(t testing.TB, statement string) {
+	t.Helper()
+	db, err := sql.Open("mysql", r.DSN)
+	require.NoError(t, err)
+	defer db.Close() //nolint:errcheck // the statement's own error counts
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 30*time.Second)
+	defer cancel()
+	_, err = db.ExecContext(ctx, statement)
+	require.NoError(t, err, statement)
+}

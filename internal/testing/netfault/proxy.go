@@ -1,0 +1,212 @@
+package netfault
+
+import (
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Everyone as a source blocks all clients.
+const Everyone = ""
+
+// Proxy forwards connections to servers and can fail as a network does.
+type Proxy struct {
+	Addr string // host:port where clients connect; a comma list where the proxy has several listeners
+
+	entries []*entry
+	running sync.WaitGroup
+
+	mu      sync.Mutex
+	open    *sync.Cond // of mu; signals changes of cut and ended
+	cut     bool
+	ended   bool
+	delay   time.Duration
+	lag     time.Duration // of answers, beyond the delay
+	trap    *Trap
+	blocked []string
+	conns   map[net.Conn]string // source host by connection, "" for connections to servers
+}
+
+// Trap waits for the first request that matches. The proxy is then cut until Mend, and Sprung is
+// called once, in a goroutine of its own. The request itself is delivered if Pass is set.
+type Trap struct {
+	Match  func(request []byte) bool
+	Pass   bool
+	Sprung func()
+}
+
+// Start opens a proxy to a server for the length of a test. With several servers each connection goes
+// to the next one that accepts, as behind a load balancer.
+func Start(t testing.TB, servers ...string) *Proxy {
+	t.Helper()
+	p, err := Open(servers...)
+	require.NoError(t, err)
+	t.Cleanup(p.Close)
+	return p
+}
+
+// Open is Start without a test: the caller closes the proxy.
+func Open(servers ...string) (*Proxy, error) {
+	e, err := listen("127.0.0.1:0", servers...)
+	if err != nil {
+		return nil, err
+	}
+	return newProxy(e), nil
+}
+
+// StartCluster opens one proxy to all nodes of a Redis Cluster on 127.0.0.1. Each node is reached at
+// its own port of the loopback address host. Nodes announce each other's addresses to clients, so the
+// proxy rewrites 127.0.0.1 as host in their answers. Both must have the same length.
+func StartCluster(t testing.TB, host string, nodes ...string) *Proxy {
+	t.Helper()
+	entries := make([]*entry, 0, len(nodes))
+	for _, node := range nodes {
+		own, port, err := net.SplitHostPort(node)
+		require.NoError(t, err)
+		require.Len(t, host, len(own), "Redis' protocol counts the bytes of a name")
+		e, err := listen(net.JoinHostPort(host, port), node)
+		require.NoError(t, err)
+		e.names = renaming{from: []byte(own), to: []byte(host)}
+		entries = append(entries, e)
+	}
+	p := newProxy(entries...)
+	t.Cleanup(p.Close)
+	return p
+}
+
+func newProxy(entries ...*entry) *Proxy {
+	p := &Proxy{entries: entries, conns: make(map[net.Conn]string)}
+	p.open = sync.NewCond(&p.mu)
+	addrs := make([]string, 0, len(entries))
+	for _, e := range entries {
+		addrs = append(addrs, e.listener.Addr().String())
+		p.running.Go(func() { e.serve(p) })
+	}
+	p.Addr = strings.Join(addrs, ",")
+	return p
+}
+
+// Port is the port of the first listener.
+func (p *Proxy) Port() int {
+	addr, _ := p.entries[0].listener.Addr().(*net.TCPAddr)
+	return addr.Port
+}
+
+// Redirect has new connections of the first listener go to another server.
+func (p *Proxy) Redirect(server string) {
+	p.entries[0].mu.Lock()
+	defer p.entries[0].mu.Unlock()
+	p.entries[0].servers = []string{server}
+}
+
+// Cut stops all traffic. Data that is sent meanwhile arrives after Mend.
+func (p *Proxy) Cut() { p.set(func() { p.cut = true }) }
+
+// Mend ends Cut and removes the trap.
+func (p *Proxy) Mend() { p.set(func() { p.cut, p.trap = false, nil }) }
+
+// Slow delays both directions.
+func (p *Proxy) Slow(d time.Duration) { p.set(func() { p.delay = d }) }
+
+// Lag delays answers only. A replica behind it lags its master, which still hears from it at once.
+func (p *Proxy) Lag(d time.Duration) { p.set(func() { p.lag = d }) }
+
+// Set sets a trap.
+func (p *Proxy) Set(trap *Trap) { p.set(func() { p.trap = trap }) }
+
+// Drop closes all connections, as the end of the process at one side does.
+func (p *Proxy) Drop() { p.set(func() { p.dropIf(func(string) bool { return true }) }) }
+
+// Block closes the connections from a source host, and all later ones until Unblock.
+func (p *Proxy) Block(source string) {
+	p.set(func() {
+		p.blocked = append(p.blocked, source)
+		p.dropIf(p.blocks)
+	})
+}
+
+// Unblock ends one Block of a source host.
+func (p *Proxy) Unblock(source string) {
+	p.set(func() { p.blocked = slices.DeleteFunc(p.blocked, func(s string) bool { return s == source }) })
+}
+
+// Close ends the proxy and all its connections.
+func (p *Proxy) Close() {
+	for _, e := range p.entries {
+		_ = e.listener.Close()
+	}
+	p.set(func() { p.ended, p.cut = true, false })
+	p.Drop()
+	p.running.Wait()
+}
+
+func (p *Proxy) set(change func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	change()
+	p.open.Broadcast()
+}
+
+// blocks reports whether connections from a source are refused. Connections to servers have none.
+func (p *Proxy) blocks(source string) bool {
+	return source != "" && (slices.Contains(p.blocked, Everyone) || slices.Contains(p.blocked, source))
+}
+
+func (p *Proxy) dropIf(match func(source string) bool) {
+	for conn, source := range p.conns {
+		if match(source) {
+			_ = conn.Close()
+			delete(p.conns, conn)
+		}
+	}
+}
+
+// keep registers a connection to be closed with the proxy. It fails if the proxy has ended or blocks the source.
+func (p *Proxy) keep(conn net.Conn, source string) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.ended || p.blocks(source) {
+		return fmt.Errorf("proxy refuses %q: %w", source, net.ErrClosed)
+	}
+	p.conns[conn] = source
+	return nil
+}
+
+func (p *Proxy) drop(conn net.Conn) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.conns, conn)
+	_ = conn.Close()
+}
+
+// wait blocks while the proxy is cut and returns the delay of a direction.
+func (p *Proxy) wait(requests bool) time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for p.cut {
+		p.open.Wait()
+	}
+	if requests {
+		return p.delay
+	}
+	return p.delay + p.lag
+}
+
+// springs reports whether a request springs the trap and is delivered all the same.
+func (p *Proxy) springs(request []byte) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.trap == nil || p.cut || !p.trap.Match(request) {
+		return false
+	}
+	t := p.trap
+	p.trap, p.cut = nil, true
+	go t.Sprung()
+	return t.Pass
+}

@@ -1,0 +1,120 @@
+package netfault
+
+import (
+	"bufio"
+	"io"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// echo is a server that returns each byte.
+func echo(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = l.Close() })
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() { defer conn.Close(); _, _ = io.Copy(conn, conn) }()
+		}
+	}()
+	return l.Addr().String()
+}
+
+type client struct {
+	net.Conn
+	t *testing.T
+	r *bufio.Reader
+}
+
+func dial(t *testing.T, p *Proxy) client {
+	t.Helper()
+	conn, err := net.Dial("tcp", p.Addr)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = conn.Close() })
+	return client{conn, t, bufio.NewReader(conn)}
+}
+
+// ask sends a line and returns the answer's error within a time.
+func (c client) ask(line string, within time.Duration) error {
+	c.t.Helper()
+	_, _ = io.WriteString(c, line+"\n")
+	return c.hear(line, within)
+}
+
+func (c client) hear(line string, within time.Duration) error {
+	c.t.Helper()
+	require.NoError(c.t, c.SetReadDeadline(time.Now().Add(within)))
+	got, err := c.r.ReadString('\n')
+	if err == nil {
+		require.Equal(c.t, line+"\n", got)
+	}
+	return err
+}
+
+const (
+	long  = 10 * time.Second
+	brief = 50 * time.Millisecond
+)
+
+func TestProxy_CutHoldsDataUntilMend(t *testing.T) {
+	p := Start(t, echo(t))
+	c := dial(t, p)
+	require.NoError(t, c.ask("a", long))
+	p.Cut()
+	require.Error(t, c.ask("b", brief))
+	p.Mend()
+	require.NoError(t, c.hear("b", long))
+}
+
+func TestProxy_SlowDelaysBothDirections(t *testing.T) {
+	p := Start(t, echo(t))
+	c := dial(t, p)
+	p.Slow(brief)
+	began := time.Now()
+	require.NoError(t, c.ask("a", long))
+	require.GreaterOrEqual(t, time.Since(began), 2*brief)
+}
+
+func TestProxy_DropClosesConnections(t *testing.T) {
+	p := Start(t, echo(t))
+	c := dial(t, p)
+	require.NoError(t, c.ask("a", long))
+	p.Drop()
+	require.ErrorIs(t, c.hear("", long), io.EOF)
+}
+
+func TestProxy_BlockRefusesOneSource(t *testing.T) {
+	p := Start(t, echo(t))
+	c := dial(t, p)
+	require.NoError(t, c.ask("a", long))
+	p.Block("127.0.0.9")
+	require.NoError(t, c.ask("b", long), "another source")
+	p.Block("127.0.0.1")
+	require.Error(t, c.hear("", long))
+	require.Error(t, dial(t, p).ask("c", long))
+	p.Unblock("127.0.0.1")
+	require.NoError(t, dial(t, p).ask("d", long))
+}
+
+func TestProxy_TrapCutsAtItsRequest(t *testing.T) {
+	p := Start(t, echo(t))
+	c := dial(t, p)
+	sprung := make(chan struct{})
+	p.Set(&Trap{Match: func(b []byte) bool { return string(b) == "b\n" }, Sprung: func() { close(sprung) }})
+	require.NoError(t, c.ask("a", long))
+	require.Error(t, c.ask("b", brief))
+	<-sprung
+	p.Mend()
+	require.NoError(t, c.hear("b", long))
+}

@@ -1,0 +1,47 @@
+package netfault
+
+import (
+	"bytes"
+	"io"
+)
+
+// renaming replaces one name with another of the same length; the zero value replaces nothing.
+type renaming struct{ from, to []byte }
+
+func (r renaming) reader(of io.Reader) io.Reader {
+	if len(r.from) == 0 {
+		return of
+	}
+	return &renamed{Reader: of, names: r}
+}
+
+// renamed is a stream with a name replaced. A name may lie across two reads: the end of a read that may
+// begin a name is held back until the next one. No answer of Redis ends so, because each ends a line.
+type renamed struct {
+	io.Reader
+	names renaming
+	held  []byte
+}
+
+func (r *renamed) Read(p []byte) (int, error) {
+	held := copy(p, r.held)
+	n, err := r.Reader.Read(p[held:])
+	all := p[:held+n]
+	copy(all, bytes.ReplaceAll(all, r.names.from, r.names.to))
+	keep := 0
+	if err == nil {
+		keep = begun(all, r.names.from)
+	}
+	r.held = bytes.Clone(all[len(all)-keep:])
+	return len(all) - keep, err
+}
+
+// begun returns how many bytes at the end of a piece may begin a name.
+func begun(piece, name []byte) int {
+	for n := min(len(piece), len(name)-1); n > 0; n-- {
+		if bytes.HasSuffix(piece, name[:n]) {
+			return n
+		}
+	}
+	return 0
+}

@@ -1,0 +1,110 @@
+package netfault
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"time"
+)
+
+// entry is one listener of a proxy and the servers behind it.
+type entry struct {
+	listener net.Listener
+	names    renaming // of addresses in answers
+
+	mu      sync.Mutex
+	servers []string
+}
+
+func listen(addr string, servers ...string) (*entry, error) {
+	l, err := net.Listen("tcp", addr) //nolint:noctx // loopback
+	if err != nil {
+		return nil, fmt.Errorf("listen as a proxy: %w", err)
+	}
+	return &entry{listener: l, servers: servers}, nil
+}
+
+func (e *entry) serve(p *Proxy) {
+	for {
+		client, err := e.listener.Accept()
+		if err != nil {
+			return
+		}
+		p.running.Go(func() { e.connect(p, client) })
+	}
+}
+
+// connect joins a client to a server. While the proxy is cut the client gets no answer.
+func (e *entry) connect(p *Proxy, client net.Conn) {
+	source, _, _ := net.SplitHostPort(client.RemoteAddr().String())
+	if p.keep(client, source) != nil {
+		_ = client.Close()
+		return
+	}
+	p.wait(true)
+	server, err := e.dial()
+	if err != nil {
+		p.drop(client)
+		return
+	}
+	if p.keep(server, "") != nil {
+		p.drop(client)
+		_ = server.Close()
+		return
+	}
+	p.running.Go(func() { p.copy(server, client, client, true) })
+	p.copy(client, server, e.names.reader(server), false)
+}
+
+// dial connects to the server whose turn it is, or to the next one that accepts.
+func (e *entry) dial() (conn net.Conn, err error) {
+	e.mu.Lock()
+	n := len(e.servers)
+	e.mu.Unlock()
+	for range n {
+		e.mu.Lock()
+		server := e.servers[0]
+		e.servers = append(e.servers[1:], server)
+		e.mu.Unlock()
+		if conn, err = net.Dial("tcp", server); err == nil { //nolint:noctx // loopback
+			return conn, nil
+		}
+	}
+	return nil, err
+}
+
+// chunksInFlight is how many chunks a delayed proxy buffers; beyond that its source waits.
+const chunksInFlight = 1 << 14
+
+// chunk is data that was read at one moment.
+type chunk struct {
+	data []byte
+	at   time.Time
+}
+
+// copy forwards one direction, each chunk after the delay, in order, and closes both ends.
+func (p *Proxy) copy(to, from net.Conn, data io.Reader, requests bool) {
+	chunks := make(chan chunk, chunksInFlight)
+	p.running.Go(func() {
+		defer p.drop(to)
+		for c := range chunks {
+			if free := requests && p.springs(c.data); !free {
+				time.Sleep(time.Until(c.at.Add(p.wait(requests))))
+			}
+			_, _ = to.Write(c.data)
+		}
+	})
+	defer close(chunks)
+	defer p.drop(from)
+	for {
+		buf := make([]byte, 64<<10)
+		n, err := data.Read(buf)
+		if n > 0 {
+			chunks <- chunk{buf[:n], time.Now()}
+		}
+		if err != nil {
+			return
+		}
+	}
+}

@@ -1,0 +1,110 @@
+package servers_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/testing/servers"
+)
+
+func clusterClient(t *testing.T, c *servers.RedisNodes) *redis.ClusterClient {
+	t.Helper()
+	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: c.Addrs(), MaxRedirects: 8})
+	t.Cleanup(func() { _ = client.Close() })
+	return client
+}
+
+func TestASlotMovesAndCanStopHalfWay(t *testing.T) {
+	c := servers.RedisCluster(t, 3, 0)
+	client := clusterClient(t, c)
+	slot, err := c.SlotOf(t.Context(), "{goods}")
+	require.NoError(t, err)
+	from, err := c.MasterOfSlot(t.Context(), slot)
+	require.NoError(t, err)
+	to := c.Nodes[0]
+	if from == to {
+		to = c.Nodes[1]
+	}
+	require.NoError(t, client.MSet(t.Context(), "{goods}a", 1, "{goods}b", 2).Err())
+
+	move, err := c.BeginMove(t.Context(), slot, to)
+	require.NoError(t, err)
+	moved, err := move.Keys(t.Context(), 1)
+	require.NoError(t, err)
+	require.Equal(t, 1, moved)
+	require.Contains(t, mustSay(t, from.Addr(), "MGET {goods}a {goods}b"), "TRYAGAIN")
+	require.Contains(t, mustSay(t, from.Addr(), "GET {goods}new"), "-ASK")
+	for range 2 {
+		_, err = move.Keys(t.Context(), 10)
+		require.NoError(t, err)
+	}
+	require.NoError(t, move.Finish(t.Context()))
+	require.Equal(t, []any{"1", "2"}, client.MGet(t.Context(), "{goods}a", "{goods}b").Val())
+	now, err := c.MasterOfSlot(t.Context(), slot)
+	require.NoError(t, err)
+	require.Equal(t, to, now)
+	require.ErrorIs(t, c.MoveSlot(t.Context(), slot, to), servers.ErrSameMaster)
+	require.NoError(t, c.MoveSlot(t.Context(), slot, from))
+	require.NoError(t, c.Settled(t.Context()))
+}
+
+// keepsCopies wants every master to keep keys, and to have a replica; then it empties all.
+func keepsCopies(t *testing.T, c *servers.RedisNodes, client *redis.ClusterClient) {
+	t.Helper()
+	for i, master := range c.Nodes[:3] {
+		require.NoError(t, client.Set(t.Context(), c.KeyOn(t, master), i, 0).Err())
+		replicas, err := c.ReplicasOf(t.Context(), master)
+		require.NoError(t, err)
+		require.Equal(t, []*servers.RedisServer{c.Nodes[3+i]}, replicas)
+	}
+	require.NoError(t, c.FlushAll(t.Context()))
+	for _, master := range c.Nodes[:3] {
+		require.ErrorIs(t, client.Get(t.Context(), c.KeyOn(t, master)).Err(), redis.Nil)
+	}
+}
+
+// awaitMaster waits until a node is master of a key.
+func awaitMaster(t *testing.T, c *servers.RedisNodes, key string, want *servers.RedisServer) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		master, err := c.MasterOf(context.WithoutCancel(t.Context()), key)
+		return err == nil && master == want
+	}, time.Minute, 50*time.Millisecond)
+}
+
+func TestAReplicaTakesItsMastersPlaceInPeaceAndInNeed(t *testing.T) {
+	c := servers.RedisCluster(t, 3, 1)
+	client := clusterClient(t, c)
+	keepsCopies(t, c, client)
+	master, replica := c.Nodes[0], c.Nodes[3]
+	key := c.KeyOn(t, master)
+	require.NoError(t, client.Set(t.Context(), key, 7, 0).Err())
+	require.NoError(t, c.FailOver(t.Context(), replica))
+	awaitMaster(t, c, key, replica)
+	require.NoError(t, replica.Kill())
+	awaitMaster(t, c, key, master)
+	require.NoError(t, replica.Restart(t.Context()))
+	require.NoError(t, c.Settled(t.Context()))
+	require.Equal(t, "7", client.Get(t.Context(), key).Val())
+}
+
+func TestAMasterThatIsCutOffIsReplacedAndMissesWhatItTook(t *testing.T) {
+	c := servers.RedisCluster(t, 3, 1, servers.WithBusWires())
+	master, replica := c.Nodes[0], c.Nodes[3]
+	key := c.KeyOn(t, master)
+	require.NoError(t, c.CutOff(t.Context(), master))
+	require.Equal(t, "+OK", mustSay(t, master.Addr(), "SET "+key+" late"), "it does not know yet")
+	awaitMaster(t, c, key, replica)
+	require.Equal(t, "$-1", mustSay(t, replica.Addr(), "GET "+key))
+	require.NoError(t, c.Join(t.Context(), master))
+	require.NoError(t, c.Settled(t.Context()))
+	require.Contains(t, mustSay(t, master.Addr(), "GET "+key), "MOVED", "it follows now")
+}
+
+func TestOnlyAWiredClusterCanBeCut(t *testing.T) {
+	require.ErrorIs(t, (&servers.RedisNodes{}).CutOff(t.Context(), nil), servers.ErrNoBusWires)
+}

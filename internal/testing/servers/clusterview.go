@@ -1,0 +1,190 @@
+package servers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// ErrNoMaster is returned while no node that answers is master of a slot.
+var ErrNoMaster = errors.New("no node that answers is its master")
+
+// viewPatience is how long a node may take to tell how it sees the cluster; a paused one takes for ever.
+const viewPatience = time.Second
+
+// clusterNode is one line of CLUSTER NODES (https://redis.io/docs/latest/commands/cluster-nodes/).
+type clusterNode struct {
+	id, addr, busPort string
+	flags             []string
+	master            string // its id, "-" for none
+	epoch             int64
+	linked            bool
+	slots             []string // "0-5460", "7", and "[…]" where one is on its way
+}
+
+func (n clusterNode) has(flag string) bool { return slices.Contains(n.flags, flag) }
+
+func (n clusterNode) owns(slot int) bool {
+	return slices.ContainsFunc(n.slots, func(text string) bool {
+		from, to, ok := strings.Cut(text, "-")
+		if !ok {
+			to = from
+		}
+		first, err1 := strconv.Atoi(from)
+		last, err2 := strconv.Atoi(to)
+		return err1 == nil && err2 == nil && first <= slot && slot <= last
+	})
+}
+
+func parseNode(line string) (clusterNode, error) {
+	f := strings.Fields(line)
+	if len(f) < 8 {
+		return clusterNode{}, fmt.Errorf("a line of CLUSTER NODES that cannot be read: %q", line)
+	}
+	epoch, err := strconv.ParseInt(f[6], 10, 64)
+	addr, busPort, _ := strings.Cut(f[1], "@")
+	busPort, _, _ = strings.Cut(busPort, ",")
+	return clusterNode{
+		id: f[0], addr: addr, busPort: busPort, flags: strings.Split(f[2], ","), master: f[3],
+		epoch: epoch, linked: f[7] == "connected", slots: f[8:],
+	}, err
+}
+
+func viewOf(ctx context.Context, addr string) ([]clusterNode, error) {
+	ctx, cancel := context.WithTimeout(ctx, viewPatience)
+	defer cancel()
+	text, err := askText(ctx, addr, "CLUSTER", "NODES")
+	if err != nil {
+		return nil, err
+	}
+	var view []clusterNode
+	for line := range strings.Lines(text) {
+		node, err := parseNode(line)
+		if err != nil {
+			return nil, err
+		}
+		view = append(view, node)
+	}
+	return view, nil
+}
+
+// picture is who is master of which slots, and who follows whom, the same from wherever it is seen. Nodes that failed do not count.
+func picture(view []clusterNode) string {
+	var lines []string
+	for _, n := range view {
+		if !n.has("fail") && !n.has("noaddr") {
+			lines = append(lines, fmt.Sprintln(n.id, n.master, n.has("fail?"), strings.Join(ownSlots(n.slots), " ")))
+		}
+	}
+	slices.Sort(lines)
+	return strings.Join(lines, "")
+}
+
+// ownSlots leaves out what is on its way: only the node itself sees that.
+func ownSlots(slots []string) []string {
+	return slices.DeleteFunc(slices.Clone(slots), func(s string) bool { return strings.HasPrefix(s, "[") })
+}
+
+// self is what a node says of itself.
+func (c *RedisNodes) self(ctx context.Context, node *RedisServer) (clusterNode, error) {
+	view, err := viewOf(ctx, node.addr)
+	if err != nil {
+		return clusterNode{}, err
+	}
+	at := slices.IndexFunc(view, func(n clusterNode) bool { return n.has("myself") })
+	if at < 0 {
+		return clusterNode{}, fmt.Errorf("%s does not know itself", node.addr)
+	}
+	view[at].addr = node.addr
+	return view[at], nil
+}
+
+// SlotOf is the slot of a key.
+func (c *RedisNodes) SlotOf(ctx context.Context, key string) (int, error) {
+	var last error
+	for _, node := range c.Nodes {
+		answer, err := ask(ctx, node.addr, "CLUSTER", "KEYSLOT", key)
+		if slot, ok := answer.(int64); err == nil && ok {
+			return int(slot), nil
+		}
+		last = err
+	}
+	return 0, fmt.Errorf("slot of %q: %w", key, last)
+}
+
+// MasterOf is the node that is master of a key now.
+func (c *RedisNodes) MasterOf(ctx context.Context, key string) (*RedisServer, error) {
+	slot, err := c.SlotOf(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	return c.MasterOfSlot(ctx, slot)
+}
+
+// MasterOfSlot asks every node about itself: of two that hold themselves for its master, the one with the higher epoch is.
+func (c *RedisNodes) MasterOfSlot(ctx context.Context, slot int) (*RedisServer, error) {
+	var master *RedisServer
+	newest := int64(-1)
+	for _, node := range c.Nodes {
+		if !node.Running() {
+			continue
+		}
+		self, err := c.self(ctx, node) // one that does not answer is nobody's master
+		if err == nil && self.has("master") && self.owns(slot) && self.epoch > newest {
+			master, newest = node, self.epoch
+		}
+	}
+	if master == nil {
+		return nil, fmt.Errorf("slot %d: %w", slot, ErrNoMaster)
+	}
+	return master, nil
+}
+
+// ReplicasOf are the nodes that say they follow a master.
+func (c *RedisNodes) ReplicasOf(ctx context.Context, master *RedisServer) ([]*RedisServer, error) {
+	owner, err := c.self(ctx, master)
+	if err != nil {
+		return nil, err
+	}
+	var replicas []*RedisServer
+	for _, node := range c.Nodes {
+		if self, err := c.self(ctx, node); err == nil && self.master == owner.id {
+			replicas = append(replicas, node)
+		}
+	}
+	return replicas, nil
+}
+
+// Masters are the nodes that hold themselves for the master of some slot.
+func (c *RedisNodes) Masters(ctx context.Context) ([]*RedisServer, error) {
+	var masters []*RedisServer
+	for _, node := range c.Nodes {
+		if self, err := c.self(ctx, node); err == nil && self.has("master") && len(self.slots) > 0 {
+			masters = append(masters, node)
+		}
+	}
+	if len(masters) == 0 {
+		return nil, ErrNoMaster
+	}
+	return masters, nil
+}
+
+// KeyOn finds a key whose slot a node is master of.
+func (c *RedisNodes) KeyOn(tb testing.TB, node *RedisServer) string {
+	tb.Helper()
+	for i := range 1000 {
+		key := fmt.Sprintf("{%d}", i)
+		if master, err := c.MasterOf(tb.Context(), key); err != nil {
+			tb.Fatalf("servers: %v", err)
+		} else if master == node {
+			return key
+		}
+	}
+	tb.Fatalf("servers: no key is kept on %s", node.Addr())
+	return ""
+}

@@ -1,0 +1,46 @@
+package servers_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"flashsale.dev/seckill/internal/testing/servers"
+)
+
+// doomedDir names the environment variable that makes this test binary start servers in that directory and wait to be killed.
+const doomedDir = "TESTENV_DOOMED_DIR"
+
+// beDoomed is what the doomed copy of this binary does: it says when its servers run, and never ends by itself for as long as its parent lives.
+func beDoomed(dir string) {
+	if err := startAll(dir); err != nil {
+		fmt.Println("failed:", err)
+		os.Exit(1)
+	}
+	fmt.Println("ready")
+	_, _ = io.Copy(io.Discard, os.Stdin)
+	os.Exit(0)
+}
+
+// startAll keeps no handle: nothing but the kernel will end these servers.
+func startAll(dir string) error {
+	ctx := context.Background()
+	for name, start := range map[string]func(string) error{
+		"redis":   func(dir string) error { _, err := servers.StartRedis(ctx, dir); return err },
+		"mariadb": func(dir string) error { _, err := servers.StartMariaDB(ctx, dir); return err },
+		"rabbit":  func(dir string) error { _, err := servers.StartRabbitMQ(ctx, dir); return err },
+		"mysql":   func(dir string) error { _, err := servers.StartMySQL(ctx, dir); return err },
+		"nginx":   func(dir string) error { _, err := servers.StartNginx(ctx, dir, "/", plainNginx); return err },
+	} {
+		dir := filepath.Join(dir, name)
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			return err
+		}
+		if err := start(dir); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,89 @@
+package servers
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Cut lets nothing through between a member and the others, in either direction, until Mend: what clients say to it and it to
+// them is not hindered. It takes the right to change the kernel's rules for loopback (root), and iptables and ss.
+//
+// The members' talk goes to their ports of it, so what concerns the member's own port is dropped; so are the connections it
+// has made itself, and, as nobody can tell whose they would be, all new ones to the others.
+func (g *SQLGroup) Cut(m *SQLServer) error {
+	i := slices.Index(g.members, m)
+	if i < 0 {
+		return errors.New("cut a member off: it is none of this group's")
+	}
+	own := strconv.Itoa(g.ports[i])
+	rules := [][]string{{"--dport", own}, {"--sport", own}}
+	made, err := g.connections(m)
+	if err != nil {
+		return fmt.Errorf("cut a member off: %w", err)
+	}
+	for j, port := range g.ports {
+		other := strconv.Itoa(port)
+		if j == i {
+			continue
+		}
+		rules = append(rules, []string{"--syn", "--dport", other})
+		for _, from := range made[other] {
+			rules = append(rules, []string{"--sport", from, "--dport", other}, []string{"--sport", other, "--dport", from})
+		}
+	}
+	for _, rule := range rules {
+		if err := iptables("-I", rule); err != nil {
+			return errors.Join(fmt.Errorf("cut a member off: %w", err), g.Mend())
+		}
+		g.mu.Lock()
+		g.rules = append(g.rules, rule)
+		g.mu.Unlock()
+	}
+	return nil
+}
+
+// Mend lets everything through again.
+func (g *SQLGroup) Mend() error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	var problems []error
+	for _, rule := range g.rules {
+		problems = append(problems, iptables("-D", rule))
+	}
+	g.rules = nil
+	return errors.Join(problems...)
+}
+
+func iptables(what string, rule []string) error {
+	args := append([]string{"-w", what, "INPUT", "-i", "lo", "-p", "tcp"}, rule...)
+	if out, err := exec.Command("iptables", append(args, "-j", "DROP")...).CombinedOutput(); err != nil {
+		return fmt.Errorf("iptables %v: %w: %s", args, err, out)
+	}
+	return nil
+}
+
+// connections are the ports from which a member has connected, by the port that it has connected to.
+func (g *SQLGroup) connections(m *SQLServer) (map[string][]string, error) {
+	out, err := exec.Command("ss", "-tnpH").Output()
+	if err != nil {
+		return nil, fmt.Errorf("list connections: %w", err)
+	}
+	made, owner := make(map[string][]string), fmt.Sprintf("pid=%d,", m.Pid())
+	for line := range strings.Lines(string(out)) {
+		fields := strings.Fields(line)
+		if !strings.Contains(line, owner) || len(fields) < 5 {
+			continue
+		}
+		_, from, fromErr := net.SplitHostPort(fields[3])
+		_, to, toErr := net.SplitHostPort(fields[4])
+		if fromErr == nil && toErr == nil {
+			made[to] = append(made[to], from)
+		}
+	}
+	return made, nil
+}

@@ -1,0 +1,69 @@
+package servers_test
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/testing/servers"
+)
+
+func TestServersDieWithATestBinaryThatIsKilled(t *testing.T) {
+	t.Parallel()
+	dir, err := os.MkdirTemp("", "seckill-doomed-")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	doomed := exec.Command(os.Args[0])
+	doomed.Env = append(os.Environ(), doomedDir+"="+dir)
+	stdin, err := doomed.StdinPipe()
+	require.NoError(t, err)
+	defer func() { _ = stdin.Close() }()
+	stdout, err := doomed.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, doomed.Start())
+	said := make([]byte, 4096)
+	n, _ := stdout.Read(said)
+	require.Equal(t, "ready\n", string(said[:n]))
+	// redis-server, mariadbd, mysqld, epmd, beam.smp and Erlang's helpers.
+	require.GreaterOrEqual(t, len(processesIn(t, dir)), 5, "the search must find what runs")
+
+	require.NoError(t, doomed.Process.Kill())
+	_ = doomed.Wait()
+	require.Eventually(t, func() bool { return len(processesIn(t, dir)) == 0 }, time.Minute, 20*time.Millisecond,
+		"left running: %v", processesIn(t, dir))
+}
+
+func TestServersLeaveNothingBehindInGoodOrder(t *testing.T) {
+	t.Parallel()
+	dir, err := os.MkdirTemp("", "seckill-orderly-")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	rabbit, err := servers.StartRabbitMQ(t.Context(), dir)
+	require.NoError(t, err)
+	require.NotEmpty(t, processesIn(t, dir))
+	require.NoError(t, rabbit.Stop())
+	require.Eventually(t, func() bool { return len(processesIn(t, dir)) == 0 }, time.Minute, 20*time.Millisecond,
+		"left running: %v", processesIn(t, dir))
+}
+
+// processesIn lists what runs in dir or was given a path in it. Servers work in their directory, and so do their helpers.
+func processesIn(t *testing.T, dir string) []string {
+	t.Helper()
+	entries, err := filepath.Glob("/proc/[0-9]*")
+	require.NoError(t, err)
+	var found []string
+	for _, entry := range entries {
+		cwd, _ := os.Readlink(filepath.Join(entry, "cwd")) // it may have ended meanwhile
+		line, _ := os.ReadFile(filepath.Join(entry, "cmdline"))
+		if strings.HasPrefix(cwd, dir) || bytes.Contains(line, []byte(dir)) {
+			found = append(found, entry+" "+string(bytes.ReplaceAll(line, []byte{0}, []byte{' '})))
+		}
+	}
+	return found
+}

@@ -1,0 +1,94 @@
+package servers_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/testing/servers"
+)
+
+// TestRabbitMQ is one broker's whole life: starting one takes seconds, so its parts follow each other.
+func TestRabbitMQ(t *testing.T) {
+	t.Parallel()
+	rabbit := servers.RabbitMQ(t)
+	url := rabbit.NewVHost(t)
+	t.Run("a vhost is a test's own", func(t *testing.T) {
+		require.NotEqual(t, url, rabbit.NewVHost(t))
+		publish(t, url, "hello")
+		require.Equal(t, 1, waiting(t, url))
+	})
+	t.Run("rabbitmqctl", func(t *testing.T) {
+		out, err := rabbit.Ctl(t.Context(), "list_vhosts")
+		require.NoError(t, err)
+		require.Contains(t, out, "test-")
+		_, err = rabbit.Ctl(t.Context(), "no-such-command")
+		require.Error(t, err)
+	})
+	t.Run("paused it lets nobody in", func(t *testing.T) {
+		require.NoError(t, rabbit.Pause())
+		_, err := amqp.DialConfig(url, amqp.Config{Dial: amqp.DefaultDial(200 * time.Millisecond)})
+		require.Error(t, err)
+		require.NoError(t, rabbit.Resume())
+	})
+	t.Run("keeps confirmed messages through a kill", func(t *testing.T) {
+		require.NoError(t, rabbit.Kill())
+		_, err := amqp.Dial(url)
+		require.Error(t, err, "a killed broker must not answer")
+		require.NoError(t, rabbit.Restart(t.Context()))
+		require.Equal(t, 1, waiting(t, url))
+	})
+	t.Run("restart empty loses all", func(t *testing.T) {
+		require.NoError(t, rabbit.RestartEmpty(t.Context()))
+		_, err := amqp.Dial(url)
+		require.Error(t, err, "the vhost must be gone")
+		publish(t, rabbit.NewVHost(t), "again")
+	})
+}
+
+func onChannel(t *testing.T, url string, work func(context.Context, *amqp.Channel)) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	conn, err := amqp.Dial(url)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, conn.Close()) }()
+	channel, err := conn.Channel()
+	require.NoError(t, err)
+	work(ctx, channel)
+}
+
+// publish puts one confirmed, persistent message into a quorum queue.
+func publish(t *testing.T, url, text string) {
+	t.Helper()
+	onChannel(t, url, func(ctx context.Context, channel *amqp.Channel) {
+		require.NoError(t, channel.Confirm(false))
+		_, err := channel.QueueDeclare("orders", true, false, false, false, amqp.Table{"x-queue-type": "quorum"})
+		require.NoError(t, err)
+		confirm, err := channel.PublishWithDeferredConfirmWithContext(ctx, "", "orders", true, false,
+			amqp.Publishing{DeliveryMode: amqp.Persistent, Body: []byte(text)})
+		require.NoError(t, err)
+		acked, err := confirm.WaitContext(ctx)
+		require.NoError(t, err)
+		require.True(t, acked)
+	})
+}
+
+// waiting takes and gives back what is in the queue: its counter may lag behind.
+func waiting(t *testing.T, url string) int {
+	t.Helper()
+	count := 0
+	onChannel(t, url, func(_ context.Context, channel *amqp.Channel) {
+		require.Eventually(t, func() bool {
+			_, found, err := channel.Get("orders", false)
+			if found && err == nil {
+				count++
+			}
+			return err != nil || found
+		}, time.Minute, 50*time.Millisecond)
+	})
+	return count
+}

@@ -1,0 +1,142 @@
+// Command vocabulary finds the words that words.txt forbids in the repository's tracked text files: in
+// identifiers (camelCase and snake_case are split), log messages, comments, docs and test names.
+//
+//	go run ./internal/testing/vocabulary           every hit as file:line: word; exit status 1 if there is one
+//	go run ./internal/testing/vocabulary -summary  the number of hits in each directory
+package main
+
+import (
+	_ "embed"
+	"flag"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+//go:embed words.txt
+var words string
+
+func main() {
+	summary := flag.Bool("summary", false, "print the number of hits in each directory only")
+	flag.Parse()
+	hits, err := run(os.Stdout, *summary)
+	switch {
+	case err != nil:
+		fmt.Fprintln(os.Stderr, "vocabulary:", err)
+		os.Exit(2)
+	case hits > 0:
+		fmt.Fprintf(os.Stderr, "vocabulary: %d words that the glossary replaces\n", hits)
+		os.Exit(1)
+	}
+}
+
+// run checks all tracked files below the working directory and returns the number of hits.
+func run(out io.Writer, summary bool) (hits int, err error) {
+	list, err := parse(words)
+	if err != nil {
+		return 0, err
+	}
+	files, err := exec.Command("git", "ls-files").Output() //nolint:noctx // a moment
+	if err != nil {
+		return 0, fmt.Errorf("git ls-files: %w", err)
+	}
+	counts := map[string]int{}
+	for file := range strings.Lines(string(files)) {
+		file = strings.TrimSpace(file)
+		if skipped(file) {
+			continue
+		}
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return hits, err
+		}
+		n := 0
+		for line := range strings.Lines(string(text)) {
+			n++
+			for _, word := range list.find(file, line) {
+				hits++
+				counts[path.Dir(file)]++
+				if !summary {
+					fmt.Fprintf(out, "%s:%d: %s\n", file, n, word)
+				}
+			}
+		}
+	}
+	if summary {
+		for _, dir := range slices.Sorted(maps.Keys(counts)) {
+			fmt.Fprintf(out, "%6d  %s\n", counts[dir], dir)
+		}
+	}
+	return hits, nil
+}
+
+// skipped reports whether a file is no text of ours, or names old words on purpose.
+func skipped(file string) bool {
+	switch filepath.Ext(file) {
+	case ".go", ".lua", ".md", ".yml", ".yaml", ".sql", ".sh", ".html", ".js", ".css", ".json", ".conf", "":
+	default:
+		return true
+	}
+	return strings.HasPrefix(file, "internal/testing/vocabulary/") || strings.HasPrefix(file, "reports/") ||
+		slices.Contains([]string{"CHANGELOG.md", "LICENSE", "docs/reference/glossary.md", "go.sum"}, file)
+}
+
+// vocabulary is a parsed words.txt.
+type vocabulary struct {
+	scopes map[string][][]string // by word: lists of path prefixes; an empty list is everywhere
+	allow  []*regexp.Regexp
+}
+
+func parse(text string) (vocabulary, error) {
+	v := vocabulary{scopes: map[string][][]string{}}
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		if pattern, ok := strings.CutPrefix(line, "allow "); ok {
+			re, err := regexp.Compile(pattern)
+			if err != nil {
+				return v, fmt.Errorf("words.txt: %w", err)
+			}
+			v.allow = append(v.allow, re)
+			continue
+		}
+		forms, paths, _ := strings.Cut(line, "@")
+		for form := range strings.FieldsSeq(forms) {
+			v.scopes[form] = append(v.scopes[form], strings.Fields(paths))
+		}
+	}
+	return v, nil
+}
+
+// wordPattern splits identifiers: "NewDesk", "deskKey", "SECKILL_DESK" and "desk_key" all have the word desk.
+var wordPattern = regexp.MustCompile(`[A-Z]?[a-z]+|[A-Z]+`)
+
+// find returns the forbidden words of a line.
+func (v vocabulary) find(file, line string) (found []string) {
+	for _, re := range v.allow {
+		line = re.ReplaceAllString(line, " ")
+	}
+	for _, word := range wordPattern.FindAllString(line, -1) {
+		word = strings.ToLower(word)
+		for _, paths := range v.scopes[word] {
+			if within(file, paths) {
+				found = append(found, word)
+				break
+			}
+		}
+	}
+	return found
+}
+
+func within(file string, paths []string) bool {
+	return len(paths) == 0 || slices.ContainsFunc(paths, func(p string) bool { return strings.HasPrefix(file, p+"/") })
+}

@@ -1,0 +1,90 @@
+package e2e
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const (
+	rulesFile = "../../deploy/prometheus/rules/seckill.yml"
+	testsFile = "../../deploy/prometheus/tests/seckill_test.yml"
+)
+
+// ruleFile is what the tests read of the rules.
+type ruleFile struct {
+	Groups []struct {
+		Rules []struct {
+			Alert       string
+			Labels      map[string]string
+			Annotations map[string]string
+		}
+	}
+}
+
+func alerts(t *testing.T) ruleFile {
+	t.Helper()
+	var rules ruleFile
+	read(t, rulesFile, &rules)
+	require.NotEmpty(t, rules.Groups)
+	return rules
+}
+
+func TestAlerts_PromtoolAcceptsThem(t *testing.T) {
+	for _, args := range [][]string{
+		{"check", "rules", rulesFile},
+		{"test", "rules", testsFile},
+		{"check", "config", "--syntax-only", "../../deploy/prometheus/prometheus.yml"},
+	} {
+		out, err := exec.CommandContext(t.Context(), "promtool", args...).CombinedOutput()
+		require.NoError(t, err, "%v:\n%s", args, out)
+	}
+}
+
+// Each alert needs a runbook, a promtool test that it fires and ends, and a drill.
+func TestAlerts_EachHasRunbookAndTest(t *testing.T) {
+	operations, err := os.ReadFile("../../docs/how-to/operate.md")
+	require.NoError(t, err)
+	var tests struct {
+		Tests []struct {
+			AlertRuleTest []struct {
+				Alertname string           `yaml:"alertname"`
+				ExpAlerts []map[string]any `yaml:"exp_alerts"`
+			} `yaml:"alert_rule_test"`
+		}
+	}
+	read(t, testsFile, &tests)
+	fires, quiet := map[string]bool{}, map[string]bool{}
+	for _, test := range tests.Tests {
+		for _, c := range test.AlertRuleTest {
+			if len(c.ExpAlerts) > 0 {
+				fires[c.Alertname] = true
+			} else {
+				quiet[c.Alertname] = true
+			}
+		}
+	}
+	for _, rule := range alerts(t).Groups[0].Rules {
+		require.Contains(t, string(operations), "\n### "+rule.Alert+"\n")
+		require.Equal(t, "docs/how-to/operate.md#"+strings.ToLower(rule.Alert), rule.Annotations["runbook_url"])
+		require.NotEmpty(t, rule.Annotations["summary"], rule.Alert)
+		require.Contains(t, []string{"page", "ticket"}, rule.Labels["severity"], rule.Alert)
+		require.True(t, fires[rule.Alert] && quiet[rule.Alert], "%s is not tested both ways", rule.Alert)
+		require.Contains(t, drillsOf(), rule.Alert, "no drill")
+	}
+}
+
+// impatientRules are the rules with a test's patience.
+func impatientRules(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile(rulesFile)
+	require.NoError(t, err)
+	quick := strings.NewReplacer("for: 30s", "for: 1s", "for: 15s", "for: 1s", "for: 1m", "for: 1s", "[1m]", "[5s]", "> 60", "> 6").Replace(string(text))
+	file := filepath.Join(t.TempDir(), "seckill.yml")
+	require.NoError(t, os.WriteFile(file, []byte(quick), 0o600))
+	return file
+}

@@ -1,0 +1,71 @@
+package e2e
+
+import (
+	"net/http"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/loadgen/apiclient"
+	"flashsale.dev/seckill/internal/loadgen/buyer"
+	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/testing/apicheck"
+	"flashsale.dev/seckill/internal/testing/badrequests"
+	"flashsale.dev/seckill/internal/testing/installation"
+)
+
+// badRequestsChangeNothing sends each malformed request to a running API. Each is refused with its
+// documented reason; both sales and the order stay as they were.
+func badRequestsChangeNothing(t *testing.T, r *installation.Installation) {
+	f := fixture(t, r)
+	before := []any{r.Facts(t, id(f.GoodsID)), r.Facts(t, id(f.OtherGoods)), ledger(t, r, f.GoodsID), ledger(t, r, f.OtherGoods)}
+	cases, err := badrequests.Cases(f)
+	require.NoError(t, err)
+	require.Greater(t, len(cases), 100)
+	client := apicheck.Client(t, &http.Client{Timeout: 30 * time.Second})
+	defer client.CloseIdleConnections()
+	for _, c := range cases {
+		assert.NoError(t, badrequests.Check(t.Context(), client, r.Base(0), c))
+	}
+	after := []any{r.Facts(t, id(f.GoodsID)), r.Facts(t, id(f.OtherGoods)), ledger(t, r, f.GoodsID), ledger(t, r, f.OtherGoods)}
+	require.Equal(t, before, after)
+	t.Logf("%d malformed requests", len(cases))
+}
+
+func id(n int64) string { return strconv.FormatInt(n, 10) }
+
+func ledger(t *testing.T, r *installation.Installation, goods int64) apiclient.Ledger {
+	t.Helper()
+	l, err := r.Merchant(t).Ledger(t.Context(), id(goods))
+	require.NoError(t, err)
+	return l
+}
+
+// fixture puts up two sales, and an order and an unused path of a buyer's.
+func fixture(t *testing.T, r *installation.Installation) badrequests.Fixture {
+	t.Helper()
+	number := func(goods string) int64 {
+		n, err := strconv.ParseInt(goods, 10, 64)
+		require.NoError(t, err)
+		return n
+	}
+	f := badrequests.Fixture{
+		Secret: []byte(installation.Secret), GoodsID: number(r.PutUp(t, 10, 5)), OtherGoods: number(r.PutUp(t, 10, 5)), NoGoods: 1,
+		Buyer: seckill.Actor{ID: 100, Role: seckill.Buyer}, OtherBuyer: seckill.Actor{ID: 101, Role: seckill.Buyer},
+		Merchant:      seckill.Actor{ID: installation.MerchantID, Role: seckill.Merchant},
+		OtherMerchant: seckill.Actor{ID: installation.MerchantID + 1, Role: seckill.Merchant},
+	}
+	client := r.Buyer(t, f.Buyer.ID)
+	result, err := buyer.Buyer{Client: client, ID: f.Buyer.ID, GoodsID: id(f.GoodsID), Quantity: 1, Patience: 10 * time.Second}.Buy(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, "created", result.Status)
+	var path struct {
+		RandomPath string `json:"randomPath"`
+	}
+	require.NoError(t, client.Do(t.Context(), "POST", "/randomPath?goodsId="+id(f.GoodsID), nil, &path))
+	f.OrderSn, f.Path = result.OrderSn, path.RandomPath
+	return f
+}

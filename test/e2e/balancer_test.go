@@ -1,0 +1,110 @@
+package e2e
+
+import (
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// balancer spreads requests over its nodes in turn and records the answers. A killed node stays in it
+// until the test removes it, as behind a balancer without health checks.
+type balancer struct {
+	through http.RoundTripper
+
+	mu    sync.Mutex
+	nodes []string
+	next  int
+	traffic
+}
+
+// traffic counts the requests and answers of a balancer.
+type traffic struct {
+	began   time.Time   // the first request
+	paths   []time.Time // when each random path was answered
+	asked   int
+	reasons map[int]int // answers by status
+	broken  int         // no answer: the connection was refused, or broke
+	unsaid  int         // 503 without Retry-After
+	limited int         // 429 of /randomPath
+}
+
+func newBalancer(through http.RoundTripper, nodes ...string) *balancer {
+	return &balancer{through: through, nodes: nodes, traffic: traffic{reasons: map[int]int{}}}
+}
+
+// add lets a node take requests from now on.
+func (b *balancer) add(node string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.nodes = append(b.nodes, node)
+}
+
+// remove stops sending requests to a node.
+func (b *balancer) remove(node string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.nodes = slices.DeleteFunc(slices.Clone(b.nodes), func(n string) bool { return n == node })
+}
+
+// RoundTrip sends a request to the next node.
+func (b *balancer) RoundTrip(req *http.Request) (*http.Response, error) {
+	req = req.Clone(req.Context())
+	req.URL.Host = b.turn()
+	resp, err := b.through.RoundTrip(req)
+	b.note(req, resp, err)
+	return resp, err
+}
+
+func (b *balancer) turn() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.began.IsZero() {
+		b.began = time.Now()
+	}
+	b.next++
+	return b.nodes[b.next%len(b.nodes)]
+}
+
+func (b *balancer) note(req *http.Request, resp *http.Response, err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.asked++
+	if err != nil {
+		b.broken++
+		return
+	}
+	b.reasons[resp.StatusCode]++
+	path := strings.HasPrefix(req.URL.Path, "/randomPath")
+	switch {
+	case path && resp.StatusCode == http.StatusOK:
+		b.paths = append(b.paths, time.Now())
+	case path && resp.StatusCode == http.StatusTooManyRequests:
+		b.limited++
+	case resp.StatusCode == http.StatusServiceUnavailable:
+		if seconds, err := strconv.Atoi(resp.Header.Get("Retry-After")); err != nil || seconds < 1 {
+			b.unsaid++
+		}
+	}
+}
+
+// seen is what went through so far.
+func (b *balancer) seen() traffic {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	k := b.traffic
+	k.paths = slices.Clone(b.paths)
+	return k
+}
+
+// most is by how many permits the paths answered were ever beyond what a rate had earned since the first request. An answer
+// comes after its permit is good, never before: so the burst and the leases are an upper bound of it, however slow the machine.
+func (k traffic) most(rate float64) float64 {
+	most := 0.0
+	for i, at := range k.paths {
+		most = max(most, float64(i+1)-rate*at.Sub(k.began).Seconds())
+	}
+	return most
+}

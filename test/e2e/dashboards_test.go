@@ -1,0 +1,90 @@
+package e2e
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/goccy/go-yaml"
+	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/testing/installation"
+)
+
+const grafana = "../../deploy/grafana/"
+
+// dashboard is what the tests read of a dashboard.
+type dashboard struct {
+	Title, UID string
+	Panels     []struct {
+		Title, Type string
+		Datasource  struct{ UID string }
+		GridPos     struct{ X, Y, W, H int }
+		Targets     []struct{ Expr string }
+	}
+}
+
+func dashboards(t *testing.T) []dashboard {
+	t.Helper()
+	files, err := filepath.Glob(grafana + "dashboards/*.json")
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	var all []dashboard
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		var d dashboard
+		require.NoError(t, json.Unmarshal(text, &d), file)
+		all = append(all, d)
+	}
+	return all
+}
+
+// everyQuery asks Prometheus what the dashboards would, with a window that a short rush fits into.
+func everyQuery(t *testing.T, p *installation.Prometheus) {
+	for _, d := range dashboards(t) {
+		for _, panel := range d.Panels {
+			for _, target := range panel.Targets {
+				expr := strings.ReplaceAll(target.Expr, "$__rate_interval", "5m")
+				require.Eventually(t, func() bool {
+					series, err := p.Query(t.Context(), expr)
+					require.NoError(t, err, panel.Title)
+					return len(series) > 0
+				}, time.Minute, 200*time.Millisecond, "%s, %s: no data for %s", d.Title, panel.Title, expr)
+			}
+		}
+	}
+}
+
+// Grafana finds the dashboards and their data source by the provisioned files.
+func TestDashboards_AreProvisioned(t *testing.T) {
+	var sources struct {
+		Datasources []struct{ UID, Type, URL string }
+	}
+	read(t, grafana+"provisioning/datasources/prometheus.yml", &sources)
+	require.Len(t, sources.Datasources, 1)
+	var providers struct {
+		Providers []struct{ Options struct{ Path string } }
+	}
+	read(t, grafana+"provisioning/dashboards/seckill.yml", &providers)
+	require.Len(t, providers.Providers, 1)
+	for _, d := range dashboards(t) {
+		require.NotEmpty(t, d.UID)
+		for _, panel := range d.Panels {
+			if panel.Type != "row" {
+				require.Equal(t, sources.Datasources[0].UID, panel.Datasource.UID, panel.Title)
+				require.LessOrEqual(t, panel.GridPos.X+panel.GridPos.W, 24, panel.Title)
+			}
+		}
+	}
+}
+
+func read(t *testing.T, file string, into any) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.NoError(t, yaml.Unmarshal(text, into), file)
+}

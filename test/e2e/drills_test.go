@@ -1,0 +1,186 @@
+package e2e
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"net/http"
+	"testing"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/loadgen/apiclient"
+	"flashsale.dev/seckill/internal/testing/installation"
+)
+
+// drill injects the fault of an alert and returns the function that repairs it.
+type drill struct {
+	alert string
+	fault func(t *testing.T, r *installation.Installation, goods string) (repair func())
+}
+
+// drillsOf are the alerts that have a drill.
+func drillsOf() []string {
+	var all []string
+	for _, d := range drills() {
+		all = append(all, d.alert)
+	}
+	return all
+}
+
+func drills() []drill {
+	return []drill{
+		{"SeckillOversold", shrink},
+		{"SeckillLedgerUnbalanced", loseAUnit},
+		{"SeckillBacklogOld", holdTheGoods},
+		{"SeckillDeadLetters", sendGarbage},
+		{"SeckillRedisMemory", fillRedis},
+		{"SeckillErrorRatio", killRedis},
+		{"SeckillBrokerDown", killRabbit},
+		{"SeckillGateClosed", loseRedisWithoutRabbit},
+		{"SeckillBlind", pauseConsumer},
+		{"SeckillProgramDown", pauseConsumer},
+	}
+}
+
+func TestAlerts_FireInDrillAndClear(t *testing.T) {
+	r := installation.Start(t, suite, installation.Options{OwnRabbit: true})
+	prometheus := r.Prometheus(t, impatientRules(t))
+	for _, d := range drills() {
+		t.Run(d.alert, func(t *testing.T) {
+			goods := r.PutUp(t, 100, 1)
+			repair := d.fault(t, r, goods)
+			until(t, prometheus, d.alert, true)
+			repair()
+			until(t, prometheus, d.alert, false)
+			require.Eventually(t, func() bool {
+				_, err := r.Merchant(t).Ledger(t.Context(), goods)
+				return err == nil
+			}, time.Minute, 100*time.Millisecond, "the sale has not recovered")
+		})
+	}
+}
+
+func until(t *testing.T, p *installation.Prometheus, alert string, fires bool) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		firing, err := p.Firing(t.Context())
+		return err == nil && firing[alert] == fires
+	}, 60*time.Second, 200*time.Millisecond, "%s: firing should be %t", alert, fires)
+}
+
+// shrink has Redis believe that there were fewer units than are sold.
+func shrink(t *testing.T, r *installation.Installation, goods string) func() {
+	buy(t, r, goods, 1)
+	r.Drained(t, goods, time.Minute)
+	c := r.RedisClient(t)
+	require.NoError(t, c.HIncrBy(t.Context(), "sk:{"+goods+"}", "total", -100).Err())
+	return func() { require.NoError(t, c.HIncrBy(t.Context(), "sk:{"+goods+"}", "total", 100).Err()) }
+}
+
+func loseAUnit(t *testing.T, r *installation.Installation, goods string) func() {
+	c := r.RedisClient(t)
+	require.NoError(t, c.HIncrBy(t.Context(), "sk:{"+goods+"}", "total", 1).Err())
+	return func() { require.NoError(t, c.HIncrBy(t.Context(), "sk:{"+goods+"}", "total", -1).Err()) }
+}
+
+// holdTheGoods keeps the goods' row locked, so that nothing can be written.
+func holdTheGoods(t *testing.T, r *installation.Installation, goods string) func() {
+	db, err := sql.Open("mysql", r.DSN)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = db.Close() })
+	tx, err := db.BeginTx(context.WithoutCancel(t.Context()), nil)
+	require.NoError(t, err)
+	var id int64
+	require.NoError(t, tx.QueryRowContext(t.Context(), "SELECT goods_id FROM sales WHERE goods_id = ? FOR UPDATE", goods).Scan(&id))
+	buy(t, r, goods, 2)
+	return func() { require.NoError(t, tx.Rollback()) }
+}
+
+func sendGarbage(t *testing.T, r *installation.Installation, _ string) func() {
+	conn, err := amqp.Dial(r.AMQP)
+	require.NoError(t, err)
+	defer conn.Close()
+	ch, err := conn.Channel()
+	require.NoError(t, err)
+	require.NoError(t, ch.PublishWithContext(t.Context(), "seckill.orders", "0", true, false, amqp.Publishing{Body: []byte("no order")}))
+	return func() {
+		var dead struct{ Items []struct{ ID string } }
+		call(t, r.Operator(t), http.MethodGet, "/admin/dead-letters", &dead)
+		for _, letter := range dead.Items {
+			call(t, r.Operator(t), http.MethodDelete, "/admin/dead-letters/"+letter.ID, nil)
+		}
+	}
+}
+
+func fillRedis(t *testing.T, r *installation.Installation, _ string) func() {
+	c := r.RedisClient(t)
+	info, err := c.InfoMap(t.Context(), "memory").Result()
+	require.NoError(t, err)
+	require.NoError(t, c.ConfigSet(t.Context(), "maxmemory", info["Memory"]["used_memory"]).Err())
+	return func() { require.NoError(t, c.ConfigSet(t.Context(), "maxmemory", "0").Err()) }
+}
+
+func killRedis(t *testing.T, r *installation.Installation, goods string) func() {
+	require.NoError(t, r.Redis.Kill())
+	ended := ask(t, r, goods)
+	return func() {
+		require.NoError(t, r.Redis.Restart(t.Context()))
+		ended()
+	}
+}
+
+// ask asks for the goods, again and again, until it is ended.
+func ask(t *testing.T, r *installation.Installation, goods string) (end func()) {
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	buyer := r.Buyer(t, 99)
+	go func() {
+		defer close(done)
+		for ctx.Err() == nil {
+			_, _ = buyer.Call(ctx, http.MethodPost, "/randomPath?goodsId="+goods, nil) // whatever the answer is
+		}
+	}()
+	return func() { cancel(); <-done }
+}
+
+func killRabbit(t *testing.T, r *installation.Installation, _ string) func() {
+	require.NoError(t, r.Rabbit.Kill())
+	return func() { require.NoError(t, r.Rabbit.Restart(t.Context())) }
+}
+
+// loseRedisWithoutRabbit empties Redis while no rebuild can drain the queue.
+func loseRedisWithoutRabbit(t *testing.T, r *installation.Installation, goods string) func() {
+	repair := killRabbit(t, r, goods)
+	require.NoError(t, r.RedisClient(t).FlushAll(t.Context()).Err())
+	return repair
+}
+
+func pauseConsumer(t *testing.T, r *installation.Installation, _ string) func() {
+	require.NoError(t, r.Consumers[0].Pause())
+	return func() { require.NoError(t, r.Consumers[0].Resume()) }
+}
+
+// buy lets so many buyers buy one each.
+func buy(t *testing.T, r *installation.Installation, goods string, buyers int64) {
+	t.Helper()
+	for id := range buyers {
+		buyer := r.Buyer(t, id+1)
+		var path struct{ RandomPath string }
+		call(t, buyer, http.MethodPost, "/randomPath?goodsId="+goods, &path)
+		call(t, buyer, http.MethodPost, "/"+path.RandomPath+"/decrStock?goodsId="+goods, nil)
+	}
+}
+
+// call makes a call that must go well, and reads its data.
+func call(t *testing.T, c apiclient.Client, method, path string, into any) {
+	t.Helper()
+	answer, err := c.Call(t.Context(), method, path, nil)
+	require.NoError(t, err)
+	require.Less(t, answer.Status, 300, "%s %s: %s %s", method, path, answer.Reason, answer.Message)
+	if into != nil {
+		require.NoError(t, json.Unmarshal(answer.Data, into))
+	}
+}

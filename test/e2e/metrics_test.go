@@ -1,0 +1,70 @@
+package e2e
+
+import (
+	"io"
+	"net/http"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/testing/installation"
+)
+
+// One installation and one rush serve both checks.
+func TestMetrics_DocumentedAndDashboardQueriesHaveData(t *testing.T) {
+	r := installation.Start(t, suite, installation.Options{APIs: 2, Consumers: 1})
+	prometheus := r.Prometheus(t)
+	goods := sellOut(t, r)
+	t.Run("every documented metric", func(t *testing.T) { everyMetric(t, r, goods) })
+	t.Run("every query of the dashboards", func(t *testing.T) { everyQuery(t, prometheus) })
+}
+
+func everyMetric(t *testing.T, r *installation.Installation, goods string) {
+	document, err := os.ReadFile("../../docs/metrics.md")
+	require.NoError(t, err)
+	_, tables, _ := strings.Cut(string(document), "## Both programs")
+	both, rest, _ := strings.Cut(tables, "## The API")
+	api, consumer, found := strings.Cut(rest, "## The order consumer")
+	require.True(t, found)
+	holds(t, scrape(t, r.APIs[0]), both+api)
+	holds(t, scrape(t, r.APIs[1]), both+api)
+	require.Eventually(t, func() bool {
+		return strings.Contains(scrape(t, r.Consumers[0]), `seckill_sale_sold_units{goods_id="`+goods+`"} 200`)
+	},
+		10*time.Second, 100*time.Millisecond, "the sample does not show the sale as sold")
+	text := scrape(t, r.Consumers[0])
+	holds(t, text, both+consumer)
+	for _, line := range []string{
+		`seckill_orders_written_total{outcome="created"} 200`, `seckill_sales{gate="open"} 1`, `seckill_pending_units 0`,
+		`seckill_ledger_difference_units 0`, `seckill_ledger_unbalanced_sales 0`, `seckill_oversold_units 0`,
+		`seckill_dead_letters_waiting 0`, `seckill_publisher_up 1`,
+	} {
+		require.Contains(t, text, line)
+	}
+}
+
+// holds checks that every metric of a document's tables is in a scrape.
+func holds(t *testing.T, text, tables string) {
+	t.Helper()
+	names := regexp.MustCompile("(?m)^\\| `(seckill_[a-z_]+)`").FindAllStringSubmatch(tables, -1)
+	require.NotEmpty(t, names)
+	for _, name := range names {
+		require.Regexp(t, `(?m)^`+name[1]+`(_count)?[{ ]`, text)
+	}
+}
+
+func scrape(t *testing.T, p *installation.Program) string {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+p.OpsAddr()+"/metrics", http.NoBody)
+	require.NoError(t, err)
+	resp, err := http.DefaultClient.Do(req)
+	require.NoError(t, err)
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	require.NoError(t, err)
+	return string(body)
+}

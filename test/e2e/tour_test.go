@@ -1,0 +1,128 @@
+package e2e
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/testing/installation"
+)
+
+// step is a command of the tour and what it prints.
+type step struct {
+	line          int
+	command, want string
+}
+
+// steps reads the tour's consoles.
+func steps(t *testing.T, text string) []step {
+	t.Helper()
+	var all []step
+	inside := false
+	for i, line := range strings.Split(text, "\n") {
+		switch {
+		case strings.HasPrefix(line, "```"):
+			inside = line == "```console"
+		case !inside:
+		case strings.HasPrefix(line, "$ "):
+			all = append(all, step{line: i + 1, command: line[2:]})
+		default:
+			require.NotEmpty(t, all, "line %d: output before any command", i+1)
+			all[len(all)-1].want += line + "\n"
+		}
+	}
+	return all
+}
+
+// pattern is what a command may print.
+func pattern(want string) *regexp.Regexp {
+	return regexp.MustCompile(`\A` + strings.ReplaceAll(regexp.QuoteMeta(want), "…", `[^\n]*?`) + `\z`)
+}
+
+// shell is a bash that executes one command at a time.
+type shell struct {
+	in    io.Writer
+	lines chan string // closed at its end
+}
+
+const (
+	endOfStep = "end of this step"
+	patience  = 3 * time.Minute // for one step; go run compiles in some
+)
+
+func startShell(t *testing.T, env ...string) *shell {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "bash", "--norc")
+	cmd.Dir, cmd.Env = filepath.Join("..", ".."), append(os.Environ(), env...)
+	in, err := cmd.StdinPipe()
+	require.NoError(t, err)
+	out, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	cmd.Stderr = cmd.Stdout // what goes wrong is to be seen, too
+	require.NoError(t, cmd.Start())
+	s := &shell{in: in, lines: make(chan string)}
+	go func() {
+		defer close(s.lines)
+		for scanner := bufio.NewScanner(out); scanner.Scan(); {
+			s.lines <- scanner.Text()
+		}
+	}()
+	t.Cleanup(func() {
+		_ = in.Close()
+		for range s.lines {
+		}
+		_ = cmd.Wait()
+	})
+	return s
+}
+
+// run gives what a command prints.
+func (s *shell) run(t *testing.T, command string) string {
+	t.Helper()
+	_, err := fmt.Fprintf(s.in, "%s\necho %q\n", command, endOfStep)
+	require.NoError(t, err)
+	var got strings.Builder
+	deadline := time.After(patience)
+	for {
+		select {
+		case line, on := <-s.lines:
+			require.True(t, on, "bash ended; it had printed:\n%s", got.String())
+			if line == endOfStep {
+				return got.String()
+			}
+			got.WriteString(line + "\n")
+		case <-deadline:
+			t.Fatalf("not over after %s; it had printed:\n%s", patience, got.String())
+		}
+	}
+}
+
+// TestTour_PrintsWhatItSays gives each line of docs/tutorial/tour.md that begins with "$ " to one bash, in
+// order, with a real curl and a standalone of its own. The output must match the lines below the command;
+// "…" matches anything within a line.
+func TestTour_PrintsWhatItSays(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "tutorial", "tour.md"))
+	require.NoError(t, err)
+	all := steps(t, string(text))
+	require.Greater(t, len(all), 60)
+	data := t.TempDir()
+	standalone := installation.StartProgram(t, "standalone", "SECKILL_HTTP_ADDR", nil, "-data", data)
+	bash := startShell(t, "SECKILL_API=http://"+standalone.Addr, "SECKILL_DATA="+data, "TZ=UTC", "LC_ALL=C.UTF-8")
+	for _, s := range all {
+		got := bash.run(t, s.command)
+		if strings.HasSuffix(got, "\n\n") { // the file ends with a line, and the shell's echo adds another
+			got = got[:len(got)-1]
+		}
+		require.Regexp(t, pattern(s.want), got, "docs/tutorial/tour.md:%d: %s", s.line, s.command)
+	}
+	t.Logf("%d commands", len(all))
+}
