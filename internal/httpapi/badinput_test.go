@@ -9,8 +9,8 @@ import (
 	"flashsale.dev/seckill/internal/testing/badrequests"
 )
 
-func TestBadInputIsNamedAndChangesNothing(t *testing.T) {
-	h := open(t)
+func TestBadInput_IsNamedAndChangesNothing(t *testing.T) {
+	h := newFixture(t)
 	f := h.fixture()
 	cases, err := badrequests.Cases(f)
 	require.NoError(t, err)

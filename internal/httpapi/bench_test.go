@@ -17,25 +17,27 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// instant is services that answer at once: what is left is the HTTP layer itself.
-type instant struct {
+// instantServices is services that answer at once: what is left is the HTTP layer itself.
+type instantServices struct {
 	*fake
 	soldOut error
 }
 
-func (instant) Route(string) func(string, time.Duration) { return func(string, time.Duration) {} }
+func (instantServices) Route(string) func(string, time.Duration) {
+	return func(string, time.Duration) {}
+}
 
-func (i instant) KnownRefusal(int64) error { return i.soldOut }
+func (i instantServices) KnownRefusal(int64) error { return i.soldOut }
 
-func (i instant) Admit(context.Context, int64) (seckill.View, error) {
+func (i instantServices) Admit(context.Context, int64) (seckill.View, error) {
 	return seckill.View{Sale: seckill.Sale{GoodsID: 43}}, i.soldOut
 }
 
-func (instant) IssuePath(context.Context, seckill.View, int64) (string, time.Time, error) {
+func (instantServices) IssuePath(context.Context, seckill.View, int64) (string, time.Time, error) {
 	return strings.Repeat("0a", 16), time.Time{}, nil
 }
 
-func (instant) Place(context.Context, purchase.Request) (string, error) {
+func (instantServices) Place(context.Context, purchase.Request) (string, error) {
 	return "06cqsm1r2ov3r4vhnl9bkdjhpk0dt6u8q6s1mvo0000g4e6a7s2k1f8t0c", nil
 }
 
@@ -58,7 +60,7 @@ func BenchmarkHTTP(b *testing.B) {
 		b.Fatal(err)
 	}
 	with := func(soldOut error) http.Handler {
-		i := instant{fake: newFake(time.Now()), soldOut: soldOut}
+		i := instantServices{fake: newFake(time.Now()), soldOut: soldOut}
 		return httpapi.New(httpapi.Deps{
 			Sales: i, Reader: i, PathLimiter: i, Purchases: i, Orders: i, Payments: i, Health: i, Tokens: tokens, Metrics: i,
 			Log: slog.New(slog.DiscardHandler),

@@ -20,25 +20,25 @@ const (
 	botsAtOnce = 16
 )
 
-// knocker is somebody who asks for a random path, from an address.
-type knocker struct {
+// bot is somebody who asks for a random path, from an address.
+type bot struct {
 	bearer, addr string
 	got, refused atomic.Int64
 }
 
 // crowd makes so many of them, whose ids begin at first.
-func (h *house) crowd(first int64, n int, addr func(i int) string) []*knocker {
-	all := make([]*knocker, n)
+func (h *fixture) crowd(first int64, n int, addr func(i int) string) []*bot {
+	all := make([]*bot, n)
 	for i := range all {
 		token, err := h.tokens.Sign(seckill.Actor{ID: first + int64(i), Role: seckill.Buyer}, time.Hour)
 		require.NoError(h.t, err)
-		all[i] = &knocker{bearer: "Bearer " + token, addr: addr(i) + ":4321"}
+		all[i] = &bot{bearer: "Bearer " + token, addr: addr(i) + ":4321"}
 	}
 	return all
 }
 
 // knock asks once and tells whether there was a path.
-func (k *knocker) knock(handler http.Handler, goods int64) bool {
+func (k *bot) knock(handler http.Handler, goods int64) bool {
 	r := httptest.NewRequest(http.MethodPost, "/randomPath?goodsId="+text(goods), nil)
 	r.RemoteAddr = k.addr
 	r.Header.Set("Authorization", k.bearer)
@@ -54,7 +54,7 @@ func (k *knocker) knock(handler http.Handler, goods int64) bool {
 
 // rush lets bots ask as fast as they can, again and again, until every honest buyer has a path: those come when the bots have
 // been refused as often as there are bots. It gives the time it took.
-func (h *house) rush(goods int64, bots, buyers []*knocker) time.Duration {
+func (h *fixture) rush(goods int64, bots, buyers []*bot) time.Duration {
 	began, over, inFull := time.Now(), make(chan struct{}), make(chan struct{})
 	var machines, people sync.WaitGroup
 	var refused atomic.Int64
@@ -88,18 +88,18 @@ func (h *house) rush(goods int64, bots, buyers []*knocker) time.Duration {
 	return time.Since(began)
 }
 
-func count(all []*knocker) (got, most, refused int64) {
+func count(all []*bot) (got, most, refused int64) {
 	for _, k := range all {
 		got, most, refused = got+k.got.Load(), max(most, k.got.Load()), refused+k.refused.Load()
 	}
 	return got, most, refused
 }
 
-// TestTenThousandAccountsGetTheirShareAndNoMore: bots with an account and an address each can't be told from people one by one.
+// TestRateLimits_BotAccountsGetTheirShareOnly: bots with an account and an address each can't be told from people one by one.
 // What holds is the rate of the goods, and that no account gets a second path before the others had a first: so nobody waits
 // longer than it takes to serve them all.
-func TestTenThousandAccountsGetTheirShareAndNoMore(t *testing.T) {
-	h := limited(t, `rules: [{name: randomPathPerUser, route: /randomPath, by: [user], scope: node, algorithm: token_bucket, permitsPerSecond: 0.01, burst: 1}]`)
+func TestRateLimits_BotAccountsGetTheirShareOnly(t *testing.T) {
+	h := newLimitedFixture(t, `rules: [{name: randomPathPerUser, route: /randomPath, by: [user], scope: node, algorithm: token_bucket, permitsPerSecond: 0.01, burst: 1}]`)
 	const rate, leased = 2000, 10
 	h.rated(43, seckill.Rate{Algorithm: "token_bucket", PermitsPerSecond: rate, MaxBurstSeconds: 0.5})
 	bots := h.crowd(1_000_000, accounts, func(i int) string { return fmt.Sprintf("10.1.%d.%d", i/250, i%250) })
@@ -116,10 +116,10 @@ func TestTenThousandAccountsGetTheirShareAndNoMore(t *testing.T) {
 	require.Greater(t, refused, got, "most were turned away")
 }
 
-// TestAnAddressWithManyAccountsShutsOutNobodyElse: ten thousand accounts behind one address share what an address may have,
+// TestRateLimits_OneAddressShutsOutNobodyElse: ten thousand accounts behind one address share what an address may have,
 // and take nothing from the others, although they ask without a pause.
-func TestAnAddressWithManyAccountsShutsOutNobodyElse(t *testing.T) {
-	h := limited(t, `rules: [{name: perAddress, route: "*", by: [ip], algorithm: sliding_window, limit: 600, interval: 60s, onMissingKey: skip}]`)
+func TestRateLimits_OneAddressShutsOutNobodyElse(t *testing.T) {
+	h := newLimitedFixture(t, `rules: [{name: perAddress, route: "*", by: [ip], algorithm: sliding_window, limit: 600, interval: 60s, onMissingKey: skip}]`)
 	h.sell(43) // 1000/s, as by default
 	bots := h.crowd(1_000_000, accounts, func(int) string { return "203.0.113.7" })
 	buyers := h.crowd(1, honest, func(i int) string { return fmt.Sprintf("198.51.100.%d", i) })

@@ -12,8 +12,8 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-func TestABuyerBuys(t *testing.T) {
-	h := open(t)
+func TestPurchase_PathThenOrder(t *testing.T) {
+	h := newFixture(t)
 	h.sell(longID)
 
 	r := h.as(buyer(), "POST", "/randomPath?goodsId="+text(longID), "")
@@ -45,8 +45,8 @@ func TestABuyerBuys(t *testing.T) {
 }
 
 // A query or form parameter serves wherever a small body does.
-func TestFieldsMayStandAnywhere(t *testing.T) {
-	h := open(t)
+func TestPurchase_AcceptsFieldsInQueryFormAndJSON(t *testing.T) {
+	h := newFixture(t)
 	f := h.fixture()
 	goods := text(longID)
 	form := []string{"Content-Type", "application/x-www-form-urlencoded"}
@@ -72,8 +72,8 @@ func TestFieldsMayStandAnywhere(t *testing.T) {
 	}
 }
 
-func TestTheSalesRefusals(t *testing.T) {
-	h := open(t)
+func TestPurchase_RefusesBySaleState(t *testing.T) {
+	h := newFixture(t)
 	h.sell(43)
 	change := func(f func(s *seckill.Sale)) {
 		h.mu.Lock()
@@ -103,16 +103,16 @@ func TestTheSalesRefusals(t *testing.T) {
 	require.Equal(t, 0, h.changes())
 }
 
-func TestTooFewAreLeft(t *testing.T) {
-	h := open(t)
+func TestPurchase_SoldOutNamesTheUnitsLeft(t *testing.T) {
+	h := newFixture(t)
 	f := h.fixture()
 	r := h.as(buyer(), "POST", "/"+f.Path+"/decrStock?decrStock=11&goodsId="+text(longID), "")
 	require.Equal(t, "SOLD_OUT", r.Reason)
 	require.JSONEq(t, `{"available":10}`, string(r.Data))
 }
 
-func TestSalesAreShownToEverybody(t *testing.T) {
-	h := open(t)
+func TestSales_ArePublic(t *testing.T) {
+	h := newFixture(t)
 	h.sell(longID)
 	h.sell(43)
 	r := h.ask(nil, "GET", "/sales/"+text(longID), "")
@@ -130,7 +130,7 @@ type listOf struct {
 	NextCursor *string
 }
 
-func (h *house) pages(who *seckill.Actor, target, key string) (keys []string) {
+func (h *fixture) pages(who *seckill.Actor, target, key string) (keys []string) {
 	h.t.Helper()
 	for cursor := ""; ; {
 		r := h.ask(who, "GET", target+cursor, "")
@@ -147,8 +147,8 @@ func (h *house) pages(who *seckill.Actor, target, key string) (keys []string) {
 	}
 }
 
-func TestListsArePaged(t *testing.T) {
-	h := open(t)
+func TestLists_ArePaged(t *testing.T) {
+	h := newFixture(t)
 	for id := int64(1); id <= 5; id++ {
 		h.sell(id)
 		h.order("order-"+text(id), 3, buyer())
@@ -168,8 +168,8 @@ func TestListsArePaged(t *testing.T) {
 }
 
 // Lists are looked over by many; an order alone is its buyer's.
-func TestNamesAreMaskedInLists(t *testing.T) {
-	h := open(t)
+func TestOrderLists_MaskNames(t *testing.T) {
+	h := newFixture(t)
 	h.sell(43)
 	h.order("order-1", 43, buyer())
 	h.order("order-2", 43, seckill.Actor{ID: buyer().ID, Phone: "12345678"})
@@ -181,8 +181,8 @@ func TestNamesAreMaskedInLists(t *testing.T) {
 	}
 }
 
-func TestAnOrderOfEveryStateIsShown(t *testing.T) {
-	h := open(t)
+func TestFindOrder_ShowsEveryState(t *testing.T) {
+	h := newFixture(t)
 	h.orders["order-f"] = order.Order{
 		OrderLine: seckill.OrderLine{OrderSn: "order-f", BuyerID: 7, Quantity: 1}, GoodsID: 43, Status: order.Failed,
 		FailureReason: order.FailedOversold, CreatedAt: h.now, ClosedAt: h.now,

@@ -27,7 +27,7 @@ func operator() seckill.Actor      { return seckill.Actor{ID: 1, Role: seckill.O
 const longID = 9007199254740993 // 2^53+1: a double would round it
 
 // sell puts an ongoing sale of ten units into the fake.
-func (h *house) sell(id int64) {
+func (h *fixture) sell(id int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.sales[id] = seckill.Sale{
@@ -37,7 +37,7 @@ func (h *house) sell(id int64) {
 	}
 }
 
-func (h *house) order(sn string, goods int64, who seckill.Actor) {
+func (h *fixture) order(sn string, goods int64, who seckill.Actor) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.orders[sn] = order.Order{
@@ -46,7 +46,7 @@ func (h *house) order(sn string, goods int64, who seckill.Actor) {
 	}
 }
 
-func (h *house) fixture() badrequests.Fixture {
+func (h *fixture) fixture() badrequests.Fixture {
 	h.sell(longID)
 	h.sell(43)
 	h.order("order-1", longID, buyer())
@@ -70,10 +70,10 @@ type reply struct {
 	raw       string
 }
 
-func (r reply) into(h *house, v any) { require.NoError(h.t, json.Unmarshal(r.Data, v), r.raw) }
+func (r reply) into(h *fixture, v any) { require.NoError(h.t, json.Unmarshal(r.Data, v), r.raw) }
 
 // ask sends a request as somebody (nil is nobody) and takes the answer apart. Header fields come in pairs.
-func (h *house) ask(who *seckill.Actor, method, target, body string, header ...string) reply {
+func (h *fixture) ask(who *seckill.Actor, method, target, body string, header ...string) reply {
 	h.t.Helper()
 	req, err := http.NewRequestWithContext(h.t.Context(), method, h.url+target, strings.NewReader(body))
 	require.NoError(h.t, err)
@@ -97,7 +97,7 @@ func (h *house) ask(who *seckill.Actor, method, target, body string, header ...s
 	return r
 }
 
-func (h *house) token(who seckill.Actor) string {
+func (h *fixture) token(who seckill.Actor) string {
 	h.t.Helper()
 	token, err := h.tokens.Sign(who, time.Hour)
 	require.NoError(h.t, err)
@@ -105,7 +105,7 @@ func (h *house) token(who seckill.Actor) string {
 }
 
 // csv asks for a list as a file.
-func (h *house) csv(who seckill.Actor, target string) string {
+func (h *fixture) csv(who seckill.Actor, target string) string {
 	h.t.Helper()
 	req, err := http.NewRequestWithContext(h.t.Context(), http.MethodGet, h.url+target, nil)
 	require.NoError(h.t, err)
@@ -119,7 +119,7 @@ func (h *house) csv(who seckill.Actor, target string) string {
 	return string(raw)
 }
 
-func (h *house) as(who seckill.Actor, method, target, body string, header ...string) reply {
+func (h *fixture) as(who seckill.Actor, method, target, body string, header ...string) reply {
 	h.t.Helper()
 	return h.ask(&who, method, target, body, header...)
 }

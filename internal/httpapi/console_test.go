@@ -12,8 +12,8 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-func TestTheConsoleIsForThoseWhoSell(t *testing.T) {
-	h := open(t)
+func TestConsolePages_AreForSellers(t *testing.T) {
+	h := newFixture(t)
 	cookie := func(who seckill.Actor) string { c := h.enter(who); return c.Name + "=" + c.Value }
 	ops := seckill.Actor{ID: 1, Role: seckill.Operator}
 	for _, c := range []struct {
@@ -29,7 +29,7 @@ func TestTheConsoleIsForThoseWhoSell(t *testing.T) {
 		{"/console/operations", cookie(merchant()), 403},
 		{"/console/operations", cookie(ops), 200},
 	} {
-		res, body := h.look(c.path, "Cookie", c.who)
+		res, body := h.openPage(c.path, "Cookie", c.who)
 		require.Equal(t, c.status, res.StatusCode, c.path)
 		if c.status == 303 {
 			require.Equal(t, "/session?to=%2Fconsole", res.Header.Get("Location"))
@@ -40,9 +40,9 @@ func TestTheConsoleIsForThoseWhoSell(t *testing.T) {
 	}
 }
 
-// A console is told how its sale goes, with the session's cookie as with a token, and what is wrong where there is nothing to tell.
-func TestASaleIsWatched(t *testing.T) {
-	h := open(t)
+// The event stream of a sale sends snapshots, and the reason where there is no snapshot.
+func TestSaleEvents_SendSnapshots(t *testing.T) {
+	h := newFixture(t)
 	f := h.fixture()
 	c := h.enter(f.Merchant)
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, h.url+"/admin/sales/"+text(f.GoodsID)+"/events", nil)

@@ -47,6 +47,7 @@ func newDeadLetterResponse(d order.DeadLetter) deadLetterResponse {
 	}
 }
 
+// listDeadLetters is GET /admin/dead-letters.
 func (a *api) listDeadLetters(ctx context.Context, r *request) (response, error) {
 	limit, after := r.limit(), r.cursorUUID(deadLetterCursor)
 	if err := r.Err(); err != nil {
@@ -63,6 +64,8 @@ func (a *api) listDeadLetters(ctx context.Context, r *request) (response, error)
 	return ok(page(found, limit, newDeadLetterResponse, key)), nil
 }
 
+// requeueDeadLetter is POST /admin/dead-letters/{id}/requeue: the order is written after
+// all.
 func (a *api) requeueDeadLetter(ctx context.Context, r *request) (response, error) {
 	id, err := deadLetterID(r)
 	if err != nil {
@@ -72,6 +75,7 @@ func (a *api) requeueDeadLetter(ctx context.Context, r *request) (response, erro
 	return ok(a.newMaskedOrderResponse(o)), err
 }
 
+// discardDeadLetter is DELETE /admin/dead-letters/{id}: its order stays failed.
 func (a *api) discardDeadLetter(ctx context.Context, r *request) (response, error) {
 	id, err := deadLetterID(r)
 	if err != nil {

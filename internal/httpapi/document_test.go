@@ -10,8 +10,8 @@ import (
 	"flashsale.dev/seckill/api"
 )
 
-func TestTheDocumentIsServed(t *testing.T) {
-	h := open(t)
+func TestOpenAPI_IsServed(t *testing.T) {
+	h := newFixture(t)
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, h.url+"/openapi.yaml", nil)
 	require.NoError(t, err)
 	res, err := h.client.Do(req)

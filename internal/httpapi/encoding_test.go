@@ -12,7 +12,7 @@ import (
 )
 
 // What the hot answers write by themselves is what the encoder would write of them.
-func TestAnswersAreWrittenAsTheEncoderWould(t *testing.T) {
+func TestAppendEnvelope_EqualsTheEncoder(t *testing.T) {
 	at := time.Date(2026, 11, 11, 20, 0, 0, 123_000_000, time.FixedZone("CST", 8*3600))
 	for name, data := range map[string]any{
 		"a path":       pathResponse{RandomPath: "0a1b", ExpiresAt: timestamp(at)},
@@ -32,7 +32,7 @@ func TestAnswersAreWrittenAsTheEncoderWould(t *testing.T) {
 	}
 }
 
-func TestFactsAreWrittenInOrder(t *testing.T) {
+func TestErrorData_IsSorted(t *testing.T) {
 	got, err := appendValue(nil, errorData{"startAt": time.UnixMilli(1).UTC(), "available": int64(7), "b": nil})
 	require.NoError(t, err)
 	require.JSONEq(t, `{"available":7,"b":{},"startAt":"1970-01-01T00:00:00.001Z"}`, string(got))

@@ -84,6 +84,7 @@ func errorDataOf(e *seckill.Error) any {
 	return errorData(e.Data)
 }
 
+// setErrorHeaders sets the headers that a status requires.
 func setErrorHeaders(c *gin.Context, e *seckill.Error) {
 	if e.Reason == seckill.Unauthenticated && c.Writer.Header().Get("WWW-Authenticate") == "" {
 		c.Header("WWW-Authenticate", "Bearer")
@@ -98,10 +99,12 @@ func retryAfter(d time.Duration) string {
 	return strconv.FormatInt(max(1, int64((d+time.Second-1)/time.Second)), 10)
 }
 
+// noRoute answers unknown paths.
 func (a *api) noRoute(c *gin.Context) {
 	a.writeError(c, seckill.NewError(seckill.NotFound, "there is no such call"))
 }
 
+// noMethod answers unknown methods of known paths; gin has set the header Allow.
 func (a *api) noMethod(c *gin.Context) {
 	a.writeError(c, seckill.NewError(reasonMethodNotAllowed,
 		"%s is not a method of this call; see Allow", knownMethod(c.Request.Method)))

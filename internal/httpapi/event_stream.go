@@ -49,6 +49,7 @@ func (s *streams) acquire(user int64) error {
 	return nil
 }
 
+// release must be called once for each successful acquire.
 func (s *streams) release(user int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

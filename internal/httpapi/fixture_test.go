@@ -20,13 +20,13 @@ import (
 	"flashsale.dev/seckill/internal/testing/apicheck"
 )
 
-// heard is a Metrics that remembers what it heard.
-type heard struct {
+// recordedMetrics is a Metrics that remembers what it heard.
+type recordedMetrics struct {
 	mu  sync.Mutex
 	all []string
 }
 
-func (h *heard) Route(route string) func(string, time.Duration) {
+func (h *recordedMetrics) Route(route string) func(string, time.Duration) {
 	return func(reason string, _ time.Duration) {
 		h.mu.Lock()
 		defer h.mu.Unlock()
@@ -34,7 +34,7 @@ func (h *heard) Route(route string) func(string, time.Duration) {
 	}
 }
 
-func (h *heard) last() string {
+func (h *recordedMetrics) last() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if len(h.all) == 0 {
@@ -45,26 +45,26 @@ func (h *heard) last() string {
 
 var secret = []byte("a secret of the tests, of 32 bytes or more")
 
-// house is a running API over the fake.
-type house struct {
+// fixture is a running API over the fake.
+type fixture struct {
 	*fake
 	t       *testing.T
 	tokens  *auth.Tokens
 	signer  *paymentprovider.Signer
-	metrics *heard
+	metrics *recordedMetrics
 	log     *strings.Builder
 	url     string
 	client  *http.Client
 	handler http.Handler
 }
 
-func open(t *testing.T) *house {
+func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	tokens, err := auth.New(secret, 1024, time.Now)
 	require.NoError(t, err)
-	h := &house{
+	h := &fixture{
 		fake: newFake(time.Date(2026, 11, 11, 12, 0, 0, 0, time.UTC)), t: t,
-		tokens: tokens, metrics: &heard{}, log: &strings.Builder{},
+		tokens: tokens, metrics: &recordedMetrics{}, log: &strings.Builder{},
 	}
 	h.signer, err = paymentprovider.NewSigner(secret, func() time.Time { return h.now })
 	require.NoError(t, err)

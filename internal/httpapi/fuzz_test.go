@@ -27,45 +27,45 @@ import (
 	"flashsale.dev/seckill/internal/testing/apicheck"
 )
 
-// drawer is a Letters with one letter in it, whatever is done with it.
-type drawer struct{}
+// fakeDeadLetters is a Letters with one letter in it, whatever is done with it.
+type fakeDeadLetters struct{}
 
-const letterID = "01a1fc15-9a10-78e6-83a6-b45fac893a06"
+const deadLetterID = "01a1fc15-9a10-78e6-83a6-b45fac893a06"
 
-func (drawer) List(_ context.Context, after string, _ int) ([]order.DeadLetter, error) {
-	if after >= letterID {
+func (fakeDeadLetters) List(_ context.Context, after string, _ int) ([]order.DeadLetter, error) {
+	if after >= deadLetterID {
 		return nil, nil
 	}
-	return []order.DeadLetter{{ID: letterID, Reason: order.FailedOversold, FirstSeenAt: time.Unix(1, 0), Attempts: 1, Origin: "batch"}}, nil
+	return []order.DeadLetter{{ID: deadLetterID, Reason: order.FailedOversold, FirstSeenAt: time.Unix(1, 0), Attempts: 1, Origin: "batch"}}, nil
 }
 
-func (drawer) Requeue(_ context.Context, id string) (order.Order, error) {
+func (fakeDeadLetters) Requeue(_ context.Context, id string) (order.Order, error) {
 	o := order.Order{OrderLine: seckill.OrderLine{OrderSn: "order-1", BuyerID: 7, Quantity: 1}, GoodsID: 43, Status: order.Created}
-	return o, drawer{}.Discard(context.Background(), id)
+	return o, fakeDeadLetters{}.Discard(context.Background(), id)
 }
 
-func (drawer) Discard(_ context.Context, id string) error {
-	if id != letterID {
+func (fakeDeadLetters) Discard(_ context.Context, id string) error {
+	if id != deadLetterID {
 		return seckill.NewError(seckill.NotFound, "there is no such dead letter")
 	}
 	return nil
 }
 
-// fuzzed is the real router with all its routes, over the fakes, and real limits over a Redis in the process.
-type fuzzed struct {
-	*house
+// fuzzFixture is the real router with all its routes, over the fakes, and real limits over a Redis in the process.
+type fuzzFixture struct {
+	*fixture
 	router   *gin.Engine
 	bearers  []string
 	document *apicheck.Document
 }
 
-func fuzzable(f *testing.F) *fuzzed {
+func newFuzzFixture(f *testing.F) *fuzzFixture {
 	f.Helper()
 	now := time.Now()
 	log := slog.New(slog.DiscardHandler)
 	tokens, err := auth.New(secret, 100, time.Now)
 	require.NoError(f, err)
-	z := &fuzzed{house: &house{fake: newFake(now), metrics: &heard{}}}
+	z := &fuzzFixture{fixture: &fixture{fake: newFake(now), metrics: &recordedMetrics{}}}
 	for _, a := range []seckill.Actor{buyer(), merchant(), operator()} {
 		token, err := tokens.Sign(a, 24*time.Hour)
 		require.NoError(f, err)
@@ -88,7 +88,7 @@ func fuzzable(f *testing.F) *fuzzed {
 	z.router = httpapi.New(httpapi.Deps{
 		Sales: z, Reader: z, PathLimiter: z, Purchases: z, Orders: z, Changes: z, Statistics: z, Health: z, Tokens: tokens,
 		Payments: z, Callbacks: z.signer, Phones: phones,
-		LimiterAdmin: limiters, DeadLetters: drawer{}, Notifier: watch, Metrics: z.metrics, Log: log,
+		LimiterAdmin: limiters, DeadLetters: fakeDeadLetters{}, Notifier: watch, Metrics: z.metrics, Log: log,
 	}, httpapi.Options{}).(*gin.Engine)
 	z.document, err = apicheck.Load()
 	require.NoError(f, err)
@@ -97,7 +97,7 @@ func fuzzable(f *testing.F) *fuzzed {
 
 // serve sends a request through the router: no panic (the router would answer 500), no 5xx, no answer that is not in the
 // document, and nothing taken that the document does not allow.
-func (z *fuzzed) serve(t *testing.T, who uint8, method string, u *url.URL, header http.Header, body string) {
+func (z *fuzzFixture) serve(t *testing.T, who uint8, method string, u *url.URL, header http.Header, body string) {
 	z.fake, z.metrics.all = newFake(time.Now()), nil // the router reaches the fake through z: what one request left is gone
 	z.sell(43)
 	z.order("order-1", 43, buyer())
@@ -130,7 +130,7 @@ func (z *fuzzed) serve(t *testing.T, who uint8, method string, u *url.URL, heade
 
 // FuzzRouter sends anything to any path as anybody.
 func FuzzRouter(f *testing.F) {
-	z := fuzzable(f)
+	z := newFuzzFixture(f)
 	f.Add(uint8(0), "POST", "/randomPath", "goodsId=43", "application/json", "")
 	f.Add(uint8(0), "POST", "/0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a/decrStock", "", "", `{"goodsId":"43","decrStock":1}`)
 	f.Add(uint8(1), "GET", "/admin/sales/43/orders", "limit=5&status=paid&cursor=b28", "", "")
@@ -149,7 +149,7 @@ func FuzzRouter(f *testing.F) {
 // FuzzEveryRoute sends anything to each route in turn: what is in the path, the query, the body and the header fields that
 // some call reads.
 func FuzzEveryRoute(f *testing.F) {
-	z := fuzzable(f)
+	z := newFuzzFixture(f)
 	routes := z.router.Routes()
 	sale := `{"title":"x","price":1,"stock":1,"startAt":"2026-11-11T12:00:00Z","endAt":"2096-11-11T13:00:00Z","rate":{"permitsPerSecond":0.5}}`
 	for i := range routes {
@@ -161,7 +161,7 @@ func FuzzEveryRoute(f *testing.F) {
 		f.Add(uint8(i), uint8(1), "43", "", "", sale, "key")
 		f.Add(uint8(i), uint8(1), "43", "", "format=csv&status=paid&limit=3&cursor=b28", `{"stockDelta":-1,"endAt":"2096-11-11T13:00:00Z"}`, `"k"`)
 		f.Add(uint8(i), uint8(2), "randomPath", "2001:db8::/64", "", `{"algorithm":"nginx","permitsPerSecond":0.3,"burst":9,"nodelay":true}`, "")
-		f.Add(uint8(i), uint8(2), letterID, "", "limit=1&cursor=ZDAx", "title=a&price=1&stock=1&rate.maxWaitMillis=5", "")
+		f.Add(uint8(i), uint8(2), deadLetterID, "", "limit=1&cursor=ZDAx", "title=a&price=1&stock=1&rate.maxWaitMillis=5", "")
 	}
 	f.Fuzz(func(t *testing.T, n, who uint8, first, second, query, body, field string) {
 		route := routes[int(n)%len(routes)]

@@ -48,6 +48,8 @@ func (a *api) handler(rt route) gin.HandlerFunc {
 	}
 }
 
+// readRequest authenticates and decodes. Nothing of the body is read before the token is
+// verified, so strangers cannot make the node read bodies.
 func (a *api) readRequest(c *gin.Context, rt route) (*request, error) {
 	if rt.signed {
 		return a.readSigned(c, rt)

@@ -6,6 +6,7 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
+// livez is GET /livez. It checks no dependency: a restart would not repair one.
 func (a *api) livez(context.Context, *request) (response, error) {
 	return response{reason: reasonOK, public: true}, nil
 }

@@ -36,6 +36,7 @@ func (a *api) limiterRoutes() []route {
 	}
 }
 
+// getLimiter is GET /admin/limiters/{type}/{key}.
 func (a *api) getLimiter(ctx context.Context, r *request) (response, error) {
 	rule, key := limiterOf(r)
 	if err := a.requireOperator(ctx, r.actor, rule, key); err != nil {
@@ -45,6 +46,7 @@ func (a *api) getLimiter(ctx context.Context, r *request) (response, error) {
 	return ok(s), limiterError(err)
 }
 
+// setLimiter is PUT /admin/limiters/{type}/{key}; absent fields keep their values.
 func (a *api) setLimiter(ctx context.Context, r *request) (response, error) {
 	rule, key := limiterOf(r)
 	change := limiterChange(r.Fields)
@@ -58,6 +60,8 @@ func (a *api) setLimiter(ctx context.Context, r *request) (response, error) {
 	return ok(s), limiterError(err)
 }
 
+// deleteLimiter is DELETE /admin/limiters/{type}/{key}: the rule's own setting applies
+// again.
 func (a *api) deleteLimiter(ctx context.Context, r *request) (response, error) {
 	rule, key := limiterOf(r)
 	if err := a.requireOperator(ctx, r.actor, rule, key); err != nil {
@@ -66,6 +70,7 @@ func (a *api) deleteLimiter(ctx context.Context, r *request) (response, error) {
 	return ok(nil), limiterError(a.LimiterAdmin.Delete(ctx, rule, key))
 }
 
+// requireOperator refuses other roles, after NOT_FOUND for an unknown limiter.
 func (a *api) requireOperator(ctx context.Context, by seckill.Actor, rule, key string) error {
 	return requireRole(by.Role == seckill.Operator, func() error {
 		_, err := a.LimiterAdmin.Get(ctx, rule, key)
@@ -73,6 +78,7 @@ func (a *api) requireOperator(ctx context.Context, by seckill.Actor, rule, key s
 	})
 }
 
+// limiterOf returns the rule and the key of the path. Gin keeps a wildcard's first slash.
 func limiterOf(r *request) (rule, key string) {
 	return r.Raw("type"), strings.TrimPrefix(r.Raw("key"), "/")
 }

@@ -38,6 +38,8 @@ func (a *api) newMerchantSaleResponse(s seckill.Sale) merchantSaleResponse {
 	return m
 }
 
+// createSale is POST /admin/sales. The fields are checked before the role, because the
+// contract puts 400 before 403.
 func (a *api) createSale(ctx context.Context, r *request) (response, error) {
 	n, once := newSale(r.Fields), r.idempotency("POST /admin/sales")
 	if err := r.Err(); err != nil {
@@ -53,6 +55,7 @@ func (a *api) createSale(ctx context.Context, r *request) (response, error) {
 	return response{reason: reasonCreated, data: a.newMerchantSaleResponse(s)}, err
 }
 
+// newSale takes the fields of a new sale; Validate checks how they fit together.
 func newSale(p *params.Fields) seckill.NewSale {
 	return seckill.NewSale{
 		Title: p.Text("title"), Price: p.Int("price"), Stock: p.Int("stock"),
@@ -62,6 +65,7 @@ func newSale(p *params.Fields) seckill.NewSale {
 	}
 }
 
+// saleRate takes the rate of random paths; each absent field has its default.
 func saleRate(p *params.Fields, def seckill.Rate) seckill.Rate {
 	return seckill.Rate{
 		Algorithm:        p.OneOf("rate.algorithm", def.Algorithm, rateAlgorithms()...),
@@ -74,6 +78,7 @@ func saleRate(p *params.Fields, def seckill.Rate) seckill.Rate {
 // rateAlgorithms are those that a sale's four rate fields describe completely.
 func rateAlgorithms() []string { return []string{"smooth_bursty", "reserve", "token_bucket"} }
 
+// listMerchantSales is GET /admin/sales.
 func (a *api) listMerchantSales(ctx context.Context, r *request) (response, error) {
 	limit, below := r.limit(), r.cursorID()
 	if err := r.Err(); err != nil {
@@ -90,14 +95,17 @@ func (a *api) listMerchantSales(ctx context.Context, r *request) (response, erro
 	return ok(page(sales, limit, a.newMerchantSaleResponse, key)), nil
 }
 
+// showMerchantSale is GET /admin/sales/{goodsId}.
 func (a *api) showMerchantSale(ctx context.Context, r *request) (response, error) {
 	return a.withSale(ctx, r, a.Sales.Get)
 }
 
+// exposeSale is POST /admin/sales/{goodsId}/expose: it loads the sale into Redis.
 func (a *api) exposeSale(ctx context.Context, r *request) (response, error) {
 	return a.withSale(ctx, r, a.Sales.Expose)
 }
 
+// closeSale is POST /admin/sales/{goodsId}/close.
 func (a *api) closeSale(ctx context.Context, r *request) (response, error) {
 	return a.withSale(ctx, r, a.Sales.Close)
 }
@@ -114,6 +122,7 @@ func (a *api) withSale(ctx context.Context, r *request, step saleStep) (response
 	return ok(a.newMerchantSaleResponse(s)), err
 }
 
+// saleLedger is GET /admin/sales/{goodsId}/ledger.
 func (a *api) saleLedger(ctx context.Context, r *request) (response, error) {
 	id, err := a.managedSale(ctx, r)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"flashsale.dev/seckill/internal/testing/badrequests"
 )
 
-func TestAMerchantPutsUpASale(t *testing.T) {
-	h := open(t)
+func TestCreateSale_CreatesADraft(t *testing.T) {
+	h := newFixture(t)
 	r := h.as(merchant(), "POST", "/admin/sales", badrequests.NewSale("endAt", `"2026-11-11T14:00:00.0009+02:00"`), "Content-Type", "application/json")
 	require.Equal(t, http.StatusBadRequest, r.Status, "it ends at its start")
 	r = h.as(merchant(), "POST", "/admin/sales", badrequests.NewSale("rate", `{"permitsPerSecond":0.5,"maxWaitMillis":0}`))
@@ -45,8 +45,8 @@ func TestAMerchantPutsUpASale(t *testing.T) {
 }
 
 // Text is text: what would be code elsewhere is kept and given back as it came.
-func TestATitleMayBeAnyText(t *testing.T) {
-	h := open(t)
+func TestCreateSale_AcceptsAnyTitle(t *testing.T) {
+	h := newFixture(t)
 	for json, want := range map[string]string{
 		`"'); DROP TABLE goods; --"`:             `'); DROP TABLE goods; --`,
 		`"return redis.call('FLUSHALL')"`:        `return redis.call('FLUSHALL')`,
@@ -64,8 +64,8 @@ func TestATitleMayBeAnyText(t *testing.T) {
 	}
 }
 
-func TestASaleMayComeAsAForm(t *testing.T) {
-	h := open(t)
+func TestCreateSale_AcceptsAForm(t *testing.T) {
+	h := newFixture(t)
 	r := h.as(merchant(), "POST", "/admin/sales?rate.permitsPerSecond=2.5e1&rate.algorithm=token_bucket",
 		"title=A+phone&price=0&stock=100000000&startAt=2026-11-11T12:00:00%2B02:00&endAt=2026-11-12T00:00:00Z&perBuyerLimit=1000",
 		"Content-Type", "application/x-www-form-urlencoded")
@@ -74,8 +74,8 @@ func TestASaleMayComeAsAForm(t *testing.T) {
 	require.Contains(t, r.raw, `"algorithm":"token_bucket","permitsPerSecond":25,`)
 }
 
-func TestAnOperatorSeesAllAndABuyerNothing(t *testing.T) {
-	h := open(t)
+func TestMerchantSales_FollowRoles(t *testing.T) {
+	h := newFixture(t)
 	h.sell(43)
 	who := operator()
 	require.Equal(t, []string{"43"}, h.pages(&who, "/admin/sales?limit=5", "goodsId"))
@@ -92,8 +92,8 @@ func TestAnOperatorSeesAllAndABuyerNothing(t *testing.T) {
 }
 
 // The head of the shipping list is asked for without its rows being read.
-func TestTheHeadOfAFileReadsNoRows(t *testing.T) {
-	h := open(t)
+func TestExport_HeadReadsNoRows(t *testing.T) {
+	h := newFixture(t)
 	h.sell(43)
 	for i := range 1200 {
 		h.order(fmt.Sprintf("order-%05d", i), 43, buyer())

@@ -20,8 +20,8 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-func TestEveryAnswerHasTheOneShape(t *testing.T) {
-	h := open(t)
+func TestResponses_HaveOneShape(t *testing.T) {
+	h := newFixture(t)
 	for _, r := range []reply{h.ask(nil, "GET", "/livez", ""), h.ask(nil, "GET", "/nope", ""), h.ask(nil, "GET", "/orders", "")} {
 		require.Equal(t, "application/json; charset=utf-8", r.Header.Get("Content-Type"))
 		require.Equal(t, r.Status, r.Code)
@@ -34,8 +34,8 @@ func TestEveryAnswerHasTheOneShape(t *testing.T) {
 	require.Equal(t, "Bearer", h.ask(nil, "GET", "/orders", "").Header.Get("WWW-Authenticate"))
 }
 
-func TestTheRequestsIDIsTakenWhereItIsSafe(t *testing.T) {
-	h := open(t)
+func TestRequestID_IsKeptWhereItIsSafe(t *testing.T) {
+	h := newFixture(t)
 	for _, id := range []string{"a", "Abc-1.2_3", strings.Repeat("x", 64)} {
 		require.Equal(t, id, h.ask(nil, "GET", "/livez", "", "X-Request-ID", id).RequestID)
 	}
@@ -48,8 +48,8 @@ func TestTheRequestsIDIsTakenWhereItIsSafe(t *testing.T) {
 	require.Len(t, r.RequestID, 26, "two are none")
 }
 
-func TestMethodsOfACallAreNamed(t *testing.T) {
-	h := open(t)
+func TestNoMethod_NamesTheAllowedMethods(t *testing.T) {
+	h := newFixture(t)
 	r := h.ask(nil, "DELETE", "/randomPath", "")
 	require.Equal(t, http.StatusMethodNotAllowed, r.Status)
 	require.ElementsMatch(t, []string{"GET", "POST"}, strings.Split(r.Header.Get("Allow"), ", "))
@@ -57,8 +57,8 @@ func TestMethodsOfACallAreNamed(t *testing.T) {
 }
 
 // Every reason that a service may give has its status, and troubles say nothing of themselves.
-func TestErrorsBecomeAnswers(t *testing.T) {
-	h := open(t)
+func TestErrorMapping_CoversEveryReason(t *testing.T) {
+	h := newFixture(t)
 	h.sell(43)
 	limited := seckill.NewError(seckill.RateLimited, "too many")
 	limited.RetryAfter = 1001 * time.Millisecond
@@ -99,8 +99,8 @@ func TestErrorsBecomeAnswers(t *testing.T) {
 	require.Equal(t, `"x";r=0;t=2`, h.as(buyer(), "POST", "/randomPath?goodsId=43", "").Header.Get("RateLimit"))
 }
 
-func TestAPanicIsAnAnswerToo(t *testing.T) {
-	h := open(t)
+func TestMiddleware_AnswersPanics(t *testing.T) {
+	h := newFixture(t)
 	f := h.fixture()
 	h.inPlace = func() { panic("a secret of ours") }
 	r := h.as(buyer(), "POST", "/"+f.Path+"/decrStock?goodsId="+text(longID), "", "X-Request-ID", "find-me")
@@ -112,8 +112,8 @@ func TestAPanicIsAnAnswerToo(t *testing.T) {
 	require.Equal(t, "/:randomPath/decrStock INTERNAL", h.metrics.last())
 }
 
-func TestReadiness(t *testing.T) {
-	h := open(t)
+func TestReadyz_ReportsParts(t *testing.T) {
+	h := newFixture(t)
 	r := h.ask(nil, "GET", "/readyz?x=1", "")
 	require.JSONEq(t, `{"ready":true,"parts":{"redis":"ok","rabbitmq":"down"}}`, string(r.Data))
 	h.ready = false
@@ -124,7 +124,7 @@ func TestReadiness(t *testing.T) {
 }
 
 // raw sends bytes as they are, and reads what comes back until the connection is closed.
-func (h *house) raw(request string) (string, error) {
+func (h *fixture) raw(request string) (string, error) {
 	conn, err := net.Dial("tcp", strings.TrimPrefix(h.url, "http://"))
 	if err != nil {
 		return "", err
@@ -140,9 +140,9 @@ func (h *house) raw(request string) (string, error) {
 	return string(all), err
 }
 
-func TestSlowRequestsAreCutOff(t *testing.T) {
+func TestServer_DisconnectsSlowRequests(t *testing.T) {
 	t.Parallel()
-	h := open(t)
+	h := newFixture(t)
 	token, err := h.tokens.Sign(buyer(), time.Hour)
 	require.NoError(t, err)
 	post := "POST /randomPath HTTP/1.1\r\nHost: x\r\n"
@@ -167,9 +167,9 @@ func TestSlowRequestsAreCutOff(t *testing.T) {
 }
 
 // A byte now and then does not keep a connection open: the time is for the whole of the request.
-func TestATrickleIsCutOff(t *testing.T) {
+func TestServer_DisconnectsSlowBodies(t *testing.T) {
 	t.Parallel()
-	h := open(t)
+	h := newFixture(t)
 	var all sync.WaitGroup
 	for name, head := range map[string]string{
 		"header": "GET /sales HTTP/1.1\r\nHost: x\r\nX-A: ",
@@ -197,18 +197,18 @@ func TestATrickleIsCutOff(t *testing.T) {
 }
 
 // A call may wait for its permit longer than a request may take to arrive.
-func TestAWaitForAPermitIsNotCutOff(t *testing.T) {
+func TestServer_AllowsLongWaitsForAPermit(t *testing.T) {
 	t.Parallel()
-	h := open(t)
+	h := newFixture(t)
 	h.sell(43)
 	h.wait = 4500 * time.Millisecond
 	r := h.as(buyer(), "POST", "/randomPath", `{"goodsId":43}`)
 	require.Equal(t, http.StatusOK, r.Status, r.raw)
 }
 
-func TestOddRequestLines(t *testing.T) {
+func TestServer_AnswersOddRequestLines(t *testing.T) {
 	t.Parallel()
-	h := open(t)
+	h := newFixture(t)
 	for line, want := range map[string]string{
 		"OPTIONS * HTTP/1.1":                 "404 Not Found",
 		"GET http://evil.example HTTP/1.1":   "404 Not Found",

@@ -61,7 +61,7 @@ func template(path string) string {
 }
 
 // Each route of the router is in the document, but for the pages that apicheck names, and each of the document's is a route.
-func TestTheDocumentHasEveryRoute(t *testing.T) {
+func TestOpenAPI_HasEveryRoute(t *testing.T) {
 	router, is := New(everything(t), Options{}).(*gin.Engine)
 	require.True(t, is)
 	var routes, documented []string
@@ -81,7 +81,7 @@ func TestTheDocumentHasEveryRoute(t *testing.T) {
 }
 
 // Each field of a route is in the document, in its query or in its body, as JSON and as a form, and no other is.
-func TestTheDocumentHasEveryField(t *testing.T) {
+func TestOpenAPI_HasEveryField(t *testing.T) {
 	doc := openAPI(t)
 	for _, r := range allRoutes(t) {
 		op := under(t, doc, "paths", template(r.path), strings.ToLower(r.methods[0]))
@@ -121,7 +121,7 @@ func resolve(t *testing.T, doc, n node) node {
 	return n
 }
 
-func TestTheDocumentHasEveryReasonAndStatus(t *testing.T) {
+func TestOpenAPI_HasEveryReasonAndStatus(t *testing.T) {
 	doc := openAPI(t)
 	reasons := []seckill.Reason{
 		reasonOK, reasonCreated, reasonQueued, reasonMethodNotAllowed, reasonInternal, seckill.BadRequest, seckill.Unauthenticated, seckill.Forbidden,
@@ -143,7 +143,7 @@ func words[T ~string](schema node) (out []T) {
 }
 
 // Each call that rules may limit says that it may answer 429, and each that needs a token that it may answer 401.
-func TestTheDocumentHasEveryGuard(t *testing.T) {
+func TestOpenAPI_HasEveryGuard(t *testing.T) {
 	doc := openAPI(t)
 	for _, r := range allRoutes(t) {
 		answers := under(t, doc, "paths", template(r.path), strings.ToLower(r.methods[0]), "responses")
@@ -157,7 +157,7 @@ func TestTheDocumentHasEveryGuard(t *testing.T) {
 }
 
 // Each reason of the contract is shown in an example.
-func TestEveryReasonHasAnExample(t *testing.T) {
+func TestOpenAPI_HasAnExampleOfEveryReason(t *testing.T) {
 	doc := openAPI(t)
 	shown := map[seckill.Reason]bool{}
 	walk(doc, func(n node) {
@@ -169,7 +169,7 @@ func TestEveryReasonHasAnExample(t *testing.T) {
 }
 
 // Each reference leads somewhere, and each example of an answer has the one shape.
-func TestTheDocumentHoldsTogether(t *testing.T) {
+func TestOpenAPI_ReferencesResolve(t *testing.T) {
 	doc := openAPI(t)
 	examples := 0
 	walk(doc, func(n node) {

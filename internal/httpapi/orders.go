@@ -44,6 +44,7 @@ func (a *api) newMaskedOrderResponse(o order.Order) orderResponse {
 	return shown
 }
 
+// maskName keeps the first character.
 func maskName(s string) string {
 	if s == "" {
 		return ""
@@ -63,14 +64,17 @@ func maskPhone(s string) string {
 
 type orderStep func(ctx context.Context, by seckill.Actor, orderSn string) (order.Order, error)
 
+// findOrder is GET /orders/{orderSn}.
 func (a *api) findOrder(ctx context.Context, r *request) (response, error) {
 	return a.withOrder(ctx, r, a.Orders.Find)
 }
 
+// payOrder is POST /orders/{orderSn}/pay.
 func (a *api) payOrder(ctx context.Context, r *request) (response, error) {
 	return a.withOrder(ctx, r, a.Payments.Pay)
 }
 
+// cancelOrder is POST /orders/{orderSn}/cancel.
 func (a *api) cancelOrder(ctx context.Context, r *request) (response, error) {
 	return a.withOrder(ctx, r, a.Payments.Cancel)
 }
@@ -92,6 +96,7 @@ func (a *api) withOrder(ctx context.Context, r *request, step orderStep) (respon
 	return ok(a.newOrderResponse(o)), err
 }
 
+// myOrders is GET /orders: the orders of the calling buyer.
 func (a *api) myOrders(ctx context.Context, r *request) (response, error) {
 	limit, before := r.limit(), r.cursorSn()
 	if err := r.Err(); err != nil {
@@ -107,6 +112,9 @@ func (a *api) myOrders(ctx context.Context, r *request) (response, error) {
 	return ok(page(found, limit, a.newMaskedOrderResponse, orderKey)), nil
 }
 
+// ordersOfSale is GET /admin/sales/{goodsId}/orders, as a page of JSON or as a whole CSV
+// file. The first page of a file is read before the response begins, so that an error can
+// still have a status.
 func (a *api) ordersOfSale(ctx context.Context, r *request) (response, error) {
 	limit, before := r.limit(), r.cursorSn()
 	status, csv := statusOrAll(r.Fields), wantsCSV(r)

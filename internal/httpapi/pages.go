@@ -50,6 +50,7 @@ func (a *api) shopPage(ctx context.Context, _ *request) (response, error) {
 	return a.page(ctx, http.StatusOK, web.Page{Name: "shop", Now: now, Data: web.GroupSales(sales)})
 }
 
+// cardOf converts a sale for the template of its card.
 func cardOf(v seckill.View) web.Sale {
 	return web.Sale{
 		GoodsID: strconv.FormatInt(v.GoodsID, 10), Title: v.Title,
@@ -67,6 +68,7 @@ func (a *api) sessionPage(ctx context.Context, _ *request) (response, error) {
 	return a.page(ctx, http.StatusOK, web.Page{Name: "session", Data: signIn})
 }
 
+// userOf converts an actor for the templates.
 func userOf(by seckill.Actor) web.User {
 	return web.User{ID: by.ID, Role: string(by.Role), Name: by.Name}
 }

@@ -39,9 +39,9 @@ func read(query, contentType, body string, fields []string) (*request, error) {
 	return &request{Fields: p}, p.Read(httptest.NewRecorder(), r)
 }
 
-// FuzzFields holds the decoders to what they promise: a complaint names its place in printable text, and what is
+// FuzzNewSale holds the decoders to what they promise: a complaint names its place in printable text, and what is
 // taken is valid UTF-8 and stands once.
-func FuzzFields(f *testing.F) {
+func FuzzNewSale(f *testing.F) {
 	types := []string{"", "application/json", "application/x-www-form-urlencoded"}
 	f.Add("", uint8(1), `{"title":"x","price":1,"stock":1,"startAt":"2026-11-11T12:00:00Z","endAt":"2026-11-11T13:00:00Z","rate":{"permitsPerSecond":0.5}}`)
 	f.Add("title=a%20b&price=1", uint8(2), "stock=1&rate.maxWaitMillis=5")
@@ -66,7 +66,7 @@ func FuzzFields(f *testing.F) {
 	})
 }
 
-func TestCursorsComeBack(t *testing.T) {
+func TestPage_CursorsRoundTrip(t *testing.T) {
 	l := page([]int{1, 2, 3}, 2, func(i int) int { return i }, func(int) string { return saleKey(77) })
 	require.Equal(t, []int{1, 2}, l.Items)
 	p, err := read("cursor="+*l.NextCursor, "", "", []string{"cursor"})
@@ -77,13 +77,13 @@ func TestCursorsComeBack(t *testing.T) {
 	require.Error(t, p.Err())
 }
 
-func TestWholeSecondsAreRoundedUp(t *testing.T) {
+func TestRetryAfter_RoundsUp(t *testing.T) {
 	require.Equal(t, "1", retryAfter(0))
 	require.Equal(t, "1", retryAfter(1e9))
 	require.Equal(t, "2", retryAfter(1e9+1))
 }
 
-func TestWarningsAreHeldBack(t *testing.T) {
+func TestThrottle_AllowsOneEventPerSecond(t *testing.T) {
 	var w throttle
 	start := time.Unix(1000, 0)
 	for i, c := range []struct {

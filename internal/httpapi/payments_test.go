@@ -19,14 +19,14 @@ import (
 const callback = "/payments/callback"
 
 // pays sends a callback that the provider signed; header fields in pairs come on top.
-func (h *house) pays(target, body string, header ...string) reply {
+func (h *fixture) pays(target, body string, header ...string) reply {
 	h.t.Helper()
 	timestamp, signature := h.signer.Sign([]byte(body))
 	return h.ask(nil, "POST", target, body, append([]string{paymentprovider.TimestampHeader, timestamp, paymentprovider.SignatureHeader, signature}, header...)...)
 }
 
-func TestAProviderSaysThatItWasPaid(t *testing.T) {
-	h := open(t)
+func TestPaymentCallback_RecordsAPayment(t *testing.T) {
+	h := newFixture(t)
 	h.order("order-1", longID, buyer())
 	good := `{"paymentId":"p-1","orderSn":"order-1","amount":399800}`
 	for range 2 {
@@ -61,8 +61,8 @@ func TestAProviderSaysThatItWasPaid(t *testing.T) {
 	require.Equal(t, "BAD_REQUEST", h.pays(callback, good, "Content-Type", "text/plain").Reason)
 }
 
-func TestNobodyButTheProviderIsBelieved(t *testing.T) {
-	h := open(t)
+func TestPaymentCallback_RefusesBadSignatures(t *testing.T) {
+	h := newFixture(t)
 	h.order("order-1", longID, buyer())
 	body := `{"paymentId":"p-1","orderSn":"order-1","amount":399800}`
 	timestamp, signature := h.signer.Sign([]byte(body))
@@ -88,9 +88,9 @@ func TestNobodyButTheProviderIsBelieved(t *testing.T) {
 	require.NotContains(t, h.log.String(), "level=ERROR")
 }
 
-func TestWithoutASecretNoCallbackIsBelieved(t *testing.T) {
-	h := open(t)
-	handler := httpapi.New(httpapi.Deps{Payments: h, Metrics: &heard{}, Log: slog.New(slog.DiscardHandler)}, httpapi.Options{})
+func TestPaymentCallback_NeedsASecret(t *testing.T) {
+	h := newFixture(t)
+	handler := httpapi.New(httpapi.Deps{Payments: h, Metrics: &recordedMetrics{}, Log: slog.New(slog.DiscardHandler)}, httpapi.Options{})
 	w := httptest.NewRecorder()
 	handler.ServeHTTP(w, httptest.NewRequest(http.MethodPost, callback, strings.NewReader(`{}`)))
 	require.Equal(t, http.StatusForbidden, w.Code)
@@ -98,8 +98,8 @@ func TestWithoutASecretNoCallbackIsBelieved(t *testing.T) {
 }
 
 // What is behind the door gets numbers sealed; who may see one sees it whole, and lists show its end.
-func TestPhoneNumbersAreSealedAtTheDoor(t *testing.T) {
-	h := open(t)
+func TestPhones_AreEncryptedBeforeTheServices(t *testing.T) {
+	h := newFixture(t)
 	f := h.fixture()
 	r := h.as(buyer(), "POST", "/"+f.Path+"/decrStock", `{"goodsId":"`+text(longID)+`"}`)
 	require.Equal(t, http.StatusAccepted, r.Status, r.raw)

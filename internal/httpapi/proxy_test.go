@@ -18,7 +18,7 @@ import (
 func client(t *testing.T, trusted []netip.Prefix, from string) string {
 	t.Helper()
 	var log strings.Builder
-	handler := httpapi.New(httpapi.Deps{Metrics: &heard{}, Log: logging.Logger(&log, slog.LevelDebug, "text")},
+	handler := httpapi.New(httpapi.Deps{Metrics: &recordedMetrics{}, Log: logging.Logger(&log, slog.LevelDebug, "text")},
 		httpapi.Options{TrustedProxies: trusted})
 	r := httptest.NewRequest(http.MethodGet, "/livez", nil)
 	r.RemoteAddr = from + ":1234"
@@ -30,7 +30,7 @@ func client(t *testing.T, trusted []netip.Prefix, from string) string {
 	return strings.Fields(after)[0]
 }
 
-func TestAProxyIsBelievedOnlyWhereItIsNamed(t *testing.T) {
+func TestClientIP_BelievesTrustedProxiesOnly(t *testing.T) {
 	proxies := []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}
 	require.Equal(t, "192.0.2.1", client(t, nil, "192.0.2.1"))
 	require.Equal(t, "192.0.2.1", client(t, proxies, "192.0.2.1"))

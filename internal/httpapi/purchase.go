@@ -67,10 +67,12 @@ func (a *api) decrStock(ctx context.Context, r *request) (response, error) {
 	return response{reason: reasonQueued, data: queuedResponse{OrderSn: sn}}, err
 }
 
+// requireBuyer refuses other roles, after NOT_FOUND for an unknown goods.
 func (a *api) requireBuyer(ctx context.Context, by seckill.Actor, goodsID int64) error {
 	return requireRole(isBuyer(by), func() error { return a.requireExposed(ctx, goodsID) })
 }
 
+// requireExposed returns NOT_FOUND for a goods without an exposed sale.
 func (a *api) requireExposed(ctx context.Context, goodsID int64) error {
 	_, err := a.Reader.Sale(ctx, goodsID)
 	return err

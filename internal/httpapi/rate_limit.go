@@ -69,6 +69,7 @@ func (l *RuleLimiter) CountsByGoods(ctx context.Context) bool {
 	})
 }
 
+// wants returns the rules of a route, each with one permit.
 func (l *RuleLimiter) wants(method, route string) []gate.Check {
 	names := l.book.ForRoute(method, route)
 	wants := make([]gate.Check, len(names))
@@ -149,6 +150,7 @@ func rateLimitHeaders(results []gate.Result) map[string]string {
 	}
 }
 
+// attributes returns what the rules may count by.
 func attributes(
 	client clientInfo, route string, goodsID int64, by seckill.Actor,
 ) rules.Attributes {

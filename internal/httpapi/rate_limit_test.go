@@ -24,8 +24,8 @@ import (
 	"flashsale.dev/seckill/internal/testing/apicheck"
 )
 
-// limited is a house whose limits are real ones, over a Redis in the process.
-func limited(t *testing.T, yaml string) *house {
+// newLimitedFixture returns a fixture with real rate limits over an in-process Redis.
+func newLimitedFixture(t *testing.T, yaml string) *fixture {
 	t.Helper()
 	client := redis.NewClient(&redis.Options{Addr: miniredis.RunT(t).Addr(), DisableIdentity: true})
 	t.Cleanup(func() { _ = client.Close() })
@@ -40,9 +40,9 @@ func limited(t *testing.T, yaml string) *house {
 
 	tokens, err := auth.New(secret, 1024, time.Now)
 	require.NoError(t, err)
-	h := &house{
+	h := &fixture{
 		fake: newFake(time.Date(2026, 11, 11, 12, 0, 0, 0, time.UTC)), t: t,
-		tokens: tokens, metrics: &heard{}, log: &strings.Builder{},
+		tokens: tokens, metrics: &recordedMetrics{}, log: &strings.Builder{},
 	}
 	handler := httpapi.New(httpapi.Deps{
 		Sales: h, Reader: h, PathLimiter: limits, RouteLimiter: limits, LimiterAdmin: rules.NewAdmin(book, rules.NewSync(client, book), store, nil),
@@ -57,7 +57,7 @@ func limited(t *testing.T, yaml string) *house {
 }
 
 // rated puts up a sale with a rate of its own.
-func (h *house) rated(id int64, rate seckill.Rate) {
+func (h *fixture) rated(id int64, rate seckill.Rate) {
 	h.sell(id)
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -66,13 +66,13 @@ func (h *house) rated(id int64, rate seckill.Rate) {
 	h.sales[id] = s
 }
 
-func scarce() seckill.Rate {
+func scarceRate() seckill.Rate {
 	return seckill.Rate{Algorithm: "token_bucket", PermitsPerSecond: 0.02, MaxBurstSeconds: 100}
 }
 
-func TestPathIsLimitedByTheSalesOwnRate(t *testing.T) {
-	h := limited(t, "rules: []")
-	h.rated(43, scarce()) // a burst of two
+func TestRateLimits_PathUsesTheSalesOwnRate(t *testing.T) {
+	h := newLimitedFixture(t, "rules: []")
+	h.rated(43, scarceRate()) // a burst of two
 	h.sell(44)
 	who, other := buyer(), otherBuyer()
 	for range 2 {
@@ -93,9 +93,9 @@ func TestPathIsLimitedByTheSalesOwnRate(t *testing.T) {
 	require.Equal(t, http.StatusOK, h.ask(&who, http.MethodPost, "/randomPath?goodsId=44", "").Status)
 }
 
-func TestTheSalesStateIsToldBeforeTheLimit(t *testing.T) {
-	h := limited(t, "rules: []")
-	h.rated(43, scarce())
+func TestRateLimits_SaleStateComesBeforeTheLimit(t *testing.T) {
+	h := newLimitedFixture(t, "rules: []")
+	h.rated(43, scarceRate())
 	who := buyer()
 	for range 3 {
 		h.ask(&who, http.MethodPost, "/randomPath?goodsId=43", "")
@@ -109,8 +109,8 @@ func TestTheSalesStateIsToldBeforeTheLimit(t *testing.T) {
 	require.Equal(t, "NOT_FOUND", h.ask(&who, http.MethodPost, "/randomPath?goodsId=99", "").Reason)
 }
 
-func TestEachUserHasAShareOfThePath(t *testing.T) {
-	h := limited(t, "rules: []")
+func TestRateLimits_PathHasAShareForEachUser(t *testing.T) {
+	h := newLimitedFixture(t, "rules: []")
 	h.sell(43)
 	who, other := buyer(), otherBuyer()
 	passed := 0
@@ -130,8 +130,8 @@ rules:
   - {name: closed, route: "GET /admin/sales", by: ["header:X-Tenant"], limit: 1, onMissingKey: deny}
 `
 
-func TestARuleGuardsItsRouteWithAnAnswerOfItsOwn(t *testing.T) {
-	h := limited(t, routeRules)
+func TestRateLimits_RuleSetsCodeAndMessage(t *testing.T) {
+	h := newLimitedFixture(t, routeRules)
 	who, other, seller := buyer(), otherBuyer(), merchant()
 	for range 2 {
 		require.Equal(t, http.StatusOK, h.ask(&who, http.MethodGet, "/orders", "").Status)
@@ -147,8 +147,8 @@ func TestARuleGuardsItsRouteWithAnAnswerOfItsOwn(t *testing.T) {
 	require.Equal(t, http.StatusUnauthorized, h.ask(nil, http.MethodGet, "/orders", "").Status, "401 comes before 429")
 }
 
-func TestAnInventedGoodsMakesNoBucket(t *testing.T) {
-	h := limited(t, routeRules)
+func TestRateLimits_UnknownGoodsCreateNoBucket(t *testing.T) {
+	h := newLimitedFixture(t, routeRules)
 	h.sell(43)
 	h.sell(44)
 	status := func(id string) int { return h.ask(nil, http.MethodGet, "/sales/"+id, "").Status }
@@ -159,8 +159,8 @@ func TestAnInventedGoodsMakesNoBucket(t *testing.T) {
 	require.Equal(t, http.StatusTooManyRequests, status("902"), "all that are invented share one")
 }
 
-func TestOperatorsSeeAndChangeLimits(t *testing.T) {
-	h := limited(t, routeRules)
+func TestLimiterAdmin_ReadsAndChangesLimits(t *testing.T) {
+	h := newLimitedFixture(t, routeRules)
 	h.sell(43)
 	op, who := operator(), buyer()
 	const path = "/admin/limiters/randomPath/43"
@@ -188,8 +188,8 @@ func TestOperatorsSeeAndChangeLimits(t *testing.T) {
 	require.Equal(t, "2001:db8::/64", read(h.ask(&op, http.MethodGet, "/admin/limiters/orders/2001:db8::/64", "")).Key)
 }
 
-func TestLimitersRefuse(t *testing.T) {
-	h := limited(t, routeRules)
+func TestLimiterAdmin_RefusesBadInput(t *testing.T) {
+	h := newLimitedFixture(t, routeRules)
 	op, seller := operator(), merchant()
 	const path = "/admin/limiters/randomPath/43"
 	require.Equal(t, http.StatusUnauthorized, h.ask(nil, http.MethodGet, path, "").Status)
@@ -216,8 +216,8 @@ func TestLimitersRefuse(t *testing.T) {
 	}
 }
 
-func TestAWaitingBuyerWhoLeavesGivesThePermitBack(t *testing.T) {
-	h := limited(t, "rules: []")
+func TestRateLimits_LeavingClientReturnsItsPermit(t *testing.T) {
+	h := newLimitedFixture(t, "rules: []")
 	h.rated(43, seckill.Rate{Algorithm: "reserve", PermitsPerSecond: 0.5, MaxBurstSeconds: 1, MaxWaitMillis: 3000})
 	who, other := buyer(), otherBuyer()
 	require.Equal(t, http.StatusOK, h.ask(&who, http.MethodPost, "/randomPath?goodsId=43", "").Status)

@@ -69,6 +69,7 @@ func statusOf(r seckill.Reason) int {
 	}
 }
 
+// messageOf returns the message of a success.
 func messageOf(r seckill.Reason) string {
 	switch r {
 	case reasonQueued:
@@ -80,6 +81,7 @@ func messageOf(r seckill.Reason) string {
 	}
 }
 
+// writeResponse writes a handler's successful result.
 func (a *api) writeResponse(c *gin.Context, res response) {
 	if res.stream != nil {
 		requestContextOf(c.Request.Context()).reason = reasonOK

@@ -25,6 +25,8 @@ func (a *api) changeSale(ctx context.Context, r *request) (response, error) {
 	return ok(a.newMerchantSaleResponse(s)), err
 }
 
+// saleChange takes the fields of a change. A stock change is relative, so that it is safe
+// while buyers reserve units.
 func saleChange(p *params.Fields) seckill.Change {
 	algorithm := func(name string) string { return p.OneOf(name, "", rateAlgorithms()...) }
 	c := seckill.Change{
@@ -48,6 +50,7 @@ func saleChange(p *params.Fields) seckill.Change {
 	return c
 }
 
+// deleteSale is DELETE /admin/sales/{goodsId}; only drafts can be deleted.
 func (a *api) deleteSale(ctx context.Context, r *request) (response, error) {
 	once := r.idempotency("DELETE /admin/sales/" + r.Raw("goodsId"))
 	id, err := a.managedSale(ctx, r)
@@ -75,6 +78,7 @@ func newAuditResponse(e seckill.AuditEntry) auditResponse {
 	}
 }
 
+// auditOfSale is GET /admin/sales/{goodsId}/audit.
 func (a *api) auditOfSale(ctx context.Context, r *request) (response, error) {
 	limit, before := r.limit(), r.cursorUUID(auditCursor)
 	id, err := a.managedSale(ctx, r)

@@ -10,8 +10,8 @@ import (
 	"flashsale.dev/seckill/internal/testing/badrequests"
 )
 
-func TestAMerchantChangesASale(t *testing.T) {
-	h := open(t)
+func TestChangeSale_KeepsAbsentFields(t *testing.T) {
+	h := newFixture(t)
 	h.sell(43)
 	r := h.as(merchant(), "PATCH", "/admin/sales/43", `{"stockDelta":-3,"perBuyerLimit":2,"endAt":"2026-11-12T00:00:00+01:00","rate":{"permitsPerSecond":5}}`)
 	require.Equal(t, http.StatusOK, r.Status, r.raw)
@@ -31,8 +31,8 @@ func TestAMerchantChangesASale(t *testing.T) {
 	require.Len(t, h.pages(&who, "/admin/sales/43/audit?limit=1", "id"), 2)
 }
 
-func TestADraftIsDeleted(t *testing.T) {
-	h := open(t)
+func TestDeleteSale_DeletesADraft(t *testing.T) {
+	h := newFixture(t)
 	r := h.as(merchant(), "POST", "/admin/sales", badrequests.NewSale("title", `"x"`))
 	var sale struct{ GoodsID string }
 	r.into(h, &sale)
@@ -40,8 +40,8 @@ func TestADraftIsDeleted(t *testing.T) {
 	require.Equal(t, "NOT_FOUND", h.as(merchant(), "DELETE", "/admin/sales/"+sale.GoodsID, "").Reason)
 }
 
-func TestTheSameKeyGetsTheFirstAnswer(t *testing.T) {
-	h := open(t)
+func TestIdempotencyKey_RepeatsTheFirstResponse(t *testing.T) {
+	h := newFixture(t)
 	create := func(who seckill.Actor, key, body string) reply {
 		return h.as(who, "POST", "/admin/sales", body, "Idempotency-Key", key)
 	}

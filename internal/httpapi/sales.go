@@ -28,6 +28,8 @@ func newSaleResponse(v seckill.View) saleResponse {
 	}
 }
 
+// listSales is GET /sales. All clients share one cached page, so its load does not grow
+// with the number of visitors.
 func (a *api) listSales(ctx context.Context, r *request) (response, error) {
 	limit, below := r.limit(), r.cursorID()
 	if err := r.Err(); err != nil {
@@ -42,6 +44,7 @@ func (a *api) listSales(ctx context.Context, r *request) (response, error) {
 	return response{reason: reasonOK, data: shown, public: true, etag: etagOf(shown)}, nil
 }
 
+// showSale is GET /sales/{goodsId}. It reads Redis, so that a buyer sees current stock.
 func (a *api) showSale(ctx context.Context, r *request) (response, error) {
 	id := r.ID("goodsId")
 	if err := r.Err(); err != nil {

@@ -146,6 +146,7 @@ func (a *api) sessionValue(r *http.Request) (string, bool) {
 	return cookies[0].Value, true
 }
 
+// cookieName depends on TLS because browsers reject the prefix without it.
 func (a *api) cookieName(r *http.Request) string {
 	if a.isTLS(r) {
 		return secureCookie

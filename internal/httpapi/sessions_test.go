@@ -13,7 +13,7 @@ import (
 )
 
 // enter signs a browser in and gives the cookie that it got.
-func (h *house) enter(who seckill.Actor, header ...string) *http.Cookie {
+func (h *fixture) enter(who seckill.Actor, header ...string) *http.Cookie {
 	h.t.Helper()
 	token, err := h.tokens.Sign(who, time.Hour)
 	require.NoError(h.t, err)
@@ -26,8 +26,8 @@ func (h *house) enter(who seckill.Actor, header ...string) *http.Cookie {
 	return cookies[0]
 }
 
-func TestATokenBecomesACookieThatScriptsCantRead(t *testing.T) {
-	h := open(t)
+func TestCreateSession_SetsAnHTTPOnlyCookie(t *testing.T) {
+	h := newFixture(t)
 	c := h.enter(buyer())
 	require.Equal(t, "session", c.Name)
 	require.True(t, c.HttpOnly)
@@ -43,8 +43,8 @@ func TestATokenBecomesACookieThatScriptsCantRead(t *testing.T) {
 	require.Equal(t, http.StatusUnauthorized, h.ask(nil, "GET", "/orders", "", "Cookie", c.Name+"="+c.Value).Status, "of the other name")
 }
 
-func TestACookieCountsOnlyWithoutABearer(t *testing.T) {
-	h := open(t)
+func TestAuthenticate_PrefersTheBearerToken(t *testing.T) {
+	h := newFixture(t)
 	c := h.enter(buyer())
 	cookie := []string{"Cookie", c.Name + "=" + c.Value}
 	require.Equal(t, http.StatusOK, h.ask(nil, "GET", "/orders", "", cookie...).Status)
@@ -60,8 +60,8 @@ func TestACookieCountsOnlyWithoutABearer(t *testing.T) {
 }
 
 // What another site has a browser send must not count, reads included; programs say nothing of where they come from.
-func TestAnotherSiteCantUseTheCookie(t *testing.T) {
-	h := open(t)
+func TestAuthenticate_RefusesOtherSites(t *testing.T) {
+	h := newFixture(t)
 	c := h.enter(buyer())
 	host := strings.TrimPrefix(h.url, "http://")
 	for name, from := range map[string]struct {
@@ -90,8 +90,8 @@ func TestAnotherSiteCantUseTheCookie(t *testing.T) {
 	require.Equal(t, "FORBIDDEN", r.Reason, "nobody is signed in by another site")
 }
 
-func TestWhoIsNotLetIn(t *testing.T) {
-	h := open(t)
+func TestCreateSession_RefusesBadTokens(t *testing.T) {
+	h := newFixture(t)
 	for name, c := range map[string]struct {
 		target, body, reason, field string
 	}{
@@ -118,8 +118,8 @@ func TestWhoIsNotLetIn(t *testing.T) {
 }
 
 // A shop's own tokens may hold more than a cookie can: the session holds only what we read.
-func TestASessionIsSmall(t *testing.T) {
-	h := open(t)
+func TestCreateSession_FitsACookie(t *testing.T) {
+	h := newFixture(t)
 	long := seckill.Actor{ID: 1<<63 - 1, Role: seckill.Merchant, Name: strings.Repeat("名", 120), Phone: strings.Repeat("1", 32)}
 	require.Less(t, len(h.enter(long).String()), 2000)
 }

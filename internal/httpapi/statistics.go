@@ -37,6 +37,7 @@ type countResponse struct {
 	Amount int64 `json:"amount"`
 }
 
+// saleStatistics is GET /admin/sales/{goodsId}/figures.
 func (a *api) saleStatistics(ctx context.Context, r *request) (response, error) {
 	id, err := a.managedSale(ctx, r)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 )
 
 // A node has room for so many streams, and a user for a few of them; who leaves makes room for one.
-func TestStreamsAreBounded(t *testing.T) {
+func TestStreams_AreBounded(t *testing.T) {
 	var s streams
 	for range maxStreamsOfUser {
 		require.NoError(t, s.acquire(1))

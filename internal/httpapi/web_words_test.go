@@ -24,7 +24,7 @@ func site(t *testing.T) *web.Site {
 }
 
 // Every reason, status, phase and role that the API may name has calm words in every language.
-func TestThePagesHaveWordsForEverythingTheAPISays(t *testing.T) {
+func TestPageWords_CoverTheAPI(t *testing.T) {
 	doc := openAPI(t)
 	var names []string
 	for _, r := range words[seckill.Reason](under(t, doc, "components", "schemas", "Reason")) {
@@ -53,7 +53,7 @@ func TestThePagesHaveWordsForEverythingTheAPISays(t *testing.T) {
 }
 
 // The languages say the same things, with the same names filled in.
-func TestTheLanguagesHaveTheSameWords(t *testing.T) {
+func TestPageWords_AreTheSameInEveryLanguage(t *testing.T) {
 	s := site(t)
 	filled := regexp.MustCompile(`\{\w+\}`)
 	first := s.Words(web.English)
@@ -66,7 +66,7 @@ func TestTheLanguagesHaveTheSameWords(t *testing.T) {
 }
 
 // No page and no script asks for words that there are not, and none are there that nobody asks for.
-func TestNoWordIsMissingOrLeftOver(t *testing.T) {
+func TestPageWords_AreAllUsed(t *testing.T) {
 	var all strings.Builder
 	require.NoError(t, fs.WalkDir(os.DirFS("web"), ".", func(path string, d fs.DirEntry, err error) error {
 		if err == nil && !d.IsDir() && (strings.HasSuffix(path, ".html") || strings.HasSuffix(path, ".js") || strings.HasSuffix(path, ".go")) {

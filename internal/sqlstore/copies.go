@@ -23,7 +23,7 @@ const copiesRest = 5 * time.Second
 
 func openCopies(opts Options) (*copies, error) {
 	if opts.ReadDSN == "" {
-		return nil, nil //nolint:nilnil // there is none
+		return nil, nil // there is none
 	}
 	cfg, err := mysqlConfig(opts.ReadDSN)
 	if err != nil {

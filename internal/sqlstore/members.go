@@ -73,10 +73,10 @@ func (m *members) Connect(ctx context.Context) (driver.Conn, error) {
 		at := (first + i) % len(m.list)
 		conn, err := m.list[at].connect(ctx)
 		if err == nil {
-			m.last.Store(int32(at)) //nolint:gosec // an index of a short list
+			m.last.Store(int32(at))
 			return conn, nil
 		}
-		m.last.CompareAndSwap(int32(at), int32((at+1)%len(m.list))) //nolint:gosec // the same
+		m.last.CompareAndSwap(int32(at), int32((at+1)%len(m.list)))
 		problem = fmt.Errorf("%w; %s: %w", problem, m.list[at].addr, err)
 		if ctx.Err() != nil {
 			break // the others would fail for want of time, and the sleeper be the first again
@@ -146,7 +146,7 @@ func oneNumber(ctx context.Context, conn fullConn, query string) (int64, error) 
 	if err != nil {
 		return 0, err
 	}
-	defer rows.Close() //nolint:errcheck // it has been read
+	defer rows.Close()
 	values := make([]driver.Value, 1)
 	if err := rows.Next(values); err != nil && !errors.Is(err, io.EOF) {
 		return 0, err

@@ -125,7 +125,7 @@ func readsBehind(t *testing.T, h house, sale seckill.Sale, dsn string, replica *
 	before := h.sn(sale, 1)
 	db, err := sql.Open("mysql", replica.DSN(name))
 	require.NoError(t, err)
-	defer db.Close() //nolint:errcheck // it is done
+	defer db.Close()
 	require.Eventually(t, func() bool {
 		var n int
 		return db.QueryRowContext(t.Context(), "SELECT COUNT(*) FROM orders WHERE order_sn = ?", before).Scan(&n) == nil && n == 1

@@ -87,8 +87,8 @@ func newGORM(pool *sql.DB, dialector gorm.Dialector) (*gorm.DB, error) {
 // Ping asks the database whether it is there.
 func (s *Store) Ping(ctx context.Context) error { return trouble("ping", s.pool.PingContext(ctx)) }
 
-// Stats tells how the pool of connections is used.
-func (s *Store) Stats() sql.DBStats { return s.pool.Stats() }
+// Pool returns the pool of connections, for its metrics.
+func (s *Store) Pool() *sql.DB { return s.pool }
 
 // Close closes all connections.
 func (s *Store) Close() error {

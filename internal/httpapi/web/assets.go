@@ -14,20 +14,21 @@ import (
 	"strings"
 )
 
-// Asset is what a page loads beside itself.
+// Asset is a file that a page loads.
 type Asset struct {
-	Type string // its media type
+	Type string // media type
 	Body []byte
-	Gzip []byte // the same, compressed
+	Gzip []byte // Body, compressed
 }
 
-// assets are all of them under one version: modules import one another by relative addresses, so they change together.
+// assets are all files under one version. Modules import each other by relative addresses, so a
+// change of one must change the address of all.
 type assets struct {
 	version string
 	byName  map[string]Asset
 }
 
-// loadAssets reads the static files and makes a script module of each language's words.
+// loadAssets reads the static files and adds a script module with each language's texts.
 func loadAssets(words map[Lang]Words) (*assets, error) {
 	bodies := make(map[string][]byte)
 	files, err := fs.ReadDir(staticFiles, "static")
@@ -53,7 +54,7 @@ func pack(bodies map[string][]byte) (*assets, error) {
 	sum := sha256.New()
 	a := &assets{byName: make(map[string]Asset)}
 	for _, name := range slices.Sorted(maps.Keys(bodies)) {
-		_, _ = fmt.Fprintf(sum, "%s %d\n", name, len(bodies[name])) // a hash takes everything
+		_, _ = fmt.Fprintf(sum, "%s %d\n", name, len(bodies[name])) // a hash never fails
 		_, _ = sum.Write(bodies[name])
 		zipped, err := compress(bodies[name])
 		if err != nil {
@@ -74,11 +75,11 @@ func compress(body []byte) ([]byte, error) {
 	if _, err := w.Write(body); err != nil {
 		return nil, err
 	}
-	err = w.Close() // writes the end of it
+	err = w.Close() // writes the trailer
 	return out.Bytes(), err
 }
 
-// mediaType says what a browser must be told: it guesses nothing (nosniff).
+// mediaType returns the Content-Type, which browsers need because of nosniff.
 func mediaType(name string) string {
 	switch path.Ext(name) {
 	case ".css":
@@ -92,7 +93,8 @@ func mediaType(name string) string {
 	}
 }
 
-// modules are the scripts that one of them loads, itself included, so that a page can ask for all of them at once.
+// modules returns a script and all scripts that it imports, so that a page can preload them at
+// once.
 func (a *assets) modules(entry string) []string {
 	found, open := []string{}, []string{entry}
 	for len(open) > 0 {

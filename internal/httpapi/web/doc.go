@@ -1,9 +1,9 @@
-// Package web is the face of the flash sale: its pages, their words in each language, and what a browser loads beside
-// them. Everything is embedded; there is no build step, and nothing comes from elsewhere.
+// Package web renders the HTML pages: templates, texts in every language, scripts and styles. All
+// files are embedded; there is no build step and no third-party content.
 //
-// What it promises: a page is rendered whole before its first byte is sent; it holds no script and no style of its own,
-// so that the strictest Content-Security-Policy fits (Policy); what a page loads has an address that changes with its
-// contents and may be kept for ever. Every word stands in words/, in every language, and scripts read the same words.
+// A page is rendered completely before its first byte is sent. It has no inline script or style, so
+// the Content-Security-Policy can forbid both. The address of an asset has a hash of all assets, so
+// browsers may cache it for ever. The texts are in words/; scripts use the same texts.
 //
-// It knows neither gin nor a service: httpapi hands it what is to be shown. A Site is safe for concurrent use.
+// The package knows neither gin nor a service: httpapi passes it the data to show.
 package web

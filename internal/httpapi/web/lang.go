@@ -6,25 +6,25 @@ import (
 	"golang.org/x/text/language"
 )
 
-// Lang is a language of the pages, as it stands in cookies, addresses and file names.
+// Lang is a language of the pages, as it is written in cookies, addresses and file names.
 type Lang string
 
-// The languages, the one that is shown to everybody else first.
+// The languages; the first is the default.
 const (
 	English Lang = "en"
 	Chinese Lang = "zh"
 )
 
-// LangCookie keeps a visitor's choice.
+// LangCookie is the cookie with a visitor's choice.
 const LangCookie = "lang"
 
-// Langs are all of them.
+// Langs returns all languages.
 func Langs() []Lang { return []Lang{English, Chinese} }
 
-// Known tells whether there are pages in a language.
+// Known reports whether the pages have the language.
 func (l Lang) Known() bool { return l == English || l == Chinese }
 
-// Tag is the language as HTML names it (BCP 47).
+// Tag is the language's tag in HTML (BCP 47).
 func (l Lang) Tag() string {
 	if l == Chinese {
 		return "zh-Hans"
@@ -32,7 +32,7 @@ func (l Lang) Tag() string {
 	return "en"
 }
 
-// Name is the language's own name for itself.
+// Name is the language's name in that language.
 func (l Lang) Name() string {
 	if l == Chinese {
 		return "中文"
@@ -40,7 +40,8 @@ func (l Lang) Name() string {
 	return "English"
 }
 
-// LangOf is the language to answer a request in: the visitor's choice, else what the browser asks for (RFC 9110, 12.5.4).
+// LangOf returns a request's language: the visitor's choice, else the best match of
+// Accept-Language (RFC 9110, 12.5.4).
 func LangOf(r *http.Request) Lang {
 	if c, err := r.Cookie(LangCookie); err == nil && Lang(c.Value).Known() {
 		return Lang(c.Value)

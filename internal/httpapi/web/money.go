@@ -10,13 +10,13 @@ import (
 	"golang.org/x/text/message"
 )
 
-// Money is how amounts of a currency are written.
+// Money is the format of a currency's amounts.
 type Money struct {
 	Symbol string
-	Digits int // after the point: two for most, none for yen
+	Digits int // after the decimal point: 2 for most currencies, 0 for yen
 }
 
-// moneyOf knows the symbol and the digits of a currency by its ISO 4217 code.
+// moneyOf returns the format of a currency by its ISO 4217 code.
 func moneyOf(code string) (Money, error) {
 	unit, err := currency.ParseISO(code)
 	if err != nil {
@@ -26,7 +26,7 @@ func moneyOf(code string) (Money, error) {
 	return Money{Symbol: message.NewPrinter(language.English).Sprint(currency.NarrowSymbol(unit)), Digits: digits}, nil
 }
 
-// Format writes an amount of the smallest unit: 199900 is ¥1,999.00. static/words.js does the same.
+// Format formats an amount of the smallest unit: 199900 is ¥1,999.00. static/words.js must agree.
 func (m Money) Format(amount int64) string {
 	text := fmt.Sprintf("%0*d", m.Digits+1, amount)
 	whole, part := text[:len(text)-m.Digits], text[len(text)-m.Digits:]
@@ -48,5 +48,5 @@ func groupDigits(digits string) string {
 	return out.String()
 }
 
-// Count writes a number of things.
+// Count formats a number with separators.
 func (p Page) Count(n int64) string { return groupDigits(strconv.FormatInt(n, 10)) }

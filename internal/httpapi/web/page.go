@@ -6,40 +6,40 @@ import (
 	"time"
 )
 
-// Page is what a template is filled with.
+// Page is the data of a template. Its methods are called by the templates.
 type Page struct {
 	Name string // of the template
-	Path string // of the address, for the language switch
+	Path string // of the request, for the language switch
 	Lang Lang
 	User User
-	Now  time.Time // the server's clock: Redis' where it was asked
-	Data any       // what the page is about
+	Now  time.Time // Redis' clock where it is known, else this node's
+	Data any       // depends on the template
 	site *Site
 }
 
-// User is who looks.
+// User is the visitor of a page.
 type User struct {
-	ID   int64  // 0: nobody has signed in
+	ID   int64  // 0: not signed in
 	Role string // buyer, merchant or operator
 	Name string
 }
 
-// SignedIn tells whether anybody has.
+// SignedIn reports whether the visitor has signed in.
 func (u User) SignedIn() bool { return u.ID != 0 }
 
-// Sells tells whether the console is for this user.
+// Sells reports whether the user may open the console.
 func (u User) Sells() bool { return u.Role == "merchant" || u.Role == "operator" }
 
-// Operates tells whether the operators' parts are.
+// Operates reports whether the user may open the operators' page.
 func (u User) Operates() bool { return u.Role == "operator" }
 
-// T is a sentence in the page's language.
+// T returns a text in the page's language; pairs are placeholders and their values.
 func (p Page) T(name string, pairs ...any) string { return p.site.words[p.Lang].format(name, pairs...) }
 
-// Title stands in the browser's tab.
+// Title is the text of the browser's tab.
 func (p Page) Title() string { return p.T("title." + p.Name) }
 
-// Other is the language to switch to.
+// Other is the language that the page links to.
 func (p Page) Other() Lang {
 	if p.Lang == Chinese {
 		return English
@@ -47,10 +47,10 @@ func (p Page) Other() Lang {
 	return Chinese
 }
 
-// Asset is the address of an asset.
+// Asset returns the address of an asset.
 func (p Page) Asset(name string) string { return AssetPath + p.site.assets.version + "/" + name }
 
-// Modules are the addresses of the scripts that the page's own one loads.
+// Modules returns the addresses of the page's script and of all its imports, for preloading.
 func (p Page) Modules() []string {
 	names := append(p.site.assets.modules(p.Name+".js"), "words-"+string(p.Lang)+".js")
 	for i, n := range names {
@@ -59,42 +59,42 @@ func (p Page) Modules() []string {
 	return names
 }
 
-// Scripted tells whether the page has a script.
+// Scripted reports whether the page has a script.
 func (p Page) Scripted() bool { _, ok := p.site.assets.byName[p.Name+".js"]; return ok }
 
-// Money is how prices are shown.
+// Money is the format of prices.
 func (p Page) Money() Money { return p.site.money }
 
-// Price is an amount of the currency's smallest unit, as people read it.
+// Price formats an amount of the currency's smallest unit.
 func (p Page) Price(amount int64) string { return p.site.money.Format(amount) }
 
-// Time is a moment for machines.
+// Time formats a time for scripts.
 func (p Page) Time(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
 
-// JSON is a value for scripts to read.
+// JSON encodes a value for scripts.
 func (p Page) JSON(v any) (string, error) {
 	text, err := json.Marshal(v)
 	return string(text), err
 }
 
-// CardData is what the card of a sale is filled with.
+// CardData is the data of a sale's card.
 type CardData struct {
 	Page Page
 	Sale Sale
 }
 
-// Card hands a sale to the card's template.
+// Card returns the data of the template "card".
 func (p Page) Card(s Sale) CardData { return CardData{p, s} }
 
-// Any tells whether there is anything to buy, now or soon.
+// Any reports whether a sale is on or upcoming.
 func (s SaleGroups) Any() bool { return len(s.Now)+len(s.Soon) > 0 }
 
-// SignIn is what the sign-in page is about.
+// SignIn is the data of the sign-in page.
 type SignIn struct {
-	Guests []User // who may be signed in with one click
+	Guests []User // offered without a token
 }
 
-// Called is the user's name, or the role and the id of one who has none.
+// Called returns the user's name, or the role and the id of a user without one.
 func (u User) Called(p Page) string {
 	if u.Name != "" {
 		return u.Name
@@ -102,7 +102,7 @@ func (u User) Called(p Page) string {
 	return p.T("role."+u.Role) + " " + strconv.FormatInt(u.ID, 10)
 }
 
-// Statuses are those that orders may be filtered by.
+// Statuses are the choices of the orders' filter.
 func (p Page) Statuses() []string {
 	return []string{"created", "paid", "cancelled", "expired", "failed"}
 }

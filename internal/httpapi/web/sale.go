@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Sale is a sale as its card shows it; scripts read it as JSON, in the words of the API.
+// Sale is the content of a sale's card. Scripts read it as JSON with the names of the API.
 type Sale struct {
 	GoodsID       string `json:"goodsId"`
 	Title         string `json:"title"`
@@ -20,14 +20,14 @@ type Sale struct {
 	starts        time.Time
 }
 
-// Stamp sets the times, for machines to read and for the order of the cards.
+// WithTimes returns the sale with its start and end.
 func (s Sale) WithTimes(start, end time.Time) Sale {
 	s.starts = start
 	s.StartAt, s.EndAt = Page{}.Time(start), Page{}.Time(end)
 	return s
 }
 
-// Share is how much is left, in per cent; what is left at all is never none.
+// Share is the per cent of units that are left; at least 1 while any unit is left.
 func (s Sale) Share() int64 {
 	if s.Total <= 0 || s.Available <= 0 {
 		return 0
@@ -35,10 +35,10 @@ func (s Sale) Share() int64 {
 	return max(1, s.Available*100/s.Total)
 }
 
-// Few tells whether the last ones are being sold.
+// Few reports whether at most 10 % of the units are left.
 func (s Sale) Few() bool { return s.Available > 0 && s.Share() <= 10 }
 
-// Hue is one of the eight colours of a card, always the same for a sale.
+// Hue is the card's colour, 0 to 7. It depends on the title only, so it never changes.
 func (s Sale) Hue() int {
 	sum := uint32(0)
 	for _, r := range s.Title {
@@ -47,7 +47,7 @@ func (s Sale) Hue() int {
 	return int(sum >> 8 % 8)
 }
 
-// Quantities are those that a buyer may choose from.
+// Quantities are the choices of the quantity field.
 func (s Sale) Quantities() []int64 {
 	all := make([]int64, 0, 10)
 	for n := int64(1); n <= min(s.PerBuyerLimit, 10); n++ {
@@ -56,43 +56,12 @@ func (s Sale) Quantities() []int64 {
 	return all
 }
 
-// Motif names the drawing on a card: what the title seems to be about, else a parcel. Sales have no pictures.
-func (s Sale) Motif() string {
-	title := strings.ToLower(s.Title)
-	for _, m := range motifs() {
-		if slices.ContainsFunc(m.words, func(w string) bool { return strings.Contains(title, w) }) {
-			return m.name
-		}
-	}
-	return "parcel"
-}
-
-type motif struct {
-	name  string
-	words []string
-}
-
-// motifs are the symbols of static/art.svg, the particular before the general.
-func motifs() []motif {
-	return []motif{
-		{"headphones", []string{"headphone", "earphone", "earbud", "headset", "耳机"}},
-		{"phone", []string{"phone", "手机"}},
-		{"kettle", []string{"kettle", "teapot", "tea", "壶", "茶"}},
-		{"camera", []string{"camera", "lens", "相机", "镜头"}},
-		{"shoe", []string{"shoe", "sneaker", "boot", "trainer", "鞋"}},
-		{"lamp", []string{"lamp", "light", "灯"}},
-		{"watch", []string{"watch", "clock", "表"}},
-		{"ticket", []string{"ticket", "concert", "show", "票"}},
-		{"bag", []string{"bag", "backpack", "rucksack", "包"}},
-	}
-}
-
-// SaleGroups are the sales as the shop lays them out.
+// SaleGroups are the sections of the shop page.
 type SaleGroups struct {
 	Now, Soon, Over []Sale
 }
 
-// GroupSales sorts sales into those that sell, those to come (the next first) and those that are over.
+// GroupSales divides sales into those on sale, upcoming (the next first) and ended.
 func GroupSales(sales []Sale) SaleGroups {
 	var s SaleGroups
 	for _, sale := range sales {
@@ -105,7 +74,8 @@ func GroupSales(sales []Sale) SaleGroups {
 			s.Now = append(s.Now, sale)
 		}
 	}
-	slices.SortStableFunc(s.Now, func(a, b Sale) int { return strings.Compare(a.Phase, b.Phase) }) // ongoing before sold_out
+	// "ongoing" sorts before "sold_out".
+	slices.SortStableFunc(s.Now, func(a, b Sale) int { return strings.Compare(a.Phase, b.Phase) })
 	slices.SortStableFunc(s.Soon, func(a, b Sale) int { return a.starts.Compare(b.starts) })
 	return s
 }

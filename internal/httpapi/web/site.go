@@ -6,14 +6,14 @@ import (
 	"html/template"
 )
 
-// Policy is the Content-Security-Policy of every page: its own scripts, styles, pictures and calls, and nothing else.
-const Policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
-	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+// Policy is the Content-Security-Policy of every page: it allows this site's files and calls only.
+const Policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; " +
+	"connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
-// AssetPath is where assets live: AssetPath + version + "/" + name.
+// AssetPath starts the address of an asset: AssetPath + version + "/" + name.
 const AssetPath = "/assets/"
 
-// Site is all pages, ready to be rendered.
+// Site holds the parsed templates, texts and assets. It is safe for concurrent use.
 type Site struct {
 	pages  map[string]*template.Template
 	words  map[Lang]Words
@@ -21,7 +21,7 @@ type Site struct {
 	money  Money
 }
 
-// New reads what is embedded, and shows prices in a currency (ISO 4217).
+// New parses the embedded files. Prices are in the given currency (ISO 4217).
 func New(currency string) (*Site, error) {
 	words, err := loadWords()
 	if err != nil {
@@ -45,7 +45,7 @@ func New(currency string) (*Site, error) {
 	return s, nil
 }
 
-// Render gives a page as HTML.
+// Render returns a page as HTML.
 func (s *Site) Render(p Page) ([]byte, error) {
 	t, ok := s.pages[p.Name]
 	if !ok {
@@ -59,7 +59,7 @@ func (s *Site) Render(p Page) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// Asset finds an asset by the version and the name in its address.
+// Asset returns an asset by the version and the name of its address.
 func (s *Site) Asset(version, name string) (Asset, bool) {
 	if version != s.assets.version {
 		return Asset{}, false
@@ -68,5 +68,5 @@ func (s *Site) Asset(version, name string) (Asset, bool) {
 	return a, ok
 }
 
-// Words are the sentences of a language; not to be changed.
+// Words returns the texts of a language. Callers must not change them.
 func (s *Site) Words(l Lang) Words { return s.words[l] }

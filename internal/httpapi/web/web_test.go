@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestMoneyIsWrittenAsItsCurrencyIs(t *testing.T) {
+func TestMoneyFormat_FollowsTheCurrency(t *testing.T) {
 	for _, c := range []struct {
 		code   string
 		amount int64
@@ -27,7 +27,7 @@ func TestMoneyIsWrittenAsItsCurrencyIs(t *testing.T) {
 	require.ErrorContains(t, err, `currency "nothing"`)
 }
 
-func TestSalesStandOnTheirShelves(t *testing.T) {
+func TestGroupSales_OrdersEachGroup(t *testing.T) {
 	at := time.Date(2026, 11, 11, 12, 0, 0, 0, time.UTC)
 	s := GroupSales([]Sale{
 		Sale{Title: "late", Phase: "upcoming"}.WithTimes(at.Add(time.Hour), at), Sale{Title: "gone", Phase: "sold_out"}.WithTimes(at, at),
@@ -45,7 +45,7 @@ func TestSalesStandOnTheirShelves(t *testing.T) {
 	require.Equal(t, []string{"over"}, titles(s.Over))
 }
 
-func TestWhatIsLeftIsNeverShownAsNone(t *testing.T) {
+func TestSaleShare_IsNeverZeroWhileUnitsAreLeft(t *testing.T) {
 	require.EqualValues(t, 1, Sale{Available: 1, Total: 1_000_000}.Share())
 	require.True(t, Sale{Available: 1, Total: 1_000_000}.Few())
 	require.EqualValues(t, 0, Sale{Available: 0, Total: 10}.Share())
@@ -53,23 +53,7 @@ func TestWhatIsLeftIsNeverShownAsNone(t *testing.T) {
 	require.EqualValues(t, 0, Sale{}.Share())
 }
 
-// Every drawing that a title may get is there, and one that says nothing gets a parcel.
-func TestEverySaleHasADrawing(t *testing.T) {
-	s, err := New("CNY")
-	require.NoError(t, err)
-	art, ok := s.Asset(s.assets.version, "art.svg")
-	require.True(t, ok)
-	for title, want := range map[string]string{
-		"A kettle": "kettle", "无线耳机": "headphones", "Headphones": "headphones", "手机 128G": "phone", "???": "parcel", "双肩包": "bag",
-	} {
-		require.Equal(t, want, Sale{Title: title}.Motif(), title)
-	}
-	for _, m := range motifs() {
-		require.Contains(t, string(art.Body), `<symbol id="`+m.name+`"`)
-	}
-}
-
-func TestAMissingWordIsSeen(t *testing.T) {
+func TestWordsFormat_ShowsMissingNames(t *testing.T) {
 	require.Equal(t, "no.such", Words{}.format("no.such"))
 	require.Equal(t, "3 of {y}", Words{"a": "{x} of {y}"}.format("a", "x", 3))
 }

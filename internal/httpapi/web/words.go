@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// Words are the sentences of one language by their names. {name} in a sentence is filled in.
+// Words are the texts of one language by name. A text may have {placeholders}.
 type Words map[string]string
 
-// loadWords reads the words of all languages.
+// loadWords parses the texts of all languages.
 func loadWords() (map[Lang]Words, error) {
 	all := make(map[Lang]Words)
 	for _, l := range Langs() {
@@ -26,8 +26,8 @@ func loadWords() (map[Lang]Words, error) {
 	return all, nil
 }
 
-// say is a sentence, its {names} filled in from pairs of a name and what it is. A name that is not there is shown as
-// it is: somebody will see it and tell.
+// format returns a text with its placeholders filled in from pairs of name and value. An unknown
+// text's name is returned, so that the mistake is visible on the page.
 func (w Words) format(name string, pairs ...any) string {
 	sentence, ok := w[name]
 	if !ok {

@@ -1,13 +1,13 @@
-// One try to buy: a random path, and the purchase with it. The path is the try's identity: as long as it is the same,
-// asking again gives the same order and takes nothing twice. So it is kept until the outcome is known, also when the
-// page is left and opened again.
-import {call, insist} from './net.js';
+// One purchase attempt: a random path, and the purchase with it. A repeated request with the same path
+// returns the same order, so the path is stored until the outcome is known. An attempt continues when
+// the page is opened again.
+import {call, callWithRetry} from './net.js';
 import {now} from './clock.js';
 
 const user = document.documentElement.dataset.user;
 const keyOf = (goodsId) => `try:${user}:${goodsId}`;
 
-/** The try that was begun and whose outcome this browser has not heard, or null. */
+/** The stored attempt of a sale whose outcome is unknown, or null. */
 export function unfinished(goodsId) {
   try {
     return JSON.parse(localStorage.getItem(keyOf(goodsId)));
@@ -20,16 +20,16 @@ function keep(goodsId, attempt) {
   try {
     if (attempt) localStorage.setItem(keyOf(goodsId), JSON.stringify(attempt));
     else localStorage.removeItem(keyOf(goodsId));
-  } catch { /* a browser that keeps nothing still buys */ }
+  } catch { /* buying works without storage, but not across page loads */ }
 }
 
-/** Forgets a try whose outcome is known. */
+/** Deletes an attempt whose outcome is known. */
 export const finished = (goodsId) => keep(goodsId, null);
 
 /**
- * Tries to buy. say(step, detail) hears how it goes: 'path', 'wait' {answer, left, step}, 'purchase'. The outcome is
- * {orderSn} or {refusal: answer}. A try that was left unfinished goes on with its own path, and with no other: what
- * nobody has pressed for is not bought.
+ * Makes a purchase attempt and returns {orderSn} or {refusal: answer}. say(step, detail) reports the
+ * steps 'path', 'purchase' and 'wait' {answer, left, step}. A stored attempt continues with its own
+ * path only: a new path would be a purchase that the user has not asked for.
  */
 export async function buy(goodsId, quantity, say, signal) {
   let attempt = unfinished(goodsId);
@@ -51,7 +51,7 @@ export async function buy(goodsId, quantity, say, signal) {
       return {refusal: answer};
     }
     finished(goodsId);
-    const orderSn = await sinceThen(goodsId, attempt.begun); // the path has gone; whatever it bought is among the orders
+    const orderSn = await orderSince(goodsId, attempt.begun); // the path has expired, but may have bought
     if (orderSn) return {orderSn};
     if (resumed || paths > 0) return {refusal: answer};
     attempt = null;
@@ -60,21 +60,21 @@ export async function buy(goodsId, quantity, say, signal) {
 
 function path(goodsId, say, signal) {
   say('path');
-  return insist('POST', `/randomPath?goodsId=${goodsId}`, {signal, waiting: (answer, left) => say('wait', {answer, left, step: 'path'})});
+  return callWithRetry('POST', `/randomPath?goodsId=${goodsId}`, {signal, waiting: (answer, left) => say('wait', {answer, left, step: 'path'})});
 }
 
-/** Asks with one path until there is an answer that says something; unsure where patience ended first. */
+/** Repeats the purchase until it has a definite answer; unsure where the time ran out first. */
 async function purchase(goodsId, attempt, say, signal) {
   say('purchase');
-  const answer = await insist('POST', `/${attempt.path}/decrStock`, {
+  const answer = await callWithRetry('POST', `/${attempt.path}/decrStock`, {
     body: {goodsId, decrStock: attempt.quantity}, signal,
     waiting: (a, left) => say('wait', {answer: a, left, step: 'purchase'}),
   });
   return {answer, unsure: ['NETWORK', 'UNAVAILABLE', 'RATE_LIMITED', 'INTERNAL', 'STOPPED'].includes(answer.reason)};
 }
 
-/** The order of a goods that was made since a moment, or undefined. */
-async function sinceThen(goodsId, begun) {
+/** The number of an order for the goods that was created since a time in ms, or undefined. */
+async function orderSince(goodsId, begun) {
   const mine = await call('GET', '/orders?limit=20');
   const found = mine.data?.items?.find((o) => o.goodsId === goodsId && o.status !== 'failed' && Date.parse(o.createdAt) >= begun - 1000);
   return found?.orderSn;

@@ -1,16 +1,16 @@
-// The cards of sales: what they show at a moment of the server's clock.
+// The cards of sales: stock, phase and countdown at the server's time.
 import {now} from './clock.js';
 import {count, length, moment, t} from './words.js';
 
-/** A part of a card or a row. */
+/** The element of a card or a row with the given data-part. */
 export const part = (element, name) => element.querySelector(`[data-part="${name}"]`);
 
-/** Sets text where it differs: what does not change is not told again to those who listen. */
+/** Sets an element's text if it differs, so that screen readers repeat only changes. */
 export function put(element, text) {
   if (element && element.textContent !== text) element.textContent = text;
 }
 
-/** What a sale is at a moment: the server's word, carried on by its clock. */
+/** The phase of a sale at a time in ms: the server's last answer, adjusted by its clock. */
 export function phaseOf(sale, at) {
   if (sale.gone || at >= Date.parse(sale.endAt)) return 'ended';
   if (at < Date.parse(sale.startAt)) return 'upcoming';
@@ -18,7 +18,7 @@ export function phaseOf(sale, at) {
   return sale.available > 0 ? 'ongoing' : 'sold_out';
 }
 
-/** Shows a sale's numbers. */
+/** Shows the units that are left. */
 export function showStock(card, sale) {
   const share = sale.total > 0 && sale.available > 0 ? Math.max(1, Math.floor(sale.available * 100 / sale.total)) : 0;
   part(card, 'left').setAttribute('width', share);

@@ -1,8 +1,8 @@
-// A small line of what has been of late, drawn as SVG.
+// A small SVG line chart of the last minute.
 const svg = 'http://www.w3.org/2000/svg';
 const length = 60;
 
-/** A chart that takes one number a second and draws the last minute of them. */
+/** A chart of one value per second. label(value, max) returns its text for screen readers. */
 export class Spark {
   constructor(element, label) {
     this.element = element;

@@ -1,17 +1,17 @@
-// The server's clock, as near as it can be known. The device's own clock is not asked: only how much time has passed
-// counts, so a clock that is set wrong, or set anew while the page is open, does not matter.
+// An estimate of the server's clock. Only the device's monotonic clock is used, so a wrong or changed
+// device time has no effect.
 let ahead = -Infinity;
 
 /**
- * Learn from an answer that the server stamped. It was stamped before it arrived, so the server's clock is at least its
- * stamp plus the time since: of all answers the one that says the most is the nearest. The clock is late by no more than
- * the fastest answer's way here, and never early: nobody presses before a sale begins.
+ * Improves the estimate with a response's time stamp. The stamp is older than the arrival, so the
+ * largest difference seen is the best estimate. The estimate is never early, so that no button is
+ * enabled before its sale begins; it is late by the latency of the fastest response.
  */
 export function learn(stamp, arrived = performance.now()) {
   ahead = Math.max(ahead, Date.parse(stamp) - arrived);
 }
 
-/** What time it is on the server, in ms since 1970. */
+/** The server's time in ms since 1970. */
 export const now = () => ahead + performance.now();
 
 learn(document.documentElement.dataset.now);

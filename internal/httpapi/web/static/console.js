@@ -1,14 +1,14 @@
-// The console: a merchant's sales, and a new one.
+// The console page: a merchant's sales, and the form for a new one.
 import {put, part} from './cards.js';
 import {now} from './clock.js';
 import {answer} from './dialogs.js';
-import {insist} from './net.js';
+import {callWithRetry} from './net.js';
 import {count, moment, money, oneOf, problem, t} from './words.js';
 
 let cursor = '';
 
 async function load() {
-  const got = await insist('GET', '/admin/sales?limit=20' + (cursor && `&cursor=${cursor}`), {within: 20e3});
+  const got = await callWithRetry('GET', '/admin/sales?limit=20' + (cursor && `&cursor=${cursor}`), {within: 20e3});
   const trouble = document.getElementById('trouble');
   trouble.hidden = got.ok;
   if (!got.ok) {
@@ -35,7 +35,7 @@ function row(sale) {
   return li;
 }
 
-/** A moment as a datetime-local field takes it: in the reader's time zone. */
+/** The value of a datetime-local field, in the browser's time zone. */
 const local = (ms) => new Date(ms - new Date(ms).getTimezoneOffset() * 60e3).toISOString().slice(0, 19);
 
 document.getElementById('new').addEventListener('ask', () => {
@@ -46,16 +46,16 @@ document.getElementById('new').addEventListener('ask', () => {
   form.endAt.value = local(start + 3600e3);
 });
 
-answer('new', async (form, once, wish) => {
+answer('new', async (form, key, choice) => {
   const digits = Number(document.documentElement.dataset.digits);
-  const made = await insist('POST', '/admin/sales', {within: 20e3, headers: {'Idempotency-Key': once}, body: {
+  const made = await callWithRetry('POST', '/admin/sales', {within: 20e3, headers: {'Idempotency-Key': key}, body: {
     title: form.title.value.trim(), price: Math.round(Number(form.price.value) * 10 ** digits), stock: Number(form.stock.value),
     startAt: new Date(form.startAt.value).toISOString(), endAt: new Date(form.endAt.value).toISOString(),
     perBuyerLimit: Number(form.perBuyerLimit.value), rate: {permitsPerSecond: Number(form.rate.value)},
   }});
   if (!made.ok) return problem(made);
-  if (wish === 'show') {
-    const shown = await insist('POST', `/admin/sales/${made.data.goodsId}/expose`, {within: 30e3});
+  if (choice === 'show') {
+    const shown = await callWithRetry('POST', `/admin/sales/${made.data.goodsId}/expose`, {within: 30e3});
     if (!shown.ok && shown.reason !== 'CONFLICT') return problem(shown);
   }
   location.assign(`/console/sales/${made.data.goodsId}`);

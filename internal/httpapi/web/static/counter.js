@@ -1,4 +1,4 @@
-// The counter of one sale: its button, and what is told of a try.
+// The purchase controls of one sale's card: the button, and messages about the attempt.
 import {buy, finished, unfinished} from './buy.js';
 import {part, put, showStock, showTime} from './cards.js';
 import {now} from './clock.js';
@@ -9,13 +9,13 @@ import {count, moment, oneOf, t} from './words.js';
 
 const role = document.documentElement.dataset.role;
 
-/** A sale's card at work. Of a sale there is one try at a time, in this page and in its other tabs. */
+/** The controls of a card. A sale has one attempt at a time, across all tabs of the browser. */
 export class Counter {
   constructor(card, sale) {
     this.card = card;
     this.sale = sale;
     this.busy = false;
-    this.mine = new Map(); // what this buyer holds of it: pieces by orderSn, as far as this page has heard
+    this.mine = new Map(); // this buyer's units by orderSn, as far as this page knows
     this.button = part(card, 'buy');
     this.button.addEventListener('click', () => this.press());
     document.addEventListener('order', (event) => this.hold(event.detail));
@@ -29,14 +29,14 @@ export class Counter {
     this.draw();
   }
 
-  /** The sale is shown no more: its merchant has closed it. */
+  /** The catalog no longer has the sale: its merchant has closed it. */
   gone() {
     this.sale.gone = true;
     showTime(this.card, this.sale);
     this.draw();
   }
 
-  /** Hears of an order: what is active is held, and counts against the limit. */
+  /** Records an order; active orders count against the limit per buyer. */
   hold(order) {
     if (order.goodsId !== this.sale.goodsId) return;
     if (['queued', 'created', 'paid'].includes(order.status)) this.mine.set(order.orderSn, order.quantity);
@@ -61,7 +61,7 @@ export class Counter {
       location.assign('/session?to=/');
       return;
     }
-    this.busy = true; // before anything is awaited: a second press finds it so
+    this.busy = true; // set before the first await, so that a second click has no effect
     this.draw();
     const whole = (go) => navigator.locks ? navigator.locks.request(`buy-${this.sale.goodsId}`, {ifAvailable: true}, go) : go(true);
     try {
@@ -75,7 +75,7 @@ export class Counter {
     }
   }
 
-  /** Goes on with a try that was begun before the page was left. */
+  /** Continues an attempt of an earlier page load. */
   resume() {
     if (role === 'buyer' && unfinished(this.sale.goodsId)) this.press();
   }
@@ -83,12 +83,12 @@ export class Counter {
   async go() {
     const stop = new AbortController();
     const quantity = Number(part(this.card, 'quantity')?.value ?? 1);
-    const outcome = await buy(this.sale.goodsId, quantity, (step, detail) => this.hear(step, detail, stop), stop.signal);
+    const outcome = await buy(this.sale.goodsId, quantity, (step, detail) => this.onStep(step, detail, stop), stop.signal);
     if (outcome.refusal) this.refused(outcome.refusal);
     else await this.queued(outcome.orderSn);
   }
 
-  hear(step, detail, stop) {
+  onStep(step, detail, stop) {
     if (step === 'wait') {
       const words = oneOf('wait', detail.answer.reason, {n: detail.left});
       this.say('wait', words, detail.step === 'path' ? {label: t('say.stop'), press: () => stop.abort()} : null);
@@ -98,7 +98,7 @@ export class Counter {
     this.say('wait', t(`say.${step}`));
   }
 
-  /** Follows the order until it is written: only then is it won. */
+  /** Follows the order until it is written, which confirms the purchase. */
   queued(orderSn) {
     this.step('queue');
     this.say('wait', t('say.queued'));
@@ -137,7 +137,7 @@ export class Counter {
     if (answer.reason === 'LIMIT_REACHED') loadOrders();
   }
 
-  /** Shows how far the try is; null hides it. */
+  /** Shows the attempt's progress; null hides it. */
   step(name) {
     const steps = part(this.card, 'steps');
     steps.hidden = !name;
@@ -148,7 +148,7 @@ export class Counter {
     steps.dataset.at = name ?? '';
   }
 
-  /** Tells something, kindly: wait, yes, no or note; and what may be done about it. */
+  /** Shows a message of the kind wait, yes, no or note, with an optional action. */
   say(kind, words, action) {
     const say = part(this.card, 'say');
     say.dataset.kind = kind;
@@ -159,7 +159,7 @@ export class Counter {
     }
     put(text, words);
     const old = say.querySelector('.action');
-    if (old && action && old.textContent === action.label) return; // a countdown does not take the focus away
+    if (old && action && old.textContent === action.label) return; // keep the focus during a countdown
     old?.remove();
     if (!action) return;
     const element = document.createElement(action.href ? 'a' : 'button');

@@ -1,14 +1,14 @@
-// Dialogs that ask for something and stay open until it is done.
+// Dialogs with a form. A dialog stays open until its step has succeeded.
 import {part} from './cards.js';
 
-/** A key under which asking again is safe: the same step is not taken twice. */
-export const onceKey = () => Array.from(crypto.getRandomValues(new Uint8Array(16)), (b) => b.toString(16).padStart(2, '0')).join('');
+/** A random key for the header Idempotency-Key: a repeated call with it has no second effect. */
+export const newIdempotencyKey = () => Array.from(crypto.getRandomValues(new Uint8Array(16)), (b) => b.toString(16).padStart(2, '0')).join('');
 
 for (const button of document.querySelectorAll('[data-open]')) {
   button.addEventListener('click', () => {
     const dialog = document.getElementById(button.dataset.open);
     say(dialog, '');
-    dialog.dataset.once = onceKey();
+    dialog.dataset.idempotencyKey = newIdempotencyKey();
     dialog.dispatchEvent(new Event('ask'));
     dialog.showModal();
   });
@@ -21,7 +21,10 @@ const say = (dialog, words) => {
   place.textContent = words;
 };
 
-/** Calls step(form, key, button value) when a dialog is answered; what it returns is what went wrong, "" where nothing did. */
+/**
+ * Calls step(form, key, button value) when a dialog's form is submitted. The step returns an error
+ * text, or "" on success.
+ */
 export function answer(id, step) {
   const dialog = document.getElementById(id);
   const form = dialog?.querySelector('form');
@@ -29,11 +32,11 @@ export function answer(id, step) {
     event.preventDefault();
     const buttons = [...form.querySelectorAll('button')];
     for (const b of buttons) b.disabled = true;
-    const wrong = await step(form, dialog.dataset.once, event.submitter?.value);
+    const wrong = await step(form, dialog.dataset.idempotencyKey, event.submitter?.value);
     for (const b of buttons) b.disabled = false;
     if (wrong) {
       say(dialog, wrong);
-      dialog.dataset.once = onceKey(); // another answer is another step
+      dialog.dataset.idempotencyKey = newIdempotencyKey(); // the corrected form is another request
     } else dialog.close();
   });
 }

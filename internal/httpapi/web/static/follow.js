@@ -1,11 +1,14 @@
-// Follows an order until it is written or has failed: by its event stream, and by asking where that does not work.
+// Follows an order's status by its event stream, and by polling where the stream fails.
 import {call} from './net.js';
 
-/** How long a stream may be silent about an order that is queued before it is asked for besides. */
+/** Silence of the stream in ms after which polling starts. */
 const silence = 4000;
 
-/** Calls heard(order) for each status; heard says true when it has heard enough. Returns a function that ends it. */
-export function follow(orderSn, heard) {
+/**
+ * Calls onOrder(order) for each status until onOrder returns true. Returns a function that stops
+ * following.
+ */
+export function follow(orderSn, onOrder) {
   let done = false;
   let timer;
   let pause = 1000;
@@ -15,24 +18,24 @@ export function follow(orderSn, heard) {
     clearTimeout(timer);
     stream?.close();
   };
-  const hear = (order) => {
-    if (!done && heard(order)) end();
+  const report = (order) => {
+    if (!done && onOrder(order)) end();
   };
-  const ask = async () => {
+  const poll = async () => {
     const answer = await call('GET', `/orders/${orderSn}`);
-    if (answer.ok) hear(answer.data);
+    if (answer.ok) report(answer.data);
     pause = Math.min(8000, pause * 1.5);
-    if (!done) timer = setTimeout(ask, Math.max(pause, answer.wait * 1000));
+    if (!done) timer = setTimeout(poll, Math.max(pause, answer.wait * 1000));
   };
   stream?.addEventListener('status', (event) => {
     clearTimeout(timer);
-    hear(JSON.parse(event.data));
-    if (!done) timer = setTimeout(ask, silence);
+    report(JSON.parse(event.data));
+    if (!done) timer = setTimeout(poll, silence);
   });
   stream?.addEventListener('error', () => {
     clearTimeout(timer);
-    if (!done) timer = setTimeout(ask, 500);
+    if (!done) timer = setTimeout(poll, 500);
   });
-  if (!done) timer = setTimeout(ask, stream ? silence : 0);
+  if (!done) timer = setTimeout(poll, stream ? silence : 0);
   return end;
 }

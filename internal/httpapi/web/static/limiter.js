@@ -1,9 +1,9 @@
-// A limiter as operators see it: what holds, and changing it while it runs.
+// The form of a rate limiter: its current setting, and changes at run time.
 import {part, put} from './cards.js';
-import {insist} from './net.js';
+import {callWithRetry} from './net.js';
 import {count, oneOf, problem, t} from './words.js';
 
-/** Makes a limiter's form work; returns a function that looks at a rule's key. */
+/** Connects a limiter's form; returns a function that loads the setting of the form's key. */
 export function limiter(form) {
   const path = () => `/admin/limiters/${encodeURIComponent(form.dataset.rule)}/${encodeURIComponent(form.dataset.key)}`;
   const say = (kind, words) => {
@@ -17,8 +17,8 @@ export function limiter(form) {
     put(part(form, 'source'), oneOf('source', l.source));
     if (fill) for (const name of names) form[name].value = l[name] ?? '';
   };
-  const look = async (fill = true) => {
-    const got = await insist('GET', path(), {within: 20e3});
+  const load = async (fill = true) => {
+    const got = await callWithRetry('GET', path(), {within: 20e3});
     form.hidden = !got.ok && fill;
     if (got.ok) show(got.data, fill);
     return got;
@@ -26,14 +26,14 @@ export function limiter(form) {
   form.addEventListener('submit', async (event) => {
     event.preventDefault();
     const body = Object.fromEntries(names.filter((n) => form[n].value !== '').map((n) => [n, Number(form[n].value)]));
-    const got = await insist('PUT', path(), {body, within: 20e3});
+    const got = await callWithRetry('PUT', path(), {body, within: 20e3});
     if (got.ok) show(got.data, true);
     say(got.ok ? 'yes' : 'no', got.ok ? t('limiter.done') : problem(got));
   });
   part(form, 'drop').addEventListener('click', async () => {
-    const got = await insist('DELETE', path(), {within: 20e3});
+    const got = await callWithRetry('DELETE', path(), {within: 20e3});
     say(got.ok ? 'yes' : 'no', got.ok ? t('limiter.dropped') : problem(got));
-    if (got.ok) look();
+    if (got.ok) load();
   });
-  return look;
+  return load;
 }

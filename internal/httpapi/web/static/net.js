@@ -1,11 +1,14 @@
-// One call of the API, and the patience to ask again.
+// Calls of the API, with retries.
 
-/** How long an answer is waited for: a place may be queued for up to a minute. */
-const patience = 75e3;
+/** Timeout of one call in ms. The server may hold a call for a permit for up to a minute. */
+const timeout = 75e3;
 
-/** Makes a call; the answer is {ok, status, reason, data, wait}, wait being seconds. It never throws: no answer is a NETWORK. */
+/**
+ * Makes a call and returns {ok, status, reason, data, wait}; wait is Retry-After in seconds. It never
+ * throws: a failed connection has the reason NETWORK.
+ */
 export async function call(method, path, body, signal, headers) {
-  const late = AbortSignal.timeout(patience);
+  const late = AbortSignal.timeout(timeout);
   const options = {method, headers: {...headers}, signal: signal ? AbortSignal.any?.([signal, late]) ?? signal : late};
   if (body) {
     options.headers['Content-Type'] = 'application/json';
@@ -24,14 +27,14 @@ export async function call(method, path, body, signal, headers) {
   }
 }
 
-/** Tells whether an answer means "ask again", and nothing is known to be refused. */
-export const later = (a) => ['NETWORK', 'UNAVAILABLE', 'RATE_LIMITED', 'INTERNAL'].includes(a.reason);
+/** Reports whether the same call may succeed later. */
+export const isRetryable = (a) => ['NETWORK', 'UNAVAILABLE', 'RATE_LIMITED', 'INTERNAL'].includes(a.reason);
 
-/** Waits so many seconds and tells each whole one that is left; false where it was stopped. */
-export async function count(seconds, tell, signal) {
+/** Waits and calls onSecond with the seconds left; returns false where signal aborted the wait. */
+export async function countdown(seconds, onSecond, signal) {
   for (let left = Math.max(1, Math.ceil(seconds)); left > 0; left--) {
     if (signal?.aborted) return false;
-    tell(left);
+    onSecond(left);
     await new Promise((done) => {
       const timer = setTimeout(done, 1000);
       signal?.addEventListener('abort', () => { clearTimeout(timer); done(); }, {once: true});
@@ -41,14 +44,14 @@ export async function count(seconds, tell, signal) {
 }
 
 /**
- * Makes a call again and again while the answer is "later", each time after the server's Retry-After (or a pause that
- * grows where there is none), until so many ms have gone by. waiting(answer, secondsLeft) hears of the waits.
+ * Repeats a call while its answer is retryable, for at most within ms. Each pause is the server's
+ * Retry-After, or grows exponentially without one. waiting(answer, secondsLeft) reports the pauses.
  */
-export async function insist(method, path, {body, headers, waiting, signal, within = 120e3} = {}) {
+export async function callWithRetry(method, path, {body, headers, waiting, signal, within = 120e3} = {}) {
   const until = performance.now() + within;
   for (let pause = 1; ; pause = Math.min(8, pause * 2)) {
     const answer = await call(method, path, body, signal, headers);
-    if (!later(answer) || performance.now() > until) return answer;
-    if (!await count(answer.wait || pause, (left) => waiting?.(answer, left), signal)) return {...answer, reason: 'STOPPED'};
+    if (!isRetryable(answer) || performance.now() > until) return answer;
+    if (!await countdown(answer.wait || pause, (left) => waiting?.(answer, left), signal)) return {...answer, reason: 'STOPPED'};
   }
 }

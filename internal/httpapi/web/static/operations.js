@@ -1,28 +1,28 @@
-// The operators' page: limiters, and dead letters.
+// The operators' page: rate limiters and dead letters.
 import {part, put} from './cards.js';
 import {now} from './clock.js';
 import {limiter} from './limiter.js';
-import {call, insist} from './net.js';
+import {call, callWithRetry} from './net.js';
 import {count, moment, oneOf, problem, t} from './words.js';
 
 const form = document.querySelector('form.limiter');
-const look = limiter(form);
-const choose = document.getElementById('choose');
-choose.addEventListener('submit', async (event) => {
+const loadLimiter = limiter(form);
+const keyForm = document.getElementById('choose');
+keyForm.addEventListener('submit', async (event) => {
   event.preventDefault();
-  form.dataset.rule = choose.rule.value.trim();
-  form.dataset.key = choose.key.value.trim();
-  const got = await look();
-  choose.rule.setCustomValidity(got.ok ? '' : got.reason === 'NOT_FOUND' ? t('limiters.missing') : problem(got));
-  choose.rule.reportValidity();
+  form.dataset.rule = keyForm.rule.value.trim();
+  form.dataset.key = keyForm.key.value.trim();
+  const got = await loadLimiter();
+  keyForm.rule.setCustomValidity(got.ok ? '' : got.reason === 'NOT_FOUND' ? t('limiters.missing') : problem(got));
+  keyForm.rule.reportValidity();
 });
-choose.addEventListener('input', () => choose.rule.setCustomValidity(''));
+keyForm.addEventListener('input', () => keyForm.rule.setCustomValidity(''));
 
 const list = document.getElementById('letters');
 let cursor = '';
 
 async function load() {
-  const got = await insist('GET', '/admin/dead-letters?limit=20' + (cursor && `&cursor=${cursor}`), {within: 20e3});
+  const got = await callWithRetry('GET', '/admin/dead-letters?limit=20' + (cursor && `&cursor=${cursor}`), {within: 20e3});
   if (!got.ok) {
     say('no', oneOf('reason', got.reason));
     return;

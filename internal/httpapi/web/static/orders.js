@@ -1,5 +1,5 @@
-// My orders: what became of them, the time left to pay, paying and cancelling.
-import {call, insist} from './net.js';
+// The buyer's orders: status, time left to pay, payment and cancellation.
+import {call, callWithRetry} from './net.js';
 import {part, put} from './cards.js';
 import {everySecond, learn, now} from './clock.js';
 import {follow} from './follow.js';
@@ -10,10 +10,10 @@ const rows = new Map(); // by orderSn: {row, order}
 const titles = new Map(); // by goodsId: a promise
 let cursor = null;
 
-/** Reads the newest orders and shows them. */
+/** Loads and shows the newest orders. */
 export async function loadOrders(more = false) {
   if (!list) return;
-  const answer = await insist('GET', '/orders?limit=10' + (more && cursor ? `&cursor=${cursor}` : ''), {within: 20e3});
+  const answer = await callWithRetry('GET', '/orders?limit=10' + (more && cursor ? `&cursor=${cursor}` : ''), {within: 20e3});
   if (!answer.ok) {
     put(document.getElementById('orders-say'), oneOf('reason', answer.reason));
     return;
@@ -74,7 +74,7 @@ function drawTime({row, order}, at) {
   left.classList.remove('soon');
 }
 
-/** The title of a goods; sales that are over keep theirs. */
+/** The title of a goods, also of a sale that has ended. */
 function titleOf(goodsId) {
   if (!titles.has(goodsId)) {
     titles.set(goodsId, call('GET', `/sales/${goodsId}`).then((a) => {
@@ -85,7 +85,7 @@ function titleOf(goodsId) {
   return titles.get(goodsId);
 }
 
-/** Asks whether the order is really to be cancelled. */
+/** Asks the user to confirm the cancellation. */
 function sure() {
   const dialog = document.getElementById('sure');
   dialog.returnValue = '';
@@ -93,7 +93,7 @@ function sure() {
   return new Promise((done) => dialog.addEventListener('close', () => done(dialog.returnValue === 'cancel'), {once: true}));
 }
 
-/** Pays or cancels. Asking again is safe: the answer is the state that there is. */
+/** Pays or cancels. Both are idempotent, so a retry is safe. */
 async function step(known, name) {
   const {row} = known;
   const say = part(row, 'say');
@@ -102,10 +102,10 @@ async function step(known, name) {
   put(say, t(`orders.${name}.going`));
   let answer;
   for (let i = 0; i < 10; i++) {
-    answer = await insist('POST', `/orders/${known.order.orderSn}/${name}`, {
+    answer = await callWithRetry('POST', `/orders/${known.order.orderSn}/${name}`, {
       within: 30e3, waiting: (a, left) => put(say, oneOf('wait', a.reason, {n: left})),
     });
-    if (answer.reason !== 'CONFLICT' || !answer.wait) break; // a wait with a conflict: it is still being written
+    if (answer.reason !== 'CONFLICT' || !answer.wait) break; // CONFLICT with Retry-After: the order is still queued
     await new Promise((done) => setTimeout(done, answer.wait * 1000));
   }
   for (const b of buttons) b.disabled = false;
@@ -124,7 +124,7 @@ if (list) {
   everySecond((at) => {
     for (const known of rows.values()) if (known.order.status === 'created') drawTime(known, at);
   });
-  // What is to be paid may expire, be paid elsewhere, or be cancelled in another tab.
+  // An unpaid order may expire, be paid elsewhere or be cancelled in another tab.
   setInterval(() => {
     if (!document.hidden && [...rows.values()].some((r) => r.order.status === 'created')) loadOrders();
   }, 15e3);

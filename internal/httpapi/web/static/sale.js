@@ -1,10 +1,10 @@
-// One sale, as its merchant sees it: what may be done with it, how it goes, and who bought.
+// The page of one sale for its merchant: actions, live figures and orders.
 import {part, put} from './cards.js';
 import {Spark} from './chart.js';
 import {everySecond, learn, now} from './clock.js';
-import {answer, onceKey} from './dialogs.js';
+import {answer, newIdempotencyKey} from './dialogs.js';
 import {limiter} from './limiter.js';
-import {call, insist} from './net.js';
+import {call, callWithRetry} from './net.js';
 import {count, length, moment, money, oneOf, problem, t} from './words.js';
 
 const head = document.getElementById('sale');
@@ -12,7 +12,7 @@ const path = `/admin/sales/${head.dataset.goods}`;
 const live = (name) => document.querySelector(`[data-live="${name}"]`);
 let sale = null;
 
-// What may be done.
+// Actions.
 
 const say = (kind, words) => {
   const place = document.getElementById('say');
@@ -21,7 +21,7 @@ const say = (kind, words) => {
 };
 
 async function load() {
-  const got = await insist('GET', path, {within: 20e3});
+  const got = await callWithRetry('GET', path, {within: 20e3});
   if (got.ok) show(got.data);
   else say('no', oneOf('reason', got.reason));
   return got.ok;
@@ -43,7 +43,7 @@ function show(fresh) {
   tick(now());
 }
 
-/** Shows the state and the buttons that it allows. */
+/** Shows the sale's status and the actions that it allows. */
 function tick(at) {
   if (!sale) return;
   const state = stateAt(at);
@@ -61,7 +61,7 @@ function tick(at) {
 }
 
 async function step(method, where, body, done) {
-  const got = await insist(method, path + where, {body, within: 30e3, headers: {'Idempotency-Key': onceKey()}});
+  const got = await callWithRetry(method, path + where, {body, within: 30e3, headers: {'Idempotency-Key': newIdempotencyKey()}});
   if (!got.ok) {
     say('no', problem(got));
     return;
@@ -74,7 +74,7 @@ const doing = {
   expose: () => step('POST', '/expose', null, t('done.expose')),
   resume: () => step('PATCH', '', {startAt: new Date(now() - 1000).toISOString()}, t('done.resume')),
   delete: async () => {
-    const got = await insist('DELETE', path, {within: 20e3});
+    const got = await callWithRetry('DELETE', path, {within: 20e3});
     if (got.ok) location.assign('/console');
     else say('no', problem(got));
   },
@@ -88,7 +88,7 @@ for (const button of document.querySelectorAll('[data-do]')) {
 }
 
 const change = (make, done) => async (form, once) => {
-  const got = await insist('PATCH', path, {body: make(Number(form.n.value)), within: 30e3, headers: {'Idempotency-Key': once}});
+  const got = await callWithRetry('PATCH', path, {body: make(Number(form.n.value)), within: 30e3, headers: {'Idempotency-Key': once}});
   if (!got.ok) return got.data?.available !== undefined ? t('topup.toomany', {n: count(got.data.available)}) : problem(got);
   show(got.data);
   say('yes', done);
@@ -99,14 +99,14 @@ answer('topup', change((n) => ({stockDelta: n}), t('done.topup')));
 answer('rate', change((n) => ({rate: {permitsPerSecond: n}}), t('done.rate')));
 answer('pause', change((n) => ({startAt: new Date(now() + n * 60e3).toISOString()}), t('done.pause')));
 answer('close', async () => {
-  const got = await insist('POST', `${path}/close`, {within: 30e3});
+  const got = await callWithRetry('POST', `${path}/close`, {within: 30e3});
   if (!got.ok) return problem(got);
   show(got.data);
   say('yes', t('done.close'));
   return '';
 });
 
-// How it goes.
+// Live figures.
 
 const sparks = Object.fromEntries([...document.querySelectorAll('[data-chart]')].map((element) => {
   const name = element.dataset.chart;
@@ -116,7 +116,7 @@ const sparks = Object.fromEntries([...document.querySelectorAll('[data-chart]')]
 const count1 = (n) => n >= 100 || Number.isInteger(n) ? count(Math.round(n)) : n.toFixed(1);
 let before = null;
 
-function picture({figures, ledger, purchaseP99Millis}) {
+function showSnapshot({figures, ledger, purchaseP99Millis}) {
   learn(figures.serverTime);
   showLedger(ledger);
   put(live('left'), count(figures.available));
@@ -134,7 +134,7 @@ function picture({figures, ledger, purchaseP99Millis}) {
   }
 }
 
-/** Orders and refusals per second: the server's, or what has changed since the last picture. */
+/** Orders and refusals per second: from the server, or the difference to the last snapshot. */
 function showPace(figures) {
   for (const name of ['refused', 'reasons']) document.querySelector(`[data-tile="${name}"]`).hidden = !figures.refusals;
   const refusals = figures.refusals ?? {};
@@ -171,7 +171,7 @@ function showReasons(refusals, all) {
   while (list.children.length > some.length) list.lastChild.remove();
 }
 
-/** The equation: it is judged here too, not only believed. */
+/** The ledger's equation, checked here again. */
 function showLedger(ledger) {
   const place = document.getElementById('ledger');
   const holds = ledger && ledger.balanced && ledger.total === ledger.available + ledger.pending + ledger.sold;
@@ -187,7 +187,7 @@ function listen() {
   const stream = new EventSource(`${path}/events`);
   stream.addEventListener('picture', (event) => {
     document.body.dataset.live = 'on';
-    picture(JSON.parse(event.data));
+    showSnapshot(JSON.parse(event.data));
   });
   stream.addEventListener('trouble', () => showLedger(null));
   stream.addEventListener('error', () => {
@@ -196,7 +196,7 @@ function listen() {
   });
 }
 
-// Who bought.
+// Orders.
 
 const filter = document.getElementById('filter');
 const bought = document.getElementById('bought');
@@ -237,7 +237,7 @@ filter.addEventListener('change', () => {
 });
 document.getElementById('bought-more').addEventListener('click', () => loadBought(true));
 
-/** New orders are read while the list shows its top and somebody looks at it. */
+/** Reloads the first page of orders while it is visible. */
 function refreshBought() {
   const taken = before ? String(before.taken) + JSON.stringify(live('paid').textContent) : '';
   if (document.hidden || taken === newest || bought.children.length > 20) return;
@@ -246,9 +246,9 @@ function refreshBought() {
 }
 
 for (const form of document.querySelectorAll('form.limiter')) {
-  const look = limiter(form);
-  look();
-  setInterval(() => document.hidden || look(false), 2000);
+  const loadLimiter = limiter(form);
+  loadLimiter();
+  setInterval(() => document.hidden || loadLimiter(false), 2000);
 }
 everySecond(tick);
 loadBought(false);

@@ -1,10 +1,10 @@
-// Signing in and out.
+// The page to sign in and out.
 import {call} from './net.js';
 import {oneOf, t} from './words.js';
 
 const say = document.getElementById('say');
 
-/** Where to go after signing in: a page of ours, and no other site. */
+/** The page to open after signing in; addresses of other sites are refused. */
 function next(role) {
   const to = new URLSearchParams(location.search).get('to') ?? '';
   if (/^\/(console(\/[\w/]*)?)?$/.test(to) && !(role === 'buyer' && to.startsWith('/console'))) return to;

@@ -1,4 +1,4 @@
-// The shop: cards that are kept up to date, and buying.
+// The shop page: updates the cards of sales and connects their buttons.
 import {call} from './net.js';
 import {everySecond, learn, now} from './clock.js';
 import {part, put, saleOf, showStock, showTime} from './cards.js';
@@ -17,8 +17,8 @@ function adopt(card) {
   counter.resume();
 }
 
-/** Asks what is for sale, and shows it. */
-async function look() {
+/** Loads the catalog and updates the cards; returns the server's Retry-After in seconds. */
+async function load() {
   const answer = await call('GET', '/sales?limit=60');
   const offline = document.getElementById('offline');
   offline.hidden = answer.ok;
@@ -37,36 +37,36 @@ async function look() {
   return 0;
 }
 
-/** New sales come as the server draws them: the page is asked for again, and its new cards are put in their place. */
+/** Adds the cards of new sales, which the server renders: fetches the page and takes its cards. */
 async function fetchCards() {
   const response = await fetch('/', {signal: AbortSignal.timeout(10e3)}).catch(() => null);
   if (!response?.ok) return;
   const fresh = new DOMParser().parseFromString(await response.text(), 'text/html');
-  for (const shelf of ['now', 'soon', 'over']) {
-    for (const card of fresh.querySelectorAll(`#${shelf} .card`)) {
+  for (const section of ['now', 'soon', 'over']) {
+    for (const card of fresh.querySelectorAll(`#${section} .card`)) {
       if (counters.has(card.dataset.goods)) continue;
       const mine = document.importNode(card, true);
-      document.querySelector(`#${shelf} .cards`).prepend(mine);
+      document.querySelector(`#${section} .cards`).prepend(mine);
       adopt(mine);
     }
   }
   sort();
 }
 
-/** Puts each card on its shelf, and hides empty shelves. */
+/** Moves each card to the section of its phase, and hides empty sections. */
 function sort() {
-  const shelves = {upcoming: 'soon', ended: 'over', ongoing: 'now', sold_out: 'now'};
+  const sections = {upcoming: 'soon', ended: 'over', ongoing: 'now', sold_out: 'now'};
   for (const {card} of counters.values()) {
-    const shelf = document.querySelector(`#${shelves[card.dataset.phase]} .cards`);
-    if (card.parentElement !== shelf && !card.contains(document.activeElement)) shelf.append(card);
+    const section = document.querySelector(`#${sections[card.dataset.phase]} .cards`);
+    if (card.parentElement !== section && !card.contains(document.activeElement)) section.append(card);
   }
-  for (const shelf of document.querySelectorAll('.shelf')) shelf.hidden = !shelf.querySelector('.card');
+  for (const section of document.querySelectorAll('.group')) section.hidden = !section.querySelector('.card');
   document.getElementById('nothing').hidden = Boolean(document.querySelector('#now .card, #soon .card'));
 }
 
-/** Looks again and again: often where something is about to happen, seldom where nobody watches. */
+/** Polls the catalog: often before a sale starts, rarely while the tab is hidden. */
 async function keepLooking() {
-  const wait = document.hidden ? 0 : await look();
+  const wait = document.hidden ? 0 : await load();
   const near = [...counters.values()].some((c) => Math.abs(Date.parse(c.sale.startAt) - now()) < 15e3);
   const open = [...counters.values()].some((c) => c.card.dataset.phase === 'ongoing');
   setTimeout(keepLooking, Math.max(wait * 1000, near ? 1000 : open ? 2000 : 5000));
@@ -80,5 +80,5 @@ everySecond(() => {
   sort();
 });
 keepLooking();
-document.addEventListener('visibilitychange', () => document.hidden || look());
+document.addEventListener('visibilitychange', () => document.hidden || load());
 if (role === 'buyer') loadOrders();

@@ -1,29 +1,29 @@
-// The page's words, in its language, and how numbers, money and times are written.
+// The page's texts in its language, and the format of numbers, money and times.
 const page = document.documentElement.dataset;
 const {default: words} = await import(`./words-${page.lang}.js`);
 
-/** A sentence, its {names} filled in. A name that is not there is shown as it is. */
+/** A text with its {placeholders} filled in. An unknown name is returned as it is. */
 export function t(name, values = {}) {
   let text = words[name] ?? name;
   for (const [key, value] of Object.entries(values)) text = text.replaceAll(`{${key}}`, value);
   return text;
 }
 
-/** A sentence of a family ("reason.SOLD_OUT"), or the family's own where this one is not known. */
+/** A text of a group, such as "reason.SOLD_OUT", or the group's default for an unknown name. */
 export function oneOf(family, member, values) {
   const name = `${family}.${member}`;
   return t(name in words ? name : `${family}.other`, values);
 }
 
-/** What was wrong with a step, and where. */
+/** The text of a failed call, with the field that was wrong. */
 export const problem = (answer) => oneOf('reason', answer.reason) + (answer.reason === 'BAD_REQUEST' ? ` (${answer.message})` : '');
 
 const grouped = (digits) => digits.replace(/\B(?=(\d{3})+$)/g, ',');
 
-/** A number of things. */
+/** A number with separators. */
 export const count = (n) => grouped(String(n));
 
-/** An amount of the smallest unit, as money.go writes it. */
+/** An amount of the currency's smallest unit, in the format of money.go. */
 export function money(amount) {
   const digits = Number(page.digits);
   const text = String(amount).padStart(digits + 1, '0');
@@ -34,10 +34,10 @@ export function money(amount) {
 const clockFormat = new Intl.DateTimeFormat(document.documentElement.lang, {hour: '2-digit', minute: '2-digit', hourCycle: 'h23'});
 const dayFormat = new Intl.DateTimeFormat(document.documentElement.lang, {month: 'short', day: 'numeric', hour: '2-digit', minute: '2-digit', hourCycle: 'h23'});
 
-/** A moment, given in ms, in the reader's time zone: the hour alone where it is near. */
+/** A time in ms in the browser's time zone; a near time has no date. */
 export const moment = (ms, now) => (Math.abs(ms - now) < 12 * 3600e3 ? clockFormat : dayFormat).format(ms);
 
-/** A length of time as a clock shows it: 1d 02:03:04, 02:03:04 or 03:04. */
+/** A duration in ms: 1d 02:03:04, 02:03:04 or 03:04. */
 export function length(ms) {
   const s = Math.max(0, Math.ceil(ms / 1000));
   const two = (n) => String(n).padStart(2, '0');
