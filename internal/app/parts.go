@@ -87,7 +87,6 @@ type Services struct {
 	Purchases   *purchase.Service
 	Orders      *query.Service
 	Payments    *payment.Service
-	Changes     *inventory.ChangeService
 	Statistics  *stats.Service
 	DeadLetters *deadletter.Service
 	Counters    *stats.Counters
@@ -98,9 +97,10 @@ func NewServices(p Parts, s Settings) Services {
 	minter := ordersn.NewMinter(s.OrderSecret)
 	reader := catalog.NewSaleReader(p.RedisStore, p.Store)
 	reconciler := reconcile.NewReconciler(nil, p.Store, p.RedisStore, nil, nil, p.Log)
-	sales := inventory.NewSaleService(p.Store, p.RedisStore, rebuild.NewOpener(p.Store, p.RedisStore), reconciler, CheckRate, p.Log)
-	orders := query.NewService(p.Store, p.RedisStore, reader, sales, minter)
 	releaser := inventory.NewStockReleaser(p.Store, p.RedisStore, p.Log)
+	opener := rebuild.NewOpener(p.Store, p.RedisStore)
+	sales := inventory.NewSaleService(p.Store, p.RedisStore, opener, reconciler, releaser, CheckRate, p.Log)
+	orders := query.NewService(p.Store, p.RedisStore, reader, sales, minter)
 	counters := stats.NewCounters(p.RedisStore, p.Log)
 	return Services{
 		Catalog: catalog.NewCatalog(reader, p.RedisStore, p.Store), Sales: sales, Orders: orders,
@@ -108,7 +108,6 @@ func NewServices(p Parts, s Settings) Services {
 		Payments:    payment.NewService(orders, p.Store, releaser, p.provider(), p.Log),
 		DeadLetters: deadletter.NewService(p.Store, p.RedisStore, releaser, minter, s.PaymentTimeout, p.Log),
 		Statistics:  stats.NewService(sales, reader, p.Store, p.RedisStore), Counters: counters,
-		Changes: inventory.NewChangeService(sales, p.Store, p.RedisStore, releaser, CheckRate, p.Log),
 	}
 }
 

@@ -9,6 +9,8 @@ import (
 
 	gormmysql "gorm.io/driver/mysql"
 	"gorm.io/gorm"
+
+	"flashsale.dev/seckill/internal/sqlstore/primary"
 )
 
 // copies is a replica, which may be any time behind. Only lists for people are read there.
@@ -29,7 +31,7 @@ func openCopies(opts Options) (*copies, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the replica: %w", err)
 	}
-	connector, err := newMembers(cfg, addrsOf(cfg), reader)
+	connector, err := primary.NewReadConnector(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("the replica: %w", err)
 	}

@@ -46,7 +46,7 @@ const (
 
 // Open prepares a store. A DSN that begins with "sqlite:" (a path follows) or "file:" (an SQLite URI) is SQLite's;
 // any other is go-sql-driver's "user:password@tcp(host:port)/database?…", whose address may be a list "h1:3306,h2:3306":
-// then connections go to the one of them that takes writes (see members). MySQL need not be up yet: connections are made when
+// then connections go to the one of them that takes writes (see package primary). MySQL need not be up yet: connections are made when
 // they are needed.
 func Open(ctx context.Context, dsn string, opts Options) (*Store, error) {
 	open := openMySQL
