@@ -1,4 +1,4 @@
-// Command api is the HTTP API. Many of them run side by side; none keeps state.
+// Command api serves the HTTP API. It keeps no state, so several instances may run.
 package main
 
 import (
@@ -32,13 +32,13 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	if err != nil {
 		return err
 	}
-	up, err := connect.Open(ctx, cfg, log, connect.ObservedBy(registry.Queue), connect.TracedBy(tracer.Orders()))
+	up, err := connect.Open(ctx, cfg, registry.Publishing, tracer.Orders(), log)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, up.Close()) }()
-	up.Seen = app.Observers{Desk: registry.Desk, Tracer: tracer.Orders()}
-	registry.Pools(up.Pools())
+	up.Observers = app.Observers{Reservations: registry.Reservations, Tracer: tracer.Orders()}
+	registry.Connections(up.Redis.PoolStats, up.Store.Pool(), up.Queue.Up)
 	apiSettings, err := app.APISettingsOf(cfg, registry)
 	if err != nil {
 		return err
@@ -52,9 +52,9 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	if err != nil {
 		return err
 	}
-	warnOfForgetting(ctx, up.Shelf, log)
+	warnIfNotDurable(ctx, up.RedisStore, log)
 	timeout := cfg.Program.ShutdownTimeout
-	serve := onceConnected(up.Queue, connectPatience, app.Serve(api.Server(cfg.HTTP.Addr, log), listener, timeout))
+	serve := afterConnecting(up.Queue, connectTimeout, app.Serve(api.Server(cfg.HTTP.Addr, log), listener, timeout))
 	drain := app.WorkerFunc(func(ctx context.Context) error { <-ctx.Done(); api.Health.Drain(); return nil })
 	log.Info("api is listening", "addr", listener.Addr().String(), "version", app.Version())
 	return app.Run(ctx, timeout,
@@ -62,11 +62,11 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 		append(append(up.Workers(), tracer), api.Workers()...), []app.Worker{serve}, []app.Worker{drain})
 }
 
-// warnOfForgetting tells an operator who runs Redis without an append-only file what that costs.
-func warnOfForgetting(ctx context.Context, shelf *redisstore.Store, log *slog.Logger) {
+// warnIfNotDurable warns an operator whose Redis has no append-only file.
+func warnIfNotDurable(ctx context.Context, shelf *redisstore.Store, log *slog.Logger) {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	if !shelf.Durable(ctx) {
-		log.Warn("redis keeps no append-only file: while RabbitMQ is down, a promise lives in Redis alone and would die with it")
+		log.Warn("redis has no append-only file (set appendonly yes): while RabbitMQ is down, a loss of Redis loses orders")
 	}
 }

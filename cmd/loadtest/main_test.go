@@ -36,7 +36,7 @@ func open(t *testing.T, around func(http.Handler) http.Handler) string {
 	up, err := embedded.Start(t.Context(), t.TempDir(), 0, log)
 	require.NoError(t, err)
 	settings := app.Settings{OrderSecret: []byte(testSecret), PublishTimeout: 2 * time.Second, PaymentTimeout: 15 * time.Minute, BatchSize: 500}
-	api, err := app.NewAPI(up.Parts, settings, app.APISettings{JWTSecret: []byte(testSecret), Metrics: app.NoMetrics{}})
+	api, err := app.NewAPI(up.Parts, settings, app.APISettings{JWTSecret: []byte(testSecret)})
 	require.NoError(t, err)
 	handler := http.Handler(api.Handler)
 	if around != nil {
@@ -48,7 +48,7 @@ func open(t *testing.T, around func(http.Handler) http.Handler) string {
 	server.Start()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	ended := make(chan error, 1)
-	go func() { ended <- app.Run(ctx, 10*time.Second, app.NewCrew(up.Parts, settings), api.Workers()) }()
+	go func() { ended <- app.Run(ctx, 10*time.Second, app.NewWorkers(up.Parts, settings), api.Workers()) }()
 	t.Cleanup(func() {
 		cancel()
 		require.NoError(t, <-ended)

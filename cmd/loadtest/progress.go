@@ -29,7 +29,7 @@ type progress struct {
 
 func newProgress(out io.Writer, buyers int, quiet bool) *progress {
 	p := &progress{out: out, buyers: buyers, quiet: quiet}
-	if f, ok := out.(*os.File); ok && !quiet && term.IsTerminal(int(f.Fd())) { //nolint:gosec // a descriptor is small
+	if f, ok := out.(*os.File); ok && !quiet && term.IsTerminal(int(f.Fd())) {
 		p.bar = progressbar.NewOptions(buyers, progressbar.OptionSetWriter(out), progressbar.OptionShowCount(),
 			progressbar.OptionSetPredictTime(true), progressbar.OptionSetWidth(20), progressbar.OptionThrottle(100*time.Millisecond),
 			progressbar.OptionFullWidth())

@@ -1,5 +1,5 @@
-// Command order-consumer writes orders; it relays the outbox, expires what is not paid, audits, and rebuilds sales in
-// Redis. Many of them may run side by side.
+// Command order-consumer runs the background workers: it writes orders, relays the outbox, expires
+// unpaid orders, reconciles Redis with MySQL, and rebuilds sales. Several instances may run.
 package main
 
 import (
@@ -30,17 +30,20 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	if err != nil {
 		return err
 	}
-	up, err := connect.Open(ctx, cfg, log, connect.ObservedBy(registry.Queue), connect.TracedBy(tracer.Orders()))
+	up, err := connect.Open(ctx, cfg, registry.Publishing, tracer.Orders(), log)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, up.Close()) }()
-	up.Seen = app.Observers{Audit: registry.Mender, Rebuild: registry.Mender, Writer: registry.Writer, Relay: registry.Mender, Survey: registry.Survey, Tracer: tracer.Orders()}
-	registry.Pools(up.Pools())
+	up.Observers = app.Observers{
+		Writes: registry.Writes, Outbox: registry.Repairs, Repairs: registry.Repairs, Rebuilds: registry.Repairs,
+		Sales: registry.Sales, Tracer: tracer.Orders(),
+	}
+	registry.Connections(up.Redis.PoolStats, up.Store.Pool(), up.Queue.Up)
 	health := app.NewHealth(up.Parts)
-	crew := app.NewCrew(up.Parts, settings)
-	log.Info("order-consumer is at work", "shards", up.Source.Shards(), "version", app.Version())
+	workers := app.NewWorkers(up.Parts, settings)
+	log.Info("order-consumer is running", "shards", up.Source.Shards(), "version", app.Version())
 	return app.Run(ctx, cfg.Program.ShutdownTimeout,
 		app.OpsWorkers(ctx, cfg.Program.OpsAddr, registry.Handler(), health.Ready, log),
-		append(up.Workers(), tracer), crew)
+		append(up.Workers(), tracer), workers)
 }

@@ -8,28 +8,28 @@ import (
 	"time"
 )
 
-// healthCmd is the probe of containers: the image holds nothing else that speaks HTTP.
+// healthCmd is the probe of containers. Their image contains no other HTTP client.
 type healthCmd struct {
-	URL     string        `arg:"" help:"What to ask, such as http://127.0.0.1:8080/readyz."`
-	Timeout time.Duration `default:"2s" help:"How long the answer may take."`
+	URL     string        `arg:"" help:"URL of the probe, such as http://127.0.0.1:8080/readyz."`
+	Timeout time.Duration `default:"2s" help:"Longest time to wait for the response."`
 }
 
-// Run succeeds where the answer is 200, and tells the body of any other.
-func (c *healthCmd) Run(s *stage) error {
+// Run succeeds if the status is 200. Otherwise the error has the status and the body.
+func (c *healthCmd) Run(s *session) error {
 	ctx, cancel := context.WithTimeout(s.ctx, c.Timeout)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.URL, nil)
 	if err != nil {
-		return fmt.Errorf("health: %w", err)
+		return fmt.Errorf("request %s: %w", c.URL, err)
 	}
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
-		return fmt.Errorf("health: %w", err)
+		return fmt.Errorf("request %s: %w", c.URL, err)
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode == http.StatusOK {
 		return nil
 	}
-	body, _ := io.ReadAll(io.LimitReader(resp.Body, 4<<10)) // as much of it as came
-	return fmt.Errorf("health: %s: %s", resp.Status, body)
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, 4<<10)) // an incomplete body is good enough for a message
+	return fmt.Errorf("%s is not ready: %s: %s", c.URL, resp.Status, body)
 }

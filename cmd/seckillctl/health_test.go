@@ -9,8 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A container's probe reads nothing but the exit: good for 200, bad for all else.
-func TestHealthTellsReadyFromNotReady(t *testing.T) {
+func TestHealth_FailsUnlessTheStatusIs200(t *testing.T) {
 	node := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/readyz" {
 			w.WriteHeader(http.StatusServiceUnavailable)
@@ -24,5 +23,5 @@ func TestHealthTellsReadyFromNotReady(t *testing.T) {
 	require.ErrorContains(t, health(node.URL+"/drained"), "draining")
 	require.Error(t, health("no url"))
 	node.Close()
-	require.Error(t, health(node.URL+"/readyz"), "nobody listens")
+	require.Error(t, health(node.URL+"/readyz"), "no server listens")
 }

@@ -13,14 +13,14 @@ import (
 	"flashsale.dev/seckill/internal/sqlstore"
 )
 
-// redisServer is the flags of commands that speak to Redis.
+// redisServer holds the flags of commands that use Redis.
 type redisServer struct {
 	Redis  string `name:"redis-addrs" env:"SECKILL_REDIS_ADDRS" default:"127.0.0.1:6379" help:"Redis, comma list; more than one is a cluster."`
-	Master string `name:"redis-sentinel-master" env:"SECKILL_REDIS_SENTINEL_MASTER" help:"Name of the master that the sentinels watch."`
+	Master string `name:"redis-sentinel-master" env:"SECKILL_REDIS_SENTINEL_MASTER" help:"Name of the master that the sentinels monitor."`
 
-	RedisUsername string `env:"SECKILL_REDIS_USERNAME" help:"User of Redis' access lists; the default one if empty."`
+	RedisUsername string `env:"SECKILL_REDIS_USERNAME" help:"User of Redis' ACLs; the default user if empty."`
 	RedisPassword string `env:"SECKILL_REDIS_PASSWORD" help:"Redis' password; none if empty."`
-	RedisTLS      bool   `name:"redis-tls" env:"SECKILL_REDIS_TLS" help:"Speak TLS to Redis."`
+	RedisTLS      bool   `name:"redis-tls" env:"SECKILL_REDIS_TLS" help:"Use TLS to Redis."`
 }
 
 func (r redisServer) settings() config.Redis {
@@ -36,8 +36,8 @@ type ledgerCmd struct {
 	GoodsID int64 `arg:"" help:"The goods id."`
 }
 
-// Run prints the ledger. One that does not balance is an error with a code of its own.
-func (c *ledgerCmd) Run(s *stage) error {
+// Run prints the ledger. A ledger that does not balance is an error with its own exit code.
+func (c *ledgerCmd) Run(s *session) error {
 	store, err := sqlstore.Open(s.ctx, c.DSN, sqlstore.Options{})
 	if err != nil {
 		return err
@@ -58,7 +58,7 @@ func (c *ledgerCmd) Run(s *stage) error {
 		return err
 	}
 	if !l.Balanced {
-		return &coding{code: codeUnbalanced, err: fmt.Errorf("the ledger of goods %d does not balance: the order-consumers' logs name each difference", c.GoodsID)}
+		return &exitError{code: codeUnbalanced, err: fmt.Errorf("the ledger of goods %d does not balance: the order-consumers' logs name each difference", c.GoodsID)}
 	}
 	return nil
 }
@@ -72,7 +72,7 @@ sold       %d
 database   stock %d, active %d
 epoch      %d
 balanced   %t
-differing  unsettled %d, unwritten %d, not given %d, totals %d`,
+differing  unsettled %d, unwritten %d, not released %d, totals %d`,
 		l.Total, l.Available, l.Pending, l.Sold, l.Database.Stock, l.Database.Active, l.Epoch, l.Balanced,
 		d.Unsettled, d.Unwritten, d.Unreleased, d.Totals)
 }

@@ -13,23 +13,23 @@ import (
 	"flashsale.dev/seckill/internal/ratelimit/rules"
 )
 
-// limiterCmd reads and changes limiters.
+// limiterCmd reads and changes limiters on all nodes.
 type limiterCmd struct {
-	Get    getLimiterCmd    `cmd:"" help:"Tell which limit holds for a key, and how full it is. A sale's own rate is told by the API alone."`
-	Set    setLimiterCmd    `cmd:"" help:"Lay a change over the limit that holds, on every node within a second."`
-	Delete deleteLimiterCmd `cmd:"" help:"Remove what was set: the sale's or the rule's own limit holds again."`
+	Get    getLimiterCmd    `cmd:"" help:"Print the limit of a key, and its usage. Only the API knows a sale's own rate."`
+	Set    setLimiterCmd    `cmd:"" help:"Override fields of a limit, on every node within a second."`
+	Delete deleteLimiterCmd `cmd:"" help:"Remove an override: the limit of the sale or the rule applies again."`
 }
 
-// limiter is the flags of those that name one.
+// limiter holds the flags and arguments that name a limiter.
 type limiter struct {
 	redisServer
-	File string `name:"ratelimit-file" env:"SECKILL_RATELIMIT_FILE" help:"The rules that the nodes have; the built-in ones if empty."`
+	File string `name:"ratelimit-file" env:"SECKILL_RATELIMIT_FILE" help:"File of the nodes' rules; the built-in rules if empty."`
 	Type string `arg:"" help:"The rule's name, such as randomPath."`
-	Key  string `arg:"" help:"What it counts by, such as a goods id; * for every key."`
+	Key  string `arg:"" help:"The key that the rule counts by, such as a goods id; * for every key."`
 }
 
-// with lets an admin work, and is no node of the installation any more afterwards.
-func (l *limiter) with(s *stage, work func(*rules.Admin) error) error {
+// with calls work, then leaves the list of nodes that share the limits.
+func (l *limiter) with(s *session, work func(*rules.Admin) error) error {
 	client := connect.RedisOf(l.settings())
 	defer client.Close()
 	limits, err := app.NewLimits(l.File, client, nil, slog.New(slog.DiscardHandler))
@@ -39,14 +39,14 @@ func (l *limiter) with(s *stage, work func(*rules.Admin) error) error {
 	err = work(limits.Admin(nil))
 	over, cancel := context.WithCancel(context.WithoutCancel(s.ctx))
 	cancel()
-	_ = limits.Run(over) // it leaves; a node that did not is forgotten after some seconds
+	_ = limits.Run(over) // an entry that is not removed expires after some seconds
 	return err
 }
 
 type getLimiterCmd struct{ limiter }
 
 // Run prints the limit.
-func (c *getLimiterCmd) Run(s *stage) error {
+func (c *getLimiterCmd) Run(s *session) error {
 	return c.with(s, func(a *rules.Admin) error {
 		setting, err := a.Get(s.ctx, c.Type, c.Key)
 		return printSetting(s, setting, err)
@@ -55,11 +55,11 @@ func (c *getLimiterCmd) Run(s *stage) error {
 
 type setLimiterCmd struct {
 	limiter
-	Fields []string `arg:"" help:"What to change, as name=value: permitsPerSecond=500 maxBurstSeconds=2 …; the names are the API's."`
+	Fields []string `arg:"" help:"Fields as name=value: permitsPerSecond=500 maxBurstSeconds=2 …, with the API's names."`
 }
 
-// Run prints the limit that holds from now on.
-func (c *setLimiterCmd) Run(s *stage) error {
+// Run prints the new limit.
+func (c *setLimiterCmd) Run(s *session) error {
 	change, err := changeOf(c.Fields)
 	if err != nil {
 		return usage(err)
@@ -70,7 +70,7 @@ func (c *setLimiterCmd) Run(s *stage) error {
 	})
 }
 
-// changeOf reads name=value pairs; numbers, true and false are themselves, anything else is text.
+// changeOf parses name=value pairs. A value is a number, a boolean, or else a string.
 func changeOf(fields []string) (c rules.Change, err error) {
 	values := make(map[string]any, len(fields))
 	for _, f := range fields {
@@ -81,8 +81,8 @@ func changeOf(fields []string) (c rules.Change, err error) {
 		values[name] = value
 		if n, err := strconv.ParseFloat(value, 64); err == nil {
 			values[name] = n
-		} else if truth, err := strconv.ParseBool(value); err == nil {
-			values[name] = truth
+		} else if flag, err := strconv.ParseBool(value); err == nil {
+			values[name] = flag
 		}
 	}
 	text, err := json.Marshal(values)
@@ -96,11 +96,11 @@ func changeOf(fields []string) (c rules.Change, err error) {
 
 type deleteLimiterCmd struct {
 	limiter
-	sure
+	confirmation
 }
 
-// Run removes what an operator set.
-func (c *deleteLimiterCmd) Run(s *stage) error {
+// Run removes an override.
+func (c *deleteLimiterCmd) Run(s *session) error {
 	if err := c.confirmed(s, fmt.Sprintf("Remove the limit set for %s %s", c.Type, c.Key)); err != nil {
 		return err
 	}
@@ -112,7 +112,7 @@ func (c *deleteLimiterCmd) Run(s *stage) error {
 	})
 }
 
-func printSetting(s *stage, setting rules.Setting, err error) error {
+func printSetting(s *session, setting rules.Setting, err error) error {
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,5 @@
-// Command seckillctl is the operator's hand.
+// Command seckillctl is the operator's command line: migrations, tokens, ledgers, rebuilds, dead
+// letters, limiters and plans.
 package main
 
 import (
@@ -18,57 +19,57 @@ import (
 
 func main() { app.Main(run) }
 
-// commands are what may be asked. Every flag may be set by the environment variable that its help names.
+// commands is the command line. The environment variable that a flag's help names sets it too.
 type commands struct {
 	Output  string           `short:"o" enum:"text,json" default:"text" help:"How results are printed: text or json."`
 	Version kong.VersionFlag `help:"Print the version, commit and date, and end."`
 
-	Migrate migrateCmd `cmd:"" help:"Bring the database up to date; create what is missing."`
-	Token   tokenCmd   `cmd:"" help:"Sign a token for a buyer, a merchant or an operator."`
-	Ledger  ledgerCmd  `cmd:"" help:"Account for every unit of a sale."`
-	Rebuild rebuildCmd `cmd:"" help:"Shut a sale's gate, write all that is under way, and build the sale in Redis anew."`
-	Letters lettersCmd `cmd:"" name:"dead-letters" help:"Resolve orders that could not be written."`
-	Limiter limiterCmd `cmd:"" help:"Read and change rate limiters while they run, on every node."`
-	Plan    planCmd    `cmd:"" help:"Work out what a sale will cost at every hop, and what breaks first. It asks no server."`
-	Health  healthCmd  `cmd:"" help:"Ask a program whether it is ready, as a container's probe does."`
+	Migrate     migrateCmd     `cmd:"" help:"Bring the database up to date; create what is missing."`
+	Token       tokenCmd       `cmd:"" help:"Sign a token for a buyer, a merchant or an operator."`
+	Ledger      ledgerCmd      `cmd:"" help:"Account for every unit of a sale."`
+	Rebuild     rebuildCmd     `cmd:"" help:"Shut a sale's gate, write all reservations in flight, and rebuild the sale in Redis."`
+	DeadLetters deadLettersCmd `cmd:"" name:"dead-letters" help:"Resolve orders that could not be written."`
+	Limiter     limiterCmd     `cmd:"" help:"Read and change rate limiters while they run, on every node."`
+	Plan        planCmd        `cmd:"" help:"Print what a sale costs: counts of work, multiplied by measured costs. It contacts no server."`
+	Health      healthCmd      `cmd:"" help:"Ask a program whether it is ready, as a container's probe does."`
 }
 
-const description = `The operator's hand of the flash sale.
+const description = `The operator's command line of the flash sale.
 
-Exit codes: 0 done. 1 it failed, or its outcome is unknown: ask again. 2 the command line is wrong, or a step that destroys something was not confirmed (-yes). 3 it was refused: there is no such thing, or its state does not allow it. 4 the ledger does not balance. 5 the sale is being rebuilt by another.`
+Exit codes: 0 success. 1 failure, or unknown outcome: retry. 2 wrong command line, or a destructive command without confirmation (-yes). 3 refused: no such object, or its state does not allow it. 4 the ledger does not balance. 5 another process rebuilds the sale.`
 
-// stage is what every command works with.
-type stage struct {
-	ctx            context.Context //nolint:containedctx // one command's run
+// session holds what every command uses.
+type session struct {
+	ctx            context.Context
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	json           bool
 }
 
 func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) error {
-	return coded(runWith(ctx, args, os.Stdin, stdout, stderr))
+	return withExitCode(runWith(ctx, args, os.Stdin, stdout, stderr))
 }
 
 func runWith(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) error {
 	var c commands
-	ended := false
+	done := false
 	parser, err := kong.New(&c,
 		kong.Name("seckillctl"), kong.Description(description), kong.UsageOnError(), kong.Vars{"version": "seckillctl " + app.Version()},
-		kong.Writers(stdout, stderr), kong.Exit(func(int) { ended = true }))
+		kong.Writers(stdout, stderr), kong.Exit(func(int) { done = true }))
 	if err != nil {
 		return err
 	}
 	k, err := parser.Parse(longFlags(args))
 	switch {
-	case ended: // help or the version was asked for and given
+	case done: // kong has printed the help or the version
 		return nil
 	case err != nil:
 		return usage(err)
 	}
-	return k.Run(&stage{ctx: ctx, stdin: stdin, stdout: stdout, stderr: stderr, json: c.Output == "json"})
+	return k.Run(&session{ctx: ctx, stdin: stdin, stdout: stdout, stderr: stderr, json: c.Output == "json"})
 }
 
-// longFlags lets the flags that every program has be written as the others take them, with one dash.
+// longFlags accepts one dash for the flags that the other programs accept with one dash.
 func longFlags(args []string) []string {
 	if len(args) == 0 {
 		return []string{"--help"}
@@ -82,7 +83,7 @@ func longFlags(args []string) []string {
 	return list
 }
 
-// database is the flag of commands that speak to MySQL.
+// database holds the flag of commands that use MySQL.
 type database struct {
 	DSN string `name:"mysql-dsn" env:"SECKILL_MYSQL_DSN" default:"seckill:seckill@tcp(127.0.0.1:3306)/seckill" help:"Go-sql-driver DSN, or sqlite:FILE."`
 }
@@ -92,8 +93,8 @@ type migrateCmd struct {
 	Wait time.Duration `default:"30s" help:"How long to wait for the database to answer."`
 }
 
-// Run waits for the database, then migrates.
-func (c *migrateCmd) Run(s *stage) error {
+// Run waits until the database replies, then migrates it.
+func (c *migrateCmd) Run(s *session) error {
 	store, err := sqlstore.Open(s.ctx, c.DSN, sqlstore.Options{})
 	if err != nil {
 		return err
@@ -107,7 +108,7 @@ func (c *migrateCmd) Run(s *stage) error {
 	if err := store.Migrate(s.ctx); err != nil {
 		return err
 	}
-	return s.print(map[string]bool{"migrated": true}, "the database is up to date")
+	return s.print(map[string]bool{"migrated": true}, "the database is migrated")
 }
 
 type tokenCmd struct {
@@ -116,11 +117,11 @@ type tokenCmd struct {
 	Sub    int64         `required:"" help:"The user's id, above 0."`
 	Name   string        `help:"The user's name; it goes onto orders."`
 	Phone  string        `help:"The user's phone number; it goes onto orders."`
-	TTL    time.Duration `default:"1h" help:"How long the token is good."`
+	TTL    time.Duration `default:"1h" help:"How long the token is valid."`
 }
 
-// Run prints the token alone, so that a shell can take it; as JSON with the time of its end.
-func (c *tokenCmd) Run(s *stage) error {
+// Run prints only the token, so that a shell can use it; JSON has its expiry too.
+func (c *tokenCmd) Run(s *session) error {
 	tokens, err := auth.New([]byte(c.Secret), 0, time.Now)
 	if err != nil {
 		return err

@@ -31,7 +31,7 @@ type planCmd struct {
 }
 
 // Run prints the plan as a table, or as JSON.
-func (c *planCmd) Run(s *stage) error {
+func (c *planCmd) Run(s *session) error {
 	costs, err := c.costs()
 	if err != nil {
 		return usage(err)

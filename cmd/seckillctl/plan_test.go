@@ -44,8 +44,8 @@ func TestPlan_RefusesFlagsOutOfRange(t *testing.T) {
 		{"--calibration", "none.json"}, {"--over", "0s"},
 	} {
 		err := run(t.Context(), append([]string{"plan"}, args...), nil, io.Discard, io.Discard)
-		var coding *coding
-		require.True(t, errors.As(err, &coding), "%v: %v", args, err)
-		require.Equal(t, codeUsage, coding.ExitCode(), "%v", args)
+		var exitError *exitError
+		require.True(t, errors.As(err, &exitError), "%v: %v", args, err)
+		require.Equal(t, codeUsage, exitError.ExitCode(), "%v", args)
 	}
 }

@@ -14,8 +14,8 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// print tells a result: the value as JSON, or the sentence.
-func (s *stage) print(v any, format string, args ...any) error {
+// print writes a result: the value as JSON, or the sentence.
+func (s *session) print(v any, format string, args ...any) error {
 	if !s.json {
 		_, err := fmt.Fprintf(s.stdout, format+"\n", args...)
 		return err
@@ -25,13 +25,14 @@ func (s *stage) print(v any, format string, args ...any) error {
 	return enc.Encode(v)
 }
 
-// sure is the flag of commands that destroy something or get in buyers' way.
-type sure struct {
-	Yes bool `help:"Do not ask whether to."`
+// confirmation holds the flag of commands that destroy data or affect buyers.
+type confirmation struct {
+	Yes bool `help:"Do not ask for confirmation."`
 }
 
-// confirmed asks, unless -yes was given. Anything but yes is no, and so is nobody there to ask.
-func (y sure) confirmed(s *stage, what string) error {
+// confirmed asks for confirmation, unless -yes was given. Any answer but y or yes is an error, and so
+// is the end of the input.
+func (y confirmation) confirmed(s *session, what string) error {
 	if y.Yes {
 		return nil
 	}
@@ -43,10 +44,10 @@ func (y sure) confirmed(s *stage, what string) error {
 	if err != nil {
 		fmt.Fprintln(s.stderr)
 	}
-	return usage(errors.New("not confirmed, nothing was done: answer y, or give -yes"))
+	return usage(errors.New("not confirmed, nothing was done: answer y, or use -yes"))
 }
 
-// The exit codes that the help tells.
+// The exit codes; the help describes them.
 const (
 	codeUsage      = 2
 	codeRefused    = 3
@@ -54,37 +55,37 @@ const (
 	codeRebuilding = 5
 )
 
-// coding is an error with an exit code; app.Main asks for it.
-type coding struct {
+// exitError is an error with an exit code, which app.Main reads.
+type exitError struct {
 	code int
 	err  error
 }
 
-// Error is the error's text.
-func (c *coding) Error() string { return c.err.Error() }
+// Error returns the text of the error.
+func (c *exitError) Error() string { return c.err.Error() }
 
-// Unwrap gives the error.
-func (c *coding) Unwrap() error { return c.err }
+// Unwrap returns the error.
+func (c *exitError) Unwrap() error { return c.err }
 
-// ExitCode is the program's.
-func (c *coding) ExitCode() int { return c.code }
+// ExitCode returns the exit code of the program.
+func (c *exitError) ExitCode() int { return c.code }
 
-func usage(err error) error { return &coding{code: codeUsage, err: err} }
+func usage(err error) error { return &exitError{code: codeUsage, err: err} }
 
-// coded finds the exit code of an error.
-func coded(err error) error {
+// withExitCode adds the exit code that belongs to an error.
+func withExitCode(err error) error {
 	var field *ratelimit.FieldError
-	if _, has := errors.AsType[*coding](err); err == nil || has {
+	if _, has := errors.AsType[*exitError](err); err == nil || has {
 		return err
 	}
 	switch reason := seckill.ReasonOf(err); {
 	case errors.Is(err, rebuild.ErrRebuilding):
-		return &coding{code: codeRebuilding, err: err}
+		return &exitError{code: codeRebuilding, err: err}
 	case errors.As(err, &field), reason == seckill.BadRequest:
 		return usage(err)
 	case reason != "" && reason != seckill.Unavailable,
 		errors.Is(err, seckill.ErrNoSuchGoods), errors.Is(err, rebuild.ErrRetired), errors.Is(err, order.ErrNoSuchDeadLetter), errors.Is(err, rules.ErrNoRule):
-		return &coding{code: codeRefused, err: err}
+		return &exitError{code: codeRefused, err: err}
 	}
 	return err
 }

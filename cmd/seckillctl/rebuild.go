@@ -14,27 +14,27 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// rebuildCmd begins a new epoch of a sale by hand.
+// rebuildCmd rebuilds a sale in Redis, in a new epoch.
 type rebuildCmd struct {
 	database
 	redisServer
-	sure
+	confirmation
 	AMQP           config.Secret `name:"amqp-url" env:"SECKILL_AMQP_URL" default:"amqp://guest:guest@127.0.0.1:5672/" help:"RabbitMQ's nodes, comma list of amqp:// URLs."`
 	Shards         int           `name:"order-shards" env:"SECKILL_ORDER_SHARDS" default:"4" help:"Order queues, the same as on every node."`
-	PublishTimeout time.Duration `name:"publish-timeout" env:"SECKILL_PUBLISH_TIMEOUT" default:"1s" help:"The longest that any node waits for a confirm; the gate stays shut for so long at least."`
-	Wait           time.Duration `default:"1m" help:"How long to wait for RabbitMQ and for the order-consumers, one of which must be at work."`
+	PublishTimeout time.Duration `name:"publish-timeout" env:"SECKILL_PUBLISH_TIMEOUT" default:"1s" help:"Longest wait of any node for a confirm; the gate stays shut for at least that time."`
+	Wait           time.Duration `default:"1m" help:"How long to wait for RabbitMQ and for the order-consumers, one of which must run."`
 	GoodsID        int64         `arg:"" help:"The goods id."`
 }
 
-// rebuilt is what is printed.
+// rebuilt is the printed result.
 type rebuilt struct {
 	rebuild.Result
 	ShutSeconds float64 `json:"shutSeconds"`
 }
 
-// Run asks, rebuilds and tells what happened.
-func (c *rebuildCmd) Run(s *stage) error {
-	up, err := connect.Open(s.ctx, c.config(), slog.New(slog.DiscardHandler))
+// Run asks for confirmation, rebuilds and prints the result.
+func (c *rebuildCmd) Run(s *session) error {
+	up, err := connect.Open(s.ctx, c.config(), nil, nil, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return err
 	}
@@ -58,7 +58,7 @@ func (c *rebuildCmd) Run(s *stage) error {
 		return err
 	}
 	return s.print(rebuilt{done, done.Shut.Seconds()},
-		"goods %d: epoch %d -> %d, its gate was shut for %s\n%d units available; %d reservations under way were written, %d lost (dead letters)",
+		"goods %d: epoch %d -> %d, gate shut for %s\n%d units available; %d reservations in flight written, %d lost (dead letters)",
 		done.GoodsID, done.Was, done.Epoch, done.Shut.Round(time.Millisecond), done.Available, done.Found, done.Lost)
 }
 
@@ -69,7 +69,7 @@ func (c *rebuildCmd) config() config.Config {
 	}
 }
 
-// whileConnected keeps the connection to RabbitMQ up for as long as the work takes.
+// whileConnected runs work with an open connection to RabbitMQ.
 func (c *rebuildCmd) whileConnected(ctx context.Context, up *connect.Servers, work app.Worker) error {
 	ctx, cancel := context.WithTimeout(ctx, c.Wait)
 	defer cancel()
@@ -77,7 +77,7 @@ func (c *rebuildCmd) whileConnected(ctx context.Context, up *connect.Servers, wo
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		_ = app.Run(connected, time.Second, up.Workers()) // how it closes is nobody's matter: the work says what went wrong
+		_ = app.Run(connected, time.Second, up.Workers()) // the error of work is the one that matters
 	}()
 	err := awaitQueue(ctx, up.Queue)
 	if err == nil {
@@ -104,12 +104,12 @@ func awaitQueue(ctx context.Context, q app.Queue) error {
 
 func (c *rebuildCmd) rebuild(ctx context.Context, up *connect.Servers) (rebuild.Result, error) {
 	log := slog.New(slog.DiscardHandler)
-	relay := outbox.NewRelay(nil, up.Shelf, up.Queue, nil, c.PublishTimeout, log)
-	opener := rebuild.NewOpener(up.Store, up.Shelf)
-	rebuilder := rebuild.NewRebuilder(nil, up.Store, up.Shelf, relay, up.Queue, opener, nil, c.PublishTimeout, log)
+	relay := outbox.NewRelay(nil, up.RedisStore, up.Queue, nil, c.PublishTimeout, log)
+	opener := rebuild.NewOpener(up.Store, up.RedisStore)
+	rebuilder := rebuild.NewRebuilder(nil, up.Store, up.RedisStore, relay, up.Queue, opener, nil, c.PublishTimeout, log)
 	done, err := rebuilder.Rebuild(ctx, c.GoodsID, "by hand")
 	if err != nil {
-		return done, fmt.Errorf("rebuild goods %d, which the order-consumers will finish: %w", c.GoodsID, err)
+		return done, fmt.Errorf("rebuild goods %d, which the order consumers will finish: %w", c.GoodsID, err)
 	}
 	return done, nil
 }

@@ -15,7 +15,7 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// The demo's sale and its buyers.
+// The size of the demo.
 const (
 	demoUnits  = 500
 	demoBuyers = 5000
@@ -24,10 +24,10 @@ const (
 	merchantID = 1
 )
 
-// errDemoDone ends the program after a demo that went well.
+// errDemoDone stops the program after a successful demo.
 var errDemoDone = errors.New("the demo is done")
 
-// demo shows a stranger what the service does, through its own HTTP API.
+// demo runs a sale with virtual buyers through the HTTP API.
 type demo struct {
 	base   string
 	tokens *auth.Tokens
@@ -35,7 +35,7 @@ type demo struct {
 	exit   bool
 }
 
-// Run plays the demo, and then waits for ctx unless it was asked to end.
+// Run runs the demo, and then waits for ctx unless -exit is set.
 func (d demo) Run(ctx context.Context) error {
 	goodsID, err := d.play(ctx)
 	switch {
@@ -113,7 +113,7 @@ func soldExactly(r report.Report) error {
 	return nil
 }
 
-// invite prints calls that work as they stand: the sold-out sale, its ledger, and a small sale of one's own to buy from.
+// invite prints curl commands that work without changes.
 func (d demo) invite(goodsID string) {
 	merchant, err := d.tokens.Sign(seckill.Actor{ID: merchantID, Role: seckill.Merchant}, demoTTL)
 	if err != nil {
@@ -124,7 +124,7 @@ func (d demo) invite(goodsID string) {
 		return
 	}
 	fmt.Fprintf(d.out, `
-Try it (the tokens are good for an hour; end with Ctrl-C):
+Try it (the tokens are valid for an hour; Ctrl-C stops the program):
 
   curl %[1]s/sales/%[2]s
   curl -X POST -H 'Authorization: Bearer %[4]s' '%[1]s/randomPath?goodsId=%[2]s'

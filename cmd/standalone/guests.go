@@ -6,8 +6,8 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// guestsAt are those in whom anybody may sign in with one click: where only this machine reaches the address and no
-// proxy stands before it, or where the operator says so.
+// guestsAt returns the users that sign in without a password: on a loopback address without a proxy,
+// or if the operator asks for it with -guests.
 func guestsAt(addr net.Addr, proxied, wanted bool) []seckill.Actor {
 	tcp, ok := addr.(*net.TCPAddr)
 	if !wanted && (!ok || !tcp.IP.IsLoopback() || proxied) {

@@ -1,5 +1,5 @@
-// Command standalone is the whole flash sale in one process, on embedded parts: nothing but this program is needed.
-// Orders survive a restart and a kill -9.
+// Command standalone runs the whole flash sale in one process with embedded servers. It needs no
+// other program. Orders survive a restart and a kill -9.
 package main
 
 import (
@@ -19,7 +19,7 @@ import (
 
 func main() { app.Main(run) }
 
-// options are the command line's.
+// options holds the command line.
 type options struct {
 	addr, data string
 	demo, exit bool
@@ -31,9 +31,9 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	flags := flag.NewFlagSet("standalone", flag.ContinueOnError)
 	flags.StringVar(&o.addr, "addr", "", "address of the HTTP API, host:port; 127.0.0.1:8080 unless SECKILL_HTTP_ADDR says otherwise")
 	flags.StringVar(&o.data, "data", "./data", "directory of the database and the secrets")
-	flags.BoolVar(&o.demo, "demo", false, "put up a sale, let buyers rush it, print what came of it, and stay up")
-	flags.BoolVar(&o.exit, "exit", false, "with -demo: end afterwards, with 0 when all is right")
-	flags.BoolVar(&o.guests, "guests", false, "let anybody sign in as a merchant, an operator or one of two buyers with one click; always so where only this machine reaches the address")
+	flags.BoolVar(&o.demo, "demo", false, "create a sale, let virtual buyers purchase, print the result, and keep running")
+	flags.BoolVar(&o.exit, "exit", false, "with -demo: exit afterwards, with 0 if the result is correct")
+	flags.BoolVar(&o.guests, "guests", false, "allow sign-in without a password as a merchant, an operator or one of two buyers; always allowed on a loopback address")
 	cfg, log, err := app.Start(config.Standalone, "standalone", flags, args, environ, stdout, stderr)
 	if err != nil {
 		return err
@@ -46,7 +46,7 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 		return err
 	}
 	defer unlock()
-	if err := makeUp(o.data, &cfg.Auth); err != nil {
+	if err := fillSecrets(o.data, &cfg.Auth); err != nil {
 		return err
 	}
 	up, err := embedded.Start(ctx, o.data, cfg.Order.MaxBacklogAge, log)
@@ -57,13 +57,13 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	return serve(ctx, o, cfg, up, log, stdout)
 }
 
-// serve runs the API and the crew, and beside them the demo where it is wanted.
+// serve runs the API and the workers, and the demo if it is requested.
 func serve(ctx context.Context, o options, cfg config.Config, up *embedded.Servers, log *slog.Logger, stdout io.Writer) error {
 	settings, err := app.SettingsOf(cfg)
 	if err != nil {
 		return err
 	}
-	apiSettings, err := app.APISettingsOf(cfg, app.NoMetrics{})
+	apiSettings, err := app.APISettingsOf(cfg, nil)
 	if err != nil {
 		return err
 	}
@@ -77,11 +77,11 @@ func serve(ctx context.Context, o options, cfg config.Config, up *embedded.Serve
 		return errors.Join(err, listener.Close())
 	}
 	base := "http://" + reachable(listener.Addr())
-	fmt.Fprintf(stdout, "listening on %[1]s, data in %[2]s\nlook at %[1]s/ (the shop) and %[1]s/console (its merchant's)\n", base, o.data)
+	fmt.Fprintf(stdout, "listening on %[1]s, data in %[2]s\nopen %[1]s/ (the sales) and %[1]s/console (the merchant's console)\n", base, o.data)
 	timeout := cfg.Program.ShutdownTimeout
 	stages := [][]app.Worker{
 		app.OpsWorkers(ctx, cfg.Program.OpsAddr, nil, api.Health.Ready, log),
-		append(app.NewCrew(up.Parts, settings), api.Workers()...),
+		append(app.NewWorkers(up.Parts, settings), api.Workers()...),
 		{app.Serve(api.Server(o.addr, log), listener, timeout)},
 	}
 	if o.demo {
@@ -94,7 +94,7 @@ func serve(ctx context.Context, o options, cfg config.Config, up *embedded.Serve
 	return err
 }
 
-// reachable is an address that a client on this machine can use.
+// reachable returns an address that a client on this machine can use.
 func reachable(a net.Addr) string {
 	host, port, err := net.SplitHostPort(a.String())
 	if err != nil {

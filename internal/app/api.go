@@ -20,52 +20,43 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// rememberedTokens is how many verified tokens a node remembers, some 300 bytes each: those who asked in the last seconds of
-// the wildest rush. Who is forgotten is verified anew, for some microseconds.
+// rememberedTokens bounds the cache of verified tokens, of about 300 bytes each. It holds the buyers
+// of the last seconds of a large sale. Verifying a token again takes microseconds.
 const rememberedTokens = 40_000
 
-// API is one node's HTTP API.
+// API holds the HTTP API of one node.
 type API struct {
-	Handler http.Handler
-	Health  *Health
-	Tokens  *auth.Tokens
-	Limits  *Limits
-	Watch   *query.Notifier
-	Tally   *stats.Counters
+	Handler  http.Handler
+	Health   *Health
+	Tokens   *auth.Tokens
+	Limits   *Limits
+	Notifier *query.Notifier
+	Counters *stats.Counters
 }
 
-// APISettings are what the API may be told besides the services' settings.
+// APISettings configure the API beyond the services' settings.
 type APISettings struct {
 	JWTSecret      []byte
-	PaymentSecret  []byte          // nil: callbacks of payments are refused
-	PhoneKeys      []auth.PhoneKey // the first seals; behind them the one that is derived from the order secret
+	PaymentSecret  []byte          // nil: payment callbacks are refused
+	PhoneKeys      []auth.PhoneKey // the first seals; the key derived from the order secret is added
 	RulesFile      string          // "": the default rules
 	TrustedProxies []netip.Prefix
-	Metrics        Metrics
+	Metrics        Metrics         // may be nil
 	Tracer         httpapi.Tracer  // may be nil
-	Currency       string          // of the prices on the pages, ISO 4217; "": the default's
-	Guests         []seckill.Actor // whom the sign-in page lets in with one click: for a shop that is only tried
+	Currency       string          // of prices on the pages, ISO 4217; "": CNY
+	Guests         []seckill.Actor // may sign in without a password; for trials
 }
 
-// defaultCurrency is the one that prices are shown in where nothing else is said.
+// defaultCurrency applies where no currency is configured.
 const defaultCurrency = "CNY"
 
-// Metrics hears of what a node does.
+// Metrics counts what a node does.
 type Metrics interface {
 	httpapi.Metrics
 	gate.Metrics
 }
 
-// NoMetrics hears nothing.
-type NoMetrics struct{}
-
-// Route gives what hears nothing.
-func (NoMetrics) Route(string) func(string, time.Duration) { return func(string, time.Duration) {} }
-
-// Count does nothing.
-func (NoMetrics) Count(string, gate.Event) {}
-
-// NewAPI wires a node's API.
+// NewAPI wires a node's API. Errors name the invalid setting.
 func NewAPI(p Parts, s Settings, a APISettings) (*API, error) {
 	tokens, err := auth.New(a.JWTSecret, rememberedTokens, time.Now)
 	if err != nil {
@@ -87,28 +78,29 @@ func NewAPI(p Parts, s Settings, a APISettings) (*API, error) {
 	if err != nil {
 		return nil, fmt.Errorf("pages: %w", err)
 	}
-	watch := query.NewNotifier(p.Store, p.Shelf, p.Log)
+	notifier := query.NewNotifier(p.Store, p.RedisStore, p.Log)
 	services, health := NewServices(p, s), NewHealth(p)
 	guard := httpapi.NewRuleLimiter(limits.Book, limits.Gate)
 	handler := httpapi.New(httpapi.Deps{
-		Sales: services.Sales, Changes: services.Changes, Statistics: services.Figures, DeadLetters: services.Letters, Refusals: services.Tally,
-		Reader: services.Shop, Purchases: services.Desk, Orders: services.Finder, Notifier: watch,
-		PathLimiter: guard, RouteLimiter: guard, LimiterAdmin: limits.Admin(saleRates(services.Shop)),
-		Payments: services.Cashier, Callbacks: callbacks, Phones: phones, Sessions: tokens, Site: site,
+		Sales: services.Sales, Changes: services.Sales, Statistics: services.Statistics,
+		DeadLetters: services.DeadLetters, Refusals: services.Counters, Reader: services.Catalog,
+		Purchases: services.Purchases, Orders: services.Orders, Notifier: notifier, PathLimiter: guard,
+		RouteLimiter: guard, LimiterAdmin: limits.Admin(saleRates(services.Catalog)),
+		Payments: services.Payments, Callbacks: callbacks, Phones: phones, Sessions: tokens, Site: site,
 		Tokens: tokens, Health: health, Metrics: a.Metrics, Tracer: a.Tracer, Log: p.Log,
 	}, httpapi.Options{TrustedProxies: a.TrustedProxies, Guests: a.Guests})
-	return &API{Handler: handler, Health: health, Tokens: tokens, Limits: limits, Watch: watch, Tally: services.Tally}, nil
+	return &API{Handler: handler, Health: health, Tokens: tokens, Limits: limits, Notifier: notifier, Counters: services.Counters}, nil
 }
 
-// newCallbacks is nil where there is no secret.
+// newCallbacks returns nil if there is no secret.
 func newCallbacks(secret []byte) (httpapi.CallbackVerifier, error) {
 	if len(secret) == 0 {
-		return nil, nil //nolint:nilnil // the API refuses callbacks then
+		return nil, nil // nil makes the API refuse callbacks
 	}
 	return paymentprovider.NewSigner(secret, time.Now)
 }
 
-// APISettingsOf takes the API's settings out of a program's.
+// APISettingsOf returns the API's part of a program's settings.
 func APISettingsOf(cfg config.Config, metrics Metrics) (APISettings, error) {
 	keys, err := cfg.Auth.Phones()
 	return APISettings{
@@ -117,12 +109,12 @@ func APISettingsOf(cfg config.Config, metrics Metrics) (APISettings, error) {
 	}, err
 }
 
-// Workers are what the API needs running beside its server.
-func (a *API) Workers() []Worker { return []Worker{a.Limits, a.Watch, a.Tally, Memory{}} }
+// Workers returns the workers that the API needs beside its server.
+func (a *API) Workers() []Worker { return []Worker{a.Limits, a.Notifier, a.Counters, Memory{}} }
 
-// Server is the API's server. Told to stop, it sends its event streams home first.
+// Server makes the API's server. Its shutdown ends the event streams, which would not end alone.
 func (a *API) Server(addr string, log *slog.Logger) *http.Server {
 	s := httpapi.Server(a.Handler, addr, log)
-	s.RegisterOnShutdown(a.Watch.Close)
+	s.RegisterOnShutdown(a.Notifier.Close)
 	return s
 }

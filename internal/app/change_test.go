@@ -81,7 +81,7 @@ func TestACutLeftBehindIsFinished(t *testing.T) {
 		b, err := h.Store.Change(t.Context(), id, seckill.Change{StockDelta: -4}, seckill.IdempotencyKey{}, longAgo)
 		require.NoError(t, err)
 		if asked {
-			given, err := h.Shelf.Release(t.Context(), id, []order.StockMove{b.Cut.Move()})
+			given, err := h.RedisStore.Release(t.Context(), id, []order.StockMove{b.Cut.Move()})
 			require.NoError(t, err)
 			require.Equal(t, []order.MoveResult{order.MoveApplied}, given)
 		}
@@ -97,10 +97,13 @@ func TestWhatRedisMissedItIsTold(t *testing.T) {
 	require.NoError(t, err)
 	_, err = h.Store.Change(t.Context(), id, seckill.Change{PerBuyerLimit: new(int64(4))}, seckill.IdempotencyKey{}, time.Now())
 	require.NoError(t, err)
-	h.eventually(func() bool { v, err := h.Shelf.View(t.Context(), id); return err == nil && v.PerBuyerLimit == 4 }, "told of the limit")
+	h.eventually(func() bool { v, err := h.RedisStore.View(t.Context(), id); return err == nil && v.PerBuyerLimit == 4 }, "told of the limit")
 	_, err = h.Store.CloseSale(t.Context(), id, time.Now())
 	require.NoError(t, err)
-	h.eventually(func() bool { v, err := h.Shelf.View(t.Context(), id); return err == nil && v.Status == seckill.Closed }, "told of the end")
+	h.eventually(func() bool {
+		v, err := h.RedisStore.View(t.Context(), id)
+		return err == nil && v.Status == seckill.Closed
+	}, "told of the end")
 }
 
 func TestADraftGoesAndItsHistoryStays(t *testing.T) {

@@ -1,6 +1,5 @@
-// Package app wires the rooms of the house together for the programs: the services behind the HTTP API, the crew that
-// works in the background, and the order in which all of them start and stop. It holds no rules of its own.
+// Package app wires the services behind the HTTP API and the background workers, and starts and
+// stops them in order. It holds no business rules.
 //
-// What differs between programs is where the parts come from: internal/servers connects to real ones,
-// internal/embedded brings its own.
+// Its subpackages provide the servers: connect uses real ones, embedded runs them in the process.
 package app

@@ -9,27 +9,28 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Health tells whether a node should get requests: it is not draining, and Redis answers and will not throw keys away.
-// How the others are is told beside it and decides nothing: one broker's outage must not take every node out.
+// Health reports whether a node should get requests: it is not draining, and Redis replies and evicts
+// no keys. It also reports the state of MySQL and RabbitMQ, which does not count: the outage of a
+// broker must not remove all nodes from their load balancer.
 type Health struct {
 	parts    Parts
 	draining atomic.Bool
 }
 
-// NewHealth makes the health of a node over its parts.
+// NewHealth makes the health of a node.
 func NewHealth(p Parts) *Health { return &Health{parts: p} }
 
-// Drain makes the node not ready for the rest of its life.
+// Drain makes the node not ready until its process ends.
 func (h *Health) Drain() { h.draining.Store(true) }
 
-// pingDeadline is how long Redis may take to answer; othersDeadline how long the answer waits for the rest, which decide
-// nothing: a MySQL that hangs must not make a probe with a second's patience take the node out.
+// pingDeadline bounds Redis' reply. othersDeadline bounds the wait for MySQL: probes often time out
+// after one second, and a MySQL that hangs must not make the node fail them.
 const (
 	pingDeadline   = 800 * time.Millisecond
 	othersDeadline = 300 * time.Millisecond
 )
 
-// Ready asks every part and tells how each is: "ok", or what is wrong.
+// Ready asks every server, and returns "ok" or the problem of each.
 func (h *Health) Ready(ctx context.Context) (bool, map[string]string) {
 	ctx, cancel := context.WithTimeout(ctx, pingDeadline)
 	defer cancel()
@@ -40,33 +41,33 @@ func (h *Health) Ready(ctx context.Context) (bool, map[string]string) {
 	g.Go(func() error {
 		ctx, cancel := context.WithTimeout(ctx, othersDeadline)
 		defer cancel()
-		mysqlState = state(h.parts.Store.Ping(ctx))
+		mysqlState = stateOf(h.parts.Store.Ping(ctx))
 		return nil
 	})
-	_ = g.Wait() // neither returns an error
+	_ = g.Wait() // no function returns an error
 	queue := h.parts.Queue.DownReason()
 	if queue == "" {
 		queue = "ok"
 	}
-	told := map[string]string{"redis": redisState, "mysql": mysqlState, "rabbitmq": queue}
+	states := map[string]string{"redis": redisState, "mysql": mysqlState, "rabbitmq": queue}
 	if h.draining.Load() {
-		told["node"] = "draining"
+		states["node"] = "draining"
 	}
-	return fit && !h.draining.Load(), told
+	return fit && !h.draining.Load(), states
 }
 
-// redis tells how Redis is. Of a cluster one master is enough: the sales of those that are away wait, and all nodes alike could not
-// sell them.
-func (h *Health) redis(ctx context.Context) (told string, fit bool) {
-	f, err := h.parts.Shelf.Fit(ctx)
+// redis returns the state of Redis. One reachable master of a cluster is enough: no node of the API
+// could serve the sales of the other masters.
+func (h *Health) redis(ctx context.Context) (state string, fit bool) {
+	f, err := h.parts.RedisStore.Fit(ctx)
 	if err == nil && f.Away > 0 {
 		return fmt.Sprintf("%d of %d masters away", f.Away, f.Masters), true
 	}
-	return state(err), err == nil
+	return stateOf(err), err == nil
 }
 
-// state hides what an error says of addresses and users: the log has it.
-func state(err error) string {
+// stateOf hides addresses and users, which errors contain. The log has them.
+func stateOf(err error) string {
 	if err != nil {
 		return "down"
 	}

@@ -38,7 +38,7 @@ func TestANodeIsReadyWhileSomeMasterIs(t *testing.T) {
 	client := connect.Redis(cluster.Addrs(), "")
 	t.Cleanup(func() { _ = client.Close() })
 	parts := h.Parts
-	parts.Shelf = redisstore.New(client, redisstore.Options{})
+	parts.RedisStore = redisstore.New(client, redisstore.Options{})
 	health := app.NewHealth(parts)
 	becomes := func(wanted bool, word string) {
 		t.Helper()

@@ -9,21 +9,21 @@ import (
 )
 
 const (
-	// softMemory is what a node may take before the collector works more often than usual: enough for some 2,000 connections.
-	softMemory = 100 << 20
-	// memoryTick is how often a node looks at its memory.
+	// minMemoryLimit is the lowest memory limit, in bytes: enough for about 2,000 connections.
+	minMemoryLimit = 100 << 20
+	// memoryTick is the interval between two readings of the heap.
 	memoryTick = time.Second
-	// calmAfter is how many looks without a collection make a calm.
+	// calmAfter is the number of readings without a collection after which a peak is over.
 	calmAfter = 10
 )
 
-// Memory keeps a node small around its peaks. Left alone, Go lets a heap grow to twice what lives in it, and takes minutes
-// to give back what a rush needed. So there is a soft limit, which follows what lives and never squeezes it (Go's own limit stands
-// still, and a node with many connections would do nothing but collect); and when the rush is over, what is free is given
-// back at once. An operator's GOMEMLIMIT is left as it is.
+// Memory bounds a node's heap during peaks and returns memory after them. By default Go lets a heap
+// grow to twice its live size, and returns free memory within minutes. Memory sets a limit that
+// follows the live heap, because a constant limit would make a node with many connections collect
+// all the time. After a peak it returns free memory at once. A GOMEMLIMIT in the environment wins.
 type Memory struct{}
 
-// Run looks on until ctx ends.
+// Run adjusts the limit until ctx ends.
 func (Memory) Run(ctx context.Context) error {
 	limited := debug.SetMemoryLimit(-1) != math.MaxInt64
 	if !limited {
@@ -37,7 +37,7 @@ func (Memory) Run(ctx context.Context) error {
 		if !limited {
 			debug.SetMemoryLimit(memoryLimit(live))
 		}
-		if c.sets(cycles) {
+		if c.begins(cycles) {
 			debug.FreeOSMemory()
 		}
 		select {
@@ -48,33 +48,34 @@ func (Memory) Run(ctx context.Context) error {
 	}
 }
 
-// readMemory returns what lived at the last collection, in bytes, and how many collections there were that nobody forced.
+// readMemory returns the live heap at the last collection, in bytes, and the number of collections
+// that the runtime started.
 func readMemory() (live, cycles uint64) {
 	samples := []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/gc/cycles/automatic:gc-cycles"}}
 	metrics.Read(samples)
 	return samples[0].Value.Uint64(), samples[1].Value.Uint64()
 }
 
-// memoryLimit leaves what lives room for three quarters more, which costs about as much collecting as Go's usual one half more often.
-func memoryLimit(live uint64) int64 { return max(softMemory, int64(live/4*7)) } //nolint:gosec // a size in memory
+// memoryLimit allows three quarters more than the live heap.
+func memoryLimit(live uint64) int64 { return max(minMemoryLimit, int64(live/4*7)) }
 
-// calm finds the moment when a rush is over: collections were made, and now none is for a while.
+// calm detects the end of a peak: collections, followed by calmAfter readings without any.
 type calm struct {
-	cycles  uint64
-	quiet   int
-	stirred bool
+	cycles uint64
+	quiet  int
+	busy   bool
 }
 
-// sets tells whether calm has just set in.
-func (c *calm) sets(cycles uint64) bool {
+// begins reports, once per peak, that the peak is over.
+func (c *calm) begins(cycles uint64) bool {
 	if cycles != c.cycles {
-		c.cycles, c.quiet, c.stirred = cycles, 0, true
+		c.cycles, c.quiet, c.busy = cycles, 0, true
 		return false
 	}
 	c.quiet++
-	if !c.stirred || c.quiet < calmAfter {
+	if !c.busy || c.quiet < calmAfter {
 		return false
 	}
-	c.stirred = false
+	c.busy = false
 	return true
 }

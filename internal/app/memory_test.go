@@ -6,25 +6,25 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestMemoryIsGivenBackOnceAfterARush(t *testing.T) {
+func TestCalm_BeginsOnceAfterAPeak(t *testing.T) {
 	var c calm
 	for range 100 {
-		require.False(t, c.sets(0), "nothing was collected yet")
+		require.False(t, c.begins(0), "no collection yet")
 	}
 	for cycles := range uint64(20) {
-		require.False(t, c.sets(cycles+1), "in the rush")
+		require.False(t, c.begins(cycles+1), "during the peak")
 	}
 	given := 0
 	for range 100 {
-		if c.sets(20) {
+		if c.begins(20) {
 			given++
 		}
 	}
 	require.Equal(t, 1, given)
-	require.False(t, c.sets(21))
+	require.False(t, c.begins(21))
 }
 
-func TestTheLimitFollowsWhatLives(t *testing.T) {
-	require.EqualValues(t, softMemory, memoryLimit(10<<20))
-	require.EqualValues(t, 1750<<20, memoryLimit(1000<<20), "a large node is not squeezed")
+func TestMemoryLimit_FollowsTheLiveHeap(t *testing.T) {
+	require.EqualValues(t, minMemoryLimit, memoryLimit(10<<20))
+	require.EqualValues(t, 1750<<20, memoryLimit(1000<<20), "a large heap has room")
 }

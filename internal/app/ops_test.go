@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestOpsAnswers(t *testing.T) {
+func TestOps_ServesMetricsHealthAndProfiles(t *testing.T) {
 	ready := true
 	metrics := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "metrics") })
 	h := Ops(metrics, func(context.Context) (bool, map[string]string) { return ready, map[string]string{"redis": "ok"} })

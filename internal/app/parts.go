@@ -26,31 +26,41 @@ import (
 	"flashsale.dev/seckill/internal/sqlstore"
 )
 
-// Queue is where orders wait between Redis and MySQL, as a publisher sees it.
+// Queue is a publisher's view of the broker.
 type Queue interface {
 	order.Publisher
 	Up() bool
-	// DownReason says why it is not up; "" where it is.
+	// DownReason says why the queue is down; "" if it is up.
 	DownReason() string
 }
 
-// Parts are what the services stand on.
+// Parts are the servers and dependencies that the services use.
 type Parts struct {
-	Redis redis.UniversalClient
-	Shelf *redisstore.Store
-	Store *sqlstore.Store
-	Queue Queue
+	Redis      redis.UniversalClient
+	RedisStore *redisstore.Store
+	Store      *sqlstore.Store
+	Queue      Queue
 	// Source is nil in a program that consumes nothing.
 	Source order.Source
-	// Provider takes the money; nil is the built-in one, which takes none.
+	// Provider charges and refunds; nil is the built-in provider, which moves no money.
 	Provider order.Provider
-	// Dead is where the broker itself puts what it could not deliver, and Fresh tells of shards whose queue is new; both
-	// are nil where the queue is part of the process.
-	Dead  order.Source
-	Fresh <-chan int
-	// Seen is who hears of what else is done.
-	Seen Observers
-	Log  *slog.Logger
+	// DeadLetters are messages that the broker could not deliver. NewQueues sends the shards whose
+	// queue is new. Both are nil with the in-memory queue.
+	DeadLetters order.Source
+	NewQueues   <-chan int
+	Observers   Observers
+	Log         *slog.Logger
+}
+
+// Observers receive what the services count and trace; each may be nil.
+type Observers struct {
+	Reservations purchase.Metrics
+	Writes       orderwriter.Metrics
+	Outbox       outbox.Metrics
+	Repairs      reconcile.Metrics
+	Rebuilds     rebuild.Metrics
+	Sales        reconcile.SampleMetrics
+	Tracer       order.Tracer
 }
 
 func (p Parts) provider() order.Provider {
@@ -60,85 +70,85 @@ func (p Parts) provider() order.Provider {
 	return p.Provider
 }
 
-// Settings are what the services may be told.
+// Settings configure the services.
 type Settings struct {
 	OrderSecret    []byte
 	PublishTimeout time.Duration // longest wait for a confirm
-	ReplicasWait   time.Duration // longest wait for Redis' replicas before that; 0 where they don't count
+	ReplicasWait   time.Duration // longest wait for Redis' replicas before that; 0: no wait
 	PaymentTimeout time.Duration // until an unpaid order expires
 	BatchSize      int           // orders in one transaction at most
-	BatchLinger    time.Duration // how long a batch waits to fill
+	BatchLinger    time.Duration // longest wait for a batch to fill
 }
 
-// Services are what the HTTP API answers with.
+// Services are the services behind the HTTP API.
 type Services struct {
-	Shop    *catalog.Catalog
-	Sales   *inventory.SaleService
-	Desk    *purchase.Service
-	Finder  *query.Service
-	Cashier *payment.Service
-	Changes *inventory.ChangeService
-	Figures *stats.Service
-	Letters *deadletter.Service
-	Tally   *stats.Counters
+	Catalog     *catalog.Catalog
+	Sales       *inventory.SaleService
+	Purchases   *purchase.Service
+	Orders      *query.Service
+	Payments    *payment.Service
+	Statistics  *stats.Service
+	DeadLetters *deadletter.Service
+	Counters    *stats.Counters
 }
 
-// NewServices wires the services.
+// NewServices wires the services behind the HTTP API.
 func NewServices(p Parts, s Settings) Services {
 	minter := ordersn.NewMinter(s.OrderSecret)
-	front := catalog.NewSaleReader(p.Shelf, p.Store)
-	auditor := reconcile.NewReconciler(nil, p.Store, p.Shelf, nil, nil, p.Log)
-	sales := inventory.NewSaleService(p.Store, p.Shelf, rebuild.NewOpener(p.Store, p.Shelf), auditor, CheckRate, p.Log)
-	finder := query.NewService(p.Store, p.Shelf, front, sales, minter)
-	giver := inventory.NewStockReleaser(p.Store, p.Shelf, p.Log)
-	tally := stats.NewCounters(p.Shelf, p.Log)
+	reader := catalog.NewSaleReader(p.RedisStore, p.Store)
+	reconciler := reconcile.NewReconciler(nil, p.Store, p.RedisStore, nil, nil, p.Log)
+	releaser := inventory.NewStockReleaser(p.Store, p.RedisStore, p.Log)
+	opener := rebuild.NewOpener(p.Store, p.RedisStore)
+	sales := inventory.NewSaleService(p.Store, p.RedisStore, opener, reconciler, releaser, CheckRate, p.Log)
+	orders := query.NewService(p.Store, p.RedisStore, reader, sales, minter)
+	counters := stats.NewCounters(p.RedisStore, p.Log)
 	return Services{
-		Shop: catalog.NewCatalog(front, p.Shelf, p.Store), Sales: sales, Finder: finder,
-		Desk:    purchase.NewService(front, p.Shelf, p.Queue, minter, tally, p.Seen.Desk, p.Seen.Tracer, s.PublishTimeout, p.Log),
-		Cashier: payment.NewService(finder, p.Store, giver, p.provider(), p.Log),
-		Letters: deadletter.NewService(p.Store, p.Shelf, giver, minter, s.PaymentTimeout, p.Log),
-		Figures: stats.NewService(sales, front, p.Store, p.Shelf), Tally: tally,
-		Changes: inventory.NewChangeService(sales, p.Store, p.Shelf, giver, CheckRate, p.Log),
+		Catalog: catalog.NewCatalog(reader, p.RedisStore, p.Store), Sales: sales, Orders: orders,
+		Purchases:   purchase.NewService(reader, p.RedisStore, p.Queue, minter, counters, p.Observers.Reservations, p.Observers.Tracer, s.PublishTimeout, p.Log),
+		Payments:    payment.NewService(orders, p.Store, releaser, p.provider(), p.Log),
+		DeadLetters: deadletter.NewService(p.Store, p.RedisStore, releaser, minter, s.PaymentTimeout, p.Log),
+		Statistics:  stats.NewService(sales, reader, p.Store, p.RedisStore), Counters: counters,
 	}
 }
 
-// Worker is something that runs until its context ends.
+// Worker runs until its context ends.
 type Worker interface {
 	Run(ctx context.Context) error
 }
 
-// WorkerFunc is a Worker of a function.
+// WorkerFunc is a function that is a Worker.
 type WorkerFunc func(ctx context.Context) error
 
 // Run calls the function.
 func (f WorkerFunc) Run(ctx context.Context) error { return f(ctx) }
 
-// NewCrew wires the background work of an installation: what writes orders, and what mends. Any number of processes may
-// have a crew.
-func NewCrew(p Parts, s Settings) []Worker {
+// NewWorkers wires the background workers: they write orders, relay, expire, reconcile and rebuild.
+// Any number of processes may run them.
+func NewWorkers(p Parts, s Settings) []Worker {
 	minter := ordersn.NewMinter(s.OrderSecret)
 	live := livesales.New(p.Store, s.PaymentTimeout, p.Log)
-	giver := inventory.NewStockReleaser(p.Store, p.Shelf, p.Log)
-	relay := outbox.NewRelay(live, p.Shelf, p.Queue, p.Seen.Relay, s.PublishTimeout, p.Log)
-	opener := rebuild.NewOpener(p.Store, p.Shelf)
-	rebuilder := rebuild.NewRebuilder(live, p.Store, p.Shelf, relay, p.Queue, opener, p.Seen.Rebuild, s.ReplicasWait+s.PublishTimeout, p.Log)
-	auditor := reconcile.NewReconciler(live, p.Store, p.Shelf, relay, p.Seen.Audit, p.Log)
-	writer := orderwriter.NewWriter(p.Store, p.Shelf, giver, minter, p.Seen.Writer, p.Seen.Tracer, s.PaymentTimeout, p.Log)
-	consumer := orderwriter.NewConsumer(p.Source, writer, orderwriter.ConsumerOptions{BatchSize: s.BatchSize, Linger: s.BatchLinger}, p.Seen.Tracer, p.Log)
+	releaser := inventory.NewStockReleaser(p.Store, p.RedisStore, p.Log)
+	relay := outbox.NewRelay(live, p.RedisStore, p.Queue, p.Observers.Outbox, s.PublishTimeout, p.Log)
+	opener := rebuild.NewOpener(p.Store, p.RedisStore)
+	rebuilder := rebuild.NewRebuilder(live, p.Store, p.RedisStore, relay, p.Queue, opener, p.Observers.Rebuilds, s.ReplicasWait+s.PublishTimeout, p.Log)
+	reconciler := reconcile.NewReconciler(live, p.Store, p.RedisStore, relay, p.Observers.Repairs, p.Log)
+	writer := orderwriter.NewWriter(p.Store, p.RedisStore, releaser, minter, p.Observers.Writes, p.Observers.Tracer, s.PaymentTimeout, p.Log)
+	consumer := orderwriter.NewConsumer(p.Source, writer, orderwriter.ConsumerOptions{BatchSize: s.BatchSize, Linger: s.BatchLinger}, p.Observers.Tracer, p.Log)
 	workers := []Worker{
-		live, consumer, relay, rebuilder, giver, auditor,
-		payment.NewExpirer(live, p.Store, giver, p.Log), inventory.NewChangeSyncer(live, p.Store, p.Shelf, p.Log),
-		rebuild.NewRetirer(p.Store, p.Shelf, p.Log), payment.NewRefunder(p.Store, p.provider(), p.Log),
+		live, consumer, relay, rebuilder, releaser, reconciler,
+		payment.NewExpirer(live, p.Store, releaser, p.Log), inventory.NewChangeSyncer(live, p.Store, p.RedisStore, p.Log),
+		rebuild.NewRetirer(p.Store, p.RedisStore, p.Log), payment.NewRefunder(p.Store, p.provider(), p.Log),
 	}
-	if p.Seen.Survey != nil {
-		workers = append(workers, reconcile.NewSampler(live, p.Store, p.Shelf, auditor, p.Seen.Survey, p.Log))
+	if p.Observers.Sales != nil {
+		workers = append(workers, reconcile.NewSampler(live, p.Store, p.RedisStore, reconciler, p.Observers.Sales, p.Log))
 	}
-	if p.Dead != nil {
-		// What the broker gave up on is tried once more, one message at a time: its batch may have been at fault, not it.
-		workers = append(workers, orderwriter.NewConsumer(p.Dead, writer, orderwriter.ConsumerOptions{BatchSize: 1}, p.Seen.Tracer, p.Log))
+	if p.DeadLetters != nil {
+		// Undeliverable messages are tried again one by one, because another message of the batch may
+		// have caused the failure.
+		workers = append(workers, orderwriter.NewConsumer(p.DeadLetters, writer, orderwriter.ConsumerOptions{BatchSize: 1}, p.Observers.Tracer, p.Log))
 	}
-	if marker, ok := p.Queue.(outbox.BrokerMarker); ok && p.Fresh != nil {
-		workers = append(workers, outbox.NewRepublisher(live, relay, marker, p.Source.Shards(), p.Fresh, p.Log))
+	if marker, ok := p.Queue.(outbox.BrokerMarker); ok && p.NewQueues != nil {
+		workers = append(workers, outbox.NewRepublisher(live, relay, marker, p.Source.Shards(), p.NewQueues, p.Log))
 	}
 	return workers
 }

@@ -69,7 +69,7 @@ func (b *bank) gave(id string) int {
 type paid struct{ PaymentID, State, Reason, OrderStatus string }
 
 // callback sends what the provider would send.
-func (h *house) callback(id, sn string, amount int) (reply, paid) {
+func (h *fixture) callback(id, sn string, amount int) (reply, paid) {
 	h.t.Helper()
 	body := fmt.Sprintf(`{"paymentId":%q,"orderSn":%q,"amount":%d}`, id, sn, amount)
 	signer, err := paymentprovider.NewSigner(secret, time.Now)

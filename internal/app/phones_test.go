@@ -17,7 +17,7 @@ import (
 )
 
 // everything is all that Redis holds, as text.
-func (h *house) everything() string {
+func (h *fixture) everything() string {
 	h.t.Helper()
 	var all strings.Builder
 	keys, err := h.Redis.Keys(h.t.Context(), "*").Result()
@@ -46,7 +46,7 @@ func (h *house) everything() string {
 }
 
 // files is all that the data directory holds, byte for byte.
-func (h *house) files() string {
+func (h *fixture) files() string {
 	h.t.Helper()
 	var all strings.Builder
 	err := filepath.WalkDir(h.data, func(path string, d fs.DirEntry, err error) error {

@@ -18,13 +18,13 @@ import (
 	"flashsale.dev/seckill/internal/logging"
 )
 
-// Main runs a program until it ends or is told to: the first SIGTERM or SIGINT ends its context, the second ends it at
-// once. What went wrong is told in one line, and the exit code is 1, or what the error's ExitCode says.
+// Main runs a program. The first SIGTERM or SIGINT ends its context; the second kills the process.
+// Main prints an error to stderr. The exit code is then 1, or that of the error's ExitCode method.
 func Main(run func(ctx context.Context, args, environ []string, stdout, stderr io.Writer) error) {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	go func() {
 		<-ctx.Done()
-		stop() // from now on a signal does what it does to any program
+		stop() // restores the default action: the second signal kills
 	}()
 	err := run(ctx, os.Args[1:], os.Environ(), os.Stdout, os.Stderr)
 	if err != nil && !errors.Is(err, flag.ErrHelp) {
@@ -37,8 +37,8 @@ func Main(run func(ctx context.Context, args, environ []string, stdout, stderr i
 	}
 }
 
-// Start reads a program's arguments and settings and opens its log. flags may be nil: then there are only -help and
-// -version, after which the error is flag.ErrHelp.
+// Start reads a program's arguments and settings, and opens its log. nil flags mean -help and
+// -version alone. After either of these the error is flag.ErrHelp.
 func Start(p config.Program, name string, flags *flag.FlagSet, args, environ []string, stdout, stderr io.Writer) (config.Config, *slog.Logger, error) {
 	if err := parse(p, name, flags, args, stdout, stderr); err != nil {
 		return config.Config{}, nil, err
@@ -49,7 +49,7 @@ func Start(p config.Program, name string, flags *flag.FlagSet, args, environ []s
 	}
 	log := logging.Logger(stderr, cfg.Program.LogLevel, cfg.Program.LogFormat)
 	for _, w := range warnings {
-		log.Warn("setting not known", "problem", w)
+		log.Warn("unknown setting", "problem", w)
 	}
 	return cfg, log, nil
 }
@@ -65,7 +65,7 @@ func parse(p config.Program, name string, flags *flag.FlagSet, args []string, st
 		flags.SetOutput(stdout)
 		flags.PrintDefaults()
 		fmt.Fprintln(stdout, "\nEnvironment:")
-		_ = config.Help(stdout, p) // standard output that can't be written has nobody to tell
+		_ = config.Help(stdout, p) // a failure to write to standard output cannot be reported
 	}
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -80,7 +80,7 @@ func parse(p config.Program, name string, flags *flag.FlagSet, args []string, st
 	return nil
 }
 
-// SettingsOf takes the services' settings out of a program's.
+// SettingsOf returns the services' part of a program's settings.
 func SettingsOf(cfg config.Config) (Settings, error) {
 	secret, err := cfg.Auth.OrderKey()
 	return Settings{
@@ -93,16 +93,17 @@ func SettingsOf(cfg config.Config) (Settings, error) {
 func Listen(ctx context.Context, addr string) (net.Listener, error) {
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", addr)
 	if err != nil {
-		return nil, fmt.Errorf("listen for the API (SECKILL_HTTP_ADDR): %w", err)
+		return nil, fmt.Errorf("listen on %s (SECKILL_HTTP_ADDR; choose a free port): %w", addr, err)
 	}
 	return l, nil
 }
 
-// OpsWorkers serve the operations address. A port in use is a warning: several programs may share a machine.
+// OpsWorkers serves the operations address. A port in use is only a warning, because several
+// programs may share a machine.
 func OpsWorkers(ctx context.Context, addr string, metrics http.Handler, ready Ready, log *slog.Logger) []Worker {
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", addr)
 	if err != nil {
-		log.Warn("no operations address (SECKILL_OPS_ADDR): metrics and profiles are not served", "err", err)
+		log.Warn("cannot listen on SECKILL_OPS_ADDR: no metrics and profiles", "addr", addr, "err", err)
 		return nil
 	}
 	return []Worker{Serve(OpsServer(Ops(metrics, ready), addr), l, time.Second)}

@@ -12,8 +12,9 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Run starts stages of workers, the first first, and waits for ctx or for a worker that fails. Then it stops the stages one
-// after another in reverse, each finishing what it has begun, all within the timeout.
+// Run starts stages of workers in order, and waits until ctx ends or a worker fails. Then it stops
+// the stages in reverse order. A stage finishes its work before the next one stops; all stages share
+// the timeout.
 func Run(ctx context.Context, timeout time.Duration, stages ...[]Worker) error {
 	failed, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
@@ -30,13 +31,13 @@ func Run(ctx context.Context, timeout time.Duration, stages ...[]Worker) error {
 		case err := <-s.done:
 			errs = append(errs, err)
 		case <-deadline:
-			return errors.Join(append(errs, fmt.Errorf("not everything ended within %s", timeout))...)
+			return errors.Join(append(errs, fmt.Errorf("shutdown took longer than %s (SECKILL_SHUTDOWN_TIMEOUT)", timeout))...)
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// stage is workers that start and stop together.
+// stage is a group of workers that start and stop together.
 type stage struct {
 	stop context.CancelFunc
 	done chan error
@@ -59,7 +60,8 @@ func start(ctx context.Context, workers []Worker, fail context.CancelCauseFunc) 
 	return s
 }
 
-// Serve is a worker that answers HTTP on a listener. When it is stopped it accepts no more and finishes what it accepted.
+// Serve returns a worker that serves HTTP on a listener. When it stops, it accepts no more
+// connections and finishes the accepted requests within the timeout.
 func Serve(server *http.Server, listener net.Listener, timeout time.Duration) Worker {
 	return WorkerFunc(func(ctx context.Context) error {
 		ended := make(chan error, 1)

@@ -15,8 +15,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// noting tells when it is stopped.
-func noting(name string, order chan<- string) Worker {
+// recording sends its name when it stops.
+func recording(name string, order chan<- string) Worker {
 	return WorkerFunc(func(ctx context.Context) error {
 		<-ctx.Done()
 		order <- name
@@ -24,33 +24,33 @@ func noting(name string, order chan<- string) Worker {
 	})
 }
 
-func TestStagesStopInReverse(t *testing.T) {
+func TestRun_StopsStagesInReverse(t *testing.T) {
 	order := make(chan string, 3)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	err := Run(ctx, time.Minute, []Worker{noting("servers", order)}, []Worker{noting("crew", order)}, []Worker{noting("http", order)})
+	err := Run(ctx, time.Minute, []Worker{recording("servers", order)}, []Worker{recording("workers", order)}, []Worker{recording("http", order)})
 	require.NoError(t, err)
-	require.Equal(t, []string{"http", "crew", "servers"}, []string{<-order, <-order, <-order})
+	require.Equal(t, []string{"http", "workers", "servers"}, []string{<-order, <-order, <-order})
 }
 
-func TestOneThatFailsEndsAll(t *testing.T) {
+func TestRun_OneFailureStopsAll(t *testing.T) {
 	broken := errors.New("broken")
 	order := make(chan string, 1)
-	err := Run(t.Context(), time.Minute, []Worker{noting("servers", order)}, []Worker{WorkerFunc(func(context.Context) error { return broken })})
+	err := Run(t.Context(), time.Minute, []Worker{recording("servers", order)}, []Worker{WorkerFunc(func(context.Context) error { return broken })})
 	require.ErrorIs(t, err, broken)
 	require.Equal(t, "servers", <-order)
 }
 
-func TestWhoDoesNotEndInTimeIsReported(t *testing.T) {
+func TestRun_ReportsWorkersThatExceedTheTimeout(t *testing.T) {
 	release := make(chan struct{})
 	defer close(release)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	stuck := WorkerFunc(func(context.Context) error { <-release; return nil })
-	require.ErrorContains(t, Run(ctx, time.Millisecond, []Worker{stuck}), "not everything ended within 1ms")
+	require.ErrorContains(t, Run(ctx, time.Millisecond, []Worker{stuck}), "shutdown took longer than 1ms")
 }
 
-func TestServeFinishesWhatItAccepted(t *testing.T) {
+func TestServe_FinishesAcceptedRequests(t *testing.T) {
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	entered, leave := make(chan struct{}), make(chan struct{})

@@ -25,7 +25,7 @@ type stream struct {
 	lines *bufio.Scanner
 }
 
-func (h *house) stream(who seckill.Actor, sn string, header ...string) stream {
+func (h *fixture) stream(who seckill.Actor, sn string, header ...string) stream {
 	h.t.Helper()
 	res, err := h.client.Do(h.request(who, "GET", "/orders/"+sn+"/events", "", header...))
 	require.NoError(h.t, err)
@@ -138,7 +138,7 @@ func TestTwoThousandAreTold(t *testing.T) {
 }
 
 // written writes orders as the consumer does, one of each buyer.
-func (h *house) written(goodsID int64, n int, first int64) []string {
+func (h *fixture) written(goodsID int64, n int, first int64) []string {
 	h.t.Helper()
 	sns := make([]string, 0, n)
 	for len(sns) < n {

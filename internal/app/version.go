@@ -6,11 +6,11 @@ import (
 	"runtime/debug"
 )
 
-// What the linker may set, with -ldflags "-X flashsale.dev/seckill/internal/app.version=… -X ….commit=… -X ….date=…", where
-// a program is built without its repository at hand.
-var version, commit, date string //nolint:gochecknoglobals // the linker sets nothing else
+// The linker sets these with -ldflags "-X flashsale.dev/seckill/internal/app.version=…" (likewise
+// commit and date) if a program is built without its repository.
+var version, commit, date string //nolint:gochecknoglobals // the linker can set only globals
 
-// Version is the version, the commit and its date that the program was built from, as far as they are known.
+// Version returns the version, commit and date that the program was built from.
 func Version() string {
 	v, c, d := version, commit, date
 	if info, ok := debug.ReadBuildInfo(); ok {

@@ -15,7 +15,7 @@ import (
 	"flashsale.dev/seckill/internal/auth"
 )
 
-// check holds every setting against what its tags and its kind allow.
+// check compares every setting with the bounds in its tags, and with its type.
 func (c *Config) check(settings []Setting) []error {
 	var problems []error
 	v := reflect.ValueOf(c).Elem()
@@ -29,7 +29,7 @@ func (c *Config) check(settings []Setting) []error {
 
 func (s Setting) check(v reflect.Value) error {
 	if s.Required && v.IsZero() {
-		return fmt.Errorf("is needed: %s", s.Help)
+		return fmt.Errorf("is required: %s", s.Help)
 	}
 	switch x := v.Interface().(type) {
 	case time.Duration:

@@ -6,20 +6,20 @@ import (
 	"time"
 )
 
-// Program is which of the programs asks: each reads its own part of the settings.
+// Program is a program that reads settings. Each program reads a part of them.
 type Program string
 
-// The programs that are set by the environment.
+// The programs that read the environment.
 const (
 	API        Program = "api"
 	Consumer   Program = "consumer"
 	Standalone Program = "standalone"
 )
 
-// Config is every setting. What a program does not read has its default.
+// Config holds all settings. A setting that a program does not read has its default.
 //
-// Tags: env is the name, envDefault the default (envDefault.consumer one program's own), in the programs that read
-// it, unit and help are for people.
+// Tags: env is the name; envDefault is the default, and envDefault.consumer one program's own; in
+// lists the programs that read it; unit and help are for people.
 type Config struct {
 	HTTP    HTTP
 	Redis   Redis
@@ -32,14 +32,14 @@ type Config struct {
 	Trace   Trace
 }
 
-// HTTP is where the API listens and whom it believes.
+// HTTP holds the API's address, and the proxies that it trusts.
 type HTTP struct {
 	Addr           string  `env:"SECKILL_HTTP_ADDR" envDefault:":8080" envDefault.standalone:"127.0.0.1:8080" in:"api standalone" unit:"host:port" help:"address of the HTTP API"`
 	TrustedProxies Proxies `env:"SECKILL_TRUSTED_PROXIES" in:"api standalone" unit:"comma list of addresses or CIDRs" help:"proxies whose X-Forwarded-For is believed; none if empty"`
 	Currency       string  `env:"SECKILL_CURRENCY" envDefault:"CNY" in:"api standalone" unit:"ISO 4217 code" help:"currency that the pages show prices in; the API's amounts are of its smallest unit"`
 }
 
-// Redis is where the permission to sell is kept.
+// Redis holds the connection to Redis, which keeps the stock of open sales.
 type Redis struct {
 	Addrs          []string      `env:"SECKILL_REDIS_ADDRS" envDefault:"127.0.0.1:6379" in:"api consumer" unit:"comma list of host:port" help:"Redis; more than one address means Redis Cluster, or the sentinels where a master is named"`
 	Username       string        `env:"SECKILL_REDIS_USERNAME" in:"api consumer" unit:"name" help:"user of Redis' access lists; empty for the default one"`
@@ -51,7 +51,7 @@ type Redis struct {
 	WaitTimeout    time.Duration `env:"SECKILL_REDIS_WAIT_TIMEOUT" envDefault:"500ms" in:"api consumer" unit:"duration" min:"1ms" max:"1500ms" help:"longest wait for those replicas; then 503, ask again with the same path; the same on every node"`
 }
 
-// ReplicasWait is how long a reservation may wait for replicas; none where it waits for none.
+// ReplicasWait returns how long a reservation may wait for replicas; 0 if it waits for none.
 func (r Redis) ReplicasWait() time.Duration {
 	if r.WaitReplicas == 0 {
 		return 0
@@ -59,29 +59,28 @@ func (r Redis) ReplicasWait() time.Duration {
 	return r.WaitTimeout
 }
 
-// MySQL is where the truth is kept.
+// MySQL holds the connections to the database, which keeps sales and orders.
 type MySQL struct {
 	DSN Secret `env:"SECKILL_MYSQL_DSN" envDefault:"seckill:seckill@tcp(127.0.0.1:3306)/seckill" in:"api consumer" unit:"go-sql-driver DSN" help:"MySQL or MariaDB; times are kept in UTC whatever it says; its address may list a group's members (h1:3306,h2:3306): the one that takes writes is used"`
-	// ReadDSN is for lists that people look at; a consumer writes and repairs, and reads nothing from a replica.
+	// ReadDSN serves lists for people. A consumer reads nothing from a replica, because it repairs.
 	ReadDSN Secret `env:"SECKILL_MYSQL_READ_DSN" in:"api" unit:"go-sql-driver DSN" help:"a replica, or several, for merchants' lists of orders, their figures and the board of sales, which may be behind; the primary if empty or away"`
 }
 
-// AMQP is the way between the two.
+// AMQP holds the connection to RabbitMQ, which carries orders from Redis to MySQL.
 type AMQP struct {
 	URLs           Secret        `env:"SECKILL_AMQP_URL" envDefault:"amqp://guest:guest@127.0.0.1:5672/" in:"api consumer" unit:"comma list of amqp:// URLs" help:"RabbitMQ's nodes, tried in turn"`
 	PublishTimeout time.Duration `env:"SECKILL_PUBLISH_TIMEOUT" envDefault:"1s" in:"api consumer" unit:"duration" min:"10ms" max:"10s" help:"longest wait for RabbitMQ's confirm of a message; the relay sends it again later"`
 }
 
-// Auth is the secrets.
+// Auth holds the secrets.
 type Auth struct {
-	JWTSecret   Secret `env:"SECKILL_JWT_SECRET" in:"api consumer standalone" required:"api" unit:"at least 32 bytes" help:"secret that signs the tokens (HS256); standalone makes one up if it is empty, a consumer needs it or SECKILL_ORDER_SECRET"`
-	OrderSecret Secret `env:"SECKILL_ORDER_SECRET" in:"api consumer standalone" unit:"at least 32 bytes" help:"secret that marks our order numbers, the same on every node and for ever; derived from the JWT secret if empty"`
-	PhoneKeys   Secret `env:"SECKILL_PHONE_KEYS" in:"api standalone" unit:"comma list of id:key, 32 bytes in base64" help:"keys that seal phone numbers before they are kept: the first seals, all open; if empty, standalone makes one up and an API derives one, of the id 0, from the order secret, which opens always"`
-	// PaymentSecret is shared with the payment provider.
+	JWTSecret     Secret `env:"SECKILL_JWT_SECRET" in:"api consumer standalone" required:"api" unit:"at least 32 bytes" help:"secret that signs the tokens (HS256); standalone makes one up if it is empty, a consumer needs it or SECKILL_ORDER_SECRET"`
+	OrderSecret   Secret `env:"SECKILL_ORDER_SECRET" in:"api consumer standalone" unit:"at least 32 bytes" help:"secret that marks our order numbers, the same on every node and for ever; derived from the JWT secret if empty"`
+	PhoneKeys     Secret `env:"SECKILL_PHONE_KEYS" in:"api standalone" unit:"comma list of id:key, 32 bytes in base64" help:"keys that seal phone numbers before they are kept: the first seals, all open; if empty, standalone makes one up and an API derives one, of the id 0, from the order secret, which opens always"`
 	PaymentSecret Secret `env:"SECKILL_PAYMENT_SECRET" in:"api standalone" unit:"at least 32 bytes" help:"secret that signs the payment provider's callbacks (HMAC-SHA256); standalone makes one up, without one an API refuses callbacks"`
 }
 
-// Order is how orders are written.
+// Order says how orders are written, and when they expire.
 type Order struct {
 	PaymentTimeout time.Duration `env:"SECKILL_PAYMENT_TIMEOUT" envDefault:"15m" in:"api consumer standalone" unit:"duration" min:"1s" max:"8760h" help:"time to pay after an order was written; then it expires and its units go back on sale"`
 	Shards         int           `env:"SECKILL_ORDER_SHARDS" envDefault:"4" in:"api consumer" unit:"queues" min:"1" max:"256" help:"order queues, the same on every node; each has one active consumer"`
@@ -90,12 +89,12 @@ type Order struct {
 	MaxBacklogAge  time.Duration `env:"SECKILL_MAX_BACKLOG_AGE" envDefault:"10s" in:"api standalone" unit:"duration, 0 = off" min:"0s" max:"24h" help:"age of the oldest reservation that is not in MySQL from which on nothing more is promised (503)"`
 }
 
-// Limiter is where its rules are.
+// Limiter names the file of the rate limiter's rules.
 type Limiter struct {
 	File string `env:"SECKILL_RATELIMIT_FILE" in:"api standalone" unit:"path" help:"rules of the rate limiter, YAML; if empty, the sales' own rates and 20/s for each buyer"`
 }
 
-// Process is how a program is watched and ended.
+// Process holds a program's logging, operations address and shutdown.
 type Process struct {
 	OpsAddr         string        `env:"SECKILL_OPS_ADDR" envDefault:"127.0.0.1:9090" envDefault.consumer:"127.0.0.1:9091" in:"api consumer standalone" unit:"host:port" help:"address of /metrics, /livez, /readyz and /debug/pprof; keep it private; a port in use is a warning"`
 	LogLevel        slog.Level    `env:"SECKILL_LOG_LEVEL" envDefault:"info" in:"api consumer standalone" unit:"debug, info, warn, error" help:"lowest level that is logged"`
@@ -103,13 +102,13 @@ type Process struct {
 	ShutdownTimeout time.Duration `env:"SECKILL_SHUTDOWN_TIMEOUT" envDefault:"15s" in:"api consumer standalone" unit:"duration" min:"100ms" max:"10m" help:"longest time between SIGTERM and the end"`
 }
 
-// Trace is where traces go.
+// Trace says where traces go, and how many requests are traced.
 type Trace struct {
 	Endpoint string `env:"SECKILL_OTLP_ENDPOINT" in:"api consumer" unit:"URL" help:"OpenTelemetry collector that takes traces by OTLP over HTTP, such as http://collector:4318; OTEL_EXPORTER_OTLP_ENDPOINT if empty, and without either nothing is traced"`
 	OneIn    int    `env:"SECKILL_TRACE_ONE_IN" envDefault:"100" in:"api" unit:"requests" min:"1" max:"1000000" help:"one of so many requests is traced"`
 }
 
-// Nodes are the URLs one by one.
+// Nodes returns the URLs of RabbitMQ's nodes, one by one.
 func (a AMQP) Nodes() []string {
 	urls := strings.Split(a.URLs.Reveal(), ",")
 	for i := range urls {

@@ -1,8 +1,8 @@
-// Package config reads the environment of the contract into one typed struct.
+// Package config reads the programs' settings from the environment into one typed struct.
 //
-// Every setting is one field, whose tags say all there is to know of it: its name, its default, its unit, which
-// programs read it, and a sentence of help. Parsing, -help and the README's table all come from those tags.
+// Every setting is one field. Its tags hold the name, the default, the unit, the programs that read
+// it, and a sentence of help. Parsing, -help and docs/reference/configuration.md use those tags.
 //
-// All problems are reported at once. Secrets print as ***. A SECKILL_ name that no setting has is a warning that
-// names the nearest one. It imports auth, for the shortest secret there may be, and caarlos0/env.
+// Load reports all problems together. Secrets print as ***. A SECKILL_ name that is not a setting is
+// a warning that suggests the most similar name.
 package config

@@ -11,17 +11,17 @@ import (
 
 const prefix = "SECKILL_"
 
-// OpenTelemetry's own name of a setting is heard where ours is silent.
+// OpenTelemetry's own variable applies where SECKILL_OTLP_ENDPOINT is empty.
 const (
 	otlpEndpoint = prefix + "OTLP_ENDPOINT"
 	otelEndpoint = "OTEL_EXPORTER_OTLP_ENDPOINT"
 )
 
-// Load reads a program's settings out of an environment as os.Environ gives it. A setting that is empty has its
-// default. The error tells every problem there is, a line for each, by the settings' names and never by a secret's
-// value; warnings are of names that no setting has.
+// Load reads a program's settings from an environment in the form of os.Environ. An empty setting has
+// its default. The error has a line for each problem, which names the setting and never shows a
+// secret's value. warnings name unknown settings.
 func Load(p Program, environ []string) (cfg Config, warnings []string, err error) {
-	given := ours(environ)
+	given := relevant(environ)
 	settings := Settings(p)
 	problems := parse(&cfg, settings, values(settings, given))
 	problems = append(problems, cfg.check(settings)...)
@@ -31,7 +31,8 @@ func Load(p Program, environ []string) (cfg Config, warnings []string, err error
 	return cfg, unknown(given), errors.Join(problems...)
 }
 
-func ours(environ []string) map[string]string {
+// relevant returns the variables that are settings, by name.
+func relevant(environ []string) map[string]string {
 	given, otel := map[string]string{}, ""
 	for _, pair := range environ {
 		name, value, _ := strings.Cut(pair, "=")
@@ -47,7 +48,8 @@ func ours(environ []string) map[string]string {
 	return given
 }
 
-// values are the defaults of all settings, and over them those of the program's own that were given.
+// values returns the defaults of all settings, overridden by what the environment gives to the
+// program's own settings.
 func values(settings []Setting, given map[string]string) map[string]string {
 	values := map[string]string{}
 	for _, s := range slices.Concat(Settings(""), settings) {
@@ -63,7 +65,7 @@ func values(settings []Setting, given map[string]string) map[string]string {
 
 func parse(cfg *Config, settings []Setting, values map[string]string) []error {
 	err := env.ParseWithOptions(cfg, env.Options{
-		Environment: values, DefaultValueTagName: "-", // the defaults are in values already
+		Environment: values, DefaultValueTagName: "-", // values has the defaults already
 	})
 	all, ok := errors.AsType[env.AggregateError](err)
 	if err != nil && !ok {
@@ -76,7 +78,7 @@ func parse(cfg *Config, settings []Setting, values map[string]string) []error {
 	return problems
 }
 
-// named puts the setting's name in the place of the field's.
+// named replaces the field's name in an error by the setting's name.
 func named(err error, settings []Setting) error {
 	e, ok := errors.AsType[env.ParseError](err)
 	if !ok {

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// unknown warns of every name of ours that no setting has. One that another program reads is no mistake: programs
-// are often started with the same environment.
+// unknown returns a warning for every SECKILL_ name that is not a setting of any program. A setting
+// of another program is no mistake, because programs often share one environment.
 func unknown(given map[string]string) []string {
 	var warnings []string
 	known := Settings("")
@@ -24,7 +24,8 @@ func nearest(name string, known []Setting) string {
 	return slices.MinFunc(known, func(a, b Setting) int { return distance(name, a.Name) - distance(name, b.Name) }).Name
 }
 
-// distance counts the characters to insert, delete or replace (Levenshtein, Wagner and Fischer's table, row by row).
+// distance is the Levenshtein distance: the characters to insert, delete or replace. It keeps one
+// row of Wagner and Fischer's table.
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

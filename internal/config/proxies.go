@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// Proxies are networks whose word is taken for where a request came from.
+// Proxies are the networks whose X-Forwarded-For header the API trusts.
 type Proxies []netip.Prefix
 
-// UnmarshalText reads a comma list of CIDRs and of addresses, each of which stands for itself alone.
+// UnmarshalText reads a comma list of CIDRs and addresses. An address is a network of one host.
 func (p *Proxies) UnmarshalText(text []byte) error {
 	*p = nil
 	for s := range strings.SplitSeq(string(text), ",") {

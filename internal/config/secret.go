@@ -9,34 +9,34 @@ import (
 	"flashsale.dev/seckill/internal/auth"
 )
 
-// Secret is a string that prints as ***, however it is printed; Reveal gives it away.
+// Secret is a string that prints as *** in every format. Reveal returns its value.
 type Secret string
 
 const hidden = "***"
 
-// Reveal gives the secret itself.
+// Reveal returns the value.
 func (s Secret) Reveal() string { return string(s) }
 
-// String hides it from fmt.
+// String hides the value from fmt.
 func (s Secret) String() string { return hidden }
 
-// GoString hides it from %#v.
+// GoString hides the value from %#v.
 func (s Secret) GoString() string { return hidden }
 
-// LogValue hides it from slog.
+// LogValue hides the value from slog.
 func (s Secret) LogValue() slog.Value { return slog.StringValue(hidden) }
 
-// MarshalText hides it from JSON and its like.
+// MarshalText hides the value from JSON and other encodings.
 func (s Secret) MarshalText() ([]byte, error) { return []byte(hidden), nil }
 
-// ErrNoSecret says that there is nothing to derive an order secret from.
+// ErrNoSecret reports that no secret exists from which an order secret could be derived.
 var ErrNoSecret = errors.New("neither an order secret nor a JWT secret is set")
 
-// Phones are the keys of phone numbers that were set; Load has looked at them.
+// Phones parses the keys of phone numbers. Load has validated them.
 func (a Auth) Phones() ([]auth.PhoneKey, error) { return auth.ParsePhoneKeys(string(a.PhoneKeys)) }
 
-// OrderKey is the secret of the order numbers: the one that was set, else one derived from the JWT secret, from which
-// the JWT secret cannot be told.
+// OrderKey returns the secret of the order numbers: the configured one, or one derived from the JWT
+// secret with HMAC. The derived key does not disclose the JWT secret. Its error is ErrNoSecret.
 func (a Auth) OrderKey() ([]byte, error) {
 	switch {
 	case a.OrderSecret != "":

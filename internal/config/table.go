@@ -6,17 +6,17 @@ import (
 	"strings"
 )
 
-// Setting is one line of the table of settings.
+// Setting describes one setting of a program.
 type Setting struct {
 	Name, Unit, Help string
-	Default          string // the program's own; "" where there is none
+	Default          string // the program's own; "" if there is none
 	Required         bool
 
 	field reflect.StructField
 	index []int
 }
 
-// Settings lists what a program reads, in the order of the struct; with program "" all there are.
+// Settings lists the settings of a program, in the order of the struct; program "" lists all.
 func Settings(p Program) []Setting {
 	var all []Setting
 	for _, group := range reflect.VisibleFields(reflect.TypeFor[Config]()) {

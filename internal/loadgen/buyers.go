@@ -28,7 +28,7 @@ const (
 
 // kind draws the kind of buyer i; the same seed gives the same kinds.
 func (p Plan) kind(i int) Kind {
-	draw := float64(rand.NewPCG(p.Seed, uint64(i)).Uint64()>>11) / (1 << 53) //nolint:gosec // not a secret
+	draw := float64(rand.NewPCG(p.Seed, uint64(i)).Uint64()>>11) / (1 << 53)
 	switch {
 	case draw < p.Hostile:
 		return Hostile

@@ -8,12 +8,12 @@ import (
 
 type requestIDKey struct{}
 
-// WithRequestID gives a context the id under which everything that is logged with it is found.
+// WithRequestID returns a context whose log records carry a request's id.
 func WithRequestID(ctx context.Context, id string) context.Context {
 	return context.WithValue(ctx, requestIDKey{}, id)
 }
 
-// RequestID is the id a context carries, or "".
+// RequestID returns the request's id of a context, or "".
 func RequestID(ctx context.Context) string {
 	id, _ := ctx.Value(requestIDKey{}).(string)
 	return id
@@ -21,19 +21,19 @@ func RequestID(ctx context.Context) string {
 
 type traceIDKey struct{}
 
-// WithTraceID gives a context the id of the trace that it is part of, for the log.
+// WithTraceID returns a context whose log records carry a trace's id.
 func WithTraceID(ctx context.Context, id string) context.Context {
 	return context.WithValue(ctx, traceIDKey{}, id)
 }
 
-// TraceID is the trace's id that a context carries, or "".
+// TraceID returns the trace's id of a context, or "".
 func TraceID(ctx context.Context) string {
 	id, _ := ctx.Value(traceIDKey{}).(string)
 	return id
 }
 
-// Logger writes to w from a level up, as lines of JSON or, with format "text", of key=value pairs.
-// Times are UTC.
+// Logger returns a logger that writes records of at least a level to w. The format "text" writes
+// key=value pairs, any other JSON. Times are UTC.
 func Logger(w io.Writer, level slog.Level, format string) *slog.Logger {
 	opts := &slog.HandlerOptions{Level: level, ReplaceAttr: inUTC}
 	if format == "text" {
@@ -49,7 +49,7 @@ func inUTC(groups []string, a slog.Attr) slog.Attr {
 	return a
 }
 
-// traced adds the request's id and the trace's to every record whose context has them.
+// traced adds the ids of the request and of the trace to every record whose context has them.
 type traced struct{ slog.Handler }
 
 func (t traced) Handle(ctx context.Context, r slog.Record) error {

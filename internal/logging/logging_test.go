@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestLinesCarryTheRequestsID(t *testing.T) {
+func TestLogger_RecordsCarryTheRequestID(t *testing.T) {
 	for _, format := range []string{"json", "text"} {
 		var b bytes.Buffer
 		log := Logger(&b, slog.LevelInfo, format).With("part", "x")

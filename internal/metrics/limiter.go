@@ -19,25 +19,25 @@ type Limiter struct {
 
 var _ gate.Metrics = (*Limiter)(nil)
 
-// newLimiter registers the metrics of the rate limiter.
 func (r *Registry) newLimiter() *Limiter {
 	l := &Limiter{count: r.counters("limiter_events_total",
-		"Decisions of the rate limiter: allowed and denied add up to all; the other events say how they came about.", "rule", "event")}
+		"Decisions of the rate limiter: allowed and denied add up to all; "+
+			"the other events say how a decision was made.", "rule", "event")}
 	l.rules.Store(&map[string][]prometheus.Counter{})
 	return l
 }
 
-// Count is gate.Metrics's. Rules have names that their file gives them: there are few.
+// Count implements gate.Metrics. The rules' file bounds the number of rules.
 func (l *Limiter) Count(rule string, event gate.Event) {
 	counters, found := (*l.rules.Load())[rule]
 	if !found {
-		counters = l.meet(rule)
+		counters = l.add(rule)
 	}
 	counters[event].Inc()
 }
 
-// meet makes the counters of a rule.
-func (l *Limiter) meet(rule string) []prometheus.Counter {
+// add makes the counters of a rule. Readers need no lock, because the map is replaced whole.
+func (l *Limiter) add(rule string) []prometheus.Counter {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	all := maps.Clone(*l.rules.Load())

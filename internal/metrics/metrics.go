@@ -1,12 +1,12 @@
-// Package metrics keeps a program's metrics for Prometheus, all named seckill_ and in base units, and is what the rooms of
-// the house tell of themselves: it has the observers that they ask for, so that none of them knows Prometheus. It is
-// apart from obs so that a program that does without metrics need not build the client library.
+// Package metrics exports a program's metrics to Prometheus. All names begin with seckill_ and use
+// base units. It implements the observer interfaces of the other packages, so that only this
+// package imports client_golang.
 //
-// What is counted while buyers rush is found before the first of them comes: counting looks up no labels. No metric has
-// a label of buyers or orders, and only a few gauges of the newest sales have one of goods. Every metric is described
-// where it is made, and docs/metrics.md is written from those descriptions.
+// Counters of frequent events are looked up before the sale begins, so that counting resolves no
+// labels. No metric has a label of buyers or orders; a few gauges of the newest sales have a label
+// of goods. docs/reference/metrics.md is generated from the descriptions given here.
 //
-// Safe for concurrent use. It imports client_golang, and the packages whose observers it has.
+// All types are safe for concurrent use.
 package metrics
 
 import (
@@ -18,46 +18,46 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// Registry is one program's metrics, with those of the Go runtime and of the process.
+// Registry holds one program's metrics, with those of the Go runtime and of the process.
 type Registry struct {
-	reg     *prometheus.Registry
-	metrics []Metric
+	reg          *prometheus.Registry
+	descriptions []description
 }
 
-// Metric describes one metric.
-type Metric struct {
-	Name, Kind string // Kind: counter, gauge or histogram
-	Labels     []string
-	Help       string
+// description documents one metric, for the generated reference.
+type description struct {
+	name, kind string // kind: counter, gauge or histogram
+	labels     []string
+	help       string
 }
 
-// New makes a registry of one's own: nothing global is touched. version is the program's.
+// New makes a registry of its own; it touches nothing global. version is the program's.
 func New(version string) *Registry {
 	reg := prometheus.NewRegistry()
-	reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	reg.MustRegister(collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	r := &Registry{reg: reg}
-	r.gauges("build_info", "Always 1; the label says which version of the program runs.", "version").WithLabelValues(version).Set(1)
+	r.gauges("build_info", "Always 1; the label is the version of the program.", "version").
+		WithLabelValues(version).Set(1)
 	return r
 }
 
-// Metrics lists what has been registered, but for the Go runtime's and the process' own.
-func (r *Registry) Metrics() []Metric { return r.metrics }
-
-// Handler answers /metrics.
+// Handler serves /metrics.
 func (r *Registry) Handler() http.Handler {
 	return promhttp.HandlerFor(r.reg, promhttp.HandlerOpts{EnableOpenMetrics: true})
 }
 
 const prefix = "seckill_"
 
-// add describes a metric and registers what collects it. A name that is taken is a programming error and panics.
+// add describes a metric and registers its collector. It panics if the name is taken, because
+// that is a programming error.
 func (r *Registry) add(kind, name, help string, labels []string, c prometheus.Collector) {
 	r.describe(kind, name, help, labels)
 	r.reg.MustRegister(c)
 }
 
 func (r *Registry) describe(kind, name, help string, labels []string) {
-	r.metrics = append(r.metrics, Metric{Name: prefix + name, Kind: kind, Labels: labels, Help: help})
+	r.descriptions = append(r.descriptions, description{prefix + name, kind, labels, help})
 }
 
 func (r *Registry) counters(name, help string, labels ...string) *prometheus.CounterVec {
@@ -72,7 +72,8 @@ func (r *Registry) counter(name, help string) prometheus.Counter {
 	return c
 }
 
-// counterOf makes a counter for each value of one label, so that each is there, at 0, before it is first needed.
+// counterOf makes a counter for each value of one label. Every counter exports 0 from the start,
+// so that rates see the first increment.
 func counterOf[V ~string](r *Registry, name, help, label string, values ...V) map[V]prometheus.Counter {
 	vec, all := r.counters(name, help, label), make(map[V]prometheus.Counter, len(values))
 	for _, v := range values {
@@ -99,11 +100,10 @@ func (r *Registry) histogram(name, help string, buckets []float64) prometheus.Hi
 	return h
 }
 
-// Buckets of times in seconds: of what a buyer waits for, and of what may wait for a backlog.
+// Histogram buckets: durations in seconds that a buyer waits for, durations of background writes,
+// and batch sizes (a reservation call carries at most 256, a transaction about 500).
 var (
-	quick = []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10}
-	slow  = []float64{.05, .1, .25, .5, 1, 2, 5, 10, 30, 60, 120, 300}
+	requestBuckets = []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10}
+	writeBuckets   = []float64{.05, .1, .25, .5, 1, 2, 5, 10, 30, 60, 120, 300}
+	sizeBuckets    = []float64{1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024}
 )
-
-// sizes are buckets of how many travel together: a group has at most 256 buyers, a batch 500 orders and the last message's.
-var sizes = []float64{1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024}

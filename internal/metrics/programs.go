@@ -1,31 +1,31 @@
 package metrics
 
-// API is what a node of the API tells.
+// API holds the metrics of a node of the API.
 type API struct {
 	*Registry
 	*Requests
 	*Limiter
-	Desk  *Desk
-	Queue *Queue
+	Reservations *Reservations
+	Publishing   *Publishing
 }
 
-// NewAPI makes an API's metrics; those of its pools come when it has some.
+// NewAPI makes an API's metrics. Registry.Connections adds those of its connections.
 func NewAPI(version string) *API {
 	r := New(version)
-	return &API{Registry: r, Requests: r.newRequests(), Limiter: r.newLimiter(), Desk: r.newDesk(), Queue: r.newQueue()}
+	return &API{r, r.newRequests(), r.newLimiter(), r.newReservations(), r.newPublishing()}
 }
 
-// Consumer is what an order consumer tells.
+// Consumer holds the metrics of an order consumer.
 type Consumer struct {
 	*Registry
-	Writer *Writer
-	Mender *Mender
-	Survey *Survey
-	Queue  *Queue
+	Writes     *Writes
+	Repairs    *Repairs
+	Sales      *Sales
+	Publishing *Publishing
 }
 
-// NewConsumer makes a consumer's metrics; those of its pools come when it has some.
+// NewConsumer makes a consumer's metrics. Registry.Connections adds those of its connections.
 func NewConsumer(version string) *Consumer {
 	r := New(version)
-	return &Consumer{Registry: r, Writer: r.newWriter(), Mender: r.newMender(), Survey: r.newSurvey(), Queue: r.newQueue()}
+	return &Consumer{r, r.newWrites(), r.newRepairs(), r.newSales(), r.newPublishing()}
 }

@@ -44,10 +44,10 @@ func TestCancellationsOfAGoodsShareATransaction(t *testing.T) {
 	for i, sn := range sns {
 		h.becomes(int64(i+1), sn, order.Created)
 	}
-	_, err := h.Cashier.Pay(t.Context(), buyer(1), sns[0])
+	_, err := h.Payments.Pay(t.Context(), buyer(1), sns[0])
 	require.NoError(t, err)
 	store := &counter{Store: h.store}
-	cashier := payment.NewService(h.Finder, store, inventory.NewStockReleaser(h.store, h.shelf, slog.New(slog.DiscardHandler)), nil, slog.New(slog.DiscardHandler))
+	cashier := payment.NewService(h.Orders, store, inventory.NewStockReleaser(h.store, h.shelf, slog.New(slog.DiscardHandler)), nil, slog.New(slog.DiscardHandler))
 	var running sync.WaitGroup
 	for i, sn := range sns {
 		running.Go(func() {

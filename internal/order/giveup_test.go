@@ -28,7 +28,7 @@ func TestAnOrderThatNothingTakesDoesNotKeepASaleShut(t *testing.T) {
 	h.queue.down.Store(false)
 	h.refuse(bad)
 	heard := &hears{rebuilt: make(chan rebuild.Result, 1)}
-	h.parts.Seen.Rebuild = heard
+	h.parts.Observers.Rebuilds = heard
 	require.NoError(t, h.shelf.Shut(t.Context(), sale.GoodsID, 1))
 	h.work(settings())
 	h.becomes(1, good, order.Created)
@@ -50,7 +50,7 @@ func (h *house) refuse(sn string) {
 	h.t.Helper()
 	db, err := sql.Open("sqlite", h.file) // the driver is the store's
 	require.NoError(h.t, err)
-	defer db.Close() //nolint:errcheck // the trigger is there or it is not
+	defer db.Close()
 	_, err = db.ExecContext(h.t.Context(), fmt.Sprintf(`CREATE TRIGGER refuse BEFORE INSERT ON orders WHEN NEW.order_sn = '%s'
 		BEGIN SELECT RAISE(ABORT, 'refused by the test'); END`, sn))
 	require.NoError(h.t, err)

@@ -83,7 +83,7 @@ func open(t *testing.T) *house {
 		t: t, file: file, mini: mini, store: store, queue: &flaky{Queue: memqueue.New(memqueue.Options{})},
 		shelf: redisstore.New(client, redisstore.Options{Lease: "today"}), minter: ordersn.NewMinter(settings().OrderSecret),
 	}
-	h.parts = app.Parts{Redis: client, Shelf: h.shelf, Store: store, Queue: h.queue, Source: h.queue, Log: slog.New(slog.DiscardHandler)}
+	h.parts = app.Parts{Redis: client, RedisStore: h.shelf, Store: store, Queue: h.queue, Source: h.queue, Log: slog.New(slog.DiscardHandler)}
 	h.Services = app.NewServices(h.parts, settings())
 	return h
 }
@@ -92,7 +92,7 @@ func open(t *testing.T) *house {
 func (h *house) work(s app.Settings) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	go func() { done <- app.Run(ctx, within, app.NewCrew(h.parts, s)) }()
+	go func() { done <- app.Run(ctx, within, app.NewWorkers(h.parts, s)) }()
 	var stopped bool
 	stop = func() {
 		if !stopped {
@@ -125,9 +125,9 @@ func buyer(id int64) seckill.Actor {
 
 func (h *house) path(goods, buyerID int64) string {
 	h.t.Helper()
-	v, err := h.Shop.Admit(h.t.Context(), goods)
+	v, err := h.Catalog.Admit(h.t.Context(), goods)
 	require.NoError(h.t, err)
-	path, _, err := h.Shop.IssuePath(h.t.Context(), v, buyerID)
+	path, _, err := h.Catalog.IssuePath(h.t.Context(), v, buyerID)
 	require.NoError(h.t, err)
 	return path
 }
@@ -135,7 +135,7 @@ func (h *house) path(goods, buyerID int64) string {
 // buy goes the whole way and returns the order's number.
 func (h *house) buy(goods, buyerID, quantity int64) string {
 	h.t.Helper()
-	sn, err := h.Desk.Place(h.t.Context(), purchase.Request{
+	sn, err := h.Purchases.Place(h.t.Context(), purchase.Request{
 		GoodsID: goods, Buyer: buyer(buyerID), Path: h.path(goods, buyerID), Quantity: quantity,
 	})
 	require.NoError(h.t, err)
@@ -144,7 +144,7 @@ func (h *house) buy(goods, buyerID, quantity int64) string {
 
 func (h *house) find(buyerID int64, sn string) order.Order {
 	h.t.Helper()
-	o, err := h.Finder.Find(h.t.Context(), buyer(buyerID), sn)
+	o, err := h.Orders.Find(h.t.Context(), buyer(buyerID), sn)
 	require.NoError(h.t, err)
 	return o
 }
@@ -155,7 +155,7 @@ func (h *house) becomes(buyerID int64, sn string, status order.Status) order.Ord
 	var o order.Order
 	require.Eventually(h.t, func() bool {
 		var err error
-		o, err = h.Finder.Find(h.t.Context(), buyer(buyerID), sn)
+		o, err = h.Orders.Find(h.t.Context(), buyer(buyerID), sn)
 		return err == nil && o.Status == status
 	}, within, tick, "order %s is %+v", sn, o)
 	return o

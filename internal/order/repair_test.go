@@ -22,11 +22,11 @@ func TestASaleThatRedisLostIsBuiltAgain(t *testing.T) {
 	h.becomes(7, sn, order.Created)
 	h.settles(sale.GoodsID, 8, 2)
 	h.mini.FlushAll()
-	_, err := h.Shop.Admit(t.Context(), sale.GoodsID)
+	_, err := h.Catalog.Admit(t.Context(), sale.GoodsID)
 	require.Equal(t, seckill.Unavailable, seckill.ReasonOf(err), "a shut gate is a 503")
 	h.settles(sale.GoodsID, 8, 2)
 	require.EqualValues(t, 2, h.ledger(sale.GoodsID).Epoch)
-	_, err = h.Desk.Place(t.Context(), purchase.Request{GoodsID: sale.GoodsID, Buyer: buyer(7), Path: h.path(sale.GoodsID, 7), Quantity: 1})
+	_, err = h.Purchases.Place(t.Context(), purchase.Request{GoodsID: sale.GoodsID, Buyer: buyer(7), Path: h.path(sale.GoodsID, 7), Quantity: 1})
 	require.Equal(t, seckill.LimitReached, seckill.ReasonOf(err), "what the buyer holds came back from MySQL")
 	h.becomes(8, h.buy(sale.GoodsID, 8, 2), order.Created)
 }
@@ -82,7 +82,7 @@ func TestWhatWasToldLostStaysLost(t *testing.T) {
 	require.EqualValues(t, 1, o.Quantity, "its row says now what it was of")
 	letters := h.deadLetters()
 	require.Len(t, letters, 1, "what came is kept, once, for an operator to judge")
-	revived, err := h.Letters.Requeue(t.Context(), letters[0].ID)
+	revived, err := h.DeadLetters.Requeue(t.Context(), letters[0].ID)
 	require.NoError(t, err)
 	require.Equal(t, order.Created, revived.Status)
 	h.settles(sale.GoodsID, 3, 2)
@@ -200,7 +200,7 @@ func TestWhatTheQueueLostIsFedAgain(t *testing.T) {
 	require.NoError(t, h.confirmAll(sale.GoodsID))
 	h.queue.down.Store(false)
 	fresh := make(chan int, 1)
-	h.parts.Fresh, h.parts.Queue = fresh, &marked{flaky: h.queue}
+	h.parts.NewQueues, h.parts.Queue = fresh, &marked{flaky: h.queue}
 	h.work(settings())
 	fresh <- 0
 	h.becomes(7, sn, order.Created)

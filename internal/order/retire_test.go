@@ -17,7 +17,7 @@ func (h *house) exec(statement string, args ...any) {
 	h.t.Helper()
 	db, err := sql.Open("sqlite", h.file) // the driver is the store's
 	require.NoError(h.t, err)
-	defer db.Close() //nolint:errcheck // what was executed stays
+	defer db.Close()
 	_, err = db.ExecContext(h.t.Context(), statement, args...)
 	require.NoError(h.t, err)
 }
@@ -43,7 +43,7 @@ func TestRedisForgetsASaleThatIsOverForGood(t *testing.T) {
 	h.exec(`UPDATE sales SET end_at = ?`, time.Now().Add(-25*time.Hour).UnixMilli())
 	require.NoError(t, retirer.RunOnce(t.Context()))
 	require.False(t, h.retired(sale.GoodsID), "an order may still be paid")
-	_, err := h.Cashier.Pay(t.Context(), buyer(7), sn)
+	_, err := h.Payments.Pay(t.Context(), buyer(7), sn)
 	require.NoError(t, err)
 	require.NoError(t, retirer.RunOnce(t.Context()))
 	require.True(t, h.retired(sale.GoodsID))
@@ -60,7 +60,7 @@ func TestRedisForgetsASaleThatIsOverForGood(t *testing.T) {
 	require.True(t, l.Balanced, "out of MySQL alone: %+v", l)
 	require.Equal(t, []int64{5, 3, 2, 1}, []int64{l.Total, l.Available, l.Sold, l.Epoch})
 	require.Equal(t, order.Paid, h.find(7, sn).Status)
-	_, err = h.Finder.Find(t.Context(), buyer(7), h.numbered(sale.GoodsID, 1, 7).OrderSn)
+	_, err = h.Orders.Find(t.Context(), buyer(7), h.numbered(sale.GoodsID, 1, 7).OrderSn)
 	require.Equal(t, seckill.NotFound, seckill.ReasonOf(err))
 
 	// An order that comes after all wakes it: it is built again, and the order is written.

@@ -37,9 +37,9 @@ func TestListsAndStreamsSayCreatedOfASettledCommitOnly(t *testing.T) {
 
 	operator := seckill.Actor{ID: 1, Role: seckill.Operator}
 	for range 2 {
-		mine, err := h.Finder.Mine(t.Context(), buyer(7), "", 10)
+		mine, err := h.Orders.Mine(t.Context(), buyer(7), "", 10)
 		require.NoError(t, err)
-		theirs, err := h.Finder.OfGoods(t.Context(), operator, sale.GoodsID, "", "", 10)
+		theirs, err := h.Orders.OfGoods(t.Context(), operator, sale.GoodsID, "", "", 10)
 		require.NoError(t, err)
 		for _, list := range [][]order.Order{mine, theirs} {
 			require.Equal(t, []order.Status{order.Created, order.Queued}, []order.Status{list[0].Status, list[1].Status})
@@ -85,7 +85,7 @@ func TestWhatARestartedRedisForgotMakesNoCreatedOrderQueued(t *testing.T) {
 
 	require.NoError(t, h.shelf.Shut(t.Context(), sale.GoodsID, 1))
 	require.Equal(t, order.Created, h.find(7, sn).Status)
-	mine, err := h.Finder.Mine(t.Context(), buyer(7), "", 10)
+	mine, err := h.Orders.Mine(t.Context(), buyer(7), "", 10)
 	require.NoError(t, err)
 	require.Equal(t, order.Created, mine[0].Status)
 }
@@ -107,9 +107,9 @@ func TestWhatIsWrittenMayBePaidAndCancelledBeforeItIsSettled(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, order.Queued, h.find(7, sns[0]).Status)
 
-	_, err = h.Cashier.Pay(t.Context(), buyer(7), sns[0])
+	_, err = h.Payments.Pay(t.Context(), buyer(7), sns[0])
 	require.NoError(t, err)
-	_, err = h.Cashier.Cancel(t.Context(), buyer(8), sns[1])
+	_, err = h.Payments.Cancel(t.Context(), buyer(8), sns[1])
 	require.NoError(t, err)
 	_, err = h.shelf.Settle(t.Context(), sale.GoodsID, sns)
 	require.NoError(t, err)

@@ -23,7 +23,7 @@ func TestAPurchaseGoesAllTheWay(t *testing.T) {
 	require.WithinDuration(t, o.CreatedAt.Add(time.Hour), o.PayBy, time.Second)
 	h.settles(sale.GoodsID, 7, 3)
 
-	paid, err := h.Cashier.Pay(t.Context(), buyer(7), sn)
+	paid, err := h.Payments.Pay(t.Context(), buyer(7), sn)
 	require.NoError(t, err)
 	require.Equal(t, order.Paid, paid.Status)
 	h.settles(sale.GoodsID, 7, 3)
@@ -35,7 +35,7 @@ func TestWhileTheQueueIsAwayTheOutboxCarriesThePromise(t *testing.T) {
 	h.queue.down.Store(true)
 	sn := h.buy(sale.GoodsID, 7, 1)
 	require.Equal(t, order.Queued, h.find(7, sn).Status)
-	_, err := h.Cashier.Pay(t.Context(), buyer(7), sn)
+	_, err := h.Payments.Pay(t.Context(), buyer(7), sn)
 	require.Equal(t, seckill.Conflict, seckill.ReasonOf(err), "a queued order can't be paid")
 	h.work(settings())
 	h.queue.down.Store(false)
@@ -52,13 +52,13 @@ func TestTheSamePathGivesTheSameOrder(t *testing.T) {
 	sale := h.putUp(10, 5)
 	h.work(settings())
 	p := purchase.Request{GoodsID: sale.GoodsID, Buyer: buyer(7), Path: h.path(sale.GoodsID, 7), Quantity: 1}
-	first, err := h.Desk.Place(t.Context(), p)
+	first, err := h.Purchases.Place(t.Context(), p)
 	require.NoError(t, err)
 	h.becomes(7, first, order.Created)
-	_, err = h.Cashier.Cancel(t.Context(), buyer(7), first)
+	_, err = h.Payments.Cancel(t.Context(), buyer(7), first)
 	require.NoError(t, err)
 	p.Quantity = 4
-	again, err := h.Desk.Place(t.Context(), p)
+	again, err := h.Purchases.Place(t.Context(), p)
 	require.NoError(t, err)
 	require.Equal(t, first, again)
 	h.settles(sale.GoodsID, 10, 0)
@@ -71,12 +71,12 @@ func TestCancelGivesBackOnceAndTheBuyerMayBuyAgain(t *testing.T) {
 	sn := h.buy(sale.GoodsID, 7, 1)
 	h.becomes(7, sn, order.Created)
 	for range 3 {
-		o, err := h.Cashier.Cancel(t.Context(), buyer(7), sn)
+		o, err := h.Payments.Cancel(t.Context(), buyer(7), sn)
 		require.NoError(t, err)
 		require.Equal(t, order.Cancelled, o.Status)
 	}
 	h.settles(sale.GoodsID, 1, 0)
-	_, err := h.Cashier.Pay(t.Context(), buyer(7), sn)
+	_, err := h.Payments.Pay(t.Context(), buyer(7), sn)
 	require.Equal(t, seckill.Conflict, seckill.ReasonOf(err))
 	h.becomes(7, h.buy(sale.GoodsID, 7, 1), order.Created)
 	h.settles(sale.GoodsID, 0, 1)
@@ -158,7 +158,7 @@ func TestDeadLetters_CarryDeliveriesFirstSightAndOrigin(t *testing.T) {
 	}
 	h.work(settings())
 	require.Eventually(t, func() bool { return len(h.deadLetters()) == 3 }, within, tick)
-	letters, err := h.Letters.List(t.Context(), "", 10)
+	letters, err := h.DeadLetters.List(t.Context(), "", 10)
 	require.NoError(t, err)
 	reasons := map[order.FailureReason]bool{}
 	for _, d := range letters {
@@ -188,7 +188,7 @@ func TestNumbersTellWhoseAndWhetherTheyAreOurs(t *testing.T) {
 	sn := h.buy(sale.GoodsID, 7, 1)
 	h.becomes(7, sn, order.Created)
 	reason := func(id int64, sn string) seckill.Reason {
-		_, err := h.Finder.Find(t.Context(), buyer(id), sn)
+		_, err := h.Orders.Find(t.Context(), buyer(id), sn)
 		return seckill.ReasonOf(err)
 	}
 	require.Equal(t, seckill.Forbidden, reason(8, sn))
@@ -204,11 +204,11 @@ func TestA202NeedsAConfirm(t *testing.T) {
 	sale := h.putUp(10, 5)
 	p := purchase.Request{GoodsID: sale.GoodsID, Buyer: buyer(7), Path: h.path(sale.GoodsID, 7), Quantity: 1}
 	for range 2 { // nobody consumes, so nothing is confirmed
-		_, err := h.Desk.Place(t.Context(), p)
+		_, err := h.Purchases.Place(t.Context(), p)
 		require.Equal(t, seckill.Unavailable, seckill.ReasonOf(err))
 	}
 	h.work(settings())
-	sn, err := h.Desk.Place(t.Context(), p)
+	sn, err := h.Purchases.Place(t.Context(), p)
 	require.NoError(t, err)
 	h.becomes(7, sn, order.Created)
 	h.settles(sale.GoodsID, 9, 1)

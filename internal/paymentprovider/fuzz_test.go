@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// FuzzVerifySignature: nothing is believed but what was signed, byte for byte.
+// FuzzVerifySignature checks that only a signed body verifies, byte for byte.
 func FuzzVerifySignature(f *testing.F) {
 	now := time.Unix(1794391203, 0)
 	s, err := NewSigner([]byte("a secret of the tests, of 32 bytes or more"), func() time.Time { return now })

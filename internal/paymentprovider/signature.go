@@ -17,22 +17,22 @@ const (
 	SignatureHeader = "X-Seckill-Signature" // 64 hex digits
 )
 
-// MinSecret is how many bytes a secret must have: what HMAC-SHA256 puts out.
+// MinSecret is the shortest secret in bytes: the size of an HMAC-SHA256.
 const MinSecret = 32
 
-// Tolerance is how far a callback's timestamp may be from this node's clock, before or after.
+// Tolerance is the largest distance between a callback's timestamp and this node's clock.
 const Tolerance = 5 * time.Minute
 
-// ErrShortSecret says that a secret has fewer than MinSecret bytes.
+// ErrShortSecret reports a secret of fewer than MinSecret bytes.
 var ErrShortSecret = errors.New("a payment secret must have at least 32 bytes")
 
-// Signer signs callbacks and verifies them, under the secret that provider and API share.
+// Signer signs and verifies callbacks with the secret that the provider and the API share.
 type Signer struct {
 	secret []byte
 	now    func() time.Time
 }
 
-// NewSigner makes a signer.
+// NewSigner makes a signer. Its error is ErrShortSecret.
 func NewSigner(secret []byte, now func() time.Time) (*Signer, error) {
 	if len(secret) < MinSecret {
 		return nil, ErrShortSecret
@@ -40,22 +40,22 @@ func NewSigner(secret []byte, now func() time.Time) (*Signer, error) {
 	return &Signer{secret: secret, now: now}, nil
 }
 
-// Sign gives the two header fields of a callback with a body that is sent now.
+// Sign returns the two header fields of a callback with this body, sent now.
 func (s *Signer) Sign(body []byte) (timestamp, signature string) {
 	timestamp = strconv.FormatInt(s.now().Unix(), 10)
 	return timestamp, hex.EncodeToString(s.mac(timestamp, body))
 }
 
-// Verify tells whether a body is the provider's: a refusal of the reason UNAUTHENTICATED where it is not. It takes the
-// same time wherever a signature differs.
+// Verify returns an UNAUTHENTICATED error if the provider did not sign the body, or signed it too
+// long ago. The comparison takes constant time.
 func (s *Signer) Verify(timestamp, signature string, body []byte) error {
 	given, err := hex.DecodeString(signature)
 	if err != nil || !hmac.Equal(given, s.mac(timestamp, body)) {
-		return seckill.NewError(seckill.Unauthenticated, "%s is not that of this body and timestamp", SignatureHeader)
+		return seckill.NewError(seckill.Unauthenticated, "%s does not match body and timestamp", SignatureHeader)
 	}
 	seconds, err := strconv.ParseInt(timestamp, 10, 64)
 	if err != nil || time.Unix(seconds, 0).Sub(s.now()).Abs() > Tolerance {
-		return seckill.NewError(seckill.Unauthenticated, "%s must be the time in Unix seconds, within %s of ours", TimestampHeader, Tolerance)
+		return seckill.NewError(seckill.Unauthenticated, "%s must be Unix seconds within %s of the server's clock", TimestampHeader, Tolerance)
 	}
 	return nil
 }

@@ -21,14 +21,14 @@ func signerAt(t *testing.T, now time.Time) *Signer {
 	return s
 }
 
-// What `printf '%s.%s' "$timestamp" "$body" | openssl dgst -sha256 -hmac "$secret"` prints.
-func TestASignatureIsWhatOpenSSLMakes(t *testing.T) {
+// The value is the output of `printf '%s.%s' "$timestamp" "$body" | openssl dgst -sha256 -hmac "$secret"`.
+func TestSign_MatchesOpenSSL(t *testing.T) {
 	timestamp, signature := signerAt(t, time.Unix(1794391200, 0)).Sign([]byte(`{"amount":1}`))
 	require.Equal(t, "1794391200", timestamp)
 	require.Equal(t, "cc90ce5e76ca140326c08e2467e7d20e8f7fe6757d529c860401907b776a8bc9", signature)
 }
 
-func TestOnlyTheProvidersOwnWordIsBelieved(t *testing.T) {
+func TestVerify_AcceptsOnlySignedCallbacks(t *testing.T) {
 	now := time.Unix(1794391200, 0)
 	body := []byte(`{"paymentId":"p-1","orderSn":"o","amount":1}`)
 	ours := signerAt(t, now)
@@ -76,12 +76,12 @@ func mac(s *Signer, timestamp string, body []byte) string {
 	return hex.EncodeToString(s.mac(timestamp, body))
 }
 
-func TestAShortSecretIsRefused(t *testing.T) {
+func TestNewSigner_RefusesShortSecrets(t *testing.T) {
 	_, err := NewSigner(secret[:31], time.Now)
 	require.ErrorIs(t, err, ErrShortSecret)
 }
 
-func TestTheTestProviderChargesOnce(t *testing.T) {
+func TestTest_ChargesOnce(t *testing.T) {
 	o := order.Order{OrderLine: seckill.OrderLine{OrderSn: "o-1"}, GoodsID: 42, Amount: 1999}
 	first, err := Test{}.Charge(t.Context(), o)
 	require.NoError(t, err)

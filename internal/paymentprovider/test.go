@@ -6,16 +6,16 @@ import (
 	"flashsale.dev/seckill/internal/order"
 )
 
-// Test is the built-in provider: it takes no money, says at once that it did, and gives it back as readily. Its
+// Test is the built-in provider. It moves no money and accepts every charge and refund at once. Its
 // number of a payment is the order's.
 type Test struct{}
 
 var _ order.Provider = Test{}
 
-// Charge gives the one payment that there is of an order.
+// Charge returns the only payment of an order, so that it charges once.
 func (Test) Charge(_ context.Context, o order.Order) (order.Payment, error) {
 	return order.Payment{ID: o.OrderSn, GoodsID: o.GoodsID, OrderSn: o.OrderSn, Amount: o.Amount}, nil
 }
 
-// Refund gives it back.
+// Refund succeeds always.
 func (Test) Refund(context.Context, order.Payment) error { return nil }

@@ -211,7 +211,7 @@ func (p *publisherConnection) finish() error {
 		select {
 		case <-tick.C:
 			p.settleAbandoned()
-		case <-p.conn.ended: //nolint:errcheck // the connection is ending anyway
+		case <-p.conn.ended:
 			return nil
 		case <-deadline:
 			return p.conn.close()

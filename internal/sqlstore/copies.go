@@ -9,6 +9,8 @@ import (
 
 	gormmysql "gorm.io/driver/mysql"
 	"gorm.io/gorm"
+
+	"flashsale.dev/seckill/internal/sqlstore/primary"
 )
 
 // copies is a replica, which may be any time behind. Only lists for people are read there.
@@ -23,13 +25,13 @@ const copiesRest = 5 * time.Second
 
 func openCopies(opts Options) (*copies, error) {
 	if opts.ReadDSN == "" {
-		return nil, nil //nolint:nilnil // there is none
+		return nil, nil // there is none
 	}
 	cfg, err := mysqlConfig(opts.ReadDSN)
 	if err != nil {
 		return nil, fmt.Errorf("the replica: %w", err)
 	}
-	connector, err := newMembers(cfg, addrsOf(cfg), reader)
+	connector, err := primary.NewReadConnector(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("the replica: %w", err)
 	}

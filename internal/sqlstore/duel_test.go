@@ -63,7 +63,7 @@ func (a *arena) fight(contenders func(i int) []func(context.Context) error) {
 			begin := make(chan struct{})
 			all := contenders(i)
 			for n, contend := range all {
-				pause := rand.N(handicap) //nolint:gosec // chance, not secrecy
+				pause := rand.N(handicap)
 				if n == len(all)-1 {
 					pause = 0
 				}

@@ -46,7 +46,7 @@ const (
 
 // Open prepares a store. A DSN that begins with "sqlite:" (a path follows) or "file:" (an SQLite URI) is SQLite's;
 // any other is go-sql-driver's "user:password@tcp(host:port)/database?…", whose address may be a list "h1:3306,h2:3306":
-// then connections go to the one of them that takes writes (see members). MySQL need not be up yet: connections are made when
+// then connections go to the one of them that takes writes (see package primary). MySQL need not be up yet: connections are made when
 // they are needed.
 func Open(ctx context.Context, dsn string, opts Options) (*Store, error) {
 	open := openMySQL
@@ -87,8 +87,8 @@ func newGORM(pool *sql.DB, dialector gorm.Dialector) (*gorm.DB, error) {
 // Ping asks the database whether it is there.
 func (s *Store) Ping(ctx context.Context) error { return trouble("ping", s.pool.PingContext(ctx)) }
 
-// Stats tells how the pool of connections is used.
-func (s *Store) Stats() sql.DBStats { return s.pool.Stats() }
+// Pool returns the pool of connections, for its metrics.
+func (s *Store) Pool() *sql.DB { return s.pool }
 
 // Close closes all connections.
 func (s *Store) Close() error {

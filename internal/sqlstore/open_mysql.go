@@ -11,6 +11,8 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 	gormmysql "gorm.io/driver/mysql"
+
+	"flashsale.dev/seckill/internal/sqlstore/primary"
 )
 
 // Deadlines of a connection where the DSN sets none: a server that is gone is found out within them.
@@ -75,7 +77,7 @@ func bound(pool *sql.DB, opts Options) {
 
 // poolOf connects to the server that takes writes; where there is one address, to that, whatever it says.
 func poolOf(cfg *mysql.Config, wrap func(driver.Connector) driver.Connector) (*sql.DB, error) {
-	connector, err := connectorOf(cfg)
+	connector, err := primary.NewConnector(cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -83,13 +85,6 @@ func poolOf(cfg *mysql.Config, wrap func(driver.Connector) driver.Connector) (*s
 		connector = wrap(connector)
 	}
 	return sql.OpenDB(sessions{connector}), nil
-}
-
-func connectorOf(cfg *mysql.Config) (driver.Connector, error) {
-	if addrs := addrsOf(cfg); len(addrs) > 1 {
-		return newMembers(cfg, addrs, writer)
-	}
-	return mysql.NewConnector(cfg)
 }
 
 // mysqlConfig parses a DSN and sets what must not be otherwise. Arguments are put into the statement by the driver (one round

@@ -4,6 +4,8 @@ import (
 	"context"
 	"database/sql/driver"
 	"sync"
+
+	"flashsale.dev/seckill/internal/sqlstore/primary"
 )
 
 // recorder keeps every statement that goes over a store's connections, under the step that was on.
@@ -41,25 +43,25 @@ func (c recordedConnector) Connect(ctx context.Context) (driver.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return recordedConn{conn.(fullConn), c.in}, nil
+	return recordedConn{conn.(primary.Conn), c.in}, nil
 }
 
 type recordedConn struct {
-	fullConn
+	primary.Conn
 	in *recorder
 }
 
 func (c recordedConn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
 	c.in.keep(query)
-	return c.fullConn.ExecContext(ctx, query, args)
+	return c.Conn.ExecContext(ctx, query, args)
 }
 
 func (c recordedConn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
 	c.in.keep(query)
-	return c.fullConn.QueryContext(ctx, query, args)
+	return c.Conn.QueryContext(ctx, query, args)
 }
 
 func (c recordedConn) PrepareContext(ctx context.Context, query string) (driver.Stmt, error) {
 	c.in.keep(query)
-	return c.fullConn.PrepareContext(ctx, query)
+	return c.Conn.PrepareContext(ctx, query)
 }

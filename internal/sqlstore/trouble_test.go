@@ -201,7 +201,7 @@ func TestANodeAsleepInATransactionHoldsNobodyUpForLong(t *testing.T) {
 			return // one process has the file to itself, and it is its clients that sleep
 		}
 		sale := h.exposed(10, 1)
-		asleep, err := h.pool.Begin() //nolint:noctx // nobody waits for it
+		asleep, err := h.pool.Begin()
 		require.NoError(t, err)
 		_, err = asleep.Exec("UPDATE sales SET version = version WHERE goods_id = ?", sale.GoodsID)
 		require.NoError(t, err)

@@ -9,15 +9,19 @@ import (
 	"flashsale.dev/seckill/internal/order"
 )
 
-// Of makes a program's tracing by its settings; nil where no collector is named.
-func Of(ctx context.Context, cfg config.Trace, service, version string, log *slog.Logger) (*Tracing, error) {
+// Of makes a program's tracing from its settings; nil if they name no collector.
+func Of(
+	ctx context.Context, cfg config.Trace, service, version string, log *slog.Logger,
+) (*Tracing, error) {
 	if cfg.Endpoint == "" {
-		return nil, nil //nolint:nilnil // no tracing is what was asked for
+		return nil, nil // nil means that nothing is traced
 	}
-	return New(ctx, Options{Endpoint: cfg.Endpoint, Service: service, Version: version, OneIn: cfg.OneIn, Log: log})
+	return New(ctx, Options{
+		Endpoint: cfg.Endpoint, Service: service, Version: version, OneIn: cfg.OneIn, Log: log,
+	})
 }
 
-// Orders is what follows orders; nil where nothing is traced.
+// Orders returns the tracer of orders; nil if nothing is traced.
 func (t *Tracing) Orders() order.Tracer {
 	if t == nil {
 		return nil
@@ -25,7 +29,7 @@ func (t *Tracing) Orders() order.Tracer {
 	return t
 }
 
-// Requests is what follows requests; nil where nothing is traced.
+// Requests returns the tracer of requests; nil if nothing is traced.
 func (t *Tracing) Requests() httpapi.Tracer {
 	if t == nil {
 		return nil

@@ -1,13 +1,13 @@
-// Package tracing follows some of the requests through the whole house by OpenTelemetry and tells a collector by OTLP over
-// HTTP: from the API's answer through the trip to Redis and the message to RabbitMQ to the consumer's batch and its
-// commit.
+// Package tracing exports traces of a sample of the requests to an OpenTelemetry collector, by OTLP
+// over HTTP. A trace covers the API's response, the call to Redis, the message to RabbitMQ, and the
+// consumer's transaction.
 //
-// Buyers travel in groups and messages are written in batches: a step that several share goes on from the first of them
-// that is followed and is linked with the others. A request from outside begins a trace of its own, whatever its caller
-// says, and is linked with the caller's (W3C Trace Context's "restart"): who is outside must not decide what is sampled.
-// A program that is told of no collector has none of this: no Tracing is made, and nothing on a buyer's way asks for one.
+// A batch serves several requests. Its span continues the trace of the first sampled request and
+// links the traces of the others. A request from outside starts a new trace and links its caller's
+// (W3C Trace Context's "restart"), because callers must not decide what is sampled. A program
+// without a collector makes no Tracing, and its requests do no tracing work.
 //
-// It and the programs' main are the only ones that know OpenTelemetry. Safe for concurrent use.
+// Only this package imports OpenTelemetry. All types are safe for concurrent use.
 package tracing
 
 import (
@@ -24,15 +24,15 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Options say where traces go and whose they are.
+// Options name the collector and the program.
 type Options struct {
 	Endpoint         string // http://host:port of a collector; /v1/traces is added
 	Service, Version string
-	OneIn            int // one of so many requests is followed; 1 if 0
+	OneIn            int // one of so many requests is traced; 1 if 0
 	Log              *slog.Logger
 }
 
-// Tracing follows requests.
+// Tracing makes and exports spans.
 type Tracing struct {
 	provider *sdk.TracerProvider
 	tracer   trace.Tracer
@@ -40,26 +40,27 @@ type Tracing struct {
 }
 
 const (
-	// exportEvery is how long a span waits for company on its way to the collector.
+	// exportEvery is the longest time for which a span waits for its batch.
 	exportEvery = time.Second
-	// exportDeadline bounds each call to the collector, and the last ones when a program ends.
+	// exportDeadline bounds each call to the collector, and the last export at shutdown.
 	exportDeadline = 3 * time.Second
-	// mostWaiting spans are kept for a collector that is away; more are dropped.
-	mostWaiting = 4096
+	// maxQueued spans wait for a collector that does not answer; more are dropped.
+	maxQueued = 4096
 )
 
-// New begins to follow. The collector need not be up.
+// New starts tracing. The collector need not be reachable.
 func New(ctx context.Context, o Options) (*Tracing, error) {
 	to, err := url.JoinPath(o.Endpoint, "v1", "traces")
 	if err != nil {
-		return nil, fmt.Errorf("the address of the traces' collector: %w", err)
+		return nil, fmt.Errorf("SECKILL_OTLP_ENDPOINT %q must be http://host:port: %w", o.Endpoint, err)
 	}
 	exporter, err := otlptracehttp.New(ctx, otlptracehttp.WithEndpointURL(to), otlptracehttp.WithTimeout(exportDeadline))
 	if err != nil {
-		return nil, fmt.Errorf("make an exporter of traces: %w", err)
+		return nil, fmt.Errorf("make an exporter of traces to %s: %w", o.Endpoint, err)
 	}
 	provider := sdk.NewTracerProvider(
-		sdk.WithBatcher(exporter, sdk.WithBatchTimeout(exportEvery), sdk.WithExportTimeout(exportDeadline), sdk.WithMaxQueueSize(mostWaiting)),
+		sdk.WithBatcher(exporter, sdk.WithBatchTimeout(exportEvery),
+			sdk.WithExportTimeout(exportDeadline), sdk.WithMaxQueueSize(maxQueued)),
 		sdk.WithSampler(sdk.ParentBased(sdk.TraceIDRatioBased(1/float64(max(1, o.OneIn))))),
 		sdk.WithResource(resource.NewSchemaless(
 			attribute.String("service.name", o.Service), attribute.String("service.version", o.Version))),
@@ -67,8 +68,8 @@ func New(ctx context.Context, o Options) (*Tracing, error) {
 	return &Tracing{provider: provider, tracer: provider.Tracer("flashsale.dev/seckill"), log: o.Log}, nil
 }
 
-// Run waits until ctx ends, and then tells the collector what it has not been told yet. Where nothing is traced it only
-// waits.
+// Run waits until ctx ends, then exports the remaining spans. A nil Tracing only waits, so that
+// programs run it without a check.
 func (t *Tracing) Run(ctx context.Context) error {
 	<-ctx.Done()
 	if t == nil {
@@ -77,7 +78,7 @@ func (t *Tracing) Run(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), exportDeadline)
 	defer cancel()
 	if err := t.provider.Shutdown(ctx); err != nil {
-		t.log.WarnContext(ctx, "the last traces were not told", "err", err)
+		t.log.WarnContext(ctx, "last traces not exported", "err", err)
 	}
 	return nil
 }

@@ -18,8 +18,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// follow makes a tracing that tells a collector, and what ends it so that all has been told.
-func follow(t *testing.T, oneIn int) (*Tracing, *collector.Collector, func()) {
+// start makes a tracing with a collector, and a function that exports all spans.
+func start(t *testing.T, oneIn int) (*Tracing, *collector.Collector, func()) {
 	t.Helper()
 	c := collector.Start()
 	t.Cleanup(c.Close)
@@ -32,85 +32,84 @@ func follow(t *testing.T, oneIn int) (*Tracing, *collector.Collector, func()) {
 	}
 }
 
-func TestSharedStepsAreLinked(t *testing.T) {
-	tr, c, end := follow(t, 1)
+func TestBegin_LinksTheTracesOfABatch(t *testing.T) {
+	tr, c, end := start(t, 1)
 	ctx, answered := tr.Request(logging.WithRequestID(t.Context(), "first"), httptest.NewRequest("POST", "/x/decrStock", nil), "/:randomPath/decrStock")
 	other, otherAnswered := tr.Request(t.Context(), httptest.NewRequest("POST", "/y/decrStock", nil), "/:randomPath/decrStock")
 	require.NotEqual(t, logging.TraceID(ctx), logging.TraceID(other))
 	mark, otherMark := tr.Mark(ctx), tr.Mark(other)
 	require.Contains(t, mark, logging.TraceID(ctx))
 
-	trip, done := tr.Begin(other, "trip", "", mark, otherMark) // whatever the context is part of
-	require.Equal(t, logging.TraceID(ctx), logging.TraceID(trip))
-	part, partDone := tr.Begin(trip, "part")
+	batch, done := tr.Begin(other, "batch", "", mark, otherMark) // the context's own trace does not count
+	require.Equal(t, logging.TraceID(ctx), logging.TraceID(batch))
+	part, partDone := tr.Begin(batch, "part")
 	require.Equal(t, logging.TraceID(ctx), logging.TraceID(part))
-	partDone(errors.New("it went wrong"))
+	partDone(errors.New("no connection"))
 	done(nil)
 	answered(503, "UNAVAILABLE")
 	otherAnswered(202, "QUEUED")
 	end()
 
-	require.Equal(t, "a-service", c.Named("trip")[0].Service)
+	require.Equal(t, "a-service", c.Named("batch")[0].Service)
 	requests := c.Named("POST /:randomPath/decrStock")
 	require.Len(t, requests, 2)
-	tripSpan, partSpan := c.Named("trip")[0], c.Named("part")[0]
-	require.Equal(t, requests[0].ID, tripSpan.Parent)
-	require.Equal(t, []string{logging.TraceID(other)}, tripSpan.Links)
-	require.Equal(t, tripSpan.ID, partSpan.Parent)
-	require.Equal(t, "it went wrong", partSpan.Error)
+	batchSpan, partSpan := c.Named("batch")[0], c.Named("part")[0]
+	require.Equal(t, requests[0].ID, batchSpan.Parent)
+	require.Equal(t, []string{logging.TraceID(other)}, batchSpan.Links)
+	require.Equal(t, batchSpan.ID, partSpan.Parent)
+	require.Equal(t, "no connection", partSpan.Error)
 	require.Equal(t, "UNAVAILABLE", requests[0].Error)
 	require.Equal(t, "first", requests[0].Attributes["seckill.request_id"])
 	require.Empty(t, requests[1].Error)
 }
 
-// Who asks from outside is linked, and decides nothing.
-func TestCallersTracesAreLinkedAndNotContinued(t *testing.T) {
-	tr, c, end := follow(t, 1)
-	const theirs = "4bf92f3577b34da6a3ce929d0e0e4736"
+func TestRequest_LinksItsCallersTrace(t *testing.T) {
+	tr, c, end := start(t, 1)
+	const callers = "4bf92f3577b34da6a3ce929d0e0e4736"
 	r := httptest.NewRequest("GET", "/sales", nil)
-	r.Header.Set("Traceparent", "00-"+theirs+"-00f067aa0ba902b7-01")
+	r.Header.Set("Traceparent", "00-"+callers+"-00f067aa0ba902b7-01")
 	ctx, answered := tr.Request(t.Context(), r, "/sales")
-	require.NotEqual(t, theirs, logging.TraceID(ctx))
+	require.NotEqual(t, callers, logging.TraceID(ctx))
 	answered(200, "OK")
 	end()
-	require.Equal(t, []string{theirs}, c.Named("GET /sales")[0].Links)
+	require.Equal(t, []string{callers}, c.Named("GET /sales")[0].Links)
 
-	tr, c, end = follow(t, 1_000_000_000)
+	tr, c, end = start(t, 1_000_000_000)
 	ctx, answered = tr.Request(t.Context(), r, "/sales")
-	require.Empty(t, logging.TraceID(ctx), "a caller had its request sampled")
+	require.Empty(t, logging.TraceID(ctx), "the caller decided the sampling")
 	require.Empty(t, tr.Mark(ctx))
 	answered(200, "OK")
 	end()
 	require.Empty(t, c.Spans())
 }
 
-func TestWhatIsNotFollowedStaysSo(t *testing.T) {
-	tr, c, end := follow(t, 1)
-	followed, answered := tr.Request(t.Context(), httptest.NewRequest("GET", "/sales", nil), "/sales")
-	step, done := tr.Begin(followed, "a trip of others", "", "")
+func TestBegin_IgnoresRequestsThatAreNotSampled(t *testing.T) {
+	tr, c, end := start(t, 1)
+	sampled, answered := tr.Request(t.Context(), httptest.NewRequest("GET", "/sales", nil), "/sales")
+	step, done := tr.Begin(sampled, "a batch of others", "", "")
 	require.Empty(t, tr.Mark(step))
 	require.Empty(t, logging.TraceID(step))
 	_, partDone := tr.Begin(step, "part")
 	partDone(nil)
 	done(nil)
-	_, done = tr.Begin(t.Context(), "a trip of strangers", "not a traceparent", "00-x-y-z")
+	_, done = tr.Begin(t.Context(), "a batch with invalid marks", "not a traceparent", "00-x-y-z")
 	done(nil)
 	answered(200, "OK")
 	end()
 	require.Len(t, c.Spans(), 1)
 }
 
-func TestLinesCarryTheTracesID(t *testing.T) {
-	tr, _, end := follow(t, 1)
+func TestRequest_RecordsCarryTheTraceID(t *testing.T) {
+	tr, _, end := start(t, 1)
 	defer end()
 	ctx, answered := tr.Request(t.Context(), httptest.NewRequest("GET", "/sales", nil), "/sales")
 	defer answered(200, "OK")
 	var text bytes.Buffer
-	logging.Logger(&text, slog.LevelInfo, "json").InfoContext(ctx, "said")
+	logging.Logger(&text, slog.LevelInfo, "json").InfoContext(ctx, "message")
 	require.Contains(t, text.String(), `"trace_id":"`+logging.TraceID(ctx)+`"`)
 }
 
-func TestWithoutACollectorNothingIsTraced(t *testing.T) {
+func TestOf_WithoutACollectorTracesNothing(t *testing.T) {
 	tr, err := Of(t.Context(), config.Trace{OneIn: 1}, "", "", nil)
 	require.NoError(t, err)
 	require.Nil(t, tr)

@@ -41,7 +41,7 @@ func BenchmarkCalibrate(b *testing.B) {
 	}
 	text, err := json.MarshalIndent(result, "", "  ")
 	require.NoError(b, err)
-	require.NoError(b, os.WriteFile(file, append(text, '\n'), 0o644)) //nolint:gosec // a document that everybody may read
+	require.NoError(b, os.WriteFile(file, append(text, '\n'), 0o644))
 }
 
 // manyConnections is the number of connections whose memory is measured.

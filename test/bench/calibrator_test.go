@@ -101,7 +101,7 @@ func (c *calibrator) read() usage {
 // scrape adds metrics of a program, by their series' names.
 func (c *calibrator) scrape(u usage, p *installation.Program, names ...string) {
 	c.b.Helper()
-	resp, err := http.Get("http://" + p.OpsAddr() + "/metrics") //nolint:noctx // loopback
+	resp, err := http.Get("http://" + p.OpsAddr() + "/metrics")
 	require.NoError(c.b, err)
 	defer resp.Body.Close()
 	text, err := io.ReadAll(resp.Body)
@@ -201,7 +201,7 @@ func (c *calibrator) drained(goods string) {
 // firstEvent opens an event stream, and closes it after its first event.
 func firstEvent(b *testing.B, addr string, request []byte) {
 	b.Helper()
-	conn, err := net.Dial("tcp", addr) //nolint:noctx // loopback
+	conn, err := net.Dial("tcp", addr)
 	require.NoError(b, err)
 	defer conn.Close()
 	require.NoError(b, conn.SetDeadline(time.Now().Add(10*time.Second)))

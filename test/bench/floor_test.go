@@ -41,7 +41,7 @@ func startFloor(b *testing.B, spec floorSpec) (addr string, pid int) {
 	b.Helper()
 	text, err := json.Marshal(spec)
 	require.NoError(b, err)
-	cmd := exec.Command(os.Args[0]) //nolint:noctx,gosec // ourselves, until the pipe is closed
+	cmd := exec.Command(os.Args[0])
 	cmd.Env, cmd.Stderr = append(os.Environ(), floorSetting+"="+string(text)), os.Stderr
 	stop, err := cmd.StdinPipe()
 	require.NoError(b, err)
@@ -86,7 +86,7 @@ func serveFloor(spec floorSpec) error {
 	e := gin.New()
 	e.POST("/randomPath", soldOutFloor(spec, tokens))
 	e.POST("/:path/decrStock", takeFloor(spec, tokens, ordersn.NewMinter(orderKey), carrier))
-	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // loopback
+	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return err
 	}

@@ -54,7 +54,7 @@ func dial(b *testing.B, addr string, connections int) []*client {
 	b.Helper()
 	clients := make([]*client, connections)
 	for i := range clients {
-		conn, err := net.Dial("tcp", addr) //nolint:noctx // loopback
+		conn, err := net.Dial("tcp", addr)
 		require.NoError(b, err)
 		require.NoError(b, conn.SetDeadline(time.Now().Add(2*time.Minute)))
 		clients[i] = &client{conn: conn, in: bufio.NewReaderSize(conn, 4<<10)}

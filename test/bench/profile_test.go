@@ -47,8 +47,8 @@ func fetchProfile(b *testing.B, addr, file string) error {
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil { //nolint:gosec // profiles are no secret
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		return err
 	}
-	return os.WriteFile(file, profile, 0o644) //nolint:gosec // nor is a single one
+	return os.WriteFile(file, profile, 0o644)
 }

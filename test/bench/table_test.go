@@ -92,7 +92,7 @@ func (t table) publish(w io.Writer, record string) error {
 	if _, err := fmt.Fprintf(w, "\n%s\n%s\n", machine(), t); err != nil || record == "" {
 		return err
 	}
-	f, err := os.OpenFile(record, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644) //nolint:gosec // a document that everybody may read
+	f, err := os.OpenFile(record, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
 	if err != nil {
 		return err
 	}

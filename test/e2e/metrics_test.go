@@ -24,7 +24,7 @@ func TestMetrics_DocumentedAndDashboardQueriesHaveData(t *testing.T) {
 }
 
 func everyMetric(t *testing.T, r *installation.Installation, goods string) {
-	document, err := os.ReadFile("../../docs/metrics.md")
+	document, err := os.ReadFile("../../docs/reference/metrics.md")
 	require.NoError(t, err)
 	_, tables, _ := strings.Cut(string(document), "## Both programs")
 	both, rest, _ := strings.Cut(tables, "## The API")

@@ -41,7 +41,7 @@ func inGo(t *testing.T, l ratelimit.Limit) string {
 	params, err := l.Params()
 	require.NoError(t, err)
 	client := redis.NewClient(&redis.Options{})
-	defer client.Close() //nolint:errcheck // it never connected
+	defer client.Close()
 	heard := &heardOf{}
 	client.AddHook(heard)
 	_, err = redislimit.New(client, nil).Peek(t.Context(), ratelimit.Request{Key: "k", Params: params, N: 1})

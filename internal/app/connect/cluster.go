@@ -12,131 +12,132 @@ import (
 )
 
 const (
-	// redisMapLife is how old a client's map of a cluster (who is master of which slots) may get where nothing tells that it is
-	// wrong: MOVED does, and so does a node that is gone.
-	redisMapLife = time.Second
-	// redisMapTalk bounds asking one node for the map: the next one knows it as well.
-	redisMapTalk = 300 * time.Millisecond
-	// silentFor is how long a node that did not answer is asked nothing, and then one thing at a time.
-	silentFor = 200 * time.Millisecond
+	// slotMapAge bounds the age of a client's map of slots. MOVED and unreachable nodes renew the
+	// map earlier.
+	slotMapAge = time.Second
+	// slotMapTimeout bounds the request for the map to one node; the next node knows it as well.
+	slotMapTimeout = 300 * time.Millisecond
+	// openFor is how long a node that did not reply gets no command. Then it gets one at a time.
+	openFor = 200 * time.Millisecond
 )
 
-// errSilent says that a command was not sent, as its node did not answer a moment ago.
-var errSilent = errors.New("redis: this node of the cluster did not answer a moment ago")
+// errOpen reports a command that was not sent, because the circuit breaker of its node is open.
+var errOpen = errors.New("redis: a node of the cluster does not reply; retry later")
 
-// ofCluster makes a cluster's client. It follows MOVED and ASK, and asks again, three times within some 100 ms, where a node says
-// that nothing happened (TRYAGAIN, CLUSTERDOWN, LOADING). Each node has connections of its own and a guard: what hangs
-// or is dead holds up only those who want something from it, and of the background's rounds over all sales one step.
-func ofCluster(opts *redis.UniversalOptions) *redis.ClusterClient {
+// newCluster makes a cluster's client. It follows MOVED and ASK, and retries three times within about
+// 100 ms if a node reports that it executed nothing (TRYAGAIN, CLUSTERDOWN, LOADING). Each node has
+// its own connections and a circuit breaker, so that a dead node delays only commands for its slots.
+func newCluster(opts *redis.UniversalOptions) *redis.ClusterClient {
 	clusterOpts := opts.Cluster()
-	clusterOpts.ClusterStateReloadInterval = redisMapLife
+	clusterOpts.ClusterStateReloadInterval = slotMapAge
 	c := redis.NewClusterClient(clusterOpts)
-	lookAgain := func() { c.ReloadState(context.Background()) } // returns at once
-	c.OnNewNode(func(node *redis.Client) { node.AddHook(&guard{lookAgain: lookAgain, now: time.Now}) })
+	reload := func() { c.ReloadState(context.Background()) } // returns at once
+	c.OnNewNode(func(node *redis.Client) { node.AddHook(&breaker{reload: reload, now: time.Now}) })
 	return c
 }
 
-// guard stands before one node of a cluster. Where the node takes a call and does not answer, or can't be reached, the client is
-// told to look who is master now, and the node is left alone for a moment; then one call at a time finds out
-// whether it is back, while others are refused at once.
-type guard struct {
-	lookAgain func()
-	now       func() time.Time
+// breaker is the circuit breaker of one node of a cluster. If the node does not reply or is
+// unreachable, the breaker opens for openFor and the client reloads its map of slots. Then one
+// command at a time tests the node, and the others fail at once.
+type breaker struct {
+	reload func()
+	now    func() time.Time
 
-	mu     sync.Mutex
-	silent bool
-	until  time.Time
-	trying bool
+	mu      sync.Mutex
+	open    bool
+	until   time.Time
+	testing bool
 }
 
-// enter tells whether a call may go on.
-func (g *guard) enter() bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if !g.silent {
+// allow reports whether a command may be sent.
+func (b *breaker) allow() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.open {
 		return true
 	}
-	if g.trying || g.now().Before(g.until) {
+	if b.testing || b.now().Before(b.until) {
 		return false
 	}
-	g.trying = true
+	b.testing = true
 	return true
 }
 
-// leave hears what came of a call.
-func (g *guard) leave(ctx context.Context, err error) {
-	gone := unreached(ctx, err)
-	if gone || redis.HasErrorPrefix(err, "CLUSTERDOWN") {
-		g.lookAgain()
+// record updates the breaker with the outcome of a command.
+func (b *breaker) record(ctx context.Context, err error) {
+	failed := unreachable(ctx, err)
+	if failed || redis.HasErrorPrefix(err, "CLUSTERDOWN") {
+		b.reload()
 	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.trying = false
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.testing = false
 	switch {
-	case gone:
-		g.silent, g.until = true, g.now().Add(silentFor)
-	case answered(err):
-		g.silent = false
+	case failed:
+		b.open, b.until = true, b.now().Add(openFor)
+	case replied(err):
+		b.open = false
 	}
 }
 
-// unreached tells whether an error is the node's silence, and not the caller's impatience.
-func unreached(ctx context.Context, err error) bool {
+// unreachable reports whether the node failed to reply. A short deadline of the caller proves
+// nothing about the node.
+func unreachable(ctx context.Context, err error) bool {
 	if at, ok := ctx.Deadline(); ctx.Err() != nil || ok && time.Until(at) < time.Millisecond {
 		return false
 	}
-	var calling *net.OpError
-	var waiting net.Error
-	return errors.As(err, &calling) && calling.Op == "dial" || errors.As(err, &waiting) && waiting.Timeout() ||
+	var dial *net.OpError
+	var timeout net.Error
+	return errors.As(err, &dial) && dial.Op == "dial" || errors.As(err, &timeout) && timeout.Timeout() ||
 		errors.Is(err, redis.ErrPoolTimeout)
 }
 
-// answered tells whether the node said something, be it an error.
-func answered(err error) bool {
-	var said redis.Error
-	return err == nil || errors.As(err, &said)
+// replied reports whether the node replied, even with an error.
+func replied(err error) bool {
+	var reply redis.Error
+	return err == nil || errors.As(err, &reply)
 }
 
-// inside marks the context of a call that the guard has let through: what a new connection says first belongs to it, and comes by
-// here as well.
-type inside struct{}
+// allowed marks the context of a command that the breaker has allowed. The first commands of a new
+// connection are part of it, and pass the same hooks.
+type allowed struct{}
 
-func (g *guard) through(ctx context.Context, call func(context.Context) error) error {
-	if ctx.Value(inside{}) != nil {
+func (b *breaker) do(ctx context.Context, call func(context.Context) error) error {
+	if ctx.Value(allowed{}) != nil {
 		return call(ctx)
 	}
-	ctx = context.WithValue(ctx, inside{}, true)
-	if !g.enter() {
-		return errSilent
+	ctx = context.WithValue(ctx, allowed{}, true)
+	if !b.allow() {
+		return errOpen
 	}
 	err := call(ctx)
-	g.leave(ctx, err)
+	b.record(ctx, err)
 	return err
 }
 
-// ProcessHook guards commands. The question for the map has a shorter patience, and who is slow to answer it is not called silent: a busy
-// machine must not have its nodes left alone one after another.
-func (g *guard) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+// ProcessHook wraps commands. Requests for the map of slots have a shorter timeout that does not open
+// the breaker: otherwise a busy machine would open the breakers of all nodes in turn.
+func (b *breaker) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		if strings.HasPrefix(cmd.FullName(), "cluster") {
 			var cancel context.CancelFunc
-			ctx, cancel = context.WithTimeout(ctx, redisMapTalk)
+			ctx, cancel = context.WithTimeout(ctx, slotMapTimeout)
 			defer cancel()
 		}
-		err := g.through(ctx, func(ctx context.Context) error { return next(ctx, cmd) })
-		if errors.Is(err, errSilent) {
+		err := b.do(ctx, func(ctx context.Context) error { return next(ctx, cmd) })
+		if errors.Is(err, errOpen) {
 			cmd.SetErr(err)
 		}
 		return err
 	}
 }
 
-// ProcessPipelineHook guards pipelines.
-func (g *guard) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+// ProcessPipelineHook wraps pipelines.
+func (b *breaker) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error {
-		return g.through(ctx, func(ctx context.Context) error { return next(ctx, cmds) })
+		return b.do(ctx, func(ctx context.Context) error { return next(ctx, cmds) })
 	}
 }
 
-// DialHook is part of the interface.
-func (g *guard) DialHook(next redis.DialHook) redis.DialHook { return next }
+// DialHook implements redis.Hook; it changes nothing.
+func (b *breaker) DialHook(next redis.DialHook) redis.DialHook { return next }

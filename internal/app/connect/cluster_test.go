@@ -13,27 +13,27 @@ import (
 	"flashsale.dev/seckill/internal/testing/servers"
 )
 
-// answers waits until Redis answers for a key.
-func answers(t *testing.T, client redis.UniversalClient, key string) {
+// replies waits until Redis replies for a key.
+func replies(t *testing.T, client redis.UniversalClient, key string) {
 	t.Helper()
 	require.Eventually(t, func() bool { return client.Set(context.WithoutCancel(t.Context()), key, 1, 0).Err() == nil },
 		20*time.Second, 20*time.Millisecond)
 }
 
-// silent waits until a node is asked no more.
-func silent(t *testing.T, client redis.UniversalClient, key string) {
+// opens waits until the breaker of a key's node is open.
+func opens(t *testing.T, client redis.UniversalClient, key string) {
 	t.Helper()
-	require.Eventually(t, func() bool { return errors.Is(client.Get(context.WithoutCancel(t.Context()), key).Err(), errSilent) },
+	require.Eventually(t, func() bool { return errors.Is(client.Get(context.WithoutCancel(t.Context()), key).Err(), errOpen) },
 		20*time.Second, time.Millisecond)
 }
 
-func TestAMasterThatIsAwayIsSparedAndFoundAgain(t *testing.T) {
+func TestCluster_DeadMasterDelaysOnlyItsOwnSlots(t *testing.T) {
 	cluster := servers.RedisCluster(t, 3, 1)
 	client := RedisOf(config.Redis{Addrs: cluster.Addrs()})
 	defer client.Close()
 	dead, alive := cluster.Nodes[0], cluster.Nodes[1]
 	there, elsewhere := cluster.KeyOn(t, dead), cluster.KeyOn(t, alive)
-	answers(t, client, there)
+	replies(t, client, there)
 	others := func(why string) {
 		for range 20 {
 			require.NoError(t, client.Set(t.Context(), elsewhere, 1, 0).Err(), why)
@@ -41,65 +41,64 @@ func TestAMasterThatIsAwayIsSparedAndFoundAgain(t *testing.T) {
 	}
 
 	require.NoError(t, dead.Kill())
-	silent(t, client, there)
+	opens(t, client, there)
 	others("another master is dead")
 	require.NoError(t, dead.Restart(t.Context()))
-	answers(t, client, there) // over connections that are all new
+	replies(t, client, there) // over new connections
 
 	require.NoError(t, dead.Pause())
-	silent(t, client, there)
+	opens(t, client, there)
 	others("another master hangs")
-	answers(t, client, there) // its replica does: nobody has said MOVED
+	replies(t, client, there) // its replica does, without a MOVED
 	require.NoError(t, dead.Resume())
 	require.NoError(t, cluster.Settled(t.Context()))
-	answers(t, client, there)
+	replies(t, client, there)
 }
 
-// guarded is a guard whose clock stands still until it is moved.
-func guarded() (g *guard, asked *int, pass func(time.Duration)) {
-	now, looked := time.Now(), 0
-	g = &guard{now: func() time.Time { return now }, lookAgain: func() { looked++ }}
-	return g, &looked, func(d time.Duration) { now = now.Add(d) }
+// newBreaker makes a breaker with a clock that the test moves.
+func newBreaker() (b *breaker, reloads *int, advance func(time.Duration)) {
+	now, count := time.Now(), 0
+	b = &breaker{now: func() time.Time { return now }, reload: func() { count++ }}
+	return b, &count, func(d time.Duration) { now = now.Add(d) }
 }
 
-func TestAGuardLetsOneCallFindOut(t *testing.T) {
-	g, looked, pass := guarded()
+func TestBreaker_LetsOneCommandTestTheNode(t *testing.T) {
+	b, reloads, advance := newBreaker()
 	call := func(err error) error {
-		return g.through(t.Context(), func(ctx context.Context) error {
-			require.NoError(t, g.through(ctx, func(context.Context) error { return nil }), "a connection's first words are part of the call")
+		return b.do(t.Context(), func(ctx context.Context) error {
+			require.NoError(t, b.do(ctx, func(context.Context) error { return nil }), "the first commands of a connection are part of the command")
 			return err
 		})
 	}
 	require.NoError(t, call(nil))
 	require.ErrorIs(t, call(redis.ErrPoolTimeout), redis.ErrPoolTimeout)
-	require.Equal(t, 1, *looked, "it may not be the master any more")
-	require.ErrorIs(t, call(nil), errSilent)
-	pass(silentFor)
-	require.NoError(t, g.through(t.Context(), func(context.Context) error {
-		require.ErrorIs(t, call(nil), errSilent, "somebody is finding out")
+	require.Equal(t, 1, *reloads, "the node may have lost its role")
+	require.ErrorIs(t, call(nil), errOpen)
+	advance(openFor)
+	require.NoError(t, b.do(t.Context(), func(context.Context) error {
+		require.ErrorIs(t, call(nil), errOpen, "another command tests the node")
 		return nil
 	}))
-	require.NoError(t, call(nil), "it answered")
+	require.NoError(t, call(nil), "the node replied")
 }
 
-func TestAGuardDoesNotTakeImpatienceForSilence(t *testing.T) {
-	g, looked, _ := guarded()
+func TestBreaker_IgnoresShortDeadlinesOfCallers(t *testing.T) {
+	b, reloads, _ := newBreaker()
 	hasty, cancel := context.WithTimeout(t.Context(), time.Nanosecond)
 	defer cancel()
 	<-hasty.Done()
-	require.Error(t, g.through(hasty, func(ctx context.Context) error { return ctx.Err() }))
-	require.NoError(t, g.through(t.Context(), func(context.Context) error { return nil }))
-	require.Zero(t, *looked)
+	require.Error(t, b.do(hasty, func(ctx context.Context) error { return ctx.Err() }))
+	require.NoError(t, b.do(t.Context(), func(context.Context) error { return nil }))
+	require.Zero(t, *reloads)
 }
 
-// A node that is slow to say who is master is not silent.
-func TestAGuardForgivesASlowMap(t *testing.T) {
-	g, looked, _ := guarded()
-	slow := g.ProcessHook(func(ctx context.Context, _ redis.Cmder) error {
+func TestBreaker_IgnoresSlowRequestsForTheSlotMap(t *testing.T) {
+	b, reloads, _ := newBreaker()
+	slow := b.ProcessHook(func(ctx context.Context, _ redis.Cmder) error {
 		<-ctx.Done()
 		return ctx.Err()
 	})
 	require.ErrorIs(t, slow(t.Context(), redis.NewClusterSlotsCmd(t.Context(), "cluster", "slots")), context.DeadlineExceeded)
-	require.Zero(t, *looked)
-	require.NoError(t, g.through(t.Context(), func(context.Context) error { return nil }))
+	require.Zero(t, *reloads)
+	require.NoError(t, b.do(t.Context(), func(context.Context) error { return nil }))
 }

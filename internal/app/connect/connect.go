@@ -1,5 +1,6 @@
-// Package connect connects the house to real servers: Redis (one, a Sentinel's master or a cluster), MySQL or MariaDB,
-// and RabbitMQ. None of them needs to be up when a program starts: connections are made, and made again, when needed.
+// Package connect connects the programs to real servers: Redis (one server, a Sentinel's master or a
+// cluster), MySQL or MariaDB, and RabbitMQ. No server needs to be up when a program starts.
+// Connections are opened when they are needed, and again when they break.
 package connect
 
 import (
@@ -19,45 +20,32 @@ import (
 	"flashsale.dev/seckill/internal/sqlstore"
 )
 
-// Servers are open connections.
+// Servers holds the connections of a program.
 type Servers struct {
 	app.Parts
 	publisher *rabbit.Publisher
 }
 
-// Option is something that connections may be told besides their settings.
-type Option func(*rabbit.Options)
-
-// ObservedBy has an observer hear of every message.
-func ObservedBy(m rabbit.Metrics) Option { return func(opts *rabbit.Options) { opts.Metrics = m } }
-
-// TracedBy has messages carry the mark of whoever follows them.
-func TracedBy(t order.Tracer) Option {
-	return func(opts *rabbit.Options) {
-		if t != nil {
-			opts.TraceParent = t.Mark
-		}
-	}
-}
-
-// Open prepares connections.
-func Open(ctx context.Context, cfg config.Config, log *slog.Logger, more ...Option) (*Servers, error) {
+// Open prepares connections; it contacts no server. messages counts messages to RabbitMQ, and
+// tracer marks them; both may be nil.
+func Open(ctx context.Context, cfg config.Config, messages rabbit.Metrics, tracer order.Tracer, log *slog.Logger) (*Servers, error) {
 	store, err := sqlstore.Open(ctx, cfg.MySQL.DSN.Reveal(), sqlstore.Options{ReadDSN: cfg.MySQL.ReadDSN.Reveal()})
 	if err != nil {
 		return nil, err
 	}
-	fresh := make(chan int, 16*cfg.Order.Shards)
+	newQueues := make(chan int, 16*cfg.Order.Shards)
 	opts := rabbit.Options{
 		URLs: cfg.AMQP.Nodes(), Shards: cfg.Order.Shards, Logger: log, PublishTimeout: cfg.AMQP.PublishTimeout,
+		Metrics: messages,
 		OnNewQueue: func(shard int) {
 			select {
-			case fresh <- shard:
-			default: // nobody listens, or it has been told already: every connect tells again
+			case newQueues <- shard:
+			default: // the channel is full; the next connect reports the queue again
 			}
 		},
 	}
-	for _, option := range more {
-		option(&opts)
+	if tracer != nil {
+		opts.TraceParent = tracer.Mark
 	}
 	publisher, err := rabbit.NewPublisher(opts)
 	if err != nil {
@@ -68,21 +56,23 @@ func Open(ctx context.Context, cfg config.Config, log *slog.Logger, more ...Opti
 		return nil, closing(store, err)
 	}
 	client := RedisOf(cfg.Redis)
-	shelf := redisstore.New(client, redisstore.Options{
+	reservations := redisstore.New(client, redisstore.Options{
 		MaxBacklogMillis: cfg.Order.MaxBacklogAge.Milliseconds(),
 		WaitReplicas:     cfg.Redis.WaitReplicas, WaitTimeout: cfg.Redis.WaitTimeout,
 	})
-	parts := app.Parts{Redis: client, Shelf: shelf, Store: store, Queue: publisher, Source: source, Dead: dead{source}, Fresh: fresh, Log: log}
-	return &Servers{Parts: parts, publisher: publisher}, nil
+	return &Servers{publisher: publisher, Parts: app.Parts{
+		Redis: client, RedisStore: reservations, Store: store, Queue: publisher, Source: source,
+		DeadLetters: dead{source}, NewQueues: newQueues, Log: log,
+	}}, nil
 }
 
-// dead is the queue of dead letters as a source of one shard.
+// dead reads the broker's queue of dead letters as a source of one shard.
 type dead struct{ *rabbit.Source }
 
-// Shards is one.
+// Shards returns 1: there is one queue of dead letters.
 func (dead) Shards() int { return 1 }
 
-// Open opens the dead letters.
+// Open opens a stream of dead letters.
 func (d dead) Open(ctx context.Context, _ int) (order.Stream, error) { return d.OpenDead(ctx) }
 
 func closing(store *sqlstore.Store, err error) error {
@@ -92,41 +82,43 @@ func closing(store *sqlstore.Store, err error) error {
 	return err
 }
 
-// Redis' timeouts: a call that takes longer has an unknown outcome, and its caller is told so within a second.
+// Redis' timeouts. The outcome of a call that takes longer is unknown; its caller learns that
+// within a second.
 const (
 	redisDial  = 500 * time.Millisecond
-	redisTalk  = time.Second
+	redisReply = time.Second
 	redisConns = 64
 )
 
-// Redis makes a client of one server, of a cluster (several addresses) or of a Sentinel's master, without a password. It
-// retries nothing by itself where something may have happened: who asks knows whether asking twice is safe. (A
-// cluster's client asks again where a connection broke; everything that it is given may be.)
+// Redis makes a client of one server, of a cluster (several addresses) or of a Sentinel's master,
+// without a password. The client retries no command that Redis may have executed, because only its
+// caller knows whether a retry is safe. A cluster's client does retry on broken connections; all
+// commands of this program allow that.
 func Redis(addrs []string, sentinelMaster string) redis.UniversalClient {
 	return RedisOf(config.Redis{Addrs: addrs, SentinelMaster: sentinelMaster})
 }
 
-// RedisOf is Redis by its settings.
+// RedisOf makes a client from its settings.
 func RedisOf(cfg config.Redis) redis.UniversalClient {
 	opts := &redis.UniversalOptions{
 		Addrs: cfg.Addrs, MasterName: cfg.SentinelMaster, Username: cfg.Username, Password: cfg.Password.Reveal(),
 		SentinelPassword: cfg.SentinelSecret.Reveal(),
-		DialTimeout:      redisDial, ReadTimeout: redisTalk + cfg.ReplicasWait(), WriteTimeout: redisTalk, PoolTimeout: redisTalk,
+		DialTimeout:      redisDial, ReadTimeout: redisReply + cfg.ReplicasWait(), WriteTimeout: redisReply, PoolTimeout: redisReply,
 		MaxRetries: -1, DialerRetries: 1, PoolSize: redisConns, ContextTimeoutEnabled: true,
 	}
 	if cfg.TLS {
-		opts.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12} // the server's name is its address' host
+		opts.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12} // the server's name is the host of its address
 	}
 	if len(opts.Addrs) > 1 && opts.MasterName == "" {
-		return ofCluster(opts)
+		return newCluster(opts)
 	}
 	return redis.NewUniversalClient(opts)
 }
 
-// Workers keep the connections: they start first and end last.
+// Workers returns the workers that keep the connections. They start first and stop last.
 func (s *Servers) Workers() []app.Worker { return []app.Worker{s.publisher} }
 
-// Close ends what the workers do not own.
+// Close closes the connections that no worker owns.
 func (s *Servers) Close() error {
 	redisErr := s.Redis.Close()
 	if err := s.Store.Close(); err != nil {

@@ -19,11 +19,10 @@ import (
 	"flashsale.dev/seckill/internal/config"
 )
 
-// A Redis that speaks TLS alone and wants a password is as good as any other.
-func TestRedisBehindTLSAndAPassword(t *testing.T) {
+func TestRedisOf_UsesTLSAndAPassword(t *testing.T) {
 	dir, addr := t.TempDir(), freeAddr(t)
 	cert, key := certificate(t, dir)
-	t.Setenv("SSL_CERT_FILE", cert) // before anything has read the machine's own
+	t.Setenv("SSL_CERT_FILE", cert) // before the process reads the system's certificates
 	_, port, err := net.SplitHostPort(addr)
 	require.NoError(t, err)
 	server := exec.CommandContext(t.Context(), "/usr/bin/redis-server", "--port", "0", "--tls-port", port, "--bind", "127.0.0.1", "--dir", dir,
@@ -57,7 +56,7 @@ func freeAddr(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// certificate makes one that signs itself, for 127.0.0.1.
+// certificate makes a self-signed certificate for 127.0.0.1.
 func certificate(t *testing.T, dir string) (certFile, keyFile string) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -11,8 +11,7 @@ import (
 	"flashsale.dev/seckill/internal/testing/servers"
 )
 
-// Sentinels that want a password of their own tell nobody else who is master.
-func TestSentinelsBehindAPassword(t *testing.T) {
+func TestRedisOf_UsesTheSentinelsPassword(t *testing.T) {
 	master := servers.Redis(t)
 	sentinel := servers.Sentinel(t, master)
 	admin := redis.NewClient(&redis.Options{Addr: sentinel.Addr()})

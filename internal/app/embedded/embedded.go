@@ -1,8 +1,10 @@
-// Package embedded brings the house's servers along in the process: miniredis for Redis, SQLite for MySQL and a queue
-// in memory for RabbitMQ. Nothing needs to be installed, and the scripts, the services and the crew are the same.
+// Package embedded runs the servers in the process: miniredis for Redis, SQLite for MySQL and an
+// in-memory queue for RabbitMQ. Nothing needs to be installed. Scripts, services and workers are the
+// same as with real servers.
 //
-// SQLite is the durable one. The queue confirms a message when the consumer has written it, so a 202 is an order in
-// SQLite; what is in Redis is built again from there at every start, as after the loss of a real one.
+// Only SQLite is durable. The queue confirms a message after the consumer has written it, so a 202
+// means an order in SQLite. Redis is rebuilt from SQLite at every start, as after the loss of a real
+// Redis.
 package embedded
 
 import (
@@ -23,7 +25,7 @@ import (
 	"flashsale.dev/seckill/internal/sqlstore"
 )
 
-// Servers are the embedded parts, running.
+// Servers holds the embedded servers.
 type Servers struct {
 	app.Parts
 	mini *miniredis.Miniredis
@@ -35,19 +37,20 @@ type queue struct{ *memqueue.Queue }
 func (queue) Up() bool           { return true }
 func (queue) DownReason() string { return "" }
 
-// Start opens the database file below dir, brings it up to date and starts the rest.
+// Start opens the database file below dir, migrates it and starts the servers.
 //
-// maxBacklog is how old the oldest reservation that is not written may be before no more are taken; 0 is no limit.
+// maxBacklog is the age of the oldest pending reservation from which on the gate refuses more; 0 is
+// no limit.
 func Start(ctx context.Context, dir string, maxBacklog time.Duration, log *slog.Logger) (*Servers, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("make the data directory: %w", err)
+		return nil, fmt.Errorf("make the data directory %s (-data): %w", dir, err)
 	}
 	store, err := sqlstore.Open(ctx, "sqlite:"+filepath.Join(dir, "seckill.db"), sqlstore.Options{})
 	if err != nil {
 		return nil, err
 	}
 	if err := store.Migrate(ctx); err != nil {
-		return nil, fmt.Errorf("bring %s up to date: %w", dir, err)
+		return nil, fmt.Errorf("migrate the database in %s: %w", dir, err)
 	}
 	mini, err := miniredis.Run()
 	if err != nil {
@@ -59,7 +62,7 @@ func Start(ctx context.Context, dir string, maxBacklog time.Duration, log *slog.
 	orders := memqueue.New(memqueue.Options{})
 	return &Servers{mini: mini, Parts: app.Parts{
 		Redis: client, Store: store, Queue: queue{orders}, Source: orders, Log: log,
-		Shelf: redisstore.New(client, redisstore.Options{Lease: uuid.NewString(), MaxBacklogMillis: maxBacklog.Milliseconds()}),
+		RedisStore: redisstore.New(client, redisstore.Options{Lease: uuid.NewString(), MaxBacklogMillis: maxBacklog.Milliseconds()}),
 	}}, nil
 }
 

@@ -97,7 +97,7 @@ func TestHTML_IsSelfContained(t *testing.T) {
 	page := text.String()
 	require.NotRegexp(t, regexp.MustCompile(`(?i)(src|href|xlink:href|action)\s*=|url\(|@import|<script|<link|<img|<iframe`), page)
 	require.Contains(t, page, "default-src 'none'")
-	require.Contains(t, page, "prefers-color-scheme: dark") //nolint:misspell // the style sheets' spelling
+	require.Contains(t, page, "prefers-color-scheme: dark")
 	require.Equal(t, 4, strings.Count(page, "<svg"))
 	require.Contains(t, page, "&lt;script&gt;", "what servers said is text")
 	require.NotContains(t, page, "NaN")

@@ -3,26 +3,28 @@ package inventory
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"time"
 
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/workers"
 )
 
-// MoveStore is stock_moves in MySQL.
+// MoveStore is the table stock_moves in MySQL.
 type MoveStore interface {
-	// MovesNotGiven lists moves made before a moment that nobody has marked as given, oldest first.
+	// UnreleasedMoves lists moves made before a moment that are not marked as released, oldest first.
 	UnreleasedMoves(ctx context.Context, madeBefore time.Time, limit int) ([]order.StockMove, error)
 	MarkReleased(ctx context.Context, goodsID int64, ids []string, now time.Time) error
 }
 
-// MoveApplier gives moves of one goods to Redis, each once, by its id.
+// MoveApplier applies moves of one goods to Redis, each once, by its id.
 type MoveApplier interface {
 	Release(ctx context.Context, goodsID int64, moves []order.StockMove) ([]order.MoveResult, error)
 }
 
-// StockReleaser brings to Redis what the moves in MySQL give back: at once where it can, and on its round what was missed.
-// The row in MySQL is the obligation; the id in Redis makes a second giving harmless.
+// StockReleaser applies stock moves to Redis: at once if it can, and every second what failed. The row
+// in MySQL is the obligation; its id makes a repeated application harmless. Any number of processes may
+// run one.
 type StockReleaser struct {
 	store MoveStore
 	redis MoveApplier
@@ -30,63 +32,63 @@ type StockReleaser struct {
 	log   *slog.Logger
 }
 
-// NewStockReleaser makes a giver.
+// NewStockReleaser makes a stock releaser.
 func NewStockReleaser(store MoveStore, redis MoveApplier, log *slog.Logger) *StockReleaser {
 	return &StockReleaser{store: store, redis: redis, now: time.Now, log: log}
 }
 
 const (
-	releaseAfter    = time.Second // a move younger than this is being given by whoever made it
+	// releaseAfter is the age of moves that Run applies. The process that made a younger move applies it.
+	releaseAfter    = time.Second
 	releaseInterval = time.Second
 	releaseChunk    = 500
 )
 
-// Give gives moves now. What fails is left to the round.
-func (g *StockReleaser) Release(ctx context.Context, moves []order.StockMove) {
+// Release applies moves now. Run repeats what fails.
+func (r *StockReleaser) Release(ctx context.Context, moves []order.StockMove) {
 	byGoods := make(map[int64][]order.StockMove)
 	for _, m := range moves {
 		byGoods[m.GoodsID] = append(byGoods[m.GoodsID], m)
 	}
 	for goodsID, some := range byGoods {
-		if err := g.releaseGoods(ctx, goodsID, some); err != nil {
-			g.log.WarnContext(ctx, "units not given back yet, trying again", "goods_id", goodsID, "moves", len(some), "err", err)
+		if err := r.releaseGoods(ctx, goodsID, some); err != nil {
+			r.log.WarnContext(ctx, "stock moves can't be released, trying again", "goods_id", goodsID, "moves", len(some), "err", err)
 		}
 	}
 }
 
-func (g *StockReleaser) releaseGoods(ctx context.Context, goodsID int64, moves []order.StockMove) error {
-	for len(moves) > 0 {
-		n := min(releaseChunk, len(moves))
-		given, err := g.redis.Release(ctx, goodsID, moves[:n])
+func (r *StockReleaser) releaseGoods(ctx context.Context, goodsID int64, moves []order.StockMove) error {
+	for chunk := range slices.Chunk(moves, releaseChunk) {
+		results, err := r.redis.Release(ctx, goodsID, chunk)
 		if err != nil {
 			return err
 		}
 		var done []string
-		for i, was := range given {
-			if was.Done() {
-				done = append(done, moves[i].ID)
+		for i, result := range results {
+			if result.Done() {
+				done = append(done, chunk[i].ID)
 			}
 		}
-		if len(done) > 0 {
-			if err := g.store.MarkReleased(ctx, goodsID, done, g.now()); err != nil {
-				return err
-			}
+		if len(done) == 0 {
+			continue
 		}
-		moves = moves[n:]
+		if err := r.store.MarkReleased(ctx, goodsID, done, r.now()); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-// Run makes the rounds until ctx ends.
-func (g *StockReleaser) Run(ctx context.Context) error {
-	return workers.Every(ctx, releaseInterval, g.runOnce)
+// Run releases what is due every second until ctx ends.
+func (r *StockReleaser) Run(ctx context.Context) error {
+	return workers.Every(ctx, releaseInterval, r.runOnce)
 }
 
-func (g *StockReleaser) runOnce(ctx context.Context) {
-	moves, err := g.store.UnreleasedMoves(ctx, g.now().Add(-releaseAfter), releaseChunk)
+func (r *StockReleaser) runOnce(ctx context.Context) {
+	moves, err := r.store.UnreleasedMoves(ctx, r.now().Add(-releaseAfter), releaseChunk)
 	if err != nil {
-		g.log.WarnContext(ctx, "can't look for units to give back", "err", err)
+		r.log.WarnContext(ctx, "stock moves can't be listed, trying again", "err", err)
 		return
 	}
-	g.Release(ctx, moves)
+	r.Release(ctx, moves)
 }

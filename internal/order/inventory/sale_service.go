@@ -8,66 +8,74 @@ import (
 
 	"flashsale.dev/seckill/internal/order/rebuild"
 	"flashsale.dev/seckill/internal/seckill"
-	"flashsale.dev/seckill/internal/seckill/catalog"
 )
 
-// ManagedSaleStore is a sale in MySQL as its merchant's calls need it.
-type ManagedSaleStore interface {
-	catalog.SaleStore
-	// CreateSale writes a sale, or finds the one that was written under the same key before.
-	CreateSale(ctx context.Context, sale seckill.Sale, once seckill.IdempotencyKey) (seckill.Sale, error)
+// SaleStore is MySQL as merchants' calls need it.
+type SaleStore interface {
+	CutStore
 	seckill.AuditLog
-	// CloseSale closes an exposed sale, and is content with a closed one; a draft is a Conflict.
+	// CreateSale inserts a sale, or returns the one that the same key inserted before.
+	CreateSale(ctx context.Context, sale seckill.Sale, key seckill.IdempotencyKey) (seckill.Sale, error)
+	// CloseSale closes an exposed sale and accepts a closed one; a draft is a Conflict.
 	CloseSale(ctx context.Context, goodsID int64, now time.Time) (seckill.Sale, error)
-	// SalesOf lists a merchant's sales (0: everybody's), newest first, below a goods id (0: from the top).
+	// SalesOf lists a merchant's sales (0: of all merchants), newest first, below a goods id (0: from
+	// the newest).
 	SalesOf(ctx context.Context, merchantID, below int64, limit int) ([]seckill.Sale, error)
+	// Change changes a sale in one transaction, or inserts the stock cut with which the change begins.
+	Change(ctx context.Context, goodsID int64, c seckill.Change, key seckill.IdempotencyKey, now time.Time) (BegunChange, error)
+	// Answered returns the first answer to an idempotency key; false if there is none yet.
+	Answered(ctx context.Context, key seckill.IdempotencyKey, now time.Time) (seckill.Sale, bool, error)
+	// DeleteDraft removes a draft; any other sale is a Conflict.
+	DeleteDraft(ctx context.Context, goodsID int64, key seckill.IdempotencyKey, now time.Time) error
 }
 
-// SaleUpdater is a sale in Redis as its merchant's calls need it.
-type SaleUpdater interface {
-	// Amend brings status, window, limit and rate to Redis; ErrNotLoaded where it does not have the sale's epoch.
-	UpdateSale(ctx context.Context, sale seckill.Sale) error
-}
-
-// LedgerReader judges a ledger by order number.
+// LedgerReader reads the ledger of a sale from Redis and MySQL; *reconcile.Reconciler is one.
 type LedgerReader interface {
-	// Ledger reads both sides of a sale. The view is nil where the sale is over, drained and gone from Redis.
 	Ledger(ctx context.Context, sale seckill.Sale) (seckill.Ledger, error)
 }
 
-// SaleService answers merchants: put up, expose, close, look, account.
+// SaleService serves merchants: it creates, exposes, changes, closes, lists and accounts for sales.
+// It is safe for concurrent use.
 type SaleService struct {
-	store   ManagedSaleStore
-	redis   SaleUpdater
-	opener  *rebuild.Opener
-	auditor LedgerReader
-	rates   func(seckill.Rate) error
-	log     *slog.Logger
-	now     func() time.Time
+	store     SaleStore
+	redis     SaleRedis
+	opener    *rebuild.Opener
+	ledgers   LedgerReader
+	releaser  *StockReleaser
+	checkRate func(seckill.Rate) error
+	now       func() time.Time
+	log       *slog.Logger
 }
 
-// NewSaleService makes the merchants' service. rates judges whether a limiter can be made of a rate.
-func NewSaleService(truth ManagedSaleStore, shelf SaleUpdater, opener *rebuild.Opener, auditor LedgerReader, rates func(seckill.Rate) error, log *slog.Logger) *SaleService {
-	return &SaleService{store: truth, redis: shelf, opener: opener, auditor: auditor, rates: rates, log: log, now: time.Now}
+// NewSaleService makes the service. checkRate returns a BadRequest for a rate of which no limiter can
+// be made.
+func NewSaleService(
+	store SaleStore, redis SaleRedis, opener *rebuild.Opener, ledgers LedgerReader, releaser *StockReleaser,
+	checkRate func(seckill.Rate) error, log *slog.Logger,
+) *SaleService {
+	return &SaleService{
+		store: store, redis: redis, opener: opener, ledgers: ledgers, releaser: releaser,
+		checkRate: checkRate, now: time.Now, log: log,
+	}
 }
 
-// Create puts up a draft of the actor's own; again with the same key: the first one.
-func (s *SaleService) Create(ctx context.Context, by seckill.Actor, n seckill.NewSale, once seckill.IdempotencyKey) (seckill.Sale, error) {
+// Create inserts a draft that belongs to the actor. The same idempotency key returns the first draft.
+func (s *SaleService) Create(ctx context.Context, by seckill.Actor, n seckill.NewSale, key seckill.IdempotencyKey) (seckill.Sale, error) {
 	if err := n.Validate(); err != nil {
 		return seckill.Sale{}, err
 	}
-	if err := s.rates(n.Rate); err != nil {
+	if err := s.checkRate(n.Rate); err != nil {
 		return seckill.Sale{}, err
 	}
-	sale := n.Draft(by.ID, s.now())
-	sale, err := s.store.CreateSale(seckill.WithActor(ctx, by), sale, once)
+	sale, err := s.store.CreateSale(seckill.WithActor(ctx, by), n.Draft(by.ID, s.now()), key)
 	if err != nil {
 		return seckill.Sale{}, seckill.OrUnavailable(err, "the sale could not be stored")
 	}
 	return sale, nil
 }
 
-// Audit pages through the changes of a sale that the actor may manage, newest first, below an id ("": from the top).
+// Audit pages through the changes of a sale that the actor may manage, newest first, below an id
+// ("": from the newest).
 func (s *SaleService) Audit(ctx context.Context, by seckill.Actor, goodsID int64, before string, limit int) ([]seckill.AuditEntry, error) {
 	if _, err := s.Get(ctx, by, goodsID); err != nil {
 		return nil, err
@@ -76,7 +84,7 @@ func (s *SaleService) Audit(ctx context.Context, by seckill.Actor, goodsID int64
 	return entries, seckill.OrUnavailable(err, "the changes can't be listed")
 }
 
-// Get reads one sale: NotFound, or Forbidden where it is somebody else's.
+// Get reads one sale. It returns NotFound, or Forbidden for another merchant's sale.
 func (s *SaleService) Get(ctx context.Context, by seckill.Actor, goodsID int64) (seckill.Sale, error) {
 	sale, err := s.store.Sale(ctx, goodsID)
 	switch {
@@ -90,7 +98,8 @@ func (s *SaleService) Get(ctx context.Context, by seckill.Actor, goodsID int64) 
 	return sale, nil
 }
 
-// List pages through the actor's sales, newest first, below a goods id (0: from the top). Operators see all.
+// List pages through the actor's sales, newest first, below a goods id (0: from the newest). Operators
+// see all sales.
 func (s *SaleService) List(ctx context.Context, by seckill.Actor, below int64, limit int) ([]seckill.Sale, error) {
 	merchant := by.ID
 	if by.Role == seckill.Operator {
@@ -103,7 +112,7 @@ func (s *SaleService) List(ctx context.Context, by seckill.Actor, below int64, l
 	return sales, nil
 }
 
-// Expose builds the sale in Redis and shows it. Again is without harm: what is exposed stays as it is.
+// Expose loads a draft into Redis and shows it to buyers. An exposed sale stays as it is.
 func (s *SaleService) Expose(ctx context.Context, by seckill.Actor, goodsID int64) (seckill.Sale, error) {
 	sale, err := s.Get(ctx, by, goodsID)
 	if err != nil {
@@ -113,11 +122,11 @@ func (s *SaleService) Expose(ctx context.Context, by seckill.Actor, goodsID int6
 		return seckill.Sale{}, seckill.NewError(seckill.Conflict, "the sale is over and can't be exposed")
 	}
 	if sale.Status == seckill.Exposed {
-		return sale, nil // where Redis has lost it, the rebuilder sees that and needs no asking
+		return sale, nil // the rebuilder restores it if Redis lost it
 	}
 	opened, err := s.opener.OpenFirst(seckill.WithActor(ctx, by), goodsID)
 	if errors.Is(err, seckill.ErrFenced) {
-		return s.Get(ctx, by, goodsID) // somebody else has just exposed it
+		return s.Get(ctx, by, goodsID) // a concurrent call exposed it first
 	}
 	if err != nil {
 		return seckill.Sale{}, seckill.OrUnavailable(err, "the sale could not be exposed")
@@ -126,7 +135,7 @@ func (s *SaleService) Expose(ctx context.Context, by seckill.Actor, goodsID int6
 	return opened, nil
 }
 
-// Close stops a sale: reservations answer Ended from now on, what is queued is still written.
+// Close ends a sale: reservations answer Ended from now on. Queued orders are still written.
 func (s *SaleService) Close(ctx context.Context, by seckill.Actor, goodsID int64) (seckill.Sale, error) {
 	if _, err := s.Get(ctx, by, goodsID); err != nil {
 		return seckill.Sale{}, err
@@ -135,30 +144,18 @@ func (s *SaleService) Close(ctx context.Context, by seckill.Actor, goodsID int64
 	if err != nil {
 		return seckill.Sale{}, seckill.OrUnavailable(err, "the sale could not be closed")
 	}
-	if err := s.sync(ctx, goodsID); err != nil {
+	if err := syncSale(ctx, s.store, s.redis, goodsID); err != nil {
 		return seckill.Sale{}, seckill.NewUnavailable("the sale is closed in the database, but may be open to buyers still", err)
 	}
 	s.log.InfoContext(ctx, "sale closed", "goods_id", goodsID)
 	return sale, nil
 }
 
-// tell brings to Redis what MySQL has of a sale.
-func (s *SaleService) sync(ctx context.Context, goodsID int64) error {
-	sale, err := s.store.Sale(ctx, goodsID)
-	if err != nil {
-		return err
-	}
-	if err := s.redis.UpdateSale(ctx, sale); !errors.Is(err, seckill.ErrNotLoaded) {
-		return err
-	}
-	return nil
-}
-
-// Ledger accounts for a sale.
+// Ledger accounts for every unit of a sale that the actor may manage.
 func (s *SaleService) Ledger(ctx context.Context, by seckill.Actor, goodsID int64) (seckill.Ledger, error) {
 	sale, err := s.Get(ctx, by, goodsID)
 	if err != nil {
 		return seckill.Ledger{}, err
 	}
-	return s.auditor.Ledger(ctx, sale)
+	return s.ledgers.Ledger(ctx, sale)
 }

@@ -11,67 +11,64 @@ import (
 	"flashsale.dev/seckill/internal/workers"
 )
 
-// ChangeSyncer finishes what changes of sales left half done: cuts whose maker died, and fields of which Redis has not heard
-// because it was away. Any number may be at work.
+// ChangeSyncer finishes changes that a process began and did not finish: open stock cuts, and fields
+// that Redis lacks because it was down. Any number of processes may run one.
 type ChangeSyncer struct {
 	live  *livesales.List
-	store ChangeStore
-	redis ChangeRedis
+	store CutStore
+	redis SaleRedis
 	now   func() time.Time
 	log   *slog.Logger
 }
 
 const (
 	syncInterval = time.Second
-	// cutAfter is how old a cut must be before it is taken for left behind: its maker gives up before.
+	// cutAfter is the age from which a cut counts as abandoned. The service gives up earlier.
 	cutAfter = 5 * time.Second
 	cutChunk = 100
 )
 
-// NewChangeSyncer makes a steward.
-func NewChangeSyncer(live *livesales.List, store ChangeStore, shelf ChangeRedis, log *slog.Logger) *ChangeSyncer {
-	return &ChangeSyncer{live: live, store: store, redis: shelf, now: time.Now, log: log}
+// NewChangeSyncer makes a change syncer.
+func NewChangeSyncer(live *livesales.List, store CutStore, redis SaleRedis, log *slog.Logger) *ChangeSyncer {
+	return &ChangeSyncer{live: live, store: store, redis: redis, now: time.Now, log: log}
 }
 
-// Run makes the rounds until ctx ends.
+// Run syncs every second until ctx ends.
 func (s *ChangeSyncer) Run(ctx context.Context) error {
 	return workers.Every(ctx, syncInterval, s.runOnce)
 }
 
 func (s *ChangeSyncer) runOnce(ctx context.Context) {
-	err := errors.Join(s.cuts(ctx), s.fields(ctx), s.store.ForgetKeys(ctx, s.now().Add(-seckill.IdempotencyTTL)))
+	err := errors.Join(s.finishCuts(ctx), s.syncFields(ctx), s.store.ForgetKeys(ctx, s.now().Add(-seckill.IdempotencyTTL)))
 	if err != nil && ctx.Err() == nil {
-		s.log.WarnContext(ctx, "changes of sales are finished later", "err", err)
+		s.log.WarnContext(ctx, "changes of sales can't be finished, trying again", "err", err)
 	}
 }
 
-func (s *ChangeSyncer) cuts(ctx context.Context) error {
+func (s *ChangeSyncer) finishCuts(ctx context.Context) error {
 	open, err := s.store.OpenCuts(ctx, s.now().Add(-cutAfter), cutChunk)
 	for _, c := range open {
 		ended, _, failed := finishCut(ctx, s.store, s.redis, c, s.now())
-		if failed == nil {
-			s.log.InfoContext(ctx, "finished a cut that was left behind", "goods_id", c.GoodsID, "units", c.Quantity, "state", ended.State)
-		} else if !errors.Is(failed, errCutOpen) {
+		switch {
+		case failed == nil:
+			s.log.InfoContext(ctx, "finished an abandoned cut", "goods_id", c.GoodsID, "units", c.Quantity, "state", ended.State)
+		case !errors.Is(failed, errCutOpen):
 			err = errors.Join(err, failed)
 		}
 	}
 	return err
 }
 
-// fields brings to Redis what it has otherwise than MySQL.
-func (s *ChangeSyncer) fields(ctx context.Context) error {
+// syncFields writes the fields that Redis has otherwise than MySQL. The list of live sales is up to a
+// second old, so syncSale reads the row again before it writes.
+func (s *ChangeSyncer) syncFields(ctx context.Context) error {
 	var errs []error
 	for _, sale := range s.live.Sales() {
 		v, err := s.redis.View(ctx, sale.GoodsID)
 		if err != nil || v.Epoch != sale.Epoch || sameFields(v.Sale, sale) {
-			continue // what Redis has lost is the rebuilder's matter
+			continue // the rebuilder restores what Redis lost
 		}
-		if sale, err = s.store.Sale(ctx, sale.GoodsID); err == nil && !sameFields(v.Sale, sale) {
-			err = s.redis.UpdateSale(ctx, sale)
-		}
-		if err != nil && !errors.Is(err, seckill.ErrNotLoaded) {
-			errs = append(errs, err)
-		}
+		errs = append(errs, syncSale(ctx, s.store, s.redis, sale.GoodsID))
 	}
 	return errors.Join(errs...)
 }

@@ -85,7 +85,7 @@ func (r *Retirer) RunOnce(ctx context.Context) error {
 func (r *Retirer) retire(ctx context.Context, sale seckill.Sale, before time.Time) error {
 	v, err := r.redis.View(ctx, sale.GoodsID)
 	if err != nil || v.Gate != seckill.GateOpen || v.Epoch != sale.Epoch || v.Pending > 0 || v.Outbox > 0 {
-		return nil //nolint:nilerr // what Redis has lost is built again first; where it is away, later
+		return nil // what Redis has lost is built again first; where it is away, later
 	}
 	done, err := r.store.Retire(ctx, sale.GoodsID, sale.Epoch, before, r.now())
 	if done {

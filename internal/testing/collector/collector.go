@@ -1,4 +1,4 @@
-// Package collector is an OTLP receiver in the process, for tests: it keeps the spans that it is told.
+// Package collector is an in-process OTLP receiver for tests. It keeps the spans that it receives.
 package collector
 
 import (
@@ -8,21 +8,21 @@ import (
 	"net/http/httptest"
 	"sync"
 
-	collected "go.opentelemetry.io/proto/otlp/collector/trace/v1"
-	told "go.opentelemetry.io/proto/otlp/trace/v1"
+	collectorpb "go.opentelemetry.io/proto/otlp/collector/trace/v1"
+	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
 )
 
-// Span is what tests look at.
+// Span holds the fields of a span that tests read.
 type Span struct {
 	Service, Name     string
 	Trace, ID, Parent string   // hex
 	Links             []string // traces
-	Error             string   // the status' message, of a span that failed
+	Error             string   // the status' message of a failed span
 	Attributes        map[string]string
 }
 
-// Collector takes spans.
+// Collector receives spans at /v1/traces.
 type Collector struct {
 	server *httptest.Server
 	mu     sync.Mutex
@@ -32,24 +32,24 @@ type Collector struct {
 // Start opens a collector on loopback.
 func Start() *Collector {
 	c := &Collector{}
-	c.server = httptest.NewServer(http.HandlerFunc(c.take))
+	c.server = httptest.NewServer(http.HandlerFunc(c.receive))
 	return c
 }
 
-// URL is what SECKILL_OTLP_ENDPOINT may be set to.
+// URL returns a value for SECKILL_OTLP_ENDPOINT.
 func (c *Collector) URL() string { return c.server.URL }
 
-// Close ends it.
+// Close stops the server.
 func (c *Collector) Close() { c.server.Close() }
 
-// Spans lists what has been told.
+// Spans returns the received spans.
 func (c *Collector) Spans() []Span {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return append([]Span(nil), c.spans...)
 }
 
-// Named lists the spans of a name.
+// Named returns the received spans of a name.
 func (c *Collector) Named(name string) []Span {
 	var found []Span
 	for _, s := range c.Spans() {
@@ -60,9 +60,9 @@ func (c *Collector) Named(name string) []Span {
 	return found
 }
 
-func (c *Collector) take(w http.ResponseWriter, r *http.Request) {
+func (c *Collector) receive(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
-	var request collected.ExportTraceServiceRequest
+	var request collectorpb.ExportTraceServiceRequest
 	if err != nil || r.URL.Path != "/v1/traces" || proto.Unmarshal(body, &request) != nil {
 		http.Error(w, "not OTLP", http.StatusBadRequest)
 		return
@@ -85,7 +85,7 @@ func (c *Collector) take(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/x-protobuf")
 }
 
-func span(service string, s *told.Span) Span {
+func span(service string, s *tracepb.Span) Span {
 	one := Span{
 		Service: service, Name: s.GetName(), Trace: hex.EncodeToString(s.GetTraceId()), ID: hex.EncodeToString(s.GetSpanId()),
 		Parent: hex.EncodeToString(s.GetParentSpanId()), Attributes: map[string]string{},
@@ -93,7 +93,7 @@ func span(service string, s *told.Span) Span {
 	for _, l := range s.GetLinks() {
 		one.Links = append(one.Links, hex.EncodeToString(l.GetTraceId()))
 	}
-	if s.GetStatus().GetCode() == told.Status_STATUS_CODE_ERROR {
+	if s.GetStatus().GetCode() == tracepb.Status_STATUS_CODE_ERROR {
 		one.Error = s.GetStatus().GetMessage()
 	}
 	for _, a := range s.GetAttributes() {

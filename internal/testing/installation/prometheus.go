@@ -29,7 +29,7 @@ func (r *Installation) Prometheus(t testing.TB, rules ...string) *Prometheus {
 	file := filepath.Join(dir, "prometheus.yml")
 	require.NoError(t, os.WriteFile(file, []byte(r.scrapes(rules)), 0o600))
 	log := &logFile{}
-	cmd := exec.Command(prometheusFile, "--config.file="+file, "--storage.tsdb.path="+filepath.Join(dir, "data"), //nolint:noctx // it lives until it is killed
+	cmd := exec.Command(prometheusFile, "--config.file="+file, "--storage.tsdb.path="+filepath.Join(dir, "data"),
 		"--web.listen-address="+addr, "--log.level=warn")
 	cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = log, log, dieWithTests()
 	require.NoError(t, cmd.Start())
@@ -84,7 +84,7 @@ func (p *Prometheus) Query(ctx context.Context, expr string) ([]Series, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer resp.Body.Close() //nolint:errcheck // it has been read
+	defer resp.Body.Close()
 	var answer struct {
 		Error string
 		Data  struct{ Result []Series }

@@ -66,10 +66,10 @@ func (r *Installation) each(t testing.TB, scan func(*sql.Rows) error, query stri
 	t.Helper()
 	db, err := sql.Open("mysql", r.DSN)
 	require.NoError(t, err)
-	defer db.Close() //nolint:errcheck // only read
+	defer db.Close()
 	rows, err := db.QueryContext(t.Context(), query, args...)
 	require.NoError(t, err)
-	defer rows.Close() //nolint:errcheck // only read
+	defer rows.Close()
 	for rows.Next() {
 		require.NoError(t, scan(rows))
 	}
@@ -175,7 +175,7 @@ func (r *Installation) management(t testing.TB, method, path string, out any) er
 	if err != nil {
 		return err
 	}
-	defer resp.Body.Close() //nolint:errcheck // it has been read
+	defer resp.Body.Close()
 	if resp.StatusCode/100 != 2 {
 		return fmt.Errorf("%s %s: %s", method, path, resp.Status)
 	}

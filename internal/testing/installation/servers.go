@@ -75,7 +75,7 @@ func (r *Installation) redisWire(t testing.TB, kind string) string {
 }
 
 // clusterHosts is where each kind of program finds the nodes of a Redis Cluster over its wire.
-var clusterHosts = map[string]string{"api": "127.0.0.2", "consumer": "127.0.0.3"} //nolint:gochecknoglobals // a constant
+var clusterHosts = map[string]string{"api": "127.0.0.2", "consumer": "127.0.0.3"}
 
 func (r *Installation) wire(t testing.TB, name string, servers ...string) string {
 	t.Helper()
@@ -106,7 +106,7 @@ func (r *Installation) SQLDo(t testing.TB, statement string) {
 	t.Helper()
 	db, err := sql.Open("mysql", r.DSN)
 	require.NoError(t, err)
-	defer db.Close() //nolint:errcheck // the statement's own error counts
+	defer db.Close()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 30*time.Second)
 	defer cancel()
 	_, err = db.ExecContext(ctx, statement)

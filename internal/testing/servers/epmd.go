@@ -108,7 +108,7 @@ func (m *portMapper) answer(request []byte) []byte {
 		return portReply(string(request[1:]), m.ports)
 	}
 	port, _ := m.listener.Addr().(*net.TCPAddr)
-	return binary.BigEndian.AppendUint32(nil, uint32(port.Port)) //nolint:gosec // a port
+	return binary.BigEndian.AppendUint32(nil, uint32(port.Port))
 }
 
 // portReply says 1 for a name that is not known; else the port, a normal node (77) over TCP (0) and the versions 5 to 6.
@@ -119,7 +119,7 @@ func portReply(name string, ports map[string]uint16) []byte {
 	}
 	out := binary.BigEndian.AppendUint16([]byte{epmdPortReply, 0}, port)
 	out = append(out, 77, 0, 0, 6, 0, 5)
-	out = binary.BigEndian.AppendUint16(out, uint16(len(name))) //nolint:gosec // as short as in the request
+	out = binary.BigEndian.AppendUint16(out, uint16(len(name)))
 	return append(append(out, name...), 0, 0)
 }
 

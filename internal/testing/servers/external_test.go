@@ -64,7 +64,7 @@ func databases(t *testing.T, db *sql.DB) []string {
 	t.Helper()
 	rows, err := db.QueryContext(t.Context(), "SHOW DATABASES")
 	require.NoError(t, err)
-	defer rows.Close() //nolint:errcheck // only read
+	defer rows.Close()
 	var names []string
 	for rows.Next() {
 		var name string

@@ -30,7 +30,7 @@ func TestNginxAnswersAndStops(t *testing.T) {
 	require.NoError(t, nginx.Restart(t.Context()))
 	require.NoError(t, nginx.Stop())
 	http.DefaultClient.CloseIdleConnections()
-	_, err = http.Get("http://" + nginx.Addr()) //nolint:bodyclose // there is no answer
+	_, err = http.Get("http://" + nginx.Addr())
 	require.Error(t, err)
 }
 

@@ -77,7 +77,7 @@ func (c *RabbitNodes) connect() error {
 	for i, node := range c.Nodes {
 		ports := map[string]uint16{}
 		for j, peer := range c.Nodes {
-			port := uint16(peer.ports.distribution) //nolint:gosec // a port
+			port := uint16(peer.ports.distribution)
 			if i != j {
 				w, err := netfault.Open(loopback(peer.ports.distribution))
 				if err != nil {

@@ -19,20 +19,22 @@ var (
 	_ order.Tracer   = (*Tracing)(nil)
 )
 
-// Request is httpapi.Tracer's.
+// Request implements httpapi.Tracer.
 func (t *Tracing) Request(ctx context.Context, r *http.Request, route string) (context.Context, func(status int, reason string)) {
 	opts := []trace.SpanStartOption{trace.WithNewRoot(), trace.WithSpanKind(trace.SpanKindServer)}
-	if caller := trace.SpanContextFromContext(propagation.TraceContext{}.Extract(context.Background(), propagation.HeaderCarrier(r.Header))); caller.IsValid() {
+	if caller := extract(propagation.HeaderCarrier(r.Header)); caller.IsValid() {
 		opts = append(opts, trace.WithLinks(trace.Link{SpanContext: caller}))
 	}
 	ctx, span := t.tracer.Start(ctx, r.Method+" "+route, opts...)
 	if !span.IsRecording() {
 		return ctx, func(int, string) {}
 	}
-	span.SetAttributes(attribute.String("http.request.method", r.Method), attribute.String("http.route", route),
+	span.SetAttributes(
+		attribute.String("http.request.method", r.Method), attribute.String("http.route", route),
 		attribute.String("seckill.request_id", logging.RequestID(ctx)))
 	return logging.WithTraceID(ctx, span.SpanContext().TraceID().String()), func(status int, reason string) {
-		span.SetAttributes(attribute.Int("http.response.status_code", status), attribute.String("seckill.reason", reason))
+		span.SetAttributes(attribute.Int("http.response.status_code", status),
+			attribute.String("seckill.reason", reason))
 		if status >= http.StatusInternalServerError {
 			span.SetStatus(codes.Error, reason)
 		}
@@ -40,25 +42,25 @@ func (t *Tracing) Request(ctx context.Context, r *http.Request, route string) (c
 	}
 }
 
-// markName is the header that a mark is the value of.
-const markName = "traceparent"
+// traceParent is the name of the W3C header.
+const traceParent = "traceparent"
 
-// Mark is order.Tracer's: a W3C traceparent.
+// Mark implements order.Tracer. It returns a W3C traceparent, or "" if ctx is not sampled.
 func (t *Tracing) Mark(ctx context.Context) string {
 	if !trace.SpanContextFromContext(ctx).IsSampled() {
 		return ""
 	}
 	carrier := propagation.MapCarrier{}
 	propagation.TraceContext{}.Inject(ctx, carrier)
-	return carrier[markName]
+	return carrier[traceParent]
 }
 
-// Begin is order.Tracer's.
+// Begin implements order.Tracer.
 func (t *Tracing) Begin(ctx context.Context, step string, marks ...string) (context.Context, func(err error)) {
 	var opts []trace.SpanStartOption
 	if len(marks) > 0 {
 		var others []trace.Link
-		ctx, others = goOn(ctx, marks)
+		ctx, others = resume(ctx, marks)
 		opts = append(opts, trace.WithLinks(others...))
 	}
 	if !trace.SpanContextFromContext(ctx).IsSampled() {
@@ -73,16 +75,16 @@ func (t *Tracing) Begin(ctx context.Context, step string, marks ...string) (cont
 	}
 }
 
-// goOn gives a context that is part of what the first mark marks, and links with the others; without any mark it is part of
-// nothing.
-func goOn(ctx context.Context, marks []string) (context.Context, []trace.Link) {
+// resume returns a context that continues the trace of the first valid mark, and links to the
+// others. The trace of ctx itself ends here, because a batch belongs to the requests in it.
+func resume(ctx context.Context, marks []string) (context.Context, []trace.Link) {
 	ctx = logging.WithTraceID(trace.ContextWithSpanContext(ctx, trace.SpanContext{}), "")
 	var links []trace.Link
 	for _, mark := range marks {
 		if mark == "" {
 			continue
 		}
-		at := trace.SpanContextFromContext(propagation.TraceContext{}.Extract(context.Background(), propagation.MapCarrier{markName: mark}))
+		at := extract(propagation.MapCarrier{traceParent: mark})
 		switch {
 		case !at.IsSampled():
 		case !trace.SpanContextFromContext(ctx).IsValid():
@@ -92,4 +94,10 @@ func goOn(ctx context.Context, marks []string) (context.Context, []trace.Link) {
 		}
 	}
 	return ctx, links
+}
+
+// extract reads the span context that a carrier's traceparent names.
+func extract(from propagation.TextMapCarrier) trace.SpanContext {
+	ctx := propagation.TraceContext{}.Extract(context.Background(), from)
+	return trace.SpanContextFromContext(ctx)
 }

@@ -1,4 +1,4 @@
-package sqlstore
+package primary
 
 import (
 	"net"
@@ -7,13 +7,13 @@ import (
 	"github.com/go-sql-driver/mysql"
 )
 
-// defaultPort is MySQL's.
 const defaultPort = "3306"
 
-// addrsOf lists the servers of an address "h1:3306,h2:3306", which the driver knows as one with a strange name.
-func addrsOf(cfg *mysql.Config) []string {
+// Addresses returns the host:port of each server that cfg names: of "h1:3306,h2:3306" two. The
+// port is 3306 where a list omits it. The address of a Unix socket is returned unchanged.
+func Addresses(cfg *mysql.Config) []string {
 	list := cfg.Addr
-	for { // it is wrapped anew each time that it is read
+	for { // each formatting and parsing of a DSN wraps the list once more
 		inner, wrapped := unwrap(list)
 		if !wrapped {
 			break
@@ -36,13 +36,15 @@ func addrsOf(cfg *mysql.Config) []string {
 	return addrs
 }
 
-// unwrap undoes what the driver makes of a list: "[h1:3306,h2:3306]:3306", its outer brackets round all of it.
-func unwrap(list string) (string, bool) {
+// unwrap removes what the driver adds to a list that it takes for one host:
+// "[h1:3306,h2:3306]:3306". ok is false where the brackets do not enclose the whole list.
+func unwrap(list string) (inner string, ok bool) {
 	const end = "]:" + defaultPort
-	if !strings.HasPrefix(list, "[") || !strings.HasSuffix(list, end) || !strings.Contains(list, ",") {
+	if !strings.HasPrefix(list, "[") || !strings.HasSuffix(list, end) ||
+		!strings.Contains(list, ",") {
 		return list, false
 	}
-	inner := strings.TrimSuffix(list[1:], end)
+	inner = strings.TrimSuffix(list[1:], end)
 	depth := 0
 	for _, c := range inner {
 		switch c {
@@ -51,7 +53,7 @@ func unwrap(list string) (string, bool) {
 		case ']':
 			depth--
 		}
-		if depth < 0 { // the first bracket is an IPv6 address's own
+		if depth < 0 { // the first bracket belongs to an IPv6 address
 			return list, false
 		}
 	}

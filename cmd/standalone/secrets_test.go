@@ -13,12 +13,11 @@ import (
 	"flashsale.dev/seckill/internal/paymentprovider"
 )
 
-// What was signed and sealed before a restart is good after it.
-func TestSecretsThatAreMadeUpStay(t *testing.T) {
+func TestFillSecrets_KeepsGeneratedSecrets(t *testing.T) {
 	dir := t.TempDir()
 	var first, again config.Auth
-	require.NoError(t, makeUp(dir, &first))
-	require.NoError(t, makeUp(dir, &again))
+	require.NoError(t, fillSecrets(dir, &first))
+	require.NoError(t, fillSecrets(dir, &again))
 	require.Equal(t, first, again)
 	require.GreaterOrEqual(t, len(first.JWTSecret.Reveal()), auth.MinSecret)
 	require.GreaterOrEqual(t, len(first.PaymentSecret.Reveal()), paymentprovider.MinSecret)
@@ -29,20 +28,20 @@ func TestSecretsThatAreMadeUpStay(t *testing.T) {
 	require.Equal(t, "1", keys[0].ID)
 
 	var other config.Auth
-	require.NoError(t, makeUp(t.TempDir(), &other))
+	require.NoError(t, fillSecrets(t.TempDir(), &other))
 	require.NotEqual(t, first.PhoneKeys, other.PhoneKeys)
 	for _, file := range []string{"jwt-secret", "payment-secret", "phone-keys"} {
 		info, err := os.Stat(filepath.Join(dir, file))
 		require.NoError(t, err)
-		require.Equal(t, fs.FileMode(0o600), info.Mode(), "its owner's alone")
+		require.Equal(t, fs.FileMode(0o600), info.Mode(), "readable by its owner alone")
 	}
 }
 
-func TestSecretsThatAreSetAreNotMadeUp(t *testing.T) {
+func TestFillSecrets_KeepsConfiguredSecrets(t *testing.T) {
 	dir := t.TempDir()
 	set := config.Auth{JWTSecret: "a", PaymentSecret: "b", PhoneKeys: "c"}
 	got := set
-	require.NoError(t, makeUp(dir, &got))
+	require.NoError(t, fillSecrets(dir, &got))
 	require.Equal(t, set, got)
 	files, err := os.ReadDir(dir)
 	require.NoError(t, err)

@@ -13,28 +13,9 @@ import (
 
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/sqlstore/primary"
 	"flashsale.dev/seckill/internal/testing/servers"
 )
-
-func TestAnAddressMayListServers(t *testing.T) {
-	for dsn, want := range map[string][]string{
-		"u:p@tcp(h1:3306)/d":                 {"h1:3306"},
-		"u:p@tcp(h1)/d":                      {"h1:3306"},
-		"u:p@tcp(h1:1,h2:2,h3:3)/d?tls=true": {"h1:1", "h2:2", "h3:3"},
-		"u:p@tcp(h1, h2)/d":                  {"h1:3306", "h2:3306"},
-		"u:p@tcp(h1,h2:2)/d":                 {"h1:3306", "h2:2"},
-		"u:p@tcp([::1]:1,[::2])/d":           {"[::1]:1", "[::2]:3306"},
-		"u:p@tcp([::1]:1,[::2]:3306)/d":      {"[::1]:1", "[::2]:3306"},
-		"u:p@unix(/a,b.sock)/d":              {"/a,b.sock"},
-	} {
-		cfg, err := mysqlConfig(dsn)
-		require.NoError(t, err, dsn)
-		require.Equal(t, want, addrsOf(cfg), dsn)
-		again, err := mysql.ParseDSN(cfg.FormatDSN())
-		require.NoError(t, err, dsn)
-		require.Equal(t, want, addrsOf(again), "%s written and read again", dsn)
-	}
-}
 
 // TestAServerThatIsAsleepCostsOneCallerItsTime: it accepts connections and says nothing. The list is of MariaDB, which has no
 // group's table, and of an account that might not read it.
@@ -51,7 +32,7 @@ func TestAServerThatIsAsleepCostsOneCallerItsTime(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	require.ErrorIs(t, s.Ping(ctx), order.ErrTryAgain)
-	ctx, cancel = context.WithTimeout(t.Context(), memberPatience)
+	ctx, cancel = context.WithTimeout(t.Context(), primary.ServerTimeout)
 	defer cancel()
 	require.NoError(t, s.Ping(ctx), "the second caller waits for it, too")
 }
@@ -63,11 +44,11 @@ func TestAStoreOnAGroup(t *testing.T) {
 	name := group.NewDatabase(t)
 	h := newHouse(t, group.DSN(name))
 	sale := h.exposed(1000, 1000)
-	primary, err := group.Primary(t.Context())
+	original, err := group.Primary(t.Context())
 	require.NoError(t, err)
 	var others []*servers.SQLServer
 	for _, m := range group.Members() {
-		if m != primary {
+		if m != original {
 			others = append(others, m)
 		}
 	}
@@ -85,15 +66,15 @@ func TestAStoreOnAGroup(t *testing.T) {
 	})
 	t.Run("who only reads moves on, too", func(t *testing.T) {
 		requireOn(t, h, others[0])
-		require.NoError(t, group.Switch(t.Context(), primary))
-		time.Sleep(roleAge)
-		requireOn(t, h, primary)
+		require.NoError(t, group.Switch(t.Context(), original))
+		time.Sleep(primary.RoleTTL)
+		requireOn(t, h, original)
 	})
 	t.Run("the primary dies", func(t *testing.T) {
-		require.NoError(t, primary.Kill())
+		require.NoError(t, original.Kill())
 		written(t, h, sale)
 		h.balanced(sale.GoodsID)
-		require.NoError(t, primary.Restart(t.Context()))
+		require.NoError(t, original.Restart(t.Context()))
 		written(t, h, sale)
 	})
 	h.balanced(sale.GoodsID)
@@ -125,7 +106,7 @@ func readsBehind(t *testing.T, h house, sale seckill.Sale, dsn string, replica *
 	before := h.sn(sale, 1)
 	db, err := sql.Open("mysql", replica.DSN(name))
 	require.NoError(t, err)
-	defer db.Close() //nolint:errcheck // it is done
+	defer db.Close()
 	require.Eventually(t, func() bool {
 		var n int
 		return db.QueryRowContext(t.Context(), "SELECT COUNT(*) FROM orders WHERE order_sn = ?", before).Scan(&n) == nil && n == 1

@@ -16,24 +16,24 @@ import (
 	"flashsale.dev/seckill/internal/sqlstore"
 )
 
-// lettersCmd resolves orders that could not be written.
-type lettersCmd struct {
-	List    listLettersCmd   `cmd:"" help:"Print the dead letters, oldest first."`
-	Requeue requeueLetterCmd `cmd:"" help:"Take the order's units anew and write it."`
-	Discard discardLetterCmd `cmd:"" help:"Forget a dead letter and the order that it holds; the order stays failed."`
+// deadLettersCmd lists and resolves dead letters: orders that could not be written.
+type deadLettersCmd struct {
+	List    listDeadLettersCmd   `cmd:"" help:"Print the dead letters, oldest first."`
+	Requeue requeueDeadLetterCmd `cmd:"" help:"Reserve the order's units again and write the order."`
+	Discard discardDeadLetterCmd `cmd:"" help:"Delete a dead letter; its order stays failed."`
 }
 
-// resolver is the flags of those that resolve dead letters.
+// resolver holds the flags of commands that requeue dead letters.
 type resolver struct {
 	database
 	redisServer
-	JWTSecret      config.Secret `name:"jwt-secret" env:"SECKILL_JWT_SECRET" help:"The secret that signs tokens; order numbers are marked by it where there is no order secret."`
+	JWTSecret      config.Secret `name:"jwt-secret" env:"SECKILL_JWT_SECRET" help:"The secret that signs tokens; it marks order numbers if no order secret is set."`
 	OrderSecret    config.Secret `name:"order-secret" env:"SECKILL_ORDER_SECRET" help:"The secret that marks order numbers."`
 	PaymentTimeout time.Duration `name:"payment-timeout" env:"SECKILL_PAYMENT_TIMEOUT" default:"15m" help:"Time to pay after an order was written."`
 }
 
-// with lets a coroner work.
-func (r *resolver) with(s *stage, work func(*deadletter.Service) error) error {
+// with opens the servers and calls work.
+func (r *resolver) with(s *session, work func(*deadletter.Service) error) error {
 	key, err := config.Auth{JWTSecret: r.JWTSecret, OrderSecret: r.OrderSecret}.OrderKey()
 	if err != nil {
 		return err
@@ -45,15 +45,16 @@ func (r *resolver) with(s *stage, work func(*deadletter.Service) error) error {
 	defer store.Close()
 	client := connect.RedisOf(r.settings())
 	defer client.Close()
-	shelf, log := redisstore.New(client, redisstore.Options{}), slog.New(slog.DiscardHandler)
-	giver := inventory.NewStockReleaser(store, shelf, log)
-	return work(deadletter.NewService(store, shelf, giver, ordersn.NewMinter(key), r.PaymentTimeout, log))
+	reservations, log := redisstore.New(client, redisstore.Options{}), slog.New(slog.DiscardHandler)
+	releaser := inventory.NewStockReleaser(store, reservations, log)
+	return work(deadletter.NewService(store, reservations, releaser, ordersn.NewMinter(key), r.PaymentTimeout, log))
 }
 
-type listLettersCmd struct{ database }
+type listDeadLettersCmd struct{ database }
 
-// letterLine is what is printed of a letter: the body, with a buyer's name and number in it, is not.
-type letterLine struct {
+// deadLetterLine is the printed part of a dead letter. The body is not printed, because it holds a
+// buyer's name and phone number.
+type deadLetterLine struct {
 	ID          string    `json:"id"`
 	OrderSn     string    `json:"orderSn"`
 	GoodsID     int64     `json:"goodsId,string"`
@@ -63,8 +64,8 @@ type letterLine struct {
 	Origin      string    `json:"origin"`
 }
 
-// Run prints page after page: a line a letter, or a JSON object a line.
-func (c *listLettersCmd) Run(s *stage) error {
+// Run prints one line per dead letter: text, or a JSON object.
+func (c *listDeadLettersCmd) Run(s *session) error {
 	store, err := sqlstore.Open(s.ctx, c.DSN, sqlstore.Options{})
 	if err != nil {
 		return err
@@ -75,17 +76,17 @@ func (c *listLettersCmd) Run(s *stage) error {
 		if err != nil || len(page) == 0 {
 			return err
 		}
-		if err := printLetters(s, page); err != nil {
+		if err := printDeadLetters(s, page); err != nil {
 			return err
 		}
 		after = page[len(page)-1].ID
 	}
 }
 
-func printLetters(s *stage, letters []order.DeadLetter) error {
+func printDeadLetters(s *session, page []order.DeadLetter) error {
 	enc := json.NewEncoder(s.stdout)
-	for _, d := range letters {
-		line := letterLine{d.ID, d.OrderSn, d.GoodsID, string(d.Reason), d.Attempts, d.FirstSeenAt, d.Origin}
+	for _, d := range page {
+		line := deadLetterLine{d.ID, d.OrderSn, d.GoodsID, string(d.Reason), d.Attempts, d.FirstSeenAt, d.Origin}
 		var err error
 		if s.json {
 			err = enc.Encode(line)
@@ -100,15 +101,15 @@ func printLetters(s *stage, letters []order.DeadLetter) error {
 	return nil
 }
 
-type requeueLetterCmd struct {
+type requeueDeadLetterCmd struct {
 	resolver
 	ID string `arg:"" help:"The dead letter's id."`
 }
 
-// Run prints the number of the order that was written.
-func (c *requeueLetterCmd) Run(s *stage) error {
-	return c.with(s, func(coroner *deadletter.Service) error {
-		o, err := coroner.Requeue(s.ctx, c.ID)
+// Run prints the number and the status of the written order.
+func (c *requeueDeadLetterCmd) Run(s *session) error {
+	return c.with(s, func(service *deadletter.Service) error {
+		o, err := service.Requeue(s.ctx, c.ID)
 		if err != nil {
 			return err
 		}
@@ -116,15 +117,15 @@ func (c *requeueLetterCmd) Run(s *stage) error {
 	})
 }
 
-type discardLetterCmd struct {
+type discardDeadLetterCmd struct {
 	database
-	sure
+	confirmation
 	ID string `arg:"" help:"The dead letter's id."`
 }
 
-// Run fails where there is no such letter.
-func (c *discardLetterCmd) Run(s *stage) error {
-	if err := c.confirmed(s, "Forget dead letter "+c.ID+" and the order that it holds"); err != nil {
+// Run fails if the dead letter does not exist.
+func (c *discardDeadLetterCmd) Run(s *session) error {
+	if err := c.confirmed(s, "Delete dead letter "+c.ID); err != nil {
 		return err
 	}
 	store, err := sqlstore.Open(s.ctx, c.DSN, sqlstore.Options{})

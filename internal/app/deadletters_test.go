@@ -17,7 +17,7 @@ import (
 )
 
 // dies writes an order of a buyer as failed, as the consumer does, and gives its number and its letter's id.
-func (h *house) dies(goods string, buyer, quantity int64) (sn, letter string) {
+func (h *fixture) dies(goods string, buyer, quantity int64) (sn, letter string) {
 	h.t.Helper()
 	id, err := strconv.ParseInt(goods, 10, 64)
 	require.NoError(h.t, err)
@@ -37,7 +37,7 @@ func (h *house) dies(goods string, buyer, quantity int64) (sn, letter string) {
 
 type letter struct{ ID, OrderSn, GoodsID, Reason, Origin string }
 
-func (h *house) letters() []letter {
+func (h *fixture) letters() []letter {
 	h.t.Helper()
 	r := h.as(operator(), "GET", "/admin/dead-letters?limit=100", "")
 	require.Equal(h.t, 200, r.Status, r.raw)
@@ -103,7 +103,7 @@ func TestARequeueLeftBehindGivesItsUnitsBack(t *testing.T) {
 	h.eventually(func() bool { m, err := h.Store.MovesOfOrder(t.Context(), id, sn); return err == nil && len(m) == 0 }, "given back")
 	undo, err := h.Store.PlanReturn(t.Context(), id, line, time.Now().Add(3*time.Second))
 	require.NoError(t, err)
-	took, err := h.Shelf.Adopt(t.Context(), id, undo.Epoch, 0, []seckill.OrderLine{line})
+	took, err := h.RedisStore.Adopt(t.Context(), id, undo.Epoch, 0, []seckill.OrderLine{line})
 	require.NoError(t, err)
 	require.True(t, took[sn])
 	h.exact(goods, 5, 5, 0)

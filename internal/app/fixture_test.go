@@ -22,8 +22,8 @@ import (
 	"flashsale.dev/seckill/internal/testing/apicheck"
 )
 
-// house is the whole flash sale in this process: the router, the services and the crew, on embedded parts.
-type house struct {
+// fixture is the whole flash sale in this process: the router, the services and the crew, on embedded parts.
+type fixture struct {
 	*embedded.Servers
 	t        *testing.T
 	api      *app.API
@@ -37,10 +37,10 @@ type house struct {
 	client   *http.Client
 }
 
-func open(t *testing.T) *house { return openWith(t, 15*time.Minute) }
+func open(t *testing.T) *fixture { return openWith(t, 15*time.Minute) }
 
 // openWith gives an unpaid order so much time.
-func openWith(t *testing.T, paymentTimeout time.Duration) *house {
+func openWith(t *testing.T, paymentTimeout time.Duration) *fixture {
 	t.Helper()
 	h := openIdle(t, paymentTimeout)
 	h.work()
@@ -49,10 +49,10 @@ func openWith(t *testing.T, paymentTimeout time.Duration) *house {
 
 var secret = []byte("a secret that only the tests know, long enough")
 
-// openIdle is a house whose crew does not work yet.
-func openIdle(t *testing.T, paymentTimeout time.Duration) *house {
+// openIdle is a fixture whose crew does not work yet.
+func openIdle(t *testing.T, paymentTimeout time.Duration) *fixture {
 	t.Helper()
-	h := &house{t: t, bank: &bank{}, data: t.TempDir(), log: &safeLog{}}
+	h := &fixture{t: t, bank: &bank{}, data: t.TempDir(), log: &safeLog{}}
 	log := slog.New(slog.NewTextHandler(h.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	up, err := embedded.Start(t.Context(), h.data, 0, log)
 	require.NoError(t, err)
@@ -61,7 +61,7 @@ func openIdle(t *testing.T, paymentTimeout time.Duration) *house {
 	h.Servers, h.settings = up, app.Settings{
 		OrderSecret: secret, PublishTimeout: 2 * time.Second, PaymentTimeout: paymentTimeout, BatchSize: 500,
 	}
-	h.api, err = app.NewAPI(up.Parts, h.settings, app.APISettings{JWTSecret: secret, PaymentSecret: secret, Metrics: app.NoMetrics{}})
+	h.api, err = app.NewAPI(up.Parts, h.settings, app.APISettings{JWTSecret: secret, PaymentSecret: secret})
 	require.NoError(t, err)
 	h.server = httptest.NewUnstartedServer(h.api.Handler)
 	h.server.Config = h.api.Server("", log)
@@ -75,11 +75,11 @@ func openIdle(t *testing.T, paymentTimeout time.Duration) *house {
 }
 
 // work lets the crew work until the test ends.
-func (h *house) work() {
+func (h *fixture) work() {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(h.t.Context()))
 	ended := make(chan error, 1)
 	go func() {
-		ended <- app.Run(ctx, 10*time.Second, app.NewCrew(h.Parts, h.settings), h.api.Workers())
+		ended <- app.Run(ctx, 10*time.Second, app.NewWorkers(h.Parts, h.settings), h.api.Workers())
 	}()
 	h.t.Cleanup(func() {
 		cancel()
@@ -141,7 +141,7 @@ func buyer(id int64) seckill.Actor {
 }
 
 // request makes a request as somebody; header fields come in pairs.
-func (h *house) request(who seckill.Actor, method, target, body string, header ...string) *http.Request {
+func (h *fixture) request(who seckill.Actor, method, target, body string, header ...string) *http.Request {
 	h.t.Helper()
 	req, err := http.NewRequestWithContext(h.t.Context(), method, h.url+target, strings.NewReader(body))
 	require.NoError(h.t, err)
@@ -156,7 +156,7 @@ func (h *house) request(who seckill.Actor, method, target, body string, header .
 	return req
 }
 
-func (h *house) as(who seckill.Actor, method, target, body string, header ...string) reply {
+func (h *fixture) as(who seckill.Actor, method, target, body string, header ...string) reply {
 	h.t.Helper()
 	res, err := h.client.Do(h.request(who, method, target, body, header...))
 	require.NoError(h.t, err)
@@ -171,7 +171,7 @@ func (h *house) as(who seckill.Actor, method, target, body string, header ...str
 }
 
 // draft puts up a sale that is on as soon as it is exposed.
-func (h *house) draft(units, limit string) string {
+func (h *fixture) draft(units, limit string) string {
 	h.t.Helper()
 	now := time.Now().UTC()
 	r := h.as(merchant(), "POST", "/admin/sales", `{"title":"a kettle","price":1999,"stock":`+units+`,"perBuyerLimit":`+limit+
@@ -183,7 +183,7 @@ func (h *house) draft(units, limit string) string {
 }
 
 // exposed puts up a sale and shows it.
-func (h *house) exposed(units, limit string) string {
+func (h *fixture) exposed(units, limit string) string {
 	h.t.Helper()
 	goods := h.draft(units, limit)
 	r := h.as(merchant(), "POST", "/admin/sales/"+goods+"/expose", "")
@@ -192,7 +192,7 @@ func (h *house) exposed(units, limit string) string {
 }
 
 // tries walks a buyer through both steps and gives the last answer.
-func (h *house) tries(who seckill.Actor, goods, quantity string) reply {
+func (h *fixture) tries(who seckill.Actor, goods, quantity string) reply {
 	h.t.Helper()
 	r := h.as(who, "POST", "/randomPath?goodsId="+goods, "")
 	if r.Status != http.StatusOK {
@@ -204,7 +204,7 @@ func (h *house) tries(who seckill.Actor, goods, quantity string) reply {
 }
 
 // buys walks a buyer to an order that is written.
-func (h *house) buys(who seckill.Actor, goods, quantity string) string {
+func (h *fixture) buys(who seckill.Actor, goods, quantity string) string {
 	h.t.Helper()
 	r := h.tries(who, goods, quantity)
 	require.Equal(h.t, http.StatusAccepted, r.Status, r.raw)
@@ -215,18 +215,18 @@ func (h *house) buys(who seckill.Actor, goods, quantity string) string {
 }
 
 // becomes waits until an order has a status.
-func (h *house) becomes(who seckill.Actor, sn, status string) {
+func (h *fixture) becomes(who seckill.Actor, sn, status string) {
 	h.t.Helper()
 	h.eventually(func() bool { return strings.Contains(h.as(who, "GET", "/orders/"+sn, "").raw, `"status":"`+status+`"`) }, sn+" never became "+status)
 }
 
-func (h *house) eventually(is func() bool, what string) {
+func (h *fixture) eventually(is func() bool, what string) {
 	h.t.Helper()
 	require.Eventually(h.t, is, time.Minute, 10*time.Millisecond, what)
 }
 
 // ledger is what the API says of a sale's units: available, pending, sold.
-func (h *house) ledger(goods string) (l seckill.Ledger) {
+func (h *fixture) ledger(goods string) (l seckill.Ledger) {
 	h.t.Helper()
 	r := h.as(merchant(), "GET", "/admin/sales/"+goods+"/ledger", "")
 	require.Equal(h.t, http.StatusOK, r.Status, r.raw)
@@ -235,7 +235,7 @@ func (h *house) ledger(goods string) (l seckill.Ledger) {
 }
 
 // exact waits until a sale's books stand as said, in Redis and in MySQL.
-func (h *house) exact(goods string, total, available, sold int64) {
+func (h *fixture) exact(goods string, total, available, sold int64) {
 	h.t.Helper()
 	want := seckill.Ledger{Total: total, Available: available, Sold: sold, Balanced: true, Epoch: 1, Database: seckill.Database{Stock: available, Active: sold}}
 	var got seckill.Ledger
@@ -243,4 +243,4 @@ func (h *house) exact(goods string, total, available, sold int64) {
 	require.Equal(h.t, want, got)
 }
 
-func (h *house) minter() *ordersn.Minter { return ordersn.NewMinter(h.settings.OrderSecret) }
+func (h *fixture) minter() *ordersn.Minter { return ordersn.NewMinter(h.settings.OrderSecret) }

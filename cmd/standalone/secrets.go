@@ -13,9 +13,9 @@ import (
 	"flashsale.dev/seckill/internal/config"
 )
 
-// makeUp fills in the secrets that were not set with ones made up for this data directory and kept in it: tokens, order
-// numbers and phone numbers must be good after a restart too.
-func makeUp(dir string, secrets *config.Auth) error {
+// fillSecrets generates the secrets that are not set, and keeps them in the data directory: tokens,
+// order numbers and phone numbers must stay valid after a restart.
+func fillSecrets(dir string, secrets *config.Auth) error {
 	for _, s := range []struct {
 		file string
 		set  *config.Secret
@@ -34,21 +34,21 @@ func makeUp(dir string, secrets *config.Auth) error {
 	return nil
 }
 
-// secretOf is the secret that was set, or the one in the file, which is made up where it is not there.
+// secretOf returns the secret that is set, or the one in the file. It creates a missing file.
 func secretOf(file string, set config.Secret, makeOne func() string) (config.Secret, error) {
 	if set != "" {
 		return set, nil
 	}
 	text, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
-		made := makeOne()
-		if err := os.WriteFile(file, []byte(made), 0o600); err != nil {
-			return "", fmt.Errorf("keep a secret that was made up: %w", err)
+		generated := makeOne()
+		if err := os.WriteFile(file, []byte(generated), 0o600); err != nil {
+			return "", fmt.Errorf("write the generated secret %s: %w", file, err)
 		}
-		return config.Secret(made), nil
+		return config.Secret(generated), nil
 	}
 	if err != nil {
-		return "", fmt.Errorf("read a secret: %w", err)
+		return "", fmt.Errorf("read the secret %s: %w", file, err)
 	}
 	return config.Secret(text), nil
 }
@@ -57,6 +57,6 @@ func secretText() string { return rand.Text() + rand.Text() }
 
 func phoneKey() string {
 	key := make([]byte, auth.PhoneKeyBytes)
-	_, _ = rand.Read(key) // never fails: crypto/rand ends the program rather than return an error
+	_, _ = rand.Read(key) // crypto/rand never returns an error
 	return "1:" + base64.StdEncoding.EncodeToString(key)
 }

@@ -20,7 +20,7 @@ import (
 	"flashsale.dev/seckill/internal/testing/servers"
 )
 
-func TestDeadLettersAreListedRequeuedAndDiscarded(t *testing.T) {
+func TestDeadLetters_ListRequeueDiscard(t *testing.T) {
 	const secret = "an order secret that only this test knows"
 	ctx, now := t.Context(), time.Now()
 	dsn, addr := "sqlite:"+filepath.Join(t.TempDir(), "s.db"), servers.Redis(t).Addr()
@@ -54,7 +54,7 @@ func TestDeadLettersAreListedRequeuedAndDiscarded(t *testing.T) {
 	require.NotContains(t, out, "Ann")
 	lines := strings.Split(strings.TrimSpace(out), "\n")
 	require.Len(t, lines, 2)
-	var first, second letterLine
+	var first, second deadLetterLine
 	require.NoError(t, json.Unmarshal([]byte(lines[0]), &first))
 	require.NoError(t, json.Unmarshal([]byte(lines[1]), &second))
 	requeue := []string{"dead-letters", "requeue", first.ID, "--mysql-dsn", dsn, "--redis-addrs", addr, "--order-secret", secret}

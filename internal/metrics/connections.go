@@ -1,0 +1,35 @@
+package metrics
+
+import (
+	"database/sql"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/redis/go-redis/v9"
+)
+
+// Connections registers a program's connections to Redis, MySQL and RabbitMQ. The functions are
+// called at each scrape; publisherUp reports whether RabbitMQ accepts messages.
+func (r *Registry) Connections(pool func() *redis.PoolStats, db *sql.DB, publisherUp func() bool) {
+	r.gaugeFunc("redis_pool_connections", "Connections to Redis, in use or idle.",
+		func() float64 { return float64(pool().TotalConns) })
+	r.gaugeFunc("redis_pool_idle_connections", "Idle connections to Redis.",
+		func() float64 { return float64(pool().IdleConns) })
+	r.counterFunc("redis_pool_misses_total", "Calls that had to open a connection to Redis.",
+		func() float64 { return float64(pool().Misses) })
+	r.counterFunc("redis_pool_timeouts_total", "Calls that got no connection to Redis in time.",
+		func() float64 { return float64(pool().Timeouts) })
+	r.gaugeFunc("publisher_up", "1 while RabbitMQ accepts messages.",
+		func() float64 { return oneIf(publisherUp()) })
+	r.reg.MustRegister(collectors.NewDBStatsCollector(db, "mysql")) // go_sql_*
+}
+
+func (r *Registry) gaugeFunc(name, help string, value func() float64) {
+	opts := prometheus.GaugeOpts{Name: prefix + name, Help: help}
+	r.add("gauge", name, help, nil, prometheus.NewGaugeFunc(opts, value))
+}
+
+func (r *Registry) counterFunc(name, help string, value func() float64) {
+	opts := prometheus.CounterOpts{Name: prefix + name, Help: help}
+	r.add("counter", name, help, nil, prometheus.NewCounterFunc(opts, value))
+}

@@ -1,0 +1,47 @@
+package metrics
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Requests counts and times HTTP requests.
+type Requests struct {
+	count   *prometheus.CounterVec
+	seconds *prometheus.HistogramVec
+}
+
+func (r *Registry) newRequests() *Requests {
+	return &Requests{
+		count: r.counters("http_requests_total",
+			"Responses by the route's pattern and the contract's reason.", "route", "reason"),
+		seconds: r.histograms("http_request_duration_seconds",
+			"Time from request to response; event streams count until they end.",
+			requestBuckets, "route"),
+	}
+}
+
+// frequentReasons are the reasons whose counters are looked up once, because a sale sends
+// thousands of such responses per second.
+var frequentReasons = [...]string{
+	"OK", "QUEUED", "SOLD_OUT", "RATE_LIMITED", "NOT_STARTED", "ENDED", "LIMIT_REACHED", "BAD_PATH",
+	"UNAVAILABLE", "INTERNAL", "BAD_REQUEST", "UNAUTHENTICATED", "CONFLICT", "NOT_FOUND",
+}
+
+// Route returns the function that counts and times the responses of one route.
+func (q *Requests) Route(route string) func(reason string, took time.Duration) {
+	counters := make(map[string]prometheus.Counter, len(frequentReasons))
+	for _, reason := range frequentReasons {
+		counters[reason] = q.count.WithLabelValues(route, reason)
+	}
+	seconds := q.seconds.WithLabelValues(route)
+	return func(reason string, took time.Duration) {
+		if c, found := counters[reason]; found {
+			c.Inc()
+		} else {
+			q.count.WithLabelValues(route, reason).Inc()
+		}
+		seconds.Observe(took.Seconds())
+	}
+}

@@ -1,0 +1,69 @@
+package metrics
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"flashsale.dev/seckill/internal/rabbit"
+)
+
+// Publishing counts and times messages to RabbitMQ.
+type Publishing struct {
+	outcomes  map[publishOutcome]prometheus.Counter
+	sent      prometheus.Histogram
+	confirmed prometheus.Histogram
+}
+
+var _ rabbit.Metrics = (*Publishing)(nil)
+
+type publishOutcome string
+
+const (
+	confirmed    publishOutcome = "confirmed"
+	returned     publishOutcome = "returned"
+	nacked       publishOutcome = "nacked"
+	disconnected publishOutcome = "disconnected"
+	timedOut     publishOutcome = "timeout"
+	failed       publishOutcome = "failed"
+)
+
+func (r *Registry) newPublishing() *Publishing {
+	return &Publishing{
+		outcomes: counterOf(r, "publishes_total",
+			"Messages sent to RabbitMQ by outcome; timeout: no confirm within the deadline.",
+			"outcome", confirmed, returned, nacked, disconnected, timedOut, failed),
+		sent: r.histogram("publish_duration_seconds",
+			"Time until the connection took a message, with the wait for room.", requestBuckets),
+		confirmed: r.histogram("confirm_duration_seconds",
+			"Time from sending a message to its outcome.", requestBuckets),
+	}
+}
+
+// Sent implements rabbit.Metrics.
+func (p *Publishing) Sent(took time.Duration) { p.sent.Observe(took.Seconds()) }
+
+// Confirmed implements rabbit.Metrics.
+func (p *Publishing) Confirmed(took time.Duration, err error) {
+	p.confirmed.Observe(took.Seconds())
+	p.outcomes[outcomeOf(err)].Inc()
+}
+
+func outcomeOf(err error) publishOutcome {
+	switch {
+	case err == nil:
+		return confirmed
+	case errors.Is(err, rabbit.ErrReturned):
+		return returned
+	case errors.Is(err, rabbit.ErrNacked):
+		return nacked
+	case errors.Is(err, rabbit.ErrUnconfirmed):
+		return disconnected
+	case errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled):
+		return timedOut
+	default:
+		return failed
+	}
+}

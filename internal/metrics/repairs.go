@@ -1,0 +1,70 @@
+package metrics
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"flashsale.dev/seckill/internal/order/outbox"
+	"flashsale.dev/seckill/internal/order/rebuild"
+	"flashsale.dev/seckill/internal/order/reconcile"
+)
+
+// Repairs counts what relays, reconcilers and rebuilds do.
+type Repairs struct {
+	relayed, repaired, rebuilds, lost prometheus.Counter
+	differences                       map[difference]prometheus.Counter
+	shut                              prometheus.Histogram
+}
+
+var (
+	_ outbox.Metrics    = (*Repairs)(nil)
+	_ reconcile.Metrics = (*Repairs)(nil)
+	_ rebuild.Metrics   = (*Repairs)(nil)
+)
+
+// difference is a kind of difference between Redis and MySQL.
+type difference string
+
+const (
+	unsettled   difference = "unsettled"
+	unwritten   difference = "unwritten"
+	notReleased difference = "not_released"
+	totals      difference = "totals"
+)
+
+func (r *Registry) newRepairs() *Repairs {
+	return &Repairs{
+		relayed: r.counter("outbox_relayed_entries_total",
+			"Outbox entries that an API left unpublished and the relay published."),
+		differences: counterOf(r, "reconcile_differences_total",
+			"Differences between Redis and MySQL, counted in each round; unsettled: written "+
+				"and still pending; unwritten: pending for over a minute; not_released: units "+
+				"that Redis did not get back; totals: the sums differ with nothing in flight.",
+			"difference", unsettled, unwritten, notReleased, totals),
+		repaired: r.counter("reconcile_repaired_total",
+			"Differences that the reconciler repaired, or began to repair."),
+		rebuilds: r.counter("rebuilds_total", "Rebuilds that opened a sale in Redis again."),
+		shut: r.histogram("rebuild_duration_seconds",
+			"Time for which a rebuild kept its sale shut.", writeBuckets),
+		lost: r.counter("rebuild_lost_orders_total",
+			"Orders that a rebuild could not write in any form; each is a dead letter."),
+	}
+}
+
+// Relayed implements outbox.Metrics.
+func (m *Repairs) Relayed(entries int) { m.relayed.Add(float64(entries)) }
+
+// Audited implements reconcile.Metrics.
+func (m *Repairs) Audited(a reconcile.Report) {
+	m.repaired.Add(float64(a.Repaired))
+	m.differences[unsettled].Add(float64(a.Found.Unsettled))
+	m.differences[unwritten].Add(float64(a.Found.Unwritten))
+	m.differences[notReleased].Add(float64(a.Found.Unreleased))
+	m.differences[totals].Add(float64(a.Found.Totals))
+}
+
+// Rebuilt implements rebuild.Metrics.
+func (m *Repairs) Rebuilt(r rebuild.Result) {
+	m.rebuilds.Inc()
+	m.shut.Observe(r.Shut.Seconds())
+	m.lost.Add(float64(r.Lost))
+}

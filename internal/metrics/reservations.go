@@ -1,0 +1,68 @@
+package metrics
+
+import (
+	"errors"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"flashsale.dev/seckill/internal/order/purchase"
+	"flashsale.dev/seckill/internal/seckill"
+)
+
+// Reservations counts and times calls of the reserve script.
+type Reservations struct {
+	verdicts    [len(verdictNames)]prometheus.Counter
+	shut, error prometheus.Counter
+	size        prometheus.Histogram
+	seconds     prometheus.Histogram
+}
+
+var _ purchase.Metrics = (*Reservations)(nil)
+
+// verdictNames are the label values of the reserve script's verdicts, by code.
+var verdictNames = [seckill.NumVerdicts]string{
+	seckill.Taken: "taken", seckill.Repeated: "repeated", seckill.WrongPath: "wrong_path", seckill.TooEarly: "too_early",
+	seckill.TooLate: "too_late", seckill.OverLimit: "over_limit", seckill.TooFew: "too_few", seckill.Malformed: "malformed",
+}
+
+func (r *Registry) newReservations() *Reservations {
+	count := r.counters("reservations_total",
+		"Reservations by the reserve script's verdict; gate: the sale is shut in Redis; "+
+			"error: Redis did not answer.", "outcome")
+	v := &Reservations{
+		shut: count.WithLabelValues("gate"), error: count.WithLabelValues("error"),
+		size: r.histogram("reserve_batch_size",
+			"Reservations in one call of the reserve script.", sizeBuckets),
+		seconds: r.histogram("reserve_duration_seconds",
+			"Duration of one call of the reserve script.", requestBuckets),
+	}
+	for code, name := range verdictNames {
+		v.verdicts[code] = count.WithLabelValues(name)
+	}
+	return v
+}
+
+// Reserved implements purchase.Metrics.
+func (v *Reservations) Reserved(size int, verdicts []seckill.Verdict, took time.Duration, err error) {
+	v.size.Observe(float64(size))
+	v.seconds.Observe(took.Seconds())
+	if err != nil {
+		if _, gate := errors.AsType[*seckill.GateError](err); gate {
+			v.shut.Add(float64(size))
+		} else {
+			v.error.Add(float64(size))
+		}
+		return
+	}
+	// Counting by code first takes one atomic addition per verdict instead of one per buyer.
+	var counts [len(verdictNames)]int
+	for _, verdict := range verdicts {
+		counts[verdict.Code]++
+	}
+	for code, n := range counts {
+		if n > 0 {
+			v.verdicts[code].Add(float64(n))
+		}
+	}
+}

@@ -1,0 +1,139 @@
+package inventory
+
+import (
+	"context"
+	"errors"
+
+	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/seckill"
+)
+
+// BegunChange is the result of a change's first transaction.
+type BegunChange struct {
+	// Sale is the changed sale; for a repeated key, as the first answer had it.
+	Sale  seckill.Sale
+	Moves []order.StockMove // of a raise, to be applied to Redis
+	Cut   *StockCut         // a cut to be finished; nothing has changed yet
+}
+
+// Change changes a sale that the actor may manage, completely or not at all. Title and price of an
+// exposed sale, and any field of a closed one, are a Conflict. A cut of more units than are unsold is
+// a Conflict with data.available. A repeated idempotency key returns the first answer; a refusal is
+// not remembered.
+func (s *SaleService) Change(ctx context.Context, by seckill.Actor, goodsID int64, c seckill.Change, key seckill.IdempotencyKey) (seckill.Sale, error) {
+	if sale, known, err := s.answered(ctx, key); known || err != nil {
+		return sale, err
+	}
+	sale, err := s.Get(ctx, by, goodsID)
+	if err != nil {
+		return sale, err
+	}
+	if after, err := c.Apply(sale); err == nil { // the transaction applies it again to the locked row
+		if err := s.checkRate(after.Rate); err != nil {
+			return sale, err
+		}
+	}
+	ctx = seckill.WithActor(ctx, by)
+	var b BegunChange
+	err = order.RetryTransaction(ctx, func() error {
+		b, err = s.store.Change(ctx, goodsID, c, key, s.now())
+		return err
+	})
+	if e, ok := errors.AsType[*seckill.Error](err); ok && e.Data["available"] != nil {
+		// MySQL counts pending units as unsold; Redis knows how many are available.
+		return sale, s.stockDeltaError(ctx, goodsID)
+	}
+	if err != nil {
+		return sale, seckill.OrUnavailable(err, "the change's outcome is unknown")
+	}
+	// The change has begun, so it is finished whether the caller waits or not.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*order.RedisDeadline)
+	defer cancel()
+	if b.Cut != nil {
+		if b.Sale, err = s.cut(ctx, *b.Cut); err != nil {
+			return sale, err
+		}
+	}
+	s.releaser.Release(ctx, b.Moves)
+	s.log.InfoContext(ctx, "sale changed", "goods_id", goodsID, "stock_delta", c.StockDelta)
+	if err := syncSale(ctx, s.store, s.redis, goodsID); err != nil {
+		s.log.WarnContext(ctx, "redis lacks a change; the change syncer repeats it", "goods_id", goodsID, "err", err)
+	}
+	return b.Sale, nil
+}
+
+// cut finishes a stock cut. It returns a Conflict if Redis had fewer units unsold.
+func (s *SaleService) cut(ctx context.Context, c StockCut) (sale seckill.Sale, err error) {
+	err = order.RetryTransaction(ctx, func() error {
+		c, sale, err = finishCut(ctx, s.store, s.redis, c, s.now())
+		return err
+	})
+	if err != nil {
+		return sale, seckill.OrUnavailable(err, "the change is stored and its outcome is not known yet")
+	}
+	if c.State == CutDone {
+		return sale, nil
+	}
+	return sale, s.stockDeltaError(ctx, c.GoodsID)
+}
+
+// stockDeltaError is the Conflict of a cut of more units than are available.
+func (s *SaleService) stockDeltaError(ctx context.Context, goodsID int64) error {
+	v, err := s.redis.View(ctx, goodsID)
+	if err != nil {
+		return seckill.NewUnavailable("the unsold units can't be counted", err)
+	}
+	return seckill.NewStockDeltaError(v.Available)
+}
+
+// answered returns the first answer to a repeated key. A key belongs to its actor, so no actor sees
+// another's answer.
+func (s *SaleService) answered(ctx context.Context, key seckill.IdempotencyKey) (seckill.Sale, bool, error) {
+	if key.Key == "" {
+		return seckill.Sale{}, false, nil
+	}
+	sale, known, err := s.store.Answered(ctx, key, s.now())
+	return sale, known, seckill.OrUnavailable(err, "the Idempotency-Key can't be looked up")
+}
+
+// Delete removes a draft of the actor; any other sale is a Conflict. A repeated key succeeds again.
+func (s *SaleService) Delete(ctx context.Context, by seckill.Actor, goodsID int64, key seckill.IdempotencyKey) error {
+	if _, known, err := s.answered(ctx, key); known || err != nil {
+		return err
+	}
+	if _, err := s.Get(ctx, by, goodsID); err != nil {
+		return err
+	}
+	ctx = seckill.WithActor(ctx, by)
+	err := order.RetryTransaction(ctx, func() error { return s.store.DeleteDraft(ctx, goodsID, key, s.now()) })
+	if errors.Is(err, seckill.ErrNoSuchGoods) {
+		return seckill.NewNoSuchSale()
+	}
+	return seckill.OrUnavailable(err, "the draft could not be deleted")
+}
+
+// saleReader reads the row of a sale in MySQL.
+type saleReader interface {
+	Sale(ctx context.Context, goodsID int64) (seckill.Sale, error)
+}
+
+// SaleRedis is Redis as changes of sales need it.
+type SaleRedis interface {
+	View(ctx context.Context, goodsID int64) (seckill.View, error)
+	// UpdateSale writes status, window, limit and rate; ErrNotLoaded if Redis lacks the sale's epoch.
+	UpdateSale(ctx context.Context, sale seckill.Sale) error
+	MoveApplier
+}
+
+// syncSale writes a sale's fields from MySQL to Redis. It reads the row anew, so that of two concurrent
+// changes the later one wins. A draft, and a sale that Redis lost, are left alone.
+func syncSale(ctx context.Context, store saleReader, redis SaleRedis, goodsID int64) error {
+	sale, err := store.Sale(ctx, goodsID)
+	if err != nil || sale.Status == seckill.Draft {
+		return err
+	}
+	if err := redis.UpdateSale(ctx, sale); !errors.Is(err, seckill.ErrNotLoaded) {
+		return err
+	}
+	return nil
+}
