@@ -7,11 +7,11 @@ import (
 	"io"
 	"time"
 
-	"github.com/schollz/progressbar/v3"
-
 	"flashsale.dev/seckill/internal/auth"
+	"flashsale.dev/seckill/internal/loadgen"
 	"flashsale.dev/seckill/internal/loadgen/apiclient"
-	"flashsale.dev/seckill/internal/loadgen/buyer"
+	"flashsale.dev/seckill/internal/loadgen/report"
+	"flashsale.dev/seckill/internal/loadgen/verdict"
 	"flashsale.dev/seckill/internal/seckill"
 )
 
@@ -51,7 +51,7 @@ func (d demo) Run(ctx context.Context) error {
 	return nil
 }
 
-// play puts up a sale, lets the buyers rush it and holds what they were told against the ledger.
+// play exposes a sale, plays its buyers and prints the report of the load.
 func (d demo) play(ctx context.Context) (goodsID string, err error) {
 	token, err := d.tokens.Sign(seckill.Actor{ID: merchantID, Role: seckill.Merchant}, demoTTL)
 	if err != nil {
@@ -65,41 +65,50 @@ func (d demo) play(ctx context.Context) (goodsID string, err error) {
 	if err != nil {
 		return "", err
 	}
-	fmt.Fprintf(d.out, "%d units are on sale as goods %s; %d buyers rush them, %d at once\n", demoUnits, goodsID, demoBuyers, demoAtOnce)
-	report, err := d.rush(ctx, goodsID)
-	if err != nil {
+	fmt.Fprintf(d.out, "%d units are on sale as goods %s; %d buyers want one, %d at once\n",
+		demoUnits, goodsID, demoBuyers, demoAtOnce)
+	r := d.load(ctx, merchant, goodsID)
+	if err := r.Table(d.out); err != nil {
 		return "", err
 	}
-	report.Table(d.out)
-	ledger, err := merchant.Drained(ctx, goodsID)
-	if err != nil {
-		return "", err
-	}
-	fmt.Fprintf(d.out, "  ledger: total %d = available %d + pending %d + sold %d; database: stock %d, active %d; balanced: %t\n",
-		ledger.Total, ledger.Available, ledger.Pending, ledger.Sold, ledger.Database.Stock, ledger.Database.Active, ledger.Balanced)
-	return goodsID, verdict(report, ledger)
+	return goodsID, soldExactly(r)
 }
 
-func (d demo) rush(ctx context.Context, goodsID string) (buyer.Report, error) {
-	bar := progressbar.NewOptions(demoBuyers, progressbar.OptionSetWriter(d.out), progressbar.OptionSetDescription("buyers"),
-		progressbar.OptionShowCount(), progressbar.OptionShowIts(), progressbar.OptionThrottle(100*time.Millisecond),
-		progressbar.OptionOnCompletion(func() { fmt.Fprintln(d.out) }))
-	return buyer.Run(ctx, buyer.Plan{
-		Base: d.base, GoodsID: goodsID, Buyers: demoBuyers, Concurrency: demoAtOnce, FirstID: 1000,
-		Token: d.buyerToken, OnDone: func() { _ = bar.Add(1) },
+// load plays the buyers and compares their answers with the API's later state.
+func (d demo) load(ctx context.Context, merchant apiclient.Client, goodsID string) report.Report {
+	plan := loadgen.Plan{
+		Bases: []string{d.base}, GoodsID: goodsID, HTTP: apiclient.NewHTTP(demoAtOnce), Token: d.buyerToken,
+		Buyers: demoBuyers, Users: demoAtOnce, FirstID: 1000,
+	}
+	defer plan.HTTP.CloseIdleConnections()
+	result := loadgen.Run(ctx, plan)
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	checked := verdict.Check(ctx, verdict.Case{
+		GoodsID: goodsID, Result: result, Merchant: merchant, Limit: 1, Exclusive: true,
+		Buyer: func(id int64) (apiclient.Client, error) {
+			token, err := d.buyerToken(id)
+			return apiclient.Client{Base: d.base, Token: token, HTTP: plan.HTTP}, err
+		},
 	})
+	return report.New(report.Settings{}, result, checked, 0, false)
 }
 
 func (d demo) buyerToken(id int64) (string, error) {
-	return d.tokens.Sign(seckill.Actor{ID: id, Role: seckill.Buyer, Name: fmt.Sprintf("Buyer %d", id)}, demoTTL)
+	actor := seckill.Actor{ID: id, Role: seckill.Buyer, Name: fmt.Sprintf("Buyer %d", id)}
+	return d.tokens.Sign(actor, demoTTL)
 }
 
-// verdict says what is wrong, or nil where exactly the stock was sold, to as many buyers, and every order written.
-func verdict(r buyer.Report, l apiclient.Ledger) error {
-	units, buyers := r.Units()
-	faults := r.Sum(func(t buyer.Result) int { return t.ServerErrors })
-	if units != demoUnits || buyers != demoUnits || l.Sold != demoUnits || l.Available != 0 || l.Database.Active != demoUnits || !l.Balanced || faults > 0 {
-		return fmt.Errorf("sold %d units to %d buyers of %d, %d faults, ledger %+v", units, buyers, demoUnits, faults, l)
+// soldExactly returns an error unless exactly the stock was sold and no call met a server error.
+func soldExactly(r report.Report) error {
+	var faults int64
+	for _, step := range r.Steps {
+		faults += step.Faults
+	}
+	l := r.Verdict.Ledger
+	if !r.Passed() || r.Won() != demoUnits || l.Sold != demoUnits || faults > 0 {
+		return fmt.Errorf("%d buyers won, %d units sold, %d server errors, ledger %+v, differences %v",
+			r.Won(), l.Sold, faults, l, r.Verdict.Differences)
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"flashsale.dev/seckill/internal/loadgen/buyer"
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/testing/buyers"
 )
 
 // While 5,000 buyers rush 2,500 units on real servers, the shop's page and the console go on living: a visitor opens
@@ -26,9 +27,9 @@ func TestPagesLiveThroughARush(t *testing.T) {
 	ada.signIn(h.token(t, seckill.Buyer, 4_000_000, "Ada"))
 	ada.sees(card(goods), "2,500 of 2,500 left")
 
-	over := make(chan buyer.Report, 1)
+	over := make(chan buyers.Report, 1)
 	go func() {
-		report, err := buyer.Run(t.Context(), buyer.Plan{
+		report, err := buyers.Run(t.Context(), buyers.Plan{
 			Bases: []string{h.base}, GoodsID: goods, Buyers: 5000, Concurrency: 100, FirstID: 1000, Token: h.rig.BuyerToken, Spread: 12 * time.Second, RetryErrors: true,
 		})
 		if err != nil {

@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"flashsale.dev/seckill/internal/loadgen/buyer"
+	"flashsale.dev/seckill/internal/testing/buyers"
 	"flashsale.dev/seckill/internal/testing/installation"
 )
 
@@ -35,26 +35,26 @@ func TestInstallation(t *testing.T) {
 }
 
 func rushOneEach(t *testing.T, r *installation.Installation) {
-	got := rushOn(t, r, 1000, 1, buyer.Plan{Buyers: 5000, Concurrency: 200})
+	got := rushOn(t, r, 1000, 1, buyers.Plan{Buyers: 5000, Concurrency: 200})
 	got.exact(t, 1000, 1000, 1000)
 	require.EqualValues(t, 1, got.facts.MostHeld)
 }
 
 func rushFiveRequestsEach(t *testing.T, r *installation.Installation) {
-	got := rushOn(t, r, 1000, 1, buyer.Plan{Buyers: 5000, Concurrency: 40, ParallelPurchases: 5})
+	got := rushOn(t, r, 1000, 1, buyers.Plan{Buyers: 5000, Concurrency: 40, ParallelPurchases: 5})
 	got.exact(t, 1000, 1000, 1000)
 	require.EqualValues(t, 1, got.facts.MostHeld)
 }
 
 func rushThreeEach(t *testing.T, r *installation.Installation) {
-	got := rushOn(t, r, 999, 5, buyer.Plan{Buyers: 5000, Concurrency: 100, Quantity: 3, ParallelPurchases: 2})
+	got := rushOn(t, r, 999, 5, buyers.Plan{Buyers: 5000, Concurrency: 100, Quantity: 3, ParallelPurchases: 2})
 	got.exact(t, 999, 333, 333)
 	require.EqualValues(t, 3, got.facts.MostHeld)
 }
 
 func rushDoubledMessages(t *testing.T, r *installation.Installation) {
 	doubled := r.DoubleMessages(t)
-	got := rushOn(t, r, 1000, 1, buyer.Plan{Buyers: 5000, Concurrency: 200})
+	got := rushOn(t, r, 1000, 1, buyers.Plan{Buyers: 5000, Concurrency: 200})
 	got.exact(t, 1000, 1000, 1000)
 	require.Positive(t, doubled.Load(), "no message was doubled")
 }

@@ -10,32 +10,33 @@ import (
 	"flashsale.dev/seckill/internal/loadgen/apiclient"
 	"flashsale.dev/seckill/internal/loadgen/buyer"
 	"flashsale.dev/seckill/internal/testing/apicheck"
+	"flashsale.dev/seckill/internal/testing/buyers"
 	"flashsale.dev/seckill/internal/testing/installation"
 )
 
 // rushed is a rush that is over and drained.
 type rushed struct {
-	report buyer.Report
+	report buyers.Report
 	ledger apiclient.Ledger
 	facts  installation.Facts
 }
 
 // rushOn lets buyers rush a new sale over all of the rig's APIs, and waits until everything is written.
-func rushOn(t *testing.T, r *installation.Installation, units, limit int64, p buyer.Plan) rushed {
+func rushOn(t *testing.T, r *installation.Installation, units, limit int64, p buyers.Plan) rushed {
 	t.Helper()
 	return rushFor(t, r, r.PutUp(t, units, limit), p)
 }
 
 // rushFor is rushOn with a sale that is there. Buyers ask again where their connection breaks, as a server that closes an idle one may have
 // it: a POST is not sent twice by itself.
-func rushFor(t *testing.T, r *installation.Installation, goods string, p buyer.Plan) rushed {
+func rushFor(t *testing.T, r *installation.Installation, goods string, p buyers.Plan) rushed {
 	t.Helper()
 	p.GoodsID, p.Token, p.Base, p.RetryErrors = goods, r.BuyerToken, "", true
 	p.WrapClient = func(c *http.Client) *http.Client { return apicheck.Client(t, c) }
 	for i := range r.APIs {
 		p.Bases = append(p.Bases, r.Base(i))
 	}
-	report, err := buyer.Run(t.Context(), p)
+	report, err := buyers.Run(t.Context(), p)
 	require.NoError(t, err)
 	ledger := r.Drained(t, goods, time.Minute)
 	facts := r.Facts(t, goods)
@@ -73,7 +74,7 @@ func (r rushed) gone(t *testing.T, units, orders, buyers int64) {
 func sellOut(t *testing.T, r *installation.Installation) (goods string) {
 	t.Helper()
 	got := r.PutUp(t, 200, 1)
-	sold := rushFor(t, r, got, buyer.Plan{Buyers: 600, Concurrency: 50})
+	sold := rushFor(t, r, got, buyers.Plan{Buyers: 600, Concurrency: 50})
 	require.Equal(t, 200, sold.report.Count(buyer.Won))
 	return got
 }

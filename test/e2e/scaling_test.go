@@ -10,6 +10,7 @@ import (
 
 	"flashsale.dev/seckill/internal/loadgen/apiclient"
 	"flashsale.dev/seckill/internal/loadgen/buyer"
+	"flashsale.dev/seckill/internal/testing/buyers"
 	"flashsale.dev/seckill/internal/testing/installation"
 )
 
@@ -26,7 +27,7 @@ type crowd struct {
 	balancer *balancer
 	goods    string
 	rate     float64 // permits a second, and the burst
-	report   buyer.Report
+	report   buyers.Report
 	err      error
 	over     chan struct{}
 	asked    int64 // Redis calls before it began
@@ -36,17 +37,17 @@ type crowd struct {
 // than mostRate.
 func bearable(t *testing.T, r *installation.Installation) float64 {
 	t.Helper()
-	const buyers = 600
-	p := buyer.Plan{GoodsID: r.PutUp(t, buyers, 1), Buyers: buyers, Concurrency: 100, Token: r.BuyerToken, RetryErrors: true}
+	const count = 600
+	p := buyers.Plan{GoodsID: r.PutUp(t, count, 1), Buyers: count, Concurrency: 100, Token: r.BuyerToken, RetryErrors: true}
 	for i := range r.APIs {
 		p.Bases = append(p.Bases, r.Base(i))
 	}
-	report, err := buyer.Run(t.Context(), p)
+	report, err := buyers.Run(t.Context(), p)
 	require.NoError(t, err)
-	return math.Floor(min(mostRate, buyers/report.Took.Seconds()/4))
+	return math.Floor(min(mostRate, count/report.Took.Seconds()/4))
 }
 
-func begin(t *testing.T, r *installation.Installation, units int64, rate float64, p buyer.Plan) *crowd {
+func begin(t *testing.T, r *installation.Installation, units int64, rate float64, p buyers.Plan) *crowd {
 	t.Helper()
 	c := &crowd{Installation: r, rate: rate, over: make(chan struct{})}
 	var err error
@@ -68,7 +69,7 @@ func begin(t *testing.T, r *installation.Installation, units int64, rate float64
 	go func() {
 		defer close(c.over)
 		defer direct.CloseIdleConnections()
-		c.report, c.err = buyer.Run(t.Context(), p)
+		c.report, c.err = buyers.Run(t.Context(), p)
 	}()
 	return c
 }
@@ -122,7 +123,7 @@ func TestScaling_NodesJoinAndLeaveDuringRush(t *testing.T) {
 	r := installation.Start(t, suite, installation.Options{APIs: 2, Consumers: 1, Hosts: true})
 	rate := bearable(t, r)
 	units := int64(11 * rate) // ten seconds for those who come in eight
-	c := begin(t, r, units, rate, buyer.Plan{Buyers: int(units) * 5 / 4, Concurrency: 1500, Spread: 8 * time.Second})
+	c := begin(t, r, units, rate, buyers.Plan{Buyers: int(units) * 5 / 4, Concurrency: 1500, Spread: 8 * time.Second})
 	c.until(t, units/10)
 	for range 2 {
 		c.balancer.add(r.JoinAPI(t).Addr)

@@ -13,6 +13,7 @@ import (
 
 	"flashsale.dev/seckill/internal/loadgen/apiclient"
 	"flashsale.dev/seckill/internal/loadgen/buyer"
+	"flashsale.dev/seckill/internal/testing/buyers"
 	"flashsale.dev/seckill/internal/testing/installation"
 )
 
@@ -34,7 +35,7 @@ func ctl(t *testing.T, r *installation.Installation, data any, args ...string) i
 
 func ctlRebuildsSale(t *testing.T, r *installation.Installation) {
 	goods := r.PutUp(t, 50, 1)
-	report, err := buyer.Run(t.Context(), buyer.Plan{
+	report, err := buyers.Run(t.Context(), buyers.Plan{
 		GoodsID: goods, Buyers: 20, Concurrency: 20, Token: r.BuyerToken, Patience: 30 * time.Second, CallTimeout: 5 * time.Second,
 		Bases: []string{r.Base(0)},
 	})

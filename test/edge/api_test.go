@@ -10,6 +10,7 @@ import (
 
 	"flashsale.dev/seckill/internal/loadgen/apiclient"
 	"flashsale.dev/seckill/internal/loadgen/buyer"
+	"flashsale.dev/seckill/internal/testing/buyers"
 	"flashsale.dev/seckill/internal/testing/installation"
 )
 
@@ -100,7 +101,7 @@ func operatorsRate(t *testing.T, r *installation.Installation, e *edge) {
 func soldOutAndBack(t *testing.T, r *installation.Installation, e *edge) {
 	goods := sale(t, r, 1, time.Now().Add(-time.Minute), nil)
 	first := at(r.Buyer(t, 1), e.base)
-	report, err := buyer.Run(t.Context(), buyer.Plan{Base: e.base, GoodsID: goods, Buyers: 1, Concurrency: 1, Token: r.BuyerToken})
+	report, err := buyers.Run(t.Context(), buyers.Plan{Base: e.base, GoodsID: goods, Buyers: 1, Concurrency: 1, Token: r.BuyerToken})
 	require.NoError(t, err)
 	require.Equal(t, 1, report.Count(buyer.Won))
 	for i := range 20 {
@@ -130,7 +131,7 @@ func notStarted(t *testing.T, r *installation.Installation, e *edge) {
 // rushThrough sells everything through the edge, as e2e does without one.
 func rushThrough(t *testing.T, r *installation.Installation, e *edge) {
 	goods := r.PutUp(t, 300, 1)
-	report, err := buyer.Run(t.Context(), buyer.Plan{Base: e.base, GoodsID: goods, Buyers: 2000, Concurrency: 100, FirstID: 1000, Token: r.BuyerToken})
+	report, err := buyers.Run(t.Context(), buyers.Plan{Base: e.base, GoodsID: goods, Buyers: 2000, Concurrency: 100, FirstID: 1000, Token: r.BuyerToken})
 	require.NoError(t, err)
 	require.Equal(t, 300, report.Count(buyer.Won))
 	require.Zero(t, report.Count(buyer.GaveUp))

@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"flashsale.dev/seckill/internal/loadgen/buyer"
+	"flashsale.dev/seckill/internal/testing/buyers"
 )
 
 // clockFaults set the clocks of all API hosts five minutes off. Buyers arrive before, during and
@@ -39,7 +39,7 @@ func requireClock(t *testing.T, base string, off time.Duration) {
 // requireSaleWindow wants some buyers to be refused as too early, some promised a unit, and some
 // refused as too late. A buyer well within the window must not be refused for the time. Promises
 // outside the window are the checker's G6.
-func requireSaleWindow(t *testing.T, r *run, report buyer.Report) {
+func requireSaleWindow(t *testing.T, r *run, report buyers.Report) {
 	t.Helper()
 	reasons := make(map[string]int)
 	for _, b := range report.Results {

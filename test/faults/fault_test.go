@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"flashsale.dev/seckill/internal/loadgen/buyer"
+	"flashsale.dev/seckill/internal/testing/buyers"
 	"flashsale.dev/seckill/internal/testing/installation"
 	"flashsale.dev/seckill/test/faults/check"
 )
@@ -34,7 +34,7 @@ type fault struct {
 	// afterRecovery runs while buyers still arrive, once the sale has recovered; may be nil.
 	afterRecovery func(t *testing.T, r *run)
 	// checkReport checks the answers that buyers got, once the sale is drained; may be nil.
-	checkReport func(t *testing.T, r *run, report buyer.Report)
+	checkReport func(t *testing.T, r *run, report buyers.Report)
 }
 
 // namesFlag selects faults.

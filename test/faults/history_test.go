@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/loadgen/buyer"
+	"flashsale.dev/seckill/internal/testing/buyers"
 	"flashsale.dev/seckill/test/faults/check"
 )
 
@@ -27,7 +28,7 @@ func (r *run) awaitEmptyQueues(t *testing.T) (queued, dead int) {
 }
 
 // history collects the answers to buyers, and the contents of MySQL, Redis and the queues.
-func (r *run) history(t *testing.T, report buyer.Report) check.History {
+func (r *run) history(t *testing.T, report buyers.Report) check.History {
 	t.Helper()
 	queued, dead := r.awaitEmptyQueues(t)
 	facts := r.Facts(t, r.goods)

@@ -7,8 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"flashsale.dev/seckill/internal/loadgen/buyer"
 	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/testing/buyers"
 	"flashsale.dev/seckill/internal/testing/installation"
 	"flashsale.dev/seckill/test/faults/check"
 )
@@ -73,15 +73,15 @@ func (r *run) fullBatches(t *testing.T, goods string) (n int) {
 }
 
 // startBuyers sends n buyers for a goods, and returns their report once their orders are written.
-func (r *run) startBuyers(t *testing.T, goods string, n int) <-chan buyer.Report {
+func (r *run) startBuyers(t *testing.T, goods string, n int) <-chan buyers.Report {
 	t.Helper()
-	bought := make(chan buyer.Report, 1)
-	plan := buyer.Plan{
+	bought := make(chan buyers.Report, 1)
+	plan := buyers.Plan{
 		GoodsID: goods, Buyers: n, Concurrency: n, FirstID: 1 << 41, Token: r.BuyerToken,
 		Patience: patience, Bases: []string{r.Base(0), r.Base(1)}, Spread: time.Second,
 	}
 	go func() {
-		report, err := buyer.Run(t.Context(), plan)
+		report, err := buyers.Run(t.Context(), plan)
 		if err != nil {
 			t.Errorf("the buyers of goods %s: %v", goods, err)
 		}

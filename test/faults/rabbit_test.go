@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/loadgen/buyer"
+	"flashsale.dev/seckill/internal/testing/buyers"
 	"flashsale.dev/seckill/internal/testing/installation"
 	"flashsale.dev/seckill/internal/testing/servers"
 )
@@ -108,7 +109,7 @@ func exceedBacklogAge(t *testing.T, r *run) {
 }
 
 // requireBusyAnswers wants some answers to be 503. The checker wants each to have Retry-After.
-func requireBusyAnswers(t *testing.T, r *run, report buyer.Report) {
+func requireBusyAnswers(t *testing.T, r *run, report buyers.Report) {
 	t.Helper()
 	if r.Rabbits != nil {
 		return // the other nodes of the cluster took over

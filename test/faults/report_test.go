@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/loadgen/buyer"
+	"flashsale.dev/seckill/internal/testing/buyers"
 	"flashsale.dev/seckill/test/faults/check"
 )
 
@@ -18,7 +19,7 @@ const maxShown = 20
 // reportVerdict prints the run's line, adds it to the run log, and fails the test where a
 // guarantee does not hold.
 func reportVerdict(t *testing.T, f fault, seed uint64, v check.Verdict, recovery time.Duration,
-	report buyer.Report,
+	report buyers.Report,
 ) {
 	t.Helper()
 	line := fmt.Sprintf("fault=%s seed=%d orders=%d lost=%d doubled=%d oversold=%d broken=%d "+

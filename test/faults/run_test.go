@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/loadgen/apiclient"
-	"flashsale.dev/seckill/internal/loadgen/buyer"
+	"flashsale.dev/seckill/internal/testing/buyers"
 	"flashsale.dev/seckill/internal/testing/installation"
 	"flashsale.dev/seckill/internal/testing/servers"
 	"flashsale.dev/seckill/test/faults/check"
@@ -89,12 +89,12 @@ func execute(t *testing.T, f fault, seed uint64) {
 	if f.prepare != nil {
 		f.prepare(t, r)
 	}
-	var report buyer.Report
+	var report buyers.Report
 	var err error
 	r.AimRabbit(t, r.goods)
 	go func() {
 		defer close(r.ended)
-		report, err = buyer.Run(t.Context(), r.plan(t, f))
+		report, err = buyers.Run(t.Context(), r.plan(t, f))
 	}()
 	f.inject(t, r)
 	t.Logf("%d of %d units were promised when the fault ended", r.promised.Load(), r.units)
@@ -139,13 +139,13 @@ func (r *run) createSale(t *testing.T, f fault, limit int64) {
 	}
 }
 
-func (r *run) plan(t *testing.T, f fault) buyer.Plan {
+func (r *run) plan(t *testing.T, f fault) buyers.Plan {
 	t.Helper()
 	spread := max(6*time.Second, f.spread)
 	if *namesFlag == "" {
 		spread = min(spread, 8*time.Second) // keeps a plain go test short
 	}
-	p := buyer.Plan{
+	p := buyers.Plan{
 		GoodsID: r.goods, Buyers: *buyersFlag, Concurrency: 200, Token: r.BuyerToken,
 		Patience: time.Minute, CallTimeout: 5 * time.Second, Spread: spread,
 		RetryErrors: true, Repeats: 1, BuysAgainEvery: 3, CancelsEvery: 4,

@@ -1,4 +1,4 @@
-package buyer
+package buyers
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"flashsale.dev/seckill/internal/loadgen/apiclient"
+	"flashsale.dev/seckill/internal/loadgen/buyer"
 )
 
 // Plan describes a run of many buyers with the same behaviour.
@@ -101,18 +102,18 @@ func (p Plan) withDefaults() Plan {
 }
 
 // oneBuyer plays the simultaneous purchases of one buyer.
-func (p Plan) oneBuyer(ctx context.Context, id int64, c apiclient.Client) ([]Result, error) {
+func (p Plan) oneBuyer(ctx context.Context, id int64, c apiclient.Client) ([]buyer.Result, error) {
 	token, err := p.Token(id)
 	if err != nil {
 		return nil, err
 	}
 	c.Token = token
-	b := Buyer{
+	b := buyer.Buyer{
 		Client: c, ID: id, GoodsID: p.GoodsID, Quantity: p.Quantity, Patience: p.Patience, MaxPollInterval: p.MaxPollInterval,
 		RetryErrors: p.RetryErrors, Bases: p.Bases, Repeats: p.Repeats, OnAccepted: p.OnAccepted,
 		BuysAgain: p.BuysAgainEvery > 0 && id%int64(p.BuysAgainEvery) == 0, Cancels: p.CancelsEvery > 0 && id%int64(p.CancelsEvery) == 0,
 	}
-	results := make([]Result, p.ParallelPurchases)
+	results := make([]buyer.Result, p.ParallelPurchases)
 	var g errgroup.Group
 	for i := range results {
 		g.Go(func() error {
