@@ -82,8 +82,8 @@ func vschema(t *testing.T) keyspace {
 	return k
 }
 
-// TestTheVSchemaNamesEveryTable: a table that it does not know can't be reached through Vitess.
-func TestTheVSchemaNamesEveryTable(t *testing.T) {
+// TestVSchema_NamesEveryTable: a table that it does not know can't be reached through Vitess.
+func TestVSchema_NamesEveryTable(t *testing.T) {
 	k := vschema(t)
 	require.True(t, k.Sharded)
 	for table, definition := range tables(t) {
@@ -103,8 +103,8 @@ func TestTheVSchemaNamesEveryTable(t *testing.T) {
 	}
 }
 
-// TestTheVSchemaNamesNothingElse: a table that was dropped or misspelt, a column that is not there, a lookup without a table.
-func TestTheVSchemaNamesNothingElse(t *testing.T) {
+// TestVSchema_NamesNothingElse: a table that was dropped or misspelt, a column that is not there, a lookup without a table.
+func TestVSchema_NamesNothingElse(t *testing.T) {
 	k, known := vschema(t), tables(t)
 	lookups, err := os.ReadFile("../deploy/vitess/lookups.sql")
 	require.NoError(t, err)

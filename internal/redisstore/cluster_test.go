@@ -37,7 +37,7 @@ func moves(t *testing.T, cluster *servers.RedisNodes) (slot int, from, to *serve
 }
 
 // A slot that moves takes its sales' leases from under them, there; brought back, they are open as if nothing had been.
-func TestAMovedSlotShutsItsSalesAlone(t *testing.T) {
+func TestCluster_MovedSlotInvalidatesOnlyItsSales(t *testing.T) {
 	cluster, s := onCluster(t, 0)
 	load(t, s, onSale(10, 5))
 	const other = 7
@@ -63,7 +63,7 @@ func TestAMovedSlotShutsItsSalesAlone(t *testing.T) {
 }
 
 // While a slot is half moved a group either is judged whole or nothing has happened; asked again later, each is judged once.
-func TestAHalfMovedSlotTakesNothingTwice(t *testing.T) {
+func TestCluster_MigratingSlotReservesOnce(t *testing.T) {
 	for name, replicas := range map[string]int{"without replicas": 0, "waiting for one": 1} {
 		t.Run(name, func(t *testing.T) {
 			cluster, s := onCluster(t, replicas)
@@ -105,7 +105,7 @@ func tryReserve(t *testing.T, s *Store, r reservation.Reservation) {
 }
 
 // Who waits for replicas speaks to the master itself, and must find the next one.
-func TestAWaitFollowsTheMaster(t *testing.T) {
+func TestCluster_WaitFollowsTheMaster(t *testing.T) {
 	cluster, s := onCluster(t, 1)
 	load(t, s, onSale(10, 5))
 	_, from, _ := moves(t, cluster)
@@ -126,7 +126,7 @@ func TestAWaitFollowsTheMaster(t *testing.T) {
 	require.NoError(t, g.NotReplicated, "the old master is its replica now, and counts")
 }
 
-func TestAClusterIsFitWhileSomeMasterIs(t *testing.T) {
+func TestCheckReadiness_OneMasterIsEnough(t *testing.T) {
 	cluster, _ := onCluster(t, 0)
 	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: cluster.Addrs(), MaxRedirects: -1, DialTimeout: 100 * time.Millisecond, DialerRetries: 1})
 	t.Cleanup(func() { _ = client.Close() })

@@ -10,7 +10,7 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-func TestNodesAddUpWhatTheyCounted(t *testing.T) {
+func TestAddCounts_SumsAllNodes(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *Store) {
 		load(t, s, onSale(10, 5))
 		counted := map[int64]stats.Counts{

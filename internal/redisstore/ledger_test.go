@@ -12,7 +12,7 @@ import (
 	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
-func TestSettleMovesPendingToSoldOnce(t *testing.T) {
+func TestSettle_MovesPendingToSoldOnce(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *Store) {
 		load(t, s, onSale(10, 5))
 		reserve(t, s, issuePath(t, s, 1, 7, 3), issuePath(t, s, 2, 8, 2))
@@ -30,7 +30,7 @@ func cancelOf(sn string, buyer, quantity int64) order.StockMove {
 	return order.StockMove{ID: "move of " + sn, GoodsID: goods, Epoch: 1, Kind: order.MoveCancel, BuyerID: buyer, OrderSn: sn, Quantity: quantity}
 }
 
-func TestReleaseGivesBackOnceBeforeAndAfterSettling(t *testing.T) {
+func TestRelease_ReturnsUnitsOnceBeforeAndAfterSettle(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *Store) {
 		load(t, s, onSale(10, 4))
 		reserve(t, s, issuePath(t, s, 1, 7, 3), issuePath(t, s, 2, 8, 2), issuePath(t, s, 3, 8, 1))
@@ -53,7 +53,7 @@ func TestReleaseGivesBackOnceBeforeAndAfterSettling(t *testing.T) {
 	})
 }
 
-func TestReleaseKnowsEpochs(t *testing.T) {
+func TestRelease_ChecksTheEpoch(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *Store) {
 		m := cancelOf("sn1", 7, 1)
 		require.Equal(t, []order.MoveResult{order.MoveDeferred}, release(t, s, m), "redis has no such sale")
@@ -66,7 +66,7 @@ func TestReleaseKnowsEpochs(t *testing.T) {
 	})
 }
 
-func TestAFailedOrderGivesBackOnlyWhatItTook(t *testing.T) {
+func TestRelease_FailedOrderReturnsOnlyWhatItTook(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *Store) {
 		load(t, s, onSale(10, 5))
 		reserve(t, s, issuePath(t, s, 1, 7, 2))
@@ -78,7 +78,7 @@ func TestAFailedOrderGivesBackOnlyWhatItTook(t *testing.T) {
 	})
 }
 
-func TestAStockDeltaRaisesAndCutsOnlyWhatIsUnsold(t *testing.T) {
+func TestRelease_DeltaCutsOnlyUnsoldUnits(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *Store) {
 		load(t, s, onSale(10, 5))
 		delta := func(id string, units int64) order.MoveResult {
@@ -94,7 +94,7 @@ func TestAStockDeltaRaisesAndCutsOnlyWhatIsUnsold(t *testing.T) {
 	})
 }
 
-func TestLoadBringsHoldingsAndRefusesOldEpochs(t *testing.T) {
+func TestLoad_LoadsHoldingsAndRejectsOldEpochs(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *Store) {
 		load(t, s, onSale(10, 2))
 		reserve(t, s, issuePath(t, s, 1, 7, 2))
@@ -121,7 +121,7 @@ func TestLoadBringsHoldingsAndRefusesOldEpochs(t *testing.T) {
 	})
 }
 
-func TestAdoptTakesOnceAndOnlyWhatIsLeft(t *testing.T) {
+func TestAdopt_TakesOnceAndOnlyWhatIsLeft(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *Store) {
 		load(t, s, onSale(3, 2))
 		lines := []reservation.OrderLine{
@@ -138,7 +138,7 @@ func TestAdoptTakesOnceAndOnlyWhatIsLeft(t *testing.T) {
 }
 
 // A rebuild waits for the queue; an order that waited for the rebuild would hold the queue up for ever.
-func TestAShutGateHoldsNoLateOrderUp(t *testing.T) {
+func TestAdopt_ShutGateAcceptsLateOrders(t *testing.T) {
 	late := []reservation.OrderLine{{OrderSn: "a", BuyerID: 7, Quantity: 2}}
 	for name, shut := range map[string]func(t *testing.T, s *Store){
 		"on purpose": func(t *testing.T, s *Store) {
@@ -162,7 +162,7 @@ func TestAShutGateHoldsNoLateOrderUp(t *testing.T) {
 }
 
 // MySQL began epoch 2 and its rebuilder died, or sleeps, before it loaded it.
-func TestAnEpochThatOrdersWereWrittenPastIsNotLoaded(t *testing.T) {
+func TestLoad_RejectsAnEpochWithoutAdoptedOrders(t *testing.T) {
 	late := []reservation.OrderLine{{OrderSn: "a", BuyerID: 7, Quantity: 2}}
 	for name, before := range map[string]func(t *testing.T, s *Store){
 		"Redis is empty": func(*testing.T, *Store) {},
@@ -190,7 +190,7 @@ func TestAnEpochThatOrdersWereWrittenPastIsNotLoaded(t *testing.T) {
 	}
 }
 
-func TestALateOrderIsNotAdoptedByAnEpochThatIsOver(t *testing.T) {
+func TestAdopt_RejectsAnEndedEpoch(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *Store) {
 		snap := onSale(3, 2)
 		snap.Epoch = 2
@@ -201,7 +201,7 @@ func TestALateOrderIsNotAdoptedByAnEpochThatIsOver(t *testing.T) {
 	})
 }
 
-func TestAChangeMakesNoSaleOfItsOwn(t *testing.T) {
+func TestUpdateSale_CreatesNoSale(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *Store) {
 		require.ErrorIs(t, s.UpdateSale(t.Context(), onSale(1, 1).Sale), seckill.ErrNotLoaded)
 		_, err := s.View(t.Context(), goods)
@@ -209,7 +209,7 @@ func TestAChangeMakesNoSaleOfItsOwn(t *testing.T) {
 	})
 }
 
-func TestARefusedCutStaysRefused(t *testing.T) {
+func TestRelease_RefusedCutStaysRefused(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *Store) {
 		load(t, s, onSale(10, 5))
 		cut := order.StockMove{ID: "cut", GoodsID: goods, Epoch: 1, Kind: order.MoveDelta, Quantity: -12}
@@ -220,9 +220,9 @@ func TestARefusedCutStaysRefused(t *testing.T) {
 	})
 }
 
-// TestAShutSaleTakesNoEpochThatWasOnItsWay: a first exposing that was slow to load must not open the gate in the middle
+// TestLoad_RejectsAnEpochBegunBeforeShut: a first exposing that was slow to load must not open the gate in the middle
 // of a rebuild that has begun meanwhile.
-func TestAShutSaleTakesNoEpochThatWasOnItsWay(t *testing.T) {
+func TestLoad_RejectsAnEpochBegunBeforeShut(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *Store) {
 		require.NoError(t, s.Shut(t.Context(), goods, 1))
 		slow := onSale(10, 5)
@@ -236,9 +236,9 @@ func TestAShutSaleTakesNoEpochThatWasOnItsWay(t *testing.T) {
 	})
 }
 
-// TestAnOpenSaleIsNotLoadedOver: a rebuild shuts the gate on one master, another is promoted, a slow first exposing opens it there, and
+// TestLoad_RejectsAnOpenGate: a rebuild shuts the gate on one master, another is promoted, a slow first exposing opens it there, and
 // somebody buys. The rebuild has not drained that purchase, and must not drop it.
-func TestAnOpenSaleIsNotLoadedOver(t *testing.T) {
+func TestLoad_RejectsAnOpenGate(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *Store) {
 		load(t, s, onSale(10, 5))
 		reserve(t, s, issuePath(t, s, 1, 7, 2))
@@ -254,7 +254,7 @@ func TestAnOpenSaleIsNotLoadedOver(t *testing.T) {
 	})
 }
 
-func TestReleaseWaitsForTheGate(t *testing.T) {
+func TestRelease_DefersWhileTheGateIsShut(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *Store) {
 		load(t, s, onSale(10, 5))
 		require.NoError(t, s.Shut(t.Context(), goods, 1))
@@ -267,8 +267,8 @@ func TestReleaseWaitsForTheGate(t *testing.T) {
 	})
 }
 
-// TestALateOrderIsTakenInWithinTheLimitOnly: its buyer has bought again since, and that order must not be failed for it.
-func TestALateOrderIsTakenInWithinTheLimitOnly(t *testing.T) {
+// TestAdopt_ChecksTheBuyersLimit: its buyer has bought again since, and that order must not be failed for it.
+func TestAdopt_ChecksTheBuyersLimit(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *Store) {
 		load(t, s, onSale(10, 2))
 		reserve(t, s, issuePath(t, s, 1, 7, 2))

@@ -9,7 +9,7 @@ import (
 
 // A rebuild that takes longer than its lock's life keeps the lock, also where Redis has lost it meanwhile; one that is over
 // gives it up, and that of a rebuilder that died ends by itself.
-func TestALockIsKeptForAsLongAsItsHolderLives(t *testing.T) {
+func TestLockRebuild_IsRenewedWhileHeld(t *testing.T) {
 	const life = 4 * time.Second
 	s := open(t, env.Redis(t).Addr(), "")
 	lock := func(life time.Duration) (func(), bool) {

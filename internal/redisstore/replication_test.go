@@ -26,7 +26,7 @@ func replicated(t *testing.T) (patient, hasty *Store, follower *servers.RedisSer
 	return waiting(20 * time.Second), waiting(10 * time.Millisecond), replica
 }
 
-func TestAReservationIsSureOnceAReplicaHasIt(t *testing.T) {
+func TestReserve_ReportsMissingReplicas(t *testing.T) {
 	s, hasty, replica := replicated(t)
 	load(t, s, onSale(10, 2))
 	g, err := s.Reserve(t.Context(), goods, 1, []reservation.Reservation{issuePath(t, s, 1, 7, 1)})
@@ -50,7 +50,7 @@ func TestAReservationIsSureOnceAReplicaHasIt(t *testing.T) {
 	require.Equal(t, second.OrderSn, g.Verdicts[0].OrderSn)
 }
 
-func TestAScriptThatRedisForgotIsSentAgain(t *testing.T) {
+func TestReserve_SendsAForgottenScriptAgain(t *testing.T) {
 	s, _, _ := replicated(t)
 	load(t, s, onSale(10, 2))
 	r := issuePath(t, s, 1, 7, 1)
@@ -63,7 +63,7 @@ func TestAScriptThatRedisForgotIsSentAgain(t *testing.T) {
 
 // A master that was cut off from its replicas, while one of them is promoted, must not have a late order waived: the fence would
 // stand on the wrong server (docs/explanation/model.md). Redis itself sees to it where min-replicas-to-write is set.
-func TestAMasterThatLostItsReplicasTakesNothing(t *testing.T) {
+func TestReserve_MasterWithoutReplicasTakesNothing(t *testing.T) {
 	_, s, replica := replicated(t)
 	load(t, s, onSale(10, 2))
 	g, err := s.Reserve(t.Context(), goods, 1, []reservation.Reservation{issuePath(t, s, 1, 7, 1)})

@@ -14,7 +14,7 @@ import (
 	"flashsale.dev/seckill/internal/testing/servers"
 )
 
-func TestReserveTakesUnitsAndRemembersThem(t *testing.T) {
+func TestReserve_TakesUnitsAndRecordsThem(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *Store) {
 		load(t, s, onSale(10, 5))
 		r := issuePath(t, s, 1, 7, 3)
@@ -40,7 +40,7 @@ func TestReserveTakesUnitsAndRemembersThem(t *testing.T) {
 	})
 }
 
-func TestEachOfAGroupIsJudgedAlone(t *testing.T) {
+func TestReserve_JudgesEachReservationAlone(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *Store) {
 		load(t, s, onSale(6, 3))
 		first := issuePath(t, s, 1, 7, 2)
@@ -66,7 +66,7 @@ func TestEachOfAGroupIsJudgedAlone(t *testing.T) {
 	})
 }
 
-func TestAUsedPathGivesItsOrderWhateverHasBecomeOfTheSale(t *testing.T) {
+func TestReserve_UsedPathReturnsItsOrderAfterTheSale(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *Store) {
 		snap := onSale(1, 1)
 		load(t, s, snap)
@@ -81,7 +81,7 @@ func TestAUsedPathGivesItsOrderWhateverHasBecomeOfTheSale(t *testing.T) {
 	})
 }
 
-func TestTheWindowIsByRedisClock(t *testing.T) {
+func TestReserve_UsesRedisClock(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *Store) {
 		snap := onSale(5, 1)
 		load(t, s, snap)
@@ -98,7 +98,7 @@ func TestTheWindowIsByRedisClock(t *testing.T) {
 	})
 }
 
-func TestQuantitiesThatAreNoneAreRefusedByTheScript(t *testing.T) {
+func TestReserve_RejectsInvalidQuantities(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *Store) {
 		load(t, s, onSale(5, 5))
 		for i, q := range []int64{0, -1} {
@@ -108,7 +108,7 @@ func TestQuantitiesThatAreNoneAreRefusedByTheScript(t *testing.T) {
 	})
 }
 
-func TestAShutGateTakesNothing(t *testing.T) {
+func TestReserve_ShutGateTakesNothing(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *Store) {
 		gate := func(epoch int64) seckill.GateError {
 			_, err := s.Reserve(t.Context(), goods, epoch, []reservation.Reservation{reservationOf(1, 7, 1)})
@@ -126,7 +126,7 @@ func TestAShutGateTakesNothing(t *testing.T) {
 	})
 }
 
-func TestALeaseEndsWithItsMaster(t *testing.T) {
+func TestReserve_LeaseEndsWithItsMaster(t *testing.T) {
 	server := servers.Redis(t, servers.WithRedisConf("appendfsync always"))
 	s := open(t, server.Addr(), "")
 	load(t, s, onSale(5, 1))
@@ -150,7 +150,7 @@ func TestALeaseEndsWithItsMaster(t *testing.T) {
 	require.Equal(t, reservation.Taken, g.Verdicts[1].Code)
 }
 
-func TestManyAtOnceNeverOversell(t *testing.T) {
+func TestReserve_ConcurrentCallsNeverOversell(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *Store) {
 		const units, buyers = 50, 200
 		load(t, s, onSale(units, 1))
@@ -174,7 +174,7 @@ func TestManyAtOnceNeverOversell(t *testing.T) {
 	})
 }
 
-func TestABacklogTooOldClosesTheGate(t *testing.T) {
+func TestReserve_OldBacklogShutsTheGate(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *Store) {
 		s.opts.MaxBacklogMillis = 20
 		load(t, s, onSale(5, 1))

@@ -14,7 +14,7 @@ import (
 	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
-func TestBatchIsWrittenAsItCame(t *testing.T) {
+func TestWriteBatch_StoresOrdersAndTakesStock(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.exposed(10, 5)
 		l := h.line(sale, 7, 3)
@@ -34,7 +34,7 @@ func TestBatchIsWrittenAsItCame(t *testing.T) {
 	})
 }
 
-func TestBatchesInOtherGroupings(t *testing.T) {
+func TestWriteBatch_IsIdempotentInAnyGrouping(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.exposed(10, 5)
 		a, b, c, d := h.line(sale, 1, 1), h.line(sale, 1, 2), h.line(sale, 2, 1), h.line(sale, 3, 1)
@@ -49,7 +49,7 @@ func TestBatchesInOtherGroupings(t *testing.T) {
 	})
 }
 
-func TestBatchLargerThanWhatIsLeft(t *testing.T) {
+func TestWriteBatch_FailsOrdersBeyondTheStock(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.exposed(5, 5)
 		lines := []reservation.OrderLine{h.line(sale, 1, 2), h.line(sale, 2, 4), h.line(sale, 3, 3), h.line(sale, 4, 1)}
@@ -68,7 +68,7 @@ func TestBatchLargerThanWhatIsLeft(t *testing.T) {
 	})
 }
 
-func TestBatchOverTheBuyersLimit(t *testing.T) {
+func TestWriteBatch_FailsOrdersOverTheBuyersLimit(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.exposed(50, 3)
 		h.writeAll(sale.GoodsID, h.line(sale, 1, 2))
@@ -116,7 +116,7 @@ func (h fixture) requireFailedOnce(sale seckill.Sale, out order.Outcome, l reser
 	require.Fail(h.t, "no move of a failed order")
 }
 
-func TestBatchOfAnOlderEpoch(t *testing.T) {
+func TestWriteBatch_AsksToAdoptOrdersOfAnOlderEpoch(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.exposed(10, 5)
 		written, late, later := h.line(sale, 1, 1), h.line(sale, 2, 1), h.line(sale, 3, 1)
@@ -146,7 +146,7 @@ func TestBatchOfAnOlderEpoch(t *testing.T) {
 	})
 }
 
-func TestBatchOfUnknownGoods(t *testing.T) {
+func TestWriteBatch_RejectsUnknownGoods(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		sale := seckill.Sale{GoodsID: 99, Epoch: 1}
 		_, err := h.WriteBatch(t.Context(), batchOf(99, h.line(sale, 1, 1)))
@@ -155,7 +155,7 @@ func TestBatchOfUnknownGoods(t *testing.T) {
 	})
 }
 
-func TestBatchOfAClosedSaleIsStillWritten(t *testing.T) {
+func TestWriteBatch_WritesOrdersOfAClosedSale(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.exposed(10, 5)
 		_, err := h.CloseSale(t.Context(), sale.GoodsID, today)
@@ -165,7 +165,7 @@ func TestBatchOfAClosedSaleIsStillWritten(t *testing.T) {
 	})
 }
 
-func TestBatchWithOneThatCannotBeWritten(t *testing.T) {
+func TestWriteBatch_RejectsDataThatDoesNotFit(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.exposed(10, 5)
 		bad := map[string]func(*reservation.OrderLine){
@@ -202,7 +202,7 @@ func TestBatchWithOneThatCannotBeWritten(t *testing.T) {
 	})
 }
 
-func TestBatchOfThousands(t *testing.T) {
+func TestWriteBatch_WritesThousandsOfOrders(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.exposed(2500, 1)
 		out := h.writeAll(sale.GoodsID, h.lines(sale, 2600)...)
@@ -212,7 +212,7 @@ func TestBatchOfThousands(t *testing.T) {
 	})
 }
 
-func TestLostSwapIsTriedAgain(t *testing.T) {
+func TestChangeStock_MissedSwapAsksForRetry(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.exposed(10, 5)
 		row, err := findSale(h.read(t.Context()), sale.GoodsID)
@@ -225,7 +225,7 @@ func TestLostSwapIsTriedAgain(t *testing.T) {
 	})
 }
 
-func TestTheDatabaseItselfForbidsOverselling(t *testing.T) {
+func TestSchema_ForbidsOverselling(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.exposed(10, 5)
 		l := h.line(sale, 1, 1)

@@ -32,7 +32,7 @@ func (h fixture) sale(goodsID int64) seckill.Sale {
 	return sale
 }
 
-func TestADraftChangesAtOnce(t *testing.T) {
+func TestChange_AppliesToADraftAtOnce(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.draft(1, 10, 3)
 		b := h.mustChange(sale.GoodsID, salechange.Change{
@@ -49,7 +49,7 @@ func TestADraftChangesAtOnce(t *testing.T) {
 	})
 }
 
-func TestARaiseOfAnExposedSaleIsGivenByAMove(t *testing.T) {
+func TestChange_RaiseOfAnExposedSaleWritesAStockMove(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.exposed(10, 5)
 		h.writeAll(sale.GoodsID, h.line(sale, 1, 4))
@@ -65,7 +65,7 @@ func TestARaiseOfAnExposedSaleIsGivenByAMove(t *testing.T) {
 	})
 }
 
-func TestACutIsAppliedOnceRedisGaveTheUnits(t *testing.T) {
+func TestEndCut_AppliesOnceRedisReleasedTheUnits(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.exposed(10, 5)
 		cut := h.mustChange(sale.GoodsID, salechange.Change{StockDelta: -4, EndAt: new(today.Add(3 * time.Hour))}).Cut
@@ -91,7 +91,7 @@ func TestACutIsAppliedOnceRedisGaveTheUnits(t *testing.T) {
 	})
 }
 
-func TestACutThatRedisRefusesIsUndone(t *testing.T) {
+func TestEndCut_RefusalUndoesTheCut(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.exposed(10, 5)
 		cut := h.mustChange(sale.GoodsID, salechange.Change{StockDelta: -4}).Cut
@@ -104,7 +104,7 @@ func TestACutThatRedisRefusesIsUndone(t *testing.T) {
 	})
 }
 
-func TestACutOfAnOlderEpochIsAskedAnew(t *testing.T) {
+func TestEndCut_RenewsACutOfAnOlderEpoch(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.exposed(10, 5)
 		cut := h.mustChange(sale.GoodsID, salechange.Change{StockDelta: -4}).Cut
@@ -125,7 +125,7 @@ func TestACutOfAnOlderEpochIsAskedAnew(t *testing.T) {
 	})
 }
 
-func TestACutOfASaleThatWasClosedGivesItsUnitsBack(t *testing.T) {
+func TestEndCut_ClosedSaleReturnsTheUnits(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.exposed(10, 5)
 		cut := h.mustChange(sale.GoodsID, salechange.Change{StockDelta: -4}).Cut
@@ -141,7 +141,7 @@ func TestACutOfASaleThatWasClosedGivesItsUnitsBack(t *testing.T) {
 	})
 }
 
-func TestAKeyChangesOnce(t *testing.T) {
+func TestChange_SameKeyChangesOnce(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.exposed(10, 5)
 		once := salechange.IdempotencyKey{ActorID: 1, Key: "k", Hash: "h"}
@@ -172,7 +172,7 @@ func TestAKeyChangesOnce(t *testing.T) {
 	})
 }
 
-func TestAKeyMakesOneSale(t *testing.T) {
+func TestCreateSale_SameKeyCreatesOneSale(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		var g errgroup.Group
 		made := make([]seckill.Sale, 8)
@@ -200,7 +200,7 @@ func TestAKeyMakesOneSale(t *testing.T) {
 	})
 }
 
-func TestARepeatedCutGoesOnWithTheFirst(t *testing.T) {
+func TestChange_RepeatedCutContinuesTheFirst(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.exposed(10, 5)
 		once := salechange.IdempotencyKey{ActorID: 1, Key: "k", Hash: "h"}
@@ -220,7 +220,7 @@ func TestARepeatedCutGoesOnWithTheFirst(t *testing.T) {
 	})
 }
 
-func TestTheAuditLogSaysWhoDidWhat(t *testing.T) {
+func TestAuditOf_ListsActorAndChangedFields(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		ctx := seckill.WithActor(t.Context(), seckill.Actor{ID: 7, Role: seckill.Merchant})
 		sale := h.draft(7, 10, 3) // nobody's hand: the system's
@@ -249,7 +249,7 @@ func TestTheAuditLogSaysWhoDidWhat(t *testing.T) {
 	})
 }
 
-func TestDeleteDraft(t *testing.T) {
+func TestDeleteDraft_DeletesOnlyDrafts(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		draft, sale := h.draft(1, 10, 3), h.exposed(10, 3)
 		require.NoError(t, h.DeleteDraft(t.Context(), draft.GoodsID, salechange.IdempotencyKey{}, today))

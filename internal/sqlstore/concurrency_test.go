@@ -37,9 +37,9 @@ func isRefusal(err error) bool {
 	return seckill.ReasonOf(err) == seckill.Conflict || errors.Is(err, order.ErrNoSuchOrder)
 }
 
-// TestManyAtOneGoods lets everything that changes units at one hot row happen at once: four writers of overlapping batches,
+// TestStore_ConcurrentUseKeepsExactSums lets everything that changes units at one hot row happen at once: four writers of overlapping batches,
 // cancels, payments, expiries and rebuilds. Whatever wins, the sums are exact and each unit came back once.
-func TestManyAtOneGoods(t *testing.T) {
+func TestStore_ConcurrentUseKeepsExactSums(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		const buyers, perBuyer, units = 150, 2, 200
 		sale := h.exposed(units, perBuyer)
@@ -162,8 +162,8 @@ func (r *concurrentUse) requireMoves(t *testing.T) {
 	require.Equal(t, want, got)
 }
 
-// TestPayAgainstCancelAgainstExpiry: of three who end the same order at the same moment, one wins.
-func TestPayAgainstCancelAgainstExpiry(t *testing.T) {
+// TestOrder_PaymentCancelAndExpiryHaveOneWinner: of three who end the same order at the same moment, one wins.
+func TestOrder_PaymentCancelAndExpiryHaveOneWinner(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.exposed(100, 1)
 		for buyer := range int64(30) {
@@ -203,8 +203,8 @@ func TestPayAgainstCancelAgainstExpiry(t *testing.T) {
 	})
 }
 
-// TestRebuildsAtOnce: of many rebuilds that took their tokens, only the last may begin, and it sees whole batches.
-func TestRebuildsAtOnce(t *testing.T) {
+// TestBeginEpoch_ConcurrentRebuildsAreFenced: of many rebuilds that took their tokens, only the last may begin, and it sees whole batches.
+func TestBeginEpoch_ConcurrentRebuildsAreFenced(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.exposed(1000, 1)
 		var began atomic.Int64

@@ -11,7 +11,7 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-func TestFailedOrderIsWrittenOnce(t *testing.T) {
+func TestWriteFailed_WritesOnce(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.exposed(10, 5)
 		l := h.line(sale, 1, 2)
@@ -38,7 +38,7 @@ func TestFailedOrderIsWrittenOnce(t *testing.T) {
 	})
 }
 
-func TestFailedOrderLeavesAnExistingOneAlone(t *testing.T) {
+func TestWriteFailed_LeavesAnExistingOrderUnchanged(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.exposed(10, 5)
 		l := h.line(sale, 1, 1)
@@ -51,7 +51,7 @@ func TestFailedOrderLeavesAnExistingOneAlone(t *testing.T) {
 	})
 }
 
-func TestFailedOrderOfGoodsThatDoNotExist(t *testing.T) {
+func TestWriteFailed_AcceptsUnknownGoods(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		l := h.line(seckill.Sale{GoodsID: 404, Epoch: 7}, 1, 1)
 		out, err := h.WriteFailed(t.Context(), 404, l, 7, order.FailedNoSale, order.DeadLetter{}, today)
@@ -63,7 +63,7 @@ func TestFailedOrderOfGoodsThatDoNotExist(t *testing.T) {
 	})
 }
 
-func TestDeadLetters(t *testing.T) {
+func TestDeadLetters_AddListRemove(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		id, err := uuid.NewV7()
 		require.NoError(t, err)

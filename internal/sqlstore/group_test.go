@@ -17,9 +17,9 @@ import (
 	"flashsale.dev/seckill/internal/testing/servers"
 )
 
-// TestAServerThatIsAsleepCostsOneCallerItsTime: it accepts connections and says nothing. The list is of MariaDB, which has no
+// TestPrimary_HangingServerDelaysOneCaller: it accepts connections and says nothing. The list is of MariaDB, which has no
 // group's table, and of an account that might not read it.
-func TestAServerThatIsAsleepCostsOneCallerItsTime(t *testing.T) {
+func TestPrimary_HangingServerDelaysOneCaller(t *testing.T) {
 	asleep, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = asleep.Close() })
@@ -37,9 +37,9 @@ func TestAServerThatIsAsleepCostsOneCallerItsTime(t *testing.T) {
 	require.NoError(t, s.Ping(ctx), "the second caller waits for it, too")
 }
 
-// TestAStoreOnAGroup is a group's life, from which a store's user notices as little as may be: starting one takes seconds, so its
+// TestPrimary_FollowsAGroup is a group's life, from which a store's user notices as little as may be: starting one takes seconds, so its
 // parts follow each other.
-func TestAStoreOnAGroup(t *testing.T) {
+func TestPrimary_FollowsAGroup(t *testing.T) {
 	group := servers.MySQLGroup(t, 3)
 	name := group.NewDatabase(t)
 	h := newFixture(t, group.DSN(name))

@@ -16,8 +16,8 @@ import (
 	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
-// TestStoreAgainstModel lets random operations happen to a store and to a few maps that say what must come of them.
-func TestStoreAgainstModel(t *testing.T) {
+// TestStore_MatchesModel lets random operations happen to a store and to a few maps that say what must come of them.
+func TestStore_MatchesModel(t *testing.T) {
 	dsn := databases[0].dsn(t)
 	store := newFixture(t, dsn)
 	rapid.Check(t, func(rt *rapid.T) {

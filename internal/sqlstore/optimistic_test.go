@@ -8,7 +8,7 @@ import (
 	"flashsale.dev/seckill/internal/order"
 )
 
-func TestABetIsLostWithoutATrace(t *testing.T) {
+func TestWriteOptimistically_FailureLeavesNothing(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.exposed(10, 2)
 		first := h.line(sale, 1, 1)
@@ -28,7 +28,7 @@ func TestABetIsLostWithoutATrace(t *testing.T) {
 	})
 }
 
-func TestBetsAreTakenAgain(t *testing.T) {
+func TestOptimism_ResumesAfterPause(t *testing.T) {
 	var b optimism
 	require.True(t, b.try())
 	b.failed()

@@ -15,7 +15,7 @@ import (
 
 func sortDown(ids []int64) { slices.SortFunc(ids, func(a, b int64) int { return cmp.Compare(b, a) }) }
 
-func TestPay(t *testing.T) {
+func TestReceive_PaysAnOrderOnce(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.exposed(10, 5)
 		sn, late := h.writeOrder(sale, 1), h.writeOrder(sale, 2)
@@ -38,7 +38,7 @@ func TestPay(t *testing.T) {
 	})
 }
 
-func TestCancelGivesBackOnce(t *testing.T) {
+func TestCancel_ReturnsUnitsOnce(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.exposed(10, 5)
 		l := h.line(sale, 1, 3)
@@ -69,8 +69,8 @@ func TestCancelGivesBackOnce(t *testing.T) {
 	})
 }
 
-// TestCancelTogether: each of those who share a transaction has an answer of his own, and no refusal is his neighbour's.
-func TestCancelTogether(t *testing.T) {
+// TestCancel_AnswersEachOrderOfABatch: each of those who share a transaction has an answer of his own, and no refusal is his neighbour's.
+func TestCancel_AnswersEachOrderOfABatch(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.exposed(20, 5)
 		first, second, paid, before := h.line(sale, 1, 3), h.line(sale, 1, 2), h.line(sale, 2, 1), h.line(sale, 3, 4)
@@ -99,7 +99,7 @@ func TestCancelTogether(t *testing.T) {
 	})
 }
 
-func TestExpireDue(t *testing.T) {
+func TestExpireDue_ExpiresTheLongestOverdueFirst(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.exposed(20, 5)
 		var sns []string
@@ -137,7 +137,7 @@ func TestExpireDue(t *testing.T) {
 	})
 }
 
-func TestMovesAreGivenOnce(t *testing.T) {
+func TestMarkReleased_MarksOnce(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.exposed(10, 5)
 		var ids []string
@@ -171,7 +171,7 @@ func TestMovesAreGivenOnce(t *testing.T) {
 	})
 }
 
-func TestOrdersArePagedNewestFirst(t *testing.T) {
+func TestOrdersOf_PagesNewestFirst(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		one, two := h.exposed(10, 10), h.exposed(10, 10)
 		var mine []string // newest first

@@ -9,7 +9,7 @@ import (
 	"flashsale.dev/seckill/internal/order/stats"
 )
 
-func TestOrdersAreReadByNumberAndCounted(t *testing.T) {
+func TestCountOrders_GroupsByStatus(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.exposed(10, 3)
 		a, b := h.line(sale, 1, 2), h.line(sale, 2, 1)

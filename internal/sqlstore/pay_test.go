@@ -20,7 +20,7 @@ func (h fixture) payment(sale seckill.Sale, id, sn string) payment.Payment {
 }
 
 // An order keeps its first payment while it may be paid, and gives back any other; what has been told once is told again.
-func TestWhatAnOrderCannotKeepGoesBack(t *testing.T) {
+func TestReceive_RefundsWhatAnOrderCannotKeep(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.exposed(10, 5)
 		paid, late, cancelled, expired := h.writeOrder(sale, 1), h.writeOrder(sale, 2), h.writeOrder(sale, 3), h.writeOrder(sale, 4)
@@ -78,7 +78,7 @@ func TestWhatAnOrderCannotKeepGoesBack(t *testing.T) {
 }
 
 // Of many who see the same refund at once one has the try; what is marked is due no more.
-func TestARefundIsOnesAtATime(t *testing.T) {
+func TestClaimRefund_HasOneWinner(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.exposed(10, 5)
 		sn := h.writeOrder(sale, 1)
@@ -127,7 +127,7 @@ func TestARefundIsOnesAtATime(t *testing.T) {
 }
 
 // The database itself lets an order keep one payment, and none be both kept and given back.
-func TestTheDatabaseItselfKeepsOnePayment(t *testing.T) {
+func TestSchema_KeepsOnePaymentPerOrder(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		one := int64(1)
 		row := paymentRow{PaymentID: "a", GoodsID: 1, OrderSn: "o", State: payment.Kept, Kept: &one}

@@ -19,7 +19,7 @@ import (
 	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
-var races = flag.Int("store.duels", 1000, "how often pay races cancel, and a callback expiry, on MariaDB")
+var races = flag.Int("store.races", 1000, "how often pay races cancel, and a callback expiry, on MariaDB")
 
 // atOnce is how many duels are fought at the same time, so that the goods row is fought for too.
 const atOnce = 8
@@ -125,8 +125,8 @@ func (a *raceFixture) requireOutcome(other order.Status, move order.MoveKind, re
 	return paid
 }
 
-// TestPayAndCancelRaced: of a payment and a cancel at the same moment one wins, and the loser is told so.
-func TestPayAndCancelRaced(t *testing.T) {
+// TestRace_PaymentAgainstCancel: of a payment and a cancel at the same moment one wins, and the loser is told so.
+func TestRace_PaymentAgainstCancel(t *testing.T) {
 	t.Parallel()
 	a := newRaceFixture(t)
 	var mu sync.Mutex
@@ -163,9 +163,9 @@ func TestPayAndCancelRaced(t *testing.T) {
 		*races, n, *races-n, *races-n, n, len(a.moves(a.sale.GoodsID)))
 }
 
-// TestCallbackAndExpiryRaced: a callback that comes three times, another payment of the same order and its expiry, all at
+// TestRace_CallbackAgainstExpiry: a callback that comes three times, another payment of the same order and its expiry, all at
 // once. Whoever wins, one payment is kept or none, and each callback was told the same.
-func TestCallbackAndExpiryRaced(t *testing.T) {
+func TestRace_CallbackAgainstExpiry(t *testing.T) {
 	t.Parallel()
 	a := newRaceFixture(t)
 	var mu sync.Mutex

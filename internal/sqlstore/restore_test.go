@@ -23,7 +23,7 @@ func (h fixture) writeFailedOrder(sale seckill.Sale, buyer, quantity int64) (res
 	return l, letters[len(letters)-1]
 }
 
-func TestAFailedOrderIsRevivedOnce(t *testing.T) {
+func TestRestoreOrder_RestoresOnce(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.exposed(10, 3)
 		l, letter := h.writeFailedOrder(sale, 1, 2)
@@ -50,7 +50,7 @@ func TestAFailedOrderIsRevivedOnce(t *testing.T) {
 	})
 }
 
-func TestAnOrderIsRevivedOnlyWhereThereIsRoom(t *testing.T) {
+func TestRestoreOrder_NeedsStockAndLimit(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.exposed(4, 3)
 		l, letter := h.writeFailedOrder(sale, 1, 2)

@@ -12,7 +12,7 @@ import (
 	"flashsale.dev/seckill/internal/seckill/salechange"
 )
 
-func TestSaleIsKeptAsItIs(t *testing.T) {
+func TestSale_ReadsWhatWasCreated(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.draft(7, 100, 3)
 		got, err := h.Sale(t.Context(), sale.GoodsID)
@@ -27,7 +27,7 @@ func TestSaleIsKeptAsItIs(t *testing.T) {
 	})
 }
 
-func TestSaleWithTheHighestOfEverything(t *testing.T) {
+func TestSale_StoresExtremeValues(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.draft(1<<62, seckill.MaxStock, seckill.MaxPerBuyerLimit)
 		sale.GoodsID, sale.Price, sale.Epoch = 1<<63-1, seckill.MaxPrice, 1<<32-1
@@ -41,7 +41,7 @@ func TestSaleWithTheHighestOfEverything(t *testing.T) {
 	})
 }
 
-func TestSalesArePagedNewestFirst(t *testing.T) {
+func TestSalesOf_PagesNewestFirst(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		var ids []int64 // newest first
 		for i := range 7 {
@@ -79,7 +79,7 @@ func TestSalesArePagedNewestFirst(t *testing.T) {
 	})
 }
 
-func TestCloseSale(t *testing.T) {
+func TestCloseSale_ClosesOnce(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		draft := h.draft(1, 10, 1)
 		_, err := h.CloseSale(t.Context(), draft.GoodsID, today)
@@ -99,7 +99,7 @@ func TestCloseSale(t *testing.T) {
 	})
 }
 
-func TestLiveGoods(t *testing.T) {
+func TestLiveGoods_ListsOpenAndRecentlyClosedSales(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		h.draft(1, 10, 1)
 		on, late, old := h.exposed(10, 1), h.exposed(10, 1), h.exposed(10, 1)
@@ -113,7 +113,7 @@ func TestLiveGoods(t *testing.T) {
 	})
 }
 
-func TestBeginEpoch(t *testing.T) {
+func TestBeginEpoch_ReturnsActiveHoldings(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		draft := h.draft(1, 10, 5)
 		first := h.beginEpoch(draft.GoodsID)
@@ -148,7 +148,7 @@ func TestBeginEpoch(t *testing.T) {
 	})
 }
 
-func TestBeginEpochIsFenced(t *testing.T) {
+func TestBeginEpoch_RejectsOldTokens(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.draft(1, 10, 5)
 		older, err := h.NextRebuildToken(t.Context(), sale.GoodsID)
@@ -175,7 +175,7 @@ func TestBeginEpochIsFenced(t *testing.T) {
 	})
 }
 
-func TestFirstEpochIsADraftsAlone(t *testing.T) {
+func TestBeginEpoch_FirstTokenNeedsADraft(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.draft(1, 10, 5)
 		_, err := h.BeginEpoch(t.Context(), sale.GoodsID, rebuild.FirstToken, today)
@@ -189,7 +189,7 @@ func TestFirstEpochIsADraftsAlone(t *testing.T) {
 	})
 }
 
-func TestBarriers(t *testing.T) {
+func TestBarrierReached_FindsOnlyItsOwn(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		bar := order.Barrier{Epoch: 3, Token: 9}
 		reached, err := h.BarrierReached(t.Context(), 42, 3, 9)

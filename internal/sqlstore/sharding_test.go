@@ -47,9 +47,9 @@ func crossShardMethods() map[string]string {
 // keysOnly are those of asksAll that may leave out the goods only where they touch the requests' keys.
 func keysOnly() []string { return []string{"CreateSale", "Change", "DeleteDraft", "EndCut"} }
 
-// TestEveryStatementOfAPurchaseCarriesItsGoods: so that on a database whose shards are chosen by goods_id each goes to one of
+// TestStatements_CarryTheShardKey: so that on a database whose shards are chosen by goods_id each goes to one of
 // them, and a transaction stays in one.
-func TestEveryStatementOfAPurchaseCarriesItsGoods(t *testing.T) {
+func TestStatements_CarryTheShardKey(t *testing.T) {
 	for _, d := range databases[1:] {
 		t.Run(d.name, func(t *testing.T) {
 			t.Parallel()
@@ -112,7 +112,7 @@ func requireSharded(t *testing.T, step, text string) {
 	}
 }
 
-func TestAStatementWithoutItsGoodsIsSeen(t *testing.T) {
+func TestStatements_MissingShardKeyIsDetected(t *testing.T) {
 	for text, fine := range map[string]bool{
 		"SELECT 1 FROM orders WHERE order_sn = ?":                                                                             false,
 		"UPDATE `sales` SET `stock`=? WHERE `sales`.`goods_id` = ?":                                                           true,

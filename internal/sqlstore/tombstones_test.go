@@ -19,7 +19,7 @@ func lost(sale seckill.Sale, l reservation.OrderLine) order.Order {
 	}
 }
 
-func TestALostOrderIsNotWrittenWhenItComes(t *testing.T) {
+func TestWriteTombstone_KeepsALateOrderFailed(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.exposed(10, 5)
 		lines := h.lines(sale, 3)
@@ -56,7 +56,7 @@ func TestALostOrderIsNotWrittenWhenItComes(t *testing.T) {
 	})
 }
 
-func TestALostOrderThatFindsNoRoomKeepsItsOneRow(t *testing.T) {
+func TestWriteTombstone_FailedOrderKeepsOneRow(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.exposed(10, 5)
 		l := h.line(sale, 1, 1)
@@ -74,7 +74,7 @@ func TestALostOrderThatFindsNoRoomKeepsItsOneRow(t *testing.T) {
 }
 
 // Whoever is first, the buyer's question or the late order, there is one row and both go by it.
-func TestALostOrderAndItsLateMessageRace(t *testing.T) {
+func TestWriteTombstone_RacesWithTheLateMessage(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.exposed(10, 5)
 		for range 10 {
