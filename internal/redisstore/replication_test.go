@@ -37,7 +37,12 @@ func TestReserve_ReportsMissingReplicas(t *testing.T) {
 	g, err = hasty.Reserve(t.Context(), goods, 1, []reservation.Reservation{second})
 	require.NoError(t, err)
 	require.ErrorIs(t, g.NotReplicated, errTooFewReplicas)
-	require.Equal(t, reservation.Taken, g.Verdicts[0].Code, "it is taken all the same, and goes its way")
+	require.Equal(
+		t,
+		reservation.Taken,
+		g.Verdicts[0].Code,
+		"it is taken all the same, and goes its way",
+	)
 
 	g, err = hasty.Reserve(t.Context(), goods, 1, []reservation.Reservation{second})
 	require.NoError(t, err)
@@ -54,7 +59,10 @@ func TestReserve_SendsAForgottenScriptAgain(t *testing.T) {
 	s, _, _ := replicated(t)
 	load(t, s, onSale(10, 2))
 	r := issuePath(t, s, 1, 7, 1)
-	require.NoError(t, s.client.ScriptFlush(t.Context()).Err()) // as after a restart: the pipeline must send the script itself
+	require.NoError(
+		t,
+		s.client.ScriptFlush(t.Context()).Err(),
+	) // as after a restart: the pipeline must send the script itself
 	g, err := s.Reserve(t.Context(), goods, 1, []reservation.Reservation{r})
 	require.NoError(t, err)
 	require.NoError(t, g.NotReplicated)
@@ -70,15 +78,30 @@ func TestReserve_MasterWithoutReplicasTakesNothing(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, reservation.Taken, g.Verdicts[0].Code)
 	second := issuePath(t, s, 2, 8, 1)
-	require.NoError(t, s.client.Do(t.Context(), "CONFIG", "SET", "min-replicas-to-write", 1, "min-replicas-max-lag", 1).Err())
+	require.NoError(
+		t,
+		s.client.Do(t.Context(), "CONFIG", "SET", "min-replicas-to-write", 1, "min-replicas-max-lag", 1).
+			Err(),
+	)
 	require.NoError(t, replica.Kill())
 	require.Eventually(t, func() bool {
 		err := s.client.Set(t.Context(), "anything", 1, 0).Err()
 		return err != nil && strings.Contains(err.Error(), "NOREPLICAS")
 	}, time.Minute, 10*time.Millisecond)
-	_, err = s.Adopt(t.Context(), goods, 2, 0, []reservation.OrderLine{{OrderSn: "a", BuyerID: 9, Quantity: 1}})
+	_, err = s.Adopt(
+		t.Context(),
+		goods,
+		2,
+		0,
+		[]reservation.OrderLine{{OrderSn: "a", BuyerID: 9, Quantity: 1}},
+	)
 	require.ErrorContains(t, err, "NOREPLICAS")
 	_, err = s.Reserve(t.Context(), goods, 1, []reservation.Reservation{second})
 	require.ErrorContains(t, err, "NOREPLICAS")
-	require.EqualValues(t, 9, view(t, s).Available, "a script that may not write has written nothing")
+	require.EqualValues(
+		t,
+		9,
+		view(t, s).Available,
+		"a script that may not write has written nothing",
+	)
 }

@@ -56,7 +56,9 @@ func TestStore_ConcurrentUseKeepsExactSums(t *testing.T) {
 		over := make(chan struct{})
 		var others errgroup.Group
 		for seed, step := range []func(*rand.Rand) error{r.cancel, r.pay, r.expire, r.cancel, r.checkLedger} {
-			others.Go(func() error { return until(over, rand.New(rand.NewPCG(uint64(seed), 2)), step) })
+			others.Go(
+				func() error { return until(over, rand.New(rand.NewPCG(uint64(seed), 2)), step) },
+			)
 		}
 		err := writers.Wait()
 		close(over)
@@ -137,7 +139,12 @@ func (r *concurrentUse) checkLedger(*rand.Rand) error {
 	return retry(r.t.Context(), func() error {
 		d, err := r.Database(r.t.Context(), r.sale.GoodsID)
 		if err == nil && d.Stock+d.Active != r.sale.Total {
-			return fmt.Errorf("in the rush: stock %d and active %d of %d", d.Stock, d.Active, r.sale.Total)
+			return fmt.Errorf(
+				"in the rush: stock %d and active %d of %d",
+				d.Stock,
+				d.Active,
+				r.sale.Total,
+			)
 		}
 		return err
 	})
@@ -271,7 +278,13 @@ func wholeSnapshot(snap rebuild.Snapshot) error {
 		held += holding.Held
 	}
 	if snap.Total != snap.Stock+held || held%20 != 0 {
-		return fmt.Errorf("snapshot of epoch %d: stock %d, held %d of %d", snap.Epoch, snap.Stock, held, snap.Total)
+		return fmt.Errorf(
+			"snapshot of epoch %d: stock %d, held %d of %d",
+			snap.Epoch,
+			snap.Stock,
+			held,
+			snap.Total,
+		)
 	}
 	return nil
 }

@@ -55,11 +55,20 @@ func TestOpen_ValidatesTheDSN(t *testing.T) {
 		_, err := Open(t.Context(), dsn, Options{})
 		require.Error(t, err, dsn)
 	}
-	cfg, err := mysqlConfig("u:p@tcp(h:3306)/d?loc=Local&interpolateParams=false&readTimeout=2s&sql_mode=''&parseTime=false")
+	cfg, err := mysqlConfig(
+		"u:p@tcp(h:3306)/d?loc=Local&interpolateParams=false&readTimeout=2s&sql_mode=''&parseTime=false",
+	)
 	require.NoError(t, err)
 	require.Equal(t, time.UTC, cfg.Loc)
-	require.True(t, cfg.InterpolateParams && cfg.RejectReadOnly && cfg.ClientFoundRows && cfg.ParseTime)
-	require.Equal(t, []time.Duration{dialTimeout, 2 * time.Second, ioTimeout}, []time.Duration{cfg.Timeout, cfg.ReadTimeout, cfg.WriteTimeout})
+	require.True(
+		t,
+		cfg.InterpolateParams && cfg.RejectReadOnly && cfg.ClientFoundRows && cfg.ParseTime,
+	)
+	require.Equal(
+		t,
+		[]time.Duration{dialTimeout, 2 * time.Second, ioTimeout},
+		[]time.Duration{cfg.Timeout, cfg.ReadTimeout, cfg.WriteTimeout},
+	)
 	require.Contains(t, cfg.Params["sql_mode"], "STRICT_TRANS_TABLES")
 }
 
@@ -71,7 +80,13 @@ func TestOpen_NeedsNoServer(t *testing.T) {
 	require.ErrorIs(t, s.Ping(t.Context()), order.ErrTryAgain)
 	_, err = s.Sale(t.Context(), 1)
 	require.ErrorIs(t, err, order.ErrTryAgain)
-	_, err = s.WriteBatch(t.Context(), orderwriter.Batch{GoodsID: 1, Lines: []reservation.OrderLine{{OrderSn: "a", BuyerID: 1, Quantity: 1}}})
+	_, err = s.WriteBatch(
+		t.Context(),
+		orderwriter.Batch{
+			GoodsID: 1,
+			Lines:   []reservation.OrderLine{{OrderSn: "a", BuyerID: 1, Quantity: 1}},
+		},
+	)
 	require.ErrorIs(t, err, order.ErrTryAgain)
 }
 
@@ -141,7 +156,13 @@ func TestWriteBatch_SurvivesAServerCrash(t *testing.T) {
 			require.ErrorIs(t, err, order.ErrTryAgain)
 			lost++
 			require.NoError(t, server.Restart(t.Context()))
-			require.NoError(t, retry(t.Context(), func() error { _, err = h.WriteBatch(t.Context(), b); return err }))
+			require.NoError(
+				t,
+				retry(
+					t.Context(),
+					func() error { _, err = h.WriteBatch(t.Context(), b); return err },
+				),
+			)
 		}
 		written += 10
 	}
@@ -157,7 +178,9 @@ func TestWriteBatch_ReadOnlyServerAsksForRetry(t *testing.T) {
 	require.NoError(t, err)
 	root := openRoot(t, server.DSN(""))
 	root("CREATE USER plain@'%' IDENTIFIED BY 'plain'")
-	root("GRANT ALL ON " + cfg.DBName + ".* TO plain@'%'") // all but the right to write to a read-only server
+	root(
+		"GRANT ALL ON " + cfg.DBName + ".* TO plain@'%'",
+	) // all but the right to write to a read-only server
 	cfg.User, cfg.Passwd = "plain", "plain"
 	h := newFixture(t, cfg.FormatDSN())
 	sale := h.exposed(10, 1)
@@ -189,7 +212,9 @@ func TestMySQL_RejectsTextThatIsTooLong(t *testing.T) {
 			h := newFixture(t, d.dsn(t))
 			sale := h.exposed(10, 1)
 			h.writeOrder(sale, 1)
-			err := h.read(t.Context()).Exec("UPDATE orders SET name = ?", strings.Repeat("x", 256)).Error
+			err := h.read(t.Context()).
+				Exec("UPDATE orders SET name = ?", strings.Repeat("x", 256)).
+				Error
 			require.Error(t, err)
 			require.NotErrorIs(t, wrapError("op", err), order.ErrTryAgain)
 		})

@@ -23,9 +23,29 @@ func (h fixture) payment(sale seckill.Sale, id, sn string) payment.Payment {
 func TestReceive_RefundsWhatAnOrderCannotKeep(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.exposed(10, 5)
-		paid, late, cancelled, expired := h.writeOrder(sale, 1), h.writeOrder(sale, 2), h.writeOrder(sale, 3), h.writeOrder(sale, 4)
+		paid, late, cancelled, expired := h.writeOrder(
+			sale,
+			1,
+		), h.writeOrder(
+			sale,
+			2,
+		), h.writeOrder(
+			sale,
+			3,
+		), h.writeOrder(
+			sale,
+			4,
+		)
 		failed := h.line(sale, 5, 1)
-		_, err := h.WriteFailed(t.Context(), sale.GoodsID, failed, sale.Epoch, order.FailedUnwritten, order.DeadLetter{}, today)
+		_, err := h.WriteFailed(
+			t.Context(),
+			sale.GoodsID,
+			failed,
+			sale.Epoch,
+			order.FailedUnwritten,
+			order.DeadLetter{},
+			today,
+		)
 		require.NoError(t, err)
 		now, payBy := today.Add(5*time.Minute), today.Add(16*time.Minute)
 		_, _, err = h.CancelOne(t.Context(), sale.GoodsID, cancelled, now)
@@ -92,7 +112,13 @@ func TestClaimRefund_HasOneWinner(t *testing.T) {
 		}
 		require.Empty(t, due(now.Add(-time.Millisecond)))
 		first := due(now)
-		require.Equal(t, []payment.Refund{{Payment: h.payment(sale, "late-"+sn[:40], sn), Reason: payment.RefundLate}}, first)
+		require.Equal(
+			t,
+			[]payment.Refund{
+				{Payment: h.payment(sale, "late-"+sn[:40], sn), Reason: payment.RefundLate},
+			},
+			first,
+		)
 		var claimed atomic.Int64
 		var g errgroup.Group
 		for range 6 {

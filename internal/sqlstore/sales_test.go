@@ -109,7 +109,11 @@ func TestLiveGoods_ListsOpenAndRecentlyClosedSales(t *testing.T) {
 		require.NoError(t, err)
 		live, err := h.LiveGoods(t.Context(), today.Add(time.Hour))
 		require.NoError(t, err)
-		require.ElementsMatch(t, []int64{on.GoodsID, late.GoodsID}, mapSlice(live, func(s seckill.Sale) int64 { return s.GoodsID }))
+		require.ElementsMatch(
+			t,
+			[]int64{on.GoodsID, late.GoodsID},
+			mapSlice(live, func(s seckill.Sale) int64 { return s.GoodsID }),
+		)
 	})
 }
 
@@ -134,7 +138,14 @@ func TestBeginEpoch_ReturnsActiveHoldings(t *testing.T) {
 		require.EqualValues(t, 6, second.Stock)
 		require.Equal(t, []rebuild.Holding{
 			{BuyerID: 3, Held: 1, Orders: []rebuild.HeldOrder{{OrderSn: d.OrderSn, Quantity: 1}}},
-			{BuyerID: 9, Held: 3, Orders: []rebuild.HeldOrder{{OrderSn: a.OrderSn, Quantity: 1}, {OrderSn: c.OrderSn, Quantity: 2}}},
+			{
+				BuyerID: 9,
+				Held:    3,
+				Orders: []rebuild.HeldOrder{
+					{OrderSn: a.OrderSn, Quantity: 1},
+					{OrderSn: c.OrderSn, Quantity: 2},
+				},
+			},
 		}, second.Holdings)
 		kept, err := h.Sale(t.Context(), sale.GoodsID)
 		require.NoError(t, err)

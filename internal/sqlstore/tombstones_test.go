@@ -14,7 +14,10 @@ import (
 // lost asks for a number as its buyer does.
 func lost(sale seckill.Sale, l reservation.OrderLine) order.Order {
 	return order.Order{
-		OrderLine: reservation.OrderLine{OrderSn: l.OrderSn, BuyerID: l.BuyerID}, GoodsID: sale.GoodsID, Epoch: sale.Epoch,
+		OrderLine: reservation.OrderLine{
+			OrderSn: l.OrderSn,
+			BuyerID: l.BuyerID,
+		}, GoodsID: sale.GoodsID, Epoch: sale.Epoch,
 		Status: order.Failed, FailureReason: order.FailedLost, CreatedAt: today, ClosedAt: today,
 	}
 }
@@ -64,7 +67,15 @@ func TestWriteTombstone_FailedOrderKeepsOneRow(t *testing.T) {
 		_, err := h.WriteTombstone(t.Context(), lost(sale, l))
 		require.NoError(t, err)
 		for i := range 2 {
-			out, err := h.WriteFailed(t.Context(), sale.GoodsID, l, 1, order.FailedUnwritten, order.DeadLetter{}, today)
+			out, err := h.WriteFailed(
+				t.Context(),
+				sale.GoodsID,
+				l,
+				1,
+				order.FailedUnwritten,
+				order.DeadLetter{},
+				today,
+			)
 			require.NoError(t, err)
 			require.Len(t, out.Moves, 1-i)
 		}
