@@ -26,7 +26,7 @@ type carrier struct {
 
 type passenger struct {
 	line reservation.OrderLine
-	told chan error
+	answered chan error
 }
 
 func newCarrier(spec floorSpec) (*carrier, error) {
@@ -56,7 +56,7 @@ func (c *carrier) carry(ctx context.Context, line reservation.OrderLine) error {
 	p := passenger{line, make(chan error, 1)}
 	c.waiting <- p
 	select {
-	case err := <-p.told:
+	case err := <-p.answered:
 		return err
 	case <-ctx.Done():
 		return ctx.Err()
@@ -109,7 +109,7 @@ func gather[T any](from chan T) []T {
 
 func note(aboard []passenger, err error) {
 	for _, p := range aboard {
-		p.told <- err
+		p.answered <- err
 	}
 }
 

@@ -119,7 +119,7 @@ func fight(t *testing.T, a, b *visitor, goods string) (winner, loser *visitor) {
 }
 
 // buys presses once and waits to be answered.
-func (v *visitor) buys(goods, told string) {
+func (v *visitor) buys(goods, answered string) {
 	v.t.Helper()
 	v.press(card(goods) + " .buy")
 	v.sees(card(goods)+" .say", answered)
