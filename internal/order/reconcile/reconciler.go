@@ -23,7 +23,7 @@ type Store interface {
 	// CountNotGiven counts a goods' moves that are not given, and its cuts that have not ended.
 	CountUnreleased(ctx context.Context, goodsID int64) (int, error)
 	// PlanReturn writes a move that gives back what Redis took for an order; Unavailable where it has one already.
-	PlanReturn(ctx context.Context, goodsID int64, l reservation.OrderLine, at time.Time) (order.StockMove, error)
+	ScheduleRelease(ctx context.Context, goodsID int64, l reservation.OrderLine, at time.Time) (order.StockMove, error)
 }
 
 // RedisStore is Redis as the audit needs it.
