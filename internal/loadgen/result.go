@@ -23,7 +23,7 @@ type Result struct {
 	BreachCount int                            `json:"-"` // hostile calls that succeeded
 }
 
-// Step summarizes the calls of a step, or a span. Times are in milliseconds.
+// Step summarises the calls of a step, or a span. Times are in milliseconds.
 type Step struct {
 	Step    buyer.Step       `json:"step"`
 	Count   int64            `json:"count"`
@@ -91,7 +91,7 @@ func (r Result) Count(o buyer.Outcome) (n int) {
 	return n
 }
 
-// result summarizes the recorded calls, in the order in which a report shows the steps.
+// result summarises the recorded calls, in the order in which a report shows the steps.
 func (r *recorder) result(began time.Time, took time.Duration, planned int) Result {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -14,6 +14,7 @@ import (
 	"flashsale.dev/seckill/internal/order/inventory"
 	"flashsale.dev/seckill/internal/order/reconcile"
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
 // mended audits a sale once, and gives what was found with the log's lines.
@@ -50,7 +51,7 @@ func TestUnitsHeldForAFailedOrderGoBack(t *testing.T) {
 	require.NoError(t, err)
 	giver := inventory.NewStockReleaser(h.store, h.shelf, h.parts.Log)
 	giver.Release(t.Context(), out.Moves)
-	_, err = h.shelf.Adopt(t.Context(), sale.GoodsID, 1, 0, []seckill.OrderLine{l})
+	_, err = h.shelf.Adopt(t.Context(), sale.GoodsID, 1, 0, []reservation.OrderLine{l})
 	require.NoError(t, err)
 	h.mini.SetTime(time.Now().Add(6 * time.Second))
 	var log bytes.Buffer

@@ -8,11 +8,12 @@ import (
 	"strings"
 	"time"
 
+	"flashsale.dev/seckill/internal/order/rebuild"
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// card is what Redis keeps of a sale besides what the scripts read.
-type card struct {
+// saleDetails is what Redis keeps of a sale besides what the scripts read.
+type saleDetails struct {
 	MerchantID int64        `json:"merchantId"`
 	Title      string       `json:"title"`
 	Price      int64        `json:"price"`
@@ -22,8 +23,8 @@ type card struct {
 	UpdatedAt  time.Time    `json:"updatedAt"`
 }
 
-func cardOf(sale seckill.Sale) ([]byte, error) {
-	return json.Marshal(card{
+func encodeDetails(sale seckill.Sale) ([]byte, error) {
+	return json.Marshal(saleDetails{
 		MerchantID: sale.MerchantID, Title: sale.Title, Price: sale.Price, MaxLimit: sale.MaxPerBuyerLimit,
 		Rate: sale.Rate, CreatedAt: sale.CreatedAt, UpdatedAt: sale.UpdatedAt,
 	})
@@ -48,7 +49,7 @@ func readView(r *reply) (seckill.View, error) {
 	if r.err == nil && v.Gate == seckill.GateMissing {
 		return v, seckill.ErrNotLoaded
 	}
-	var c card
+	var c saleDetails
 	if text := r.string(); r.err == nil {
 		if err := json.Unmarshal([]byte(text), &c); err != nil {
 			r.fail("has a card that can't be read: %w", err)
@@ -74,20 +75,20 @@ func streamTime(id string) time.Time {
 	return time.UnixMilli(n).UTC()
 }
 
-// stageChunk is how many buyers one command loads.
-const stageChunk = 500
+// stageBatch is how many buyers one command loads.
+const stageBatch = 500
 
 // stageLife is how long a staged load may lie before Redis forgets it: longer than any rebuild takes.
 const stageLife = 10 * time.Minute
 
 // Load begins an epoch: the buyers are staged first, then one script puts everything in place and opens the gate.
 // It returns false where Redis has this epoch already, or a newer one, and changed nothing.
-func (s *Store) Load(ctx context.Context, snap seckill.Snapshot) (bool, error) {
+func (s *Store) Load(ctx context.Context, snap rebuild.Snapshot) (bool, error) {
 	k := keysOf(snap.GoodsID)
 	if err := s.stage(ctx, k.stage(snap.Epoch), snap.Holdings); err != nil {
 		return false, err
 	}
-	text, err := cardOf(snap.Sale)
+	text, err := encodeDetails(snap.Sale)
 	if err != nil {
 		return false, fmt.Errorf("encode a sale: %w", err)
 	}
@@ -101,12 +102,12 @@ func (s *Store) Load(ctx context.Context, snap seckill.Snapshot) (bool, error) {
 	return loaded == 1, nil
 }
 
-func (s *Store) stage(ctx context.Context, key string, holdings []seckill.Holding) error {
+func (s *Store) stage(ctx context.Context, key string, holdings []rebuild.Holding) error {
 	if err := s.client.Unlink(ctx, key).Err(); err != nil {
 		return fmt.Errorf("stage buyers in redis: %w", err)
 	}
 	for len(holdings) > 0 {
-		n := min(stageChunk, len(holdings))
+		n := min(stageBatch, len(holdings))
 		values := make([]any, 0, 2*n)
 		for _, h := range holdings[:n] {
 			values = append(values, h.BuyerID, holdingText(h))
@@ -123,7 +124,7 @@ func (s *Store) stage(ctx context.Context, key string, holdings []seckill.Holdin
 }
 
 // holdingText writes "held sn:quantity …" as the reserve script does.
-func holdingText(h seckill.Holding) string {
+func holdingText(h rebuild.Holding) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d", h.Held)
 	for _, o := range h.Orders {
@@ -143,11 +144,11 @@ func (s *Store) Shut(ctx context.Context, goodsID, epoch int64) error {
 // Amend brings what a merchant changed to Redis: status, window, limit and rate; not the numbers. It returns
 // seckill.ErrNotLoaded where Redis does not have the sale's epoch.
 func (s *Store) UpdateSale(ctx context.Context, sale seckill.Sale) error {
-	text, err := cardOf(sale)
+	text, err := encodeDetails(sale)
 	if err != nil {
 		return fmt.Errorf("encode a sale: %w", err)
 	}
-	done, err := s.amend.Run(ctx, s.client, []string{keysOf(sale.GoodsID).sale()}, sale.Epoch, "status", string(sale.Status),
+	done, err := s.updateSale.Run(ctx, s.client, []string{keysOf(sale.GoodsID).sale()}, sale.Epoch, "status", string(sale.Status),
 		"start", sale.StartAt.UnixMilli(), "end", sale.EndAt.UnixMilli(), "limit", sale.PerBuyerLimit, "card", text).Int()
 	if err != nil {
 		return fmt.Errorf("change a sale in redis: %w", err)

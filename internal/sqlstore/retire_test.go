@@ -8,10 +8,11 @@ import (
 
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/seckill/salechange"
 )
 
 func TestASaleIsRetiredWhenAllOfItIsFinal(t *testing.T) {
-	onEach(t, func(t *testing.T, h house) {
+	onEach(t, func(t *testing.T, h fixture) {
 		ctx, sale := t.Context(), h.exposed(10, 5)
 		later := today.Add(48 * time.Hour)
 		retire := func(epoch int64, overBefore time.Time) bool {
@@ -19,7 +20,7 @@ func TestASaleIsRetiredWhenAllOfItIsFinal(t *testing.T) {
 			require.NoError(t, err)
 			return done
 		}
-		paid, unpaid := h.sn(sale, 1), h.sn(sale, 2)
+		paid, unpaid := h.writeOrder(sale, 1), h.writeOrder(sale, 2)
 		_, err := h.Pay(ctx, sale.GoodsID, paid, today)
 		require.NoError(t, err)
 		require.False(t, retire(1, later), "an order is unpaid")
@@ -50,24 +51,24 @@ func TestASaleIsRetiredWhenAllOfItIsFinal(t *testing.T) {
 }
 
 func TestARetiredSaleWakesWhenAnythingOfItChanges(t *testing.T) {
-	onEach(t, func(t *testing.T, h house) {
+	onEach(t, func(t *testing.T, h fixture) {
 		ctx, later := t.Context(), today.Add(48*time.Hour)
 		for name, change := range map[string]func(seckill.Sale) error{
-			"a late order": func(s seckill.Sale) error { h.sn(s, 1); return nil },
+			"a late order": func(s seckill.Sale) error { h.writeOrder(s, 1); return nil },
 			"a failed one": func(s seckill.Sale) error {
 				_, err := h.WriteFailed(ctx, s.GoodsID, h.line(s, 1, 1), 1, order.FailedUnwritten, order.DeadLetter{}, later)
 				return err
 			},
 			"a requeue": func(s seckill.Sale) error {
-				_, err := h.PlanReturn(ctx, s.GoodsID, h.line(s, 1, 1), later)
+				_, err := h.ScheduleRelease(ctx, s.GoodsID, h.line(s, 1, 1), later)
 				return err
 			},
 			"a new end": func(s seckill.Sale) error {
 				end := later.Add(time.Hour)
-				_, err := h.Change(ctx, s.GoodsID, seckill.Change{EndAt: &end}, seckill.IdempotencyKey{}, later)
+				_, err := h.Change(ctx, s.GoodsID, salechange.Change{EndAt: &end}, salechange.IdempotencyKey{}, later)
 				return err
 			},
-			"a rebuild": func(s seckill.Sale) error { h.rebuilt(s.GoodsID); return nil },
+			"a rebuild": func(s seckill.Sale) error { h.beginEpoch(s.GoodsID); return nil },
 		} {
 			sale := h.exposed(10, 5)
 			done, err := h.Retire(ctx, sale.GoodsID, 1, later, later)

@@ -10,6 +10,7 @@ import (
 	"flashsale.dev/seckill/internal/order/inventory"
 	"flashsale.dev/seckill/internal/ordersn"
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/seckill/reservation"
 	"flashsale.dev/seckill/internal/workers"
 )
 
@@ -39,7 +40,7 @@ type BatchStore interface {
 	// *AdoptError for lines of an older epoch, seckill.ErrNoSuchGoods, or what is wrong with some line.
 	WriteBatch(ctx context.Context, b Batch) (order.Outcome, error)
 	// WriteFailed writes one order as failed with its dead letter; an order that has a row already is left alone.
-	WriteFailed(ctx context.Context, goodsID int64, l seckill.OrderLine, epoch int64, reason order.FailureReason, d order.DeadLetter, now time.Time) (order.Outcome, error)
+	WriteFailed(ctx context.Context, goodsID int64, l reservation.OrderLine, epoch int64, reason order.FailureReason, d order.DeadLetter, now time.Time) (order.Outcome, error)
 	// AddDeadLetter keeps a message that has no order to fail.
 	AddDeadLetter(ctx context.Context, d order.DeadLetter) error
 	RecordBarrier(ctx context.Context, goodsID int64, b order.Barrier, now time.Time) error
@@ -50,7 +51,7 @@ type Settler interface {
 	Settle(ctx context.Context, goodsID int64, sns []string) (int, error)
 	// Adopt takes units of the present epoch for orders of an older one, and tells which got them; none that would have
 	// its buyer hold more than limit (0: any).
-	Adopt(ctx context.Context, goodsID, epoch, limit int64, lines []seckill.OrderLine) (map[string]bool, error)
+	Adopt(ctx context.Context, goodsID, epoch, limit int64, lines []reservation.OrderLine) (map[string]bool, error)
 }
 
 // Writer writes batches of received messages: sorts them by goods, has each goods' lines committed in one transaction,
@@ -158,7 +159,7 @@ func (w *Writer) commit(ctx context.Context, goodsID int64, lines []sourcedLine)
 func (w *Writer) batch(goodsID int64, lines []sourcedLine, adopted map[string]bool, epoch int64) Batch {
 	now := w.now()
 	b := Batch{
-		GoodsID: goodsID, Lines: make([]seckill.OrderLine, len(lines)), Epochs: make(map[string]int64, len(lines)),
+		GoodsID: goodsID, Lines: make([]reservation.OrderLine, len(lines)), Epochs: make(map[string]int64, len(lines)),
 		Deliveries: make(map[string]order.DeliveryInfo, len(lines)), Adopted: adopted, Epoch: epoch, Now: now, PayBy: now.Add(w.timeout),
 	}
 	for i, l := range lines {

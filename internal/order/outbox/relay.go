@@ -22,7 +22,7 @@ type Metrics interface {
 // Store is what a goods has reserved and the queue has not confirmed, and all of it that is pending.
 type Store interface {
 	// Unconfirmed reads entries at least so old by Redis' clock, oldest first.
-	Unconfirmed(ctx context.Context, goodsID int64, age time.Duration, count int64) ([]order.OutboxEntry, error)
+	Unconfirmed(ctx context.Context, goodsID int64, age time.Duration, count int64) ([]Entry, error)
 	Confirmed(ctx context.Context, goodsID int64, ids ...string) error
 	// PendingPage walks from cursor 0 until the cursor returned is 0 again.
 	PendingPage(ctx context.Context, goodsID int64, cursor uint64, count int64) ([]order.Pending, uint64, error)
@@ -84,7 +84,7 @@ func (r *Relay) Drain(ctx context.Context, goodsID int64, age time.Duration) (in
 }
 
 // send publishes entries together and removes those that the queue keeps.
-func (r *Relay) send(ctx context.Context, goodsID int64, entries []order.OutboxEntry) error {
+func (r *Relay) send(ctx context.Context, goodsID int64, entries []Entry) error {
 	ctx, cancel := context.WithTimeout(ctx, r.deadline)
 	defer cancel()
 	var g errgroup.Group

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"errors"
+
 	"flashsale.dev/seckill/internal/seckill"
 )
 
@@ -13,14 +15,14 @@ type Epochs interface {
 	// BeginEpoch exposes a draft, or keeps an exposed or closed sale as it is, counts its epoch up and reads all that
 	// the epoch starts from, in one transaction. ErrFenced where the token is not the newest, or is
 	// FirstToken and the sale no draft.
-	BeginEpoch(ctx context.Context, goodsID, token int64, now time.Time) (seckill.Snapshot, error)
+	BeginEpoch(ctx context.Context, goodsID, token int64, now time.Time) (Snapshot, error)
 }
 
 // Loader puts an epoch into Redis.
 type Loader interface {
 	// Load returns false where Redis has that epoch already, or a newer one, or where the gate is open: what was sold since
 	// it was shut, on a master that was promoted meanwhile, has to be drained first.
-	Load(ctx context.Context, snap seckill.Snapshot) (bool, error)
+	Load(ctx context.Context, snap Snapshot) (bool, error)
 }
 
 // Opener begins epochs: it reads the truth and loads it. It does not drain what is under way; see order.Rebuilder.
@@ -38,7 +40,7 @@ func NewOpener(epochs Epochs, loader Loader) *Opener {
 // OpenFirst begins the first epoch of a draft: nothing can be under way, so there is nothing to drain. ErrFenced where
 // it is a draft no longer.
 func (o *Opener) OpenFirst(ctx context.Context, goodsID int64) (seckill.Sale, error) {
-	return o.Open(ctx, goodsID, seckill.FirstToken)
+	return o.Open(ctx, goodsID, FirstToken)
 }
 
 // Open begins an epoch under a fencing token.
@@ -52,7 +54,14 @@ func (o *Opener) Open(ctx context.Context, goodsID, token int64) (seckill.Sale, 
 		return seckill.Sale{}, fmt.Errorf("load epoch %d: %w", snap.Epoch, err)
 	}
 	if !loaded {
-		return seckill.Sale{}, fmt.Errorf("load epoch %d: %w", snap.Epoch, seckill.ErrFenced)
+		return seckill.Sale{}, fmt.Errorf("load epoch %d: %w", snap.Epoch, ErrFenced)
 	}
 	return snap.Sale, nil
 }
+
+// ErrFenced says that a newer rebuild of the same sale has begun, or that its gate was opened in the middle of this one, which
+// must stop and has changed nothing in Redis.
+var ErrFenced = errors.New("a newer rebuild of this sale has begun, or its gate was opened meanwhile")
+
+// FirstToken stands for a fencing token where a draft's first epoch begins: it begins no other.
+const FirstToken = 0

@@ -14,6 +14,7 @@ import (
 	"flashsale.dev/seckill/internal/order/livesales"
 	"flashsale.dev/seckill/internal/order/outbox"
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/seckill/reservation"
 	"flashsale.dev/seckill/internal/workers"
 )
 
@@ -43,7 +44,7 @@ type Store interface {
 	BarrierReached(ctx context.Context, goodsID, epoch, token int64) (bool, error)
 	Sale(ctx context.Context, goodsID int64) (seckill.Sale, error)
 	StatusOf(ctx context.Context, goodsID int64, sns []string) (map[string]order.Status, error)
-	WriteFailed(ctx context.Context, goodsID int64, l seckill.OrderLine, epoch int64, reason order.FailureReason, d order.DeadLetter, now time.Time) (order.Outcome, error)
+	WriteFailed(ctx context.Context, goodsID int64, l reservation.OrderLine, epoch int64, reason order.FailureReason, d order.DeadLetter, now time.Time) (order.Outcome, error)
 	AddDeadLetter(ctx context.Context, d order.DeadLetter) error
 }
 

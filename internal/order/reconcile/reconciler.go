@@ -10,6 +10,7 @@ import (
 	"flashsale.dev/seckill/internal/order/livesales"
 	"flashsale.dev/seckill/internal/order/outbox"
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
 // Store is MySQL as the audit needs it.
@@ -22,7 +23,7 @@ type Store interface {
 	// CountNotGiven counts a goods' moves that are not given, and its cuts that have not ended.
 	CountUnreleased(ctx context.Context, goodsID int64) (int, error)
 	// PlanReturn writes a move that gives back what Redis took for an order; Unavailable where it has one already.
-	PlanReturn(ctx context.Context, goodsID int64, l seckill.OrderLine, at time.Time) (order.StockMove, error)
+	ScheduleRelease(ctx context.Context, goodsID int64, l reservation.OrderLine, at time.Time) (order.StockMove, error)
 }
 
 // RedisStore is Redis as the audit needs it.

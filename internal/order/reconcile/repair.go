@@ -103,7 +103,7 @@ func (a *Reconciler) settle(ctx context.Context, goodsID int64, written []order.
 // the failure was written.
 func (a *Reconciler) planReturns(ctx context.Context, goodsID int64, failed []order.Pending) (int, error) {
 	for n, p := range failed {
-		if _, err := a.store.PlanReturn(ctx, goodsID, p.OrderLine, a.now()); err != nil {
+		if _, err := a.store.ScheduleRelease(ctx, goodsID, p.OrderLine, a.now()); err != nil {
 			return n, err
 		}
 	}

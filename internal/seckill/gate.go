@@ -1,0 +1,36 @@
+package seckill
+
+// GateError means that a sale's gate is shut and nothing was taken. Redis has no valid state of the
+// sale, or has another epoch than the caller's.
+type GateError struct {
+	State GateState
+	Epoch int64 // the epoch in Redis; 0 if it has none
+}
+
+// Error returns the state in words.
+func (e *GateError) Error() string { return "the sale's gate is shut: " + e.State.String() }
+
+// GateState is GateOpen or why a script refuses everything. The scripts return the same numbers.
+type GateState int
+
+// The states of a gate.
+const (
+	GateOpen    GateState = 0
+	GateMissing GateState = 1 // Redis has no state of the sale
+	GateShut    GateState = 2 // closed on purpose, during a rebuild
+	GateLease   GateState = 3 // Redis was restarted or failed over since the sale was loaded
+	GateEpoch   GateState = 4 // another epoch than the caller's: retry with the new one
+	GateBacklog GateState = 5 // the oldest outbox entry is too old to accept more orders
+)
+
+var gateNames = [...]string{
+	"open", "missing", "shut", "lease lost", "another epoch", "backlog too old",
+}
+
+// String returns the state in words, for logs.
+func (s GateState) String() string {
+	if s < 0 || int(s) >= len(gateNames) {
+		return "unknown"
+	}
+	return gateNames[s]
+}

@@ -1,0 +1,84 @@
+package reservation
+
+import (
+	"time"
+
+	"flashsale.dev/seckill/internal/seckill"
+)
+
+// MaxBatch bounds the reservations of one script call and of one message.
+const MaxBatch = 256
+
+// OrderLine is the record of one reservation until MySQL has it. It is one entry of the outbox, of
+// the pending set and of a message. Name and phone come from the buyer's token.
+type OrderLine struct {
+	OrderSn  string `json:"orderSn"`
+	BuyerID  int64  `json:"buyerId"`
+	Quantity int64  `json:"quantity"`
+	Name     string `json:"name,omitempty"`
+	Phone    string `json:"phone,omitempty"`
+}
+
+// Reservation asks for units under an order number, with the random path that permits it.
+type Reservation struct {
+	OrderLine
+	Path string // 32 lower-case hex digits
+}
+
+// Verdict is the reserve script's answer to one reservation.
+type Verdict struct {
+	Code      VerdictCode
+	OrderSn   string   // of Taken and Repeated
+	OrderSns  []string // of OverLimit: the buyer's active orders
+	Available int64    // of TooFew: units left at that moment
+}
+
+// VerdictCode is the kind of a verdict. scripts/lua/reserve.lua returns the same numbers.
+type VerdictCode int
+
+// The verdicts, in the order in which the script checks them.
+const (
+	Taken     VerdictCode = 0 // units taken, and the line is in the outbox
+	Repeated  VerdictCode = 1 // the path was used before: same order, nothing taken
+	WrongPath VerdictCode = 2
+	TooEarly  VerdictCode = 3
+	TooLate   VerdictCode = 4
+	OverLimit VerdictCode = 5
+	TooFew    VerdictCode = 6
+	Malformed VerdictCode = 7 // the quantity is no positive integer: a bug of the caller
+	// NumVerdicts is the number of codes, for arrays of counters.
+	NumVerdicts = 8
+)
+
+// Err returns the refusal that a verdict means to the buyer, or nil if there is an order.
+func (v Verdict) Err() error {
+	switch v.Code {
+	case Taken, Repeated:
+		return nil
+	case WrongPath:
+		return seckill.NewError(seckill.BadPath, "this path does not exist, has expired or is not yours for this goods; ask for a new one")
+	case TooEarly:
+		return seckill.NewError(seckill.NotStarted, "the sale has not started")
+	case TooLate:
+		return seckill.NewError(seckill.Ended, "the sale is over")
+	case OverLimit:
+		e := seckill.NewError(seckill.LimitReached, "this would be more than one buyer may have")
+		e.Data = map[string]any{"orderSns": v.OrderSns}
+		return e
+	case TooFew:
+		return seckill.NewSoldOut(v.Available)
+	default:
+		return seckill.NewFieldError("decrStock", "must be a whole number of at least 1")
+	}
+}
+
+// Result is the outcome of one call of the reserve script.
+type Result struct {
+	Verdicts  []Verdict // one for each reservation, in order
+	OutboxID  string    // the outbox entry of all lines taken; "" if none
+	Available int64     // units left afterwards
+	Now       time.Time // Redis' clock
+	// NotReplicated is set if too few replicas have what was taken, now or under a path used
+	// before. The orders must not be confirmed to buyers; a retry with the same path may succeed.
+	NotReplicated error
+}

@@ -1,0 +1,31 @@
+package salechange
+
+import (
+	"encoding/json"
+	"time"
+
+	"flashsale.dev/seckill/internal/seckill"
+)
+
+// Action is a kind of change of a sale.
+type Action string
+
+// The actions of the audit log.
+const (
+	ActCreate Action = "create"
+	ActChange Action = "change"
+	ActExpose Action = "expose"
+	ActClose  Action = "close"
+	ActDelete Action = "delete"
+)
+
+// AuditEntry is one change of a sale: who, when, from what to what.
+type AuditEntry struct {
+	ID          string // a UUIDv7
+	GoodsID     int64
+	ActorID     int64
+	Role        seckill.Role
+	Action      Action
+	Was, Became json.RawMessage // JSON objects of the fields that differ
+	At          time.Time
+}

@@ -1,0 +1,103 @@
+package salechange
+
+import (
+	"time"
+
+	"flashsale.dev/seckill/internal/seckill"
+)
+
+// Change lists the fields of a sale that a merchant changes. A nil field stays as it is.
+type Change struct {
+	Title         *string    `json:"title,omitempty"`
+	Price         *int64     `json:"price,omitempty"`
+	StartAt       *time.Time `json:"startAt,omitempty"`
+	EndAt         *time.Time `json:"endAt,omitempty"`
+	PerBuyerLimit *int64     `json:"perBuyerLimit,omitempty"`
+	Rate          RateChange `json:"rate"`
+	StockDelta    int64      `json:"stockDelta,omitempty"` // units added; negative: removed
+}
+
+// RateChange lists the fields of a rate that change. A nil field stays as it is.
+type RateChange struct {
+	Algorithm        *string  `json:"algorithm,omitempty"`
+	PermitsPerSecond *float64 `json:"permitsPerSecond,omitempty"`
+	MaxBurstSeconds  *float64 `json:"maxBurstSeconds,omitempty"`
+	MaxWaitMillis    *int64   `json:"maxWaitMillis,omitempty"`
+}
+
+// Validate returns a BadRequest for the first field that no sale could accept.
+func (c Change) Validate() error {
+	if c.StockDelta < -seckill.MaxStock || c.StockDelta > seckill.MaxStock {
+		return seckill.NewFieldError("stockDelta", "must be -%d to %d, and not 0", seckill.MaxStock, seckill.MaxStock)
+	}
+	// The sample is within all bounds, so any violation comes from the change.
+	start := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
+	sample := seckill.Sale{
+		Title: "x", Total: 1, PerBuyerLimit: 1, StartAt: start, EndAt: time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC), Rate: seckill.DefaultRate(),
+	}
+	c.StockDelta = 0
+	return asNew(c.set(sample)).Validate()
+}
+
+// Apply returns the changed sale. It returns Conflict if the sale's status does not allow the change,
+// and BadRequest if the result is out of bounds. Redis also checks a stock cut of an exposed sale.
+func (c Change) Apply(s seckill.Sale) (seckill.Sale, error) {
+	switch {
+	case s.Status == seckill.Closed:
+		return s, seckill.NewError(seckill.Conflict, "the sale is closed and changes no more")
+	case s.Status == seckill.Exposed && (c.Title != nil || c.Price != nil):
+		return s, seckill.NewError(seckill.Conflict, "title and price can be changed in a draft only")
+	}
+	after := c.set(s)
+	if s.Status == seckill.Exposed && c.StockDelta < 0 && after.Stock < 0 {
+		return s, NewStockDeltaError(s.Stock)
+	}
+	judged := asNew(after)
+	if s.Status == seckill.Exposed && after.Total == 0 {
+		judged.Stock = 1 // a cut may remove everything that is unsold
+	}
+	if after.Total > seckill.MaxStock || after.Total < 0 || s.Status == seckill.Draft && after.Total < 1 {
+		return s, seckill.NewFieldError("stockDelta", "would make the stock %d; it must be 1 to %d", after.Total, seckill.MaxStock)
+	}
+	return after, judged.Validate()
+}
+
+// set returns the sale with the fields set and not checked.
+func (c Change) set(s seckill.Sale) seckill.Sale {
+	set(&s.Title, c.Title)
+	set(&s.Price, c.Price)
+	set(&s.StartAt, c.StartAt)
+	set(&s.EndAt, c.EndAt)
+	set(&s.PerBuyerLimit, c.PerBuyerLimit)
+	set(&s.Rate.Algorithm, c.Rate.Algorithm)
+	set(&s.Rate.PermitsPerSecond, c.Rate.PermitsPerSecond)
+	set(&s.Rate.MaxBurstSeconds, c.Rate.MaxBurstSeconds)
+	set(&s.Rate.MaxWaitMillis, c.Rate.MaxWaitMillis)
+	s.StartAt, s.EndAt = s.StartAt.UTC().Truncate(time.Millisecond), s.EndAt.UTC().Truncate(time.Millisecond)
+	s.Total, s.Stock = s.Total+c.StockDelta, s.Stock+c.StockDelta
+	// A draft has no orders under an older limit.
+	if s.MaxPerBuyerLimit = max(s.MaxPerBuyerLimit, s.PerBuyerLimit); s.Status == seckill.Draft {
+		s.MaxPerBuyerLimit = s.PerBuyerLimit
+	}
+	return s
+}
+
+func set[T any](to *T, v *T) {
+	if v != nil {
+		*to = *v
+	}
+}
+
+func asNew(s seckill.Sale) seckill.NewSale {
+	return seckill.NewSale{
+		Title: s.Title, Price: s.Price, Stock: s.Total, StartAt: s.StartAt, EndAt: s.EndAt,
+		PerBuyerLimit: s.PerBuyerLimit, Rate: s.Rate,
+	}
+}
+
+// NewStockDeltaError returns the refusal of a cut below the available units.
+func NewStockDeltaError(available int64) *seckill.Error {
+	e := seckill.NewError(seckill.Conflict, "only what is unsold can be taken off sale")
+	e.Data = map[string]any{"available": available}
+	return e
+}

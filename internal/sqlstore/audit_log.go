@@ -1,0 +1,98 @@
+package sqlstore
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"gorm.io/gorm"
+
+	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/seckill/salechange"
+)
+
+type auditRow struct {
+	GoodsID   int64  `gorm:"primaryKey;autoIncrement:false"`
+	ID        string `gorm:"primaryKey"`
+	ActorID   int64
+	ActorRole seckill.Role
+	Action    salechange.Action
+	Was       string
+	Became    string
+	MadeAt    int64
+}
+
+// TableName is GORM's name of the table.
+func (auditRow) TableName() string { return "sale_audit" }
+
+// AuditOf lists at most limit changes of a sale, newest first, below an id (empty for the newest).
+func (s *Store) AuditOf(ctx context.Context, goodsID int64, before string, limit int) ([]salechange.AuditEntry, error) {
+	q := s.read(ctx).Where("goods_id = ?", goodsID)
+	if before != "" {
+		q = q.Where("id < ?", before)
+	}
+	var rows []auditRow
+	err := q.Order("id DESC").Limit(limit).Find(&rows).Error
+	return mapSlice(rows, auditRow.entry), wrapError("list changes of a sale", err)
+}
+
+func (r auditRow) entry() salechange.AuditEntry {
+	return salechange.AuditEntry{
+		ID: r.ID, GoodsID: r.GoodsID, ActorID: r.ActorID, Role: r.ActorRole, Action: r.Action,
+		Was: json.RawMessage(r.Was), Became: json.RawMessage(r.Became), At: timeOf(&r.MadeAt),
+	}
+}
+
+// audit writes what a step of the context's actor makes of a sale, in the step's own transaction. A sale that is not
+// there before, or not after, is the zero one.
+func audit(tx *gorm.DB, action salechange.Action, was, became saleRow, now time.Time) error {
+	id, err := uuid.NewV7()
+	if err != nil {
+		return fmt.Errorf("make an id: %w", err)
+	}
+	from, to, err := difference(was, became)
+	if err != nil {
+		return err
+	}
+	by := seckill.ActorOf(tx.Statement.Context)
+	return tx.Create(&auditRow{
+		GoodsID: max(was.GoodsID, became.GoodsID), ID: id.String(), ActorID: by.ID, ActorRole: by.Role, Action: action,
+		Was: from, Became: to, MadeAt: now.UnixMilli(),
+	}).Error
+}
+
+// difference is the fields that differ, as two JSON objects.
+func difference(was, became saleRow) (from, to string, err error) {
+	a, b := audited(was), audited(became)
+	for name := range b {
+		if was.GoodsID != 0 && became.GoodsID != 0 && a[name] == b[name] {
+			delete(a, name)
+			delete(b, name)
+		}
+	}
+	if was.GoodsID == 0 {
+		clear(a)
+	}
+	if became.GoodsID == 0 {
+		clear(b)
+	}
+	from1, err := json.Marshal(a)
+	if err != nil {
+		return "", "", fmt.Errorf("encode an audit entry: %w", err)
+	}
+	to1, err := json.Marshal(b)
+	return string(from1), string(to1), err
+}
+
+// audited are the fields that merchants set; what buyers do to the stock is in the orders.
+func audited(r saleRow) map[string]any {
+	const moment = "2006-01-02T15:04:05.000Z07:00"
+	return map[string]any{
+		"title": r.Title, "price": r.Price, "stock": r.Total, "perBuyerLimit": r.PerBuyerLimit,
+		"startAt": timeOf(&r.StartAt).Format(moment), "endAt": timeOf(&r.EndAt).Format(moment),
+		"rate.algorithm": r.RateAlgorithm, "rate.permitsPerSecond": r.PermitsPerSecond,
+		"rate.maxBurstSeconds": r.MaxBurstSeconds, "rate.maxWaitMillis": r.MaxWaitMillis, "status": r.Status,
+	}
+}

@@ -1,0 +1,217 @@
+package sqlstore
+
+import (
+	"fmt"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
+
+	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/orderwriter"
+	"flashsale.dev/seckill/internal/seckill/reservation"
+)
+
+// batchPlan is what a batch will write, decided before anything is written.
+type batchPlan struct {
+	sale        saleRow // as it was locked
+	now         time.Time
+	sold        int64           // units of the created ones
+	holdings    map[int64]int64 // what buyers hold afterwards
+	orders      []orderRow
+	deadLetters []deadLetterRow
+	claimed     []orderRow // whose tombs get their names
+	out         order.Outcome
+}
+
+func newPlan(sale saleRow, now time.Time) *batchPlan {
+	out := order.Outcome{Epoch: sale.Epoch, Failed: make(map[string]order.FailureReason)}
+	return &batchPlan{sale: sale, now: now, holdings: make(map[int64]int64), out: out}
+}
+
+// judge walks the lines in their order: each that the buyer's limit and what is left allow is created, any other fails
+// alone. held is what the lines' buyers hold before.
+func judge(sale saleRow, held map[int64]int64, b orderwriter.Batch, lines []reservation.OrderLine) (*batchPlan, error) {
+	p := newPlan(sale, b.Now)
+	for _, l := range lines {
+		if err := validate(l); err != nil {
+			return nil, err
+		}
+		after := held[l.BuyerID] + l.Quantity
+		var err error
+		switch {
+		case after > sale.MaxPerBuyerLimit:
+			err = p.fail(l, b, order.FailedOverLimit)
+		case l.Quantity > sale.Stock-p.sold:
+			err = p.fail(l, b, order.FailedOversold)
+		default:
+			held[l.BuyerID], p.holdings[l.BuyerID] = after, after
+			p.create(l, b.Epochs[l.OrderSn], b.PayBy)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return p, nil
+}
+
+func (p *batchPlan) create(l reservation.OrderLine, epoch int64, payBy time.Time) {
+	row := newOrder(p.sale, l, epoch, p.now)
+	row.Status, row.PayBy = order.Created, millis(payBy)
+	p.orders, p.sold = append(p.orders, row), p.sold+l.Quantity
+	p.out.Created = append(p.out.Created, l.OrderSn)
+}
+
+func (p *batchPlan) fail(l reservation.OrderLine, b orderwriter.Batch, reason order.FailureReason) error {
+	letter, err := deadLetterOf(b, l, reason)
+	if err != nil {
+		return err
+	}
+	return p.addFailed(l, b.Epochs[l.OrderSn], letter)
+}
+
+// bury adds a failed order with its dead letter and the move that gives its units back to Redis. MySQL's own stock
+// never lost them.
+func (p *batchPlan) addFailed(l reservation.OrderLine, epoch int64, letter order.DeadLetter) error {
+	dead, err := rowOfDeadLetter(letter)
+	if err != nil {
+		return err
+	}
+	move, err := newMove(p.sale, l, order.MoveFail, p.now)
+	if err != nil {
+		return err
+	}
+	row := newOrder(p.sale, l, epoch, p.now)
+	row.Status, row.FailureReason, row.ClosedAt = order.Failed, letter.Reason, millis(p.now)
+	p.orders, p.deadLetters = append(p.orders, row), append(p.deadLetters, dead)
+	p.out.Failed[l.OrderSn] = letter.Reason
+	p.out.Moves = append(p.out.Moves, move)
+	return nil
+}
+
+// identify lets lines that come late meet their tombs: what was told lost stays failed, and its units, which an adoption
+// may have taken in Redis by now, go back. The dead letter keeps what came.
+func (p *batchPlan) claimTombstones(lines []reservation.OrderLine, b orderwriter.Batch) error {
+	for _, l := range lines {
+		if err := validate(l); err != nil {
+			return err
+		}
+		letter, err := deadLetterOf(b, l, order.FailedLost)
+		if err != nil {
+			return err
+		}
+		if err := p.claimTombstone(l, b.Epochs[l.OrderSn], letter); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *batchPlan) claimTombstone(l reservation.OrderLine, epoch int64, letter order.DeadLetter) error {
+	letter.Reason = order.FailedLost
+	dead, err := rowOfDeadLetter(letter)
+	if err != nil {
+		return err
+	}
+	move, err := newMove(p.sale, l, order.MoveFail, p.now)
+	if err != nil {
+		return err
+	}
+	p.claimed = append(p.claimed, newOrder(p.sale, l, epoch, p.now))
+	p.deadLetters, p.out.Moves = append(p.deadLetters, dead), append(p.out.Moves, move)
+	return nil
+}
+
+func newOrder(sale saleRow, l reservation.OrderLine, epoch int64, now time.Time) orderRow {
+	return orderRow{
+		GoodsID: sale.GoodsID, OrderSn: l.OrderSn, BuyerID: l.BuyerID, Epoch: epoch, Quantity: l.Quantity,
+		Amount: sale.Price * l.Quantity, Name: l.Name, Phone: l.Phone, Created: now.UnixMilli(),
+	}
+}
+
+func newMove(sale saleRow, l reservation.OrderLine, kind order.MoveKind, now time.Time) (order.StockMove, error) {
+	id, err := uuid.NewV7()
+	if err != nil {
+		return order.StockMove{}, fmt.Errorf("make an id: %w", err)
+	}
+	return order.StockMove{
+		ID: id.String(), GoodsID: sale.GoodsID, Epoch: sale.Epoch, BuyerID: l.BuyerID, OrderSn: l.OrderSn,
+		Quantity: l.Quantity, Kind: kind, MadeAt: now.UTC().Truncate(time.Millisecond),
+	}, nil
+}
+
+// toAdopt names the lines of an older epoch than the goods' that the batch does not list as adopted by it.
+func toAdopt(b orderwriter.Batch, epoch int64, lines []reservation.OrderLine) []string {
+	var sns []string
+	for _, l := range lines {
+		adopted := b.Epoch == epoch && b.Adopted[l.OrderSn]
+		if b.Epochs[l.OrderSn] < epoch && !adopted {
+			sns = append(sns, l.OrderSn)
+		}
+	}
+	return sns
+}
+
+// distinct drops the later ones of lines with the same number.
+func distinct(lines []reservation.OrderLine) []reservation.OrderLine {
+	seen := make(map[string]bool, len(lines))
+	list := make([]reservation.OrderLine, 0, len(lines))
+	for _, l := range lines {
+		if !seen[l.OrderSn] {
+			seen[l.OrderSn], list = true, append(list, l)
+		}
+	}
+	return list
+}
+
+// linesIn keeps the lines whose numbers are in a set.
+func linesIn(lines []reservation.OrderLine, sns map[string]bool) []reservation.OrderLine {
+	var list []reservation.OrderLine
+	for _, l := range lines {
+		if sns[l.OrderSn] {
+			list = append(list, l)
+		}
+	}
+	return list
+}
+
+func numbers(lines []reservation.OrderLine) []string {
+	return mapSlice(lines, func(l reservation.OrderLine) string { return l.OrderSn })
+}
+
+// buyers lists the lines' buyers, each once.
+func buyers(lines []reservation.OrderLine) []int64 {
+	seen := make(map[int64]bool, len(lines))
+	var ids []int64
+	for _, l := range lines {
+		if !seen[l.BuyerID] {
+			seen[l.BuyerID], ids = true, append(ids, l.BuyerID)
+		}
+	}
+	return ids
+}
+
+// The columns' lengths, in characters.
+const (
+	maxOrderSn = 64
+	maxName    = 255
+	maxPhone   = 255
+	maxOrigin  = 255
+)
+
+// validate says what of a line the tables can't hold, in the same words on every database.
+func validate(l reservation.OrderLine) error {
+	switch {
+	case !fitsColumn(l.OrderSn, maxOrderSn):
+		return fmt.Errorf("order number %.80q %w", l.OrderSn, errDoesNotFit)
+	case !fitsColumn(l.Name, maxName) || !fitsColumn(l.Phone, maxPhone):
+		return fmt.Errorf("name or phone of order %s %w", l.OrderSn, errDoesNotFit)
+	case l.Quantity <= 0:
+		return fmt.Errorf("quantity %d of order %s %w", l.Quantity, l.OrderSn, errDoesNotFit)
+	}
+	return nil
+}
+
+func fitsColumn(s string, most int) bool {
+	return utf8.ValidString(s) && utf8.RuneCountInString(s) <= most
+}

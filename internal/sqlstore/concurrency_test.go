@@ -1,0 +1,277 @@
+package sqlstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
+
+	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/orderwriter"
+	"flashsale.dev/seckill/internal/order/rebuild"
+	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/seckill/reservation"
+)
+
+// retry repeats what only lost to somebody else, as the callers do, but not for ever.
+func retry(ctx context.Context, step func() error) error {
+	for try := 1; ; try++ {
+		err := step()
+		if !errors.Is(err, order.ErrTryAgain) || ctx.Err() != nil {
+			return err
+		}
+		if try == 100 {
+			return fmt.Errorf("lost 100 times: %w", err)
+		}
+	}
+}
+
+// isRefusal tells whether an error is the answer of a state that somebody else changed first.
+func isRefusal(err error) bool {
+	return seckill.ReasonOf(err) == seckill.Conflict || errors.Is(err, order.ErrNoSuchOrder)
+}
+
+// TestManyAtOneGoods lets everything that changes units at one hot row happen at once: four writers of overlapping batches,
+// cancels, payments, expiries and rebuilds. Whatever wins, the sums are exact and each unit came back once.
+func TestManyAtOneGoods(t *testing.T) {
+	onEach(t, func(t *testing.T, h fixture) {
+		const buyers, perBuyer, units = 150, 2, 200
+		sale := h.exposed(units, perBuyer)
+		var lines []reservation.OrderLine
+		for i := range buyers * (perBuyer + 1) {
+			lines = append(lines, h.line(sale, int64(i%buyers+1), 1))
+		}
+		r := &concurrentUse{fixture: h, sale: sale, lines: lines}
+		r.written.Store(0)
+		writers, ctx := errgroup.WithContext(t.Context())
+		for seed := range uint64(4) {
+			writers.Go(func() error { return r.writeAll(ctx, rand.New(rand.NewPCG(seed, 1))) })
+		}
+		over := make(chan struct{})
+		var others errgroup.Group
+		for seed, step := range []func(*rand.Rand) error{r.cancel, r.pay, r.expire, r.cancel, r.checkLedger} {
+			others.Go(func() error { return until(over, rand.New(rand.NewPCG(uint64(seed), 2)), step) })
+		}
+		err := writers.Wait()
+		close(over)
+		require.NoError(t, errors.Join(err, others.Wait()))
+
+		h.requireBalanced(sale.GoodsID)
+		require.Len(t, h.all(sale.GoodsID), len(lines), "every number is a row")
+		r.requireMoves(t)
+	})
+}
+
+type concurrentUse struct {
+	fixture
+	sale    seckill.Sale
+	lines   []reservation.OrderLine
+	written atomic.Int64 // lines below it have been sent at least once
+}
+
+// write sends all lines in groups of random sizes, each beginning inside the one before.
+func (r *concurrentUse) writeAll(ctx context.Context, rnd *rand.Rand) error {
+	for from := 0; from < len(r.lines); {
+		to := min(from+1+rnd.IntN(40), len(r.lines))
+		b := batchOf(r.sale.GoodsID, r.lines[max(from-rnd.IntN(10), 0):to]...)
+		b.PayBy = today.Add(time.Duration(rnd.IntN(60)) * time.Minute)
+		err := retry(ctx, func() error { _, err := r.WriteBatch(ctx, b); return err })
+		if err != nil {
+			return err
+		}
+		r.written.Store(int64(to))
+		from = to
+	}
+	return nil
+}
+
+func until(over <-chan struct{}, rnd *rand.Rand, step func(*rand.Rand) error) error {
+	for {
+		select {
+		case <-over:
+			return nil
+		default:
+			if err := step(rnd); err != nil && !isRefusal(err) {
+				return err
+			}
+		}
+	}
+}
+
+func (r *concurrentUse) any(rnd *rand.Rand) string {
+	return r.lines[rnd.IntN(max(int(r.written.Load()), 1))].OrderSn
+}
+
+func (r *concurrentUse) cancel(rnd *rand.Rand) error {
+	sn := r.any(rnd)
+	return retry(r.t.Context(), func() error {
+		_, _, err := r.CancelOne(r.t.Context(), r.sale.GoodsID, sn, today.Add(time.Minute))
+		return err
+	})
+}
+
+func (r *concurrentUse) pay(rnd *rand.Rand) error {
+	sn := r.any(rnd)
+	return retry(r.t.Context(), func() error {
+		_, err := r.Pay(r.t.Context(), r.sale.GoodsID, sn, today)
+		return err
+	})
+}
+
+func (r *concurrentUse) expire(rnd *rand.Rand) error {
+	now := today.Add(time.Duration(rnd.IntN(30)) * time.Minute)
+	return retry(r.t.Context(), func() error {
+		_, err := r.ExpireDue(r.t.Context(), r.sale.GoodsID, now, 1+rnd.IntN(20))
+		return err
+	})
+}
+
+// look checks at any moment what must hold at every moment.
+func (r *concurrentUse) checkLedger(*rand.Rand) error {
+	return retry(r.t.Context(), func() error {
+		d, err := r.Database(r.t.Context(), r.sale.GoodsID)
+		if err == nil && d.Stock+d.Active != r.sale.Total {
+			return fmt.Errorf("in the rush: stock %d and active %d of %d", d.Stock, d.Active, r.sale.Total)
+		}
+		return err
+	})
+}
+
+// movesAre checks that there is one move for every order that ended otherwise than paid.
+func (r *concurrentUse) requireMoves(t *testing.T) {
+	want, kinds := map[string]order.MoveKind{}, map[order.Status]order.MoveKind{
+		order.Cancelled: order.MoveCancel, order.Expired: order.MoveExpire, order.Failed: order.MoveFail,
+	}
+	for _, o := range r.all(r.sale.GoodsID) {
+		if kind, ended := kinds[o.Status]; ended {
+			want[o.OrderSn] = kind
+		}
+	}
+	moves := r.moves(r.sale.GoodsID)
+	got := map[string]order.MoveKind{}
+	for _, m := range moves {
+		got[m.OrderSn] = m.Kind
+	}
+	require.Len(t, moves, len(got), "one move each")
+	require.Equal(t, want, got)
+}
+
+// TestPayAgainstCancelAgainstExpiry: of three who end the same order at the same moment, one wins.
+func TestPayAgainstCancelAgainstExpiry(t *testing.T) {
+	onEach(t, func(t *testing.T, h fixture) {
+		sale := h.exposed(100, 1)
+		for buyer := range int64(30) {
+			l := h.line(sale, buyer+1, 1)
+			b := batchOf(sale.GoodsID, l)
+			b.PayBy = today.Add(time.Millisecond)
+			_, err := h.WriteBatch(t.Context(), b)
+			require.NoError(t, err)
+			var won atomic.Int64
+			var g errgroup.Group
+			ends := []func() error{
+				func() error { _, err := h.Pay(t.Context(), sale.GoodsID, l.OrderSn, today); return err },
+				func() error { _, _, err := h.CancelOne(t.Context(), sale.GoodsID, l.OrderSn, today); return err },
+				func() error {
+					moves, err := h.ExpireDue(t.Context(), sale.GoodsID, today.Add(time.Second), 10)
+					if err == nil && len(moves) == 0 {
+						return order.ErrNoSuchOrder
+					}
+					return err
+				},
+			}
+			for _, end := range ends {
+				g.Go(func() error {
+					err := retry(t.Context(), end)
+					if err == nil {
+						won.Add(1)
+					} else if !isRefusal(err) {
+						return err
+					}
+					return nil
+				})
+			}
+			require.NoError(t, g.Wait())
+			require.EqualValues(t, 1, won.Load(), "one wins")
+		}
+		h.requireBalanced(sale.GoodsID)
+	})
+}
+
+// TestRebuildsAtOnce: of many rebuilds that took their tokens, only the last may begin, and it sees whole batches.
+func TestRebuildsAtOnce(t *testing.T) {
+	onEach(t, func(t *testing.T, h fixture) {
+		sale := h.exposed(1000, 1)
+		var began atomic.Int64
+		var g errgroup.Group
+		for range 6 {
+			g.Go(func() error {
+				return retry(t.Context(), func() error {
+					token, err := h.NextRebuildToken(t.Context(), sale.GoodsID)
+					if err != nil {
+						return err
+					}
+					snap, err := h.BeginEpoch(t.Context(), sale.GoodsID, token, today)
+					if errors.Is(err, rebuild.ErrFenced) {
+						return nil
+					}
+					if err == nil {
+						began.Add(1)
+						return wholeSnapshot(snap)
+					}
+					return err
+				})
+			})
+		}
+		g.Go(func() error {
+			lines := h.lines(sale, 400)
+			for len(lines) > 0 {
+				b := batchOf(sale.GoodsID, lines[:20]...)
+				err := retry(t.Context(), func() error { return h.adoptAndWrite(b) })
+				if err != nil {
+					return err
+				}
+				lines = lines[20:]
+			}
+			return nil
+		})
+		require.NoError(t, g.Wait())
+		kept, err := h.Sale(t.Context(), sale.GoodsID)
+		require.NoError(t, err)
+		require.Equal(t, sale.Epoch+began.Load(), kept.Epoch)
+		require.EqualValues(t, 400, h.requireBalanced(sale.GoodsID))
+	})
+}
+
+// adoptAndWrite does what the consumer does with lines of an older epoch.
+func (h fixture) adoptAndWrite(b orderwriter.Batch) error {
+	_, err := h.WriteBatch(h.t.Context(), b)
+	adopt, ok := errors.AsType[*orderwriter.AdoptError](err)
+	if !ok {
+		return err
+	}
+	b.Epoch, b.Adopted = adopt.Epoch, make(map[string]bool)
+	for _, sn := range adopt.OrderSns {
+		b.Adopted[sn] = true
+	}
+	if _, err = h.WriteBatch(h.t.Context(), b); errors.As(err, &adopt) {
+		return order.ErrTryAgain // yet another epoch has begun
+	}
+	return err
+}
+
+func wholeSnapshot(snap rebuild.Snapshot) error {
+	var held int64
+	for _, holding := range snap.Holdings {
+		held += holding.Held
+	}
+	if snap.Total != snap.Stock+held || held%20 != 0 {
+		return fmt.Errorf("snapshot of epoch %d: stock %d, held %d of %d", snap.Epoch, snap.Stock, held, snap.Total)
+	}
+	return nil
+}

@@ -1,0 +1,105 @@
+package sqlstore
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/glebarez/go-sqlite"
+	"github.com/go-sql-driver/mysql"
+
+	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/orderwriter"
+	"flashsale.dev/seckill/internal/order/rebuild"
+	"flashsale.dev/seckill/internal/seckill"
+)
+
+// errDoesNotFit says that a value does not fit its column. SQLite would take it and MySQL refuse it, so it is
+// looked at before either is asked.
+var errDoesNotFit = errors.New("does not fit the database")
+
+// wrapError names the operation of an error and marks the infrastructure's ones with order.ErrTryAgain.
+//
+// What counts as the infrastructure's is everything that is neither a refusal of ours nor known to be about the data: a
+// table that is not there yet or an error nobody has met is no fault of an order, and must not make it a dead letter.
+func wrapError(op string, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, order.ErrTryAgain) || isAnswer(err) || isDataError(err):
+		return fmt.Errorf("%s: %w", op, err)
+	default:
+		return fmt.Errorf("%s: %w: %w", op, order.ErrTryAgain, err)
+	}
+}
+
+// isAnswer tells whether an error is an answer of this package rather than of the database.
+func isAnswer(err error) bool {
+	for _, answer := range []error{
+		seckill.ErrNoSuchGoods, rebuild.ErrFenced, order.ErrNoSuchOrder, order.ErrNoSuchDeadLetter, errDoesNotFit,
+	} {
+		if errors.Is(err, answer) {
+			return true
+		}
+	}
+	if _, adopt := errors.AsType[*orderwriter.AdoptError](err); adopt {
+		return true
+	}
+	return seckill.ReasonOf(err) != ""
+}
+
+// dataErrors are the errors of MySQL and MariaDB that one row's values cause.
+func dataErrors() []uint16 {
+	return []uint16{
+		1048, // a column cannot be null
+		1153, // the statement is larger than max_allowed_packet
+		1264, // out of range
+		1265, // data truncated
+		1292, // incorrect value
+		1300, // invalid character string
+		1366, // incorrect string value, or incorrect integer value
+		1406, // data too long
+		1690, // a BIGINT expression is out of range
+		3140, // invalid JSON text
+		3819, // a check constraint is violated (MySQL)
+		3854, // cannot convert string between character sets
+		4025, // a check constraint is violated (MariaDB)
+	}
+}
+
+// SQLite's primary result codes for the same (https://www.sqlite.org/rescode.html).
+const (
+	sqliteTooBig     = 18
+	sqliteConstraint = 19
+	sqliteMismatch   = 20
+)
+
+func isDataError(err error) bool {
+	if e, ok := errors.AsType[*mysql.MySQLError](err); ok {
+		return slices.Contains(dataErrors(), e.Number)
+	}
+	if errors.Is(err, mysql.ErrPktTooLarge) {
+		return true
+	}
+	if e, ok := errors.AsType[*sqlite.Error](err); ok {
+		code := e.Code() & 0xff
+		return code == sqliteTooBig || code == sqliteMismatch || code == sqliteConstraint && !isDuplicate(err)
+	}
+	return false
+}
+
+// SQLite's extended codes of a key that is there already.
+const (
+	sqliteUnique     = 2067
+	sqlitePrimaryKey = 1555
+)
+
+// isDuplicate tells whether a key was there already. Under the goods row's lock that means that somebody wrote without it:
+// a new transaction sees the row.
+func isDuplicate(err error) bool {
+	if e, ok := errors.AsType[*mysql.MySQLError](err); ok {
+		return e.Number == 1062
+	}
+	e, ok := errors.AsType[*sqlite.Error](err)
+	return ok && (e.Code() == sqliteUnique || e.Code() == sqlitePrimaryKey)
+}

@@ -1,0 +1,231 @@
+package sqlstore
+
+import (
+	"context"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/orderwriter"
+	"flashsale.dev/seckill/internal/order/payment"
+	"flashsale.dev/seckill/internal/order/rebuild"
+	"flashsale.dev/seckill/internal/ordersn"
+	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/seckill/reservation"
+	"flashsale.dev/seckill/internal/seckill/salechange"
+)
+
+// databases are what every test of the suite runs on, each test in a database of its own.
+var databases = []struct {
+	name string
+	dsn  func(testing.TB) string
+}{
+	{"SQLite", func(tb testing.TB) string { return "sqlite:" + filepath.Join(tb.TempDir(), "seckill.db") }},
+	{"MariaDB", func(tb testing.TB) string { return env.MariaDB(tb).NewDatabase(tb) }},
+	{"MySQL", func(tb testing.TB) string { return env.MySQL(tb).NewDatabase(tb) }},
+}
+
+// onEach runs a test on every database, with the schema in place.
+func onEach(t *testing.T, test func(t *testing.T, h fixture)) {
+	t.Helper()
+	for _, d := range databases {
+		t.Run(d.name, func(t *testing.T) {
+			t.Parallel()
+			test(t, newFixture(t, d.dsn(t)))
+		})
+	}
+}
+
+var (
+	today  = time.Date(2026, 11, 11, 10, 0, 0, 0, time.UTC)
+	minter = ordersn.NewMinter([]byte("a secret of the tests, 32 bytes."))
+)
+
+// fixture is a store and what the tests do with it.
+type fixture struct {
+	*Store
+	t testing.TB
+}
+
+func newFixture(t testing.TB, dsn string) fixture {
+	t.Helper()
+	s, err := Open(t.Context(), dsn, Options{})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	require.NoError(t, s.Migrate(t.Context()))
+	return fixture{s, t}
+}
+
+// draft puts up a sale of a merchant's.
+func (h fixture) draft(merchant, units, limit int64) seckill.Sale {
+	h.t.Helper()
+	sale := seckill.NewSale{
+		Title: "Überraschung 🎁", Price: 1999, Stock: units, PerBuyerLimit: limit,
+		StartAt: today, EndAt: today.Add(time.Hour), Rate: seckill.DefaultRate(),
+	}.Draft(merchant, today)
+	_, err := h.CreateSale(h.t.Context(), sale, salechange.IdempotencyKey{})
+	require.NoError(h.t, err)
+	return sale
+}
+
+// exposed puts up a sale and begins its first epoch.
+func (h fixture) exposed(units, limit int64) seckill.Sale {
+	h.t.Helper()
+	return h.beginEpoch(h.draft(1, units, limit).GoodsID).Sale
+}
+
+// rebuilt begins the next epoch.
+func (h fixture) beginEpoch(goodsID int64) rebuild.Snapshot {
+	h.t.Helper()
+	token, err := h.NextRebuildToken(h.t.Context(), goodsID)
+	require.NoError(h.t, err)
+	snap, err := h.BeginEpoch(h.t.Context(), goodsID, token, today)
+	require.NoError(h.t, err)
+	return snap
+}
+
+// line reserves units for a buyer under a new number of the sale's epoch.
+func (h fixture) line(sale seckill.Sale, buyer, quantity int64) reservation.OrderLine {
+	h.t.Helper()
+	sn, err := minter.Mint(sale.GoodsID, sale.Epoch)
+	require.NoError(h.t, err)
+	return reservation.OrderLine{OrderSn: sn, BuyerID: buyer, Quantity: quantity, Name: "Łukasz 王", Phone: "+49 30 1234"}
+}
+
+// lines reserves one unit for each of n buyers.
+func (h fixture) lines(sale seckill.Sale, n int) []reservation.OrderLine {
+	h.t.Helper()
+	list := make([]reservation.OrderLine, n)
+	for i := range list {
+		list[i] = h.line(sale, int64(i+1), 1)
+	}
+	return list
+}
+
+// delivered is how the queue brought the lines of each batch.
+var delivered = order.DeliveryInfo{Origin: "seckill.orders.4", Attempts: 3, FirstSeenAt: today.Add(30 * time.Second)}
+
+// batchOf is a batch as the consumer makes it.
+func batchOf(goodsID int64, lines ...reservation.OrderLine) orderwriter.Batch {
+	b := orderwriter.Batch{
+		GoodsID: goodsID, Lines: lines, Epochs: make(map[string]int64), Deliveries: make(map[string]order.DeliveryInfo),
+		Now: today.Add(time.Minute), PayBy: today.Add(16 * time.Minute),
+	}
+	for _, l := range lines {
+		if n, err := minter.Parse(l.OrderSn); err == nil {
+			b.Epochs[l.OrderSn], b.Deliveries[l.OrderSn] = n.Epoch, delivered
+		}
+	}
+	return b
+}
+
+// write writes lines, which must succeed.
+func (h fixture) writeAll(goodsID int64, lines ...reservation.OrderLine) order.Outcome {
+	h.t.Helper()
+	out, err := h.WriteBatch(h.t.Context(), batchOf(goodsID, lines...))
+	require.NoError(h.t, err)
+	return out
+}
+
+// sn writes one unit for a buyer and gives its number.
+func (h fixture) writeOrder(sale seckill.Sale, buyer int64) string {
+	h.t.Helper()
+	l := h.line(sale, buyer, 1)
+	require.Equal(h.t, []string{l.OrderSn}, h.writeAll(sale.GoodsID, l).Created)
+	return l.OrderSn
+}
+
+// Pay pays an order with a payment of its own, and gives the order back; Conflict where the money goes back.
+func (h fixture) Pay(ctx context.Context, goodsID int64, sn string, now time.Time) (order.Order, error) {
+	o, err := h.Order(ctx, goodsID, sn)
+	if err != nil {
+		return o, err
+	}
+	r, err := h.Receive(ctx, payment.Payment{ID: "p-" + sn[:min(len(sn), 60)], GoodsID: goodsID, OrderSn: sn, Amount: o.Amount}, now)
+	if err == nil && r.State != payment.Kept {
+		err = seckill.NewError(seckill.Conflict, "the payment goes back: %s", r.Reason)
+	}
+	return r.Order, err
+}
+
+// CancelOne cancels a single order.
+func (h fixture) CancelOne(ctx context.Context, goodsID int64, sn string, now time.Time) (order.Order, *order.StockMove, error) {
+	list, err := h.Cancel(ctx, goodsID, []string{sn}, now)
+	if err != nil {
+		return order.Order{}, nil, err
+	}
+	return list[0].Order, list[0].Move, list[0].Err
+}
+
+// all reads every order of a goods, page by page.
+func (h fixture) all(goodsID int64) []order.Order {
+	h.t.Helper()
+	var list []order.Order
+	for before := ""; ; {
+		page, err := h.OrdersOfGoods(h.t.Context(), goodsID, "", before, 100)
+		require.NoError(h.t, err)
+		if len(page) == 0 {
+			return list
+		}
+		list, before = append(list, page...), page[len(page)-1].OrderSn
+	}
+}
+
+// balanced checks the sums of a goods to the unit: total = stock + active, holdings = active by buyer, and each number
+// once. It returns the units of active orders.
+func (h fixture) requireBalanced(goodsID int64) int64 {
+	h.t.Helper()
+	sale, err := h.Sale(h.t.Context(), goodsID)
+	require.NoError(h.t, err)
+	seen, byBuyer, active := map[string]bool{}, map[int64]int64{}, int64(0)
+	for _, o := range h.all(goodsID) {
+		require.False(h.t, seen[o.OrderSn], "number written twice")
+		seen[o.OrderSn] = true
+		if o.Status.Active() {
+			active += o.Quantity
+			byBuyer[o.BuyerID] += o.Quantity
+			require.LessOrEqual(h.t, byBuyer[o.BuyerID], sale.MaxPerBuyerLimit)
+		}
+	}
+	require.Equal(h.t, sale.Total, sale.Stock+active, "total = stock + active")
+	db, err := h.Database(h.t.Context(), goodsID)
+	require.NoError(h.t, err)
+	require.Equal(h.t, seckill.Database{Stock: sale.Stock, Active: active}, db)
+	require.Equal(h.t, byBuyer, h.held(goodsID), "holdings = active by buyer")
+	return active
+}
+
+// held reads what buyers hold, without those who hold nothing.
+func (h fixture) held(goodsID int64) map[int64]int64 {
+	h.t.Helper()
+	var rows []holdingRow
+	require.NoError(h.t, h.read(h.t.Context()).Where("goods_id = ? AND held <> 0", goodsID).Find(&rows).Error)
+	held := make(map[int64]int64)
+	for _, r := range rows {
+		held[r.BuyerID] = r.Held
+	}
+	return held
+}
+
+// moves lists the moves of a goods that were not given.
+func (h fixture) moves(goodsID int64) []order.StockMove {
+	h.t.Helper()
+	list, err := h.UnreleasedMoves(h.t.Context(), today.Add(24*time.Hour), 100_000)
+	require.NoError(h.t, err)
+	var own []order.StockMove
+	for _, m := range list {
+		if m.GoodsID == goodsID {
+			own = append(own, m)
+		}
+	}
+	return own
+}
+
+// requireConflict asserts a refusal.
+func requireConflict(t testing.TB, err error) {
+	t.Helper()
+	require.Equal(t, seckill.Conflict, seckill.ReasonOf(err), "%v", err)
+}

@@ -1,0 +1,107 @@
+package sqlstore
+
+import (
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"gorm.io/gorm"
+
+	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/orderwriter"
+)
+
+// errNotNew says that a key was there already; the transaction is of no use any more.
+var errNotNew = errors.New("an order or a buyer of the batch is known already")
+
+// pauseBatches is how many batches are written without a bet after one was lost: where buyers come back, or messages come
+// twice, a second try for each batch would cost more than asking first.
+const pauseBatches = 32
+
+// optimism tells whether the next batch is worth a bet. In a rush nearly every order is of a buyer who holds nothing, and has a
+// number nobody has seen: then the tables' own keys may answer what two queries would ask, at half the price of a batch.
+type optimism struct{ paused atomic.Int32 }
+
+func (b *optimism) try() bool {
+	for {
+		left := b.paused.Load()
+		if left == 0 {
+			return true
+		}
+		if b.paused.CompareAndSwap(left, left-1) {
+			return false
+		}
+	}
+}
+
+func (b *optimism) failed() { b.paused.Store(pauseBatches) }
+
+// writeOptimistically writes a batch in which every number and every buyer is new, and all are allowed; errLostBet where that is not so.
+// The goods row is locked, as ever, so nobody else can write what it has not seen.
+func writeOptimistically(tx *gorm.DB, b orderwriter.Batch) (order.Outcome, error) {
+	sale, err := lockSale(tx, b.GoodsID)
+	if err != nil {
+		return order.Outcome{}, err
+	}
+	lines := distinct(b.Lines)
+	if len(toAdopt(b, sale.Epoch, lines)) > 0 {
+		return order.Outcome{}, errNotNew
+	}
+	p, err := judge(sale, make(map[int64]int64, len(lines)), b, lines)
+	if err != nil || len(p.out.Failed) > 0 {
+		return order.Outcome{}, errNotNew
+	}
+	err = p.insertNew(tx)
+	if isDuplicate(err) {
+		err = errNotNew
+	}
+	return p.out, err
+}
+
+func (p *batchPlan) insertNew(tx *gorm.DB) error {
+	if err := insertOrders(tx, p.orders); err != nil {
+		return err
+	}
+	if err := insertHoldings(tx, p.sale.GoodsID, p.holdings); err != nil {
+		return err
+	}
+	return changeStock(tx, p.sale, -p.sold, p.now)
+}
+
+// insertOrders writes new orders by a statement put together here: of a large batch GORM's way through its fields costs as
+// much as the rest of this process's work.
+func insertOrders(tx *gorm.DB, rows []orderRow) error {
+	const columns = `goods_id, order_sn, buyer_id, epoch, quantity, amount, status, failure_reason, name, phone, created_at, pay_by`
+	return insertValues(tx, "orders", columns, rows, func(values []any, r orderRow) []any {
+		return append(values, r.GoodsID, r.OrderSn, r.BuyerID, r.Epoch, r.Quantity, r.Amount, string(r.Status), "", r.Name, r.Phone,
+			r.Created, r.PayBy)
+	})
+}
+
+// insertHoldings writes what buyers hold who held nothing.
+func insertHoldings(tx *gorm.DB, goodsID int64, held map[int64]int64) error {
+	ids := slices.Sorted(maps.Keys(held))
+	return insertValues(tx, "buyer_holdings", "goods_id, buyer_id, held", ids, func(values []any, id int64) []any {
+		return append(values, goodsID, id, held[id])
+	})
+}
+
+// insertValues inserts rows in statements of a bounded size, on the transaction's own connection. valuesOf appends a row's
+// values in the order of columns, and nothing but what the driver takes as it is.
+func insertValues[R any](tx *gorm.DB, table, columns string, rows []R, valuesOf func([]any, R) []any) error {
+	width := strings.Count(columns, ",") + 1
+	one := "(" + strings.Repeat("?,", width-1) + "?)"
+	for part := range slices.Chunk(rows, chunkOf(tx)) {
+		values := make([]any, 0, len(part)*width)
+		for _, r := range part {
+			values = valuesOf(values, r)
+		}
+		statement := "INSERT INTO " + table + " (" + columns + ") VALUES " + strings.Repeat(one+",", len(part)-1) + one
+		if _, err := tx.Statement.ConnPool.ExecContext(tx.Statement.Context, statement, values...); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,289 @@
+package sqlstore
+
+import (
+	"context"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/payment"
+	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/seckill/salechange"
+)
+
+// crossShardMethods are the calls that no single shard can answer, and how they bear it where the goods live on several (docs/how-to/scale.md,
+// "MySQL"). None is on the way of a purchase.
+func crossShardMethods() map[string]string {
+	const scan = "a scan of the background work, each second or seldomer: an index on each shard, merged"
+	return map[string]string{
+		"OrdersOf":         "a buyer's own list: an index on each shard, merged; or a lookup by buyer_id",
+		"SalesOf":          "a merchant's own list: an index on each shard, merged",
+		"ExposedSales":     "the board: once a second for each node and page, merged",
+		"LiveGoods":        scan,
+		"OverBefore":       scan,
+		"RetiredBetween":   scan,
+		"UnreleasedMoves":    scan,
+		"OpenCuts":         scan,
+		"DueRefunds":       scan,
+		"DeadLetters":      "the operators' list: by primary key on each shard, merged",
+		"CountDeadLetters": scan,
+		"DeadLetter":       "an operator looks at one: a lookup by id, or all shards",
+		"RemoveDeadLetter": "an operator resolves one: the same",
+		"Answered":         "by the asker: the keys live on shards of their own (actor_id)",
+		"ForgetKeys":       "once a minute, on each shard of the keys",
+		"CreateSale":       "the key of the request lives by actor_id; all else by the goods",
+		"Change":           "the same",
+		"DeleteDraft":      "the same",
+		"EndCut":           "the same",
+	}
+}
+
+// keysOnly are those of asksAll that may leave out the goods only where they touch the requests' keys.
+func keysOnly() []string { return []string{"CreateSale", "Change", "DeleteDraft", "EndCut"} }
+
+// TestEveryStatementOfAPurchaseCarriesItsGoods: so that on a database whose shards are chosen by goods_id each goes to one of
+// them, and a transaction stays in one.
+func TestEveryStatementOfAPurchaseCarriesItsGoods(t *testing.T) {
+	for _, d := range databases[1:] {
+		t.Run(d.name, func(t *testing.T) {
+			t.Parallel()
+			rec := &recorder{}
+			s, err := Open(t.Context(), d.dsn(t), Options{wrap: rec.wrap})
+			require.NoError(t, err)
+			t.Cleanup(func() { require.NoError(t, s.Close()) })
+			require.NoError(t, s.Migrate(t.Context()))
+			called := callEveryMethod(t, fixture{s, t}, rec)
+			requireAllCalled(t, called, rec)
+			for step, texts := range rec.texts {
+				for _, text := range texts {
+					requireSharded(t, step, text)
+					require.NotRegexp(t, unsupported, text, step)
+				}
+			}
+		})
+	}
+}
+
+// requireAllCalled wants every method that asks the database to have been called: a new one is to be added here.
+func requireAllCalled(t *testing.T, called map[string]bool, rec *recorder) {
+	t.Helper()
+	kind := reflect.TypeFor[*Store]()
+	for i := range kind.NumMethod() {
+		name := kind.Method(i).Name
+		if !slices.Contains([]string{"Close", "Migrate", "MigrationStatus", "Ping", "Pool"}, name) {
+			require.True(t, called[name], "%s is not tried: is it by goods_id?", name)
+			require.NotEmpty(t, rec.texts[name], name)
+		}
+	}
+}
+
+var (
+	// tables are the places of a statement at which a table is named.
+	tables = regexp.MustCompile("(?i)\\b(?:FROM|UPDATE|INTO|JOIN)\\s+`?[a-z_]+`?")
+	// byGoods are those at which its rows are chosen by their goods.
+	byGoods = regexp.MustCompile("(?i)(?:`?[a-z_]+`?\\.)?`?goods_id`?\\s*(?:=\\s*(?:\\?|[a-z]\\.goods_id)|IN\\b)")
+	columns = regexp.MustCompile("(?i)^INSERT INTO `?[a-z_]+`? \\(([^)]*)\\)")
+	// unsupported is what Vitess or TiDB refuse or do otherwise (docs/how-to/scale.md says where that stands): statements that change the column
+	// which chooses the shard, or that swallow errors, or can't be planned over shards.
+	unsupported = regexp.MustCompile("(?i)^REPLACE|INSERT IGNORE|SAVEPOINT|NATURAL JOIN|USING ?\\(|OVER ?\\(|SQL_CALC_FOUND_ROWS|LAST_INSERT_ID|SELECT \\*" +
+		"|NOWAIT|SKIP LOCKED|LOCK IN SHARE|^(?:UPDATE|DELETE).* LIMIT|^UPDATE.* JOIN|(?:SET|UPDATE|,) ?`?(?:goods_id|actor_id)`? ?=")
+	control = regexp.MustCompile(`(?i)^(SET|START|BEGIN|COMMIT|ROLLBACK)\b`)
+)
+
+func requireSharded(t *testing.T, step, text string) {
+	t.Helper()
+	why, all := crossShardMethods()[step]
+	key := strings.Contains(text, "idempotency_keys")
+	switch {
+	case control.MatchString(text):
+	case all && !slices.Contains(keysOnly(), step), all && key:
+		require.NotEmpty(t, why)
+	case columns.MatchString(text):
+		require.Contains(t, columns.FindStringSubmatch(text)[1], "goods_id", "%s: %s", step, text)
+	default:
+		require.NotEmpty(t, tables.FindAllString(text, -1), "%s: %s", step, text)
+		require.GreaterOrEqual(t, len(byGoods.FindAllString(text, -1)), len(tables.FindAllString(text, -1)), "%s: %s", step, text)
+	}
+}
+
+func TestAStatementWithoutItsGoodsIsSeen(t *testing.T) {
+	for text, fine := range map[string]bool{
+		"SELECT 1 FROM orders WHERE order_sn = ?":                                                                             false,
+		"UPDATE `sales` SET `stock`=? WHERE `sales`.`goods_id` = ?":                                                           true,
+		"DELETE FROM stock_moves WHERE id = ?":                                                                                false,
+		"INSERT INTO `orders` (`goods_id`,`order_sn`) VALUES (?,?)":                                                           true,
+		"INSERT INTO orders (order_sn) VALUES (?)":                                                                            false,
+		"SELECT (SELECT COUNT(*) FROM orders WHERE goods_id = ?) + (SELECT COUNT(*) FROM stock_moves WHERE given_at IS NULL)": false,
+	} {
+		carries := columns.MatchString(text) && strings.Contains(columns.FindStringSubmatch(text)[1], "goods_id") ||
+			!columns.MatchString(text) && len(byGoods.FindAllString(text, -1)) >= len(tables.FindAllString(text, -1))
+		require.Equal(t, fine, carries, text)
+	}
+}
+
+// callEveryMethod calls everything that a store can do, and tells what it has called.
+func callEveryMethod(t *testing.T, h fixture, rec *recorder) map[string]bool {
+	t.Helper()
+	ctx, called := t.Context(), map[string]bool{}
+	now := func(method string) context.Context {
+		rec.setStep(method)
+		called[method] = true
+		return ctx
+	}
+	sale := callSaleMethods(t, h, now)
+	callOrderMethods(t, h, now, sale)
+	callRepairMethods(t, h, now, sale)
+	callListMethods(t, h, now, sale)
+	return called
+}
+
+type recordMethod func(method string) context.Context
+
+func callSaleMethods(t *testing.T, h fixture, now recordMethod) seckill.Sale {
+	t.Helper()
+	draft := seckill.NewSale{
+		Title: "a kettle", Price: 1999, Stock: 100, PerBuyerLimit: 2, StartAt: today, EndAt: today.Add(time.Hour), Rate: seckill.DefaultRate(),
+	}.Draft(1, today)
+	key := salechange.IdempotencyKey{ActorID: 1, Key: "a key", Hash: "a hash"}
+	_, err := h.CreateSale(now("CreateSale"), draft, key)
+	require.NoError(t, err)
+	_, _, err = h.Answered(now("Answered"), key, today)
+	require.NoError(t, err)
+	require.NoError(t, h.ForgetKeys(now("ForgetKeys"), today.Add(-time.Hour)))
+	gone := draft
+	gone.GoodsID++
+	_, err = h.CreateSale(now("CreateSale"), gone, salechange.IdempotencyKey{})
+	require.NoError(t, err)
+	require.NoError(t, h.DeleteDraft(now("DeleteDraft"), gone.GoodsID, salechange.IdempotencyKey{}, today))
+	token, err := h.NextRebuildToken(now("NextRebuildToken"), draft.GoodsID)
+	require.NoError(t, err)
+	snap, err := h.BeginEpoch(now("BeginEpoch"), draft.GoodsID, token, today)
+	require.NoError(t, err)
+	_, err = h.Change(now("Change"), draft.GoodsID, salechange.Change{StockDelta: 5}, salechange.IdempotencyKey{}, today)
+	require.NoError(t, err)
+	begun, err := h.Change(now("Change"), draft.GoodsID, salechange.Change{StockDelta: -5}, salechange.IdempotencyKey{}, today)
+	require.NoError(t, err)
+	_, _, err = h.EndCut(now("EndCut"), *begun.Cut, order.MoveApplied, today)
+	require.NoError(t, err)
+	return snap.Sale
+}
+
+func callOrderMethods(t *testing.T, h fixture, now recordMethod, sale seckill.Sale) {
+	t.Helper()
+	goods := sale.GoodsID
+	lines := h.lines(sale, 6)
+	_, err := h.WriteBatch(now("WriteBatch"), batchOf(goods, lines...)) // by the bet
+	require.NoError(t, err)
+	_, err = h.WriteBatch(now("WriteBatch"), batchOf(goods, append(lines, h.line(sale, 1, 2))...)) // which is lost; and one fails
+	require.NoError(t, err)
+	paid, cancelled, twice := lines[0].OrderSn, lines[1].OrderSn, payment.Payment{ID: "2", GoodsID: goods, OrderSn: lines[0].OrderSn, Amount: sale.Price}
+	_, err = h.Order(now("Order"), goods, paid)
+	require.NoError(t, err)
+	_, err = h.Receive(now("Receive"), payment.Payment{ID: "1", GoodsID: goods, OrderSn: paid, Amount: sale.Price}, today)
+	require.NoError(t, err)
+	_, err = h.Receive(now("Receive"), twice, today)
+	require.NoError(t, err)
+	due, err := h.DueRefunds(now("DueRefunds"), today, 10)
+	require.NoError(t, err)
+	mine, err := h.ClaimRefund(now("ClaimRefund"), due[0], today.Add(time.Hour))
+	require.True(t, mine && err == nil, "%v", err)
+	require.NoError(t, h.MarkRefunded(now("MarkRefunded"), twice, today))
+	_, move, err := h.CancelOne(now("Cancel"), goods, cancelled, today)
+	require.NoError(t, err)
+	_, err = h.MovesOfOrder(now("MovesOfOrder"), goods, cancelled)
+	require.NoError(t, err)
+	require.NoError(t, h.MarkReleased(now("MarkReleased"), goods, []string{move.ID}, today))
+	expired, err := h.ExpireDue(now("ExpireDue"), goods, today.Add(time.Hour), 2)
+	require.NoError(t, err)
+	require.Len(t, expired, 2)
+}
+
+func callRepairMethods(t *testing.T, h fixture, now recordMethod, sale seckill.Sale) {
+	t.Helper()
+	goods := sale.GoodsID
+	dead := h.line(sale, 7, 1)
+	out, err := h.WriteFailed(now("WriteFailed"), goods, dead, sale.Epoch, order.FailedUnwritten, order.DeadLetter{ID: "a letter"}, today)
+	require.NoError(t, err)
+	require.NoError(t, h.MarkReleased(now("MarkReleased"), goods, []string{out.Moves[0].ID}, today))
+	_, err = h.DeadLetter(now("DeadLetter"), "a letter")
+	require.NoError(t, err)
+	undo, err := h.ScheduleRelease(now("ScheduleRelease"), goods, dead, today)
+	require.NoError(t, err)
+	_, err = h.RestoreOrder(now("RestoreOrder"), "a letter", undo, today, today.Add(time.Hour))
+	require.NoError(t, err)
+	require.NoError(t, h.AddDeadLetter(now("AddDeadLetter"), order.DeadLetter{ID: "another", GoodsID: goods, FirstSeenAt: today}))
+	require.NoError(t, h.RemoveDeadLetter(now("RemoveDeadLetter"), "another"))
+	require.NoError(t, h.RecordBarrier(now("RecordBarrier"), goods, order.Barrier{Epoch: 1, Token: 1}, today))
+	_, err = h.BarrierReached(now("BarrierReached"), goods, 1, 1)
+	require.NoError(t, err)
+	token, err := h.NextRebuildToken(now("NextRebuildToken"), goods)
+	require.NoError(t, err)
+	_, err = h.BeginEpoch(now("BeginEpoch"), goods, token, today)
+	require.NoError(t, err)
+	lost := h.line(sale, 8, 1)
+	_, err = h.WriteTombstone(now("WriteTombstone"), order.Order{OrderLine: lost, GoodsID: goods, Epoch: sale.Epoch, CreatedAt: today, ClosedAt: today})
+	require.NoError(t, err)
+	late := batchOf(goods, lost)
+	late.Epoch, late.Adopted = sale.Epoch+1, map[string]bool{lost.OrderSn: true}
+	_, err = h.WriteBatch(now("WriteBatch"), late)
+	require.NoError(t, err)
+}
+
+func callListMethods(t *testing.T, h fixture, now recordMethod, sale seckill.Sale) {
+	t.Helper()
+	goods := sale.GoodsID
+	problems := map[string]error{}
+	keep := func(method string, err error) { problems[method] = err }
+	sns := []string{h.all(goods)[0].OrderSn}
+	_, err := h.StatusOf(now("StatusOf"), goods, sns)
+	keep("StatusOf", err)
+	_, err = h.OrdersByNumber(now("OrdersByNumber"), goods, sns)
+	keep("OrdersByNumber", err)
+	_, err = h.OrdersOf(now("OrdersOf"), 1, "", 10)
+	keep("OrdersOf", err)
+	_, err = h.OrdersOfGoods(now("OrdersOfGoods"), goods, order.Created, sns[0], 10)
+	keep("OrdersOfGoods", err)
+	_, err = h.CountOrders(now("CountOrders"), goods)
+	keep("CountOrders", err)
+	_, err = h.AuditOf(now("AuditOf"), goods, "x", 10)
+	keep("AuditOf", err)
+	_, err = h.Sale(now("Sale"), goods)
+	keep("Sale", err)
+	_, err = h.Database(now("Database"), goods)
+	keep("Database", err)
+	_, err = h.CountUnreleased(now("CountUnreleased"), goods)
+	keep("CountUnreleased", err)
+	_, err = h.OldestUnreleasedMove(now("OldestUnreleasedMove"), goods)
+	keep("OldestUnreleasedMove", err)
+	_, err = h.SalesOf(now("SalesOf"), 1, 0, 10)
+	keep("SalesOf", err)
+	_, err = h.ExposedSales(now("ExposedSales"), 0, 10)
+	keep("ExposedSales", err)
+	_, err = h.LiveGoods(now("LiveGoods"), today)
+	keep("LiveGoods", err)
+	_, err = h.OverBefore(now("OverBefore"), today, 0, 10)
+	keep("OverBefore", err)
+	_, err = h.RetiredBetween(now("RetiredBetween"), today, today)
+	keep("RetiredBetween", err)
+	_, err = h.UnreleasedMoves(now("UnreleasedMoves"), today, 10)
+	keep("UnreleasedMoves", err)
+	_, err = h.OpenCuts(now("OpenCuts"), today, 10)
+	keep("OpenCuts", err)
+	_, err = h.DeadLetters(now("DeadLetters"), "", 10)
+	keep("DeadLetters", err)
+	_, err = h.CountDeadLetters(now("CountDeadLetters"))
+	keep("CountDeadLetters", err)
+	_, err = h.CloseSale(now("CloseSale"), goods, today)
+	keep("CloseSale", err)
+	_, err = h.Retire(now("Retire"), goods, sale.Epoch+1, today.Add(time.Hour), today)
+	keep("Retire", err)
+	for method, err := range problems {
+		require.NoError(t, err, method)
+	}
+}

@@ -1,0 +1,109 @@
+package sqlstore
+
+import (
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/seckill/reservation"
+)
+
+// lost asks for a number as its buyer does.
+func lost(sale seckill.Sale, l reservation.OrderLine) order.Order {
+	return order.Order{
+		OrderLine: reservation.OrderLine{OrderSn: l.OrderSn, BuyerID: l.BuyerID}, GoodsID: sale.GoodsID, Epoch: sale.Epoch,
+		Status: order.Failed, FailureReason: order.FailedLost, CreatedAt: today, ClosedAt: today,
+	}
+}
+
+func TestALostOrderIsNotWrittenWhenItComes(t *testing.T) {
+	onEach(t, func(t *testing.T, h fixture) {
+		sale := h.exposed(10, 5)
+		lines := h.lines(sale, 3)
+		_, err := h.WriteTombstone(t.Context(), lost(sale, lines[0]))
+		require.ErrorIs(t, err, order.ErrTryAgain, "its epoch has not ended")
+		h.writeAll(sale.GoodsID, lines[1])
+		h.beginEpoch(sale.GoodsID)
+		for range 2 {
+			o, err := h.WriteTombstone(t.Context(), lost(sale, lines[0]))
+			require.NoError(t, err)
+			require.True(t, o.Tombstone())
+		}
+		there, err := h.WriteTombstone(t.Context(), lost(sale, lines[1]))
+		require.NoError(t, err)
+		require.Equal(t, order.Created, there.Status, "what is written is not lost")
+
+		b := batchOf(sale.GoodsID, lines...)
+		b.Epoch, b.Adopted = 2, map[string]bool{lines[2].OrderSn: true}
+		for i := range 2 {
+			out, err := h.WriteBatch(t.Context(), b)
+			require.NoError(t, err)
+			require.Equal(t, order.Failed, out.Existing[lines[0].OrderSn])
+			require.Len(t, out.Moves, 1-i, "its units go back once")
+		}
+		o, err := h.Order(t.Context(), sale.GoodsID, lines[0].OrderSn)
+		require.NoError(t, err)
+		require.Equal(t, order.FailedLost, o.FailureReason)
+		require.Equal(t, lines[0], o.OrderLine)
+		require.EqualValues(t, 2, h.requireBalanced(sale.GoodsID))
+		letters, err := h.DeadLetters(t.Context(), "", 10)
+		require.NoError(t, err)
+		require.Len(t, letters, 1)
+		require.Equal(t, order.FailedLost, letters[0].Reason)
+	})
+}
+
+func TestALostOrderThatFindsNoRoomKeepsItsOneRow(t *testing.T) {
+	onEach(t, func(t *testing.T, h fixture) {
+		sale := h.exposed(10, 5)
+		l := h.line(sale, 1, 1)
+		h.beginEpoch(sale.GoodsID)
+		_, err := h.WriteTombstone(t.Context(), lost(sale, l))
+		require.NoError(t, err)
+		for i := range 2 {
+			out, err := h.WriteFailed(t.Context(), sale.GoodsID, l, 1, order.FailedUnwritten, order.DeadLetter{}, today)
+			require.NoError(t, err)
+			require.Len(t, out.Moves, 1-i)
+		}
+		require.Len(t, h.all(sale.GoodsID), 1)
+		require.Zero(t, h.requireBalanced(sale.GoodsID))
+	})
+}
+
+// Whoever is first, the buyer's question or the late order, there is one row and both go by it.
+func TestALostOrderAndItsLateMessageRace(t *testing.T) {
+	onEach(t, func(t *testing.T, h fixture) {
+		sale := h.exposed(10, 5)
+		for range 10 {
+			l := h.line(sale, 1, 1)
+			h.beginEpoch(sale.GoodsID)
+			now, err := h.Sale(t.Context(), sale.GoodsID)
+			require.NoError(t, err)
+			b := batchOf(sale.GoodsID, l)
+			b.Epoch, b.Adopted = now.Epoch, map[string]bool{l.OrderSn: true}
+			var told order.Order
+			var wg sync.WaitGroup
+			wg.Go(func() {
+				for told.Status == "" {
+					told, _ = h.WriteTombstone(t.Context(), lost(sale, l))
+				}
+			})
+			wg.Go(func() {
+				for _, err := h.WriteBatch(t.Context(), b); err != nil; _, err = h.WriteBatch(t.Context(), b) {
+				}
+			})
+			wg.Wait()
+			o, err := h.Order(t.Context(), sale.GoodsID, l.OrderSn)
+			require.NoError(t, err)
+			require.Equal(t, o.Status, told.Status)
+			if o.Status == order.Created {
+				_, _, err = h.CancelOne(t.Context(), sale.GoodsID, l.OrderSn, today)
+				require.NoError(t, err)
+			}
+		}
+		require.Zero(t, h.requireBalanced(sale.GoodsID))
+	})
+}
