@@ -20,8 +20,7 @@ const rateWindowSeconds = 10
 // AddCounts adds what a node counted, all sales in one pipeline (so EVAL: EVALSHA could not fall back on the text there). Of a sale
 // whose master is away the counts are lost; it is called known.
 func (s *Store) AddCounts(
-	ctx context.Context,
-	counts map[int64]stats.Counts,
+	ctx context.Context, counts map[int64]stats.Counts,
 ) (map[int64]bool, error) {
 	script, replies := lua.Source("counters"), make(map[int64]*redis.Cmd, len(counts))
 	pipe := s.client.Pipeline()

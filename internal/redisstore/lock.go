@@ -33,9 +33,7 @@ func (s *Store) acquire(ctx context.Context, key, holder string, life time.Durat
 // that is heard of no more keeps it for life. It keeps two rebuilders from doing the same work; that they do no harm is the
 // fencing token's matter, not the lock's.
 func (s *Store) LockRebuild(
-	ctx context.Context,
-	goodsID int64,
-	life time.Duration,
+	ctx context.Context, goodsID int64, life time.Duration,
 ) (unlock func(), ok bool, err error) {
 	key, holder := keysOf(goodsID).rebuildLock(), uuid.NewString()
 	if ok, err = s.acquire(ctx, key, holder, life); !ok {
@@ -49,8 +47,7 @@ func (s *Store) LockRebuild(
 		keeper.Wait()
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 		defer cancel()
-		_ = unlockScript.Run(ctx, s.client, []string{key}, holder).
-			Err()
+		_ = unlockScript.Run(ctx, s.client, []string{key}, holder).Err()
 		// where this fails the lock ends by itself
 	}, true, nil
 }

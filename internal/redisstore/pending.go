@@ -37,9 +37,7 @@ func (s *Store) Settle(ctx context.Context, goodsID int64, sns []string) (int, e
 
 // Pending finds one reservation that MySQL may not have yet. The bool tells whether there is one.
 func (s *Store) Pending(
-	ctx context.Context,
-	goodsID int64,
-	sn string,
+	ctx context.Context, goodsID int64, sn string,
 ) (reservation.OrderLine, bool, error) {
 	text, err := s.client.HGet(ctx, keysOf(goodsID).pending(), sn).Result()
 	if errors.Is(err, redis.Nil) {
@@ -47,8 +45,7 @@ func (s *Store) Pending(
 	}
 	if err != nil {
 		return reservation.OrderLine{}, false, fmt.Errorf(
-			"look for a pending order in redis: %w",
-			err,
+			"look for a pending order in redis: %w", err,
 		)
 	}
 	p, err := readPending(text)
@@ -57,8 +54,7 @@ func (s *Store) Pending(
 
 // PendingAmong tells which of the numbers, by goods, MySQL may not have yet: one round trip for all.
 func (s *Store) PendingAmong(
-	ctx context.Context,
-	numbers map[int64][]string,
+	ctx context.Context, numbers map[int64][]string,
 ) (map[string]bool, error) {
 	asked := make(map[int64]*redis.SliceCmd, len(numbers))
 	_, err := s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
@@ -84,10 +80,7 @@ func (s *Store) PendingAmong(
 // PendingPage walks over what is pending of a goods, from cursor 0 until the cursor returned is 0 again. What is
 // pending all the while is seen at least once.
 func (s *Store) PendingPage(
-	ctx context.Context,
-	goodsID int64,
-	cursor uint64,
-	count int64,
+	ctx context.Context, goodsID int64, cursor uint64, count int64,
 ) ([]order.Pending, uint64, error) {
 	flat, next, err := s.client.HScan(ctx, keysOf(goodsID).pending(), cursor, "", count).Result()
 	if err != nil {
@@ -125,9 +118,7 @@ func readPending(text string) (order.Pending, error) {
 //
 // limit is what a buyer may hold with them; 0 leaves that to MySQL.
 func (s *Store) Adopt(
-	ctx context.Context,
-	goodsID, epoch, limit int64,
-	lines []reservation.OrderLine,
+	ctx context.Context, goodsID, epoch, limit int64, lines []reservation.OrderLine,
 ) (map[string]bool, error) {
 	k := keysOf(goodsID)
 	args := append(make([]any, 0, 3+4*len(lines)), s.lease, epoch, limit)
@@ -156,9 +147,7 @@ func (s *Store) Adopt(
 
 // Release gives moves of one goods to Redis, each once, and returns what became of each.
 func (s *Store) Release(
-	ctx context.Context,
-	goodsID int64,
-	moves []order.StockMove,
+	ctx context.Context, goodsID int64, moves []order.StockMove,
 ) ([]order.MoveResult, error) {
 	k := keysOf(goodsID)
 	args := append(make([]any, 0, 1+6*len(moves)), s.lease)

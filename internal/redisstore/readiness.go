@@ -56,8 +56,7 @@ func (s *Store) checkMaster(ctx context.Context, node redis.UniversalClient) err
 	if policy := config["maxmemory-policy"]; err == nil && policy != "" && policy != "noeviction" {
 		return fmt.Errorf(
 			"%w: it has maxmemory-policy %s, which must be noeviction, or it forgets what it sold",
-			errUnsafe,
-			policy,
+			errUnsafe, policy,
 		)
 	}
 	return nil

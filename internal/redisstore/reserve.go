@@ -18,17 +18,12 @@ const UsedPathLife = 24 * time.Hour
 // epoch is not the one Redis has, nothing is taken and the error is a *seckill.GateError. Where replicas are waited for and
 // too few had it all in time, the group's Unsure says so.
 func (s *Store) Reserve(
-	ctx context.Context,
-	goodsID, epoch int64,
-	rs []reservation.Reservation,
+	ctx context.Context, goodsID, epoch int64, rs []reservation.Reservation,
 ) (reservation.Result, error) {
 	k := keysOf(goodsID)
 	keys := append(make([]string, 0, 4+len(rs)), k.sale(), k.buyers(), k.pending(), k.outbox())
 	args := append(
-		make([]any, 0, 4+4*len(rs)),
-		s.lease,
-		epoch,
-		s.opts.MaxBacklogMillis,
+		make([]any, 0, 4+4*len(rs)), s.lease, epoch, s.opts.MaxBacklogMillis,
 		int64(UsedPathLife/time.Second),
 	)
 	for _, r := range rs {
@@ -90,10 +85,7 @@ func readVerdict(r *reply, sn string) reservation.Verdict {
 // IssuePaths stores one random path for each buyer, for its life, and returns Redis' clock at that moment; or the
 // refusal that the sale has for everybody, with what is left in its data.
 func (s *Store) IssuePaths(
-	ctx context.Context,
-	goodsID, epoch int64,
-	life time.Duration,
-	ps []reservation.PathGrant,
+	ctx context.Context, goodsID, epoch int64, life time.Duration, ps []reservation.PathGrant,
 ) (time.Time, error) {
 	k := keysOf(goodsID)
 	keys := append(make([]string, 0, 1+len(ps)), k.sale())

@@ -67,9 +67,7 @@ func (k keys) outbox() string          { return string(k) + ":outbox" }
 func (k keys) moves() string           { return string(k) + ":moves" }
 func (k keys) path(path string) string { return string(k) + ":p:" + path }
 
-func (k keys) stage(
-	epoch int64,
-) string {
+func (k keys) stage(epoch int64) string {
 	return string(k) + ":stage:" + strconv.FormatInt(epoch, 10)
 }
 func (k keys) counters() string          { return string(k) + ":tally" }
