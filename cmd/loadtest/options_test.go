@@ -8,8 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"flashsale.dev/seckill/internal/loadgen/apiclient"
 	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/loadgen/apiclient"
 )
 
 func parsed(t *testing.T, args ...string) (options, error) {

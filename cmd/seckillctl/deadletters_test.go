@@ -16,6 +16,8 @@ import (
 	"flashsale.dev/seckill/internal/ordersn"
 	"flashsale.dev/seckill/internal/redisstore"
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/seckill/reservation"
+	"flashsale.dev/seckill/internal/seckill/salechange"
 	"flashsale.dev/seckill/internal/sqlstore"
 	"flashsale.dev/seckill/internal/testing/servers"
 )
@@ -38,14 +40,14 @@ func TestDeadLetters_ListRequeueDiscard(t *testing.T) {
 	defer client.Close()
 	sale, err := store.CreateSale(ctx, seckill.NewSale{
 		Title: "tea", Stock: 5, PerBuyerLimit: 2, StartAt: now, EndAt: now.Add(time.Hour), Rate: seckill.DefaultRate(),
-	}.Draft(1, now), seckill.IdempotencyKey{})
+	}.Draft(1, now), salechange.IdempotencyKey{})
 	require.NoError(t, err)
 	_, err = rebuild.NewOpener(store, redisstore.New(client, redisstore.Options{})).OpenFirst(ctx, sale.GoodsID)
 	require.NoError(t, err)
 	for buyer := range int64(2) {
 		sn, err := ordersn.NewMinter([]byte(secret)).Mint(sale.GoodsID, 1)
 		require.NoError(t, err)
-		_, err = store.WriteFailed(ctx, sale.GoodsID, seckill.OrderLine{OrderSn: sn, BuyerID: buyer + 1, Quantity: 1, Name: "Ann"}, 1, order.FailedUnwritten, order.DeadLetter{}, now)
+		_, err = store.WriteFailed(ctx, sale.GoodsID, reservation.OrderLine{OrderSn: sn, BuyerID: buyer + 1, Quantity: 1, Name: "Ann"}, 1, order.FailedUnwritten, order.DeadLetter{}, now)
 		require.NoError(t, err)
 	}
 

@@ -40,8 +40,12 @@ func TestPlan_ReadsACalibrationFile(t *testing.T) {
 
 func TestPlan_RefusesFlagsOutOfRange(t *testing.T) {
 	for _, args := range [][]string{
-		{"--buyers", "0"}, {"--peak", "0"}, {"--use", "0"}, {"--streams", "2"},
-		{"--calibration", "none.json"}, {"--over", "0s"},
+		{"--buyers", "0"},
+		{"--peak", "0"},
+		{"--use", "0"},
+		{"--streams", "2"},
+		{"--calibration", "none.json"},
+		{"--over", "0s"},
 	} {
 		err := run(t.Context(), append([]string{"plan"}, args...), nil, io.Discard, io.Discard)
 		var exitError *exitError

@@ -11,6 +11,7 @@ import (
 
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/seckill/salechange"
 )
 
 func TestASaleChangesWhileItSells(t *testing.T) {
@@ -78,7 +79,7 @@ func TestACutLeftBehindIsFinished(t *testing.T) {
 		id, err := strconv.ParseInt(goods, 10, 64)
 		require.NoError(t, err)
 		longAgo := time.Now().Add(-time.Minute)
-		b, err := h.Store.Change(t.Context(), id, seckill.Change{StockDelta: -4}, seckill.IdempotencyKey{}, longAgo)
+		b, err := h.Store.Change(t.Context(), id, salechange.Change{StockDelta: -4}, salechange.IdempotencyKey{}, longAgo)
 		require.NoError(t, err)
 		if asked {
 			given, err := h.RedisStore.Release(t.Context(), id, []order.StockMove{b.Cut.Move()})
@@ -95,7 +96,7 @@ func TestWhatRedisMissedItIsTold(t *testing.T) {
 	goods := h.exposed("10", "1")
 	id, err := strconv.ParseInt(goods, 10, 64)
 	require.NoError(t, err)
-	_, err = h.Store.Change(t.Context(), id, seckill.Change{PerBuyerLimit: new(int64(4))}, seckill.IdempotencyKey{}, time.Now())
+	_, err = h.Store.Change(t.Context(), id, salechange.Change{PerBuyerLimit: new(int64(4))}, salechange.IdempotencyKey{}, time.Now())
 	require.NoError(t, err)
 	h.eventually(func() bool { v, err := h.RedisStore.View(t.Context(), id); return err == nil && v.PerBuyerLimit == 4 }, "told of the limit")
 	_, err = h.Store.CloseSale(t.Context(), id, time.Now())

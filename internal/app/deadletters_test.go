@@ -14,6 +14,7 @@ import (
 
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
 // dies writes an order of a buyer as failed, as the consumer does, and gives its number and its letter's id.
@@ -23,7 +24,7 @@ func (h *fixture) dies(goods string, buyer, quantity int64) (sn, letter string) 
 	require.NoError(h.t, err)
 	sn, err = h.minter().Mint(id, 1)
 	require.NoError(h.t, err)
-	line := seckill.OrderLine{OrderSn: sn, BuyerID: buyer, Quantity: quantity, Name: "Ann Lee", Phone: "+4479460123456"}
+	line := reservation.OrderLine{OrderSn: sn, BuyerID: buyer, Quantity: quantity, Name: "Ann Lee", Phone: "+4479460123456"}
 	_, err = h.Store.WriteFailed(h.t.Context(), id, line, 1, order.FailedUnwritten, order.DeadLetter{Origin: "seckill.orders.1"}, time.Now())
 	require.NoError(h.t, err)
 	for _, d := range h.letters() {
@@ -99,11 +100,11 @@ func TestARequeueLeftBehindGivesItsUnitsBack(t *testing.T) {
 	id, err := strconv.ParseInt(goods, 10, 64)
 	require.NoError(t, err)
 	sn, _ := h.dies(goods, 1, 2)
-	line := seckill.OrderLine{OrderSn: sn, BuyerID: 1, Quantity: 2}
+	line := reservation.OrderLine{OrderSn: sn, BuyerID: 1, Quantity: 2}
 	h.eventually(func() bool { m, err := h.Store.MovesOfOrder(t.Context(), id, sn); return err == nil && len(m) == 0 }, "given back")
 	undo, err := h.Store.PlanReturn(t.Context(), id, line, time.Now().Add(3*time.Second))
 	require.NoError(t, err)
-	took, err := h.RedisStore.Adopt(t.Context(), id, undo.Epoch, 0, []seckill.OrderLine{line})
+	took, err := h.RedisStore.Adopt(t.Context(), id, undo.Epoch, 0, []reservation.OrderLine{line})
 	require.NoError(t, err)
 	require.True(t, took[sn])
 	h.exact(goods, 5, 5, 0)

@@ -43,7 +43,7 @@ type Parts struct {
 	// Source is nil in a program that consumes nothing.
 	Source order.Source
 	// Provider charges and refunds; nil is the built-in provider, which moves no money.
-	Provider order.Provider
+	Provider payment.Provider
 	// DeadLetters are messages that the broker could not deliver. NewQueues sends the shards whose
 	// queue is new. Both are nil with the in-memory queue.
 	DeadLetters order.Source
@@ -62,7 +62,7 @@ type Observers struct {
 	Tracer       order.Tracer
 }
 
-func (p Parts) provider() order.Provider {
+func (p Parts) provider() payment.Provider {
 	if p.Provider == nil {
 		return paymentprovider.Test{}
 	}

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/payment"
 	"flashsale.dev/seckill/internal/paymentprovider"
 	"flashsale.dev/seckill/internal/seckill"
 )
@@ -29,7 +30,7 @@ type bank struct {
 	meddle  func(o order.Order) // while the money is being taken
 }
 
-func (b *bank) Charge(ctx context.Context, o order.Order) (order.Payment, error) {
+func (b *bank) Charge(ctx context.Context, o order.Order) (payment.Payment, error) {
 	b.mu.Lock()
 	b.charges++
 	meddle := b.meddle
@@ -40,7 +41,7 @@ func (b *bank) Charge(ctx context.Context, o order.Order) (order.Payment, error)
 	return b.Test.Charge(ctx, o)
 }
 
-func (b *bank) Refund(ctx context.Context, p order.Payment) error {
+func (b *bank) Refund(ctx context.Context, p payment.Payment) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.away {

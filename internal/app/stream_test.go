@@ -17,6 +17,7 @@ import (
 
 	"flashsale.dev/seckill/internal/order/orderwriter"
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
 // stream is an event stream of a buyer, read line by line.
@@ -146,7 +147,7 @@ func (h *fixture) written(goodsID int64, n int, first int64) []string {
 		for range min(500, n-len(sns)) {
 			sn, err := h.minter().Mint(goodsID, 1)
 			require.NoError(h.t, err)
-			b.Lines = append(b.Lines, seckill.OrderLine{OrderSn: sn, BuyerID: first + int64(len(sns)), Quantity: 1, Name: "=cmd()", Phone: "+49301234"})
+			b.Lines = append(b.Lines, reservation.OrderLine{OrderSn: sn, BuyerID: first + int64(len(sns)), Quantity: 1, Name: "=cmd()", Phone: "+49301234"})
 			b.Epochs[sn], sns = 1, append(sns, sn)
 		}
 		_, err := h.Store.WriteBatch(h.t.Context(), b)

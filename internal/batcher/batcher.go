@@ -31,7 +31,7 @@ type Batcher[K comparable, Q, A any] struct {
 type queue[Q, A any] struct{ waiting []*call[Q, A] }
 
 type call[Q, A any] struct {
-	ctx     context.Context //nolint:containedctx // belongs to one call in flight and ends with it
+	ctx     context.Context // belongs to one call in flight and ends with it
 	request Q
 	answer  A
 	err     error

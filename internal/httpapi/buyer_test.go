@@ -10,6 +10,7 @@ import (
 
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
 func TestPurchase_PathThenOrder(t *testing.T) {
@@ -184,7 +185,7 @@ func TestOrderLists_MaskNames(t *testing.T) {
 func TestFindOrder_ShowsEveryState(t *testing.T) {
 	h := newFixture(t)
 	h.orders["order-f"] = order.Order{
-		OrderLine: seckill.OrderLine{OrderSn: "order-f", BuyerID: 7, Quantity: 1}, GoodsID: 43, Status: order.Failed,
+		OrderLine: reservation.OrderLine{OrderSn: "order-f", BuyerID: 7, Quantity: 1}, GoodsID: 43, Status: order.Failed,
 		FailureReason: order.FailedOversold, CreatedAt: h.now, ClosedAt: h.now,
 	}
 	r := h.as(buyer(), "GET", "/orders/order-f", "")

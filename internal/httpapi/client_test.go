@@ -12,6 +12,7 @@ import (
 
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/seckill/reservation"
 	"flashsale.dev/seckill/internal/testing/badrequests"
 )
 
@@ -41,7 +42,7 @@ func (h *fixture) order(sn string, goods int64, who seckill.Actor) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.orders[sn] = order.Order{
-		OrderLine: seckill.OrderLine{OrderSn: sn, BuyerID: who.ID, Quantity: 2, Name: who.Name, Phone: who.Phone},
+		OrderLine: reservation.OrderLine{OrderSn: sn, BuyerID: who.ID, Quantity: 2, Name: who.Name, Phone: who.Phone},
 		GoodsID:   goods, Status: order.Created, Amount: 399800, CreatedAt: h.now, PayBy: h.now.Add(15 * time.Minute),
 	}
 }

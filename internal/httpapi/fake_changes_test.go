@@ -9,6 +9,7 @@ import (
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/stats"
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/seckill/salechange"
 )
 
 // onceKey is what a key stood for.
@@ -18,29 +19,29 @@ type onceKey struct {
 }
 
 // before finds what a key stood for; ok where it did. The fake's lock is held.
-func (f *fake) before(once seckill.IdempotencyKey) (seckill.Sale, bool, error) {
+func (f *fake) before(once salechange.IdempotencyKey) (seckill.Sale, bool, error) {
 	had, known := f.keys[fmt.Sprint(once.ActorID, once.Key)]
 	switch {
 	case once.Key == "" || !known:
 		return seckill.Sale{}, false, nil
 	case had.hash != once.Hash:
-		return seckill.Sale{}, true, seckill.NewIdempotencyConflict()
+		return seckill.Sale{}, true, salechange.NewIdempotencyConflict()
 	}
 	return f.sales[had.sale], true, nil
 }
 
-func (f *fake) remember(once seckill.IdempotencyKey, id int64, by seckill.Actor, what seckill.Action) {
+func (f *fake) remember(once salechange.IdempotencyKey, id int64, by seckill.Actor, what salechange.Action) {
 	if once.Key != "" {
 		f.keys[fmt.Sprint(once.ActorID, once.Key)] = onceKey{once.Hash, id}
 	}
 	f.writes++
-	f.trail = append(f.trail, seckill.AuditEntry{
+	f.trail = append(f.trail, salechange.AuditEntry{
 		ID: fmt.Sprintf("01a1fc15-9a10-78e6-83a6-%012d", len(f.trail)), GoodsID: id, ActorID: by.ID, Role: by.Role, Action: what,
 		Was: json.RawMessage(`{"price":1}`), Became: json.RawMessage(`{"price":2}`), At: f.now,
 	})
 }
 
-func (f *fake) Change(_ context.Context, by seckill.Actor, id int64, c seckill.Change, once seckill.IdempotencyKey) (seckill.Sale, error) {
+func (f *fake) Change(_ context.Context, by seckill.Actor, id int64, c salechange.Change, once salechange.IdempotencyKey) (seckill.Sale, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	s, err := f.sale(by, id)
@@ -54,11 +55,11 @@ func (f *fake) Change(_ context.Context, by seckill.Actor, id int64, c seckill.C
 		return s, err
 	}
 	f.sales[id] = s
-	f.remember(once, id, by, seckill.ActChange)
+	f.remember(once, id, by, salechange.ActChange)
 	return s, nil
 }
 
-func (f *fake) Delete(_ context.Context, by seckill.Actor, id int64, once seckill.IdempotencyKey) error {
+func (f *fake) Delete(_ context.Context, by seckill.Actor, id int64, once salechange.IdempotencyKey) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if _, known, err := f.before(once); known {
@@ -72,17 +73,17 @@ func (f *fake) Delete(_ context.Context, by seckill.Actor, id int64, once seckil
 		return seckill.NewError(seckill.Conflict, "only a draft can be deleted")
 	}
 	delete(f.sales, id)
-	f.remember(once, id, by, seckill.ActDelete)
+	f.remember(once, id, by, salechange.ActDelete)
 	return nil
 }
 
-func (f *fake) Audit(_ context.Context, by seckill.Actor, id int64, before string, limit int) ([]seckill.AuditEntry, error) {
+func (f *fake) Audit(_ context.Context, by seckill.Actor, id int64, before string, limit int) ([]salechange.AuditEntry, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if _, err := f.sale(by, id); err != nil {
 		return nil, err
 	}
-	var out []seckill.AuditEntry
+	var out []salechange.AuditEntry
 	for _, e := range slices.Backward(f.trail) {
 		if e.GoodsID == id && (before == "" || e.ID < before) && len(out) < limit {
 			out = append(out, e)

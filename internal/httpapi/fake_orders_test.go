@@ -8,8 +8,10 @@ import (
 	"time"
 
 	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/payment"
 	"flashsale.dev/seckill/internal/order/purchase"
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
 func (f *fake) LimitPath(ctx context.Context, _ seckill.View, _ seckill.Actor) error {
@@ -36,16 +38,16 @@ func (f *fake) Place(ctx context.Context, p purchase.Request) (string, error) {
 	sn, known := f.paths[pathKey(p.GoodsID, p.Buyer.ID, p.Path)]
 	switch {
 	case !known:
-		return "", seckill.Verdict{Code: seckill.WrongPath}.Err()
+		return "", reservation.Verdict{Code: reservation.WrongPath}.Err()
 	case sn != "":
 		return sn, nil
 	case p.Quantity > v.Available:
-		return "", seckill.Verdict{Code: seckill.TooFew, Available: v.Available}.Err()
+		return "", reservation.Verdict{Code: reservation.TooFew, Available: v.Available}.Err()
 	}
 	sn = fmt.Sprintf("order-%d", len(f.orders)+1)
 	f.paths[pathKey(p.GoodsID, p.Buyer.ID, p.Path)] = sn
 	f.orders[sn] = order.Order{
-		OrderLine: seckill.OrderLine{OrderSn: sn, BuyerID: p.Buyer.ID, Quantity: p.Quantity, Name: p.Buyer.Name, Phone: p.Buyer.Phone},
+		OrderLine: reservation.OrderLine{OrderSn: sn, BuyerID: p.Buyer.ID, Quantity: p.Quantity, Name: p.Buyer.Name, Phone: p.Buyer.Phone},
 		GoodsID:   p.GoodsID, Status: order.Created, Amount: v.Price * p.Quantity, CreatedAt: f.now, PayBy: f.now.Add(time.Hour),
 	}
 	f.writes++
@@ -115,20 +117,20 @@ func (f *fake) Pay(_ context.Context, by seckill.Actor, sn string) (order.Order,
 	return f.end(by, sn, order.Paid)
 }
 
-func (f *fake) Receive(_ context.Context, id, sn string, amount int64) (order.Receipt, error) {
+func (f *fake) Receive(_ context.Context, id, sn string, amount int64) (payment.Receipt, error) {
 	f.mu.Lock()
 	o, ok := f.orders[sn]
 	f.mu.Unlock()
 	if !ok {
-		return order.Receipt{}, seckill.NewError(seckill.NotFound, "there is no such order")
+		return payment.Receipt{}, seckill.NewError(seckill.NotFound, "there is no such order")
 	}
 	if amount != o.Amount {
-		return order.Receipt{}, seckill.NewError(seckill.Conflict, "the amount is not the order's")
+		return payment.Receipt{}, seckill.NewError(seckill.Conflict, "the amount is not the order's")
 	}
-	r := order.Receipt{Payment: order.Payment{ID: id, OrderSn: sn, Amount: amount}, State: order.PaymentKept}
+	r := payment.Receipt{Payment: payment.Payment{ID: id, OrderSn: sn, Amount: amount}, State: payment.Kept}
 	o, err := f.end(seckill.Actor{ID: o.BuyerID}, sn, order.Paid)
 	if err != nil {
-		o.Status, r.State, r.Reason = order.Cancelled, order.PaymentRefunding, order.RefundCancelled
+		o.Status, r.State, r.Reason = order.Cancelled, payment.Refunding, payment.RefundCancelled
 	}
 	r.Order = o
 	return r, nil

@@ -11,6 +11,7 @@ import (
 
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/seckill/salechange"
 )
 
 // fake is every service at once, in memory, with the manners of the real ones: NOT_FOUND before FORBIDDEN.
@@ -27,7 +28,7 @@ type fake struct {
 	ready   bool
 	inPlace func() // run inside Place
 	keys    map[string]onceKey
-	trail   []seckill.AuditEntry
+	trail   []salechange.AuditEntry
 	reads   int // pages of a goods' orders
 }
 
@@ -46,7 +47,7 @@ func (f *fake) sale(by seckill.Actor, id int64) (seckill.Sale, error) {
 	return s, nil
 }
 
-func (f *fake) Create(_ context.Context, by seckill.Actor, n seckill.NewSale, once seckill.IdempotencyKey) (seckill.Sale, error) {
+func (f *fake) Create(_ context.Context, by seckill.Actor, n seckill.NewSale, once salechange.IdempotencyKey) (seckill.Sale, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if s, known, err := f.before(once); known {
@@ -54,7 +55,7 @@ func (f *fake) Create(_ context.Context, by seckill.Actor, n seckill.NewSale, on
 	}
 	s := n.Draft(by.ID, f.now)
 	f.sales[s.GoodsID] = s
-	f.remember(once, s.GoodsID, by, seckill.ActCreate)
+	f.remember(once, s.GoodsID, by, salechange.ActCreate)
 	return s, nil
 }
 

@@ -24,6 +24,7 @@ import (
 	redislimit "flashsale.dev/seckill/internal/ratelimit/redis"
 	"flashsale.dev/seckill/internal/ratelimit/rules"
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/seckill/reservation"
 	"flashsale.dev/seckill/internal/testing/apicheck"
 )
 
@@ -40,7 +41,7 @@ func (fakeDeadLetters) List(_ context.Context, after string, _ int) ([]order.Dea
 }
 
 func (fakeDeadLetters) Requeue(_ context.Context, id string) (order.Order, error) {
-	o := order.Order{OrderLine: seckill.OrderLine{OrderSn: "order-1", BuyerID: 7, Quantity: 1}, GoodsID: 43, Status: order.Created}
+	o := order.Order{OrderLine: reservation.OrderLine{OrderSn: "order-1", BuyerID: 7, Quantity: 1}, GoodsID: 43, Status: order.Created}
 	return o, fakeDeadLetters{}.Discard(context.Background(), id)
 }
 

@@ -5,7 +5,7 @@ import (
 	"encoding/hex"
 	"strings"
 
-	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/seckill/salechange"
 )
 
 const (
@@ -16,10 +16,10 @@ const (
 // idempotency returns the request's key (draft-ietf-httpapi-idempotency-key-header), with or
 // without the quotes of a structured field. The hash covers the call and its fields, so that a key
 // that is reused for another request is found out.
-func (r *request) idempotency(call string) seckill.IdempotencyKey {
+func (r *request) idempotency(call string) salechange.IdempotencyKey {
 	values := r.header[idempotencyHeader]
 	if len(values) == 0 {
-		return seckill.IdempotencyKey{}
+		return salechange.IdempotencyKey{}
 	}
 	key := values[0]
 	if len(key) >= 2 && key[0] == '"' && key[len(key)-1] == '"' {
@@ -31,7 +31,7 @@ func (r *request) idempotency(call string) seckill.IdempotencyKey {
 		r.Reject(idempotencyHeader,
 			"must be one key of 1 to %d printable ASCII characters", maxIdempotencyKey)
 	}
-	return seckill.IdempotencyKey{ActorID: r.actor.ID, Key: key, Hash: r.fingerprint(call)}
+	return salechange.IdempotencyKey{ActorID: r.actor.ID, Key: key, Hash: r.fingerprint(call)}
 }
 
 func (r *request) fingerprint(call string) string {

@@ -9,18 +9,19 @@ import (
 
 	"flashsale.dev/seckill/internal/httpapi/params"
 	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/payment"
 	"flashsale.dev/seckill/internal/paymentprovider"
 	"flashsale.dev/seckill/internal/seckill"
 )
 
 // paymentResponse is the state of a payment and of its order.
 type paymentResponse struct {
-	PaymentID   string             `json:"paymentId"`
-	OrderSn     string             `json:"orderSn"`
-	Amount      int64              `json:"amount"`
-	State       order.PaymentState `json:"state"`
-	Reason      order.RefundReason `json:"reason,omitzero"`
-	OrderStatus order.Status       `json:"orderStatus"`
+	PaymentID   string               `json:"paymentId"`
+	OrderSn     string               `json:"orderSn"`
+	Amount      int64                `json:"amount"`
+	State       payment.State        `json:"state"`
+	Reason      payment.RefundReason `json:"reason,omitzero"`
+	OrderStatus order.Status         `json:"orderStatus"`
 }
 
 func (a *api) paymentRoutes() []route {
@@ -33,8 +34,8 @@ func (a *api) paymentRoutes() []route {
 // receivePayment is POST /payments/callback: the payment provider reports a payment.
 func (a *api) receivePayment(ctx context.Context, r *request) (response, error) {
 	id, sn, amount := r.Text("paymentId"), r.Text("orderSn"), r.Int("amount")
-	if id == "" || len(id) > order.MaxPaymentID || strings.ContainsFunc(id, isInvalidIDRune) {
-		r.Reject("paymentId", "must be 1 to %d of [0-9A-Za-z._-]", order.MaxPaymentID)
+	if id == "" || len(id) > payment.MaxPaymentID || strings.ContainsFunc(id, isInvalidIDRune) {
+		r.Reject("paymentId", "must be 1 to %d of [0-9A-Za-z._-]", payment.MaxPaymentID)
 	}
 	if amount < 0 {
 		r.Reject("amount", "must be 0 or more")

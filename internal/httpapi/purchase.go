@@ -5,6 +5,7 @@ import (
 
 	"flashsale.dev/seckill/internal/order/purchase"
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
 type pathResponse struct {
@@ -52,7 +53,7 @@ func (a *api) decrStock(ctx context.Context, r *request) (response, error) {
 	path := r.Raw("randomPath")
 	p := purchase.Request{
 		GoodsID: r.ID("goodsId"), Buyer: a.sealPhone(r.actor), Path: path,
-		Quantity: r.IntOr("decrStock", 1, 1, seckill.MaxQuantity),
+		Quantity: r.IntOr("decrStock", 1, 1, seckill.MaxPerBuyerLimit),
 	}
 	if err := r.Err(); err != nil {
 		return response{}, err
@@ -60,7 +61,7 @@ func (a *api) decrStock(ctx context.Context, r *request) (response, error) {
 	if err := a.requireBuyer(ctx, r.actor, p.GoodsID); err != nil {
 		return response{}, err
 	}
-	if seckill.CheckPath(path) != nil {
+	if reservation.CheckPath(path) != nil {
 		return response{}, a.pathError(ctx, p.GoodsID)
 	}
 	sn, err := a.Purchases.Place(ctx, p)
@@ -83,5 +84,5 @@ func (a *api) pathError(ctx context.Context, goodsID int64) error {
 	if err := a.requireExposed(ctx, goodsID); seckill.ReasonOf(err) == seckill.NotFound {
 		return err
 	}
-	return seckill.Verdict{Code: seckill.WrongPath}.Err()
+	return reservation.Verdict{Code: reservation.WrongPath}.Err()
 }

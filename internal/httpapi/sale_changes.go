@@ -6,6 +6,7 @@ import (
 
 	"flashsale.dev/seckill/internal/httpapi/params"
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/seckill/salechange"
 )
 
 // changeSale is PATCH /admin/sales/{goodsId}: an absent field keeps its value.
@@ -27,15 +28,15 @@ func (a *api) changeSale(ctx context.Context, r *request) (response, error) {
 
 // saleChange takes the fields of a change. A stock change is relative, so that it is safe
 // while buyers reserve units.
-func saleChange(p *params.Fields) seckill.Change {
+func saleChange(p *params.Fields) salechange.Change {
 	algorithm := func(name string) string { return p.OneOf(name, "", rateAlgorithms()...) }
-	c := seckill.Change{
+	c := salechange.Change{
 		Title:         params.Optional(p, "title", p.Text),
 		Price:         params.Optional(p, "price", p.Int),
 		PerBuyerLimit: params.Optional(p, "perBuyerLimit", p.Int),
 		StartAt:       params.Optional(p, "startAt", p.Time),
 		EndAt:         params.Optional(p, "endAt", p.Time),
-		Rate: seckill.RateChange{
+		Rate: salechange.RateChange{
 			Algorithm:        params.Optional(p, "rate.algorithm", algorithm),
 			PermitsPerSecond: params.Optional(p, "rate.permitsPerSecond", p.Float),
 			MaxBurstSeconds:  params.Optional(p, "rate.maxBurstSeconds", p.Float),
@@ -62,16 +63,16 @@ func (a *api) deleteSale(ctx context.Context, r *request) (response, error) {
 
 // auditResponse is one recorded change of a sale.
 type auditResponse struct {
-	ID        string          `json:"id"`
-	ActorID   int64           `json:"actorId,string"`
-	ActorRole seckill.Role    `json:"actorRole"`
-	Action    seckill.Action  `json:"action"`
-	From      json.RawMessage `json:"from"`
-	To        json.RawMessage `json:"to"`
-	At        timestamp       `json:"at"`
+	ID        string            `json:"id"`
+	ActorID   int64             `json:"actorId,string"`
+	ActorRole seckill.Role      `json:"actorRole"`
+	Action    salechange.Action `json:"action"`
+	From      json.RawMessage   `json:"from"`
+	To        json.RawMessage   `json:"to"`
+	At        timestamp         `json:"at"`
 }
 
-func newAuditResponse(e seckill.AuditEntry) auditResponse {
+func newAuditResponse(e salechange.AuditEntry) auditResponse {
 	return auditResponse{
 		ID: e.ID, ActorID: e.ActorID, ActorRole: e.Role, Action: e.Action,
 		From: e.Was, To: e.Became, At: timestamp(e.At),
@@ -89,6 +90,6 @@ func (a *api) auditOfSale(ctx context.Context, r *request) (response, error) {
 	if err != nil {
 		return response{}, err
 	}
-	key := func(e seckill.AuditEntry) string { return auditCursor + e.ID }
+	key := func(e salechange.AuditEntry) string { return auditCursor + e.ID }
 	return ok(page(found, limit, newAuditResponse, key)), nil
 }

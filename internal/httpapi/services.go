@@ -6,8 +6,10 @@ import (
 	"time"
 
 	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/payment"
 	"flashsale.dev/seckill/internal/order/purchase"
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/seckill/salechange"
 )
 
 // The interfaces below are what the handlers call. Their errors are *seckill.Error where the caller
@@ -18,7 +20,7 @@ import (
 type SaleBook interface {
 	// Create returns the sale of the first call where a later one has the same idempotency key.
 	Create(
-		ctx context.Context, by seckill.Actor, n seckill.NewSale, once seckill.IdempotencyKey,
+		ctx context.Context, by seckill.Actor, n seckill.NewSale, once salechange.IdempotencyKey,
 	) (seckill.Sale, error)
 	Get(ctx context.Context, by seckill.Actor, goodsID int64) (seckill.Sale, error)
 	// List returns the actor's own sales, or all for an operator, newest first: at most limit of
@@ -35,7 +37,7 @@ type SaleLifecycle interface {
 	// ("" starts at the newest).
 	Audit(
 		ctx context.Context, by seckill.Actor, goodsID int64, before string, limit int,
-	) ([]seckill.AuditEntry, error)
+	) ([]salechange.AuditEntry, error)
 }
 
 // Sales is all that merchants ask of a sale, except for changes.
@@ -47,9 +49,9 @@ type Sales interface {
 // Changes changes and deletes sales. A repeated idempotency key returns the first call's result.
 type Changes interface {
 	Change(
-		ctx context.Context, by seckill.Actor, goodsID int64, c seckill.Change, once seckill.IdempotencyKey,
+		ctx context.Context, by seckill.Actor, goodsID int64, c salechange.Change, once salechange.IdempotencyKey,
 	) (seckill.Sale, error)
-	Delete(ctx context.Context, by seckill.Actor, goodsID int64, once seckill.IdempotencyKey) error
+	Delete(ctx context.Context, by seckill.Actor, goodsID int64, once salechange.IdempotencyKey) error
 }
 
 // Catalog reads exposed sales.
@@ -117,7 +119,7 @@ type PaymentService interface {
 	Pay(ctx context.Context, by seckill.Actor, orderSn string) (order.Order, error)
 	Cancel(ctx context.Context, by seckill.Actor, orderSn string) (order.Order, error)
 	// Receive records a payment that the payment provider reports.
-	Receive(ctx context.Context, paymentID, orderSn string, amount int64) (order.Receipt, error)
+	Receive(ctx context.Context, paymentID, orderSn string, amount int64) (payment.Receipt, error)
 }
 
 // CallbackVerifier checks the payment provider's signature; its refusal is UNAUTHENTICATED.

@@ -22,7 +22,7 @@ type Result struct {
 	BreachCount int      // hostile calls that succeeded
 }
 
-// Step summarizes the calls of a step, or a span. Times are in milliseconds.
+// Step summarises the calls of a step, or a span. Times are in milliseconds.
 type Step struct {
 	Step    buyer.Step       `json:"step"`
 	Count   int64            `json:"count"`
@@ -106,7 +106,7 @@ func order() []buyer.Step {
 	}
 }
 
-// result summarizes the recorded calls.
+// result summarises the recorded calls.
 func (r *recorder) result(began time.Time, took time.Duration, planned int) Result {
 	r.mu.Lock()
 	defer r.mu.Unlock()

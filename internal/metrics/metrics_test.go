@@ -18,6 +18,7 @@ import (
 	"flashsale.dev/seckill/internal/rabbit"
 	"flashsale.dev/seckill/internal/ratelimit/gate"
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
 func scrape(r *Registry) string {
@@ -34,7 +35,7 @@ func TestAPI_ExportsWhatItCounts(t *testing.T) {
 	observe("TEAPOT", time.Millisecond)
 	api.Count("randomPath", gate.EventDenied)
 	api.Count("randomPath", gate.EventDenied)
-	api.Reservations.Reserved(3, []seckill.Verdict{{Code: seckill.Taken}, {Code: seckill.TooFew}, {Code: seckill.Taken}}, time.Millisecond, nil)
+	api.Reservations.Reserved(3, []reservation.Verdict{{Code: reservation.Taken}, {Code: reservation.TooFew}, {Code: reservation.Taken}}, time.Millisecond, nil)
 	api.Reservations.Reserved(2, nil, time.Millisecond, &seckill.GateError{State: seckill.GateShut})
 	api.Reservations.Reserved(1, nil, time.Millisecond, errors.New("away"))
 	api.Publishing.Sent(time.Millisecond)

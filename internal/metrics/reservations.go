@@ -8,6 +8,7 @@ import (
 
 	"flashsale.dev/seckill/internal/order/purchase"
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
 // Reservations counts and times calls of the reserve script.
@@ -21,9 +22,9 @@ type Reservations struct {
 var _ purchase.Metrics = (*Reservations)(nil)
 
 // verdictNames are the label values of the reserve script's verdicts, by code.
-var verdictNames = [seckill.NumVerdicts]string{
-	seckill.Taken: "taken", seckill.Repeated: "repeated", seckill.WrongPath: "wrong_path", seckill.TooEarly: "too_early",
-	seckill.TooLate: "too_late", seckill.OverLimit: "over_limit", seckill.TooFew: "too_few", seckill.Malformed: "malformed",
+var verdictNames = [reservation.NumVerdicts]string{
+	reservation.Taken: "taken", reservation.Repeated: "repeated", reservation.WrongPath: "wrong_path", reservation.TooEarly: "too_early",
+	reservation.TooLate: "too_late", reservation.OverLimit: "over_limit", reservation.TooFew: "too_few", reservation.Malformed: "malformed",
 }
 
 func (r *Registry) newReservations() *Reservations {
@@ -44,7 +45,7 @@ func (r *Registry) newReservations() *Reservations {
 }
 
 // Reserved implements purchase.Metrics.
-func (v *Reservations) Reserved(size int, verdicts []seckill.Verdict, took time.Duration, err error) {
+func (v *Reservations) Reserved(size int, verdicts []reservation.Verdict, took time.Duration, err error) {
 	v.size.Observe(float64(size))
 	v.seconds.Observe(took.Seconds())
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/payment"
 	"flashsale.dev/seckill/internal/order/purchase"
 	"flashsale.dev/seckill/internal/seckill"
 )
@@ -32,7 +33,7 @@ func TestACallbackThatIsEarlyComesAgain(t *testing.T) {
 	h.becomes(7, sn, order.Created)
 	r, err := h.Payments.Receive(t.Context(), "p-1", sn, 500)
 	require.NoError(t, err)
-	require.Equal(t, order.PaymentKept, r.State)
+	require.Equal(t, payment.Kept, r.State)
 	require.Equal(t, order.Paid, h.find(7, sn).Status)
 	for _, invented := range []string{"", "o-1", strings.Repeat("0", 58), sn[:57] + "x"} {
 		_, err = h.Payments.Receive(t.Context(), "p-2", invented, 500)

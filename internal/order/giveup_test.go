@@ -9,7 +9,7 @@ import (
 
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/rebuild"
-	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
 // hears keeps what an observer is told of rebuilds.
@@ -42,7 +42,7 @@ func TestAnOrderThatNothingTakesDoesNotKeepASaleShut(t *testing.T) {
 	require.Equal(t, bad, letters[0].OrderSn)
 	m, err := order.Decode(letters[0].Body)
 	require.NoError(t, err)
-	require.Equal(t, []seckill.OrderLine{{OrderSn: bad, BuyerID: 2, Quantity: 2, Name: "韩梅梅", Phone: "13800000000"}}, m.Orders)
+	require.Equal(t, []reservation.OrderLine{{OrderSn: bad, BuyerID: 2, Quantity: 2, Name: "韩梅梅", Phone: "13800000000"}}, m.Orders)
 }
 
 // refuse has the database take no row of an order.

@@ -21,6 +21,8 @@ import (
 	"flashsale.dev/seckill/internal/ordersn"
 	"flashsale.dev/seckill/internal/redisstore"
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/seckill/reservation"
+	"flashsale.dev/seckill/internal/seckill/salechange"
 	"flashsale.dev/seckill/internal/sqlstore"
 )
 
@@ -112,7 +114,7 @@ func (h *house) putUp(units, limit int64) seckill.Sale {
 	sale, err := h.Sales.Create(h.t.Context(), merchant, seckill.NewSale{
 		Title: "a kettle", Price: 250, Stock: units, PerBuyerLimit: limit, Rate: seckill.DefaultRate(),
 		StartAt: time.Now().Add(-time.Hour), EndAt: time.Now().Add(time.Hour),
-	}, seckill.IdempotencyKey{})
+	}, salechange.IdempotencyKey{})
 	require.NoError(h.t, err)
 	sale, err = h.Sales.Expose(h.t.Context(), merchant, sale.GoodsID)
 	require.NoError(h.t, err)
@@ -188,7 +190,7 @@ func (h *house) publish(goods int64, body []byte) {
 	require.NoError(h.t, h.queue.Publish(ctx, goods, body))
 }
 
-func (h *house) lines(goods int64, lines ...seckill.OrderLine) []byte {
+func (h *house) lines(goods int64, lines ...reservation.OrderLine) []byte {
 	h.t.Helper()
 	entries := make([][]byte, len(lines))
 	for i, l := range lines {
@@ -200,11 +202,11 @@ func (h *house) lines(goods int64, lines ...seckill.OrderLine) []byte {
 }
 
 // numbered is a line of a new number of an epoch, which nobody reserved.
-func (h *house) numbered(goods, epoch, buyerID int64) seckill.OrderLine {
+func (h *house) numbered(goods, epoch, buyerID int64) reservation.OrderLine {
 	h.t.Helper()
 	sn, err := h.minter.Mint(goods, epoch)
 	require.NoError(h.t, err)
-	return seckill.OrderLine{OrderSn: sn, BuyerID: buyerID, Quantity: 1}
+	return reservation.OrderLine{OrderSn: sn, BuyerID: buyerID, Quantity: 1}
 }
 
 func (h *house) deadLetters() []order.DeadLetter {

@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
 // Message is the body of a queue's message: orders of one goods, or a barrier. It is encoded as JSON:
@@ -18,9 +19,9 @@ import (
 // The entries of orders are byte for byte those that the reserve script keeps in the outbox and in
 // pending, so that the relay copies them without decoding.
 type Message struct {
-	GoodsID int64               `json:"goodsId,string"`
-	Orders  []seckill.OrderLine `json:"orders,omitempty"`
-	Barrier *Barrier            `json:"barrier,omitempty"`
+	GoodsID int64                   `json:"goodsId,string"`
+	Orders  []reservation.OrderLine `json:"orders,omitempty"`
+	Barrier *Barrier                `json:"barrier,omitempty"`
 }
 
 // Barrier asks the consumer to record that every message before it is committed.
@@ -33,11 +34,11 @@ type Barrier struct {
 var ErrMalformed = errors.New("malformed message")
 
 // EncodeLine writes one entry.
-func EncodeLine(l seckill.OrderLine) ([]byte, error) { return json.Marshal(l) }
+func EncodeLine(l reservation.OrderLine) ([]byte, error) { return json.Marshal(l) }
 
 // DecodeLine reads one entry and checks it.
-func DecodeLine(b []byte) (seckill.OrderLine, error) {
-	var l seckill.OrderLine
+func DecodeLine(b []byte) (reservation.OrderLine, error) {
+	var l reservation.OrderLine
 	if err := json.Unmarshal(b, &l); err != nil {
 		return l, fmt.Errorf("%w: %w", ErrMalformed, err)
 	}
@@ -81,11 +82,11 @@ func Decode(body []byte) (Message, error) {
 	return m, nil
 }
 
-func CheckLine(l seckill.OrderLine) error {
+func CheckLine(l reservation.OrderLine) error {
 	switch {
 	case l.BuyerID <= 0:
 		return fmt.Errorf("%w: buyerId %d", ErrMalformed, l.BuyerID)
-	case l.Quantity <= 0 || l.Quantity > seckill.MaxQuantity:
+	case l.Quantity <= 0 || l.Quantity > seckill.MaxPerBuyerLimit:
 		return fmt.Errorf("%w: quantity %d", ErrMalformed, l.Quantity)
 	}
 	return nil

@@ -3,7 +3,7 @@ package order
 import (
 	"time"
 
-	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
 // Status is where an order is in its life.
@@ -27,7 +27,7 @@ func (s Status) Active() bool { return s == Created || s == Paid }
 
 // Order is one buyer's order. Money is in the currency's smallest unit; a zero time is "not yet".
 type Order struct {
-	seckill.OrderLine
+	reservation.OrderLine
 	GoodsID       int64
 	Epoch         int64 // of its reservation
 	Amount        int64

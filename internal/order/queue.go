@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
 // Publisher hands messages to the durable queue between Redis and MySQL.
@@ -53,15 +53,9 @@ type Source interface {
 	Open(ctx context.Context, shard int) (Stream, error)
 }
 
-// OutboxEntry holds reservations that one message carries and that the queue has not confirmed.
-type OutboxEntry struct {
-	ID      string // its place in the outbox
-	Entries []byte // the JSON array of its lines, as EncodeOrders takes it
-}
-
 // Pending is one reservation that is not known to be in MySQL.
 type Pending struct {
-	seckill.OrderLine
+	reservation.OrderLine
 	Entry []byte    // the line as JSON, to be published again as it is
 	At    time.Time // when it was reserved, by Redis' clock
 }

@@ -15,6 +15,7 @@ import (
 	"flashsale.dev/seckill/internal/order/outbox"
 	"flashsale.dev/seckill/internal/order/reconcile"
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
 // reconciler makes a reconciler that is not running.
@@ -60,7 +61,7 @@ func TestReconcile_ReturnsUnitsOfFailedOrder(t *testing.T) {
 	require.NoError(t, err)
 	releaser := inventory.NewStockReleaser(h.store, h.shelf, h.parts.Log)
 	releaser.Release(t.Context(), out.Moves)
-	_, err = h.shelf.Adopt(t.Context(), sale.GoodsID, 1, 0, []seckill.OrderLine{l})
+	_, err = h.shelf.Adopt(t.Context(), sale.GoodsID, 1, 0, []reservation.OrderLine{l})
 	require.NoError(t, err)
 	h.mini.SetTime(time.Now().Add(6 * time.Second))
 	var log bytes.Buffer

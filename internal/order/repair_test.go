@@ -12,6 +12,7 @@ import (
 	"flashsale.dev/seckill/internal/order/rebuild"
 	"flashsale.dev/seckill/internal/order/reconcile"
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
 func TestASaleThatRedisLostIsBuiltAgain(t *testing.T) {
@@ -98,10 +99,10 @@ func TestUnitsAdoptedForAnOrderToldLostGoBack(t *testing.T) {
 	h.settles(sale.GoodsID, 5, 0)
 	stop()
 	tomb := order.Order{
-		OrderLine: seckill.OrderLine{OrderSn: late.OrderSn, BuyerID: 9}, GoodsID: sale.GoodsID, Epoch: 1,
+		OrderLine: reservation.OrderLine{OrderSn: late.OrderSn, BuyerID: 9}, GoodsID: sale.GoodsID, Epoch: 1,
 		Status: order.Failed, FailureReason: order.FailedLost,
 	}
-	_, err := h.shelf.Adopt(t.Context(), sale.GoodsID, 2, 2, []seckill.OrderLine{late})
+	_, err := h.shelf.Adopt(t.Context(), sale.GoodsID, 2, 2, []reservation.OrderLine{late})
 	require.NoError(t, err)
 	_, err = h.store.WriteTombstone(t.Context(), tomb)
 	require.NoError(t, err)
@@ -124,9 +125,9 @@ func TestARebuilderThatSleptIsFenced(t *testing.T) {
 	_, err = opener.Open(t.Context(), sale.GoodsID, awake)
 	require.NoError(t, err)
 	_, err = opener.Open(t.Context(), sale.GoodsID, slept)
-	require.ErrorIs(t, err, seckill.ErrFenced)
+	require.ErrorIs(t, err, rebuild.ErrFenced)
 	_, err = opener.OpenFirst(t.Context(), sale.GoodsID)
-	require.ErrorIs(t, err, seckill.ErrFenced)
+	require.ErrorIs(t, err, rebuild.ErrFenced)
 	require.EqualValues(t, 2, h.ledger(sale.GoodsID).Epoch)
 }
 
@@ -158,7 +159,7 @@ func TestOrdersWrittenAndNotSettledAreSettled(t *testing.T) {
 	require.NoError(t, err)
 	now := h.find(7, sn).CreatedAt
 	_, err = h.store.WriteBatch(t.Context(), orderwriter.Batch{
-		GoodsID: sale.GoodsID, Lines: []seckill.OrderLine{line}, Epochs: map[string]int64{sn: 1}, Now: now, PayBy: now,
+		GoodsID: sale.GoodsID, Lines: []reservation.OrderLine{line}, Epochs: map[string]int64{sn: 1}, Now: now, PayBy: now,
 	})
 	require.NoError(t, err)
 	require.NoError(t, h.confirmAll(sale.GoodsID))

@@ -11,6 +11,7 @@ import (
 	"flashsale.dev/seckill/internal/order/orderwriter"
 	"flashsale.dev/seckill/internal/order/query"
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
 // TestListsAndStreamsSayCreatedOfASettledCommitOnly: one order is in MySQL and its commit not answered yet, the other's
@@ -28,7 +29,7 @@ func TestListsAndStreamsSayCreatedOfASettledCommitOnly(t *testing.T) {
 		line, _, err := h.shelf.Pending(t.Context(), sale.GoodsID, sn)
 		require.NoError(t, err)
 		_, err = h.store.WriteBatch(t.Context(), orderwriter.Batch{
-			GoodsID: sale.GoodsID, Lines: []seckill.OrderLine{line}, Epochs: map[string]int64{sn: 1}, Now: now, PayBy: now,
+			GoodsID: sale.GoodsID, Lines: []reservation.OrderLine{line}, Epochs: map[string]int64{sn: 1}, Now: now, PayBy: now,
 		})
 		require.NoError(t, err)
 	}
@@ -78,7 +79,7 @@ func TestWhatARestartedRedisForgotMakesNoCreatedOrderQueued(t *testing.T) {
 	require.NoError(t, err)
 	now := time.Now()
 	_, err = h.store.WriteBatch(t.Context(), orderwriter.Batch{
-		GoodsID: sale.GoodsID, Lines: []seckill.OrderLine{line}, Epochs: map[string]int64{sn: 1}, Now: now, PayBy: now,
+		GoodsID: sale.GoodsID, Lines: []reservation.OrderLine{line}, Epochs: map[string]int64{sn: 1}, Now: now, PayBy: now,
 	})
 	require.NoError(t, err)
 	require.Equal(t, order.Queued, h.find(7, sn).Status)

@@ -13,6 +13,7 @@ import (
 	"flashsale.dev/seckill/internal/order/purchase"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/catalog"
+	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
 // lagging is a Redis whose replicas may not have what it took.
@@ -21,7 +22,7 @@ type lagging struct {
 	behind atomic.Bool
 }
 
-func (l *lagging) Reserve(ctx context.Context, goodsID, epoch int64, rs []seckill.Reservation) (seckill.ReserveResult, error) {
+func (l *lagging) Reserve(ctx context.Context, goodsID, epoch int64, rs []reservation.Reservation) (reservation.Result, error) {
 	g, err := l.ReservationStore.Reserve(ctx, goodsID, epoch, rs)
 	if l.behind.Load() {
 		g.NotReplicated = errors.New("too few replicas")

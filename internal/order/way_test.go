@@ -10,6 +10,7 @@ import (
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/purchase"
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
 func TestAPurchaseGoesAllTheWay(t *testing.T) {
@@ -97,7 +98,7 @@ func TestDuplicatesInOtherGroupingsAreWrittenOnce(t *testing.T) {
 	h := open(t)
 	sale := h.putUp(10, 5)
 	h.queue.down.Store(true)
-	var lines []seckill.OrderLine
+	var lines []reservation.OrderLine
 	for id := range int64(4) {
 		sn := h.buy(sale.GoodsID, id+1, 1)
 		line, pending, err := h.shelf.Pending(t.Context(), sale.GoodsID, sn)
@@ -117,7 +118,7 @@ func TestOneBadOrderCostsItsMatesNothing(t *testing.T) {
 	h := open(t)
 	sale := h.putUp(10, 5)
 	h.queue.down.Store(true)
-	var lines []seckill.OrderLine
+	var lines []reservation.OrderLine
 	for id := range int64(5) {
 		line, _, err := h.shelf.Pending(t.Context(), sale.GoodsID, h.buy(sale.GoodsID, id+1, 1))
 		require.NoError(t, err)

@@ -9,7 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/payment"
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
 var secret = []byte("a secret of provider and API, 32+")
@@ -82,12 +84,12 @@ func TestNewSigner_RefusesShortSecrets(t *testing.T) {
 }
 
 func TestTest_ChargesOnce(t *testing.T) {
-	o := order.Order{OrderLine: seckill.OrderLine{OrderSn: "o-1"}, GoodsID: 42, Amount: 1999}
+	o := order.Order{OrderLine: reservation.OrderLine{OrderSn: "o-1"}, GoodsID: 42, Amount: 1999}
 	first, err := Test{}.Charge(t.Context(), o)
 	require.NoError(t, err)
 	again, err := Test{}.Charge(t.Context(), o)
 	require.NoError(t, err)
 	require.Equal(t, first, again)
-	require.Equal(t, order.Payment{ID: "o-1", GoodsID: 42, OrderSn: "o-1", Amount: 1999}, first)
+	require.Equal(t, payment.Payment{ID: "o-1", GoodsID: 42, OrderSn: "o-1", Amount: 1999}, first)
 	require.NoError(t, Test{}.Refund(t.Context(), first))
 }

@@ -7,7 +7,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/rebuild"
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
 func TestSettleMovesPendingToSoldOnce(t *testing.T) {
@@ -43,10 +45,10 @@ func TestReleaseGivesBackOnceBeforeAndAfterSettling(t *testing.T) {
 		require.EqualValues(t, []int64{9, 1, 0}, []int64{v.Available, v.Pending, v.Sold})
 
 		verdicts := reserve(t, s, want(t, s, 4, 7, 4), want(t, s, 5, 8, 4), want(t, s, 6, 8, 3))
-		require.Equal(t, []seckill.Verdict{
-			{Code: seckill.Taken, OrderSn: "sn4"},
-			{Code: seckill.OverLimit, OrderSns: []string{"sn3"}},
-			{Code: seckill.Taken, OrderSn: "sn6"},
+		require.Equal(t, []reservation.Verdict{
+			{Code: reservation.Taken, OrderSn: "sn4"},
+			{Code: reservation.OverLimit, OrderSns: []string{"sn3"}},
+			{Code: reservation.Taken, OrderSn: "sn6"},
 		}, verdicts, "a buyer may buy again what went back")
 	})
 }
@@ -98,7 +100,7 @@ func TestLoadBringsHoldingsAndRefusesOldEpochs(t *testing.T) {
 		reserve(t, s, want(t, s, 1, 7, 2))
 		snap := onSale(10, 2)
 		snap.Epoch, snap.Stock = 3, 8
-		snap.Holdings = []seckill.Holding{{BuyerID: 7, Held: 2, Orders: []seckill.HeldOrder{{OrderSn: "sn1", Quantity: 2}}}}
+		snap.Holdings = []rebuild.Holding{{BuyerID: 7, Held: 2, Orders: []rebuild.HeldOrder{{OrderSn: "sn1", Quantity: 2}}}}
 		load(t, s, snap)
 		v := view(t, s)
 		require.EqualValues(t, []int64{3, 8, 0, 2}, []int64{v.Epoch, v.Available, v.Pending, v.Sold})
@@ -111,18 +113,18 @@ func TestLoadBringsHoldingsAndRefusesOldEpochs(t *testing.T) {
 			require.False(t, loaded)
 		}
 		require.EqualValues(t, 8, view(t, s).Available)
-		_, err := s.IssuePaths(t.Context(), goods, 3, seckill.PathTTL, []seckill.PathGrant{{Path: path(2), BuyerID: 7}})
+		_, err := s.IssuePaths(t.Context(), goods, 3, reservation.PathTTL, []reservation.PathGrant{{Path: path(2), BuyerID: 7}})
 		require.NoError(t, err)
-		g, err := s.Reserve(t.Context(), goods, 3, []seckill.Reservation{asking(2, 7, 1)})
+		g, err := s.Reserve(t.Context(), goods, 3, []reservation.Reservation{asking(2, 7, 1)})
 		require.NoError(t, err)
-		require.Equal(t, []seckill.Verdict{{Code: seckill.OverLimit, OrderSns: []string{"sn1"}}}, g.Verdicts)
+		require.Equal(t, []reservation.Verdict{{Code: reservation.OverLimit, OrderSns: []string{"sn1"}}}, g.Verdicts)
 	})
 }
 
 func TestAdoptTakesOnceAndOnlyWhatIsLeft(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *Store) {
 		load(t, s, onSale(3, 2))
-		lines := []seckill.OrderLine{
+		lines := []reservation.OrderLine{
 			{OrderSn: "a", BuyerID: 7, Quantity: 2}, {OrderSn: "b", BuyerID: 7, Quantity: 1}, {OrderSn: "c", BuyerID: 8, Quantity: 2},
 		}
 		for range 2 {
@@ -137,7 +139,7 @@ func TestAdoptTakesOnceAndOnlyWhatIsLeft(t *testing.T) {
 
 // A rebuild waits for the queue; an order that waited for the rebuild would hold the queue up for ever.
 func TestAShutGateHoldsNoLateOrderUp(t *testing.T) {
-	late := []seckill.OrderLine{{OrderSn: "a", BuyerID: 7, Quantity: 2}}
+	late := []reservation.OrderLine{{OrderSn: "a", BuyerID: 7, Quantity: 2}}
 	for name, shut := range map[string]func(t *testing.T, s *Store){
 		"on purpose": func(t *testing.T, s *Store) {
 			load(t, s, onSale(3, 2))
@@ -161,7 +163,7 @@ func TestAShutGateHoldsNoLateOrderUp(t *testing.T) {
 
 // MySQL began epoch 2 and its rebuilder died, or sleeps, before it loaded it.
 func TestAnEpochThatOrdersWereWrittenPastIsNotLoaded(t *testing.T) {
-	late := []seckill.OrderLine{{OrderSn: "a", BuyerID: 7, Quantity: 2}}
+	late := []reservation.OrderLine{{OrderSn: "a", BuyerID: 7, Quantity: 2}}
 	for name, before := range map[string]func(t *testing.T, s *Store){
 		"Redis is empty": func(*testing.T, *Store) {},
 		"Redis has an older one": func(t *testing.T, s *Store) {
@@ -193,7 +195,7 @@ func TestALateOrderIsNotAdoptedByAnEpochThatIsOver(t *testing.T) {
 		snap := onSale(3, 2)
 		snap.Epoch = 2
 		load(t, s, snap)
-		_, err := s.Adopt(t.Context(), goods, 1, 0, []seckill.OrderLine{{OrderSn: "a", BuyerID: 7, Quantity: 2}})
+		_, err := s.Adopt(t.Context(), goods, 1, 0, []reservation.OrderLine{{OrderSn: "a", BuyerID: 7, Quantity: 2}})
 		_, shut := errors.AsType[*seckill.GateError](err)
 		require.True(t, shut, "%v", err)
 	})
@@ -270,7 +272,7 @@ func TestALateOrderIsTakenInWithinTheLimitOnly(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *Store) {
 		load(t, s, onSale(10, 2))
 		reserve(t, s, want(t, s, 1, 7, 2))
-		late := []seckill.OrderLine{{OrderSn: "late", BuyerID: 7, Quantity: 1}, {OrderSn: "other", BuyerID: 8, Quantity: 1}}
+		late := []reservation.OrderLine{{OrderSn: "late", BuyerID: 7, Quantity: 1}, {OrderSn: "other", BuyerID: 8, Quantity: 1}}
 		adopted, err := s.Adopt(t.Context(), goods, 1, 2, late)
 		require.NoError(t, err)
 		require.Equal(t, map[string]bool{"late": false, "other": true}, adopted)

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/seckill/reservation"
 	"flashsale.dev/seckill/internal/testing/servers"
 )
 
@@ -53,7 +54,7 @@ func TestAMovedSlotShutsItsSalesAlone(t *testing.T) {
 		v := view(t, s)
 		require.Equal(t, at.gate, v.Gate)
 		require.EqualValues(t, []int64{8, 2}, []int64{v.Available, v.Pending}, "nothing was lost on the way")
-		_, err := s.Reserve(t.Context(), goods, 1, []seckill.Reservation{asking(1, 7, 2)})
+		_, err := s.Reserve(t.Context(), goods, 1, []reservation.Reservation{asking(1, 7, 2)})
 		require.Equal(t, at.gate != seckill.GateOpen, err != nil, "%v", err)
 		v, err = s.View(t.Context(), other)
 		require.NoError(t, err)
@@ -78,7 +79,7 @@ func TestAHalfMovedSlotTakesNothingTwice(t *testing.T) {
 				require.NoError(t, err)
 			}
 			require.NoError(t, move.Finish(t.Context()))
-			_, err = s.Reserve(t.Context(), goods, 1, []seckill.Reservation{third})
+			_, err = s.Reserve(t.Context(), goods, 1, []reservation.Reservation{third})
 			var gate *seckill.GateError
 			require.ErrorAs(t, err, &gate)
 			require.Equal(t, seckill.GateLease, gate.State)
@@ -90,16 +91,16 @@ func TestAHalfMovedSlotTakesNothingTwice(t *testing.T) {
 }
 
 // tryReserve asks for one unit, which is taken, has been, or can't be had now.
-func tryReserve(t *testing.T, s *Store, r seckill.Reservation) {
+func tryReserve(t *testing.T, s *Store, r reservation.Reservation) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
-	g, err := s.Reserve(ctx, goods, 1, []seckill.Reservation{r})
+	g, err := s.Reserve(ctx, goods, 1, []reservation.Reservation{r})
 	if err != nil {
 		require.NoError(t, ctx.Err(), "a store must not hang on a slot that is half moved")
 		return
 	}
-	require.Contains(t, []seckill.VerdictCode{seckill.Taken, seckill.Repeated}, g.Verdicts[0].Code)
+	require.Contains(t, []reservation.VerdictCode{reservation.Taken, reservation.Repeated}, g.Verdicts[0].Code)
 	require.Equal(t, r.OrderSn, g.Verdicts[0].OrderSn)
 }
 
@@ -111,16 +112,16 @@ func TestAWaitFollowsTheMaster(t *testing.T) {
 	replicas, err := cluster.ReplicasOf(t.Context(), from)
 	require.NoError(t, err)
 	require.NoError(t, cluster.FailOver(t.Context(), replicas[0]))
-	_, err = s.Reserve(t.Context(), goods, 1, []seckill.Reservation{asking(1, 7, 1)})
+	_, err = s.Reserve(t.Context(), goods, 1, []reservation.Reservation{asking(1, 7, 1)})
 	var gate *seckill.GateError
 	require.ErrorAs(t, err, &gate, "the new master's word, and not MOVED")
 	require.Equal(t, seckill.GateLease, gate.State)
 	again := onSale(10, 5)
 	again.Epoch = 2
 	load(t, s, again)
-	_, err = s.IssuePaths(t.Context(), goods, 2, time.Minute, []seckill.PathGrant{{Path: path(1), BuyerID: 7}})
+	_, err = s.IssuePaths(t.Context(), goods, 2, time.Minute, []reservation.PathGrant{{Path: path(1), BuyerID: 7}})
 	require.NoError(t, err)
-	g, err := s.Reserve(t.Context(), goods, 2, []seckill.Reservation{asking(1, 7, 1)})
+	g, err := s.Reserve(t.Context(), goods, 2, []reservation.Reservation{asking(1, 7, 1)})
 	require.NoError(t, err)
 	require.NoError(t, g.NotReplicated, "the old master is its replica now, and counts")
 }

@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
 // FuzzReadPending: what lies in pending is a reservation that is written again as it stands, or an error.
@@ -43,7 +43,7 @@ func FuzzReplies(f *testing.F) {
 		if _, err := readView(&reply{fields: fields}); err == nil {
 			require.GreaterOrEqual(t, len(fields), 15)
 		}
-		rs := make([]seckill.Reservation, asked)
+		rs := make([]reservation.Reservation, asked)
 		if g, err := readGroup(&reply{fields: fields}, rs); err == nil {
 			require.Len(t, g.Verdicts, len(rs))
 		}

@@ -6,11 +6,11 @@ import (
 	"strconv"
 	"time"
 
-	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/outbox"
 )
 
 // Unconfirmed reads outbox entries of a goods that are at least so old by Redis' clock, oldest first.
-func (s *Store) Unconfirmed(ctx context.Context, goodsID int64, age time.Duration, count int64) ([]order.OutboxEntry, error) {
+func (s *Store) Unconfirmed(ctx context.Context, goodsID int64, age time.Duration, count int64) ([]outbox.Entry, error) {
 	now, err := s.clock(ctx, keysOf(goodsID))
 	if err != nil {
 		return nil, fmt.Errorf("ask redis for the time: %w", err)
@@ -20,10 +20,10 @@ func (s *Store) Unconfirmed(ctx context.Context, goodsID int64, age time.Duratio
 	if err != nil {
 		return nil, fmt.Errorf("read the outbox in redis: %w", err)
 	}
-	entries := make([]order.OutboxEntry, 0, len(messages))
+	entries := make([]outbox.Entry, 0, len(messages))
 	for _, m := range messages {
 		body, _ := m.Values["b"].(string)
-		entries = append(entries, order.OutboxEntry{ID: m.ID, Entries: []byte(body)})
+		entries = append(entries, outbox.Entry{ID: m.ID, Entries: []byte(body)})
 	}
 	return entries, nil
 }

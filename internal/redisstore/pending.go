@@ -11,7 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"flashsale.dev/seckill/internal/order"
-	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
 // settleChunk is how many numbers one script call settles: well under what Lua can unpack.
@@ -36,13 +36,13 @@ func (s *Store) Settle(ctx context.Context, goodsID int64, sns []string) (int, e
 }
 
 // Pending finds one reservation that MySQL may not have yet. The bool tells whether there is one.
-func (s *Store) Pending(ctx context.Context, goodsID int64, sn string) (seckill.OrderLine, bool, error) {
+func (s *Store) Pending(ctx context.Context, goodsID int64, sn string) (reservation.OrderLine, bool, error) {
 	text, err := s.client.HGet(ctx, keysOf(goodsID).pending(), sn).Result()
 	if errors.Is(err, redis.Nil) {
-		return seckill.OrderLine{}, false, nil
+		return reservation.OrderLine{}, false, nil
 	}
 	if err != nil {
-		return seckill.OrderLine{}, false, fmt.Errorf("look for a pending order in redis: %w", err)
+		return reservation.OrderLine{}, false, fmt.Errorf("look for a pending order in redis: %w", err)
 	}
 	p, err := readPending(text)
 	return p.OrderLine, err == nil, err
@@ -109,7 +109,7 @@ func readPending(text string) (order.Pending, error) {
 // error is a *seckill.GateError.
 //
 // limit is what a buyer may hold with them; 0 leaves that to MySQL.
-func (s *Store) Adopt(ctx context.Context, goodsID, epoch, limit int64, lines []seckill.OrderLine) (map[string]bool, error) {
+func (s *Store) Adopt(ctx context.Context, goodsID, epoch, limit int64, lines []reservation.OrderLine) (map[string]bool, error) {
 	k := keysOf(goodsID)
 	args := append(make([]any, 0, 3+4*len(lines)), s.lease, epoch, limit)
 	for _, l := range lines {

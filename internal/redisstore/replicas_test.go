@@ -9,7 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
-	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/seckill/reservation"
 	"flashsale.dev/seckill/internal/testing/servers"
 )
 
@@ -29,22 +29,22 @@ func replicated(t *testing.T) (patient, hasty *Store, follower *servers.RedisSer
 func TestAReservationIsSureOnceAReplicaHasIt(t *testing.T) {
 	s, hasty, replica := replicated(t)
 	load(t, s, onSale(10, 2))
-	g, err := s.Reserve(t.Context(), goods, 1, []seckill.Reservation{want(t, s, 1, 7, 1)})
+	g, err := s.Reserve(t.Context(), goods, 1, []reservation.Reservation{want(t, s, 1, 7, 1)})
 	require.NoError(t, err)
 	require.NoError(t, g.NotReplicated)
 	require.NoError(t, replica.Kill())
 	second := want(t, s, 2, 7, 1)
-	g, err = hasty.Reserve(t.Context(), goods, 1, []seckill.Reservation{second})
+	g, err = hasty.Reserve(t.Context(), goods, 1, []reservation.Reservation{second})
 	require.NoError(t, err)
 	require.ErrorIs(t, g.NotReplicated, errTooFewReplicas)
-	require.Equal(t, seckill.Taken, g.Verdicts[0].Code, "it is taken all the same, and goes its way")
+	require.Equal(t, reservation.Taken, g.Verdicts[0].Code, "it is taken all the same, and goes its way")
 
-	g, err = hasty.Reserve(t.Context(), goods, 1, []seckill.Reservation{second})
+	g, err = hasty.Reserve(t.Context(), goods, 1, []reservation.Reservation{second})
 	require.NoError(t, err)
-	require.Equal(t, seckill.Repeated, g.Verdicts[0].Code)
+	require.Equal(t, reservation.Repeated, g.Verdicts[0].Code)
 	require.ErrorIs(t, g.NotReplicated, errTooFewReplicas, "asking again makes it no surer")
 	require.NoError(t, replica.Restart(t.Context()))
-	g, err = s.Reserve(t.Context(), goods, 1, []seckill.Reservation{second})
+	g, err = s.Reserve(t.Context(), goods, 1, []reservation.Reservation{second})
 	require.NoError(t, err)
 	require.NoError(t, g.NotReplicated, "the replica is back")
 	require.Equal(t, second.OrderSn, g.Verdicts[0].OrderSn)
@@ -55,10 +55,10 @@ func TestAScriptThatRedisForgotIsSentAgain(t *testing.T) {
 	load(t, s, onSale(10, 2))
 	r := want(t, s, 1, 7, 1)
 	require.NoError(t, s.client.ScriptFlush(t.Context()).Err()) // as after a restart: the pipeline must send the script itself
-	g, err := s.Reserve(t.Context(), goods, 1, []seckill.Reservation{r})
+	g, err := s.Reserve(t.Context(), goods, 1, []reservation.Reservation{r})
 	require.NoError(t, err)
 	require.NoError(t, g.NotReplicated)
-	require.Equal(t, seckill.Taken, g.Verdicts[0].Code)
+	require.Equal(t, reservation.Taken, g.Verdicts[0].Code)
 }
 
 // A master that was cut off from its replicas, while one of them is promoted, must not have a late order waived: the fence would
@@ -66,9 +66,9 @@ func TestAScriptThatRedisForgotIsSentAgain(t *testing.T) {
 func TestAMasterThatLostItsReplicasTakesNothing(t *testing.T) {
 	_, s, replica := replicated(t)
 	load(t, s, onSale(10, 2))
-	g, err := s.Reserve(t.Context(), goods, 1, []seckill.Reservation{want(t, s, 1, 7, 1)})
+	g, err := s.Reserve(t.Context(), goods, 1, []reservation.Reservation{want(t, s, 1, 7, 1)})
 	require.NoError(t, err)
-	require.Equal(t, seckill.Taken, g.Verdicts[0].Code)
+	require.Equal(t, reservation.Taken, g.Verdicts[0].Code)
 	second := want(t, s, 2, 8, 1)
 	require.NoError(t, s.client.Do(t.Context(), "CONFIG", "SET", "min-replicas-to-write", 1, "min-replicas-max-lag", 1).Err())
 	require.NoError(t, replica.Kill())
@@ -76,9 +76,9 @@ func TestAMasterThatLostItsReplicasTakesNothing(t *testing.T) {
 		err := s.client.Set(t.Context(), "anything", 1, 0).Err()
 		return err != nil && strings.Contains(err.Error(), "NOREPLICAS")
 	}, time.Minute, 10*time.Millisecond)
-	_, err = s.Adopt(t.Context(), goods, 2, 0, []seckill.OrderLine{{OrderSn: "a", BuyerID: 9, Quantity: 1}})
+	_, err = s.Adopt(t.Context(), goods, 2, 0, []reservation.OrderLine{{OrderSn: "a", BuyerID: 9, Quantity: 1}})
 	require.ErrorContains(t, err, "NOREPLICAS")
-	_, err = s.Reserve(t.Context(), goods, 1, []seckill.Reservation{second})
+	_, err = s.Reserve(t.Context(), goods, 1, []reservation.Reservation{second})
 	require.ErrorContains(t, err, "NOREPLICAS")
 	require.EqualValues(t, 9, view(t, s).Available, "a script that may not write has written nothing")
 }

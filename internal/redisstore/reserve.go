@@ -8,38 +8,39 @@ import (
 	"time"
 
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
 // UsedPathLife is how long a path that was answered 202 is remembered.
 const UsedPathLife = 24 * time.Hour
 
-// Reserve judges 1 to seckill.MaxBatch reservations of one goods in one script call. Where the gate is shut, or
+// Reserve judges 1 to reservation.MaxBatch reservations of one goods in one script call. Where the gate is shut, or
 // epoch is not the one Redis has, nothing is taken and the error is a *seckill.GateError. Where replicas are waited for and
 // too few had it all in time, the group's Unsure says so.
-func (s *Store) Reserve(ctx context.Context, goodsID, epoch int64, rs []seckill.Reservation) (seckill.ReserveResult, error) {
+func (s *Store) Reserve(ctx context.Context, goodsID, epoch int64, rs []reservation.Reservation) (reservation.Result, error) {
 	k := keysOf(goodsID)
 	keys := append(make([]string, 0, 4+len(rs)), k.sale(), k.buyers(), k.pending(), k.outbox())
 	args := append(make([]any, 0, 4+4*len(rs)), s.lease, epoch, s.opts.MaxBacklogMillis, int64(UsedPathLife/time.Second))
 	for _, r := range rs {
 		entry, err := json.Marshal(r.OrderLine)
 		if err != nil {
-			return seckill.ReserveResult{}, fmt.Errorf("encode a reservation: %w", err)
+			return reservation.Result{}, fmt.Errorf("encode a reservation: %w", err)
 		}
 		keys = append(keys, k.path(r.Path))
 		args = append(args, r.BuyerID, r.Quantity, r.OrderSn, entry)
 	}
 	fields, unsure, err := s.reserveOn(ctx, k, keys, args)
 	if err != nil {
-		return seckill.ReserveResult{}, fmt.Errorf("reserve in redis: %w", err)
+		return reservation.Result{}, fmt.Errorf("reserve in redis: %w", err)
 	}
 	g, err := readGroup(&reply{fields: fields}, rs)
 	g.NotReplicated = unsure
 	return g, err
 }
 
-func readGroup(r *reply, rs []seckill.Reservation) (seckill.ReserveResult, error) {
+func readGroup(r *reply, rs []reservation.Reservation) (reservation.Result, error) {
 	state, epoch := r.gate()
-	g := seckill.ReserveResult{Now: r.millis(), Available: r.int(), OutboxID: r.string()}
+	g := reservation.Result{Now: r.millis(), Available: r.int(), OutboxID: r.string()}
 	if r.err == nil && state != seckill.GateOpen {
 		return g, gateError(state, epoch)
 	}
@@ -53,21 +54,21 @@ func readGroup(r *reply, rs []seckill.Reservation) (seckill.ReserveResult, error
 }
 
 // readVerdict reads a digit and what belongs to it.
-func readVerdict(r *reply, sn string) seckill.Verdict {
+func readVerdict(r *reply, sn string) reservation.Verdict {
 	text := r.string()
 	if text == "" || text[0] < '0' || text[0] > '8' {
 		r.fail("has the verdict %q", text)
-		return seckill.Verdict{}
+		return reservation.Verdict{}
 	}
-	v := seckill.Verdict{Code: seckill.VerdictCode(text[0] - '0')}
+	v := reservation.Verdict{Code: reservation.VerdictCode(text[0] - '0')}
 	switch rest := text[1:]; v.Code {
-	case seckill.Taken:
+	case reservation.Taken:
 		v.OrderSn = sn
-	case seckill.Repeated:
+	case reservation.Repeated:
 		v.OrderSn = rest
-	case seckill.OverLimit:
+	case reservation.OverLimit:
 		v.OrderSns = strings.Fields(rest)
-	case seckill.TooFew:
+	case reservation.TooFew:
 		_, err := fmt.Sscan(rest, &v.Available)
 		if err != nil {
 			r.fail("has the verdict %q", text)
@@ -78,7 +79,7 @@ func readVerdict(r *reply, sn string) seckill.Verdict {
 
 // IssuePaths stores one random path for each buyer, for its life, and returns Redis' clock at that moment; or the
 // refusal that the sale has for everybody, with what is left in its data.
-func (s *Store) IssuePaths(ctx context.Context, goodsID, epoch int64, life time.Duration, ps []seckill.PathGrant) (time.Time, error) {
+func (s *Store) IssuePaths(ctx context.Context, goodsID, epoch int64, life time.Duration, ps []reservation.PathGrant) (time.Time, error) {
 	k := keysOf(goodsID)
 	keys := append(make([]string, 0, 1+len(ps)), k.sale())
 	args := append(make([]any, 0, 3+len(ps)), s.lease, epoch, life.Milliseconds())
@@ -92,12 +93,12 @@ func (s *Store) IssuePaths(ctx context.Context, goodsID, epoch int64, life time.
 	}
 	r := &reply{fields: fields}
 	state, has := r.gate()
-	now, available, code := r.millis(), r.int(), seckill.VerdictCode(r.int())
+	now, available, code := r.millis(), r.int(), reservation.VerdictCode(r.int())
 	if r.err == nil && state != seckill.GateOpen {
 		return now, gateError(state, has)
 	}
 	if r.err != nil {
 		return now, r.err
 	}
-	return now, seckill.Verdict{Code: code, Available: available}.Err()
+	return now, reservation.Verdict{Code: code, Available: available}.Err()
 }

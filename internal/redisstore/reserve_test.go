@@ -10,6 +10,7 @@ import (
 
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/seckill/reservation"
 	"flashsale.dev/seckill/internal/testing/servers"
 )
 
@@ -17,7 +18,7 @@ func TestReserveTakesUnitsAndRemembersThem(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *Store) {
 		load(t, s, onSale(10, 5))
 		r := want(t, s, 1, 7, 3)
-		require.Equal(t, []seckill.Verdict{{Code: seckill.Taken, OrderSn: "sn1"}}, reserve(t, s, r))
+		require.Equal(t, []reservation.Verdict{{Code: reservation.Taken, OrderSn: "sn1"}}, reserve(t, s, r))
 
 		v := view(t, s)
 		require.EqualValues(t, 7, v.Available)
@@ -33,7 +34,7 @@ func TestReserveTakesUnitsAndRemembersThem(t *testing.T) {
 		require.Len(t, entries, 1)
 		m, err := order.Decode(order.EncodeOrders(goods, entries[0].Entries))
 		require.NoError(t, err)
-		require.Equal(t, []seckill.OrderLine{r.OrderLine}, m.Orders)
+		require.Equal(t, []reservation.OrderLine{r.OrderLine}, m.Orders)
 		require.NoError(t, s.Confirmed(t.Context(), goods, entries[0].ID))
 		require.Zero(t, view(t, s).Outbox)
 	})
@@ -49,15 +50,15 @@ func TestEachOfAGroupIsJudgedAlone(t *testing.T) {
 		stolen := want(t, s, 3, 8, 1)
 		stolen.BuyerID = 9
 		verdicts := reserve(t, s, first, again, more, stolen, asking(99, 7, 1), want(t, s, 4, 8, 3), want(t, s, 5, 9, 3), want(t, s, 6, 9, 1))
-		require.Equal(t, []seckill.Verdict{
-			{Code: seckill.Taken, OrderSn: "sn1"},
-			{Code: seckill.Repeated, OrderSn: "sn1"},
-			{Code: seckill.OverLimit, OrderSns: []string{"sn1"}},
-			{Code: seckill.WrongPath},
-			{Code: seckill.WrongPath},
-			{Code: seckill.Taken, OrderSn: "sn4"},
-			{Code: seckill.TooFew, Available: 1},
-			{Code: seckill.Taken, OrderSn: "sn6"},
+		require.Equal(t, []reservation.Verdict{
+			{Code: reservation.Taken, OrderSn: "sn1"},
+			{Code: reservation.Repeated, OrderSn: "sn1"},
+			{Code: reservation.OverLimit, OrderSns: []string{"sn1"}},
+			{Code: reservation.WrongPath},
+			{Code: reservation.WrongPath},
+			{Code: reservation.Taken, OrderSn: "sn4"},
+			{Code: reservation.TooFew, Available: 1},
+			{Code: reservation.Taken, OrderSn: "sn6"},
 		}, verdicts)
 		require.Zero(t, view(t, s).Available)
 		require.ElementsMatch(t, []string{"sn1", "sn4", "sn6"}, pendingSns(t, s))
@@ -74,9 +75,9 @@ func TestAUsedPathGivesItsOrderWhateverHasBecomeOfTheSale(t *testing.T) {
 		snap.Status = seckill.Closed
 		require.NoError(t, s.UpdateSale(t.Context(), snap.Sale))
 		r.OrderSn, r.Quantity = "another", 5
-		require.Equal(t, []seckill.Verdict{{Code: seckill.Repeated, OrderSn: "sn1"}}, reserve(t, s, r))
+		require.Equal(t, []reservation.Verdict{{Code: reservation.Repeated, OrderSn: "sn1"}}, reserve(t, s, r))
 		late := asking(2, 8, 1)
-		require.Equal(t, seckill.WrongPath, reserve(t, s, late)[0].Code)
+		require.Equal(t, reservation.WrongPath, reserve(t, s, late)[0].Code)
 	})
 }
 
@@ -87,12 +88,12 @@ func TestTheWindowIsByRedisClock(t *testing.T) {
 		r := want(t, s, 1, 7, 1)
 		snap.StartAt = time.Now().Add(time.Minute)
 		require.NoError(t, s.UpdateSale(t.Context(), snap.Sale))
-		require.Equal(t, seckill.TooEarly, reserve(t, s, r)[0].Code)
-		_, err := s.IssuePaths(t.Context(), goods, 1, time.Minute, []seckill.PathGrant{{Path: path(2), BuyerID: 7}})
+		require.Equal(t, reservation.TooEarly, reserve(t, s, r)[0].Code)
+		_, err := s.IssuePaths(t.Context(), goods, 1, time.Minute, []reservation.PathGrant{{Path: path(2), BuyerID: 7}})
 		require.Equal(t, seckill.NotStarted, seckill.ReasonOf(err))
 		snap.StartAt, snap.EndAt = time.Now().Add(-time.Hour), time.Now().Add(-time.Millisecond)
 		require.NoError(t, s.UpdateSale(t.Context(), snap.Sale))
-		require.Equal(t, seckill.TooLate, reserve(t, s, r)[0].Code)
+		require.Equal(t, reservation.TooLate, reserve(t, s, r)[0].Code)
 		require.EqualValues(t, 5, view(t, s).Available)
 	})
 }
@@ -101,7 +102,7 @@ func TestQuantitiesThatAreNoneAreRefusedByTheScript(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *Store) {
 		load(t, s, onSale(5, 5))
 		for i, q := range []int64{0, -1} {
-			require.Equal(t, seckill.Malformed, reserve(t, s, want(t, s, i, 7, q))[0].Code)
+			require.Equal(t, reservation.Malformed, reserve(t, s, want(t, s, i, 7, q))[0].Code)
 		}
 		require.EqualValues(t, 5, view(t, s).Available)
 	})
@@ -110,7 +111,7 @@ func TestQuantitiesThatAreNoneAreRefusedByTheScript(t *testing.T) {
 func TestAShutGateTakesNothing(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *Store) {
 		gate := func(epoch int64) seckill.GateError {
-			_, err := s.Reserve(t.Context(), goods, epoch, []seckill.Reservation{asking(1, 7, 1)})
+			_, err := s.Reserve(t.Context(), goods, epoch, []reservation.Reservation{asking(1, 7, 1)})
 			g, ok := errors.AsType[*seckill.GateError](err)
 			require.True(t, ok, "%v", err)
 			return *g
@@ -132,7 +133,7 @@ func TestALeaseEndsWithItsMaster(t *testing.T) {
 	r := want(t, s, 1, 7, 1)
 	require.NoError(t, server.Restart(t.Context()))
 	require.Eventually(t, func() bool { return s.Ping(t.Context()) == nil }, time.Minute, 10*time.Millisecond)
-	_, err := s.Reserve(t.Context(), goods, 1, []seckill.Reservation{r})
+	_, err := s.Reserve(t.Context(), goods, 1, []reservation.Reservation{r})
 	gate, ok := errors.AsType[*seckill.GateError](err)
 	require.True(t, ok, "%v", err)
 	require.Equal(t, seckill.GateLease, gate.State)
@@ -141,12 +142,12 @@ func TestALeaseEndsWithItsMaster(t *testing.T) {
 	snap := onSale(5, 1)
 	snap.Epoch = 2
 	load(t, s, snap)
-	_, err = s.IssuePaths(t.Context(), goods, 2, time.Minute, []seckill.PathGrant{{Path: path(2), BuyerID: 8}})
+	_, err = s.IssuePaths(t.Context(), goods, 2, time.Minute, []reservation.PathGrant{{Path: path(2), BuyerID: 8}})
 	require.NoError(t, err)
-	g, err := s.Reserve(t.Context(), goods, 2, []seckill.Reservation{r, asking(2, 8, 1)})
+	g, err := s.Reserve(t.Context(), goods, 2, []reservation.Reservation{r, asking(2, 8, 1)})
 	require.NoError(t, err)
-	require.Equal(t, seckill.WrongPath, g.Verdicts[0].Code, "a path ends with its epoch")
-	require.Equal(t, seckill.Taken, g.Verdicts[1].Code)
+	require.Equal(t, reservation.WrongPath, g.Verdicts[0].Code, "a path ends with its epoch")
+	require.Equal(t, reservation.Taken, g.Verdicts[1].Code)
 }
 
 func TestManyAtOnceNeverOversell(t *testing.T) {
@@ -154,14 +155,14 @@ func TestManyAtOnceNeverOversell(t *testing.T) {
 		const units, buyers = 50, 200
 		load(t, s, onSale(units, 1))
 		taken := make(chan string, buyers)
-		asked := make([]seckill.Reservation, buyers)
+		asked := make([]reservation.Reservation, buyers)
 		for i := range asked {
 			asked[i] = want(t, s, i, int64(i+1), 1)
 		}
 		var wg sync.WaitGroup
 		for _, r := range asked {
 			wg.Go(func() {
-				if v := reserve(t, s, r); v[0].Code == seckill.Taken {
+				if v := reserve(t, s, r); v[0].Code == reservation.Taken {
 					taken <- v[0].OrderSn
 				}
 			})
@@ -181,12 +182,12 @@ func TestABacklogTooOldClosesTheGate(t *testing.T) {
 		r := want(t, s, 2, 8, 1)
 		var gate *seckill.GateError
 		require.Eventually(t, func() bool {
-			_, err := s.Reserve(t.Context(), goods, 1, []seckill.Reservation{asking(9, 9, 1)})
+			_, err := s.Reserve(t.Context(), goods, 1, []reservation.Reservation{asking(9, 9, 1)})
 			return errors.As(err, &gate)
 		}, time.Minute, time.Millisecond)
 		require.Equal(t, seckill.GateBacklog, gate.State)
 		_, err := s.Settle(t.Context(), goods, []string{"sn1"})
 		require.NoError(t, err)
-		require.Equal(t, seckill.Taken, reserve(t, s, r)[0].Code)
+		require.Equal(t, reservation.Taken, reserve(t, s, r)[0].Code)
 	})
 }

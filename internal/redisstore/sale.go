@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"flashsale.dev/seckill/internal/order/rebuild"
 	"flashsale.dev/seckill/internal/seckill"
 )
 
@@ -82,7 +83,7 @@ const stageLife = 10 * time.Minute
 
 // Load begins an epoch: the buyers are staged first, then one script puts everything in place and opens the gate.
 // It returns false where Redis has this epoch already, or a newer one, and changed nothing.
-func (s *Store) Load(ctx context.Context, snap seckill.Snapshot) (bool, error) {
+func (s *Store) Load(ctx context.Context, snap rebuild.Snapshot) (bool, error) {
 	k := keysOf(snap.GoodsID)
 	if err := s.stage(ctx, k.stage(snap.Epoch), snap.Holdings); err != nil {
 		return false, err
@@ -101,7 +102,7 @@ func (s *Store) Load(ctx context.Context, snap seckill.Snapshot) (bool, error) {
 	return loaded == 1, nil
 }
 
-func (s *Store) stage(ctx context.Context, key string, holdings []seckill.Holding) error {
+func (s *Store) stage(ctx context.Context, key string, holdings []rebuild.Holding) error {
 	if err := s.client.Unlink(ctx, key).Err(); err != nil {
 		return fmt.Errorf("stage buyers in redis: %w", err)
 	}
@@ -123,7 +124,7 @@ func (s *Store) stage(ctx context.Context, key string, holdings []seckill.Holdin
 }
 
 // holdingText writes "held sn:quantity …" as the reserve script does.
-func holdingText(h seckill.Holding) string {
+func holdingText(h rebuild.Holding) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d", h.Held)
 	for _, o := range h.Orders {

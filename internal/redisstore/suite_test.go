@@ -13,7 +13,9 @@ import (
 	"go.uber.org/goleak"
 
 	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/rebuild"
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/seckill/reservation"
 	"flashsale.dev/seckill/internal/testing/servers"
 )
 
@@ -49,9 +51,9 @@ func clusterClient(t *testing.T, cluster *servers.RedisNodes) redis.UniversalCli
 const goods = 42
 
 // onSale is a sale that is on, with so many units, as its first epoch.
-func onSale(units, limit int64) seckill.Snapshot {
+func onSale(units, limit int64) rebuild.Snapshot {
 	now := time.Now().UTC().Truncate(time.Millisecond)
-	return seckill.Snapshot{Sale: seckill.Sale{
+	return rebuild.Snapshot{Sale: seckill.Sale{
 		GoodsID: goods, MerchantID: 1, Title: "tea", Price: 250, Total: units, Stock: units, Epoch: 1,
 		PerBuyerLimit: limit, MaxPerBuyerLimit: limit, StartAt: now.Add(-time.Hour), EndAt: now.Add(time.Hour),
 		Status: seckill.Exposed, Rate: seckill.DefaultRate(), CreatedAt: now, UpdatedAt: now,
@@ -59,7 +61,7 @@ func onSale(units, limit int64) seckill.Snapshot {
 }
 
 // load begins an epoch, as a rebuild does: behind a shut gate.
-func load(t *testing.T, s *Store, snap seckill.Snapshot) {
+func load(t *testing.T, s *Store, snap rebuild.Snapshot) {
 	t.Helper()
 	require.NoError(t, s.Shut(t.Context(), snap.GoodsID, snap.Epoch-1))
 	loaded, err := s.Load(t.Context(), snap)
@@ -72,19 +74,19 @@ func path(n int) string {
 }
 
 // want makes a reservation of a buyer for whom path n has been issued.
-func want(t *testing.T, s *Store, n int, buyer, quantity int64) seckill.Reservation {
+func want(t *testing.T, s *Store, n int, buyer, quantity int64) reservation.Reservation {
 	t.Helper()
-	_, err := s.IssuePaths(t.Context(), goods, 1, time.Minute, []seckill.PathGrant{{Path: path(n), BuyerID: buyer}})
+	_, err := s.IssuePaths(t.Context(), goods, 1, time.Minute, []reservation.PathGrant{{Path: path(n), BuyerID: buyer}})
 	require.NoError(t, err)
 	return asking(n, buyer, quantity)
 }
 
-func asking(n int, buyer, quantity int64) seckill.Reservation {
+func asking(n int, buyer, quantity int64) reservation.Reservation {
 	sn := fmt.Sprintf("sn%d", n)
-	return seckill.Reservation{OrderLine: seckill.OrderLine{OrderSn: sn, BuyerID: buyer, Quantity: quantity, Name: "李雷"}, Path: path(n)}
+	return reservation.Reservation{OrderLine: reservation.OrderLine{OrderSn: sn, BuyerID: buyer, Quantity: quantity, Name: "李雷"}, Path: path(n)}
 }
 
-func reserve(t *testing.T, s *Store, rs ...seckill.Reservation) []seckill.Verdict {
+func reserve(t *testing.T, s *Store, rs ...reservation.Reservation) []reservation.Verdict {
 	t.Helper()
 	g, err := s.Reserve(t.Context(), goods, 1, rs)
 	require.NoError(t, err)

@@ -9,10 +9,10 @@ import (
 
 // Bounds of what a merchant may ask for; the contract states them.
 const (
-	MaxTitle         = 120 // characters
+	maxTitle         = 120 // characters
 	MaxPrice         = 1_000_000_000_000
 	MaxStock         = 100_000_000
-	MaxPerBuyerLimit = MaxQuantity
+	MaxPerBuyerLimit = 1000
 )
 
 // NewSale is what a merchant says of a new sale.
@@ -29,8 +29,8 @@ type NewSale struct {
 // Validate names the first field that is out of its bounds, as a BadRequest.
 func (n NewSale) Validate() error {
 	switch {
-	case strings.TrimSpace(n.Title) == "" || utf8.RuneCountInString(n.Title) > MaxTitle:
-		return NewFieldError("title", "must have 1 to %d characters", MaxTitle)
+	case strings.TrimSpace(n.Title) == "" || utf8.RuneCountInString(n.Title) > maxTitle:
+		return NewFieldError("title", "must have 1 to %d characters", maxTitle)
 	case strings.ContainsFunc(n.Title, unicode.IsControl):
 		return NewFieldError("title", "must not contain control characters")
 	case n.Price < 0 || n.Price > MaxPrice:
@@ -51,7 +51,7 @@ func validTime(t time.Time) bool { return t.Year() >= 2000 && t.Year() <= 9999 }
 
 // Bounds of a rate.
 const (
-	MaxPermitsPerSecond = 1_000_000
+	maxPermitsPerSecond = 1_000_000
 	MaxBurstSeconds     = 3600
 	MaxWaitMillis       = 60_000
 )
@@ -59,8 +59,8 @@ const (
 // Validate names the first field that is out of its bounds, as a BadRequest. NaN is out of every bound.
 func (r Rate) Validate() error {
 	switch {
-	case !(r.PermitsPerSecond >= 0.001 && r.PermitsPerSecond <= MaxPermitsPerSecond):
-		return NewFieldError("rate.permitsPerSecond", "must be 0.001 to %d", MaxPermitsPerSecond)
+	case !(r.PermitsPerSecond >= 0.001 && r.PermitsPerSecond <= maxPermitsPerSecond):
+		return NewFieldError("rate.permitsPerSecond", "must be 0.001 to %d", maxPermitsPerSecond)
 	case !(r.MaxBurstSeconds >= 0 && r.MaxBurstSeconds <= MaxBurstSeconds):
 		return NewFieldError("rate.maxBurstSeconds", "must be 0 to %d", MaxBurstSeconds)
 	case r.MaxWaitMillis < 0 || r.MaxWaitMillis > MaxWaitMillis:
@@ -73,7 +73,7 @@ func (r Rate) Validate() error {
 func (n NewSale) Draft(merchantID int64, now time.Time) Sale {
 	now = now.UTC().Truncate(time.Millisecond)
 	return Sale{
-		GoodsID: NewGoodsID(now), MerchantID: merchantID, Title: n.Title, Price: n.Price,
+		GoodsID: newGoodsID(now), MerchantID: merchantID, Title: n.Title, Price: n.Price,
 		Total: n.Stock, Stock: n.Stock, PerBuyerLimit: n.PerBuyerLimit, MaxPerBuyerLimit: n.PerBuyerLimit,
 		StartAt: n.StartAt.UTC().Truncate(time.Millisecond), EndAt: n.EndAt.UTC().Truncate(time.Millisecond),
 		Rate: n.Rate, Status: Draft, CreatedAt: now, UpdatedAt: now,

@@ -66,6 +66,22 @@ func NewUnavailable(what string, err error) *Error {
 	return &Error{Reason: Unavailable, Message: what + "; please ask again", RetryAfter: time.Second, Err: err}
 }
 
+// OrUnavailable leaves a refusal as it is and makes anything else an Unavailable.
+func OrUnavailable(err error, what string) error {
+	if err == nil || ReasonOf(err) != "" {
+		return err
+	}
+	return NewUnavailable(what, err)
+}
+
+// NewRebuilding is the refusal of a sale whose gate is shut; it opens again by itself.
+func NewRebuilding(err error) *Error {
+	return NewUnavailable("the sale is being put in order for a moment", err)
+}
+
+// NewNoSuchSale refuses a goods id that names no sale, or a draft.
+func NewNoSuchSale() error { return NewError(NotFound, "there is no such sale") }
+
 // ReasonOf finds the reason of an error, or "" where it is not a refusal.
 func ReasonOf(err error) Reason {
 	if e, ok := errors.AsType[*Error](err); ok {

@@ -15,12 +15,12 @@ const (
 	reservedBit = 1 << 21
 )
 
-// NewGoodsID makes the id of a sale at a moment (good until 2094).
+// newGoodsID makes the id of a sale at a moment (good until 2094).
 //
 // It is 41 bits of milliseconds since 2025, a 0 and 21 random bits. Any process makes one without asking another, and no
 // table needs AUTO_INCREMENT. Two ids of the same millisecond are equal once in two million pairs; the database's primary
 // key then refuses the second.
-func NewGoodsID(now time.Time) int64 {
+func newGoodsID(now time.Time) int64 {
 	var b [8]byte
 	_, _ = rand.Read(b[:]) // never fails: crypto/rand ends the program rather than return an error
 	return (now.UnixMilli()-idEpoch)<<idRandom | int64(binary.BigEndian.Uint64(b[:])&(reservedBit-1))

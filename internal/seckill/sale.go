@@ -83,13 +83,13 @@ func (s Sale) CheckSelling(now time.Time, available int64) error {
 	case PhaseEnded:
 		return NewError(Ended, "the sale is over")
 	case PhaseSoldOut:
-		return newSoldOut(0)
+		return NewSoldOut(0)
 	default:
 		return nil
 	}
 }
 
-func newSoldOut(available int64) error {
+func NewSoldOut(available int64) error {
 	e := NewError(SoldOut, "sold out")
 	e.Data = map[string]any{"available": available}
 	return e

@@ -51,23 +51,3 @@ type Database struct {
 func (l Ledger) AddsUp() bool {
 	return l.Available >= 0 && l.Pending >= 0 && l.Sold >= 0 && l.Total == l.Available+l.Pending+l.Sold
 }
-
-// Snapshot is a sale's truth at the moment an epoch begins: read from MySQL with the goods row locked,
-// loaded into Redis whole.
-type Snapshot struct {
-	Sale
-	Holdings []Holding // of every buyer who holds something
-}
-
-// Holding is what one buyer has of a goods.
-type Holding struct {
-	BuyerID int64
-	Held    int64 // units of the active orders
-	Orders  []HeldOrder
-}
-
-// HeldOrder is one active order of a holding.
-type HeldOrder struct {
-	OrderSn  string
-	Quantity int64
-}

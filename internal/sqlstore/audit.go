@@ -10,6 +10,7 @@ import (
 	"gorm.io/gorm"
 
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/seckill/salechange"
 )
 
 type auditRow struct {
@@ -17,7 +18,7 @@ type auditRow struct {
 	ID        string `gorm:"primaryKey"`
 	ActorID   int64
 	ActorRole seckill.Role
-	Action    seckill.Action
+	Action    salechange.Action
 	Was       string
 	Became    string
 	MadeAt    int64
@@ -27,7 +28,7 @@ type auditRow struct {
 func (auditRow) TableName() string { return "sale_audit" }
 
 // AuditOf lists at most limit changes of a sale, newest first, below an id (empty for the newest).
-func (s *Store) AuditOf(ctx context.Context, goodsID int64, before string, limit int) ([]seckill.AuditEntry, error) {
+func (s *Store) AuditOf(ctx context.Context, goodsID int64, before string, limit int) ([]salechange.AuditEntry, error) {
 	q := s.read(ctx).Where("goods_id = ?", goodsID)
 	if before != "" {
 		q = q.Where("id < ?", before)
@@ -37,8 +38,8 @@ func (s *Store) AuditOf(ctx context.Context, goodsID int64, before string, limit
 	return each(rows, auditRow.entry), trouble("list changes of a sale", err)
 }
 
-func (r auditRow) entry() seckill.AuditEntry {
-	return seckill.AuditEntry{
+func (r auditRow) entry() salechange.AuditEntry {
+	return salechange.AuditEntry{
 		ID: r.ID, GoodsID: r.GoodsID, ActorID: r.ActorID, Role: r.ActorRole, Action: r.Action,
 		Was: json.RawMessage(r.Was), Became: json.RawMessage(r.Became), At: timeOf(&r.MadeAt),
 	}
@@ -46,7 +47,7 @@ func (r auditRow) entry() seckill.AuditEntry {
 
 // audit writes what a step of the context's actor makes of a sale, in the step's own transaction. A sale that is not
 // there before, or not after, is the zero one.
-func audit(tx *gorm.DB, action seckill.Action, was, became saleRow, now time.Time) error {
+func audit(tx *gorm.DB, action salechange.Action, was, became saleRow, now time.Time) error {
 	id, err := uuid.NewV7()
 	if err != nil {
 		return fmt.Errorf("make an id: %w", err)

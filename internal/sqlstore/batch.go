@@ -12,7 +12,7 @@ import (
 
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/orderwriter"
-	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
 // chunk is how many rows or keys one statement carries: the widest row has 14 columns, and MySQL takes 65,535
@@ -75,7 +75,7 @@ func writeBatch(tx *gorm.DB, b orderwriter.Batch) (order.Outcome, error) {
 		return order.Outcome{}, err
 	}
 	lost := linesIn(lines, tombs)
-	fresh := slices.DeleteFunc(lines, func(l seckill.OrderLine) bool { _, there := existing[l.OrderSn]; return there })
+	fresh := slices.DeleteFunc(lines, func(l reservation.OrderLine) bool { _, there := existing[l.OrderSn]; return there })
 	if len(fresh)+len(lost) == 0 {
 		return order.Outcome{Epoch: sale.Epoch, Existing: existing}, nil
 	}

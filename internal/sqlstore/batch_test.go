@@ -11,6 +11,7 @@ import (
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/orderwriter"
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
 func TestBatchIsWrittenAsItCame(t *testing.T) {
@@ -51,7 +52,7 @@ func TestBatchesInOtherGroupings(t *testing.T) {
 func TestBatchLargerThanWhatIsLeft(t *testing.T) {
 	onEach(t, func(t *testing.T, h house) {
 		sale := h.exposed(5, 5)
-		lines := []seckill.OrderLine{h.line(sale, 1, 2), h.line(sale, 2, 4), h.line(sale, 3, 3), h.line(sale, 4, 1)}
+		lines := []reservation.OrderLine{h.line(sale, 1, 2), h.line(sale, 2, 4), h.line(sale, 3, 3), h.line(sale, 4, 1)}
 		out := h.write(sale.GoodsID, lines...)
 		require.Equal(t, []string{lines[0].OrderSn, lines[2].OrderSn}, out.Created)
 		require.Equal(t, map[string]order.FailureReason{
@@ -71,7 +72,7 @@ func TestBatchOverTheBuyersLimit(t *testing.T) {
 	onEach(t, func(t *testing.T, h house) {
 		sale := h.exposed(50, 3)
 		h.write(sale.GoodsID, h.line(sale, 1, 2))
-		lines := []seckill.OrderLine{h.line(sale, 1, 2), h.line(sale, 1, 1), h.line(sale, 2, 3), h.line(sale, 2, 1)}
+		lines := []reservation.OrderLine{h.line(sale, 1, 2), h.line(sale, 1, 1), h.line(sale, 2, 3), h.line(sale, 2, 1)}
 		out := h.write(sale.GoodsID, lines...)
 		require.Equal(t, []string{lines[1].OrderSn, lines[2].OrderSn}, out.Created)
 		h.failedOnce(sale, out, lines[0], order.FailedOverLimit)
@@ -81,7 +82,7 @@ func TestBatchOverTheBuyersLimit(t *testing.T) {
 }
 
 // failedOnce checks all that a failed order leaves behind: its row, its dead letter and its move.
-func (h house) failedOnce(sale seckill.Sale, out order.Outcome, l seckill.OrderLine, reason order.FailureReason) {
+func (h house) failedOnce(sale seckill.Sale, out order.Outcome, l reservation.OrderLine, reason order.FailureReason) {
 	h.t.Helper()
 	require.Equal(h.t, reason, out.Failed[l.OrderSn])
 	o, err := h.Order(h.t.Context(), sale.GoodsID, l.OrderSn)
@@ -102,7 +103,7 @@ func (h house) failedOnce(sale seckill.Sale, out order.Outcome, l seckill.OrderL
 	require.Equal(h.t, delivered, order.DeliveryInfo{Origin: own[0].Origin, Attempts: own[0].Attempts, FirstSeenAt: own[0].FirstSeenAt})
 	m, err := order.Decode(own[0].Body)
 	require.NoError(h.t, err)
-	require.Equal(h.t, order.Message{GoodsID: sale.GoodsID, Orders: []seckill.OrderLine{l}}, m, "can be sent again as it is")
+	require.Equal(h.t, order.Message{GoodsID: sale.GoodsID, Orders: []reservation.OrderLine{l}}, m, "can be sent again as it is")
 	for _, move := range h.moves(sale.GoodsID) {
 		if move.OrderSn == l.OrderSn {
 			require.Contains(h.t, out.Moves, move)
@@ -167,13 +168,13 @@ func TestBatchOfAClosedSaleIsStillWritten(t *testing.T) {
 func TestBatchWithOneThatCannotBeWritten(t *testing.T) {
 	onEach(t, func(t *testing.T, h house) {
 		sale := h.exposed(10, 5)
-		bad := map[string]func(*seckill.OrderLine){
-			"name too long":      func(l *seckill.OrderLine) { l.Name = strings.Repeat("é", 256) },
-			"phone no text":      func(l *seckill.OrderLine) { l.Phone = "\xff\xfe" },
-			"number too long":    func(l *seckill.OrderLine) { l.OrderSn = strings.Repeat("~", 65) },
-			"no quantity":        func(l *seckill.OrderLine) { l.Quantity = 0 },
-			"less than nothing":  func(l *seckill.OrderLine) { l.Quantity = -1 },
-			"below the smallest": func(l *seckill.OrderLine) { l.Quantity = -1 << 63 },
+		bad := map[string]func(*reservation.OrderLine){
+			"name too long":      func(l *reservation.OrderLine) { l.Name = strings.Repeat("é", 256) },
+			"phone no text":      func(l *reservation.OrderLine) { l.Phone = "\xff\xfe" },
+			"number too long":    func(l *reservation.OrderLine) { l.OrderSn = strings.Repeat("~", 65) },
+			"no quantity":        func(l *reservation.OrderLine) { l.Quantity = 0 },
+			"less than nothing":  func(l *reservation.OrderLine) { l.Quantity = -1 },
+			"below the smallest": func(l *reservation.OrderLine) { l.Quantity = -1 << 63 },
 		}
 		for name, spoil := range bad {
 			l := h.line(sale, 2, 1)

@@ -10,11 +10,13 @@ import (
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/inventory"
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/seckill/reservation"
+	"flashsale.dev/seckill/internal/seckill/salechange"
 )
 
 // CreateSale writes a new sale, with its row in the audit log. A goods id that is taken is a Conflict. Under a key that
 // came before, it writes nothing and gives the sale that was written then.
-func (s *Store) CreateSale(ctx context.Context, sale seckill.Sale, once seckill.IdempotencyKey) (seckill.Sale, error) {
+func (s *Store) CreateSale(ctx context.Context, sale seckill.Sale, once salechange.IdempotencyKey) (seckill.Sale, error) {
 	row := rowOfSale(sale)
 	known, err := s.once(ctx, "create a sale", once, sale.CreatedAt, func(tx *gorm.DB) error {
 		if err := tx.Create(&row).Error; err != nil {
@@ -23,7 +25,7 @@ func (s *Store) CreateSale(ctx context.Context, sale seckill.Sale, once seckill.
 			}
 			return err
 		}
-		if err := audit(tx, seckill.ActCreate, saleRow{}, row, sale.CreatedAt); err != nil {
+		if err := audit(tx, salechange.ActCreate, saleRow{}, row, sale.CreatedAt); err != nil {
 			return err
 		}
 		return remember(tx, once, row, "", sale.CreatedAt)
@@ -37,7 +39,7 @@ func (s *Store) CreateSale(ctx context.Context, sale seckill.Sale, once seckill.
 // Change changes a sale in one transaction, with its row in the audit log and, where an exposed sale gets
 // more units, the moves that give them to Redis. A cut of an exposed sale changes nothing yet: it is written as a row to be finished.
 // Under a key that came before it changes nothing, and gives the first answer or the cut that is under way.
-func (s *Store) Change(ctx context.Context, goodsID int64, c seckill.Change, once seckill.IdempotencyKey, now time.Time) (inventory.BegunChange, error) {
+func (s *Store) Change(ctx context.Context, goodsID int64, c salechange.Change, once salechange.IdempotencyKey, now time.Time) (inventory.BegunChange, error) {
 	var b inventory.BegunChange
 	known, err := s.once(ctx, "change a sale", once, now, func(tx *gorm.DB) error {
 		sale, err := lockSale(tx, goodsID)
@@ -83,7 +85,7 @@ func (s *Store) begunBefore(ctx context.Context, row onceRow) (inventory.BegunCh
 
 // change puts a change into the locked row of a sale and the log. It gives the sale, and the move of an exposed one that gets
 // more units.
-func change(tx *gorm.DB, was saleRow, c seckill.Change, now time.Time) (saleRow, []order.StockMove, error) {
+func change(tx *gorm.DB, was saleRow, c salechange.Change, now time.Time) (saleRow, []order.StockMove, error) {
 	after, err := c.Apply(was.sale())
 	if err != nil {
 		return was, nil, err
@@ -100,7 +102,7 @@ func change(tx *gorm.DB, was saleRow, c seckill.Change, now time.Time) (saleRow,
 		}
 		moves = append(moves, *move)
 	}
-	return row, moves, audit(tx, seckill.ActChange, was, row, now)
+	return row, moves, audit(tx, salechange.ActChange, was, row, now)
 }
 
 func changeRow(tx *gorm.DB, was saleRow, after seckill.Sale, now time.Time) (saleRow, error) {
@@ -118,7 +120,7 @@ func changeRow(tx *gorm.DB, was saleRow, after seckill.Sale, now time.Time) (sal
 
 // raise writes the move that gives units to Redis that it does not have.
 func raise(tx *gorm.DB, sale saleRow, units int64, now time.Time) (*order.StockMove, error) {
-	move, err := newMove(sale, seckill.OrderLine{Quantity: units}, order.MoveDelta, now)
+	move, err := newMove(sale, reservation.OrderLine{Quantity: units}, order.MoveDelta, now)
 	if err != nil {
 		return nil, err
 	}
@@ -127,7 +129,7 @@ func raise(tx *gorm.DB, sale saleRow, units int64, now time.Time) (*order.StockM
 
 // DeleteDraft removes a draft; the audit log keeps what it was. Any other sale is a Conflict. Under a key that came before
 // it removes nothing.
-func (s *Store) DeleteDraft(ctx context.Context, goodsID int64, once seckill.IdempotencyKey, now time.Time) error {
+func (s *Store) DeleteDraft(ctx context.Context, goodsID int64, once salechange.IdempotencyKey, now time.Time) error {
 	_, err := s.once(ctx, "delete a draft", once, now, func(tx *gorm.DB) error {
 		row, err := lockSale(tx, goodsID)
 		if err != nil {
@@ -139,7 +141,7 @@ func (s *Store) DeleteDraft(ctx context.Context, goodsID int64, once seckill.Ide
 		if err := tx.Where("goods_id = ?", goodsID).Delete(&saleRow{}).Error; err != nil {
 			return err
 		}
-		if err := audit(tx, seckill.ActDelete, row, saleRow{}, now); err != nil {
+		if err := audit(tx, salechange.ActDelete, row, saleRow{}, now); err != nil {
 			return err
 		}
 		return remember(tx, once, row, "", now)

@@ -10,13 +10,15 @@ import (
 
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/inventory"
+	"flashsale.dev/seckill/internal/order/rebuild"
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/seckill/salechange"
 )
 
-var noKey seckill.IdempotencyKey
+var noKey salechange.IdempotencyKey
 
 // changed changes a sale, which must succeed.
-func (h house) changed(goodsID int64, c seckill.Change) inventory.BegunChange {
+func (h house) changed(goodsID int64, c salechange.Change) inventory.BegunChange {
 	h.t.Helper()
 	b, err := h.Change(h.t.Context(), goodsID, c, noKey, today)
 	require.NoError(h.t, err)
@@ -33,9 +35,9 @@ func (h house) sale(goodsID int64) seckill.Sale {
 func TestADraftChangesAtOnce(t *testing.T) {
 	onEach(t, func(t *testing.T, h house) {
 		sale := h.draft(1, 10, 3)
-		b := h.changed(sale.GoodsID, seckill.Change{
+		b := h.changed(sale.GoodsID, salechange.Change{
 			Title: new("tea"), Price: new(int64(5)), EndAt: new(today.Add(2 * time.Hour)), StockDelta: -4,
-			Rate: seckill.RateChange{PermitsPerSecond: new(0.5)},
+			Rate: salechange.RateChange{PermitsPerSecond: new(0.5)},
 		})
 		require.Empty(t, b.Moves)
 		require.Nil(t, b.Cut)
@@ -51,14 +53,14 @@ func TestARaiseOfAnExposedSaleIsGivenByAMove(t *testing.T) {
 	onEach(t, func(t *testing.T, h house) {
 		sale := h.exposed(10, 5)
 		h.write(sale.GoodsID, h.line(sale, 1, 4))
-		b := h.changed(sale.GoodsID, seckill.Change{StockDelta: 7, PerBuyerLimit: new(int64(6))})
+		b := h.changed(sale.GoodsID, salechange.Change{StockDelta: 7, PerBuyerLimit: new(int64(6))})
 		require.Equal(t, []order.StockMove{b.Moves[0]}, h.moves(sale.GoodsID))
 		require.EqualValues(t, 7, b.Moves[0].Quantity)
 		require.Equal(t, order.MoveDelta, b.Moves[0].Kind)
 		require.Equal(t, sale.Epoch, b.Moves[0].Epoch)
 		require.EqualValues(t, []int64{17, 13, 6}, []int64{b.Sale.Total, b.Sale.Stock, b.Sale.MaxPerBuyerLimit})
 		h.balanced(sale.GoodsID)
-		_, err := h.Change(t.Context(), sale.GoodsID, seckill.Change{Title: new("x")}, noKey, today)
+		_, err := h.Change(t.Context(), sale.GoodsID, salechange.Change{Title: new("x")}, noKey, today)
 		conflict(t, err)
 	})
 }
@@ -66,7 +68,7 @@ func TestARaiseOfAnExposedSaleIsGivenByAMove(t *testing.T) {
 func TestACutIsAppliedOnceRedisGaveTheUnits(t *testing.T) {
 	onEach(t, func(t *testing.T, h house) {
 		sale := h.exposed(10, 5)
-		cut := h.changed(sale.GoodsID, seckill.Change{StockDelta: -4, EndAt: new(today.Add(3 * time.Hour))}).Cut
+		cut := h.changed(sale.GoodsID, salechange.Change{StockDelta: -4, EndAt: new(today.Add(3 * time.Hour))}).Cut
 		require.EqualValues(t, 10, h.sale(sale.GoodsID).Total, "nothing before Redis was asked")
 		at, err := h.OldestUnreleasedMove(t.Context(), sale.GoodsID)
 		require.NoError(t, err)
@@ -92,7 +94,7 @@ func TestACutIsAppliedOnceRedisGaveTheUnits(t *testing.T) {
 func TestACutThatRedisRefusesIsUndone(t *testing.T) {
 	onEach(t, func(t *testing.T, h house) {
 		sale := h.exposed(10, 5)
-		cut := h.changed(sale.GoodsID, seckill.Change{StockDelta: -4}).Cut
+		cut := h.changed(sale.GoodsID, salechange.Change{StockDelta: -4}).Cut
 		for _, said := range []order.MoveResult{order.CutTooLarge, order.MoveApplied} { // what is undone stays undone
 			ended, after, err := h.EndCut(t.Context(), *cut, said, today)
 			require.NoError(t, err)
@@ -105,7 +107,7 @@ func TestACutThatRedisRefusesIsUndone(t *testing.T) {
 func TestACutOfAnOlderEpochIsAskedAnew(t *testing.T) {
 	onEach(t, func(t *testing.T, h house) {
 		sale := h.exposed(10, 5)
-		cut := h.changed(sale.GoodsID, seckill.Change{StockDelta: -4}).Cut
+		cut := h.changed(sale.GoodsID, salechange.Change{StockDelta: -4}).Cut
 		snap := h.rebuilt(sale.GoodsID)
 		require.EqualValues(t, 10, snap.Stock, "Redis was built with the units that the old epoch had given up")
 		renewed, after, err := h.EndCut(t.Context(), *cut, order.MoveApplied, today)
@@ -126,7 +128,7 @@ func TestACutOfAnOlderEpochIsAskedAnew(t *testing.T) {
 func TestACutOfASaleThatWasClosedGivesItsUnitsBack(t *testing.T) {
 	onEach(t, func(t *testing.T, h house) {
 		sale := h.exposed(10, 5)
-		cut := h.changed(sale.GoodsID, seckill.Change{StockDelta: -4}).Cut
+		cut := h.changed(sale.GoodsID, salechange.Change{StockDelta: -4}).Cut
 		_, err := h.CloseSale(t.Context(), sale.GoodsID, today)
 		require.NoError(t, err)
 		ended, after, err := h.EndCut(t.Context(), *cut, order.MoveApplied, today)
@@ -142,12 +144,12 @@ func TestACutOfASaleThatWasClosedGivesItsUnitsBack(t *testing.T) {
 func TestAKeyChangesOnce(t *testing.T) {
 	onEach(t, func(t *testing.T, h house) {
 		sale := h.exposed(10, 5)
-		once := seckill.IdempotencyKey{ActorID: 1, Key: "k", Hash: "h"}
+		once := salechange.IdempotencyKey{ActorID: 1, Key: "k", Hash: "h"}
 		var g errgroup.Group
 		totals := make([]int64, 8)
 		for i := range totals {
 			g.Go(func() error {
-				b, err := h.Change(t.Context(), sale.GoodsID, seckill.Change{StockDelta: 5}, once, today)
+				b, err := h.Change(t.Context(), sale.GoodsID, salechange.Change{StockDelta: 5}, once, today)
 				totals[i] = b.Sale.Total
 				return err
 			})
@@ -159,12 +161,12 @@ func TestAKeyChangesOnce(t *testing.T) {
 
 		other := once
 		other.Hash = "another body"
-		_, err := h.Change(t.Context(), sale.GoodsID, seckill.Change{StockDelta: 6}, other, today)
+		_, err := h.Change(t.Context(), sale.GoodsID, salechange.Change{StockDelta: 6}, other, today)
 		conflict(t, err)
 		other.ActorID = 2 // another's key of the same name
-		_, err = h.Change(t.Context(), sale.GoodsID, seckill.Change{StockDelta: 6}, other, today)
+		_, err = h.Change(t.Context(), sale.GoodsID, salechange.Change{StockDelta: 6}, other, today)
 		require.NoError(t, err)
-		_, err = h.Change(t.Context(), sale.GoodsID, seckill.Change{StockDelta: 5}, once, today.Add(25*time.Hour))
+		_, err = h.Change(t.Context(), sale.GoodsID, salechange.Change{StockDelta: 5}, once, today.Add(25*time.Hour))
 		require.NoError(t, err)
 		require.EqualValues(t, 26, h.sale(sale.GoodsID).Total, "a key lives a day")
 	})
@@ -179,7 +181,7 @@ func TestAKeyMakesOneSale(t *testing.T) {
 				Title: fmt.Sprint(i), Price: 1, Stock: 5, PerBuyerLimit: 1, StartAt: today, EndAt: today.Add(time.Hour), Rate: seckill.DefaultRate(),
 			}.Draft(9, today)
 			g.Go(func() (err error) {
-				made[i], err = h.CreateSale(t.Context(), sale, seckill.IdempotencyKey{ActorID: 9, Key: "k", Hash: "h"})
+				made[i], err = h.CreateSale(t.Context(), sale, salechange.IdempotencyKey{ActorID: 9, Key: "k", Hash: "h"})
 				return err
 			})
 		}
@@ -192,7 +194,7 @@ func TestAKeyMakesOneSale(t *testing.T) {
 		require.Equal(t, made[:1], all)
 		require.NoError(t, h.ForgetKeys(t.Context(), today.Add(time.Second)))
 		again, err := h.CreateSale(t.Context(), seckill.NewSale{Title: "x", Stock: 5, PerBuyerLimit: 1, StartAt: today, EndAt: today.Add(time.Hour)}.Draft(9, today),
-			seckill.IdempotencyKey{ActorID: 9, Key: "k", Hash: "h"})
+			salechange.IdempotencyKey{ActorID: 9, Key: "k", Hash: "h"})
 		require.NoError(t, err)
 		require.NotEqual(t, made[0], again)
 	})
@@ -201,10 +203,10 @@ func TestAKeyMakesOneSale(t *testing.T) {
 func TestARepeatedCutGoesOnWithTheFirst(t *testing.T) {
 	onEach(t, func(t *testing.T, h house) {
 		sale := h.exposed(10, 5)
-		once := seckill.IdempotencyKey{ActorID: 1, Key: "k", Hash: "h"}
+		once := salechange.IdempotencyKey{ActorID: 1, Key: "k", Hash: "h"}
 		begin := func() inventory.BegunChange {
 			ctx := seckill.WithActor(t.Context(), seckill.Actor{ID: once.ActorID, Role: seckill.Merchant})
-			b, err := h.Change(ctx, sale.GoodsID, seckill.Change{StockDelta: -4}, once, today)
+			b, err := h.Change(ctx, sale.GoodsID, salechange.Change{StockDelta: -4}, once, today)
 			require.NoError(t, err)
 			return b
 		}
@@ -222,19 +224,19 @@ func TestTheAuditLogSaysWhoDidWhat(t *testing.T) {
 	onEach(t, func(t *testing.T, h house) {
 		ctx := seckill.WithActor(t.Context(), seckill.Actor{ID: 7, Role: seckill.Merchant})
 		sale := h.draft(7, 10, 3) // nobody's hand: the system's
-		_, err := h.Change(ctx, sale.GoodsID, seckill.Change{Price: new(int64(5)), StockDelta: 2}, noKey, today)
+		_, err := h.Change(ctx, sale.GoodsID, salechange.Change{Price: new(int64(5)), StockDelta: 2}, noKey, today)
 		require.NoError(t, err)
-		_, err = h.Change(ctx, sale.GoodsID, seckill.Change{Price: new(int64(-5))}, noKey, today)
+		_, err = h.Change(ctx, sale.GoodsID, salechange.Change{Price: new(int64(-5))}, noKey, today)
 		require.Error(t, err)
-		_, err = h.BeginEpoch(ctx, sale.GoodsID, seckill.FirstToken, today)
+		_, err = h.BeginEpoch(ctx, sale.GoodsID, rebuild.FirstToken, today)
 		require.NoError(t, err)
 		_, err = h.CloseSale(ctx, sale.GoodsID, today.Add(time.Minute))
 		require.NoError(t, err)
 		log, err := h.AuditOf(t.Context(), sale.GoodsID, "", 10)
 		require.NoError(t, err)
 		require.Len(t, log, 4, "a refusal is no change")
-		require.Equal(t, []seckill.Action{seckill.ActClose, seckill.ActExpose, seckill.ActChange, seckill.ActCreate},
-			[]seckill.Action{log[0].Action, log[1].Action, log[2].Action, log[3].Action})
+		require.Equal(t, []salechange.Action{salechange.ActClose, salechange.ActExpose, salechange.ActChange, salechange.ActCreate},
+			[]salechange.Action{log[0].Action, log[1].Action, log[2].Action, log[3].Action})
 		require.JSONEq(t, `{"price":1999,"stock":10}`, string(log[2].Was))
 		require.JSONEq(t, `{"price":5,"stock":12}`, string(log[2].Became))
 		require.EqualValues(t, 7, log[2].ActorID)
@@ -250,14 +252,14 @@ func TestTheAuditLogSaysWhoDidWhat(t *testing.T) {
 func TestDeleteDraft(t *testing.T) {
 	onEach(t, func(t *testing.T, h house) {
 		draft, sale := h.draft(1, 10, 3), h.exposed(10, 3)
-		require.NoError(t, h.DeleteDraft(t.Context(), draft.GoodsID, seckill.IdempotencyKey{}, today))
-		require.ErrorIs(t, h.DeleteDraft(t.Context(), draft.GoodsID, seckill.IdempotencyKey{}, today), seckill.ErrNoSuchGoods)
-		conflict(t, h.DeleteDraft(t.Context(), sale.GoodsID, seckill.IdempotencyKey{}, today))
+		require.NoError(t, h.DeleteDraft(t.Context(), draft.GoodsID, salechange.IdempotencyKey{}, today))
+		require.ErrorIs(t, h.DeleteDraft(t.Context(), draft.GoodsID, salechange.IdempotencyKey{}, today), seckill.ErrNoSuchGoods)
+		conflict(t, h.DeleteDraft(t.Context(), sale.GoodsID, salechange.IdempotencyKey{}, today))
 		log, err := h.AuditOf(t.Context(), draft.GoodsID, "", 1)
 		require.NoError(t, err)
-		require.Equal(t, seckill.ActDelete, log[0].Action, "what it was is kept")
+		require.Equal(t, salechange.ActDelete, log[0].Action, "what it was is kept")
 
-		again, once := h.draft(1, 10, 3), seckill.IdempotencyKey{ActorID: 1, Key: "away", Hash: "h"}
+		again, once := h.draft(1, 10, 3), salechange.IdempotencyKey{ActorID: 1, Key: "away", Hash: "h"}
 		_, known, err := h.Answered(t.Context(), once, today)
 		require.NoError(t, err)
 		require.False(t, known)

@@ -13,6 +13,7 @@ import (
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/inventory"
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/seckill/salechange"
 )
 
 type cutRow struct {
@@ -43,7 +44,7 @@ func (r cutRow) cut() (inventory.StockCut, error) {
 }
 
 // beginCut writes the row of a cut, under the goods row's lock: the epoch is the one whose Redis is to be asked.
-func beginCut(tx *gorm.DB, sale saleRow, c seckill.Change, once seckill.IdempotencyKey, now time.Time) (*inventory.StockCut, error) {
+func beginCut(tx *gorm.DB, sale saleRow, c salechange.Change, once salechange.IdempotencyKey, now time.Time) (*inventory.StockCut, error) {
 	id, err := uuid.NewV7()
 	if err != nil {
 		return nil, fmt.Errorf("make an id: %w", err)

@@ -14,6 +14,7 @@ import (
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/orderwriter"
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
 // WriteFailed writes one order that WriteBatch can't write as failed, with its dead letter and the move that gives its
@@ -21,7 +22,7 @@ import (
 // epoch is the order's own. A goods that does not exist is no hindrance: a number that was promised ends as a row.
 // Empty fields of dead are filled in; of the line, what no column can hold is cut, but a number that is too long to be
 // one of ours is an error: keep such a message with AddDeadLetter.
-func (s *Store) WriteFailed(ctx context.Context, goodsID int64, line seckill.OrderLine, epoch int64,
+func (s *Store) WriteFailed(ctx context.Context, goodsID int64, line reservation.OrderLine, epoch int64,
 	reason order.FailureReason, dead order.DeadLetter, now time.Time,
 ) (order.Outcome, error) {
 	if !short(line.OrderSn, maxOrderSn) {
@@ -42,7 +43,7 @@ func (s *Store) WriteFailed(ctx context.Context, goodsID int64, line seckill.Ord
 	return out, nil
 }
 
-func writeFailed(tx *gorm.DB, goodsID int64, line seckill.OrderLine, epoch int64, letter order.DeadLetter, now time.Time) (order.Outcome, error) {
+func writeFailed(tx *gorm.DB, goodsID int64, line reservation.OrderLine, epoch int64, letter order.DeadLetter, now time.Time) (order.Outcome, error) {
 	sale, err := lockSale(tx, goodsID)
 	if errors.Is(err, seckill.ErrNoSuchGoods) {
 		sale, err = saleRow{GoodsID: goodsID, Epoch: epoch}, nil
@@ -110,14 +111,14 @@ func (s *Store) RemoveDeadLetter(ctx context.Context, id string) error {
 }
 
 // letterOf makes the dead letter of one order of a batch.
-func letterOf(b orderwriter.Batch, l seckill.OrderLine, reason order.FailureReason) (order.DeadLetter, error) {
+func letterOf(b orderwriter.Batch, l reservation.OrderLine, reason order.FailureReason) (order.DeadLetter, error) {
 	from := b.Deliveries[l.OrderSn]
 	d := order.DeadLetter{Attempts: from.Attempts, FirstSeenAt: from.FirstSeenAt, Origin: from.Origin}
 	return complete(d, b.GoodsID, l, reason, b.Now)
 }
 
 // messageOf is a message that carries one order alone.
-func messageOf(goodsID int64, l seckill.OrderLine) ([]byte, error) {
+func messageOf(goodsID int64, l reservation.OrderLine) ([]byte, error) {
 	entry, err := order.EncodeLine(l)
 	if err != nil {
 		return nil, fmt.Errorf("encode order %s: %w", l.OrderSn, err)
@@ -126,7 +127,7 @@ func messageOf(goodsID int64, l seckill.OrderLine) ([]byte, error) {
 }
 
 // complete fills in what a caller left out of a dead letter.
-func complete(d order.DeadLetter, goodsID int64, l seckill.OrderLine, reason order.FailureReason, now time.Time) (order.DeadLetter, error) {
+func complete(d order.DeadLetter, goodsID int64, l reservation.OrderLine, reason order.FailureReason, now time.Time) (order.DeadLetter, error) {
 	d.GoodsID, d.OrderSn, d.Reason = goodsID, l.OrderSn, reason
 	d.Attempts, d.Origin = cmp.Or(d.Attempts, 1), cmp.Or(d.Origin, originBatch)
 	if d.FirstSeenAt.IsZero() {
@@ -158,9 +159,9 @@ func rowOfLetter(d order.DeadLetter) (deadRow, error) {
 }
 
 // trim makes a line that any database can hold, whatever is wrong with it; the dead letter keeps the original.
-func trim(l seckill.OrderLine) seckill.OrderLine {
+func trim(l reservation.OrderLine) reservation.OrderLine {
 	l.Name, l.Phone = cut(l.Name, maxName), cut(l.Phone, maxPhone)
-	l.Quantity = min(max(l.Quantity, 0), seckill.MaxQuantity)
+	l.Quantity = min(max(l.Quantity, 0), seckill.MaxPerBuyerLimit)
 	return l
 }
 

@@ -14,7 +14,9 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/payment"
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
 var duels = flag.Int("store.duels", 1000, "how often pay races cancel, and a callback expiry, on MariaDB")
@@ -26,7 +28,7 @@ const atOnce = 8
 type arena struct {
 	house
 	sale  seckill.Sale
-	lines []seckill.OrderLine
+	lines []reservation.OrderLine
 }
 
 // newArena writes an order of one unit for each duel, the i-th to be paid until i milliseconds after the hour.
@@ -94,7 +96,7 @@ func (a *arena) payments() map[string][]paymentRow {
 
 // settled checks that each order has one of two ends, that no money was both kept and given back, and the sums to the
 // unit: stock, holdings, and one move for every order that was not paid. It gives how many were paid.
-func (a *arena) settled(other order.Status, move order.MoveKind, reason order.RefundReason) (paid int) {
+func (a *arena) settled(other order.Status, move order.MoveKind, reason payment.RefundReason) (paid int) {
 	a.t.Helper()
 	payments, moved := a.payments(), map[string]int{}
 	for _, m := range a.moves(a.sale.GoodsID) {
@@ -102,11 +104,11 @@ func (a *arena) settled(other order.Status, move order.MoveKind, reason order.Re
 		moved[m.OrderSn]++
 	}
 	for _, o := range a.all(a.sale.GoodsID) {
-		kept := slices.IndexFunc(payments[o.OrderSn], func(r paymentRow) bool { return r.State == order.PaymentKept })
+		kept := slices.IndexFunc(payments[o.OrderSn], func(r paymentRow) bool { return r.State == payment.Kept })
 		for i, p := range payments[o.OrderSn] {
 			if i != kept {
-				require.Equal(a.t, order.PaymentRefunding, p.State)
-				require.Contains(a.t, []order.RefundReason{reason, order.RefundSecond}, p.Reason)
+				require.Equal(a.t, payment.Refunding, p.State)
+				require.Contains(a.t, []payment.RefundReason{reason, payment.RefundSecond}, p.Reason)
 			}
 		}
 		if o.Status == order.Paid {
@@ -154,7 +156,7 @@ func TestPayAndCancelRaced(t *testing.T) {
 	for _, l := range a.lines {
 		require.NotEqual(t, paid[l.OrderSn], cancelled[l.OrderSn], "one wins, never both and never none")
 	}
-	n := a.settled(order.Cancelled, order.MoveCancel, order.RefundCancelled)
+	n := a.settled(order.Cancelled, order.MoveCancel, payment.RefundCancelled)
 	require.Len(t, paid, n)
 	require.Len(t, cancelled, *duels-n)
 	t.Logf("%d duels of pay and cancel: %d paid, %d cancelled, never both; stock %d, held %d, moves %d",
@@ -167,17 +169,17 @@ func TestCallbackAndExpiryRaced(t *testing.T) {
 	t.Parallel()
 	a := newArena(t)
 	var mu sync.Mutex
-	told := map[string]map[order.PaymentState]bool{}
+	told := map[string]map[payment.State]bool{}
 	a.fight(func(i int) []func(context.Context) error {
 		callback := func(id string) func(context.Context) error {
 			id = fmt.Sprintf("%s-%d", id, i)
 			return func(ctx context.Context) error {
-				p := order.Payment{ID: id, GoodsID: a.sale.GoodsID, OrderSn: a.lines[i].OrderSn, Amount: a.sale.Price}
+				p := payment.Payment{ID: id, GoodsID: a.sale.GoodsID, OrderSn: a.lines[i].OrderSn, Amount: a.sale.Price}
 				r, err := a.Receive(ctx, p, a.payBy(i).Add(-time.Millisecond))
 				mu.Lock()
 				defer mu.Unlock()
 				if told[id] == nil {
-					told[id] = map[order.PaymentState]bool{}
+					told[id] = map[payment.State]bool{}
 				}
 				told[id][r.State] = err == nil
 				return err
@@ -189,12 +191,12 @@ func TestCallbackAndExpiryRaced(t *testing.T) {
 		}
 		return []func(context.Context) error{callback("first"), callback("first"), callback("first"), callback("other"), expire}
 	})
-	n := a.settled(order.Expired, order.MoveExpire, order.RefundLate)
+	n := a.settled(order.Expired, order.MoveExpire, payment.RefundLate)
 	kept, back := 0, 0
 	for id, states := range told {
 		delete(states, "") // a try that lost its transaction
 		require.Len(t, states, 1, "%s was told the same each time", id)
-		if states[order.PaymentKept] {
+		if states[payment.Kept] {
 			kept++
 		} else {
 			back++

@@ -9,7 +9,9 @@ import (
 	"gorm.io/gorm"
 
 	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/rebuild"
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/seckill/salechange"
 )
 
 // NextRebuildToken gives out the next fencing token of a goods. Whoever holds an older one can begin no epoch any more.
@@ -27,10 +29,10 @@ func (s *Store) NextRebuildToken(ctx context.Context, goodsID int64) (int64, err
 }
 
 // BeginEpoch exposes a draft, or keeps an exposed or closed sale as it is, begins its next epoch, and reads its whole truth
-// in the same transaction. A token that is not the newest, or seckill.FirstToken
-// for a sale that is no draft, is seckill.ErrFenced; a draft whose end has come is a Conflict.
-func (s *Store) BeginEpoch(ctx context.Context, goodsID, token int64, now time.Time) (seckill.Snapshot, error) {
-	var snap seckill.Snapshot
+// in the same transaction. A token that is not the newest, or rebuild.FirstToken
+// for a sale that is no draft, is rebuild.ErrFenced; a draft whose end has come is a Conflict.
+func (s *Store) BeginEpoch(ctx context.Context, goodsID, token int64, now time.Time) (rebuild.Snapshot, error) {
+	var snap rebuild.Snapshot
 	err := s.inTx(ctx, "begin an epoch", func(tx *gorm.DB) error {
 		row, err := lockSale(tx, goodsID)
 		if err != nil {
@@ -60,15 +62,15 @@ func expose(tx *gorm.DB, row *saleRow, now time.Time) error {
 	}
 	was := *row
 	row.Status = seckill.Exposed
-	return audit(tx, seckill.ActExpose, was, *row, now)
+	return audit(tx, salechange.ActExpose, was, *row, now)
 }
 
 func mayBegin(row saleRow, token int64, now time.Time) error {
 	switch {
-	case token == seckill.FirstToken && row.Status != seckill.Draft:
-		return seckill.ErrFenced
-	case token != seckill.FirstToken && token != row.RebuildToken:
-		return seckill.ErrFenced
+	case token == rebuild.FirstToken && row.Status != seckill.Draft:
+		return rebuild.ErrFenced
+	case token != rebuild.FirstToken && token != row.RebuildToken:
+		return rebuild.ErrFenced
 	case row.Status == seckill.Draft && now.UnixMilli() >= row.EndAt:
 		return seckill.NewError(seckill.Conflict, "the sale's end has passed")
 	}
@@ -76,22 +78,22 @@ func mayBegin(row saleRow, token int64, now time.Time) error {
 }
 
 // activeHoldings groups the active orders of a goods by buyer, buyers and order numbers ascending.
-func activeHoldings(tx *gorm.DB, goodsID int64) ([]seckill.Holding, error) {
+func activeHoldings(tx *gorm.DB, goodsID int64) ([]rebuild.Holding, error) {
 	var rows []orderRow
 	err := tx.Select("buyer_id", "order_sn", "quantity").Order("order_sn").
 		Where("goods_id = ? AND status IN ?", goodsID, []order.Status{order.Created, order.Paid}).Find(&rows).Error
 	place := make(map[int64]int, len(rows))
-	var list []seckill.Holding
+	var list []rebuild.Holding
 	for _, r := range rows {
 		i, known := place[r.BuyerID]
 		if !known {
 			i = len(list)
-			place[r.BuyerID], list = i, append(list, seckill.Holding{BuyerID: r.BuyerID})
+			place[r.BuyerID], list = i, append(list, rebuild.Holding{BuyerID: r.BuyerID})
 		}
 		list[i].Held += r.Quantity
-		list[i].Orders = append(list[i].Orders, seckill.HeldOrder{OrderSn: r.OrderSn, Quantity: r.Quantity})
+		list[i].Orders = append(list[i].Orders, rebuild.HeldOrder{OrderSn: r.OrderSn, Quantity: r.Quantity})
 	}
-	slices.SortFunc(list, func(a, b seckill.Holding) int { return cmp.Compare(a.BuyerID, b.BuyerID) })
+	slices.SortFunc(list, func(a, b rebuild.Holding) int { return cmp.Compare(a.BuyerID, b.BuyerID) })
 	return list, err
 }
 

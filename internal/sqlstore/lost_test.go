@@ -8,12 +8,13 @@ import (
 
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
 // lost asks for a number as its buyer does.
-func lost(sale seckill.Sale, l seckill.OrderLine) order.Order {
+func lost(sale seckill.Sale, l reservation.OrderLine) order.Order {
 	return order.Order{
-		OrderLine: seckill.OrderLine{OrderSn: l.OrderSn, BuyerID: l.BuyerID}, GoodsID: sale.GoodsID, Epoch: sale.Epoch,
+		OrderLine: reservation.OrderLine{OrderSn: l.OrderSn, BuyerID: l.BuyerID}, GoodsID: sale.GoodsID, Epoch: sale.Epoch,
 		Status: order.Failed, FailureReason: order.FailedLost, CreatedAt: today, ClosedAt: today,
 	}
 }

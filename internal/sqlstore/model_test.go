@@ -13,6 +13,7 @@ import (
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/orderwriter"
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
 // TestStoreAgainstModel lets random operations happen to a store and to a few maps that say what must come of them.
@@ -41,14 +42,14 @@ type model struct {
 	sale   seckill.Sale // its epoch and status are kept up to date
 	now    time.Time
 	stock  int64
-	lines  []seckill.OrderLine // all numbers ever made
+	lines  []reservation.OrderLine // all numbers ever made
 	orders map[string]*order.Order
 	held   map[int64]int64
 	moves  []order.StockMove // not given
 }
 
 func (m *model) batch(rt *rapid.T) {
-	var group []seckill.OrderLine
+	var group []reservation.OrderLine
 	for range rapid.IntRange(1, 6).Draw(rt, "lines") {
 		if len(m.lines) > 0 && rapid.Bool().Draw(rt, "again") {
 			group = append(group, rapid.SampledFrom(m.lines).Draw(rt, "line"))
@@ -79,7 +80,7 @@ func (m *model) batch(rt *rapid.T) {
 }
 
 // strangers are the numbers of older epochs that have no row.
-func (m *model) strangers(group []seckill.OrderLine) []string {
+func (m *model) strangers(group []reservation.OrderLine) []string {
 	var sns []string
 	for _, l := range group {
 		n, err := minter.Parse(l.OrderSn)
@@ -120,7 +121,7 @@ func (m *model) wrote(rt *rapid.T, b orderwriter.Batch, out order.Outcome) {
 	m.moves = append(m.moves, out.Moves...)
 }
 
-func (m *model) put(b orderwriter.Batch, l seckill.OrderLine, status order.Status, why order.FailureReason) {
+func (m *model) put(b orderwriter.Batch, l reservation.OrderLine, status order.Status, why order.FailureReason) {
 	o := &order.Order{
 		OrderLine: l, GoodsID: b.GoodsID, Epoch: b.Epochs[l.OrderSn], Amount: l.Quantity * m.sale.Price,
 		Status: status, FailureReason: why, CreatedAt: b.Now, PayBy: b.PayBy,

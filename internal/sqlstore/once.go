@@ -10,6 +10,7 @@ import (
 	"gorm.io/gorm"
 
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/seckill/salechange"
 )
 
 type onceRow struct {
@@ -28,7 +29,7 @@ func (onceRow) TableName() string { return "idempotency_keys" }
 // once runs the steps of a request in one transaction, unless its key was here before: then it gives that key's row and
 // runs nothing. Steps insert the row themselves (remember), as their last word: of requests that come at once, one
 // commits, and the others find its row.
-func (s *Store) once(ctx context.Context, op string, o seckill.IdempotencyKey, now time.Time, steps func(tx *gorm.DB) error) (*onceRow, error) {
+func (s *Store) once(ctx context.Context, op string, o salechange.IdempotencyKey, now time.Time, steps func(tx *gorm.DB) error) (*onceRow, error) {
 	if o.Key == "" {
 		return nil, s.inTx(ctx, op, steps)
 	}
@@ -46,7 +47,7 @@ func (s *Store) once(ctx context.Context, op string, o seckill.IdempotencyKey, n
 }
 
 // Answered gives the first answer to a request whose key was here before; false where there is none, or none yet.
-func (s *Store) Answered(ctx context.Context, o seckill.IdempotencyKey, now time.Time) (seckill.Sale, bool, error) {
+func (s *Store) Answered(ctx context.Context, o salechange.IdempotencyKey, now time.Time) (seckill.Sale, bool, error) {
 	row, err := s.known(ctx, o, now)
 	if err != nil || row == nil || row.CutID != "" {
 		return seckill.Sale{}, false, err
@@ -56,7 +57,7 @@ func (s *Store) Answered(ctx context.Context, o seckill.IdempotencyKey, now time
 }
 
 // known finds the row of a key; nil where it is new. One that has outlived its time is removed.
-func (s *Store) known(ctx context.Context, o seckill.IdempotencyKey, now time.Time) (*onceRow, error) {
+func (s *Store) known(ctx context.Context, o salechange.IdempotencyKey, now time.Time) (*onceRow, error) {
 	var row onceRow
 	q := s.read(ctx).Where("actor_id = ? AND idempotency_key = ?", o.ActorID, o.Key)
 	err := q.Take(&row).Error
@@ -65,17 +66,17 @@ func (s *Store) known(ctx context.Context, o seckill.IdempotencyKey, now time.Ti
 		return nil, nil
 	case err != nil:
 		return nil, trouble("look for an idempotency key", err)
-	case row.MadeAt < now.Add(-seckill.IdempotencyTTL).UnixMilli():
+	case row.MadeAt < now.Add(-salechange.IdempotencyTTL).UnixMilli():
 		err = s.read(ctx).Where("actor_id = ? AND idempotency_key = ? AND made_at = ?", o.ActorID, o.Key, row.MadeAt).Delete(&onceRow{}).Error
 		return nil, trouble("remove an old idempotency key", err)
 	case row.BodyHash != o.Hash:
-		return nil, seckill.NewIdempotencyConflict()
+		return nil, salechange.NewIdempotencyConflict()
 	}
 	return &row, nil
 }
 
 // remember keeps the answer to a request with a key: a sale, or that a cut is under way.
-func remember(tx *gorm.DB, o seckill.IdempotencyKey, sale saleRow, cutID string, now time.Time) error {
+func remember(tx *gorm.DB, o salechange.IdempotencyKey, sale saleRow, cutID string, now time.Time) error {
 	if o.Key == "" {
 		return nil
 	}

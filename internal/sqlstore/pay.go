@@ -8,6 +8,7 @@ import (
 	"gorm.io/gorm"
 
 	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/payment"
 	"flashsale.dev/seckill/internal/seckill"
 )
 
@@ -16,8 +17,8 @@ type paymentRow struct {
 	GoodsID    int64
 	OrderSn    string
 	Amount     int64
-	State      order.PaymentState
-	Reason     order.RefundReason
+	State      payment.State
+	Reason     payment.RefundReason
 	Kept       *int64
 	Attempts   int
 	ReceivedAt int64
@@ -28,19 +29,19 @@ type paymentRow struct {
 // TableName is GORM's name of the table.
 func (paymentRow) TableName() string { return "payments" }
 
-func (r paymentRow) payment() order.Payment {
-	return order.Payment{ID: r.PaymentID, GoodsID: r.GoodsID, OrderSn: r.OrderSn, Amount: r.Amount}
+func (r paymentRow) payment() payment.Payment {
+	return payment.Payment{ID: r.PaymentID, GoodsID: r.GoodsID, OrderSn: r.OrderSn, Amount: r.Amount}
 }
 
-func (r paymentRow) refund() order.Refund {
-	return order.Refund{Payment: r.payment(), Reason: r.Reason, Attempts: r.Attempts}
+func (r paymentRow) refund() payment.Refund {
+	return payment.Refund{Payment: r.payment(), Reason: r.Reason, Attempts: r.Attempts}
 }
 
 // Receive writes a payment down and makes its created order paid, in one transaction under the order's lock; a payment
 // that the order can't keep, at payBy or later too, is to be given back. The same payment again changes nothing. Conflict
 // where the amount is not the order's, or the number stands for another payment; order.ErrNoSuchOrder.
-func (s *Store) Receive(ctx context.Context, p order.Payment, now time.Time) (order.Receipt, error) {
-	var receipt order.Receipt
+func (s *Store) Receive(ctx context.Context, p payment.Payment, now time.Time) (payment.Receipt, error) {
+	var receipt payment.Receipt
 	err := s.inTx(ctx, "receive a payment", func(tx *gorm.DB) error {
 		rows, err := lockOrders(tx, p.GoodsID, []string{p.OrderSn})
 		if err != nil {
@@ -56,24 +57,24 @@ func (s *Store) Receive(ctx context.Context, p order.Payment, now time.Time) (or
 		if err != nil {
 			return err
 		}
-		receipt = order.Receipt{Payment: p, State: row.State, Reason: row.Reason, Order: rows[0].order()}
+		receipt = payment.Receipt{Payment: p, State: row.State, Reason: row.Reason, Order: rows[0].order()}
 		return same(row, p)
 	})
 	if err != nil {
-		return order.Receipt{}, err
+		return payment.Receipt{}, err
 	}
 	return receipt, nil
 }
 
 // findPayment looks among the payments of the goods, where its number would be the second time; under another goods' it is
 // met by the key.
-func findPayment(tx *gorm.DB, p order.Payment) (paymentRow, error) {
+func findPayment(tx *gorm.DB, p payment.Payment) (paymentRow, error) {
 	var row paymentRow
 	return row, tx.Where("goods_id = ? AND payment_id = ?", p.GoodsID, p.ID).Take(&row).Error
 }
 
 // same refuses a number that stands for another payment than it did before.
-func same(known paymentRow, p order.Payment) error {
+func same(known paymentRow, p payment.Payment) error {
 	if known.payment() != p {
 		return seckill.NewError(seckill.Conflict, "this payment's number stands for another one")
 	}
@@ -81,19 +82,19 @@ func same(known paymentRow, p order.Payment) error {
 }
 
 // receive judges a payment that is new for an order whose row is locked, and brings that row up to date.
-func receive(tx *gorm.DB, o *orderRow, p order.Payment, now time.Time) (paymentRow, error) {
+func receive(tx *gorm.DB, o *orderRow, p payment.Payment, now time.Time) (paymentRow, error) {
 	row := paymentRow{PaymentID: p.ID, GoodsID: p.GoodsID, OrderSn: p.OrderSn, Amount: p.Amount, ReceivedAt: now.UnixMilli()}
 	if p.Amount != o.Amount {
 		return row, seckill.NewError(seckill.Conflict, "the amount is not the order's")
 	}
-	if row.Reason = o.order().Due(now); row.Reason == "" {
+	if row.Reason = payment.RefundReasonFor(o.order(), now); row.Reason == "" {
 		one := int64(1)
-		row.State, row.Kept = order.PaymentKept, &one
+		row.State, row.Kept = payment.Kept, &one
 		if err := pay(tx, o, now); err != nil {
 			return row, err
 		}
 	} else {
-		row.State, row.RefundAt = order.PaymentRefunding, millis(now)
+		row.State, row.RefundAt = payment.Refunding, millis(now)
 	}
 	err := tx.Create(&row).Error
 	if duplicate(err) { // of another order: this one's payments are looked for under its lock
@@ -114,24 +115,24 @@ func pay(tx *gorm.DB, o *orderRow, now time.Time) error {
 }
 
 // DueRefunds lists at most limit payments that are to be given back now, the longest due first.
-func (s *Store) DueRefunds(ctx context.Context, now time.Time, limit int) ([]order.Refund, error) {
+func (s *Store) DueRefunds(ctx context.Context, now time.Time, limit int) ([]payment.Refund, error) {
 	var rows []paymentRow
-	err := s.read(ctx).Where("state = ? AND refund_at <= ?", order.PaymentRefunding, now.UnixMilli()).
+	err := s.read(ctx).Where("state = ? AND refund_at <= ?", payment.Refunding, now.UnixMilli()).
 		Order("refund_at").Limit(limit).Find(&rows).Error
 	return each(rows, paymentRow.refund), trouble("look for refunds", err)
 }
 
 // ClaimRefund puts the next try off until a moment, and tells whether this try is the caller's: whoever raises the count.
-func (s *Store) ClaimRefund(ctx context.Context, r order.Refund, next time.Time) (bool, error) {
+func (s *Store) ClaimRefund(ctx context.Context, r payment.Refund, next time.Time) (bool, error) {
 	res := s.read(ctx).Exec(`UPDATE payments SET attempts = attempts + 1, refund_at = ?
-		WHERE goods_id = ? AND payment_id = ? AND state = ? AND attempts = ?`, next.UnixMilli(), r.GoodsID, r.ID, order.PaymentRefunding, r.Attempts)
+		WHERE goods_id = ? AND payment_id = ? AND state = ? AND attempts = ?`, next.UnixMilli(), r.GoodsID, r.ID, payment.Refunding, r.Attempts)
 	return res.RowsAffected == 1, trouble("claim a refund", res.Error)
 }
 
 // MarkRefunded keeps that a payment was given back. It may be repeated; the first time counts.
-func (s *Store) MarkRefunded(ctx context.Context, p order.Payment, now time.Time) error {
+func (s *Store) MarkRefunded(ctx context.Context, p payment.Payment, now time.Time) error {
 	err := s.read(ctx).Exec(`UPDATE payments SET state = ?, refund_at = NULL, refunded_at = ?
 		WHERE goods_id = ? AND payment_id = ? AND state = ?`,
-		order.PaymentRefunded, now.UnixMilli(), p.GoodsID, p.ID, order.PaymentRefunding).Error
+		payment.Refunded, now.UnixMilli(), p.GoodsID, p.ID, payment.Refunding).Error
 	return trouble("mark a payment as given back", err)
 }

@@ -10,12 +10,13 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/payment"
 	"flashsale.dev/seckill/internal/seckill"
 )
 
 // payment is one of a sale's order of one unit.
-func (h house) payment(sale seckill.Sale, id, sn string) order.Payment {
-	return order.Payment{ID: id, GoodsID: sale.GoodsID, OrderSn: sn, Amount: sale.Price}
+func (h house) payment(sale seckill.Sale, id, sn string) payment.Payment {
+	return payment.Payment{ID: id, GoodsID: sale.GoodsID, OrderSn: sn, Amount: sale.Price}
 }
 
 // An order keeps its first payment while it may be paid, and gives back any other; what has been told once is told again.
@@ -32,18 +33,18 @@ func TestWhatAnOrderCannotKeepGoesBack(t *testing.T) {
 		for _, c := range []struct {
 			id, sn string
 			at     time.Time
-			state  order.PaymentState
-			reason order.RefundReason
+			state  payment.State
+			reason payment.RefundReason
 			status order.Status
 		}{
-			{"p-1", paid, payBy.Add(-time.Millisecond), order.PaymentKept, "", order.Paid},
-			{"p-2", paid, now, order.PaymentRefunding, order.RefundSecond, order.Paid},
-			{"p-3", late, payBy, order.PaymentRefunding, order.RefundLate, order.Created},
-			{"p-4", cancelled, now, order.PaymentRefunding, order.RefundCancelled, order.Cancelled},
-			{"p-5", failed.OrderSn, now, order.PaymentRefunding, order.RefundFailed, order.Failed},
-			{"p-1", paid, payBy.Add(time.Hour), order.PaymentKept, "", order.Paid},
-			{"p-3", late, now, order.PaymentRefunding, order.RefundLate, order.Created},
-			{strings.Repeat("p", 64), expired, now, order.PaymentKept, "", order.Paid},
+			{"p-1", paid, payBy.Add(-time.Millisecond), payment.Kept, "", order.Paid},
+			{"p-2", paid, now, payment.Refunding, payment.RefundSecond, order.Paid},
+			{"p-3", late, payBy, payment.Refunding, payment.RefundLate, order.Created},
+			{"p-4", cancelled, now, payment.Refunding, payment.RefundCancelled, order.Cancelled},
+			{"p-5", failed.OrderSn, now, payment.Refunding, payment.RefundFailed, order.Failed},
+			{"p-1", paid, payBy.Add(time.Hour), payment.Kept, "", order.Paid},
+			{"p-3", late, now, payment.Refunding, payment.RefundLate, order.Created},
+			{strings.Repeat("p", 64), expired, now, payment.Kept, "", order.Paid},
 		} {
 			p := h.payment(sale, c.id, c.sn)
 			if c.sn == failed.OrderSn {
@@ -58,7 +59,7 @@ func TestWhatAnOrderCannotKeepGoesBack(t *testing.T) {
 			require.Equal(t, c.status, r.Order.Status, c.id)
 			require.Equal(t, p, r.Payment)
 		}
-		for name, p := range map[string]order.Payment{
+		for name, p := range map[string]payment.Payment{
 			"another amount":         {ID: "p-9", GoodsID: sale.GoodsID, OrderSn: late, Amount: sale.Price + 1},
 			"nothing":                {ID: "p-9", GoodsID: sale.GoodsID, OrderSn: late},
 			"another order's number": h.payment(sale, "p-1", late),
@@ -84,14 +85,14 @@ func TestARefundIsOnesAtATime(t *testing.T) {
 		now := today.Add(time.Hour)
 		_, err := h.Receive(t.Context(), h.payment(sale, "late-"+sn[:40], sn), now)
 		require.NoError(t, err)
-		due := func(at time.Time) []order.Refund {
+		due := func(at time.Time) []payment.Refund {
 			list, err := h.DueRefunds(t.Context(), at, 10)
 			require.NoError(t, err)
 			return list
 		}
 		require.Empty(t, due(now.Add(-time.Millisecond)))
 		first := due(now)
-		require.Equal(t, []order.Refund{{Payment: h.payment(sale, "late-"+sn[:40], sn), Reason: order.RefundLate}}, first)
+		require.Equal(t, []payment.Refund{{Payment: h.payment(sale, "late-"+sn[:40], sn), Reason: payment.RefundLate}}, first)
 		var claimed atomic.Int64
 		var g errgroup.Group
 		for range 6 {
@@ -118,7 +119,7 @@ func TestARefundIsOnesAtATime(t *testing.T) {
 		require.False(t, mine)
 		r, err := h.Receive(t.Context(), next[0].Payment, now)
 		require.NoError(t, err)
-		require.Equal(t, order.PaymentRefunded, r.State)
+		require.Equal(t, payment.Refunded, r.State)
 		var row paymentRow
 		require.NoError(t, h.read(t.Context()).Where("payment_id = ?", next[0].ID).Take(&row).Error)
 		require.Equal(t, now.UnixMilli(), *row.RefundedAt, "the first mark counts")
@@ -129,16 +130,16 @@ func TestARefundIsOnesAtATime(t *testing.T) {
 func TestTheDatabaseItselfKeepsOnePayment(t *testing.T) {
 	onEach(t, func(t *testing.T, h house) {
 		one := int64(1)
-		row := paymentRow{PaymentID: "a", GoodsID: 1, OrderSn: "o", State: order.PaymentKept, Kept: &one}
+		row := paymentRow{PaymentID: "a", GoodsID: 1, OrderSn: "o", State: payment.Kept, Kept: &one}
 		require.NoError(t, h.db.Create(&row).Error)
 		row.PaymentID = "b"
 		require.True(t, duplicate(h.db.Create(&row).Error))
-		row.State, row.PaymentID = order.PaymentRefunded, "c"
+		row.State, row.PaymentID = payment.Refunded, "c"
 		require.Error(t, h.db.Create(&row).Error, "kept and given back")
-		row.Kept, row.State, row.PaymentID = nil, order.PaymentKept, "d"
+		row.Kept, row.State, row.PaymentID = nil, payment.Kept, "d"
 		require.Error(t, h.db.Create(&row).Error)
 		for _, id := range []string{"e", "f"} {
-			row.State, row.PaymentID = order.PaymentRefunding, id
+			row.State, row.PaymentID = payment.Refunding, id
 			require.NoError(t, h.db.Create(&row).Error)
 		}
 	})

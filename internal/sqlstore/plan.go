@@ -9,7 +9,7 @@ import (
 
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/orderwriter"
-	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
 // plan is what a batch will write, decided before anything is written.
@@ -31,7 +31,7 @@ func newPlan(sale saleRow, now time.Time) *plan {
 
 // judge walks the lines in their order: each that the buyer's limit and what is left allow is created, any other fails
 // alone. held is what the lines' buyers hold before.
-func judge(sale saleRow, held map[int64]int64, b orderwriter.Batch, lines []seckill.OrderLine) (*plan, error) {
+func judge(sale saleRow, held map[int64]int64, b orderwriter.Batch, lines []reservation.OrderLine) (*plan, error) {
 	p := newPlan(sale, b.Now)
 	for _, l := range lines {
 		if err := fits(l); err != nil {
@@ -55,14 +55,14 @@ func judge(sale saleRow, held map[int64]int64, b orderwriter.Batch, lines []seck
 	return p, nil
 }
 
-func (p *plan) create(l seckill.OrderLine, epoch int64, payBy time.Time) {
+func (p *plan) create(l reservation.OrderLine, epoch int64, payBy time.Time) {
 	row := newOrder(p.sale, l, epoch, p.now)
 	row.Status, row.PayBy = order.Created, millis(payBy)
 	p.orders, p.sold = append(p.orders, row), p.sold+l.Quantity
 	p.out.Created = append(p.out.Created, l.OrderSn)
 }
 
-func (p *plan) fail(l seckill.OrderLine, b orderwriter.Batch, reason order.FailureReason) error {
+func (p *plan) fail(l reservation.OrderLine, b orderwriter.Batch, reason order.FailureReason) error {
 	letter, err := letterOf(b, l, reason)
 	if err != nil {
 		return err
@@ -72,7 +72,7 @@ func (p *plan) fail(l seckill.OrderLine, b orderwriter.Batch, reason order.Failu
 
 // bury adds a failed order with its dead letter and the move that gives its units back to Redis. MySQL's own stock
 // never lost them.
-func (p *plan) bury(l seckill.OrderLine, epoch int64, letter order.DeadLetter) error {
+func (p *plan) bury(l reservation.OrderLine, epoch int64, letter order.DeadLetter) error {
 	dead, err := rowOfLetter(letter)
 	if err != nil {
 		return err
@@ -91,7 +91,7 @@ func (p *plan) bury(l seckill.OrderLine, epoch int64, letter order.DeadLetter) e
 
 // identify lets lines that come late meet their tombs: what was told lost stays failed, and its units, which an adoption
 // may have taken in Redis by now, go back. The dead letter keeps what came.
-func (p *plan) identify(lines []seckill.OrderLine, b orderwriter.Batch) error {
+func (p *plan) identify(lines []reservation.OrderLine, b orderwriter.Batch) error {
 	for _, l := range lines {
 		if err := fits(l); err != nil {
 			return err
@@ -107,7 +107,7 @@ func (p *plan) identify(lines []seckill.OrderLine, b orderwriter.Batch) error {
 	return nil
 }
 
-func (p *plan) identifyOne(l seckill.OrderLine, epoch int64, letter order.DeadLetter) error {
+func (p *plan) identifyOne(l reservation.OrderLine, epoch int64, letter order.DeadLetter) error {
 	letter.Reason = order.FailedLost
 	dead, err := rowOfLetter(letter)
 	if err != nil {
@@ -122,14 +122,14 @@ func (p *plan) identifyOne(l seckill.OrderLine, epoch int64, letter order.DeadLe
 	return nil
 }
 
-func newOrder(sale saleRow, l seckill.OrderLine, epoch int64, now time.Time) orderRow {
+func newOrder(sale saleRow, l reservation.OrderLine, epoch int64, now time.Time) orderRow {
 	return orderRow{
 		GoodsID: sale.GoodsID, OrderSn: l.OrderSn, BuyerID: l.BuyerID, Epoch: epoch, Quantity: l.Quantity,
 		Amount: sale.Price * l.Quantity, Name: l.Name, Phone: l.Phone, Created: now.UnixMilli(),
 	}
 }
 
-func newMove(sale saleRow, l seckill.OrderLine, kind order.MoveKind, now time.Time) (order.StockMove, error) {
+func newMove(sale saleRow, l reservation.OrderLine, kind order.MoveKind, now time.Time) (order.StockMove, error) {
 	id, err := uuid.NewV7()
 	if err != nil {
 		return order.StockMove{}, fmt.Errorf("make an id: %w", err)
@@ -141,7 +141,7 @@ func newMove(sale saleRow, l seckill.OrderLine, kind order.MoveKind, now time.Ti
 }
 
 // toAdopt names the lines of an older epoch than the goods' that the batch does not list as adopted by it.
-func toAdopt(b orderwriter.Batch, epoch int64, lines []seckill.OrderLine) []string {
+func toAdopt(b orderwriter.Batch, epoch int64, lines []reservation.OrderLine) []string {
 	var sns []string
 	for _, l := range lines {
 		adopted := b.Epoch == epoch && b.Adopted[l.OrderSn]
@@ -153,9 +153,9 @@ func toAdopt(b orderwriter.Batch, epoch int64, lines []seckill.OrderLine) []stri
 }
 
 // distinct drops the later ones of lines with the same number.
-func distinct(lines []seckill.OrderLine) []seckill.OrderLine {
+func distinct(lines []reservation.OrderLine) []reservation.OrderLine {
 	seen := make(map[string]bool, len(lines))
-	list := make([]seckill.OrderLine, 0, len(lines))
+	list := make([]reservation.OrderLine, 0, len(lines))
 	for _, l := range lines {
 		if !seen[l.OrderSn] {
 			seen[l.OrderSn], list = true, append(list, l)
@@ -165,8 +165,8 @@ func distinct(lines []seckill.OrderLine) []seckill.OrderLine {
 }
 
 // linesIn keeps the lines whose numbers are in a set.
-func linesIn(lines []seckill.OrderLine, sns map[string]bool) []seckill.OrderLine {
-	var list []seckill.OrderLine
+func linesIn(lines []reservation.OrderLine, sns map[string]bool) []reservation.OrderLine {
+	var list []reservation.OrderLine
 	for _, l := range lines {
 		if sns[l.OrderSn] {
 			list = append(list, l)
@@ -175,12 +175,12 @@ func linesIn(lines []seckill.OrderLine, sns map[string]bool) []seckill.OrderLine
 	return list
 }
 
-func numbers(lines []seckill.OrderLine) []string {
-	return each(lines, func(l seckill.OrderLine) string { return l.OrderSn })
+func numbers(lines []reservation.OrderLine) []string {
+	return each(lines, func(l reservation.OrderLine) string { return l.OrderSn })
 }
 
 // buyers lists the lines' buyers, each once.
-func buyers(lines []seckill.OrderLine) []int64 {
+func buyers(lines []reservation.OrderLine) []int64 {
 	seen := make(map[int64]bool, len(lines))
 	var ids []int64
 	for _, l := range lines {
@@ -200,7 +200,7 @@ const (
 )
 
 // fits says what of a line the tables can't hold, in the same words on every database.
-func fits(l seckill.OrderLine) error {
+func fits(l reservation.OrderLine) error {
 	switch {
 	case !short(l.OrderSn, maxOrderSn):
 		return fmt.Errorf("order number %.80q %w", l.OrderSn, errUnwritable)

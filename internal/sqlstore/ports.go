@@ -10,13 +10,12 @@ import (
 	"flashsale.dev/seckill/internal/order/rebuild"
 	"flashsale.dev/seckill/internal/order/reconcile"
 	"flashsale.dev/seckill/internal/order/stats"
-	"flashsale.dev/seckill/internal/seckill"
 )
 
 // What the house asks of its truth.
 var (
 	_ inventory.SaleStore    = (*Store)(nil)
-	_ seckill.AuditLog       = (*Store)(nil)
+	_ inventory.AuditLog     = (*Store)(nil)
 	_ rebuild.Epochs         = (*Store)(nil)
 	_ reconcile.Store        = (*Store)(nil)
 	_ orderwriter.BatchStore = (*Store)(nil)

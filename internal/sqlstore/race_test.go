@@ -14,7 +14,9 @@ import (
 
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/orderwriter"
+	"flashsale.dev/seckill/internal/order/rebuild"
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
 // again repeats what only lost to somebody else, as the callers do, but not for ever.
@@ -41,7 +43,7 @@ func TestManyAtOneGoods(t *testing.T) {
 	onEach(t, func(t *testing.T, h house) {
 		const buyers, perBuyer, units = 150, 2, 200
 		sale := h.exposed(units, perBuyer)
-		var lines []seckill.OrderLine
+		var lines []reservation.OrderLine
 		for i := range buyers * (perBuyer + 1) {
 			lines = append(lines, h.line(sale, int64(i%buyers+1), 1))
 		}
@@ -69,7 +71,7 @@ func TestManyAtOneGoods(t *testing.T) {
 type rush struct {
 	house
 	sale    seckill.Sale
-	lines   []seckill.OrderLine
+	lines   []reservation.OrderLine
 	written atomic.Int64 // lines below it have been sent at least once
 }
 
@@ -215,7 +217,7 @@ func TestRebuildsAtOnce(t *testing.T) {
 						return err
 					}
 					snap, err := h.BeginEpoch(t.Context(), sale.GoodsID, token, today)
-					if errors.Is(err, seckill.ErrFenced) {
+					if errors.Is(err, rebuild.ErrFenced) {
 						return nil
 					}
 					if err == nil {
@@ -263,7 +265,7 @@ func (h house) adoptAndWrite(b orderwriter.Batch) error {
 	return err
 }
 
-func wholeSnapshot(snap seckill.Snapshot) error {
+func wholeSnapshot(snap rebuild.Snapshot) error {
 	var held int64
 	for _, holding := range snap.Holdings {
 		held += holding.Held

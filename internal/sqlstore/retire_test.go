@@ -8,6 +8,7 @@ import (
 
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/seckill/salechange"
 )
 
 func TestASaleIsRetiredWhenAllOfItIsFinal(t *testing.T) {
@@ -64,7 +65,7 @@ func TestARetiredSaleWakesWhenAnythingOfItChanges(t *testing.T) {
 			},
 			"a new end": func(s seckill.Sale) error {
 				end := later.Add(time.Hour)
-				_, err := h.Change(ctx, s.GoodsID, seckill.Change{EndAt: &end}, seckill.IdempotencyKey{}, later)
+				_, err := h.Change(ctx, s.GoodsID, salechange.Change{EndAt: &end}, salechange.IdempotencyKey{}, later)
 				return err
 			},
 			"a rebuild": func(s seckill.Sale) error { h.rebuilt(s.GoodsID); return nil },

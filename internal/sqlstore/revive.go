@@ -8,6 +8,7 @@ import (
 
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
 // MovesOfOrder lists an order's moves that nobody has marked as given.
@@ -20,7 +21,7 @@ func (s *Store) MovesOfOrder(ctx context.Context, goodsID int64, orderSn string)
 // PlanReturn writes a move that the giver will not see before the moment it is dated: what is taken in Redis for an order
 // that is being revived goes back by it, unless Revive removes it first. Unavailable while the order has another move that
 // is not given, so that one at a time revives it.
-func (s *Store) PlanReturn(ctx context.Context, goodsID int64, l seckill.OrderLine, at time.Time) (order.StockMove, error) {
+func (s *Store) PlanReturn(ctx context.Context, goodsID int64, l reservation.OrderLine, at time.Time) (order.StockMove, error) {
 	var move order.StockMove
 	err := s.inTx(ctx, "plan a return", func(tx *gorm.DB) error {
 		sale, err := lockSale(tx, goodsID)

@@ -8,10 +8,11 @@ import (
 
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
 // dead writes an order of a buyer as failed, and its move as given.
-func (h house) dead(sale seckill.Sale, buyer, quantity int64) (seckill.OrderLine, order.DeadLetter) {
+func (h house) dead(sale seckill.Sale, buyer, quantity int64) (reservation.OrderLine, order.DeadLetter) {
 	h.t.Helper()
 	l := h.line(sale, buyer, quantity)
 	out, err := h.WriteFailed(h.t.Context(), sale.GoodsID, l, sale.Epoch, order.FailedUnwritten, order.DeadLetter{}, today)

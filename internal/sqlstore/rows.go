@@ -5,6 +5,7 @@ import (
 
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
 // The rows as GORM sees them. Times are Unix milliseconds; fields are not named CreatedAt or UpdatedAt, which GORM
@@ -86,7 +87,7 @@ func (orderRow) TableName() string { return "orders" }
 
 func (r orderRow) order() order.Order {
 	return order.Order{
-		OrderLine: seckill.OrderLine{OrderSn: r.OrderSn, BuyerID: r.BuyerID, Quantity: r.Quantity, Name: r.Name, Phone: r.Phone},
+		OrderLine: reservation.OrderLine{OrderSn: r.OrderSn, BuyerID: r.BuyerID, Quantity: r.Quantity, Name: r.Name, Phone: r.Phone},
 		GoodsID:   r.GoodsID, Epoch: r.Epoch, Amount: r.Amount, Status: r.Status, FailureReason: r.FailureReason,
 		CreatedAt: timeOf(&r.Created), PayBy: timeOf(r.PayBy), PaidAt: timeOf(r.PaidAt), ClosedAt: timeOf(r.ClosedAt),
 	}

@@ -10,6 +10,7 @@ import (
 	"gorm.io/gorm/clause"
 
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/seckill/salechange"
 )
 
 // Sale finds a sale, or seckill.ErrNoSuchGoods.
@@ -66,7 +67,7 @@ func (s *Store) CloseSale(ctx context.Context, goodsID int64, now time.Time) (se
 		if err != nil {
 			return err
 		}
-		return audit(tx, seckill.ActClose, was, row, now)
+		return audit(tx, salechange.ActClose, was, row, now)
 	})
 	return row.sale(), err
 }

@@ -7,7 +7,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/rebuild"
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/seckill/salechange"
 )
 
 func TestSaleIsKeptAsItIs(t *testing.T) {
@@ -16,7 +18,7 @@ func TestSaleIsKeptAsItIs(t *testing.T) {
 		got, err := h.Sale(t.Context(), sale.GoodsID)
 		require.NoError(t, err)
 		require.Equal(t, sale, got)
-		_, err = h.CreateSale(t.Context(), sale, seckill.IdempotencyKey{})
+		_, err = h.CreateSale(t.Context(), sale, salechange.IdempotencyKey{})
 		conflict(t, err)
 		_, err = h.Sale(t.Context(), 1)
 		require.ErrorIs(t, err, seckill.ErrNoSuchGoods)
@@ -31,7 +33,7 @@ func TestSaleWithTheHighestOfEverything(t *testing.T) {
 		sale.GoodsID, sale.Price, sale.Epoch = 1<<63-1, seckill.MaxPrice, 1<<32-1
 		sale.Rate.PermitsPerSecond, sale.Rate.MaxBurstSeconds = 0.001, 1.0/3
 		sale.Title = "'; DROP TABLE sales; -- \\ \" \x00 𝄞"
-		_, err := h.CreateSale(t.Context(), sale, seckill.IdempotencyKey{})
+		_, err := h.CreateSale(t.Context(), sale, salechange.IdempotencyKey{})
 		require.NoError(t, err)
 		got, err := h.Sale(t.Context(), sale.GoodsID)
 		require.NoError(t, err)
@@ -130,9 +132,9 @@ func TestBeginEpoch(t *testing.T) {
 		second := h.rebuilt(sale.GoodsID)
 		require.EqualValues(t, 2, second.Epoch)
 		require.EqualValues(t, 6, second.Stock)
-		require.Equal(t, []seckill.Holding{
-			{BuyerID: 3, Held: 1, Orders: []seckill.HeldOrder{{OrderSn: d.OrderSn, Quantity: 1}}},
-			{BuyerID: 9, Held: 3, Orders: []seckill.HeldOrder{{OrderSn: a.OrderSn, Quantity: 1}, {OrderSn: c.OrderSn, Quantity: 2}}},
+		require.Equal(t, []rebuild.Holding{
+			{BuyerID: 3, Held: 1, Orders: []rebuild.HeldOrder{{OrderSn: d.OrderSn, Quantity: 1}}},
+			{BuyerID: 9, Held: 3, Orders: []rebuild.HeldOrder{{OrderSn: a.OrderSn, Quantity: 1}, {OrderSn: c.OrderSn, Quantity: 2}}},
 		}, second.Holdings)
 		kept, err := h.Sale(t.Context(), sale.GoodsID)
 		require.NoError(t, err)
@@ -156,7 +158,7 @@ func TestBeginEpochIsFenced(t *testing.T) {
 		require.Greater(t, newer, older)
 		for _, token := range []int64{older, newer + 1, -1} {
 			_, err = h.BeginEpoch(t.Context(), sale.GoodsID, token, today)
-			require.ErrorIs(t, err, seckill.ErrFenced)
+			require.ErrorIs(t, err, rebuild.ErrFenced)
 			require.NotErrorIs(t, err, order.ErrTryAgain)
 		}
 		_, err = h.BeginEpoch(t.Context(), sale.GoodsID, newer, today.Add(time.Hour))
@@ -176,11 +178,11 @@ func TestBeginEpochIsFenced(t *testing.T) {
 func TestFirstEpochIsADraftsAlone(t *testing.T) {
 	onEach(t, func(t *testing.T, h house) {
 		sale := h.draft(1, 10, 5)
-		_, err := h.BeginEpoch(t.Context(), sale.GoodsID, seckill.FirstToken, today)
+		_, err := h.BeginEpoch(t.Context(), sale.GoodsID, rebuild.FirstToken, today)
 		require.NoError(t, err)
 		for range 2 { // exposed, then closed
-			_, err = h.BeginEpoch(t.Context(), sale.GoodsID, seckill.FirstToken, today)
-			require.ErrorIs(t, err, seckill.ErrFenced)
+			_, err = h.BeginEpoch(t.Context(), sale.GoodsID, rebuild.FirstToken, today)
+			require.ErrorIs(t, err, rebuild.ErrFenced)
 			_, err = h.CloseSale(t.Context(), sale.GoodsID, today)
 			require.NoError(t, err)
 		}

@@ -12,7 +12,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/payment"
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/seckill/salechange"
 )
 
 // asksAll are the calls that no single shard can answer, and how they bear it where the goods live on several (docs/how-to/scale.md,
@@ -148,7 +150,7 @@ func aSale(t *testing.T, h house, now calling) seckill.Sale {
 	draft := seckill.NewSale{
 		Title: "a kettle", Price: 1999, Stock: 100, PerBuyerLimit: 2, StartAt: today, EndAt: today.Add(time.Hour), Rate: seckill.DefaultRate(),
 	}.Draft(1, today)
-	key := seckill.IdempotencyKey{ActorID: 1, Key: "a key", Hash: "a hash"}
+	key := salechange.IdempotencyKey{ActorID: 1, Key: "a key", Hash: "a hash"}
 	_, err := h.CreateSale(now("CreateSale"), draft, key)
 	require.NoError(t, err)
 	_, _, err = h.Answered(now("Answered"), key, today)
@@ -156,16 +158,16 @@ func aSale(t *testing.T, h house, now calling) seckill.Sale {
 	require.NoError(t, h.ForgetKeys(now("ForgetKeys"), today.Add(-time.Hour)))
 	gone := draft
 	gone.GoodsID++
-	_, err = h.CreateSale(now("CreateSale"), gone, seckill.IdempotencyKey{})
+	_, err = h.CreateSale(now("CreateSale"), gone, salechange.IdempotencyKey{})
 	require.NoError(t, err)
-	require.NoError(t, h.DeleteDraft(now("DeleteDraft"), gone.GoodsID, seckill.IdempotencyKey{}, today))
+	require.NoError(t, h.DeleteDraft(now("DeleteDraft"), gone.GoodsID, salechange.IdempotencyKey{}, today))
 	token, err := h.NextRebuildToken(now("NextRebuildToken"), draft.GoodsID)
 	require.NoError(t, err)
 	snap, err := h.BeginEpoch(now("BeginEpoch"), draft.GoodsID, token, today)
 	require.NoError(t, err)
-	_, err = h.Change(now("Change"), draft.GoodsID, seckill.Change{StockDelta: 5}, seckill.IdempotencyKey{}, today)
+	_, err = h.Change(now("Change"), draft.GoodsID, salechange.Change{StockDelta: 5}, salechange.IdempotencyKey{}, today)
 	require.NoError(t, err)
-	begun, err := h.Change(now("Change"), draft.GoodsID, seckill.Change{StockDelta: -5}, seckill.IdempotencyKey{}, today)
+	begun, err := h.Change(now("Change"), draft.GoodsID, salechange.Change{StockDelta: -5}, salechange.IdempotencyKey{}, today)
 	require.NoError(t, err)
 	_, _, err = h.EndCut(now("EndCut"), *begun.Cut, order.MoveApplied, today)
 	require.NoError(t, err)
@@ -180,10 +182,10 @@ func orders(t *testing.T, h house, now calling, sale seckill.Sale) {
 	require.NoError(t, err)
 	_, err = h.WriteBatch(now("WriteBatch"), batchOf(goods, append(lines, h.line(sale, 1, 2))...)) // which is lost; and one fails
 	require.NoError(t, err)
-	paid, cancelled, twice := lines[0].OrderSn, lines[1].OrderSn, order.Payment{ID: "2", GoodsID: goods, OrderSn: lines[0].OrderSn, Amount: sale.Price}
+	paid, cancelled, twice := lines[0].OrderSn, lines[1].OrderSn, payment.Payment{ID: "2", GoodsID: goods, OrderSn: lines[0].OrderSn, Amount: sale.Price}
 	_, err = h.Order(now("Order"), goods, paid)
 	require.NoError(t, err)
-	_, err = h.Receive(now("Receive"), order.Payment{ID: "1", GoodsID: goods, OrderSn: paid, Amount: sale.Price}, today)
+	_, err = h.Receive(now("Receive"), payment.Payment{ID: "1", GoodsID: goods, OrderSn: paid, Amount: sale.Price}, today)
 	require.NoError(t, err)
 	_, err = h.Receive(now("Receive"), twice, today)
 	require.NoError(t, err)

@@ -10,8 +10,12 @@ import (
 
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/orderwriter"
+	"flashsale.dev/seckill/internal/order/payment"
+	"flashsale.dev/seckill/internal/order/rebuild"
 	"flashsale.dev/seckill/internal/ordersn"
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/seckill/reservation"
+	"flashsale.dev/seckill/internal/seckill/salechange"
 )
 
 // databases are what every test of the suite runs on, each test in a database of its own.
@@ -62,7 +66,7 @@ func (h house) draft(merchant, units, limit int64) seckill.Sale {
 		Title: "Überraschung 🎁", Price: 1999, Stock: units, PerBuyerLimit: limit,
 		StartAt: today, EndAt: today.Add(time.Hour), Rate: seckill.DefaultRate(),
 	}.Draft(merchant, today)
-	_, err := h.CreateSale(h.t.Context(), sale, seckill.IdempotencyKey{})
+	_, err := h.CreateSale(h.t.Context(), sale, salechange.IdempotencyKey{})
 	require.NoError(h.t, err)
 	return sale
 }
@@ -74,7 +78,7 @@ func (h house) exposed(units, limit int64) seckill.Sale {
 }
 
 // rebuilt begins the next epoch.
-func (h house) rebuilt(goodsID int64) seckill.Snapshot {
+func (h house) rebuilt(goodsID int64) rebuild.Snapshot {
 	h.t.Helper()
 	token, err := h.NextRebuildToken(h.t.Context(), goodsID)
 	require.NoError(h.t, err)
@@ -84,17 +88,17 @@ func (h house) rebuilt(goodsID int64) seckill.Snapshot {
 }
 
 // line reserves units for a buyer under a new number of the sale's epoch.
-func (h house) line(sale seckill.Sale, buyer, quantity int64) seckill.OrderLine {
+func (h house) line(sale seckill.Sale, buyer, quantity int64) reservation.OrderLine {
 	h.t.Helper()
 	sn, err := minter.Mint(sale.GoodsID, sale.Epoch)
 	require.NoError(h.t, err)
-	return seckill.OrderLine{OrderSn: sn, BuyerID: buyer, Quantity: quantity, Name: "Łukasz 王", Phone: "+49 30 1234"}
+	return reservation.OrderLine{OrderSn: sn, BuyerID: buyer, Quantity: quantity, Name: "Łukasz 王", Phone: "+49 30 1234"}
 }
 
 // lines reserves one unit for each of n buyers.
-func (h house) lines(sale seckill.Sale, n int) []seckill.OrderLine {
+func (h house) lines(sale seckill.Sale, n int) []reservation.OrderLine {
 	h.t.Helper()
-	list := make([]seckill.OrderLine, n)
+	list := make([]reservation.OrderLine, n)
 	for i := range list {
 		list[i] = h.line(sale, int64(i+1), 1)
 	}
@@ -105,7 +109,7 @@ func (h house) lines(sale seckill.Sale, n int) []seckill.OrderLine {
 var delivered = order.DeliveryInfo{Origin: "seckill.orders.4", Attempts: 3, FirstSeenAt: today.Add(30 * time.Second)}
 
 // batchOf is a batch as the consumer makes it.
-func batchOf(goodsID int64, lines ...seckill.OrderLine) orderwriter.Batch {
+func batchOf(goodsID int64, lines ...reservation.OrderLine) orderwriter.Batch {
 	b := orderwriter.Batch{
 		GoodsID: goodsID, Lines: lines, Epochs: make(map[string]int64), Deliveries: make(map[string]order.DeliveryInfo),
 		Now: today.Add(time.Minute), PayBy: today.Add(16 * time.Minute),
@@ -119,7 +123,7 @@ func batchOf(goodsID int64, lines ...seckill.OrderLine) orderwriter.Batch {
 }
 
 // write writes lines, which must succeed.
-func (h house) write(goodsID int64, lines ...seckill.OrderLine) order.Outcome {
+func (h house) write(goodsID int64, lines ...reservation.OrderLine) order.Outcome {
 	h.t.Helper()
 	out, err := h.WriteBatch(h.t.Context(), batchOf(goodsID, lines...))
 	require.NoError(h.t, err)
@@ -140,8 +144,8 @@ func (h house) Pay(ctx context.Context, goodsID int64, sn string, now time.Time)
 	if err != nil {
 		return o, err
 	}
-	r, err := h.Receive(ctx, order.Payment{ID: "p-" + sn[:min(len(sn), 60)], GoodsID: goodsID, OrderSn: sn, Amount: o.Amount}, now)
-	if err == nil && r.State != order.PaymentKept {
+	r, err := h.Receive(ctx, payment.Payment{ID: "p-" + sn[:min(len(sn), 60)], GoodsID: goodsID, OrderSn: sn, Amount: o.Amount}, now)
+	if err == nil && r.State != payment.Kept {
 		err = seckill.NewError(seckill.Conflict, "the payment goes back: %s", r.Reason)
 	}
 	return r.Order, err

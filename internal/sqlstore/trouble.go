@@ -10,6 +10,7 @@ import (
 
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/orderwriter"
+	"flashsale.dev/seckill/internal/order/rebuild"
 	"flashsale.dev/seckill/internal/seckill"
 )
 
@@ -35,7 +36,7 @@ func trouble(op string, err error) error {
 // ours tells whether an error is an answer of this package rather than of the database.
 func ours(err error) bool {
 	for _, answer := range []error{
-		seckill.ErrNoSuchGoods, seckill.ErrFenced, order.ErrNoSuchOrder, order.ErrNoSuchDeadLetter, errUnwritable,
+		seckill.ErrNoSuchGoods, rebuild.ErrFenced, order.ErrNoSuchOrder, order.ErrNoSuchDeadLetter, errUnwritable,
 	} {
 		if errors.Is(err, answer) {
 			return true

@@ -18,14 +18,16 @@ import (
 
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/orderwriter"
+	"flashsale.dev/seckill/internal/order/rebuild"
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/seckill/reservation"
 	"flashsale.dev/seckill/internal/testing/servers"
 )
 
 func TestTroubleTellsWhoseItIs(t *testing.T) {
 	require.NoError(t, trouble("op", nil))
 	for _, err := range []error{
-		seckill.ErrNoSuchGoods, seckill.ErrFenced, order.ErrNoSuchOrder, order.ErrNoSuchDeadLetter,
+		seckill.ErrNoSuchGoods, rebuild.ErrFenced, order.ErrNoSuchOrder, order.ErrNoSuchDeadLetter,
 		seckill.NewError(seckill.Conflict, "no"), &orderwriter.AdoptError{}, fmt.Errorf("x %w", errUnwritable),
 		number(1406), number(3819), number(4025), number(1366), number(1264), mysql.ErrPktTooLarge,
 	} {
@@ -69,7 +71,7 @@ func TestOpenNeedsNoServer(t *testing.T) {
 	require.ErrorIs(t, s.Ping(t.Context()), order.ErrTryAgain)
 	_, err = s.Sale(t.Context(), 1)
 	require.ErrorIs(t, err, order.ErrTryAgain)
-	_, err = s.WriteBatch(t.Context(), orderwriter.Batch{GoodsID: 1, Lines: []seckill.OrderLine{{OrderSn: "a", BuyerID: 1, Quantity: 1}}})
+	_, err = s.WriteBatch(t.Context(), orderwriter.Batch{GoodsID: 1, Lines: []reservation.OrderLine{{OrderSn: "a", BuyerID: 1, Quantity: 1}}})
 	require.ErrorIs(t, err, order.ErrTryAgain)
 }
 

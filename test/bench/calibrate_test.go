@@ -12,7 +12,7 @@ import (
 
 	"flashsale.dev/seckill/internal/app/connect"
 	"flashsale.dev/seckill/internal/capacity"
-	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/seckill/reservation"
 	"flashsale.dev/seckill/internal/testing/servers"
 )
 
@@ -121,7 +121,7 @@ func measureEntries(b *testing.B, cost *capacity.RedisCost) {
 	const n = 100_000.0
 	at := func() float64 { return usedMemory(b, client) * 1e6 }
 	empty := at()
-	var groups [][]seckill.Reservation
+	var groups [][]reservation.Reservation
 	for range int(n) / 200 {
 		groups = append(groups, s.prepare(b, 200))
 	}

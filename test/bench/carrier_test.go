@@ -11,7 +11,7 @@ import (
 
 	"flashsale.dev/seckill/internal/app/connect"
 	"flashsale.dev/seckill/internal/order"
-	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
 // carrier takes the floor's orders to Redis and RabbitMQ in groups, the shortest way: whoever is there goes on one call of the
@@ -25,7 +25,7 @@ type carrier struct {
 }
 
 type passenger struct {
-	line seckill.OrderLine
+	line reservation.OrderLine
 	told chan error
 }
 
@@ -52,7 +52,7 @@ func newCarrier(spec floorSpec) (*carrier, error) {
 }
 
 // carry returns when the order's message is confirmed.
-func (c *carrier) carry(ctx context.Context, line seckill.OrderLine) error {
+func (c *carrier) carry(ctx context.Context, line reservation.OrderLine) error {
 	p := passenger{line, make(chan error, 1)}
 	c.waiting <- p
 	select {
@@ -66,7 +66,7 @@ func (c *carrier) carry(ctx context.Context, line seckill.OrderLine) error {
 func (c *carrier) drive() {
 	for {
 		aboard := gather(c.waiting)
-		group := make([]seckill.Reservation, len(aboard))
+		group := make([]reservation.Reservation, len(aboard))
 		for i, p := range aboard {
 			group[i].OrderLine = p.line
 		}
@@ -96,7 +96,7 @@ func (c *carrier) drive() {
 // gather waits for one and takes whoever else is there.
 func gather[T any](from chan T) []T {
 	group := []T{<-from}
-	for len(group) < seckill.MaxBatch {
+	for len(group) < reservation.MaxBatch {
 		select {
 		case next := <-from:
 			group = append(group, next)

@@ -64,7 +64,7 @@ func (c *calibrator) fit(piece, cost string, counters ...string) []float64 {
 }
 
 // leastSquares finds the cost of one of each column, where each row counts what led to a value. It
-// minimizes relative errors by coordinate descent. No cost is below 0.
+// minimises relative errors by coordinate descent. No cost is below 0.
 func leastSquares(rows [][]float64, values []float64) []float64 {
 	x := make([]float64, len(rows[0]))
 	for range 100_000 {

@@ -22,6 +22,7 @@ import (
 	"flashsale.dev/seckill/internal/httpapi"
 	"flashsale.dev/seckill/internal/ordersn"
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
 // floorSetting holds the floor program's settings as JSON. The floor program is this test binary, started again with it.
@@ -128,7 +129,7 @@ func takeFloor(spec floorSpec, tokens *auth.Tokens, minter *ordersn.Minter, carr
 		goodsID, _ := strconv.ParseInt(c.Query("goodsId"), 10, 64)
 		sn, err := minter.Mint(goodsID, 1)
 		if err == nil {
-			err = carrier.carry(c.Request.Context(), seckill.OrderLine{OrderSn: sn, BuyerID: actor.ID, Quantity: 1, Name: actor.Name, Phone: actor.Phone})
+			err = carrier.carry(c.Request.Context(), reservation.OrderLine{OrderSn: sn, BuyerID: actor.ID, Quantity: 1, Name: actor.Name, Phone: actor.Phone})
 		}
 		if err != nil {
 			c.String(http.StatusServiceUnavailable, "%v", err)

@@ -12,7 +12,7 @@ import (
 
 	"flashsale.dev/seckill/internal/app/connect"
 	"flashsale.dev/seckill/internal/redisstore"
-	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/seckill/reservation"
 	"flashsale.dev/seckill/internal/testing/installation"
 )
 
@@ -96,12 +96,12 @@ func scattered() int64 { return serial.Add(1) * 0x9E3779B1 & (1<<31 - 1) } // an
 // purchases of at least n buyers, each with a path.
 func purchases(b *testing.B, r *installation.Installation, store *redisstore.Store, goodsID int64, n int, buyer func() int64) [][]byte {
 	b.Helper()
-	requests := make([][]byte, 0, n+seckill.MaxBatch)
+	requests := make([][]byte, 0, n+reservation.MaxBatch)
 	for len(requests) < n {
-		grants := make([]seckill.PathGrant, seckill.MaxBatch)
+		grants := make([]reservation.PathGrant, reservation.MaxBatch)
 		for i := range grants {
 			n := buyer()
-			grants[i] = seckill.PathGrant{Path: fmt.Sprintf("%032x", n), BuyerID: n}
+			grants[i] = reservation.PathGrant{Path: fmt.Sprintf("%032x", n), BuyerID: n}
 			requests = append(requests, post(fmt.Sprintf("/%s/decrStock?goodsId=%d", grants[i].Path, goodsID), token(b, r, n)))
 		}
 		_, err := store.IssuePaths(b.Context(), goodsID, 1, time.Minute, grants)

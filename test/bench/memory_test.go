@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/app/connect"
-	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/seckill/reservation"
 	"flashsale.dev/seckill/internal/testing/servers"
 )
 
@@ -32,8 +32,8 @@ func BenchmarkRedisMemory(b *testing.B) {
 		s := newShelf(b, client, 1)
 		empty := usedMemory(b, client)
 		outbox, sns := s.sellAll(b)
-		for left := livePaths; left > 0; left -= seckill.MaxBatch {
-			s.prepare(b, seckill.MaxBatch)
+		for left := livePaths; left > 0; left -= reservation.MaxBatch {
+			s.prepare(b, reservation.MaxBatch)
 		}
 		s.refuse(b)
 		peak := usedMemory(b, client) - empty
@@ -66,12 +66,12 @@ func once(b *testing.B, measure func()) {
 func (s shelf) sellAll(b *testing.B) (outbox, sns []string) {
 	b.Helper()
 	for sold := 0; sold < unitsOfMillion; {
-		group := s.prepare(b, min(seckill.MaxBatch, unitsOfMillion-sold))
+		group := s.prepare(b, min(reservation.MaxBatch, unitsOfMillion-sold))
 		g, err := s.Reserve(b.Context(), s.goodsID, 1, group)
 		require.NoError(b, err)
 		outbox = append(outbox, g.OutboxID)
 		for i, v := range g.Verdicts {
-			require.Equal(b, seckill.Taken, v.Code)
+			require.Equal(b, reservation.Taken, v.Code)
 			sns = append(sns, group[i].OrderSn)
 		}
 		sold += len(group)
@@ -82,8 +82,8 @@ func (s shelf) sellAll(b *testing.B) (outbox, sns []string) {
 // refuse lets the rest of the million try paths that do not exist.
 func (s shelf) refuse(b *testing.B) {
 	b.Helper()
-	for refused := unitsOfMillion + livePaths; refused < millionBuyers; refused += seckill.MaxBatch {
-		_, err := s.Reserve(b.Context(), s.goodsID, 1, wishes(b, seckill.MaxBatch))
+	for refused := unitsOfMillion + livePaths; refused < millionBuyers; refused += reservation.MaxBatch {
+		_, err := s.Reserve(b.Context(), s.goodsID, 1, wishes(b, reservation.MaxBatch))
 		require.NoError(b, err)
 	}
 }

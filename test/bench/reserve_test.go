@@ -12,8 +12,10 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"flashsale.dev/seckill/internal/app/connect"
+	"flashsale.dev/seckill/internal/order/rebuild"
 	"flashsale.dev/seckill/internal/redisstore"
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
 // callers send groups at the same time, so that Redis is what limits and not the way to it; callsEach is how many each
@@ -43,18 +45,18 @@ func BenchmarkReserve(b *testing.B) {
 }
 
 // trips has the callers make calls, each for a group.
-func trips(b *testing.B, size int, prepare func(b *testing.B, size int) []seckill.Reservation,
-	call func(context.Context, []seckill.Reservation) error, cpu func() time.Duration,
+func trips(b *testing.B, size int, prepare func(b *testing.B, size int) []reservation.Reservation,
+	call func(context.Context, []reservation.Reservation) error, cpu func() time.Duration,
 ) lap {
 	b.Helper()
-	ready := func() [][]seckill.Reservation {
-		groups := make([][]seckill.Reservation, callers*callsEach)
+	ready := func() [][]reservation.Reservation {
+		groups := make([][]reservation.Reservation, callers*callsEach)
 		for i := range groups {
 			groups[i] = prepare(b, size)
 		}
 		return groups
 	}
-	return repeat(ready, func(groups [][]seckill.Reservation) int {
+	return repeat(ready, func(groups [][]reservation.Reservation) int {
 		var all errgroup.Group
 		for caller := range callers {
 			all.Go(func() error {
@@ -81,7 +83,7 @@ func newShelf(b *testing.B, client redis.UniversalClient, goodsID int64) shelf {
 	b.Helper()
 	s := shelf{redisstore.New(client, redisstore.Options{MaxBacklogMillis: time.Hour.Milliseconds()}), goodsID}
 	now := time.Now().UTC()
-	_, err := s.Load(b.Context(), seckill.Snapshot{Sale: seckill.Sale{
+	_, err := s.Load(b.Context(), rebuild.Snapshot{Sale: seckill.Sale{
 		GoodsID: goodsID, MerchantID: 1, Title: "tea", Price: 250, Total: seckill.MaxStock, Stock: seckill.MaxStock, Epoch: 1,
 		PerBuyerLimit: 1, MaxPerBuyerLimit: 1, StartAt: now.Add(-time.Hour), EndAt: now.Add(time.Hour),
 		Status: seckill.Exposed, Rate: seckill.DefaultRate(), CreatedAt: now, UpdatedAt: now,
@@ -91,30 +93,30 @@ func newShelf(b *testing.B, client redis.UniversalClient, goodsID int64) shelf {
 }
 
 // prepare gives each of a group's buyers a path.
-func (s shelf) prepare(b *testing.B, size int) []seckill.Reservation {
+func (s shelf) prepare(b *testing.B, size int) []reservation.Reservation {
 	b.Helper()
 	group := wishes(b, size)
 	s.issue(b, group)
 	return group
 }
 
-func (s shelf) issue(b *testing.B, group []seckill.Reservation) {
+func (s shelf) issue(b *testing.B, group []reservation.Reservation) {
 	b.Helper()
-	grants := make([]seckill.PathGrant, len(group))
+	grants := make([]reservation.PathGrant, len(group))
 	for i, r := range group {
-		grants[i] = seckill.PathGrant{Path: r.Path, BuyerID: r.BuyerID}
+		grants[i] = reservation.PathGrant{Path: r.Path, BuyerID: r.BuyerID}
 	}
 	_, err := s.IssuePaths(b.Context(), s.goodsID, 1, time.Minute, grants)
 	require.NoError(b, err)
 }
 
-func (s shelf) reserve(ctx context.Context, group []seckill.Reservation) error {
+func (s shelf) reserve(ctx context.Context, group []reservation.Reservation) error {
 	g, err := s.Reserve(ctx, s.goodsID, 1, group)
 	if err != nil {
 		return err
 	}
 	for _, v := range g.Verdicts {
-		if v.Code != seckill.Taken {
+		if v.Code != reservation.Taken {
 			return fmt.Errorf("a reservation was not taken: %w", v.Err())
 		}
 	}
@@ -122,18 +124,18 @@ func (s shelf) reserve(ctx context.Context, group []seckill.Reservation) error {
 }
 
 // wishes are reservations of buyers of whom nobody has heard.
-func wishes(b *testing.B, size int) []seckill.Reservation {
+func wishes(b *testing.B, size int) []reservation.Reservation {
 	b.Helper()
-	group := make([]seckill.Reservation, size)
+	group := make([]reservation.Reservation, size)
 	for i := range group {
 		group[i] = wish()
 	}
 	return group
 }
 
-func wish() seckill.Reservation {
+func wish() reservation.Reservation {
 	n := serial.Add(1)
-	return seckill.Reservation{Path: fmt.Sprintf("%032x", n), OrderLine: seckill.OrderLine{
+	return reservation.Reservation{Path: fmt.Sprintf("%032x", n), OrderLine: reservation.OrderLine{
 		OrderSn: fmt.Sprintf("%058d", n), BuyerID: n, Quantity: 1, Name: "买家", Phone: "+8613800000000",
 	}}
 }
@@ -156,16 +158,16 @@ redis.call('HSET', KEYS[2], unpack(ARGV, 3, 2 + 2 * n))
 redis.call('HSET', KEYS[3], unpack(ARGV, 3 + 2 * n))
 return redis.call('XADD', KEYS[4], '*', 'b', ARGV[2])`)
 
-func (s bareShelf) take(ctx context.Context, group []seckill.Reservation) error {
+func (s bareShelf) take(ctx context.Context, group []reservation.Reservation) error {
 	_, _, err := s.takeGroup(ctx, group)
 	return err
 }
 
 // takeGroup returns the outbox entry's id and its body.
-func (s bareShelf) takeGroup(ctx context.Context, group []seckill.Reservation) (id string, body []byte, err error) {
+func (s bareShelf) takeGroup(ctx context.Context, group []reservation.Reservation) (id string, body []byte, err error) {
 	key, now := fmt.Sprintf("sk:{%d}", s.goodsID), time.Now().UnixMilli()
 	buyers, pending := make([]any, 0, 2*len(group)), make([]any, 0, 2*len(group))
-	lines := make([]seckill.OrderLine, len(group))
+	lines := make([]reservation.OrderLine, len(group))
 	for i, r := range group {
 		entry, err := json.Marshal(r.OrderLine)
 		if err != nil {

@@ -13,8 +13,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/order/orderwriter"
+	"flashsale.dev/seckill/internal/order/rebuild"
 	"flashsale.dev/seckill/internal/ordersn"
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/seckill/reservation"
+	"flashsale.dev/seckill/internal/seckill/salechange"
 	"flashsale.dev/seckill/internal/sqlstore"
 )
 
@@ -82,9 +85,9 @@ func newLedger(b *testing.B, store *sqlstore.Store, pool *sql.DB) *ledger {
 	draft := seckill.NewSale{
 		Title: "tea", Price: 250, Stock: seckill.MaxStock, PerBuyerLimit: 1, StartAt: now, EndAt: now.Add(time.Hour), Rate: seckill.DefaultRate(),
 	}.Draft(1, now)
-	_, err := store.CreateSale(b.Context(), draft, seckill.IdempotencyKey{})
+	_, err := store.CreateSale(b.Context(), draft, salechange.IdempotencyKey{})
 	require.NoError(b, err)
-	snap, err := store.BeginEpoch(b.Context(), draft.GoodsID, seckill.FirstToken, now)
+	snap, err := store.BeginEpoch(b.Context(), draft.GoodsID, rebuild.FirstToken, now)
 	require.NoError(b, err)
 	return &ledger{store, pool, snap.Sale, ordersn.NewMinter([]byte(secret))}
 }
@@ -97,7 +100,7 @@ func (l *ledger) batch(b *testing.B, size int) orderwriter.Batch {
 		sn, err := l.minter.Mint(l.sale.GoodsID, l.sale.Epoch)
 		require.NoError(b, err)
 		batch.Epochs[sn] = l.sale.Epoch
-		batch.Lines = append(batch.Lines, seckill.OrderLine{OrderSn: sn, BuyerID: serial.Add(1), Quantity: 1, Name: "买家", Phone: "+8613800000000"})
+		batch.Lines = append(batch.Lines, reservation.OrderLine{OrderSn: sn, BuyerID: serial.Add(1), Quantity: 1, Name: "买家", Phone: "+8613800000000"})
 	}
 	return batch
 }

@@ -2,11 +2,9 @@ package e2e
 
 import (
 	"fmt"
-	"os"
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -36,16 +34,4 @@ func sample(t *testing.T, p *installation.Program, line string) float64 {
 func peakMB(t *testing.T, p *installation.Program) float64 {
 	t.Helper()
 	return float64(peakRSS(t, fmt.Sprintf("/proc/%d/", p.Pid()))) * 1024 / 1e6
-}
-
-// used is the processor time of a process so far.
-func used(t *testing.T, p *installation.Program) time.Duration {
-	t.Helper()
-	text, err := os.ReadFile("/proc/" + strconv.Itoa(p.Pid()) + "/stat")
-	require.NoError(t, err)
-	_, after, _ := strings.Cut(string(text), ") ")
-	fields := strings.Fields(after)
-	user, _ := strconv.Atoi(fields[11])
-	system, _ := strconv.Atoi(fields[12])
-	return time.Duration(user+system) * (time.Second / 100) // USER_HZ
 }

@@ -48,7 +48,7 @@ func pattern(want string) *regexp.Regexp {
 	return regexp.MustCompile(`\A` + strings.ReplaceAll(regexp.QuoteMeta(want), "…", `[^\n]*?`) + `\z`)
 }
 
-// shell is a bash that executes one command at a time.
+// shell is a bash or a zsh that executes one command at a time.
 type shell struct {
 	in    io.Writer
 	lines chan string // closed at its end
@@ -59,9 +59,9 @@ const (
 	patience  = 3 * time.Minute // for one step; go run compiles in some
 )
 
-func startShell(t *testing.T, env ...string) *shell {
+func startShell(t *testing.T, program []string, env ...string) *shell {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "bash", "--norc")
+	cmd := exec.CommandContext(t.Context(), program[0], program[1:]...)
 	cmd.Dir, cmd.Env = filepath.Join("..", ".."), append(os.Environ(), env...)
 	in, err := cmd.StdinPipe()
 	require.NoError(t, err)
@@ -95,7 +95,7 @@ func (s *shell) run(t *testing.T, command string) string {
 	for {
 		select {
 		case line, on := <-s.lines:
-			require.True(t, on, "bash ended; it had printed:\n%s", got.String())
+			require.True(t, on, "the shell ended; it had printed:\n%s", got.String())
 			if line == endOfStep {
 				return got.String()
 			}
@@ -106,7 +106,7 @@ func (s *shell) run(t *testing.T, command string) string {
 	}
 }
 
-// TestTour_PrintsWhatItSays gives each line of docs/tutorial/tour.md that begins with "$ " to one bash, in
+// TestTour_PrintsWhatItSays gives each line of docs/tutorial/tour.md that begins with "$ " to one shell, in
 // order, with a real curl and a standalone of its own. The output must match the lines below the command;
 // "…" matches anything within a line.
 func TestTour_PrintsWhatItSays(t *testing.T) {
@@ -114,15 +114,19 @@ func TestTour_PrintsWhatItSays(t *testing.T) {
 	require.NoError(t, err)
 	all := steps(t, string(text))
 	require.Greater(t, len(all), 60)
-	data := t.TempDir()
-	standalone := installation.StartProgram(t, "standalone", "SECKILL_HTTP_ADDR", nil, "-data", data)
-	bash := startShell(t, "SECKILL_API=http://"+standalone.Addr, "SECKILL_DATA="+data, "TZ=UTC", "LC_ALL=C.UTF-8")
-	for _, s := range all {
-		got := bash.run(t, s.command)
-		if strings.HasSuffix(got, "\n\n") { // the file ends with a line, and the shell's echo adds another
-			got = got[:len(got)-1]
-		}
-		require.Regexp(t, pattern(s.want), got, "docs/tutorial/tour.md:%d: %s", s.line, s.command)
+	for _, program := range shells() {
+		t.Run(program[0], func(t *testing.T) {
+			data := t.TempDir()
+			standalone := installation.StartProgram(t, "standalone", "SECKILL_HTTP_ADDR", nil, "-data", data)
+			sh := startShell(t, program, "SECKILL_API=http://"+standalone.Addr, "SECKILL_DATA="+data, "TZ=UTC", "LC_ALL=C.UTF-8")
+			for _, s := range all {
+				got := sh.run(t, s.command)
+				if strings.HasSuffix(got, "\n\n") { // the file ends with a line, and the shell's echo adds another
+					got = got[:len(got)-1]
+				}
+				require.Regexp(t, pattern(s.want), got, "docs/tutorial/tour.md:%d: %s", s.line, s.command)
+			}
+			t.Logf("%d commands", len(all))
+		})
 	}
-	t.Logf("%d commands", len(all))
 }

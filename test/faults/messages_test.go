@@ -14,7 +14,7 @@ import (
 	"flashsale.dev/seckill/internal/config"
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/ordersn"
-	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/seckill/reservation"
 	"flashsale.dev/seckill/internal/testing/installation"
 	"flashsale.dev/seckill/test/faults/check"
 )
@@ -63,7 +63,7 @@ func publishLateOrders(t *testing.T, r *run) {
 func (r *run) lateMessage(t *testing.T, buyer int64) []byte {
 	t.Helper()
 	r.extraBuyers = append(r.extraBuyers, check.Buyer{ID: buyer, Paths: 1})
-	return r.message(t, r.goodsID(t), seckill.OrderLine{BuyerID: buyer, Quantity: 1})
+	return r.message(t, r.goodsID(t), reservation.OrderLine{BuyerID: buyer, Quantity: 1})
 }
 
 // publishPoison publishes a message that cannot be decoded and one that cannot be written.
@@ -81,11 +81,11 @@ func undecodable() []byte { return []byte(`{"goodsId":`) }
 func (r *run) unwritable(t *testing.T, goods int64) []byte {
 	t.Helper()
 	name := strings.Repeat("x", 4000)
-	return r.message(t, goods, seckill.OrderLine{BuyerID: poisonBuyer, Quantity: 1, Name: name})
+	return r.message(t, goods, reservation.OrderLine{BuyerID: poisonBuyer, Quantity: 1, Name: name})
 }
 
 // message is the message of one order of epoch 1, with a new order number.
-func (r *run) message(t *testing.T, goods int64, l seckill.OrderLine) []byte {
+func (r *run) message(t *testing.T, goods int64, l reservation.OrderLine) []byte {
 	t.Helper()
 	key, err := config.Auth{JWTSecret: installation.Secret}.OrderKey()
 	require.NoError(t, err)
@@ -101,7 +101,7 @@ func (r *run) message(t *testing.T, goods int64, l seckill.OrderLine) []byte {
 func (r *run) awaitLostOrder(t *testing.T, buyer int64) []byte {
 	t.Helper()
 	asked := time.Now()
-	body := r.message(t, r.goodsID(t), seckill.OrderLine{BuyerID: buyer, Quantity: 1})
+	body := r.message(t, r.goodsID(t), reservation.OrderLine{BuyerID: buyer, Quantity: 1})
 	m, err := order.Decode(body)
 	require.NoError(t, err)
 	sn := m.Orders[0].OrderSn

@@ -10,9 +10,10 @@ import (
 	"testing"
 	"time"
 
-	"flashsale.dev/seckill/internal/loadgen/apiclient"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+
+	"flashsale.dev/seckill/internal/loadgen/apiclient"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -6,8 +6,9 @@ import (
 	"net/http"
 	"time"
 
-	"flashsale.dev/seckill/internal/loadgen/apiclient"
 	"golang.org/x/sync/errgroup"
+
+	"flashsale.dev/seckill/internal/loadgen/apiclient"
 )
 
 // buyParallel sends ParallelRequests purchases with one path. One 202 among the answers wins.

@@ -12,6 +12,7 @@ import (
 	"flashsale.dev/seckill/internal/order/orderwriter"
 	"flashsale.dev/seckill/internal/ordersn"
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
 // Store is MySQL as the resolving of dead letters needs it.
@@ -24,7 +25,7 @@ type Store interface {
 	// MovesOfOrder lists an order's moves that nobody has marked as given.
 	MovesOfOrder(ctx context.Context, goodsID int64, orderSn string) ([]order.StockMove, error)
 	// PlanReturn writes the move that gives an order's units back at a moment to come, unless Revive removes it before.
-	PlanReturn(ctx context.Context, goodsID int64, l seckill.OrderLine, at time.Time) (order.StockMove, error)
+	PlanReturn(ctx context.Context, goodsID int64, l reservation.OrderLine, at time.Time) (order.StockMove, error)
 	// Revive makes a failed order created, once, and removes its letter and the planned return; Conflict where the
 	// database has no room for it, ErrTryAgain where the epoch is another than the return's.
 	Revive(ctx context.Context, letterID string, undo order.StockMove, now, payBy time.Time) (order.Order, error)
@@ -96,22 +97,22 @@ func (c *Service) Requeue(ctx context.Context, id string) (order.Order, error) {
 }
 
 // lineOf reads the one order of a letter.
-func (c *Service) lineOf(d order.DeadLetter) (seckill.OrderLine, error) {
+func (c *Service) lineOf(d order.DeadLetter) (reservation.OrderLine, error) {
 	none := seckill.NewError(seckill.Conflict, "this dead letter holds no order that could be written; it can only be discarded")
 	n, err := c.minter.Parse(d.OrderSn)
 	if err != nil || n.GoodsID != d.GoodsID {
-		return seckill.OrderLine{}, none
+		return reservation.OrderLine{}, none
 	}
 	m, err := order.Decode(d.Body)
 	if err != nil || m.GoodsID != d.GoodsID {
-		return seckill.OrderLine{}, none
+		return reservation.OrderLine{}, none
 	}
 	for _, l := range m.Orders {
 		if l.OrderSn == d.OrderSn && order.CheckLine(l) == nil {
 			return l, nil
 		}
 	}
-	return seckill.OrderLine{}, none
+	return reservation.OrderLine{}, none
 }
 
 // giveFirst sees to it that what the failed order took is back in Redis before it is taken anew: given later, the move
@@ -127,13 +128,13 @@ func (c *Service) releaseFirst(ctx context.Context, d order.DeadLetter) error {
 	return seckill.NewUnavailable("the order's units are on their way back or being taken anew", nil)
 }
 
-func (c *Service) revive(ctx context.Context, d order.DeadLetter, l seckill.OrderLine) (order.Order, error) {
+func (c *Service) revive(ctx context.Context, d order.DeadLetter, l reservation.OrderLine) (order.Order, error) {
 	now := c.now()
 	undo, err := c.store.PlanReturn(ctx, d.GoodsID, l, now.Add(returnAfter))
 	if err != nil {
 		return order.Order{}, err
 	}
-	adopted, err := c.redis.Adopt(ctx, d.GoodsID, undo.Epoch, 0, []seckill.OrderLine{l}) // MySQL judges the limit
+	adopted, err := c.redis.Adopt(ctx, d.GoodsID, undo.Epoch, 0, []reservation.OrderLine{l}) // MySQL judges the limit
 	if _, shut := errors.AsType[*seckill.GateError](err); shut {
 		return order.Order{}, seckill.NewRebuilding(err)
 	}

@@ -6,6 +6,7 @@ import (
 
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/seckill/salechange"
 )
 
 // BegunChange is the result of a change's first transaction.
@@ -20,7 +21,7 @@ type BegunChange struct {
 // exposed sale, and any field of a closed one, are a Conflict. A cut of more units than are unsold is
 // a Conflict with data.available. A repeated idempotency key returns the first answer; a refusal is
 // not remembered.
-func (s *SaleService) Change(ctx context.Context, by seckill.Actor, goodsID int64, c seckill.Change, key seckill.IdempotencyKey) (seckill.Sale, error) {
+func (s *SaleService) Change(ctx context.Context, by seckill.Actor, goodsID int64, c salechange.Change, key salechange.IdempotencyKey) (seckill.Sale, error) {
 	if sale, known, err := s.answered(ctx, key); known || err != nil {
 		return sale, err
 	}
@@ -83,12 +84,12 @@ func (s *SaleService) stockDeltaError(ctx context.Context, goodsID int64) error 
 	if err != nil {
 		return seckill.NewUnavailable("the unsold units can't be counted", err)
 	}
-	return seckill.NewStockDeltaError(v.Available)
+	return salechange.NewStockDeltaError(v.Available)
 }
 
 // answered returns the first answer to a repeated key. A key belongs to its actor, so no actor sees
 // another's answer.
-func (s *SaleService) answered(ctx context.Context, key seckill.IdempotencyKey) (seckill.Sale, bool, error) {
+func (s *SaleService) answered(ctx context.Context, key salechange.IdempotencyKey) (seckill.Sale, bool, error) {
 	if key.Key == "" {
 		return seckill.Sale{}, false, nil
 	}
@@ -97,7 +98,7 @@ func (s *SaleService) answered(ctx context.Context, key seckill.IdempotencyKey) 
 }
 
 // Delete removes a draft of the actor; any other sale is a Conflict. A repeated key succeeds again.
-func (s *SaleService) Delete(ctx context.Context, by seckill.Actor, goodsID int64, key seckill.IdempotencyKey) error {
+func (s *SaleService) Delete(ctx context.Context, by seckill.Actor, goodsID int64, key salechange.IdempotencyKey) error {
 	if _, known, err := s.answered(ctx, key); known || err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/seckill/salechange"
 )
 
 // StockCut withdraws unsold units of an exposed sale. MySQL holds its row before Redis is asked for the
@@ -16,7 +17,7 @@ type StockCut struct {
 	GoodsID  int64
 	Epoch    int64 // the epoch whose Redis is asked
 	Quantity int64 // > 0
-	Wanted   seckill.Change
+	Wanted   salechange.Change
 	By       seckill.Actor
 	Key      string // its Idempotency-Key, or ""
 	State    CutState

@@ -8,25 +8,26 @@ import (
 
 	"flashsale.dev/seckill/internal/order/rebuild"
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/seckill/salechange"
 )
 
 // SaleStore is MySQL as merchants' calls need it.
 type SaleStore interface {
 	CutStore
-	seckill.AuditLog
+	AuditLog
 	// CreateSale inserts a sale, or returns the one that the same key inserted before.
-	CreateSale(ctx context.Context, sale seckill.Sale, key seckill.IdempotencyKey) (seckill.Sale, error)
+	CreateSale(ctx context.Context, sale seckill.Sale, key salechange.IdempotencyKey) (seckill.Sale, error)
 	// CloseSale closes an exposed sale and accepts a closed one; a draft is a Conflict.
 	CloseSale(ctx context.Context, goodsID int64, now time.Time) (seckill.Sale, error)
 	// SalesOf lists a merchant's sales (0: of all merchants), newest first, below a goods id (0: from
 	// the newest).
 	SalesOf(ctx context.Context, merchantID, below int64, limit int) ([]seckill.Sale, error)
 	// Change changes a sale in one transaction, or inserts the stock cut with which the change begins.
-	Change(ctx context.Context, goodsID int64, c seckill.Change, key seckill.IdempotencyKey, now time.Time) (BegunChange, error)
+	Change(ctx context.Context, goodsID int64, c salechange.Change, key salechange.IdempotencyKey, now time.Time) (BegunChange, error)
 	// Answered returns the first answer to an idempotency key; false if there is none yet.
-	Answered(ctx context.Context, key seckill.IdempotencyKey, now time.Time) (seckill.Sale, bool, error)
+	Answered(ctx context.Context, key salechange.IdempotencyKey, now time.Time) (seckill.Sale, bool, error)
 	// DeleteDraft removes a draft; any other sale is a Conflict.
-	DeleteDraft(ctx context.Context, goodsID int64, key seckill.IdempotencyKey, now time.Time) error
+	DeleteDraft(ctx context.Context, goodsID int64, key salechange.IdempotencyKey, now time.Time) error
 }
 
 // LedgerReader reads the ledger of a sale from Redis and MySQL; *reconcile.Reconciler is one.
@@ -60,7 +61,7 @@ func NewSaleService(
 }
 
 // Create inserts a draft that belongs to the actor. The same idempotency key returns the first draft.
-func (s *SaleService) Create(ctx context.Context, by seckill.Actor, n seckill.NewSale, key seckill.IdempotencyKey) (seckill.Sale, error) {
+func (s *SaleService) Create(ctx context.Context, by seckill.Actor, n seckill.NewSale, key salechange.IdempotencyKey) (seckill.Sale, error) {
 	if err := n.Validate(); err != nil {
 		return seckill.Sale{}, err
 	}
@@ -76,7 +77,7 @@ func (s *SaleService) Create(ctx context.Context, by seckill.Actor, n seckill.Ne
 
 // Audit pages through the changes of a sale that the actor may manage, newest first, below an id
 // ("": from the newest).
-func (s *SaleService) Audit(ctx context.Context, by seckill.Actor, goodsID int64, before string, limit int) ([]seckill.AuditEntry, error) {
+func (s *SaleService) Audit(ctx context.Context, by seckill.Actor, goodsID int64, before string, limit int) ([]salechange.AuditEntry, error) {
 	if _, err := s.Get(ctx, by, goodsID); err != nil {
 		return nil, err
 	}
@@ -125,7 +126,7 @@ func (s *SaleService) Expose(ctx context.Context, by seckill.Actor, goodsID int6
 		return sale, nil // the rebuilder restores it if Redis lost it
 	}
 	opened, err := s.opener.OpenFirst(seckill.WithActor(ctx, by), goodsID)
-	if errors.Is(err, seckill.ErrFenced) {
+	if errors.Is(err, rebuild.ErrFenced) {
 		return s.Get(ctx, by, goodsID) // a concurrent call exposed it first
 	}
 	if err != nil {

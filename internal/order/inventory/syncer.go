@@ -8,6 +8,7 @@ import (
 
 	"flashsale.dev/seckill/internal/order/livesales"
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/seckill/salechange"
 	"flashsale.dev/seckill/internal/workers"
 )
 
@@ -39,7 +40,7 @@ func (s *ChangeSyncer) Run(ctx context.Context) error {
 }
 
 func (s *ChangeSyncer) runOnce(ctx context.Context) {
-	err := errors.Join(s.finishCuts(ctx), s.syncFields(ctx), s.store.ForgetKeys(ctx, s.now().Add(-seckill.IdempotencyTTL)))
+	err := errors.Join(s.finishCuts(ctx), s.syncFields(ctx), s.store.ForgetKeys(ctx, s.now().Add(-salechange.IdempotencyTTL)))
 	if err != nil && ctx.Err() == nil {
 		s.log.WarnContext(ctx, "changes of sales can't be finished, trying again", "err", err)
 	}

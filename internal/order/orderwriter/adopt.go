@@ -7,7 +7,7 @@ import (
 	"maps"
 
 	"flashsale.dev/seckill/internal/order"
-	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
 // errAdopted asks for a new transaction after Redis adopted orders.
@@ -23,7 +23,7 @@ func (w *Writer) adopt(
 	for _, sn := range late.OrderSns {
 		wanted[sn] = true
 	}
-	var lines []seckill.OrderLine
+	var lines []reservation.OrderLine
 	for _, l := range b.Lines {
 		if wanted[l.OrderSn] {
 			lines, wanted[l.OrderSn] = append(lines, l), false

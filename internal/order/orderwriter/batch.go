@@ -4,14 +4,14 @@ import (
 	"time"
 
 	"flashsale.dev/seckill/internal/order"
-	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
 // Batch is what one transaction writes: order lines of one goods. An order number may occur twice,
 // and MySQL may hold it already.
 type Batch struct {
 	GoodsID int64
-	Lines   []seckill.OrderLine
+	Lines   []reservation.OrderLine
 	Epochs  map[string]int64 // by order number, parsed from the number
 	// Deliveries is the history in the queue by order number, for dead letters. It may lack
 	// numbers.

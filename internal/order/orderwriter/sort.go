@@ -2,7 +2,7 @@ package orderwriter
 
 import (
 	"flashsale.dev/seckill/internal/order"
-	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
 // sorted is a batch by goods.
@@ -20,7 +20,7 @@ type goodsBarrier struct {
 
 // sourcedLine is an order line, the epoch in its number, and the delivery that carried it.
 type sourcedLine struct {
-	seckill.OrderLine
+	reservation.OrderLine
 	epoch    int64
 	delivery order.DeliveryInfo
 }

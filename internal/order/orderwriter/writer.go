@@ -10,6 +10,7 @@ import (
 	"flashsale.dev/seckill/internal/order/inventory"
 	"flashsale.dev/seckill/internal/ordersn"
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
 // Metrics receives the results of transactions.
@@ -31,7 +32,7 @@ type BatchStore interface {
 	// WriteFailed writes one order as failed, with its dead letter. It leaves a written order
 	// alone.
 	WriteFailed(
-		ctx context.Context, goodsID int64, l seckill.OrderLine, epoch int64,
+		ctx context.Context, goodsID int64, l reservation.OrderLine, epoch int64,
 		reason order.FailureReason, d order.DeadLetter, now time.Time,
 	) (order.Outcome, error)
 	// AddDeadLetter keeps a message that has no row.
@@ -46,7 +47,7 @@ type Settler interface {
 	// got theirs. It refuses an order with which its buyer would hold more than limit units
 	// (0: no limit).
 	Adopt(
-		ctx context.Context, goodsID, epoch, limit int64, lines []seckill.OrderLine,
+		ctx context.Context, goodsID, epoch, limit int64, lines []reservation.OrderLine,
 	) (map[string]bool, error)
 }
 
@@ -150,7 +151,7 @@ func (w *Writer) batch(
 ) Batch {
 	now := time.Now()
 	b := Batch{
-		GoodsID: goodsID, Lines: make([]seckill.OrderLine, len(lines)),
+		GoodsID: goodsID, Lines: make([]reservation.OrderLine, len(lines)),
 		Epochs:     make(map[string]int64, len(lines)),
 		Deliveries: make(map[string]order.DeliveryInfo, len(lines)),
 		Adopted:    adopted, Epoch: epoch, Now: now, PayBy: now.Add(w.PaymentTimeout),

@@ -22,7 +22,7 @@ type Store interface {
 	// oldest first.
 	Unconfirmed(
 		ctx context.Context, goodsID int64, age time.Duration, count int64,
-	) ([]order.OutboxEntry, error)
+	) ([]Entry, error)
 	// Confirmed removes entries from the outbox.
 	Confirmed(ctx context.Context, goodsID int64, ids ...string) error
 	PendingReader
@@ -69,7 +69,7 @@ func (p *Publisher) PublishUnconfirmed(
 
 // publishEntries publishes entries concurrently. It removes each entry that the queue confirms.
 func (p *Publisher) publishEntries(
-	ctx context.Context, goodsID int64, entries []order.OutboxEntry,
+	ctx context.Context, goodsID int64, entries []Entry,
 ) error {
 	ctx, cancel := context.WithTimeout(ctx, p.deadline)
 	defer cancel()

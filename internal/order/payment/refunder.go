@@ -5,19 +5,18 @@ import (
 	"log/slog"
 	"time"
 
-	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/workers"
 )
 
 // RefundStore is MySQL as giving back needs it.
 type RefundStore interface {
 	// DueRefunds lists payments that are to be given back now, the longest due first.
-	DueRefunds(ctx context.Context, now time.Time, limit int) ([]order.Refund, error)
+	DueRefunds(ctx context.Context, now time.Time, limit int) ([]Refund, error)
 	// ClaimRefund puts the next try off until a moment, and tells whether this try is the caller's: of several who saw the
 	// same refund one has it.
-	ClaimRefund(ctx context.Context, r order.Refund, next time.Time) (bool, error)
+	ClaimRefund(ctx context.Context, r Refund, next time.Time) (bool, error)
 	// MarkRefunded keeps that a payment was given back. It may be repeated; the first time counts.
-	MarkRefunded(ctx context.Context, p order.Payment, now time.Time) error
+	MarkRefunded(ctx context.Context, p Payment, now time.Time) error
 }
 
 // Refunder gives back payments that could not be kept, each until the provider has given it. Any number of them may run:
@@ -25,13 +24,13 @@ type RefundStore interface {
 // the provider answers with the same refund.
 type Refunder struct {
 	store    RefundStore
-	provider order.Provider
+	provider Provider
 	now      func() time.Time
 	log      *slog.Logger
 }
 
 // NewRefunder makes a refunder.
-func NewRefunder(store RefundStore, provider order.Provider, log *slog.Logger) *Refunder {
+func NewRefunder(store RefundStore, provider Provider, log *slog.Logger) *Refunder {
 	return &Refunder{store: store, provider: provider, now: time.Now, log: log}
 }
 
@@ -57,7 +56,7 @@ func (r *Refunder) runOnce(ctx context.Context) {
 }
 
 // try makes one try, which is finished once it is begun.
-func (r *Refunder) try(ctx context.Context, refund order.Refund) {
+func (r *Refunder) try(ctx context.Context, refund Refund) {
 	ctx, cancel := context.WithTimeout(ctx, refundDeadline)
 	defer cancel()
 	mine, err := r.store.ClaimRefund(ctx, refund, r.now().Add(pauseAfter(refund.Attempts)))

@@ -23,14 +23,14 @@ type till struct {
 	stolen       bool // another refunder is quicker
 }
 
-func (f *till) DueRefunds(_ context.Context, now time.Time, _ int) ([]order.Refund, error) {
+func (f *till) DueRefunds(_ context.Context, now time.Time, _ int) ([]Refund, error) {
 	if f.refunded || now.Before(f.due) {
 		return nil, nil
 	}
-	return []order.Refund{{Payment: order.Payment{ID: "p-1"}, Attempts: f.attempts}}, nil
+	return []Refund{{Payment: Payment{ID: "p-1"}, Attempts: f.attempts}}, nil
 }
 
-func (f *till) ClaimRefund(_ context.Context, r order.Refund, next time.Time) (bool, error) {
+func (f *till) ClaimRefund(_ context.Context, r Refund, next time.Time) (bool, error) {
 	if f.stolen || r.Attempts != f.attempts {
 		return false, nil
 	}
@@ -38,7 +38,7 @@ func (f *till) ClaimRefund(_ context.Context, r order.Refund, next time.Time) (b
 	return true, nil
 }
 
-func (f *till) MarkRefunded(context.Context, order.Payment, time.Time) error {
+func (f *till) MarkRefunded(context.Context, Payment, time.Time) error {
 	if f.forget {
 		return errors.New("the database is away")
 	}
@@ -46,11 +46,11 @@ func (f *till) MarkRefunded(context.Context, order.Payment, time.Time) error {
 	return nil
 }
 
-func (f *till) Charge(context.Context, order.Order) (order.Payment, error) {
-	return order.Payment{}, errors.New("no")
+func (f *till) Charge(context.Context, order.Order) (Payment, error) {
+	return Payment{}, errors.New("no")
 }
 
-func (f *till) Refund(context.Context, order.Payment) error {
+func (f *till) Refund(context.Context, Payment) error {
 	if f.away {
 		return errors.New("the bank is away")
 	}

@@ -11,6 +11,7 @@ import (
 	"flashsale.dev/seckill/internal/order/inventory"
 	"flashsale.dev/seckill/internal/order/query"
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
 // Store is MySQL as paying and cancelling need it.
@@ -18,7 +19,7 @@ type Store interface {
 	// Receive writes a payment down and makes its order paid, or marks the payment to be given back where the order can't
 	// keep it; the same payment again: what has become of it. Conflict where the amount is not the order's, or the number of
 	// the payment stands for another one: then nothing is written. ErrNoSuchOrder.
-	Receive(ctx context.Context, p order.Payment, now time.Time) (order.Receipt, error)
+	Receive(ctx context.Context, p Payment, now time.Time) (Receipt, error)
 	// Cancel makes created orders of one goods cancelled, in one transaction, and says of each number, in its place, what became of it.
 	Cancel(ctx context.Context, goodsID int64, orderSns []string, now time.Time) ([]Cancellation, error)
 }
@@ -36,7 +37,7 @@ type Service struct {
 	orders   *query.Service
 	store    Store
 	releaser *inventory.StockReleaser
-	provider order.Provider
+	provider Provider
 	now      func() time.Time
 	log      *slog.Logger
 
@@ -45,10 +46,10 @@ type Service struct {
 }
 
 // NewService makes a cashier.
-func NewService(finder *query.Service, store Store, giver *inventory.StockReleaser, provider order.Provider, log *slog.Logger) *Service {
+func NewService(finder *query.Service, store Store, giver *inventory.StockReleaser, provider Provider, log *slog.Logger) *Service {
 	c := &Service{orders: finder, store: store, releaser: giver, provider: provider, now: time.Now, log: log}
-	c.cancels = batcher.New(seckill.MaxBatch, c.cancelBatch)
-	c.releases = batcher.New(seckill.MaxBatch, c.releaseBatch)
+	c.cancels = batcher.New(reservation.MaxBatch, c.cancelBatch)
+	c.releases = batcher.New(reservation.MaxBatch, c.releaseBatch)
 	return c
 }
 
@@ -63,7 +64,7 @@ func (c *Service) Pay(ctx context.Context, by seckill.Actor, orderSn string) (or
 	if err != nil || o.Status == order.Paid {
 		return o, err
 	}
-	if reason := o.Due(c.now()); reason != "" {
+	if reason := RefundReasonFor(o, c.now()); reason != "" {
 		return order.Order{}, newUnpayable(o)
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), changeDeadline)
@@ -86,11 +87,11 @@ func (c *Service) Pay(ctx context.Context, by seckill.Actor, orderSn string) (or
 // Receive takes a provider's word, verified before, that it took money for an order: the order becomes paid, or the money
 // goes back. Again: what has become of it. Conflict where the order is still queued, to be told again in a second, and
 // where the amount is not the order's; NotFound where there is no such order. A refusal keeps nothing, and is logged.
-func (c *Service) Receive(ctx context.Context, paymentID, orderSn string, amount int64) (order.Receipt, error) {
+func (c *Service) Receive(ctx context.Context, paymentID, orderSn string, amount int64) (Receipt, error) {
 	o, err := c.findAny(ctx, orderSn)
 	if err == nil {
-		var r order.Receipt
-		r, err = c.receive(ctx, order.Payment{ID: paymentID, GoodsID: o.GoodsID, OrderSn: orderSn, Amount: amount})
+		var r Receipt
+		r, err = c.receive(ctx, Payment{ID: paymentID, GoodsID: o.GoodsID, OrderSn: orderSn, Amount: amount})
 		if err == nil {
 			return r, nil
 		}
@@ -98,12 +99,12 @@ func (c *Service) Receive(ctx context.Context, paymentID, orderSn string, amount
 	if o.Status != order.Queued && seckill.ReasonOf(err) != seckill.Unavailable {
 		c.log.WarnContext(ctx, "payment refused", "payment_id", paymentID, "order_sn", orderSn, "amount", amount, "err", err)
 	}
-	return order.Receipt{}, err
+	return Receipt{}, err
 }
 
-func (c *Service) receive(ctx context.Context, p order.Payment) (r order.Receipt, err error) {
+func (c *Service) receive(ctx context.Context, p Payment) (r Receipt, err error) {
 	err = order.RetryTransaction(ctx, func() error { r, err = c.store.Receive(ctx, p, c.now()); return err })
-	if err == nil && r.State == order.PaymentRefunding {
+	if err == nil && r.State == Refunding {
 		c.log.InfoContext(ctx, "payment goes back", "payment_id", p.ID, "order_sn", p.OrderSn, "reason", r.Reason)
 	}
 	return r, changeError(err)

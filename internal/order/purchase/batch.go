@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"flashsale.dev/seckill/internal/order"
-	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
 // publication is one message on its way. done is closed when the queue has confirmed it, is known to be away, or has
@@ -37,7 +37,7 @@ func (d *Service) reserveBatch(ctx context.Context, key batchKey, wishes []trace
 	var pub *publication
 	for i, v := range g.Verdicts {
 		answers[i] = result{Verdict: v, notReplicated: g.NotReplicated}
-		if v.Code != seckill.Taken {
+		if v.Code != reservation.Taken {
 			continue
 		}
 		entry, err := order.EncodeLine(rs[i].OrderLine)
@@ -59,7 +59,7 @@ func (d *Service) reserveBatch(ctx context.Context, key batchKey, wishes []trace
 }
 
 // ask takes a group to Redis.
-func (d *Service) callReserve(ctx context.Context, key batchKey, rs []seckill.Reservation) (seckill.ReserveResult, error) {
+func (d *Service) callReserve(ctx context.Context, key batchKey, rs []reservation.Reservation) (reservation.Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, order.RedisDeadline)
 	defer cancel()
 	left := time.Now()
@@ -101,13 +101,13 @@ func (d *Service) confirmBatch(ctx context.Context, goodsID int64, ids []string)
 
 // tracedReservation is a reservation that waits for its trip.
 type tracedReservation struct {
-	seckill.Reservation
+	reservation.Reservation
 	mark string // of the buyer's request
 }
 
 // splitTraces parts what a trip asks for from what follows it.
-func splitTraces(wishes []tracedReservation) (rs []seckill.Reservation, marks []string) {
-	rs, marks = make([]seckill.Reservation, len(wishes)), make([]string, len(wishes))
+func splitTraces(wishes []tracedReservation) (rs []reservation.Reservation, marks []string) {
+	rs, marks = make([]reservation.Reservation, len(wishes)), make([]string, len(wishes))
 	for i, w := range wishes {
 		rs[i], marks[i] = w.Reservation, w.mark
 	}

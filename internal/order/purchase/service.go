@@ -12,6 +12,7 @@ import (
 	"flashsale.dev/seckill/internal/order/stats"
 	"flashsale.dev/seckill/internal/ordersn"
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
 // Request is one buyer's wish to buy.
@@ -19,16 +20,17 @@ type Request struct {
 	GoodsID  int64
 	Buyer    seckill.Actor
 	Path     string // 32 lower-case hex digits
-	Quantity int64  // 1 to seckill.MaxQuantity
+	Quantity int64  // 1 to seckill.MaxPerBuyerLimit
 }
 
 // ReservationStore takes units in Redis.
 type ReservationStore interface {
-	// Reserve judges up to seckill.MaxBatch reservations in one atomic step; a *seckill.GateError took nothing.
-	Reserve(ctx context.Context, goodsID, epoch int64, rs []seckill.Reservation) (seckill.ReserveResult, error)
+	// Reserve judges up to reservation.MaxBatch reservations in one atomic step; a *seckill.GateError took nothing.
+	Reserve(ctx context.Context, goodsID, epoch int64, rs []reservation.Reservation) (reservation.Result, error)
 	// Confirmed removes outbox entries that the queue keeps.
 	Confirmed(ctx context.Context, goodsID int64, ids ...string) error
-	order.PendingStore
+	// Pending finds a reservation that MySQL may not have yet.
+	Pending(ctx context.Context, goodsID int64, orderSn string) (reservation.OrderLine, bool, error)
 }
 
 // Service takes purchases: reserve, publish, answer. A buyer of a split sale buys from his own bucket, which is a goods like any
@@ -54,7 +56,7 @@ type batchKey struct{ goodsID, epoch int64 }
 
 // result is what one trip brought one buyer: a verdict, and for what it took the publication that carries it.
 type result struct {
-	seckill.Verdict
+	reservation.Verdict
 	publication   *publication
 	notReplicated error // why it must not be promised yet; nil where it may
 }
@@ -68,8 +70,8 @@ func NewService(
 		sales: front, reserver: reserver, publisher: publisher, minter: minter, deadline: publishDeadline, log: log,
 		counters: tally, observer: observer, tracer: tracer,
 	}
-	d.reserves = batcher.New(seckill.MaxBatch, d.reserveBatch)
-	d.confirms = batcher.New(seckill.MaxBatch, d.confirmBatch)
+	d.reserves = batcher.New(reservation.MaxBatch, d.reserveBatch)
+	d.confirms = batcher.New(reservation.MaxBatch, d.confirmBatch)
 	return d
 }
 
@@ -90,7 +92,7 @@ func (d *Service) Place(ctx context.Context, p Request) (string, error) {
 	switch {
 	case got.publication != nil:
 		err = got.publication.wait(ctx)
-	case got.Code == seckill.Repeated:
+	case got.Code == reservation.Repeated:
 		err = d.confirmAgain(ctx, p.GoodsID, got.OrderSn)
 	}
 	if err != nil {
@@ -176,12 +178,12 @@ func (d *Service) reserveUnder(ctx context.Context, p Request, epoch int64) (res
 	if err != nil {
 		return result{}, err
 	}
-	line := seckill.OrderLine{OrderSn: sn, BuyerID: p.Buyer.ID, Quantity: p.Quantity, Name: p.Buyer.Name, Phone: p.Buyer.Phone}
-	return d.reserves.Do(ctx, batchKey{p.GoodsID, epoch}, tracedReservation{seckill.Reservation{OrderLine: line, Path: p.Path}, order.TraceMark(ctx, d.tracer)})
+	line := reservation.OrderLine{OrderSn: sn, BuyerID: p.Buyer.ID, Quantity: p.Quantity, Name: p.Buyer.Name, Phone: p.Buyer.Phone}
+	return d.reserves.Do(ctx, batchKey{p.GoodsID, epoch}, tracedReservation{reservation.Reservation{OrderLine: line, Path: p.Path}, order.TraceMark(ctx, d.tracer)})
 }
 
 // Metrics hears of the desk's trips to Redis: each carries many buyers, so that it costs none of them much.
 type Metrics interface {
 	// Reserved hears what each of a trip's buyers was told, or, with no verdicts, why all of them were told nothing.
-	Reserved(buyers int, verdicts []seckill.Verdict, took time.Duration, err error)
+	Reserved(buyers int, verdicts []reservation.Verdict, took time.Duration, err error)
 }

@@ -22,7 +22,7 @@ type StatusReader interface {
 // goods, so that thousands of them cost a statement or two a round and not one each.
 type Notifier struct {
 	store     StatusReader
-	pending   order.PendingStore
+	pending   PendingStore
 	log       *slog.Logger
 	done      chan struct{}
 	closeOnce sync.Once
@@ -44,7 +44,7 @@ const (
 )
 
 // NewNotifier makes a watch; it tells nothing until it runs.
-func NewNotifier(store StatusReader, promises order.PendingStore, log *slog.Logger) *Notifier {
+func NewNotifier(store StatusReader, promises PendingStore, log *slog.Logger) *Notifier {
 	return &Notifier{store: store, pending: promises, log: log, done: make(chan struct{}), goods: make(map[int64]map[*Subscription]struct{})}
 }
 

@@ -7,6 +7,7 @@ import (
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/ordersn"
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
 // OrderStore is what MySQL knows of orders.
@@ -25,14 +26,14 @@ type OrderStore interface {
 // Service answers what has become of an order.
 type Service struct {
 	Store   OrderStore
-	Pending order.PendingStore
+	Pending PendingStore
 	sales   order.SaleReader
 	owners  order.SaleGetter
 	Minter  *ordersn.Minter
 }
 
 // NewService makes a finder.
-func NewService(records OrderStore, promises order.PendingStore, front order.SaleReader, owners order.SaleGetter, minter *ordersn.Minter) *Service {
+func NewService(records OrderStore, promises PendingStore, front order.SaleReader, owners order.SaleGetter, minter *ordersn.Minter) *Service {
 	return &Service{Store: records, Pending: promises, sales: front, owners: owners, Minter: minter}
 }
 
@@ -71,7 +72,7 @@ func (f *Service) Find(ctx context.Context, by seckill.Actor, orderSn string) (o
 }
 
 // queued is an order that MySQL does not have yet.
-func (f *Service) queued(ctx context.Context, n ordersn.Number, line seckill.OrderLine) (order.Order, error) {
+func (f *Service) queued(ctx context.Context, n ordersn.Number, line reservation.OrderLine) (order.Order, error) {
 	v, err := f.sales.Sale(ctx, n.GoodsID)
 	if err != nil {
 		return order.Order{}, err
@@ -101,7 +102,7 @@ func (f *Service) unwritten(ctx context.Context, by seckill.Actor, n ordersn.Num
 // Nobody makes us write many rows this way: each number is of our making, was promised to somebody, and is written once.
 func (f *Service) writeTombstone(ctx context.Context, by seckill.Actor, n ordersn.Number, orderSn string, v seckill.View) (order.Order, error) {
 	o, err := f.Store.WriteTombstone(ctx, order.Order{
-		OrderLine: seckill.OrderLine{OrderSn: orderSn, BuyerID: by.ID}, GoodsID: n.GoodsID, Epoch: n.Epoch,
+		OrderLine: reservation.OrderLine{OrderSn: orderSn, BuyerID: by.ID}, GoodsID: n.GoodsID, Epoch: n.Epoch,
 		Status: order.Failed, FailureReason: order.FailedLost, CreatedAt: n.MadeAt(), ClosedAt: v.Now,
 	})
 	switch {
@@ -138,4 +139,13 @@ func NewNoSuchOrder() error { return seckill.NewError(seckill.NotFound, "there i
 
 func NewOtherBuyersOrder() error {
 	return seckill.NewError(seckill.Forbidden, "this is another buyer's order")
+}
+
+// PendingStore is what Redis knows of reservations that MySQL may not have yet.
+type PendingStore interface {
+	Pending(ctx context.Context, goodsID int64, orderSn string) (reservation.OrderLine, bool, error)
+	// PendingAmong tells which of the numbers, by goods, are pending.
+	PendingAmong(ctx context.Context, numbers map[int64][]string) (map[string]bool, error)
+	// View reads how a sale stands in Redis at this moment.
+	View(ctx context.Context, goodsID int64) (seckill.View, error)
 }

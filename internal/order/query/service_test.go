@@ -9,6 +9,7 @@ import (
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/ordersn"
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
 // meanwhile is a Redis and a MySQL between whose answers a rebuild writes the order and ends its epoch.
@@ -18,8 +19,8 @@ type meanwhile struct {
 	rebuilt bool
 }
 
-func (m *meanwhile) Pending(context.Context, int64, string) (seckill.OrderLine, bool, error) {
-	return seckill.OrderLine{}, false, nil
+func (m *meanwhile) Pending(context.Context, int64, string) (reservation.OrderLine, bool, error) {
+	return reservation.OrderLine{}, false, nil
 }
 
 func (m *meanwhile) PendingAmong(context.Context, map[int64][]string) (map[string]bool, error) {
@@ -52,7 +53,7 @@ func TestFailedIsNotSaidOfAnOrderThatTheRebuildWrote(t *testing.T) {
 	minter := ordersn.NewMinter([]byte("a secret of at least 32 bytes, for tests"))
 	sn, err := minter.Mint(42, 1)
 	require.NoError(t, err)
-	m := &meanwhile{order: order.Order{OrderLine: seckill.OrderLine{OrderSn: sn, BuyerID: 7}, GoodsID: 42, Status: order.Created}}
+	m := &meanwhile{order: order.Order{OrderLine: reservation.OrderLine{OrderSn: sn, BuyerID: 7}, GoodsID: 42, Status: order.Created}}
 	o, err := NewService(m, m, m, nil, minter).Find(t.Context(), seckill.Actor{ID: 7}, sn)
 	require.NoError(t, err)
 	require.Equal(t, order.Created, o.Status)

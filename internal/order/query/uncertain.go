@@ -14,7 +14,7 @@ const certainAfter = time.Minute
 
 // withUncertain calls queued, as Find does, what is created and still pending in Redis. Only young orders are asked for, all of a
 // list in one round trip; where Redis can't be asked, MySQL's word stands.
-func withUncertain(ctx context.Context, promises order.PendingStore, orders []order.Order) []order.Order {
+func withUncertain(ctx context.Context, promises PendingStore, orders []order.Order) []order.Order {
 	young := make(map[int64][]string)
 	for _, o := range orders {
 		if o.Status == order.Created && time.Since(o.CreatedAt) < certainAfter {
@@ -45,7 +45,7 @@ func withUncertain(ctx context.Context, promises order.PendingStore, orders []or
 // commitUncertain tells whether what Redis calls pending of a goods may really be unwritten yet. Not while the gate is shut: a Redis
 // that was restarted or replaced may have forgotten that an order was settled, and who was told "created" must not be told "queued"
 // RetryTransaction. It is asked after pending was read, so that the gate of that same Redis is seen.
-func commitUncertain(ctx context.Context, promises order.PendingStore, goodsID int64) bool {
+func commitUncertain(ctx context.Context, promises PendingStore, goodsID int64) bool {
 	v, err := promises.View(ctx, goodsID)
 	return err == nil && v.Gate == seckill.GateOpen
 }

@@ -13,14 +13,14 @@ type Epochs interface {
 	// BeginEpoch exposes a draft, or keeps the status of an exposed or closed sale. With the goods
 	// row locked, it increments the epoch and reads the state that the epoch starts from. The error
 	// is ErrFenced if the token is not the newest, or is FirstToken and the sale is no draft.
-	BeginEpoch(ctx context.Context, goodsID, token int64, now time.Time) (seckill.Snapshot, error)
+	BeginEpoch(ctx context.Context, goodsID, token int64, now time.Time) (Snapshot, error)
 }
 
 // Loader loads epochs into Redis.
 type Loader interface {
 	// Load returns false if Redis holds this epoch or a newer one, or if the gate is open. A gate
 	// can be open after a failover; then the new master's reservations must be drained first.
-	Load(ctx context.Context, snap seckill.Snapshot) (bool, error)
+	Load(ctx context.Context, snap Snapshot) (bool, error)
 }
 
 // Opener begins epochs in MySQL and loads them into Redis. It does not drain reservations in
@@ -39,7 +39,7 @@ func NewOpener(epochs Epochs, loader Loader) *Opener {
 // OpenFirst begins the first epoch of a draft, which has nothing to drain. The error is ErrFenced
 // if the sale is no draft.
 func (o *Opener) OpenFirst(ctx context.Context, goodsID int64) (seckill.Sale, error) {
-	return o.Open(ctx, goodsID, seckill.FirstToken)
+	return o.Open(ctx, goodsID, FirstToken)
 }
 
 // Open begins an epoch under a fencing token. The error is ErrFenced if a newer rebuild began.
@@ -53,7 +53,7 @@ func (o *Opener) Open(ctx context.Context, goodsID, token int64) (seckill.Sale, 
 		return seckill.Sale{}, fmt.Errorf("load epoch %d: %w", snap.Epoch, err)
 	}
 	if !loaded {
-		return seckill.Sale{}, fmt.Errorf("load epoch %d: %w", snap.Epoch, seckill.ErrFenced)
+		return seckill.Sale{}, fmt.Errorf("load epoch %d: %w", snap.Epoch, ErrFenced)
 	}
 	return snap.Sale, nil
 }

@@ -10,6 +10,7 @@ import (
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/outbox"
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
 // Metrics receives the result of each rebuild.
@@ -46,7 +47,7 @@ type Store interface {
 	// WriteFailed writes one order as failed, with its dead letter. It leaves a written order
 	// alone.
 	WriteFailed(
-		ctx context.Context, goodsID int64, l seckill.OrderLine, epoch int64,
+		ctx context.Context, goodsID int64, l reservation.OrderLine, epoch int64,
 		reason order.FailureReason, d order.DeadLetter, now time.Time,
 	) (order.Outcome, error)
 	AddDeadLetter(ctx context.Context, d order.DeadLetter) error

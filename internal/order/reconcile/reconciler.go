@@ -13,6 +13,7 @@ import (
 	"flashsale.dev/seckill/internal/order/livesales"
 	"flashsale.dev/seckill/internal/order/outbox"
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/seckill/reservation"
 	"flashsale.dev/seckill/internal/workers"
 )
 
@@ -21,7 +22,7 @@ type Store interface {
 	// PlanReturn writes a stock move that returns the units that Redis holds for an order. The
 	// error is Unavailable if the order has a move already.
 	PlanReturn(
-		ctx context.Context, goodsID int64, l seckill.OrderLine, at time.Time,
+		ctx context.Context, goodsID int64, l reservation.OrderLine, at time.Time,
 	) (order.StockMove, error)
 	CountDeadLetters(ctx context.Context) (int64, error)
 }

@@ -8,6 +8,7 @@ import (
 	"flashsale.dev/seckill/internal/batcher"
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
 // Count is how many orders of a status there are, and what they hold.
@@ -50,7 +51,7 @@ func NewService(owners order.SaleGetter, front order.SaleReader, counter OrderCo
 		counts, err := counter.CountOrders(ctx, goodsID)
 		return slices.Repeat([]map[order.Status]Count{counts}, len(askers)), err
 	}
-	return &Service{sales: owners, reader: front, counts: batcher.New(seckill.MaxBatch, count), counters: tallies}
+	return &Service{sales: owners, reader: front, counts: batcher.New(reservation.MaxBatch, count), counters: tallies}
 }
 
 // Statistics reads the numbers of a sale that the actor may manage.

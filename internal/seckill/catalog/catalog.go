@@ -7,6 +7,7 @@ import (
 
 	"flashsale.dev/seckill/internal/batcher"
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
 // Catalog answers buyers: what is on sale, may I come in, and the random path. In a rush it answers from what was seen a
@@ -16,13 +17,13 @@ type Catalog struct {
 	redis  PathStore
 	store  SaleStore
 	cache  viewCache
-	paths  *batcher.Batcher[pathKey, seckill.PathGrant, time.Time]
+	paths  *batcher.Batcher[pathKey, reservation.PathGrant, time.Time]
 }
 
 // NewCatalog makes the shop.
 func NewCatalog(front *SaleReader, shelf PathStore, catalog SaleStore) *Catalog {
 	s := &Catalog{reader: front, redis: shelf, store: catalog}
-	s.paths = batcher.New(seckill.MaxBatch, s.pathBatch)
+	s.paths = batcher.New(reservation.MaxBatch, s.pathBatch)
 	return s
 }
 

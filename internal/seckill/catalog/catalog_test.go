@@ -10,6 +10,7 @@ import (
 
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/catalog"
+	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
 // halves is a Redis in parts, of which some are away, and MySQL with three sales.
@@ -38,7 +39,7 @@ func (h halves) ExposedSales(ctx context.Context, _ int64, _ int) (list []seckil
 	return list, nil
 }
 
-func (halves) IssuePaths(context.Context, int64, int64, time.Duration, []seckill.PathGrant) (time.Time, error) {
+func (halves) IssuePaths(context.Context, int64, int64, time.Duration, []reservation.PathGrant) (time.Time, error) {
 	return time.Time{}, errAway
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"flashsale.dev/seckill/internal/batcher"
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
 // readDeadline bounds one trip to Redis for a group of buyers.
@@ -36,7 +37,7 @@ type sharedView struct {
 // NewSaleReader makes a front over Redis and MySQL.
 func NewSaleReader(viewer ViewStore, catalog SaleStore) *SaleReader {
 	f := &SaleReader{redis: viewer, store: catalog}
-	f.views = batcher.New(seckill.MaxBatch, f.readBatch)
+	f.views = batcher.New(reservation.MaxBatch, f.readBatch)
 	return f
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/catalog"
+	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
 // trip is how long the tests' Redis takes for an answer.
@@ -52,7 +53,7 @@ func (s *shelf) View(context.Context, int64) (seckill.View, error) {
 	return v, nil
 }
 
-func (s *shelf) IssuePaths(_ context.Context, _, epoch int64, _ time.Duration, _ []seckill.PathGrant) (time.Time, error) {
+func (s *shelf) IssuePaths(_ context.Context, _, epoch int64, _ time.Duration, _ []reservation.PathGrant) (time.Time, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if epoch != s.view.Epoch {
@@ -229,7 +230,7 @@ func TestAPathIsGivenAcrossARebuild(t *testing.T) {
 		s.change(func(v *seckill.View) { v.Epoch++ })
 		path, expires, err := shop.IssuePath(t.Context(), v, 7)
 		require.NoError(t, err)
-		require.NoError(t, seckill.CheckPath(path))
+		require.NoError(t, reservation.CheckPath(path))
 		require.True(t, expires.After(redisClock()))
 	})
 }

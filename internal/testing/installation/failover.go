@@ -62,7 +62,7 @@ func (r *Installation) direct(t testing.TB, server *servers.RedisServer) *redis.
 // knowsAll wants a sentinel to know a replica that is in step, and the other sentinels.
 func knowsAll(ctx context.Context, addr string) error {
 	c := redis.NewSentinelClient(&redis.Options{Addr: addr})
-	defer c.Close() //nolint:errcheck // it only asked
+	defer c.Close() // it only asked
 	master, err := c.Master(ctx, servers.SentinelMaster).Result()
 	if err != nil {
 		return err
@@ -117,7 +117,7 @@ func (r *Installation) Promoted(t testing.TB, server *servers.RedisServer) {
 func (r *Installation) FailOver(t testing.TB, replica *servers.RedisServer) {
 	t.Helper()
 	c := redis.NewSentinelClient(&redis.Options{Addr: r.Sentinels[0].Addr()})
-	defer c.Close() //nolint:errcheck // it has been told
+	defer c.Close() // it has been told
 	r.eventually(t, "a failover on demand", func(ctx context.Context) error {
 		named, err := c.GetMasterAddrByName(ctx, servers.SentinelMaster).Result()
 		if err != nil || net.JoinHostPort(named[0], named[1]) == replica.Addr() {

@@ -49,7 +49,7 @@ func binaries(t testing.TB) string {
 		if built.dir, built.err = os.MkdirTemp("", "seckill-programs-"); built.err != nil {
 			return
 		}
-		build := exec.Command("go", "build", "-o", built.dir+"/", "./cmd/...") //nolint:noctx // a build is not cut short
+		build := exec.Command("go", "build", "-o", built.dir+"/", "./cmd/...") // a build is not cut short
 		build.Dir, build.Env = moduleRoot(t), append(os.Environ(), "CGO_ENABLED=0")
 		if out, err := build.CombinedOutput(); err != nil {
 			built.err = fmt.Errorf("build the programs: %w\n%s", err, out)
@@ -123,7 +123,7 @@ func (p *Program) Start(t testing.TB) {
 // Launch starts it and does not wait.
 func (p *Program) Launch(t testing.TB) {
 	t.Helper()
-	p.cmd = exec.Command(p.file, p.args...) //nolint:noctx // it lives until it is killed
+	p.cmd = exec.Command(p.file, p.args...) // it lives until it is killed
 	p.cmd.Env, p.cmd.Stdout, p.cmd.Stderr = p.env, p.log, p.log
 	p.cmd.SysProcAttr = dieWithTests()
 	require.NoError(t, p.cmd.Start())

@@ -18,7 +18,7 @@ type entry struct {
 }
 
 func listen(addr string, servers ...string) (*entry, error) {
-	l, err := net.Listen("tcp", addr) //nolint:noctx // loopback
+	l, err := net.Listen("tcp", addr) // loopback
 	if err != nil {
 		return nil, fmt.Errorf("listen as a proxy: %w", err)
 	}
@@ -67,7 +67,7 @@ func (e *entry) dial() (conn net.Conn, err error) {
 		server := e.servers[0]
 		e.servers = append(e.servers[1:], server)
 		e.mu.Unlock()
-		if conn, err = net.Dial("tcp", server); err == nil { //nolint:noctx // loopback
+		if conn, err = net.Dial("tcp", server); err == nil { // loopback
 			return conn, nil
 		}
 	}

@@ -83,7 +83,7 @@ func (c *RabbitNodes) connect() error {
 				if err != nil {
 					return err
 				}
-				c.wires[[2]int{i, j}], port = w, uint16(w.Port()) //nolint:gosec // a port
+				c.wires[[2]int{i, j}], port = w, uint16(w.Port()) // a port
 			}
 			name, _, _ := strings.Cut(peer.Name(), "@")
 			ports[name] = port

@@ -19,7 +19,7 @@ func ask(ctx context.Context, addr string, command ...any) (any, error) {
 	client := redis.NewClient(&redis.Options{
 		Addr: addr, Protocol: 2, MaxRetries: -1, PoolSize: 1, DisableIdentity: true, ContextTimeoutEnabled: true,
 	})
-	defer client.Close() //nolint:errcheck // nothing is lost with it
+	defer client.Close() // nothing is lost with it
 	answer, err := client.Do(ctx, command...).Result()
 	if err != nil {
 		return nil, fmt.Errorf("%v to %s: %w", command, addr, err)

@@ -43,7 +43,7 @@ func run(out io.Writer, summary bool) (hits int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	files, err := exec.Command("git", "ls-files").Output() //nolint:noctx // a moment
+	files, err := exec.Command("git", "ls-files").Output() // a moment
 	if err != nil {
 		return 0, fmt.Errorf("git ls-files: %w", err)
 	}

@@ -1,7 +1,8 @@
-package seckill
+package reservation
 
 import (
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -16,4 +17,19 @@ func FuzzCheckPath(f *testing.F) {
 	f.Fuzz(func(t *testing.T, path string) {
 		require.Equal(t, like.MatchString(path), CheckPath(path) == nil)
 	})
+}
+
+func TestPathsHaveOneForm(t *testing.T) {
+	seen := map[string]bool{}
+	for range 1000 {
+		p := NewPath(1, 2)
+		require.NoError(t, CheckPath(p))
+		require.False(t, seen[p])
+		seen[p] = true
+	}
+	good := strings.Repeat("0a", 16)
+	require.NoError(t, CheckPath(good))
+	for _, bad := range []string{"", good[1:], good + "0", strings.ToUpper(good), good[:31] + "g", good[:30] + "é"} {
+		require.Error(t, CheckPath(bad), "%q", bad)
+	}
 }

@@ -1,8 +1,9 @@
-package seckill
+package salechange
 
 import (
-	"context"
 	"time"
+
+	"flashsale.dev/seckill/internal/seckill"
 )
 
 // Change is what a merchant wants to be different about a sale. What is nil stays as it is.
@@ -26,43 +27,43 @@ type RateChange struct {
 
 // Validate names the first field that is out of its bounds whatever the sale is like, as a BadRequest.
 func (c Change) Validate() error {
-	if c.StockDelta < -MaxStock || c.StockDelta > MaxStock {
-		return NewFieldError("stockDelta", "must be -%d to %d, and not 0", MaxStock, MaxStock)
+	if c.StockDelta < -seckill.MaxStock || c.StockDelta > seckill.MaxStock {
+		return seckill.NewFieldError("stockDelta", "must be -%d to %d, and not 0", seckill.MaxStock, seckill.MaxStock)
 	}
 	// A sale within all bounds, into which the change is put: what is wrong afterwards is the change's fault.
 	start := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
-	sample := Sale{
-		Title: "x", Total: 1, PerBuyerLimit: 1, StartAt: start, EndAt: time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC), Rate: DefaultRate(),
+	sample := seckill.Sale{
+		Title: "x", Total: 1, PerBuyerLimit: 1, StartAt: start, EndAt: time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC), Rate: seckill.DefaultRate(),
 	}
 	c.StockDelta = 0
-	return asNew(c.apply(sample)).Validate()
+	return asNew(c.set(sample)).Validate()
 }
 
 // Apply gives the sale as it is to be, or says why it can't be: Conflict where the sale's state does not allow it, and
 // BadRequest where the outcome would be out of its bounds. A cut of an exposed sale is judged by Redis besides.
-func (c Change) Apply(s Sale) (Sale, error) {
+func (c Change) Apply(s seckill.Sale) (seckill.Sale, error) {
 	switch {
-	case s.Status == Closed:
-		return s, NewError(Conflict, "the sale is closed and changes no more")
-	case s.Status == Exposed && (c.Title != nil || c.Price != nil):
-		return s, NewError(Conflict, "title and price can be changed in a draft only")
+	case s.Status == seckill.Closed:
+		return s, seckill.NewError(seckill.Conflict, "the sale is closed and changes no more")
+	case s.Status == seckill.Exposed && (c.Title != nil || c.Price != nil):
+		return s, seckill.NewError(seckill.Conflict, "title and price can be changed in a draft only")
 	}
-	after := c.apply(s)
-	if s.Status == Exposed && c.StockDelta < 0 && after.Stock < 0 {
+	after := c.set(s)
+	if s.Status == seckill.Exposed && c.StockDelta < 0 && after.Stock < 0 {
 		return s, NewStockDeltaError(s.Stock)
 	}
 	judged := asNew(after)
-	if s.Status == Exposed && after.Total == 0 {
+	if s.Status == seckill.Exposed && after.Total == 0 {
 		judged.Stock = 1 // all that was unsold may be taken off sale
 	}
-	if after.Total > MaxStock || after.Total < 0 || s.Status == Draft && after.Total < 1 {
-		return s, NewFieldError("stockDelta", "would make the stock %d; it must be 1 to %d", after.Total, MaxStock)
+	if after.Total > seckill.MaxStock || after.Total < 0 || s.Status == seckill.Draft && after.Total < 1 {
+		return s, seckill.NewFieldError("stockDelta", "would make the stock %d; it must be 1 to %d", after.Total, seckill.MaxStock)
 	}
 	return after, judged.Validate()
 }
 
 // put sets the fields without judging them.
-func (c Change) apply(s Sale) Sale {
+func (c Change) set(s seckill.Sale) seckill.Sale {
 	set(&s.Title, c.Title)
 	set(&s.Price, c.Price)
 	set(&s.StartAt, c.StartAt)
@@ -75,7 +76,7 @@ func (c Change) apply(s Sale) Sale {
 	s.StartAt, s.EndAt = s.StartAt.UTC().Truncate(time.Millisecond), s.EndAt.UTC().Truncate(time.Millisecond)
 	s.Total, s.Stock = s.Total+c.StockDelta, s.Stock+c.StockDelta
 	// A draft has no orders that an older limit let in.
-	if s.MaxPerBuyerLimit = max(s.MaxPerBuyerLimit, s.PerBuyerLimit); s.Status == Draft {
+	if s.MaxPerBuyerLimit = max(s.MaxPerBuyerLimit, s.PerBuyerLimit); s.Status == seckill.Draft {
 		s.MaxPerBuyerLimit = s.PerBuyerLimit
 	}
 	return s
@@ -87,45 +88,16 @@ func set[T any](to *T, v *T) {
 	}
 }
 
-func asNew(s Sale) NewSale {
-	return NewSale{
+func asNew(s seckill.Sale) seckill.NewSale {
+	return seckill.NewSale{
 		Title: s.Title, Price: s.Price, Stock: s.Total, StartAt: s.StartAt, EndAt: s.EndAt,
 		PerBuyerLimit: s.PerBuyerLimit, Rate: s.Rate,
 	}
 }
 
 // NewStockDeltaError refuses to take off sale what is sold already.
-func NewStockDeltaError(available int64) *Error {
-	e := NewError(Conflict, "only what is unsold can be taken off sale")
+func NewStockDeltaError(available int64) *seckill.Error {
+	e := seckill.NewError(seckill.Conflict, "only what is unsold can be taken off sale")
 	e.Data = map[string]any{"available": available}
 	return e
-}
-
-// IdempotencyKey makes a request that may be repeated change something once: the same key and body by the same actor get the
-// first answer, the same key with another body a Conflict. The zero value is a request without a key.
-type IdempotencyKey struct {
-	ActorID int64
-	Key     string // 1 to 255 printable ASCII characters; "" for none
-	Hash    string // SHA-256 of the request, in hex
-}
-
-// IdempotencyTTL is how long a key is remembered.
-const IdempotencyTTL = 24 * time.Hour
-
-// NewIdempotencyConflict refuses a key that came with another body before.
-func NewIdempotencyConflict() error {
-	return NewError(Conflict, "this Idempotency-Key came with another request before")
-}
-
-type actorKey struct{}
-
-// WithActor says on whose behalf what follows is done, for the audit log.
-func WithActor(ctx context.Context, by Actor) context.Context {
-	return context.WithValue(ctx, actorKey{}, by)
-}
-
-// ActorOf tells on whose behalf something is done; the zero Actor is the system itself.
-func ActorOf(ctx context.Context) Actor {
-	by, _ := ctx.Value(actorKey{}).(Actor)
-	return by
 }

@@ -1,8 +1,10 @@
-package order
+package payment
 
 import (
 	"context"
 	"time"
+
+	"flashsale.dev/seckill/internal/order"
 )
 
 // Payment is money that a provider took for an order.
@@ -20,19 +22,19 @@ const MaxPaymentID = 64
 type Provider interface {
 	// Charge takes the amount of a created order. Asked again for the same order it takes nothing more and gives the same
 	// payment. An error means that the outcome is unknown: a provider that took the money says so by a callback.
-	Charge(ctx context.Context, o Order) (Payment, error)
+	Charge(ctx context.Context, o order.Order) (Payment, error)
 	// Refund gives a payment back, all of it. Asked again it gives nothing more; nil means that it was given.
 	Refund(ctx context.Context, p Payment) error
 }
 
-// PaymentState is what becomes of a payment: kept, or refunding and then refunded, and never both.
-type PaymentState string
+// State is what becomes of a payment: kept, or refunding and then refunded, and never both.
+type State string
 
 // The states of a payment.
 const (
-	PaymentKept      PaymentState = "kept"      // final; its order is paid
-	PaymentRefunding PaymentState = "refunding" // to be given back, tried until it is
-	PaymentRefunded  PaymentState = "refunded"  // final
+	Kept      State = "kept"      // final; its order is paid
+	Refunding State = "refunding" // to be given back, tried until it is
+	Refunded  State = "refunded"  // final
 )
 
 // RefundReason says in a stable word why a payment is given back.
@@ -49,22 +51,22 @@ const (
 // Receipt is what has become of a payment, and of its order.
 type Receipt struct {
 	Payment
-	State  PaymentState
+	State  State
 	Reason RefundReason // of one that is not kept
-	Order  Order
+	Order  order.Order
 }
 
-// Due tells what becomes of a payment for an order at a moment: it is kept ("") by a created order whose time to pay is
+// RefundReasonFor tells what becomes of a payment for an order at a moment: it is kept ("") by a created order whose time to pay is
 // not over, and given back by any other.
-func (o Order) Due(now time.Time) RefundReason {
+func RefundReasonFor(o order.Order, now time.Time) RefundReason {
 	switch {
-	case o.Status == Created && now.Before(o.PayBy):
+	case o.Status == order.Created && now.Before(o.PayBy):
 		return ""
-	case o.Status == Created || o.Status == Expired:
+	case o.Status == order.Created || o.Status == order.Expired:
 		return RefundLate
-	case o.Status == Cancelled:
+	case o.Status == order.Cancelled:
 		return RefundCancelled
-	case o.Status == Paid:
+	case o.Status == order.Paid:
 		return RefundSecond
 	default:
 		return RefundFailed

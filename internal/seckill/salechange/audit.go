@@ -1,9 +1,10 @@
-package seckill
+package salechange
 
 import (
-	"context"
 	"encoding/json"
 	"time"
+
+	"flashsale.dev/seckill/internal/seckill"
 )
 
 // Action is what was done to a sale.
@@ -23,14 +24,8 @@ type AuditEntry struct {
 	ID          string // a UUIDv7
 	GoodsID     int64
 	ActorID     int64
-	Role        Role
+	Role        seckill.Role
 	Action      Action
 	Was, Became json.RawMessage // JSON objects of the fields that differ
 	At          time.Time
-}
-
-// AuditLog is what MySQL keeps of changes.
-type AuditLog interface {
-	// AuditOf lists a sale's changes, newest first, below an id ("": from the top).
-	AuditOf(ctx context.Context, goodsID int64, before string, limit int) ([]AuditEntry, error)
 }

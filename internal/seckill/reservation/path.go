@@ -1,4 +1,4 @@
-package seckill
+package reservation
 
 import (
 	"crypto/md5"
@@ -12,11 +12,6 @@ import (
 
 // PathTTL is how long a random path may be used after it was given.
 const PathTTL = 60 * time.Second
-
-// NewRebuilding is the refusal of a sale whose gate is shut; it opens again by itself.
-func NewRebuilding(err error) *Error {
-	return NewUnavailable("the sale is being put in order for a moment", err)
-}
 
 // CheckPath tells whether a string has the form of a random path: 32 lower-case hex digits.
 func CheckPath(path string) error {
@@ -39,4 +34,10 @@ func NewPath(goodsID, buyerID int64) string {
 	_, _ = rand.Read(b[16:]) // never fails: crypto/rand ends the program rather than return an error
 	sum := md5.Sum(b[:])
 	return hex.EncodeToString(sum[:])
+}
+
+// PathGrant is one random path and the buyer it is for.
+type PathGrant struct {
+	Path    string // 32 lower-case hex digits
+	BuyerID int64
 }

@@ -1,0 +1,34 @@
+package rebuild
+
+import (
+	"errors"
+
+	"flashsale.dev/seckill/internal/seckill"
+)
+
+// ErrFenced means that a newer rebuild of the sale has begun, or that its gate was opened during
+// this one. This rebuild must stop and has changed nothing in Redis.
+var ErrFenced = errors.New("a newer rebuild of the sale has begun, or its gate was opened")
+
+// FirstToken replaces a fencing token for the first epoch of a draft.
+const FirstToken = 0
+
+// Snapshot is a sale in MySQL at the moment an epoch begins, read with the goods row locked.
+// Redis loads all of it in one step.
+type Snapshot struct {
+	seckill.Sale
+	Holdings []Holding // of every buyer with an active order
+}
+
+// Holding is what one buyer holds of a goods.
+type Holding struct {
+	BuyerID int64
+	Held    int64 // units of the active orders
+	Orders  []HeldOrder
+}
+
+// HeldOrder is one active order of a holding.
+type HeldOrder struct {
+	OrderSn  string
+	Quantity int64
+}
