@@ -102,7 +102,7 @@ func TestARequeueLeftBehindGivesItsUnitsBack(t *testing.T) {
 	sn, _ := h.dies(goods, 1, 2)
 	line := reservation.OrderLine{OrderSn: sn, BuyerID: 1, Quantity: 2}
 	h.eventually(func() bool { m, err := h.Store.MovesOfOrder(t.Context(), id, sn); return err == nil && len(m) == 0 }, "given back")
-	undo, err := h.Store.PlanReturn(t.Context(), id, line, time.Now().Add(3*time.Second))
+	undo, err := h.Store.ScheduleRelease(t.Context(), id, line, time.Now().Add(3*time.Second))
 	require.NoError(t, err)
 	took, err := h.RedisStore.Adopt(t.Context(), id, undo.Epoch, 0, []reservation.OrderLine{line})
 	require.NoError(t, err)

@@ -59,9 +59,9 @@ func (h *Health) Ready(ctx context.Context) (bool, map[string]string) {
 // redis returns the state of Redis. One reachable master of a cluster is enough: no node of the API
 // could serve the sales of the other masters.
 func (h *Health) redis(ctx context.Context) (state string, fit bool) {
-	f, err := h.parts.RedisStore.Fit(ctx)
-	if err == nil && f.Away > 0 {
-		return fmt.Sprintf("%d of %d masters away", f.Away, f.Masters), true
+	f, err := h.parts.RedisStore.CheckReadiness(ctx)
+	if err == nil && f.Unavailable > 0 {
+		return fmt.Sprintf("%d of %d masters away", f.Unavailable, f.Masters), true
 	}
 	return stateOf(err), err == nil
 }

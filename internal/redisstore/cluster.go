@@ -36,7 +36,7 @@ func (s *Store) eachMaster(ctx context.Context, ask func(ctx context.Context, no
 
 // nodeOf is the server that has a goods' keys, as far as the client knows: some commands name no key by which a cluster
 // would find it.
-func (s *Store) nodeOf(ctx context.Context, k keys) (redis.UniversalClient, error) {
+func (s *Store) masterOf(ctx context.Context, k keys) (redis.UniversalClient, error) {
 	if cluster, ok := s.client.(*redis.ClusterClient); ok {
 		return cluster.MasterForKey(ctx, k.sale())
 	}
@@ -44,16 +44,16 @@ func (s *Store) nodeOf(ctx context.Context, k keys) (redis.UniversalClient, erro
 }
 
 // clock is the time by the server that has a goods' keys: its streams and scripts go by that one.
-func (s *Store) clock(ctx context.Context, k keys) (time.Time, error) {
-	node, err := s.nodeOf(ctx, k)
+func (s *Store) serverTime(ctx context.Context, k keys) (time.Time, error) {
+	node, err := s.masterOf(ctx, k)
 	if err != nil {
 		return time.Time{}, err
 	}
 	return node.Time(ctx).Result()
 }
 
-// errElsewhere says that a cluster sent us to a server that it does not list.
-var errElsewhere = errors.New("redis: sent to a server that is no master")
+// errUnknownMaster says that a cluster sent us to a server that it does not list.
+var errUnknownMaster = errors.New("redis: sent to a server that is no master")
 
 // redirected reads where a cluster's answer sends a command: MOVED (for good), ASK (this time), or TRYAGAIN and CLUSTERDOWN (the
 // same server, a moment later). ok is false where it is none of these: then nobody is to be asked again. In all four cases nothing happened.
@@ -86,7 +86,7 @@ func masterAt(ctx context.Context, cluster *redis.ClusterClient, addr string) (r
 		return nil
 	})
 	if err == nil && found == nil {
-		err = fmt.Errorf("%w: %s", errElsewhere, addr)
+		err = fmt.Errorf("%w: %s", errUnknownMaster, addr)
 	}
 	return found, err
 }

@@ -44,7 +44,7 @@ func TestAMovedSlotShutsItsSalesAlone(t *testing.T) {
 	elsewhere := onSale(10, 5)
 	elsewhere.GoodsID = other
 	load(t, s, elsewhere)
-	reserve(t, s, want(t, s, 1, 7, 2))
+	reserve(t, s, issuePath(t, s, 1, 7, 2))
 	slot, from, to := moves(t, cluster)
 	for _, at := range []struct {
 		master *servers.RedisServer
@@ -54,7 +54,7 @@ func TestAMovedSlotShutsItsSalesAlone(t *testing.T) {
 		v := view(t, s)
 		require.Equal(t, at.gate, v.Gate)
 		require.EqualValues(t, []int64{8, 2}, []int64{v.Available, v.Pending}, "nothing was lost on the way")
-		_, err := s.Reserve(t.Context(), goods, 1, []reservation.Reservation{asking(1, 7, 2)})
+		_, err := s.Reserve(t.Context(), goods, 1, []reservation.Reservation{reservationOf(1, 7, 2)})
 		require.Equal(t, at.gate != seckill.GateOpen, err != nil, "%v", err)
 		v, err = s.View(t.Context(), other)
 		require.NoError(t, err)
@@ -68,8 +68,8 @@ func TestAHalfMovedSlotTakesNothingTwice(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			cluster, s := onCluster(t, replicas)
 			load(t, s, onSale(100, 5))
-			reserve(t, s, want(t, s, 1, 7, 1), want(t, s, 2, 8, 1))
-			third := want(t, s, 3, 9, 1)
+			reserve(t, s, issuePath(t, s, 1, 7, 1), issuePath(t, s, 2, 8, 1))
+			third := issuePath(t, s, 3, 9, 1)
 			slot, _, to := moves(t, cluster)
 			move, err := cluster.BeginMove(t.Context(), slot, to)
 			require.NoError(t, err)
@@ -112,7 +112,7 @@ func TestAWaitFollowsTheMaster(t *testing.T) {
 	replicas, err := cluster.ReplicasOf(t.Context(), from)
 	require.NoError(t, err)
 	require.NoError(t, cluster.FailOver(t.Context(), replicas[0]))
-	_, err = s.Reserve(t.Context(), goods, 1, []reservation.Reservation{asking(1, 7, 1)})
+	_, err = s.Reserve(t.Context(), goods, 1, []reservation.Reservation{reservationOf(1, 7, 1)})
 	var gate *seckill.GateError
 	require.ErrorAs(t, err, &gate, "the new master's word, and not MOVED")
 	require.Equal(t, seckill.GateLease, gate.State)
@@ -121,7 +121,7 @@ func TestAWaitFollowsTheMaster(t *testing.T) {
 	load(t, s, again)
 	_, err = s.IssuePaths(t.Context(), goods, 2, time.Minute, []reservation.PathGrant{{Path: path(1), BuyerID: 7}})
 	require.NoError(t, err)
-	g, err := s.Reserve(t.Context(), goods, 2, []reservation.Reservation{asking(1, 7, 1)})
+	g, err := s.Reserve(t.Context(), goods, 2, []reservation.Reservation{reservationOf(1, 7, 1)})
 	require.NoError(t, err)
 	require.NoError(t, g.NotReplicated, "the old master is its replica now, and counts")
 }
@@ -131,14 +131,14 @@ func TestAClusterIsFitWhileSomeMasterIs(t *testing.T) {
 	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: cluster.Addrs(), MaxRedirects: -1, DialTimeout: 100 * time.Millisecond, DialerRetries: 1})
 	t.Cleanup(func() { _ = client.Close() })
 	s := New(client, Options{})
-	becomes := func(want Fitness) {
+	becomes := func(want Readiness) {
 		t.Helper()
 		require.Eventually(t, func() bool { // each master has 400 ms to answer
-			fit, err := s.Fit(context.WithoutCancel(t.Context()))
+			fit, err := s.CheckReadiness(context.WithoutCancel(t.Context()))
 			return err == nil && fit == want
 		}, time.Minute, 20*time.Millisecond)
 	}
-	becomes(Fitness{Masters: 3})
+	becomes(Readiness{Masters: 3})
 	m, err := s.Memory(t.Context())
 	require.NoError(t, err)
 	require.Positive(t, m.Used)
@@ -150,11 +150,11 @@ func TestAClusterIsFitWhileSomeMasterIs(t *testing.T) {
 		}
 		return node.ConfigSet(ctx, "maxmemory-policy", "allkeys-lru").Err()
 	}))
-	_, err = s.Fit(t.Context())
-	require.ErrorIs(t, err, errUnfit, "one that forgets is one too many")
+	_, err = s.CheckReadiness(t.Context())
+	require.ErrorIs(t, err, errUnsafe, "one that forgets is one too many")
 
 	require.NoError(t, cluster.Nodes[1].Kill())
-	becomes(Fitness{Masters: 3, Away: 1})
+	becomes(Readiness{Masters: 3, Unavailable: 1})
 	m, err = s.Memory(t.Context())
 	require.NoError(t, err)
 	require.Positive(t, m.Used)

@@ -44,7 +44,7 @@ func FuzzReplies(f *testing.F) {
 			require.GreaterOrEqual(t, len(fields), 15)
 		}
 		rs := make([]reservation.Reservation, asked)
-		if g, err := readGroup(&reply{fields: fields}, rs); err == nil {
+		if g, err := readReserveResult(&reply{fields: fields}, rs); err == nil {
 			require.Len(t, g.Verdicts, len(rs))
 		}
 		_ = streamTime(lines)

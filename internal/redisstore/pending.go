@@ -14,14 +14,14 @@ import (
 	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
-// settleChunk is how many numbers one script call settles: well under what Lua can unpack.
-const settleChunk = 500
+// settleBatch is how many numbers one script call settles: well under what Lua can unpack.
+const settleBatch = 500
 
 // Settle tells Redis that MySQL has committed these orders. It may be repeated; it returns how many were pending.
 func (s *Store) Settle(ctx context.Context, goodsID int64, sns []string) (int, error) {
 	k, settled := keysOf(goodsID), 0
 	for len(sns) > 0 {
-		n := min(settleChunk, len(sns))
+		n := min(settleBatch, len(sns))
 		args := make([]any, n)
 		for i, sn := range sns[:n] {
 			args[i] = sn

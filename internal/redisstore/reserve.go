@@ -29,16 +29,16 @@ func (s *Store) Reserve(ctx context.Context, goodsID, epoch int64, rs []reservat
 		keys = append(keys, k.path(r.Path))
 		args = append(args, r.BuyerID, r.Quantity, r.OrderSn, entry)
 	}
-	fields, unsure, err := s.reserveOn(ctx, k, keys, args)
+	fields, unsure, err := s.reserveReplicated(ctx, k, keys, args)
 	if err != nil {
 		return reservation.Result{}, fmt.Errorf("reserve in redis: %w", err)
 	}
-	g, err := readGroup(&reply{fields: fields}, rs)
+	g, err := readReserveResult(&reply{fields: fields}, rs)
 	g.NotReplicated = unsure
 	return g, err
 }
 
-func readGroup(r *reply, rs []reservation.Reservation) (reservation.Result, error) {
+func readReserveResult(r *reply, rs []reservation.Reservation) (reservation.Result, error) {
 	state, epoch := r.gate()
 	g := reservation.Result{Now: r.millis(), Available: r.int(), OutboxID: r.string()}
 	if r.err == nil && state != seckill.GateOpen {

@@ -17,7 +17,7 @@ import (
 func TestReserveTakesUnitsAndRemembersThem(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *Store) {
 		load(t, s, onSale(10, 5))
-		r := want(t, s, 1, 7, 3)
+		r := issuePath(t, s, 1, 7, 3)
 		require.Equal(t, []reservation.Verdict{{Code: reservation.Taken, OrderSn: "sn1"}}, reserve(t, s, r))
 
 		v := view(t, s)
@@ -43,13 +43,13 @@ func TestReserveTakesUnitsAndRemembersThem(t *testing.T) {
 func TestEachOfAGroupIsJudgedAlone(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *Store) {
 		load(t, s, onSale(6, 3))
-		first := want(t, s, 1, 7, 2)
+		first := issuePath(t, s, 1, 7, 2)
 		again := first
 		again.OrderSn = "another"
-		more := want(t, s, 2, 7, 2)
-		stolen := want(t, s, 3, 8, 1)
+		more := issuePath(t, s, 2, 7, 2)
+		stolen := issuePath(t, s, 3, 8, 1)
 		stolen.BuyerID = 9
-		verdicts := reserve(t, s, first, again, more, stolen, asking(99, 7, 1), want(t, s, 4, 8, 3), want(t, s, 5, 9, 3), want(t, s, 6, 9, 1))
+		verdicts := reserve(t, s, first, again, more, stolen, reservationOf(99, 7, 1), issuePath(t, s, 4, 8, 3), issuePath(t, s, 5, 9, 3), issuePath(t, s, 6, 9, 1))
 		require.Equal(t, []reservation.Verdict{
 			{Code: reservation.Taken, OrderSn: "sn1"},
 			{Code: reservation.Repeated, OrderSn: "sn1"},
@@ -70,13 +70,13 @@ func TestAUsedPathGivesItsOrderWhateverHasBecomeOfTheSale(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *Store) {
 		snap := onSale(1, 1)
 		load(t, s, snap)
-		r := want(t, s, 1, 7, 1)
+		r := issuePath(t, s, 1, 7, 1)
 		reserve(t, s, r)
 		snap.Status = seckill.Closed
 		require.NoError(t, s.UpdateSale(t.Context(), snap.Sale))
 		r.OrderSn, r.Quantity = "another", 5
 		require.Equal(t, []reservation.Verdict{{Code: reservation.Repeated, OrderSn: "sn1"}}, reserve(t, s, r))
-		late := asking(2, 8, 1)
+		late := reservationOf(2, 8, 1)
 		require.Equal(t, reservation.WrongPath, reserve(t, s, late)[0].Code)
 	})
 }
@@ -85,7 +85,7 @@ func TestTheWindowIsByRedisClock(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *Store) {
 		snap := onSale(5, 1)
 		load(t, s, snap)
-		r := want(t, s, 1, 7, 1)
+		r := issuePath(t, s, 1, 7, 1)
 		snap.StartAt = time.Now().Add(time.Minute)
 		require.NoError(t, s.UpdateSale(t.Context(), snap.Sale))
 		require.Equal(t, reservation.TooEarly, reserve(t, s, r)[0].Code)
@@ -102,7 +102,7 @@ func TestQuantitiesThatAreNoneAreRefusedByTheScript(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *Store) {
 		load(t, s, onSale(5, 5))
 		for i, q := range []int64{0, -1} {
-			require.Equal(t, reservation.Malformed, reserve(t, s, want(t, s, i, 7, q))[0].Code)
+			require.Equal(t, reservation.Malformed, reserve(t, s, issuePath(t, s, i, 7, q))[0].Code)
 		}
 		require.EqualValues(t, 5, view(t, s).Available)
 	})
@@ -111,14 +111,14 @@ func TestQuantitiesThatAreNoneAreRefusedByTheScript(t *testing.T) {
 func TestAShutGateTakesNothing(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *Store) {
 		gate := func(epoch int64) seckill.GateError {
-			_, err := s.Reserve(t.Context(), goods, epoch, []reservation.Reservation{asking(1, 7, 1)})
+			_, err := s.Reserve(t.Context(), goods, epoch, []reservation.Reservation{reservationOf(1, 7, 1)})
 			g, ok := errors.AsType[*seckill.GateError](err)
 			require.True(t, ok, "%v", err)
 			return *g
 		}
 		require.Equal(t, seckill.GateError{State: seckill.GateMissing}, gate(1))
 		load(t, s, onSale(5, 1))
-		want(t, s, 1, 7, 1)
+		issuePath(t, s, 1, 7, 1)
 		require.Equal(t, seckill.GateError{State: seckill.GateEpoch, Epoch: 1}, gate(2))
 		require.NoError(t, s.Shut(t.Context(), goods, 1))
 		require.Equal(t, seckill.GateError{State: seckill.GateShut, Epoch: 1}, gate(1))
@@ -130,7 +130,7 @@ func TestALeaseEndsWithItsMaster(t *testing.T) {
 	server := servers.Redis(t, servers.WithRedisConf("appendfsync always"))
 	s := open(t, server.Addr(), "")
 	load(t, s, onSale(5, 1))
-	r := want(t, s, 1, 7, 1)
+	r := issuePath(t, s, 1, 7, 1)
 	require.NoError(t, server.Restart(t.Context()))
 	require.Eventually(t, func() bool { return s.Ping(t.Context()) == nil }, time.Minute, 10*time.Millisecond)
 	_, err := s.Reserve(t.Context(), goods, 1, []reservation.Reservation{r})
@@ -144,7 +144,7 @@ func TestALeaseEndsWithItsMaster(t *testing.T) {
 	load(t, s, snap)
 	_, err = s.IssuePaths(t.Context(), goods, 2, time.Minute, []reservation.PathGrant{{Path: path(2), BuyerID: 8}})
 	require.NoError(t, err)
-	g, err := s.Reserve(t.Context(), goods, 2, []reservation.Reservation{r, asking(2, 8, 1)})
+	g, err := s.Reserve(t.Context(), goods, 2, []reservation.Reservation{r, reservationOf(2, 8, 1)})
 	require.NoError(t, err)
 	require.Equal(t, reservation.WrongPath, g.Verdicts[0].Code, "a path ends with its epoch")
 	require.Equal(t, reservation.Taken, g.Verdicts[1].Code)
@@ -157,7 +157,7 @@ func TestManyAtOnceNeverOversell(t *testing.T) {
 		taken := make(chan string, buyers)
 		asked := make([]reservation.Reservation, buyers)
 		for i := range asked {
-			asked[i] = want(t, s, i, int64(i+1), 1)
+			asked[i] = issuePath(t, s, i, int64(i+1), 1)
 		}
 		var wg sync.WaitGroup
 		for _, r := range asked {
@@ -178,11 +178,11 @@ func TestABacklogTooOldClosesTheGate(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *Store) {
 		s.opts.MaxBacklogMillis = 20
 		load(t, s, onSale(5, 1))
-		reserve(t, s, want(t, s, 1, 7, 1))
-		r := want(t, s, 2, 8, 1)
+		reserve(t, s, issuePath(t, s, 1, 7, 1))
+		r := issuePath(t, s, 2, 8, 1)
 		var gate *seckill.GateError
 		require.Eventually(t, func() bool {
-			_, err := s.Reserve(t.Context(), goods, 1, []reservation.Reservation{asking(9, 9, 1)})
+			_, err := s.Reserve(t.Context(), goods, 1, []reservation.Reservation{reservationOf(9, 9, 1)})
 			return errors.As(err, &gate)
 		}, time.Minute, time.Millisecond)
 		require.Equal(t, seckill.GateBacklog, gate.State)

@@ -12,8 +12,8 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// card is what Redis keeps of a sale besides what the scripts read.
-type card struct {
+// saleDetails is what Redis keeps of a sale besides what the scripts read.
+type saleDetails struct {
 	MerchantID int64        `json:"merchantId"`
 	Title      string       `json:"title"`
 	Price      int64        `json:"price"`
@@ -23,8 +23,8 @@ type card struct {
 	UpdatedAt  time.Time    `json:"updatedAt"`
 }
 
-func cardOf(sale seckill.Sale) ([]byte, error) {
-	return json.Marshal(card{
+func encodeDetails(sale seckill.Sale) ([]byte, error) {
+	return json.Marshal(saleDetails{
 		MerchantID: sale.MerchantID, Title: sale.Title, Price: sale.Price, MaxLimit: sale.MaxPerBuyerLimit,
 		Rate: sale.Rate, CreatedAt: sale.CreatedAt, UpdatedAt: sale.UpdatedAt,
 	})
@@ -49,7 +49,7 @@ func readView(r *reply) (seckill.View, error) {
 	if r.err == nil && v.Gate == seckill.GateMissing {
 		return v, seckill.ErrNotLoaded
 	}
-	var c card
+	var c saleDetails
 	if text := r.string(); r.err == nil {
 		if err := json.Unmarshal([]byte(text), &c); err != nil {
 			r.fail("has a card that can't be read: %w", err)
@@ -75,8 +75,8 @@ func streamTime(id string) time.Time {
 	return time.UnixMilli(n).UTC()
 }
 
-// stageChunk is how many buyers one command loads.
-const stageChunk = 500
+// stageBatch is how many buyers one command loads.
+const stageBatch = 500
 
 // stageLife is how long a staged load may lie before Redis forgets it: longer than any rebuild takes.
 const stageLife = 10 * time.Minute
@@ -88,7 +88,7 @@ func (s *Store) Load(ctx context.Context, snap rebuild.Snapshot) (bool, error) {
 	if err := s.stage(ctx, k.stage(snap.Epoch), snap.Holdings); err != nil {
 		return false, err
 	}
-	text, err := cardOf(snap.Sale)
+	text, err := encodeDetails(snap.Sale)
 	if err != nil {
 		return false, fmt.Errorf("encode a sale: %w", err)
 	}
@@ -107,7 +107,7 @@ func (s *Store) stage(ctx context.Context, key string, holdings []rebuild.Holdin
 		return fmt.Errorf("stage buyers in redis: %w", err)
 	}
 	for len(holdings) > 0 {
-		n := min(stageChunk, len(holdings))
+		n := min(stageBatch, len(holdings))
 		values := make([]any, 0, 2*n)
 		for _, h := range holdings[:n] {
 			values = append(values, h.BuyerID, holdingText(h))
@@ -144,11 +144,11 @@ func (s *Store) Shut(ctx context.Context, goodsID, epoch int64) error {
 // Amend brings what a merchant changed to Redis: status, window, limit and rate; not the numbers. It returns
 // seckill.ErrNotLoaded where Redis does not have the sale's epoch.
 func (s *Store) UpdateSale(ctx context.Context, sale seckill.Sale) error {
-	text, err := cardOf(sale)
+	text, err := encodeDetails(sale)
 	if err != nil {
 		return fmt.Errorf("encode a sale: %w", err)
 	}
-	done, err := s.amend.Run(ctx, s.client, []string{keysOf(sale.GoodsID).sale()}, sale.Epoch, "status", string(sale.Status),
+	done, err := s.updateSale.Run(ctx, s.client, []string{keysOf(sale.GoodsID).sale()}, sale.Epoch, "status", string(sale.Status),
 		"start", sale.StartAt.UnixMilli(), "end", sale.EndAt.UnixMilli(), "limit", sale.PerBuyerLimit, "card", text).Int()
 	if err != nil {
 		return fmt.Errorf("change a sale in redis: %w", err)

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// Bounds of what a merchant may ask for; the contract states them.
+// Bounds of a sale; the contract states them.
 const (
 	maxTitle         = 120 // characters
 	MaxPrice         = 1_000_000_000_000
@@ -15,7 +15,7 @@ const (
 	MaxPerBuyerLimit = 1000
 )
 
-// NewSale is what a merchant says of a new sale.
+// NewSale is a merchant's description of a new sale.
 type NewSale struct {
 	Title         string
 	Price         int64
@@ -26,7 +26,7 @@ type NewSale struct {
 	Rate          Rate
 }
 
-// Validate names the first field that is out of its bounds, as a BadRequest.
+// Validate returns a BadRequest for the first field that is out of its bounds.
 func (n NewSale) Validate() error {
 	switch {
 	case strings.TrimSpace(n.Title) == "" || utf8.RuneCountInString(n.Title) > maxTitle:
@@ -52,30 +52,33 @@ func validTime(t time.Time) bool { return t.Year() >= 2000 && t.Year() <= 9999 }
 // Bounds of a rate.
 const (
 	maxPermitsPerSecond = 1_000_000
-	MaxBurstSeconds     = 3600
+	maxBurstSeconds     = 3600
 	MaxWaitMillis       = 60_000
 )
 
-// Validate names the first field that is out of its bounds, as a BadRequest. NaN is out of every bound.
+// Validate returns a BadRequest for the first field that is out of its bounds. NaN is out of every
+// bound.
 func (r Rate) Validate() error {
 	switch {
 	case !(r.PermitsPerSecond >= 0.001 && r.PermitsPerSecond <= maxPermitsPerSecond):
 		return NewFieldError("rate.permitsPerSecond", "must be 0.001 to %d", maxPermitsPerSecond)
-	case !(r.MaxBurstSeconds >= 0 && r.MaxBurstSeconds <= MaxBurstSeconds):
-		return NewFieldError("rate.maxBurstSeconds", "must be 0 to %d", MaxBurstSeconds)
+	case !(r.MaxBurstSeconds >= 0 && r.MaxBurstSeconds <= maxBurstSeconds):
+		return NewFieldError("rate.maxBurstSeconds", "must be 0 to %d", maxBurstSeconds)
 	case r.MaxWaitMillis < 0 || r.MaxWaitMillis > MaxWaitMillis:
 		return NewFieldError("rate.maxWaitMillis", "must be 0 to %d", MaxWaitMillis)
 	}
 	return nil
 }
 
-// Draft makes the sale of a merchant at a moment.
+// Draft returns the draft that a merchant creates at a moment.
 func (n NewSale) Draft(merchantID int64, now time.Time) Sale {
 	now = now.UTC().Truncate(time.Millisecond)
 	return Sale{
 		GoodsID: newGoodsID(now), MerchantID: merchantID, Title: n.Title, Price: n.Price,
-		Total: n.Stock, Stock: n.Stock, PerBuyerLimit: n.PerBuyerLimit, MaxPerBuyerLimit: n.PerBuyerLimit,
-		StartAt: n.StartAt.UTC().Truncate(time.Millisecond), EndAt: n.EndAt.UTC().Truncate(time.Millisecond),
-		Rate: n.Rate, Status: Draft, CreatedAt: now, UpdatedAt: now,
+		Total: n.Stock, Stock: n.Stock,
+		PerBuyerLimit: n.PerBuyerLimit, MaxPerBuyerLimit: n.PerBuyerLimit,
+		StartAt: n.StartAt.UTC().Truncate(time.Millisecond),
+		EndAt:   n.EndAt.UTC().Truncate(time.Millisecond),
+		Rate:    n.Rate, Status: Draft, CreatedAt: now, UpdatedAt: now,
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Reason is the stable word by which programs tell answers apart; the contract lists them.
+// Reason is the stable code by which clients distinguish errors; the contract lists them.
 type Reason string
 
 // The reasons of the contract.
@@ -25,18 +25,18 @@ const (
 	Unavailable     Reason = "UNAVAILABLE"
 )
 
-// Error is a refusal that the caller is told about. Anything else that goes wrong is an ordinary error,
-// whose text stays inside.
+// Error is a refusal whose reason and message the client sees. The text of any other error stays
+// in the server.
 type Error struct {
 	Reason     Reason
-	Message    string         // a sentence for people
-	Field      string         // the place of a BadRequest, as a dotted path; else empty
-	Data       map[string]any // what a program may want to know (available, orderSns); else nil
-	RetryAfter time.Duration  // when asking again may help; 0 where it is not known
-	Err        error          // the cause, for the log only; else nil
+	Message    string         // a sentence for the user
+	Field      string         // dotted path of the bad field of a BadRequest; else empty
+	Data       map[string]any // details for programs (available, orderSns); else nil
+	RetryAfter time.Duration  // earliest useful retry; 0 if unknown
+	Err        error          // the cause, for the log only
 }
 
-// Error gives the reason, the message and the cause.
+// Error returns the reason, the message and the cause.
 func (e *Error) Error() string {
 	s := string(e.Reason) + ": " + e.Message
 	if e.Err != nil {
@@ -45,10 +45,10 @@ func (e *Error) Error() string {
 	return s
 }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// NewError makes an Error of a reason and a sentence.
+// NewError returns an Error with a reason and a formatted message.
 func NewError(r Reason, format string, args ...any) *Error {
 	if len(args) > 0 {
 		format = fmt.Sprintf(format, args...)
@@ -56,17 +56,21 @@ func NewError(r Reason, format string, args ...any) *Error {
 	return &Error{Reason: r, Message: format}
 }
 
-// NewFieldError says that one field of a request is malformed.
+// NewFieldError returns a BadRequest for one field of a request.
 func NewFieldError(field, format string, args ...any) *Error {
-	return &Error{Reason: BadRequest, Field: field, Message: field + ": " + fmt.Sprintf(format, args...)}
+	message := field + ": " + fmt.Sprintf(format, args...)
+	return &Error{Reason: BadRequest, Field: field, Message: message}
 }
 
-// NewUnavailable says that something behind could not be asked, so that the step was not taken or its outcome is unknown.
+// NewUnavailable returns the error of a step that a failed dependency prevented, or whose outcome is
+// unknown.
 func NewUnavailable(what string, err error) *Error {
-	return &Error{Reason: Unavailable, Message: what + "; please ask again", RetryAfter: time.Second, Err: err}
+	return &Error{
+		Reason: Unavailable, Message: what + "; please ask again", RetryAfter: time.Second, Err: err,
+	}
 }
 
-// OrUnavailable leaves a refusal as it is and makes anything else an Unavailable.
+// OrUnavailable returns nil and refusals as they are, and wraps any other error as Unavailable.
 func OrUnavailable(err error, what string) error {
 	if err == nil || ReasonOf(err) != "" {
 		return err
@@ -74,7 +78,7 @@ func OrUnavailable(err error, what string) error {
 	return NewUnavailable(what, err)
 }
 
-// NewRebuilding is the refusal of a sale whose gate is shut; it opens again by itself.
+// NewRebuilding returns the refusal of a sale whose gate is shut. The rebuild opens it again.
 func NewRebuilding(err error) *Error {
 	return NewUnavailable("the sale is being put in order for a moment", err)
 }
@@ -82,7 +86,7 @@ func NewRebuilding(err error) *Error {
 // NewNoSuchSale refuses a goods id that names no sale, or a draft.
 func NewNoSuchSale() error { return NewError(NotFound, "there is no such sale") }
 
-// ReasonOf finds the reason of an error, or "" where it is not a refusal.
+// ReasonOf returns the reason of an error, or "" if it is not a refusal.
 func ReasonOf(err error) Reason {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Reason
@@ -90,8 +94,9 @@ func ReasonOf(err error) Reason {
 	return ""
 }
 
-// ErrNoSuchGoods says that a goods has no row in MySQL.
+// ErrNoSuchGoods means that a goods id has no row in MySQL.
 var ErrNoSuchGoods = errors.New("no such goods")
 
-// ErrNotLoaded says that Redis knows nothing of a goods: it was never exposed, is long over, or Redis lost it.
+// ErrNotLoaded means that Redis has no state of a sale: it was never exposed, it is retired, or
+// Redis lost it.
 var ErrNotLoaded = errors.New("redis has no state of this goods")

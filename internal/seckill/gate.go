@@ -1,31 +1,33 @@
 package seckill
 
-// GateError says that a sale's gate is shut: nothing was taken. Redis holds no valid state of the sale,
-// or holds another epoch than the caller thought.
+// GateError means that a sale's gate is shut and nothing was taken. Redis has no valid state of the
+// sale, or has another epoch than the caller's.
 type GateError struct {
 	State GateState
-	Epoch int64 // the epoch Redis has; 0 where it has none
+	Epoch int64 // the epoch in Redis; 0 if it has none
 }
 
-// Error names the state.
+// Error returns the state in words.
 func (e *GateError) Error() string { return "the sale's gate is shut: " + e.State.String() }
 
-// GateState is why a script lets nothing through, or Open; the scripts return the same numbers.
+// GateState is GateOpen or why a script refuses everything. The scripts return the same numbers.
 type GateState int
 
 // The states of a gate.
 const (
 	GateOpen    GateState = 0
-	GateMissing GateState = 1 // Redis knows nothing of the sale
-	GateShut    GateState = 2 // closed on purpose, while it is being rebuilt
-	GateLease   GateState = 3 // loaded under another master's replication id: Redis was restarted or failed over
-	GateEpoch   GateState = 4 // another epoch than the caller's: look again and ask again
-	GateBacklog GateState = 5 // the outbox is too old to promise anything more
+	GateMissing GateState = 1 // Redis has no state of the sale
+	GateShut    GateState = 2 // closed on purpose, during a rebuild
+	GateLease   GateState = 3 // Redis was restarted or failed over since the sale was loaded
+	GateEpoch   GateState = 4 // another epoch than the caller's: retry with the new one
+	GateBacklog GateState = 5 // the oldest outbox entry is too old to accept more orders
 )
 
-var gateNames = [...]string{"open", "missing", "shut", "lease lost", "another epoch", "backlog too old"}
+var gateNames = [...]string{
+	"open", "missing", "shut", "lease lost", "another epoch", "backlog too old",
+}
 
-// String is the state in words, for logs.
+// String returns the state in words, for logs.
 func (s GateState) String() string {
 	if s < 0 || int(s) >= len(gateNames) {
 		return "unknown"

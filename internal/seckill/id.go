@@ -7,7 +7,7 @@ import (
 )
 
 const (
-	// idEpoch is the zero of the time in a goods id: 2025-01-01T00:00:00Z, in Unix milliseconds.
+	// idEpoch is 2025-01-01T00:00:00Z in Unix milliseconds, the zero of the time in a goods id.
 	idEpoch = 1_735_689_600_000
 	// idRandom is the number of bits below the time.
 	idRandom = 22
@@ -15,13 +15,14 @@ const (
 	reservedBit = 1 << 21
 )
 
-// newGoodsID makes the id of a sale at a moment (good until 2094).
+// newGoodsID returns a new id for a sale created at a moment before the year 2094.
 //
-// It is 41 bits of milliseconds since 2025, a 0 and 21 random bits. Any process makes one without asking another, and no
-// table needs AUTO_INCREMENT. Two ids of the same millisecond are equal once in two million pairs; the database's primary
-// key then refuses the second.
+// An id has 41 bits of milliseconds since 2025, a 0 and 21 random bits. Every process makes its own
+// ids, and no table needs AUTO_INCREMENT. Two ids of the same millisecond collide once in two
+// million pairs. The primary key in MySQL then refuses the second.
 func newGoodsID(now time.Time) int64 {
 	var b [8]byte
-	_, _ = rand.Read(b[:]) // never fails: crypto/rand ends the program rather than return an error
-	return (now.UnixMilli()-idEpoch)<<idRandom | int64(binary.BigEndian.Uint64(b[:])&(reservedBit-1))
+	_, _ = rand.Read(b[:]) // never fails: crypto/rand ends the program instead
+	random := int64(binary.BigEndian.Uint64(b[:]) & (reservedBit - 1))
+	return (now.UnixMilli()-idEpoch)<<idRandom | random
 }

@@ -2,17 +2,17 @@ package seckill
 
 import "time"
 
-// Status is where a sale is in its life. It only goes forward.
+// Status is the state of a sale. It never goes back.
 type Status string
 
-// The life of a sale.
+// The states of a sale.
 const (
-	Draft   Status = "draft"   // being prepared; buyers do not see it
-	Exposed Status = "exposed" // shown to buyers, and sold within its window
-	Closed  Status = "closed"  // stopped; what is queued is still written
+	Draft   Status = "draft"   // in preparation; buyers do not see it
+	Exposed Status = "exposed" // visible to buyers, and sold within its window
+	Closed  Status = "closed"  // stopped; queued orders are still written
 )
 
-// Phase is what an exposed sale looks like to a buyer at one moment.
+// Phase is the state of an exposed sale for buyers at one moment.
 type Phase string
 
 // The phases of an exposed sale.
@@ -25,40 +25,42 @@ const (
 	defaultPerSec       = 1000
 )
 
-// Sale is one product, quantity and period that a merchant put up, as MySQL knows it.
+// Sale is one product that a merchant sells in a period, as MySQL has it.
 type Sale struct {
 	GoodsID          int64 // > 0
 	MerchantID       int64 // > 0; who may change it
 	Title            string
 	Price            int64 // of one unit, in the currency's smallest unit
-	Total            int64 // units put up, sold or not
-	Stock            int64 // units that no active order holds, as MySQL has committed it
-	Version          int64 // counts the changes of Stock; the compare-and-swap compares it
-	Epoch            int64 // how often its state in Redis was built; 0 before the first time
-	PerBuyerLimit    int64 // units one buyer may hold, queued, created and paid together
-	MaxPerBuyerLimit int64 // the highest PerBuyerLimit it ever had: what the database itself enforces
+	Total            int64 // units offered, sold or not
+	Stock            int64 // units that no active order holds
+	Version          int64 // number of changes of Stock, for the compare-and-swap
+	Epoch            int64 // how often its state in Redis was built
+	PerBuyerLimit    int64 // units of queued, created and paid orders per buyer
+	MaxPerBuyerLimit int64 // the highest PerBuyerLimit so far; MySQL enforces it
 	StartAt, EndAt   time.Time
 	Rate             Rate
 	Status           Status
 	CreatedAt        time.Time
 	UpdatedAt        time.Time
-	Retired          bool // over for good: Redis may know nothing of it
+	Retired          bool // ended and removed from Redis
 }
 
-// Rate is the limiter of a sale's random paths; the names are those of every rate in the contract.
+// Rate is the rate limit of a sale's random paths. The contract names the fields.
 type Rate struct {
 	Algorithm        string  `json:"algorithm"`
 	PermitsPerSecond float64 `json:"permitsPerSecond"` // > 0
-	MaxBurstSeconds  float64 `json:"maxBurstSeconds"`  // seconds of permits that may be saved up
-	MaxWaitMillis    int64   `json:"maxWaitMillis"`    // how long a caller may be made to wait, in ms
+	MaxBurstSeconds  float64 `json:"maxBurstSeconds"`  // seconds of permits that accumulate
+	MaxWaitMillis    int64   `json:"maxWaitMillis"`    // longest wait of a caller, in ms
 }
 
-// DefaultRate is the rate of a sale that does not set its own.
+// DefaultRate returns the rate of a sale that sets none.
 func DefaultRate() Rate {
-	return Rate{Algorithm: "reserve", PermitsPerSecond: defaultPerSec, MaxBurstSeconds: 1, MaxWaitMillis: 1000}
+	return Rate{
+		Algorithm: "reserve", PermitsPerSecond: defaultPerSec, MaxBurstSeconds: 1, MaxWaitMillis: 1000,
+	}
 }
 
-// PhaseAt tells the phase at a moment, with so many units available. The window is [StartAt, EndAt).
+// PhaseAt returns the phase at a moment for available units. The window is [StartAt, EndAt).
 func (s Sale) PhaseAt(now time.Time, available int64) Phase {
 	switch {
 	case s.Status == Closed || !now.Before(s.EndAt):
@@ -72,8 +74,8 @@ func (s Sale) PhaseAt(now time.Time, available int64) Phase {
 	}
 }
 
-// Refusal says why the sale takes nobody at a moment, or nil where it does. A sale that is sold out
-// before it starts is not a thing: the window is looked at first.
+// CheckSelling returns nil if the sale sells at a moment, or the refusal. The window decides before
+// the stock does, so a sale that has not started is never sold out.
 func (s Sale) CheckSelling(now time.Time, available int64) error {
 	switch s.PhaseAt(now, available) {
 	case Upcoming:
@@ -89,6 +91,7 @@ func (s Sale) CheckSelling(now time.Time, available int64) error {
 	}
 }
 
+// NewSoldOut returns the refusal of a purchase that asks for more than the available units.
 func NewSoldOut(available int64) error {
 	e := NewError(SoldOut, "sold out")
 	e.Data = map[string]any{"available": available}

@@ -15,7 +15,7 @@ func newSale() NewSale {
 	return NewSale{Title: "tea", Price: 1, Stock: 1, PerBuyerLimit: 1, StartAt: start, EndAt: start.Add(time.Hour), Rate: DefaultRate()}
 }
 
-func TestEveryFieldHasItsBounds(t *testing.T) {
+func TestNewSale_ValidateNamesFieldOutOfBounds(t *testing.T) {
 	require.NoError(t, newSale().Validate())
 	for field, changes := range map[string][]func(*NewSale){
 		"title": {
@@ -48,7 +48,7 @@ func TestEveryFieldHasItsBounds(t *testing.T) {
 	require.NoError(t, longest.Validate())
 }
 
-func TestTheWindowIsHalfOpen(t *testing.T) {
+func TestSale_WindowIsHalfOpen(t *testing.T) {
 	s := newSale().Draft(1, time.Now())
 	s.Status = Exposed
 	for _, c := range []struct {
@@ -72,7 +72,7 @@ func TestTheWindowIsHalfOpen(t *testing.T) {
 	require.Equal(t, Ended, ReasonOf(s.CheckSelling(s.StartAt, 1)))
 }
 
-func TestGoodsIDsArePositiveAndGrow(t *testing.T) {
+func TestGoodsID_IsPositiveAndGrows(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ms := rapid.Int64Range(idEpoch+1, 3_900_000_000_000).Draw(t, "ms")
 		id, later := newGoodsID(time.UnixMilli(ms)), newGoodsID(time.UnixMilli(ms+1))
@@ -81,7 +81,7 @@ func TestGoodsIDsArePositiveAndGrow(t *testing.T) {
 	})
 }
 
-func TestOnlyOwnersAndOperatorsManage(t *testing.T) {
+func TestActor_OnlyOwnerAndOperatorManage(t *testing.T) {
 	require.True(t, Actor{ID: 1, Role: Merchant}.MayManage(1))
 	require.False(t, Actor{ID: 2, Role: Merchant}.MayManage(1))
 	require.False(t, Actor{ID: 1, Role: Buyer}.MayManage(1))

@@ -2,18 +2,18 @@ package seckill
 
 import "time"
 
-// View is a sale as Redis has it at one moment, all from one script.
+// View is the state of a sale in Redis at one moment. One script reads all of it.
 type View struct {
-	Sale                // as it was loaded, kept up to date by changes; Stock and Version are MySQL's alone and stay 0
-	Gate      GateState // GateOpen, GateShut or GateLease; a missing sale has no view
+	Sale                // Stock and Version are 0, because only MySQL has them
+	Gate      GateState // GateOpen, GateShut or GateLease; GateMissing if MySQL supplied the view
 	Available int64     // units that may be reserved
-	Pending   int64     // units reserved and not known to be in MySQL
+	Pending   int64     // units reserved and not confirmed as written to MySQL
 	Sold      int64     // units written and active
-	// PendingSince is a moment before which nothing is pending, as far as settling has gone in order; it means
-	// something only while Pending > 0.
+	// PendingSince is a lower bound of the reservation times of pending orders. It has no
+	// meaning while Pending is 0.
 	PendingSince time.Time
 	Outbox       int64     // entries that RabbitMQ has not confirmed
-	OldestAt     time.Time // when the oldest of them was written; zero where there is none
+	OldestAt     time.Time // when the oldest entry was written; zero if there is none
 	Now          time.Time // Redis' clock
 }
 
@@ -26,28 +26,32 @@ type Ledger struct {
 	Balanced  bool     `json:"balanced"`
 	Epoch     int64    `json:"epoch"`
 	Database  Database `json:"database"`
-	// Differences is what Balanced goes by, besides the equation; left out while there is none.
+	// Differences decides Balanced together with the equation. JSON omits it while it is zero.
 	Differences Differences `json:"differences,omitzero"`
 }
 
-// Differences counts what has been in one place and not in the other for longer than on its way.
+// Differences counts what Redis and MySQL disagree on for longer than a message takes.
 type Differences struct {
-	Unsettled  int `json:"unsettled"` // orders in MySQL and still pending in Redis, for more than 5 s
-	Unwritten  int `json:"unwritten"` // orders pending for more than a minute and not in MySQL; they are still promised
-	Unreleased int `json:"notGiven"`  // moves of units that Redis has not been given, the oldest for more than 5 s
-	Totals     int `json:"totals"`    // 1 where with nothing under way the totals differ
+	// Unsettled counts orders that are in MySQL and pending in Redis, for more than 5 s.
+	Unsettled int `json:"unsettled"`
+	// Unwritten counts orders that are pending for more than a minute and not in MySQL.
+	Unwritten int `json:"unwritten"`
+	// Unreleased counts stock moves not applied to Redis, if the oldest is older than 5 s.
+	Unreleased int `json:"notGiven"`
+	// Totals is 1 if the totals differ while nothing is in transit.
+	Totals int `json:"totals"`
 }
 
-// Any tells whether something differs that ought not to: a promise that waits is no difference yet.
+// Any reports whether there is a difference to repair. Unwritten orders are late, not wrong.
 func (d Differences) Any() bool { return d.Unsettled+d.Unreleased+d.Totals > 0 }
 
-// Database is what MySQL says of the same units.
+// Database is MySQL's account of the same units.
 type Database struct {
 	Stock  int64 `json:"stock"`  // units that no active order holds
 	Active int64 `json:"active"` // units of created and paid orders
 }
 
-// Adds tells whether total = available + pending + sold, with no term below zero.
+// AddsUp reports whether total = available + pending + sold, with no negative term.
 func (l Ledger) AddsUp() bool {
 	return l.Available >= 0 && l.Pending >= 0 && l.Sold >= 0 && l.Total == l.Available+l.Pending+l.Sold
 }

@@ -42,12 +42,12 @@ const originBatch = "batch"
 // the present one; seckill.ErrNoSuchGoods; order.ErrTryAgain; or, plain, what is wrong with some line's data.
 // It may be repeated after any error.
 func (s *Store) WriteBatch(ctx context.Context, b orderwriter.Batch) (order.Outcome, error) {
-	if s.bets.take() {
-		out, err := s.writeBy(ctx, writeNew, b)
-		if !errors.Is(err, errLostBet) {
+	if s.optimism.try() {
+		out, err := s.writeBy(ctx, writeOptimistically, b)
+		if !errors.Is(err, errNotNew) {
 			return out, err
 		}
-		s.bets.lost()
+		s.optimism.failed()
 	}
 	return s.writeBy(ctx, writeBatch, b)
 }
@@ -70,7 +70,7 @@ func writeBatch(tx *gorm.DB, b orderwriter.Batch) (order.Outcome, error) {
 		return order.Outcome{}, err
 	}
 	lines := distinct(b.Lines)
-	existing, tombs, err := known(tx, b.GoodsID, numbers(lines))
+	existing, tombs, err := existingOrders(tx, b.GoodsID, numbers(lines))
 	if err != nil {
 		return order.Outcome{}, err
 	}
@@ -90,7 +90,7 @@ func writeBatch(tx *gorm.DB, b orderwriter.Batch) (order.Outcome, error) {
 	if err != nil {
 		return order.Outcome{}, err
 	}
-	if err := p.identify(lost, b); err != nil {
+	if err := p.claimTombstones(lost, b); err != nil {
 		return order.Outcome{}, err
 	}
 	p.out.Existing = existing
@@ -98,28 +98,28 @@ func writeBatch(tx *gorm.DB, b orderwriter.Batch) (order.Outcome, error) {
 }
 
 // write puts a plan into the tables.
-func (p *plan) write(tx *gorm.DB) error {
+func (p *batchPlan) write(tx *gorm.DB) error {
 	if err := insert(tx, p.orders); err != nil {
 		return err
 	}
-	if err := setHoldings(tx, p.sale.GoodsID, p.changed); err != nil {
+	if err := setHoldings(tx, p.sale.GoodsID, p.holdings); err != nil {
 		return err
 	}
 	if err := changeStock(tx, p.sale, -p.sold, p.now); err != nil {
 		return err
 	}
-	if err := insert(tx, p.letters); err != nil {
+	if err := insert(tx, p.deadLetters); err != nil {
 		return err
 	}
-	if err := inscribe(tx, p.found); err != nil {
+	if err := fillTombstones(tx, p.claimed); err != nil {
 		return err
 	}
 	if len(p.out.Moves) > 0 {
-		if err := wake(tx, &p.sale); err != nil {
+		if err := unretire(tx, &p.sale); err != nil {
 			return err
 		}
 	}
-	return insert(tx, each(p.out.Moves, rowOfMove))
+	return insert(tx, mapSlice(p.out.Moves, rowOfMove))
 }
 
 // changeStock adds units to a goods' stock (or takes them: negative) by compare-and-swap on the version that was read with
@@ -140,12 +140,12 @@ func changeStock(tx *gorm.DB, sale saleRow, units int64, now time.Time) error {
 
 // statuses finds which order numbers are there, and in which state.
 func statuses(tx *gorm.DB, goodsID int64, sns []string) (map[string]order.Status, error) {
-	found, _, err := known(tx, goodsID, sns)
+	found, _, err := existingOrders(tx, goodsID, sns)
 	return found, err
 }
 
-// known is statuses, and which of the numbers are tombs.
-func known(tx *gorm.DB, goodsID int64, sns []string) (map[string]order.Status, map[string]bool, error) {
+// existingOrders is statuses, and which of the numbers are tombs.
+func existingOrders(tx *gorm.DB, goodsID int64, sns []string) (map[string]order.Status, map[string]bool, error) {
 	found, tombs := make(map[string]order.Status), make(map[string]bool)
 	for part := range slices.Chunk(sns, chunkOf(tx)) {
 		var rows []orderRow

@@ -15,10 +15,10 @@ import (
 )
 
 func TestBatchIsWrittenAsItCame(t *testing.T) {
-	onEach(t, func(t *testing.T, h house) {
+	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.exposed(10, 5)
 		l := h.line(sale, 7, 3)
-		out := h.write(sale.GoodsID, l, h.line(sale, 8, 1))
+		out := h.writeAll(sale.GoodsID, l, h.line(sale, 8, 1))
 		require.Len(t, out.Created, 2)
 		require.Equal(t, sale.Epoch, out.Epoch)
 		got, err := h.Order(t.Context(), sale.GoodsID, l.OrderSn)
@@ -30,38 +30,38 @@ func TestBatchIsWrittenAsItCame(t *testing.T) {
 		after, err := h.Sale(t.Context(), sale.GoodsID)
 		require.NoError(t, err)
 		require.Equal(t, sale.Version+1, after.Version, "one compare-and-swap")
-		require.EqualValues(t, 4, h.balanced(sale.GoodsID))
+		require.EqualValues(t, 4, h.requireBalanced(sale.GoodsID))
 	})
 }
 
 func TestBatchesInOtherGroupings(t *testing.T) {
-	onEach(t, func(t *testing.T, h house) {
+	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.exposed(10, 5)
 		a, b, c, d := h.line(sale, 1, 1), h.line(sale, 1, 2), h.line(sale, 2, 1), h.line(sale, 3, 1)
-		require.Equal(t, []string{a.OrderSn, b.OrderSn, c.OrderSn}, h.write(sale.GoodsID, a, b, c).Created)
-		out := h.write(sale.GoodsID, b, c, d, d, b)
+		require.Equal(t, []string{a.OrderSn, b.OrderSn, c.OrderSn}, h.writeAll(sale.GoodsID, a, b, c).Created)
+		out := h.writeAll(sale.GoodsID, b, c, d, d, b)
 		require.Equal(t, []string{d.OrderSn}, out.Created)
 		require.Equal(t, map[string]order.Status{b.OrderSn: order.Created, c.OrderSn: order.Created}, out.Existing)
-		out = h.write(sale.GoodsID, d, c, b, a)
+		out = h.writeAll(sale.GoodsID, d, c, b, a)
 		require.Empty(t, out.Created)
 		require.Len(t, out.Existing, 4)
-		require.EqualValues(t, 5, h.balanced(sale.GoodsID))
+		require.EqualValues(t, 5, h.requireBalanced(sale.GoodsID))
 	})
 }
 
 func TestBatchLargerThanWhatIsLeft(t *testing.T) {
-	onEach(t, func(t *testing.T, h house) {
+	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.exposed(5, 5)
 		lines := []reservation.OrderLine{h.line(sale, 1, 2), h.line(sale, 2, 4), h.line(sale, 3, 3), h.line(sale, 4, 1)}
-		out := h.write(sale.GoodsID, lines...)
+		out := h.writeAll(sale.GoodsID, lines...)
 		require.Equal(t, []string{lines[0].OrderSn, lines[2].OrderSn}, out.Created)
 		require.Equal(t, map[string]order.FailureReason{
 			lines[1].OrderSn: order.FailedOversold, lines[3].OrderSn: order.FailedOversold,
 		}, out.Failed)
-		h.failedOnce(sale, out, lines[1], order.FailedOversold)
-		h.failedOnce(sale, out, lines[3], order.FailedOversold)
-		require.EqualValues(t, 5, h.balanced(sale.GoodsID))
-		again := h.write(sale.GoodsID, lines...)
+		h.requireFailedOnce(sale, out, lines[1], order.FailedOversold)
+		h.requireFailedOnce(sale, out, lines[3], order.FailedOversold)
+		require.EqualValues(t, 5, h.requireBalanced(sale.GoodsID))
+		again := h.writeAll(sale.GoodsID, lines...)
 		require.Empty(t, again.Failed)
 		require.Equal(t, order.Failed, again.Existing[lines[1].OrderSn])
 		require.Len(t, h.moves(sale.GoodsID), 2, "given back once")
@@ -69,20 +69,20 @@ func TestBatchLargerThanWhatIsLeft(t *testing.T) {
 }
 
 func TestBatchOverTheBuyersLimit(t *testing.T) {
-	onEach(t, func(t *testing.T, h house) {
+	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.exposed(50, 3)
-		h.write(sale.GoodsID, h.line(sale, 1, 2))
+		h.writeAll(sale.GoodsID, h.line(sale, 1, 2))
 		lines := []reservation.OrderLine{h.line(sale, 1, 2), h.line(sale, 1, 1), h.line(sale, 2, 3), h.line(sale, 2, 1)}
-		out := h.write(sale.GoodsID, lines...)
+		out := h.writeAll(sale.GoodsID, lines...)
 		require.Equal(t, []string{lines[1].OrderSn, lines[2].OrderSn}, out.Created)
-		h.failedOnce(sale, out, lines[0], order.FailedOverLimit)
-		h.failedOnce(sale, out, lines[3], order.FailedOverLimit)
-		require.EqualValues(t, 6, h.balanced(sale.GoodsID))
+		h.requireFailedOnce(sale, out, lines[0], order.FailedOverLimit)
+		h.requireFailedOnce(sale, out, lines[3], order.FailedOverLimit)
+		require.EqualValues(t, 6, h.requireBalanced(sale.GoodsID))
 	})
 }
 
 // failedOnce checks all that a failed order leaves behind: its row, its dead letter and its move.
-func (h house) failedOnce(sale seckill.Sale, out order.Outcome, l reservation.OrderLine, reason order.FailureReason) {
+func (h fixture) requireFailedOnce(sale seckill.Sale, out order.Outcome, l reservation.OrderLine, reason order.FailureReason) {
 	h.t.Helper()
 	require.Equal(h.t, reason, out.Failed[l.OrderSn])
 	o, err := h.Order(h.t.Context(), sale.GoodsID, l.OrderSn)
@@ -117,11 +117,11 @@ func (h house) failedOnce(sale seckill.Sale, out order.Outcome, l reservation.Or
 }
 
 func TestBatchOfAnOlderEpoch(t *testing.T) {
-	onEach(t, func(t *testing.T, h house) {
+	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.exposed(10, 5)
 		written, late, later := h.line(sale, 1, 1), h.line(sale, 2, 1), h.line(sale, 3, 1)
-		h.write(sale.GoodsID, written)
-		now := h.rebuilt(sale.GoodsID).Sale
+		h.writeAll(sale.GoodsID, written)
+		now := h.beginEpoch(sale.GoodsID).Sale
 		fresh := h.line(now, 4, 1)
 
 		b := batchOf(sale.GoodsID, written, late, fresh, later)
@@ -129,7 +129,7 @@ func TestBatchOfAnOlderEpoch(t *testing.T) {
 		adopt, ok := errors.AsType[*orderwriter.AdoptError](err)
 		require.True(t, ok, "%v", err)
 		require.Equal(t, &orderwriter.AdoptError{Epoch: 2, Limit: sale.MaxPerBuyerLimit, OrderSns: []string{late.OrderSn, later.OrderSn}}, adopt)
-		require.EqualValues(t, 1, h.balanced(sale.GoodsID), "nothing was written")
+		require.EqualValues(t, 1, h.requireBalanced(sale.GoodsID), "nothing was written")
 
 		b.Adopted, b.Epoch = map[string]bool{late.OrderSn: true, later.OrderSn: true}, 1
 		_, err = h.WriteBatch(t.Context(), b)
@@ -139,7 +139,7 @@ func TestBatchOfAnOlderEpoch(t *testing.T) {
 		out, err := h.WriteBatch(t.Context(), b)
 		require.NoError(t, err)
 		require.Equal(t, []string{late.OrderSn, fresh.OrderSn, later.OrderSn}, out.Created)
-		require.EqualValues(t, 4, h.balanced(sale.GoodsID))
+		require.EqualValues(t, 4, h.requireBalanced(sale.GoodsID))
 		o, err := h.Order(t.Context(), sale.GoodsID, late.OrderSn)
 		require.NoError(t, err)
 		require.EqualValues(t, 1, o.Epoch, "the epoch that promised it")
@@ -147,7 +147,7 @@ func TestBatchOfAnOlderEpoch(t *testing.T) {
 }
 
 func TestBatchOfUnknownGoods(t *testing.T) {
-	onEach(t, func(t *testing.T, h house) {
+	onEach(t, func(t *testing.T, h fixture) {
 		sale := seckill.Sale{GoodsID: 99, Epoch: 1}
 		_, err := h.WriteBatch(t.Context(), batchOf(99, h.line(sale, 1, 1)))
 		require.ErrorIs(t, err, seckill.ErrNoSuchGoods)
@@ -156,17 +156,17 @@ func TestBatchOfUnknownGoods(t *testing.T) {
 }
 
 func TestBatchOfAClosedSaleIsStillWritten(t *testing.T) {
-	onEach(t, func(t *testing.T, h house) {
+	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.exposed(10, 5)
 		_, err := h.CloseSale(t.Context(), sale.GoodsID, today)
 		require.NoError(t, err)
-		h.sn(sale, 1)
-		require.EqualValues(t, 1, h.balanced(sale.GoodsID))
+		h.writeOrder(sale, 1)
+		require.EqualValues(t, 1, h.requireBalanced(sale.GoodsID))
 	})
 }
 
 func TestBatchWithOneThatCannotBeWritten(t *testing.T) {
-	onEach(t, func(t *testing.T, h house) {
+	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.exposed(10, 5)
 		bad := map[string]func(*reservation.OrderLine){
 			"name too long":      func(l *reservation.OrderLine) { l.Name = strings.Repeat("é", 256) },
@@ -184,18 +184,18 @@ func TestBatchWithOneThatCannotBeWritten(t *testing.T) {
 			_, err := h.WriteBatch(t.Context(), b)
 			require.Error(t, err, name)
 			require.NotErrorIs(t, err, order.ErrTryAgain, "%s is no trouble of the database's", name)
-			require.Zero(t, h.balanced(sale.GoodsID), "%s: nothing was written", name)
+			require.Zero(t, h.requireBalanced(sale.GoodsID), "%s: nothing was written", name)
 			if l.OrderSn[0] == '~' {
 				continue // not a number of ours; see AddDeadLetter
 			}
 			out, err := h.WriteFailed(t.Context(), sale.GoodsID, l, sale.Epoch, order.FailedUnwritten, order.DeadLetter{}, today)
 			require.NoError(t, err, name)
 			require.Equal(t, map[string]order.FailureReason{l.OrderSn: order.FailedUnwritten}, out.Failed)
-			require.Zero(t, h.balanced(sale.GoodsID))
+			require.Zero(t, h.requireBalanced(sale.GoodsID))
 		}
 		longest := h.line(sale, 3, 1)
 		longest.Name, longest.Phone = strings.Repeat("🎁", 255), strings.Repeat("9", 255)
-		h.write(sale.GoodsID, longest)
+		h.writeAll(sale.GoodsID, longest)
 		o, err := h.Order(t.Context(), sale.GoodsID, longest.OrderSn)
 		require.NoError(t, err)
 		require.Equal(t, longest, o.OrderLine)
@@ -203,33 +203,33 @@ func TestBatchWithOneThatCannotBeWritten(t *testing.T) {
 }
 
 func TestBatchOfThousands(t *testing.T) {
-	onEach(t, func(t *testing.T, h house) {
+	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.exposed(2500, 1)
-		out := h.write(sale.GoodsID, h.lines(sale, 2600)...)
+		out := h.writeAll(sale.GoodsID, h.lines(sale, 2600)...)
 		require.Len(t, out.Created, 2500)
 		require.Len(t, out.Failed, 100)
-		require.EqualValues(t, 2500, h.balanced(sale.GoodsID))
+		require.EqualValues(t, 2500, h.requireBalanced(sale.GoodsID))
 	})
 }
 
 func TestLostSwapIsTriedAgain(t *testing.T) {
-	onEach(t, func(t *testing.T, h house) {
+	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.exposed(10, 5)
 		row, err := findSale(h.read(t.Context()), sale.GoodsID)
 		require.NoError(t, err)
-		h.sn(sale, 1) // somebody else moves the version on
+		h.writeOrder(sale, 1) // somebody else moves the version on
 		require.ErrorIs(t, changeStock(h.read(t.Context()), row, -1, today), order.ErrTryAgain)
 		row.Version++
 		require.ErrorIs(t, changeStock(h.read(t.Context()), row, -10, today), order.ErrTryAgain, "more than there is")
-		require.EqualValues(t, 1, h.balanced(sale.GoodsID))
+		require.EqualValues(t, 1, h.requireBalanced(sale.GoodsID))
 	})
 }
 
 func TestTheDatabaseItselfForbidsOverselling(t *testing.T) {
-	onEach(t, func(t *testing.T, h house) {
+	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.exposed(10, 5)
 		l := h.line(sale, 1, 1)
-		h.write(sale.GoodsID, l)
+		h.writeAll(sale.GoodsID, l)
 		for _, sql := range []string{
 			"UPDATE sales SET stock = -1 WHERE goods_id = ?",
 			"UPDATE sales SET stock = total + 1 WHERE goods_id = ?",
@@ -237,10 +237,10 @@ func TestTheDatabaseItselfForbidsOverselling(t *testing.T) {
 			"UPDATE orders SET quantity = 0 WHERE goods_id = ?",
 			"UPDATE orders SET status = 'lost' WHERE goods_id = ?",
 		} {
-			err := trouble("test", h.read(t.Context()).Exec(sql, sale.GoodsID).Error)
+			err := wrapError("test", h.read(t.Context()).Exec(sql, sale.GoodsID).Error)
 			require.Error(t, err, sql)
 			require.NotErrorIs(t, err, order.ErrTryAgain, sql)
 		}
-		require.EqualValues(t, 1, h.balanced(sale.GoodsID))
+		require.EqualValues(t, 1, h.requireBalanced(sale.GoodsID))
 	})
 }

@@ -18,9 +18,9 @@ import (
 // came before, it writes nothing and gives the sale that was written then.
 func (s *Store) CreateSale(ctx context.Context, sale seckill.Sale, once salechange.IdempotencyKey) (seckill.Sale, error) {
 	row := rowOfSale(sale)
-	known, err := s.once(ctx, "create a sale", once, sale.CreatedAt, func(tx *gorm.DB) error {
+	known, err := s.inTxOnce(ctx, "create a sale", once, sale.CreatedAt, func(tx *gorm.DB) error {
 		if err := tx.Create(&row).Error; err != nil {
-			if duplicate(err) {
+			if isDuplicate(err) {
 				return seckill.NewError(seckill.Conflict, "this goods id is taken")
 			}
 			return err
@@ -28,10 +28,10 @@ func (s *Store) CreateSale(ctx context.Context, sale seckill.Sale, once salechan
 		if err := audit(tx, salechange.ActCreate, saleRow{}, row, sale.CreatedAt); err != nil {
 			return err
 		}
-		return remember(tx, once, row, "", sale.CreatedAt)
+		return saveAnswer(tx, once, row, "", sale.CreatedAt)
 	})
 	if known != nil {
-		return known.answered()
+		return known.sale()
 	}
 	return sale, err
 }
@@ -41,7 +41,7 @@ func (s *Store) CreateSale(ctx context.Context, sale seckill.Sale, once salechan
 // Under a key that came before it changes nothing, and gives the first answer or the cut that is under way.
 func (s *Store) Change(ctx context.Context, goodsID int64, c salechange.Change, once salechange.IdempotencyKey, now time.Time) (inventory.BegunChange, error) {
 	var b inventory.BegunChange
-	known, err := s.once(ctx, "change a sale", once, now, func(tx *gorm.DB) error {
+	known, err := s.inTxOnce(ctx, "change a sale", once, now, func(tx *gorm.DB) error {
 		sale, err := lockSale(tx, goodsID)
 		if err != nil {
 			return err
@@ -49,7 +49,7 @@ func (s *Store) Change(ctx context.Context, goodsID int64, c salechange.Change, 
 		if _, err := c.Apply(sale.sale()); err != nil {
 			return err
 		}
-		if err := wake(tx, &sale); err != nil {
+		if err := unretire(tx, &sale); err != nil {
 			return err
 		}
 		if sale.Status == seckill.Exposed && c.StockDelta < 0 {
@@ -61,23 +61,23 @@ func (s *Store) Change(ctx context.Context, goodsID int64, c salechange.Change, 
 			return err
 		}
 		b.Sale = sale.sale()
-		return remember(tx, once, sale, "", now)
+		return saveAnswer(tx, once, sale, "", now)
 	})
 	if known != nil {
-		return s.begunBefore(ctx, *known)
+		return s.repeatedChange(ctx, *known)
 	}
 	return b, err
 }
 
 // begunBefore is what came of the first request with a key.
-func (s *Store) begunBefore(ctx context.Context, row onceRow) (inventory.BegunChange, error) {
+func (s *Store) repeatedChange(ctx context.Context, row idempotencyRow) (inventory.BegunChange, error) {
 	if row.CutID == "" {
-		sale, err := row.answered()
+		sale, err := row.sale()
 		return inventory.BegunChange{Sale: sale}, err
 	}
 	cut, err := findCut(s.read(ctx), row.GoodsID, row.CutID)
 	if err != nil {
-		return inventory.BegunChange{}, trouble("find a cut", err)
+		return inventory.BegunChange{}, wrapError("find a cut", err)
 	}
 	c, err := cut.cut()
 	return inventory.BegunChange{Cut: &c}, err
@@ -96,7 +96,7 @@ func change(tx *gorm.DB, was saleRow, c salechange.Change, now time.Time) (saleR
 	}
 	var moves []order.StockMove
 	if row.Status == seckill.Exposed && c.StockDelta > 0 {
-		move, err := raise(tx, row, c.StockDelta, now)
+		move, err := addUnits(tx, row, c.StockDelta, now)
 		if err != nil {
 			return was, nil, err
 		}
@@ -118,8 +118,8 @@ func changeRow(tx *gorm.DB, was saleRow, after seckill.Sale, now time.Time) (sal
 	return row, res.Error
 }
 
-// raise writes the move that gives units to Redis that it does not have.
-func raise(tx *gorm.DB, sale saleRow, units int64, now time.Time) (*order.StockMove, error) {
+// addUnits writes the move that gives units to Redis that it does not have.
+func addUnits(tx *gorm.DB, sale saleRow, units int64, now time.Time) (*order.StockMove, error) {
 	move, err := newMove(sale, reservation.OrderLine{Quantity: units}, order.MoveDelta, now)
 	if err != nil {
 		return nil, err
@@ -130,7 +130,7 @@ func raise(tx *gorm.DB, sale saleRow, units int64, now time.Time) (*order.StockM
 // DeleteDraft removes a draft; the audit log keeps what it was. Any other sale is a Conflict. Under a key that came before
 // it removes nothing.
 func (s *Store) DeleteDraft(ctx context.Context, goodsID int64, once salechange.IdempotencyKey, now time.Time) error {
-	_, err := s.once(ctx, "delete a draft", once, now, func(tx *gorm.DB) error {
+	_, err := s.inTxOnce(ctx, "delete a draft", once, now, func(tx *gorm.DB) error {
 		row, err := lockSale(tx, goodsID)
 		if err != nil {
 			return err
@@ -144,7 +144,7 @@ func (s *Store) DeleteDraft(ctx context.Context, goodsID int64, once salechange.
 		if err := audit(tx, salechange.ActDelete, row, saleRow{}, now); err != nil {
 			return err
 		}
-		return remember(tx, once, row, "", now)
+		return saveAnswer(tx, once, row, "", now)
 	})
 	return err
 }

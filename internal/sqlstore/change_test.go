@@ -18,14 +18,14 @@ import (
 var noKey salechange.IdempotencyKey
 
 // changed changes a sale, which must succeed.
-func (h house) changed(goodsID int64, c salechange.Change) inventory.BegunChange {
+func (h fixture) mustChange(goodsID int64, c salechange.Change) inventory.BegunChange {
 	h.t.Helper()
 	b, err := h.Change(h.t.Context(), goodsID, c, noKey, today)
 	require.NoError(h.t, err)
 	return b
 }
 
-func (h house) sale(goodsID int64) seckill.Sale {
+func (h fixture) sale(goodsID int64) seckill.Sale {
 	h.t.Helper()
 	sale, err := h.Sale(h.t.Context(), goodsID)
 	require.NoError(h.t, err)
@@ -33,9 +33,9 @@ func (h house) sale(goodsID int64) seckill.Sale {
 }
 
 func TestADraftChangesAtOnce(t *testing.T) {
-	onEach(t, func(t *testing.T, h house) {
+	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.draft(1, 10, 3)
-		b := h.changed(sale.GoodsID, salechange.Change{
+		b := h.mustChange(sale.GoodsID, salechange.Change{
 			Title: new("tea"), Price: new(int64(5)), EndAt: new(today.Add(2 * time.Hour)), StockDelta: -4,
 			Rate: salechange.RateChange{PermitsPerSecond: new(0.5)},
 		})
@@ -45,30 +45,30 @@ func TestADraftChangesAtOnce(t *testing.T) {
 		require.Equal(t, kept, b.Sale)
 		require.EqualValues(t, []int64{6, 6, 5, 3}, []int64{kept.Total, kept.Stock, kept.Price, kept.PerBuyerLimit})
 		require.Equal(t, seckill.Rate{Algorithm: "reserve", PermitsPerSecond: 0.5, MaxBurstSeconds: 1, MaxWaitMillis: 1000}, kept.Rate)
-		h.balanced(sale.GoodsID)
+		h.requireBalanced(sale.GoodsID)
 	})
 }
 
 func TestARaiseOfAnExposedSaleIsGivenByAMove(t *testing.T) {
-	onEach(t, func(t *testing.T, h house) {
+	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.exposed(10, 5)
-		h.write(sale.GoodsID, h.line(sale, 1, 4))
-		b := h.changed(sale.GoodsID, salechange.Change{StockDelta: 7, PerBuyerLimit: new(int64(6))})
+		h.writeAll(sale.GoodsID, h.line(sale, 1, 4))
+		b := h.mustChange(sale.GoodsID, salechange.Change{StockDelta: 7, PerBuyerLimit: new(int64(6))})
 		require.Equal(t, []order.StockMove{b.Moves[0]}, h.moves(sale.GoodsID))
 		require.EqualValues(t, 7, b.Moves[0].Quantity)
 		require.Equal(t, order.MoveDelta, b.Moves[0].Kind)
 		require.Equal(t, sale.Epoch, b.Moves[0].Epoch)
 		require.EqualValues(t, []int64{17, 13, 6}, []int64{b.Sale.Total, b.Sale.Stock, b.Sale.MaxPerBuyerLimit})
-		h.balanced(sale.GoodsID)
+		h.requireBalanced(sale.GoodsID)
 		_, err := h.Change(t.Context(), sale.GoodsID, salechange.Change{Title: new("x")}, noKey, today)
-		conflict(t, err)
+		requireConflict(t, err)
 	})
 }
 
 func TestACutIsAppliedOnceRedisGaveTheUnits(t *testing.T) {
-	onEach(t, func(t *testing.T, h house) {
+	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.exposed(10, 5)
-		cut := h.changed(sale.GoodsID, salechange.Change{StockDelta: -4, EndAt: new(today.Add(3 * time.Hour))}).Cut
+		cut := h.mustChange(sale.GoodsID, salechange.Change{StockDelta: -4, EndAt: new(today.Add(3 * time.Hour))}).Cut
 		require.EqualValues(t, 10, h.sale(sale.GoodsID).Total, "nothing before Redis was asked")
 		at, err := h.OldestUnreleasedMove(t.Context(), sale.GoodsID)
 		require.NoError(t, err)
@@ -84,7 +84,7 @@ func TestACutIsAppliedOnceRedisGaveTheUnits(t *testing.T) {
 			require.Equal(t, today.Add(3*time.Hour), after.EndAt)
 		}
 		require.Empty(t, h.moves(sale.GoodsID))
-		h.balanced(sale.GoodsID)
+		h.requireBalanced(sale.GoodsID)
 		at, err = h.OldestUnreleasedMove(t.Context(), sale.GoodsID)
 		require.NoError(t, err)
 		require.Zero(t, at)
@@ -92,9 +92,9 @@ func TestACutIsAppliedOnceRedisGaveTheUnits(t *testing.T) {
 }
 
 func TestACutThatRedisRefusesIsUndone(t *testing.T) {
-	onEach(t, func(t *testing.T, h house) {
+	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.exposed(10, 5)
-		cut := h.changed(sale.GoodsID, salechange.Change{StockDelta: -4}).Cut
+		cut := h.mustChange(sale.GoodsID, salechange.Change{StockDelta: -4}).Cut
 		for _, said := range []order.MoveResult{order.CutTooLarge, order.MoveApplied} { // what is undone stays undone
 			ended, after, err := h.EndCut(t.Context(), *cut, said, today)
 			require.NoError(t, err)
@@ -105,10 +105,10 @@ func TestACutThatRedisRefusesIsUndone(t *testing.T) {
 }
 
 func TestACutOfAnOlderEpochIsAskedAnew(t *testing.T) {
-	onEach(t, func(t *testing.T, h house) {
+	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.exposed(10, 5)
-		cut := h.changed(sale.GoodsID, salechange.Change{StockDelta: -4}).Cut
-		snap := h.rebuilt(sale.GoodsID)
+		cut := h.mustChange(sale.GoodsID, salechange.Change{StockDelta: -4}).Cut
+		snap := h.beginEpoch(sale.GoodsID)
 		require.EqualValues(t, 10, snap.Stock, "Redis was built with the units that the old epoch had given up")
 		renewed, after, err := h.EndCut(t.Context(), *cut, order.MoveApplied, today)
 		require.NoError(t, err)
@@ -126,9 +126,9 @@ func TestACutOfAnOlderEpochIsAskedAnew(t *testing.T) {
 }
 
 func TestACutOfASaleThatWasClosedGivesItsUnitsBack(t *testing.T) {
-	onEach(t, func(t *testing.T, h house) {
+	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.exposed(10, 5)
-		cut := h.changed(sale.GoodsID, salechange.Change{StockDelta: -4}).Cut
+		cut := h.mustChange(sale.GoodsID, salechange.Change{StockDelta: -4}).Cut
 		_, err := h.CloseSale(t.Context(), sale.GoodsID, today)
 		require.NoError(t, err)
 		ended, after, err := h.EndCut(t.Context(), *cut, order.MoveApplied, today)
@@ -142,7 +142,7 @@ func TestACutOfASaleThatWasClosedGivesItsUnitsBack(t *testing.T) {
 }
 
 func TestAKeyChangesOnce(t *testing.T) {
-	onEach(t, func(t *testing.T, h house) {
+	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.exposed(10, 5)
 		once := salechange.IdempotencyKey{ActorID: 1, Key: "k", Hash: "h"}
 		var g errgroup.Group
@@ -162,7 +162,7 @@ func TestAKeyChangesOnce(t *testing.T) {
 		other := once
 		other.Hash = "another body"
 		_, err := h.Change(t.Context(), sale.GoodsID, salechange.Change{StockDelta: 6}, other, today)
-		conflict(t, err)
+		requireConflict(t, err)
 		other.ActorID = 2 // another's key of the same name
 		_, err = h.Change(t.Context(), sale.GoodsID, salechange.Change{StockDelta: 6}, other, today)
 		require.NoError(t, err)
@@ -173,7 +173,7 @@ func TestAKeyChangesOnce(t *testing.T) {
 }
 
 func TestAKeyMakesOneSale(t *testing.T) {
-	onEach(t, func(t *testing.T, h house) {
+	onEach(t, func(t *testing.T, h fixture) {
 		var g errgroup.Group
 		made := make([]seckill.Sale, 8)
 		for i := range made {
@@ -201,7 +201,7 @@ func TestAKeyMakesOneSale(t *testing.T) {
 }
 
 func TestARepeatedCutGoesOnWithTheFirst(t *testing.T) {
-	onEach(t, func(t *testing.T, h house) {
+	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.exposed(10, 5)
 		once := salechange.IdempotencyKey{ActorID: 1, Key: "k", Hash: "h"}
 		begin := func() inventory.BegunChange {
@@ -221,7 +221,7 @@ func TestARepeatedCutGoesOnWithTheFirst(t *testing.T) {
 }
 
 func TestTheAuditLogSaysWhoDidWhat(t *testing.T) {
-	onEach(t, func(t *testing.T, h house) {
+	onEach(t, func(t *testing.T, h fixture) {
 		ctx := seckill.WithActor(t.Context(), seckill.Actor{ID: 7, Role: seckill.Merchant})
 		sale := h.draft(7, 10, 3) // nobody's hand: the system's
 		_, err := h.Change(ctx, sale.GoodsID, salechange.Change{Price: new(int64(5)), StockDelta: 2}, noKey, today)
@@ -250,11 +250,11 @@ func TestTheAuditLogSaysWhoDidWhat(t *testing.T) {
 }
 
 func TestDeleteDraft(t *testing.T) {
-	onEach(t, func(t *testing.T, h house) {
+	onEach(t, func(t *testing.T, h fixture) {
 		draft, sale := h.draft(1, 10, 3), h.exposed(10, 3)
 		require.NoError(t, h.DeleteDraft(t.Context(), draft.GoodsID, salechange.IdempotencyKey{}, today))
 		require.ErrorIs(t, h.DeleteDraft(t.Context(), draft.GoodsID, salechange.IdempotencyKey{}, today), seckill.ErrNoSuchGoods)
-		conflict(t, h.DeleteDraft(t.Context(), sale.GoodsID, salechange.IdempotencyKey{}, today))
+		requireConflict(t, h.DeleteDraft(t.Context(), sale.GoodsID, salechange.IdempotencyKey{}, today))
 		log, err := h.AuditOf(t.Context(), draft.GoodsID, "", 1)
 		require.NoError(t, err)
 		require.Equal(t, salechange.ActDelete, log[0].Action, "what it was is kept")

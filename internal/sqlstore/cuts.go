@@ -65,7 +65,7 @@ func beginCut(tx *gorm.DB, sale saleRow, c salechange.Change, once salechange.Id
 	if err != nil {
 		return nil, err
 	}
-	return &cut, remember(tx, once, sale, row.ID, now)
+	return &cut, saveAnswer(tx, once, sale, row.ID, now)
 }
 
 // EndCut writes what Redis said of a cut in the cut's epoch. Taken: the change is made, in one transaction with the end
@@ -106,7 +106,7 @@ func (s *Store) EndCut(ctx context.Context, c inventory.StockCut, said order.Mov
 func endCut(tx *gorm.DB, cut *cutRow, was saleRow, c inventory.StockCut, now time.Time) (saleRow, error) {
 	after, _, err := change(tx, was, c.Wanted, now)
 	if seckill.ReasonOf(err) != "" {
-		if _, err := raise(tx, was, cut.Quantity, now); err != nil {
+		if _, err := addUnits(tx, was, cut.Quantity, now); err != nil {
 			return was, err
 		}
 		return was, undoCut(tx, cut)
@@ -122,7 +122,7 @@ func endCut(tx *gorm.DB, cut *cutRow, was saleRow, c inventory.StockCut, now tim
 	if err != nil {
 		return after, fmt.Errorf("encode an answer: %w", err)
 	}
-	return after, tx.Model(&onceRow{}).Where("actor_id = ? AND idempotency_key = ? AND cut_id = ?", cut.ActorID, cut.IdempotencyKey, cut.ID).
+	return after, tx.Model(&idempotencyRow{}).Where("actor_id = ? AND idempotency_key = ? AND cut_id = ?", cut.ActorID, cut.IdempotencyKey, cut.ID).
 		Updates(map[string]any{"answer": string(answer), "cut_id": ""}).Error
 }
 
@@ -132,7 +132,7 @@ func undoCut(tx *gorm.DB, cut *cutRow) error {
 	if err := saveCut(tx, *cut); err != nil || cut.IdempotencyKey == "" {
 		return err
 	}
-	return tx.Where("actor_id = ? AND idempotency_key = ? AND cut_id = ?", cut.ActorID, cut.IdempotencyKey, cut.ID).Delete(&onceRow{}).Error
+	return tx.Where("actor_id = ? AND idempotency_key = ? AND cut_id = ?", cut.ActorID, cut.IdempotencyKey, cut.ID).Delete(&idempotencyRow{}).Error
 }
 
 func saveCut(tx *gorm.DB, cut cutRow) error {
@@ -155,7 +155,7 @@ func (s *Store) OpenCuts(ctx context.Context, before time.Time, limit int) ([]in
 	err := s.read(ctx).Where("state = ? AND made_at < ?", inventory.CutOpen, before.UnixMilli()).
 		Order("made_at, id").Limit(limit).Find(&rows).Error
 	if err != nil {
-		return nil, trouble("list open cuts", err)
+		return nil, wrapError("list open cuts", err)
 	}
 	cuts := make([]inventory.StockCut, 0, len(rows))
 	for _, r := range rows {

@@ -25,16 +25,16 @@ import (
 func (s *Store) WriteFailed(ctx context.Context, goodsID int64, line reservation.OrderLine, epoch int64,
 	reason order.FailureReason, dead order.DeadLetter, now time.Time,
 ) (order.Outcome, error) {
-	if !short(line.OrderSn, maxOrderSn) {
-		return order.Outcome{}, fmt.Errorf("write a failed order: number %.80q %w", line.OrderSn, errUnwritable)
+	if !fitsColumn(line.OrderSn, maxOrderSn) {
+		return order.Outcome{}, fmt.Errorf("write a failed order: number %.80q %w", line.OrderSn, errDoesNotFit)
 	}
-	letter, err := complete(dead, goodsID, line, reason, now)
+	letter, err := withDefaults(dead, goodsID, line, reason, now)
 	if err != nil {
-		return order.Outcome{}, trouble("write a failed order", err)
+		return order.Outcome{}, wrapError("write a failed order", err)
 	}
 	var out order.Outcome
 	err = s.inTx(ctx, "write a failed order", func(tx *gorm.DB) (err error) {
-		out, err = writeFailed(tx, goodsID, trim(line), epoch, letter, now)
+		out, err = writeFailed(tx, goodsID, truncateLine(line), epoch, letter, now)
 		return err
 	})
 	if err != nil {
@@ -51,21 +51,21 @@ func writeFailed(tx *gorm.DB, goodsID int64, line reservation.OrderLine, epoch i
 	if err != nil {
 		return order.Outcome{}, err
 	}
-	existing, tombs, err := known(tx, goodsID, []string{line.OrderSn})
+	existing, tombs, err := existingOrders(tx, goodsID, []string{line.OrderSn})
 	p := newPlan(sale, now)
 	p.out.Existing = existing
 	switch {
 	case err != nil:
 		return order.Outcome{}, err
 	case tombs[line.OrderSn] && line.Quantity > 0:
-		if err := p.identifyOne(line, epoch, letter); err != nil {
+		if err := p.claimTombstone(line, epoch, letter); err != nil {
 			return order.Outcome{}, err
 		}
 		return p.out, p.write(tx)
 	case len(existing) > 0:
 		return order.Outcome{Epoch: sale.Epoch, Existing: existing}, nil
 	}
-	if err := p.bury(line, epoch, letter); err != nil {
+	if err := p.addFailed(line, epoch, letter); err != nil {
 		return order.Outcome{}, err
 	}
 	return p.out, p.write(tx)
@@ -73,52 +73,52 @@ func writeFailed(tx *gorm.DB, goodsID int64, line reservation.OrderLine, epoch i
 
 // AddDeadLetter keeps a message that can't be read at all. The same id twice is kept once.
 func (s *Store) AddDeadLetter(ctx context.Context, letter order.DeadLetter) error {
-	row, err := rowOfLetter(letter)
+	row, err := rowOfDeadLetter(letter)
 	if err != nil {
-		return trouble("add a dead letter", err)
+		return wrapError("add a dead letter", err)
 	}
-	if err = s.read(ctx).Create(&row).Error; duplicate(err) {
+	if err = s.read(ctx).Create(&row).Error; isDuplicate(err) {
 		return nil
 	}
-	return trouble("add a dead letter", err)
+	return wrapError("add a dead letter", err)
 }
 
 // DeadLetters lists at most limit dead letters, oldest first, beginning after an id (empty for the oldest of all).
 func (s *Store) DeadLetters(ctx context.Context, after string, limit int) ([]order.DeadLetter, error) {
-	var rows []deadRow
+	var rows []deadLetterRow
 	err := s.read(ctx).Where("id > ?", after).Order("id").Limit(limit).Find(&rows).Error
-	return each(rows, deadRow.letter), trouble("list dead letters", err)
+	return mapSlice(rows, deadLetterRow.deadLetter), wrapError("list dead letters", err)
 }
 
 // DeadLetter finds one, or order.ErrNoSuchDeadLetter.
 func (s *Store) DeadLetter(ctx context.Context, id string) (order.DeadLetter, error) {
-	var row deadRow
+	var row deadLetterRow
 	err := s.read(ctx).Where("id = ?", id).Take(&row).Error
 	if errors.Is(err, gorm.ErrRecordNotFound) {
 		err = order.ErrNoSuchDeadLetter
 	}
-	return row.letter(), trouble("find a dead letter", err)
+	return row.deadLetter(), wrapError("find a dead letter", err)
 }
 
 // RemoveDeadLetter removes one; order.ErrNoSuchDeadLetter where it is gone already, so that of two who resolve it
 // at the same time one is told.
 func (s *Store) RemoveDeadLetter(ctx context.Context, id string) error {
-	res := s.read(ctx).Where("id = ?", id).Delete(&deadRow{})
+	res := s.read(ctx).Where("id = ?", id).Delete(&deadLetterRow{})
 	if res.Error == nil && res.RowsAffected == 0 {
-		return trouble("remove a dead letter", order.ErrNoSuchDeadLetter)
+		return wrapError("remove a dead letter", order.ErrNoSuchDeadLetter)
 	}
-	return trouble("remove a dead letter", res.Error)
+	return wrapError("remove a dead letter", res.Error)
 }
 
-// letterOf makes the dead letter of one order of a batch.
-func letterOf(b orderwriter.Batch, l reservation.OrderLine, reason order.FailureReason) (order.DeadLetter, error) {
+// deadLetterOf makes the dead letter of one order of a batch.
+func deadLetterOf(b orderwriter.Batch, l reservation.OrderLine, reason order.FailureReason) (order.DeadLetter, error) {
 	from := b.Deliveries[l.OrderSn]
 	d := order.DeadLetter{Attempts: from.Attempts, FirstSeenAt: from.FirstSeenAt, Origin: from.Origin}
-	return complete(d, b.GoodsID, l, reason, b.Now)
+	return withDefaults(d, b.GoodsID, l, reason, b.Now)
 }
 
-// messageOf is a message that carries one order alone.
-func messageOf(goodsID int64, l reservation.OrderLine) ([]byte, error) {
+// encodeMessage is a message that carries one order alone.
+func encodeMessage(goodsID int64, l reservation.OrderLine) ([]byte, error) {
 	entry, err := order.EncodeLine(l)
 	if err != nil {
 		return nil, fmt.Errorf("encode order %s: %w", l.OrderSn, err)
@@ -126,8 +126,8 @@ func messageOf(goodsID int64, l reservation.OrderLine) ([]byte, error) {
 	return order.EncodeOrders(goodsID, order.JoinEntries([][]byte{entry})), nil
 }
 
-// complete fills in what a caller left out of a dead letter.
-func complete(d order.DeadLetter, goodsID int64, l reservation.OrderLine, reason order.FailureReason, now time.Time) (order.DeadLetter, error) {
+// withDefaults fills in what a caller left out of a dead letter.
+func withDefaults(d order.DeadLetter, goodsID int64, l reservation.OrderLine, reason order.FailureReason, now time.Time) (order.DeadLetter, error) {
 	d.GoodsID, d.OrderSn, d.Reason = goodsID, l.OrderSn, reason
 	d.Attempts, d.Origin = cmp.Or(d.Attempts, 1), cmp.Or(d.Origin, originBatch)
 	if d.FirstSeenAt.IsZero() {
@@ -137,36 +137,36 @@ func complete(d order.DeadLetter, goodsID int64, l reservation.OrderLine, reason
 		return d, nil
 	}
 	var err error
-	d.Body, err = messageOf(goodsID, l)
+	d.Body, err = encodeMessage(goodsID, l)
 	return d, err
 }
 
-func rowOfLetter(d order.DeadLetter) (deadRow, error) {
+func rowOfDeadLetter(d order.DeadLetter) (deadLetterRow, error) {
 	if d.ID == "" {
 		id, err := uuid.NewV7()
 		if err != nil {
-			return deadRow{}, fmt.Errorf("make an id: %w", err)
+			return deadLetterRow{}, fmt.Errorf("make an id: %w", err)
 		}
 		d.ID = id.String()
 	}
 	if d.Body == nil {
 		d.Body = []byte{}
 	}
-	return deadRow{
-		ID: d.ID, GoodsID: d.GoodsID, OrderSn: cut(d.OrderSn, maxOrderSn), Reason: d.Reason, Attempts: d.Attempts,
-		FirstSeenAt: d.FirstSeenAt.UnixMilli(), Origin: cut(d.Origin, maxOrigin), Body: d.Body,
+	return deadLetterRow{
+		ID: d.ID, GoodsID: d.GoodsID, OrderSn: truncate(d.OrderSn, maxOrderSn), Reason: d.Reason, Attempts: d.Attempts,
+		FirstSeenAt: d.FirstSeenAt.UnixMilli(), Origin: truncate(d.Origin, maxOrigin), Body: d.Body,
 	}, nil
 }
 
-// trim makes a line that any database can hold, whatever is wrong with it; the dead letter keeps the original.
-func trim(l reservation.OrderLine) reservation.OrderLine {
-	l.Name, l.Phone = cut(l.Name, maxName), cut(l.Phone, maxPhone)
+// truncateLine makes a line that any database can hold, whatever is wrong with it; the dead letter keeps the original.
+func truncateLine(l reservation.OrderLine) reservation.OrderLine {
+	l.Name, l.Phone = truncate(l.Name, maxName), truncate(l.Phone, maxPhone)
 	l.Quantity = min(max(l.Quantity, 0), seckill.MaxPerBuyerLimit)
 	return l
 }
 
 // cut makes valid text of at most so many characters.
-func cut(s string, most int) string {
+func truncate(s string, most int) string {
 	r := []rune(strings.ToValidUTF8(s, "\uFFFD"))
 	return string(r[:min(len(r), most)])
 }
@@ -174,6 +174,6 @@ func cut(s string, most int) string {
 // CountDeadLetters counts those that are kept.
 func (s *Store) CountDeadLetters(ctx context.Context) (int64, error) {
 	var n int64
-	err := s.read(ctx).Model(&deadRow{}).Count(&n).Error
-	return n, trouble("count dead letters", err)
+	err := s.read(ctx).Model(&deadLetterRow{}).Count(&n).Error
+	return n, wrapError("count dead letters", err)
 }

@@ -12,7 +12,7 @@ import (
 )
 
 func TestFailedOrderIsWrittenOnce(t *testing.T) {
-	onEach(t, func(t *testing.T, h house) {
+	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.exposed(10, 5)
 		l := h.line(sale, 1, 2)
 		letter := order.DeadLetter{Attempts: 3, FirstSeenAt: today.Add(-1), Origin: "seckill.orders.4", Body: []byte("as it came")}
@@ -34,25 +34,25 @@ func TestFailedOrderIsWrittenOnce(t *testing.T) {
 		want.ID, want.GoodsID, want.OrderSn, want.Reason = letters[0].ID, sale.GoodsID, l.OrderSn, order.FailedUnwritten
 		want.FirstSeenAt = today.Add(-1e6) // kept to the millisecond
 		require.Equal(t, want, letters[0])
-		require.Zero(t, h.balanced(sale.GoodsID))
+		require.Zero(t, h.requireBalanced(sale.GoodsID))
 	})
 }
 
 func TestFailedOrderLeavesAnExistingOneAlone(t *testing.T) {
-	onEach(t, func(t *testing.T, h house) {
+	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.exposed(10, 5)
 		l := h.line(sale, 1, 1)
-		h.write(sale.GoodsID, l)
+		h.writeAll(sale.GoodsID, l)
 		out, err := h.WriteFailed(t.Context(), sale.GoodsID, l, sale.Epoch, order.FailedLost, order.DeadLetter{}, today)
 		require.NoError(t, err)
 		require.Equal(t, order.Outcome{Epoch: 1, Existing: map[string]order.Status{l.OrderSn: order.Created}}, out)
 		require.Empty(t, h.moves(sale.GoodsID))
-		require.EqualValues(t, 1, h.balanced(sale.GoodsID))
+		require.EqualValues(t, 1, h.requireBalanced(sale.GoodsID))
 	})
 }
 
 func TestFailedOrderOfGoodsThatDoNotExist(t *testing.T) {
-	onEach(t, func(t *testing.T, h house) {
+	onEach(t, func(t *testing.T, h fixture) {
 		l := h.line(seckill.Sale{GoodsID: 404, Epoch: 7}, 1, 1)
 		out, err := h.WriteFailed(t.Context(), 404, l, 7, order.FailedNoSale, order.DeadLetter{}, today)
 		require.NoError(t, err)
@@ -64,7 +64,7 @@ func TestFailedOrderOfGoodsThatDoNotExist(t *testing.T) {
 }
 
 func TestDeadLetters(t *testing.T) {
-	onEach(t, func(t *testing.T, h house) {
+	onEach(t, func(t *testing.T, h fixture) {
 		id, err := uuid.NewV7()
 		require.NoError(t, err)
 		unreadable := order.DeadLetter{

@@ -38,13 +38,13 @@ func (s *Store) BeginEpoch(ctx context.Context, goodsID, token int64, now time.T
 		if err != nil {
 			return err
 		}
-		if err := mayBegin(row, token, now); err != nil {
+		if err := checkToken(row, token, now); err != nil {
 			return err
 		}
 		if err := expose(tx, &row, now); err != nil {
 			return err
 		}
-		row.Epoch, row.Updated, row.Retired = row.Epoch+1, now.UnixMilli(), nil
+		row.Epoch, row.Updated, row.RetiredAt = row.Epoch+1, now.UnixMilli(), nil
 		if err := tx.Select("status", "epoch", "updated_at", "retired_at").Updates(&row).Error; err != nil {
 			return err
 		}
@@ -65,7 +65,7 @@ func expose(tx *gorm.DB, row *saleRow, now time.Time) error {
 	return audit(tx, salechange.ActExpose, was, *row, now)
 }
 
-func mayBegin(row saleRow, token int64, now time.Time) error {
+func checkToken(row saleRow, token int64, now time.Time) error {
 	switch {
 	case token == rebuild.FirstToken && row.Status != seckill.Draft:
 		return rebuild.ErrFenced
@@ -102,10 +102,10 @@ func activeHoldings(tx *gorm.DB, goodsID int64) ([]rebuild.Holding, error) {
 func (s *Store) RecordBarrier(ctx context.Context, goodsID int64, bar order.Barrier, now time.Time) error {
 	row := barrierRow{GoodsID: goodsID, Epoch: bar.Epoch, Token: bar.Token, ReachedAt: now.UnixMilli()}
 	err := s.read(ctx).Create(&row).Error
-	if duplicate(err) {
+	if isDuplicate(err) {
 		return nil
 	}
-	return trouble("record a barrier", err)
+	return wrapError("record a barrier", err)
 }
 
 // BarrierReached tells whether a barrier came through.
@@ -113,5 +113,5 @@ func (s *Store) BarrierReached(ctx context.Context, goodsID, epoch, token int64)
 	var n int64
 	err := s.read(ctx).Model(&barrierRow{}).
 		Where("goods_id = ? AND epoch = ? AND token = ?", goodsID, epoch, token).Count(&n).Error
-	return n > 0, trouble("look for a barrier", err)
+	return n > 0, wrapError("look for a barrier", err)
 }

@@ -42,7 +42,7 @@ func TestAServerThatIsAsleepCostsOneCallerItsTime(t *testing.T) {
 func TestAStoreOnAGroup(t *testing.T) {
 	group := servers.MySQLGroup(t, 3)
 	name := group.NewDatabase(t)
-	h := newHouse(t, group.DSN(name))
+	h := newFixture(t, group.DSN(name))
 	sale := h.exposed(1000, 1000)
 	original, err := group.Primary(t.Context())
 	require.NoError(t, err)
@@ -57,7 +57,7 @@ func TestAStoreOnAGroup(t *testing.T) {
 	})
 	require.NoError(t, group.Heal(t.Context()))
 	t.Run("the primary is changed for another", func(t *testing.T) {
-		sn := h.sn(sale, 1)
+		sn := h.writeOrder(sale, 1)
 		require.NoError(t, group.Switch(t.Context(), others[0]))
 		written(t, h, sale)
 		requireOn(t, h, others[0])
@@ -73,15 +73,15 @@ func TestAStoreOnAGroup(t *testing.T) {
 	t.Run("the primary dies", func(t *testing.T) {
 		require.NoError(t, original.Kill())
 		written(t, h, sale)
-		h.balanced(sale.GoodsID)
+		h.requireBalanced(sale.GoodsID)
 		require.NoError(t, original.Restart(t.Context()))
 		written(t, h, sale)
 	})
-	h.balanced(sale.GoodsID)
+	h.requireBalanced(sale.GoodsID)
 }
 
 // written writes a batch as the consumer does: until it is, and again as if the answer had been lost.
-func written(t *testing.T, h house, sale seckill.Sale) {
+func written(t *testing.T, h fixture, sale seckill.Sale) {
 	t.Helper()
 	b := batchOf(sale.GoodsID, h.lines(sale, 20)...)
 	_, err := h.WriteBatch(t.Context(), b)
@@ -95,15 +95,15 @@ func written(t *testing.T, h house, sale seckill.Sale) {
 }
 
 // requireOn wants the store's statements to be answered by one member.
-func requireOn(t *testing.T, h house, m *servers.SQLServer) {
+func requireOn(t *testing.T, h fixture, m *servers.SQLServer) {
 	t.Helper()
 	var port string
 	require.NoError(t, h.pool.QueryRowContext(t.Context(), "SELECT CONCAT('127.0.0.1:', @@port)").Scan(&port))
 	require.Equal(t, m.Addr(), port)
 }
 
-func readsBehind(t *testing.T, h house, sale seckill.Sale, dsn string, replica *servers.SQLServer, name string) {
-	before := h.sn(sale, 1)
+func readsBehind(t *testing.T, h fixture, sale seckill.Sale, dsn string, replica *servers.SQLServer, name string) {
+	before := h.writeOrder(sale, 1)
 	db, err := sql.Open("mysql", replica.DSN(name))
 	require.NoError(t, err)
 	defer db.Close()
@@ -117,8 +117,8 @@ func readsBehind(t *testing.T, h house, sale seckill.Sale, dsn string, replica *
 	s, err := Open(t.Context(), dsn, Options{ReadDSN: replica.DSN(name)})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, s.Close()) }()
-	two := house{s, t}
-	after := two.sn(sale, 2)
+	two := fixture{s, t}
+	after := two.writeOrder(sale, 2)
 	_, _, err = two.CancelOne(t.Context(), sale.GoodsID, before, today)
 	require.NoError(t, err)
 

@@ -40,7 +40,7 @@ func (s *Store) MigrationStatus(ctx context.Context) ([]Migration, error) {
 	}
 	steps, err := p.Status(ctx)
 	if err != nil {
-		return nil, trouble("look at the migrations", err)
+		return nil, wrapError("look at the migrations", err)
 	}
 	list := make([]Migration, 0, len(steps))
 	for _, m := range steps {

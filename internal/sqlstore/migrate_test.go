@@ -14,7 +14,7 @@ import (
 )
 
 func TestMigrateUpDownUp(t *testing.T) {
-	onEach(t, func(t *testing.T, h house) {
+	onEach(t, func(t *testing.T, h fixture) {
 		p, err := h.provider()
 		require.NoError(t, err)
 		h.exposed(5, 1)
@@ -36,8 +36,8 @@ func TestMigrateUpDownUp(t *testing.T) {
 			require.NotZero(t, m.AppliedAt)
 		}
 		sale := h.exposed(5, 1)
-		h.sn(sale, 1)
-		h.balanced(sale.GoodsID)
+		h.writeOrder(sale, 1)
+		h.requireBalanced(sale.GoodsID)
 	})
 }
 
@@ -58,7 +58,7 @@ func TestMigrateByManyAtOnce(t *testing.T) {
 				})
 			}
 			require.NoError(t, g.Wait())
-			h := newHouse(t, dsn)
+			h := newFixture(t, dsn)
 			h.exposed(1, 1)
 		})
 	}
@@ -73,7 +73,7 @@ func TestMigrate_RefusesWhileASplitSaleIsLive(t *testing.T) {
 	transfer := `INSERT INTO stock_cuts (goods_id, id, epoch, quantity, wanted, actor_id, actor_role, idempotency_key, state, made_at,
 		to_goods_id) VALUES (?, 'transfer', 1, 1, '{}', 0, '', '', ?, 1, ?)`
 	later := time.Now().Add(time.Hour).UnixMilli()
-	onEach(t, func(t *testing.T, h house) {
+	onEach(t, func(t *testing.T, h fixture) {
 		p, err := h.provider()
 		require.NoError(t, err)
 		_, err = p.DownTo(t.Context(), 12)

@@ -19,26 +19,26 @@ import (
 // TestStoreAgainstModel lets random operations happen to a store and to a few maps that say what must come of them.
 func TestStoreAgainstModel(t *testing.T) {
 	dsn := databases[0].dsn(t)
-	store := newHouse(t, dsn)
+	store := newFixture(t, dsn)
 	rapid.Check(t, func(rt *rapid.T) {
 		units, limit := rapid.Int64Range(1, 12).Draw(rt, "units"), rapid.Int64Range(1, 4).Draw(rt, "limit")
 		m := &model{
-			house: store, sale: store.exposed(units, limit), now: today,
+			fixture: store, sale: store.exposed(units, limit), now: today,
 			orders: make(map[string]*order.Order), held: make(map[int64]int64),
 		}
 		m.stock = m.sale.Total
 		rt.Repeat(map[string]func(*rapid.T){
 			"batch": m.batch, "failed": m.failed, "pay": m.pay, "cancel": m.cancel, "expire": m.expire,
-			"epoch": m.epoch, "close": m.close, "give": m.give, "": m.check,
+			"epoch": m.epoch, "close": m.close, "give": m.markReleased, "": m.check,
 		})
-		given := each(m.moves, func(move order.StockMove) string { return move.ID })
+		given := mapSlice(m.moves, func(move order.StockMove) string { return move.ID })
 		require.NoError(rt, store.MarkReleased(rt.Context(), m.sale.GoodsID, given, today), "out of the next one's way")
 	})
 }
 
 // model is what the store should hold of one goods.
 type model struct {
-	house
+	fixture
 	sale   seckill.Sale // its epoch and status are kept up to date
 	now    time.Time
 	stock  int64
@@ -59,20 +59,20 @@ func (m *model) batch(rt *rapid.T) {
 		m.lines, group = append(m.lines, l), append(group, l)
 	}
 	if rapid.Bool().Draw(rt, "bet") {
-		m.bets.sitOut.Store(0)
+		m.optimism.paused.Store(0)
 	}
 	b := batchOf(m.sale.GoodsID, group...)
 	b.Now, b.PayBy = m.now, m.now.Add(time.Duration(rapid.IntRange(0, 5).Draw(rt, "payWithin"))*time.Minute)
 	out, err := m.WriteBatch(rt.Context(), b)
 	if adopt, ok := errors.AsType[*orderwriter.AdoptError](err); ok {
-		require.Equal(rt, m.strangers(group), adopt.OrderSns)
+		require.Equal(rt, m.notAdopted(group), adopt.OrderSns)
 		b.Epoch, b.Adopted = adopt.Epoch, make(map[string]bool)
 		for _, sn := range adopt.OrderSns {
 			b.Adopted[sn] = true
 		}
 		out, err = m.WriteBatch(rt.Context(), b)
 	} else {
-		require.Empty(rt, m.strangers(group))
+		require.Empty(rt, m.notAdopted(group))
 	}
 	require.NoError(rt, err)
 	require.Equal(rt, m.sale.Epoch, out.Epoch)
@@ -80,7 +80,7 @@ func (m *model) batch(rt *rapid.T) {
 }
 
 // strangers are the numbers of older epochs that have no row.
-func (m *model) strangers(group []reservation.OrderLine) []string {
+func (m *model) notAdopted(group []reservation.OrderLine) []string {
 	var sns []string
 	for _, l := range group {
 		n, err := minter.Parse(l.OrderSn)
@@ -217,7 +217,7 @@ func (m *model) expire(rt *rapid.T) {
 }
 
 func (m *model) epoch(rt *rapid.T) {
-	snap := m.rebuilt(m.sale.GoodsID)
+	snap := m.beginEpoch(m.sale.GoodsID)
 	require.Equal(rt, m.sale.Epoch+1, snap.Epoch)
 	require.Equal(rt, m.sale.Status, snap.Status)
 	m.sale.Epoch++
@@ -241,7 +241,7 @@ func (m *model) close(rt *rapid.T) {
 	require.Equal(rt, seckill.Closed, sale.Status)
 }
 
-func (m *model) give(rt *rapid.T) {
+func (m *model) markReleased(rt *rapid.T) {
 	if len(m.moves) == 0 {
 		rt.Skip("nothing to give")
 	}
@@ -261,13 +261,13 @@ func (m *model) check(rt *rapid.T) {
 	sale, err := m.Sale(rt.Context(), m.sale.GoodsID)
 	require.NoError(rt, err)
 	require.Equal(rt, m.stock, sale.Stock)
-	require.Equal(rt, m.holders(), m.house.held(m.sale.GoodsID))
+	require.Equal(rt, m.holders(), m.fixture.held(m.sale.GoodsID))
 	rows := m.all(m.sale.GoodsID)
 	require.Len(rt, rows, len(m.orders))
 	for _, o := range rows {
 		require.Equal(rt, *m.orders[o.OrderSn], o)
 	}
-	require.ElementsMatch(rt, m.moves, m.house.moves(m.sale.GoodsID))
+	require.ElementsMatch(rt, m.moves, m.fixture.moves(m.sale.GoodsID))
 }
 
 func orEmpty[K comparable, V any](m map[K]V) map[K]V {

@@ -17,7 +17,7 @@ func (s *Store) UnreleasedMoves(ctx context.Context, madeBefore time.Time, limit
 	var rows []moveRow
 	err := s.read(ctx).Where("given_at IS NULL AND made_at <= ?", madeBefore.UnixMilli()).
 		Order("made_at, id").Limit(limit).Find(&rows).Error
-	return each(rows, moveRow.move), trouble("list moves not given", err)
+	return mapSlice(rows, moveRow.move), wrapError("list moves not given", err)
 }
 
 // MarkGiven keeps that Redis has these moves of a goods. It may be repeated; the first time counts.
@@ -39,7 +39,7 @@ func (s *Store) CountUnreleased(ctx context.Context, goodsID int64) (int, error)
 	var n int
 	err := s.read(ctx).Raw(`SELECT (SELECT COUNT(*) FROM stock_moves WHERE goods_id = ? AND given_at IS NULL)
 		+ (SELECT COUNT(*) FROM stock_cuts WHERE goods_id = ? AND state = ?) AS n`, goodsID, goodsID, inventory.CutOpen).Scan(&n).Error
-	return n, trouble("count moves not given", err)
+	return n, wrapError("count moves not given", err)
 }
 
 // OldestMoveNotGiven is when the oldest move of a goods that nobody has marked as given was made, or the oldest cut that
@@ -50,5 +50,5 @@ func (s *Store) OldestUnreleasedMove(ctx context.Context, goodsID int64) (time.T
 		SELECT made_at FROM stock_moves WHERE goods_id = ? AND given_at IS NULL
 		UNION ALL SELECT made_at FROM stock_cuts WHERE goods_id = ? AND state = ?) AS waiting`,
 		goodsID, goodsID, inventory.CutOpen).Scan(&oldest).Error
-	return timeOf(oldest), trouble("look for moves not given", err)
+	return timeOf(oldest), wrapError("look for moves not given", err)
 }

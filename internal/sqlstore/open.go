@@ -28,12 +28,12 @@ type Options struct {
 
 // Store is the database.
 type Store struct {
-	db     *gorm.DB
-	pool   *sql.DB
-	schema *sql.DB // for migrations, whose statements may take minutes; SQLite's only one
-	copies *copies // nil where there is no replica
-	engine engine
-	bets   bets
+	db       *gorm.DB
+	pool     *sql.DB
+	schema   *sql.DB  // for migrations, whose statements may take minutes; SQLite's only one
+	replica  *replica // nil where there is no replica
+	engine   engine
+	optimism optimism
 }
 
 // engine tells the two families apart where SQL can't.
@@ -85,14 +85,14 @@ func newGORM(pool *sql.DB, dialector gorm.Dialector) (*gorm.DB, error) {
 }
 
 // Ping asks the database whether it is there.
-func (s *Store) Ping(ctx context.Context) error { return trouble("ping", s.pool.PingContext(ctx)) }
+func (s *Store) Ping(ctx context.Context) error { return wrapError("ping", s.pool.PingContext(ctx)) }
 
 // Pool returns the pool of connections, for its metrics.
 func (s *Store) Pool() *sql.DB { return s.pool }
 
 // Close closes all connections.
 func (s *Store) Close() error {
-	return errors.Join(s.pool.Close(), s.schema.Close(), s.copies.close()) // closing twice is nothing
+	return errors.Join(s.pool.Close(), s.schema.Close(), s.replica.close()) // closing twice is nothing
 }
 
 // read gives a session for statements outside a transaction.
@@ -101,5 +101,5 @@ func (s *Store) read(ctx context.Context) *gorm.DB { return s.db.WithContext(ctx
 // inTx runs steps in one transaction. An error of theirs, or a panic, rolls it back; an error of the commit
 // is returned, and then the outcome is unknown.
 func (s *Store) inTx(ctx context.Context, op string, steps func(tx *gorm.DB) error) error {
-	return trouble(op, s.db.WithContext(ctx).Transaction(steps))
+	return wrapError(op, s.db.WithContext(ctx).Transaction(steps))
 }

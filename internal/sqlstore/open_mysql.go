@@ -19,9 +19,9 @@ import (
 const (
 	dialTimeout = 3 * time.Second
 	ioTimeout   = 10 * time.Second
-	// silence is after how long without a statement the server ends a connection, and what is open on it. A node that is put to
+	// sessionTimeout is after how long without a statement the server ends a connection, and what is open on it. A node that is put to
 	// sleep or cut off in the middle of a transaction holds a goods' row, for which everybody else waits: not for hours.
-	silence = 10 * time.Second
+	sessionTimeout = 10 * time.Second
 	// idleTime is well below it, so that no connection of the pool is ended by the server.
 	idleTime = 4 * time.Second
 )
@@ -36,7 +36,7 @@ func sessionVars() map[string]string {
 	return map[string]string{
 		"sql_mode":                 "'ONLY_FULL_GROUP_BY,STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION'",
 		"innodb_lock_wait_timeout": "5",
-		"wait_timeout":             strconv.Itoa(int(silence.Seconds())),
+		"wait_timeout":             strconv.Itoa(int(sessionTimeout.Seconds())),
 	}
 }
 
@@ -45,11 +45,11 @@ func openMySQL(_ context.Context, dsn string, opts Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	pool, err := poolOf(cfg, opts.wrap)
+	pool, err := openPool(cfg, opts.wrap)
 	if err != nil {
 		return nil, err
 	}
-	bound(pool, opts)
+	limitPool(pool, opts)
 	store, err := newStore(pool, gormmysql.New(gormmysql.Config{Conn: pool, SkipInitializeWithVersion: true}), mysqlEngine)
 	if err != nil {
 		return nil, err
@@ -57,26 +57,26 @@ func openMySQL(_ context.Context, dsn string, opts Options) (*Store, error) {
 	cfg = cfg.Clone()
 	cfg.ReadTimeout = 0
 	delete(cfg.Params, "wait_timeout") // the lock of the migrations is held in silence
-	if store.schema, err = poolOf(cfg, nil); err != nil {
+	if store.schema, err = openPool(cfg, nil); err != nil {
 		return nil, errors.Join(err, pool.Close())
 	}
 	store.schema.SetMaxIdleConns(0)
-	if store.copies, err = openCopies(opts); err != nil {
+	if store.replica, err = openReplica(opts); err != nil {
 		return nil, errors.Join(err, store.Close())
 	}
 	return store, nil
 }
 
-// bound applies the options of a pool.
-func bound(pool *sql.DB, opts Options) {
+// limitPool applies the options of a pool.
+func limitPool(pool *sql.DB, opts Options) {
 	pool.SetMaxOpenConns(cmp.Or(opts.MaxOpenConns, 32))
 	pool.SetMaxIdleConns(cmp.Or(opts.MaxIdleConns, opts.MaxOpenConns, 32))
 	pool.SetConnMaxIdleTime(min(cmp.Or(opts.MaxIdleTime, idleTime), idleTime))
 	pool.SetConnMaxLifetime(cmp.Or(opts.MaxLifetime, 30*time.Minute))
 }
 
-// poolOf connects to the server that takes writes; where there is one address, to that, whatever it says.
-func poolOf(cfg *mysql.Config, wrap func(driver.Connector) driver.Connector) (*sql.DB, error) {
+// openPool connects to the server that takes writes; where there is one address, to that, whatever it says.
+func openPool(cfg *mysql.Config, wrap func(driver.Connector) driver.Connector) (*sql.DB, error) {
 	connector, err := primary.NewConnector(cfg)
 	if err != nil {
 		return nil, err
@@ -84,7 +84,7 @@ func poolOf(cfg *mysql.Config, wrap func(driver.Connector) driver.Connector) (*s
 	if wrap != nil {
 		connector = wrap(connector)
 	}
-	return sql.OpenDB(sessions{connector}), nil
+	return sql.OpenDB(sessionConnector{connector}), nil
 }
 
 // mysqlConfig parses a DSN and sets what must not be otherwise. Arguments are put into the statement by the driver (one round
@@ -112,11 +112,11 @@ func mysqlConfig(dsn string) (*mysql.Config, error) {
 	return cfg, nil
 }
 
-// sessions is a connector whose connections begin with sessionSQL.
-type sessions struct{ driver.Connector }
+// sessionConnector is a connector whose connections begin with sessionSQL.
+type sessionConnector struct{ driver.Connector }
 
 // Connect opens a connection and prepares its session.
-func (s sessions) Connect(ctx context.Context) (driver.Conn, error) {
+func (s sessionConnector) Connect(ctx context.Context) (driver.Conn, error) {
 	conn, err := s.Connector.Connect(ctx)
 	if err != nil {
 		return nil, err

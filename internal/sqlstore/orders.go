@@ -14,7 +14,7 @@ import (
 // Order finds an order, or order.ErrNoSuchOrder.
 func (s *Store) Order(ctx context.Context, goodsID int64, orderSn string) (order.Order, error) {
 	row, err := findOrder(s.read(ctx), goodsID, orderSn)
-	return row.order(), trouble("find an order", err)
+	return row.order(), wrapError("find an order", err)
 }
 
 // OrdersOf lists a buyer's orders, newest first: at most limit, beginning below the number before (empty for the newest).
@@ -24,7 +24,7 @@ func (s *Store) OrdersOf(ctx context.Context, buyerID int64, before string, limi
 
 // OrdersOfGoods lists the orders of a sale in the same way, from the replica where there is one; an empty status means all.
 func (s *Store) OrdersOfGoods(ctx context.Context, goodsID int64, status order.Status, before string, limit int) (list []order.Order, err error) {
-	err = s.listing(ctx, func(q *gorm.DB) (err error) {
+	err = s.readReplica(ctx, func(q *gorm.DB) (err error) {
 		q = q.Where("goods_id = ?", goodsID)
 		if status != "" {
 			q = q.Where("status = ?", status)
@@ -38,7 +38,7 @@ func (s *Store) OrdersOfGoods(ctx context.Context, goodsID int64, status order.S
 // StatusOf tells the states of those order numbers of a goods that have a row.
 func (s *Store) StatusOf(ctx context.Context, goodsID int64, sns []string) (map[string]order.Status, error) {
 	found, err := statuses(s.read(ctx), goodsID, sns)
-	return found, trouble("look up order numbers", err)
+	return found, wrapError("look up order numbers", err)
 }
 
 // OrdersByNumber reads those orders of a goods that have a row, in no order.
@@ -47,9 +47,9 @@ func (s *Store) OrdersByNumber(ctx context.Context, goodsID int64, sns []string)
 	for part := range slices.Chunk(sns, chunkOf(s.db)) {
 		var rows []orderRow
 		if err := s.read(ctx).Where("goods_id = ? AND order_sn IN ?", goodsID, part).Find(&rows).Error; err != nil {
-			return nil, trouble("read orders", err)
+			return nil, wrapError("read orders", err)
 		}
-		all = append(all, each(rows, orderRow.order)...)
+		all = append(all, mapSlice(rows, orderRow.order)...)
 	}
 	return all, nil
 }
@@ -60,7 +60,7 @@ func orderList(op string, q *gorm.DB, before string, limit int) ([]order.Order, 
 	}
 	var rows []orderRow
 	err := q.Order("order_sn DESC").Limit(limit).Find(&rows).Error
-	return each(rows, orderRow.order), trouble(op, err)
+	return mapSlice(rows, orderRow.order), wrapError(op, err)
 }
 
 func findOrder(q *gorm.DB, goodsID int64, orderSn string) (orderRow, error) {
@@ -80,7 +80,7 @@ func (s *Store) CountOrders(ctx context.Context, goodsID int64) (map[order.Statu
 		Orders, Units int64
 		Price         int64
 	}
-	err := s.listing(ctx, func(q *gorm.DB) error {
+	err := s.readReplica(ctx, func(q *gorm.DB) error {
 		return q.Raw(`SELECT o.status, COUNT(*) AS orders, COALESCE(SUM(o.quantity), 0) AS units, MAX(s.price) AS price
 			FROM orders o JOIN sales s ON s.goods_id = o.goods_id WHERE o.goods_id = ? GROUP BY o.status`, goodsID).Scan(&rows).Error
 	})
@@ -88,5 +88,5 @@ func (s *Store) CountOrders(ctx context.Context, goodsID int64) (map[order.Statu
 	for _, r := range rows {
 		counts[r.Status] = stats.Count{Orders: r.Orders, Units: r.Units, Amount: r.Units * r.Price}
 	}
-	return counts, trouble("count orders", err)
+	return counts, wrapError("count orders", err)
 }

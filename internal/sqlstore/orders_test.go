@@ -10,17 +10,17 @@ import (
 )
 
 func TestOrdersAreReadByNumberAndCounted(t *testing.T) {
-	onEach(t, func(t *testing.T, h house) {
+	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.exposed(10, 3)
 		a, b := h.line(sale, 1, 2), h.line(sale, 2, 1)
-		h.write(sale.GoodsID, a, b, h.line(sale, 3, 3))
+		h.writeAll(sale.GoodsID, a, b, h.line(sale, 3, 3))
 		_, err := h.Pay(t.Context(), sale.GoodsID, a.OrderSn, today)
 		require.NoError(t, err)
 		_, _, err = h.CancelOne(t.Context(), sale.GoodsID, b.OrderSn, today)
 		require.NoError(t, err)
 		found, err := h.OrdersByNumber(t.Context(), sale.GoodsID, []string{b.OrderSn, "unknown", a.OrderSn})
 		require.NoError(t, err)
-		require.ElementsMatch(t, []string{a.OrderSn, b.OrderSn}, each(found, func(o order.Order) string { return o.OrderSn }))
+		require.ElementsMatch(t, []string{a.OrderSn, b.OrderSn}, mapSlice(found, func(o order.Order) string { return o.OrderSn }))
 		counts, err := h.CountOrders(t.Context(), sale.GoodsID)
 		require.NoError(t, err)
 		require.Equal(t, map[order.Status]stats.Count{

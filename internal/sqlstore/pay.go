@@ -58,7 +58,7 @@ func (s *Store) Receive(ctx context.Context, p payment.Payment, now time.Time) (
 			return err
 		}
 		receipt = payment.Receipt{Payment: p, State: row.State, Reason: row.Reason, Order: rows[0].order()}
-		return same(row, p)
+		return requireSamePayment(row, p)
 	})
 	if err != nil {
 		return payment.Receipt{}, err
@@ -73,8 +73,8 @@ func findPayment(tx *gorm.DB, p payment.Payment) (paymentRow, error) {
 	return row, tx.Where("goods_id = ? AND payment_id = ?", p.GoodsID, p.ID).Take(&row).Error
 }
 
-// same refuses a number that stands for another payment than it did before.
-func same(known paymentRow, p payment.Payment) error {
+// requireSamePayment refuses a number that stands for another payment than it did before.
+func requireSamePayment(known paymentRow, p payment.Payment) error {
 	if known.payment() != p {
 		return seckill.NewError(seckill.Conflict, "this payment's number stands for another one")
 	}
@@ -97,8 +97,8 @@ func receive(tx *gorm.DB, o *orderRow, p payment.Payment, now time.Time) (paymen
 		row.State, row.RefundAt = payment.Refunding, millis(now)
 	}
 	err := tx.Create(&row).Error
-	if duplicate(err) { // of another order: this one's payments are looked for under its lock
-		err = same(paymentRow{}, p)
+	if isDuplicate(err) { // of another order: this one's payments are looked for under its lock
+		err = requireSamePayment(paymentRow{}, p)
 	}
 	return row, err
 }
@@ -119,14 +119,14 @@ func (s *Store) DueRefunds(ctx context.Context, now time.Time, limit int) ([]pay
 	var rows []paymentRow
 	err := s.read(ctx).Where("state = ? AND refund_at <= ?", payment.Refunding, now.UnixMilli()).
 		Order("refund_at").Limit(limit).Find(&rows).Error
-	return each(rows, paymentRow.refund), trouble("look for refunds", err)
+	return mapSlice(rows, paymentRow.refund), wrapError("look for refunds", err)
 }
 
 // ClaimRefund puts the next try off until a moment, and tells whether this try is the caller's: whoever raises the count.
 func (s *Store) ClaimRefund(ctx context.Context, r payment.Refund, next time.Time) (bool, error) {
 	res := s.read(ctx).Exec(`UPDATE payments SET attempts = attempts + 1, refund_at = ?
 		WHERE goods_id = ? AND payment_id = ? AND state = ? AND attempts = ?`, next.UnixMilli(), r.GoodsID, r.ID, payment.Refunding, r.Attempts)
-	return res.RowsAffected == 1, trouble("claim a refund", res.Error)
+	return res.RowsAffected == 1, wrapError("claim a refund", res.Error)
 }
 
 // MarkRefunded keeps that a payment was given back. It may be repeated; the first time counts.
@@ -134,5 +134,5 @@ func (s *Store) MarkRefunded(ctx context.Context, p payment.Payment, now time.Ti
 	err := s.read(ctx).Exec(`UPDATE payments SET state = ?, refund_at = NULL, refunded_at = ?
 		WHERE goods_id = ? AND payment_id = ? AND state = ?`,
 		payment.Refunded, now.UnixMilli(), p.GoodsID, p.ID, payment.Refunding).Error
-	return trouble("mark a payment as given back", err)
+	return wrapError("mark a payment as given back", err)
 }

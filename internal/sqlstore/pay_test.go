@@ -15,15 +15,15 @@ import (
 )
 
 // payment is one of a sale's order of one unit.
-func (h house) payment(sale seckill.Sale, id, sn string) payment.Payment {
+func (h fixture) payment(sale seckill.Sale, id, sn string) payment.Payment {
 	return payment.Payment{ID: id, GoodsID: sale.GoodsID, OrderSn: sn, Amount: sale.Price}
 }
 
 // An order keeps its first payment while it may be paid, and gives back any other; what has been told once is told again.
 func TestWhatAnOrderCannotKeepGoesBack(t *testing.T) {
-	onEach(t, func(t *testing.T, h house) {
+	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.exposed(10, 5)
-		paid, late, cancelled, expired := h.sn(sale, 1), h.sn(sale, 2), h.sn(sale, 3), h.sn(sale, 4)
+		paid, late, cancelled, expired := h.writeOrder(sale, 1), h.writeOrder(sale, 2), h.writeOrder(sale, 3), h.writeOrder(sale, 4)
 		failed := h.line(sale, 5, 1)
 		_, err := h.WriteFailed(t.Context(), sale.GoodsID, failed, sale.Epoch, order.FailedUnwritten, order.DeadLetter{}, today)
 		require.NoError(t, err)
@@ -73,15 +73,15 @@ func TestWhatAnOrderCannotKeepGoesBack(t *testing.T) {
 		o, err := h.Order(t.Context(), sale.GoodsID, late)
 		require.NoError(t, err)
 		require.Equal(t, order.Created, o.Status, "what was refused changed nothing")
-		h.balanced(sale.GoodsID)
+		h.requireBalanced(sale.GoodsID)
 	})
 }
 
 // Of many who see the same refund at once one has the try; what is marked is due no more.
 func TestARefundIsOnesAtATime(t *testing.T) {
-	onEach(t, func(t *testing.T, h house) {
+	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.exposed(10, 5)
-		sn := h.sn(sale, 1)
+		sn := h.writeOrder(sale, 1)
 		now := today.Add(time.Hour)
 		_, err := h.Receive(t.Context(), h.payment(sale, "late-"+sn[:40], sn), now)
 		require.NoError(t, err)
@@ -97,7 +97,7 @@ func TestARefundIsOnesAtATime(t *testing.T) {
 		var g errgroup.Group
 		for range 6 {
 			g.Go(func() error {
-				return again(t.Context(), func() error {
+				return retry(t.Context(), func() error {
 					mine, err := h.ClaimRefund(t.Context(), first[0], now.Add(time.Minute))
 					if mine {
 						claimed.Add(1)
@@ -128,12 +128,12 @@ func TestARefundIsOnesAtATime(t *testing.T) {
 
 // The database itself lets an order keep one payment, and none be both kept and given back.
 func TestTheDatabaseItselfKeepsOnePayment(t *testing.T) {
-	onEach(t, func(t *testing.T, h house) {
+	onEach(t, func(t *testing.T, h fixture) {
 		one := int64(1)
 		row := paymentRow{PaymentID: "a", GoodsID: 1, OrderSn: "o", State: payment.Kept, Kept: &one}
 		require.NoError(t, h.db.Create(&row).Error)
 		row.PaymentID = "b"
-		require.True(t, duplicate(h.db.Create(&row).Error))
+		require.True(t, isDuplicate(h.db.Create(&row).Error))
 		row.State, row.PaymentID = payment.Refunded, "c"
 		require.Error(t, h.db.Create(&row).Error, "kept and given back")
 		row.Kept, row.State, row.PaymentID = nil, payment.Kept, "d"

@@ -18,13 +18,13 @@ type recorder struct {
 func (r *recorder) wrap(c driver.Connector) driver.Connector { return recordedConnector{c, r} }
 
 // during names the step.
-func (r *recorder) during(step string) {
+func (r *recorder) setStep(step string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.step = step
 }
 
-func (r *recorder) keep(text string) {
+func (r *recorder) add(text string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.texts == nil {
@@ -52,16 +52,16 @@ type recordedConn struct {
 }
 
 func (c recordedConn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
-	c.in.keep(query)
+	c.in.add(query)
 	return c.Conn.ExecContext(ctx, query, args)
 }
 
 func (c recordedConn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
-	c.in.keep(query)
+	c.in.add(query)
 	return c.Conn.QueryContext(ctx, query, args)
 }
 
 func (c recordedConn) PrepareContext(ctx context.Context, query string) (driver.Stmt, error) {
-	c.in.keep(query)
+	c.in.add(query)
 	return c.Conn.PrepareContext(ctx, query)
 }

@@ -28,28 +28,28 @@ func (s *Store) Cancel(ctx context.Context, goodsID int64, orderSns []string, no
 		}
 		found := make(map[string]payment.Cancellation, len(rows))
 		for _, r := range rows {
-			found[r.OrderSn] = asItIs(r)
+			found[r.OrderSn] = withoutMove(r)
 		}
 		rows = slices.DeleteFunc(rows, func(r orderRow) bool { return r.Status != order.Created })
 		moves, err := release(tx, sale, rows, order.Cancelled, order.MoveCancel, now)
 		for i := range moves {
 			found[rows[i].OrderSn] = payment.Cancellation{Order: rows[i].order(), Move: &moves[i]}
 		}
-		list = inTheirPlaces(orderSns, found)
+		list = inRequestOrder(orderSns, found)
 		return err
 	})
 	return list, err
 }
 
-// asItIs is the answer for an order that is not to be cancelled: it was before, or can't be.
-func asItIs(row orderRow) payment.Cancellation {
+// withoutMove is the answer for an order that is not to be cancelled: it was before, or can't be.
+func withoutMove(row orderRow) payment.Cancellation {
 	if row.Status == order.Cancelled {
 		return payment.Cancellation{Order: row.order()}
 	}
 	return payment.Cancellation{Err: seckill.NewError(seckill.Conflict, "the order is %s", row.Status)}
 }
 
-func inTheirPlaces(sns []string, found map[string]payment.Cancellation) []payment.Cancellation {
+func inRequestOrder(sns []string, found map[string]payment.Cancellation) []payment.Cancellation {
 	list := make([]payment.Cancellation, len(sns))
 	for i, sn := range sns {
 		c, known := found[sn]
@@ -65,9 +65,9 @@ func inTheirPlaces(sns []string, found map[string]payment.Cancellation) []paymen
 // ExpireDue turns at most limit created orders of a goods, whose payment was due at now or before, into expired ones,
 // the longest overdue first, and gives their units back in one transaction. It returns their moves.
 func (s *Store) ExpireDue(ctx context.Context, goodsID int64, now time.Time, limit int) ([]order.StockMove, error) {
-	due, err := s.due(ctx, goodsID, now, limit)
+	due, err := s.dueOrders(ctx, goodsID, now, limit)
 	if err != nil || len(due) == 0 {
-		return nil, trouble("look for unpaid orders", err)
+		return nil, wrapError("look for unpaid orders", err)
 	}
 	var moves []order.StockMove
 	err = s.inTx(ctx, "expire orders", func(tx *gorm.DB) error {
@@ -90,7 +90,7 @@ func (s *Store) ExpireDue(ctx context.Context, goodsID int64, now time.Time, lim
 }
 
 // due looks without a lock, so that a goods with nothing to expire costs its hot row nothing.
-func (s *Store) due(ctx context.Context, goodsID int64, now time.Time, limit int) ([]string, error) {
+func (s *Store) dueOrders(ctx context.Context, goodsID int64, now time.Time, limit int) ([]string, error) {
 	var sns []string
 	err := s.read(ctx).Model(&orderRow{}).Where("goods_id = ? AND status = ? AND pay_by <= ?", goodsID, order.Created, now.UnixMilli()).
 		Order("pay_by").Limit(limit).Pluck("order_sn", &sns).Error
@@ -116,7 +116,7 @@ func lockOrders(tx *gorm.DB, goodsID int64, sns []string) ([]orderRow, error) {
 // release ends created orders, whose rows and goods are locked, and puts their units back: into the holdings, the stock,
 // and one move each. It brings rows up to date.
 func release(tx *gorm.DB, sale saleRow, rows []orderRow, to order.Status, kind order.MoveKind, now time.Time) ([]order.StockMove, error) {
-	if err := end(tx, rows, to, now); err != nil {
+	if err := endOrders(tx, rows, to, now); err != nil {
 		return nil, err
 	}
 	if err := lowerHoldings(tx, sale.GoodsID, rows); err != nil {
@@ -134,13 +134,13 @@ func release(tx *gorm.DB, sale saleRow, rows []orderRow, to order.Status, kind o
 	if err := changeStock(tx, sale, units, now); err != nil {
 		return nil, err
 	}
-	return moves, insert(tx, each(moves, rowOfMove))
+	return moves, insert(tx, mapSlice(moves, rowOfMove))
 }
 
 // end changes the orders' status. Each must still be created: a row that is not means that its lock was not held.
-func end(tx *gorm.DB, rows []orderRow, to order.Status, now time.Time) error {
+func endOrders(tx *gorm.DB, rows []orderRow, to order.Status, now time.Time) error {
 	for part := range slices.Chunk(rows, chunkOf(tx)) {
-		sns := each(part, func(r orderRow) string { return r.OrderSn })
+		sns := mapSlice(part, func(r orderRow) string { return r.OrderSn })
 		res := tx.Exec(`UPDATE orders SET status = ?, closed_at = ? WHERE goods_id = ? AND order_sn IN ? AND status = ?`,
 			to, now.UnixMilli(), part[0].GoodsID, sns, order.Created)
 		if res.Error != nil {
@@ -157,7 +157,7 @@ func end(tx *gorm.DB, rows []orderRow, to order.Status, now time.Time) error {
 }
 
 func lowerHoldings(tx *gorm.DB, goodsID int64, rows []orderRow) error {
-	held, err := holdings(tx, goodsID, each(rows, func(r orderRow) int64 { return r.BuyerID }))
+	held, err := holdings(tx, goodsID, mapSlice(rows, func(r orderRow) int64 { return r.BuyerID }))
 	if err != nil {
 		return err
 	}

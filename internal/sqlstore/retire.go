@@ -32,7 +32,7 @@ func (s *Store) Retire(ctx context.Context, goodsID, epoch int64, overBefore, no
 	done := false
 	err := s.inTx(ctx, "retire a sale", func(tx *gorm.DB) error {
 		row, err := lockSale(tx, goodsID)
-		if err != nil || row.Epoch != epoch || !over(row, overBefore.UnixMilli()) {
+		if err != nil || row.Epoch != epoch || !isOver(row, overBefore.UnixMilli()) {
 			return err
 		}
 		var waiting int64
@@ -43,24 +43,24 @@ func (s *Store) Retire(ctx context.Context, goodsID, epoch int64, overBefore, no
 		if err != nil || waiting > 0 {
 			return err
 		}
-		done, row.Retired = true, millis(now)
+		done, row.RetiredAt = true, millis(now)
 		return tx.Select("retired_at").Updates(&row).Error
 	})
 	return done && err == nil, err
 }
 
-func over(row saleRow, moment int64) bool {
+func isOver(row saleRow, moment int64) bool {
 	if row.Status == seckill.Closed {
 		return row.Closed != nil && *row.Closed <= moment
 	}
 	return row.Status == seckill.Exposed && row.EndAt <= moment
 }
 
-// wake has the background work look after a retired sale again, whose row is locked: something of it is to be done.
-func wake(tx *gorm.DB, sale *saleRow) error {
-	if sale.Retired == nil {
+// unretire has the background work look after a retired sale again, whose row is locked: something of it is to be done.
+func unretire(tx *gorm.DB, sale *saleRow) error {
+	if sale.RetiredAt == nil {
 		return nil
 	}
-	sale.Retired = nil
+	sale.RetiredAt = nil
 	return tx.Model(&saleRow{}).Where("goods_id = ?", sale.GoodsID).Update("retired_at", nil).Error
 }

@@ -12,7 +12,7 @@ import (
 )
 
 func TestASaleIsRetiredWhenAllOfItIsFinal(t *testing.T) {
-	onEach(t, func(t *testing.T, h house) {
+	onEach(t, func(t *testing.T, h fixture) {
 		ctx, sale := t.Context(), h.exposed(10, 5)
 		later := today.Add(48 * time.Hour)
 		retire := func(epoch int64, overBefore time.Time) bool {
@@ -20,7 +20,7 @@ func TestASaleIsRetiredWhenAllOfItIsFinal(t *testing.T) {
 			require.NoError(t, err)
 			return done
 		}
-		paid, unpaid := h.sn(sale, 1), h.sn(sale, 2)
+		paid, unpaid := h.writeOrder(sale, 1), h.writeOrder(sale, 2)
 		_, err := h.Pay(ctx, sale.GoodsID, paid, today)
 		require.NoError(t, err)
 		require.False(t, retire(1, later), "an order is unpaid")
@@ -51,16 +51,16 @@ func TestASaleIsRetiredWhenAllOfItIsFinal(t *testing.T) {
 }
 
 func TestARetiredSaleWakesWhenAnythingOfItChanges(t *testing.T) {
-	onEach(t, func(t *testing.T, h house) {
+	onEach(t, func(t *testing.T, h fixture) {
 		ctx, later := t.Context(), today.Add(48*time.Hour)
 		for name, change := range map[string]func(seckill.Sale) error{
-			"a late order": func(s seckill.Sale) error { h.sn(s, 1); return nil },
+			"a late order": func(s seckill.Sale) error { h.writeOrder(s, 1); return nil },
 			"a failed one": func(s seckill.Sale) error {
 				_, err := h.WriteFailed(ctx, s.GoodsID, h.line(s, 1, 1), 1, order.FailedUnwritten, order.DeadLetter{}, later)
 				return err
 			},
 			"a requeue": func(s seckill.Sale) error {
-				_, err := h.PlanReturn(ctx, s.GoodsID, h.line(s, 1, 1), later)
+				_, err := h.ScheduleRelease(ctx, s.GoodsID, h.line(s, 1, 1), later)
 				return err
 			},
 			"a new end": func(s seckill.Sale) error {
@@ -68,7 +68,7 @@ func TestARetiredSaleWakesWhenAnythingOfItChanges(t *testing.T) {
 				_, err := h.Change(ctx, s.GoodsID, salechange.Change{EndAt: &end}, salechange.IdempotencyKey{}, later)
 				return err
 			},
-			"a rebuild": func(s seckill.Sale) error { h.rebuilt(s.GoodsID); return nil },
+			"a rebuild": func(s seckill.Sale) error { h.beginEpoch(s.GoodsID); return nil },
 		} {
 			sale := h.exposed(10, 5)
 			done, err := h.Retire(ctx, sale.GoodsID, 1, later, later)

@@ -33,7 +33,7 @@ type saleRow struct {
 	Created          int64  `gorm:"column:created_at"`
 	Updated          int64  `gorm:"column:updated_at"`
 	Closed           *int64 `gorm:"column:closed_at"`
-	Retired          *int64 `gorm:"column:retired_at"`
+	RetiredAt        *int64 `gorm:"column:retired_at"`
 }
 
 // TableName is GORM's name of the table.
@@ -61,7 +61,7 @@ func (r saleRow) sale() seckill.Sale {
 			Algorithm: r.RateAlgorithm, PermitsPerSecond: r.PermitsPerSecond,
 			MaxBurstSeconds: r.MaxBurstSeconds, MaxWaitMillis: r.MaxWaitMillis,
 		},
-		Status: r.Status, CreatedAt: timeOf(&r.Created), UpdatedAt: timeOf(&r.Updated), Retired: r.Retired != nil,
+		Status: r.Status, CreatedAt: timeOf(&r.Created), UpdatedAt: timeOf(&r.Updated), Retired: r.RetiredAt != nil,
 	}
 }
 
@@ -131,7 +131,7 @@ func (r moveRow) move() order.StockMove {
 	}
 }
 
-type deadRow struct {
+type deadLetterRow struct {
 	ID          string `gorm:"primaryKey"`
 	GoodsID     int64
 	OrderSn     string
@@ -143,9 +143,9 @@ type deadRow struct {
 }
 
 // TableName is GORM's name of the table.
-func (deadRow) TableName() string { return "dead_letters" }
+func (deadLetterRow) TableName() string { return "dead_letters" }
 
-func (r deadRow) letter() order.DeadLetter {
+func (r deadLetterRow) deadLetter() order.DeadLetter {
 	return order.DeadLetter{
 		ID: r.ID, GoodsID: r.GoodsID, OrderSn: r.OrderSn, Reason: r.Reason, Attempts: r.Attempts,
 		FirstSeenAt: timeOf(&r.FirstSeenAt), Origin: r.Origin, Body: r.Body,
@@ -178,8 +178,8 @@ func timeOf(ms *int64) time.Time {
 	return time.UnixMilli(*ms).UTC()
 }
 
-// each turns rows into what the domain calls them.
-func each[R, D any](rows []R, name func(R) D) []D {
+// mapSlice turns rows into what the domain calls them.
+func mapSlice[R, D any](rows []R, name func(R) D) []D {
 	list := make([]D, len(rows))
 	for i, r := range rows {
 		list[i] = name(r)

@@ -16,7 +16,7 @@ import (
 // Sale finds a sale, or seckill.ErrNoSuchGoods.
 func (s *Store) Sale(ctx context.Context, goodsID int64) (seckill.Sale, error) {
 	row, err := findSale(s.read(ctx), goodsID)
-	return row.sale(), trouble("find a sale", err)
+	return row.sale(), wrapError("find a sale", err)
 }
 
 // SalesOf lists the sales of a merchant (0 for everybody's), newest first: at most limit, below a goods id
@@ -32,7 +32,7 @@ func (s *Store) SalesOf(ctx context.Context, merchantID, below int64, limit int)
 // ExposedSales lists what buyers see, in the same way, from the replica where there is one; sales whose end has come are still
 // among them until closed.
 func (s *Store) ExposedSales(ctx context.Context, below int64, limit int) (list []seckill.Sale, err error) {
-	err = s.listing(ctx, func(q *gorm.DB) (err error) {
+	err = s.readReplica(ctx, func(q *gorm.DB) (err error) {
 		list, err = saleList("list exposed sales", newestSales(q.Where("status = ?", seckill.Exposed), below, limit))
 		return err
 	})
@@ -79,13 +79,13 @@ func (s *Store) Database(ctx context.Context, goodsID int64) (seckill.Database, 
 		WHERE o.goods_id = s.goods_id AND o.status IN ('created', 'paid')) AS active
 		FROM sales s WHERE s.goods_id = ?`, goodsID).Scan(&d)
 	if res.Error == nil && res.RowsAffected == 0 {
-		return d, trouble("read the ledger", seckill.ErrNoSuchGoods)
+		return d, wrapError("read the ledger", seckill.ErrNoSuchGoods)
 	}
-	return d, trouble("read the ledger", res.Error)
+	return d, wrapError("read the ledger", res.Error)
 }
 
 // newestSales pages through sales. Rows with another bucket than 0 are parts of sales that earlier releases split, all of them
-// over since: see migration 13.
+// isOver since: see migration 13.
 func newestSales(q *gorm.DB, below int64, limit int) *gorm.DB {
 	if below == 0 {
 		below = math.MaxInt64
@@ -96,9 +96,9 @@ func newestSales(q *gorm.DB, below int64, limit int) *gorm.DB {
 func saleList(op string, q *gorm.DB) ([]seckill.Sale, error) {
 	var rows []saleRow
 	if err := q.Find(&rows).Error; err != nil {
-		return nil, trouble(op, err)
+		return nil, wrapError(op, err)
 	}
-	return each(rows, saleRow.sale), nil
+	return mapSlice(rows, saleRow.sale), nil
 }
 
 func findSale(q *gorm.DB, goodsID int64) (saleRow, error) {

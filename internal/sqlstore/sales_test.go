@@ -13,13 +13,13 @@ import (
 )
 
 func TestSaleIsKeptAsItIs(t *testing.T) {
-	onEach(t, func(t *testing.T, h house) {
+	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.draft(7, 100, 3)
 		got, err := h.Sale(t.Context(), sale.GoodsID)
 		require.NoError(t, err)
 		require.Equal(t, sale, got)
 		_, err = h.CreateSale(t.Context(), sale, salechange.IdempotencyKey{})
-		conflict(t, err)
+		requireConflict(t, err)
 		_, err = h.Sale(t.Context(), 1)
 		require.ErrorIs(t, err, seckill.ErrNoSuchGoods)
 		_, err = h.Database(t.Context(), 1)
@@ -28,7 +28,7 @@ func TestSaleIsKeptAsItIs(t *testing.T) {
 }
 
 func TestSaleWithTheHighestOfEverything(t *testing.T) {
-	onEach(t, func(t *testing.T, h house) {
+	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.draft(1<<62, seckill.MaxStock, seckill.MaxPerBuyerLimit)
 		sale.GoodsID, sale.Price, sale.Epoch = 1<<63-1, seckill.MaxPrice, 1<<32-1
 		sale.Rate.PermitsPerSecond, sale.Rate.MaxBurstSeconds = 0.001, 1.0/3
@@ -42,7 +42,7 @@ func TestSaleWithTheHighestOfEverything(t *testing.T) {
 }
 
 func TestSalesArePagedNewestFirst(t *testing.T) {
-	onEach(t, func(t *testing.T, h house) {
+	onEach(t, func(t *testing.T, h fixture) {
 		var ids []int64 // newest first
 		for i := range 7 {
 			sale := h.draft(int64(1+i%2), 10, 1)
@@ -67,8 +67,8 @@ func TestSalesArePagedNewestFirst(t *testing.T) {
 		exposed, err := h.ExposedSales(t.Context(), 0, 100)
 		require.NoError(t, err)
 		require.Empty(t, exposed)
-		h.rebuilt(ids[2])
-		h.rebuilt(ids[4])
+		h.beginEpoch(ids[2])
+		h.beginEpoch(ids[4])
 		exposed, err = h.ExposedSales(t.Context(), 0, 1)
 		require.NoError(t, err)
 		require.Equal(t, ids[2], exposed[0].GoodsID)
@@ -80,10 +80,10 @@ func TestSalesArePagedNewestFirst(t *testing.T) {
 }
 
 func TestCloseSale(t *testing.T) {
-	onEach(t, func(t *testing.T, h house) {
+	onEach(t, func(t *testing.T, h fixture) {
 		draft := h.draft(1, 10, 1)
 		_, err := h.CloseSale(t.Context(), draft.GoodsID, today)
-		conflict(t, err)
+		requireConflict(t, err)
 		_, err = h.CloseSale(t.Context(), 1, today)
 		require.ErrorIs(t, err, seckill.ErrNoSuchGoods)
 		sale := h.exposed(10, 1)
@@ -100,7 +100,7 @@ func TestCloseSale(t *testing.T) {
 }
 
 func TestLiveGoods(t *testing.T) {
-	onEach(t, func(t *testing.T, h house) {
+	onEach(t, func(t *testing.T, h fixture) {
 		h.draft(1, 10, 1)
 		on, late, old := h.exposed(10, 1), h.exposed(10, 1), h.exposed(10, 1)
 		_, err := h.CloseSale(t.Context(), late.GoodsID, today.Add(time.Hour))
@@ -109,27 +109,27 @@ func TestLiveGoods(t *testing.T) {
 		require.NoError(t, err)
 		live, err := h.LiveGoods(t.Context(), today.Add(time.Hour))
 		require.NoError(t, err)
-		require.ElementsMatch(t, []int64{on.GoodsID, late.GoodsID}, each(live, func(s seckill.Sale) int64 { return s.GoodsID }))
+		require.ElementsMatch(t, []int64{on.GoodsID, late.GoodsID}, mapSlice(live, func(s seckill.Sale) int64 { return s.GoodsID }))
 	})
 }
 
 func TestBeginEpoch(t *testing.T) {
-	onEach(t, func(t *testing.T, h house) {
+	onEach(t, func(t *testing.T, h fixture) {
 		draft := h.draft(1, 10, 5)
-		first := h.rebuilt(draft.GoodsID)
+		first := h.beginEpoch(draft.GoodsID)
 		require.Equal(t, seckill.Exposed, first.Status)
 		require.EqualValues(t, 1, first.Epoch)
 		require.Empty(t, first.Holdings)
 
 		sale := first.Sale
 		a, b, c, d := h.line(sale, 9, 1), h.line(sale, 2, 1), h.line(sale, 9, 2), h.line(sale, 3, 1)
-		h.write(sale.GoodsID, a, b, c, d)
+		h.writeAll(sale.GoodsID, a, b, c, d)
 		_, err := h.Pay(t.Context(), sale.GoodsID, c.OrderSn, today)
 		require.NoError(t, err)
 		_, _, err = h.CancelOne(t.Context(), sale.GoodsID, b.OrderSn, today)
 		require.NoError(t, err)
 
-		second := h.rebuilt(sale.GoodsID)
+		second := h.beginEpoch(sale.GoodsID)
 		require.EqualValues(t, 2, second.Epoch)
 		require.EqualValues(t, 6, second.Stock)
 		require.Equal(t, []rebuild.Holding{
@@ -142,14 +142,14 @@ func TestBeginEpoch(t *testing.T) {
 
 		_, err = h.CloseSale(t.Context(), sale.GoodsID, today)
 		require.NoError(t, err)
-		third := h.rebuilt(sale.GoodsID)
+		third := h.beginEpoch(sale.GoodsID)
 		require.Equal(t, seckill.Closed, third.Status, "a closed sale stays closed")
 		require.EqualValues(t, 3, third.Epoch)
 	})
 }
 
 func TestBeginEpochIsFenced(t *testing.T) {
-	onEach(t, func(t *testing.T, h house) {
+	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.draft(1, 10, 5)
 		older, err := h.NextRebuildToken(t.Context(), sale.GoodsID)
 		require.NoError(t, err)
@@ -162,7 +162,7 @@ func TestBeginEpochIsFenced(t *testing.T) {
 			require.NotErrorIs(t, err, order.ErrTryAgain)
 		}
 		_, err = h.BeginEpoch(t.Context(), sale.GoodsID, newer, today.Add(time.Hour))
-		conflict(t, err) // its end has come
+		requireConflict(t, err) // its end has come
 		kept, err := h.Sale(t.Context(), sale.GoodsID)
 		require.NoError(t, err)
 		require.Equal(t, sale, kept, "refusals change nothing")
@@ -176,7 +176,7 @@ func TestBeginEpochIsFenced(t *testing.T) {
 }
 
 func TestFirstEpochIsADraftsAlone(t *testing.T) {
-	onEach(t, func(t *testing.T, h house) {
+	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.draft(1, 10, 5)
 		_, err := h.BeginEpoch(t.Context(), sale.GoodsID, rebuild.FirstToken, today)
 		require.NoError(t, err)
@@ -190,7 +190,7 @@ func TestFirstEpochIsADraftsAlone(t *testing.T) {
 }
 
 func TestBarriers(t *testing.T) {
-	onEach(t, func(t *testing.T, h house) {
+	onEach(t, func(t *testing.T, h fixture) {
 		bar := order.Barrier{Epoch: 3, Token: 9}
 		reached, err := h.BarrierReached(t.Context(), 42, 3, 9)
 		require.NoError(t, err)

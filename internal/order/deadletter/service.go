@@ -25,10 +25,10 @@ type Store interface {
 	// MovesOfOrder lists an order's moves that nobody has marked as given.
 	MovesOfOrder(ctx context.Context, goodsID int64, orderSn string) ([]order.StockMove, error)
 	// PlanReturn writes the move that gives an order's units back at a moment to come, unless Revive removes it before.
-	PlanReturn(ctx context.Context, goodsID int64, l reservation.OrderLine, at time.Time) (order.StockMove, error)
+	ScheduleRelease(ctx context.Context, goodsID int64, l reservation.OrderLine, at time.Time) (order.StockMove, error)
 	// Revive makes a failed order created, once, and removes its letter and the planned return; Conflict where the
 	// database has no room for it, ErrTryAgain where the epoch is another than the return's.
-	Revive(ctx context.Context, letterID string, undo order.StockMove, now, payBy time.Time) (order.Order, error)
+	RestoreOrder(ctx context.Context, letterID string, undo order.StockMove, now, payBy time.Time) (order.Order, error)
 }
 
 // ReservationStore is Redis as the resolving of dead letters needs it.
@@ -130,7 +130,7 @@ func (c *Service) releaseFirst(ctx context.Context, d order.DeadLetter) error {
 
 func (c *Service) revive(ctx context.Context, d order.DeadLetter, l reservation.OrderLine) (order.Order, error) {
 	now := c.now()
-	undo, err := c.store.PlanReturn(ctx, d.GoodsID, l, now.Add(returnAfter))
+	undo, err := c.store.ScheduleRelease(ctx, d.GoodsID, l, now.Add(returnAfter))
 	if err != nil {
 		return order.Order{}, err
 	}
@@ -145,7 +145,7 @@ func (c *Service) revive(ctx context.Context, d order.DeadLetter, l reservation.
 		c.releaser.Release(ctx, []order.StockMove{undo}) // it took nothing and gives nothing back
 		return order.Order{}, c.nothingLeft(ctx, d.GoodsID)
 	}
-	o, err := c.store.Revive(ctx, d.ID, undo, now, now.Add(c.timeout))
+	o, err := c.store.RestoreOrder(ctx, d.ID, undo, now, now.Add(c.timeout))
 	if err == nil {
 		_, settle := c.redis.Settle(ctx, d.GoodsID, []string{l.OrderSn})
 		if settle != nil {

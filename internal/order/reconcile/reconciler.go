@@ -19,9 +19,9 @@ import (
 
 // Store is MySQL for repairs and samples.
 type Store interface {
-	// PlanReturn writes a stock move that returns the units that Redis holds for an order. The
+	// ScheduleRelease writes a stock move that returns the units that Redis holds for an order. The
 	// error is Unavailable if the order has a move already.
-	PlanReturn(
+	ScheduleRelease(
 		ctx context.Context, goodsID int64, l reservation.OrderLine, at time.Time,
 	) (order.StockMove, error)
 	CountDeadLetters(ctx context.Context) (int64, error)
@@ -46,7 +46,7 @@ type Report struct {
 	GoodsID    int64
 	BacklogAge time.Duration // of the oldest reservation that MySQL may lack; 0 if there is none
 	Found      seckill.Differences
-	Repaired   int // of those: settled, republished, or with a stock move planned
+	Repaired   int // of those: settled, republished, or with a release scheduled
 }
 
 // Dependencies are what a Reconciler works with.

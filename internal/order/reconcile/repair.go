@@ -17,7 +17,7 @@ const maxLogged = 50
 func (r *Reconciler) repair(ctx context.Context, v seckill.View, f findings) (int, error) {
 	settled, settleErr := r.settle(ctx, v.GoodsID, f.written)
 	republished, publishErr := r.republish(ctx, v, f.absent)
-	returned, returnErr := r.planReturns(ctx, v.GoodsID, f.failed)
+	returned, returnErr := r.scheduleReleases(ctx, v.GoodsID, f.failed)
 	return settled + republished + returned, errors.Join(settleErr, publishErr, returnErr)
 }
 
@@ -53,13 +53,13 @@ func dueForRepublishing(age time.Duration) bool {
 	return false
 }
 
-// planReturns plans the return of units that Redis holds for failed orders without a stock move.
+// scheduleReleases schedules the release of units that Redis holds for failed orders without a stock move.
 // An adoption took these units after the failure was written.
-func (r *Reconciler) planReturns(
+func (r *Reconciler) scheduleReleases(
 	ctx context.Context, goodsID int64, failed []order.Pending,
 ) (int, error) {
 	for n, p := range failed {
-		if _, err := r.Store.PlanReturn(ctx, goodsID, p.OrderLine, time.Now()); err != nil {
+		if _, err := r.Store.ScheduleRelease(ctx, goodsID, p.OrderLine, time.Now()); err != nil {
 			return n, err
 		}
 	}

@@ -10,8 +10,9 @@ import (
 	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
-// Catalog answers buyers: what is on sale, may I come in, and the random path. In a rush it answers from what was seen a
-// ViewTTL ago; a path is always given, or refused, by Redis.
+// Catalog answers buyers: the exposed sales, admission to a sale, and the random path. In a rush it
+// answers from a view that is at most ViewTTL old. Redis itself issues or refuses every path. A
+// Catalog is safe for concurrent use.
 type Catalog struct {
 	reader *SaleReader
 	redis  PathStore
@@ -20,44 +21,47 @@ type Catalog struct {
 	paths  *batcher.Batcher[pathKey, reservation.PathGrant, time.Time]
 }
 
-// NewCatalog makes the shop.
-func NewCatalog(front *SaleReader, shelf PathStore, catalog SaleStore) *Catalog {
-	s := &Catalog{reader: front, redis: shelf, store: catalog}
-	s.paths = batcher.New(reservation.MaxBatch, s.pathBatch)
-	return s
+// NewCatalog returns a catalog of the sales that reader and store serve.
+func NewCatalog(reader *SaleReader, redis PathStore, store SaleStore) *Catalog {
+	c := &Catalog{reader: reader, redis: redis, store: store}
+	c.paths = batcher.New(reservation.MaxBatch, c.pathBatch)
+	return c
 }
 
-// Sale is one sale as everybody sees it; see Front.Sale. While many look it may be as old as Moment.
-func (s *Catalog) Sale(ctx context.Context, goodsID int64) (seckill.View, error) {
-	l, err := s.read(ctx, goodsID)
-	return l.View, err
+// Sale returns one sale as buyers see it, with the errors of SaleReader.Sale. The view may be
+// ViewTTL old while several callers read the same sale.
+func (c *Catalog) Sale(ctx context.Context, goodsID int64) (seckill.View, error) {
+	v, err := c.read(ctx, goodsID)
+	return v.View, err
 }
 
-// sharedView is Front's, or one of a moment ago.
-func (s *Catalog) read(ctx context.Context, goodsID int64) (sharedView, error) {
-	if l, fresh := s.cache.get(goodsID, true); fresh {
-		return l, nil
+// read returns the cached view or reads a new one.
+func (c *Catalog) read(ctx context.Context, goodsID int64) (sharedView, error) {
+	if v, fresh := c.cache.get(goodsID, true); fresh {
+		return v, nil
 	}
-	l, err := s.reader.read(ctx, goodsID)
+	v, err := c.reader.read(ctx, goodsID)
 	if err == nil {
-		s.cache.put(l)
+		c.cache.put(v)
 	}
-	return l, err
+	return v, err
 }
 
-// Refused is Admit's refusal where it is known without asking anybody, or nil where it is not.
-func (s *Catalog) KnownRefusal(goodsID int64) error {
-	l, fresh := s.cache.get(goodsID, false)
+// KnownRefusal returns the refusal of Admit if the cache has a fresh view that implies one. It
+// returns nil otherwise. It never calls Redis.
+func (c *Catalog) KnownRefusal(goodsID int64) error {
+	v, fresh := c.cache.get(goodsID, false)
 	if !fresh {
 		return nil
 	}
-	return l.CheckSelling(l.Now, l.Available)
+	return v.CheckSelling(v.Now, v.Available)
 }
 
-// Admit gives a buyer the view of a sale, or the refusal where the sale takes nobody now.
-func (s *Catalog) Admit(ctx context.Context, goodsID int64) (seckill.View, error) {
-	l, err := s.read(ctx, goodsID)
-	v := l.View
+// Admit returns the view of a sale that sells now. It returns the refusal of a sale that does not,
+// and Unavailable while the gate is shut.
+func (c *Catalog) Admit(ctx context.Context, goodsID int64) (seckill.View, error) {
+	shared, err := c.read(ctx, goodsID)
+	v := shared.View
 	if err != nil {
 		return v, err
 	}
@@ -67,30 +71,33 @@ func (s *Catalog) Admit(ctx context.Context, goodsID int64) (seckill.View, error
 	return v, v.CheckSelling(v.Now, v.Available)
 }
 
-// SaleService lists exposed sales, newest first, below a goods id (0: from the top). A sale whose Redis is away while another's answers is
-// shown as MySQL knows it: it must not take the list from everybody.
-func (s *Catalog) Sales(ctx context.Context, below int64, limit int) ([]seckill.View, error) {
-	sales, err := s.store.ExposedSales(ctx, below, limit)
+// Sales lists exposed sales, newest first, below a goods id (0: from the top). Where one Redis
+// master is down and another answers, the list shows the sales of the first as MySQL has them: one
+// master must not make the whole list unavailable.
+func (c *Catalog) Sales(ctx context.Context, below int64, limit int) ([]seckill.View, error) {
+	sales, err := c.store.ExposedSales(ctx, below, limit)
 	if err != nil {
 		return nil, seckill.NewUnavailable("the sales can't be listed", err)
 	}
-	views, troubles := make([]seckill.View, len(sales)), make([]error, len(sales))
-	var looks sync.WaitGroup
+	views, errs := make([]seckill.View, len(sales)), make([]error, len(sales))
+	var reads sync.WaitGroup
 	for i, sale := range sales {
-		looks.Go(func() { views[i], troubles[i] = s.Sale(ctx, sale.GoodsID) })
+		reads.Go(func() { views[i], errs[i] = c.Sale(ctx, sale.GoodsID) })
 	}
-	looks.Wait()
-	return views, fillFromStore(views, troubles, sales)
+	reads.Wait()
+	return views, fillFromStore(views, errs, sales)
 }
 
-// fillFromStore puts what MySQL says in the place of views that could not be had, where others could.
-func fillFromStore(views []seckill.View, troubles []error, sales []seckill.Sale) error {
+// fillFromStore replaces views that failed by MySQL's rows. It returns an error if every view
+// failed, or one failed with anything but Unavailable.
+func fillFromStore(views []seckill.View, errs []error, sales []seckill.Sale) error {
 	missing := 0
-	for i, err := range troubles {
+	for i, err := range errs {
 		if err == nil {
 			continue
 		}
-		if missing++; missing == len(sales) || seckill.ReasonOf(err) != seckill.Unavailable {
+		missing++
+		if missing == len(sales) || seckill.ReasonOf(err) != seckill.Unavailable {
 			return err
 		}
 		views[i] = storedView(sales[i])

@@ -2,108 +2,66 @@ package catalog
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/ttlcache"
 )
 
-// Lister lists exposed sales; Shop is one.
+// ListTTL is the greatest age of a cached page of the list.
+const ListTTL = time.Second
+
+// maxPages bounds the cached pages, because callers choose cursors and page sizes.
+const maxPages = 256
+
+// Lister lists exposed sales; Catalog implements it.
 type Lister interface {
 	Sales(ctx context.Context, below int64, limit int) ([]seckill.View, error)
 }
 
-// ListCache keeps what is shown to everybody in a node's memory, so that it may be asked as often as anybody likes: what it
-// shows is at most ListTTL old, and whoever asks for the same page meanwhile waits for one look.
+// ListCache keeps pages of the public list in a node's memory, so that any number of visitors
+// costs one read per page and second. It is safe for concurrent use.
 type ListCache struct {
 	lister Lister
 	now    func() time.Time
-	mu     sync.Mutex
-	pages  map[pageKey]*cachedPage
+	pages  *ttlcache.Cache[pageKey, cachedPage]
 }
-
-// ListTTL is how old a page may be when it is shown.
-const ListTTL = time.Second
-
-// maxPages is how many pages are kept: callers choose cursors and sizes, and must not fill the memory.
-const maxPages = 256
 
 type pageKey struct {
 	below int64
 	limit int
 }
 
-// cachedPage is one look, under way or done.
 type cachedPage struct {
-	began time.Time
-	done  chan struct{}
+	began time.Time // this node's clock before the list was read
 	views []seckill.View
-	err   error
 }
 
-// NewListCache makes an empty board. now is time.Now but in tests.
+// NewListCache returns an empty cache whose ages count by the clock now.
 func NewListCache(lister Lister, now func() time.Time) *ListCache {
-	return &ListCache{lister: lister, now: now, pages: make(map[pageKey]*cachedPage)}
+	pages := ttlcache.New[pageKey, cachedPage](ttlcache.Options{
+		TTL: ListTTL, MaxEntries: maxPages, LoadTimeout: readDeadline, Now: now,
+	})
+	return &ListCache{lister: lister, now: now, pages: pages}
 }
 
-// SaleService lists exposed sales as Lister does. The clock of what is shown goes on: each view's Now is this moment's.
-func (b *ListCache) Sales(ctx context.Context, below int64, limit int) ([]seckill.View, error) {
-	p := b.page(ctx, pageKey{below, limit})
-	select {
-	case <-p.done:
-	case <-ctx.Done():
-		return nil, seckill.NewUnavailable("the sales can't be listed in time", context.Cause(ctx))
+// Sales lists exposed sales as Lister does. It adds a page's age to each view's Now, so that a
+// countdown does not jump when the page is read again.
+func (c *ListCache) Sales(ctx context.Context, below int64, limit int) ([]seckill.View, error) {
+	load := func(ctx context.Context) (cachedPage, error) {
+		began := c.now()
+		views, err := c.lister.Sales(ctx, below, limit)
+		return cachedPage{began, views}, err
 	}
-	if p.err != nil {
-		return nil, p.err
+	page, err := c.pages.Get(ctx, pageKey{below, limit}, load)
+	if err != nil {
+		return nil, seckill.OrUnavailable(err, "the sales can't be listed in time")
 	}
-	age := b.now().Sub(p.began)
-	views := make([]seckill.View, len(p.views))
-	for i, v := range p.views {
-		v.Now = v.Now.Add(max(0, age)).Truncate(time.Millisecond)
+	age := max(0, c.now().Sub(page.began))
+	views := make([]seckill.View, len(page.views))
+	for i, v := range page.views {
+		v.Now = v.Now.Add(age).Truncate(time.Millisecond)
 		views[i] = v
 	}
 	return views, nil
-}
-
-// page finds a look that is young enough, or begins one.
-func (b *ListCache) page(ctx context.Context, key pageKey) *cachedPage {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	now := b.now()
-	if p := b.pages[key]; p != nil && now.Sub(p.began) < ListTTL && !p.failed() {
-		return p
-	}
-	p := &cachedPage{began: now, done: make(chan struct{})}
-	if b.sweep(now); len(b.pages) < maxPages {
-		b.pages[key] = p
-	}
-	go b.load(context.WithoutCancel(ctx), key, p) // others wait for it, whether this caller does or not
-	return p
-}
-
-func (b *ListCache) load(ctx context.Context, key pageKey, p *cachedPage) {
-	ctx, cancel := context.WithTimeout(ctx, readDeadline)
-	defer cancel()
-	defer close(p.done)
-	p.views, p.err = b.lister.Sales(ctx, key.below, key.limit)
-}
-
-// failed tells whether a look is over and brought nothing: the next caller looks again.
-func (p *cachedPage) failed() bool {
-	select {
-	case <-p.done:
-		return p.err != nil
-	default:
-		return false
-	}
-}
-
-// sweep drops what is too old to be shown.
-func (b *ListCache) sweep(now time.Time) {
-	for key, p := range b.pages {
-		if now.Sub(p.began) >= ListTTL {
-			delete(b.pages, key)
-		}
-	}
 }

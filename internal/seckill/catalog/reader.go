@@ -10,93 +10,99 @@ import (
 	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
-// readDeadline bounds one trip to Redis for a group of buyers.
+// readDeadline bounds one call to Redis that a batch of callers shares.
 const readDeadline = 2 * time.Second
 
-// ViewStore reads sales out of Redis.
+// ViewStore reads sales from Redis.
 type ViewStore interface {
-	// View reads a sale; ErrNotLoaded where Redis has nothing of it.
+	// View reads a sale; ErrNotLoaded if Redis has no state of it.
 	View(ctx context.Context, goodsID int64) (seckill.View, error)
 }
 
-// SaleReader tells how sales stand now. Those who ask for one at the same time share one look into
-// Redis, which is not older than their question. It is safe for concurrent use.
+// SaleStore reads from MySQL the sales that buyers may see.
+type SaleStore interface {
+	// Sale reads the row of a sale; ErrNoSuchGoods if there is none.
+	Sale(ctx context.Context, goodsID int64) (seckill.Sale, error)
+	// ExposedSales lists exposed sales, newest first, below a goods id (0: from the top).
+	ExposedSales(ctx context.Context, below int64, limit int) ([]seckill.Sale, error)
+}
+
+// SaleReader reads the current state of sales. Concurrent callers of one sale share one call to
+// Redis, which starts after each of them asked. It is safe for concurrent use.
 type SaleReader struct {
 	redis ViewStore
 	store SaleStore
 	views *batcher.Batcher[int64, struct{}, sharedView]
 }
 
-// sharedView is a view and how it came about.
+// sharedView is a view with the facts that the view cache needs.
 type sharedView struct {
 	seckill.View
-	began   time.Time // by this node's clock, before Redis was asked
-	callers int       // how many shared it
+	began   time.Time // this node's clock before the call to Redis
+	callers int       // size of the batch that shared the call
 }
 
-// NewSaleReader makes a front over Redis and MySQL.
-func NewSaleReader(viewer ViewStore, catalog SaleStore) *SaleReader {
-	f := &SaleReader{redis: viewer, store: catalog}
-	f.views = batcher.New(reservation.MaxBatch, f.readBatch)
-	return f
+// NewSaleReader returns a reader over Redis and MySQL.
+func NewSaleReader(redis ViewStore, store SaleStore) *SaleReader {
+	r := &SaleReader{redis: redis, store: store}
+	r.views = batcher.New(reservation.MaxBatch, r.readBatch)
+	return r
 }
 
-// trip asks once and gives everybody the same answer.
-func (f *SaleReader) readBatch(ctx context.Context, goodsID int64, askers []struct{}) ([]sharedView, error) {
+// readBatch reads once and gives every caller the same view.
+func (r *SaleReader) readBatch(
+	ctx context.Context, goodsID int64, callers []struct{},
+) ([]sharedView, error) {
 	ctx, cancel := context.WithTimeout(ctx, readDeadline)
 	defer cancel()
-	l := sharedView{began: time.Now(), callers: len(askers)}
+	v := sharedView{began: time.Now(), callers: len(callers)}
 	var err error
-	if l.View, err = f.redis.View(ctx, goodsID); err != nil {
+	if v.View, err = r.redis.View(ctx, goodsID); err != nil {
 		return nil, err
 	}
-	looks := make([]sharedView, len(askers))
-	for i := range looks {
-		looks[i] = l
+	views := make([]sharedView, len(callers))
+	for i := range views {
+		views[i] = v
 	}
-	return looks, nil
+	return views, nil
 }
 
-// Sale is one sale as it stands: NotFound where there is none or it is a draft. What is over and Redis has forgotten is read from MySQL.
-func (f *SaleReader) Sale(ctx context.Context, goodsID int64) (seckill.View, error) {
-	l, err := f.read(ctx, goodsID)
-	return l.View, err
+// Sale returns the current state of one sale. It returns NotFound for an unknown sale and for a
+// draft. It reads a sale that Redis no longer has from MySQL.
+func (r *SaleReader) Sale(ctx context.Context, goodsID int64) (seckill.View, error) {
+	v, err := r.read(ctx, goodsID)
+	return v.View, err
 }
 
-func (f *SaleReader) read(ctx context.Context, goodsID int64) (sharedView, error) {
-	l, err := f.views.Do(ctx, goodsID, struct{}{})
+func (r *SaleReader) read(ctx context.Context, goodsID int64) (sharedView, error) {
+	v, err := r.views.Do(ctx, goodsID, struct{}{})
 	switch {
 	case err == nil:
-		return l, nil
+		return v, nil
 	case errors.Is(err, seckill.ErrNotLoaded):
-		v, err := f.readStored(ctx, goodsID)
-		return sharedView{View: v}, err
+		stored, err := r.readStored(ctx, goodsID)
+		return sharedView{View: stored}, err
 	default:
-		return sharedView{}, seckill.NewUnavailable("the sale can't be looked at", err)
+		return sharedView{}, seckill.NewUnavailable("the sale can't be read", err)
 	}
 }
 
-// unloaded tells apart why Redis has nothing of a goods.
-func (f *SaleReader) readStored(ctx context.Context, goodsID int64) (seckill.View, error) {
-	sale, err := f.store.Sale(ctx, goodsID)
+// readStored reads a sale of which Redis has no state.
+func (r *SaleReader) readStored(ctx context.Context, goodsID int64) (seckill.View, error) {
+	sale, err := r.store.Sale(ctx, goodsID)
 	switch {
 	case errors.Is(err, seckill.ErrNoSuchGoods), err == nil && sale.Status == seckill.Draft:
 		return seckill.View{}, seckill.NewNoSuchSale()
 	case err != nil:
-		return seckill.View{}, seckill.NewUnavailable("the sale can't be looked up", err)
+		return seckill.View{}, seckill.NewUnavailable("the sale can't be read", err)
 	}
 	return storedView(sale), nil
 }
 
-// storedView is a sale of which Redis has nothing.
+// storedView is the view of a sale of which Redis has no state.
 func storedView(sale seckill.Sale) seckill.View {
-	return seckill.View{Sale: sale, Gate: seckill.GateMissing, Available: sale.Stock, Sold: sale.Total - sale.Stock, Now: time.Now().UTC()}
-}
-
-// SaleStore is what MySQL knows of the sales that buyers may see.
-type SaleStore interface {
-	// Sale reads the row of a sale; ErrNoSuchGoods where there is none.
-	Sale(ctx context.Context, goodsID int64) (seckill.Sale, error)
-	// ExposedSales lists exposed sales, newest first, below a goods id (0: from the top).
-	ExposedSales(ctx context.Context, below int64, limit int) ([]seckill.Sale, error)
+	return seckill.View{
+		Sale: sale, Gate: seckill.GateMissing, Now: time.Now().UTC(),
+		Available: sale.Stock, Sold: sale.Total - sale.Stock,
+	}
 }

@@ -8,72 +8,77 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// ViewTTL is how long a node goes on telling many buyers what it has seen of a sale: so much later, at worst, do they hear
-// of units that came back, of a change by the merchant, or of a gate that was shut.
+// ViewTTL is the greatest age of a view that a node serves from memory. It is the longest delay
+// after which buyers see returned units, a merchant's change or a shut gate.
 const ViewTTL = 50 * time.Millisecond
 
-// renewAfter is the age from which on a look is renewed, by one asker while the others are still told it: so that in a long
-// rush nobody waits for Redis.
+// renewAfter is the age from which one caller reads the view again. The others still get the old
+// view, so that in a long rush nobody waits for Redis.
 const renewAfter = ViewTTL / 2
 
-// viewCache is what a node has just seen of the sales that many look at. In a rush nearly every answer is the same no, and
-// need not ask Redis for it.
+// viewCache keeps the last views of sales that many callers read at once. In a rush nearly every
+// answer is the same refusal and needs no call to Redis.
 //
-// Who asks alone is told how things stand, always: only a look that was shared shows that there is a rush, and only such a
-// sharedView is kept. Only what a script has said of an open sale is kept; there is one entry for each sale that Redis has. It is
-// safe for concurrent use.
-type viewCache struct{ views sync.Map } // goods id -> *kept
+// It is not a ttlcache.Cache, because it must not load. A caller that reads a sale alone always
+// gets the current state, so only a view that a batch of callers shared is kept. One caller renews
+// a view before it expires. A view also ends when its clock passes the sale's start or end.
+//
+// It keeps views of open gates only, one for each sale in Redis. It is safe for concurrent use.
+type viewCache struct{ views sync.Map } // goods id -> *cachedView
 
-// cachedView is a look that is told to others.
+// cachedView is a view that the cache serves.
 type cachedView struct {
 	sharedView
-	renewing atomic.Bool // somebody is looking again
-	served   atomic.Bool // and somebody else has been told this one since
+	renewing atomic.Bool // one caller reads it again
+	served   atomic.Bool // another caller got it after renewAfter
 }
 
-// wanted tells whether others than the one who looked again, from that time on, ask for the sale.
-func (k *cachedView) wanted(again time.Time) bool {
-	return k.served.Load() || again.Sub(k.began) < renewAfter
+// wanted reports whether other callers than the one that read the sale again at that time want it.
+func (v *cachedView) wanted(again time.Time) bool {
+	return v.served.Load() || again.Sub(v.began) < renewAfter
 }
 
-// keep remembers a look, if it is one that may be told to others and others ask.
-func (r *viewCache) put(l sharedView) {
-	before, found := r.views.Load(l.GoodsID)
+// put keeps a view of an open gate if several callers shared it or want it. It drops the view
+// before otherwise.
+func (c *viewCache) put(v sharedView) {
+	before, found := c.views.Load(v.GoodsID)
+	wanted := v.callers > 1 || found && before.(*cachedView).wanted(v.began)
 	switch {
-	case l.Gate == seckill.GateOpen && (l.callers > 1 || found && before.(*cachedView).wanted(l.began)):
-		r.views.Store(l.GoodsID, &cachedView{sharedView: l})
+	case v.Gate == seckill.GateOpen && wanted:
+		c.views.Store(v.GoodsID, &cachedView{sharedView: v})
 	case found:
-		r.views.Delete(l.GoodsID)
+		c.views.Delete(v.GoodsID)
 	}
 }
 
-func (r *viewCache) remove(goodsID int64) { r.views.Delete(goodsID) }
+func (c *viewCache) remove(goodsID int64) { c.views.Delete(goodsID) }
 
-// due tells whether it is the asker's turn to renew it. Who will look takes the turn; others only ask.
-func (k *cachedView) due(takes bool) bool {
-	if takes {
-		return k.renewing.CompareAndSwap(false, true)
+// due reports whether the caller has to renew the view. A caller that will read takes the turn.
+func (v *cachedView) due(willRead bool) bool {
+	if willRead {
+		return v.renewing.CompareAndSwap(false, true)
 	}
-	return !k.renewing.Load()
+	return !v.renewing.Load()
 }
 
-// recall gives a remembered view with its clock moved on, or false where one must look again: it is too old, or it is the
-// asker's turn to renew it, or the clock has passed the sale's opening or its end since, for a sale opens when it opens and
-// not a moment later. willLook says that the asker will look where it must.
-func (r *viewCache) get(goodsID int64, willLook bool) (sharedView, bool) {
-	found, ok := r.views.Load(goodsID)
+// get returns a cached view with its clock advanced by its age. It returns false if the view is too
+// old, if the caller has to renew it, or if the advanced clock changes the sale's phase: a start is
+// never delayed. willRead says that the caller reads the sale when get returns false.
+func (c *viewCache) get(goodsID int64, willRead bool) (sharedView, bool) {
+	found, ok := c.views.Load(goodsID)
 	if !ok {
 		return sharedView{}, false
 	}
-	k := found.(*cachedView)
-	age := time.Since(k.began)
-	if age > ViewTTL || age > renewAfter && k.due(willLook) {
+	cached := found.(*cachedView)
+	age := time.Since(cached.began)
+	if age > ViewTTL || age > renewAfter && cached.due(willRead) {
 		return sharedView{}, false
 	}
-	if age > renewAfter && !k.served.Load() {
-		k.served.Store(true)
+	if age > renewAfter && !cached.served.Load() {
+		cached.served.Store(true)
 	}
-	l := k.sharedView
-	l.Now = l.Now.Add(age + time.Millisecond) // at least Redis' clock: it was read after the look began, and cut to the millisecond
-	return l, l.PhaseAt(l.Now, l.Available) == k.PhaseAt(k.Now, k.Available)
+	v := cached.sharedView
+	// Redis read its clock after began and truncated it, so this is at least Redis' clock now.
+	v.Now = v.Now.Add(age + time.Millisecond)
+	return v, v.PhaseAt(v.Now, v.Available) == cached.PhaseAt(cached.Now, cached.Available)
 }

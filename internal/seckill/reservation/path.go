@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// PathTTL is how long a random path may be used after it was given.
+// PathTTL is how long a random path is valid.
 const PathTTL = 60 * time.Second
 
-// CheckPath tells whether a string has the form of a random path: 32 lower-case hex digits.
+// CheckPath returns an error unless a string is 32 lower-case hex digits.
 func CheckPath(path string) error {
 	if len(path) != 2*md5.Size {
 		return fmt.Errorf("a path has %d digits, not %d", 2*md5.Size, len(path))
@@ -26,17 +26,17 @@ func CheckPath(path string) error {
 	return nil
 }
 
-// NewPath is the MD5 of goods, buyer and 128 random bits: nobody can guess it, and it tells nothing.
+// NewPath returns the MD5 of goods, buyer and 128 random bits, so that nobody can guess it.
 func NewPath(goodsID, buyerID int64) string {
 	var b [32]byte
 	binary.BigEndian.PutUint64(b[0:], uint64(goodsID))
 	binary.BigEndian.PutUint64(b[8:], uint64(buyerID))
-	_, _ = rand.Read(b[16:]) // never fails: crypto/rand ends the program rather than return an error
+	_, _ = rand.Read(b[16:]) // never fails: crypto/rand ends the program instead
 	sum := md5.Sum(b[:])
 	return hex.EncodeToString(sum[:])
 }
 
-// PathGrant is one random path and the buyer it is for.
+// PathGrant is one random path and its buyer.
 type PathGrant struct {
 	Path    string // 32 lower-case hex digits
 	BuyerID int64

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// FuzzCheckPath: a random path is 32 lower-case hex digits, and nothing else is one.
+// FuzzCheckPath compares CheckPath with a regular expression.
 func FuzzCheckPath(f *testing.F) {
 	f.Add("0f343b0931126a20f133d67c2b018a3b")
 	f.Add("0F343B0931126A20F133D67C2B018A3B")
@@ -19,7 +19,7 @@ func FuzzCheckPath(f *testing.F) {
 	})
 }
 
-func TestPathsHaveOneForm(t *testing.T) {
+func TestCheckPath_AcceptsOnly32LowerCaseHexDigits(t *testing.T) {
 	seen := map[string]bool{}
 	for range 1000 {
 		p := NewPath(1, 2)

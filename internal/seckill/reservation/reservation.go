@@ -6,11 +6,11 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// MaxBatch is how many reservations of one goods travel together at most: in one script call, in one message.
+// MaxBatch bounds the reservations of one script call and of one message.
 const MaxBatch = 256
 
-// OrderLine is what is remembered of one reservation until MySQL has it: one entry of the outbox, of pending and of a
-// message. Name and phone come from the buyer's token.
+// OrderLine is the record of one reservation until MySQL has it. It is one entry of the outbox, of
+// the pending set and of a message. Name and phone come from the buyer's token.
 type OrderLine struct {
 	OrderSn  string `json:"orderSn"`
 	BuyerID  int64  `json:"buyerId"`
@@ -28,29 +28,29 @@ type Reservation struct {
 // Verdict is the reserve script's answer to one reservation.
 type Verdict struct {
 	Code      VerdictCode
-	OrderSn   string   // Taken, Repeated: the number that the path stands for
-	OrderSns  []string // OverLimit: what the buyer already has
-	Available int64    // TooFew: what was left when this one was judged
+	OrderSn   string   // of Taken and Repeated
+	OrderSns  []string // of OverLimit: the buyer's active orders
+	Available int64    // of TooFew: units left at that moment
 }
 
-// VerdictCode tells the verdicts apart; scripts/lua/reserve.lua returns the same numbers.
+// VerdictCode is the kind of a verdict. scripts/lua/reserve.lua returns the same numbers.
 type VerdictCode int
 
-// The verdicts, in the order in which the script looks for them.
+// The verdicts, in the order in which the script checks them.
 const (
-	Taken     VerdictCode = 0 // units taken, remembered and in the outbox
-	Repeated  VerdictCode = 1 // the path was used before: its order again, nothing taken
+	Taken     VerdictCode = 0 // units taken, and the line is in the outbox
+	Repeated  VerdictCode = 1 // the path was used before: same order, nothing taken
 	WrongPath VerdictCode = 2
 	TooEarly  VerdictCode = 3
 	TooLate   VerdictCode = 4
 	OverLimit VerdictCode = 5
 	TooFew    VerdictCode = 6
-	Malformed VerdictCode = 7 // a quantity that is no positive decimal integer: a caller's bug
-	// NumVerdicts is how many there are: whoever counts them by code has so many places.
+	Malformed VerdictCode = 7 // the quantity is no positive integer: a bug of the caller
+	// NumVerdicts is the number of codes, for arrays of counters.
 	NumVerdicts = 8
 )
 
-// Err is the refusal that a verdict means to the buyer, or nil where there is an order.
+// Err returns the refusal that a verdict means to the buyer, or nil if there is an order.
 func (v Verdict) Err() error {
 	switch v.Code {
 	case Taken, Repeated:
@@ -72,13 +72,13 @@ func (v Verdict) Err() error {
 	}
 }
 
-// Result is what one call of the reserve script did.
+// Result is the outcome of one call of the reserve script.
 type Result struct {
 	Verdicts  []Verdict // one for each reservation, in order
-	OutboxID  string    // the outbox entry that holds all lines taken; "" where none was
+	OutboxID  string    // the outbox entry of all lines taken; "" if none
 	Available int64     // units left afterwards
 	Now       time.Time // Redis' clock
-	// Unsure, where it is set, says why Redis may yet lose what was taken, now or for a path used before: too few replicas
-	// have it. It must not be promised; asked again with the same path, it may have become sure.
+	// NotReplicated is set if too few replicas have what was taken, now or under a path used
+	// before. The orders must not be confirmed to buyers; a retry with the same path may succeed.
 	NotReplicated error
 }

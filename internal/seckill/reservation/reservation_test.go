@@ -8,7 +8,7 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-func TestEveryVerdictHasItsReason(t *testing.T) {
+func TestVerdict_ErrHasOneReasonPerCode(t *testing.T) {
 	reasons := map[VerdictCode]seckill.Reason{
 		Taken: "", Repeated: "", WrongPath: seckill.BadPath, TooEarly: seckill.NotStarted, TooLate: seckill.Ended,
 		OverLimit: seckill.LimitReached, TooFew: seckill.SoldOut, Malformed: seckill.BadRequest,

@@ -7,7 +7,7 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// Action is what was done to a sale.
+// Action is a kind of change of a sale.
 type Action string
 
 // The actions of the audit log.

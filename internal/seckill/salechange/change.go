@@ -6,7 +6,7 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// Change is what a merchant wants to be different about a sale. What is nil stays as it is.
+// Change lists the fields of a sale that a merchant changes. A nil field stays as it is.
 type Change struct {
 	Title         *string    `json:"title,omitempty"`
 	Price         *int64     `json:"price,omitempty"`
@@ -14,10 +14,10 @@ type Change struct {
 	EndAt         *time.Time `json:"endAt,omitempty"`
 	PerBuyerLimit *int64     `json:"perBuyerLimit,omitempty"`
 	Rate          RateChange `json:"rate"`
-	StockDelta    int64      `json:"stockDelta,omitempty"` // units more (or less: negative); 0 leaves them alone
+	StockDelta    int64      `json:"stockDelta,omitempty"` // units added; negative: removed
 }
 
-// RateChange is what is to be different about a rate.
+// RateChange lists the fields of a rate that change. A nil field stays as it is.
 type RateChange struct {
 	Algorithm        *string  `json:"algorithm,omitempty"`
 	PermitsPerSecond *float64 `json:"permitsPerSecond,omitempty"`
@@ -25,12 +25,12 @@ type RateChange struct {
 	MaxWaitMillis    *int64   `json:"maxWaitMillis,omitempty"`
 }
 
-// Validate names the first field that is out of its bounds whatever the sale is like, as a BadRequest.
+// Validate returns a BadRequest for the first field that no sale could accept.
 func (c Change) Validate() error {
 	if c.StockDelta < -seckill.MaxStock || c.StockDelta > seckill.MaxStock {
 		return seckill.NewFieldError("stockDelta", "must be -%d to %d, and not 0", seckill.MaxStock, seckill.MaxStock)
 	}
-	// A sale within all bounds, into which the change is put: what is wrong afterwards is the change's fault.
+	// The sample is within all bounds, so any violation comes from the change.
 	start := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 	sample := seckill.Sale{
 		Title: "x", Total: 1, PerBuyerLimit: 1, StartAt: start, EndAt: time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC), Rate: seckill.DefaultRate(),
@@ -39,8 +39,8 @@ func (c Change) Validate() error {
 	return asNew(c.set(sample)).Validate()
 }
 
-// Apply gives the sale as it is to be, or says why it can't be: Conflict where the sale's state does not allow it, and
-// BadRequest where the outcome would be out of its bounds. A cut of an exposed sale is judged by Redis besides.
+// Apply returns the changed sale. It returns Conflict if the sale's status does not allow the change,
+// and BadRequest if the result is out of bounds. Redis also checks a stock cut of an exposed sale.
 func (c Change) Apply(s seckill.Sale) (seckill.Sale, error) {
 	switch {
 	case s.Status == seckill.Closed:
@@ -54,7 +54,7 @@ func (c Change) Apply(s seckill.Sale) (seckill.Sale, error) {
 	}
 	judged := asNew(after)
 	if s.Status == seckill.Exposed && after.Total == 0 {
-		judged.Stock = 1 // all that was unsold may be taken off sale
+		judged.Stock = 1 // a cut may remove everything that is unsold
 	}
 	if after.Total > seckill.MaxStock || after.Total < 0 || s.Status == seckill.Draft && after.Total < 1 {
 		return s, seckill.NewFieldError("stockDelta", "would make the stock %d; it must be 1 to %d", after.Total, seckill.MaxStock)
@@ -62,7 +62,7 @@ func (c Change) Apply(s seckill.Sale) (seckill.Sale, error) {
 	return after, judged.Validate()
 }
 
-// put sets the fields without judging them.
+// set returns the sale with the fields set and not checked.
 func (c Change) set(s seckill.Sale) seckill.Sale {
 	set(&s.Title, c.Title)
 	set(&s.Price, c.Price)
@@ -75,7 +75,7 @@ func (c Change) set(s seckill.Sale) seckill.Sale {
 	set(&s.Rate.MaxWaitMillis, c.Rate.MaxWaitMillis)
 	s.StartAt, s.EndAt = s.StartAt.UTC().Truncate(time.Millisecond), s.EndAt.UTC().Truncate(time.Millisecond)
 	s.Total, s.Stock = s.Total+c.StockDelta, s.Stock+c.StockDelta
-	// A draft has no orders that an older limit let in.
+	// A draft has no orders under an older limit.
 	if s.MaxPerBuyerLimit = max(s.MaxPerBuyerLimit, s.PerBuyerLimit); s.Status == seckill.Draft {
 		s.MaxPerBuyerLimit = s.PerBuyerLimit
 	}
@@ -95,7 +95,7 @@ func asNew(s seckill.Sale) seckill.NewSale {
 	}
 }
 
-// NewStockDeltaError refuses to take off sale what is sold already.
+// NewStockDeltaError returns the refusal of a cut below the available units.
 func NewStockDeltaError(available int64) *seckill.Error {
 	e := seckill.NewError(seckill.Conflict, "only what is unsold can be taken off sale")
 	e.Data = map[string]any{"available": available}

@@ -26,22 +26,22 @@ func (s *Store) WriteTombstone(ctx context.Context, o order.Order) (order.Order,
 		if sale.Epoch <= o.Epoch {
 			return order.ErrTryAgain
 		}
-		row = tombOf(o)
+		row = tombstoneRow(o)
 		return insert(tx, []orderRow{row})
 	})
 	return row.order(), err
 }
 
-// tombOf is a failed order of no units: nobody knows how many they were, nor by whom, besides who asks.
-func tombOf(o order.Order) orderRow {
+// tombstoneRow is a failed order of no units: nobody knows how many they were, nor by whom, besides who asks.
+func tombstoneRow(o order.Order) orderRow {
 	return orderRow{
 		GoodsID: o.GoodsID, OrderSn: o.OrderSn, BuyerID: o.BuyerID, Epoch: o.Epoch, Status: order.Failed,
 		FailureReason: order.FailedLost, Created: o.CreatedAt.UnixMilli(), ClosedAt: millis(o.ClosedAt),
 	}
 }
 
-// inscribe writes onto tombs whose they are. They are few, so each has its statement.
-func inscribe(tx *gorm.DB, rows []orderRow) error {
+// fillTombstones writes onto tombs whose they are. They are few, so each has its statement.
+func fillTombstones(tx *gorm.DB, rows []orderRow) error {
 	for _, r := range rows {
 		res := tx.Exec(`UPDATE orders SET buyer_id = ?, quantity = ?, amount = ?, name = ?, phone = ?
 			WHERE goods_id = ? AND order_sn = ? AND status = ? AND quantity = 0`,

@@ -15,7 +15,7 @@ import (
 func TestSettleMovesPendingToSoldOnce(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *Store) {
 		load(t, s, onSale(10, 5))
-		reserve(t, s, want(t, s, 1, 7, 3), want(t, s, 2, 8, 2))
+		reserve(t, s, issuePath(t, s, 1, 7, 3), issuePath(t, s, 2, 8, 2))
 		for range 2 {
 			_, err := s.Settle(t.Context(), goods, []string{"sn1", "sn1", "unknown"})
 			require.NoError(t, err)
@@ -33,18 +33,18 @@ func cancelOf(sn string, buyer, quantity int64) order.StockMove {
 func TestReleaseGivesBackOnceBeforeAndAfterSettling(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *Store) {
 		load(t, s, onSale(10, 4))
-		reserve(t, s, want(t, s, 1, 7, 3), want(t, s, 2, 8, 2), want(t, s, 3, 8, 1))
+		reserve(t, s, issuePath(t, s, 1, 7, 3), issuePath(t, s, 2, 8, 2), issuePath(t, s, 3, 8, 1))
 		_, err := s.Settle(t.Context(), goods, []string{"sn1"})
 		require.NoError(t, err)
 		settled, early := cancelOf("sn1", 7, 3), cancelOf("sn2", 8, 2)
-		require.Equal(t, []order.MoveResult{order.MoveApplied, order.MoveApplied}, give(t, s, settled, early))
-		require.Equal(t, []order.MoveResult{order.MoveAppliedBefore, order.MoveAppliedBefore}, give(t, s, settled, early))
+		require.Equal(t, []order.MoveResult{order.MoveApplied, order.MoveApplied}, release(t, s, settled, early))
+		require.Equal(t, []order.MoveResult{order.MoveAppliedBefore, order.MoveAppliedBefore}, release(t, s, settled, early))
 		_, err = s.Settle(t.Context(), goods, []string{"sn2"})
 		require.NoError(t, err)
 		v := view(t, s)
 		require.EqualValues(t, []int64{9, 1, 0}, []int64{v.Available, v.Pending, v.Sold})
 
-		verdicts := reserve(t, s, want(t, s, 4, 7, 4), want(t, s, 5, 8, 4), want(t, s, 6, 8, 3))
+		verdicts := reserve(t, s, issuePath(t, s, 4, 7, 4), issuePath(t, s, 5, 8, 4), issuePath(t, s, 6, 8, 3))
 		require.Equal(t, []reservation.Verdict{
 			{Code: reservation.Taken, OrderSn: "sn4"},
 			{Code: reservation.OverLimit, OrderSns: []string{"sn3"}},
@@ -56,12 +56,12 @@ func TestReleaseGivesBackOnceBeforeAndAfterSettling(t *testing.T) {
 func TestReleaseKnowsEpochs(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *Store) {
 		m := cancelOf("sn1", 7, 1)
-		require.Equal(t, []order.MoveResult{order.MoveDeferred}, give(t, s, m), "redis has no such sale")
+		require.Equal(t, []order.MoveResult{order.MoveDeferred}, release(t, s, m), "redis has no such sale")
 		load(t, s, onSale(10, 5))
 		m.Epoch = 2
-		require.Equal(t, []order.MoveResult{order.MoveDeferred}, give(t, s, m))
+		require.Equal(t, []order.MoveResult{order.MoveDeferred}, release(t, s, m))
 		m.Epoch = 0
-		require.Equal(t, []order.MoveResult{order.MoveCovered}, give(t, s, m))
+		require.Equal(t, []order.MoveResult{order.MoveCovered}, release(t, s, m))
 		require.EqualValues(t, 10, view(t, s).Available)
 	})
 }
@@ -69,10 +69,10 @@ func TestReleaseKnowsEpochs(t *testing.T) {
 func TestAFailedOrderGivesBackOnlyWhatItTook(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *Store) {
 		load(t, s, onSale(10, 5))
-		reserve(t, s, want(t, s, 1, 7, 2))
+		reserve(t, s, issuePath(t, s, 1, 7, 2))
 		took, tookNothing := cancelOf("sn1", 7, 2), cancelOf("sn9", 9, 1)
 		took.Kind, tookNothing.Kind = order.MoveFail, order.MoveFail
-		give(t, s, took, tookNothing)
+		release(t, s, took, tookNothing)
 		v := view(t, s)
 		require.EqualValues(t, []int64{10, 0, 0}, []int64{v.Available, v.Pending, v.Sold})
 	})
@@ -82,7 +82,7 @@ func TestAStockDeltaRaisesAndCutsOnlyWhatIsUnsold(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *Store) {
 		load(t, s, onSale(10, 5))
 		delta := func(id string, units int64) order.MoveResult {
-			return give(t, s, order.StockMove{ID: id, GoodsID: goods, Epoch: 1, Kind: order.MoveDelta, Quantity: units})[0]
+			return release(t, s, order.StockMove{ID: id, GoodsID: goods, Epoch: 1, Kind: order.MoveDelta, Quantity: units})[0]
 		}
 		require.Equal(t, order.MoveApplied, delta("a", 5))
 		require.Equal(t, order.MoveAppliedBefore, delta("a", 5))
@@ -97,7 +97,7 @@ func TestAStockDeltaRaisesAndCutsOnlyWhatIsUnsold(t *testing.T) {
 func TestLoadBringsHoldingsAndRefusesOldEpochs(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *Store) {
 		load(t, s, onSale(10, 2))
-		reserve(t, s, want(t, s, 1, 7, 2))
+		reserve(t, s, issuePath(t, s, 1, 7, 2))
 		snap := onSale(10, 2)
 		snap.Epoch, snap.Stock = 3, 8
 		snap.Holdings = []rebuild.Holding{{BuyerID: 7, Held: 2, Orders: []rebuild.HeldOrder{{OrderSn: "sn1", Quantity: 2}}}}
@@ -115,7 +115,7 @@ func TestLoadBringsHoldingsAndRefusesOldEpochs(t *testing.T) {
 		require.EqualValues(t, 8, view(t, s).Available)
 		_, err := s.IssuePaths(t.Context(), goods, 3, reservation.PathTTL, []reservation.PathGrant{{Path: path(2), BuyerID: 7}})
 		require.NoError(t, err)
-		g, err := s.Reserve(t.Context(), goods, 3, []reservation.Reservation{asking(2, 7, 1)})
+		g, err := s.Reserve(t.Context(), goods, 3, []reservation.Reservation{reservationOf(2, 7, 1)})
 		require.NoError(t, err)
 		require.Equal(t, []reservation.Verdict{{Code: reservation.OverLimit, OrderSns: []string{"sn1"}}}, g.Verdicts)
 	})
@@ -214,7 +214,7 @@ func TestARefusedCutStaysRefused(t *testing.T) {
 		load(t, s, onSale(10, 5))
 		cut := order.StockMove{ID: "cut", GoodsID: goods, Epoch: 1, Kind: order.MoveDelta, Quantity: -12}
 		more := order.StockMove{ID: "more", GoodsID: goods, Epoch: 1, Kind: order.MoveDelta, Quantity: 5}
-		require.Equal(t, []order.MoveResult{order.CutTooLarge, order.MoveApplied, order.CutTooLarge}, give(t, s, cut, more, cut),
+		require.Equal(t, []order.MoveResult{order.CutTooLarge, order.MoveApplied, order.CutTooLarge}, release(t, s, cut, more, cut),
 			"whoever asks again must hear what the first heard")
 		require.EqualValues(t, 15, view(t, s).Available)
 	})
@@ -241,7 +241,7 @@ func TestAShutSaleTakesNoEpochThatWasOnItsWay(t *testing.T) {
 func TestAnOpenSaleIsNotLoadedOver(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *Store) {
 		load(t, s, onSale(10, 5))
-		reserve(t, s, want(t, s, 1, 7, 2))
+		reserve(t, s, issuePath(t, s, 1, 7, 2))
 		next := onSale(10, 5)
 		next.Epoch = 2
 		loaded, err := s.Load(t.Context(), next)
@@ -259,11 +259,11 @@ func TestReleaseWaitsForTheGate(t *testing.T) {
 		load(t, s, onSale(10, 5))
 		require.NoError(t, s.Shut(t.Context(), goods, 1))
 		m := cancelOf("sn1", 7, 1)
-		require.Equal(t, []order.MoveResult{order.MoveDeferred}, give(t, s, m))
+		require.Equal(t, []order.MoveResult{order.MoveDeferred}, release(t, s, m))
 		again := onSale(10, 5)
 		again.Epoch = 2
 		load(t, s, again)
-		require.Equal(t, []order.MoveResult{order.MoveCovered}, give(t, s, m))
+		require.Equal(t, []order.MoveResult{order.MoveCovered}, release(t, s, m))
 	})
 }
 
@@ -271,7 +271,7 @@ func TestReleaseWaitsForTheGate(t *testing.T) {
 func TestALateOrderIsTakenInWithinTheLimitOnly(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *Store) {
 		load(t, s, onSale(10, 2))
-		reserve(t, s, want(t, s, 1, 7, 2))
+		reserve(t, s, issuePath(t, s, 1, 7, 2))
 		late := []reservation.OrderLine{{OrderSn: "late", BuyerID: 7, Quantity: 1}, {OrderSn: "other", BuyerID: 8, Quantity: 1}}
 		adopted, err := s.Adopt(t.Context(), goods, 1, 2, late)
 		require.NoError(t, err)

@@ -35,7 +35,7 @@ func (s *Store) AuditOf(ctx context.Context, goodsID int64, before string, limit
 	}
 	var rows []auditRow
 	err := q.Order("id DESC").Limit(limit).Find(&rows).Error
-	return each(rows, auditRow.entry), trouble("list changes of a sale", err)
+	return mapSlice(rows, auditRow.entry), wrapError("list changes of a sale", err)
 }
 
 func (r auditRow) entry() salechange.AuditEntry {

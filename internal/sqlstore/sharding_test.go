@@ -17,9 +17,9 @@ import (
 	"flashsale.dev/seckill/internal/seckill/salechange"
 )
 
-// asksAll are the calls that no single shard can answer, and how they bear it where the goods live on several (docs/how-to/scale.md,
+// crossShardMethods are the calls that no single shard can answer, and how they bear it where the goods live on several (docs/how-to/scale.md,
 // "MySQL"). None is on the way of a purchase.
-func asksAll() map[string]string {
+func crossShardMethods() map[string]string {
 	const scan = "a scan of the background work, each second or seldomer: an index on each shard, merged"
 	return map[string]string{
 		"OrdersOf":         "a buyer's own list: an index on each shard, merged; or a lookup by buyer_id",
@@ -28,7 +28,7 @@ func asksAll() map[string]string {
 		"LiveGoods":        scan,
 		"OverBefore":       scan,
 		"RetiredBetween":   scan,
-		"MovesNotGiven":    scan,
+		"UnreleasedMoves":    scan,
 		"OpenCuts":         scan,
 		"DueRefunds":       scan,
 		"DeadLetters":      "the operators' list: by primary key on each shard, merged",
@@ -58,12 +58,12 @@ func TestEveryStatementOfAPurchaseCarriesItsGoods(t *testing.T) {
 			require.NoError(t, err)
 			t.Cleanup(func() { require.NoError(t, s.Close()) })
 			require.NoError(t, s.Migrate(t.Context()))
-			called := wholeLife(t, house{s, t}, rec)
+			called := callEveryMethod(t, fixture{s, t}, rec)
 			requireAllCalled(t, called, rec)
 			for step, texts := range rec.texts {
 				for _, text := range texts {
 					requireSharded(t, step, text)
-					require.NotRegexp(t, lacking, text, step)
+					require.NotRegexp(t, unsupported, text, step)
 				}
 			}
 		})
@@ -89,16 +89,16 @@ var (
 	// byGoods are those at which its rows are chosen by their goods.
 	byGoods = regexp.MustCompile("(?i)(?:`?[a-z_]+`?\\.)?`?goods_id`?\\s*(?:=\\s*(?:\\?|[a-z]\\.goods_id)|IN\\b)")
 	columns = regexp.MustCompile("(?i)^INSERT INTO `?[a-z_]+`? \\(([^)]*)\\)")
-	// lacking is what Vitess or TiDB refuse or do otherwise (docs/how-to/scale.md says where that stands): statements that change the column
+	// unsupported is what Vitess or TiDB refuse or do otherwise (docs/how-to/scale.md says where that stands): statements that change the column
 	// which chooses the shard, or that swallow errors, or can't be planned over shards.
-	lacking = regexp.MustCompile("(?i)^REPLACE|INSERT IGNORE|SAVEPOINT|NATURAL JOIN|USING ?\\(|OVER ?\\(|SQL_CALC_FOUND_ROWS|LAST_INSERT_ID|SELECT \\*" +
+	unsupported = regexp.MustCompile("(?i)^REPLACE|INSERT IGNORE|SAVEPOINT|NATURAL JOIN|USING ?\\(|OVER ?\\(|SQL_CALC_FOUND_ROWS|LAST_INSERT_ID|SELECT \\*" +
 		"|NOWAIT|SKIP LOCKED|LOCK IN SHARE|^(?:UPDATE|DELETE).* LIMIT|^UPDATE.* JOIN|(?:SET|UPDATE|,) ?`?(?:goods_id|actor_id)`? ?=")
 	control = regexp.MustCompile(`(?i)^(SET|START|BEGIN|COMMIT|ROLLBACK)\b`)
 )
 
 func requireSharded(t *testing.T, step, text string) {
 	t.Helper()
-	why, all := asksAll()[step]
+	why, all := crossShardMethods()[step]
 	key := strings.Contains(text, "idempotency_keys")
 	switch {
 	case control.MatchString(text):
@@ -127,25 +127,25 @@ func TestAStatementWithoutItsGoodsIsSeen(t *testing.T) {
 	}
 }
 
-// wholeLife calls everything that a store can do, and tells what it has called.
-func wholeLife(t *testing.T, h house, rec *recorder) map[string]bool {
+// callEveryMethod calls everything that a store can do, and tells what it has called.
+func callEveryMethod(t *testing.T, h fixture, rec *recorder) map[string]bool {
 	t.Helper()
 	ctx, called := t.Context(), map[string]bool{}
 	now := func(method string) context.Context {
-		rec.during(method)
+		rec.setStep(method)
 		called[method] = true
 		return ctx
 	}
-	sale := aSale(t, h, now)
-	orders(t, h, now, sale)
-	mending(t, h, now, sale)
-	lists(t, h, now, sale)
+	sale := callSaleMethods(t, h, now)
+	callOrderMethods(t, h, now, sale)
+	callRepairMethods(t, h, now, sale)
+	callListMethods(t, h, now, sale)
 	return called
 }
 
-type calling func(method string) context.Context
+type recordMethod func(method string) context.Context
 
-func aSale(t *testing.T, h house, now calling) seckill.Sale {
+func callSaleMethods(t *testing.T, h fixture, now recordMethod) seckill.Sale {
 	t.Helper()
 	draft := seckill.NewSale{
 		Title: "a kettle", Price: 1999, Stock: 100, PerBuyerLimit: 2, StartAt: today, EndAt: today.Add(time.Hour), Rate: seckill.DefaultRate(),
@@ -174,7 +174,7 @@ func aSale(t *testing.T, h house, now calling) seckill.Sale {
 	return snap.Sale
 }
 
-func orders(t *testing.T, h house, now calling, sale seckill.Sale) {
+func callOrderMethods(t *testing.T, h fixture, now recordMethod, sale seckill.Sale) {
 	t.Helper()
 	goods := sale.GoodsID
 	lines := h.lines(sale, 6)
@@ -198,24 +198,24 @@ func orders(t *testing.T, h house, now calling, sale seckill.Sale) {
 	require.NoError(t, err)
 	_, err = h.MovesOfOrder(now("MovesOfOrder"), goods, cancelled)
 	require.NoError(t, err)
-	require.NoError(t, h.MarkReleased(now("MarkGiven"), goods, []string{move.ID}, today))
+	require.NoError(t, h.MarkReleased(now("MarkReleased"), goods, []string{move.ID}, today))
 	expired, err := h.ExpireDue(now("ExpireDue"), goods, today.Add(time.Hour), 2)
 	require.NoError(t, err)
 	require.Len(t, expired, 2)
 }
 
-func mending(t *testing.T, h house, now calling, sale seckill.Sale) {
+func callRepairMethods(t *testing.T, h fixture, now recordMethod, sale seckill.Sale) {
 	t.Helper()
 	goods := sale.GoodsID
 	dead := h.line(sale, 7, 1)
 	out, err := h.WriteFailed(now("WriteFailed"), goods, dead, sale.Epoch, order.FailedUnwritten, order.DeadLetter{ID: "a letter"}, today)
 	require.NoError(t, err)
-	require.NoError(t, h.MarkReleased(now("MarkGiven"), goods, []string{out.Moves[0].ID}, today))
+	require.NoError(t, h.MarkReleased(now("MarkReleased"), goods, []string{out.Moves[0].ID}, today))
 	_, err = h.DeadLetter(now("DeadLetter"), "a letter")
 	require.NoError(t, err)
-	undo, err := h.PlanReturn(now("PlanReturn"), goods, dead, today)
+	undo, err := h.ScheduleRelease(now("ScheduleRelease"), goods, dead, today)
 	require.NoError(t, err)
-	_, err = h.Revive(now("Revive"), "a letter", undo, today, today.Add(time.Hour))
+	_, err = h.RestoreOrder(now("RestoreOrder"), "a letter", undo, today, today.Add(time.Hour))
 	require.NoError(t, err)
 	require.NoError(t, h.AddDeadLetter(now("AddDeadLetter"), order.DeadLetter{ID: "another", GoodsID: goods, FirstSeenAt: today}))
 	require.NoError(t, h.RemoveDeadLetter(now("RemoveDeadLetter"), "another"))
@@ -227,7 +227,7 @@ func mending(t *testing.T, h house, now calling, sale seckill.Sale) {
 	_, err = h.BeginEpoch(now("BeginEpoch"), goods, token, today)
 	require.NoError(t, err)
 	lost := h.line(sale, 8, 1)
-	_, err = h.WriteTombstone(now("Lost"), order.Order{OrderLine: lost, GoodsID: goods, Epoch: sale.Epoch, CreatedAt: today, ClosedAt: today})
+	_, err = h.WriteTombstone(now("WriteTombstone"), order.Order{OrderLine: lost, GoodsID: goods, Epoch: sale.Epoch, CreatedAt: today, ClosedAt: today})
 	require.NoError(t, err)
 	late := batchOf(goods, lost)
 	late.Epoch, late.Adopted = sale.Epoch+1, map[string]bool{lost.OrderSn: true}
@@ -235,7 +235,7 @@ func mending(t *testing.T, h house, now calling, sale seckill.Sale) {
 	require.NoError(t, err)
 }
 
-func lists(t *testing.T, h house, now calling, sale seckill.Sale) {
+func callListMethods(t *testing.T, h fixture, now recordMethod, sale seckill.Sale) {
 	t.Helper()
 	goods := sale.GoodsID
 	problems := map[string]error{}
@@ -257,10 +257,10 @@ func lists(t *testing.T, h house, now calling, sale seckill.Sale) {
 	keep("Sale", err)
 	_, err = h.Database(now("Database"), goods)
 	keep("Database", err)
-	_, err = h.CountUnreleased(now("CountNotGiven"), goods)
-	keep("CountNotGiven", err)
-	_, err = h.OldestUnreleasedMove(now("OldestMoveNotGiven"), goods)
-	keep("OldestMoveNotGiven", err)
+	_, err = h.CountUnreleased(now("CountUnreleased"), goods)
+	keep("CountUnreleased", err)
+	_, err = h.OldestUnreleasedMove(now("OldestUnreleasedMove"), goods)
+	keep("OldestUnreleasedMove", err)
 	_, err = h.SalesOf(now("SalesOf"), 1, 0, 10)
 	keep("SalesOf", err)
 	_, err = h.ExposedSales(now("ExposedSales"), 0, 10)
@@ -271,8 +271,8 @@ func lists(t *testing.T, h house, now calling, sale seckill.Sale) {
 	keep("OverBefore", err)
 	_, err = h.RetiredBetween(now("RetiredBetween"), today, today)
 	keep("RetiredBetween", err)
-	_, err = h.UnreleasedMoves(now("MovesNotGiven"), today, 10)
-	keep("MovesNotGiven", err)
+	_, err = h.UnreleasedMoves(now("UnreleasedMoves"), today, 10)
+	keep("UnreleasedMoves", err)
 	_, err = h.OpenCuts(now("OpenCuts"), today, 10)
 	keep("OpenCuts", err)
 	_, err = h.DeadLetters(now("DeadLetters"), "", 10)

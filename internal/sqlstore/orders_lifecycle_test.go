@@ -16,9 +16,9 @@ import (
 func sortDown(ids []int64) { slices.SortFunc(ids, func(a, b int64) int { return cmp.Compare(b, a) }) }
 
 func TestPay(t *testing.T) {
-	onEach(t, func(t *testing.T, h house) {
+	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.exposed(10, 5)
-		sn, late := h.sn(sale, 1), h.sn(sale, 2)
+		sn, late := h.writeOrder(sale, 1), h.writeOrder(sale, 2)
 		now := today.Add(5 * time.Minute)
 		paid, err := h.Pay(t.Context(), sale.GoodsID, sn, now)
 		require.NoError(t, err)
@@ -28,22 +28,22 @@ func TestPay(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, paid, again)
 		_, _, err = h.CancelOne(t.Context(), sale.GoodsID, sn, now)
-		conflict(t, err)
+		requireConflict(t, err)
 		_, err = h.Pay(t.Context(), sale.GoodsID, late, today.Add(16*time.Minute))
-		conflict(t, err) // payBy has come
+		requireConflict(t, err) // payBy has come
 		_, err = h.Pay(t.Context(), sale.GoodsID, "0", now)
 		require.ErrorIs(t, err, order.ErrNoSuchOrder)
 		require.Empty(t, h.moves(sale.GoodsID))
-		require.EqualValues(t, 2, h.balanced(sale.GoodsID))
+		require.EqualValues(t, 2, h.requireBalanced(sale.GoodsID))
 	})
 }
 
 func TestCancelGivesBackOnce(t *testing.T) {
-	onEach(t, func(t *testing.T, h house) {
+	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.exposed(10, 5)
 		l := h.line(sale, 1, 3)
-		h.write(sale.GoodsID, l)
-		h.rebuilt(sale.GoodsID)
+		h.writeAll(sale.GoodsID, l)
+		h.beginEpoch(sale.GoodsID)
 		now := today.Add(5 * time.Minute)
 		o, move, err := h.CancelOne(t.Context(), sale.GoodsID, l.OrderSn, now)
 		require.NoError(t, err)
@@ -59,8 +59,8 @@ func TestCancelGivesBackOnce(t *testing.T) {
 		require.Equal(t, o, again)
 		require.Nil(t, none)
 		_, err = h.Pay(t.Context(), sale.GoodsID, l.OrderSn, now)
-		conflict(t, err)
-		require.Zero(t, h.balanced(sale.GoodsID))
+		requireConflict(t, err)
+		require.Zero(t, h.requireBalanced(sale.GoodsID))
 		require.Empty(t, h.held(sale.GoodsID), "the buyer may buy again")
 		_, _, err = h.CancelOne(t.Context(), sale.GoodsID, "0", now)
 		require.ErrorIs(t, err, order.ErrNoSuchOrder)
@@ -71,10 +71,10 @@ func TestCancelGivesBackOnce(t *testing.T) {
 
 // TestCancelTogether: each of those who share a transaction has an answer of his own, and no refusal is his neighbour's.
 func TestCancelTogether(t *testing.T) {
-	onEach(t, func(t *testing.T, h house) {
+	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.exposed(20, 5)
 		first, second, paid, before := h.line(sale, 1, 3), h.line(sale, 1, 2), h.line(sale, 2, 1), h.line(sale, 3, 4)
-		h.write(sale.GoodsID, first, second, paid, before)
+		h.writeAll(sale.GoodsID, first, second, paid, before)
 		_, err := h.Pay(t.Context(), sale.GoodsID, paid.OrderSn, today)
 		require.NoError(t, err)
 		_, earlier, err := h.CancelOne(t.Context(), sale.GoodsID, before.OrderSn, today)
@@ -90,20 +90,20 @@ func TestCancelTogether(t *testing.T) {
 			require.Equal(t, asked[i], list[i].Order.OrderSn)
 		}
 		require.ErrorIs(t, list[1].Err, order.ErrNoSuchOrder)
-		conflict(t, list[2].Err)
+		requireConflict(t, list[2].Err)
 		require.Nil(t, list[4].Move, "cancelled before")
 		require.Nil(t, list[5].Move, "given back by the first of the two")
 		require.ElementsMatch(t, []order.StockMove{*earlier, *list[0].Move, *list[3].Move}, h.moves(sale.GoodsID))
 		require.EqualValues(t, []int64{2, 3}, []int64{list[0].Move.Quantity, list[3].Move.Quantity})
-		require.EqualValues(t, 1, h.balanced(sale.GoodsID), "the paid one is left")
+		require.EqualValues(t, 1, h.requireBalanced(sale.GoodsID), "the paid one is left")
 	})
 }
 
 func TestExpireDue(t *testing.T) {
-	onEach(t, func(t *testing.T, h house) {
+	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.exposed(20, 5)
 		var sns []string
-		for i := range 6 { // each due a minute after the one before
+		for i := range 6 { // mapSlice due a minute after the one before
 			b := batchOf(sale.GoodsID, h.line(sale, int64(1+i%2), 2))
 			b.PayBy = today.Add(time.Duration(i) * time.Minute)
 			out, err := h.WriteBatch(t.Context(), b)
@@ -126,30 +126,30 @@ func TestExpireDue(t *testing.T) {
 		require.Equal(t, order.MoveExpire, first[0].Kind)
 		rest, err := h.ExpireDue(t.Context(), sale.GoodsID, now, 100)
 		require.NoError(t, err)
-		require.Equal(t, []string{sns[2]}, each(rest, func(m order.StockMove) string { return m.OrderSn }), "not the paid one, nor what is due later")
+		require.Equal(t, []string{sns[2]}, mapSlice(rest, func(m order.StockMove) string { return m.OrderSn }), "not the paid one, nor what is due later")
 		o, err := h.Order(t.Context(), sale.GoodsID, sns[2])
 		require.NoError(t, err)
 		require.Equal(t, order.Expired, o.Status)
 		require.Equal(t, now, o.ClosedAt)
 		_, _, err = h.CancelOne(t.Context(), sale.GoodsID, sns[2], now)
-		conflict(t, err)
-		require.EqualValues(t, 4, h.balanced(sale.GoodsID))
+		requireConflict(t, err)
+		require.EqualValues(t, 4, h.requireBalanced(sale.GoodsID))
 	})
 }
 
 func TestMovesAreGivenOnce(t *testing.T) {
-	onEach(t, func(t *testing.T, h house) {
+	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.exposed(10, 5)
 		var ids []string
 		for i := range 3 {
-			_, move, err := h.CancelOne(t.Context(), sale.GoodsID, h.sn(sale, int64(i+1)), today.Add(time.Duration(i)*time.Second))
+			_, move, err := h.CancelOne(t.Context(), sale.GoodsID, h.writeOrder(sale, int64(i+1)), today.Add(time.Duration(i)*time.Second))
 			require.NoError(t, err)
 			ids = append(ids, move.ID)
 		}
 		moveIDs := func(before time.Time, limit int) []string {
 			list, err := h.UnreleasedMoves(t.Context(), before, limit)
 			require.NoError(t, err)
-			return each(list, func(m order.StockMove) string { return m.ID })
+			return mapSlice(list, func(m order.StockMove) string { return m.ID })
 		}
 		oldest := func(goodsID int64) time.Time {
 			at, err := h.OldestUnreleasedMove(t.Context(), goodsID)
@@ -172,18 +172,18 @@ func TestMovesAreGivenOnce(t *testing.T) {
 }
 
 func TestOrdersArePagedNewestFirst(t *testing.T) {
-	onEach(t, func(t *testing.T, h house) {
+	onEach(t, func(t *testing.T, h fixture) {
 		one, two := h.exposed(10, 10), h.exposed(10, 10)
 		var mine []string // newest first
 		for i := range 5 {
 			sale := []seckill.Sale{one, two}[i%2]
-			mine = append([]string{h.sn(sale, 7)}, mine...)
-			h.sn(sale, 8)
+			mine = append([]string{h.writeOrder(sale, 7)}, mine...)
+			h.writeOrder(sale, 8)
 		}
 		slices.SortFunc(mine, func(a, b string) int { return strings.Compare(b, a) })
 		sns := func(list []order.Order, err error) []string {
 			require.NoError(t, err)
-			return each(list, func(o order.Order) string { return o.OrderSn })
+			return mapSlice(list, func(o order.Order) string { return o.OrderSn })
 		}
 		require.Equal(t, mine[:2], sns(h.OrdersOf(t.Context(), 7, "", 2)))
 		require.Equal(t, mine[2:], sns(h.OrdersOf(t.Context(), 7, mine[1], 10)))

@@ -73,15 +73,15 @@ func path(n int) string {
 	return fmt.Sprintf("%032s", hex.EncodeToString(fmt.Appendf(nil, "%d", n)))
 }
 
-// want makes a reservation of a buyer for whom path n has been issued.
-func want(t *testing.T, s *Store, n int, buyer, quantity int64) reservation.Reservation {
+// issuePath makes a reservation of a buyer for whom path n has been issued.
+func issuePath(t *testing.T, s *Store, n int, buyer, quantity int64) reservation.Reservation {
 	t.Helper()
 	_, err := s.IssuePaths(t.Context(), goods, 1, time.Minute, []reservation.PathGrant{{Path: path(n), BuyerID: buyer}})
 	require.NoError(t, err)
-	return asking(n, buyer, quantity)
+	return reservationOf(n, buyer, quantity)
 }
 
-func asking(n int, buyer, quantity int64) reservation.Reservation {
+func reservationOf(n int, buyer, quantity int64) reservation.Reservation {
 	sn := fmt.Sprintf("sn%d", n)
 	return reservation.Reservation{OrderLine: reservation.OrderLine{OrderSn: sn, BuyerID: buyer, Quantity: quantity, Name: "李雷"}, Path: path(n)}
 }
@@ -112,7 +112,7 @@ func pendingSns(t *testing.T, s *Store) []string {
 	return sns
 }
 
-func give(t *testing.T, s *Store, moves ...order.StockMove) []order.MoveResult {
+func release(t *testing.T, s *Store, moves ...order.StockMove) []order.MoveResult {
 	t.Helper()
 	given, err := s.Release(context.Background(), goods, moves)
 	require.NoError(t, err)

@@ -20,13 +20,13 @@ func lost(sale seckill.Sale, l reservation.OrderLine) order.Order {
 }
 
 func TestALostOrderIsNotWrittenWhenItComes(t *testing.T) {
-	onEach(t, func(t *testing.T, h house) {
+	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.exposed(10, 5)
 		lines := h.lines(sale, 3)
 		_, err := h.WriteTombstone(t.Context(), lost(sale, lines[0]))
 		require.ErrorIs(t, err, order.ErrTryAgain, "its epoch has not ended")
-		h.write(sale.GoodsID, lines[1])
-		h.rebuilt(sale.GoodsID)
+		h.writeAll(sale.GoodsID, lines[1])
+		h.beginEpoch(sale.GoodsID)
 		for range 2 {
 			o, err := h.WriteTombstone(t.Context(), lost(sale, lines[0]))
 			require.NoError(t, err)
@@ -48,7 +48,7 @@ func TestALostOrderIsNotWrittenWhenItComes(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, order.FailedLost, o.FailureReason)
 		require.Equal(t, lines[0], o.OrderLine)
-		require.EqualValues(t, 2, h.balanced(sale.GoodsID))
+		require.EqualValues(t, 2, h.requireBalanced(sale.GoodsID))
 		letters, err := h.DeadLetters(t.Context(), "", 10)
 		require.NoError(t, err)
 		require.Len(t, letters, 1)
@@ -57,10 +57,10 @@ func TestALostOrderIsNotWrittenWhenItComes(t *testing.T) {
 }
 
 func TestALostOrderThatFindsNoRoomKeepsItsOneRow(t *testing.T) {
-	onEach(t, func(t *testing.T, h house) {
+	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.exposed(10, 5)
 		l := h.line(sale, 1, 1)
-		h.rebuilt(sale.GoodsID)
+		h.beginEpoch(sale.GoodsID)
 		_, err := h.WriteTombstone(t.Context(), lost(sale, l))
 		require.NoError(t, err)
 		for i := range 2 {
@@ -69,17 +69,17 @@ func TestALostOrderThatFindsNoRoomKeepsItsOneRow(t *testing.T) {
 			require.Len(t, out.Moves, 1-i)
 		}
 		require.Len(t, h.all(sale.GoodsID), 1)
-		require.Zero(t, h.balanced(sale.GoodsID))
+		require.Zero(t, h.requireBalanced(sale.GoodsID))
 	})
 }
 
 // Whoever is first, the buyer's question or the late order, there is one row and both go by it.
 func TestALostOrderAndItsLateMessageRace(t *testing.T) {
-	onEach(t, func(t *testing.T, h house) {
+	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.exposed(10, 5)
 		for range 10 {
 			l := h.line(sale, 1, 1)
-			h.rebuilt(sale.GoodsID)
+			h.beginEpoch(sale.GoodsID)
 			now, err := h.Sale(t.Context(), sale.GoodsID)
 			require.NoError(t, err)
 			b := batchOf(sale.GoodsID, l)
@@ -104,6 +104,6 @@ func TestALostOrderAndItsLateMessageRace(t *testing.T) {
 				require.NoError(t, err)
 			}
 		}
-		require.Zero(t, h.balanced(sale.GoodsID))
+		require.Zero(t, h.requireBalanced(sale.GoodsID))
 	})
 }

@@ -14,29 +14,29 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// errUnwritable says that a value does not fit its column. SQLite would take it and MySQL refuse it, so it is
+// errDoesNotFit says that a value does not fit its column. SQLite would take it and MySQL refuse it, so it is
 // looked at before either is asked.
-var errUnwritable = errors.New("does not fit the database")
+var errDoesNotFit = errors.New("does not fit the database")
 
-// trouble names the operation of an error and marks the infrastructure's ones with order.ErrTryAgain.
+// wrapError names the operation of an error and marks the infrastructure's ones with order.ErrTryAgain.
 //
 // What counts as the infrastructure's is everything that is neither a refusal of ours nor known to be about the data: a
 // table that is not there yet or an error nobody has met is no fault of an order, and must not make it a dead letter.
-func trouble(op string, err error) error {
+func wrapError(op string, err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, order.ErrTryAgain) || ours(err) || aboutData(err):
+	case errors.Is(err, order.ErrTryAgain) || isAnswer(err) || isDataError(err):
 		return fmt.Errorf("%s: %w", op, err)
 	default:
 		return fmt.Errorf("%s: %w: %w", op, order.ErrTryAgain, err)
 	}
 }
 
-// ours tells whether an error is an answer of this package rather than of the database.
-func ours(err error) bool {
+// isAnswer tells whether an error is an answer of this package rather than of the database.
+func isAnswer(err error) bool {
 	for _, answer := range []error{
-		seckill.ErrNoSuchGoods, rebuild.ErrFenced, order.ErrNoSuchOrder, order.ErrNoSuchDeadLetter, errUnwritable,
+		seckill.ErrNoSuchGoods, rebuild.ErrFenced, order.ErrNoSuchOrder, order.ErrNoSuchDeadLetter, errDoesNotFit,
 	} {
 		if errors.Is(err, answer) {
 			return true
@@ -74,7 +74,7 @@ const (
 	sqliteMismatch   = 20
 )
 
-func aboutData(err error) bool {
+func isDataError(err error) bool {
 	if e, ok := errors.AsType[*mysql.MySQLError](err); ok {
 		return slices.Contains(dataErrors(), e.Number)
 	}
@@ -83,7 +83,7 @@ func aboutData(err error) bool {
 	}
 	if e, ok := errors.AsType[*sqlite.Error](err); ok {
 		code := e.Code() & 0xff
-		return code == sqliteTooBig || code == sqliteMismatch || code == sqliteConstraint && !duplicate(err)
+		return code == sqliteTooBig || code == sqliteMismatch || code == sqliteConstraint && !isDuplicate(err)
 	}
 	return false
 }
@@ -94,9 +94,9 @@ const (
 	sqlitePrimaryKey = 1555
 )
 
-// duplicate tells whether a key was there already. Under the goods row's lock that means that somebody wrote without it:
+// isDuplicate tells whether a key was there already. Under the goods row's lock that means that somebody wrote without it:
 // a new transaction sees the row.
-func duplicate(err error) bool {
+func isDuplicate(err error) bool {
 	if e, ok := errors.AsType[*mysql.MySQLError](err); ok {
 		return e.Number == 1062
 	}

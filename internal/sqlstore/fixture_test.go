@@ -29,12 +29,12 @@ var databases = []struct {
 }
 
 // onEach runs a test on every database, with the schema in place.
-func onEach(t *testing.T, test func(t *testing.T, h house)) {
+func onEach(t *testing.T, test func(t *testing.T, h fixture)) {
 	t.Helper()
 	for _, d := range databases {
 		t.Run(d.name, func(t *testing.T) {
 			t.Parallel()
-			test(t, newHouse(t, d.dsn(t)))
+			test(t, newFixture(t, d.dsn(t)))
 		})
 	}
 }
@@ -44,23 +44,23 @@ var (
 	minter = ordersn.NewMinter([]byte("a secret of the tests, 32 bytes."))
 )
 
-// house is a store and what the tests do with it.
-type house struct {
+// fixture is a store and what the tests do with it.
+type fixture struct {
 	*Store
 	t testing.TB
 }
 
-func newHouse(t testing.TB, dsn string) house {
+func newFixture(t testing.TB, dsn string) fixture {
 	t.Helper()
 	s, err := Open(t.Context(), dsn, Options{})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	require.NoError(t, s.Migrate(t.Context()))
-	return house{s, t}
+	return fixture{s, t}
 }
 
 // draft puts up a sale of a merchant's.
-func (h house) draft(merchant, units, limit int64) seckill.Sale {
+func (h fixture) draft(merchant, units, limit int64) seckill.Sale {
 	h.t.Helper()
 	sale := seckill.NewSale{
 		Title: "Überraschung 🎁", Price: 1999, Stock: units, PerBuyerLimit: limit,
@@ -72,13 +72,13 @@ func (h house) draft(merchant, units, limit int64) seckill.Sale {
 }
 
 // exposed puts up a sale and begins its first epoch.
-func (h house) exposed(units, limit int64) seckill.Sale {
+func (h fixture) exposed(units, limit int64) seckill.Sale {
 	h.t.Helper()
-	return h.rebuilt(h.draft(1, units, limit).GoodsID).Sale
+	return h.beginEpoch(h.draft(1, units, limit).GoodsID).Sale
 }
 
 // rebuilt begins the next epoch.
-func (h house) rebuilt(goodsID int64) rebuild.Snapshot {
+func (h fixture) beginEpoch(goodsID int64) rebuild.Snapshot {
 	h.t.Helper()
 	token, err := h.NextRebuildToken(h.t.Context(), goodsID)
 	require.NoError(h.t, err)
@@ -88,7 +88,7 @@ func (h house) rebuilt(goodsID int64) rebuild.Snapshot {
 }
 
 // line reserves units for a buyer under a new number of the sale's epoch.
-func (h house) line(sale seckill.Sale, buyer, quantity int64) reservation.OrderLine {
+func (h fixture) line(sale seckill.Sale, buyer, quantity int64) reservation.OrderLine {
 	h.t.Helper()
 	sn, err := minter.Mint(sale.GoodsID, sale.Epoch)
 	require.NoError(h.t, err)
@@ -96,7 +96,7 @@ func (h house) line(sale seckill.Sale, buyer, quantity int64) reservation.OrderL
 }
 
 // lines reserves one unit for each of n buyers.
-func (h house) lines(sale seckill.Sale, n int) []reservation.OrderLine {
+func (h fixture) lines(sale seckill.Sale, n int) []reservation.OrderLine {
 	h.t.Helper()
 	list := make([]reservation.OrderLine, n)
 	for i := range list {
@@ -123,7 +123,7 @@ func batchOf(goodsID int64, lines ...reservation.OrderLine) orderwriter.Batch {
 }
 
 // write writes lines, which must succeed.
-func (h house) write(goodsID int64, lines ...reservation.OrderLine) order.Outcome {
+func (h fixture) writeAll(goodsID int64, lines ...reservation.OrderLine) order.Outcome {
 	h.t.Helper()
 	out, err := h.WriteBatch(h.t.Context(), batchOf(goodsID, lines...))
 	require.NoError(h.t, err)
@@ -131,15 +131,15 @@ func (h house) write(goodsID int64, lines ...reservation.OrderLine) order.Outcom
 }
 
 // sn writes one unit for a buyer and gives its number.
-func (h house) sn(sale seckill.Sale, buyer int64) string {
+func (h fixture) writeOrder(sale seckill.Sale, buyer int64) string {
 	h.t.Helper()
 	l := h.line(sale, buyer, 1)
-	require.Equal(h.t, []string{l.OrderSn}, h.write(sale.GoodsID, l).Created)
+	require.Equal(h.t, []string{l.OrderSn}, h.writeAll(sale.GoodsID, l).Created)
 	return l.OrderSn
 }
 
 // Pay pays an order with a payment of its own, and gives the order back; Conflict where the money goes back.
-func (h house) Pay(ctx context.Context, goodsID int64, sn string, now time.Time) (order.Order, error) {
+func (h fixture) Pay(ctx context.Context, goodsID int64, sn string, now time.Time) (order.Order, error) {
 	o, err := h.Order(ctx, goodsID, sn)
 	if err != nil {
 		return o, err
@@ -152,7 +152,7 @@ func (h house) Pay(ctx context.Context, goodsID int64, sn string, now time.Time)
 }
 
 // CancelOne cancels a single order.
-func (h house) CancelOne(ctx context.Context, goodsID int64, sn string, now time.Time) (order.Order, *order.StockMove, error) {
+func (h fixture) CancelOne(ctx context.Context, goodsID int64, sn string, now time.Time) (order.Order, *order.StockMove, error) {
 	list, err := h.Cancel(ctx, goodsID, []string{sn}, now)
 	if err != nil {
 		return order.Order{}, nil, err
@@ -161,7 +161,7 @@ func (h house) CancelOne(ctx context.Context, goodsID int64, sn string, now time
 }
 
 // all reads every order of a goods, page by page.
-func (h house) all(goodsID int64) []order.Order {
+func (h fixture) all(goodsID int64) []order.Order {
 	h.t.Helper()
 	var list []order.Order
 	for before := ""; ; {
@@ -176,7 +176,7 @@ func (h house) all(goodsID int64) []order.Order {
 
 // balanced checks the sums of a goods to the unit: total = stock + active, holdings = active by buyer, and each number
 // once. It returns the units of active orders.
-func (h house) balanced(goodsID int64) int64 {
+func (h fixture) requireBalanced(goodsID int64) int64 {
 	h.t.Helper()
 	sale, err := h.Sale(h.t.Context(), goodsID)
 	require.NoError(h.t, err)
@@ -199,7 +199,7 @@ func (h house) balanced(goodsID int64) int64 {
 }
 
 // held reads what buyers hold, without those who hold nothing.
-func (h house) held(goodsID int64) map[int64]int64 {
+func (h fixture) held(goodsID int64) map[int64]int64 {
 	h.t.Helper()
 	var rows []holdingRow
 	require.NoError(h.t, h.read(h.t.Context()).Where("goods_id = ? AND held <> 0", goodsID).Find(&rows).Error)
@@ -211,7 +211,7 @@ func (h house) held(goodsID int64) map[int64]int64 {
 }
 
 // moves lists the moves of a goods that were not given.
-func (h house) moves(goodsID int64) []order.StockMove {
+func (h fixture) moves(goodsID int64) []order.StockMove {
 	h.t.Helper()
 	list, err := h.UnreleasedMoves(h.t.Context(), today.Add(24*time.Hour), 100_000)
 	require.NoError(h.t, err)
@@ -224,8 +224,8 @@ func (h house) moves(goodsID int64) []order.StockMove {
 	return own
 }
 
-// conflict asserts a refusal.
-func conflict(t testing.TB, err error) {
+// requireConflict asserts a refusal.
+func requireConflict(t testing.TB, err error) {
 	t.Helper()
 	require.Equal(t, seckill.Conflict, seckill.ReasonOf(err), "%v", err)
 }

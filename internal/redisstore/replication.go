@@ -12,25 +12,25 @@ import (
 // errTooFewReplicas says that what a script did may be lost with the master.
 var errTooFewReplicas = errors.New("too few replicas have it yet")
 
-// redirects is how often a group follows a cluster's word that its goods is elsewhere, or asks again in a moment.
+// maxRedirects is how often a group follows a cluster's word that its goods is elsewhere, or asks again in a moment.
 const (
-	redirects     = 4
+	maxRedirects  = 4
 	redirectPause = 10 * time.Millisecond
 )
 
 // reserveOn runs the reserve script and, where replicas count, waits for them: on the same connection, since WAIT is about
 // what that connection has written, and in the same round trip. unsure tells why the replicas may not have it.
-func (s *Store) reserveOn(ctx context.Context, k keys, keys []string, args []any) (fields []any, unsure, err error) {
+func (s *Store) reserveReplicated(ctx context.Context, k keys, keys []string, args []any) (fields []any, unsure, err error) {
 	if s.opts.WaitReplicas == 0 {
 		fields, err = s.reserve.Run(ctx, s.client, keys, args...).Slice()
 		return fields, nil, err
 	}
-	node, err := s.nodeOf(ctx, k)
+	node, err := s.masterOf(ctx, k)
 	if err != nil {
 		return nil, nil, err
 	}
 	asking := false
-	for n := range redirects {
+	for n := range maxRedirects {
 		fields, unsure, err = s.reserveAndWait(ctx, node, asking, k, keys, args)
 		to, asks, again, lookErr := s.redirected(ctx, node, err)
 		if lookErr != nil {
@@ -67,7 +67,7 @@ func (s *Store) reserveAndWait(ctx context.Context, node redis.UniversalClient, 
 	ask()
 	script := s.reserve.Eval(ctx, pipe, keys, args...)
 	ask()
-	written := pipe.Set(ctx, k.waited(), 1, UsedPathLife)
+	written := pipe.Set(ctx, k.replicationMarker(), 1, UsedPathLife)
 	waited := pipe.Do(ctx, "WAIT", s.opts.WaitReplicas, s.opts.WaitTimeout.Milliseconds())
 	_, _ = pipe.Exec(ctx) // each command has its own error
 	fields, err = script.Slice()

@@ -14,13 +14,13 @@ import (
 
 var _ stats.CounterStore = (*Store)(nil)
 
-// paceOver is the seconds over which orders per second are told.
-const paceOver = 10
+// rateWindowSeconds is the seconds over which orders per second are told.
+const rateWindowSeconds = 10
 
 // AddCounts adds what a node counted, all sales in one pipeline (so EVAL: EVALSHA could not fall back on the text there). Of a sale
 // whose master is away the counts are lost; it is called known.
 func (s *Store) AddCounts(ctx context.Context, counts map[int64]stats.Counts) (map[int64]bool, error) {
-	script, replies := lua.Source("tally"), make(map[int64]*redis.Cmd, len(counts))
+	script, replies := lua.Source("counters"), make(map[int64]*redis.Cmd, len(counts))
 	pipe := s.client.Pipeline()
 	for goodsID, c := range counts {
 		args := []any{c.Orders}
@@ -28,7 +28,7 @@ func (s *Store) AddCounts(ctx context.Context, counts map[int64]stats.Counts) (m
 			args = append(args, string(reason), n)
 		}
 		k := keysOf(goodsID)
-		replies[goodsID] = pipe.Eval(ctx, script, []string{k.sale(), k.tally(), k.pace()}, args...)
+		replies[goodsID] = pipe.Eval(ctx, script, []string{k.sale(), k.counters(), k.orderRates()}, args...)
 	}
 	_, failed := pipe.Exec(ctx)
 	known, answered := make(map[int64]bool, len(counts)), false
@@ -45,12 +45,12 @@ func (s *Store) AddCounts(ctx context.Context, counts map[int64]stats.Counts) (m
 // Pace reads what the nodes have counted of a sale.
 func (s *Store) Rates(ctx context.Context, goodsID int64) (stats.Rates, error) {
 	k, p := keysOf(goodsID), stats.Rates{Refusals: map[seckill.Reason]int64{}}
-	now, err := s.clock(ctx, k)
+	now, err := s.serverTime(ctx, k)
 	if err != nil {
 		return p, fmt.Errorf("ask redis for the time: %w", err)
 	}
 	pipe := s.client.Pipeline()
-	tally, pace := pipe.HGetAll(ctx, k.tally()), pipe.HGetAll(ctx, k.pace())
+	tally, pace := pipe.HGetAll(ctx, k.counters()), pipe.HGetAll(ctx, k.orderRates())
 	if _, err := pipe.Exec(ctx); err != nil {
 		return p, fmt.Errorf("read figures from redis: %w", err)
 	}
@@ -64,10 +64,10 @@ func (s *Store) Rates(ctx context.Context, goodsID int64) (stats.Rates, error) {
 	orders, last := int64(0), now.Unix()-1
 	for second, n := range pace.Val() {
 		at, _ := strconv.ParseInt(second, 10, 64) // what is no second of ours is long ago
-		if count, _ := strconv.ParseInt(n, 10, 64); at > last-paceOver && at <= last {
+		if count, _ := strconv.ParseInt(n, 10, 64); at > last-rateWindowSeconds && at <= last {
 			orders += count
 		}
 	}
-	p.OrdersPerSecond = float64(orders) / paceOver
+	p.OrdersPerSecond = float64(orders) / rateWindowSeconds
 	return p, nil
 }

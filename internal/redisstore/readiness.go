@@ -14,34 +14,34 @@ import (
 	"flashsale.dev/seckill/internal/order/reconcile"
 )
 
-// Fitness is how much of Redis there is.
-type Fitness struct {
-	Masters int // of a cluster; 1 where Redis is one server
-	Away    int // masters that do not answer or have no cluster around them: their sales wait
+// Readiness is how much of Redis there is.
+type Readiness struct {
+	Masters     int // of a cluster; 1 where Redis is one server
+	Unavailable int // masters that do not answer or have no cluster around them: their sales wait
 }
 
-// errUnfit says that Redis answers and must not be trusted with a sale.
-var errUnfit = errors.New("redis is not fit")
+// errUnsafe says that Redis answers and must not be trusted with a sale.
+var errUnsafe = errors.New("redis is not fit")
 
-// masterPatience bounds asking one master: the others are asked at the same time.
-const masterPatience = 400 * time.Millisecond
+// masterTimeout bounds asking one master: the others are asked at the same time.
+const masterTimeout = 400 * time.Millisecond
 
 // Fit asks whether Redis answers, and whether it may be trusted with a sale: a server that evicts keys to make room
 // would sell what it has forgotten. A server that does not tell its policy (an embedded or a managed one) is believed. Of a
 // cluster one master that answers is enough, and none may be unfit.
-func (s *Store) Fit(ctx context.Context) (Fitness, error) {
-	asked, failed, err := s.eachMaster(ctx, s.fit)
-	f := Fitness{Masters: asked, Away: len(failed)}
+func (s *Store) CheckReadiness(ctx context.Context) (Readiness, error) {
+	asked, failed, err := s.eachMaster(ctx, s.checkMaster)
+	f := Readiness{Masters: asked, Unavailable: len(failed)}
 	for _, why := range failed {
-		if errors.Is(why, errUnfit) || f.Away == f.Masters {
+		if errors.Is(why, errUnsafe) || f.Unavailable == f.Masters {
 			err = errors.Join(err, why)
 		}
 	}
 	return f, err
 }
 
-func (s *Store) fit(ctx context.Context, node redis.UniversalClient) error {
-	ctx, cancel := context.WithTimeout(ctx, masterPatience)
+func (s *Store) checkMaster(ctx context.Context, node redis.UniversalClient) error {
+	ctx, cancel := context.WithTimeout(ctx, masterTimeout)
 	defer cancel()
 	if err := node.Ping(ctx).Err(); err != nil {
 		return fmt.Errorf("ping redis: %w", err)
@@ -54,7 +54,7 @@ func (s *Store) fit(ctx context.Context, node redis.UniversalClient) error {
 	}
 	config, err := node.ConfigGet(ctx, "maxmemory-policy").Result()
 	if policy := config["maxmemory-policy"]; err == nil && policy != "" && policy != "noeviction" {
-		return fmt.Errorf("%w: it has maxmemory-policy %s, which must be noeviction, or it forgets what it sold", errUnfit, policy)
+		return fmt.Errorf("%w: it has maxmemory-policy %s, which must be noeviction, or it forgets what it sold", errUnsafe, policy)
 	}
 	return nil
 }
@@ -64,7 +64,7 @@ func (s *Store) Durable(ctx context.Context) bool {
 	_, forgetting, _ := s.eachMaster(ctx, func(ctx context.Context, node redis.UniversalClient) error {
 		config, err := node.ConfigGet(ctx, "appendonly").Result()
 		if err == nil && config["appendonly"] == "no" {
-			return errUnfit
+			return errUnsafe
 		}
 		return nil
 	})

@@ -13,17 +13,17 @@ import (
 	"flashsale.dev/seckill/internal/sqlstore/primary"
 )
 
-// copies is a replica, which may be any time behind. Only lists for people are read there.
-type copies struct {
-	db   *gorm.DB
-	pool *sql.DB
-	away atomic.Int64 // not asked before then, in ns since the epoch
+// replica is a replica, which may be any time behind. Only lists for people are read there.
+type replica struct {
+	db        *gorm.DB
+	pool      *sql.DB
+	skipUntil atomic.Int64 // not asked before then, in ns since the epoch
 }
 
-// copiesRest is for how long a replica that failed is not asked: lists come from the primary then.
-const copiesRest = 5 * time.Second
+// replicaBackoff is for how long a replica that failed is not asked: lists come from the primary then.
+const replicaBackoff = 5 * time.Second
 
-func openCopies(opts Options) (*copies, error) {
+func openReplica(opts Options) (*replica, error) {
 	if opts.ReadDSN == "" {
 		return nil, nil // there is none
 	}
@@ -35,16 +35,16 @@ func openCopies(opts Options) (*copies, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the replica: %w", err)
 	}
-	pool := sql.OpenDB(sessions{connector})
-	bound(pool, opts)
+	pool := sql.OpenDB(sessionConnector{connector})
+	limitPool(pool, opts)
 	db, err := newGORM(pool, gormmysql.New(gormmysql.Config{Conn: pool, SkipInitializeWithVersion: true}))
 	if err != nil {
 		return nil, err
 	}
-	return &copies{db: db, pool: pool}, nil
+	return &replica{db: db, pool: pool}, nil
 }
 
-func (c *copies) close() error {
+func (c *replica) close() error {
 	if c == nil {
 		return nil
 	}
@@ -53,15 +53,15 @@ func (c *copies) close() error {
 
 // listing reads what people look at and nothing is decided by: from the replica, or, where there is none or it fails, from
 // the primary. A promise, a limit, a repair, and the state of an order that somebody was just told, never come from here.
-func (s *Store) listing(ctx context.Context, read func(q *gorm.DB) error) error {
-	c := s.copies
-	if c == nil || time.Now().UnixNano() < c.away.Load() {
+func (s *Store) readReplica(ctx context.Context, read func(q *gorm.DB) error) error {
+	c := s.replica
+	if c == nil || time.Now().UnixNano() < c.skipUntil.Load() {
 		return read(s.read(ctx))
 	}
 	err := read(c.db.WithContext(ctx))
 	if err == nil || ctx.Err() != nil {
 		return err
 	}
-	c.away.Store(time.Now().Add(copiesRest).UnixNano())
+	c.skipUntil.Store(time.Now().Add(replicaBackoff).UnixNano())
 	return read(s.read(ctx))
 }

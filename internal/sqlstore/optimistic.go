@@ -13,58 +13,58 @@ import (
 	"flashsale.dev/seckill/internal/order/orderwriter"
 )
 
-// errLostBet says that a key was there already; the transaction is of no use any more.
-var errLostBet = errors.New("an order or a buyer of the batch is known already")
+// errNotNew says that a key was there already; the transaction is of no use any more.
+var errNotNew = errors.New("an order or a buyer of the batch is known already")
 
-// afterLoss is how many batches are written without a bet after one was lost: where buyers come back, or messages come
+// pauseBatches is how many batches are written without a bet after one was lost: where buyers come back, or messages come
 // twice, a second try for each batch would cost more than asking first.
-const afterLoss = 32
+const pauseBatches = 32
 
-// bets tells whether the next batch is worth a bet. In a rush nearly every order is of a buyer who holds nothing, and has a
+// optimism tells whether the next batch is worth a bet. In a rush nearly every order is of a buyer who holds nothing, and has a
 // number nobody has seen: then the tables' own keys may answer what two queries would ask, at half the price of a batch.
-type bets struct{ sitOut atomic.Int32 }
+type optimism struct{ paused atomic.Int32 }
 
-func (b *bets) take() bool {
+func (b *optimism) try() bool {
 	for {
-		left := b.sitOut.Load()
+		left := b.paused.Load()
 		if left == 0 {
 			return true
 		}
-		if b.sitOut.CompareAndSwap(left, left-1) {
+		if b.paused.CompareAndSwap(left, left-1) {
 			return false
 		}
 	}
 }
 
-func (b *bets) lost() { b.sitOut.Store(afterLoss) }
+func (b *optimism) failed() { b.paused.Store(pauseBatches) }
 
-// writeNew writes a batch in which every number and every buyer is new, and all are allowed; errLostBet where that is not so.
+// writeOptimistically writes a batch in which every number and every buyer is new, and all are allowed; errLostBet where that is not so.
 // The goods row is locked, as ever, so nobody else can write what it has not seen.
-func writeNew(tx *gorm.DB, b orderwriter.Batch) (order.Outcome, error) {
+func writeOptimistically(tx *gorm.DB, b orderwriter.Batch) (order.Outcome, error) {
 	sale, err := lockSale(tx, b.GoodsID)
 	if err != nil {
 		return order.Outcome{}, err
 	}
 	lines := distinct(b.Lines)
 	if len(toAdopt(b, sale.Epoch, lines)) > 0 {
-		return order.Outcome{}, errLostBet
+		return order.Outcome{}, errNotNew
 	}
 	p, err := judge(sale, make(map[int64]int64, len(lines)), b, lines)
 	if err != nil || len(p.out.Failed) > 0 {
-		return order.Outcome{}, errLostBet
+		return order.Outcome{}, errNotNew
 	}
 	err = p.insertNew(tx)
-	if duplicate(err) {
-		err = errLostBet
+	if isDuplicate(err) {
+		err = errNotNew
 	}
 	return p.out, err
 }
 
-func (p *plan) insertNew(tx *gorm.DB) error {
+func (p *batchPlan) insertNew(tx *gorm.DB) error {
 	if err := insertOrders(tx, p.orders); err != nil {
 		return err
 	}
-	if err := insertHoldings(tx, p.sale.GoodsID, p.changed); err != nil {
+	if err := insertHoldings(tx, p.sale.GoodsID, p.holdings); err != nil {
 		return err
 	}
 	return changeStock(tx, p.sale, -p.sold, p.now)

@@ -19,8 +19,8 @@ import (
 	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
-// again repeats what only lost to somebody else, as the callers do, but not for ever.
-func again(ctx context.Context, step func() error) error {
+// retry repeats what only lost to somebody else, as the callers do, but not for ever.
+func retry(ctx context.Context, step func() error) error {
 	for try := 1; ; try++ {
 		err := step()
 		if !errors.Is(err, order.ErrTryAgain) || ctx.Err() != nil {
@@ -32,56 +32,56 @@ func again(ctx context.Context, step func() error) error {
 	}
 }
 
-// refused tells whether an error is the answer of a state that somebody else changed first.
-func refused(err error) bool {
+// isRefusal tells whether an error is the answer of a state that somebody else changed first.
+func isRefusal(err error) bool {
 	return seckill.ReasonOf(err) == seckill.Conflict || errors.Is(err, order.ErrNoSuchOrder)
 }
 
 // TestManyAtOneGoods lets everything that changes units at one hot row happen at once: four writers of overlapping batches,
 // cancels, payments, expiries and rebuilds. Whatever wins, the sums are exact and each unit came back once.
 func TestManyAtOneGoods(t *testing.T) {
-	onEach(t, func(t *testing.T, h house) {
+	onEach(t, func(t *testing.T, h fixture) {
 		const buyers, perBuyer, units = 150, 2, 200
 		sale := h.exposed(units, perBuyer)
 		var lines []reservation.OrderLine
 		for i := range buyers * (perBuyer + 1) {
 			lines = append(lines, h.line(sale, int64(i%buyers+1), 1))
 		}
-		r := &rush{house: h, sale: sale, lines: lines}
+		r := &concurrentUse{fixture: h, sale: sale, lines: lines}
 		r.written.Store(0)
 		writers, ctx := errgroup.WithContext(t.Context())
 		for seed := range uint64(4) {
-			writers.Go(func() error { return r.write(ctx, rand.New(rand.NewPCG(seed, 1))) })
+			writers.Go(func() error { return r.writeAll(ctx, rand.New(rand.NewPCG(seed, 1))) })
 		}
 		over := make(chan struct{})
 		var others errgroup.Group
-		for seed, step := range []func(*rand.Rand) error{r.cancel, r.pay, r.expire, r.cancel, r.look} {
+		for seed, step := range []func(*rand.Rand) error{r.cancel, r.pay, r.expire, r.cancel, r.checkLedger} {
 			others.Go(func() error { return until(over, rand.New(rand.NewPCG(uint64(seed), 2)), step) })
 		}
 		err := writers.Wait()
 		close(over)
 		require.NoError(t, errors.Join(err, others.Wait()))
 
-		h.balanced(sale.GoodsID)
+		h.requireBalanced(sale.GoodsID)
 		require.Len(t, h.all(sale.GoodsID), len(lines), "every number is a row")
-		r.movesAre(t)
+		r.requireMoves(t)
 	})
 }
 
-type rush struct {
-	house
+type concurrentUse struct {
+	fixture
 	sale    seckill.Sale
 	lines   []reservation.OrderLine
 	written atomic.Int64 // lines below it have been sent at least once
 }
 
 // write sends all lines in groups of random sizes, each beginning inside the one before.
-func (r *rush) write(ctx context.Context, rnd *rand.Rand) error {
+func (r *concurrentUse) writeAll(ctx context.Context, rnd *rand.Rand) error {
 	for from := 0; from < len(r.lines); {
 		to := min(from+1+rnd.IntN(40), len(r.lines))
 		b := batchOf(r.sale.GoodsID, r.lines[max(from-rnd.IntN(10), 0):to]...)
 		b.PayBy = today.Add(time.Duration(rnd.IntN(60)) * time.Minute)
-		err := again(ctx, func() error { _, err := r.WriteBatch(ctx, b); return err })
+		err := retry(ctx, func() error { _, err := r.WriteBatch(ctx, b); return err })
 		if err != nil {
 			return err
 		}
@@ -97,44 +97,44 @@ func until(over <-chan struct{}, rnd *rand.Rand, step func(*rand.Rand) error) er
 		case <-over:
 			return nil
 		default:
-			if err := step(rnd); err != nil && !refused(err) {
+			if err := step(rnd); err != nil && !isRefusal(err) {
 				return err
 			}
 		}
 	}
 }
 
-func (r *rush) any(rnd *rand.Rand) string {
+func (r *concurrentUse) any(rnd *rand.Rand) string {
 	return r.lines[rnd.IntN(max(int(r.written.Load()), 1))].OrderSn
 }
 
-func (r *rush) cancel(rnd *rand.Rand) error {
+func (r *concurrentUse) cancel(rnd *rand.Rand) error {
 	sn := r.any(rnd)
-	return again(r.t.Context(), func() error {
+	return retry(r.t.Context(), func() error {
 		_, _, err := r.CancelOne(r.t.Context(), r.sale.GoodsID, sn, today.Add(time.Minute))
 		return err
 	})
 }
 
-func (r *rush) pay(rnd *rand.Rand) error {
+func (r *concurrentUse) pay(rnd *rand.Rand) error {
 	sn := r.any(rnd)
-	return again(r.t.Context(), func() error {
+	return retry(r.t.Context(), func() error {
 		_, err := r.Pay(r.t.Context(), r.sale.GoodsID, sn, today)
 		return err
 	})
 }
 
-func (r *rush) expire(rnd *rand.Rand) error {
+func (r *concurrentUse) expire(rnd *rand.Rand) error {
 	now := today.Add(time.Duration(rnd.IntN(30)) * time.Minute)
-	return again(r.t.Context(), func() error {
+	return retry(r.t.Context(), func() error {
 		_, err := r.ExpireDue(r.t.Context(), r.sale.GoodsID, now, 1+rnd.IntN(20))
 		return err
 	})
 }
 
 // look checks at any moment what must hold at every moment.
-func (r *rush) look(*rand.Rand) error {
-	return again(r.t.Context(), func() error {
+func (r *concurrentUse) checkLedger(*rand.Rand) error {
+	return retry(r.t.Context(), func() error {
 		d, err := r.Database(r.t.Context(), r.sale.GoodsID)
 		if err == nil && d.Stock+d.Active != r.sale.Total {
 			return fmt.Errorf("in the rush: stock %d and active %d of %d", d.Stock, d.Active, r.sale.Total)
@@ -144,7 +144,7 @@ func (r *rush) look(*rand.Rand) error {
 }
 
 // movesAre checks that there is one move for every order that ended otherwise than paid.
-func (r *rush) movesAre(t *testing.T) {
+func (r *concurrentUse) requireMoves(t *testing.T) {
 	want, kinds := map[string]order.MoveKind{}, map[order.Status]order.MoveKind{
 		order.Cancelled: order.MoveCancel, order.Expired: order.MoveExpire, order.Failed: order.MoveFail,
 	}
@@ -164,7 +164,7 @@ func (r *rush) movesAre(t *testing.T) {
 
 // TestPayAgainstCancelAgainstExpiry: of three who end the same order at the same moment, one wins.
 func TestPayAgainstCancelAgainstExpiry(t *testing.T) {
-	onEach(t, func(t *testing.T, h house) {
+	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.exposed(100, 1)
 		for buyer := range int64(30) {
 			l := h.line(sale, buyer+1, 1)
@@ -187,10 +187,10 @@ func TestPayAgainstCancelAgainstExpiry(t *testing.T) {
 			}
 			for _, end := range ends {
 				g.Go(func() error {
-					err := again(t.Context(), end)
+					err := retry(t.Context(), end)
 					if err == nil {
 						won.Add(1)
-					} else if !refused(err) {
+					} else if !isRefusal(err) {
 						return err
 					}
 					return nil
@@ -199,19 +199,19 @@ func TestPayAgainstCancelAgainstExpiry(t *testing.T) {
 			require.NoError(t, g.Wait())
 			require.EqualValues(t, 1, won.Load(), "one wins")
 		}
-		h.balanced(sale.GoodsID)
+		h.requireBalanced(sale.GoodsID)
 	})
 }
 
 // TestRebuildsAtOnce: of many rebuilds that took their tokens, only the last may begin, and it sees whole batches.
 func TestRebuildsAtOnce(t *testing.T) {
-	onEach(t, func(t *testing.T, h house) {
+	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.exposed(1000, 1)
 		var began atomic.Int64
 		var g errgroup.Group
 		for range 6 {
 			g.Go(func() error {
-				return again(t.Context(), func() error {
+				return retry(t.Context(), func() error {
 					token, err := h.NextRebuildToken(t.Context(), sale.GoodsID)
 					if err != nil {
 						return err
@@ -232,7 +232,7 @@ func TestRebuildsAtOnce(t *testing.T) {
 			lines := h.lines(sale, 400)
 			for len(lines) > 0 {
 				b := batchOf(sale.GoodsID, lines[:20]...)
-				err := again(t.Context(), func() error { return h.adoptAndWrite(b) })
+				err := retry(t.Context(), func() error { return h.adoptAndWrite(b) })
 				if err != nil {
 					return err
 				}
@@ -244,12 +244,12 @@ func TestRebuildsAtOnce(t *testing.T) {
 		kept, err := h.Sale(t.Context(), sale.GoodsID)
 		require.NoError(t, err)
 		require.Equal(t, sale.Epoch+began.Load(), kept.Epoch)
-		require.EqualValues(t, 400, h.balanced(sale.GoodsID))
+		require.EqualValues(t, 400, h.requireBalanced(sale.GoodsID))
 	})
 }
 
 // adoptAndWrite does what the consumer does with lines of an older epoch.
-func (h house) adoptAndWrite(b orderwriter.Batch) error {
+func (h fixture) adoptAndWrite(b orderwriter.Batch) error {
 	_, err := h.WriteBatch(h.t.Context(), b)
 	adopt, ok := errors.AsType[*orderwriter.AdoptError](err)
 	if !ok {

@@ -19,24 +19,24 @@ import (
 	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
-var duels = flag.Int("store.duels", 1000, "how often pay races cancel, and a callback expiry, on MariaDB")
+var races = flag.Int("store.duels", 1000, "how often pay races cancel, and a callback expiry, on MariaDB")
 
 // atOnce is how many duels are fought at the same time, so that the goods row is fought for too.
 const atOnce = 8
 
-// arena is a sale of which each order is fought for once.
-type arena struct {
-	house
+// raceFixture is a sale of which each order is fought for once.
+type raceFixture struct {
+	fixture
 	sale  seckill.Sale
 	lines []reservation.OrderLine
 }
 
-// newArena writes an order of one unit for each duel, the i-th to be paid until i milliseconds after the hour.
-func newArena(t *testing.T) *arena {
+// newRaceFixture writes an order of one unit for each duel, the i-th to be paid until i milliseconds after the hour.
+func newRaceFixture(t *testing.T) *raceFixture {
 	t.Helper()
-	h := newHouse(t, env.MariaDB(t).NewDatabase(t))
-	a := &arena{house: h, sale: h.exposed(int64(*duels), 1)}
-	a.lines = h.lines(a.sale, *duels)
+	h := newFixture(t, env.MariaDB(t).NewDatabase(t))
+	a := &raceFixture{fixture: h, sale: h.exposed(int64(*races), 1)}
+	a.lines = h.lines(a.sale, *races)
 	for i, l := range a.lines {
 		b := batchOf(a.sale.GoodsID, l)
 		b.PayBy = a.payBy(i)
@@ -46,16 +46,16 @@ func newArena(t *testing.T) *arena {
 	return a
 }
 
-func (a *arena) payBy(i int) time.Time {
+func (a *raceFixture) payBy(i int) time.Time {
 	return today.Add(time.Hour + time.Duration(i)*time.Millisecond)
 }
 
-// handicap is how long the quick contenders wait at most: the last one has the goods row to wait for.
-const handicap = 12 * time.Millisecond
+// maxStartDelay is how long the quick contenders wait at most: the last one has the goods row to wait for.
+const maxStartDelay = 12 * time.Millisecond
 
 // fight lets the contenders for each order begin in the same moment, the last one with a head start that is drawn at
 // random, so that every order of their steps is tried.
-func (a *arena) fight(contenders func(i int) []func(context.Context) error) {
+func (a *raceFixture) race(contenders func(i int) []func(context.Context) error) {
 	a.t.Helper()
 	g, ctx := errgroup.WithContext(a.t.Context())
 	g.SetLimit(atOnce)
@@ -65,14 +65,14 @@ func (a *arena) fight(contenders func(i int) []func(context.Context) error) {
 			begin := make(chan struct{})
 			all := contenders(i)
 			for n, contend := range all {
-				pause := rand.N(handicap)
+				pause := rand.N(maxStartDelay)
 				if n == len(all)-1 {
 					pause = 0
 				}
 				duel.Go(func() error {
 					<-begin
 					time.Sleep(pause)
-					return again(ctx, func() error { return contend(ctx) })
+					return retry(ctx, func() error { return contend(ctx) })
 				})
 			}
 			close(begin)
@@ -83,7 +83,7 @@ func (a *arena) fight(contenders func(i int) []func(context.Context) error) {
 }
 
 // payments reads what is known of all payments, by the order's number.
-func (a *arena) payments() map[string][]paymentRow {
+func (a *raceFixture) payments() map[string][]paymentRow {
 	a.t.Helper()
 	var rows []paymentRow
 	require.NoError(a.t, a.read(a.t.Context()).Where("goods_id = ?", a.sale.GoodsID).Order("payment_id").Find(&rows).Error)
@@ -96,7 +96,7 @@ func (a *arena) payments() map[string][]paymentRow {
 
 // settled checks that each order has one of two ends, that no money was both kept and given back, and the sums to the
 // unit: stock, holdings, and one move for every order that was not paid. It gives how many were paid.
-func (a *arena) settled(other order.Status, move order.MoveKind, reason payment.RefundReason) (paid int) {
+func (a *raceFixture) requireOutcome(other order.Status, move order.MoveKind, reason payment.RefundReason) (paid int) {
 	a.t.Helper()
 	payments, moved := a.payments(), map[string]int{}
 	for _, m := range a.moves(a.sale.GoodsID) {
@@ -121,20 +121,20 @@ func (a *arena) settled(other order.Status, move order.MoveKind, reason payment.
 		require.Equal(a.t, -1, kept, "no money is kept of an order that is not paid")
 		require.Equal(a.t, 1, moved[o.OrderSn], "given back once")
 	}
-	require.EqualValues(a.t, paid, a.balanced(a.sale.GoodsID))
+	require.EqualValues(a.t, paid, a.requireBalanced(a.sale.GoodsID))
 	return paid
 }
 
 // TestPayAndCancelRaced: of a payment and a cancel at the same moment one wins, and the loser is told so.
 func TestPayAndCancelRaced(t *testing.T) {
 	t.Parallel()
-	a := newArena(t)
+	a := newRaceFixture(t)
 	var mu sync.Mutex
 	paid, cancelled := map[string]bool{}, map[string]bool{}
-	a.fight(func(i int) []func(context.Context) error {
+	a.race(func(i int) []func(context.Context) error {
 		sn := a.lines[i].OrderSn
 		keep := func(won map[string]bool, err error) error {
-			if refused(err) {
+			if isRefusal(err) {
 				return nil
 			}
 			mu.Lock()
@@ -156,21 +156,21 @@ func TestPayAndCancelRaced(t *testing.T) {
 	for _, l := range a.lines {
 		require.NotEqual(t, paid[l.OrderSn], cancelled[l.OrderSn], "one wins, never both and never none")
 	}
-	n := a.settled(order.Cancelled, order.MoveCancel, payment.RefundCancelled)
+	n := a.requireOutcome(order.Cancelled, order.MoveCancel, payment.RefundCancelled)
 	require.Len(t, paid, n)
-	require.Len(t, cancelled, *duels-n)
+	require.Len(t, cancelled, *races-n)
 	t.Logf("%d duels of pay and cancel: %d paid, %d cancelled, never both; stock %d, held %d, moves %d",
-		*duels, n, *duels-n, *duels-n, n, len(a.moves(a.sale.GoodsID)))
+		*races, n, *races-n, *races-n, n, len(a.moves(a.sale.GoodsID)))
 }
 
 // TestCallbackAndExpiryRaced: a callback that comes three times, another payment of the same order and its expiry, all at
 // once. Whoever wins, one payment is kept or none, and each callback was told the same.
 func TestCallbackAndExpiryRaced(t *testing.T) {
 	t.Parallel()
-	a := newArena(t)
+	a := newRaceFixture(t)
 	var mu sync.Mutex
 	told := map[string]map[payment.State]bool{}
-	a.fight(func(i int) []func(context.Context) error {
+	a.race(func(i int) []func(context.Context) error {
 		callback := func(id string) func(context.Context) error {
 			id = fmt.Sprintf("%s-%d", id, i)
 			return func(ctx context.Context) error {
@@ -191,7 +191,7 @@ func TestCallbackAndExpiryRaced(t *testing.T) {
 		}
 		return []func(context.Context) error{callback("first"), callback("first"), callback("first"), callback("other"), expire}
 	})
-	n := a.settled(order.Expired, order.MoveExpire, payment.RefundLate)
+	n := a.requireOutcome(order.Expired, order.MoveExpire, payment.RefundLate)
 	kept, back := 0, 0
 	for id, states := range told {
 		delete(states, "") // a try that lost its transaction
@@ -202,7 +202,7 @@ func TestCallbackAndExpiryRaced(t *testing.T) {
 			back++
 		}
 	}
-	require.Equal(t, []int{n, 2*(*duels) - n}, []int{kept, back}, "every payment is kept or goes back")
+	require.Equal(t, []int{n, 2*(*races) - n}, []int{kept, back}, "every payment is kept or goes back")
 	t.Logf("%d duels of callbacks and expiry: %d paid, %d expired; of %d payments %d kept and %d to be given back, none both",
-		*duels, n, *duels-n, len(told), kept, back)
+		*races, n, *races-n, len(told), kept, back)
 }

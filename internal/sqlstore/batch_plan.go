@@ -12,29 +12,29 @@ import (
 	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
-// plan is what a batch will write, decided before anything is written.
-type plan struct {
-	sale    saleRow // as it was locked
-	now     time.Time
-	sold    int64           // units of the created ones
-	changed map[int64]int64 // what buyers hold afterwards
-	orders  []orderRow
-	letters []deadRow
-	found   []orderRow // whose tombs get their names
-	out     order.Outcome
+// batchPlan is what a batch will write, decided before anything is written.
+type batchPlan struct {
+	sale        saleRow // as it was locked
+	now         time.Time
+	sold        int64           // units of the created ones
+	holdings    map[int64]int64 // what buyers hold afterwards
+	orders      []orderRow
+	deadLetters []deadLetterRow
+	claimed     []orderRow // whose tombs get their names
+	out         order.Outcome
 }
 
-func newPlan(sale saleRow, now time.Time) *plan {
+func newPlan(sale saleRow, now time.Time) *batchPlan {
 	out := order.Outcome{Epoch: sale.Epoch, Failed: make(map[string]order.FailureReason)}
-	return &plan{sale: sale, now: now, changed: make(map[int64]int64), out: out}
+	return &batchPlan{sale: sale, now: now, holdings: make(map[int64]int64), out: out}
 }
 
 // judge walks the lines in their order: each that the buyer's limit and what is left allow is created, any other fails
 // alone. held is what the lines' buyers hold before.
-func judge(sale saleRow, held map[int64]int64, b orderwriter.Batch, lines []reservation.OrderLine) (*plan, error) {
+func judge(sale saleRow, held map[int64]int64, b orderwriter.Batch, lines []reservation.OrderLine) (*batchPlan, error) {
 	p := newPlan(sale, b.Now)
 	for _, l := range lines {
-		if err := fits(l); err != nil {
+		if err := validate(l); err != nil {
 			return nil, err
 		}
 		after := held[l.BuyerID] + l.Quantity
@@ -45,7 +45,7 @@ func judge(sale saleRow, held map[int64]int64, b orderwriter.Batch, lines []rese
 		case l.Quantity > sale.Stock-p.sold:
 			err = p.fail(l, b, order.FailedOversold)
 		default:
-			held[l.BuyerID], p.changed[l.BuyerID] = after, after
+			held[l.BuyerID], p.holdings[l.BuyerID] = after, after
 			p.create(l, b.Epochs[l.OrderSn], b.PayBy)
 		}
 		if err != nil {
@@ -55,25 +55,25 @@ func judge(sale saleRow, held map[int64]int64, b orderwriter.Batch, lines []rese
 	return p, nil
 }
 
-func (p *plan) create(l reservation.OrderLine, epoch int64, payBy time.Time) {
+func (p *batchPlan) create(l reservation.OrderLine, epoch int64, payBy time.Time) {
 	row := newOrder(p.sale, l, epoch, p.now)
 	row.Status, row.PayBy = order.Created, millis(payBy)
 	p.orders, p.sold = append(p.orders, row), p.sold+l.Quantity
 	p.out.Created = append(p.out.Created, l.OrderSn)
 }
 
-func (p *plan) fail(l reservation.OrderLine, b orderwriter.Batch, reason order.FailureReason) error {
-	letter, err := letterOf(b, l, reason)
+func (p *batchPlan) fail(l reservation.OrderLine, b orderwriter.Batch, reason order.FailureReason) error {
+	letter, err := deadLetterOf(b, l, reason)
 	if err != nil {
 		return err
 	}
-	return p.bury(l, b.Epochs[l.OrderSn], letter)
+	return p.addFailed(l, b.Epochs[l.OrderSn], letter)
 }
 
 // bury adds a failed order with its dead letter and the move that gives its units back to Redis. MySQL's own stock
 // never lost them.
-func (p *plan) bury(l reservation.OrderLine, epoch int64, letter order.DeadLetter) error {
-	dead, err := rowOfLetter(letter)
+func (p *batchPlan) addFailed(l reservation.OrderLine, epoch int64, letter order.DeadLetter) error {
+	dead, err := rowOfDeadLetter(letter)
 	if err != nil {
 		return err
 	}
@@ -83,7 +83,7 @@ func (p *plan) bury(l reservation.OrderLine, epoch int64, letter order.DeadLette
 	}
 	row := newOrder(p.sale, l, epoch, p.now)
 	row.Status, row.FailureReason, row.ClosedAt = order.Failed, letter.Reason, millis(p.now)
-	p.orders, p.letters = append(p.orders, row), append(p.letters, dead)
+	p.orders, p.deadLetters = append(p.orders, row), append(p.deadLetters, dead)
 	p.out.Failed[l.OrderSn] = letter.Reason
 	p.out.Moves = append(p.out.Moves, move)
 	return nil
@@ -91,25 +91,25 @@ func (p *plan) bury(l reservation.OrderLine, epoch int64, letter order.DeadLette
 
 // identify lets lines that come late meet their tombs: what was told lost stays failed, and its units, which an adoption
 // may have taken in Redis by now, go back. The dead letter keeps what came.
-func (p *plan) identify(lines []reservation.OrderLine, b orderwriter.Batch) error {
+func (p *batchPlan) claimTombstones(lines []reservation.OrderLine, b orderwriter.Batch) error {
 	for _, l := range lines {
-		if err := fits(l); err != nil {
+		if err := validate(l); err != nil {
 			return err
 		}
-		letter, err := letterOf(b, l, order.FailedLost)
+		letter, err := deadLetterOf(b, l, order.FailedLost)
 		if err != nil {
 			return err
 		}
-		if err := p.identifyOne(l, b.Epochs[l.OrderSn], letter); err != nil {
+		if err := p.claimTombstone(l, b.Epochs[l.OrderSn], letter); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (p *plan) identifyOne(l reservation.OrderLine, epoch int64, letter order.DeadLetter) error {
+func (p *batchPlan) claimTombstone(l reservation.OrderLine, epoch int64, letter order.DeadLetter) error {
 	letter.Reason = order.FailedLost
-	dead, err := rowOfLetter(letter)
+	dead, err := rowOfDeadLetter(letter)
 	if err != nil {
 		return err
 	}
@@ -117,8 +117,8 @@ func (p *plan) identifyOne(l reservation.OrderLine, epoch int64, letter order.De
 	if err != nil {
 		return err
 	}
-	p.found = append(p.found, newOrder(p.sale, l, epoch, p.now))
-	p.letters, p.out.Moves = append(p.letters, dead), append(p.out.Moves, move)
+	p.claimed = append(p.claimed, newOrder(p.sale, l, epoch, p.now))
+	p.deadLetters, p.out.Moves = append(p.deadLetters, dead), append(p.out.Moves, move)
 	return nil
 }
 
@@ -176,7 +176,7 @@ func linesIn(lines []reservation.OrderLine, sns map[string]bool) []reservation.O
 }
 
 func numbers(lines []reservation.OrderLine) []string {
-	return each(lines, func(l reservation.OrderLine) string { return l.OrderSn })
+	return mapSlice(lines, func(l reservation.OrderLine) string { return l.OrderSn })
 }
 
 // buyers lists the lines' buyers, each once.
@@ -199,17 +199,19 @@ const (
 	maxOrigin  = 255
 )
 
-// fits says what of a line the tables can't hold, in the same words on every database.
-func fits(l reservation.OrderLine) error {
+// validate says what of a line the tables can't hold, in the same words on every database.
+func validate(l reservation.OrderLine) error {
 	switch {
-	case !short(l.OrderSn, maxOrderSn):
-		return fmt.Errorf("order number %.80q %w", l.OrderSn, errUnwritable)
-	case !short(l.Name, maxName) || !short(l.Phone, maxPhone):
-		return fmt.Errorf("name or phone of order %s %w", l.OrderSn, errUnwritable)
+	case !fitsColumn(l.OrderSn, maxOrderSn):
+		return fmt.Errorf("order number %.80q %w", l.OrderSn, errDoesNotFit)
+	case !fitsColumn(l.Name, maxName) || !fitsColumn(l.Phone, maxPhone):
+		return fmt.Errorf("name or phone of order %s %w", l.OrderSn, errDoesNotFit)
 	case l.Quantity <= 0:
-		return fmt.Errorf("quantity %d of order %s %w", l.Quantity, l.OrderSn, errUnwritable)
+		return fmt.Errorf("quantity %d of order %s %w", l.Quantity, l.OrderSn, errDoesNotFit)
 	}
 	return nil
 }
 
-func short(s string, most int) bool { return utf8.ValidString(s) && utf8.RuneCountInString(s) <= most }
+func fitsColumn(s string, most int) bool {
+	return utf8.ValidString(s) && utf8.RuneCountInString(s) <= most
+}

@@ -15,13 +15,13 @@ import (
 func (s *Store) MovesOfOrder(ctx context.Context, goodsID int64, orderSn string) ([]order.StockMove, error) {
 	var rows []moveRow
 	err := s.read(ctx).Where("goods_id = ? AND order_sn = ? AND given_at IS NULL", goodsID, orderSn).Order("id").Find(&rows).Error
-	return each(rows, moveRow.move), trouble("list an order's moves", err)
+	return mapSlice(rows, moveRow.move), wrapError("list an order's moves", err)
 }
 
 // PlanReturn writes a move that the giver will not see before the moment it is dated: what is taken in Redis for an order
 // that is being revived goes back by it, unless Revive removes it first. Unavailable while the order has another move that
 // is not given, so that one at a time revives it.
-func (s *Store) PlanReturn(ctx context.Context, goodsID int64, l reservation.OrderLine, at time.Time) (order.StockMove, error) {
+func (s *Store) ScheduleRelease(ctx context.Context, goodsID int64, l reservation.OrderLine, at time.Time) (order.StockMove, error) {
 	var move order.StockMove
 	err := s.inTx(ctx, "plan a return", func(tx *gorm.DB) error {
 		sale, err := lockSale(tx, goodsID)
@@ -36,7 +36,7 @@ func (s *Store) PlanReturn(ctx context.Context, goodsID int64, l reservation.Ord
 		if waiting > 0 {
 			return seckill.NewUnavailable("the order's units are on their way back, or being taken anew", nil)
 		}
-		if err := wake(tx, &sale); err != nil {
+		if err := unretire(tx, &sale); err != nil {
 			return err
 		}
 		if move, err = newMove(sale, l, order.MoveFail, at); err != nil {
@@ -50,7 +50,7 @@ func (s *Store) PlanReturn(ctx context.Context, goodsID int64, l reservation.Ord
 // Revive turns a failed order into a created one, with holdings and stock, and removes its dead letter and the planned
 // return, all in one transaction. One that is created or further already stays as it is. Conflict where there is no room
 // for it; order.ErrTryAgain, and nothing done, where the return's epoch is over or the return itself is on its way.
-func (s *Store) Revive(ctx context.Context, letterID string, undo order.StockMove, now, payBy time.Time) (order.Order, error) {
+func (s *Store) RestoreOrder(ctx context.Context, letterID string, undo order.StockMove, now, payBy time.Time) (order.Order, error) {
 	var row orderRow
 	err := s.inTx(ctx, "revive an order", func(tx *gorm.DB) error {
 		sale, err := lockSale(tx, undo.GoodsID)
@@ -68,16 +68,16 @@ func (s *Store) Revive(ctx context.Context, letterID string, undo order.StockMov
 			if sale.Epoch != undo.Epoch {
 				return order.ErrTryAgain
 			}
-			if err := revive(tx, sale, &row, now, payBy); err != nil {
+			if err := restore(tx, sale, &row, now, payBy); err != nil {
 				return err
 			}
 		}
-		return forget(tx, letterID, undo)
+		return removeReturn(tx, letterID, undo)
 	})
 	return row.order(), err
 }
 
-func revive(tx *gorm.DB, sale saleRow, row *orderRow, now, payBy time.Time) error {
+func restore(tx *gorm.DB, sale saleRow, row *orderRow, now, payBy time.Time) error {
 	held, err := holdings(tx, sale.GoodsID, []int64{row.BuyerID})
 	if err != nil {
 		return err
@@ -102,8 +102,8 @@ func revive(tx *gorm.DB, sale saleRow, row *orderRow, now, payBy time.Time) erro
 	return changeStock(tx, sale, -row.Quantity, now)
 }
 
-// forget removes the planned return, which nobody may have given yet, and the letter, which another may have removed.
-func forget(tx *gorm.DB, letterID string, undo order.StockMove) error {
+// removeReturn removes the planned return, which nobody may have given yet, and the letter, which another may have removed.
+func removeReturn(tx *gorm.DB, letterID string, undo order.StockMove) error {
 	res := tx.Where("goods_id = ? AND id = ? AND given_at IS NULL", undo.GoodsID, undo.ID).Delete(&moveRow{})
 	if res.Error == nil && res.RowsAffected != 1 {
 		return order.ErrTryAgain
@@ -111,5 +111,5 @@ func forget(tx *gorm.DB, letterID string, undo order.StockMove) error {
 	if res.Error != nil {
 		return res.Error
 	}
-	return tx.Where("goods_id = ? AND id = ?", undo.GoodsID, letterID).Delete(&deadRow{}).Error
+	return tx.Where("goods_id = ? AND id = ?", undo.GoodsID, letterID).Delete(&deadLetterRow{}).Error
 }

@@ -25,13 +25,13 @@ import (
 )
 
 func TestTroubleTellsWhoseItIs(t *testing.T) {
-	require.NoError(t, trouble("op", nil))
+	require.NoError(t, wrapError("op", nil))
 	for _, err := range []error{
 		seckill.ErrNoSuchGoods, rebuild.ErrFenced, order.ErrNoSuchOrder, order.ErrNoSuchDeadLetter,
-		seckill.NewError(seckill.Conflict, "no"), &orderwriter.AdoptError{}, fmt.Errorf("x %w", errUnwritable),
+		seckill.NewError(seckill.Conflict, "no"), &orderwriter.AdoptError{}, fmt.Errorf("x %w", errDoesNotFit),
 		number(1406), number(3819), number(4025), number(1366), number(1264), mysql.ErrPktTooLarge,
 	} {
-		got := trouble("op", err)
+		got := wrapError("op", err)
 		require.ErrorIs(t, got, err)
 		require.NotErrorIs(t, got, order.ErrTryAgain, "%v is not the infrastructure's", err)
 	}
@@ -42,7 +42,7 @@ func TestTroubleTellsWhoseItIs(t *testing.T) {
 		context.DeadlineExceeded, context.Canceled, &net.OpError{Op: "dial", Err: errors.New("refused")},
 		errors.New("never seen before"), order.ErrTryAgain,
 	} {
-		got := trouble("op", err)
+		got := wrapError("op", err)
 		require.ErrorIs(t, got, err)
 		require.ErrorIs(t, got, order.ErrTryAgain, "%v is no order's fault", err)
 	}
@@ -76,7 +76,7 @@ func TestOpenNeedsNoServer(t *testing.T) {
 }
 
 func TestSQLiteIsDurableAndOrderly(t *testing.T) {
-	h := newHouse(t, databases[0].dsn(t))
+	h := newFixture(t, databases[0].dsn(t))
 	for pragma, want := range map[string]string{"journal_mode": "wal", "synchronous": "2", "busy_timeout": "5000"} {
 		var got string
 		require.NoError(t, h.pool.QueryRowContext(t.Context(), "PRAGMA "+pragma).Scan(&got))
@@ -89,11 +89,11 @@ func TestSQLiteIsDurableAndOrderly(t *testing.T) {
 // TestSQLiteOfTwoProcesses: a second opener of the file waits its turn, from the beginning of its transaction.
 func TestSQLiteOfTwoProcesses(t *testing.T) {
 	dsn := databases[0].dsn(t)
-	one := newHouse(t, dsn)
-	other := newHouse(t, dsn)
+	one := newFixture(t, dsn)
+	other := newFixture(t, dsn)
 	sale := one.exposed(100, 100)
 	done := make(chan error, 2)
-	for _, h := range []house{one, other} {
+	for _, h := range []fixture{one, other} {
 		lines := h.lines(sale, 40)
 		go func() {
 			var err error
@@ -105,7 +105,7 @@ func TestSQLiteOfTwoProcesses(t *testing.T) {
 		}()
 	}
 	require.NoError(t, errors.Join(<-done, <-done))
-	require.EqualValues(t, 80, one.balanced(sale.GoodsID))
+	require.EqualValues(t, 80, one.requireBalanced(sale.GoodsID))
 }
 
 func TestSQLiteKeepsEverythingOverARestart(t *testing.T) {
@@ -113,21 +113,21 @@ func TestSQLiteKeepsEverythingOverARestart(t *testing.T) {
 	s, err := Open(t.Context(), dsn, Options{})
 	require.NoError(t, err)
 	require.NoError(t, s.Migrate(t.Context()))
-	before := house{s, t}
+	before := fixture{s, t}
 	sale := before.exposed(10, 1)
-	sn := before.sn(sale, 1)
+	sn := before.writeOrder(sale, 1)
 	require.NoError(t, s.Close())
-	after := newHouse(t, dsn)
+	after := newFixture(t, dsn)
 	_, err = after.Order(t.Context(), sale.GoodsID, sn)
 	require.NoError(t, err)
-	require.EqualValues(t, 1, after.balanced(sale.GoodsID))
+	require.EqualValues(t, 1, after.requireBalanced(sale.GoodsID))
 }
 
 // TestServerDiesAndComesBack: an error of a dead server asks for another try, and the try that meets the server again
 // writes every order once.
 func TestServerDiesAndComesBack(t *testing.T) {
 	server := servers.OwnMariaDB(t)
-	h := newHouse(t, server.NewDatabase(t))
+	h := newFixture(t, server.NewDatabase(t))
 	sale := h.exposed(1000, 1)
 	var lost, written int
 	lines := h.lines(sale, 300)
@@ -141,16 +141,16 @@ func TestServerDiesAndComesBack(t *testing.T) {
 			require.ErrorIs(t, err, order.ErrTryAgain)
 			lost++
 			require.NoError(t, server.Restart(t.Context()))
-			require.NoError(t, again(t.Context(), func() error { _, err = h.WriteBatch(t.Context(), b); return err }))
+			require.NoError(t, retry(t.Context(), func() error { _, err = h.WriteBatch(t.Context(), b); return err }))
 		}
 		written += 10
 	}
 	require.Positive(t, lost)
-	require.EqualValues(t, written, h.balanced(sale.GoodsID))
+	require.EqualValues(t, written, h.requireBalanced(sale.GoodsID))
 }
 
 // TestServerThatIsReadOnly: a server that was demoted refuses writes, and no order is to blame; once it takes them
-// again, the same batch is written.
+// retry, the same batch is written.
 func TestServerThatIsReadOnly(t *testing.T) {
 	server := servers.OwnMariaDB(t)
 	cfg, err := mysql.ParseDSN(server.NewDatabase(t))
@@ -159,7 +159,7 @@ func TestServerThatIsReadOnly(t *testing.T) {
 	root("CREATE USER plain@'%' IDENTIFIED BY 'plain'")
 	root("GRANT ALL ON " + cfg.DBName + ".* TO plain@'%'") // all but the right to write to a read-only server
 	cfg.User, cfg.Passwd = "plain", "plain"
-	h := newHouse(t, cfg.FormatDSN())
+	h := newFixture(t, cfg.FormatDSN())
 	sale := h.exposed(10, 1)
 	b := batchOf(sale.GoodsID, h.line(sale, 1, 1))
 	root("SET GLOBAL read_only = 1")
@@ -168,7 +168,7 @@ func TestServerThatIsReadOnly(t *testing.T) {
 	root("SET GLOBAL read_only = 0")
 	_, err = h.WriteBatch(t.Context(), b)
 	require.NoError(t, err)
-	require.EqualValues(t, 1, h.balanced(sale.GoodsID))
+	require.EqualValues(t, 1, h.requireBalanced(sale.GoodsID))
 }
 
 func openRoot(t *testing.T, dsn string) func(statement string) {
@@ -186,19 +186,19 @@ func openRoot(t *testing.T, dsn string) func(statement string) {
 func TestLongTextIsNeverCut(t *testing.T) {
 	for _, d := range databases[1:] {
 		t.Run(d.name, func(t *testing.T) {
-			h := newHouse(t, d.dsn(t))
+			h := newFixture(t, d.dsn(t))
 			sale := h.exposed(10, 1)
-			h.sn(sale, 1)
+			h.writeOrder(sale, 1)
 			err := h.read(t.Context()).Exec("UPDATE orders SET name = ?", strings.Repeat("x", 256)).Error
 			require.Error(t, err)
-			require.NotErrorIs(t, trouble("op", err), order.ErrTryAgain)
+			require.NotErrorIs(t, wrapError("op", err), order.ErrTryAgain)
 		})
 	}
 }
 
 // TestANodeAsleepInATransactionHoldsNobodyUpForLong: it has the goods' row locked, and says nothing more.
 func TestANodeAsleepInATransactionHoldsNobodyUpForLong(t *testing.T) {
-	onEach(t, func(t *testing.T, h house) {
+	onEach(t, func(t *testing.T, h fixture) {
 		if h.engine == sqliteEngine {
 			return // one process has the file to itself, and it is its clients that sleep
 		}

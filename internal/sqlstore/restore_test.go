@@ -12,7 +12,7 @@ import (
 )
 
 // dead writes an order of a buyer as failed, and its move as given.
-func (h house) dead(sale seckill.Sale, buyer, quantity int64) (reservation.OrderLine, order.DeadLetter) {
+func (h fixture) writeFailedOrder(sale seckill.Sale, buyer, quantity int64) (reservation.OrderLine, order.DeadLetter) {
 	h.t.Helper()
 	l := h.line(sale, buyer, quantity)
 	out, err := h.WriteFailed(h.t.Context(), sale.GoodsID, l, sale.Epoch, order.FailedUnwritten, order.DeadLetter{}, today)
@@ -24,52 +24,52 @@ func (h house) dead(sale seckill.Sale, buyer, quantity int64) (reservation.Order
 }
 
 func TestAFailedOrderIsRevivedOnce(t *testing.T) {
-	onEach(t, func(t *testing.T, h house) {
+	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.exposed(10, 3)
-		l, letter := h.dead(sale, 1, 2)
-		undo, err := h.PlanReturn(t.Context(), sale.GoodsID, l, today.Add(time.Minute))
+		l, letter := h.writeFailedOrder(sale, 1, 2)
+		undo, err := h.ScheduleRelease(t.Context(), sale.GoodsID, l, today.Add(time.Minute))
 		require.NoError(t, err)
 		early, err := h.UnreleasedMoves(t.Context(), today.Add(59*time.Second), 10)
 		require.NoError(t, err)
 		require.Empty(t, early, "the giver leaves it alone until then")
-		_, err = h.PlanReturn(t.Context(), sale.GoodsID, l, today.Add(time.Minute))
+		_, err = h.ScheduleRelease(t.Context(), sale.GoodsID, l, today.Add(time.Minute))
 		require.Equal(t, seckill.Unavailable, seckill.ReasonOf(err), "one at a time")
-		o, err := h.Revive(t.Context(), letter.ID, undo, today, today.Add(time.Hour))
+		o, err := h.RestoreOrder(t.Context(), letter.ID, undo, today, today.Add(time.Hour))
 		require.NoError(t, err)
 		require.Equal(t, order.Created, o.Status)
 		kept, err := h.Order(t.Context(), sale.GoodsID, l.OrderSn)
 		require.NoError(t, err)
 		require.Equal(t, o, kept)
-		require.EqualValues(t, 2, h.balanced(sale.GoodsID))
+		require.EqualValues(t, 2, h.requireBalanced(sale.GoodsID))
 		require.Empty(t, h.moves(sale.GoodsID))
 		_, err = h.DeadLetter(t.Context(), letter.ID)
 		require.ErrorIs(t, err, order.ErrNoSuchDeadLetter)
-		_, err = h.Revive(t.Context(), letter.ID, undo, today, today.Add(time.Hour))
+		_, err = h.RestoreOrder(t.Context(), letter.ID, undo, today, today.Add(time.Hour))
 		require.ErrorIs(t, err, order.ErrTryAgain, "its return is gone")
-		require.EqualValues(t, 2, h.balanced(sale.GoodsID))
+		require.EqualValues(t, 2, h.requireBalanced(sale.GoodsID))
 	})
 }
 
 func TestAnOrderIsRevivedOnlyWhereThereIsRoom(t *testing.T) {
-	onEach(t, func(t *testing.T, h house) {
+	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.exposed(4, 3)
-		l, letter := h.dead(sale, 1, 2)
+		l, letter := h.writeFailedOrder(sale, 1, 2)
 		plan := func() order.StockMove {
-			undo, err := h.PlanReturn(t.Context(), sale.GoodsID, l, today.Add(time.Minute))
+			undo, err := h.ScheduleRelease(t.Context(), sale.GoodsID, l, today.Add(time.Minute))
 			require.NoError(t, err)
 			return undo
 		}
 		undo := plan()
-		h.write(sale.GoodsID, h.line(sale, 2, 3))
-		_, err := h.Revive(t.Context(), letter.ID, undo, today, today.Add(time.Hour))
-		conflict(t, err) // too few are left
+		h.writeAll(sale.GoodsID, h.line(sale, 2, 3))
+		_, err := h.RestoreOrder(t.Context(), letter.ID, undo, today, today.Add(time.Hour))
+		requireConflict(t, err) // too few are left
 		require.Equal(t, []order.StockMove{undo}, h.moves(sale.GoodsID), "what Redis took for it goes back")
 		require.NoError(t, h.MarkReleased(t.Context(), sale.GoodsID, []string{undo.ID}, today))
 		undo = plan()
-		h.rebuilt(sale.GoodsID)
-		_, err = h.Revive(t.Context(), letter.ID, undo, today, today.Add(time.Hour))
+		h.beginEpoch(sale.GoodsID)
+		_, err = h.RestoreOrder(t.Context(), letter.ID, undo, today, today.Add(time.Hour))
 		require.ErrorIs(t, err, order.ErrTryAgain, "what was taken in the old epoch is void")
-		require.EqualValues(t, 3, h.balanced(sale.GoodsID))
+		require.EqualValues(t, 3, h.requireBalanced(sale.GoodsID))
 		_, err = h.DeadLetter(t.Context(), letter.ID)
 		require.NoError(t, err)
 	})

@@ -13,7 +13,7 @@ import (
 	"flashsale.dev/seckill/internal/seckill/salechange"
 )
 
-type onceRow struct {
+type idempotencyRow struct {
 	ActorID        int64  `gorm:"primaryKey;autoIncrement:false"`
 	IdempotencyKey string `gorm:"primaryKey"`
 	BodyHash       string
@@ -24,23 +24,23 @@ type onceRow struct {
 }
 
 // TableName is GORM's name of the table.
-func (onceRow) TableName() string { return "idempotency_keys" }
+func (idempotencyRow) TableName() string { return "idempotency_keys" }
 
 // once runs the steps of a request in one transaction, unless its key was here before: then it gives that key's row and
 // runs nothing. Steps insert the row themselves (remember), as their last word: of requests that come at once, one
 // commits, and the others find its row.
-func (s *Store) once(ctx context.Context, op string, o salechange.IdempotencyKey, now time.Time, steps func(tx *gorm.DB) error) (*onceRow, error) {
+func (s *Store) inTxOnce(ctx context.Context, op string, o salechange.IdempotencyKey, now time.Time, steps func(tx *gorm.DB) error) (*idempotencyRow, error) {
 	if o.Key == "" {
 		return nil, s.inTx(ctx, op, steps)
 	}
-	if row, err := s.known(ctx, o, now); row != nil || err != nil {
+	if row, err := s.findAnswer(ctx, o, now); row != nil || err != nil {
 		return row, err
 	}
 	err := s.inTx(ctx, op, steps)
 	if err == nil {
 		return nil, nil
 	}
-	if row, known := s.known(ctx, o, now); row != nil || seckill.ReasonOf(known) != "" {
+	if row, known := s.findAnswer(ctx, o, now); row != nil || seckill.ReasonOf(known) != "" {
 		return row, known // somebody else's transaction came first
 	}
 	return nil, err
@@ -48,39 +48,39 @@ func (s *Store) once(ctx context.Context, op string, o salechange.IdempotencyKey
 
 // Answered gives the first answer to a request whose key was here before; false where there is none, or none yet.
 func (s *Store) Answered(ctx context.Context, o salechange.IdempotencyKey, now time.Time) (seckill.Sale, bool, error) {
-	row, err := s.known(ctx, o, now)
+	row, err := s.findAnswer(ctx, o, now)
 	if err != nil || row == nil || row.CutID != "" {
 		return seckill.Sale{}, false, err
 	}
-	sale, err := row.answered()
+	sale, err := row.sale()
 	return sale, err == nil, err
 }
 
-// known finds the row of a key; nil where it is new. One that has outlived its time is removed.
-func (s *Store) known(ctx context.Context, o salechange.IdempotencyKey, now time.Time) (*onceRow, error) {
-	var row onceRow
+// existingOrders finds the row of a key; nil where it is new. One that has outlived its time is removed.
+func (s *Store) findAnswer(ctx context.Context, o salechange.IdempotencyKey, now time.Time) (*idempotencyRow, error) {
+	var row idempotencyRow
 	q := s.read(ctx).Where("actor_id = ? AND idempotency_key = ?", o.ActorID, o.Key)
 	err := q.Take(&row).Error
 	switch {
 	case errors.Is(err, gorm.ErrRecordNotFound):
 		return nil, nil
 	case err != nil:
-		return nil, trouble("look for an idempotency key", err)
+		return nil, wrapError("look for an idempotency key", err)
 	case row.MadeAt < now.Add(-salechange.IdempotencyTTL).UnixMilli():
-		err = s.read(ctx).Where("actor_id = ? AND idempotency_key = ? AND made_at = ?", o.ActorID, o.Key, row.MadeAt).Delete(&onceRow{}).Error
-		return nil, trouble("remove an old idempotency key", err)
+		err = s.read(ctx).Where("actor_id = ? AND idempotency_key = ? AND made_at = ?", o.ActorID, o.Key, row.MadeAt).Delete(&idempotencyRow{}).Error
+		return nil, wrapError("remove an old idempotency key", err)
 	case row.BodyHash != o.Hash:
 		return nil, salechange.NewIdempotencyConflict()
 	}
 	return &row, nil
 }
 
-// remember keeps the answer to a request with a key: a sale, or that a cut is under way.
-func remember(tx *gorm.DB, o salechange.IdempotencyKey, sale saleRow, cutID string, now time.Time) error {
+// saveAnswer keeps the answer to a request with a key: a sale, or that a cut is under way.
+func saveAnswer(tx *gorm.DB, o salechange.IdempotencyKey, sale saleRow, cutID string, now time.Time) error {
 	if o.Key == "" {
 		return nil
 	}
-	row := onceRow{ActorID: o.ActorID, IdempotencyKey: o.Key, BodyHash: o.Hash, GoodsID: sale.GoodsID, CutID: cutID, MadeAt: now.UnixMilli()}
+	row := idempotencyRow{ActorID: o.ActorID, IdempotencyKey: o.Key, BodyHash: o.Hash, GoodsID: sale.GoodsID, CutID: cutID, MadeAt: now.UnixMilli()}
 	if cutID == "" {
 		answer, err := json.Marshal(sale.sale())
 		if err != nil {
@@ -92,7 +92,7 @@ func remember(tx *gorm.DB, o salechange.IdempotencyKey, sale saleRow, cutID stri
 }
 
 // answered reads the sale that was answered.
-func (r onceRow) answered() (seckill.Sale, error) {
+func (r idempotencyRow) sale() (seckill.Sale, error) {
 	var sale seckill.Sale
 	if err := json.Unmarshal([]byte(r.Answer), &sale); err != nil {
 		return sale, fmt.Errorf("read an answer: %w", err)
@@ -102,6 +102,6 @@ func (r onceRow) answered() (seckill.Sale, error) {
 
 // ForgetKeys forgets keys made before a moment.
 func (s *Store) ForgetKeys(ctx context.Context, before time.Time) error {
-	err := s.read(ctx).Where("made_at < ?", before.UnixMilli()).Delete(&onceRow{}).Error
-	return trouble("forget idempotency keys", err)
+	err := s.read(ctx).Where("made_at < ?", before.UnixMilli()).Delete(&idempotencyRow{}).Error
+	return wrapError("forget idempotency keys", err)
 }
