@@ -12,7 +12,7 @@ import (
 	"flashsale.dev/seckill/internal/order/stats"
 )
 
-// What the house asks of its truth.
+// The interfaces of the services that a Store implements.
 var (
 	_ inventory.SaleStore    = (*Store)(nil)
 	_ inventory.AuditLog     = (*Store)(nil)
