@@ -22,8 +22,11 @@ type SplitSaleError struct{ GoodsID int64 }
 
 // Error names the sale and what to do.
 func (e *SplitSaleError) Error() string {
-	return fmt.Sprintf("the stock of sale %d is split, which this release does not support: close the sale or let it end "+
-		"(delete it if it is a draft), wait ten seconds, and migrate again; until then run the previous release", e.GoodsID)
+	return fmt.Sprintf(
+		"the stock of sale %d is split, which this release does not support: close the sale or let it end "+
+			"(delete it if it is a draft), wait ten seconds, and migrate again; until then run the previous release",
+		e.GoodsID,
+	)
 }
 
 // NoSplitSales is step 13, in Go because SQL that MySQL and SQLite both take cannot refuse with a message. It returns a
@@ -32,7 +35,11 @@ func (e *SplitSaleError) Error() string {
 // Rows of split sales that are over stay, with their orders: sales.bucket keeps them out of lists. The columns of step 12
 // stay too, because programs of the previous release write them during an upgrade. The step removes the finished transfers.
 func NoSplitSales() *goose.Migration {
-	return goose.NewGoMigration(13, &goose.GoFunc{RunTx: endSplitSales}, &goose.GoFunc{Mode: goose.TransactionEnabled})
+	return goose.NewGoMigration(
+		13,
+		&goose.GoFunc{RunTx: endSplitSales},
+		&goose.GoFunc{Mode: goose.TransactionEnabled},
+	)
 }
 
 func endSplitSales(ctx context.Context, tx *sql.Tx) error {

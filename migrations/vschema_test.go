@@ -65,7 +65,13 @@ func tables(t *testing.T) map[string]string {
 		for _, m := range created.FindAllStringSubmatch(up, -1) {
 			found[m[1]] = m[2]
 		}
-		require.Equal(t, strings.Count(up, "CREATE TABLE"), len(created.FindAllString(up, -1)), "%s is written in another way", file)
+		require.Equal(
+			t,
+			strings.Count(up, "CREATE TABLE"),
+			len(created.FindAllString(up, -1)),
+			"%s is written in another way",
+			file,
+		)
 	}
 	return found
 }
@@ -82,8 +88,8 @@ func vschema(t *testing.T) keyspace {
 	return k
 }
 
-// TestTheVSchemaNamesEveryTable: a table that it does not know can't be reached through Vitess.
-func TestTheVSchemaNamesEveryTable(t *testing.T) {
+// TestVSchema_NamesEveryTable: a table that it does not know can't be reached through Vitess.
+func TestVSchema_NamesEveryTable(t *testing.T) {
 	k := vschema(t)
 	require.True(t, k.Sharded)
 	for table, definition := range tables(t) {
@@ -92,19 +98,37 @@ func TestTheVSchemaNamesEveryTable(t *testing.T) {
 		require.NotEmpty(t, known.ColumnVindexes, table)
 		first := known.ColumnVindexes[0]
 		require.Equal(t, shardedBy(table), first.Column, table)
-		require.Equal(t, "xxhash", k.Vindexes[first.Name].Type, "%s: the first vindex chooses the shard", table)
+		require.Equal(
+			t,
+			"xxhash",
+			k.Vindexes[first.Name].Type,
+			"%s: the first vindex chooses the shard",
+			table,
+		)
 		key := primary.FindStringSubmatch(definition)
 		require.NotNil(t, key, "%s has no primary key, which a group of MySQL asks for", table)
 		if uniqueElsewhere()[table] == "" {
-			require.Contains(t, strings.Split(key[1], ", "), first.Column, "%s: its key is unique on one shard alone", table)
+			require.Contains(
+				t,
+				strings.Split(key[1], ", "),
+				first.Column,
+				"%s: its key is unique on one shard alone",
+				table,
+			)
 		}
-		require.NotContains(t, strings.ToUpper(definition), "AUTO_INCREMENT", "%s: each shard would count for itself", table)
+		require.NotContains(
+			t,
+			strings.ToUpper(definition),
+			"AUTO_INCREMENT",
+			"%s: each shard would count for itself",
+			table,
+		)
 		require.NotContains(t, strings.ToUpper(definition), "REFERENCES", table)
 	}
 }
 
-// TestTheVSchemaNamesNothingElse: a table that was dropped or misspelt, a column that is not there, a lookup without a table.
-func TestTheVSchemaNamesNothingElse(t *testing.T) {
+// TestVSchema_NamesNothingElse: a table that was dropped or misspelt, a column that is not there, a lookup without a table.
+func TestVSchema_NamesNothingElse(t *testing.T) {
 	k, known := vschema(t), tables(t)
 	lookups, err := os.ReadFile("../deploy/vitess/lookups.sql")
 	require.NoError(t, err)
@@ -117,7 +141,14 @@ func TestTheVSchemaNamesNothingElse(t *testing.T) {
 		require.True(t, ok, "there is no table %s", table)
 		for _, v := range entry.ColumnVindexes {
 			require.Contains(t, k.Vindexes, v.Name)
-			require.Regexp(t, `(?m)^\s+`+v.Column+`\s`, definition, "%s has no column %s", table, v.Column)
+			require.Regexp(
+				t,
+				`(?m)^\s+`+v.Column+`\s`,
+				definition,
+				"%s has no column %s",
+				table,
+				v.Column,
+			)
 		}
 		require.Equal(t, len(entry.ColumnVindexes) == 0, entry.Pinned != "", table)
 	}

@@ -12,10 +12,12 @@ import (
 	"time"
 
 	"flashsale.dev/seckill/internal/app"
+	"flashsale.dev/seckill/internal/auth"
 	"flashsale.dev/seckill/internal/loadgen"
 	"flashsale.dev/seckill/internal/loadgen/apiclient"
 	"flashsale.dev/seckill/internal/loadgen/report"
 	"flashsale.dev/seckill/internal/loadgen/verdict"
+	"flashsale.dev/seckill/internal/seckill"
 )
 
 func main() { app.Main(run) }
@@ -38,58 +40,25 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	if err != nil {
 		return err
 	}
-	p, err := newLoadTest(o, s, stderr)
+	p, err := newLoadTest(o, s)
 	if err != nil {
 		return err
 	}
+	defer p.http.CloseIdleConnections()
 	return p.run(ctx, stdout, stderr)
 }
 
 // loadTest is one load test, from the preparation of the sale to the verdict.
 type loadTest struct {
 	options
-	signer
-	stderr   io.Writer
+	tokens   *auth.Tokens
 	http     *http.Client // for the sale and the verdict, separate from the buyers' connections
-	sale     sale
 	merchant apiclient.Client
-	cutShort bool // a signal or -timeout ended the load
 }
 
-func newLoadTest(o options, secret string, stderr io.Writer) (*loadTest, error) {
-	s, err := newSigner(secret, o.timeout+o.settle+time.Hour)
-	if err != nil {
-		return nil, err
-	}
-	return &loadTest{options: o, signer: s, stderr: stderr, http: o.httpClient(64)}, nil
-}
-
-func (p *loadTest) run(ctx context.Context, stdout, stderr io.Writer) (err error) {
-	defer p.http.CloseIdleConnections()
-	if err := p.setUp(ctx); err != nil {
-		return err
-	}
-	before := processorTime()
-	result := p.load(ctx)
-	cost := processorTime() - before
-	// A load that a signal or -timeout ended is still checked and reported.
-	judging, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.settle)
-	defer cancel()
-	fmt.Fprintf(stderr, "checking the orders of %d buyers\n", len(result.Holders))
-	verdict := verdict.Check(judging, p.verdictCase(result))
-	p.closeSale(judging)
-	r := report.New(p.settings(), result, verdict, cost, p.cutShort)
-	r.Notes = p.notes(r)
-	if err := p.write(r, stdout, stderr); err != nil {
-		return err
-	}
-	if p.cutShort || result.Arrived < result.Planned {
-		err = errCutShort
-	}
-	if !verdict.OK {
-		err = errors.Join(errViolated, err)
-	}
-	return err
+func newLoadTest(o options, secret string) (*loadTest, error) {
+	tokens, err := auth.New([]byte(secret), 0, time.Now)
+	return &loadTest{options: o, tokens: tokens, http: o.httpClient(64)}, err
 }
 
 // httpClient makes a client that obeys the flags.
@@ -99,30 +68,63 @@ func (o options) httpClient(conns int) *http.Client {
 	})
 }
 
-// load plays the buyers, for at most -timeout.
-func (p *loadTest) load(ctx context.Context) loadgen.Result {
-	ctx, cancel := context.WithTimeout(ctx, p.timeout)
-	defer cancel()
-	httpClient := p.httpClient(p.conns)
-	defer httpClient.CloseIdleConnections()
-	bar := newProgress(p.stderr, p.buyers, p.quiet)
-	result := loadgen.Run(ctx, loadgen.Plan{
-		Bases: p.bases, GoodsID: p.sale.goodsID, HTTP: httpClient, Token: p.buyerToken,
-		Buyers: p.buyers, FirstID: p.firstBuyer, Users: p.users, Rate: p.rate, Ramp: p.ramp, Spike: p.spike, StartAt: p.sale.startAt,
-		InFlight: p.inFlight, Impatient: p.impatient, Hostile: p.hostile, Seed: p.seed, Quantity: p.quantity, Patience: p.patience,
-		OnPoint: bar.show,
-	})
-	bar.end()
-	p.cutShort = ctx.Err() != nil
-	return result
+// sign makes a token that outlives the load and the checks.
+func (p *loadTest) sign(a seckill.Actor) (string, error) {
+	return p.tokens.Sign(a, p.timeout+p.settle+time.Hour)
 }
 
+func (p *loadTest) buyerToken(id int64) (string, error) {
+	return p.sign(seckill.Actor{ID: id, Role: seckill.Buyer, Name: "Load Test", Phone: "13800000000"})
+}
+
+// run plays the load, checks the answers and writes the report. A load that a signal or -timeout ended
+// is still checked and reported.
+func (p *loadTest) run(ctx context.Context, stdout, stderr io.Writer) error {
+	if err := p.setUp(ctx); err != nil {
+		return err
+	}
+	before := processorTime()
+	result, cutShort := p.load(ctx, stderr)
+	cost := processorTime() - before
+	checking, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.settle)
+	defer cancel()
+	fmt.Fprintf(stderr, "checking the orders of %d buyers\n", len(result.Holders))
+	checked := verdict.Check(checking, p.verdictCase(result))
+	if err := p.closeSale(checking); err != nil {
+		fmt.Fprintf(stderr, "the sale stays open: %v\n", err)
+	}
+	r := report.New(p.settings(), result, checked, cost, cutShort)
+	r.Notes = p.notes(r)
+	if err := p.write(r, stdout, stderr); err != nil {
+		return err
+	}
+	var violated, short error
+	if !checked.OK {
+		violated = errViolated
+	}
+	if cutShort || result.Arrived < result.Planned {
+		short = errCutShort
+	}
+	return errors.Join(violated, short)
+}
+
+// load plays the buyers, for at most -timeout. It reports whether a signal or the timeout ended the load.
+func (p *loadTest) load(ctx context.Context, stderr io.Writer) (loadgen.Result, bool) {
+	ctx, cancel := context.WithTimeout(ctx, p.timeout)
+	defer cancel()
+	plan := p.Plan
+	plan.HTTP, plan.Token, plan.OnPoint = p.httpClient(p.conns), p.buyerToken, progress(stderr, p.Buyers)
+	defer plan.HTTP.CloseIdleConnections()
+	return loadgen.Run(ctx, plan), ctx.Err() != nil
+}
+
+// verdictCase lets the verdict read orders as the merchant and as each buyer.
 func (p *loadTest) verdictCase(result loadgen.Result) verdict.Case {
 	return verdict.Case{
-		GoodsID: p.sale.goodsID, Result: result, Merchant: p.merchant, Limit: p.sale.limit, Exclusive: p.goods == "",
+		GoodsID: p.GoodsID, Result: result, Merchant: p.merchant, Limit: p.limit, Exclusive: p.goods == "",
 		Buyer: func(id int64) (apiclient.Client, error) {
 			token, err := p.buyerToken(id)
-			return apiclient.Client{Base: p.bases[int(id)%len(p.bases)], Token: token, HTTP: p.http}, err
+			return apiclient.Client{Base: p.Bases[int(id)%len(p.Bases)], Token: token, HTTP: p.http}, err
 		},
 	}
 }

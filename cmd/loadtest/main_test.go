@@ -82,7 +82,7 @@ func TestRun_AllLoopsPass(t *testing.T) {
 			var r report.Report
 			require.NoError(t, json.Unmarshal([]byte(out), &r), out)
 			require.True(t, r.Verdict.OK)
-			require.Equal(t, 100, r.Won())
+			require.Equal(t, 100, r.Count(buyer.Won))
 			require.Equal(t, []int{400, 100}, []int{r.Arrived, r.Verdict.Orders["created"]})
 			require.Positive(t, r.Outcomes[loadgen.Impatient][buyer.Won]+r.Outcomes[loadgen.Polite][buyer.Won])
 			require.Positive(t, r.Outcomes[loadgen.Hostile]["all refused"])
@@ -97,17 +97,17 @@ func TestRun_AllLoopsPass(t *testing.T) {
 
 func TestRun_LoadsExistingSale(t *testing.T) {
 	url := open(t, nil)
-	s, err := newSigner(testSecret, time.Hour)
+	o := options{Plan: loadgen.Plan{Bases: []string{url}}, stock: 50, limit: 2, timeout: time.Minute}
+	p, err := newLoadTest(o, testSecret)
 	require.NoError(t, err)
-	p := &loadTest{options: options{bases: []string{url}, stock: 50, limit: 2, timeout: time.Minute}, signer: s, http: http.DefaultClient}
 	require.NoError(t, p.setUp(t.Context()))
 	for range 2 { // the second load finds nothing left, and the first one's orders
-		_, stderr, err := loadtest(t, url, "-goods", p.sale.goodsID, "-buyers", "60", "-users", "10", "-quiet")
+		_, stderr, err := loadtest(t, url, "-goods", p.GoodsID, "-buyers", "60", "-users", "10")
 		require.NoError(t, err, stderr)
 	}
 	_, _, err = loadtest(t, url, "-goods", "1", "-buyers", "1")
 	require.ErrorContains(t, err, "find the sale")
-	http.DefaultClient.CloseIdleConnections()
+	p.http.CloseIdleConnections()
 }
 
 // An API that forgets one accepted order violates a rule.
@@ -146,13 +146,12 @@ func TestRun_UnreachableAPIIsNamed(t *testing.T) {
 	require.ErrorContains(t, err, "is the API up at")
 }
 
-func TestProgress_WithoutTerminalPrintsLines(t *testing.T) {
+func TestProgress_PrintsLineEveryFiveSeconds(t *testing.T) {
 	var out bytes.Buffer
-	p := newProgress(&out, 100, false)
+	show := progress(&out, 100)
 	for i := range 4 {
-		p.show(loadgen.Point{At: float64(2 * (i + 1)), Span: 2, Arrived: 20, Done: 10, Limited: 4})
+		show(loadgen.Point{At: float64(2 * (i + 1)), Span: 2, Arrived: 20, Done: 10, Limited: 4})
 	}
-	p.end()
 	require.Equal(t, 2, strings.Count(out.String(), "\n"), out.String())
 	require.Contains(t, out.String(), "10 of 100 buyers done, 10 started/s")
 	require.Contains(t, out.String(), "429 2/s")

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	_ "embed" // for the usage text below
 	"errors"
 	"flag"
 	"fmt"
@@ -12,36 +13,27 @@ import (
 	"time"
 
 	"flashsale.dev/seckill/internal/app"
+	"flashsale.dev/seckill/internal/loadgen"
 	"flashsale.dev/seckill/internal/loadgen/apiclient"
 )
 
-// options are the flags.
+// options are the flags. Those that describe the buyers are fields of the plan.
 type options struct {
-	addr        string
-	bases       []string // addr, split
-	allowRemote bool
-	secretFile  string
+	loadgen.Plan
+	addr, secretFile string
+	allowRemote      bool
 
-	goods                  string
-	stock, limit, quantity int64
-	permits                float64
-	startIn                time.Duration
-
-	buyers, users, spike int
-	rate                 float64
-	ramp                 time.Duration
-	impatient, hostile   float64
-	seed                 uint64
-	firstBuyer           int64
+	goods        string
+	stock, limit int64
+	permits      float64
+	startIn      time.Duration
 
 	profile  string
 	compress float64
 
-	patience, callTimeout, timeout, settle time.Duration
-	conns, inFlight                        int
-
-	json, html string
-	quiet      bool
+	callTimeout, timeout, settle time.Duration
+	conns                        int
+	json, html                   string
 }
 
 // Bounds of the flags.
@@ -51,6 +43,12 @@ const (
 	maxConns  = 20_000
 )
 
+// usage is the help text before the list of flags.
+//
+//go:embed usage.txt
+var usage string
+
+// parse reads the flags. It prints the help or the version and returns flag.ErrHelp if asked to.
 func parse(args []string, stdout, stderr io.Writer) (options, error) {
 	var o options
 	flags := flag.NewFlagSet("loadtest", flag.ContinueOnError)
@@ -61,7 +59,6 @@ func parse(args []string, stdout, stderr io.Writer) (options, error) {
 		fmt.Fprint(stdout, usage)
 		flags.SetOutput(stdout)
 		flags.PrintDefaults()
-		fmt.Fprint(stdout, environment)
 	}
 	if err := flags.Parse(args); err != nil {
 		return o, err
@@ -78,96 +75,61 @@ func parse(args []string, stdout, stderr io.Writer) (options, error) {
 	return o, o.complete(given)
 }
 
-const usage = `Usage: loadtest [flags]
-
-Plays buyers against a running API, then compares the answers they received with the API's later state.
-It creates its own sale unless -goods names one. The report starts with PASS or FAIL.
-Exit code 0: PASS; 1: a rule is violated, or the load could not be played to its end.
-
-Examples:
-  loadtest                                           5,000 buyers, 200 at once, 500 units
-  loadtest -rate 2000 -ramp 5s -buyers 60000         2,000 buyers start each second
-  loadtest -spike 5000 -buyers 5000 -impatient 0.3   all buyers start with the sale
-  loadtest -profile million -compress 60 -html r.html
-
-Kinds of buyers:
-  polite     gets a random path, buys, obeys Retry-After, polls its order until it is written
-  impatient  sends three purchases at once, waits at most 100 ms, tries to buy a second time
-  hostile    uses paths of others and invented paths, reads and cancels orders of others
-
-Flags:
-`
-
-const environment = `
-Environment:
-  SECKILL_JWT_SECRET (at least 32 bytes)
-      the API's secret, which signs the buyers' tokens; if empty, the content of -secret-file
-
-Ctrl-C ends the load early; the answers until then are checked and reported. A second Ctrl-C ends the program.
-docs/how-to/load-test.md explains the report.
-`
-
 func (o *options) define(f *flag.FlagSet) {
-	f.StringVar(&o.addr, "addr", "http://127.0.0.1:8080", "`URLs` of the APIs, separated by commas, that share the buyers")
-	f.BoolVar(&o.allowRemote, "allow-remote", false, "allow other machines; use it only for hosts that you own")
-	f.StringVar(&o.secretFile, "secret-file", "data/jwt-secret", "`file` with the secret if SECKILL_JWT_SECRET is empty; standalone writes it")
+	f.StringVar(&o.addr, "addr", "http://127.0.0.1:8080", "`URLs` of the APIs, separated by commas")
+	f.BoolVar(&o.allowRemote, "allow-remote", false, "allow other machines; use it for your own hosts only")
+	f.StringVar(&o.secretFile, "secret-file", "data/jwt-secret", "`file` with the secret; standalone writes it")
 
-	f.StringVar(&o.goods, "goods", "", "`id` of an exposed sale; if empty, a sale is created and closed at the end")
+	f.StringVar(&o.goods, "goods", "", "`id` of an exposed sale; if empty, a sale is created and closed")
 	f.Int64Var(&o.stock, "stock", 500, "units of the created sale")
 	f.Int64Var(&o.limit, "limit", 1, "units per buyer of the created sale")
-	f.Int64Var(&o.quantity, "quantity", 1, "units of each purchase")
-	f.Float64Var(&o.permits, "permits", 0, "random paths per second of the created sale; 0 is the API's default (1000)")
-	f.DurationVar(&o.startIn, "start-in", 0, "time until the created sale and its buyers start; 2s with -spike")
+	f.Int64Var(&o.Quantity, "quantity", 1, "units of each purchase")
+	f.Float64Var(&o.permits, "permits", 0, "random paths per second; 0 is the API's default (1000)")
+	f.DurationVar(&o.startIn, "start-in", 0, "time until the created sale starts; 2s with -spike")
 
-	f.IntVar(&o.buyers, "buyers", 5000, "number of buyers; each plays one purchase")
-	f.IntVar(&o.users, "users", 0, "closed loop: number of active buyers (200 unless -rate is given)")
-	f.Float64Var(&o.rate, "rate", 0, "open loop: buyers that start each second; times count from the planned start")
-	f.DurationVar(&o.ramp, "ramp", 0, "time of linear growth from zero to -users or -rate")
-	f.IntVar(&o.spike, "spike", 0, "buyers that start together with the sale")
-	f.Float64Var(&o.impatient, "impatient", 0, "share of impatient buyers, 0 to 1")
-	f.Float64Var(&o.hostile, "hostile", 0, "share of hostile buyers, 0 to 1")
-	f.Uint64Var(&o.seed, "seed", 1, "seed that selects impatient and hostile buyers")
-	f.Int64Var(&o.firstBuyer, "first-buyer", 0, "`id` of the first buyer, counted up; 0 derives it from the clock, so that each run has new buyers")
+	f.IntVar(&o.Buyers, "buyers", 5000, "number of buyers; each plays one purchase")
+	f.IntVar(&o.Users, "users", 0, "closed loop: active buyers (200 unless -rate is given)")
+	f.Float64Var(&o.Rate, "rate", 0, "open loop: buyers that start each second")
+	f.DurationVar(&o.Ramp, "ramp", 0, "time of linear growth from zero to -users or -rate")
+	f.IntVar(&o.Spike, "spike", 0, "buyers that start together with the sale")
+	f.Float64Var(&o.Impatient, "impatient", 0, "share of impatient buyers, 0 to 1")
+	f.Float64Var(&o.Hostile, "hostile", 0, "share of hostile buyers, 0 to 1")
+	f.Uint64Var(&o.Seed, "seed", 1, "seed that selects impatient and hostile buyers")
 
-	f.StringVar(&o.profile, "profile", "", "`name` of a predefined load: million (1,000,000 buyers in an hour, 1,000 permits/s)")
-	f.Float64Var(&o.compress, "compress", 60, "with -profile: factor by which time runs faster (60: an hour in a minute)")
+	f.StringVar(&o.profile, "profile", "", "`name` of a predefined load: million (1,000,000 buyers in an hour)")
+	f.Float64Var(&o.compress, "compress", 60, "with -profile: factor by which time runs faster")
 
-	f.DurationVar(&o.patience, "patience", 30*time.Second, "longest time of a buyer's retries, and of polling its order")
-	f.DurationVar(&o.callTimeout, "call-timeout", 10*time.Second, "timeout of one call, waiting for a connection included")
+	f.DurationVar(&o.Patience, "patience", 30*time.Second, "longest time of retries, and of polling an order")
+	f.DurationVar(&o.callTimeout, "call-timeout", 10*time.Second, "timeout of one call, with its wait for a connection")
 	f.DurationVar(&o.timeout, "timeout", 10*time.Minute, "longest time of the load; the checks follow")
 	f.DurationVar(&o.settle, "settle", 2*time.Minute, "longest time for pending orders and the checks")
-	f.IntVar(&o.conns, "conns", 0, "most connections to one host; 0: -users + -spike up to 2000, at least 512 with -rate")
-	f.IntVar(&o.inFlight, "in-flight", 20_000, "open loop: most active buyers; waiting for a place counts as lag")
+	f.IntVar(&o.conns, "conns", 0, "connections to one host; 0: -users + -spike up to 2000, at least 512 with -rate")
 
-	f.StringVar(&o.json, "json", "", "`file` for the report as JSON; - is standard output, and the text goes to standard error")
+	f.StringVar(&o.json, "json", "", "`file` for the report as JSON; - is standard output")
 	f.StringVar(&o.html, "html", "", "`file` for the report as one HTML page with charts")
-	f.BoolVar(&o.quiet, "quiet", false, "no progress")
 }
 
-// complete sets the defaults that depend on other flags.
+// complete sets the defaults that depend on other flags. Buyer ids derive from the clock, so that each
+// run has new buyers.
 func (o *options) complete(given map[string]bool) error {
 	if o.profile != "" {
 		if err := o.applyProfile(given); err != nil {
 			return err
 		}
 	}
-	if o.users == 0 && o.rate == 0 {
-		o.users = 200
+	if o.Users == 0 && o.Rate == 0 {
+		o.Users = 200
 	}
-	if o.spike > 0 && !given["start-in"] {
-		o.startIn = 2 * time.Second
-	}
-	if o.firstBuyer == 0 {
-		o.firstBuyer = time.Now().Unix() * maxBuyers
-	}
+	setDefault(given["start-in"] || o.Spike <= 0, &o.startIn, 2*time.Second)
+	o.FirstID = time.Now().Unix() * maxBuyers
 	if o.conns == 0 {
-		o.conns = min(2000, o.users+o.spike)
-		if o.rate > 0 {
+		o.conns = min(2000, o.Users+o.Spike)
+		if o.Rate > 0 {
 			o.conns = max(512, o.conns)
 		}
 	}
-	for _, base := range strings.Split(o.addr, ",") {
-		o.bases = append(o.bases, strings.TrimRight(strings.TrimSpace(base), "/"))
+	for base := range strings.SplitSeq(o.addr, ",") {
+		o.Bases = append(o.Bases, strings.TrimRight(strings.TrimSpace(base), "/"))
 	}
 	return nil
 }
@@ -175,26 +137,25 @@ func (o *options) complete(given map[string]bool) error {
 // check reports all problems together.
 func (o options) check(ctx context.Context) error {
 	var problems []error
-	wrong := func(is bool, format string, args ...any) {
+	wrong := func(is bool, problem string) {
 		if is {
-			problems = append(problems, fmt.Errorf(format, args...))
+			problems = append(problems, errors.New(problem))
 		}
 	}
-	wrong(o.buyers < 1 || o.buyers > maxBuyers, "-buyers must be 1 to %d", maxBuyers)
-	wrong(o.users > 0 && o.rate > 0, "-users is the closed loop and -rate the open one: give one of them")
-	wrong(o.users < 0 || o.users > maxConns, "-users must be 0 to %d", maxConns)
-	wrong(!(o.rate >= 0 && o.rate <= maxRate), "-rate must be 0 to %g", float64(maxRate))
-	wrong(o.spike < 0 || o.spike > o.buyers, "-spike must be 0 to -buyers")
-	wrong(!(o.impatient >= 0 && o.hostile >= 0 && o.impatient+o.hostile <= 1), "-impatient and -hostile are shares, together at most 1")
-	wrong(o.conns < 1 || o.conns > maxConns, "-conns must be 1 to %d", maxConns)
-	wrong(o.inFlight < 1, "-in-flight must be above 0")
-	wrong(o.quantity < 1 || o.stock < 1 || o.limit < 1 || o.firstBuyer < 1, "-quantity, -stock, -limit and -first-buyer must be above 0")
-	wrong(o.ramp < 0 || o.startIn < 0 || o.patience <= 0 || o.callTimeout <= 0 || o.timeout <= 0 || o.settle <= 0,
-		"-ramp and -start-in must not be negative, -patience, -call-timeout, -timeout and -settle must be above 0")
-	for _, base := range o.bases {
-		if err := o.target(ctx, base); err != nil {
-			problems = append(problems, err)
-		}
+	shares := o.Impatient >= 0 && o.Hostile >= 0 && o.Impatient+o.Hostile <= 1
+	wrong(o.Buyers < 1 || o.Buyers > maxBuyers, "-buyers must be 1 to 10000000")
+	wrong(o.Users > 0 && o.Rate > 0, "-users is the closed loop and -rate the open one: give one of them")
+	wrong(o.Users < 0 || o.Users > maxConns, "-users must be 0 to 20000")
+	wrong(!(o.Rate >= 0 && o.Rate <= maxRate), "-rate must be 0 to 1000000") // true for NaN
+	wrong(o.Spike < 0 || o.Spike > o.Buyers, "-spike must be 0 to -buyers")
+	wrong(!shares, "-impatient and -hostile are shares, together at most 1")
+	wrong(o.conns < 1 || o.conns > maxConns, "-conns must be 1 to 20000")
+	wrong(min(o.Quantity, o.stock, o.limit) < 1, "-quantity, -stock and -limit must be above 0")
+	wrong(min(o.Ramp, o.startIn) < 0, "-ramp and -start-in must not be negative")
+	wrong(min(o.Patience, o.callTimeout, o.timeout, o.settle) <= 0,
+		"-patience, -call-timeout, -timeout and -settle must be above 0")
+	for _, base := range o.Bases {
+		problems = append(problems, o.target(ctx, base))
 	}
 	return errors.Join(problems...)
 }
@@ -203,7 +164,7 @@ func (o options) check(ctx context.Context) error {
 // hit a foreign host by accident. The HTTP client checks every connection again.
 func (o options) target(ctx context.Context, base string) error {
 	u, err := url.Parse(base)
-	if err != nil || u.Scheme != "http" || u.Hostname() == "" || u.Path != "" || u.RawQuery != "" || u.User != nil {
+	if err != nil || u.Hostname() == "" || base != "http://"+u.Host {
 		return fmt.Errorf("-addr %q: must be http://host:port", base)
 	}
 	if o.allowRemote {

@@ -55,8 +55,8 @@ func TestProfile_MillionKeepsItsProportions(t *testing.T) {
 	for compress, args := range map[float64][]string{1: {"-compress", "1"}, 60: nil} {
 		o, err := parsed(t, append([]string{"-profile", "million"}, args...)...)
 		require.NoError(t, err)
-		require.Equal(t, 1_000_000, o.buyers)
-		require.InDelta(t, 3600/compress, float64(o.buyers-o.spike)/o.rate, .001, "the hour")
+		require.Equal(t, 1_000_000, o.Buyers)
+		require.InDelta(t, 3600/compress, float64(o.Buyers-o.Spike)/o.Rate, .001, "the hour")
 		require.InDelta(t, 1000*compress, o.permits, .001)
 		require.Greater(t, o.timeout, o.compressed(time.Hour))
 		p := &loadTest{options: o}
@@ -65,19 +65,18 @@ func TestProfile_MillionKeepsItsProportions(t *testing.T) {
 	}
 	o, err := parsed(t, "-profile", "million", "-buyers", "5000", "-users", "50")
 	require.NoError(t, err)
-	require.Equal(t, []int{5000, 50, 5000}, []int{o.buyers, o.users, o.spike})
-	require.Zero(t, o.rate)
+	require.Equal(t, []int{5000, 50, 5000}, []int{o.Buyers, o.Users, o.Spike})
+	require.Zero(t, o.Rate)
 }
 
-func TestParse_FirstBuyerDefaultsToClock(t *testing.T) {
+func TestParse_SetsDependentDefaults(t *testing.T) {
 	o, err := parsed(t)
 	require.NoError(t, err)
-	require.Greater(t, o.firstBuyer, int64(maxBuyers))
-	require.Equal(t, 200, o.users)
-	o, err = parsed(t, "-first-buyer", "7", "-rate", "5")
+	require.Greater(t, o.FirstID, int64(maxBuyers))
+	require.Equal(t, 200, o.Users)
+	o, err = parsed(t, "-rate", "5")
 	require.NoError(t, err)
-	require.EqualValues(t, 7, o.firstBuyer)
-	require.Zero(t, o.users)
+	require.Zero(t, o.Users)
 }
 
 func TestSecret_EnvironmentBeforeFile(t *testing.T) {

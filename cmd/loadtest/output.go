@@ -11,10 +11,9 @@ import (
 // settings are the flags as the report shows them.
 func (p *loadTest) settings() report.Settings {
 	s := report.Settings{
-		Addresses: p.bases, GoodsID: p.sale.goodsID, Loop: "closed", Buyers: p.buyers, Users: p.users, Rate: p.rate, Ramp: p.ramp.Seconds(),
-		Spike: p.spike, Impatient: p.impatient, Hostile: p.hostile, Quantity: p.quantity, Stock: p.sale.stock, Permits: p.permits, Seed: p.seed,
+		Plan: p.Plan, Loop: "closed", Ramp: p.Ramp.Seconds(), Stock: p.stock, Permits: p.permits,
 	}
-	if p.rate > 0 {
+	if p.Rate > 0 {
 		s.Loop = "open"
 	}
 	if p.profile != "" {
@@ -24,59 +23,54 @@ func (p *loadTest) settings() report.Settings {
 }
 
 // notes are caveats for the reader of the figures.
-func (p *loadTest) notes(r report.Report) []string {
-	var notes []string
+func (p *loadTest) notes(r report.Report) (notes []string) {
 	if p.profile != "" {
 		notes = append(notes, p.meaning())
 	}
-	if r.Generator.LagP99 > report.MaxLag {
-		notes = append(notes, fmt.Sprintf(
-			"the generator lagged (p99 %.0f ms): it sent fewer calls than planned, and the latency of the first step "+
-				"includes its delay", r.Generator.LagP99))
+	if lag := r.Generator.LagP99; lag > report.MaxLag {
+		notes = append(notes, fmt.Sprintf("the generator lagged (p99 %.0f ms): it sent fewer calls than "+
+			"planned, and the latency of the first step includes its delay", lag))
 	}
 	if p.goods != "" {
-		notes = append(notes, "other clients may have bought from this sale: rules that need exclusive use were skipped")
+		notes = append(notes,
+			"other clients may have bought from this sale: rules that need exclusive use were skipped")
 	}
-	if p.cutShort {
+	if r.CutShort {
 		notes = append(notes, "the load ended early")
 	}
 	return notes
 }
 
-// write writes the report to standard output and to the files of -json and -html.
+// write writes the report to standard output and to the files of -json and -html. The file - is
+// standard output; the text then goes to standard error.
 func (p *loadTest) write(r report.Report, stdout, stderr io.Writer) error {
-	table := stdout
+	text := stdout
 	if p.json == "-" {
-		table = stderr
+		text = stderr
 	}
-	if err := r.Table(table); err != nil {
+	if err := r.Table(text); err != nil {
 		return err
 	}
-	if p.json == "-" {
-		if err := r.JSON(stdout); err != nil {
-			return err
-		}
-	} else if err := toFile(p.json, r.JSON); err != nil {
+	if err := toFile(p.json, stdout, r.JSON); err != nil {
 		return err
 	}
-	return toFile(p.html, r.HTML)
+	return toFile(p.html, stdout, r.HTML)
 }
 
-// toFile writes a file unless its name is empty.
-func toFile(name string, write func(io.Writer) error) error {
-	if name == "" {
+func toFile(name string, stdout io.Writer, write func(io.Writer) error) error {
+	switch name {
+	case "":
 		return nil
+	case "-":
+		return write(stdout)
 	}
 	f, err := os.Create(name)
 	if err != nil {
 		return fmt.Errorf("write the report: %w", err)
 	}
-	if err := write(f); err != nil {
-		_ = f.Close()
-		return err
+	err = write(f)
+	if closed := f.Close(); err == nil && closed != nil {
+		err = fmt.Errorf("write the report: %w", closed)
 	}
-	if err := f.Close(); err != nil {
-		return fmt.Errorf("write the report: %w", err)
-	}
-	return nil
+	return err
 }

@@ -19,19 +19,18 @@ func (o *options) applyProfile(given map[string]bool) error {
 	if o.profile != "million" {
 		return fmt.Errorf("-profile %q: the only profile is million", o.profile)
 	}
-	if !(o.compress >= 1 && o.compress <= 1000) {
+	if !(o.compress >= 1 && o.compress <= 1000) { // false for NaN
 		return fmt.Errorf("-compress must be 1 to 1000")
 	}
-	setDefault(given["buyers"], &o.buyers, millionBuyers)
-	setDefault(given["spike"], &o.spike, min(millionSpike, o.buyers))
+	setDefault(given["buyers"], &o.Buyers, millionBuyers)
+	setDefault(given["spike"], &o.Spike, min(millionSpike, o.Buyers))
 	setDefault(given["stock"], &o.stock, millionStock)
 	setDefault(given["permits"], &o.permits, millionPermits*o.compress)
-	setDefault(given["impatient"], &o.impatient, .1)
-	setDefault(given["hostile"], &o.hostile, .01)
+	setDefault(given["impatient"], &o.Impatient, .1)
+	setDefault(given["hostile"], &o.Hostile, .01)
 	setDefault(given["timeout"], &o.timeout, o.compressed(millionTime)+10*time.Minute)
-	if !given["users"] {
-		setDefault(given["rate"], &o.rate, float64(o.buyers-o.spike)/o.compressed(millionTime).Seconds())
-	}
+	rate := float64(o.Buyers-o.Spike) / o.compressed(millionTime).Seconds()
+	setDefault(given["rate"] || given["users"], &o.Rate, rate)
 	return nil
 }
 
@@ -48,12 +47,8 @@ func (o options) compressed(d time.Duration) time.Duration {
 
 // meaning explains the effect of the compression on the figures.
 func (o options) meaning() string {
-	here := o.compressed(millionTime)
-	if o.rate > 0 {
-		here = time.Duration(float64(o.buyers-o.spike) / o.rate * float64(time.Second))
-	}
-	return fmt.Sprintf("time is compressed %g times: %s of this run stand for %s. Arrivals, permits per second, and the "+
-		"limiter's burst and longest wait are compressed, so that as many buyers compete for each permit. Latencies, "+
-		"Retry-After and the 60 s of a random path are not: waits weigh %g times as much.",
-		o.compress, here.Round(time.Second), time.Duration(float64(here)*o.compress).Round(time.Second), o.compress)
+	return fmt.Sprintf("time is compressed %g times: one second of this run stands for %g s. Arrivals, permits "+
+		"per second, and the limiter's burst and longest wait are compressed, so that as many buyers compete "+
+		"for each permit. Latencies, Retry-After and the 60 s of a random path are not: waits weigh %g times "+
+		"as much.", o.compress, o.compress, o.compress)
 }

@@ -1,51 +1,49 @@
 package loadgen
 
 import (
+	"cmp"
 	"net/http"
 	"time"
 )
 
 // Plan describes a load: the buyers, their arrival and their behaviour. Exactly one of Users and
-// Rate is above 0.
+// Rate is above 0. The report contains the fields that have a name in JSON.
 type Plan struct {
-	Bases   []string // http://host:port of the APIs that share the buyers
-	GoodsID string
-	HTTP    *http.Client
-	Token   func(buyerID int64) (string, error) // signs a buyer's token
+	Bases   []string                            `json:"addresses"` // APIs that share the buyers
+	GoodsID string                              `json:"goodsId"`
+	HTTP    *http.Client                        `json:"-"`
+	Token   func(buyerID int64) (string, error) `json:"-"` // signs a buyer's token
 
-	Buyers  int     // in all
-	FirstID int64   // id of the first buyer, counted up
-	Users   int     // closed loop: active buyers; the next starts when one finishes
-	Rate    float64 // open loop: arrivals per second
+	Buyers  int     `json:"buyers"`          // in all
+	FirstID int64   `json:"-"`               // id of the first buyer, counted up
+	Users   int     `json:"users,omitempty"` // closed loop: active buyers
+	Rate    float64 `json:"rate,omitempty"`  // open loop: arrivals per second
 	// Ramp is the time of linear growth from zero to Users or Rate.
-	Ramp time.Duration
+	Ramp time.Duration `json:"-"`
 	// Spike buyers start together at StartAt, in addition to the loop.
-	Spike   int
-	StartAt time.Time // of the first buyers; now if zero
-	// InFlight bounds the active buyers of the open loop. Waiting for a place counts as lag.
-	InFlight int
+	Spike   int       `json:"spike"`
+	StartAt time.Time `json:"-"` // of the first buyers; now if zero
+	// InFlight bounds the active buyers of the open loop; 20,000 if 0. Waiting for a place counts
+	// as lag.
+	InFlight int `json:"-"`
 
-	Impatient, Hostile float64 // shares of the buyers, 0 to 1; the rest are polite
-	Seed               uint64  // of the buyers' kinds
-	Quantity           int64   // units of each purchase; 1 if 0
+	// Impatient and Hostile are shares of the buyers, 0 to 1; the rest are polite.
+	Impatient float64 `json:"impatient"`
+	Hostile   float64 `json:"hostile"`
+	Seed      uint64  `json:"seed"`     // of the buyers' kinds
+	Quantity  int64   `json:"quantity"` // units of each purchase; 1 if 0
 	// Patience bounds a buyer's retries, and separately its polling; 30 s if 0.
-	Patience time.Duration
+	Patience time.Duration `json:"-"`
 
-	Every   time.Duration // the time between the points of the series; 500 ms if 0
-	OnPoint func(Point)   // receives each point; may be nil
+	Every   time.Duration `json:"-"` // the time between the points of the series; 500 ms if 0
+	OnPoint func(Point)   `json:"-"` // receives each point; may be nil
 }
 
 func (p Plan) withDefaults() Plan {
 	p.Quantity, p.FirstID = max(1, p.Quantity), max(1, p.FirstID)
 	p.Spike = min(p.Spike, p.Buyers)
-	if p.Patience <= 0 {
-		p.Patience = 30 * time.Second
-	}
-	if p.Every <= 0 {
-		p.Every = 500 * time.Millisecond
-	}
-	if p.InFlight <= 0 {
-		p.InFlight = max(20_000, p.Spike)
-	}
+	p.Patience = cmp.Or(p.Patience, 30*time.Second)
+	p.Every = cmp.Or(p.Every, 500*time.Millisecond)
+	p.InFlight = cmp.Or(p.InFlight, max(20_000, p.Spike))
 	return p
 }

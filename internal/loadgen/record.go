@@ -1,6 +1,7 @@
 package loadgen
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -33,14 +34,14 @@ type recorder struct {
 	began time.Time
 
 	mu          sync.Mutex
-	steps       map[buyer.Step]*stepCount
-	window      window
+	steps       map[buyer.Step]*stepCount              // of the whole run
+	intervals   map[buyer.Step]*hdrhistogram.Histogram // of the current interval
+	point       Point                                  // of the current interval
 	points      []Point
 	outcomes    map[Kind]map[buyer.Outcome]int
 	holders     []Holder
 	breaches    []string
 	breachCount int
-	inFlight    int
 	arrivals    int
 }
 
@@ -52,8 +53,12 @@ type stepCount struct {
 	errors  int64                   // no answer, or an unreadable one
 }
 
-func newRecorder() *recorder {
-	return &recorder{steps: map[buyer.Step]*stepCount{}, window: newWindow(), outcomes: map[Kind]map[buyer.Outcome]int{}}
+func newRecorder(began time.Time) *recorder {
+	return &recorder{
+		began: began, steps: map[buyer.Step]*stepCount{},
+		intervals: map[buyer.Step]*hdrhistogram.Histogram{},
+		outcomes:  map[Kind]map[buyer.Outcome]int{Polite: {}, Impatient: {}, Hostile: {}},
+	}
 }
 
 // addCall records a call.
@@ -69,25 +74,25 @@ func (r *recorder) addCall(c buyer.Call) {
 	switch {
 	case c.Err != nil:
 		s.errors++
-		r.window.point.Errors++
+		r.point.Errors++
 	case c.Answer.Status >= 500:
 		s.faults++
-		r.window.point.Faults++
+		r.point.Faults++
 	case c.Answer.Status == 429:
-		r.window.point.Limited++
+		r.point.Limited++
 	}
 }
 
-// addTime adds a time to a step, in the run and in the window. The caller holds the lock.
+// addTime adds a time to a step, in the run and in the interval. The caller holds the lock.
 func (r *recorder) addTime(step buyer.Step, d time.Duration) *stepCount {
 	s := r.steps[step]
 	if s == nil {
 		s = &stepCount{times: histogram(3), answers: map[string]int64{}}
-		r.steps[step] = s
+		r.steps[step], r.intervals[step] = s, histogram(2)
 	}
 	us := min(max(d, 0), maxTime).Microseconds()
-	_ = s.times.RecordValue(us) // it is within the bounds
-	r.window.took(step, us)
+	_ = s.times.RecordValue(us) // the value is within the histogram's bounds
+	_ = r.intervals[step].RecordValue(us)
 	return s
 }
 
@@ -116,24 +121,22 @@ func (r *recorder) addArrival(lag time.Duration) {
 	defer r.mu.Unlock()
 	r.addTime(SpanLag, lag)
 	r.arrivals++
-	r.inFlight++
-	r.window.point.Arrived++
+	r.point.InFlight++
+	r.point.Arrived++
 }
 
 // addAccepted records a buyer's first 202.
 func (r *recorder) addAccepted() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.window.point.Won++
+	r.point.Won++
 }
 
 // addBuyer records a finished buyer. It keeps buyers with a 202 or an uncertain outcome.
 func (r *recorder) addBuyer(kind Kind, t buyer.Result, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if t.Outcome == "" { // its last answer was unreadable
-		t.Outcome = buyer.GaveUp
-	}
+	t.Outcome = cmp.Or(t.Outcome, buyer.GaveUp) // empty if the last answer was unreadable
 	r.countOutcome(kind, t.Outcome)
 	r.addTime(SpanDecision, t.DecisionTime)
 	if t.Outcome == buyer.Won && err == nil && t.Status != "queued" && kind == Polite {
@@ -143,6 +146,12 @@ func (r *recorder) addBuyer(kind Kind, t buyer.Result, err error) {
 		r.holders = append(r.holders, newHolder(t))
 	}
 }
+
+// AllRefused is the outcome of hostile buyers.
+const AllRefused buyer.Outcome = "all refused"
+
+// maxBreaches bounds the breaches that are kept in words.
+const maxBreaches = 20
 
 // addHostile records a finished hostile buyer and its breaches.
 func (r *recorder) addHostile(breaches []string) {
@@ -155,18 +164,16 @@ func (r *recorder) addHostile(breaches []string) {
 	}
 }
 
-// AllRefused is the outcome of hostile buyers.
-const AllRefused buyer.Outcome = "all refused"
-
-// maxBreaches bounds the breaches that are kept in words.
-const maxBreaches = 20
-
 // countOutcome counts a finished buyer. The caller holds the lock.
 func (r *recorder) countOutcome(kind Kind, o buyer.Outcome) {
-	if r.outcomes[kind] == nil {
-		r.outcomes[kind] = map[buyer.Outcome]int{}
-	}
 	r.outcomes[kind][o]++
-	r.inFlight--
-	r.window.ended(o)
+	r.point.InFlight--
+	r.point.Done++
+	switch o {
+	case buyer.Won: // counted at its 202
+	case buyer.SoldOut:
+		r.point.SoldOut++
+	default:
+		r.point.Other++
+	}
 }

@@ -8,18 +8,19 @@ import (
 	"flashsale.dev/seckill/internal/loadgen/buyer"
 )
 
-// Result is the measurements of a run and the buyers that a verdict checks.
+// Result is the measurements of a run and the buyers that a verdict checks. Its JSON is part of the
+// report, so a field may not disappear or change its meaning without a new schema number.
 type Result struct {
-	Started     time.Time
-	Took        time.Duration
-	Planned     int // buyers of the plan
-	Arrived     int // buyers who started
-	Outcomes    map[Kind]map[buyer.Outcome]int
-	Steps       []Step
-	Points      []Point
-	Holders     []Holder
-	Breaches    []string // the first maxBreaches in words
-	BreachCount int      // hostile calls that succeeded
+	Started     time.Time                      `json:"began"`
+	Took        time.Duration                  `json:"-"`
+	Planned     int                            `json:"planned"` // buyers of the plan
+	Arrived     int                            `json:"came"`    // buyers who started
+	Outcomes    map[Kind]map[buyer.Outcome]int `json:"outcomes"`
+	Steps       []Step                         `json:"steps"`
+	Points      []Point                        `json:"points"`
+	Holders     []Holder                       `json:"-"`
+	Breaches    []string                       `json:"-"` // the first maxBreaches in words
+	BreachCount int                            `json:"-"` // hostile calls that succeeded
 }
 
 // Step summarises the calls of a step, or a span. Times are in milliseconds.
@@ -34,7 +35,7 @@ type Step struct {
 	Max     float64          `json:"max"`
 	Faults  int64            `json:"faults"`            // answers of 5xx
 	Errors  int64            `json:"errors"`            // calls without an answer
-	Answers map[string]int64 `json:"answers,omitempty"` // by reason, or "error: …"
+	Answers map[string]int64 `json:"answers,omitempty"` // by reason, or "error: …"; spans have none
 }
 
 // Holder is a buyer with a 202, or with an order that may exist without a 202.
@@ -42,14 +43,13 @@ type Holder struct {
 	BuyerID   int64
 	OrderSns  []string // each once
 	Quantity  int64
-	Status    string // of the first order, at the last read
 	Uncertain bool
 	Doubled   bool // one path got two order numbers
 }
 
 // newHolder keeps the order numbers of a result and finds paths with two of them.
 func newHolder(t buyer.Result) Holder {
-	k := Holder{BuyerID: t.BuyerID, Quantity: t.Quantity, Status: t.Status, Uncertain: t.Uncertain}
+	k := Holder{BuyerID: t.BuyerID, Quantity: t.Quantity, Uncertain: t.Uncertain}
 	byPath := map[string]string{}
 	for _, h := range t.Accepted {
 		if was, known := byPath[h.Path]; known && was != h.OrderSn {
@@ -64,57 +64,48 @@ func newHolder(t buyer.Result) Holder {
 }
 
 // Calls counts the calls of all steps.
-func (r Result) Calls() int64 {
-	var n int64
+func (r Result) Calls() (n int64) {
 	for _, s := range r.Steps {
-		if !s.span() {
-			n += s.Count
+		for _, count := range s.Answers {
+			n += count
 		}
 	}
 	return n
 }
 
-// Of returns a step; false if it has no calls.
-func (r Result) Of(step buyer.Step) (Step, bool) {
-	i := slices.IndexFunc(r.Steps, func(s Step) bool { return s.Step == step })
-	if i < 0 {
-		return Step{}, false
+// Of returns a step; it is zero if the step has no calls.
+func (r Result) Of(step buyer.Step) Step {
+	for _, s := range r.Steps {
+		if s.Step == step {
+			return s
+		}
 	}
-	return r.Steps[i], true
+	return Step{}
 }
 
 // Count counts the buyers of all kinds with an outcome.
-func (r Result) Count(o buyer.Outcome) int {
-	n := 0
+func (r Result) Count(o buyer.Outcome) (n int) {
 	for _, of := range r.Outcomes {
 		n += of[o]
 	}
 	return n
 }
 
-// span reports whether the step is a span, not a call.
-func (s Step) span() bool {
-	return slices.Contains([]buyer.Step{SpanDecision, SpanWritten, SpanLag}, s.Step)
-}
-
-// order of the steps in a report.
-func order() []buyer.Step {
-	return []buyer.Step{
-		buyer.StepPath, buyer.StepBuy, buyer.StepOrder, buyer.StepForge, buyer.StepReadUnknown,
-		buyer.StepReplay, buyer.StepReadOther, buyer.StepCancelOther,
-		SpanDecision, SpanWritten, SpanLag,
-	}
-}
-
-// result summarises the recorded calls.
+// result summarises the recorded calls, in the order in which a report shows the steps.
 func (r *recorder) result(began time.Time, took time.Duration, planned int) Result {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	out := Result{
-		Started: began, Took: took, Planned: planned, Arrived: r.arrivals, Outcomes: maps.Clone(r.outcomes),
-		Points: r.points, Holders: r.holders, Breaches: r.breaches, BreachCount: r.breachCount,
+		Started: began, Took: took, Planned: planned, Arrived: r.arrivals,
+		Outcomes: maps.Clone(r.outcomes), Points: r.points, Holders: r.holders,
+		Breaches: r.breaches, BreachCount: r.breachCount,
 	}
-	for _, step := range order() {
+	maps.DeleteFunc(out.Outcomes, func(_ Kind, of map[buyer.Outcome]int) bool { return len(of) == 0 })
+	for _, step := range []buyer.Step{
+		buyer.StepPath, buyer.StepBuy, buyer.StepOrder, buyer.StepForge, buyer.StepReadUnknown,
+		buyer.StepReplay, buyer.StepReadOther, buyer.StepCancelOther,
+		SpanDecision, SpanWritten, SpanLag,
+	} {
 		if s := r.steps[step]; s != nil {
 			out.Steps = append(out.Steps, s.summary(step, took))
 		}
@@ -125,8 +116,9 @@ func (r *recorder) result(began time.Time, took time.Duration, planned int) Resu
 // summary computes the quantiles of a step.
 func (s *stepCount) summary(step buyer.Step, took time.Duration) Step {
 	at := func(q float64) float64 { return millis(s.times.ValueAtQuantile(q)) }
+	n := s.times.TotalCount()
 	return Step{
-		Step: step, Count: s.times.TotalCount(), Rate: float64(s.times.TotalCount()) / max(took.Seconds(), 1e-9),
+		Step: step, Count: n, Rate: float64(n) / max(took.Seconds(), 1e-9),
 		P50: at(50), P90: at(90), P99: at(99), P999: at(99.9), Max: millis(s.times.Max()),
 		Faults: s.faults, Errors: s.errors, Answers: s.answers,
 	}

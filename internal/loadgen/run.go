@@ -13,11 +13,11 @@ import (
 // at their current call. The result contains everything recorded until then.
 func Run(ctx context.Context, p Plan) Result {
 	p = p.withDefaults()
-	r := &runner{Plan: p, began: time.Now(), recorder: newRecorder(), captured: &buyer.Captured{}}
+	r := &runner{Plan: p, began: time.Now(), captured: &buyer.Captured{}}
 	if p.StartAt.After(r.began) {
 		r.began = p.StartAt
 	}
-	r.recorder.began = r.began
+	r.recorder = newRecorder(r.began)
 	ticking, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var clock sync.WaitGroup
 	clock.Go(func() { r.recorder.tick(ticking, p.Every, p.OnPoint) })

@@ -33,50 +33,6 @@ type Interval struct {
 	Max   float64 `json:"max"`
 }
 
-// window counts the current interval.
-type window struct {
-	point Point
-	times map[buyer.Step]*hdrhistogram.Histogram
-}
-
-func newWindow() window { return window{times: map[buyer.Step]*hdrhistogram.Histogram{}} }
-
-func (w *window) took(step buyer.Step, us int64) {
-	h := w.times[step]
-	if h == nil {
-		h = histogram(2)
-		w.times[step] = h
-	}
-	_ = h.RecordValue(us) // the value is within bounds
-}
-
-func (w *window) ended(o buyer.Outcome) {
-	w.point.Done++
-	switch o {
-	case buyer.Won: // counted at its 202
-	case buyer.SoldOut:
-		w.point.SoldOut++
-	default:
-		w.point.Other++
-	}
-}
-
-// close returns the point and starts the next interval.
-func (w *window) close() Point {
-	p := w.point
-	p.Steps = map[buyer.Step]Interval{}
-	for step, h := range w.times {
-		if n := h.TotalCount(); n > 0 {
-			p.Steps[step] = Interval{n, millis(h.ValueAtQuantile(50)), millis(h.ValueAtQuantile(99)), millis(h.Max())}
-		}
-		h.Reset()
-	}
-	w.point = Point{}
-	return p
-}
-
-func millis(us int64) float64 { return float64(us) / 1000 }
-
 // maxPoints bounds the series: a full series merges each two points into one.
 const maxPoints = 600
 
@@ -88,24 +44,42 @@ func (r *recorder) tick(ctx context.Context, every time.Duration, onPoint func(P
 		select {
 		case <-ticker.C:
 		case <-ctx.Done():
-			r.lastWindow(every / 2)
+			r.addPoint(every/2, true)
 			return
 		}
-		if p, ok := r.closeWindow(every / 2); ok && onPoint != nil {
+		if p, ok := r.addPoint(every/2, false); ok && onPoint != nil {
 			onPoint(p)
 		}
 	}
 }
 
-// closeWindow adds a point unless the interval is shorter than least, too short for a rate.
-func (r *recorder) closeWindow(least time.Duration) (Point, bool) {
+// addPoint ends the current interval and adds its point. An interval shorter than least is too
+// short for a rate: it continues, or merges into the point before it if it is the last one.
+func (r *recorder) addPoint(least time.Duration, last bool) (Point, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	p, span := r.current()
-	if span < least {
+	p, n, before := r.point, len(r.points), 0.0
+	if n > 0 {
+		before = r.points[n-1].At
+	}
+	p.At = time.Since(r.began).Seconds()
+	p.Span = p.At - before
+	short := p.Span < least.Seconds()
+	if p.Span <= 0 || short && !last { // a run may end before its start time
 		return p, false
 	}
-	p = r.window.close().at(p)
+	p.Steps = map[buyer.Step]Interval{}
+	for step, h := range r.intervals {
+		if h.TotalCount() > 0 {
+			p.Steps[step] = interval(h)
+		}
+		h.Reset()
+	}
+	r.point = Point{InFlight: p.InFlight}
+	if short && n > 0 {
+		r.points[n-1] = r.points[n-1].with(p)
+		return p, true
+	}
 	r.points = append(r.points, p)
 	if len(r.points) >= maxPoints {
 		r.points = halve(r.points)
@@ -113,51 +87,29 @@ func (r *recorder) closeWindow(least time.Duration) (Point, bool) {
 	return p, true
 }
 
-// lastWindow adds a point for the rest, or merges a short rest into the last point.
-func (r *recorder) lastWindow(least time.Duration) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	p, span := r.current()
-	if span <= 0 { // the run ended before its start time
-		return
+func interval(h *hdrhistogram.Histogram) Interval {
+	return Interval{
+		Count: h.TotalCount(), P50: millis(h.ValueAtQuantile(50)), P99: millis(h.ValueAtQuantile(99)),
+		Max: millis(h.Max()),
 	}
-	p = r.window.close().at(p)
-	if n := len(r.points); n > 0 && span < least {
-		r.points[n-1] = r.points[n-1].with(p)
-		return
-	}
-	r.points = append(r.points, p)
 }
 
-// current is the position and the length of the current interval. The caller holds the lock.
-func (r *recorder) current() (Point, time.Duration) {
-	last := 0.0
-	if n := len(r.points); n > 0 {
-		last = r.points[n-1].At
-	}
-	now := time.Since(r.began).Seconds()
-	return Point{At: now, Span: now - last, InFlight: r.inFlight}, seconds(now - last)
-}
+func millis(us int64) float64 { return float64(us) / 1000 }
 
-// at sets the position of a point.
-func (p Point) at(of Point) Point {
-	p.At, p.Span, p.InFlight = of.At, of.Span, of.InFlight
-	return p
-}
-
-// halve merges each two points into one; the larger times stand.
+// halve merges each two points into one, in place.
 func halve(points []Point) []Point {
 	half := points[:0]
-	for i := 0; i+1 < len(points); i += 2 {
-		half = append(half, points[i].with(points[i+1]))
-	}
-	if len(points)%2 == 1 {
-		half = append(half, points[len(points)-1])
+	for i, p := range points {
+		if i%2 == 0 {
+			half = append(half, p)
+		} else {
+			half[i/2] = half[i/2].with(p)
+		}
 	}
 	return half
 }
 
-// with merges a point and its successor.
+// with merges a point and its successor; the larger times stand.
 func (p Point) with(q Point) Point {
 	q.Span += p.Span
 	q.Arrived += p.Arrived
@@ -170,7 +122,9 @@ func (p Point) with(q Point) Point {
 	q.Errors += p.Errors
 	for step, a := range p.Steps {
 		b := q.Steps[step]
-		q.Steps[step] = Interval{a.Count + b.Count, max(a.P50, b.P50), max(a.P99, b.P99), max(a.Max, b.Max)}
+		q.Steps[step] = Interval{
+			Count: a.Count + b.Count, P50: max(a.P50, b.P50), P99: max(a.P99, b.P99), Max: max(a.Max, b.Max),
+		}
 	}
 	return q
 }

@@ -13,7 +13,10 @@ import (
 
 // eachMaster asks every master of a cluster at the same time, or the one server that there is, and returns what went wrong with some,
 // and how many were asked. An error beside it means that not even the masters are known.
-func (s *Store) eachMaster(ctx context.Context, ask func(ctx context.Context, node redis.UniversalClient) error) (asked int, failed []error, err error) {
+func (s *Store) eachMaster(
+	ctx context.Context,
+	ask func(ctx context.Context, node redis.UniversalClient) error,
+) (asked int, failed []error, err error) {
 	cluster, ok := s.client.(*redis.ClusterClient)
 	if !ok {
 		if err := ask(ctx, s.client); err != nil {
@@ -57,7 +60,11 @@ var errUnknownMaster = errors.New("redis: sent to a server that is no master")
 
 // redirected reads where a cluster's answer sends a command: MOVED (for good), ASK (this time), or TRYAGAIN and CLUSTERDOWN (the
 // same server, a moment later). ok is false where it is none of these: then nobody is to be asked again. In all four cases nothing happened.
-func (s *Store) redirected(ctx context.Context, from redis.UniversalClient, said error) (to redis.UniversalClient, asking, ok bool, err error) {
+func (s *Store) redirected(
+	ctx context.Context,
+	from redis.UniversalClient,
+	said error,
+) (to redis.UniversalClient, asking, ok bool, err error) {
 	cluster, isCluster := s.client.(*redis.ClusterClient)
 	switch {
 	case said == nil || !isCluster:
@@ -74,7 +81,11 @@ func (s *Store) redirected(ctx context.Context, from redis.UniversalClient, said
 }
 
 // masterAt finds a master by its address; it has the client look at the cluster anew.
-func masterAt(ctx context.Context, cluster *redis.ClusterClient, addr string) (redis.UniversalClient, error) {
+func masterAt(
+	ctx context.Context,
+	cluster *redis.ClusterClient,
+	addr string,
+) (redis.UniversalClient, error) {
 	var mu sync.Mutex
 	var found redis.UniversalClient
 	err := cluster.ForEachMaster(ctx, func(_ context.Context, node *redis.Client) error {

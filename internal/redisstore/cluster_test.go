@@ -18,7 +18,10 @@ import (
 func onCluster(t *testing.T, replicas int) (*servers.RedisNodes, *Store) {
 	t.Helper()
 	cluster := servers.RedisCluster(t, 3, replicas)
-	return cluster, New(clusterClient(t, cluster), Options{WaitReplicas: replicas, WaitTimeout: 500 * time.Millisecond})
+	return cluster, New(
+		clusterClient(t, cluster),
+		Options{WaitReplicas: replicas, WaitTimeout: 500 * time.Millisecond},
+	)
 }
 
 // moves finds the sale's slot, where it is and where it may go.
@@ -37,7 +40,7 @@ func moves(t *testing.T, cluster *servers.RedisNodes) (slot int, from, to *serve
 }
 
 // A slot that moves takes its sales' leases from under them, there; brought back, they are open as if nothing had been.
-func TestAMovedSlotShutsItsSalesAlone(t *testing.T) {
+func TestCluster_MovedSlotInvalidatesOnlyItsSales(t *testing.T) {
 	cluster, s := onCluster(t, 0)
 	load(t, s, onSale(10, 5))
 	const other = 7
@@ -53,8 +56,18 @@ func TestAMovedSlotShutsItsSalesAlone(t *testing.T) {
 		require.NoError(t, cluster.MoveSlot(t.Context(), slot, at.master))
 		v := view(t, s)
 		require.Equal(t, at.gate, v.Gate)
-		require.EqualValues(t, []int64{8, 2}, []int64{v.Available, v.Pending}, "nothing was lost on the way")
-		_, err := s.Reserve(t.Context(), goods, 1, []reservation.Reservation{reservationOf(1, 7, 2)})
+		require.EqualValues(
+			t,
+			[]int64{8, 2},
+			[]int64{v.Available, v.Pending},
+			"nothing was lost on the way",
+		)
+		_, err := s.Reserve(
+			t.Context(),
+			goods,
+			1,
+			[]reservation.Reservation{reservationOf(1, 7, 2)},
+		)
 		require.Equal(t, at.gate != seckill.GateOpen, err != nil, "%v", err)
 		v, err = s.View(t.Context(), other)
 		require.NoError(t, err)
@@ -63,7 +76,7 @@ func TestAMovedSlotShutsItsSalesAlone(t *testing.T) {
 }
 
 // While a slot is half moved a group either is judged whole or nothing has happened; asked again later, each is judged once.
-func TestAHalfMovedSlotTakesNothingTwice(t *testing.T) {
+func TestCluster_MigratingSlotReservesOnce(t *testing.T) {
 	for name, replicas := range map[string]int{"without replicas": 0, "waiting for one": 1} {
 		t.Run(name, func(t *testing.T) {
 			cluster, s := onCluster(t, replicas)
@@ -85,7 +98,11 @@ func TestAHalfMovedSlotTakesNothingTwice(t *testing.T) {
 			require.Equal(t, seckill.GateLease, gate.State)
 			v := view(t, s)
 			require.EqualValues(t, 97, v.Available)
-			require.Equal(t, []string{"sn1", "sn2", "sn3"}, slices.Sorted(slices.Values(pendingSns(t, s))))
+			require.Equal(
+				t,
+				[]string{"sn1", "sn2", "sn3"},
+				slices.Sorted(slices.Values(pendingSns(t, s))),
+			)
 		})
 	}
 }
@@ -100,12 +117,16 @@ func tryReserve(t *testing.T, s *Store, r reservation.Reservation) {
 		require.NoError(t, ctx.Err(), "a store must not hang on a slot that is half moved")
 		return
 	}
-	require.Contains(t, []reservation.VerdictCode{reservation.Taken, reservation.Repeated}, g.Verdicts[0].Code)
+	require.Contains(
+		t,
+		[]reservation.VerdictCode{reservation.Taken, reservation.Repeated},
+		g.Verdicts[0].Code,
+	)
 	require.Equal(t, r.OrderSn, g.Verdicts[0].OrderSn)
 }
 
 // Who waits for replicas speaks to the master itself, and must find the next one.
-func TestAWaitFollowsTheMaster(t *testing.T) {
+func TestCluster_WaitFollowsTheMaster(t *testing.T) {
 	cluster, s := onCluster(t, 1)
 	load(t, s, onSale(10, 5))
 	_, from, _ := moves(t, cluster)
@@ -119,16 +140,29 @@ func TestAWaitFollowsTheMaster(t *testing.T) {
 	again := onSale(10, 5)
 	again.Epoch = 2
 	load(t, s, again)
-	_, err = s.IssuePaths(t.Context(), goods, 2, time.Minute, []reservation.PathGrant{{Path: path(1), BuyerID: 7}})
+	_, err = s.IssuePaths(
+		t.Context(),
+		goods,
+		2,
+		time.Minute,
+		[]reservation.PathGrant{{Path: path(1), BuyerID: 7}},
+	)
 	require.NoError(t, err)
 	g, err := s.Reserve(t.Context(), goods, 2, []reservation.Reservation{reservationOf(1, 7, 1)})
 	require.NoError(t, err)
 	require.NoError(t, g.NotReplicated, "the old master is its replica now, and counts")
 }
 
-func TestAClusterIsFitWhileSomeMasterIs(t *testing.T) {
+func TestCheckReadiness_OneMasterIsEnough(t *testing.T) {
 	cluster, _ := onCluster(t, 0)
-	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: cluster.Addrs(), MaxRedirects: -1, DialTimeout: 100 * time.Millisecond, DialerRetries: 1})
+	client := redis.NewClusterClient(
+		&redis.ClusterOptions{
+			Addrs:         cluster.Addrs(),
+			MaxRedirects:  -1,
+			DialTimeout:   100 * time.Millisecond,
+			DialerRetries: 1,
+		},
+	)
 	t.Cleanup(func() { _ = client.Close() })
 	s := New(client, Options{})
 	becomes := func(want Readiness) {
@@ -144,12 +178,18 @@ func TestAClusterIsFitWhileSomeMasterIs(t *testing.T) {
 	require.Positive(t, m.Used)
 	require.True(t, s.Durable(t.Context()))
 
-	require.NoError(t, s.client.(*redis.ClusterClient).ForEachMaster(t.Context(), func(ctx context.Context, node *redis.Client) error {
-		if node.Options().Addr != cluster.Nodes[1].Addr() {
-			return nil
-		}
-		return node.ConfigSet(ctx, "maxmemory-policy", "allkeys-lru").Err()
-	}))
+	require.NoError(
+		t,
+		s.client.(*redis.ClusterClient).ForEachMaster(
+			t.Context(),
+			func(ctx context.Context, node *redis.Client) error {
+				if node.Options().Addr != cluster.Nodes[1].Addr() {
+					return nil
+				}
+				return node.ConfigSet(ctx, "maxmemory-policy", "allkeys-lru").Err()
+			},
+		),
+	)
 	_, err = s.CheckReadiness(t.Context())
 	require.ErrorIs(t, err, errUnsafe, "one that forgets is one too many")
 

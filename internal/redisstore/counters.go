@@ -19,7 +19,10 @@ const rateWindowSeconds = 10
 
 // AddCounts adds what a node counted, all sales in one pipeline (so EVAL: EVALSHA could not fall back on the text there). Of a sale
 // whose master is away the counts are lost; it is called known.
-func (s *Store) AddCounts(ctx context.Context, counts map[int64]stats.Counts) (map[int64]bool, error) {
+func (s *Store) AddCounts(
+	ctx context.Context,
+	counts map[int64]stats.Counts,
+) (map[int64]bool, error) {
 	script, replies := lua.Source("counters"), make(map[int64]*redis.Cmd, len(counts))
 	pipe := s.client.Pipeline()
 	for goodsID, c := range counts {
@@ -28,7 +31,11 @@ func (s *Store) AddCounts(ctx context.Context, counts map[int64]stats.Counts) (m
 			args = append(args, string(reason), n)
 		}
 		k := keysOf(goodsID)
-		replies[goodsID] = pipe.Eval(ctx, script, []string{k.sale(), k.counters(), k.orderRates()}, args...)
+		replies[goodsID] = pipe.Eval(
+			ctx,
+			script,
+			[]string{k.sale(), k.counters(), k.orderRates()},
+			args...)
 	}
 	_, failed := pipe.Exec(ctx)
 	known, answered := make(map[int64]bool, len(counts)), false

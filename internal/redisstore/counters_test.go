@@ -10,12 +10,15 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-func TestNodesAddUpWhatTheyCounted(t *testing.T) {
+func TestAddCounts_SumsAllNodes(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *Store) {
 		load(t, s, onSale(10, 5))
 		counted := map[int64]stats.Counts{
-			goods:     {Orders: 30, Refusals: map[seckill.Reason]int64{seckill.SoldOut: 2}},
-			goods + 1: {Orders: 5, Refusals: map[seckill.Reason]int64{seckill.SoldOut: 7}}, // no such sale
+			goods: {Orders: 30, Refusals: map[seckill.Reason]int64{seckill.SoldOut: 2}},
+			goods + 1: {
+				Orders:   5,
+				Refusals: map[seckill.Reason]int64{seckill.SoldOut: 7},
+			}, // no such sale
 		}
 		for range 2 {
 			known, err := s.AddCounts(t.Context(), counted)

@@ -76,14 +76,28 @@ func path(n int) string {
 // issuePath makes a reservation of a buyer for whom path n has been issued.
 func issuePath(t *testing.T, s *Store, n int, buyer, quantity int64) reservation.Reservation {
 	t.Helper()
-	_, err := s.IssuePaths(t.Context(), goods, 1, time.Minute, []reservation.PathGrant{{Path: path(n), BuyerID: buyer}})
+	_, err := s.IssuePaths(
+		t.Context(),
+		goods,
+		1,
+		time.Minute,
+		[]reservation.PathGrant{{Path: path(n), BuyerID: buyer}},
+	)
 	require.NoError(t, err)
 	return reservationOf(n, buyer, quantity)
 }
 
 func reservationOf(n int, buyer, quantity int64) reservation.Reservation {
 	sn := fmt.Sprintf("sn%d", n)
-	return reservation.Reservation{OrderLine: reservation.OrderLine{OrderSn: sn, BuyerID: buyer, Quantity: quantity, Name: "李雷"}, Path: path(n)}
+	return reservation.Reservation{
+		OrderLine: reservation.OrderLine{
+			OrderSn:  sn,
+			BuyerID:  buyer,
+			Quantity: quantity,
+			Name:     "李雷",
+		},
+		Path: path(n),
+	}
 }
 
 func reserve(t *testing.T, s *Store, rs ...reservation.Reservation) []reservation.Verdict {

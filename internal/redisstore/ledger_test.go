@@ -12,7 +12,7 @@ import (
 	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
-func TestSettleMovesPendingToSoldOnce(t *testing.T) {
+func TestSettle_MovesPendingToSoldOnce(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *Store) {
 		load(t, s, onSale(10, 5))
 		reserve(t, s, issuePath(t, s, 1, 7, 3), issuePath(t, s, 2, 8, 2))
@@ -27,24 +27,46 @@ func TestSettleMovesPendingToSoldOnce(t *testing.T) {
 }
 
 func cancelOf(sn string, buyer, quantity int64) order.StockMove {
-	return order.StockMove{ID: "move of " + sn, GoodsID: goods, Epoch: 1, Kind: order.MoveCancel, BuyerID: buyer, OrderSn: sn, Quantity: quantity}
+	return order.StockMove{
+		ID:       "move of " + sn,
+		GoodsID:  goods,
+		Epoch:    1,
+		Kind:     order.MoveCancel,
+		BuyerID:  buyer,
+		OrderSn:  sn,
+		Quantity: quantity,
+	}
 }
 
-func TestReleaseGivesBackOnceBeforeAndAfterSettling(t *testing.T) {
+func TestRelease_ReturnsUnitsOnceBeforeAndAfterSettle(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *Store) {
 		load(t, s, onSale(10, 4))
 		reserve(t, s, issuePath(t, s, 1, 7, 3), issuePath(t, s, 2, 8, 2), issuePath(t, s, 3, 8, 1))
 		_, err := s.Settle(t.Context(), goods, []string{"sn1"})
 		require.NoError(t, err)
 		settled, early := cancelOf("sn1", 7, 3), cancelOf("sn2", 8, 2)
-		require.Equal(t, []order.MoveResult{order.MoveApplied, order.MoveApplied}, release(t, s, settled, early))
-		require.Equal(t, []order.MoveResult{order.MoveAppliedBefore, order.MoveAppliedBefore}, release(t, s, settled, early))
+		require.Equal(
+			t,
+			[]order.MoveResult{order.MoveApplied, order.MoveApplied},
+			release(t, s, settled, early),
+		)
+		require.Equal(
+			t,
+			[]order.MoveResult{order.MoveAppliedBefore, order.MoveAppliedBefore},
+			release(t, s, settled, early),
+		)
 		_, err = s.Settle(t.Context(), goods, []string{"sn2"})
 		require.NoError(t, err)
 		v := view(t, s)
 		require.EqualValues(t, []int64{9, 1, 0}, []int64{v.Available, v.Pending, v.Sold})
 
-		verdicts := reserve(t, s, issuePath(t, s, 4, 7, 4), issuePath(t, s, 5, 8, 4), issuePath(t, s, 6, 8, 3))
+		verdicts := reserve(
+			t,
+			s,
+			issuePath(t, s, 4, 7, 4),
+			issuePath(t, s, 5, 8, 4),
+			issuePath(t, s, 6, 8, 3),
+		)
 		require.Equal(t, []reservation.Verdict{
 			{Code: reservation.Taken, OrderSn: "sn4"},
 			{Code: reservation.OverLimit, OrderSns: []string{"sn3"}},
@@ -53,10 +75,15 @@ func TestReleaseGivesBackOnceBeforeAndAfterSettling(t *testing.T) {
 	})
 }
 
-func TestReleaseKnowsEpochs(t *testing.T) {
+func TestRelease_ChecksTheEpoch(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *Store) {
 		m := cancelOf("sn1", 7, 1)
-		require.Equal(t, []order.MoveResult{order.MoveDeferred}, release(t, s, m), "redis has no such sale")
+		require.Equal(
+			t,
+			[]order.MoveResult{order.MoveDeferred},
+			release(t, s, m),
+			"redis has no such sale",
+		)
 		load(t, s, onSale(10, 5))
 		m.Epoch = 2
 		require.Equal(t, []order.MoveResult{order.MoveDeferred}, release(t, s, m))
@@ -66,7 +93,7 @@ func TestReleaseKnowsEpochs(t *testing.T) {
 	})
 }
 
-func TestAFailedOrderGivesBackOnlyWhatItTook(t *testing.T) {
+func TestRelease_FailedOrderReturnsOnlyWhatItTook(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *Store) {
 		load(t, s, onSale(10, 5))
 		reserve(t, s, issuePath(t, s, 1, 7, 2))
@@ -78,7 +105,7 @@ func TestAFailedOrderGivesBackOnlyWhatItTook(t *testing.T) {
 	})
 }
 
-func TestAStockDeltaRaisesAndCutsOnlyWhatIsUnsold(t *testing.T) {
+func TestRelease_DeltaCutsOnlyUnsoldUnits(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *Store) {
 		load(t, s, onSale(10, 5))
 		delta := func(id string, units int64) order.MoveResult {
@@ -94,16 +121,22 @@ func TestAStockDeltaRaisesAndCutsOnlyWhatIsUnsold(t *testing.T) {
 	})
 }
 
-func TestLoadBringsHoldingsAndRefusesOldEpochs(t *testing.T) {
+func TestLoad_LoadsHoldingsAndRejectsOldEpochs(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *Store) {
 		load(t, s, onSale(10, 2))
 		reserve(t, s, issuePath(t, s, 1, 7, 2))
 		snap := onSale(10, 2)
 		snap.Epoch, snap.Stock = 3, 8
-		snap.Holdings = []rebuild.Holding{{BuyerID: 7, Held: 2, Orders: []rebuild.HeldOrder{{OrderSn: "sn1", Quantity: 2}}}}
+		snap.Holdings = []rebuild.Holding{
+			{BuyerID: 7, Held: 2, Orders: []rebuild.HeldOrder{{OrderSn: "sn1", Quantity: 2}}},
+		}
 		load(t, s, snap)
 		v := view(t, s)
-		require.EqualValues(t, []int64{3, 8, 0, 2}, []int64{v.Epoch, v.Available, v.Pending, v.Sold})
+		require.EqualValues(
+			t,
+			[]int64{3, 8, 0, 2},
+			[]int64{v.Epoch, v.Available, v.Pending, v.Sold},
+		)
 		require.Equal(t, snap.Rate, v.Rate)
 		require.Equal(t, snap.Title, v.Title)
 		for _, epoch := range []int64{1, 2, 3} {
@@ -113,19 +146,38 @@ func TestLoadBringsHoldingsAndRefusesOldEpochs(t *testing.T) {
 			require.False(t, loaded)
 		}
 		require.EqualValues(t, 8, view(t, s).Available)
-		_, err := s.IssuePaths(t.Context(), goods, 3, reservation.PathTTL, []reservation.PathGrant{{Path: path(2), BuyerID: 7}})
+		_, err := s.IssuePaths(
+			t.Context(),
+			goods,
+			3,
+			reservation.PathTTL,
+			[]reservation.PathGrant{{Path: path(2), BuyerID: 7}},
+		)
 		require.NoError(t, err)
-		g, err := s.Reserve(t.Context(), goods, 3, []reservation.Reservation{reservationOf(2, 7, 1)})
+		g, err := s.Reserve(
+			t.Context(),
+			goods,
+			3,
+			[]reservation.Reservation{reservationOf(2, 7, 1)},
+		)
 		require.NoError(t, err)
-		require.Equal(t, []reservation.Verdict{{Code: reservation.OverLimit, OrderSns: []string{"sn1"}}}, g.Verdicts)
+		require.Equal(
+			t,
+			[]reservation.Verdict{{Code: reservation.OverLimit, OrderSns: []string{"sn1"}}},
+			g.Verdicts,
+		)
 	})
 }
 
-func TestAdoptTakesOnceAndOnlyWhatIsLeft(t *testing.T) {
+func TestAdopt_TakesOnceAndOnlyWhatIsLeft(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *Store) {
 		load(t, s, onSale(3, 2))
 		lines := []reservation.OrderLine{
-			{OrderSn: "a", BuyerID: 7, Quantity: 2}, {OrderSn: "b", BuyerID: 7, Quantity: 1}, {OrderSn: "c", BuyerID: 8, Quantity: 2},
+			{
+				OrderSn:  "a",
+				BuyerID:  7,
+				Quantity: 2,
+			}, {OrderSn: "b", BuyerID: 7, Quantity: 1}, {OrderSn: "c", BuyerID: 8, Quantity: 2},
 		}
 		for range 2 {
 			adopted, err := s.Adopt(t.Context(), goods, 1, 0, lines)
@@ -138,7 +190,7 @@ func TestAdoptTakesOnceAndOnlyWhatIsLeft(t *testing.T) {
 }
 
 // A rebuild waits for the queue; an order that waited for the rebuild would hold the queue up for ever.
-func TestAShutGateHoldsNoLateOrderUp(t *testing.T) {
+func TestAdopt_ShutGateAcceptsLateOrders(t *testing.T) {
 	late := []reservation.OrderLine{{OrderSn: "a", BuyerID: 7, Quantity: 2}}
 	for name, shut := range map[string]func(t *testing.T, s *Store){
 		"on purpose": func(t *testing.T, s *Store) {
@@ -155,14 +207,19 @@ func TestAShutGateHoldsNoLateOrderUp(t *testing.T) {
 				require.Equal(t, map[string]bool{"a": true}, adopted)
 				v := view(t, s)
 				require.NotEqual(t, seckill.GateOpen, v.Gate)
-				require.EqualValues(t, []int64{3, 0, 0}, []int64{v.Available, v.Pending, v.Sold}, "nothing is taken")
+				require.EqualValues(
+					t,
+					[]int64{3, 0, 0},
+					[]int64{v.Available, v.Pending, v.Sold},
+					"nothing is taken",
+				)
 			})
 		})
 	}
 }
 
 // MySQL began epoch 2 and its rebuilder died, or sleeps, before it loaded it.
-func TestAnEpochThatOrdersWereWrittenPastIsNotLoaded(t *testing.T) {
+func TestLoad_RejectsAnEpochWithoutAdoptedOrders(t *testing.T) {
 	late := []reservation.OrderLine{{OrderSn: "a", BuyerID: 7, Quantity: 2}}
 	for name, before := range map[string]func(t *testing.T, s *Store){
 		"Redis is empty": func(*testing.T, *Store) {},
@@ -190,18 +247,24 @@ func TestAnEpochThatOrdersWereWrittenPastIsNotLoaded(t *testing.T) {
 	}
 }
 
-func TestALateOrderIsNotAdoptedByAnEpochThatIsOver(t *testing.T) {
+func TestAdopt_RejectsAnEndedEpoch(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *Store) {
 		snap := onSale(3, 2)
 		snap.Epoch = 2
 		load(t, s, snap)
-		_, err := s.Adopt(t.Context(), goods, 1, 0, []reservation.OrderLine{{OrderSn: "a", BuyerID: 7, Quantity: 2}})
+		_, err := s.Adopt(
+			t.Context(),
+			goods,
+			1,
+			0,
+			[]reservation.OrderLine{{OrderSn: "a", BuyerID: 7, Quantity: 2}},
+		)
 		_, shut := errors.AsType[*seckill.GateError](err)
 		require.True(t, shut, "%v", err)
 	})
 }
 
-func TestAChangeMakesNoSaleOfItsOwn(t *testing.T) {
+func TestUpdateSale_CreatesNoSale(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *Store) {
 		require.ErrorIs(t, s.UpdateSale(t.Context(), onSale(1, 1).Sale), seckill.ErrNotLoaded)
 		_, err := s.View(t.Context(), goods)
@@ -209,20 +272,36 @@ func TestAChangeMakesNoSaleOfItsOwn(t *testing.T) {
 	})
 }
 
-func TestARefusedCutStaysRefused(t *testing.T) {
+func TestRelease_RefusedCutStaysRefused(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *Store) {
 		load(t, s, onSale(10, 5))
-		cut := order.StockMove{ID: "cut", GoodsID: goods, Epoch: 1, Kind: order.MoveDelta, Quantity: -12}
-		more := order.StockMove{ID: "more", GoodsID: goods, Epoch: 1, Kind: order.MoveDelta, Quantity: 5}
-		require.Equal(t, []order.MoveResult{order.CutTooLarge, order.MoveApplied, order.CutTooLarge}, release(t, s, cut, more, cut),
-			"whoever asks again must hear what the first heard")
+		cut := order.StockMove{
+			ID:       "cut",
+			GoodsID:  goods,
+			Epoch:    1,
+			Kind:     order.MoveDelta,
+			Quantity: -12,
+		}
+		more := order.StockMove{
+			ID:       "more",
+			GoodsID:  goods,
+			Epoch:    1,
+			Kind:     order.MoveDelta,
+			Quantity: 5,
+		}
+		require.Equal(
+			t,
+			[]order.MoveResult{order.CutTooLarge, order.MoveApplied, order.CutTooLarge},
+			release(t, s, cut, more, cut),
+			"whoever asks again must hear what the first heard",
+		)
 		require.EqualValues(t, 15, view(t, s).Available)
 	})
 }
 
-// TestAShutSaleTakesNoEpochThatWasOnItsWay: a first exposing that was slow to load must not open the gate in the middle
+// TestLoad_RejectsAnEpochBegunBeforeShut: a first exposing that was slow to load must not open the gate in the middle
 // of a rebuild that has begun meanwhile.
-func TestAShutSaleTakesNoEpochThatWasOnItsWay(t *testing.T) {
+func TestLoad_RejectsAnEpochBegunBeforeShut(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *Store) {
 		require.NoError(t, s.Shut(t.Context(), goods, 1))
 		slow := onSale(10, 5)
@@ -236,9 +315,9 @@ func TestAShutSaleTakesNoEpochThatWasOnItsWay(t *testing.T) {
 	})
 }
 
-// TestAnOpenSaleIsNotLoadedOver: a rebuild shuts the gate on one master, another is promoted, a slow first exposing opens it there, and
+// TestLoad_RejectsAnOpenGate: a rebuild shuts the gate on one master, another is promoted, a slow first exposing opens it there, and
 // somebody buys. The rebuild has not drained that purchase, and must not drop it.
-func TestAnOpenSaleIsNotLoadedOver(t *testing.T) {
+func TestLoad_RejectsAnOpenGate(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *Store) {
 		load(t, s, onSale(10, 5))
 		reserve(t, s, issuePath(t, s, 1, 7, 2))
@@ -254,7 +333,7 @@ func TestAnOpenSaleIsNotLoadedOver(t *testing.T) {
 	})
 }
 
-func TestReleaseWaitsForTheGate(t *testing.T) {
+func TestRelease_DefersWhileTheGateIsShut(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *Store) {
 		load(t, s, onSale(10, 5))
 		require.NoError(t, s.Shut(t.Context(), goods, 1))
@@ -267,18 +346,26 @@ func TestReleaseWaitsForTheGate(t *testing.T) {
 	})
 }
 
-// TestALateOrderIsTakenInWithinTheLimitOnly: its buyer has bought again since, and that order must not be failed for it.
-func TestALateOrderIsTakenInWithinTheLimitOnly(t *testing.T) {
+// TestAdopt_ChecksTheBuyersLimit: its buyer has bought again since, and that order must not be failed for it.
+func TestAdopt_ChecksTheBuyersLimit(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *Store) {
 		load(t, s, onSale(10, 2))
 		reserve(t, s, issuePath(t, s, 1, 7, 2))
-		late := []reservation.OrderLine{{OrderSn: "late", BuyerID: 7, Quantity: 1}, {OrderSn: "other", BuyerID: 8, Quantity: 1}}
+		late := []reservation.OrderLine{
+			{OrderSn: "late", BuyerID: 7, Quantity: 1},
+			{OrderSn: "other", BuyerID: 8, Quantity: 1},
+		}
 		adopted, err := s.Adopt(t.Context(), goods, 1, 2, late)
 		require.NoError(t, err)
 		require.Equal(t, map[string]bool{"late": false, "other": true}, adopted)
 		adopted, err = s.Adopt(t.Context(), goods, 1, 3, late)
 		require.NoError(t, err)
-		require.Equal(t, map[string]bool{"late": true, "other": true}, adopted, "the limit was higher once")
+		require.Equal(
+			t,
+			map[string]bool{"late": true, "other": true},
+			adopted,
+			"the limit was higher once",
+		)
 		require.EqualValues(t, 6, view(t, s).Available)
 	})
 }

@@ -11,7 +11,9 @@ import (
 )
 
 // unlockScript removes a lock only where it is still the holder's.
-var unlockScript = redis.NewScript(`if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0`)
+var unlockScript = redis.NewScript(
+	`if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0`,
+)
 
 // lockScript has a turn taken, or kept by who has it: KEYS 1 the turn; ARGV 1 who asks, 2 ms. Returns 1, or 0 where another has it.
 var lockScript = redis.NewScript(`local has = redis.call('GET', KEYS[1])
@@ -30,7 +32,11 @@ func (s *Store) acquire(ctx context.Context, key, holder string, life time.Durat
 // LockRebuild takes the lock of a goods' rebuild and keeps it until unlock is called; false where another has it. A holder
 // that is heard of no more keeps it for life. It keeps two rebuilders from doing the same work; that they do no harm is the
 // fencing token's matter, not the lock's.
-func (s *Store) LockRebuild(ctx context.Context, goodsID int64, life time.Duration) (unlock func(), ok bool, err error) {
+func (s *Store) LockRebuild(
+	ctx context.Context,
+	goodsID int64,
+	life time.Duration,
+) (unlock func(), ok bool, err error) {
 	key, holder := keysOf(goodsID).rebuildLock(), uuid.NewString()
 	if ok, err = s.acquire(ctx, key, holder, life); !ok {
 		return nil, false, err
@@ -43,7 +49,9 @@ func (s *Store) LockRebuild(ctx context.Context, goodsID int64, life time.Durati
 		keeper.Wait()
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 		defer cancel()
-		_ = unlockScript.Run(ctx, s.client, []string{key}, holder).Err() // where this fails the lock ends by itself
+		_ = unlockScript.Run(ctx, s.client, []string{key}, holder).
+			Err()
+		// where this fails the lock ends by itself
 	}, true, nil
 }
 

@@ -10,7 +10,12 @@ import (
 )
 
 // Unconfirmed reads outbox entries of a goods that are at least so old by Redis' clock, oldest first.
-func (s *Store) Unconfirmed(ctx context.Context, goodsID int64, age time.Duration, count int64) ([]outbox.Entry, error) {
+func (s *Store) Unconfirmed(
+	ctx context.Context,
+	goodsID int64,
+	age time.Duration,
+	count int64,
+) ([]outbox.Entry, error) {
 	now, err := s.serverTime(ctx, keysOf(goodsID))
 	if err != nil {
 		return nil, fmt.Errorf("ask redis for the time: %w", err)

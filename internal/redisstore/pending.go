@@ -36,20 +36,30 @@ func (s *Store) Settle(ctx context.Context, goodsID int64, sns []string) (int, e
 }
 
 // Pending finds one reservation that MySQL may not have yet. The bool tells whether there is one.
-func (s *Store) Pending(ctx context.Context, goodsID int64, sn string) (reservation.OrderLine, bool, error) {
+func (s *Store) Pending(
+	ctx context.Context,
+	goodsID int64,
+	sn string,
+) (reservation.OrderLine, bool, error) {
 	text, err := s.client.HGet(ctx, keysOf(goodsID).pending(), sn).Result()
 	if errors.Is(err, redis.Nil) {
 		return reservation.OrderLine{}, false, nil
 	}
 	if err != nil {
-		return reservation.OrderLine{}, false, fmt.Errorf("look for a pending order in redis: %w", err)
+		return reservation.OrderLine{}, false, fmt.Errorf(
+			"look for a pending order in redis: %w",
+			err,
+		)
 	}
 	p, err := readPending(text)
 	return p.OrderLine, err == nil, err
 }
 
 // PendingAmong tells which of the numbers, by goods, MySQL may not have yet: one round trip for all.
-func (s *Store) PendingAmong(ctx context.Context, numbers map[int64][]string) (map[string]bool, error) {
+func (s *Store) PendingAmong(
+	ctx context.Context,
+	numbers map[int64][]string,
+) (map[string]bool, error) {
 	asked := make(map[int64]*redis.SliceCmd, len(numbers))
 	_, err := s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
 		for goodsID, sns := range numbers {
@@ -73,7 +83,12 @@ func (s *Store) PendingAmong(ctx context.Context, numbers map[int64][]string) (m
 
 // PendingPage walks over what is pending of a goods, from cursor 0 until the cursor returned is 0 again. What is
 // pending all the while is seen at least once.
-func (s *Store) PendingPage(ctx context.Context, goodsID int64, cursor uint64, count int64) ([]order.Pending, uint64, error) {
+func (s *Store) PendingPage(
+	ctx context.Context,
+	goodsID int64,
+	cursor uint64,
+	count int64,
+) ([]order.Pending, uint64, error) {
 	flat, next, err := s.client.HScan(ctx, keysOf(goodsID).pending(), cursor, "", count).Result()
 	if err != nil {
 		return nil, 0, fmt.Errorf("walk over pending orders in redis: %w", err)
@@ -109,7 +124,11 @@ func readPending(text string) (order.Pending, error) {
 // error is a *seckill.GateError.
 //
 // limit is what a buyer may hold with them; 0 leaves that to MySQL.
-func (s *Store) Adopt(ctx context.Context, goodsID, epoch, limit int64, lines []reservation.OrderLine) (map[string]bool, error) {
+func (s *Store) Adopt(
+	ctx context.Context,
+	goodsID, epoch, limit int64,
+	lines []reservation.OrderLine,
+) (map[string]bool, error) {
 	k := keysOf(goodsID)
 	args := append(make([]any, 0, 3+4*len(lines)), s.lease, epoch, limit)
 	for _, l := range lines {
@@ -119,7 +138,8 @@ func (s *Store) Adopt(ctx context.Context, goodsID, epoch, limit int64, lines []
 		}
 		args = append(args, l.BuyerID, l.Quantity, l.OrderSn, entry)
 	}
-	fields, err := s.adopt.Run(ctx, s.client, []string{k.sale(), k.buyers(), k.pending()}, args...).Slice()
+	fields, err := s.adopt.Run(ctx, s.client, []string{k.sale(), k.buyers(), k.pending()}, args...).
+		Slice()
 	if err != nil {
 		return nil, fmt.Errorf("adopt orders in redis: %w", err)
 	}
@@ -135,13 +155,18 @@ func (s *Store) Adopt(ctx context.Context, goodsID, epoch, limit int64, lines []
 }
 
 // Release gives moves of one goods to Redis, each once, and returns what became of each.
-func (s *Store) Release(ctx context.Context, goodsID int64, moves []order.StockMove) ([]order.MoveResult, error) {
+func (s *Store) Release(
+	ctx context.Context,
+	goodsID int64,
+	moves []order.StockMove,
+) ([]order.MoveResult, error) {
 	k := keysOf(goodsID)
 	args := append(make([]any, 0, 1+6*len(moves)), s.lease)
 	for _, m := range moves {
 		args = append(args, m.ID, m.Epoch, string(m.Kind), m.BuyerID, m.OrderSn, m.Quantity)
 	}
-	codes, err := s.release.Run(ctx, s.client, []string{k.sale(), k.buyers(), k.pending(), k.moves()}, args...).Int64Slice()
+	codes, err := s.release.Run(ctx, s.client, []string{k.sale(), k.buyers(), k.pending(), k.moves()}, args...).
+		Int64Slice()
 	if err != nil {
 		return nil, fmt.Errorf("release in redis: %w", err)
 	}

@@ -54,20 +54,27 @@ func (s *Store) checkMaster(ctx context.Context, node redis.UniversalClient) err
 	}
 	config, err := node.ConfigGet(ctx, "maxmemory-policy").Result()
 	if policy := config["maxmemory-policy"]; err == nil && policy != "" && policy != "noeviction" {
-		return fmt.Errorf("%w: it has maxmemory-policy %s, which must be noeviction, or it forgets what it sold", errUnsafe, policy)
+		return fmt.Errorf(
+			"%w: it has maxmemory-policy %s, which must be noeviction, or it forgets what it sold",
+			errUnsafe,
+			policy,
+		)
 	}
 	return nil
 }
 
 // Durable tells whether Redis, every master of it, keeps an append-only file; true where it does not say.
 func (s *Store) Durable(ctx context.Context) bool {
-	_, forgetting, _ := s.eachMaster(ctx, func(ctx context.Context, node redis.UniversalClient) error {
-		config, err := node.ConfigGet(ctx, "appendonly").Result()
-		if err == nil && config["appendonly"] == "no" {
-			return errUnsafe
-		}
-		return nil
-	})
+	_, forgetting, _ := s.eachMaster(
+		ctx,
+		func(ctx context.Context, node redis.UniversalClient) error {
+			config, err := node.ConfigGet(ctx, "appendonly").Result()
+			if err == nil && config["appendonly"] == "no" {
+				return errUnsafe
+			}
+			return nil
+		},
+	)
 	return len(forgetting) == 0
 }
 
@@ -79,15 +86,19 @@ func (s *Store) Memory(ctx context.Context) (reconcile.Memory, error) {
 	}
 	var mu sync.Mutex
 	var most reconcile.Memory
-	asked, failed, err := s.eachMaster(ctx, func(ctx context.Context, node redis.UniversalClient) error {
-		text, err := node.Info(ctx, "memory").Result()
-		mu.Lock()
-		defer mu.Unlock()
-		if m := (reconcile.Memory{Used: infoField(text, "used_memory"), Most: infoField(text, "maxmemory")}); err == nil && fuller(m, most) {
-			most = m
-		}
-		return err
-	})
+	asked, failed, err := s.eachMaster(
+		ctx,
+		func(ctx context.Context, node redis.UniversalClient) error {
+			text, err := node.Info(ctx, "memory").Result()
+			mu.Lock()
+			defer mu.Unlock()
+			if m := (reconcile.Memory{Used: infoField(text, "used_memory"), Most: infoField(text, "maxmemory")}); err == nil &&
+				fuller(m, most) {
+				most = m
+			}
+			return err
+		},
+	)
 	if err == nil && len(failed) == asked {
 		err = errors.Join(failed...)
 	}

@@ -20,7 +20,12 @@ const (
 
 // reserveOn runs the reserve script and, where replicas count, waits for them: on the same connection, since WAIT is about
 // what that connection has written, and in the same round trip. unsure tells why the replicas may not have it.
-func (s *Store) reserveReplicated(ctx context.Context, k keys, keys []string, args []any) (fields []any, unsure, err error) {
+func (s *Store) reserveReplicated(
+	ctx context.Context,
+	k keys,
+	keys []string,
+	args []any,
+) (fields []any, unsure, err error) {
 	if s.opts.WaitReplicas == 0 {
 		fields, err = s.reserve.Run(ctx, s.client, keys, args...).Slice()
 		return fields, nil, err
@@ -57,7 +62,14 @@ func pause(ctx context.Context, d time.Duration) {
 // reserveAndWait writes one key more between the two. A group whose paths have all been used before writes nothing, and
 // what it is answered must be on the replicas all the same: replicas follow in order, so who has this key has the rest.
 // The script goes whole, by EVAL: a pipeline that found it forgotten would have waited before it could send it again.
-func (s *Store) reserveAndWait(ctx context.Context, node redis.UniversalClient, asking bool, k keys, keys []string, args []any) (fields []any, unsure, err error) {
+func (s *Store) reserveAndWait(
+	ctx context.Context,
+	node redis.UniversalClient,
+	asking bool,
+	k keys,
+	keys []string,
+	args []any,
+) (fields []any, unsure, err error) {
 	pipe := node.Pipeline()
 	ask := func() {
 		if asking { // for one command at a time, at a server that does not own the slot yet

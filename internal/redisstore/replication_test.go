@@ -26,7 +26,7 @@ func replicated(t *testing.T) (patient, hasty *Store, follower *servers.RedisSer
 	return waiting(20 * time.Second), waiting(10 * time.Millisecond), replica
 }
 
-func TestAReservationIsSureOnceAReplicaHasIt(t *testing.T) {
+func TestReserve_ReportsMissingReplicas(t *testing.T) {
 	s, hasty, replica := replicated(t)
 	load(t, s, onSale(10, 2))
 	g, err := s.Reserve(t.Context(), goods, 1, []reservation.Reservation{issuePath(t, s, 1, 7, 1)})
@@ -37,7 +37,12 @@ func TestAReservationIsSureOnceAReplicaHasIt(t *testing.T) {
 	g, err = hasty.Reserve(t.Context(), goods, 1, []reservation.Reservation{second})
 	require.NoError(t, err)
 	require.ErrorIs(t, g.NotReplicated, errTooFewReplicas)
-	require.Equal(t, reservation.Taken, g.Verdicts[0].Code, "it is taken all the same, and goes its way")
+	require.Equal(
+		t,
+		reservation.Taken,
+		g.Verdicts[0].Code,
+		"it is taken all the same, and goes its way",
+	)
 
 	g, err = hasty.Reserve(t.Context(), goods, 1, []reservation.Reservation{second})
 	require.NoError(t, err)
@@ -50,11 +55,14 @@ func TestAReservationIsSureOnceAReplicaHasIt(t *testing.T) {
 	require.Equal(t, second.OrderSn, g.Verdicts[0].OrderSn)
 }
 
-func TestAScriptThatRedisForgotIsSentAgain(t *testing.T) {
+func TestReserve_SendsAForgottenScriptAgain(t *testing.T) {
 	s, _, _ := replicated(t)
 	load(t, s, onSale(10, 2))
 	r := issuePath(t, s, 1, 7, 1)
-	require.NoError(t, s.client.ScriptFlush(t.Context()).Err()) // as after a restart: the pipeline must send the script itself
+	require.NoError(
+		t,
+		s.client.ScriptFlush(t.Context()).Err(),
+	) // as after a restart: the pipeline must send the script itself
 	g, err := s.Reserve(t.Context(), goods, 1, []reservation.Reservation{r})
 	require.NoError(t, err)
 	require.NoError(t, g.NotReplicated)
@@ -63,22 +71,37 @@ func TestAScriptThatRedisForgotIsSentAgain(t *testing.T) {
 
 // A master that was cut off from its replicas, while one of them is promoted, must not have a late order waived: the fence would
 // stand on the wrong server (docs/explanation/model.md). Redis itself sees to it where min-replicas-to-write is set.
-func TestAMasterThatLostItsReplicasTakesNothing(t *testing.T) {
+func TestReserve_MasterWithoutReplicasTakesNothing(t *testing.T) {
 	_, s, replica := replicated(t)
 	load(t, s, onSale(10, 2))
 	g, err := s.Reserve(t.Context(), goods, 1, []reservation.Reservation{issuePath(t, s, 1, 7, 1)})
 	require.NoError(t, err)
 	require.Equal(t, reservation.Taken, g.Verdicts[0].Code)
 	second := issuePath(t, s, 2, 8, 1)
-	require.NoError(t, s.client.Do(t.Context(), "CONFIG", "SET", "min-replicas-to-write", 1, "min-replicas-max-lag", 1).Err())
+	require.NoError(
+		t,
+		s.client.Do(t.Context(), "CONFIG", "SET", "min-replicas-to-write", 1, "min-replicas-max-lag", 1).
+			Err(),
+	)
 	require.NoError(t, replica.Kill())
 	require.Eventually(t, func() bool {
 		err := s.client.Set(t.Context(), "anything", 1, 0).Err()
 		return err != nil && strings.Contains(err.Error(), "NOREPLICAS")
 	}, time.Minute, 10*time.Millisecond)
-	_, err = s.Adopt(t.Context(), goods, 2, 0, []reservation.OrderLine{{OrderSn: "a", BuyerID: 9, Quantity: 1}})
+	_, err = s.Adopt(
+		t.Context(),
+		goods,
+		2,
+		0,
+		[]reservation.OrderLine{{OrderSn: "a", BuyerID: 9, Quantity: 1}},
+	)
 	require.ErrorContains(t, err, "NOREPLICAS")
 	_, err = s.Reserve(t.Context(), goods, 1, []reservation.Reservation{second})
 	require.ErrorContains(t, err, "NOREPLICAS")
-	require.EqualValues(t, 9, view(t, s).Available, "a script that may not write has written nothing")
+	require.EqualValues(
+		t,
+		9,
+		view(t, s).Available,
+		"a script that may not write has written nothing",
+	)
 }

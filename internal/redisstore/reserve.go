@@ -17,10 +17,20 @@ const UsedPathLife = 24 * time.Hour
 // Reserve judges 1 to reservation.MaxBatch reservations of one goods in one script call. Where the gate is shut, or
 // epoch is not the one Redis has, nothing is taken and the error is a *seckill.GateError. Where replicas are waited for and
 // too few had it all in time, the group's Unsure says so.
-func (s *Store) Reserve(ctx context.Context, goodsID, epoch int64, rs []reservation.Reservation) (reservation.Result, error) {
+func (s *Store) Reserve(
+	ctx context.Context,
+	goodsID, epoch int64,
+	rs []reservation.Reservation,
+) (reservation.Result, error) {
 	k := keysOf(goodsID)
 	keys := append(make([]string, 0, 4+len(rs)), k.sale(), k.buyers(), k.pending(), k.outbox())
-	args := append(make([]any, 0, 4+4*len(rs)), s.lease, epoch, s.opts.MaxBacklogMillis, int64(UsedPathLife/time.Second))
+	args := append(
+		make([]any, 0, 4+4*len(rs)),
+		s.lease,
+		epoch,
+		s.opts.MaxBacklogMillis,
+		int64(UsedPathLife/time.Second),
+	)
 	for _, r := range rs {
 		entry, err := json.Marshal(r.OrderLine)
 		if err != nil {
@@ -79,7 +89,12 @@ func readVerdict(r *reply, sn string) reservation.Verdict {
 
 // IssuePaths stores one random path for each buyer, for its life, and returns Redis' clock at that moment; or the
 // refusal that the sale has for everybody, with what is left in its data.
-func (s *Store) IssuePaths(ctx context.Context, goodsID, epoch int64, life time.Duration, ps []reservation.PathGrant) (time.Time, error) {
+func (s *Store) IssuePaths(
+	ctx context.Context,
+	goodsID, epoch int64,
+	life time.Duration,
+	ps []reservation.PathGrant,
+) (time.Time, error) {
 	k := keysOf(goodsID)
 	keys := append(make([]string, 0, 1+len(ps)), k.sale())
 	args := append(make([]any, 0, 3+len(ps)), s.lease, epoch, life.Milliseconds())

@@ -14,11 +14,15 @@ import (
 	"flashsale.dev/seckill/internal/testing/servers"
 )
 
-func TestReserveTakesUnitsAndRemembersThem(t *testing.T) {
+func TestReserve_TakesUnitsAndRecordsThem(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *Store) {
 		load(t, s, onSale(10, 5))
 		r := issuePath(t, s, 1, 7, 3)
-		require.Equal(t, []reservation.Verdict{{Code: reservation.Taken, OrderSn: "sn1"}}, reserve(t, s, r))
+		require.Equal(
+			t,
+			[]reservation.Verdict{{Code: reservation.Taken, OrderSn: "sn1"}},
+			reserve(t, s, r),
+		)
 
 		v := view(t, s)
 		require.EqualValues(t, 7, v.Available)
@@ -40,7 +44,7 @@ func TestReserveTakesUnitsAndRemembersThem(t *testing.T) {
 	})
 }
 
-func TestEachOfAGroupIsJudgedAlone(t *testing.T) {
+func TestReserve_JudgesEachReservationAlone(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *Store) {
 		load(t, s, onSale(6, 3))
 		first := issuePath(t, s, 1, 7, 2)
@@ -49,7 +53,18 @@ func TestEachOfAGroupIsJudgedAlone(t *testing.T) {
 		more := issuePath(t, s, 2, 7, 2)
 		stolen := issuePath(t, s, 3, 8, 1)
 		stolen.BuyerID = 9
-		verdicts := reserve(t, s, first, again, more, stolen, reservationOf(99, 7, 1), issuePath(t, s, 4, 8, 3), issuePath(t, s, 5, 9, 3), issuePath(t, s, 6, 9, 1))
+		verdicts := reserve(
+			t,
+			s,
+			first,
+			again,
+			more,
+			stolen,
+			reservationOf(99, 7, 1),
+			issuePath(t, s, 4, 8, 3),
+			issuePath(t, s, 5, 9, 3),
+			issuePath(t, s, 6, 9, 1),
+		)
 		require.Equal(t, []reservation.Verdict{
 			{Code: reservation.Taken, OrderSn: "sn1"},
 			{Code: reservation.Repeated, OrderSn: "sn1"},
@@ -66,7 +81,7 @@ func TestEachOfAGroupIsJudgedAlone(t *testing.T) {
 	})
 }
 
-func TestAUsedPathGivesItsOrderWhateverHasBecomeOfTheSale(t *testing.T) {
+func TestReserve_UsedPathReturnsItsOrderAfterTheSale(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *Store) {
 		snap := onSale(1, 1)
 		load(t, s, snap)
@@ -75,13 +90,17 @@ func TestAUsedPathGivesItsOrderWhateverHasBecomeOfTheSale(t *testing.T) {
 		snap.Status = seckill.Closed
 		require.NoError(t, s.UpdateSale(t.Context(), snap.Sale))
 		r.OrderSn, r.Quantity = "another", 5
-		require.Equal(t, []reservation.Verdict{{Code: reservation.Repeated, OrderSn: "sn1"}}, reserve(t, s, r))
+		require.Equal(
+			t,
+			[]reservation.Verdict{{Code: reservation.Repeated, OrderSn: "sn1"}},
+			reserve(t, s, r),
+		)
 		late := reservationOf(2, 8, 1)
 		require.Equal(t, reservation.WrongPath, reserve(t, s, late)[0].Code)
 	})
 }
 
-func TestTheWindowIsByRedisClock(t *testing.T) {
+func TestReserve_UsesRedisClock(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *Store) {
 		snap := onSale(5, 1)
 		load(t, s, snap)
@@ -89,7 +108,13 @@ func TestTheWindowIsByRedisClock(t *testing.T) {
 		snap.StartAt = time.Now().Add(time.Minute)
 		require.NoError(t, s.UpdateSale(t.Context(), snap.Sale))
 		require.Equal(t, reservation.TooEarly, reserve(t, s, r)[0].Code)
-		_, err := s.IssuePaths(t.Context(), goods, 1, time.Minute, []reservation.PathGrant{{Path: path(2), BuyerID: 7}})
+		_, err := s.IssuePaths(
+			t.Context(),
+			goods,
+			1,
+			time.Minute,
+			[]reservation.PathGrant{{Path: path(2), BuyerID: 7}},
+		)
 		require.Equal(t, seckill.NotStarted, seckill.ReasonOf(err))
 		snap.StartAt, snap.EndAt = time.Now().Add(-time.Hour), time.Now().Add(-time.Millisecond)
 		require.NoError(t, s.UpdateSale(t.Context(), snap.Sale))
@@ -98,7 +123,7 @@ func TestTheWindowIsByRedisClock(t *testing.T) {
 	})
 }
 
-func TestQuantitiesThatAreNoneAreRefusedByTheScript(t *testing.T) {
+func TestReserve_RejectsInvalidQuantities(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *Store) {
 		load(t, s, onSale(5, 5))
 		for i, q := range []int64{0, -1} {
@@ -108,10 +133,15 @@ func TestQuantitiesThatAreNoneAreRefusedByTheScript(t *testing.T) {
 	})
 }
 
-func TestAShutGateTakesNothing(t *testing.T) {
+func TestReserve_ShutGateTakesNothing(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *Store) {
 		gate := func(epoch int64) seckill.GateError {
-			_, err := s.Reserve(t.Context(), goods, epoch, []reservation.Reservation{reservationOf(1, 7, 1)})
+			_, err := s.Reserve(
+				t.Context(),
+				goods,
+				epoch,
+				[]reservation.Reservation{reservationOf(1, 7, 1)},
+			)
 			g, ok := errors.AsType[*seckill.GateError](err)
 			require.True(t, ok, "%v", err)
 			return *g
@@ -126,13 +156,18 @@ func TestAShutGateTakesNothing(t *testing.T) {
 	})
 }
 
-func TestALeaseEndsWithItsMaster(t *testing.T) {
+func TestReserve_LeaseEndsWithItsMaster(t *testing.T) {
 	server := servers.Redis(t, servers.WithRedisConf("appendfsync always"))
 	s := open(t, server.Addr(), "")
 	load(t, s, onSale(5, 1))
 	r := issuePath(t, s, 1, 7, 1)
 	require.NoError(t, server.Restart(t.Context()))
-	require.Eventually(t, func() bool { return s.Ping(t.Context()) == nil }, time.Minute, 10*time.Millisecond)
+	require.Eventually(
+		t,
+		func() bool { return s.Ping(t.Context()) == nil },
+		time.Minute,
+		10*time.Millisecond,
+	)
 	_, err := s.Reserve(t.Context(), goods, 1, []reservation.Reservation{r})
 	gate, ok := errors.AsType[*seckill.GateError](err)
 	require.True(t, ok, "%v", err)
@@ -142,7 +177,13 @@ func TestALeaseEndsWithItsMaster(t *testing.T) {
 	snap := onSale(5, 1)
 	snap.Epoch = 2
 	load(t, s, snap)
-	_, err = s.IssuePaths(t.Context(), goods, 2, time.Minute, []reservation.PathGrant{{Path: path(2), BuyerID: 8}})
+	_, err = s.IssuePaths(
+		t.Context(),
+		goods,
+		2,
+		time.Minute,
+		[]reservation.PathGrant{{Path: path(2), BuyerID: 8}},
+	)
 	require.NoError(t, err)
 	g, err := s.Reserve(t.Context(), goods, 2, []reservation.Reservation{r, reservationOf(2, 8, 1)})
 	require.NoError(t, err)
@@ -150,7 +191,7 @@ func TestALeaseEndsWithItsMaster(t *testing.T) {
 	require.Equal(t, reservation.Taken, g.Verdicts[1].Code)
 }
 
-func TestManyAtOnceNeverOversell(t *testing.T) {
+func TestReserve_ConcurrentCallsNeverOversell(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *Store) {
 		const units, buyers = 50, 200
 		load(t, s, onSale(units, 1))
@@ -174,7 +215,7 @@ func TestManyAtOnceNeverOversell(t *testing.T) {
 	})
 }
 
-func TestABacklogTooOldClosesTheGate(t *testing.T) {
+func TestReserve_OldBacklogShutsTheGate(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *Store) {
 		s.opts.MaxBacklogMillis = 20
 		load(t, s, onSale(5, 1))
@@ -182,7 +223,12 @@ func TestABacklogTooOldClosesTheGate(t *testing.T) {
 		r := issuePath(t, s, 2, 8, 1)
 		var gate *seckill.GateError
 		require.Eventually(t, func() bool {
-			_, err := s.Reserve(t.Context(), goods, 1, []reservation.Reservation{reservationOf(9, 9, 1)})
+			_, err := s.Reserve(
+				t.Context(),
+				goods,
+				1,
+				[]reservation.Reservation{reservationOf(9, 9, 1)},
+			)
 			return errors.As(err, &gate)
 		}, time.Minute, time.Millisecond)
 		require.Equal(t, seckill.GateBacklog, gate.State)

@@ -9,7 +9,8 @@ import (
 // Paths that were used answer as they did until their day is over, as long as the sale is remembered: retire no sale earlier.
 func (s *Store) Retire(ctx context.Context, goodsID, epoch int64) (bool, error) {
 	k := keysOf(goodsID)
-	done, err := s.retire.Run(ctx, s.client, []string{k.sale(), k.buyers(), k.pending(), k.moves(), k.outbox()}, epoch).Bool()
+	done, err := s.retire.Run(ctx, s.client, []string{k.sale(), k.buyers(), k.pending(), k.moves(), k.outbox()}, epoch).
+		Bool()
 	if err != nil {
 		return false, fmt.Errorf("forget a sale in redis: %w", err)
 	}

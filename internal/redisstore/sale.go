@@ -92,10 +92,21 @@ func (s *Store) Load(ctx context.Context, snap rebuild.Snapshot) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("encode a sale: %w", err)
 	}
-	loaded, err := s.load.Run(ctx, s.client,
+	loaded, err := s.load.Run(
+		ctx,
+		s.client,
 		[]string{k.sale(), k.stage(snap.Epoch), k.buyers(), k.pending(), k.moves()},
-		s.lease, snap.Epoch, string(snap.Status), snap.StartAt.UnixMilli(), snap.EndAt.UnixMilli(), snap.PerBuyerLimit,
-		snap.Total, snap.Stock, snap.Total-snap.Stock, text).Int()
+		s.lease,
+		snap.Epoch,
+		string(snap.Status),
+		snap.StartAt.UnixMilli(),
+		snap.EndAt.UnixMilli(),
+		snap.PerBuyerLimit,
+		snap.Total,
+		snap.Stock,
+		snap.Total-snap.Stock,
+		text,
+	).Int()
 	if err != nil {
 		return false, fmt.Errorf("load a sale into redis: %w", err)
 	}
@@ -149,7 +160,8 @@ func (s *Store) UpdateSale(ctx context.Context, sale seckill.Sale) error {
 		return fmt.Errorf("encode a sale: %w", err)
 	}
 	done, err := s.updateSale.Run(ctx, s.client, []string{keysOf(sale.GoodsID).sale()}, sale.Epoch, "status", string(sale.Status),
-		"start", sale.StartAt.UnixMilli(), "end", sale.EndAt.UnixMilli(), "limit", sale.PerBuyerLimit, "card", text).Int()
+		"start", sale.StartAt.UnixMilli(), "end", sale.EndAt.UnixMilli(), "limit", sale.PerBuyerLimit, "card", text).
+		Int()
 	if err != nil {
 		return fmt.Errorf("change a sale in redis: %w", err)
 	}

@@ -24,11 +24,17 @@ type auditRow struct {
 	MadeAt    int64
 }
 
-// TableName is GORM's name of the table.
+// TableName implements GORM's Tabler.
 func (auditRow) TableName() string { return "sale_audit" }
 
-// AuditOf lists at most limit changes of a sale, newest first, below an id (empty for the newest).
-func (s *Store) AuditOf(ctx context.Context, goodsID int64, before string, limit int) ([]salechange.AuditEntry, error) {
+// AuditOf lists at most limit changes of a sale, newest first, with ids below before (empty: from
+// the newest).
+func (s *Store) AuditOf(
+	ctx context.Context,
+	goodsID int64,
+	before string,
+	limit int,
+) ([]salechange.AuditEntry, error) {
 	q := s.read(ctx).Where("goods_id = ?", goodsID)
 	if before != "" {
 		q = q.Where("id < ?", before)
@@ -45,8 +51,8 @@ func (r auditRow) entry() salechange.AuditEntry {
 	}
 }
 
-// audit writes what a step of the context's actor makes of a sale, in the step's own transaction. A sale that is not
-// there before, or not after, is the zero one.
+// audit records a change of a sale by the context's actor in the caller's transaction. The zero row
+// stands for a sale that does not exist before or after the change.
 func audit(tx *gorm.DB, action salechange.Action, was, became saleRow, now time.Time) error {
 	id, err := uuid.NewV7()
 	if err != nil {
@@ -58,12 +64,15 @@ func audit(tx *gorm.DB, action salechange.Action, was, became saleRow, now time.
 	}
 	by := seckill.ActorOf(tx.Statement.Context)
 	return tx.Create(&auditRow{
-		GoodsID: max(was.GoodsID, became.GoodsID), ID: id.String(), ActorID: by.ID, ActorRole: by.Role, Action: action,
+		GoodsID: max(
+			was.GoodsID,
+			became.GoodsID,
+		), ID: id.String(), ActorID: by.ID, ActorRole: by.Role, Action: action,
 		Was: from, Became: to, MadeAt: now.UnixMilli(),
 	}).Error
 }
 
-// difference is the fields that differ, as two JSON objects.
+// difference returns the changed fields before and after as two JSON objects.
 func difference(was, became saleRow) (from, to string, err error) {
 	a, b := audited(was), audited(became)
 	for name := range b {
@@ -86,7 +95,8 @@ func difference(was, became saleRow) (from, to string, err error) {
 	return string(from1), string(to1), err
 }
 
-// audited are the fields that merchants set; what buyers do to the stock is in the orders.
+// audited returns the fields that merchants set, by their API names. Stock sold to buyers is
+// recorded by orders instead.
 func audited(r saleRow) map[string]any {
 	const moment = "2006-01-02T15:04:05.000Z07:00"
 	return map[string]any{

@@ -15,9 +15,9 @@ import (
 	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
-// chunk is how many rows or keys one statement carries: the widest row has 14 columns, and MySQL takes 65,535
-// placeholders. SQLite takes 32,766, but its driver looks for each by walking over all of them, so that many short
-// statements are faster there, and cost no round trips.
+// chunk is how many rows or keys one statement carries. The widest row has 14 columns, and MySQL
+// accepts 65,535 placeholders. SQLite's driver searches its placeholders linearly, so short
+// statements are faster there and cost no round trip.
 const (
 	chunk       = 1000
 	sqliteChunk = 100
@@ -33,14 +33,16 @@ func chunkOf(tx *gorm.DB) int {
 // originBatch is the origin of a dead letter whose order broke a rule while its batch was written.
 const originBatch = "batch"
 
-// WriteBatch writes the lines of one goods in one transaction: the goods row is locked first, numbers that are there
-// already are left alone, the rest is judged one by one in its order. What the sale's limit or its stock no longer allows is
-// written as failed, with a dead letter and a move; the others as created, with the buyers' holdings and one
-// compare-and-swap on the stock. It bets first that all of them are new and allowed (writeNew), and asks where that is lost.
+// WriteBatch writes the order lines of one goods in one transaction. It locks the goods row, skips
+// numbers that exist, and judges the others one by one in their order. Lines that the stock or the
+// buyer's limit refuses become failed orders with a dead letter and a stock move. The others become
+// created orders; the buyers' holdings and the stock follow, the stock by one compare-and-swap.
 //
-// It returns *order.AdoptError, having written nothing, for lines of an older epoch that b does not list as adopted by
-// the present one; seckill.ErrNoSuchGoods; order.ErrTryAgain; or, plain, what is wrong with some line's data.
-// It may be repeated after any error.
+// WriteBatch first tries an optimistic insert (writeOptimistically), which saves the reads.
+//
+// It writes nothing and returns *orderwriter.AdoptError for lines of an older epoch that b does not
+// list as adopted by the present one, seckill.ErrNoSuchGoods, or a plain error for invalid data.
+// Any error may be followed by the same call.
 func (s *Store) WriteBatch(ctx context.Context, b orderwriter.Batch) (order.Outcome, error) {
 	if s.optimism.try() {
 		out, err := s.writeBy(ctx, writeOptimistically, b)
@@ -52,7 +54,11 @@ func (s *Store) WriteBatch(ctx context.Context, b orderwriter.Batch) (order.Outc
 	return s.writeBy(ctx, writeBatch, b)
 }
 
-func (s *Store) writeBy(ctx context.Context, write func(*gorm.DB, orderwriter.Batch) (order.Outcome, error), b orderwriter.Batch) (order.Outcome, error) {
+func (s *Store) writeBy(
+	ctx context.Context,
+	write func(*gorm.DB, orderwriter.Batch) (order.Outcome, error),
+	b orderwriter.Batch,
+) (order.Outcome, error) {
 	var out order.Outcome
 	err := s.inTx(ctx, "write a batch", func(tx *gorm.DB) (err error) {
 		out, err = write(tx, b)
@@ -70,17 +76,24 @@ func writeBatch(tx *gorm.DB, b orderwriter.Batch) (order.Outcome, error) {
 		return order.Outcome{}, err
 	}
 	lines := distinct(b.Lines)
-	existing, tombs, err := existingOrders(tx, b.GoodsID, numbers(lines))
+	existing, tombstones, err := existingOrders(tx, b.GoodsID, numbers(lines))
 	if err != nil {
 		return order.Outcome{}, err
 	}
-	lost := linesIn(lines, tombs)
-	fresh := slices.DeleteFunc(lines, func(l reservation.OrderLine) bool { _, there := existing[l.OrderSn]; return there })
+	lost := linesIn(lines, tombstones)
+	fresh := slices.DeleteFunc(
+		lines,
+		func(l reservation.OrderLine) bool { _, there := existing[l.OrderSn]; return there },
+	)
 	if len(fresh)+len(lost) == 0 {
 		return order.Outcome{Epoch: sale.Epoch, Existing: existing}, nil
 	}
 	if strangers := toAdopt(b, sale.Epoch, fresh); len(strangers) > 0 {
-		return order.Outcome{}, &orderwriter.AdoptError{Epoch: sale.Epoch, Limit: sale.MaxPerBuyerLimit, OrderSns: strangers}
+		return order.Outcome{}, &orderwriter.AdoptError{
+			Epoch:    sale.Epoch,
+			Limit:    sale.MaxPerBuyerLimit,
+			OrderSns: strangers,
+		}
 	}
 	held, err := holdings(tx, b.GoodsID, buyers(fresh))
 	if err != nil {
@@ -97,7 +110,7 @@ func writeBatch(tx *gorm.DB, b orderwriter.Batch) (order.Outcome, error) {
 	return p.out, p.write(tx)
 }
 
-// write puts a plan into the tables.
+// write executes the plan.
 func (p *batchPlan) write(tx *gorm.DB) error {
 	if err := insert(tx, p.orders); err != nil {
 		return err
@@ -122,31 +135,42 @@ func (p *batchPlan) write(tx *gorm.DB) error {
 	return insert(tx, mapSlice(p.out.Moves, rowOfMove))
 }
 
-// changeStock adds units to a goods' stock (or takes them: negative) by compare-and-swap on the version that was read with
-// the row locked. A swap that misses means somebody wrote without the lock, or more was to be taken than there is:
-// order.ErrTryAgain, and a new transaction sees the truth.
+// changeStock adds units to a goods' stock (negative: takes them) by compare-and-swap on the
+// version that was read under the lock. order.ErrSwapMissed means that another writer ignored the
+// lock or that too few units are left; a new transaction reads the current row.
 func changeStock(tx *gorm.DB, sale saleRow, units int64, now time.Time) error {
 	if units == 0 {
 		return nil
 	}
-	res := tx.Exec(`UPDATE sales SET stock = stock + ?, version = version + 1, updated_at = ?, retired_at = NULL
+	res := tx.Exec(
+		`UPDATE sales SET stock = stock + ?, version = version + 1, updated_at = ?, retired_at = NULL
 		WHERE goods_id = ? AND version = ? AND stock + ? >= 0`,
-		units, now.UnixMilli(), sale.GoodsID, sale.Version, units)
+		units,
+		now.UnixMilli(),
+		sale.GoodsID,
+		sale.Version,
+		units,
+	)
 	if res.Error == nil && res.RowsAffected != 1 {
 		return order.ErrSwapMissed
 	}
 	return res.Error
 }
 
-// statuses finds which order numbers are there, and in which state.
+// statuses returns the state of each order number that has a row.
 func statuses(tx *gorm.DB, goodsID int64, sns []string) (map[string]order.Status, error) {
 	found, _, err := existingOrders(tx, goodsID, sns)
 	return found, err
 }
 
-// existingOrders is statuses, and which of the numbers are tombs.
-func existingOrders(tx *gorm.DB, goodsID int64, sns []string) (map[string]order.Status, map[string]bool, error) {
-	found, tombs := make(map[string]order.Status), make(map[string]bool)
+// existingOrders returns the state of each order number that has a row, and which of the numbers
+// are tombstones.
+func existingOrders(
+	tx *gorm.DB,
+	goodsID int64,
+	sns []string,
+) (map[string]order.Status, map[string]bool, error) {
+	found, tombstones := make(map[string]order.Status), make(map[string]bool)
 	for part := range slices.Chunk(sns, chunkOf(tx)) {
 		var rows []orderRow
 		err := tx.Select("order_sn", "status", "failure_reason", "quantity").
@@ -157,14 +181,15 @@ func existingOrders(tx *gorm.DB, goodsID int64, sns []string) (map[string]order.
 		for _, r := range rows {
 			found[r.OrderSn] = r.Status
 			if r.order().Tombstone() {
-				tombs[r.OrderSn] = true
+				tombstones[r.OrderSn] = true
 			}
 		}
 	}
-	return found, tombs, nil
+	return found, tombstones, nil
 }
 
-// holdings reads what buyers hold; who is not in the map holds nothing. The goods row must be locked.
+// holdings reads the units that buyers hold. Buyers without holdings are missing from the map. The
+// caller has locked the goods row.
 func holdings(tx *gorm.DB, goodsID int64, ids []int64) (map[int64]int64, error) {
 	held := make(map[int64]int64, len(ids))
 	for part := range slices.Chunk(ids, chunkOf(tx)) {
@@ -180,7 +205,7 @@ func holdings(tx *gorm.DB, goodsID int64, ids []int64) (map[int64]int64, error) 
 	return held, nil
 }
 
-// setHoldings writes what buyers hold from now on. The goods row must be locked.
+// setHoldings stores the units that buyers hold from now on. The caller has locked the goods row.
 func setHoldings(tx *gorm.DB, goodsID int64, held map[int64]int64) error {
 	rows := make([]holdingRow, 0, len(held))
 	for _, id := range slices.Sorted(maps.Keys(held)) {
@@ -192,7 +217,7 @@ func setHoldings(tx *gorm.DB, goodsID int64, held map[int64]int64) error {
 	}), rows)
 }
 
-// insert writes rows in statements of a bounded size.
+// insert writes rows in statements of bounded size.
 func insert[R any](tx *gorm.DB, rows []R) error {
 	tx = tx.Session(&gorm.Session{})
 	for part := range slices.Chunk(rows, chunkOf(tx)) {

@@ -14,13 +14,13 @@ import (
 
 // batchPlan is what a batch will write, decided before anything is written.
 type batchPlan struct {
-	sale        saleRow // as it was locked
+	sale        saleRow // as read under the lock
 	now         time.Time
-	sold        int64           // units of the created ones
-	holdings    map[int64]int64 // what buyers hold afterwards
+	sold        int64           // units of created orders
+	holdings    map[int64]int64 // units per buyer afterwards
 	orders      []orderRow
 	deadLetters []deadLetterRow
-	claimed     []orderRow // whose tombs get their names
+	claimed     []orderRow // tombstones to fill
 	out         order.Outcome
 }
 
@@ -29,9 +29,14 @@ func newPlan(sale saleRow, now time.Time) *batchPlan {
 	return &batchPlan{sale: sale, now: now, holdings: make(map[int64]int64), out: out}
 }
 
-// judge walks the lines in their order: each that the buyer's limit and what is left allow is created, any other fails
-// alone. held is what the lines' buyers hold before.
-func judge(sale saleRow, held map[int64]int64, b orderwriter.Batch, lines []reservation.OrderLine) (*batchPlan, error) {
+// judge decides on each line in order: created where the buyer's limit and the stock allow it,
+// failed otherwise. held maps each buyer to the units held before; judge updates it.
+func judge(
+	sale saleRow,
+	held map[int64]int64,
+	b orderwriter.Batch,
+	lines []reservation.OrderLine,
+) (*batchPlan, error) {
 	p := newPlan(sale, b.Now)
 	for _, l := range lines {
 		if err := validate(l); err != nil {
@@ -62,7 +67,11 @@ func (p *batchPlan) create(l reservation.OrderLine, epoch int64, payBy time.Time
 	p.out.Created = append(p.out.Created, l.OrderSn)
 }
 
-func (p *batchPlan) fail(l reservation.OrderLine, b orderwriter.Batch, reason order.FailureReason) error {
+func (p *batchPlan) fail(
+	l reservation.OrderLine,
+	b orderwriter.Batch,
+	reason order.FailureReason,
+) error {
 	letter, err := deadLetterOf(b, l, reason)
 	if err != nil {
 		return err
@@ -70,8 +79,8 @@ func (p *batchPlan) fail(l reservation.OrderLine, b orderwriter.Batch, reason or
 	return p.addFailed(l, b.Epochs[l.OrderSn], letter)
 }
 
-// bury adds a failed order with its dead letter and the move that gives its units back to Redis. MySQL's own stock
-// never lost them.
+// addFailed adds a failed order with its dead letter and the move that returns its units to Redis.
+// MySQL's stock never lost them.
 func (p *batchPlan) addFailed(l reservation.OrderLine, epoch int64, letter order.DeadLetter) error {
 	dead, err := rowOfDeadLetter(letter)
 	if err != nil {
@@ -89,8 +98,9 @@ func (p *batchPlan) addFailed(l reservation.OrderLine, epoch int64, letter order
 	return nil
 }
 
-// identify lets lines that come late meet their tombs: what was told lost stays failed, and its units, which an adoption
-// may have taken in Redis by now, go back. The dead letter keeps what came.
+// claimTombstones fills the tombstones of lines that arrive late. The orders stay failed. Their
+// units, which an adoption may have taken in Redis, are returned; the dead letter keeps the
+// message.
 func (p *batchPlan) claimTombstones(lines []reservation.OrderLine, b orderwriter.Batch) error {
 	for _, l := range lines {
 		if err := validate(l); err != nil {
@@ -107,7 +117,11 @@ func (p *batchPlan) claimTombstones(lines []reservation.OrderLine, b orderwriter
 	return nil
 }
 
-func (p *batchPlan) claimTombstone(l reservation.OrderLine, epoch int64, letter order.DeadLetter) error {
+func (p *batchPlan) claimTombstone(
+	l reservation.OrderLine,
+	epoch int64,
+	letter order.DeadLetter,
+) error {
 	letter.Reason = order.FailedLost
 	dead, err := rowOfDeadLetter(letter)
 	if err != nil {
@@ -122,6 +136,8 @@ func (p *batchPlan) claimTombstone(l reservation.OrderLine, epoch int64, letter 
 	return nil
 }
 
+// newOrder returns the row of a line without a status. The amount is in the currency's smallest
+// unit.
 func newOrder(sale saleRow, l reservation.OrderLine, epoch int64, now time.Time) orderRow {
 	return orderRow{
 		GoodsID: sale.GoodsID, OrderSn: l.OrderSn, BuyerID: l.BuyerID, Epoch: epoch, Quantity: l.Quantity,
@@ -129,7 +145,13 @@ func newOrder(sale saleRow, l reservation.OrderLine, epoch int64, now time.Time)
 	}
 }
 
-func newMove(sale saleRow, l reservation.OrderLine, kind order.MoveKind, now time.Time) (order.StockMove, error) {
+// newMove returns a stock move of the sale's present epoch.
+func newMove(
+	sale saleRow,
+	l reservation.OrderLine,
+	kind order.MoveKind,
+	now time.Time,
+) (order.StockMove, error) {
 	id, err := uuid.NewV7()
 	if err != nil {
 		return order.StockMove{}, fmt.Errorf("make an id: %w", err)
@@ -140,7 +162,8 @@ func newMove(sale saleRow, l reservation.OrderLine, kind order.MoveKind, now tim
 	}, nil
 }
 
-// toAdopt names the lines of an older epoch than the goods' that the batch does not list as adopted by it.
+// toAdopt returns the numbers of lines whose epoch is older than the goods' and that the batch does
+// not list as adopted by it.
 func toAdopt(b orderwriter.Batch, epoch int64, lines []reservation.OrderLine) []string {
 	var sns []string
 	for _, l := range lines {
@@ -152,7 +175,7 @@ func toAdopt(b orderwriter.Batch, epoch int64, lines []reservation.OrderLine) []
 	return sns
 }
 
-// distinct drops the later ones of lines with the same number.
+// distinct drops repeated order numbers and keeps the first line of each.
 func distinct(lines []reservation.OrderLine) []reservation.OrderLine {
 	seen := make(map[string]bool, len(lines))
 	list := make([]reservation.OrderLine, 0, len(lines))
@@ -164,7 +187,7 @@ func distinct(lines []reservation.OrderLine) []reservation.OrderLine {
 	return list
 }
 
-// linesIn keeps the lines whose numbers are in a set.
+// linesIn returns the lines whose numbers are in sns.
 func linesIn(lines []reservation.OrderLine, sns map[string]bool) []reservation.OrderLine {
 	var list []reservation.OrderLine
 	for _, l := range lines {
@@ -179,7 +202,7 @@ func numbers(lines []reservation.OrderLine) []string {
 	return mapSlice(lines, func(l reservation.OrderLine) string { return l.OrderSn })
 }
 
-// buyers lists the lines' buyers, each once.
+// buyers returns the lines' buyers without duplicates.
 func buyers(lines []reservation.OrderLine) []int64 {
 	seen := make(map[int64]bool, len(lines))
 	var ids []int64
@@ -191,7 +214,7 @@ func buyers(lines []reservation.OrderLine) []int64 {
 	return ids
 }
 
-// The columns' lengths, in characters.
+// Lengths of the columns, in characters.
 const (
 	maxOrderSn = 64
 	maxName    = 255
@@ -199,7 +222,8 @@ const (
 	maxOrigin  = 255
 )
 
-// validate says what of a line the tables can't hold, in the same words on every database.
+// validate returns an error that wraps errDoesNotFit for a line that the tables cannot hold. SQLite
+// would accept it, so the check comes before every database.
 func validate(l reservation.OrderLine) error {
 	switch {
 	case !fitsColumn(l.OrderSn, maxOrderSn):

@@ -14,7 +14,7 @@ import (
 	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
-func TestBatchIsWrittenAsItCame(t *testing.T) {
+func TestWriteBatch_StoresOrdersAndTakesStock(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.exposed(10, 5)
 		l := h.line(sale, 7, 3)
@@ -34,14 +34,22 @@ func TestBatchIsWrittenAsItCame(t *testing.T) {
 	})
 }
 
-func TestBatchesInOtherGroupings(t *testing.T) {
+func TestWriteBatch_IsIdempotentInAnyGrouping(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.exposed(10, 5)
 		a, b, c, d := h.line(sale, 1, 1), h.line(sale, 1, 2), h.line(sale, 2, 1), h.line(sale, 3, 1)
-		require.Equal(t, []string{a.OrderSn, b.OrderSn, c.OrderSn}, h.writeAll(sale.GoodsID, a, b, c).Created)
+		require.Equal(
+			t,
+			[]string{a.OrderSn, b.OrderSn, c.OrderSn},
+			h.writeAll(sale.GoodsID, a, b, c).Created,
+		)
 		out := h.writeAll(sale.GoodsID, b, c, d, d, b)
 		require.Equal(t, []string{d.OrderSn}, out.Created)
-		require.Equal(t, map[string]order.Status{b.OrderSn: order.Created, c.OrderSn: order.Created}, out.Existing)
+		require.Equal(
+			t,
+			map[string]order.Status{b.OrderSn: order.Created, c.OrderSn: order.Created},
+			out.Existing,
+		)
 		out = h.writeAll(sale.GoodsID, d, c, b, a)
 		require.Empty(t, out.Created)
 		require.Len(t, out.Existing, 4)
@@ -49,10 +57,15 @@ func TestBatchesInOtherGroupings(t *testing.T) {
 	})
 }
 
-func TestBatchLargerThanWhatIsLeft(t *testing.T) {
+func TestWriteBatch_FailsOrdersBeyondTheStock(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.exposed(5, 5)
-		lines := []reservation.OrderLine{h.line(sale, 1, 2), h.line(sale, 2, 4), h.line(sale, 3, 3), h.line(sale, 4, 1)}
+		lines := []reservation.OrderLine{
+			h.line(sale, 1, 2),
+			h.line(sale, 2, 4),
+			h.line(sale, 3, 3),
+			h.line(sale, 4, 1),
+		}
 		out := h.writeAll(sale.GoodsID, lines...)
 		require.Equal(t, []string{lines[0].OrderSn, lines[2].OrderSn}, out.Created)
 		require.Equal(t, map[string]order.FailureReason{
@@ -68,11 +81,16 @@ func TestBatchLargerThanWhatIsLeft(t *testing.T) {
 	})
 }
 
-func TestBatchOverTheBuyersLimit(t *testing.T) {
+func TestWriteBatch_FailsOrdersOverTheBuyersLimit(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.exposed(50, 3)
 		h.writeAll(sale.GoodsID, h.line(sale, 1, 2))
-		lines := []reservation.OrderLine{h.line(sale, 1, 2), h.line(sale, 1, 1), h.line(sale, 2, 3), h.line(sale, 2, 1)}
+		lines := []reservation.OrderLine{
+			h.line(sale, 1, 2),
+			h.line(sale, 1, 1),
+			h.line(sale, 2, 3),
+			h.line(sale, 2, 1),
+		}
 		out := h.writeAll(sale.GoodsID, lines...)
 		require.Equal(t, []string{lines[1].OrderSn, lines[2].OrderSn}, out.Created)
 		h.requireFailedOnce(sale, out, lines[0], order.FailedOverLimit)
@@ -82,7 +100,12 @@ func TestBatchOverTheBuyersLimit(t *testing.T) {
 }
 
 // failedOnce checks all that a failed order leaves behind: its row, its dead letter and its move.
-func (h fixture) requireFailedOnce(sale seckill.Sale, out order.Outcome, l reservation.OrderLine, reason order.FailureReason) {
+func (h fixture) requireFailedOnce(
+	sale seckill.Sale,
+	out order.Outcome,
+	l reservation.OrderLine,
+	reason order.FailureReason,
+) {
 	h.t.Helper()
 	require.Equal(h.t, reason, out.Failed[l.OrderSn])
 	o, err := h.Order(h.t.Context(), sale.GoodsID, l.OrderSn)
@@ -100,10 +123,23 @@ func (h fixture) requireFailedOnce(sale seckill.Sale, out order.Outcome, l reser
 	}
 	require.Len(h.t, own, 1)
 	require.Equal(h.t, reason, own[0].Reason)
-	require.Equal(h.t, delivered, order.DeliveryInfo{Origin: own[0].Origin, Attempts: own[0].Attempts, FirstSeenAt: own[0].FirstSeenAt})
+	require.Equal(
+		h.t,
+		delivered,
+		order.DeliveryInfo{
+			Origin:      own[0].Origin,
+			Attempts:    own[0].Attempts,
+			FirstSeenAt: own[0].FirstSeenAt,
+		},
+	)
 	m, err := order.Decode(own[0].Body)
 	require.NoError(h.t, err)
-	require.Equal(h.t, order.Message{GoodsID: sale.GoodsID, Orders: []reservation.OrderLine{l}}, m, "can be sent again as it is")
+	require.Equal(
+		h.t,
+		order.Message{GoodsID: sale.GoodsID, Orders: []reservation.OrderLine{l}},
+		m,
+		"can be sent again as it is",
+	)
 	for _, move := range h.moves(sale.GoodsID) {
 		if move.OrderSn == l.OrderSn {
 			require.Contains(h.t, out.Moves, move)
@@ -116,7 +152,7 @@ func (h fixture) requireFailedOnce(sale seckill.Sale, out order.Outcome, l reser
 	require.Fail(h.t, "no move of a failed order")
 }
 
-func TestBatchOfAnOlderEpoch(t *testing.T) {
+func TestWriteBatch_AsksToAdoptOrdersOfAnOlderEpoch(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.exposed(10, 5)
 		written, late, later := h.line(sale, 1, 1), h.line(sale, 2, 1), h.line(sale, 3, 1)
@@ -128,7 +164,15 @@ func TestBatchOfAnOlderEpoch(t *testing.T) {
 		_, err := h.WriteBatch(t.Context(), b)
 		adopt, ok := errors.AsType[*orderwriter.AdoptError](err)
 		require.True(t, ok, "%v", err)
-		require.Equal(t, &orderwriter.AdoptError{Epoch: 2, Limit: sale.MaxPerBuyerLimit, OrderSns: []string{late.OrderSn, later.OrderSn}}, adopt)
+		require.Equal(
+			t,
+			&orderwriter.AdoptError{
+				Epoch:    2,
+				Limit:    sale.MaxPerBuyerLimit,
+				OrderSns: []string{late.OrderSn, later.OrderSn},
+			},
+			adopt,
+		)
 		require.EqualValues(t, 1, h.requireBalanced(sale.GoodsID), "nothing was written")
 
 		b.Adopted, b.Epoch = map[string]bool{late.OrderSn: true, later.OrderSn: true}, 1
@@ -146,7 +190,7 @@ func TestBatchOfAnOlderEpoch(t *testing.T) {
 	})
 }
 
-func TestBatchOfUnknownGoods(t *testing.T) {
+func TestWriteBatch_RejectsUnknownGoods(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		sale := seckill.Sale{GoodsID: 99, Epoch: 1}
 		_, err := h.WriteBatch(t.Context(), batchOf(99, h.line(sale, 1, 1)))
@@ -155,7 +199,7 @@ func TestBatchOfUnknownGoods(t *testing.T) {
 	})
 }
 
-func TestBatchOfAClosedSaleIsStillWritten(t *testing.T) {
+func TestWriteBatch_WritesOrdersOfAClosedSale(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.exposed(10, 5)
 		_, err := h.CloseSale(t.Context(), sale.GoodsID, today)
@@ -165,7 +209,7 @@ func TestBatchOfAClosedSaleIsStillWritten(t *testing.T) {
 	})
 }
 
-func TestBatchWithOneThatCannotBeWritten(t *testing.T) {
+func TestWriteBatch_RejectsDataThatDoesNotFit(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.exposed(10, 5)
 		bad := map[string]func(*reservation.OrderLine){
@@ -183,14 +227,32 @@ func TestBatchWithOneThatCannotBeWritten(t *testing.T) {
 			b.Epochs[l.OrderSn] = sale.Epoch
 			_, err := h.WriteBatch(t.Context(), b)
 			require.Error(t, err, name)
-			require.NotErrorIs(t, err, order.ErrTryAgain, "%s is no trouble of the database's", name)
+			require.NotErrorIs(
+				t,
+				err,
+				order.ErrTryAgain,
+				"%s is no trouble of the database's",
+				name,
+			)
 			require.Zero(t, h.requireBalanced(sale.GoodsID), "%s: nothing was written", name)
 			if l.OrderSn[0] == '~' {
 				continue // not a number of ours; see AddDeadLetter
 			}
-			out, err := h.WriteFailed(t.Context(), sale.GoodsID, l, sale.Epoch, order.FailedUnwritten, order.DeadLetter{}, today)
+			out, err := h.WriteFailed(
+				t.Context(),
+				sale.GoodsID,
+				l,
+				sale.Epoch,
+				order.FailedUnwritten,
+				order.DeadLetter{},
+				today,
+			)
 			require.NoError(t, err, name)
-			require.Equal(t, map[string]order.FailureReason{l.OrderSn: order.FailedUnwritten}, out.Failed)
+			require.Equal(
+				t,
+				map[string]order.FailureReason{l.OrderSn: order.FailedUnwritten},
+				out.Failed,
+			)
 			require.Zero(t, h.requireBalanced(sale.GoodsID))
 		}
 		longest := h.line(sale, 3, 1)
@@ -202,7 +264,7 @@ func TestBatchWithOneThatCannotBeWritten(t *testing.T) {
 	})
 }
 
-func TestBatchOfThousands(t *testing.T) {
+func TestWriteBatch_WritesThousandsOfOrders(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.exposed(2500, 1)
 		out := h.writeAll(sale.GoodsID, h.lines(sale, 2600)...)
@@ -212,7 +274,7 @@ func TestBatchOfThousands(t *testing.T) {
 	})
 }
 
-func TestLostSwapIsTriedAgain(t *testing.T) {
+func TestChangeStock_MissedSwapAsksForRetry(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.exposed(10, 5)
 		row, err := findSale(h.read(t.Context()), sale.GoodsID)
@@ -220,12 +282,17 @@ func TestLostSwapIsTriedAgain(t *testing.T) {
 		h.writeOrder(sale, 1) // somebody else moves the version on
 		require.ErrorIs(t, changeStock(h.read(t.Context()), row, -1, today), order.ErrTryAgain)
 		row.Version++
-		require.ErrorIs(t, changeStock(h.read(t.Context()), row, -10, today), order.ErrTryAgain, "more than there is")
+		require.ErrorIs(
+			t,
+			changeStock(h.read(t.Context()), row, -10, today),
+			order.ErrTryAgain,
+			"more than there is",
+		)
 		require.EqualValues(t, 1, h.requireBalanced(sale.GoodsID))
 	})
 }
 
-func TestTheDatabaseItselfForbidsOverselling(t *testing.T) {
+func TestSchema_ForbidsOverselling(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.exposed(10, 5)
 		l := h.line(sale, 1, 1)

@@ -14,9 +14,13 @@ import (
 	"flashsale.dev/seckill/internal/seckill/salechange"
 )
 
-// CreateSale writes a new sale, with its row in the audit log. A goods id that is taken is a Conflict. Under a key that
-// came before, it writes nothing and gives the sale that was written then.
-func (s *Store) CreateSale(ctx context.Context, sale seckill.Sale, once salechange.IdempotencyKey) (seckill.Sale, error) {
+// CreateSale stores a new sale and its audit entry. A goods id that exists is a Conflict. For a
+// repeated idempotency key it stores nothing and returns the first request's sale.
+func (s *Store) CreateSale(
+	ctx context.Context,
+	sale seckill.Sale,
+	once salechange.IdempotencyKey,
+) (seckill.Sale, error) {
 	row := rowOfSale(sale)
 	known, err := s.inTxOnce(ctx, "create a sale", once, sale.CreatedAt, func(tx *gorm.DB) error {
 		if err := tx.Create(&row).Error; err != nil {
@@ -36,10 +40,17 @@ func (s *Store) CreateSale(ctx context.Context, sale seckill.Sale, once salechan
 	return sale, err
 }
 
-// Change changes a sale in one transaction, with its row in the audit log and, where an exposed sale gets
-// more units, the moves that give them to Redis. A cut of an exposed sale changes nothing yet: it is written as a row to be finished.
-// Under a key that came before it changes nothing, and gives the first answer or the cut that is under way.
-func (s *Store) Change(ctx context.Context, goodsID int64, c salechange.Change, once salechange.IdempotencyKey, now time.Time) (inventory.BegunChange, error) {
+// Change changes a sale and writes its audit entry in one transaction. For an exposed sale that
+// gets more units it also writes the stock move that adds them in Redis. A cut of an exposed sale
+// changes nothing yet: it becomes a row of stock_cuts. A repeated idempotency key changes nothing
+// and returns the first answer, or the cut that is still open.
+func (s *Store) Change(
+	ctx context.Context,
+	goodsID int64,
+	c salechange.Change,
+	once salechange.IdempotencyKey,
+	now time.Time,
+) (inventory.BegunChange, error) {
 	var b inventory.BegunChange
 	known, err := s.inTxOnce(ctx, "change a sale", once, now, func(tx *gorm.DB) error {
 		sale, err := lockSale(tx, goodsID)
@@ -69,8 +80,11 @@ func (s *Store) Change(ctx context.Context, goodsID int64, c salechange.Change, 
 	return b, err
 }
 
-// begunBefore is what came of the first request with a key.
-func (s *Store) repeatedChange(ctx context.Context, row idempotencyRow) (inventory.BegunChange, error) {
+// repeatedChange returns the result of the first request with a key.
+func (s *Store) repeatedChange(
+	ctx context.Context,
+	row idempotencyRow,
+) (inventory.BegunChange, error) {
 	if row.CutID == "" {
 		sale, err := row.sale()
 		return inventory.BegunChange{Sale: sale}, err
@@ -83,9 +97,14 @@ func (s *Store) repeatedChange(ctx context.Context, row idempotencyRow) (invento
 	return inventory.BegunChange{Cut: &c}, err
 }
 
-// change puts a change into the locked row of a sale and the log. It gives the sale, and the move of an exposed one that gets
-// more units.
-func change(tx *gorm.DB, was saleRow, c salechange.Change, now time.Time) (saleRow, []order.StockMove, error) {
+// change applies c to the locked row of a sale and records it. It returns the new row, and the
+// stock move where an exposed sale gets more units.
+func change(
+	tx *gorm.DB,
+	was saleRow,
+	c salechange.Change,
+	now time.Time,
+) (saleRow, []order.StockMove, error) {
 	after, err := c.Apply(was.sale())
 	if err != nil {
 		return was, nil, err
@@ -111,14 +130,15 @@ func changeRow(tx *gorm.DB, was saleRow, after seckill.Sale, now time.Time) (sal
 	row.Version = was.Version + 1
 	res := tx.Model(&saleRow{}).Where("goods_id = ? AND version = ?", was.GoodsID, was.Version).
 		Select("title", "price", "total", "stock", "version", "per_buyer_limit", "max_per_buyer_limit", "start_at", "end_at",
-			"rate_algorithm", "permits_per_second", "max_burst_seconds", "max_wait_millis", "updated_at").Updates(&row)
+			"rate_algorithm", "permits_per_second", "max_burst_seconds", "max_wait_millis", "updated_at").
+		Updates(&row)
 	if res.Error == nil && res.RowsAffected != 1 {
 		res.Error = order.ErrTryAgain
 	}
 	return row, res.Error
 }
 
-// addUnits writes the move that gives units to Redis that it does not have.
+// addUnits writes the move that adds units to the sale in Redis.
 func addUnits(tx *gorm.DB, sale saleRow, units int64, now time.Time) (*order.StockMove, error) {
 	move, err := newMove(sale, reservation.OrderLine{Quantity: units}, order.MoveDelta, now)
 	if err != nil {
@@ -127,9 +147,14 @@ func addUnits(tx *gorm.DB, sale saleRow, units int64, now time.Time) (*order.Sto
 	return &move, insert(tx, []moveRow{rowOfMove(move)})
 }
 
-// DeleteDraft removes a draft; the audit log keeps what it was. Any other sale is a Conflict. Under a key that came before
-// it removes nothing.
-func (s *Store) DeleteDraft(ctx context.Context, goodsID int64, once salechange.IdempotencyKey, now time.Time) error {
+// DeleteDraft deletes a draft; the audit log keeps its fields. Any other sale is a Conflict. A
+// repeated idempotency key deletes nothing.
+func (s *Store) DeleteDraft(
+	ctx context.Context,
+	goodsID int64,
+	once salechange.IdempotencyKey,
+	now time.Time,
+) error {
 	_, err := s.inTxOnce(ctx, "delete a draft", once, now, func(tx *gorm.DB) error {
 		row, err := lockSale(tx, goodsID)
 		if err != nil {
@@ -149,5 +174,5 @@ func (s *Store) DeleteDraft(ctx context.Context, goodsID int64, once salechange.
 	return err
 }
 
-// errNoCut says that there is no cut of an id: it can only be a mistake.
+// errNoCut says that no cut has this id, which only a program error causes.
 var errNoCut = errors.New("no such cut")

@@ -32,43 +32,74 @@ func (h fixture) sale(goodsID int64) seckill.Sale {
 	return sale
 }
 
-func TestADraftChangesAtOnce(t *testing.T) {
+func TestChange_AppliesToADraftAtOnce(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.draft(1, 10, 3)
 		b := h.mustChange(sale.GoodsID, salechange.Change{
-			Title: new("tea"), Price: new(int64(5)), EndAt: new(today.Add(2 * time.Hour)), StockDelta: -4,
+			Title: new(
+				"tea",
+			), Price: new(int64(5)), EndAt: new(today.Add(2 * time.Hour)), StockDelta: -4,
 			Rate: salechange.RateChange{PermitsPerSecond: new(0.5)},
 		})
 		require.Empty(t, b.Moves)
 		require.Nil(t, b.Cut)
 		kept := h.sale(sale.GoodsID)
 		require.Equal(t, kept, b.Sale)
-		require.EqualValues(t, []int64{6, 6, 5, 3}, []int64{kept.Total, kept.Stock, kept.Price, kept.PerBuyerLimit})
-		require.Equal(t, seckill.Rate{Algorithm: "reserve", PermitsPerSecond: 0.5, MaxBurstSeconds: 1, MaxWaitMillis: 1000}, kept.Rate)
+		require.EqualValues(
+			t,
+			[]int64{6, 6, 5, 3},
+			[]int64{kept.Total, kept.Stock, kept.Price, kept.PerBuyerLimit},
+		)
+		require.Equal(
+			t,
+			seckill.Rate{
+				Algorithm:        "reserve",
+				PermitsPerSecond: 0.5,
+				MaxBurstSeconds:  1,
+				MaxWaitMillis:    1000,
+			},
+			kept.Rate,
+		)
 		h.requireBalanced(sale.GoodsID)
 	})
 }
 
-func TestARaiseOfAnExposedSaleIsGivenByAMove(t *testing.T) {
+func TestChange_RaiseOfAnExposedSaleWritesAStockMove(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.exposed(10, 5)
 		h.writeAll(sale.GoodsID, h.line(sale, 1, 4))
-		b := h.mustChange(sale.GoodsID, salechange.Change{StockDelta: 7, PerBuyerLimit: new(int64(6))})
+		b := h.mustChange(
+			sale.GoodsID,
+			salechange.Change{StockDelta: 7, PerBuyerLimit: new(int64(6))},
+		)
 		require.Equal(t, []order.StockMove{b.Moves[0]}, h.moves(sale.GoodsID))
 		require.EqualValues(t, 7, b.Moves[0].Quantity)
 		require.Equal(t, order.MoveDelta, b.Moves[0].Kind)
 		require.Equal(t, sale.Epoch, b.Moves[0].Epoch)
-		require.EqualValues(t, []int64{17, 13, 6}, []int64{b.Sale.Total, b.Sale.Stock, b.Sale.MaxPerBuyerLimit})
+		require.EqualValues(
+			t,
+			[]int64{17, 13, 6},
+			[]int64{b.Sale.Total, b.Sale.Stock, b.Sale.MaxPerBuyerLimit},
+		)
 		h.requireBalanced(sale.GoodsID)
-		_, err := h.Change(t.Context(), sale.GoodsID, salechange.Change{Title: new("x")}, noKey, today)
+		_, err := h.Change(
+			t.Context(),
+			sale.GoodsID,
+			salechange.Change{Title: new("x")},
+			noKey,
+			today,
+		)
 		requireConflict(t, err)
 	})
 }
 
-func TestACutIsAppliedOnceRedisGaveTheUnits(t *testing.T) {
+func TestEndCut_AppliesOnceRedisReleasedTheUnits(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.exposed(10, 5)
-		cut := h.mustChange(sale.GoodsID, salechange.Change{StockDelta: -4, EndAt: new(today.Add(3 * time.Hour))}).Cut
+		cut := h.mustChange(
+			sale.GoodsID,
+			salechange.Change{StockDelta: -4, EndAt: new(today.Add(3 * time.Hour))},
+		).Cut
 		require.EqualValues(t, 10, h.sale(sale.GoodsID).Total, "nothing before Redis was asked")
 		at, err := h.OldestUnreleasedMove(t.Context(), sale.GoodsID)
 		require.NoError(t, err)
@@ -91,7 +122,7 @@ func TestACutIsAppliedOnceRedisGaveTheUnits(t *testing.T) {
 	})
 }
 
-func TestACutThatRedisRefusesIsUndone(t *testing.T) {
+func TestEndCut_RefusalUndoesTheCut(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.exposed(10, 5)
 		cut := h.mustChange(sale.GoodsID, salechange.Change{StockDelta: -4}).Cut
@@ -104,12 +135,17 @@ func TestACutThatRedisRefusesIsUndone(t *testing.T) {
 	})
 }
 
-func TestACutOfAnOlderEpochIsAskedAnew(t *testing.T) {
+func TestEndCut_RenewsACutOfAnOlderEpoch(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.exposed(10, 5)
 		cut := h.mustChange(sale.GoodsID, salechange.Change{StockDelta: -4}).Cut
 		snap := h.beginEpoch(sale.GoodsID)
-		require.EqualValues(t, 10, snap.Stock, "Redis was built with the units that the old epoch had given up")
+		require.EqualValues(
+			t,
+			10,
+			snap.Stock,
+			"Redis was built with the units that the old epoch had given up",
+		)
 		renewed, after, err := h.EndCut(t.Context(), *cut, order.MoveApplied, today)
 		require.NoError(t, err)
 		require.Equal(t, inventory.CutOpen, renewed.State)
@@ -125,7 +161,7 @@ func TestACutOfAnOlderEpochIsAskedAnew(t *testing.T) {
 	})
 }
 
-func TestACutOfASaleThatWasClosedGivesItsUnitsBack(t *testing.T) {
+func TestEndCut_ClosedSaleReturnsTheUnits(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.exposed(10, 5)
 		cut := h.mustChange(sale.GoodsID, salechange.Change{StockDelta: -4}).Cut
@@ -141,7 +177,7 @@ func TestACutOfASaleThatWasClosedGivesItsUnitsBack(t *testing.T) {
 	})
 }
 
-func TestAKeyChangesOnce(t *testing.T) {
+func TestChange_SameKeyChangesOnce(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.exposed(10, 5)
 		once := salechange.IdempotencyKey{ActorID: 1, Key: "k", Hash: "h"}
@@ -149,39 +185,68 @@ func TestAKeyChangesOnce(t *testing.T) {
 		totals := make([]int64, 8)
 		for i := range totals {
 			g.Go(func() error {
-				b, err := h.Change(t.Context(), sale.GoodsID, salechange.Change{StockDelta: 5}, once, today)
+				b, err := h.Change(
+					t.Context(),
+					sale.GoodsID,
+					salechange.Change{StockDelta: 5},
+					once,
+					today,
+				)
 				totals[i] = b.Sale.Total
 				return err
 			})
 		}
 		require.NoError(t, g.Wait())
-		require.Equal(t, []int64{15, 15, 15, 15, 15, 15, 15, 15}, totals, "all hear the first answer")
+		require.Equal(
+			t,
+			[]int64{15, 15, 15, 15, 15, 15, 15, 15},
+			totals,
+			"all hear the first answer",
+		)
 		require.EqualValues(t, 15, h.sale(sale.GoodsID).Total)
 		require.Len(t, h.moves(sale.GoodsID), 1)
 
 		other := once
 		other.Hash = "another body"
-		_, err := h.Change(t.Context(), sale.GoodsID, salechange.Change{StockDelta: 6}, other, today)
+		_, err := h.Change(
+			t.Context(),
+			sale.GoodsID,
+			salechange.Change{StockDelta: 6},
+			other,
+			today,
+		)
 		requireConflict(t, err)
 		other.ActorID = 2 // another's key of the same name
 		_, err = h.Change(t.Context(), sale.GoodsID, salechange.Change{StockDelta: 6}, other, today)
 		require.NoError(t, err)
-		_, err = h.Change(t.Context(), sale.GoodsID, salechange.Change{StockDelta: 5}, once, today.Add(25*time.Hour))
+		_, err = h.Change(
+			t.Context(),
+			sale.GoodsID,
+			salechange.Change{StockDelta: 5},
+			once,
+			today.Add(25*time.Hour),
+		)
 		require.NoError(t, err)
 		require.EqualValues(t, 26, h.sale(sale.GoodsID).Total, "a key lives a day")
 	})
 }
 
-func TestAKeyMakesOneSale(t *testing.T) {
+func TestCreateSale_SameKeyCreatesOneSale(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		var g errgroup.Group
 		made := make([]seckill.Sale, 8)
 		for i := range made {
 			sale := seckill.NewSale{
-				Title: fmt.Sprint(i), Price: 1, Stock: 5, PerBuyerLimit: 1, StartAt: today, EndAt: today.Add(time.Hour), Rate: seckill.DefaultRate(),
+				Title: fmt.Sprint(
+					i,
+				), Price: 1, Stock: 5, PerBuyerLimit: 1, StartAt: today, EndAt: today.Add(time.Hour), Rate: seckill.DefaultRate(),
 			}.Draft(9, today)
 			g.Go(func() (err error) {
-				made[i], err = h.CreateSale(t.Context(), sale, salechange.IdempotencyKey{ActorID: 9, Key: "k", Hash: "h"})
+				made[i], err = h.CreateSale(
+					t.Context(),
+					sale,
+					salechange.IdempotencyKey{ActorID: 9, Key: "k", Hash: "h"},
+				)
 				return err
 			})
 		}
@@ -193,19 +258,34 @@ func TestAKeyMakesOneSale(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, made[:1], all)
 		require.NoError(t, h.ForgetKeys(t.Context(), today.Add(time.Second)))
-		again, err := h.CreateSale(t.Context(), seckill.NewSale{Title: "x", Stock: 5, PerBuyerLimit: 1, StartAt: today, EndAt: today.Add(time.Hour)}.Draft(9, today),
-			salechange.IdempotencyKey{ActorID: 9, Key: "k", Hash: "h"})
+		again, err := h.CreateSale(
+			t.Context(),
+			seckill.NewSale{
+				Title:         "x",
+				Stock:         5,
+				PerBuyerLimit: 1,
+				StartAt:       today,
+				EndAt:         today.Add(time.Hour),
+			}.Draft(
+				9,
+				today,
+			),
+			salechange.IdempotencyKey{ActorID: 9, Key: "k", Hash: "h"},
+		)
 		require.NoError(t, err)
 		require.NotEqual(t, made[0], again)
 	})
 }
 
-func TestARepeatedCutGoesOnWithTheFirst(t *testing.T) {
+func TestChange_RepeatedCutContinuesTheFirst(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.exposed(10, 5)
 		once := salechange.IdempotencyKey{ActorID: 1, Key: "k", Hash: "h"}
 		begin := func() inventory.BegunChange {
-			ctx := seckill.WithActor(t.Context(), seckill.Actor{ID: once.ActorID, Role: seckill.Merchant})
+			ctx := seckill.WithActor(
+				t.Context(),
+				seckill.Actor{ID: once.ActorID, Role: seckill.Merchant},
+			)
 			b, err := h.Change(ctx, sale.GoodsID, salechange.Change{StockDelta: -4}, once, today)
 			require.NoError(t, err)
 			return b
@@ -220,11 +300,17 @@ func TestARepeatedCutGoesOnWithTheFirst(t *testing.T) {
 	})
 }
 
-func TestTheAuditLogSaysWhoDidWhat(t *testing.T) {
+func TestAuditOf_ListsActorAndChangedFields(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		ctx := seckill.WithActor(t.Context(), seckill.Actor{ID: 7, Role: seckill.Merchant})
 		sale := h.draft(7, 10, 3) // nobody's hand: the system's
-		_, err := h.Change(ctx, sale.GoodsID, salechange.Change{Price: new(int64(5)), StockDelta: 2}, noKey, today)
+		_, err := h.Change(
+			ctx,
+			sale.GoodsID,
+			salechange.Change{Price: new(int64(5)), StockDelta: 2},
+			noKey,
+			today,
+		)
 		require.NoError(t, err)
 		_, err = h.Change(ctx, sale.GoodsID, salechange.Change{Price: new(int64(-5))}, noKey, today)
 		require.Error(t, err)
@@ -235,8 +321,16 @@ func TestTheAuditLogSaysWhoDidWhat(t *testing.T) {
 		log, err := h.AuditOf(t.Context(), sale.GoodsID, "", 10)
 		require.NoError(t, err)
 		require.Len(t, log, 4, "a refusal is no change")
-		require.Equal(t, []salechange.Action{salechange.ActClose, salechange.ActExpose, salechange.ActChange, salechange.ActCreate},
-			[]salechange.Action{log[0].Action, log[1].Action, log[2].Action, log[3].Action})
+		require.Equal(
+			t,
+			[]salechange.Action{
+				salechange.ActClose,
+				salechange.ActExpose,
+				salechange.ActChange,
+				salechange.ActCreate,
+			},
+			[]salechange.Action{log[0].Action, log[1].Action, log[2].Action, log[3].Action},
+		)
 		require.JSONEq(t, `{"price":1999,"stock":10}`, string(log[2].Was))
 		require.JSONEq(t, `{"price":5,"stock":12}`, string(log[2].Became))
 		require.EqualValues(t, 7, log[2].ActorID)
@@ -249,17 +343,35 @@ func TestTheAuditLogSaysWhoDidWhat(t *testing.T) {
 	})
 }
 
-func TestDeleteDraft(t *testing.T) {
+func TestDeleteDraft_DeletesOnlyDrafts(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		draft, sale := h.draft(1, 10, 3), h.exposed(10, 3)
-		require.NoError(t, h.DeleteDraft(t.Context(), draft.GoodsID, salechange.IdempotencyKey{}, today))
-		require.ErrorIs(t, h.DeleteDraft(t.Context(), draft.GoodsID, salechange.IdempotencyKey{}, today), seckill.ErrNoSuchGoods)
-		requireConflict(t, h.DeleteDraft(t.Context(), sale.GoodsID, salechange.IdempotencyKey{}, today))
+		require.NoError(
+			t,
+			h.DeleteDraft(t.Context(), draft.GoodsID, salechange.IdempotencyKey{}, today),
+		)
+		require.ErrorIs(
+			t,
+			h.DeleteDraft(t.Context(), draft.GoodsID, salechange.IdempotencyKey{}, today),
+			seckill.ErrNoSuchGoods,
+		)
+		requireConflict(
+			t,
+			h.DeleteDraft(t.Context(), sale.GoodsID, salechange.IdempotencyKey{}, today),
+		)
 		log, err := h.AuditOf(t.Context(), draft.GoodsID, "", 1)
 		require.NoError(t, err)
 		require.Equal(t, salechange.ActDelete, log[0].Action, "what it was is kept")
 
-		again, once := h.draft(1, 10, 3), salechange.IdempotencyKey{ActorID: 1, Key: "away", Hash: "h"}
+		again, once := h.draft(
+			1,
+			10,
+			3,
+		), salechange.IdempotencyKey{
+			ActorID: 1,
+			Key:     "away",
+			Hash:    "h",
+		}
 		_, known, err := h.Answered(t.Context(), once, today)
 		require.NoError(t, err)
 		require.False(t, known)

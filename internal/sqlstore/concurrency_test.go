@@ -37,9 +37,9 @@ func isRefusal(err error) bool {
 	return seckill.ReasonOf(err) == seckill.Conflict || errors.Is(err, order.ErrNoSuchOrder)
 }
 
-// TestManyAtOneGoods lets everything that changes units at one hot row happen at once: four writers of overlapping batches,
+// TestStore_ConcurrentUseKeepsExactSums lets everything that changes units at one hot row happen at once: four writers of overlapping batches,
 // cancels, payments, expiries and rebuilds. Whatever wins, the sums are exact and each unit came back once.
-func TestManyAtOneGoods(t *testing.T) {
+func TestStore_ConcurrentUseKeepsExactSums(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		const buyers, perBuyer, units = 150, 2, 200
 		sale := h.exposed(units, perBuyer)
@@ -56,7 +56,9 @@ func TestManyAtOneGoods(t *testing.T) {
 		over := make(chan struct{})
 		var others errgroup.Group
 		for seed, step := range []func(*rand.Rand) error{r.cancel, r.pay, r.expire, r.cancel, r.checkLedger} {
-			others.Go(func() error { return until(over, rand.New(rand.NewPCG(uint64(seed), 2)), step) })
+			others.Go(
+				func() error { return until(over, rand.New(rand.NewPCG(uint64(seed), 2)), step) },
+			)
 		}
 		err := writers.Wait()
 		close(over)
@@ -137,7 +139,12 @@ func (r *concurrentUse) checkLedger(*rand.Rand) error {
 	return retry(r.t.Context(), func() error {
 		d, err := r.Database(r.t.Context(), r.sale.GoodsID)
 		if err == nil && d.Stock+d.Active != r.sale.Total {
-			return fmt.Errorf("in the rush: stock %d and active %d of %d", d.Stock, d.Active, r.sale.Total)
+			return fmt.Errorf(
+				"in the rush: stock %d and active %d of %d",
+				d.Stock,
+				d.Active,
+				r.sale.Total,
+			)
 		}
 		return err
 	})
@@ -162,8 +169,8 @@ func (r *concurrentUse) requireMoves(t *testing.T) {
 	require.Equal(t, want, got)
 }
 
-// TestPayAgainstCancelAgainstExpiry: of three who end the same order at the same moment, one wins.
-func TestPayAgainstCancelAgainstExpiry(t *testing.T) {
+// TestOrder_PaymentCancelAndExpiryHaveOneWinner: of three who end the same order at the same moment, one wins.
+func TestOrder_PaymentCancelAndExpiryHaveOneWinner(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.exposed(100, 1)
 		for buyer := range int64(30) {
@@ -203,8 +210,8 @@ func TestPayAgainstCancelAgainstExpiry(t *testing.T) {
 	})
 }
 
-// TestRebuildsAtOnce: of many rebuilds that took their tokens, only the last may begin, and it sees whole batches.
-func TestRebuildsAtOnce(t *testing.T) {
+// TestBeginEpoch_ConcurrentRebuildsAreFenced: of many rebuilds that took their tokens, only the last may begin, and it sees whole batches.
+func TestBeginEpoch_ConcurrentRebuildsAreFenced(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.exposed(1000, 1)
 		var began atomic.Int64
@@ -271,7 +278,13 @@ func wholeSnapshot(snap rebuild.Snapshot) error {
 		held += holding.Held
 	}
 	if snap.Total != snap.Stock+held || held%20 != 0 {
-		return fmt.Errorf("snapshot of epoch %d: stock %d, held %d of %d", snap.Epoch, snap.Stock, held, snap.Total)
+		return fmt.Errorf(
+			"snapshot of epoch %d: stock %d, held %d of %d",
+			snap.Epoch,
+			snap.Stock,
+			held,
+			snap.Total,
+		)
 	}
 	return nil
 }

@@ -29,7 +29,7 @@ type cutRow struct {
 	MadeAt         int64
 }
 
-// TableName is GORM's name of the table.
+// TableName implements GORM's Tabler.
 func (cutRow) TableName() string { return "stock_cuts" }
 
 func (r cutRow) cut() (inventory.StockCut, error) {
@@ -43,8 +43,15 @@ func (r cutRow) cut() (inventory.StockCut, error) {
 	return c, nil
 }
 
-// beginCut writes the row of a cut, under the goods row's lock: the epoch is the one whose Redis is to be asked.
-func beginCut(tx *gorm.DB, sale saleRow, c salechange.Change, once salechange.IdempotencyKey, now time.Time) (*inventory.StockCut, error) {
+// beginCut writes the row of a cut under the goods row's lock. Its epoch is the one that Redis must
+// have.
+func beginCut(
+	tx *gorm.DB,
+	sale saleRow,
+	c salechange.Change,
+	once salechange.IdempotencyKey,
+	now time.Time,
+) (*inventory.StockCut, error) {
 	id, err := uuid.NewV7()
 	if err != nil {
 		return nil, fmt.Errorf("make an id: %w", err)
@@ -68,10 +75,15 @@ func beginCut(tx *gorm.DB, sale saleRow, c salechange.Change, once salechange.Id
 	return &cut, saveAnswer(tx, once, sale, row.ID, now)
 }
 
-// EndCut writes what Redis said of a cut in the cut's epoch. Taken: the change is made, in one transaction with the end
-// of the cut. Refused: it is undone. Where another epoch has begun, what was said is void: the cut gets that epoch and
-// stays open. A cut that has ended stays as it is.
-func (s *Store) EndCut(ctx context.Context, c inventory.StockCut, said order.MoveResult, now time.Time) (inventory.StockCut, seckill.Sale, error) {
+// EndCut finishes a cut with Redis' result in the cut's epoch. Applied: the change and the end of
+// the cut are one transaction. Refused: the cut is undone. After a newer epoch has begun the result
+// is void: the cut gets that epoch and stays open. A cut that has ended stays unchanged.
+func (s *Store) EndCut(
+	ctx context.Context,
+	c inventory.StockCut,
+	result order.MoveResult,
+	now time.Time,
+) (inventory.StockCut, seckill.Sale, error) {
 	var ended cutRow
 	var sale saleRow
 	err := s.inTx(seckill.WithActor(ctx, c.By), "end a cut", func(tx *gorm.DB) (err error) {
@@ -84,10 +96,10 @@ func (s *Store) EndCut(ctx context.Context, c inventory.StockCut, said order.Mov
 		switch {
 		case ended.State != inventory.CutOpen:
 			return nil
-		case ended.Epoch != sale.Epoch || c.Epoch != sale.Epoch || said == order.MoveCovered:
+		case ended.Epoch != sale.Epoch || c.Epoch != sale.Epoch || result == order.MoveCovered:
 			ended.Epoch = sale.Epoch
 			return saveCut(tx, ended)
-		case said == order.CutTooLarge:
+		case result == order.CutTooLarge:
 			return undoCut(tx, &ended)
 		default:
 			sale, err = endCut(tx, &ended, sale, c, now)
@@ -101,9 +113,15 @@ func (s *Store) EndCut(ctx context.Context, c inventory.StockCut, said order.Mov
 	return cut, sale.sale(), err
 }
 
-// endCut makes the change of a cut whose units Redis gave up. Where the sale does not allow it any more (it was
-// closed in between), the units go back to Redis by a move: MySQL never lost them.
-func endCut(tx *gorm.DB, cut *cutRow, was saleRow, c inventory.StockCut, now time.Time) (saleRow, error) {
+// endCut applies the change of a cut whose units Redis released. Where the sale no longer allows
+// it, for example because it was closed, a move returns the units to Redis.
+func endCut(
+	tx *gorm.DB,
+	cut *cutRow,
+	was saleRow,
+	c inventory.StockCut,
+	now time.Time,
+) (saleRow, error) {
 	after, _, err := change(tx, was, c.Wanted, now)
 	if seckill.ReasonOf(err) != "" {
 		if _, err := addUnits(tx, was, cut.Quantity, now); err != nil {
@@ -122,17 +140,22 @@ func endCut(tx *gorm.DB, cut *cutRow, was saleRow, c inventory.StockCut, now tim
 	if err != nil {
 		return after, fmt.Errorf("encode an answer: %w", err)
 	}
-	return after, tx.Model(&idempotencyRow{}).Where("actor_id = ? AND idempotency_key = ? AND cut_id = ?", cut.ActorID, cut.IdempotencyKey, cut.ID).
-		Updates(map[string]any{"answer": string(answer), "cut_id": ""}).Error
+	return after, tx.Model(&idempotencyRow{}).
+		Where("actor_id = ? AND idempotency_key = ? AND cut_id = ?", cut.ActorID, cut.IdempotencyKey, cut.ID).
+		Updates(map[string]any{"answer": string(answer), "cut_id": ""}).
+		Error
 }
 
-// undoCut ends a cut that was refused, and forgets its key: a refusal changed nothing and may be asked again.
+// undoCut ends a refused cut and deletes its idempotency key: the refusal changed nothing, so the
+// request may be repeated.
 func undoCut(tx *gorm.DB, cut *cutRow) error {
 	cut.State = inventory.CutUndone
 	if err := saveCut(tx, *cut); err != nil || cut.IdempotencyKey == "" {
 		return err
 	}
-	return tx.Where("actor_id = ? AND idempotency_key = ? AND cut_id = ?", cut.ActorID, cut.IdempotencyKey, cut.ID).Delete(&idempotencyRow{}).Error
+	return tx.Where("actor_id = ? AND idempotency_key = ? AND cut_id = ?", cut.ActorID, cut.IdempotencyKey, cut.ID).
+		Delete(&idempotencyRow{}).
+		Error
 }
 
 func saveCut(tx *gorm.DB, cut cutRow) error {
@@ -149,8 +172,12 @@ func findCut(q *gorm.DB, goodsID int64, id string) (cutRow, error) {
 	return row, err
 }
 
-// OpenCuts lists at most limit cuts that were begun before a moment and have not ended, oldest first.
-func (s *Store) OpenCuts(ctx context.Context, before time.Time, limit int) ([]inventory.StockCut, error) {
+// OpenCuts lists at most limit open cuts that were begun before a moment, oldest first.
+func (s *Store) OpenCuts(
+	ctx context.Context,
+	before time.Time,
+	limit int,
+) ([]inventory.StockCut, error) {
 	var rows []cutRow
 	err := s.read(ctx).Where("state = ? AND made_at < ?", inventory.CutOpen, before.UnixMilli()).
 		Order("made_at, id").Limit(limit).Find(&rows).Error

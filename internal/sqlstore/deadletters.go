@@ -17,16 +17,28 @@ import (
 	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
-// WriteFailed writes one order that WriteBatch can't write as failed, with its dead letter and the move that gives its
-// units back, in one transaction. A number that is there already is left alone and reported in the outcome's Existing.
-// epoch is the order's own. A goods that does not exist is no hindrance: a number that was promised ends as a row.
-// Empty fields of dead are filled in; of the line, what no column can hold is cut, but a number that is too long to be
-// one of ours is an error: keep such a message with AddDeadLetter.
-func (s *Store) WriteFailed(ctx context.Context, goodsID int64, line reservation.OrderLine, epoch int64,
-	reason order.FailureReason, dead order.DeadLetter, now time.Time,
+// WriteFailed writes one order that WriteBatch cannot write as failed, with its dead letter and the
+// stock move that returns its units, in one transaction. A number that exists is left unchanged and
+// reported in the outcome's Existing. epoch is the order's own. An unknown goods is accepted, so
+// that every promised number ends as a row.
+//
+// Empty fields of dead are filled in, and text that is too long is truncated. An order number that
+// does not fit is an error: keep such a message with AddDeadLetter.
+func (s *Store) WriteFailed(
+	ctx context.Context,
+	goodsID int64,
+	line reservation.OrderLine,
+	epoch int64,
+	reason order.FailureReason,
+	dead order.DeadLetter,
+	now time.Time,
 ) (order.Outcome, error) {
 	if !fitsColumn(line.OrderSn, maxOrderSn) {
-		return order.Outcome{}, fmt.Errorf("write a failed order: number %.80q %w", line.OrderSn, errDoesNotFit)
+		return order.Outcome{}, fmt.Errorf(
+			"write a failed order: number %.80q %w",
+			line.OrderSn,
+			errDoesNotFit,
+		)
 	}
 	letter, err := withDefaults(dead, goodsID, line, reason, now)
 	if err != nil {
@@ -43,7 +55,14 @@ func (s *Store) WriteFailed(ctx context.Context, goodsID int64, line reservation
 	return out, nil
 }
 
-func writeFailed(tx *gorm.DB, goodsID int64, line reservation.OrderLine, epoch int64, letter order.DeadLetter, now time.Time) (order.Outcome, error) {
+func writeFailed(
+	tx *gorm.DB,
+	goodsID int64,
+	line reservation.OrderLine,
+	epoch int64,
+	letter order.DeadLetter,
+	now time.Time,
+) (order.Outcome, error) {
 	sale, err := lockSale(tx, goodsID)
 	if errors.Is(err, seckill.ErrNoSuchGoods) {
 		sale, err = saleRow{GoodsID: goodsID, Epoch: epoch}, nil
@@ -51,13 +70,13 @@ func writeFailed(tx *gorm.DB, goodsID int64, line reservation.OrderLine, epoch i
 	if err != nil {
 		return order.Outcome{}, err
 	}
-	existing, tombs, err := existingOrders(tx, goodsID, []string{line.OrderSn})
+	existing, tombstones, err := existingOrders(tx, goodsID, []string{line.OrderSn})
 	p := newPlan(sale, now)
 	p.out.Existing = existing
 	switch {
 	case err != nil:
 		return order.Outcome{}, err
-	case tombs[line.OrderSn] && line.Quantity > 0:
+	case tombstones[line.OrderSn] && line.Quantity > 0:
 		if err := p.claimTombstone(line, epoch, letter); err != nil {
 			return order.Outcome{}, err
 		}
@@ -71,7 +90,7 @@ func writeFailed(tx *gorm.DB, goodsID int64, line reservation.OrderLine, epoch i
 	return p.out, p.write(tx)
 }
 
-// AddDeadLetter keeps a message that can't be read at all. The same id twice is kept once.
+// AddDeadLetter stores a message that cannot be decoded. The same id is stored once.
 func (s *Store) AddDeadLetter(ctx context.Context, letter order.DeadLetter) error {
 	row, err := rowOfDeadLetter(letter)
 	if err != nil {
@@ -83,25 +102,30 @@ func (s *Store) AddDeadLetter(ctx context.Context, letter order.DeadLetter) erro
 	return wrapError("add a dead letter", err)
 }
 
-// DeadLetters lists at most limit dead letters, oldest first, beginning after an id (empty for the oldest of all).
-func (s *Store) DeadLetters(ctx context.Context, after string, limit int) ([]order.DeadLetter, error) {
+// DeadLetters lists at most limit dead letters, oldest first, with ids after the given one (empty:
+// from the oldest).
+func (s *Store) DeadLetters(
+	ctx context.Context,
+	after string,
+	limit int,
+) ([]order.DeadLetter, error) {
 	var rows []deadLetterRow
 	err := s.read(ctx).Where("id > ?", after).Order("id").Limit(limit).Find(&rows).Error
 	return mapSlice(rows, deadLetterRow.deadLetter), wrapError("list dead letters", err)
 }
 
-// DeadLetter finds one, or order.ErrNoSuchDeadLetter.
+// DeadLetter returns one dead letter, or order.ErrNoSuchDeadLetter.
 func (s *Store) DeadLetter(ctx context.Context, id string) (order.DeadLetter, error) {
 	var row deadLetterRow
 	err := s.read(ctx).Where("id = ?", id).Take(&row).Error
 	if errors.Is(err, gorm.ErrRecordNotFound) {
 		err = order.ErrNoSuchDeadLetter
 	}
-	return row.deadLetter(), wrapError("find a dead letter", err)
+	return row.deadLetter(), wrapError("read a dead letter", err)
 }
 
-// RemoveDeadLetter removes one; order.ErrNoSuchDeadLetter where it is gone already, so that of two who resolve it
-// at the same time one is told.
+// RemoveDeadLetter deletes a dead letter. order.ErrNoSuchDeadLetter says that it is gone, so that
+// of two concurrent callers one learns that the other was first.
 func (s *Store) RemoveDeadLetter(ctx context.Context, id string) error {
 	res := s.read(ctx).Where("id = ?", id).Delete(&deadLetterRow{})
 	if res.Error == nil && res.RowsAffected == 0 {
@@ -110,14 +134,22 @@ func (s *Store) RemoveDeadLetter(ctx context.Context, id string) error {
 	return wrapError("remove a dead letter", res.Error)
 }
 
-// deadLetterOf makes the dead letter of one order of a batch.
-func deadLetterOf(b orderwriter.Batch, l reservation.OrderLine, reason order.FailureReason) (order.DeadLetter, error) {
+// deadLetterOf returns the dead letter of one order of a batch.
+func deadLetterOf(
+	b orderwriter.Batch,
+	l reservation.OrderLine,
+	reason order.FailureReason,
+) (order.DeadLetter, error) {
 	from := b.Deliveries[l.OrderSn]
-	d := order.DeadLetter{Attempts: from.Attempts, FirstSeenAt: from.FirstSeenAt, Origin: from.Origin}
+	d := order.DeadLetter{
+		Attempts:    from.Attempts,
+		FirstSeenAt: from.FirstSeenAt,
+		Origin:      from.Origin,
+	}
 	return withDefaults(d, b.GoodsID, l, reason, b.Now)
 }
 
-// encodeMessage is a message that carries one order alone.
+// encodeMessage returns a message that carries one order, ready to be published again.
 func encodeMessage(goodsID int64, l reservation.OrderLine) ([]byte, error) {
 	entry, err := order.EncodeLine(l)
 	if err != nil {
@@ -127,7 +159,13 @@ func encodeMessage(goodsID int64, l reservation.OrderLine) ([]byte, error) {
 }
 
 // withDefaults fills in what a caller left out of a dead letter.
-func withDefaults(d order.DeadLetter, goodsID int64, l reservation.OrderLine, reason order.FailureReason, now time.Time) (order.DeadLetter, error) {
+func withDefaults(
+	d order.DeadLetter,
+	goodsID int64,
+	l reservation.OrderLine,
+	reason order.FailureReason,
+	now time.Time,
+) (order.DeadLetter, error) {
 	d.GoodsID, d.OrderSn, d.Reason = goodsID, l.OrderSn, reason
 	d.Attempts, d.Origin = cmp.Or(d.Attempts, 1), cmp.Or(d.Origin, originBatch)
 	if d.FirstSeenAt.IsZero() {
@@ -158,20 +196,20 @@ func rowOfDeadLetter(d order.DeadLetter) (deadLetterRow, error) {
 	}, nil
 }
 
-// truncateLine makes a line that any database can hold, whatever is wrong with it; the dead letter keeps the original.
+// truncateLine returns a line that every database accepts; the dead letter keeps the original.
 func truncateLine(l reservation.OrderLine) reservation.OrderLine {
 	l.Name, l.Phone = truncate(l.Name, maxName), truncate(l.Phone, maxPhone)
 	l.Quantity = min(max(l.Quantity, 0), seckill.MaxPerBuyerLimit)
 	return l
 }
 
-// cut makes valid text of at most so many characters.
+// truncate returns valid UTF-8 of at most the given number of characters.
 func truncate(s string, most int) string {
 	r := []rune(strings.ToValidUTF8(s, "\uFFFD"))
 	return string(r[:min(len(r), most)])
 }
 
-// CountDeadLetters counts those that are kept.
+// CountDeadLetters counts all dead letters.
 func (s *Store) CountDeadLetters(ctx context.Context) (int64, error) {
 	var n int64
 	err := s.read(ctx).Model(&deadLetterRow{}).Count(&n).Error

@@ -14,7 +14,7 @@ import (
 	"flashsale.dev/seckill/internal/seckill/salechange"
 )
 
-// NextRebuildToken gives out the next fencing token of a goods. Whoever holds an older one can begin no epoch any more.
+// NextRebuildToken issues the next fencing token of a goods and so invalidates all older ones.
 func (s *Store) NextRebuildToken(ctx context.Context, goodsID int64) (int64, error) {
 	var token int64
 	err := s.inTx(ctx, "take a rebuild token", func(tx *gorm.DB) error {
@@ -28,10 +28,14 @@ func (s *Store) NextRebuildToken(ctx context.Context, goodsID int64) (int64, err
 	return token, err
 }
 
-// BeginEpoch exposes a draft, or keeps an exposed or closed sale as it is, begins its next epoch, and reads its whole truth
-// in the same transaction. A token that is not the newest, or rebuild.FirstToken
-// for a sale that is no draft, is rebuild.ErrFenced; a draft whose end has come is a Conflict.
-func (s *Store) BeginEpoch(ctx context.Context, goodsID, token int64, now time.Time) (rebuild.Snapshot, error) {
+// BeginEpoch begins the next epoch of a sale and reads its state in the same transaction; a draft
+// becomes exposed. It returns seckill.ErrFenced for a token that is not the newest, and for
+// seckill.FirstToken with a sale that is no draft. A draft whose end has passed is a Conflict.
+func (s *Store) BeginEpoch(
+	ctx context.Context,
+	goodsID, token int64,
+	now time.Time,
+) (rebuild.Snapshot, error) {
 	var snap rebuild.Snapshot
 	err := s.inTx(ctx, "begin an epoch", func(tx *gorm.DB) error {
 		row, err := lockSale(tx, goodsID)
@@ -55,7 +59,7 @@ func (s *Store) BeginEpoch(ctx context.Context, goodsID, token int64, now time.T
 	return snap, err
 }
 
-// expose shows a draft to buyers, and says so in the audit log; any other sale stays as it is.
+// expose exposes a draft and records it in the audit log. Any other sale stays unchanged.
 func expose(tx *gorm.DB, row *saleRow, now time.Time) error {
 	if row.Status != seckill.Draft {
 		return nil
@@ -81,7 +85,8 @@ func checkToken(row saleRow, token int64, now time.Time) error {
 func activeHoldings(tx *gorm.DB, goodsID int64) ([]rebuild.Holding, error) {
 	var rows []orderRow
 	err := tx.Select("buyer_id", "order_sn", "quantity").Order("order_sn").
-		Where("goods_id = ? AND status IN ?", goodsID, []order.Status{order.Created, order.Paid}).Find(&rows).Error
+		Where("goods_id = ? AND status IN ?", goodsID, []order.Status{order.Created, order.Paid}).
+		Find(&rows).Error
 	place := make(map[int64]int, len(rows))
 	var list []rebuild.Holding
 	for _, r := range rows {
@@ -91,16 +96,32 @@ func activeHoldings(tx *gorm.DB, goodsID int64) ([]rebuild.Holding, error) {
 			place[r.BuyerID], list = i, append(list, rebuild.Holding{BuyerID: r.BuyerID})
 		}
 		list[i].Held += r.Quantity
-		list[i].Orders = append(list[i].Orders, rebuild.HeldOrder{OrderSn: r.OrderSn, Quantity: r.Quantity})
+		list[i].Orders = append(
+			list[i].Orders,
+			rebuild.HeldOrder{OrderSn: r.OrderSn, Quantity: r.Quantity},
+		)
 	}
-	slices.SortFunc(list, func(a, b rebuild.Holding) int { return cmp.Compare(a.BuyerID, b.BuyerID) })
+	slices.SortFunc(
+		list,
+		func(a, b rebuild.Holding) int { return cmp.Compare(a.BuyerID, b.BuyerID) },
+	)
 	return list, err
 }
 
-// RecordBarrier keeps that a barrier came through the queue. It may come twice. GORM's way to say so would set goods_id to
-// itself, which Vitess refuses: it chooses the shard.
-func (s *Store) RecordBarrier(ctx context.Context, goodsID int64, bar order.Barrier, now time.Time) error {
-	row := barrierRow{GoodsID: goodsID, Epoch: bar.Epoch, Token: bar.Token, ReachedAt: now.UnixMilli()}
+// RecordBarrier records that a barrier passed through the queue; repeats are harmless. GORM's
+// upsert would set goods_id to itself, which Vitess rejects because the column chooses the shard.
+func (s *Store) RecordBarrier(
+	ctx context.Context,
+	goodsID int64,
+	bar order.Barrier,
+	now time.Time,
+) error {
+	row := barrierRow{
+		GoodsID:   goodsID,
+		Epoch:     bar.Epoch,
+		Token:     bar.Token,
+		ReachedAt: now.UnixMilli(),
+	}
 	err := s.read(ctx).Create(&row).Error
 	if isDuplicate(err) {
 		return nil
@@ -108,10 +129,10 @@ func (s *Store) RecordBarrier(ctx context.Context, goodsID int64, bar order.Barr
 	return wrapError("record a barrier", err)
 }
 
-// BarrierReached tells whether a barrier came through.
+// BarrierReached reports whether a barrier passed through the queue.
 func (s *Store) BarrierReached(ctx context.Context, goodsID, epoch, token int64) (bool, error) {
 	var n int64
 	err := s.read(ctx).Model(&barrierRow{}).
 		Where("goods_id = ? AND epoch = ? AND token = ?", goodsID, epoch, token).Count(&n).Error
-	return n > 0, wrapError("look for a barrier", err)
+	return n > 0, wrapError("find a barrier", err)
 }

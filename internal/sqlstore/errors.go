@@ -14,14 +14,16 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// errDoesNotFit says that a value does not fit its column. SQLite would take it and MySQL refuse it, so it is
-// looked at before either is asked.
+// errDoesNotFit says that a value does not fit its column. SQLite would store it and MySQL reject
+// it, so the store checks first.
 var errDoesNotFit = errors.New("does not fit the database")
 
-// wrapError names the operation of an error and marks the infrastructure's ones with order.ErrTryAgain.
+// wrapError adds the operation to an error and marks errors of the infrastructure with
+// order.ErrTryAgain.
 //
-// What counts as the infrastructure's is everything that is neither a refusal of ours nor known to be about the data: a
-// table that is not there yet or an error nobody has met is no fault of an order, and must not make it a dead letter.
+// Every error counts as infrastructure unless it is one of our answers or known to be about the
+// data. A missing table or an unknown error is not the order's fault and must not make it a dead
+// letter.
 func wrapError(op string, err error) error {
 	switch {
 	case err == nil:
@@ -33,7 +35,7 @@ func wrapError(op string, err error) error {
 	}
 }
 
-// isAnswer tells whether an error is an answer of this package rather than of the database.
+// isAnswer reports whether an error is an answer of this package, not of the database.
 func isAnswer(err error) bool {
 	for _, answer := range []error{
 		seckill.ErrNoSuchGoods, rebuild.ErrFenced, order.ErrNoSuchOrder, order.ErrNoSuchDeadLetter, errDoesNotFit,
@@ -48,7 +50,7 @@ func isAnswer(err error) bool {
 	return seckill.ReasonOf(err) != ""
 }
 
-// dataErrors are the errors of MySQL and MariaDB that one row's values cause.
+// dataErrors are the error numbers of MySQL and MariaDB that one row's values cause.
 func dataErrors() []uint16 {
 	return []uint16{
 		1048, // a column cannot be null
@@ -67,13 +69,15 @@ func dataErrors() []uint16 {
 	}
 }
 
-// SQLite's primary result codes for the same (https://www.sqlite.org/rescode.html).
+// SQLite's primary result codes for the same
+// (https://www.sqlite.org/rescode.html).
 const (
 	sqliteTooBig     = 18
 	sqliteConstraint = 19
 	sqliteMismatch   = 20
 )
 
+// isDataError reports whether a row's values caused the error.
 func isDataError(err error) bool {
 	if e, ok := errors.AsType[*mysql.MySQLError](err); ok {
 		return slices.Contains(dataErrors(), e.Number)
@@ -83,19 +87,20 @@ func isDataError(err error) bool {
 	}
 	if e, ok := errors.AsType[*sqlite.Error](err); ok {
 		code := e.Code() & 0xff
-		return code == sqliteTooBig || code == sqliteMismatch || code == sqliteConstraint && !isDuplicate(err)
+		return code == sqliteTooBig || code == sqliteMismatch ||
+			code == sqliteConstraint && !isDuplicate(err)
 	}
 	return false
 }
 
-// SQLite's extended codes of a key that is there already.
+// SQLite's extended result codes of a unique key that exists already.
 const (
 	sqliteUnique     = 2067
 	sqlitePrimaryKey = 1555
 )
 
-// isDuplicate tells whether a key was there already. Under the goods row's lock that means that somebody wrote without it:
-// a new transaction sees the row.
+// isDuplicate reports whether a unique key exists already. Under the goods row's lock that means
+// that another writer ignored the lock; a new transaction sees the row.
 func isDuplicate(err error) bool {
 	if e, ok := errors.AsType[*mysql.MySQLError](err); ok {
 		return e.Number == 1062

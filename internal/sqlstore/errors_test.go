@@ -24,7 +24,7 @@ import (
 	"flashsale.dev/seckill/internal/testing/servers"
 )
 
-func TestTroubleTellsWhoseItIs(t *testing.T) {
+func TestWrapError_SeparatesDataErrorsFromRetryableOnes(t *testing.T) {
 	require.NoError(t, wrapError("op", nil))
 	for _, err := range []error{
 		seckill.ErrNoSuchGoods, rebuild.ErrFenced, order.ErrNoSuchOrder, order.ErrNoSuchDeadLetter,
@@ -50,32 +50,47 @@ func TestTroubleTellsWhoseItIs(t *testing.T) {
 
 func number(n uint16) error { return &mysql.MySQLError{Number: n, Message: "m"} }
 
-func TestOpen(t *testing.T) {
+func TestOpen_ValidatesTheDSN(t *testing.T) {
 	for _, dsn := range []string{"", "not a dsn", "user@tcp(127.0.0.1:1)/", "sqlite:" + filepath.Join(t.TempDir(), "none", "x.db")} {
 		_, err := Open(t.Context(), dsn, Options{})
 		require.Error(t, err, dsn)
 	}
-	cfg, err := mysqlConfig("u:p@tcp(h:3306)/d?loc=Local&interpolateParams=false&readTimeout=2s&sql_mode=''&parseTime=false")
+	cfg, err := mysqlConfig(
+		"u:p@tcp(h:3306)/d?loc=Local&interpolateParams=false&readTimeout=2s&sql_mode=''&parseTime=false",
+	)
 	require.NoError(t, err)
 	require.Equal(t, time.UTC, cfg.Loc)
-	require.True(t, cfg.InterpolateParams && cfg.RejectReadOnly && cfg.ClientFoundRows && cfg.ParseTime)
-	require.Equal(t, []time.Duration{dialTimeout, 2 * time.Second, ioTimeout}, []time.Duration{cfg.Timeout, cfg.ReadTimeout, cfg.WriteTimeout})
+	require.True(
+		t,
+		cfg.InterpolateParams && cfg.RejectReadOnly && cfg.ClientFoundRows && cfg.ParseTime,
+	)
+	require.Equal(
+		t,
+		[]time.Duration{dialTimeout, 2 * time.Second, ioTimeout},
+		[]time.Duration{cfg.Timeout, cfg.ReadTimeout, cfg.WriteTimeout},
+	)
 	require.Contains(t, cfg.Params["sql_mode"], "STRICT_TRANS_TABLES")
 }
 
-// TestOpenNeedsNoServer: a program starts while MySQL is away, and works once it is there.
-func TestOpenNeedsNoServer(t *testing.T) {
+// TestOpen_NeedsNoServer: a program starts while MySQL is away, and works once it is there.
+func TestOpen_NeedsNoServer(t *testing.T) {
 	s, err := Open(t.Context(), "u:p@tcp(127.0.0.1:1)/d", Options{})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	require.ErrorIs(t, s.Ping(t.Context()), order.ErrTryAgain)
 	_, err = s.Sale(t.Context(), 1)
 	require.ErrorIs(t, err, order.ErrTryAgain)
-	_, err = s.WriteBatch(t.Context(), orderwriter.Batch{GoodsID: 1, Lines: []reservation.OrderLine{{OrderSn: "a", BuyerID: 1, Quantity: 1}}})
+	_, err = s.WriteBatch(
+		t.Context(),
+		orderwriter.Batch{
+			GoodsID: 1,
+			Lines:   []reservation.OrderLine{{OrderSn: "a", BuyerID: 1, Quantity: 1}},
+		},
+	)
 	require.ErrorIs(t, err, order.ErrTryAgain)
 }
 
-func TestSQLiteIsDurableAndOrderly(t *testing.T) {
+func TestSQLite_UsesDurablePragmas(t *testing.T) {
 	h := newFixture(t, databases[0].dsn(t))
 	for pragma, want := range map[string]string{"journal_mode": "wal", "synchronous": "2", "busy_timeout": "5000"} {
 		var got string
@@ -86,8 +101,8 @@ func TestSQLiteIsDurableAndOrderly(t *testing.T) {
 	require.Equal(t, "file:x.db?mode=rw&"+sqliteParams, sqliteDSN("file:x.db?mode=rw"))
 }
 
-// TestSQLiteOfTwoProcesses: a second opener of the file waits its turn, from the beginning of its transaction.
-func TestSQLiteOfTwoProcesses(t *testing.T) {
+// TestSQLite_TwoProcessesTakeTurns: a second opener of the file waits its turn, from the beginning of its transaction.
+func TestSQLite_TwoProcessesTakeTurns(t *testing.T) {
 	dsn := databases[0].dsn(t)
 	one := newFixture(t, dsn)
 	other := newFixture(t, dsn)
@@ -108,7 +123,7 @@ func TestSQLiteOfTwoProcesses(t *testing.T) {
 	require.EqualValues(t, 80, one.requireBalanced(sale.GoodsID))
 }
 
-func TestSQLiteKeepsEverythingOverARestart(t *testing.T) {
+func TestSQLite_KeepsDataAcrossARestart(t *testing.T) {
 	dsn := databases[0].dsn(t)
 	s, err := Open(t.Context(), dsn, Options{})
 	require.NoError(t, err)
@@ -123,9 +138,9 @@ func TestSQLiteKeepsEverythingOverARestart(t *testing.T) {
 	require.EqualValues(t, 1, after.requireBalanced(sale.GoodsID))
 }
 
-// TestServerDiesAndComesBack: an error of a dead server asks for another try, and the try that meets the server again
+// TestWriteBatch_SurvivesAServerCrash: an error of a dead server asks for another try, and the try that meets the server again
 // writes every order once.
-func TestServerDiesAndComesBack(t *testing.T) {
+func TestWriteBatch_SurvivesAServerCrash(t *testing.T) {
 	server := servers.OwnMariaDB(t)
 	h := newFixture(t, server.NewDatabase(t))
 	sale := h.exposed(1000, 1)
@@ -141,7 +156,13 @@ func TestServerDiesAndComesBack(t *testing.T) {
 			require.ErrorIs(t, err, order.ErrTryAgain)
 			lost++
 			require.NoError(t, server.Restart(t.Context()))
-			require.NoError(t, retry(t.Context(), func() error { _, err = h.WriteBatch(t.Context(), b); return err }))
+			require.NoError(
+				t,
+				retry(
+					t.Context(),
+					func() error { _, err = h.WriteBatch(t.Context(), b); return err },
+				),
+			)
 		}
 		written += 10
 	}
@@ -149,15 +170,17 @@ func TestServerDiesAndComesBack(t *testing.T) {
 	require.EqualValues(t, written, h.requireBalanced(sale.GoodsID))
 }
 
-// TestServerThatIsReadOnly: a server that was demoted refuses writes, and no order is to blame; once it takes them
+// TestWriteBatch_ReadOnlyServerAsksForRetry: a server that was demoted refuses writes, and no order is to blame; once it takes them
 // retry, the same batch is written.
-func TestServerThatIsReadOnly(t *testing.T) {
+func TestWriteBatch_ReadOnlyServerAsksForRetry(t *testing.T) {
 	server := servers.OwnMariaDB(t)
 	cfg, err := mysql.ParseDSN(server.NewDatabase(t))
 	require.NoError(t, err)
 	root := openRoot(t, server.DSN(""))
 	root("CREATE USER plain@'%' IDENTIFIED BY 'plain'")
-	root("GRANT ALL ON " + cfg.DBName + ".* TO plain@'%'") // all but the right to write to a read-only server
+	root(
+		"GRANT ALL ON " + cfg.DBName + ".* TO plain@'%'",
+	) // all but the right to write to a read-only server
 	cfg.User, cfg.Passwd = "plain", "plain"
 	h := newFixture(t, cfg.FormatDSN())
 	sale := h.exposed(10, 1)
@@ -182,22 +205,24 @@ func openRoot(t *testing.T, dsn string) func(statement string) {
 	}
 }
 
-// TestLongTextIsNeverCut: without the strict mode MySQL would store the first 255 characters and say nothing.
-func TestLongTextIsNeverCut(t *testing.T) {
+// TestMySQL_RejectsTextThatIsTooLong: without the strict mode MySQL would store the first 255 characters and say nothing.
+func TestMySQL_RejectsTextThatIsTooLong(t *testing.T) {
 	for _, d := range databases[1:] {
 		t.Run(d.name, func(t *testing.T) {
 			h := newFixture(t, d.dsn(t))
 			sale := h.exposed(10, 1)
 			h.writeOrder(sale, 1)
-			err := h.read(t.Context()).Exec("UPDATE orders SET name = ?", strings.Repeat("x", 256)).Error
+			err := h.read(t.Context()).
+				Exec("UPDATE orders SET name = ?", strings.Repeat("x", 256)).
+				Error
 			require.Error(t, err)
 			require.NotErrorIs(t, wrapError("op", err), order.ErrTryAgain)
 		})
 	}
 }
 
-// TestANodeAsleepInATransactionHoldsNobodyUpForLong: it has the goods' row locked, and says nothing more.
-func TestANodeAsleepInATransactionHoldsNobodyUpForLong(t *testing.T) {
+// TestMySQL_EndsAnIdleTransaction: it has the goods' row locked, and says nothing more.
+func TestMySQL_EndsAnIdleTransaction(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		if h.engine == sqliteEngine {
 			return // one process has the file to itself, and it is its clients that sleep

@@ -23,7 +23,10 @@ var databases = []struct {
 	name string
 	dsn  func(testing.TB) string
 }{
-	{"SQLite", func(tb testing.TB) string { return "sqlite:" + filepath.Join(tb.TempDir(), "seckill.db") }},
+	{
+		"SQLite",
+		func(tb testing.TB) string { return "sqlite:" + filepath.Join(tb.TempDir(), "seckill.db") },
+	},
 	{"MariaDB", func(tb testing.TB) string { return env.MariaDB(tb).NewDatabase(tb) }},
 	{"MySQL", func(tb testing.TB) string { return env.MySQL(tb).NewDatabase(tb) }},
 }
@@ -92,7 +95,13 @@ func (h fixture) line(sale seckill.Sale, buyer, quantity int64) reservation.Orde
 	h.t.Helper()
 	sn, err := minter.Mint(sale.GoodsID, sale.Epoch)
 	require.NoError(h.t, err)
-	return reservation.OrderLine{OrderSn: sn, BuyerID: buyer, Quantity: quantity, Name: "Łukasz 王", Phone: "+49 30 1234"}
+	return reservation.OrderLine{
+		OrderSn:  sn,
+		BuyerID:  buyer,
+		Quantity: quantity,
+		Name:     "Łukasz 王",
+		Phone:    "+49 30 1234",
+	}
 }
 
 // lines reserves one unit for each of n buyers.
@@ -106,7 +115,11 @@ func (h fixture) lines(sale seckill.Sale, n int) []reservation.OrderLine {
 }
 
 // delivered is how the queue brought the lines of each batch.
-var delivered = order.DeliveryInfo{Origin: "seckill.orders.4", Attempts: 3, FirstSeenAt: today.Add(30 * time.Second)}
+var delivered = order.DeliveryInfo{
+	Origin:      "seckill.orders.4",
+	Attempts:    3,
+	FirstSeenAt: today.Add(30 * time.Second),
+}
 
 // batchOf is a batch as the consumer makes it.
 func batchOf(goodsID int64, lines ...reservation.OrderLine) orderwriter.Batch {
@@ -139,12 +152,26 @@ func (h fixture) writeOrder(sale seckill.Sale, buyer int64) string {
 }
 
 // Pay pays an order with a payment of its own, and gives the order back; Conflict where the money goes back.
-func (h fixture) Pay(ctx context.Context, goodsID int64, sn string, now time.Time) (order.Order, error) {
+func (h fixture) Pay(
+	ctx context.Context,
+	goodsID int64,
+	sn string,
+	now time.Time,
+) (order.Order, error) {
 	o, err := h.Order(ctx, goodsID, sn)
 	if err != nil {
 		return o, err
 	}
-	r, err := h.Receive(ctx, payment.Payment{ID: "p-" + sn[:min(len(sn), 60)], GoodsID: goodsID, OrderSn: sn, Amount: o.Amount}, now)
+	r, err := h.Receive(
+		ctx,
+		payment.Payment{
+			ID:      "p-" + sn[:min(len(sn), 60)],
+			GoodsID: goodsID,
+			OrderSn: sn,
+			Amount:  o.Amount,
+		},
+		now,
+	)
 	if err == nil && r.State != payment.Kept {
 		err = seckill.NewError(seckill.Conflict, "the payment goes back: %s", r.Reason)
 	}
@@ -152,7 +179,12 @@ func (h fixture) Pay(ctx context.Context, goodsID int64, sn string, now time.Tim
 }
 
 // CancelOne cancels a single order.
-func (h fixture) CancelOne(ctx context.Context, goodsID int64, sn string, now time.Time) (order.Order, *order.StockMove, error) {
+func (h fixture) CancelOne(
+	ctx context.Context,
+	goodsID int64,
+	sn string,
+	now time.Time,
+) (order.Order, *order.StockMove, error) {
 	list, err := h.Cancel(ctx, goodsID, []string{sn}, now)
 	if err != nil {
 		return order.Order{}, nil, err
@@ -202,7 +234,10 @@ func (h fixture) requireBalanced(goodsID int64) int64 {
 func (h fixture) held(goodsID int64) map[int64]int64 {
 	h.t.Helper()
 	var rows []holdingRow
-	require.NoError(h.t, h.read(h.t.Context()).Where("goods_id = ? AND held <> 0", goodsID).Find(&rows).Error)
+	require.NoError(
+		h.t,
+		h.read(h.t.Context()).Where("goods_id = ? AND held <> 0", goodsID).Find(&rows).Error,
+	)
 	held := make(map[int64]int64)
 	for _, r := range rows {
 		held[r.BuyerID] = r.Held

@@ -17,9 +17,9 @@ import (
 	"flashsale.dev/seckill/internal/testing/servers"
 )
 
-// TestAServerThatIsAsleepCostsOneCallerItsTime: it accepts connections and says nothing. The list is of MariaDB, which has no
+// TestPrimary_HangingServerDelaysOneCaller: it accepts connections and says nothing. The list is of MariaDB, which has no
 // group's table, and of an account that might not read it.
-func TestAServerThatIsAsleepCostsOneCallerItsTime(t *testing.T) {
+func TestPrimary_HangingServerDelaysOneCaller(t *testing.T) {
 	asleep, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = asleep.Close() })
@@ -37,9 +37,9 @@ func TestAServerThatIsAsleepCostsOneCallerItsTime(t *testing.T) {
 	require.NoError(t, s.Ping(ctx), "the second caller waits for it, too")
 }
 
-// TestAStoreOnAGroup is a group's life, from which a store's user notices as little as may be: starting one takes seconds, so its
+// TestPrimary_FollowsAGroup is a group's life, from which a store's user notices as little as may be: starting one takes seconds, so its
 // parts follow each other.
-func TestAStoreOnAGroup(t *testing.T) {
+func TestPrimary_FollowsAGroup(t *testing.T) {
 	group := servers.MySQLGroup(t, 3)
 	name := group.NewDatabase(t)
 	h := newFixture(t, group.DSN(name))
@@ -98,18 +98,31 @@ func written(t *testing.T, h fixture, sale seckill.Sale) {
 func requireOn(t *testing.T, h fixture, m *servers.SQLServer) {
 	t.Helper()
 	var port string
-	require.NoError(t, h.pool.QueryRowContext(t.Context(), "SELECT CONCAT('127.0.0.1:', @@port)").Scan(&port))
+	require.NoError(
+		t,
+		h.pool.QueryRowContext(t.Context(), "SELECT CONCAT('127.0.0.1:', @@port)").Scan(&port),
+	)
 	require.Equal(t, m.Addr(), port)
 }
 
-func readsBehind(t *testing.T, h fixture, sale seckill.Sale, dsn string, replica *servers.SQLServer, name string) {
+func readsBehind(
+	t *testing.T,
+	h fixture,
+	sale seckill.Sale,
+	dsn string,
+	replica *servers.SQLServer,
+	name string,
+) {
 	before := h.writeOrder(sale, 1)
 	db, err := sql.Open("mysql", replica.DSN(name))
 	require.NoError(t, err)
 	defer db.Close()
 	require.Eventually(t, func() bool {
 		var n int
-		return db.QueryRowContext(t.Context(), "SELECT COUNT(*) FROM orders WHERE order_sn = ?", before).Scan(&n) == nil && n == 1
+		return db.QueryRowContext(t.Context(), "SELECT COUNT(*) FROM orders WHERE order_sn = ?", before).
+			Scan(&n) ==
+			nil &&
+			n == 1
 	}, time.Minute, 10*time.Millisecond)
 	_, err = db.ExecContext(t.Context(), "STOP GROUP_REPLICATION")
 	require.NoError(t, err)

@@ -23,13 +23,19 @@ type idempotencyRow struct {
 	MadeAt         int64
 }
 
-// TableName is GORM's name of the table.
+// TableName implements GORM's Tabler.
 func (idempotencyRow) TableName() string { return "idempotency_keys" }
 
-// once runs the steps of a request in one transaction, unless its key was here before: then it gives that key's row and
-// runs nothing. Steps insert the row themselves (remember), as their last word: of requests that come at once, one
+// inTxOnce runs the steps of a request in one transaction. For a repeated key it runs nothing and
+// returns the key's row. The steps insert that row last (saveAnswer): of concurrent requests one
 // commits, and the others find its row.
-func (s *Store) inTxOnce(ctx context.Context, op string, o salechange.IdempotencyKey, now time.Time, steps func(tx *gorm.DB) error) (*idempotencyRow, error) {
+func (s *Store) inTxOnce(
+	ctx context.Context,
+	op string,
+	o salechange.IdempotencyKey,
+	now time.Time,
+	steps func(tx *gorm.DB) error,
+) (*idempotencyRow, error) {
 	if o.Key == "" {
 		return nil, s.inTx(ctx, op, steps)
 	}
@@ -41,13 +47,17 @@ func (s *Store) inTxOnce(ctx context.Context, op string, o salechange.Idempotenc
 		return nil, nil
 	}
 	if row, known := s.findAnswer(ctx, o, now); row != nil || seckill.ReasonOf(known) != "" {
-		return row, known // somebody else's transaction came first
+		return row, known // a concurrent transaction committed first
 	}
 	return nil, err
 }
 
-// Answered gives the first answer to a request whose key was here before; false where there is none, or none yet.
-func (s *Store) Answered(ctx context.Context, o salechange.IdempotencyKey, now time.Time) (seckill.Sale, bool, error) {
+// Answered returns the first answer to a request with this key; false where there is none yet.
+func (s *Store) Answered(
+	ctx context.Context,
+	o salechange.IdempotencyKey,
+	now time.Time,
+) (seckill.Sale, bool, error) {
 	row, err := s.findAnswer(ctx, o, now)
 	if err != nil || row == nil || row.CutID != "" {
 		return seckill.Sale{}, false, err
@@ -56,8 +66,12 @@ func (s *Store) Answered(ctx context.Context, o salechange.IdempotencyKey, now t
 	return sale, err == nil, err
 }
 
-// existingOrders finds the row of a key; nil where it is new. One that has outlived its time is removed.
-func (s *Store) findAnswer(ctx context.Context, o salechange.IdempotencyKey, now time.Time) (*idempotencyRow, error) {
+// findAnswer returns the row of a key, or nil for a new key. It deletes a row that has expired.
+func (s *Store) findAnswer(
+	ctx context.Context,
+	o salechange.IdempotencyKey,
+	now time.Time,
+) (*idempotencyRow, error) {
 	var row idempotencyRow
 	q := s.read(ctx).Where("actor_id = ? AND idempotency_key = ?", o.ActorID, o.Key)
 	err := q.Take(&row).Error
@@ -65,9 +79,12 @@ func (s *Store) findAnswer(ctx context.Context, o salechange.IdempotencyKey, now
 	case errors.Is(err, gorm.ErrRecordNotFound):
 		return nil, nil
 	case err != nil:
-		return nil, wrapError("look for an idempotency key", err)
+		return nil, wrapError("find an idempotency key", err)
 	case row.MadeAt < now.Add(-salechange.IdempotencyTTL).UnixMilli():
-		err = s.read(ctx).Where("actor_id = ? AND idempotency_key = ? AND made_at = ?", o.ActorID, o.Key, row.MadeAt).Delete(&idempotencyRow{}).Error
+		err = s.read(ctx).
+			Where("actor_id = ? AND idempotency_key = ? AND made_at = ?", o.ActorID, o.Key, row.MadeAt).
+			Delete(&idempotencyRow{}).
+			Error
 		return nil, wrapError("remove an old idempotency key", err)
 	case row.BodyHash != o.Hash:
 		return nil, salechange.NewIdempotencyConflict()
@@ -75,12 +92,25 @@ func (s *Store) findAnswer(ctx context.Context, o salechange.IdempotencyKey, now
 	return &row, nil
 }
 
-// saveAnswer keeps the answer to a request with a key: a sale, or that a cut is under way.
-func saveAnswer(tx *gorm.DB, o salechange.IdempotencyKey, sale saleRow, cutID string, now time.Time) error {
+// saveAnswer stores the answer to a request with a key: a sale, or the id of an open cut.
+func saveAnswer(
+	tx *gorm.DB,
+	o salechange.IdempotencyKey,
+	sale saleRow,
+	cutID string,
+	now time.Time,
+) error {
 	if o.Key == "" {
 		return nil
 	}
-	row := idempotencyRow{ActorID: o.ActorID, IdempotencyKey: o.Key, BodyHash: o.Hash, GoodsID: sale.GoodsID, CutID: cutID, MadeAt: now.UnixMilli()}
+	row := idempotencyRow{
+		ActorID:        o.ActorID,
+		IdempotencyKey: o.Key,
+		BodyHash:       o.Hash,
+		GoodsID:        sale.GoodsID,
+		CutID:          cutID,
+		MadeAt:         now.UnixMilli(),
+	}
 	if cutID == "" {
 		answer, err := json.Marshal(sale.sale())
 		if err != nil {
@@ -91,7 +121,7 @@ func saveAnswer(tx *gorm.DB, o salechange.IdempotencyKey, sale saleRow, cutID st
 	return tx.Create(&row).Error
 }
 
-// answered reads the sale that was answered.
+// sale decodes the answered sale.
 func (r idempotencyRow) sale() (seckill.Sale, error) {
 	var sale seckill.Sale
 	if err := json.Unmarshal([]byte(r.Answer), &sale); err != nil {
@@ -100,8 +130,8 @@ func (r idempotencyRow) sale() (seckill.Sale, error) {
 	return sale, nil
 }
 
-// ForgetKeys forgets keys made before a moment.
+// ForgetKeys deletes keys made before a moment.
 func (s *Store) ForgetKeys(ctx context.Context, before time.Time) error {
 	err := s.read(ctx).Where("made_at < ?", before.UnixMilli()).Delete(&idempotencyRow{}).Error
-	return wrapError("forget idempotency keys", err)
+	return wrapError("delete idempotency keys", err)
 }

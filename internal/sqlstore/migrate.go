@@ -20,7 +20,7 @@ type Migration struct {
 	AppliedAt time.Time // zero where it is not applied
 }
 
-// Migrate brings the schema up to date. Many processes may call it at once on MySQL and MariaDB: they take turns.
+// Migrate brings the schema up to date. On MySQL and MariaDB concurrent callers take turns.
 func (s *Store) Migrate(ctx context.Context) error {
 	p, err := s.provider()
 	if err != nil {
@@ -40,7 +40,7 @@ func (s *Store) MigrationStatus(ctx context.Context) ([]Migration, error) {
 	}
 	steps, err := p.Status(ctx)
 	if err != nil {
-		return nil, wrapError("look at the migrations", err)
+		return nil, wrapError("read the migrations", err)
 	}
 	list := make([]Migration, 0, len(steps))
 	for _, m := range steps {
@@ -54,7 +54,10 @@ func (s *Store) MigrationStatus(ctx context.Context) ([]Migration, error) {
 
 func (s *Store) provider() (*goose.Provider, error) {
 	dialect := goose.DialectSQLite3
-	opts := []goose.ProviderOption{goose.WithDisableGlobalRegistry(true), goose.WithGoMigrations(migrations.NoSplitSales())}
+	opts := []goose.ProviderOption{
+		goose.WithDisableGlobalRegistry(true),
+		goose.WithGoMigrations(migrations.NoSplitSales()),
+	}
 	if s.engine == mysqlEngine {
 		dialect, opts = goose.DialectMySQL, append(opts, goose.WithSessionLocker(namedLock{}))
 	}
@@ -65,22 +68,24 @@ func (s *Store) provider() (*goose.Provider, error) {
 	return p, nil
 }
 
-// namedLock is goose's session lock for MySQL and MariaDB, which goose itself lacks: GET_LOCK. The name is the server's, so
-// it holds a hash of the database's (SHA2: MySQL 9 has no MD5); a name may have 64 characters. The lock ends with its connection.
+// namedLock is goose's session lock for MySQL and MariaDB, by GET_LOCK. Lock names belong to the
+// server and have at most 64 characters, so the name holds a hash of the database's (SHA2: MySQL 9
+// has no MD5). The lock ends with its connection.
 type namedLock struct{}
 
 const (
 	lockName       = "CONCAT('seckill-migrate-', LEFT(SHA2(DATABASE(), 256), 32))"
-	lockTrySeconds = 5 // for one try, so that the context is looked at in between
+	lockTrySeconds = 5 // per attempt; ctx is checked in between
 )
 
-var errLockLost = errors.New("the migration lock was not ours")
+var errLockLost = errors.New("the migration lock was lost")
 
-// SessionLock waits for the lock until the context ends.
+// SessionLock waits for the lock until ctx ends.
 func (namedLock) SessionLock(ctx context.Context, conn *sql.Conn) error {
 	for {
 		var got sql.NullInt64
-		err := conn.QueryRowContext(ctx, "SELECT GET_LOCK("+lockName+", ?)", lockTrySeconds).Scan(&got)
+		err := conn.QueryRowContext(ctx, "SELECT GET_LOCK("+lockName+", ?)", lockTrySeconds).
+			Scan(&got)
 		switch {
 		case err != nil:
 			return fmt.Errorf("take the migration lock: %w", err)
@@ -92,11 +97,11 @@ func (namedLock) SessionLock(ctx context.Context, conn *sql.Conn) error {
 	}
 }
 
-// SessionUnlock gives it back.
+// SessionUnlock releases the lock.
 func (namedLock) SessionUnlock(ctx context.Context, conn *sql.Conn) error {
 	var freed sql.NullInt64
 	if err := conn.QueryRowContext(ctx, "SELECT RELEASE_LOCK("+lockName+")").Scan(&freed); err != nil {
-		return fmt.Errorf("give back the migration lock: %w", err)
+		return fmt.Errorf("release the migration lock: %w", err)
 	}
 	if freed.Int64 != 1 {
 		return errLockLost

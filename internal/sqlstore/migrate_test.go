@@ -13,7 +13,7 @@ import (
 	"flashsale.dev/seckill/migrations"
 )
 
-func TestMigrateUpDownUp(t *testing.T) {
+func TestMigrate_UpDownUp(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		p, err := h.provider()
 		require.NoError(t, err)
@@ -41,7 +41,7 @@ func TestMigrateUpDownUp(t *testing.T) {
 	})
 }
 
-func TestMigrateByManyAtOnce(t *testing.T) {
+func TestMigrate_ConcurrentCallersTakeTurns(t *testing.T) {
 	for _, d := range databases[1:] { // SQLite has one process
 		t.Run(d.name, func(t *testing.T) {
 			t.Parallel()

@@ -16,12 +16,15 @@ import (
 	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
-// TestStoreAgainstModel lets random operations happen to a store and to a few maps that say what must come of them.
-func TestStoreAgainstModel(t *testing.T) {
+// TestStore_MatchesModel lets random operations happen to a store and to a few maps that say what must come of them.
+func TestStore_MatchesModel(t *testing.T) {
 	dsn := databases[0].dsn(t)
 	store := newFixture(t, dsn)
 	rapid.Check(t, func(rt *rapid.T) {
-		units, limit := rapid.Int64Range(1, 12).Draw(rt, "units"), rapid.Int64Range(1, 4).Draw(rt, "limit")
+		units, limit := rapid.Int64Range(1, 12).
+			Draw(rt, "units"),
+			rapid.Int64Range(1, 4).
+				Draw(rt, "limit")
 		m := &model{
 			fixture: store, sale: store.exposed(units, limit), now: today,
 			orders: make(map[string]*order.Order), held: make(map[int64]int64),
@@ -32,7 +35,11 @@ func TestStoreAgainstModel(t *testing.T) {
 			"epoch": m.epoch, "close": m.close, "give": m.markReleased, "": m.check,
 		})
 		given := mapSlice(m.moves, func(move order.StockMove) string { return move.ID })
-		require.NoError(rt, store.MarkReleased(rt.Context(), m.sale.GoodsID, given, today), "out of the next one's way")
+		require.NoError(
+			rt,
+			store.MarkReleased(rt.Context(), m.sale.GoodsID, given, today),
+			"out of the next one's way",
+		)
 	})
 }
 
@@ -55,14 +62,20 @@ func (m *model) batch(rt *rapid.T) {
 			group = append(group, rapid.SampledFrom(m.lines).Draw(rt, "line"))
 			continue
 		}
-		l := m.line(m.sale, rapid.Int64Range(1, 5).Draw(rt, "buyer"), rapid.Int64Range(1, 4).Draw(rt, "quantity"))
+		l := m.line(
+			m.sale,
+			rapid.Int64Range(1, 5).Draw(rt, "buyer"),
+			rapid.Int64Range(1, 4).Draw(rt, "quantity"),
+		)
 		m.lines, group = append(m.lines, l), append(group, l)
 	}
 	if rapid.Bool().Draw(rt, "bet") {
 		m.optimism.paused.Store(0)
 	}
 	b := batchOf(m.sale.GoodsID, group...)
-	b.Now, b.PayBy = m.now, m.now.Add(time.Duration(rapid.IntRange(0, 5).Draw(rt, "payWithin"))*time.Minute)
+	b.Now, b.PayBy = m.now, m.now.Add(
+		time.Duration(rapid.IntRange(0, 5).Draw(rt, "payWithin"))*time.Minute,
+	)
 	out, err := m.WriteBatch(rt.Context(), b)
 	if adopt, ok := errors.AsType[*orderwriter.AdoptError](err); ok {
 		require.Equal(rt, m.notAdopted(group), adopt.OrderSns)
@@ -84,7 +97,8 @@ func (m *model) notAdopted(group []reservation.OrderLine) []string {
 	var sns []string
 	for _, l := range group {
 		n, err := minter.Parse(l.OrderSn)
-		if err == nil && n.Epoch < m.sale.Epoch && m.orders[l.OrderSn] == nil && !slices.Contains(sns, l.OrderSn) {
+		if err == nil && n.Epoch < m.sale.Epoch && m.orders[l.OrderSn] == nil &&
+			!slices.Contains(sns, l.OrderSn) {
 			sns = append(sns, l.OrderSn)
 		}
 	}
@@ -94,7 +108,9 @@ func (m *model) notAdopted(group []reservation.OrderLine) []string {
 // wrote works out what a batch must have done, line by line.
 func (m *model) wrote(rt *rapid.T, b orderwriter.Batch, out order.Outcome) {
 	judged := make(map[string]bool)
-	created, failed, existing := []string(nil), map[string]order.FailureReason{}, map[string]order.Status{}
+	created, failed, existing := []string(
+		nil,
+	), map[string]order.FailureReason{}, map[string]order.Status{}
 	for _, l := range b.Lines {
 		known := m.orders[l.OrderSn]
 		switch {
@@ -121,7 +137,12 @@ func (m *model) wrote(rt *rapid.T, b orderwriter.Batch, out order.Outcome) {
 	m.moves = append(m.moves, out.Moves...)
 }
 
-func (m *model) put(b orderwriter.Batch, l reservation.OrderLine, status order.Status, why order.FailureReason) {
+func (m *model) put(
+	b orderwriter.Batch,
+	l reservation.OrderLine,
+	status order.Status,
+	why order.FailureReason,
+) {
 	o := &order.Order{
 		OrderLine: l, GoodsID: b.GoodsID, Epoch: b.Epochs[l.OrderSn], Amount: l.Quantity * m.sale.Price,
 		Status: status, FailureReason: why, CreatedAt: b.Now, PayBy: b.PayBy,
@@ -140,7 +161,15 @@ func (m *model) failed(rt *rapid.T) {
 		m.lines = append(m.lines, l)
 	}
 	b := batchOf(m.sale.GoodsID, l)
-	out, err := m.WriteFailed(rt.Context(), m.sale.GoodsID, l, b.Epochs[l.OrderSn], order.FailedLost, order.DeadLetter{}, m.now)
+	out, err := m.WriteFailed(
+		rt.Context(),
+		m.sale.GoodsID,
+		l,
+		b.Epochs[l.OrderSn],
+		order.FailedLost,
+		order.DeadLetter{},
+		m.now,
+	)
 	require.NoError(rt, err)
 	if known := m.orders[l.OrderSn]; known != nil {
 		require.Equal(rt, map[string]order.Status{l.OrderSn: known.Status}, out.Existing)
@@ -246,7 +275,10 @@ func (m *model) markReleased(rt *rapid.T) {
 		rt.Skip("nothing to give")
 	}
 	i := rapid.IntRange(0, len(m.moves)-1).Draw(rt, "move")
-	require.NoError(rt, m.MarkReleased(rt.Context(), m.sale.GoodsID, []string{m.moves[i].ID}, m.now))
+	require.NoError(
+		rt,
+		m.MarkReleased(rt.Context(), m.sale.GoodsID, []string{m.moves[i].ID}, m.now),
+	)
 	m.moves = slices.Delete(m.moves, i, i+1)
 }
 

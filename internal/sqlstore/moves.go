@@ -11,21 +11,36 @@ import (
 	"flashsale.dev/seckill/internal/order/inventory"
 )
 
-// MovesNotGiven lists at most limit moves, of all goods, that were made at madeBefore or earlier and that Redis is not known
-// to have, oldest first. The makers give their own at once; what is older was left behind by one that died.
-func (s *Store) UnreleasedMoves(ctx context.Context, madeBefore time.Time, limit int) ([]order.StockMove, error) {
+// UnreleasedMoves lists at most limit stock moves of all goods that were made at madeBefore or
+// earlier and are not marked as released, oldest first. Their writers release them at once; older
+// ones belong to a process that died.
+func (s *Store) UnreleasedMoves(
+	ctx context.Context,
+	madeBefore time.Time,
+	limit int,
+) ([]order.StockMove, error) {
 	var rows []moveRow
 	err := s.read(ctx).Where("given_at IS NULL AND made_at <= ?", madeBefore.UnixMilli()).
 		Order("made_at, id").Limit(limit).Find(&rows).Error
-	return mapSlice(rows, moveRow.move), wrapError("list moves not given", err)
+	return mapSlice(rows, moveRow.move), wrapError("list unreleased moves", err)
 }
 
-// MarkGiven keeps that Redis has these moves of a goods. It may be repeated; the first time counts.
-func (s *Store) MarkReleased(ctx context.Context, goodsID int64, ids []string, now time.Time) error {
-	return s.inTx(ctx, "mark moves as given", func(tx *gorm.DB) error {
+// MarkReleased records that Redis has applied these moves of a goods. Repeats are harmless; the
+// first time counts.
+func (s *Store) MarkReleased(
+	ctx context.Context,
+	goodsID int64,
+	ids []string,
+	now time.Time,
+) error {
+	return s.inTx(ctx, "mark moves as released", func(tx *gorm.DB) error {
 		for part := range slices.Chunk(ids, chunkOf(tx)) {
-			err := tx.Exec(`UPDATE stock_moves SET given_at = ? WHERE goods_id = ? AND id IN ? AND given_at IS NULL`,
-				now.UnixMilli(), goodsID, part).Error
+			err := tx.Exec(
+				`UPDATE stock_moves SET given_at = ? WHERE goods_id = ? AND id IN ? AND given_at IS NULL`,
+				now.UnixMilli(),
+				goodsID,
+				part,
+			).Error
 			if err != nil {
 				return err
 			}
@@ -34,21 +49,24 @@ func (s *Store) MarkReleased(ctx context.Context, goodsID int64, ids []string, n
 	})
 }
 
-// CountNotGiven counts what OldestMoveNotGiven is the oldest of.
+// CountUnreleased counts a goods' unreleased moves and open cuts.
 func (s *Store) CountUnreleased(ctx context.Context, goodsID int64) (int, error) {
 	var n int
-	err := s.read(ctx).Raw(`SELECT (SELECT COUNT(*) FROM stock_moves WHERE goods_id = ? AND given_at IS NULL)
-		+ (SELECT COUNT(*) FROM stock_cuts WHERE goods_id = ? AND state = ?) AS n`, goodsID, goodsID, inventory.CutOpen).Scan(&n).Error
-	return n, wrapError("count moves not given", err)
+	err := s.read(ctx).
+		Raw(`SELECT (SELECT COUNT(*) FROM stock_moves WHERE goods_id = ? AND given_at IS NULL)
+		+ (SELECT COUNT(*) FROM stock_cuts WHERE goods_id = ? AND state = ?) AS n`, goodsID, goodsID, inventory.CutOpen).
+		Scan(&n).
+		Error
+	return n, wrapError("count unreleased moves", err)
 }
 
-// OldestMoveNotGiven is when the oldest move of a goods that nobody has marked as given was made, or the oldest cut that
-// has not ended; zero where there is none.
+// OldestUnreleasedMove returns when the oldest unreleased move or open cut of a goods was made;
+// zero where there is none.
 func (s *Store) OldestUnreleasedMove(ctx context.Context, goodsID int64) (time.Time, error) {
 	var oldest *int64
 	err := s.read(ctx).Raw(`SELECT MIN(made_at) FROM (
 		SELECT made_at FROM stock_moves WHERE goods_id = ? AND given_at IS NULL
 		UNION ALL SELECT made_at FROM stock_cuts WHERE goods_id = ? AND state = ?) AS waiting`,
 		goodsID, goodsID, inventory.CutOpen).Scan(&oldest).Error
-	return timeOf(oldest), wrapError("look for moves not given", err)
+	return timeOf(oldest), wrapError("find unreleased moves", err)
 }

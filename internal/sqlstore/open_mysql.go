@@ -15,23 +15,23 @@ import (
 	"flashsale.dev/seckill/internal/sqlstore/primary"
 )
 
-// Deadlines of a connection where the DSN sets none: a server that is gone is found out within them.
+// Deadlines of a connection where the DSN sets none; they bound the detection of a dead server.
 const (
 	dialTimeout = 3 * time.Second
 	ioTimeout   = 10 * time.Second
-	// sessionTimeout is after how long without a statement the server ends a connection, and what is open on it. A node that is put to
-	// sleep or cut off in the middle of a transaction holds a goods' row, for which everybody else waits: not for hours.
+	// sessionTimeout is how long the server keeps a connection without statements. It bounds how
+	// long a paused or disconnected process blocks others with a locked goods row.
 	sessionTimeout = 10 * time.Second
-	// idleTime is well below it, so that no connection of the pool is ended by the server.
+	// idleTime is well below sessionTimeout, so that the server never ends a pooled connection.
 	idleTime = 4 * time.Second
 )
 
-// sessionSQL is run on each new connection. READ COMMITTED: every decision is taken under the goods row's lock, so the
-// locks on gaps that REPEATABLE READ adds would only make deadlocks.
+// sessionSQL runs on each new connection. Decisions are taken under the goods row's lock, so the
+// gap locks of REPEATABLE READ would only add deadlocks.
 const sessionSQL = "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED"
 
-// sessionVars are set on each new connection: text that is too long is an error, never cut in silence, and a wait for
-// a row's lock ends with 1205 before the connection's own deadline would cut it; and see silence.
+// sessionVars are set on each new connection: text that is too long is an error instead of
+// truncated, and a wait for a row's lock ends with error 1205 before the connection's own deadline.
 func sessionVars() map[string]string {
 	return map[string]string{
 		"sql_mode":                 "'ONLY_FULL_GROUP_BY,STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION'",
@@ -50,13 +50,17 @@ func openMySQL(_ context.Context, dsn string, opts Options) (*Store, error) {
 		return nil, err
 	}
 	limitPool(pool, opts)
-	store, err := newStore(pool, gormmysql.New(gormmysql.Config{Conn: pool, SkipInitializeWithVersion: true}), mysqlEngine)
+	store, err := newStore(
+		pool,
+		gormmysql.New(gormmysql.Config{Conn: pool, SkipInitializeWithVersion: true}),
+		mysqlEngine,
+	)
 	if err != nil {
 		return nil, err
 	}
 	cfg = cfg.Clone()
 	cfg.ReadTimeout = 0
-	delete(cfg.Params, "wait_timeout") // the lock of the migrations is held in silence
+	delete(cfg.Params, "wait_timeout") // a migration holds its lock without statements
 	if store.schema, err = openPool(cfg, nil); err != nil {
 		return nil, errors.Join(err, pool.Close())
 	}
@@ -67,7 +71,7 @@ func openMySQL(_ context.Context, dsn string, opts Options) (*Store, error) {
 	return store, nil
 }
 
-// limitPool applies the options of a pool.
+// limitPool applies the options to a pool.
 func limitPool(pool *sql.DB, opts Options) {
 	pool.SetMaxOpenConns(cmp.Or(opts.MaxOpenConns, 32))
 	pool.SetMaxIdleConns(cmp.Or(opts.MaxIdleConns, opts.MaxOpenConns, 32))
@@ -75,7 +79,7 @@ func limitPool(pool *sql.DB, opts Options) {
 	pool.SetConnMaxLifetime(cmp.Or(opts.MaxLifetime, 30*time.Minute))
 }
 
-// openPool connects to the server that takes writes; where there is one address, to that, whatever it says.
+// openPool connects to the server that accepts writes, or to the only one listed.
 func openPool(cfg *mysql.Config, wrap func(driver.Connector) driver.Connector) (*sql.DB, error) {
 	connector, err := primary.NewConnector(cfg)
 	if err != nil {
@@ -87,8 +91,8 @@ func openPool(cfg *mysql.Config, wrap func(driver.Connector) driver.Connector) (
 	return sql.OpenDB(sessionConnector{connector}), nil
 }
 
-// mysqlConfig parses a DSN and sets what must not be otherwise. Arguments are put into the statement by the driver (one round
-// trip instead of two); it quotes by the session's rules and refuses the character sets for which quoting is unsafe.
+// mysqlConfig parses a DSN and fixes what the store depends on. The driver interpolates arguments
+// (one round trip instead of two); it rejects character sets for which quoting is unsafe.
 func mysqlConfig(dsn string) (*mysql.Config, error) {
 	cfg, err := mysql.ParseDSN(dsn)
 	if err != nil {
@@ -97,7 +101,7 @@ func mysqlConfig(dsn string) (*mysql.Config, error) {
 	if cfg.DBName == "" {
 		return nil, errors.New("the DSN names no database")
 	}
-	cfg.Loc, cfg.ParseTime = time.UTC, true // goose's own table has a timestamp
+	cfg.Loc, cfg.ParseTime = time.UTC, true // goose's table has a timestamp
 	cfg.InterpolateParams, cfg.ClientFoundRows, cfg.RejectReadOnly = true, true, true
 	cfg.Timeout = cmp.Or(cfg.Timeout, dialTimeout)
 	cfg.ReadTimeout = cmp.Or(cfg.ReadTimeout, ioTimeout)
@@ -112,7 +116,7 @@ func mysqlConfig(dsn string) (*mysql.Config, error) {
 	return cfg, nil
 }
 
-// sessionConnector is a connector whose connections begin with sessionSQL.
+// sessionConnector runs sessionSQL on each new connection.
 type sessionConnector struct{ driver.Connector }
 
 // Connect opens a connection and prepares its session.

@@ -9,11 +9,12 @@ import (
 	gormsqlite "github.com/glebarez/sqlite"
 )
 
-// sqliteParams make SQLite durable and free of lock upgrades: a write-ahead log synced at every commit, so that a commit
-// survives a power cut, and transactions that take the write lock when they begin, which is the goods row's lock here.
+// sqliteParams make SQLite durable and free of lock upgrades: each commit syncs the write-ahead
+// log, and transactions take the write lock when they begin, which replaces the goods row's lock.
 const sqliteParams = "_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_txlock=immediate"
 
-// openSQLite opens the file with one connection: writers take turns anyway, and one never meets SQLITE_BUSY.
+// openSQLite opens the file with one connection: writers take turns anyway, and a single connection
+// never gets SQLITE_BUSY.
 func openSQLite(ctx context.Context, dsn string, _ Options) (*Store, error) {
 	pool, err := sql.Open(gormsqlite.DriverName, sqliteDSN(dsn))
 	if err != nil {
@@ -21,7 +22,7 @@ func openSQLite(ctx context.Context, dsn string, _ Options) (*Store, error) {
 	}
 	pool.SetMaxOpenConns(1)
 	pool.SetMaxIdleConns(1)
-	if err := pool.PingContext(ctx); err != nil { // the path is wrong or the file is no database: say it now
+	if err := pool.PingContext(ctx); err != nil { // a wrong path, or a file that is no database
 		_ = pool.Close()
 		return nil, fmt.Errorf("sqlite: %w", err)
 	}

@@ -13,15 +13,16 @@ import (
 	"flashsale.dev/seckill/internal/order/orderwriter"
 )
 
-// errNotNew says that a key was there already; the transaction is of no use any more.
-var errNotNew = errors.New("an order or a buyer of the batch is known already")
+// errNotNew says that a key exists already; the transaction must roll back.
+var errNotNew = errors.New("an order or a buyer of the batch exists already")
 
-// pauseBatches is how many batches are written without a bet after one was lost: where buyers come back, or messages come
-// twice, a second try for each batch would cost more than asking first.
+// pauseBatches is how many batches skip the optimistic insert after one failed. With returning
+// buyers or repeated messages a second attempt for each batch costs more than reading first.
 const pauseBatches = 32
 
-// optimism tells whether the next batch is worth a bet. In a rush nearly every order is of a buyer who holds nothing, and has a
-// number nobody has seen: then the tables' own keys may answer what two queries would ask, at half the price of a batch.
+// optimism decides whether the next batch tries the optimistic insert. In a rush nearly every order
+// number and buyer is new. The tables' keys then detect the exceptions, and a batch costs half as
+// much as with two queries before it.
 type optimism struct{ paused atomic.Int32 }
 
 func (b *optimism) try() bool {
@@ -38,8 +39,8 @@ func (b *optimism) try() bool {
 
 func (b *optimism) failed() { b.paused.Store(pauseBatches) }
 
-// writeOptimistically writes a batch in which every number and every buyer is new, and all are allowed; errLostBet where that is not so.
-// The goods row is locked, as ever, so nobody else can write what it has not seen.
+// writeOptimistically writes a batch in which every number and every buyer is new and all lines are
+// allowed; errNotNew otherwise. It holds the goods row's lock, so no other writer interferes.
 func writeOptimistically(tx *gorm.DB, b orderwriter.Batch) (order.Outcome, error) {
 	sale, err := lockSale(tx, b.GoodsID)
 	if err != nil {
@@ -70,27 +71,51 @@ func (p *batchPlan) insertNew(tx *gorm.DB) error {
 	return changeStock(tx, p.sale, -p.sold, p.now)
 }
 
-// insertOrders writes new orders by a statement put together here: of a large batch GORM's way through its fields costs as
-// much as the rest of this process's work.
+// insertOrders inserts new orders with a statement of its own: GORM's reflection over a large batch
+// costs as much CPU as the rest of the write.
 func insertOrders(tx *gorm.DB, rows []orderRow) error {
 	const columns = `goods_id, order_sn, buyer_id, epoch, quantity, amount, status, failure_reason, name, phone, created_at, pay_by`
 	return insertValues(tx, "orders", columns, rows, func(values []any, r orderRow) []any {
-		return append(values, r.GoodsID, r.OrderSn, r.BuyerID, r.Epoch, r.Quantity, r.Amount, string(r.Status), "", r.Name, r.Phone,
-			r.Created, r.PayBy)
+		return append(
+			values,
+			r.GoodsID,
+			r.OrderSn,
+			r.BuyerID,
+			r.Epoch,
+			r.Quantity,
+			r.Amount,
+			string(r.Status),
+			"",
+			r.Name,
+			r.Phone,
+			r.Created,
+			r.PayBy,
+		)
 	})
 }
 
-// insertHoldings writes what buyers hold who held nothing.
+// insertHoldings inserts holdings of buyers who had none.
 func insertHoldings(tx *gorm.DB, goodsID int64, held map[int64]int64) error {
 	ids := slices.Sorted(maps.Keys(held))
-	return insertValues(tx, "buyer_holdings", "goods_id, buyer_id, held", ids, func(values []any, id int64) []any {
-		return append(values, goodsID, id, held[id])
-	})
+	return insertValues(
+		tx,
+		"buyer_holdings",
+		"goods_id, buyer_id, held",
+		ids,
+		func(values []any, id int64) []any {
+			return append(values, goodsID, id, held[id])
+		},
+	)
 }
 
-// insertValues inserts rows in statements of a bounded size, on the transaction's own connection. valuesOf appends a row's
-// values in the order of columns, and nothing but what the driver takes as it is.
-func insertValues[R any](tx *gorm.DB, table, columns string, rows []R, valuesOf func([]any, R) []any) error {
+// insertValues inserts rows in statements of bounded size on the transaction's connection. valuesOf
+// appends a row's values in the order of columns; each must be a type that the driver accepts.
+func insertValues[R any](
+	tx *gorm.DB,
+	table, columns string,
+	rows []R,
+	valuesOf func([]any, R) []any,
+) error {
 	width := strings.Count(columns, ",") + 1
 	one := "(" + strings.Repeat("?,", width-1) + "?)"
 	for part := range slices.Chunk(rows, chunkOf(tx)) {
@@ -98,7 +123,10 @@ func insertValues[R any](tx *gorm.DB, table, columns string, rows []R, valuesOf 
 		for _, r := range part {
 			values = valuesOf(values, r)
 		}
-		statement := "INSERT INTO " + table + " (" + columns + ") VALUES " + strings.Repeat(one+",", len(part)-1) + one
+		statement := "INSERT INTO " + table + " (" + columns + ") VALUES " + strings.Repeat(
+			one+",",
+			len(part)-1,
+		) + one
 		if _, err := tx.Statement.ConnPool.ExecContext(tx.Statement.Context, statement, values...); err != nil {
 			return err
 		}

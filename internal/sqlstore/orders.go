@@ -11,19 +11,37 @@ import (
 	"flashsale.dev/seckill/internal/order/stats"
 )
 
-// Order finds an order, or order.ErrNoSuchOrder.
+// Order returns an order, or order.ErrNoSuchOrder.
 func (s *Store) Order(ctx context.Context, goodsID int64, orderSn string) (order.Order, error) {
 	row, err := findOrder(s.read(ctx), goodsID, orderSn)
 	return row.order(), wrapError("find an order", err)
 }
 
-// OrdersOf lists a buyer's orders, newest first: at most limit, beginning below the number before (empty for the newest).
-func (s *Store) OrdersOf(ctx context.Context, buyerID int64, before string, limit int) ([]order.Order, error) {
-	return orderList("list a buyer's orders", s.read(ctx).Where("buyer_id = ?", buyerID), before, limit)
+// OrdersOf lists at most limit orders of a buyer, newest first, with numbers below before (empty:
+// from the newest).
+func (s *Store) OrdersOf(
+	ctx context.Context,
+	buyerID int64,
+	before string,
+	limit int,
+) ([]order.Order, error) {
+	return orderList(
+		"list a buyer's orders",
+		s.read(ctx).Where("buyer_id = ?", buyerID),
+		before,
+		limit,
+	)
 }
 
-// OrdersOfGoods lists the orders of a sale in the same way, from the replica where there is one; an empty status means all.
-func (s *Store) OrdersOfGoods(ctx context.Context, goodsID int64, status order.Status, before string, limit int) (list []order.Order, err error) {
+// OrdersOfGoods lists a sale's orders in the same way; an empty status means all. It reads the
+// replica where there is one.
+func (s *Store) OrdersOfGoods(
+	ctx context.Context,
+	goodsID int64,
+	status order.Status,
+	before string,
+	limit int,
+) (list []order.Order, err error) {
 	err = s.readReplica(ctx, func(q *gorm.DB) (err error) {
 		q = q.Where("goods_id = ?", goodsID)
 		if status != "" {
@@ -35,14 +53,22 @@ func (s *Store) OrdersOfGoods(ctx context.Context, goodsID int64, status order.S
 	return list, err
 }
 
-// StatusOf tells the states of those order numbers of a goods that have a row.
-func (s *Store) StatusOf(ctx context.Context, goodsID int64, sns []string) (map[string]order.Status, error) {
+// StatusOf returns the states of those order numbers of a goods that have a row.
+func (s *Store) StatusOf(
+	ctx context.Context,
+	goodsID int64,
+	sns []string,
+) (map[string]order.Status, error) {
 	found, err := statuses(s.read(ctx), goodsID, sns)
-	return found, wrapError("look up order numbers", err)
+	return found, wrapError("read order states", err)
 }
 
-// OrdersByNumber reads those orders of a goods that have a row, in no order.
-func (s *Store) OrdersByNumber(ctx context.Context, goodsID int64, sns []string) ([]order.Order, error) {
+// OrdersByNumber returns those orders of a goods that have a row, unsorted.
+func (s *Store) OrdersByNumber(
+	ctx context.Context,
+	goodsID int64,
+	sns []string,
+) ([]order.Order, error) {
 	var all []order.Order
 	for part := range slices.Chunk(sns, chunkOf(s.db)) {
 		var rows []orderRow
@@ -72,9 +98,12 @@ func findOrder(q *gorm.DB, goodsID int64, orderSn string) (orderRow, error) {
 	return row, err
 }
 
-// CountOrders counts a sale's orders by status, out of an index alone: the price of a sale that has orders
-// never changes. It asks the replica where there is one.
-func (s *Store) CountOrders(ctx context.Context, goodsID int64) (map[order.Status]stats.Count, error) {
+// CountOrders counts a sale's orders by status from an index alone: the price of a sale with orders
+// never changes. It reads the replica where there is one.
+func (s *Store) CountOrders(
+	ctx context.Context,
+	goodsID int64,
+) (map[order.Status]stats.Count, error) {
 	var rows []struct {
 		Status        order.Status
 		Orders, Units int64
@@ -82,7 +111,9 @@ func (s *Store) CountOrders(ctx context.Context, goodsID int64) (map[order.Statu
 	}
 	err := s.readReplica(ctx, func(q *gorm.DB) error {
 		return q.Raw(`SELECT o.status, COUNT(*) AS orders, COALESCE(SUM(o.quantity), 0) AS units, MAX(s.price) AS price
-			FROM orders o JOIN sales s ON s.goods_id = o.goods_id WHERE o.goods_id = ? GROUP BY o.status`, goodsID).Scan(&rows).Error
+			FROM orders o JOIN sales s ON s.goods_id = o.goods_id WHERE o.goods_id = ? GROUP BY o.status`, goodsID).
+			Scan(&rows).
+			Error
 	})
 	counts := make(map[order.Status]stats.Count, len(rows))
 	for _, r := range rows {

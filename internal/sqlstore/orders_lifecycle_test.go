@@ -13,9 +13,13 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-func sortDown(ids []int64) { slices.SortFunc(ids, func(a, b int64) int { return cmp.Compare(b, a) }) }
+func sortDown(
+	ids []int64,
+) {
+	slices.SortFunc(ids, func(a, b int64) int { return cmp.Compare(b, a) })
+}
 
-func TestPay(t *testing.T) {
+func TestReceive_PaysAnOrderOnce(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.exposed(10, 5)
 		sn, late := h.writeOrder(sale, 1), h.writeOrder(sale, 2)
@@ -38,7 +42,7 @@ func TestPay(t *testing.T) {
 	})
 }
 
-func TestCancelGivesBackOnce(t *testing.T) {
+func TestCancel_ReturnsUnitsOnce(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.exposed(10, 5)
 		l := h.line(sale, 1, 3)
@@ -69,18 +73,41 @@ func TestCancelGivesBackOnce(t *testing.T) {
 	})
 }
 
-// TestCancelTogether: each of those who share a transaction has an answer of his own, and no refusal is his neighbour's.
-func TestCancelTogether(t *testing.T) {
+// TestCancel_AnswersEachOrderOfABatch: each of those who share a transaction has an answer of his own, and no refusal is his neighbour's.
+func TestCancel_AnswersEachOrderOfABatch(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.exposed(20, 5)
-		first, second, paid, before := h.line(sale, 1, 3), h.line(sale, 1, 2), h.line(sale, 2, 1), h.line(sale, 3, 4)
+		first, second, paid, before := h.line(
+			sale,
+			1,
+			3,
+		), h.line(
+			sale,
+			1,
+			2,
+		), h.line(
+			sale,
+			2,
+			1,
+		), h.line(
+			sale,
+			3,
+			4,
+		)
 		h.writeAll(sale.GoodsID, first, second, paid, before)
 		_, err := h.Pay(t.Context(), sale.GoodsID, paid.OrderSn, today)
 		require.NoError(t, err)
 		_, earlier, err := h.CancelOne(t.Context(), sale.GoodsID, before.OrderSn, today)
 		require.NoError(t, err)
 		now := today.Add(time.Minute)
-		asked := []string{second.OrderSn, "0", paid.OrderSn, first.OrderSn, before.OrderSn, second.OrderSn}
+		asked := []string{
+			second.OrderSn,
+			"0",
+			paid.OrderSn,
+			first.OrderSn,
+			before.OrderSn,
+			second.OrderSn,
+		}
 		list, err := h.Cancel(t.Context(), sale.GoodsID, slices.Clone(asked), now)
 		require.NoError(t, err)
 		require.Len(t, list, len(asked))
@@ -93,13 +120,17 @@ func TestCancelTogether(t *testing.T) {
 		requireConflict(t, list[2].Err)
 		require.Nil(t, list[4].Move, "cancelled before")
 		require.Nil(t, list[5].Move, "given back by the first of the two")
-		require.ElementsMatch(t, []order.StockMove{*earlier, *list[0].Move, *list[3].Move}, h.moves(sale.GoodsID))
+		require.ElementsMatch(
+			t,
+			[]order.StockMove{*earlier, *list[0].Move, *list[3].Move},
+			h.moves(sale.GoodsID),
+		)
 		require.EqualValues(t, []int64{2, 3}, []int64{list[0].Move.Quantity, list[3].Move.Quantity})
 		require.EqualValues(t, 1, h.requireBalanced(sale.GoodsID), "the paid one is left")
 	})
 }
 
-func TestExpireDue(t *testing.T) {
+func TestExpireDue_ExpiresTheLongestOverdueFirst(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.exposed(20, 5)
 		var sns []string
@@ -126,7 +157,12 @@ func TestExpireDue(t *testing.T) {
 		require.Equal(t, order.MoveExpire, first[0].Kind)
 		rest, err := h.ExpireDue(t.Context(), sale.GoodsID, now, 100)
 		require.NoError(t, err)
-		require.Equal(t, []string{sns[2]}, mapSlice(rest, func(m order.StockMove) string { return m.OrderSn }), "not the paid one, nor what is due later")
+		require.Equal(
+			t,
+			[]string{sns[2]},
+			mapSlice(rest, func(m order.StockMove) string { return m.OrderSn }),
+			"not the paid one, nor what is due later",
+		)
 		o, err := h.Order(t.Context(), sale.GoodsID, sns[2])
 		require.NoError(t, err)
 		require.Equal(t, order.Expired, o.Status)
@@ -137,12 +173,17 @@ func TestExpireDue(t *testing.T) {
 	})
 }
 
-func TestMovesAreGivenOnce(t *testing.T) {
+func TestMarkReleased_MarksOnce(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.exposed(10, 5)
 		var ids []string
 		for i := range 3 {
-			_, move, err := h.CancelOne(t.Context(), sale.GoodsID, h.writeOrder(sale, int64(i+1)), today.Add(time.Duration(i)*time.Second))
+			_, move, err := h.CancelOne(
+				t.Context(),
+				sale.GoodsID,
+				h.writeOrder(sale, int64(i+1)),
+				today.Add(time.Duration(i)*time.Second),
+			)
 			require.NoError(t, err)
 			ids = append(ids, move.ID)
 		}
@@ -171,7 +212,7 @@ func TestMovesAreGivenOnce(t *testing.T) {
 	})
 }
 
-func TestOrdersArePagedNewestFirst(t *testing.T) {
+func TestOrdersOf_PagesNewestFirst(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		one, two := h.exposed(10, 10), h.exposed(10, 10)
 		var mine []string // newest first
@@ -191,13 +232,29 @@ func TestOrdersArePagedNewestFirst(t *testing.T) {
 		require.Len(t, h.all(one.GoodsID), 6)
 		_, err := h.Pay(t.Context(), one.GoodsID, mine[0], today)
 		require.NoError(t, err)
-		require.Equal(t, mine[:1], sns(h.OrdersOfGoods(t.Context(), one.GoodsID, order.Paid, "", 10)))
+		require.Equal(
+			t,
+			mine[:1],
+			sns(h.OrdersOfGoods(t.Context(), one.GoodsID, order.Paid, "", 10)),
+		)
 		require.Len(t, sns(h.OrdersOfGoods(t.Context(), one.GoodsID, order.Created, "", 10)), 5)
-		require.Len(t, sns(h.OrdersOfGoods(t.Context(), one.GoodsID, order.Created, mine[2], 10)), 2)
+		require.Len(
+			t,
+			sns(h.OrdersOfGoods(t.Context(), one.GoodsID, order.Created, mine[2], 10)),
+			2,
+		)
 
 		states, err := h.StatusOf(t.Context(), one.GoodsID, append(mine, "unknown"))
 		require.NoError(t, err)
-		require.Equal(t, map[string]order.Status{mine[0]: order.Paid, mine[2]: order.Created, mine[4]: order.Created}, states)
+		require.Equal(
+			t,
+			map[string]order.Status{
+				mine[0]: order.Paid,
+				mine[2]: order.Created,
+				mine[4]: order.Created,
+			},
+			states,
+		)
 		_, err = h.Order(t.Context(), two.GoodsID, mine[0])
 		require.ErrorIs(t, err, order.ErrNoSuchOrder, "another goods'")
 	})

@@ -26,21 +26,31 @@ type paymentRow struct {
 	RefundedAt *int64
 }
 
-// TableName is GORM's name of the table.
+// TableName implements GORM's Tabler.
 func (paymentRow) TableName() string { return "payments" }
 
 func (r paymentRow) payment() payment.Payment {
-	return payment.Payment{ID: r.PaymentID, GoodsID: r.GoodsID, OrderSn: r.OrderSn, Amount: r.Amount}
+	return payment.Payment{
+		ID:      r.PaymentID,
+		GoodsID: r.GoodsID,
+		OrderSn: r.OrderSn,
+		Amount:  r.Amount,
+	}
 }
 
 func (r paymentRow) refund() payment.Refund {
 	return payment.Refund{Payment: r.payment(), Reason: r.Reason, Attempts: r.Attempts}
 }
 
-// Receive writes a payment down and makes its created order paid, in one transaction under the order's lock; a payment
-// that the order can't keep, at payBy or later too, is to be given back. The same payment again changes nothing. Conflict
-// where the amount is not the order's, or the number stands for another payment; order.ErrNoSuchOrder.
-func (s *Store) Receive(ctx context.Context, p payment.Payment, now time.Time) (payment.Receipt, error) {
+// Receive stores a payment and marks its created order as paid, in one transaction under the
+// order's lock. A payment that the order cannot keep, for example at payBy or later, is stored for
+// a refund. A repeated payment changes nothing. It returns a Conflict where the amount differs from
+// the order's or the number belongs to another payment, and order.ErrNoSuchOrder.
+func (s *Store) Receive(
+	ctx context.Context,
+	p payment.Payment,
+	now time.Time,
+) (payment.Receipt, error) {
 	var receipt payment.Receipt
 	err := s.inTx(ctx, "receive a payment", func(tx *gorm.DB) error {
 		rows, err := lockOrders(tx, p.GoodsID, []string{p.OrderSn})
@@ -50,14 +60,22 @@ func (s *Store) Receive(ctx context.Context, p payment.Payment, now time.Time) (
 		if len(rows) == 0 {
 			return order.ErrNoSuchOrder
 		}
-		row, err := findPayment(tx, p) // under the order's lock: the same payment's first transaction has ended
+		row, err := findPayment(
+			tx,
+			p,
+		) // under the order's lock, so an earlier transaction of it has ended
 		if errors.Is(err, gorm.ErrRecordNotFound) {
 			row, err = receive(tx, &rows[0], p, now)
 		}
 		if err != nil {
 			return err
 		}
-		receipt = payment.Receipt{Payment: p, State: row.State, Reason: row.Reason, Order: rows[0].order()}
+		receipt = payment.Receipt{
+			Payment: p,
+			State:   row.State,
+			Reason:  row.Reason,
+			Order:   rows[0].order(),
+		}
 		return requireSamePayment(row, p)
 	})
 	if err != nil {
@@ -66,14 +84,14 @@ func (s *Store) Receive(ctx context.Context, p payment.Payment, now time.Time) (
 	return receipt, nil
 }
 
-// findPayment looks among the payments of the goods, where its number would be the second time; under another goods' it is
-// met by the key.
+// findPayment searches the goods' payments. A payment number used under another goods is found by
+// the unique key.
 func findPayment(tx *gorm.DB, p payment.Payment) (paymentRow, error) {
 	var row paymentRow
 	return row, tx.Where("goods_id = ? AND payment_id = ?", p.GoodsID, p.ID).Take(&row).Error
 }
 
-// requireSamePayment refuses a number that stands for another payment than it did before.
+// requireSamePayment refuses a number that belongs to another payment.
 func requireSamePayment(known paymentRow, p payment.Payment) error {
 	if known.payment() != p {
 		return seckill.NewError(seckill.Conflict, "this payment's number stands for another one")
@@ -81,9 +99,15 @@ func requireSamePayment(known paymentRow, p payment.Payment) error {
 	return nil
 }
 
-// receive judges a payment that is new for an order whose row is locked, and brings that row up to date.
+// receive decides on a new payment of an order whose row is locked, and updates that row.
 func receive(tx *gorm.DB, o *orderRow, p payment.Payment, now time.Time) (paymentRow, error) {
-	row := paymentRow{PaymentID: p.ID, GoodsID: p.GoodsID, OrderSn: p.OrderSn, Amount: p.Amount, ReceivedAt: now.UnixMilli()}
+	row := paymentRow{
+		PaymentID:  p.ID,
+		GoodsID:    p.GoodsID,
+		OrderSn:    p.OrderSn,
+		Amount:     p.Amount,
+		ReceivedAt: now.UnixMilli(),
+	}
 	if p.Amount != o.Amount {
 		return row, seckill.NewError(seckill.Conflict, "the amount is not the order's")
 	}
@@ -97,16 +121,22 @@ func receive(tx *gorm.DB, o *orderRow, p payment.Payment, now time.Time) (paymen
 		row.State, row.RefundAt = payment.Refunding, millis(now)
 	}
 	err := tx.Create(&row).Error
-	if isDuplicate(err) { // of another order: this one's payments are looked for under its lock
+	if isDuplicate(err) { // of another order: this order's payments were read under its lock
 		err = requireSamePayment(paymentRow{}, p)
 	}
 	return row, err
 }
 
-// pay is one guarded statement: an order that is not created means that its lock was not held.
+// pay is one guarded statement; no affected row means that the order's lock was not held.
 func pay(tx *gorm.DB, o *orderRow, now time.Time) error {
-	res := tx.Exec(`UPDATE orders SET status = ?, paid_at = ? WHERE goods_id = ? AND order_sn = ? AND status = ?`,
-		order.Paid, now.UnixMilli(), o.GoodsID, o.OrderSn, order.Created)
+	res := tx.Exec(
+		`UPDATE orders SET status = ?, paid_at = ? WHERE goods_id = ? AND order_sn = ? AND status = ?`,
+		order.Paid,
+		now.UnixMilli(),
+		o.GoodsID,
+		o.OrderSn,
+		order.Created,
+	)
 	if res.Error == nil && res.RowsAffected != 1 {
 		return order.ErrTryAgain
 	}
@@ -114,25 +144,30 @@ func pay(tx *gorm.DB, o *orderRow, now time.Time) error {
 	return res.Error
 }
 
-// DueRefunds lists at most limit payments that are to be given back now, the longest due first.
-func (s *Store) DueRefunds(ctx context.Context, now time.Time, limit int) ([]payment.Refund, error) {
+// DueRefunds lists at most limit payments whose refund is due, the longest due first.
+func (s *Store) DueRefunds(
+	ctx context.Context,
+	now time.Time,
+	limit int,
+) ([]payment.Refund, error) {
 	var rows []paymentRow
 	err := s.read(ctx).Where("state = ? AND refund_at <= ?", payment.Refunding, now.UnixMilli()).
 		Order("refund_at").Limit(limit).Find(&rows).Error
-	return mapSlice(rows, paymentRow.refund), wrapError("look for refunds", err)
+	return mapSlice(rows, paymentRow.refund), wrapError("list due refunds", err)
 }
 
-// ClaimRefund puts the next try off until a moment, and tells whether this try is the caller's: whoever raises the count.
+// ClaimRefund postpones the next attempt to a moment and reports whether this attempt is the
+// caller's: of concurrent callers one raises the count.
 func (s *Store) ClaimRefund(ctx context.Context, r payment.Refund, next time.Time) (bool, error) {
 	res := s.read(ctx).Exec(`UPDATE payments SET attempts = attempts + 1, refund_at = ?
 		WHERE goods_id = ? AND payment_id = ? AND state = ? AND attempts = ?`, next.UnixMilli(), r.GoodsID, r.ID, payment.Refunding, r.Attempts)
 	return res.RowsAffected == 1, wrapError("claim a refund", res.Error)
 }
 
-// MarkRefunded keeps that a payment was given back. It may be repeated; the first time counts.
+// MarkRefunded records that a payment was refunded. Repeats are harmless; the first time counts.
 func (s *Store) MarkRefunded(ctx context.Context, p payment.Payment, now time.Time) error {
 	err := s.read(ctx).Exec(`UPDATE payments SET state = ?, refund_at = NULL, refunded_at = ?
 		WHERE goods_id = ? AND payment_id = ? AND state = ?`,
 		payment.Refunded, now.UnixMilli(), p.GoodsID, p.ID, payment.Refunding).Error
-	return wrapError("mark a payment as given back", err)
+	return wrapError("mark a payment as refunded", err)
 }

@@ -20,12 +20,32 @@ func (h fixture) payment(sale seckill.Sale, id, sn string) payment.Payment {
 }
 
 // An order keeps its first payment while it may be paid, and gives back any other; what has been told once is told again.
-func TestWhatAnOrderCannotKeepGoesBack(t *testing.T) {
+func TestReceive_RefundsWhatAnOrderCannotKeep(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.exposed(10, 5)
-		paid, late, cancelled, expired := h.writeOrder(sale, 1), h.writeOrder(sale, 2), h.writeOrder(sale, 3), h.writeOrder(sale, 4)
+		paid, late, cancelled, expired := h.writeOrder(
+			sale,
+			1,
+		), h.writeOrder(
+			sale,
+			2,
+		), h.writeOrder(
+			sale,
+			3,
+		), h.writeOrder(
+			sale,
+			4,
+		)
 		failed := h.line(sale, 5, 1)
-		_, err := h.WriteFailed(t.Context(), sale.GoodsID, failed, sale.Epoch, order.FailedUnwritten, order.DeadLetter{}, today)
+		_, err := h.WriteFailed(
+			t.Context(),
+			sale.GoodsID,
+			failed,
+			sale.Epoch,
+			order.FailedUnwritten,
+			order.DeadLetter{},
+			today,
+		)
 		require.NoError(t, err)
 		now, payBy := today.Add(5*time.Minute), today.Add(16*time.Minute)
 		_, _, err = h.CancelOne(t.Context(), sale.GoodsID, cancelled, now)
@@ -78,7 +98,7 @@ func TestWhatAnOrderCannotKeepGoesBack(t *testing.T) {
 }
 
 // Of many who see the same refund at once one has the try; what is marked is due no more.
-func TestARefundIsOnesAtATime(t *testing.T) {
+func TestClaimRefund_HasOneWinner(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.exposed(10, 5)
 		sn := h.writeOrder(sale, 1)
@@ -92,7 +112,13 @@ func TestARefundIsOnesAtATime(t *testing.T) {
 		}
 		require.Empty(t, due(now.Add(-time.Millisecond)))
 		first := due(now)
-		require.Equal(t, []payment.Refund{{Payment: h.payment(sale, "late-"+sn[:40], sn), Reason: payment.RefundLate}}, first)
+		require.Equal(
+			t,
+			[]payment.Refund{
+				{Payment: h.payment(sale, "late-"+sn[:40], sn), Reason: payment.RefundLate},
+			},
+			first,
+		)
 		var claimed atomic.Int64
 		var g errgroup.Group
 		for range 6 {
@@ -127,7 +153,7 @@ func TestARefundIsOnesAtATime(t *testing.T) {
 }
 
 // The database itself lets an order keep one payment, and none be both kept and given back.
-func TestTheDatabaseItselfKeepsOnePayment(t *testing.T) {
+func TestSchema_KeepsOnePaymentPerOrder(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		one := int64(1)
 		row := paymentRow{PaymentID: "a", GoodsID: 1, OrderSn: "o", State: payment.Kept, Kept: &one}

@@ -12,7 +12,7 @@ import (
 	"flashsale.dev/seckill/internal/order/stats"
 )
 
-// What the house asks of its truth.
+// The interfaces of the services that a Store implements.
 var (
 	_ inventory.SaleStore    = (*Store)(nil)
 	_ inventory.AuditLog     = (*Store)(nil)
@@ -30,5 +30,5 @@ var (
 	_ rebuild.RetireStore    = (*Store)(nil)
 	_ query.OrderStore       = (*Store)(nil)
 	_ payment.RefundStore    = (*Store)(nil)
-	_ reconcile.SampleStore  = (*Store)(nil)
+	_ reconcile.LedgerStore  = (*Store)(nil)
 )

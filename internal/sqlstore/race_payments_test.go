@@ -19,7 +19,11 @@ import (
 	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
-var races = flag.Int("store.duels", 1000, "how often pay races cancel, and a callback expiry, on MariaDB")
+var races = flag.Int(
+	"store.races",
+	1000,
+	"how often pay races cancel, and a callback expiry, on MariaDB",
+)
 
 // atOnce is how many duels are fought at the same time, so that the goods row is fought for too.
 const atOnce = 8
@@ -86,7 +90,14 @@ func (a *raceFixture) race(contenders func(i int) []func(context.Context) error)
 func (a *raceFixture) payments() map[string][]paymentRow {
 	a.t.Helper()
 	var rows []paymentRow
-	require.NoError(a.t, a.read(a.t.Context()).Where("goods_id = ?", a.sale.GoodsID).Order("payment_id").Find(&rows).Error)
+	require.NoError(
+		a.t,
+		a.read(a.t.Context()).
+			Where("goods_id = ?", a.sale.GoodsID).
+			Order("payment_id").
+			Find(&rows).
+			Error,
+	)
 	of := make(map[string][]paymentRow)
 	for _, r := range rows {
 		of[r.OrderSn] = append(of[r.OrderSn], r)
@@ -96,7 +107,11 @@ func (a *raceFixture) payments() map[string][]paymentRow {
 
 // settled checks that each order has one of two ends, that no money was both kept and given back, and the sums to the
 // unit: stock, holdings, and one move for every order that was not paid. It gives how many were paid.
-func (a *raceFixture) requireOutcome(other order.Status, move order.MoveKind, reason payment.RefundReason) (paid int) {
+func (a *raceFixture) requireOutcome(
+	other order.Status,
+	move order.MoveKind,
+	reason payment.RefundReason,
+) (paid int) {
 	a.t.Helper()
 	payments, moved := a.payments(), map[string]int{}
 	for _, m := range a.moves(a.sale.GoodsID) {
@@ -104,11 +119,18 @@ func (a *raceFixture) requireOutcome(other order.Status, move order.MoveKind, re
 		moved[m.OrderSn]++
 	}
 	for _, o := range a.all(a.sale.GoodsID) {
-		kept := slices.IndexFunc(payments[o.OrderSn], func(r paymentRow) bool { return r.State == payment.Kept })
+		kept := slices.IndexFunc(
+			payments[o.OrderSn],
+			func(r paymentRow) bool { return r.State == payment.Kept },
+		)
 		for i, p := range payments[o.OrderSn] {
 			if i != kept {
 				require.Equal(a.t, payment.Refunding, p.State)
-				require.Contains(a.t, []payment.RefundReason{reason, payment.RefundSecond}, p.Reason)
+				require.Contains(
+					a.t,
+					[]payment.RefundReason{reason, payment.RefundSecond},
+					p.Reason,
+				)
 			}
 		}
 		if o.Status == order.Paid {
@@ -125,8 +147,8 @@ func (a *raceFixture) requireOutcome(other order.Status, move order.MoveKind, re
 	return paid
 }
 
-// TestPayAndCancelRaced: of a payment and a cancel at the same moment one wins, and the loser is told so.
-func TestPayAndCancelRaced(t *testing.T) {
+// TestRace_PaymentAgainstCancel: of a payment and a cancel at the same moment one wins, and the loser is told so.
+func TestRace_PaymentAgainstCancel(t *testing.T) {
 	t.Parallel()
 	a := newRaceFixture(t)
 	var mu sync.Mutex
@@ -154,18 +176,30 @@ func TestPayAndCancelRaced(t *testing.T) {
 		}
 	})
 	for _, l := range a.lines {
-		require.NotEqual(t, paid[l.OrderSn], cancelled[l.OrderSn], "one wins, never both and never none")
+		require.NotEqual(
+			t,
+			paid[l.OrderSn],
+			cancelled[l.OrderSn],
+			"one wins, never both and never none",
+		)
 	}
 	n := a.requireOutcome(order.Cancelled, order.MoveCancel, payment.RefundCancelled)
 	require.Len(t, paid, n)
 	require.Len(t, cancelled, *races-n)
-	t.Logf("%d duels of pay and cancel: %d paid, %d cancelled, never both; stock %d, held %d, moves %d",
-		*races, n, *races-n, *races-n, n, len(a.moves(a.sale.GoodsID)))
+	t.Logf(
+		"%d duels of pay and cancel: %d paid, %d cancelled, never both; stock %d, held %d, moves %d",
+		*races,
+		n,
+		*races-n,
+		*races-n,
+		n,
+		len(a.moves(a.sale.GoodsID)),
+	)
 }
 
-// TestCallbackAndExpiryRaced: a callback that comes three times, another payment of the same order and its expiry, all at
+// TestRace_CallbackAgainstExpiry: a callback that comes three times, another payment of the same order and its expiry, all at
 // once. Whoever wins, one payment is kept or none, and each callback was told the same.
-func TestCallbackAndExpiryRaced(t *testing.T) {
+func TestRace_CallbackAgainstExpiry(t *testing.T) {
 	t.Parallel()
 	a := newRaceFixture(t)
 	var mu sync.Mutex
@@ -174,7 +208,12 @@ func TestCallbackAndExpiryRaced(t *testing.T) {
 		callback := func(id string) func(context.Context) error {
 			id = fmt.Sprintf("%s-%d", id, i)
 			return func(ctx context.Context) error {
-				p := payment.Payment{ID: id, GoodsID: a.sale.GoodsID, OrderSn: a.lines[i].OrderSn, Amount: a.sale.Price}
+				p := payment.Payment{
+					ID:      id,
+					GoodsID: a.sale.GoodsID,
+					OrderSn: a.lines[i].OrderSn,
+					Amount:  a.sale.Price,
+				}
 				r, err := a.Receive(ctx, p, a.payBy(i).Add(-time.Millisecond))
 				mu.Lock()
 				defer mu.Unlock()
@@ -189,7 +228,13 @@ func TestCallbackAndExpiryRaced(t *testing.T) {
 			_, err := a.ExpireDue(ctx, a.sale.GoodsID, a.payBy(i), 100)
 			return err
 		}
-		return []func(context.Context) error{callback("first"), callback("first"), callback("first"), callback("other"), expire}
+		return []func(context.Context) error{
+			callback("first"),
+			callback("first"),
+			callback("first"),
+			callback("other"),
+			expire,
+		}
 	})
 	n := a.requireOutcome(order.Expired, order.MoveExpire, payment.RefundLate)
 	kept, back := 0, 0
@@ -202,7 +247,19 @@ func TestCallbackAndExpiryRaced(t *testing.T) {
 			back++
 		}
 	}
-	require.Equal(t, []int{n, 2*(*races) - n}, []int{kept, back}, "every payment is kept or goes back")
-	t.Logf("%d duels of callbacks and expiry: %d paid, %d expired; of %d payments %d kept and %d to be given back, none both",
-		*races, n, *races-n, len(told), kept, back)
+	require.Equal(
+		t,
+		[]int{n, 2*(*races) - n},
+		[]int{kept, back},
+		"every payment is kept or goes back",
+	)
+	t.Logf(
+		"%d duels of callbacks and expiry: %d paid, %d expired; of %d payments %d kept and %d to be given back, none both",
+		*races,
+		n,
+		*races-n,
+		len(told),
+		kept,
+		back,
+	)
 }

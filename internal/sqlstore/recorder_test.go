@@ -51,12 +51,20 @@ type recordedConn struct {
 	in *recorder
 }
 
-func (c recordedConn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
+func (c recordedConn) ExecContext(
+	ctx context.Context,
+	query string,
+	args []driver.NamedValue,
+) (driver.Result, error) {
 	c.in.add(query)
 	return c.Conn.ExecContext(ctx, query, args)
 }
 
-func (c recordedConn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
+func (c recordedConn) QueryContext(
+	ctx context.Context,
+	query string,
+	args []driver.NamedValue,
+) (driver.Rows, error) {
 	c.in.add(query)
 	return c.Conn.QueryContext(ctx, query, args)
 }

@@ -13,9 +13,15 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// Cancel turns created orders of a goods into cancelled ones and gives their units back, in one transaction: buyers who come at once lock the
-// goods row once. It says of each number, in its place, what became of it; one that comes twice has its move once.
-func (s *Store) Cancel(ctx context.Context, goodsID int64, orderSns []string, now time.Time) ([]payment.Cancellation, error) {
+// Cancel cancels created orders of a goods and returns their units in one transaction, so that
+// concurrent buyers share one lock of the goods row. The result has one entry per number, in their
+// order. A repeated number has its move once.
+func (s *Store) Cancel(
+	ctx context.Context,
+	goodsID int64,
+	orderSns []string,
+	now time.Time,
+) ([]payment.Cancellation, error) {
 	var list []payment.Cancellation
 	err := s.inTx(ctx, "cancel orders", func(tx *gorm.DB) error {
 		sale, err := lockSale(tx, goodsID)
@@ -41,12 +47,14 @@ func (s *Store) Cancel(ctx context.Context, goodsID int64, orderSns []string, no
 	return list, err
 }
 
-// withoutMove is the answer for an order that is not to be cancelled: it was before, or can't be.
+// withoutMove is the answer for an order that is cancelled already or cannot be cancelled.
 func withoutMove(row orderRow) payment.Cancellation {
 	if row.Status == order.Cancelled {
 		return payment.Cancellation{Order: row.order()}
 	}
-	return payment.Cancellation{Err: seckill.NewError(seckill.Conflict, "the order is %s", row.Status)}
+	return payment.Cancellation{
+		Err: seckill.NewError(seckill.Conflict, "the order is %s", row.Status),
+	}
 }
 
 func inRequestOrder(sns []string, found map[string]payment.Cancellation) []payment.Cancellation {
@@ -62,12 +70,18 @@ func inRequestOrder(sns []string, found map[string]payment.Cancellation) []payme
 	return list
 }
 
-// ExpireDue turns at most limit created orders of a goods, whose payment was due at now or before, into expired ones,
-// the longest overdue first, and gives their units back in one transaction. It returns their moves.
-func (s *Store) ExpireDue(ctx context.Context, goodsID int64, now time.Time, limit int) ([]order.StockMove, error) {
+// ExpireDue expires at most limit created orders of a goods whose payment was due at now or
+// earlier, the longest overdue first, and returns their units in one transaction. It returns their
+// stock moves.
+func (s *Store) ExpireDue(
+	ctx context.Context,
+	goodsID int64,
+	now time.Time,
+	limit int,
+) ([]order.StockMove, error) {
 	due, err := s.dueOrders(ctx, goodsID, now, limit)
 	if err != nil || len(due) == 0 {
-		return nil, wrapError("look for unpaid orders", err)
+		return nil, wrapError("find unpaid orders", err)
 	}
 	var moves []order.StockMove
 	err = s.inTx(ctx, "expire orders", func(tx *gorm.DB) error {
@@ -89,15 +103,26 @@ func (s *Store) ExpireDue(ctx context.Context, goodsID int64, now time.Time, lim
 	return moves, nil
 }
 
-// due looks without a lock, so that a goods with nothing to expire costs its hot row nothing.
-func (s *Store) dueOrders(ctx context.Context, goodsID int64, now time.Time, limit int) ([]string, error) {
+// dueOrders reads without a lock, so that a goods with nothing to expire does not touch its hot
+// row.
+func (s *Store) dueOrders(
+	ctx context.Context,
+	goodsID int64,
+	now time.Time,
+	limit int,
+) ([]string, error) {
 	var sns []string
-	err := s.read(ctx).Model(&orderRow{}).Where("goods_id = ? AND status = ? AND pay_by <= ?", goodsID, order.Created, now.UnixMilli()).
-		Order("pay_by").Limit(limit).Pluck("order_sn", &sns).Error
+	err := s.read(ctx).
+		Model(&orderRow{}).
+		Where("goods_id = ? AND status = ? AND pay_by <= ?", goodsID, order.Created, now.UnixMilli()).
+		Order("pay_by").
+		Limit(limit).
+		Pluck("order_sn", &sns).
+		Error
 	return sns, err
 }
 
-// lockOrders reads orders and keeps them locked, by their primary key and in its order, after the goods row.
+// lockOrders reads and locks orders by primary key in ascending order, after the goods row.
 func lockOrders(tx *gorm.DB, goodsID int64, sns []string) ([]orderRow, error) {
 	var all []orderRow
 	slices.Sort(sns)
@@ -113,9 +138,16 @@ func lockOrders(tx *gorm.DB, goodsID int64, sns []string) ([]orderRow, error) {
 	return all, nil
 }
 
-// release ends created orders, whose rows and goods are locked, and puts their units back: into the holdings, the stock,
-// and one move each. It brings rows up to date.
-func release(tx *gorm.DB, sale saleRow, rows []orderRow, to order.Status, kind order.MoveKind, now time.Time) ([]order.StockMove, error) {
+// release ends created orders, whose rows and goods are locked, and returns their units: to the
+// holdings, to the stock, and by one move each. It updates rows.
+func release(
+	tx *gorm.DB,
+	sale saleRow,
+	rows []orderRow,
+	to order.Status,
+	kind order.MoveKind,
+	now time.Time,
+) ([]order.StockMove, error) {
 	if err := endOrders(tx, rows, to, now); err != nil {
 		return nil, err
 	}
@@ -137,12 +169,19 @@ func release(tx *gorm.DB, sale saleRow, rows []orderRow, to order.Status, kind o
 	return moves, insert(tx, mapSlice(moves, rowOfMove))
 }
 
-// end changes the orders' status. Each must still be created: a row that is not means that its lock was not held.
+// endOrders changes the orders' status. A row that is no longer created means that its lock was not
+// held.
 func endOrders(tx *gorm.DB, rows []orderRow, to order.Status, now time.Time) error {
 	for part := range slices.Chunk(rows, chunkOf(tx)) {
 		sns := mapSlice(part, func(r orderRow) string { return r.OrderSn })
-		res := tx.Exec(`UPDATE orders SET status = ?, closed_at = ? WHERE goods_id = ? AND order_sn IN ? AND status = ?`,
-			to, now.UnixMilli(), part[0].GoodsID, sns, order.Created)
+		res := tx.Exec(
+			`UPDATE orders SET status = ?, closed_at = ? WHERE goods_id = ? AND order_sn IN ? AND status = ?`,
+			to,
+			now.UnixMilli(),
+			part[0].GoodsID,
+			sns,
+			order.Created,
+		)
 		if res.Error != nil {
 			return res.Error
 		}

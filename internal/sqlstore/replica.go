@@ -13,19 +13,19 @@ import (
 	"flashsale.dev/seckill/internal/sqlstore/primary"
 )
 
-// replica is a replica, which may be any time behind. Only lists for people are read there.
+// replica is a read-only copy of the database, any time behind. Only lists for people come from it.
 type replica struct {
 	db        *gorm.DB
 	pool      *sql.DB
-	skipUntil atomic.Int64 // not asked before then, in ns since the epoch
+	skipUntil atomic.Int64 // ns since the Unix epoch
 }
 
-// replicaBackoff is for how long a replica that failed is not asked: lists come from the primary then.
+// replicaBackoff is how long lists come from the primary after the replica failed.
 const replicaBackoff = 5 * time.Second
 
 func openReplica(opts Options) (*replica, error) {
 	if opts.ReadDSN == "" {
-		return nil, nil // there is none
+		return nil, nil // no replica
 	}
 	cfg, err := mysqlConfig(opts.ReadDSN)
 	if err != nil {
@@ -37,7 +37,10 @@ func openReplica(opts Options) (*replica, error) {
 	}
 	pool := sql.OpenDB(sessionConnector{connector})
 	limitPool(pool, opts)
-	db, err := newGORM(pool, gormmysql.New(gormmysql.Config{Conn: pool, SkipInitializeWithVersion: true}))
+	db, err := newGORM(
+		pool,
+		gormmysql.New(gormmysql.Config{Conn: pool, SkipInitializeWithVersion: true}),
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -51,8 +54,9 @@ func (c *replica) close() error {
 	return c.pool.Close()
 }
 
-// listing reads what people look at and nothing is decided by: from the replica, or, where there is none or it fails, from
-// the primary. A promise, a limit, a repair, and the state of an order that somebody was just told, never come from here.
+// readReplica runs a query whose result decides nothing: on the replica, or on the primary where
+// there is no replica or it fails. Reservations, limits, repairs and the status of one order never
+// come from here.
 func (s *Store) readReplica(ctx context.Context, read func(q *gorm.DB) error) error {
 	c := s.replica
 	if c == nil || time.Now().UnixNano() < c.skipUntil.Load() {

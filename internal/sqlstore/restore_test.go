@@ -12,18 +12,32 @@ import (
 )
 
 // dead writes an order of a buyer as failed, and its move as given.
-func (h fixture) writeFailedOrder(sale seckill.Sale, buyer, quantity int64) (reservation.OrderLine, order.DeadLetter) {
+func (h fixture) writeFailedOrder(
+	sale seckill.Sale,
+	buyer, quantity int64,
+) (reservation.OrderLine, order.DeadLetter) {
 	h.t.Helper()
 	l := h.line(sale, buyer, quantity)
-	out, err := h.WriteFailed(h.t.Context(), sale.GoodsID, l, sale.Epoch, order.FailedUnwritten, order.DeadLetter{}, today)
+	out, err := h.WriteFailed(
+		h.t.Context(),
+		sale.GoodsID,
+		l,
+		sale.Epoch,
+		order.FailedUnwritten,
+		order.DeadLetter{},
+		today,
+	)
 	require.NoError(h.t, err)
-	require.NoError(h.t, h.MarkReleased(h.t.Context(), sale.GoodsID, []string{out.Moves[0].ID}, today))
+	require.NoError(
+		h.t,
+		h.MarkReleased(h.t.Context(), sale.GoodsID, []string{out.Moves[0].ID}, today),
+	)
 	letters, err := h.DeadLetters(h.t.Context(), "", 100)
 	require.NoError(h.t, err)
 	return l, letters[len(letters)-1]
 }
 
-func TestAFailedOrderIsRevivedOnce(t *testing.T) {
+func TestRestoreOrder_RestoresOnce(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.exposed(10, 3)
 		l, letter := h.writeFailedOrder(sale, 1, 2)
@@ -50,7 +64,7 @@ func TestAFailedOrderIsRevivedOnce(t *testing.T) {
 	})
 }
 
-func TestAnOrderIsRevivedOnlyWhereThereIsRoom(t *testing.T) {
+func TestRestoreOrder_NeedsStockAndLimit(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.exposed(4, 3)
 		l, letter := h.writeFailedOrder(sale, 1, 2)
@@ -63,7 +77,12 @@ func TestAnOrderIsRevivedOnlyWhereThereIsRoom(t *testing.T) {
 		h.writeAll(sale.GoodsID, h.line(sale, 2, 3))
 		_, err := h.RestoreOrder(t.Context(), letter.ID, undo, today, today.Add(time.Hour))
 		requireConflict(t, err) // too few are left
-		require.Equal(t, []order.StockMove{undo}, h.moves(sale.GoodsID), "what Redis took for it goes back")
+		require.Equal(
+			t,
+			[]order.StockMove{undo},
+			h.moves(sale.GoodsID),
+			"what Redis took for it goes back",
+		)
 		require.NoError(t, h.MarkReleased(t.Context(), sale.GoodsID, []string{undo.ID}, today))
 		undo = plan()
 		h.beginEpoch(sale.GoodsID)

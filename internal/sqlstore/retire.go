@@ -11,16 +11,22 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// OverBefore lists sales that ended or were closed before a moment and are not retired, by goods id, above one (0: from the
-// lowest).
-func (s *Store) OverBefore(ctx context.Context, moment time.Time, above int64, limit int) ([]seckill.Sale, error) {
+// OverBefore lists at most limit sales that ended or closed before a moment and are not retired, by
+// goods id, above one (0: from the lowest).
+func (s *Store) OverBefore(
+	ctx context.Context,
+	moment time.Time,
+	above int64,
+	limit int,
+) ([]seckill.Sale, error) {
 	ms := moment.UnixMilli()
-	q := s.read(ctx).Where("(status = ? AND end_at <= ? OR closed_at <= ?) AND retired_at IS NULL AND goods_id > ?",
-		seckill.Exposed, ms, ms, above)
+	q := s.read(ctx).
+		Where("(status = ? AND end_at <= ? OR closed_at <= ?) AND retired_at IS NULL AND goods_id > ?",
+			seckill.Exposed, ms, ms, above)
 	return saleList("list sales that are over", q.Order("goods_id").Limit(limit))
 }
 
-// RetiredBetween lists sales that were retired at a moment or later, and before another.
+// RetiredBetween lists sales that were retired in [from, to).
 func (s *Store) RetiredBetween(ctx context.Context, from, to time.Time) ([]seckill.Sale, error) {
 	q := s.read(ctx).Where("retired_at >= ? AND retired_at < ?", from.UnixMilli(), to.UnixMilli())
 	return saleList("list retired sales", q.Order("goods_id"))
@@ -28,7 +34,11 @@ func (s *Store) RetiredBetween(ctx context.Context, from, to time.Time) ([]secki
 
 // Retire keeps that a sale which ended or was closed before a moment is over for good; false where it is not: it is another
 // epoch, an order may still be paid, units are on their way back, or it has been put on sale again.
-func (s *Store) Retire(ctx context.Context, goodsID, epoch int64, overBefore, now time.Time) (bool, error) {
+func (s *Store) Retire(
+	ctx context.Context,
+	goodsID, epoch int64,
+	overBefore, now time.Time,
+) (bool, error) {
 	done := false
 	err := s.inTx(ctx, "retire a sale", func(tx *gorm.DB) error {
 		row, err := lockSale(tx, goodsID)
@@ -56,7 +66,8 @@ func isOver(row saleRow, moment int64) bool {
 	return row.Status == seckill.Exposed && row.EndAt <= moment
 }
 
-// unretire has the background work look after a retired sale again, whose row is locked: something of it is to be done.
+// unretire returns a retired sale, whose row is locked, to the background workers: it has work
+// again.
 func unretire(tx *gorm.DB, sale *saleRow) error {
 	if sale.RetiredAt == nil {
 		return nil

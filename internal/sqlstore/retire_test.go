@@ -11,7 +11,7 @@ import (
 	"flashsale.dev/seckill/internal/seckill/salechange"
 )
 
-func TestASaleIsRetiredWhenAllOfItIsFinal(t *testing.T) {
+func TestRetire_WaitsUntilEverythingIsFinal(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		ctx, sale := t.Context(), h.exposed(10, 5)
 		later := today.Add(48 * time.Hour)
@@ -50,7 +50,7 @@ func TestASaleIsRetiredWhenAllOfItIsFinal(t *testing.T) {
 	})
 }
 
-func TestARetiredSaleWakesWhenAnythingOfItChanges(t *testing.T) {
+func TestRetire_AnyChangeUndoesIt(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		ctx, later := t.Context(), today.Add(48*time.Hour)
 		for name, change := range map[string]func(seckill.Sale) error{

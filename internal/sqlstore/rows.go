@@ -8,9 +8,8 @@ import (
 	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
-// The rows as GORM sees them. Times are Unix milliseconds; fields are not named CreatedAt or UpdatedAt, which GORM
-// would fill in by itself.
-
+// The rows as GORM reads them. Times are Unix milliseconds. No field is named CreatedAt or
+// UpdatedAt, which GORM would set itself.
 type saleRow struct {
 	GoodsID          int64 `gorm:"primaryKey;autoIncrement:false"`
 	MerchantID       int64
@@ -36,7 +35,7 @@ type saleRow struct {
 	RetiredAt        *int64 `gorm:"column:retired_at"`
 }
 
-// TableName is GORM's name of the table.
+// TableName implements GORM's Tabler.
 func (saleRow) TableName() string { return "sales" }
 
 func rowOfSale(s seckill.Sale) saleRow {
@@ -82,14 +81,22 @@ type orderRow struct {
 	ClosedAt      *int64
 }
 
-// TableName is GORM's name of the table.
+// TableName implements GORM's Tabler.
 func (orderRow) TableName() string { return "orders" }
 
 func (r orderRow) order() order.Order {
 	return order.Order{
-		OrderLine: reservation.OrderLine{OrderSn: r.OrderSn, BuyerID: r.BuyerID, Quantity: r.Quantity, Name: r.Name, Phone: r.Phone},
-		GoodsID:   r.GoodsID, Epoch: r.Epoch, Amount: r.Amount, Status: r.Status, FailureReason: r.FailureReason,
-		CreatedAt: timeOf(&r.Created), PayBy: timeOf(r.PayBy), PaidAt: timeOf(r.PaidAt), ClosedAt: timeOf(r.ClosedAt),
+		OrderLine: reservation.OrderLine{
+			OrderSn:  r.OrderSn,
+			BuyerID:  r.BuyerID,
+			Quantity: r.Quantity,
+			Name:     r.Name,
+			Phone:    r.Phone,
+		},
+		GoodsID: r.GoodsID, Epoch: r.Epoch, Amount: r.Amount, Status: r.Status, FailureReason: r.FailureReason,
+		CreatedAt: timeOf(
+			&r.Created,
+		), PayBy: timeOf(r.PayBy), PaidAt: timeOf(r.PaidAt), ClosedAt: timeOf(r.ClosedAt),
 	}
 }
 
@@ -99,7 +106,7 @@ type holdingRow struct {
 	Held    int64
 }
 
-// TableName is GORM's name of the table.
+// TableName implements GORM's Tabler.
 func (holdingRow) TableName() string { return "buyer_holdings" }
 
 type moveRow struct {
@@ -114,7 +121,7 @@ type moveRow struct {
 	GivenAt  *int64
 }
 
-// TableName is GORM's name of the table.
+// TableName implements GORM's Tabler.
 func (moveRow) TableName() string { return "stock_moves" }
 
 func rowOfMove(m order.StockMove) moveRow {
@@ -142,7 +149,7 @@ type deadLetterRow struct {
 	Body        []byte
 }
 
-// TableName is GORM's name of the table.
+// TableName implements GORM's Tabler.
 func (deadLetterRow) TableName() string { return "dead_letters" }
 
 func (r deadLetterRow) deadLetter() order.DeadLetter {
@@ -159,10 +166,10 @@ type barrierRow struct {
 	ReachedAt int64
 }
 
-// TableName is GORM's name of the table.
+// TableName implements GORM's Tabler.
 func (barrierRow) TableName() string { return "barriers" }
 
-// millis is a time as it is stored: NULL where it is zero.
+// millis is a time as it is stored: Unix milliseconds, NULL for the zero time.
 func millis(t time.Time) *int64 {
 	if t.IsZero() {
 		return nil
@@ -171,6 +178,7 @@ func millis(t time.Time) *int64 {
 	return &ms
 }
 
+// timeOf is the reverse of millis, in UTC.
 func timeOf(ms *int64) time.Time {
 	if ms == nil {
 		return time.Time{}
@@ -178,7 +186,7 @@ func timeOf(ms *int64) time.Time {
 	return time.UnixMilli(*ms).UTC()
 }
 
-// mapSlice turns rows into what the domain calls them.
+// mapSlice converts each element.
 func mapSlice[R, D any](rows []R, name func(R) D) []D {
 	list := make([]D, len(rows))
 	for i, r := range rows {

@@ -13,15 +13,19 @@ import (
 	"flashsale.dev/seckill/internal/seckill/salechange"
 )
 
-// Sale finds a sale, or seckill.ErrNoSuchGoods.
+// Sale returns a sale, or seckill.ErrNoSuchGoods.
 func (s *Store) Sale(ctx context.Context, goodsID int64) (seckill.Sale, error) {
 	row, err := findSale(s.read(ctx), goodsID)
 	return row.sale(), wrapError("find a sale", err)
 }
 
-// SalesOf lists the sales of a merchant (0 for everybody's), newest first: at most limit, below a goods id
-// (0 for the newest of all).
-func (s *Store) SalesOf(ctx context.Context, merchantID, below int64, limit int) ([]seckill.Sale, error) {
+// SalesOf lists at most limit sales of a merchant (0: of all), newest first, with goods ids below
+// the given one (0: from the newest).
+func (s *Store) SalesOf(
+	ctx context.Context,
+	merchantID, below int64,
+	limit int,
+) ([]seckill.Sale, error) {
 	q := s.read(ctx)
 	if merchantID != 0 {
 		q = q.Where("merchant_id = ?", merchantID)
@@ -29,25 +33,34 @@ func (s *Store) SalesOf(ctx context.Context, merchantID, below int64, limit int)
 	return saleList("list sales", newestSales(q, below, limit))
 }
 
-// ExposedSales lists what buyers see, in the same way, from the replica where there is one; sales whose end has come are still
-// among them until closed.
-func (s *Store) ExposedSales(ctx context.Context, below int64, limit int) (list []seckill.Sale, err error) {
+// ExposedSales lists the sales that buyers see, in the same way, including ended ones that are not
+// closed. It reads the replica where there is one.
+func (s *Store) ExposedSales(
+	ctx context.Context,
+	below int64,
+	limit int,
+) (list []seckill.Sale, err error) {
 	err = s.readReplica(ctx, func(q *gorm.DB) (err error) {
-		list, err = saleList("list exposed sales", newestSales(q.Where("status = ?", seckill.Exposed), below, limit))
+		list, err = saleList(
+			"list exposed sales",
+			newestSales(q.Where("status = ?", seckill.Exposed), below, limit),
+		)
 		return err
 	})
 	return list, err
 }
 
-// LiveGoods lists every sale that still has something to be done for it: exposed ones, and those that were closed at
-// closedSince or later (zero: ever), until they are retired.
+// LiveGoods lists the sales that background workers serve: exposed ones and those closed at
+// closedSince or later (zero: all), until they are retired.
 func (s *Store) LiveGoods(ctx context.Context, closedSince time.Time) ([]seckill.Sale, error) {
-	// One statement: a sale that is closed in between is neither missed nor listed twice.
-	q := s.read(ctx).Where("(status = ? OR closed_at >= ?) AND retired_at IS NULL", seckill.Exposed, closedSince.UnixMilli())
+	// One statement, so that a sale closed meanwhile is listed exactly once.
+	q := s.read(ctx).
+		Where("(status = ? OR closed_at >= ?) AND retired_at IS NULL", seckill.Exposed, closedSince.UnixMilli())
 	return saleList("list live goods", q.Order("goods_id"))
 }
 
-// CloseSale stops an exposed sale and returns it; one that is closed already stays as it is. A draft is a Conflict.
+// CloseSale closes an exposed sale and returns it. A closed sale stays unchanged; a draft is a
+// Conflict.
 func (s *Store) CloseSale(ctx context.Context, goodsID int64, now time.Time) (seckill.Sale, error) {
 	var row saleRow
 	err := s.inTx(ctx, "close a sale", func(tx *gorm.DB) (err error) {
@@ -62,8 +75,13 @@ func (s *Store) CloseSale(ctx context.Context, goodsID int64, now time.Time) (se
 		}
 		was := row
 		row.Status, row.Updated, row.Closed = seckill.Closed, now.UnixMilli(), millis(now)
-		err = tx.Exec(`UPDATE sales SET status = ?, updated_at = ?, closed_at = ? WHERE goods_id = ?`,
-			row.Status, row.Updated, *row.Closed, goodsID).Error
+		err = tx.Exec(
+			`UPDATE sales SET status = ?, updated_at = ?, closed_at = ? WHERE goods_id = ?`,
+			row.Status,
+			row.Updated,
+			*row.Closed,
+			goodsID,
+		).Error
 		if err != nil {
 			return err
 		}
@@ -72,7 +90,7 @@ func (s *Store) CloseSale(ctx context.Context, goodsID int64, now time.Time) (se
 	return row.sale(), err
 }
 
-// Database reads what MySQL says of a goods' units, all from one statement.
+// Database reads MySQL's figures of a goods' units in one statement.
 func (s *Store) Database(ctx context.Context, goodsID int64) (seckill.Database, error) {
 	var d seckill.Database
 	res := s.read(ctx).Raw(`SELECT s.stock, (SELECT COALESCE(SUM(o.quantity), 0) FROM orders o
@@ -84,8 +102,8 @@ func (s *Store) Database(ctx context.Context, goodsID int64) (seckill.Database, 
 	return d, wrapError("read the ledger", res.Error)
 }
 
-// newestSales pages through sales. Rows with another bucket than 0 are parts of sales that earlier releases split, all of them
-// isOver since: see migration 13.
+// newestSales adds the paging. Rows with a bucket other than 0 are parts of sales that earlier
+// releases split, all of them over (migration 13).
 func newestSales(q *gorm.DB, below int64, limit int) *gorm.DB {
 	if below == 0 {
 		below = math.MaxInt64
@@ -110,8 +128,8 @@ func findSale(q *gorm.DB, goodsID int64) (saleRow, error) {
 	return row, err
 }
 
-// lockSale reads a goods' row and keeps it locked until the transaction ends. SQLite's transaction holds the lock
-// already. What is read after it, in this transaction, is the latest that was committed.
+// lockSale reads a goods' row and locks it until the transaction ends. On SQLite the transaction
+// already holds the lock. Later reads of the transaction see the latest commit.
 func lockSale(tx *gorm.DB, goodsID int64) (saleRow, error) {
 	return findSale(tx.Clauses(clause.Locking{Strength: clause.LockingStrengthUpdate}), goodsID)
 }

@@ -12,7 +12,7 @@ import (
 	"flashsale.dev/seckill/internal/seckill/salechange"
 )
 
-func TestSaleIsKeptAsItIs(t *testing.T) {
+func TestSale_ReadsWhatWasCreated(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.draft(7, 100, 3)
 		got, err := h.Sale(t.Context(), sale.GoodsID)
@@ -27,7 +27,7 @@ func TestSaleIsKeptAsItIs(t *testing.T) {
 	})
 }
 
-func TestSaleWithTheHighestOfEverything(t *testing.T) {
+func TestSale_StoresExtremeValues(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.draft(1<<62, seckill.MaxStock, seckill.MaxPerBuyerLimit)
 		sale.GoodsID, sale.Price, sale.Epoch = 1<<63-1, seckill.MaxPrice, 1<<32-1
@@ -41,7 +41,7 @@ func TestSaleWithTheHighestOfEverything(t *testing.T) {
 	})
 }
 
-func TestSalesArePagedNewestFirst(t *testing.T) {
+func TestSalesOf_PagesNewestFirst(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		var ids []int64 // newest first
 		for i := range 7 {
@@ -79,7 +79,7 @@ func TestSalesArePagedNewestFirst(t *testing.T) {
 	})
 }
 
-func TestCloseSale(t *testing.T) {
+func TestCloseSale_ClosesOnce(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		draft := h.draft(1, 10, 1)
 		_, err := h.CloseSale(t.Context(), draft.GoodsID, today)
@@ -99,7 +99,7 @@ func TestCloseSale(t *testing.T) {
 	})
 }
 
-func TestLiveGoods(t *testing.T) {
+func TestLiveGoods_ListsOpenAndRecentlyClosedSales(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		h.draft(1, 10, 1)
 		on, late, old := h.exposed(10, 1), h.exposed(10, 1), h.exposed(10, 1)
@@ -109,11 +109,15 @@ func TestLiveGoods(t *testing.T) {
 		require.NoError(t, err)
 		live, err := h.LiveGoods(t.Context(), today.Add(time.Hour))
 		require.NoError(t, err)
-		require.ElementsMatch(t, []int64{on.GoodsID, late.GoodsID}, mapSlice(live, func(s seckill.Sale) int64 { return s.GoodsID }))
+		require.ElementsMatch(
+			t,
+			[]int64{on.GoodsID, late.GoodsID},
+			mapSlice(live, func(s seckill.Sale) int64 { return s.GoodsID }),
+		)
 	})
 }
 
-func TestBeginEpoch(t *testing.T) {
+func TestBeginEpoch_ReturnsActiveHoldings(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		draft := h.draft(1, 10, 5)
 		first := h.beginEpoch(draft.GoodsID)
@@ -134,7 +138,14 @@ func TestBeginEpoch(t *testing.T) {
 		require.EqualValues(t, 6, second.Stock)
 		require.Equal(t, []rebuild.Holding{
 			{BuyerID: 3, Held: 1, Orders: []rebuild.HeldOrder{{OrderSn: d.OrderSn, Quantity: 1}}},
-			{BuyerID: 9, Held: 3, Orders: []rebuild.HeldOrder{{OrderSn: a.OrderSn, Quantity: 1}, {OrderSn: c.OrderSn, Quantity: 2}}},
+			{
+				BuyerID: 9,
+				Held:    3,
+				Orders: []rebuild.HeldOrder{
+					{OrderSn: a.OrderSn, Quantity: 1},
+					{OrderSn: c.OrderSn, Quantity: 2},
+				},
+			},
 		}, second.Holdings)
 		kept, err := h.Sale(t.Context(), sale.GoodsID)
 		require.NoError(t, err)
@@ -148,7 +159,7 @@ func TestBeginEpoch(t *testing.T) {
 	})
 }
 
-func TestBeginEpochIsFenced(t *testing.T) {
+func TestBeginEpoch_RejectsOldTokens(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.draft(1, 10, 5)
 		older, err := h.NextRebuildToken(t.Context(), sale.GoodsID)
@@ -175,7 +186,7 @@ func TestBeginEpochIsFenced(t *testing.T) {
 	})
 }
 
-func TestFirstEpochIsADraftsAlone(t *testing.T) {
+func TestBeginEpoch_FirstTokenNeedsADraft(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.draft(1, 10, 5)
 		_, err := h.BeginEpoch(t.Context(), sale.GoodsID, rebuild.FirstToken, today)
@@ -189,7 +200,7 @@ func TestFirstEpochIsADraftsAlone(t *testing.T) {
 	})
 }
 
-func TestBarriers(t *testing.T) {
+func TestBarrierReached_FindsOnlyItsOwn(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		bar := order.Barrier{Epoch: 3, Token: 9}
 		reached, err := h.BarrierReached(t.Context(), 42, 3, 9)

@@ -28,7 +28,7 @@ func crossShardMethods() map[string]string {
 		"LiveGoods":        scan,
 		"OverBefore":       scan,
 		"RetiredBetween":   scan,
-		"UnreleasedMoves":    scan,
+		"UnreleasedMoves":  scan,
 		"OpenCuts":         scan,
 		"DueRefunds":       scan,
 		"DeadLetters":      "the operators' list: by primary key on each shard, merged",
@@ -47,9 +47,9 @@ func crossShardMethods() map[string]string {
 // keysOnly are those of asksAll that may leave out the goods only where they touch the requests' keys.
 func keysOnly() []string { return []string{"CreateSale", "Change", "DeleteDraft", "EndCut"} }
 
-// TestEveryStatementOfAPurchaseCarriesItsGoods: so that on a database whose shards are chosen by goods_id each goes to one of
+// TestStatements_CarryTheShardKey: so that on a database whose shards are chosen by goods_id each goes to one of
 // them, and a transaction stays in one.
-func TestEveryStatementOfAPurchaseCarriesItsGoods(t *testing.T) {
+func TestStatements_CarryTheShardKey(t *testing.T) {
 	for _, d := range databases[1:] {
 		t.Run(d.name, func(t *testing.T) {
 			t.Parallel()
@@ -87,12 +87,16 @@ var (
 	// tables are the places of a statement at which a table is named.
 	tables = regexp.MustCompile("(?i)\\b(?:FROM|UPDATE|INTO|JOIN)\\s+`?[a-z_]+`?")
 	// byGoods are those at which its rows are chosen by their goods.
-	byGoods = regexp.MustCompile("(?i)(?:`?[a-z_]+`?\\.)?`?goods_id`?\\s*(?:=\\s*(?:\\?|[a-z]\\.goods_id)|IN\\b)")
+	byGoods = regexp.MustCompile(
+		"(?i)(?:`?[a-z_]+`?\\.)?`?goods_id`?\\s*(?:=\\s*(?:\\?|[a-z]\\.goods_id)|IN\\b)",
+	)
 	columns = regexp.MustCompile("(?i)^INSERT INTO `?[a-z_]+`? \\(([^)]*)\\)")
 	// unsupported is what Vitess or TiDB refuse or do otherwise (docs/how-to/scale.md says where that stands): statements that change the column
 	// which chooses the shard, or that swallow errors, or can't be planned over shards.
-	unsupported = regexp.MustCompile("(?i)^REPLACE|INSERT IGNORE|SAVEPOINT|NATURAL JOIN|USING ?\\(|OVER ?\\(|SQL_CALC_FOUND_ROWS|LAST_INSERT_ID|SELECT \\*" +
-		"|NOWAIT|SKIP LOCKED|LOCK IN SHARE|^(?:UPDATE|DELETE).* LIMIT|^UPDATE.* JOIN|(?:SET|UPDATE|,) ?`?(?:goods_id|actor_id)`? ?=")
+	unsupported = regexp.MustCompile(
+		"(?i)^REPLACE|INSERT IGNORE|SAVEPOINT|NATURAL JOIN|USING ?\\(|OVER ?\\(|SQL_CALC_FOUND_ROWS|LAST_INSERT_ID|SELECT \\*" +
+			"|NOWAIT|SKIP LOCKED|LOCK IN SHARE|^(?:UPDATE|DELETE).* LIMIT|^UPDATE.* JOIN|(?:SET|UPDATE|,) ?`?(?:goods_id|actor_id)`? ?=",
+	)
 	control = regexp.MustCompile(`(?i)^(SET|START|BEGIN|COMMIT|ROLLBACK)\b`)
 )
 
@@ -108,11 +112,18 @@ func requireSharded(t *testing.T, step, text string) {
 		require.Contains(t, columns.FindStringSubmatch(text)[1], "goods_id", "%s: %s", step, text)
 	default:
 		require.NotEmpty(t, tables.FindAllString(text, -1), "%s: %s", step, text)
-		require.GreaterOrEqual(t, len(byGoods.FindAllString(text, -1)), len(tables.FindAllString(text, -1)), "%s: %s", step, text)
+		require.GreaterOrEqual(
+			t,
+			len(byGoods.FindAllString(text, -1)),
+			len(tables.FindAllString(text, -1)),
+			"%s: %s",
+			step,
+			text,
+		)
 	}
 }
 
-func TestAStatementWithoutItsGoodsIsSeen(t *testing.T) {
+func TestStatements_MissingShardKeyIsDetected(t *testing.T) {
 	for text, fine := range map[string]bool{
 		"SELECT 1 FROM orders WHERE order_sn = ?":                                                                             false,
 		"UPDATE `sales` SET `stock`=? WHERE `sales`.`goods_id` = ?":                                                           true,
@@ -121,8 +132,10 @@ func TestAStatementWithoutItsGoodsIsSeen(t *testing.T) {
 		"INSERT INTO orders (order_sn) VALUES (?)":                                                                            false,
 		"SELECT (SELECT COUNT(*) FROM orders WHERE goods_id = ?) + (SELECT COUNT(*) FROM stock_moves WHERE given_at IS NULL)": false,
 	} {
-		carries := columns.MatchString(text) && strings.Contains(columns.FindStringSubmatch(text)[1], "goods_id") ||
-			!columns.MatchString(text) && len(byGoods.FindAllString(text, -1)) >= len(tables.FindAllString(text, -1))
+		carries := columns.MatchString(text) &&
+			strings.Contains(columns.FindStringSubmatch(text)[1], "goods_id") ||
+			!columns.MatchString(text) &&
+				len(byGoods.FindAllString(text, -1)) >= len(tables.FindAllString(text, -1))
 		require.Equal(t, fine, carries, text)
 	}
 }
@@ -160,14 +173,29 @@ func callSaleMethods(t *testing.T, h fixture, now recordMethod) seckill.Sale {
 	gone.GoodsID++
 	_, err = h.CreateSale(now("CreateSale"), gone, salechange.IdempotencyKey{})
 	require.NoError(t, err)
-	require.NoError(t, h.DeleteDraft(now("DeleteDraft"), gone.GoodsID, salechange.IdempotencyKey{}, today))
+	require.NoError(
+		t,
+		h.DeleteDraft(now("DeleteDraft"), gone.GoodsID, salechange.IdempotencyKey{}, today),
+	)
 	token, err := h.NextRebuildToken(now("NextRebuildToken"), draft.GoodsID)
 	require.NoError(t, err)
 	snap, err := h.BeginEpoch(now("BeginEpoch"), draft.GoodsID, token, today)
 	require.NoError(t, err)
-	_, err = h.Change(now("Change"), draft.GoodsID, salechange.Change{StockDelta: 5}, salechange.IdempotencyKey{}, today)
+	_, err = h.Change(
+		now("Change"),
+		draft.GoodsID,
+		salechange.Change{StockDelta: 5},
+		salechange.IdempotencyKey{},
+		today,
+	)
 	require.NoError(t, err)
-	begun, err := h.Change(now("Change"), draft.GoodsID, salechange.Change{StockDelta: -5}, salechange.IdempotencyKey{}, today)
+	begun, err := h.Change(
+		now("Change"),
+		draft.GoodsID,
+		salechange.Change{StockDelta: -5},
+		salechange.IdempotencyKey{},
+		today,
+	)
 	require.NoError(t, err)
 	_, _, err = h.EndCut(now("EndCut"), *begun.Cut, order.MoveApplied, today)
 	require.NoError(t, err)
@@ -180,12 +208,24 @@ func callOrderMethods(t *testing.T, h fixture, now recordMethod, sale seckill.Sa
 	lines := h.lines(sale, 6)
 	_, err := h.WriteBatch(now("WriteBatch"), batchOf(goods, lines...)) // by the bet
 	require.NoError(t, err)
-	_, err = h.WriteBatch(now("WriteBatch"), batchOf(goods, append(lines, h.line(sale, 1, 2))...)) // which is lost; and one fails
+	_, err = h.WriteBatch(
+		now("WriteBatch"),
+		batchOf(goods, append(lines, h.line(sale, 1, 2))...),
+	) // which is lost; and one fails
 	require.NoError(t, err)
-	paid, cancelled, twice := lines[0].OrderSn, lines[1].OrderSn, payment.Payment{ID: "2", GoodsID: goods, OrderSn: lines[0].OrderSn, Amount: sale.Price}
+	paid, cancelled, twice := lines[0].OrderSn, lines[1].OrderSn, payment.Payment{
+		ID:      "2",
+		GoodsID: goods,
+		OrderSn: lines[0].OrderSn,
+		Amount:  sale.Price,
+	}
 	_, err = h.Order(now("Order"), goods, paid)
 	require.NoError(t, err)
-	_, err = h.Receive(now("Receive"), payment.Payment{ID: "1", GoodsID: goods, OrderSn: paid, Amount: sale.Price}, today)
+	_, err = h.Receive(
+		now("Receive"),
+		payment.Payment{ID: "1", GoodsID: goods, OrderSn: paid, Amount: sale.Price},
+		today,
+	)
 	require.NoError(t, err)
 	_, err = h.Receive(now("Receive"), twice, today)
 	require.NoError(t, err)
@@ -208,7 +248,15 @@ func callRepairMethods(t *testing.T, h fixture, now recordMethod, sale seckill.S
 	t.Helper()
 	goods := sale.GoodsID
 	dead := h.line(sale, 7, 1)
-	out, err := h.WriteFailed(now("WriteFailed"), goods, dead, sale.Epoch, order.FailedUnwritten, order.DeadLetter{ID: "a letter"}, today)
+	out, err := h.WriteFailed(
+		now("WriteFailed"),
+		goods,
+		dead,
+		sale.Epoch,
+		order.FailedUnwritten,
+		order.DeadLetter{ID: "a letter"},
+		today,
+	)
 	require.NoError(t, err)
 	require.NoError(t, h.MarkReleased(now("MarkReleased"), goods, []string{out.Moves[0].ID}, today))
 	_, err = h.DeadLetter(now("DeadLetter"), "a letter")
@@ -217,9 +265,18 @@ func callRepairMethods(t *testing.T, h fixture, now recordMethod, sale seckill.S
 	require.NoError(t, err)
 	_, err = h.RestoreOrder(now("RestoreOrder"), "a letter", undo, today, today.Add(time.Hour))
 	require.NoError(t, err)
-	require.NoError(t, h.AddDeadLetter(now("AddDeadLetter"), order.DeadLetter{ID: "another", GoodsID: goods, FirstSeenAt: today}))
+	require.NoError(
+		t,
+		h.AddDeadLetter(
+			now("AddDeadLetter"),
+			order.DeadLetter{ID: "another", GoodsID: goods, FirstSeenAt: today},
+		),
+	)
 	require.NoError(t, h.RemoveDeadLetter(now("RemoveDeadLetter"), "another"))
-	require.NoError(t, h.RecordBarrier(now("RecordBarrier"), goods, order.Barrier{Epoch: 1, Token: 1}, today))
+	require.NoError(
+		t,
+		h.RecordBarrier(now("RecordBarrier"), goods, order.Barrier{Epoch: 1, Token: 1}, today),
+	)
 	_, err = h.BarrierReached(now("BarrierReached"), goods, 1, 1)
 	require.NoError(t, err)
 	token, err := h.NextRebuildToken(now("NextRebuildToken"), goods)
@@ -227,7 +284,16 @@ func callRepairMethods(t *testing.T, h fixture, now recordMethod, sale seckill.S
 	_, err = h.BeginEpoch(now("BeginEpoch"), goods, token, today)
 	require.NoError(t, err)
 	lost := h.line(sale, 8, 1)
-	_, err = h.WriteTombstone(now("WriteTombstone"), order.Order{OrderLine: lost, GoodsID: goods, Epoch: sale.Epoch, CreatedAt: today, ClosedAt: today})
+	_, err = h.WriteTombstone(
+		now("WriteTombstone"),
+		order.Order{
+			OrderLine: lost,
+			GoodsID:   goods,
+			Epoch:     sale.Epoch,
+			CreatedAt: today,
+			ClosedAt:  today,
+		},
+	)
 	require.NoError(t, err)
 	late := batchOf(goods, lost)
 	late.Epoch, late.Adopted = sale.Epoch+1, map[string]bool{lost.OrderSn: true}

@@ -14,12 +14,15 @@ import (
 // lost asks for a number as its buyer does.
 func lost(sale seckill.Sale, l reservation.OrderLine) order.Order {
 	return order.Order{
-		OrderLine: reservation.OrderLine{OrderSn: l.OrderSn, BuyerID: l.BuyerID}, GoodsID: sale.GoodsID, Epoch: sale.Epoch,
+		OrderLine: reservation.OrderLine{
+			OrderSn: l.OrderSn,
+			BuyerID: l.BuyerID,
+		}, GoodsID: sale.GoodsID, Epoch: sale.Epoch,
 		Status: order.Failed, FailureReason: order.FailedLost, CreatedAt: today, ClosedAt: today,
 	}
 }
 
-func TestALostOrderIsNotWrittenWhenItComes(t *testing.T) {
+func TestWriteTombstone_KeepsALateOrderFailed(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.exposed(10, 5)
 		lines := h.lines(sale, 3)
@@ -56,7 +59,7 @@ func TestALostOrderIsNotWrittenWhenItComes(t *testing.T) {
 	})
 }
 
-func TestALostOrderThatFindsNoRoomKeepsItsOneRow(t *testing.T) {
+func TestWriteTombstone_FailedOrderKeepsOneRow(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.exposed(10, 5)
 		l := h.line(sale, 1, 1)
@@ -64,7 +67,15 @@ func TestALostOrderThatFindsNoRoomKeepsItsOneRow(t *testing.T) {
 		_, err := h.WriteTombstone(t.Context(), lost(sale, l))
 		require.NoError(t, err)
 		for i := range 2 {
-			out, err := h.WriteFailed(t.Context(), sale.GoodsID, l, 1, order.FailedUnwritten, order.DeadLetter{}, today)
+			out, err := h.WriteFailed(
+				t.Context(),
+				sale.GoodsID,
+				l,
+				1,
+				order.FailedUnwritten,
+				order.DeadLetter{},
+				today,
+			)
 			require.NoError(t, err)
 			require.Len(t, out.Moves, 1-i)
 		}
@@ -74,7 +85,7 @@ func TestALostOrderThatFindsNoRoomKeepsItsOneRow(t *testing.T) {
 }
 
 // Whoever is first, the buyer's question or the late order, there is one row and both go by it.
-func TestALostOrderAndItsLateMessageRace(t *testing.T) {
+func TestWriteTombstone_RacesWithTheLateMessage(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.exposed(10, 5)
 		for range 10 {

@@ -117,7 +117,7 @@ func measureEntries(b *testing.B, cost *capacity.RedisCost) {
 	b.Helper()
 	server := servers.Redis(b)
 	client := connect.Redis([]string{server.Addr()}, "")
-	s := newShelf(b, client, 1)
+	s := newRedisStore(b, client, 1)
 	const n = 100_000.0
 	at := func() float64 { return usedMemory(b, client) * 1e6 }
 	empty := at()

@@ -15,18 +15,18 @@ import (
 )
 
 // carrier takes the floor's orders to Redis and RabbitMQ in groups, the shortest way: whoever is there goes on one call of the
-// bare script and in one message; when that is confirmed all of them are told.
+// bare script and in one message; when that is confirmed all of them are answered.
 type carrier struct {
-	shelf    bareShelf
-	channel  *amqp.Channel
-	shard    string
-	waiting  chan passenger
-	finished chan string // outbox entries that are confirmed
+	redisStore bareStore
+	channel    *amqp.Channel
+	shard      string
+	waiting    chan passenger
+	finished   chan string // outbox entries that are confirmed
 }
 
 type passenger struct {
 	line reservation.OrderLine
-	told chan error
+	answered chan error
 }
 
 func newCarrier(spec floorSpec) (*carrier, error) {
@@ -42,8 +42,8 @@ func newCarrier(spec floorSpec) (*carrier, error) {
 		return nil, err
 	}
 	c := &carrier{
-		shelf:   bareShelf{connect.Redis([]string{spec.Redis}, ""), spec.GoodsID, bareScript},
-		channel: ch, shard: strconv.Itoa(order.Shard(spec.GoodsID, spec.Shards)),
+		redisStore: bareStore{connect.Redis([]string{spec.Redis}, ""), spec.GoodsID, bareScript},
+		channel:    ch, shard: strconv.Itoa(order.Shard(spec.GoodsID, spec.Shards)),
 		waiting: make(chan passenger, 4096), finished: make(chan string, 4096),
 	}
 	go c.drive()
@@ -56,7 +56,7 @@ func (c *carrier) carry(ctx context.Context, line reservation.OrderLine) error {
 	p := passenger{line, make(chan error, 1)}
 	c.waiting <- p
 	select {
-	case err := <-p.told:
+	case err := <-p.answered:
 		return err
 	case <-ctx.Done():
 		return ctx.Err()
@@ -70,24 +70,24 @@ func (c *carrier) drive() {
 		for i, p := range aboard {
 			group[i].OrderLine = p.line
 		}
-		id, body, err := c.shelf.takeGroup(context.Background(), group)
+		id, body, err := c.redisStore.takeGroup(context.Background(), group)
 		if err != nil {
-			tell(aboard, err)
+			note(aboard, err)
 			continue
 		}
 		confirm, err := c.channel.PublishWithDeferredConfirm("seckill.orders", c.shard, true, false, amqp.Publishing{
-			DeliveryMode: amqp.Persistent, ContentType: "application/json", Timestamp: time.Now(), Body: order.EncodeOrders(c.shelf.goodsID, body),
+			DeliveryMode: amqp.Persistent, ContentType: "application/json", Timestamp: time.Now(), Body: order.EncodeOrders(c.redisStore.goodsID, body),
 		})
 		if err != nil {
-			tell(aboard, err)
+			note(aboard, err)
 			continue
 		}
 		go func() {
 			if !confirm.Wait() {
-				tell(aboard, errors.New("not confirmed"))
+				note(aboard, errors.New("not confirmed"))
 				return
 			}
-			tell(aboard, nil)
+			note(aboard, nil)
 			c.finished <- id
 		}()
 	}
@@ -107,15 +107,15 @@ func gather[T any](from chan T) []T {
 	return group
 }
 
-func tell(aboard []passenger, err error) {
+func note(aboard []passenger, err error) {
 	for _, p := range aboard {
-		p.told <- err
+		p.answered <- err
 	}
 }
 
 // trim removes confirmed entries from the outbox.
 func (c *carrier) trim() {
 	for {
-		_ = c.shelf.client.XDel(context.Background(), fmt.Sprintf("sk:{%d}:outbox", c.shelf.goodsID), gather(c.finished)...).Err()
+		_ = c.redisStore.client.XDel(context.Background(), fmt.Sprintf("sk:{%d}:outbox", c.redisStore.goodsID), gather(c.finished)...).Err()
 	}
 }

@@ -1,4 +1,4 @@
-// Package bench measures the house beside its floors: what the same machine does at the same moment with the bare parts.
+// Package bench measures the fixture beside its floors: what the same machine does at the same moment with the bare parts.
 //
 // Every benchmark is a duel: ours and its floors work in turn, one lap each, and a round of laps is one operation of
 // the benchmark; so -benchtime 5x is five rounds. What is reported are medians over the rounds, and the ratio
@@ -9,5 +9,5 @@
 //	make bench-record    appends it to docs/explanation/performance.md, with the machine, the versions and the command
 //	make profile         takes processor profiles of the API in a rush
 //
-// The servers are private ones of internal/testing/servers; the programs of the house run as they are released, from internal/testing/installation.
+// The servers are private ones of internal/testing/servers; the programs of the fixture run as they are released, from internal/testing/installation.
 package bench

@@ -28,7 +28,7 @@ import (
 // floorSetting holds the floor program's settings as JSON. The floor program is this test binary, started again with it.
 const floorSetting = "SECKILL_BENCH_FLOOR"
 
-// floorSpec is what the floor program is told.
+// floorSpec is what the floor program is answered.
 type floorSpec struct {
 	Redis, AMQP string
 	Shards      int
@@ -55,7 +55,7 @@ func startFloor(b *testing.B, spec floorSpec) (addr string, pid int) {
 	return addr, cmd.Process.Pid
 }
 
-// runFloor is the floor program: bare gin, the house's own check of the token, and nothing else that is not needed to write the
+// runFloor is the floor program: bare gin, the fixture's own check of the token, and nothing else that is not needed to write the
 // same bytes, or to take an order down in Redis and RabbitMQ. It ends with its standard input.
 func runFloor(text string) int {
 	var spec floorSpec

@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// pacedFor is how long a lap of paced purchases is.
-const pacedFor = 2 * time.Second
+// atRateFor is how long a lap of atRate purchases is.
+const atRateFor = 2 * time.Second
 
 // BenchmarkLatency is how long an accepted purchase takes at half the highest rate, from the moment it should have been sent
 // (so that waiting counts), and the same of the floor program at the same rate.
@@ -22,8 +22,8 @@ func BenchmarkLatency(b *testing.B) {
 	rate := float64(len(warm)) / took.Seconds() / 2
 	var ours, floor []time.Duration
 	for b.Loop() {
-		ours = append(ours, a.paced(b, sale, a.APIs[0].Addr, rate))
-		floor = append(floor, a.paced(b, a.bare, a.floor, rate))
+		ours = append(ours, a.atRate(b, sale, a.APIs[0].Addr, rate))
+		floor = append(floor, a.atRate(b, a.bare, a.floor, rate))
 	}
 	ratios := make([]float64, len(ours))
 	for i := range ours {
@@ -32,14 +32,14 @@ func BenchmarkLatency(b *testing.B) {
 	slices.Sort(ours)
 	slices.Sort(floor)
 	b.ReportMetric(median(ratios), "of-floor")
-	results.tell("accepted purchases, 99th percentile at half the highest rate", "≤ 2 × the floor program's", "%v at %s/s; floor program %v; %.2f ×",
+	results.note("accepted purchases, 99th percentile at half the highest rate", "≤ 2 × the floor program's", "%v at %s/s; floor program %v; %.2f ×",
 		ours[len(ours)/2].Round(10*time.Microsecond), thousands(rate), floor[len(floor)/2].Round(10*time.Microsecond), median(ratios))
 }
 
-// paced buys at a fixed rate and returns the 99th percentile.
-func (a *arena) paced(b *testing.B, goods, addr string, rate float64) time.Duration {
+// atRate buys at a fixed rate and returns the 99th percentile.
+func (a *arena) atRate(b *testing.B, goods, addr string, rate float64) time.Duration {
 	b.Helper()
-	requests := purchases(b, a.Installation, a.store, id(b, goods), int(rate*pacedFor.Seconds()), inOrder)
+	requests := purchases(b, a.Installation, a.store, id(b, goods), int(rate*atRateFor.Seconds()), inOrder)
 	took := make([]time.Duration, len(requests))
 	began := time.Now().Add(200 * time.Millisecond) // the connections are made first
 	crowd(b, addr, 4*connections, len(requests), func(c *client, i int) error {

@@ -29,7 +29,7 @@ func BenchmarkRedisMemory(b *testing.B) {
 	once(b, func() {
 		server := servers.Redis(b)
 		client := connect.Redis([]string{server.Addr()}, "")
-		s := newShelf(b, client, 1)
+		s := newRedisStore(b, client, 1)
 		empty := usedMemory(b, client)
 		outbox, sns := s.sellAll(b)
 		for left := livePaths; left > 0; left -= reservation.MaxBatch {
@@ -46,8 +46,8 @@ func BenchmarkRedisMemory(b *testing.B) {
 		}
 		after := usedMemory(b, client) - empty
 		b.ReportMetric(peak, "MB-peak")
-		results.tell("Redis: 1,000,000 buyers, 100,000 units, nothing written yet, 60,000 unused paths", "≤ 100 MB", "%.0f MB", peak)
-		results.tell("Redis: the same, all orders written", "–", "%.0f MB", after)
+		results.note("Redis: 1,000,000 buyers, 100,000 units, nothing written yet, 60,000 unused paths", "≤ 100 MB", "%.0f MB", peak)
+		results.note("Redis: the same, all orders written", "–", "%.0f MB", after)
 		require.NoError(b, client.Close())
 	})
 }
@@ -63,7 +63,7 @@ func once(b *testing.B, measure func()) {
 }
 
 // sellAll reserves every unit, and returns the outbox' entries and the orders.
-func (s shelf) sellAll(b *testing.B) (outbox, sns []string) {
+func (s redisStore) sellAll(b *testing.B) (outbox, sns []string) {
 	b.Helper()
 	for sold := 0; sold < unitsOfMillion; {
 		group := s.prepare(b, min(reservation.MaxBatch, unitsOfMillion-sold))
@@ -80,7 +80,7 @@ func (s shelf) sellAll(b *testing.B) (outbox, sns []string) {
 }
 
 // refuse lets the rest of the million try paths that do not exist.
-func (s shelf) refuse(b *testing.B) {
+func (s redisStore) refuse(b *testing.B) {
 	b.Helper()
 	for refused := unitsOfMillion + livePaths; refused < millionBuyers; refused += reservation.MaxBatch {
 		_, err := s.Reserve(b.Context(), s.goodsID, 1, wishes(b, reservation.MaxBatch))
@@ -119,7 +119,7 @@ func BenchmarkAPIMemory(b *testing.B) {
 			after = resident(b, a.APIs[0].Pid(), "VmRSS")
 		}
 		b.ReportMetric(peak, "MB-peak")
-		results.tell("API: 2,000 connections, 100,000 buyers at once", "≤ 150 MB resident, and back",
+		results.note("API: 2,000 connections, 100,000 buyers at once", "≤ 150 MB resident, and back",
 			"%.0f MB before, %.0f MB at the peak, %.0f MB %d s later", before, peak, after, waited)
 	})
 }

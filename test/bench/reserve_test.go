@@ -34,8 +34,8 @@ func BenchmarkReserve(b *testing.B) {
 	cpu := processorTime(server.Pid())
 	for i, size := range []int{1, 16, 256} {
 		b.Run(fmt.Sprint(size), func(b *testing.B) {
-			ours := newShelf(b, client, int64(2*i+1))
-			bare, empty := bareShelf{client, int64(2*i + 2), bareScript}, bareShelf{client, 0, emptyScript}
+			ours := newRedisStore(b, client, int64(2*i+1))
+			bare, empty := bareStore{client, int64(2*i + 2), bareScript}, bareStore{client, 0, emptyScript}
 			duel(b, fmt.Sprintf("reserve, groups of %d", size), "reservations",
 				contestant{"ours", func() lap { return trips(b, size, ours.prepare, ours.reserve, cpu) }},
 				contestant{"empty EVALSHA", func() lap { return trips(b, size, wishes, empty.take, cpu) }},
@@ -73,15 +73,15 @@ func trips(b *testing.B, size int, prepare func(b *testing.B, size int) []reserv
 	}, cpu)
 }
 
-// shelf is our store with one sale in it.
-type shelf struct {
+// redisStore is our store with one sale in it.
+type redisStore struct {
 	*redisstore.Store
 	goodsID int64
 }
 
-func newShelf(b *testing.B, client redis.UniversalClient, goodsID int64) shelf {
+func newRedisStore(b *testing.B, client redis.UniversalClient, goodsID int64) redisStore {
 	b.Helper()
-	s := shelf{redisstore.New(client, redisstore.Options{MaxBacklogMillis: time.Hour.Milliseconds()}), goodsID}
+	s := redisStore{redisstore.New(client, redisstore.Options{MaxBacklogMillis: time.Hour.Milliseconds()}), goodsID}
 	now := time.Now().UTC()
 	_, err := s.Load(b.Context(), rebuild.Snapshot{Sale: seckill.Sale{
 		GoodsID: goodsID, MerchantID: 1, Title: "tea", Price: 250, Total: seckill.MaxStock, Stock: seckill.MaxStock, Epoch: 1,
@@ -93,14 +93,14 @@ func newShelf(b *testing.B, client redis.UniversalClient, goodsID int64) shelf {
 }
 
 // prepare gives each of a group's buyers a path.
-func (s shelf) prepare(b *testing.B, size int) []reservation.Reservation {
+func (s redisStore) prepare(b *testing.B, size int) []reservation.Reservation {
 	b.Helper()
 	group := wishes(b, size)
 	s.issue(b, group)
 	return group
 }
 
-func (s shelf) issue(b *testing.B, group []reservation.Reservation) {
+func (s redisStore) issue(b *testing.B, group []reservation.Reservation) {
 	b.Helper()
 	grants := make([]reservation.PathGrant, len(group))
 	for i, r := range group {
@@ -110,7 +110,7 @@ func (s shelf) issue(b *testing.B, group []reservation.Reservation) {
 	require.NoError(b, err)
 }
 
-func (s shelf) reserve(ctx context.Context, group []reservation.Reservation) error {
+func (s redisStore) reserve(ctx context.Context, group []reservation.Reservation) error {
 	g, err := s.Reserve(ctx, s.goodsID, 1, group)
 	if err != nil {
 		return err
@@ -140,8 +140,8 @@ func wish() reservation.Reservation {
 	}}
 }
 
-// bareShelf writes what the reserve script writes, less the path, and judges nothing.
-type bareShelf struct {
+// bareStore writes what the reserve script writes, less the path, and judges nothing.
+type bareStore struct {
 	client  redis.UniversalClient
 	goodsID int64
 	script  *redis.Script
@@ -158,13 +158,13 @@ redis.call('HSET', KEYS[2], unpack(ARGV, 3, 2 + 2 * n))
 redis.call('HSET', KEYS[3], unpack(ARGV, 3 + 2 * n))
 return redis.call('XADD', KEYS[4], '*', 'b', ARGV[2])`)
 
-func (s bareShelf) take(ctx context.Context, group []reservation.Reservation) error {
+func (s bareStore) take(ctx context.Context, group []reservation.Reservation) error {
 	_, _, err := s.takeGroup(ctx, group)
 	return err
 }
 
 // takeGroup returns the outbox entry's id and its body.
-func (s bareShelf) takeGroup(ctx context.Context, group []reservation.Reservation) (id string, body []byte, err error) {
+func (s bareStore) takeGroup(ctx context.Context, group []reservation.Reservation) (id string, body []byte, err error) {
 	key, now := fmt.Sprintf("sk:{%d}", s.goodsID), time.Now().UnixMilli()
 	buyers, pending := make([]any, 0, 2*len(group)), make([]any, 0, 2*len(group))
 	lines := make([]reservation.OrderLine, len(group))

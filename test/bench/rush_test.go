@@ -57,7 +57,7 @@ func BenchmarkRush(b *testing.B) {
 				contestant{"the floors of its parts", func() lap { return a.floors(b, buyers) }})
 			b.ReportMetric(float64(seen.calls)/float64(seen.requests), "redis-calls/request")
 			r := results.rows[len(results.rows)-1]
-			results.tell(measure, "at most 1.5 times the floors; ≤ 0.2 Redis calls",
+			results.note(measure, "at most 1.5 times the floors; ≤ 0.2 Redis calls",
 				"%.2f s to the last order in MySQL (floors %.2f s, %.2f ×); %.3f processor seconds for 1,000 buyers (floors %.3f); %.3f Redis calls a request",
 				float64(buyers)/r.oursRate, float64(buyers)/r.floorRate, 1/r.ratio, 1000*r.oursCPU.Seconds(), 1000*r.floorCPU.Seconds(),
 				float64(seen.calls)/float64(seen.requests))

@@ -27,8 +27,8 @@ type table struct {
 	figures []figure
 }
 
-// tell keeps a figure for the end; what a benchmark measures again replaces what it measured before.
-func (t *table) tell(measure, wanted, format string, values ...any) {
+// report keeps a figure for the end; what a benchmark measures again replaces what it measured before.
+func (t *table) note(measure, wanted, format string, values ...any) {
 	t.figures = slices.DeleteFunc(t.figures, func(f figure) bool { return f.measure == measure })
 	t.figures = append(t.figures, figure{measure, fmt.Sprintf(format, values...), wanted})
 }

@@ -14,8 +14,8 @@ import (
 // One standalone serves the tests of this file; each has a sale of its own.
 func TestBuying(t *testing.T) {
 	h := standalone(t)
-	for name, test := range map[string]func(*testing.T, house){
-		"pressed many times": pressedManyTimes, "an answer is lost": anAnswerIsLost, "told to wait": toldToWait,
+	for name, test := range map[string]func(*testing.T, fixture){
+		"pressed many times": pressedManyTimes, "an answer is lost": anAnswerIsLost, "answered to wait": requireWaiting,
 		"no event stream": noEventStream, "the page is left": thePageIsLeft, "a try of yesterday": aTryOfYesterday, "a clock that is wrong": aWrongClock,
 		"by keyboard alone": byKeyboard, "in Chinese": inChinese, "signed out": signedOut, "too many at once": tooMany,
 	} {
@@ -24,7 +24,7 @@ func TestBuying(t *testing.T) {
 }
 
 // buyer is a visitor who has signed in and whose page notes every call, with a script of the test's before the page's own.
-func (h house) buyer(t *testing.T, id int64, script string) *visitor {
+func (h fixture) buyer(t *testing.T, id int64, script string) *visitor {
 	t.Helper()
 	v := visit(t, h.base, phone)
 	v.signIn(h.token(t, seckill.Buyer, id, "Ada"))
@@ -52,7 +52,7 @@ func (v *visitor) calls(part string) (some []string) {
 
 const won = "It’s yours. Please pay by"
 
-func pressedManyTimes(t *testing.T, h house) {
+func pressedManyTimes(t *testing.T, h fixture) {
 	goods := h.sale(t, "A thing pressed often", 100, 50, 5, -time.Minute, time.Hour)
 	v := h.buyer(t, 100, "")
 	v.open("/")
@@ -67,7 +67,7 @@ func pressedManyTimes(t *testing.T, h house) {
 }
 
 // The answers to the first two purchases are lost on the way: the page asks again, with the same path, and has one order.
-func anAnswerIsLost(t *testing.T, h house) {
+func anAnswerIsLost(t *testing.T, h fixture) {
 	goods := h.sale(t, "A thing of lost answers", 100, 50, 5, -time.Minute, time.Hour)
 	v := h.buyer(t, 101, `let lost = 0; window.meddle = async (path, options, real) => {
 		if (path.includes('decrStock') && lost++ < 2) { await real(path, options); throw new TypeError('lost'); }
@@ -85,7 +85,7 @@ func anAnswerIsLost(t *testing.T, h house) {
 }
 
 // Retry-After is obeyed, where everybody can see it, and the wait can be given up.
-func toldToWait(t *testing.T, h house) {
+func requireWaiting(t *testing.T, h fixture) {
 	goods := h.sale(t, "A thing to wait for", 100, 50, 5, -time.Minute, time.Hour)
 	v := h.buyer(t, 102, `let refused = 0; window.at = []; window.meddle = (path) => {
 		if (!path.includes('randomPath')) return null;
@@ -101,7 +101,7 @@ func toldToWait(t *testing.T, h house) {
 	require.GreaterOrEqual(t, ask[float64](v, "window.at[1] - window.at[0]"), 1990.0)
 }
 
-func tooMany(t *testing.T, h house) {
+func tooMany(t *testing.T, h fixture) {
 	goods := h.sale(t, "A thing of one each", 100, 50, 1, -time.Minute, time.Hour)
 	v := h.buyer(t, 103, `window.meddle = (path) => path.includes('randomPath') ?
 		new Response('{"code":429,"reason":"RATE_LIMITED","message":"","data":{},"requestId":"x"}', {status: 429, headers: {'Retry-After': '30'}}) : null;`)
@@ -115,7 +115,7 @@ func tooMany(t *testing.T, h house) {
 	require.True(t, ask[bool](v, `document.querySelector('`+card(goods)+` .buy').disabled`), "one each")
 }
 
-func noEventStream(t *testing.T, h house) {
+func noEventStream(t *testing.T, h fixture) {
 	goods := h.sale(t, "A thing without a stream", 100, 50, 5, -time.Minute, time.Hour)
 	v := h.buyer(t, 104, `delete window.EventSource;`)
 	v.open("/")
@@ -124,7 +124,7 @@ func noEventStream(t *testing.T, h house) {
 }
 
 // The page is left between the purchase and its answer; opened again, it goes on with the same path.
-func thePageIsLeft(t *testing.T, h house) {
+func thePageIsLeft(t *testing.T, h fixture) {
 	goods := h.sale(t, "A thing that is left", 100, 50, 5, -time.Minute, time.Hour)
 	v := h.buyer(t, 105, `window.meddle = (path) => path.includes('decrStock') && !sessionStorage.left ? new Promise(() => {}) : null;`)
 	v.open("/")
@@ -139,7 +139,7 @@ func thePageIsLeft(t *testing.T, h house) {
 }
 
 // A try whose path has gone is not begun anew by itself: nobody has pressed.
-func aTryOfYesterday(t *testing.T, h house) {
+func aTryOfYesterday(t *testing.T, h fixture) {
 	goods := h.sale(t, "A thing of yesterday", 100, 50, 5, -time.Minute, time.Hour)
 	v := h.buyer(t, 110, fmt.Sprintf(`localStorage.setItem('try:110:%s', JSON.stringify({path: '%s', quantity: 1, begun: 1}));`, goods, strings.Repeat("0", 32)))
 	v.open("/")
@@ -148,7 +148,7 @@ func aTryOfYesterday(t *testing.T, h house) {
 }
 
 // A device's clock that is two days wrong does not move the countdown.
-func aWrongClock(t *testing.T, h house) {
+func aWrongClock(t *testing.T, h fixture) {
 	goods := h.sale(t, "A thing of tomorrow", 100, 50, 5, time.Hour, 2*time.Hour)
 	v := h.buyer(t, 106, `const real_ = Date; window.Date = class extends real_ {
 		constructor(...a) { a.length ? super(...a) : super(real_.now() + 2 * 864e5); } static now() { return real_.now() + 2 * 864e5; } };`)
@@ -157,7 +157,7 @@ func aWrongClock(t *testing.T, h house) {
 	v.sees(card(goods)+" .buy", "Not yet")
 }
 
-func byKeyboard(t *testing.T, h house) {
+func byKeyboard(t *testing.T, h fixture) {
 	goods := h.sale(t, "A thing for the keyboard", 100, 50, 1, -time.Minute, time.Hour)
 	v := h.buyer(t, 107, "")
 	v.open("/")
@@ -169,7 +169,7 @@ func byKeyboard(t *testing.T, h house) {
 	require.Equal(t, "status", ask[string](v, `document.querySelector('`+card(goods)+` .say').getAttribute('role')`))
 }
 
-func inChinese(t *testing.T, h house) {
+func inChinese(t *testing.T, h fixture) {
 	goods := h.sale(t, "搪瓷水壶 1.2 升", 19900, 50, 1, -time.Minute, time.Hour)
 	v := h.buyer(t, 108, "")
 	v.open("/?lang=zh")
@@ -182,7 +182,7 @@ func inChinese(t *testing.T, h house) {
 	v.sees("#orders", "To be paid")
 }
 
-func signedOut(t *testing.T, h house) {
+func signedOut(t *testing.T, h fixture) {
 	goods := h.sale(t, "A thing for strangers", 100, 50, 1, -time.Minute, time.Hour)
 	v := visit(t, h.base, phone)
 	v.open("/")

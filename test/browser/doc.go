@@ -1,5 +1,5 @@
 // Package browser looks at the pages as people do: with a real browser (Debian's chromium, without a window), on a
-// phone and at a desk, against standalone and against real servers.
+// phone and at a desktop, against standalone and against real servers.
 //
 // Every page that a test opens is held to what all pages promise, whatever the test is about: no error in the console,
 // no request to another host, nothing that the Content-Security-Policy had to stop.

@@ -37,7 +37,7 @@ func (v *visitor) light(what string) {
 	v.t.Logf("%s: %d bytes uncompressed in %d files, the page itself after %.1f ms", what, l.Bytes, l.Files, l.Millis)
 }
 
-// Every page and every dialog, for a buyer, a merchant and an operator, on a phone and at a desk, by day and by night, in
+// Every page and every dialog, for a buyer, a merchant and an operator, on a phone and at a desktop, by day and by night, in
 // both languages: names, labels, contrast, targets, headings, nothing wider than the screen, and all of it light.
 func TestPagesAreForEverybody(t *testing.T) {
 	h := standalone(t)
@@ -47,7 +47,7 @@ func TestPagesAreForEverybody(t *testing.T) {
 	goods := h.sale(t, "Running shoes", 39900, 5, 1, -time.Minute, time.Hour)
 	h.sale(t, "Two tickets to the autumn concert", 66600, 80, 4, 26*time.Hour, 30*time.Hour)
 	h.sale(t, "Reading lamp", 12900, 80, 1, 9*time.Minute, 30*time.Hour)
-	for i, d := range []device{phone, desk, phone.at(true).in("zh-CN"), desk.at(true).in("zh-CN")} {
+	for i, d := range []device{phone, desktop, phone.at(true).in("zh-CN"), desktop.at(true).in("zh-CN")} {
 		t.Run(fmt.Sprintf("%s %s %t", d.name, d.language, d.dark), func(t *testing.T) {
 			night := d.name + map[bool]string{true: "-night"}[d.dark]
 			buyer := visit(t, h.base, d)

@@ -17,8 +17,8 @@ import (
 // pages, the console gets its picture every second, and both end at what MySQL says.
 func TestPagesLiveThroughARush(t *testing.T) {
 	h := realServers(t)
-	goods := h.rig.PutUp(t, 2500, 1)
-	mei, ada := visit(t, h.base, desk), visit(t, h.base, phone)
+	goods := h.installation.PutUp(t, 2500, 1)
+	mei, ada := visit(t, h.base, desktop), visit(t, h.base, phone)
 	mei.signIn(h.token(t, seckill.Merchant, 7, "Mei"))
 	mei.before(`window.pictures = []; const Real = window.EventSource;
 		window.EventSource = class extends Real { constructor(url) { super(url); this.addEventListener('picture', (e) => window.pictures.push(JSON.parse(e.data))); } };`)
@@ -30,7 +30,7 @@ func TestPagesLiveThroughARush(t *testing.T) {
 	over := make(chan buyers.Report, 1)
 	go func() {
 		report, err := buyers.Run(t.Context(), buyers.Plan{
-			Bases: []string{h.base}, GoodsID: goods, Buyers: 5000, Concurrency: 100, FirstID: 1000, Token: h.rig.BuyerToken, Spread: 12 * time.Second, RetryErrors: true,
+			Bases: []string{h.base}, GoodsID: goods, Buyers: 5000, Concurrency: 100, FirstID: 1000, Token: h.installation.BuyerToken, Spread: 12 * time.Second, RetryErrors: true,
 		})
 		if err != nil {
 			t.Errorf("the rush: %v", err)
@@ -75,13 +75,13 @@ func TestPagesLiveThroughARush(t *testing.T) {
 // The ledger is red the moment it does not balance, and green again when it does.
 func TestTheLedgerIsRedWhenItDoesNotBalance(t *testing.T) {
 	h := realServers(t)
-	goods := h.rig.PutUp(t, 40, 1)
-	mei := visit(t, h.base, desk)
+	goods := h.installation.PutUp(t, 40, 1)
+	mei := visit(t, h.base, desktop)
 	mei.signIn(h.token(t, seckill.Merchant, 7, "Mei"))
 	mei.open("/console/sales/" + goods)
 	mei.sees("#ledger", "Balances")
 	green := ask[string](mei, `getComputedStyle(document.getElementById('ledger')).borderColor`)
-	redis := h.rig.RedisClient(t)
+	redis := h.installation.RedisClient(t)
 	require.NoError(t, redis.HIncrBy(t.Context(), "sk:{"+goods+"}", "avail", -1).Err())
 	mei.sees("#ledger", "Does not balance")
 	require.NotEqual(t, green, ask[string](mei, `getComputedStyle(document.getElementById('ledger')).borderColor`))
@@ -95,7 +95,7 @@ func TestTheLedgerIsRedWhenItDoesNotBalance(t *testing.T) {
 func TestAnOperatorsDay(t *testing.T) {
 	h := standalone(t)
 	goods := h.sale(t, kettle, 100, 50, 5, -time.Minute, time.Hour)
-	ops := visit(t, h.base, desk)
+	ops := visit(t, h.base, desktop)
 	ops.guest("Ops")
 	ops.open("/console/sales/" + goods)
 	ops.becomes("the limiter is there", `document.querySelector('.limiter [name=permitsPerSecond]').value === '1000'`)
@@ -136,7 +136,7 @@ func TestOrdersAreFilteredAndTakenHome(t *testing.T) {
 			}, patience, 20*time.Millisecond)
 		}
 	}
-	mei := visit(t, h.base, desk)
+	mei := visit(t, h.base, desktop)
 	mei.guest("Mei")
 	mei.open("/console/sales/" + goods)
 	mei.becomes("all are there", `document.querySelectorAll('#bought tr').length === 3`)

@@ -14,14 +14,14 @@ import (
 // The tour: a merchant puts up the last unit of something, two buyers fight for it, one wins and pays, the other hears
 // it kindly; the merchant tops up, and the other one buys, cancels, and finds the sale paused, resumed and closed.
 func TestTour(t *testing.T) {
-	t.Run("standalone", func(t *testing.T) { tour(t, standalone(t), true, desk, phone) })
-	t.Run("real servers", func(t *testing.T) { tour(t, realServers(t), false, phone, desk) })
+	t.Run("standalone", func(t *testing.T) { tour(t, standalone(t), true, desktop, phone) })
+	t.Run("real servers", func(t *testing.T) { tour(t, realServers(t), false, phone, desktop) })
 }
 
 const kettle = "Enamel kettle, 1.2 litres"
 
 // tour shows the merchant on one device and the first buyer on another; the second buyer has a telephone at night.
-func tour(t *testing.T, h house, guests bool, merchants, buyers device) {
+func tour(t *testing.T, h fixture, guests bool, merchants, buyers device) {
 	mei := visit(t, h.base, merchants)
 	ada, bo := visit(t, h.base, buyers), visit(t, h.base, phone.at(true))
 	if guests {
@@ -103,7 +103,7 @@ func fight(t *testing.T, a, b *visitor, goods string) (winner, loser *visitor) {
 	}
 	both.Wait()
 	for _, v := range []*visitor{a, b} {
-		v.becomes("told", `/It’s yours|All gone/.test(document.querySelector('`+card(goods)+` .say').innerText)`)
+		v.becomes("answered", `/It’s yours|All gone/.test(document.querySelector('`+card(goods)+` .say').innerText)`)
 	}
 	for _, v := range []*visitor{a, b} {
 		v.sees(card(goods), "0 of 1 left")
@@ -118,11 +118,11 @@ func fight(t *testing.T, a, b *visitor, goods string) (winner, loser *visitor) {
 	return winner, loser
 }
 
-// buys presses once and waits to be told.
-func (v *visitor) buys(goods, told string) {
+// buys presses once and waits to be answered.
+func (v *visitor) buys(goods, answered string) {
 	v.t.Helper()
 	v.press(card(goods) + " .buy")
-	v.sees(card(goods)+" .say", told)
+	v.sees(card(goods)+" .say", answered)
 }
 
 // order finds the buyer's newest order.

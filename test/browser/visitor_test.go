@@ -33,8 +33,8 @@ type device struct {
 }
 
 var (
-	phone = device{name: "phone", width: 360, height: 740, scale: 2, phone: true, language: "en-GB"}
-	desk  = device{name: "desk", width: 1280, height: 860, scale: 1, language: "en-GB"}
+	phone   = device{name: "phone", width: 360, height: 740, scale: 2, phone: true, language: "en-GB"}
+	desktop = device{name: "desktop", width: 1280, height: 860, scale: 1, language: "en-GB"}
 )
 
 func (d device) at(night bool) device { d.dark = night; return d }

@@ -21,7 +21,7 @@ type rushed struct {
 	facts  installation.Facts
 }
 
-// rushOn lets buyers rush a new sale over all of the rig's APIs, and waits until everything is written.
+// rushOn lets buyers rush a new sale over all of the installation's APIs, and waits until everything is written.
 func rushOn(t *testing.T, r *installation.Installation, units, limit int64, p buyers.Plan) rushed {
 	t.Helper()
 	return rushFor(t, r, r.PutUp(t, units, limit), p)

@@ -153,7 +153,7 @@ func TestScaling_NodesJoinAndLeaveDuringRush(t *testing.T) {
 	c.bounded(t, undecided)
 }
 
-// busy tells whether the rush goes on.
+// busy reports whether the rush goes on.
 func (c *crowd) busy() bool {
 	select {
 	case <-c.over:

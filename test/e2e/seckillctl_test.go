@@ -17,7 +17,7 @@ import (
 	"flashsale.dev/seckill/internal/testing/installation"
 )
 
-// ctl runs seckillctl against a rig, reads what it prints into data (where it ends well), and gives its exit code.
+// ctl runs seckillctl against a installation, reads what it prints into data (where it ends well), and gives its exit code.
 func ctl(t *testing.T, r *installation.Installation, data any, args ...string) int {
 	t.Helper()
 	out, err := installation.Try(t, "seckillctl", []string{

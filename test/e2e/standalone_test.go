@@ -112,7 +112,7 @@ func TestStandalone_SecondProcessIsRefused(t *testing.T) {
 	s := startStandalone(t, t.TempDir())
 	out, err := installation.Try(t, "standalone", nil, "-addr", "127.0.0.1:0", "-data", s.data)
 	require.Error(t, err)
-	require.Contains(t, out, "another process works on")
+	require.Contains(t, out, "another process uses")
 }
 
 func TestPrograms_PrintUsage(t *testing.T) {

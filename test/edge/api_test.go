@@ -25,7 +25,7 @@ func TestBeforeTheRealAPI(t *testing.T) {
 	t.Run("a rush", func(t *testing.T) { rushThrough(t, r, e) })
 }
 
-// before is the deployed site before a rig; everybody comes from an exempt address unless a test says otherwise.
+// before is the deployed site before a installation; everybody comes from an exempt address unless a test says otherwise.
 func before(t *testing.T, r *installation.Installation) site {
 	t.Helper()
 	return site{

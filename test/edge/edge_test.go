@@ -66,10 +66,10 @@ func (e *edge) crowd(n int, ask func(i int) answer) map[string]int {
 		wait.Go(func() { answers[i] = ask(i) })
 	}
 	wait.Wait()
-	return tally(answers...)
+	return countAnswers(answers...)
 }
 
-func tally(answers ...answer) map[string]int {
+func countAnswers(answers ...answer) map[string]int {
 	counts := map[string]int{}
 	for _, a := range answers {
 		counts[a.Reason]++
@@ -101,7 +101,7 @@ func shaped(t *testing.T, a answer) {
 	require.Equal(t, "no-store", a.Header.Get("Cache-Control"))
 }
 
-// api stands in for the API: it counts what reaches it and says what it is told to.
+// api stands in for the API: it counts what reaches it and says what it is answered to.
 type api struct {
 	*httptest.Server
 	heard atomic.Int64
@@ -147,7 +147,7 @@ func envelope(w http.ResponseWriter, status int, reason, data string) {
 	_, _ = fmt.Fprintf(w, `{"code":%d,"reason":%q,"message":"of the API","data":%s,"requestId":"ofTheAPI"}`, status, reason, data)
 }
 
-// bearer is a header field with a token of the rig's secret.
+// bearer is a header field with a token of the installation's secret.
 func bearer(t *testing.T, id int64, role seckill.Role) []string {
 	t.Helper()
 	tokens, err := auth.New([]byte(installation.Secret), 0, time.Now)

@@ -88,7 +88,7 @@ func TestEachKeyHasALimitOfItsOwn(t *testing.T) {
 			for i := range 8 {
 				answers = append(answers, c.ask(e, i))
 			}
-			require.Equal(t, c.passed, tally(answers...)["OK"], tally(answers...))
+			require.Equal(t, c.passed, countAnswers(answers...)["OK"], countAnswers(answers...))
 		})
 	}
 }
@@ -126,7 +126,7 @@ func TestOtherRoutesHaveTheirs(t *testing.T) {
 	require.Equal(t, "OK", e.path("1").Reason)
 }
 
-// Nobody chooses an address unless the edge is told to believe them; and the API hears one address, the edge's word.
+// Nobody chooses an address unless the edge is answered to believe them; and the API hears one address, the edge's word.
 func TestWhoSaysForWhomTheyAsk(t *testing.T) {
 	api := newAPI(t)
 	s := open(api.addr()).with("zones.conf", zones(rare)).with("limits_path.conf", limits("zone=address"))

@@ -62,7 +62,7 @@ func twoEdges(t *testing.T, api *api, server *servers.RedisServer, rules string)
 	return [2]*edge{start(t, s), start(t, s)}
 }
 
-// TestTenInAWindowOverAllEdges counts an address once for all nginx, and tells the API which of the ten it is.
+// TestTenInAWindowOverAllEdges counts an address once for all nginx, and reports the API which of the ten it is.
 func TestTenInAWindowOverAllEdges(t *testing.T) {
 	server, _ := published(t)
 	api := newAPI(t)
@@ -236,24 +236,24 @@ func TestRedisAway(t *testing.T) {
 	e := start(t, open(newAPI(t).addr()).with("settings.lua", asking(t, server.Addr(), bucket)))
 	shut := start(t, open(newAPI(t).addr()).with("settings.lua", closed(asking(t, server.Addr(), bucket))))
 	require.Equal(t, "OK", e.path("1").Reason)
-	for _, harm := range []struct {
+	for _, fault := range []struct {
 		name       string
 		do, mended func() error
 	}{
 		{"asleep", server.Pause, server.Resume},
 		{"killed", server.Kill, func() error { return server.Restart(t.Context()) }},
 	} {
-		require.NoError(t, harm.do(), harm.name)
+		require.NoError(t, fault.do(), fault.name)
 		for i := range 50 {
-			require.Equal(t, "OK", e.path(fmt.Sprint(2+i)).Reason, harm.name)
-			if i == 0 && harm.name == "asleep" { // of the next nothing need be told: it is the same second
+			require.Equal(t, "OK", e.path(fmt.Sprint(2+i)).Reason, fault.name)
+			if i == 0 && fault.name == "asleep" { // of the next nothing need be answered: it is the same second
 				require.Contains(t, e.nginx.Log(), "edge: redis: ")
 			}
-			require.Equal(t, "UNAVAILABLE", shut.path("1").Reason, harm.name)
+			require.Equal(t, "UNAVAILABLE", shut.path("1").Reason, fault.name)
 		}
-		require.NoError(t, harm.mended(), harm.name)
+		require.NoError(t, fault.mended(), fault.name)
 		require.Eventually(t, func() bool { return client.Ping(t.Context()).Err() == nil }, patience, tick)
 		publish(t, client)
-		require.Eventually(t, func() bool { return shut.path("1").Reason == "OK" }, patience, tick, harm.name)
+		require.Eventually(t, func() bool { return shut.path("1").Reason == "OK" }, patience, tick, fault.name)
 	}
 }

@@ -85,7 +85,7 @@ func (f fault) unsupported() string {
 }
 
 func TestFaults(t *testing.T) {
-	topology, err := installation.ParseLand(*onFlag)
+	topology, err := installation.ParseTopology(*onFlag)
 	require.NoError(t, err)
 	for _, f := range selected(t) {
 		f.options.Land = f.options.Land.With(topology)

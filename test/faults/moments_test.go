@@ -75,7 +75,7 @@ func moment(name, wire string, match func([]byte) bool, pass bool) fault {
 				}
 				kill(t, programs)
 				r.Wires[wire].Drop()
-				r.Wires[wire].Mend()
+				r.Wires[wire].Restore()
 				start(t, programs)
 			}
 			require.Positive(t, hits, "no such request was seen")
@@ -109,7 +109,7 @@ func killTwentyTimes(t *testing.T, r *run) {
 		}
 		kill(t, r.Consumers)
 		wire.Drop()
-		wire.Mend()
+		wire.Restore()
 	}
 	start(t, r.Consumers)
 }

@@ -15,7 +15,7 @@ import (
 
 // groupFaults hit the primary of a MySQL group, which elects another after 5 to 8 s.
 func groupFaults() []fault {
-	group := installation.Options{Land: installation.Land{MySQLGroup: true}}
+	group := installation.Options{Land: installation.Topology{MySQLGroup: true}}
 	ownDisk := installation.Options{Land: group.Land, OwnSQL: true}
 	spread := 20 * time.Second
 	return []fault{
@@ -113,7 +113,7 @@ func cutPrimaryOff(t *testing.T, r *run) {
 	t.Helper()
 	r.untilSold(r.random(0.1, 0.5))
 	old := r.connect(t, r.SQL)
-	t.Cleanup(func() { _ = r.Group.Mend() })
+	t.Cleanup(func() { _ = r.Group.Restore() })
 	require.NoError(t, r.Group.Cut(r.SQL))
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()

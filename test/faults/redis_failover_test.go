@@ -76,7 +76,7 @@ func (r *run) promoteReplica(t *testing.T) {
 	link.Cut() // what is on the wire must not reach the replica once its master is dead
 	require.NoError(t, r.Redis.Kill())
 	link.Drop()
-	link.Mend()
+	link.Restore()
 	r.Promoted(t, r.Replica)
 	t.Logf("the replica was %d bytes behind when it was promoted", bytes)
 }

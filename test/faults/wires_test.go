@@ -19,7 +19,7 @@ func wireFaults() []fault {
 			r.untilSold(r.random(0.1, 0.7))
 			r.Wires[wire].Cut()
 			time.Sleep(5 * time.Second)
-			r.Wires[wire].Mend()
+			r.Wires[wire].Restore()
 		}
 		list = append(list, fault{
 			name: "cut-" + wire, options: installation.Options{Wired: true}, inject: cut,

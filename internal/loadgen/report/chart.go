@@ -2,99 +2,139 @@ package report
 
 import (
 	"fmt"
-	"html"
-	"html/template"
 	"math"
 	"strings"
+
+	"flashsale.dev/seckill/internal/loadgen"
+	"flashsale.dev/seckill/internal/loadgen/buyer"
 )
 
-// chart draws lines over time as SVG. Its colours come from the page's style sheet, so it follows
-// dark and light mode; chart libraries fix the colours in the drawing.
+// chart is one time series figure. The page's template draws it as SVG in the colours of the style
+// sheet, so it follows dark and light mode; chart libraries fix the colours in the drawing.
 type chart struct {
-	title, unit string
-	log         bool // the y axis is logarithmic
-	lines       []line
+	Title, Unit string
+	Lines       []line
+	X, Y        []tick
 }
 
-// line is one series; NaN leaves a gap.
+// line is one series; its values are NaN where it has a gap.
 type line struct {
-	name string
-	x, y []float64
+	Name  string
+	value func(loadgen.Point) float64
+	Path  string // the drawing, in SVG path syntax
 }
 
-// The size of a chart in SVG units; the page scales it.
-const (
-	width, height            = 900.0, 280.0
-	left, right, top, bottom = 64.0, 16.0, 16.0, 40.0
-)
-
-// svg draws the chart.
-func (c chart) svg() template.HTML {
-	var b strings.Builder
-	fmt.Fprintf(&b, `<svg viewBox="0 0 %g %g" role="img" aria-label="%s">`, width, height, html.EscapeString(c.title+", "+c.unit))
-	xs, ys := c.scales()
-	for _, v := range ys.ticks() {
-		fmt.Fprintf(&b, `<line class="grid" x1="%g" x2="%g" y1="%.1f" y2="%.1f"/><text x="%g" y="%.1f" text-anchor="end">%s</text>`,
-			left, width-right, ys.at(v), ys.at(v), left-8, ys.at(v)+4, number(v))
-	}
-	for _, v := range xs.ticks() {
-		fmt.Fprintf(&b, `<text x="%.1f" y="%g" text-anchor="middle">%s s</text>`, xs.at(v), height-bottom+20, number(v))
-	}
-	for i, l := range c.lines {
-		fmt.Fprintf(&b, `<path class="line c%d" d="%s"/>`, i, l.path(xs, ys))
-		fmt.Fprint(&b, l.dots(i, c.unit, xs, ys))
-	}
-	b.WriteString(`</svg>`)
-	return template.HTML(b.String())
+// tick is a labelled position on an axis.
+type tick struct {
+	At    float64
+	Label string
 }
 
-// path joins the points; NaN starts a new segment.
-func (l line) path(xs, ys scale) string {
-	var b strings.Builder
-	pen := "M"
-	for i := range l.x {
-		if math.IsNaN(l.y[i]) {
-			pen = "M"
-			continue
-		}
-		fmt.Fprintf(&b, "%s%.1f %.1f", pen, xs.at(l.x[i]), ys.at(l.y[i]))
-		pen = "L"
+// Charts are the time series of the page.
+func (r Report) Charts() []chart {
+	rate := func(name string, count func(loadgen.Point) int) line {
+		return line{Name: name, value: func(p loadgen.Point) float64 { return float64(count(p)) / p.Span }}
 	}
-	return b.String()
+	time := func(s buyer.Step, name string, quantile func(loadgen.Interval) float64) line {
+		return line{Name: string(s) + " " + name, value: func(p loadgen.Point) float64 {
+			if q, ok := p.Steps[s]; ok {
+				return quantile(q)
+			}
+			return math.NaN()
+		}}
+	}
+	var times []line
+	for _, s := range []buyer.Step{buyer.StepPath, buyer.StepBuy, loadgen.SpanWritten} {
+		times = append(times, time(s, "p50", func(q loadgen.Interval) float64 { return q.P50 }),
+			time(s, "p99", func(q loadgen.Interval) float64 { return q.P99 }))
+	}
+	return []chart{
+		r.chart("Buyers over time", "per second", false,
+			rate("started", func(p loadgen.Point) int { return p.Arrived }),
+			rate("won (202)", func(p loadgen.Point) int { return p.Won }),
+			rate("sold out", func(p loadgen.Point) int { return p.SoldOut }),
+			rate("other outcome", func(p loadgen.Point) int { return p.Other })),
+		r.chart("Waiting time over time", "ms, logarithmic", true, times...),
+		r.chart("Rate limiting and errors", "per second", false,
+			rate("429", func(p loadgen.Point) int { return p.Limited }),
+			rate("5xx", func(p loadgen.Point) int { return p.Faults }),
+			rate("no answer", func(p loadgen.Point) int { return p.Errors })),
+		r.chart("Active buyers", "buyers", false,
+			line{Name: "in flight", value: func(p loadgen.Point) float64 { return float64(p.InFlight) }}),
+	}
 }
 
-// dots carry the value as a tooltip. A long series has too many points for them.
-func (l line) dots(i int, unit string, xs, ys scale) string {
-	if len(l.x) > 240 {
-		return ""
-	}
-	var b strings.Builder
-	for k := range l.x {
-		if !math.IsNaN(l.y[k]) {
-			fmt.Fprintf(&b, `<circle class="dot c%d" cx="%.1f" cy="%.1f" r="2"><title>%s: %s %s at %s s</title></circle>`,
-				i, xs.at(l.x[k]), ys.at(l.y[k]), html.EscapeString(l.name), number(l.y[k]), html.EscapeString(unit), number(l.x[k]))
-		}
-	}
-	return b.String()
-}
-
-// scales span all lines; the y axis starts at 0, or at a power of ten.
-func (c chart) scales() (x, y scale) {
-	x = scale{from: 0, to: 1, low: left, high: width - right}
-	y = scale{from: 0, to: 1, low: height - bottom, high: top, log: c.log}
-	least := math.Inf(1)
-	for _, l := range c.lines {
-		for i := range l.x {
-			x.to = max(x.to, l.x[i])
-			if !math.IsNaN(l.y[i]) {
-				y.to = max(y.to, l.y[i])
-				least = min(least, l.y[i])
+// chart scales the axes to the points of all lines and draws the lines. The coordinates fit the
+// template's view box of 900 by 280 units, with margins for the labels.
+func (r Report) chart(title, unit string, log bool, lines ...line) chart {
+	x := scale{to: 1, low: 64, high: 884}
+	y := scale{to: 1, low: 240, high: 16}
+	for _, p := range r.Points {
+		x.to = max(x.to, p.At)
+		for _, l := range lines {
+			if v := l.value(p); v > y.to { // false for NaN
+				y.to = v
 			}
 		}
 	}
-	if c.log {
-		y.from = math.Pow(10, math.Floor(math.Log10(min(max(least, .01), 1))))
-		y.to = max(10*y.from, math.Pow(10, math.Ceil(math.Log10(y.to))))
+	if log {
+		y.from, y.to = minLog, math.Pow(10, math.Ceil(math.Log10(y.to)))
 	}
-	return x, y
+	for i := range lines {
+		lines[i].Path = lines[i].path(r.Points, x, y)
+	}
+	return chart{Title: title, Unit: unit, Lines: lines, X: x.ticks(), Y: y.ticks()}
+}
+
+// path joins the points; NaN starts a new segment. The empty stroke h0 makes a single point visible.
+func (l line) path(points []loadgen.Point, x, y scale) string {
+	var b strings.Builder
+	pen := "M%.1f %.1fh0"
+	for _, p := range points {
+		v := l.value(p)
+		if math.IsNaN(v) {
+			pen = "M%.1f %.1fh0"
+			continue
+		}
+		fmt.Fprintf(&b, pen, x.at(p.At), y.at(v))
+		pen = "L%.1f %.1f"
+	}
+	return b.String()
+}
+
+// minLog is the lower end of a logarithmic axis, which has no zero.
+const minLog = .1
+
+// scale maps values to SVG coordinates. It is logarithmic if it starts above zero.
+type scale struct {
+	from, to  float64 // values
+	low, high float64 // coordinates
+}
+
+// at is the coordinate of a value.
+func (s scale) at(v float64) float64 {
+	part := v / s.to
+	if s.from > 0 {
+		part = math.Log(max(v, s.from)/s.from) / math.Log(s.to/s.from)
+	}
+	return s.low + part*(s.high-s.low)
+}
+
+// ticks are powers of ten, or at most six steps of 1, 2 or 5 times a power of ten.
+func (s scale) ticks() (ticks []tick) {
+	add := func(v float64) { ticks = append(ticks, tick{At: s.at(v), Label: fmt.Sprintf("%.6g", v)}) }
+	if s.from > 0 {
+		for v := s.from; v <= s.to*1.001; v *= 10 {
+			add(v)
+		}
+		return ticks
+	}
+	step := math.Pow(10, math.Floor(math.Log10(s.to/5)))
+	for i := 0; s.to/step > 6; i++ {
+		step *= []float64{2, 2.5, 2}[i%3]
+	}
+	for i := 0; float64(i)*step <= s.to*1.001; i++ {
+		add(float64(i) * step)
+	}
+	return ticks
 }

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"flashsale.dev/seckill/internal/loadgen"
-	"flashsale.dev/seckill/internal/loadgen/buyer"
 	"flashsale.dev/seckill/internal/loadgen/verdict"
 )
 
@@ -15,40 +14,29 @@ import (
 // fields may appear at any time.
 const Schema = 2
 
-// Report is the complete result of a run.
+// MaxLag is the lag in milliseconds at p99 above which the figures are unreliable.
+const MaxLag = 50
+
+// Report is the complete result of a run: its measurements, settings and verdict.
 type Report struct {
-	Schema    int                                    `json:"schema"`
-	Started   time.Time                              `json:"began"`
-	Seconds   float64                                `json:"seconds"` // from the first planned start to the last end
-	Settings  Settings                               `json:"settings"`
-	Notes     []string                               `json:"notes,omitempty"` // caveats for the reader of the figures
-	Planned   int                                    `json:"planned"`         // buyers of the plan
-	Arrived   int                                    `json:"came"`
-	CutShort  bool                                   `json:"cutShort"`
-	Outcomes  map[loadgen.Kind]map[buyer.Outcome]int `json:"outcomes"`
-	Steps     []loadgen.Step                         `json:"steps"`
-	Points    []loadgen.Point                        `json:"points"`
-	Generator Generator                              `json:"generator"`
-	Verdict   verdict.Verdict                        `json:"verdict"`
+	loadgen.Result
+	Schema    int             `json:"schema"`
+	Seconds   float64         `json:"seconds"` // from the first planned start to the last end
+	Settings  Settings        `json:"settings"`
+	Notes     []string        `json:"notes,omitempty"` // caveats for the reader of the figures
+	CutShort  bool            `json:"cutShort"`        // a signal or the time limit ended the load
+	Generator Generator       `json:"generator"`
+	Verdict   verdict.Verdict `json:"verdict"`
 }
 
-// Settings are the flags of the run.
+// Settings are the plan and the properties of the sale under load.
 type Settings struct {
-	Addresses []string `json:"addresses"`
-	GoodsID   string   `json:"goodsId"`
-	Loop      string   `json:"loop"` // "open" or "closed"
-	Buyers    int      `json:"buyers"`
-	Users     int      `json:"users,omitempty"`
-	Rate      float64  `json:"rate,omitempty"` // arrivals per second
-	Ramp      float64  `json:"rampSeconds"`
-	Spike     int      `json:"spike"`
-	Impatient float64  `json:"impatient"`
-	Hostile   float64  `json:"hostile"`
-	Quantity  int64    `json:"quantity"`
-	Stock     int64    `json:"stock"`             // of the sale
-	Permits   float64  `json:"permits,omitempty"` // random paths per second; left out: the API's default
-	Compress  float64  `json:"compress,omitempty"`
-	Seed      uint64   `json:"seed"`
+	loadgen.Plan
+	Loop     string  `json:"loop"` // "open" or "closed"
+	Ramp     float64 `json:"rampSeconds"`
+	Stock    int64   `json:"stock"`             // of the sale
+	Permits  float64 `json:"permits,omitempty"` // random paths per second; left out: the API's default
+	Compress float64 `json:"compress,omitempty"`
 }
 
 // Generator is the cost of the load generator itself and its delay.
@@ -60,25 +48,50 @@ type Generator struct {
 	LagMax        float64 `json:"lagMax"` // ms
 }
 
-// New assembles a report; cpu is the CPU time of this process during the load, and cutShort says that
-// a signal or the time limit ended the load.
-func New(s Settings, r loadgen.Result, v verdict.Verdict, cpu time.Duration, cutShort bool) Report {
-	out := Report{
-		Schema: Schema, Started: r.Started.UTC(), Seconds: r.Took.Seconds(), Settings: s, Planned: r.Planned, Arrived: r.Arrived,
-		Outcomes: r.Outcomes, Steps: r.Steps, Points: r.Points, Verdict: v, CutShort: cutShort,
-		Generator: Generator{CPUSeconds: cpu.Seconds(), Calls: r.Calls()},
+// New assembles a report. The argument cpu is the CPU time of this process during the load. The
+// argument cutShort says that a signal or the time limit ended the load.
+func New(
+	s Settings, r loadgen.Result, v verdict.Verdict, cpu time.Duration, cutShort bool,
+) Report {
+	r.Started = r.Started.UTC()
+	calls, lag := r.Calls(), r.Of(loadgen.SpanLag)
+	return Report{
+		Result: r, Schema: Schema, Seconds: r.Took.Seconds(), Settings: s, Verdict: v, CutShort: cutShort,
+		Generator: Generator{
+			CPUSeconds: cpu.Seconds(), CPUMicrosCall: float64(cpu.Microseconds()) / float64(max(1, calls)),
+			Calls: calls, LagP99: lag.P99, LagMax: lag.Max,
+		},
 	}
-	if r.Calls() > 0 {
-		out.Generator.CPUMicrosCall = float64(cpu.Microseconds()) / float64(r.Calls())
-	}
-	if lag, ok := r.Of(loadgen.SpanLag); ok {
-		out.Generator.LagP99, out.Generator.LagMax = lag.P99, lag.Max
-	}
-	return out
 }
 
-// MaxLag is the lag in milliseconds at p99 above which the figures are unreliable.
-const MaxLag = 50
+// Passed reports whether every buyer was played and every rule holds.
+func (r Report) Passed() bool { return r.Verdict.OK && !r.CutShort && r.Arrived >= r.Planned }
+
+// Headline is the result in one line.
+func (r Report) Headline() string {
+	rules, violated := len(r.Verdict.Rules), 0
+	for _, rule := range r.Verdict.Rules {
+		if !rule.OK {
+			violated++
+		}
+	}
+	switch {
+	case !r.Verdict.OK:
+		return fmt.Sprintf("FAIL: %d of %d rules violated", violated, rules)
+	case !r.Passed():
+		return fmt.Sprintf("FAIL: the load ended early after %d of %d buyers; all rules hold",
+			r.Arrived, r.Planned)
+	default:
+		return fmt.Sprintf("PASS: %d buyers, %d orders accepted, all %d rules hold",
+			r.Arrived, r.Verdict.Promised, rules)
+	}
+}
+
+// BuyerRate is the number of started buyers per second.
+func (r Report) BuyerRate() float64 { return float64(r.Arrived) / max(r.Seconds, 1e-9) }
+
+// CallRate is the number of calls per second.
+func (r Report) CallRate() float64 { return float64(r.Generator.Calls) / max(r.Seconds, 1e-9) }
 
 // JSON writes the report for programs.
 func (r Report) JSON(w io.Writer) error {

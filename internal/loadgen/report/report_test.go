@@ -47,7 +47,11 @@ func sample() Report {
 	result.Points[1].Steps = map[buyer.Step]loadgen.Interval{} // nobody asked
 	v := verdict.Verdict{OK: false, Promised: 10, Found: 1, Orders: map[string]int{"created": 9}, Differences: []string{`lost: <script>alert("x")</script>`}, More: 3}
 	v.Rules = []verdict.Rule{{Name: "every 202 has an order", OK: false, Count: 4}, {Name: "nobody has more", OK: true}}
-	r := New(Settings{Addresses: []string{"http://127.0.0.1:8080"}, GoodsID: "9", Loop: "open", Buyers: 30, Rate: 10, Stock: 10, Users: 1, Permits: 5, Compress: 60}, result, v, 840*time.Microsecond, false)
+	plan := loadgen.Plan{
+		Bases: []string{"http://127.0.0.1:8080"}, GoodsID: "9", Buyers: 30, Rate: 10, Users: 1,
+	}
+	settings := Settings{Plan: plan, Loop: "open", Stock: 10, Permits: 5, Compress: 60}
+	r := New(settings, result, v, 840*time.Microsecond, false)
 	r.Notes = []string{"read this"}
 	return r
 }
@@ -135,16 +139,18 @@ func (broken) Write([]byte) (int, error) { return 0, errors.New("full") }
 
 func TestTicks_AreRoundAndInRange(t *testing.T) {
 	for _, to := range []float64{1, 3, 7.5, 10, 42, 999, 123456} {
-		ticks := scale{to: to}.ticks()
+		ticks := scale{to: to, high: to}.ticks()
 		require.GreaterOrEqual(t, len(ticks), 3, to)
 		require.LessOrEqual(t, len(ticks), 8, to)
-		require.LessOrEqual(t, ticks[len(ticks)-1], to*1.001)
+		require.LessOrEqual(t, ticks[len(ticks)-1].At, to*1.001)
 	}
-	require.Equal(t, []float64{1, 10, 100}, scale{from: 1, to: 100, log: true}.ticks())
+	ticks := scale{from: 1, to: 100, high: 10}.ticks()
+	require.Equal(t, []tick{{0, "1"}, {5, "10"}, {10, "100"}}, ticks)
 }
 
-func TestALineHasGapsWhereThereIsNothing(t *testing.T) {
-	l := line{x: []float64{1, 2, 3}, y: []float64{1, math.NaN(), 2}}
+func TestPath_HasGapAtNaN(t *testing.T) {
+	values := map[float64]float64{1: 1, 2: math.NaN(), 3: 2}
+	l := line{value: func(p loadgen.Point) float64 { return values[p.At] }}
 	s := scale{to: 10, high: 10}
-	require.Equal(t, "M1.0 1.0M3.0 2.0", l.path(s, s))
+	require.Equal(t, "M1.0 1.0h0M3.0 2.0h0", l.path([]loadgen.Point{{At: 1}, {At: 2}, {At: 3}}, s, s))
 }

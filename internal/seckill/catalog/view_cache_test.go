@@ -90,7 +90,7 @@ func startRush(ctx context.Context, sales *catalog.Catalog) *rush {
 		r.finished.Go(func() {
 			for ctx.Err() == nil {
 				began := time.Now()
-				err := sales.KnownRefusal(42) // as the HTTP handler does
+				err := sales.KnownError(42) // as the HTTP handler does
 				if err == nil {
 					_, err = sales.Admit(context.Background(), 42)
 				}

@@ -28,7 +28,7 @@ type Exchange struct {
 	Got    []byte // not looked at where the answer is no JSON
 }
 
-// Check tells what of an exchange is not in the document, or nil.
+// Check reports what of an exchange is not in the document, or nil.
 func (d *Document) Check(x Exchange) error {
 	if Page(x.URL.Path) {
 		return nil
@@ -58,12 +58,12 @@ func (d *Document) Check(x Exchange) error {
 	return nil
 }
 
-// taken tells whether the API has read the request and found it well-formed: 400 comes before 404, 403 and the rest.
+// taken reports whether the API has read the request and found it well-formed: 400 comes before 404, 403 and the rest.
 func (x Exchange) taken() bool {
 	return !slices.Contains([]int{http.StatusBadRequest, http.StatusUnauthorized, http.StatusMethodNotAllowed}, x.Status)
 }
 
-// signed tells whether a call's body is signed instead of its caller known.
+// signed reports whether a call's body is signed instead of its caller known.
 func signed(route *routers.Route) bool {
 	security := route.Operation.Security
 	return security != nil && slices.ContainsFunc(*security, func(r openapi3.SecurityRequirement) bool {

@@ -62,7 +62,7 @@ func mostLiteral(a, b call) int {
 	return strings.Compare(a.path, b.path)
 }
 
-// Page tells whether a path is a page for people or what one loads, which is no part of the API and not in the document:
+// Page reports whether a path is a page for people or what one loads, which is no part of the API and not in the document:
 // add a page here. /session is one too, but its address is the API's as well.
 func Page(path string) bool {
 	return path == "/" || path == "/console" || strings.HasPrefix(path, "/console/") || strings.HasPrefix(path, "/assets/")

@@ -12,7 +12,7 @@ import (
 )
 
 // schemas are the document's, compiled once each. kin-openapi compiles a schema for each value that it looks at, some
-// milliseconds; this is the same validator that it uses for OpenAPI 3.1, told to keep what it compiled.
+// milliseconds; this is the same validator that it uses for OpenAPI 3.1, informed to keep what it compiled.
 type schemas struct {
 	mu       sync.Mutex
 	compiler *jsonschema.Compiler

@@ -42,13 +42,13 @@ func (r *Installation) Aim(t testing.TB, goods string) {
 	}, failoverPatience, 20*time.Millisecond, "nobody is master of goods %s", goods)
 }
 
-// RedisNode opens a client of Redis alone, the server that keeps the sale, for harms that speak to one server.
+// RedisNode opens a client of Redis alone, the server that keeps the sale, for fault that speak to one server.
 func (r *Installation) RedisNode(t testing.TB) *redis.Client {
 	t.Helper()
 	return r.direct(t, r.Redis)
 }
 
-// redisAddrs is what programs are told of where Redis is.
+// redisAddrs is what programs are informed of where Redis is.
 func (r *Installation) redisAddrs() string {
 	switch {
 	case r.Cluster != nil:
@@ -59,7 +59,7 @@ func (r *Installation) redisAddrs() string {
 	return r.Redis.Addr()
 }
 
-// clusterRefresh is how often the rig's own client looks who is master of what.
+// clusterRefresh is how often the installation's own client looks who is master of what.
 const clusterRefresh = 200 * time.Millisecond
 
 func (r *Installation) clusterClient() redis.UniversalClient {

@@ -18,7 +18,7 @@ import (
 // failoverPatience bounds each step of a failover; a vote that was split costs a minute.
 const failoverPatience = 80 * time.Second
 
-// watchOver gives the rig's Redis a replica, which follows it over a wire of its own, and sentinels. It returns when each
+// watchOver gives the installation's Redis a replica, which follows it over a wire of its own, and sentinels. It returns when each
 // of these knows the replica and the others: Sentinel would promote a replica that has nothing yet.
 func (r *Installation) watchOver(t testing.TB, opts []servers.RedisOption) {
 	t.Helper()
@@ -117,7 +117,7 @@ func (r *Installation) Promoted(t testing.TB, server *servers.RedisServer) {
 func (r *Installation) FailOver(t testing.TB, replica *servers.RedisServer) {
 	t.Helper()
 	c := redis.NewSentinelClient(&redis.Options{Addr: r.Sentinels[0].Addr()})
-	defer c.Close() // it has been told
+	defer c.Close() // it has been informed
 	r.eventually(t, "a failover on demand", func(ctx context.Context) error {
 		named, err := c.GetMasterAddrByName(ctx, servers.SentinelMaster).Result()
 		if err != nil || net.JoinHostPort(named[0], named[1]) == replica.Addr() {
@@ -131,7 +131,7 @@ func (r *Installation) FailOver(t testing.TB, replica *servers.RedisServer) {
 	r.Promoted(t, replica)
 }
 
-// Behind tells how many bytes of replication the replica lacks, and over which port it follows.
+// Behind reports how many bytes of replication the replica lacks, and over which port it follows.
 func (r *Installation) Behind(t testing.TB) (bytes int64, port string) {
 	t.Helper()
 	var has, had int64

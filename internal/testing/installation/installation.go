@@ -18,23 +18,23 @@ import (
 	"flashsale.dev/seckill/internal/testing/servers"
 )
 
-// Secret signs the tokens of every rig.
+// Secret signs the tokens of every installation.
 const Secret = "a secret that only the tests know, long enough"
 
-// MerchantID is who puts up the rig's sales.
+// MerchantID is who puts up the installation's sales.
 const MerchantID = 7
 
-// Options of a rig; zero values give one of each program.
+// Options of a installation; zero values give one of each program.
 type Options struct {
 	APIs, Consumers int
-	Land            Land     // which servers are several
+	Land            Topology // which servers are several
 	DSN             string   // of a fresh database
 	Redis           []string // settings, as servers.WithRedisConf takes them
 	Env             []string // further settings of all programs, NAME=value
-	OwnRabbit       bool     // a broker of the rig's own, to be killed or emptied
-	Wired           bool     // the programs reach the servers over the rig's Wires
+	OwnRabbit       bool     // a broker of the installation's own, to be killed or emptied
+	Wired           bool     // the programs reach the servers over the installation's Wires
 	Failover        bool     // Redis has a Replica, and three Sentinels that would promote it
-	OwnSQL          bool     // a MariaDB of the rig's own, or a group, on a Disk that can be full
+	OwnSQL          bool     // a MariaDB of the installation's own, or a group, on a Disk that can be full
 	BusWires        bool     // the nodes of a Redis Cluster can be cut off from each other
 	Plain           bool     // the programs use a MySQL account without the right to write to a read-only server
 	Hosts           bool     // each API listens on a loopback address of its own, as each would have a host of its own
@@ -46,13 +46,13 @@ type Installation struct {
 	Cluster   *servers.RedisNodes    // nil where Redis is one
 	Replica   *servers.RedisServer   // follows Redis over the wire "replica-redis", where Failover was asked for
 	Sentinels []*servers.RedisServer // know Redis as servers.SentinelMaster
-	Rabbit    *servers.RabbitServer  // the suite's, or the rig's own; of a cluster the node that AimRabbit chose
+	Rabbit    *servers.RabbitServer  // the suite's, or the installation's own; of a cluster the node that AimRabbit chose
 	Rabbits   *servers.RabbitNodes   // the cluster's; nil where there is one broker
-	SQL       *servers.SQLServer     // the suite's, or the rig's own; of a Group its primary at the start; nil where the DSN was given
-	Group     *servers.SQLGroup      // the suite's, or the rig's own, where the land has one
+	SQL       *servers.SQLServer     // the suite's, or the installation's own; of a Group its primary at the start; nil where the DSN was given
+	Group     *servers.SQLGroup      // the suite's, or the installation's own, where the topology has one
 	AMQP      string                 // the virtual host's URL, on the first node of a cluster
 	DSN       string
-	Disk      *Disk // SQL's, where it is the rig's own
+	Disk      *Disk // SQL's, where it is the installation's own
 	APIs      []*Program
 	Consumers []*Program
 	Tokens    *auth.Tokens
@@ -101,7 +101,7 @@ func Start(t testing.TB, suite *servers.Suite, o Options) *Installation {
 // Base is the URL of an API.
 func (r *Installation) Base(i int) string { return "http://" + r.APIs[i%len(r.APIs)].Addr }
 
-// Merchant calls the first API as the rig's merchant.
+// Merchant calls the first API as the installation's merchant.
 func (r *Installation) Merchant(t testing.TB) apiclient.Client {
 	return r.as(t, seckill.Merchant, MerchantID)
 }

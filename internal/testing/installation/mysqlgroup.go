@@ -14,7 +14,7 @@ import (
 	"flashsale.dev/seckill/internal/testing/servers"
 )
 
-// groups numbers the rigs that have a group: each has a network of its own in the driver, which keeps them for good.
+// groups numbers the installations that have a group: each has a network of its own in the driver, which keeps them for good.
 var groups atomic.Int64 //nolint:gochecknoglobals // so is what it numbers
 
 // groupMembers is how many a group has.
@@ -53,7 +53,7 @@ func (r *Installation) Primary(t testing.TB) *servers.SQLServer {
 	return primary
 }
 
-// sqlAddrs is what a program is told of where MySQL is: all members of a group, the present primary first. Over wires the first is
+// sqlAddrs is what a program is informed of where MySQL is: all members of a group, the present primary first. Over wires the first is
 // named kind-mysql, the others kind-mysql-2 and so on.
 func (r *Installation) sqlAddrs(t testing.TB, kind string, wired bool) string {
 	t.Helper()

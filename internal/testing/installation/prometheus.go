@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Prometheus is a real one that scrapes the rig's programs five times a second, for the length of a test.
+// Prometheus is a real one that scrapes the installation's programs five times a second, for the length of a test.
 type Prometheus struct{ base string }
 
 // prometheusFile is Debian's.

@@ -76,8 +76,8 @@ func (r *Installation) each(t testing.TB, scan func(*sql.Rows) error, query stri
 	require.NoError(t, rows.Err())
 }
 
-// RedisClient opens a client of the rig's Redis: of the cluster, or of whichever is master where it has Sentinels. It is for tests that
-// look or do harm themselves.
+// RedisClient opens a client of the installation's Redis: of the cluster, or of whichever is master where it has Sentinels. It is for tests that
+// look or do fault themselves.
 func (r *Installation) RedisClient(t testing.TB) redis.UniversalClient {
 	t.Helper()
 	opts := redis.Options{Addr: r.Redis.Addr(), MaxRetries: -1, DialTimeout: time.Second, ReadTimeout: time.Second}
@@ -134,7 +134,7 @@ func redisFacts(ctx context.Context, c redis.UniversalClient, goods string) (Red
 	return f, nil
 }
 
-// Queues counts the messages in the rig's queues, handed out or not, and those among the dead.
+// Queues counts the messages in the installation's queues, handed out or not, and those among the dead.
 func (r *Installation) Queues(t testing.TB) (orders, dead int, err error) {
 	t.Helper()
 	var queues []struct {
@@ -152,7 +152,7 @@ func (r *Installation) Queues(t testing.TB) (orders, dead int, err error) {
 	return orders, dead, err
 }
 
-// MakeVHost makes the rig's vhost again, as whoever sets up a broker that lost its disk would.
+// MakeVHost makes the installation's vhost again, as whoever sets up a broker that lost its disk would.
 func (r *Installation) MakeVHost(t testing.TB) {
 	t.Helper()
 	require.NoError(t, r.management(t, http.MethodPut, "/api/vhosts/"+r.vhost(t), nil))

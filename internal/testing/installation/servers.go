@@ -15,7 +15,7 @@ import (
 	"flashsale.dev/seckill/internal/testing/servers"
 )
 
-// servers are the settings that tell one kind of program where the servers are.
+// servers are the settings that report one kind of program where the servers are.
 func (r *Installation) servers(t testing.TB, kind string, o Options) []string {
 	t.Helper()
 	redisAddr, amqpURL, dsn := r.redisAddrs(), strings.Join(r.amqpURLs(t), ","), r.DSN
@@ -33,7 +33,7 @@ func (r *Installation) servers(t testing.TB, kind string, o Options) []string {
 	return []string{"SECKILL_REDIS_ADDRS=" + redisAddr, "SECKILL_REDIS_SENTINEL_MASTER=" + r.masterName(), "SECKILL_MYSQL_DSN=" + dsn, "SECKILL_AMQP_URL=" + amqpURL}
 }
 
-// startSQL makes a database on the suite's MySQL, or on one of the rig's own.
+// startSQL makes a database on the suite's MySQL, or on one of the installation's own.
 func (r *Installation) startSQL(t testing.TB, suite *servers.Suite, o Options) {
 	t.Helper()
 	switch {
@@ -51,7 +51,7 @@ func (r *Installation) startSQL(t testing.TB, suite *servers.Suite, o Options) {
 	r.DSN = r.SQL.NewDatabase(t)
 }
 
-// sqlDSN is a DSN as one kind of program is told it.
+// sqlDSN is a DSN as one kind of program is informed it.
 func (r *Installation) sqlDSN(t testing.TB, dsn, kind string, wired bool) string {
 	t.Helper()
 	cfg, err := mysql.ParseDSN(dsn)

@@ -109,7 +109,7 @@ func (p *Proxy) Redirect(server string) {
 func (p *Proxy) Cut() { p.set(func() { p.cut = true }) }
 
 // Mend ends Cut and removes the trap.
-func (p *Proxy) Mend() { p.set(func() { p.cut, p.trap = false, nil }) }
+func (p *Proxy) Restore() { p.set(func() { p.cut, p.trap = false, nil }) }
 
 // Slow delays both directions.
 func (p *Proxy) Slow(d time.Duration) { p.set(func() { p.delay = d }) }

@@ -73,7 +73,7 @@ func TestProxy_CutHoldsDataUntilMend(t *testing.T) {
 	require.NoError(t, c.ask("a", long))
 	p.Cut()
 	require.Error(t, c.ask("b", brief))
-	p.Mend()
+	p.Restore()
 	require.NoError(t, c.hear("b", long))
 }
 
@@ -115,6 +115,6 @@ func TestProxy_TrapCutsAtItsRequest(t *testing.T) {
 	require.NoError(t, c.ask("a", long))
 	require.Error(t, c.ask("b", brief))
 	<-sprung
-	p.Mend()
+	p.Restore()
 	require.NoError(t, c.hear("b", long))
 }

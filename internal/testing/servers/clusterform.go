@@ -90,7 +90,7 @@ func (c *RedisNodes) Settled(ctx context.Context) error {
 	})
 }
 
-// well tells that a node finds the cluster well and, as a replica, has a link to its master over which all data has come.
+// well reports that a node finds the cluster well and, as a replica, has a link to its master over which all data has come.
 func well(ctx context.Context, node *RedisServer) error {
 	info, err := askText(ctx, node.addr, "CLUSTER", "INFO")
 	if err != nil {

@@ -48,7 +48,7 @@ func (c *RedisNodes) BeginMove(ctx context.Context, slot int, to *RedisServer) (
 	return m, err
 }
 
-// Keys moves at most n of the slot's keys and tells how many it moved: 0 when none is left.
+// Keys moves at most n of the slot's keys and reports how many it moved: 0 when none is left.
 func (m *SlotMove) Keys(ctx context.Context, n int) (int, error) {
 	answer, err := ask(ctx, m.From.addr, "CLUSTER", "GETKEYSINSLOT", m.slot, n)
 	if err != nil {

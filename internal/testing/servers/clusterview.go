@@ -14,7 +14,7 @@ import (
 // ErrNoMaster is returned while no node that answers is master of a slot.
 var ErrNoMaster = errors.New("no node that answers is its master")
 
-// viewPatience is how long a node may take to tell how it sees the cluster; a paused one takes for ever.
+// viewPatience is how long a node may take to report how it sees the cluster; a paused one takes for ever.
 const viewPatience = time.Second
 
 // clusterNode is one line of CLUSTER NODES (https://redis.io/docs/latest/commands/cluster-nodes/).

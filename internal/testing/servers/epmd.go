@@ -11,7 +11,7 @@ import (
 	"sync"
 )
 
-// portMapper is Erlang's port mapper (epmd) for one node, in this process. It tells its node the port of each peer, and may tell
+// portMapper is Erlang's port mapper (epmd) for one node, in this process. It reports its node the port of each peer, and may report
 // each node another one: so what two nodes say to each other goes over a wire that a test can cut, while clients reach both.
 //
 // It speaks as much of the protocol as nodes and their command line tools need: ALIVE2_REQ, PORT_PLEASE2_REQ and NAMES_REQ

@@ -21,7 +21,7 @@ func StartMariaDB(ctx context.Context, dir string) (*SQLServer, error) {
 	return startMariaDB(ctx, dir)
 }
 
-// OwnMariaDB is MariaDB for tests that harm it or change its settings: never an external server.
+// OwnMariaDB is MariaDB for tests that fault it or change its settings: never an external server.
 func OwnMariaDB(tb testing.TB) *SQLServer {
 	tb.Helper()
 	return forTest(tb, "mariadb", startMariaDB)

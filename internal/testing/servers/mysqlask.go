@@ -9,7 +9,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 )
 
-// leads tells whether a member takes writes and sees most of its group: one that is cut off with the fewer says for some
+// leads reports whether a member takes writes and sees most of its group: one that is cut off with the fewer says for some
 // seconds that it may write, and can't.
 func (s *SQLServer) leads(ctx context.Context) (bool, error) {
 	var readOnly, all, well int

@@ -14,7 +14,7 @@ import (
 // them is not hindered. It takes the right to change the kernel's rules for loopback (root), and iptables and ss.
 //
 // The members' talk goes to their ports of it, so what concerns the member's own port is dropped; so are the connections it
-// has made itself, and, as nobody can tell whose they would be, all new ones to the others.
+// has made itself, and, as nobody can report whose they would be, all new ones to the others.
 func (g *SQLGroup) Cut(m *SQLServer) error {
 	i := slices.Index(g.members, m)
 	if i < 0 {
@@ -38,7 +38,7 @@ func (g *SQLGroup) Cut(m *SQLServer) error {
 	}
 	for _, rule := range rules {
 		if err := iptables("-I", rule); err != nil {
-			return errors.Join(fmt.Errorf("cut a member off: %w", err), g.Mend())
+			return errors.Join(fmt.Errorf("cut a member off: %w", err), g.Restore())
 		}
 		g.mu.Lock()
 		g.rules = append(g.rules, rule)
@@ -48,7 +48,7 @@ func (g *SQLGroup) Cut(m *SQLServer) error {
 }
 
 // Mend lets everything through again.
-func (g *SQLGroup) Mend() error {
+func (g *SQLGroup) Restore() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	var problems []error

@@ -183,7 +183,7 @@ func (g *SQLGroup) Stop() error { return g.discard() }
 
 // discard ends all members.
 func (g *SQLGroup) discard() error {
-	problems := []error{g.Mend()}
+	problems := []error{g.Restore()}
 	for _, m := range g.members {
 		problems = append(problems, m.discard())
 	}

@@ -100,7 +100,7 @@ var errJoining = errors.New("not online in its group yet")
 
 // join has a member that is in no group join one, and says nil when it is online. What goes wrong on the way is tried again
 // by whoever asks again: a group lets nobody in that it believes to be a member still. One that recovers and recovers, because whoever
-// was to tell it where to begin has died meanwhile, begins anew, as an operator would have it do.
+// was to report it where to begin has died meanwhile, begins anew, as an operator would have it do.
 func (s *SQLServer) join(ctx context.Context) error {
 	err := s.online(ctx)
 	if err == nil {
@@ -120,7 +120,7 @@ func (s *SQLServer) join(ctx context.Context) error {
 	return err
 }
 
-// stuck tells whether a member has been recovering for longer than it should.
+// stuck reports whether a member has been recovering for longer than it should.
 func (s *SQLServer) stuck() bool {
 	now := time.Now().UnixNano()
 	s.recovers.CompareAndSwap(0, now)
@@ -148,7 +148,7 @@ func (s *SQLServer) online(ctx context.Context) error {
 // Heal brings every member up and into the group, whatever was done to them, and returns when all are online. Where nobody is
 // in a group any more, the member that has the most begins one anew.
 func (g *SQLGroup) Heal(ctx context.Context) error {
-	if err := g.Mend(); err != nil {
+	if err := g.Restore(); err != nil {
 		return err
 	}
 	g.setFormed(false)

@@ -19,7 +19,7 @@ import (
 // (cluster_partition_handling = pause_minority), and a node that is silent for 5 s is down to the others (net_ticktime).
 //
 // What the nodes say to each other goes over wires of this process, one per pair and direction, which CutOff cuts: each node
-// is told its peers' ports by a port mapper of its own. So a node can be partitioned from the others as by a cable pulled out,
+// is informed its peers' ports by a port mapper of its own. So a node can be partitioned from the others as by a cable pulled out,
 // without a rule in the kernel or a right to make one, while clients and command line tools go on reaching it.
 type RabbitNodes struct {
 	Nodes []*RabbitServer
@@ -72,7 +72,7 @@ func newRabbitNodes(path, dir string, n int) (*RabbitNodes, error) {
 	return c, c.connect()
 }
 
-// connect lays the wires and tells each node where they begin.
+// connect lays the wires and reports each node where they begin.
 func (c *RabbitNodes) connect() error {
 	for i, node := range c.Nodes {
 		ports := map[string]uint16{}

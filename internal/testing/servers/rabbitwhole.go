@@ -10,11 +10,11 @@ import (
 	"time"
 )
 
-// CutOff partitions a node from all others: nothing it and they send each other arrives, and nobody is told. Clients go on
+// CutOff partitions a node from all others: nothing it and they send each other arrives, and nobody is informed. Clients go on
 // reaching all of them.
 func (c *RabbitNodes) CutOff(node *RabbitServer) { c.setCut(node, true) }
 
-// Heal mends what CutOff cut. It does not wait for the nodes to find each other: AwaitWhole does.
+// Heal restores what CutOff cut. It does not wait for the nodes to find each other: AwaitWhole does.
 func (c *RabbitNodes) Heal(node *RabbitServer) { c.setCut(node, false) }
 
 func (c *RabbitNodes) setCut(node *RabbitServer, cut bool) {
@@ -24,7 +24,7 @@ func (c *RabbitNodes) setCut(node *RabbitServer, cut bool) {
 			if cut {
 				w.Cut()
 			} else {
-				w.Mend()
+				w.Restore()
 			}
 		}
 	}

@@ -49,7 +49,7 @@ func (s *Server) Pid() int {
 	return pid
 }
 
-// Running tells whether the server's process lives, be it paused.
+// Running reports whether the server's process lives, be it paused.
 func (s *Server) Running() bool { return s.proc.running() }
 
 // Kill ends the server with SIGKILL, as a crash would, and returns when it is gone. The data stays as it was on disk.

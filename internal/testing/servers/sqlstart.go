@@ -73,7 +73,7 @@ func sqlArgs(dir sqlDir, port int, program sqlProgram) []string {
 	return append(append(args, runAsRoot()...), program.args...)
 }
 
-// runAsRoot lets the server run as root where the tests do: it refuses otherwise, unless it is told to.
+// runAsRoot lets the server run as root where the tests do: it refuses otherwise, unless it is informed to.
 func runAsRoot() []string {
 	if os.Geteuid() == 0 {
 		return []string{"--user=root"}

@@ -76,7 +76,7 @@ func (s *Suite) MySQL(tb testing.TB) *SQLServer {
 	return s.mysql.get(tb, "mysql", &s.closures, StartMySQL)
 }
 
-// MySQLGroup is the shared group of three. A test that harms it heals it before the next one comes (SQLGroup.Heal).
+// MySQLGroup is the shared group of three. A test that fault it heals it before the next one comes (SQLGroup.Heal).
 func (s *Suite) MySQLGroup(tb testing.TB) *SQLGroup {
 	tb.Helper()
 	return s.group.get(tb, "mysql-group", &s.closures, func(ctx context.Context, dir string) (*SQLGroup, error) {

@@ -15,14 +15,14 @@ import (
 	"flashsale.dev/seckill/internal/testing/installation"
 )
 
-// house is an installation that is looked at.
-type house struct {
-	base   string
-	tokens *auth.Tokens
-	rig    *installation.Installation // nil for standalone
+// fixture is a running shop: standalone or on real servers.
+type fixture struct {
+	base         string
+	tokens       *auth.Tokens
+	installation *installation.Installation // nil for standalone
 }
 
-func standalone(t *testing.T, env ...string) house {
+func standalone(t *testing.T, env ...string) fixture {
 	t.Helper()
 	data := t.TempDir()
 	p := installation.StartProgram(t, "standalone", "SECKILL_HTTP_ADDR", env, "-data", data)
@@ -30,29 +30,29 @@ func standalone(t *testing.T, env ...string) house {
 	require.NoError(t, err)
 	tokens, err := auth.New(secret, 0, time.Now)
 	require.NoError(t, err)
-	return house{base: "http://" + p.Addr, tokens: tokens}
+	return fixture{base: "http://" + p.Addr, tokens: tokens}
 }
 
-func realServers(t *testing.T) house {
+func realServers(t *testing.T) fixture {
 	t.Helper()
 	r := installation.Start(t, suite, installation.Options{APIs: 1, Consumers: 1})
-	return house{base: r.Base(0), tokens: r.Tokens, rig: r}
+	return fixture{base: r.Base(0), tokens: r.Tokens, installation: r}
 }
 
-func (h house) token(t testing.TB, role seckill.Role, id int64, name string) string {
+func (h fixture) token(t testing.TB, role seckill.Role, id int64, name string) string {
 	t.Helper()
 	token, err := h.tokens.Sign(seckill.Actor{ID: id, Role: role, Name: name, Phone: "+8613800000000"}, time.Hour)
 	require.NoError(t, err)
 	return token
 }
 
-func (h house) client(t testing.TB, role seckill.Role, id int64) apiclient.Client {
+func (h fixture) client(t testing.TB, role seckill.Role, id int64) apiclient.Client {
 	t.Helper()
 	return apiclient.Client{Base: h.base, Token: h.token(t, role, id, ""), HTTP: apiclient.NewHTTP(4)}
 }
 
 // sale puts up a sale by the API.
-func (h house) sale(t testing.TB, title string, price, stock, perBuyer int64, start, end time.Duration) string {
+func (h fixture) sale(t testing.TB, title string, price, stock, perBuyer int64, start, end time.Duration) string {
 	t.Helper()
 	now := time.Now().UTC()
 	goods, err := h.client(t, seckill.Merchant, 1).PutUp(t.Context(), apiclient.NewSale{
