@@ -37,7 +37,7 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	defer func() { err = errors.Join(err, up.Close()) }()
 	up.Observers = app.Observers{
 		Writes: registry.Writes, Outbox: registry.Repairs, Repairs: registry.Repairs, Rebuilds: registry.Repairs,
-		Sales: registry.Sales, Tracer: tracer.Orders(),
+		Tracer: tracer.Orders(),
 	}
 	registry.Connections(up.Redis.PoolStats, up.Store.Pool(), up.Queue.Up)
 	health := app.NewHealth(up.Parts)

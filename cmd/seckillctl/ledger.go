@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"log/slog"
 	"strings"
 
 	"flashsale.dev/seckill/internal/app/connect"
@@ -49,8 +48,8 @@ func (c *ledgerCmd) Run(s *session) error {
 	if err != nil {
 		return err
 	}
-	shelf := redisstore.New(client, redisstore.Options{})
-	l, err := reconcile.NewReconciler(nil, store, shelf, nil, nil, slog.New(slog.DiscardHandler)).Ledger(s.ctx, sale)
+	redisStore := redisstore.New(client, redisstore.Options{})
+	l, err := reconcile.NewLedgerReader(store, redisStore).Ledger(s.ctx, sale)
 	if err != nil {
 		return err
 	}

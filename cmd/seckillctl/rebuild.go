@@ -103,10 +103,12 @@ func awaitQueue(ctx context.Context, q app.Queue) error {
 }
 
 func (c *rebuildCmd) rebuild(ctx context.Context, up *connect.Servers) (rebuild.Result, error) {
-	log := slog.New(slog.DiscardHandler)
-	relay := outbox.NewRelay(nil, up.RedisStore, up.Queue, nil, c.PublishTimeout, log)
-	opener := rebuild.NewOpener(up.Store, up.RedisStore)
-	rebuilder := rebuild.NewRebuilder(nil, up.Store, up.RedisStore, relay, up.Queue, opener, nil, c.PublishTimeout, log)
+	rebuilder := rebuild.NewRebuilder(rebuild.Dependencies{
+		Store: up.Store, Gate: up.RedisStore, Queue: up.Queue,
+		Outbox:         outbox.NewPublisher(up.RedisStore, up.Queue, nil, c.PublishTimeout),
+		Opener:         rebuild.NewOpener(up.Store, up.RedisStore),
+		PublishTimeout: c.PublishTimeout, Log: slog.New(slog.DiscardHandler),
+	})
 	done, err := rebuilder.Rebuild(ctx, c.GoodsID, "by hand")
 	if err != nil {
 		return done, fmt.Errorf("rebuild goods %d, which the order consumers will finish: %w", c.GoodsID, err)

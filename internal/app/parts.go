@@ -59,7 +59,6 @@ type Observers struct {
 	Outbox       outbox.Metrics
 	Repairs      reconcile.Metrics
 	Rebuilds     rebuild.Metrics
-	Sales        reconcile.SampleMetrics
 	Tracer       order.Tracer
 }
 
@@ -96,10 +95,10 @@ type Services struct {
 func NewServices(p Parts, s Settings) Services {
 	minter := ordersn.NewMinter(s.OrderSecret)
 	reader := catalog.NewSaleReader(p.RedisStore, p.Store)
-	reconciler := reconcile.NewReconciler(nil, p.Store, p.RedisStore, nil, nil, p.Log)
+	ledgers := reconcile.NewLedgerReader(p.Store, p.RedisStore)
 	releaser := inventory.NewStockReleaser(p.Store, p.RedisStore, p.Log)
 	opener := rebuild.NewOpener(p.Store, p.RedisStore)
-	sales := inventory.NewSaleService(p.Store, p.RedisStore, opener, reconciler, releaser, CheckRate, p.Log)
+	sales := inventory.NewSaleService(p.Store, p.RedisStore, opener, ledgers, releaser, CheckRate, p.Log)
 	orders := query.NewService(p.Store, p.RedisStore, reader, sales, minter)
 	counters := stats.NewCounters(p.RedisStore, p.Log)
 	return Services{
@@ -125,30 +124,42 @@ func (f WorkerFunc) Run(ctx context.Context) error { return f(ctx) }
 // NewWorkers wires the background workers: they write orders, relay, expire, reconcile and rebuild.
 // Any number of processes may run them.
 func NewWorkers(p Parts, s Settings) []Worker {
-	minter := ordersn.NewMinter(s.OrderSecret)
 	live := livesales.New(p.Store, s.PaymentTimeout, p.Log)
 	releaser := inventory.NewStockReleaser(p.Store, p.RedisStore, p.Log)
-	relay := outbox.NewRelay(live, p.RedisStore, p.Queue, p.Observers.Outbox, s.PublishTimeout, p.Log)
-	opener := rebuild.NewOpener(p.Store, p.RedisStore)
-	rebuilder := rebuild.NewRebuilder(live, p.Store, p.RedisStore, relay, p.Queue, opener, p.Observers.Rebuilds, s.ReplicasWait+s.PublishTimeout, p.Log)
-	reconciler := reconcile.NewReconciler(live, p.Store, p.RedisStore, relay, p.Observers.Repairs, p.Log)
-	writer := orderwriter.NewWriter(p.Store, p.RedisStore, releaser, minter, p.Observers.Writes, p.Observers.Tracer, s.PaymentTimeout, p.Log)
+	publisher := outbox.NewPublisher(p.RedisStore, p.Queue, p.Observers.Outbox, s.PublishTimeout)
+	rebuilder := rebuild.NewRebuilder(rebuild.Dependencies{
+		Store: p.Store, Gate: p.RedisStore, Outbox: publisher, Queue: p.Queue,
+		Opener: rebuild.NewOpener(p.Store, p.RedisStore), Metrics: p.Observers.Rebuilds,
+		PublishTimeout: s.ReplicasWait + s.PublishTimeout, Log: p.Log,
+	})
+	reconciler := reconcile.NewReconciler(reconcile.Dependencies{
+		Live: live, Ledgers: reconcile.NewLedgerReader(p.Store, p.RedisStore), Store: p.Store,
+		Redis: p.RedisStore, Publisher: publisher, Metrics: p.Observers.Repairs, Log: p.Log,
+	})
+	writer := orderwriter.NewWriter(orderwriter.Dependencies{
+		Store: p.Store, Redis: p.RedisStore, Releaser: releaser,
+		Minter: ordersn.NewMinter(s.OrderSecret), Metrics: p.Observers.Writes,
+		Tracer: p.Observers.Tracer, PaymentTimeout: s.PaymentTimeout, Log: p.Log,
+	})
 	consumer := orderwriter.NewConsumer(p.Source, writer, orderwriter.ConsumerOptions{BatchSize: s.BatchSize, Linger: s.BatchLinger}, p.Observers.Tracer, p.Log)
 	workers := []Worker{
-		live, consumer, relay, rebuilder, releaser, reconciler,
+		live, consumer, outbox.NewRelay(live, publisher, p.newQueues(), p.Log),
+		rebuild.NewWorker(live, rebuilder), releaser, reconciler,
 		payment.NewExpirer(live, p.Store, releaser, p.Log), inventory.NewChangeSyncer(live, p.Store, p.RedisStore, p.Log),
 		rebuild.NewRetirer(p.Store, p.RedisStore, p.Log), payment.NewRefunder(p.Store, p.provider(), p.Log),
-	}
-	if p.Observers.Sales != nil {
-		workers = append(workers, reconcile.NewSampler(live, p.Store, p.RedisStore, reconciler, p.Observers.Sales, p.Log))
 	}
 	if p.DeadLetters != nil {
 		// Undeliverable messages are tried again one by one, because another message of the batch may
 		// have caused the failure.
 		workers = append(workers, orderwriter.NewConsumer(p.DeadLetters, writer, orderwriter.ConsumerOptions{BatchSize: 1}, p.Observers.Tracer, p.Log))
 	}
-	if marker, ok := p.Queue.(outbox.BrokerMarker); ok && p.NewQueues != nil {
-		workers = append(workers, outbox.NewRepublisher(live, relay, marker, p.Source.Shards(), p.NewQueues, p.Log))
-	}
 	return workers
+}
+
+func (p Parts) newQueues() outbox.NewQueues {
+	marker, ok := p.Queue.(outbox.BrokerMarker)
+	if !ok {
+		return outbox.NewQueues{}
+	}
+	return outbox.NewQueues{Shard: p.NewQueues, Marker: marker, Shards: p.Source.Shards()}
 }

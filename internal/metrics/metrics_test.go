@@ -73,10 +73,10 @@ func TestConsumer_ExportsWhatItCounts(t *testing.T) {
 	c.Writes.DeadLettered(order.FailedMalformed)
 	c.Writes.Retried(orderwriter.RetrySwap)
 	c.Repairs.Relayed(3)
-	c.Repairs.Audited(reconcile.Report{Found: seckill.Differences{Unsettled: 2, Totals: 1}, Repaired: 2})
+	c.Repairs.Reconciled(reconcile.Report{Found: seckill.Differences{Unsettled: 2, Totals: 1}, Repaired: 2})
 	c.Repairs.Rebuilt(rebuild.Result{Shut: time.Second, Lost: 1})
 	require.NotContains(t, scrape(c.Registry), "seckill_sales{", "nothing has been sampled yet")
-	c.Sales.Sampled(reconcile.Sample{DeadLetters: 4, Memory: reconcile.Memory{Used: 7, Most: 9}, Sales: []reconcile.SaleSample{
+	c.Repairs.Sampled(reconcile.Sample{DeadLetters: 4, Memory: reconcile.Memory{Used: 7, Most: 9}, Sales: []reconcile.SaleSample{
 		{GoodsID: 42, OnSale: true, Accounted: true, Outbox: 2, OutboxAge: time.Second, Ledger: seckill.Ledger{Total: 10, Available: 5, Pending: 1, Sold: 2}},
 		{GoodsID: 41, OnSale: true, Gate: seckill.GateLease, PendingAge: 3 * time.Second},
 		{GoodsID: 40, Accounted: true, Ledger: seckill.Ledger{Total: 1, Sold: 1, Balanced: true, Database: seckill.Database{Active: 3}}},
@@ -103,7 +103,7 @@ func TestSales_OnlyTheNewestHaveGauges(t *testing.T) {
 	for id := int64(200); id > 0; id-- {
 		found.Sales = append(found.Sales, reconcile.SaleSample{GoodsID: id})
 	}
-	c.Sales.Sampled(found)
+	c.Repairs.Sampled(found)
 	text := scrape(c.Registry)
 	require.Equal(t, 50, strings.Count(text, "seckill_sale_sold_units{"))
 	require.Contains(t, text, `goods_id="200"`)

@@ -20,12 +20,11 @@ type Consumer struct {
 	*Registry
 	Writes     *Writes
 	Repairs    *Repairs
-	Sales      *Sales
 	Publishing *Publishing
 }
 
 // NewConsumer makes a consumer's metrics. Registry.Connections adds those of its connections.
 func NewConsumer(version string) *Consumer {
 	r := New(version)
-	return &Consumer{r, r.newWrites(), r.newRepairs(), r.newSales(), r.newPublishing()}
+	return &Consumer{r, r.newWrites(), r.newRepairs(), r.newPublishing()}
 }

@@ -8,8 +8,9 @@ import (
 	"flashsale.dev/seckill/internal/order/reconcile"
 )
 
-// Repairs counts what relays, reconcilers and rebuilds do.
+// Repairs counts what relays, reconcilers and rebuilds do, and exports reconcilers' samples.
 type Repairs struct {
+	*Sales
 	relayed, repaired, rebuilds, lost prometheus.Counter
 	differences                       map[difference]prometheus.Counter
 	shut                              prometheus.Histogram
@@ -47,14 +48,15 @@ func (r *Registry) newRepairs() *Repairs {
 			"Time for which a rebuild kept its sale shut.", writeBuckets),
 		lost: r.counter("rebuild_lost_orders_total",
 			"Orders that a rebuild could not write in any form; each is a dead letter."),
+		Sales: r.newSales(),
 	}
 }
 
 // Relayed implements outbox.Metrics.
 func (m *Repairs) Relayed(entries int) { m.relayed.Add(float64(entries)) }
 
-// Audited implements reconcile.Metrics.
-func (m *Repairs) Audited(a reconcile.Report) {
+// Reconciled implements reconcile.Metrics.
+func (m *Repairs) Reconciled(a reconcile.Report) {
 	m.repaired.Add(float64(a.Repaired))
 	m.differences[unsettled].Add(float64(a.Found.Unsettled))
 	m.differences[unwritten].Add(float64(a.Found.Unwritten))

@@ -21,8 +21,6 @@ type Sales struct {
 	gauges map[gauge]*prometheus.Desc
 }
 
-var _ reconcile.SampleMetrics = (*Sales)(nil)
-
 type sample struct {
 	reconcile.Sample
 	at time.Time
@@ -79,7 +77,7 @@ func (r *Registry) newSales() *Sales {
 	return s
 }
 
-// Sampled implements reconcile.SampleMetrics.
+// Sampled is part of reconcile.Metrics.
 func (s *Sales) Sampled(found reconcile.Sample) { s.last.Store(&sample{Sample: found, at: time.Now()}) }
 
 // Describe implements prometheus.Collector.

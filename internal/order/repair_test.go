@@ -163,18 +163,18 @@ func TestOrdersWrittenAndNotSettledAreSettled(t *testing.T) {
 	})
 	require.NoError(t, err)
 	require.NoError(t, h.confirmAll(sale.GoodsID))
-	auditor := reconcile.NewReconciler(nil, h.store, h.shelf, nil, nil, h.parts.Log)
+	reconciler := h.reconciler(h.parts.Log)
 	require.Equal(t, order.Queued, h.find(7, sn).Status, "a commit that nobody has seen answered may not be on disk")
 	h.mini.SetTime(now.Add(6e9)) // six seconds on, by Redis' clock
 	l := h.ledger(sale.GoodsID)
 	require.False(t, l.Balanced, "an order that is written and still pending after 5 s: %+v", l)
 	require.Equal(t, 1, l.Differences.Unsettled)
-	seen, err := auditor.Reconcile(t.Context(), sale.GoodsID)
+	report, err := reconciler.Reconcile(t.Context(), sale.GoodsID)
 	require.NoError(t, err)
 	require.Equal(t, reconcile.Report{
-		GoodsID: sale.GoodsID, BacklogAge: seen.BacklogAge, Found: seckill.Differences{Unsettled: 1}, Repaired: 1,
-	}, seen)
-	require.GreaterOrEqual(t, seen.BacklogAge, 5*time.Second)
+		GoodsID: sale.GoodsID, BacklogAge: report.BacklogAge, Found: seckill.Differences{Unsettled: 1}, Repaired: 1,
+	}, report)
+	require.GreaterOrEqual(t, report.BacklogAge, 5*time.Second)
 	h.settles(sale.GoodsID, 0, 5)
 	require.Equal(t, order.Created, h.find(7, sn).Status)
 }

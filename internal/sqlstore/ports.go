@@ -30,5 +30,5 @@ var (
 	_ rebuild.RetireStore    = (*Store)(nil)
 	_ query.OrderStore       = (*Store)(nil)
 	_ payment.RefundStore    = (*Store)(nil)
-	_ reconcile.SampleStore  = (*Store)(nil)
+	_ reconcile.LedgerStore  = (*Store)(nil)
 )

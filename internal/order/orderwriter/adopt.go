@@ -10,12 +10,15 @@ import (
 	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
-// errAdopted asks for a new transaction, now that Redis has been asked.
-var errAdopted = fmt.Errorf("%w: its orders were of an older epoch", order.ErrTryAgain)
+// errAdopted asks for a new transaction after Redis adopted orders.
+var errAdopted = fmt.Errorf("%w: it had orders of an older epoch", order.ErrTryAgain)
 
-// adopt has Redis' epoch of today take in lines of older ones, and tells which got their units. It always returns
-// ErrTryAgain: the batch is to be written anew.
-func (w *Writer) adopt(ctx context.Context, b Batch, late *AdoptError) (map[string]bool, int64, error) {
+// adopt asks Redis for units of the present epoch for late orders of older ones. It returns which
+// orders got their units, and that epoch. The error is always an ErrTryAgain, because the batch
+// must be written again.
+func (w *Writer) adopt(
+	ctx context.Context, b Batch, late *AdoptError,
+) (map[string]bool, int64, error) {
 	wanted := make(map[string]bool, len(late.OrderSns))
 	for _, sn := range late.OrderSns {
 		wanted[sn] = true
@@ -26,20 +29,22 @@ func (w *Writer) adopt(ctx context.Context, b Batch, late *AdoptError) (map[stri
 			lines, wanted[l.OrderSn] = append(lines, l), false
 		}
 	}
-	adopted, err := w.redis.Adopt(ctx, b.GoodsID, late.Epoch, late.Limit, lines)
+	adopted, err := w.Redis.Adopt(ctx, b.GoodsID, late.Epoch, late.Limit, lines)
 	if err != nil {
 		return nil, 0, errors.Join(order.ErrTryAgain, err)
 	}
-	if b.Epoch == late.Epoch {
+	if b.Epoch == late.Epoch { // earlier adoptions hold within the same epoch only
 		maps.Copy(adopted, b.Adopted)
 	}
 	return adopted, late.Epoch, errAdopted
 }
 
-// dropLost takes out the lines that were looked at and not adopted.
-func dropLost(lines, lost []sourcedLine, adopted map[string]bool) (kept, dropped []sourcedLine) {
+// dropLost moves the lines that Redis refused to adopt from lines to lost.
+func dropLost(
+	lines, lost []sourcedLine, adopted map[string]bool,
+) (kept, dropped []sourcedLine) {
 	for _, l := range lines {
-		if took, asked := adopted[l.OrderSn]; asked && !took {
+		if granted, asked := adopted[l.OrderSn]; asked && !granted {
 			lost = append(lost, l)
 		} else {
 			kept = append(kept, l)
@@ -48,13 +53,13 @@ func dropLost(lines, lost []sourcedLine, adopted map[string]bool) (kept, dropped
 	return kept, lost
 }
 
-// AdoptError says that a batch holds numbers of an older epoch that the present one has not taken in.
-// Nothing was written: take them in, and write again.
+// AdoptError means that a batch holds orders of an older epoch that the present epoch has not
+// adopted. Nothing was written.
 type AdoptError struct {
 	Epoch    int64    // the present one
-	Limit    int64    // the highest that the sale's limit ever was
-	OrderSns []string // not in MySQL, of older epochs, not adopted
+	Limit    int64    // the highest limit per buyer that the sale ever had
+	OrderSns []string // the orders to adopt
 }
 
-// Error counts them.
-func (e *AdoptError) Error() string { return "orders of an older epoch must be taken in first" }
+// Error implements error.
+func (e *AdoptError) Error() string { return "orders of an older epoch must be adopted first" }

@@ -7,15 +7,17 @@ import (
 	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
-// Batch is what one transaction writes: lines of one goods. Numbers may stand in it twice and may be in MySQL already.
+// Batch is what one transaction writes: order lines of one goods. An order number may occur twice,
+// and MySQL may hold it already.
 type Batch struct {
 	GoodsID int64
 	Lines   []reservation.OrderLine
-	Epochs  map[string]int64 // of each order number, out of the number itself
-	// Deliveries says of order numbers how the queue brought them, for their dead letters. It may lack numbers.
+	Epochs  map[string]int64 // by order number, parsed from the number
+	// Deliveries is the history in the queue by order number, for dead letters. It may lack
+	// numbers.
 	Deliveries map[string]order.DeliveryInfo
-	Adopted    map[string]bool // numbers of older epochs that Redis' epoch of today has taken in; nil for none
-	Epoch      int64           // the epoch that adopted them; looked at only where Adopted is not empty
+	Adopted    map[string]bool // orders of older epochs that Redis adopted; may be nil
+	Epoch      int64           // the epoch that adopted them; ignored if Adopted is empty
 	Now        time.Time
-	PayBy      time.Time
+	PayBy      time.Time // when unpaid orders expire
 }

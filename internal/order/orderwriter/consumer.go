@@ -18,9 +18,9 @@ type ConsumerOptions struct {
 	Linger    time.Duration // how long a batch that is not full waits for more
 }
 
-// Consumer reads every shard's stream and has the writer write its messages in batches. It acknowledges
-// a batch after the commit, so a crash in between leads to a redelivery, and the writer recognises the
-// orders that it finds written.
+// Consumer reads every shard's stream and passes its messages to the writer in batches. It
+// acknowledges a batch after the commit. A crash in between leads to a redelivery, and the writer
+// recognises the orders that are already written.
 type Consumer struct {
 	source order.Source
 	writer *Writer
@@ -30,11 +30,15 @@ type Consumer struct {
 }
 
 // NewConsumer makes a consumer.
-func NewConsumer(source order.Source, writer *Writer, opts ConsumerOptions, tracer order.Tracer, log *slog.Logger) *Consumer {
+func NewConsumer(
+	source order.Source, writer *Writer, opts ConsumerOptions, tracer order.Tracer,
+	log *slog.Logger,
+) *Consumer {
 	return &Consumer{source: source, writer: writer, opts: opts, log: log, tracer: tracer}
 }
 
-// Run consumes until ctx ends and then returns nil. Unacknowledged messages go back to their queues.
+// Run consumes until ctx ends and then returns nil. Unacknowledged messages go back to their
+// queues.
 func (c *Consumer) Run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	for shard := range c.source.Shards() {
@@ -68,7 +72,8 @@ func (c *Consumer) consume(ctx context.Context, shard int, stream order.Stream) 
 		if len(batch) == 0 {
 			return nil
 		}
-		c.log.DebugContext(ctx, "writing a batch", "shard", shard, "messages", len(batch), "orders", ordersIn(batch))
+		c.log.DebugContext(ctx, "writing a batch",
+			"shard", shard, "messages", len(batch), "orders", countOrders(batch))
 		if err := c.write(ctx, batch); err != nil {
 			return err
 		}
@@ -87,8 +92,8 @@ func (c *Consumer) write(ctx context.Context, batch []received) error {
 	return err
 }
 
-// collect waits for a first delivery, and then for more until the batch is full or the linger is over.
-// It returns an empty batch when the stream or ctx has ended.
+// collect waits for a first delivery, and then for more until the batch is full or the linger is
+// over. It returns an empty batch when the stream or ctx has ended.
 func (c *Consumer) collect(ctx context.Context, deliveries <-chan order.Delivery) []received {
 	var batch []received
 	var linger <-chan time.Time
@@ -116,7 +121,7 @@ func (c *Consumer) collect(ctx context.Context, deliveries <-chan order.Delivery
 type received struct {
 	order.Delivery
 	message order.Message
-	err     error // of the decoding
+	err     error // of decoding the message
 }
 
 func receive(d order.Delivery) received {
@@ -124,10 +129,11 @@ func receive(d order.Delivery) received {
 	return received{Delivery: d, message: m, err: err}
 }
 
-// size counts the orders of a message for the limit of a batch; a message without orders counts as one.
+// size counts the orders of a message for the limit of a batch. A message without orders counts as
+// one.
 func (r received) size() int { return max(1, len(r.message.Orders)) }
 
-func ordersIn(batch []received) int {
+func countOrders(batch []received) int {
 	n := 0
 	for _, r := range batch {
 		n += r.size()
@@ -135,7 +141,7 @@ func ordersIn(batch []received) int {
 	return n
 }
 
-// marksOf are the marks of a batch's messages.
+// marksOf returns the trace marks of a batch's messages.
 func marksOf(batch []received) []string {
 	marks := make([]string, len(batch))
 	for i, r := range batch {

@@ -9,8 +9,10 @@ import (
 	"flashsale.dev/seckill/internal/order"
 )
 
-// fail writes orders as failed, one by one, each with its dead letter, and gives their units back.
-func (w *Writer) fail(ctx context.Context, goodsID int64, lines []sourcedLine, reason order.FailureReason) error {
+// fail writes orders as failed, one by one, each with its dead letter, and releases their units.
+func (w *Writer) fail(
+	ctx context.Context, goodsID int64, lines []sourcedLine, reason order.FailureReason,
+) error {
 	for _, l := range lines {
 		if err := w.failOne(ctx, goodsID, l, reason); err != nil {
 			return err
@@ -19,44 +21,54 @@ func (w *Writer) fail(ctx context.Context, goodsID int64, lines []sourcedLine, r
 	return nil
 }
 
-// failOne keeps a dead letter without an order where MySQL will not even take the failed row.
-func (w *Writer) failOne(ctx context.Context, goodsID int64, l sourcedLine, reason order.FailureReason) error {
+// failOne keeps a dead letter without a row if MySQL refuses the failed row too.
+func (w *Writer) failOne(
+	ctx context.Context, goodsID int64, l sourcedLine, reason order.FailureReason,
+) error {
 	body, err := order.EncodeLine(l.OrderLine)
 	if err != nil {
 		return err
 	}
-	d := w.dead(goodsID, l.OrderSn, reason, l.delivery, order.EncodeOrders(goodsID, order.JoinEntries([][]byte{body})))
+	body = order.EncodeOrders(goodsID, order.JoinEntries([][]byte{body}))
+	d := w.deadLetter(goodsID, l.OrderSn, reason, l.delivery, body)
 	began := time.Now()
 	var out order.Outcome
 	err = w.retry(ctx, "write a failed order", func() error {
 		var err error
-		out, err = w.store.WriteFailed(ctx, goodsID, l.OrderLine, l.epoch, reason, d, w.now())
+		out, err = w.Store.WriteFailed(ctx, goodsID, l.OrderLine, l.epoch, reason, d, time.Now())
 		return err
 	})
 	if err != nil && ctx.Err() == nil {
-		w.log.ErrorContext(ctx, "failed order can't be written either", "goods_id", goodsID, "order_sn", l.OrderSn, "err", err)
-		if w.observer != nil {
-			w.observer.DeadLettered(reason)
-		}
+		w.Log.ErrorContext(ctx, "cannot write an order as failed, keeping its dead letter only",
+			"goods_id", goodsID, "order_sn", l.OrderSn, "err", err)
 		d.ID = order.DeadLetterID(l.OrderSn)
-		return w.retry(ctx, "keep a dead letter", func() error { return w.store.AddDeadLetter(ctx, d) })
+		return w.addDeadLetter(ctx, d)
 	}
 	if err == nil {
-		if w.observer != nil {
-			w.observer.Wrote(out, time.Since(began))
-		}
-		w.settle(ctx, goodsID, out)
+		w.committed(ctx, goodsID, out, began)
 	}
 	return err
 }
 
-func (w *Writer) dead(goodsID int64, sn string, reason order.FailureReason, from order.DeliveryInfo, body []byte) order.DeadLetter {
+// addDeadLetter keeps a message that has no row.
+func (w *Writer) addDeadLetter(ctx context.Context, d order.DeadLetter) error {
+	err := w.retry(ctx, "keep a dead letter", func() error { return w.Store.AddDeadLetter(ctx, d) })
+	if err == nil && w.Metrics != nil {
+		w.Metrics.DeadLettered(d.Reason)
+	}
+	return err
+}
+
+func (w *Writer) deadLetter(
+	goodsID int64, sn string, reason order.FailureReason, from order.DeliveryInfo, body []byte,
+) order.DeadLetter {
 	d := order.DeadLetter{
 		ID: uuid.Must(uuid.NewV7()).String(), GoodsID: goodsID, OrderSn: sn, Reason: reason,
-		Attempts: from.Attempts, FirstSeenAt: from.FirstSeenAt, Origin: from.Origin, Body: body,
+		Attempts: from.Attempts, FirstSeenAt: from.FirstSeenAt, Origin: from.Origin,
+		Body: body,
 	}
 	if d.FirstSeenAt.IsZero() {
-		d.FirstSeenAt = w.now().UTC()
+		d.FirstSeenAt = time.Now().UTC()
 	}
 	return d
 }

@@ -5,12 +5,12 @@ import (
 	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
-// sorted is a batch by goods, in the order in which they first came.
+// sorted is a batch by goods.
 type sorted struct {
-	goods    []int64
+	goods    []int64 // in the order of their first line
 	lines    map[int64][]sourcedLine
 	barriers []goodsBarrier
-	dead     []order.DeadLetter
+	dead     []order.DeadLetter // lines and messages that break a rule
 }
 
 type goodsBarrier struct {
@@ -18,7 +18,7 @@ type goodsBarrier struct {
 	order.Barrier
 }
 
-// sourcedLine is a line, the epoch in its number, and the delivery that carried it.
+// sourcedLine is an order line, the epoch in its number, and the delivery that carried it.
 type sourcedLine struct {
 	reservation.OrderLine
 	epoch    int64
@@ -30,7 +30,7 @@ func (w *Writer) sort(batch []received) sorted {
 	for _, r := range batch {
 		switch {
 		case r.err != nil:
-			s.dead = append(s.dead, w.dead(0, "", order.FailedMalformed, r.DeliveryInfo, r.Body))
+			s.dead = append(s.dead, w.deadLetter(0, "", order.FailedMalformed, r.DeliveryInfo, r.Body))
 		case r.message.Barrier != nil:
 			s.barriers = append(s.barriers, goodsBarrier{r.message.GoodsID, *r.message.Barrier})
 		default:
@@ -43,15 +43,17 @@ func (w *Writer) sort(batch []received) sorted {
 func (w *Writer) sortLines(s *sorted, r received) {
 	goods := r.message.GoodsID
 	for _, l := range r.message.Orders {
-		n, err := w.minter.Parse(l.OrderSn)
+		n, err := w.Minter.Parse(l.OrderSn)
 		if err != nil || n.GoodsID != goods || order.CheckLine(l) != nil {
-			body, _ := order.EncodeLine(l) // strings and numbers: it can't fail
-			s.dead = append(s.dead, w.dead(goods, l.OrderSn, order.FailedMalformed, r.DeliveryInfo, body))
+			body, _ := order.EncodeLine(l) // a line holds only strings and numbers: no error
+			d := w.deadLetter(goods, l.OrderSn, order.FailedMalformed, r.DeliveryInfo, body)
+			s.dead = append(s.dead, d)
 			continue
 		}
-		if _, seen := s.lines[goods]; !seen {
+		if _, known := s.lines[goods]; !known {
 			s.goods = append(s.goods, goods)
 		}
-		s.lines[goods] = append(s.lines[goods], sourcedLine{OrderLine: l, epoch: n.Epoch, delivery: r.DeliveryInfo})
+		line := sourcedLine{OrderLine: l, epoch: n.Epoch, delivery: r.DeliveryInfo}
+		s.lines[goods] = append(s.lines[goods], line)
 	}
 }

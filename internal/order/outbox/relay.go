@@ -13,122 +13,107 @@ import (
 	"flashsale.dev/seckill/internal/workers"
 )
 
-// Metrics hears of what the relay publishes.
-type Metrics interface {
-	// Relayed hears how many outbox entries were published that their API left behind.
-	Relayed(entries int)
-}
-
-// Store is what a goods has reserved and the queue has not confirmed, and all of it that is pending.
-type Store interface {
-	// Unconfirmed reads entries at least so old by Redis' clock, oldest first.
-	Unconfirmed(ctx context.Context, goodsID int64, age time.Duration, count int64) ([]Entry, error)
-	Confirmed(ctx context.Context, goodsID int64, ids ...string) error
-	// PendingPage walks from cursor 0 until the cursor returned is 0 again.
-	PendingPage(ctx context.Context, goodsID int64, cursor uint64, count int64) ([]order.Pending, uint64, error)
-}
-
-// Relay publishes what the API could not: it died between taking and publishing, or the queue was away.
-// Several may run; what two of them publish twice is written once.
-type Relay struct {
-	live      *livesales.List
-	Outbox    Store
-	publisher order.Publisher
-	deadline  time.Duration
-	log       *slog.Logger
-	observer  Metrics
-}
-
 const (
-	relayAfter = time.Second // what is younger is still its API's
-	relayEvery = 250 * time.Millisecond
-	RelayChunk = 64 // entries read and sent at a time
+	relayAfter    = time.Second // the API publishes younger entries itself
+	relayInterval = 250 * time.Millisecond
 )
 
-// NewRelay makes a relay; publishDeadline bounds each message.
-func NewRelay(live *livesales.List, outbox Store, publisher order.Publisher, observer Metrics, publishDeadline time.Duration, log *slog.Logger) *Relay {
-	return &Relay{live: live, Outbox: outbox, publisher: publisher, deadline: publishDeadline, log: log, observer: observer}
+// BrokerMarker records in the broker that all pending orders of a shard have been published to its
+// queue. The broker loses the mark together with the queue's messages.
+type BrokerMarker interface {
+	MarkRepublished(ctx context.Context, shard int) error
 }
 
-// Run relays until ctx ends.
-func (r *Relay) Run(ctx context.Context) error { return workers.Every(ctx, relayEvery, r.runOnce) }
-
-func (r *Relay) runOnce(ctx context.Context) {
-	for _, sale := range r.live.Sales() {
-		n, err := r.Drain(ctx, sale.GoodsID, relayAfter)
-		if n > 0 {
-			r.log.InfoContext(ctx, "relayed from the outbox", "goods_id", sale.GoodsID, "entries", n)
-		}
-		if err != nil && !errors.Is(err, order.ErrQueueDown) && ctx.Err() == nil {
-			r.log.WarnContext(ctx, "relay goes on later", "goods_id", sale.GoodsID, "err", err)
-		}
-	}
+// NewQueues reports shards whose queue is new. The zero value serves a queue in the same process,
+// which loses its messages only together with Redis.
+type NewQueues struct {
+	Shard  <-chan int // a shard may come more than once
+	Marker BrokerMarker
+	Shards int // the number of all shards
 }
 
-// Drain publishes the outbox entries of a goods that are at least so old, until none is left, and returns how many.
-func (r *Relay) Drain(ctx context.Context, goodsID int64, age time.Duration) (int, error) {
-	sent := 0
-	for {
-		entries, err := r.Outbox.Unconfirmed(ctx, goodsID, age, RelayChunk)
-		if err != nil || len(entries) == 0 {
-			return sent, err
-		}
-		if err := r.send(ctx, goodsID, entries); err != nil {
-			return sent, err
-		}
-		sent += len(entries)
-		if r.observer != nil {
-			r.observer.Relayed(len(entries))
-		}
-	}
+// Relay publishes old outbox entries at each tick, and all pending reservations of a new queue.
+type Relay struct {
+	live      *livesales.List
+	publisher *Publisher
+	queues    NewQueues
+	log       *slog.Logger
 }
 
-// send publishes entries together and removes those that the queue keeps.
-func (r *Relay) send(ctx context.Context, goodsID int64, entries []Entry) error {
-	ctx, cancel := context.WithTimeout(ctx, r.deadline)
-	defer cancel()
+// NewRelay makes a relay.
+func NewRelay(
+	live *livesales.List, publisher *Publisher, queues NewQueues, log *slog.Logger,
+) *Relay {
+	return &Relay{live: live, publisher: publisher, queues: queues, log: log}
+}
+
+// Run works until ctx ends. The triggers have a goroutine each, because the outbox must not wait
+// for a shard that cannot be republished.
+func (r *Relay) Run(ctx context.Context) error {
 	var g errgroup.Group
-	for _, e := range entries {
-		g.Go(func() error {
-			if err := r.publisher.Publish(ctx, goodsID, order.EncodeOrders(goodsID, e.Entries)); err != nil {
-				return err
-			}
-			return r.Outbox.Confirmed(ctx, goodsID, e.ID)
-		})
-	}
+	g.Go(func() error { return workers.Every(ctx, relayInterval, r.relay) })
+	g.Go(func() error { return r.serveNewQueues(ctx) })
 	return g.Wait()
 }
 
-// Feed publishes all that is pending of a goods and at least so old, whether the queue ever had it or not: for a queue
-// that lost what it had confirmed, and before an epoch ends. What was there is recognised and written once.
-func (r *Relay) Republish(ctx context.Context, goodsID int64, olderThan time.Time) (int, error) {
-	fed := 0
-	for cursor := uint64(0); ; {
-		page, next, err := r.Outbox.PendingPage(ctx, goodsID, cursor, RelayChunk)
-		if err != nil {
-			return fed, err
+func (r *Relay) relay(ctx context.Context) {
+	for _, sale := range r.live.Sales() {
+		log := r.log.With("goods_id", sale.GoodsID)
+		n, err := r.publisher.PublishUnconfirmed(ctx, sale.GoodsID, relayAfter)
+		if n > 0 {
+			log.InfoContext(ctx, "published entries of the outbox", "entries", n)
 		}
-		var entries [][]byte
-		for _, p := range page {
-			if p.At.Before(olderThan) {
-				entries = append(entries, p.Entry)
-			}
+		if err != nil && !errors.Is(err, order.ErrQueueDown) && ctx.Err() == nil {
+			log.WarnContext(ctx, "cannot publish the outbox, retrying", "err", err)
 		}
-		if err := r.PublishEntries(ctx, goodsID, entries); err != nil {
-			return fed, err
-		}
-		if fed += len(entries); next == 0 {
-			return fed, nil
-		}
-		cursor = next
 	}
 }
 
-func (r *Relay) PublishEntries(ctx context.Context, goodsID int64, entries [][]byte) error {
-	if len(entries) == 0 {
-		return nil
+func (r *Relay) serveNewQueues(ctx context.Context) error {
+	for {
+		select {
+		case shard := <-r.queues.Shard:
+			r.republishUntilDone(ctx, shard)
+		case <-ctx.Done():
+			return nil
+		}
 	}
-	ctx, cancel := context.WithTimeout(ctx, r.deadline)
-	defer cancel()
-	return r.publisher.Publish(ctx, goodsID, order.EncodeOrders(goodsID, order.JoinEntries(entries)))
+}
+
+// republishUntilDone retries without a limit: only Redis knows of these orders.
+func (r *Relay) republishUntilDone(ctx context.Context, shard int) {
+	pause := workers.RetryBackoff()
+	for ctx.Err() == nil {
+		orders, err := r.republish(ctx, shard)
+		if err == nil {
+			if orders > 0 {
+				r.log.WarnContext(ctx, "republished pending orders to a new queue",
+					"shard", shard, "orders", orders)
+			}
+			return
+		}
+		r.log.WarnContext(ctx, "cannot republish to a new queue, retrying",
+			"shard", shard, "err", err)
+		workers.Sleep(ctx, pause.NextBackOff())
+	}
+}
+
+// republish tries every sale of the shard, because their Redis masters fail one by one. It marks
+// the queue only after all of them.
+func (r *Relay) republish(ctx context.Context, shard int) (int, error) {
+	r.live.Refresh(ctx)
+	published := 0
+	var errs []error
+	for _, sale := range r.live.Sales() {
+		if order.Shard(sale.GoodsID, r.queues.Shards) != shard {
+			continue
+		}
+		n, err := r.publisher.PublishPending(ctx, sale.GoodsID)
+		errs = append(errs, err)
+		published += n
+	}
+	if err := errors.Join(errs...); err != nil {
+		return published, err
+	}
+	return published, r.queues.Marker.MarkRepublished(ctx, shard)
 }

@@ -1,12 +1,12 @@
 // Package rebuild builds a sale in Redis from MySQL under a new epoch.
 //
-// A rebuild runs when Redis lost a sale, restarted, or failed over. It shuts the sale's gate,
-// waits until publishers have finished, publishes the outbox and everything pending, and sends a
-// barrier through the queue. When the barrier is recorded in MySQL, every earlier order is
-// written. The rebuild then begins the next epoch in MySQL and loads its snapshot into Redis,
-// which opens the gate.
+// A rebuild runs when Redis lost a sale, restarted, or failed over. The Rebuilder shuts the sale's
+// gate, waits until publishers have finished, publishes the outbox and everything pending, and
+// sends a barrier through the queue. When the barrier is recorded in MySQL, every earlier order is
+// written. The Opener then begins the next epoch in MySQL and loads its snapshot into Redis, which
+// opens the gate. The Worker finds the sales that need a rebuild.
 //
 // A lock in Redis keeps two rebuilders of one sale apart. A fencing token in MySQL makes a
 // rebuilder harmless that lost the lock and does not know it. The Retirer removes sales from Redis
-// that are over and drained.
+// that are over and drained. Several processes may run Worker and Retirer.
 package rebuild

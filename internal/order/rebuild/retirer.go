@@ -10,25 +10,28 @@ import (
 	"flashsale.dev/seckill/internal/workers"
 )
 
-// RetireStore is MySQL as the retiring of sales needs it.
+// RetireStore is MySQL for the retirer.
 type RetireStore interface {
-	// OverBefore lists sales not retired that were over before a moment, by goods id, above one.
+	// OverBefore lists sales that ended before a moment and are not retired. It returns those
+	// above a goods id, in ascending order.
 	OverBefore(ctx context.Context, moment time.Time, above int64, limit int) ([]seckill.Sale, error)
-	// RetiredBetween lists sales retired at a moment or later, and before another.
+	// RetiredBetween lists sales retired in the half-open interval [from, to).
 	RetiredBetween(ctx context.Context, from, to time.Time) ([]seckill.Sale, error)
-	// Retire keeps that a sale is over for good; false where it is not.
+	// Retire marks a sale as over for good; false if it is not.
 	Retire(ctx context.Context, goodsID, epoch int64, overBefore, now time.Time) (bool, error)
 }
 
-// RetireRedis is Redis as the retiring of sales needs it.
+// RetireRedis is Redis for the retirer.
 type RetireRedis interface {
 	View(ctx context.Context, goodsID int64) (seckill.View, error)
+	// Retire removes a sale with this epoch from Redis; false if Redis keeps it.
 	Retire(ctx context.Context, goodsID, epoch int64) (bool, error)
 }
 
-// Retirer lets Redis forget sales that are over for good: a day after their end, when every order is final and nothing is on
-// its way. MySQL says so first, so that nobody takes what is missing then for lost; a sale of which anything changes
-// later is looked after, and built again, as any other. Any number may be at work.
+// Retirer removes sales from Redis a day after their end, when every order is final and nothing is
+// in flight. It marks them in MySQL first, so that no rebuilder takes a removed sale for a lost
+// one. A late change of such a sale clears the mark, and the sale is rebuilt. Several processes
+// may run a Retirer.
 type Retirer struct {
 	store RetireStore
 	redis RetireRedis
@@ -37,31 +40,31 @@ type Retirer struct {
 }
 
 const (
-	retireEvery = time.Minute
-	// retireAfter is as long as a used path answers.
+	retireInterval = time.Minute
+	// retireAfter is how long a used purchase path returns its order.
 	retireAfter = 24 * time.Hour
-	// forgetAfter is how long Redis remembers what MySQL has retired: by then nobody's list of live sales has it.
-	forgetAfter = 2 * livesales.FullInterval
-	// forgetAgain is how long Redis is told again, for who died in between.
-	forgetAgain = time.Hour
-	retireChunk = 100
+	// removeAfter is how long Redis keeps a retired sale. By then no list of live sales holds it.
+	removeAfter = 2 * livesales.FullInterval
+	// removeWindow is how long the removal is repeated. It covers processes that died before it.
+	removeWindow = time.Hour
+	retireChunk  = 100
 )
 
 // NewRetirer makes a retirer.
-func NewRetirer(store RetireStore, shelf RetireRedis, log *slog.Logger) *Retirer {
-	return &Retirer{store: store, redis: shelf, now: time.Now, log: log}
+func NewRetirer(store RetireStore, redis RetireRedis, log *slog.Logger) *Retirer {
+	return &Retirer{store: store, redis: redis, now: time.Now, log: log}
 }
 
-// Run retires until ctx ends.
+// Run works until ctx ends.
 func (r *Retirer) Run(ctx context.Context) error {
-	return workers.Every(ctx, retireEvery, func(ctx context.Context) {
+	return workers.Every(ctx, retireInterval, func(ctx context.Context) {
 		if err := r.RunOnce(ctx); err != nil && ctx.Err() == nil {
-			r.log.WarnContext(ctx, "sales that are over are retired later", "err", err)
+			r.log.WarnContext(ctx, "cannot retire sales, retrying", "err", err)
 		}
 	})
 }
 
-// RunOnce retires what is over for good by now.
+// RunOnce retires the sales that are over for good by now and removes retired ones from Redis.
 func (r *Retirer) RunOnce(ctx context.Context) error {
 	before := r.now().Add(-retireAfter)
 	for above := int64(0); ; {
@@ -70,7 +73,7 @@ func (r *Retirer) RunOnce(ctx context.Context) error {
 			return err
 		}
 		if len(sales) == 0 {
-			return r.forget(ctx)
+			return r.remove(ctx)
 		}
 		for _, sale := range sales {
 			if err := r.retire(ctx, sale, before); err != nil {
@@ -81,23 +84,25 @@ func (r *Retirer) RunOnce(ctx context.Context) error {
 	}
 }
 
-// retire asks Redis whether anything is under way, and MySQL whether all is final.
+// retire marks a sale if nothing is in flight in Redis and every order is final in MySQL. A sale
+// that Redis lost is rebuilt first.
 func (r *Retirer) retire(ctx context.Context, sale seckill.Sale, before time.Time) error {
 	v, err := r.redis.View(ctx, sale.GoodsID)
-	if err != nil || v.Gate != seckill.GateOpen || v.Epoch != sale.Epoch || v.Pending > 0 || v.Outbox > 0 {
-		return nil // what Redis has lost is built again first; where it is away, later
+	idle := v.Gate == seckill.GateOpen && v.Pending == 0 && v.Outbox == 0
+	if err != nil || !idle || v.Epoch != sale.Epoch {
+		return nil // a later round retires it
 	}
 	done, err := r.store.Retire(ctx, sale.GoodsID, sale.Epoch, before, r.now())
 	if done {
-		r.log.InfoContext(ctx, "a sale is over for good, redis may forget it", "goods_id", sale.GoodsID)
+		r.log.InfoContext(ctx, "sale retired, it is removed from Redis later", "goods_id", sale.GoodsID)
 	}
 	return err
 }
 
-// forget takes what was retired out of Redis, this time's and what somebody left behind.
-func (r *Retirer) forget(ctx context.Context) error {
+// remove removes retired sales from Redis, also those that a crashed process left behind.
+func (r *Retirer) remove(ctx context.Context) error {
 	now := r.now()
-	sales, err := r.store.RetiredBetween(ctx, now.Add(-forgetAgain), now.Add(-forgetAfter))
+	sales, err := r.store.RetiredBetween(ctx, now.Add(-removeWindow), now.Add(-removeAfter))
 	if err != nil {
 		return err
 	}

@@ -1,17 +1,26 @@
 package rebuild
 
 import (
+	"errors"
+
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// Snapshot is a sale's truth at the moment an epoch begins: read from MySQL with the goods row locked,
-// loaded into Redis whole.
+// ErrFenced means that a newer rebuild of the sale has begun, or that its gate was opened during
+// this one. This rebuild must stop and has changed nothing in Redis.
+var ErrFenced = errors.New("a newer rebuild of the sale has begun, or its gate was opened")
+
+// FirstToken replaces a fencing token for the first epoch of a draft.
+const FirstToken = 0
+
+// Snapshot is a sale in MySQL at the moment an epoch begins, read with the goods row locked.
+// Redis loads all of it in one step.
 type Snapshot struct {
 	seckill.Sale
-	Holdings []Holding // of every buyer who holds something
+	Holdings []Holding // of every buyer with an active order
 }
 
-// Holding is what one buyer has of a goods.
+// Holding is what one buyer holds of a goods.
 type Holding struct {
 	BuyerID int64
 	Held    int64 // units of the active orders

@@ -5,17 +5,26 @@ import (
 	"time"
 
 	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/outbox"
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// findings are the pending numbers older than the tolerance, by what MySQL says of them.
+const (
+	// tolerance is how long an order number may be in one place and not in the other. It is the
+	// usual time from reserving to settling, with a margin.
+	tolerance = 5 * time.Second
+	// pendingChunk is the number of pending reservations that are looked up in MySQL at a time.
+	pendingChunk = 500
+)
+
+// findings are the pending reservations older than the tolerance, by their row in MySQL.
 type findings struct {
-	written []order.Pending // in MySQL, and still pending in Redis
-	failed  []order.Pending // failed in MySQL, and still pending in Redis
-	absent  []order.Pending // not in MySQL: on their way, or lost with the queue
+	written []order.Pending // active, and still pending in Redis
+	failed  []order.Pending // failed, and still pending in Redis
+	absent  []order.Pending // no row: in flight, or lost with the queue
 }
 
-// overdue are the absent ones that ought to have come by now.
+// overdue returns the absent reservations that are old enough to be published again.
 func (f findings) overdue(now time.Time) []order.Pending {
 	var list []order.Pending
 	for _, p := range f.absent {
@@ -26,36 +35,70 @@ func (f findings) overdue(now time.Time) []order.Pending {
 	return list
 }
 
-// compare walks over what is pending for longer than the tolerance.
-func (a *Reconciler) compare(ctx context.Context, v seckill.View) (findings, error) {
-	var f findings
-	for cursor := uint64(0); ; {
-		page, next, err := a.redis.PendingPage(ctx, v.GoodsID, cursor, PendingChunk)
+// compareAll compares order numbers and, with nothing in flight, totals.
+func (r *LedgerReader) compareAll(
+	ctx context.Context, v seckill.View, db seckill.Database,
+) (seckill.Differences, error) {
+	d, f, err := r.compare(ctx, v)
+	if err != nil || v.Pending > 0 || len(f.failed) > 0 || d.Any() {
+		return d, err
+	}
+	d.Totals, err = r.compareTotals(ctx, v, db)
+	return d, err
+}
+
+// compare counts, by number, the orders and stock moves that differ for longer than the tolerance.
+func (r *LedgerReader) compare(
+	ctx context.Context, v seckill.View,
+) (d seckill.Differences, f findings, err error) {
+	oldest, err := r.store.OldestUnreleasedMove(ctx, v.GoodsID)
+	if err != nil {
+		return d, f, err
+	}
+	if !oldest.IsZero() && r.now().Sub(oldest) > tolerance {
+		if d.Unreleased, err = r.store.CountUnreleased(ctx, v.GoodsID); err != nil {
+			return d, f, err
+		}
+	}
+	if v.Pending > 0 {
+		if f, err = r.comparePending(ctx, v); err != nil {
+			return d, f, err
+		}
+	}
+	if !oldest.IsZero() {
+		f.failed = nil // a stock move already returns their units
+	}
+	d.Unsettled, d.Unwritten = len(f.written)+len(f.failed), len(f.overdue(v.Now))
+	return d, f, nil
+}
+
+func (r *LedgerReader) comparePending(
+	ctx context.Context, v seckill.View,
+) (f findings, err error) {
+	for page, err := range outbox.PendingPages(ctx, r.redis, v.GoodsID, pendingChunk) {
+		if err == nil {
+			err = r.comparePage(ctx, v, page, &f)
+		}
 		if err != nil {
 			return f, err
 		}
-		if err := a.comparePage(ctx, v, page, &f); err != nil {
-			return f, err
-		}
-		if next == 0 {
-			return f, nil
-		}
-		cursor = next
 	}
+	return f, nil
 }
 
-func (a *Reconciler) comparePage(ctx context.Context, v seckill.View, page []order.Pending, f *findings) error {
+func (r *LedgerReader) comparePage(
+	ctx context.Context, v seckill.View, page []order.Pending, f *findings,
+) error {
 	var old []order.Pending
-	var sns []string
 	for _, p := range page {
 		if v.Now.Sub(p.At) > tolerance {
-			old, sns = append(old, p), append(sns, p.OrderSn)
+			old = append(old, p)
 		}
 	}
-	if len(sns) == 0 {
+	if len(old) == 0 {
 		return nil
 	}
-	rows, err := a.store.StatusOf(ctx, v.GoodsID, sns)
+	rows, err := r.store.StatusOf(ctx, v.GoodsID, orderSns(old))
 	if err != nil {
 		return err
 	}
@@ -71,4 +114,44 @@ func (a *Reconciler) comparePage(ctx context.Context, v seckill.View, page []ord
 		}
 	}
 	return nil
+}
+
+func orderSns(list []order.Pending) []string {
+	sns := make([]string, len(list))
+	for i, p := range list {
+		sns[i] = p.OrderSn
+	}
+	return sns
+}
+
+// compareTotals returns 1 if the totals of Redis and MySQL differ with nothing in flight, else 0.
+func (r *LedgerReader) compareTotals(
+	ctx context.Context, v seckill.View, db seckill.Database,
+) (int, error) {
+	if db.Stock == v.Available && db.Active == v.Sold {
+		return 0, nil
+	}
+	idle, err := r.stillIdle(ctx, v)
+	if idle {
+		return 1, err
+	}
+	return 0, err
+}
+
+// stillIdle says whether nothing moved in Redis since a view without pending reservations. Then
+// MySQL's totals, read in between, are of the same state and may be compared.
+func (r *LedgerReader) stillIdle(ctx context.Context, before seckill.View) (bool, error) {
+	after, err := r.redis.View(ctx, before.GoodsID)
+	if err != nil || after.Pending > 0 || redisTotals(after) != redisTotals(before) {
+		return false, err
+	}
+	oldest, err := r.store.OldestUnreleasedMove(ctx, before.GoodsID)
+	return oldest.IsZero(), err
+}
+
+// totals are the figures of a view that do not change while the sale is idle.
+type totals struct{ available, sold, epoch int64 }
+
+func redisTotals(v seckill.View) totals {
+	return totals{available: v.Available, sold: v.Sold, epoch: v.Epoch}
 }

@@ -4,202 +4,170 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/livesales"
 	"flashsale.dev/seckill/internal/order/outbox"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/reservation"
+	"flashsale.dev/seckill/internal/workers"
 )
 
-// Store is MySQL as the audit needs it.
+// Store is MySQL for repairs and samples.
 type Store interface {
-	Database(ctx context.Context, goodsID int64) (seckill.Database, error)
-	// StatusOf tells the status of those of the orders that have a row.
-	StatusOf(ctx context.Context, goodsID int64, sns []string) (map[string]order.Status, error)
-	// OldestMoveNotGiven is when the oldest move of a goods that is not given was made; zero where there is none.
-	OldestUnreleasedMove(ctx context.Context, goodsID int64) (time.Time, error)
-	// CountNotGiven counts a goods' moves that are not given, and its cuts that have not ended.
-	CountUnreleased(ctx context.Context, goodsID int64) (int, error)
-	// PlanReturn writes a move that gives back what Redis took for an order; Unavailable where it has one already.
-	ScheduleRelease(ctx context.Context, goodsID int64, l reservation.OrderLine, at time.Time) (order.StockMove, error)
+	// ScheduleRelease writes a stock move that returns the units that Redis holds for an order. The
+	// error is Unavailable if the order has a move already.
+	ScheduleRelease(
+		ctx context.Context, goodsID int64, l reservation.OrderLine, at time.Time,
+	) (order.StockMove, error)
+	CountDeadLetters(ctx context.Context) (int64, error)
 }
 
-// RedisStore is Redis as the audit needs it.
-type RedisStore interface {
-	View(ctx context.Context, goodsID int64) (seckill.View, error)
-	PendingPage(ctx context.Context, goodsID int64, cursor uint64, count int64) ([]order.Pending, uint64, error)
+// Redis is Redis for repairs and samples.
+type Redis interface {
 	Settle(ctx context.Context, goodsID int64, sns []string) (int, error)
+	Memory(ctx context.Context) (Memory, error)
 }
 
-// Reconciler holds what Redis says against what MySQL says, by order number: two totals are never read at the same
-// instant, but one number is in one place or the other.
+// Metrics receives what the reconciler finds.
+type Metrics interface {
+	// Reconciled is called after each round over a sale.
+	Reconciled(r Report)
+	// Sampled is called after each complete sample.
+	Sampled(s Sample)
+}
+
+// Report is the result of one round over a sale.
+type Report struct {
+	GoodsID    int64
+	BacklogAge time.Duration // of the oldest reservation that MySQL may lack; 0 if there is none
+	Found      seckill.Differences
+	Repaired   int // of those: settled, republished, or with a release scheduled
+}
+
+// Dependencies are what a Reconciler works with.
+type Dependencies struct {
+	Live      *livesales.List
+	Ledgers   *LedgerReader
+	Store     Store
+	Redis     Redis
+	Publisher *outbox.Publisher
+	Metrics   Metrics // may be nil: then nothing is sampled
+	Log       *slog.Logger
+}
+
+// Reconciler repairs differences between Redis and MySQL, and samples sales for metrics.
 type Reconciler struct {
-	live  *livesales.List
-	store Store
-	redis RedisStore
-	relay *outbox.Relay
-	now   func() time.Time
-	log   *slog.Logger
-
-	observer Metrics
-	quiet    map[int64]idleState // goods -> what was last seen of it; the round's alone
+	Dependencies
+	idle    map[int64]idleState // by goods id; only the reconciling goroutine uses it
+	letters int64               // dead letters at the last count; only the sampling goroutine uses it
 }
 
-// idleState is a sale with nothing under way, and whether its totals have been held against MySQL's.
+// idleState is a sale with nothing in flight.
 type idleState struct {
-	available, sold, epoch int64
-	compared               bool
+	totals
+	compared bool // the totals are known to be equal to MySQL's
 }
 
 const (
-	// tolerance is how long an order number may be in one place and not in the other: on its way.
-	tolerance         = 5 * time.Second
 	reconcileInterval = 5 * time.Second
-	PendingChunk      = 500
-	// republishAfter is how old a reservation must be before it is published again though the queue once confirmed it. After
-	// that it is published at twice the age each time: a slow consumer must not get its backlog again and again.
+	// republishAfter is the age at which a confirmed reservation is published again. The next
+	// times are at twice the age each, so that a slow consumer does not receive its backlog again
+	// and again.
 	republishAfter = time.Minute
 )
 
-// NewReconciler makes an auditor. An auditor that only answers ledgers needs neither live nor relay.
-func NewReconciler(live *livesales.List, store Store, shelf RedisStore, relay *outbox.Relay, observer Metrics, log *slog.Logger) *Reconciler {
-	return &Reconciler{live: live, store: store, redis: shelf, relay: relay, now: time.Now, log: log, observer: observer, quiet: make(map[int64]idleState)}
+// NewReconciler makes a reconciler.
+func NewReconciler(d Dependencies) *Reconciler {
+	return &Reconciler{Dependencies: d, idle: make(map[int64]idleState)}
 }
 
-// Ledger accounts for every unit of a sale. It is Unavailable while the sale is being rebuilt. The ledger of a draft, and of a
-// sale that is over and gone from Redis, comes from MySQL alone.
-func (a *Reconciler) Ledger(ctx context.Context, sale seckill.Sale) (seckill.Ledger, error) {
-	v, err := a.redis.View(ctx, sale.GoodsID)
-	switch {
-	case errors.Is(err, seckill.ErrNotLoaded):
-		return a.fromMySQL(ctx, sale)
-	case err != nil:
-		return seckill.Ledger{}, seckill.NewUnavailable("the ledger can't be read", err)
-	case v.Gate != seckill.GateOpen:
-		return seckill.Ledger{}, seckill.NewRebuilding(&seckill.GateError{State: v.Gate, Epoch: v.Epoch})
+// Run reconciles and samples until ctx ends. Both have a goroutine each, because samples matter
+// most while reconciling waits for a server that is down.
+func (r *Reconciler) Run(ctx context.Context) error {
+	var g errgroup.Group
+	g.Go(func() error { return workers.Every(ctx, reconcileInterval, r.reconcileAll) })
+	if r.Metrics != nil {
+		g.Go(func() error { return r.runSampling(ctx) })
 	}
-	db, err := a.store.Database(ctx, sale.GoodsID)
-	if err != nil {
-		return seckill.Ledger{}, seckill.NewUnavailable("the ledger's database side can't be read", err)
-	}
-	l := seckill.Ledger{Total: v.Total, Available: v.Available, Pending: v.Pending, Sold: v.Sold, Epoch: v.Epoch, Database: db}
-	if l.Differences, err = a.judged(ctx, v, db); err != nil {
-		return seckill.Ledger{}, seckill.NewUnavailable("the ledger can't be audited", err)
-	}
-	l.Balanced = l.AddsUp() && !l.Differences.Any()
-	return l, nil
+	return g.Wait()
 }
 
-func (a *Reconciler) fromMySQL(ctx context.Context, sale seckill.Sale) (seckill.Ledger, error) {
-	if sale.Status == seckill.Exposed && a.now().Before(sale.EndAt) {
-		return seckill.Ledger{}, seckill.NewRebuilding(&seckill.GateError{State: seckill.GateMissing})
-	}
-	db, err := a.store.Database(ctx, sale.GoodsID)
-	if err != nil {
-		return seckill.Ledger{}, seckill.NewUnavailable("the ledger can't be read", err)
-	}
-	l := seckill.Ledger{Total: sale.Total, Available: db.Stock, Sold: db.Active, Epoch: sale.Epoch, Database: db}
-	l.Balanced = l.AddsUp()
-	return l, nil
-}
-
-// judged is what differs between a view and the database's word, and by which numbers.
-func (a *Reconciler) judged(ctx context.Context, v seckill.View, db seckill.Database) (seckill.Differences, error) {
-	d, f, err := a.differs(ctx, v)
-	if err != nil || v.Pending > 0 || len(f.failed) > 0 || d.Any() {
-		return d, err
-	}
-	d.Totals, err = a.totals(ctx, v, db)
-	return d, err
-}
-
-// differs counts, by number, what has been in one place only for longer than on its way.
-func (a *Reconciler) differs(ctx context.Context, v seckill.View) (d seckill.Differences, f findings, err error) {
-	oldest, err := a.store.OldestUnreleasedMove(ctx, v.GoodsID)
-	if err != nil {
-		return d, f, err
-	}
-	if !oldest.IsZero() && a.now().Sub(oldest) > tolerance {
-		if d.Unreleased, err = a.store.CountUnreleased(ctx, v.GoodsID); err != nil {
-			return d, f, err
+func (r *Reconciler) reconcileAll(ctx context.Context) {
+	live := make(map[int64]bool)
+	for _, sale := range r.Live.Sales() {
+		live[sale.GoodsID] = true
+		_, err := r.Reconcile(ctx, sale.GoodsID)
+		if err != nil && ctx.Err() == nil && !errors.Is(err, order.ErrQueueDown) {
+			r.Log.WarnContext(ctx, "cannot reconcile a sale, retrying",
+				"goods_id", sale.GoodsID, "err", err)
 		}
 	}
-	if v.Pending > 0 {
-		if f, err = a.compare(ctx, v); err != nil {
-			return d, f, err
-		}
-	}
-	if !oldest.IsZero() {
-		f.failed = nil // their units are on their way back
-	}
-	d.Unsettled, d.Unwritten = len(f.written)+len(f.failed), len(f.overdue(v.Now))
-	return d, f, nil
+	maps.DeleteFunc(r.idle, func(goodsID int64, _ idleState) bool { return !live[goodsID] })
 }
 
-// totals tells, as 0 or 1, whether totals differ with nothing under way.
-func (a *Reconciler) totals(ctx context.Context, v seckill.View, db seckill.Database) (int, error) {
-	if db.Stock == v.Available && db.Active == v.Sold {
+// Reconcile does one round over a sale: it finds, logs and repairs differences. It only reports
+// differing totals, because a rebuild repairs those. A sale whose gate is not open has no
+// differences. One goroutine may call it.
+func (r *Reconciler) Reconcile(ctx context.Context, goodsID int64) (Report, error) {
+	report := Report{GoodsID: goodsID}
+	v, err := r.Ledgers.redis.View(ctx, goodsID)
+	if errors.Is(err, seckill.ErrNotLoaded) || err == nil && v.Gate != seckill.GateOpen {
+		return report, nil
+	}
+	if err != nil {
+		return report, err
+	}
+	report.BacklogAge = pendingAge(v)
+	var f findings
+	if report.Found, f, err = r.Ledgers.compare(ctx, v); err != nil {
+		return report, err
+	}
+	if report.Found.Totals, err = r.compareTotalsOnce(ctx, v, report.Found); err != nil {
+		return report, err
+	}
+	r.logDifferences(ctx, v, report.Found, f)
+	report.Repaired, err = r.repair(ctx, v, f)
+	if r.Metrics != nil {
+		r.Metrics.Reconciled(report)
+	}
+	return report, err
+}
+
+// pendingAge is the time for which a view may have pending reservations; 0 if it has none.
+func pendingAge(v seckill.View) time.Duration {
+	if v.Pending == 0 {
+		return 0
+	}
+	return max(0, v.Now.Sub(v.PendingSince))
+}
+
+// compareTotalsOnce compares totals in the second round that finds a sale idle with the same
+// figures. It does not repeat an equal comparison while the figures stay, because MySQL sums all
+// orders of the sale for it.
+func (r *Reconciler) compareTotalsOnce(
+	ctx context.Context, v seckill.View, d seckill.Differences,
+) (int, error) {
+	now := idleState{totals: redisTotals(v)}
+	before, known := r.idle[v.GoodsID]
+	r.idle[v.GoodsID] = now
+	if v.Pending > 0 || d.Any() || !known || before.totals != now.totals {
 		return 0, nil
 	}
-	quiet, err := a.stillQuiet(ctx, v)
-	if quiet {
-		return 1, err
+	if before.compared {
+		r.idle[v.GoodsID] = before
+		return 0, nil
 	}
-	return 0, err
-}
-
-// stillQuiet tells whether nothing has moved in Redis since a view without anything pending: then what MySQL said in
-// between is of the same state, and totals may be held against each other after all.
-func (a *Reconciler) stillQuiet(ctx context.Context, before seckill.View) (bool, error) {
-	after, err := a.redis.View(ctx, before.GoodsID)
+	db, err := r.Ledgers.store.Database(ctx, v.GoodsID)
 	if err != nil {
-		return false, err
+		return 0, err
 	}
-	quiet := after.Pending == 0 && after.Available == before.Available && after.Sold == before.Sold && after.Epoch == before.Epoch
-	if !quiet {
-		return false, nil
-	}
-	oldest, err := a.store.OldestUnreleasedMove(ctx, before.GoodsID)
-	return oldest.IsZero(), err
-}
-
-// tell writes a line for each difference.
-func (a *Reconciler) logDifferences(ctx context.Context, v seckill.View, d seckill.Differences, f findings) {
-	log := a.log.With("goods_id", v.GoodsID)
-	each := func(what string, list []order.Pending) {
-		for i, p := range list {
-			if i == toldAtMost {
-				log.WarnContext(ctx, "and more of the same", "difference", what, "orders", len(list)-i)
-				return
-			}
-			log.WarnContext(ctx, "an order is in one place and not in the other", "difference", what,
-				"order_sn", p.OrderSn, "age_seconds", v.Now.Sub(p.At).Seconds())
-		}
-	}
-	each("written, not settled", f.written)
-	each("failed, its units still held", f.failed)
-	each("promised, not written", f.overdue(v.Now))
-	if d.Unreleased > 0 {
-		log.WarnContext(ctx, "units are not given back to redis", "difference", "not given", "moves", d.Unreleased)
-	}
-	if d.Totals > 0 {
-		log.LogAttrs(ctx, slog.LevelError, "totals differ with nothing under way: have the sale rebuilt (seckillctl rebuild)",
-			slog.String("difference", "totals"), slog.Int64("available", v.Available), slog.Int64("sold", v.Sold))
-	}
-}
-
-// Metrics receives the result of each round of the audit.
-type Metrics interface {
-	// Report is called after each round over a sale, every 5 s and on demand.
-	Audited(a Report)
-}
-
-// Report is what one round of the audit found of a sale.
-type Report struct {
-	GoodsID    int64
-	BacklogAge time.Duration // of the oldest reservation that MySQL may not have; 0 where there is none
-	Found      seckill.Differences
-	Repaired   int // of those: settled, published again, or on their way back
+	differ, err := r.Ledgers.compareTotals(ctx, v, db)
+	now.compared = err == nil && differ == 0
+	r.idle[v.GoodsID] = now
+	return differ, err
 }

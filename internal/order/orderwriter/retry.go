@@ -1,0 +1,58 @@
+package orderwriter
+
+import (
+	"context"
+	"errors"
+
+	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/workers"
+)
+
+// RetryCause is a stable word for the reason of a retry.
+type RetryCause string
+
+// The causes of retries.
+const (
+	RetrySwap     RetryCause = "cas"      // the compare-and-swap on the stock missed
+	RetryAdopt    RetryCause = "adopt"    // orders of an older epoch had to be adopted first
+	RetryDatabase RetryCause = "database" // any other: no connection, a deadlock, a timeout
+)
+
+// logEvery is the number of attempts between two log lines. A single retry is normal.
+const logEvery = 10
+
+// retry calls try until it succeeds, fails for good, or ctx ends. It repeats only ErrTryAgain. The
+// second attempt follows at once, because most conflicts and adoptions are over by then.
+func (w *Writer) retry(ctx context.Context, operation string, try func() error) error {
+	pause := workers.RetryBackoff()
+	for attempt := 1; ; attempt++ {
+		err := try()
+		if err == nil || !errors.Is(err, order.ErrTryAgain) {
+			return err
+		}
+		if w.Metrics != nil {
+			w.Metrics.Retried(causeOf(err))
+		}
+		if attempt%logEvery == 0 {
+			w.Log.WarnContext(ctx, "the database still fails, retrying",
+				"operation", operation, "attempt", attempt, "err", err)
+		}
+		if attempt > 1 {
+			workers.Sleep(ctx, pause.NextBackOff())
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+}
+
+func causeOf(err error) RetryCause {
+	switch {
+	case errors.Is(err, order.ErrSwapMissed):
+		return RetrySwap
+	case errors.Is(err, errAdopted):
+		return RetryAdopt
+	default:
+		return RetryDatabase
+	}
+}

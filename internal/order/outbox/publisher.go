@@ -1,0 +1,131 @@
+package outbox
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"flashsale.dev/seckill/internal/order"
+)
+
+// Metrics receives what the publisher publishes from the outbox. It may be nil.
+type Metrics interface {
+	// Relayed reports outbox entries that an API left unpublished.
+	Relayed(entries int)
+}
+
+// Store reads the outbox and the pending reservations in Redis.
+type Store interface {
+	// Unconfirmed returns at most count entries of at least the given age by Redis' clock,
+	// oldest first.
+	Unconfirmed(
+		ctx context.Context, goodsID int64, age time.Duration, count int64,
+	) ([]Entry, error)
+	// Confirmed removes entries from the outbox.
+	Confirmed(ctx context.Context, goodsID int64, ids ...string) error
+	PendingReader
+}
+
+// chunk is the number of entries read and published at a time.
+const chunk = 64
+
+// Publisher publishes reservations that Redis holds.
+type Publisher struct {
+	store    Store
+	queue    order.Publisher
+	deadline time.Duration
+	metrics  Metrics
+}
+
+// NewPublisher makes a publisher. The deadline bounds the publishing of one chunk.
+func NewPublisher(
+	store Store, queue order.Publisher, metrics Metrics, deadline time.Duration,
+) *Publisher {
+	return &Publisher{store: store, queue: queue, deadline: deadline, metrics: metrics}
+}
+
+// PublishUnconfirmed publishes the outbox entries of a goods that have at least the given age,
+// until none is left. It returns the number of published entries, also with an error.
+func (p *Publisher) PublishUnconfirmed(
+	ctx context.Context, goodsID int64, age time.Duration,
+) (int, error) {
+	published := 0
+	for {
+		entries, err := p.store.Unconfirmed(ctx, goodsID, age, chunk)
+		if err != nil || len(entries) == 0 {
+			return published, err
+		}
+		if err := p.publishEntries(ctx, goodsID, entries); err != nil {
+			return published, err
+		}
+		published += len(entries)
+		if p.metrics != nil {
+			p.metrics.Relayed(len(entries))
+		}
+	}
+}
+
+// publishEntries publishes entries concurrently. It removes each entry that the queue confirms.
+func (p *Publisher) publishEntries(
+	ctx context.Context, goodsID int64, entries []Entry,
+) error {
+	ctx, cancel := context.WithTimeout(ctx, p.deadline)
+	defer cancel()
+	var g errgroup.Group
+	for _, e := range entries {
+		g.Go(func() error {
+			body := order.EncodeOrders(goodsID, e.Entries)
+			if err := p.queue.Publish(ctx, goodsID, body); err != nil {
+				return err
+			}
+			return p.store.Confirmed(ctx, goodsID, e.ID)
+		})
+	}
+	return g.Wait()
+}
+
+// PublishPending publishes all pending reservations of a goods, whether the queue ever confirmed
+// them or not. The batch writer recognises orders that are already written. It returns the number
+// of published reservations, also with an error.
+func (p *Publisher) PublishPending(ctx context.Context, goodsID int64) (int, error) {
+	published := 0
+	for page, err := range PendingPages(ctx, p.store, goodsID, chunk) {
+		if err != nil {
+			return published, err
+		}
+		n, err := p.Publish(ctx, goodsID, page)
+		if published += n; err != nil {
+			return published, err
+		}
+	}
+	return published, nil
+}
+
+// Publish publishes reservations of a goods, 64 in a message. It returns the number of published
+// reservations, also with an error.
+func (p *Publisher) Publish(
+	ctx context.Context, goodsID int64, reservations []order.Pending,
+) (int, error) {
+	published := 0
+	for some := range slices.Chunk(reservations, chunk) {
+		if err := p.publishMessage(ctx, goodsID, some); err != nil {
+			return published, err
+		}
+		published += len(some)
+	}
+	return published, nil
+}
+
+func (p *Publisher) publishMessage(
+	ctx context.Context, goodsID int64, reservations []order.Pending,
+) error {
+	lines := make([][]byte, len(reservations))
+	for i, r := range reservations {
+		lines[i] = r.Entry
+	}
+	ctx, cancel := context.WithTimeout(ctx, p.deadline)
+	defer cancel()
+	return p.queue.Publish(ctx, goodsID, order.EncodeOrders(goodsID, order.JoinEntries(lines)))
+}

@@ -1,0 +1,99 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/outbox"
+	"flashsale.dev/seckill/internal/seckill"
+)
+
+// LedgerStore reads MySQL's side of a ledger.
+type LedgerStore interface {
+	Database(ctx context.Context, goodsID int64) (seckill.Database, error)
+	// StatusOf returns the status of those of the orders that have a row.
+	StatusOf(
+		ctx context.Context, goodsID int64, sns []string,
+	) (map[string]order.Status, error)
+	// OldestUnreleasedMove returns when the oldest stock move of a goods that is not released was
+	// made; zero if there is none.
+	OldestUnreleasedMove(ctx context.Context, goodsID int64) (time.Time, error)
+	// CountUnreleased counts a goods' stock moves that are not released and its open stock cuts.
+	CountUnreleased(ctx context.Context, goodsID int64) (int, error)
+}
+
+// LedgerRedis reads Redis' side of a ledger.
+type LedgerRedis interface {
+	View(ctx context.Context, goodsID int64) (seckill.View, error)
+	outbox.PendingReader
+}
+
+// LedgerReader accounts for the units of sales. It changes nothing.
+type LedgerReader struct {
+	store LedgerStore
+	redis LedgerRedis
+	now   func() time.Time
+}
+
+// NewLedgerReader makes a reader.
+func NewLedgerReader(store LedgerStore, redis LedgerRedis) *LedgerReader {
+	return &LedgerReader{store: store, redis: redis, now: time.Now}
+}
+
+// Ledger accounts for every unit of a sale. It is Unavailable during a rebuild of the sale. The
+// ledgers of drafts and of sales that Redis no longer holds come from MySQL alone.
+func (r *LedgerReader) Ledger(ctx context.Context, sale seckill.Sale) (seckill.Ledger, error) {
+	v, err := r.redis.View(ctx, sale.GoodsID)
+	switch {
+	case errors.Is(err, seckill.ErrNotLoaded):
+		return r.fromMySQL(ctx, sale)
+	case err != nil:
+		return seckill.Ledger{}, seckill.NewUnavailable("cannot read the ledger", err)
+	case v.Gate != seckill.GateOpen:
+		gate := &seckill.GateError{State: v.Gate, Epoch: v.Epoch}
+		return seckill.Ledger{}, seckill.NewRebuilding(gate)
+	}
+	return r.fromView(ctx, v)
+}
+
+// fromView completes the ledger of a sale whose view was just read.
+func (r *LedgerReader) fromView(ctx context.Context, v seckill.View) (seckill.Ledger, error) {
+	db, err := r.store.Database(ctx, v.GoodsID)
+	if err != nil {
+		return seckill.Ledger{}, seckill.NewUnavailable("cannot read the ledger in MySQL", err)
+	}
+	l := redisLedger(v)
+	l.Database = db
+	if l.Differences, err = r.compareAll(ctx, v, db); err != nil {
+		return seckill.Ledger{}, seckill.NewUnavailable("cannot compare Redis with MySQL", err)
+	}
+	l.Balanced = l.AddsUp() && !l.Differences.Any()
+	return l, nil
+}
+
+// redisLedger is the part of a ledger that a view holds.
+func redisLedger(v seckill.View) seckill.Ledger {
+	return seckill.Ledger{
+		Total: v.Total, Available: v.Available, Pending: v.Pending, Sold: v.Sold, Epoch: v.Epoch,
+	}
+}
+
+func (r *LedgerReader) fromMySQL(
+	ctx context.Context, sale seckill.Sale,
+) (seckill.Ledger, error) {
+	if sale.Status == seckill.Exposed && r.now().Before(sale.EndAt) {
+		gate := &seckill.GateError{State: seckill.GateMissing}
+		return seckill.Ledger{}, seckill.NewRebuilding(gate)
+	}
+	db, err := r.store.Database(ctx, sale.GoodsID)
+	if err != nil {
+		return seckill.Ledger{}, seckill.NewUnavailable("cannot read the ledger in MySQL", err)
+	}
+	l := seckill.Ledger{
+		Total: sale.Total, Available: db.Stock, Sold: db.Active, Epoch: sale.Epoch, Database: db,
+	}
+	l.Balanced = l.AddsUp()
+	return l, nil
+}

@@ -1,0 +1,44 @@
+package reconcile
+
+import (
+	"time"
+
+	"flashsale.dev/seckill/internal/seckill"
+)
+
+// Sample is the state of all live sales at one moment.
+type Sample struct {
+	Sales       []SaleSample // the newest first
+	DeadLetters int64        // waiting for an operator
+	Memory      Memory       // of Redis
+	Took        time.Duration
+}
+
+// Memory is what Redis uses and may use.
+type Memory struct {
+	Used int64 // bytes
+	Most int64 // bytes; 0: no limit of its own
+}
+
+// SaleSample is the state of one sale. Figures that Redis did not return are zero.
+type SaleSample struct {
+	GoodsID int64
+	Gate    seckill.GateState
+	OnSale  bool // exposed and not over: its gate should be open
+	Ledger  seckill.Ledger
+
+	Accounted  bool          // the ledger could be read
+	Outbox     int64         // entries
+	OutboxAge  time.Duration // of the oldest entry
+	PendingAge time.Duration // see seckill.View.PendingSince
+}
+
+// Difference is the number of units that are in no place or in two:
+// |total − available − pending − sold|.
+func (s SaleSample) Difference() int64 {
+	d := s.Ledger.Total - s.Ledger.Available - s.Ledger.Pending - s.Ledger.Sold
+	return max(d, -d)
+}
+
+// Oversold is the number of units that MySQL has sold beyond the total.
+func (s SaleSample) Oversold() int64 { return max(0, s.Ledger.Database.Active-s.Ledger.Total) }

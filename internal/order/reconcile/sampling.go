@@ -1,0 +1,122 @@
+package reconcile
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/workers"
+)
+
+const (
+	sampleInterval = 2 * time.Second
+	// restFactor is how many times its own duration sampling pauses at least. So it takes at most
+	// a twentieth of the time, and its sums over many orders do not load MySQL.
+	restFactor = 20
+	// queryDeadline bounds each query of a sample in MySQL.
+	queryDeadline = 2 * time.Second
+)
+
+func (r *Reconciler) runSampling(ctx context.Context) error {
+	for ctx.Err() == nil {
+		took := r.sampleAll(ctx)
+		workers.Sleep(ctx, max(sampleInterval, restFactor*took))
+	}
+	return nil
+}
+
+// sampleAll takes one sample and returns its duration. It reports nothing if Redis answers for no
+// sale: the gauges' age shows that. If MySQL is down it reports the backlog without ledgers, and
+// the last count of dead letters, because the backlog grows then.
+func (r *Reconciler) sampleAll(ctx context.Context) time.Duration {
+	began := time.Now()
+	sales, mysqlUp, err := r.sampleSales(ctx)
+	s := Sample{Sales: sales}
+	if err == nil {
+		s.Memory, err = r.Redis.Memory(ctx)
+	}
+	if mysqlUp {
+		r.countDeadLetters(ctx)
+	}
+	s.DeadLetters, s.Took = r.letters, time.Since(began)
+	if err == nil {
+		r.Metrics.Sampled(s)
+	} else if ctx.Err() == nil {
+		r.Log.WarnContext(ctx, "cannot sample the sales, retrying", "err", err)
+	}
+	return s.Took
+}
+
+// sampleSales samples every live sale and says whether MySQL answered. It fails if Redis answers
+// for no sale, or makes it wait for longer than the deadline in all.
+func (r *Reconciler) sampleSales(
+	ctx context.Context,
+) (samples []SaleSample, mysqlUp bool, err error) {
+	sales := r.Live.Sales()
+	slices.SortFunc(sales, func(a, b seckill.Sale) int { return cmp.Compare(b.GoodsID, a.GoodsID) })
+	mysqlUp = true
+	var redisErr error
+	var redisUp bool
+	var waited time.Duration
+	for _, sale := range sales {
+		began := time.Now()
+		v, err := r.Ledgers.redis.View(ctx, sale.GoodsID)
+		notLoaded := errors.Is(err, seckill.ErrNotLoaded)
+		redisUp = redisUp || err == nil || notLoaded
+		if err != nil && !notLoaded {
+			redisErr, waited = err, waited+time.Since(began)
+		}
+		if waited > queryDeadline {
+			return samples, mysqlUp, redisErr
+		}
+		s := sampleOf(sale, v, err)
+		if mysqlUp && s.Gate == seckill.GateOpen {
+			mysqlUp = r.addLedger(ctx, v, &s)
+		}
+		samples = append(samples, s)
+	}
+	if !redisUp {
+		return samples, mysqlUp, redisErr
+	}
+	return samples, mysqlUp, nil
+}
+
+// sampleOf makes the sample of a sale from its view. A sale counts as missing if Redis lost it, or
+// if the master of a cluster that holds it does not answer.
+func sampleOf(sale seckill.Sale, v seckill.View, err error) SaleSample {
+	s := SaleSample{
+		GoodsID: sale.GoodsID, Gate: seckill.GateMissing,
+		OnSale: sale.Status == seckill.Exposed && time.Now().Before(sale.EndAt),
+	}
+	if err != nil {
+		return s
+	}
+	s.Gate, s.Outbox, s.Ledger, s.PendingAge = v.Gate, v.Outbox, redisLedger(v), pendingAge(v)
+	if v.Outbox > 0 && !v.OldestAt.IsZero() {
+		s.OutboxAge = max(0, v.Now.Sub(v.OldestAt))
+	}
+	return s
+}
+
+// addLedger adds the ledger to a sample and says whether MySQL answers.
+func (r *Reconciler) addLedger(ctx context.Context, v seckill.View, s *SaleSample) bool {
+	ctx, cancel := context.WithTimeout(ctx, queryDeadline)
+	defer cancel()
+	ledger, err := r.Ledgers.fromView(ctx, v)
+	if err == nil {
+		s.Ledger, s.Accounted = ledger, true
+	}
+	return ctx.Err() == nil && !errors.Is(err, order.ErrTryAgain)
+}
+
+func (r *Reconciler) countDeadLetters(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, queryDeadline)
+	defer cancel()
+	if n, err := r.Store.CountDeadLetters(ctx); err == nil {
+		r.letters = n
+	}
+}

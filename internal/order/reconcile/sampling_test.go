@@ -1,0 +1,151 @@
+package reconcile_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/livesales"
+	"flashsale.dev/seckill/internal/order/reconcile"
+	"flashsale.dev/seckill/internal/seckill"
+)
+
+// servers are MySQL, Redis and the metrics of a reconciler. They hold two sales. Redis has lost
+// the older one.
+type servers struct {
+	reconcile.Store
+	reconcile.LedgerStore
+	mu                   sync.Mutex
+	mysqlDown, redisDown bool
+	dead                 int64
+	samples              chan reconcile.Sample
+}
+
+var errDown = errors.New("no answer")
+
+func (s *servers) set(change func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	change()
+}
+
+// mysql returns the error of MySQL's answers.
+func (s *servers) mysql() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.mysqlDown {
+		return errors.Join(order.ErrTryAgain, errDown)
+	}
+	return nil
+}
+
+func (s *servers) redis() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.redisDown {
+		return errDown
+	}
+	return nil
+}
+
+func (s *servers) LiveGoods(context.Context, time.Time) ([]seckill.Sale, error) {
+	on := seckill.Sale{Status: seckill.Exposed, EndAt: time.Now().Add(time.Hour), Total: 10}
+	lost, kept := on, on
+	lost.GoodsID, kept.GoodsID = 41, 42
+	return []seckill.Sale{lost, kept}, nil
+}
+
+func (s *servers) View(_ context.Context, goodsID int64) (seckill.View, error) {
+	if goodsID == 41 {
+		return seckill.View{}, seckill.ErrNotLoaded
+	}
+	now := time.Now()
+	return seckill.View{
+		Sale: seckill.Sale{GoodsID: 42, Total: 10}, Gate: seckill.GateOpen, Now: now,
+		Available: 6, Pending: 1, PendingSince: now.Add(-time.Second), Sold: 2,
+		Outbox: 1, OldestAt: now.Add(-2 * time.Second),
+	}, s.redis()
+}
+
+func (s *servers) Memory(context.Context) (reconcile.Memory, error) {
+	return reconcile.Memory{Used: 5}, s.redis()
+}
+
+func (s *servers) PendingPage(context.Context, int64, uint64, int64) ([]order.Pending, uint64, error) {
+	return nil, 0, nil
+}
+
+func (s *servers) Database(context.Context, int64) (seckill.Database, error) {
+	return seckill.Database{Stock: 7, Active: 11}, s.mysql()
+}
+
+func (s *servers) OldestUnreleasedMove(context.Context, int64) (time.Time, error) {
+	return time.Time{}, s.mysql()
+}
+
+func (s *servers) CountDeadLetters(context.Context) (int64, error) { return s.dead, s.mysql() }
+
+func (s *servers) Sampled(sample reconcile.Sample) { s.samples <- sample }
+
+func (s *servers) Reconciled(reconcile.Report) {}
+
+func (s *servers) Settle(context.Context, int64, []string) (int, error) { return 0, nil }
+
+// next returns the first sample that begins after the call.
+func (s *servers) next() reconcile.Sample {
+	<-s.samples
+	return <-s.samples
+}
+
+func TestReconciler_SamplesWithoutMySQLButNotWithoutRedis(t *testing.T) {
+	s := &servers{dead: 3, samples: make(chan reconcile.Sample)}
+	log := slog.New(slog.DiscardHandler)
+	live := livesales.New(s, time.Hour, log)
+	live.Refresh(t.Context())
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	ended := make(chan error, 1)
+	r := reconcile.NewReconciler(reconcile.Dependencies{
+		Live: live, Ledgers: reconcile.NewLedgerReader(s, s), Store: s, Redis: s, Metrics: s, Log: log,
+	})
+	go func() { ended <- r.Run(ctx) }()
+
+	sample := <-s.samples
+	require.EqualValues(t, 3, sample.DeadLetters)
+	require.Equal(t, reconcile.Memory{Used: 5}, sample.Memory)
+	require.Len(t, sample.Sales, 2)
+	newest, older := sample.Sales[0], sample.Sales[1]
+	require.EqualValues(t, 42, newest.GoodsID)
+	require.True(t, newest.OnSale && newest.Accounted)
+	require.EqualValues(t, 1, newest.Difference())
+	require.EqualValues(t, 1, newest.Oversold())
+	require.False(t, newest.Ledger.Balanced)
+	require.Equal(t, time.Second, newest.PendingAge)
+	require.Equal(t, 2*time.Second, newest.OutboxAge)
+	require.Equal(t, seckill.GateMissing, older.Gate)
+
+	s.set(func() { s.mysqlDown = true })
+	sample = s.next()
+	require.EqualValues(t, 3, sample.DeadLetters, "the last count")
+	require.False(t, sample.Sales[0].Accounted)
+	require.Equal(t, time.Second, sample.Sales[0].PendingAge, "the backlog does not need MySQL")
+
+	s.set(func() { s.redisDown = true })
+	select {
+	case <-s.samples: // the sample in progress
+	case <-time.After(50 * time.Millisecond):
+	}
+	cancel()
+	select {
+	case <-s.samples:
+		require.Fail(t, "sampled without Redis")
+	case err := <-ended:
+		require.NoError(t, err)
+	}
+}

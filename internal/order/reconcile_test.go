@@ -1,0 +1,75 @@
+package order_test
+
+import (
+	"bytes"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/inventory"
+	"flashsale.dev/seckill/internal/order/outbox"
+	"flashsale.dev/seckill/internal/order/reconcile"
+	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/seckill/reservation"
+)
+
+// reconciler makes a reconciler that is not running.
+func (h *house) reconciler(log *slog.Logger) *reconcile.Reconciler {
+	return reconcile.NewReconciler(reconcile.Dependencies{
+		Ledgers: reconcile.NewLedgerReader(h.store, h.shelf), Store: h.store, Redis: h.shelf,
+		Publisher: outbox.NewPublisher(h.shelf, h.queue, nil, time.Second), Log: log,
+	})
+}
+
+// reconcileOnce does one round over a sale.
+func (h *house) reconcileOnce(r *reconcile.Reconciler, goods int64) reconcile.Report {
+	h.t.Helper()
+	report, err := r.Reconcile(h.t.Context(), goods)
+	require.NoError(h.t, err)
+	return report
+}
+
+func TestReconcile_ReportsDifferentTotals(t *testing.T) {
+	h := open(t)
+	sale := h.putUp(5, 2)
+	var log bytes.Buffer
+	r := h.reconciler(slog.New(slog.NewTextHandler(&log, nil)))
+	_, err := h.mini.HIncrBy(fmt.Sprintf("sk:{%d}", sale.GoodsID), "avail", -2)
+	require.NoError(t, err)
+	require.Zero(t, h.reconcileOnce(r, sale.GoodsID).Found, "one round alone may see a sale in flight")
+	for range 2 {
+		require.Equal(t, seckill.Differences{Totals: 1}, h.reconcileOnce(r, sale.GoodsID).Found)
+	}
+	require.Equal(t, 2, strings.Count(log.String(), "difference=totals"))
+	l := h.ledger(sale.GoodsID)
+	require.False(t, l.Balanced)
+	require.Equal(t, seckill.Differences{Totals: 1}, l.Differences)
+}
+
+// TestReconcile_ReturnsUnitsOfFailedOrder: Redis adopts the order after MySQL wrote its failure
+// and the releaser applied its stock move.
+func TestReconcile_ReturnsUnitsOfFailedOrder(t *testing.T) {
+	h := open(t)
+	sale := h.putUp(5, 2)
+	l := h.numbered(sale.GoodsID, 1, 7)
+	out, err := h.store.WriteFailed(t.Context(), sale.GoodsID, l, 1, order.FailedUnwritten, order.DeadLetter{}, time.Now())
+	require.NoError(t, err)
+	releaser := inventory.NewStockReleaser(h.store, h.shelf, h.parts.Log)
+	releaser.Release(t.Context(), out.Moves)
+	_, err = h.shelf.Adopt(t.Context(), sale.GoodsID, 1, 0, []reservation.OrderLine{l})
+	require.NoError(t, err)
+	h.mini.SetTime(time.Now().Add(6 * time.Second))
+	var log bytes.Buffer
+	r := h.reconciler(slog.New(slog.NewTextHandler(&log, nil)))
+	report := h.reconcileOnce(r, sale.GoodsID)
+	require.Equal(t, seckill.Differences{Unsettled: 1}, report.Found)
+	require.Equal(t, 1, report.Repaired)
+	require.Contains(t, log.String(), l.OrderSn)
+	h.work(settings())
+	h.settles(sale.GoodsID, 5, 0)
+}
