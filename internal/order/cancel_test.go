@@ -23,7 +23,12 @@ type counter struct {
 	inside, most, asked atomic.Int32
 }
 
-func (c *counter) Cancel(ctx context.Context, goodsID int64, sns []string, now time.Time) ([]payment.Cancellation, error) {
+func (c *counter) Cancel(
+	ctx context.Context,
+	goodsID int64,
+	sns []string,
+	now time.Time,
+) ([]payment.Cancellation, error) {
 	defer c.inside.Add(-1)
 	c.most.Store(max(c.most.Load(), c.inside.Add(1)))
 	c.asked.Add(int32(len(sns)))
@@ -32,11 +37,11 @@ func (c *counter) Cancel(ctx context.Context, goodsID int64, sns []string, now t
 }
 
 // Whoever writes orders waits for the goods row behind one transaction of cancellations, and not behind every buyer's.
-func TestCancellationsOfAGoodsShareATransaction(t *testing.T) {
+func TestCancel_ConcurrentCallsShareTransaction(t *testing.T) {
 	const buyers = 8
-	h := open(t)
-	sale := h.putUp(buyers, 1)
-	h.work(settings())
+	h := newFixture(t)
+	sale := h.exposeSale(buyers, 1)
+	h.runWorkers(settings())
 	sns := make([]string, buyers)
 	for i := range sns {
 		sns[i] = h.buy(sale.GoodsID, int64(i+1), 1)
@@ -47,11 +52,17 @@ func TestCancellationsOfAGoodsShareATransaction(t *testing.T) {
 	_, err := h.Payments.Pay(t.Context(), buyer(1), sns[0])
 	require.NoError(t, err)
 	store := &counter{Store: h.store}
-	cashier := payment.NewService(h.Orders, store, inventory.NewStockReleaser(h.store, h.shelf, slog.New(slog.DiscardHandler)), nil, slog.New(slog.DiscardHandler))
+	payments := payment.NewService(
+		h.Orders,
+		store,
+		inventory.NewStockReleaser(h.store, h.redis, slog.New(slog.DiscardHandler)),
+		nil,
+		slog.New(slog.DiscardHandler),
+	)
 	var running sync.WaitGroup
 	for i, sn := range sns {
 		running.Go(func() {
-			o, err := cashier.Cancel(t.Context(), buyer(int64(i+1)), sn)
+			o, err := payments.Cancel(t.Context(), buyer(int64(i+1)), sn)
 			if i == 0 {
 				require.Equal(t, seckill.Conflict, seckill.ReasonOf(err), "paid")
 				return

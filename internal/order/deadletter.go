@@ -3,19 +3,32 @@ package order
 import (
 	"errors"
 	"time"
+
+	"github.com/google/uuid"
+
+	"flashsale.dev/seckill/internal/ordersn"
 )
 
-// DeadLetter keeps an order or a message that could not be written, with all it takes to judge it and to try again.
+// DeadLetter is an order or a message that could not be written, with what a requeue needs.
 type DeadLetter struct {
-	ID          string        // a UUIDv7; the store makes one where it is empty
-	GoodsID     int64         // 0 where the message did not say
-	OrderSn     string        // empty for a message that could not be read
+	ID          string        // a UUIDv7; the store makes one if it is empty
+	GoodsID     int64         // 0 if the message has none
+	OrderSn     string        // empty for an unreadable message
 	Reason      FailureReason // why
 	Attempts    int           // how often the queue delivered it
 	FirstSeenAt time.Time     // when its message was published
-	Origin      string        // the queue that it came from; of an order that no message brought, the step that failed
-	Body        []byte        // the message as it came, or one of this order alone; need not be text
+	Origin      string        // the queue of its message, or the step that failed
+	Body        []byte        // the message, or one of this order alone; may be binary
 }
 
-// ErrNoSuchDeadLetter says that there is no dead letter of an id, or no longer.
+// ErrNoSuchDeadLetter means that no dead letter has this id, or no longer.
 var ErrNoSuchDeadLetter = errors.New("no such dead letter")
+
+// DeadLetterID returns the id of the dead letter of an order without a row. It is the UUIDv7 of the
+// order number, so that a repeated failure writes one dead letter.
+func DeadLetterID(orderSn string) string {
+	if id, ok := ordersn.ID(orderSn); ok {
+		return id.String()
+	}
+	return uuid.Must(uuid.NewV7()).String()
+}

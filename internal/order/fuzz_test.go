@@ -13,7 +13,9 @@ import (
 
 // FuzzDecode: any message is orders of a goods, or a barrier, or malformed; what is read is what would be written.
 func FuzzDecode(f *testing.F) {
-	line, _ := EncodeLine(reservation.OrderLine{OrderSn: "06cq", BuyerID: 7, Quantity: 1, Name: "李雷", Phone: "+86"})
+	line, _ := EncodeLine(
+		reservation.OrderLine{OrderSn: "06cq", BuyerID: 7, Quantity: 1, Name: "李雷", Phone: "+86"},
+	)
 	barrier, _ := EncodeBarrier(42, Barrier{Epoch: 3, Token: 9})
 	f.Add(EncodeOrders(42, JoinEntries([][]byte{line, line})))
 	f.Add(barrier)
@@ -50,7 +52,12 @@ func FuzzDecodeLine(f *testing.F) {
 			require.True(t, errors.Is(err, ErrMalformed), "%v", err)
 			return
 		}
-		require.True(t, l.BuyerID > 0 && l.Quantity > 0 && l.Quantity <= seckill.MaxPerBuyerLimit, "%+v", l)
+		require.True(
+			t,
+			l.BuyerID > 0 && l.Quantity > 0 && l.Quantity <= seckill.MaxPerBuyerLimit,
+			"%+v",
+			l,
+		)
 		text, err := EncodeLine(l)
 		require.NoError(t, err)
 		require.False(t, bytes.ContainsRune(text, '\n'))

@@ -30,7 +30,7 @@ type Barrier struct {
 	Token int64 `json:"token"` // the fencing token of the rebuild that asks
 }
 
-// ErrMalformed means that a message can't be decoded or breaks a rule. A retry cannot succeed.
+// ErrMalformed means that a message can't be decoded or breaks a rule. No retry can succeed.
 var ErrMalformed = errors.New("malformed message")
 
 // EncodeLine writes one entry.
@@ -45,7 +45,7 @@ func DecodeLine(b []byte) (reservation.OrderLine, error) {
 	return l, CheckLine(l)
 }
 
-// EncodeOrders writes the message of a goods from the JSON array of its entries, as the outbox holds it.
+// EncodeOrders writes the message of a sale from the JSON array of its entries, as in the outbox.
 func EncodeOrders(goodsID int64, entries []byte) []byte {
 	b := make([]byte, 0, len(entries)+48)
 	b = append(b, `{"goodsId":"`...)
@@ -55,7 +55,7 @@ func EncodeOrders(goodsID int64, entries []byte) []byte {
 	return append(b, '}')
 }
 
-// JoinEntries makes the JSON array of entries.
+// JoinEntries returns the JSON array of entries.
 func JoinEntries(entries [][]byte) []byte {
 	b := append([]byte{'['}, bytes.Join(entries, []byte{','})...)
 	return append(b, ']')
@@ -66,7 +66,7 @@ func EncodeBarrier(goodsID int64, bar Barrier) ([]byte, error) {
 	return json.Marshal(Message{GoodsID: goodsID, Barrier: &bar})
 }
 
-// Decode reads a message. It does not validate the lines (see checkLine), because one invalid line must
+// Decode reads a message. It does not validate the lines (see CheckLine), because one invalid line must
 // not fail the valid ones beside it.
 func Decode(body []byte) (Message, error) {
 	var m Message
@@ -82,6 +82,7 @@ func Decode(body []byte) (Message, error) {
 	return m, nil
 }
 
+// CheckLine returns ErrMalformed unless buyer and quantity of a line are within their bounds.
 func CheckLine(l reservation.OrderLine) error {
 	switch {
 	case l.BuyerID <= 0:

@@ -6,23 +6,23 @@ import (
 	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
-// Status is where an order is in its life.
+// Status is the state of an order.
 type Status string
 
-// The life of an order: queued → created → paid | cancelled | expired, or queued → failed.
+// The states of an order: queued → created → paid | cancelled | expired, or queued → failed.
 const (
-	Queued    Status = "queued"    // in Redis and on its way; MySQL has no row yet
-	Created   Status = "created"   // committed; to be paid by PayBy
+	Queued    Status = "queued"    // reserved in Redis; MySQL has no row yet
+	Created   Status = "created"   // committed; must be paid by PayBy
 	Paid      Status = "paid"      // final
-	Cancelled Status = "cancelled" // final; its units went back on sale
-	Expired   Status = "expired"   // final; not paid in time, its units went back on sale
-	Failed    Status = "failed"    // final; it could not be written, FailureReason says why
+	Cancelled Status = "cancelled" // final; its units returned to the sale
+	Expired   Status = "expired"   // final; not paid in time, its units returned to the sale
+	Failed    Status = "failed"    // final; not written, for its FailureReason
 )
 
-// Final tells whether a status changes no more.
+// Final reports whether a status never changes again.
 func (s Status) Final() bool { return s != Queued && s != Created }
 
-// Active tells whether an order of this status holds units in MySQL.
+// Active reports whether an order of this status holds units in MySQL.
 func (s Status) Active() bool { return s == Created || s == Paid }
 
 // Order is one buyer's order. Money is in the currency's smallest unit; a zero time is "not yet".
@@ -39,13 +39,13 @@ type Order struct {
 	ClosedAt      time.Time // when it was cancelled, expired or failed
 }
 
-// Tomb tells whether an order is but the mark that its promise was lost: how many units it was of is not known, and its
-// buyer is whoever asked for it first.
+// Tombstone reports whether an order is only the record that its reservation was lost. Its quantity
+// is unknown, and its buyer is the first one that asked for it.
 func (o Order) Tombstone() bool {
 	return o.Status == Failed && o.FailureReason == FailedLost && o.Quantity == 0
 }
 
-// FailureReason says in a stable word why an order could not be written.
+// FailureReason is the stable code of why an order could not be written.
 type FailureReason string
 
 // The reasons of a failed order and of its dead letter.
@@ -53,7 +53,7 @@ const (
 	FailedOversold  FailureReason = "NO_STOCK"      // MySQL has fewer units left than were reserved
 	FailedOverLimit FailureReason = "OVER_LIMIT"    // the buyer would hold more than the sale allows
 	FailedMalformed FailureReason = "MALFORMED"     // the message breaks a rule
-	FailedUnwritten FailureReason = "UNWRITABLE"    // MySQL refuses this row whatever it is tried with
+	FailedUnwritten FailureReason = "UNWRITABLE"    // MySQL refuses this row on every attempt
 	FailedLost      FailureReason = "LOST"          // its reservation was lost with Redis
 	FailedNoSale    FailureReason = "NO_SUCH_GOODS" // the goods it names do not exist
 )

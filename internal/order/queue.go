@@ -35,8 +35,8 @@ type DeliveryInfo struct {
 	FirstSeenAt time.Time // when it was published, by the publisher's clock; zero if unknown
 }
 
-// Stream is one shard's deliveries in the order of their publishing. The number of unacknowledged ones
-// is bounded. One goroutine uses it.
+// Stream is one shard's deliveries in publishing order. The number of unacknowledged deliveries is
+// bounded. One goroutine uses it.
 type Stream interface {
 	// Deliveries is closed when the connection ends or the broker cancels the consumer.
 	Deliveries() <-chan Delivery
@@ -53,26 +53,27 @@ type Source interface {
 	Open(ctx context.Context, shard int) (Stream, error)
 }
 
-// Pending is one reservation that is not known to be in MySQL.
+// Pending is one reservation that is not confirmed as written to MySQL.
 type Pending struct {
 	reservation.OrderLine
-	Entry []byte    // the line as JSON, to be published again as it is
+	Entry []byte    // the line as JSON, to publish it again unchanged
 	At    time.Time // when it was reserved, by Redis' clock
 }
 
-// MoveResult says what became of a move that was given to Redis; scripts/lua/release.lua returns the same numbers.
+// MoveResult is the outcome of applying a stock move to Redis. scripts/lua/release.lua returns the
+// same numbers.
 type MoveResult int
 
-// What may become of a move.
+// The results of a stock move.
 const (
 	MoveAppliedBefore MoveResult = 0 // nothing changed
 	MoveApplied       MoveResult = 1
-	MoveCovered       MoveResult = 2 // the epoch was loaded after the move: its stock had it in
-	MoveDeferred      MoveResult = 3 // Redis has no such epoch yet: try again
+	MoveCovered       MoveResult = 2 // the epoch was loaded after the move and includes it
+	MoveDeferred      MoveResult = 3 // Redis does not have the epoch yet: retry
 	CutTooLarge       MoveResult = 4 // refused: fewer units are unsold
 )
 
-// Done tells whether the move need not be given again.
-func (g MoveResult) Done() bool {
-	return g == MoveAppliedBefore || g == MoveApplied || g == MoveCovered
+// Done reports whether the move needs no retry.
+func (r MoveResult) Done() bool {
+	return r == MoveAppliedBefore || r == MoveApplied || r == MoveCovered
 }

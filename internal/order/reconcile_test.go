@@ -19,15 +19,15 @@ import (
 )
 
 // reconciler makes a reconciler that is not running.
-func (h *house) reconciler(log *slog.Logger) *reconcile.Reconciler {
+func (h *fixture) reconciler(log *slog.Logger) *reconcile.Reconciler {
 	return reconcile.NewReconciler(reconcile.Dependencies{
-		Ledgers: reconcile.NewLedgerReader(h.store, h.shelf), Store: h.store, Redis: h.shelf,
-		Publisher: outbox.NewPublisher(h.shelf, h.queue, nil, time.Second), Log: log,
+		Ledgers: reconcile.NewLedgerReader(h.store, h.redis), Store: h.store, Redis: h.redis,
+		Publisher: outbox.NewPublisher(h.redis, h.queue, nil, time.Second), Log: log,
 	})
 }
 
 // reconcileOnce does one round over a sale.
-func (h *house) reconcileOnce(r *reconcile.Reconciler, goods int64) reconcile.Report {
+func (h *fixture) reconcileOnce(r *reconcile.Reconciler, goods int64) reconcile.Report {
 	h.t.Helper()
 	report, err := r.Reconcile(h.t.Context(), goods)
 	require.NoError(h.t, err)
@@ -35,13 +35,17 @@ func (h *house) reconcileOnce(r *reconcile.Reconciler, goods int64) reconcile.Re
 }
 
 func TestReconcile_ReportsDifferentTotals(t *testing.T) {
-	h := open(t)
-	sale := h.putUp(5, 2)
+	h := newFixture(t)
+	sale := h.exposeSale(5, 2)
 	var log bytes.Buffer
 	r := h.reconciler(slog.New(slog.NewTextHandler(&log, nil)))
 	_, err := h.mini.HIncrBy(fmt.Sprintf("sk:{%d}", sale.GoodsID), "avail", -2)
 	require.NoError(t, err)
-	require.Zero(t, h.reconcileOnce(r, sale.GoodsID).Found, "one round alone may see a sale in flight")
+	require.Zero(
+		t,
+		h.reconcileOnce(r, sale.GoodsID).Found,
+		"one round alone may see a sale in flight",
+	)
 	for range 2 {
 		require.Equal(t, seckill.Differences{Totals: 1}, h.reconcileOnce(r, sale.GoodsID).Found)
 	}
@@ -54,14 +58,22 @@ func TestReconcile_ReportsDifferentTotals(t *testing.T) {
 // TestReconcile_ReturnsUnitsOfFailedOrder: Redis adopts the order after MySQL wrote its failure
 // and the releaser applied its stock move.
 func TestReconcile_ReturnsUnitsOfFailedOrder(t *testing.T) {
-	h := open(t)
-	sale := h.putUp(5, 2)
+	h := newFixture(t)
+	sale := h.exposeSale(5, 2)
 	l := h.numbered(sale.GoodsID, 1, 7)
-	out, err := h.store.WriteFailed(t.Context(), sale.GoodsID, l, 1, order.FailedUnwritten, order.DeadLetter{}, time.Now())
+	out, err := h.store.WriteFailed(
+		t.Context(),
+		sale.GoodsID,
+		l,
+		1,
+		order.FailedUnwritten,
+		order.DeadLetter{},
+		time.Now(),
+	)
 	require.NoError(t, err)
-	releaser := inventory.NewStockReleaser(h.store, h.shelf, h.parts.Log)
+	releaser := inventory.NewStockReleaser(h.store, h.redis, h.parts.Log)
 	releaser.Release(t.Context(), out.Moves)
-	_, err = h.shelf.Adopt(t.Context(), sale.GoodsID, 1, 0, []reservation.OrderLine{l})
+	_, err = h.redis.Adopt(t.Context(), sale.GoodsID, 1, 0, []reservation.OrderLine{l})
 	require.NoError(t, err)
 	h.mini.SetTime(time.Now().Add(6 * time.Second))
 	var log bytes.Buffer
@@ -70,6 +82,6 @@ func TestReconcile_ReturnsUnitsOfFailedOrder(t *testing.T) {
 	require.Equal(t, seckill.Differences{Unsettled: 1}, report.Found)
 	require.Equal(t, 1, report.Repaired)
 	require.Contains(t, log.String(), l.OrderSn)
-	h.work(settings())
+	h.runWorkers(settings())
 	h.settles(sale.GoodsID, 5, 0)
 }

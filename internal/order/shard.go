@@ -1,9 +1,11 @@
 package order
 
-// Shard is the queue, 0 to shards-1, that carries a goods' messages: all of them one queue, so that they keep their
-// order. It depends on nothing but its arguments and never changes between releases: publisher, relay and consumer
-// must agree. The hash is the finaliser of splitmix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number
-// generators", 2014), since goods ids come in runs that a plain modulo would send to one shard. shards must be > 0.
+// Shard returns the queue, 0 to shards-1, that carries the messages of a goods id. One queue keeps
+// them in order. The result depends on the arguments alone and never changes between releases, because
+// publisher, relay and consumer must agree. shards must be > 0.
+//
+// The hash is the finaliser of splitmix64 (Steele, Lea and Flood, "Fast splittable pseudorandom
+// number generators", 2014). Goods ids come in runs, which a plain modulo would not spread.
 func Shard(goodsID int64, shards int) int {
 	z := uint64(goodsID) + 0x9e3779b97f4a7c15
 	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9

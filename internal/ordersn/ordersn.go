@@ -2,16 +2,16 @@
 //
 // A number is 58 characters of [0-9a-v]: the base32hex form (RFC 4648, lower case, no padding) of
 //
-//	16 bytes  UUIDv7 (RFC 9562): unique for ever without asking anybody, and sorted by time
+//	16 bytes  UUIDv7 (RFC 9562): unique without coordination, and sorted by time
 //	 8 bytes  goods id
 //	 4 bytes  epoch of the goods' state in Redis when the number was made
-//	 8 bytes  MAC: HMAC-SHA256 of the 28 bytes before it, cut short
+//	 8 bytes  MAC: truncated HMAC-SHA256 of the 28 bytes before it
 //
-// It is opaque to buyers. To us it says where its order lives (the goods id is the shard key everywhere) and
-// which epoch promised it, and the MAC tells ours from an invented one without asking a database.
-// base32hex keeps the order of the bytes, so numbers sort by the time they were made.
+// Buyers treat it as opaque. The service reads from it the goods id, which is the shard key, and the
+// epoch of the reservation. The MAC detects invented numbers without a call to a database. base32hex
+// keeps the order of the bytes, so numbers sort by time.
 //
-// It imports nothing of the project, and is safe for concurrent use.
+// The package imports nothing of the project. All of it is safe for concurrent use.
 package ordersn
 
 import (
@@ -34,26 +34,26 @@ const (
 	bodySize = 16 + 8 + 4
 )
 
-// ErrForeign says that a string is not an order number of ours: its shape or its MAC is wrong.
+// ErrForeign means that a string is no order number of this service: its form or MAC is wrong.
 var ErrForeign = errors.New("not an order number of this service")
 
 var encoding = base32.NewEncoding("0123456789abcdefghijklmnopqrstuv").WithPadding(base32.NoPadding)
 
-// Number is what an order number carries.
+// Number is the content of an order number.
 type Number struct {
 	ID      uuid.UUID
 	GoodsID int64
 	Epoch   int64
 }
 
-// MadeAt is the moment the number was made, by its maker's clock, to the millisecond.
+// MadeAt returns the time of Mint by the clock of its node, in milliseconds.
 func (n Number) MadeAt() time.Time {
 	sec, nsec := n.ID.Time().UnixTime()
 	return time.Unix(sec, nsec).UTC()
 }
 
-// Minter makes and checks numbers under one secret. Every process of an installation shares the secret;
-// one that changes makes strangers of all numbers before it.
+// Minter makes and checks numbers under one secret. Every process of an installation shares the
+// secret. A changed secret invalidates all earlier numbers.
 type Minter struct{ key []byte }
 
 // NewMinter derives the minter's own key from the secret, which must not be empty.
@@ -63,8 +63,8 @@ func NewMinter(secret []byte) *Minter {
 	return &Minter{key: mac.Sum(nil)}
 }
 
-// Mint makes a new number for a goods (an id > 0) and an epoch (0 to 2^32-1).
-// It fails only where the system's random source does.
+// Mint returns a new number for a goods id > 0 and an epoch from 0 to 2^32-1. It fails only if the
+// system's random source fails.
 func (m *Minter) Mint(goodsID, epoch int64) (string, error) {
 	id, err := uuid.NewV7()
 	if err != nil {
@@ -73,8 +73,8 @@ func (m *Minter) Mint(goodsID, epoch int64) (string, error) {
 	return m.encode(Number{ID: id, GoodsID: goodsID, Epoch: epoch}), nil
 }
 
-// Parse reads a number and checks its MAC in constant time. Anything that Mint would not have written,
-// down to the unused bits of the last character, is ErrForeign.
+// Parse decodes a number and checks its MAC in constant time. It returns ErrForeign for every string
+// that Mint can't return, including other values of the last character's unused bits.
 func (m *Minter) Parse(s string) (Number, error) {
 	if len(s) != Len {
 		return Number{}, ErrForeign
@@ -94,7 +94,7 @@ func (m *Minter) Parse(s string) (Number, error) {
 	return n, nil
 }
 
-// ID reads a number's UUID without asking whose it is; false where the string is no number.
+// ID returns a number's UUID without a check of the MAC; false if the string is no number.
 func ID(s string) (uuid.UUID, bool) {
 	raw, err := encoding.DecodeString(s)
 	if err != nil || len(raw) != bodySize+macSize {

@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestNumberCarriesGoodsAndEpoch(t *testing.T) {
+func TestParse_ReturnsGoodsAndEpoch(t *testing.T) {
 	m := NewMinter([]byte("secret"))
 	rapid.Check(t, func(t *rapid.T) {
 		goods := rapid.Int64Min(1).Draw(t, "goods")
@@ -26,7 +26,7 @@ func TestNumberCarriesGoodsAndEpoch(t *testing.T) {
 	})
 }
 
-func TestNumbersSortByTime(t *testing.T) {
+func TestMint_NumbersSortByTime(t *testing.T) {
 	m := NewMinter([]byte("secret"))
 	last := ""
 	for range 1000 {
@@ -37,11 +37,13 @@ func TestNumbersSortByTime(t *testing.T) {
 	}
 }
 
-func TestForeignNumbersAreRefused(t *testing.T) {
+func TestParse_RefusesForeignNumbers(t *testing.T) {
 	m := NewMinter([]byte("secret"))
 	sn, err := m.Mint(42, 3)
 	require.NoError(t, err)
-	lastBit := sn[:Len-1] + string("0123456789abcdefghijklmnopqrstuv"[strings.IndexByte("0123456789abcdefghijklmnopqrstuv", sn[Len-1])^1])
+	lastBit := sn[:Len-1] + string(
+		"0123456789abcdefghijklmnopqrstuv"[strings.IndexByte("0123456789abcdefghijklmnopqrstuv", sn[Len-1])^1],
+	)
 	other, err := NewMinter([]byte("another")).Mint(42, 3)
 	require.NoError(t, err)
 	for name, s := range map[string]string{

@@ -7,7 +7,7 @@ import (
 	"github.com/cenkalti/backoff/v5"
 )
 
-// RetryBackoff spaces attempts that are repeated without a limit: from 50 ms to 2 s, with jitter.
+// RetryBackoff returns the pauses between unlimited attempts: 50 ms to 2 s, with jitter.
 func RetryBackoff() *backoff.ExponentialBackOff {
 	b := backoff.NewExponentialBackOff()
 	b.InitialInterval, b.MaxInterval = 50*time.Millisecond, 2*time.Second
@@ -15,7 +15,7 @@ func RetryBackoff() *backoff.ExponentialBackOff {
 	return b
 }
 
-// Sleep waits, or returns early where ctx ends.
+// Sleep waits for d or until ctx ends.
 func Sleep(ctx context.Context, d time.Duration) {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -25,12 +25,12 @@ func Sleep(ctx context.Context, d time.Duration) {
 	}
 }
 
-// Every calls once at once and then at each tick until ctx ends.
-func Every(ctx context.Context, interval time.Duration, once func(context.Context)) error {
+// Every calls run immediately and then at each interval until ctx ends.
+func Every(ctx context.Context, interval time.Duration, run func(context.Context)) error {
 	t := time.NewTicker(interval)
 	defer t.Stop()
 	for {
-		once(ctx)
+		run(ctx)
 		select {
 		case <-t.C:
 		case <-ctx.Done():

@@ -15,12 +15,20 @@ import (
 )
 
 // A callback may be quicker than the consumer: it is told to come again, and nothing is kept until there is an order.
-func TestACallbackThatIsEarlyComesAgain(t *testing.T) {
-	h := open(t)
-	sale := h.putUp(5, 2)
-	_, err := h.Purchases.Place(t.Context(), purchase.Request{GoodsID: sale.GoodsID, Buyer: buyer(7), Path: h.path(sale.GoodsID, 7), Quantity: 2})
+func TestReceive_QueuedOrderIsConflictUntilWritten(t *testing.T) {
+	h := newFixture(t)
+	sale := h.exposeSale(5, 2)
+	_, err := h.Purchases.Place(
+		t.Context(),
+		purchase.Request{
+			GoodsID:  sale.GoodsID,
+			Buyer:    buyer(7),
+			Path:     h.path(sale.GoodsID, 7),
+			Quantity: 2,
+		},
+	)
 	require.Equal(t, seckill.Unavailable, seckill.ReasonOf(err), "nobody writes orders yet")
-	waiting, _, err := h.shelf.PendingPage(t.Context(), sale.GoodsID, 0, 10)
+	waiting, _, err := h.redis.PendingPage(t.Context(), sale.GoodsID, 0, 10)
 	require.NoError(t, err)
 	require.Len(t, waiting, 1)
 	sn := waiting[0].OrderSn
@@ -29,7 +37,7 @@ func TestACallbackThatIsEarlyComesAgain(t *testing.T) {
 	refusal, ok := errors.AsType[*seckill.Error](err)
 	require.True(t, ok)
 	require.Equal(t, time.Second, refusal.RetryAfter)
-	h.work(settings())
+	h.runWorkers(settings())
 	h.becomes(7, sn, order.Created)
 	r, err := h.Payments.Receive(t.Context(), "p-1", sn, 500)
 	require.NoError(t, err)

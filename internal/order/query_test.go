@@ -14,11 +14,11 @@ import (
 	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
-// TestListsAndStreamsSayCreatedOfASettledCommitOnly: one order is in MySQL and its commit not answered yet, the other's
+// TestQuery_UnsettledCommitIsQueued: one order is in MySQL and its commit not answered yet, the other's
 // was. A crash of MySQL may take the first back.
-func TestListsAndStreamsSayCreatedOfASettledCommitOnly(t *testing.T) {
-	h := open(t)
-	sale := h.putUp(5, 5)
+func TestQuery_UnsettledCommitIsQueued(t *testing.T) {
+	h := newFixture(t)
+	sale := h.exposeSale(5, 5)
 	h.queue.down.Store(true)
 	var sns []string
 	for range 2 {
@@ -26,14 +26,14 @@ func TestListsAndStreamsSayCreatedOfASettledCommitOnly(t *testing.T) {
 	}
 	now := time.Now()
 	for _, sn := range sns {
-		line, _, err := h.shelf.Pending(t.Context(), sale.GoodsID, sn)
+		line, _, err := h.redis.Pending(t.Context(), sale.GoodsID, sn)
 		require.NoError(t, err)
 		_, err = h.store.WriteBatch(t.Context(), orderwriter.Batch{
 			GoodsID: sale.GoodsID, Lines: []reservation.OrderLine{line}, Epochs: map[string]int64{sn: 1}, Now: now, PayBy: now,
 		})
 		require.NoError(t, err)
 	}
-	_, err := h.shelf.Settle(t.Context(), sale.GoodsID, sns[1:])
+	_, err := h.redis.Settle(t.Context(), sale.GoodsID, sns[1:])
 	require.NoError(t, err)
 
 	operator := seckill.Actor{ID: 1, Role: seckill.Operator}
@@ -43,39 +43,51 @@ func TestListsAndStreamsSayCreatedOfASettledCommitOnly(t *testing.T) {
 		theirs, err := h.Orders.OfGoods(t.Context(), operator, sale.GoodsID, "", "", 10)
 		require.NoError(t, err)
 		for _, list := range [][]order.Order{mine, theirs} {
-			require.Equal(t, []order.Status{order.Created, order.Queued}, []order.Status{list[0].Status, list[1].Status})
+			require.Equal(
+				t,
+				[]order.Status{order.Created, order.Queued},
+				[]order.Status{list[0].Status, list[1].Status},
+			)
 		}
 	}
 	h.streams(sale.GoodsID, sns)
 }
 
 // streams listens to both orders until the second is told.
-func (h *house) streams(goods int64, sns []string) {
+func (h *fixture) streams(goods int64, sns []string) {
 	h.t.Helper()
-	watch := query.NewNotifier(h.store, h.shelf, h.parts.Log)
-	unsure, sure := watch.Subscribe(goods, sns[0], order.Queued), watch.Subscribe(goods, sns[1], order.Queued)
+	notifier := query.NewNotifier(h.store, h.redis, h.parts.Log)
+	unsure, sure := notifier.Subscribe(
+		goods,
+		sns[0],
+		order.Queued,
+	), notifier.Subscribe(
+		goods,
+		sns[1],
+		order.Queued,
+	)
 	ctx, cancel := context.WithTimeout(h.t.Context(), within)
 	done := make(chan error, 1)
-	go func() { done <- watch.Run(ctx) }()
+	go func() { done <- notifier.Run(ctx) }()
 	defer func() {
 		cancel()
 		require.NoError(h.t, <-done)
 	}()
 	require.Equal(h.t, order.Created, (<-sure.Changed).Status)
 	require.Empty(h.t, unsure.Changed, "this one's commit nobody has seen answered")
-	_, err := h.shelf.Settle(h.t.Context(), goods, sns)
+	_, err := h.redis.Settle(h.t.Context(), goods, sns)
 	require.NoError(h.t, err)
 	require.Equal(h.t, order.Created, (<-unsure.Changed).Status)
 }
 
-// TestWhatARestartedRedisForgotMakesNoCreatedOrderQueued: the order was settled, and Redis, back without its last second, has
+// TestQuery_ShutGateKeepsCreatedOrder: the order was settled, and Redis, back without its last second, has
 // it pending again behind a shut gate.
-func TestWhatARestartedRedisForgotMakesNoCreatedOrderQueued(t *testing.T) {
-	h := open(t)
-	sale := h.putUp(5, 5)
+func TestQuery_ShutGateKeepsCreatedOrder(t *testing.T) {
+	h := newFixture(t)
+	sale := h.exposeSale(5, 5)
 	h.queue.down.Store(true)
 	sn := h.buy(sale.GoodsID, 7, 1)
-	line, _, err := h.shelf.Pending(t.Context(), sale.GoodsID, sn)
+	line, _, err := h.redis.Pending(t.Context(), sale.GoodsID, sn)
 	require.NoError(t, err)
 	now := time.Now()
 	_, err = h.store.WriteBatch(t.Context(), orderwriter.Batch{
@@ -84,23 +96,28 @@ func TestWhatARestartedRedisForgotMakesNoCreatedOrderQueued(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, order.Queued, h.find(7, sn).Status)
 
-	require.NoError(t, h.shelf.Shut(t.Context(), sale.GoodsID, 1))
+	require.NoError(t, h.redis.Shut(t.Context(), sale.GoodsID, 1))
 	require.Equal(t, order.Created, h.find(7, sn).Status)
 	mine, err := h.Orders.Mine(t.Context(), buyer(7), "", 10)
 	require.NoError(t, err)
 	require.Equal(t, order.Created, mine[0].Status)
 }
 
-// TestWhatIsWrittenMayBePaidAndCancelledBeforeItIsSettled: a Redis that hung kept the consumer from settling. The buyers, told
+// TestPayment_UnsettledOrderCanBePaidAndCancelled: a Redis that hung kept the consumer from settling. The buyers, told
 // "created" meanwhile, are not told to wait; what settles afterwards changes nothing.
-func TestWhatIsWrittenMayBePaidAndCancelledBeforeItIsSettled(t *testing.T) {
-	h := open(t)
-	sale := h.putUp(5, 5)
+func TestPayment_UnsettledOrderCanBePaidAndCancelled(t *testing.T) {
+	h := newFixture(t)
+	sale := h.exposeSale(5, 5)
 	h.queue.down.Store(true)
 	sns := []string{h.buy(sale.GoodsID, 7, 1), h.buy(sale.GoodsID, 8, 2)}
-	batch := orderwriter.Batch{GoodsID: sale.GoodsID, Epochs: make(map[string]int64), Now: time.Now(), PayBy: time.Now().Add(time.Hour)}
+	batch := orderwriter.Batch{
+		GoodsID: sale.GoodsID,
+		Epochs:  make(map[string]int64),
+		Now:     time.Now(),
+		PayBy:   time.Now().Add(time.Hour),
+	}
 	for _, sn := range sns {
-		line, _, err := h.shelf.Pending(t.Context(), sale.GoodsID, sn)
+		line, _, err := h.redis.Pending(t.Context(), sale.GoodsID, sn)
 		require.NoError(t, err)
 		batch.Lines, batch.Epochs[sn] = append(batch.Lines, line), 1
 	}
@@ -112,7 +129,7 @@ func TestWhatIsWrittenMayBePaidAndCancelledBeforeItIsSettled(t *testing.T) {
 	require.NoError(t, err)
 	_, err = h.Payments.Cancel(t.Context(), buyer(8), sns[1])
 	require.NoError(t, err)
-	_, err = h.shelf.Settle(t.Context(), sale.GoodsID, sns)
+	_, err = h.redis.Settle(t.Context(), sale.GoodsID, sns)
 	require.NoError(t, err)
 	h.settles(sale.GoodsID, 4, 1)
 	require.Equal(t, order.Paid, h.find(7, sns[0]).Status)

@@ -7,10 +7,11 @@ import (
 	"flashsale.dev/seckill/internal/workers"
 )
 
-// transactionTries is how often a change is tried that lost its transaction to another.
+// transactionTries bounds the attempts of one change.
 const transactionTries = 5
 
-// RetryTransaction tries a transaction that lost to another one in a new one.
+// RetryTransaction calls try until it returns no ErrTryAgain, at most five times with backoff. It
+// returns the last error.
 func RetryTransaction(ctx context.Context, try func() error) error {
 	pause := workers.RetryBackoff()
 	err := try()

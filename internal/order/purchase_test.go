@@ -13,10 +13,10 @@ import (
 	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
-func TestAPurchaseGoesAllTheWay(t *testing.T) {
-	h := open(t)
-	sale := h.putUp(10, 5)
-	h.work(settings())
+func TestPurchase_IsWrittenSettledAndPaid(t *testing.T) {
+	h := newFixture(t)
+	sale := h.exposeSale(10, 5)
+	h.runWorkers(settings())
 	sn := h.buy(sale.GoodsID, 7, 3)
 	o := h.becomes(7, sn, order.Created)
 	require.EqualValues(t, 3*250, o.Amount)
@@ -30,29 +30,34 @@ func TestAPurchaseGoesAllTheWay(t *testing.T) {
 	h.settles(sale.GoodsID, 7, 3)
 }
 
-func TestWhileTheQueueIsAwayTheOutboxCarriesThePromise(t *testing.T) {
-	h := open(t)
-	sale := h.putUp(10, 5)
+func TestPurchase_SucceedsWhileQueueIsDown(t *testing.T) {
+	h := newFixture(t)
+	sale := h.exposeSale(10, 5)
 	h.queue.down.Store(true)
 	sn := h.buy(sale.GoodsID, 7, 1)
 	require.Equal(t, order.Queued, h.find(7, sn).Status)
 	_, err := h.Payments.Pay(t.Context(), buyer(7), sn)
 	require.Equal(t, seckill.Conflict, seckill.ReasonOf(err), "a queued order can't be paid")
-	h.work(settings())
+	h.runWorkers(settings())
 	h.queue.down.Store(false)
 	h.becomes(7, sn, order.Created)
 	h.settles(sale.GoodsID, 9, 1)
 	require.Eventually(t, func() bool { // the order is settled before its confirm is noted
-		v, err := h.shelf.View(t.Context(), sale.GoodsID)
+		v, err := h.redis.View(t.Context(), sale.GoodsID)
 		return err == nil && v.Outbox == 0
 	}, within, tick)
 }
 
-func TestTheSamePathGivesTheSameOrder(t *testing.T) {
-	h := open(t)
-	sale := h.putUp(10, 5)
-	h.work(settings())
-	p := purchase.Request{GoodsID: sale.GoodsID, Buyer: buyer(7), Path: h.path(sale.GoodsID, 7), Quantity: 1}
+func TestPlace_RepeatedPathReturnsSameOrder(t *testing.T) {
+	h := newFixture(t)
+	sale := h.exposeSale(10, 5)
+	h.runWorkers(settings())
+	p := purchase.Request{
+		GoodsID:  sale.GoodsID,
+		Buyer:    buyer(7),
+		Path:     h.path(sale.GoodsID, 7),
+		Quantity: 1,
+	}
 	first, err := h.Purchases.Place(t.Context(), p)
 	require.NoError(t, err)
 	h.becomes(7, first, order.Created)
@@ -65,10 +70,10 @@ func TestTheSamePathGivesTheSameOrder(t *testing.T) {
 	h.settles(sale.GoodsID, 10, 0)
 }
 
-func TestCancelGivesBackOnceAndTheBuyerMayBuyAgain(t *testing.T) {
-	h := open(t)
-	sale := h.putUp(1, 1)
-	h.work(settings())
+func TestCancel_ReturnsUnitsOnce(t *testing.T) {
+	h := newFixture(t)
+	sale := h.exposeSale(1, 1)
+	h.runWorkers(settings())
 	sn := h.buy(sale.GoodsID, 7, 1)
 	h.becomes(7, sn, order.Created)
 	for range 3 {
@@ -83,44 +88,44 @@ func TestCancelGivesBackOnceAndTheBuyerMayBuyAgain(t *testing.T) {
 	h.settles(sale.GoodsID, 0, 1)
 }
 
-func TestUnpaidOrdersExpireAndGoBackOnSale(t *testing.T) {
-	h := open(t)
-	sale := h.putUp(2, 2)
+func TestExpirer_ReturnsUnitsOfUnpaidOrders(t *testing.T) {
+	h := newFixture(t)
+	sale := h.exposeSale(2, 2)
 	s := settings()
 	s.PaymentTimeout = 50 * time.Millisecond
-	h.work(s)
+	h.runWorkers(s)
 	sn := h.buy(sale.GoodsID, 7, 2)
 	h.becomes(7, sn, order.Expired)
 	h.settles(sale.GoodsID, 2, 0)
 }
 
-func TestDuplicatesInOtherGroupingsAreWrittenOnce(t *testing.T) {
-	h := open(t)
-	sale := h.putUp(10, 5)
+func TestWriter_WritesRegroupedDuplicatesOnce(t *testing.T) {
+	h := newFixture(t)
+	sale := h.exposeSale(10, 5)
 	h.queue.down.Store(true)
 	var lines []reservation.OrderLine
 	for id := range int64(4) {
 		sn := h.buy(sale.GoodsID, id+1, 1)
-		line, pending, err := h.shelf.Pending(t.Context(), sale.GoodsID, sn)
+		line, pending, err := h.redis.Pending(t.Context(), sale.GoodsID, sn)
 		require.NoError(t, err)
 		require.True(t, pending)
 		lines = append(lines, line)
 	}
 	h.queue.down.Store(false)
-	h.work(settings())
+	h.runWorkers(settings())
 	h.publish(sale.GoodsID, h.lines(sale.GoodsID, lines[0], lines[1], lines[2]))
 	h.publish(sale.GoodsID, h.lines(sale.GoodsID, lines[3], lines[2], lines[1], lines[1]))
 	h.settles(sale.GoodsID, 6, 4)
 	require.Empty(t, h.deadLetters())
 }
 
-func TestOneBadOrderCostsItsMatesNothing(t *testing.T) {
-	h := open(t)
-	sale := h.putUp(10, 5)
+func TestWriter_BadOrderDoesNotFailBatch(t *testing.T) {
+	h := newFixture(t)
+	sale := h.exposeSale(10, 5)
 	h.queue.down.Store(true)
 	var lines []reservation.OrderLine
 	for id := range int64(5) {
-		line, _, err := h.shelf.Pending(t.Context(), sale.GoodsID, h.buy(sale.GoodsID, id+1, 1))
+		line, _, err := h.redis.Pending(t.Context(), sale.GoodsID, h.buy(sale.GoodsID, id+1, 1))
 		require.NoError(t, err)
 		lines = append(lines, line)
 	}
@@ -129,7 +134,7 @@ func TestOneBadOrderCostsItsMatesNothing(t *testing.T) {
 	h.queue.down.Store(false)
 	h.publishLater(sale.GoodsID, h.lines(sale.GoodsID, lines...))
 	h.publishLater(sale.GoodsID, []byte(`{"goodsId":`))
-	h.work(settings())
+	h.runWorkers(settings())
 	h.settles(sale.GoodsID, 6, 4)
 	failed := h.find(3, bad.OrderSn)
 	require.Equal(t, order.Failed, failed.Status)
@@ -138,13 +143,20 @@ func TestOneBadOrderCostsItsMatesNothing(t *testing.T) {
 	for _, d := range h.deadLetters() {
 		reasons[d.Reason] = d.OrderSn
 	}
-	require.Equal(t, map[order.FailureReason]string{order.FailedUnwritten: bad.OrderSn, order.FailedMalformed: ""}, reasons)
+	require.Equal(
+		t,
+		map[order.FailureReason]string{
+			order.FailedUnwritten: bad.OrderSn,
+			order.FailedMalformed: "",
+		},
+		reasons,
+	)
 	h.becomes(3, h.buy(sale.GoodsID, 3, 5), order.Created)
 }
 
 func TestDeadLetters_CarryDeliveriesFirstSightAndOrigin(t *testing.T) {
-	h := open(t)
-	sale := h.putUp(1, 5)
+	h := newFixture(t)
+	sale := h.exposeSale(1, 5)
 	published := time.Now()
 	unwritable, oversold := h.numbered(sale.GoodsID, 1, 7), h.numbered(sale.GoodsID, 1, 8)
 	unwritable.Name, oversold.Quantity = strings.Repeat("x", 1000), 2
@@ -157,22 +169,29 @@ func TestDeadLetters_CarryDeliveriesFirstSightAndOrigin(t *testing.T) {
 		<-stream.Deliveries()
 		require.NoError(t, stream.Close())
 	}
-	h.work(settings())
+	h.runWorkers(settings())
 	require.Eventually(t, func() bool { return len(h.deadLetters()) == 3 }, within, tick)
-	letters, err := h.DeadLetters.List(t.Context(), "", 10)
+	deadLetters, err := h.DeadLetters.List(t.Context(), "", 10)
 	require.NoError(t, err)
 	reasons := map[order.FailureReason]bool{}
-	for _, d := range letters {
+	for _, d := range deadLetters {
 		reasons[d.Reason] = true
 		require.Equal(t, 3, d.Attempts, "%+v", d)
 		require.Equal(t, "memory.0", d.Origin, "%+v", d)
-		require.WithinRange(t, d.FirstSeenAt, published.Truncate(time.Millisecond), time.Now(), "%+v", d)
+		require.WithinRange(
+			t,
+			d.FirstSeenAt,
+			published.Truncate(time.Millisecond),
+			time.Now(),
+			"%+v",
+			d,
+		)
 	}
 	require.Len(t, reasons, 3)
 }
 
-// publishLater sends without waiting for the confirm, which comes when the crew works.
-func (h *house) publishLater(goods int64, body []byte) {
+// publishLater sends without waiting for the confirm, which comes when the workers run.
+func (h *fixture) publishLater(goods int64, body []byte) {
 	h.t.Helper()
 	done := make(chan struct{})
 	go func() {
@@ -182,10 +201,10 @@ func (h *house) publishLater(goods int64, body []byte) {
 	h.t.Cleanup(func() { <-done })
 }
 
-func TestNumbersTellWhoseAndWhetherTheyAreOurs(t *testing.T) {
-	h := open(t)
-	sale := h.putUp(10, 5)
-	h.work(settings())
+func TestFind_RefusesForeignAndOthersNumbers(t *testing.T) {
+	h := newFixture(t)
+	sale := h.exposeSale(10, 5)
+	h.runWorkers(settings())
 	sn := h.buy(sale.GoodsID, 7, 1)
 	h.becomes(7, sn, order.Created)
 	reason := func(id int64, sn string) seckill.Reason {
@@ -195,20 +214,30 @@ func TestNumbersTellWhoseAndWhetherTheyAreOurs(t *testing.T) {
 	require.Equal(t, seckill.Forbidden, reason(8, sn))
 	require.Equal(t, seckill.NotFound, reason(7, "invented"))
 	require.Equal(t, seckill.NotFound, reason(7, strings.Repeat("0", len(sn))))
-	require.Equal(t, seckill.NotFound, reason(7, h.numbered(sale.GoodsID, 1, 7).OrderSn), "made, and never promised")
+	require.Equal(
+		t,
+		seckill.NotFound,
+		reason(7, h.numbered(sale.GoodsID, 1, 7).OrderSn),
+		"made, and never promised",
+	)
 }
 
-// TestA202NeedsAConfirm: where the queue is not known to be away and does not confirm in time, the buyer is told to ask
+// TestPlace_UnconfirmedOrderIsUnavailable: where the queue is not known to be away and does not confirm in time, the buyer is told to ask
 // again, and the same path then gives the one order that was taken.
-func TestA202NeedsAConfirm(t *testing.T) {
-	h := open(t)
-	sale := h.putUp(10, 5)
-	p := purchase.Request{GoodsID: sale.GoodsID, Buyer: buyer(7), Path: h.path(sale.GoodsID, 7), Quantity: 1}
+func TestPlace_UnconfirmedOrderIsUnavailable(t *testing.T) {
+	h := newFixture(t)
+	sale := h.exposeSale(10, 5)
+	p := purchase.Request{
+		GoodsID:  sale.GoodsID,
+		Buyer:    buyer(7),
+		Path:     h.path(sale.GoodsID, 7),
+		Quantity: 1,
+	}
 	for range 2 { // nobody consumes, so nothing is confirmed
 		_, err := h.Purchases.Place(t.Context(), p)
 		require.Equal(t, seckill.Unavailable, seckill.ReasonOf(err))
 	}
-	h.work(settings())
+	h.runWorkers(settings())
 	sn, err := h.Purchases.Place(t.Context(), p)
 	require.NoError(t, err)
 	h.becomes(7, sn, order.Created)

@@ -33,45 +33,47 @@ const (
 	tick   = 5 * time.Millisecond
 )
 
-// house is the whole way of an order on embedded parts, whose crew runs when it is told to.
-type house struct {
+// fixture is every service on embedded servers. Its workers run between work and stop.
+type fixture struct {
 	app.Services
 	t      *testing.T
 	file   string // of the database
 	mini   *miniredis.Miniredis
 	store  *sqlstore.Store
-	shelf  *redisstore.Store
-	queue  *flaky
+	redis  *redisstore.Store
+	queue  *flakyQueue
 	parts  app.Parts
 	minter *ordersn.Minter
 }
 
-// flaky is a queue that can be taken away.
-type flaky struct {
+// flakyQueue is a queue that can be taken away.
+type flakyQueue struct {
 	*memqueue.Queue
 	down atomic.Bool
 }
 
-var errAway = errors.Join(order.ErrQueueDown, errors.New("taken away by the test"))
+var errDown = errors.Join(order.ErrQueueDown, errors.New("stopped by the test"))
 
-func (f *flaky) Publish(ctx context.Context, goodsID int64, body []byte) error {
+func (f *flakyQueue) Publish(ctx context.Context, goodsID int64, body []byte) error {
 	if f.down.Load() {
-		return errAway
+		return errDown
 	}
 	return f.Queue.Publish(ctx, goodsID, body)
 }
 
-func (f *flaky) Up() bool           { return !f.down.Load() }
-func (f *flaky) DownReason() string { return "" }
+func (f *flakyQueue) Up() bool           { return !f.down.Load() }
+func (f *flakyQueue) DownReason() string { return "" }
 
 func settings() app.Settings {
 	return app.Settings{
-		OrderSecret: []byte("an order secret"), PublishTimeout: 200 * time.Millisecond, PaymentTimeout: time.Hour,
+		OrderSecret: []byte(
+			"an order secret",
+		), PublishTimeout: 200 * time.Millisecond, PaymentTimeout: time.Hour,
 		BatchSize: 100, BatchLinger: time.Millisecond,
 	}
 }
 
-func open(t *testing.T) *house {
+func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "h.db")
 	store, err := sqlstore.Open(t.Context(), "sqlite:"+file, sqlstore.Options{})
@@ -81,17 +83,27 @@ func open(t *testing.T) *house {
 	mini := miniredis.RunT(t)
 	client := redis.NewUniversalClient(&redis.UniversalOptions{Addrs: []string{mini.Addr()}})
 	t.Cleanup(func() { _ = client.Close() })
-	h := &house{
-		t: t, file: file, mini: mini, store: store, queue: &flaky{Queue: memqueue.New(memqueue.Options{})},
-		shelf: redisstore.New(client, redisstore.Options{Lease: "today"}), minter: ordersn.NewMinter(settings().OrderSecret),
+	h := &fixture{
+		t: t, file: file, mini: mini, store: store, queue: &flakyQueue{Queue: memqueue.New(memqueue.Options{})},
+		redis: redisstore.New(
+			client,
+			redisstore.Options{Lease: "today"},
+		), minter: ordersn.NewMinter(settings().OrderSecret),
 	}
-	h.parts = app.Parts{Redis: client, RedisStore: h.shelf, Store: store, Queue: h.queue, Source: h.queue, Log: slog.New(slog.DiscardHandler)}
+	h.parts = app.Parts{
+		Redis:      client,
+		RedisStore: h.redis,
+		Store:      store,
+		Queue:      h.queue,
+		Source:     h.queue,
+		Log:        slog.New(slog.DiscardHandler),
+	}
 	h.Services = app.NewServices(h.parts, settings())
 	return h
 }
 
-// work lets the crew work until the function returned is called, or the test ends.
-func (h *house) work(s app.Settings) (stop func()) {
+// runWorkers runs the workers until the returned function is called or the test ends.
+func (h *fixture) runWorkers(s app.Settings) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- app.Run(ctx, within, app.NewWorkers(h.parts, s)) }()
@@ -107,8 +119,8 @@ func (h *house) work(s app.Settings) (stop func()) {
 	return stop
 }
 
-// putUp exposes a sale that is on.
-func (h *house) putUp(units, limit int64) seckill.Sale {
+// exposeSale creates and exposes a sale that sells now.
+func (h *fixture) exposeSale(units, limit int64) seckill.Sale {
 	h.t.Helper()
 	merchant := seckill.Actor{ID: 1, Role: seckill.Merchant}
 	sale, err := h.Sales.Create(h.t.Context(), merchant, seckill.NewSale{
@@ -125,7 +137,7 @@ func buyer(id int64) seckill.Actor {
 	return seckill.Actor{ID: id, Role: seckill.Buyer, Name: "韩梅梅", Phone: "13800000000"}
 }
 
-func (h *house) path(goods, buyerID int64) string {
+func (h *fixture) path(goods, buyerID int64) string {
 	h.t.Helper()
 	v, err := h.Catalog.Admit(h.t.Context(), goods)
 	require.NoError(h.t, err)
@@ -134,8 +146,8 @@ func (h *house) path(goods, buyerID int64) string {
 	return path
 }
 
-// buy goes the whole way and returns the order's number.
-func (h *house) buy(goods, buyerID, quantity int64) string {
+// buy places an order and returns its number.
+func (h *fixture) buy(goods, buyerID, quantity int64) string {
 	h.t.Helper()
 	sn, err := h.Purchases.Place(h.t.Context(), purchase.Request{
 		GoodsID: goods, Buyer: buyer(buyerID), Path: h.path(goods, buyerID), Quantity: quantity,
@@ -144,7 +156,7 @@ func (h *house) buy(goods, buyerID, quantity int64) string {
 	return sn
 }
 
-func (h *house) find(buyerID int64, sn string) order.Order {
+func (h *fixture) find(buyerID int64, sn string) order.Order {
 	h.t.Helper()
 	o, err := h.Orders.Find(h.t.Context(), buyer(buyerID), sn)
 	require.NoError(h.t, err)
@@ -152,7 +164,7 @@ func (h *house) find(buyerID int64, sn string) order.Order {
 }
 
 // becomes waits until an order has a status.
-func (h *house) becomes(buyerID int64, sn string, status order.Status) order.Order {
+func (h *fixture) becomes(buyerID int64, sn string, status order.Status) order.Order {
 	h.t.Helper()
 	var o order.Order
 	require.Eventually(h.t, func() bool {
@@ -163,7 +175,7 @@ func (h *house) becomes(buyerID int64, sn string, status order.Status) order.Ord
 	return o
 }
 
-func (h *house) ledger(goods int64) seckill.Ledger {
+func (h *fixture) ledger(goods int64) seckill.Ledger {
 	h.t.Helper()
 	l, err := h.Sales.Ledger(h.t.Context(), seckill.Actor{ID: 1, Role: seckill.Operator}, goods)
 	require.NoError(h.t, err)
@@ -171,26 +183,27 @@ func (h *house) ledger(goods int64) seckill.Ledger {
 }
 
 // settles waits until the ledger balances with so many units available and sold.
-func (h *house) settles(goods, available, sold int64) {
+func (h *fixture) settles(goods, available, sold int64) {
 	h.t.Helper()
 	var l seckill.Ledger
 	require.Eventually(h.t, func() bool {
 		var err error
 		l, err = h.Sales.Ledger(h.t.Context(), seckill.Actor{ID: 1, Role: seckill.Operator}, goods)
-		return err == nil && l.Balanced && l.Pending == 0 && l.Available == available && l.Sold == sold &&
+		return err == nil && l.Balanced && l.Pending == 0 && l.Available == available &&
+			l.Sold == sold &&
 			l.Database == (seckill.Database{Stock: available, Active: sold})
 	}, within, tick, "the ledger is %+v", l)
 }
 
-// publish sends a message past the desk.
-func (h *house) publish(goods int64, body []byte) {
+// publish sends a message without the purchase service.
+func (h *fixture) publish(goods int64, body []byte) {
 	h.t.Helper()
 	ctx, cancel := context.WithTimeout(h.t.Context(), within)
 	defer cancel()
 	require.NoError(h.t, h.queue.Publish(ctx, goods, body))
 }
 
-func (h *house) lines(goods int64, lines ...reservation.OrderLine) []byte {
+func (h *fixture) lines(goods int64, lines ...reservation.OrderLine) []byte {
 	h.t.Helper()
 	entries := make([][]byte, len(lines))
 	for i, l := range lines {
@@ -202,16 +215,16 @@ func (h *house) lines(goods int64, lines ...reservation.OrderLine) []byte {
 }
 
 // numbered is a line of a new number of an epoch, which nobody reserved.
-func (h *house) numbered(goods, epoch, buyerID int64) reservation.OrderLine {
+func (h *fixture) numbered(goods, epoch, buyerID int64) reservation.OrderLine {
 	h.t.Helper()
 	sn, err := h.minter.Mint(goods, epoch)
 	require.NoError(h.t, err)
 	return reservation.OrderLine{OrderSn: sn, BuyerID: buyerID, Quantity: 1}
 }
 
-func (h *house) deadLetters() []order.DeadLetter {
+func (h *fixture) deadLetters() []order.DeadLetter {
 	h.t.Helper()
-	letters, err := h.store.DeadLetters(h.t.Context(), "", 100)
+	deadLetters, err := h.store.DeadLetters(h.t.Context(), "", 100)
 	require.NoError(h.t, err)
-	return letters
+	return deadLetters
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // exec is the test's own hand in the database.
-func (h *house) exec(statement string, args ...any) {
+func (h *fixture) exec(statement string, args ...any) {
 	h.t.Helper()
 	db, err := sql.Open("sqlite", h.file) // the driver is the store's
 	require.NoError(h.t, err)
@@ -22,22 +22,22 @@ func (h *house) exec(statement string, args ...any) {
 	require.NoError(h.t, err)
 }
 
-func (h *house) retired(goods int64) bool {
+func (h *fixture) retired(goods int64) bool {
 	h.t.Helper()
 	sale, err := h.store.Sale(h.t.Context(), goods)
 	require.NoError(h.t, err)
 	return sale.Retired
 }
 
-func TestRedisForgetsASaleThatIsOverForGood(t *testing.T) {
-	h := open(t)
-	sale := h.putUp(5, 2)
-	stop := h.work(settings())
+func TestRetirer_RemovesEndedSaleFromRedis(t *testing.T) {
+	h := newFixture(t)
+	sale := h.exposeSale(5, 2)
+	stop := h.runWorkers(settings())
 	sn := h.buy(sale.GoodsID, 7, 2)
 	h.becomes(7, sn, order.Created)
 	h.settles(sale.GoodsID, 3, 2)
 	stop()
-	retirer := rebuild.NewRetirer(h.store, h.shelf, h.parts.Log)
+	retirer := rebuild.NewRetirer(h.store, h.redis, h.parts.Log)
 	require.NoError(t, retirer.RunOnce(t.Context()))
 	require.False(t, h.retired(sale.GoodsID), "it is on")
 	h.exec(`UPDATE sales SET end_at = ?`, time.Now().Add(-25*time.Hour).UnixMilli())
@@ -50,12 +50,12 @@ func TestRedisForgetsASaleThatIsOverForGood(t *testing.T) {
 
 	h.exec(`UPDATE sales SET retired_at = ?`, time.Now().Add(-10*time.Minute).UnixMilli())
 	require.NoError(t, retirer.RunOnce(t.Context()))
-	_, err = h.shelf.View(t.Context(), sale.GoodsID)
+	_, err = h.redis.View(t.Context(), sale.GoodsID)
 	require.ErrorIs(t, err, seckill.ErrNotLoaded)
 	h.mini.FastForward(24 * time.Hour)
 	require.Empty(t, h.mini.Keys(), "the used path had its day, and nothing else is left of it")
 
-	h.work(settings())
+	h.runWorkers(settings())
 	l := h.ledger(sale.GoodsID)
 	require.True(t, l.Balanced, "out of MySQL alone: %+v", l)
 	require.Equal(t, []int64{5, 3, 2, 1}, []int64{l.Total, l.Available, l.Sold, l.Epoch})

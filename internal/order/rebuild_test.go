@@ -15,10 +15,10 @@ import (
 	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
-func TestASaleThatRedisLostIsBuiltAgain(t *testing.T) {
-	h := open(t)
-	sale := h.putUp(10, 2)
-	h.work(settings())
+func TestRebuild_RestoresLostSale(t *testing.T) {
+	h := newFixture(t)
+	sale := h.exposeSale(10, 2)
+	h.runWorkers(settings())
 	sn := h.buy(sale.GoodsID, 7, 2)
 	h.becomes(7, sn, order.Created)
 	h.settles(sale.GoodsID, 8, 2)
@@ -27,19 +27,35 @@ func TestASaleThatRedisLostIsBuiltAgain(t *testing.T) {
 	require.Equal(t, seckill.Unavailable, seckill.ReasonOf(err), "a shut gate is a 503")
 	h.settles(sale.GoodsID, 8, 2)
 	require.EqualValues(t, 2, h.ledger(sale.GoodsID).Epoch)
-	_, err = h.Purchases.Place(t.Context(), purchase.Request{GoodsID: sale.GoodsID, Buyer: buyer(7), Path: h.path(sale.GoodsID, 7), Quantity: 1})
-	require.Equal(t, seckill.LimitReached, seckill.ReasonOf(err), "what the buyer holds came back from MySQL")
+	_, err = h.Purchases.Place(
+		t.Context(),
+		purchase.Request{
+			GoodsID:  sale.GoodsID,
+			Buyer:    buyer(7),
+			Path:     h.path(sale.GoodsID, 7),
+			Quantity: 1,
+		},
+	)
+	require.Equal(
+		t,
+		seckill.LimitReached,
+		seckill.ReasonOf(err),
+		"what the buyer holds came back from MySQL",
+	)
 	h.becomes(8, h.buy(sale.GoodsID, 8, 2), order.Created)
 }
 
-func TestWhatWasPromisedBeforeARebuildIsWritten(t *testing.T) {
-	h := open(t)
-	sale := h.putUp(3, 1)
+func TestRebuild_WritesPendingOrders(t *testing.T) {
+	h := newFixture(t)
+	sale := h.exposeSale(3, 1)
 	h.queue.down.Store(true)
 	promised := []string{h.buy(sale.GoodsID, 1, 1), h.buy(sale.GoodsID, 2, 1)}
 	h.queue.down.Store(false)
-	require.NoError(t, h.shelf.Shut(t.Context(), sale.GoodsID, 1)) // a rebuild that was left half done
-	h.work(settings())
+	require.NoError(
+		t,
+		h.redis.Shut(t.Context(), sale.GoodsID, 1),
+	) // a rebuild that was left half done
+	h.runWorkers(settings())
 	for i, sn := range promised {
 		h.becomes(int64(i+1), sn, order.Created)
 	}
@@ -47,12 +63,12 @@ func TestWhatWasPromisedBeforeARebuildIsWritten(t *testing.T) {
 	require.EqualValues(t, 2, h.ledger(sale.GoodsID).Epoch)
 }
 
-func TestOrdersThatComeAfterARebuildTakeFromWhatIsLeft(t *testing.T) {
-	h := open(t)
-	sale := h.putUp(1, 1)
+func TestRebuild_LateOrdersTakeRemainingUnits(t *testing.T) {
+	h := newFixture(t)
+	sale := h.exposeSale(1, 1)
 	late, tooLate := h.numbered(sale.GoodsID, 1, 1), h.numbered(sale.GoodsID, 1, 2)
 	h.mini.FlushAll() // and with it the promises
-	h.work(settings())
+	h.runWorkers(settings())
 	h.settles(sale.GoodsID, 1, 0)
 	h.publish(sale.GoodsID, h.lines(sale.GoodsID, late))
 	h.becomes(1, late.OrderSn, order.Created)
@@ -62,14 +78,14 @@ func TestOrdersThatComeAfterARebuildTakeFromWhatIsLeft(t *testing.T) {
 	h.settles(sale.GoodsID, 0, 1)
 }
 
-// TestWhatWasToldLostStaysLost: its message comes after all, from a publisher that slept through the rebuild, in a group
+// TestTombstone_LateMessageDoesNotCreateOrder: its message comes after all, from a publisher that slept through the rebuild, in a group
 // of others and twice.
-func TestWhatWasToldLostStaysLost(t *testing.T) {
-	h := open(t)
-	sale := h.putUp(5, 2)
+func TestTombstone_LateMessageDoesNotCreateOrder(t *testing.T) {
+	h := newFixture(t)
+	sale := h.exposeSale(5, 2)
 	told, untold := h.numbered(sale.GoodsID, 1, 1), h.numbered(sale.GoodsID, 1, 2)
 	h.mini.FlushAll()
-	h.work(settings())
+	h.runWorkers(settings())
 	h.settles(sale.GoodsID, 5, 0)
 	o := h.find(1, told.OrderSn)
 	require.Equal(t, order.Failed, o.Status)
@@ -81,47 +97,55 @@ func TestWhatWasToldLostStaysLost(t *testing.T) {
 	o = h.find(1, told.OrderSn)
 	require.Equal(t, order.Failed, o.Status)
 	require.EqualValues(t, 1, o.Quantity, "its row says now what it was of")
-	letters := h.deadLetters()
-	require.Len(t, letters, 1, "what came is kept, once, for an operator to judge")
-	revived, err := h.DeadLetters.Requeue(t.Context(), letters[0].ID)
+	deadLetters := h.deadLetters()
+	require.Len(t, deadLetters, 1, "what came is kept, once, for an operator to judge")
+	revived, err := h.DeadLetters.Requeue(t.Context(), deadLetters[0].ID)
 	require.NoError(t, err)
 	require.Equal(t, order.Created, revived.Status)
 	h.settles(sale.GoodsID, 3, 2)
 }
 
-// TestUnitsAdoptedForAnOrderToldLostGoBack: the consumer has had Redis take the late order in when its buyer asks.
-func TestUnitsAdoptedForAnOrderToldLostGoBack(t *testing.T) {
-	h := open(t)
-	sale := h.putUp(5, 2)
+// TestTombstone_AdoptedUnitsReturn: the consumer has had Redis take the late order in when its buyer asks.
+func TestTombstone_AdoptedUnitsReturn(t *testing.T) {
+	h := newFixture(t)
+	sale := h.exposeSale(5, 2)
 	late := h.numbered(sale.GoodsID, 1, 1)
 	h.mini.FlushAll()
-	stop := h.work(settings())
+	stop := h.runWorkers(settings())
 	h.settles(sale.GoodsID, 5, 0)
 	stop()
 	tomb := order.Order{
-		OrderLine: reservation.OrderLine{OrderSn: late.OrderSn, BuyerID: 9}, GoodsID: sale.GoodsID, Epoch: 1,
+		OrderLine: reservation.OrderLine{
+			OrderSn: late.OrderSn,
+			BuyerID: 9,
+		}, GoodsID: sale.GoodsID, Epoch: 1,
 		Status: order.Failed, FailureReason: order.FailedLost,
 	}
-	_, err := h.shelf.Adopt(t.Context(), sale.GoodsID, 2, 2, []reservation.OrderLine{late})
+	_, err := h.redis.Adopt(t.Context(), sale.GoodsID, 2, 2, []reservation.OrderLine{late})
 	require.NoError(t, err)
 	_, err = h.store.WriteTombstone(t.Context(), tomb)
 	require.NoError(t, err)
-	require.Equal(t, order.Failed, h.find(1, late.OrderSn).Status, "whoever asked first, a number alone belongs to who knows it")
-	h.work(settings())
+	require.Equal(
+		t,
+		order.Failed,
+		h.find(1, late.OrderSn).Status,
+		"whoever asked first, a number alone belongs to who knows it",
+	)
+	h.runWorkers(settings())
 	h.publish(sale.GoodsID, h.lines(sale.GoodsID, late))
 	h.settles(sale.GoodsID, 5, 0)
 	h.becomes(1, h.buy(sale.GoodsID, 1, 2), order.Created)
 }
 
-func TestARebuilderThatSleptIsFenced(t *testing.T) {
-	h := open(t)
-	sale := h.putUp(5, 1)
-	opener := rebuild.NewOpener(h.store, h.shelf)
+func TestRebuild_StaleTokenIsFenced(t *testing.T) {
+	h := newFixture(t)
+	sale := h.exposeSale(5, 1)
+	opener := rebuild.NewOpener(h.store, h.redis)
 	slept, err := h.store.NextRebuildToken(t.Context(), sale.GoodsID)
 	require.NoError(t, err)
 	awake, err := h.store.NextRebuildToken(t.Context(), sale.GoodsID)
 	require.NoError(t, err)
-	require.NoError(t, h.shelf.Shut(t.Context(), sale.GoodsID, 1))
+	require.NoError(t, h.redis.Shut(t.Context(), sale.GoodsID, 1))
 	_, err = opener.Open(t.Context(), sale.GoodsID, awake)
 	require.NoError(t, err)
 	_, err = opener.Open(t.Context(), sale.GoodsID, slept)
@@ -131,11 +155,11 @@ func TestARebuilderThatSleptIsFenced(t *testing.T) {
 	require.EqualValues(t, 2, h.ledger(sale.GoodsID).Epoch)
 }
 
-// TestUnitsGivenBackInMySQLAloneReachRedis is a crash between the commit of a cancel and the giving.
-func TestUnitsGivenBackInMySQLAloneReachRedis(t *testing.T) {
-	h := open(t)
-	sale := h.putUp(5, 5)
-	stop := h.work(settings())
+// TestReleaser_AppliesMoveAfterCrash is a crash between the commit of a cancel and the giving.
+func TestReleaser_AppliesMoveAfterCrash(t *testing.T) {
+	h := newFixture(t)
+	sale := h.exposeSale(5, 5)
+	stop := h.runWorkers(settings())
 	sn := h.buy(sale.GoodsID, 7, 5)
 	h.becomes(7, sn, order.Created)
 	h.settles(sale.GoodsID, 0, 5)
@@ -144,18 +168,18 @@ func TestUnitsGivenBackInMySQLAloneReachRedis(t *testing.T) {
 	require.NoError(t, err)
 	require.NotNil(t, done[0].Move)
 	require.Zero(t, h.ledger(sale.GoodsID).Available)
-	h.work(settings())
+	h.runWorkers(settings())
 	h.settles(sale.GoodsID, 5, 0)
 }
 
-// TestOrdersWrittenAndNotSettledAreSettled is a crash between the commit and the settling, after which no message comes
+// TestReconcile_SettlesWrittenOrders is a crash between the commit and the settling, after which no message comes
 // again: the audit finds it.
-func TestOrdersWrittenAndNotSettledAreSettled(t *testing.T) {
-	h := open(t)
-	sale := h.putUp(5, 5)
+func TestReconcile_SettlesWrittenOrders(t *testing.T) {
+	h := newFixture(t)
+	sale := h.exposeSale(5, 5)
 	h.queue.down.Store(true)
 	sn := h.buy(sale.GoodsID, 7, 5)
-	line, _, err := h.shelf.Pending(t.Context(), sale.GoodsID, sn)
+	line, _, err := h.redis.Pending(t.Context(), sale.GoodsID, sn)
 	require.NoError(t, err)
 	now := h.find(7, sn).CreatedAt
 	_, err = h.store.WriteBatch(t.Context(), orderwriter.Batch{
@@ -164,7 +188,12 @@ func TestOrdersWrittenAndNotSettledAreSettled(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, h.confirmAll(sale.GoodsID))
 	reconciler := h.reconciler(h.parts.Log)
-	require.Equal(t, order.Queued, h.find(7, sn).Status, "a commit that nobody has seen answered may not be on disk")
+	require.Equal(
+		t,
+		order.Queued,
+		h.find(7, sn).Status,
+		"a commit that nobody has seen answered may not be on disk",
+	)
 	h.mini.SetTime(now.Add(6e9)) // six seconds on, by Redis' clock
 	l := h.ledger(sale.GoodsID)
 	require.False(t, l.Balanced, "an order that is written and still pending after 5 s: %+v", l)
@@ -180,29 +209,29 @@ func TestOrdersWrittenAndNotSettledAreSettled(t *testing.T) {
 }
 
 // confirmAll empties the outbox as if the queue had confirmed everything, and lost it.
-func (h *house) confirmAll(goods int64) error {
-	entries, err := h.shelf.Unconfirmed(h.t.Context(), goods, 0, 100)
+func (h *fixture) confirmAll(goods int64) error {
+	entries, err := h.redis.Unconfirmed(h.t.Context(), goods, 0, 100)
 	if err != nil {
 		return err
 	}
 	for _, e := range entries {
-		if err := h.shelf.Confirmed(h.t.Context(), goods, e.ID); err != nil {
+		if err := h.redis.Confirmed(h.t.Context(), goods, e.ID); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func TestWhatTheQueueLostIsFedAgain(t *testing.T) {
-	h := open(t)
-	sale := h.putUp(5, 5)
+func TestRepublisher_PublishesLostMessages(t *testing.T) {
+	h := newFixture(t)
+	sale := h.exposeSale(5, 5)
 	h.queue.down.Store(true)
 	sn := h.buy(sale.GoodsID, 7, 2)
 	require.NoError(t, h.confirmAll(sale.GoodsID))
 	h.queue.down.Store(false)
 	fresh := make(chan int, 1)
-	h.parts.NewQueues, h.parts.Queue = fresh, &marked{flaky: h.queue}
-	h.work(settings())
+	h.parts.NewQueues, h.parts.Queue = fresh, &markedQueue{flakyQueue: h.queue}
+	h.runWorkers(settings())
 	fresh <- 0
 	h.becomes(7, sn, order.Created)
 	h.settles(sale.GoodsID, 3, 2)

@@ -1,0 +1,93 @@
+package order_test
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/purchase"
+	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/seckill/catalog"
+	"flashsale.dev/seckill/internal/seckill/reservation"
+)
+
+// lagging is a Redis whose replicas may not have what it took.
+type lagging struct {
+	purchase.ReservationStore
+	behind atomic.Bool
+}
+
+func (l *lagging) Reserve(
+	ctx context.Context,
+	goodsID, epoch int64,
+	rs []reservation.Reservation,
+) (reservation.Result, error) {
+	g, err := l.ReservationStore.Reserve(ctx, goodsID, epoch, rs)
+	if l.behind.Load() {
+		g.NotReplicated = errors.New("too few replicas")
+	}
+	return g, err
+}
+
+func TestPlace_UnreplicatedReservationIsUnavailable(t *testing.T) {
+	h := newFixture(t)
+	h.runWorkers(settings())
+	goods := h.exposeSale(5, 1).GoodsID
+	redis := &lagging{ReservationStore: h.redis}
+	service := purchase.NewService(
+		catalog.NewSaleReader(h.redis, h.store),
+		redis,
+		h.queue,
+		h.minter,
+		nil,
+		nil,
+		nil,
+		time.Second,
+		h.parts.Log,
+	)
+	p := purchase.Request{GoodsID: goods, Buyer: buyer(7), Path: h.path(goods, 7), Quantity: 1}
+
+	redis.behind.Store(true)
+	for range 2 { // the first takes, the second finds the path used
+		_, err := service.Place(t.Context(), p)
+		require.Equal(t, seckill.Unavailable, seckill.ReasonOf(err))
+	}
+	h.settles(goods, 4, 1) // it went its way: whoever asks again is promised what is there already
+	redis.behind.Store(false)
+	sn, err := service.Place(t.Context(), p)
+	require.NoError(t, err)
+	h.becomes(7, sn, order.Created)
+}
+
+func TestPlace_RefusalNeedsNoReplicas(t *testing.T) {
+	h := newFixture(t)
+	goods := h.exposeSale(1, 1).GoodsID
+	redis := &lagging{ReservationStore: h.redis}
+	redis.behind.Store(true)
+	service := purchase.NewService(
+		catalog.NewSaleReader(h.redis, h.store),
+		redis,
+		h.queue,
+		h.minter,
+		nil,
+		nil,
+		nil,
+		time.Second,
+		h.parts.Log,
+	)
+	_, err := service.Place(
+		t.Context(),
+		purchase.Request{
+			GoodsID:  goods,
+			Buyer:    buyer(8),
+			Path:     "0123456789abcdef0123456789abcdef",
+			Quantity: 1,
+		},
+	)
+	require.Equal(t, seckill.BadPath, seckill.ReasonOf(err))
+}

@@ -1,0 +1,23 @@
+package order
+
+import (
+	"context"
+	"time"
+
+	"flashsale.dev/seckill/internal/seckill"
+)
+
+// RedisDeadline bounds one call to Redis. After it the outcome is unknown.
+const RedisDeadline = 2 * time.Second
+
+// SaleReader reads the current state of sales; catalog.SaleReader implements it.
+type SaleReader interface {
+	// Sale returns one sale; NotFound if there is none or it is a draft.
+	Sale(ctx context.Context, goodsID int64) (seckill.View, error)
+}
+
+// SaleGetter checks who manages a sale; inventory.SaleService implements it.
+type SaleGetter interface {
+	// Get returns a sale that the actor manages; NotFound or Forbidden otherwise.
+	Get(ctx context.Context, by seckill.Actor, goodsID int64) (seckill.Sale, error)
+}

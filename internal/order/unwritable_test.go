@@ -1,0 +1,66 @@
+package order_test
+
+import (
+	"database/sql"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/rebuild"
+	"flashsale.dev/seckill/internal/seckill/reservation"
+)
+
+// rebuildMetrics keeps what an observer is told of rebuilds.
+type rebuildMetrics struct {
+	rebuilt chan rebuild.Result
+}
+
+func (h *rebuildMetrics) Rebuilt(r rebuild.Result) { h.rebuilt <- r }
+
+// TestRebuild_UnwritableOrderDoesNotBlockSale: the database refuses one order in whatever form, also as a failed one.
+func TestRebuild_UnwritableOrderDoesNotBlockSale(t *testing.T) {
+	h := newFixture(t)
+	sale := h.exposeSale(5, 2)
+	h.queue.down.Store(true)
+	good, bad := h.buy(sale.GoodsID, 1, 1), h.buy(sale.GoodsID, 2, 2)
+	h.queue.down.Store(false)
+	h.refuse(bad)
+	metrics := &rebuildMetrics{rebuilt: make(chan rebuild.Result, 1)}
+	h.parts.Observers.Rebuilds = metrics
+	require.NoError(t, h.redis.Shut(t.Context(), sale.GoodsID, 1))
+	h.runWorkers(settings())
+	h.becomes(1, good, order.Created)
+	h.settles(sale.GoodsID, 4, 1)
+	r := <-metrics.rebuilt
+	require.Equal(t, rebuild.Result{
+		GoodsID: sale.GoodsID, Why: r.Why, Was: 1, Epoch: 2, Available: 4, Relayed: 2, Found: r.Found, Lost: 1, Attempts: 3, Shut: r.Shut,
+	}, r)
+	deadLetters := h.deadLetters()
+	require.Len(t, deadLetters, 1, "one, however often it was tried")
+	require.Equal(t, bad, deadLetters[0].OrderSn)
+	m, err := order.Decode(deadLetters[0].Body)
+	require.NoError(t, err)
+	require.Equal(
+		t,
+		[]reservation.OrderLine{
+			{OrderSn: bad, BuyerID: 2, Quantity: 2, Name: "韩梅梅", Phone: "13800000000"},
+		},
+		m.Orders,
+	)
+}
+
+// refuse has the database take no row of an order.
+func (h *fixture) refuse(sn string) {
+	h.t.Helper()
+	db, err := sql.Open("sqlite", h.file) // the driver is the store's
+	require.NoError(h.t, err)
+	defer db.Close()
+	_, err = db.ExecContext(
+		h.t.Context(),
+		fmt.Sprintf(`CREATE TRIGGER refuse BEFORE INSERT ON orders WHEN NEW.order_sn = '%s'
+		BEGIN SELECT RAISE(ABORT, 'refused by the test'); END`, sn),
+	)
+	require.NoError(h.t, err)
+}
