@@ -48,32 +48,24 @@ func (r *runner) playBuyer(ctx context.Context, i int, due time.Time) {
 		r.recorder.addBuyer(kind, buyer.Result{BuyerID: id}, err)
 		return
 	}
-	c := apiclient.Client{Base: r.Bases[i%len(r.Bases)], Token: token, HTTP: r.HTTP}
-	if kind == Hostile {
-		hostile := buyer.HostileBuyer{
-			Client: c, ID: id, GoodsID: r.GoodsID, Captured: r.captured, Due: due, OnCall: r.recorder.addCall,
-		}
-		r.recorder.addHostile(hostile.Attack(ctx))
-		return
+	b := buyer.Buyer{
+		Client: apiclient.Client{Base: r.Bases[i%len(r.Bases)], Token: token, HTTP: r.HTTP},
+		ID:     id, GoodsID: r.GoodsID, Quantity: r.Quantity, Patience: r.Patience, Due: due,
+		RetryErrors: true, Bases: r.Bases, NotStartedRetry: notStartedRetry,
+		OnCall: r.recorder.addCall, OnAccepted: r.recorder.addAccepted,
+		OnPath: func(path string) { r.captured.AddPath(id, path) },
 	}
-	b := r.buyer(c, id, kind, due)
+	switch kind {
+	case Hostile:
+		r.recorder.addHostile(b.Attack(ctx, r.captured))
+		return
+	case Impatient:
+		b.ParallelRequests, b.MaxRetryWait, b.BuysAgain = parallelRequests, maxRetryWait, true
+	case Polite:
+	}
 	result, err := b.Buy(ctx)
 	if result.OrderSn != "" {
 		r.captured.AddOrder(id, result.OrderSn)
 	}
 	r.recorder.addBuyer(kind, result, err)
-}
-
-// buyer configures a polite or impatient buyer.
-func (r *runner) buyer(c apiclient.Client, id int64, kind Kind, due time.Time) buyer.Buyer {
-	b := buyer.Buyer{
-		Client: c, ID: id, GoodsID: r.GoodsID, Quantity: r.Quantity, Patience: r.Patience,
-		RetryErrors: true, Bases: r.Bases, NotStartedRetry: notStartedRetry, Due: due,
-		OnCall: r.recorder.addCall, OnAccepted: r.recorder.addAccepted,
-		OnPath: func(path string) { r.captured.AddPath(id, path) },
-	}
-	if kind == Impatient {
-		b.ParallelRequests, b.MaxRetryWait, b.BuysAgain = parallelRequests, maxRetryWait, true
-	}
-	return b
 }

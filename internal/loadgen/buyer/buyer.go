@@ -120,7 +120,9 @@ func (b Buyer) purchase(ctx context.Context, t *Result, until time.Time) error {
 }
 
 // purchaseOnce gets a path and buys with it. It reports whether the API answered BAD_PATH.
-func (b Buyer) purchaseOnce(ctx context.Context, t *Result, until time.Time) (badPath bool, err error) {
+func (b Buyer) purchaseOnce(
+	ctx context.Context, t *Result, until time.Time,
+) (badPath bool, err error) {
 	a, err := b.callWithRetry(ctx, t, until, StepPath, "/randomPath?goodsId="+b.GoodsID)
 	if err != nil || a.Status != http.StatusOK {
 		t.finish(a)

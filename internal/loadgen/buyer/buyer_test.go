@@ -110,12 +110,12 @@ func TestBuy_NotStartedIsRetried(t *testing.T) {
 	result, err := b.Buy(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, Refused, result.Outcome, "final without NotStartedRetry")
-	_, b = startFakeAPI(t, answer)
+	s, b := startFakeAPI(t, answer)
 	b.NotStartedRetry = time.Millisecond
 	result, err = b.Buy(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, Won, result.Outcome)
-	require.Equal(t, 3, result.NotStarted)
+	require.Equal(t, 4, s.asked["path"], "three answers of NOT_STARTED were retried")
 }
 
 func TestBuy_TimesCountFromDue(t *testing.T) {
@@ -174,7 +174,8 @@ func TestAttack_ReportsBreaches(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s, b := startFakeAPI(t, c.answer)
 			steps := map[Step]int{}
-			breaches := HostileBuyer{Client: b.Client, ID: 7, GoodsID: "1", Captured: captured, OnCall: func(c Call) { steps[c.Step]++ }}.Attack(t.Context())
+			b.OnCall = func(c Call) { steps[c.Step]++ }
+			breaches := b.Attack(t.Context(), captured)
 			require.Len(t, breaches, c.breaches)
 			require.Equal(t, map[Step]int{StepReplay: 1, StepForge: 1, StepReadOther: 1, StepCancelOther: 1, StepReadUnknown: 1}, steps)
 			require.Equal(t, 2, s.asked["buy"])
@@ -187,10 +188,10 @@ func TestCaptured_SkipsOwnValues(t *testing.T) {
 	captured.AddPath(7, "mine")
 	path, sn := captured.ofOther(7, 3)
 	require.Empty(t, path+sn)
-	for i := range int64(3 * ringSize) {
+	for i := range int64(3 * maxCaptured) {
 		captured.AddPath(100+i, "other")
 	}
 	path, _ = captured.ofOther(7, 200)
 	require.Equal(t, "other", path)
-	require.Len(t, captured.paths.values, ringSize)
+	require.Len(t, captured.paths, maxCaptured)
 }

@@ -31,7 +31,6 @@ type Result struct {
 	Unavailable      int // answers of 503
 	NoRetryAfter     int // answers of 503 without Retry-After
 	ConnectionErrors int // calls without a readable answer
-	NotStarted       int // answers of NOT_STARTED that the buyer retried
 	Paths            int // random paths that the buyer received
 	// Uncertain: a purchase failed without a definite answer, so an unreported order may exist.
 	Uncertain bool
@@ -56,7 +55,6 @@ func (t *Result) add(o Result) {
 	t.Unavailable += o.Unavailable
 	t.NoRetryAfter += o.NoRetryAfter
 	t.ConnectionErrors += o.ConnectionErrors
-	t.NotStarted += o.NotStarted
 	t.Uncertain = t.Uncertain || o.Uncertain
 	t.Accepted = append(t.Accepted, o.Accepted...)
 }
@@ -86,23 +84,22 @@ func (t *Result) countRetryable(a apiclient.Answer) bool {
 		}
 	case a.Status >= 500:
 		t.ServerErrors++
-		return false
-	default:
-		return false
 	}
-	return true
+	return mayRetry(a.Status)
+}
+
+func mayRetry(status int) bool {
+	return status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable
 }
 
 // finish derives the outcome from the last answer.
 func (t *Result) finish(a apiclient.Answer) {
-	t.Reason = a.Reason
+	t.Reason, t.Outcome = a.Reason, Refused
 	switch {
 	case a.Reason == "SOLD_OUT":
 		t.Outcome = SoldOut
-	case a.Status == 0, a.Status == http.StatusTooManyRequests, a.Status == http.StatusServiceUnavailable:
+	case a.Status == 0 || mayRetry(a.Status):
 		t.Outcome = GaveUp
-	default:
-		t.Outcome = Refused
 	}
 }
 

@@ -14,8 +14,12 @@ import (
 func (b Buyer) callWithRetry(
 	ctx context.Context, t *Result, until time.Time, step Step, path string,
 ) (apiclient.Answer, error) {
+	method := http.MethodPost
+	if step == StepOrder {
+		method = http.MethodGet
+	}
 	for attempt := 0; ; attempt++ {
-		a, err := b.callOnce(ctx, t, attempt, step, path)
+		a, err := b.callOnce(ctx, t, attempt, step, method, path)
 		switch {
 		case err != nil && b.RetryErrors && ctx.Err() == nil && (a.Status == 0 || a.Status >= 500):
 			t.ConnectionErrors++
@@ -23,7 +27,6 @@ func (b Buyer) callWithRetry(
 		case err != nil:
 			return a, err
 		case a.Reason == "NOT_STARTED" && b.NotStartedRetry > 0:
-			t.NotStarted++
 			a.RetryAfter = b.NotStartedRetry
 		case !t.countRetryable(a):
 			return a, nil
@@ -31,10 +34,12 @@ func (b Buyer) callWithRetry(
 		if time.Now().After(until) {
 			return a, nil
 		}
-		select {
-		case <-time.After(b.pause(a)):
-		case <-ctx.Done():
-			return a, ctx.Err()
+		pause := max(minPause, a.RetryAfter)
+		if b.MaxRetryWait > 0 {
+			pause = min(pause, b.MaxRetryWait)
+		}
+		if err := wait(ctx, pause); err != nil {
+			return a, err
 		}
 	}
 }
@@ -45,27 +50,23 @@ const (
 	minPause   = 5 * time.Millisecond   // if the answer has no Retry-After
 )
 
-// pause is the wait before the next attempt.
-func (b Buyer) pause(a apiclient.Answer) time.Duration {
-	pause := max(minPause, a.RetryAfter)
-	if b.MaxRetryWait > 0 {
-		pause = min(pause, b.MaxRetryWait)
+func wait(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
 	}
-	return pause
 }
 
 // callOnce makes one call and reports it to OnCall. The first call counts from the buyer's due
 // time, so that a delay of the generator is part of the latency (coordinated omission).
 func (b Buyer) callOnce(
-	ctx context.Context, t *Result, attempt int, step Step, path string,
+	ctx context.Context, t *Result, attempt int, step Step, method, path string,
 ) (apiclient.Answer, error) {
 	planned := time.Now()
 	if !t.due.IsZero() {
 		planned, t.due = t.due, time.Time{}
-	}
-	method := http.MethodPost
-	if step == StepOrder {
-		method = http.MethodGet
 	}
 	a, err := b.clientFor(attempt).Call(ctx, method, path, nil)
 	if b.OnCall != nil {
@@ -105,10 +106,8 @@ func (b Buyer) pollOrder(ctx context.Context, t *Result, until time.Time) error 
 		if t.Status != "queued" || time.Now().After(until) {
 			return nil
 		}
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
-			return ctx.Err()
+		if err := wait(ctx, pause); err != nil {
+			return err
 		}
 	}
 }

@@ -26,31 +26,28 @@ type Case struct {
 // readers bounds the buyers whose orders are read at the same time.
 const readers = 32
 
-// checker is one judging.
+// checker is the state of one comparison. The lock guards the verdict and the maps while the buyers'
+// orders are read in parallel.
 type checker struct {
 	Case
-	*Verdict
+	Verdict
 	mu         sync.Mutex
-	readable   bool             // the ledger could be
-	promisedTo map[string]int64 // promised order numbers, and whose
-	found      map[string]listedOrder
+	promisedTo map[string]int64       // the buyer of each order number in a 202
+	found      map[string]listedOrder // orders in the buyers' lists
 }
 
 // Check waits until nothing of the sale is pending, reads orders and ledger, and compares them with
 // the answers. A read that fails until ctx ends is a difference too.
 func Check(ctx context.Context, c Case) Verdict {
 	j := &checker{
-		Case:       c,
-		Verdict:    newVerdict(),
-		promisedTo: map[string]int64{},
-		found:      map[string]listedOrder{},
+		Case: c, Verdict: newVerdict(), promisedTo: map[string]int64{}, found: map[string]listedOrder{},
 	}
 	j.promises()
 	ledger, err := drained(ctx, c)
 	if err != nil || ledger.Pending != 0 {
 		j.addDifference(ruleRead, "the ledger is not drained: %d pending, %v", ledger.Pending, err)
 	}
-	j.Ledger, j.readable = ledger, err == nil
+	j.Ledger = ledger
 	var group errgroup.Group
 	group.SetLimit(readers)
 	for _, k := range c.Result.Holders {
@@ -60,14 +57,18 @@ func Check(ctx context.Context, c Case) Verdict {
 		})
 	}
 	_ = group.Wait() // failures are in the verdict
-	all, err := orders(ctx, c.Merchant, "/admin/sales/"+c.GoodsID+"/orders", "")
-	if err != nil {
+	if all, err := orders(ctx, c.Merchant, "/admin/sales/"+c.GoodsID+"/orders", ""); err != nil {
 		j.addDifference(ruleRead, "the sale's orders: %v", err)
 	} else {
-		j.sale(all)
+		j.sale(all, ledger.Total > 0)
 	}
-	j.hostile()
-	return *j.Verdict
+	for _, b := range c.Result.Breaches {
+		j.addDifference(ruleHostile, "%s", b)
+	}
+	for range c.Result.BreachCount - len(c.Result.Breaches) {
+		j.addDifference(ruleHostile, "another")
+	}
+	return j.Verdict
 }
 
 // drained waits until nothing is pending, for at most half of the time. The other half is for
@@ -85,16 +86,11 @@ func drained(ctx context.Context, c Case) (apiclient.Ledger, error) {
 func (j *checker) promises() {
 	for _, k := range j.Result.Holders {
 		if k.Doubled {
-			j.addDifference(
-				ruleDouble,
-				"buyer %d got two order numbers for one path: %v",
-				k.BuyerID,
-				k.OrderSns,
-			)
+			j.addDifference(ruleDouble, "buyer %d got %v for one path", k.BuyerID, k.OrderSns)
 		}
 		for _, sn := range k.OrderSns {
 			if other, known := j.promisedTo[sn]; known {
-				j.addDifference(ruleDouble, "order %s was answered to buyers %d and %d", sn, other, k.BuyerID)
+				j.addDifference(ruleDouble, "order %s was answered to buyers %d, %d", sn, other, k.BuyerID)
 			}
 			j.promisedTo[sn] = k.BuyerID
 		}
@@ -132,40 +128,33 @@ func (j *checker) buyer(ctx context.Context, k loadgen.Holder) {
 	}
 }
 
-// listed checks an order of its buyer's list.
+// listed checks an order of its buyer's list. An order without a 202 is no difference if the buyer's
+// call ended without an answer: that answer may have been the 202.
 func (j *checker) listed(k loadgen.Holder, o listedOrder) {
 	if _, twice := j.found[o.OrderSn]; twice {
 		j.addDifference(ruleDouble, "order %s is in the lists twice", o.OrderSn)
 	}
 	j.found[o.OrderSn] = o
-	j.Orders[o.Status]++
-	if _, accepted := j.promisedTo[o.OrderSn]; !accepted {
-		if k.Uncertain {
-			j.Found++ // its answer was lost: not a difference
-		} else {
-			j.addDifference(ruleUnreported, "buyer %d has order %s without a 202", k.BuyerID, o.OrderSn)
-		}
+	if _, accepted := j.promisedTo[o.OrderSn]; !accepted && k.Uncertain {
+		j.Found++
+	} else if !accepted {
+		j.addDifference(ruleUnreported, "buyer %d has order %s, no 202", k.BuyerID, o.OrderSn)
 	}
 	if o.Quantity != k.Quantity {
-		j.addDifference(
-			ruleLedger,
-			"order %s has %d units, requested were %d",
-			o.OrderSn,
-			o.Quantity,
-			k.Quantity,
-		)
+		j.addDifference(ruleLedger, "order %s: %d units instead of %d", o.OrderSn, o.Quantity, k.Quantity)
 	}
-	j.status(k.BuyerID, o.OrderSn, o.Status)
+	j.isFinal(k.BuyerID, o.OrderSn, o.Status)
 }
 
-// status checks that an accepted order has left the queue and has not failed.
-func (j *checker) status(buyer int64, sn, status string) {
-	switch status {
-	case "queued":
-		j.addDifference(ruleFinal, "order %s of buyer %d is still queued", sn, buyer)
-	case "failed":
-		j.addDifference(ruleFailed, "order %s of buyer %d was accepted and has failed", sn, buyer)
+// isFinal counts an order's status. It reports whether the order was written: an accepted order must
+// leave the queue and must not fail.
+func (j *checker) isFinal(buyer int64, sn, status string) bool {
+	j.Orders[status]++
+	rule, bad := map[string]string{"queued": ruleFinal, "failed": ruleFailed}[status]
+	if bad {
+		j.addDifference(rule, "order %s of buyer %d is %s", sn, buyer, status)
 	}
+	return !bad
 }
 
 // missing reads an accepted order that no list contains: the API may still know its status.
@@ -177,24 +166,7 @@ func (j *checker) missing(ctx context.Context, c apiclient.Client, buyer int64, 
 	}
 	if err != nil {
 		j.addDifference(ruleLost, "buyer %d got a 202 for order %s: %v", buyer, sn, err)
-		return
-	}
-	j.Orders[o.Status]++
-	if o.Status == "queued" || o.Status == "failed" {
-		j.status(buyer, sn, o.Status)
-		return
-	}
-	j.addDifference(ruleLost, "order %s of buyer %d is %s and in no list", sn, buyer, o.Status)
-}
-
-func (j *checker) hostile() {
-	for _, b := range j.Result.Breaches {
-		j.addDifference(ruleHostile, "%s", b)
-	}
-	for range j.Result.BreachCount - len(j.Result.Breaches) {
-		j.addDifference(ruleHostile, "another")
+	} else if j.isFinal(buyer, sn, o.Status) {
+		j.addDifference(ruleLost, "order %s of buyer %d is %s and in no list", sn, buyer, o.Status)
 	}
 }
-
-// pauseBetween is the wait before a failed read is repeated.
-const pauseBetween = 50 * time.Millisecond

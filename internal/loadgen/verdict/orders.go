@@ -54,6 +54,9 @@ func orders(ctx context.Context, c apiclient.Client, path, goodsID string) ([]li
 	}
 }
 
+// pauseBetween is the wait before a failed read is repeated.
+const pauseBetween = 50 * time.Millisecond
+
 // readWithRetry repeats a GET after 429, 5xx and connection errors until ctx ends.
 func readWithRetry(ctx context.Context, c apiclient.Client, path string) (apiclient.Answer, error) {
 	for {

@@ -1,73 +1,68 @@
 package verdict
 
-import (
-	"flashsale.dev/seckill/internal/loadgen/buyer"
-)
+import "flashsale.dev/seckill/internal/loadgen/buyer"
 
-// sale compares the merchant's list of orders with the buyers' lists and with the ledger.
-func (j *checker) sale(all []listedOrder) {
+// sale compares the merchant's list of orders with the buyers' lists and, if it was readable, with the
+// ledger.
+func (j *checker) sale(all []listedOrder, readable bool) {
 	seen := map[string]bool{}
 	var active int64
-	var givenBack int
+	released := false
 	for _, o := range all {
 		if seen[o.OrderSn] {
 			j.addDifference(ruleDouble, "order %s is in the sale's list twice", o.OrderSn)
 		}
 		seen[o.OrderSn] = true
 		active += o.active()
-		if o.active() == 0 {
-			givenBack++
-		}
+		released = released || o.active() == 0
 		if _, known := j.found[o.OrderSn]; !known && j.Exclusive {
-			j.addDifference(ruleUnreported, "order %s of buyer %s is only in the sale's list", o.OrderSn, o.BuyerID)
+			j.addDifference(ruleUnreported, "order %s of buyer %s is only in the sale's list",
+				o.OrderSn, o.BuyerID)
 		}
 	}
 	for sn, o := range j.found {
 		if !seen[sn] {
-			j.addDifference(ruleLost, "order %s of buyer %s is in the buyer's list and not in the sale's", sn, o.BuyerID)
+			j.addDifference(ruleLost, "order %s of buyer %s is not in the sale's list", sn, o.BuyerID)
 		}
 	}
-	if !j.readable {
-		return // already recorded as a difference
+	if readable { // an unreadable ledger is a difference already
+		j.stock(active, released)
+		j.ledger(active)
 	}
-	if promised := j.promised(); givenBack == 0 && promised > j.Ledger.Total {
-		j.addDifference(ruleStock, "%d units were accepted of %d", promised, j.Ledger.Total)
-	}
-	j.ledger(active)
-	j.soldOut(givenBack)
 }
 
-// promised is the number of units in all 202 answers.
-func (j *checker) promised() (units int64) {
-	for _, k := range j.Result.Holders {
-		units += k.Quantity * int64(len(k.OrderSns))
-	}
-	return units
-}
-
-// ledger compares the sums of Redis, of the database and of the orders.
-func (j *checker) ledger(active int64) {
+// stock finds oversold units, and buyers who were refused while units were left. Once a unit was
+// released, both may be right: accepted units were sold twice, and returned units may be left.
+func (j *checker) stock(active int64, released bool) {
 	l := j.Ledger
 	if active > l.Total || l.Sold > l.Total || l.Available < 0 || l.Database.Stock < 0 {
 		j.addDifference(ruleStock, "%d units in orders, %d sold, of %d", active, l.Sold, l.Total)
 	}
-	if !l.Balanced || l.Available+l.Pending+l.Sold != l.Total {
-		j.addDifference(ruleLedger, "total %d = available %d + pending %d + sold %d, balanced: %t", l.Total, l.Available, l.Pending, l.Sold, l.Balanced)
+	if released || len(j.Result.Holders) == 0 {
+		return
 	}
-	if !j.Exclusive {
-		return // others may buy between two reads
+	var accepted int64
+	for _, k := range j.Result.Holders {
+		accepted += k.Quantity * int64(len(k.OrderSns))
 	}
-	if l.Sold != active || l.Database.Active != active || l.Database.Stock != l.Total-active {
-		j.addDifference(ruleLedger, "orders hold %d units of %d; sold says %d, the database %d active and %d in stock",
-			active, l.Total, l.Sold, l.Database.Active, l.Database.Stock)
+	if accepted > l.Total {
+		j.addDifference(ruleStock, "%d units were accepted of %d", accepted, l.Total)
+	}
+	refused, wanted := j.Result.Count(buyer.SoldOut), j.Result.Holders[0].Quantity
+	if j.Exclusive && refused > 0 && l.Available >= wanted {
+		j.addDifference(ruleSoldOut, "%d buyers got it, and %d units are left", refused, l.Available)
 	}
 }
 
-// soldOut finds buyers who were refused while units were left. After a release units may be left
-// legitimately, because they returned later.
-func (j *checker) soldOut(givenBack int) {
-	refused := j.Result.Count(buyer.SoldOut)
-	if j.Exclusive && refused > 0 && givenBack == 0 && len(j.Result.Holders) > 0 && j.Ledger.Available >= j.Result.Holders[0].Quantity {
-		j.addDifference(ruleSoldOut, "%d buyers got SOLD_OUT, and %d units are left", refused, j.Ledger.Available)
+// ledger compares the sums of Redis, of the database and of the orders. Only an exclusive sale stands
+// still between two reads.
+func (j *checker) ledger(active int64) {
+	l := j.Ledger
+	if !l.Balanced || l.Available+l.Pending+l.Sold != l.Total {
+		j.addDifference(ruleLedger, "it does not add up: %+v", l)
+	}
+	same := l.Sold == active && l.Database.Active == active && l.Database.Stock == l.Total-active
+	if j.Exclusive && !same {
+		j.addDifference(ruleLedger, "orders hold %d units, the ledger says %+v", active, l)
 	}
 }

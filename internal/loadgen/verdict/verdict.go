@@ -2,6 +2,7 @@ package verdict
 
 import (
 	"fmt"
+	"slices"
 
 	"flashsale.dev/seckill/internal/loadgen/apiclient"
 )
@@ -44,8 +45,8 @@ const (
 
 func rules() []string {
 	return []string{
-		ruleRead, ruleLost, ruleFinal, ruleFailed, ruleDouble, ruleLimit, ruleStock, ruleUnreported, ruleLedger,
-		ruleSoldOut, ruleHostile,
+		ruleRead, ruleLost, ruleFinal, ruleFailed, ruleDouble, ruleLimit, ruleStock, ruleUnreported,
+		ruleLedger, ruleSoldOut, ruleHostile,
 	}
 }
 
@@ -54,12 +55,8 @@ const maxDifferences = 50
 
 // addDifference records a violation of a rule.
 func (v *Verdict) addDifference(rule, format string, args ...any) {
-	for i := range v.Rules {
-		if v.Rules[i].Name == rule {
-			v.Rules[i].OK = false
-			v.Rules[i].Count++
-		}
-	}
+	i := slices.IndexFunc(v.Rules, func(r Rule) bool { return r.Name == rule })
+	v.Rules[i].OK, v.Rules[i].Count = false, v.Rules[i].Count+1
 	v.OK = false
 	if len(v.Differences) >= maxDifferences {
 		v.More++
@@ -68,8 +65,8 @@ func (v *Verdict) addDifference(rule, format string, args ...any) {
 	v.Differences = append(v.Differences, rule+": "+fmt.Sprintf(format, args...))
 }
 
-func newVerdict() *Verdict {
-	v := &Verdict{OK: true, Orders: map[string]int{}}
+func newVerdict() Verdict {
+	v := Verdict{OK: true, Orders: map[string]int{}}
 	for _, name := range rules() {
 		v.Rules = append(v.Rules, Rule{Name: name, OK: true})
 	}
