@@ -36,9 +36,7 @@ func (e *SplitSaleError) Error() string {
 // stay too, because programs of the previous release write them during an upgrade. The step removes the finished transfers.
 func NoSplitSales() *goose.Migration {
 	return goose.NewGoMigration(
-		13,
-		&goose.GoFunc{RunTx: endSplitSales},
-		&goose.GoFunc{Mode: goose.TransactionEnabled},
+		13, &goose.GoFunc{RunTx: endSplitSales}, &goose.GoFunc{Mode: goose.TransactionEnabled},
 	)
 }
 

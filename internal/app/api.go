@@ -83,7 +83,7 @@ func NewAPI(p Parts, s Settings, a APISettings) (*API, error) {
 	guard := httpapi.NewRuleLimiter(limits.Book, limits.Gate)
 	handler := httpapi.New(httpapi.Deps{
 		Sales: services.Sales, Changes: services.Sales, Statistics: services.Statistics,
-		DeadLetters: services.DeadLetters, Refusals: services.Counters, Reader: services.Catalog,
+		DeadLetters: services.DeadLetters, ErrorCounts: services.Counters, Reader: services.Catalog,
 		Purchases: services.Purchases, Orders: services.Orders, Notifier: notifier, PathLimiter: guard,
 		RouteLimiter: guard, LimiterAdmin: limits.Admin(saleRates(services.Catalog)),
 		Payments: services.Payments, Callbacks: callbacks, Phones: phones, Sessions: tokens, Site: site,

@@ -21,7 +21,7 @@ func TestEveryRouteRefusesEveryWrongCaller(t *testing.T) {
 	h := open(t)
 	goods := h.exposed("9", "2")
 	sn := h.buys(buyer(1), goods, "1")
-	_, letter := h.dies(goods, 5, 1)
+	_, deadLetter := h.dies(goods, 5, 1)
 	sale, own := "/admin/sales/"+goods, "/orders/"+sn
 	calls := []call{
 		{"GET", own, "", "buyer"},
@@ -39,8 +39,8 @@ func TestEveryRouteRefusesEveryWrongCaller(t *testing.T) {
 		{"GET", sale + "/orders?format=csv", "", "merchant operator"},
 		{"GET", sale + "/audit", "", "merchant operator"},
 		{"GET", "/admin/dead-letters", "", "operator"},
-		{"POST", "/admin/dead-letters/" + letter + "/requeue", "", "operator"},
-		{"DELETE", "/admin/dead-letters/" + letter, "", "operator"},
+		{"POST", "/admin/dead-letters/" + deadLetter + "/requeue", "", "operator"},
+		{"DELETE", "/admin/dead-letters/" + deadLetter, "", "operator"},
 		{"GET", "/admin/limiters/randomPath/" + goods, "", "operator"},
 		{"PUT", "/admin/limiters/randomPath/" + goods, `{"permitsPerSecond":1}`, "operator"},
 		{"DELETE", "/admin/limiters/randomPath/" + goods, "", "operator"},
@@ -67,5 +67,5 @@ func TestEveryRouteRefusesEveryWrongCaller(t *testing.T) {
 	require.Equal(t, "FORBIDDEN", h.as(buyer(1), "GET", "/admin/sales", "").Reason)
 	require.Equal(t, "FORBIDDEN", h.as(merchant(), "POST", "/randomPath?goodsId="+goods, "").Reason)
 	h.becomes(buyer(1), sn, "created")
-	require.Len(t, h.letters(), 1, "nobody changed anything")
+	require.Len(t, h.deadLetters(), 1, "nobody changed anything")
 }

@@ -71,7 +71,7 @@ func TestCutsAmongBuyers(t *testing.T) {
 	require.Equal(t, total, l.Available+l.Sold, fmt.Sprint(l))
 }
 
-// The maker of a cut dies after each of its steps; the steward finishes what it began.
+// The maker of a cut dies after each of its steps; the change syncer finishes what it began.
 func TestACutLeftBehindIsFinished(t *testing.T) {
 	for _, asked := range []bool{false, true} { // dies before it asked Redis, and after
 		h := open(t)
@@ -90,21 +90,21 @@ func TestACutLeftBehindIsFinished(t *testing.T) {
 	}
 }
 
-// Redis was away while a sale changed in MySQL: it is told.
-func TestWhatRedisMissedItIsTold(t *testing.T) {
+// Redis was away while a sale changed in MySQL: it is answered.
+func TestChangeSyncer_RepeatsWhatRedisMissed(t *testing.T) {
 	h := open(t)
 	goods := h.exposed("10", "1")
 	id, err := strconv.ParseInt(goods, 10, 64)
 	require.NoError(t, err)
 	_, err = h.Store.Change(t.Context(), id, salechange.Change{PerBuyerLimit: new(int64(4))}, salechange.IdempotencyKey{}, time.Now())
 	require.NoError(t, err)
-	h.eventually(func() bool { v, err := h.RedisStore.View(t.Context(), id); return err == nil && v.PerBuyerLimit == 4 }, "told of the limit")
+	h.eventually(func() bool { v, err := h.RedisStore.View(t.Context(), id); return err == nil && v.PerBuyerLimit == 4 }, "answered of the limit")
 	_, err = h.Store.CloseSale(t.Context(), id, time.Now())
 	require.NoError(t, err)
 	h.eventually(func() bool {
 		v, err := h.RedisStore.View(t.Context(), id)
 		return err == nil && v.Status == seckill.Closed
-	}, "told of the end")
+	}, "answered of the end")
 }
 
 func TestADraftGoesAndItsHistoryStays(t *testing.T) {

@@ -18,7 +18,7 @@ import (
 )
 
 // dies writes an order of a buyer as failed, as the consumer does, and gives its number and its letter's id.
-func (h *fixture) dies(goods string, buyer, quantity int64) (sn, letter string) {
+func (h *fixture) dies(goods string, buyer, quantity int64) (sn, deadLetter string) {
 	h.t.Helper()
 	id, err := strconv.ParseInt(goods, 10, 64)
 	require.NoError(h.t, err)
@@ -27,23 +27,23 @@ func (h *fixture) dies(goods string, buyer, quantity int64) (sn, letter string) 
 	line := reservation.OrderLine{OrderSn: sn, BuyerID: buyer, Quantity: quantity, Name: "Ann Lee", Phone: "+4479460123456"}
 	_, err = h.Store.WriteFailed(h.t.Context(), id, line, 1, order.FailedUnwritten, order.DeadLetter{Origin: "seckill.orders.1"}, time.Now())
 	require.NoError(h.t, err)
-	for _, d := range h.letters() {
+	for _, d := range h.deadLetters() {
 		if d.OrderSn == sn {
 			return sn, d.ID
 		}
 	}
-	require.Fail(h.t, "no letter of the failed order")
+	require.Fail(h.t, "no deadLetter of the failed order")
 	return "", ""
 }
 
-type letter struct{ ID, OrderSn, GoodsID, Reason, Origin string }
+type deadLetter struct{ ID, OrderSn, GoodsID, Reason, Origin string }
 
-func (h *fixture) letters() []letter {
+func (h *fixture) deadLetters() []deadLetter {
 	h.t.Helper()
 	r := h.as(operator(), "GET", "/admin/dead-letters?limit=100", "")
 	require.Equal(h.t, 200, r.Status, r.raw)
 	require.NotContains(h.t, r.raw, "Ann")
-	var list struct{ Items []letter }
+	var list struct{ Items []deadLetter }
 	require.NoError(h.t, json.Unmarshal(r.Data, &list))
 	return list.Items
 }
@@ -69,7 +69,7 @@ func TestADeadLetterIsRequeuedOnce(t *testing.T) {
 	require.NoError(t, g.Wait())
 	require.Positive(t, good.Load())
 	h.becomes(buyer(1), sn, "created")
-	require.Empty(t, h.letters())
+	require.Empty(t, h.deadLetters())
 	require.Equal(t, "NOT_FOUND", h.as(operator(), "POST", "/admin/dead-letters/"+id+"/requeue", "").Reason)
 	require.Equal(t, "LIMIT_REACHED", h.tries(buyer(1), goods, "1").Reason, "its units are the buyer's")
 	l := h.ledger(goods)
@@ -124,10 +124,10 @@ func TestDeadLettersAreForOperatorsAlone(t *testing.T) {
 	for _, none := range []string{"x", strings.Repeat("0", 36), "01a1fc15-9a10-78e6-83a6-b45fac893a06"} {
 		require.Equal(t, "NOT_FOUND", h.as(operator(), "POST", "/admin/dead-letters/"+none+"/requeue", "").Reason)
 	}
-	for _, d := range h.letters() {
+	for _, d := range h.deadLetters() {
 		if d.Reason == "MALFORMED" {
 			require.Equal(t, "CONFLICT", h.as(operator(), "POST", "/admin/dead-letters/"+d.ID+"/requeue", "").Reason)
 		}
 	}
-	require.Len(t, h.letters(), 2)
+	require.Len(t, h.deadLetters(), 2)
 }

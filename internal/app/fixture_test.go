@@ -22,7 +22,7 @@ import (
 	"flashsale.dev/seckill/internal/testing/apicheck"
 )
 
-// fixture is the whole flash sale in this process: the router, the services and the crew, on embedded parts.
+// fixture is the whole flash sale in this process: the router, the services and the workers, on embedded parts.
 type fixture struct {
 	*embedded.Servers
 	t        *testing.T
@@ -49,7 +49,7 @@ func openWith(t *testing.T, paymentTimeout time.Duration) *fixture {
 
 var secret = []byte("a secret that only the tests know, long enough")
 
-// openIdle is a fixture whose crew does not work yet.
+// openIdle is a fixture whose workers does not work yet.
 func openIdle(t *testing.T, paymentTimeout time.Duration) *fixture {
 	t.Helper()
 	h := &fixture{t: t, bank: &bank{}, data: t.TempDir(), log: &safeLog{}}
@@ -74,7 +74,7 @@ func openIdle(t *testing.T, paymentTimeout time.Duration) *fixture {
 	return h
 }
 
-// work lets the crew work until the test ends.
+// work lets the workers work until the test ends.
 func (h *fixture) work() {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(h.t.Context()))
 	ended := make(chan error, 1)

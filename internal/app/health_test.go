@@ -26,9 +26,9 @@ func TestAMySQLThatHangsDoesNotMakeANodeUnready(t *testing.T) {
 	t.Cleanup(func() { _ = store.Close() })
 	parts := h.Parts
 	parts.Store = store
-	ready, told := app.NewHealth(parts).Ready(t.Context())
+	ready, answered := app.NewHealth(parts).Ready(t.Context())
 	require.True(t, ready)
-	require.Equal(t, map[string]string{"redis": "ok", "mysql": "down", "rabbitmq": "ok"}, told)
+	require.Equal(t, map[string]string{"redis": "ok", "mysql": "down", "rabbitmq": "ok"}, answered)
 }
 
 // TestANodeIsReadyWhileSomeMasterIs: all nodes see the same cluster, and the sales of the other masters can be sold.
@@ -43,8 +43,8 @@ func TestANodeIsReadyWhileSomeMasterIs(t *testing.T) {
 	becomes := func(wanted bool, word string) {
 		t.Helper()
 		require.Eventually(t, func() bool {
-			ready, told := health.Ready(context.WithoutCancel(t.Context()))
-			return ready == wanted && told["redis"] == word
+			ready, answered := health.Ready(context.WithoutCancel(t.Context()))
+			return ready == wanted && answered["redis"] == word
 		}, time.Minute, 20*time.Millisecond, word)
 	}
 	becomes(true, "ok")

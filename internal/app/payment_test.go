@@ -155,19 +155,19 @@ func TestPayCancelAndCallbackRacedOverHTTP(t *testing.T) {
 	for i := range int64(many) {
 		sn := h.buys(buyer(i+1), goods, "1")
 		var paidIt, cancelled reply
-		var told paid
+		var answered paid
 		var g errgroup.Group
 		g.Go(func() error { paidIt = h.as(buyer(i+1), "POST", "/orders/"+sn+"/pay", ""); return nil })
 		g.Go(func() error { cancelled = h.as(buyer(i+1), "POST", "/orders/"+sn+"/cancel", ""); return nil })
-		g.Go(func() error { _, told = h.callback("c-"+fmt.Sprint(i), sn, 1999); return nil })
+		g.Go(func() error { _, answered = h.callback("c-"+fmt.Sprint(i), sn, 1999); return nil })
 		require.NoError(t, g.Wait())
 		isPaid := paidIt.Status == http.StatusOK
-		require.NotEqual(t, isPaid, cancelled.Status == http.StatusOK, "%s\n%s\n%+v", paidIt.raw, cancelled.raw, told)
+		require.NotEqual(t, isPaid, cancelled.Status == http.StatusOK, "%s\n%s\n%+v", paidIt.raw, cancelled.raw, answered)
 		if isPaid {
 			sold++
 		}
-		if told.State != "kept" {
-			back = append(back, told.PaymentID)
+		if answered.State != "kept" {
+			back = append(back, answered.PaymentID)
 		} else {
 			require.True(t, isPaid)
 		}

@@ -25,13 +25,13 @@ func CheckRate(r seckill.Rate) error {
 }
 
 // saleRates knows the rates that sales bring along, for operators who look at a sale's limiter.
-func saleRates(shop *catalog.Catalog) rules.OwnLimit {
+func saleRates(sales *catalog.Catalog) rules.OwnLimit {
 	return func(ctx context.Context, rule, key string) (ratelimit.Limit, bool) {
 		goodsID, err := strconv.ParseInt(key, 10, 64)
 		if rule != httpapi.PathRule || err != nil {
 			return ratelimit.Limit{}, false
 		}
-		v, err := shop.Sale(ctx, goodsID)
+		v, err := sales.Sale(ctx, goodsID)
 		return httpapi.LimitOfRate(v.Rate), err == nil
 	}
 }

@@ -96,8 +96,8 @@ func TestAUserHasFewStreamsAndShutdownEndsThem(t *testing.T) {
 	require.Empty(t, id)
 }
 
-// 2,000 buyers follow their orders on one node; all are cancelled at once, and each is told.
-func TestTwoThousandAreTold(t *testing.T) {
+// 2,000 buyers follow their orders on one node; all are cancelled at once, and each is answered.
+func TestOrderEvents_ReachTwoThousandStreams(t *testing.T) {
 	const many = 2000
 	h := open(t)
 	goods := h.exposed(strconv.Itoa(many), "1")
@@ -130,12 +130,12 @@ func TestTwoThousandAreTold(t *testing.T) {
 			defer mu.Unlock()
 			slowest = max(slowest, time.Since(committed))
 			if last != "3" || !strings.Contains(data, `"status":"expired"`) {
-				t.Errorf("told %q %q", last, data)
+				t.Errorf("answered %q %q", last, data)
 			}
 		})
 	}
 	wg.Wait()
-	t.Logf("the last of %d was told %s after the commit", many, slowest)
+	t.Logf("the last of %d was answered %s after the commit", many, slowest)
 }
 
 // written writes orders as the consumer does, one of each buyer.

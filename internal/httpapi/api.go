@@ -28,11 +28,11 @@ type Deps struct {
 	Callbacks    CallbackVerifier // nil: payment callbacks are refused
 	Phones       PhoneCipher      // nil: phone numbers are stored as they arrive
 	Statistics   Statistics
-	DeadLetters  DeadLetters    // nil: no routes for dead letters
-	Refusals     RefusalCounter // nil: refusals are not counted
-	Notifier     Notifier       // nil: no event streams of orders
-	Sessions     Sessions       // nil: browsers cannot sign in
-	Site         *web.Site      // nil: no pages
+	DeadLetters  DeadLetters  // nil: no routes for dead letters
+	ErrorCounts  ErrorCounter // nil: errors are not counted
+	Notifier     Notifier     // nil: no event streams of orders
+	Sessions     Sessions     // nil: browsers cannot sign in
+	Site         *web.Site    // nil: no pages
 	Tokens       Tokens
 	Health       Health
 	Metrics      Metrics // nil: nothing is recorded

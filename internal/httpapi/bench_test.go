@@ -27,7 +27,7 @@ func (instantServices) Route(string) func(string, time.Duration) {
 	return func(string, time.Duration) {}
 }
 
-func (i instantServices) KnownRefusal(int64) error { return i.soldOut }
+func (i instantServices) KnownError(int64) error { return i.soldOut }
 
 func (i instantServices) Admit(context.Context, int64) (seckill.View, error) {
 	return seckill.View{Sale: seckill.Sale{GoodsID: 43}}, i.soldOut

@@ -15,9 +15,9 @@ import (
 )
 
 const (
-	accounts   = 10_000 // of bots
-	honest     = 200    // buyers who ask, and come again when they are told to
-	botsAtOnce = 16
+	accounts       = 10_000 // of bots
+	honest         = 200    // buyers who ask, and come again when they are answered to
+	botConcurrency = 16
 )
 
 // bot is somebody who asks for a random path, from an address.
@@ -37,7 +37,7 @@ func (h *fixture) crowd(first int64, n int, addr func(i int) string) []*bot {
 	return all
 }
 
-// knock asks once and tells whether there was a path.
+// knock asks once and reports whether there was a path.
 func (k *bot) knock(handler http.Handler, goods int64) bool {
 	r := httptest.NewRequest(http.MethodPost, "/randomPath?goodsId="+text(goods), nil)
 	r.RemoteAddr = k.addr
@@ -58,10 +58,10 @@ func (h *fixture) rush(goods int64, bots, buyers []*bot) time.Duration {
 	began, over, inFull := time.Now(), make(chan struct{}), make(chan struct{})
 	var machines, people sync.WaitGroup
 	var refused atomic.Int64
-	for lane := range botsAtOnce {
+	for lane := range botConcurrency {
 		machines.Go(func() {
 			for {
-				for i := lane; i < len(bots); i += botsAtOnce {
+				for i := lane; i < len(bots); i += botConcurrency {
 					select {
 					case <-over:
 						return
@@ -95,7 +95,7 @@ func count(all []*bot) (got, most, refused int64) {
 	return got, most, refused
 }
 
-// TestRateLimits_BotAccountsGetTheirShareOnly: bots with an account and an address each can't be told from people one by one.
+// TestRateLimits_BotAccountsGetTheirShareOnly: bots with an account and an address each can't be answered from people one by one.
 // What holds is the rate of the goods, and that no account gets a second path before the others had a first: so nobody waits
 // longer than it takes to serve them all.
 func TestRateLimits_BotAccountsGetTheirShareOnly(t *testing.T) {
@@ -139,6 +139,6 @@ func TestRateLimits_OneAddressShutsOutNobodyElse(t *testing.T) {
 		took.Round(time.Millisecond), got+refused, got, honest, served+turnedAway, served)
 	require.LessOrEqual(t, float64(got), bound, "in one minute")
 	require.EqualValues(t, honest, served)
-	require.Zero(t, turnedAway, "nobody else is told to come again")
+	require.Zero(t, turnedAway, "nobody else is answered to come again")
 	require.Greater(t, refused, int64(accounts/10))
 }

@@ -168,7 +168,7 @@ func TestLists_ArePaged(t *testing.T) {
 	require.JSONEq(t, `{"items":[],"nextCursor":null}`, string(r.Data))
 }
 
-// Lists are looked over by many; an order alone is its buyer's.
+// Lists are read by many; an order alone is its buyer's.
 func TestOrderLists_MaskNames(t *testing.T) {
 	h := newFixture(t)
 	h.sell(43)

@@ -12,18 +12,18 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// LimitError is a rate limiter's refusal with the parts that only HTTP has.
+// LimitError is a rate limiter's error with the parts that only HTTP has.
 type LimitError struct {
-	Refusal *seckill.Error
-	Code    int               // replaces the envelope's code; the status stays 429; 0: no replacement
-	Header  map[string]string // RateLimit and RateLimit-Policy
+	Err    *seckill.Error
+	Code   int               // replaces the envelope's code; the status stays 429; 0: no replacement
+	Header map[string]string // RateLimit and RateLimit-Policy
 }
 
-// Error returns the refusal's text.
-func (e *LimitError) Error() string { return e.Refusal.Error() }
+// Error returns the error's text.
+func (e *LimitError) Error() string { return e.Err.Error() }
 
-// Unwrap returns the refusal.
-func (e *LimitError) Unwrap() error { return e.Refusal }
+// Unwrap returns the error.
+func (e *LimitError) Unwrap() error { return e.Err }
 
 // writeError writes the response for an error. Every error response comes from here.
 func (a *api) writeError(c *gin.Context, err error) {

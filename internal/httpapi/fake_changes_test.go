@@ -12,8 +12,8 @@ import (
 	"flashsale.dev/seckill/internal/seckill/salechange"
 )
 
-// onceKey is what a key stood for.
-type onceKey struct {
+// savedKey is what a key stood for.
+type savedKey struct {
 	hash string
 	sale int64
 }
@@ -32,7 +32,7 @@ func (f *fake) before(once salechange.IdempotencyKey) (seckill.Sale, bool, error
 
 func (f *fake) remember(once salechange.IdempotencyKey, id int64, by seckill.Actor, what salechange.Action) {
 	if once.Key != "" {
-		f.keys[fmt.Sprint(once.ActorID, once.Key)] = onceKey{once.Hash, id}
+		f.keys[fmt.Sprint(once.ActorID, once.Key)] = savedKey{once.Hash, id}
 	}
 	f.writes++
 	f.trail = append(f.trail, salechange.AuditEntry{

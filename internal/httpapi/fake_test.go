@@ -24,16 +24,16 @@ type fake struct {
 	writes  int               // calls that changed something
 	limit   error             // what LimitPath says
 	wait    time.Duration     // how long it waits
-	admit   error             // what Admit says beside the sale's own refusals
+	admit   error             // what Admit says beside the sale's own errors
 	ready   bool
 	inPlace func() // run inside Place
-	keys    map[string]onceKey
+	keys    map[string]savedKey
 	trail   []salechange.AuditEntry
 	reads   int // pages of a goods' orders
 }
 
 func newFake(now time.Time) *fake {
-	return &fake{now: now, sales: map[int64]seckill.Sale{}, orders: map[string]order.Order{}, paths: map[string]string{}, keys: map[string]onceKey{}, ready: true}
+	return &fake{now: now, sales: map[int64]seckill.Sale{}, orders: map[string]order.Order{}, paths: map[string]string{}, keys: map[string]savedKey{}, ready: true}
 }
 
 func (f *fake) sale(by seckill.Actor, id int64) (seckill.Sale, error) {
@@ -135,7 +135,7 @@ func (f *fake) Sale(_ context.Context, id int64) (seckill.View, error) {
 }
 
 // Refused knows nothing by heart.
-func (f *fake) KnownRefusal(int64) error { return nil }
+func (f *fake) KnownError(int64) error { return nil }
 
 func (f *fake) Admit(ctx context.Context, id int64) (seckill.View, error) {
 	v, err := f.Sale(ctx, id)

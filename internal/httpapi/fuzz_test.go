@@ -28,7 +28,7 @@ import (
 	"flashsale.dev/seckill/internal/testing/apicheck"
 )
 
-// fakeDeadLetters is a Letters with one letter in it, whatever is done with it.
+// fakeDeadLetters is a Letters with one dead letter in it, whatever is done with it.
 type fakeDeadLetters struct{}
 
 const deadLetterID = "01a1fc15-9a10-78e6-83a6-b45fac893a06"
@@ -84,12 +84,12 @@ func newFuzzFixture(f *testing.F) *fuzzFixture {
 	require.NoError(f, err)
 	phones, err := auth.NewPhones(auth.DerivedPhoneKey(secret))
 	require.NoError(f, err)
-	watch := query.NewNotifier(nil, nil, log)
-	watch.Close() // streams end when they have told what there is
+	notifier := query.NewNotifier(nil, nil, log)
+	notifier.Close() // streams end when they have answered what there is
 	z.router = httpapi.New(httpapi.Deps{
 		Sales: z, Reader: z, PathLimiter: z, Purchases: z, Orders: z, Changes: z, Statistics: z, Health: z, Tokens: tokens,
 		Payments: z, Callbacks: z.signer, Phones: phones,
-		LimiterAdmin: limiters, DeadLetters: fakeDeadLetters{}, Notifier: watch, Metrics: z.metrics, Log: log,
+		LimiterAdmin: limiters, DeadLetters: fakeDeadLetters{}, Notifier: notifier, Metrics: z.metrics, Log: log,
 	}, httpapi.Options{}).(*gin.Engine)
 	z.document, err = apicheck.Load()
 	require.NoError(f, err)

@@ -70,7 +70,7 @@ func (a *api) readRequest(c *gin.Context, rt route) (*request, error) {
 		r.AddPath(p.Key, p.Value)
 	}
 	err := r.Read(c.Writer, c.Request)
-	if err == nil && rt.countRefusals {
+	if err == nil && rt.countErrors {
 		requestContextOf(c.Request.Context()).goodsID = r.purchasedGoods()
 	}
 	return r, err

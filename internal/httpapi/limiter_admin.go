@@ -83,7 +83,7 @@ func limiterOf(r *request) (rule, key string) {
 	return r.Raw("type"), strings.TrimPrefix(r.Raw("key"), "/")
 }
 
-// limiterError maps a limiter's error to a refusal.
+// limiterError maps a limiter's error to a error.
 func limiterError(err error) error {
 	var field *ratelimit.FieldError
 	switch {

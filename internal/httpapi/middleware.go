@@ -85,8 +85,8 @@ func (a *api) observe(c *gin.Context, rc *requestContext, started time.Time) {
 	if report := a.reporters[route]; report != nil {
 		report(string(rc.reason), took)
 	}
-	if rc.goodsID != 0 && a.Refusals != nil {
-		a.Refusals.Refused(rc.goodsID, rc.reason)
+	if rc.goodsID != 0 && a.ErrorCounts != nil {
+		a.ErrorCounts.Refused(rc.goodsID, rc.reason)
 	}
 	if route == purchaseRoute {
 		a.purchaseLatency.record(started, took)

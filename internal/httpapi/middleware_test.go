@@ -73,7 +73,7 @@ func TestErrorMapping_CoversEveryReason(t *testing.T) {
 		data   string
 	}{
 		"limited":         {limited, 429, "RATE_LIMITED", 429, "2", `{}`},
-		"with own code":   {&httpapi.LimitError{Refusal: limited, Code: 888, Header: map[string]string{"RateLimit": `"x";r=0`}}, 429, "RATE_LIMITED", 888, "2", `{}`},
+		"with own code":   {&httpapi.LimitError{Err: limited, Code: 888, Header: map[string]string{"RateLimit": `"x";r=0`}}, 429, "RATE_LIMITED", 888, "2", `{}`},
 		"no time given":   {seckill.NewError(seckill.RateLimited, "x"), 429, "RATE_LIMITED", 429, "1", `{}`},
 		"limit reached":   {reached, 409, "LIMIT_REACHED", 409, "", `{"orderSns":["a"]}`},
 		"down":            {seckill.NewUnavailable("redis is away", errors.New("dial 10.0.0.1")), 503, "UNAVAILABLE", 503, "1", `{}`},
@@ -95,7 +95,7 @@ func TestErrorMapping_CoversEveryReason(t *testing.T) {
 		require.NotContains(t, r.raw, "10.0.0.1", name)
 		require.Equal(t, "/randomPath "+c.reason, h.metrics.last(), name)
 	}
-	h.limit = &httpapi.LimitError{Refusal: limited, Header: map[string]string{"RateLimit": `"x";r=0;t=2`}}
+	h.limit = &httpapi.LimitError{Err: limited, Header: map[string]string{"RateLimit": `"x";r=0;t=2`}}
 	require.Equal(t, `"x";r=0;t=2`, h.as(buyer(), "POST", "/randomPath?goodsId=43", "").Header.Get("RateLimit"))
 }
 

@@ -49,7 +49,7 @@ func TestPages_HaveAStrictPolicy(t *testing.T) {
 	}
 }
 
-// What a page loads is there, is told what it is, may be kept for ever, and is small.
+// What a page loads is there, is answered what it is, may be kept for ever, and is small.
 func TestAssets_AreCachedAndCompressed(t *testing.T) {
 	h := newFixture(t)
 	_, body := h.openPage("/")

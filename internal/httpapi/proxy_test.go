@@ -14,7 +14,7 @@ import (
 	"flashsale.dev/seckill/internal/logging"
 )
 
-// client tells whom the access log names for a request from one address that says it is for another.
+// client reports whom the access log names for a request from one address that says it is for another.
 func client(t *testing.T, trusted []netip.Prefix, from string) string {
 	t.Helper()
 	var log strings.Builder

@@ -33,14 +33,14 @@ func (a *api) issuePath(ctx context.Context, r *request) (response, error) {
 	return ok(pathResponse{RandomPath: path, ExpiresAt: timestamp(expires)}), err
 }
 
-// cachedRefusal returns the refusal that this node has cached for the sale. Most callers of a rush
+// cachedError returns the error that this node has cached for the sale. Most callers of a rush
 // get it, at a fraction of issuePath's cost.
-func (a *api) cachedRefusal(r *request) error {
+func (a *api) cachedError(r *request) error {
 	id := r.ID("goodsId")
 	if r.Err() != nil || !isBuyer(r.actor) {
 		return nil // issuePath refuses, in the contract's order
 	}
-	return a.Reader.KnownRefusal(id)
+	return a.Reader.KnownError(id)
 }
 
 type queuedResponse struct {

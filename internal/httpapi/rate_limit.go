@@ -117,16 +117,16 @@ func limitErrorOf(r *gate.Result) error {
 		err := fmt.Errorf("rule %s is closed", r.Rule())
 		return seckill.NewUnavailable("the rate limiter can't be asked", err)
 	}
-	refusal := seckill.NewError(seckill.RateLimited, "too many requests")
-	refusal.RetryAfter = r.RetryAfter
-	e := &LimitError{Refusal: refusal, Header: rateLimitHeaders([]gate.Result{*r})}
+	apiErr := seckill.NewError(seckill.RateLimited, "too many requests")
+	apiErr.RetryAfter = r.RetryAfter
+	e := &LimitError{Err: apiErr, Header: rateLimitHeaders([]gate.Result{*r})}
 	if r.Message() != "" {
-		refusal.Message = r.Message()
+		apiErr.Message = r.Message()
 	}
 	if own := r.Fallback(); own != nil {
 		e.Code = own.Code
 		if own.Message != "" {
-			refusal.Message = own.Message
+			apiErr.Message = own.Message
 		}
 	}
 	return e

@@ -20,7 +20,7 @@ type route struct {
 	extraTime time.Duration // added to Options.Timeout
 	unlimited bool          // no rate limit before the handler
 
-	countRefusals bool // a step of a purchase, whose refusals the merchant can see
+	countErrors bool // a step of a purchase, whose errors the merchant can see
 	// precheck may refuse before any timer or limit is set up; nil for none.
 	precheck func(r *request) error
 	handle   func(ctx context.Context, r *request) (response, error)
@@ -55,12 +55,12 @@ func (a *api) buyerRoutes() []route {
 		{methods: readMethods(), path: "/sales/:goodsId", public: true, handle: a.showSale},
 		{
 			methods: []string{http.MethodPost, http.MethodGet}, path: pathRoute,
-			fields: []string{"goodsId"}, extraTime: maxWait, unlimited: true, countRefusals: true,
-			precheck: a.cachedRefusal, handle: a.issuePath,
+			fields: []string{"goodsId"}, extraTime: maxWait, unlimited: true, countErrors: true,
+			precheck: a.cachedError, handle: a.issuePath,
 		},
 		{
 			methods: post, path: purchaseRoute, fields: []string{"goodsId", "decrStock"},
-			countRefusals: true, handle: a.decrStock,
+			countErrors: true, handle: a.decrStock,
 		},
 
 		{methods: readMethods(), path: "/orders", fields: pageFields(), handle: a.myOrders},

@@ -64,10 +64,10 @@ type Catalog interface {
 
 // Admission is the first step of a purchase.
 type Admission interface {
-	// KnownRefusal returns the refusal that Admit would return without a call to Redis, or nil where
+	// KnownError returns the error that Admit would return without a call to Redis, or nil where
 	// Admit has to call it.
-	KnownRefusal(goodsID int64) error
-	// Admit returns the view of a sale that takes buyers now, else its refusal: NOT_FOUND,
+	KnownError(goodsID int64) error
+	// Admit returns the view of a sale that takes buyers now, else its error: NOT_FOUND,
 	// NOT_STARTED, ENDED, SOLD_OUT or UNAVAILABLE.
 	Admit(ctx context.Context, goodsID int64) (seckill.View, error)
 	// IssuePath returns a random path for one buyer and the time at which it expires.
@@ -122,7 +122,7 @@ type PaymentService interface {
 	Receive(ctx context.Context, paymentID, orderSn string, amount int64) (payment.Receipt, error)
 }
 
-// CallbackVerifier checks the payment provider's signature; its refusal is UNAUTHENTICATED.
+// CallbackVerifier checks the payment provider's signature; its error is UNAUTHENTICATED.
 type CallbackVerifier interface {
 	Verify(timestamp, signature string, body []byte) error
 }
@@ -133,7 +133,7 @@ type PhoneCipher interface {
 	Open(buyerID int64, kept string) (string, error)
 }
 
-// Tokens verifies bearer tokens; its refusal is UNAUTHENTICATED.
+// Tokens verifies bearer tokens; its error is UNAUTHENTICATED.
 type Tokens interface {
 	Verify(token string) (seckill.Actor, error)
 }
@@ -143,8 +143,8 @@ type Health interface {
 	Ready(ctx context.Context) (ready bool, parts map[string]string)
 }
 
-// RefusalCounter counts the refusals to the buyers of a sale for its merchant.
-type RefusalCounter interface {
+// ErrorCounter counts the errors to the buyers of a sale for its merchant.
+type ErrorCounter interface {
 	Refused(goodsID int64, reason seckill.Reason)
 }
 

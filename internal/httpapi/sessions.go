@@ -14,7 +14,7 @@ import (
 // Sessions issues the tokens of session cookies.
 type Sessions interface {
 	// Session exchanges a valid token for one with the same actor and expiry that fits a cookie.
-	// Its refusal is UNAUTHENTICATED.
+	// Its error is UNAUTHENTICATED.
 	Session(token string) (value string, by seckill.Actor, until time.Time, err error)
 	Sign(by seckill.Actor, life time.Duration) (string, error)
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // FuzzLimit: any limit is refused by field, or never admits more than its
-// quota at once and never tells a negative time.
+// quota at once and never reports a negative time.
 func FuzzLimit(f *testing.F) {
 	f.Add([]byte(`{"algorithm": "reserve", "permitsPerSecond": 1000, "maxBurstSeconds": 1, "maxWaitMillis": 1000}`), int64(1))
 	f.Add([]byte(`{"algorithm": "sliding_window", "limit": 5, "intervalSeconds": 0.5}`), int64(3))

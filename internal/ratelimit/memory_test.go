@@ -77,7 +77,7 @@ func TestSlidingWindow_Boundary(t *testing.T) {
 	})
 }
 
-// TestLimiter_RetryAfterIsExact: of every limit, the moment told is the first at which
+// TestLimiter_RetryAfterIsExact: of every limit, the moment reported is the first at which
 // the same ask is admitted.
 func TestLimiter_RetryAfterIsExact(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -100,7 +100,7 @@ func TestLimiter_RetryAfterIsExact(t *testing.T) {
 			clock.Add(d.RetryAfter - us)
 			require.False(t, local.peek(n, 0).Allowed, "%v: 1 µs before", l.Algorithm)
 			clock.Add(us)
-			require.True(t, local.take(n, 0).Allowed, "%v: at the moment told", l.Algorithm)
+			require.True(t, local.take(n, 0).Allowed, "%v: at the moment reported", l.Algorithm)
 		}
 	})
 }

@@ -57,16 +57,10 @@ func TestCluster_MovedSlotInvalidatesOnlyItsSales(t *testing.T) {
 		v := view(t, s)
 		require.Equal(t, at.gate, v.Gate)
 		require.EqualValues(
-			t,
-			[]int64{8, 2},
-			[]int64{v.Available, v.Pending},
-			"nothing was lost on the way",
+			t, []int64{8, 2}, []int64{v.Available, v.Pending}, "nothing was lost on the way",
 		)
 		_, err := s.Reserve(
-			t.Context(),
-			goods,
-			1,
-			[]reservation.Reservation{reservationOf(1, 7, 2)},
+			t.Context(), goods, 1, []reservation.Reservation{reservationOf(1, 7, 2)},
 		)
 		require.Equal(t, at.gate != seckill.GateOpen, err != nil, "%v", err)
 		v, err = s.View(t.Context(), other)
@@ -99,9 +93,7 @@ func TestCluster_MigratingSlotReservesOnce(t *testing.T) {
 			v := view(t, s)
 			require.EqualValues(t, 97, v.Available)
 			require.Equal(
-				t,
-				[]string{"sn1", "sn2", "sn3"},
-				slices.Sorted(slices.Values(pendingSns(t, s))),
+				t, []string{"sn1", "sn2", "sn3"}, slices.Sorted(slices.Values(pendingSns(t, s))),
 			)
 		})
 	}
@@ -118,9 +110,7 @@ func tryReserve(t *testing.T, s *Store, r reservation.Reservation) {
 		return
 	}
 	require.Contains(
-		t,
-		[]reservation.VerdictCode{reservation.Taken, reservation.Repeated},
-		g.Verdicts[0].Code,
+		t, []reservation.VerdictCode{reservation.Taken, reservation.Repeated}, g.Verdicts[0].Code,
 	)
 	require.Equal(t, r.OrderSn, g.Verdicts[0].OrderSn)
 }
@@ -141,11 +131,7 @@ func TestCluster_WaitFollowsTheMaster(t *testing.T) {
 	again.Epoch = 2
 	load(t, s, again)
 	_, err = s.IssuePaths(
-		t.Context(),
-		goods,
-		2,
-		time.Minute,
-		[]reservation.PathGrant{{Path: path(1), BuyerID: 7}},
+		t.Context(), goods, 2, time.Minute, []reservation.PathGrant{{Path: path(1), BuyerID: 7}},
 	)
 	require.NoError(t, err)
 	g, err := s.Reserve(t.Context(), goods, 2, []reservation.Reservation{reservationOf(1, 7, 1)})
@@ -157,10 +143,8 @@ func TestCheckReadiness_OneMasterIsEnough(t *testing.T) {
 	cluster, _ := onCluster(t, 0)
 	client := redis.NewClusterClient(
 		&redis.ClusterOptions{
-			Addrs:         cluster.Addrs(),
-			MaxRedirects:  -1,
-			DialTimeout:   100 * time.Millisecond,
-			DialerRetries: 1,
+			Addrs: cluster.Addrs(), MaxRedirects: -1,
+			DialTimeout: 100 * time.Millisecond, DialerRetries: 1,
 		},
 	)
 	t.Cleanup(func() { _ = client.Close() })

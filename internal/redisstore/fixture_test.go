@@ -77,10 +77,7 @@ func path(n int) string {
 func issuePath(t *testing.T, s *Store, n int, buyer, quantity int64) reservation.Reservation {
 	t.Helper()
 	_, err := s.IssuePaths(
-		t.Context(),
-		goods,
-		1,
-		time.Minute,
+		t.Context(), goods, 1, time.Minute,
 		[]reservation.PathGrant{{Path: path(n), BuyerID: buyer}},
 	)
 	require.NoError(t, err)
@@ -91,10 +88,7 @@ func reservationOf(n int, buyer, quantity int64) reservation.Reservation {
 	sn := fmt.Sprintf("sn%d", n)
 	return reservation.Reservation{
 		OrderLine: reservation.OrderLine{
-			OrderSn:  sn,
-			BuyerID:  buyer,
-			Quantity: quantity,
-			Name:     "李雷",
+			OrderSn: sn, BuyerID: buyer, Quantity: quantity, Name: "李雷",
 		},
 		Path: path(n),
 	}

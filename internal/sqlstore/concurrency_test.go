@@ -140,10 +140,7 @@ func (r *concurrentUse) checkLedger(*rand.Rand) error {
 		d, err := r.Database(r.t.Context(), r.sale.GoodsID)
 		if err == nil && d.Stock+d.Active != r.sale.Total {
 			return fmt.Errorf(
-				"in the rush: stock %d and active %d of %d",
-				d.Stock,
-				d.Active,
-				r.sale.Total,
+				"in the rush: stock %d and active %d of %d", d.Stock, d.Active, r.sale.Total,
 			)
 		}
 		return err
@@ -279,10 +276,7 @@ func wholeSnapshot(snap rebuild.Snapshot) error {
 	}
 	if snap.Total != snap.Stock+held || held%20 != 0 {
 		return fmt.Errorf(
-			"snapshot of epoch %d: stock %d, held %d of %d",
-			snap.Epoch,
-			snap.Stock,
-			held,
+			"snapshot of epoch %d: stock %d, held %d of %d", snap.Epoch, snap.Stock, held,
 			snap.Total,
 		)
 	}

@@ -96,11 +96,7 @@ func (h fixture) line(sale seckill.Sale, buyer, quantity int64) reservation.Orde
 	sn, err := minter.Mint(sale.GoodsID, sale.Epoch)
 	require.NoError(h.t, err)
 	return reservation.OrderLine{
-		OrderSn:  sn,
-		BuyerID:  buyer,
-		Quantity: quantity,
-		Name:     "Łukasz 王",
-		Phone:    "+49 30 1234",
+		OrderSn: sn, BuyerID: buyer, Quantity: quantity, Name: "Łukasz 王", Phone: "+49 30 1234",
 	}
 }
 
@@ -116,9 +112,7 @@ func (h fixture) lines(sale seckill.Sale, n int) []reservation.OrderLine {
 
 // delivered is how the queue brought the lines of each batch.
 var delivered = order.DeliveryInfo{
-	Origin:      "seckill.orders.4",
-	Attempts:    3,
-	FirstSeenAt: today.Add(30 * time.Second),
+	Origin: "seckill.orders.4", Attempts: 3, FirstSeenAt: today.Add(30 * time.Second),
 }
 
 // batchOf is a batch as the consumer makes it.
@@ -153,10 +147,7 @@ func (h fixture) writeOrder(sale seckill.Sale, buyer int64) string {
 
 // Pay pays an order with a payment of its own, and gives the order back; Conflict where the money goes back.
 func (h fixture) Pay(
-	ctx context.Context,
-	goodsID int64,
-	sn string,
-	now time.Time,
+	ctx context.Context, goodsID int64, sn string, now time.Time,
 ) (order.Order, error) {
 	o, err := h.Order(ctx, goodsID, sn)
 	if err != nil {
@@ -165,10 +156,7 @@ func (h fixture) Pay(
 	r, err := h.Receive(
 		ctx,
 		payment.Payment{
-			ID:      "p-" + sn[:min(len(sn), 60)],
-			GoodsID: goodsID,
-			OrderSn: sn,
-			Amount:  o.Amount,
+			ID: "p-" + sn[:min(len(sn), 60)], GoodsID: goodsID, OrderSn: sn, Amount: o.Amount,
 		},
 		now,
 	)
@@ -180,10 +168,7 @@ func (h fixture) Pay(
 
 // CancelOne cancels a single order.
 func (h fixture) CancelOne(
-	ctx context.Context,
-	goodsID int64,
-	sn string,
-	now time.Time,
+	ctx context.Context, goodsID int64, sn string, now time.Time,
 ) (order.Order, *order.StockMove, error) {
 	list, err := h.Cancel(ctx, goodsID, []string{sn}, now)
 	if err != nil {
@@ -235,8 +220,7 @@ func (h fixture) held(goodsID int64) map[int64]int64 {
 	h.t.Helper()
 	var rows []holdingRow
 	require.NoError(
-		h.t,
-		h.read(h.t.Context()).Where("goods_id = ? AND held <> 0", goodsID).Find(&rows).Error,
+		h.t, h.read(h.t.Context()).Where("goods_id = ? AND held <> 0", goodsID).Find(&rows).Error,
 	)
 	held := make(map[int64]int64)
 	for _, r := range rows {

@@ -99,19 +99,13 @@ func requireOn(t *testing.T, h fixture, m *servers.SQLServer) {
 	t.Helper()
 	var port string
 	require.NoError(
-		t,
-		h.pool.QueryRowContext(t.Context(), "SELECT CONCAT('127.0.0.1:', @@port)").Scan(&port),
+		t, h.pool.QueryRowContext(t.Context(), "SELECT CONCAT('127.0.0.1:', @@port)").Scan(&port),
 	)
 	require.Equal(t, m.Addr(), port)
 }
 
 func readsBehind(
-	t *testing.T,
-	h fixture,
-	sale seckill.Sale,
-	dsn string,
-	replica *servers.SQLServer,
-	name string,
+	t *testing.T, h fixture, sale seckill.Sale, dsn string, replica *servers.SQLServer, name string,
 ) {
 	before := h.writeOrder(sale, 1)
 	db, err := sql.Open("mysql", replica.DSN(name))
@@ -121,8 +115,7 @@ func readsBehind(
 		var n int
 		return db.QueryRowContext(t.Context(), "SELECT COUNT(*) FROM orders WHERE order_sn = ?", before).
 			Scan(&n) ==
-			nil &&
-			n == 1
+			nil && n == 1
 	}, time.Minute, 10*time.Millisecond)
 	_, err = db.ExecContext(t.Context(), "STOP GROUP_REPLICATION")
 	require.NoError(t, err)

@@ -21,10 +21,8 @@ func TestStore_MatchesModel(t *testing.T) {
 	dsn := databases[0].dsn(t)
 	store := newFixture(t, dsn)
 	rapid.Check(t, func(rt *rapid.T) {
-		units, limit := rapid.Int64Range(1, 12).
-			Draw(rt, "units"),
-			rapid.Int64Range(1, 4).
-				Draw(rt, "limit")
+		units, limit := rapid.Int64Range(1, 12).Draw(rt, "units"),
+			rapid.Int64Range(1, 4).Draw(rt, "limit")
 		m := &model{
 			fixture: store, sale: store.exposed(units, limit), now: today,
 			orders: make(map[string]*order.Order), held: make(map[int64]int64),
@@ -36,8 +34,7 @@ func TestStore_MatchesModel(t *testing.T) {
 		})
 		given := mapSlice(m.moves, func(move order.StockMove) string { return move.ID })
 		require.NoError(
-			rt,
-			store.MarkReleased(rt.Context(), m.sale.GoodsID, given, today),
+			rt, store.MarkReleased(rt.Context(), m.sale.GoodsID, given, today),
 			"out of the next one's way",
 		)
 	})
@@ -63,8 +60,7 @@ func (m *model) batch(rt *rapid.T) {
 			continue
 		}
 		l := m.line(
-			m.sale,
-			rapid.Int64Range(1, 5).Draw(rt, "buyer"),
+			m.sale, rapid.Int64Range(1, 5).Draw(rt, "buyer"),
 			rapid.Int64Range(1, 4).Draw(rt, "quantity"),
 		)
 		m.lines, group = append(m.lines, l), append(group, l)
@@ -138,10 +134,7 @@ func (m *model) wrote(rt *rapid.T, b orderwriter.Batch, out order.Outcome) {
 }
 
 func (m *model) put(
-	b orderwriter.Batch,
-	l reservation.OrderLine,
-	status order.Status,
-	why order.FailureReason,
+	b orderwriter.Batch, l reservation.OrderLine, status order.Status, why order.FailureReason,
 ) {
 	o := &order.Order{
 		OrderLine: l, GoodsID: b.GoodsID, Epoch: b.Epochs[l.OrderSn], Amount: l.Quantity * m.sale.Price,
@@ -162,12 +155,7 @@ func (m *model) failed(rt *rapid.T) {
 	}
 	b := batchOf(m.sale.GoodsID, l)
 	out, err := m.WriteFailed(
-		rt.Context(),
-		m.sale.GoodsID,
-		l,
-		b.Epochs[l.OrderSn],
-		order.FailedLost,
-		order.DeadLetter{},
+		rt.Context(), m.sale.GoodsID, l, b.Epochs[l.OrderSn], order.FailedLost, order.DeadLetter{},
 		m.now,
 	)
 	require.NoError(rt, err)
@@ -276,8 +264,7 @@ func (m *model) markReleased(rt *rapid.T) {
 	}
 	i := rapid.IntRange(0, len(m.moves)-1).Draw(rt, "move")
 	require.NoError(
-		rt,
-		m.MarkReleased(rt.Context(), m.sale.GoodsID, []string{m.moves[i].ID}, m.now),
+		rt, m.MarkReleased(rt.Context(), m.sale.GoodsID, []string{m.moves[i].ID}, m.now),
 	)
 	m.moves = slices.Delete(m.moves, i, i+1)
 }

@@ -23,28 +23,13 @@ func (h fixture) payment(sale seckill.Sale, id, sn string) payment.Payment {
 func TestReceive_RefundsWhatAnOrderCannotKeep(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.exposed(10, 5)
-		paid, late, cancelled, expired := h.writeOrder(
-			sale,
-			1,
-		), h.writeOrder(
-			sale,
-			2,
-		), h.writeOrder(
-			sale,
-			3,
-		), h.writeOrder(
-			sale,
-			4,
-		)
+		paid, late, cancelled, expired := h.writeOrder(sale, 1), h.writeOrder(
+			sale, 2,
+		), h.writeOrder(sale, 3), h.writeOrder(sale, 4)
 		failed := h.line(sale, 5, 1)
 		_, err := h.WriteFailed(
-			t.Context(),
-			sale.GoodsID,
-			failed,
-			sale.Epoch,
-			order.FailedUnwritten,
-			order.DeadLetter{},
-			today,
+			t.Context(), sale.GoodsID, failed, sale.Epoch, order.FailedUnwritten,
+			order.DeadLetter{}, today,
 		)
 		require.NoError(t, err)
 		now, payBy := today.Add(5*time.Minute), today.Add(16*time.Minute)

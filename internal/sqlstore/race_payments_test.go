@@ -20,9 +20,7 @@ import (
 )
 
 var races = flag.Int(
-	"store.races",
-	1000,
-	"how often pay races cancel, and a callback expiry, on MariaDB",
+	"store.races", 1000, "how often pay races cancel, and a callback expiry, on MariaDB",
 )
 
 // atOnce is how many duels are fought at the same time, so that the goods row is fought for too.
@@ -92,10 +90,7 @@ func (a *raceFixture) payments() map[string][]paymentRow {
 	var rows []paymentRow
 	require.NoError(
 		a.t,
-		a.read(a.t.Context()).
-			Where("goods_id = ?", a.sale.GoodsID).
-			Order("payment_id").
-			Find(&rows).
+		a.read(a.t.Context()).Where("goods_id = ?", a.sale.GoodsID).Order("payment_id").Find(&rows).
 			Error,
 	)
 	of := make(map[string][]paymentRow)
@@ -108,9 +103,7 @@ func (a *raceFixture) payments() map[string][]paymentRow {
 // settled checks that each order has one of two ends, that no money was both kept and given back, and the sums to the
 // unit: stock, holdings, and one move for every order that was not paid. It gives how many were paid.
 func (a *raceFixture) requireOutcome(
-	other order.Status,
-	move order.MoveKind,
-	reason payment.RefundReason,
+	other order.Status, move order.MoveKind, reason payment.RefundReason,
 ) (paid int) {
 	a.t.Helper()
 	payments, moved := a.payments(), map[string]int{}
@@ -120,16 +113,13 @@ func (a *raceFixture) requireOutcome(
 	}
 	for _, o := range a.all(a.sale.GoodsID) {
 		kept := slices.IndexFunc(
-			payments[o.OrderSn],
-			func(r paymentRow) bool { return r.State == payment.Kept },
+			payments[o.OrderSn], func(r paymentRow) bool { return r.State == payment.Kept },
 		)
 		for i, p := range payments[o.OrderSn] {
 			if i != kept {
 				require.Equal(a.t, payment.Refunding, p.State)
 				require.Contains(
-					a.t,
-					[]payment.RefundReason{reason, payment.RefundSecond},
-					p.Reason,
+					a.t, []payment.RefundReason{reason, payment.RefundSecond}, p.Reason,
 				)
 			}
 		}
@@ -177,23 +167,16 @@ func TestRace_PaymentAgainstCancel(t *testing.T) {
 	})
 	for _, l := range a.lines {
 		require.NotEqual(
-			t,
-			paid[l.OrderSn],
-			cancelled[l.OrderSn],
-			"one wins, never both and never none",
+			t, paid[l.OrderSn], cancelled[l.OrderSn], "one wins, never both and never none",
 		)
 	}
 	n := a.requireOutcome(order.Cancelled, order.MoveCancel, payment.RefundCancelled)
 	require.Len(t, paid, n)
 	require.Len(t, cancelled, *races-n)
 	t.Logf(
+
 		"%d duels of pay and cancel: %d paid, %d cancelled, never both; stock %d, held %d, moves %d",
-		*races,
-		n,
-		*races-n,
-		*races-n,
-		n,
-		len(a.moves(a.sale.GoodsID)),
+		*races, n, *races-n, *races-n, n, len(a.moves(a.sale.GoodsID)),
 	)
 }
 
@@ -209,10 +192,8 @@ func TestRace_CallbackAgainstExpiry(t *testing.T) {
 			id = fmt.Sprintf("%s-%d", id, i)
 			return func(ctx context.Context) error {
 				p := payment.Payment{
-					ID:      id,
-					GoodsID: a.sale.GoodsID,
-					OrderSn: a.lines[i].OrderSn,
-					Amount:  a.sale.Price,
+					ID: id, GoodsID: a.sale.GoodsID, OrderSn: a.lines[i].OrderSn,
+					Amount: a.sale.Price,
 				}
 				r, err := a.Receive(ctx, p, a.payBy(i).Add(-time.Millisecond))
 				mu.Lock()
@@ -229,11 +210,7 @@ func TestRace_CallbackAgainstExpiry(t *testing.T) {
 			return err
 		}
 		return []func(context.Context) error{
-			callback("first"),
-			callback("first"),
-			callback("first"),
-			callback("other"),
-			expire,
+			callback("first"), callback("first"), callback("first"), callback("other"), expire,
 		}
 	})
 	n := a.requireOutcome(order.Expired, order.MoveExpire, payment.RefundLate)
@@ -248,18 +225,11 @@ func TestRace_CallbackAgainstExpiry(t *testing.T) {
 		}
 	}
 	require.Equal(
-		t,
-		[]int{n, 2*(*races) - n},
-		[]int{kept, back},
-		"every payment is kept or goes back",
+		t, []int{n, 2*(*races) - n}, []int{kept, back}, "every payment is kept or goes back",
 	)
 	t.Logf(
+
 		"%d duels of callbacks and expiry: %d paid, %d expired; of %d payments %d kept and %d to be given back, none both",
-		*races,
-		n,
-		*races-n,
-		len(told),
-		kept,
-		back,
+		*races, n, *races-n, len(told), kept, back,
 	)
 }

@@ -52,18 +52,14 @@ type recordedConn struct {
 }
 
 func (c recordedConn) ExecContext(
-	ctx context.Context,
-	query string,
-	args []driver.NamedValue,
+	ctx context.Context, query string, args []driver.NamedValue,
 ) (driver.Result, error) {
 	c.in.add(query)
 	return c.Conn.ExecContext(ctx, query, args)
 }
 
 func (c recordedConn) QueryContext(
-	ctx context.Context,
-	query string,
-	args []driver.NamedValue,
+	ctx context.Context, query string, args []driver.NamedValue,
 ) (driver.Rows, error) {
 	c.in.add(query)
 	return c.Conn.QueryContext(ctx, query, args)

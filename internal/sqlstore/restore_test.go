@@ -13,24 +13,17 @@ import (
 
 // dead writes an order of a buyer as failed, and its move as given.
 func (h fixture) writeFailedOrder(
-	sale seckill.Sale,
-	buyer, quantity int64,
+	sale seckill.Sale, buyer, quantity int64,
 ) (reservation.OrderLine, order.DeadLetter) {
 	h.t.Helper()
 	l := h.line(sale, buyer, quantity)
 	out, err := h.WriteFailed(
-		h.t.Context(),
-		sale.GoodsID,
-		l,
-		sale.Epoch,
-		order.FailedUnwritten,
-		order.DeadLetter{},
+		h.t.Context(), sale.GoodsID, l, sale.Epoch, order.FailedUnwritten, order.DeadLetter{},
 		today,
 	)
 	require.NoError(h.t, err)
 	require.NoError(
-		h.t,
-		h.MarkReleased(h.t.Context(), sale.GoodsID, []string{out.Moves[0].ID}, today),
+		h.t, h.MarkReleased(h.t.Context(), sale.GoodsID, []string{out.Moves[0].ID}, today),
 	)
 	letters, err := h.DeadLetters(h.t.Context(), "", 100)
 	require.NoError(h.t, err)
@@ -78,10 +71,7 @@ func TestRestoreOrder_NeedsStockAndLimit(t *testing.T) {
 		_, err := h.RestoreOrder(t.Context(), letter.ID, undo, today, today.Add(time.Hour))
 		requireConflict(t, err) // too few are left
 		require.Equal(
-			t,
-			[]order.StockMove{undo},
-			h.moves(sale.GoodsID),
-			"what Redis took for it goes back",
+			t, []order.StockMove{undo}, h.moves(sale.GoodsID), "what Redis took for it goes back",
 		)
 		require.NoError(t, h.MarkReleased(t.Context(), sale.GoodsID, []string{undo.ID}, today))
 		undo = plan()

@@ -113,12 +113,8 @@ func requireSharded(t *testing.T, step, text string) {
 	default:
 		require.NotEmpty(t, tables.FindAllString(text, -1), "%s: %s", step, text)
 		require.GreaterOrEqual(
-			t,
-			len(byGoods.FindAllString(text, -1)),
-			len(tables.FindAllString(text, -1)),
-			"%s: %s",
-			step,
-			text,
+			t, len(byGoods.FindAllString(text, -1)), len(tables.FindAllString(text, -1)), "%s: %s",
+			step, text,
 		)
 	}
 }
@@ -174,27 +170,20 @@ func callSaleMethods(t *testing.T, h fixture, now recordMethod) seckill.Sale {
 	_, err = h.CreateSale(now("CreateSale"), gone, salechange.IdempotencyKey{})
 	require.NoError(t, err)
 	require.NoError(
-		t,
-		h.DeleteDraft(now("DeleteDraft"), gone.GoodsID, salechange.IdempotencyKey{}, today),
+		t, h.DeleteDraft(now("DeleteDraft"), gone.GoodsID, salechange.IdempotencyKey{}, today),
 	)
 	token, err := h.NextRebuildToken(now("NextRebuildToken"), draft.GoodsID)
 	require.NoError(t, err)
 	snap, err := h.BeginEpoch(now("BeginEpoch"), draft.GoodsID, token, today)
 	require.NoError(t, err)
 	_, err = h.Change(
-		now("Change"),
-		draft.GoodsID,
-		salechange.Change{StockDelta: 5},
-		salechange.IdempotencyKey{},
+		now("Change"), draft.GoodsID, salechange.Change{StockDelta: 5}, salechange.IdempotencyKey{},
 		today,
 	)
 	require.NoError(t, err)
 	begun, err := h.Change(
-		now("Change"),
-		draft.GoodsID,
-		salechange.Change{StockDelta: -5},
-		salechange.IdempotencyKey{},
-		today,
+		now("Change"), draft.GoodsID, salechange.Change{StockDelta: -5},
+		salechange.IdempotencyKey{}, today,
 	)
 	require.NoError(t, err)
 	_, _, err = h.EndCut(now("EndCut"), *begun.Cut, order.MoveApplied, today)
@@ -209,21 +198,16 @@ func callOrderMethods(t *testing.T, h fixture, now recordMethod, sale seckill.Sa
 	_, err := h.WriteBatch(now("WriteBatch"), batchOf(goods, lines...)) // by the bet
 	require.NoError(t, err)
 	_, err = h.WriteBatch(
-		now("WriteBatch"),
-		batchOf(goods, append(lines, h.line(sale, 1, 2))...),
+		now("WriteBatch"), batchOf(goods, append(lines, h.line(sale, 1, 2))...),
 	) // which is lost; and one fails
 	require.NoError(t, err)
 	paid, cancelled, twice := lines[0].OrderSn, lines[1].OrderSn, payment.Payment{
-		ID:      "2",
-		GoodsID: goods,
-		OrderSn: lines[0].OrderSn,
-		Amount:  sale.Price,
+		ID: "2", GoodsID: goods, OrderSn: lines[0].OrderSn, Amount: sale.Price,
 	}
 	_, err = h.Order(now("Order"), goods, paid)
 	require.NoError(t, err)
 	_, err = h.Receive(
-		now("Receive"),
-		payment.Payment{ID: "1", GoodsID: goods, OrderSn: paid, Amount: sale.Price},
+		now("Receive"), payment.Payment{ID: "1", GoodsID: goods, OrderSn: paid, Amount: sale.Price},
 		today,
 	)
 	require.NoError(t, err)
@@ -249,13 +233,8 @@ func callRepairMethods(t *testing.T, h fixture, now recordMethod, sale seckill.S
 	goods := sale.GoodsID
 	dead := h.line(sale, 7, 1)
 	out, err := h.WriteFailed(
-		now("WriteFailed"),
-		goods,
-		dead,
-		sale.Epoch,
-		order.FailedUnwritten,
-		order.DeadLetter{ID: "a letter"},
-		today,
+		now("WriteFailed"), goods, dead, sale.Epoch, order.FailedUnwritten,
+		order.DeadLetter{ID: "a letter"}, today,
 	)
 	require.NoError(t, err)
 	require.NoError(t, h.MarkReleased(now("MarkReleased"), goods, []string{out.Moves[0].ID}, today))
@@ -274,8 +253,7 @@ func callRepairMethods(t *testing.T, h fixture, now recordMethod, sale seckill.S
 	)
 	require.NoError(t, h.RemoveDeadLetter(now("RemoveDeadLetter"), "another"))
 	require.NoError(
-		t,
-		h.RecordBarrier(now("RecordBarrier"), goods, order.Barrier{Epoch: 1, Token: 1}, today),
+		t, h.RecordBarrier(now("RecordBarrier"), goods, order.Barrier{Epoch: 1, Token: 1}, today),
 	)
 	_, err = h.BarrierReached(now("BarrierReached"), goods, 1, 1)
 	require.NoError(t, err)
@@ -287,11 +265,7 @@ func callRepairMethods(t *testing.T, h fixture, now recordMethod, sale seckill.S
 	_, err = h.WriteTombstone(
 		now("WriteTombstone"),
 		order.Order{
-			OrderLine: lost,
-			GoodsID:   goods,
-			Epoch:     sale.Epoch,
-			CreatedAt: today,
-			ClosedAt:  today,
+			OrderLine: lost, GoodsID: goods, Epoch: sale.Epoch, CreatedAt: today, ClosedAt: today,
 		},
 	)
 	require.NoError(t, err)

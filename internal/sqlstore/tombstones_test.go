@@ -15,8 +15,7 @@ import (
 func lost(sale seckill.Sale, l reservation.OrderLine) order.Order {
 	return order.Order{
 		OrderLine: reservation.OrderLine{
-			OrderSn: l.OrderSn,
-			BuyerID: l.BuyerID,
+			OrderSn: l.OrderSn, BuyerID: l.BuyerID,
 		}, GoodsID: sale.GoodsID, Epoch: sale.Epoch,
 		Status: order.Failed, FailureReason: order.FailedLost, CreatedAt: today, ClosedAt: today,
 	}
@@ -68,13 +67,7 @@ func TestWriteTombstone_FailedOrderKeepsOneRow(t *testing.T) {
 		require.NoError(t, err)
 		for i := range 2 {
 			out, err := h.WriteFailed(
-				t.Context(),
-				sale.GoodsID,
-				l,
-				1,
-				order.FailedUnwritten,
-				order.DeadLetter{},
-				today,
+				t.Context(), sale.GoodsID, l, 1, order.FailedUnwritten, order.DeadLetter{}, today,
 			)
 			require.NoError(t, err)
 			require.Len(t, out.Moves, 1-i)

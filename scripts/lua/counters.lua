@@ -1,8 +1,8 @@
--- tally: adds what one node counted of a sale in a second: refusals by reason, and orders taken.
+-- counters: adds what one node counted of a sale in a second: refusals by reason, orders reserved.
 --
--- KEYS  1 sale (hash)   2 tally (hash: reason → refusals)   3 pace (hash: second → orders)
--- ARGV  1 orders taken   2… reason, refusals, …
--- Returns 1, or 0 where Redis has no such sale: then nothing is kept of it.
+-- KEYS  1 sale (hash)   2 refusals (hash: reason -> count)   3 orders (hash: second -> count)
+-- ARGV  1 orders reserved   2… reason, count, …
+-- Returns 1, or 0 where Redis has no such sale; then nothing is stored.
 local sale, tally, pace = KEYS[1], KEYS[2], KEYS[3]
 local KEPT_S, TALLY_LIFE_S, PACE_LIFE_S = 15, 7 * 24 * 3600, 60
 if redis.call('EXISTS', sale) == 0 then return 0 end

@@ -17,7 +17,7 @@ import (
 	"flashsale.dev/seckill/internal/testing/testclock"
 )
 
-// moody is a store that does not answer some of the trips.
+// moody is a store that does not answer some of the calls.
 type moody struct {
 	gate.Store
 	fails func() bool
@@ -38,7 +38,7 @@ func TestGate_DegradedPermitsArePaidBack(t *testing.T) {
 	const rate, burst, leases, owed = 1000.0, 1000, 10, 2000
 	for _, nodes := range []int{1, 2, 4} {
 		for _, oneIn := range []int{2, 8} {
-			t.Run(fmt.Sprintf("%d nodes, one trip in %d fails", nodes, oneIn), func(t *testing.T) {
+			t.Run(fmt.Sprintf("%d nodes, one calls in %d fails", nodes, oneIn), func(t *testing.T) {
 				moods, traffic := rand.New(rand.NewPCG(1, uint64(oneIn))), rand.New(rand.NewPCG(2, uint64(nodes)))
 				clock := testclock.New()
 				store := moody{ratelimit.NewMemory(clock.Now), func() bool { return moods.IntN(oneIn) == 0 }}

@@ -281,7 +281,7 @@ rules:
 	require.False(t, decide(t, g, "user", attrs).Allowed)
 }
 
-// slowStore answers when it is told to.
+// slowStore answers when it is reported to.
 type slowStore struct {
 	*ratelimit.Memory
 	asked, answer chan struct{}

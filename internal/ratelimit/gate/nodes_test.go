@@ -80,7 +80,7 @@ func playTraffic(t *rapid.T, gates []*gate.Gate, clock *testclock.Clock, attrs r
 	var good []time.Time
 	for range rapid.IntRange(1, 30).Draw(t, "rushes") {
 		clock.Add(time.Duration(rapid.IntRange(0, 300_000).Draw(t, "lull µs")) * us)
-		pace := time.Duration(rapid.IntRange(0, 900).Draw(t, "pace µs")) * us
+		step := time.Duration(rapid.IntRange(0, 900).Draw(t, "step µs")) * us
 		for range rapid.IntRange(1, 60).Draw(t, "callers") {
 			g := gates[rapid.IntRange(0, len(gates)-1).Draw(t, "node")]
 			out, err := g.Decide(context.Background(), "r", attrs, 1)
@@ -89,13 +89,13 @@ func playTraffic(t *rapid.T, gates []*gate.Gate, clock *testclock.Clock, attrs r
 			if out.Allowed {
 				good = append(good, clock.Now().Add(out.Decision.Wait))
 			}
-			clock.Add(pace)
+			clock.Add(step)
 		}
 	}
 	return good
 }
 
-// nodeRun is what a process of TestGate_TwoProcessesShareOneRate is told and tells.
+// nodeRun is what a process of TestGate_TwoProcessesShareOneRate is reported and reports.
 type nodeRun struct {
 	Addr       string
 	Begin, End time.Time
@@ -107,8 +107,8 @@ const nodeEnv = "RATELIMIT_TEST_NODE"
 // TestGate_TwoProcessesShareOneRate runs two processes with 100 callers each under
 // the default rule of /randomPath.
 func TestGate_TwoProcessesShareOneRate(t *testing.T) {
-	if told := os.Getenv(nodeEnv); told != "" {
-		playNode(t, told)
+	if reported := os.Getenv(nodeEnv); reported != "" {
+		playNode(t, reported)
 		return
 	}
 	length := 10 * time.Second
@@ -132,7 +132,7 @@ func TestGate_TwoProcessesShareOneRate(t *testing.T) {
 }
 
 func startNode(t *testing.T, run nodeRun) int64 {
-	told, err := json.Marshal(run)
+	reported, err := json.Marshal(run)
 	if err != nil {
 		t.Error(err)
 		return 0
@@ -144,7 +144,7 @@ func startNode(t *testing.T, run nodeRun) int64 {
 	}
 	defer out.Close()
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestGate_TwoProcessesShareOneRate$")
-	cmd.Env = append(os.Environ(), nodeEnv+"="+string(told), nodeEnv+"_OUT="+out.Name())
+	cmd.Env = append(os.Environ(), nodeEnv+"="+string(reported), nodeEnv+"_OUT="+out.Name())
 	if text, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("node: %v\n%s", err, text)
 	}
@@ -157,9 +157,9 @@ func startNode(t *testing.T, run nodeRun) int64 {
 
 // playNode is the other process: its callers take permits until the end, and
 // those that are good by then count.
-func playNode(t *testing.T, told string) {
+func playNode(t *testing.T, reported string) {
 	var run nodeRun
-	require.NoError(t, json.Unmarshal([]byte(told), &run))
+	require.NoError(t, json.Unmarshal([]byte(reported), &run))
 	b, err := rules.New(rules.Defaults()...)
 	require.NoError(t, err)
 	g := newGate(t, b, redislimit.New(steadyClient(t, run.Addr), nil), gate.Options{Deadline: unhurried})

@@ -64,7 +64,7 @@ func TestPublisher_LostRedisIsAnError(t *testing.T) {
 	require.Error(t, redislimit.NewPublisher(client).Publish(t.Context()))
 	require.Error(t, redislimit.NewPublisher(client).Keep(t.Context()))
 	ctx, stop := context.WithCancel(t.Context())
-	told := 0
-	require.NoError(t, redislimit.NewPublisher(client).Run(ctx, func(error) { told++; stop() }))
-	require.Equal(t, 1, told)
+	reported := 0
+	require.NoError(t, redislimit.NewPublisher(client).Run(ctx, func(error) { reported++; stop() }))
+	require.Equal(t, 1, reported)
 }
