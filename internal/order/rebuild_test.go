@@ -114,7 +114,7 @@ func TestTombstone_AdoptedUnitsReturn(t *testing.T) {
 	stop := h.runWorkers(settings())
 	h.settles(sale.GoodsID, 5, 0)
 	stop()
-	tomb := order.Order{
+	tombstone := order.Order{
 		OrderLine: reservation.OrderLine{
 			OrderSn: late.OrderSn,
 			BuyerID: 9,
@@ -123,7 +123,7 @@ func TestTombstone_AdoptedUnitsReturn(t *testing.T) {
 	}
 	_, err := h.redis.Adopt(t.Context(), sale.GoodsID, 2, 2, []reservation.OrderLine{late})
 	require.NoError(t, err)
-	_, err = h.store.WriteTombstone(t.Context(), tomb)
+	_, err = h.store.WriteTombstone(t.Context(), tombstone)
 	require.NoError(t, err)
 	require.Equal(
 		t,

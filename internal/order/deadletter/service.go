@@ -63,7 +63,7 @@ type Service struct {
 // NewService returns a service whose requeued orders expire after paymentTimeout.
 func NewService(
 	store Store,
-	shelf ReservationStore,
+	reservations ReservationStore,
 	releaser *inventory.StockReleaser,
 	minter *ordersn.Minter,
 	paymentTimeout time.Duration,
@@ -71,7 +71,7 @@ func NewService(
 ) *Service {
 	return &Service{
 		store:    store,
-		redis:    shelf,
+		redis:    reservations,
 		releaser: releaser,
 		minter:   minter,
 		timeout:  paymentTimeout,
