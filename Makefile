@@ -21,7 +21,7 @@ test: ## all tests, with -race, on real servers; installs what is missing
 test-browser: services ## the pages in a real browser, against standalone and against real servers
 	$(GO) test -race -count=1 -timeout 15m ./test/browser
 
-shots: services ## the same, and new pictures for docs/img (fonts-inter and fonts-noto-cjk make them look as they do there)
+shots: services ## the same, and new pictures for docs/img (fonts-inter and fonts-noto-cjk match those in the repository)
 	$(GO) test -count=1 -timeout 15m ./test/browser -browser.shots=$(CURDIR)/docs/img
 
 test-unit: ## the packages whose tests need nothing but Go
@@ -81,7 +81,7 @@ profile: ## processor profiles of the API, sold out and selling, in profiles/ (r
 compose-test: ## docker-compose.yml as it is, on stand-ins where no image can be pulled: 10,000 buyers, the ledger, the dashboards (root, 6 GB)
 	scripts/compose-test $(KEEP)
 
-# What -version tells, where the repository is at hand; VERSION may name a release.
+# -version prints the commit, or the release that VERSION names.
 STAMP = $(if $(VERSION),-X flashsale.dev/seckill/internal/app.version=$(VERSION))
 build: ## static programs in bin/
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(STAMP)' -o bin/ ./cmd/...
@@ -96,5 +96,5 @@ demo: ## a whole sale in one process: 500 units, 5,000 buyers
 	$(GO) run ./cmd/standalone -demo
 
 LOADTEST ?= -impatient 0.2 -hostile 0.05 -html loadtest.html
-loadtest: ## buyers rush the API on 127.0.0.1:8080 (make demo is one), and its books are checked; LOADTEST='-help' tells more
+loadtest: ## buyers rush the API on 127.0.0.1:8080 (make demo is one), and checks the ledger; LOADTEST='-help' lists its options
 	$(GO) run ./cmd/loadtest $(LOADTEST)

@@ -36,9 +36,7 @@ func (e *SplitSaleError) Error() string {
 // stay too, because programs of the previous release write them during an upgrade. The step removes the finished transfers.
 func NoSplitSales() *goose.Migration {
 	return goose.NewGoMigration(
-		13,
-		&goose.GoFunc{RunTx: endSplitSales},
-		&goose.GoFunc{Mode: goose.TransactionEnabled},
+		13, &goose.GoFunc{RunTx: endSplitSales}, &goose.GoFunc{Mode: goose.TransactionEnabled},
 	)
 }
 
@@ -50,7 +48,7 @@ func endSplitSales(ctx context.Context, tx *sql.Tx) error {
 		UNION ALL SELECT goods_id FROM stock_cuts WHERE to_goods_id <> 0 AND state = 'open') AS live`,
 		time.Now().UnixMilli(), int64(splitFrom), splitBit).Scan(&found)
 	if err != nil {
-		return fmt.Errorf("look for split sales: %w", err)
+		return fmt.Errorf("find split sales: %w", err)
 	}
 	if found.Valid {
 		return &SplitSaleError{GoodsID: found.Int64 &^ rowBits}

@@ -66,11 +66,8 @@ func tables(t *testing.T) map[string]string {
 			found[m[1]] = m[2]
 		}
 		require.Equal(
-			t,
-			strings.Count(up, "CREATE TABLE"),
-			len(created.FindAllString(up, -1)),
-			"%s is written in another way",
-			file,
+			t, strings.Count(up, "CREATE TABLE"), len(created.FindAllString(up, -1)),
+			"%s is written in another way", file,
 		)
 	}
 	return found
@@ -99,29 +96,20 @@ func TestVSchema_NamesEveryTable(t *testing.T) {
 		first := known.ColumnVindexes[0]
 		require.Equal(t, shardedBy(table), first.Column, table)
 		require.Equal(
-			t,
-			"xxhash",
-			k.Vindexes[first.Name].Type,
-			"%s: the first vindex chooses the shard",
+			t, "xxhash", k.Vindexes[first.Name].Type, "%s: the first vindex chooses the shard",
 			table,
 		)
 		key := primary.FindStringSubmatch(definition)
 		require.NotNil(t, key, "%s has no primary key, which a group of MySQL asks for", table)
 		if uniqueElsewhere()[table] == "" {
 			require.Contains(
-				t,
-				strings.Split(key[1], ", "),
-				first.Column,
-				"%s: its key is unique on one shard alone",
-				table,
+				t, strings.Split(key[1], ", "), first.Column,
+				"%s: its key is unique on one shard alone", table,
 			)
 		}
 		require.NotContains(
-			t,
-			strings.ToUpper(definition),
-			"AUTO_INCREMENT",
-			"%s: each shard would count for itself",
-			table,
+			t, strings.ToUpper(definition), "AUTO_INCREMENT",
+			"%s: each shard would count for itself", table,
 		)
 		require.NotContains(t, strings.ToUpper(definition), "REFERENCES", table)
 	}
@@ -142,12 +130,7 @@ func TestVSchema_NamesNothingElse(t *testing.T) {
 		for _, v := range entry.ColumnVindexes {
 			require.Contains(t, k.Vindexes, v.Name)
 			require.Regexp(
-				t,
-				`(?m)^\s+`+v.Column+`\s`,
-				definition,
-				"%s has no column %s",
-				table,
-				v.Column,
+				t, `(?m)^\s+`+v.Column+`\s`, definition, "%s has no column %s", table, v.Column,
 			)
 		}
 		require.Equal(t, len(entry.ColumnVindexes) == 0, entry.Pinned != "", table)

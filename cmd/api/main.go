@@ -63,10 +63,10 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 }
 
 // warnIfNotDurable warns an operator whose Redis has no append-only file.
-func warnIfNotDurable(ctx context.Context, shelf *redisstore.Store, log *slog.Logger) {
+func warnIfNotDurable(ctx context.Context, store *redisstore.Store, log *slog.Logger) {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	if !shelf.Durable(ctx) {
+	if !store.Durable(ctx) {
 		log.Warn("redis has no append-only file (set appendonly yes): while RabbitMQ is down, a loss of Redis loses orders")
 	}
 }

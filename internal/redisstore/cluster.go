@@ -11,11 +11,11 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// eachMaster asks every master of a cluster at the same time, or the one server that there is, and returns what went wrong with some,
-// and how many were asked. An error beside it means that not even the masters are known.
+// eachMaster calls ask for every master of a cluster concurrently, or for the only server. It
+// returns how many it asked and the errors of those that failed; err means that the masters are
+// unknown.
 func (s *Store) eachMaster(
-	ctx context.Context,
-	ask func(ctx context.Context, node redis.UniversalClient) error,
+	ctx context.Context, ask func(ctx context.Context, node redis.UniversalClient) error,
 ) (asked int, failed []error, err error) {
 	cluster, ok := s.client.(*redis.ClusterClient)
 	if !ok {
@@ -37,8 +37,7 @@ func (s *Store) eachMaster(
 	return asked, failed, err
 }
 
-// nodeOf is the server that has a goods' keys, as far as the client knows: some commands name no key by which a cluster
-// would find it.
+// masterOf returns the server that holds a goods' keys, for commands that name no key.
 func (s *Store) masterOf(ctx context.Context, k keys) (redis.UniversalClient, error) {
 	if cluster, ok := s.client.(*redis.ClusterClient); ok {
 		return cluster.MasterForKey(ctx, k.sale())
@@ -46,7 +45,7 @@ func (s *Store) masterOf(ctx context.Context, k keys) (redis.UniversalClient, er
 	return s.client, nil
 }
 
-// clock is the time by the server that has a goods' keys: its streams and scripts go by that one.
+// serverTime returns the time of the server that holds a goods' keys; streams and scripts use it.
 func (s *Store) serverTime(ctx context.Context, k keys) (time.Time, error) {
 	node, err := s.masterOf(ctx, k)
 	if err != nil {
@@ -55,24 +54,23 @@ func (s *Store) serverTime(ctx context.Context, k keys) (time.Time, error) {
 	return node.Time(ctx).Result()
 }
 
-// errUnknownMaster says that a cluster sent us to a server that it does not list.
+// errUnknownMaster says that a redirection names a server that the cluster does not list.
 var errUnknownMaster = errors.New("redis: sent to a server that is no master")
 
-// redirected reads where a cluster's answer sends a command: MOVED (for good), ASK (this time), or TRYAGAIN and CLUSTERDOWN (the
-// same server, a moment later). ok is false where it is none of these: then nobody is to be asked again. In all four cases nothing happened.
+// redirected evaluates a cluster's redirection: MOVED (permanent), ASK (this command only),
+// TRYAGAIN and CLUSTERDOWN (the same server, later). In all four cases the command was not
+// executed. ok is false for any other error, after which nothing may be repeated.
 func (s *Store) redirected(
-	ctx context.Context,
-	from redis.UniversalClient,
-	said error,
+	ctx context.Context, from redis.UniversalClient, cause error,
 ) (to redis.UniversalClient, asking, ok bool, err error) {
 	cluster, isCluster := s.client.(*redis.ClusterClient)
 	switch {
-	case said == nil || !isCluster:
+	case cause == nil || !isCluster:
 		return nil, false, false, nil
-	case redis.HasErrorPrefix(said, "TRYAGAIN"), redis.HasErrorPrefix(said, "CLUSTERDOWN"):
+	case redis.HasErrorPrefix(cause, "TRYAGAIN"), redis.HasErrorPrefix(cause, "CLUSTERDOWN"):
 		return from, false, true, nil
 	}
-	words := strings.Fields(said.Error())
+	words := strings.Fields(cause.Error())
 	if len(words) != 3 || words[0] != "MOVED" && words[0] != "ASK" {
 		return nil, false, false, nil
 	}
@@ -80,11 +78,9 @@ func (s *Store) redirected(
 	return to, words[0] == "ASK", err == nil, err
 }
 
-// masterAt finds a master by its address; it has the client look at the cluster anew.
+// masterAt finds a master by its address after refreshing the client's view of the cluster.
 func masterAt(
-	ctx context.Context,
-	cluster *redis.ClusterClient,
-	addr string,
+	ctx context.Context, cluster *redis.ClusterClient, addr string,
 ) (redis.UniversalClient, error) {
 	var mu sync.Mutex
 	var found redis.UniversalClient

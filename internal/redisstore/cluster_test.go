@@ -39,7 +39,7 @@ func moves(t *testing.T, cluster *servers.RedisNodes) (slot int, from, to *serve
 	return slot, from, nil
 }
 
-// A slot that moves takes its sales' leases from under them, there; brought back, they are open as if nothing had been.
+// A slot that moves invalidates its sales' leases; moved back, the sales are open again.
 func TestCluster_MovedSlotInvalidatesOnlyItsSales(t *testing.T) {
 	cluster, s := onCluster(t, 0)
 	load(t, s, onSale(10, 5))
@@ -57,16 +57,10 @@ func TestCluster_MovedSlotInvalidatesOnlyItsSales(t *testing.T) {
 		v := view(t, s)
 		require.Equal(t, at.gate, v.Gate)
 		require.EqualValues(
-			t,
-			[]int64{8, 2},
-			[]int64{v.Available, v.Pending},
-			"nothing was lost on the way",
+			t, []int64{8, 2}, []int64{v.Available, v.Pending}, "nothing was lost on the way",
 		)
 		_, err := s.Reserve(
-			t.Context(),
-			goods,
-			1,
-			[]reservation.Reservation{reservationOf(1, 7, 2)},
+			t.Context(), goods, 1, []reservation.Reservation{reservationOf(1, 7, 2)},
 		)
 		require.Equal(t, at.gate != seckill.GateOpen, err != nil, "%v", err)
 		v, err = s.View(t.Context(), other)
@@ -75,7 +69,7 @@ func TestCluster_MovedSlotInvalidatesOnlyItsSales(t *testing.T) {
 	}
 }
 
-// While a slot is half moved a group either is judged whole or nothing has happened; asked again later, each is judged once.
+// While a slot migrates a batch is judged whole or not at all; repeats are judged once.
 func TestCluster_MigratingSlotReservesOnce(t *testing.T) {
 	for name, replicas := range map[string]int{"without replicas": 0, "waiting for one": 1} {
 		t.Run(name, func(t *testing.T) {
@@ -99,9 +93,7 @@ func TestCluster_MigratingSlotReservesOnce(t *testing.T) {
 			v := view(t, s)
 			require.EqualValues(t, 97, v.Available)
 			require.Equal(
-				t,
-				[]string{"sn1", "sn2", "sn3"},
-				slices.Sorted(slices.Values(pendingSns(t, s))),
+				t, []string{"sn1", "sn2", "sn3"}, slices.Sorted(slices.Values(pendingSns(t, s))),
 			)
 		})
 	}
@@ -118,14 +110,12 @@ func tryReserve(t *testing.T, s *Store, r reservation.Reservation) {
 		return
 	}
 	require.Contains(
-		t,
-		[]reservation.VerdictCode{reservation.Taken, reservation.Repeated},
-		g.Verdicts[0].Code,
+		t, []reservation.VerdictCode{reservation.Taken, reservation.Repeated}, g.Verdicts[0].Code,
 	)
 	require.Equal(t, r.OrderSn, g.Verdicts[0].OrderSn)
 }
 
-// Who waits for replicas speaks to the master itself, and must find the next one.
+// A store that waits for replicas connects to the master itself and must follow a failover.
 func TestCluster_WaitFollowsTheMaster(t *testing.T) {
 	cluster, s := onCluster(t, 1)
 	load(t, s, onSale(10, 5))
@@ -141,11 +131,7 @@ func TestCluster_WaitFollowsTheMaster(t *testing.T) {
 	again.Epoch = 2
 	load(t, s, again)
 	_, err = s.IssuePaths(
-		t.Context(),
-		goods,
-		2,
-		time.Minute,
-		[]reservation.PathGrant{{Path: path(1), BuyerID: 7}},
+		t.Context(), goods, 2, time.Minute, []reservation.PathGrant{{Path: path(1), BuyerID: 7}},
 	)
 	require.NoError(t, err)
 	g, err := s.Reserve(t.Context(), goods, 2, []reservation.Reservation{reservationOf(1, 7, 1)})
@@ -157,10 +143,8 @@ func TestCheckReadiness_OneMasterIsEnough(t *testing.T) {
 	cluster, _ := onCluster(t, 0)
 	client := redis.NewClusterClient(
 		&redis.ClusterOptions{
-			Addrs:         cluster.Addrs(),
-			MaxRedirects:  -1,
-			DialTimeout:   100 * time.Millisecond,
-			DialerRetries: 1,
+			Addrs: cluster.Addrs(), MaxRedirects: -1,
+			DialTimeout: 100 * time.Millisecond, DialerRetries: 1,
 		},
 	)
 	t.Cleanup(func() { _ = client.Close() })

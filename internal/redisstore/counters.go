@@ -14,14 +14,14 @@ import (
 
 var _ stats.CounterStore = (*Store)(nil)
 
-// rateWindowSeconds is the seconds over which orders per second are told.
+// rateWindowSeconds is the window of orders per second.
 const rateWindowSeconds = 10
 
-// AddCounts adds what a node counted, all sales in one pipeline (so EVAL: EVALSHA could not fall back on the text there). Of a sale
-// whose master is away the counts are lost; it is called known.
+// AddCounts adds a node's counts of all sales in one pipeline (by EVAL: a pipeline cannot repeat
+// EVALSHA). The result says of each sale whether Redis has it. Counts of a sale whose master does
+// not answer are lost, and the sale is reported as existing.
 func (s *Store) AddCounts(
-	ctx context.Context,
-	counts map[int64]stats.Counts,
+	ctx context.Context, counts map[int64]stats.Counts,
 ) (map[int64]bool, error) {
 	script, replies := lua.Source("counters"), make(map[int64]*redis.Cmd, len(counts))
 	pipe := s.client.Pipeline()
@@ -49,7 +49,8 @@ func (s *Store) AddCounts(
 	return known, nil
 }
 
-// Pace reads what the nodes have counted of a sale.
+// Rates reads the sums over all nodes: refusals by reason, and orders per second over the last
+// rateWindowSeconds.
 func (s *Store) Rates(ctx context.Context, goodsID int64) (stats.Rates, error) {
 	k, p := keysOf(goodsID), stats.Rates{Refusals: map[seckill.Reason]int64{}}
 	now, err := s.serverTime(ctx, k)
@@ -57,11 +58,11 @@ func (s *Store) Rates(ctx context.Context, goodsID int64) (stats.Rates, error) {
 		return p, fmt.Errorf("ask redis for the time: %w", err)
 	}
 	pipe := s.client.Pipeline()
-	tally, pace := pipe.HGetAll(ctx, k.counters()), pipe.HGetAll(ctx, k.orderRates())
+	refusals, orderCounts := pipe.HGetAll(ctx, k.counters()), pipe.HGetAll(ctx, k.orderRates())
 	if _, err := pipe.Exec(ctx); err != nil {
 		return p, fmt.Errorf("read figures from redis: %w", err)
 	}
-	for reason, n := range tally.Val() {
+	for reason, n := range refusals.Val() {
 		count, err := strconv.ParseInt(n, 10, 64)
 		if err != nil {
 			return p, fmt.Errorf("read figures from redis: %w", err)
@@ -69,7 +70,7 @@ func (s *Store) Rates(ctx context.Context, goodsID int64) (stats.Rates, error) {
 		p.Refusals[seckill.Reason(reason)] = count
 	}
 	orders, last := int64(0), now.Unix()-1
-	for second, n := range pace.Val() {
+	for second, n := range orderCounts.Val() {
 		at, _ := strconv.ParseInt(second, 10, 64) // what is no second of ours is long ago
 		if count, _ := strconv.ParseInt(n, 10, 64); at > last-rateWindowSeconds && at <= last {
 			orders += count

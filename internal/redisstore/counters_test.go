@@ -16,8 +16,7 @@ func TestAddCounts_SumsAllNodes(t *testing.T) {
 		counted := map[int64]stats.Counts{
 			goods: {Orders: 30, Refusals: map[seckill.Reason]int64{seckill.SoldOut: 2}},
 			goods + 1: {
-				Orders:   5,
-				Refusals: map[seckill.Reason]int64{seckill.SoldOut: 7},
+				Orders: 5, Refusals: map[seckill.Reason]int64{seckill.SoldOut: 7},
 			}, // no such sale
 		}
 		for range 2 {

@@ -1,18 +1,22 @@
-// Package redisstore is what the house says to Redis, besides the limiter: the state of each sale, its random paths,
-// its reservations, its outbox and what is pending, and the locks of the background work.
+// Package redisstore keeps the live state of sales in Redis: gate and counters, random paths,
+// reservations, the outbox, pending orders, and the locks of rebuilds. The limiter is elsewhere.
 //
-// Every key of one goods carries the goods id as its hash tag, so that one script sees them all on a cluster:
+// Every key of one goods carries the goods id as its hash tag, so that one script reaches them all
+// on a cluster:
 //
-//	sk:{42}            hash    the sale: gate, epoch, lease, window, limit and the four numbers of the ledger
+//	sk:{42}            hash    the sale: gate, epoch, lease, window, limit and the ledger's numbers
 //	sk:{42}:buyers     hash    buyer -> units held and the order numbers that hold them
-//	sk:{42}:pending    hash    order number -> when, how many, and the entry to publish again
-//	sk:{42}:outbox     stream  groups that RabbitMQ has not confirmed
-//	sk:{42}:moves      set     ids of the releases given in this epoch
+//	sk:{42}:pending    hash    order number -> time (ms), units, and the entry to publish again
+//	sk:{42}:outbox     stream  batches of entries that RabbitMQ has not confirmed
+//	sk:{42}:moves      set     ids of the stock moves applied in this epoch
 //	sk:{42}:p:<path>   string  one random path, while it lives
-//	sk:{42}:waited     string  written before a WAIT, so that there is something to wait for
+//	sk:{42}:tally      hash    refusal reason -> count
+//	sk:{42}:pace       hash    second -> orders reserved
+//	sk:{42}:waited     string  written before a WAIT, so that WAIT covers earlier writes
 //	sk:{42}:rebuild    string  the lock of its rebuild, while it is held
-//	sk:{42}:stage:<n>  hash    buyers being loaded for the epoch to come
+//	sk:{42}:stage:<n>  hash    buyers being loaded for epoch n
 //
-// Each step is one script of scripts/lua; this package binds its KEYS and ARGV and reads its answer, and decides
-// nothing. A call that runs into its deadline has an unknown outcome, and says so by its error.
+// Each step is one script of scripts/lua. This package binds KEYS and ARGV and decodes the answer;
+// it takes no decisions. A call that exceeds its deadline has an unknown outcome and returns an
+// error. A Store is safe for concurrent use.
 package redisstore

@@ -23,7 +23,8 @@ var env = servers.NewSuite()
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(env.Around(m)) }
 
-// eachServer runs a test on a real Redis, on a cluster of three masters, and on the Redis that standalone embeds.
+// eachServer runs a test on Redis, on a cluster of three masters, and on the Redis that standalone
+// embeds.
 func eachServer(t *testing.T, test func(t *testing.T, s *Store)) {
 	t.Run("redis-server", func(t *testing.T) { test(t, open(t, servers.Redis(t).Addr(), "")) })
 	t.Run("redis-cluster", func(t *testing.T) {
@@ -77,10 +78,7 @@ func path(n int) string {
 func issuePath(t *testing.T, s *Store, n int, buyer, quantity int64) reservation.Reservation {
 	t.Helper()
 	_, err := s.IssuePaths(
-		t.Context(),
-		goods,
-		1,
-		time.Minute,
+		t.Context(), goods, 1, time.Minute,
 		[]reservation.PathGrant{{Path: path(n), BuyerID: buyer}},
 	)
 	require.NoError(t, err)
@@ -91,10 +89,7 @@ func reservationOf(n int, buyer, quantity int64) reservation.Reservation {
 	sn := fmt.Sprintf("sn%d", n)
 	return reservation.Reservation{
 		OrderLine: reservation.OrderLine{
-			OrderSn:  sn,
-			BuyerID:  buyer,
-			Quantity: quantity,
-			Name:     "李雷",
+			OrderSn: sn, BuyerID: buyer, Quantity: quantity, Name: "李雷",
 		},
 		Path: path(n),
 	}
@@ -128,7 +123,7 @@ func pendingSns(t *testing.T, s *Store) []string {
 
 func release(t *testing.T, s *Store, moves ...order.StockMove) []order.MoveResult {
 	t.Helper()
-	given, err := s.Release(context.Background(), goods, moves)
+	results, err := s.Release(context.Background(), goods, moves)
 	require.NoError(t, err)
-	return given
+	return results
 }

@@ -28,13 +28,8 @@ func TestSettle_MovesPendingToSoldOnce(t *testing.T) {
 
 func cancelOf(sn string, buyer, quantity int64) order.StockMove {
 	return order.StockMove{
-		ID:       "move of " + sn,
-		GoodsID:  goods,
-		Epoch:    1,
-		Kind:     order.MoveCancel,
-		BuyerID:  buyer,
-		OrderSn:  sn,
-		Quantity: quantity,
+		ID: "move of " + sn, GoodsID: goods, Epoch: 1, Kind: order.MoveCancel,
+		BuyerID: buyer, OrderSn: sn, Quantity: quantity,
 	}
 }
 
@@ -46,13 +41,11 @@ func TestRelease_ReturnsUnitsOnceBeforeAndAfterSettle(t *testing.T) {
 		require.NoError(t, err)
 		settled, early := cancelOf("sn1", 7, 3), cancelOf("sn2", 8, 2)
 		require.Equal(
-			t,
-			[]order.MoveResult{order.MoveApplied, order.MoveApplied},
+			t, []order.MoveResult{order.MoveApplied, order.MoveApplied},
 			release(t, s, settled, early),
 		)
 		require.Equal(
-			t,
-			[]order.MoveResult{order.MoveAppliedBefore, order.MoveAppliedBefore},
+			t, []order.MoveResult{order.MoveAppliedBefore, order.MoveAppliedBefore},
 			release(t, s, settled, early),
 		)
 		_, err = s.Settle(t.Context(), goods, []string{"sn2"})
@@ -61,11 +54,7 @@ func TestRelease_ReturnsUnitsOnceBeforeAndAfterSettle(t *testing.T) {
 		require.EqualValues(t, []int64{9, 1, 0}, []int64{v.Available, v.Pending, v.Sold})
 
 		verdicts := reserve(
-			t,
-			s,
-			issuePath(t, s, 4, 7, 4),
-			issuePath(t, s, 5, 8, 4),
-			issuePath(t, s, 6, 8, 3),
+			t, s, issuePath(t, s, 4, 7, 4), issuePath(t, s, 5, 8, 4), issuePath(t, s, 6, 8, 3),
 		)
 		require.Equal(t, []reservation.Verdict{
 			{Code: reservation.Taken, OrderSn: "sn4"},
@@ -79,10 +68,7 @@ func TestRelease_ChecksTheEpoch(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *Store) {
 		m := cancelOf("sn1", 7, 1)
 		require.Equal(
-			t,
-			[]order.MoveResult{order.MoveDeferred},
-			release(t, s, m),
-			"redis has no such sale",
+			t, []order.MoveResult{order.MoveDeferred}, release(t, s, m), "redis has no such sale",
 		)
 		load(t, s, onSale(10, 5))
 		m.Epoch = 2
@@ -133,9 +119,7 @@ func TestLoad_LoadsHoldingsAndRejectsOldEpochs(t *testing.T) {
 		load(t, s, snap)
 		v := view(t, s)
 		require.EqualValues(
-			t,
-			[]int64{3, 8, 0, 2},
-			[]int64{v.Epoch, v.Available, v.Pending, v.Sold},
+			t, []int64{3, 8, 0, 2}, []int64{v.Epoch, v.Available, v.Pending, v.Sold},
 		)
 		require.Equal(t, snap.Rate, v.Rate)
 		require.Equal(t, snap.Title, v.Title)
@@ -147,23 +131,16 @@ func TestLoad_LoadsHoldingsAndRejectsOldEpochs(t *testing.T) {
 		}
 		require.EqualValues(t, 8, view(t, s).Available)
 		_, err := s.IssuePaths(
-			t.Context(),
-			goods,
-			3,
-			reservation.PathTTL,
+			t.Context(), goods, 3, reservation.PathTTL,
 			[]reservation.PathGrant{{Path: path(2), BuyerID: 7}},
 		)
 		require.NoError(t, err)
 		g, err := s.Reserve(
-			t.Context(),
-			goods,
-			3,
-			[]reservation.Reservation{reservationOf(2, 7, 1)},
+			t.Context(), goods, 3, []reservation.Reservation{reservationOf(2, 7, 1)},
 		)
 		require.NoError(t, err)
 		require.Equal(
-			t,
-			[]reservation.Verdict{{Code: reservation.OverLimit, OrderSns: []string{"sn1"}}},
+			t, []reservation.Verdict{{Code: reservation.OverLimit, OrderSns: []string{"sn1"}}},
 			g.Verdicts,
 		)
 	})
@@ -174,9 +151,7 @@ func TestAdopt_TakesOnceAndOnlyWhatIsLeft(t *testing.T) {
 		load(t, s, onSale(3, 2))
 		lines := []reservation.OrderLine{
 			{
-				OrderSn:  "a",
-				BuyerID:  7,
-				Quantity: 2,
+				OrderSn: "a", BuyerID: 7, Quantity: 2,
 			}, {OrderSn: "b", BuyerID: 7, Quantity: 1}, {OrderSn: "c", BuyerID: 8, Quantity: 2},
 		}
 		for range 2 {
@@ -189,7 +164,8 @@ func TestAdopt_TakesOnceAndOnlyWhatIsLeft(t *testing.T) {
 	})
 }
 
-// A rebuild waits for the queue; an order that waited for the rebuild would hold the queue up for ever.
+// A rebuild waits for the queue; an order that waited for the rebuild would block the queue
+// forever.
 func TestAdopt_ShutGateAcceptsLateOrders(t *testing.T) {
 	late := []reservation.OrderLine{{OrderSn: "a", BuyerID: 7, Quantity: 2}}
 	for name, shut := range map[string]func(t *testing.T, s *Store){
@@ -208,9 +184,7 @@ func TestAdopt_ShutGateAcceptsLateOrders(t *testing.T) {
 				v := view(t, s)
 				require.NotEqual(t, seckill.GateOpen, v.Gate)
 				require.EqualValues(
-					t,
-					[]int64{3, 0, 0},
-					[]int64{v.Available, v.Pending, v.Sold},
+					t, []int64{3, 0, 0}, []int64{v.Available, v.Pending, v.Sold},
 					"nothing is taken",
 				)
 			})
@@ -253,10 +227,7 @@ func TestAdopt_RejectsAnEndedEpoch(t *testing.T) {
 		snap.Epoch = 2
 		load(t, s, snap)
 		_, err := s.Adopt(
-			t.Context(),
-			goods,
-			1,
-			0,
+			t.Context(), goods, 1, 0,
 			[]reservation.OrderLine{{OrderSn: "a", BuyerID: 7, Quantity: 2}},
 		)
 		_, shut := errors.AsType[*seckill.GateError](err)
@@ -276,31 +247,20 @@ func TestRelease_RefusedCutStaysRefused(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *Store) {
 		load(t, s, onSale(10, 5))
 		cut := order.StockMove{
-			ID:       "cut",
-			GoodsID:  goods,
-			Epoch:    1,
-			Kind:     order.MoveDelta,
-			Quantity: -12,
+			ID: "cut", GoodsID: goods, Epoch: 1, Kind: order.MoveDelta, Quantity: -12,
 		}
 		more := order.StockMove{
-			ID:       "more",
-			GoodsID:  goods,
-			Epoch:    1,
-			Kind:     order.MoveDelta,
-			Quantity: 5,
+			ID: "more", GoodsID: goods, Epoch: 1, Kind: order.MoveDelta, Quantity: 5,
 		}
 		require.Equal(
-			t,
-			[]order.MoveResult{order.CutTooLarge, order.MoveApplied, order.CutTooLarge},
-			release(t, s, cut, more, cut),
-			"whoever asks again must hear what the first heard",
+			t, []order.MoveResult{order.CutTooLarge, order.MoveApplied, order.CutTooLarge},
+			release(t, s, cut, more, cut), "a repeated call gets the same result",
 		)
 		require.EqualValues(t, 15, view(t, s).Available)
 	})
 }
 
-// TestLoad_RejectsAnEpochBegunBeforeShut: a first exposing that was slow to load must not open the gate in the middle
-// of a rebuild that has begun meanwhile.
+// A delayed first load must not open the gate during a rebuild that has begun meanwhile.
 func TestLoad_RejectsAnEpochBegunBeforeShut(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *Store) {
 		require.NoError(t, s.Shut(t.Context(), goods, 1))
@@ -315,8 +275,8 @@ func TestLoad_RejectsAnEpochBegunBeforeShut(t *testing.T) {
 	})
 }
 
-// TestLoad_RejectsAnOpenGate: a rebuild shuts the gate on one master, another is promoted, a slow first exposing opens it there, and
-// somebody buys. The rebuild has not drained that purchase, and must not drop it.
+// A rebuild shuts the gate on one master, another is promoted, a delayed load opens the gate there,
+// and a buyer reserves. The rebuild has not drained that reservation and must not drop it.
 func TestLoad_RejectsAnOpenGate(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *Store) {
 		load(t, s, onSale(10, 5))
@@ -346,14 +306,13 @@ func TestRelease_DefersWhileTheGateIsShut(t *testing.T) {
 	})
 }
 
-// TestAdopt_ChecksTheBuyersLimit: its buyer has bought again since, and that order must not be failed for it.
+// The buyer has bought again since; adopting the old order must not make the newer one fail.
 func TestAdopt_ChecksTheBuyersLimit(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *Store) {
 		load(t, s, onSale(10, 2))
 		reserve(t, s, issuePath(t, s, 1, 7, 2))
 		late := []reservation.OrderLine{
-			{OrderSn: "late", BuyerID: 7, Quantity: 1},
-			{OrderSn: "other", BuyerID: 8, Quantity: 1},
+			{OrderSn: "late", BuyerID: 7, Quantity: 1}, {OrderSn: "other", BuyerID: 8, Quantity: 1},
 		}
 		adopted, err := s.Adopt(t.Context(), goods, 1, 2, late)
 		require.NoError(t, err)
@@ -361,10 +320,7 @@ func TestAdopt_ChecksTheBuyersLimit(t *testing.T) {
 		adopted, err = s.Adopt(t.Context(), goods, 1, 3, late)
 		require.NoError(t, err)
 		require.Equal(
-			t,
-			map[string]bool{"late": true, "other": true},
-			adopted,
-			"the limit was higher once",
+			t, map[string]bool{"late": true, "other": true}, adopted, "the limit was higher once",
 		)
 		require.EqualValues(t, 6, view(t, s).Available)
 	})

@@ -10,12 +10,13 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// unlockScript removes a lock only where it is still the holder's.
+// unlockScript deletes the lock if ARGV 1 still holds it.
 var unlockScript = redis.NewScript(
 	`if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0`,
 )
 
-// lockScript has a turn taken, or kept by who has it: KEYS 1 the turn; ARGV 1 who asks, 2 ms. Returns 1, or 0 where another has it.
+// lockScript acquires or renews a lock. KEYS 1 the lock; ARGV 1 the holder, 2 milliseconds. Returns
+// 1, or 0 where another holder has it.
 var lockScript = redis.NewScript(`local has = redis.call('GET', KEYS[1])
 if has and has ~= ARGV[1] then return 0 end
 redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
@@ -29,13 +30,11 @@ func (s *Store) acquire(ctx context.Context, key, holder string, life time.Durat
 	return mine, nil
 }
 
-// LockRebuild takes the lock of a goods' rebuild and keeps it until unlock is called; false where another has it. A holder
-// that is heard of no more keeps it for life. It keeps two rebuilders from doing the same work; that they do no harm is the
-// fencing token's matter, not the lock's.
+// LockRebuild acquires the lock of a goods' rebuild and renews it until unlock is called; ok is
+// false where another holder has it. The lock of a dead holder expires after life. The lock saves
+// duplicate work; correctness rests on the fencing token.
 func (s *Store) LockRebuild(
-	ctx context.Context,
-	goodsID int64,
-	life time.Duration,
+	ctx context.Context, goodsID int64, life time.Duration,
 ) (unlock func(), ok bool, err error) {
 	key, holder := keysOf(goodsID).rebuildLock(), uuid.NewString()
 	if ok, err = s.acquire(ctx, key, holder, life); !ok {
@@ -49,13 +48,12 @@ func (s *Store) LockRebuild(
 		keeper.Wait()
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 		defer cancel()
-		_ = unlockScript.Run(ctx, s.client, []string{key}, holder).
-			Err()
+		_ = unlockScript.Run(ctx, s.client, []string{key}, holder).Err()
 		// where this fails the lock ends by itself
 	}, true, nil
 }
 
-// keep renews a lock until ctx ends. A Redis that does not answer, or has lost it, is asked again; nothing hangs on it.
+// renew renews a lock until ctx ends. It ignores errors: a lost lock costs only duplicate work.
 func (s *Store) renew(ctx context.Context, key, holder string, life time.Duration) {
 	for tick := time.NewTicker(life / 4); ; {
 		select {

@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A rebuild that takes longer than its lock's life keeps the lock, also where Redis has lost it meanwhile; one that is over
-// gives it up, and that of a rebuilder that died ends by itself.
+// A long rebuild keeps its lock, even after Redis lost it. A finished one releases it, and the lock
+// of a dead rebuilder expires.
 func TestLockRebuild_IsRenewedWhileHeld(t *testing.T) {
 	const life = 4 * time.Second
 	s := open(t, env.Redis(t).Addr(), "")
@@ -24,26 +24,20 @@ func TestLockRebuild_IsRenewedWhileHeld(t *testing.T) {
 	key := keysOf(goods).rebuildLock()
 	require.NoError(t, s.client.PExpire(t.Context(), key, life/2).Err())
 	require.Eventually(
-		t,
-		func() bool { return s.client.PTTL(t.Context(), key).Val() > life/2 },
-		time.Minute,
-		time.Millisecond,
-		"renewed before it ends",
+		t, func() bool { return s.client.PTTL(t.Context(), key).Val() > life/2 }, time.Minute,
+		time.Millisecond, "renewed before it ends",
 	)
 	require.NoError(t, s.client.Del(t.Context(), key).Err())
 	require.Eventually(
-		t,
-		func() bool { return s.client.Exists(t.Context(), key).Val() == 1 },
-		time.Minute,
-		time.Millisecond,
-		"taken again where it was lost",
+		t, func() bool { return s.client.Exists(t.Context(), key).Val() == 1 }, time.Minute,
+		time.Millisecond, "taken again where it was lost",
 	)
 	unlock()
 	unlock, ok = lock(time.Hour)
-	require.True(t, ok, "given up")
+	require.True(t, ok, "released")
 	unlock()
 
-	require.NoError(t, s.client.Set(t.Context(), key, "one who died", 200*time.Millisecond).Err())
+	require.NoError(t, s.client.Set(t.Context(), key, "a dead holder", 200*time.Millisecond).Err())
 	require.Eventually(t, func() bool {
 		unlock, ok := lock(life)
 		if ok {

@@ -9,12 +9,10 @@ import (
 	"flashsale.dev/seckill/internal/order/outbox"
 )
 
-// Unconfirmed reads outbox entries of a goods that are at least so old by Redis' clock, oldest first.
+// Unconfirmed reads at most count outbox entries of a goods that are at least age old by Redis'
+// clock, oldest first.
 func (s *Store) Unconfirmed(
-	ctx context.Context,
-	goodsID int64,
-	age time.Duration,
-	count int64,
+	ctx context.Context, goodsID int64, age time.Duration, count int64,
 ) ([]outbox.Entry, error) {
 	now, err := s.serverTime(ctx, keysOf(goodsID))
 	if err != nil {
@@ -33,7 +31,7 @@ func (s *Store) Unconfirmed(
 	return entries, nil
 }
 
-// Confirmed removes outbox entries that the queue has confirmed.
+// Confirmed deletes outbox entries that RabbitMQ has confirmed.
 func (s *Store) Confirmed(ctx context.Context, goodsID int64, ids ...string) error {
 	if err := s.client.XDel(ctx, keysOf(goodsID).outbox(), ids...).Err(); err != nil {
 		return fmt.Errorf("remove confirmed entries from the outbox in redis: %w", err)

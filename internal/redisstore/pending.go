@@ -14,10 +14,11 @@ import (
 	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
-// settleBatch is how many numbers one script call settles: well under what Lua can unpack.
+// settleBatch is how many numbers one script call settles, well below Lua's limit of unpack.
 const settleBatch = 500
 
-// Settle tells Redis that MySQL has committed these orders. It may be repeated; it returns how many were pending.
+// Settle moves orders that MySQL has committed from pending to sold. Repeats are harmless; it
+// returns how many were pending.
 func (s *Store) Settle(ctx context.Context, goodsID int64, sns []string) (int, error) {
 	k, settled := keysOf(goodsID), 0
 	for len(sns) > 0 {
@@ -35,11 +36,9 @@ func (s *Store) Settle(ctx context.Context, goodsID int64, sns []string) (int, e
 	return settled, nil
 }
 
-// Pending finds one reservation that MySQL may not have yet. The bool tells whether there is one.
+// Pending returns one reservation that MySQL may not have yet; false where there is none.
 func (s *Store) Pending(
-	ctx context.Context,
-	goodsID int64,
-	sn string,
+	ctx context.Context, goodsID int64, sn string,
 ) (reservation.OrderLine, bool, error) {
 	text, err := s.client.HGet(ctx, keysOf(goodsID).pending(), sn).Result()
 	if errors.Is(err, redis.Nil) {
@@ -47,18 +46,16 @@ func (s *Store) Pending(
 	}
 	if err != nil {
 		return reservation.OrderLine{}, false, fmt.Errorf(
-			"look for a pending order in redis: %w",
-			err,
+			"read a pending order in redis: %w", err,
 		)
 	}
 	p, err := readPending(text)
 	return p.OrderLine, err == nil, err
 }
 
-// PendingAmong tells which of the numbers, by goods, MySQL may not have yet: one round trip for all.
+// PendingAmong returns which of the numbers, grouped by goods, are pending, in one round trip.
 func (s *Store) PendingAmong(
-	ctx context.Context,
-	numbers map[int64][]string,
+	ctx context.Context, numbers map[int64][]string,
 ) (map[string]bool, error) {
 	asked := make(map[int64]*redis.SliceCmd, len(numbers))
 	_, err := s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
@@ -68,7 +65,7 @@ func (s *Store) PendingAmong(
 		return nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("look for pending orders in redis: %w", err)
+		return nil, fmt.Errorf("read pending orders in redis: %w", err)
 	}
 	pending := make(map[string]bool)
 	for goodsID, sns := range numbers {
@@ -81,13 +78,10 @@ func (s *Store) PendingAmong(
 	return pending, nil
 }
 
-// PendingPage walks over what is pending of a goods, from cursor 0 until the cursor returned is 0 again. What is
-// pending all the while is seen at least once.
+// PendingPage iterates over a goods' pending reservations, from cursor 0 until the returned cursor
+// is 0. A reservation that stays pending throughout appears at least once.
 func (s *Store) PendingPage(
-	ctx context.Context,
-	goodsID int64,
-	cursor uint64,
-	count int64,
+	ctx context.Context, goodsID int64, cursor uint64, count int64,
 ) ([]order.Pending, uint64, error) {
 	flat, next, err := s.client.HScan(ctx, keysOf(goodsID).pending(), cursor, "", count).Result()
 	if err != nil {
@@ -104,7 +98,7 @@ func (s *Store) PendingPage(
 	return page, next, nil
 }
 
-// readPending reads "ms:quantity:entry".
+// readPending decodes "ms:quantity:entry".
 func readPending(text string) (order.Pending, error) {
 	ms, rest, _ := strings.Cut(text, ":")
 	_, entry, ok := strings.Cut(rest, ":")
@@ -119,15 +113,13 @@ func readPending(text string) (order.Pending, error) {
 	return order.Pending{OrderLine: line, Entry: []byte(entry), At: time.UnixMilli(at).UTC()}, nil
 }
 
-// Adopt takes units of the present epoch for orders of an older one, and tells which got them. Where the sale's gate is
-// shut all of them do: nothing is sold until a newer epoch is loaded, which has them. Where Redis has a newer epoch the
-// error is a *seckill.GateError.
+// Adopt takes units of the present epoch for orders of an older one and reports which of them got
+// units. Where the gate is shut all of them do: nothing is sold until a newer epoch, which includes
+// them, is loaded. Where Redis has a newer epoch the error is a *reservation.GateError.
 //
-// limit is what a buyer may hold with them; 0 leaves that to MySQL.
+// limit is the most units that a buyer may hold including these; 0 leaves that check to MySQL.
 func (s *Store) Adopt(
-	ctx context.Context,
-	goodsID, epoch, limit int64,
-	lines []reservation.OrderLine,
+	ctx context.Context, goodsID, epoch, limit int64, lines []reservation.OrderLine,
 ) (map[string]bool, error) {
 	k := keysOf(goodsID)
 	args := append(make([]any, 0, 3+4*len(lines)), s.lease, epoch, limit)
@@ -154,11 +146,9 @@ func (s *Store) Adopt(
 	return adopted, r.err
 }
 
-// Release gives moves of one goods to Redis, each once, and returns what became of each.
+// Release applies stock moves of one goods, each once, and returns the result of each.
 func (s *Store) Release(
-	ctx context.Context,
-	goodsID int64,
-	moves []order.StockMove,
+	ctx context.Context, goodsID int64, moves []order.StockMove,
 ) ([]order.MoveResult, error) {
 	k := keysOf(goodsID)
 	args := append(make([]any, 0, 1+6*len(moves)), s.lease)
@@ -170,9 +160,9 @@ func (s *Store) Release(
 	if err != nil {
 		return nil, fmt.Errorf("release in redis: %w", err)
 	}
-	given := make([]order.MoveResult, len(codes))
+	results := make([]order.MoveResult, len(codes))
 	for i, c := range codes {
-		given[i] = order.MoveResult(c)
+		results[i] = order.MoveResult(c)
 	}
-	return given, nil
+	return results, nil
 }

@@ -14,21 +14,22 @@ import (
 	"flashsale.dev/seckill/internal/order/reconcile"
 )
 
-// Readiness is how much of Redis there is.
+// Readiness counts the masters of a Redis deployment.
 type Readiness struct {
 	Masters     int // of a cluster; 1 where Redis is one server
 	Unavailable int // masters that do not answer or have no cluster around them: their sales wait
 }
 
-// errUnsafe says that Redis answers and must not be trusted with a sale.
+// errUnsafe says that Redis answers but must not hold a sale.
 var errUnsafe = errors.New("redis is not fit")
 
-// masterTimeout bounds asking one master: the others are asked at the same time.
+// masterTimeout bounds the check of one master; all are checked concurrently.
 const masterTimeout = 400 * time.Millisecond
 
-// Fit asks whether Redis answers, and whether it may be trusted with a sale: a server that evicts keys to make room
-// would sell what it has forgotten. A server that does not tell its policy (an embedded or a managed one) is believed. Of a
-// cluster one master that answers is enough, and none may be unfit.
+// CheckReadiness checks that Redis answers and that its eviction policy is noeviction: a server
+// that evicts keys forgets reservations and oversells. A server that hides its policy (embedded,
+// managed) is accepted. Of a cluster one answering master is enough, and none may have another
+// policy.
 func (s *Store) CheckReadiness(ctx context.Context) (Readiness, error) {
 	asked, failed, err := s.eachMaster(ctx, s.checkMaster)
 	f := Readiness{Masters: asked, Unavailable: len(failed)}
@@ -56,14 +57,13 @@ func (s *Store) checkMaster(ctx context.Context, node redis.UniversalClient) err
 	if policy := config["maxmemory-policy"]; err == nil && policy != "" && policy != "noeviction" {
 		return fmt.Errorf(
 			"%w: it has maxmemory-policy %s, which must be noeviction, or it forgets what it sold",
-			errUnsafe,
-			policy,
+			errUnsafe, policy,
 		)
 	}
 	return nil
 }
 
-// Durable tells whether Redis, every master of it, keeps an append-only file; true where it does not say.
+// Durable reports whether every master keeps an append-only file; true where a server does not say.
 func (s *Store) Durable(ctx context.Context) bool {
 	_, forgetting, _ := s.eachMaster(
 		ctx,
@@ -78,8 +78,8 @@ func (s *Store) Durable(ctx context.Context) bool {
 	return len(forgetting) == 0
 }
 
-// Memory tells what Redis uses and may use: used_memory and maxmemory of INFO memory. A server that does not tell (an
-// embedded one) uses nothing. Of a cluster it is the fullest master's that answers.
+// Memory returns used_memory and maxmemory of INFO, in bytes; of a cluster those of the fullest
+// master. A server that reports none (embedded) counts as zero.
 func (s *Store) Memory(ctx context.Context) (reconcile.Memory, error) {
 	if s.opts.Lease != "" { // no server of its own
 		return reconcile.Memory{}, nil
@@ -108,7 +108,7 @@ func (s *Store) Memory(ctx context.Context) (reconcile.Memory, error) {
 	return most, nil
 }
 
-// fuller compares by the share that is used; servers without a limit by what they use.
+// fuller compares the used share, and the used bytes of servers without a limit.
 func fuller(a, b reconcile.Memory) bool {
 	if a.Most > 0 && b.Most > 0 {
 		return float64(a.Used)/float64(a.Most) > float64(b.Used)/float64(b.Most)
@@ -116,7 +116,7 @@ func fuller(a, b reconcile.Memory) bool {
 	return a.Used > b.Used
 }
 
-// infoField reads a number of INFO; 0 where there is none.
+// infoField reads a number of INFO; 0 where it is missing.
 func infoField(text, name string) int64 {
 	for line := range strings.Lines(text) {
 		if value, ok := strings.CutPrefix(line, name+":"); ok {

@@ -9,23 +9,21 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// errTooFewReplicas says that what a script did may be lost with the master.
+// errTooFewReplicas says that a reservation may be lost together with the master.
 var errTooFewReplicas = errors.New("too few replicas have it yet")
 
-// maxRedirects is how often a group follows a cluster's word that its goods is elsewhere, or asks again in a moment.
+// How often a batch follows a cluster's redirection, and the first pause before a repeated attempt.
 const (
 	maxRedirects  = 4
 	redirectPause = 10 * time.Millisecond
 )
 
-// reserveOn runs the reserve script and, where replicas count, waits for them: on the same connection, since WAIT is about
-// what that connection has written, and in the same round trip. unsure tells why the replicas may not have it.
+// reserveReplicated runs the reserve script and, where replicas count, waits for them in the same
+// round trip. WAIT covers the writes of its own connection, so both use one. notReplicated says why
+// replicas may lack the batch.
 func (s *Store) reserveReplicated(
-	ctx context.Context,
-	k keys,
-	keys []string,
-	args []any,
-) (fields []any, unsure, err error) {
+	ctx context.Context, k keys, keys []string, args []any,
+) (fields []any, notReplicated, err error) {
 	if s.opts.WaitReplicas == 0 {
 		fields, err = s.reserve.Run(ctx, s.client, keys, args...).Slice()
 		return fields, nil, err
@@ -36,20 +34,20 @@ func (s *Store) reserveReplicated(
 	}
 	asking := false
 	for n := range maxRedirects {
-		fields, unsure, err = s.reserveAndWait(ctx, node, asking, k, keys, args)
-		to, asks, again, lookErr := s.redirected(ctx, node, err)
-		if lookErr != nil {
-			return nil, nil, fmt.Errorf("%w (%w)", err, lookErr)
+		fields, notReplicated, err = s.reserveAndWait(ctx, node, asking, k, keys, args)
+		to, asks, again, redirectErr := s.redirected(ctx, node, err)
+		if redirectErr != nil {
+			return nil, nil, fmt.Errorf("%w (%w)", err, redirectErr)
 		}
 		if !again {
-			return fields, unsure, err
+			return fields, notReplicated, err
 		}
 		if to == node {
 			pause(ctx, redirectPause<<n)
 		}
 		node, asking = to, asks
 	}
-	return fields, unsure, err
+	return fields, notReplicated, err
 }
 
 func pause(ctx context.Context, d time.Duration) {
@@ -59,17 +57,12 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// reserveAndWait writes one key more between the two. A group whose paths have all been used before writes nothing, and
-// what it is answered must be on the replicas all the same: replicas follow in order, so who has this key has the rest.
-// The script goes whole, by EVAL: a pipeline that found it forgotten would have waited before it could send it again.
+// reserveAndWait writes a marker key between the script and WAIT. A batch of repeated paths writes
+// nothing, yet earlier writes that it reports must be replicated too; replicas apply writes in
+// order. EVAL sends the whole script, because a pipeline cannot repeat EVALSHA before its WAIT.
 func (s *Store) reserveAndWait(
-	ctx context.Context,
-	node redis.UniversalClient,
-	asking bool,
-	k keys,
-	keys []string,
-	args []any,
-) (fields []any, unsure, err error) {
+	ctx context.Context, node redis.UniversalClient, asking bool, k keys, keys []string, args []any,
+) (fields []any, notReplicated, err error) {
 	pipe := node.Pipeline()
 	ask := func() {
 		if asking { // for one command at a time, at a server that does not own the slot yet
@@ -84,9 +77,9 @@ func (s *Store) reserveAndWait(
 	_, _ = pipe.Exec(ctx) // each command has its own error
 	fields, err = script.Slice()
 	n, waitErr := waited.Int()
-	unsure = errors.Join(written.Err(), waitErr)
-	if unsure == nil && n < s.opts.WaitReplicas {
-		unsure = fmt.Errorf("%w: %d of %d", errTooFewReplicas, n, s.opts.WaitReplicas)
+	notReplicated = errors.Join(written.Err(), waitErr)
+	if notReplicated == nil && n < s.opts.WaitReplicas {
+		notReplicated = fmt.Errorf("%w: %d of %d", errTooFewReplicas, n, s.opts.WaitReplicas)
 	}
-	return fields, unsure, err
+	return fields, notReplicated, err
 }

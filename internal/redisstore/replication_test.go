@@ -38,10 +38,7 @@ func TestReserve_ReportsMissingReplicas(t *testing.T) {
 	require.NoError(t, err)
 	require.ErrorIs(t, g.NotReplicated, errTooFewReplicas)
 	require.Equal(
-		t,
-		reservation.Taken,
-		g.Verdicts[0].Code,
-		"it is taken all the same, and goes its way",
+		t, reservation.Taken, g.Verdicts[0].Code, "it is taken all the same, and goes its way",
 	)
 
 	g, err = hasty.Reserve(t.Context(), goods, 1, []reservation.Reservation{second})
@@ -60,8 +57,7 @@ func TestReserve_SendsAForgottenScriptAgain(t *testing.T) {
 	load(t, s, onSale(10, 2))
 	r := issuePath(t, s, 1, 7, 1)
 	require.NoError(
-		t,
-		s.client.ScriptFlush(t.Context()).Err(),
+		t, s.client.ScriptFlush(t.Context()).Err(),
 	) // as after a restart: the pipeline must send the script itself
 	g, err := s.Reserve(t.Context(), goods, 1, []reservation.Reservation{r})
 	require.NoError(t, err)
@@ -89,19 +85,12 @@ func TestReserve_MasterWithoutReplicasTakesNothing(t *testing.T) {
 		return err != nil && strings.Contains(err.Error(), "NOREPLICAS")
 	}, time.Minute, 10*time.Millisecond)
 	_, err = s.Adopt(
-		t.Context(),
-		goods,
-		2,
-		0,
-		[]reservation.OrderLine{{OrderSn: "a", BuyerID: 9, Quantity: 1}},
+		t.Context(), goods, 2, 0, []reservation.OrderLine{{OrderSn: "a", BuyerID: 9, Quantity: 1}},
 	)
 	require.ErrorContains(t, err, "NOREPLICAS")
 	_, err = s.Reserve(t.Context(), goods, 1, []reservation.Reservation{second})
 	require.ErrorContains(t, err, "NOREPLICAS")
 	require.EqualValues(
-		t,
-		9,
-		view(t, s).Available,
-		"a script that may not write has written nothing",
+		t, 9, view(t, s).Available, "a script that may not write has written nothing",
 	)
 }

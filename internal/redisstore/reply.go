@@ -8,8 +8,8 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// reply reads a script's answer field by field. The first field of the wrong type is remembered as err, so that a
-// reader checks once, at the end.
+// reply decodes a script's answer field by field. It keeps the first error, so that callers check
+// once, at the end.
 type reply struct {
 	fields []any
 	next   int
@@ -59,7 +59,7 @@ func (r *reply) string() string {
 
 func (r *reply) millis() time.Time { return time.UnixMilli(r.int()).UTC() }
 
-// gate reads the two fields with which every gated script begins.
+// gate reads the two fields with which the answer of every gated script begins.
 func (r *reply) gate() (seckill.GateState, int64) {
 	state, epoch := seckill.GateState(r.int()), r.int()
 	return state, epoch

@@ -11,24 +11,19 @@ import (
 	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
-// UsedPathLife is how long a path that was answered 202 is remembered.
+// UsedPathLife is how long a used path returns its order.
 const UsedPathLife = 24 * time.Hour
 
-// Reserve judges 1 to reservation.MaxBatch reservations of one goods in one script call. Where the gate is shut, or
-// epoch is not the one Redis has, nothing is taken and the error is a *seckill.GateError. Where replicas are waited for and
-// too few had it all in time, the group's Unsure says so.
+// Reserve judges 1 to MaxBatch reservations of one goods in one script call. Where the gate is
+// shut, or epoch differs from Redis', it takes nothing and returns a *reservation.GateError. The
+// result's NotReplicated is set where too few replicas confirmed the batch within WaitTimeout.
 func (s *Store) Reserve(
-	ctx context.Context,
-	goodsID, epoch int64,
-	rs []reservation.Reservation,
+	ctx context.Context, goodsID, epoch int64, rs []reservation.Reservation,
 ) (reservation.Result, error) {
 	k := keysOf(goodsID)
 	keys := append(make([]string, 0, 4+len(rs)), k.sale(), k.buyers(), k.pending(), k.outbox())
 	args := append(
-		make([]any, 0, 4+4*len(rs)),
-		s.lease,
-		epoch,
-		s.opts.MaxBacklogMillis,
+		make([]any, 0, 4+4*len(rs)), s.lease, epoch, s.opts.MaxBacklogMillis,
 		int64(UsedPathLife/time.Second),
 	)
 	for _, r := range rs {
@@ -39,12 +34,12 @@ func (s *Store) Reserve(
 		keys = append(keys, k.path(r.Path))
 		args = append(args, r.BuyerID, r.Quantity, r.OrderSn, entry)
 	}
-	fields, unsure, err := s.reserveReplicated(ctx, k, keys, args)
+	fields, notReplicated, err := s.reserveReplicated(ctx, k, keys, args)
 	if err != nil {
 		return reservation.Result{}, fmt.Errorf("reserve in redis: %w", err)
 	}
 	g, err := readReserveResult(&reply{fields: fields}, rs)
-	g.NotReplicated = unsure
+	g.NotReplicated = notReplicated
 	return g, err
 }
 
@@ -63,7 +58,7 @@ func readReserveResult(r *reply, rs []reservation.Reservation) (reservation.Resu
 	return g, r.err
 }
 
-// readVerdict reads a digit and what belongs to it.
+// readVerdict decodes a digit and the data that belongs to it.
 func readVerdict(r *reply, sn string) reservation.Verdict {
 	text := r.string()
 	if text == "" || text[0] < '0' || text[0] > '8' {
@@ -87,13 +82,10 @@ func readVerdict(r *reply, sn string) reservation.Verdict {
 	return v
 }
 
-// IssuePaths stores one random path for each buyer, for its life, and returns Redis' clock at that moment; or the
-// refusal that the sale has for everybody, with what is left in its data.
+// IssuePaths stores one random path per buyer for life and returns Redis' time. The error is the
+// refusal that applies to all buyers at the moment, with the units left in its data.
 func (s *Store) IssuePaths(
-	ctx context.Context,
-	goodsID, epoch int64,
-	life time.Duration,
-	ps []reservation.PathGrant,
+	ctx context.Context, goodsID, epoch int64, life time.Duration, ps []reservation.PathGrant,
 ) (time.Time, error) {
 	k := keysOf(goodsID)
 	keys := append(make([]string, 0, 1+len(ps)), k.sale())

@@ -19,9 +19,7 @@ func TestReserve_TakesUnitsAndRecordsThem(t *testing.T) {
 		load(t, s, onSale(10, 5))
 		r := issuePath(t, s, 1, 7, 3)
 		require.Equal(
-			t,
-			[]reservation.Verdict{{Code: reservation.Taken, OrderSn: "sn1"}},
-			reserve(t, s, r),
+			t, []reservation.Verdict{{Code: reservation.Taken, OrderSn: "sn1"}}, reserve(t, s, r),
 		)
 
 		v := view(t, s)
@@ -54,16 +52,8 @@ func TestReserve_JudgesEachReservationAlone(t *testing.T) {
 		stolen := issuePath(t, s, 3, 8, 1)
 		stolen.BuyerID = 9
 		verdicts := reserve(
-			t,
-			s,
-			first,
-			again,
-			more,
-			stolen,
-			reservationOf(99, 7, 1),
-			issuePath(t, s, 4, 8, 3),
-			issuePath(t, s, 5, 9, 3),
-			issuePath(t, s, 6, 9, 1),
+			t, s, first, again, more, stolen, reservationOf(99, 7, 1), issuePath(t, s, 4, 8, 3),
+			issuePath(t, s, 5, 9, 3), issuePath(t, s, 6, 9, 1),
 		)
 		require.Equal(t, []reservation.Verdict{
 			{Code: reservation.Taken, OrderSn: "sn1"},
@@ -91,8 +81,7 @@ func TestReserve_UsedPathReturnsItsOrderAfterTheSale(t *testing.T) {
 		require.NoError(t, s.UpdateSale(t.Context(), snap.Sale))
 		r.OrderSn, r.Quantity = "another", 5
 		require.Equal(
-			t,
-			[]reservation.Verdict{{Code: reservation.Repeated, OrderSn: "sn1"}},
+			t, []reservation.Verdict{{Code: reservation.Repeated, OrderSn: "sn1"}},
 			reserve(t, s, r),
 		)
 		late := reservationOf(2, 8, 1)
@@ -109,10 +98,7 @@ func TestReserve_UsesRedisClock(t *testing.T) {
 		require.NoError(t, s.UpdateSale(t.Context(), snap.Sale))
 		require.Equal(t, reservation.TooEarly, reserve(t, s, r)[0].Code)
 		_, err := s.IssuePaths(
-			t.Context(),
-			goods,
-			1,
-			time.Minute,
+			t.Context(), goods, 1, time.Minute,
 			[]reservation.PathGrant{{Path: path(2), BuyerID: 7}},
 		)
 		require.Equal(t, seckill.NotStarted, seckill.ReasonOf(err))
@@ -137,10 +123,7 @@ func TestReserve_ShutGateTakesNothing(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *Store) {
 		gate := func(epoch int64) seckill.GateError {
 			_, err := s.Reserve(
-				t.Context(),
-				goods,
-				epoch,
-				[]reservation.Reservation{reservationOf(1, 7, 1)},
+				t.Context(), goods, epoch, []reservation.Reservation{reservationOf(1, 7, 1)},
 			)
 			g, ok := errors.AsType[*seckill.GateError](err)
 			require.True(t, ok, "%v", err)
@@ -163,10 +146,7 @@ func TestReserve_LeaseEndsWithItsMaster(t *testing.T) {
 	r := issuePath(t, s, 1, 7, 1)
 	require.NoError(t, server.Restart(t.Context()))
 	require.Eventually(
-		t,
-		func() bool { return s.Ping(t.Context()) == nil },
-		time.Minute,
-		10*time.Millisecond,
+		t, func() bool { return s.Ping(t.Context()) == nil }, time.Minute, 10*time.Millisecond,
 	)
 	_, err := s.Reserve(t.Context(), goods, 1, []reservation.Reservation{r})
 	gate, ok := errors.AsType[*seckill.GateError](err)
@@ -178,11 +158,7 @@ func TestReserve_LeaseEndsWithItsMaster(t *testing.T) {
 	snap.Epoch = 2
 	load(t, s, snap)
 	_, err = s.IssuePaths(
-		t.Context(),
-		goods,
-		2,
-		time.Minute,
-		[]reservation.PathGrant{{Path: path(2), BuyerID: 8}},
+		t.Context(), goods, 2, time.Minute, []reservation.PathGrant{{Path: path(2), BuyerID: 8}},
 	)
 	require.NoError(t, err)
 	g, err := s.Reserve(t.Context(), goods, 2, []reservation.Reservation{r, reservationOf(2, 8, 1)})
@@ -224,10 +200,7 @@ func TestReserve_OldBacklogShutsTheGate(t *testing.T) {
 		var gate *seckill.GateError
 		require.Eventually(t, func() bool {
 			_, err := s.Reserve(
-				t.Context(),
-				goods,
-				1,
-				[]reservation.Reservation{reservationOf(9, 9, 1)},
+				t.Context(), goods, 1, []reservation.Reservation{reservationOf(9, 9, 1)},
 			)
 			return errors.As(err, &gate)
 		}, time.Minute, time.Millisecond)

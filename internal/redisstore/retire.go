@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// Retire forgets a sale that is over for good; false where Redis has not that epoch of it, or something is under way still.
-// Paths that were used answer as they did until their day is over, as long as the sale is remembered: retire no sale earlier.
+// Retire deletes a sale that is over; false where Redis has another epoch or orders are still in
+// flight. Used paths stop returning their orders, so retire no sale within UsedPathLife of its end.
 func (s *Store) Retire(ctx context.Context, goodsID, epoch int64) (bool, error) {
 	k := keysOf(goodsID)
 	done, err := s.retire.Run(ctx, s.client, []string{k.sale(), k.buyers(), k.pending(), k.moves(), k.outbox()}, epoch).

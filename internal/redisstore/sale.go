@@ -12,7 +12,7 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// saleDetails is what Redis keeps of a sale besides what the scripts read.
+// saleDetails are the fields of a sale that no script reads, stored as JSON.
 type saleDetails struct {
 	MerchantID int64        `json:"merchantId"`
 	Title      string       `json:"title"`
@@ -30,7 +30,7 @@ func encodeDetails(sale seckill.Sale) ([]byte, error) {
 	})
 }
 
-// View reads one sale and its numbers. seckill.ErrNotLoaded where Redis has nothing of it.
+// View reads one sale and its numbers, or seckill.ErrNotLoaded where Redis does not have it.
 func (s *Store) View(ctx context.Context, goodsID int64) (seckill.View, error) {
 	k := keysOf(goodsID)
 	fields, err := s.view.Run(ctx, s.client, []string{k.sale(), k.outbox()}, s.lease).Slice()
@@ -65,7 +65,7 @@ func readView(r *reply) (seckill.View, error) {
 	return v, r.err
 }
 
-// streamTime is the time in a stream id, or zero where there is no id.
+// streamTime is the time in a stream id; zero without an id.
 func streamTime(id string) time.Time {
 	ms, _, _ := strings.Cut(id, "-")
 	n, err := strconv.ParseInt(ms, 10, 64)
@@ -78,11 +78,11 @@ func streamTime(id string) time.Time {
 // stageBatch is how many buyers one command loads.
 const stageBatch = 500
 
-// stageLife is how long a staged load may lie before Redis forgets it: longer than any rebuild takes.
+// stageLife is how long an abandoned staged load stays; no rebuild takes as long.
 const stageLife = 10 * time.Minute
 
-// Load begins an epoch: the buyers are staged first, then one script puts everything in place and opens the gate.
-// It returns false where Redis has this epoch already, or a newer one, and changed nothing.
+// Load begins an epoch: it stages the buyers, then one script replaces the state and opens the
+// gate. It changes nothing and returns false where Redis has this epoch or a newer one.
 func (s *Store) Load(ctx context.Context, snap rebuild.Snapshot) (bool, error) {
 	k := keysOf(snap.GoodsID)
 	if err := s.stage(ctx, k.stage(snap.Epoch), snap.Holdings); err != nil {
@@ -134,7 +134,7 @@ func (s *Store) stage(ctx context.Context, key string, holdings []rebuild.Holdin
 	return nil
 }
 
-// holdingText writes "held sn:quantity …" as the reserve script does.
+// holdingText encodes "held sn:quantity …" as the reserve script does.
 func holdingText(h rebuild.Holding) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d", h.Held)
@@ -144,7 +144,7 @@ func holdingText(h rebuild.Holding) string {
 	return b.String()
 }
 
-// Shut closes the gate of a sale on purpose, and has Redis refuse to load any epoch up to the one given.
+// Shut shuts the gate of a sale and makes Redis reject every load of an epoch up to the given one.
 func (s *Store) Shut(ctx context.Context, goodsID, epoch int64) error {
 	if err := s.shut.Run(ctx, s.client, []string{keysOf(goodsID).sale()}, epoch).Err(); err != nil {
 		return fmt.Errorf("shut a sale in redis: %w", err)
@@ -152,7 +152,7 @@ func (s *Store) Shut(ctx context.Context, goodsID, epoch int64) error {
 	return nil
 }
 
-// Amend brings what a merchant changed to Redis: status, window, limit and rate; not the numbers. It returns
+// UpdateSale copies what a merchant changed: status, window, limit and rate, but no counters.
 // seckill.ErrNotLoaded where Redis does not have the sale's epoch.
 func (s *Store) UpdateSale(ctx context.Context, sale seckill.Sale) error {
 	text, err := encodeDetails(sale)

@@ -11,7 +11,8 @@ import (
 	"flashsale.dev/seckill/scripts/lua"
 )
 
-// Store speaks to one Redis, be it a server, a Sentinel's master or a cluster. It is safe for concurrent use.
+// Store is a client of one Redis: a server, a Sentinel's master or a cluster. It is safe for
+// concurrent use.
 type Store struct {
 	client redis.UniversalClient
 	lease  string
@@ -22,18 +23,19 @@ type Store struct {
 
 // Options of a Store.
 type Options struct {
-	// Lease stands for the master's replication id where the server does not tell it (miniredis): a token of this
-	// process. Empty asks INFO.
+	// Lease replaces the master's replication id on servers without one (miniredis): a token of the
+	// process. Empty: the scripts read INFO.
 	Lease string
-	// MaxBacklogMillis is how old the oldest pending reservation may be before no more are taken; 0 is no limit.
+	// MaxBacklogMillis is the age of the oldest pending reservation at which the gate shuts; 0:
+	// never.
 	MaxBacklogMillis int64
-	// WaitReplicas is how many replicas must have a reservation before it counts, and WaitTimeout, whole milliseconds, how
-	// long that is waited for. 0 replicas: the master alone counts.
+	// WaitReplicas is how many replicas must confirm a reservation within WaitTimeout (whole
+	// milliseconds). 0: the master alone counts.
 	WaitReplicas int
 	WaitTimeout  time.Duration
 }
 
-// New makes a Store on a client, which stays the caller's to close.
+// New returns a Store on a client, which the caller closes.
 func New(client redis.UniversalClient, opts Options) *Store {
 	gated := func(name string) *redis.Script { return redis.NewScript(lua.Source("gate") + lua.Source(name)) }
 	plain := func(name string) *redis.Script { return redis.NewScript(lua.Source(name)) }
@@ -47,7 +49,7 @@ func New(client redis.UniversalClient, opts Options) *Store {
 	}
 }
 
-// Ping asks whether Redis answers.
+// Ping checks that Redis answers.
 func (s *Store) Ping(ctx context.Context) error {
 	if err := s.client.Ping(ctx).Err(); err != nil {
 		return fmt.Errorf("ping redis: %w", err)
@@ -55,7 +57,7 @@ func (s *Store) Ping(ctx context.Context) error {
 	return nil
 }
 
-// keys of one goods.
+// keys builds the key names of one goods.
 type keys string
 
 func keysOf(goodsID int64) keys { return keys("sk:{" + strconv.FormatInt(goodsID, 10) + "}") }
@@ -67,9 +69,7 @@ func (k keys) outbox() string          { return string(k) + ":outbox" }
 func (k keys) moves() string           { return string(k) + ":moves" }
 func (k keys) path(path string) string { return string(k) + ":p:" + path }
 
-func (k keys) stage(
-	epoch int64,
-) string {
+func (k keys) stage(epoch int64) string {
 	return string(k) + ":stage:" + strconv.FormatInt(epoch, 10)
 }
 func (k keys) counters() string          { return string(k) + ":tally" }

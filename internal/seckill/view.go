@@ -53,5 +53,6 @@ type Database struct {
 
 // AddsUp reports whether total = available + pending + sold, with no negative term.
 func (l Ledger) AddsUp() bool {
-	return l.Available >= 0 && l.Pending >= 0 && l.Sold >= 0 && l.Total == l.Available+l.Pending+l.Sold
+	return l.Available >= 0 && l.Pending >= 0 && l.Sold >= 0 &&
+		l.Total == l.Available+l.Pending+l.Sold
 }

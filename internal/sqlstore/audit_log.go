@@ -30,10 +30,7 @@ func (auditRow) TableName() string { return "sale_audit" }
 // AuditOf lists at most limit changes of a sale, newest first, with ids below before (empty: from
 // the newest).
 func (s *Store) AuditOf(
-	ctx context.Context,
-	goodsID int64,
-	before string,
-	limit int,
+	ctx context.Context, goodsID int64, before string, limit int,
 ) ([]salechange.AuditEntry, error) {
 	q := s.read(ctx).Where("goods_id = ?", goodsID)
 	if before != "" {
@@ -65,8 +62,7 @@ func audit(tx *gorm.DB, action salechange.Action, was, became saleRow, now time.
 	by := seckill.ActorOf(tx.Statement.Context)
 	return tx.Create(&auditRow{
 		GoodsID: max(
-			was.GoodsID,
-			became.GoodsID,
+			was.GoodsID, became.GoodsID,
 		), ID: id.String(), ActorID: by.ID, ActorRole: by.Role, Action: action,
 		Was: from, Became: to, MadeAt: now.UnixMilli(),
 	}).Error

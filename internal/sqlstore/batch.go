@@ -55,8 +55,7 @@ func (s *Store) WriteBatch(ctx context.Context, b orderwriter.Batch) (order.Outc
 }
 
 func (s *Store) writeBy(
-	ctx context.Context,
-	write func(*gorm.DB, orderwriter.Batch) (order.Outcome, error),
+	ctx context.Context, write func(*gorm.DB, orderwriter.Batch) (order.Outcome, error),
 	b orderwriter.Batch,
 ) (order.Outcome, error) {
 	var out order.Outcome
@@ -82,17 +81,14 @@ func writeBatch(tx *gorm.DB, b orderwriter.Batch) (order.Outcome, error) {
 	}
 	lost := linesIn(lines, tombstones)
 	fresh := slices.DeleteFunc(
-		lines,
-		func(l reservation.OrderLine) bool { _, there := existing[l.OrderSn]; return there },
+		lines, func(l reservation.OrderLine) bool { _, there := existing[l.OrderSn]; return there },
 	)
 	if len(fresh)+len(lost) == 0 {
 		return order.Outcome{Epoch: sale.Epoch, Existing: existing}, nil
 	}
 	if strangers := toAdopt(b, sale.Epoch, fresh); len(strangers) > 0 {
 		return order.Outcome{}, &orderwriter.AdoptError{
-			Epoch:    sale.Epoch,
-			Limit:    sale.MaxPerBuyerLimit,
-			OrderSns: strangers,
+			Epoch: sale.Epoch, Limit: sale.MaxPerBuyerLimit, OrderSns: strangers,
 		}
 	}
 	held, err := holdings(tx, b.GoodsID, buyers(fresh))
@@ -166,9 +162,7 @@ func statuses(tx *gorm.DB, goodsID int64, sns []string) (map[string]order.Status
 // existingOrders returns the state of each order number that has a row, and which of the numbers
 // are tombstones.
 func existingOrders(
-	tx *gorm.DB,
-	goodsID int64,
-	sns []string,
+	tx *gorm.DB, goodsID int64, sns []string,
 ) (map[string]order.Status, map[string]bool, error) {
 	found, tombstones := make(map[string]order.Status), make(map[string]bool)
 	for part := range slices.Chunk(sns, chunkOf(tx)) {

@@ -32,10 +32,7 @@ func newPlan(sale saleRow, now time.Time) *batchPlan {
 // judge decides on each line in order: created where the buyer's limit and the stock allow it,
 // failed otherwise. held maps each buyer to the units held before; judge updates it.
 func judge(
-	sale saleRow,
-	held map[int64]int64,
-	b orderwriter.Batch,
-	lines []reservation.OrderLine,
+	sale saleRow, held map[int64]int64, b orderwriter.Batch, lines []reservation.OrderLine,
 ) (*batchPlan, error) {
 	p := newPlan(sale, b.Now)
 	for _, l := range lines {
@@ -68,9 +65,7 @@ func (p *batchPlan) create(l reservation.OrderLine, epoch int64, payBy time.Time
 }
 
 func (p *batchPlan) fail(
-	l reservation.OrderLine,
-	b orderwriter.Batch,
-	reason order.FailureReason,
+	l reservation.OrderLine, b orderwriter.Batch, reason order.FailureReason,
 ) error {
 	letter, err := deadLetterOf(b, l, reason)
 	if err != nil {
@@ -118,9 +113,7 @@ func (p *batchPlan) claimTombstones(lines []reservation.OrderLine, b orderwriter
 }
 
 func (p *batchPlan) claimTombstone(
-	l reservation.OrderLine,
-	epoch int64,
-	letter order.DeadLetter,
+	l reservation.OrderLine, epoch int64, letter order.DeadLetter,
 ) error {
 	letter.Reason = order.FailedLost
 	dead, err := rowOfDeadLetter(letter)
@@ -147,10 +140,7 @@ func newOrder(sale saleRow, l reservation.OrderLine, epoch int64, now time.Time)
 
 // newMove returns a stock move of the sale's present epoch.
 func newMove(
-	sale saleRow,
-	l reservation.OrderLine,
-	kind order.MoveKind,
-	now time.Time,
+	sale saleRow, l reservation.OrderLine, kind order.MoveKind, now time.Time,
 ) (order.StockMove, error) {
 	id, err := uuid.NewV7()
 	if err != nil {

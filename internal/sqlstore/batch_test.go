@@ -39,15 +39,12 @@ func TestWriteBatch_IsIdempotentInAnyGrouping(t *testing.T) {
 		sale := h.exposed(10, 5)
 		a, b, c, d := h.line(sale, 1, 1), h.line(sale, 1, 2), h.line(sale, 2, 1), h.line(sale, 3, 1)
 		require.Equal(
-			t,
-			[]string{a.OrderSn, b.OrderSn, c.OrderSn},
-			h.writeAll(sale.GoodsID, a, b, c).Created,
+			t, []string{a.OrderSn, b.OrderSn, c.OrderSn}, h.writeAll(sale.GoodsID, a, b, c).Created,
 		)
 		out := h.writeAll(sale.GoodsID, b, c, d, d, b)
 		require.Equal(t, []string{d.OrderSn}, out.Created)
 		require.Equal(
-			t,
-			map[string]order.Status{b.OrderSn: order.Created, c.OrderSn: order.Created},
+			t, map[string]order.Status{b.OrderSn: order.Created, c.OrderSn: order.Created},
 			out.Existing,
 		)
 		out = h.writeAll(sale.GoodsID, d, c, b, a)
@@ -61,10 +58,7 @@ func TestWriteBatch_FailsOrdersBeyondTheStock(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.exposed(5, 5)
 		lines := []reservation.OrderLine{
-			h.line(sale, 1, 2),
-			h.line(sale, 2, 4),
-			h.line(sale, 3, 3),
-			h.line(sale, 4, 1),
+			h.line(sale, 1, 2), h.line(sale, 2, 4), h.line(sale, 3, 3), h.line(sale, 4, 1),
 		}
 		out := h.writeAll(sale.GoodsID, lines...)
 		require.Equal(t, []string{lines[0].OrderSn, lines[2].OrderSn}, out.Created)
@@ -77,7 +71,7 @@ func TestWriteBatch_FailsOrdersBeyondTheStock(t *testing.T) {
 		again := h.writeAll(sale.GoodsID, lines...)
 		require.Empty(t, again.Failed)
 		require.Equal(t, order.Failed, again.Existing[lines[1].OrderSn])
-		require.Len(t, h.moves(sale.GoodsID), 2, "given back once")
+		require.Len(t, h.moves(sale.GoodsID), 2, "returned once")
 	})
 }
 
@@ -86,10 +80,7 @@ func TestWriteBatch_FailsOrdersOverTheBuyersLimit(t *testing.T) {
 		sale := h.exposed(50, 3)
 		h.writeAll(sale.GoodsID, h.line(sale, 1, 2))
 		lines := []reservation.OrderLine{
-			h.line(sale, 1, 2),
-			h.line(sale, 1, 1),
-			h.line(sale, 2, 3),
-			h.line(sale, 2, 1),
+			h.line(sale, 1, 2), h.line(sale, 1, 1), h.line(sale, 2, 3), h.line(sale, 2, 1),
 		}
 		out := h.writeAll(sale.GoodsID, lines...)
 		require.Equal(t, []string{lines[1].OrderSn, lines[2].OrderSn}, out.Created)
@@ -99,12 +90,9 @@ func TestWriteBatch_FailsOrdersOverTheBuyersLimit(t *testing.T) {
 	})
 }
 
-// failedOnce checks all that a failed order leaves behind: its row, its dead letter and its move.
+// requireFailedOnce checks what a failed order leaves: its row, its dead letter and its stock move.
 func (h fixture) requireFailedOnce(
-	sale seckill.Sale,
-	out order.Outcome,
-	l reservation.OrderLine,
-	reason order.FailureReason,
+	sale seckill.Sale, out order.Outcome, l reservation.OrderLine, reason order.FailureReason,
 ) {
 	h.t.Helper()
 	require.Equal(h.t, reason, out.Failed[l.OrderSn])
@@ -127,17 +115,13 @@ func (h fixture) requireFailedOnce(
 		h.t,
 		delivered,
 		order.DeliveryInfo{
-			Origin:      own[0].Origin,
-			Attempts:    own[0].Attempts,
-			FirstSeenAt: own[0].FirstSeenAt,
+			Origin: own[0].Origin, Attempts: own[0].Attempts, FirstSeenAt: own[0].FirstSeenAt,
 		},
 	)
 	m, err := order.Decode(own[0].Body)
 	require.NoError(h.t, err)
 	require.Equal(
-		h.t,
-		order.Message{GoodsID: sale.GoodsID, Orders: []reservation.OrderLine{l}},
-		m,
+		h.t, order.Message{GoodsID: sale.GoodsID, Orders: []reservation.OrderLine{l}}, m,
 		"can be sent again as it is",
 	)
 	for _, move := range h.moves(sale.GoodsID) {
@@ -167,8 +151,7 @@ func TestWriteBatch_AsksToAdoptOrdersOfAnOlderEpoch(t *testing.T) {
 		require.Equal(
 			t,
 			&orderwriter.AdoptError{
-				Epoch:    2,
-				Limit:    sale.MaxPerBuyerLimit,
+				Epoch: 2, Limit: sale.MaxPerBuyerLimit,
 				OrderSns: []string{late.OrderSn, later.OrderSn},
 			},
 			adopt,
@@ -228,30 +211,19 @@ func TestWriteBatch_RejectsDataThatDoesNotFit(t *testing.T) {
 			_, err := h.WriteBatch(t.Context(), b)
 			require.Error(t, err, name)
 			require.NotErrorIs(
-				t,
-				err,
-				order.ErrTryAgain,
-				"%s is no trouble of the database's",
-				name,
+				t, err, order.ErrTryAgain, "%s is no trouble of the database's", name,
 			)
 			require.Zero(t, h.requireBalanced(sale.GoodsID), "%s: nothing was written", name)
 			if l.OrderSn[0] == '~' {
 				continue // not a number of ours; see AddDeadLetter
 			}
 			out, err := h.WriteFailed(
-				t.Context(),
-				sale.GoodsID,
-				l,
-				sale.Epoch,
-				order.FailedUnwritten,
-				order.DeadLetter{},
+				t.Context(), sale.GoodsID, l, sale.Epoch, order.FailedUnwritten, order.DeadLetter{},
 				today,
 			)
 			require.NoError(t, err, name)
 			require.Equal(
-				t,
-				map[string]order.FailureReason{l.OrderSn: order.FailedUnwritten},
-				out.Failed,
+				t, map[string]order.FailureReason{l.OrderSn: order.FailedUnwritten}, out.Failed,
 			)
 			require.Zero(t, h.requireBalanced(sale.GoodsID))
 		}
@@ -279,13 +251,11 @@ func TestChangeStock_MissedSwapAsksForRetry(t *testing.T) {
 		sale := h.exposed(10, 5)
 		row, err := findSale(h.read(t.Context()), sale.GoodsID)
 		require.NoError(t, err)
-		h.writeOrder(sale, 1) // somebody else moves the version on
+		h.writeOrder(sale, 1) // another writer changes the version
 		require.ErrorIs(t, changeStock(h.read(t.Context()), row, -1, today), order.ErrTryAgain)
 		row.Version++
 		require.ErrorIs(
-			t,
-			changeStock(h.read(t.Context()), row, -10, today),
-			order.ErrTryAgain,
+			t, changeStock(h.read(t.Context()), row, -10, today), order.ErrTryAgain,
 			"more than there is",
 		)
 		require.EqualValues(t, 1, h.requireBalanced(sale.GoodsID))

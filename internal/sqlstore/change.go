@@ -17,9 +17,7 @@ import (
 // CreateSale stores a new sale and its audit entry. A goods id that exists is a Conflict. For a
 // repeated idempotency key it stores nothing and returns the first request's sale.
 func (s *Store) CreateSale(
-	ctx context.Context,
-	sale seckill.Sale,
-	once salechange.IdempotencyKey,
+	ctx context.Context, sale seckill.Sale, once salechange.IdempotencyKey,
 ) (seckill.Sale, error) {
 	row := rowOfSale(sale)
 	known, err := s.inTxOnce(ctx, "create a sale", once, sale.CreatedAt, func(tx *gorm.DB) error {
@@ -45,10 +43,7 @@ func (s *Store) CreateSale(
 // changes nothing yet: it becomes a row of stock_cuts. A repeated idempotency key changes nothing
 // and returns the first answer, or the cut that is still open.
 func (s *Store) Change(
-	ctx context.Context,
-	goodsID int64,
-	c salechange.Change,
-	once salechange.IdempotencyKey,
+	ctx context.Context, goodsID int64, c salechange.Change, once salechange.IdempotencyKey,
 	now time.Time,
 ) (inventory.BegunChange, error) {
 	var b inventory.BegunChange
@@ -82,8 +77,7 @@ func (s *Store) Change(
 
 // repeatedChange returns the result of the first request with a key.
 func (s *Store) repeatedChange(
-	ctx context.Context,
-	row idempotencyRow,
+	ctx context.Context, row idempotencyRow,
 ) (inventory.BegunChange, error) {
 	if row.CutID == "" {
 		sale, err := row.sale()
@@ -100,10 +94,7 @@ func (s *Store) repeatedChange(
 // change applies c to the locked row of a sale and records it. It returns the new row, and the
 // stock move where an exposed sale gets more units.
 func change(
-	tx *gorm.DB,
-	was saleRow,
-	c salechange.Change,
-	now time.Time,
+	tx *gorm.DB, was saleRow, c salechange.Change, now time.Time,
 ) (saleRow, []order.StockMove, error) {
 	after, err := c.Apply(was.sale())
 	if err != nil {
@@ -150,10 +141,7 @@ func addUnits(tx *gorm.DB, sale saleRow, units int64, now time.Time) (*order.Sto
 // DeleteDraft deletes a draft; the audit log keeps its fields. Any other sale is a Conflict. A
 // repeated idempotency key deletes nothing.
 func (s *Store) DeleteDraft(
-	ctx context.Context,
-	goodsID int64,
-	once salechange.IdempotencyKey,
-	now time.Time,
+	ctx context.Context, goodsID int64, once salechange.IdempotencyKey, now time.Time,
 ) error {
 	_, err := s.inTxOnce(ctx, "delete a draft", once, now, func(tx *gorm.DB) error {
 		row, err := lockSale(tx, goodsID)

@@ -46,17 +46,13 @@ func TestChange_AppliesToADraftAtOnce(t *testing.T) {
 		kept := h.sale(sale.GoodsID)
 		require.Equal(t, kept, b.Sale)
 		require.EqualValues(
-			t,
-			[]int64{6, 6, 5, 3},
-			[]int64{kept.Total, kept.Stock, kept.Price, kept.PerBuyerLimit},
+			t, []int64{6, 6, 5, 3}, []int64{kept.Total, kept.Stock, kept.Price, kept.PerBuyerLimit},
 		)
 		require.Equal(
 			t,
 			seckill.Rate{
-				Algorithm:        "reserve",
-				PermitsPerSecond: 0.5,
-				MaxBurstSeconds:  1,
-				MaxWaitMillis:    1000,
+				Algorithm: "reserve", PermitsPerSecond: 0.5, MaxBurstSeconds: 1,
+				MaxWaitMillis: 1000,
 			},
 			kept.Rate,
 		)
@@ -69,25 +65,18 @@ func TestChange_RaiseOfAnExposedSaleWritesAStockMove(t *testing.T) {
 		sale := h.exposed(10, 5)
 		h.writeAll(sale.GoodsID, h.line(sale, 1, 4))
 		b := h.mustChange(
-			sale.GoodsID,
-			salechange.Change{StockDelta: 7, PerBuyerLimit: new(int64(6))},
+			sale.GoodsID, salechange.Change{StockDelta: 7, PerBuyerLimit: new(int64(6))},
 		)
 		require.Equal(t, []order.StockMove{b.Moves[0]}, h.moves(sale.GoodsID))
 		require.EqualValues(t, 7, b.Moves[0].Quantity)
 		require.Equal(t, order.MoveDelta, b.Moves[0].Kind)
 		require.Equal(t, sale.Epoch, b.Moves[0].Epoch)
 		require.EqualValues(
-			t,
-			[]int64{17, 13, 6},
-			[]int64{b.Sale.Total, b.Sale.Stock, b.Sale.MaxPerBuyerLimit},
+			t, []int64{17, 13, 6}, []int64{b.Sale.Total, b.Sale.Stock, b.Sale.MaxPerBuyerLimit},
 		)
 		h.requireBalanced(sale.GoodsID)
 		_, err := h.Change(
-			t.Context(),
-			sale.GoodsID,
-			salechange.Change{Title: new("x")},
-			noKey,
-			today,
+			t.Context(), sale.GoodsID, salechange.Change{Title: new("x")}, noKey, today,
 		)
 		requireConflict(t, err)
 	})
@@ -97,8 +86,7 @@ func TestEndCut_AppliesOnceRedisReleasedTheUnits(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.exposed(10, 5)
 		cut := h.mustChange(
-			sale.GoodsID,
-			salechange.Change{StockDelta: -4, EndAt: new(today.Add(3 * time.Hour))},
+			sale.GoodsID, salechange.Change{StockDelta: -4, EndAt: new(today.Add(3 * time.Hour))},
 		).Cut
 		require.EqualValues(t, 10, h.sale(sale.GoodsID).Total, "nothing before Redis was asked")
 		at, err := h.OldestUnreleasedMove(t.Context(), sale.GoodsID)
@@ -141,10 +129,7 @@ func TestEndCut_RenewsACutOfAnOlderEpoch(t *testing.T) {
 		cut := h.mustChange(sale.GoodsID, salechange.Change{StockDelta: -4}).Cut
 		snap := h.beginEpoch(sale.GoodsID)
 		require.EqualValues(
-			t,
-			10,
-			snap.Stock,
-			"Redis was built with the units that the old epoch had given up",
+			t, 10, snap.Stock, "Redis was built with the units that the old epoch had released",
 		)
 		renewed, after, err := h.EndCut(t.Context(), *cut, order.MoveApplied, today)
 		require.NoError(t, err)
@@ -186,11 +171,7 @@ func TestChange_SameKeyChangesOnce(t *testing.T) {
 		for i := range totals {
 			g.Go(func() error {
 				b, err := h.Change(
-					t.Context(),
-					sale.GoodsID,
-					salechange.Change{StockDelta: 5},
-					once,
-					today,
+					t.Context(), sale.GoodsID, salechange.Change{StockDelta: 5}, once, today,
 				)
 				totals[i] = b.Sale.Total
 				return err
@@ -198,10 +179,7 @@ func TestChange_SameKeyChangesOnce(t *testing.T) {
 		}
 		require.NoError(t, g.Wait())
 		require.Equal(
-			t,
-			[]int64{15, 15, 15, 15, 15, 15, 15, 15},
-			totals,
-			"all hear the first answer",
+			t, []int64{15, 15, 15, 15, 15, 15, 15, 15}, totals, "all hear the first answer",
 		)
 		require.EqualValues(t, 15, h.sale(sale.GoodsID).Total)
 		require.Len(t, h.moves(sale.GoodsID), 1)
@@ -209,21 +187,14 @@ func TestChange_SameKeyChangesOnce(t *testing.T) {
 		other := once
 		other.Hash = "another body"
 		_, err := h.Change(
-			t.Context(),
-			sale.GoodsID,
-			salechange.Change{StockDelta: 6},
-			other,
-			today,
+			t.Context(), sale.GoodsID, salechange.Change{StockDelta: 6}, other, today,
 		)
 		requireConflict(t, err)
 		other.ActorID = 2 // another's key of the same name
 		_, err = h.Change(t.Context(), sale.GoodsID, salechange.Change{StockDelta: 6}, other, today)
 		require.NoError(t, err)
 		_, err = h.Change(
-			t.Context(),
-			sale.GoodsID,
-			salechange.Change{StockDelta: 5},
-			once,
+			t.Context(), sale.GoodsID, salechange.Change{StockDelta: 5}, once,
 			today.Add(25*time.Hour),
 		)
 		require.NoError(t, err)
@@ -243,9 +214,7 @@ func TestCreateSale_SameKeyCreatesOneSale(t *testing.T) {
 			}.Draft(9, today)
 			g.Go(func() (err error) {
 				made[i], err = h.CreateSale(
-					t.Context(),
-					sale,
-					salechange.IdempotencyKey{ActorID: 9, Key: "k", Hash: "h"},
+					t.Context(), sale, salechange.IdempotencyKey{ActorID: 9, Key: "k", Hash: "h"},
 				)
 				return err
 			})
@@ -261,15 +230,8 @@ func TestCreateSale_SameKeyCreatesOneSale(t *testing.T) {
 		again, err := h.CreateSale(
 			t.Context(),
 			seckill.NewSale{
-				Title:         "x",
-				Stock:         5,
-				PerBuyerLimit: 1,
-				StartAt:       today,
-				EndAt:         today.Add(time.Hour),
-			}.Draft(
-				9,
-				today,
-			),
+				Title: "x", Stock: 5, PerBuyerLimit: 1, StartAt: today, EndAt: today.Add(time.Hour),
+			}.Draft(9, today),
 			salechange.IdempotencyKey{ActorID: 9, Key: "k", Hash: "h"},
 		)
 		require.NoError(t, err)
@@ -283,8 +245,7 @@ func TestChange_RepeatedCutContinuesTheFirst(t *testing.T) {
 		once := salechange.IdempotencyKey{ActorID: 1, Key: "k", Hash: "h"}
 		begin := func() inventory.BegunChange {
 			ctx := seckill.WithActor(
-				t.Context(),
-				seckill.Actor{ID: once.ActorID, Role: seckill.Merchant},
+				t.Context(), seckill.Actor{ID: once.ActorID, Role: seckill.Merchant},
 			)
 			b, err := h.Change(ctx, sale.GoodsID, salechange.Change{StockDelta: -4}, once, today)
 			require.NoError(t, err)
@@ -303,13 +264,9 @@ func TestChange_RepeatedCutContinuesTheFirst(t *testing.T) {
 func TestAuditOf_ListsActorAndChangedFields(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		ctx := seckill.WithActor(t.Context(), seckill.Actor{ID: 7, Role: seckill.Merchant})
-		sale := h.draft(7, 10, 3) // nobody's hand: the system's
+		sale := h.draft(7, 10, 3) // by the system, without an actor
 		_, err := h.Change(
-			ctx,
-			sale.GoodsID,
-			salechange.Change{Price: new(int64(5)), StockDelta: 2},
-			noKey,
-			today,
+			ctx, sale.GoodsID, salechange.Change{Price: new(int64(5)), StockDelta: 2}, noKey, today,
 		)
 		require.NoError(t, err)
 		_, err = h.Change(ctx, sale.GoodsID, salechange.Change{Price: new(int64(-5))}, noKey, today)
@@ -324,9 +281,7 @@ func TestAuditOf_ListsActorAndChangedFields(t *testing.T) {
 		require.Equal(
 			t,
 			[]salechange.Action{
-				salechange.ActClose,
-				salechange.ActExpose,
-				salechange.ActChange,
+				salechange.ActClose, salechange.ActExpose, salechange.ActChange,
 				salechange.ActCreate,
 			},
 			[]salechange.Action{log[0].Action, log[1].Action, log[2].Action, log[3].Action},
@@ -347,30 +302,21 @@ func TestDeleteDraft_DeletesOnlyDrafts(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		draft, sale := h.draft(1, 10, 3), h.exposed(10, 3)
 		require.NoError(
-			t,
-			h.DeleteDraft(t.Context(), draft.GoodsID, salechange.IdempotencyKey{}, today),
+			t, h.DeleteDraft(t.Context(), draft.GoodsID, salechange.IdempotencyKey{}, today),
 		)
 		require.ErrorIs(
-			t,
-			h.DeleteDraft(t.Context(), draft.GoodsID, salechange.IdempotencyKey{}, today),
+			t, h.DeleteDraft(t.Context(), draft.GoodsID, salechange.IdempotencyKey{}, today),
 			seckill.ErrNoSuchGoods,
 		)
 		requireConflict(
-			t,
-			h.DeleteDraft(t.Context(), sale.GoodsID, salechange.IdempotencyKey{}, today),
+			t, h.DeleteDraft(t.Context(), sale.GoodsID, salechange.IdempotencyKey{}, today),
 		)
 		log, err := h.AuditOf(t.Context(), draft.GoodsID, "", 1)
 		require.NoError(t, err)
 		require.Equal(t, salechange.ActDelete, log[0].Action, "what it was is kept")
 
-		again, once := h.draft(
-			1,
-			10,
-			3,
-		), salechange.IdempotencyKey{
-			ActorID: 1,
-			Key:     "away",
-			Hash:    "h",
+		again, once := h.draft(1, 10, 3), salechange.IdempotencyKey{
+			ActorID: 1, Key: "away", Hash: "h",
 		}
 		_, known, err := h.Answered(t.Context(), once, today)
 		require.NoError(t, err)

@@ -46,11 +46,7 @@ func (r cutRow) cut() (inventory.StockCut, error) {
 // beginCut writes the row of a cut under the goods row's lock. Its epoch is the one that Redis must
 // have.
 func beginCut(
-	tx *gorm.DB,
-	sale saleRow,
-	c salechange.Change,
-	once salechange.IdempotencyKey,
-	now time.Time,
+	tx *gorm.DB, sale saleRow, c salechange.Change, once salechange.IdempotencyKey, now time.Time,
 ) (*inventory.StockCut, error) {
 	id, err := uuid.NewV7()
 	if err != nil {
@@ -79,10 +75,7 @@ func beginCut(
 // the cut are one transaction. Refused: the cut is undone. After a newer epoch has begun the result
 // is void: the cut gets that epoch and stays open. A cut that has ended stays unchanged.
 func (s *Store) EndCut(
-	ctx context.Context,
-	c inventory.StockCut,
-	result order.MoveResult,
-	now time.Time,
+	ctx context.Context, c inventory.StockCut, result order.MoveResult, now time.Time,
 ) (inventory.StockCut, seckill.Sale, error) {
 	var ended cutRow
 	var sale saleRow
@@ -116,11 +109,7 @@ func (s *Store) EndCut(
 // endCut applies the change of a cut whose units Redis released. Where the sale no longer allows
 // it, for example because it was closed, a move returns the units to Redis.
 func endCut(
-	tx *gorm.DB,
-	cut *cutRow,
-	was saleRow,
-	c inventory.StockCut,
-	now time.Time,
+	tx *gorm.DB, cut *cutRow, was saleRow, c inventory.StockCut, now time.Time,
 ) (saleRow, error) {
 	after, _, err := change(tx, was, c.Wanted, now)
 	if seckill.ReasonOf(err) != "" {
@@ -142,8 +131,7 @@ func endCut(
 	}
 	return after, tx.Model(&idempotencyRow{}).
 		Where("actor_id = ? AND idempotency_key = ? AND cut_id = ?", cut.ActorID, cut.IdempotencyKey, cut.ID).
-		Updates(map[string]any{"answer": string(answer), "cut_id": ""}).
-		Error
+		Updates(map[string]any{"answer": string(answer), "cut_id": ""}).Error
 }
 
 // undoCut ends a refused cut and deletes its idempotency key: the refusal changed nothing, so the
@@ -154,8 +142,7 @@ func undoCut(tx *gorm.DB, cut *cutRow) error {
 		return err
 	}
 	return tx.Where("actor_id = ? AND idempotency_key = ? AND cut_id = ?", cut.ActorID, cut.IdempotencyKey, cut.ID).
-		Delete(&idempotencyRow{}).
-		Error
+		Delete(&idempotencyRow{}).Error
 }
 
 func saveCut(tx *gorm.DB, cut cutRow) error {
@@ -174,9 +161,7 @@ func findCut(q *gorm.DB, goodsID int64, id string) (cutRow, error) {
 
 // OpenCuts lists at most limit open cuts that were begun before a moment, oldest first.
 func (s *Store) OpenCuts(
-	ctx context.Context,
-	before time.Time,
-	limit int,
+	ctx context.Context, before time.Time, limit int,
 ) ([]inventory.StockCut, error) {
 	var rows []cutRow
 	err := s.read(ctx).Where("state = ? AND made_at < ?", inventory.CutOpen, before.UnixMilli()).

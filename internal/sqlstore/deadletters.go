@@ -25,19 +25,12 @@ import (
 // Empty fields of dead are filled in, and text that is too long is truncated. An order number that
 // does not fit is an error: keep such a message with AddDeadLetter.
 func (s *Store) WriteFailed(
-	ctx context.Context,
-	goodsID int64,
-	line reservation.OrderLine,
-	epoch int64,
-	reason order.FailureReason,
-	dead order.DeadLetter,
-	now time.Time,
+	ctx context.Context, goodsID int64, line reservation.OrderLine, epoch int64,
+	reason order.FailureReason, dead order.DeadLetter, now time.Time,
 ) (order.Outcome, error) {
 	if !fitsColumn(line.OrderSn, maxOrderSn) {
 		return order.Outcome{}, fmt.Errorf(
-			"write a failed order: number %.80q %w",
-			line.OrderSn,
-			errDoesNotFit,
+			"write a failed order: number %.80q %w", line.OrderSn, errDoesNotFit,
 		)
 	}
 	letter, err := withDefaults(dead, goodsID, line, reason, now)
@@ -56,11 +49,7 @@ func (s *Store) WriteFailed(
 }
 
 func writeFailed(
-	tx *gorm.DB,
-	goodsID int64,
-	line reservation.OrderLine,
-	epoch int64,
-	letter order.DeadLetter,
+	tx *gorm.DB, goodsID int64, line reservation.OrderLine, epoch int64, letter order.DeadLetter,
 	now time.Time,
 ) (order.Outcome, error) {
 	sale, err := lockSale(tx, goodsID)
@@ -105,9 +94,7 @@ func (s *Store) AddDeadLetter(ctx context.Context, letter order.DeadLetter) erro
 // DeadLetters lists at most limit dead letters, oldest first, with ids after the given one (empty:
 // from the oldest).
 func (s *Store) DeadLetters(
-	ctx context.Context,
-	after string,
-	limit int,
+	ctx context.Context, after string, limit int,
 ) ([]order.DeadLetter, error) {
 	var rows []deadLetterRow
 	err := s.read(ctx).Where("id > ?", after).Order("id").Limit(limit).Find(&rows).Error
@@ -136,15 +123,11 @@ func (s *Store) RemoveDeadLetter(ctx context.Context, id string) error {
 
 // deadLetterOf returns the dead letter of one order of a batch.
 func deadLetterOf(
-	b orderwriter.Batch,
-	l reservation.OrderLine,
-	reason order.FailureReason,
+	b orderwriter.Batch, l reservation.OrderLine, reason order.FailureReason,
 ) (order.DeadLetter, error) {
 	from := b.Deliveries[l.OrderSn]
 	d := order.DeadLetter{
-		Attempts:    from.Attempts,
-		FirstSeenAt: from.FirstSeenAt,
-		Origin:      from.Origin,
+		Attempts: from.Attempts, FirstSeenAt: from.FirstSeenAt, Origin: from.Origin,
 	}
 	return withDefaults(d, b.GoodsID, l, reason, b.Now)
 }
@@ -160,10 +143,7 @@ func encodeMessage(goodsID int64, l reservation.OrderLine) ([]byte, error) {
 
 // withDefaults fills in what a caller left out of a dead letter.
 func withDefaults(
-	d order.DeadLetter,
-	goodsID int64,
-	l reservation.OrderLine,
-	reason order.FailureReason,
+	d order.DeadLetter, goodsID int64, l reservation.OrderLine, reason order.FailureReason,
 	now time.Time,
 ) (order.DeadLetter, error) {
 	d.GoodsID, d.OrderSn, d.Reason = goodsID, l.OrderSn, reason

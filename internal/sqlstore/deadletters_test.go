@@ -16,36 +16,20 @@ func TestWriteFailed_WritesOnce(t *testing.T) {
 		sale := h.exposed(10, 5)
 		l := h.line(sale, 1, 2)
 		letter := order.DeadLetter{
-			Attempts:    3,
-			FirstSeenAt: today.Add(-1),
-			Origin:      "seckill.orders.4",
-			Body:        []byte("as it came"),
+			Attempts: 3, FirstSeenAt: today.Add(-1), Origin: "seckill.orders.4",
+			Body: []byte("as it came"),
 		}
 		out, err := h.WriteFailed(
-			t.Context(),
-			sale.GoodsID,
-			l,
-			sale.Epoch,
-			order.FailedUnwritten,
-			letter,
-			today,
+			t.Context(), sale.GoodsID, l, sale.Epoch, order.FailedUnwritten, letter, today,
 		)
 		require.NoError(t, err)
 		require.Equal(
-			t,
-			map[string]order.FailureReason{l.OrderSn: order.FailedUnwritten},
-			out.Failed,
+			t, map[string]order.FailureReason{l.OrderSn: order.FailedUnwritten}, out.Failed,
 		)
 		require.Equal(t, out.Moves, h.moves(sale.GoodsID))
 
 		again, err := h.WriteFailed(
-			t.Context(),
-			sale.GoodsID,
-			l,
-			sale.Epoch,
-			order.FailedUnwritten,
-			letter,
-			today,
+			t.Context(), sale.GoodsID, l, sale.Epoch, order.FailedUnwritten, letter, today,
 		)
 		require.NoError(t, err)
 		require.Empty(t, again.Failed)
@@ -69,18 +53,11 @@ func TestWriteFailed_LeavesAnExistingOrderUnchanged(t *testing.T) {
 		l := h.line(sale, 1, 1)
 		h.writeAll(sale.GoodsID, l)
 		out, err := h.WriteFailed(
-			t.Context(),
-			sale.GoodsID,
-			l,
-			sale.Epoch,
-			order.FailedLost,
-			order.DeadLetter{},
-			today,
+			t.Context(), sale.GoodsID, l, sale.Epoch, order.FailedLost, order.DeadLetter{}, today,
 		)
 		require.NoError(t, err)
 		require.Equal(
-			t,
-			order.Outcome{Epoch: 1, Existing: map[string]order.Status{l.OrderSn: order.Created}},
+			t, order.Outcome{Epoch: 1, Existing: map[string]order.Status{l.OrderSn: order.Created}},
 			out,
 		)
 		require.Empty(t, h.moves(sale.GoodsID))
@@ -92,13 +69,7 @@ func TestWriteFailed_AcceptsUnknownGoods(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		l := h.line(seckill.Sale{GoodsID: 404, Epoch: 7}, 1, 1)
 		out, err := h.WriteFailed(
-			t.Context(),
-			404,
-			l,
-			7,
-			order.FailedNoSale,
-			order.DeadLetter{},
-			today,
+			t.Context(), 404, l, 7, order.FailedNoSale, order.DeadLetter{}, today,
 		)
 		require.NoError(t, err)
 		require.EqualValues(t, 7, out.Epoch)
@@ -119,8 +90,7 @@ func TestDeadLetters_AddListRemove(t *testing.T) {
 		require.NoError(t, h.AddDeadLetter(t.Context(), unreadable), "the same again")
 		require.NoError(t, h.AddDeadLetter(t.Context(), order.DeadLetter{
 			OrderSn: strings.Repeat(
-				"x",
-				3000,
+				"x", 3000,
 			), Origin: "\xff", FirstSeenAt: today, Body: make([]byte, 1<<20),
 		}), "whatever comes is kept")
 		got, err := h.DeadLetter(t.Context(), unreadable.ID)
@@ -137,9 +107,7 @@ func TestDeadLetters_AddListRemove(t *testing.T) {
 
 		require.NoError(t, h.RemoveDeadLetter(t.Context(), unreadable.ID))
 		require.ErrorIs(
-			t,
-			h.RemoveDeadLetter(t.Context(), unreadable.ID),
-			order.ErrNoSuchDeadLetter,
+			t, h.RemoveDeadLetter(t.Context(), unreadable.ID), order.ErrNoSuchDeadLetter,
 		)
 		_, err = h.DeadLetter(t.Context(), unreadable.ID)
 		require.ErrorIs(t, err, order.ErrNoSuchDeadLetter)

@@ -32,9 +32,7 @@ func (s *Store) NextRebuildToken(ctx context.Context, goodsID int64) (int64, err
 // becomes exposed. It returns seckill.ErrFenced for a token that is not the newest, and for
 // seckill.FirstToken with a sale that is no draft. A draft whose end has passed is a Conflict.
 func (s *Store) BeginEpoch(
-	ctx context.Context,
-	goodsID, token int64,
-	now time.Time,
+	ctx context.Context, goodsID, token int64, now time.Time,
 ) (rebuild.Snapshot, error) {
 	var snap rebuild.Snapshot
 	err := s.inTx(ctx, "begin an epoch", func(tx *gorm.DB) error {
@@ -97,13 +95,11 @@ func activeHoldings(tx *gorm.DB, goodsID int64) ([]rebuild.Holding, error) {
 		}
 		list[i].Held += r.Quantity
 		list[i].Orders = append(
-			list[i].Orders,
-			rebuild.HeldOrder{OrderSn: r.OrderSn, Quantity: r.Quantity},
+			list[i].Orders, rebuild.HeldOrder{OrderSn: r.OrderSn, Quantity: r.Quantity},
 		)
 	}
 	slices.SortFunc(
-		list,
-		func(a, b rebuild.Holding) int { return cmp.Compare(a.BuyerID, b.BuyerID) },
+		list, func(a, b rebuild.Holding) int { return cmp.Compare(a.BuyerID, b.BuyerID) },
 	)
 	return list, err
 }
@@ -111,16 +107,10 @@ func activeHoldings(tx *gorm.DB, goodsID int64) ([]rebuild.Holding, error) {
 // RecordBarrier records that a barrier passed through the queue; repeats are harmless. GORM's
 // upsert would set goods_id to itself, which Vitess rejects because the column chooses the shard.
 func (s *Store) RecordBarrier(
-	ctx context.Context,
-	goodsID int64,
-	bar order.Barrier,
-	now time.Time,
+	ctx context.Context, goodsID int64, bar order.Barrier, now time.Time,
 ) error {
 	row := barrierRow{
-		GoodsID:   goodsID,
-		Epoch:     bar.Epoch,
-		Token:     bar.Token,
-		ReachedAt: now.UnixMilli(),
+		GoodsID: goodsID, Epoch: bar.Epoch, Token: bar.Token, ReachedAt: now.UnixMilli(),
 	}
 	err := s.read(ctx).Create(&row).Error
 	if isDuplicate(err) {

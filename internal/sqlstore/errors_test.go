@@ -61,12 +61,10 @@ func TestOpen_ValidatesTheDSN(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, time.UTC, cfg.Loc)
 	require.True(
-		t,
-		cfg.InterpolateParams && cfg.RejectReadOnly && cfg.ClientFoundRows && cfg.ParseTime,
+		t, cfg.InterpolateParams && cfg.RejectReadOnly && cfg.ClientFoundRows && cfg.ParseTime,
 	)
 	require.Equal(
-		t,
-		[]time.Duration{dialTimeout, 2 * time.Second, ioTimeout},
+		t, []time.Duration{dialTimeout, 2 * time.Second, ioTimeout},
 		[]time.Duration{cfg.Timeout, cfg.ReadTimeout, cfg.WriteTimeout},
 	)
 	require.Contains(t, cfg.Params["sql_mode"], "STRICT_TRANS_TABLES")
@@ -83,8 +81,7 @@ func TestOpen_NeedsNoServer(t *testing.T) {
 	_, err = s.WriteBatch(
 		t.Context(),
 		orderwriter.Batch{
-			GoodsID: 1,
-			Lines:   []reservation.OrderLine{{OrderSn: "a", BuyerID: 1, Quantity: 1}},
+			GoodsID: 1, Lines: []reservation.OrderLine{{OrderSn: "a", BuyerID: 1, Quantity: 1}},
 		},
 	)
 	require.ErrorIs(t, err, order.ErrTryAgain)
@@ -159,8 +156,7 @@ func TestWriteBatch_SurvivesAServerCrash(t *testing.T) {
 			require.NoError(
 				t,
 				retry(
-					t.Context(),
-					func() error { _, err = h.WriteBatch(t.Context(), b); return err },
+					t.Context(), func() error { _, err = h.WriteBatch(t.Context(), b); return err },
 				),
 			)
 		}
@@ -212,8 +208,7 @@ func TestMySQL_RejectsTextThatIsTooLong(t *testing.T) {
 			h := newFixture(t, d.dsn(t))
 			sale := h.exposed(10, 1)
 			h.writeOrder(sale, 1)
-			err := h.read(t.Context()).
-				Exec("UPDATE orders SET name = ?", strings.Repeat("x", 256)).
+			err := h.read(t.Context()).Exec("UPDATE orders SET name = ?", strings.Repeat("x", 256)).
 				Error
 			require.Error(t, err)
 			require.NotErrorIs(t, wrapError("op", err), order.ErrTryAgain)

@@ -30,10 +30,7 @@ func (idempotencyRow) TableName() string { return "idempotency_keys" }
 // returns the key's row. The steps insert that row last (saveAnswer): of concurrent requests one
 // commits, and the others find its row.
 func (s *Store) inTxOnce(
-	ctx context.Context,
-	op string,
-	o salechange.IdempotencyKey,
-	now time.Time,
+	ctx context.Context, op string, o salechange.IdempotencyKey, now time.Time,
 	steps func(tx *gorm.DB) error,
 ) (*idempotencyRow, error) {
 	if o.Key == "" {
@@ -54,9 +51,7 @@ func (s *Store) inTxOnce(
 
 // Answered returns the first answer to a request with this key; false where there is none yet.
 func (s *Store) Answered(
-	ctx context.Context,
-	o salechange.IdempotencyKey,
-	now time.Time,
+	ctx context.Context, o salechange.IdempotencyKey, now time.Time,
 ) (seckill.Sale, bool, error) {
 	row, err := s.findAnswer(ctx, o, now)
 	if err != nil || row == nil || row.CutID != "" {
@@ -68,9 +63,7 @@ func (s *Store) Answered(
 
 // findAnswer returns the row of a key, or nil for a new key. It deletes a row that has expired.
 func (s *Store) findAnswer(
-	ctx context.Context,
-	o salechange.IdempotencyKey,
-	now time.Time,
+	ctx context.Context, o salechange.IdempotencyKey, now time.Time,
 ) (*idempotencyRow, error) {
 	var row idempotencyRow
 	q := s.read(ctx).Where("actor_id = ? AND idempotency_key = ?", o.ActorID, o.Key)
@@ -83,8 +76,7 @@ func (s *Store) findAnswer(
 	case row.MadeAt < now.Add(-salechange.IdempotencyTTL).UnixMilli():
 		err = s.read(ctx).
 			Where("actor_id = ? AND idempotency_key = ? AND made_at = ?", o.ActorID, o.Key, row.MadeAt).
-			Delete(&idempotencyRow{}).
-			Error
+			Delete(&idempotencyRow{}).Error
 		return nil, wrapError("remove an old idempotency key", err)
 	case row.BodyHash != o.Hash:
 		return nil, salechange.NewIdempotencyConflict()
@@ -94,22 +86,14 @@ func (s *Store) findAnswer(
 
 // saveAnswer stores the answer to a request with a key: a sale, or the id of an open cut.
 func saveAnswer(
-	tx *gorm.DB,
-	o salechange.IdempotencyKey,
-	sale saleRow,
-	cutID string,
-	now time.Time,
+	tx *gorm.DB, o salechange.IdempotencyKey, sale saleRow, cutID string, now time.Time,
 ) error {
 	if o.Key == "" {
 		return nil
 	}
 	row := idempotencyRow{
-		ActorID:        o.ActorID,
-		IdempotencyKey: o.Key,
-		BodyHash:       o.Hash,
-		GoodsID:        sale.GoodsID,
-		CutID:          cutID,
-		MadeAt:         now.UnixMilli(),
+		ActorID: o.ActorID, IdempotencyKey: o.Key, BodyHash: o.Hash,
+		GoodsID: sale.GoodsID, CutID: cutID, MadeAt: now.UnixMilli(),
 	}
 	if cutID == "" {
 		answer, err := json.Marshal(sale.sale())

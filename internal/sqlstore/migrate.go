@@ -55,8 +55,7 @@ func (s *Store) MigrationStatus(ctx context.Context) ([]Migration, error) {
 func (s *Store) provider() (*goose.Provider, error) {
 	dialect := goose.DialectSQLite3
 	opts := []goose.ProviderOption{
-		goose.WithDisableGlobalRegistry(true),
-		goose.WithGoMigrations(migrations.NoSplitSales()),
+		goose.WithDisableGlobalRegistry(true), goose.WithGoMigrations(migrations.NoSplitSales()),
 	}
 	if s.engine == mysqlEngine {
 		dialect, opts = goose.DialectMySQL, append(opts, goose.WithSessionLocker(namedLock{}))

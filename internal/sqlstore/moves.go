@@ -15,9 +15,7 @@ import (
 // earlier and are not marked as released, oldest first. Their writers release them at once; older
 // ones belong to a process that died.
 func (s *Store) UnreleasedMoves(
-	ctx context.Context,
-	madeBefore time.Time,
-	limit int,
+	ctx context.Context, madeBefore time.Time, limit int,
 ) ([]order.StockMove, error) {
 	var rows []moveRow
 	err := s.read(ctx).Where("given_at IS NULL AND made_at <= ?", madeBefore.UnixMilli()).
@@ -28,18 +26,14 @@ func (s *Store) UnreleasedMoves(
 // MarkReleased records that Redis has applied these moves of a goods. Repeats are harmless; the
 // first time counts.
 func (s *Store) MarkReleased(
-	ctx context.Context,
-	goodsID int64,
-	ids []string,
-	now time.Time,
+	ctx context.Context, goodsID int64, ids []string, now time.Time,
 ) error {
 	return s.inTx(ctx, "mark moves as released", func(tx *gorm.DB) error {
 		for part := range slices.Chunk(ids, chunkOf(tx)) {
 			err := tx.Exec(
+
 				`UPDATE stock_moves SET given_at = ? WHERE goods_id = ? AND id IN ? AND given_at IS NULL`,
-				now.UnixMilli(),
-				goodsID,
-				part,
+				now.UnixMilli(), goodsID, part,
 			).Error
 			if err != nil {
 				return err
@@ -55,8 +49,7 @@ func (s *Store) CountUnreleased(ctx context.Context, goodsID int64) (int, error)
 	err := s.read(ctx).
 		Raw(`SELECT (SELECT COUNT(*) FROM stock_moves WHERE goods_id = ? AND given_at IS NULL)
 		+ (SELECT COUNT(*) FROM stock_cuts WHERE goods_id = ? AND state = ?) AS n`, goodsID, goodsID, inventory.CutOpen).
-		Scan(&n).
-		Error
+		Scan(&n).Error
 	return n, wrapError("count unreleased moves", err)
 }
 

@@ -87,9 +87,7 @@ func newGORM(pool *sql.DB, dialector gorm.Dialector) (*gorm.DB, error) {
 }
 
 // Ping checks that the database answers.
-func (s *Store) Ping(
-	ctx context.Context,
-) error {
+func (s *Store) Ping(ctx context.Context) error {
 	return wrapError("ping", s.pool.PingContext(ctx))
 }
 
@@ -99,9 +97,7 @@ func (s *Store) Pool() *sql.DB { return s.pool }
 // Close closes all connections.
 func (s *Store) Close() error {
 	return errors.Join(
-		s.pool.Close(),
-		s.schema.Close(),
-		s.replica.close(),
+		s.pool.Close(), s.schema.Close(), s.replica.close(),
 	) // closing twice is harmless
 }
 

@@ -51,8 +51,7 @@ func openMySQL(_ context.Context, dsn string, opts Options) (*Store, error) {
 	}
 	limitPool(pool, opts)
 	store, err := newStore(
-		pool,
-		gormmysql.New(gormmysql.Config{Conn: pool, SkipInitializeWithVersion: true}),
+		pool, gormmysql.New(gormmysql.Config{Conn: pool, SkipInitializeWithVersion: true}),
 		mysqlEngine,
 	)
 	if err != nil {

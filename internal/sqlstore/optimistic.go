@@ -77,19 +77,8 @@ func insertOrders(tx *gorm.DB, rows []orderRow) error {
 	const columns = `goods_id, order_sn, buyer_id, epoch, quantity, amount, status, failure_reason, name, phone, created_at, pay_by`
 	return insertValues(tx, "orders", columns, rows, func(values []any, r orderRow) []any {
 		return append(
-			values,
-			r.GoodsID,
-			r.OrderSn,
-			r.BuyerID,
-			r.Epoch,
-			r.Quantity,
-			r.Amount,
-			string(r.Status),
-			"",
-			r.Name,
-			r.Phone,
-			r.Created,
-			r.PayBy,
+			values, r.GoodsID, r.OrderSn, r.BuyerID, r.Epoch, r.Quantity, r.Amount,
+			string(r.Status), "", r.Name, r.Phone, r.Created, r.PayBy,
 		)
 	})
 }
@@ -111,10 +100,7 @@ func insertHoldings(tx *gorm.DB, goodsID int64, held map[int64]int64) error {
 // insertValues inserts rows in statements of bounded size on the transaction's connection. valuesOf
 // appends a row's values in the order of columns; each must be a type that the driver accepts.
 func insertValues[R any](
-	tx *gorm.DB,
-	table, columns string,
-	rows []R,
-	valuesOf func([]any, R) []any,
+	tx *gorm.DB, table, columns string, rows []R, valuesOf func([]any, R) []any,
 ) error {
 	width := strings.Count(columns, ",") + 1
 	one := "(" + strings.Repeat("?,", width-1) + "?)"
@@ -124,8 +110,7 @@ func insertValues[R any](
 			values = valuesOf(values, r)
 		}
 		statement := "INSERT INTO " + table + " (" + columns + ") VALUES " + strings.Repeat(
-			one+",",
-			len(part)-1,
+			one+",", len(part)-1,
 		) + one
 		if _, err := tx.Statement.ConnPool.ExecContext(tx.Statement.Context, statement, values...); err != nil {
 			return err

@@ -17,10 +17,8 @@ func TestWriteOptimistically_FailureLeavesNothing(t *testing.T) {
 
 		again, stranger := h.line(sale, 1, 1), h.line(sale, 2, 1)
 		require.Len(
-			t,
-			h.writeAll(sale.GoodsID, stranger, again).Created,
-			2,
-			"a buyer who comes back is known by the holding",
+			t, h.writeAll(sale.GoodsID, stranger, again).Created, 2,
+			"a returning buyer is found by the holding",
 		)
 		require.False(t, h.optimism.try(), "the next batches ask first")
 
@@ -28,9 +26,7 @@ func TestWriteOptimistically_FailureLeavesNothing(t *testing.T) {
 		out := h.writeAll(sale.GoodsID, h.line(sale, 3, 1), first)
 		require.Len(t, out.Created, 1)
 		require.Equal(
-			t,
-			map[string]order.Status{first.OrderSn: order.Created},
-			out.Existing,
+			t, map[string]order.Status{first.OrderSn: order.Created}, out.Existing,
 			"a message that came twice is known by the number",
 		)
 		require.False(t, h.optimism.try())

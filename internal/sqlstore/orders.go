@@ -20,27 +20,17 @@ func (s *Store) Order(ctx context.Context, goodsID int64, orderSn string) (order
 // OrdersOf lists at most limit orders of a buyer, newest first, with numbers below before (empty:
 // from the newest).
 func (s *Store) OrdersOf(
-	ctx context.Context,
-	buyerID int64,
-	before string,
-	limit int,
+	ctx context.Context, buyerID int64, before string, limit int,
 ) ([]order.Order, error) {
 	return orderList(
-		"list a buyer's orders",
-		s.read(ctx).Where("buyer_id = ?", buyerID),
-		before,
-		limit,
+		"list a buyer's orders", s.read(ctx).Where("buyer_id = ?", buyerID), before, limit,
 	)
 }
 
 // OrdersOfGoods lists a sale's orders in the same way; an empty status means all. It reads the
 // replica where there is one.
 func (s *Store) OrdersOfGoods(
-	ctx context.Context,
-	goodsID int64,
-	status order.Status,
-	before string,
-	limit int,
+	ctx context.Context, goodsID int64, status order.Status, before string, limit int,
 ) (list []order.Order, err error) {
 	err = s.readReplica(ctx, func(q *gorm.DB) (err error) {
 		q = q.Where("goods_id = ?", goodsID)
@@ -55,9 +45,7 @@ func (s *Store) OrdersOfGoods(
 
 // StatusOf returns the states of those order numbers of a goods that have a row.
 func (s *Store) StatusOf(
-	ctx context.Context,
-	goodsID int64,
-	sns []string,
+	ctx context.Context, goodsID int64, sns []string,
 ) (map[string]order.Status, error) {
 	found, err := statuses(s.read(ctx), goodsID, sns)
 	return found, wrapError("read order states", err)
@@ -65,9 +53,7 @@ func (s *Store) StatusOf(
 
 // OrdersByNumber returns those orders of a goods that have a row, unsorted.
 func (s *Store) OrdersByNumber(
-	ctx context.Context,
-	goodsID int64,
-	sns []string,
+	ctx context.Context, goodsID int64, sns []string,
 ) ([]order.Order, error) {
 	var all []order.Order
 	for part := range slices.Chunk(sns, chunkOf(s.db)) {
@@ -101,8 +87,7 @@ func findOrder(q *gorm.DB, goodsID int64, orderSn string) (orderRow, error) {
 // CountOrders counts a sale's orders by status from an index alone: the price of a sale with orders
 // never changes. It reads the replica where there is one.
 func (s *Store) CountOrders(
-	ctx context.Context,
-	goodsID int64,
+	ctx context.Context, goodsID int64,
 ) (map[order.Status]stats.Count, error) {
 	var rows []struct {
 		Status        order.Status
@@ -112,8 +97,7 @@ func (s *Store) CountOrders(
 	err := s.readReplica(ctx, func(q *gorm.DB) error {
 		return q.Raw(`SELECT o.status, COUNT(*) AS orders, COALESCE(SUM(o.quantity), 0) AS units, MAX(s.price) AS price
 			FROM orders o JOIN sales s ON s.goods_id = o.goods_id WHERE o.goods_id = ? GROUP BY o.status`, goodsID).
-			Scan(&rows).
-			Error
+			Scan(&rows).Error
 	})
 	counts := make(map[order.Status]stats.Count, len(rows))
 	for _, r := range rows {

@@ -13,9 +13,7 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-func sortDown(
-	ids []int64,
-) {
+func sortDown(ids []int64) {
 	slices.SortFunc(ids, func(a, b int64) int { return cmp.Compare(b, a) })
 }
 
@@ -73,27 +71,13 @@ func TestCancel_ReturnsUnitsOnce(t *testing.T) {
 	})
 }
 
-// TestCancel_AnswersEachOrderOfABatch: each of those who share a transaction has an answer of his own, and no refusal is his neighbour's.
+// Orders that share a transaction have separate answers: a refusal affects no other order.
 func TestCancel_AnswersEachOrderOfABatch(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.exposed(20, 5)
-		first, second, paid, before := h.line(
-			sale,
-			1,
-			3,
-		), h.line(
-			sale,
-			1,
-			2,
-		), h.line(
-			sale,
-			2,
-			1,
-		), h.line(
-			sale,
-			3,
-			4,
-		)
+		first, second, paid, before := h.line(sale, 1, 3), h.line(sale, 1, 2), h.line(
+			sale, 2, 1,
+		), h.line(sale, 3, 4)
 		h.writeAll(sale.GoodsID, first, second, paid, before)
 		_, err := h.Pay(t.Context(), sale.GoodsID, paid.OrderSn, today)
 		require.NoError(t, err)
@@ -101,12 +85,7 @@ func TestCancel_AnswersEachOrderOfABatch(t *testing.T) {
 		require.NoError(t, err)
 		now := today.Add(time.Minute)
 		asked := []string{
-			second.OrderSn,
-			"0",
-			paid.OrderSn,
-			first.OrderSn,
-			before.OrderSn,
-			second.OrderSn,
+			second.OrderSn, "0", paid.OrderSn, first.OrderSn, before.OrderSn, second.OrderSn,
 		}
 		list, err := h.Cancel(t.Context(), sale.GoodsID, slices.Clone(asked), now)
 		require.NoError(t, err)
@@ -119,11 +98,9 @@ func TestCancel_AnswersEachOrderOfABatch(t *testing.T) {
 		require.ErrorIs(t, list[1].Err, order.ErrNoSuchOrder)
 		requireConflict(t, list[2].Err)
 		require.Nil(t, list[4].Move, "cancelled before")
-		require.Nil(t, list[5].Move, "given back by the first of the two")
+		require.Nil(t, list[5].Move, "returned by the first of the two")
 		require.ElementsMatch(
-			t,
-			[]order.StockMove{*earlier, *list[0].Move, *list[3].Move},
-			h.moves(sale.GoodsID),
+			t, []order.StockMove{*earlier, *list[0].Move, *list[3].Move}, h.moves(sale.GoodsID),
 		)
 		require.EqualValues(t, []int64{2, 3}, []int64{list[0].Move.Quantity, list[3].Move.Quantity})
 		require.EqualValues(t, 1, h.requireBalanced(sale.GoodsID), "the paid one is left")
@@ -158,8 +135,7 @@ func TestExpireDue_ExpiresTheLongestOverdueFirst(t *testing.T) {
 		rest, err := h.ExpireDue(t.Context(), sale.GoodsID, now, 100)
 		require.NoError(t, err)
 		require.Equal(
-			t,
-			[]string{sns[2]},
+			t, []string{sns[2]},
 			mapSlice(rest, func(m order.StockMove) string { return m.OrderSn }),
 			"not the paid one, nor what is due later",
 		)
@@ -179,9 +155,7 @@ func TestMarkReleased_MarksOnce(t *testing.T) {
 		var ids []string
 		for i := range 3 {
 			_, move, err := h.CancelOne(
-				t.Context(),
-				sale.GoodsID,
-				h.writeOrder(sale, int64(i+1)),
+				t.Context(), sale.GoodsID, h.writeOrder(sale, int64(i+1)),
 				today.Add(time.Duration(i)*time.Second),
 			)
 			require.NoError(t, err)
@@ -233,15 +207,11 @@ func TestOrdersOf_PagesNewestFirst(t *testing.T) {
 		_, err := h.Pay(t.Context(), one.GoodsID, mine[0], today)
 		require.NoError(t, err)
 		require.Equal(
-			t,
-			mine[:1],
-			sns(h.OrdersOfGoods(t.Context(), one.GoodsID, order.Paid, "", 10)),
+			t, mine[:1], sns(h.OrdersOfGoods(t.Context(), one.GoodsID, order.Paid, "", 10)),
 		)
 		require.Len(t, sns(h.OrdersOfGoods(t.Context(), one.GoodsID, order.Created, "", 10)), 5)
 		require.Len(
-			t,
-			sns(h.OrdersOfGoods(t.Context(), one.GoodsID, order.Created, mine[2], 10)),
-			2,
+			t, sns(h.OrdersOfGoods(t.Context(), one.GoodsID, order.Created, mine[2], 10)), 2,
 		)
 
 		states, err := h.StatusOf(t.Context(), one.GoodsID, append(mine, "unknown"))
@@ -249,9 +219,7 @@ func TestOrdersOf_PagesNewestFirst(t *testing.T) {
 		require.Equal(
 			t,
 			map[string]order.Status{
-				mine[0]: order.Paid,
-				mine[2]: order.Created,
-				mine[4]: order.Created,
+				mine[0]: order.Paid, mine[2]: order.Created, mine[4]: order.Created,
 			},
 			states,
 		)

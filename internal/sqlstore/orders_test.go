@@ -19,23 +19,18 @@ func TestCountOrders_GroupsByStatus(t *testing.T) {
 		_, _, err = h.CancelOne(t.Context(), sale.GoodsID, b.OrderSn, today)
 		require.NoError(t, err)
 		found, err := h.OrdersByNumber(
-			t.Context(),
-			sale.GoodsID,
-			[]string{b.OrderSn, "unknown", a.OrderSn},
+			t.Context(), sale.GoodsID, []string{b.OrderSn, "unknown", a.OrderSn},
 		)
 		require.NoError(t, err)
 		require.ElementsMatch(
-			t,
-			[]string{a.OrderSn, b.OrderSn},
+			t, []string{a.OrderSn, b.OrderSn},
 			mapSlice(found, func(o order.Order) string { return o.OrderSn }),
 		)
 		counts, err := h.CountOrders(t.Context(), sale.GoodsID)
 		require.NoError(t, err)
 		require.Equal(t, map[order.Status]stats.Count{
 			order.Paid: {
-				Orders: 1,
-				Units:  2,
-				Amount: 3998,
+				Orders: 1, Units: 2, Amount: 3998,
 			}, order.Cancelled: {Orders: 1, Units: 1, Amount: 1999},
 			order.Created: {Orders: 1, Units: 3, Amount: 5997},
 		}, counts)

@@ -31,10 +31,7 @@ func (paymentRow) TableName() string { return "payments" }
 
 func (r paymentRow) payment() payment.Payment {
 	return payment.Payment{
-		ID:      r.PaymentID,
-		GoodsID: r.GoodsID,
-		OrderSn: r.OrderSn,
-		Amount:  r.Amount,
+		ID: r.PaymentID, GoodsID: r.GoodsID, OrderSn: r.OrderSn, Amount: r.Amount,
 	}
 }
 
@@ -47,9 +44,7 @@ func (r paymentRow) refund() payment.Refund {
 // a refund. A repeated payment changes nothing. It returns a Conflict where the amount differs from
 // the order's or the number belongs to another payment, and order.ErrNoSuchOrder.
 func (s *Store) Receive(
-	ctx context.Context,
-	p payment.Payment,
-	now time.Time,
+	ctx context.Context, p payment.Payment, now time.Time,
 ) (payment.Receipt, error) {
 	var receipt payment.Receipt
 	err := s.inTx(ctx, "receive a payment", func(tx *gorm.DB) error {
@@ -61,8 +56,7 @@ func (s *Store) Receive(
 			return order.ErrNoSuchOrder
 		}
 		row, err := findPayment(
-			tx,
-			p,
+			tx, p,
 		) // under the order's lock, so an earlier transaction of it has ended
 		if errors.Is(err, gorm.ErrRecordNotFound) {
 			row, err = receive(tx, &rows[0], p, now)
@@ -71,10 +65,7 @@ func (s *Store) Receive(
 			return err
 		}
 		receipt = payment.Receipt{
-			Payment: p,
-			State:   row.State,
-			Reason:  row.Reason,
-			Order:   rows[0].order(),
+			Payment: p, State: row.State, Reason: row.Reason, Order: rows[0].order(),
 		}
 		return requireSamePayment(row, p)
 	})
@@ -102,10 +93,7 @@ func requireSamePayment(known paymentRow, p payment.Payment) error {
 // receive decides on a new payment of an order whose row is locked, and updates that row.
 func receive(tx *gorm.DB, o *orderRow, p payment.Payment, now time.Time) (paymentRow, error) {
 	row := paymentRow{
-		PaymentID:  p.ID,
-		GoodsID:    p.GoodsID,
-		OrderSn:    p.OrderSn,
-		Amount:     p.Amount,
+		PaymentID: p.ID, GoodsID: p.GoodsID, OrderSn: p.OrderSn, Amount: p.Amount,
 		ReceivedAt: now.UnixMilli(),
 	}
 	if p.Amount != o.Amount {
@@ -130,12 +118,9 @@ func receive(tx *gorm.DB, o *orderRow, p payment.Payment, now time.Time) (paymen
 // pay is one guarded statement; no affected row means that the order's lock was not held.
 func pay(tx *gorm.DB, o *orderRow, now time.Time) error {
 	res := tx.Exec(
+
 		`UPDATE orders SET status = ?, paid_at = ? WHERE goods_id = ? AND order_sn = ? AND status = ?`,
-		order.Paid,
-		now.UnixMilli(),
-		o.GoodsID,
-		o.OrderSn,
-		order.Created,
+		order.Paid, now.UnixMilli(), o.GoodsID, o.OrderSn, order.Created,
 	)
 	if res.Error == nil && res.RowsAffected != 1 {
 		return order.ErrTryAgain
@@ -146,9 +131,7 @@ func pay(tx *gorm.DB, o *orderRow, now time.Time) error {
 
 // DueRefunds lists at most limit payments whose refund is due, the longest due first.
 func (s *Store) DueRefunds(
-	ctx context.Context,
-	now time.Time,
-	limit int,
+	ctx context.Context, now time.Time, limit int,
 ) ([]payment.Refund, error) {
 	var rows []paymentRow
 	err := s.read(ctx).Where("state = ? AND refund_at <= ?", payment.Refunding, now.UnixMilli()).

@@ -8,7 +8,7 @@ import (
 	"flashsale.dev/seckill/internal/sqlstore/primary"
 )
 
-// recorder keeps every statement that goes over a store's connections, under the step that was on.
+// recorder records every statement on a store's connections under the current step.
 type recorder struct {
 	mu    sync.Mutex
 	step  string
@@ -52,18 +52,14 @@ type recordedConn struct {
 }
 
 func (c recordedConn) ExecContext(
-	ctx context.Context,
-	query string,
-	args []driver.NamedValue,
+	ctx context.Context, query string, args []driver.NamedValue,
 ) (driver.Result, error) {
 	c.in.add(query)
 	return c.Conn.ExecContext(ctx, query, args)
 }
 
 func (c recordedConn) QueryContext(
-	ctx context.Context,
-	query string,
-	args []driver.NamedValue,
+	ctx context.Context, query string, args []driver.NamedValue,
 ) (driver.Rows, error) {
 	c.in.add(query)
 	return c.Conn.QueryContext(ctx, query, args)

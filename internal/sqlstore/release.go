@@ -17,10 +17,7 @@ import (
 // concurrent buyers share one lock of the goods row. The result has one entry per number, in their
 // order. A repeated number has its move once.
 func (s *Store) Cancel(
-	ctx context.Context,
-	goodsID int64,
-	orderSns []string,
-	now time.Time,
+	ctx context.Context, goodsID int64, orderSns []string, now time.Time,
 ) ([]payment.Cancellation, error) {
 	var list []payment.Cancellation
 	err := s.inTx(ctx, "cancel orders", func(tx *gorm.DB) error {
@@ -74,10 +71,7 @@ func inRequestOrder(sns []string, found map[string]payment.Cancellation) []payme
 // earlier, the longest overdue first, and returns their units in one transaction. It returns their
 // stock moves.
 func (s *Store) ExpireDue(
-	ctx context.Context,
-	goodsID int64,
-	now time.Time,
-	limit int,
+	ctx context.Context, goodsID int64, now time.Time, limit int,
 ) ([]order.StockMove, error) {
 	due, err := s.dueOrders(ctx, goodsID, now, limit)
 	if err != nil || len(due) == 0 {
@@ -106,19 +100,12 @@ func (s *Store) ExpireDue(
 // dueOrders reads without a lock, so that a goods with nothing to expire does not touch its hot
 // row.
 func (s *Store) dueOrders(
-	ctx context.Context,
-	goodsID int64,
-	now time.Time,
-	limit int,
+	ctx context.Context, goodsID int64, now time.Time, limit int,
 ) ([]string, error) {
 	var sns []string
-	err := s.read(ctx).
-		Model(&orderRow{}).
+	err := s.read(ctx).Model(&orderRow{}).
 		Where("goods_id = ? AND status = ? AND pay_by <= ?", goodsID, order.Created, now.UnixMilli()).
-		Order("pay_by").
-		Limit(limit).
-		Pluck("order_sn", &sns).
-		Error
+		Order("pay_by").Limit(limit).Pluck("order_sn", &sns).Error
 	return sns, err
 }
 
@@ -141,12 +128,7 @@ func lockOrders(tx *gorm.DB, goodsID int64, sns []string) ([]orderRow, error) {
 // release ends created orders, whose rows and goods are locked, and returns their units: to the
 // holdings, to the stock, and by one move each. It updates rows.
 func release(
-	tx *gorm.DB,
-	sale saleRow,
-	rows []orderRow,
-	to order.Status,
-	kind order.MoveKind,
-	now time.Time,
+	tx *gorm.DB, sale saleRow, rows []orderRow, to order.Status, kind order.MoveKind, now time.Time,
 ) ([]order.StockMove, error) {
 	if err := endOrders(tx, rows, to, now); err != nil {
 		return nil, err
@@ -175,12 +157,9 @@ func endOrders(tx *gorm.DB, rows []orderRow, to order.Status, now time.Time) err
 	for part := range slices.Chunk(rows, chunkOf(tx)) {
 		sns := mapSlice(part, func(r orderRow) string { return r.OrderSn })
 		res := tx.Exec(
+
 			`UPDATE orders SET status = ?, closed_at = ? WHERE goods_id = ? AND order_sn IN ? AND status = ?`,
-			to,
-			now.UnixMilli(),
-			part[0].GoodsID,
-			sns,
-			order.Created,
+			to, now.UnixMilli(), part[0].GoodsID, sns, order.Created,
 		)
 		if res.Error != nil {
 			return res.Error

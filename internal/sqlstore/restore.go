@@ -13,16 +13,12 @@ import (
 
 // MovesOfOrder lists an order's unreleased moves.
 func (s *Store) MovesOfOrder(
-	ctx context.Context,
-	goodsID int64,
-	orderSn string,
+	ctx context.Context, goodsID int64, orderSn string,
 ) ([]order.StockMove, error) {
 	var rows []moveRow
 	err := s.read(ctx).
-		Where("goods_id = ? AND order_sn = ? AND given_at IS NULL", goodsID, orderSn).
-		Order("id").
-		Find(&rows).
-		Error
+		Where("goods_id = ? AND order_sn = ? AND given_at IS NULL", goodsID, orderSn).Order("id").
+		Find(&rows).Error
 	return mapSlice(rows, moveRow.move), wrapError("list an order's moves", err)
 }
 
@@ -31,10 +27,7 @@ func (s *Store) MovesOfOrder(
 // Unavailable while the order has another unreleased move, so that one caller at a time restores
 // it.
 func (s *Store) ScheduleRelease(
-	ctx context.Context,
-	goodsID int64,
-	l reservation.OrderLine,
-	at time.Time,
+	ctx context.Context, goodsID int64, l reservation.OrderLine, at time.Time,
 ) (order.StockMove, error) {
 	var move order.StockMove
 	err := s.inTx(ctx, "schedule a release", func(tx *gorm.DB) error {
@@ -45,15 +38,13 @@ func (s *Store) ScheduleRelease(
 		var waiting int64
 		err = tx.Model(&moveRow{}).
 			Where("goods_id = ? AND order_sn = ? AND given_at IS NULL", goodsID, l.OrderSn).
-			Count(&waiting).
-			Error
+			Count(&waiting).Error
 		if err != nil {
 			return err
 		}
 		if waiting > 0 {
 			return seckill.NewUnavailable(
-				"the order's units are being released or taken again",
-				nil,
+				"the order's units are being released or taken again", nil,
 			)
 		}
 		if err := unretire(tx, &sale); err != nil {
@@ -72,10 +63,7 @@ func (s *Store) ScheduleRelease(
 // unchanged. Conflict where stock or limit do not allow it. order.ErrTryAgain, with nothing done,
 // where the move's epoch is over or the move is already released.
 func (s *Store) RestoreOrder(
-	ctx context.Context,
-	letterID string,
-	undo order.StockMove,
-	now, payBy time.Time,
+	ctx context.Context, letterID string, undo order.StockMove, now, payBy time.Time,
 ) (order.Order, error) {
 	var row orderRow
 	err := s.inTx(ctx, "restore an order", func(tx *gorm.DB) error {
@@ -149,7 +137,6 @@ func removeReturn(tx *gorm.DB, letterID string, undo order.StockMove) error {
 	if res.Error != nil {
 		return res.Error
 	}
-	return tx.Where("goods_id = ? AND id = ?", undo.GoodsID, letterID).
-		Delete(&deadLetterRow{}).
+	return tx.Where("goods_id = ? AND id = ?", undo.GoodsID, letterID).Delete(&deadLetterRow{}).
 		Error
 }

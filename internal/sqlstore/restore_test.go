@@ -11,26 +11,19 @@ import (
 	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
-// dead writes an order of a buyer as failed, and its move as given.
+// writeFailedOrder writes a failed order and marks its move as released.
 func (h fixture) writeFailedOrder(
-	sale seckill.Sale,
-	buyer, quantity int64,
+	sale seckill.Sale, buyer, quantity int64,
 ) (reservation.OrderLine, order.DeadLetter) {
 	h.t.Helper()
 	l := h.line(sale, buyer, quantity)
 	out, err := h.WriteFailed(
-		h.t.Context(),
-		sale.GoodsID,
-		l,
-		sale.Epoch,
-		order.FailedUnwritten,
-		order.DeadLetter{},
+		h.t.Context(), sale.GoodsID, l, sale.Epoch, order.FailedUnwritten, order.DeadLetter{},
 		today,
 	)
 	require.NoError(h.t, err)
 	require.NoError(
-		h.t,
-		h.MarkReleased(h.t.Context(), sale.GoodsID, []string{out.Moves[0].ID}, today),
+		h.t, h.MarkReleased(h.t.Context(), sale.GoodsID, []string{out.Moves[0].ID}, today),
 	)
 	letters, err := h.DeadLetters(h.t.Context(), "", 100)
 	require.NoError(h.t, err)
@@ -45,7 +38,7 @@ func TestRestoreOrder_RestoresOnce(t *testing.T) {
 		require.NoError(t, err)
 		early, err := h.UnreleasedMoves(t.Context(), today.Add(59*time.Second), 10)
 		require.NoError(t, err)
-		require.Empty(t, early, "the giver leaves it alone until then")
+		require.Empty(t, early, "the releaser ignores it until then")
 		_, err = h.ScheduleRelease(t.Context(), sale.GoodsID, l, today.Add(time.Minute))
 		require.Equal(t, seckill.Unavailable, seckill.ReasonOf(err), "one at a time")
 		o, err := h.RestoreOrder(t.Context(), letter.ID, undo, today, today.Add(time.Hour))
@@ -78,10 +71,7 @@ func TestRestoreOrder_NeedsStockAndLimit(t *testing.T) {
 		_, err := h.RestoreOrder(t.Context(), letter.ID, undo, today, today.Add(time.Hour))
 		requireConflict(t, err) // too few are left
 		require.Equal(
-			t,
-			[]order.StockMove{undo},
-			h.moves(sale.GoodsID),
-			"what Redis took for it goes back",
+			t, []order.StockMove{undo}, h.moves(sale.GoodsID), "what Redis took for it goes back",
 		)
 		require.NoError(t, h.MarkReleased(t.Context(), sale.GoodsID, []string{undo.ID}, today))
 		undo = plan()

@@ -14,10 +14,7 @@ import (
 // OverBefore lists at most limit sales that ended or closed before a moment and are not retired, by
 // goods id, above one (0: from the lowest).
 func (s *Store) OverBefore(
-	ctx context.Context,
-	moment time.Time,
-	above int64,
-	limit int,
+	ctx context.Context, moment time.Time, above int64, limit int,
 ) ([]seckill.Sale, error) {
 	ms := moment.UnixMilli()
 	q := s.read(ctx).
@@ -35,9 +32,7 @@ func (s *Store) RetiredBetween(ctx context.Context, from, to time.Time) ([]secki
 // Retire keeps that a sale which ended or was closed before a moment is over for good; false where it is not: it is another
 // epoch, an order may still be paid, units are on their way back, or it has been put on sale again.
 func (s *Store) Retire(
-	ctx context.Context,
-	goodsID, epoch int64,
-	overBefore, now time.Time,
+	ctx context.Context, goodsID, epoch int64, overBefore, now time.Time,
 ) (bool, error) {
 	done := false
 	err := s.inTx(ctx, "retire a sale", func(tx *gorm.DB) error {

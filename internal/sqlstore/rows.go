@@ -87,11 +87,8 @@ func (orderRow) TableName() string { return "orders" }
 func (r orderRow) order() order.Order {
 	return order.Order{
 		OrderLine: reservation.OrderLine{
-			OrderSn:  r.OrderSn,
-			BuyerID:  r.BuyerID,
-			Quantity: r.Quantity,
-			Name:     r.Name,
-			Phone:    r.Phone,
+			OrderSn: r.OrderSn, BuyerID: r.BuyerID, Quantity: r.Quantity, Name: r.Name,
+			Phone: r.Phone,
 		},
 		GoodsID: r.GoodsID, Epoch: r.Epoch, Amount: r.Amount, Status: r.Status, FailureReason: r.FailureReason,
 		CreatedAt: timeOf(

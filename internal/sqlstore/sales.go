@@ -22,9 +22,7 @@ func (s *Store) Sale(ctx context.Context, goodsID int64) (seckill.Sale, error) {
 // SalesOf lists at most limit sales of a merchant (0: of all), newest first, with goods ids below
 // the given one (0: from the newest).
 func (s *Store) SalesOf(
-	ctx context.Context,
-	merchantID, below int64,
-	limit int,
+	ctx context.Context, merchantID, below int64, limit int,
 ) ([]seckill.Sale, error) {
 	q := s.read(ctx)
 	if merchantID != 0 {
@@ -36,14 +34,11 @@ func (s *Store) SalesOf(
 // ExposedSales lists the sales that buyers see, in the same way, including ended ones that are not
 // closed. It reads the replica where there is one.
 func (s *Store) ExposedSales(
-	ctx context.Context,
-	below int64,
-	limit int,
+	ctx context.Context, below int64, limit int,
 ) (list []seckill.Sale, err error) {
 	err = s.readReplica(ctx, func(q *gorm.DB) (err error) {
 		list, err = saleList(
-			"list exposed sales",
-			newestSales(q.Where("status = ?", seckill.Exposed), below, limit),
+			"list exposed sales", newestSales(q.Where("status = ?", seckill.Exposed), below, limit),
 		)
 		return err
 	})
@@ -77,10 +72,7 @@ func (s *Store) CloseSale(ctx context.Context, goodsID int64, now time.Time) (se
 		row.Status, row.Updated, row.Closed = seckill.Closed, now.UnixMilli(), millis(now)
 		err = tx.Exec(
 			`UPDATE sales SET status = ?, updated_at = ?, closed_at = ? WHERE goods_id = ?`,
-			row.Status,
-			row.Updated,
-			*row.Closed,
-			goodsID,
+			row.Status, row.Updated, *row.Closed, goodsID,
 		).Error
 		if err != nil {
 			return err

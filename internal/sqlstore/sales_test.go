@@ -110,8 +110,7 @@ func TestLiveGoods_ListsOpenAndRecentlyClosedSales(t *testing.T) {
 		live, err := h.LiveGoods(t.Context(), today.Add(time.Hour))
 		require.NoError(t, err)
 		require.ElementsMatch(
-			t,
-			[]int64{on.GoodsID, late.GoodsID},
+			t, []int64{on.GoodsID, late.GoodsID},
 			mapSlice(live, func(s seckill.Sale) int64 { return s.GoodsID }),
 		)
 	})
@@ -142,8 +141,7 @@ func TestBeginEpoch_ReturnsActiveHoldings(t *testing.T) {
 				BuyerID: 9,
 				Held:    3,
 				Orders: []rebuild.HeldOrder{
-					{OrderSn: a.OrderSn, Quantity: 1},
-					{OrderSn: c.OrderSn, Quantity: 2},
+					{OrderSn: a.OrderSn, Quantity: 1}, {OrderSn: c.OrderSn, Quantity: 2},
 				},
 			},
 		}, second.Holdings)

@@ -24,7 +24,7 @@ func crossShardMethods() map[string]string {
 	return map[string]string{
 		"OrdersOf":         "a buyer's own list: an index on each shard, merged; or a lookup by buyer_id",
 		"SalesOf":          "a merchant's own list: an index on each shard, merged",
-		"ExposedSales":     "the board: once a second for each node and page, merged",
+		"ExposedSales":     "the catalog: once a second for each node and page, merged",
 		"LiveGoods":        scan,
 		"OverBefore":       scan,
 		"RetiredBetween":   scan,
@@ -33,7 +33,7 @@ func crossShardMethods() map[string]string {
 		"DueRefunds":       scan,
 		"DeadLetters":      "the operators' list: by primary key on each shard, merged",
 		"CountDeadLetters": scan,
-		"DeadLetter":       "an operator looks at one: a lookup by id, or all shards",
+		"DeadLetter":       "an operator reads one: a lookup by id, or all shards",
 		"RemoveDeadLetter": "an operator resolves one: the same",
 		"Answered":         "by the asker: the keys live on shards of their own (actor_id)",
 		"ForgetKeys":       "once a minute, on each shard of the keys",
@@ -47,8 +47,8 @@ func crossShardMethods() map[string]string {
 // keysOnly are those of asksAll that may leave out the goods only where they touch the requests' keys.
 func keysOnly() []string { return []string{"CreateSale", "Change", "DeleteDraft", "EndCut"} }
 
-// TestStatements_CarryTheShardKey: so that on a database whose shards are chosen by goods_id each goes to one of
-// them, and a transaction stays in one.
+// With shards chosen by goods_id each statement then goes to one shard, and a transaction stays
+// there.
 func TestStatements_CarryTheShardKey(t *testing.T) {
 	for _, d := range databases[1:] {
 		t.Run(d.name, func(t *testing.T) {
@@ -70,7 +70,8 @@ func TestStatements_CarryTheShardKey(t *testing.T) {
 	}
 }
 
-// requireAllCalled wants every method that asks the database to have been called: a new one is to be added here.
+// requireAllCalled requires that every method that queries the database was called; add new ones
+// above.
 func requireAllCalled(t *testing.T, called map[string]bool, rec *recorder) {
 	t.Helper()
 	kind := reflect.TypeFor[*Store]()
@@ -113,12 +114,8 @@ func requireSharded(t *testing.T, step, text string) {
 	default:
 		require.NotEmpty(t, tables.FindAllString(text, -1), "%s: %s", step, text)
 		require.GreaterOrEqual(
-			t,
-			len(byGoods.FindAllString(text, -1)),
-			len(tables.FindAllString(text, -1)),
-			"%s: %s",
-			step,
-			text,
+			t, len(byGoods.FindAllString(text, -1)), len(tables.FindAllString(text, -1)), "%s: %s",
+			step, text,
 		)
 	}
 }
@@ -140,7 +137,7 @@ func TestStatements_MissingShardKeyIsDetected(t *testing.T) {
 	}
 }
 
-// callEveryMethod calls everything that a store can do, and tells what it has called.
+// callEveryMethod calls every method of a store and returns their names.
 func callEveryMethod(t *testing.T, h fixture, rec *recorder) map[string]bool {
 	t.Helper()
 	ctx, called := t.Context(), map[string]bool{}
@@ -174,27 +171,20 @@ func callSaleMethods(t *testing.T, h fixture, now recordMethod) seckill.Sale {
 	_, err = h.CreateSale(now("CreateSale"), gone, salechange.IdempotencyKey{})
 	require.NoError(t, err)
 	require.NoError(
-		t,
-		h.DeleteDraft(now("DeleteDraft"), gone.GoodsID, salechange.IdempotencyKey{}, today),
+		t, h.DeleteDraft(now("DeleteDraft"), gone.GoodsID, salechange.IdempotencyKey{}, today),
 	)
 	token, err := h.NextRebuildToken(now("NextRebuildToken"), draft.GoodsID)
 	require.NoError(t, err)
 	snap, err := h.BeginEpoch(now("BeginEpoch"), draft.GoodsID, token, today)
 	require.NoError(t, err)
 	_, err = h.Change(
-		now("Change"),
-		draft.GoodsID,
-		salechange.Change{StockDelta: 5},
-		salechange.IdempotencyKey{},
+		now("Change"), draft.GoodsID, salechange.Change{StockDelta: 5}, salechange.IdempotencyKey{},
 		today,
 	)
 	require.NoError(t, err)
 	begun, err := h.Change(
-		now("Change"),
-		draft.GoodsID,
-		salechange.Change{StockDelta: -5},
-		salechange.IdempotencyKey{},
-		today,
+		now("Change"), draft.GoodsID, salechange.Change{StockDelta: -5},
+		salechange.IdempotencyKey{}, today,
 	)
 	require.NoError(t, err)
 	_, _, err = h.EndCut(now("EndCut"), *begun.Cut, order.MoveApplied, today)
@@ -206,24 +196,19 @@ func callOrderMethods(t *testing.T, h fixture, now recordMethod, sale seckill.Sa
 	t.Helper()
 	goods := sale.GoodsID
 	lines := h.lines(sale, 6)
-	_, err := h.WriteBatch(now("WriteBatch"), batchOf(goods, lines...)) // by the bet
+	_, err := h.WriteBatch(now("WriteBatch"), batchOf(goods, lines...)) // optimistically
 	require.NoError(t, err)
 	_, err = h.WriteBatch(
-		now("WriteBatch"),
-		batchOf(goods, append(lines, h.line(sale, 1, 2))...),
-	) // which is lost; and one fails
+		now("WriteBatch"), batchOf(goods, append(lines, h.line(sale, 1, 2))...),
+	) // not all new; and one fails
 	require.NoError(t, err)
 	paid, cancelled, twice := lines[0].OrderSn, lines[1].OrderSn, payment.Payment{
-		ID:      "2",
-		GoodsID: goods,
-		OrderSn: lines[0].OrderSn,
-		Amount:  sale.Price,
+		ID: "2", GoodsID: goods, OrderSn: lines[0].OrderSn, Amount: sale.Price,
 	}
 	_, err = h.Order(now("Order"), goods, paid)
 	require.NoError(t, err)
 	_, err = h.Receive(
-		now("Receive"),
-		payment.Payment{ID: "1", GoodsID: goods, OrderSn: paid, Amount: sale.Price},
+		now("Receive"), payment.Payment{ID: "1", GoodsID: goods, OrderSn: paid, Amount: sale.Price},
 		today,
 	)
 	require.NoError(t, err)
@@ -249,13 +234,8 @@ func callRepairMethods(t *testing.T, h fixture, now recordMethod, sale seckill.S
 	goods := sale.GoodsID
 	dead := h.line(sale, 7, 1)
 	out, err := h.WriteFailed(
-		now("WriteFailed"),
-		goods,
-		dead,
-		sale.Epoch,
-		order.FailedUnwritten,
-		order.DeadLetter{ID: "a letter"},
-		today,
+		now("WriteFailed"), goods, dead, sale.Epoch, order.FailedUnwritten,
+		order.DeadLetter{ID: "a letter"}, today,
 	)
 	require.NoError(t, err)
 	require.NoError(t, h.MarkReleased(now("MarkReleased"), goods, []string{out.Moves[0].ID}, today))
@@ -274,8 +254,7 @@ func callRepairMethods(t *testing.T, h fixture, now recordMethod, sale seckill.S
 	)
 	require.NoError(t, h.RemoveDeadLetter(now("RemoveDeadLetter"), "another"))
 	require.NoError(
-		t,
-		h.RecordBarrier(now("RecordBarrier"), goods, order.Barrier{Epoch: 1, Token: 1}, today),
+		t, h.RecordBarrier(now("RecordBarrier"), goods, order.Barrier{Epoch: 1, Token: 1}, today),
 	)
 	_, err = h.BarrierReached(now("BarrierReached"), goods, 1, 1)
 	require.NoError(t, err)
@@ -287,11 +266,7 @@ func callRepairMethods(t *testing.T, h fixture, now recordMethod, sale seckill.S
 	_, err = h.WriteTombstone(
 		now("WriteTombstone"),
 		order.Order{
-			OrderLine: lost,
-			GoodsID:   goods,
-			Epoch:     sale.Epoch,
-			CreatedAt: today,
-			ClosedAt:  today,
+			OrderLine: lost, GoodsID: goods, Epoch: sale.Epoch, CreatedAt: today, ClosedAt: today,
 		},
 	)
 	require.NoError(t, err)

@@ -1,16 +1,18 @@
--- adopt: orders of an older epoch come late, after Redis was built again without them: take their units from what
--- there is now, before they are written. Idempotent by order number.
+-- adopt: takes units of the present epoch for orders of an older one, before they are written.
+-- Idempotent by order number.
 --
--- Where the gate is not open, nobody is being sold anything, and nothing need be taken: the epoch that opens it next is
--- read from MySQL, with these orders in it. Waiting for the gate instead would be for ever, since the rebuild that opens
--- it waits for the queue that these orders hold up. Only an epoch that MySQL has begun already, and whose load is still
--- on its way, would not have them: the fence has that load refused.
+-- While the gate is not open nothing is sold and nothing need be taken: the epoch that opens the
+-- gate next is read from MySQL and includes these orders. Waiting for the gate would be a deadlock:
+-- the rebuild that opens it waits for the queue that these orders block. An epoch that MySQL has
+-- begun, and that is not loaded yet, would lack them: the fence makes its load fail.
 --
 -- KEYS  1 sale (hash)   2 buyers (hash)   3 pending (hash)
--- ARGV  1 lease ('' = ask INFO)   2 epoch   3 the highest limit there ever was (0 = none)   then for each order: buyer id, quantity, order number, entry (JSON)
--- Returns {gate, epoch, answer…}; an answer: 1 taken now or before, or need not be; 0 nothing left for it, or not
---       within the limit with what its buyer has bought since: else MySQL would fail the newer one. Without answers where Redis
---       has a newer epoch. Today's limit is not asked: it may have been lowered since the promise.
+-- ARGV  1 lease ('' = read INFO)   2 epoch   3 the sale's highest limit so far (0 = none)
+--       then for each order: buyer id, quantity, order number, entry (JSON)
+-- Returns {gate, epoch, result…}; without results where Redis has a newer epoch. A result:
+--       1 taken now or before, or not needed
+--       0 too few units left, or over the limit together with the buyer's newer orders
+-- The present limit is not applied: it may have been lowered since the reservation.
 local sale, buyers, pending = KEYS[1], KEYS[2], KEYS[3]
 local FIRST_ARG, STRIDE = 4, 4
 local s = redis.call('HMGET', sale, 'gate', 'epoch', 'lease', 'avail', 'pend')

@@ -1,11 +1,15 @@
--- load: begins an epoch of a sale. Refuses one that is not newer than what is there, so that a rebuilder that was
--- asleep cannot put an old truth over a newer one; nor one that orders were written past (the fence: see adopt); nor any
--- over an open gate: a rebuild shuts it first, so this one was opened on another master than that which was shut, and what
--- it has taken since nobody has drained. What the old epoch had pending is in MySQL by then (the rebuild waited for its
--- barrier), and is dropped; the outbox and the used paths stay.
+-- load: begins an epoch of a sale and opens its gate. It refuses
+-- - an epoch that is not newer than Redis', so that a delayed rebuilder cannot restore old state;
+-- - an epoch up to the fence (see adopt, shut);
+-- - any epoch while the gate is open: a rebuild shuts the gate first, so this gate was opened on
+--   another master, and its reservations have not been drained.
+-- Pending orders of the old epoch are in MySQL by then (the rebuild waited for its barrier) and are
+-- dropped. The outbox and used paths stay.
 --
--- KEYS  1 sale (hash)   2 staged buyers (hash, may be missing)   3 buyers (hash)   4 pending (hash)   5 moves (set)
--- ARGV  1 lease ('' = ask INFO)   2 epoch   3 status   4 start ms   5 end ms   6 limit   7 total   8 available   9 sold   10 card
+-- KEYS  1 sale (hash)   2 staged buyers (hash, optional)   3 buyers (hash)   4 pending (hash)
+--       5 moves (set)
+-- ARGV  1 lease ('' = read INFO)   2 epoch   3 status   4 start ms   5 end ms   6 limit   7 total
+--       8 available   9 sold   10 card (JSON)
 -- Returns 1 loaded and open, 0 refused.
 local sale, staged, buyers, pending, moves = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local has = redis.call('HMGET', sale, 'gate', 'epoch', 'lease', 'fence')
@@ -19,7 +23,7 @@ if redis.call('EXISTS', staged) == 1 then
   redis.call('RENAME', staged, buyers)
   redis.call('PERSIST', buyers)
 end
-redis.call('HSET', sale, 'gate', GATE_OPEN, 'epoch', ARGV[2], 'lease', lease_of_today(ARGV[1]), 'status', ARGV[3],
-  'start', ARGV[4], 'end', ARGV[5], 'limit', ARGV[6], 'total', ARGV[7], 'avail', ARGV[8], 'pend', 0,
-  'sold', ARGV[9], 'since', 0, 'card', ARGV[10])
+redis.call('HSET', sale, 'gate', GATE_OPEN, 'epoch', ARGV[2], 'lease', current_lease(ARGV[1]),
+  'status', ARGV[3], 'start', ARGV[4], 'end', ARGV[5], 'limit', ARGV[6], 'total', ARGV[7],
+  'avail', ARGV[8], 'pend', 0, 'sold', ARGV[9], 'since', 0, 'card', ARGV[10])
 return 1

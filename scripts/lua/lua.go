@@ -1,8 +1,8 @@
-// Package lua holds the Redis scripts, one job each, embedded here because
-// no package can embed what lies above it.
+// Package lua embeds the Redis scripts, one job each. It exists because no package can embed files
+// of a parent directory.
 //
-// Every script opens with a header that names its KEYS, ARGV with units and
-// every value it returns; the Go beside its user mirrors the codes.
+// Every script begins with a header that names its purpose, KEYS, ARGV with units and return
+// values; the Go code beside its user mirrors the codes as typed constants.
 package lua
 
 import (
@@ -13,8 +13,8 @@ import (
 //go:embed *.lua
 var files embed.FS
 
-// Source gives the text of scripts/lua/<name>.lua. A name that is not there is
-// a mistake of the program, not of its user, and panics.
+// Source returns the text of scripts/lua/<name>.lua. It panics for an unknown name, which only a
+// program error causes.
 func Source(name string) string {
 	text, err := files.ReadFile(name + ".lua")
 	if err != nil {

@@ -1,9 +1,11 @@
--- paths: gives buyers random paths of one goods, while it takes buyers at all. A path is good in its epoch alone: a Redis
--- that forgot its last second may have forgotten that the path was used.
+-- paths: stores random paths of one goods for buyers while the sale accepts orders. A path is valid
+-- in its epoch only: a Redis that lost its last second may have lost the use of a path.
 --
 -- KEYS  1 sale (hash)   2… the keys of the paths
--- ARGV  1 lease ('' = ask INFO)   2 the caller's epoch   3 life of a path, ms   4… the buyer of each path
--- Returns {gate, epoch, now ms, units left, state}; state: 0 given, 3 too early, 4 too late, 6 nothing left.
+-- ARGV  1 lease ('' = read INFO)   2 the caller's epoch   3 life of a path, ms
+--       4… the buyer of each path
+-- Returns {gate, epoch, now ms, units left, state}.
+--       State: 0 stored, 3 too early, 4 too late, 6 no units left.
 local sale = KEYS[1]
 local lease_arg, epoch_arg, ttl = ARGV[1], tonumber(ARGV[2]), ARGV[3]
 

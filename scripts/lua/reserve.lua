@@ -1,29 +1,39 @@
--- reserve: takes units of one goods for a list of buyers, each judged alone, in order, and remembers what it took.
+-- reserve: takes units of one goods for a list of buyers, judging each reservation alone, in order.
 --
--- KEYS  1 sale (hash)   2 buyers (hash: buyer -> "held sn:quantity …")   3 pending (hash: sn -> "ms:quantity:entry")
---       4 outbox (stream: field b = JSON array of entries)   5… the random path of each reservation ("buyer@epoch", once used "buyer sn")
--- ARGV  1 lease ('' = ask INFO)   2 the caller's epoch   3 oldest backlog that may still grow, ms (0 = any)
---       4 how long a used path is remembered, s
+-- KEYS  1 sale (hash)   2 buyers (hash: buyer -> "held sn:quantity …")
+--       3 pending (hash: sn -> "ms:quantity:entry")   4 outbox (stream: b = JSON array of entries)
+--       5… the random path of each reservation ("buyer@epoch", once used "buyer sn")
+-- ARGV  1 lease ('' = read INFO)   2 the caller's epoch
+--       3 age of the oldest pending order at which the gate shuts, ms (0 = never)
+--       4 how long a used path is kept, s
 --       then for each reservation: buyer id, quantity, order number, entry (JSON)
--- Returns {gate, epoch, now ms, units left, outbox id ('' = none), verdict…}; without verdicts where the gate is not 0.
---       A verdict is one digit and what belongs to it:
---       0 taken   1<sn> path used before   2 wrong path   3 too early   4 too late   5<sn sn …> over the limit
---       6<units left> too few   7 malformed quantity
+-- Returns {gate, epoch, now ms, units left, outbox id ('' = none), verdict…}; no verdicts unless
+--       the gate is 0. A verdict is one digit and its data:
+--       0 taken   1<sn> path used before   2 wrong path   3 too early   4 too late
+--       5<sn sn …> over the limit   6<units left> too few   7 malformed quantity
 local sale, buyers, pending, outbox = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local lease_arg, epoch_arg, max_backlog, keep = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4]
+local lease_arg, epoch_arg = ARGV[1], tonumber(ARGV[2])
+local max_backlog, keep = tonumber(ARGV[3]), ARGV[4]
 local FIRST_PATH, FIRST_ARG, STRIDE = 5, 5, 4
 local n = #KEYS - FIRST_PATH + 1
 
-local s = redis.call('HMGET', sale, 'gate', 'epoch', 'lease', 'status', 'start', 'end', 'limit', 'avail', 'pend', 'since')
+local s = redis.call('HMGET', sale, 'gate', 'epoch', 'lease', 'status', 'start', 'end', 'limit',
+  'avail', 'pend', 'since')
 local now = now_ms()
 local gate, epoch = gate_of(s[1], s[2], s[3], lease_arg)
 if gate == GATE_OPEN and epoch ~= epoch_arg then gate = GATE_EPOCH end
 local avail, pend, since = tonumber(s[8]), tonumber(s[9]), tonumber(s[10])
-if gate == GATE_OPEN and max_backlog > 0 and pend > 0 and now - since > max_backlog then gate = GATE_BACKLOG end
+if gate == GATE_OPEN and max_backlog > 0 and pend > 0 and now - since > max_backlog then
+  gate = GATE_BACKLOG
+end
 if gate ~= GATE_OPEN then return {gate, epoch, now, 0, ''} end
 
 local window = '0'
-if s[4] == 'closed' or now >= tonumber(s[6]) then window = '4' elseif now < tonumber(s[5]) then window = '3' end
+if s[4] == 'closed' or now >= tonumber(s[6]) then
+  window = '4'
+elseif now < tonumber(s[5]) then
+  window = '3'
+end
 local limit = tonumber(s[7])
 local good_now = '@' .. epoch
 
@@ -34,7 +44,7 @@ for i = 1, n do
 end
 local permits = redis.call('MGET', unpack(paths))
 local had = redis.call('HMGET', buyers, unpack(ids))
--- what earlier reservations of this very call changed
+-- changes by earlier reservations of this call
 local permit_now, had_now = {}, {}
 
 local function judge(i)
@@ -68,7 +78,7 @@ for i = 1, n do
   end
 end
 
--- The writes that may be refused for want of memory come first, so that such a refusal leaves nothing half done.
+-- Writes that Redis may refuse for lack of memory come first: a refusal leaves nothing partial.
 local id = ''
 if #entries > 0 then
   redis.call('HSET', pending, unpack(memory))

@@ -1,4 +1,4 @@
--- settle: MySQL has committed these orders; their units are sold, no longer pending. Once per number, however often.
+-- settle: moves orders that MySQL has committed from pending to sold, each number once.
 --
 -- KEYS  1 sale (hash)   2 pending (hash)
 -- ARGV  order numbers
@@ -16,6 +16,8 @@ end
 if #settled > 0 then
   redis.call('HINCRBY', sale, 'pend', -units)
   redis.call('HINCRBY', sale, 'sold', units)
-  if newest > tonumber(redis.call('HGET', sale, 'since')) then redis.call('HSET', sale, 'since', newest) end
+  if newest > tonumber(redis.call('HGET', sale, 'since')) then
+    redis.call('HSET', sale, 'since', newest)
+  end
 end
 return #settled

@@ -1,9 +1,9 @@
--- shut: closes the gate of a sale that is about to be built again, and has every load refused of an epoch that MySQL had
--- begun by then: whoever is still on the way with one must not open the gate in the middle of the rebuild. The fence
--- stands where Redis knows nothing else of the sale, too.
+-- shut: shuts the gate of a sale before a rebuild and sets the fence: every load of an epoch that
+-- MySQL had begun by then is refused, so that a delayed load cannot open the gate during the
+-- rebuild. The fence is set even where Redis has nothing else of the sale.
 --
 -- KEYS  1 sale (hash)
--- ARGV  1 the epoch that MySQL has
+-- ARGV  1 MySQL's epoch
 -- Returns 1.
 local has = redis.call('HMGET', KEYS[1], 'epoch', 'fence')
 if tonumber(has[2] or 0) < tonumber(ARGV[1]) then redis.call('HSET', KEYS[1], 'fence', ARGV[1]) end

@@ -10,10 +10,10 @@ local M = {}
 
 local dict = ngx.shared.edge_shared
 
--- failed begins the rest, and tells of it: one line a second from all workers.
+-- failed begins the rest, and logs it: one line a second from all workers.
 local function failed(what, err)
   dict:set("resting", true, settings.rest)
-  if dict:add("told", true, 1) then ngx.log(ngx.ERR, "edge: redis: ", what, ": ", err) end
+  if dict:add("logged", true, 1) then ngx.log(ngx.ERR, "edge: redis: ", what, ": ", err) end
   return nil, err
 end
 
@@ -30,7 +30,7 @@ local function connect()
 end
 
 -- with runs use(red), which returns false and an error where Redis could not be asked. An answer that is an error
--- (NOSCRIPT, say) is for use to tell from a broken connection: it returns it as a value.
+-- (NOSCRIPT, say) differs from a broken connection: it returns it as a value.
 function M.with(use)
   if dict:get("resting") then return nil, "resting" end
   local red, err = connect()

@@ -21,7 +21,7 @@ return {
   --   window = {limit, seconds}            a fixed window
   --   bucket = {permits_per_second, burst} a token bucket; a key of its own unless the API has a rule of this name
   --   sale = true                          the API's own bucket of the goods, at the sale's rate (or the operator's). The
-  --                                        edge looks and does not charge: the API does, when the request gets there.
+  --                                        edge peeks and does not charge: the API does, when the request gets there.
   shared = {
     randomPath = {
       { rule = "edgePerAddress", by = "address", window = { 10, 10 } },

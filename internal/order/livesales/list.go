@@ -11,76 +11,78 @@ import (
 	"flashsale.dev/seckill/internal/workers"
 )
 
-// Store lists the sales that background work must look after.
+// Store lists the sales that background workers serve.
 type Store interface {
-	// LiveGoods lists exposed sales and those that were closed at a moment or later (zero: ever), unless they are retired.
+	// LiveGoods lists exposed sales, and sales that were closed at a moment or later. It leaves
+	// out retired sales.
 	LiveGoods(ctx context.Context, closedSince time.Time) ([]seckill.Sale, error)
 }
 
-// List is the list of sales that background work looks after, kept fresh from MySQL. While MySQL is away the last list
-// serves: what is on sale does not change then.
+// List holds the sales that background workers serve. Several goroutines may use it.
 type List struct {
 	store     Store
-	after     time.Duration // how long a sale is looked after when it has been closed
+	after     time.Duration // how long a closed sale is in every refresh
 	log       *slog.Logger
 	mu        sync.Mutex
 	sales     []seckill.Sale
-	allReadAt time.Time      // when every closed sale was looked for
-	last      []seckill.Sale // the list of then
+	allReadAt time.Time      // of the last full refresh
+	allSales  []seckill.Sale // its result
 }
 
 const (
 	refreshInterval = time.Second
-	// FullInterval is how often every sale that was ever closed is looked for: a walk over all of them.
+	// FullInterval is the time between full refreshes, which scan every sale ever closed.
 	FullInterval = time.Minute
-	// liveAfterClose is how long a closed sale is looked after when its last order can't be unpaid any more.
+	// liveAfterClose is how long after its last payment deadline a closed sale is in every refresh.
 	liveAfterClose = 24 * time.Hour
 )
 
-// New makes an empty list. paymentTimeout is how long an order may stay unpaid.
+// New makes an empty list. An order may stay unpaid for paymentTimeout.
 func New(store Store, paymentTimeout time.Duration, log *slog.Logger) *List {
 	return &List{store: store, after: paymentTimeout + liveAfterClose, log: log}
 }
 
-// Run keeps the list fresh until ctx ends.
-func (l *List) Run(ctx context.Context) error { return workers.Every(ctx, refreshInterval, l.Refresh) }
+// Run refreshes the list until ctx ends.
+func (l *List) Run(ctx context.Context) error {
+	return workers.Every(ctx, refreshInterval, l.Refresh)
+}
 
-// Refresh reads the list once. What was closed long ago and is not retired (units could not be given back, say) is looked
-// for now and then, and looked after as the others.
+// Refresh reads the list once. A full refresh also reads sales that were closed long ago and are
+// not retired, for example because Redis could not take units back.
 func (l *List) Refresh(ctx context.Context) {
-	since, whole := time.Now().Add(-l.after), l.readsAll()
-	if whole {
+	since, full := time.Now().Add(-l.after), l.fullRefreshDue()
+	if full {
 		since = time.Unix(0, 0)
 	}
 	sales, err := l.store.LiveGoods(ctx, since)
 	if err != nil {
 		if ctx.Err() == nil {
-			l.log.WarnContext(ctx, "can't list the sales to look after, going on with the last list", "err", err)
+			l.log.WarnContext(ctx, "cannot list live sales, using the last list", "err", err)
 		}
 		return
 	}
-	l.keep(sales, whole)
+	l.keep(sales, full)
 }
 
-func (l *List) readsAll() bool {
+func (l *List) fullRefreshDue() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return time.Since(l.allReadAt) >= FullInterval
 }
 
-// keep takes a list; between whole ones the old sales of the last one stay.
-func (l *List) keep(sales []seckill.Sale, whole bool) {
+// keep stores a list. Between full refreshes it keeps the old sales of the last full one.
+func (l *List) keep(sales []seckill.Sale, full bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if whole {
-		l.allReadAt, l.sales, l.last = time.Now(), sales, sales
+	if full {
+		l.allReadAt, l.sales, l.allSales = time.Now(), sales, sales
 		return
 	}
 	listed := make(map[int64]bool, len(sales))
 	for _, s := range sales {
 		listed[s.GoodsID] = true
 	}
-	for _, s := range l.last {
+	for _, s := range l.allSales {
 		if s.Status == seckill.Closed && !listed[s.GoodsID] {
 			sales = append(sales, s)
 		}
@@ -88,7 +90,7 @@ func (l *List) keep(sales []seckill.Sale, whole bool) {
 	l.sales = sales
 }
 
-// Sales is the list as it was read last.
+// Sales returns a copy of the list.
 func (l *List) Sales() []seckill.Sale {
 	l.mu.Lock()
 	defer l.mu.Unlock()

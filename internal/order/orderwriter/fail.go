@@ -59,6 +59,8 @@ func (w *Writer) addDeadLetter(ctx context.Context, d order.DeadLetter) error {
 	return err
 }
 
+// deadLetter makes the dead letter of a delivery. A broker that does not report the first
+// delivery leaves its time to the writer.
 func (w *Writer) deadLetter(
 	goodsID int64, sn string, reason order.FailureReason, from order.DeliveryInfo, body []byte,
 ) order.DeadLetter {

@@ -46,6 +46,7 @@ func (w *Writer) retry(ctx context.Context, operation string, try func() error) 
 	}
 }
 
+// causeOf finds the cause for the metrics.
 func causeOf(err error) RetryCause {
 	switch {
 	case errors.Is(err, order.ErrSwapMissed):

@@ -25,6 +25,7 @@ type sourcedLine struct {
 	delivery order.DeliveryInfo
 }
 
+// sort groups a batch by goods, because one transaction locks one goods row.
 func (w *Writer) sort(batch []received) sorted {
 	s := sorted{lines: make(map[int64][]sourcedLine)}
 	for _, r := range batch {
@@ -40,6 +41,8 @@ func (w *Writer) sort(batch []received) sorted {
 	return s
 }
 
+// sortLines adds the lines of one message. An invalid line becomes a dead letter, and the valid
+// lines of its message are written.
 func (w *Writer) sortLines(s *sorted, r received) {
 	goods := r.message.GoodsID
 	for _, l := range r.message.Orders {

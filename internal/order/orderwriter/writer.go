@@ -37,11 +37,13 @@ type BatchStore interface {
 	) (order.Outcome, error)
 	// AddDeadLetter keeps a message that has no row.
 	AddDeadLetter(ctx context.Context, d order.DeadLetter) error
+	// RecordBarrier records that every message before the barrier is committed.
 	RecordBarrier(ctx context.Context, goodsID int64, b order.Barrier, now time.Time) error
 }
 
 // Settler is Redis for the writer.
 type Settler interface {
+	// Settle turns pending reservations into sold units and returns how many it changed.
 	Settle(ctx context.Context, goodsID int64, sns []string) (int, error)
 	// Adopt takes units of the present epoch for orders of an older one and returns which orders
 	// got theirs. It refuses an order with which its buyer would hold more than limit units
@@ -146,6 +148,7 @@ func (w *Writer) commit(
 	return out, lost, err
 }
 
+// batch makes the batch of one transaction. Of a repeated order number the first delivery counts.
 func (w *Writer) batch(
 	goodsID int64, lines []sourcedLine, adopted map[string]bool, epoch int64,
 ) Batch {

@@ -11,14 +11,19 @@ import (
 	"flashsale.dev/seckill/internal/workers"
 )
 
-// ExpiryStore is MySQL as expiry needs it.
+// ExpiryStore expires orders in MySQL.
 type ExpiryStore interface {
-	// ExpireDue expires up to so many unpaid orders of a goods that are due, in one transaction.
-	ExpireDue(ctx context.Context, goodsID int64, now time.Time, limit int) ([]order.StockMove, error)
+	// ExpireDue expires at most limit unpaid orders of a sale that are due, in one transaction.
+	ExpireDue(
+		ctx context.Context,
+		goodsID int64,
+		now time.Time,
+		limit int,
+	) ([]order.StockMove, error)
 }
 
-// Expirer puts units of unpaid orders back on sale, in batches per goods so that it does not fight the consumer for
-// the hot row.
+// Expirer expires unpaid orders and returns their units to the sale. It works in batches per sale,
+// so that it rarely competes with the consumer for the goods row.
 type Expirer struct {
 	live     *livesales.List
 	store    ExpiryStore
@@ -32,20 +37,33 @@ const (
 	expireChunk = 500
 )
 
-// NewExpirer makes an expirer.
-func NewExpirer(live *livesales.List, store ExpiryStore, giver *inventory.StockReleaser, log *slog.Logger) *Expirer {
-	return &Expirer{live: live, store: store, releaser: giver, now: time.Now, log: log}
+// NewExpirer returns an expirer of the live sales' orders.
+func NewExpirer(
+	live *livesales.List, store ExpiryStore, releaser *inventory.StockReleaser, log *slog.Logger,
+) *Expirer {
+	return &Expirer{live: live, store: store, releaser: releaser, now: time.Now, log: log}
 }
 
 // Run expires until ctx ends.
-func (e *Expirer) Run(ctx context.Context) error { return workers.Every(ctx, expireEvery, e.runOnce) }
+func (e *Expirer) Run(
+	ctx context.Context,
+) error {
+	return workers.Every(ctx, expireEvery, e.runOnce)
+}
 
 func (e *Expirer) runOnce(ctx context.Context) {
 	for _, sale := range e.live.Sales() {
 		moves, err := e.store.ExpireDue(ctx, sale.GoodsID, e.now(), expireChunk)
 		if err != nil {
 			if ctx.Err() == nil {
-				e.log.WarnContext(ctx, "can't expire orders, trying again", "goods_id", sale.GoodsID, "err", err)
+				e.log.WarnContext(
+					ctx,
+					"can't expire orders, will retry",
+					"goods_id",
+					sale.GoodsID,
+					"err",
+					err,
+				)
 			}
 			continue
 		}

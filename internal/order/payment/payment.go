@@ -7,37 +7,38 @@ import (
 	"flashsale.dev/seckill/internal/order"
 )
 
-// Payment is money that a provider took for an order.
+// Payment is money that a provider charged for an order.
 type Payment struct {
-	ID      string // the provider's number of it: 1 to MaxPaymentID of [0-9A-Za-z._-]
+	ID      string // the provider's id: 1 to MaxPaymentID of [0-9A-Za-z._-]
 	GoodsID int64
 	OrderSn string
 	Amount  int64 // in the currency's smallest unit
 }
 
-// MaxPaymentID is how many characters a provider's number of a payment has at most.
+// MaxPaymentID is the greatest length of a payment id, in characters.
 const MaxPaymentID = 64
 
-// Provider takes buyers' money and gives it back.
+// Provider charges buyers and refunds them.
 type Provider interface {
-	// Charge takes the amount of a created order. Asked again for the same order it takes nothing more and gives the same
-	// payment. An error means that the outcome is unknown: a provider that took the money says so by a callback.
+	// Charge charges the amount of a created order. A repeated call for the order charges nothing
+	// more and returns the same payment. After an error the outcome is unknown: a provider that
+	// charged the buyer reports it by a callback.
 	Charge(ctx context.Context, o order.Order) (Payment, error)
-	// Refund gives a payment back, all of it. Asked again it gives nothing more; nil means that it was given.
+	// Refund returns a payment in full. A repeated call returns nothing more. nil means success.
 	Refund(ctx context.Context, p Payment) error
 }
 
-// State is what becomes of a payment: kept, or refunding and then refunded, and never both.
+// State is the state of a payment. A kept payment is never refunded.
 type State string
 
 // The states of a payment.
 const (
 	Kept      State = "kept"      // final; its order is paid
-	Refunding State = "refunding" // to be given back, tried until it is
+	Refunding State = "refunding" // to be refunded; the refunder retries until it is
 	Refunded  State = "refunded"  // final
 )
 
-// RefundReason says in a stable word why a payment is given back.
+// RefundReason is the stable code of why a payment is refunded.
 type RefundReason string
 
 // The reasons of a refund.
@@ -48,7 +49,7 @@ const (
 	RefundSecond    RefundReason = "PAID"      // another payment had paid the order
 )
 
-// Receipt is what has become of a payment, and of its order.
+// Receipt is the outcome of a payment and the state of its order.
 type Receipt struct {
 	Payment
 	State  State
@@ -56,8 +57,8 @@ type Receipt struct {
 	Order  order.Order
 }
 
-// RefundReasonFor tells what becomes of a payment for an order at a moment: it is kept ("") by a created order whose time to pay is
-// not over, and given back by any other.
+// RefundReasonFor returns why an order can't keep a payment at a moment, or "" if it can. Only a
+// created order before PayBy keeps a payment.
 func RefundReasonFor(o order.Order, now time.Time) RefundReason {
 	switch {
 	case o.Status == order.Created && now.Before(o.PayBy):
@@ -73,9 +74,9 @@ func RefundReasonFor(o order.Order, now time.Time) RefundReason {
 	}
 }
 
-// Refund is a payment that is to be given back.
+// Refund is a payment to refund.
 type Refund struct {
 	Payment
 	Reason   RefundReason
-	Attempts int // how often it was tried
+	Attempts int // attempts so far
 }

@@ -8,20 +8,20 @@ import (
 	"flashsale.dev/seckill/internal/workers"
 )
 
-// RefundStore is MySQL as giving back needs it.
+// RefundStore keeps the payments to refund in MySQL.
 type RefundStore interface {
-	// DueRefunds lists payments that are to be given back now, the longest due first.
+	// DueRefunds lists payments whose refund is due, the longest due first.
 	DueRefunds(ctx context.Context, now time.Time, limit int) ([]Refund, error)
-	// ClaimRefund puts the next try off until a moment, and tells whether this try is the caller's: of several who saw the
-	// same refund one has it.
+	// ClaimRefund sets the time of the next attempt and returns whether the caller may make this
+	// attempt. Of several callers with the same refund one gets true.
 	ClaimRefund(ctx context.Context, r Refund, next time.Time) (bool, error)
-	// MarkRefunded keeps that a payment was given back. It may be repeated; the first time counts.
+	// MarkRefunded records that a payment was refunded. A repeated call changes nothing.
 	MarkRefunded(ctx context.Context, p Payment, now time.Time) error
 }
 
-// Refunder gives back payments that could not be kept, each until the provider has given it. Any number of them may run:
-// a try is one refunder's, and where that one dies between the provider's yes and the mark, the next asks again, which
-// the provider answers with the same refund.
+// Refunder refunds payments that their orders could not keep, and retries until the provider
+// accepts. Any number of refunders may run, because each attempt is claimed by one of them. After a
+// crash between refund and mark another refunder asks again, and the provider refunds nothing more.
 type Refunder struct {
 	store    RefundStore
 	provider Provider
@@ -29,12 +29,12 @@ type Refunder struct {
 	log      *slog.Logger
 }
 
-// NewRefunder makes a refunder.
+// NewRefunder returns a refunder that asks provider.
 func NewRefunder(store RefundStore, provider Provider, log *slog.Logger) *Refunder {
 	return &Refunder{store: store, provider: provider, now: time.Now, log: log}
 }
 
-// Run gives back until ctx ends.
+// Run refunds until ctx ends.
 func (r *Refunder) Run(ctx context.Context) error {
 	return workers.Every(ctx, refundEvery, r.runOnce)
 }
@@ -43,7 +43,7 @@ func (r *Refunder) runOnce(ctx context.Context) {
 	due, err := r.store.DueRefunds(ctx, r.now(), refundChunk)
 	if err != nil {
 		if ctx.Err() == nil {
-			r.log.WarnContext(ctx, "can't look for refunds, trying again", "err", err)
+			r.log.WarnContext(ctx, "can't read due refunds, will retry", "err", err)
 		}
 		return
 	}
@@ -55,12 +55,12 @@ func (r *Refunder) runOnce(ctx context.Context) {
 	}
 }
 
-// try makes one try, which is finished once it is begun.
+// try makes one attempt, which the end of the worker does not interrupt.
 func (r *Refunder) try(ctx context.Context, refund Refund) {
 	ctx, cancel := context.WithTimeout(ctx, refundDeadline)
 	defer cancel()
-	mine, err := r.store.ClaimRefund(ctx, refund, r.now().Add(pauseAfter(refund.Attempts)))
-	if err == nil && !mine {
+	claimed, err := r.store.ClaimRefund(ctx, refund, r.now().Add(pauseAfter(refund.Attempts)))
+	if err == nil && !claimed {
 		return
 	}
 	if err == nil {
@@ -69,20 +69,23 @@ func (r *Refunder) try(ctx context.Context, refund Refund) {
 	if err == nil {
 		err = r.store.MarkRefunded(ctx, refund.Payment, r.now())
 	}
-	attrs := []any{"payment_id", refund.ID, "order_sn", refund.OrderSn, "reason", refund.Reason, "attempts", refund.Attempts + 1}
+	attrs := []any{
+		"payment_id", refund.ID, "order_sn", refund.OrderSn,
+		"reason", refund.Reason, "attempts", refund.Attempts + 1,
+	}
 	if err != nil {
-		r.log.WarnContext(ctx, "payment not given back yet, trying again", append(attrs, "err", err)...)
+		r.log.WarnContext(ctx, "payment not refunded, will retry", append(attrs, "err", err)...)
 		return
 	}
-	r.log.InfoContext(ctx, "payment given back", attrs...)
+	r.log.InfoContext(ctx, "payment refunded", attrs...)
 }
 
 const (
 	refundEvery    = time.Second
 	refundChunk    = 50
 	refundDeadline = 10 * time.Second // of one call to the provider
-	// refundPause is the wait after the first failed try, doubled after each until refundPauseMax. It is longer than a call
-	// may take: a refund that is under way is not tried by another.
+	// refundPause is the pause after the first failed attempt. It doubles up to refundPauseMax. It
+	// exceeds refundDeadline, so that no other refunder repeats an attempt in progress.
 	refundPause    = 15 * time.Second
 	refundPauseMax = 10 * time.Minute
 )

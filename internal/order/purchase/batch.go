@@ -9,8 +9,8 @@ import (
 	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
-// publication is one message on its way. done is closed when the queue has confirmed it, is known to be away, or has
-// not answered in time; err is set before, and is nil in the first two cases.
+// publication is one message in transit. done closes when the queue has confirmed it, is known to be
+// down, or has not answered in time. err is set before, and is nil in the first two cases.
 type publication struct {
 	done chan struct{}
 	err  error
@@ -25,18 +25,22 @@ func (p *publication) wait(ctx context.Context) error {
 	}
 }
 
-func (d *Service) reserveBatch(ctx context.Context, key batchKey, wishes []tracedReservation) ([]result, error) {
-	rs, marks := splitTraces(wishes)
-	ctx, end := order.StartSpan(ctx, d.tracer, "reserve in Redis", marks...)
-	g, err := d.callReserve(ctx, key, rs)
+func (s *Service) reserveBatch(
+	ctx context.Context,
+	key batchKey,
+	traced []tracedReservation,
+) ([]result, error) {
+	rs, marks := splitTraces(traced)
+	ctx, end := order.StartSpan(ctx, s.tracer, "reserve in Redis", marks...)
+	res, err := s.callReserve(ctx, key, rs)
 	end(err)
 	if err != nil {
 		return nil, err
 	}
 	answers, taken := make([]result, len(rs)), make([][]byte, 0, len(rs))
 	var pub *publication
-	for i, v := range g.Verdicts {
-		answers[i] = result{Verdict: v, notReplicated: g.NotReplicated}
+	for i, v := range res.Verdicts {
+		answers[i] = result{Verdict: v, notReplicated: res.NotReplicated}
 		if v.Code != reservation.Taken {
 			continue
 		}
@@ -50,66 +54,90 @@ func (d *Service) reserveBatch(ctx context.Context, key batchKey, wishes []trace
 		taken, answers[i].publication = append(taken, entry), pub
 	}
 	if pub != nil {
-		if d.counters != nil {
-			d.counters.Took(key.goodsID, int64(len(taken)))
+		if s.counters != nil {
+			s.counters.Took(key.goodsID, int64(len(taken)))
 		}
-		go d.publish(ctx, key.goodsID, g.OutboxID, order.EncodeOrders(key.goodsID, order.JoinEntries(taken)), pub)
+		body := order.EncodeOrders(key.goodsID, order.JoinEntries(taken))
+		go s.publish(ctx, key.goodsID, res.OutboxID, body, pub)
 	}
 	return answers, nil
 }
 
-// ask takes a group to Redis.
-func (d *Service) callReserve(ctx context.Context, key batchKey, rs []reservation.Reservation) (reservation.Result, error) {
+// callReserve calls the reserve script for a batch.
+func (s *Service) callReserve(
+	ctx context.Context,
+	key batchKey,
+	rs []reservation.Reservation,
+) (reservation.Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, order.RedisDeadline)
 	defer cancel()
-	left := time.Now()
-	g, err := d.reserver.Reserve(ctx, key.goodsID, key.epoch, rs)
-	if d.observer != nil {
-		d.observer.Reserved(len(rs), g.Verdicts, time.Since(left), err)
+	started := time.Now()
+	res, err := s.redis.Reserve(ctx, key.goodsID, key.epoch, rs)
+	if s.metrics != nil {
+		s.metrics.Reserved(len(rs), res.Verdicts, time.Since(started), err)
 	}
-	return g, err
+	return res, err
 }
 
-// publish sends one group's message. While the queue is known to be away the promise stands on Redis' outbox alone, and
-// the relay sends it. So it does where the queue did not answer in time, but then nothing was promised yet: the buyers
-// are told to ask again with the same path.
-func (d *Service) publish(ctx context.Context, goodsID int64, outboxID string, body []byte, pub *publication) {
-	sendCtx, cancel := context.WithTimeout(ctx, d.deadline)
+// publish sends the message of one batch. While the queue is known to be down, the outbox in Redis
+// alone guarantees the orders, and the relay publishes them. The relay also publishes a message that
+// was not confirmed in time. Its buyers got no order number and must retry with the same path.
+func (s *Service) publish(
+	ctx context.Context,
+	goodsID int64,
+	outboxID string,
+	body []byte,
+	pub *publication,
+) {
+	sendCtx, cancel := context.WithTimeout(ctx, s.deadline)
 	defer cancel()
-	sendCtx, end := order.StartSpan(sendCtx, d.tracer, "publish to RabbitMQ")
-	err := d.publisher.Publish(sendCtx, goodsID, body)
+	sendCtx, end := order.StartSpan(sendCtx, s.tracer, "publish to RabbitMQ")
+	err := s.publisher.Publish(sendCtx, goodsID, body)
 	end(err)
-	away := errors.Is(err, order.ErrQueueDown)
-	if !away {
+	down := errors.Is(err, order.ErrQueueDown)
+	if !down {
 		pub.err = err
 	}
 	close(pub.done)
 	if err == nil {
-		_, err = d.confirms.Do(ctx, goodsID, outboxID)
+		_, err = s.confirms.Do(ctx, goodsID, outboxID)
 	}
-	if err != nil && !away {
-		d.log.WarnContext(ctx, "left to the relay", "goods_id", goodsID, "outbox_id", outboxID, "err", err)
+	if err != nil && !down {
+		s.log.WarnContext(
+			ctx,
+			"message not confirmed, the relay will publish it",
+			"goods_id",
+			goodsID,
+			"outbox_id",
+			outboxID,
+			"err",
+			err,
+		)
 	}
 }
 
-// confirmTrip removes what has been confirmed meanwhile, many entries at a time, off every buyer's way.
-func (d *Service) confirmBatch(ctx context.Context, goodsID int64, ids []string) ([]struct{}, error) {
+// confirmBatch removes confirmed entries from the outbox. No buyer waits for it.
+func (s *Service) confirmBatch(
+	ctx context.Context,
+	goodsID int64,
+	ids []string,
+) ([]struct{}, error) {
 	ctx, cancel := context.WithTimeout(ctx, order.RedisDeadline)
 	defer cancel()
-	return make([]struct{}, len(ids)), d.reserver.Confirmed(ctx, goodsID, ids...)
+	return make([]struct{}, len(ids)), s.redis.Confirmed(ctx, goodsID, ids...)
 }
 
-// tracedReservation is a reservation that waits for its trip.
+// tracedReservation is a reservation with the trace of its request.
 type tracedReservation struct {
 	reservation.Reservation
-	mark string // of the buyer's request
+	mark string // trace context of the buyer's request
 }
 
-// splitTraces parts what a trip asks for from what follows it.
-func splitTraces(wishes []tracedReservation) (rs []reservation.Reservation, marks []string) {
-	rs, marks = make([]reservation.Reservation, len(wishes)), make([]string, len(wishes))
-	for i, w := range wishes {
-		rs[i], marks[i] = w.Reservation, w.mark
+// splitTraces separates the reservations of a batch from their trace marks.
+func splitTraces(traced []tracedReservation) (rs []reservation.Reservation, marks []string) {
+	rs, marks = make([]reservation.Reservation, len(traced)), make([]string, len(traced))
+	for i, t := range traced {
+		rs[i], marks[i] = t.Reservation, t.mark
 	}
 	return rs, marks
 }

@@ -15,7 +15,7 @@ import (
 	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
-// Request is one buyer's wish to buy.
+// Request asks for units of a sale for one buyer.
 type Request struct {
 	GoodsID  int64
 	Buyer    seckill.Actor
@@ -23,88 +23,94 @@ type Request struct {
 	Quantity int64  // 1 to seckill.MaxPerBuyerLimit
 }
 
-// ReservationStore takes units in Redis.
+// ReservationStore reserves units in Redis.
 type ReservationStore interface {
-	// Reserve judges up to reservation.MaxBatch reservations in one atomic step; a *seckill.GateError took nothing.
-	Reserve(ctx context.Context, goodsID, epoch int64, rs []reservation.Reservation) (reservation.Result, error)
-	// Confirmed removes outbox entries that the queue keeps.
+	// Reserve decides up to reservation.MaxBatch reservations in one atomic step. After a
+	// *seckill.GateError it has taken nothing.
+	Reserve(
+		ctx context.Context, goodsID, epoch int64, rs []reservation.Reservation,
+	) (reservation.Result, error)
+	// Confirmed removes outbox entries that the queue has confirmed.
 	Confirmed(ctx context.Context, goodsID int64, ids ...string) error
 	// Pending finds a reservation that MySQL may not have yet.
 	Pending(ctx context.Context, goodsID int64, orderSn string) (reservation.OrderLine, bool, error)
 }
 
-// Service takes purchases: reserve, publish, answer. A buyer of a split sale buys from his own bucket, which is a goods like any
-// other from there on. Buyers of one goods who meet travel in one script call, and their
-// orders in one message with one confirm. It is safe for concurrent use.
+// Service takes purchases: it reserves, publishes and answers. Concurrent purchases of one sale share
+// one script call and one message with one confirm. It is safe for concurrent use.
 type Service struct {
 	sales     order.SaleReader
-	reserver  ReservationStore
+	redis     ReservationStore
 	publisher order.Publisher
 	minter    *ordersn.Minter
 	log       *slog.Logger
 	deadline  time.Duration
-	observer  Metrics
+	metrics   Metrics
 	tracer    order.Tracer
 
-	counters *stats.Counters // nil: nobody counts
-	epochs   sync.Map        // goods id -> epoch last seen; a wrong one costs a second trip, nothing else
+	counters *stats.Counters // may be nil
+	epochs   sync.Map        // goods id -> epoch last seen; a wrong one costs a second call
 	reserves *batcher.Batcher[batchKey, tracedReservation, result]
 	confirms *batcher.Batcher[int64, string, struct{}]
 }
 
 type batchKey struct{ goodsID, epoch int64 }
 
-// result is what one trip brought one buyer: a verdict, and for what it took the publication that carries it.
+// result is one buyer's part of a batch: the verdict, and the publication of what was taken.
 type result struct {
 	reservation.Verdict
 	publication   *publication
-	notReplicated error // why it must not be promised yet; nil where it may
+	notReplicated error // why the order must not be confirmed yet; nil if it may
 }
 
-// NewService makes the desk. publishDeadline bounds the wait for a confirm: what is not confirmed by then is the relay's.
+// NewService returns a purchase service. publishDeadline bounds the wait for a confirm; afterwards the
+// relay publishes the order. counters, metrics and tracer may be nil.
 func NewService(
-	front order.SaleReader, reserver ReservationStore, publisher order.Publisher, minter *ordersn.Minter, tally *stats.Counters,
-	observer Metrics, tracer order.Tracer, publishDeadline time.Duration, log *slog.Logger,
+	sales order.SaleReader, redis ReservationStore, publisher order.Publisher,
+	minter *ordersn.Minter, counters *stats.Counters, metrics Metrics, tracer order.Tracer,
+	publishDeadline time.Duration, log *slog.Logger,
 ) *Service {
-	d := &Service{
-		sales: front, reserver: reserver, publisher: publisher, minter: minter, deadline: publishDeadline, log: log,
-		counters: tally, observer: observer, tracer: tracer,
+	s := &Service{
+		sales: sales, redis: redis, publisher: publisher, minter: minter, counters: counters,
+		metrics: metrics, tracer: tracer, deadline: publishDeadline, log: log,
 	}
-	d.reserves = batcher.New(reservation.MaxBatch, d.reserveBatch)
-	d.confirms = batcher.New(reservation.MaxBatch, d.confirmBatch)
-	return d
+	s.reserves = batcher.New(reservation.MaxBatch, s.reserveBatch)
+	s.confirms = batcher.New(reservation.MaxBatch, s.confirmBatch)
+	return s
 }
 
-// Place reserves and hands over one purchase, and returns its order number: of a new order, or of the one that the path
-// has stood for before. Any other outcome is a refusal. Once it has been taken, an order goes its way whether the
-// caller waits or not.
-func (d *Service) Place(ctx context.Context, p Request) (string, error) {
-	got, err := d.reserve(ctx, p)
+// Place reserves and publishes one purchase and returns the order number. A path that was used
+// before returns its order again. Any other outcome is an error. An order that was taken is
+// processed even if the caller stops waiting.
+func (s *Service) Place(ctx context.Context, p Request) (string, error) {
+	got, err := s.reserve(ctx, p)
 	if err != nil {
 		return "", err
 	}
 	if err := got.Err(); err != nil {
 		return "", err
 	}
-	if got.notReplicated != nil { // it has been taken and goes its way; only the promise must wait
-		return "", seckill.NewUnavailable("the reservation is not safe yet; ask again with the same path", got.notReplicated)
+	if got.notReplicated != nil { // the order is processed, but must not be confirmed yet
+		return "", seckill.NewUnavailable(
+			"the reservation is not safe yet; ask again with the same path", got.notReplicated)
 	}
 	switch {
 	case got.publication != nil:
 		err = got.publication.wait(ctx)
 	case got.Code == reservation.Repeated:
-		err = d.confirmAgain(ctx, p.GoodsID, got.OrderSn)
+		err = s.confirmAgain(ctx, p.GoodsID, got.OrderSn)
 	}
 	if err != nil {
-		return "", seckill.NewUnavailable("the order was not confirmed in time; ask again with the same path", err)
+		return "", seckill.NewUnavailable(
+			"the order was not confirmed in time; ask again with the same path", err)
 	}
 	return got.OrderSn, nil
 }
 
-// confirmAgain makes sure that an order which a path has stood for before is in the queue, if it is not in MySQL yet: the
-// first ask may have been told that it was not. What the queue gets twice is written once.
-func (d *Service) confirmAgain(ctx context.Context, goodsID int64, orderSn string) error {
-	line, pending, err := d.reserver.Pending(ctx, goodsID, orderSn)
+// confirmAgain publishes the order of a repeated path again while it is pending, because the first
+// publication may have failed. The writer ignores duplicates.
+func (s *Service) confirmAgain(ctx context.Context, goodsID int64, orderSn string) error {
+	line, pending, err := s.redis.Pending(ctx, goodsID, orderSn)
 	if err != nil || !pending {
 		return err
 	}
@@ -112,58 +118,60 @@ func (d *Service) confirmAgain(ctx context.Context, goodsID int64, orderSn strin
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, d.deadline)
+	ctx, cancel := context.WithTimeout(ctx, s.deadline)
 	defer cancel()
-	err = d.publisher.Publish(ctx, goodsID, order.EncodeOrders(goodsID, order.JoinEntries([][]byte{entry})))
+	err = s.publisher.Publish(
+		ctx,
+		goodsID,
+		order.EncodeOrders(goodsID, order.JoinEntries([][]byte{entry})),
+	)
 	if errors.Is(err, order.ErrQueueDown) {
 		return nil // the outbox alone carries it
 	}
 	return err
 }
 
-// reserve asks under the epoch last seen, and once more where Redis has another.
-func (d *Service) reserve(ctx context.Context, p Request) (result, error) {
-	epoch, err := d.epoch(ctx, p.GoodsID)
+// reserve uses the epoch last seen, and tries once more if Redis has another.
+func (s *Service) reserve(ctx context.Context, p Request) (result, error) {
+	epoch, err := s.epoch(ctx, p.GoodsID)
 	if err != nil {
 		return result{}, err
 	}
-	got, err := d.reserveUnder(ctx, p, epoch)
+	got, err := s.reserveUnder(ctx, p, epoch)
 	if gate, ok := errors.AsType[*seckill.GateError](err); ok {
 		if gate.State == seckill.GateEpoch {
-			d.epochs.Store(p.GoodsID, gate.Epoch)
-			got, err = d.reserveUnder(ctx, p, gate.Epoch)
+			s.epochs.Store(p.GoodsID, gate.Epoch)
+			got, err = s.reserveUnder(ctx, p, gate.Epoch)
 		} else {
-			d.epochs.Delete(p.GoodsID)
-			return result{}, d.gateError(ctx, p.GoodsID, gate)
+			s.epochs.Delete(p.GoodsID)
+			return result{}, s.gateError(ctx, p.GoodsID, gate)
 		}
 	}
-	if err != nil && seckill.ReasonOf(err) == "" {
-		return result{}, seckill.NewUnavailable("the reservation's outcome is unknown; ask again with the same path", err)
-	}
-	return got, err
+	return got, seckill.OrUnavailable(err,
+		"the reservation's outcome is unknown; ask again with the same path")
 }
 
-// epoch is the one last seen of a goods, or what Redis has now; NotFound where there is no such sale.
-func (d *Service) epoch(ctx context.Context, goodsID int64) (int64, error) {
-	if epoch, ok := d.epochs.Load(goodsID); ok {
+// epoch returns the epoch last seen of a sale, or reads it; NotFound if there is no such sale.
+func (s *Service) epoch(ctx context.Context, goodsID int64) (int64, error) {
+	if epoch, ok := s.epochs.Load(goodsID); ok {
 		return epoch.(int64), nil
 	}
-	v, err := d.sales.Sale(ctx, goodsID)
+	v, err := s.sales.Sale(ctx, goodsID)
 	if err != nil {
 		return 0, err
 	}
 	if v.Gate != seckill.GateMissing {
-		d.epochs.Store(goodsID, v.Epoch)
+		s.epochs.Store(goodsID, v.Epoch)
 	}
 	return v.Epoch, nil
 }
 
-// shut says what a shut gate means to the buyer: a sale that is over has ended, any other is being rebuilt.
-func (d *Service) gateError(ctx context.Context, goodsID int64, gate *seckill.GateError) error {
+// gateError returns the refusal for a shut gate: Ended if the sale has ended, Unavailable otherwise.
+func (s *Service) gateError(ctx context.Context, goodsID int64, gate *seckill.GateError) error {
 	if gate.State == seckill.GateBacklog {
-		return seckill.NewUnavailable("orders are being written more slowly than they come", gate)
+		return seckill.NewUnavailable("orders arrive faster than they are written", gate)
 	}
-	v, err := d.sales.Sale(ctx, goodsID)
+	v, err := s.sales.Sale(ctx, goodsID)
 	if err != nil {
 		return err
 	}
@@ -173,17 +181,22 @@ func (d *Service) gateError(ctx context.Context, goodsID int64, gate *seckill.Ga
 	return seckill.NewRebuilding(gate)
 }
 
-func (d *Service) reserveUnder(ctx context.Context, p Request, epoch int64) (result, error) {
-	sn, err := d.minter.Mint(p.GoodsID, epoch)
+func (s *Service) reserveUnder(ctx context.Context, p Request, epoch int64) (result, error) {
+	sn, err := s.minter.Mint(p.GoodsID, epoch)
 	if err != nil {
 		return result{}, err
 	}
-	line := reservation.OrderLine{OrderSn: sn, BuyerID: p.Buyer.ID, Quantity: p.Quantity, Name: p.Buyer.Name, Phone: p.Buyer.Phone}
-	return d.reserves.Do(ctx, batchKey{p.GoodsID, epoch}, tracedReservation{reservation.Reservation{OrderLine: line, Path: p.Path}, order.TraceMark(ctx, d.tracer)})
+	line := reservation.OrderLine{
+		OrderSn: sn, BuyerID: p.Buyer.ID, Quantity: p.Quantity,
+		Name: p.Buyer.Name, Phone: p.Buyer.Phone,
+	}
+	return s.reserves.Do(ctx, batchKey{p.GoodsID, epoch}, tracedReservation{
+		reservation.Reservation{OrderLine: line, Path: p.Path}, order.TraceMark(ctx, s.tracer),
+	})
 }
 
-// Metrics hears of the desk's trips to Redis: each carries many buyers, so that it costs none of them much.
+// Metrics counts the calls of the reserve script. One call serves many buyers.
 type Metrics interface {
-	// Reserved hears what each of a trip's buyers was told, or, with no verdicts, why all of them were told nothing.
+	// Reserved reports one call: the verdicts of its buyers, or no verdicts and the error.
 	Reserved(buyers int, verdicts []reservation.Verdict, took time.Duration, err error)
 }

@@ -10,16 +10,17 @@ import (
 	"flashsale.dev/seckill/internal/workers"
 )
 
-// StatusReader is MySQL as the watch needs it.
+// StatusReader reads the status of many orders from MySQL.
 type StatusReader interface {
-	// StatusOf tells the status of those of the orders that have a row.
+	// StatusOf returns the status of each order that has a row.
 	StatusOf(ctx context.Context, goodsID int64, sns []string) (map[string]order.Status, error)
-	// OrdersByNumber reads those of the orders that have a row.
+	// OrdersByNumber reads the orders that have a row.
 	OrdersByNumber(ctx context.Context, goodsID int64, sns []string) ([]order.Order, error)
 }
 
-// Notifier tells listeners that their orders have changed. One poller asks for all of a node's listeners together, goods by
-// goods, so that thousands of them cost a statement or two a round and not one each.
+// Notifier sends changed orders to subscriptions. One poller serves all subscriptions of a node, so
+// that thousands of them cost one or two statements per sale and round. It is safe for concurrent
+// use.
 type Notifier struct {
 	store     StatusReader
 	pending   PendingStore
@@ -30,132 +31,153 @@ type Notifier struct {
 	goods     map[int64]map[*Subscription]struct{}
 }
 
-// Subscription waits for one order.
+// Subscription receives the changes of one order.
 type Subscription struct {
-	Changed chan order.Order // gets the order when its status is another than the one known
+	Changed chan order.Order // receives the order when its status has changed
 	goodsID int64
 	orderSn string
-	known   order.Status // that the listener was told last; under the watch's lock
+	known   order.Status // status last sent; guarded by Notifier.mu
 }
 
 const (
-	pollInterval = 200 * time.Millisecond // how long a listener may wait to be told, besides the round's own time
+	pollInterval = 200 * time.Millisecond // delay of a notification besides the poll itself
 	pollChunk    = 1000
 )
 
-// NewNotifier makes a watch; it tells nothing until it runs.
-func NewNotifier(store StatusReader, promises PendingStore, log *slog.Logger) *Notifier {
-	return &Notifier{store: store, pending: promises, log: log, done: make(chan struct{}), goods: make(map[int64]map[*Subscription]struct{})}
-}
-
-// Listen begins to wait for an order that had this status. Leave must follow.
-func (w *Notifier) Subscribe(goodsID int64, orderSn string, known order.Status) *Subscription {
-	l := &Subscription{Changed: make(chan order.Order, 1), goodsID: goodsID, orderSn: orderSn, known: known}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.goods[goodsID] == nil {
-		w.goods[goodsID] = make(map[*Subscription]struct{})
-	}
-	w.goods[goodsID][l] = struct{}{}
-	return l
-}
-
-// Leave ends the waiting.
-func (w *Notifier) Unsubscribe(l *Subscription) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	delete(w.goods[l.goodsID], l)
-	if len(w.goods[l.goodsID]) == 0 {
-		delete(w.goods, l.goodsID)
+// NewNotifier returns a notifier that sends nothing before Run.
+func NewNotifier(store StatusReader, pending PendingStore, log *slog.Logger) *Notifier {
+	return &Notifier{
+		store: store, pending: pending, log: log,
+		done: make(chan struct{}), goods: make(map[int64]map[*Subscription]struct{}),
 	}
 }
 
-// Ended is closed when nobody is told anything any more.
-func (w *Notifier) Done() <-chan struct{} { return w.done }
-
-// End sends all listeners home.
-func (w *Notifier) Close() { w.closeOnce.Do(func() { close(w.done) }) }
-
-// Run looks until ctx ends.
-func (w *Notifier) Run(ctx context.Context) error {
-	defer w.Close()
-	return workers.Every(ctx, pollInterval, w.runOnce)
+// Subscribe returns a subscription to an order whose known status the subscriber has. The caller
+// must call Unsubscribe.
+func (n *Notifier) Subscribe(goodsID int64, orderSn string, known order.Status) *Subscription {
+	sub := &Subscription{
+		Changed: make(chan order.Order, 1), goodsID: goodsID, orderSn: orderSn, known: known,
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.goods[goodsID] == nil {
+		n.goods[goodsID] = make(map[*Subscription]struct{})
+	}
+	n.goods[goodsID][sub] = struct{}{}
+	return sub
 }
 
-func (w *Notifier) runOnce(ctx context.Context) {
-	for goodsID, sns := range w.subscribed() {
+// Unsubscribe ends a subscription.
+func (n *Notifier) Unsubscribe(sub *Subscription) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	delete(n.goods[sub.goodsID], sub)
+	if len(n.goods[sub.goodsID]) == 0 {
+		delete(n.goods, sub.goodsID)
+	}
+}
+
+// Done is closed when the notifier sends no more changes.
+func (n *Notifier) Done() <-chan struct{} { return n.done }
+
+// Close ends all subscriptions: it closes Done.
+func (n *Notifier) Close() { n.closeOnce.Do(func() { close(n.done) }) }
+
+// Run polls until ctx ends.
+func (n *Notifier) Run(ctx context.Context) error {
+	defer n.Close()
+	return workers.Every(ctx, pollInterval, n.runOnce)
+}
+
+func (n *Notifier) runOnce(ctx context.Context) {
+	for goodsID, sns := range n.subscribed() {
 		for len(sns) > 0 {
-			n := min(pollChunk, len(sns))
-			found, err := w.store.StatusOf(ctx, goodsID, sns[:n])
+			chunk := min(pollChunk, len(sns))
+			found, err := n.store.StatusOf(ctx, goodsID, sns[:chunk])
 			if err != nil {
 				if ctx.Err() == nil {
-					w.log.WarnContext(ctx, "can't look for changed orders, trying again", "goods_id", goodsID, "err", err)
+					n.log.WarnContext(
+						ctx,
+						"can't read the status of orders, will retry",
+						"goods_id",
+						goodsID,
+						"err",
+						err,
+					)
 				}
 				return
 			}
-			if err := w.notify(ctx, goodsID, found); err != nil && ctx.Err() == nil {
-				w.log.WarnContext(ctx, "can't read changed orders, trying again", "goods_id", goodsID, "err", err)
+			if err := n.notify(ctx, goodsID, found); err != nil && ctx.Err() == nil {
+				n.log.WarnContext(
+					ctx,
+					"can't read changed orders, will retry",
+					"goods_id",
+					goodsID,
+					"err",
+					err,
+				)
 			}
-			sns = sns[n:]
+			sns = sns[chunk:]
 		}
 	}
 }
 
-// wanted are the order numbers that are listened to, each once.
-func (w *Notifier) subscribed() map[int64][]string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	all := make(map[int64][]string, len(w.goods))
-	for goodsID, listeners := range w.goods {
-		seen := make(map[string]bool, len(listeners))
-		for l := range listeners {
-			if !seen[l.orderSn] {
-				seen[l.orderSn], all[goodsID] = true, append(all[goodsID], l.orderSn)
+// subscribed returns the order numbers of all subscriptions, each once.
+func (n *Notifier) subscribed() map[int64][]string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	all := make(map[int64][]string, len(n.goods))
+	for goodsID, subs := range n.goods {
+		seen := make(map[string]bool, len(subs))
+		for sub := range subs {
+			if !seen[sub.orderSn] {
+				seen[sub.orderSn], all[goodsID] = true, append(all[goodsID], sub.orderSn)
 			}
 		}
 	}
 	return all
 }
 
-// tell reads the orders that have changed, all together, and hands them out.
-func (w *Notifier) notify(ctx context.Context, goodsID int64, found map[string]order.Status) error {
-	changed := w.changed(goodsID, found)
+// notify reads the orders that have changed with one statement and sends them.
+func (n *Notifier) notify(ctx context.Context, goodsID int64, found map[string]order.Status) error {
+	changed := n.changed(goodsID, found)
 	if len(changed) == 0 {
 		return nil
 	}
-	orders, err := w.store.OrdersByNumber(ctx, goodsID, changed)
+	orders, err := n.store.OrdersByNumber(ctx, goodsID, changed)
 	if err != nil {
 		return err
 	}
 	byNumber := make(map[string]order.Order, len(orders))
-	for _, o := range withUncertain(ctx, w.pending, orders) {
+	for _, o := range withUncertain(ctx, n.pending, orders) {
 		byNumber[o.OrderSn] = o
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for l := range w.goods[goodsID] {
-		o, ok := byNumber[l.orderSn]
-		if !ok || o.Status == l.known {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for sub := range n.goods[goodsID] {
+		o, ok := byNumber[sub.orderSn]
+		if !ok || o.Status == sub.known {
 			continue
 		}
 		select {
-		case l.Changed <- o:
-			l.known = o.Status
-		default: // it has not taken the last one yet: told in a later round
+		case sub.Changed <- o:
+			sub.known = o.Status
+		default: // the subscriber has not received the last change; a later round sends this one
 		}
 	}
 	return nil
 }
 
-// changeError are the numbers of which some listener knows another status.
-func (w *Notifier) changed(goodsID int64, found map[string]order.Status) []string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+// changed returns the numbers whose status differs from the last one sent.
+func (n *Notifier) changed(goodsID int64, found map[string]order.Status) []string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
 	seen := make(map[string]bool)
 	var sns []string
-	for l := range w.goods[goodsID] {
-		if status, written := found[l.orderSn]; written && status != l.known && !seen[l.orderSn] {
-			seen[l.orderSn], sns = true, append(sns, l.orderSn)
+	for sub := range n.goods[goodsID] {
+		status, written := found[sub.orderSn]
+		if written && status != sub.known && !seen[sub.orderSn] {
+			seen[sub.orderSn], sns = true, append(sns, sub.orderSn)
 		}
 	}
 	return sns

@@ -10,142 +10,190 @@ import (
 	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
-// OrderStore is what MySQL knows of orders.
+// OrderStore reads orders from MySQL and writes tombstones.
 type OrderStore interface {
-	// Order reads one order; ErrNoSuchOrder where there is no row.
+	// Order reads one order; ErrNoSuchOrder if there is no row.
 	Order(ctx context.Context, goodsID int64, orderSn string) (order.Order, error)
-	// Lost writes a lost order's row, a Tomb, so that it is never written otherwise; a row that is there already is
-	// returned as it is.
+	// WriteTombstone writes the row of a lost order, so that no writer can create the order
+	// later. It returns an existing row unchanged.
 	WriteTombstone(ctx context.Context, o order.Order) (order.Order, error)
 	// OrdersOf lists a buyer's orders, newest first, before an order number ("": from the top).
 	OrdersOf(ctx context.Context, buyerID int64, before string, limit int) ([]order.Order, error)
-	// OrdersOfGoods lists a goods' orders likewise, of one status or ("") of all.
-	OrdersOfGoods(ctx context.Context, goodsID int64, status order.Status, before string, limit int) ([]order.Order, error)
+	// OrdersOfGoods lists a sale's orders likewise, of one status or ("") of all.
+	OrdersOfGoods(
+		ctx context.Context,
+		goodsID int64,
+		status order.Status,
+		before string,
+		limit int,
+	) ([]order.Order, error)
 }
 
-// Service answers what has become of an order.
+// Service reads the status of orders. It is safe for concurrent use.
 type Service struct {
-	Store   OrderStore
-	Pending PendingStore
+	store   OrderStore
+	pending PendingStore
 	sales   order.SaleReader
 	owners  order.SaleGetter
-	Minter  *ordersn.Minter
+	minter  *ordersn.Minter
 }
 
-// NewService makes a finder.
-func NewService(records OrderStore, promises PendingStore, front order.SaleReader, owners order.SaleGetter, minter *ordersn.Minter) *Service {
-	return &Service{Store: records, Pending: promises, sales: front, owners: owners, Minter: minter}
+// NewService returns a service whose order numbers minter checks.
+func NewService(
+	store OrderStore, pending PendingStore, sales order.SaleReader, owners order.SaleGetter,
+	minter *ordersn.Minter,
+) *Service {
+	return &Service{store: store, pending: pending, sales: sales, owners: owners, minter: minter}
 }
 
-// Find reads one order of the actor's own: NotFound where the number is not ours, Forbidden where it is another's.
+// Find returns the actor's own order. It returns NotFound for a number that this service did not
+// make, and Forbidden for another buyer's order.
 //
-// Redis is asked first: what is pending there is queued. Pending ends only after MySQL's commit, so a number that is not
-// pending is in MySQL, or was never promised, or its promise was lost with Redis: then it is of an epoch that is over.
+// It reads Redis first: a pending order is queued. An order stays pending until MySQL has committed
+// it. A number that is not pending is therefore in MySQL, was never confirmed to a buyer, or was
+// lost with Redis. In the last case its epoch has ended.
 //
-// A row that is created and still pending is queued, too: InnoDB shows a commit to others before it is on disk, and a
-// server killed in that moment comes back without it. Only the consumer knows when the commit was answered; it settles
-// (see doubtful).
-func (f *Service) Find(ctx context.Context, by seckill.Actor, orderSn string) (order.Order, error) {
-	n, err := f.Minter.Parse(orderSn)
+// A row that is created and still pending also counts as queued. InnoDB shows a commit to readers
+// before it is on disk, and a server that crashes then loses it. Only the consumer knows that the
+// commit succeeded, and settles the order then (see commitUncertain).
+func (s *Service) Find(ctx context.Context, by seckill.Actor, orderSn string) (order.Order, error) {
+	n, err := s.minter.Parse(orderSn)
 	if err != nil {
 		return order.Order{}, NewNoSuchOrder()
 	}
-	line, pending, promiseErr := f.Pending.Pending(ctx, n.GoodsID, orderSn)
+	line, pending, pendingErr := s.pending.Pending(ctx, n.GoodsID, orderSn)
 	if pending && line.BuyerID != by.ID {
-		return order.Order{}, NewOtherBuyersOrder()
+		return order.Order{}, newOtherBuyersOrder()
 	}
-	o, err := f.Store.Order(ctx, n.GoodsID, orderSn)
+	o, err := s.store.Order(ctx, n.GoodsID, orderSn)
 	switch {
 	case err == nil && o.BuyerID != by.ID && !o.Tombstone():
-		return order.Order{}, NewOtherBuyersOrder()
-	case err == nil && (!pending || o.Status != order.Created || !commitUncertain(ctx, f.Pending, n.GoodsID)):
+		return order.Order{}, newOtherBuyersOrder()
+	case err == nil && (!pending || o.Status != order.Created ||
+		!commitUncertain(ctx, s.pending, n.GoodsID)):
 		return o, nil
 	case pending:
-		return f.queued(ctx, n, line)
+		return s.queued(ctx, n, line)
 	case !errors.Is(err, order.ErrNoSuchOrder):
 		return order.Order{}, seckill.NewUnavailable("the order can't be looked up", err)
-	case promiseErr != nil:
-		return order.Order{}, seckill.NewUnavailable("the order can't be looked up", promiseErr)
+	case pendingErr != nil:
+		return order.Order{}, seckill.NewUnavailable("the order can't be looked up", pendingErr)
 	default:
-		return f.unwritten(ctx, by, n, orderSn)
+		return s.unwritten(ctx, by, n, orderSn)
 	}
 }
 
-// queued is an order that MySQL does not have yet.
-func (f *Service) queued(ctx context.Context, n ordersn.Number, line reservation.OrderLine) (order.Order, error) {
-	v, err := f.sales.Sale(ctx, n.GoodsID)
+// queued returns an order that MySQL does not have yet.
+func (s *Service) queued(
+	ctx context.Context,
+	n ordersn.Number,
+	line reservation.OrderLine,
+) (order.Order, error) {
+	v, err := s.sales.Sale(ctx, n.GoodsID)
 	if err != nil {
 		return order.Order{}, err
 	}
 	return order.Order{
-		OrderLine: line, GoodsID: n.GoodsID, Epoch: n.Epoch, Amount: v.Price * line.Quantity, Status: order.Queued, CreatedAt: n.MadeAt(),
+		OrderLine: line, GoodsID: n.GoodsID, Epoch: n.Epoch, Amount: v.Price * line.Quantity,
+		Status: order.Queued, CreatedAt: n.MadeAt(),
 	}, nil
 }
 
-// unwritten judges a number of ours that neither Redis nor MySQL has.
-func (f *Service) unwritten(ctx context.Context, by seckill.Actor, n ordersn.Number, orderSn string) (order.Order, error) {
-	v, err := f.sales.Sale(ctx, n.GoodsID)
+// unwritten decides on a valid number that neither Redis nor MySQL has.
+func (s *Service) unwritten(
+	ctx context.Context,
+	by seckill.Actor,
+	n ordersn.Number,
+	orderSn string,
+) (order.Order, error) {
+	v, err := s.sales.Sale(ctx, n.GoodsID)
 	switch {
 	case err != nil:
 		return order.Order{}, err
 	case v.Gate != seckill.GateOpen && (v.Gate != seckill.GateMissing || !v.Retired):
-		return order.Order{}, seckill.NewRebuilding(&seckill.GateError{State: v.Gate, Epoch: v.Epoch})
+		return order.Order{}, seckill.NewRebuilding(
+			&seckill.GateError{State: v.Gate, Epoch: v.Epoch},
+		)
 	case n.Epoch < v.Epoch:
-		return f.writeTombstone(ctx, by, n, orderSn, v)
+		return s.writeTombstone(ctx, by, n, orderSn, v)
 	default:
-		return order.Order{}, NewNoSuchOrder() // a number that was made, and refused before anybody was told it
+		return order.Order{}, NewNoSuchOrder() // the reservation was refused, so no buyer got the number
 	}
 }
 
-// lost says failed of a number whose epoch is over, once that stands in MySQL: who comes with the order later, having slept
-// through the rebuild, can't have it written any more. Where the rebuild has written it since the first look, that holds.
-// Nobody makes us write many rows this way: each number is of our making, was promised to somebody, and is written once.
-func (f *Service) writeTombstone(ctx context.Context, by seckill.Actor, n ordersn.Number, orderSn string, v seckill.View) (order.Order, error) {
-	o, err := f.Store.WriteTombstone(ctx, order.Order{
-		OrderLine: reservation.OrderLine{OrderSn: orderSn, BuyerID: by.ID}, GoodsID: n.GoodsID, Epoch: n.Epoch,
+// writeTombstone records in MySQL that the order of an ended epoch is lost, and then returns it as
+// failed. A publisher that was suspended during the rebuild can't get the order written any more. An
+// order that the rebuild has written meanwhile is returned as it is. Clients can't make the service
+// write many rows, because each number carries a MAC and is written once.
+func (s *Service) writeTombstone(
+	ctx context.Context,
+	by seckill.Actor,
+	n ordersn.Number,
+	orderSn string,
+	v seckill.View,
+) (order.Order, error) {
+	o, err := s.store.WriteTombstone(ctx, order.Order{
+		OrderLine: reservation.OrderLine{
+			OrderSn: orderSn,
+			BuyerID: by.ID,
+		}, GoodsID: n.GoodsID, Epoch: n.Epoch,
 		Status: order.Failed, FailureReason: order.FailedLost, CreatedAt: n.MadeAt(), ClosedAt: v.Now,
 	})
 	switch {
 	case err != nil:
 		return order.Order{}, seckill.NewUnavailable("the order can't be looked up", err)
 	case o.BuyerID != by.ID && !o.Tombstone():
-		return order.Order{}, NewOtherBuyersOrder()
+		return order.Order{}, newOtherBuyersOrder()
 	}
 	return o, nil
 }
 
-// Mine pages through the actor's own orders, newest first.
-func (f *Service) Mine(ctx context.Context, by seckill.Actor, before string, limit int) ([]order.Order, error) {
-	orders, err := f.Store.OrdersOf(ctx, by.ID, before, limit)
+// Mine lists the actor's own orders before a number ("": from the top), newest first.
+func (s *Service) Mine(
+	ctx context.Context,
+	by seckill.Actor,
+	before string,
+	limit int,
+) ([]order.Order, error) {
+	orders, err := s.store.OrdersOf(ctx, by.ID, before, limit)
 	if err != nil {
 		return nil, seckill.NewUnavailable("the orders can't be listed", err)
 	}
-	return withUncertain(ctx, f.Pending, orders), nil
+	return withUncertain(ctx, s.pending, orders), nil
 }
 
-// OfGoods pages through a sale's orders for who may manage it, newest first; status "" is all.
-func (f *Service) OfGoods(ctx context.Context, by seckill.Actor, goodsID int64, status order.Status, before string, limit int) ([]order.Order, error) {
-	if _, err := f.owners.Get(ctx, by, goodsID); err != nil {
+// OfGoods lists the orders of a sale that the actor manages, newest first. The status "" means all.
+func (s *Service) OfGoods(
+	ctx context.Context,
+	by seckill.Actor,
+	goodsID int64,
+	status order.Status,
+	before string,
+	limit int,
+) ([]order.Order, error) {
+	if _, err := s.owners.Get(ctx, by, goodsID); err != nil {
 		return nil, err
 	}
-	orders, err := f.Store.OrdersOfGoods(ctx, goodsID, status, before, limit)
+	orders, err := s.store.OrdersOfGoods(ctx, goodsID, status, before, limit)
 	if err != nil {
 		return nil, seckill.NewUnavailable("the orders can't be listed", err)
 	}
-	return withUncertain(ctx, f.Pending, orders), nil
+	return withUncertain(ctx, s.pending, orders), nil
 }
 
+// NewNoSuchOrder returns the refusal of an unknown order number.
 func NewNoSuchOrder() error { return seckill.NewError(seckill.NotFound, "there is no such order") }
 
-func NewOtherBuyersOrder() error {
+func newOtherBuyersOrder() error {
 	return seckill.NewError(seckill.Forbidden, "this is another buyer's order")
 }
 
-// PendingStore is what Redis knows of reservations that MySQL may not have yet.
+// PendingStore reads reservations from Redis that MySQL may not have yet.
 type PendingStore interface {
+	// Pending finds one by its number.
 	Pending(ctx context.Context, goodsID int64, orderSn string) (reservation.OrderLine, bool, error)
-	// PendingAmong tells which of the numbers, by goods, are pending.
+	// PendingAmong returns which of the numbers, by goods id, are pending.
 	PendingAmong(ctx context.Context, numbers map[int64][]string) (map[string]bool, error)
-	// View reads how a sale stands in Redis at this moment.
+	// View reads the current state of a sale.
 	View(ctx context.Context, goodsID int64) (seckill.View, error)
 }

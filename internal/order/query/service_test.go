@@ -12,48 +12,59 @@ import (
 	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
-// meanwhile is a Redis and a MySQL between whose answers a rebuild writes the order and ends its epoch.
-type meanwhile struct {
+// racingRebuild is a Redis and a MySQL. Between their answers a rebuild writes the order and ends its
+// epoch.
+type racingRebuild struct {
 	OrderStore
 	order   order.Order
 	rebuilt bool
 }
 
-func (m *meanwhile) Pending(context.Context, int64, string) (reservation.OrderLine, bool, error) {
+func (m *racingRebuild) Pending(
+	context.Context,
+	int64,
+	string,
+) (reservation.OrderLine, bool, error) {
 	return reservation.OrderLine{}, false, nil
 }
 
-func (m *meanwhile) PendingAmong(context.Context, map[int64][]string) (map[string]bool, error) {
+func (m *racingRebuild) PendingAmong(context.Context, map[int64][]string) (map[string]bool, error) {
 	return nil, nil
 }
 
-func (m *meanwhile) View(ctx context.Context, goodsID int64) (seckill.View, error) {
+func (m *racingRebuild) View(ctx context.Context, goodsID int64) (seckill.View, error) {
 	return m.Sale(ctx, goodsID)
 }
 
-func (m *meanwhile) Order(context.Context, int64, string) (order.Order, error) {
+func (m *racingRebuild) Order(context.Context, int64, string) (order.Order, error) {
 	if !m.rebuilt {
 		return order.Order{}, order.ErrNoSuchOrder
 	}
 	return m.order, nil
 }
 
-func (m *meanwhile) WriteTombstone(ctx context.Context, o order.Order) (order.Order, error) {
+func (m *racingRebuild) WriteTombstone(ctx context.Context, o order.Order) (order.Order, error) {
 	return m.Order(ctx, o.GoodsID, o.OrderSn)
 }
 
-func (m *meanwhile) Sale(context.Context, int64) (seckill.View, error) {
+func (m *racingRebuild) Sale(context.Context, int64) (seckill.View, error) {
 	m.rebuilt = true
 	v := seckill.View{Gate: seckill.GateOpen}
 	v.Epoch = 2
 	return v, nil
 }
 
-func TestFailedIsNotSaidOfAnOrderThatTheRebuildWrote(t *testing.T) {
+func TestFind_OrderWrittenByRebuildIsNotFailed(t *testing.T) {
 	minter := ordersn.NewMinter([]byte("a secret of at least 32 bytes, for tests"))
 	sn, err := minter.Mint(42, 1)
 	require.NoError(t, err)
-	m := &meanwhile{order: order.Order{OrderLine: reservation.OrderLine{OrderSn: sn, BuyerID: 7}, GoodsID: 42, Status: order.Created}}
+	m := &racingRebuild{
+		order: order.Order{
+			OrderLine: reservation.OrderLine{OrderSn: sn, BuyerID: 7},
+			GoodsID:   42,
+			Status:    order.Created,
+		},
+	}
 	o, err := NewService(m, m, m, nil, minter).Find(t.Context(), seckill.Actor{ID: 7}, sn)
 	require.NoError(t, err)
 	require.Equal(t, order.Created, o.Status)

@@ -72,6 +72,8 @@ func (r *LedgerReader) compare(
 	return d, f, nil
 }
 
+// comparePending looks up every old pending reservation in MySQL, page by page, so that a large
+// backlog needs little memory and no long query.
 func (r *LedgerReader) comparePending(
 	ctx context.Context, v seckill.View,
 ) (f findings, err error) {
@@ -86,6 +88,7 @@ func (r *LedgerReader) comparePending(
 	return f, nil
 }
 
+// comparePage adds the findings of one page. It skips young reservations, which are in flight.
 func (r *LedgerReader) comparePage(
 	ctx context.Context, v seckill.View, page []order.Pending, f *findings,
 ) error {

@@ -5,7 +5,7 @@
 // while nothing is in flight.
 //
 // The Reconciler is the worker. Every 5 s it settles orders that are written and still pending,
-// republishes reservations that stay unwritten, and schedules the release of units that Redis holds for
-// failed orders. It reports differing totals and leaves their repair to a rebuild. Every 2 s it
-// samples the state of every live sale for metrics. Several processes may run one.
+// republishes reservations that stay unwritten, and schedules the release of units that Redis
+// holds for failed orders. It reports differing totals and leaves their repair to a rebuild.
+// Every 2 s it samples the state of every live sale for metrics. Several processes may run one.
 package reconcile

@@ -12,6 +12,7 @@ import (
 
 // LedgerStore reads MySQL's side of a ledger.
 type LedgerStore interface {
+	// Database reads the stock and the active units of a sale.
 	Database(ctx context.Context, goodsID int64) (seckill.Database, error)
 	// StatusOf returns the status of those of the orders that have a row.
 	StatusOf(
@@ -26,6 +27,7 @@ type LedgerStore interface {
 
 // LedgerRedis reads Redis' side of a ledger.
 type LedgerRedis interface {
+	// View reads the state of a sale; seckill.ErrNotLoaded if Redis does not hold it.
 	View(ctx context.Context, goodsID int64) (seckill.View, error)
 	outbox.PendingReader
 }
@@ -80,6 +82,8 @@ func redisLedger(v seckill.View) seckill.Ledger {
 	}
 }
 
+// fromMySQL makes the ledger of a sale that Redis does not hold. A sale that should be on is lost
+// and waits for its rebuild.
 func (r *LedgerReader) fromMySQL(
 	ctx context.Context, sale seckill.Sale,
 ) (seckill.Ledger, error) {

@@ -24,12 +24,15 @@ type Store interface {
 	ScheduleRelease(
 		ctx context.Context, goodsID int64, l reservation.OrderLine, at time.Time,
 	) (order.StockMove, error)
+	// CountDeadLetters counts the dead letters that wait for an operator.
 	CountDeadLetters(ctx context.Context) (int64, error)
 }
 
 // Redis is Redis for repairs and samples.
 type Redis interface {
+	// Settle turns pending reservations into sold units and returns how many it changed.
 	Settle(ctx context.Context, goodsID int64, sns []string) (int, error)
+	// Memory returns the memory use of the fullest master.
 	Memory(ctx context.Context) (Memory, error)
 }
 
@@ -97,6 +100,8 @@ func (r *Reconciler) Run(ctx context.Context) error {
 	return g.Wait()
 }
 
+// reconcileAll does one round over all live sales. It does not log a queue that is down, because the
+// broker connection logs that.
 func (r *Reconciler) reconcileAll(ctx context.Context) {
 	live := make(map[int64]bool)
 	for _, sale := range r.Live.Sales() {

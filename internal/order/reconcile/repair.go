@@ -14,6 +14,8 @@ import (
 // differences.
 const maxLogged = 50
 
+// repair repairs each kind of difference, even if another kind failed. It returns the number of
+// repaired orders.
 func (r *Reconciler) repair(ctx context.Context, v seckill.View, f findings) (int, error) {
 	settled, settleErr := r.settle(ctx, v.GoodsID, f.written)
 	republished, publishErr := r.republish(ctx, v, f.absent)
@@ -30,6 +32,7 @@ func (r *Reconciler) settle(
 	return r.Redis.Settle(ctx, goodsID, orderSns(written))
 }
 
+// republish publishes absent reservations that are due. Younger ones are still in flight.
 func (r *Reconciler) republish(
 	ctx context.Context, v seckill.View, absent []order.Pending,
 ) (int, error) {
@@ -53,8 +56,8 @@ func dueForRepublishing(age time.Duration) bool {
 	return false
 }
 
-// scheduleReleases schedules the release of units that Redis holds for failed orders without a stock move.
-// An adoption took these units after the failure was written.
+// scheduleReleases schedules the release of units that Redis holds for failed orders without a
+// stock move. An adoption took these units after the failure was written.
 func (r *Reconciler) scheduleReleases(
 	ctx context.Context, goodsID int64, failed []order.Pending,
 ) (int, error) {

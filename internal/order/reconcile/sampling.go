@@ -21,6 +21,7 @@ const (
 	queryDeadline = 2 * time.Second
 )
 
+// runSampling samples until ctx ends.
 func (r *Reconciler) runSampling(ctx context.Context) error {
 	for ctx.Err() == nil {
 		took := r.sampleAll(ctx)
@@ -113,6 +114,7 @@ func (r *Reconciler) addLedger(ctx context.Context, v seckill.View, s *SaleSampl
 	return ctx.Err() == nil && !errors.Is(err, order.ErrTryAgain)
 }
 
+// countDeadLetters keeps the last count if MySQL does not answer in time.
 func (r *Reconciler) countDeadLetters(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, queryDeadline)
 	defer cancel()

@@ -77,7 +77,9 @@ func (s *servers) Memory(context.Context) (reconcile.Memory, error) {
 	return reconcile.Memory{Used: 5}, s.redis()
 }
 
-func (s *servers) PendingPage(context.Context, int64, uint64, int64) ([]order.Pending, uint64, error) {
+func (s *servers) PendingPage(
+	context.Context, int64, uint64, int64,
+) ([]order.Pending, uint64, error) {
 	return nil, 0, nil
 }
 
@@ -112,7 +114,8 @@ func TestReconciler_SamplesWithoutMySQLButNotWithoutRedis(t *testing.T) {
 	defer cancel()
 	ended := make(chan error, 1)
 	r := reconcile.NewReconciler(reconcile.Dependencies{
-		Live: live, Ledgers: reconcile.NewLedgerReader(s, s), Store: s, Redis: s, Metrics: s, Log: log,
+		Live: live, Ledgers: reconcile.NewLedgerReader(s, s), Store: s, Redis: s, Metrics: s,
+		Log: log,
 	})
 	go func() { ended <- r.Run(ctx) }()
 

@@ -11,36 +11,37 @@ import (
 	"flashsale.dev/seckill/internal/workers"
 )
 
-// Counts is what was counted of one sale.
+// Counts are the new counts of one sale on one node.
 type Counts struct {
-	Refusals map[seckill.Reason]int64 // to buyers, by the reason that they were told
+	Refusals map[seckill.Reason]int64 // by reason
 	Orders   int64                    // reservations taken
 }
 
-// Rates is what all nodes have counted of a sale since Redis knows it.
+// Rates are the counts of all nodes for a sale.
 type Rates struct {
 	Refusals        map[seckill.Reason]int64
 	OrdersPerSecond float64 // over the last ten whole seconds
 }
 
-// CounterStore shares what the nodes counted.
+// CounterStore adds up the counts of all nodes in Redis.
 type CounterStore interface {
-	// AddCounts adds to what is known of sales and tells which of them there are: of the others nothing is kept.
+	// AddCounts adds counts and returns which of the sales exist. It ignores the others.
 	AddCounts(ctx context.Context, counts map[int64]Counts) (known map[int64]bool, err error)
-	// Rates reads one sale's.
+	// Rates reads the counts of one sale.
 	Rates(ctx context.Context, goodsID int64) (Rates, error)
 }
 
-// Counters counts refusals and orders in a node's memory, and shares them once a second: to count costs no call, and no lock.
-// A second's counts may be lost with the node or with Redis; none is counted twice.
+// Counters counts refusals and orders in a node's memory and flushes them to Redis once a second, so
+// that counting costs neither a call nor a lock. A crash of the node or of Redis may lose the counts
+// of one second. Nothing is counted twice. It is safe for concurrent use.
 type Counters struct {
 	store CounterStore
 	log   *slog.Logger
-	goods sync.Map // goods id -> *counters
+	goods sync.Map // goods id -> *saleCounters
 	size  atomic.Int64
 }
 
-// saleCounters are one sale's; the map itself never changes.
+// saleCounters are the counters of one sale. The map itself never changes.
 type saleCounters struct {
 	refusals map[seckill.Reason]*atomic.Int64
 	orders   atomic.Int64
@@ -48,7 +49,8 @@ type saleCounters struct {
 
 const (
 	flushInterval = time.Second
-	// maxSales bounds what callers can make a node remember between two flushes by naming goods that there are not.
+	// maxSales bounds the memory that requests for invented goods ids can take between two
+	// flushes.
 	maxSales      = 4096
 	flushDeadline = 500 * time.Millisecond
 )
@@ -61,59 +63,60 @@ func CountedReasons() []seckill.Reason {
 	}
 }
 
-// NewCounters makes a tally of nothing.
+// NewCounters returns counters that flush to store.
 func NewCounters(store CounterStore, log *slog.Logger) *Counters {
 	return &Counters{store: store, log: log}
 }
 
-// Refused counts a refusal, where its reason is one that is counted.
-func (t *Counters) Refused(goodsID int64, reason seckill.Reason) {
-	if c := t.of(goodsID); c != nil && c.refusals[reason] != nil {
+// Refused counts a refusal if its reason is one of CountedReasons.
+func (cs *Counters) Refused(goodsID int64, reason seckill.Reason) {
+	if c := cs.of(goodsID); c != nil && c.refusals[reason] != nil {
 		c.refusals[reason].Add(1)
 	}
 }
 
-// Took counts orders.
-func (t *Counters) Took(goodsID, orders int64) {
-	if c := t.of(goodsID); c != nil {
+// Took counts reservations taken.
+func (cs *Counters) Took(goodsID, orders int64) {
+	if c := cs.of(goodsID); c != nil {
 		c.orders.Add(orders)
 	}
 }
 
-// of finds a goods' counters; nil where there are too many already.
-func (t *Counters) of(goodsID int64) *saleCounters {
-	if c, ok := t.goods.Load(goodsID); ok {
+// of returns the counters of a sale, or nil if there are maxSales already.
+func (cs *Counters) of(goodsID int64) *saleCounters {
+	if c, ok := cs.goods.Load(goodsID); ok {
 		return c.(*saleCounters)
 	}
-	if t.size.Load() >= maxSales {
+	if cs.size.Load() >= maxSales {
 		return nil
 	}
 	c := &saleCounters{refusals: make(map[seckill.Reason]*atomic.Int64)}
 	for _, r := range CountedReasons() {
 		c.refusals[r] = new(atomic.Int64)
 	}
-	found, had := t.goods.LoadOrStore(goodsID, c)
+	found, had := cs.goods.LoadOrStore(goodsID, c)
 	if !had {
-		t.size.Add(1)
+		cs.size.Add(1)
 	}
 	return found.(*saleCounters)
 }
 
-// Run shares the counts until ctx ends, and then what is left.
-func (t *Counters) Run(ctx context.Context) error {
-	err := workers.Every(ctx, flushInterval, t.Flush)
-	t.Flush(context.WithoutCancel(ctx))
+// Run flushes the counts until ctx ends, and once more after that.
+func (cs *Counters) Run(ctx context.Context) error {
+	err := workers.Every(ctx, flushInterval, cs.Flush)
+	cs.Flush(context.WithoutCancel(ctx))
 	return err
 }
 
-// Share hands over what was counted since the last time, once. What is no sale is forgotten, and so is what counted nothing.
-func (t *Counters) Flush(ctx context.Context) {
+// Flush sends the counts since the last flush once. It drops counters of unknown sales and of sales
+// without new counts.
+func (cs *Counters) Flush(ctx context.Context) {
 	counts := map[int64]Counts{}
-	t.goods.Range(func(id, c any) bool {
+	cs.goods.Range(func(id, c any) bool {
 		if got := c.(*saleCounters).take(); got.Orders > 0 || len(got.Refusals) > 0 {
 			counts[id.(int64)] = got
 		} else {
-			t.forget(id.(int64))
+			cs.forget(id.(int64))
 		}
 		return true
 	})
@@ -122,22 +125,22 @@ func (t *Counters) Flush(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, flushDeadline)
 	defer cancel()
-	known, err := t.store.AddCounts(ctx, counts)
+	known, err := cs.store.AddCounts(ctx, counts)
 	if err != nil {
-		t.log.DebugContext(ctx, "a second's figures are lost", "err", err)
+		cs.log.DebugContext(ctx, "counts of one second are lost", "err", err)
 		return
 	}
 	for id := range counts {
 		if !known[id] {
-			t.forget(id)
+			cs.forget(id)
 		}
 	}
 }
 
-// forget drops a goods' counters. A count that is just being made may be lost with them.
-func (t *Counters) forget(goodsID int64) {
-	if _, had := t.goods.LoadAndDelete(goodsID); had {
-		t.size.Add(-1)
+// forget drops the counters of a sale. A concurrent count may be lost.
+func (cs *Counters) forget(goodsID int64) {
+	if _, had := cs.goods.LoadAndDelete(goodsID); had {
+		cs.size.Add(-1)
 	}
 }
 

@@ -12,15 +12,15 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// sharing is a CounterStore that knows one goods, or is down.
-type sharing struct {
+// fakeStore is a CounterStore that has one sale, or is down.
+type fakeStore struct {
 	goods int64
 	down  bool
 	calls int
 	got   Counts
 }
 
-func (s *sharing) AddCounts(_ context.Context, counts map[int64]Counts) (map[int64]bool, error) {
+func (s *fakeStore) AddCounts(_ context.Context, counts map[int64]Counts) (map[int64]bool, error) {
 	s.calls++
 	if s.down {
 		return nil, errors.New("down")
@@ -32,45 +32,49 @@ func (s *sharing) AddCounts(_ context.Context, counts map[int64]Counts) (map[int
 	return map[int64]bool{s.goods: true}, nil
 }
 
-func (s *sharing) Rates(context.Context, int64) (Rates, error) { return Rates{}, nil }
+func (s *fakeStore) Rates(context.Context, int64) (Rates, error) { return Rates{}, nil }
 
-func TestATallyCountsInMemoryAndSharesAtOnce(t *testing.T) {
-	store := &sharing{goods: 1, got: Counts{Refusals: map[seckill.Reason]int64{}}}
-	tally := NewCounters(store, slog.New(slog.DiscardHandler))
+func TestCounters_FlushOnceForAllCounts(t *testing.T) {
+	store := &fakeStore{goods: 1, got: Counts{Refusals: map[seckill.Reason]int64{}}}
+	counters := NewCounters(store, slog.New(slog.DiscardHandler))
 	var all sync.WaitGroup
 	for range 8 {
 		all.Go(func() {
 			for range 1000 {
-				tally.Refused(1, seckill.SoldOut)
-				tally.Refused(1, "OK")
-				tally.Took(1, 2)
+				counters.Refused(1, seckill.SoldOut)
+				counters.Refused(1, "OK")
+				counters.Took(1, 2)
 			}
 		})
 	}
 	all.Wait()
-	require.Zero(t, store.calls, "to count costs no call")
-	tally.Flush(t.Context())
-	tally.Flush(t.Context())
-	require.Equal(t, 1, store.calls, "nothing is shared where nothing was counted")
-	require.Equal(t, Counts{Orders: 16000, Refusals: map[seckill.Reason]int64{seckill.SoldOut: 8000}}, store.got)
+	require.Zero(t, store.calls, "counting costs no call")
+	counters.Flush(t.Context())
+	counters.Flush(t.Context())
+	require.Equal(t, 1, store.calls, "an empty flush makes no call")
+	require.Equal(
+		t,
+		Counts{Orders: 16000, Refusals: map[seckill.Reason]int64{seckill.SoldOut: 8000}},
+		store.got,
+	)
 }
 
-// Goods that there are not take no room beyond a bound, and none for longer than a second; what is lost is not counted later.
-func TestATallyForgetsInventedGoods(t *testing.T) {
-	store := &sharing{goods: 1, got: Counts{Refusals: map[seckill.Reason]int64{}}}
-	tally := NewCounters(store, slog.New(slog.DiscardHandler))
-	tally.Refused(1, seckill.SoldOut)
+// Invented goods ids take bounded memory until the next flush. Lost counts are not added later.
+func TestCounters_DropInventedGoods(t *testing.T) {
+	store := &fakeStore{goods: 1, got: Counts{Refusals: map[seckill.Reason]int64{}}}
+	counters := NewCounters(store, slog.New(slog.DiscardHandler))
+	counters.Refused(1, seckill.SoldOut)
 	for id := range int64(3 * maxSales) {
-		tally.Refused(10+id, seckill.BadPath)
+		counters.Refused(10+id, seckill.BadPath)
 	}
-	require.EqualValues(t, maxSales, tally.size.Load())
-	tally.Flush(t.Context())
-	require.EqualValues(t, 1, tally.size.Load(), "the one that there is")
+	require.EqualValues(t, maxSales, counters.size.Load())
+	counters.Flush(t.Context())
+	require.EqualValues(t, 1, counters.size.Load(), "the existing sale")
 	store.down = true
-	tally.Refused(1, seckill.SoldOut)
-	tally.Flush(t.Context())
+	counters.Refused(1, seckill.SoldOut)
+	counters.Flush(t.Context())
 	store.down = false
-	tally.Flush(t.Context())
+	counters.Flush(t.Context())
 	require.EqualValues(t, 1, store.got.Refusals[seckill.SoldOut])
-	require.Zero(t, tally.size.Load())
+	require.Zero(t, counters.size.Load())
 }

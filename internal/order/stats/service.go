@@ -11,28 +11,30 @@ import (
 	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
-// Count is how many orders of a status there are, and what they hold.
+// Count is the number of orders of one status, with their units and amount.
 type Count struct {
 	Orders int64
 	Units  int64
-	Amount int64 // of money
+	Amount int64 // in the currency's smallest unit
 }
 
 // OrderCounter counts a sale's orders by status.
 type OrderCounter interface {
+	// CountOrders counts the orders in MySQL.
 	CountOrders(ctx context.Context, goodsID int64) (map[order.Status]Count, error)
 }
 
-// Statistics are a sale's numbers at one moment; Redis' and MySQL's are not of the same instant.
+// Statistics are the figures of a sale. Redis and MySQL are read one after the other.
 type Statistics struct {
 	View       seckill.View
-	Orders     map[order.Status]Count // as MySQL has them
-	BacklogAge time.Duration          // of the oldest reservation that MySQL may not have; 0 where there is none
-	Rates      Rates                  // as the nodes counted it, up to a second ago
+	Orders     map[order.Status]Count // from MySQL
+	BacklogAge time.Duration          // age of the oldest pending reservation; 0 if there is none
+	Rates      Rates                  // counted by all nodes, up to a second old
 }
 
-// Service tells merchants their figures. Those who ask for one sale's at the same time share one count of its orders: it
-// grows with them, and a page of figures asks all the time.
+// Service reads statistics for merchants. Concurrent callers of one sale share one count of its
+// orders, because its cost grows with the orders and a dashboard polls it. It is safe for concurrent
+// use.
 type Service struct {
 	sales    order.SaleGetter
 	reader   order.SaleReader
@@ -40,36 +42,52 @@ type Service struct {
 	counters CounterStore
 }
 
-// countDeadline bounds one count, which many may wait for.
+// countDeadline bounds one count that a batch of callers shares.
 const countDeadline = 4 * time.Second
 
-// NewService makes a bookkeeper.
-func NewService(owners order.SaleGetter, front order.SaleReader, counter OrderCounter, tallies CounterStore) *Service {
-	count := func(ctx context.Context, goodsID int64, askers []struct{}) ([]map[order.Status]Count, error) {
+// NewService returns a statistics service.
+func NewService(
+	sales order.SaleGetter,
+	reader order.SaleReader,
+	counter OrderCounter,
+	counters CounterStore,
+) *Service {
+	count := func(
+		ctx context.Context, goodsID int64, callers []struct{},
+	) ([]map[order.Status]Count, error) {
 		ctx, cancel := context.WithTimeout(ctx, countDeadline)
 		defer cancel()
 		counts, err := counter.CountOrders(ctx, goodsID)
-		return slices.Repeat([]map[order.Status]Count{counts}, len(askers)), err
+		return slices.Repeat([]map[order.Status]Count{counts}, len(callers)), err
 	}
-	return &Service{sales: owners, reader: front, counts: batcher.New(reservation.MaxBatch, count), counters: tallies}
+	return &Service{
+		sales:    sales,
+		reader:   reader,
+		counts:   batcher.New(reservation.MaxBatch, count),
+		counters: counters,
+	}
 }
 
-// Statistics reads the numbers of a sale that the actor may manage.
-func (b *Service) Statistics(ctx context.Context, by seckill.Actor, goodsID int64) (Statistics, error) {
-	sale, err := b.sales.Get(ctx, by, goodsID)
+// Statistics reads the figures of a sale that the actor manages.
+func (s *Service) Statistics(
+	ctx context.Context,
+	by seckill.Actor,
+	goodsID int64,
+) (Statistics, error) {
+	sale, err := s.sales.Get(ctx, by, goodsID)
 	if err != nil {
 		return Statistics{}, err
 	}
 	f := Statistics{View: seckill.View{Sale: sale, Available: sale.Stock, Now: time.Now().UTC()}}
 	if sale.Status != seckill.Draft { // a draft is not in Redis
-		if f.View, err = b.reader.Sale(ctx, goodsID); err != nil {
+		if f.View, err = s.reader.Sale(ctx, goodsID); err != nil {
 			return f, err
 		}
-		if f.Rates, err = b.counters.Rates(ctx, goodsID); err != nil {
-			return f, seckill.NewUnavailable("the figures can't be read", err)
+		if f.Rates, err = s.counters.Rates(ctx, goodsID); err != nil {
+			return f, seckill.NewUnavailable("the statistics can't be read", err)
 		}
 	}
-	if f.Orders, err = b.counts.Do(ctx, goodsID, struct{}{}); err != nil {
+	if f.Orders, err = s.counts.Do(ctx, goodsID, struct{}{}); err != nil {
 		return f, seckill.NewUnavailable("the orders can't be counted", err)
 	}
 	if f.View.Pending > 0 {

@@ -31,7 +31,11 @@ func (h partialRedis) Sale(_ context.Context, goodsID int64) (seckill.Sale, erro
 	return seckill.Sale{GoodsID: goodsID, Total: 10, Stock: 7}, nil
 }
 
-func (h partialRedis) ExposedSales(ctx context.Context, _ int64, _ int) (list []seckill.Sale, err error) {
+func (h partialRedis) ExposedSales(
+	ctx context.Context,
+	_ int64,
+	_ int,
+) (list []seckill.Sale, err error) {
 	for goodsID := range int64(3) {
 		sale, _ := h.Sale(ctx, goodsID)
 		list = append(list, sale)
@@ -39,7 +43,13 @@ func (h partialRedis) ExposedSales(ctx context.Context, _ int64, _ int) (list []
 	return list, nil
 }
 
-func (partialRedis) IssuePaths(context.Context, int64, int64, time.Duration, []reservation.PathGrant) (time.Time, error) {
+func (partialRedis) IssuePaths(
+	context.Context,
+	int64,
+	int64,
+	time.Duration,
+	[]reservation.PathGrant,
+) (time.Time, error) {
 	return time.Time{}, errNoAnswer
 }
 

@@ -53,7 +53,12 @@ func (s *fakeRedis) View(context.Context, int64) (seckill.View, error) {
 	return v, nil
 }
 
-func (s *fakeRedis) IssuePaths(_ context.Context, _, epoch int64, _ time.Duration, _ []reservation.PathGrant) (time.Time, error) {
+func (s *fakeRedis) IssuePaths(
+	_ context.Context,
+	_, epoch int64,
+	_ time.Duration,
+	_ []reservation.PathGrant,
+) (time.Time, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if epoch != s.view.Epoch {
@@ -198,7 +203,9 @@ func TestCatalog_StartAndEndAreNotDelayed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now().Add(130*time.Millisecond + 300*time.Microsecond)
 		end := start.Add(77 * time.Millisecond)
-		s := newFakeRedis(func(v *seckill.View) { v.StartAt, v.EndAt = start.Add(time.Hour), end.Add(time.Hour) })
+		s := newFakeRedis(
+			func(v *seckill.View) { v.StartAt, v.EndAt = start.Add(time.Hour), end.Add(time.Hour) },
+		)
 		r, _ := during(t, s, func(*seckill.View) {})
 		opened, ended := r.first(t, ""), r.first(t, seckill.Ended)
 		require.GreaterOrEqual(t, opened, start)

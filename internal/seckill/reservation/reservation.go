@@ -56,7 +56,10 @@ func (v Verdict) Err() error {
 	case Taken, Repeated:
 		return nil
 	case WrongPath:
-		return seckill.NewError(seckill.BadPath, "this path does not exist, has expired or is not yours for this goods; ask for a new one")
+		return seckill.NewError(
+			seckill.BadPath,
+			"this path does not exist, has expired or is not yours for this goods; ask for a new one",
+		)
 	case TooEarly:
 		return seckill.NewError(seckill.NotStarted, "the sale has not started")
 	case TooLate:

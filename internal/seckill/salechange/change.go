@@ -28,7 +28,12 @@ type RateChange struct {
 // Validate returns a BadRequest for the first field that no sale could accept.
 func (c Change) Validate() error {
 	if c.StockDelta < -seckill.MaxStock || c.StockDelta > seckill.MaxStock {
-		return seckill.NewFieldError("stockDelta", "must be -%d to %d, and not 0", seckill.MaxStock, seckill.MaxStock)
+		return seckill.NewFieldError(
+			"stockDelta",
+			"must be -%d to %d, and not 0",
+			seckill.MaxStock,
+			seckill.MaxStock,
+		)
 	}
 	// The sample is within all bounds, so any violation comes from the change.
 	start := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -46,7 +51,10 @@ func (c Change) Apply(s seckill.Sale) (seckill.Sale, error) {
 	case s.Status == seckill.Closed:
 		return s, seckill.NewError(seckill.Conflict, "the sale is closed and changes no more")
 	case s.Status == seckill.Exposed && (c.Title != nil || c.Price != nil):
-		return s, seckill.NewError(seckill.Conflict, "title and price can be changed in a draft only")
+		return s, seckill.NewError(
+			seckill.Conflict,
+			"title and price can be changed in a draft only",
+		)
 	}
 	after := c.set(s)
 	if s.Status == seckill.Exposed && c.StockDelta < 0 && after.Stock < 0 {
@@ -56,8 +64,14 @@ func (c Change) Apply(s seckill.Sale) (seckill.Sale, error) {
 	if s.Status == seckill.Exposed && after.Total == 0 {
 		judged.Stock = 1 // a cut may remove everything that is unsold
 	}
-	if after.Total > seckill.MaxStock || after.Total < 0 || s.Status == seckill.Draft && after.Total < 1 {
-		return s, seckill.NewFieldError("stockDelta", "would make the stock %d; it must be 1 to %d", after.Total, seckill.MaxStock)
+	if after.Total > seckill.MaxStock || after.Total < 0 ||
+		s.Status == seckill.Draft && after.Total < 1 {
+		return s, seckill.NewFieldError(
+			"stockDelta",
+			"would make the stock %d; it must be 1 to %d",
+			after.Total,
+			seckill.MaxStock,
+		)
 	}
 	return after, judged.Validate()
 }
@@ -73,7 +87,10 @@ func (c Change) set(s seckill.Sale) seckill.Sale {
 	set(&s.Rate.PermitsPerSecond, c.Rate.PermitsPerSecond)
 	set(&s.Rate.MaxBurstSeconds, c.Rate.MaxBurstSeconds)
 	set(&s.Rate.MaxWaitMillis, c.Rate.MaxWaitMillis)
-	s.StartAt, s.EndAt = s.StartAt.UTC().Truncate(time.Millisecond), s.EndAt.UTC().Truncate(time.Millisecond)
+	s.StartAt, s.EndAt = s.StartAt.UTC().
+		Truncate(time.Millisecond),
+		s.EndAt.UTC().
+			Truncate(time.Millisecond)
 	s.Total, s.Stock = s.Total+c.StockDelta, s.Stock+c.StockDelta
 	// A draft has no orders under an older limit.
 	if s.MaxPerBuyerLimit = max(s.MaxPerBuyerLimit, s.PerBuyerLimit); s.Status == seckill.Draft {

@@ -11,7 +11,18 @@ import (
 
 func TestChange_ApplyByStatusAndBounds(t *testing.T) {
 	now := time.Date(2026, 11, 11, 12, 0, 0, 0, time.UTC)
-	draft := seckill.NewSale{Title: "tea", Price: 5, Stock: 10, StartAt: now, EndAt: now.Add(time.Hour), PerBuyerLimit: 3, Rate: seckill.DefaultRate()}.Draft(1, now)
+	draft := seckill.NewSale{
+		Title:         "tea",
+		Price:         5,
+		Stock:         10,
+		StartAt:       now,
+		EndAt:         now.Add(time.Hour),
+		PerBuyerLimit: 3,
+		Rate:          seckill.DefaultRate(),
+	}.Draft(
+		1,
+		now,
+	)
 	exposed, closed := draft, draft
 	exposed.Status, exposed.Stock, closed.Status = seckill.Exposed, 4, seckill.Closed // six are sold
 	for name, c := range map[string]struct {
@@ -48,7 +59,12 @@ func TestChange_ApplyByStatusAndBounds(t *testing.T) {
 func TestChange_LowerLimitKeepsMaxPerBuyerLimit(t *testing.T) {
 	sale := seckill.Sale{Status: seckill.Exposed, PerBuyerLimit: 3, MaxPerBuyerLimit: 3}
 	lower := Change{PerBuyerLimit: new(int64(1))}.set(sale)
-	require.EqualValues(t, []int64{1, 3}, []int64{lower.PerBuyerLimit, lower.MaxPerBuyerLimit}, "orders reserved under the old limit are still written")
+	require.EqualValues(
+		t,
+		[]int64{1, 3},
+		[]int64{lower.PerBuyerLimit, lower.MaxPerBuyerLimit},
+		"orders reserved under the old limit are still written",
+	)
 	higher := Change{PerBuyerLimit: new(int64(5))}.set(lower)
 	require.EqualValues(t, []int64{5, 5}, []int64{higher.PerBuyerLimit, higher.MaxPerBuyerLimit})
 	sale.Status = seckill.Draft
