@@ -77,10 +77,10 @@ func parse(args []string, stdout, stderr io.Writer) (options, error) {
 
 func (o *options) define(f *flag.FlagSet) {
 	f.StringVar(&o.addr, "addr", "http://127.0.0.1:8080", "`URLs` of the APIs, separated by commas")
-	f.BoolVar(&o.allowRemote, "allow-remote", false, "allow other machines; use it for your own hosts only")
-	f.StringVar(&o.secretFile, "secret-file", "data/jwt-secret", "`file` with the secret; standalone writes it")
+	f.BoolVar(&o.allowRemote, "allow-remote", false, "allow other machines, if you own them")
+	f.StringVar(&o.secretFile, "secret-file", "data/jwt-secret", "`file` with the signing secret")
 
-	f.StringVar(&o.goods, "goods", "", "`id` of an exposed sale; if empty, a sale is created and closed")
+	f.StringVar(&o.goods, "goods", "", "`id` of an exposed sale; if empty, one is created")
 	f.Int64Var(&o.stock, "stock", 500, "units of the created sale")
 	f.Int64Var(&o.limit, "limit", 1, "units per buyer of the created sale")
 	f.Int64Var(&o.Quantity, "quantity", 1, "units of each purchase")
@@ -96,26 +96,26 @@ func (o *options) define(f *flag.FlagSet) {
 	f.Float64Var(&o.Hostile, "hostile", 0, "share of hostile buyers, 0 to 1")
 	f.Uint64Var(&o.Seed, "seed", 1, "seed that selects impatient and hostile buyers")
 
-	f.StringVar(&o.profile, "profile", "", "`name` of a predefined load: million (1,000,000 buyers in an hour)")
+	f.StringVar(&o.profile, "profile", "", "`name` of a load: million (buyers in an hour)")
 	f.Float64Var(&o.compress, "compress", 60, "with -profile: factor by which time runs faster")
 
-	f.DurationVar(&o.Patience, "patience", 30*time.Second, "longest time of retries, and of polling an order")
-	f.DurationVar(&o.callTimeout, "call-timeout", 10*time.Second, "timeout of one call, with its wait for a connection")
-	f.DurationVar(&o.timeout, "timeout", 10*time.Minute, "longest time of the load; the checks follow")
-	f.DurationVar(&o.settle, "settle", 2*time.Minute, "longest time for pending orders and the checks")
-	f.IntVar(&o.conns, "conns", 0, "connections to one host; 0: -users + -spike up to 2000, at least 512 with -rate")
+	f.DurationVar(&o.Patience, "patience", 30*time.Second, "longest time of retries")
+	f.DurationVar(&o.callTimeout, "call-timeout", 10*time.Second, "timeout of one call")
+	f.DurationVar(&o.timeout, "timeout", 10*time.Minute, "longest time of the load")
+	f.DurationVar(&o.settle, "settle", 2*time.Minute, "longest time of the checks")
+	f.IntVar(&o.conns, "conns", 0, "connections to one host; 0 derives it from the load")
 
 	f.StringVar(&o.json, "json", "", "`file` for the report as JSON; - is standard output")
 	f.StringVar(&o.html, "html", "", "`file` for the report as one HTML page with charts")
 }
 
-// complete sets the defaults that depend on other flags. Buyer ids derive from the clock, so that each
-// run has new buyers.
+// complete sets the defaults that depend on other flags. Buyer ids derive from the clock, so that
+// each run has new buyers.
 func (o *options) complete(given map[string]bool) error {
-	if o.profile != "" {
-		if err := o.applyProfile(given); err != nil {
-			return err
-		}
+	if o.profile == "" {
+		o.compress = 1
+	} else if err := o.applyProfile(given); err != nil {
+		return err
 	}
 	if o.Users == 0 && o.Rate == 0 {
 		o.Users = 200
@@ -144,7 +144,7 @@ func (o options) check(ctx context.Context) error {
 	}
 	shares := o.Impatient >= 0 && o.Hostile >= 0 && o.Impatient+o.Hostile <= 1
 	wrong(o.Buyers < 1 || o.Buyers > maxBuyers, "-buyers must be 1 to 10000000")
-	wrong(o.Users > 0 && o.Rate > 0, "-users is the closed loop and -rate the open one: give one of them")
+	wrong(o.Users > 0 && o.Rate > 0, "give one of -users (closed loop) and -rate (open loop)")
 	wrong(o.Users < 0 || o.Users > maxConns, "-users must be 0 to 20000")
 	wrong(!(o.Rate >= 0 && o.Rate <= maxRate), "-rate must be 0 to 1000000") // true for NaN
 	wrong(o.Spike < 0 || o.Spike > o.Buyers, "-spike must be 0 to -buyers")
@@ -160,8 +160,8 @@ func (o options) check(ctx context.Context) error {
 	return errors.Join(problems...)
 }
 
-// target refuses malformed addresses, and other machines without -allow-remote: a load test must not
-// hit a foreign host by accident. The HTTP client checks every connection again.
+// target refuses malformed addresses, and other machines without -allow-remote: a load test must
+// not hit a foreign host by accident. The HTTP client checks every connection again.
 func (o options) target(ctx context.Context, base string) error {
 	u, err := url.Parse(base)
 	if err != nil || u.Hostname() == "" || base != "http://"+u.Host {

@@ -1,10 +1,13 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
 
+	"flashsale.dev/seckill/internal/loadgen"
+	"flashsale.dev/seckill/internal/loadgen/buyer"
 	"flashsale.dev/seckill/internal/loadgen/report"
 )
 
@@ -28,12 +31,11 @@ func (p *loadTest) notes(r report.Report) (notes []string) {
 		notes = append(notes, p.meaning())
 	}
 	if lag := r.Generator.LagP99; lag > report.MaxLag {
-		notes = append(notes, fmt.Sprintf("the generator lagged (p99 %.0f ms): it sent fewer calls than "+
-			"planned, and the latency of the first step includes its delay", lag))
+		notes = append(notes, fmt.Sprintf("the generator lagged (p99 %.0f ms): it sent fewer calls "+
+			"than planned, and the latency of the first step includes its delay", lag))
 	}
 	if p.goods != "" {
-		notes = append(notes,
-			"other clients may have bought from this sale: rules that need exclusive use were skipped")
+		notes = append(notes, "other clients may buy too: rules of exclusive use were skipped")
 	}
 	if r.CutShort {
 		notes = append(notes, "the load ended early")
@@ -68,9 +70,26 @@ func toFile(name string, stdout io.Writer, write func(io.Writer) error) error {
 	if err != nil {
 		return fmt.Errorf("write the report: %w", err)
 	}
-	err = write(f)
-	if closed := f.Close(); err == nil && closed != nil {
-		err = fmt.Errorf("write the report: %w", closed)
+	return errors.Join(write(f), f.Close())
+}
+
+// progressSeconds is the time between two lines of progress.
+const progressSeconds = 5
+
+// progress returns a function that prints the newest point, at most one line per progressSeconds.
+func progress(out io.Writer, buyers int) func(loadgen.Point) {
+	done, next := 0, 0.0
+	return func(at loadgen.Point) {
+		done += at.Done
+		if at.At < next {
+			return
+		}
+		next = at.At + progressSeconds
+		per := func(n int) float64 { return float64(n) / at.Span }
+		fmt.Fprintf(out, "%6.1f s  %d of %d buyers done, %.0f started/s, %.0f won/s, %.0f sold out/s, "+
+			"%d active, 429 %.0f/s, 5xx %.0f/s, no answer %.0f/s, path p99 %.1f ms, buy p99 %.1f ms\n",
+			at.At, done, buyers, per(at.Arrived), per(at.Won), per(at.SoldOut), at.InFlight,
+			per(at.Limited), per(at.Faults), per(at.Errors),
+			at.Steps[buyer.StepPath].P99, at.Steps[buyer.StepBuy].P99)
 	}
-	return err
 }

@@ -5,14 +5,8 @@ import (
 	"time"
 )
 
-// The million profile: a sale of one hour.
-const (
-	millionBuyers  = 1_000_000
-	millionSpike   = 20_000
-	millionStock   = 10_000
-	millionPermits = 1000.0
-	millionTime    = time.Hour
-)
+// millionTime is the length of the sale of the million profile.
+const millionTime = time.Hour
 
 // applyProfile sets every flag that was not given to its value of the profile.
 func (o *options) applyProfile(given map[string]bool) error {
@@ -22,10 +16,10 @@ func (o *options) applyProfile(given map[string]bool) error {
 	if !(o.compress >= 1 && o.compress <= 1000) { // false for NaN
 		return fmt.Errorf("-compress must be 1 to 1000")
 	}
-	setDefault(given["buyers"], &o.Buyers, millionBuyers)
-	setDefault(given["spike"], &o.Spike, min(millionSpike, o.Buyers))
-	setDefault(given["stock"], &o.stock, millionStock)
-	setDefault(given["permits"], &o.permits, millionPermits*o.compress)
+	setDefault(given["buyers"], &o.Buyers, 1_000_000)
+	setDefault(given["spike"], &o.Spike, min(20_000, o.Buyers))
+	setDefault(given["stock"], &o.stock, 10_000)
+	setDefault(given["permits"], &o.permits, 1000*o.compress)
 	setDefault(given["impatient"], &o.Impatient, .1)
 	setDefault(given["hostile"], &o.Hostile, .01)
 	setDefault(given["timeout"], &o.timeout, o.compressed(millionTime)+10*time.Minute)
@@ -47,8 +41,7 @@ func (o options) compressed(d time.Duration) time.Duration {
 
 // meaning explains the effect of the compression on the figures.
 func (o options) meaning() string {
-	return fmt.Sprintf("time is compressed %g times: one second of this run stands for %g s. Arrivals, permits "+
-		"per second, and the limiter's burst and longest wait are compressed, so that as many buyers compete "+
-		"for each permit. Latencies, Retry-After and the 60 s of a random path are not: waits weigh %g times "+
-		"as much.", o.compress, o.compress, o.compress)
+	return fmt.Sprintf("time is compressed %g times: arrivals, permits per second, and the limiter's "+
+		"burst and longest wait, so that as many buyers compete for each permit. Latencies, Retry-After "+
+		"and the 60 s of a random path are not: waits weigh %g times as much.", o.compress, o.compress)
 }

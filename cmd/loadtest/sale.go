@@ -29,8 +29,8 @@ func secret(environ []string, file string) (string, error) {
 	return string(text), nil
 }
 
-// setUp finds the sale of -goods as an operator, who may read every sale, or creates one as a merchant.
-// It completes the plan with the sale's id and start.
+// setUp finds the sale of -goods as an operator, who may read every sale, or creates one as a
+// merchant. It completes the plan with the sale's id and start.
 func (p *loadTest) setUp(ctx context.Context) error {
 	role, prepare := seckill.Merchant, p.createSale
 	if p.goods != "" {
@@ -57,7 +57,8 @@ func (p *loadTest) findSale(ctx context.Context) error {
 	if err := p.merchant.Do(ctx, "GET", "/admin/sales/"+p.goods, nil, &found); err != nil {
 		return fmt.Errorf("find the sale: %w", err)
 	}
-	p.GoodsID, p.StartAt, p.stock, p.limit = p.goods, found.StartAt, found.Stock, found.PerBuyerLimit
+	p.GoodsID, p.StartAt = p.goods, found.StartAt
+	p.stock, p.limit = found.Stock, found.PerBuyerLimit
 	return nil
 }
 
@@ -68,8 +69,9 @@ func (p *loadTest) createSale(ctx context.Context) (err error) {
 		p.StartAt = now.Add(-time.Second) // already started, even if the clocks differ
 	}
 	p.GoodsID, err = p.merchant.PutUp(ctx, apiclient.NewSale{
-		Title: "A load test", Price: 1999, Stock: p.stock, PerBuyerLimit: p.limit, Rate: p.limiter(),
-		StartAt: p.StartAt, EndAt: p.StartAt.Add(p.timeout + p.settle + time.Hour),
+		Title: "A load test", Price: 1999, Stock: p.stock, PerBuyerLimit: p.limit,
+		Rate: p.limiter(), StartAt: p.StartAt,
+		EndAt: p.StartAt.Add(p.timeout + p.settle + time.Hour),
 	})
 	if err != nil {
 		return fmt.Errorf("create a sale: %w", err)
@@ -83,12 +85,9 @@ func (p *loadTest) limiter() *apiclient.Rate {
 	if p.permits == 0 {
 		return nil
 	}
-	compress := 1.0
-	if p.profile != "" {
-		compress = p.compress
-	}
 	return &apiclient.Rate{
-		PermitsPerSecond: p.permits, MaxBurstSeconds: 1 / compress, MaxWaitMillis: int64(1000 / compress),
+		PermitsPerSecond: p.permits, MaxBurstSeconds: 1 / p.compress,
+		MaxWaitMillis: int64(1000 / p.compress),
 	}
 }
 

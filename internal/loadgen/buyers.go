@@ -14,16 +14,10 @@ type Kind string
 
 // The kinds of buyers.
 const (
-	Polite    Kind = "polite"    // obeys every answer and every Retry-After
-	Impatient Kind = "impatient" // sends three purchases at once, waits at most 100 ms, buys a second time
-	Hostile   Kind = "hostile"   // replays paths of others, invents paths and order numbers
-)
-
-// Behaviour of impatient buyers, and the pause of all buyers after NOT_STARTED.
-const (
-	parallelRequests = 3
-	maxRetryWait     = 100 * time.Millisecond
-	notStartedRetry  = 50 * time.Millisecond
+	Polite Kind = "polite" // obeys every answer and every Retry-After
+	// Impatient buyers send three purchases at once, wait at most 100 ms, and buy a second time.
+	Impatient Kind = "impatient"
+	Hostile   Kind = "hostile" // replays paths of others, invents paths and order numbers
 )
 
 // kind draws the kind of buyer i; the same seed gives the same kinds.
@@ -51,7 +45,7 @@ func (r *runner) playBuyer(ctx context.Context, i int, due time.Time) {
 	b := buyer.Buyer{
 		Client: apiclient.Client{Base: r.Bases[i%len(r.Bases)], Token: token, HTTP: r.HTTP},
 		ID:     id, GoodsID: r.GoodsID, Quantity: r.Quantity, Patience: r.Patience, Due: due,
-		RetryErrors: true, Bases: r.Bases, NotStartedRetry: notStartedRetry,
+		RetryErrors: true, Bases: r.Bases, NotStartedRetry: 50 * time.Millisecond,
 		OnCall: r.recorder.addCall, OnAccepted: r.recorder.addAccepted,
 		OnPath: func(path string) { r.captured.AddPath(id, path) },
 	}
@@ -60,7 +54,7 @@ func (r *runner) playBuyer(ctx context.Context, i int, due time.Time) {
 		r.recorder.addHostile(b.Attack(ctx, r.captured))
 		return
 	case Impatient:
-		b.ParallelRequests, b.MaxRetryWait, b.BuysAgain = parallelRequests, maxRetryWait, true
+		b.ParallelRequests, b.MaxRetryWait, b.BuysAgain = 3, 100*time.Millisecond, true
 	case Polite:
 	}
 	result, err := b.Buy(ctx)

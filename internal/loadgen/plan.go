@@ -35,7 +35,9 @@ type Plan struct {
 	// Patience bounds a buyer's retries, and separately its polling; 30 s if 0.
 	Patience time.Duration `json:"-"`
 
-	Every   time.Duration `json:"-"` // the time between the points of the series; 500 ms if 0
+	// Every is the time between the points of the series, at least 500 ms. If 0 an open loop takes a
+	// 600th of its length.
+	Every   time.Duration `json:"-"`
 	OnPoint func(Point)   `json:"-"` // receives each point; may be nil
 }
 
@@ -43,7 +45,13 @@ func (p Plan) withDefaults() Plan {
 	p.Quantity, p.FirstID = max(1, p.Quantity), max(1, p.FirstID)
 	p.Spike = min(p.Spike, p.Buyers)
 	p.Patience = cmp.Or(p.Patience, 30*time.Second)
-	p.Every = cmp.Or(p.Every, 500*time.Millisecond)
+	if p.Every == 0 && p.Rate > 0 {
+		p.Every = seconds(float64(p.Buyers) / p.Rate / 600)
+	}
+	p.Every = max(p.Every, 500*time.Millisecond)
+	if p.OnPoint == nil {
+		p.OnPoint = func(Point) {}
+	}
 	p.InFlight = cmp.Or(p.InFlight, max(20_000, p.Spike))
 	return p
 }

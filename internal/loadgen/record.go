@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"sync"
 	"syscall"
 	"time"
@@ -98,10 +99,11 @@ func (r *recorder) addTime(step buyer.Step, d time.Duration) *stepCount {
 
 // errorClass names the reason why a call has no answer.
 func errorClass(a apiclient.Answer, err error) string {
+	timeout, timedOut := errors.AsType[net.Error](err)
 	switch {
 	case a.Status != 0:
 		return fmt.Sprintf("status %d with an unknown body", a.Status)
-	case apiclient.TimedOut(err):
+	case timedOut && timeout.Timeout():
 		return "timeout"
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return "refused"

@@ -100,7 +100,9 @@ func (r *recorder) result(began time.Time, took time.Duration, planned int) Resu
 		Outcomes: maps.Clone(r.outcomes), Points: r.points, Holders: r.holders,
 		Breaches: r.breaches, BreachCount: r.breachCount,
 	}
-	maps.DeleteFunc(out.Outcomes, func(_ Kind, of map[buyer.Outcome]int) bool { return len(of) == 0 })
+	maps.DeleteFunc(out.Outcomes, func(_ Kind, of map[buyer.Outcome]int) bool {
+		return len(of) == 0
+	})
 	for _, step := range []buyer.Step{
 		buyer.StepPath, buyer.StepBuy, buyer.StepOrder, buyer.StepForge, buyer.StepReadUnknown,
 		buyer.StepReplay, buyer.StepReadOther, buyer.StepCancelOther,

@@ -2,10 +2,12 @@ package loadgen
 
 import (
 	"context"
+	"math"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"flashsale.dev/seckill/internal/loadgen/apiclient"
 	"flashsale.dev/seckill/internal/loadgen/buyer"
 )
 
@@ -18,12 +20,12 @@ func Run(ctx context.Context, p Plan) Result {
 		r.began = p.StartAt
 	}
 	r.recorder = newRecorder(r.began)
-	ticking, stop := context.WithCancel(context.WithoutCancel(ctx))
+	done := make(chan struct{})
 	var clock sync.WaitGroup
-	clock.Go(func() { r.recorder.tick(ticking, p.Every, p.OnPoint) })
+	clock.Go(func() { r.recorder.tick(done, p.Every, p.OnPoint) })
 	r.play(ctx)
 	took := time.Since(r.began)
-	stop()
+	close(done)
 	clock.Wait()
 	return r.recorder.result(r.began, took, p.Buyers)
 }
@@ -91,16 +93,24 @@ func (r *runner) closed(ctx context.Context) {
 
 // waitUntil waits for a point in time; false if ctx ended first.
 func waitUntil(ctx context.Context, t time.Time) bool {
-	wait := time.Until(t)
-	if wait <= 0 {
-		return ctx.Err() == nil
-	}
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
+	return apiclient.Sleep(ctx, time.Until(t)) == nil
 }
+
+// arrival is the planned start of buyer n (from 0) of an open loop, counted from the loop's start:
+// one every 1/rate after a ramp with linear growth. During the ramp rate·t²/(2·ramp) buyers have
+// arrived by t.
+func arrival(n int, rate float64, ramp time.Duration) time.Duration {
+	inRamp := rate * ramp.Seconds() / 2
+	k := float64(n)
+	if k < inRamp {
+		return seconds(math.Sqrt(2 * ramp.Seconds() * k / rate))
+	}
+	return ramp + seconds((k-inRamp)/rate)
+}
+
+// userStart is the start of user n of a closed loop, spread evenly over the ramp.
+func userStart(n, users int, ramp time.Duration) time.Duration {
+	return time.Duration(float64(ramp) * float64(n) / float64(users))
+}
+
+func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }

@@ -208,13 +208,13 @@ func TestErrorClass_NamesMissingAnswers(t *testing.T) {
 	})
 }
 
-func TestRun_LongSeriesIsHalvedWithoutLoss(t *testing.T) {
+func TestRun_LongSeriesHasFewerPointsWithoutLoss(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{}
 		p := f.plan()
-		p.Rate, p.Every = 1, 100*time.Millisecond
+		p.Rate = 1
 		r := Run(t.Context(), p)
-		require.Less(t, len(r.Points), maxPoints)
+		require.InDelta(t, 600, len(r.Points), 1)
 		sum, won, done, at := 0, 0, 0, 0.0
 		for _, point := range r.Points {
 			sum, won, done = sum+point.Arrived, won+point.Won, done+point.Done

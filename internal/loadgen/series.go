@@ -1,10 +1,7 @@
 package loadgen
 
 import (
-	"context"
 	"time"
-
-	"github.com/HdrHistogram/hdrhistogram-go"
 
 	"flashsale.dev/seckill/internal/loadgen/buyer"
 )
@@ -33,98 +30,48 @@ type Interval struct {
 	Max   float64 `json:"max"`
 }
 
-// maxPoints bounds the series: a full series merges each two points into one.
-const maxPoints = 600
-
-// tick adds a point at each interval until ctx ends, then one for the rest.
-func (r *recorder) tick(ctx context.Context, every time.Duration, onPoint func(Point)) {
+// tick adds a point at each interval. It ends at the first interval after done, so that the last point
+// covers a whole interval too.
+func (r *recorder) tick(done <-chan struct{}, every time.Duration, onPoint func(Point)) {
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
-	for {
+	for ended := false; !ended; {
+		<-ticker.C
 		select {
-		case <-ticker.C:
-		case <-ctx.Done():
-			r.addPoint(every/2, true)
-			return
+		case <-done:
+			ended = true
+		default:
 		}
-		if p, ok := r.addPoint(every/2, false); ok && onPoint != nil {
+		if p, ok := r.addPoint(every / 2); ok {
 			onPoint(p)
 		}
 	}
 }
 
-// addPoint ends the current interval and adds its point. An interval shorter than least is too
-// short for a rate: it continues, or merges into the point before it if it is the last one.
-func (r *recorder) addPoint(least time.Duration, last bool) (Point, bool) {
+// addPoint ends the current interval and adds its point. An interval shorter than least, such as one
+// before the start time of the run, is too short for a rate and continues.
+func (r *recorder) addPoint(least time.Duration) (Point, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	p, n, before := r.point, len(r.points), 0.0
-	if n > 0 {
+	p, before := r.point, 0.0
+	if n := len(r.points); n > 0 {
 		before = r.points[n-1].At
 	}
 	p.At = time.Since(r.began).Seconds()
 	p.Span = p.At - before
-	short := p.Span < least.Seconds()
-	if p.Span <= 0 || short && !last { // a run may end before its start time
+	if p.Span < least.Seconds() {
 		return p, false
 	}
 	p.Steps = map[buyer.Step]Interval{}
 	for step, h := range r.intervals {
-		if h.TotalCount() > 0 {
-			p.Steps[step] = interval(h)
+		if n := h.TotalCount(); n > 0 {
+			p50, p99 := millis(h.ValueAtQuantile(50)), millis(h.ValueAtQuantile(99))
+			p.Steps[step] = Interval{Count: n, P50: p50, P99: p99, Max: millis(h.Max())}
 		}
 		h.Reset()
 	}
-	r.point = Point{InFlight: p.InFlight}
-	if short && n > 0 {
-		r.points[n-1] = r.points[n-1].with(p)
-		return p, true
-	}
-	r.points = append(r.points, p)
-	if len(r.points) >= maxPoints {
-		r.points = halve(r.points)
-	}
+	r.point, r.points = Point{InFlight: p.InFlight}, append(r.points, p)
 	return p, true
 }
 
-func interval(h *hdrhistogram.Histogram) Interval {
-	return Interval{
-		Count: h.TotalCount(), P50: millis(h.ValueAtQuantile(50)), P99: millis(h.ValueAtQuantile(99)),
-		Max: millis(h.Max()),
-	}
-}
-
 func millis(us int64) float64 { return float64(us) / 1000 }
-
-// halve merges each two points into one, in place.
-func halve(points []Point) []Point {
-	half := points[:0]
-	for i, p := range points {
-		if i%2 == 0 {
-			half = append(half, p)
-		} else {
-			half[i/2] = half[i/2].with(p)
-		}
-	}
-	return half
-}
-
-// with merges a point and its successor; the larger times stand.
-func (p Point) with(q Point) Point {
-	q.Span += p.Span
-	q.Arrived += p.Arrived
-	q.Won += p.Won
-	q.SoldOut += p.SoldOut
-	q.Other += p.Other
-	q.Done += p.Done
-	q.Limited += p.Limited
-	q.Faults += p.Faults
-	q.Errors += p.Errors
-	for step, a := range p.Steps {
-		b := q.Steps[step]
-		q.Steps[step] = Interval{
-			Count: a.Count + b.Count, P50: max(a.P50, b.P50), P99: max(a.P99, b.P99), Max: max(a.Max, b.Max),
-		}
-	}
-	return q
-}

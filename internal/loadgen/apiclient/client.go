@@ -35,9 +35,13 @@ type Answer struct {
 // Call makes one call and reads its answer; body may be nil. An answer without the API's common shape
 // is an error. A refusal is not: its status and reason are in the answer.
 func (c Client) Call(ctx context.Context, method, path string, body any) (Answer, error) {
-	text, err := encode(body)
-	if err != nil {
-		return Answer{}, err
+	var text io.Reader
+	if body != nil {
+		encoded, err := json.Marshal(body)
+		if err != nil {
+			return Answer{}, fmt.Errorf("encode a request: %w", err)
+		}
+		text = bytes.NewReader(encoded)
 	}
 	req, err := http.NewRequestWithContext(ctx, method, c.Base+path, text)
 	if err != nil {
@@ -55,18 +59,6 @@ func (c Client) Call(ctx context.Context, method, path string, body any) (Answer
 	}
 	defer resp.Body.Close()
 	return read(resp)
-}
-
-// encode returns nil for a nil body, so that the request has none.
-func encode(body any) (io.Reader, error) {
-	if body == nil {
-		return nil, nil
-	}
-	text, err := json.Marshal(body)
-	if err != nil {
-		return nil, fmt.Errorf("encode a request: %w", err)
-	}
-	return bytes.NewReader(text), nil
 }
 
 // read decodes an answer. A body of another shape, such as a proxy's error page, is an error that
@@ -107,4 +99,80 @@ func (c Client) Do(ctx context.Context, method, path string, body, data any) err
 		return fmt.Errorf("%s %s: %w", method, path, err)
 	}
 	return nil
+}
+
+// NewSale is the body of POST /admin/sales. Price is in the currency's smallest unit.
+type NewSale struct {
+	Title         string    `json:"title"`
+	Price         int64     `json:"price"`
+	Stock         int64     `json:"stock"`
+	StartAt       time.Time `json:"startAt"`
+	EndAt         time.Time `json:"endAt"`
+	PerBuyerLimit int64     `json:"perBuyerLimit,omitempty"`
+	Rate          *Rate     `json:"rate,omitempty"`
+}
+
+// Rate is the sale's limiter of random paths.
+type Rate struct {
+	PermitsPerSecond float64 `json:"permitsPerSecond"`
+	MaxBurstSeconds  float64 `json:"maxBurstSeconds"`
+	MaxWaitMillis    int64   `json:"maxWaitMillis"`
+}
+
+// Ledger is the answer of GET /admin/sales/{goodsId}/ledger.
+type Ledger struct {
+	Total     int64 `json:"total"`
+	Available int64 `json:"available"`
+	Pending   int64 `json:"pending"`
+	Sold      int64 `json:"sold"`
+	Balanced  bool  `json:"balanced"`
+	Epoch     int64 `json:"epoch"`
+	Database  struct {
+		Stock  int64 `json:"stock"`
+		Active int64 `json:"active"`
+	} `json:"database"`
+}
+
+// PutUp creates and exposes a sale as the merchant of the client's token. It returns the goods id.
+func (c Client) PutUp(ctx context.Context, n NewSale) (string, error) {
+	var made struct {
+		GoodsID string `json:"goodsId"`
+	}
+	if err := c.Do(ctx, "POST", "/admin/sales", n, &made); err != nil {
+		return "", err
+	}
+	return made.GoodsID, c.Do(ctx, "POST", "/admin/sales/"+made.GoodsID+"/expose", nil, &struct{}{})
+}
+
+// Ledger reads a sale's ledger.
+func (c Client) Ledger(ctx context.Context, goodsID string) (Ledger, error) {
+	var l Ledger
+	return l, c.Do(ctx, "GET", "/admin/sales/"+goodsID+"/ledger", nil, &l)
+}
+
+// Drained polls the ledger until nothing is pending. At the end of ctx it returns the last ledger
+// with the error of the last read, nil if that read succeeded.
+func (c Client) Drained(ctx context.Context, goodsID string) (Ledger, error) {
+	for {
+		l, err := c.Ledger(ctx, goodsID)
+		if err == nil && l.Pending == 0 {
+			return l, nil
+		}
+		if Sleep(ctx, 20*time.Millisecond) != nil {
+			return l, err
+		}
+	}
+}
+
+// Sleep waits for d; it returns the error of ctx if that ends first.
+func Sleep(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return ctx.Err()
+	}
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }

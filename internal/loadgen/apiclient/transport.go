@@ -1,12 +1,10 @@
 package apiclient
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net"
 	"net/http"
-	"os"
 	"syscall"
 	"time"
 )
@@ -35,8 +33,10 @@ func NewHTTPWith(o HTTPOptions) *http.Client {
 		o.Timeout = 30 * time.Second
 	}
 	return &http.Client{
-		Timeout:       o.Timeout,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		Timeout: o.Timeout,
+		CheckRedirect: func(*http.Request, []*http.Request) error {
+			return http.ErrUseLastResponse
+		},
 		Transport: &http.Transport{
 			DialContext:         dialer.DialContext,
 			MaxIdleConns:        0, // no limit over all hosts: MaxConnsPerHost bounds each
@@ -60,11 +60,4 @@ func loopbackOnly(_, address string, _ syscall.RawConn) error {
 		return fmt.Errorf("%s: %w", address, ErrRemote)
 	}
 	return nil
-}
-
-// TimedOut reports whether a call ended at its deadline.
-func TimedOut(err error) bool {
-	e, ok := errors.AsType[net.Error](err)
-	return ok && e.Timeout() || errors.Is(err, os.ErrDeadlineExceeded) ||
-		errors.Is(err, context.DeadlineExceeded)
 }

@@ -26,7 +26,6 @@ type Result struct {
 	OrderSn          string // Won
 	Status           string // Won: the order's status when polling ended
 	Quantity         int64
-	Limited          int // answers of 429
 	ServerErrors     int // answers of 5xx other than 503
 	Unavailable      int // answers of 503
 	NoRetryAfter     int // answers of 503 without Retry-After
@@ -50,7 +49,6 @@ func (t *Result) errorCount() int { return t.ConnectionErrors + t.Unavailable + 
 
 // add merges the counts of a parallel request.
 func (t *Result) add(o Result) {
-	t.Limited += o.Limited
 	t.ServerErrors += o.ServerErrors
 	t.Unavailable += o.Unavailable
 	t.NoRetryAfter += o.NoRetryAfter
@@ -71,12 +69,10 @@ type StatusChange struct {
 	At     time.Time
 }
 
-// countRetryable counts 429 and 5xx answers. It reports whether the buyer may retry the call:
+// countRetryable counts 5xx answers. It reports whether the buyer may retry the call:
 // 429 and 503 are retried, another 5xx is final.
 func (t *Result) countRetryable(a apiclient.Answer) bool {
 	switch {
-	case a.Status == http.StatusTooManyRequests:
-		t.Limited++
 	case a.Status == http.StatusServiceUnavailable:
 		t.Unavailable++
 		if a.RetryAfter <= 0 {

@@ -38,7 +38,7 @@ func (b Buyer) callWithRetry(
 		if b.MaxRetryWait > 0 {
 			pause = min(pause, b.MaxRetryWait)
 		}
-		if err := wait(ctx, pause); err != nil {
+		if err := apiclient.Sleep(ctx, pause); err != nil {
 			return a, err
 		}
 	}
@@ -49,15 +49,6 @@ const (
 	errorPause = 100 * time.Millisecond // after a connection error
 	minPause   = 5 * time.Millisecond   // if the answer has no Retry-After
 )
-
-func wait(ctx context.Context, d time.Duration) error {
-	select {
-	case <-time.After(d):
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
 
 // callOnce makes one call and reports it to OnCall. The first call counts from the buyer's due
 // time, so that a delay of the generator is part of the latency (coordinated omission).
@@ -106,7 +97,7 @@ func (b Buyer) pollOrder(ctx context.Context, t *Result, until time.Time) error 
 		if t.Status != "queued" || time.Now().After(until) {
 			return nil
 		}
-		if err := wait(ctx, pause); err != nil {
+		if err := apiclient.Sleep(ctx, pause); err != nil {
 			return err
 		}
 	}

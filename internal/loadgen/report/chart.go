@@ -33,7 +33,9 @@ type tick struct {
 // Charts are the time series of the page.
 func (r Report) Charts() []chart {
 	rate := func(name string, count func(loadgen.Point) int) line {
-		return line{Name: name, value: func(p loadgen.Point) float64 { return float64(count(p)) / p.Span }}
+		return line{Name: name, value: func(p loadgen.Point) float64 {
+			return float64(count(p)) / p.Span
+		}}
 	}
 	time := func(s buyer.Step, name string, quantile func(loadgen.Interval) float64) line {
 		return line{Name: string(s) + " " + name, value: func(p loadgen.Point) float64 {
@@ -60,7 +62,9 @@ func (r Report) Charts() []chart {
 			rate("5xx", func(p loadgen.Point) int { return p.Faults }),
 			rate("no answer", func(p loadgen.Point) int { return p.Errors })),
 		r.chart("Active buyers", "buyers", false,
-			line{Name: "in flight", value: func(p loadgen.Point) float64 { return float64(p.InFlight) }}),
+			line{Name: "in flight", value: func(p loadgen.Point) float64 {
+				return float64(p.InFlight)
+			}}),
 	}
 }
 
@@ -122,7 +126,9 @@ func (s scale) at(v float64) float64 {
 
 // ticks are powers of ten, or at most six steps of 1, 2 or 5 times a power of ten.
 func (s scale) ticks() (ticks []tick) {
-	add := func(v float64) { ticks = append(ticks, tick{At: s.at(v), Label: fmt.Sprintf("%.6g", v)}) }
+	add := func(v float64) {
+		ticks = append(ticks, tick{At: s.at(v), Label: fmt.Sprintf("%.6g", v)})
+	}
 	if s.from > 0 {
 		for v := s.from; v <= s.to*1.001; v *= 10 {
 			add(v)

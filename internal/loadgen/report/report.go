@@ -35,7 +35,7 @@ type Settings struct {
 	Loop     string  `json:"loop"` // "open" or "closed"
 	Ramp     float64 `json:"rampSeconds"`
 	Stock    int64   `json:"stock"`             // of the sale
-	Permits  float64 `json:"permits,omitempty"` // random paths per second; left out: the API's default
+	Permits  float64 `json:"permits,omitempty"` // random paths per second; 0 is the API's
 	Compress float64 `json:"compress,omitempty"`
 }
 
@@ -56,10 +56,12 @@ func New(
 	r.Started = r.Started.UTC()
 	calls, lag := r.Calls(), r.Of(loadgen.SpanLag)
 	return Report{
-		Result: r, Schema: Schema, Seconds: r.Took.Seconds(), Settings: s, Verdict: v, CutShort: cutShort,
+		Result: r, Schema: Schema, Seconds: r.Took.Seconds(), Settings: s, Verdict: v,
+		CutShort: cutShort,
 		Generator: Generator{
-			CPUSeconds: cpu.Seconds(), CPUMicrosCall: float64(cpu.Microseconds()) / float64(max(1, calls)),
-			Calls: calls, LagP99: lag.P99, LagMax: lag.Max,
+			CPUSeconds:    cpu.Seconds(),
+			CPUMicrosCall: float64(cpu.Microseconds()) / float64(max(1, calls)),
+			Calls:         calls, LagP99: lag.P99, LagMax: lag.Max,
 		},
 	}
 }

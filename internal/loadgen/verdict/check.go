@@ -26,8 +26,8 @@ type Case struct {
 // readers bounds the buyers whose orders are read at the same time.
 const readers = 32
 
-// checker is the state of one comparison. The lock guards the verdict and the maps while the buyers'
-// orders are read in parallel.
+// checker is the state of one comparison. The lock guards the verdict and the maps while orders of
+// several buyers are read in parallel.
 type checker struct {
 	Case
 	Verdict
@@ -37,13 +37,18 @@ type checker struct {
 }
 
 // Check waits until nothing of the sale is pending, reads orders and ledger, and compares them with
-// the answers. A read that fails until ctx ends is a difference too.
+// the answers. The context must have a deadline. A read that fails until then is a difference too.
 func Check(ctx context.Context, c Case) Verdict {
 	j := &checker{
-		Case: c, Verdict: newVerdict(), promisedTo: map[string]int64{}, found: map[string]listedOrder{},
+		Case: c, Verdict: newVerdict(),
+		promisedTo: map[string]int64{}, found: map[string]listedOrder{},
 	}
 	j.promises()
-	ledger, err := drained(ctx, c)
+	// Half of the time is for the ledger to drain, the other half for reading the orders.
+	end, _ := ctx.Deadline()
+	half, cancel := context.WithTimeout(ctx, time.Until(end)/2)
+	defer cancel()
+	ledger, err := c.Merchant.Drained(half, c.GoodsID)
 	if err != nil || ledger.Pending != 0 {
 		j.addDifference(ruleRead, "the ledger is not drained: %d pending, %v", ledger.Pending, err)
 	}
@@ -71,17 +76,6 @@ func Check(ctx context.Context, c Case) Verdict {
 	return j.Verdict
 }
 
-// drained waits until nothing is pending, for at most half of the time. The other half is for
-// reading the orders.
-func drained(ctx context.Context, c Case) (apiclient.Ledger, error) {
-	if until, ok := ctx.Deadline(); ok {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, time.Until(until)/2)
-		defer cancel()
-	}
-	return c.Merchant.Drained(ctx, c.GoodsID)
-}
-
 // promises collects the order numbers of all 202 answers and finds duplicates.
 func (j *checker) promises() {
 	for _, k := range j.Result.Holders {
@@ -90,7 +84,7 @@ func (j *checker) promises() {
 		}
 		for _, sn := range k.OrderSns {
 			if other, known := j.promisedTo[sn]; known {
-				j.addDifference(ruleDouble, "order %s was answered to buyers %d, %d", sn, other, k.BuyerID)
+				j.addDifference(ruleDouble, "order %s went to buyers %d, %d", sn, other, k.BuyerID)
 			}
 			j.promisedTo[sn] = k.BuyerID
 		}
@@ -141,7 +135,7 @@ func (j *checker) listed(k loadgen.Holder, o listedOrder) {
 		j.addDifference(ruleUnreported, "buyer %d has order %s, no 202", k.BuyerID, o.OrderSn)
 	}
 	if o.Quantity != k.Quantity {
-		j.addDifference(ruleLedger, "order %s: %d units instead of %d", o.OrderSn, o.Quantity, k.Quantity)
+		j.addDifference(ruleLedger, "order %s: %d units, not %d", o.OrderSn, o.Quantity, k.Quantity)
 	}
 	j.isFinal(k.BuyerID, o.OrderSn, o.Status)
 }

@@ -64,10 +64,8 @@ func readWithRetry(ctx context.Context, c apiclient.Client, path string) (apicli
 		if err == nil && a.Status != http.StatusTooManyRequests && a.Status < 500 {
 			return a, nil
 		}
-		select {
-		case <-time.After(max(a.RetryAfter, pauseBetween)):
-		case <-ctx.Done():
-			return a, errors.Join(err, ctx.Err())
+		if ended := apiclient.Sleep(ctx, max(a.RetryAfter, pauseBetween)); ended != nil {
+			return a, errors.Join(err, ended)
 		}
 	}
 }

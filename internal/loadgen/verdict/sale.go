@@ -22,7 +22,7 @@ func (j *checker) sale(all []listedOrder, readable bool) {
 	}
 	for sn, o := range j.found {
 		if !seen[sn] {
-			j.addDifference(ruleLost, "order %s of buyer %s is not in the sale's list", sn, o.BuyerID)
+			j.addDifference(ruleLost, "%s of buyer %s is not in the sale's list", sn, o.BuyerID)
 		}
 	}
 	if readable { // an unreadable ledger is a difference already
@@ -50,7 +50,7 @@ func (j *checker) stock(active int64, released bool) {
 	}
 	refused, wanted := j.Result.Count(buyer.SoldOut), j.Result.Holders[0].Quantity
 	if j.Exclusive && refused > 0 && l.Available >= wanted {
-		j.addDifference(ruleSoldOut, "%d buyers got it, and %d units are left", refused, l.Available)
+		j.addDifference(ruleSoldOut, "%d buyers; %d units are left", refused, l.Available)
 	}
 }
 
