@@ -48,7 +48,7 @@ func endSplitSales(ctx context.Context, tx *sql.Tx) error {
 		UNION ALL SELECT goods_id FROM stock_cuts WHERE to_goods_id <> 0 AND state = 'open') AS live`,
 		time.Now().UnixMilli(), int64(splitFrom), splitBit).Scan(&found)
 	if err != nil {
-		return fmt.Errorf("look for split sales: %w", err)
+		return fmt.Errorf("find split sales: %w", err)
 	}
 	if found.Valid {
 		return &SplitSaleError{GoodsID: found.Int64 &^ rowBits}

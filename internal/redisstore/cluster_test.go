@@ -39,7 +39,7 @@ func moves(t *testing.T, cluster *servers.RedisNodes) (slot int, from, to *serve
 	return slot, from, nil
 }
 
-// A slot that moves takes its sales' leases from under them, there; brought back, they are open as if nothing had been.
+// A slot that moves invalidates its sales' leases; moved back, the sales are open again.
 func TestCluster_MovedSlotInvalidatesOnlyItsSales(t *testing.T) {
 	cluster, s := onCluster(t, 0)
 	load(t, s, onSale(10, 5))
@@ -69,7 +69,7 @@ func TestCluster_MovedSlotInvalidatesOnlyItsSales(t *testing.T) {
 	}
 }
 
-// While a slot is half moved a group either is judged whole or nothing has happened; asked again later, each is judged once.
+// While a slot migrates a batch is judged whole or not at all; repeats are judged once.
 func TestCluster_MigratingSlotReservesOnce(t *testing.T) {
 	for name, replicas := range map[string]int{"without replicas": 0, "waiting for one": 1} {
 		t.Run(name, func(t *testing.T) {
@@ -115,7 +115,7 @@ func tryReserve(t *testing.T, s *Store, r reservation.Reservation) {
 	require.Equal(t, r.OrderSn, g.Verdicts[0].OrderSn)
 }
 
-// Who waits for replicas speaks to the master itself, and must find the next one.
+// A store that waits for replicas connects to the master itself and must follow a failover.
 func TestCluster_WaitFollowsTheMaster(t *testing.T) {
 	cluster, s := onCluster(t, 1)
 	load(t, s, onSale(10, 5))

@@ -58,11 +58,11 @@ func (s *Store) Rates(ctx context.Context, goodsID int64) (stats.Rates, error) {
 		return p, fmt.Errorf("ask redis for the time: %w", err)
 	}
 	pipe := s.client.Pipeline()
-	tally, pace := pipe.HGetAll(ctx, k.counters()), pipe.HGetAll(ctx, k.orderRates())
+	refusals, orderCounts := pipe.HGetAll(ctx, k.counters()), pipe.HGetAll(ctx, k.orderRates())
 	if _, err := pipe.Exec(ctx); err != nil {
 		return p, fmt.Errorf("read figures from redis: %w", err)
 	}
-	for reason, n := range tally.Val() {
+	for reason, n := range refusals.Val() {
 		count, err := strconv.ParseInt(n, 10, 64)
 		if err != nil {
 			return p, fmt.Errorf("read figures from redis: %w", err)
@@ -70,7 +70,7 @@ func (s *Store) Rates(ctx context.Context, goodsID int64) (stats.Rates, error) {
 		p.Refusals[seckill.Reason(reason)] = count
 	}
 	orders, last := int64(0), now.Unix()-1
-	for second, n := range pace.Val() {
+	for second, n := range orderCounts.Val() {
 		at, _ := strconv.ParseInt(second, 10, 64) // what is no second of ours is long ago
 		if count, _ := strconv.ParseInt(n, 10, 64); at > last-rateWindowSeconds && at <= last {
 			orders += count

@@ -23,7 +23,8 @@ var env = servers.NewSuite()
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(env.Around(m)) }
 
-// eachServer runs a test on a real Redis, on a cluster of three masters, and on the Redis that standalone embeds.
+// eachServer runs a test on Redis, on a cluster of three masters, and on the Redis that standalone
+// embeds.
 func eachServer(t *testing.T, test func(t *testing.T, s *Store)) {
 	t.Run("redis-server", func(t *testing.T) { test(t, open(t, servers.Redis(t).Addr(), "")) })
 	t.Run("redis-cluster", func(t *testing.T) {
@@ -122,7 +123,7 @@ func pendingSns(t *testing.T, s *Store) []string {
 
 func release(t *testing.T, s *Store, moves ...order.StockMove) []order.MoveResult {
 	t.Helper()
-	given, err := s.Release(context.Background(), goods, moves)
+	results, err := s.Release(context.Background(), goods, moves)
 	require.NoError(t, err)
-	return given
+	return results
 }

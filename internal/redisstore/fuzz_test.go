@@ -9,7 +9,7 @@ import (
 	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
-// FuzzReadPending: what lies in pending is a reservation that is written again as it stands, or an error.
+// A pending entry decodes to a reservation with the same bytes, or to an error.
 func FuzzReadPending(f *testing.F) {
 	f.Add(`1762862400000:2:{"orderSn":"06cq","buyerId":7,"quantity":2}`)
 	f.Add("1:2:")
@@ -25,8 +25,7 @@ func FuzzReadPending(f *testing.F) {
 	})
 }
 
-// FuzzReadReply: whatever a script answers, it is read or refused. Fields come as lines; those of digits are numbers, as
-// Redis tells them apart.
+// Any script answer decodes or is rejected. Each line is a field; digits become numbers.
 func FuzzReadReply(f *testing.F) {
 	f.Add("0\n1\n1762862400000\n10\n1-1\n0\n106cq\n5a b\n63", uint8(4))
 	f.Add(

@@ -164,7 +164,8 @@ func TestAdopt_TakesOnceAndOnlyWhatIsLeft(t *testing.T) {
 	})
 }
 
-// A rebuild waits for the queue; an order that waited for the rebuild would hold the queue up for ever.
+// A rebuild waits for the queue; an order that waited for the rebuild would block the queue
+// forever.
 func TestAdopt_ShutGateAcceptsLateOrders(t *testing.T) {
 	late := []reservation.OrderLine{{OrderSn: "a", BuyerID: 7, Quantity: 2}}
 	for name, shut := range map[string]func(t *testing.T, s *Store){
@@ -253,14 +254,13 @@ func TestRelease_RefusedCutStaysRefused(t *testing.T) {
 		}
 		require.Equal(
 			t, []order.MoveResult{order.CutTooLarge, order.MoveApplied, order.CutTooLarge},
-			release(t, s, cut, more, cut), "whoever asks again must hear what the first heard",
+			release(t, s, cut, more, cut), "a repeated call gets the same result",
 		)
 		require.EqualValues(t, 15, view(t, s).Available)
 	})
 }
 
-// TestLoad_RejectsAnEpochBegunBeforeShut: a first exposing that was slow to load must not open the gate in the middle
-// of a rebuild that has begun meanwhile.
+// A delayed first load must not open the gate during a rebuild that has begun meanwhile.
 func TestLoad_RejectsAnEpochBegunBeforeShut(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *Store) {
 		require.NoError(t, s.Shut(t.Context(), goods, 1))
@@ -275,8 +275,8 @@ func TestLoad_RejectsAnEpochBegunBeforeShut(t *testing.T) {
 	})
 }
 
-// TestLoad_RejectsAnOpenGate: a rebuild shuts the gate on one master, another is promoted, a slow first exposing opens it there, and
-// somebody buys. The rebuild has not drained that purchase, and must not drop it.
+// A rebuild shuts the gate on one master, another is promoted, a delayed load opens the gate there,
+// and a buyer reserves. The rebuild has not drained that reservation and must not drop it.
 func TestLoad_RejectsAnOpenGate(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *Store) {
 		load(t, s, onSale(10, 5))
@@ -306,7 +306,7 @@ func TestRelease_DefersWhileTheGateIsShut(t *testing.T) {
 	})
 }
 
-// TestAdopt_ChecksTheBuyersLimit: its buyer has bought again since, and that order must not be failed for it.
+// The buyer has bought again since; adopting the old order must not make the newer one fail.
 func TestAdopt_ChecksTheBuyersLimit(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *Store) {
 		load(t, s, onSale(10, 2))

@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A rebuild that takes longer than its lock's life keeps the lock, also where Redis has lost it meanwhile; one that is over
-// gives it up, and that of a rebuilder that died ends by itself.
+// A long rebuild keeps its lock, even after Redis lost it. A finished one releases it, and the lock
+// of a dead rebuilder expires.
 func TestLockRebuild_IsRenewedWhileHeld(t *testing.T) {
 	const life = 4 * time.Second
 	s := open(t, env.Redis(t).Addr(), "")
@@ -34,10 +34,10 @@ func TestLockRebuild_IsRenewedWhileHeld(t *testing.T) {
 	)
 	unlock()
 	unlock, ok = lock(time.Hour)
-	require.True(t, ok, "given up")
+	require.True(t, ok, "released")
 	unlock()
 
-	require.NoError(t, s.client.Set(t.Context(), key, "one who died", 200*time.Millisecond).Err())
+	require.NoError(t, s.client.Set(t.Context(), key, "a dead holder", 200*time.Millisecond).Err())
 	require.Eventually(t, func() bool {
 		unlock, ok := lock(life)
 		if ok {

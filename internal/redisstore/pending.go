@@ -46,7 +46,7 @@ func (s *Store) Pending(
 	}
 	if err != nil {
 		return reservation.OrderLine{}, false, fmt.Errorf(
-			"look for a pending order in redis: %w", err,
+			"read a pending order in redis: %w", err,
 		)
 	}
 	p, err := readPending(text)
@@ -65,7 +65,7 @@ func (s *Store) PendingAmong(
 		return nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("look for pending orders in redis: %w", err)
+		return nil, fmt.Errorf("read pending orders in redis: %w", err)
 	}
 	pending := make(map[string]bool)
 	for goodsID, sns := range numbers {
@@ -160,9 +160,9 @@ func (s *Store) Release(
 	if err != nil {
 		return nil, fmt.Errorf("release in redis: %w", err)
 	}
-	given := make([]order.MoveResult, len(codes))
+	results := make([]order.MoveResult, len(codes))
 	for i, c := range codes {
-		given[i] = order.MoveResult(c)
+		results[i] = order.MoveResult(c)
 	}
-	return given, nil
+	return results, nil
 }

@@ -71,7 +71,7 @@ func TestWriteBatch_FailsOrdersBeyondTheStock(t *testing.T) {
 		again := h.writeAll(sale.GoodsID, lines...)
 		require.Empty(t, again.Failed)
 		require.Equal(t, order.Failed, again.Existing[lines[1].OrderSn])
-		require.Len(t, h.moves(sale.GoodsID), 2, "given back once")
+		require.Len(t, h.moves(sale.GoodsID), 2, "returned once")
 	})
 }
 
@@ -90,7 +90,7 @@ func TestWriteBatch_FailsOrdersOverTheBuyersLimit(t *testing.T) {
 	})
 }
 
-// failedOnce checks all that a failed order leaves behind: its row, its dead letter and its move.
+// requireFailedOnce checks what a failed order leaves: its row, its dead letter and its stock move.
 func (h fixture) requireFailedOnce(
 	sale seckill.Sale, out order.Outcome, l reservation.OrderLine, reason order.FailureReason,
 ) {
@@ -251,7 +251,7 @@ func TestChangeStock_MissedSwapAsksForRetry(t *testing.T) {
 		sale := h.exposed(10, 5)
 		row, err := findSale(h.read(t.Context()), sale.GoodsID)
 		require.NoError(t, err)
-		h.writeOrder(sale, 1) // somebody else moves the version on
+		h.writeOrder(sale, 1) // another writer changes the version
 		require.ErrorIs(t, changeStock(h.read(t.Context()), row, -1, today), order.ErrTryAgain)
 		row.Version++
 		require.ErrorIs(

@@ -129,7 +129,7 @@ func TestEndCut_RenewsACutOfAnOlderEpoch(t *testing.T) {
 		cut := h.mustChange(sale.GoodsID, salechange.Change{StockDelta: -4}).Cut
 		snap := h.beginEpoch(sale.GoodsID)
 		require.EqualValues(
-			t, 10, snap.Stock, "Redis was built with the units that the old epoch had given up",
+			t, 10, snap.Stock, "Redis was built with the units that the old epoch had released",
 		)
 		renewed, after, err := h.EndCut(t.Context(), *cut, order.MoveApplied, today)
 		require.NoError(t, err)
@@ -264,7 +264,7 @@ func TestChange_RepeatedCutContinuesTheFirst(t *testing.T) {
 func TestAuditOf_ListsActorAndChangedFields(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		ctx := seckill.WithActor(t.Context(), seckill.Actor{ID: 7, Role: seckill.Merchant})
-		sale := h.draft(7, 10, 3) // nobody's hand: the system's
+		sale := h.draft(7, 10, 3) // by the system, without an actor
 		_, err := h.Change(
 			ctx, sale.GoodsID, salechange.Change{Price: new(int64(5)), StockDelta: 2}, noKey, today,
 		)

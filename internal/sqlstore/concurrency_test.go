@@ -19,7 +19,7 @@ import (
 	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
-// retry repeats what only lost to somebody else, as the callers do, but not for ever.
+// retry repeats a step that asks for it, as the callers do, up to 100 times.
 func retry(ctx context.Context, step func() error) error {
 	for try := 1; ; try++ {
 		err := step()
@@ -32,13 +32,13 @@ func retry(ctx context.Context, step func() error) error {
 	}
 }
 
-// isRefusal tells whether an error is the answer of a state that somebody else changed first.
+// isRefusal reports whether err is the answer to a state that another caller changed first.
 func isRefusal(err error) bool {
 	return seckill.ReasonOf(err) == seckill.Conflict || errors.Is(err, order.ErrNoSuchOrder)
 }
 
-// TestStore_ConcurrentUseKeepsExactSums lets everything that changes units at one hot row happen at once: four writers of overlapping batches,
-// cancels, payments, expiries and rebuilds. Whatever wins, the sums are exact and each unit came back once.
+// Everything that changes units runs concurrently on one hot row: four writers of overlapping
+// batches, cancels, payments, expiries. The sums are exact afterwards, and units are returned once.
 func TestStore_ConcurrentUseKeepsExactSums(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		const buyers, perBuyer, units = 150, 2, 200
@@ -134,7 +134,7 @@ func (r *concurrentUse) expire(rnd *rand.Rand) error {
 	})
 }
 
-// look checks at any moment what must hold at every moment.
+// checkLedger checks the ledger's equation, which holds at every moment.
 func (r *concurrentUse) checkLedger(*rand.Rand) error {
 	return retry(r.t.Context(), func() error {
 		d, err := r.Database(r.t.Context(), r.sale.GoodsID)
@@ -147,7 +147,7 @@ func (r *concurrentUse) checkLedger(*rand.Rand) error {
 	})
 }
 
-// movesAre checks that there is one move for every order that ended otherwise than paid.
+// requireMoves checks that every order that ended unpaid has exactly one move.
 func (r *concurrentUse) requireMoves(t *testing.T) {
 	want, kinds := map[string]order.MoveKind{}, map[order.Status]order.MoveKind{
 		order.Cancelled: order.MoveCancel, order.Expired: order.MoveExpire, order.Failed: order.MoveFail,
@@ -166,7 +166,7 @@ func (r *concurrentUse) requireMoves(t *testing.T) {
 	require.Equal(t, want, got)
 }
 
-// TestOrder_PaymentCancelAndExpiryHaveOneWinner: of three who end the same order at the same moment, one wins.
+// Of a payment, a cancel and an expiry of the same order at the same moment exactly one succeeds.
 func TestOrder_PaymentCancelAndExpiryHaveOneWinner(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.exposed(100, 1)
@@ -207,7 +207,7 @@ func TestOrder_PaymentCancelAndExpiryHaveOneWinner(t *testing.T) {
 	})
 }
 
-// TestBeginEpoch_ConcurrentRebuildsAreFenced: of many rebuilds that took their tokens, only the last may begin, and it sees whole batches.
+// Of concurrent rebuilds with tokens only the newest begins an epoch, and it reads whole batches.
 func TestBeginEpoch_ConcurrentRebuildsAreFenced(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.exposed(1000, 1)

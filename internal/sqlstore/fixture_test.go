@@ -47,7 +47,7 @@ var (
 	minter = ordersn.NewMinter([]byte("a secret of the tests, 32 bytes."))
 )
 
-// fixture is a store and what the tests do with it.
+// fixture is a store and the helpers that tests use on it.
 type fixture struct {
 	*Store
 	t testing.TB
@@ -62,7 +62,7 @@ func newFixture(t testing.TB, dsn string) fixture {
 	return fixture{s, t}
 }
 
-// draft puts up a sale of a merchant's.
+// draft creates a merchant's sale.
 func (h fixture) draft(merchant, units, limit int64) seckill.Sale {
 	h.t.Helper()
 	sale := seckill.NewSale{
@@ -74,7 +74,7 @@ func (h fixture) draft(merchant, units, limit int64) seckill.Sale {
 	return sale
 }
 
-// exposed puts up a sale and begins its first epoch.
+// exposed creates a sale and begins its first epoch.
 func (h fixture) exposed(units, limit int64) seckill.Sale {
 	h.t.Helper()
 	return h.beginEpoch(h.draft(1, units, limit).GoodsID).Sale
@@ -90,7 +90,7 @@ func (h fixture) beginEpoch(goodsID int64) rebuild.Snapshot {
 	return snap
 }
 
-// line reserves units for a buyer under a new number of the sale's epoch.
+// line returns an order line with a new number of the sale's epoch.
 func (h fixture) line(sale seckill.Sale, buyer, quantity int64) reservation.OrderLine {
 	h.t.Helper()
 	sn, err := minter.Mint(sale.GoodsID, sale.Epoch)
@@ -100,7 +100,7 @@ func (h fixture) line(sale seckill.Sale, buyer, quantity int64) reservation.Orde
 	}
 }
 
-// lines reserves one unit for each of n buyers.
+// lines returns one line of one unit for each of n buyers.
 func (h fixture) lines(sale seckill.Sale, n int) []reservation.OrderLine {
 	h.t.Helper()
 	list := make([]reservation.OrderLine, n)
@@ -110,12 +110,12 @@ func (h fixture) lines(sale seckill.Sale, n int) []reservation.OrderLine {
 	return list
 }
 
-// delivered is how the queue brought the lines of each batch.
+// delivered is the delivery information of each line of a batch.
 var delivered = order.DeliveryInfo{
 	Origin: "seckill.orders.4", Attempts: 3, FirstSeenAt: today.Add(30 * time.Second),
 }
 
-// batchOf is a batch as the consumer makes it.
+// batchOf returns a batch as the consumer builds it.
 func batchOf(goodsID int64, lines ...reservation.OrderLine) orderwriter.Batch {
 	b := orderwriter.Batch{
 		GoodsID: goodsID, Lines: lines, Epochs: make(map[string]int64), Deliveries: make(map[string]order.DeliveryInfo),
@@ -137,7 +137,7 @@ func (h fixture) writeAll(goodsID int64, lines ...reservation.OrderLine) order.O
 	return out
 }
 
-// sn writes one unit for a buyer and gives its number.
+// writeOrder writes an order of one unit and returns its number.
 func (h fixture) writeOrder(sale seckill.Sale, buyer int64) string {
 	h.t.Helper()
 	l := h.line(sale, buyer, 1)
@@ -145,7 +145,8 @@ func (h fixture) writeOrder(sale seckill.Sale, buyer int64) string {
 	return l.OrderSn
 }
 
-// Pay pays an order with a payment of its own, and gives the order back; Conflict where the money goes back.
+// Pay pays an order with its own payment and returns the order; Conflict where the payment is to be
+// refunded.
 func (h fixture) Pay(
 	ctx context.Context, goodsID int64, sn string, now time.Time,
 ) (order.Order, error) {
@@ -191,8 +192,8 @@ func (h fixture) all(goodsID int64) []order.Order {
 	}
 }
 
-// balanced checks the sums of a goods to the unit: total = stock + active, holdings = active by buyer, and each number
-// once. It returns the units of active orders.
+// requireBalanced checks a goods' sums: total = stock + active, holdings = active by buyer, each
+// number once. It returns the units of active orders.
 func (h fixture) requireBalanced(goodsID int64) int64 {
 	h.t.Helper()
 	sale, err := h.Sale(h.t.Context(), goodsID)
@@ -215,7 +216,7 @@ func (h fixture) requireBalanced(goodsID int64) int64 {
 	return active
 }
 
-// held reads what buyers hold, without those who hold nothing.
+// held reads the buyers' holdings without zeros.
 func (h fixture) held(goodsID int64) map[int64]int64 {
 	h.t.Helper()
 	var rows []holdingRow
@@ -229,7 +230,7 @@ func (h fixture) held(goodsID int64) map[int64]int64 {
 	return held
 }
 
-// moves lists the moves of a goods that were not given.
+// moves lists the unreleased moves of a goods.
 func (h fixture) moves(goodsID int64) []order.StockMove {
 	h.t.Helper()
 	list, err := h.UnreleasedMoves(h.t.Context(), today.Add(24*time.Hour), 100_000)
@@ -243,7 +244,7 @@ func (h fixture) moves(goodsID int64) []order.StockMove {
 	return own
 }
 
-// requireConflict asserts a refusal.
+// requireConflict requires a refusal.
 func requireConflict(t testing.TB, err error) {
 	t.Helper()
 	require.Equal(t, seckill.Conflict, seckill.ReasonOf(err), "%v", err)

@@ -17,8 +17,8 @@ import (
 	"flashsale.dev/seckill/internal/testing/servers"
 )
 
-// TestPrimary_HangingServerDelaysOneCaller: it accepts connections and says nothing. The list is of MariaDB, which has no
-// group's table, and of an account that might not read it.
+// The first server accepts connections and never answers. The second, MariaDB, has no table of
+// group members.
 func TestPrimary_HangingServerDelaysOneCaller(t *testing.T) {
 	asleep, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -37,8 +37,7 @@ func TestPrimary_HangingServerDelaysOneCaller(t *testing.T) {
 	require.NoError(t, s.Ping(ctx), "the second caller waits for it, too")
 }
 
-// TestPrimary_FollowsAGroup is a group's life, from which a store's user notices as little as may be: starting one takes seconds, so its
-// parts follow each other.
+// The steps share one group, because starting it takes seconds.
 func TestPrimary_FollowsAGroup(t *testing.T) {
 	group := servers.MySQLGroup(t, 3)
 	name := group.NewDatabase(t)
@@ -64,7 +63,7 @@ func TestPrimary_FollowsAGroup(t *testing.T) {
 		_, err := h.Order(t.Context(), sale.GoodsID, sn)
 		require.NoError(t, err)
 	})
-	t.Run("who only reads moves on, too", func(t *testing.T) {
+	t.Run("a reader follows the primary", func(t *testing.T) {
 		requireOn(t, h, others[0])
 		require.NoError(t, group.Switch(t.Context(), original))
 		time.Sleep(primary.RoleTTL)
@@ -80,7 +79,8 @@ func TestPrimary_FollowsAGroup(t *testing.T) {
 	h.requireBalanced(sale.GoodsID)
 }
 
-// written writes a batch as the consumer does: until it is, and again as if the answer had been lost.
+// written writes a batch as the consumer does: it repeats until success, and once more as if the
+// answer had been lost.
 func written(t *testing.T, h fixture, sale seckill.Sale) {
 	t.Helper()
 	b := batchOf(sale.GoodsID, h.lines(sale, 20)...)
@@ -94,7 +94,7 @@ func written(t *testing.T, h fixture, sale seckill.Sale) {
 	require.Len(t, out.Existing, 20)
 }
 
-// requireOn wants the store's statements to be answered by one member.
+// requireOn requires that the given server answers the store's statements.
 func requireOn(t *testing.T, h fixture, m *servers.SQLServer) {
 	t.Helper()
 	var port string
@@ -128,7 +128,7 @@ func readsBehind(
 	_, _, err = two.CancelOne(t.Context(), sale.GoodsID, before, today)
 	require.NoError(t, err)
 
-	// What decides, and what somebody was just told, is up to date.
+	// Decisions and the status of one order come from the primary.
 	o, err := two.Order(t.Context(), sale.GoodsID, before)
 	require.NoError(t, err)
 	require.Equal(t, order.Cancelled, o.Status)
@@ -141,7 +141,7 @@ func readsBehind(
 	require.NoError(t, err)
 	require.Equal(t, map[string]order.Status{before: order.Cancelled, after: order.Created}, states)
 
-	// What people look at is as the replica has it.
+	// Lists come from the replica.
 	list, err := two.OrdersOfGoods(t.Context(), sale.GoodsID, "", "", 10)
 	require.NoError(t, err)
 	require.Len(t, list, 1)
@@ -149,9 +149,9 @@ func readsBehind(
 	counts, err := two.CountOrders(t.Context(), sale.GoodsID)
 	require.NoError(t, err)
 	require.EqualValues(t, 1, counts[order.Created].Orders)
-	board, err := two.ExposedSales(t.Context(), 0, 10)
+	exposed, err := two.ExposedSales(t.Context(), 0, 10)
 	require.NoError(t, err)
-	require.Len(t, board, 1)
+	require.Len(t, exposed, 1)
 
 	// A replica that is away is no hindrance.
 	require.NoError(t, replica.Kill())

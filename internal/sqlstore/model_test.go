@@ -16,7 +16,7 @@ import (
 	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
-// TestStore_MatchesModel lets random operations happen to a store and to a few maps that say what must come of them.
+// Random operations run against a store and against maps that predict its state.
 func TestStore_MatchesModel(t *testing.T) {
 	dsn := databases[0].dsn(t)
 	store := newFixture(t, dsn)
@@ -30,17 +30,17 @@ func TestStore_MatchesModel(t *testing.T) {
 		m.stock = m.sale.Total
 		rt.Repeat(map[string]func(*rapid.T){
 			"batch": m.batch, "failed": m.failed, "pay": m.pay, "cancel": m.cancel, "expire": m.expire,
-			"epoch": m.epoch, "close": m.close, "give": m.markReleased, "": m.check,
+			"epoch": m.epoch, "close": m.close, "release": m.markReleased, "": m.check,
 		})
-		given := mapSlice(m.moves, func(move order.StockMove) string { return move.ID })
+		released := mapSlice(m.moves, func(move order.StockMove) string { return move.ID })
 		require.NoError(
-			rt, store.MarkReleased(rt.Context(), m.sale.GoodsID, given, today),
+			rt, store.MarkReleased(rt.Context(), m.sale.GoodsID, released, today),
 			"out of the next one's way",
 		)
 	})
 }
 
-// model is what the store should hold of one goods.
+// model is the predicted state of one goods.
 type model struct {
 	fixture
 	sale   seckill.Sale // its epoch and status are kept up to date
@@ -49,7 +49,7 @@ type model struct {
 	lines  []reservation.OrderLine // all numbers ever made
 	orders map[string]*order.Order
 	held   map[int64]int64
-	moves  []order.StockMove // not given
+	moves  []order.StockMove // not released
 }
 
 func (m *model) batch(rt *rapid.T) {
@@ -65,7 +65,7 @@ func (m *model) batch(rt *rapid.T) {
 		)
 		m.lines, group = append(m.lines, l), append(group, l)
 	}
-	if rapid.Bool().Draw(rt, "bet") {
+	if rapid.Bool().Draw(rt, "optimistic") {
 		m.optimism.paused.Store(0)
 	}
 	b := batchOf(m.sale.GoodsID, group...)
@@ -260,7 +260,7 @@ func (m *model) close(rt *rapid.T) {
 
 func (m *model) markReleased(rt *rapid.T) {
 	if len(m.moves) == 0 {
-		rt.Skip("nothing to give")
+		rt.Skip("nothing to release")
 	}
 	i := rapid.IntRange(0, len(m.moves)-1).Draw(rt, "move")
 	require.NoError(

@@ -18,7 +18,7 @@ func TestWriteOptimistically_FailureLeavesNothing(t *testing.T) {
 		again, stranger := h.line(sale, 1, 1), h.line(sale, 2, 1)
 		require.Len(
 			t, h.writeAll(sale.GoodsID, stranger, again).Created, 2,
-			"a buyer who comes back is known by the holding",
+			"a returning buyer is found by the holding",
 		)
 		require.False(t, h.optimism.try(), "the next batches ask first")
 

@@ -71,7 +71,7 @@ func TestCancel_ReturnsUnitsOnce(t *testing.T) {
 	})
 }
 
-// TestCancel_AnswersEachOrderOfABatch: each of those who share a transaction has an answer of his own, and no refusal is his neighbour's.
+// Orders that share a transaction have separate answers: a refusal affects no other order.
 func TestCancel_AnswersEachOrderOfABatch(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.exposed(20, 5)
@@ -98,7 +98,7 @@ func TestCancel_AnswersEachOrderOfABatch(t *testing.T) {
 		require.ErrorIs(t, list[1].Err, order.ErrNoSuchOrder)
 		requireConflict(t, list[2].Err)
 		require.Nil(t, list[4].Move, "cancelled before")
-		require.Nil(t, list[5].Move, "given back by the first of the two")
+		require.Nil(t, list[5].Move, "returned by the first of the two")
 		require.ElementsMatch(
 			t, []order.StockMove{*earlier, *list[0].Move, *list[3].Move}, h.moves(sale.GoodsID),
 		)

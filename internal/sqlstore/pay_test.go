@@ -14,12 +14,13 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// payment is one of a sale's order of one unit.
+// payment returns a payment of a sale's order of one unit.
 func (h fixture) payment(sale seckill.Sale, id, sn string) payment.Payment {
 	return payment.Payment{ID: id, GoodsID: sale.GoodsID, OrderSn: sn, Amount: sale.Price}
 }
 
-// An order keeps its first payment while it may be paid, and gives back any other; what has been told once is told again.
+// An order keeps its first payment in time, and every other is refunded; repeats get the same
+// answer.
 func TestReceive_RefundsWhatAnOrderCannotKeep(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.exposed(10, 5)
@@ -82,7 +83,7 @@ func TestReceive_RefundsWhatAnOrderCannotKeep(t *testing.T) {
 	})
 }
 
-// Of many who see the same refund at once one has the try; what is marked is due no more.
+// Of concurrent callers with the same refund one gets the attempt; a refunded payment is never due.
 func TestClaimRefund_HasOneWinner(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.exposed(10, 5)
@@ -137,7 +138,7 @@ func TestClaimRefund_HasOneWinner(t *testing.T) {
 	})
 }
 
-// The database itself lets an order keep one payment, and none be both kept and given back.
+// The schema lets an order keep one payment and excludes that one is both kept and refunded.
 func TestSchema_KeepsOnePaymentPerOrder(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		one := int64(1)
@@ -146,7 +147,7 @@ func TestSchema_KeepsOnePaymentPerOrder(t *testing.T) {
 		row.PaymentID = "b"
 		require.True(t, isDuplicate(h.db.Create(&row).Error))
 		row.State, row.PaymentID = payment.Refunded, "c"
-		require.Error(t, h.db.Create(&row).Error, "kept and given back")
+		require.Error(t, h.db.Create(&row).Error, "kept and refunded")
 		row.Kept, row.State, row.PaymentID = nil, payment.Kept, "d"
 		require.Error(t, h.db.Create(&row).Error)
 		for _, id := range []string{"e", "f"} {

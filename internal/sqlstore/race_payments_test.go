@@ -23,17 +23,18 @@ var races = flag.Int(
 	"store.races", 1000, "how often pay races cancel, and a callback expiry, on MariaDB",
 )
 
-// atOnce is how many duels are fought at the same time, so that the goods row is fought for too.
+// atOnce is how many races run concurrently, so that they also compete for the goods row.
 const atOnce = 8
 
-// raceFixture is a sale of which each order is fought for once.
+// raceFixture is a sale with one race per order.
 type raceFixture struct {
 	fixture
 	sale  seckill.Sale
 	lines []reservation.OrderLine
 }
 
-// newRaceFixture writes an order of one unit for each duel, the i-th to be paid until i milliseconds after the hour.
+// newRaceFixture writes an order of one unit per race; the i-th is due i milliseconds after the
+// hour.
 func newRaceFixture(t *testing.T) *raceFixture {
 	t.Helper()
 	h := newFixture(t, env.MariaDB(t).NewDatabase(t))
@@ -52,39 +53,39 @@ func (a *raceFixture) payBy(i int) time.Time {
 	return today.Add(time.Hour + time.Duration(i)*time.Millisecond)
 }
 
-// maxStartDelay is how long the quick contenders wait at most: the last one has the goods row to wait for.
+// maxStartDelay bounds the random delay of the fast steps: the last one waits for the goods row.
 const maxStartDelay = 12 * time.Millisecond
 
-// fight lets the contenders for each order begin in the same moment, the last one with a head start that is drawn at
-// random, so that every order of their steps is tried.
-func (a *raceFixture) race(contenders func(i int) []func(context.Context) error) {
+// race runs each order's steps concurrently, all but the last after a random delay, so that every
+// interleaving occurs.
+func (a *raceFixture) race(steps func(i int) []func(context.Context) error) {
 	a.t.Helper()
 	g, ctx := errgroup.WithContext(a.t.Context())
 	g.SetLimit(atOnce)
 	for i := range a.lines {
 		g.Go(func() error {
-			var duel errgroup.Group
+			var group errgroup.Group
 			begin := make(chan struct{})
-			all := contenders(i)
-			for n, contend := range all {
+			all := steps(i)
+			for n, step := range all {
 				pause := rand.N(maxStartDelay)
 				if n == len(all)-1 {
 					pause = 0
 				}
-				duel.Go(func() error {
+				group.Go(func() error {
 					<-begin
 					time.Sleep(pause)
-					return retry(ctx, func() error { return contend(ctx) })
+					return retry(ctx, func() error { return step(ctx) })
 				})
 			}
 			close(begin)
-			return duel.Wait()
+			return group.Wait()
 		})
 	}
 	require.NoError(a.t, g.Wait())
 }
 
-// payments reads what is known of all payments, by the order's number.
+// payments reads all payments by order number.
 func (a *raceFixture) payments() map[string][]paymentRow {
 	a.t.Helper()
 	var rows []paymentRow
@@ -100,8 +101,9 @@ func (a *raceFixture) payments() map[string][]paymentRow {
 	return of
 }
 
-// settled checks that each order has one of two ends, that no money was both kept and given back, and the sums to the
-// unit: stock, holdings, and one move for every order that was not paid. It gives how many were paid.
+// requireOutcome checks that each order is paid or has the other status, that no payment was both
+// kept and refunded, and the sums: stock, holdings, one move per unpaid order. It returns the
+// number of paid orders.
 func (a *raceFixture) requireOutcome(
 	other order.Status, move order.MoveKind, reason payment.RefundReason,
 ) (paid int) {
@@ -131,13 +133,13 @@ func (a *raceFixture) requireOutcome(
 		}
 		require.Equal(a.t, other, o.Status)
 		require.Equal(a.t, -1, kept, "no money is kept of an order that is not paid")
-		require.Equal(a.t, 1, moved[o.OrderSn], "given back once")
+		require.Equal(a.t, 1, moved[o.OrderSn], "returned once")
 	}
 	require.EqualValues(a.t, paid, a.requireBalanced(a.sale.GoodsID))
 	return paid
 }
 
-// TestRace_PaymentAgainstCancel: of a payment and a cancel at the same moment one wins, and the loser is told so.
+// Of a payment and a cancel at the same moment exactly one succeeds, and the other is refused.
 func TestRace_PaymentAgainstCancel(t *testing.T) {
 	t.Parallel()
 	a := newRaceFixture(t)
@@ -175,18 +177,18 @@ func TestRace_PaymentAgainstCancel(t *testing.T) {
 	require.Len(t, cancelled, *races-n)
 	t.Logf(
 
-		"%d duels of pay and cancel: %d paid, %d cancelled, never both; stock %d, held %d, moves %d",
+		"%d races of pay and cancel: %d paid, %d cancelled, never both; stock %d, held %d, moves %d",
 		*races, n, *races-n, *races-n, n, len(a.moves(a.sale.GoodsID)),
 	)
 }
 
-// TestRace_CallbackAgainstExpiry: a callback that comes three times, another payment of the same order and its expiry, all at
-// once. Whoever wins, one payment is kept or none, and each callback was told the same.
+// A callback delivered three times, a second payment of the order and its expiry run concurrently.
+// At most one payment is kept, and repeated callbacks get the same answer.
 func TestRace_CallbackAgainstExpiry(t *testing.T) {
 	t.Parallel()
 	a := newRaceFixture(t)
 	var mu sync.Mutex
-	told := map[string]map[payment.State]bool{}
+	answers := map[string]map[payment.State]bool{}
 	a.race(func(i int) []func(context.Context) error {
 		callback := func(id string) func(context.Context) error {
 			id = fmt.Sprintf("%s-%d", id, i)
@@ -198,10 +200,10 @@ func TestRace_CallbackAgainstExpiry(t *testing.T) {
 				r, err := a.Receive(ctx, p, a.payBy(i).Add(-time.Millisecond))
 				mu.Lock()
 				defer mu.Unlock()
-				if told[id] == nil {
-					told[id] = map[payment.State]bool{}
+				if answers[id] == nil {
+					answers[id] = map[payment.State]bool{}
 				}
-				told[id][r.State] = err == nil
+				answers[id][r.State] = err == nil
 				return err
 			}
 		}
@@ -215,9 +217,9 @@ func TestRace_CallbackAgainstExpiry(t *testing.T) {
 	})
 	n := a.requireOutcome(order.Expired, order.MoveExpire, payment.RefundLate)
 	kept, back := 0, 0
-	for id, states := range told {
+	for id, states := range answers {
 		delete(states, "") // a try that lost its transaction
-		require.Len(t, states, 1, "%s was told the same each time", id)
+		require.Len(t, states, 1, "%s got the same answer each time", id)
 		if states[payment.Kept] {
 			kept++
 		} else {
@@ -229,7 +231,7 @@ func TestRace_CallbackAgainstExpiry(t *testing.T) {
 	)
 	t.Logf(
 
-		"%d duels of callbacks and expiry: %d paid, %d expired; of %d payments %d kept and %d to be given back, none both",
-		*races, n, *races-n, len(told), kept, back,
+		"%d races of callbacks and expiry: %d paid, %d expired; of %d payments %d kept and %d to be refunded, none both",
+		*races, n, *races-n, len(answers), kept, back,
 	)
 }

@@ -8,7 +8,7 @@ import (
 	"flashsale.dev/seckill/internal/sqlstore/primary"
 )
 
-// recorder keeps every statement that goes over a store's connections, under the step that was on.
+// recorder records every statement on a store's connections under the current step.
 type recorder struct {
 	mu    sync.Mutex
 	step  string

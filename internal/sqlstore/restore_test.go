@@ -11,7 +11,7 @@ import (
 	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
-// dead writes an order of a buyer as failed, and its move as given.
+// writeFailedOrder writes a failed order and marks its move as released.
 func (h fixture) writeFailedOrder(
 	sale seckill.Sale, buyer, quantity int64,
 ) (reservation.OrderLine, order.DeadLetter) {
@@ -38,7 +38,7 @@ func TestRestoreOrder_RestoresOnce(t *testing.T) {
 		require.NoError(t, err)
 		early, err := h.UnreleasedMoves(t.Context(), today.Add(59*time.Second), 10)
 		require.NoError(t, err)
-		require.Empty(t, early, "the giver leaves it alone until then")
+		require.Empty(t, early, "the releaser ignores it until then")
 		_, err = h.ScheduleRelease(t.Context(), sale.GoodsID, l, today.Add(time.Minute))
 		require.Equal(t, seckill.Unavailable, seckill.ReasonOf(err), "one at a time")
 		o, err := h.RestoreOrder(t.Context(), letter.ID, undo, today, today.Add(time.Hour))

@@ -26,7 +26,7 @@ func TestRetire_WaitsUntilEverythingIsFinal(t *testing.T) {
 		require.False(t, retire(1, later), "an order is unpaid")
 		_, move, err := h.CancelOne(ctx, sale.GoodsID, unpaid, today)
 		require.NoError(t, err)
-		require.False(t, retire(1, later), "its units are not given back")
+		require.False(t, retire(1, later), "its units are not released")
 		require.NoError(t, h.MarkReleased(ctx, sale.GoodsID, []string{move.ID}, today))
 		require.False(t, retire(1, today), "it is on")
 		require.False(t, retire(2, later), "another epoch")

@@ -24,7 +24,7 @@ func crossShardMethods() map[string]string {
 	return map[string]string{
 		"OrdersOf":         "a buyer's own list: an index on each shard, merged; or a lookup by buyer_id",
 		"SalesOf":          "a merchant's own list: an index on each shard, merged",
-		"ExposedSales":     "the board: once a second for each node and page, merged",
+		"ExposedSales":     "the catalog: once a second for each node and page, merged",
 		"LiveGoods":        scan,
 		"OverBefore":       scan,
 		"RetiredBetween":   scan,
@@ -33,7 +33,7 @@ func crossShardMethods() map[string]string {
 		"DueRefunds":       scan,
 		"DeadLetters":      "the operators' list: by primary key on each shard, merged",
 		"CountDeadLetters": scan,
-		"DeadLetter":       "an operator looks at one: a lookup by id, or all shards",
+		"DeadLetter":       "an operator reads one: a lookup by id, or all shards",
 		"RemoveDeadLetter": "an operator resolves one: the same",
 		"Answered":         "by the asker: the keys live on shards of their own (actor_id)",
 		"ForgetKeys":       "once a minute, on each shard of the keys",
@@ -47,8 +47,8 @@ func crossShardMethods() map[string]string {
 // keysOnly are those of asksAll that may leave out the goods only where they touch the requests' keys.
 func keysOnly() []string { return []string{"CreateSale", "Change", "DeleteDraft", "EndCut"} }
 
-// TestStatements_CarryTheShardKey: so that on a database whose shards are chosen by goods_id each goes to one of
-// them, and a transaction stays in one.
+// With shards chosen by goods_id each statement then goes to one shard, and a transaction stays
+// there.
 func TestStatements_CarryTheShardKey(t *testing.T) {
 	for _, d := range databases[1:] {
 		t.Run(d.name, func(t *testing.T) {
@@ -70,7 +70,8 @@ func TestStatements_CarryTheShardKey(t *testing.T) {
 	}
 }
 
-// requireAllCalled wants every method that asks the database to have been called: a new one is to be added here.
+// requireAllCalled requires that every method that queries the database was called; add new ones
+// above.
 func requireAllCalled(t *testing.T, called map[string]bool, rec *recorder) {
 	t.Helper()
 	kind := reflect.TypeFor[*Store]()
@@ -136,7 +137,7 @@ func TestStatements_MissingShardKeyIsDetected(t *testing.T) {
 	}
 }
 
-// callEveryMethod calls everything that a store can do, and tells what it has called.
+// callEveryMethod calls every method of a store and returns their names.
 func callEveryMethod(t *testing.T, h fixture, rec *recorder) map[string]bool {
 	t.Helper()
 	ctx, called := t.Context(), map[string]bool{}
@@ -195,11 +196,11 @@ func callOrderMethods(t *testing.T, h fixture, now recordMethod, sale seckill.Sa
 	t.Helper()
 	goods := sale.GoodsID
 	lines := h.lines(sale, 6)
-	_, err := h.WriteBatch(now("WriteBatch"), batchOf(goods, lines...)) // by the bet
+	_, err := h.WriteBatch(now("WriteBatch"), batchOf(goods, lines...)) // optimistically
 	require.NoError(t, err)
 	_, err = h.WriteBatch(
 		now("WriteBatch"), batchOf(goods, append(lines, h.line(sale, 1, 2))...),
-	) // which is lost; and one fails
+	) // not all new; and one fails
 	require.NoError(t, err)
 	paid, cancelled, twice := lines[0].OrderSn, lines[1].OrderSn, payment.Payment{
 		ID: "2", GoodsID: goods, OrderSn: lines[0].OrderSn, Amount: sale.Price,

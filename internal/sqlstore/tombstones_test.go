@@ -11,7 +11,7 @@ import (
 	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
-// lost asks for a number as its buyer does.
+// lost returns the tombstone that a buyer's query asks for.
 func lost(sale seckill.Sale, l reservation.OrderLine) order.Order {
 	return order.Order{
 		OrderLine: reservation.OrderLine{
@@ -77,7 +77,7 @@ func TestWriteTombstone_FailedOrderKeepsOneRow(t *testing.T) {
 	})
 }
 
-// Whoever is first, the buyer's question or the late order, there is one row and both go by it.
+// Whether the buyer's query or the late message comes first, one row decides for both.
 func TestWriteTombstone_RacesWithTheLateMessage(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.exposed(10, 5)
@@ -88,11 +88,11 @@ func TestWriteTombstone_RacesWithTheLateMessage(t *testing.T) {
 			require.NoError(t, err)
 			b := batchOf(sale.GoodsID, l)
 			b.Epoch, b.Adopted = now.Epoch, map[string]bool{l.OrderSn: true}
-			var told order.Order
+			var answer order.Order
 			var wg sync.WaitGroup
 			wg.Go(func() {
-				for told.Status == "" {
-					told, _ = h.WriteTombstone(t.Context(), lost(sale, l))
+				for answer.Status == "" {
+					answer, _ = h.WriteTombstone(t.Context(), lost(sale, l))
 				}
 			})
 			wg.Go(func() {
@@ -102,7 +102,7 @@ func TestWriteTombstone_RacesWithTheLateMessage(t *testing.T) {
 			wg.Wait()
 			o, err := h.Order(t.Context(), sale.GoodsID, l.OrderSn)
 			require.NoError(t, err)
-			require.Equal(t, o.Status, told.Status)
+			require.Equal(t, o.Status, answer.Status)
 			if o.Status == order.Created {
 				_, _, err = h.CancelOne(t.Context(), sale.GoodsID, l.OrderSn, today)
 				require.NoError(t, err)
