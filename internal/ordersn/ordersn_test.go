@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestParse_ReturnsGoodsAndEpoch(t *testing.T) {
+func TestNumber_CarriesGoodsAndEpoch(t *testing.T) {
 	m := NewMinter([]byte("secret"))
 	rapid.Check(t, func(t *rapid.T) {
 		goods := rapid.Int64Min(1).Draw(t, "goods")
@@ -26,7 +26,7 @@ func TestParse_ReturnsGoodsAndEpoch(t *testing.T) {
 	})
 }
 
-func TestMint_NumbersSortByTime(t *testing.T) {
+func TestNumber_SortsByTime(t *testing.T) {
 	m := NewMinter([]byte("secret"))
 	last := ""
 	for range 1000 {
@@ -37,13 +37,11 @@ func TestMint_NumbersSortByTime(t *testing.T) {
 	}
 }
 
-func TestParse_RefusesForeignNumbers(t *testing.T) {
+func TestParse_RejectsForeignNumbers(t *testing.T) {
 	m := NewMinter([]byte("secret"))
 	sn, err := m.Mint(42, 3)
 	require.NoError(t, err)
-	lastBit := sn[:Len-1] + string(
-		"0123456789abcdefghijklmnopqrstuv"[strings.IndexByte("0123456789abcdefghijklmnopqrstuv", sn[Len-1])^1],
-	)
+	lastBit := sn[:Len-1] + string("0123456789abcdefghijklmnopqrstuv"[strings.IndexByte("0123456789abcdefghijklmnopqrstuv", sn[Len-1])^1])
 	other, err := NewMinter([]byte("another")).Mint(42, 3)
 	require.NoError(t, err)
 	for name, s := range map[string]string{

@@ -1,6 +1,7 @@
 // The operators' page: rate limiters and dead letters.
 import {part, put} from './cards.js';
 import {now} from './clock.js';
+import {confirmation} from './confirm.js';
 import {limiter} from './limiter.js';
 import {call, callWithRetry} from './net.js';
 import {count, moment, oneOf, problem, t} from './words.js';
@@ -19,6 +20,7 @@ keyForm.addEventListener('submit', async (event) => {
 keyForm.addEventListener('input', () => keyForm.rule.setCustomValidity(''));
 
 const list = document.getElementById('letters');
+const confirmDiscard = confirmation('discard', 'yes');
 let cursor = '';
 
 async function load() {
@@ -48,7 +50,7 @@ function row(letter) {
   put(part(li, 'goods'), t('orders.goods', {id: letter.goodsId}));
   put(part(li, 'seen'), t('letters.seen', {when: moment(Date.parse(letter.firstSeenAt), now()), n: count(letter.attempts), origin: letter.origin}));
   part(li, 'requeue').addEventListener('click', () => resolve(li, 'POST', `/admin/dead-letters/${letter.id}/requeue`, t('letters.requeued')));
-  part(li, 'discard').addEventListener('click', () => sure().then((yes) => yes && resolve(li, 'DELETE', `/admin/dead-letters/${letter.id}`, t('letters.discarded'))));
+  part(li, 'discard').addEventListener('click', () => confirmDiscard().then((yes) => yes && resolve(li, 'DELETE', `/admin/dead-letters/${letter.id}`, t('letters.discarded'))));
   return li;
 }
 
@@ -59,13 +61,6 @@ async function resolve(li, method, path, done) {
   if (got.ok || got.reason === 'NOT_FOUND') li.remove();
   for (const b of li.querySelectorAll('button')) b.disabled = false;
   empty();
-}
-
-function sure() {
-  const dialog = document.getElementById('discard');
-  dialog.returnValue = '';
-  dialog.showModal();
-  return new Promise((done) => dialog.addEventListener('close', () => done(dialog.returnValue === 'yes'), {once: true}));
 }
 
 document.getElementById('letters-more').addEventListener('click', load);

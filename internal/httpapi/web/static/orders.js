@@ -1,6 +1,7 @@
 // The buyer's orders: status, time left to pay, payment and cancellation.
 import {call, callWithRetry} from './net.js';
 import {part, put} from './cards.js';
+import {confirmation} from './confirm.js';
 import {everySecond, learn, now} from './clock.js';
 import {follow} from './follow.js';
 import {count, length, money, moment, oneOf, t} from './words.js';
@@ -9,6 +10,7 @@ const list = document.getElementById('orders-list');
 const rows = new Map(); // by orderSn: {row, order}
 const titles = new Map(); // by goodsId: a promise
 let cursor = null;
+const confirmCancel = list && confirmation('sure', 'cancel');
 
 /** Loads and shows the newest orders. */
 export async function loadOrders(more = false) {
@@ -31,7 +33,7 @@ function show(order, atEnd) {
     rows.set(order.orderSn, known);
     atEnd ? list.append(row) : list.prepend(row);
     part(row, 'pay').addEventListener('click', () => step(known, 'pay'));
-    part(row, 'cancel').addEventListener('click', () => sure().then((yes) => yes && step(known, 'cancel')));
+    part(row, 'cancel').addEventListener('click', () => confirmCancel().then((yes) => yes && step(known, 'cancel')));
     titleOf(order.goodsId).then((title) => {
       put(part(row, 'title'), title);
       for (const name of ['pay', 'cancel']) part(row, name).setAttribute('aria-label', t(`orders.${name}.what`, {title}));
@@ -83,14 +85,6 @@ function titleOf(goodsId) {
     }));
   }
   return titles.get(goodsId);
-}
-
-/** Asks the user to confirm the cancellation. */
-function sure() {
-  const dialog = document.getElementById('sure');
-  dialog.returnValue = '';
-  dialog.showModal();
-  return new Promise((done) => dialog.addEventListener('close', () => done(dialog.returnValue === 'cancel'), {once: true}));
 }
 
 /** Pays or cancels. Both are idempotent, so a retry is safe. */
