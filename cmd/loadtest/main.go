@@ -28,6 +28,8 @@ var (
 	errCutShort = errors.New("FAIL: the load ended early: not every buyer started and finished")
 )
 
+// run is the whole program, from the flags to the report. It returns an error that names the flag, file
+// or address at fault, or one of the errors above.
 func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) error {
 	o, err := parse(args, stdout, stderr)
 	if err != nil {
@@ -56,12 +58,15 @@ type loadTest struct {
 	merchant apiclient.Client
 }
 
+// newLoadTest prepares a load test. The secret must be the API's, because the API checks the signature
+// of every token.
 func newLoadTest(o options, secret string) (*loadTest, error) {
 	tokens, err := auth.New([]byte(secret), 0, time.Now)
 	return &loadTest{options: o, tokens: tokens, http: o.httpClient(64)}, err
 }
 
-// httpClient makes a client that obeys the flags.
+// httpClient makes a client that obeys the flags: it refuses connections to other machines unless
+// -allow-remote is set.
 func (o options) httpClient(conns int) *http.Client {
 	return apiclient.NewHTTPWith(apiclient.HTTPOptions{
 		Conns: conns, Timeout: o.callTimeout, LoopbackOnly: !o.allowRemote,
@@ -73,6 +78,7 @@ func (p *loadTest) sign(a seckill.Actor) (string, error) {
 	return p.tokens.Sign(a, p.timeout+p.settle+time.Hour)
 }
 
+// buyerToken signs a buyer's token. All buyers share a name and a phone number: only the id counts.
 func (p *loadTest) buyerToken(id int64) (string, error) {
 	a := seckill.Actor{ID: id, Role: seckill.Buyer, Name: "Load Test", Phone: "13800000000"}
 	return p.sign(a)

@@ -17,29 +17,33 @@ import (
 	"flashsale.dev/seckill/internal/loadgen/apiclient"
 )
 
-// options are the flags. Those that describe the buyers are fields of the plan.
+// options are the flags. Those that describe the buyers are fields of the plan, which loadgen.Run
+// plays and the report repeats.
 type options struct {
 	loadgen.Plan
 	addr, secretFile string
 	allowRemote      bool
 
+	// goods names an existing sale; stock, limit, permits and startIn describe a created one.
 	goods        string
 	stock, limit int64
 	permits      float64
 	startIn      time.Duration
 
+	// profile and compress select a predefined load and run it faster; compress is 1 without one.
 	profile  string
 	compress float64
 
+	// callTimeout bounds one call, timeout the load, settle the checks after it.
 	callTimeout, timeout, settle time.Duration
 	conns                        int
 	json, html                   string
 }
 
-// Bounds of the flags.
+// Bounds of the flags. They catch typing errors: a load beyond them exhausts the ports and the memory
+// of one machine before it tells anything about the API.
 const (
 	maxBuyers = 10_000_000
-	maxRate   = 1e6
 	maxConns  = 20_000
 )
 
@@ -75,6 +79,8 @@ func parse(args []string, stdout, stderr io.Writer) (options, error) {
 	return o, o.complete(given)
 }
 
+// define binds the flags to the options. The help prints each text beside its flag; a word in back
+// quotes names the flag's value.
 func (o *options) define(f *flag.FlagSet) {
 	f.StringVar(&o.addr, "addr", "http://127.0.0.1:8080", "`URLs` of the APIs, separated by commas")
 	f.BoolVar(&o.allowRemote, "allow-remote", false, "allow other machines, if you own them")
@@ -146,7 +152,7 @@ func (o options) check(ctx context.Context) error {
 	wrong(o.Buyers < 1 || o.Buyers > maxBuyers, "-buyers must be 1 to 10000000")
 	wrong(o.Users > 0 && o.Rate > 0, "give one of -users (closed loop) and -rate (open loop)")
 	wrong(o.Users < 0 || o.Users > maxConns, "-users must be 0 to 20000")
-	wrong(!(o.Rate >= 0 && o.Rate <= maxRate), "-rate must be 0 to 1000000") // true for NaN
+	wrong(!(o.Rate >= 0 && o.Rate <= 1e6), "-rate must be 0 to 1000000") // true for NaN
 	wrong(o.Spike < 0 || o.Spike > o.Buyers, "-spike must be 0 to -buyers")
 	wrong(!shares, "-impatient and -hostile are shares, together at most 1")
 	wrong(o.conns < 1 || o.conns > maxConns, "-conns must be 1 to 20000")

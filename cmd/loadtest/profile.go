@@ -8,7 +8,7 @@ import (
 // millionTime is the length of the sale of the million profile.
 const millionTime = time.Hour
 
-// applyProfile sets every flag that was not given to its value of the profile.
+// applyProfile changes the defaults to those of the profile. It sets every flag that was not given to its value of the profile.
 func (o *options) applyProfile(given map[string]bool) error {
 	if o.profile != "million" {
 		return fmt.Errorf("-profile %q: the only profile is million", o.profile)
@@ -28,6 +28,7 @@ func (o *options) applyProfile(given map[string]bool) error {
 	return nil
 }
 
+// setDefault sets a value unless the user gave its flag.
 func setDefault[T any](given bool, to *T, value T) {
 	if !given {
 		*to = value

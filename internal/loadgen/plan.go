@@ -49,9 +49,6 @@ func (p Plan) withDefaults() Plan {
 		p.Every = seconds(float64(p.Buyers) / p.Rate / 600)
 	}
 	p.Every = max(p.Every, 500*time.Millisecond)
-	if p.OnPoint == nil {
-		p.OnPoint = func(Point) {}
-	}
 	p.InFlight = cmp.Or(p.InFlight, max(20_000, p.Spike))
 	return p
 }

@@ -1,7 +1,6 @@
 package loadgen
 
 import (
-	"maps"
 	"slices"
 	"time"
 
@@ -83,7 +82,7 @@ func (r Result) Of(step buyer.Step) Step {
 	return Step{}
 }
 
-// Count counts the buyers of all kinds with an outcome.
+// Count counts the finished buyers of all kinds with an outcome.
 func (r Result) Count(o buyer.Outcome) (n int) {
 	for _, of := range r.Outcomes {
 		n += of[o]
@@ -97,12 +96,9 @@ func (r *recorder) result(began time.Time, took time.Duration, planned int) Resu
 	defer r.mu.Unlock()
 	out := Result{
 		Started: began, Took: took, Planned: planned, Arrived: r.arrivals,
-		Outcomes: maps.Clone(r.outcomes), Points: r.points, Holders: r.holders,
+		Outcomes: r.outcomes, Points: r.points, Holders: r.holders,
 		Breaches: r.breaches, BreachCount: r.breachCount,
 	}
-	maps.DeleteFunc(out.Outcomes, func(_ Kind, of map[buyer.Outcome]int) bool {
-		return len(of) == 0
-	})
 	for _, step := range []buyer.Step{
 		buyer.StepPath, buyer.StepBuy, buyer.StepOrder, buyer.StepForge, buyer.StepReadUnknown,
 		buyer.StepReplay, buyer.StepReadOther, buyer.StepCancelOther,

@@ -42,7 +42,7 @@ func (r *recorder) tick(done <-chan struct{}, every time.Duration, onPoint func(
 			ended = true
 		default:
 		}
-		if p, ok := r.addPoint(every / 2); ok {
+		if p, ok := r.addPoint(every / 2); ok && onPoint != nil {
 			onPoint(p)
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestNumberCarriesGoodsAndEpoch(t *testing.T) {
+func TestNumber_CarriesGoodsAndEpoch(t *testing.T) {
 	m := NewMinter([]byte("secret"))
 	rapid.Check(t, func(t *rapid.T) {
 		goods := rapid.Int64Min(1).Draw(t, "goods")
@@ -26,7 +26,7 @@ func TestNumberCarriesGoodsAndEpoch(t *testing.T) {
 	})
 }
 
-func TestNumbersSortByTime(t *testing.T) {
+func TestNumber_SortsByTime(t *testing.T) {
 	m := NewMinter([]byte("secret"))
 	last := ""
 	for range 1000 {
@@ -37,7 +37,7 @@ func TestNumbersSortByTime(t *testing.T) {
 	}
 }
 
-func TestForeignNumbersAreRefused(t *testing.T) {
+func TestParse_RejectsForeignNumbers(t *testing.T) {
 	m := NewMinter([]byte("secret"))
 	sn, err := m.Mint(42, 3)
 	require.NoError(t, err)

@@ -100,8 +100,8 @@ func (r *Reconciler) Run(ctx context.Context) error {
 	return g.Wait()
 }
 
-// reconcileAll does one round over all live sales. It does not log a queue that is down, because the
-// broker connection logs that.
+// reconcileAll does one round over all live sales. It does not log a queue that is down, because
+// the broker connection logs that.
 func (r *Reconciler) reconcileAll(ctx context.Context) {
 	live := make(map[int64]bool)
 	for _, sale := range r.Live.Sales() {

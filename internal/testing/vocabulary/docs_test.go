@@ -1,0 +1,57 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const root = "../../.."
+
+// trackedFiles lists the repository's files that end with one of the suffixes.
+func trackedFiles(t *testing.T, suffix string) []string {
+	t.Helper()
+	list := exec.CommandContext(t.Context(), "git", "ls-files", "*"+suffix)
+	list.Dir = root
+	out, err := list.Output()
+	require.NoError(t, err)
+	return strings.Fields(string(out))
+}
+
+func read(t *testing.T, file string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(root, file))
+	require.NoError(t, err)
+	return string(text)
+}
+
+func TestKnownProblems_NameExistingTests(t *testing.T) {
+	var tests strings.Builder
+	for _, file := range trackedFiles(t, "_test.go") {
+		tests.WriteString(read(t, file))
+	}
+	names := regexp.MustCompile("`(Test\\w+)`").FindAllStringSubmatch(read(t, "docs/explanation/known-problems.md"), -1)
+	require.NotEmpty(t, names)
+	for _, name := range names {
+		require.Contains(t, tests.String(), "func "+name[1]+"(")
+	}
+}
+
+func TestDocs_RelativeLinksExist(t *testing.T) {
+	links := regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	for _, file := range trackedFiles(t, ".md") {
+		for _, link := range links.FindAllStringSubmatch(read(t, file), -1) {
+			path, _, _ := strings.Cut(link[1], "#")
+			if path == "" || strings.Contains(path, ":") {
+				continue
+			}
+			_, err := os.Stat(filepath.Join(root, filepath.Dir(file), path))
+			require.NoError(t, err, "%s links %s", file, link[1])
+		}
+	}
+}
