@@ -12,5 +12,5 @@ type SaleReader interface {
 	Sale(ctx context.Context, goodsID int64) (seckill.View, error)
 }
 
-// redisDeadline bounds one trip to Redis. Beyond it the outcome is unknown.
+// RedisDeadline bounds one call to Redis. After it the outcome is unknown.
 const RedisDeadline = 2 * time.Second

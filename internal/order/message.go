@@ -82,6 +82,7 @@ func Decode(body []byte) (Message, error) {
 	return m, nil
 }
 
+// CheckLine returns ErrMalformed unless buyer and quantity of a line are within their bounds.
 func CheckLine(l reservation.OrderLine) error {
 	switch {
 	case l.BuyerID <= 0:

@@ -39,8 +39,8 @@ type Order struct {
 	ClosedAt      time.Time // when it was cancelled, expired or failed
 }
 
-// Tomb tells whether an order is but the mark that its promise was lost: how many units it was of is not known, and its
-// buyer is whoever asked for it first.
+// Tombstone reports whether an order is only the record that its reservation was lost. Its quantity
+// is unknown, and its buyer is the first one that asked for it.
 func (o Order) Tombstone() bool {
 	return o.Status == Failed && o.FailureReason == FailedLost && o.Quantity == 0
 }
