@@ -7,6 +7,8 @@ import (
 	"io"
 	"time"
 
+	"github.com/schollz/progressbar/v3"
+
 	"flashsale.dev/seckill/internal/auth"
 	"flashsale.dev/seckill/internal/loadgen"
 	"flashsale.dev/seckill/internal/loadgen/apiclient"
@@ -77,9 +79,14 @@ func (d demo) play(ctx context.Context) (goodsID string, err error) {
 
 // load plays the buyers and compares their answers with the API's later state.
 func (d demo) load(ctx context.Context, merchant apiclient.Client, goodsID string) report.Report {
+	bar := progressbar.NewOptions(demoBuyers, progressbar.OptionSetWriter(d.out),
+		progressbar.OptionSetDescription("buyers"), progressbar.OptionShowCount(), progressbar.OptionShowIts(),
+		progressbar.OptionThrottle(100*time.Millisecond),
+		progressbar.OptionOnCompletion(func() { fmt.Fprintln(d.out) }))
 	plan := loadgen.Plan{
 		Bases: []string{d.base}, GoodsID: goodsID, HTTP: apiclient.NewHTTP(demoAtOnce), Token: d.buyerToken,
 		Buyers: demoBuyers, Users: demoAtOnce, FirstID: 1000,
+		OnDone: func() { _ = bar.Add(1) },
 	}
 	defer plan.HTTP.CloseIdleConnections()
 	result := loadgen.Run(ctx, plan)

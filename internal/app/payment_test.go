@@ -120,7 +120,7 @@ func TestPayingTooLateIsNotForgottenWhileTheBankIsAway(t *testing.T) {
 		_, p := h.callback("p-late", sn, 1999)
 		require.Equal(t, paid{PaymentID: "p-late", State: "refunding", Reason: "EXPIRED", OrderStatus: "expired"}, p)
 	}
-	h.eventually(func() bool { return strings.Contains(h.log.String(), "payment not given back yet") }, "nobody tried")
+	h.eventually(func() bool { return strings.Contains(h.log.String(), "payment not refunded, will retry") }, "no refund was tried")
 	_, p := h.callback("p-late", sn, 1999) // that the next try comes is the refunder's own test
 	require.Equal(t, "refunding", p.State)
 	h.exact(goods, 5, 5, 0)

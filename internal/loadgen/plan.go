@@ -39,6 +39,7 @@ type Plan struct {
 	// 600th of its length.
 	Every   time.Duration `json:"-"`
 	OnPoint func(Point)   `json:"-"` // receives each point; may be nil
+	OnDone  func()        `json:"-"` // called as each buyer ends, concurrently; may be nil
 }
 
 func (p Plan) withDefaults() Plan {

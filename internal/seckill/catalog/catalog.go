@@ -47,7 +47,7 @@ func (c *Catalog) read(ctx context.Context, goodsID int64) (sharedView, error) {
 	return v, err
 }
 
-// KnownRefusal returns the refusal of Admit if the cache has a fresh view that implies one. It
+// KnownError returns the refusal of Admit if the cache has a fresh view that implies one. It
 // returns nil otherwise. It never calls Redis.
 func (c *Catalog) KnownError(goodsID int64) error {
 	v, fresh := c.cache.get(goodsID, false)
