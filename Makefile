@@ -37,12 +37,13 @@ FUZZTIME ?= 10m
 fuzz: ## every fuzz target: each decoder, and each route through the whole router; FUZZTIME (10m) in total
 	@FUZZTIME=$(FUZZTIME) GO=$(GO) scripts/fuzz
 
-lint: ## golangci-lint, go vet, gofumpt, go mod tidy and govulncheck, in pinned versions (the first run builds them: some minutes)
+lint: ## golangci-lint, go vet, gofumpt, go mod tidy, the vocabulary and govulncheck, in pinned versions (the first run builds them: some minutes)
 	$(TOOL) golangci-lint run ./...
 	$(GO) vet ./...
 	$(GO) vet -tags clusters,measure ./internal/testing/servers ./test/e2e
 	@unformatted=$$($(TOOL) gofumpt -l .); if [[ -n $$unformatted ]]; then printf 'gofumpt would change:\n%s\n' "$$unformatted"; exit 1; fi
 	$(GO) mod tidy -diff
+	scripts/vocabulary
 	scripts/vulnerabilities
 
 fmt: ## format all Go code

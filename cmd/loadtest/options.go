@@ -41,7 +41,7 @@ type options struct {
 }
 
 // Bounds of the flags. They catch typing errors: a load beyond them exhausts the ports and the memory
-// of one machine before it tells anything about the API.
+// of one machine before it says anything about the API.
 const (
 	maxBuyers = 10_000_000
 	maxConns  = 20_000

@@ -17,7 +17,7 @@ import (
 	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
-// dies writes an order of a buyer as failed, as the consumer does, and gives its number and its letter's id.
+// dies writes an order of a buyer as failed, as the consumer does, and gives its number and the id of its dead letter.
 func (h *fixture) dies(goods string, buyer, quantity int64) (sn, deadLetter string) {
 	h.t.Helper()
 	id, err := strconv.ParseInt(goods, 10, 64)

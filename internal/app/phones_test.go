@@ -62,7 +62,7 @@ func (h *fixture) files() string {
 }
 
 // A phone number is nowhere on its way but sealed: Redis, the message, the database's files, the log. Its buyer sees it, and
-// so does the shipping list. The name, which is not sealed, shows that each place was looked into.
+// so does the shipping list. The name, which is not sealed, shows that each place was read.
 func TestAPhoneNumberIsSealedWhereverItIsKept(t *testing.T) {
 	h := openIdle(t, time.Hour)
 	goods := h.exposed("5", "1")

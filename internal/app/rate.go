@@ -24,7 +24,7 @@ func CheckRate(r seckill.Rate) error {
 	return err
 }
 
-// saleRates knows the rates that sales bring along, for operators who look at a sale's limiter.
+// saleRates reads the rates that sales set, for operators who read a sale's limiter.
 func saleRates(sales *catalog.Catalog) rules.OwnLimit {
 	return func(ctx context.Context, rule, key string) (ratelimit.Limit, bool) {
 		goodsID, err := strconv.ParseInt(key, 10, 64)

@@ -62,7 +62,7 @@ func isInvalidIDRune(r rune) bool {
 func setSecurityHeaders(h http.Header, id string) {
 	h["X-Request-Id"] = []string{id}
 	h["X-Content-Type-Options"] = noSniff
-	h["Content-Security-Policy"] = noFrames
+	h["Content-Security-Policy"] = denyFraming
 	h["Referrer-Policy"] = noReferrer
 	h["Cache-Control"] = noStore
 }
@@ -70,11 +70,11 @@ func setSecurityHeaders(h http.Header, id string) {
 // All responses share these values. That saves allocations, and is safe because handlers replace
 // the values of a header and never change them.
 var (
-	noSniff    = []string{"nosniff"}
-	noFrames   = []string{"default-src 'none'; frame-ancestors 'none'"}
-	noReferrer = []string{"no-referrer"}
-	noStore    = []string{"no-store"}
-	jsonText   = []string{"application/json; charset=utf-8"}
+	noSniff     = []string{"nosniff"}
+	denyFraming = []string{"default-src 'none'; frame-ancestors 'none'"}
+	noReferrer  = []string{"no-referrer"}
+	noStore     = []string{"no-store"}
+	jsonText    = []string{"application/json; charset=utf-8"}
 )
 
 // observe records a response. Refusals go to the metrics and not to the log, because a rush would

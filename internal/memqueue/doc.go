@@ -6,8 +6,8 @@
 //
 // A shard keeps its order. Of the streams that are open on a shard, the oldest gets the deliveries,
 // and the next one takes over when it is closed, as with RabbitMQ's single active consumer. A full
-// shard makes Publish wait until its context ends. The queue has no delivery limit and no dead
-// letters.
+// shard makes Publish wait until its context ends. The queue has no delivery limit and no
+// dead letters.
 //
 // Each open stream runs one goroutine, which ends with Close. All types are safe for concurrent
 // use, except a stream, which has one user.

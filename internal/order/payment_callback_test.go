@@ -14,7 +14,7 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// A callback may be quicker than the consumer: it is told to come again, and nothing is kept until there is an order.
+// A callback may be quicker than the consumer: it must be repeated, and nothing is kept until there is an order.
 func TestReceive_QueuedOrderIsConflictUntilWritten(t *testing.T) {
 	h := newFixture(t)
 	sale := h.exposeSale(5, 2)
@@ -49,6 +49,6 @@ func TestReceive_QueuedOrderIsConflictUntilWritten(t *testing.T) {
 	}
 	unreserved := h.numbered(sale.GoodsID, sale.Epoch, 7)
 	_, err = h.Payments.Receive(t.Context(), "p-2", unreserved.OrderSn, 500)
-	require.Equal(t, seckill.NotFound, seckill.ReasonOf(err), "a number that nobody was told")
+	require.Equal(t, seckill.NotFound, seckill.ReasonOf(err), "a number that no buyer has")
 	h.settles(sale.GoodsID, 3, 2)
 }

@@ -222,8 +222,8 @@ func TestFind_RefusesForeignAndOthersNumbers(t *testing.T) {
 	)
 }
 
-// TestPlace_UnconfirmedOrderIsUnavailable: where the queue is not known to be away and does not confirm in time, the buyer is told to ask
-// again, and the same path then gives the one order that was taken.
+// TestPlace_UnconfirmedOrderIsUnavailable: where the queue is not known to be away and does not confirm in time, the answer is 503: ask
+// again, and the same path then returns the one order that was taken.
 func TestPlace_UnconfirmedOrderIsUnavailable(t *testing.T) {
 	h := newFixture(t)
 	sale := h.exposeSale(10, 5)

@@ -53,7 +53,7 @@ func TestQuery_UnsettledCommitIsQueued(t *testing.T) {
 	h.streams(sale.GoodsID, sns)
 }
 
-// streams listens to both orders until the second is told.
+// streams listens to both orders until the second changes.
 func (h *fixture) streams(goods int64, sns []string) {
 	h.t.Helper()
 	notifier := query.NewNotifier(h.store, h.redis, h.parts.Log)
@@ -103,8 +103,8 @@ func TestQuery_ShutGateKeepsCreatedOrder(t *testing.T) {
 	require.Equal(t, order.Created, mine[0].Status)
 }
 
-// TestPayment_UnsettledOrderCanBePaidAndCancelled: a Redis that hung kept the consumer from settling. The buyers, told
-// "created" meanwhile, are not told to wait; what settles afterwards changes nothing.
+// TestPayment_UnsettledOrderCanBePaidAndCancelled: a Redis that hung kept the consumer from settling. The buyers, answered
+// "created" meanwhile, need not wait; what settles afterwards changes nothing.
 func TestPayment_UnsettledOrderCanBePaidAndCancelled(t *testing.T) {
 	h := newFixture(t)
 	sale := h.exposeSale(5, 5)

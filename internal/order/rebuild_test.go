@@ -83,18 +83,18 @@ func TestRebuild_LateOrdersTakeRemainingUnits(t *testing.T) {
 func TestTombstone_LateMessageDoesNotCreateOrder(t *testing.T) {
 	h := newFixture(t)
 	sale := h.exposeSale(5, 2)
-	told, untold := h.numbered(sale.GoodsID, 1, 1), h.numbered(sale.GoodsID, 1, 2)
+	asked, unasked := h.numbered(sale.GoodsID, 1, 1), h.numbered(sale.GoodsID, 1, 2)
 	h.mini.FlushAll()
 	h.runWorkers(settings())
 	h.settles(sale.GoodsID, 5, 0)
-	o := h.find(1, told.OrderSn)
+	o := h.find(1, asked.OrderSn)
 	require.Equal(t, order.Failed, o.Status)
 	require.Equal(t, order.FailedLost, o.FailureReason)
-	h.publish(sale.GoodsID, h.lines(sale.GoodsID, untold, told, told))
-	h.publish(sale.GoodsID, h.lines(sale.GoodsID, told))
-	h.becomes(2, untold.OrderSn, order.Created)
+	h.publish(sale.GoodsID, h.lines(sale.GoodsID, unasked, asked, asked))
+	h.publish(sale.GoodsID, h.lines(sale.GoodsID, asked))
+	h.becomes(2, unasked.OrderSn, order.Created)
 	h.settles(sale.GoodsID, 4, 1)
-	o = h.find(1, told.OrderSn)
+	o = h.find(1, asked.OrderSn)
 	require.Equal(t, order.Failed, o.Status)
 	require.EqualValues(t, 1, o.Quantity, "its row says now what it was of")
 	deadLetters := h.deadLetters()
@@ -155,7 +155,7 @@ func TestRebuild_StaleTokenIsFenced(t *testing.T) {
 	require.EqualValues(t, 2, h.ledger(sale.GoodsID).Epoch)
 }
 
-// TestReleaser_AppliesMoveAfterCrash is a crash between the commit of a cancel and the giving.
+// TestReleaser_AppliesMoveAfterCrash is a crash between the commit of a cancel and the release.
 func TestReleaser_AppliesMoveAfterCrash(t *testing.T) {
 	h := newFixture(t)
 	sale := h.exposeSale(5, 5)

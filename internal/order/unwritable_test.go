@@ -12,7 +12,7 @@ import (
 	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
-// rebuildMetrics keeps what an observer is told of rebuilds.
+// rebuildMetrics records rebuilds.
 type rebuildMetrics struct {
 	rebuilt chan rebuild.Result
 }

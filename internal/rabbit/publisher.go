@@ -64,7 +64,7 @@ func (p *Publisher) publish(ctx context.Context, shard int, body []byte) error {
 // Up is true if every Publish would be sent now.
 func (p *Publisher) Up() bool { return p.DownReason() == "" }
 
-// DownReason tells an operator why Publish would return order.ErrQueueDown for at least one shard.
+// DownReason explains to operators why Publish would return order.ErrQueueDown for at least one shard.
 // It is empty if it would not.
 func (p *Publisher) DownReason() string {
 	conn := p.conn.Load()

@@ -173,7 +173,7 @@ func (p *publisherConnection) redeclare(ctx context.Context) error {
 }
 
 // reportNewQueues reports every unmarked shard after each declaration, also those that another
-// process declared or that this process has reported before: the one that was told may have died
+// process declared or that this process has reported before: the one that was notified may have died
 // since.
 func (p *publisherConnection) reportNewQueues(ctx context.Context) error {
 	if p.opt.OnNewQueue == nil {
@@ -211,7 +211,7 @@ func (p *publisherConnection) finish() error {
 		select {
 		case <-tick.C:
 			p.settleAbandoned()
-		case <-p.conn.ended:
+		case <-p.conn.ended: //nolint:errcheck // only the end matters, not its error
 			return nil
 		case <-deadline:
 			return p.conn.close()

@@ -112,7 +112,7 @@ func TestPublisher_StopWaitsForConfirms(t *testing.T) {
 	}
 }
 
-// An abandoned message must release its room, and must not make a broker that answers look stalled.
+// An abandoned message must release its room, and must not make a broker that answers appear stalled.
 func TestPublish_AbandonedMessagesReleaseTheirRoom(t *testing.T) {
 	address := env.RabbitMQ(t).NewVHost(t)
 	opt := rabbit.Options{

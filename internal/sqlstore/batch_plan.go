@@ -67,17 +67,17 @@ func (p *batchPlan) create(l reservation.OrderLine, epoch int64, payBy time.Time
 func (p *batchPlan) fail(
 	l reservation.OrderLine, b orderwriter.Batch, reason order.FailureReason,
 ) error {
-	letter, err := deadLetterOf(b, l, reason)
+	deadLetter, err := deadLetterOf(b, l, reason)
 	if err != nil {
 		return err
 	}
-	return p.addFailed(l, b.Epochs[l.OrderSn], letter)
+	return p.addFailed(l, b.Epochs[l.OrderSn], deadLetter)
 }
 
 // addFailed adds a failed order with its dead letter and the move that returns its units to Redis.
 // MySQL's stock never lost them.
-func (p *batchPlan) addFailed(l reservation.OrderLine, epoch int64, letter order.DeadLetter) error {
-	dead, err := rowOfDeadLetter(letter)
+func (p *batchPlan) addFailed(l reservation.OrderLine, epoch int64, deadLetter order.DeadLetter) error {
+	dead, err := rowOfDeadLetter(deadLetter)
 	if err != nil {
 		return err
 	}
@@ -86,9 +86,9 @@ func (p *batchPlan) addFailed(l reservation.OrderLine, epoch int64, letter order
 		return err
 	}
 	row := newOrder(p.sale, l, epoch, p.now)
-	row.Status, row.FailureReason, row.ClosedAt = order.Failed, letter.Reason, millis(p.now)
+	row.Status, row.FailureReason, row.ClosedAt = order.Failed, deadLetter.Reason, millis(p.now)
 	p.orders, p.deadLetters = append(p.orders, row), append(p.deadLetters, dead)
-	p.out.Failed[l.OrderSn] = letter.Reason
+	p.out.Failed[l.OrderSn] = deadLetter.Reason
 	p.out.Moves = append(p.out.Moves, move)
 	return nil
 }
@@ -101,11 +101,11 @@ func (p *batchPlan) claimTombstones(lines []reservation.OrderLine, b orderwriter
 		if err := validate(l); err != nil {
 			return err
 		}
-		letter, err := deadLetterOf(b, l, order.FailedLost)
+		deadLetter, err := deadLetterOf(b, l, order.FailedLost)
 		if err != nil {
 			return err
 		}
-		if err := p.claimTombstone(l, b.Epochs[l.OrderSn], letter); err != nil {
+		if err := p.claimTombstone(l, b.Epochs[l.OrderSn], deadLetter); err != nil {
 			return err
 		}
 	}
@@ -113,10 +113,10 @@ func (p *batchPlan) claimTombstones(lines []reservation.OrderLine, b orderwriter
 }
 
 func (p *batchPlan) claimTombstone(
-	l reservation.OrderLine, epoch int64, letter order.DeadLetter,
+	l reservation.OrderLine, epoch int64, deadLetter order.DeadLetter,
 ) error {
-	letter.Reason = order.FailedLost
-	dead, err := rowOfDeadLetter(letter)
+	deadLetter.Reason = order.FailedLost
+	dead, err := rowOfDeadLetter(deadLetter)
 	if err != nil {
 		return err
 	}

@@ -101,10 +101,10 @@ func (h fixture) requireFailedOnce(
 	require.Equal(h.t, order.Failed, o.Status)
 	require.Equal(h.t, reason, o.FailureReason)
 	require.NotZero(h.t, o.ClosedAt)
-	letters, err := h.DeadLetters(h.t.Context(), "", 100)
+	deadLetters, err := h.DeadLetters(h.t.Context(), "", 100)
 	require.NoError(h.t, err)
 	var own []order.DeadLetter
-	for _, d := range letters {
+	for _, d := range deadLetters {
 		if d.OrderSn == l.OrderSn {
 			own = append(own, d)
 		}

@@ -33,13 +33,13 @@ func (s *Store) WriteFailed(
 			"write a failed order: number %.80q %w", line.OrderSn, errDoesNotFit,
 		)
 	}
-	letter, err := withDefaults(dead, goodsID, line, reason, now)
+	deadLetter, err := withDefaults(dead, goodsID, line, reason, now)
 	if err != nil {
 		return order.Outcome{}, wrapError("write a failed order", err)
 	}
 	var out order.Outcome
 	err = s.inTx(ctx, "write a failed order", func(tx *gorm.DB) (err error) {
-		out, err = writeFailed(tx, goodsID, truncateLine(line), epoch, letter, now)
+		out, err = writeFailed(tx, goodsID, truncateLine(line), epoch, deadLetter, now)
 		return err
 	})
 	if err != nil {
@@ -49,7 +49,7 @@ func (s *Store) WriteFailed(
 }
 
 func writeFailed(
-	tx *gorm.DB, goodsID int64, line reservation.OrderLine, epoch int64, letter order.DeadLetter,
+	tx *gorm.DB, goodsID int64, line reservation.OrderLine, epoch int64, deadLetter order.DeadLetter,
 	now time.Time,
 ) (order.Outcome, error) {
 	sale, err := lockSale(tx, goodsID)
@@ -66,22 +66,22 @@ func writeFailed(
 	case err != nil:
 		return order.Outcome{}, err
 	case tombstones[line.OrderSn] && line.Quantity > 0:
-		if err := p.claimTombstone(line, epoch, letter); err != nil {
+		if err := p.claimTombstone(line, epoch, deadLetter); err != nil {
 			return order.Outcome{}, err
 		}
 		return p.out, p.write(tx)
 	case len(existing) > 0:
 		return order.Outcome{Epoch: sale.Epoch, Existing: existing}, nil
 	}
-	if err := p.addFailed(line, epoch, letter); err != nil {
+	if err := p.addFailed(line, epoch, deadLetter); err != nil {
 		return order.Outcome{}, err
 	}
 	return p.out, p.write(tx)
 }
 
 // AddDeadLetter stores a message that cannot be decoded. The same id is stored once.
-func (s *Store) AddDeadLetter(ctx context.Context, letter order.DeadLetter) error {
-	row, err := rowOfDeadLetter(letter)
+func (s *Store) AddDeadLetter(ctx context.Context, deadLetter order.DeadLetter) error {
+	row, err := rowOfDeadLetter(deadLetter)
 	if err != nil {
 		return wrapError("add a dead letter", err)
 	}

@@ -15,12 +15,12 @@ func TestWriteFailed_WritesOnce(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.exposed(10, 5)
 		l := h.line(sale, 1, 2)
-		letter := order.DeadLetter{
+		deadLetter := order.DeadLetter{
 			Attempts: 3, FirstSeenAt: today.Add(-1), Origin: "seckill.orders.4",
 			Body: []byte("as it came"),
 		}
 		out, err := h.WriteFailed(
-			t.Context(), sale.GoodsID, l, sale.Epoch, order.FailedUnwritten, letter, today,
+			t.Context(), sale.GoodsID, l, sale.Epoch, order.FailedUnwritten, deadLetter, today,
 		)
 		require.NoError(t, err)
 		require.Equal(
@@ -29,20 +29,20 @@ func TestWriteFailed_WritesOnce(t *testing.T) {
 		require.Equal(t, out.Moves, h.moves(sale.GoodsID))
 
 		again, err := h.WriteFailed(
-			t.Context(), sale.GoodsID, l, sale.Epoch, order.FailedUnwritten, letter, today,
+			t.Context(), sale.GoodsID, l, sale.Epoch, order.FailedUnwritten, deadLetter, today,
 		)
 		require.NoError(t, err)
 		require.Empty(t, again.Failed)
 		require.Equal(t, map[string]order.Status{l.OrderSn: order.Failed}, again.Existing)
 		require.Len(t, h.moves(sale.GoodsID), 1)
 
-		letters, err := h.DeadLetters(t.Context(), "", 10)
+		deadLetters, err := h.DeadLetters(t.Context(), "", 10)
 		require.NoError(t, err)
-		require.Len(t, letters, 1)
-		want := letter
-		want.ID, want.GoodsID, want.OrderSn, want.Reason = letters[0].ID, sale.GoodsID, l.OrderSn, order.FailedUnwritten
+		require.Len(t, deadLetters, 1)
+		want := deadLetter
+		want.ID, want.GoodsID, want.OrderSn, want.Reason = deadLetters[0].ID, sale.GoodsID, l.OrderSn, order.FailedUnwritten
 		want.FirstSeenAt = today.Add(-1e6) // kept to the millisecond
-		require.Equal(t, want, letters[0])
+		require.Equal(t, want, deadLetters[0])
 		require.Zero(t, h.requireBalanced(sale.GoodsID))
 	})
 }

@@ -22,8 +22,8 @@ var errDoesNotFit = errors.New("does not fit the database")
 // order.ErrTryAgain.
 //
 // Every error counts as infrastructure unless it is one of our answers or known to be about the
-// data. A missing table or an unknown error is not the order's fault and must not make it a dead
-// letter.
+// data. A missing table or an unknown error is not the order's fault and must not make it
+// a dead letter.
 func wrapError(op string, err error) error {
 	switch {
 	case err == nil:

@@ -37,7 +37,7 @@ type Store struct {
 	optimism optimism
 }
 
-// engine tells MySQL and SQLite apart where their SQL differs.
+// engine distinguishes MySQL from SQLite where their SQL differs.
 type engine int
 
 const (

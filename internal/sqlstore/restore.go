@@ -63,7 +63,7 @@ func (s *Store) ScheduleRelease(
 // unchanged. Conflict where stock or limit do not allow it. order.ErrTryAgain, with nothing done,
 // where the move's epoch is over or the move is already released.
 func (s *Store) RestoreOrder(
-	ctx context.Context, letterID string, undo order.StockMove, now, payBy time.Time,
+	ctx context.Context, deadLetterID string, undo order.StockMove, now, payBy time.Time,
 ) (order.Order, error) {
 	var row orderRow
 	err := s.inTx(ctx, "restore an order", func(tx *gorm.DB) error {
@@ -86,7 +86,7 @@ func (s *Store) RestoreOrder(
 				return err
 			}
 		}
-		return removeReturn(tx, letterID, undo)
+		return removeReturn(tx, deadLetterID, undo)
 	})
 	return row.order(), err
 }
@@ -128,7 +128,7 @@ func restore(tx *gorm.DB, sale saleRow, row *orderRow, now, payBy time.Time) err
 
 // removeReturn deletes the scheduled move, which must be unreleased, and the dead letter, which
 // another caller may have deleted.
-func removeReturn(tx *gorm.DB, letterID string, undo order.StockMove) error {
+func removeReturn(tx *gorm.DB, deadLetterID string, undo order.StockMove) error {
 	res := tx.Where("goods_id = ? AND id = ? AND given_at IS NULL", undo.GoodsID, undo.ID).
 		Delete(&moveRow{})
 	if res.Error == nil && res.RowsAffected != 1 {
@@ -137,6 +137,6 @@ func removeReturn(tx *gorm.DB, letterID string, undo order.StockMove) error {
 	if res.Error != nil {
 		return res.Error
 	}
-	return tx.Where("goods_id = ? AND id = ?", undo.GoodsID, letterID).Delete(&deadLetterRow{}).
+	return tx.Where("goods_id = ? AND id = ?", undo.GoodsID, deadLetterID).Delete(&deadLetterRow{}).
 		Error
 }

@@ -25,15 +25,15 @@ func (h fixture) writeFailedOrder(
 	require.NoError(
 		h.t, h.MarkReleased(h.t.Context(), sale.GoodsID, []string{out.Moves[0].ID}, today),
 	)
-	letters, err := h.DeadLetters(h.t.Context(), "", 100)
+	deadLetters, err := h.DeadLetters(h.t.Context(), "", 100)
 	require.NoError(h.t, err)
-	return l, letters[len(letters)-1]
+	return l, deadLetters[len(deadLetters)-1]
 }
 
 func TestRestoreOrder_RestoresOnce(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.exposed(10, 3)
-		l, letter := h.writeFailedOrder(sale, 1, 2)
+		l, deadLetter := h.writeFailedOrder(sale, 1, 2)
 		undo, err := h.ScheduleRelease(t.Context(), sale.GoodsID, l, today.Add(time.Minute))
 		require.NoError(t, err)
 		early, err := h.UnreleasedMoves(t.Context(), today.Add(59*time.Second), 10)
@@ -41,7 +41,7 @@ func TestRestoreOrder_RestoresOnce(t *testing.T) {
 		require.Empty(t, early, "the releaser ignores it until then")
 		_, err = h.ScheduleRelease(t.Context(), sale.GoodsID, l, today.Add(time.Minute))
 		require.Equal(t, seckill.Unavailable, seckill.ReasonOf(err), "one at a time")
-		o, err := h.RestoreOrder(t.Context(), letter.ID, undo, today, today.Add(time.Hour))
+		o, err := h.RestoreOrder(t.Context(), deadLetter.ID, undo, today, today.Add(time.Hour))
 		require.NoError(t, err)
 		require.Equal(t, order.Created, o.Status)
 		kept, err := h.Order(t.Context(), sale.GoodsID, l.OrderSn)
@@ -49,9 +49,9 @@ func TestRestoreOrder_RestoresOnce(t *testing.T) {
 		require.Equal(t, o, kept)
 		require.EqualValues(t, 2, h.requireBalanced(sale.GoodsID))
 		require.Empty(t, h.moves(sale.GoodsID))
-		_, err = h.DeadLetter(t.Context(), letter.ID)
+		_, err = h.DeadLetter(t.Context(), deadLetter.ID)
 		require.ErrorIs(t, err, order.ErrNoSuchDeadLetter)
-		_, err = h.RestoreOrder(t.Context(), letter.ID, undo, today, today.Add(time.Hour))
+		_, err = h.RestoreOrder(t.Context(), deadLetter.ID, undo, today, today.Add(time.Hour))
 		require.ErrorIs(t, err, order.ErrTryAgain, "its return is gone")
 		require.EqualValues(t, 2, h.requireBalanced(sale.GoodsID))
 	})
@@ -60,7 +60,7 @@ func TestRestoreOrder_RestoresOnce(t *testing.T) {
 func TestRestoreOrder_NeedsStockAndLimit(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.exposed(4, 3)
-		l, letter := h.writeFailedOrder(sale, 1, 2)
+		l, deadLetter := h.writeFailedOrder(sale, 1, 2)
 		plan := func() order.StockMove {
 			undo, err := h.ScheduleRelease(t.Context(), sale.GoodsID, l, today.Add(time.Minute))
 			require.NoError(t, err)
@@ -68,7 +68,7 @@ func TestRestoreOrder_NeedsStockAndLimit(t *testing.T) {
 		}
 		undo := plan()
 		h.writeAll(sale.GoodsID, h.line(sale, 2, 3))
-		_, err := h.RestoreOrder(t.Context(), letter.ID, undo, today, today.Add(time.Hour))
+		_, err := h.RestoreOrder(t.Context(), deadLetter.ID, undo, today, today.Add(time.Hour))
 		requireConflict(t, err) // too few are left
 		require.Equal(
 			t, []order.StockMove{undo}, h.moves(sale.GoodsID), "what Redis took for it goes back",
@@ -76,10 +76,10 @@ func TestRestoreOrder_NeedsStockAndLimit(t *testing.T) {
 		require.NoError(t, h.MarkReleased(t.Context(), sale.GoodsID, []string{undo.ID}, today))
 		undo = plan()
 		h.beginEpoch(sale.GoodsID)
-		_, err = h.RestoreOrder(t.Context(), letter.ID, undo, today, today.Add(time.Hour))
+		_, err = h.RestoreOrder(t.Context(), deadLetter.ID, undo, today, today.Add(time.Hour))
 		require.ErrorIs(t, err, order.ErrTryAgain, "what was taken in the old epoch is void")
 		require.EqualValues(t, 3, h.requireBalanced(sale.GoodsID))
-		_, err = h.DeadLetter(t.Context(), letter.ID)
+		_, err = h.DeadLetter(t.Context(), deadLetter.ID)
 		require.NoError(t, err)
 	})
 }

@@ -51,10 +51,10 @@ func TestWriteTombstone_KeepsALateOrderFailed(t *testing.T) {
 		require.Equal(t, order.FailedLost, o.FailureReason)
 		require.Equal(t, lines[0], o.OrderLine)
 		require.EqualValues(t, 2, h.requireBalanced(sale.GoodsID))
-		letters, err := h.DeadLetters(t.Context(), "", 10)
+		deadLetters, err := h.DeadLetters(t.Context(), "", 10)
 		require.NoError(t, err)
-		require.Len(t, letters, 1)
-		require.Equal(t, order.FailedLost, letters[0].Reason)
+		require.Len(t, deadLetters, 1)
+		require.Equal(t, order.FailedLost, deadLetters[0].Reason)
 	})
 }
 

@@ -55,7 +55,7 @@ local function div(a, b) return floor(a / b) end
 local function up(a, b) return ceil(a / b) + 0 end -- + 0: no minus zero
 
 -- The bucket (GCRA): its level is d µs and r ticks ahead of the clock.
-local bucket = { letter = 'b' }
+local bucket = { tag = 'b' }
 
 function bucket.load(t, text)
   local tat, r, scale, written = string.match(text, '^b (%d+) (%d+) (%d+) (%d+)$')
@@ -122,7 +122,7 @@ end
 -- A call that has only buckets does not pay for the windows' functions.
 local function windows()
   -- The fixed window begins with its first request.
-  local fixed = { letter = 'f' }
+  local fixed = { tag = 'f' }
 
   function fixed.load(t, text)
     local start, count = string.match(text, '^f (%d+) (%d+)$')
@@ -163,7 +163,7 @@ local function windows()
   end
 
   -- The sliding window: the last window's count loses weight as this one passes.
-  local sliding = { letter = 'w' }
+  local sliding = { tag = 'w' }
 
   function sliding.load(t, text)
     local s = { start = now_ms - now_ms % t.cost, count = 0, last = 0 }
@@ -290,7 +290,7 @@ end
 -- one call with different limits behave like two calls.
 local function decide(t, texts)
   local text = texts[t.key] or text_of(t.key)
-  local s, mine = t.algorithm.load(t, text), string.sub(text, 1, 1) == t.algorithm.letter
+  local s, mine = t.algorithm.load(t, text), string.sub(text, 1, 1) == t.algorithm.tag
   -- Another clock: store the moved state even if this request is denied. Else the
   -- limiter would not drain until the new clock reaches the old one.
   if s.moved and t.op ~= 'p' then commit(encode(t, s)) end

@@ -25,7 +25,7 @@ type carrier struct {
 }
 
 type passenger struct {
-	line reservation.OrderLine
+	line     reservation.OrderLine
 	answered chan error
 }
 

@@ -10,7 +10,7 @@ import (
 type lap struct {
 	done int           // pieces of work
 	took time.Duration // for them alone; preparations are not in it
-	cpu  time.Duration // processor time of the process that is looked at; 0 where none is
+	cpu  time.Duration // processor time of the process that is measured; 0 where none is
 }
 
 func (l lap) perSecond() float64 { return float64(l.done) / l.took.Seconds() }

@@ -14,7 +14,7 @@ import (
 type row struct {
 	measure, unit, floor       string
 	oursRate, floorRate, ratio float64
-	oursCPU, floorCPU          time.Duration // of one piece of work; 0 where it was not looked at
+	oursCPU, floorCPU          time.Duration // of one piece of work; 0 where it was not measured
 	rounds                     int
 }
 

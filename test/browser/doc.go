@@ -1,4 +1,4 @@
-// Package browser looks at the pages as people do: with a real browser (Debian's chromium, without a window), on a
+// Package browser drives the pages as people do: with a real browser (Debian's chromium, without a window), on a
 // phone and at a desktop, against standalone and against real servers.
 //
 // Every page that a test opens is held to what all pages promise, whatever the test is about: no error in the console,

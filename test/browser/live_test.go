@@ -114,13 +114,13 @@ func TestAnOperatorsDay(t *testing.T) {
 	ops.sees(".limiter", "the sale’s own")
 	ada.run(`document.querySelector('` + card(goods) + ` .say button')?.click()`)
 	ops.open("/console/operations")
-	ops.sees("#letters-none", "None.")
+	ops.sees("#dead-letters-none", "None.")
 	ops.fill("#l-rule", "nonsense")
 	ops.press("#choose button")
 	ops.becomes("said so", `document.querySelector('#l-rule').validationMessage === 'There is no such limiter.'`)
 }
 
-// A merchant finds the orders that are looked for, and takes them home as a file.
+// A merchant finds orders, and takes them home as a file.
 func TestOrdersAreFilteredAndTakenHome(t *testing.T) {
 	h := standalone(t)
 	goods := h.sale(t, kettle, 100, 50, 1, -time.Minute, time.Hour)

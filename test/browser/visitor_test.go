@@ -23,7 +23,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// device is what a visitor looks with.
+// device is a visitor's screen.
 type device struct {
 	name          string
 	width, height int64
@@ -144,8 +144,8 @@ func (v *visitor) open(path string) {
 	v.do(chromedp.Navigate(v.base + path))
 }
 
-// press clicks what a selector finds, once the page's scripts are there and it can be. A card that changes its shelf meanwhile is
-// looked for again, and a click that went elsewhere since the page had moved is repeated.
+// press clicks what a selector finds, once the page's scripts are there and it can be. A card that changes its section meanwhile is
+// searched again, and a click that went elsewhere since the page had moved is repeated.
 func (v *visitor) press(selector string) {
 	v.t.Helper()
 	v.becomes(selector+" can be pressed", fmt.Sprintf(
@@ -234,7 +234,7 @@ func ask[T any](v *visitor, script string) T {
 	return said
 }
 
-// is tells whether a script says true; a page that is being left says nothing.
+// is reports whether a script is true; a page that is being left says nothing.
 func (v *visitor) is(script string) bool {
 	ctx, cancel := context.WithTimeout(v.ctx, patience)
 	defer cancel()

@@ -109,8 +109,8 @@ func sendGarbage(t *testing.T, r *installation.Installation, _ string) func() {
 	return func() {
 		var dead struct{ Items []struct{ ID string } }
 		call(t, r.Operator(t), http.MethodGet, "/admin/dead-letters", &dead)
-		for _, letter := range dead.Items {
-			call(t, r.Operator(t), http.MethodDelete, "/admin/dead-letters/"+letter.ID, nil)
+		for _, deadLetter := range dead.Items {
+			call(t, r.Operator(t), http.MethodDelete, "/admin/dead-letters/"+deadLetter.ID, nil)
 		}
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"os"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -15,7 +17,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"flashsale.dev/seckill/internal/loadgen/apiclient"
-	"flashsale.dev/seckill/internal/loadgen/buyer"
+	"flashsale.dev/seckill/internal/testing/buyers"
 	"flashsale.dev/seckill/internal/testing/installation"
 )
 
@@ -47,7 +49,7 @@ func rushOver(t *testing.T, apis, consumers int) row {
 	const units = 2400
 	r := installation.Start(t, suite, installation.Options{APIs: apis, Consumers: consumers, Hosts: true})
 	before := spentBy(t, r)
-	c := begin(t, r, units, mostRate, buyer.Plan{Buyers: 16_000, Concurrency: 3000, Spread: 6 * time.Second})
+	c := begin(t, r, units, mostRate, buyers.Plan{Buyers: 16_000, Concurrency: 3000, Spread: 6 * time.Second})
 	c.exact(t, units)
 	c.polite(t)
 	got := row{apis: apis, consumers: consumers, took: c.report.Took}
@@ -72,7 +74,7 @@ func spentBy(t *testing.T, r *installation.Installation) (sum time.Duration) {
 	return sum
 }
 
-// older closes the sale while many look at it on every node, and gives how long after the close was answered a look that began then
+// older closes the sale while many read it on every node, and gives how long after the close was answered a read that began then
 // was still result the state before.
 func (c *crowd) older(t *testing.T) time.Duration {
 	t.Helper()
@@ -104,11 +106,23 @@ func (c *crowd) older(t *testing.T) time.Duration {
 			})
 		}
 	}
-	time.Sleep(300 * time.Millisecond) // the looks have met by then, and are remembered
+	time.Sleep(300 * time.Millisecond) // the reads have met by then, and are remembered
 	require.NoError(t, c.Merchant(t).Do(t.Context(), http.MethodPost, "/admin/sales/"+c.goods+"/close", nil, &struct{}{}))
 	closed = time.Now()
 	time.Sleep(500 * time.Millisecond)
 	close(stop)
 	require.NoError(t, all.Wait())
 	return slices.MaxFunc([]time.Duration{0, latest.Sub(closed)}, func(a, b time.Duration) int { return int(a - b) })
+}
+
+// used is the processor time of a process so far.
+func used(t *testing.T, p *installation.Program) time.Duration {
+	t.Helper()
+	text, err := os.ReadFile("/proc/" + strconv.Itoa(p.Pid()) + "/stat")
+	require.NoError(t, err)
+	_, after, _ := strings.Cut(string(text), ") ")
+	fields := strings.Fields(after)
+	user, _ := strconv.Atoi(fields[11])
+	system, _ := strconv.Atoi(fields[12])
+	return time.Duration(user+system) * (time.Second / 100) // USER_HZ
 }

@@ -20,7 +20,7 @@ func saying(reason, data string) func(http.ResponseWriter, *http.Request) {
 	return func(w http.ResponseWriter, _ *http.Request) { envelope(w, http.StatusConflict, reason, data) }
 }
 
-func TestANoThatIsKnownIsToldAtTheEdge(t *testing.T) {
+func TestEdge_RepeatsKnownRefusals(t *testing.T) {
 	for reason, data := range map[string]string{
 		"SOLD_OUT": `{"available":0}`, "ENDED": `{}`,
 		"NOT_STARTED": `{"startAt":"` + time.Now().Add(time.Hour).UTC().Format("2006-01-02T15:04:05.000Z") + `"}`,
@@ -44,7 +44,7 @@ func TestANoThatIsKnownIsToldAtTheEdge(t *testing.T) {
 	}
 }
 
-// Whoever the API would tell something else is sent to it.
+// Whoever the API would answer otherwise reaches it.
 func TestWhoWouldHearSomethingElseIsPassedOn(t *testing.T) {
 	api := newAPI(t)
 	e := start(t, long(api.addr()))

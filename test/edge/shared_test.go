@@ -237,8 +237,8 @@ func TestRedisAway(t *testing.T) {
 	shut := start(t, open(newAPI(t).addr()).with("settings.lua", closed(asking(t, server.Addr(), bucket))))
 	require.Equal(t, "OK", e.path("1").Reason)
 	for _, fault := range []struct {
-		name       string
-		do, mended func() error
+		name         string
+		do, restored func() error
 	}{
 		{"asleep", server.Pause, server.Resume},
 		{"killed", server.Kill, func() error { return server.Restart(t.Context()) }},
@@ -251,7 +251,7 @@ func TestRedisAway(t *testing.T) {
 			}
 			require.Equal(t, "UNAVAILABLE", shut.path("1").Reason, fault.name)
 		}
-		require.NoError(t, fault.mended(), fault.name)
+		require.NoError(t, fault.restored(), fault.name)
 		require.Eventually(t, func() bool { return client.Ping(t.Context()).Err() == nil }, patience, tick)
 		publish(t, client)
 		require.Eventually(t, func() bool { return shut.path("1").Reason == "OK" }, patience, tick, fault.name)

@@ -78,7 +78,7 @@ func selected(t *testing.T) []fault {
 
 // unsupported says why a fault cannot be injected on a topology; "" where it can.
 func (f fault) unsupported() string {
-	if f.options.Land.RedisCluster && f.options.Failover {
+	if f.options.Topology.RedisCluster && f.options.Failover {
 		return "a Redis Cluster has no Sentinels; see the faults redis-cluster-…"
 	}
 	return ""
@@ -88,9 +88,9 @@ func TestFaults(t *testing.T) {
 	topology, err := installation.ParseTopology(*onFlag)
 	require.NoError(t, err)
 	for _, f := range selected(t) {
-		f.options.Land = f.options.Land.With(topology)
+		f.options.Topology = f.options.Topology.With(topology)
 		if why := f.unsupported(); why != "" {
-			fmt.Printf("faults: %s does not run on %s: %s\n", f.name, f.options.Land, why)
+			fmt.Printf("faults: %s does not run on %s: %s\n", f.name, f.options.Topology, why)
 			continue
 		}
 		for seed := *seedFlag; seed < *seedFlag+*seedsFlag; seed++ {

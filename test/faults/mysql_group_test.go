@@ -15,8 +15,8 @@ import (
 
 // groupFaults hit the primary of a MySQL group, which elects another after 5 to 8 s.
 func groupFaults() []fault {
-	group := installation.Options{Land: installation.Topology{MySQLGroup: true}}
-	ownDisk := installation.Options{Land: group.Land, OwnSQL: true}
+	group := installation.Options{Topology: installation.Topology{MySQLGroup: true}}
+	ownDisk := installation.Options{Topology: group.Topology, OwnSQL: true}
 	spread := 20 * time.Second
 	return []fault{
 		{

@@ -25,7 +25,7 @@ func reportVerdict(t *testing.T, f fault, seed uint64, v check.Verdict, recovery
 	line := fmt.Sprintf("fault=%s seed=%d orders=%d lost=%d doubled=%d oversold=%d broken=%d "+
 		"recovery_ms=%d violations=%d", f.name, seed, v.Orders, v.Lost, v.Doubled, v.Oversold,
 		v.Broken, recovery.Milliseconds(), len(v.Violations))
-	if on := f.options.Land.String(); on != "" {
+	if on := f.options.Topology.String(); on != "" {
 		line += " on=" + on
 	}
 	fmt.Println("faults:", line)

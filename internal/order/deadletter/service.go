@@ -37,7 +37,7 @@ type Store interface {
 	// return. Conflict if stock or limit do not allow it, ErrTryAgain if the epoch has changed.
 	RestoreOrder(
 		ctx context.Context,
-		letterID string,
+		deadLetterID string,
 		undo order.StockMove,
 		now, payBy time.Time,
 	) (order.Order, error)
@@ -89,8 +89,8 @@ const (
 
 // List lists dead letters after an id ("": from the oldest), oldest first.
 func (s *Service) List(ctx context.Context, after string, limit int) ([]order.DeadLetter, error) {
-	letters, err := s.store.DeadLetters(ctx, after, limit)
-	return letters, storeError(err)
+	deadLetters, err := s.store.DeadLetters(ctx, after, limit)
+	return deadLetters, storeError(err)
 }
 
 // Discard deletes a dead letter. Its order stays failed.
@@ -100,23 +100,23 @@ func (s *Service) Discard(ctx context.Context, id string) error {
 
 // Requeue reserves a failed order's units again and writes the order as created. It returns Conflict
 // if too few units are left, if the buyer has reached the limit, or if the dead letter holds no valid
-// order. Concurrent and repeated calls write the order once. After a crash the planned return gives
+// order. Concurrent and repeated calls write the order once. After a crash the planned return releases
 // the units back (ADR 0031).
 func (s *Service) Requeue(ctx context.Context, id string) (order.Order, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), requeueDeadline)
 	defer cancel()
-	letter, err := s.store.DeadLetter(ctx, id)
+	deadLetter, err := s.store.DeadLetter(ctx, id)
 	if err != nil {
 		return order.Order{}, storeError(err)
 	}
-	line, err := s.lineOf(letter)
+	line, err := s.lineOf(deadLetter)
 	if err != nil {
 		return order.Order{}, err
 	}
-	if err := s.releaseFirst(ctx, letter); err != nil {
+	if err := s.releaseFirst(ctx, deadLetter); err != nil {
 		return order.Order{}, storeError(err)
 	}
-	o, err := s.revive(ctx, letter, line)
+	o, err := s.revive(ctx, deadLetter, line)
 	if err != nil {
 		return o, storeError(err)
 	}

@@ -42,7 +42,7 @@ func (c StockCut) Move() order.StockMove {
 // CutStore is MySQL as the change syncer needs it.
 type CutStore interface {
 	saleReader
-	// EndCut writes Redis' answer to a cut: done or undone. If a newer epoch has begun, it gives the
+	// EndCut writes Redis' answer to a cut: done or undone. If a newer epoch has begun, it sets the
 	// cut that epoch and leaves it open.
 	EndCut(ctx context.Context, c StockCut, result order.MoveResult, now time.Time) (StockCut, seckill.Sale, error)
 	// OpenCuts lists open cuts that were begun before a moment, oldest first.

@@ -24,7 +24,7 @@ type ChangeSyncer struct {
 
 const (
 	syncInterval = time.Second
-	// cutAfter is the age from which a cut counts as abandoned. The service gives up earlier.
+	// cutAfter is the age from which a cut counts as abandoned. The service stops earlier.
 	cutAfter = 5 * time.Second
 	cutChunk = 100
 )

@@ -23,8 +23,8 @@ type Loader interface {
 	Load(ctx context.Context, snap Snapshot) (bool, error)
 }
 
-// Opener begins epochs in MySQL and loads them into Redis. It does not drain reservations in
-// flight; the Rebuilder does that first.
+// Opener begins epochs in MySQL and loads them into Redis. It does not drain reservations under
+// way; the Rebuilder does that first.
 type Opener struct {
 	epochs Epochs
 	loader Loader

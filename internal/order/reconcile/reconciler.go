@@ -66,8 +66,8 @@ type Dependencies struct {
 // Reconciler repairs differences between Redis and MySQL, and samples sales for metrics.
 type Reconciler struct {
 	Dependencies
-	idle    map[int64]idleState // by goods id; only the reconciling goroutine uses it
-	letters int64               // dead letters at the last count; only the sampling goroutine uses it
+	idle            map[int64]idleState // by goods id; only the reconciling goroutine uses it
+	deadLetterCount int64               // dead letters at the last count; only the sampling goroutine uses it
 }
 
 // idleState is a sale with nothing in flight.

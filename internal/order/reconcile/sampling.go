@@ -43,7 +43,7 @@ func (r *Reconciler) sampleAll(ctx context.Context) time.Duration {
 	if mysqlUp {
 		r.countDeadLetters(ctx)
 	}
-	s.DeadLetters, s.Took = r.letters, time.Since(began)
+	s.DeadLetters, s.Took = r.deadLetterCount, time.Since(began)
 	if err == nil {
 		r.Metrics.Sampled(s)
 	} else if ctx.Err() == nil {
@@ -119,6 +119,6 @@ func (r *Reconciler) countDeadLetters(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, queryDeadline)
 	defer cancel()
 	if n, err := r.Store.CountDeadLetters(ctx); err == nil {
-		r.letters = n
+		r.deadLetterCount = n
 	}
 }

@@ -22,7 +22,7 @@ type PathStore interface {
 // pathKey batches the callers that assume the same epoch of a sale.
 type pathKey struct{ goodsID, epoch int64 }
 
-// IssuePath gives the buyer a random path to a sale that Admit returned. expiresAt is the end of
+// IssuePath makes a random path to a sale that Admit returned. expiresAt is the end of
 // its validity by Redis' clock.
 func (c *Catalog) IssuePath(
 	ctx context.Context, v seckill.View, buyerID int64,

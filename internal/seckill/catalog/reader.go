@@ -49,7 +49,7 @@ func NewSaleReader(redis ViewStore, store SaleStore) *SaleReader {
 	return r
 }
 
-// readBatch reads once and gives every caller the same view.
+// readBatch reads once and returns every caller the same view.
 func (r *SaleReader) readBatch(
 	ctx context.Context, goodsID int64, callers []struct{},
 ) ([]sharedView, error) {

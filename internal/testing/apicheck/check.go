@@ -25,7 +25,7 @@ type Exchange struct {
 	Sent   []byte
 	Status int
 	Answer http.Header
-	Got    []byte // not looked at where the answer is no JSON
+	Got    []byte // ignored where the answer is no JSON
 }
 
 // Check reports what of an exchange is not in the document, or nil.

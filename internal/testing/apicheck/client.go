@@ -26,14 +26,14 @@ func Client(t testing.TB, client *http.Client) *http.Client {
 		next = http.DefaultTransport
 	}
 	checked := *client
-	checked.Transport = &transport{document: d, next: next, tell: func(err error) { t.Errorf("%v", err) }}
+	checked.Transport = &transport{document: d, next: next, report: func(err error) { t.Errorf("%v", err) }}
 	return &checked
 }
 
 type transport struct {
 	document *Document
 	next     http.RoundTripper
-	tell     func(error)
+	report   func(error)
 }
 
 // RoundTrip makes the call and checks it. A stream's events are checked as they are read.
@@ -58,7 +58,7 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		res.Body = &events{ReadCloser: res.Body, transport: t, schema: eventOf(req.URL.Path)}
 	}
 	if err := t.document.Check(x); err != nil {
-		t.tell(err)
+		t.report(err)
 	}
 	return res, nil
 }
@@ -113,7 +113,7 @@ func (e *events) Read(p []byte) (int, error) {
 		}
 		if data, is := bytes.CutPrefix(e.line, []byte("data: ")); is {
 			if err := e.transport.document.schemas.check(e.schema, data); err != nil {
-				e.transport.tell(fmt.Errorf("event %.300q: not in openapi.yaml: %w", data, err))
+				e.transport.report(fmt.Errorf("event %.300q: not in openapi.yaml: %w", data, err))
 			}
 		}
 		e.line = e.line[:0]

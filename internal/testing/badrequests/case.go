@@ -55,7 +55,7 @@ func (c Case) Request(ctx context.Context, baseURL string) (*http.Request, error
 	return req, nil
 }
 
-// Check sends the case to a server and tells everything that is wrong with its answer, or nil.
+// Check sends the case to a server and reports everything that is wrong with its answer, or nil.
 // The client must not follow redirects: there are none to follow.
 func Check(ctx context.Context, client *http.Client, baseURL string, c Case) error {
 	req, err := c.Request(ctx, baseURL)

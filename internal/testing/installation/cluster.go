@@ -59,7 +59,7 @@ func (r *Installation) redisAddrs() string {
 	return r.Redis.Addr()
 }
 
-// clusterRefresh is how often the installation's own client looks who is master of what.
+// clusterRefresh is how often the installation's own client reads the cluster's slots.
 const clusterRefresh = 200 * time.Millisecond
 
 func (r *Installation) clusterClient() redis.UniversalClient {

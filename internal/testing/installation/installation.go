@@ -27,7 +27,7 @@ const MerchantID = 7
 // Options of a installation; zero values give one of each program.
 type Options struct {
 	APIs, Consumers int
-	Land            Topology // which servers are several
+	Topology        Topology // which servers are several
 	DSN             string   // of a fresh database
 	Redis           []string // settings, as servers.WithRedisConf takes them
 	Env             []string // further settings of all programs, NAME=value
@@ -70,7 +70,7 @@ func Start(t testing.TB, suite *servers.Suite, o Options) *Installation {
 		redisOpts = append(redisOpts, servers.WithRedisConf(setting))
 	}
 	r := &Installation{DSN: o.DSN}
-	if o.Land.RedisCluster {
+	if o.Topology.RedisCluster {
 		r.ofCluster(t, o)
 	} else {
 		r.Redis = servers.Redis(t, redisOpts...)

@@ -167,7 +167,7 @@ func (p *Program) Pause() error { return p.cmd.Process.Signal(syscall.SIGSTOP) }
 // Resume lets a paused program go on.
 func (p *Program) Resume() error { return p.cmd.Process.Signal(syscall.SIGCONT) }
 
-// Pid is its process, for those who look at what it uses.
+// Pid is its process, for reading its resource usage.
 func (p *Program) Pid() int { return p.cmd.Process.Pid }
 
 // OpsAddr is where it answers /metrics and /debug/pprof.

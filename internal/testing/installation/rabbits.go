@@ -20,9 +20,9 @@ const shards = 4
 func (r *Installation) startRabbit(t testing.TB, suite *servers.Suite, o Options) {
 	t.Helper()
 	switch {
-	case o.Land.RabbitCluster && o.OwnRabbit:
+	case o.Topology.RabbitCluster && o.OwnRabbit:
 		r.Rabbits = servers.RabbitCluster(t, rabbitNodes)
-	case o.Land.RabbitCluster:
+	case o.Topology.RabbitCluster:
 		r.Rabbits = suite.RabbitCluster(t)
 	case o.OwnRabbit:
 		r.Rabbit = servers.RabbitMQ(t)

@@ -77,7 +77,7 @@ func (r *Installation) each(t testing.TB, scan func(*sql.Rows) error, query stri
 }
 
 // RedisClient opens a client of the installation's Redis: of the cluster, or of whichever is master where it has Sentinels. It is for tests that
-// look or do fault themselves.
+// read or inject faults themselves.
 func (r *Installation) RedisClient(t testing.TB) redis.UniversalClient {
 	t.Helper()
 	opts := redis.Options{Addr: r.Redis.Addr(), MaxRetries: -1, DialTimeout: time.Second, ReadTimeout: time.Second}

@@ -37,10 +37,10 @@ func (r *Installation) servers(t testing.TB, kind string, o Options) []string {
 func (r *Installation) startSQL(t testing.TB, suite *servers.Suite, o Options) {
 	t.Helper()
 	switch {
-	case o.OwnSQL && o.Land.MySQLGroup:
+	case o.OwnSQL && o.Topology.MySQLGroup:
 		r.ownGroup(t)
 		return
-	case o.Land.MySQLGroup:
+	case o.Topology.MySQLGroup:
 		r.onGroup(t, suite.MySQLGroup(t))
 		return
 	case o.OwnSQL:

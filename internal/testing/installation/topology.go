@@ -13,7 +13,7 @@ type Topology struct {
 	MySQLGroup    bool // three members of a group, one of them the primary
 }
 
-// The names of a Land's parts, as ParseTopology reads them and String writes them.
+// The names of a Topology's parts, as ParseTopology reads them and String writes them.
 const (
 	redisCluster  = "redis-cluster"
 	rabbitCluster = "rabbit-cluster"

@@ -33,7 +33,7 @@ type Proxy struct {
 	conns   map[net.Conn]string // source host by connection, "" for connections to servers
 }
 
-// Trap waits for the first request that matches. The proxy is then cut until Mend, and Sprung is
+// Trap waits for the first request that matches. The proxy is then cut until Restore, and Sprung is
 // called once, in a goroutine of its own. The request itself is delivered if Pass is set.
 type Trap struct {
 	Match  func(request []byte) bool
@@ -105,10 +105,10 @@ func (p *Proxy) Redirect(server string) {
 	p.entries[0].servers = []string{server}
 }
 
-// Cut stops all traffic. Data that is sent meanwhile arrives after Mend.
+// Cut stops all traffic. Data that is sent meanwhile arrives after Restore.
 func (p *Proxy) Cut() { p.set(func() { p.cut = true }) }
 
-// Mend ends Cut and removes the trap.
+// Restore ends Cut and removes the trap.
 func (p *Proxy) Restore() { p.set(func() { p.cut, p.trap = false, nil }) }
 
 // Slow delays both directions.

@@ -67,7 +67,7 @@ const (
 	brief = 50 * time.Millisecond
 )
 
-func TestProxy_CutHoldsDataUntilMend(t *testing.T) {
+func TestProxy_CutHoldsDataUntilRestore(t *testing.T) {
 	p := Start(t, echo(t))
 	c := dial(t, p)
 	require.NoError(t, c.ask("a", long))

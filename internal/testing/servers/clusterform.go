@@ -113,7 +113,7 @@ func well(ctx context.Context, node *RedisServer) error {
 }
 
 // each gives a view of the cluster from every node that runs.
-func (c *RedisNodes) each(ctx context.Context, look func(*RedisServer, []clusterNode) error) error {
+func (c *RedisNodes) each(ctx context.Context, visit func(*RedisServer, []clusterNode) error) error {
 	for _, node := range c.Nodes {
 		if !node.Running() {
 			continue
@@ -122,14 +122,14 @@ func (c *RedisNodes) each(ctx context.Context, look func(*RedisServer, []cluster
 		if err != nil {
 			return err
 		}
-		if err := look(node, view); err != nil {
+		if err := visit(node, view); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// clusterPoll is how often a cluster that changes is looked at.
+// clusterPoll is how often a cluster that changes is read.
 const clusterPoll = 20 * time.Millisecond
 
 // eventually tries until it works or ctx ends.

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// Cut lets nothing through between a member and the others, in either direction, until Mend: what clients say to it and it to
+// Cut lets nothing through between a member and the others, in either direction, until Restore: what clients say to it and it to
 // them is not hindered. It takes the right to change the kernel's rules for loopback (root), and iptables and ss.
 //
 // The members' talk goes to their ports of it, so what concerns the member's own port is dropped; so are the connections it
@@ -47,7 +47,7 @@ func (g *SQLGroup) Cut(m *SQLServer) error {
 	return nil
 }
 
-// Mend lets everything through again.
+// Restore lets everything through again.
 func (g *SQLGroup) Restore() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -32,7 +32,7 @@ func (g *SQLGroup) member(path, template, dir string, i, port int) *SQLServer {
 }
 
 // memberArgs: a member that is silent is suspected after 5 s, which can't be set, and given up at once: any longer wait ends only
-// where the suspicions are looked through, every 15 s. One that is with the fewer gives up after 5 s more, so that whoever waits for it
+// where the suspicions are processed, every 15 s. One that is with the fewer gives up after 5 s more, so that whoever waits for it
 // to commit is answered, and takes no writes from then on. After a failover the new primary holds transactions back until
 // it has applied what the old one had committed.
 func (g *SQLGroup) memberArgs(dir sqlDir, i, port int) []string {
@@ -209,7 +209,7 @@ func (g *SQLGroup) bootstrap(ctx context.Context) error {
 	for _, m := range g.members {
 		err := m.execute(ctx, "CHANGE REPLICATION SOURCE TO SOURCE_USER = '"+sqlUser+"', SOURCE_PASSWORD = '"+sqlPassword+"' FOR CHANNEL 'group_replication_recovery'")
 		if err != nil {
-			return fmt.Errorf("tell a member how to catch up: %w", err)
+			return fmt.Errorf("configure the recovery of a member: %w", err)
 		}
 	}
 	return first.begin(ctx)

@@ -43,7 +43,7 @@ type Server struct {
 // ErrExternal is returned when a server that was not started here is to be killed, paused or restarted.
 var ErrExternal = errors.New("an external server is left alone")
 
-// Pid is the running server's process id, for messages and for looking at /proc; 0 for an external server.
+// Pid is the running server's process id, for messages and for reading /proc; 0 for an external server.
 func (s *Server) Pid() int {
 	pid, _ := s.proc.current()
 	return pid
@@ -180,7 +180,7 @@ func program(name string, paths ...string) (string, error) {
 			return path, nil
 		}
 	}
-	return "", fmt.Errorf("%s is %w (looked for %v)", name, ErrMissing, paths)
+	return "", fmt.Errorf("%s is %w (searched %v)", name, ErrMissing, paths)
 }
 
 // retryPorts calls start until it does not fail for a taken port, three times at most.

@@ -87,7 +87,7 @@ func (s *Suite) MySQLGroup(tb testing.TB) *SQLGroup {
 // Close ends all servers that were started and removes their data.
 func (s *Suite) Close() error { return s.closures.close() }
 
-// Around returns a test run that closes the suite at its end, before a leak check looks: the servers' owners are goroutines.
+// Around returns a test run that closes the suite at its end, before a leak check: the servers' owners are goroutines.
 func (s *Suite) Around(m interface{ Run() int }) SuiteRun { return SuiteRun{suite: s, tests: m} }
 
 // SuiteRun is a *testing.M with a Suite around it.

@@ -27,7 +27,7 @@ function keep(goodsId, attempt) {
 export const finished = (goodsId) => keep(goodsId, null);
 
 /**
- * Makes a purchase attempt and returns {orderSn} or {refusal: answer}. say(step, detail) reports the
+ * Makes a purchase attempt and returns {orderSn} or {refused: answer}. say(step, detail) reports the
  * steps 'path', 'purchase' and 'wait' {answer, left, step}. A stored attempt continues with its own
  * path only: a new path would be a purchase that the user has not asked for.
  */
@@ -37,7 +37,7 @@ export async function buy(goodsId, quantity, say, signal) {
   for (let paths = 0; ; paths++) {
     if (!attempt) {
       const issued = await path(goodsId, say, signal);
-      if (!issued.ok) return {refusal: issued};
+      if (!issued.ok) return {refused: issued};
       attempt = {path: issued.data.randomPath, expiresAt: issued.data.expiresAt, quantity, begun: now()};
       keep(goodsId, attempt);
     }
@@ -48,12 +48,12 @@ export async function buy(goodsId, quantity, say, signal) {
     }
     if (answer.reason !== 'BAD_PATH') {
       if (!unsure) finished(goodsId);
-      return {refusal: answer};
+      return {refused: answer};
     }
     finished(goodsId);
     const orderSn = await orderSince(goodsId, attempt.begun); // the path has expired, but may have bought
     if (orderSn) return {orderSn};
-    if (resumed || paths > 0) return {refusal: answer};
+    if (resumed || paths > 0) return {refused: answer};
     attempt = null;
   }
 }

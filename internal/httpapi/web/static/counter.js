@@ -84,7 +84,7 @@ export class Counter {
     const stop = new AbortController();
     const quantity = Number(part(this.card, 'quantity')?.value ?? 1);
     const outcome = await buy(this.sale.goodsId, quantity, (step, detail) => this.onStep(step, detail, stop), stop.signal);
-    if (outcome.refusal) this.refused(outcome.refusal);
+    if (outcome.refused) this.refused(outcome.refused);
     else await this.queued(outcome.orderSn);
   }
 

@@ -19,7 +19,7 @@ keyForm.addEventListener('submit', async (event) => {
 });
 keyForm.addEventListener('input', () => keyForm.rule.setCustomValidity(''));
 
-const list = document.getElementById('letters');
+const list = document.getElementById('dead-letters');
 const confirmDiscard = confirmation('discard', 'yes');
 let cursor = '';
 
@@ -31,37 +31,37 @@ async function load() {
   }
   cursor = got.data.nextCursor ?? '';
   list.append(...got.data.items.map(row));
-  document.getElementById('letters-more').hidden = !cursor;
+  document.getElementById('dead-letters-more').hidden = !cursor;
   empty();
 }
 
-const empty = () => { document.getElementById('letters-none').hidden = Boolean(list.firstElementChild); };
+const empty = () => { document.getElementById('dead-letters-none').hidden = Boolean(list.firstElementChild); };
 
 const say = (kind, words) => {
-  const place = document.getElementById('letters-say');
+  const place = document.getElementById('dead-letters-say');
   place.dataset.kind = kind;
   put(place, words);
 };
 
-function row(letter) {
-  const li = document.getElementById('letter').content.firstElementChild.cloneNode(true);
-  put(part(li, 'why'), oneOf('letter', letter.reason));
-  put(part(li, 'sn'), letter.orderSn || '–');
-  put(part(li, 'goods'), t('orders.goods', {id: letter.goodsId}));
-  put(part(li, 'seen'), t('letters.seen', {when: moment(Date.parse(letter.firstSeenAt), now()), n: count(letter.attempts), origin: letter.origin}));
-  part(li, 'requeue').addEventListener('click', () => resolve(li, 'POST', `/admin/dead-letters/${letter.id}/requeue`, t('letters.requeued')));
-  part(li, 'discard').addEventListener('click', () => confirmDiscard().then((yes) => yes && resolve(li, 'DELETE', `/admin/dead-letters/${letter.id}`, t('letters.discarded'))));
+function row(deadLetter) {
+  const li = document.getElementById('dead-letter').content.firstElementChild.cloneNode(true);
+  put(part(li, 'why'), oneOf('deadLetter', deadLetter.reason));
+  put(part(li, 'sn'), deadLetter.orderSn || '–');
+  put(part(li, 'goods'), t('orders.goods', {id: deadLetter.goodsId}));
+  put(part(li, 'seen'), t('deadLetters.seen', {when: moment(Date.parse(deadLetter.firstSeenAt), now()), n: count(deadLetter.attempts), origin: deadLetter.origin}));
+  part(li, 'requeue').addEventListener('click', () => resolve(li, 'POST', `/admin/dead-letters/${deadLetter.id}/requeue`, t('deadLetters.requeued')));
+  part(li, 'discard').addEventListener('click', () => confirmDiscard().then((yes) => yes && resolve(li, 'DELETE', `/admin/dead-letters/${deadLetter.id}`, t('deadLetters.discarded'))));
   return li;
 }
 
 async function resolve(li, method, path, done) {
   for (const b of li.querySelectorAll('button')) b.disabled = true;
   const got = await call(method, path);
-  say(got.ok ? 'yes' : 'no', got.ok ? done : got.reason === 'CONFLICT' ? t('letters.conflict') : problem(got));
+  say(got.ok ? 'yes' : 'no', got.ok ? done : got.reason === 'CONFLICT' ? t('deadLetters.conflict') : problem(got));
   if (got.ok || got.reason === 'NOT_FOUND') li.remove();
   for (const b of li.querySelectorAll('button')) b.disabled = false;
   empty();
 }
 
-document.getElementById('letters-more').addEventListener('click', load);
+document.getElementById('dead-letters-more').addEventListener('click', load);
 load();

@@ -126,7 +126,7 @@ function showSnapshot({figures, ledger, purchaseP99Millis}) {
   put(live('age'), figures.pending ? t('live.age', {ms: count(figures.backlogAgeMillis)}) : t('live.drained'));
   put(live('p99'), purchaseP99Millis ? t('live.ms', {n: count1(purchaseP99Millis)}) : '–');
   sparks.p99.add(purchaseP99Millis);
-  showPace(figures);
+  showRates(figures);
   if (sale && (sale.status !== figures.status || sale.phase !== figures.phase)) {
     sale.phase = figures.phase;
     if (sale.status === figures.status) tick(now());
@@ -135,7 +135,7 @@ function showSnapshot({figures, ledger, purchaseP99Millis}) {
 }
 
 /** Orders and refusals per second: from the server, or the difference to the last snapshot. */
-function showPace(figures) {
+function showRates(figures) {
   for (const name of ['refused', 'reasons']) document.querySelector(`[data-tile="${name}"]`).hidden = !figures.refusals;
   const refusals = figures.refusals ?? {};
   const refused = Object.values(refusals).reduce((sum, n) => sum + n, 0);
@@ -164,7 +164,7 @@ function showReasons(refusals, all) {
       li.innerHTML = '<span></span><b class="figure"></b><svg class="bar" aria-hidden="true" viewBox="0 0 100 6" preserveAspectRatio="none"><rect class="all" width="100" height="6"/><rect class="left" height="6"/></svg>';
       list.append(li);
     }
-    put(li.querySelector('span'), t(`refusal.${reason}`));
+    put(li.querySelector('span'), t(`refused.${reason}`));
     put(li.querySelector('b'), count(n));
     li.querySelector('.left').setAttribute('width', 100 * n / all);
   }

@@ -65,11 +65,11 @@ function sort() {
 }
 
 /** Polls the catalog: often before a sale starts, rarely while the tab is hidden. */
-async function keepLooking() {
+async function keepPolling() {
   const wait = document.hidden ? 0 : await load();
   const near = [...counters.values()].some((c) => Math.abs(Date.parse(c.sale.startAt) - now()) < 15e3);
   const open = [...counters.values()].some((c) => c.card.dataset.phase === 'ongoing');
-  setTimeout(keepLooking, Math.max(wait * 1000, near ? 1000 : open ? 2000 : 5000));
+  setTimeout(keepPolling, Math.max(wait * 1000, near ? 1000 : open ? 2000 : 5000));
 }
 
 everySecond(() => {
@@ -79,6 +79,6 @@ everySecond(() => {
   }
   sort();
 });
-keepLooking();
+keepPolling();
 document.addEventListener('visibilitychange', () => document.hidden || load());
 if (role === 'buyer') loadOrders();
