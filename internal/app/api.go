@@ -82,7 +82,7 @@ func NewAPI(p Parts, s Settings, a APISettings) (*API, error) {
 	services, health := NewServices(p, s), NewHealth(p)
 	guard := httpapi.NewRuleLimiter(limits.Book, limits.Gate)
 	handler := httpapi.New(httpapi.Deps{
-		Sales: services.Sales, Changes: services.Sales, Statistics: services.Statistics,
+		Sales: services.Sales, Statistics: services.Statistics,
 		DeadLetters: services.DeadLetters, ErrorCounts: services.Counters, Reader: services.Catalog,
 		Purchases: services.Purchases, Orders: services.Orders, Notifier: notifier, PathLimiter: guard,
 		RouteLimiter: guard, LimiterAdmin: limits.Admin(saleRates(services.Catalog)),

@@ -17,7 +17,6 @@ import (
 // Deps are the services behind the API. All are required unless a comment says otherwise.
 type Deps struct {
 	Sales        Sales
-	Changes      Changes
 	Reader       SaleReader
 	PathLimiter  PathLimiter
 	RouteLimiter RouteLimiter // nil: only /randomPath is limited

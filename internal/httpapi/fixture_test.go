@@ -74,7 +74,7 @@ func newFixture(t *testing.T) *fixture {
 	site, err := web.New("CNY")
 	require.NoError(t, err)
 	handler := httpapi.New(httpapi.Deps{
-		Sales: h, Reader: h, PathLimiter: h, Purchases: h, Orders: h, Changes: h, Statistics: h, Health: h,
+		Sales: h, Reader: h, PathLimiter: h, Purchases: h, Orders: h, Statistics: h, Health: h,
 		Payments: h, Callbacks: h.signer, Phones: phones, Sessions: tokens, Site: site, Tokens: tokens, Metrics: h.metrics, Log: log,
 	}, httpapi.Options{
 		Now: func() time.Time { return h.now }, Guests: []seckill.Actor{{ID: 2, Role: seckill.Buyer, Name: "Ada"}},

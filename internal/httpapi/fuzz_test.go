@@ -87,7 +87,7 @@ func newFuzzFixture(f *testing.F) *fuzzFixture {
 	notifier := query.NewNotifier(nil, nil, log)
 	notifier.Close() // streams end when they have answered what there is
 	z.router = httpapi.New(httpapi.Deps{
-		Sales: z, Reader: z, PathLimiter: z, Purchases: z, Orders: z, Changes: z, Statistics: z, Health: z, Tokens: tokens,
+		Sales: z, Reader: z, PathLimiter: z, Purchases: z, Orders: z, Statistics: z, Health: z, Tokens: tokens,
 		Payments: z, Callbacks: z.signer, Phones: phones,
 		LimiterAdmin: limiters, DeadLetters: fakeDeadLetters{}, Notifier: notifier, Metrics: z.metrics, Log: log,
 	}, httpapi.Options{}).(*gin.Engine)

@@ -46,7 +46,7 @@ func newLimitedFixture(t *testing.T, yaml string) *fixture {
 	}
 	handler := httpapi.New(httpapi.Deps{
 		Sales: h, Reader: h, PathLimiter: limits, RouteLimiter: limits, LimiterAdmin: rules.NewAdmin(book, rules.NewSync(client, book), store, nil),
-		Purchases: h, Orders: h, Payments: h, Changes: h, Statistics: h, Health: h, Tokens: tokens, Metrics: h.metrics,
+		Purchases: h, Orders: h, Payments: h, Statistics: h, Health: h, Tokens: tokens, Metrics: h.metrics,
 		Log: slog.New(slog.NewTextHandler(&lockedWriter{w: h.log}, nil)),
 	}, httpapi.Options{Now: func() time.Time { return h.now }})
 	h.handler = handler

@@ -22,7 +22,7 @@ func (a *api) changeSale(ctx context.Context, r *request) (response, error) {
 	if _, err := a.managedSale(ctx, r); err != nil {
 		return response{}, err
 	}
-	s, err := a.Changes.Change(ctx, r.actor, id, c, once)
+	s, err := a.Sales.Change(ctx, r.actor, id, c, once)
 	return ok(a.newMerchantSaleResponse(s)), err
 }
 
@@ -58,7 +58,7 @@ func (a *api) deleteSale(ctx context.Context, r *request) (response, error) {
 	if err != nil {
 		return response{}, err
 	}
-	return ok(nil), a.Changes.Delete(ctx, r.actor, id, once)
+	return ok(nil), a.Sales.Delete(ctx, r.actor, id, once)
 }
 
 // auditResponse is one recorded change of a sale.

@@ -15,21 +15,20 @@ import (
 // The interfaces below are what the handlers call. Their errors are *seckill.Error where the caller
 // is to learn a reason; every other error is logged and answered as INTERNAL.
 
-// SaleBook stores and returns merchants' sales. An unknown sale is NOT_FOUND, and a sale of another
-// merchant is FORBIDDEN.
-type SaleBook interface {
-	// Create returns the sale of the first call where a later one has the same idempotency key.
+// Sales is what merchants do with sales; *inventory.SaleService is one. An unknown sale is NOT_FOUND,
+// and a sale of another merchant is FORBIDDEN. A repeated idempotency key returns the first result.
+type Sales interface {
 	Create(
-		ctx context.Context, by seckill.Actor, n seckill.NewSale, once salechange.IdempotencyKey,
+		ctx context.Context, by seckill.Actor, n seckill.NewSale, key salechange.IdempotencyKey,
 	) (seckill.Sale, error)
 	Get(ctx context.Context, by seckill.Actor, goodsID int64) (seckill.Sale, error)
 	// List returns the actor's own sales, or all for an operator, newest first: at most limit of
 	// those with a goods id below the given one (0 starts at the newest).
 	List(ctx context.Context, by seckill.Actor, below int64, limit int) ([]seckill.Sale, error)
-}
-
-// SaleLifecycle exposes and closes sales and returns their books.
-type SaleLifecycle interface {
+	Change(
+		ctx context.Context, by seckill.Actor, goodsID int64, c salechange.Change, key salechange.IdempotencyKey,
+	) (seckill.Sale, error)
+	Delete(ctx context.Context, by seckill.Actor, goodsID int64, key salechange.IdempotencyKey) error
 	Expose(ctx context.Context, by seckill.Actor, goodsID int64) (seckill.Sale, error)
 	Close(ctx context.Context, by seckill.Actor, goodsID int64) (seckill.Sale, error)
 	Ledger(ctx context.Context, by seckill.Actor, goodsID int64) (seckill.Ledger, error)
@@ -40,30 +39,12 @@ type SaleLifecycle interface {
 	) ([]salechange.AuditEntry, error)
 }
 
-// Sales is all that merchants ask of a sale, except for changes.
-type Sales interface {
-	SaleBook
-	SaleLifecycle
-}
-
-// Changes changes and deletes sales. A repeated idempotency key returns the first call's result.
-type Changes interface {
-	Change(
-		ctx context.Context, by seckill.Actor, goodsID int64, c salechange.Change, once salechange.IdempotencyKey,
-	) (seckill.Sale, error)
-	Delete(ctx context.Context, by seckill.Actor, goodsID int64, once salechange.IdempotencyKey) error
-}
-
-// Catalog reads exposed sales.
-type Catalog interface {
+// SaleReader reads sales for buyers and admits buyers to them; *catalog.Catalog is one.
+type SaleReader interface {
 	// Sales returns exposed sales, newest first: at most limit of those with a goods id below the
 	// given one (0 starts at the newest).
 	Sales(ctx context.Context, below int64, limit int) ([]seckill.View, error)
 	Sale(ctx context.Context, goodsID int64) (seckill.View, error)
-}
-
-// Admission is the first step of a purchase.
-type Admission interface {
 	// KnownError returns the error that Admit would return without a call to Redis, or nil where
 	// Admit has to call it.
 	KnownError(goodsID int64) error
@@ -74,12 +55,6 @@ type Admission interface {
 	IssuePath(
 		ctx context.Context, v seckill.View, buyerID int64,
 	) (path string, expiresAt time.Time, err error)
-}
-
-// SaleReader reads sales for buyers and admits buyers to them.
-type SaleReader interface {
-	Catalog
-	Admission
 }
 
 // PathLimiter limits random paths, between Admit and IssuePath. LimitPath waits for a permit where

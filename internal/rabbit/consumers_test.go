@@ -226,6 +226,8 @@ func TestConsumers_OneActivePerShardAndTakeoverAfterDeath(t *testing.T) {
 	sent := stop()
 	require.NotEmpty(t, sent)
 	eventually(t, func() bool { return w.has(sent) }, "confirmed and not written")
+	w.mu.Lock() // unconfirmed messages may still be written
+	defer w.mu.Unlock()
 	for shard, bodies := range w.bodies {
 		require.True(t, slices.IsSorted(bodies), "messages of shard %d are out of order", shard)
 	}
