@@ -34,22 +34,17 @@ func (l *lagging) Reserve(
 	return g, err
 }
 
+func serviceOver(h *fixture, redis purchase.ReservationStore) *purchase.Service {
+	sales := catalog.NewSaleReader(h.redis, h.store)
+	return purchase.NewService(sales, redis, h.queue, h.minter, nil, nil, nil, time.Second, h.parts.Log)
+}
+
 func TestPlace_UnreplicatedReservationIsUnavailable(t *testing.T) {
 	h := newFixture(t)
 	h.runWorkers(settings())
 	goods := h.exposeSale(5, 1).GoodsID
 	redis := &lagging{ReservationStore: h.redis}
-	service := purchase.NewService(
-		catalog.NewSaleReader(h.redis, h.store),
-		redis,
-		h.queue,
-		h.minter,
-		nil,
-		nil,
-		nil,
-		time.Second,
-		h.parts.Log,
-	)
+	service := serviceOver(h, redis)
 	p := purchase.Request{GoodsID: goods, Buyer: buyer(7), Path: h.path(goods, 7), Quantity: 1}
 
 	redis.behind.Store(true)
@@ -69,17 +64,7 @@ func TestPlace_RefusalNeedsNoReplicas(t *testing.T) {
 	goods := h.exposeSale(1, 1).GoodsID
 	redis := &lagging{ReservationStore: h.redis}
 	redis.behind.Store(true)
-	service := purchase.NewService(
-		catalog.NewSaleReader(h.redis, h.store),
-		redis,
-		h.queue,
-		h.minter,
-		nil,
-		nil,
-		nil,
-		time.Second,
-		h.parts.Log,
-	)
+	service := serviceOver(h, redis)
 	_, err := service.Place(
 		t.Context(),
 		purchase.Request{

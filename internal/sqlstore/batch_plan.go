@@ -77,6 +77,18 @@ func (p *batchPlan) fail(
 // addFailed adds a failed order with its dead letter and the move that returns its units to Redis.
 // MySQL's stock never lost them.
 func (p *batchPlan) addFailed(l reservation.OrderLine, epoch int64, deadLetter order.DeadLetter) error {
+	if err := p.addDeadLetter(l, deadLetter); err != nil {
+		return err
+	}
+	row := newOrder(p.sale, l, epoch, p.now)
+	row.Status, row.FailureReason, row.ClosedAt = order.Failed, deadLetter.Reason, millis(p.now)
+	p.orders = append(p.orders, row)
+	p.out.Failed[l.OrderSn] = deadLetter.Reason
+	return nil
+}
+
+// addDeadLetter adds a dead letter and the move that returns its order's units to Redis.
+func (p *batchPlan) addDeadLetter(l reservation.OrderLine, deadLetter order.DeadLetter) error {
 	dead, err := rowOfDeadLetter(deadLetter)
 	if err != nil {
 		return err
@@ -85,11 +97,7 @@ func (p *batchPlan) addFailed(l reservation.OrderLine, epoch int64, deadLetter o
 	if err != nil {
 		return err
 	}
-	row := newOrder(p.sale, l, epoch, p.now)
-	row.Status, row.FailureReason, row.ClosedAt = order.Failed, deadLetter.Reason, millis(p.now)
-	p.orders, p.deadLetters = append(p.orders, row), append(p.deadLetters, dead)
-	p.out.Failed[l.OrderSn] = deadLetter.Reason
-	p.out.Moves = append(p.out.Moves, move)
+	p.deadLetters, p.out.Moves = append(p.deadLetters, dead), append(p.out.Moves, move)
 	return nil
 }
 
@@ -116,17 +124,8 @@ func (p *batchPlan) claimTombstone(
 	l reservation.OrderLine, epoch int64, deadLetter order.DeadLetter,
 ) error {
 	deadLetter.Reason = order.FailedLost
-	dead, err := rowOfDeadLetter(deadLetter)
-	if err != nil {
-		return err
-	}
-	move, err := newMove(p.sale, l, order.MoveFail, p.now)
-	if err != nil {
-		return err
-	}
 	p.claimed = append(p.claimed, newOrder(p.sale, l, epoch, p.now))
-	p.deadLetters, p.out.Moves = append(p.deadLetters, dead), append(p.out.Moves, move)
-	return nil
+	return p.addDeadLetter(l, deadLetter)
 }
 
 // newOrder returns the row of a line without a status. The amount is in the currency's smallest
