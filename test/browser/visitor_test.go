@@ -138,10 +138,12 @@ func (v *visitor) do(steps ...chromedp.Action[chromedp.Void]) {
 	}
 }
 
-// open goes to a page.
+// open goes to a page and waits for its scripts: Navigate may return before a module ran, and a
+// click that comes before the page listens for it is lost.
 func (v *visitor) open(path string) {
 	v.t.Helper()
 	v.do(chromedp.Navigate(v.base + path))
+	v.becomes(path+" is loaded", `document.readyState === 'complete'`)
 }
 
 // press clicks what a selector finds, once the page's scripts are there and it can be. A card that changes its section meanwhile is
