@@ -12,13 +12,6 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// LimiterAdmin reads and changes rate limits at run time.
-type LimiterAdmin interface {
-	Get(ctx context.Context, rule, key string) (rules.Setting, error)
-	Set(ctx context.Context, rule, key string, change rules.Change) (rules.Setting, error)
-	Delete(ctx context.Context, rule, key string) error
-}
-
 // limiterRoutes are not limited themselves: an operator could not correct a limit that is too low.
 // The key is a wildcard because an IPv6 network contains a slash.
 func (a *api) limiterRoutes() []route {

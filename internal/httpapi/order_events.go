@@ -11,18 +11,8 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"flashsale.dev/seckill/internal/order"
-	"flashsale.dev/seckill/internal/order/query"
 	"flashsale.dev/seckill/internal/seckill"
 )
-
-// Notifier reports changes of orders.
-type Notifier interface {
-	// Subscribe subscribes to an order whose status is known. Unsubscribe must follow.
-	Subscribe(goodsID int64, orderSn string, known order.Status) *query.Subscription
-	Unsubscribe(l *query.Subscription)
-	// Done returns a channel that is closed when the notifier stops.
-	Done() <-chan struct{}
-}
 
 // eventID numbers the progress of an order. It only grows, and is the same on every node.
 func eventID(s order.Status) int {

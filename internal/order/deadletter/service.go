@@ -9,7 +9,6 @@ import (
 
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/inventory"
-	"flashsale.dev/seckill/internal/order/orderwriter"
 	"flashsale.dev/seckill/internal/ordersn"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/reservation"
@@ -43,16 +42,10 @@ type Store interface {
 	) (order.Order, error)
 }
 
-// ReservationStore reserves units for a requeued order in Redis.
-type ReservationStore interface {
-	View(ctx context.Context, goodsID int64) (seckill.View, error)
-	orderwriter.Settler
-}
-
 // Service resolves dead letters for operators. It is safe for concurrent use.
 type Service struct {
 	store    Store
-	redis    ReservationStore
+	redis    Redis
 	releaser *inventory.StockReleaser
 	minter   *ordersn.Minter
 	timeout  time.Duration // until an unpaid order expires
@@ -63,7 +56,7 @@ type Service struct {
 // NewService returns a service whose requeued orders expire after paymentTimeout.
 func NewService(
 	store Store,
-	reservations ReservationStore,
+	reservations Redis,
 	releaser *inventory.StockReleaser,
 	minter *ordersn.Minter,
 	paymentTimeout time.Duration,
