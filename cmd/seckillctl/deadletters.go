@@ -29,12 +29,16 @@ type resolver struct {
 	redisServer
 	JWTSecret      config.Secret `name:"jwt-secret" env:"SECKILL_JWT_SECRET" help:"The secret that signs tokens; it marks order numbers if no order secret is set."`
 	OrderSecret    config.Secret `name:"order-secret" env:"SECKILL_ORDER_SECRET" help:"The secret that marks order numbers."`
+	OldSecrets     config.Secret `name:"old-order-secrets" env:"SECKILL_OLD_ORDER_SECRETS" help:"Former secrets of order numbers, separated by commas."`
 	PaymentTimeout time.Duration `name:"payment-timeout" env:"SECKILL_PAYMENT_TIMEOUT" default:"15m" help:"Time to pay after an order was written."`
 }
 
 // with opens the servers and calls work.
 func (r *resolver) with(s *session, work func(*deadletter.Service) error) error {
-	key, err := config.Auth{JWTSecret: r.JWTSecret, OrderSecret: r.OrderSecret}.OrderKey()
+	secrets := config.Auth{
+		JWTSecret: r.JWTSecret, OrderSecret: r.OrderSecret, OldOrderSecrets: r.OldSecrets,
+	}
+	keys, err := secrets.OrderKeys()
 	if err != nil {
 		return err
 	}
@@ -47,7 +51,7 @@ func (r *resolver) with(s *session, work func(*deadletter.Service) error) error 
 	defer client.Close()
 	reservations, log := redisstore.New(client, redisstore.Options{}), slog.New(slog.DiscardHandler)
 	releaser := inventory.NewStockReleaser(store, reservations, log)
-	return work(deadletter.NewService(store, reservations, releaser, ordersn.NewMinter(key), r.PaymentTimeout, log))
+	return work(deadletter.NewService(store, reservations, releaser, ordersn.NewKeys(keys...), r.PaymentTimeout, log))
 }
 
 type listDeadLettersCmd struct{ database }

@@ -62,7 +62,7 @@ func NewAPI(p Parts, s Settings, a APISettings) (*API, error) {
 	if err != nil {
 		return nil, err
 	}
-	phones, err := auth.NewPhones(append(slices.Clone(a.PhoneKeys), auth.DerivedPhoneKey(s.OrderSecret))...)
+	phones, err := auth.NewPhones(append(slices.Clone(a.PhoneKeys), auth.DerivedPhoneKey(s.OrderSecrets[0]))...)
 	if err != nil {
 		return nil, err
 	}

@@ -71,7 +71,7 @@ func (p Parts) provider() payment.Provider {
 
 // Settings configure the services.
 type Settings struct {
-	OrderSecret    []byte
+	OrderSecrets   [][]byte      // of paths and order numbers: the first signs, all verify
 	PublishTimeout time.Duration // longest wait for a confirm
 	ReplicasWait   time.Duration // longest wait for Redis' replicas before that; 0: no wait
 	PaymentTimeout time.Duration // until an unpaid order expires
@@ -93,19 +93,19 @@ type Services struct {
 
 // NewServices wires the services behind the HTTP API.
 func NewServices(p Parts, s Settings) Services {
-	minter := ordersn.NewMinter(s.OrderSecret)
+	keys := ordersn.NewKeys(s.OrderSecrets...)
 	reader := catalog.NewSaleReader(p.RedisStore, p.Store)
 	ledgers := reconcile.NewLedgerReader(p.Store, p.RedisStore)
 	releaser := inventory.NewStockReleaser(p.Store, p.RedisStore, p.Log)
 	opener := rebuild.NewOpener(p.Store, p.RedisStore)
 	sales := inventory.NewSaleService(p.Store, p.RedisStore, opener, ledgers, releaser, CheckRate, p.Log)
-	orders := query.NewService(p.Store, p.RedisStore, reader, sales, minter)
+	orders := query.NewService(p.Store, p.RedisStore, reader, sales, keys, s.ReplicasWait+s.PublishTimeout)
 	counters := stats.NewCounters(p.RedisStore, p.Log)
 	return Services{
-		Catalog: catalog.NewCatalog(reader, p.RedisStore, p.Store), Sales: sales, Orders: orders,
-		Purchases:   purchase.NewService(reader, p.RedisStore, p.Queue, minter, counters, p.Observers.Reservations, p.Observers.Tracer, s.PublishTimeout, p.Log),
+		Catalog: catalog.NewCatalog(reader, p.Store, keys), Sales: sales, Orders: orders,
+		Purchases:   purchase.NewService(reader, p.RedisStore, p.Store, p.Queue, keys, counters, p.Observers.Reservations, p.Observers.Tracer, s.PublishTimeout, p.Log),
 		Payments:    payment.NewService(orders, p.Store, releaser, p.provider(), p.Log),
-		DeadLetters: deadletter.NewService(p.Store, p.RedisStore, releaser, minter, s.PaymentTimeout, p.Log),
+		DeadLetters: deadletter.NewService(p.Store, p.RedisStore, releaser, keys, s.PaymentTimeout, p.Log),
 		Statistics:  stats.NewService(sales, reader, p.Store, p.RedisStore), Counters: counters,
 	}
 }
@@ -138,7 +138,7 @@ func NewWorkers(p Parts, s Settings) []Worker {
 	})
 	writer := orderwriter.NewWriter(orderwriter.Dependencies{
 		Store: p.Store, Redis: p.RedisStore, Releaser: releaser,
-		Minter: ordersn.NewMinter(s.OrderSecret), Metrics: p.Observers.Writes,
+		Keys: ordersn.NewKeys(s.OrderSecrets...), Metrics: p.Observers.Writes,
 		Tracer: p.Observers.Tracer, PaymentTimeout: s.PaymentTimeout, Log: p.Log,
 	})
 	consumer := orderwriter.NewConsumer(p.Source, writer, orderwriter.ConsumerOptions{BatchSize: s.BatchSize, Linger: s.BatchLinger}, p.Observers.Tracer, p.Log)

@@ -82,9 +82,9 @@ func parse(p config.Program, name string, flags *flag.FlagSet, args []string, st
 
 // SettingsOf returns the services' part of a program's settings.
 func SettingsOf(cfg config.Config) (Settings, error) {
-	secret, err := cfg.Auth.OrderKey()
+	secrets, err := cfg.Auth.OrderKeys()
 	return Settings{
-		OrderSecret: secret, PublishTimeout: cfg.AMQP.PublishTimeout, PaymentTimeout: cfg.Order.PaymentTimeout,
+		OrderSecrets: secrets, PublishTimeout: cfg.AMQP.PublishTimeout, PaymentTimeout: cfg.Order.PaymentTimeout,
 		ReplicasWait: cfg.Redis.ReplicasWait(), BatchSize: cfg.Order.BatchSize, BatchLinger: cfg.Order.BatchLinger,
 	}, err
 }

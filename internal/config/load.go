@@ -25,7 +25,7 @@ func Load(p Program, environ []string) (cfg Config, warnings []string, err error
 	settings := Settings(p)
 	problems := parse(&cfg, settings, values(settings, given))
 	problems = append(problems, cfg.check(settings)...)
-	if _, err := cfg.Auth.OrderKey(); p == Consumer && err != nil {
+	if _, err := cfg.Auth.OrderKeys(); p == Consumer && err != nil {
 		problems = append(problems, fmt.Errorf("SECKILL_JWT_SECRET: %w", err))
 	}
 	return cfg, unknown(given), errors.Join(problems...)

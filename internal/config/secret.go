@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"log/slog"
+	"strings"
 
 	"flashsale.dev/seckill/internal/auth"
 )
@@ -35,16 +36,25 @@ var ErrNoSecret = errors.New("neither an order secret nor a JWT secret is set")
 // Phones parses the keys of phone numbers. Load has validated them.
 func (a Auth) Phones() ([]auth.PhoneKey, error) { return auth.ParsePhoneKeys(string(a.PhoneKeys)) }
 
-// OrderKey returns the secret of the order numbers: the configured one, or one derived from the JWT
-// secret with HMAC. The derived key does not disclose the JWT secret. Its error is ErrNoSecret.
-func (a Auth) OrderKey() ([]byte, error) {
+// OrderKeys returns the secrets of paths and order numbers. The first signs: the configured one, or
+// one derived from the JWT secret with HMAC, which does not disclose the JWT secret. The others only
+// verify. Its error is ErrNoSecret.
+func (a Auth) OrderKeys() ([][]byte, error) {
+	var keys [][]byte
 	switch {
 	case a.OrderSecret != "":
-		return []byte(a.OrderSecret), nil
-	case a.JWTSecret == "":
+		keys = append(keys, []byte(a.OrderSecret))
+	case a.JWTSecret != "":
+		mac := hmac.New(sha256.New, []byte(a.JWTSecret))
+		mac.Write([]byte("flashsale order secret"))
+		keys = append(keys, mac.Sum(nil))
+	default:
 		return nil, ErrNoSecret
 	}
-	mac := hmac.New(sha256.New, []byte(a.JWTSecret))
-	mac.Write([]byte("flashsale order secret"))
-	return mac.Sum(nil), nil
+	for old := range strings.SplitSeq(a.OldOrderSecrets.Reveal(), ",") {
+		if old != "" {
+			keys = append(keys, []byte(old))
+		}
+	}
+	return keys, nil
 }

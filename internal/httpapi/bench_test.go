@@ -33,8 +33,8 @@ func (i instantServices) Admit(context.Context, int64) (seckill.View, error) {
 	return seckill.View{Sale: seckill.Sale{GoodsID: 43}}, i.soldOut
 }
 
-func (instantServices) IssuePath(context.Context, seckill.View, int64) (string, time.Time, error) {
-	return strings.Repeat("0a", 16), time.Time{}, nil
+func (instantServices) IssuePath(seckill.View, int64) (string, time.Time) {
+	return strings.Repeat("0a", 16), time.Time{}
 }
 
 func (instantServices) Place(context.Context, purchase.Request) (string, error) {

@@ -148,13 +148,13 @@ func (f *fake) Admit(ctx context.Context, id int64) (seckill.View, error) {
 	return v, v.CheckSelling(v.Now, v.Available)
 }
 
-func (f *fake) IssuePath(_ context.Context, v seckill.View, buyer int64) (string, time.Time, error) {
+func (f *fake) IssuePath(v seckill.View, buyer int64) (string, time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	path := strings.Repeat("a", 28) + string("0123456789abcdef"[len(f.paths)%16]) + "bcd"
 	f.paths[pathKey(v.GoodsID, buyer, path)] = ""
 	f.writes++
-	return path, f.now.Add(time.Minute), nil
+	return path, f.now.Add(time.Minute)
 }
 
 func pathKey(goods, buyer int64, path string) string {

@@ -29,8 +29,11 @@ func (a *api) issuePath(ctx context.Context, r *request) (response, error) {
 	if err := a.PathLimiter.LimitPath(ctx, v, r.actor); err != nil {
 		return response{}, err
 	}
-	path, expires, err := a.Reader.IssuePath(ctx, v, r.actor.ID)
-	return ok(pathResponse{RandomPath: path, ExpiresAt: timestamp(expires)}), err
+	if err := a.Reader.KnownError(id); err != nil { // the sale may have ended while it waited
+		return response{}, err
+	}
+	path, expires := a.Reader.IssuePath(v, r.actor.ID)
+	return ok(pathResponse{RandomPath: path, ExpiresAt: timestamp(expires)}), nil
 }
 
 // cachedError returns the error that this node has cached for the sale. Most callers of a rush

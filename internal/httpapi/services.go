@@ -52,9 +52,7 @@ type SaleReader interface {
 	// NOT_STARTED, ENDED, SOLD_OUT or UNAVAILABLE.
 	Admit(ctx context.Context, goodsID int64) (seckill.View, error)
 	// IssuePath returns a random path for one buyer and the time at which it expires.
-	IssuePath(
-		ctx context.Context, v seckill.View, buyerID int64,
-	) (path string, expiresAt time.Time, err error)
+	IssuePath(v seckill.View, buyerID int64) (path string, expiresAt time.Time)
 }
 
 // PathLimiter limits random paths, between Admit and IssuePath. LimitPath waits for a permit where

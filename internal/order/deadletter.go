@@ -4,8 +4,6 @@ import (
 	"errors"
 	"time"
 
-	"github.com/google/uuid"
-
 	"flashsale.dev/seckill/internal/ordersn"
 )
 
@@ -24,11 +22,6 @@ type DeadLetter struct {
 // ErrNoSuchDeadLetter means that no dead letter has this id, or no longer.
 var ErrNoSuchDeadLetter = errors.New("no such dead letter")
 
-// DeadLetterID returns the id of the dead letter of an order without a row. It is the UUIDv7 of the
-// order number, so that a repeated failure writes one dead letter.
-func DeadLetterID(orderSn string) string {
-	if id, ok := ordersn.ID(orderSn); ok {
-		return id.String()
-	}
-	return uuid.Must(uuid.NewV7()).String()
-}
+// DeadLetterID returns the id of the dead letter of an order without a row. The order number decides
+// it, so that a repeated failure writes one dead letter.
+func DeadLetterID(orderSn string) string { return ordersn.ID(orderSn).String() }

@@ -29,7 +29,6 @@ func (s Status) Active() bool { return s == Created || s == Paid }
 type Order struct {
 	reservation.OrderLine
 	GoodsID       int64
-	Epoch         int64 // of its reservation
 	Amount        int64
 	Status        Status
 	FailureReason FailureReason // of a Failed one

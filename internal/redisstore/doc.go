@@ -1,15 +1,15 @@
-// Package redisstore keeps the live state of sales in Redis: gate and counters, random paths,
+// Package redisstore keeps the live state of sales in Redis: gate and counters,
 // reservations, the outbox, pending orders, and the locks of rebuilds. The limiter is elsewhere.
 //
 // Every key of one goods carries the goods id as its hash tag, so that one script reaches them all
 // on a cluster:
 //
 //	sk:{42}            hash    the sale: gate, epoch, lease, window, limit and the ledger's numbers
-//	sk:{42}:buyers     hash    buyer -> units held and the order numbers that hold them
+//	sk:{42}:buyers     hash    buyer -> units held, and the order numbers of this epoch
 //	sk:{42}:pending    hash    order number -> time (ms), units, and the entry to publish again
 //	sk:{42}:outbox     stream  batches of entries that RabbitMQ has not confirmed
 //	sk:{42}:moves      set     ids of the stock moves applied in this epoch
-//	sk:{42}:p:<path>   string  one random path, while it lives
+//	sk:{42}:p:<path>   string  a random path that an earlier release stored, for 24 h at most
 //	sk:{42}:tally      hash    refusal reason -> count
 //	sk:{42}:pace       hash    second -> orders reserved
 //	sk:{42}:waited     string  written before a WAIT, so that WAIT covers earlier writes

@@ -113,14 +113,16 @@ func readPending(text string) (order.Pending, error) {
 	return order.Pending{OrderLine: line, Entry: []byte(entry), At: time.UnixMilli(at).UTC()}, nil
 }
 
-// Adopt takes units of the present epoch for orders of an older one and reports which of them got
-// units. Where the gate is shut all of them do: nothing is sold until a newer epoch, which includes
-// them, is loaded. Where Redis has a newer epoch the error is a *reservation.GateError.
+// Adopt takes units of the present epoch for orders of an older one and returns the units that each
+// of them has now: none where it was refused. Where the gate is shut all get theirs: nothing is sold
+// until a newer epoch, which includes them, is loaded. Other units than a line's mean that the buyer
+// repeated the path with another quantity: the line is void, and the order is on its way. Where
+// Redis has a newer epoch the error is a *reservation.GateError.
 //
 // limit is the most units that a buyer may hold including these; 0 leaves that check to MySQL.
 func (s *Store) Adopt(
 	ctx context.Context, goodsID, epoch, limit int64, lines []reservation.OrderLine,
-) (map[string]bool, error) {
+) (map[string]int64, error) {
 	k := keysOf(goodsID)
 	args := append(make([]any, 0, 3+4*len(lines)), s.lease, epoch, limit)
 	for _, l := range lines {
@@ -139,9 +141,9 @@ func (s *Store) Adopt(
 	if state, has := r.gate(); r.err == nil && r.left() == 0 {
 		return nil, gateError(state, has)
 	}
-	adopted := make(map[string]bool, len(lines))
+	adopted := make(map[string]int64, len(lines))
 	for _, l := range lines {
-		adopted[l.OrderSn] = r.int() == 1
+		adopted[l.OrderSn] = r.int()
 	}
 	return adopted, r.err
 }

@@ -12,6 +12,9 @@ import (
 // errTooFewReplicas says that a reservation may be lost together with the master.
 var errTooFewReplicas = errors.New("too few replicas have it yet")
 
+// markerLife bounds the life of the marker key.
+const markerLife = 24 * time.Hour
+
 // How often a batch follows a cluster's redirection, and the first pause before a repeated attempt.
 const (
 	maxRedirects  = 4
@@ -72,7 +75,7 @@ func (s *Store) reserveAndWait(
 	ask()
 	script := s.reserve.Eval(ctx, pipe, keys, args...)
 	ask()
-	written := pipe.Set(ctx, k.replicationMarker(), 1, UsedPathLife)
+	written := pipe.Set(ctx, k.replicationMarker(), 1, markerLife)
 	waited := pipe.Do(ctx, "WAIT", s.opts.WaitReplicas, s.opts.WaitTimeout.Milliseconds())
 	_, _ = pipe.Exec(ctx) // each command has its own error
 	fields, err = script.Slice()

@@ -5,34 +5,29 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
-	"time"
 
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
-// UsedPathLife is how long a used path returns its order.
-const UsedPathLife = 24 * time.Hour
-
 // Reserve judges 1 to MaxBatch reservations of one goods in one script call. Where the gate is
-// shut, or epoch differs from Redis', it takes nothing and returns a *reservation.GateError. The
-// result's NotReplicated is set where too few replicas confirmed the batch within WaitTimeout.
+// shut, or epoch differs from Redis', it takes nothing and returns a *reservation.GateError. All
+// have the same StoredPath. The result's NotReplicated is set where too few replicas confirmed the batch within WaitTimeout.
 func (s *Store) Reserve(
 	ctx context.Context, goodsID, epoch int64, rs []reservation.Reservation,
 ) (reservation.Result, error) {
 	k := keysOf(goodsID)
-	keys := append(make([]string, 0, 4+len(rs)), k.sale(), k.buyers(), k.pending(), k.outbox())
-	args := append(
-		make([]any, 0, 4+4*len(rs)), s.lease, epoch, s.opts.MaxBacklogMillis,
-		int64(UsedPathLife/time.Second),
-	)
+	keys := []string{k.sale(), k.buyers(), k.pending(), k.outbox()}
+	if path := rs[0].StoredPath; path != "" {
+		keys = append(keys, k.storedPath(path))
+	}
+	args := append(make([]any, 0, 3+5*len(rs)), s.lease, epoch, s.opts.MaxBacklogMillis)
 	for _, r := range rs {
 		entry, err := json.Marshal(r.OrderLine)
 		if err != nil {
 			return reservation.Result{}, fmt.Errorf("encode a reservation: %w", err)
 		}
-		keys = append(keys, k.path(r.Path))
-		args = append(args, r.BuyerID, r.Quantity, r.OrderSn, entry)
+		args = append(args, r.BuyerID, r.Quantity, r.OrderSn, r.PathEnd.UnixMilli(), entry)
 	}
 	fields, notReplicated, err := s.reserveReplicated(ctx, k, keys, args)
 	if err != nil {
@@ -76,32 +71,4 @@ func readVerdict(r *reply, code reservation.VerdictCode, sn string) reservation.
 		v.Available = r.int()
 	}
 	return v
-}
-
-// IssuePaths stores one random path per buyer for life and returns Redis' time. The error is the
-// refusal that applies to all buyers at the moment, with the units left in its data.
-func (s *Store) IssuePaths(
-	ctx context.Context, goodsID, epoch int64, life time.Duration, ps []reservation.PathGrant,
-) (time.Time, error) {
-	k := keysOf(goodsID)
-	keys := append(make([]string, 0, 1+len(ps)), k.sale())
-	args := append(make([]any, 0, 3+len(ps)), s.lease, epoch, life.Milliseconds())
-	for _, p := range ps {
-		keys = append(keys, k.path(p.Path))
-		args = append(args, p.BuyerID)
-	}
-	fields, err := s.paths.Run(ctx, s.client, keys, args...).Slice()
-	if err != nil {
-		return time.Time{}, fmt.Errorf("issue random paths in redis: %w", err)
-	}
-	r := &reply{fields: fields}
-	state, has := r.gate()
-	now, available, code := r.millis(), r.int(), reservation.VerdictCode(r.int())
-	if r.err == nil && state != seckill.GateOpen {
-		return now, gateError(state, has)
-	}
-	if r.err != nil {
-		return now, r.err
-	}
-	return now, reservation.Verdict{Code: code, Available: available}.Err()
 }

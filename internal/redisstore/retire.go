@@ -6,7 +6,7 @@ import (
 )
 
 // Retire deletes a sale that is over; false where Redis has another epoch or orders are still in
-// flight. Used paths stop returning their orders, so retire no sale within UsedPathLife of its end.
+// flight.
 func (s *Store) Retire(ctx context.Context, goodsID, epoch int64) (bool, error) {
 	k := keysOf(goodsID)
 	done, err := s.retire.Run(ctx, s.client, []string{k.sale(), k.buyers(), k.pending(), k.moves(), k.outbox()}, epoch).

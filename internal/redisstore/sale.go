@@ -134,12 +134,15 @@ func (s *Store) stage(ctx context.Context, key string, holdings []rebuild.Holdin
 	return nil
 }
 
-// holdingText encodes "held sn:quantity …" as the reserve script does.
+// holdingText encodes a holding as the scripts do (see gate.lua).
 func holdingText(h rebuild.Holding) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d", h.Held)
 	for _, o := range h.Orders {
 		fmt.Fprintf(&b, " %s:%d", o.OrderSn, o.Quantity)
+		if o.Quantity == 0 {
+			fmt.Fprintf(&b, ":%d", time.Now().Unix())
+		}
 	}
 	return b.String()
 }

@@ -18,7 +18,7 @@ type Store struct {
 	lease  string
 	opts   Options
 
-	reserve, paths, view, load, shut, updateSale, settle, release, adopt, retire *redis.Script
+	reserve, view, load, shut, updateSale, settle, release, adopt, retire *redis.Script
 }
 
 // Options of a Store.
@@ -41,11 +41,9 @@ func New(client redis.UniversalClient, opts Options) *Store {
 	plain := func(name string) *redis.Script { return redis.NewScript(lua.Source(name)) }
 	return &Store{
 		client: client, lease: opts.Lease, opts: opts,
-		reserve: gated(
-			"reserve",
-		), paths: gated("paths"), view: gated("view"), load: gated("load"), adopt: gated("adopt"),
-		shut: gated("shut"), release: gated("release"),
-		updateSale: plain("update"), settle: plain("settle"), retire: plain("retire"),
+		reserve: gated("reserve"), view: gated("view"), load: gated("load"), adopt: gated("adopt"),
+		shut: gated("shut"), release: gated("release"), settle: gated("settle"),
+		updateSale: plain("update"), retire: plain("retire"),
 	}
 }
 
@@ -62,12 +60,14 @@ type keys string
 
 func keysOf(goodsID int64) keys { return keys("sk:{" + strconv.FormatInt(goodsID, 10) + "}") }
 
-func (k keys) sale() string            { return string(k) }
-func (k keys) buyers() string          { return string(k) + ":buyers" }
-func (k keys) pending() string         { return string(k) + ":pending" }
-func (k keys) outbox() string          { return string(k) + ":outbox" }
-func (k keys) moves() string           { return string(k) + ":moves" }
-func (k keys) path(path string) string { return string(k) + ":p:" + path }
+func (k keys) sale() string    { return string(k) }
+func (k keys) buyers() string  { return string(k) + ":buyers" }
+func (k keys) pending() string { return string(k) + ":pending" }
+func (k keys) outbox() string  { return string(k) + ":outbox" }
+func (k keys) moves() string   { return string(k) + ":moves" }
+
+// storedPath is the key of a random path of earlier releases.
+func (k keys) storedPath(path string) string { return string(k) + ":p:" + path }
 
 func (k keys) stage(epoch int64) string {
 	return string(k) + ":stage:" + strconv.FormatInt(epoch, 10)

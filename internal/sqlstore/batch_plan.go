@@ -48,7 +48,7 @@ func judge(
 			err = p.fail(l, b, order.FailedOversold)
 		default:
 			held[l.BuyerID], p.holdings[l.BuyerID] = after, after
-			p.create(l, b.Epochs[l.OrderSn], b.PayBy)
+			p.create(l, b.PayBy)
 		}
 		if err != nil {
 			return nil, err
@@ -57,8 +57,8 @@ func judge(
 	return p, nil
 }
 
-func (p *batchPlan) create(l reservation.OrderLine, epoch int64, payBy time.Time) {
-	row := newOrder(p.sale, l, epoch, p.now)
+func (p *batchPlan) create(l reservation.OrderLine, payBy time.Time) {
+	row := newOrder(p.sale, l, p.now)
 	row.Status, row.PayBy = order.Created, millis(payBy)
 	p.orders, p.sold = append(p.orders, row), p.sold+l.Quantity
 	p.out.Created = append(p.out.Created, l.OrderSn)
@@ -71,16 +71,16 @@ func (p *batchPlan) fail(
 	if err != nil {
 		return err
 	}
-	return p.addFailed(l, b.Epochs[l.OrderSn], deadLetter)
+	return p.addFailed(l, deadLetter)
 }
 
 // addFailed adds a failed order with its dead letter and the move that returns its units to Redis.
 // MySQL's stock never lost them.
-func (p *batchPlan) addFailed(l reservation.OrderLine, epoch int64, deadLetter order.DeadLetter) error {
+func (p *batchPlan) addFailed(l reservation.OrderLine, deadLetter order.DeadLetter) error {
 	if err := p.addDeadLetter(l, deadLetter); err != nil {
 		return err
 	}
-	row := newOrder(p.sale, l, epoch, p.now)
+	row := newOrder(p.sale, l, p.now)
 	row.Status, row.FailureReason, row.ClosedAt = order.Failed, deadLetter.Reason, millis(p.now)
 	p.orders = append(p.orders, row)
 	p.out.Failed[l.OrderSn] = deadLetter.Reason
@@ -113,26 +113,24 @@ func (p *batchPlan) claimTombstones(lines []reservation.OrderLine, b orderwriter
 		if err != nil {
 			return err
 		}
-		if err := p.claimTombstone(l, b.Epochs[l.OrderSn], deadLetter); err != nil {
+		if err := p.claimTombstone(l, deadLetter); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (p *batchPlan) claimTombstone(
-	l reservation.OrderLine, epoch int64, deadLetter order.DeadLetter,
-) error {
+func (p *batchPlan) claimTombstone(l reservation.OrderLine, deadLetter order.DeadLetter) error {
 	deadLetter.Reason = order.FailedLost
-	p.claimed = append(p.claimed, newOrder(p.sale, l, epoch, p.now))
+	p.claimed = append(p.claimed, newOrder(p.sale, l, p.now))
 	return p.addDeadLetter(l, deadLetter)
 }
 
 // newOrder returns the row of a line without a status. The amount is in the currency's smallest
 // unit.
-func newOrder(sale saleRow, l reservation.OrderLine, epoch int64, now time.Time) orderRow {
+func newOrder(sale saleRow, l reservation.OrderLine, now time.Time) orderRow {
 	return orderRow{
-		GoodsID: sale.GoodsID, OrderSn: l.OrderSn, BuyerID: l.BuyerID, Epoch: epoch, Quantity: l.Quantity,
+		GoodsID: sale.GoodsID, OrderSn: l.OrderSn, BuyerID: l.BuyerID, Epoch: l.Epoch, Quantity: l.Quantity,
 		Amount: sale.Price * l.Quantity, Name: l.Name, Phone: l.Phone, Created: now.UnixMilli(),
 	}
 }
@@ -156,8 +154,8 @@ func newMove(
 func toAdopt(b orderwriter.Batch, epoch int64, lines []reservation.OrderLine) []string {
 	var sns []string
 	for _, l := range lines {
-		adopted := b.Epoch == epoch && b.Adopted[l.OrderSn]
-		if b.Epochs[l.OrderSn] < epoch && !adopted {
+		adopted := b.Epoch == epoch && b.Adopted[l.OrderSn] == l.Quantity
+		if l.Epoch < epoch && !adopted {
 			sns = append(sns, l.OrderSn)
 		}
 	}

@@ -19,13 +19,13 @@ import (
 
 // WriteFailed writes one order that WriteBatch cannot write as failed, with its dead letter and the
 // stock move that returns its units, in one transaction. A number that exists is left unchanged and
-// reported in the outcome's Existing. epoch is the order's own. An unknown goods is accepted, so
+// reported in the outcome's Existing. An unknown goods is accepted, so
 // that every promised number ends as a row.
 //
 // Empty fields of dead are filled in, and text that is too long is truncated. An order number that
 // does not fit is an error: keep such a message with AddDeadLetter.
 func (s *Store) WriteFailed(
-	ctx context.Context, goodsID int64, line reservation.OrderLine, epoch int64,
+	ctx context.Context, goodsID int64, line reservation.OrderLine,
 	reason order.FailureReason, dead order.DeadLetter, now time.Time,
 ) (order.Outcome, error) {
 	if !fitsColumn(line.OrderSn, maxOrderSn) {
@@ -39,7 +39,7 @@ func (s *Store) WriteFailed(
 	}
 	var out order.Outcome
 	err = s.inTx(ctx, "write a failed order", func(tx *gorm.DB) (err error) {
-		out, err = writeFailed(tx, goodsID, truncateLine(line), epoch, deadLetter, now)
+		out, err = writeFailed(tx, goodsID, truncateLine(line), deadLetter, now)
 		return err
 	})
 	if err != nil {
@@ -49,12 +49,12 @@ func (s *Store) WriteFailed(
 }
 
 func writeFailed(
-	tx *gorm.DB, goodsID int64, line reservation.OrderLine, epoch int64, deadLetter order.DeadLetter,
+	tx *gorm.DB, goodsID int64, line reservation.OrderLine, deadLetter order.DeadLetter,
 	now time.Time,
 ) (order.Outcome, error) {
 	sale, err := lockSale(tx, goodsID)
 	if errors.Is(err, seckill.ErrNoSuchGoods) {
-		sale, err = saleRow{GoodsID: goodsID, Epoch: epoch}, nil
+		sale, err = saleRow{GoodsID: goodsID, Epoch: line.Epoch}, nil
 	}
 	if err != nil {
 		return order.Outcome{}, err
@@ -66,14 +66,14 @@ func writeFailed(
 	case err != nil:
 		return order.Outcome{}, err
 	case tombstones[line.OrderSn] && line.Quantity > 0:
-		if err := p.claimTombstone(line, epoch, deadLetter); err != nil {
+		if err := p.claimTombstone(line, deadLetter); err != nil {
 			return order.Outcome{}, err
 		}
 		return p.out, p.write(tx)
 	case len(existing) > 0:
 		return order.Outcome{Epoch: sale.Epoch, Existing: existing}, nil
 	}
-	if err := p.addFailed(line, epoch, deadLetter); err != nil {
+	if err := p.addFailed(line, deadLetter); err != nil {
 		return order.Outcome{}, err
 	}
 	return p.out, p.write(tx)

@@ -10,6 +10,7 @@ import (
 
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/rebuild"
+	"flashsale.dev/seckill/internal/ordersn"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/salechange"
 )
@@ -51,7 +52,7 @@ func (s *Store) BeginEpoch(
 			return err
 		}
 		snap.Sale = row.sale()
-		snap.Holdings, err = activeHoldings(tx, goodsID)
+		snap.Holdings, err = holdingsAt(tx, goodsID, now)
 		return err
 	})
 	return snap, err
@@ -79,11 +80,17 @@ func checkToken(row saleRow, token int64, now time.Time) error {
 	return nil
 }
 
-// activeHoldings groups the active orders of a goods by buyer, buyers and order numbers ascending.
-func activeHoldings(tx *gorm.DB, goodsID int64) ([]rebuild.Holding, error) {
+// clockMargin is how far the clocks of a database client and of Redis may differ.
+const clockMargin = 4 * time.Minute
+
+// holdingsAt groups the active orders of a goods by buyer, buyers and order numbers ascending. Final
+// orders whose path may still be used are among them, with no units: a repeated path takes nothing.
+func holdingsAt(tx *gorm.DB, goodsID int64, now time.Time) ([]rebuild.Holding, error) {
 	var rows []orderRow
-	err := tx.Select("buyer_id", "order_sn", "quantity").Order("order_sn").
-		Where("goods_id = ? AND status IN ?", goodsID, []order.Status{order.Created, order.Paid}).
+	usable := ordersn.FirstAt(now.Add(-ordersn.PathTTL - clockMargin))
+	err := tx.Select("buyer_id", "order_sn", "quantity", "status").Order("order_sn").
+		Where("goods_id = ? AND (status IN ? OR order_sn >= ?)", goodsID,
+			[]order.Status{order.Created, order.Paid}, usable).
 		Find(&rows).Error
 	place := make(map[int64]int, len(rows))
 	var list []rebuild.Holding
@@ -92,6 +99,9 @@ func activeHoldings(tx *gorm.DB, goodsID int64) ([]rebuild.Holding, error) {
 		if !known {
 			i = len(list)
 			place[r.BuyerID], list = i, append(list, rebuild.Holding{BuyerID: r.BuyerID})
+		}
+		if !r.Status.Active() {
+			r.Quantity = 0
 		}
 		list[i].Held += r.Quantity
 		list[i].Orders = append(

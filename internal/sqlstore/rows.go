@@ -88,9 +88,9 @@ func (r orderRow) order() order.Order {
 	return order.Order{
 		OrderLine: reservation.OrderLine{
 			OrderSn: r.OrderSn, BuyerID: r.BuyerID, Quantity: r.Quantity, Name: r.Name,
-			Phone: r.Phone,
+			Phone: r.Phone, Epoch: r.Epoch,
 		},
-		GoodsID: r.GoodsID, Epoch: r.Epoch, Amount: r.Amount, Status: r.Status, FailureReason: r.FailureReason,
+		GoodsID: r.GoodsID, Amount: r.Amount, Status: r.Status, FailureReason: r.FailureReason,
 		CreatedAt: timeOf(
 			&r.Created,
 		), PayBy: timeOf(r.PayBy), PaidAt: timeOf(r.PaidAt), ClosedAt: timeOf(r.ClosedAt),

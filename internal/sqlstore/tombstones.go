@@ -11,8 +11,8 @@ import (
 
 // WriteTombstone writes a tombstonestone: the row of an order of an ended epoch that was lost with
 // Redis, before its buyer learns of it. A late message then finds the row and creates no order (ADR
-// 0035). An existing row stays unchanged and is returned. order.ErrTryAgain says that the order's
-// epoch has not ended.
+// 0035). An existing row stays unchanged and is returned. o.Epoch is that of the Redis which does not
+// have the order; order.ErrTryAgain says that another one has begun since.
 func (s *Store) WriteTombstone(ctx context.Context, o order.Order) (order.Order, error) {
 	var row orderRow
 	err := s.inTx(ctx, "write a tombstonestone", func(tx *gorm.DB) error {
@@ -24,7 +24,7 @@ func (s *Store) WriteTombstone(ctx context.Context, o order.Order) (order.Order,
 		if !errors.Is(err, order.ErrNoSuchOrder) {
 			return err
 		}
-		if sale.Epoch <= o.Epoch {
+		if sale.Epoch != o.Epoch {
 			return order.ErrTryAgain
 		}
 		row = tombstonestoneRow(o)

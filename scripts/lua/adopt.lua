@@ -9,9 +9,11 @@
 -- KEYS  1 sale (hash)   2 buyers (hash)   3 pending (hash)
 -- ARGV  1 lease ('' = read INFO)   2 epoch   3 the sale's highest limit so far (0 = none)
 --       then for each order: buyer id, quantity, order number, entry (JSON)
--- Returns {gate, epoch, result…}; without results where Redis has a newer epoch. A result:
---       1 taken now or before, or not needed
---       0 too few units left, or over the limit together with the buyer's newer orders
+-- Returns {gate, epoch, units…}; without units where Redis has a newer epoch. For each order the
+--       units that it has now: those asked, or none where too few are left or the buyer's newer
+--       orders reach the limit. Other units than asked mean that the buyer repeated the path
+--       with another quantity in this epoch: that reservation is the order, and not this line.
+-- An order that gets none stays in the buyer's holding, so that its path takes nothing later.
 -- The present limit is not applied: it may have been lowered since the reservation.
 local sale, buyers, pending = KEYS[1], KEYS[2], KEYS[3]
 local FIRST_ARG, STRIDE = 4, 4
@@ -23,7 +25,7 @@ if gate ~= GATE_OPEN or epoch < wanted then
   if epoch < wanted then redis.call('HSET', sale, 'fence', wanted) end
   if epoch > 0 then redis.call('HSET', sale, 'gate', GATE_SHUT) end
   local waived = {}
-  for a = FIRST_ARG, #ARGV, STRIDE do waived[#waived + 1] = 1 end
+  for a = FIRST_ARG, #ARGV, STRIDE do waived[#waived + 1] = tonumber(ARGV[a + 1]) end
   return {gate, epoch, unpack(waived)}
 end
 local avail, pend = tonumber(s[4]), tonumber(s[5])
@@ -31,15 +33,19 @@ local now = now_ms()
 local was_pending = pend
 
 local function take(buyer, q, sn, entry)
-  if redis.call('HEXISTS', pending, sn) == 1 then return 1 end
+  local order = redis.call('HGET', pending, sn)
+  if order then return units_of(order) end
   local holding = redis.call('HGET', buyers, buyer)
-  local held = held_of(holding)
-  if holding and string.find(holding, ' ' .. sn .. ':', 1, true) then return 1 end
-  if not q or q > avail or (limit > 0 and held + q > limit) then return 0 end
+  local had = order_in(holding, sn)
+  if had and had > 0 then return had end
+  if not q or q > avail or (limit > 0 and held_of(holding) + q > limit) then
+    redis.call('HSET', buyers, buyer, without_units(holding, sn, now))
+    return 0
+  end
   redis.call('HSET', pending, sn, now .. ':' .. q .. ':' .. entry)
-  redis.call('HSET', buyers, buyer, with_order(holding, held, sn, q))
+  redis.call('HSET', buyers, buyer, with_order(holding, sn, q))
   avail, pend = avail - q, pend + q
-  return 1
+  return q
 end
 
 local answers = {}

@@ -45,29 +45,54 @@ local function quantity(s)
   return nil
 end
 
--- A buyer's holding is "held sn:quantity sn:quantity …"; nil or false for a buyer without orders.
+-- A buyer's holding is "held sn:quantity sn:quantity …"; nil or false for a buyer without orders. An
+-- order that ended in this epoch stays as "sn:0:second", so that its path takes nothing again.
+
+-- order_in returns the units of an order in a holding, and the bounds of its item; nil if it is not
+-- in there.
+local function order_in(holding, sn)
+  local from = holding and string.find(holding, ' ' .. sn .. ':', 1, true)
+  if not from then return nil end
+  local to = (string.find(holding, ' ', from + 1, true) or #holding + 1) - 1
+  return tonumber(string.sub(holding, from + #sn + 2, to)) or 0, from, to
+end
+
+-- held_of returns the units of a holding, and the text of its orders.
 local function held_of(holding)
-  if not holding then return 0 end
-  return tonumber(string.sub(holding, 1, string.find(holding, ' ', 1, true) - 1))
+  if not holding then return 0, '' end
+  local space = string.find(holding, ' ', 1, true)
+  return tonumber(string.sub(holding, 1, space - 1)), string.sub(holding, space)
 end
 
--- with_order returns a holding with one more order.
-local function with_order(holding, held, sn, q)
-  local orders = holding and string.sub(holding, string.find(holding, ' ', 1, true)) or ''
-  return held + q .. orders .. ' ' .. sn .. ':' .. q
+-- with_order returns a holding in which an order has so many units.
+local function with_order(holding, sn, value)
+  local held, orders = held_of(holding)
+  local had, from, to = order_in(orders, sn)
+  if had then
+    held, orders = held - had, string.sub(orders, 1, from - 1) .. string.sub(orders, to + 1)
+  end
+  return held + (tonumber(value) or 0) .. orders .. ' ' .. sn .. ':' .. value
 end
 
--- without_order returns a holding without one of its orders.
-local function without_order(holding, rest, sn)
-  local from = string.find(holding, ' ' .. sn .. ':', 1, true)
-  local orders = string.find(holding, ' ', 1, true)
-  if not from then return rest .. string.sub(holding, orders) end
-  local after = string.find(holding, ' ', from + 1, true) or #holding + 1
-  return rest .. string.sub(holding, orders, from - 1) .. string.sub(holding, after)
+-- without_units returns a holding in which an order has ended. It forgets the orders that ended
+-- before, once their paths have expired for sure.
+local function without_units(holding, sn, now)
+  local second, KEPT_S = math.floor(now / 1000), 300
+  local ended = string.gsub(with_order(holding, sn, '0:' .. second), ' %w+:0:(%d+)', function(at)
+    if second - at > KEPT_S then return '' end
+  end)
+  return ended
 end
 
--- numbers_of returns the order numbers of a holding, separated by spaces.
+-- numbers_of returns the numbers of the orders that hold units, separated by spaces.
 local function numbers_of(holding)
-  if not holding then return '' end
-  return (string.gsub(string.sub(holding, string.find(holding, ' ', 1, true) + 1), ':%d+', ''))
+  local _, orders = held_of(holding)
+  orders = string.gsub(orders, ' %w+:0:%d+', '')
+  return (string.gsub(string.sub(orders, 2), ':%d+', ''))
+end
+
+-- units_of returns the quantity of a pending order ("ms:quantity:entry").
+local function units_of(order)
+  local ms = string.find(order, ':', 1, true)
+  return tonumber(string.sub(order, ms + 1, string.find(order, ':', ms + 1, true) - 1))
 end

@@ -4,7 +4,7 @@
 -- - any epoch while the gate is open: a rebuild shuts the gate first, so this gate was opened on
 --   another master, and its reservations have not been drained.
 -- Pending orders of the old epoch are in MySQL by then (the rebuild waited for its barrier) and are
--- dropped. The outbox and used paths stay.
+-- dropped. The outbox stays.
 --
 -- KEYS  1 sale (hash)   2 staged buyers (hash, optional)   3 buyers (hash)   4 pending (hash)
 --       5 moves (set)

@@ -1,5 +1,6 @@
 -- release: applies stock moves of one goods, each once by its id, and only while the gate is open:
--- a demoted master would lose the units and keep the mark.
+-- a demoted master would lose the units and keep the mark. A number whose units return stays in its
+-- buyer's holding, so that a repeated path takes nothing.
 --
 -- KEYS  1 sale (hash)   2 buyers (hash)   3 pending (hash)   4 moves (set: ids of this epoch)
 -- ARGV  1 lease ('' = read INFO)
@@ -15,27 +16,20 @@ local APPLIED, APPLIED_BEFORE, COVERED, DEFERRED, TOO_LARGE = 1, 0, 2, 3, 4
 local s = redis.call('HMGET', sale, 'gate', 'epoch', 'lease')
 local gate, epoch = gate_of(s[1], s[2], s[3], ARGV[1])
 
-local function lower_holding(buyer, sn, units)
-  local holding = redis.call('HGET', buyers, buyer)
-  if not holding then return end
-  local rest = held_of(holding) - units
-  if rest <= 0 then
-    redis.call('HDEL', buyers, buyer)
-  else
-    redis.call('HSET', buyers, buyer, without_order(holding, rest, sn))
-  end
-end
+local now = now_ms()
 
 local function return_units(kind, buyer, sn, units)
-  local from = 'sold'
-  if redis.call('HDEL', pending, sn) == 1 then
-    from = 'pend'
+  local order, holding = redis.call('HGET', pending, sn), redis.call('HGET', buyers, buyer)
+  if kind == 'fail' and not order and order_in(holding, sn) then return end
+  redis.call('HSET', buyers, buyer, without_units(holding, sn, now))
+  if order then
+    units = units_of(order)
+    redis.call('HDEL', pending, sn)
   elseif kind == 'fail' then
     return -- the order took nothing in this epoch
   end
-  redis.call('HINCRBY', sale, from, -units)
+  redis.call('HINCRBY', sale, order and 'pend' or 'sold', -units)
   redis.call('HINCRBY', sale, 'avail', units)
-  lower_holding(buyer, sn, units)
 end
 
 local results = {}

@@ -1,26 +1,28 @@
 -- reserve: takes units of one goods for a list of buyers, judging each reservation alone, in order.
+-- A number that the buyer has in this epoch is the same order again, whatever has become of it.
 --
--- KEYS  1 sale (hash)   2 buyers (hash: buyer -> "held sn:quantity …")
+-- KEYS  1 sale (hash)   2 buyers (hash: buyer -> holding, see gate)
 --       3 pending (hash: sn -> "ms:quantity:entry")   4 outbox (stream: b = JSON array of entries)
---       5… the random path of each reservation ("buyer@epoch", once used "buyer sn")
+--       5 (optional) the random path that an earlier release stored for every reservation of this
+--         call: "buyer@epoch", once used "buyer sn"
 -- ARGV  1 lease ('' = read INFO)   2 the caller's epoch
 --       3 age of the oldest pending order at which the gate shuts, ms (0 = never)
---       4 how long a used path is kept, s
---       then for each reservation: buyer id, quantity, order number, entry (JSON)
+--       then for each reservation: buyer id, quantity, order number, end of its path (ms),
+--       entry (JSON)
 -- Returns {gate, epoch, now ms, units left, outbox id ('' = none), verdicts, detail…}; no verdicts
 --       unless the gate is 0. The verdicts are one digit for each reservation. Those marked with +
 --       have a detail, in order:
---       0 taken   1+ path used before (sn)   2 wrong path   3 too early   4 too late
+--       0 taken   1+ the same order again (sn)   2 expired path   3 too early   4 too late
 --       5+ over the limit (sn sn …)   6+ too few (units left)   7 malformed quantity
-local TAKEN, REPEATED, WRONG_PATH, TOO_EARLY, TOO_LATE = '0', '1', '2', '3', '4'
+local TAKEN, REPEATED, EXPIRED_PATH, TOO_EARLY, TOO_LATE = '0', '1', '2', '3', '4'
 local OVER_LIMIT, TOO_FEW, MALFORMED = '5', '6', '7'
+local FIRST_ARG, STRIDE = 4, 5
 local sale, buyers, pending, outbox = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local max_backlog, keep = tonumber(ARGV[3]), ARGV[4]
-local FIRST_ARG, STRIDE = 5, 4
+local stored_path, USED_PATH_S = KEYS[5], 24 * 3600
 
 local s = redis.call('HMGET', sale, 'gate', 'epoch', 'lease', 'status', 'start', 'end', 'limit',
   'avail', 'pend', 'since')
-local now = now_ms()
+local now, max_backlog = now_ms(), tonumber(ARGV[3])
 local gate, epoch = gate_of(s[1], s[2], s[3], ARGV[1])
 if gate == GATE_OPEN and s[2] ~= ARGV[2] then gate = GATE_EPOCH end
 local avail, pend, since = tonumber(s[8]), tonumber(s[9]), tonumber(s[10])
@@ -36,45 +38,51 @@ elseif now < tonumber(s[5]) then
   window = TOO_EARLY
 end
 local limit = tonumber(s[7])
-local unused = '@' .. s[2]
+local permit = stored_path and redis.call('GET', stored_path)
+
+-- path_of returns the verdict on a path that an earlier release stored, and its order.
+local function path_of(buyer)
+  if permit == buyer .. '@' .. s[2] then return nil end
+  if permit and string.sub(permit, 1, #buyer + 1) == buyer .. ' ' then
+    return REPEATED, string.sub(permit, #buyer + 2)
+  end
+  return EXPIRED_PATH
+end
 
 local ids = {}
 for a = FIRST_ARG, #ARGV, STRIDE do ids[#ids + 1] = ARGV[a] end
-local permits = redis.call('MGET', unpack(KEYS, 5))
-local had = redis.call('HMGET', buyers, unpack(ids))
--- changes by earlier reservations of this call
-local permit_now, had_now = {}, {}
+local had, had_now = redis.call('HMGET', buyers, unpack(ids)), {}
 local verdicts, details, memory, entries = {}, {}, {}, {}
 local was_pending = pend
 local stamp = now .. ':'
 
 for i = 1, #ids do
   local a = FIRST_ARG + (i - 1) * STRIDE
-  local buyer, q, sn, entry = ids[i], quantity(ARGV[a + 1]), ARGV[a + 2], ARGV[a + 3]
-  local path = KEYS[4 + i]
-  local permit = permit_now[path] or permits[i]
+  local buyer, q, sn, entry = ids[i], quantity(ARGV[a + 1]), ARGV[a + 2], ARGV[a + 4]
   local holding = had_now[buyer] or had[i]
-  local held, verdict, detail = held_of(holding), TAKEN, nil
-  if permit ~= buyer .. unused then
-    verdict = WRONG_PATH
-    if permit and string.sub(permit, 1, #buyer + 1) == buyer .. ' ' then
-      verdict, detail = REPEATED, string.sub(permit, #buyer + 2)
-    end
-  elseif window then
-    verdict = window
+  local verdict, detail
+  if holding and order_in(holding, sn) then
+    verdict, detail = REPEATED, sn
+  elseif stored_path then
+    verdict, detail = path_of(buyer)
+  elseif now >= tonumber(ARGV[a + 3]) then
+    verdict = EXPIRED_PATH
+  end
+  verdict = verdict or window
+  if verdict then -- decided
   elseif not q then
     verdict = MALFORMED
-  elseif held + q > limit then
+  elseif held_of(holding) + q > limit then
     verdict, detail = OVER_LIMIT, numbers_of(holding)
   elseif q > avail then
     verdict, detail = TOO_FEW, avail
   else
-    avail, pend = avail - q, pend + q
-    permit_now[path] = buyer .. ' ' .. sn
-    had_now[buyer] = with_order(holding, held, sn, q)
+    verdict, avail, pend = TAKEN, avail - q, pend + q
+    had_now[buyer] = with_order(holding, sn, q)
     memory[#memory + 1] = sn
     memory[#memory + 1] = stamp .. q .. ':' .. entry
     entries[#entries + 1] = entry
+    permit = buyer .. ' ' .. sn
   end
   verdicts[i], details[#details + 1] = verdict, detail
 end
@@ -92,6 +100,6 @@ if #entries > 0 then
   id = redis.call('XADD', outbox, '*', 'b', '[' .. table.concat(entries, ',') .. ']')
   if was_pending == 0 then since = now end
   redis.call('HSET', sale, 'avail', avail, 'pend', pend, 'since', since)
-  for path, permit in pairs(permit_now) do redis.call('SET', path, permit, 'EX', keep) end
+  if stored_path then redis.call('SET', stored_path, permit, 'EX', USED_PATH_S) end
 end
 return {gate, epoch, now, avail, id, table.concat(verdicts), unpack(details)}

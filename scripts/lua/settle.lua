@@ -9,10 +9,8 @@ local units, newest, settled, seen = 0, 0, {}, {}
 for i, sn in ipairs(ARGV) do
   local order = not seen[sn] and found[i]
   if order then
-    local ms = string.find(order, ':', 1, true)
-    local q = string.find(order, ':', ms + 1, true)
-    units = units + string.sub(order, ms + 1, q - 1)
-    newest = math.max(newest, string.sub(order, 1, ms - 1))
+    units = units + units_of(order)
+    newest = math.max(newest, string.sub(order, 1, string.find(order, ':', 1, true) - 1))
     seen[sn], settled[#settled + 1] = true, sn
   end
 end

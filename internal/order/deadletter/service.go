@@ -47,7 +47,7 @@ type Service struct {
 	store    Store
 	redis    Redis
 	releaser *inventory.StockReleaser
-	minter   *ordersn.Minter
+	keys     *ordersn.Keys
 	timeout  time.Duration // until an unpaid order expires
 	now      func() time.Time
 	log      *slog.Logger
@@ -58,7 +58,7 @@ func NewService(
 	store Store,
 	reservations Redis,
 	releaser *inventory.StockReleaser,
-	minter *ordersn.Minter,
+	keys *ordersn.Keys,
 	paymentTimeout time.Duration,
 	log *slog.Logger,
 ) *Service {
@@ -66,7 +66,7 @@ func NewService(
 		store:    store,
 		redis:    reservations,
 		releaser: releaser,
-		minter:   minter,
+		keys:     keys,
 		timeout:  paymentTimeout,
 		now:      time.Now,
 		log:      log,
@@ -121,16 +121,13 @@ func (s *Service) Requeue(ctx context.Context, id string) (order.Order, error) {
 func (s *Service) lineOf(d order.DeadLetter) (reservation.OrderLine, error) {
 	none := seckill.NewError(seckill.Conflict,
 		"this dead letter holds no order that could be written; it can only be discarded")
-	n, err := s.minter.Parse(d.OrderSn)
-	if err != nil || n.GoodsID != d.GoodsID {
-		return reservation.OrderLine{}, none
-	}
 	m, err := order.Decode(d.Body)
 	if err != nil || m.GoodsID != d.GoodsID {
 		return reservation.OrderLine{}, none
 	}
 	for _, l := range m.Orders {
-		if l.OrderSn == d.OrderSn && order.CheckLine(l) == nil {
+		n, err := s.keys.Verify(l.OrderSn, l.BuyerID)
+		if l.OrderSn == d.OrderSn && err == nil && n.GoodsID == d.GoodsID && order.CheckLine(l) == nil {
 			return l, nil
 		}
 	}
@@ -178,7 +175,7 @@ func (s *Service) revive(
 	if err != nil {
 		return order.Order{}, err
 	}
-	if !adopted[l.OrderSn] {
+	if adopted[l.OrderSn] != l.Quantity {
 		s.releaser.Release(
 			ctx,
 			[]order.StockMove{undo},

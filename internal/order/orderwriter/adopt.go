@@ -13,12 +13,12 @@ import (
 // errAdopted asks for a new transaction after Redis adopted orders.
 var errAdopted = fmt.Errorf("%w: it had orders of an older epoch", order.ErrTryAgain)
 
-// adopt asks Redis for units of the present epoch for late orders of older ones. It returns which
-// orders got their units, and that epoch. The error is always an ErrTryAgain, because the batch
+// adopt asks Redis for units of the present epoch for late orders of older ones. It returns the
+// units of each, and that epoch. The error is always an ErrTryAgain, because the batch
 // must be written again.
 func (w *Writer) adopt(
 	ctx context.Context, b Batch, late *AdoptError,
-) (map[string]bool, int64, error) {
+) (map[string]int64, int64, error) {
 	wanted := make(map[string]bool, len(late.OrderSns))
 	for _, sn := range late.OrderSns {
 		wanted[sn] = true
@@ -39,15 +39,17 @@ func (w *Writer) adopt(
 	return adopted, late.Epoch, errAdopted
 }
 
-// dropLost moves the lines that Redis refused to adopt from lines to lost.
+// dropLost moves the lines that Redis refused to adopt from lines to lost. It drops a line of which
+// Redis has another quantity: the message of that reservation is on its way.
 func dropLost(
-	lines, lost []sourcedLine, adopted map[string]bool,
+	lines, lost []sourcedLine, adopted map[string]int64,
 ) (kept, dropped []sourcedLine) {
 	for _, l := range lines {
-		if granted, asked := adopted[l.OrderSn]; asked && !granted {
-			lost = append(lost, l)
-		} else {
+		switch units, asked := adopted[l.OrderSn]; {
+		case !asked || units == l.Quantity:
 			kept = append(kept, l)
+		case units == 0:
+			lost = append(lost, l)
 		}
 	}
 	return kept, lost

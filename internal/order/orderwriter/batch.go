@@ -12,12 +12,11 @@ import (
 type Batch struct {
 	GoodsID int64
 	Lines   []reservation.OrderLine
-	Epochs  map[string]int64 // by order number, parsed from the number
 	// Deliveries is the history in the queue by order number, for dead letters. It may lack
 	// numbers.
 	Deliveries map[string]order.DeliveryInfo
-	Adopted    map[string]bool // orders of older epochs that Redis adopted; may be nil
-	Epoch      int64           // the epoch that adopted them; ignored if Adopted is empty
+	Adopted    map[string]int64 // units of older epochs' orders that Redis adopted; may be nil
+	Epoch      int64            // the epoch that adopted them; ignored if Adopted is empty
 	Now        time.Time
 	PayBy      time.Time // when unpaid orders expire
 }

@@ -35,7 +35,7 @@ func (w *Writer) failOne(
 	var out order.Outcome
 	err = w.retry(ctx, "write a failed order", func() error {
 		var err error
-		out, err = w.Store.WriteFailed(ctx, goodsID, l.OrderLine, l.epoch, reason, d, time.Now())
+		out, err = w.Store.WriteFailed(ctx, goodsID, l.OrderLine, reason, d, time.Now())
 		return err
 	})
 	if err != nil && ctx.Err() == nil {

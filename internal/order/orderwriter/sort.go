@@ -18,10 +18,9 @@ type goodsBarrier struct {
 	order.Barrier
 }
 
-// sourcedLine is an order line, the epoch in its number, and the delivery that carried it.
+// sourcedLine is an order line, and the delivery that carried it.
 type sourcedLine struct {
 	reservation.OrderLine
-	epoch    int64
 	delivery order.DeliveryInfo
 }
 
@@ -46,7 +45,7 @@ func (w *Writer) sort(batch []received) sorted {
 func (w *Writer) sortLines(s *sorted, r received) {
 	goods := r.message.GoodsID
 	for _, l := range r.message.Orders {
-		n, err := w.Minter.Parse(l.OrderSn)
+		n, err := w.Keys.Verify(l.OrderSn, l.BuyerID)
 		if err != nil || n.GoodsID != goods || order.CheckLine(l) != nil {
 			body, _ := order.EncodeLine(l) // a line holds only strings and numbers: no error
 			d := w.deadLetter(goods, l.OrderSn, order.FailedMalformed, r.DeliveryInfo, body)
@@ -56,7 +55,7 @@ func (w *Writer) sortLines(s *sorted, r received) {
 		if _, known := s.lines[goods]; !known {
 			s.goods = append(s.goods, goods)
 		}
-		line := sourcedLine{OrderLine: l, epoch: n.Epoch, delivery: r.DeliveryInfo}
-		s.lines[goods] = append(s.lines[goods], line)
+		l.Epoch = max(l.Epoch, n.Epoch) // earlier releases wrote it into the number
+		s.lines[goods] = append(s.lines[goods], sourcedLine{l, r.DeliveryInfo})
 	}
 }

@@ -32,7 +32,7 @@ type BatchStore interface {
 	// WriteFailed writes one order as failed, with its dead letter. It leaves a written order
 	// alone.
 	WriteFailed(
-		ctx context.Context, goodsID int64, l reservation.OrderLine, epoch int64,
+		ctx context.Context, goodsID int64, l reservation.OrderLine,
 		reason order.FailureReason, d order.DeadLetter, now time.Time,
 	) (order.Outcome, error)
 	// AddDeadLetter keeps a message that has no row.
@@ -45,12 +45,13 @@ type BatchStore interface {
 type Settler interface {
 	// Settle turns pending reservations into sold units and returns how many it changed.
 	Settle(ctx context.Context, goodsID int64, sns []string) (int, error)
-	// Adopt takes units of the present epoch for orders of an older one and returns which orders
-	// got theirs. It refuses an order with which its buyer would hold more than limit units
+	// Adopt takes units of the present epoch for orders of an older one and returns the units that
+	// each has now. Other units than a line's void the line: its buyer has repeated the path with
+	// another quantity. It refuses an order with which its buyer would hold more than limit units
 	// (0: no limit).
 	Adopt(
 		ctx context.Context, goodsID, epoch, limit int64, lines []reservation.OrderLine,
-	) (map[string]bool, error)
+	) (map[string]int64, error)
 }
 
 // Dependencies are what a Writer works with.
@@ -58,7 +59,7 @@ type Dependencies struct {
 	Store    BatchStore
 	Redis    Settler
 	Releaser *inventory.StockReleaser
-	Minter   *ordersn.Minter
+	Keys     *ordersn.Keys
 	Metrics  Metrics      // may be nil
 	Tracer   order.Tracer // may be nil
 	// PaymentTimeout is how long an order may stay unpaid.
@@ -131,7 +132,7 @@ func (w *Writer) commit(
 ) (out order.Outcome, lost []sourcedLine, err error) {
 	ctx, end := order.StartSpan(ctx, w.Tracer, "commit in MySQL")
 	defer func() { end(err) }()
-	var adopted map[string]bool
+	var adopted map[string]int64
 	var epoch int64
 	err = w.retry(ctx, "write orders", func() error {
 		b := w.batch(goodsID, lines, adopted, epoch)
@@ -150,17 +151,16 @@ func (w *Writer) commit(
 
 // batch makes the batch of one transaction. Of a repeated order number the first delivery counts.
 func (w *Writer) batch(
-	goodsID int64, lines []sourcedLine, adopted map[string]bool, epoch int64,
+	goodsID int64, lines []sourcedLine, adopted map[string]int64, epoch int64,
 ) Batch {
 	now := time.Now()
 	b := Batch{
 		GoodsID: goodsID, Lines: make([]reservation.OrderLine, len(lines)),
-		Epochs:     make(map[string]int64, len(lines)),
 		Deliveries: make(map[string]order.DeliveryInfo, len(lines)),
 		Adopted:    adopted, Epoch: epoch, Now: now, PayBy: now.Add(w.PaymentTimeout),
 	}
 	for i, l := range lines {
-		b.Lines[i], b.Epochs[l.OrderSn] = l.OrderLine, l.epoch
+		b.Lines[i] = l.OrderLine
 		if _, repeated := b.Deliveries[l.OrderSn]; !repeated {
 			b.Deliveries[l.OrderSn] = l.delivery
 		}

@@ -36,13 +36,20 @@ type ReservationStore interface {
 	Pending(ctx context.Context, goodsID int64, orderSn string) (reservation.OrderLine, bool, error)
 }
 
+// OrderStore finds orders in MySQL.
+type OrderStore interface {
+	// Order reads one order; ErrNoSuchOrder if there is no row.
+	Order(ctx context.Context, goodsID int64, orderSn string) (order.Order, error)
+}
+
 // Service takes purchases: it reserves, publishes and answers. Concurrent purchases of one sale share
 // one script call and one message with one confirm. It is safe for concurrent use.
 type Service struct {
 	sales     order.SaleReader
 	redis     ReservationStore
+	store     OrderStore
 	publisher order.Publisher
-	minter    *ordersn.Minter
+	keys      *ordersn.Keys
 	log       *slog.Logger
 	deadline  time.Duration
 	metrics   Metrics
@@ -54,7 +61,12 @@ type Service struct {
 	confirms *batcher.Batcher[int64, string, struct{}]
 }
 
-type batchKey struct{ goodsID, epoch int64 }
+// batchKey groups the purchases that one script call decides. A path that an earlier release stored
+// has a call of its own.
+type batchKey struct {
+	goodsID, epoch int64
+	storedPath     string
+}
 
 // result is one buyer's part of a batch: the verdict, and the publication of what was taken.
 type result struct {
@@ -66,13 +78,13 @@ type result struct {
 // NewService returns a purchase service. publishDeadline bounds the wait for a confirm; afterwards the
 // relay publishes the order. counters, metrics and tracer may be nil.
 func NewService(
-	sales order.SaleReader, redis ReservationStore, publisher order.Publisher,
-	minter *ordersn.Minter, counters *stats.Counters, metrics Metrics, tracer order.Tracer,
+	sales order.SaleReader, redis ReservationStore, store OrderStore, publisher order.Publisher,
+	keys *ordersn.Keys, counters *stats.Counters, metrics Metrics, tracer order.Tracer,
 	publishDeadline time.Duration, log *slog.Logger,
 ) *Service {
 	s := &Service{
-		sales: sales, redis: redis, publisher: publisher, minter: minter, counters: counters,
-		metrics: metrics, tracer: tracer, deadline: publishDeadline, log: log,
+		sales: sales, redis: redis, store: store, publisher: publisher, keys: keys,
+		counters: counters, metrics: metrics, tracer: tracer, deadline: publishDeadline, log: log,
 	}
 	s.reserves = batcher.New(reservation.MaxBatch, s.reserveBatch)
 	s.confirms = batcher.New(reservation.MaxBatch, s.confirmBatch)
@@ -83,9 +95,13 @@ func NewService(
 // before returns its order again. Any other outcome is an error. An order that was taken is
 // processed even if the caller stops waiting.
 func (s *Service) Place(ctx context.Context, p Request) (string, error) {
-	got, err := s.reserve(ctx, p)
+	number, storedPath := s.number(p)
+	got, err := s.reserve(ctx, p, number, storedPath)
 	if err != nil {
 		return "", err
+	}
+	if got.Code == reservation.WrongPath && storedPath == "" {
+		return s.placedBefore(ctx, p, number.String())
 	}
 	if err := got.Err(); err != nil {
 		return "", err
@@ -105,6 +121,26 @@ func (s *Service) Place(ctx context.Context, p Request) (string, error) {
 			"the order was not confirmed in time; ask again with the same path", err)
 	}
 	return got.OrderSn, nil
+}
+
+// number returns the number of a path. A path that is none of ours may be one that an earlier
+// release stored in Redis: it gets a new number, which Redis forgets unless it has the path.
+func (s *Service) number(p Request) (n ordersn.Number, storedPath string) {
+	now := time.Now()
+	n, err := s.keys.VerifyPath(p.Path, p.GoodsID, p.Buyer.ID, now)
+	if err != nil {
+		return s.keys.Issue(p.GoodsID, p.Buyer.ID, now), p.Path
+	}
+	return n, ""
+}
+
+// placedBefore returns the order of an expired path, if there is one.
+func (s *Service) placedBefore(ctx context.Context, p Request, sn string) (string, error) {
+	_, err := s.store.Order(ctx, p.GoodsID, sn)
+	if errors.Is(err, order.ErrNoSuchOrder) {
+		return "", reservation.Verdict{Code: reservation.WrongPath}.Err()
+	}
+	return sn, seckill.OrUnavailable(err, "the order can't be looked up")
 }
 
 // confirmAgain publishes the order of a repeated path again while it is pending, because the first
@@ -132,16 +168,27 @@ func (s *Service) confirmAgain(ctx context.Context, goodsID int64, orderSn strin
 }
 
 // reserve uses the epoch last seen, and tries once more if Redis has another.
-func (s *Service) reserve(ctx context.Context, p Request) (result, error) {
+func (s *Service) reserve(
+	ctx context.Context, p Request, n ordersn.Number, storedPath string,
+) (result, error) {
+	under := func(epoch int64) (result, error) {
+		line := reservation.OrderLine{
+			OrderSn: n.String(), BuyerID: p.Buyer.ID, Quantity: p.Quantity, Epoch: epoch,
+			Name: p.Buyer.Name, Phone: p.Buyer.Phone,
+		}
+		r := reservation.Reservation{OrderLine: line, PathEnd: n.ExpiresAt(), StoredPath: storedPath}
+		return s.reserves.Do(ctx, batchKey{p.GoodsID, epoch, storedPath},
+			tracedReservation{r, order.TraceMark(ctx, s.tracer)})
+	}
 	epoch, err := s.epoch(ctx, p.GoodsID)
 	if err != nil {
 		return result{}, err
 	}
-	got, err := s.reserveUnder(ctx, p, epoch)
+	got, err := under(epoch)
 	if gate, ok := errors.AsType[*seckill.GateError](err); ok {
 		if gate.State == seckill.GateEpoch {
 			s.epochs.Store(p.GoodsID, gate.Epoch)
-			got, err = s.reserveUnder(ctx, p, gate.Epoch)
+			got, err = under(gate.Epoch)
 		} else {
 			s.epochs.Delete(p.GoodsID)
 			return result{}, s.gateError(ctx, p.GoodsID, gate)
@@ -179,20 +226,6 @@ func (s *Service) gateError(ctx context.Context, goodsID int64, gate *seckill.Ga
 		return seckill.NewError(seckill.Ended, "the sale is over")
 	}
 	return seckill.NewRebuilding(gate)
-}
-
-func (s *Service) reserveUnder(ctx context.Context, p Request, epoch int64) (result, error) {
-	sn, err := s.minter.Mint(p.GoodsID, epoch)
-	if err != nil {
-		return result{}, err
-	}
-	line := reservation.OrderLine{
-		OrderSn: sn, BuyerID: p.Buyer.ID, Quantity: p.Quantity,
-		Name: p.Buyer.Name, Phone: p.Buyer.Phone,
-	}
-	return s.reserves.Do(ctx, batchKey{p.GoodsID, epoch}, tracedReservation{
-		reservation.Reservation{OrderLine: line, Path: p.Path}, order.TraceMark(ctx, s.tracer),
-	})
 }
 
 // Metrics counts the calls of the reserve script. One call serves many buyers.

@@ -30,7 +30,7 @@ func (s *Service) FindChangeable(
 
 // FindChangeableByNumber is FindChangeable for a payment provider, which does not know the buyer.
 func (s *Service) FindChangeableByNumber(ctx context.Context, orderSn string) (order.Order, error) {
-	n, err := s.minter.Parse(orderSn)
+	n, err := s.keys.Parse(orderSn)
 	if err != nil {
 		return order.Order{}, NewNoSuchOrder()
 	}

@@ -3,6 +3,7 @@ package query
 import (
 	"context"
 	"errors"
+	"time"
 
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/ordersn"
@@ -16,29 +17,35 @@ type Service struct {
 	pending Redis
 	sales   order.SaleReader
 	owners  order.SaleGetter
-	minter  *ordersn.Minter
+	keys    *ordersn.Keys
+	// decided is how long after its path expires an order may still be on its way to the queue.
+	decided time.Duration
 }
 
-// NewService returns a service whose order numbers minter checks.
+// NewService returns a service whose order numbers keys verify. publishDeadline is the longest time
+// from a reservation to the end of its publishing, of all nodes.
 func NewService(
 	store Store, pending Redis, sales order.SaleReader, owners order.SaleGetter,
-	minter *ordersn.Minter,
+	keys *ordersn.Keys, publishDeadline time.Duration,
 ) *Service {
-	return &Service{store: store, pending: pending, sales: sales, owners: owners, minter: minter}
+	return &Service{
+		store: store, pending: pending, sales: sales, owners: owners, keys: keys,
+		decided: publishDeadline,
+	}
 }
 
 // Find returns the actor's own order. It returns NotFound for a number that this service did not
 // make, and Forbidden for another buyer's order.
 //
 // It reads Redis first: a pending order is queued. An order stays pending until MySQL has committed
-// it. A number that is not pending is therefore in MySQL, was never confirmed to a buyer, or was
-// lost with Redis. In the last case its epoch has ended.
+// it. A number that is not pending is therefore in MySQL, was never reserved, or was lost with
+// Redis.
 //
 // A row that is created and still pending also counts as queued. InnoDB shows a commit to readers
 // before it is on disk, and a server that crashes then loses it. Only the consumer knows that the
 // commit succeeded, and settles the order then (see commitUncertain).
 func (s *Service) Find(ctx context.Context, by seckill.Actor, orderSn string) (order.Order, error) {
-	n, err := s.minter.Parse(orderSn)
+	n, err := s.keys.Parse(orderSn)
 	if err != nil {
 		return order.Order{}, NewNoSuchOrder()
 	}
@@ -54,71 +61,79 @@ func (s *Service) Find(ctx context.Context, by seckill.Actor, orderSn string) (o
 		!commitUncertain(ctx, s.pending, n.GoodsID)):
 		return o, nil
 	case pending:
-		return s.queued(ctx, n, line)
+		v, err := s.sales.Sale(ctx, n.GoodsID)
+		return queued(n, line, v), err
 	case !errors.Is(err, order.ErrNoSuchOrder):
 		return order.Order{}, seckill.NewUnavailable("the order can't be looked up", err)
 	case pendingErr != nil:
 		return order.Order{}, seckill.NewUnavailable("the order can't be looked up", pendingErr)
 	default:
-		return s.unwritten(ctx, by, n, orderSn)
+		return s.unwritten(ctx, by, orderSn)
 	}
 }
 
 // queued returns an order that MySQL does not have yet.
-func (s *Service) queued(
-	ctx context.Context,
-	n ordersn.Number,
-	line reservation.OrderLine,
+func queued(n ordersn.Number, line reservation.OrderLine, v seckill.View) order.Order {
+	return order.Order{
+		OrderLine: line, GoodsID: n.GoodsID, Amount: v.Price * line.Quantity,
+		Status: order.Queued, CreatedAt: n.IssuedAt(),
+	}
+}
+
+// unwritten decides on a number that neither Redis nor MySQL has. While its path is valid the
+// reservation may still be made. Afterwards the order is lost, if one state of Redis both was open
+// and did not have it pending: two equal views around the read show that. A rebuild in between has
+// written the order, or begins an epoch that WriteTombstone refuses.
+func (s *Service) unwritten(
+	ctx context.Context, by seckill.Actor, orderSn string,
 ) (order.Order, error) {
-	v, err := s.sales.Sale(ctx, n.GoodsID)
+	n, invented := s.keys.Verify(orderSn, by.ID)
+	before, err := s.openSale(ctx, n.GoodsID)
 	if err != nil {
 		return order.Order{}, err
 	}
-	return order.Order{
-		OrderLine: line, GoodsID: n.GoodsID, Epoch: n.Epoch, Amount: v.Price * line.Quantity,
-		Status: order.Queued, CreatedAt: n.MadeAt(),
-	}, nil
-}
-
-// unwritten decides on a valid number that neither Redis nor MySQL has.
-func (s *Service) unwritten(
-	ctx context.Context,
-	by seckill.Actor,
-	n ordersn.Number,
-	orderSn string,
-) (order.Order, error) {
-	v, err := s.sales.Sale(ctx, n.GoodsID)
+	if invented != nil {
+		return order.Order{}, NewNoSuchOrder()
+	}
+	line, pending, err := s.pending.Pending(ctx, n.GoodsID, orderSn)
 	switch {
 	case err != nil:
-		return order.Order{}, err
-	case v.Gate != seckill.GateOpen && (v.Gate != seckill.GateMissing || !v.Retired):
-		return order.Order{}, seckill.NewRebuilding(
-			&seckill.GateError{State: v.Gate, Epoch: v.Epoch},
-		)
-	case n.Epoch < v.Epoch:
-		return s.writeTombstone(ctx, by, n, orderSn, v)
-	default:
-		return order.Order{}, NewNoSuchOrder() // the reservation was refused, so no buyer got the number
+		return order.Order{}, seckill.NewUnavailable("the order can't be looked up", err)
+	case pending:
+		return queued(n, line, before), nil
+	case before.Now.Before(n.ExpiresAt().Add(s.decided)):
+		line = reservation.OrderLine{OrderSn: orderSn, BuyerID: by.ID}
+		return queued(n, line, before), nil
 	}
+	after, err := s.openSale(ctx, n.GoodsID)
+	if err != nil {
+		return order.Order{}, err
+	}
+	if after.Epoch != before.Epoch {
+		return order.Order{}, seckill.NewRebuilding(nil)
+	}
+	return s.writeTombstone(ctx, by, n, orderSn, after)
 }
 
-// writeTombstone records in MySQL that the order of an ended epoch is lost, and then returns it as
-// failed. A publisher that was suspended during the rebuild can't get the order written any more. An
-// order that the rebuild has written meanwhile is returned as it is. Clients can't make the service
-// write many rows, because each number carries a MAC and is written once.
+// openSale reads a sale whose gate is open, or that is retired.
+func (s *Service) openSale(ctx context.Context, goodsID int64) (seckill.View, error) {
+	v, err := s.sales.Sale(ctx, goodsID)
+	if err == nil && v.Gate != seckill.GateOpen && (v.Gate != seckill.GateMissing || !v.Retired) {
+		err = seckill.NewRebuilding(&seckill.GateError{State: v.Gate, Epoch: v.Epoch})
+	}
+	return v, err
+}
+
+// writeTombstone records in MySQL that an order is lost, and then returns it as failed. A publisher
+// that was suspended during the rebuild can't get the order written any more. An order that was
+// written meanwhile is returned as it is. A buyer gets at most one row for each path.
 func (s *Service) writeTombstone(
-	ctx context.Context,
-	by seckill.Actor,
-	n ordersn.Number,
-	orderSn string,
-	v seckill.View,
+	ctx context.Context, by seckill.Actor, n ordersn.Number, orderSn string, v seckill.View,
 ) (order.Order, error) {
 	o, err := s.store.WriteTombstone(ctx, order.Order{
-		OrderLine: reservation.OrderLine{
-			OrderSn: orderSn,
-			BuyerID: by.ID,
-		}, GoodsID: n.GoodsID, Epoch: n.Epoch,
-		Status: order.Failed, FailureReason: order.FailedLost, CreatedAt: n.MadeAt(), ClosedAt: v.Now,
+		OrderLine: reservation.OrderLine{OrderSn: orderSn, BuyerID: by.ID, Epoch: v.Epoch},
+		GoodsID:   n.GoodsID, Status: order.Failed, FailureReason: order.FailedLost,
+		CreatedAt: n.IssuedAt(), ClosedAt: v.Now,
 	})
 	switch {
 	case err != nil:

@@ -126,7 +126,7 @@ func (r *Rebuilder) deadLetterMissing(
 			Body: order.EncodeOrders(result.GoodsID, lines),
 		}
 		_, err := r.Store.WriteFailed(
-			ctx, result.GoodsID, p.OrderLine, result.Was, order.FailedUnwritten, d, now)
+			ctx, result.GoodsID, p.OrderLine, order.FailedUnwritten, d, now)
 		if err != nil && !errors.Is(err, order.ErrTryAgain) {
 			d.ID = order.DeadLetterID(p.OrderSn)
 			err = r.Store.AddDeadLetter(ctx, d)

@@ -23,7 +23,7 @@ type Retirer struct {
 
 const (
 	retireInterval = time.Minute
-	// retireAfter is how long a used purchase path returns its order.
+	// retireAfter is how long a path that an earlier release stored returns its order.
 	retireAfter = 24 * time.Hour
 	// removeAfter is how long Redis keeps a retired sale. By then no list of live sales holds it.
 	removeAfter = 2 * livesales.FullInterval

@@ -17,7 +17,7 @@ const FirstToken = 0
 // Redis loads all of it in one step.
 type Snapshot struct {
 	seckill.Sale
-	Holdings []Holding // of every buyer with an active order
+	Holdings []Holding // of every buyer with an active order, or a final one whose path is valid
 }
 
 // Holding is what one buyer holds of a goods.
@@ -27,7 +27,7 @@ type Holding struct {
 	Orders  []HeldOrder
 }
 
-// HeldOrder is one active order of a holding.
+// HeldOrder is one order of a holding; a final one has no units.
 type HeldOrder struct {
 	OrderSn  string
 	Quantity int64

@@ -24,7 +24,7 @@ type Store interface {
 	// WriteFailed writes one order as failed, with its dead letter. It leaves a written order
 	// alone.
 	WriteFailed(
-		ctx context.Context, goodsID int64, l reservation.OrderLine, epoch int64,
+		ctx context.Context, goodsID int64, l reservation.OrderLine,
 		reason order.FailureReason, d order.DeadLetter, now time.Time,
 	) (order.Outcome, error)
 	AddDeadLetter(ctx context.Context, d order.DeadLetter) error

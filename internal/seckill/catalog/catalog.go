@@ -5,27 +5,22 @@ import (
 	"sync"
 	"time"
 
-	"flashsale.dev/seckill/internal/batcher"
+	"flashsale.dev/seckill/internal/ordersn"
 	"flashsale.dev/seckill/internal/seckill"
-	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
-// Catalog answers buyers: the exposed sales, admission to a sale, and the random path. In a rush it
-// answers from a view that is at most ViewTTL old. Redis itself issues or refuses every path. A
-// Catalog is safe for concurrent use.
+// Catalog answers buyers: the exposed sales, admission to a sale, and the random path. In a rush it answers from a
+// view that is at most ViewTTL old. A Catalog is safe for concurrent use.
 type Catalog struct {
 	reader *SaleReader
-	redis  PathStore
 	store  SaleStore
+	keys   *ordersn.Keys
 	cache  viewCache
-	paths  *batcher.Batcher[pathKey, reservation.PathGrant, time.Time]
 }
 
 // NewCatalog returns a catalog of the sales that reader and store serve.
-func NewCatalog(reader *SaleReader, redis PathStore, store SaleStore) *Catalog {
-	c := &Catalog{reader: reader, redis: redis, store: store}
-	c.paths = batcher.New(reservation.MaxBatch, c.pathBatch)
-	return c
+func NewCatalog(reader *SaleReader, store SaleStore, keys *ordersn.Keys) *Catalog {
+	return &Catalog{reader: reader, store: store, keys: keys}
 }
 
 // Sale returns one sale as buyers see it, with the errors of SaleReader.Sale. The view may be
@@ -69,6 +64,13 @@ func (c *Catalog) Admit(ctx context.Context, goodsID int64) (seckill.View, error
 		return v, seckill.NewRebuilding(&seckill.GateError{State: v.Gate, Epoch: v.Epoch})
 	}
 	return v, v.CheckSelling(v.Now, v.Available)
+}
+
+// IssuePath returns a random path of a buyer to a sale that Admit returned, and the end of its
+// validity by Redis' clock. It calls nothing, because a path verifies without a lookup.
+func (c *Catalog) IssuePath(v seckill.View, buyerID int64) (path string, expiresAt time.Time) {
+	n := c.keys.Issue(v.GoodsID, buyerID, v.Now)
+	return n.Path(), n.ExpiresAt()
 }
 
 // Sales lists exposed sales, newest first, below a goods id (0: from the top). Where one Redis

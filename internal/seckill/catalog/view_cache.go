@@ -51,8 +51,6 @@ func (c *viewCache) put(v sharedView) {
 	}
 }
 
-func (c *viewCache) remove(goodsID int64) { c.views.Delete(goodsID) }
-
 // due reports whether the caller has to renew the view. A caller that will read takes the turn.
 func (v *cachedView) due(willRead bool) bool {
 	if willRead {

@@ -20,13 +20,6 @@ func FuzzCheckPath(f *testing.F) {
 }
 
 func TestCheckPath_AcceptsOnly32LowerCaseHexDigits(t *testing.T) {
-	seen := map[string]bool{}
-	for range 1000 {
-		p := NewPath(1, 2)
-		require.NoError(t, CheckPath(p))
-		require.False(t, seen[p])
-		seen[p] = true
-	}
 	good := strings.Repeat("0a", 16)
 	require.NoError(t, CheckPath(good))
 	for _, bad := range []string{"", good[1:], good + "0", strings.ToUpper(good), good[:31] + "g", good[:30] + "é"} {

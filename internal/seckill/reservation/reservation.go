@@ -15,14 +15,17 @@ type OrderLine struct {
 	OrderSn  string `json:"orderSn"`
 	BuyerID  int64  `json:"buyerId"`
 	Quantity int64  `json:"quantity"`
+	Epoch    int64  `json:"epoch,omitempty"` // of the reservation; 0 from earlier releases
 	Name     string `json:"name,omitempty"`
 	Phone    string `json:"phone,omitempty"`
 }
 
-// Reservation asks for units under an order number, with the random path that permits it.
+// Reservation asks for units under the order number of a random path.
 type Reservation struct {
 	OrderLine
-	Path string // 32 lower-case hex digits
+	PathEnd time.Time // from then on the path permits nothing
+	// StoredPath is a path that an earlier release stored in Redis; else empty.
+	StoredPath string
 }
 
 // Verdict is the reserve script's answer to one reservation.
@@ -39,8 +42,8 @@ type VerdictCode int
 // The verdicts, in the order in which the script checks them.
 const (
 	Taken     VerdictCode = 0 // units taken, and the line is in the outbox
-	Repeated  VerdictCode = 1 // the path was used before: same order, nothing taken
-	WrongPath VerdictCode = 2
+	Repeated  VerdictCode = 1 // the buyer has this order already, nothing taken
+	WrongPath VerdictCode = 2 // the path has expired, or no earlier release stored it
 	TooEarly  VerdictCode = 3
 	TooLate   VerdictCode = 4
 	OverLimit VerdictCode = 5
