@@ -15,7 +15,7 @@ import (
 const UsedPathLife = 24 * time.Hour
 
 // Reserve judges 1 to MaxBatch reservations of one goods in one script call. Where the gate is
-// shut, or epoch differs from Redis', it takes nothing and returns a *reservation.GateError. The
+// shut, or epoch differs from Redis', it takes nothing and returns a *seckill.GateError. The
 // result's NotReplicated is set where too few replicas confirmed the batch within WaitTimeout.
 func (s *Store) Reserve(
 	ctx context.Context, goodsID, epoch int64, rs []reservation.Reservation,
@@ -61,7 +61,7 @@ func readReserveResult(r *reply, rs []reservation.Reservation) (reservation.Resu
 // readVerdict decodes a digit and the data that belongs to it.
 func readVerdict(r *reply, sn string) reservation.Verdict {
 	text := r.string()
-	if text == "" || text[0] < '0' || text[0] > '8' {
+	if text == "" || text[0] < '0' || text[0] > '7' {
 		r.fail("has the verdict %q", text)
 		return reservation.Verdict{}
 	}
