@@ -62,7 +62,7 @@ func twoEdges(t *testing.T, api *api, server *servers.RedisServer, rules string)
 	return [2]*edge{start(t, s), start(t, s)}
 }
 
-// TestTenInAWindowOverAllEdges counts an address once for all nginx, and tells the API which of the ten it is.
+// TestTenInAWindowOverAllEdges counts an address once for all nginx, and names to the API which of the ten it is.
 func TestTenInAWindowOverAllEdges(t *testing.T) {
 	server, _ := published(t)
 	api := newAPI(t)
