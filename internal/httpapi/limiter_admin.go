@@ -76,7 +76,7 @@ func limiterOf(r *request) (rule, key string) {
 	return r.Raw("type"), strings.TrimPrefix(r.Raw("key"), "/")
 }
 
-// limiterError maps a limiter's error to a error.
+// limiterError maps a limiter's error to one that the client may see.
 func limiterError(err error) error {
 	var field *ratelimit.FieldError
 	switch {

@@ -62,7 +62,7 @@ func (a *api) orderEvents(ctx context.Context, r *request) (response, error) {
 		defer a.streams.release(r.actor.ID)
 		s := eventStream{api: a, c: c, actor: r.actor, order: o, last: lastEventID(r.header)}
 		if s.order.Status.Final() && s.last >= eventID(s.order.Status) {
-			c.Status(http.StatusNoContent) // reports an EventSource not to reconnect
+			c.Status(http.StatusNoContent) // asks an EventSource not to reconnect
 			c.Writer.WriteHeaderNow()
 			return
 		}

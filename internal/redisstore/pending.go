@@ -117,7 +117,7 @@ func readPending(text string) (order.Pending, error) {
 // of them has now: none where it was refused. Where the gate is shut all get theirs: nothing is sold
 // until a newer epoch, which includes them, is loaded. Other units than a line's mean that the buyer
 // repeated the path with another quantity: the line is void, and the order is on its way. Where
-// Redis has a newer epoch the error is a *reservation.GateError.
+// Redis has a newer epoch the error is a *seckill.GateError.
 //
 // limit is the most units that a buyer may hold including these; 0 leaves that check to MySQL.
 func (s *Store) Adopt(

@@ -24,15 +24,15 @@ type Store interface {
 	RemoveDeadLetter(ctx context.Context, id string) error
 	// MovesOfOrder lists an order's stock moves that are not marked as applied.
 	MovesOfOrder(ctx context.Context, goodsID int64, orderSn string) ([]order.StockMove, error)
-	// PlanReturn writes the stock move that returns an order's units at a later moment, unless
-	// Revive removes it before.
+	// ScheduleRelease writes the stock move that returns an order's units at a later moment,
+	// unless RestoreOrder removes it before.
 	ScheduleRelease(
 		ctx context.Context,
 		goodsID int64,
 		l reservation.OrderLine,
 		at time.Time,
 	) (order.StockMove, error)
-	// Revive makes a failed order created, once, and removes its dead letter and the planned
+	// RestoreOrder makes a failed order created, once, and removes its dead letter and the planned
 	// return. Conflict if stock or limit do not allow it, ErrTryAgain if the epoch has changed.
 	RestoreOrder(
 		ctx context.Context,

@@ -11,7 +11,7 @@ import (
 	"flashsale.dev/seckill/internal/seckill/salechange"
 )
 
-// LedgerReader reads the ledger of a sale from Redis and MySQL; *reconcile.Reconciler is one.
+// LedgerReader reads the ledger of a sale from Redis and MySQL; *reconcile.LedgerReader is one.
 type LedgerReader interface {
 	Ledger(ctx context.Context, sale seckill.Sale) (seckill.Ledger, error)
 }

@@ -54,7 +54,7 @@ type Dependencies struct {
 	Log            *slog.Logger
 }
 
-// Rebuilder rebuilds one sale at a time. Several goroutines may call it.
+// Rebuilder rebuilds sales, one in each call. It is safe for concurrent use.
 type Rebuilder struct{ Dependencies }
 
 // NewRebuilder makes a rebuilder.

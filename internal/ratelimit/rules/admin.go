@@ -88,7 +88,7 @@ func (a *Admin) setting(ctx context.Context, rule *Compiled, key string) (Settin
 	return s, nil
 }
 
-// holds is Rulebook.params with the key's own limit, and where it comes from.
+// effective is Rulebook.Params with the key's own limit, and where it comes from.
 func (a *Admin) effective(ctx context.Context, rule *Compiled, key string) (ratelimit.Params, string) {
 	set := a.book.set.Load().limits[rule.Name]
 	if t, ok := set[key]; ok {
