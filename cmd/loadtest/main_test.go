@@ -35,7 +35,7 @@ func open(t *testing.T, around func(http.Handler) http.Handler) string {
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
 	up, err := embedded.Start(t.Context(), t.TempDir(), 0, log)
 	require.NoError(t, err)
-	settings := app.Settings{OrderSecret: []byte(testSecret), PublishTimeout: 2 * time.Second, PaymentTimeout: 15 * time.Minute, BatchSize: 500}
+	settings := app.Settings{OrderSecrets: [][]byte{[]byte(testSecret)}, PublishTimeout: 2 * time.Second, PaymentTimeout: 15 * time.Minute, BatchSize: 500}
 	api, err := app.NewAPI(up.Parts, settings, app.APISettings{JWTSecret: []byte(testSecret)})
 	require.NoError(t, err)
 	handler := http.Handler(api.Handler)

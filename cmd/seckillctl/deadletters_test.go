@@ -45,9 +45,8 @@ func TestDeadLetters_ListRequeueDiscard(t *testing.T) {
 	_, err = rebuild.NewOpener(store, redisstore.New(client, redisstore.Options{})).OpenFirst(ctx, sale.GoodsID)
 	require.NoError(t, err)
 	for buyer := range int64(2) {
-		sn, err := ordersn.NewMinter([]byte(secret)).Mint(sale.GoodsID, 1)
-		require.NoError(t, err)
-		_, err = store.WriteFailed(ctx, sale.GoodsID, reservation.OrderLine{OrderSn: sn, BuyerID: buyer + 1, Quantity: 1, Name: "Ann"}, 1, order.FailedUnwritten, order.DeadLetter{}, now)
+		sn := ordersn.NewKeys([]byte(secret)).Issue(sale.GoodsID, buyer+1, now).String()
+		_, err = store.WriteFailed(ctx, sale.GoodsID, reservation.OrderLine{OrderSn: sn, BuyerID: buyer + 1, Quantity: 1, Epoch: 1, Name: "Ann"}, order.FailedUnwritten, order.DeadLetter{}, now)
 		require.NoError(t, err)
 	}
 

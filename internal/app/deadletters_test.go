@@ -22,10 +22,9 @@ func (h *fixture) dies(goods string, buyer, quantity int64) (sn, deadLetter stri
 	h.t.Helper()
 	id, err := strconv.ParseInt(goods, 10, 64)
 	require.NoError(h.t, err)
-	sn, err = h.minter().Mint(id, 1)
-	require.NoError(h.t, err)
-	line := reservation.OrderLine{OrderSn: sn, BuyerID: buyer, Quantity: quantity, Name: "Ann Lee", Phone: "+4479460123456"}
-	_, err = h.Store.WriteFailed(h.t.Context(), id, line, 1, order.FailedUnwritten, order.DeadLetter{Origin: "seckill.orders.1"}, time.Now())
+	sn = h.issued(id, buyer)
+	line := reservation.OrderLine{OrderSn: sn, BuyerID: buyer, Quantity: quantity, Epoch: 1, Name: "Ann Lee", Phone: "+4479460123456"}
+	_, err = h.Store.WriteFailed(h.t.Context(), id, line, order.FailedUnwritten, order.DeadLetter{Origin: "seckill.orders.1"}, time.Now())
 	require.NoError(h.t, err)
 	for _, d := range h.deadLetters() {
 		if d.OrderSn == sn {
@@ -106,7 +105,7 @@ func TestARequeueLeftBehindGivesItsUnitsBack(t *testing.T) {
 	require.NoError(t, err)
 	took, err := h.RedisStore.Adopt(t.Context(), id, undo.Epoch, 0, []reservation.OrderLine{line})
 	require.NoError(t, err)
-	require.True(t, took[sn])
+	require.Positive(t, took[sn])
 	h.exact(goods, 5, 5, 0)
 }
 

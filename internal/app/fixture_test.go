@@ -59,7 +59,7 @@ func openIdle(t *testing.T, paymentTimeout time.Duration) *fixture {
 	h.queue = &spiedOn{Queue: up.Queue}
 	up.Provider, up.Queue = h.bank, h.queue
 	h.Servers, h.settings = up, app.Settings{
-		OrderSecret: secret, PublishTimeout: 2 * time.Second, PaymentTimeout: paymentTimeout, BatchSize: 500,
+		OrderSecrets: [][]byte{secret}, PublishTimeout: 2 * time.Second, PaymentTimeout: paymentTimeout, BatchSize: 500,
 	}
 	h.api, err = app.NewAPI(up.Parts, h.settings, app.APISettings{JWTSecret: secret, PaymentSecret: secret})
 	require.NoError(t, err)
@@ -243,4 +243,7 @@ func (h *fixture) exact(goods string, total, available, sold int64) {
 	require.Equal(h.t, want, got)
 }
 
-func (h *fixture) minter() *ordersn.Minter { return ordersn.NewMinter(h.settings.OrderSecret) }
+// issued is a new order number of a buyer.
+func (h *fixture) issued(goodsID, buyerID int64) string {
+	return ordersn.NewKeys(h.settings.OrderSecrets...).Issue(goodsID, buyerID, time.Now()).String()
+}

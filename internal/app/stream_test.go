@@ -143,12 +143,12 @@ func (h *fixture) written(goodsID int64, n int, first int64) []string {
 	h.t.Helper()
 	sns := make([]string, 0, n)
 	for len(sns) < n {
-		b := orderwriter.Batch{GoodsID: goodsID, Epochs: map[string]int64{}, Now: time.Now(), PayBy: time.Now().Add(time.Hour)}
+		b := orderwriter.Batch{GoodsID: goodsID, Now: time.Now(), PayBy: time.Now().Add(time.Hour)}
 		for range min(500, n-len(sns)) {
-			sn, err := h.minter().Mint(goodsID, 1)
-			require.NoError(h.t, err)
-			b.Lines = append(b.Lines, reservation.OrderLine{OrderSn: sn, BuyerID: first + int64(len(sns)), Quantity: 1, Name: "=cmd()", Phone: "+49301234"})
-			b.Epochs[sn], sns = 1, append(sns, sn)
+			buyer := first + int64(len(sns))
+			sn := h.issued(goodsID, buyer)
+			b.Lines = append(b.Lines, reservation.OrderLine{OrderSn: sn, BuyerID: buyer, Quantity: 1, Epoch: 1, Name: "=cmd()", Phone: "+49301234"})
+			sns = append(sns, sn)
 		}
 		_, err := h.Store.WriteBatch(h.t.Context(), b)
 		require.NoError(h.t, err)

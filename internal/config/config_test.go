@@ -54,9 +54,12 @@ func TestLoad_ReadsTheEnvironment(t *testing.T) {
 	require.Equal(t, slog.LevelDebug, cfg.Program.LogLevel)
 	require.Zero(t, cfg.Order.MaxBacklogAge)
 	require.Equal(t, ":8080", cfg.HTTP.Addr, "empty is not given")
-	key, err := cfg.Auth.OrderKey()
+	cfg.Auth.OldOrderSecrets = "before,,next"
+	keys, err := cfg.Auth.OrderKeys()
 	require.NoError(t, err)
-	require.Equal(t, "fedcba9876543210fedcba9876543210", string(key))
+	require.Equal(
+		t, [][]byte{[]byte("fedcba9876543210fedcba9876543210"), []byte("before"), []byte("next")}, keys,
+	)
 }
 
 func TestLoad_ReportsAllProblemsTogether(t *testing.T) {

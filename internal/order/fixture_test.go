@@ -43,7 +43,7 @@ type fixture struct {
 	redis  *redisstore.Store
 	queue  *flakyQueue
 	parts  app.Parts
-	minter *ordersn.Minter
+	keys   *ordersn.Keys
 }
 
 // flakyQueue is a queue that can be taken away.
@@ -66,9 +66,7 @@ func (f *flakyQueue) DownReason() string { return "" }
 
 func settings() app.Settings {
 	return app.Settings{
-		OrderSecret: []byte(
-			"an order secret",
-		), PublishTimeout: 200 * time.Millisecond, PaymentTimeout: time.Hour,
+		OrderSecrets: [][]byte{[]byte("an order secret")}, PublishTimeout: 200 * time.Millisecond, PaymentTimeout: time.Hour,
 		BatchSize: 100, BatchLinger: time.Millisecond,
 	}
 }
@@ -88,7 +86,7 @@ func newFixture(t *testing.T) *fixture {
 		redis: redisstore.New(
 			client,
 			redisstore.Options{Lease: "today"},
-		), minter: ordersn.NewMinter(settings().OrderSecret),
+		), keys: ordersn.NewKeys(settings().OrderSecrets...),
 	}
 	h.parts = app.Parts{
 		Redis:      client,
@@ -141,8 +139,7 @@ func (h *fixture) path(goods, buyerID int64) string {
 	h.t.Helper()
 	v, err := h.Catalog.Admit(h.t.Context(), goods)
 	require.NoError(h.t, err)
-	path, _, err := h.Catalog.IssuePath(h.t.Context(), v, buyerID)
-	require.NoError(h.t, err)
+	path, _ := h.Catalog.IssuePath(v, buyerID)
 	return path
 }
 
@@ -214,12 +211,10 @@ func (h *fixture) lines(goods int64, lines ...reservation.OrderLine) []byte {
 	return order.EncodeOrders(goods, order.JoinEntries(entries))
 }
 
-// numbered is a line of a new number of an epoch, which nobody reserved.
+// numbered is a line of an expired path, which nobody reserved.
 func (h *fixture) numbered(goods, epoch, buyerID int64) reservation.OrderLine {
-	h.t.Helper()
-	sn, err := h.minter.Mint(goods, epoch)
-	require.NoError(h.t, err)
-	return reservation.OrderLine{OrderSn: sn, BuyerID: buyerID, Quantity: 1}
+	sn := h.keys.Issue(goods, buyerID, time.Now().Add(-2*ordersn.PathTTL)).String()
+	return reservation.OrderLine{OrderSn: sn, BuyerID: buyerID, Quantity: 1, Epoch: epoch}
 }
 
 func (h *fixture) deadLetters() []order.DeadLetter {

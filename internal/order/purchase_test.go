@@ -214,12 +214,10 @@ func TestFind_RefusesForeignAndOthersNumbers(t *testing.T) {
 	require.Equal(t, seckill.Forbidden, reason(8, sn))
 	require.Equal(t, seckill.NotFound, reason(7, "invented"))
 	require.Equal(t, seckill.NotFound, reason(7, strings.Repeat("0", len(sn))))
-	require.Equal(
-		t,
-		seckill.NotFound,
-		reason(7, h.numbered(sale.GoodsID, 1, 7).OrderSn),
-		"made, and never promised",
-	)
+	require.Equal(t, seckill.NotFound, reason(7, h.numbered(sale.GoodsID, 1, 8).OrderSn))
+	usable := h.keys.Issue(sale.GoodsID, 7, time.Now()).String()
+	require.Equal(t, order.Queued, h.find(7, usable).Status, "its path can still buy")
+	require.Equal(t, order.Failed, h.find(7, h.numbered(sale.GoodsID, 1, 7).OrderSn).Status)
 }
 
 // TestPlace_UnconfirmedOrderIsUnavailable: where the queue is not known to be away and does not confirm in time, the answer is 503: ask

@@ -29,7 +29,7 @@ func TestQuery_UnsettledCommitIsQueued(t *testing.T) {
 		line, _, err := h.redis.Pending(t.Context(), sale.GoodsID, sn)
 		require.NoError(t, err)
 		_, err = h.store.WriteBatch(t.Context(), orderwriter.Batch{
-			GoodsID: sale.GoodsID, Lines: []reservation.OrderLine{line}, Epochs: map[string]int64{sn: 1}, Now: now, PayBy: now,
+			GoodsID: sale.GoodsID, Lines: []reservation.OrderLine{line}, Now: now, PayBy: now,
 		})
 		require.NoError(t, err)
 	}
@@ -91,7 +91,7 @@ func TestQuery_ShutGateKeepsCreatedOrder(t *testing.T) {
 	require.NoError(t, err)
 	now := time.Now()
 	_, err = h.store.WriteBatch(t.Context(), orderwriter.Batch{
-		GoodsID: sale.GoodsID, Lines: []reservation.OrderLine{line}, Epochs: map[string]int64{sn: 1}, Now: now, PayBy: now,
+		GoodsID: sale.GoodsID, Lines: []reservation.OrderLine{line}, Now: now, PayBy: now,
 	})
 	require.NoError(t, err)
 	require.Equal(t, order.Queued, h.find(7, sn).Status)
@@ -112,14 +112,13 @@ func TestPayment_UnsettledOrderCanBePaidAndCancelled(t *testing.T) {
 	sns := []string{h.buy(sale.GoodsID, 7, 1), h.buy(sale.GoodsID, 8, 2)}
 	batch := orderwriter.Batch{
 		GoodsID: sale.GoodsID,
-		Epochs:  make(map[string]int64),
 		Now:     time.Now(),
 		PayBy:   time.Now().Add(time.Hour),
 	}
 	for _, sn := range sns {
 		line, _, err := h.redis.Pending(t.Context(), sale.GoodsID, sn)
 		require.NoError(t, err)
-		batch.Lines, batch.Epochs[sn] = append(batch.Lines, line), 1
+		batch.Lines = append(batch.Lines, line)
 	}
 	_, err := h.store.WriteBatch(t.Context(), batch)
 	require.NoError(t, err)

@@ -115,11 +115,8 @@ func TestTombstone_AdoptedUnitsReturn(t *testing.T) {
 	h.settles(sale.GoodsID, 5, 0)
 	stop()
 	tombstone := order.Order{
-		OrderLine: reservation.OrderLine{
-			OrderSn: late.OrderSn,
-			BuyerID: 9,
-		}, GoodsID: sale.GoodsID, Epoch: 1,
-		Status: order.Failed, FailureReason: order.FailedLost,
+		OrderLine: reservation.OrderLine{OrderSn: late.OrderSn, BuyerID: 9, Epoch: 2},
+		GoodsID:   sale.GoodsID, Status: order.Failed, FailureReason: order.FailedLost,
 	}
 	_, err := h.redis.Adopt(t.Context(), sale.GoodsID, 2, 2, []reservation.OrderLine{late})
 	require.NoError(t, err)
@@ -183,7 +180,7 @@ func TestReconcile_SettlesWrittenOrders(t *testing.T) {
 	require.NoError(t, err)
 	now := h.find(7, sn).CreatedAt
 	_, err = h.store.WriteBatch(t.Context(), orderwriter.Batch{
-		GoodsID: sale.GoodsID, Lines: []reservation.OrderLine{line}, Epochs: map[string]int64{sn: 1}, Now: now, PayBy: now,
+		GoodsID: sale.GoodsID, Lines: []reservation.OrderLine{line}, Now: now, PayBy: now,
 	})
 	require.NoError(t, err)
 	require.NoError(t, h.confirmAll(sale.GoodsID))

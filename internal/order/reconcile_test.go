@@ -65,7 +65,6 @@ func TestReconcile_ReturnsUnitsOfFailedOrder(t *testing.T) {
 		t.Context(),
 		sale.GoodsID,
 		l,
-		1,
 		order.FailedUnwritten,
 		order.DeadLetter{},
 		time.Now(),

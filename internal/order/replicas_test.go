@@ -36,7 +36,7 @@ func (l *lagging) Reserve(
 
 func serviceOver(h *fixture, redis purchase.ReservationStore) *purchase.Service {
 	sales := catalog.NewSaleReader(h.redis, h.store)
-	return purchase.NewService(sales, redis, h.queue, h.minter, nil, nil, nil, time.Second, h.parts.Log)
+	return purchase.NewService(sales, redis, h.store, h.queue, h.keys, nil, nil, nil, time.Second, h.parts.Log)
 }
 
 func TestPlace_UnreplicatedReservationIsUnavailable(t *testing.T) {

@@ -47,7 +47,7 @@ func TestCluster_MovedSlotInvalidatesOnlyItsSales(t *testing.T) {
 	elsewhere := onSale(10, 5)
 	elsewhere.GoodsID = other
 	load(t, s, elsewhere)
-	reserve(t, s, issuePath(t, s, 1, 7, 2))
+	reserve(t, s, reservationOf(1, 7, 2))
 	slot, from, to := moves(t, cluster)
 	for _, at := range []struct {
 		master *servers.RedisServer
@@ -75,8 +75,8 @@ func TestCluster_MigratingSlotReservesOnce(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			cluster, s := onCluster(t, replicas)
 			load(t, s, onSale(100, 5))
-			reserve(t, s, issuePath(t, s, 1, 7, 1), issuePath(t, s, 2, 8, 1))
-			third := issuePath(t, s, 3, 9, 1)
+			reserve(t, s, reservationOf(1, 7, 1), reservationOf(2, 8, 1))
+			third := reservationOf(3, 9, 1)
 			slot, _, to := moves(t, cluster)
 			move, err := cluster.BeginMove(t.Context(), slot, to)
 			require.NoError(t, err)
@@ -130,10 +130,6 @@ func TestCluster_WaitFollowsTheMaster(t *testing.T) {
 	again := onSale(10, 5)
 	again.Epoch = 2
 	load(t, s, again)
-	_, err = s.IssuePaths(
-		t.Context(), goods, 2, time.Minute, []reservation.PathGrant{{Path: path(1), BuyerID: 7}},
-	)
-	require.NoError(t, err)
 	g, err := s.Reserve(t.Context(), goods, 2, []reservation.Reservation{reservationOf(1, 7, 1)})
 	require.NoError(t, err)
 	require.NoError(t, g.NotReplicated, "the old master is its replica now, and counts")

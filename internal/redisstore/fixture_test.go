@@ -2,7 +2,6 @@ package redisstore
 
 import (
 	"context"
-	"encoding/hex"
 	"fmt"
 	"testing"
 	"time"
@@ -70,28 +69,14 @@ func load(t *testing.T, s *Store, snap rebuild.Snapshot) {
 	require.True(t, loaded)
 }
 
-func path(n int) string {
-	return fmt.Sprintf("%032s", hex.EncodeToString(fmt.Appendf(nil, "%d", n)))
-}
-
-// issuePath makes a reservation of a buyer for whom path n has been issued.
-func issuePath(t *testing.T, s *Store, n int, buyer, quantity int64) reservation.Reservation {
-	t.Helper()
-	_, err := s.IssuePaths(
-		t.Context(), goods, 1, time.Minute,
-		[]reservation.PathGrant{{Path: path(n), BuyerID: buyer}},
-	)
-	require.NoError(t, err)
-	return reservationOf(n, buyer, quantity)
-}
-
+// reservationOf asks for units under number n, whose path is valid.
 func reservationOf(n int, buyer, quantity int64) reservation.Reservation {
-	sn := fmt.Sprintf("sn%d", n)
 	return reservation.Reservation{
 		OrderLine: reservation.OrderLine{
-			OrderSn: sn, BuyerID: buyer, Quantity: quantity, Name: "李雷",
+			OrderSn: fmt.Sprintf("sn%d", n), BuyerID: buyer, Quantity: quantity, Epoch: 1,
+			Name: "李雷",
 		},
-		Path: path(n),
+		PathEnd: time.Now().Add(time.Minute),
 	}
 }
 

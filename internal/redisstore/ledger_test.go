@@ -15,7 +15,7 @@ import (
 func TestSettle_MovesPendingToSoldOnce(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *Store) {
 		load(t, s, onSale(10, 5))
-		reserve(t, s, issuePath(t, s, 1, 7, 3), issuePath(t, s, 2, 8, 2))
+		reserve(t, s, reservationOf(1, 7, 3), reservationOf(2, 8, 2))
 		for range 2 {
 			_, err := s.Settle(t.Context(), goods, []string{"sn1", "sn1", "unknown"})
 			require.NoError(t, err)
@@ -36,7 +36,7 @@ func cancelOf(sn string, buyer, quantity int64) order.StockMove {
 func TestRelease_ReturnsUnitsOnceBeforeAndAfterSettle(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *Store) {
 		load(t, s, onSale(10, 4))
-		reserve(t, s, issuePath(t, s, 1, 7, 3), issuePath(t, s, 2, 8, 2), issuePath(t, s, 3, 8, 1))
+		reserve(t, s, reservationOf(1, 7, 3), reservationOf(2, 8, 2), reservationOf(3, 8, 1))
 		_, err := s.Settle(t.Context(), goods, []string{"sn1"})
 		require.NoError(t, err)
 		settled, early := cancelOf("sn1", 7, 3), cancelOf("sn2", 8, 2)
@@ -54,7 +54,7 @@ func TestRelease_ReturnsUnitsOnceBeforeAndAfterSettle(t *testing.T) {
 		require.EqualValues(t, []int64{9, 1, 0}, []int64{v.Available, v.Pending, v.Sold})
 
 		verdicts := reserve(
-			t, s, issuePath(t, s, 4, 7, 4), issuePath(t, s, 5, 8, 4), issuePath(t, s, 6, 8, 3),
+			t, s, reservationOf(4, 7, 4), reservationOf(5, 8, 4), reservationOf(6, 8, 3),
 		)
 		require.Equal(t, []reservation.Verdict{
 			{Code: reservation.Taken, OrderSn: "sn4"},
@@ -82,7 +82,7 @@ func TestRelease_ChecksTheEpoch(t *testing.T) {
 func TestRelease_FailedOrderReturnsOnlyWhatItTook(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *Store) {
 		load(t, s, onSale(10, 5))
-		reserve(t, s, issuePath(t, s, 1, 7, 2))
+		reserve(t, s, reservationOf(1, 7, 2))
 		took, tookNothing := cancelOf("sn1", 7, 2), cancelOf("sn9", 9, 1)
 		took.Kind, tookNothing.Kind = order.MoveFail, order.MoveFail
 		release(t, s, took, tookNothing)
@@ -110,7 +110,7 @@ func TestRelease_DeltaCutsOnlyUnsoldUnits(t *testing.T) {
 func TestLoad_LoadsHoldingsAndRejectsOldEpochs(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *Store) {
 		load(t, s, onSale(10, 2))
-		reserve(t, s, issuePath(t, s, 1, 7, 2))
+		reserve(t, s, reservationOf(1, 7, 2))
 		snap := onSale(10, 2)
 		snap.Epoch, snap.Stock = 3, 8
 		snap.Holdings = []rebuild.Holding{
@@ -130,11 +130,6 @@ func TestLoad_LoadsHoldingsAndRejectsOldEpochs(t *testing.T) {
 			require.False(t, loaded)
 		}
 		require.EqualValues(t, 8, view(t, s).Available)
-		_, err := s.IssuePaths(
-			t.Context(), goods, 3, reservation.PathTTL,
-			[]reservation.PathGrant{{Path: path(2), BuyerID: 7}},
-		)
-		require.NoError(t, err)
 		g, err := s.Reserve(
 			t.Context(), goods, 3, []reservation.Reservation{reservationOf(2, 7, 1)},
 		)
@@ -157,7 +152,7 @@ func TestAdopt_TakesOnceAndOnlyWhatIsLeft(t *testing.T) {
 		for range 2 {
 			adopted, err := s.Adopt(t.Context(), goods, 1, 0, lines)
 			require.NoError(t, err)
-			require.Equal(t, map[string]bool{"a": true, "b": true, "c": false}, adopted)
+			require.Equal(t, map[string]int64{"a": 2, "b": 1, "c": 0}, adopted)
 		}
 		v := view(t, s)
 		require.EqualValues(t, []int64{0, 3, 0}, []int64{v.Available, v.Pending, v.Sold})
@@ -180,7 +175,7 @@ func TestAdopt_ShutGateAcceptsLateOrders(t *testing.T) {
 				shut(t, s)
 				adopted, err := s.Adopt(t.Context(), goods, 1, 0, late)
 				require.NoError(t, err)
-				require.Equal(t, map[string]bool{"a": true}, adopted)
+				require.Equal(t, map[string]int64{"a": 2}, adopted)
 				v := view(t, s)
 				require.NotEqual(t, seckill.GateOpen, v.Gate)
 				require.EqualValues(
@@ -207,7 +202,7 @@ func TestLoad_RejectsAnEpochWithoutAdoptedOrders(t *testing.T) {
 				before(t, s)
 				adopted, err := s.Adopt(t.Context(), goods, 2, 0, late)
 				require.NoError(t, err)
-				require.Equal(t, map[string]bool{"a": true}, adopted)
+				require.Equal(t, map[string]int64{"a": 2}, adopted)
 				snap := onSale(3, 2)
 				snap.Epoch = 2
 				loaded, err := s.Load(t.Context(), snap)
@@ -280,7 +275,7 @@ func TestLoad_RejectsAnEpochBegunBeforeShut(t *testing.T) {
 func TestLoad_RejectsAnOpenGate(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *Store) {
 		load(t, s, onSale(10, 5))
-		reserve(t, s, issuePath(t, s, 1, 7, 2))
+		reserve(t, s, reservationOf(1, 7, 2))
 		next := onSale(10, 5)
 		next.Epoch = 2
 		loaded, err := s.Load(t.Context(), next)
@@ -310,17 +305,17 @@ func TestRelease_DefersWhileTheGateIsShut(t *testing.T) {
 func TestAdopt_ChecksTheBuyersLimit(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *Store) {
 		load(t, s, onSale(10, 2))
-		reserve(t, s, issuePath(t, s, 1, 7, 2))
+		reserve(t, s, reservationOf(1, 7, 2))
 		late := []reservation.OrderLine{
 			{OrderSn: "late", BuyerID: 7, Quantity: 1}, {OrderSn: "other", BuyerID: 8, Quantity: 1},
 		}
 		adopted, err := s.Adopt(t.Context(), goods, 1, 2, late)
 		require.NoError(t, err)
-		require.Equal(t, map[string]bool{"late": false, "other": true}, adopted)
+		require.Equal(t, map[string]int64{"late": 0, "other": 1}, adopted)
 		adopted, err = s.Adopt(t.Context(), goods, 1, 3, late)
 		require.NoError(t, err)
 		require.Equal(
-			t, map[string]bool{"late": true, "other": true}, adopted, "the limit was higher once",
+			t, map[string]int64{"late": 1, "other": 1}, adopted, "the limit was higher once",
 		)
 		require.EqualValues(t, 6, view(t, s).Available)
 	})

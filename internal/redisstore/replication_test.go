@@ -29,11 +29,11 @@ func replicated(t *testing.T) (patient, hasty *Store, follower *servers.RedisSer
 func TestReserve_ReportsMissingReplicas(t *testing.T) {
 	s, hasty, replica := replicated(t)
 	load(t, s, onSale(10, 2))
-	g, err := s.Reserve(t.Context(), goods, 1, []reservation.Reservation{issuePath(t, s, 1, 7, 1)})
+	g, err := s.Reserve(t.Context(), goods, 1, []reservation.Reservation{reservationOf(1, 7, 1)})
 	require.NoError(t, err)
 	require.NoError(t, g.NotReplicated)
 	require.NoError(t, replica.Kill())
-	second := issuePath(t, s, 2, 7, 1)
+	second := reservationOf(2, 7, 1)
 	g, err = hasty.Reserve(t.Context(), goods, 1, []reservation.Reservation{second})
 	require.NoError(t, err)
 	require.ErrorIs(t, g.NotReplicated, errTooFewReplicas)
@@ -55,7 +55,7 @@ func TestReserve_ReportsMissingReplicas(t *testing.T) {
 func TestReserve_SendsAForgottenScriptAgain(t *testing.T) {
 	s, _, _ := replicated(t)
 	load(t, s, onSale(10, 2))
-	r := issuePath(t, s, 1, 7, 1)
+	r := reservationOf(1, 7, 1)
 	require.NoError(
 		t, s.client.ScriptFlush(t.Context()).Err(),
 	) // as after a restart: the pipeline must send the script itself
@@ -70,10 +70,10 @@ func TestReserve_SendsAForgottenScriptAgain(t *testing.T) {
 func TestReserve_MasterWithoutReplicasTakesNothing(t *testing.T) {
 	_, s, replica := replicated(t)
 	load(t, s, onSale(10, 2))
-	g, err := s.Reserve(t.Context(), goods, 1, []reservation.Reservation{issuePath(t, s, 1, 7, 1)})
+	g, err := s.Reserve(t.Context(), goods, 1, []reservation.Reservation{reservationOf(1, 7, 1)})
 	require.NoError(t, err)
 	require.Equal(t, reservation.Taken, g.Verdicts[0].Code)
-	second := issuePath(t, s, 2, 8, 1)
+	second := reservationOf(2, 8, 1)
 	require.NoError(
 		t,
 		s.client.Do(t.Context(), "CONFIG", "SET", "min-replicas-to-write", 1, "min-replicas-max-lag", 1).

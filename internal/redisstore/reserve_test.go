@@ -17,7 +17,7 @@ import (
 func TestReserve_TakesUnitsAndRecordsThem(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *Store) {
 		load(t, s, onSale(10, 5))
-		r := issuePath(t, s, 1, 7, 3)
+		r := reservationOf(1, 7, 3)
 		require.Equal(
 			t, []reservation.Verdict{{Code: reservation.Taken, OrderSn: "sn1"}}, reserve(t, s, r),
 		)
@@ -45,21 +45,16 @@ func TestReserve_TakesUnitsAndRecordsThem(t *testing.T) {
 func TestReserve_JudgesEachReservationAlone(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *Store) {
 		load(t, s, onSale(6, 3))
-		first := issuePath(t, s, 1, 7, 2)
-		again := first
-		again.OrderSn = "another"
-		more := issuePath(t, s, 2, 7, 2)
-		stolen := issuePath(t, s, 3, 8, 1)
-		stolen.BuyerID = 9
+		expired := reservationOf(3, 9, 1)
+		expired.PathEnd = time.Now()
 		verdicts := reserve(
-			t, s, first, again, more, stolen, reservationOf(99, 7, 1), issuePath(t, s, 4, 8, 3),
-			issuePath(t, s, 5, 9, 3), issuePath(t, s, 6, 9, 1),
+			t, s, reservationOf(1, 7, 2), reservationOf(1, 7, 5), reservationOf(2, 7, 2), expired,
+			reservationOf(4, 8, 3), reservationOf(5, 9, 3), reservationOf(6, 9, 1),
 		)
 		require.Equal(t, []reservation.Verdict{
 			{Code: reservation.Taken, OrderSn: "sn1"},
 			{Code: reservation.Repeated, OrderSn: "sn1"},
 			{Code: reservation.OverLimit, OrderSns: []string{"sn1"}},
-			{Code: reservation.WrongPath},
 			{Code: reservation.WrongPath},
 			{Code: reservation.Taken, OrderSn: "sn4"},
 			{Code: reservation.TooFew, Available: 1},
@@ -75,17 +70,16 @@ func TestReserve_UsedPathReturnsItsOrderAfterTheSale(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *Store) {
 		snap := onSale(1, 1)
 		load(t, s, snap)
-		r := issuePath(t, s, 1, 7, 1)
+		r := reservationOf(1, 7, 1)
 		reserve(t, s, r)
 		snap.Status = seckill.Closed
 		require.NoError(t, s.UpdateSale(t.Context(), snap.Sale))
-		r.OrderSn, r.Quantity = "another", 5
+		r.Quantity, r.PathEnd = 5, time.Now().Add(-time.Hour)
 		require.Equal(
 			t, []reservation.Verdict{{Code: reservation.Repeated, OrderSn: "sn1"}},
 			reserve(t, s, r),
 		)
-		late := reservationOf(2, 8, 1)
-		require.Equal(t, reservation.WrongPath, reserve(t, s, late)[0].Code)
+		require.Equal(t, reservation.TooLate, reserve(t, s, reservationOf(2, 8, 1))[0].Code)
 	})
 }
 
@@ -93,15 +87,10 @@ func TestReserve_UsesRedisClock(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *Store) {
 		snap := onSale(5, 1)
 		load(t, s, snap)
-		r := issuePath(t, s, 1, 7, 1)
+		r := reservationOf(1, 7, 1)
 		snap.StartAt = time.Now().Add(time.Minute)
 		require.NoError(t, s.UpdateSale(t.Context(), snap.Sale))
 		require.Equal(t, reservation.TooEarly, reserve(t, s, r)[0].Code)
-		_, err := s.IssuePaths(
-			t.Context(), goods, 1, time.Minute,
-			[]reservation.PathGrant{{Path: path(2), BuyerID: 7}},
-		)
-		require.Equal(t, seckill.NotStarted, seckill.ReasonOf(err))
 		snap.StartAt, snap.EndAt = time.Now().Add(-time.Hour), time.Now().Add(-time.Millisecond)
 		require.NoError(t, s.UpdateSale(t.Context(), snap.Sale))
 		require.Equal(t, reservation.TooLate, reserve(t, s, r)[0].Code)
@@ -113,7 +102,7 @@ func TestReserve_RejectsInvalidQuantities(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *Store) {
 		load(t, s, onSale(5, 5))
 		for i, q := range []int64{0, -1} {
-			require.Equal(t, reservation.Malformed, reserve(t, s, issuePath(t, s, i, 7, q))[0].Code)
+			require.Equal(t, reservation.Malformed, reserve(t, s, reservationOf(i, 7, q))[0].Code)
 		}
 		require.EqualValues(t, 5, view(t, s).Available)
 	})
@@ -131,7 +120,6 @@ func TestReserve_ShutGateTakesNothing(t *testing.T) {
 		}
 		require.Equal(t, seckill.GateError{State: seckill.GateMissing}, gate(1))
 		load(t, s, onSale(5, 1))
-		issuePath(t, s, 1, 7, 1)
 		require.Equal(t, seckill.GateError{State: seckill.GateEpoch, Epoch: 1}, gate(2))
 		require.NoError(t, s.Shut(t.Context(), goods, 1))
 		require.Equal(t, seckill.GateError{State: seckill.GateShut, Epoch: 1}, gate(1))
@@ -143,7 +131,7 @@ func TestReserve_LeaseEndsWithItsMaster(t *testing.T) {
 	server := servers.Redis(t, servers.WithRedisConf("appendfsync always"))
 	s := open(t, server.Addr(), "")
 	load(t, s, onSale(5, 1))
-	r := issuePath(t, s, 1, 7, 1)
+	r := reservationOf(1, 7, 1)
 	require.NoError(t, server.Restart(t.Context()))
 	require.Eventually(
 		t, func() bool { return s.Ping(t.Context()) == nil }, time.Minute, 10*time.Millisecond,
@@ -157,13 +145,9 @@ func TestReserve_LeaseEndsWithItsMaster(t *testing.T) {
 	snap := onSale(5, 1)
 	snap.Epoch = 2
 	load(t, s, snap)
-	_, err = s.IssuePaths(
-		t.Context(), goods, 2, time.Minute, []reservation.PathGrant{{Path: path(2), BuyerID: 8}},
-	)
-	require.NoError(t, err)
 	g, err := s.Reserve(t.Context(), goods, 2, []reservation.Reservation{r, reservationOf(2, 8, 1)})
 	require.NoError(t, err)
-	require.Equal(t, reservation.WrongPath, g.Verdicts[0].Code, "a path ends with its epoch")
+	require.Equal(t, reservation.Taken, g.Verdicts[0].Code, "a path outlives its epoch")
 	require.Equal(t, reservation.Taken, g.Verdicts[1].Code)
 }
 
@@ -174,7 +158,7 @@ func TestReserve_ConcurrentCallsNeverOversell(t *testing.T) {
 		taken := make(chan string, buyers)
 		asked := make([]reservation.Reservation, buyers)
 		for i := range asked {
-			asked[i] = issuePath(t, s, i, int64(i+1), 1)
+			asked[i] = reservationOf(i, int64(i+1), 1)
 		}
 		var wg sync.WaitGroup
 		for _, r := range asked {
@@ -195,8 +179,8 @@ func TestReserve_OldBacklogShutsTheGate(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *Store) {
 		s.opts.MaxBacklogMillis = 20
 		load(t, s, onSale(5, 1))
-		reserve(t, s, issuePath(t, s, 1, 7, 1))
-		r := issuePath(t, s, 2, 8, 1)
+		reserve(t, s, reservationOf(1, 7, 1))
+		r := reservationOf(2, 8, 1)
 		var gate *seckill.GateError
 		require.Eventually(t, func() bool {
 			_, err := s.Reserve(
@@ -208,5 +192,36 @@ func TestReserve_OldBacklogShutsTheGate(t *testing.T) {
 		_, err := s.Settle(t.Context(), goods, []string{"sn1"})
 		require.NoError(t, err)
 		require.Equal(t, reservation.Taken, reserve(t, s, r)[0].Code)
+	})
+}
+
+// TestReserve_AcceptsPathsOfEarlierReleases runs beside nodes of the release that stored each path.
+func TestReserve_AcceptsPathsOfEarlierReleases(t *testing.T) {
+	eachServer(t, func(t *testing.T, s *Store) {
+		load(t, s, onSale(9, 9))
+		stored := func(n int, buyer int64, path string) reservation.Verdict {
+			r := reservationOf(n, buyer, 1)
+			r.StoredPath, r.PathEnd = path, time.Time{}
+			return reserve(t, s, r)[0]
+		}
+		key := keysOf(goods).storedPath
+		for path, value := range map[string]string{
+			"used": "7 old", "unused": "7@1", "another": "8@1", "earlier epoch": "7@0",
+		} {
+			require.NoError(t, s.client.Set(t.Context(), key(path), value, time.Minute).Err())
+		}
+		require.Equal(
+			t, reservation.Verdict{Code: reservation.Repeated, OrderSn: "old"}, stored(1, 7, "used"),
+		)
+		for range 2 { // as a node of either release repeats it
+			v := stored(2, 7, "unused")
+			require.Equal(t, "sn2", v.OrderSn)
+			require.Equal(t, "7 sn2", s.client.Get(t.Context(), key("unused")).Val())
+			require.Equal(t, "sn2", stored(3, 7, "unused").OrderSn)
+		}
+		for _, path := range []string{"another", "earlier epoch", "invented"} {
+			require.Equal(t, reservation.WrongPath, stored(4, 7, path).Code, path)
+		}
+		require.EqualValues(t, 8, view(t, s).Available)
 	})
 }

@@ -24,7 +24,7 @@ func TestWriteBatch_StoresOrdersAndTakesStock(t *testing.T) {
 		got, err := h.Order(t.Context(), sale.GoodsID, l.OrderSn)
 		require.NoError(t, err)
 		require.Equal(t, order.Order{
-			OrderLine: l, GoodsID: sale.GoodsID, Epoch: 1, Amount: 3 * 1999, Status: order.Created,
+			OrderLine: l, GoodsID: sale.GoodsID, Amount: 3 * 1999, Status: order.Created,
 			CreatedAt: today.Add(time.Minute), PayBy: today.Add(16 * time.Minute),
 		}, got)
 		after, err := h.Sale(t.Context(), sale.GoodsID)
@@ -158,7 +158,7 @@ func TestWriteBatch_AsksToAdoptOrdersOfAnOlderEpoch(t *testing.T) {
 		)
 		require.EqualValues(t, 1, h.requireBalanced(sale.GoodsID), "nothing was written")
 
-		b.Adopted, b.Epoch = map[string]bool{late.OrderSn: true, later.OrderSn: true}, 1
+		b.Adopted, b.Epoch = map[string]int64{late.OrderSn: 1, later.OrderSn: 1}, 1
 		_, err = h.WriteBatch(t.Context(), b)
 		require.ErrorAs(t, err, &adopt, "adopted by an epoch that is over")
 
@@ -207,7 +207,6 @@ func TestWriteBatch_RejectsDataThatDoesNotFit(t *testing.T) {
 			l := h.line(sale, 2, 1)
 			spoil(&l)
 			b := batchOf(sale.GoodsID, h.line(sale, 1, 1), l)
-			b.Epochs[l.OrderSn] = sale.Epoch
 			_, err := h.WriteBatch(t.Context(), b)
 			require.Error(t, err, name)
 			require.NotErrorIs(
@@ -218,7 +217,7 @@ func TestWriteBatch_RejectsDataThatDoesNotFit(t *testing.T) {
 				continue // not a number of ours; see AddDeadLetter
 			}
 			out, err := h.WriteFailed(
-				t.Context(), sale.GoodsID, l, sale.Epoch, order.FailedUnwritten, order.DeadLetter{},
+				t.Context(), sale.GoodsID, l, order.FailedUnwritten, order.DeadLetter{},
 				today,
 			)
 			require.NoError(t, err, name)

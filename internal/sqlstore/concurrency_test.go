@@ -259,9 +259,9 @@ func (h fixture) adoptAndWrite(b orderwriter.Batch) error {
 	if !ok {
 		return err
 	}
-	b.Epoch, b.Adopted = adopt.Epoch, make(map[string]bool)
+	b.Epoch, b.Adopted = adopt.Epoch, make(map[string]int64)
 	for _, sn := range adopt.OrderSns {
-		b.Adopted[sn] = true
+		b.Adopted[sn] = 1
 	}
 	if _, err = h.WriteBatch(h.t.Context(), b); errors.As(err, &adopt) {
 		return order.ErrTryAgain // yet another epoch has begun

@@ -20,7 +20,7 @@ func TestWriteFailed_WritesOnce(t *testing.T) {
 			Body: []byte("as it came"),
 		}
 		out, err := h.WriteFailed(
-			t.Context(), sale.GoodsID, l, sale.Epoch, order.FailedUnwritten, deadLetter, today,
+			t.Context(), sale.GoodsID, l, order.FailedUnwritten, deadLetter, today,
 		)
 		require.NoError(t, err)
 		require.Equal(
@@ -29,7 +29,7 @@ func TestWriteFailed_WritesOnce(t *testing.T) {
 		require.Equal(t, out.Moves, h.moves(sale.GoodsID))
 
 		again, err := h.WriteFailed(
-			t.Context(), sale.GoodsID, l, sale.Epoch, order.FailedUnwritten, deadLetter, today,
+			t.Context(), sale.GoodsID, l, order.FailedUnwritten, deadLetter, today,
 		)
 		require.NoError(t, err)
 		require.Empty(t, again.Failed)
@@ -53,7 +53,7 @@ func TestWriteFailed_LeavesAnExistingOrderUnchanged(t *testing.T) {
 		l := h.line(sale, 1, 1)
 		h.writeAll(sale.GoodsID, l)
 		out, err := h.WriteFailed(
-			t.Context(), sale.GoodsID, l, sale.Epoch, order.FailedLost, order.DeadLetter{}, today,
+			t.Context(), sale.GoodsID, l, order.FailedLost, order.DeadLetter{}, today,
 		)
 		require.NoError(t, err)
 		require.Equal(
@@ -69,7 +69,7 @@ func TestWriteFailed_AcceptsUnknownGoods(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		l := h.line(seckill.Sale{GoodsID: 404, Epoch: 7}, 1, 1)
 		out, err := h.WriteFailed(
-			t.Context(), 404, l, 7, order.FailedNoSale, order.DeadLetter{}, today,
+			t.Context(), 404, l, order.FailedNoSale, order.DeadLetter{}, today,
 		)
 		require.NoError(t, err)
 		require.EqualValues(t, 7, out.Epoch)

@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"context"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -44,7 +45,8 @@ func onEach(t *testing.T, test func(t *testing.T, h fixture)) {
 
 var (
 	today  = time.Date(2026, 11, 11, 10, 0, 0, 0, time.UTC)
-	minter = ordersn.NewMinter([]byte("a secret of the tests, 32 bytes."))
+	serial atomic.Int64 // of order numbers, which sort by it
+	orders = ordersn.NewKeys([]byte("a secret of the tests, 32 bytes."))
 )
 
 // fixture is a store and the helpers that tests use on it.
@@ -90,13 +92,12 @@ func (h fixture) beginEpoch(goodsID int64) rebuild.Snapshot {
 	return snap
 }
 
-// line returns an order line with a new number of the sale's epoch.
+// line returns an order line of the sale's epoch, of a path that has expired.
 func (h fixture) line(sale seckill.Sale, buyer, quantity int64) reservation.OrderLine {
-	h.t.Helper()
-	sn, err := minter.Mint(sale.GoodsID, sale.Epoch)
-	require.NoError(h.t, err)
+	issued := today.Add(time.Duration(serial.Add(1))*time.Millisecond - 12*time.Hour)
 	return reservation.OrderLine{
-		OrderSn: sn, BuyerID: buyer, Quantity: quantity, Name: "Łukasz 王", Phone: "+49 30 1234",
+		OrderSn: orders.Issue(sale.GoodsID, buyer, issued).String(), BuyerID: buyer,
+		Quantity: quantity, Epoch: sale.Epoch, Name: "Łukasz 王", Phone: "+49 30 1234",
 	}
 }
 
@@ -118,13 +119,11 @@ var delivered = order.DeliveryInfo{
 // batchOf returns a batch as the consumer builds it.
 func batchOf(goodsID int64, lines ...reservation.OrderLine) orderwriter.Batch {
 	b := orderwriter.Batch{
-		GoodsID: goodsID, Lines: lines, Epochs: make(map[string]int64), Deliveries: make(map[string]order.DeliveryInfo),
+		GoodsID: goodsID, Lines: lines, Deliveries: make(map[string]order.DeliveryInfo),
 		Now: today.Add(time.Minute), PayBy: today.Add(16 * time.Minute),
 	}
 	for _, l := range lines {
-		if n, err := minter.Parse(l.OrderSn); err == nil {
-			b.Epochs[l.OrderSn], b.Deliveries[l.OrderSn] = n.Epoch, delivered
-		}
+		b.Deliveries[l.OrderSn] = delivered
 	}
 	return b
 }

@@ -75,9 +75,9 @@ func (m *model) batch(rt *rapid.T) {
 	out, err := m.WriteBatch(rt.Context(), b)
 	if adopt, ok := errors.AsType[*orderwriter.AdoptError](err); ok {
 		require.Equal(rt, m.notAdopted(group), adopt.OrderSns)
-		b.Epoch, b.Adopted = adopt.Epoch, make(map[string]bool)
-		for _, sn := range adopt.OrderSns {
-			b.Adopted[sn] = true
+		b.Epoch, b.Adopted = adopt.Epoch, make(map[string]int64)
+		for _, l := range group {
+			b.Adopted[l.OrderSn] = l.Quantity
 		}
 		out, err = m.WriteBatch(rt.Context(), b)
 	} else {
@@ -92,8 +92,7 @@ func (m *model) batch(rt *rapid.T) {
 func (m *model) notAdopted(group []reservation.OrderLine) []string {
 	var sns []string
 	for _, l := range group {
-		n, err := minter.Parse(l.OrderSn)
-		if err == nil && n.Epoch < m.sale.Epoch && m.orders[l.OrderSn] == nil &&
+		if l.Epoch < m.sale.Epoch && m.orders[l.OrderSn] == nil &&
 			!slices.Contains(sns, l.OrderSn) {
 			sns = append(sns, l.OrderSn)
 		}
@@ -137,7 +136,7 @@ func (m *model) put(
 	b orderwriter.Batch, l reservation.OrderLine, status order.Status, why order.FailureReason,
 ) {
 	o := &order.Order{
-		OrderLine: l, GoodsID: b.GoodsID, Epoch: b.Epochs[l.OrderSn], Amount: l.Quantity * m.sale.Price,
+		OrderLine: l, GoodsID: b.GoodsID, Amount: l.Quantity * m.sale.Price,
 		Status: status, FailureReason: why, CreatedAt: b.Now, PayBy: b.PayBy,
 	}
 	if status == order.Failed {
@@ -155,7 +154,7 @@ func (m *model) failed(rt *rapid.T) {
 	}
 	b := batchOf(m.sale.GoodsID, l)
 	out, err := m.WriteFailed(
-		rt.Context(), m.sale.GoodsID, l, b.Epochs[l.OrderSn], order.FailedLost, order.DeadLetter{},
+		rt.Context(), m.sale.GoodsID, l, order.FailedLost, order.DeadLetter{},
 		m.now,
 	)
 	require.NoError(rt, err)

@@ -29,7 +29,7 @@ func TestReceive_RefundsWhatAnOrderCannotKeep(t *testing.T) {
 		), h.writeOrder(sale, 3), h.writeOrder(sale, 4)
 		failed := h.line(sale, 5, 1)
 		_, err := h.WriteFailed(
-			t.Context(), sale.GoodsID, failed, sale.Epoch, order.FailedUnwritten,
+			t.Context(), sale.GoodsID, failed, order.FailedUnwritten,
 			order.DeadLetter{}, today,
 		)
 		require.NoError(t, err)

@@ -18,7 +18,7 @@ func (h fixture) writeFailedOrder(
 	h.t.Helper()
 	l := h.line(sale, buyer, quantity)
 	out, err := h.WriteFailed(
-		h.t.Context(), sale.GoodsID, l, sale.Epoch, order.FailedUnwritten, order.DeadLetter{},
+		h.t.Context(), sale.GoodsID, l, order.FailedUnwritten, order.DeadLetter{},
 		today,
 	)
 	require.NoError(h.t, err)

@@ -56,7 +56,7 @@ func TestRetire_AnyChangeUndoesIt(t *testing.T) {
 		for name, change := range map[string]func(seckill.Sale) error{
 			"a late order": func(s seckill.Sale) error { h.writeOrder(s, 1); return nil },
 			"a failed one": func(s seckill.Sale) error {
-				_, err := h.WriteFailed(ctx, s.GoodsID, h.line(s, 1, 1), 1, order.FailedUnwritten, order.DeadLetter{}, later)
+				_, err := h.WriteFailed(ctx, s.GoodsID, h.line(s, 1, 1), order.FailedUnwritten, order.DeadLetter{}, later)
 				return err
 			},
 			"a requeue": func(s seckill.Sale) error {

@@ -234,7 +234,7 @@ func callRepairMethods(t *testing.T, h fixture, now recordMethod, sale seckill.S
 	goods := sale.GoodsID
 	dead := h.line(sale, 7, 1)
 	out, err := h.WriteFailed(
-		now("WriteFailed"), goods, dead, sale.Epoch, order.FailedUnwritten,
+		now("WriteFailed"), goods, dead, order.FailedUnwritten,
 		order.DeadLetter{ID: "a letter"}, today,
 	)
 	require.NoError(t, err)
@@ -260,18 +260,19 @@ func callRepairMethods(t *testing.T, h fixture, now recordMethod, sale seckill.S
 	require.NoError(t, err)
 	token, err := h.NextRebuildToken(now("NextRebuildToken"), goods)
 	require.NoError(t, err)
-	_, err = h.BeginEpoch(now("BeginEpoch"), goods, token, today)
+	begun, err := h.BeginEpoch(now("BeginEpoch"), goods, token, today)
 	require.NoError(t, err)
-	lost := h.line(sale, 8, 1)
+	lost := h.line(begun.Sale, 8, 1)
 	_, err = h.WriteTombstone(
 		now("WriteTombstone"),
 		order.Order{
-			OrderLine: lost, GoodsID: goods, Epoch: sale.Epoch, CreatedAt: today, ClosedAt: today,
+			OrderLine: lost, GoodsID: goods, CreatedAt: today, ClosedAt: today,
 		},
 	)
 	require.NoError(t, err)
+	lost.Epoch = sale.Epoch
 	late := batchOf(goods, lost)
-	late.Epoch, late.Adopted = sale.Epoch+1, map[string]bool{lost.OrderSn: true}
+	late.Epoch, late.Adopted = sale.Epoch+1, map[string]int64{lost.OrderSn: 1}
 	_, err = h.WriteBatch(now("WriteBatch"), late)
 	require.NoError(t, err)
 }

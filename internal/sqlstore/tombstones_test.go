@@ -14,10 +14,8 @@ import (
 // lost returns the tombstone that a buyer's query asks for.
 func lost(sale seckill.Sale, l reservation.OrderLine) order.Order {
 	return order.Order{
-		OrderLine: reservation.OrderLine{
-			OrderSn: l.OrderSn, BuyerID: l.BuyerID,
-		}, GoodsID: sale.GoodsID, Epoch: sale.Epoch,
-		Status: order.Failed, FailureReason: order.FailedLost, CreatedAt: today, ClosedAt: today,
+		OrderLine: reservation.OrderLine{OrderSn: l.OrderSn, BuyerID: l.BuyerID, Epoch: sale.Epoch},
+		GoodsID:   sale.GoodsID, Status: order.Failed, FailureReason: order.FailedLost, CreatedAt: today, ClosedAt: today,
 	}
 }
 
@@ -25,10 +23,11 @@ func TestWriteTombstone_KeepsALateOrderFailed(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.exposed(10, 5)
 		lines := h.lines(sale, 3)
-		_, err := h.WriteTombstone(t.Context(), lost(sale, lines[0]))
-		require.ErrorIs(t, err, order.ErrTryAgain, "its epoch has not ended")
 		h.writeAll(sale.GoodsID, lines[1])
-		h.beginEpoch(sale.GoodsID)
+		seen := sale
+		sale = h.beginEpoch(sale.GoodsID).Sale
+		_, err := h.WriteTombstone(t.Context(), lost(seen, lines[0]))
+		require.ErrorIs(t, err, order.ErrTryAgain, "the Redis that was read is of another epoch")
 		for range 2 {
 			o, err := h.WriteTombstone(t.Context(), lost(sale, lines[0]))
 			require.NoError(t, err)
@@ -39,7 +38,7 @@ func TestWriteTombstone_KeepsALateOrderFailed(t *testing.T) {
 		require.Equal(t, order.Created, there.Status, "what is written is not lost")
 
 		b := batchOf(sale.GoodsID, lines...)
-		b.Epoch, b.Adopted = 2, map[string]bool{lines[2].OrderSn: true}
+		b.Epoch, b.Adopted = 2, map[string]int64{lines[2].OrderSn: 1}
 		for i := range 2 {
 			out, err := h.WriteBatch(t.Context(), b)
 			require.NoError(t, err)
@@ -49,6 +48,7 @@ func TestWriteTombstone_KeepsALateOrderFailed(t *testing.T) {
 		o, err := h.Order(t.Context(), sale.GoodsID, lines[0].OrderSn)
 		require.NoError(t, err)
 		require.Equal(t, order.FailedLost, o.FailureReason)
+		lines[0].Epoch = sale.Epoch // of the tombstone
 		require.Equal(t, lines[0], o.OrderLine)
 		require.EqualValues(t, 2, h.requireBalanced(sale.GoodsID))
 		deadLetters, err := h.DeadLetters(t.Context(), "", 10)
@@ -62,12 +62,12 @@ func TestWriteTombstone_FailedOrderKeepsOneRow(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.exposed(10, 5)
 		l := h.line(sale, 1, 1)
-		h.beginEpoch(sale.GoodsID)
+		sale = h.beginEpoch(sale.GoodsID).Sale
 		_, err := h.WriteTombstone(t.Context(), lost(sale, l))
 		require.NoError(t, err)
 		for i := range 2 {
 			out, err := h.WriteFailed(
-				t.Context(), sale.GoodsID, l, 1, order.FailedUnwritten, order.DeadLetter{}, today,
+				t.Context(), sale.GoodsID, l, order.FailedUnwritten, order.DeadLetter{}, today,
 			)
 			require.NoError(t, err)
 			require.Len(t, out.Moves, 1-i)
@@ -83,16 +83,14 @@ func TestWriteTombstone_RacesWithTheLateMessage(t *testing.T) {
 		sale := h.exposed(10, 5)
 		for range 10 {
 			l := h.line(sale, 1, 1)
-			h.beginEpoch(sale.GoodsID)
-			now, err := h.Sale(t.Context(), sale.GoodsID)
-			require.NoError(t, err)
+			now := h.beginEpoch(sale.GoodsID).Sale
 			b := batchOf(sale.GoodsID, l)
-			b.Epoch, b.Adopted = now.Epoch, map[string]bool{l.OrderSn: true}
+			b.Epoch, b.Adopted = now.Epoch, map[string]int64{l.OrderSn: 1}
 			var answer order.Order
 			var wg sync.WaitGroup
 			wg.Go(func() {
 				for answer.Status == "" {
-					answer, _ = h.WriteTombstone(t.Context(), lost(sale, l))
+					answer, _ = h.WriteTombstone(t.Context(), lost(now, l))
 				}
 			})
 			wg.Go(func() {

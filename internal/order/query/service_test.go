@@ -3,6 +3,7 @@ package query
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -49,15 +50,14 @@ func (m *racingRebuild) WriteTombstone(ctx context.Context, o order.Order) (orde
 
 func (m *racingRebuild) Sale(context.Context, int64) (seckill.View, error) {
 	m.rebuilt = true
-	v := seckill.View{Gate: seckill.GateOpen}
+	v := seckill.View{Gate: seckill.GateOpen, Now: time.Now()}
 	v.Epoch = 2
 	return v, nil
 }
 
 func TestFind_OrderWrittenByRebuildIsNotFailed(t *testing.T) {
-	minter := ordersn.NewMinter([]byte("a secret of at least 32 bytes, for tests"))
-	sn, err := minter.Mint(42, 1)
-	require.NoError(t, err)
+	keys := ordersn.NewKeys([]byte("a secret of at least 32 bytes, for tests"))
+	sn := keys.Issue(42, 7, time.Now().Add(-time.Hour)).String()
 	m := &racingRebuild{
 		order: order.Order{
 			OrderLine: reservation.OrderLine{OrderSn: sn, BuyerID: 7},
@@ -65,7 +65,7 @@ func TestFind_OrderWrittenByRebuildIsNotFailed(t *testing.T) {
 			Status:    order.Created,
 		},
 	}
-	o, err := NewService(m, m, m, nil, minter).Find(t.Context(), seckill.Actor{ID: 7}, sn)
+	o, err := NewService(m, m, m, nil, keys, 0).Find(t.Context(), seckill.Actor{ID: 7}, sn)
 	require.NoError(t, err)
 	require.Equal(t, order.Created, o.Status)
 }

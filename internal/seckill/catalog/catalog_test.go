@@ -4,13 +4,11 @@ import (
 	"context"
 	"errors"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/catalog"
-	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
 // partialRedis is a Redis cluster with failed masters, and MySQL with three sales.
@@ -43,19 +41,9 @@ func (h partialRedis) ExposedSales(
 	return list, nil
 }
 
-func (partialRedis) IssuePaths(
-	context.Context,
-	int64,
-	int64,
-	time.Duration,
-	[]reservation.PathGrant,
-) (time.Time, error) {
-	return time.Time{}, errNoAnswer
-}
-
 func TestSales_FailedMasterLeavesOtherSalesListed(t *testing.T) {
 	h := partialRedis{down: map[int64]bool{1: true}}
-	sales := catalog.NewCatalog(catalog.NewSaleReader(h, h), h, h)
+	sales := catalog.NewCatalog(catalog.NewSaleReader(h, h), h, nil)
 	views, err := sales.Sales(t.Context(), 0, 3)
 	require.NoError(t, err)
 	for i, want := range []int64{5, 7, 5} {

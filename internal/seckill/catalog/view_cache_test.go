@@ -10,9 +10,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"flashsale.dev/seckill/internal/ordersn"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/catalog"
-	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
 // readTime is how long the fake Redis takes for an answer.
@@ -51,23 +51,6 @@ func (s *fakeRedis) View(context.Context, int64) (seckill.View, error) {
 	v := s.view
 	v.Now = redisClock()
 	return v, nil
-}
-
-func (s *fakeRedis) IssuePaths(
-	_ context.Context,
-	_, epoch int64,
-	_ time.Duration,
-	_ []reservation.PathGrant,
-) (time.Time, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if epoch != s.view.Epoch {
-		return time.Time{}, &seckill.GateError{State: seckill.GateEpoch, Epoch: s.view.Epoch}
-	}
-	if s.view.Gate != seckill.GateOpen {
-		return time.Time{}, &seckill.GateError{State: s.view.Gate, Epoch: s.view.Epoch}
-	}
-	return redisClock(), s.view.CheckSelling(redisClock(), s.view.Available)
 }
 
 func (s *fakeRedis) Sale(context.Context, int64) (seckill.Sale, error) { return s.view.Sale, nil }
@@ -125,8 +108,10 @@ func (r *rush) first(t *testing.T, reason seckill.Reason) time.Time {
 }
 
 func newCatalog(s *fakeRedis) *catalog.Catalog {
-	return catalog.NewCatalog(catalog.NewSaleReader(s, s), s, s)
+	return catalog.NewCatalog(catalog.NewSaleReader(s, s), s, testKeys())
 }
+
+func testKeys() *ordersn.Keys { return ordersn.NewKeys([]byte("a secret of the tests")) }
 
 // during runs a rush, changes the sale after 100 ms and continues for 200 ms.
 func during(t *testing.T, s *fakeRedis, change func(*seckill.View)) (r *rush, at time.Time) {
@@ -227,37 +212,19 @@ func TestCatalog_SingleCallerGetsCurrentState(t *testing.T) {
 	})
 }
 
-// A rebuild ends while a node still caches the epoch before. Its buyers get paths of the new epoch.
-func TestIssuePath_SucceedsAcrossRebuild(t *testing.T) {
+// A path needs no call to Redis and outlives the epoch.
+func TestIssuePath_VerifiesWithoutRedis(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newFakeRedis(func(*seckill.View) {})
 		sales := newCatalog(s)
 		v, err := sales.Admit(t.Context(), 42)
 		require.NoError(t, err)
-		s.change(func(v *seckill.View) { v.Epoch++ })
-		path, expires, err := sales.IssuePath(t.Context(), v, 7)
+		reads := s.reads.Load()
+		path, expires := sales.IssuePath(v, 7)
+		require.Equal(t, reads, s.reads.Load())
+		n, err := testKeys().VerifyPath(path, 42, 7, redisClock())
 		require.NoError(t, err)
-		require.NoError(t, reservation.CheckPath(path))
-		require.True(t, expires.After(redisClock()))
-	})
-}
-
-// A path that Redis refuses shows that the cached view is wrong.
-func TestIssuePath_RefusalDropsCachedView(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newFakeRedis(func(*seckill.View) {})
-		sales := newCatalog(s)
-		ctx, stop := context.WithCancel(t.Context())
-		r := startRush(ctx, sales)
-		time.Sleep(4 * readTime)
-		stop()
-		r.finished.Wait()
-		s.change(func(v *seckill.View) { v.Available = 0 })
-		v, err := sales.Admit(t.Context(), 42)
-		require.NoError(t, err, "from the cache")
-		_, _, err = sales.IssuePath(t.Context(), v, 7)
-		require.Equal(t, seckill.SoldOut, seckill.ReasonOf(err))
-		_, err = sales.Admit(t.Context(), 42)
-		require.Equal(t, seckill.SoldOut, seckill.ReasonOf(err))
+		require.Equal(t, expires, n.ExpiresAt())
+		require.WithinDuration(t, redisClock().Add(ordersn.PathTTL), expires, time.Second)
 	})
 }
