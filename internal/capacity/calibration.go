@@ -63,7 +63,6 @@ type RedisCost struct {
 	Reserve      CallCost `json:"reserve"` // with the outbox and settling
 	Status       float64  `json:"statusMicros"`
 	SaleBytes    float64  `json:"saleBytes"`
-	PathBytes    float64  `json:"usedPathBytes"`
 	BuyerBytes   float64  `json:"buyerBytes"`
 	PendingBytes float64  `json:"pendingBytes"` // until the order is written
 }

@@ -129,7 +129,6 @@ func Make(s Sale, c Calibration) (Plan, error) {
 	p.amount("API memory: event streams", streams, 1000*c.API.StreamKB)
 	p.amount("API memory: nodes", float64(p.Parts[0].Count), 1e6*c.API.BaseMB)
 	p.amount("Redis memory: the sale", 1, c.Redis.SaleBytes)
-	p.amount("Redis memory: used paths", orders, c.Redis.PathBytes)
 	p.amount("Redis memory: buyers", orders, c.Redis.BuyerBytes)
 	p.amount("Redis memory: pending, none written", orders, c.Redis.PendingBytes)
 	p.amount("MySQL tables", orders, c.MySQL.TableBytes)

@@ -82,7 +82,7 @@ func (c *calibrator) round() {
 			paths[i] = post("/randomPath?goodsId="+open, c.token())
 		}
 		c.send(l.of("path"), paths, l, http.StatusOK, func() {})
-		bought := purchases(c.b, c.Installation, c.store, id(c.b, open), l.requests(many), scattered)[:l.requests(many)]
+		bought := purchases(c.b, c.Installation, id(c.b, open), l.requests(many), scattered)[:l.requests(many)]
 		c.send(l.of("purchase"), bought, l, http.StatusAccepted, func() { c.drained(open) }) // until all is written
 	}
 	c.queryOrders(open, many)
@@ -120,10 +120,9 @@ func measureEntries(b *testing.B, cost *capacity.RedisCost) {
 	s := newRedisStore(b, client, 1)
 	const n = 100_000.0
 	at := func() float64 { return usedMemory(b, client) * 1e6 }
-	empty := at()
 	var groups [][]reservation.Reservation
 	for range int(n) / 200 {
-		groups = append(groups, s.prepare(b, 200))
+		groups = append(groups, wishes(b, 200))
 	}
 	var outbox, sns []string
 	for _, group := range groups {
@@ -143,6 +142,6 @@ func measureEntries(b *testing.B, cost *capacity.RedisCost) {
 	settled := at()
 	require.NoError(b, client.Del(b.Context(), "sk:{1}:buyers").Err())
 	used := at()
-	cost.PendingBytes, cost.BuyerBytes, cost.PathBytes = (confirmed-settled)/n, (settled-used)/n, (used-empty)/n
+	cost.PendingBytes, cost.BuyerBytes = (confirmed-settled)/n, (settled-used)/n
 	require.NoError(b, client.Close())
 }

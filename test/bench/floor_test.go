@@ -75,7 +75,7 @@ func serveFloor(spec floorSpec) error {
 	if err != nil {
 		return err
 	}
-	orderKey, err := config.Auth{JWTSecret: secret}.OrderKey() // as the programs derive it: the consumer takes no other's numbers
+	orderKeys, err := config.Auth{JWTSecret: secret}.OrderKeys() // as the programs derive it: the consumer takes no other's numbers
 	if err != nil {
 		return err
 	}
@@ -86,7 +86,7 @@ func serveFloor(spec floorSpec) error {
 	gin.SetMode(gin.ReleaseMode)
 	e := gin.New()
 	e.POST("/randomPath", soldOutFloor(spec, tokens))
-	e.POST("/:path/decrStock", takeFloor(spec, tokens, ordersn.NewMinter(orderKey), carrier))
+	e.POST("/:path/decrStock", takeFloor(spec, tokens, ordersn.NewKeys(orderKeys...), carrier))
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return err
@@ -120,17 +120,15 @@ func soldOutFloor(spec floorSpec, tokens *auth.Tokens) gin.HandlerFunc {
 	}
 }
 
-func takeFloor(spec floorSpec, tokens *auth.Tokens, minter *ordersn.Minter, carrier *carrier) gin.HandlerFunc {
+func takeFloor(spec floorSpec, tokens *auth.Tokens, keys *ordersn.Keys, carrier *carrier) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		actor, ok := verified(c, tokens)
 		if !ok {
 			return
 		}
 		goodsID, _ := strconv.ParseInt(c.Query("goodsId"), 10, 64)
-		sn, err := minter.Mint(goodsID, 1)
-		if err == nil {
-			err = carrier.carry(c.Request.Context(), reservation.OrderLine{OrderSn: sn, BuyerID: actor.ID, Quantity: 1, Name: actor.Name, Phone: actor.Phone})
-		}
+		sn := keys.Issue(goodsID, actor.ID, time.Now()).String()
+		err := carrier.carry(c.Request.Context(), reservation.OrderLine{OrderSn: sn, BuyerID: actor.ID, Quantity: 1, Epoch: 1, Name: actor.Name, Phone: actor.Phone})
 		if err != nil {
 			c.String(http.StatusServiceUnavailable, "%v", err)
 			return

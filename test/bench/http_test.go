@@ -11,8 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/app/connect"
+	"flashsale.dev/seckill/internal/config"
+	"flashsale.dev/seckill/internal/ordersn"
 	"flashsale.dev/seckill/internal/redisstore"
-	"flashsale.dev/seckill/internal/seckill/reservation"
 	"flashsale.dev/seckill/internal/testing/installation"
 )
 
@@ -73,7 +74,7 @@ func BenchmarkAccepted(b *testing.B) {
 	buy := func(goods, addr string, pid int) func() lap {
 		cpu := processorTime(pid)
 		return func() lap {
-			requests := purchases(b, r, store, id(b, goods), boughtEach, inOrder)
+			requests := purchases(b, r, id(b, goods), boughtEach, inOrder)
 			spent := cpu()
 			took := play(b, addr, connections, len(requests), http.StatusAccepted, func(i int) []byte { return requests[i] })
 			used := cpu() - spent
@@ -94,18 +95,16 @@ func inOrder() int64   { return serial.Add(1) }
 func scattered() int64 { return serial.Add(1) * 0x9E3779B1 & (1<<31 - 1) } // an odd factor: no number comes twice
 
 // purchases of at least n buyers, each with a path.
-func purchases(b *testing.B, r *installation.Installation, store *redisstore.Store, goodsID int64, n int, buyer func() int64) [][]byte {
+func purchases(b *testing.B, r *installation.Installation, goodsID int64, n int, buyer func() int64) [][]byte {
 	b.Helper()
-	requests := make([][]byte, 0, n+reservation.MaxBatch)
+	secrets, err := config.Auth{JWTSecret: secret}.OrderKeys()
+	require.NoError(b, err)
+	keys := ordersn.NewKeys(secrets...)
+	requests := make([][]byte, 0, n)
 	for len(requests) < n {
-		grants := make([]reservation.PathGrant, reservation.MaxBatch)
-		for i := range grants {
-			n := buyer()
-			grants[i] = reservation.PathGrant{Path: fmt.Sprintf("%032x", n), BuyerID: n}
-			requests = append(requests, post(fmt.Sprintf("/%s/decrStock?goodsId=%d", grants[i].Path, goodsID), token(b, r, n)))
-		}
-		_, err := store.IssuePaths(b.Context(), goodsID, 1, time.Minute, grants)
-		require.NoError(b, err)
+		n := buyer()
+		path := keys.Issue(goodsID, n, time.Now()).Path()
+		requests = append(requests, post(fmt.Sprintf("/%s/decrStock?goodsId=%d", path, goodsID), token(b, r, n)))
 	}
 	return requests
 }

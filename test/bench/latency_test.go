@@ -17,7 +17,7 @@ const atRateFor = 2 * time.Second
 func BenchmarkLatency(b *testing.B) {
 	a := newArena(b)
 	sale := a.PutUp(b, 10_000_000, 1)
-	warm := purchases(b, a.Installation, a.store, id(b, sale), boughtEach, inOrder)
+	warm := purchases(b, a.Installation, id(b, sale), boughtEach, inOrder)
 	took := play(b, a.APIs[0].Addr, connections, len(warm), http.StatusAccepted, func(i int) []byte { return warm[i] })
 	rate := float64(len(warm)) / took.Seconds() / 2
 	var ours, floor []time.Duration
@@ -39,7 +39,7 @@ func BenchmarkLatency(b *testing.B) {
 // atRate buys at a fixed rate and returns the 99th percentile.
 func (a *arena) atRate(b *testing.B, goods, addr string, rate float64) time.Duration {
 	b.Helper()
-	requests := purchases(b, a.Installation, a.store, id(b, goods), int(rate*atRateFor.Seconds()), inOrder)
+	requests := purchases(b, a.Installation, id(b, goods), int(rate*atRateFor.Seconds()), inOrder)
 	took := make([]time.Duration, len(requests))
 	began := time.Now().Add(200 * time.Millisecond) // the connections are made first
 	crowd(b, addr, 4*connections, len(requests), func(c *client, i int) error {

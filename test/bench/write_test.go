@@ -73,10 +73,10 @@ func writes(b *testing.B, l *ledger, size int, write func(context.Context, order
 
 // ledger is one sale in the database.
 type ledger struct {
-	store  *sqlstore.Store
-	pool   *sql.DB
-	sale   seckill.Sale
-	minter *ordersn.Minter
+	store *sqlstore.Store
+	pool  *sql.DB
+	sale  seckill.Sale
+	keys  *ordersn.Keys
 }
 
 func newLedger(b *testing.B, store *sqlstore.Store, pool *sql.DB) *ledger {
@@ -89,18 +89,19 @@ func newLedger(b *testing.B, store *sqlstore.Store, pool *sql.DB) *ledger {
 	require.NoError(b, err)
 	snap, err := store.BeginEpoch(b.Context(), draft.GoodsID, rebuild.FirstToken, now)
 	require.NoError(b, err)
-	return &ledger{store, pool, snap.Sale, ordersn.NewMinter([]byte(secret))}
+	return &ledger{store, pool, snap.Sale, ordersn.NewKeys([]byte(secret))}
 }
 
 func (l *ledger) batch(b *testing.B, size int) orderwriter.Batch {
 	b.Helper()
 	now := time.Now().UTC()
-	batch := orderwriter.Batch{GoodsID: l.sale.GoodsID, Epochs: make(map[string]int64, size), Now: now, PayBy: now.Add(15 * time.Minute)}
+	batch := orderwriter.Batch{GoodsID: l.sale.GoodsID, Now: now, PayBy: now.Add(15 * time.Minute)}
 	for range size {
-		sn, err := l.minter.Mint(l.sale.GoodsID, l.sale.Epoch)
-		require.NoError(b, err)
-		batch.Epochs[sn] = l.sale.Epoch
-		batch.Lines = append(batch.Lines, reservation.OrderLine{OrderSn: sn, BuyerID: serial.Add(1), Quantity: 1, Name: "买家", Phone: "+8613800000000"})
+		buyer := serial.Add(1)
+		batch.Lines = append(batch.Lines, reservation.OrderLine{
+			OrderSn: l.keys.Issue(l.sale.GoodsID, buyer, now).String(), BuyerID: buyer, Quantity: 1,
+			Epoch: l.sale.Epoch, Name: "买家", Phone: "+8613800000000",
+		})
 	}
 	return batch
 }

@@ -84,13 +84,13 @@ func (r *run) unwritable(t *testing.T, goods int64) []byte {
 	return r.message(t, goods, reservation.OrderLine{BuyerID: poisonBuyer, Quantity: 1, Name: name})
 }
 
-// message is the message of one order of epoch 1, with a new order number.
+// message is the message of one order of epoch 1, whose path has expired.
 func (r *run) message(t *testing.T, goods int64, l reservation.OrderLine) []byte {
 	t.Helper()
-	key, err := config.Auth{JWTSecret: installation.Secret}.OrderKey()
+	keys, err := config.Auth{JWTSecret: installation.Secret}.OrderKeys()
 	require.NoError(t, err)
-	l.OrderSn, err = ordersn.NewMinter(key).Mint(goods, 1)
-	require.NoError(t, err)
+	issued := time.Now().Add(-2 * ordersn.PathTTL)
+	l.OrderSn, l.Epoch = ordersn.NewKeys(keys...).Issue(goods, l.BuyerID, issued).String(), 1
 	entry, err := order.EncodeLine(l)
 	require.NoError(t, err)
 	return order.EncodeOrders(goods, order.JoinEntries([][]byte{entry}))

@@ -138,17 +138,19 @@ func (w *world) commit(p *proc, goods int, lines []line) (out outcome, lost []li
 
 // adoption is what the writer knows of Redis: the late orders that an epoch adopted or waived.
 type adoption struct {
-	adopted   map[int]bool
+	adopted   map[int]int
 	adoptedBy int
 }
 
-// dropLost separates the lines that Redis did not adopt.
-func dropLost(lines, lost []line, took map[int]bool) (kept, dropped []line) {
+// dropLost separates the lines that Redis did not adopt, and drops those of which it has another
+// quantity.
+func dropLost(lines, lost []line, took map[int]int) (kept, dropped []line) {
 	for _, l := range lines {
-		if got, asked := took[l.sn]; asked && !got {
-			lost = append(lost, l)
-		} else {
+		switch units, asked := took[l.sn]; {
+		case !asked || units == l.q:
 			kept = append(kept, l)
+		case units == 0:
+			lost = append(lost, l)
 		}
 	}
 	return kept, lost

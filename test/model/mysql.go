@@ -32,10 +32,11 @@ type move struct {
 // goodsRow is the row of one sale; token is the newest fencing token.
 type goodsRow struct{ stock, total, version, epoch, token int }
 
-// snapshot is what a rebuild reads of MySQL when it begins an epoch.
+// snapshot is what a rebuild reads of MySQL when it begins an epoch: the active orders, and with no
+// units the others whose path may still be used.
 type snapshot struct {
 	epoch, stock, total int
-	active              []row
+	orders              []row
 }
 
 // mysql is the database. Its methods are transactions; those that take a proc can be interrupted
@@ -120,7 +121,7 @@ func (m *mysql) writeBatch(p *proc, goods int, lines []line, s adoption) outcome
 		seen[l.sn] = true
 	}
 	for _, l := range fresh {
-		adopted := s.adoptedBy == g.epoch && s.adopted[l.sn]
+		adopted := s.adoptedBy == g.epoch && s.adopted[l.sn] == l.q
 		if l.epoch < g.epoch && !adopted && !m.w.omits(LateOrdersAdopted) {
 			out.adopt = append(out.adopt, l)
 		}
@@ -179,12 +180,17 @@ func (m *mysql) byAffectedRows(goods int, lines, fresh []line, stock int, out *o
 	}
 }
 
-// insertTombstone inserts the tombstone in the transaction that found no row.
-func (m *mysql) insertTombstone(l line) {
+// insertTombstone inserts the tombstone unless there is a row, or another epoch has begun than that
+// of the Redis which does not have the order.
+func (m *mysql) insertTombstone(l line, epoch int) bool {
+	if m.find(l.goods, l.sn) != nil || epoch != m.goods[l.goods].epoch {
+		return false
+	}
 	m.w.dirty = true
 	r := &row{line: l, status: failedOrder, tombstone: true}
 	m.orders = append(m.orders, r)
 	m.bySn[[2]int{l.goods, l.sn}] = r
+	return true
 }
 
 // resolveTombstone keeps a late order failed that was answered as lost, and releases the units that
@@ -242,8 +248,13 @@ func (m *mysql) beginEpoch(goods, token int) (snapshot, bool) {
 	g.epoch++
 	s := snapshot{epoch: g.epoch, stock: g.stock, total: g.total}
 	for _, r := range m.orders {
-		if r.goods == goods && r.status.active() {
-			s.active = append(s.active, *r)
+		o := *r
+		if !o.status.active() {
+			o.q = 0
+		}
+		usable := m.w.now < o.issued+pathLife && !m.w.omits(LoadUsablePaths)
+		if o.goods == goods && (o.q > 0 || usable) {
+			s.orders = append(s.orders, o)
 		}
 	}
 	return s, true

@@ -5,7 +5,7 @@ import "slices"
 // client is one buyer of one goods, who asks again until there is an answer.
 type client struct {
 	buyer, goods, q int
-	path            int
+	path, issued    int // the random path, and the tick at which an API issued it
 	api             *host
 	waiting         bool // has a request under way at api
 	tries           int
@@ -41,6 +41,12 @@ func (w *world) ask(c *client) {
 		w.later(5, func() { w.ask(c) })
 		return
 	}
+	if c.path != 0 && w.rnd.IntN(4) == 0 { // a proxy sends it twice, or a second tab
+		twin := *c
+		twin.again, twin.tries, twin.q = 0, 10, 1+w.rnd.IntN(2)
+		w.clients = append(w.clients, &twin)
+		w.later(w.rnd.IntN(3), func() { w.ask(&twin) })
+	}
 	c.api, c.waiting = h, true
 	w.waiting[h][c.goods] = append(w.waiting[h][c.goods], c)
 	w.spawn(h, w.rnd.IntN(4), func(p *proc) { w.reserveBatch(p, c.goods) })
@@ -75,7 +81,7 @@ func (w *world) reserveBatch(p *proc, goods int) {
 	if len(batch) == 0 {
 		return
 	}
-	w.paths(p, goods, batch)
+	w.issuePaths(p, goods, batch)
 	p.step()
 	vs, id, ok := w.reserve(p, goods, batch)
 	if !ok {
@@ -95,11 +101,39 @@ func (w *world) reserveBatch(p *proc, goods int) {
 			taken, promised = append(taken, vs[i].line), append(promised, c)
 			continue
 		}
-		w.answer(c, vs[i])
+		if !vs[i].repeated {
+			w.answer(c, vs[i])
+		}
 	}
 	if len(taken) > 0 {
 		w.publishBatch(p, goods, id, taken, promised)
 	}
+	for i, c := range batch {
+		if vs[i].repeated {
+			w.confirmAgain(p, c, vs[i])
+		}
+	}
+}
+
+// confirmAgain publishes the order of a repeated path while it is pending, and then answers. An
+// order that is not pending must have a row: Redis may have lost it meanwhile.
+func (w *world) confirmAgain(p *proc, c *client, v decision) {
+	p.step()
+	s := p.host.redis
+	pd, pending := s.goods[c.goods].pending[v.line.sn]
+	ok := s.answers()
+	if ok && pending {
+		m := message{lines: []line{pd.line}, goods: c.goods}
+		ok = w.publish(p, c.goods, m, w.now+publishDeadline) != failed
+	} else if ok {
+		p.step()
+		ok = w.db.up && w.db.find(c.goods, v.line.sn) != nil || w.omits(RepeatHasRow)
+	}
+	if !ok {
+		w.retry(c) // 503
+		return
+	}
+	w.answer(c, v)
 }
 
 // publishBatch publishes the reserved orders of a batch, and answers their buyers.
@@ -144,23 +178,18 @@ func (w *world) confirm(s *server, goods, id int) {
 	})
 }
 
-// paths is paths.lua for the clients of a batch that have no path.
-func (w *world) paths(p *proc, goods int, batch []*client) {
+// issuePaths gives a path to the clients that have none. It calls no Redis: the API has a view of the
+// sale that is a little old, and its clock is Redis'.
+func (w *world) issuePaths(p *proc, goods int, batch []*client) {
 	p.step()
-	s := p.host.redis
-	g, k := s.gateOf(goods, p.host.oldRelease)
-	if g != open {
+	if g, _ := p.host.redis.gateOf(goods, p.host.oldRelease); g != open {
 		return
 	}
+	issued := w.now
+	p.step()
 	for _, c := range batch {
 		if c.path == 0 {
-			s.writing()
-			c.path = w.id()
-			epoch := k.epoch
-			if p.host.oldRelease && !w.omits(LeaseInEveryRelease) {
-				epoch = 0 // an older release stored the buyer alone
-			}
-			k.paths[c.path] = pathGrant{buyer: c.buyer, epoch: epoch}
+			c.path, c.issued = w.id(), issued
 		}
 	}
 }
@@ -191,30 +220,37 @@ func (w *world) reserve(p *proc, goods int, batch []*client) ([]decision, int, b
 		clock += h.skew
 	}
 	vs, avail := make([]decision, len(batch)), k.avail
-	extra := map[int]int{}
+	extra, taken := map[int]int{}, map[int]line{}
 	for i, c := range batch {
+		if l, again := taken[c.path]; again {
+			vs[i] = decision{repeated: true, line: l}
+			continue
+		}
 		vs[i] = w.decide(s, k, c, clock, avail, extra[c.buyer])
 		if vs[i].taken {
-			avail, extra[c.buyer] = avail-c.q, extra[c.buyer]+c.q
+			avail, extra[c.buyer], taken[c.path] = avail-c.q, extra[c.buyer]+c.q, vs[i].line
 		}
 	}
 	if w.omits(AtomicReserve) {
 		p.step()
 		s.writing()
 	}
-	return vs, w.applyReservations(s, k, batch, vs), true
+	return vs, w.applyReservations(s, k, vs), true
 }
 
-// decide checks one request: path, window, limit, stock.
+// decide checks one request: the buyer's orders, path, window, limit, stock.
 func (w *world) decide(s *server, k *keys, c *client, clock, avail, extra int) decision {
-	pm, ok := k.paths[c.path]
+	l := line{sn: c.path, goods: c.goods, buyer: c.buyer, q: c.q, epoch: k.epoch, issued: c.issued}
+	if w.omits(OrderNumbersByAPI) {
+		s.counter++
+		l.sn = s.counter
+	}
+	_, known := k.has(c.buyer, l.sn)
 	switch {
-	case !ok || pm.buyer != c.buyer:
-		return decision{badPath: true}
-	case pm.sn != 0:
-		return decision{repeated: true, line: w.records.line(c.goods, pm.sn)}
-	case pm.epoch != k.epoch && !w.omits(PathsOfOneEpoch):
-		return decision{badPath: true}
+	case known:
+		return decision{repeated: true, line: w.records.line(l)}
+	case c.path == 0 || w.now >= c.issued+pathLife:
+		return decision{badPath: true, line: l}
 	case clock >= k.until:
 		return decision{limited: true}
 	case k.held(c.buyer)+extra+c.q > w.limit[c.goods]:
@@ -222,24 +258,18 @@ func (w *world) decide(s *server, k *keys, c *client, clock, avail, extra int) d
 	case c.q > avail:
 		return decision{refused: true}
 	}
-	l := line{sn: w.id(), goods: c.goods, buyer: c.buyer, q: c.q, epoch: k.epoch, path: c.path}
-	if w.omits(OrderNumbersByAPI) {
-		s.counter++
-		l.sn = s.counter
-	}
 	return decision{taken: true, line: l}
 }
 
 // applyReservations reserves the units of a batch, and adds its outbox entry, whose id it returns.
-func (w *world) applyReservations(s *server, k *keys, batch []*client, vs []decision) int {
+func (w *world) applyReservations(s *server, k *keys, vs []decision) int {
 	var lines []line
-	for i, v := range vs {
+	for _, v := range vs {
 		if !v.taken {
 			continue
 		}
 		lines = append(lines, v.line)
-		k.reserve(v.line, w.now)
-		k.paths[batch[i].path] = pathGrant{buyer: v.line.buyer, epoch: k.epoch, sn: v.line.sn}
+		k.reserve(w, v.line)
 		w.records.reserve(w, s, v.line)
 	}
 	if len(lines) == 0 || w.omits(Outbox) {
@@ -261,6 +291,9 @@ func (w *world) answer(c *client, v decision) {
 		w.logf("%s promises order %d of goods %d (epoch %d) to buyer %d",
 			c.api.name, v.line.sn, v.line.goods, v.line.epoch, v.line.buyer)
 		w.records.promise(v.line)
+		w.afterPromise(c, v.line)
+	case v.badPath && w.db.up && w.db.find(c.goods, c.path) != nil: // an expired path's order
+		c.waiting = false
 		w.afterPromise(c, v.line)
 	case v.badPath:
 		c.path = 0
@@ -284,13 +317,16 @@ func (w *world) afterPromise(c *client, l line) {
 		w.spawn(pick(w.rnd, w.apis), 10+w.rnd.IntN(60), func(p *proc) { w.pay(p, l) })
 	case 1, 2:
 		w.spawn(pick(w.rnd, w.apis), 10+w.rnd.IntN(60), func(p *proc) { w.cancel(p, l) })
-		if c.again > 0 {
-			c.again, c.path, c.done, c.tries = c.again-1, 0, false, 6
-			w.later(60+w.rnd.IntN(60), func() { w.ask(c) })
+		if c.again > 0 { // a further purchase, or the same path again
+			if c.again, c.done, c.tries = c.again-1, false, 6; w.rnd.IntN(2) == 0 {
+				c.path = 0
+			}
+			w.later(20+w.rnd.IntN(100), func() { w.ask(c) })
 		}
-	case 3:
-		if c.again > 0 { // the answer was lost: the client repeats its path
+	case 3, 4:
+		if c.again > 0 { // the answer was lost: the client repeats its path, by any API
 			c.again, c.done = c.again-1, false
+			c.q = 1 + w.rnd.IntN(2)
 			w.later(w.rnd.IntN(60), func() { w.ask(c) })
 		}
 	}

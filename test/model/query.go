@@ -7,7 +7,8 @@ func (w *world) queryOrder(p *proc, l line) {
 	if !s.answers() {
 		return
 	}
-	if _, pending := s.goods[l.goods].pending[l.sn]; pending {
+	k := s.goods[l.goods]
+	if _, pending := k.pending[l.sn]; pending {
 		return // "queued"
 	}
 	p.step()
@@ -19,25 +20,30 @@ func (w *world) queryOrder(p *proc, l line) {
 		p.sleep(w.rnd.IntN(40)) // long enough for a rebuild in between
 	}
 	g, k := s.gateOf(l.goods, false)
-	if g != open {
-		return // 503
+	epoch := k.epoch
+	if g != open || w.now < l.issued+pathLife+publishDeadline && !w.omits(LostAfterExpiry) {
+		return // 503, or "queued"
 	}
-	if l.epoch < k.epoch {
-		if !w.omits(SecondRead) {
-			p.step()
-			if !w.db.up || w.db.find(l.goods, l.sn) != nil {
-				return
-			}
+	if !w.omits(SecondRead) {
+		p.step()
+		if _, pending := s.goods[l.goods].pending[l.sn]; pending || !s.answers() {
+			return
 		}
-		if !w.omits(SecondRead) && !w.omits(TombstoneBeforeAnswer) {
-			w.db.insertTombstone(l)
+		p.step()
+		if g, k = s.gateOf(l.goods, false); g != open || k.epoch != epoch {
+			return
 		}
-		w.logf("buyer %d is answered that order %d of goods %d failed", l.buyer, l.sn, l.goods)
-		w.records.of(l).answeredFailed = true
-		return
+		p.step()
+		if w.rnd.IntN(8) == 0 {
+			p.sleep(w.rnd.IntN(40))
+		}
+		if !w.db.up {
+			return
+		}
+		if !w.omits(TombstoneBeforeAnswer) && !w.db.insertTombstone(l, epoch) {
+			return
+		}
 	}
-	if e := w.records.of(l); !e.mayFail {
-		w.violated("G5", "buyer %d was promised order %d of goods %d, and the answer is 404",
-			l.buyer, l.sn, l.goods)
-	}
+	w.logf("buyer %d is answered that order %d of goods %d failed", l.buyer, l.sn, l.goods)
+	w.records.of(l).answeredFailed = true
 }

@@ -40,26 +40,29 @@ func (r *records) waive(w *world, s *server, goods int) {
 
 func (r *records) of(l line) *orderRecord { return r.bySn[[3]int{l.goods, l.sn, l.buyer}] }
 
-func (r *records) line(goods, sn int) line {
-	for _, f := range r.all {
-		if f.goods == goods && f.sn == sn {
-			return f.line
-		}
+// line returns the order that has been reserved under a number.
+func (r *records) line(l line) line {
+	if f := r.of(l); f != nil {
+		return f.line
 	}
-	return line{goods: goods, sn: sn}
+	return l
 }
 
 func (r *records) reserve(w *world, s *server, l line) {
-	w.logf("reserved: order %d of goods %d (epoch %d), %d for buyer %d, path %d, by server %d",
-		l.sn, l.goods, l.epoch, l.q, l.buyer, l.path, s.replid)
+	w.logf("reserved: order %d of goods %d (epoch %d), %d for buyer %d, by server %d",
+		l.sn, l.goods, l.epoch, l.q, l.buyer, s.replid)
 	if w.now >= w.saleEnd {
 		w.violated("G6", "order %d was reserved after the sale's end", l.sn)
 	}
 	stale := w.fault == failover || w.fault == failBack
-	f := &orderRecord{line: l, server: s, reservedAt: w.now, publishedAt: -1}
-	f.mayFail = stale && (s != w.current || l.epoch < w.db.goods[l.goods].epoch)
-	r.all = append(r.all, f)
-	r.bySn[[3]int{l.goods, l.sn, l.buyer}] = f
+	f := r.of(l)
+	if f == nil {
+		f = &orderRecord{publishedAt: -1}
+		r.all = append(r.all, f)
+		r.bySn[[3]int{l.goods, l.sn, l.buyer}] = f
+	}
+	f.line, f.server, f.reservedAt = l, s, w.now // again, if Redis had lost it
+	f.late, f.mayFail = false, stale && (s != w.current || l.epoch < w.db.goods[l.goods].epoch)
 }
 
 func (r *records) promise(l line) {

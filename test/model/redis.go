@@ -5,10 +5,11 @@ import (
 	"slices"
 )
 
-// line is one order in a message. Two lines with the same number are the same order.
+// line is one order in a message. Two lines with the same number are the same order. The number is
+// the random path, issued at the tick issued.
 type line struct {
-	sn, goods, buyer, q, epoch, path int
-	bad                              bool // MySQL rejects it
+	sn, goods, buyer, q, epoch, issued int
+	bad                                bool // MySQL rejects it
 }
 
 // gate is the result of the gate check, with which every script begins.
@@ -24,7 +25,7 @@ const (
 	unavailable // Redis does not answer: the outcome is unknown
 )
 
-// held is what a buyer holds by one order.
+// held is what a buyer holds by one order: no units once it has ended.
 type held struct{ sn, q int }
 
 // pendingOrder is an order that MySQL is not known to have, since the tick at.
@@ -39,21 +40,17 @@ type entry struct {
 	lines  []line
 }
 
-// pathGrant is a random path: its buyer, its epoch, and the order it has bought or 0.
-type pathGrant struct{ buyer, epoch, sn int }
-
 // keys are the keys of one goods in Redis.
 type keys struct {
 	loaded, shut                    bool
 	epoch, lease, fence             int
 	avail, pend, sold, total, until int
-	// buyers has the orders of each buyer that hold units.
+	// buyers has the orders of each buyer in this epoch.
 	buyers  map[int][]held
 	pending map[int]pendingOrder
 	outbox  []entry
 	// moves has the ids of the stock moves that this epoch has applied.
 	moves           map[int]bool
-	paths           map[int]pathGrant
 	lock, lockUntil int
 }
 
@@ -63,7 +60,7 @@ func (k *keys) clone() *keys {
 	for b, h := range k.buyers {
 		c.buyers[b] = slices.Clone(h)
 	}
-	c.pending, c.moves, c.paths = maps.Clone(k.pending), maps.Clone(k.moves), maps.Clone(k.paths)
+	c.pending, c.moves = maps.Clone(k.pending), maps.Clone(k.moves)
 	c.outbox = slices.Clone(k.outbox)
 	return &c
 }
@@ -71,7 +68,7 @@ func (k *keys) clone() *keys {
 func newKeys() *keys {
 	return &keys{
 		buyers: map[int][]held{}, pending: map[int]pendingOrder{},
-		moves: map[int]bool{}, paths: map[int]pathGrant{},
+		moves: map[int]bool{},
 	}
 }
 
@@ -167,21 +164,33 @@ func (k *keys) held(buyer int) int {
 	return n
 }
 
-func (k *keys) holds(buyer, sn int) bool {
-	return slices.ContainsFunc(k.buyers[buyer], func(h held) bool { return h.sn == sn })
+// has reports whether an order of a buyer is of this epoch, and the units that it holds.
+func (k *keys) has(buyer, sn int) (units int, known bool) {
+	for _, h := range k.buyers[buyer] {
+		if h.sn == sn {
+			return h.q, true
+		}
+	}
+	return 0, false
 }
 
-func (k *keys) dropHolding(buyer, sn int) {
+func (k *keys) holds(buyer, sn int) bool { units, _ := k.has(buyer, sn); return units > 0 }
+
+// setHolding sets the units of an order; without EndedOrdersStay an ended one is forgotten.
+func (k *keys) setHolding(w *world, buyer, sn, q int) {
 	rest := slices.DeleteFunc(k.buyers[buyer], func(h held) bool { return h.sn == sn })
+	if q > 0 || !w.omits(EndedOrdersStay) {
+		rest = append(rest, held{sn, q})
+	}
 	if k.buyers[buyer] = rest; len(rest) == 0 {
 		delete(k.buyers, buyer)
 	}
 }
 
-func (k *keys) reserve(l line, now int) {
+func (k *keys) reserve(w *world, l line) {
 	k.avail, k.pend = k.avail-l.q, k.pend+l.q
-	k.buyers[l.buyer] = append(k.buyers[l.buyer], held{l.sn, l.q})
-	k.pending[l.sn] = pendingOrder{l, now}
+	k.setHolding(w, l.buyer, l.sn, l.q)
+	k.pending[l.sn] = pendingOrder{l, w.now}
 }
 
 // settle is settle.lua.
@@ -202,14 +211,14 @@ func (s *server) settle(goods int, sns []int) bool {
 	return true
 }
 
-// adopt is adopt.lua. Behind a shut gate it waives the orders: the epoch that is loaded next has
-// them, or the fence rejects it.
-func (s *server) adopt(goods, epoch int, lines []line) (map[int]bool, gate) {
+// adopt is adopt.lua, which returns the units that each order has now. Behind a shut gate it waives
+// the orders: the epoch that is loaded next has them, or the fence rejects it.
+func (s *server) adopt(goods, epoch int, lines []line) (map[int]int, gate) {
 	g, k := s.gateOf(goods, false)
 	if g == unavailable || k.loaded && k.epoch > epoch {
 		return nil, max(g, otherEpoch)
 	}
-	took := make(map[int]bool)
+	took := make(map[int]int)
 	s.writing()
 	if g != open || k.epoch < epoch {
 		if k.epoch < epoch && !s.w.omits(AdoptFences) {
@@ -218,17 +227,24 @@ func (s *server) adopt(goods, epoch int, lines []line) (map[int]bool, gate) {
 		k.shut = k.loaded
 		s.w.records.waive(s.w, s, goods)
 		for _, l := range lines {
-			took[l.sn] = true
+			took[l.sn] = l.q
 		}
 		return took, shut
 	}
 	for _, l := range lines {
-		_, pending := k.pending[l.sn]
-		known := k.holds(l.buyer, l.sn)
+		units, _ := k.has(l.buyer, l.sn)
 		over := k.held(l.buyer)+l.q > s.w.limit[goods] && !s.w.omits(AdoptWithinLimit)
-		if took[l.sn] = pending || known; !took[l.sn] && !over && l.q <= k.avail {
-			k.reserve(l, s.w.now)
-			took[l.sn] = true
+		switch {
+		case units > 0 && s.w.omits(AdoptByQuantity):
+			took[l.sn] = l.q
+		case units > 0:
+			took[l.sn] = units
+		case over || l.q > k.avail:
+			took[l.sn] = 0
+			k.setHolding(s.w, l.buyer, l.sn, 0)
+		default:
+			k.reserve(s.w, l)
+			took[l.sn] = l.q
 		}
 	}
 	return took, open
@@ -268,17 +284,18 @@ func (s *server) release(m *move) applyResult {
 	s.writing()
 	k.moves[m.id] = true
 	p, pending := k.pending[m.sn]
-	if pending {
-		delete(k.pending, m.sn)
-		k.pend -= p.q
-	} else if m.fail {
+	if m.fail && !pending && k.holds(m.buyer, m.sn) {
 		return applied
-	} else {
-		k.sold -= m.q
 	}
-	k.avail += m.q
 	if !s.w.omits(ReleaseWithHolding) {
-		k.dropHolding(m.buyer, m.sn)
+		k.setHolding(s.w, m.buyer, m.sn, 0)
+	}
+	switch {
+	case pending:
+		delete(k.pending, m.sn)
+		k.pend, k.avail = k.pend-p.q, k.avail+p.q
+	case !m.fail:
+		k.sold, k.avail = k.sold-m.q, k.avail+m.q
 	}
 	return applied
 }
@@ -315,7 +332,7 @@ func (s *server) load(goods int, snap snapshot) bool {
 	if s.w.omits(HoldingsInDB) {
 		return true
 	}
-	for _, o := range snap.active {
+	for _, o := range snap.orders {
 		k.buyers[o.buyer] = append(k.buyers[o.buyer], held{o.sn, o.q})
 	}
 	return true

@@ -81,12 +81,22 @@ const (
 	ReleaseUnderLease
 	// MySQL counts what each buyer holds, because Redis may forget it.
 	HoldingsInDB
-	// An unused path ends with its epoch, because Redis may have forgotten its use.
-	PathsOfOneEpoch
-	// The order query reads MySQL again after the gate: a rebuild may have written the order.
+	// A number whose units returned stays in the buyer's holding: its path takes nothing again.
+	EndedOrdersStay
+	// A load includes every number whose path may still be used, also of orders that have ended.
+	LoadUsablePaths
+	// A late order of which Redis has another quantity is void: its buyer repeated the path.
+	AdoptByQuantity
+	// An order is lost only after its path has expired. Until then its reservation may be made.
+	LostAfterExpiry
+	// The order query reads pending between two views of one epoch, and MySQL afterwards: a
+	// reservation or a rebuild may come in between.
 	SecondRead
 	// A purchase is answered 202 only after a confirm, or where the broker is known to be down.
 	PromiseOnConfirm
+	// A repeated path is answered 202 only while its order is pending or has a row: Redis may have
+	// lost it after the script answered.
+	RepeatHasRow
 	// The answer that an order is lost is first a row, which its late message finds.
 	TombstoneBeforeAnswer
 	// A late order that finds its tombstone releases the units that were adopted for it.
@@ -132,9 +142,13 @@ var names = [...]string{
 	ReleaseWithHolding:     "releases without the buyer's holding",
 	ReleaseUnderLease:      "releases behind a shut gate or without the lease",
 	HoldingsInDB:           "no holdings in the database",
-	PathsOfOneEpoch:        "unused paths outlive their epoch",
-	SecondRead:             "failed answered without a second read of MySQL",
+	EndedOrdersStay:        "numbers forgotten when their units return",
+	LoadUsablePaths:        "only active orders loaded",
+	AdoptByQuantity:        "late orders adopted whatever quantity Redis has",
+	LostAfterExpiry:        "failed answered before the path has expired",
+	SecondRead:             "failed answered without a second read of Redis and MySQL",
 	PromiseOnConfirm:       "202 without a confirm in time",
+	RepeatHasRow:           "a repeated path answered without its order",
 	TombstoneBeforeAnswer:  "no tombstone before an order is answered as lost",
 	TombstoneReleases:      "units adopted for a tombstone not released",
 }

@@ -38,7 +38,6 @@ var witnesses = map[Rule]uint64{
 	ReleaseWithHolding:     3,
 	ReleaseUnderLease:      10005,
 	HoldingsInDB:           8,
-	PathsOfOneEpoch:        1188,
 	SecondRead:             1225,
 	PromiseOnConfirm:       646,
 	TombstoneBeforeAnswer:  1375,

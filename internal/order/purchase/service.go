@@ -144,9 +144,13 @@ func (s *Service) placedBefore(ctx context.Context, p Request, sn string) (strin
 }
 
 // confirmAgain publishes the order of a repeated path again while it is pending, because the first
-// publication may have failed. The writer ignores duplicates.
+// publication may have failed. The writer ignores duplicates. An order that is not pending must have
+// a row: Redis may have lost it after the script answered.
 func (s *Service) confirmAgain(ctx context.Context, goodsID int64, orderSn string) error {
 	line, pending, err := s.redis.Pending(ctx, goodsID, orderSn)
+	if err == nil && !pending {
+		_, err = s.store.Order(ctx, goodsID, orderSn)
+	}
 	if err != nil || !pending {
 		return err
 	}
