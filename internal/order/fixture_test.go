@@ -36,14 +36,14 @@ const (
 // fixture is every service on embedded servers. Its workers run between work and stop.
 type fixture struct {
 	app.Services
-	t      *testing.T
-	file   string // of the database
-	mini   *miniredis.Miniredis
-	store  *sqlstore.Store
-	redis  *redisstore.Store
-	queue  *flakyQueue
-	parts  app.Parts
-	keys   *ordersn.Keys
+	t     *testing.T
+	file  string // of the database
+	mini  *miniredis.Miniredis
+	store *sqlstore.Store
+	redis *redisstore.Store
+	queue *flakyQueue
+	parts app.Parts
+	keys  *ordersn.Keys
 }
 
 // flakyQueue is a queue that can be taken away.

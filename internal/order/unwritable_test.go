@@ -45,7 +45,7 @@ func TestRebuild_UnwritableOrderDoesNotBlockSale(t *testing.T) {
 	require.Equal(
 		t,
 		[]reservation.OrderLine{
-			{OrderSn: bad, BuyerID: 2, Quantity: 2, Name: "韩梅梅", Phone: "13800000000"},
+			{OrderSn: bad, BuyerID: 2, Quantity: 2, Epoch: 1, Name: "韩梅梅", Phone: "13800000000"},
 		},
 		m.Orders,
 	)

@@ -61,7 +61,7 @@ func once(b *testing.B, measure func()) {
 func (s redisStore) sellAll(b *testing.B) (outbox, sns []string) {
 	b.Helper()
 	for sold := 0; sold < unitsOfMillion; {
-		group := s.prepare(b, min(reservation.MaxBatch, unitsOfMillion-sold))
+		group := wishes(b, min(reservation.MaxBatch, unitsOfMillion-sold))
 		g, err := s.Reserve(b.Context(), s.goodsID, 1, group)
 		require.NoError(b, err)
 		outbox = append(outbox, g.OutboxID)
@@ -74,10 +74,10 @@ func (s redisStore) sellAll(b *testing.B) (outbox, sns []string) {
 	return outbox, sns
 }
 
-// refuse lets the rest of the million try paths that do not exist.
+// refuse lets the rest of the million ask for units that are gone.
 func (s redisStore) refuse(b *testing.B) {
 	b.Helper()
-	for refused := unitsOfMillion + livePaths; refused < millionBuyers; refused += reservation.MaxBatch {
+	for refused := unitsOfMillion; refused < millionBuyers; refused += reservation.MaxBatch {
 		_, err := s.Reserve(b.Context(), s.goodsID, 1, wishes(b, reservation.MaxBatch))
 		require.NoError(b, err)
 	}

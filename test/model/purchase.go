@@ -41,11 +41,11 @@ func (w *world) ask(c *client) {
 		w.later(5, func() { w.ask(c) })
 		return
 	}
-	if c.path != 0 && w.rnd.IntN(4) == 0 { // a proxy sends it twice, or a second tab
+	if c.path != 0 && w.rnd.IntN(3) == 0 { // a proxy sends it twice, or a second tab
 		twin := *c
 		twin.again, twin.tries, twin.q = 0, 10, 1+w.rnd.IntN(2)
 		w.clients = append(w.clients, &twin)
-		w.later(w.rnd.IntN(3), func() { w.ask(&twin) })
+		w.later(w.rnd.IntN(1+w.rnd.IntN(60)), func() { w.ask(&twin) })
 	}
 	c.api, c.waiting = h, true
 	w.waiting[h][c.goods] = append(w.waiting[h][c.goods], c)

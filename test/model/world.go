@@ -12,7 +12,7 @@ const (
 	tolerance       = 30  // 5 s
 	republishAge    = 150 // 60 s
 	lockLife        = 80  // 2 s, renewed
-	pathLife        = 60  // 60 s
+	pathLife        = 40  // 60 s
 	barrierPatience = lockLife - 2*publishDeadline
 )
 
