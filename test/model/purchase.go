@@ -8,6 +8,7 @@ type client struct {
 	path, issued    int // the random path, and the tick at which an API issued it
 	api             *host
 	waiting         bool // has a request under way at api
+	twin            bool // repeats another client's path: a proxy, or a second tab
 	tries           int
 	again           int // number of further purchases
 	done            bool
@@ -41,9 +42,9 @@ func (w *world) ask(c *client) {
 		w.later(5, func() { w.ask(c) })
 		return
 	}
-	if c.path != 0 && w.rnd.IntN(3) == 0 { // a proxy sends it twice, or a second tab
+	if c.path != 0 && !c.twin && w.rnd.IntN(3) == 0 {
 		twin := *c
-		twin.again, twin.tries, twin.q = 0, 10, 1+w.rnd.IntN(2)
+		twin.twin, twin.again, twin.q = true, 0, 1+w.rnd.IntN(2)
 		w.clients = append(w.clients, &twin)
 		w.later(w.rnd.IntN(1+w.rnd.IntN(60)), func() { w.ask(&twin) })
 	}

@@ -142,7 +142,7 @@ func (w *world) requireWrittenInTime(l line) {
 const (
 	writtenBy  = 90
 	mostCopies = 16
-	relayedBy  = 75 // ticks from the reservation to the queue, without faults and rebuilds
+	relayedBy  = 55 // ticks from the reservation to the queue, without faults and rebuilds
 )
 
 // requirePublishedInTime wants the relay to publish what a dead API left, before the reconciler
