@@ -27,7 +27,8 @@ func BenchmarkPublish(b *testing.B) {
 	for _, callers := range []int{1, 64, 512} {
 		b.Run(fmt.Sprintf("callers=%d", callers), func(b *testing.B) {
 			p := runPublisher(b, rabbit.Options{URLs: []string{broker.NewVHost(b)}})
-			measure(b, callers, func(ctx context.Context) error { return p.Publish(ctx, goods, body) })
+			measure(b, callers,
+				func(ctx context.Context) error { return p.Publish(ctx, goods, body) })
 		})
 		b.Run(fmt.Sprintf("callers=%d/floor", callers), func(b *testing.B) {
 			measure(b, callers, bare(b, broker.NewVHost(b), body))

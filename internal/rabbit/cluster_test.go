@@ -55,7 +55,8 @@ func (c onCluster) leader(t *testing.T) (leader *servers.RabbitServer) {
 func (c onCluster) spread(t *testing.T) {
 	leaders := map[string]bool{}
 	for shard := range c.opt.Shards {
-		place, err := c.nodes.Nodes[0].Place(t.Context(), c.vhost, fmt.Sprint("seckill.orders.", shard))
+		place, err := c.nodes.Nodes[0].Place(t.Context(), c.vhost,
+			fmt.Sprint("seckill.orders.", shard))
 		require.NoError(t, err)
 		require.Len(t, place.Members, 3)
 		leaders[place.Leader] = true

@@ -82,7 +82,9 @@ func givenUp(t *testing.T, broker *servers.RabbitServer) {
 	defer broker.Resume() //nolint:errcheck // a second call if the test passes
 	published := make(chan error, 2)
 	for range 2 { // one is sent, the other waits for room
-		go func() { published <- p.Publish(context.WithoutCancel(t.Context()), goods, []byte("x")) }()
+		go func() {
+			published <- p.Publish(context.WithoutCancel(t.Context()), goods, []byte("x"))
+		}()
 	}
 	require.Error(t, <-published)
 	require.Error(t, <-published)
@@ -97,7 +99,8 @@ func givenUp(t *testing.T, broker *servers.RabbitServer) {
 func refusing(t *testing.T, broker *servers.RabbitServer) {
 	address := broker.NewVHost(t)
 	vhost := address[strings.LastIndex(address, "/")+1:]
-	p := runPublisher(t, rabbit.Options{URLs: []string{address}, StallAfter: 200 * time.Millisecond})
+	p := runPublisher(t,
+		rabbit.Options{URLs: []string{address}, StallAfter: 200 * time.Millisecond})
 	require.NoError(t, p.Publish(t.Context(), goods, []byte("x")))
 	_, err := broker.Ctl(t.Context(), "set_policy", "-p", vhost, "full", "^seckill.orders",
 		`{"max-length":1}`)

@@ -35,7 +35,8 @@ func TestPublisher_ReportsAMarkedShardNoMore(t *testing.T) {
 	address := env.RabbitMQ(t).NewVHost(t)
 	cutter, proxied := through(t, address)
 	reported := newQueueReports()
-	p := runPublisher(t, rabbit.Options{URLs: []string{proxied}, Shards: 2, OnNewQueue: reported.add})
+	p := runPublisher(t,
+		rabbit.Options{URLs: []string{proxied}, Shards: 2, OnNewQueue: reported.add})
 	reported.await(t, 0, 1)
 	require.NoError(t, p.MarkRepublished(t.Context(), 0))
 	cutter.Drop()
@@ -112,7 +113,8 @@ func TestPublisher_StopWaitsForConfirms(t *testing.T) {
 	}
 }
 
-// An abandoned message must release its room, and must not make a broker that answers appear stalled.
+// An abandoned message must release its room, and must not make a broker that answers appear
+// stalled.
 func TestPublish_AbandonedMessagesReleaseTheirRoom(t *testing.T) {
 	address := env.RabbitMQ(t).NewVHost(t)
 	opt := rabbit.Options{

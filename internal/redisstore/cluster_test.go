@@ -18,10 +18,8 @@ import (
 func onCluster(t *testing.T, replicas int) (*servers.RedisNodes, *Store) {
 	t.Helper()
 	cluster := servers.RedisCluster(t, 3, replicas)
-	return cluster, New(
-		clusterClient(t, cluster),
-		Options{WaitReplicas: replicas, WaitTimeout: 500 * time.Millisecond},
-	)
+	return cluster, New(clusterClient(t, cluster),
+		Options{WaitReplicas: replicas, WaitTimeout: 500 * time.Millisecond})
 }
 
 // moves finds the sale's slot, where it is and where it may go.
@@ -56,12 +54,10 @@ func TestCluster_MovedSlotInvalidatesOnlyItsSales(t *testing.T) {
 		require.NoError(t, cluster.MoveSlot(t.Context(), slot, at.master))
 		v := view(t, s)
 		require.Equal(t, at.gate, v.Gate)
-		require.EqualValues(
-			t, []int64{8, 2}, []int64{v.Available, v.Pending}, "nothing was lost on the way",
-		)
-		_, err := s.Reserve(
-			t.Context(), goods, 1, []reservation.Reservation{reservationOf(1, 7, 2)},
-		)
+		require.EqualValues(t, []int64{8, 2}, []int64{v.Available, v.Pending},
+			"nothing was lost on the way")
+		_, err := s.Reserve(t.Context(), goods, 1,
+			[]reservation.Reservation{reservationOf(1, 7, 2)})
 		require.Equal(t, at.gate != seckill.GateOpen, err != nil, "%v", err)
 		v, err = s.View(t.Context(), other)
 		require.NoError(t, err)
@@ -92,9 +88,8 @@ func TestCluster_MigratingSlotReservesOnce(t *testing.T) {
 			require.Equal(t, seckill.GateLease, gate.State)
 			v := view(t, s)
 			require.EqualValues(t, 97, v.Available)
-			require.Equal(
-				t, []string{"sn1", "sn2", "sn3"}, slices.Sorted(slices.Values(pendingSns(t, s))),
-			)
+			require.Equal(t, []string{"sn1", "sn2", "sn3"},
+				slices.Sorted(slices.Values(pendingSns(t, s))))
 		})
 	}
 }
@@ -109,9 +104,8 @@ func tryReserve(t *testing.T, s *Store, r reservation.Reservation) {
 		require.NoError(t, ctx.Err(), "a store must not hang on a slot that is half moved")
 		return
 	}
-	require.Contains(
-		t, []reservation.VerdictCode{reservation.Taken, reservation.Repeated}, g.Verdicts[0].Code,
-	)
+	require.Contains(t, []reservation.VerdictCode{reservation.Taken, reservation.Repeated},
+		g.Verdicts[0].Code)
 	require.Equal(t, r.OrderSn, g.Verdicts[0].OrderSn)
 }
 
@@ -130,9 +124,8 @@ func TestCluster_WaitFollowsTheMaster(t *testing.T) {
 	again := onSale(10, 5)
 	again.Epoch = 2
 	load(t, s, again)
-	_, err = s.IssuePaths(
-		t.Context(), goods, 2, time.Minute, []reservation.PathGrant{{Path: path(1), BuyerID: 7}},
-	)
+	_, err = s.IssuePaths(t.Context(), goods, 2, time.Minute,
+		[]reservation.PathGrant{{Path: path(1), BuyerID: 7}})
 	require.NoError(t, err)
 	g, err := s.Reserve(t.Context(), goods, 2, []reservation.Reservation{reservationOf(1, 7, 1)})
 	require.NoError(t, err)
@@ -141,12 +134,10 @@ func TestCluster_WaitFollowsTheMaster(t *testing.T) {
 
 func TestCheckReadiness_OneMasterIsEnough(t *testing.T) {
 	cluster, _ := onCluster(t, 0)
-	client := redis.NewClusterClient(
-		&redis.ClusterOptions{
-			Addrs: cluster.Addrs(), MaxRedirects: -1,
-			DialTimeout: 100 * time.Millisecond, DialerRetries: 1,
-		},
-	)
+	client := redis.NewClusterClient(&redis.ClusterOptions{
+		Addrs: cluster.Addrs(), MaxRedirects: -1,
+		DialTimeout: 100 * time.Millisecond, DialerRetries: 1,
+	})
 	t.Cleanup(func() { _ = client.Close() })
 	s := New(client, Options{})
 	becomes := func(want Readiness) {
@@ -162,18 +153,15 @@ func TestCheckReadiness_OneMasterIsEnough(t *testing.T) {
 	require.Positive(t, m.Used)
 	require.True(t, s.Durable(t.Context()))
 
-	require.NoError(
-		t,
-		s.client.(*redis.ClusterClient).ForEachMaster(
-			t.Context(),
-			func(ctx context.Context, node *redis.Client) error {
-				if node.Options().Addr != cluster.Nodes[1].Addr() {
-					return nil
-				}
-				return node.ConfigSet(ctx, "maxmemory-policy", "allkeys-lru").Err()
-			},
-		),
-	)
+	require.NoError(t, s.client.(*redis.ClusterClient).ForEachMaster(
+		t.Context(),
+		func(ctx context.Context, node *redis.Client) error {
+			if node.Options().Addr != cluster.Nodes[1].Addr() {
+				return nil
+			}
+			return node.ConfigSet(ctx, "maxmemory-policy", "allkeys-lru").Err()
+		},
+	))
 	_, err = s.CheckReadiness(t.Context())
 	require.ErrorIs(t, err, errUnsafe, "one that forgets is one too many")
 

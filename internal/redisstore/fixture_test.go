@@ -55,9 +55,10 @@ const goods = 42
 func onSale(units, limit int64) rebuild.Snapshot {
 	now := time.Now().UTC().Truncate(time.Millisecond)
 	return rebuild.Snapshot{Sale: seckill.Sale{
-		GoodsID: goods, MerchantID: 1, Title: "tea", Price: 250, Total: units, Stock: units, Epoch: 1,
-		PerBuyerLimit: limit, MaxPerBuyerLimit: limit, StartAt: now.Add(-time.Hour), EndAt: now.Add(time.Hour),
-		Status: seckill.Exposed, Rate: seckill.DefaultRate(), CreatedAt: now, UpdatedAt: now,
+		GoodsID: goods, MerchantID: 1, Title: "tea", Price: 250, Total: units, Stock: units,
+		Epoch: 1, PerBuyerLimit: limit, MaxPerBuyerLimit: limit, StartAt: now.Add(-time.Hour),
+		EndAt: now.Add(time.Hour), Status: seckill.Exposed, Rate: seckill.DefaultRate(),
+		CreatedAt: now, UpdatedAt: now,
 	}}
 }
 
@@ -77,10 +78,8 @@ func path(n int) string {
 // issuePath makes a reservation of a buyer for whom path n has been issued.
 func issuePath(t *testing.T, s *Store, n int, buyer, quantity int64) reservation.Reservation {
 	t.Helper()
-	_, err := s.IssuePaths(
-		t.Context(), goods, 1, time.Minute,
-		[]reservation.PathGrant{{Path: path(n), BuyerID: buyer}},
-	)
+	_, err := s.IssuePaths(t.Context(), goods, 1, time.Minute,
+		[]reservation.PathGrant{{Path: path(n), BuyerID: buyer}})
 	require.NoError(t, err)
 	return reservationOf(n, buyer, quantity)
 }

@@ -40,22 +40,17 @@ func TestRelease_ReturnsUnitsOnceBeforeAndAfterSettle(t *testing.T) {
 		_, err := s.Settle(t.Context(), goods, []string{"sn1"})
 		require.NoError(t, err)
 		settled, early := cancelOf("sn1", 7, 3), cancelOf("sn2", 8, 2)
-		require.Equal(
-			t, []order.MoveResult{order.MoveApplied, order.MoveApplied},
-			release(t, s, settled, early),
-		)
-		require.Equal(
-			t, []order.MoveResult{order.MoveAppliedBefore, order.MoveAppliedBefore},
-			release(t, s, settled, early),
-		)
+		require.Equal(t, []order.MoveResult{order.MoveApplied, order.MoveApplied},
+			release(t, s, settled, early))
+		require.Equal(t, []order.MoveResult{order.MoveAppliedBefore, order.MoveAppliedBefore},
+			release(t, s, settled, early))
 		_, err = s.Settle(t.Context(), goods, []string{"sn2"})
 		require.NoError(t, err)
 		v := view(t, s)
 		require.EqualValues(t, []int64{9, 1, 0}, []int64{v.Available, v.Pending, v.Sold})
 
-		verdicts := reserve(
-			t, s, issuePath(t, s, 4, 7, 4), issuePath(t, s, 5, 8, 4), issuePath(t, s, 6, 8, 3),
-		)
+		verdicts := reserve(t, s, issuePath(t, s, 4, 7, 4), issuePath(t, s, 5, 8, 4),
+			issuePath(t, s, 6, 8, 3))
 		require.Equal(t, []reservation.Verdict{
 			{Code: reservation.Taken, OrderSn: "sn4"},
 			{Code: reservation.OverLimit, OrderSns: []string{"sn3"}},
@@ -67,9 +62,8 @@ func TestRelease_ReturnsUnitsOnceBeforeAndAfterSettle(t *testing.T) {
 func TestRelease_ChecksTheEpoch(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *Store) {
 		m := cancelOf("sn1", 7, 1)
-		require.Equal(
-			t, []order.MoveResult{order.MoveDeferred}, release(t, s, m), "redis has no such sale",
-		)
+		require.Equal(t, []order.MoveResult{order.MoveDeferred}, release(t, s, m),
+			"redis has no such sale")
 		load(t, s, onSale(10, 5))
 		m.Epoch = 2
 		require.Equal(t, []order.MoveResult{order.MoveDeferred}, release(t, s, m))
@@ -95,7 +89,9 @@ func TestRelease_DeltaCutsOnlyUnsoldUnits(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *Store) {
 		load(t, s, onSale(10, 5))
 		delta := func(id string, units int64) order.MoveResult {
-			return release(t, s, order.StockMove{ID: id, GoodsID: goods, Epoch: 1, Kind: order.MoveDelta, Quantity: units})[0]
+			return release(t, s, order.StockMove{
+				ID: id, GoodsID: goods, Epoch: 1, Kind: order.MoveDelta, Quantity: units,
+			})[0]
 		}
 		require.Equal(t, order.MoveApplied, delta("a", 5))
 		require.Equal(t, order.MoveAppliedBefore, delta("a", 5))
@@ -118,9 +114,8 @@ func TestLoad_LoadsHoldingsAndRejectsOldEpochs(t *testing.T) {
 		}
 		load(t, s, snap)
 		v := view(t, s)
-		require.EqualValues(
-			t, []int64{3, 8, 0, 2}, []int64{v.Epoch, v.Available, v.Pending, v.Sold},
-		)
+		require.EqualValues(t, []int64{3, 8, 0, 2},
+			[]int64{v.Epoch, v.Available, v.Pending, v.Sold})
 		require.Equal(t, snap.Rate, v.Rate)
 		require.Equal(t, snap.Title, v.Title)
 		for _, epoch := range []int64{1, 2, 3} {
@@ -130,19 +125,15 @@ func TestLoad_LoadsHoldingsAndRejectsOldEpochs(t *testing.T) {
 			require.False(t, loaded)
 		}
 		require.EqualValues(t, 8, view(t, s).Available)
-		_, err := s.IssuePaths(
-			t.Context(), goods, 3, reservation.PathTTL,
-			[]reservation.PathGrant{{Path: path(2), BuyerID: 7}},
-		)
+		_, err := s.IssuePaths(t.Context(), goods, 3, reservation.PathTTL,
+			[]reservation.PathGrant{{Path: path(2), BuyerID: 7}})
 		require.NoError(t, err)
-		g, err := s.Reserve(
-			t.Context(), goods, 3, []reservation.Reservation{reservationOf(2, 7, 1)},
-		)
+		g, err := s.Reserve(t.Context(), goods, 3,
+			[]reservation.Reservation{reservationOf(2, 7, 1)})
 		require.NoError(t, err)
-		require.Equal(
-			t, []reservation.Verdict{{Code: reservation.OverLimit, OrderSns: []string{"sn1"}}},
-			g.Verdicts,
-		)
+		require.Equal(t,
+			[]reservation.Verdict{{Code: reservation.OverLimit, OrderSns: []string{"sn1"}}},
+			g.Verdicts)
 	})
 }
 
@@ -173,7 +164,10 @@ func TestAdopt_ShutGateAcceptsLateOrders(t *testing.T) {
 			load(t, s, onSale(3, 2))
 			require.NoError(t, s.Shut(t.Context(), goods, 1))
 		},
-		"under another lease": func(t *testing.T, s *Store) { load(t, s, onSale(3, 2)); s.lease = "another" },
+		"under another lease": func(t *testing.T, s *Store) {
+			load(t, s, onSale(3, 2))
+			s.lease = "another"
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			eachServer(t, func(t *testing.T, s *Store) {
@@ -183,10 +177,8 @@ func TestAdopt_ShutGateAcceptsLateOrders(t *testing.T) {
 				require.Equal(t, map[string]bool{"a": true}, adopted)
 				v := view(t, s)
 				require.NotEqual(t, seckill.GateOpen, v.Gate)
-				require.EqualValues(
-					t, []int64{3, 0, 0}, []int64{v.Available, v.Pending, v.Sold},
-					"nothing is taken",
-				)
+				require.EqualValues(t, []int64{3, 0, 0}, []int64{v.Available, v.Pending, v.Sold},
+					"nothing is taken")
 			})
 		})
 	}
@@ -226,10 +218,8 @@ func TestAdopt_RejectsAnEndedEpoch(t *testing.T) {
 		snap := onSale(3, 2)
 		snap.Epoch = 2
 		load(t, s, snap)
-		_, err := s.Adopt(
-			t.Context(), goods, 1, 0,
-			[]reservation.OrderLine{{OrderSn: "a", BuyerID: 7, Quantity: 2}},
-		)
+		_, err := s.Adopt(t.Context(), goods, 1, 0,
+			[]reservation.OrderLine{{OrderSn: "a", BuyerID: 7, Quantity: 2}})
 		_, shut := errors.AsType[*seckill.GateError](err)
 		require.True(t, shut, "%v", err)
 	})
@@ -252,10 +242,9 @@ func TestRelease_RefusedCutStaysRefused(t *testing.T) {
 		more := order.StockMove{
 			ID: "more", GoodsID: goods, Epoch: 1, Kind: order.MoveDelta, Quantity: 5,
 		}
-		require.Equal(
-			t, []order.MoveResult{order.CutTooLarge, order.MoveApplied, order.CutTooLarge},
-			release(t, s, cut, more, cut), "a repeated call gets the same result",
-		)
+		require.Equal(t,
+			[]order.MoveResult{order.CutTooLarge, order.MoveApplied, order.CutTooLarge},
+			release(t, s, cut, more, cut), "a repeated call gets the same result")
 		require.EqualValues(t, 15, view(t, s).Available)
 	})
 }
@@ -319,9 +308,8 @@ func TestAdopt_ChecksTheBuyersLimit(t *testing.T) {
 		require.Equal(t, map[string]bool{"late": false, "other": true}, adopted)
 		adopted, err = s.Adopt(t.Context(), goods, 1, 3, late)
 		require.NoError(t, err)
-		require.Equal(
-			t, map[string]bool{"late": true, "other": true}, adopted, "the limit was higher once",
-		)
+		require.Equal(t, map[string]bool{"late": true, "other": true}, adopted,
+			"the limit was higher once")
 		require.EqualValues(t, 6, view(t, s).Available)
 	})
 }

@@ -38,15 +38,13 @@ func TestWriteBatch_IsIdempotentInAnyGrouping(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.exposed(10, 5)
 		a, b, c, d := h.line(sale, 1, 1), h.line(sale, 1, 2), h.line(sale, 2, 1), h.line(sale, 3, 1)
-		require.Equal(
-			t, []string{a.OrderSn, b.OrderSn, c.OrderSn}, h.writeAll(sale.GoodsID, a, b, c).Created,
-		)
+		require.Equal(t, []string{a.OrderSn, b.OrderSn, c.OrderSn},
+			h.writeAll(sale.GoodsID, a, b, c).Created)
 		out := h.writeAll(sale.GoodsID, b, c, d, d, b)
 		require.Equal(t, []string{d.OrderSn}, out.Created)
-		require.Equal(
-			t, map[string]order.Status{b.OrderSn: order.Created, c.OrderSn: order.Created},
-			out.Existing,
-		)
+		require.Equal(t,
+			map[string]order.Status{b.OrderSn: order.Created, c.OrderSn: order.Created},
+			out.Existing)
 		out = h.writeAll(sale.GoodsID, d, c, b, a)
 		require.Empty(t, out.Created)
 		require.Len(t, out.Existing, 4)
@@ -111,19 +109,13 @@ func (h fixture) requireFailedOnce(
 	}
 	require.Len(h.t, own, 1)
 	require.Equal(h.t, reason, own[0].Reason)
-	require.Equal(
-		h.t,
-		delivered,
-		order.DeliveryInfo{
-			Origin: own[0].Origin, Attempts: own[0].Attempts, FirstSeenAt: own[0].FirstSeenAt,
-		},
-	)
+	require.Equal(h.t, delivered, order.DeliveryInfo{
+		Origin: own[0].Origin, Attempts: own[0].Attempts, FirstSeenAt: own[0].FirstSeenAt,
+	})
 	m, err := order.Decode(own[0].Body)
 	require.NoError(h.t, err)
-	require.Equal(
-		h.t, order.Message{GoodsID: sale.GoodsID, Orders: []reservation.OrderLine{l}}, m,
-		"can be sent again as it is",
-	)
+	require.Equal(h.t, order.Message{GoodsID: sale.GoodsID, Orders: []reservation.OrderLine{l}}, m,
+		"can be sent again as it is")
 	for _, move := range h.moves(sale.GoodsID) {
 		if move.OrderSn == l.OrderSn {
 			require.Contains(h.t, out.Moves, move)
@@ -196,9 +188,13 @@ func TestWriteBatch_RejectsDataThatDoesNotFit(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.exposed(10, 5)
 		bad := map[string]func(*reservation.OrderLine){
-			"name too long":      func(l *reservation.OrderLine) { l.Name = strings.Repeat("é", 256) },
-			"phone no text":      func(l *reservation.OrderLine) { l.Phone = "\xff\xfe" },
-			"number too long":    func(l *reservation.OrderLine) { l.OrderSn = strings.Repeat("~", 65) },
+			"name too long": func(l *reservation.OrderLine) {
+				l.Name = strings.Repeat("é", 256)
+			},
+			"phone no text": func(l *reservation.OrderLine) { l.Phone = "\xff\xfe" },
+			"number too long": func(l *reservation.OrderLine) {
+				l.OrderSn = strings.Repeat("~", 65)
+			},
 			"no quantity":        func(l *reservation.OrderLine) { l.Quantity = 0 },
 			"less than nothing":  func(l *reservation.OrderLine) { l.Quantity = -1 },
 			"below the smallest": func(l *reservation.OrderLine) { l.Quantity = -1 << 63 },
@@ -210,21 +206,17 @@ func TestWriteBatch_RejectsDataThatDoesNotFit(t *testing.T) {
 			b.Epochs[l.OrderSn] = sale.Epoch
 			_, err := h.WriteBatch(t.Context(), b)
 			require.Error(t, err, name)
-			require.NotErrorIs(
-				t, err, order.ErrTryAgain, "%s is no trouble of the database's", name,
-			)
+			require.NotErrorIs(t, err, order.ErrTryAgain, "%s is no trouble of the database's",
+				name)
 			require.Zero(t, h.requireBalanced(sale.GoodsID), "%s: nothing was written", name)
 			if l.OrderSn[0] == '~' {
 				continue // not a number of ours; see AddDeadLetter
 			}
-			out, err := h.WriteFailed(
-				t.Context(), sale.GoodsID, l, sale.Epoch, order.FailedUnwritten, order.DeadLetter{},
-				today,
-			)
+			out, err := h.WriteFailed(t.Context(), sale.GoodsID, l, sale.Epoch,
+				order.FailedUnwritten, order.DeadLetter{}, today)
 			require.NoError(t, err, name)
-			require.Equal(
-				t, map[string]order.FailureReason{l.OrderSn: order.FailedUnwritten}, out.Failed,
-			)
+			require.Equal(t, map[string]order.FailureReason{l.OrderSn: order.FailedUnwritten},
+				out.Failed)
 			require.Zero(t, h.requireBalanced(sale.GoodsID))
 		}
 		longest := h.line(sale, 3, 1)
@@ -254,10 +246,8 @@ func TestChangeStock_MissedSwapAsksForRetry(t *testing.T) {
 		h.writeOrder(sale, 1) // another writer changes the version
 		require.ErrorIs(t, changeStock(h.read(t.Context()), row, -1, today), order.ErrTryAgain)
 		row.Version++
-		require.ErrorIs(
-			t, changeStock(h.read(t.Context()), row, -10, today), order.ErrTryAgain,
-			"more than there is",
-		)
+		require.ErrorIs(t, changeStock(h.read(t.Context()), row, -10, today), order.ErrTryAgain,
+			"more than there is")
 		require.EqualValues(t, 1, h.requireBalanced(sale.GoodsID))
 	})
 }

@@ -45,9 +45,8 @@ func TestChange_AppliesToADraftAtOnce(t *testing.T) {
 		require.Nil(t, b.Cut)
 		kept := h.sale(sale.GoodsID)
 		require.Equal(t, kept, b.Sale)
-		require.EqualValues(
-			t, []int64{6, 6, 5, 3}, []int64{kept.Total, kept.Stock, kept.Price, kept.PerBuyerLimit},
-		)
+		require.EqualValues(t, []int64{6, 6, 5, 3},
+			[]int64{kept.Total, kept.Stock, kept.Price, kept.PerBuyerLimit})
 		require.Equal(
 			t,
 			seckill.Rate{
@@ -64,20 +63,17 @@ func TestChange_RaiseOfAnExposedSaleWritesAStockMove(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.exposed(10, 5)
 		h.writeAll(sale.GoodsID, h.line(sale, 1, 4))
-		b := h.mustChange(
-			sale.GoodsID, salechange.Change{StockDelta: 7, PerBuyerLimit: new(int64(6))},
-		)
+		b := h.mustChange(sale.GoodsID,
+			salechange.Change{StockDelta: 7, PerBuyerLimit: new(int64(6))})
 		require.Equal(t, []order.StockMove{b.Moves[0]}, h.moves(sale.GoodsID))
 		require.EqualValues(t, 7, b.Moves[0].Quantity)
 		require.Equal(t, order.MoveDelta, b.Moves[0].Kind)
 		require.Equal(t, sale.Epoch, b.Moves[0].Epoch)
-		require.EqualValues(
-			t, []int64{17, 13, 6}, []int64{b.Sale.Total, b.Sale.Stock, b.Sale.MaxPerBuyerLimit},
-		)
+		require.EqualValues(t, []int64{17, 13, 6},
+			[]int64{b.Sale.Total, b.Sale.Stock, b.Sale.MaxPerBuyerLimit})
 		h.requireBalanced(sale.GoodsID)
-		_, err := h.Change(
-			t.Context(), sale.GoodsID, salechange.Change{Title: new("x")}, noKey, today,
-		)
+		_, err := h.Change(t.Context(), sale.GoodsID, salechange.Change{Title: new("x")}, noKey,
+			today)
 		requireConflict(t, err)
 	})
 }
@@ -85,9 +81,8 @@ func TestChange_RaiseOfAnExposedSaleWritesAStockMove(t *testing.T) {
 func TestEndCut_AppliesOnceRedisReleasedTheUnits(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.exposed(10, 5)
-		cut := h.mustChange(
-			sale.GoodsID, salechange.Change{StockDelta: -4, EndAt: new(today.Add(3 * time.Hour))},
-		).Cut
+		cut := h.mustChange(sale.GoodsID,
+			salechange.Change{StockDelta: -4, EndAt: new(today.Add(3 * time.Hour))}).Cut
 		require.EqualValues(t, 10, h.sale(sale.GoodsID).Total, "nothing before Redis was asked")
 		at, err := h.OldestUnreleasedMove(t.Context(), sale.GoodsID)
 		require.NoError(t, err)
@@ -114,7 +109,9 @@ func TestEndCut_RefusalUndoesTheCut(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.exposed(10, 5)
 		cut := h.mustChange(sale.GoodsID, salechange.Change{StockDelta: -4}).Cut
-		for _, said := range []order.MoveResult{order.CutTooLarge, order.MoveApplied} { // what is undone stays undone
+		for _, said := range []order.MoveResult{
+			order.CutTooLarge, order.MoveApplied,
+		} { // what is undone stays undone
 			ended, after, err := h.EndCut(t.Context(), *cut, said, today)
 			require.NoError(t, err)
 			require.Equal(t, inventory.CutUndone, ended.State)
@@ -128,9 +125,8 @@ func TestEndCut_RenewsACutOfAnOlderEpoch(t *testing.T) {
 		sale := h.exposed(10, 5)
 		cut := h.mustChange(sale.GoodsID, salechange.Change{StockDelta: -4}).Cut
 		snap := h.beginEpoch(sale.GoodsID)
-		require.EqualValues(
-			t, 10, snap.Stock, "Redis was built with the units that the old epoch had released",
-		)
+		require.EqualValues(t, 10, snap.Stock,
+			"Redis was built with the units that the old epoch had released")
 		renewed, after, err := h.EndCut(t.Context(), *cut, order.MoveApplied, today)
 		require.NoError(t, err)
 		require.Equal(t, inventory.CutOpen, renewed.State)
@@ -170,33 +166,28 @@ func TestChange_SameKeyChangesOnce(t *testing.T) {
 		totals := make([]int64, 8)
 		for i := range totals {
 			g.Go(func() error {
-				b, err := h.Change(
-					t.Context(), sale.GoodsID, salechange.Change{StockDelta: 5}, once, today,
-				)
+				b, err := h.Change(t.Context(), sale.GoodsID, salechange.Change{StockDelta: 5},
+					once, today)
 				totals[i] = b.Sale.Total
 				return err
 			})
 		}
 		require.NoError(t, g.Wait())
-		require.Equal(
-			t, []int64{15, 15, 15, 15, 15, 15, 15, 15}, totals, "all hear the first answer",
-		)
+		require.Equal(t, []int64{15, 15, 15, 15, 15, 15, 15, 15}, totals,
+			"all hear the first answer")
 		require.EqualValues(t, 15, h.sale(sale.GoodsID).Total)
 		require.Len(t, h.moves(sale.GoodsID), 1)
 
 		other := once
 		other.Hash = "another body"
-		_, err := h.Change(
-			t.Context(), sale.GoodsID, salechange.Change{StockDelta: 6}, other, today,
-		)
+		_, err := h.Change(t.Context(), sale.GoodsID, salechange.Change{StockDelta: 6}, other,
+			today)
 		requireConflict(t, err)
 		other.ActorID = 2 // another's key of the same name
 		_, err = h.Change(t.Context(), sale.GoodsID, salechange.Change{StockDelta: 6}, other, today)
 		require.NoError(t, err)
-		_, err = h.Change(
-			t.Context(), sale.GoodsID, salechange.Change{StockDelta: 5}, once,
-			today.Add(25*time.Hour),
-		)
+		_, err = h.Change(t.Context(), sale.GoodsID, salechange.Change{StockDelta: 5}, once,
+			today.Add(25*time.Hour))
 		require.NoError(t, err)
 		require.EqualValues(t, 26, h.sale(sale.GoodsID).Total, "a key lives a day")
 	})
@@ -208,14 +199,12 @@ func TestCreateSale_SameKeyCreatesOneSale(t *testing.T) {
 		made := make([]seckill.Sale, 8)
 		for i := range made {
 			sale := seckill.NewSale{
-				Title: fmt.Sprint(
-					i,
-				), Price: 1, Stock: 5, PerBuyerLimit: 1, StartAt: today, EndAt: today.Add(time.Hour), Rate: seckill.DefaultRate(),
+				Title: fmt.Sprint(i), Price: 1, Stock: 5, PerBuyerLimit: 1, StartAt: today,
+				EndAt: today.Add(time.Hour), Rate: seckill.DefaultRate(),
 			}.Draft(9, today)
 			g.Go(func() (err error) {
-				made[i], err = h.CreateSale(
-					t.Context(), sale, salechange.IdempotencyKey{ActorID: 9, Key: "k", Hash: "h"},
-				)
+				made[i], err = h.CreateSale(t.Context(), sale,
+					salechange.IdempotencyKey{ActorID: 9, Key: "k", Hash: "h"})
 				return err
 			})
 		}
@@ -244,9 +233,8 @@ func TestChange_RepeatedCutContinuesTheFirst(t *testing.T) {
 		sale := h.exposed(10, 5)
 		once := salechange.IdempotencyKey{ActorID: 1, Key: "k", Hash: "h"}
 		begin := func() inventory.BegunChange {
-			ctx := seckill.WithActor(
-				t.Context(), seckill.Actor{ID: once.ActorID, Role: seckill.Merchant},
-			)
+			ctx := seckill.WithActor(t.Context(),
+				seckill.Actor{ID: once.ActorID, Role: seckill.Merchant})
 			b, err := h.Change(ctx, sale.GoodsID, salechange.Change{StockDelta: -4}, once, today)
 			require.NoError(t, err)
 			return b
@@ -265,9 +253,8 @@ func TestAuditOf_ListsActorAndChangedFields(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		ctx := seckill.WithActor(t.Context(), seckill.Actor{ID: 7, Role: seckill.Merchant})
 		sale := h.draft(7, 10, 3) // by the system, without an actor
-		_, err := h.Change(
-			ctx, sale.GoodsID, salechange.Change{Price: new(int64(5)), StockDelta: 2}, noKey, today,
-		)
+		_, err := h.Change(ctx, sale.GoodsID,
+			salechange.Change{Price: new(int64(5)), StockDelta: 2}, noKey, today)
 		require.NoError(t, err)
 		_, err = h.Change(ctx, sale.GoodsID, salechange.Change{Price: new(int64(-5))}, noKey, today)
 		require.Error(t, err)
@@ -301,16 +288,13 @@ func TestAuditOf_ListsActorAndChangedFields(t *testing.T) {
 func TestDeleteDraft_DeletesOnlyDrafts(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		draft, sale := h.draft(1, 10, 3), h.exposed(10, 3)
-		require.NoError(
-			t, h.DeleteDraft(t.Context(), draft.GoodsID, salechange.IdempotencyKey{}, today),
-		)
-		require.ErrorIs(
-			t, h.DeleteDraft(t.Context(), draft.GoodsID, salechange.IdempotencyKey{}, today),
-			seckill.ErrNoSuchGoods,
-		)
-		requireConflict(
-			t, h.DeleteDraft(t.Context(), sale.GoodsID, salechange.IdempotencyKey{}, today),
-		)
+		require.NoError(t,
+			h.DeleteDraft(t.Context(), draft.GoodsID, salechange.IdempotencyKey{}, today))
+		require.ErrorIs(t,
+			h.DeleteDraft(t.Context(), draft.GoodsID, salechange.IdempotencyKey{}, today),
+			seckill.ErrNoSuchGoods)
+		requireConflict(t,
+			h.DeleteDraft(t.Context(), sale.GoodsID, salechange.IdempotencyKey{}, today))
 		log, err := h.AuditOf(t.Context(), draft.GoodsID, "", 1)
 		require.NoError(t, err)
 		require.Equal(t, salechange.ActDelete, log[0].Action, "what it was is kept")

@@ -55,7 +55,9 @@ func TestStore_ConcurrentUseKeepsExactSums(t *testing.T) {
 		}
 		over := make(chan struct{})
 		var others errgroup.Group
-		for seed, step := range []func(*rand.Rand) error{r.cancel, r.pay, r.expire, r.cancel, r.checkLedger} {
+		for seed, step := range []func(*rand.Rand) error{
+			r.cancel, r.pay, r.expire, r.cancel, r.checkLedger,
+		} {
 			others.Go(
 				func() error { return until(over, rand.New(rand.NewPCG(uint64(seed), 2)), step) },
 			)
@@ -139,9 +141,8 @@ func (r *concurrentUse) checkLedger(*rand.Rand) error {
 	return retry(r.t.Context(), func() error {
 		d, err := r.Database(r.t.Context(), r.sale.GoodsID)
 		if err == nil && d.Stock+d.Active != r.sale.Total {
-			return fmt.Errorf(
-				"in the rush: stock %d and active %d of %d", d.Stock, d.Active, r.sale.Total,
-			)
+			return fmt.Errorf("in the rush: stock %d and active %d of %d", d.Stock, d.Active,
+				r.sale.Total)
 		}
 		return err
 	})
@@ -150,7 +151,8 @@ func (r *concurrentUse) checkLedger(*rand.Rand) error {
 // requireMoves checks that every order that ended unpaid has exactly one move.
 func (r *concurrentUse) requireMoves(t *testing.T) {
 	want, kinds := map[string]order.MoveKind{}, map[order.Status]order.MoveKind{
-		order.Cancelled: order.MoveCancel, order.Expired: order.MoveExpire, order.Failed: order.MoveFail,
+		order.Cancelled: order.MoveCancel, order.Expired: order.MoveExpire,
+		order.Failed: order.MoveFail,
 	}
 	for _, o := range r.all(r.sale.GoodsID) {
 		if kind, ended := kinds[o.Status]; ended {
@@ -179,8 +181,14 @@ func TestOrder_PaymentCancelAndExpiryHaveOneWinner(t *testing.T) {
 			var won atomic.Int64
 			var g errgroup.Group
 			ends := []func() error{
-				func() error { _, err := h.Pay(t.Context(), sale.GoodsID, l.OrderSn, today); return err },
-				func() error { _, _, err := h.CancelOne(t.Context(), sale.GoodsID, l.OrderSn, today); return err },
+				func() error {
+					_, err := h.Pay(t.Context(), sale.GoodsID, l.OrderSn, today)
+					return err
+				},
+				func() error {
+					_, _, err := h.CancelOne(t.Context(), sale.GoodsID, l.OrderSn, today)
+					return err
+				},
 				func() error {
 					moves, err := h.ExpireDue(t.Context(), sale.GoodsID, today.Add(time.Second), 10)
 					if err == nil && len(moves) == 0 {
@@ -275,10 +283,8 @@ func wholeSnapshot(snap rebuild.Snapshot) error {
 		held += holding.Held
 	}
 	if snap.Total != snap.Stock+held || held%20 != 0 {
-		return fmt.Errorf(
-			"snapshot of epoch %d: stock %d, held %d of %d", snap.Epoch, snap.Stock, held,
-			snap.Total,
-		)
+		return fmt.Errorf("snapshot of epoch %d: stock %d, held %d of %d", snap.Epoch, snap.Stock,
+			held, snap.Total)
 	}
 	return nil
 }

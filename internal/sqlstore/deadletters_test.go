@@ -19,18 +19,15 @@ func TestWriteFailed_WritesOnce(t *testing.T) {
 			Attempts: 3, FirstSeenAt: today.Add(-1), Origin: "seckill.orders.4",
 			Body: []byte("as it came"),
 		}
-		out, err := h.WriteFailed(
-			t.Context(), sale.GoodsID, l, sale.Epoch, order.FailedUnwritten, deadLetter, today,
-		)
+		out, err := h.WriteFailed(t.Context(), sale.GoodsID, l, sale.Epoch, order.FailedUnwritten,
+			deadLetter, today)
 		require.NoError(t, err)
-		require.Equal(
-			t, map[string]order.FailureReason{l.OrderSn: order.FailedUnwritten}, out.Failed,
-		)
+		require.Equal(t, map[string]order.FailureReason{l.OrderSn: order.FailedUnwritten},
+			out.Failed)
 		require.Equal(t, out.Moves, h.moves(sale.GoodsID))
 
-		again, err := h.WriteFailed(
-			t.Context(), sale.GoodsID, l, sale.Epoch, order.FailedUnwritten, deadLetter, today,
-		)
+		again, err := h.WriteFailed(t.Context(), sale.GoodsID, l, sale.Epoch, order.FailedUnwritten,
+			deadLetter, today)
 		require.NoError(t, err)
 		require.Empty(t, again.Failed)
 		require.Equal(t, map[string]order.Status{l.OrderSn: order.Failed}, again.Existing)
@@ -52,14 +49,12 @@ func TestWriteFailed_LeavesAnExistingOrderUnchanged(t *testing.T) {
 		sale := h.exposed(10, 5)
 		l := h.line(sale, 1, 1)
 		h.writeAll(sale.GoodsID, l)
-		out, err := h.WriteFailed(
-			t.Context(), sale.GoodsID, l, sale.Epoch, order.FailedLost, order.DeadLetter{}, today,
-		)
+		out, err := h.WriteFailed(t.Context(), sale.GoodsID, l, sale.Epoch, order.FailedLost,
+			order.DeadLetter{}, today)
 		require.NoError(t, err)
-		require.Equal(
-			t, order.Outcome{Epoch: 1, Existing: map[string]order.Status{l.OrderSn: order.Created}},
-			out,
-		)
+		require.Equal(t,
+			order.Outcome{Epoch: 1, Existing: map[string]order.Status{l.OrderSn: order.Created}},
+			out)
 		require.Empty(t, h.moves(sale.GoodsID))
 		require.EqualValues(t, 1, h.requireBalanced(sale.GoodsID))
 	})
@@ -68,9 +63,8 @@ func TestWriteFailed_LeavesAnExistingOrderUnchanged(t *testing.T) {
 func TestWriteFailed_AcceptsUnknownGoods(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		l := h.line(seckill.Sale{GoodsID: 404, Epoch: 7}, 1, 1)
-		out, err := h.WriteFailed(
-			t.Context(), 404, l, 7, order.FailedNoSale, order.DeadLetter{}, today,
-		)
+		out, err := h.WriteFailed(t.Context(), 404, l, 7, order.FailedNoSale, order.DeadLetter{},
+			today)
 		require.NoError(t, err)
 		require.EqualValues(t, 7, out.Epoch)
 		o, err := h.Order(t.Context(), 404, l.OrderSn)
@@ -84,14 +78,14 @@ func TestDeadLetters_AddListRemove(t *testing.T) {
 		id, err := uuid.NewV7()
 		require.NoError(t, err)
 		unreadable := order.DeadLetter{
-			ID: id.String(), Reason: order.FailedMalformed, Attempts: 1, FirstSeenAt: today, Origin: "q", Body: []byte("\x00\xff'\";--\r\n"),
+			ID: id.String(), Reason: order.FailedMalformed, Attempts: 1, FirstSeenAt: today,
+			Origin: "q", Body: []byte("\x00\xff'\";--\r\n"),
 		}
 		require.NoError(t, h.AddDeadLetter(t.Context(), unreadable))
 		require.NoError(t, h.AddDeadLetter(t.Context(), unreadable), "the same again")
 		require.NoError(t, h.AddDeadLetter(t.Context(), order.DeadLetter{
-			OrderSn: strings.Repeat(
-				"x", 3000,
-			), Origin: "\xff", FirstSeenAt: today, Body: make([]byte, 1<<20),
+			OrderSn: strings.Repeat("x", 3000), Origin: "\xff", FirstSeenAt: today,
+			Body: make([]byte, 1<<20),
 		}), "whatever comes is kept")
 		got, err := h.DeadLetter(t.Context(), unreadable.ID)
 		require.NoError(t, err)
@@ -106,9 +100,8 @@ func TestDeadLetters_AddListRemove(t *testing.T) {
 		require.Len(t, second[0].Body, 1<<20)
 
 		require.NoError(t, h.RemoveDeadLetter(t.Context(), unreadable.ID))
-		require.ErrorIs(
-			t, h.RemoveDeadLetter(t.Context(), unreadable.ID), order.ErrNoSuchDeadLetter,
-		)
+		require.ErrorIs(t, h.RemoveDeadLetter(t.Context(), unreadable.ID),
+			order.ErrNoSuchDeadLetter)
 		_, err = h.DeadLetter(t.Context(), unreadable.ID)
 		require.ErrorIs(t, err, order.ErrNoSuchDeadLetter)
 		require.NotErrorIs(t, err, order.ErrTryAgain)

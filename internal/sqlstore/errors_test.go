@@ -28,18 +28,20 @@ func TestWrapError_SeparatesDataErrorsFromRetryableOnes(t *testing.T) {
 	require.NoError(t, wrapError("op", nil))
 	for _, err := range []error{
 		seckill.ErrNoSuchGoods, rebuild.ErrFenced, order.ErrNoSuchOrder, order.ErrNoSuchDeadLetter,
-		seckill.NewError(seckill.Conflict, "no"), &orderwriter.AdoptError{}, fmt.Errorf("x %w", errDoesNotFit),
-		number(1406), number(3819), number(4025), number(1366), number(1264), mysql.ErrPktTooLarge,
+		seckill.NewError(seckill.Conflict, "no"), &orderwriter.AdoptError{},
+		fmt.Errorf("x %w", errDoesNotFit), number(1406), number(3819), number(4025), number(1366),
+		number(1264), mysql.ErrPktTooLarge,
 	} {
 		got := wrapError("op", err)
 		require.ErrorIs(t, got, err)
 		require.NotErrorIs(t, got, order.ErrTryAgain, "%v is not the infrastructure's", err)
 	}
 	for _, err := range []error{
-		number(1205), number(1213), number(1020), number(1290), number(1792), number(1836), number(1040), number(1021),
-		number(1114), number(2006), number(1053), number(1062), number(1146), number(1045), number(9999),
-		driver.ErrBadConn, mysql.ErrInvalidConn, io.EOF, io.ErrUnexpectedEOF, sql.ErrTxDone, sql.ErrConnDone,
-		context.DeadlineExceeded, context.Canceled, &net.OpError{Op: "dial", Err: errors.New("refused")},
+		number(1205), number(1213), number(1020), number(1290), number(1792), number(1836),
+		number(1040), number(1021), number(1114), number(2006), number(1053), number(1062),
+		number(1146), number(1045), number(9999), driver.ErrBadConn, mysql.ErrInvalidConn, io.EOF,
+		io.ErrUnexpectedEOF, sql.ErrTxDone, sql.ErrConnDone, context.DeadlineExceeded,
+		context.Canceled, &net.OpError{Op: "dial", Err: errors.New("refused")},
 		errors.New("never seen before"), order.ErrTryAgain,
 	} {
 		got := wrapError("op", err)
@@ -51,7 +53,10 @@ func TestWrapError_SeparatesDataErrorsFromRetryableOnes(t *testing.T) {
 func number(n uint16) error { return &mysql.MySQLError{Number: n, Message: "m"} }
 
 func TestOpen_ValidatesTheDSN(t *testing.T) {
-	for _, dsn := range []string{"", "not a dsn", "user@tcp(127.0.0.1:1)/", "sqlite:" + filepath.Join(t.TempDir(), "none", "x.db")} {
+	for _, dsn := range []string{
+		"", "not a dsn", "user@tcp(127.0.0.1:1)/",
+		"sqlite:" + filepath.Join(t.TempDir(), "none", "x.db"),
+	} {
 		_, err := Open(t.Context(), dsn, Options{})
 		require.Error(t, err, dsn)
 	}
@@ -60,13 +65,10 @@ func TestOpen_ValidatesTheDSN(t *testing.T) {
 	)
 	require.NoError(t, err)
 	require.Equal(t, time.UTC, cfg.Loc)
-	require.True(
-		t, cfg.InterpolateParams && cfg.RejectReadOnly && cfg.ClientFoundRows && cfg.ParseTime,
-	)
-	require.Equal(
-		t, []time.Duration{dialTimeout, 2 * time.Second, ioTimeout},
-		[]time.Duration{cfg.Timeout, cfg.ReadTimeout, cfg.WriteTimeout},
-	)
+	require.True(t,
+		cfg.InterpolateParams && cfg.RejectReadOnly && cfg.ClientFoundRows && cfg.ParseTime)
+	require.Equal(t, []time.Duration{dialTimeout, 2 * time.Second, ioTimeout},
+		[]time.Duration{cfg.Timeout, cfg.ReadTimeout, cfg.WriteTimeout})
 	require.Contains(t, cfg.Params["sql_mode"], "STRICT_TRANS_TABLES")
 }
 
@@ -78,12 +80,9 @@ func TestOpen_NeedsNoServer(t *testing.T) {
 	require.ErrorIs(t, s.Ping(t.Context()), order.ErrTryAgain)
 	_, err = s.Sale(t.Context(), 1)
 	require.ErrorIs(t, err, order.ErrTryAgain)
-	_, err = s.WriteBatch(
-		t.Context(),
-		orderwriter.Batch{
-			GoodsID: 1, Lines: []reservation.OrderLine{{OrderSn: "a", BuyerID: 1, Quantity: 1}},
-		},
-	)
+	_, err = s.WriteBatch(t.Context(), orderwriter.Batch{
+		GoodsID: 1, Lines: []reservation.OrderLine{{OrderSn: "a", BuyerID: 1, Quantity: 1}},
+	})
 	require.ErrorIs(t, err, order.ErrTryAgain)
 }
 
@@ -98,7 +97,8 @@ func TestSQLite_UsesDurablePragmas(t *testing.T) {
 	require.Equal(t, "file:x.db?mode=rw&"+sqliteParams, sqliteDSN("file:x.db?mode=rw"))
 }
 
-// TestSQLite_TwoProcessesTakeTurns: a second opener of the file waits its turn, from the beginning of its transaction.
+// TestSQLite_TwoProcessesTakeTurns: a second opener of the file waits its turn, from the beginning
+// of its transaction.
 func TestSQLite_TwoProcessesTakeTurns(t *testing.T) {
 	dsn := databases[0].dsn(t)
 	one := newFixture(t, dsn)
@@ -135,8 +135,8 @@ func TestSQLite_KeepsDataAcrossARestart(t *testing.T) {
 	require.EqualValues(t, 1, after.requireBalanced(sale.GoodsID))
 }
 
-// TestWriteBatch_SurvivesAServerCrash: an error of a dead server asks for another try, and the try that meets the server again
-// writes every order once.
+// TestWriteBatch_SurvivesAServerCrash: an error of a dead server asks for another try, and the try
+// that meets the server again writes every order once.
 func TestWriteBatch_SurvivesAServerCrash(t *testing.T) {
 	server := servers.OwnMariaDB(t)
 	h := newFixture(t, server.NewDatabase(t))
@@ -153,12 +153,8 @@ func TestWriteBatch_SurvivesAServerCrash(t *testing.T) {
 			require.ErrorIs(t, err, order.ErrTryAgain)
 			lost++
 			require.NoError(t, server.Restart(t.Context()))
-			require.NoError(
-				t,
-				retry(
-					t.Context(), func() error { _, err = h.WriteBatch(t.Context(), b); return err },
-				),
-			)
+			require.NoError(t, retry(t.Context(),
+				func() error { _, err = h.WriteBatch(t.Context(), b); return err }))
 		}
 		written += 10
 	}
@@ -166,8 +162,8 @@ func TestWriteBatch_SurvivesAServerCrash(t *testing.T) {
 	require.EqualValues(t, written, h.requireBalanced(sale.GoodsID))
 }
 
-// TestWriteBatch_ReadOnlyServerAsksForRetry: a server that was demoted refuses writes, and no order is to blame; once it takes them
-// retry, the same batch is written.
+// TestWriteBatch_ReadOnlyServerAsksForRetry: a server that was demoted refuses writes, and no order
+// is to blame; once it takes them retry, the same batch is written.
 func TestWriteBatch_ReadOnlyServerAsksForRetry(t *testing.T) {
 	server := servers.OwnMariaDB(t)
 	cfg, err := mysql.ParseDSN(server.NewDatabase(t))
@@ -201,7 +197,8 @@ func openRoot(t *testing.T, dsn string) func(statement string) {
 	}
 }
 
-// TestMySQL_RejectsTextThatIsTooLong: without the strict mode MySQL would store the first 255 characters and say nothing.
+// TestMySQL_RejectsTextThatIsTooLong: without the strict mode MySQL would store the first 255
+// characters and say nothing.
 func TestMySQL_RejectsTextThatIsTooLong(t *testing.T) {
 	for _, d := range databases[1:] {
 		t.Run(d.name, func(t *testing.T) {

@@ -118,8 +118,9 @@ var delivered = order.DeliveryInfo{
 // batchOf returns a batch as the consumer builds it.
 func batchOf(goodsID int64, lines ...reservation.OrderLine) orderwriter.Batch {
 	b := orderwriter.Batch{
-		GoodsID: goodsID, Lines: lines, Epochs: make(map[string]int64), Deliveries: make(map[string]order.DeliveryInfo),
-		Now: today.Add(time.Minute), PayBy: today.Add(16 * time.Minute),
+		GoodsID: goodsID, Lines: lines, Epochs: make(map[string]int64),
+		Deliveries: make(map[string]order.DeliveryInfo), Now: today.Add(time.Minute),
+		PayBy: today.Add(16 * time.Minute),
 	}
 	for _, l := range lines {
 		if n, err := minter.Parse(l.OrderSn); err == nil {
@@ -220,9 +221,8 @@ func (h fixture) requireBalanced(goodsID int64) int64 {
 func (h fixture) held(goodsID int64) map[int64]int64 {
 	h.t.Helper()
 	var rows []holdingRow
-	require.NoError(
-		h.t, h.read(h.t.Context()).Where("goods_id = ? AND held <> 0", goodsID).Find(&rows).Error,
-	)
+	require.NoError(h.t,
+		h.read(h.t.Context()).Where("goods_id = ? AND held <> 0", goodsID).Find(&rows).Error)
 	held := make(map[int64]int64)
 	for _, r := range rows {
 		held[r.BuyerID] = r.Held

@@ -85,7 +85,8 @@ func written(t *testing.T, h fixture, sale seckill.Sale) {
 	t.Helper()
 	b := batchOf(sale.GoodsID, h.lines(sale, 20)...)
 	_, err := h.WriteBatch(t.Context(), b)
-	for began := time.Now(); errors.Is(err, order.ErrTryAgain) && time.Since(began) < time.Minute; time.Sleep(50 * time.Millisecond) {
+	for began := time.Now(); errors.Is(err,
+		order.ErrTryAgain) && time.Since(began) < time.Minute; time.Sleep(50 * time.Millisecond) {
 		_, err = h.WriteBatch(t.Context(), b)
 	}
 	require.NoError(t, err)
@@ -98,9 +99,8 @@ func written(t *testing.T, h fixture, sale seckill.Sale) {
 func requireOn(t *testing.T, h fixture, m *servers.SQLServer) {
 	t.Helper()
 	var port string
-	require.NoError(
-		t, h.pool.QueryRowContext(t.Context(), "SELECT CONCAT('127.0.0.1:', @@port)").Scan(&port),
-	)
+	require.NoError(t,
+		h.pool.QueryRowContext(t.Context(), "SELECT CONCAT('127.0.0.1:', @@port)").Scan(&port))
 	require.Equal(t, m.Addr(), port)
 }
 
@@ -113,7 +113,8 @@ func readsBehind(
 	defer db.Close()
 	require.Eventually(t, func() bool {
 		var n int
-		return db.QueryRowContext(t.Context(), "SELECT COUNT(*) FROM orders WHERE order_sn = ?", before).
+		return db.QueryRowContext(t.Context(), "SELECT COUNT(*) FROM orders WHERE order_sn = ?",
+			before).
 			Scan(&n) ==
 			nil && n == 1
 	}, time.Minute, 10*time.Millisecond)

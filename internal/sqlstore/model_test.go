@@ -33,10 +33,8 @@ func TestStore_MatchesModel(t *testing.T) {
 			"epoch": m.epoch, "close": m.close, "release": m.markReleased, "": m.check,
 		})
 		released := mapSlice(m.moves, func(move order.StockMove) string { return move.ID })
-		require.NoError(
-			rt, store.MarkReleased(rt.Context(), m.sale.GoodsID, released, today),
-			"out of the next one's way",
-		)
+		require.NoError(rt, store.MarkReleased(rt.Context(), m.sale.GoodsID, released, today),
+			"out of the next one's way")
 	})
 }
 
@@ -59,10 +57,8 @@ func (m *model) batch(rt *rapid.T) {
 			group = append(group, rapid.SampledFrom(m.lines).Draw(rt, "line"))
 			continue
 		}
-		l := m.line(
-			m.sale, rapid.Int64Range(1, 5).Draw(rt, "buyer"),
-			rapid.Int64Range(1, 4).Draw(rt, "quantity"),
-		)
+		l := m.line(m.sale, rapid.Int64Range(1, 5).Draw(rt, "buyer"),
+			rapid.Int64Range(1, 4).Draw(rt, "quantity"))
 		m.lines, group = append(m.lines, l), append(group, l)
 	}
 	if rapid.Bool().Draw(rt, "optimistic") {
@@ -137,8 +133,9 @@ func (m *model) put(
 	b orderwriter.Batch, l reservation.OrderLine, status order.Status, why order.FailureReason,
 ) {
 	o := &order.Order{
-		OrderLine: l, GoodsID: b.GoodsID, Epoch: b.Epochs[l.OrderSn], Amount: l.Quantity * m.sale.Price,
-		Status: status, FailureReason: why, CreatedAt: b.Now, PayBy: b.PayBy,
+		OrderLine: l, GoodsID: b.GoodsID, Epoch: b.Epochs[l.OrderSn],
+		Amount: l.Quantity * m.sale.Price, Status: status, FailureReason: why, CreatedAt: b.Now,
+		PayBy: b.PayBy,
 	}
 	if status == order.Failed {
 		o.PayBy, o.ClosedAt = time.Time{}, b.Now
@@ -154,10 +151,8 @@ func (m *model) failed(rt *rapid.T) {
 		m.lines = append(m.lines, l)
 	}
 	b := batchOf(m.sale.GoodsID, l)
-	out, err := m.WriteFailed(
-		rt.Context(), m.sale.GoodsID, l, b.Epochs[l.OrderSn], order.FailedLost, order.DeadLetter{},
-		m.now,
-	)
+	out, err := m.WriteFailed(rt.Context(), m.sale.GoodsID, l, b.Epochs[l.OrderSn],
+		order.FailedLost, order.DeadLetter{}, m.now)
 	require.NoError(rt, err)
 	if known := m.orders[l.OrderSn]; known != nil {
 		require.Equal(rt, map[string]order.Status{l.OrderSn: known.Status}, out.Existing)
@@ -263,9 +258,8 @@ func (m *model) markReleased(rt *rapid.T) {
 		rt.Skip("nothing to release")
 	}
 	i := rapid.IntRange(0, len(m.moves)-1).Draw(rt, "move")
-	require.NoError(
-		rt, m.MarkReleased(rt.Context(), m.sale.GoodsID, []string{m.moves[i].ID}, m.now),
-	)
+	require.NoError(rt,
+		m.MarkReleased(rt.Context(), m.sale.GoodsID, []string{m.moves[i].ID}, m.now))
 	m.moves = slices.Delete(m.moves, i, i+1)
 }
 

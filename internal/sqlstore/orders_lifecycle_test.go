@@ -75,9 +75,8 @@ func TestCancel_ReturnsUnitsOnce(t *testing.T) {
 func TestCancel_AnswersEachOrderOfABatch(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.exposed(20, 5)
-		first, second, paid, before := h.line(sale, 1, 3), h.line(sale, 1, 2), h.line(
-			sale, 2, 1,
-		), h.line(sale, 3, 4)
+		first, second, paid, before := h.line(sale, 1, 3), h.line(sale, 1, 2), h.line(sale, 2,
+			1), h.line(sale, 3, 4)
 		h.writeAll(sale.GoodsID, first, second, paid, before)
 		_, err := h.Pay(t.Context(), sale.GoodsID, paid.OrderSn, today)
 		require.NoError(t, err)
@@ -99,9 +98,8 @@ func TestCancel_AnswersEachOrderOfABatch(t *testing.T) {
 		requireConflict(t, list[2].Err)
 		require.Nil(t, list[4].Move, "cancelled before")
 		require.Nil(t, list[5].Move, "returned by the first of the two")
-		require.ElementsMatch(
-			t, []order.StockMove{*earlier, *list[0].Move, *list[3].Move}, h.moves(sale.GoodsID),
-		)
+		require.ElementsMatch(t, []order.StockMove{*earlier, *list[0].Move, *list[3].Move},
+			h.moves(sale.GoodsID))
 		require.EqualValues(t, []int64{2, 3}, []int64{list[0].Move.Quantity, list[3].Move.Quantity})
 		require.EqualValues(t, 1, h.requireBalanced(sale.GoodsID), "the paid one is left")
 	})
@@ -134,11 +132,9 @@ func TestExpireDue_ExpiresTheLongestOverdueFirst(t *testing.T) {
 		require.Equal(t, order.MoveExpire, first[0].Kind)
 		rest, err := h.ExpireDue(t.Context(), sale.GoodsID, now, 100)
 		require.NoError(t, err)
-		require.Equal(
-			t, []string{sns[2]},
+		require.Equal(t, []string{sns[2]},
 			mapSlice(rest, func(m order.StockMove) string { return m.OrderSn }),
-			"not the paid one, nor what is due later",
-		)
+			"not the paid one, nor what is due later")
 		o, err := h.Order(t.Context(), sale.GoodsID, sns[2])
 		require.NoError(t, err)
 		require.Equal(t, order.Expired, o.Status)
@@ -154,10 +150,8 @@ func TestMarkReleased_MarksOnce(t *testing.T) {
 		sale := h.exposed(10, 5)
 		var ids []string
 		for i := range 3 {
-			_, move, err := h.CancelOne(
-				t.Context(), sale.GoodsID, h.writeOrder(sale, int64(i+1)),
-				today.Add(time.Duration(i)*time.Second),
-			)
+			_, move, err := h.CancelOne(t.Context(), sale.GoodsID, h.writeOrder(sale, int64(i+1)),
+				today.Add(time.Duration(i)*time.Second))
 			require.NoError(t, err)
 			ids = append(ids, move.ID)
 		}
@@ -206,13 +200,11 @@ func TestOrdersOf_PagesNewestFirst(t *testing.T) {
 		require.Len(t, h.all(one.GoodsID), 6)
 		_, err := h.Pay(t.Context(), one.GoodsID, mine[0], today)
 		require.NoError(t, err)
-		require.Equal(
-			t, mine[:1], sns(h.OrdersOfGoods(t.Context(), one.GoodsID, order.Paid, "", 10)),
-		)
+		require.Equal(t, mine[:1],
+			sns(h.OrdersOfGoods(t.Context(), one.GoodsID, order.Paid, "", 10)))
 		require.Len(t, sns(h.OrdersOfGoods(t.Context(), one.GoodsID, order.Created, "", 10)), 5)
-		require.Len(
-			t, sns(h.OrdersOfGoods(t.Context(), one.GoodsID, order.Created, mine[2], 10)), 2,
-		)
+		require.Len(t, sns(h.OrdersOfGoods(t.Context(), one.GoodsID, order.Created, mine[2], 10)),
+			2)
 
 		states, err := h.StatusOf(t.Context(), one.GoodsID, append(mine, "unknown"))
 		require.NoError(t, err)

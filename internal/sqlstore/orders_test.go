@@ -18,14 +18,11 @@ func TestCountOrders_GroupsByStatus(t *testing.T) {
 		require.NoError(t, err)
 		_, _, err = h.CancelOne(t.Context(), sale.GoodsID, b.OrderSn, today)
 		require.NoError(t, err)
-		found, err := h.OrdersByNumber(
-			t.Context(), sale.GoodsID, []string{b.OrderSn, "unknown", a.OrderSn},
-		)
+		found, err := h.OrdersByNumber(t.Context(), sale.GoodsID,
+			[]string{b.OrderSn, "unknown", a.OrderSn})
 		require.NoError(t, err)
-		require.ElementsMatch(
-			t, []string{a.OrderSn, b.OrderSn},
-			mapSlice(found, func(o order.Order) string { return o.OrderSn }),
-		)
+		require.ElementsMatch(t, []string{a.OrderSn, b.OrderSn},
+			mapSlice(found, func(o order.Order) string { return o.OrderSn }))
 		counts, err := h.CountOrders(t.Context(), sale.GoodsID)
 		require.NoError(t, err)
 		require.Equal(t, map[order.Status]stats.Count{

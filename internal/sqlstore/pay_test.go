@@ -24,14 +24,11 @@ func (h fixture) payment(sale seckill.Sale, id, sn string) payment.Payment {
 func TestReceive_RefundsWhatAnOrderCannotKeep(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.exposed(10, 5)
-		paid, late, cancelled, expired := h.writeOrder(sale, 1), h.writeOrder(
-			sale, 2,
-		), h.writeOrder(sale, 3), h.writeOrder(sale, 4)
+		paid, late, cancelled, expired := h.writeOrder(sale, 1), h.writeOrder(sale,
+			2), h.writeOrder(sale, 3), h.writeOrder(sale, 4)
 		failed := h.line(sale, 5, 1)
-		_, err := h.WriteFailed(
-			t.Context(), sale.GoodsID, failed, sale.Epoch, order.FailedUnwritten,
-			order.DeadLetter{}, today,
-		)
+		_, err := h.WriteFailed(t.Context(), sale.GoodsID, failed, sale.Epoch,
+			order.FailedUnwritten, order.DeadLetter{}, today)
 		require.NoError(t, err)
 		now, payBy := today.Add(5*time.Minute), today.Add(16*time.Minute)
 		_, _, err = h.CancelOne(t.Context(), sale.GoodsID, cancelled, now)
@@ -66,7 +63,9 @@ func TestReceive_RefundsWhatAnOrderCannotKeep(t *testing.T) {
 			require.Equal(t, p, r.Payment)
 		}
 		for name, p := range map[string]payment.Payment{
-			"another amount":         {ID: "p-9", GoodsID: sale.GoodsID, OrderSn: late, Amount: sale.Price + 1},
+			"another amount": {
+				ID: "p-9", GoodsID: sale.GoodsID, OrderSn: late, Amount: sale.Price + 1,
+			},
 			"nothing":                {ID: "p-9", GoodsID: sale.GoodsID, OrderSn: late},
 			"another order's number": h.payment(sale, "p-1", late),
 			"another amount later":   {ID: "p-1", GoodsID: sale.GoodsID, OrderSn: paid, Amount: 1},

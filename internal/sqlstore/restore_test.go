@@ -17,14 +17,11 @@ func (h fixture) writeFailedOrder(
 ) (reservation.OrderLine, order.DeadLetter) {
 	h.t.Helper()
 	l := h.line(sale, buyer, quantity)
-	out, err := h.WriteFailed(
-		h.t.Context(), sale.GoodsID, l, sale.Epoch, order.FailedUnwritten, order.DeadLetter{},
-		today,
-	)
+	out, err := h.WriteFailed(h.t.Context(), sale.GoodsID, l, sale.Epoch, order.FailedUnwritten,
+		order.DeadLetter{}, today)
 	require.NoError(h.t, err)
-	require.NoError(
-		h.t, h.MarkReleased(h.t.Context(), sale.GoodsID, []string{out.Moves[0].ID}, today),
-	)
+	require.NoError(h.t,
+		h.MarkReleased(h.t.Context(), sale.GoodsID, []string{out.Moves[0].ID}, today))
 	deadLetters, err := h.DeadLetters(h.t.Context(), "", 100)
 	require.NoError(h.t, err)
 	return l, deadLetters[len(deadLetters)-1]
@@ -70,9 +67,8 @@ func TestRestoreOrder_NeedsStockAndLimit(t *testing.T) {
 		h.writeAll(sale.GoodsID, h.line(sale, 2, 3))
 		_, err := h.RestoreOrder(t.Context(), deadLetter.ID, undo, today, today.Add(time.Hour))
 		requireConflict(t, err) // too few are left
-		require.Equal(
-			t, []order.StockMove{undo}, h.moves(sale.GoodsID), "what Redis took for it goes back",
-		)
+		require.Equal(t, []order.StockMove{undo}, h.moves(sale.GoodsID),
+			"what Redis took for it goes back")
 		require.NoError(t, h.MarkReleased(t.Context(), sale.GoodsID, []string{undo.ID}, today))
 		undo = plan()
 		h.beginEpoch(sale.GoodsID)

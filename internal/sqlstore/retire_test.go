@@ -56,7 +56,8 @@ func TestRetire_AnyChangeUndoesIt(t *testing.T) {
 		for name, change := range map[string]func(seckill.Sale) error{
 			"a late order": func(s seckill.Sale) error { h.writeOrder(s, 1); return nil },
 			"a failed one": func(s seckill.Sale) error {
-				_, err := h.WriteFailed(ctx, s.GoodsID, h.line(s, 1, 1), 1, order.FailedUnwritten, order.DeadLetter{}, later)
+				_, err := h.WriteFailed(ctx, s.GoodsID, h.line(s, 1, 1), 1, order.FailedUnwritten,
+					order.DeadLetter{}, later)
 				return err
 			},
 			"a requeue": func(s seckill.Sale) error {
@@ -65,7 +66,8 @@ func TestRetire_AnyChangeUndoesIt(t *testing.T) {
 			},
 			"a new end": func(s seckill.Sale) error {
 				end := later.Add(time.Hour)
-				_, err := h.Change(ctx, s.GoodsID, salechange.Change{EndAt: &end}, salechange.IdempotencyKey{}, later)
+				_, err := h.Change(ctx, s.GoodsID, salechange.Change{EndAt: &end},
+					salechange.IdempotencyKey{}, later)
 				return err
 			},
 			"a rebuild": func(s seckill.Sale) error { h.beginEpoch(s.GoodsID); return nil },

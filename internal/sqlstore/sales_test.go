@@ -109,10 +109,8 @@ func TestLiveGoods_ListsOpenAndRecentlyClosedSales(t *testing.T) {
 		require.NoError(t, err)
 		live, err := h.LiveGoods(t.Context(), today.Add(time.Hour))
 		require.NoError(t, err)
-		require.ElementsMatch(
-			t, []int64{on.GoodsID, late.GoodsID},
-			mapSlice(live, func(s seckill.Sale) int64 { return s.GoodsID }),
-		)
+		require.ElementsMatch(t, []int64{on.GoodsID, late.GoodsID},
+			mapSlice(live, func(s seckill.Sale) int64 { return s.GoodsID }))
 	})
 }
 

@@ -17,8 +17,8 @@ import (
 	"flashsale.dev/seckill/internal/seckill/salechange"
 )
 
-// crossShardMethods are the calls that no single shard can answer, and how they bear it where the goods live on several (docs/how-to/scale.md,
-// "MySQL"). None is on the way of a purchase.
+// crossShardMethods are the calls that no single shard can answer, and how they bear it where the
+// goods live on several (docs/how-to/scale.md, "MySQL"). None is on the way of a purchase.
 func crossShardMethods() map[string]string {
 	const scan = "a scan of the background work, each second or seldomer: an index on each shard, merged"
 	return map[string]string{
@@ -44,7 +44,8 @@ func crossShardMethods() map[string]string {
 	}
 }
 
-// keysOnly are those of asksAll that may leave out the goods only where they touch the requests' keys.
+// keysOnly are those of asksAll that may leave out the goods only where they touch the requests'
+// keys.
 func keysOnly() []string { return []string{"CreateSale", "Change", "DeleteDraft", "EndCut"} }
 
 // With shards chosen by goods_id each statement then goes to one shard, and a transaction stays
@@ -92,8 +93,9 @@ var (
 		"(?i)(?:`?[a-z_]+`?\\.)?`?goods_id`?\\s*(?:=\\s*(?:\\?|[a-z]\\.goods_id)|IN\\b)",
 	)
 	columns = regexp.MustCompile("(?i)^INSERT INTO `?[a-z_]+`? \\(([^)]*)\\)")
-	// unsupported is what Vitess or TiDB refuse or do otherwise (docs/how-to/scale.md says where that stands): statements that change the column
-	// which chooses the shard, or that swallow errors, or can't be planned over shards.
+	// unsupported is what Vitess or TiDB refuse or do otherwise (docs/how-to/scale.md says where
+	// that stands): statements that change the column which chooses the shard, or that swallow
+	// errors, or can't be planned over shards.
 	unsupported = regexp.MustCompile(
 		"(?i)^REPLACE|INSERT IGNORE|SAVEPOINT|NATURAL JOIN|USING ?\\(|OVER ?\\(|SQL_CALC_FOUND_ROWS|LAST_INSERT_ID|SELECT \\*" +
 			"|NOWAIT|SKIP LOCKED|LOCK IN SHARE|^(?:UPDATE|DELETE).* LIMIT|^UPDATE.* JOIN|(?:SET|UPDATE|,) ?`?(?:goods_id|actor_id)`? ?=",
@@ -113,10 +115,8 @@ func requireSharded(t *testing.T, step, text string) {
 		require.Contains(t, columns.FindStringSubmatch(text)[1], "goods_id", "%s: %s", step, text)
 	default:
 		require.NotEmpty(t, tables.FindAllString(text, -1), "%s: %s", step, text)
-		require.GreaterOrEqual(
-			t, len(byGoods.FindAllString(text, -1)), len(tables.FindAllString(text, -1)), "%s: %s",
-			step, text,
-		)
+		require.GreaterOrEqual(t, len(byGoods.FindAllString(text, -1)),
+			len(tables.FindAllString(text, -1)), "%s: %s", step, text)
 	}
 }
 
@@ -158,7 +158,8 @@ type recordMethod func(method string) context.Context
 func callSaleMethods(t *testing.T, h fixture, now recordMethod) seckill.Sale {
 	t.Helper()
 	draft := seckill.NewSale{
-		Title: "a kettle", Price: 1999, Stock: 100, PerBuyerLimit: 2, StartAt: today, EndAt: today.Add(time.Hour), Rate: seckill.DefaultRate(),
+		Title: "a kettle", Price: 1999, Stock: 100, PerBuyerLimit: 2, StartAt: today,
+		EndAt: today.Add(time.Hour), Rate: seckill.DefaultRate(),
 	}.Draft(1, today)
 	key := salechange.IdempotencyKey{ActorID: 1, Key: "a key", Hash: "a hash"}
 	_, err := h.CreateSale(now("CreateSale"), draft, key)
@@ -170,22 +171,17 @@ func callSaleMethods(t *testing.T, h fixture, now recordMethod) seckill.Sale {
 	gone.GoodsID++
 	_, err = h.CreateSale(now("CreateSale"), gone, salechange.IdempotencyKey{})
 	require.NoError(t, err)
-	require.NoError(
-		t, h.DeleteDraft(now("DeleteDraft"), gone.GoodsID, salechange.IdempotencyKey{}, today),
-	)
+	require.NoError(t,
+		h.DeleteDraft(now("DeleteDraft"), gone.GoodsID, salechange.IdempotencyKey{}, today))
 	token, err := h.NextRebuildToken(now("NextRebuildToken"), draft.GoodsID)
 	require.NoError(t, err)
 	snap, err := h.BeginEpoch(now("BeginEpoch"), draft.GoodsID, token, today)
 	require.NoError(t, err)
-	_, err = h.Change(
-		now("Change"), draft.GoodsID, salechange.Change{StockDelta: 5}, salechange.IdempotencyKey{},
-		today,
-	)
+	_, err = h.Change(now("Change"), draft.GoodsID, salechange.Change{StockDelta: 5},
+		salechange.IdempotencyKey{}, today)
 	require.NoError(t, err)
-	begun, err := h.Change(
-		now("Change"), draft.GoodsID, salechange.Change{StockDelta: -5},
-		salechange.IdempotencyKey{}, today,
-	)
+	begun, err := h.Change(now("Change"), draft.GoodsID, salechange.Change{StockDelta: -5},
+		salechange.IdempotencyKey{}, today)
 	require.NoError(t, err)
 	_, _, err = h.EndCut(now("EndCut"), *begun.Cut, order.MoveApplied, today)
 	require.NoError(t, err)
@@ -198,19 +194,16 @@ func callOrderMethods(t *testing.T, h fixture, now recordMethod, sale seckill.Sa
 	lines := h.lines(sale, 6)
 	_, err := h.WriteBatch(now("WriteBatch"), batchOf(goods, lines...)) // optimistically
 	require.NoError(t, err)
-	_, err = h.WriteBatch(
-		now("WriteBatch"), batchOf(goods, append(lines, h.line(sale, 1, 2))...),
-	) // not all new; and one fails
+	_, err = h.WriteBatch(now("WriteBatch"),
+		batchOf(goods, append(lines, h.line(sale, 1, 2))...)) // not all new; and one fails
 	require.NoError(t, err)
 	paid, cancelled, twice := lines[0].OrderSn, lines[1].OrderSn, payment.Payment{
 		ID: "2", GoodsID: goods, OrderSn: lines[0].OrderSn, Amount: sale.Price,
 	}
 	_, err = h.Order(now("Order"), goods, paid)
 	require.NoError(t, err)
-	_, err = h.Receive(
-		now("Receive"), payment.Payment{ID: "1", GoodsID: goods, OrderSn: paid, Amount: sale.Price},
-		today,
-	)
+	_, err = h.Receive(now("Receive"),
+		payment.Payment{ID: "1", GoodsID: goods, OrderSn: paid, Amount: sale.Price}, today)
 	require.NoError(t, err)
 	_, err = h.Receive(now("Receive"), twice, today)
 	require.NoError(t, err)
@@ -233,10 +226,8 @@ func callRepairMethods(t *testing.T, h fixture, now recordMethod, sale seckill.S
 	t.Helper()
 	goods := sale.GoodsID
 	dead := h.line(sale, 7, 1)
-	out, err := h.WriteFailed(
-		now("WriteFailed"), goods, dead, sale.Epoch, order.FailedUnwritten,
-		order.DeadLetter{ID: "a letter"}, today,
-	)
+	out, err := h.WriteFailed(now("WriteFailed"), goods, dead, sale.Epoch, order.FailedUnwritten,
+		order.DeadLetter{ID: "a letter"}, today)
 	require.NoError(t, err)
 	require.NoError(t, h.MarkReleased(now("MarkReleased"), goods, []string{out.Moves[0].ID}, today))
 	_, err = h.DeadLetter(now("DeadLetter"), "a letter")
@@ -247,15 +238,12 @@ func callRepairMethods(t *testing.T, h fixture, now recordMethod, sale seckill.S
 	require.NoError(t, err)
 	require.NoError(
 		t,
-		h.AddDeadLetter(
-			now("AddDeadLetter"),
-			order.DeadLetter{ID: "another", GoodsID: goods, FirstSeenAt: today},
-		),
+		h.AddDeadLetter(now("AddDeadLetter"),
+			order.DeadLetter{ID: "another", GoodsID: goods, FirstSeenAt: today}),
 	)
 	require.NoError(t, h.RemoveDeadLetter(now("RemoveDeadLetter"), "another"))
-	require.NoError(
-		t, h.RecordBarrier(now("RecordBarrier"), goods, order.Barrier{Epoch: 1, Token: 1}, today),
-	)
+	require.NoError(t,
+		h.RecordBarrier(now("RecordBarrier"), goods, order.Barrier{Epoch: 1, Token: 1}, today))
 	_, err = h.BarrierReached(now("BarrierReached"), goods, 1, 1)
 	require.NoError(t, err)
 	token, err := h.NextRebuildToken(now("NextRebuildToken"), goods)
@@ -263,12 +251,9 @@ func callRepairMethods(t *testing.T, h fixture, now recordMethod, sale seckill.S
 	_, err = h.BeginEpoch(now("BeginEpoch"), goods, token, today)
 	require.NoError(t, err)
 	lost := h.line(sale, 8, 1)
-	_, err = h.WriteTombstone(
-		now("WriteTombstone"),
-		order.Order{
-			OrderLine: lost, GoodsID: goods, Epoch: sale.Epoch, CreatedAt: today, ClosedAt: today,
-		},
-	)
+	_, err = h.WriteTombstone(now("WriteTombstone"), order.Order{
+		OrderLine: lost, GoodsID: goods, Epoch: sale.Epoch, CreatedAt: today, ClosedAt: today,
+	})
 	require.NoError(t, err)
 	late := batchOf(goods, lost)
 	late.Epoch, late.Adopted = sale.Epoch+1, map[string]bool{lost.OrderSn: true}

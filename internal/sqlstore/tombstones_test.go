@@ -66,9 +66,8 @@ func TestWriteTombstone_FailedOrderKeepsOneRow(t *testing.T) {
 		_, err := h.WriteTombstone(t.Context(), lost(sale, l))
 		require.NoError(t, err)
 		for i := range 2 {
-			out, err := h.WriteFailed(
-				t.Context(), sale.GoodsID, l, 1, order.FailedUnwritten, order.DeadLetter{}, today,
-			)
+			out, err := h.WriteFailed(t.Context(), sale.GoodsID, l, 1, order.FailedUnwritten,
+				order.DeadLetter{}, today)
 			require.NoError(t, err)
 			require.Len(t, out.Moves, 1-i)
 		}
@@ -96,7 +95,8 @@ func TestWriteTombstone_RacesWithTheLateMessage(t *testing.T) {
 				}
 			})
 			wg.Go(func() {
-				for _, err := h.WriteBatch(t.Context(), b); err != nil; _, err = h.WriteBatch(t.Context(), b) {
+				for _, err := h.WriteBatch(t.Context(),
+					b); err != nil; _, err = h.WriteBatch(t.Context(), b) {
 				}
 			})
 			wg.Wait()
