@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"flashsale.dev/seckill/internal/testing/must"
 	"flashsale.dev/seckill/migrations"
 )
 
@@ -57,12 +58,10 @@ var (
 // tables reads the migrations' tables: their definitions by name.
 func tables(t *testing.T) map[string]string {
 	t.Helper()
-	files, err := fs.Glob(migrations.Files, "*.sql")
-	require.NoError(t, err)
+	files := must.Get(fs.Glob(migrations.Files, "*.sql"))(t)
 	found := map[string]string{}
 	for _, file := range files {
-		text, err := fs.ReadFile(migrations.Files, file)
-		require.NoError(t, err)
+		text := must.Get(fs.ReadFile(migrations.Files, file))(t)
 		up, _, _ := strings.Cut(string(text), "-- +goose Down")
 		for _, m := range created.FindAllStringSubmatch(up, -1) {
 			found[m[1]] = m[2]
@@ -75,8 +74,7 @@ func tables(t *testing.T) map[string]string {
 
 func vschema(t *testing.T) keyspace {
 	t.Helper()
-	file, err := os.Open("../deploy/vitess/vschema.json")
-	require.NoError(t, err)
+	file := must.Get(os.Open("../deploy/vitess/vschema.json"))(t)
 	defer file.Close()
 	dec := json.NewDecoder(file)
 	dec.DisallowUnknownFields()
@@ -113,8 +111,7 @@ func TestVSchema_NamesEveryTable(t *testing.T) {
 // lookup without a table.
 func TestVSchema_NamesNothingElse(t *testing.T) {
 	k, known := vschema(t), tables(t)
-	lookups, err := os.ReadFile("../deploy/vitess/lookups.sql")
-	require.NoError(t, err)
+	lookups := must.Get(os.ReadFile("../deploy/vitess/lookups.sql"))(t)
 	for _, m := range created.FindAllStringSubmatch(string(lookups), -1) {
 		known[m[1]] = m[2]
 	}

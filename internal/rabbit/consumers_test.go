@@ -15,6 +15,7 @@ import (
 
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/rabbit"
+	"flashsale.dev/seckill/internal/testing/must"
 	"flashsale.dev/seckill/internal/testing/servers"
 )
 
@@ -155,9 +156,8 @@ type consumer struct {
 // consumersOf asks the broker for its consumers, by queue.
 func consumersOf(t *testing.T, broker *servers.RabbitServer, vhost string) map[string][]consumer {
 	t.Helper()
-	out, err := broker.Ctl(t.Context(), "list_consumers", "-p", vhost, "--formatter", "json",
-		"queue_name", "active", "arguments")
-	require.NoError(t, err)
+	out := must.Get(broker.Ctl(t.Context(), "list_consumers", "-p", vhost, "--formatter", "json",
+		"queue_name", "active", "arguments"))(t)
 	var all []consumer
 	require.NoError(t, json.Unmarshal([]byte(out), &all), out)
 	by := map[string][]consumer{}

@@ -11,6 +11,7 @@ import (
 
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/reservation"
+	"flashsale.dev/seckill/internal/testing/must"
 	"flashsale.dev/seckill/internal/testing/servers"
 )
 
@@ -25,10 +26,8 @@ func onCluster(t *testing.T, replicas int) (*servers.RedisNodes, *Store) {
 // moves finds the sale's slot, where it is and where it may go.
 func moves(t *testing.T, cluster *servers.RedisNodes) (slot int, from, to *servers.RedisServer) {
 	t.Helper()
-	slot, err := cluster.SlotOf(t.Context(), keysOf(goods).sale())
-	require.NoError(t, err)
-	from, err = cluster.MasterOfSlot(t.Context(), slot)
-	require.NoError(t, err)
+	slot = must.Get(cluster.SlotOf(t.Context(), keysOf(goods).sale()))(t)
+	from = must.Get(cluster.MasterOfSlot(t.Context(), slot))(t)
 	for _, to = range cluster.Nodes[:3] {
 		if to != from {
 			return slot, from, to
@@ -59,8 +58,7 @@ func TestCluster_MovedSlotInvalidatesOnlyItsSales(t *testing.T) {
 		_, err := s.Reserve(t.Context(), goods, 1,
 			[]reservation.Reservation{reservationOf(1, 7, 2)})
 		require.Equal(t, at.gate != seckill.GateOpen, err != nil, "%v", err)
-		v, err = s.View(t.Context(), other)
-		require.NoError(t, err)
+		v = must.Get(s.View(t.Context(), other))(t)
 		require.Equal(t, seckill.GateOpen, v.Gate, "another sale's slot stayed where it was")
 	}
 }
@@ -74,15 +72,13 @@ func TestCluster_MigratingSlotReservesOnce(t *testing.T) {
 			reserve(t, s, issuePath(t, s, 1, 7, 1), issuePath(t, s, 2, 8, 1))
 			third := issuePath(t, s, 3, 9, 1)
 			slot, _, to := moves(t, cluster)
-			move, err := cluster.BeginMove(t.Context(), slot, to)
-			require.NoError(t, err)
+			move := must.Get(cluster.BeginMove(t.Context(), slot, to))(t)
 			for moved := 1; moved > 0; {
 				tryReserve(t, s, third)
-				moved, err = move.Keys(t.Context(), 1)
-				require.NoError(t, err)
+				moved = must.Get(move.Keys(t.Context(), 1))(t)
 			}
 			require.NoError(t, move.Finish(t.Context()))
-			_, err = s.Reserve(t.Context(), goods, 1, []reservation.Reservation{third})
+			_, err := s.Reserve(t.Context(), goods, 1, []reservation.Reservation{third})
 			var gate *seckill.GateError
 			require.ErrorAs(t, err, &gate)
 			require.Equal(t, seckill.GateLease, gate.State)
@@ -114,21 +110,19 @@ func TestCluster_WaitFollowsTheMaster(t *testing.T) {
 	cluster, s := onCluster(t, 1)
 	load(t, s, onSale(10, 5))
 	_, from, _ := moves(t, cluster)
-	replicas, err := cluster.ReplicasOf(t.Context(), from)
-	require.NoError(t, err)
+	replicas := must.Get(cluster.ReplicasOf(t.Context(), from))(t)
 	require.NoError(t, cluster.FailOver(t.Context(), replicas[0]))
-	_, err = s.Reserve(t.Context(), goods, 1, []reservation.Reservation{reservationOf(1, 7, 1)})
+	_, err := s.Reserve(t.Context(), goods, 1, []reservation.Reservation{reservationOf(1, 7, 1)})
 	var gate *seckill.GateError
 	require.ErrorAs(t, err, &gate, "the new master's word, and not MOVED")
 	require.Equal(t, seckill.GateLease, gate.State)
 	again := onSale(10, 5)
 	again.Epoch = 2
 	load(t, s, again)
-	_, err = s.IssuePaths(t.Context(), goods, 2, time.Minute,
-		[]reservation.PathGrant{{Path: path(1), BuyerID: 7}})
-	require.NoError(t, err)
-	g, err := s.Reserve(t.Context(), goods, 2, []reservation.Reservation{reservationOf(1, 7, 1)})
-	require.NoError(t, err)
+	must.Get(s.IssuePaths(t.Context(), goods, 2, time.Minute,
+		[]reservation.PathGrant{{Path: path(1), BuyerID: 7}}))(t)
+	g := must.Get(s.Reserve(t.Context(), goods, 2,
+		[]reservation.Reservation{reservationOf(1, 7, 1)}))(t)
 	require.NoError(t, g.NotReplicated, "the old master is its replica now, and counts")
 }
 
@@ -148,8 +142,7 @@ func TestCheckReadiness_OneMasterIsEnough(t *testing.T) {
 		}, time.Minute, 20*time.Millisecond)
 	}
 	becomes(Readiness{Masters: 3})
-	m, err := s.Memory(t.Context())
-	require.NoError(t, err)
+	m := must.Get(s.Memory(t.Context()))(t)
 	require.Positive(t, m.Used)
 	require.True(t, s.Durable(t.Context()))
 
@@ -162,12 +155,11 @@ func TestCheckReadiness_OneMasterIsEnough(t *testing.T) {
 			return node.ConfigSet(ctx, "maxmemory-policy", "allkeys-lru").Err()
 		},
 	))
-	_, err = s.CheckReadiness(t.Context())
+	_, err := s.CheckReadiness(t.Context())
 	require.ErrorIs(t, err, errUnsafe, "one that forgets is one too many")
 
 	require.NoError(t, cluster.Nodes[1].Kill())
 	becomes(Readiness{Masters: 3, Unavailable: 1})
-	m, err = s.Memory(t.Context())
-	require.NoError(t, err)
+	m = must.Get(s.Memory(t.Context()))(t)
 	require.Positive(t, m.Used)
 }

@@ -11,6 +11,7 @@ import (
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/reservation"
+	"flashsale.dev/seckill/internal/testing/must"
 	"flashsale.dev/seckill/internal/testing/servers"
 )
 
@@ -30,12 +31,10 @@ func TestReserve_TakesUnitsAndRecordsThem(t *testing.T) {
 		require.True(t, pending)
 		require.Equal(t, r.OrderLine, line)
 
-		entries, err := s.Unconfirmed(t.Context(), goods, 0, 10)
-		require.NoError(t, err)
+		entries := must.Get(s.Unconfirmed(t.Context(), goods, 0, 10))(t)
 		require.Len(t, entries, 1)
-		m, err := order.Decode(order.EncodeOrders(goods, entries[0].Entries))
-		require.NoError(t, err)
-		require.Equal(t, []reservation.OrderLine{r.OrderLine}, m.Orders)
+		require.Equal(t, []reservation.OrderLine{r.OrderLine},
+			must.Get(order.Decode(order.EncodeOrders(goods, entries[0].Entries)))(t).Orders)
 		require.NoError(t, s.Confirmed(t.Context(), goods, entries[0].ID))
 		require.Zero(t, view(t, s).Outbox)
 	})
@@ -148,11 +147,10 @@ func TestReserve_LeaseEndsWithItsMaster(t *testing.T) {
 	snap := onSale(5, 1)
 	snap.Epoch = 2
 	load(t, s, snap)
-	_, err = s.IssuePaths(t.Context(), goods, 2, time.Minute,
-		[]reservation.PathGrant{{Path: path(2), BuyerID: 8}})
-	require.NoError(t, err)
-	g, err := s.Reserve(t.Context(), goods, 2, []reservation.Reservation{r, reservationOf(2, 8, 1)})
-	require.NoError(t, err)
+	must.Get(s.IssuePaths(t.Context(), goods, 2, time.Minute,
+		[]reservation.PathGrant{{Path: path(2), BuyerID: 8}}))(t)
+	g := must.Get(s.Reserve(t.Context(), goods, 2,
+		[]reservation.Reservation{r, reservationOf(2, 8, 1)}))(t)
 	require.Equal(t, reservation.WrongPath, g.Verdicts[0].Code, "a path ends with its epoch")
 	require.Equal(t, reservation.Taken, g.Verdicts[1].Code)
 }
@@ -194,8 +192,7 @@ func TestReserve_OldBacklogShutsTheGate(t *testing.T) {
 			return errors.As(err, &gate)
 		}, time.Minute, time.Millisecond)
 		require.Equal(t, seckill.GateBacklog, gate.State)
-		_, err := s.Settle(t.Context(), goods, []string{"sn1"})
-		require.NoError(t, err)
+		must.Get(s.Settle(t.Context(), goods, []string{"sn1"}))(t)
 		require.Equal(t, reservation.Taken, reserve(t, s, r)[0].Code)
 	})
 }

@@ -12,6 +12,7 @@ import (
 	"flashsale.dev/seckill/internal/order/orderwriter"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/reservation"
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
 func TestWriteBatch_StoresOrdersAndTakesStock(t *testing.T) {
@@ -21,15 +22,12 @@ func TestWriteBatch_StoresOrdersAndTakesStock(t *testing.T) {
 		out := h.writeAll(sale.GoodsID, l, h.line(sale, 8, 1))
 		require.Len(t, out.Created, 2)
 		require.Equal(t, sale.Epoch, out.Epoch)
-		got, err := h.Order(t.Context(), sale.GoodsID, l.OrderSn)
-		require.NoError(t, err)
 		require.Equal(t, order.Order{
 			OrderLine: l, GoodsID: sale.GoodsID, Epoch: 1, Amount: 3 * 1999, Status: order.Created,
 			CreatedAt: today.Add(time.Minute), PayBy: today.Add(16 * time.Minute),
-		}, got)
-		after, err := h.Sale(t.Context(), sale.GoodsID)
-		require.NoError(t, err)
-		require.Equal(t, sale.Version+1, after.Version, "one compare-and-swap")
+		}, must.Get(h.Order(t.Context(), sale.GoodsID, l.OrderSn))(t))
+		require.Equal(t, sale.Version+1, must.Get(h.Sale(t.Context(), sale.GoodsID))(t).Version,
+			"one compare-and-swap")
 		require.EqualValues(t, 4, h.requireBalanced(sale.GoodsID))
 	})
 }
@@ -94,13 +92,11 @@ func (h fixture) requireFailedOnce(
 ) {
 	h.t.Helper()
 	require.Equal(h.t, reason, out.Failed[l.OrderSn])
-	o, err := h.Order(h.t.Context(), sale.GoodsID, l.OrderSn)
-	require.NoError(h.t, err)
+	o := must.Get(h.Order(h.t.Context(), sale.GoodsID, l.OrderSn))(h.t)
 	require.Equal(h.t, order.Failed, o.Status)
 	require.Equal(h.t, reason, o.FailureReason)
 	require.NotZero(h.t, o.ClosedAt)
-	deadLetters, err := h.DeadLetters(h.t.Context(), "", 100)
-	require.NoError(h.t, err)
+	deadLetters := must.Get(h.DeadLetters(h.t.Context(), "", 100))(h.t)
 	var own []order.DeadLetter
 	for _, d := range deadLetters {
 		if d.OrderSn == l.OrderSn {
@@ -112,10 +108,8 @@ func (h fixture) requireFailedOnce(
 	require.Equal(h.t, delivered, order.DeliveryInfo{
 		Origin: own[0].Origin, Attempts: own[0].Attempts, FirstSeenAt: own[0].FirstSeenAt,
 	})
-	m, err := order.Decode(own[0].Body)
-	require.NoError(h.t, err)
-	require.Equal(h.t, order.Message{GoodsID: sale.GoodsID, Orders: []reservation.OrderLine{l}}, m,
-		"can be sent again as it is")
+	require.Equal(h.t, order.Message{GoodsID: sale.GoodsID, Orders: []reservation.OrderLine{l}},
+		must.Get(order.Decode(own[0].Body))(h.t), "can be sent again as it is")
 	for _, move := range h.moves(sale.GoodsID) {
 		if move.OrderSn == l.OrderSn {
 			require.Contains(h.t, out.Moves, move)
@@ -155,13 +149,12 @@ func TestWriteBatch_AsksToAdoptOrdersOfAnOlderEpoch(t *testing.T) {
 		require.ErrorAs(t, err, &adopt, "adopted by an epoch that is over")
 
 		b.Epoch = 2
-		out, err := h.WriteBatch(t.Context(), b)
-		require.NoError(t, err)
-		require.Equal(t, []string{late.OrderSn, fresh.OrderSn, later.OrderSn}, out.Created)
+		require.Equal(t, []string{late.OrderSn, fresh.OrderSn, later.OrderSn},
+			must.Get(h.WriteBatch(t.Context(), b))(t).Created)
 		require.EqualValues(t, 4, h.requireBalanced(sale.GoodsID))
-		o, err := h.Order(t.Context(), sale.GoodsID, late.OrderSn)
-		require.NoError(t, err)
-		require.EqualValues(t, 1, o.Epoch, "the epoch that promised it")
+		require.EqualValues(t, 1,
+			must.Get(h.Order(t.Context(), sale.GoodsID, late.OrderSn))(t).Epoch,
+			"the epoch that promised it")
 	})
 }
 
@@ -177,8 +170,7 @@ func TestWriteBatch_RejectsUnknownGoods(t *testing.T) {
 func TestWriteBatch_WritesOrdersOfAClosedSale(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.exposed(10, 5)
-		_, err := h.CloseSale(t.Context(), sale.GoodsID, today)
-		require.NoError(t, err)
+		must.Get(h.CloseSale(t.Context(), sale.GoodsID, today))(t)
 		h.writeOrder(sale, 1)
 		require.EqualValues(t, 1, h.requireBalanced(sale.GoodsID))
 	})
@@ -212,19 +204,16 @@ func TestWriteBatch_RejectsDataThatDoesNotFit(t *testing.T) {
 			if l.OrderSn[0] == '~' {
 				continue // not a number of ours; see AddDeadLetter
 			}
-			out, err := h.WriteFailed(t.Context(), sale.GoodsID, l, sale.Epoch,
-				order.FailedUnwritten, order.DeadLetter{}, today)
-			require.NoError(t, err, name)
 			require.Equal(t, map[string]order.FailureReason{l.OrderSn: order.FailedUnwritten},
-				out.Failed)
+				must.Get(h.WriteFailed(t.Context(), sale.GoodsID, l, sale.Epoch,
+					order.FailedUnwritten, order.DeadLetter{}, today))(t, name).Failed)
 			require.Zero(t, h.requireBalanced(sale.GoodsID))
 		}
 		longest := h.line(sale, 3, 1)
 		longest.Name, longest.Phone = strings.Repeat("🎁", 255), strings.Repeat("9", 255)
 		h.writeAll(sale.GoodsID, longest)
-		o, err := h.Order(t.Context(), sale.GoodsID, longest.OrderSn)
-		require.NoError(t, err)
-		require.Equal(t, longest, o.OrderLine)
+		require.Equal(t, longest,
+			must.Get(h.Order(t.Context(), sale.GoodsID, longest.OrderSn))(t).OrderLine)
 	})
 }
 
@@ -241,8 +230,7 @@ func TestWriteBatch_WritesThousandsOfOrders(t *testing.T) {
 func TestChangeStock_MissedSwapAsksForRetry(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.exposed(10, 5)
-		row, err := findSale(h.read(t.Context()), sale.GoodsID)
-		require.NoError(t, err)
+		row := must.Get(findSale(h.read(t.Context()), sale.GoodsID))(t)
 		h.writeOrder(sale, 1) // another writer changes the version
 		require.ErrorIs(t, changeStock(h.read(t.Context()), row, -1, today), order.ErrTryAgain)
 		row.Version++

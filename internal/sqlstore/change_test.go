@@ -13,6 +13,7 @@ import (
 	"flashsale.dev/seckill/internal/order/rebuild"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/salechange"
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
 var noKey salechange.IdempotencyKey
@@ -20,15 +21,13 @@ var noKey salechange.IdempotencyKey
 // changed changes a sale, which must succeed.
 func (h fixture) mustChange(goodsID int64, c salechange.Change) inventory.BegunChange {
 	h.t.Helper()
-	b, err := h.Change(h.t.Context(), goodsID, c, noKey, today)
-	require.NoError(h.t, err)
+	b := must.Get(h.Change(h.t.Context(), goodsID, c, noKey, today))(h.t)
 	return b
 }
 
 func (h fixture) sale(goodsID int64) seckill.Sale {
 	h.t.Helper()
-	sale, err := h.Sale(h.t.Context(), goodsID)
-	require.NoError(h.t, err)
+	sale := must.Get(h.Sale(h.t.Context(), goodsID))(h.t)
 	return sale
 }
 
@@ -84,12 +83,11 @@ func TestEndCut_AppliesOnceRedisReleasedTheUnits(t *testing.T) {
 		cut := h.mustChange(sale.GoodsID,
 			salechange.Change{StockDelta: -4, EndAt: new(today.Add(3 * time.Hour))}).Cut
 		require.EqualValues(t, 10, h.sale(sale.GoodsID).Total, "nothing before Redis was asked")
-		at, err := h.OldestUnreleasedMove(t.Context(), sale.GoodsID)
-		require.NoError(t, err)
+		at := must.Get(h.OldestUnreleasedMove(t.Context(), sale.GoodsID))(t)
 		require.Equal(t, today, at)
-		open, err := h.OpenCuts(t.Context(), today.Add(time.Minute), 10)
-		require.NoError(t, err)
-		require.Equal(t, []inventory.StockCut{*cut}, open, "it says all that it takes to finish it")
+		require.Equal(t, []inventory.StockCut{*cut},
+			must.Get(h.OpenCuts(t.Context(), today.Add(time.Minute), 10))(t),
+			"it says all that it takes to finish it")
 		for range 2 {
 			ended, after, err := h.EndCut(t.Context(), *cut, order.MoveApplied, today)
 			require.NoError(t, err)
@@ -99,8 +97,7 @@ func TestEndCut_AppliesOnceRedisReleasedTheUnits(t *testing.T) {
 		}
 		require.Empty(t, h.moves(sale.GoodsID))
 		h.requireBalanced(sale.GoodsID)
-		at, err = h.OldestUnreleasedMove(t.Context(), sale.GoodsID)
-		require.NoError(t, err)
+		at = must.Get(h.OldestUnreleasedMove(t.Context(), sale.GoodsID))(t)
 		require.Zero(t, at)
 	})
 }
@@ -146,8 +143,7 @@ func TestEndCut_ClosedSaleReturnsTheUnits(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.exposed(10, 5)
 		cut := h.mustChange(sale.GoodsID, salechange.Change{StockDelta: -4}).Cut
-		_, err := h.CloseSale(t.Context(), sale.GoodsID, today)
-		require.NoError(t, err)
+		must.Get(h.CloseSale(t.Context(), sale.GoodsID, today))(t)
 		ended, after, err := h.EndCut(t.Context(), *cut, order.MoveApplied, today)
 		require.NoError(t, err)
 		require.Equal(t, inventory.CutUndone, ended.State)
@@ -184,11 +180,10 @@ func TestChange_SameKeyChangesOnce(t *testing.T) {
 			today)
 		requireConflict(t, err)
 		other.ActorID = 2 // another's key of the same name
-		_, err = h.Change(t.Context(), sale.GoodsID, salechange.Change{StockDelta: 6}, other, today)
-		require.NoError(t, err)
-		_, err = h.Change(t.Context(), sale.GoodsID, salechange.Change{StockDelta: 5}, once,
-			today.Add(25*time.Hour))
-		require.NoError(t, err)
+		must.Get(h.Change(t.Context(), sale.GoodsID, salechange.Change{StockDelta: 6}, other,
+			today))(t)
+		must.Get(h.Change(t.Context(), sale.GoodsID, salechange.Change{StockDelta: 5}, once,
+			today.Add(25*time.Hour)))(t)
 		require.EqualValues(t, 26, h.sale(sale.GoodsID).Total, "a key lives a day")
 	})
 }
@@ -212,19 +207,15 @@ func TestCreateSale_SameKeyCreatesOneSale(t *testing.T) {
 		for _, sale := range made {
 			require.Equal(t, made[0], sale)
 		}
-		all, err := h.SalesOf(t.Context(), 9, 0, 100)
-		require.NoError(t, err)
-		require.Equal(t, made[:1], all)
+		require.Equal(t, made[:1], must.Get(h.SalesOf(t.Context(), 9, 0, 100))(t))
 		require.NoError(t, h.ForgetKeys(t.Context(), today.Add(time.Second)))
-		again, err := h.CreateSale(
+		require.NotEqual(t, made[0], must.Get(h.CreateSale(
 			t.Context(),
 			seckill.NewSale{
 				Title: "x", Stock: 5, PerBuyerLimit: 1, StartAt: today, EndAt: today.Add(time.Hour),
 			}.Draft(9, today),
 			salechange.IdempotencyKey{ActorID: 9, Key: "k", Hash: "h"},
-		)
-		require.NoError(t, err)
-		require.NotEqual(t, made[0], again)
+		))(t))
 	})
 }
 
@@ -235,8 +226,8 @@ func TestChange_RepeatedCutContinuesTheFirst(t *testing.T) {
 		begin := func() inventory.BegunChange {
 			ctx := seckill.WithActor(t.Context(),
 				seckill.Actor{ID: once.ActorID, Role: seckill.Merchant})
-			b, err := h.Change(ctx, sale.GoodsID, salechange.Change{StockDelta: -4}, once, today)
-			require.NoError(t, err)
+			b := must.Get(h.Change(ctx, sale.GoodsID, salechange.Change{StockDelta: -4}, once,
+				today))(t)
 			return b
 		}
 		first, second := begin(), begin()
@@ -253,17 +244,14 @@ func TestAuditOf_ListsActorAndChangedFields(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		ctx := seckill.WithActor(t.Context(), seckill.Actor{ID: 7, Role: seckill.Merchant})
 		sale := h.draft(7, 10, 3) // by the system, without an actor
-		_, err := h.Change(ctx, sale.GoodsID,
-			salechange.Change{Price: new(int64(5)), StockDelta: 2}, noKey, today)
-		require.NoError(t, err)
-		_, err = h.Change(ctx, sale.GoodsID, salechange.Change{Price: new(int64(-5))}, noKey, today)
+		must.Get(h.Change(ctx, sale.GoodsID,
+			salechange.Change{Price: new(int64(5)), StockDelta: 2}, noKey, today))(t)
+		_, err := h.Change(ctx, sale.GoodsID, salechange.Change{Price: new(int64(-5))}, noKey,
+			today)
 		require.Error(t, err)
-		_, err = h.BeginEpoch(ctx, sale.GoodsID, rebuild.FirstToken, today)
-		require.NoError(t, err)
-		_, err = h.CloseSale(ctx, sale.GoodsID, today.Add(time.Minute))
-		require.NoError(t, err)
-		log, err := h.AuditOf(t.Context(), sale.GoodsID, "", 10)
-		require.NoError(t, err)
+		must.Get(h.BeginEpoch(ctx, sale.GoodsID, rebuild.FirstToken, today))(t)
+		must.Get(h.CloseSale(ctx, sale.GoodsID, today.Add(time.Minute)))(t)
+		log := must.Get(h.AuditOf(t.Context(), sale.GoodsID, "", 10))(t)
 		require.Len(t, log, 4, "a refusal is no change")
 		require.Equal(
 			t,
@@ -279,9 +267,7 @@ func TestAuditOf_ListsActorAndChangedFields(t *testing.T) {
 		require.Equal(t, seckill.Merchant, log[2].Role)
 		require.JSONEq(t, `{"status":"exposed"}`, string(log[0].Was))
 		require.JSONEq(t, `{}`, string(log[3].Was))
-		older, err := h.AuditOf(t.Context(), sale.GoodsID, log[2].ID, 10)
-		require.NoError(t, err)
-		require.Equal(t, log[3:], older)
+		require.Equal(t, log[3:], must.Get(h.AuditOf(t.Context(), sale.GoodsID, log[2].ID, 10))(t))
 	})
 }
 
@@ -295,9 +281,9 @@ func TestDeleteDraft_DeletesOnlyDrafts(t *testing.T) {
 			seckill.ErrNoSuchGoods)
 		requireConflict(t,
 			h.DeleteDraft(t.Context(), sale.GoodsID, salechange.IdempotencyKey{}, today))
-		log, err := h.AuditOf(t.Context(), draft.GoodsID, "", 1)
-		require.NoError(t, err)
-		require.Equal(t, salechange.ActDelete, log[0].Action, "what it was is kept")
+		require.Equal(t, salechange.ActDelete,
+			must.Get(h.AuditOf(t.Context(), draft.GoodsID, "", 1))(t)[0].Action,
+			"what it was is kept")
 
 		again, once := h.draft(1, 10, 3), salechange.IdempotencyKey{
 			ActorID: 1, Key: "away", Hash: "h",

@@ -17,6 +17,7 @@ import (
 	"flashsale.dev/seckill/internal/order/rebuild"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/reservation"
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
 // retry repeats a step that asks for it, as the callers do, up to 100 times.
@@ -176,8 +177,7 @@ func TestOrder_PaymentCancelAndExpiryHaveOneWinner(t *testing.T) {
 			l := h.line(sale, buyer+1, 1)
 			b := batchOf(sale.GoodsID, l)
 			b.PayBy = today.Add(time.Millisecond)
-			_, err := h.WriteBatch(t.Context(), b)
-			require.NoError(t, err)
+			must.Get(h.WriteBatch(t.Context(), b))(t)
 			var won atomic.Int64
 			var g errgroup.Group
 			ends := []func() error{
@@ -253,9 +253,8 @@ func TestBeginEpoch_ConcurrentRebuildsAreFenced(t *testing.T) {
 			return nil
 		})
 		require.NoError(t, g.Wait())
-		kept, err := h.Sale(t.Context(), sale.GoodsID)
-		require.NoError(t, err)
-		require.Equal(t, sale.Epoch+began.Load(), kept.Epoch)
+		require.Equal(t, sale.Epoch+began.Load(),
+			must.Get(h.Sale(t.Context(), sale.GoodsID))(t).Epoch)
 		require.EqualValues(t, 400, h.requireBalanced(sale.GoodsID))
 	})
 }

@@ -21,6 +21,7 @@ import (
 	"flashsale.dev/seckill/internal/order/rebuild"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/reservation"
+	"flashsale.dev/seckill/internal/testing/must"
 	"flashsale.dev/seckill/internal/testing/servers"
 )
 
@@ -60,10 +61,9 @@ func TestOpen_ValidatesTheDSN(t *testing.T) {
 		_, err := Open(t.Context(), dsn, Options{})
 		require.Error(t, err, dsn)
 	}
-	cfg, err := mysqlConfig(
+	cfg := must.Get(mysqlConfig(
 		"u:p@tcp(h:3306)/d?loc=Local&interpolateParams=false&readTimeout=2s&sql_mode=''&parseTime=false",
-	)
-	require.NoError(t, err)
+	))(t)
 	require.Equal(t, time.UTC, cfg.Loc)
 	require.True(t,
 		cfg.InterpolateParams && cfg.RejectReadOnly && cfg.ClientFoundRows && cfg.ParseTime)
@@ -74,11 +74,10 @@ func TestOpen_ValidatesTheDSN(t *testing.T) {
 
 // TestOpen_NeedsNoServer: a program starts while MySQL is away, and works once it is there.
 func TestOpen_NeedsNoServer(t *testing.T) {
-	s, err := Open(t.Context(), "u:p@tcp(127.0.0.1:1)/d", Options{})
-	require.NoError(t, err)
+	s := must.Get(Open(t.Context(), "u:p@tcp(127.0.0.1:1)/d", Options{}))(t)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	require.ErrorIs(t, s.Ping(t.Context()), order.ErrTryAgain)
-	_, err = s.Sale(t.Context(), 1)
+	_, err := s.Sale(t.Context(), 1)
 	require.ErrorIs(t, err, order.ErrTryAgain)
 	_, err = s.WriteBatch(t.Context(), orderwriter.Batch{
 		GoodsID: 1, Lines: []reservation.OrderLine{{OrderSn: "a", BuyerID: 1, Quantity: 1}},
@@ -122,16 +121,14 @@ func TestSQLite_TwoProcessesTakeTurns(t *testing.T) {
 
 func TestSQLite_KeepsDataAcrossARestart(t *testing.T) {
 	dsn := databases[0].dsn(t)
-	s, err := Open(t.Context(), dsn, Options{})
-	require.NoError(t, err)
+	s := must.Get(Open(t.Context(), dsn, Options{}))(t)
 	require.NoError(t, s.Migrate(t.Context()))
 	before := fixture{s, t}
 	sale := before.exposed(10, 1)
 	sn := before.writeOrder(sale, 1)
 	require.NoError(t, s.Close())
 	after := newFixture(t, dsn)
-	_, err = after.Order(t.Context(), sale.GoodsID, sn)
-	require.NoError(t, err)
+	must.Get(after.Order(t.Context(), sale.GoodsID, sn))(t)
 	require.EqualValues(t, 1, after.requireBalanced(sale.GoodsID))
 }
 
@@ -166,8 +163,7 @@ func TestWriteBatch_SurvivesAServerCrash(t *testing.T) {
 // is to blame; once it takes them retry, the same batch is written.
 func TestWriteBatch_ReadOnlyServerAsksForRetry(t *testing.T) {
 	server := servers.OwnMariaDB(t)
-	cfg, err := mysql.ParseDSN(server.NewDatabase(t))
-	require.NoError(t, err)
+	cfg := must.Get(mysql.ParseDSN(server.NewDatabase(t)))(t)
 	root := openRoot(t, server.DSN(""))
 	root("CREATE USER plain@'%' IDENTIFIED BY 'plain'")
 	root(
@@ -178,22 +174,19 @@ func TestWriteBatch_ReadOnlyServerAsksForRetry(t *testing.T) {
 	sale := h.exposed(10, 1)
 	b := batchOf(sale.GoodsID, h.line(sale, 1, 1))
 	root("SET GLOBAL read_only = 1")
-	_, err = h.WriteBatch(t.Context(), b)
+	_, err := h.WriteBatch(t.Context(), b)
 	require.ErrorIs(t, err, order.ErrTryAgain)
 	root("SET GLOBAL read_only = 0")
-	_, err = h.WriteBatch(t.Context(), b)
-	require.NoError(t, err)
+	must.Get(h.WriteBatch(t.Context(), b))(t)
 	require.EqualValues(t, 1, h.requireBalanced(sale.GoodsID))
 }
 
 func openRoot(t *testing.T, dsn string) func(statement string) {
 	t.Helper()
-	pool, err := sql.Open("mysql", dsn)
-	require.NoError(t, err)
+	pool := must.Get(sql.Open("mysql", dsn))(t)
 	t.Cleanup(func() { require.NoError(t, pool.Close()) })
 	return func(statement string) {
-		_, err := pool.ExecContext(t.Context(), statement)
-		require.NoError(t, err, statement)
+		must.Get(pool.ExecContext(t.Context(), statement))(t, statement)
 	}
 }
 
@@ -220,10 +213,9 @@ func TestMySQL_EndsAnIdleTransaction(t *testing.T) {
 			return // one process has the file to itself, and it is its clients that sleep
 		}
 		sale := h.exposed(10, 1)
-		asleep, err := h.pool.Begin()
-		require.NoError(t, err)
-		_, err = asleep.Exec("UPDATE sales SET version = version WHERE goods_id = ?", sale.GoodsID)
-		require.NoError(t, err)
+		asleep := must.Get(h.pool.Begin())(t)
+		must.Get(asleep.Exec("UPDATE sales SET version = version WHERE goods_id = ?",
+			sale.GoodsID))(t)
 		require.Eventually(t, func() bool {
 			_, err := h.WriteBatch(t.Context(), batchOf(sale.GoodsID, h.line(sale, 1, 1)))
 			return err == nil

@@ -16,6 +16,7 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/reservation"
 	"flashsale.dev/seckill/internal/seckill/salechange"
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
 // databases are what every test of the suite runs on, each test in a database of its own.
@@ -55,8 +56,7 @@ type fixture struct {
 
 func newFixture(t testing.TB, dsn string) fixture {
 	t.Helper()
-	s, err := Open(t.Context(), dsn, Options{})
-	require.NoError(t, err)
+	s := must.Get(Open(t.Context(), dsn, Options{}))(t)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	require.NoError(t, s.Migrate(t.Context()))
 	return fixture{s, t}
@@ -69,8 +69,7 @@ func (h fixture) draft(merchant, units, limit int64) seckill.Sale {
 		Title: "Überraschung 🎁", Price: 1999, Stock: units, PerBuyerLimit: limit,
 		StartAt: today, EndAt: today.Add(time.Hour), Rate: seckill.DefaultRate(),
 	}.Draft(merchant, today)
-	_, err := h.CreateSale(h.t.Context(), sale, salechange.IdempotencyKey{})
-	require.NoError(h.t, err)
+	must.Get(h.CreateSale(h.t.Context(), sale, salechange.IdempotencyKey{}))(h.t)
 	return sale
 }
 
@@ -83,18 +82,15 @@ func (h fixture) exposed(units, limit int64) seckill.Sale {
 // rebuilt begins the next epoch.
 func (h fixture) beginEpoch(goodsID int64) rebuild.Snapshot {
 	h.t.Helper()
-	token, err := h.NextRebuildToken(h.t.Context(), goodsID)
-	require.NoError(h.t, err)
-	snap, err := h.BeginEpoch(h.t.Context(), goodsID, token, today)
-	require.NoError(h.t, err)
+	token := must.Get(h.NextRebuildToken(h.t.Context(), goodsID))(h.t)
+	snap := must.Get(h.BeginEpoch(h.t.Context(), goodsID, token, today))(h.t)
 	return snap
 }
 
 // line returns an order line with a new number of the sale's epoch.
 func (h fixture) line(sale seckill.Sale, buyer, quantity int64) reservation.OrderLine {
 	h.t.Helper()
-	sn, err := minter.Mint(sale.GoodsID, sale.Epoch)
-	require.NoError(h.t, err)
+	sn := must.Get(minter.Mint(sale.GoodsID, sale.Epoch))(h.t)
 	return reservation.OrderLine{
 		OrderSn: sn, BuyerID: buyer, Quantity: quantity, Name: "Łukasz 王", Phone: "+49 30 1234",
 	}
@@ -133,8 +129,7 @@ func batchOf(goodsID int64, lines ...reservation.OrderLine) orderwriter.Batch {
 // write writes lines, which must succeed.
 func (h fixture) writeAll(goodsID int64, lines ...reservation.OrderLine) order.Outcome {
 	h.t.Helper()
-	out, err := h.WriteBatch(h.t.Context(), batchOf(goodsID, lines...))
-	require.NoError(h.t, err)
+	out := must.Get(h.WriteBatch(h.t.Context(), batchOf(goodsID, lines...)))(h.t)
 	return out
 }
 
@@ -184,8 +179,7 @@ func (h fixture) all(goodsID int64) []order.Order {
 	h.t.Helper()
 	var list []order.Order
 	for before := ""; ; {
-		page, err := h.OrdersOfGoods(h.t.Context(), goodsID, "", before, 100)
-		require.NoError(h.t, err)
+		page := must.Get(h.OrdersOfGoods(h.t.Context(), goodsID, "", before, 100))(h.t)
 		if len(page) == 0 {
 			return list
 		}
@@ -197,8 +191,7 @@ func (h fixture) all(goodsID int64) []order.Order {
 // number once. It returns the units of active orders.
 func (h fixture) requireBalanced(goodsID int64) int64 {
 	h.t.Helper()
-	sale, err := h.Sale(h.t.Context(), goodsID)
-	require.NoError(h.t, err)
+	sale := must.Get(h.Sale(h.t.Context(), goodsID))(h.t)
 	seen, byBuyer, active := map[string]bool{}, map[int64]int64{}, int64(0)
 	for _, o := range h.all(goodsID) {
 		require.False(h.t, seen[o.OrderSn], "number written twice")
@@ -210,9 +203,8 @@ func (h fixture) requireBalanced(goodsID int64) int64 {
 		}
 	}
 	require.Equal(h.t, sale.Total, sale.Stock+active, "total = stock + active")
-	db, err := h.Database(h.t.Context(), goodsID)
-	require.NoError(h.t, err)
-	require.Equal(h.t, seckill.Database{Stock: sale.Stock, Active: active}, db)
+	require.Equal(h.t, seckill.Database{Stock: sale.Stock, Active: active},
+		must.Get(h.Database(h.t.Context(), goodsID))(h.t))
 	require.Equal(h.t, byBuyer, h.held(goodsID), "holdings = active by buyer")
 	return active
 }
@@ -233,8 +225,7 @@ func (h fixture) held(goodsID int64) map[int64]int64 {
 // moves lists the unreleased moves of a goods.
 func (h fixture) moves(goodsID int64) []order.StockMove {
 	h.t.Helper()
-	list, err := h.UnreleasedMoves(h.t.Context(), today.Add(24*time.Hour), 100_000)
-	require.NoError(h.t, err)
+	list := must.Get(h.UnreleasedMoves(h.t.Context(), today.Add(24*time.Hour), 100_000))(h.t)
 	var own []order.StockMove
 	for _, m := range list {
 		if m.GoodsID == goodsID {

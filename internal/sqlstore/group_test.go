@@ -14,20 +14,18 @@ import (
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/sqlstore/primary"
+	"flashsale.dev/seckill/internal/testing/must"
 	"flashsale.dev/seckill/internal/testing/servers"
 )
 
 // The first server accepts connections and never answers. The second, MariaDB, has no table of
 // group members.
 func TestPrimary_HangingServerDelaysOneCaller(t *testing.T) {
-	asleep, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	require.NoError(t, err)
+	asleep := must.Get((&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0"))(t)
 	t.Cleanup(func() { _ = asleep.Close() })
-	cfg, err := mysql.ParseDSN(env.MariaDB(t).NewDatabase(t))
-	require.NoError(t, err)
+	cfg := must.Get(mysql.ParseDSN(env.MariaDB(t).NewDatabase(t)))(t)
 	cfg.Addr = asleep.Addr().String() + "," + cfg.Addr
-	s, err := Open(t.Context(), cfg.FormatDSN(), Options{})
-	require.NoError(t, err)
+	s := must.Get(Open(t.Context(), cfg.FormatDSN(), Options{}))(t)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
@@ -43,8 +41,7 @@ func TestPrimary_FollowsAGroup(t *testing.T) {
 	name := group.NewDatabase(t)
 	h := newFixture(t, group.DSN(name))
 	sale := h.exposed(1000, 1000)
-	original, err := group.Primary(t.Context())
-	require.NoError(t, err)
+	original := must.Get(group.Primary(t.Context()))(t)
 	var others []*servers.SQLServer
 	for _, m := range group.Members() {
 		if m != original {
@@ -60,8 +57,7 @@ func TestPrimary_FollowsAGroup(t *testing.T) {
 		require.NoError(t, group.Switch(t.Context(), others[0]))
 		written(t, h, sale)
 		requireOn(t, h, others[0])
-		_, err := h.Order(t.Context(), sale.GoodsID, sn)
-		require.NoError(t, err)
+		must.Get(h.Order(t.Context(), sale.GoodsID, sn))(t)
 	})
 	t.Run("a reader follows the primary", func(t *testing.T) {
 		requireOn(t, h, others[0])
@@ -90,9 +86,7 @@ func written(t *testing.T, h fixture, sale seckill.Sale) {
 		_, err = h.WriteBatch(t.Context(), b)
 	}
 	require.NoError(t, err)
-	out, err := h.WriteBatch(t.Context(), b)
-	require.NoError(t, err)
-	require.Len(t, out.Existing, 20)
+	require.Len(t, must.Get(h.WriteBatch(t.Context(), b))(t).Existing, 20)
 }
 
 // requireOn requires that the given server answers the store's statements.
@@ -108,8 +102,7 @@ func readsBehind(
 	t *testing.T, h fixture, sale seckill.Sale, dsn string, replica *servers.SQLServer, name string,
 ) {
 	before := h.writeOrder(sale, 1)
-	db, err := sql.Open("mysql", replica.DSN(name))
-	require.NoError(t, err)
+	db := must.Get(sql.Open("mysql", replica.DSN(name)))(t)
 	defer db.Close()
 	require.Eventually(t, func() bool {
 		var n int
@@ -118,45 +111,33 @@ func readsBehind(
 			Scan(&n) ==
 			nil && n == 1
 	}, time.Minute, 10*time.Millisecond)
-	_, err = db.ExecContext(t.Context(), "STOP GROUP_REPLICATION")
-	require.NoError(t, err)
+	must.Get(db.ExecContext(t.Context(), "STOP GROUP_REPLICATION"))(t)
 
-	s, err := Open(t.Context(), dsn, Options{ReadDSN: replica.DSN(name)})
-	require.NoError(t, err)
+	s := must.Get(Open(t.Context(), dsn, Options{ReadDSN: replica.DSN(name)}))(t)
 	defer func() { require.NoError(t, s.Close()) }()
 	two := fixture{s, t}
 	after := two.writeOrder(sale, 2)
-	_, _, err = two.CancelOne(t.Context(), sale.GoodsID, before, today)
+	_, _, err := two.CancelOne(t.Context(), sale.GoodsID, before, today)
 	require.NoError(t, err)
 
 	// Decisions and the status of one order come from the primary.
-	o, err := two.Order(t.Context(), sale.GoodsID, before)
-	require.NoError(t, err)
-	require.Equal(t, order.Cancelled, o.Status)
-	_, err = two.Order(t.Context(), sale.GoodsID, after)
-	require.NoError(t, err)
-	mine, err := two.OrdersOf(t.Context(), 2, "", 10)
-	require.NoError(t, err)
-	require.Len(t, mine, 1)
-	states, err := two.StatusOf(t.Context(), sale.GoodsID, []string{before, after})
-	require.NoError(t, err)
-	require.Equal(t, map[string]order.Status{before: order.Cancelled, after: order.Created}, states)
+	require.Equal(t, order.Cancelled,
+		must.Get(two.Order(t.Context(), sale.GoodsID, before))(t).Status)
+	must.Get(two.Order(t.Context(), sale.GoodsID, after))(t)
+	require.Len(t, must.Get(two.OrdersOf(t.Context(), 2, "", 10))(t), 1)
+	require.Equal(t, map[string]order.Status{before: order.Cancelled, after: order.Created},
+		must.Get(two.StatusOf(t.Context(), sale.GoodsID, []string{before, after}))(t))
 
 	// Lists come from the replica.
-	list, err := two.OrdersOfGoods(t.Context(), sale.GoodsID, "", "", 10)
-	require.NoError(t, err)
+	list := must.Get(two.OrdersOfGoods(t.Context(), sale.GoodsID, "", "", 10))(t)
 	require.Len(t, list, 1)
 	require.Equal(t, order.Created, list[0].Status)
-	counts, err := two.CountOrders(t.Context(), sale.GoodsID)
-	require.NoError(t, err)
-	require.EqualValues(t, 1, counts[order.Created].Orders)
-	exposed, err := two.ExposedSales(t.Context(), 0, 10)
-	require.NoError(t, err)
-	require.Len(t, exposed, 1)
+	require.EqualValues(t, 1,
+		must.Get(two.CountOrders(t.Context(), sale.GoodsID))(t)[order.Created].Orders)
+	require.Len(t, must.Get(two.ExposedSales(t.Context(), 0, 10))(t), 1)
 
 	// A replica that is away is no hindrance.
 	require.NoError(t, replica.Kill())
-	list, err = two.OrdersOfGoods(t.Context(), sale.GoodsID, "", "", 10)
-	require.NoError(t, err)
+	list = must.Get(two.OrdersOfGoods(t.Context(), sale.GoodsID, "", "", 10))(t)
 	require.Len(t, list, 2)
 }

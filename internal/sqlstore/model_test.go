@@ -14,6 +14,7 @@ import (
 	"flashsale.dev/seckill/internal/order/orderwriter"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/reservation"
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
 // Random operations run against a store and against maps that predict its state.
@@ -151,9 +152,8 @@ func (m *model) failed(rt *rapid.T) {
 		m.lines = append(m.lines, l)
 	}
 	b := batchOf(m.sale.GoodsID, l)
-	out, err := m.WriteFailed(rt.Context(), m.sale.GoodsID, l, b.Epochs[l.OrderSn],
-		order.FailedLost, order.DeadLetter{}, m.now)
-	require.NoError(rt, err)
+	out := must.Get(m.WriteFailed(rt.Context(), m.sale.GoodsID, l, b.Epochs[l.OrderSn],
+		order.FailedLost, order.DeadLetter{}, m.now))(rt)
 	if known := m.orders[l.OrderSn]; known != nil {
 		require.Equal(rt, map[string]order.Status{l.OrderSn: known.Status}, out.Existing)
 		return
@@ -211,8 +211,7 @@ func (m *model) end(o *order.Order, status order.Status) {
 func (m *model) expire(rt *rapid.T) {
 	m.now = m.now.Add(time.Duration(rapid.IntRange(0, 4).Draw(rt, "minutes")) * time.Minute)
 	limit := rapid.IntRange(1, 3).Draw(rt, "limit")
-	moves, err := m.ExpireDue(rt.Context(), m.sale.GoodsID, m.now, limit)
-	require.NoError(rt, err)
+	moves := must.Get(m.ExpireDue(rt.Context(), m.sale.GoodsID, m.now, limit))(rt)
 	due := 0
 	for _, o := range m.orders {
 		if o.Status == order.Created && !m.now.Before(o.PayBy) {
@@ -247,8 +246,7 @@ func (m *model) epoch(rt *rapid.T) {
 }
 
 func (m *model) close(rt *rapid.T) {
-	sale, err := m.CloseSale(rt.Context(), m.sale.GoodsID, m.now)
-	require.NoError(rt, err)
+	sale := must.Get(m.CloseSale(rt.Context(), m.sale.GoodsID, m.now))(rt)
 	m.sale.Status = sale.Status
 	require.Equal(rt, seckill.Closed, sale.Status)
 }
@@ -271,9 +269,7 @@ func (m *model) holders() map[int64]int64 {
 
 // check compares everything.
 func (m *model) check(rt *rapid.T) {
-	sale, err := m.Sale(rt.Context(), m.sale.GoodsID)
-	require.NoError(rt, err)
-	require.Equal(rt, m.stock, sale.Stock)
+	require.Equal(rt, m.stock, must.Get(m.Sale(rt.Context(), m.sale.GoodsID))(rt).Stock)
 	require.Equal(rt, m.holders(), m.fixture.held(m.sale.GoodsID))
 	rows := m.all(m.sale.GoodsID)
 	require.Len(rt, rows, len(m.orders))

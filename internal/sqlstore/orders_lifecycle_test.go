@@ -11,6 +11,7 @@ import (
 
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
 func sortDown(ids []int64) {
@@ -22,14 +23,12 @@ func TestReceive_PaysAnOrderOnce(t *testing.T) {
 		sale := h.exposed(10, 5)
 		sn, late := h.writeOrder(sale, 1), h.writeOrder(sale, 2)
 		now := today.Add(5 * time.Minute)
-		paid, err := h.Pay(t.Context(), sale.GoodsID, sn, now)
-		require.NoError(t, err)
+		paid := must.Get(h.Pay(t.Context(), sale.GoodsID, sn, now))(t)
 		require.Equal(t, order.Paid, paid.Status)
 		require.Equal(t, now, paid.PaidAt)
-		again, err := h.Pay(t.Context(), sale.GoodsID, sn, today.Add(time.Hour))
-		require.NoError(t, err)
-		require.Equal(t, paid, again)
-		_, _, err = h.CancelOne(t.Context(), sale.GoodsID, sn, now)
+		require.Equal(t, paid,
+			must.Get(h.Pay(t.Context(), sale.GoodsID, sn, today.Add(time.Hour)))(t))
+		_, _, err := h.CancelOne(t.Context(), sale.GoodsID, sn, now)
 		requireConflict(t, err)
 		_, err = h.Pay(t.Context(), sale.GoodsID, late, today.Add(16*time.Minute))
 		requireConflict(t, err) // payBy has come
@@ -78,16 +77,14 @@ func TestCancel_AnswersEachOrderOfABatch(t *testing.T) {
 		first, second, paid, before := h.line(sale, 1, 3), h.line(sale, 1, 2), h.line(sale, 2,
 			1), h.line(sale, 3, 4)
 		h.writeAll(sale.GoodsID, first, second, paid, before)
-		_, err := h.Pay(t.Context(), sale.GoodsID, paid.OrderSn, today)
-		require.NoError(t, err)
+		must.Get(h.Pay(t.Context(), sale.GoodsID, paid.OrderSn, today))(t)
 		_, earlier, err := h.CancelOne(t.Context(), sale.GoodsID, before.OrderSn, today)
 		require.NoError(t, err)
 		now := today.Add(time.Minute)
 		asked := []string{
 			second.OrderSn, "0", paid.OrderSn, first.OrderSn, before.OrderSn, second.OrderSn,
 		}
-		list, err := h.Cancel(t.Context(), sale.GoodsID, slices.Clone(asked), now)
-		require.NoError(t, err)
+		list := must.Get(h.Cancel(t.Context(), sale.GoodsID, slices.Clone(asked), now))(t)
 		require.Len(t, list, len(asked))
 		for _, i := range []int{0, 3, 4, 5} {
 			require.NoError(t, list[i].Err)
@@ -112,34 +109,28 @@ func TestExpireDue_ExpiresTheLongestOverdueFirst(t *testing.T) {
 		for i := range 6 { // mapSlice due a minute after the one before
 			b := batchOf(sale.GoodsID, h.line(sale, int64(1+i%2), 2))
 			b.PayBy = today.Add(time.Duration(i) * time.Minute)
-			out, err := h.WriteBatch(t.Context(), b)
-			require.NoError(t, err)
+			out := must.Get(h.WriteBatch(t.Context(), b))(t)
 			if len(out.Created) == 1 {
 				sns = append(sns, out.Created...)
 			}
 		}
 		require.Len(t, sns, 4, "two of each buyer's are within the limit")
-		_, err := h.Pay(t.Context(), sale.GoodsID, sns[1], today)
-		require.NoError(t, err)
-		none, err := h.ExpireDue(t.Context(), sale.GoodsID, today.Add(-time.Second), 100)
-		require.NoError(t, err)
-		require.Empty(t, none)
+		must.Get(h.Pay(t.Context(), sale.GoodsID, sns[1], today))(t)
+		require.Empty(t,
+			must.Get(h.ExpireDue(t.Context(), sale.GoodsID, today.Add(-time.Second), 100))(t))
 		now := today.Add(2 * time.Minute)
-		first, err := h.ExpireDue(t.Context(), sale.GoodsID, now, 1)
-		require.NoError(t, err)
+		first := must.Get(h.ExpireDue(t.Context(), sale.GoodsID, now, 1))(t)
 		require.Len(t, first, 1)
 		require.Equal(t, sns[0], first[0].OrderSn, "the longest overdue")
 		require.Equal(t, order.MoveExpire, first[0].Kind)
-		rest, err := h.ExpireDue(t.Context(), sale.GoodsID, now, 100)
-		require.NoError(t, err)
 		require.Equal(t, []string{sns[2]},
-			mapSlice(rest, func(m order.StockMove) string { return m.OrderSn }),
+			mapSlice(must.Get(h.ExpireDue(t.Context(), sale.GoodsID, now, 100))(t),
+				func(m order.StockMove) string { return m.OrderSn }),
 			"not the paid one, nor what is due later")
-		o, err := h.Order(t.Context(), sale.GoodsID, sns[2])
-		require.NoError(t, err)
+		o := must.Get(h.Order(t.Context(), sale.GoodsID, sns[2]))(t)
 		require.Equal(t, order.Expired, o.Status)
 		require.Equal(t, now, o.ClosedAt)
-		_, _, err = h.CancelOne(t.Context(), sale.GoodsID, sns[2], now)
+		_, _, err := h.CancelOne(t.Context(), sale.GoodsID, sns[2], now)
 		requireConflict(t, err)
 		require.EqualValues(t, 4, h.requireBalanced(sale.GoodsID))
 	})
@@ -156,13 +147,11 @@ func TestMarkReleased_MarksOnce(t *testing.T) {
 			ids = append(ids, move.ID)
 		}
 		moveIDs := func(before time.Time, limit int) []string {
-			list, err := h.UnreleasedMoves(t.Context(), before, limit)
-			require.NoError(t, err)
+			list := must.Get(h.UnreleasedMoves(t.Context(), before, limit))(t)
 			return mapSlice(list, func(m order.StockMove) string { return m.ID })
 		}
 		oldest := func(goodsID int64) time.Time {
-			at, err := h.OldestUnreleasedMove(t.Context(), goodsID)
-			require.NoError(t, err)
+			at := must.Get(h.OldestUnreleasedMove(t.Context(), goodsID))(t)
 			return at
 		}
 		require.Equal(t, today, oldest(sale.GoodsID))
@@ -198,24 +187,21 @@ func TestOrdersOf_PagesNewestFirst(t *testing.T) {
 		require.Equal(t, mine[2:], sns(h.OrdersOf(t.Context(), 7, mine[1], 10)))
 		require.Empty(t, sns(h.OrdersOf(t.Context(), 9, "", 10)))
 		require.Len(t, h.all(one.GoodsID), 6)
-		_, err := h.Pay(t.Context(), one.GoodsID, mine[0], today)
-		require.NoError(t, err)
+		must.Get(h.Pay(t.Context(), one.GoodsID, mine[0], today))(t)
 		require.Equal(t, mine[:1],
 			sns(h.OrdersOfGoods(t.Context(), one.GoodsID, order.Paid, "", 10)))
 		require.Len(t, sns(h.OrdersOfGoods(t.Context(), one.GoodsID, order.Created, "", 10)), 5)
 		require.Len(t, sns(h.OrdersOfGoods(t.Context(), one.GoodsID, order.Created, mine[2], 10)),
 			2)
 
-		states, err := h.StatusOf(t.Context(), one.GoodsID, append(mine, "unknown"))
-		require.NoError(t, err)
 		require.Equal(
 			t,
 			map[string]order.Status{
 				mine[0]: order.Paid, mine[2]: order.Created, mine[4]: order.Created,
 			},
-			states,
+			must.Get(h.StatusOf(t.Context(), one.GoodsID, append(mine, "unknown")))(t),
 		)
-		_, err = h.Order(t.Context(), two.GoodsID, mine[0])
+		_, err := h.Order(t.Context(), two.GoodsID, mine[0])
 		require.ErrorIs(t, err, order.ErrNoSuchOrder, "another goods'")
 	})
 }

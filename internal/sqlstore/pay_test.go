@@ -12,6 +12,7 @@ import (
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/payment"
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
 // payment returns a payment of a sale's order of one unit.
@@ -27,11 +28,10 @@ func TestReceive_RefundsWhatAnOrderCannotKeep(t *testing.T) {
 		paid, late, cancelled, expired := h.writeOrder(sale, 1), h.writeOrder(sale,
 			2), h.writeOrder(sale, 3), h.writeOrder(sale, 4)
 		failed := h.line(sale, 5, 1)
-		_, err := h.WriteFailed(t.Context(), sale.GoodsID, failed, sale.Epoch,
-			order.FailedUnwritten, order.DeadLetter{}, today)
-		require.NoError(t, err)
+		must.Get(h.WriteFailed(t.Context(), sale.GoodsID, failed, sale.Epoch,
+			order.FailedUnwritten, order.DeadLetter{}, today))(t)
 		now, payBy := today.Add(5*time.Minute), today.Add(16*time.Minute)
-		_, _, err = h.CancelOne(t.Context(), sale.GoodsID, cancelled, now)
+		_, _, err := h.CancelOne(t.Context(), sale.GoodsID, cancelled, now)
 		require.NoError(t, err)
 		for _, c := range []struct {
 			id, sn string
@@ -51,12 +51,10 @@ func TestReceive_RefundsWhatAnOrderCannotKeep(t *testing.T) {
 		} {
 			p := h.payment(sale, c.id, c.sn)
 			if c.sn == failed.OrderSn {
-				o, err := h.Order(t.Context(), sale.GoodsID, c.sn)
-				require.NoError(t, err)
+				o := must.Get(h.Order(t.Context(), sale.GoodsID, c.sn))(t)
 				p.Amount = o.Amount
 			}
-			r, err := h.Receive(t.Context(), p, c.at)
-			require.NoError(t, err, c.id)
+			r := must.Get(h.Receive(t.Context(), p, c.at))(t, c.id)
 			require.Equal(t, c.state, r.State, c.id)
 			require.Equal(t, c.reason, r.Reason, c.id)
 			require.Equal(t, c.status, r.Order.Status, c.id)
@@ -75,9 +73,9 @@ func TestReceive_RefundsWhatAnOrderCannotKeep(t *testing.T) {
 		}
 		_, err = h.Receive(t.Context(), h.payment(sale, "p-9", "0"), now)
 		require.ErrorIs(t, err, order.ErrNoSuchOrder)
-		o, err := h.Order(t.Context(), sale.GoodsID, late)
-		require.NoError(t, err)
-		require.Equal(t, order.Created, o.Status, "what was refused changed nothing")
+		require.Equal(t, order.Created,
+			must.Get(h.Order(t.Context(), sale.GoodsID, late))(t).Status,
+			"what was refused changed nothing")
 		h.requireBalanced(sale.GoodsID)
 	})
 }
@@ -88,11 +86,9 @@ func TestClaimRefund_HasOneWinner(t *testing.T) {
 		sale := h.exposed(10, 5)
 		sn := h.writeOrder(sale, 1)
 		now := today.Add(time.Hour)
-		_, err := h.Receive(t.Context(), h.payment(sale, "late-"+sn[:40], sn), now)
-		require.NoError(t, err)
+		must.Get(h.Receive(t.Context(), h.payment(sale, "late-"+sn[:40], sn), now))(t)
 		due := func(at time.Time) []payment.Refund {
-			list, err := h.DueRefunds(t.Context(), at, 10)
-			require.NoError(t, err)
+			list := must.Get(h.DueRefunds(t.Context(), at, 10))(t)
 			return list
 		}
 		require.Empty(t, due(now.Add(-time.Millisecond)))
@@ -125,12 +121,9 @@ func TestClaimRefund_HasOneWinner(t *testing.T) {
 		require.NoError(t, h.MarkRefunded(t.Context(), next[0].Payment, now))
 		require.NoError(t, h.MarkRefunded(t.Context(), next[0].Payment, now.Add(time.Hour)))
 		require.Empty(t, due(now.Add(24*time.Hour)))
-		mine, err := h.ClaimRefund(t.Context(), next[0], now)
-		require.NoError(t, err)
-		require.False(t, mine)
-		r, err := h.Receive(t.Context(), next[0].Payment, now)
-		require.NoError(t, err)
-		require.Equal(t, payment.Refunded, r.State)
+		require.False(t, must.Get(h.ClaimRefund(t.Context(), next[0], now))(t))
+		require.Equal(t, payment.Refunded,
+			must.Get(h.Receive(t.Context(), next[0].Payment, now))(t).State)
 		var row paymentRow
 		require.NoError(t, h.read(t.Context()).Where("payment_id = ?", next[0].ID).Take(&row).Error)
 		require.Equal(t, now.UnixMilli(), *row.RefundedAt, "the first mark counts")

@@ -17,6 +17,7 @@ import (
 	"flashsale.dev/seckill/internal/order/payment"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/reservation"
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
 var races = flag.Int("store.races", 1000,
@@ -42,8 +43,7 @@ func newRaceFixture(t *testing.T) *raceFixture {
 	for i, l := range a.lines {
 		b := batchOf(a.sale.GoodsID, l)
 		b.PayBy = a.payBy(i)
-		_, err := h.WriteBatch(t.Context(), b)
-		require.NoError(t, err)
+		must.Get(h.WriteBatch(t.Context(), b))(t)
 	}
 	return a
 }

@@ -9,6 +9,7 @@ import (
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/reservation"
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
 // writeFailedOrder writes a failed order and marks its move as released.
@@ -17,13 +18,11 @@ func (h fixture) writeFailedOrder(
 ) (reservation.OrderLine, order.DeadLetter) {
 	h.t.Helper()
 	l := h.line(sale, buyer, quantity)
-	out, err := h.WriteFailed(h.t.Context(), sale.GoodsID, l, sale.Epoch, order.FailedUnwritten,
-		order.DeadLetter{}, today)
-	require.NoError(h.t, err)
+	out := must.Get(h.WriteFailed(h.t.Context(), sale.GoodsID, l, sale.Epoch, order.FailedUnwritten,
+		order.DeadLetter{}, today))(h.t)
 	require.NoError(h.t,
 		h.MarkReleased(h.t.Context(), sale.GoodsID, []string{out.Moves[0].ID}, today))
-	deadLetters, err := h.DeadLetters(h.t.Context(), "", 100)
-	require.NoError(h.t, err)
+	deadLetters := must.Get(h.DeadLetters(h.t.Context(), "", 100))(h.t)
 	return l, deadLetters[len(deadLetters)-1]
 }
 
@@ -31,19 +30,15 @@ func TestRestoreOrder_RestoresOnce(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.exposed(10, 3)
 		l, deadLetter := h.writeFailedOrder(sale, 1, 2)
-		undo, err := h.ScheduleRelease(t.Context(), sale.GoodsID, l, today.Add(time.Minute))
-		require.NoError(t, err)
-		early, err := h.UnreleasedMoves(t.Context(), today.Add(59*time.Second), 10)
-		require.NoError(t, err)
-		require.Empty(t, early, "the releaser ignores it until then")
-		_, err = h.ScheduleRelease(t.Context(), sale.GoodsID, l, today.Add(time.Minute))
+		undo := must.Get(h.ScheduleRelease(t.Context(), sale.GoodsID, l, today.Add(time.Minute)))(t)
+		require.Empty(t, must.Get(h.UnreleasedMoves(t.Context(), today.Add(59*time.Second), 10))(t),
+			"the releaser ignores it until then")
+		_, err := h.ScheduleRelease(t.Context(), sale.GoodsID, l, today.Add(time.Minute))
 		require.Equal(t, seckill.Unavailable, seckill.ReasonOf(err), "one at a time")
-		o, err := h.RestoreOrder(t.Context(), deadLetter.ID, undo, today, today.Add(time.Hour))
-		require.NoError(t, err)
+		o := must.Get(h.RestoreOrder(t.Context(), deadLetter.ID, undo, today,
+			today.Add(time.Hour)))(t)
 		require.Equal(t, order.Created, o.Status)
-		kept, err := h.Order(t.Context(), sale.GoodsID, l.OrderSn)
-		require.NoError(t, err)
-		require.Equal(t, o, kept)
+		require.Equal(t, o, must.Get(h.Order(t.Context(), sale.GoodsID, l.OrderSn))(t))
 		require.EqualValues(t, 2, h.requireBalanced(sale.GoodsID))
 		require.Empty(t, h.moves(sale.GoodsID))
 		_, err = h.DeadLetter(t.Context(), deadLetter.ID)
@@ -59,8 +54,8 @@ func TestRestoreOrder_NeedsStockAndLimit(t *testing.T) {
 		sale := h.exposed(4, 3)
 		l, deadLetter := h.writeFailedOrder(sale, 1, 2)
 		plan := func() order.StockMove {
-			undo, err := h.ScheduleRelease(t.Context(), sale.GoodsID, l, today.Add(time.Minute))
-			require.NoError(t, err)
+			undo := must.Get(h.ScheduleRelease(t.Context(), sale.GoodsID, l,
+				today.Add(time.Minute)))(t)
 			return undo
 		}
 		undo := plan()
@@ -75,7 +70,6 @@ func TestRestoreOrder_NeedsStockAndLimit(t *testing.T) {
 		_, err = h.RestoreOrder(t.Context(), deadLetter.ID, undo, today, today.Add(time.Hour))
 		require.ErrorIs(t, err, order.ErrTryAgain, "what was taken in the old epoch is void")
 		require.EqualValues(t, 3, h.requireBalanced(sale.GoodsID))
-		_, err = h.DeadLetter(t.Context(), deadLetter.ID)
-		require.NoError(t, err)
+		must.Get(h.DeadLetter(t.Context(), deadLetter.ID))(t)
 	})
 }

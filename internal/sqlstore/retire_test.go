@@ -9,6 +9,7 @@ import (
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/salechange"
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
 func TestRetire_WaitsUntilEverythingIsFinal(t *testing.T) {
@@ -16,13 +17,11 @@ func TestRetire_WaitsUntilEverythingIsFinal(t *testing.T) {
 		ctx, sale := t.Context(), h.exposed(10, 5)
 		later := today.Add(48 * time.Hour)
 		retire := func(epoch int64, overBefore time.Time) bool {
-			done, err := h.Retire(ctx, sale.GoodsID, epoch, overBefore, later)
-			require.NoError(t, err)
+			done := must.Get(h.Retire(ctx, sale.GoodsID, epoch, overBefore, later))(t)
 			return done
 		}
 		paid, unpaid := h.writeOrder(sale, 1), h.writeOrder(sale, 2)
-		_, err := h.Pay(ctx, sale.GoodsID, paid, today)
-		require.NoError(t, err)
+		must.Get(h.Pay(ctx, sale.GoodsID, paid, today))(t)
 		require.False(t, retire(1, later), "an order is unpaid")
 		_, move, err := h.CancelOne(ctx, sale.GoodsID, unpaid, today)
 		require.NoError(t, err)
@@ -30,9 +29,7 @@ func TestRetire_WaitsUntilEverythingIsFinal(t *testing.T) {
 		require.NoError(t, h.MarkReleased(ctx, sale.GoodsID, []string{move.ID}, today))
 		require.False(t, retire(1, today), "it is on")
 		require.False(t, retire(2, later), "another epoch")
-		over, err := h.OverBefore(ctx, later, 0, 10)
-		require.NoError(t, err)
-		require.Len(t, over, 1)
+		require.Len(t, must.Get(h.OverBefore(ctx, later, 0, 10))(t), 1)
 		require.True(t, retire(1, later))
 
 		for _, list := range []func() ([]seckill.Sale, error){
@@ -40,13 +37,9 @@ func TestRetire_WaitsUntilEverythingIsFinal(t *testing.T) {
 			func() ([]seckill.Sale, error) { return h.LiveGoods(ctx, time.Unix(0, 0)) },
 			func() ([]seckill.Sale, error) { return h.RetiredBetween(ctx, today, later) },
 		} {
-			sales, err := list()
-			require.NoError(t, err)
-			require.Empty(t, sales)
+			require.Empty(t, must.Get(list())(t))
 		}
-		retired, err := h.RetiredBetween(ctx, later, later.Add(time.Second))
-		require.NoError(t, err)
-		require.Len(t, retired, 1)
+		require.Len(t, must.Get(h.RetiredBetween(ctx, later, later.Add(time.Second)))(t), 1)
 	})
 }
 
@@ -73,13 +66,9 @@ func TestRetire_AnyChangeUndoesIt(t *testing.T) {
 			"a rebuild": func(s seckill.Sale) error { h.beginEpoch(s.GoodsID); return nil },
 		} {
 			sale := h.exposed(10, 5)
-			done, err := h.Retire(ctx, sale.GoodsID, 1, later, later)
-			require.NoError(t, err)
-			require.True(t, done)
+			require.True(t, must.Get(h.Retire(ctx, sale.GoodsID, 1, later, later))(t))
 			require.NoError(t, change(sale), name)
-			after, err := h.Sale(ctx, sale.GoodsID)
-			require.NoError(t, err)
-			require.False(t, after.Retired, name)
+			require.False(t, must.Get(h.Sale(ctx, sale.GoodsID))(t).Retired, name)
 		}
 	})
 }

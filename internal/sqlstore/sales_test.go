@@ -10,15 +10,14 @@ import (
 	"flashsale.dev/seckill/internal/order/rebuild"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/salechange"
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
 func TestSale_ReadsWhatWasCreated(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.draft(7, 100, 3)
-		got, err := h.Sale(t.Context(), sale.GoodsID)
-		require.NoError(t, err)
-		require.Equal(t, sale, got)
-		_, err = h.CreateSale(t.Context(), sale, salechange.IdempotencyKey{})
+		require.Equal(t, sale, must.Get(h.Sale(t.Context(), sale.GoodsID))(t))
+		_, err := h.CreateSale(t.Context(), sale, salechange.IdempotencyKey{})
 		requireConflict(t, err)
 		_, err = h.Sale(t.Context(), 1)
 		require.ErrorIs(t, err, seckill.ErrNoSuchGoods)
@@ -33,11 +32,8 @@ func TestSale_StoresExtremeValues(t *testing.T) {
 		sale.GoodsID, sale.Price, sale.Epoch = 1<<63-1, seckill.MaxPrice, 1<<32-1
 		sale.Rate.PermitsPerSecond, sale.Rate.MaxBurstSeconds = 0.001, 1.0/3
 		sale.Title = "'; DROP TABLE sales; -- \\ \" \x00 𝄞"
-		_, err := h.CreateSale(t.Context(), sale, salechange.IdempotencyKey{})
-		require.NoError(t, err)
-		got, err := h.Sale(t.Context(), sale.GoodsID)
-		require.NoError(t, err)
-		require.Equal(t, sale, got)
+		must.Get(h.CreateSale(t.Context(), sale, salechange.IdempotencyKey{}))(t)
+		require.Equal(t, sale, must.Get(h.Sale(t.Context(), sale.GoodsID))(t))
 	})
 }
 
@@ -51,8 +47,7 @@ func TestSalesOf_PagesNewestFirst(t *testing.T) {
 		sortDown(ids)
 		var paged []int64
 		for below := int64(0); ; below = paged[len(paged)-1] {
-			page, err := h.SalesOf(t.Context(), 0, below, 3)
-			require.NoError(t, err)
+			page := must.Get(h.SalesOf(t.Context(), 0, below, 3))(t)
 			if len(page) == 0 {
 				break
 			}
@@ -61,19 +56,14 @@ func TestSalesOf_PagesNewestFirst(t *testing.T) {
 			}
 		}
 		require.Equal(t, ids, paged)
-		mine, err := h.SalesOf(t.Context(), 1, 0, 100)
-		require.NoError(t, err)
-		require.Len(t, mine, 4)
-		exposed, err := h.ExposedSales(t.Context(), 0, 100)
-		require.NoError(t, err)
+		require.Len(t, must.Get(h.SalesOf(t.Context(), 1, 0, 100))(t), 4)
+		exposed := must.Get(h.ExposedSales(t.Context(), 0, 100))(t)
 		require.Empty(t, exposed)
 		h.beginEpoch(ids[2])
 		h.beginEpoch(ids[4])
-		exposed, err = h.ExposedSales(t.Context(), 0, 1)
-		require.NoError(t, err)
+		exposed = must.Get(h.ExposedSales(t.Context(), 0, 1))(t)
 		require.Equal(t, ids[2], exposed[0].GoodsID)
-		exposed, err = h.ExposedSales(t.Context(), ids[2], 100)
-		require.NoError(t, err)
+		exposed = must.Get(h.ExposedSales(t.Context(), ids[2], 100))(t)
 		require.Len(t, exposed, 1)
 		require.Equal(t, ids[4], exposed[0].GoodsID)
 	})
@@ -87,15 +77,12 @@ func TestCloseSale_ClosesOnce(t *testing.T) {
 		_, err = h.CloseSale(t.Context(), 1, today)
 		require.ErrorIs(t, err, seckill.ErrNoSuchGoods)
 		sale := h.exposed(10, 1)
-		closed, err := h.CloseSale(t.Context(), sale.GoodsID, today.Add(time.Minute))
-		require.NoError(t, err)
+		closed := must.Get(h.CloseSale(t.Context(), sale.GoodsID, today.Add(time.Minute)))(t)
 		require.Equal(t, seckill.Closed, closed.Status)
-		again, err := h.CloseSale(t.Context(), sale.GoodsID, today.Add(time.Hour))
-		require.NoError(t, err)
-		require.Equal(t, closed, again, "closed once")
-		kept, err := h.Sale(t.Context(), sale.GoodsID)
-		require.NoError(t, err)
-		require.Equal(t, closed, kept)
+		require.Equal(t, closed,
+			must.Get(h.CloseSale(t.Context(), sale.GoodsID,
+				today.Add(time.Hour)))(t), "closed once")
+		require.Equal(t, closed, must.Get(h.Sale(t.Context(), sale.GoodsID))(t))
 	})
 }
 
@@ -103,14 +90,11 @@ func TestLiveGoods_ListsOpenAndRecentlyClosedSales(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		h.draft(1, 10, 1)
 		on, late, old := h.exposed(10, 1), h.exposed(10, 1), h.exposed(10, 1)
-		_, err := h.CloseSale(t.Context(), late.GoodsID, today.Add(time.Hour))
-		require.NoError(t, err)
-		_, err = h.CloseSale(t.Context(), old.GoodsID, today)
-		require.NoError(t, err)
-		live, err := h.LiveGoods(t.Context(), today.Add(time.Hour))
-		require.NoError(t, err)
+		must.Get(h.CloseSale(t.Context(), late.GoodsID, today.Add(time.Hour)))(t)
+		must.Get(h.CloseSale(t.Context(), old.GoodsID, today))(t)
 		require.ElementsMatch(t, []int64{on.GoodsID, late.GoodsID},
-			mapSlice(live, func(s seckill.Sale) int64 { return s.GoodsID }))
+			mapSlice(must.Get(h.LiveGoods(t.Context(), today.Add(time.Hour)))(t),
+				func(s seckill.Sale) int64 { return s.GoodsID }))
 	})
 }
 
@@ -125,9 +109,8 @@ func TestBeginEpoch_ReturnsActiveHoldings(t *testing.T) {
 		sale := first.Sale
 		a, b, c, d := h.line(sale, 9, 1), h.line(sale, 2, 1), h.line(sale, 9, 2), h.line(sale, 3, 1)
 		h.writeAll(sale.GoodsID, a, b, c, d)
-		_, err := h.Pay(t.Context(), sale.GoodsID, c.OrderSn, today)
-		require.NoError(t, err)
-		_, _, err = h.CancelOne(t.Context(), sale.GoodsID, b.OrderSn, today)
+		must.Get(h.Pay(t.Context(), sale.GoodsID, c.OrderSn, today))(t)
+		_, _, err := h.CancelOne(t.Context(), sale.GoodsID, b.OrderSn, today)
 		require.NoError(t, err)
 
 		second := h.beginEpoch(sale.GoodsID)
@@ -143,12 +126,9 @@ func TestBeginEpoch_ReturnsActiveHoldings(t *testing.T) {
 				},
 			},
 		}, second.Holdings)
-		kept, err := h.Sale(t.Context(), sale.GoodsID)
-		require.NoError(t, err)
-		require.Equal(t, kept, second.Sale)
+		require.Equal(t, must.Get(h.Sale(t.Context(), sale.GoodsID))(t), second.Sale)
 
-		_, err = h.CloseSale(t.Context(), sale.GoodsID, today)
-		require.NoError(t, err)
+		must.Get(h.CloseSale(t.Context(), sale.GoodsID, today))(t)
 		third := h.beginEpoch(sale.GoodsID)
 		require.Equal(t, seckill.Closed, third.Status, "a closed sale stays closed")
 		require.EqualValues(t, 3, third.Epoch)
@@ -158,23 +138,19 @@ func TestBeginEpoch_ReturnsActiveHoldings(t *testing.T) {
 func TestBeginEpoch_RejectsOldTokens(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.draft(1, 10, 5)
-		older, err := h.NextRebuildToken(t.Context(), sale.GoodsID)
-		require.NoError(t, err)
-		newer, err := h.NextRebuildToken(t.Context(), sale.GoodsID)
-		require.NoError(t, err)
+		older := must.Get(h.NextRebuildToken(t.Context(), sale.GoodsID))(t)
+		newer := must.Get(h.NextRebuildToken(t.Context(), sale.GoodsID))(t)
 		require.Greater(t, newer, older)
 		for _, token := range []int64{older, newer + 1, -1} {
-			_, err = h.BeginEpoch(t.Context(), sale.GoodsID, token, today)
+			_, err := h.BeginEpoch(t.Context(), sale.GoodsID, token, today)
 			require.ErrorIs(t, err, rebuild.ErrFenced)
 			require.NotErrorIs(t, err, order.ErrTryAgain)
 		}
-		_, err = h.BeginEpoch(t.Context(), sale.GoodsID, newer, today.Add(time.Hour))
+		_, err := h.BeginEpoch(t.Context(), sale.GoodsID, newer, today.Add(time.Hour))
 		requireConflict(t, err) // its end has come
-		kept, err := h.Sale(t.Context(), sale.GoodsID)
-		require.NoError(t, err)
-		require.Equal(t, sale, kept, "refusals change nothing")
-		_, err = h.BeginEpoch(t.Context(), sale.GoodsID, newer, today)
-		require.NoError(t, err)
+		require.Equal(t, sale, must.Get(h.Sale(t.Context(), sale.GoodsID))(t),
+			"refusals change nothing")
+		must.Get(h.BeginEpoch(t.Context(), sale.GoodsID, newer, today))(t)
 		_, err = h.NextRebuildToken(t.Context(), 1)
 		require.ErrorIs(t, err, seckill.ErrNoSuchGoods)
 		_, err = h.BeginEpoch(t.Context(), 1, 1, today)
@@ -185,13 +161,11 @@ func TestBeginEpoch_RejectsOldTokens(t *testing.T) {
 func TestBeginEpoch_FirstTokenNeedsADraft(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		sale := h.draft(1, 10, 5)
-		_, err := h.BeginEpoch(t.Context(), sale.GoodsID, rebuild.FirstToken, today)
-		require.NoError(t, err)
+		must.Get(h.BeginEpoch(t.Context(), sale.GoodsID, rebuild.FirstToken, today))(t)
 		for range 2 { // exposed, then closed
-			_, err = h.BeginEpoch(t.Context(), sale.GoodsID, rebuild.FirstToken, today)
+			_, err := h.BeginEpoch(t.Context(), sale.GoodsID, rebuild.FirstToken, today)
 			require.ErrorIs(t, err, rebuild.ErrFenced)
-			_, err = h.CloseSale(t.Context(), sale.GoodsID, today)
-			require.NoError(t, err)
+			must.Get(h.CloseSale(t.Context(), sale.GoodsID, today))(t)
 		}
 	})
 }
@@ -199,17 +173,14 @@ func TestBeginEpoch_FirstTokenNeedsADraft(t *testing.T) {
 func TestBarrierReached_FindsOnlyItsOwn(t *testing.T) {
 	onEach(t, func(t *testing.T, h fixture) {
 		bar := order.Barrier{Epoch: 3, Token: 9}
-		reached, err := h.BarrierReached(t.Context(), 42, 3, 9)
-		require.NoError(t, err)
+		reached := must.Get(h.BarrierReached(t.Context(), 42, 3, 9))(t)
 		require.False(t, reached)
 		require.NoError(t, h.RecordBarrier(t.Context(), 42, bar, today))
 		require.NoError(t, h.RecordBarrier(t.Context(), 42, bar, today.Add(1)), "it may come twice")
-		reached, err = h.BarrierReached(t.Context(), 42, 3, 9)
-		require.NoError(t, err)
+		reached = must.Get(h.BarrierReached(t.Context(), 42, 3, 9))(t)
 		require.True(t, reached)
 		for _, other := range [][3]int64{{43, 3, 9}, {42, 2, 9}, {42, 3, 8}} {
-			reached, err = h.BarrierReached(t.Context(), other[0], other[1], other[2])
-			require.NoError(t, err)
+			reached = must.Get(h.BarrierReached(t.Context(), other[0], other[1], other[2]))(t)
 			require.False(t, reached, "another's")
 		}
 	})

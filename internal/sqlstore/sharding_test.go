@@ -15,6 +15,7 @@ import (
 	"flashsale.dev/seckill/internal/order/payment"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/salechange"
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
 // crossShardMethods are the calls that no single shard can answer, and how they bear it where the
@@ -55,8 +56,7 @@ func TestStatements_CarryTheShardKey(t *testing.T) {
 		t.Run(d.name, func(t *testing.T) {
 			t.Parallel()
 			rec := &recorder{}
-			s, err := Open(t.Context(), d.dsn(t), Options{wrap: rec.wrap})
-			require.NoError(t, err)
+			s := must.Get(Open(t.Context(), d.dsn(t), Options{wrap: rec.wrap}))(t)
 			t.Cleanup(func() { require.NoError(t, s.Close()) })
 			require.NoError(t, s.Migrate(t.Context()))
 			called := callEveryMethod(t, fixture{s, t}, rec)
@@ -162,27 +162,21 @@ func callSaleMethods(t *testing.T, h fixture, now recordMethod) seckill.Sale {
 		EndAt: today.Add(time.Hour), Rate: seckill.DefaultRate(),
 	}.Draft(1, today)
 	key := salechange.IdempotencyKey{ActorID: 1, Key: "a key", Hash: "a hash"}
-	_, err := h.CreateSale(now("CreateSale"), draft, key)
-	require.NoError(t, err)
-	_, _, err = h.Answered(now("Answered"), key, today)
+	must.Get(h.CreateSale(now("CreateSale"), draft, key))(t)
+	_, _, err := h.Answered(now("Answered"), key, today)
 	require.NoError(t, err)
 	require.NoError(t, h.ForgetKeys(now("ForgetKeys"), today.Add(-time.Hour)))
 	gone := draft
 	gone.GoodsID++
-	_, err = h.CreateSale(now("CreateSale"), gone, salechange.IdempotencyKey{})
-	require.NoError(t, err)
+	must.Get(h.CreateSale(now("CreateSale"), gone, salechange.IdempotencyKey{}))(t)
 	require.NoError(t,
 		h.DeleteDraft(now("DeleteDraft"), gone.GoodsID, salechange.IdempotencyKey{}, today))
-	token, err := h.NextRebuildToken(now("NextRebuildToken"), draft.GoodsID)
-	require.NoError(t, err)
-	snap, err := h.BeginEpoch(now("BeginEpoch"), draft.GoodsID, token, today)
-	require.NoError(t, err)
-	_, err = h.Change(now("Change"), draft.GoodsID, salechange.Change{StockDelta: 5},
-		salechange.IdempotencyKey{}, today)
-	require.NoError(t, err)
-	begun, err := h.Change(now("Change"), draft.GoodsID, salechange.Change{StockDelta: -5},
-		salechange.IdempotencyKey{}, today)
-	require.NoError(t, err)
+	token := must.Get(h.NextRebuildToken(now("NextRebuildToken"), draft.GoodsID))(t)
+	snap := must.Get(h.BeginEpoch(now("BeginEpoch"), draft.GoodsID, token, today))(t)
+	must.Get(h.Change(now("Change"), draft.GoodsID, salechange.Change{StockDelta: 5},
+		salechange.IdempotencyKey{}, today))(t)
+	begun := must.Get(h.Change(now("Change"), draft.GoodsID, salechange.Change{StockDelta: -5},
+		salechange.IdempotencyKey{}, today))(t)
 	_, _, err = h.EndCut(now("EndCut"), *begun.Cut, order.MoveApplied, today)
 	require.NoError(t, err)
 	return snap.Sale
@@ -200,42 +194,31 @@ func callOrderMethods(t *testing.T, h fixture, now recordMethod, sale seckill.Sa
 	paid, cancelled, twice := lines[0].OrderSn, lines[1].OrderSn, payment.Payment{
 		ID: "2", GoodsID: goods, OrderSn: lines[0].OrderSn, Amount: sale.Price,
 	}
-	_, err = h.Order(now("Order"), goods, paid)
-	require.NoError(t, err)
-	_, err = h.Receive(now("Receive"),
-		payment.Payment{ID: "1", GoodsID: goods, OrderSn: paid, Amount: sale.Price}, today)
-	require.NoError(t, err)
-	_, err = h.Receive(now("Receive"), twice, today)
-	require.NoError(t, err)
-	due, err := h.DueRefunds(now("DueRefunds"), today, 10)
-	require.NoError(t, err)
+	must.Get(h.Order(now("Order"), goods, paid))(t)
+	must.Get(h.Receive(now("Receive"),
+		payment.Payment{ID: "1", GoodsID: goods, OrderSn: paid, Amount: sale.Price}, today))(t)
+	must.Get(h.Receive(now("Receive"), twice, today))(t)
+	due := must.Get(h.DueRefunds(now("DueRefunds"), today, 10))(t)
 	mine, err := h.ClaimRefund(now("ClaimRefund"), due[0], today.Add(time.Hour))
 	require.True(t, mine && err == nil, "%v", err)
 	require.NoError(t, h.MarkRefunded(now("MarkRefunded"), twice, today))
 	_, move, err := h.CancelOne(now("Cancel"), goods, cancelled, today)
 	require.NoError(t, err)
-	_, err = h.MovesOfOrder(now("MovesOfOrder"), goods, cancelled)
-	require.NoError(t, err)
+	must.Get(h.MovesOfOrder(now("MovesOfOrder"), goods, cancelled))(t)
 	require.NoError(t, h.MarkReleased(now("MarkReleased"), goods, []string{move.ID}, today))
-	expired, err := h.ExpireDue(now("ExpireDue"), goods, today.Add(time.Hour), 2)
-	require.NoError(t, err)
-	require.Len(t, expired, 2)
+	require.Len(t, must.Get(h.ExpireDue(now("ExpireDue"), goods, today.Add(time.Hour), 2))(t), 2)
 }
 
 func callRepairMethods(t *testing.T, h fixture, now recordMethod, sale seckill.Sale) {
 	t.Helper()
 	goods := sale.GoodsID
 	dead := h.line(sale, 7, 1)
-	out, err := h.WriteFailed(now("WriteFailed"), goods, dead, sale.Epoch, order.FailedUnwritten,
-		order.DeadLetter{ID: "a letter"}, today)
-	require.NoError(t, err)
+	out := must.Get(h.WriteFailed(now("WriteFailed"), goods, dead, sale.Epoch,
+		order.FailedUnwritten, order.DeadLetter{ID: "a letter"}, today))(t)
 	require.NoError(t, h.MarkReleased(now("MarkReleased"), goods, []string{out.Moves[0].ID}, today))
-	_, err = h.DeadLetter(now("DeadLetter"), "a letter")
-	require.NoError(t, err)
-	undo, err := h.ScheduleRelease(now("ScheduleRelease"), goods, dead, today)
-	require.NoError(t, err)
-	_, err = h.RestoreOrder(now("RestoreOrder"), "a letter", undo, today, today.Add(time.Hour))
-	require.NoError(t, err)
+	must.Get(h.DeadLetter(now("DeadLetter"), "a letter"))(t)
+	undo := must.Get(h.ScheduleRelease(now("ScheduleRelease"), goods, dead, today))(t)
+	must.Get(h.RestoreOrder(now("RestoreOrder"), "a letter", undo, today, today.Add(time.Hour)))(t)
 	require.NoError(
 		t,
 		h.AddDeadLetter(now("AddDeadLetter"),
@@ -244,21 +227,16 @@ func callRepairMethods(t *testing.T, h fixture, now recordMethod, sale seckill.S
 	require.NoError(t, h.RemoveDeadLetter(now("RemoveDeadLetter"), "another"))
 	require.NoError(t,
 		h.RecordBarrier(now("RecordBarrier"), goods, order.Barrier{Epoch: 1, Token: 1}, today))
-	_, err = h.BarrierReached(now("BarrierReached"), goods, 1, 1)
-	require.NoError(t, err)
-	token, err := h.NextRebuildToken(now("NextRebuildToken"), goods)
-	require.NoError(t, err)
-	_, err = h.BeginEpoch(now("BeginEpoch"), goods, token, today)
-	require.NoError(t, err)
+	must.Get(h.BarrierReached(now("BarrierReached"), goods, 1, 1))(t)
+	token := must.Get(h.NextRebuildToken(now("NextRebuildToken"), goods))(t)
+	must.Get(h.BeginEpoch(now("BeginEpoch"), goods, token, today))(t)
 	lost := h.line(sale, 8, 1)
-	_, err = h.WriteTombstone(now("WriteTombstone"), order.Order{
+	must.Get(h.WriteTombstone(now("WriteTombstone"), order.Order{
 		OrderLine: lost, GoodsID: goods, Epoch: sale.Epoch, CreatedAt: today, ClosedAt: today,
-	})
-	require.NoError(t, err)
+	}))(t)
 	late := batchOf(goods, lost)
 	late.Epoch, late.Adopted = sale.Epoch+1, map[string]bool{lost.OrderSn: true}
-	_, err = h.WriteBatch(now("WriteBatch"), late)
-	require.NoError(t, err)
+	must.Get(h.WriteBatch(now("WriteBatch"), late))(t)
 }
 
 func callListMethods(t *testing.T, h fixture, now recordMethod, sale seckill.Sale) {

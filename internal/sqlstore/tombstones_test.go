@@ -9,6 +9,7 @@ import (
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/reservation"
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
 // lost returns the tombstone that a buyer's query asks for.
@@ -30,29 +31,25 @@ func TestWriteTombstone_KeepsALateOrderFailed(t *testing.T) {
 		h.writeAll(sale.GoodsID, lines[1])
 		h.beginEpoch(sale.GoodsID)
 		for range 2 {
-			o, err := h.WriteTombstone(t.Context(), lost(sale, lines[0]))
-			require.NoError(t, err)
-			require.True(t, o.Tombstone())
+			require.True(t,
+				must.Get(h.WriteTombstone(t.Context(), lost(sale, lines[0])))(t).Tombstone())
 		}
-		there, err := h.WriteTombstone(t.Context(), lost(sale, lines[1]))
-		require.NoError(t, err)
-		require.Equal(t, order.Created, there.Status, "what is written is not lost")
+		require.Equal(t, order.Created,
+			must.Get(h.WriteTombstone(t.Context(), lost(sale, lines[1])))(t).Status,
+			"what is written is not lost")
 
 		b := batchOf(sale.GoodsID, lines...)
 		b.Epoch, b.Adopted = 2, map[string]bool{lines[2].OrderSn: true}
 		for i := range 2 {
-			out, err := h.WriteBatch(t.Context(), b)
-			require.NoError(t, err)
+			out := must.Get(h.WriteBatch(t.Context(), b))(t)
 			require.Equal(t, order.Failed, out.Existing[lines[0].OrderSn])
 			require.Len(t, out.Moves, 1-i, "its units go back once")
 		}
-		o, err := h.Order(t.Context(), sale.GoodsID, lines[0].OrderSn)
-		require.NoError(t, err)
+		o := must.Get(h.Order(t.Context(), sale.GoodsID, lines[0].OrderSn))(t)
 		require.Equal(t, order.FailedLost, o.FailureReason)
 		require.Equal(t, lines[0], o.OrderLine)
 		require.EqualValues(t, 2, h.requireBalanced(sale.GoodsID))
-		deadLetters, err := h.DeadLetters(t.Context(), "", 10)
-		require.NoError(t, err)
+		deadLetters := must.Get(h.DeadLetters(t.Context(), "", 10))(t)
 		require.Len(t, deadLetters, 1)
 		require.Equal(t, order.FailedLost, deadLetters[0].Reason)
 	})
@@ -63,13 +60,10 @@ func TestWriteTombstone_FailedOrderKeepsOneRow(t *testing.T) {
 		sale := h.exposed(10, 5)
 		l := h.line(sale, 1, 1)
 		h.beginEpoch(sale.GoodsID)
-		_, err := h.WriteTombstone(t.Context(), lost(sale, l))
-		require.NoError(t, err)
+		must.Get(h.WriteTombstone(t.Context(), lost(sale, l)))(t)
 		for i := range 2 {
-			out, err := h.WriteFailed(t.Context(), sale.GoodsID, l, 1, order.FailedUnwritten,
-				order.DeadLetter{}, today)
-			require.NoError(t, err)
-			require.Len(t, out.Moves, 1-i)
+			require.Len(t, must.Get(h.WriteFailed(t.Context(), sale.GoodsID, l, 1,
+				order.FailedUnwritten, order.DeadLetter{}, today))(t).Moves, 1-i)
 		}
 		require.Len(t, h.all(sale.GoodsID), 1)
 		require.Zero(t, h.requireBalanced(sale.GoodsID))
@@ -83,8 +77,7 @@ func TestWriteTombstone_RacesWithTheLateMessage(t *testing.T) {
 		for range 10 {
 			l := h.line(sale, 1, 1)
 			h.beginEpoch(sale.GoodsID)
-			now, err := h.Sale(t.Context(), sale.GoodsID)
-			require.NoError(t, err)
+			now := must.Get(h.Sale(t.Context(), sale.GoodsID))(t)
 			b := batchOf(sale.GoodsID, l)
 			b.Epoch, b.Adopted = now.Epoch, map[string]bool{l.OrderSn: true}
 			var answer order.Order
@@ -100,11 +93,10 @@ func TestWriteTombstone_RacesWithTheLateMessage(t *testing.T) {
 				}
 			})
 			wg.Wait()
-			o, err := h.Order(t.Context(), sale.GoodsID, l.OrderSn)
-			require.NoError(t, err)
+			o := must.Get(h.Order(t.Context(), sale.GoodsID, l.OrderSn))(t)
 			require.Equal(t, o.Status, answer.Status)
 			if o.Status == order.Created {
-				_, _, err = h.CancelOne(t.Context(), sale.GoodsID, l.OrderSn, today)
+				_, _, err := h.CancelOne(t.Context(), sale.GoodsID, l.OrderSn, today)
 				require.NoError(t, err)
 			}
 		}
