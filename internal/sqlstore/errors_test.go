@@ -61,9 +61,8 @@ func TestOpen_ValidatesTheDSN(t *testing.T) {
 		_, err := Open(t.Context(), dsn, Options{})
 		require.Error(t, err, dsn)
 	}
-	cfg := must.Get(mysqlConfig(
-		"u:p@tcp(h:3306)/d?loc=Local&interpolateParams=false&readTimeout=2s&sql_mode=''&parseTime=false",
-	))(t)
+	cfg := must.Get(mysqlConfig("u:p@tcp(h:3306)/d?loc=Local&interpolateParams=false" +
+		"&readTimeout=2s&sql_mode=''&parseTime=false"))(t)
 	require.Equal(t, time.UTC, cfg.Loc)
 	require.True(t,
 		cfg.InterpolateParams && cfg.RejectReadOnly && cfg.ClientFoundRows && cfg.ParseTime)
@@ -74,8 +73,7 @@ func TestOpen_ValidatesTheDSN(t *testing.T) {
 
 // TestOpen_NeedsNoServer: a program starts while MySQL is away, and works once it is there.
 func TestOpen_NeedsNoServer(t *testing.T) {
-	s := must.Get(Open(t.Context(), "u:p@tcp(127.0.0.1:1)/d", Options{}))(t)
-	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	s := openFixture(t, "u:p@tcp(127.0.0.1:1)/d", Options{})
 	require.ErrorIs(t, s.Ping(t.Context()), order.ErrTryAgain)
 	_, err := s.Sale(t.Context(), 1)
 	require.ErrorIs(t, err, order.ErrTryAgain)
@@ -86,8 +84,10 @@ func TestOpen_NeedsNoServer(t *testing.T) {
 }
 
 func TestSQLite_UsesDurablePragmas(t *testing.T) {
-	h := newFixture(t, databases[0].dsn(t))
-	for pragma, want := range map[string]string{"journal_mode": "wal", "synchronous": "2", "busy_timeout": "5000"} {
+	h := newFixture(t, sqliteFile(t))
+	for pragma, want := range map[string]string{
+		"journal_mode": "wal", "synchronous": "2", "busy_timeout": "5000",
+	} {
 		var got string
 		require.NoError(t, h.pool.QueryRowContext(t.Context(), "PRAGMA "+pragma).Scan(&got))
 		require.Equal(t, want, got, pragma)
@@ -99,7 +99,7 @@ func TestSQLite_UsesDurablePragmas(t *testing.T) {
 // TestSQLite_TwoProcessesTakeTurns: a second opener of the file waits its turn, from the beginning
 // of its transaction.
 func TestSQLite_TwoProcessesTakeTurns(t *testing.T) {
-	dsn := databases[0].dsn(t)
+	dsn := sqliteFile(t)
 	one := newFixture(t, dsn)
 	other := newFixture(t, dsn)
 	sale := one.exposed(100, 100)
@@ -120,7 +120,7 @@ func TestSQLite_TwoProcessesTakeTurns(t *testing.T) {
 }
 
 func TestSQLite_KeepsDataAcrossARestart(t *testing.T) {
-	dsn := databases[0].dsn(t)
+	dsn := sqliteFile(t)
 	s := must.Get(Open(t.Context(), dsn, Options{}))(t)
 	require.NoError(t, s.Migrate(t.Context()))
 	before := fixture{s, t}
@@ -128,13 +128,14 @@ func TestSQLite_KeepsDataAcrossARestart(t *testing.T) {
 	sn := before.writeOrder(sale, 1)
 	require.NoError(t, s.Close())
 	after := newFixture(t, dsn)
-	must.Get(after.Order(t.Context(), sale.GoodsID, sn))(t)
+	after.order(sale.GoodsID, sn)
 	require.EqualValues(t, 1, after.requireBalanced(sale.GoodsID))
 }
 
 // TestWriteBatch_SurvivesAServerCrash: an error of a dead server asks for another try, and the try
 // that meets the server again writes every order once.
 func TestWriteBatch_SurvivesAServerCrash(t *testing.T) {
+	t.Parallel()
 	server := servers.OwnMariaDB(t)
 	h := newFixture(t, server.NewDatabase(t))
 	sale := h.exposed(1000, 1)
@@ -150,8 +151,9 @@ func TestWriteBatch_SurvivesAServerCrash(t *testing.T) {
 			require.ErrorIs(t, err, order.ErrTryAgain)
 			lost++
 			require.NoError(t, server.Restart(t.Context()))
-			require.NoError(t, retry(t.Context(),
-				func() error { _, err = h.WriteBatch(t.Context(), b); return err }))
+			require.NoError(t, retry(t.Context(), func() error {
+				return errorOf(h.WriteBatch(t.Context(), b))
+			}))
 		}
 		written += 10
 	}
@@ -162,13 +164,13 @@ func TestWriteBatch_SurvivesAServerCrash(t *testing.T) {
 // TestWriteBatch_ReadOnlyServerAsksForRetry: a server that was demoted refuses writes, and no order
 // is to blame; once it takes them retry, the same batch is written.
 func TestWriteBatch_ReadOnlyServerAsksForRetry(t *testing.T) {
+	t.Parallel()
 	server := servers.OwnMariaDB(t)
 	cfg := must.Get(mysql.ParseDSN(server.NewDatabase(t)))(t)
 	root := openRoot(t, server.DSN(""))
 	root("CREATE USER plain@'%' IDENTIFIED BY 'plain'")
-	root(
-		"GRANT ALL ON " + cfg.DBName + ".* TO plain@'%'",
-	) // all but the right to write to a read-only server
+	// All rights but the one to write to a read-only server.
+	root("GRANT ALL ON " + cfg.DBName + ".* TO plain@'%'")
 	cfg.User, cfg.Passwd = "plain", "plain"
 	h := newFixture(t, cfg.FormatDSN())
 	sale := h.exposed(10, 1)
@@ -177,7 +179,7 @@ func TestWriteBatch_ReadOnlyServerAsksForRetry(t *testing.T) {
 	_, err := h.WriteBatch(t.Context(), b)
 	require.ErrorIs(t, err, order.ErrTryAgain)
 	root("SET GLOBAL read_only = 0")
-	must.Get(h.WriteBatch(t.Context(), b))(t)
+	h.write(b)
 	require.EqualValues(t, 1, h.requireBalanced(sale.GoodsID))
 }
 
@@ -193,25 +195,21 @@ func openRoot(t *testing.T, dsn string) func(statement string) {
 // TestMySQL_RejectsTextThatIsTooLong: without the strict mode MySQL would store the first 255
 // characters and say nothing.
 func TestMySQL_RejectsTextThatIsTooLong(t *testing.T) {
-	for _, d := range databases[1:] {
-		t.Run(d.name, func(t *testing.T) {
-			h := newFixture(t, d.dsn(t))
-			sale := h.exposed(10, 1)
-			h.writeOrder(sale, 1)
-			err := h.read(t.Context()).Exec("UPDATE orders SET name = ?", strings.Repeat("x", 256)).
-				Error
-			require.Error(t, err)
-			require.NotErrorIs(t, wrapError("op", err), order.ErrTryAgain)
-		})
-	}
+	onEach(t, sqlServers, func(t *testing.T, dsn string) {
+		h := newFixture(t, dsn)
+		h.writeOrder(h.exposed(10, 1), 1)
+		long := strings.Repeat("x", 256)
+		err := h.read(t.Context()).Exec("UPDATE orders SET name = ?", long).Error
+		require.Error(t, err)
+		require.NotErrorIs(t, wrapError("op", err), order.ErrTryAgain)
+	})
 }
 
-// TestMySQL_EndsAnIdleTransaction: it has the goods' row locked, and says nothing more.
+// A client that holds the lock of the goods row and falls silent must not block the others.
 func TestMySQL_EndsAnIdleTransaction(t *testing.T) {
-	onEach(t, func(t *testing.T, h fixture) {
-		if h.engine == sqliteEngine {
-			return // one process has the file to itself, and it is its clients that sleep
-		}
+	t.Parallel() // it mostly waits
+	onEach(t, sqlServers, func(t *testing.T, dsn string) {
+		h := newFixture(t, dsn)
 		sale := h.exposed(10, 1)
 		asleep := must.Get(h.pool.Begin())(t)
 		must.Get(asleep.Exec("UPDATE sales SET version = version WHERE goods_id = ?",

@@ -15,7 +15,8 @@ import (
 )
 
 func TestMigrate_UpDownUp(t *testing.T) {
-	onEach(t, func(t *testing.T, h fixture) {
+	onEach(t, databases, func(t *testing.T, dsn string) {
+		h := newFixture(t, dsn)
 		p := must.Get(h.provider())(t)
 		h.exposed(5, 1)
 		must.Get(p.DownTo(t.Context(), 0))(t)
@@ -39,26 +40,21 @@ func TestMigrate_UpDownUp(t *testing.T) {
 }
 
 func TestMigrate_ConcurrentCallersTakeTurns(t *testing.T) {
-	for _, d := range databases[1:] { // SQLite has one process
-		t.Run(d.name, func(t *testing.T) {
-			t.Parallel()
-			dsn := d.dsn(t)
-			var g errgroup.Group
-			for range 4 {
-				g.Go(func() error {
-					s, err := Open(t.Context(), dsn, Options{})
-					if err != nil {
-						return err
-					}
-					defer s.Close()
-					return s.Migrate(t.Context())
-				})
-			}
-			require.NoError(t, g.Wait())
-			h := newFixture(t, dsn)
-			h.exposed(1, 1)
-		})
-	}
+	onEach(t, sqlServers, func(t *testing.T, dsn string) {
+		var g errgroup.Group
+		for range 4 {
+			g.Go(func() error {
+				s, err := Open(t.Context(), dsn, Options{})
+				if err != nil {
+					return err
+				}
+				defer s.Close()
+				return s.Migrate(t.Context())
+			})
+		}
+		require.NoError(t, g.Wait())
+		newFixture(t, dsn).exposed(1, 1)
+	})
 }
 
 func TestMigrate_RefusesWhileASplitSaleIsLive(t *testing.T) {
@@ -70,7 +66,8 @@ func TestMigrate_RefusesWhileASplitSaleIsLive(t *testing.T) {
 	transfer := `INSERT INTO stock_cuts (goods_id, id, epoch, quantity, wanted, actor_id, actor_role, idempotency_key, state, made_at,
 		to_goods_id) VALUES (?, 'transfer', 1, 1, '{}', 0, '', '', ?, 1, ?)`
 	later := time.Now().Add(time.Hour).UnixMilli()
-	onEach(t, func(t *testing.T, h fixture) {
+	onEach(t, databases, func(t *testing.T, dsn string) {
+		h := newFixture(t, dsn)
 		p := must.Get(h.provider())(t)
 		must.Get(p.DownTo(t.Context(), 12))(t)
 		do := func(statement string, args ...any) {

@@ -19,7 +19,8 @@ import (
 
 // Random operations run against a store and against maps that predict its state.
 func TestStore_MatchesModel(t *testing.T) {
-	dsn := databases[0].dsn(t)
+	t.Parallel()
+	dsn := sqliteFile(t)
 	store := newFixture(t, dsn)
 	rapid.Check(t, func(rt *rapid.T) {
 		units, limit := rapid.Int64Range(1, 12).Draw(rt, "units"),
@@ -173,7 +174,7 @@ func (m *model) someOrder(rt *rapid.T) *order.Order {
 
 func (m *model) pay(rt *rapid.T) {
 	o := m.someOrder(rt)
-	got, err := m.Pay(rt.Context(), m.sale.GoodsID, o.OrderSn, m.now)
+	got, err := m.Pay(m.sale.GoodsID, o.OrderSn, m.now)
 	if o.Status == order.Created && m.now.Before(o.PayBy) {
 		o.Status, o.PaidAt = order.Paid, m.now
 	}
@@ -188,19 +189,19 @@ func (m *model) pay(rt *rapid.T) {
 func (m *model) cancel(rt *rapid.T) {
 	o := m.someOrder(rt)
 	was := o.Status
-	got, move, err := m.CancelOne(rt.Context(), m.sale.GoodsID, o.OrderSn, m.now)
+	got, err := m.CancelOne(m.sale.GoodsID, o.OrderSn, m.now)
 	if was == order.Created {
 		m.end(o, order.Cancelled)
-		require.NotNil(rt, move)
-		m.moves = append(m.moves, *move)
+		require.NotNil(rt, got.Move)
+		m.moves = append(m.moves, *got.Move)
 	}
 	if o.Status != order.Cancelled {
 		require.Equal(rt, seckill.Conflict, seckill.ReasonOf(err))
 		return
 	}
 	require.NoError(rt, err)
-	require.Equal(rt, *o, got)
-	require.Equal(rt, was == order.Created, move != nil)
+	require.Equal(rt, *o, got.Order)
+	require.Equal(rt, was == order.Created, got.Move != nil)
 }
 
 func (m *model) end(o *order.Order, status order.Status) {

@@ -17,7 +17,6 @@ import (
 	"flashsale.dev/seckill/internal/order/payment"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/reservation"
-	"flashsale.dev/seckill/internal/testing/must"
 )
 
 var races = flag.Int("store.races", 1000,
@@ -43,7 +42,7 @@ func newRaceFixture(t *testing.T) *raceFixture {
 	for i, l := range a.lines {
 		b := batchOf(a.sale.GoodsID, l)
 		b.PayBy = a.payBy(i)
-		must.Get(h.WriteBatch(t.Context(), b))(t)
+		h.write(b)
 	}
 	return a
 }
@@ -155,11 +154,11 @@ func TestRace_PaymentAgainstCancel(t *testing.T) {
 		}
 		return []func(context.Context) error{
 			func(ctx context.Context) error {
-				_, err := a.Pay(ctx, a.sale.GoodsID, sn, today.Add(5*time.Minute))
+				_, err := a.Pay(a.sale.GoodsID, sn, today.Add(5*time.Minute))
 				return keep(paid, err)
 			},
 			func(ctx context.Context) error {
-				_, _, err := a.CancelOne(ctx, a.sale.GoodsID, sn, today.Add(5*time.Minute))
+				_, err := a.CancelOne(a.sale.GoodsID, sn, today.Add(5*time.Minute))
 				return keep(cancelled, err)
 			},
 		}
@@ -204,8 +203,7 @@ func TestRace_CallbackAgainstExpiry(t *testing.T) {
 			}
 		}
 		expire := func(ctx context.Context) error {
-			_, err := a.ExpireDue(ctx, a.sale.GoodsID, a.payBy(i), 100)
-			return err
+			return errorOf(a.ExpireDue(ctx, a.sale.GoodsID, a.payBy(i), 100))
 		}
 		return []func(context.Context) error{
 			callback("first"), callback("first"), callback("first"), callback("other"), expire,
