@@ -222,8 +222,9 @@ func TestGate_DeniesAWaitBeyondTheDeadline(t *testing.T) {
 }
 
 func TestGate_LimitsWaiters(t *testing.T) {
-	b := book(t,
-		`{rules: [{name: wait, by: [goods], algorithm: reserve, permitsPerSecond: 1000, burst: 1, maxWait: 60s}]}`)
+	b := book(t, `
+rules:
+  - {name: wait, by: [goods], algorithm: reserve, permitsPerSecond: 10, burst: 1, maxWait: 60s}`)
 	g := newGate(t, b, ratelimit.NewMemory(nil), gate.Options{Waiters: 3, Deadline: unhurried})
 	var waited, refused atomic.Int64
 	var all sync.WaitGroup
@@ -283,7 +284,7 @@ rules:
 	require.False(t, decide(t, g, "user", attrs).Allowed)
 }
 
-// slowStore answers when it is reported to.
+// slowStore answers when the test lets it.
 type slowStore struct {
 	*ratelimit.Memory
 	asked, answer chan struct{}

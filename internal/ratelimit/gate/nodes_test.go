@@ -111,11 +111,9 @@ func TestGate_TwoProcessesShareOneRate(t *testing.T) {
 	if testing.Short() {
 		length = 2 * time.Second
 	}
-	begin := time.Now().Add(500 * ms)
-	run := nodeRun{
-		Addr: servers.Redis(t).Addr(), Begin: begin, End: begin.Add(length),
-		Callers: 100,
-	}
+	addr := servers.Redis(t).Addr()
+	begin := time.Now().Add(5 * time.Second) // both processes must have started by then
+	run := nodeRun{Addr: addr, Begin: begin, End: begin.Add(length), Callers: 100}
 	var counts [2]int64
 	var both sync.WaitGroup
 	for i := range counts {
@@ -165,6 +163,7 @@ func playNode(t *testing.T, reported string) {
 		gate.Options{Deadline: unhurried})
 	ctx, cancel := context.WithDeadline(t.Context(), run.End)
 	defer cancel()
+	require.Positive(t, time.Until(run.Begin), "the node was ready only after the common start")
 	<-time.After(time.Until(run.Begin))
 	var admitted atomic.Int64
 	var all sync.WaitGroup
