@@ -93,7 +93,7 @@ func NewAPI(p Parts, s Settings, a APISettings) (*API, error) {
 }
 
 // newCallbacks returns nil if there is no secret.
-func newCallbacks(secret []byte) (httpapi.CallbackVerifier, error) {
+func newCallbacks(secret []byte) (*paymentprovider.Signer, error) {
 	if len(secret) == 0 {
 		return nil, nil // nil makes the API refuse callbacks
 	}

@@ -8,7 +8,12 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"flashsale.dev/seckill/internal/auth"
 	"flashsale.dev/seckill/internal/httpapi/web"
+	"flashsale.dev/seckill/internal/order/query"
+	"flashsale.dev/seckill/internal/order/stats"
+	"flashsale.dev/seckill/internal/paymentprovider"
+	"flashsale.dev/seckill/internal/ratelimit/rules"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/catalog"
 	"flashsale.dev/seckill/internal/ttlcache"
@@ -19,20 +24,20 @@ type Deps struct {
 	Sales        Sales
 	Reader       SaleReader
 	PathLimiter  PathLimiter
-	RouteLimiter RouteLimiter // nil: only /randomPath is limited
-	LimiterAdmin LimiterAdmin // nil: no routes to read and change limits
+	RouteLimiter *RuleLimiter // nil: only /randomPath is limited
+	LimiterAdmin *rules.Admin // nil: no routes to read and change limits
 	Purchases    PurchaseService
 	Orders       OrderQuery
 	Payments     PaymentService
-	Callbacks    CallbackVerifier // nil: payment callbacks are refused
-	Phones       PhoneCipher      // nil: phone numbers are stored as they arrive
+	Callbacks    *paymentprovider.Signer // nil: payment callbacks are refused
+	Phones       *auth.Phones            // nil: phone numbers are stored as they arrive
 	Statistics   Statistics
-	DeadLetters  DeadLetters  // nil: no routes for dead letters
-	ErrorCounts  ErrorCounter // nil: errors are not counted
-	Notifier     Notifier     // nil: no event streams of orders
-	Sessions     Sessions     // nil: browsers cannot sign in
-	Site         *web.Site    // nil: no pages
-	Tokens       Tokens
+	DeadLetters  DeadLetters     // nil: no routes for dead letters
+	ErrorCounts  *stats.Counters // nil: errors are not counted
+	Notifier     *query.Notifier // nil: no event streams of orders
+	Sessions     *auth.Tokens    // nil: browsers cannot sign in
+	Site         *web.Site       // nil: no pages
+	Tokens       *auth.Tokens
 	Health       Health
 	Metrics      Metrics // nil: nothing is recorded
 	Tracer       Tracer  // nil: no request is traced

@@ -34,7 +34,7 @@ func bearer(h http.Header) (string, error) {
 }
 
 // requireRole refuses with FORBIDDEN unless the role is allowed. The contract puts NOT_FOUND before
-// FORBIDDEN, so lookup first checks that the addressed thing exists; it runs only on a error.
+// FORBIDDEN, so lookup first checks that the addressed thing exists. Allowed requests skip it.
 func requireRole(allowed bool, lookup func() error) error {
 	if allowed {
 		return nil

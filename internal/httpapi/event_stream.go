@@ -29,7 +29,7 @@ type streams struct {
 	byUser map[int64]int
 }
 
-// acquire counts a new stream, or returns a error. release must follow a success.
+// acquire counts a new stream, or refuses it. release must follow a success.
 func (s *streams) acquire(user int64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

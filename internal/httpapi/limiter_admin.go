@@ -12,13 +12,6 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// LimiterAdmin reads and changes rate limits at run time.
-type LimiterAdmin interface {
-	Get(ctx context.Context, rule, key string) (rules.Setting, error)
-	Set(ctx context.Context, rule, key string, change rules.Change) (rules.Setting, error)
-	Delete(ctx context.Context, rule, key string) error
-}
-
 // limiterRoutes are not limited themselves: an operator could not correct a limit that is too low.
 // The key is a wildcard because an IPv6 network contains a slash.
 func (a *api) limiterRoutes() []route {
@@ -83,7 +76,7 @@ func limiterOf(r *request) (rule, key string) {
 	return r.Raw("type"), strings.TrimPrefix(r.Raw("key"), "/")
 }
 
-// limiterError maps a limiter's error to a error.
+// limiterError maps a limiter's error to one that the client may see.
 func limiterError(err error) error {
 	var field *ratelimit.FieldError
 	switch {

@@ -11,18 +11,8 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"flashsale.dev/seckill/internal/order"
-	"flashsale.dev/seckill/internal/order/query"
 	"flashsale.dev/seckill/internal/seckill"
 )
-
-// Notifier reports changes of orders.
-type Notifier interface {
-	// Subscribe subscribes to an order whose status is known. Unsubscribe must follow.
-	Subscribe(goodsID int64, orderSn string, known order.Status) *query.Subscription
-	Unsubscribe(l *query.Subscription)
-	// Done returns a channel that is closed when the notifier stops.
-	Done() <-chan struct{}
-}
 
 // eventID numbers the progress of an order. It only grows, and is the same on every node.
 func eventID(s order.Status) int {
@@ -72,7 +62,7 @@ func (a *api) orderEvents(ctx context.Context, r *request) (response, error) {
 		defer a.streams.release(r.actor.ID)
 		s := eventStream{api: a, c: c, actor: r.actor, order: o, last: lastEventID(r.header)}
 		if s.order.Status.Final() && s.last >= eventID(s.order.Status) {
-			c.Status(http.StatusNoContent) // reports an EventSource not to reconnect
+			c.Status(http.StatusNoContent) // asks an EventSource not to reconnect
 			c.Writer.WriteHeaderNow()
 			return
 		}

@@ -11,14 +11,6 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// Sessions issues the tokens of session cookies.
-type Sessions interface {
-	// Session exchanges a valid token for one with the same actor and expiry that fits a cookie.
-	// Its error is UNAUTHENTICATED.
-	Session(token string) (value string, by seckill.Actor, until time.Time, err error)
-	Sign(by seckill.Actor, life time.Duration) (string, error)
-}
-
 // guestLife is the lifetime of a guest's session.
 const guestLife = 12 * time.Hour
 

@@ -29,8 +29,8 @@ func (s *Store) NextRebuildToken(ctx context.Context, goodsID int64) (int64, err
 }
 
 // BeginEpoch begins the next epoch of a sale and reads its state in the same transaction; a draft
-// becomes exposed. It returns seckill.ErrFenced for a token that is not the newest, and for
-// seckill.FirstToken with a sale that is no draft. A draft whose end has passed is a Conflict.
+// becomes exposed. It returns rebuild.ErrFenced for a token that is not the newest, and for
+// rebuild.FirstToken with a sale that is no draft. A draft whose end has passed is a Conflict.
 func (s *Store) BeginEpoch(
 	ctx context.Context, goodsID, token int64, now time.Time,
 ) (rebuild.Snapshot, error) {

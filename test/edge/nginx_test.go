@@ -98,7 +98,7 @@ func TestALimitThatIsNoneKeepsNginxFromStarting(t *testing.T) {
 		`{ rule = "x", by = "goods", bucket = { 1e15, 10 } },`, `{ rule = "x", by = "goods", bucket = { 0, 10 } },`,
 	} {
 		s := site{"upstream.conf": upstream("127.0.0.1:8080"), "settings.lua": asking(t, "127.0.0.1:1", rule)}
-		// nginx -t does not run init_by_lua: only a start reports.
+		// nginx -t does not run init_by_lua: only a start shows errors.
 		_, err := servers.StartNginx(t.Context(), t.TempDir(), "/edge/alive", s.setup)
 		require.ErrorContains(t, err, "site/settings.lua: shared.randomPath: x is no limit", rule)
 	}

@@ -24,7 +24,7 @@ const Secret = "a secret that only the tests know, long enough"
 // MerchantID is who puts up the installation's sales.
 const MerchantID = 7
 
-// Options of a installation; zero values give one of each program.
+// Options of an installation; zero values give one of each program.
 type Options struct {
 	APIs, Consumers int
 	Topology        Topology // which servers are several
