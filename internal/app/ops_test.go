@@ -12,8 +12,12 @@ import (
 
 func TestOps_ServesMetricsHealthAndProfiles(t *testing.T) {
 	ready := true
-	metrics := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "metrics") })
-	h := Ops(metrics, func(context.Context) (bool, map[string]string) { return ready, map[string]string{"redis": "ok"} })
+	metrics := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, "metrics")
+	})
+	h := Ops(metrics, func(context.Context) (bool, map[string]string) {
+		return ready, map[string]string{"redis": "ok"}
+	})
 	get := func(path string) *httptest.ResponseRecorder {
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))

@@ -29,9 +29,11 @@ func tracePurchase(t *testing.T, r *installation.Installation, c *collector.Coll
 	buy(t, r, goods, 1)
 	r.Drained(t, goods, time.Minute)
 
-	steps := []string{"POST /:randomPath/decrStock", "reserve in Redis", "publish to RabbitMQ", "write a batch", "commit in MySQL"}
+	steps := []string{"POST /:randomPath/decrStock", "reserve in Redis", "publish to RabbitMQ",
+		"write a batch", "commit in MySQL"}
 	require.Eventually(t, func() bool {
-		return len(c.Named("settle in Redis")) > 0 && len(c.Named(steps[0])) > 0 && len(c.Named(steps[2])) > 0
+		return len(c.Named("settle in Redis")) > 0 && len(c.Named(steps[0])) > 0 &&
+			len(c.Named(steps[2])) > 0
 	},
 		20*time.Second, 50*time.Millisecond, "the collector was not result of all steps")
 	above := c.Named(steps[0])[0]
@@ -45,7 +47,8 @@ func tracePurchase(t *testing.T, r *installation.Installation, c *collector.Coll
 	}
 	require.Equal(t, "seckill-order-consumer", above.Service)
 	require.Equal(t, above.Trace, c.Named("settle in Redis")[0].Trace)
-	require.True(t, strings.Contains(r.APIs[0].Log(), "trace_id="+above.Trace), "the log does not name the trace")
+	require.True(t, strings.Contains(r.APIs[0].Log(), "trace_id="+above.Trace),
+		"the log does not name the trace")
 }
 
 // traceRush checks that a step of a batch is part of one buyer's trace and linked with the others'.
@@ -72,9 +75,12 @@ func traceRush(t *testing.T, r *installation.Installation, c *collector.Collecto
 	}, time.Minute, 100*time.Millisecond, "no batch is linked with more than one message")
 }
 
-// connected waits until the API is connected to RabbitMQ. A node serves buyers without it after a while.
+// connected waits until the API is connected to RabbitMQ. A node serves buyers without it after a
+// while.
 func connected(t *testing.T, r *installation.Installation) {
 	t.Helper()
-	require.Eventually(t, func() bool { return strings.Contains(scrape(t, r.APIs[0]), "seckill_publisher_up 1") },
+	require.Eventually(t, func() bool {
+		return strings.Contains(scrape(t, r.APIs[0]), "seckill_publisher_up 1")
+	},
 		30*time.Second, 50*time.Millisecond, "the API does not find RabbitMQ")
 }
