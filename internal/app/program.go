@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"flashsale.dev/seckill/internal/config"
+	"flashsale.dev/seckill/internal/httpapi"
 	"flashsale.dev/seckill/internal/logging"
 )
 
@@ -100,11 +101,13 @@ func Listen(ctx context.Context, addr string) (net.Listener, error) {
 
 // OpsWorkers serves the operations address. A port in use is only a warning, because several
 // programs may share a machine.
-func OpsWorkers(ctx context.Context, addr string, metrics http.Handler, ready Ready, log *slog.Logger) []Worker {
+func OpsWorkers(
+	ctx context.Context, addr string, metrics http.Handler, health httpapi.Health, log *slog.Logger,
+) []Worker {
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", addr)
 	if err != nil {
 		log.Warn("cannot listen on SECKILL_OPS_ADDR: no metrics and profiles", "addr", addr, "err", err)
 		return nil
 	}
-	return []Worker{Serve(OpsServer(Ops(metrics, ready), addr), l, time.Second)}
+	return []Worker{Serve(OpsServer(Ops(metrics, health, log), addr), l, time.Second)}
 }
