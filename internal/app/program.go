@@ -48,6 +48,7 @@ func Start(p config.Program, name string, flags *flag.FlagSet, args, environ []s
 	if err != nil {
 		return cfg, nil, fmt.Errorf("settings (%s -help lists them):\n%w", name, err)
 	}
+	limitMemory(cfg.Program)
 	log := logging.Logger(stderr, cfg.Program.LogLevel, cfg.Program.LogFormat)
 	for _, w := range warnings {
 		log.Warn("unknown setting", "problem", w)

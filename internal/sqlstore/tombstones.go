@@ -36,8 +36,9 @@ func (s *Store) WriteTombstone(ctx context.Context, o order.Order) (order.Order,
 // tombstoneRow is a failed order of zero units: their number is unknown.
 func tombstoneRow(o order.Order) orderRow {
 	return orderRow{
-		GoodsID: o.GoodsID, OrderSn: o.OrderSn, BuyerID: o.BuyerID, Epoch: o.Epoch, Status: order.Failed,
-		FailureReason: order.FailedLost, Created: o.CreatedAt.UnixMilli(), ClosedAt: millis(o.ClosedAt),
+		GoodsID: o.GoodsID, OrderSn: o.OrderSn, BuyerID: o.BuyerID, Epoch: o.Epoch,
+		Status: order.Failed, FailureReason: order.FailedLost, Created: o.CreatedAt.UnixMilli(),
+		ClosedAt: millis(o.ClosedAt),
 	}
 }
 
