@@ -55,7 +55,7 @@ bench: ## the benchmarks, each beside its floor: tables of ratios and figures (s
 	$(BENCH)
 
 bench-record: ## the same, appended to docs/explanation/performance.md
-	SECKILL_BENCH_RECORD=$(CURDIR)/docs/performance.md $(BENCH)
+	SECKILL_BENCH_RECORD=$(CURDIR)/docs/explanation/performance.md $(BENCH)
 
 calibrate: ## measure costs on this machine into internal/capacity/calibration.json, and rewrite the plans in docs/how-to/scale.md (3 minutes)
 	SECKILL_BENCH_CALIBRATION=$(CURDIR)/internal/capacity/calibration.json $(GO) test -run '^$$' -bench Calibrate -benchtime 5x -timeout 20m ./test/bench/

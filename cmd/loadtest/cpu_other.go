@@ -4,5 +4,5 @@ package main
 
 import "time"
 
-// processorTime is not to be had here: the report says 0.
+// processorTime is unknown on this system; the report shows 0.
 func processorTime() time.Duration { return 0 }

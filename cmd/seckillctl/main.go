@@ -1,5 +1,5 @@
 // Command seckillctl is the operator's command line: migrations, tokens, ledgers, rebuilds, dead
-// dead letters, limiters and plans.
+// letters, limiters and plans.
 package main
 
 import (

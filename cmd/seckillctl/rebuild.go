@@ -104,7 +104,7 @@ func awaitQueue(ctx context.Context, q app.Queue) error {
 
 func (c *rebuildCmd) rebuild(ctx context.Context, up *connect.Servers) (rebuild.Result, error) {
 	rebuilder := rebuild.NewRebuilder(rebuild.Dependencies{
-		Store: up.Store, Gate: up.RedisStore, Queue: up.Queue,
+		Store: up.Store, Redis: up.RedisStore, Queue: up.Queue,
 		Outbox:         outbox.NewPublisher(up.RedisStore, up.Queue, nil, c.PublishTimeout),
 		Opener:         rebuild.NewOpener(up.Store, up.RedisStore),
 		PublishTimeout: c.PublishTimeout, Log: slog.New(slog.DiscardHandler),

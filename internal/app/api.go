@@ -93,7 +93,7 @@ func NewAPI(p Parts, s Settings, a APISettings) (*API, error) {
 }
 
 // newCallbacks returns nil if there is no secret.
-func newCallbacks(secret []byte) (httpapi.CallbackVerifier, error) {
+func newCallbacks(secret []byte) (*paymentprovider.Signer, error) {
 	if len(secret) == 0 {
 		return nil, nil // nil makes the API refuse callbacks
 	}
@@ -110,7 +110,7 @@ func APISettingsOf(cfg config.Config, metrics Metrics) (APISettings, error) {
 }
 
 // Workers returns the workers that the API needs beside its server.
-func (a *API) Workers() []Worker { return []Worker{a.Limits, a.Notifier, a.Counters, Memory{}} }
+func (a *API) Workers() []Worker { return []Worker{a.Limits, a.Notifier, a.Counters} }
 
 // Server makes the API's server. Its shutdown ends the event streams, which would not end alone.
 func (a *API) Server(addr string, log *slog.Logger) *http.Server {

@@ -50,7 +50,8 @@ func TestRoutes_RefuseEveryWrongCaller(t *testing.T) {
 		"another buyer": buyer(2), "another merchant": {ID: 71, Role: seckill.Merchant},
 		"the buyer's number as a merchant": {ID: 1, Role: seckill.Merchant},
 		"the merchant's number as a buyer": {ID: merchant().ID, Role: seckill.Buyer},
-		"buyer":                            buyer(1), "merchant": merchant(), "operator": operator(),
+		"buyer":                            buyer(1), "merchant": merchant(),
+		"operator": operator(),
 	}
 	for _, c := range calls {
 		h.refuses("UNAUTHENTICATED", seckill.Actor{}, c.method, c.path, c.body)

@@ -128,7 +128,7 @@ func NewWorkers(p Parts, s Settings) []Worker {
 	releaser := inventory.NewStockReleaser(p.Store, p.RedisStore, p.Log)
 	publisher := outbox.NewPublisher(p.RedisStore, p.Queue, p.Observers.Outbox, s.PublishTimeout)
 	rebuilder := rebuild.NewRebuilder(rebuild.Dependencies{
-		Store: p.Store, Gate: p.RedisStore, Outbox: publisher, Queue: p.Queue,
+		Store: p.Store, Redis: p.RedisStore, Outbox: publisher, Queue: p.Queue,
 		Opener: rebuild.NewOpener(p.Store, p.RedisStore), Metrics: p.Observers.Rebuilds,
 		PublishTimeout: s.ReplicasWait + s.PublishTimeout, Log: p.Log,
 	})

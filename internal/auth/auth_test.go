@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"crypto/sha256"
 	"strings"
 	"testing"
 	"time"
@@ -128,5 +129,23 @@ func BenchmarkTokens_Verify(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+func TestTokensVerify_CacheIsBoundedAndKeepsUsedTokens(t *testing.T) {
+	tokens, _ := newTokens(t, 10)
+	sign := func(id int64) string {
+		token, err := tokens.Sign(seckill.Actor{ID: id, Role: seckill.Buyer}, time.Hour)
+		require.NoError(t, err)
+		return token
+	}
+	used := sign(1)
+	for id := range int64(100) {
+		for _, token := range []string{used, sign(id + 2)} {
+			_, err := tokens.Verify(token)
+			require.NoError(t, err)
+		}
+		require.True(t, tokens.cache.Contains(sha256.Sum256([]byte(used))))
+		require.LessOrEqual(t, tokens.cache.Len(), 10)
 	}
 }

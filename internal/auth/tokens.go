@@ -77,12 +77,15 @@ func (t *Tokens) Verify(token string) (seckill.Actor, error) {
 		return v.actor, err
 	}
 	hash := tokenHash(sha256.Sum256([]byte(token)))
-	if v, ok := t.cache.Get(hash); ok && t.now().Before(v.expiresAt) {
-		return v.actor, nil
+	cached, found := t.cache.Get(hash)
+	if found && t.now().Before(cached.expiresAt) {
+		return cached.actor, nil
 	}
 	v, err := t.verify(token)
 	if err != nil {
-		t.cache.Remove(hash) // a cached token that has expired
+		if found { // it has expired; an unknown bad token must not take the cache's lock
+			t.cache.Remove(hash)
+		}
 		return seckill.Actor{}, err
 	}
 	t.cache.Add(hash, v)

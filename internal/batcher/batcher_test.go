@@ -25,7 +25,7 @@ func (b *Batcher[K, Q, A]) queued(key K) int {
 
 func (b *Batcher[K, Q, A]) waitFor(t *testing.T, key K, n int) {
 	t.Helper()
-	require.Eventually(t, func() bool { return b.queued(key) == n }, 5*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return b.queued(key) == n }, time.Minute, time.Millisecond)
 }
 
 func TestBatcher_EachCallGetsItsOwnAnswer(t *testing.T) {

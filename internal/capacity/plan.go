@@ -91,8 +91,8 @@ func Make(s Sale, c Calibration) (Plan, error) {
 	calls, batches := math.Ceil(orders/s.CallSize), math.Ceil(orders/s.BatchSize)
 	streams, queries := orders*s.Streams, orders*(1-s.Streams)*s.Queries
 	arrive := s.Over.Seconds()
-	// Permits bound the rate of orders; buyers who arrive faster sell the units no sooner.
-	selling := math.Max(orders/s.Permits, 1)
+	// Both permits and arrivals bound the rate of orders.
+	selling := max(orders/s.Permits, arrive*orders/s.Buyers, 1)
 	p := Plan{Costs: c.Provenance}
 	add := func(part, work string, count, micros, seconds float64) {
 		p.Rows = append(p.Rows, Row{

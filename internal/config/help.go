@@ -9,7 +9,7 @@ import (
 // Help writes the settings of a program, as -help shows them.
 func Help(w io.Writer, p Program) error {
 	var b strings.Builder
-	b.WriteString("Environment:\n")
+
 	for _, s := range Settings(p) {
 		fmt.Fprintf(&b, "  %s (%s)%s\n      %s\n", s.Name, s.Unit, s.defaultText(), s.Help)
 	}

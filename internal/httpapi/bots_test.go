@@ -16,7 +16,7 @@ import (
 
 const (
 	accounts       = 10_000 // of bots
-	honest         = 200    // buyers who ask, and come again when they are answered to
+	honest         = 200    // buyers who ask, and come again after Retry-After
 	botConcurrency = 16
 )
 
@@ -139,6 +139,6 @@ func TestRateLimits_OneAddressShutsOutNobodyElse(t *testing.T) {
 		took.Round(time.Millisecond), got+refused, got, honest, served+turnedAway, served)
 	require.LessOrEqual(t, float64(got), bound, "in one minute")
 	require.EqualValues(t, honest, served)
-	require.Zero(t, turnedAway, "nobody else is answered to come again")
+	require.Zero(t, turnedAway, "nobody else is refused")
 	require.Greater(t, refused, int64(accounts/10))
 }

@@ -130,7 +130,7 @@ func (h *fixture) raw(request string) (string, error) {
 		return "", err
 	}
 	defer func() { _ = conn.Close() }()
-	if err := conn.SetDeadline(time.Now().Add(5 * time.Second)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(30 * time.Second)); err != nil {
 		return "", err
 	}
 	if _, err := io.WriteString(conn, request); err != nil {
@@ -181,7 +181,7 @@ func TestServer_DisconnectsSlowBodies(t *testing.T) {
 				return
 			}
 			defer func() { _ = conn.Close() }()
-			assert.NoError(t, conn.SetDeadline(time.Now().Add(5*time.Second)))
+			assert.NoError(t, conn.SetDeadline(time.Now().Add(30*time.Second)))
 			_, err = io.WriteString(conn, head)
 			assert.NoError(t, err)
 			go func() { // until the connection is closed, by the server or by this test

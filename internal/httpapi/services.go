@@ -63,14 +63,6 @@ type PathLimiter interface {
 	LimitPath(ctx context.Context, v seckill.View, by seckill.Actor) error
 }
 
-// RouteLimiter applies the rate limit rules of the other routes.
-type RouteLimiter interface {
-	// CountsByGoods reports whether a rule of the request's route counts by goods.
-	CountsByGoods(ctx context.Context) bool
-	// LimitRoute refuses with RATE_LIMITED. goodsID is 0 where no existing goods is named.
-	LimitRoute(ctx context.Context, goodsID int64, by seckill.Actor) error
-}
-
 // PurchaseService takes purchases.
 type PurchaseService interface {
 	// Place returns the order number once the order is queued. The same path returns the same number.
@@ -97,30 +89,9 @@ type PaymentService interface {
 	Receive(ctx context.Context, paymentID, orderSn string, amount int64) (payment.Receipt, error)
 }
 
-// CallbackVerifier checks the payment provider's signature; its error is UNAUTHENTICATED.
-type CallbackVerifier interface {
-	Verify(timestamp, signature string, body []byte) error
-}
-
-// PhoneCipher encrypts phone numbers that are stored and decrypts those that are shown.
-type PhoneCipher interface {
-	Seal(buyerID int64, phone string) string
-	Open(buyerID int64, kept string) (string, error)
-}
-
-// Tokens verifies bearer tokens; its error is UNAUTHENTICATED.
-type Tokens interface {
-	Verify(token string) (seckill.Actor, error)
-}
-
 // Health reports whether this node should receive requests, and the state of each dependency.
 type Health interface {
 	Ready(ctx context.Context) (ready bool, parts map[string]string)
-}
-
-// ErrorCounter counts the errors to the buyers of a sale for its merchant.
-type ErrorCounter interface {
-	Refused(goodsID int64, reason seckill.Reason)
 }
 
 // Metrics records every response.

@@ -37,12 +37,15 @@ func (r *recorder) tick(done <-chan struct{}, every time.Duration, onPoint func(
 	defer ticker.Stop()
 	for ended := false; !ended; {
 		<-ticker.C
+		last := false
 		select {
 		case <-done:
-			ended = true
+			last = true
 		default:
 		}
-		if p, ok := r.addPoint(every / 2); ok && onPoint != nil {
+		p, ok := r.addPoint(every / 2)
+		ended = last && (ok || p.Span <= 0) // else the rest needs one more interval
+		if ok && onPoint != nil {
 			onPoint(p)
 		}
 	}

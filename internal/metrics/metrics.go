@@ -1,6 +1,7 @@
-// Package metrics exports a program's metrics to Prometheus. All names begin with seckill_ and use
-// base units. It implements the observer interfaces of the other packages, so that only this
-// package imports client_golang.
+// Package metrics exports a program's metrics to Prometheus. The project's own names begin with
+// seckill_; client_golang's collectors add go_*, process_* and go_sql_*. All use base units. The
+// package implements the Metrics interfaces of the other packages, so that only it imports
+// client_golang.
 //
 // Counters of frequent events are looked up before the sale begins, so that counting resolves no
 // labels. No metric has a label of buyers or orders; a few gauges of the newest sales have a label

@@ -152,40 +152,36 @@ type consumer struct {
 	Arguments [][]any `json:"arguments"` // name, type, value
 }
 
-// consumersOf asks the broker for its consumers, by queue.
-func consumersOf(t *testing.T, broker *servers.RabbitServer, vhost string) map[string][]consumer {
-	t.Helper()
-	out, err := broker.Ctl(t.Context(), "list_consumers", "-p", vhost, "--formatter", "json",
-		"queue_name", "active", "arguments")
-	require.NoError(t, err)
-	var all []consumer
-	require.NoError(t, json.Unmarshal([]byte(out), &all), out)
-	by := map[string][]consumer{}
-	for _, c := range all {
-		by[c.Queue] = append(by[c.Queue], c)
-	}
-	return by
-}
-
-// requireOneActive requires so many consumers of each shard, all with a priority, and one active
-// among them.
-func requireOneActive(
+// awaitOneActive waits until the broker lists so many consumers of each shard, all with a
+// priority, and one active among them.
+func awaitOneActive(
 	t *testing.T, broker *servers.RabbitServer, vhost string, shards, consumers int,
 ) {
 	t.Helper()
-	by := consumersOf(t, broker, vhost)
-	for shard := range shards {
-		list := by[fmt.Sprint("seckill.orders.", shard)]
-		require.Len(t, list, consumers, "shard %d", shard)
-		active := 0
-		for _, c := range list {
-			require.Contains(t, fmt.Sprint(c.Arguments), "x-priority")
+	eventually(t, func() bool {
+		out, err := broker.Ctl(t.Context(), "list_consumers", "-p", vhost, "--formatter", "json",
+			"queue_name", "active", "arguments")
+		var all []consumer
+		if err != nil || json.Unmarshal([]byte(out), &all) != nil {
+			return false
+		}
+		listed, active := map[string]int{}, map[string]int{}
+		for _, c := range all {
+			if strings.Contains(fmt.Sprint(c.Arguments), "x-priority") {
+				listed[c.Queue]++
+			}
 			if c.Active {
-				active++
+				active[c.Queue]++
 			}
 		}
-		require.Equal(t, 1, active, "active consumers of shard %d: %+v", shard, list)
-	}
+		for shard := range shards {
+			queue := fmt.Sprint("seckill.orders.", shard)
+			if listed[queue] != consumers || active[queue] != 1 {
+				return false
+			}
+		}
+		return true
+	}, "each shard has that many consumers, one of them active")
 }
 
 // Two processes consume all shards. Each shard has one active consumer, and when a process dies the
@@ -204,25 +200,20 @@ func TestConsumers_OneActivePerShardAndTakeoverAfterDeath(t *testing.T) {
 	w.startProcess("mortal", throughWire)
 	eventually(t, func() bool { return fmt.Sprint(w.writers()) == "[mortal]" })
 	stopSurvivor := w.startProcess("survivor", opt)
-	eventually(t, func() bool {
-		n := 0
-		for _, list := range consumersOf(t, broker, vhost) {
-			n += len(list)
-		}
-		return n == 2*opt.Shards
-	})
-	requireOneActive(t, broker, vhost, opt.Shards, 2)
+	awaitOneActive(t, broker, vhost, opt.Shards, 2)
 	require.Zero(t, w.overlaps.Load(), "two processes wrote to one shard at once")
 
 	died := time.Now()
 	wire.Close()
 	eventually(t, func() bool { return fmt.Sprint(w.writers()) == "[survivor]" })
 	t.Logf("the survivor has all shards %v after the death", time.Since(died))
-	requireOneActive(t, broker, vhost, opt.Shards, 1)
+	awaitOneActive(t, broker, vhost, opt.Shards, 1)
 
 	w.startProcess("successor", opt)
+	w.overlaps.Store(0)
 	stopSurvivor()
 	eventually(t, func() bool { return fmt.Sprint(w.writers()) == "[successor]" })
+	require.Zero(t, w.overlaps.Load(), "a graceful leave made two write to one shard at once")
 	sent := stop()
 	require.NotEmpty(t, sent)
 	eventually(t, func() bool { return w.has(sent) }, "confirmed and not written")

@@ -44,7 +44,7 @@ func (s *Store) AddCounts(
 		known[goodsID], answered = err != nil || n == 1, answered || err == nil
 	}
 	if !answered && failed != nil {
-		return nil, fmt.Errorf("share figures in redis: %w", failed)
+		return nil, fmt.Errorf("add counts in redis: %w", failed)
 	}
 	return known, nil
 }

@@ -25,7 +25,7 @@ return 1`)
 func (s *Store) acquire(ctx context.Context, key, holder string, life time.Duration) (bool, error) {
 	mine, err := lockScript.Run(ctx, s.client, []string{key}, holder, life.Milliseconds()).Bool()
 	if err != nil {
-		return false, fmt.Errorf("take a turn in redis: %w", err)
+		return false, fmt.Errorf("take the lock of a rebuild in redis: %w", err)
 	}
 	return mine, nil
 }

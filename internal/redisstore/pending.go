@@ -115,7 +115,7 @@ func readPending(text string) (order.Pending, error) {
 
 // Adopt takes units of the present epoch for orders of an older one and reports which of them got
 // units. Where the gate is shut all of them do: nothing is sold until a newer epoch, which includes
-// them, is loaded. Where Redis has a newer epoch the error is a *reservation.GateError.
+// them, is loaded. Where Redis has a newer epoch the error is a *seckill.GateError.
 //
 // limit is the most units that a buyer may hold including these; 0 leaves that check to MySQL.
 func (s *Store) Adopt(

@@ -15,7 +15,7 @@ import (
 const UsedPathLife = 24 * time.Hour
 
 // Reserve judges 1 to MaxBatch reservations of one goods in one script call. Where the gate is
-// shut, or epoch differs from Redis', it takes nothing and returns a *reservation.GateError. The
+// shut, or epoch differs from Redis', it takes nothing and returns a *seckill.GateError. The
 // result's NotReplicated is set where too few replicas confirmed the batch within WaitTimeout.
 func (s *Store) Reserve(
 	ctx context.Context, goodsID, epoch int64, rs []reservation.Reservation,
@@ -49,35 +49,31 @@ func readReserveResult(r *reply, rs []reservation.Reservation) (reservation.Resu
 	if r.err == nil && state != seckill.GateOpen {
 		return g, gateError(state, epoch)
 	}
-	if r.err == nil && r.left() != len(rs) {
-		r.fail("has %d verdicts for %d reservations", r.left(), len(rs))
+	digits := r.string()
+	if r.err == nil && len(digits) != len(rs) {
+		r.fail("has %d verdicts for %d reservations", len(digits), len(rs))
 	}
 	for i := 0; r.err == nil && i < len(rs); i++ {
-		g.Verdicts = append(g.Verdicts, readVerdict(r, rs[i].OrderSn))
+		code := reservation.VerdictCode(digits[i] - '0')
+		g.Verdicts = append(g.Verdicts, readVerdict(r, code, rs[i].OrderSn))
 	}
 	return g, r.err
 }
 
-// readVerdict decodes a digit and the data that belongs to it.
-func readVerdict(r *reply, sn string) reservation.Verdict {
-	text := r.string()
-	if text == "" || text[0] < '0' || text[0] > '8' {
-		r.fail("has the verdict %q", text)
-		return reservation.Verdict{}
-	}
-	v := reservation.Verdict{Code: reservation.VerdictCode(text[0] - '0')}
-	switch rest := text[1:]; v.Code {
-	case reservation.Taken:
+// readVerdict reads the detail that belongs to a verdict.
+func readVerdict(r *reply, code reservation.VerdictCode, sn string) reservation.Verdict {
+	v := reservation.Verdict{Code: code}
+	switch {
+	case code < 0 || code >= reservation.NumVerdicts:
+		r.fail("has the verdict %d", code)
+	case code == reservation.Taken:
 		v.OrderSn = sn
-	case reservation.Repeated:
-		v.OrderSn = rest
-	case reservation.OverLimit:
-		v.OrderSns = strings.Fields(rest)
-	case reservation.TooFew:
-		_, err := fmt.Sscan(rest, &v.Available)
-		if err != nil {
-			r.fail("has the verdict %q", text)
-		}
+	case code == reservation.Repeated:
+		v.OrderSn = r.string()
+	case code == reservation.OverLimit:
+		v.OrderSns = strings.Fields(r.string())
+	case code == reservation.TooFew:
+		v.Available = r.int()
 	}
 	return v
 }

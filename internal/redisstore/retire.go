@@ -12,7 +12,7 @@ func (s *Store) Retire(ctx context.Context, goodsID, epoch int64) (bool, error) 
 	done, err := s.retire.Run(ctx, s.client, []string{k.sale(), k.buyers(), k.pending(), k.moves(), k.outbox()}, epoch).
 		Bool()
 	if err != nil {
-		return false, fmt.Errorf("forget a sale in redis: %w", err)
+		return false, fmt.Errorf("delete a sale in redis: %w", err)
 	}
 	return done, nil
 }

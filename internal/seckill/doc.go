@@ -1,6 +1,6 @@
-// Package seckill defines the sale and its rules: its life from draft to closed, its window, the
-// random path that permits one buyer to try, the reservation, and the ledger that accounts for
-// every unit.
+// Package seckill defines the sale and its rules: its life from draft to closed, its window, its
+// gate, and the ledger that accounts for every unit. Package reservation has paths and
+// reservations; package salechange has what merchants change.
 //
 // MySQL is the source of truth about a sale. Redis is the permission to sell it, one epoch at a
 // time, and can always be rebuilt from MySQL. Redis' clock alone decides whether a sale has started

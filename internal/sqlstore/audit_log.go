@@ -61,10 +61,8 @@ func audit(tx *gorm.DB, action salechange.Action, was, became saleRow, now time.
 	}
 	by := seckill.ActorOf(tx.Statement.Context)
 	return tx.Create(&auditRow{
-		GoodsID: max(
-			was.GoodsID, became.GoodsID,
-		), ID: id.String(), ActorID: by.ID, ActorRole: by.Role, Action: action,
-		Was: from, Became: to, MadeAt: now.UnixMilli(),
+		GoodsID: max(was.GoodsID, became.GoodsID), ID: id.String(), ActorID: by.ID,
+		ActorRole: by.Role, Action: action, Was: from, Became: to, MadeAt: now.UnixMilli(),
 	}).Error
 }
 

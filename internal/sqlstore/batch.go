@@ -80,9 +80,8 @@ func writeBatch(tx *gorm.DB, b orderwriter.Batch) (order.Outcome, error) {
 		return order.Outcome{}, err
 	}
 	lost := linesIn(lines, tombstones)
-	fresh := slices.DeleteFunc(
-		lines, func(l reservation.OrderLine) bool { _, there := existing[l.OrderSn]; return there },
-	)
+	fresh := slices.DeleteFunc(lines,
+		func(l reservation.OrderLine) bool { _, there := existing[l.OrderSn]; return there })
 	if len(fresh)+len(lost) == 0 {
 		return order.Outcome{Epoch: sale.Epoch, Existing: existing}, nil
 	}

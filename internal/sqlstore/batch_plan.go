@@ -132,8 +132,9 @@ func (p *batchPlan) claimTombstone(
 // unit.
 func newOrder(sale saleRow, l reservation.OrderLine, epoch int64, now time.Time) orderRow {
 	return orderRow{
-		GoodsID: sale.GoodsID, OrderSn: l.OrderSn, BuyerID: l.BuyerID, Epoch: epoch, Quantity: l.Quantity,
-		Amount: sale.Price * l.Quantity, Name: l.Name, Phone: l.Phone, Created: now.UnixMilli(),
+		GoodsID: sale.GoodsID, OrderSn: l.OrderSn, BuyerID: l.BuyerID, Epoch: epoch,
+		Quantity: l.Quantity, Amount: sale.Price * l.Quantity, Name: l.Name, Phone: l.Phone,
+		Created: now.UnixMilli(),
 	}
 }
 
@@ -146,8 +147,9 @@ func newMove(
 		return order.StockMove{}, fmt.Errorf("make an id: %w", err)
 	}
 	return order.StockMove{
-		ID: id.String(), GoodsID: sale.GoodsID, Epoch: sale.Epoch, BuyerID: l.BuyerID, OrderSn: l.OrderSn,
-		Quantity: l.Quantity, Kind: kind, MadeAt: now.UTC().Truncate(time.Millisecond),
+		ID: id.String(), GoodsID: sale.GoodsID, Epoch: sale.Epoch, BuyerID: l.BuyerID,
+		OrderSn: l.OrderSn, Quantity: l.Quantity, Kind: kind,
+		MadeAt: now.UTC().Truncate(time.Millisecond),
 	}, nil
 }
 

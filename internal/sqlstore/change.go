@@ -120,8 +120,9 @@ func changeRow(tx *gorm.DB, was saleRow, after seckill.Sale, now time.Time) (sal
 	row.RebuildToken, row.Closed, row.Updated = was.RebuildToken, was.Closed, now.UnixMilli()
 	row.Version = was.Version + 1
 	res := tx.Model(&saleRow{}).Where("goods_id = ? AND version = ?", was.GoodsID, was.Version).
-		Select("title", "price", "total", "stock", "version", "per_buyer_limit", "max_per_buyer_limit", "start_at", "end_at",
-			"rate_algorithm", "permits_per_second", "max_burst_seconds", "max_wait_millis", "updated_at").
+		Select("title", "price", "total", "stock", "version", "per_buyer_limit",
+			"max_per_buyer_limit", "start_at", "end_at", "rate_algorithm", "permits_per_second",
+			"max_burst_seconds", "max_wait_millis", "updated_at").
 		Updates(&row)
 	if res.Error == nil && res.RowsAffected != 1 {
 		res.Error = order.ErrTryAgain

@@ -34,7 +34,9 @@ func (cutRow) TableName() string { return "stock_cuts" }
 
 func (r cutRow) cut() (inventory.StockCut, error) {
 	c := inventory.StockCut{
-		ID: r.ID, GoodsID: r.GoodsID, Epoch: r.Epoch, Quantity: r.Quantity, By: seckill.Actor{ID: r.ActorID, Role: r.ActorRole},
+		ID: r.ID, GoodsID: r.GoodsID, Epoch: r.Epoch, Quantity: r.Quantity, By: seckill.Actor{
+			ID: r.ActorID, Role: r.ActorRole,
+		},
 		Key: r.IdempotencyKey, State: r.State, BegunAt: timeOf(&r.MadeAt),
 	}
 	if err := json.Unmarshal([]byte(r.Wanted), &c.Wanted); err != nil {
@@ -58,8 +60,9 @@ func beginCut(
 	}
 	by := seckill.ActorOf(tx.Statement.Context)
 	row := cutRow{
-		GoodsID: sale.GoodsID, ID: id.String(), Epoch: sale.Epoch, Quantity: -c.StockDelta, Wanted: string(wanted),
-		ActorID: by.ID, ActorRole: by.Role, IdempotencyKey: once.Key, State: inventory.CutOpen, MadeAt: now.UnixMilli(),
+		GoodsID: sale.GoodsID, ID: id.String(), Epoch: sale.Epoch, Quantity: -c.StockDelta,
+		Wanted: string(wanted), ActorID: by.ID, ActorRole: by.Role, IdempotencyKey: once.Key,
+		State: inventory.CutOpen, MadeAt: now.UnixMilli(),
 	}
 	if err := tx.Create(&row).Error; err != nil {
 		return nil, err
@@ -130,7 +133,8 @@ func endCut(
 		return after, fmt.Errorf("encode an answer: %w", err)
 	}
 	return after, tx.Model(&idempotencyRow{}).
-		Where("actor_id = ? AND idempotency_key = ? AND cut_id = ?", cut.ActorID, cut.IdempotencyKey, cut.ID).
+		Where("actor_id = ? AND idempotency_key = ? AND cut_id = ?", cut.ActorID,
+			cut.IdempotencyKey, cut.ID).
 		Updates(map[string]any{"answer": string(answer), "cut_id": ""}).Error
 }
 
@@ -141,7 +145,8 @@ func undoCut(tx *gorm.DB, cut *cutRow) error {
 	if err := saveCut(tx, *cut); err != nil || cut.IdempotencyKey == "" {
 		return err
 	}
-	return tx.Where("actor_id = ? AND idempotency_key = ? AND cut_id = ?", cut.ActorID, cut.IdempotencyKey, cut.ID).
+	return tx.Where("actor_id = ? AND idempotency_key = ? AND cut_id = ?", cut.ActorID,
+		cut.IdempotencyKey, cut.ID).
 		Delete(&idempotencyRow{}).Error
 }
 

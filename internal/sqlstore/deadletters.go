@@ -29,9 +29,8 @@ func (s *Store) WriteFailed(
 	reason order.FailureReason, dead order.DeadLetter, now time.Time,
 ) (order.Outcome, error) {
 	if !fitsColumn(line.OrderSn, maxOrderSn) {
-		return order.Outcome{}, fmt.Errorf(
-			"write a failed order: number %.80q %w", line.OrderSn, errDoesNotFit,
-		)
+		return order.Outcome{}, fmt.Errorf("write a failed order: number %.80q %w", line.OrderSn,
+			errDoesNotFit)
 	}
 	deadLetter, err := withDefaults(dead, goodsID, line, reason, now)
 	if err != nil {
@@ -171,8 +170,9 @@ func rowOfDeadLetter(d order.DeadLetter) (deadLetterRow, error) {
 		d.Body = []byte{}
 	}
 	return deadLetterRow{
-		ID: d.ID, GoodsID: d.GoodsID, OrderSn: truncate(d.OrderSn, maxOrderSn), Reason: d.Reason, Attempts: d.Attempts,
-		FirstSeenAt: d.FirstSeenAt.UnixMilli(), Origin: truncate(d.Origin, maxOrigin), Body: d.Body,
+		ID: d.ID, GoodsID: d.GoodsID, OrderSn: truncate(d.OrderSn, maxOrderSn), Reason: d.Reason,
+		Attempts: d.Attempts, FirstSeenAt: d.FirstSeenAt.UnixMilli(),
+		Origin: truncate(d.Origin, maxOrigin), Body: d.Body,
 	}, nil
 }
 

@@ -29,8 +29,8 @@ func (s *Store) NextRebuildToken(ctx context.Context, goodsID int64) (int64, err
 }
 
 // BeginEpoch begins the next epoch of a sale and reads its state in the same transaction; a draft
-// becomes exposed. It returns seckill.ErrFenced for a token that is not the newest, and for
-// seckill.FirstToken with a sale that is no draft. A draft whose end has passed is a Conflict.
+// becomes exposed. It returns rebuild.ErrFenced for a token that is not the newest, and for
+// rebuild.FirstToken with a sale that is no draft. A draft whose end has passed is a Conflict.
 func (s *Store) BeginEpoch(
 	ctx context.Context, goodsID, token int64, now time.Time,
 ) (rebuild.Snapshot, error) {
@@ -47,7 +47,8 @@ func (s *Store) BeginEpoch(
 			return err
 		}
 		row.Epoch, row.Updated, row.RetiredAt = row.Epoch+1, now.UnixMilli(), nil
-		if err := tx.Select("status", "epoch", "updated_at", "retired_at").Updates(&row).Error; err != nil {
+		if err := tx.Select("status", "epoch", "updated_at",
+			"retired_at").Updates(&row).Error; err != nil {
 			return err
 		}
 		snap.Sale = row.sale()
@@ -94,13 +95,11 @@ func activeHoldings(tx *gorm.DB, goodsID int64) ([]rebuild.Holding, error) {
 			place[r.BuyerID], list = i, append(list, rebuild.Holding{BuyerID: r.BuyerID})
 		}
 		list[i].Held += r.Quantity
-		list[i].Orders = append(
-			list[i].Orders, rebuild.HeldOrder{OrderSn: r.OrderSn, Quantity: r.Quantity},
-		)
+		list[i].Orders = append(list[i].Orders,
+			rebuild.HeldOrder{OrderSn: r.OrderSn, Quantity: r.Quantity})
 	}
-	slices.SortFunc(
-		list, func(a, b rebuild.Holding) int { return cmp.Compare(a.BuyerID, b.BuyerID) },
-	)
+	slices.SortFunc(list,
+		func(a, b rebuild.Holding) int { return cmp.Compare(a.BuyerID, b.BuyerID) })
 	return list, err
 }
 

@@ -75,7 +75,8 @@ func (s *Store) findAnswer(
 		return nil, wrapError("find an idempotency key", err)
 	case row.MadeAt < now.Add(-salechange.IdempotencyTTL).UnixMilli():
 		err = s.read(ctx).
-			Where("actor_id = ? AND idempotency_key = ? AND made_at = ?", o.ActorID, o.Key, row.MadeAt).
+			Where("actor_id = ? AND idempotency_key = ? AND made_at = ?", o.ActorID, o.Key,
+				row.MadeAt).
 			Delete(&idempotencyRow{}).Error
 		return nil, wrapError("remove an old idempotency key", err)
 	case row.BodyHash != o.Hash:

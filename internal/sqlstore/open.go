@@ -96,9 +96,8 @@ func (s *Store) Pool() *sql.DB { return s.pool }
 
 // Close closes all connections.
 func (s *Store) Close() error {
-	return errors.Join(
-		s.pool.Close(), s.schema.Close(), s.replica.close(),
-	) // closing twice is harmless
+	return errors.Join(s.pool.Close(), s.schema.Close(),
+		s.replica.close()) // closing twice is harmless
 }
 
 // read returns a session for statements outside a transaction.

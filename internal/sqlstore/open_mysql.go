@@ -50,10 +50,8 @@ func openMySQL(_ context.Context, dsn string, opts Options) (*Store, error) {
 		return nil, err
 	}
 	limitPool(pool, opts)
-	store, err := newStore(
-		pool, gormmysql.New(gormmysql.Config{Conn: pool, SkipInitializeWithVersion: true}),
-		mysqlEngine,
-	)
+	store, err := newStore(pool,
+		gormmysql.New(gormmysql.Config{Conn: pool, SkipInitializeWithVersion: true}), mysqlEngine)
 	if err != nil {
 		return nil, err
 	}

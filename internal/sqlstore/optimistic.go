@@ -76,10 +76,8 @@ func (p *batchPlan) insertNew(tx *gorm.DB) error {
 func insertOrders(tx *gorm.DB, rows []orderRow) error {
 	const columns = `goods_id, order_sn, buyer_id, epoch, quantity, amount, status, failure_reason, name, phone, created_at, pay_by`
 	return insertValues(tx, "orders", columns, rows, func(values []any, r orderRow) []any {
-		return append(
-			values, r.GoodsID, r.OrderSn, r.BuyerID, r.Epoch, r.Quantity, r.Amount,
-			string(r.Status), "", r.Name, r.Phone, r.Created, r.PayBy,
-		)
+		return append(values, r.GoodsID, r.OrderSn, r.BuyerID, r.Epoch, r.Quantity, r.Amount,
+			string(r.Status), "", r.Name, r.Phone, r.Created, r.PayBy)
 	})
 }
 
@@ -109,10 +107,10 @@ func insertValues[R any](
 		for _, r := range part {
 			values = valuesOf(values, r)
 		}
-		statement := "INSERT INTO " + table + " (" + columns + ") VALUES " + strings.Repeat(
-			one+",", len(part)-1,
-		) + one
-		if _, err := tx.Statement.ConnPool.ExecContext(tx.Statement.Context, statement, values...); err != nil {
+		statement := "INSERT INTO " + table + " (" + columns + ") VALUES " + strings.Repeat(one+",",
+			len(part)-1) + one
+		if _, err := tx.Statement.ConnPool.ExecContext(tx.Statement.Context, statement,
+			values...); err != nil {
 			return err
 		}
 	}

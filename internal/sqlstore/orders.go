@@ -22,9 +22,8 @@ func (s *Store) Order(ctx context.Context, goodsID int64, orderSn string) (order
 func (s *Store) OrdersOf(
 	ctx context.Context, buyerID int64, before string, limit int,
 ) ([]order.Order, error) {
-	return orderList(
-		"list a buyer's orders", s.read(ctx).Where("buyer_id = ?", buyerID), before, limit,
-	)
+	return orderList("list a buyer's orders", s.read(ctx).Where("buyer_id = ?", buyerID), before,
+		limit)
 }
 
 // OrdersOfGoods lists a sale's orders in the same way; an empty status means all. It reads the
@@ -58,7 +57,8 @@ func (s *Store) OrdersByNumber(
 	var all []order.Order
 	for part := range slices.Chunk(sns, chunkOf(s.db)) {
 		var rows []orderRow
-		if err := s.read(ctx).Where("goods_id = ? AND order_sn IN ?", goodsID, part).Find(&rows).Error; err != nil {
+		if err := s.read(ctx).Where("goods_id = ? AND order_sn IN ?", goodsID,
+			part).Find(&rows).Error; err != nil {
 			return nil, wrapError("read orders", err)
 		}
 		all = append(all, mapSlice(rows, orderRow.order)...)

@@ -55,9 +55,8 @@ func (s *Store) Receive(
 		if len(rows) == 0 {
 			return order.ErrNoSuchOrder
 		}
-		row, err := findPayment(
-			tx, p,
-		) // under the order's lock, so an earlier transaction of it has ended
+		row, err := findPayment(tx,
+			p) // under the order's lock, so an earlier transaction of it has ended
 		if errors.Is(err, gorm.ErrRecordNotFound) {
 			row, err = receive(tx, &rows[0], p, now)
 		}

@@ -104,7 +104,8 @@ func (s *Store) dueOrders(
 ) ([]string, error) {
 	var sns []string
 	err := s.read(ctx).Model(&orderRow{}).
-		Where("goods_id = ? AND status = ? AND pay_by <= ?", goodsID, order.Created, now.UnixMilli()).
+		Where("goods_id = ? AND status = ? AND pay_by <= ?", goodsID, order.Created,
+			now.UnixMilli()).
 		Order("pay_by").Limit(limit).Pluck("order_sn", &sns).Error
 	return sns, err
 }

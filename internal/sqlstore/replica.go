@@ -37,9 +37,8 @@ func openReplica(opts Options) (*replica, error) {
 	}
 	pool := sql.OpenDB(sessionConnector{connector})
 	limitPool(pool, opts)
-	db, err := newGORM(
-		pool, gormmysql.New(gormmysql.Config{Conn: pool, SkipInitializeWithVersion: true}),
-	)
+	db, err := newGORM(pool,
+		gormmysql.New(gormmysql.Config{Conn: pool, SkipInitializeWithVersion: true}))
 	if err != nil {
 		return nil, err
 	}

@@ -43,9 +43,8 @@ func (s *Store) ScheduleRelease(
 			return err
 		}
 		if waiting > 0 {
-			return seckill.NewUnavailable(
-				"the order's units are being released or taken again", nil,
-			)
+			return seckill.NewUnavailable("the order's units are being released or taken again",
+				nil)
 		}
 		if err := unretire(tx, &sale); err != nil {
 			return err

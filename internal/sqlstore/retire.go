@@ -29,8 +29,9 @@ func (s *Store) RetiredBetween(ctx context.Context, from, to time.Time) ([]secki
 	return saleList("list retired sales", q.Order("goods_id"))
 }
 
-// Retire keeps that a sale which ended or was closed before a moment is over for good; false where it is not: it is another
-// epoch, an order may still be paid, units are on their way back, or it has been put on sale again.
+// Retire keeps that a sale which ended or was closed before a moment is over for good; false where
+// it is not: it is another epoch, an order may still be paid, units are on their way back, or it
+// has been put on sale again.
 func (s *Store) Retire(
 	ctx context.Context, goodsID, epoch int64, overBefore, now time.Time,
 ) (bool, error) {

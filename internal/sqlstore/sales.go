@@ -37,9 +37,8 @@ func (s *Store) ExposedSales(
 	ctx context.Context, below int64, limit int,
 ) (list []seckill.Sale, err error) {
 	err = s.readReplica(ctx, func(q *gorm.DB) (err error) {
-		list, err = saleList(
-			"list exposed sales", newestSales(q.Where("status = ?", seckill.Exposed), below, limit),
-		)
+		list, err = saleList("list exposed sales",
+			newestSales(q.Where("status = ?", seckill.Exposed), below, limit))
 		return err
 	})
 	return list, err
@@ -50,7 +49,8 @@ func (s *Store) ExposedSales(
 func (s *Store) LiveGoods(ctx context.Context, closedSince time.Time) ([]seckill.Sale, error) {
 	// One statement, so that a sale closed meanwhile is listed exactly once.
 	q := s.read(ctx).
-		Where("(status = ? OR closed_at >= ?) AND retired_at IS NULL", seckill.Exposed, closedSince.UnixMilli())
+		Where("(status = ? OR closed_at >= ?) AND retired_at IS NULL", seckill.Exposed,
+			closedSince.UnixMilli())
 	return saleList("list live goods", q.Order("goods_id"))
 }
 

@@ -9,13 +9,13 @@ import (
 	"flashsale.dev/seckill/internal/order"
 )
 
-// WriteTombstone writes a tombstonestone: the row of an order of an ended epoch that was lost with
+// WriteTombstone writes a tombstone: the row of an order of an ended epoch that was lost with
 // Redis, before its buyer learns of it. A late message then finds the row and creates no order (ADR
 // 0035). An existing row stays unchanged and is returned. order.ErrTryAgain says that the order's
 // epoch has not ended.
 func (s *Store) WriteTombstone(ctx context.Context, o order.Order) (order.Order, error) {
 	var row orderRow
-	err := s.inTx(ctx, "write a tombstonestone", func(tx *gorm.DB) error {
+	err := s.inTx(ctx, "write a tombstone", func(tx *gorm.DB) error {
 		sale, err := lockSale(tx, o.GoodsID)
 		if err != nil {
 			return err
@@ -27,17 +27,18 @@ func (s *Store) WriteTombstone(ctx context.Context, o order.Order) (order.Order,
 		if sale.Epoch <= o.Epoch {
 			return order.ErrTryAgain
 		}
-		row = tombstonestoneRow(o)
+		row = tombstoneRow(o)
 		return insert(tx, []orderRow{row})
 	})
 	return row.order(), err
 }
 
-// tombstonestoneRow is a failed order of zero units: their number is unknown.
-func tombstonestoneRow(o order.Order) orderRow {
+// tombstoneRow is a failed order of zero units: their number is unknown.
+func tombstoneRow(o order.Order) orderRow {
 	return orderRow{
-		GoodsID: o.GoodsID, OrderSn: o.OrderSn, BuyerID: o.BuyerID, Epoch: o.Epoch, Status: order.Failed,
-		FailureReason: order.FailedLost, Created: o.CreatedAt.UnixMilli(), ClosedAt: millis(o.ClosedAt),
+		GoodsID: o.GoodsID, OrderSn: o.OrderSn, BuyerID: o.BuyerID, Epoch: o.Epoch,
+		Status: order.Failed, FailureReason: order.FailedLost, Created: o.CreatedAt.UnixMilli(),
+		ClosedAt: millis(o.ClosedAt),
 	}
 }
 

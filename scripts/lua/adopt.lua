@@ -32,11 +32,12 @@ local was_pending = pend
 
 local function take(buyer, q, sn, entry)
   if redis.call('HEXISTS', pending, sn) == 1 then return 1 end
-  local held, sns = string.match(redis.call('HGET', buyers, buyer) or '0', '^(%d+)(.*)$')
-  if string.find(sns, sn, 1, true) then return 1 end
+  local holding = redis.call('HGET', buyers, buyer)
+  local held = held_of(holding)
+  if holding and string.find(holding, ' ' .. sn .. ':', 1, true) then return 1 end
   if not q or q > avail or (limit > 0 and held + q > limit) then return 0 end
   redis.call('HSET', pending, sn, now .. ':' .. q .. ':' .. entry)
-  redis.call('HSET', buyers, buyer, (held + q) .. sns .. ' ' .. sn .. ':' .. q)
+  redis.call('HSET', buyers, buyer, with_order(holding, held, sn, q))
   avail, pend = avail - q, pend + q
   return 1
 end

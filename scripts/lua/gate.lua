@@ -22,17 +22,52 @@ local function current_lease(given)
   return string.match(redis.call('INFO', 'replication'), 'master_replid:(%x+)')
 end
 
+-- leads reports whether this server still has a lease.
+local function leads(lease, given)
+  if given ~= '' then return lease == given end
+  local info = redis.call('INFO', 'replication')
+  return string.find(info, 'master_replid:' .. lease .. '\r', 1, true) ~= nil
+end
+
 -- gate_of returns one of the codes above and Redis' epoch (0 = none).
 local function gate_of(gate, epoch, lease, given_lease)
   if not epoch then return GATE_MISSING, 0 end
   if gate ~= '0' then return GATE_SHUT, tonumber(epoch) end
-  if lease ~= current_lease(given_lease) then return GATE_LEASE, tonumber(epoch) end
+  if not leads(lease, given_lease) then return GATE_LEASE, tonumber(epoch) end
   return GATE_OPEN, tonumber(epoch)
 end
 
 -- quantity returns a decimal integer from 1 to 999,999,999, else nil (tonumber alone accepts 0x10,
 -- 1e3 and nan).
 local function quantity(s)
-  if string.match(s, '^[1-9]%d*$') and #s <= 9 then return tonumber(s) end
+  if s == '1' then return 1 end
+  if #s <= 9 and string.find(s, '^[1-9]%d*$') then return tonumber(s) end
   return nil
+end
+
+-- A buyer's holding is "held sn:quantity sn:quantity …"; nil or false for a buyer without orders.
+local function held_of(holding)
+  if not holding then return 0 end
+  return tonumber(string.sub(holding, 1, string.find(holding, ' ', 1, true) - 1))
+end
+
+-- with_order returns a holding with one more order.
+local function with_order(holding, held, sn, q)
+  local orders = holding and string.sub(holding, string.find(holding, ' ', 1, true)) or ''
+  return held + q .. orders .. ' ' .. sn .. ':' .. q
+end
+
+-- without_order returns a holding without one of its orders.
+local function without_order(holding, rest, sn)
+  local from = string.find(holding, ' ' .. sn .. ':', 1, true)
+  local orders = string.find(holding, ' ', 1, true)
+  if not from then return rest .. string.sub(holding, orders) end
+  local after = string.find(holding, ' ', from + 1, true) or #holding + 1
+  return rest .. string.sub(holding, orders, from - 1) .. string.sub(holding, after)
+end
+
+-- numbers_of returns the order numbers of a holding, separated by spaces.
+local function numbers_of(holding)
+  if not holding then return '' end
+  return (string.gsub(string.sub(holding, string.find(holding, ' ', 1, true) + 1), ':%d+', ''))
 end

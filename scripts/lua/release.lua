@@ -16,13 +16,13 @@ local s = redis.call('HMGET', sale, 'gate', 'epoch', 'lease')
 local gate, epoch = gate_of(s[1], s[2], s[3], ARGV[1])
 
 local function lower_holding(buyer, sn, units)
-  local held, sns = string.match(redis.call('HGET', buyers, buyer) or '', '^(%d+)(.*)$')
-  if not held then return end
-  local rest = held - units
+  local holding = redis.call('HGET', buyers, buyer)
+  if not holding then return end
+  local rest = held_of(holding) - units
   if rest <= 0 then
     redis.call('HDEL', buyers, buyer)
   else
-    redis.call('HSET', buyers, buyer, rest .. string.gsub(sns, ' ' .. sn .. ':%d+', ''))
+    redis.call('HSET', buyers, buyer, without_order(holding, rest, sn))
   end
 end
 

@@ -15,7 +15,7 @@ import (
 func TestBuying(t *testing.T) {
 	h := standalone(t)
 	for name, test := range map[string]func(*testing.T, fixture){
-		"pressed many times": pressedManyTimes, "an answer is lost": anAnswerIsLost, "answered to wait": requireWaiting,
+		"pressed many times": pressedManyTimes, "an answer is lost": anAnswerIsLost, "rate limited": isRateLimited,
 		"no event stream": noEventStream, "the page is left": thePageIsLeft, "a try of yesterday": aTryOfYesterday, "a clock that is wrong": aWrongClock,
 		"by keyboard alone": byKeyboard, "in Chinese": inChinese, "signed out": signedOut, "too many at once": tooMany,
 	} {
@@ -85,7 +85,7 @@ func anAnswerIsLost(t *testing.T, h fixture) {
 }
 
 // Retry-After is obeyed, where everybody can see it, and the wait can be given up.
-func requireWaiting(t *testing.T, h fixture) {
+func isRateLimited(t *testing.T, h fixture) {
 	goods := h.sale(t, "A thing to wait for", 100, 50, 5, -time.Minute, time.Hour)
 	v := h.buyer(t, 102, `let refused = 0; window.at = []; window.meddle = (path) => {
 		if (!path.includes('randomPath')) return null;

@@ -68,7 +68,7 @@ func until(t *testing.T, p *installation.Prometheus, alert string, fires bool) {
 	require.Eventually(t, func() bool {
 		firing, err := p.Firing(t.Context())
 		return err == nil && firing[alert] == fires
-	}, 60*time.Second, 200*time.Millisecond, "%s: firing should be %t", alert, fires)
+	}, 3*time.Minute, 200*time.Millisecond, "%s: firing should be %t", alert, fires)
 }
 
 // shrink has Redis believe that there were fewer units than are sold.

@@ -16,6 +16,8 @@ func TestInstallation(t *testing.T) {
 		name string
 		run  func(*testing.T, *installation.Installation)
 	}{
+		// First: an API that has served a rush has free heap that would hide growth.
+		{"Export_MemoryDoesNotGrowWithRows", exportMemory},
 		{"Rush_ThousandUnitsForFiveThousandBuyers", rushOneEach},
 		{"Rush_EachBuyerAsksFiveTimesAtOnce", rushFiveRequestsEach},
 		{"Rush_QuantityThreeOfLimitFive", rushThreeEach},
@@ -23,7 +25,6 @@ func TestInstallation(t *testing.T) {
 		{"BadRequests_ChangeNothing", badRequestsChangeNothing},
 		{"Seckillctl_RebuildsSale", ctlRebuildsSale},
 		{"Seckillctl_SetsLimiterOnEachNode", ctlSetsLimiter},
-		{"Export_MemoryDoesNotGrowWithRows", exportMemory},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.run(t, r) })
 	}

@@ -45,7 +45,7 @@ func rushFor(t *testing.T, r *installation.Installation, goods string, p buyers.
 	for _, result := range report.Results {
 		if result.Outcome == buyer.Won {
 			require.True(t, sns[result.OrderSn],
-				"buyer %d was result 202 for %s, which MySQL does not have", result.BuyerID,
+				"buyer %d was answered 202 for %s, which MySQL does not have", result.BuyerID,
 				result.OrderSn)
 			require.Equal(t, "created", result.Status)
 		}
@@ -62,7 +62,7 @@ func (r rushed) exact(t *testing.T, units, orders, buyers int64) {
 	r.gone(t, units, orders, buyers)
 }
 
-// gone is exact, where buyers may have been result to come again.
+// gone is exact, where buyers may have been answered 503.
 func (r rushed) gone(t *testing.T, units, orders, buyers int64) {
 	t.Helper()
 	require.Zero(t, r.report.Sum(func(result buyer.Result) int {

@@ -36,7 +36,7 @@ type row struct {
 func TestScaling_Table(t *testing.T) {
 	fmt.Fprintln(os.Stdout,
 		"| APIs | consumers | requests | Redis calls each | limiter asked, per node and s | beyond rate × T | allowed | undecided | "+
-			"API memory, most | API CPU each | result an older state for |\n| --: | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: |")
+			"API memory, most | API CPU each | older state answered for |\n| --: | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: |")
 	for _, n := range [][2]int{{1, 1}, {2, 2}, {4, 3}, {8, 4}} {
 		t.Run(fmt.Sprintf("%d APIs", n[0]), func(t *testing.T) {
 			r := rushOver(t, n[0], n[1])
@@ -81,7 +81,7 @@ func spentBy(t *testing.T, r *installation.Installation) (sum time.Duration) {
 }
 
 // older closes the sale while many read it on every node, and gives how long after the close was
-// answered a read that began then was still result the state before.
+// answered a read that began then was still answered with the state before.
 func (c *crowd) older(t *testing.T) time.Duration {
 	t.Helper()
 	var mu sync.Mutex

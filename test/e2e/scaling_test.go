@@ -94,7 +94,7 @@ func (c *crowd) exact(t *testing.T, units int64) {
 	for _, result := range c.report.Results {
 		for _, heard := range result.Accepted {
 			require.True(t, sns[heard.OrderSn],
-				"buyer %d was result 202 for %s, which MySQL does not have", result.BuyerID,
+				"buyer %d was answered 202 for %s, which MySQL does not have", result.BuyerID,
 				heard.OrderSn)
 		}
 	}
@@ -121,7 +121,7 @@ func (c *crowd) polite(t *testing.T) {
 func (c *crowd) bounded(t *testing.T, undecided float64) {
 	t.Helper()
 	seen, allowance := c.balancer.seen(), c.rate+float64(len(c.APIs)*leases)+undecided
-	t.Logf("%d requests in %s at %.0f/s: %d paths, at most %.0f beyond rate × T (allowed %.0f, %.0f undecided), %d result to wait, answers %v, %d broken",
+	t.Logf("%d requests in %s at %.0f/s: %d paths, at most %.0f beyond rate × T (allowed %.0f, %.0f undecided), %d answers of 429, answers %v, %d broken",
 		seen.asked, c.report.Took.Round(time.Millisecond), c.rate, len(seen.paths),
 		seen.most(c.rate), allowance, undecided, seen.limited, seen.reasons, seen.broken)
 	require.LessOrEqual(t, seen.most(c.rate), allowance, "permits beyond rate × T, of %d nodes",

@@ -17,7 +17,7 @@ import (
 	"flashsale.dev/seckill/internal/testing/installation"
 )
 
-// ctl runs seckillctl against a installation, reads what it prints into data (where it ends well),
+// ctl runs seckillctl against an installation, reads what it prints into data (where it ends well),
 // and gives its exit code.
 func ctl(t *testing.T, r *installation.Installation, data any, args ...string) int {
 	t.Helper()
@@ -83,16 +83,24 @@ func ctlSetsLimiter(t *testing.T, r *installation.Installation) {
 		"maxBurstSeconds=2"))
 	require.InDelta(t, 7, s.PermitsPerSecond, 0)
 	op := r.Operator(t)
-	seen := func() bool {
-		err := op.Do(context.WithoutCancel(t.Context()), http.MethodGet,
-			"/admin/limiters/randomPath/"+goods, nil, &s)
-		return err == nil && s.Source == "operator" && s.PermitsPerSecond == 7
+	nodes := func() (changed int) {
+		for i := range r.APIs {
+			op.Base = r.Base(i)
+			err := op.Do(context.WithoutCancel(t.Context()), http.MethodGet,
+				"/admin/limiters/randomPath/"+goods, nil, &s)
+			if err == nil && s.Source == "operator" && s.PermitsPerSecond == 7 {
+				changed++
+			}
+		}
+		return changed
 	}
-	require.Eventually(t, seen, time.Minute, 20*time.Millisecond)
+	require.Eventually(t, func() bool {
+		return nodes() == len(r.APIs)
+	}, time.Minute, 20*time.Millisecond)
 	require.Equal(t, 2, ctl(t, r, nil, "limiter", "delete", "randomPath", goods),
 		"not confirmed with -yes")
 	require.Equal(t, 0, ctl(t, r, &struct{}{}, "limiter", "delete", "randomPath", goods, "-yes"))
-	require.Eventually(t, func() bool { return !seen() }, time.Minute, 20*time.Millisecond)
+	require.Eventually(t, func() bool { return nodes() == 0 }, time.Minute, 20*time.Millisecond)
 }
 
 func TestPrograms_PrintTheirVersion(t *testing.T) {

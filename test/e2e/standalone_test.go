@@ -56,7 +56,7 @@ func (s standalone) buyerToken(id int64) (string, error) {
 }
 
 // TestStandalone_OrdersSurviveKillDuringRush kills standalone with -9 while it sells, starts it
-// again on the same directory and lets the rush go on: whoever was result 202 has an order, and
+// again on the same directory and lets the rush go on: whoever was answered 202 has an order, and
 // exactly the stock is sold.
 func TestStandalone_OrdersSurviveKillDuringRush(t *testing.T) {
 	const units = 300

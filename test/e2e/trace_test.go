@@ -32,10 +32,13 @@ func tracePurchase(t *testing.T, r *installation.Installation, c *collector.Coll
 	steps := []string{"POST /:randomPath/decrStock", "reserve in Redis", "publish to RabbitMQ",
 		"write a batch", "commit in MySQL"}
 	require.Eventually(t, func() bool {
-		return len(c.Named("settle in Redis")) > 0 && len(c.Named(steps[0])) > 0 &&
-			len(c.Named(steps[2])) > 0
-	},
-		20*time.Second, 50*time.Millisecond, "the collector was not result of all steps")
+		for _, step := range append(steps, "settle in Redis") {
+			if len(c.Named(step)) == 0 {
+				return false
+			}
+		}
+		return true
+	}, time.Minute, 50*time.Millisecond, "the collector has not received all steps")
 	above := c.Named(steps[0])[0]
 	require.Equal(t, "seckill-api", above.Service)
 	for _, step := range steps[1:] {
@@ -47,8 +50,9 @@ func tracePurchase(t *testing.T, r *installation.Installation, c *collector.Coll
 	}
 	require.Equal(t, "seckill-order-consumer", above.Service)
 	require.Equal(t, above.Trace, c.Named("settle in Redis")[0].Trace)
-	require.True(t, strings.Contains(r.APIs[0].Log(), "trace_id="+above.Trace),
-		"the log does not name the trace")
+	require.Eventually(t, func() bool {
+		return strings.Contains(r.APIs[0].Log(), "trace_id="+above.Trace)
+	}, time.Minute, 50*time.Millisecond, "the log does not name the trace")
 }
 
 // traceRush checks that a step of a batch is part of one buyer's trace and linked with the others'.

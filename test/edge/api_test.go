@@ -27,7 +27,7 @@ func TestEdge_BeforeTheRealAPI(t *testing.T) {
 	t.Run("a rush", func(t *testing.T) { rushThrough(t, r, e) })
 }
 
-// before is the deployed site before a installation; everybody comes from an exempt address unless
+// before is the deployed site before an installation; everybody comes from an exempt address unless
 // a test says otherwise.
 func before(t *testing.T, r *installation.Installation) site {
 	t.Helper()
@@ -156,6 +156,12 @@ func rushThrough(t *testing.T, r *installation.Installation, e *edge) {
 	require.True(t, l.Balanced, "%+v", l)
 	require.Equal(t, []int64{300, 0, 0, 300}, []int64{l.Total, l.Available, l.Pending, l.Sold})
 	require.NotContains(t, e.nginx.Log(), `"status":5`)
-	require.NotContains(t, strings.ToLower(e.nginx.Log()), "lua")
+	for line := range strings.Lines(e.nginx.Log()) {
+		// Redis may miss the edge's 50 ms on a busy machine; the API decides then. Nothing else
+		// fails.
+		if !strings.Contains(line, "edge: redis: ") {
+			require.NotContains(t, strings.ToLower(line), "lua")
+		}
+	}
 	require.EqualValues(t, 300, r.Facts(t, goods).Units)
 }

@@ -109,7 +109,7 @@ func shaped(t *testing.T, a answer) {
 	require.Equal(t, "no-store", a.Header.Get("Cache-Control"))
 }
 
-// api stands in for the API: it counts what reaches it and says what it is answered to.
+// api stands in for the API: it counts what reaches it and answers what the test sets.
 type api struct {
 	*httptest.Server
 	heard atomic.Int64

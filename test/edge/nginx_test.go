@@ -105,7 +105,7 @@ func TestSettings_WrongLimitKeepsNginxFromStarting(t *testing.T) {
 	} {
 		s := site{"upstream.conf": upstream("127.0.0.1:8080"),
 			"settings.lua": asking(t, "127.0.0.1:1", rule)}
-		// nginx -t does not run init_by_lua: only a start reports.
+		// nginx -t does not run init_by_lua: only a start shows errors.
 		_, err := servers.StartNginx(t.Context(), t.TempDir(), "/edge/alive", s.setup)
 		require.ErrorContains(t, err, "site/settings.lua: shared.randomPath: x is no limit", rule)
 	}

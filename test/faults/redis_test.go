@@ -85,7 +85,8 @@ func emptyUnderManySales(t *testing.T, r *run) {
 	}
 	began := time.Now()
 	for _, goods := range sales {
-		r.awaitEpoch(t, goods, 2, began)
+		require.EqualValues(t, 2, r.awaitEpoch(t, goods, 2, began), "goods %s was rebuilt twice",
+			goods)
 	}
 	t.Logf("30 more sales were rebuilt within %s", time.Since(began).Round(time.Millisecond))
 }
@@ -94,14 +95,15 @@ func emptyUnderManySales(t *testing.T, r *run) {
 // timeout, its election (up to 2 s) and a rebuild.
 const rebuiltWithin = 15 * time.Second
 
-// awaitEpoch waits until a sale has reached an epoch and its ledger balances.
-func (r *run) awaitEpoch(t *testing.T, goods string, epoch int64, since time.Time) {
+// awaitEpoch waits until a sale has reached an epoch and its ledger balances, and returns the
+// epoch that it has then.
+func (r *run) awaitEpoch(t *testing.T, goods string, epoch int64, since time.Time) int64 {
 	t.Helper()
 	c := r.Merchant(t)
 	for {
 		l, err := c.Ledger(t.Context(), goods)
 		if err == nil && l.Epoch >= epoch && l.Balanced {
-			return
+			return l.Epoch
 		}
 		require.Less(t, time.Since(since), rebuiltWithin, "goods %s: %+v %v", goods, l, err)
 		time.Sleep(20 * time.Millisecond)

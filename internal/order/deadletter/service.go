@@ -9,7 +9,6 @@ import (
 
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/inventory"
-	"flashsale.dev/seckill/internal/order/orderwriter"
 	"flashsale.dev/seckill/internal/ordersn"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/reservation"
@@ -25,15 +24,15 @@ type Store interface {
 	RemoveDeadLetter(ctx context.Context, id string) error
 	// MovesOfOrder lists an order's stock moves that are not marked as applied.
 	MovesOfOrder(ctx context.Context, goodsID int64, orderSn string) ([]order.StockMove, error)
-	// PlanReturn writes the stock move that returns an order's units at a later moment, unless
-	// Revive removes it before.
+	// ScheduleRelease writes the stock move that returns an order's units at a later moment,
+	// unless RestoreOrder removes it before.
 	ScheduleRelease(
 		ctx context.Context,
 		goodsID int64,
 		l reservation.OrderLine,
 		at time.Time,
 	) (order.StockMove, error)
-	// Revive makes a failed order created, once, and removes its dead letter and the planned
+	// RestoreOrder makes a failed order created, once, and removes its dead letter and the planned
 	// return. Conflict if stock or limit do not allow it, ErrTryAgain if the epoch has changed.
 	RestoreOrder(
 		ctx context.Context,
@@ -43,16 +42,10 @@ type Store interface {
 	) (order.Order, error)
 }
 
-// ReservationStore reserves units for a requeued order in Redis.
-type ReservationStore interface {
-	View(ctx context.Context, goodsID int64) (seckill.View, error)
-	orderwriter.Settler
-}
-
 // Service resolves dead letters for operators. It is safe for concurrent use.
 type Service struct {
 	store    Store
-	redis    ReservationStore
+	redis    Redis
 	releaser *inventory.StockReleaser
 	minter   *ordersn.Minter
 	timeout  time.Duration // until an unpaid order expires
@@ -63,7 +56,7 @@ type Service struct {
 // NewService returns a service whose requeued orders expire after paymentTimeout.
 func NewService(
 	store Store,
-	reservations ReservationStore,
+	reservations Redis,
 	releaser *inventory.StockReleaser,
 	minter *ordersn.Minter,
 	paymentTimeout time.Duration,

@@ -113,22 +113,9 @@ func (s *SaleService) Delete(ctx context.Context, by seckill.Actor, goodsID int6
 	return seckill.OrUnavailable(err, "the draft could not be deleted")
 }
 
-// saleReader reads the row of a sale in MySQL.
-type saleReader interface {
-	Sale(ctx context.Context, goodsID int64) (seckill.Sale, error)
-}
-
-// SaleRedis is Redis as changes of sales need it.
-type SaleRedis interface {
-	View(ctx context.Context, goodsID int64) (seckill.View, error)
-	// UpdateSale writes status, window, limit and rate; ErrNotLoaded if Redis lacks the sale's epoch.
-	UpdateSale(ctx context.Context, sale seckill.Sale) error
-	MoveApplier
-}
-
 // syncSale writes a sale's fields from MySQL to Redis. It reads the row anew, so that of two concurrent
 // changes the later one wins. A draft, and a sale that Redis lost, are left alone.
-func syncSale(ctx context.Context, store saleReader, redis SaleRedis, goodsID int64) error {
+func syncSale(ctx context.Context, store Store, redis Redis, goodsID int64) error {
 	sale, err := store.Sale(ctx, goodsID)
 	if err != nil || sale.Status == seckill.Draft {
 		return err

@@ -39,18 +39,6 @@ func (c StockCut) Move() order.StockMove {
 	return order.StockMove{ID: c.ID, GoodsID: c.GoodsID, Epoch: c.Epoch, Kind: order.MoveDelta, Quantity: -c.Quantity}
 }
 
-// CutStore is MySQL as the change syncer needs it.
-type CutStore interface {
-	saleReader
-	// EndCut writes Redis' answer to a cut: done or undone. If a newer epoch has begun, it sets the
-	// cut that epoch and leaves it open.
-	EndCut(ctx context.Context, c StockCut, result order.MoveResult, now time.Time) (StockCut, seckill.Sale, error)
-	// OpenCuts lists open cuts that were begun before a moment, oldest first.
-	OpenCuts(ctx context.Context, before time.Time, limit int) ([]StockCut, error)
-	// ForgetKeys deletes idempotency keys made before a moment.
-	ForgetKeys(ctx context.Context, before time.Time) error
-}
-
 // errCutOpen means that Redis can't decide a cut now. The change syncer finishes it.
 var errCutOpen = errors.New("the cut is stored and is finished as soon as redis answers")
 
@@ -58,7 +46,7 @@ var errCutOpen = errors.New("the cut is stored and is finished as soon as redis 
 // processes may repeat any step: within an epoch Redis answers the same for an id, and MySQL ends a
 // row once.
 func finishCut(
-	ctx context.Context, store CutStore, redis MoveApplier, c StockCut, now time.Time,
+	ctx context.Context, store Store, redis Redis, c StockCut, now time.Time,
 ) (StockCut, seckill.Sale, error) {
 	var sale seckill.Sale
 	for range 3 { // one new epoch may begin in between, hardly two

@@ -10,30 +10,18 @@ import (
 	"flashsale.dev/seckill/internal/workers"
 )
 
-// MoveStore is the table stock_moves in MySQL.
-type MoveStore interface {
-	// UnreleasedMoves lists moves made before a moment that are not marked as released, oldest first.
-	UnreleasedMoves(ctx context.Context, madeBefore time.Time, limit int) ([]order.StockMove, error)
-	MarkReleased(ctx context.Context, goodsID int64, ids []string, now time.Time) error
-}
-
-// MoveApplier applies moves of one goods to Redis, each once, by its id.
-type MoveApplier interface {
-	Release(ctx context.Context, goodsID int64, moves []order.StockMove) ([]order.MoveResult, error)
-}
-
 // StockReleaser applies stock moves to Redis: at once if it can, and every second what failed. The row
 // in MySQL is the obligation; its id makes a repeated application harmless. Any number of processes may
 // run one.
 type StockReleaser struct {
-	store MoveStore
-	redis MoveApplier
+	store Store
+	redis Redis
 	now   func() time.Time
 	log   *slog.Logger
 }
 
 // NewStockReleaser makes a stock releaser.
-func NewStockReleaser(store MoveStore, redis MoveApplier, log *slog.Logger) *StockReleaser {
+func NewStockReleaser(store Store, redis Redis, log *slog.Logger) *StockReleaser {
 	return &StockReleaser{store: store, redis: redis, now: time.Now, log: log}
 }
 

@@ -11,26 +11,7 @@ import (
 	"flashsale.dev/seckill/internal/seckill/salechange"
 )
 
-// SaleStore is MySQL as merchants' calls need it.
-type SaleStore interface {
-	CutStore
-	AuditLog
-	// CreateSale inserts a sale, or returns the one that the same key inserted before.
-	CreateSale(ctx context.Context, sale seckill.Sale, key salechange.IdempotencyKey) (seckill.Sale, error)
-	// CloseSale closes an exposed sale and accepts a closed one; a draft is a Conflict.
-	CloseSale(ctx context.Context, goodsID int64, now time.Time) (seckill.Sale, error)
-	// SalesOf lists a merchant's sales (0: of all merchants), newest first, below a goods id (0: from
-	// the newest).
-	SalesOf(ctx context.Context, merchantID, below int64, limit int) ([]seckill.Sale, error)
-	// Change changes a sale in one transaction, or inserts the stock cut with which the change begins.
-	Change(ctx context.Context, goodsID int64, c salechange.Change, key salechange.IdempotencyKey, now time.Time) (BegunChange, error)
-	// Answered returns the first answer to an idempotency key; false if there is none yet.
-	Answered(ctx context.Context, key salechange.IdempotencyKey, now time.Time) (seckill.Sale, bool, error)
-	// DeleteDraft removes a draft; any other sale is a Conflict.
-	DeleteDraft(ctx context.Context, goodsID int64, key salechange.IdempotencyKey, now time.Time) error
-}
-
-// LedgerReader reads the ledger of a sale from Redis and MySQL; *reconcile.Reconciler is one.
+// LedgerReader reads the ledger of a sale from Redis and MySQL; *reconcile.LedgerReader is one.
 type LedgerReader interface {
 	Ledger(ctx context.Context, sale seckill.Sale) (seckill.Ledger, error)
 }
@@ -38,8 +19,8 @@ type LedgerReader interface {
 // SaleService serves merchants: it creates, exposes, changes, closes, lists and accounts for sales.
 // It is safe for concurrent use.
 type SaleService struct {
-	store     SaleStore
-	redis     SaleRedis
+	store     Store
+	redis     Redis
 	opener    *rebuild.Opener
 	ledgers   LedgerReader
 	releaser  *StockReleaser
@@ -51,7 +32,7 @@ type SaleService struct {
 // NewSaleService makes the service. checkRate returns a BadRequest for a rate of which no limiter can
 // be made.
 func NewSaleService(
-	store SaleStore, redis SaleRedis, opener *rebuild.Opener, ledgers LedgerReader, releaser *StockReleaser,
+	store Store, redis Redis, opener *rebuild.Opener, ledgers LedgerReader, releaser *StockReleaser,
 	checkRate func(seckill.Rate) error, log *slog.Logger,
 ) *SaleService {
 	return &SaleService{

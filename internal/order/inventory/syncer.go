@@ -16,8 +16,8 @@ import (
 // that Redis lacks because it was down. Any number of processes may run one.
 type ChangeSyncer struct {
 	live  *livesales.List
-	store CutStore
-	redis SaleRedis
+	store Store
+	redis Redis
 	now   func() time.Time
 	log   *slog.Logger
 }
@@ -30,7 +30,7 @@ const (
 )
 
 // NewChangeSyncer makes a change syncer.
-func NewChangeSyncer(live *livesales.List, store CutStore, redis SaleRedis, log *slog.Logger) *ChangeSyncer {
+func NewChangeSyncer(live *livesales.List, store Store, redis Redis, log *slog.Logger) *ChangeSyncer {
 	return &ChangeSyncer{live: live, store: store, redis: redis, now: time.Now, log: log}
 }
 

@@ -5,28 +5,16 @@ import (
 	"log/slog"
 	"time"
 
-	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/inventory"
 	"flashsale.dev/seckill/internal/order/livesales"
 	"flashsale.dev/seckill/internal/workers"
 )
 
-// ExpiryStore expires orders in MySQL.
-type ExpiryStore interface {
-	// ExpireDue expires at most limit unpaid orders of a sale that are due, in one transaction.
-	ExpireDue(
-		ctx context.Context,
-		goodsID int64,
-		now time.Time,
-		limit int,
-	) ([]order.StockMove, error)
-}
-
 // Expirer expires unpaid orders and returns their units to the sale. It works in batches per sale,
 // so that it rarely competes with the consumer for the goods row.
 type Expirer struct {
 	live     *livesales.List
-	store    ExpiryStore
+	store    Store
 	releaser *inventory.StockReleaser
 	now      func() time.Time
 	log      *slog.Logger
@@ -39,7 +27,7 @@ const (
 
 // NewExpirer returns an expirer of the live sales' orders.
 func NewExpirer(
-	live *livesales.List, store ExpiryStore, releaser *inventory.StockReleaser, log *slog.Logger,
+	live *livesales.List, store Store, releaser *inventory.StockReleaser, log *slog.Logger,
 ) *Expirer {
 	return &Expirer{live: live, store: store, releaser: releaser, now: time.Now, log: log}
 }

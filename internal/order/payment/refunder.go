@@ -8,29 +8,18 @@ import (
 	"flashsale.dev/seckill/internal/workers"
 )
 
-// RefundStore keeps the payments to refund in MySQL.
-type RefundStore interface {
-	// DueRefunds lists payments whose refund is due, the longest due first.
-	DueRefunds(ctx context.Context, now time.Time, limit int) ([]Refund, error)
-	// ClaimRefund sets the time of the next attempt and returns whether the caller may make this
-	// attempt. Of several callers with the same refund one gets true.
-	ClaimRefund(ctx context.Context, r Refund, next time.Time) (bool, error)
-	// MarkRefunded records that a payment was refunded. A repeated call changes nothing.
-	MarkRefunded(ctx context.Context, p Payment, now time.Time) error
-}
-
 // Refunder refunds payments that their orders could not keep, and retries until the provider
 // accepts. Any number of refunders may run, because each attempt is claimed by one of them. After a
 // crash between refund and mark another refunder asks again, and the provider refunds nothing more.
 type Refunder struct {
-	store    RefundStore
+	store    Store
 	provider Provider
 	now      func() time.Time
 	log      *slog.Logger
 }
 
 // NewRefunder returns a refunder that asks provider.
-func NewRefunder(store RefundStore, provider Provider, log *slog.Logger) *Refunder {
+func NewRefunder(store Store, provider Provider, log *slog.Logger) *Refunder {
 	return &Refunder{store: store, provider: provider, now: time.Now, log: log}
 }
 

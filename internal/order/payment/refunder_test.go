@@ -12,8 +12,9 @@ import (
 	"flashsale.dev/seckill/internal/order"
 )
 
-// fakeRefund is a RefundStore and a Provider of one refund, with its own clock.
+// fakeRefund is a Store and a Provider of one refund, with its own clock.
 type fakeRefund struct {
+	Store
 	now        time.Time
 	due        time.Time
 	attempts   int

@@ -10,20 +10,12 @@ import (
 	"flashsale.dev/seckill/internal/workers"
 )
 
-// StatusReader reads the status of many orders from MySQL.
-type StatusReader interface {
-	// StatusOf returns the status of each order that has a row.
-	StatusOf(ctx context.Context, goodsID int64, sns []string) (map[string]order.Status, error)
-	// OrdersByNumber reads the orders that have a row.
-	OrdersByNumber(ctx context.Context, goodsID int64, sns []string) ([]order.Order, error)
-}
-
 // Notifier sends changed orders to subscriptions. One poller serves all subscriptions of a node, so
 // that thousands of them cost one or two statements per sale and round. It is safe for concurrent
 // use.
 type Notifier struct {
-	store     StatusReader
-	pending   PendingStore
+	store     Store
+	pending   Redis
 	log       *slog.Logger
 	done      chan struct{}
 	closeOnce sync.Once
@@ -45,7 +37,7 @@ const (
 )
 
 // NewNotifier returns a notifier that sends nothing before Run.
-func NewNotifier(store StatusReader, pending PendingStore, log *slog.Logger) *Notifier {
+func NewNotifier(store Store, pending Redis, log *slog.Logger) *Notifier {
 	return &Notifier{
 		store: store, pending: pending, log: log,
 		done: make(chan struct{}), goods: make(map[int64]map[*Subscription]struct{}),

@@ -10,29 +10,10 @@ import (
 	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
-// OrderStore reads orders from MySQL and writes tombstones.
-type OrderStore interface {
-	// Order reads one order; ErrNoSuchOrder if there is no row.
-	Order(ctx context.Context, goodsID int64, orderSn string) (order.Order, error)
-	// WriteTombstone writes the row of a lost order, so that no writer can create the order
-	// later. It returns an existing row unchanged.
-	WriteTombstone(ctx context.Context, o order.Order) (order.Order, error)
-	// OrdersOf lists a buyer's orders, newest first, before an order number ("": from the top).
-	OrdersOf(ctx context.Context, buyerID int64, before string, limit int) ([]order.Order, error)
-	// OrdersOfGoods lists a sale's orders likewise, of one status or ("") of all.
-	OrdersOfGoods(
-		ctx context.Context,
-		goodsID int64,
-		status order.Status,
-		before string,
-		limit int,
-	) ([]order.Order, error)
-}
-
 // Service reads the status of orders. It is safe for concurrent use.
 type Service struct {
-	store   OrderStore
-	pending PendingStore
+	store   Store
+	pending Redis
 	sales   order.SaleReader
 	owners  order.SaleGetter
 	minter  *ordersn.Minter
@@ -40,7 +21,7 @@ type Service struct {
 
 // NewService returns a service whose order numbers minter checks.
 func NewService(
-	store OrderStore, pending PendingStore, sales order.SaleReader, owners order.SaleGetter,
+	store Store, pending Redis, sales order.SaleReader, owners order.SaleGetter,
 	minter *ordersn.Minter,
 ) *Service {
 	return &Service{store: store, pending: pending, sales: sales, owners: owners, minter: minter}
@@ -186,14 +167,4 @@ func NewNoSuchOrder() error { return seckill.NewError(seckill.NotFound, "there i
 
 func newOtherBuyersOrder() error {
 	return seckill.NewError(seckill.Forbidden, "this is another buyer's order")
-}
-
-// PendingStore reads reservations from Redis that MySQL may not have yet.
-type PendingStore interface {
-	// Pending finds one by its number.
-	Pending(ctx context.Context, goodsID int64, orderSn string) (reservation.OrderLine, bool, error)
-	// PendingAmong returns which of the numbers, by goods id, are pending.
-	PendingAmong(ctx context.Context, numbers map[int64][]string) (map[string]bool, error)
-	// View reads the current state of a sale.
-	View(ctx context.Context, goodsID int64) (seckill.View, error)
 }

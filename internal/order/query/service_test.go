@@ -15,7 +15,7 @@ import (
 // racingRebuild is a Redis and a MySQL. Between their answers a rebuild writes the order and ends its
 // epoch.
 type racingRebuild struct {
-	OrderStore
+	Store
 	order   order.Order
 	rebuilt bool
 }

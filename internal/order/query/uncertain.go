@@ -14,7 +14,7 @@ const certainAfter = time.Minute
 
 // withUncertain sets the status queued, as Find does, on created orders that are pending in Redis.
 // It checks all young orders of a list in one round trip. If Redis fails, MySQL's status stays.
-func withUncertain(ctx context.Context, store PendingStore, orders []order.Order) []order.Order {
+func withUncertain(ctx context.Context, store Redis, orders []order.Order) []order.Order {
 	young := make(map[int64][]string)
 	for _, o := range orders {
 		if o.Status == order.Created && time.Since(o.CreatedAt) < certainAfter {
@@ -46,7 +46,7 @@ func withUncertain(ctx context.Context, store PendingStore, orders []order.Order
 // commitUncertain reports whether a pending order of a sale may have no durable row. A shut gate
 // means no: a restarted Redis may have lost the settling of an order, and a status must not go back
 // from created to queued. The caller reads pending first, so that both come from the same Redis.
-func commitUncertain(ctx context.Context, store PendingStore, goodsID int64) bool {
+func commitUncertain(ctx context.Context, store Redis, goodsID int64) bool {
 	v, err := store.View(ctx, goodsID)
 	return err == nil && v.Gate == seckill.GateOpen
 }

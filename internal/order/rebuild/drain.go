@@ -39,7 +39,7 @@ func (r *Rebuilder) drain(
 		return nil, ErrRetired
 	}
 	result.Was = sale.Epoch
-	if err := r.Gate.Shut(ctx, sale.GoodsID, sale.Epoch); err != nil {
+	if err := r.Redis.Shut(ctx, sale.GoodsID, sale.Epoch); err != nil {
 		return nil, err
 	}
 	// Purchases reserved before the gate was shut publish within this time or leave their outbox
@@ -88,7 +88,7 @@ func (r *Rebuilder) passBarrier(ctx context.Context, goodsID int64, b order.Barr
 func (r *Rebuilder) findMissing(ctx context.Context, result *Result) ([]order.Pending, error) {
 	var missing []order.Pending
 	result.Found = 0
-	for page, err := range outbox.PendingPages(ctx, r.Gate, result.GoodsID, pendingChunk) {
+	for page, err := range outbox.PendingPages(ctx, r.Redis, result.GoodsID, pendingChunk) {
 		if err != nil {
 			return nil, fmt.Errorf("read pending reservations: %w", err)
 		}

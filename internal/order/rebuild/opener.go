@@ -8,31 +8,16 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// Epochs begins epochs in MySQL.
-type Epochs interface {
-	// BeginEpoch exposes a draft, or keeps the status of an exposed or closed sale. With the goods
-	// row locked, it increments the epoch and reads the state that the epoch starts from. The error
-	// is ErrFenced if the token is not the newest, or is FirstToken and the sale is no draft.
-	BeginEpoch(ctx context.Context, goodsID, token int64, now time.Time) (Snapshot, error)
-}
-
-// Loader loads epochs into Redis.
-type Loader interface {
-	// Load returns false if Redis holds this epoch or a newer one, or if the gate is open. A gate
-	// can be open after a failover; then the new master's reservations must be drained first.
-	Load(ctx context.Context, snap Snapshot) (bool, error)
-}
-
 // Opener begins epochs in MySQL and loads them into Redis. It does not drain reservations under
 // way; the Rebuilder does that first.
 type Opener struct {
-	epochs Epochs
-	loader Loader
+	epochs Store
+	loader Redis
 	now    func() time.Time
 }
 
 // NewOpener makes an opener.
-func NewOpener(epochs Epochs, loader Loader) *Opener {
+func NewOpener(epochs Store, loader Redis) *Opener {
 	return &Opener{epochs: epochs, loader: loader, now: time.Now}
 }
 

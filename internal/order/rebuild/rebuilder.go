@@ -10,7 +10,6 @@ import (
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/outbox"
 	"flashsale.dev/seckill/internal/seckill"
-	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
 // Metrics receives the result of each rebuild.
@@ -33,39 +32,6 @@ type Result struct {
 	Shut      time.Duration `json:"-"`        // how long the gate stayed shut
 }
 
-// Store is MySQL for a rebuild.
-type Store interface {
-	// NextRebuildToken takes the next fencing token of a goods.
-	NextRebuildToken(ctx context.Context, goodsID int64) (int64, error)
-	// BarrierReached says whether the batch writer recorded the barrier of an epoch and token.
-	BarrierReached(ctx context.Context, goodsID, epoch, token int64) (bool, error)
-	Sale(ctx context.Context, goodsID int64) (seckill.Sale, error)
-	// StatusOf returns the status of those of the orders that have a row.
-	StatusOf(
-		ctx context.Context, goodsID int64, sns []string,
-	) (map[string]order.Status, error)
-	// WriteFailed writes one order as failed, with its dead letter. It leaves a written order
-	// alone.
-	WriteFailed(
-		ctx context.Context, goodsID int64, l reservation.OrderLine, epoch int64,
-		reason order.FailureReason, d order.DeadLetter, now time.Time,
-	) (order.Outcome, error)
-	AddDeadLetter(ctx context.Context, d order.DeadLetter) error
-}
-
-// GateStore is a sale's gate in Redis, the lock of its rebuild, and its pending reservations.
-type GateStore interface {
-	View(ctx context.Context, goodsID int64) (seckill.View, error)
-	// Shut closes the gate. Afterwards Redis refuses to load an epoch up to the given one.
-	Shut(ctx context.Context, goodsID, epoch int64) error
-	// LockRebuild takes the lock and extends it until unlock; ok is false if another holds it. The
-	// lock of a killed process ends after its lifetime.
-	LockRebuild(
-		ctx context.Context, goodsID int64, life time.Duration,
-	) (unlock func(), ok bool, err error)
-	outbox.PendingReader
-}
-
 // ErrRebuilding means that another process rebuilds the sale.
 var ErrRebuilding = errors.New("another process is rebuilding the sale")
 
@@ -78,7 +44,7 @@ const lockTTL = 2 * time.Second
 // Dependencies are what a Rebuilder works with.
 type Dependencies struct {
 	Store   Store
-	Gate    GateStore
+	Redis   Redis
 	Outbox  *outbox.Publisher
 	Queue   order.Publisher // for barriers
 	Opener  *Opener
@@ -88,7 +54,7 @@ type Dependencies struct {
 	Log            *slog.Logger
 }
 
-// Rebuilder rebuilds one sale at a time. Several goroutines may call it.
+// Rebuilder rebuilds sales, one in each call. It is safe for concurrent use.
 type Rebuilder struct{ Dependencies }
 
 // NewRebuilder makes a rebuilder.
@@ -128,7 +94,7 @@ func (r *Rebuilder) rebuildIfNeeded(ctx context.Context, sale seckill.Sale) {
 // reasonToRebuild says why a sale needs a rebuild; "" if it needs none or Redis does not answer.
 // A closed sale needs one too, so that units of its unpaid orders can go back.
 func (r *Rebuilder) reasonToRebuild(ctx context.Context, sale seckill.Sale) string {
-	v, err := r.Gate.View(ctx, sale.GoodsID)
+	v, err := r.Redis.View(ctx, sale.GoodsID)
 	switch {
 	case errors.Is(err, seckill.ErrNotLoaded):
 		return "Redis lost the sale"
@@ -146,7 +112,7 @@ func (r *Rebuilder) reasonToRebuild(ctx context.Context, sale seckill.Sale) stri
 
 // locked runs work under the rebuild lock of a goods.
 func (r *Rebuilder) locked(ctx context.Context, goodsID int64, work func() error) error {
-	unlock, ok, err := r.Gate.LockRebuild(ctx, goodsID, lockTTL)
+	unlock, ok, err := r.Redis.LockRebuild(ctx, goodsID, lockTTL)
 	if err == nil && !ok {
 		err = ErrRebuilding
 	}

@@ -10,31 +10,13 @@ import (
 	"flashsale.dev/seckill/internal/workers"
 )
 
-// RetireStore is MySQL for the retirer.
-type RetireStore interface {
-	// OverBefore lists sales that ended before a moment and are not retired. It returns those
-	// above a goods id, in ascending order.
-	OverBefore(ctx context.Context, moment time.Time, above int64, limit int) ([]seckill.Sale, error)
-	// RetiredBetween lists sales retired in the half-open interval [from, to).
-	RetiredBetween(ctx context.Context, from, to time.Time) ([]seckill.Sale, error)
-	// Retire marks a sale as over for good; false if it is not.
-	Retire(ctx context.Context, goodsID, epoch int64, overBefore, now time.Time) (bool, error)
-}
-
-// RetireRedis is Redis for the retirer.
-type RetireRedis interface {
-	View(ctx context.Context, goodsID int64) (seckill.View, error)
-	// Retire removes a sale with this epoch from Redis; false if Redis keeps it.
-	Retire(ctx context.Context, goodsID, epoch int64) (bool, error)
-}
-
 // Retirer removes sales from Redis a day after their end, when every order is final and nothing is
 // in flight. It marks them in MySQL first, so that no rebuilder takes a removed sale for a lost
 // one. A late change of such a sale clears the mark, and the sale is rebuilt. Several processes
 // may run a Retirer.
 type Retirer struct {
-	store RetireStore
-	redis RetireRedis
+	store Store
+	redis Redis
 	now   func() time.Time
 	log   *slog.Logger
 }
@@ -51,7 +33,7 @@ const (
 )
 
 // NewRetirer makes a retirer.
-func NewRetirer(store RetireStore, redis RetireRedis, log *slog.Logger) *Retirer {
+func NewRetirer(store Store, redis Redis, log *slog.Logger) *Retirer {
 	return &Retirer{store: store, redis: redis, now: time.Now, log: log}
 }
 

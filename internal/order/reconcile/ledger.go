@@ -5,42 +5,18 @@ import (
 	"errors"
 	"time"
 
-	"flashsale.dev/seckill/internal/order"
-	"flashsale.dev/seckill/internal/order/outbox"
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// LedgerStore reads MySQL's side of a ledger.
-type LedgerStore interface {
-	// Database reads the stock and the active units of a sale.
-	Database(ctx context.Context, goodsID int64) (seckill.Database, error)
-	// StatusOf returns the status of those of the orders that have a row.
-	StatusOf(
-		ctx context.Context, goodsID int64, sns []string,
-	) (map[string]order.Status, error)
-	// OldestUnreleasedMove returns when the oldest stock move of a goods that is not released was
-	// made; zero if there is none.
-	OldestUnreleasedMove(ctx context.Context, goodsID int64) (time.Time, error)
-	// CountUnreleased counts a goods' stock moves that are not released and its open stock cuts.
-	CountUnreleased(ctx context.Context, goodsID int64) (int, error)
-}
-
-// LedgerRedis reads Redis' side of a ledger.
-type LedgerRedis interface {
-	// View reads the state of a sale; seckill.ErrNotLoaded if Redis does not hold it.
-	View(ctx context.Context, goodsID int64) (seckill.View, error)
-	outbox.PendingReader
-}
-
 // LedgerReader accounts for the units of sales. It changes nothing.
 type LedgerReader struct {
-	store LedgerStore
-	redis LedgerRedis
+	store Store
+	redis Redis
 	now   func() time.Time
 }
 
 // NewLedgerReader makes a reader.
-func NewLedgerReader(store LedgerStore, redis LedgerRedis) *LedgerReader {
+func NewLedgerReader(store Store, redis Redis) *LedgerReader {
 	return &LedgerReader{store: store, redis: redis, now: time.Now}
 }
 

@@ -13,28 +13,8 @@ import (
 	"flashsale.dev/seckill/internal/order/livesales"
 	"flashsale.dev/seckill/internal/order/outbox"
 	"flashsale.dev/seckill/internal/seckill"
-	"flashsale.dev/seckill/internal/seckill/reservation"
 	"flashsale.dev/seckill/internal/workers"
 )
-
-// Store is MySQL for repairs and samples.
-type Store interface {
-	// ScheduleRelease writes a stock move that returns the units that Redis holds for an order. The
-	// error is Unavailable if the order has a move already.
-	ScheduleRelease(
-		ctx context.Context, goodsID int64, l reservation.OrderLine, at time.Time,
-	) (order.StockMove, error)
-	// CountDeadLetters counts the dead letters that wait for an operator.
-	CountDeadLetters(ctx context.Context) (int64, error)
-}
-
-// Redis is Redis for repairs and samples.
-type Redis interface {
-	// Settle turns pending reservations into sold units and returns how many it changed.
-	Settle(ctx context.Context, goodsID int64, sns []string) (int, error)
-	// Memory returns the memory use of the fullest master.
-	Memory(ctx context.Context) (Memory, error)
-}
 
 // Metrics receives what the reconciler finds.
 type Metrics interface {

@@ -79,7 +79,7 @@ func (r *Reconciler) logDifferences(
 	logOrders(ctx, log, "unwritten", v.Now, f.overdue(v.Now))
 	if d.Unreleased > 0 {
 		log.WarnContext(ctx, "Redis lacks units of stock moves",
-			"difference", "unreleased", "moves", d.Unreleased)
+			"difference", "not_released", "moves", d.Unreleased)
 	}
 	if d.Totals > 0 {
 		log.ErrorContext(ctx,

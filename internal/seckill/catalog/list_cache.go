@@ -8,7 +8,8 @@ import (
 	"flashsale.dev/seckill/internal/ttlcache"
 )
 
-// ListTTL is the greatest age of a cached page of the list.
+// ListTTL is the age at which a page of the list is read again. Callers that share a slow read
+// may get an older one.
 const ListTTL = time.Second
 
 // maxPages bounds the cached pages, because callers choose cursors and page sizes.

@@ -51,6 +51,20 @@ func TestListCache_ReadsAPageOncePerSecond(t *testing.T) {
 	require.EqualValues(t, 2, l.calls.Load())
 }
 
+func TestListCache_KeepsNoMorePagesThanItsSize(t *testing.T) {
+	l := &lister{now: time.Now}
+	clock := time.Now()
+	cache := NewListCache(l, func() time.Time { return clock })
+	for i := range 2 * maxPages {
+		_, err := cache.Sales(t.Context(), int64(i), 1)
+		require.NoError(t, err)
+	}
+	calls := l.calls.Load()
+	_, err := cache.Sales(t.Context(), 2*maxPages-1, 1)
+	require.NoError(t, err)
+	require.Equal(t, calls+1, l.calls.Load())
+}
+
 func TestListCache_KeepsNoError(t *testing.T) {
 	l := &lister{now: time.Now, err: errors.New("no answer")}
 	cache := NewListCache(l, time.Now)

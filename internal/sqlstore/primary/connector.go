@@ -45,7 +45,7 @@ type server struct {
 // NewConnector returns a connector to the server of cfg that accepts writes. With one address it
 // connects there without asking for the role.
 func NewConnector(cfg *mysql.Config) (driver.Connector, error) {
-	if len(Addresses(cfg)) == 1 {
+	if len(Addresses(cfg)) < 2 {
 		return mysql.NewConnector(cfg)
 	}
 	return newConnector(cfg, false)

@@ -1,0 +1,42 @@
+package query
+
+import (
+	"context"
+
+	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/seckill/reservation"
+)
+
+// Store reads orders from MySQL and writes tombstones.
+type Store interface {
+	// Order reads one order; ErrNoSuchOrder if there is no row.
+	Order(ctx context.Context, goodsID int64, orderSn string) (order.Order, error)
+	// WriteTombstone writes the row of a lost order, so that no writer can create the order
+	// later. It returns an existing row unchanged.
+	WriteTombstone(ctx context.Context, o order.Order) (order.Order, error)
+	// OrdersOf lists a buyer's orders, newest first, before an order number ("": from the top).
+	OrdersOf(ctx context.Context, buyerID int64, before string, limit int) ([]order.Order, error)
+	// OrdersOfGoods lists a sale's orders likewise, of one status or ("") of all.
+	OrdersOfGoods(
+		ctx context.Context,
+		goodsID int64,
+		status order.Status,
+		before string,
+		limit int,
+	) ([]order.Order, error)
+	// StatusOf returns the status of each order that has a row.
+	StatusOf(ctx context.Context, goodsID int64, sns []string) (map[string]order.Status, error)
+	// OrdersByNumber reads the orders that have a row.
+	OrdersByNumber(ctx context.Context, goodsID int64, sns []string) ([]order.Order, error)
+}
+
+// Redis holds the reservations that MySQL may not have yet.
+type Redis interface {
+	// Pending finds one by its number.
+	Pending(ctx context.Context, goodsID int64, orderSn string) (reservation.OrderLine, bool, error)
+	// PendingAmong returns which of the numbers, by goods id, are pending.
+	PendingAmong(ctx context.Context, numbers map[int64][]string) (map[string]bool, error)
+	// View reads the current state of a sale.
+	View(ctx context.Context, goodsID int64) (seckill.View, error)
+}

@@ -1,0 +1,60 @@
+package rebuild
+
+import (
+	"context"
+	"time"
+
+	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/outbox"
+	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/seckill/reservation"
+)
+
+// Store is the part of MySQL that a rebuild, an opening and the retirer use.
+type Store interface {
+	// NextRebuildToken takes the next fencing token of a goods.
+	NextRebuildToken(ctx context.Context, goodsID int64) (int64, error)
+	// BarrierReached says whether the batch writer recorded the barrier of an epoch and token.
+	BarrierReached(ctx context.Context, goodsID, epoch, token int64) (bool, error)
+	Sale(ctx context.Context, goodsID int64) (seckill.Sale, error)
+	// StatusOf returns the status of those of the orders that have a row.
+	StatusOf(
+		ctx context.Context, goodsID int64, sns []string,
+	) (map[string]order.Status, error)
+	// WriteFailed writes one order as failed, with its dead letter. It leaves a written order
+	// alone.
+	WriteFailed(
+		ctx context.Context, goodsID int64, l reservation.OrderLine, epoch int64,
+		reason order.FailureReason, d order.DeadLetter, now time.Time,
+	) (order.Outcome, error)
+	AddDeadLetter(ctx context.Context, d order.DeadLetter) error
+	// BeginEpoch exposes a draft, or keeps the status of an exposed or closed sale. With the goods
+	// row locked, it increments the epoch and reads the state that the epoch starts from. The error
+	// is ErrFenced if the token is not the newest, or is FirstToken and the sale is no draft.
+	BeginEpoch(ctx context.Context, goodsID, token int64, now time.Time) (Snapshot, error)
+	// OverBefore lists sales that ended before a moment and are not retired. It returns those
+	// above a goods id, in ascending order.
+	OverBefore(ctx context.Context, moment time.Time, above int64, limit int) ([]seckill.Sale, error)
+	// RetiredBetween lists sales retired in the half-open interval [from, to).
+	RetiredBetween(ctx context.Context, from, to time.Time) ([]seckill.Sale, error)
+	// Retire marks a sale as over for good; false if it is not.
+	Retire(ctx context.Context, goodsID, epoch int64, overBefore, now time.Time) (bool, error)
+}
+
+// Redis holds a sale's epoch, its gate, the lock of its rebuild, and its pending reservations.
+type Redis interface {
+	View(ctx context.Context, goodsID int64) (seckill.View, error)
+	// Shut closes the gate. Afterwards Redis refuses to load an epoch up to the given one.
+	Shut(ctx context.Context, goodsID, epoch int64) error
+	// LockRebuild takes the lock and extends it until unlock; ok is false if another holds it. The
+	// lock of a killed process ends after its lifetime.
+	LockRebuild(
+		ctx context.Context, goodsID int64, life time.Duration,
+	) (unlock func(), ok bool, err error)
+	outbox.PendingReader
+	// Load returns false if Redis holds this epoch or a newer one, or if the gate is open. A gate
+	// can be open after a failover; then the new master's reservations must be drained first.
+	Load(ctx context.Context, snap Snapshot) (bool, error)
+	// Retire removes a sale with this epoch from Redis; false if Redis keeps it.
+	Retire(ctx context.Context, goodsID, epoch int64) (bool, error)
+}

@@ -1,0 +1,44 @@
+package reconcile
+
+import (
+	"context"
+	"time"
+
+	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/outbox"
+	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/seckill/reservation"
+)
+
+// Store is the part of MySQL that ledgers, repairs and samples use.
+type Store interface {
+	// Database reads the stock and the active units of a sale.
+	Database(ctx context.Context, goodsID int64) (seckill.Database, error)
+	// StatusOf returns the status of those of the orders that have a row.
+	StatusOf(
+		ctx context.Context, goodsID int64, sns []string,
+	) (map[string]order.Status, error)
+	// OldestUnreleasedMove returns when the oldest stock move of a goods that is not released was
+	// made; zero if there is none.
+	OldestUnreleasedMove(ctx context.Context, goodsID int64) (time.Time, error)
+	// CountUnreleased counts a goods' stock moves that are not released and its open stock cuts.
+	CountUnreleased(ctx context.Context, goodsID int64) (int, error)
+	// ScheduleRelease writes a stock move that returns the units that Redis holds for an order. The
+	// error is Unavailable if the order has a move already.
+	ScheduleRelease(
+		ctx context.Context, goodsID int64, l reservation.OrderLine, at time.Time,
+	) (order.StockMove, error)
+	// CountDeadLetters counts the dead letters that wait for an operator.
+	CountDeadLetters(ctx context.Context) (int64, error)
+}
+
+// Redis holds the other side of a ledger, and applies repairs.
+type Redis interface {
+	// View reads the state of a sale; seckill.ErrNotLoaded if Redis does not hold it.
+	View(ctx context.Context, goodsID int64) (seckill.View, error)
+	outbox.PendingReader
+	// Settle turns pending reservations into sold units and returns how many it changed.
+	Settle(ctx context.Context, goodsID int64, sns []string) (int, error)
+	// Memory returns the memory use of the fullest master.
+	Memory(ctx context.Context) (Memory, error)
+}
