@@ -119,7 +119,7 @@ func BenchmarkAPIMemory(b *testing.B) {
 			after = resident(b, a.APIs[0].Pid(), "VmRSS")
 		}
 		b.ReportMetric(peak, "MB-peak")
-		results.note("API: 2,000 connections, 100,000 buyers at once", "≤ 150 MB resident, and back",
+		results.note("API: 2,000 connections, 100,000 buyers at once", "≤ 512 MB (SECKILL_MEMORY_LIMIT)",
 			"%.0f MB before, %.0f MB at the peak, %.0f MB %d s later", before, peak, after, waited)
 	})
 }
