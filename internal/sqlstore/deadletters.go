@@ -47,8 +47,8 @@ func (s *Store) WriteFailed(
 }
 
 func writeFailed(
-	tx *gorm.DB, goodsID int64, line reservation.OrderLine, epoch int64, deadLetter order.DeadLetter,
-	now time.Time,
+	tx *gorm.DB, goodsID int64, line reservation.OrderLine, epoch int64,
+	deadLetter order.DeadLetter, now time.Time,
 ) (order.Outcome, error) {
 	sale, err := lockSale(tx, goodsID)
 	if errors.Is(err, seckill.ErrNoSuchGoods) {

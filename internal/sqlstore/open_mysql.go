@@ -36,10 +36,11 @@ const sessionSQL = "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED"
 // sessionVars are set on each new connection: text that is too long is an error instead of
 // truncated, and a wait for a row's lock ends with error 1205 before the connection's own deadline.
 func sessionVars() map[string]string {
+	const mode = "'ONLY_FULL_GROUP_BY,STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION'"
 	return map[string]string{
+		"sql_mode":                 mode,
 		"innodb_lock_wait_timeout": "5",
 		"wait_timeout":             strconv.Itoa(int(sessionTimeout.Seconds())),
-		"sql_mode":                 "'ONLY_FULL_GROUP_BY,STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION'",
 	}
 }
 

@@ -85,7 +85,8 @@ func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
 		c.first.CompareAndSwap(int32(at), int32((at+1)%len(c.servers)))
 		problem = fmt.Errorf("%w; %s: %w", problem, c.servers[at].addr, err)
 		if ctx.Err() != nil {
-			break // the others would fail for want of time, and first would point at the hanging one
+			// The others would fail for want of time, and first would point at the hanging one.
+			break
 		}
 	}
 	return nil, problem
