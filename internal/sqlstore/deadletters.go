@@ -131,15 +131,6 @@ func deadLetterOf(
 	return withDefaults(d, b.GoodsID, l, reason, b.Now)
 }
 
-// encodeMessage returns a message that carries one order, ready to be published again.
-func encodeMessage(goodsID int64, l reservation.OrderLine) ([]byte, error) {
-	entry, err := order.EncodeLine(l)
-	if err != nil {
-		return nil, fmt.Errorf("encode order %s: %w", l.OrderSn, err)
-	}
-	return order.EncodeOrders(goodsID, order.JoinEntries([][]byte{entry})), nil
-}
-
 // withDefaults fills in what a caller left out of a dead letter.
 func withDefaults(
 	d order.DeadLetter, goodsID int64, l reservation.OrderLine, reason order.FailureReason,
@@ -154,7 +145,7 @@ func withDefaults(
 		return d, nil
 	}
 	var err error
-	d.Body, err = encodeMessage(goodsID, l)
+	d.Body, err = order.EncodeOrder(goodsID, l)
 	return d, err
 }
 
