@@ -9,10 +9,9 @@ import (
 	"time"
 
 	redisrate "github.com/go-redis/redis_rate/v10"
-	"golang.org/x/time/rate"
-
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/time/rate"
 
 	"flashsale.dev/seckill/internal/ratelimit"
 	"flashsale.dev/seckill/internal/ratelimit/gate"
