@@ -37,29 +37,24 @@ type ledgerCmd struct {
 
 // Run prints the ledger. A ledger that does not balance is an error with its own exit code.
 func (c *ledgerCmd) Run(s *session) error {
-	store, err := sqlstore.Open(s.ctx, c.DSN, sqlstore.Options{})
-	if err != nil {
-		return err
-	}
-	defer store.Close()
 	client := connect.RedisOf(c.settings())
 	defer client.Close()
-	sale, err := store.Sale(s.ctx, c.GoodsID)
-	if err != nil {
-		return err
-	}
-	redisStore := redisstore.New(client, redisstore.Options{})
-	l, err := reconcile.NewLedgerReader(store, redisStore).Ledger(s.ctx, sale)
-	if err != nil {
-		return err
-	}
-	if err := s.print(l, "%s", ledgerText(l)); err != nil {
-		return err
-	}
-	if !l.Balanced {
-		return &exitError{code: codeUnbalanced, err: fmt.Errorf("the ledger of goods %d does not balance: the order-consumers' logs name each difference", c.GoodsID)}
-	}
-	return nil
+	return c.with(s, func(store *sqlstore.Store) error {
+		sale, err := store.Sale(s.ctx, c.GoodsID)
+		if err != nil {
+			return err
+		}
+		reservations := redisstore.New(client, redisstore.Options{})
+		l, err := reconcile.NewLedgerReader(store, reservations).Ledger(s.ctx, sale)
+		if err != nil {
+			return err
+		}
+		if err := s.print(l, "%s", ledgerText(l)); err != nil || l.Balanced {
+			return err
+		}
+		return &exitError{code: codeUnbalanced, err: fmt.Errorf("the ledger of goods %d does not "+
+			"balance: the order-consumers' logs name each difference", c.GoodsID)}
+	})
 }
 
 func ledgerText(l seckill.Ledger) string {
@@ -72,6 +67,7 @@ database   stock %d, active %d
 epoch      %d
 balanced   %t
 differing  unsettled %d, unwritten %d, not released %d, totals %d`,
-		l.Total, l.Available, l.Pending, l.Sold, l.Database.Stock, l.Database.Active, l.Epoch, l.Balanced,
+		l.Total, l.Available, l.Pending, l.Sold, l.Database.Stock, l.Database.Active, l.Epoch,
+		l.Balanced,
 		d.Unsettled, d.Unwritten, d.Unreleased, d.Totals)
 }

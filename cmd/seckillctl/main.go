@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"io"
 	"os"
 	"slices"
@@ -54,7 +55,8 @@ func runWith(ctx context.Context, args []string, stdin io.Reader, stdout, stderr
 	var c commands
 	done := false
 	parser, err := kong.New(&c,
-		kong.Name("seckillctl"), kong.Description(description), kong.UsageOnError(), kong.Vars{"version": "seckillctl " + app.Version()},
+		kong.Name("seckillctl"), kong.Description(description), kong.UsageOnError(),
+		kong.Vars{"version": "seckillctl " + app.Version()},
 		kong.Writers(stdout, stderr), kong.Exit(func(int) { done = true }))
 	if err != nil {
 		return err
@@ -66,7 +68,9 @@ func runWith(ctx context.Context, args []string, stdin io.Reader, stdout, stderr
 	case err != nil:
 		return usage(err)
 	}
-	return k.Run(&session{ctx: ctx, stdin: stdin, stdout: stdout, stderr: stderr, json: c.Output == "json"})
+	return k.Run(&session{
+		ctx: ctx, stdin: stdin, stdout: stdout, stderr: stderr, json: c.Output == "json",
+	})
 }
 
 // longFlags accepts one dash for the flags that the other programs accept with one dash.
@@ -88,6 +92,15 @@ type database struct {
 	DSN string `name:"mysql-dsn" env:"SECKILL_MYSQL_DSN" default:"seckill:seckill@tcp(127.0.0.1:3306)/seckill" help:"Go-sql-driver DSN, or sqlite:FILE."`
 }
 
+// with opens the database, calls work and closes it.
+func (d database) with(s *session, work func(*sqlstore.Store) error) error {
+	store, err := sqlstore.Open(s.ctx, d.DSN, sqlstore.Options{})
+	if err != nil {
+		return err
+	}
+	return errors.Join(work(store), store.Close())
+}
+
 type migrateCmd struct {
 	database
 	Wait time.Duration `default:"30s" help:"How long to wait for the database to answer."`
@@ -95,20 +108,17 @@ type migrateCmd struct {
 
 // Run waits until the database replies, then migrates it.
 func (c *migrateCmd) Run(s *session) error {
-	store, err := sqlstore.Open(s.ctx, c.DSN, sqlstore.Options{})
-	if err != nil {
-		return err
-	}
-	defer store.Close()
-	ctx, cancel := context.WithTimeout(s.ctx, c.Wait)
-	defer cancel()
-	for store.Ping(ctx) != nil && ctx.Err() == nil {
-		time.Sleep(200 * time.Millisecond)
-	}
-	if err := store.Migrate(s.ctx); err != nil {
-		return err
-	}
-	return s.print(map[string]bool{"migrated": true}, "the database is migrated")
+	return c.with(s, func(store *sqlstore.Store) error {
+		ctx, cancel := context.WithTimeout(s.ctx, c.Wait)
+		defer cancel()
+		for store.Ping(ctx) != nil && ctx.Err() == nil {
+			time.Sleep(200 * time.Millisecond)
+		}
+		if err := store.Migrate(s.ctx); err != nil {
+			return err
+		}
+		return s.print(map[string]bool{"migrated": true}, "the database is migrated")
+	})
 }
 
 type tokenCmd struct {
@@ -126,9 +136,11 @@ func (c *tokenCmd) Run(s *session) error {
 	if err != nil {
 		return err
 	}
-	token, err := tokens.Sign(seckill.Actor{ID: c.Sub, Role: seckill.Role(c.Role), Name: c.Name, Phone: c.Phone}, c.TTL)
+	token, err := tokens.Sign(
+		seckill.Actor{ID: c.Sub, Role: seckill.Role(c.Role), Name: c.Name, Phone: c.Phone}, c.TTL)
 	if err != nil {
 		return err
 	}
-	return s.print(map[string]any{"token": token, "expiresAt": time.Now().UTC().Add(c.TTL)}, "%s", token)
+	return s.print(map[string]any{"token": token, "expiresAt": time.Now().UTC().Add(c.TTL)}, "%s",
+		token)
 }

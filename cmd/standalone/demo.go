@@ -60,10 +60,11 @@ func (d demo) play(ctx context.Context) (goodsID string, err error) {
 	if err != nil {
 		return "", err
 	}
-	merchant := apiclient.Client{Base: d.base, Token: token, HTTP: apiclient.NewHTTP(1)}
+	merchant := apiclient.Client{Base: d.base, Token: token, HTTP: apiclient.NewHTTP(demoAtOnce)}
 	now := time.Now().UTC().Truncate(time.Second)
 	goodsID, err = merchant.PutUp(ctx, apiclient.NewSale{
-		Title: "Demo: a kettle", Price: 1999, Stock: demoUnits, StartAt: now.Add(-time.Second), EndAt: now.Add(24 * time.Hour),
+		Title: "Demo: a kettle", Price: 1999, Stock: demoUnits, StartAt: now.Add(-time.Second),
+		EndAt: now.Add(24 * time.Hour),
 	})
 	if err != nil {
 		return "", err
@@ -80,11 +81,13 @@ func (d demo) play(ctx context.Context) (goodsID string, err error) {
 // load plays the buyers and compares their answers with the API's later state.
 func (d demo) load(ctx context.Context, merchant apiclient.Client, goodsID string) report.Report {
 	bar := progressbar.NewOptions(demoBuyers, progressbar.OptionSetWriter(d.out),
-		progressbar.OptionSetDescription("buyers"), progressbar.OptionShowCount(), progressbar.OptionShowIts(),
+		progressbar.OptionSetDescription("buyers"), progressbar.OptionShowCount(),
+		progressbar.OptionShowIts(),
 		progressbar.OptionThrottle(100*time.Millisecond),
 		progressbar.OptionOnCompletion(func() { fmt.Fprintln(d.out) }))
 	plan := loadgen.Plan{
-		Bases: []string{d.base}, GoodsID: goodsID, HTTP: apiclient.NewHTTP(demoAtOnce), Token: d.buyerToken,
+		Bases: []string{d.base}, GoodsID: goodsID, HTTP: apiclient.NewHTTP(demoAtOnce),
+		Token:  d.buyerToken,
 		Buyers: demoBuyers, Users: demoAtOnce, FirstID: 1000,
 		OnDone: func() { _ = bar.Add(1) },
 	}
@@ -93,11 +96,7 @@ func (d demo) load(ctx context.Context, merchant apiclient.Client, goodsID strin
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	checked := verdict.Check(ctx, verdict.Case{
-		GoodsID: goodsID, Result: result, Merchant: merchant, Limit: 1, Exclusive: true,
-		Buyer: func(id int64) (apiclient.Client, error) {
-			token, err := d.buyerToken(id)
-			return apiclient.Client{Base: d.base, Token: token, HTTP: plan.HTTP}, err
-		},
+		Plan: plan, Result: result, Merchant: merchant, Limit: 1, Exclusive: true,
 	})
 	return report.New(report.Settings{Plan: plan}, result, checked, 0, false)
 }
@@ -115,7 +114,8 @@ func soldExactly(r report.Report) error {
 	}
 	l := r.Verdict.Ledger
 	if !r.Passed() || r.Count(buyer.Won) != demoUnits || l.Sold != demoUnits || faults > 0 {
-		return fmt.Errorf("%d buyers won, %d units sold, %d server errors, ledger %+v, differences %v",
+		return fmt.Errorf(
+			"%d buyers won, %d units sold, %d server errors, ledger %+v, differences %v",
 			r.Count(buyer.Won), l.Sold, faults, l, r.Verdict.Differences)
 	}
 	return nil
