@@ -15,14 +15,17 @@ import (
 	"flashsale.dev/seckill/internal/sqlstore"
 )
 
-// deadLettersCmd lists and resolves dead letters: orders that could not be written.
+// deadLettersCmd lists and resolves dead letters: orders that could not be written. Most belong to
+// a buyer who got a 202, so a person decides about each.
 type deadLettersCmd struct {
 	List    listDeadLettersCmd   `cmd:"" help:"Print the dead letters, oldest first."`
 	Requeue requeueDeadLetterCmd `cmd:"" help:"Reserve the order's units again and write the order."`
 	Discard discardDeadLetterCmd `cmd:"" help:"Delete a dead letter; its order stays failed."`
 }
 
-// resolver holds the flags of commands that requeue dead letters.
+// resolver holds the flags of commands that requeue dead letters. Requeuing needs all three
+// servers' settings: it reserves in Redis, writes to MySQL, and checks that the order number is one
+// of ours.
 type resolver struct {
 	database
 	redisServer
@@ -62,7 +65,8 @@ type deadLetterLine struct {
 	Origin      string    `json:"origin"`
 }
 
-// Run prints one line per dead letter: text, or a JSON object.
+// Run prints one line per dead letter: text, or a JSON object. It reads page by page: after a long
+// outage there may be more than fit into memory.
 func (c *listDeadLettersCmd) Run(s *session) error {
 	return c.with(s, func(store *sqlstore.Store) error {
 		for after := ""; ; {
@@ -91,6 +95,8 @@ func printDeadLetter(s *session, d order.DeadLetter) error {
 		d.Origin)
 }
 
+// The buyer keeps the order number of the 202. If the units are gone by now, the command is refused
+// and the dead letter stays.
 type requeueDeadLetterCmd struct {
 	resolver
 	ID string `arg:"" help:"The dead letter's id."`
@@ -108,6 +114,7 @@ func (c *requeueDeadLetterCmd) Run(s *session) error {
 	})
 }
 
+// It asks for confirmation, because the letter is the last trace of what the buyer wanted.
 type discardDeadLetterCmd struct {
 	database
 	confirmation

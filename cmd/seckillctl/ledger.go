@@ -12,7 +12,8 @@ import (
 	"flashsale.dev/seckill/internal/sqlstore"
 )
 
-// redisServer holds the flags of commands that use Redis.
+// redisServer holds the flags of commands that use Redis. They are those of internal/config, which
+// reads them for the programs.
 type redisServer struct {
 	Redis  string `name:"redis-addrs" env:"SECKILL_REDIS_ADDRS" default:"127.0.0.1:6379" help:"Redis, comma list; more than one is a cluster."`
 	Master string `name:"redis-sentinel-master" env:"SECKILL_REDIS_SENTINEL_MASTER" help:"Name of the master that the sentinels monitor."`
@@ -29,13 +30,15 @@ func (r redisServer) settings() config.Redis {
 	}
 }
 
+// It answers without the API, which may be the part that fails.
 type ledgerCmd struct {
 	database
 	redisServer
 	GoodsID int64 `arg:"" help:"The goods id."`
 }
 
-// Run prints the ledger. A ledger that does not balance is an error with its own exit code.
+// Run prints the ledger. A ledger that does not balance is an error with its own exit code. Scripts
+// can then watch a sale by the exit code alone.
 func (c *ledgerCmd) Run(s *session) error {
 	client := connect.RedisOf(c.settings())
 	defer client.Close()
@@ -57,6 +60,7 @@ func (c *ledgerCmd) Run(s *session) error {
 	})
 }
 
+// The labels are the names of the API.
 func ledgerText(l seckill.Ledger) string {
 	d := l.Differences
 	return fmt.Sprintf(`total      %d

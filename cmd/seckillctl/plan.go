@@ -14,7 +14,8 @@ type planCmd struct {
 	Calibration string `help:"File of costs, as make calibrate writes it; the built-in costs if empty."`
 }
 
-// Run prints the plan as a table, or as JSON.
+// Run prints the plan as a table, or as JSON. A wrong number is a wrong command line, whichever
+// package finds it.
 func (c *planCmd) Run(s *session) error {
 	costs, err := c.costs()
 	if err != nil {

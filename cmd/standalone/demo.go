@@ -18,7 +18,8 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// The size of the demo.
+// The size of the demo. The demo lasts some seconds on a laptop, and ten buyers compete for each
+// unit.
 const (
 	demoUnits  = 500
 	demoBuyers = 5000
@@ -30,7 +31,8 @@ const (
 // errDemoDone stops the program after a successful demo.
 var errDemoDone = errors.New("the demo is done")
 
-// demo runs a sale with virtual buyers through the HTTP API.
+// demo runs a sale with virtual buyers through the HTTP API. It is a client like any other, so its
+// result speaks for the API and not for internals.
 type demo struct {
 	base   string
 	tokens *auth.Tokens
@@ -38,7 +40,8 @@ type demo struct {
 	exit   bool
 }
 
-// Run runs the demo, and then waits for ctx unless -exit is set.
+// Run runs the demo, and then waits for ctx unless -exit is set. The program then serves on, so
+// that the sale can be looked at in a browser.
 func (d demo) Run(ctx context.Context) error {
 	goodsID, err := d.play(ctx)
 	switch {
@@ -54,7 +57,8 @@ func (d demo) Run(ctx context.Context) error {
 	return nil
 }
 
-// play exposes a sale, plays its buyers and prints the report of the load.
+// play exposes a sale, plays its buyers and prints the report of the load. The sale has begun a
+// second ago, because the buyers would otherwise be refused as too early on a clock that steps.
 func (d demo) play(ctx context.Context) (goodsID string, err error) {
 	token, err := d.tokens.Sign(seckill.Actor{ID: merchantID, Role: seckill.Merchant}, demoTTL)
 	if err != nil {
@@ -78,7 +82,8 @@ func (d demo) play(ctx context.Context) (goodsID string, err error) {
 	return goodsID, soldExactly(r)
 }
 
-// load plays the buyers and compares their answers with the API's later state.
+// load plays the buyers and compares their answers with the API's later state. The limit of one
+// minute is for a slow machine: orders are usually written before the last buyer ends.
 func (d demo) load(ctx context.Context, merchant apiclient.Client, goodsID string) report.Report {
 	bar := progressbar.NewOptions(demoBuyers, progressbar.OptionSetWriter(d.out),
 		progressbar.OptionSetDescription("buyers"), progressbar.OptionShowCount(),
@@ -101,12 +106,14 @@ func (d demo) load(ctx context.Context, merchant apiclient.Client, goodsID strin
 	return report.New(report.Settings{Plan: plan}, result, checked, 0, false)
 }
 
+// The tokens outlive the demo, because the commands of invite use them.
 func (d demo) buyerToken(id int64) (string, error) {
 	actor := seckill.Actor{ID: id, Role: seckill.Buyer, Name: fmt.Sprintf("Buyer %d", id)}
 	return d.tokens.Sign(actor, demoTTL)
 }
 
 // soldExactly returns an error unless exactly the stock was sold and no call met a server error.
+// The verdict alone would accept a demo in which the API failed half of the buyers.
 func soldExactly(r report.Report) error {
 	var faults int64
 	for _, step := range r.Steps {
@@ -121,7 +128,8 @@ func soldExactly(r report.Report) error {
 	return nil
 }
 
-// invite prints curl commands that work without changes.
+// invite prints curl commands that work without changes. They contain tokens, which no user should
+// have to sign by hand on the first day.
 func (d demo) invite(goodsID string) {
 	merchant, err := d.tokens.Sign(seckill.Actor{ID: merchantID, Role: seckill.Merchant}, demoTTL)
 	if err != nil {
