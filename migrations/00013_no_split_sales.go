@@ -9,8 +9,8 @@ import (
 	"github.com/pressly/goose/v3"
 )
 
-// The ids of sales whose stock earlier releases split: splitBit is set in ids from splitFrom on, and rowBits say which of
-// its sale's rows a goods is.
+// The ids of sales whose stock earlier releases split: splitBit is set in ids from splitFrom on,
+// and rowBits say which of its sale's rows a goods is.
 const (
 	splitBit  = 1 << 21
 	rowBits   = 63 << 12
@@ -29,15 +29,16 @@ func (e *SplitSaleError) Error() string {
 	)
 }
 
-// NoSplitSales is step 13, in Go because SQL that MySQL and SQLite both take cannot refuse with a message. It returns a
-// *SplitSaleError while a split sale is on sale, is a draft, or has units on their way between its rows.
+// NoSplitSales is step 13, in Go because SQL that MySQL and SQLite both take cannot refuse with a
+// message. It returns a *SplitSaleError while a split sale is on sale, is a draft, or has units on
+// their way between its rows.
 //
-// Rows of split sales that are over stay, with their orders: sales.bucket keeps them out of lists. The columns of step 12
-// stay too, because programs of the previous release write them during an upgrade. The step removes the finished transfers.
+// Rows of split sales that are over stay, with their orders: sales.bucket keeps them out of lists.
+// The columns of step 12 stay too, because programs of the previous release write them during an
+// upgrade. The step removes the finished transfers.
 func NoSplitSales() *goose.Migration {
-	return goose.NewGoMigration(
-		13, &goose.GoFunc{RunTx: endSplitSales}, &goose.GoFunc{Mode: goose.TransactionEnabled},
-	)
+	return goose.NewGoMigration(13, &goose.GoFunc{RunTx: endSplitSales},
+		&goose.GoFunc{Mode: goose.TransactionEnabled})
 }
 
 func endSplitSales(ctx context.Context, tx *sql.Tx) error {

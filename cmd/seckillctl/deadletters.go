@@ -114,7 +114,7 @@ func (c *requeueDeadLetterCmd) Run(s *session) error {
 	})
 }
 
-// It asks for confirmation, because the letter is the last trace of what the buyer wanted.
+// It asks for confirmation, because a dead letter is the last trace of what the buyer wanted.
 type discardDeadLetterCmd struct {
 	database
 	confirmation

@@ -41,7 +41,7 @@ type demo struct {
 }
 
 // Run runs the demo, and then waits for ctx unless -exit is set. The program then serves on, so
-// that the sale can be looked at in a browser.
+// that the sale can be opened in a browser.
 func (d demo) Run(ctx context.Context) error {
 	goodsID, err := d.play(ctx)
 	switch {

@@ -95,7 +95,7 @@ func serve(
 		"listening on %[1]s, data in %[2]s\nopen %[1]s/ (the sales) and %[1]s/console (the merchant's console)\n", base, o.data)
 	timeout := cfg.Program.ShutdownTimeout
 	stages := [][]app.Worker{
-		app.OpsWorkers(ctx, cfg.Program.OpsAddr, nil, api.Health.Ready, log),
+		app.OpsWorkers(ctx, cfg.Program.OpsAddr, nil, api.Health, log),
 		append(app.NewWorkers(up.Parts, settings), api.Workers()...),
 		{app.Serve(api.Server(o.addr, log), listener, timeout)},
 	}

@@ -99,6 +99,7 @@ type Process struct {
 	OpsAddr         string        `env:"SECKILL_OPS_ADDR" envDefault:"127.0.0.1:9090" envDefault.consumer:"127.0.0.1:9091" in:"api consumer standalone" unit:"host:port" help:"address of /metrics, /livez, /readyz and /debug/pprof; keep it private; a port in use is a warning"`
 	LogLevel        slog.Level    `env:"SECKILL_LOG_LEVEL" envDefault:"info" in:"api consumer standalone" unit:"debug, info, warn, error" help:"lowest level that is logged"`
 	LogFormat       string        `env:"SECKILL_LOG_FORMAT" envDefault:"json" envDefault.standalone:"text" in:"api consumer standalone" unit:"json, text" oneof:"json text" help:"how log lines are written"`
+	MemoryLimit     int           `env:"SECKILL_MEMORY_LIMIT" envDefault:"512" in:"api consumer standalone" unit:"MiB" min:"64" max:"1048576" help:"memory that Go may use, stacks included; near it the collector works harder; GOMEMLIMIT wins"`
 	ShutdownTimeout time.Duration `env:"SECKILL_SHUTDOWN_TIMEOUT" envDefault:"15s" in:"api consumer standalone" unit:"duration" min:"100ms" max:"10m" help:"longest time between SIGTERM and the end"`
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/rabbit"
+	"flashsale.dev/seckill/internal/testing/must"
 	"flashsale.dev/seckill/internal/testing/servers"
 )
 
@@ -24,7 +25,7 @@ type onCluster struct {
 
 // The parts share one cluster, because starting one takes many seconds.
 func TestPublisher_OnACluster(t *testing.T) {
-	nodes := servers.RabbitCluster(t, 3)
+	nodes := servers.RabbitCluster(t)
 	c := onCluster{nodes: nodes, vhost: nodes.NewVHost(t), reported: newQueueReports()}
 	c.opt = rabbit.Options{URLs: nodes.URLs(c.vhost), Shards: 4, OnNewQueue: c.reported.add}
 	p := runPublisher(t, c.opt)
@@ -55,8 +56,8 @@ func (c onCluster) leader(t *testing.T) (leader *servers.RabbitServer) {
 func (c onCluster) spread(t *testing.T) {
 	leaders := map[string]bool{}
 	for shard := range c.opt.Shards {
-		place, err := c.nodes.Nodes[0].Place(t.Context(), c.vhost, fmt.Sprint("seckill.orders.", shard))
-		require.NoError(t, err)
+		place := must.Get(c.nodes.Nodes[0].Place(t.Context(), c.vhost,
+			fmt.Sprint("seckill.orders.", shard)))(t)
 		require.Len(t, place.Members, 3)
 		leaders[place.Leader] = true
 	}

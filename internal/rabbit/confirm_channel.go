@@ -43,8 +43,8 @@ type unconfirmed struct {
 	confirm *amqp.DeferredConfirmation
 }
 
-// openConfirmChannel calls onReturn after each returned message. It registers the listeners before the
-// first message, because the library drops a return that finds no listener.
+// openConfirmChannel calls onReturn after each returned message. It registers the listeners before
+// the first message, because the library drops a return that finds no listener.
 func openConfirmChannel(c *amqp.Connection, onReturn func()) (*confirmChannel, error) {
 	ch, err := c.Channel()
 	if err != nil {

@@ -58,8 +58,8 @@ func dial(ctx context.Context, address, name string) (*connection, error) {
 	return c, nil
 }
 
-// dialTCP enables keep-alives, which end an idle connection to a vanished host after two heartbeats. The
-// library alone would need three.
+// dialTCP enables keep-alives, which end an idle connection to a vanished host after two
+// heartbeats. The library alone would need three.
 func dialTCP(ctx context.Context, network, addr string) (net.Conn, error) {
 	dialer := net.Dialer{KeepAliveConfig: net.KeepAliveConfig{
 		Enable: true, Idle: heartbeat, Interval: heartbeat / 5, Count: 5,

@@ -12,6 +12,7 @@ import (
 
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/rabbit"
+	"flashsale.dev/seckill/internal/testing/must"
 	"flashsale.dev/seckill/internal/testing/servers"
 )
 
@@ -36,8 +37,7 @@ func TestBroker_Faults(t *testing.T) {
 func killedUnderLoad(t *testing.T, broker *servers.RabbitServer) {
 	opt := rabbit.Options{URLs: []string{broker.NewVHost(t)}}
 	p, source := runPublisher(t, opt), openSource(t, opt)
-	stream, err := source.Open(t.Context(), 0)
-	require.NoError(t, err)
+	stream := must.Get(source.Open(t.Context(), 0))(t)
 	load := startLoad(t, p)
 	load.await(200)
 	syncQueueNames(t, broker)
@@ -46,7 +46,7 @@ func killedUnderLoad(t *testing.T, broker *servers.RabbitServer) {
 	require.NoError(t, stream.Close())
 	eventually(t, func() bool { return !p.Up() })
 	require.ErrorIs(t, p.Publish(t.Context(), goods, []byte("x")), order.ErrQueueDown)
-	_, err = source.Open(t.Context(), 0)
+	_, err := source.Open(t.Context(), 0)
 	require.Error(t, err)
 	require.NoError(t, broker.Restart(t.Context()))
 	back := time.Now()
@@ -82,7 +82,9 @@ func givenUp(t *testing.T, broker *servers.RabbitServer) {
 	defer broker.Resume() //nolint:errcheck // a second call if the test passes
 	published := make(chan error, 2)
 	for range 2 { // one is sent, the other waits for room
-		go func() { published <- p.Publish(context.WithoutCancel(t.Context()), goods, []byte("x")) }()
+		go func() {
+			published <- p.Publish(context.WithoutCancel(t.Context()), goods, []byte("x"))
+		}()
 	}
 	require.Error(t, <-published)
 	require.Error(t, <-published)
@@ -97,19 +99,18 @@ func givenUp(t *testing.T, broker *servers.RabbitServer) {
 func refusing(t *testing.T, broker *servers.RabbitServer) {
 	address := broker.NewVHost(t)
 	vhost := address[strings.LastIndex(address, "/")+1:]
-	p := runPublisher(t, rabbit.Options{URLs: []string{address}, StallAfter: 200 * time.Millisecond})
+	p := runPublisher(t,
+		rabbit.Options{URLs: []string{address}, StallAfter: 200 * time.Millisecond})
 	require.NoError(t, p.Publish(t.Context(), goods, []byte("x")))
-	_, err := broker.Ctl(t.Context(), "set_policy", "-p", vhost, "full", "^seckill.orders",
-		`{"max-length":1}`)
-	require.NoError(t, err)
+	must.Get(broker.Ctl(t.Context(), "set_policy", "-p", vhost, "full", "^seckill.orders",
+		`{"max-length":1}`))(t)
 	eventually(t, func() bool {
 		return errors.Is(p.Publish(t.Context(), goods, []byte("x")), rabbit.ErrNacked)
 	})
 	eventually(t, func() bool { // nacks are no sign of life
 		return errors.Is(p.Publish(t.Context(), goods, []byte("x")), order.ErrQueueDown)
 	})
-	_, err = broker.Ctl(t.Context(), "clear_policy", "-p", vhost, "full")
-	require.NoError(t, err)
+	must.Get(broker.Ctl(t.Context(), "clear_policy", "-p", vhost, "full"))(t)
 	awaitPublish(t, p)
 }
 
@@ -118,8 +119,7 @@ func memoryAlarm(t *testing.T, broker *servers.RabbitServer) {
 	// RabbitMQ reports alarms only to connections that have published.
 	require.NoError(t, p.Publish(t.Context(), goods, []byte("x")))
 	watermark := func(fraction string) {
-		_, err := broker.Ctl(t.Context(), "set_vm_memory_high_watermark", fraction)
-		require.NoError(t, err)
+		must.Get(broker.Ctl(t.Context(), "set_vm_memory_high_watermark", fraction))(t)
 	}
 	watermark("0.0001")
 	eventually(t, func() bool {
@@ -152,8 +152,7 @@ func restartedEmpty(t *testing.T, broker *servers.RabbitServer) {
 // 21.
 func syncQueueNames(t *testing.T, broker *servers.RabbitServer) {
 	t.Helper()
-	_, err := broker.Ctl(t.Context(), "eval", "dets:sync(ra_directory_reverse).")
-	require.NoError(t, err)
+	must.Get(broker.Ctl(t.Context(), "eval", "dets:sync(ra_directory_reverse)."))(t)
 }
 
 // awaitEnd reads a stream until it ends.
@@ -180,8 +179,7 @@ func takeAll(t *testing.T, source order.Source, wanted map[string]bool) {
 
 func takeAllOf(t *testing.T, source order.Source, shard int, wanted map[string]bool) {
 	t.Helper()
-	s, err := source.Open(t.Context(), shard)
-	require.NoError(t, err)
+	s := must.Get(source.Open(t.Context(), shard))(t)
 	defer s.Close()
 	deadline := time.After(timeout)
 	for len(wanted) > 0 {
@@ -197,11 +195,8 @@ func takeAllOf(t *testing.T, source order.Source, shard int, wanted map[string]b
 
 func deleteQueue(t *testing.T, address, name string) {
 	t.Helper()
-	conn, err := amqp.Dial(address)
-	require.NoError(t, err)
+	conn := must.Get(amqp.Dial(address))(t)
 	defer conn.Close()
-	ch, err := conn.Channel()
-	require.NoError(t, err)
-	_, err = ch.QueueDelete(name, false, false, false)
-	require.NoError(t, err)
+	ch := must.Get(conn.Channel())(t)
+	must.Get(ch.QueueDelete(name, false, false, false))(t)
 }

@@ -74,7 +74,8 @@ func (r *load) await(n int) {
 		if time.Now().After(deadline) {
 			r.mu.Lock()
 			defer r.mu.Unlock()
-			r.t.Fatalf("%d of %d confirmed; the latest publish that failed: %v", len(r.done), n, r.failed)
+			r.t.Fatalf("%d of %d confirmed; the latest publish that failed: %v", len(r.done), n,
+				r.failed)
 		}
 		time.Sleep(time.Millisecond)
 	}

@@ -9,6 +9,7 @@ import (
 	"go.uber.org/goleak"
 
 	"flashsale.dev/seckill/internal/rabbit"
+	"flashsale.dev/seckill/internal/testing/must"
 	"flashsale.dev/seckill/internal/testing/servers"
 )
 
@@ -38,8 +39,7 @@ const goods = int64(42)
 // runPublisher runs a publisher until cleanup and waits until it is up.
 func runPublisher(tb testing.TB, opt rabbit.Options) *rabbit.Publisher {
 	tb.Helper()
-	p, err := rabbit.NewPublisher(opt)
-	require.NoError(tb, err)
+	p := must.Get(rabbit.NewPublisher(opt))(tb)
 	run(tb, p)
 	awaitUp(tb, p)
 	return p
@@ -64,7 +64,6 @@ func awaitUp(tb testing.TB, p *rabbit.Publisher) {
 
 func openSource(tb testing.TB, opt rabbit.Options) *rabbit.Source {
 	tb.Helper()
-	s, err := rabbit.NewSource(opt)
-	require.NoError(tb, err)
+	s := must.Get(rabbit.NewSource(opt))(tb)
 	return s
 }

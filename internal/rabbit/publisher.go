@@ -64,8 +64,8 @@ func (p *Publisher) publish(ctx context.Context, shard int, body []byte) error {
 // Up is true if every Publish would be sent now.
 func (p *Publisher) Up() bool { return p.DownReason() == "" }
 
-// DownReason explains to operators why Publish would return order.ErrQueueDown for at least one shard.
-// It is empty if it would not.
+// DownReason explains to operators why Publish would return order.ErrQueueDown for at least one
+// shard. It is empty if it would not.
 func (p *Publisher) DownReason() string {
 	conn := p.conn.Load()
 	if conn == nil {
@@ -153,6 +153,7 @@ func (p *Publisher) setDown(reason string) {
 // a broker that returns reconnect within two seconds and not all at once.
 func newBackoff() backoff.BackOff {
 	return &backoff.ExponentialBackOff{
-		InitialInterval: retryFirst, MaxInterval: retryMost, Multiplier: 2, RandomizationFactor: 0.25,
+		InitialInterval: retryFirst, MaxInterval: retryMost, Multiplier: 2,
+		RandomizationFactor: 0.25,
 	}
 }

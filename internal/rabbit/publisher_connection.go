@@ -44,7 +44,8 @@ func openPublisherConnection(
 		blocked: conn.NotifyBlocked(make(chan amqp.Blocking, 16)), returned: make(chan struct{}, 1),
 		marks: make(chan markRequest), closed: make(chan struct{}),
 	}
-	if err := conn.withTimeout(ctx, setupTimeout, func() error { return p.setUp(ctx) }); err != nil {
+	if err := conn.withTimeout(ctx, setupTimeout,
+		func() error { return p.setUp(ctx) }); err != nil {
 		conn.disconnect()
 		return nil, fmt.Errorf("set up %s: %w", conn.host, err)
 	}
@@ -67,7 +68,8 @@ func (p *publisherConnection) setUp(ctx context.Context) error {
 	return nil
 }
 
-// noteReturn must not block, because the library's reader waits for it. One pending signal is enough.
+// noteReturn must not block, because the library's reader waits for it. One pending signal is
+// enough.
 func (p *publisherConnection) noteReturn() {
 	select {
 	case p.returned <- struct{}{}:
@@ -173,8 +175,8 @@ func (p *publisherConnection) redeclare(ctx context.Context) error {
 }
 
 // reportNewQueues reports every unmarked shard after each declaration, also those that another
-// process declared or that this process has reported before: the one that was notified may have died
-// since.
+// process declared or that this process has reported before: the one that was notified may have
+// died since.
 func (p *publisherConnection) reportNewQueues(ctx context.Context) error {
 	if p.opt.OnNewQueue == nil {
 		return nil

@@ -38,7 +38,8 @@ var _ order.Stream = (*stream)(nil)
 
 func newStream(conn *connection, queue string, opt Options) *stream {
 	return &stream{
-		conn: conn, queue: queue, opt: opt, out: make(chan order.Delivery), done: make(chan struct{}),
+		conn: conn, queue: queue, opt: opt, out: make(chan order.Delivery),
+		done: make(chan struct{}),
 	}
 }
 

@@ -137,7 +137,8 @@ func (c *connection) unmarked(shards int) ([]int, error) {
 	for shard := range shards {
 		marked, err := c.exists(func(ch *amqp.Channel) error {
 			name := markName(shard)
-			return ch.ExchangeDeclarePassive(name, amqp.ExchangeFanout, true, false, false, false, nil)
+			return ch.ExchangeDeclarePassive(name, amqp.ExchangeFanout, true, false, false, false,
+				nil)
 		})
 		if err != nil {
 			return nil, fmt.Errorf("ask for the mark of shard %d: %w", shard, err)

@@ -11,26 +11,23 @@ import (
 
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/reservation"
+	"flashsale.dev/seckill/internal/testing/must"
 	"flashsale.dev/seckill/internal/testing/servers"
 )
 
 // onCluster is a cluster of the test's own, and a store that waits for so many replicas on it.
 func onCluster(t *testing.T, replicas int) (*servers.RedisNodes, *Store) {
 	t.Helper()
-	cluster := servers.RedisCluster(t, 3, replicas)
-	return cluster, New(
-		clusterClient(t, cluster),
-		Options{WaitReplicas: replicas, WaitTimeout: 500 * time.Millisecond},
-	)
+	cluster := servers.RedisCluster(t, servers.RedisClusterOptions{Replicas: replicas})
+	return cluster, New(clusterClient(t, cluster),
+		Options{WaitReplicas: replicas, WaitTimeout: 500 * time.Millisecond})
 }
 
 // moves finds the sale's slot, where it is and where it may go.
 func moves(t *testing.T, cluster *servers.RedisNodes) (slot int, from, to *servers.RedisServer) {
 	t.Helper()
-	slot, err := cluster.SlotOf(t.Context(), keysOf(goods).sale())
-	require.NoError(t, err)
-	from, err = cluster.MasterOfSlot(t.Context(), slot)
-	require.NoError(t, err)
+	slot = must.Get(cluster.SlotOf(t.Context(), keysOf(goods).sale()))(t)
+	from = must.Get(cluster.MasterOfSlot(t.Context(), slot))(t)
 	for _, to = range cluster.Nodes[:3] {
 		if to != from {
 			return slot, from, to
@@ -56,15 +53,12 @@ func TestCluster_MovedSlotInvalidatesOnlyItsSales(t *testing.T) {
 		require.NoError(t, cluster.MoveSlot(t.Context(), slot, at.master))
 		v := view(t, s)
 		require.Equal(t, at.gate, v.Gate)
-		require.EqualValues(
-			t, []int64{8, 2}, []int64{v.Available, v.Pending}, "nothing was lost on the way",
-		)
-		_, err := s.Reserve(
-			t.Context(), goods, 1, []reservation.Reservation{reservationOf(1, 7, 2)},
-		)
+		require.EqualValues(t, []int64{8, 2}, []int64{v.Available, v.Pending},
+			"nothing was lost on the way")
+		_, err := s.Reserve(t.Context(), goods, 1,
+			[]reservation.Reservation{reservationOf(1, 7, 2)})
 		require.Equal(t, at.gate != seckill.GateOpen, err != nil, "%v", err)
-		v, err = s.View(t.Context(), other)
-		require.NoError(t, err)
+		v = must.Get(s.View(t.Context(), other))(t)
 		require.Equal(t, seckill.GateOpen, v.Gate, "another sale's slot stayed where it was")
 	}
 }
@@ -78,23 +72,20 @@ func TestCluster_MigratingSlotReservesOnce(t *testing.T) {
 			reserve(t, s, issuePath(t, s, 1, 7, 1), issuePath(t, s, 2, 8, 1))
 			third := issuePath(t, s, 3, 9, 1)
 			slot, _, to := moves(t, cluster)
-			move, err := cluster.BeginMove(t.Context(), slot, to)
-			require.NoError(t, err)
+			move := must.Get(cluster.BeginMove(t.Context(), slot, to))(t)
 			for moved := 1; moved > 0; {
 				tryReserve(t, s, third)
-				moved, err = move.Keys(t.Context(), 1)
-				require.NoError(t, err)
+				moved = must.Get(move.Keys(t.Context(), 1))(t)
 			}
 			require.NoError(t, move.Finish(t.Context()))
-			_, err = s.Reserve(t.Context(), goods, 1, []reservation.Reservation{third})
+			_, err := s.Reserve(t.Context(), goods, 1, []reservation.Reservation{third})
 			var gate *seckill.GateError
 			require.ErrorAs(t, err, &gate)
 			require.Equal(t, seckill.GateLease, gate.State)
 			v := view(t, s)
 			require.EqualValues(t, 97, v.Available)
-			require.Equal(
-				t, []string{"sn1", "sn2", "sn3"}, slices.Sorted(slices.Values(pendingSns(t, s))),
-			)
+			require.Equal(t, []string{"sn1", "sn2", "sn3"},
+				slices.Sorted(slices.Values(pendingSns(t, s))))
 		})
 	}
 }
@@ -109,9 +100,8 @@ func tryReserve(t *testing.T, s *Store, r reservation.Reservation) {
 		require.NoError(t, ctx.Err(), "a store must not hang on a slot that is half moved")
 		return
 	}
-	require.Contains(
-		t, []reservation.VerdictCode{reservation.Taken, reservation.Repeated}, g.Verdicts[0].Code,
-	)
+	require.Contains(t, []reservation.VerdictCode{reservation.Taken, reservation.Repeated},
+		g.Verdicts[0].Code)
 	require.Equal(t, r.OrderSn, g.Verdicts[0].OrderSn)
 }
 
@@ -120,33 +110,28 @@ func TestCluster_WaitFollowsTheMaster(t *testing.T) {
 	cluster, s := onCluster(t, 1)
 	load(t, s, onSale(10, 5))
 	_, from, _ := moves(t, cluster)
-	replicas, err := cluster.ReplicasOf(t.Context(), from)
-	require.NoError(t, err)
+	replicas := must.Get(cluster.ReplicasOf(t.Context(), from))(t)
 	require.NoError(t, cluster.FailOver(t.Context(), replicas[0]))
-	_, err = s.Reserve(t.Context(), goods, 1, []reservation.Reservation{reservationOf(1, 7, 1)})
+	_, err := s.Reserve(t.Context(), goods, 1, []reservation.Reservation{reservationOf(1, 7, 1)})
 	var gate *seckill.GateError
 	require.ErrorAs(t, err, &gate, "the new master's word, and not MOVED")
 	require.Equal(t, seckill.GateLease, gate.State)
 	again := onSale(10, 5)
 	again.Epoch = 2
 	load(t, s, again)
-	_, err = s.IssuePaths(
-		t.Context(), goods, 2, time.Minute, []reservation.PathGrant{{Path: path(1), BuyerID: 7}},
-	)
-	require.NoError(t, err)
-	g, err := s.Reserve(t.Context(), goods, 2, []reservation.Reservation{reservationOf(1, 7, 1)})
-	require.NoError(t, err)
+	must.Get(s.IssuePaths(t.Context(), goods, 2, time.Minute,
+		[]reservation.PathGrant{{Path: path(1), BuyerID: 7}}))(t)
+	g := must.Get(s.Reserve(t.Context(), goods, 2,
+		[]reservation.Reservation{reservationOf(1, 7, 1)}))(t)
 	require.NoError(t, g.NotReplicated, "the old master is its replica now, and counts")
 }
 
 func TestCheckReadiness_OneMasterIsEnough(t *testing.T) {
 	cluster, _ := onCluster(t, 0)
-	client := redis.NewClusterClient(
-		&redis.ClusterOptions{
-			Addrs: cluster.Addrs(), MaxRedirects: -1,
-			DialTimeout: 100 * time.Millisecond, DialerRetries: 1,
-		},
-	)
+	client := redis.NewClusterClient(&redis.ClusterOptions{
+		Addrs: cluster.Addrs(), MaxRedirects: -1,
+		DialTimeout: 100 * time.Millisecond, DialerRetries: 1,
+	})
 	t.Cleanup(func() { _ = client.Close() })
 	s := New(client, Options{})
 	becomes := func(want Readiness) {
@@ -157,29 +142,24 @@ func TestCheckReadiness_OneMasterIsEnough(t *testing.T) {
 		}, time.Minute, 20*time.Millisecond)
 	}
 	becomes(Readiness{Masters: 3})
-	m, err := s.Memory(t.Context())
-	require.NoError(t, err)
+	m := must.Get(s.Memory(t.Context()))(t)
 	require.Positive(t, m.Used)
 	require.True(t, s.Durable(t.Context()))
 
-	require.NoError(
-		t,
-		s.client.(*redis.ClusterClient).ForEachMaster(
-			t.Context(),
-			func(ctx context.Context, node *redis.Client) error {
-				if node.Options().Addr != cluster.Nodes[1].Addr() {
-					return nil
-				}
-				return node.ConfigSet(ctx, "maxmemory-policy", "allkeys-lru").Err()
-			},
-		),
-	)
-	_, err = s.CheckReadiness(t.Context())
+	require.NoError(t, s.client.(*redis.ClusterClient).ForEachMaster(
+		t.Context(),
+		func(ctx context.Context, node *redis.Client) error {
+			if node.Options().Addr != cluster.Nodes[1].Addr() {
+				return nil
+			}
+			return node.ConfigSet(ctx, "maxmemory-policy", "allkeys-lru").Err()
+		},
+	))
+	_, err := s.CheckReadiness(t.Context())
 	require.ErrorIs(t, err, errUnsafe, "one that forgets is one too many")
 
 	require.NoError(t, cluster.Nodes[1].Kill())
 	becomes(Readiness{Masters: 3, Unavailable: 1})
-	m, err = s.Memory(t.Context())
-	require.NoError(t, err)
+	m = must.Get(s.Memory(t.Context()))(t)
 	require.Positive(t, m.Used)
 }

@@ -8,6 +8,7 @@ import (
 
 	"flashsale.dev/seckill/internal/order/stats"
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
 func TestAddCounts_SumsAllNodes(t *testing.T) {
@@ -20,9 +21,8 @@ func TestAddCounts_SumsAllNodes(t *testing.T) {
 			}, // no such sale
 		}
 		for range 2 {
-			known, err := s.AddCounts(t.Context(), counted)
-			require.NoError(t, err)
-			require.Equal(t, map[int64]bool{goods: true, goods + 1: false}, known)
+			require.Equal(t, map[int64]bool{goods: true, goods + 1: false},
+				must.Get(s.AddCounts(t.Context(), counted))(t))
 		}
 		var p stats.Rates
 		require.Eventually(t, func() bool { // the second in which they were counted must be over
@@ -32,8 +32,7 @@ func TestAddCounts_SumsAllNodes(t *testing.T) {
 		}, time.Minute, 50*time.Millisecond)
 		require.InDelta(t, 6.0, p.OrdersPerSecond, 3.1, "two seconds may be between the two")
 		require.Equal(t, map[seckill.Reason]int64{seckill.SoldOut: 4}, p.Refusals)
-		p, err := s.Rates(t.Context(), goods+1)
-		require.NoError(t, err)
+		p = must.Get(s.Rates(t.Context(), goods+1))(t)
 		require.Empty(t, p.Refusals)
 		require.Zero(t, p.OrdersPerSecond)
 	})

@@ -16,6 +16,7 @@ import (
 	"flashsale.dev/seckill/internal/order/rebuild"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/reservation"
+	"flashsale.dev/seckill/internal/testing/must"
 	"flashsale.dev/seckill/internal/testing/servers"
 )
 
@@ -55,9 +56,10 @@ const goods = 42
 func onSale(units, limit int64) rebuild.Snapshot {
 	now := time.Now().UTC().Truncate(time.Millisecond)
 	return rebuild.Snapshot{Sale: seckill.Sale{
-		GoodsID: goods, MerchantID: 1, Title: "tea", Price: 250, Total: units, Stock: units, Epoch: 1,
-		PerBuyerLimit: limit, MaxPerBuyerLimit: limit, StartAt: now.Add(-time.Hour), EndAt: now.Add(time.Hour),
-		Status: seckill.Exposed, Rate: seckill.DefaultRate(), CreatedAt: now, UpdatedAt: now,
+		GoodsID: goods, MerchantID: 1, Title: "tea", Price: 250, Total: units, Stock: units,
+		Epoch: 1, PerBuyerLimit: limit, MaxPerBuyerLimit: limit, StartAt: now.Add(-time.Hour),
+		EndAt: now.Add(time.Hour), Status: seckill.Exposed, Rate: seckill.DefaultRate(),
+		CreatedAt: now, UpdatedAt: now,
 	}}
 }
 
@@ -65,9 +67,7 @@ func onSale(units, limit int64) rebuild.Snapshot {
 func load(t *testing.T, s *Store, snap rebuild.Snapshot) {
 	t.Helper()
 	require.NoError(t, s.Shut(t.Context(), snap.GoodsID, snap.Epoch-1))
-	loaded, err := s.Load(t.Context(), snap)
-	require.NoError(t, err)
-	require.True(t, loaded)
+	require.True(t, must.Get(s.Load(t.Context(), snap))(t))
 }
 
 func path(n int) string {
@@ -77,11 +77,8 @@ func path(n int) string {
 // issuePath makes a reservation of a buyer for whom path n has been issued.
 func issuePath(t *testing.T, s *Store, n int, buyer, quantity int64) reservation.Reservation {
 	t.Helper()
-	_, err := s.IssuePaths(
-		t.Context(), goods, 1, time.Minute,
-		[]reservation.PathGrant{{Path: path(n), BuyerID: buyer}},
-	)
-	require.NoError(t, err)
+	must.Get(s.IssuePaths(t.Context(), goods, 1, time.Minute,
+		[]reservation.PathGrant{{Path: path(n), BuyerID: buyer}}))(t)
 	return reservationOf(n, buyer, quantity)
 }
 
@@ -97,15 +94,13 @@ func reservationOf(n int, buyer, quantity int64) reservation.Reservation {
 
 func reserve(t *testing.T, s *Store, rs ...reservation.Reservation) []reservation.Verdict {
 	t.Helper()
-	g, err := s.Reserve(t.Context(), goods, 1, rs)
-	require.NoError(t, err)
+	g := must.Get(s.Reserve(t.Context(), goods, 1, rs))(t)
 	return g.Verdicts
 }
 
 func view(t *testing.T, s *Store) seckill.View {
 	t.Helper()
-	v, err := s.View(t.Context(), goods)
-	require.NoError(t, err)
+	v := must.Get(s.View(t.Context(), goods))(t)
 	require.Equal(t, v.Total, v.Available+v.Pending+v.Sold, "the ledger's equation")
 	return v
 }
@@ -123,7 +118,6 @@ func pendingSns(t *testing.T, s *Store) []string {
 
 func release(t *testing.T, s *Store, moves ...order.StockMove) []order.MoveResult {
 	t.Helper()
-	results, err := s.Release(context.Background(), goods, moves)
-	require.NoError(t, err)
+	results := must.Get(s.Release(context.Background(), goods, moves))(t)
 	return results
 }

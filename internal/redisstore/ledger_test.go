@@ -10,6 +10,7 @@ import (
 	"flashsale.dev/seckill/internal/order/rebuild"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/reservation"
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
 func TestSettle_MovesPendingToSoldOnce(t *testing.T) {
@@ -17,8 +18,7 @@ func TestSettle_MovesPendingToSoldOnce(t *testing.T) {
 		load(t, s, onSale(10, 5))
 		reserve(t, s, issuePath(t, s, 1, 7, 3), issuePath(t, s, 2, 8, 2))
 		for range 2 {
-			_, err := s.Settle(t.Context(), goods, []string{"sn1", "sn1", "unknown"})
-			require.NoError(t, err)
+			must.Get(s.Settle(t.Context(), goods, []string{"sn1", "sn1", "unknown"}))(t)
 		}
 		v := view(t, s)
 		require.EqualValues(t, []int64{5, 2, 3}, []int64{v.Available, v.Pending, v.Sold})
@@ -37,25 +37,18 @@ func TestRelease_ReturnsUnitsOnceBeforeAndAfterSettle(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *Store) {
 		load(t, s, onSale(10, 4))
 		reserve(t, s, issuePath(t, s, 1, 7, 3), issuePath(t, s, 2, 8, 2), issuePath(t, s, 3, 8, 1))
-		_, err := s.Settle(t.Context(), goods, []string{"sn1"})
-		require.NoError(t, err)
+		must.Get(s.Settle(t.Context(), goods, []string{"sn1"}))(t)
 		settled, early := cancelOf("sn1", 7, 3), cancelOf("sn2", 8, 2)
-		require.Equal(
-			t, []order.MoveResult{order.MoveApplied, order.MoveApplied},
-			release(t, s, settled, early),
-		)
-		require.Equal(
-			t, []order.MoveResult{order.MoveAppliedBefore, order.MoveAppliedBefore},
-			release(t, s, settled, early),
-		)
-		_, err = s.Settle(t.Context(), goods, []string{"sn2"})
-		require.NoError(t, err)
+		require.Equal(t, []order.MoveResult{order.MoveApplied, order.MoveApplied},
+			release(t, s, settled, early))
+		require.Equal(t, []order.MoveResult{order.MoveAppliedBefore, order.MoveAppliedBefore},
+			release(t, s, settled, early))
+		must.Get(s.Settle(t.Context(), goods, []string{"sn2"}))(t)
 		v := view(t, s)
 		require.EqualValues(t, []int64{9, 1, 0}, []int64{v.Available, v.Pending, v.Sold})
 
-		verdicts := reserve(
-			t, s, issuePath(t, s, 4, 7, 4), issuePath(t, s, 5, 8, 4), issuePath(t, s, 6, 8, 3),
-		)
+		verdicts := reserve(t, s, issuePath(t, s, 4, 7, 4), issuePath(t, s, 5, 8, 4),
+			issuePath(t, s, 6, 8, 3))
 		require.Equal(t, []reservation.Verdict{
 			{Code: reservation.Taken, OrderSn: "sn4"},
 			{Code: reservation.OverLimit, OrderSns: []string{"sn3"}},
@@ -67,9 +60,8 @@ func TestRelease_ReturnsUnitsOnceBeforeAndAfterSettle(t *testing.T) {
 func TestRelease_ChecksTheEpoch(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *Store) {
 		m := cancelOf("sn1", 7, 1)
-		require.Equal(
-			t, []order.MoveResult{order.MoveDeferred}, release(t, s, m), "redis has no such sale",
-		)
+		require.Equal(t, []order.MoveResult{order.MoveDeferred}, release(t, s, m),
+			"redis has no such sale")
 		load(t, s, onSale(10, 5))
 		m.Epoch = 2
 		require.Equal(t, []order.MoveResult{order.MoveDeferred}, release(t, s, m))
@@ -95,7 +87,9 @@ func TestRelease_DeltaCutsOnlyUnsoldUnits(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *Store) {
 		load(t, s, onSale(10, 5))
 		delta := func(id string, units int64) order.MoveResult {
-			return release(t, s, order.StockMove{ID: id, GoodsID: goods, Epoch: 1, Kind: order.MoveDelta, Quantity: units})[0]
+			return release(t, s, order.StockMove{
+				ID: id, GoodsID: goods, Epoch: 1, Kind: order.MoveDelta, Quantity: units,
+			})[0]
 		}
 		require.Equal(t, order.MoveApplied, delta("a", 5))
 		require.Equal(t, order.MoveAppliedBefore, delta("a", 5))
@@ -118,31 +112,21 @@ func TestLoad_LoadsHoldingsAndRejectsOldEpochs(t *testing.T) {
 		}
 		load(t, s, snap)
 		v := view(t, s)
-		require.EqualValues(
-			t, []int64{3, 8, 0, 2}, []int64{v.Epoch, v.Available, v.Pending, v.Sold},
-		)
+		require.EqualValues(t, []int64{3, 8, 0, 2},
+			[]int64{v.Epoch, v.Available, v.Pending, v.Sold})
 		require.Equal(t, snap.Rate, v.Rate)
 		require.Equal(t, snap.Title, v.Title)
 		for _, epoch := range []int64{1, 2, 3} {
 			snap.Epoch, snap.Stock = epoch, 10
-			loaded, err := s.Load(t.Context(), snap)
-			require.NoError(t, err)
-			require.False(t, loaded)
+			require.False(t, must.Get(s.Load(t.Context(), snap))(t))
 		}
 		require.EqualValues(t, 8, view(t, s).Available)
-		_, err := s.IssuePaths(
-			t.Context(), goods, 3, reservation.PathTTL,
-			[]reservation.PathGrant{{Path: path(2), BuyerID: 7}},
-		)
-		require.NoError(t, err)
-		g, err := s.Reserve(
-			t.Context(), goods, 3, []reservation.Reservation{reservationOf(2, 7, 1)},
-		)
-		require.NoError(t, err)
-		require.Equal(
-			t, []reservation.Verdict{{Code: reservation.OverLimit, OrderSns: []string{"sn1"}}},
-			g.Verdicts,
-		)
+		must.Get(s.IssuePaths(t.Context(), goods, 3, reservation.PathTTL,
+			[]reservation.PathGrant{{Path: path(2), BuyerID: 7}}))(t)
+		require.Equal(t,
+			[]reservation.Verdict{{Code: reservation.OverLimit, OrderSns: []string{"sn1"}}},
+			must.Get(s.Reserve(t.Context(), goods, 3,
+				[]reservation.Reservation{reservationOf(2, 7, 1)}))(t).Verdicts)
 	})
 }
 
@@ -155,9 +139,8 @@ func TestAdopt_TakesOnceAndOnlyWhatIsLeft(t *testing.T) {
 			}, {OrderSn: "b", BuyerID: 7, Quantity: 1}, {OrderSn: "c", BuyerID: 8, Quantity: 2},
 		}
 		for range 2 {
-			adopted, err := s.Adopt(t.Context(), goods, 1, 0, lines)
-			require.NoError(t, err)
-			require.Equal(t, map[string]bool{"a": true, "b": true, "c": false}, adopted)
+			require.Equal(t, map[string]bool{"a": true, "b": true, "c": false},
+				must.Get(s.Adopt(t.Context(), goods, 1, 0, lines))(t))
 		}
 		v := view(t, s)
 		require.EqualValues(t, []int64{0, 3, 0}, []int64{v.Available, v.Pending, v.Sold})
@@ -173,20 +156,20 @@ func TestAdopt_ShutGateAcceptsLateOrders(t *testing.T) {
 			load(t, s, onSale(3, 2))
 			require.NoError(t, s.Shut(t.Context(), goods, 1))
 		},
-		"under another lease": func(t *testing.T, s *Store) { load(t, s, onSale(3, 2)); s.lease = "another" },
+		"under another lease": func(t *testing.T, s *Store) {
+			load(t, s, onSale(3, 2))
+			s.lease = "another"
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			eachServer(t, func(t *testing.T, s *Store) {
 				shut(t, s)
-				adopted, err := s.Adopt(t.Context(), goods, 1, 0, late)
-				require.NoError(t, err)
-				require.Equal(t, map[string]bool{"a": true}, adopted)
+				require.Equal(t, map[string]bool{"a": true},
+					must.Get(s.Adopt(t.Context(), goods, 1, 0, late))(t))
 				v := view(t, s)
 				require.NotEqual(t, seckill.GateOpen, v.Gate)
-				require.EqualValues(
-					t, []int64{3, 0, 0}, []int64{v.Available, v.Pending, v.Sold},
-					"nothing is taken",
-				)
+				require.EqualValues(t, []int64{3, 0, 0}, []int64{v.Available, v.Pending, v.Sold},
+					"nothing is taken")
 			})
 		})
 	}
@@ -205,14 +188,11 @@ func TestLoad_RejectsAnEpochWithoutAdoptedOrders(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			eachServer(t, func(t *testing.T, s *Store) {
 				before(t, s)
-				adopted, err := s.Adopt(t.Context(), goods, 2, 0, late)
-				require.NoError(t, err)
-				require.Equal(t, map[string]bool{"a": true}, adopted)
+				require.Equal(t, map[string]bool{"a": true},
+					must.Get(s.Adopt(t.Context(), goods, 2, 0, late))(t))
 				snap := onSale(3, 2)
 				snap.Epoch = 2
-				loaded, err := s.Load(t.Context(), snap)
-				require.NoError(t, err)
-				require.False(t, loaded, "it lacks the order")
+				require.False(t, must.Get(s.Load(t.Context(), snap))(t), "it lacks the order")
 				snap.Epoch, snap.Stock = 3, 1
 				load(t, s, snap)
 				require.EqualValues(t, 1, view(t, s).Available)
@@ -226,10 +206,8 @@ func TestAdopt_RejectsAnEndedEpoch(t *testing.T) {
 		snap := onSale(3, 2)
 		snap.Epoch = 2
 		load(t, s, snap)
-		_, err := s.Adopt(
-			t.Context(), goods, 1, 0,
-			[]reservation.OrderLine{{OrderSn: "a", BuyerID: 7, Quantity: 2}},
-		)
+		_, err := s.Adopt(t.Context(), goods, 1, 0,
+			[]reservation.OrderLine{{OrderSn: "a", BuyerID: 7, Quantity: 2}})
 		_, shut := errors.AsType[*seckill.GateError](err)
 		require.True(t, shut, "%v", err)
 	})
@@ -252,10 +230,9 @@ func TestRelease_RefusedCutStaysRefused(t *testing.T) {
 		more := order.StockMove{
 			ID: "more", GoodsID: goods, Epoch: 1, Kind: order.MoveDelta, Quantity: 5,
 		}
-		require.Equal(
-			t, []order.MoveResult{order.CutTooLarge, order.MoveApplied, order.CutTooLarge},
-			release(t, s, cut, more, cut), "a repeated call gets the same result",
-		)
+		require.Equal(t,
+			[]order.MoveResult{order.CutTooLarge, order.MoveApplied, order.CutTooLarge},
+			release(t, s, cut, more, cut), "a repeated call gets the same result")
 		require.EqualValues(t, 15, view(t, s).Available)
 	})
 }
@@ -265,10 +242,8 @@ func TestLoad_RejectsAnEpochBegunBeforeShut(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *Store) {
 		require.NoError(t, s.Shut(t.Context(), goods, 1))
 		slow := onSale(10, 5)
-		loaded, err := s.Load(t.Context(), slow)
-		require.NoError(t, err)
-		require.False(t, loaded)
-		_, err = s.View(t.Context(), goods)
+		require.False(t, must.Get(s.Load(t.Context(), slow))(t))
+		_, err := s.View(t.Context(), goods)
 		require.ErrorIs(t, err, seckill.ErrNotLoaded)
 		slow.Epoch = 2
 		load(t, s, slow)
@@ -283,9 +258,7 @@ func TestLoad_RejectsAnOpenGate(t *testing.T) {
 		reserve(t, s, issuePath(t, s, 1, 7, 2))
 		next := onSale(10, 5)
 		next.Epoch = 2
-		loaded, err := s.Load(t.Context(), next)
-		require.NoError(t, err)
-		require.False(t, loaded)
+		require.False(t, must.Get(s.Load(t.Context(), next))(t))
 		v := view(t, s)
 		require.EqualValues(t, []int64{1, 8, 2}, []int64{v.Epoch, v.Available, v.Pending})
 		load(t, s, next)
@@ -314,14 +287,11 @@ func TestAdopt_ChecksTheBuyersLimit(t *testing.T) {
 		late := []reservation.OrderLine{
 			{OrderSn: "late", BuyerID: 7, Quantity: 1}, {OrderSn: "other", BuyerID: 8, Quantity: 1},
 		}
-		adopted, err := s.Adopt(t.Context(), goods, 1, 2, late)
-		require.NoError(t, err)
+		adopted := must.Get(s.Adopt(t.Context(), goods, 1, 2, late))(t)
 		require.Equal(t, map[string]bool{"late": false, "other": true}, adopted)
-		adopted, err = s.Adopt(t.Context(), goods, 1, 3, late)
-		require.NoError(t, err)
-		require.Equal(
-			t, map[string]bool{"late": true, "other": true}, adopted, "the limit was higher once",
-		)
+		adopted = must.Get(s.Adopt(t.Context(), goods, 1, 3, late))(t)
+		require.Equal(t, map[string]bool{"late": true, "other": true}, adopted,
+			"the limit was higher once")
 		require.EqualValues(t, 6, view(t, s).Available)
 	})
 }

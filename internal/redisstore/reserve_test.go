@@ -11,6 +11,7 @@ import (
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/reservation"
+	"flashsale.dev/seckill/internal/testing/must"
 	"flashsale.dev/seckill/internal/testing/servers"
 )
 
@@ -18,9 +19,8 @@ func TestReserve_TakesUnitsAndRecordsThem(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *Store) {
 		load(t, s, onSale(10, 5))
 		r := issuePath(t, s, 1, 7, 3)
-		require.Equal(
-			t, []reservation.Verdict{{Code: reservation.Taken, OrderSn: "sn1"}}, reserve(t, s, r),
-		)
+		require.Equal(t, []reservation.Verdict{{Code: reservation.Taken, OrderSn: "sn1"}},
+			reserve(t, s, r))
 
 		v := view(t, s)
 		require.EqualValues(t, 7, v.Available)
@@ -31,12 +31,10 @@ func TestReserve_TakesUnitsAndRecordsThem(t *testing.T) {
 		require.True(t, pending)
 		require.Equal(t, r.OrderLine, line)
 
-		entries, err := s.Unconfirmed(t.Context(), goods, 0, 10)
-		require.NoError(t, err)
+		entries := must.Get(s.Unconfirmed(t.Context(), goods, 0, 10))(t)
 		require.Len(t, entries, 1)
-		m, err := order.Decode(order.EncodeOrders(goods, entries[0].Entries))
-		require.NoError(t, err)
-		require.Equal(t, []reservation.OrderLine{r.OrderLine}, m.Orders)
+		require.Equal(t, []reservation.OrderLine{r.OrderLine},
+			must.Get(order.Decode(order.EncodeOrders(goods, entries[0].Entries)))(t).Orders)
 		require.NoError(t, s.Confirmed(t.Context(), goods, entries[0].ID))
 		require.Zero(t, view(t, s).Outbox)
 	})
@@ -51,10 +49,8 @@ func TestReserve_JudgesEachReservationAlone(t *testing.T) {
 		more := issuePath(t, s, 2, 7, 2)
 		stolen := issuePath(t, s, 3, 8, 1)
 		stolen.BuyerID = 9
-		verdicts := reserve(
-			t, s, first, again, more, stolen, reservationOf(99, 7, 1), issuePath(t, s, 4, 8, 3),
-			issuePath(t, s, 5, 9, 3), issuePath(t, s, 6, 9, 1),
-		)
+		verdicts := reserve(t, s, first, again, more, stolen, reservationOf(99, 7, 1),
+			issuePath(t, s, 4, 8, 3), issuePath(t, s, 5, 9, 3), issuePath(t, s, 6, 9, 1))
 		require.Equal(t, []reservation.Verdict{
 			{Code: reservation.Taken, OrderSn: "sn1"},
 			{Code: reservation.Repeated, OrderSn: "sn1"},
@@ -80,10 +76,8 @@ func TestReserve_UsedPathReturnsItsOrderAfterTheSale(t *testing.T) {
 		snap.Status = seckill.Closed
 		require.NoError(t, s.UpdateSale(t.Context(), snap.Sale))
 		r.OrderSn, r.Quantity = "another", 5
-		require.Equal(
-			t, []reservation.Verdict{{Code: reservation.Repeated, OrderSn: "sn1"}},
-			reserve(t, s, r),
-		)
+		require.Equal(t, []reservation.Verdict{{Code: reservation.Repeated, OrderSn: "sn1"}},
+			reserve(t, s, r))
 		late := reservationOf(2, 8, 1)
 		require.Equal(t, reservation.WrongPath, reserve(t, s, late)[0].Code)
 	})
@@ -97,10 +91,8 @@ func TestReserve_UsesRedisClock(t *testing.T) {
 		snap.StartAt = time.Now().Add(time.Minute)
 		require.NoError(t, s.UpdateSale(t.Context(), snap.Sale))
 		require.Equal(t, reservation.TooEarly, reserve(t, s, r)[0].Code)
-		_, err := s.IssuePaths(
-			t.Context(), goods, 1, time.Minute,
-			[]reservation.PathGrant{{Path: path(2), BuyerID: 7}},
-		)
+		_, err := s.IssuePaths(t.Context(), goods, 1, time.Minute,
+			[]reservation.PathGrant{{Path: path(2), BuyerID: 7}})
 		require.Equal(t, seckill.NotStarted, seckill.ReasonOf(err))
 		snap.StartAt, snap.EndAt = time.Now().Add(-time.Hour), time.Now().Add(-time.Millisecond)
 		require.NoError(t, s.UpdateSale(t.Context(), snap.Sale))
@@ -122,9 +114,8 @@ func TestReserve_RejectsInvalidQuantities(t *testing.T) {
 func TestReserve_ShutGateTakesNothing(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *Store) {
 		gate := func(epoch int64) seckill.GateError {
-			_, err := s.Reserve(
-				t.Context(), goods, epoch, []reservation.Reservation{reservationOf(1, 7, 1)},
-			)
+			_, err := s.Reserve(t.Context(), goods, epoch,
+				[]reservation.Reservation{reservationOf(1, 7, 1)})
 			g, ok := errors.AsType[*seckill.GateError](err)
 			require.True(t, ok, "%v", err)
 			return *g
@@ -140,14 +131,13 @@ func TestReserve_ShutGateTakesNothing(t *testing.T) {
 }
 
 func TestReserve_LeaseEndsWithItsMaster(t *testing.T) {
-	server := servers.Redis(t, servers.WithRedisConf("appendfsync always"))
+	server := servers.Redis(t, "appendfsync always")
 	s := open(t, server.Addr(), "")
 	load(t, s, onSale(5, 1))
 	r := issuePath(t, s, 1, 7, 1)
 	require.NoError(t, server.Restart(t.Context()))
-	require.Eventually(
-		t, func() bool { return s.Ping(t.Context()) == nil }, time.Minute, 10*time.Millisecond,
-	)
+	require.Eventually(t, func() bool { return s.Ping(t.Context()) == nil }, time.Minute,
+		10*time.Millisecond)
 	_, err := s.Reserve(t.Context(), goods, 1, []reservation.Reservation{r})
 	gate, ok := errors.AsType[*seckill.GateError](err)
 	require.True(t, ok, "%v", err)
@@ -157,12 +147,10 @@ func TestReserve_LeaseEndsWithItsMaster(t *testing.T) {
 	snap := onSale(5, 1)
 	snap.Epoch = 2
 	load(t, s, snap)
-	_, err = s.IssuePaths(
-		t.Context(), goods, 2, time.Minute, []reservation.PathGrant{{Path: path(2), BuyerID: 8}},
-	)
-	require.NoError(t, err)
-	g, err := s.Reserve(t.Context(), goods, 2, []reservation.Reservation{r, reservationOf(2, 8, 1)})
-	require.NoError(t, err)
+	must.Get(s.IssuePaths(t.Context(), goods, 2, time.Minute,
+		[]reservation.PathGrant{{Path: path(2), BuyerID: 8}}))(t)
+	g := must.Get(s.Reserve(t.Context(), goods, 2,
+		[]reservation.Reservation{r, reservationOf(2, 8, 1)}))(t)
 	require.Equal(t, reservation.WrongPath, g.Verdicts[0].Code, "a path ends with its epoch")
 	require.Equal(t, reservation.Taken, g.Verdicts[1].Code)
 }
@@ -199,14 +187,12 @@ func TestReserve_OldBacklogShutsTheGate(t *testing.T) {
 		r := issuePath(t, s, 2, 8, 1)
 		var gate *seckill.GateError
 		require.Eventually(t, func() bool {
-			_, err := s.Reserve(
-				t.Context(), goods, 1, []reservation.Reservation{reservationOf(9, 9, 1)},
-			)
+			_, err := s.Reserve(t.Context(), goods, 1,
+				[]reservation.Reservation{reservationOf(9, 9, 1)})
 			return errors.As(err, &gate)
 		}, time.Minute, time.Millisecond)
 		require.Equal(t, seckill.GateBacklog, gate.State)
-		_, err := s.Settle(t.Context(), goods, []string{"sn1"})
-		require.NoError(t, err)
+		must.Get(s.Settle(t.Context(), goods, []string{"sn1"}))(t)
 		require.Equal(t, reservation.Taken, reserve(t, s, r)[0].Code)
 	})
 }

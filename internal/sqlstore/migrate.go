@@ -57,7 +57,7 @@ func (s *Store) provider() (*goose.Provider, error) {
 	opts := []goose.ProviderOption{
 		goose.WithDisableGlobalRegistry(true), goose.WithGoMigrations(migrations.NoSplitSales()),
 	}
-	if s.engine == mysqlEngine {
+	if !isSQLite(s.db) {
 		dialect, opts = goose.DialectMySQL, append(opts, goose.WithSessionLocker(namedLock{}))
 	}
 	p, err := goose.NewProvider(dialect, s.schema, migrations.Files, opts...)
@@ -99,7 +99,8 @@ func (namedLock) SessionLock(ctx context.Context, conn *sql.Conn) error {
 // SessionUnlock releases the lock.
 func (namedLock) SessionUnlock(ctx context.Context, conn *sql.Conn) error {
 	var freed sql.NullInt64
-	if err := conn.QueryRowContext(ctx, "SELECT RELEASE_LOCK("+lockName+")").Scan(&freed); err != nil {
+	if err := conn.QueryRowContext(ctx,
+		"SELECT RELEASE_LOCK("+lockName+")").Scan(&freed); err != nil {
 		return fmt.Errorf("release the migration lock: %w", err)
 	}
 	if freed.Int64 != 1 {

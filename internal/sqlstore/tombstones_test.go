@@ -9,105 +9,87 @@ import (
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/reservation"
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
 // lost returns the tombstone that a buyer's query asks for.
 func lost(sale seckill.Sale, l reservation.OrderLine) order.Order {
 	return order.Order{
-		OrderLine: reservation.OrderLine{
-			OrderSn: l.OrderSn, BuyerID: l.BuyerID,
-		}, GoodsID: sale.GoodsID, Epoch: sale.Epoch,
-		Status: order.Failed, FailureReason: order.FailedLost, CreatedAt: today, ClosedAt: today,
+		OrderLine: reservation.OrderLine{OrderSn: l.OrderSn, BuyerID: l.BuyerID},
+		GoodsID:   sale.GoodsID, Epoch: sale.Epoch, Status: order.Failed,
+		FailureReason: order.FailedLost, CreatedAt: today, ClosedAt: today,
 	}
 }
 
-func TestWriteTombstone_KeepsALateOrderFailed(t *testing.T) {
-	onEach(t, func(t *testing.T, h fixture) {
-		sale := h.exposed(10, 5)
-		lines := h.lines(sale, 3)
-		_, err := h.WriteTombstone(t.Context(), lost(sale, lines[0]))
-		require.ErrorIs(t, err, order.ErrTryAgain, "its epoch has not ended")
-		h.writeAll(sale.GoodsID, lines[1])
-		h.beginEpoch(sale.GoodsID)
-		for range 2 {
-			o, err := h.WriteTombstone(t.Context(), lost(sale, lines[0]))
-			require.NoError(t, err)
-			require.True(t, o.Tombstone())
-		}
-		there, err := h.WriteTombstone(t.Context(), lost(sale, lines[1]))
-		require.NoError(t, err)
-		require.Equal(t, order.Created, there.Status, "what is written is not lost")
+func (h fixture) TestWriteTombstone_KeepsALateOrderFailed(t *testing.T) {
+	sale := h.exposed(10, 5)
+	lines := h.lines(sale, 3)
+	_, err := h.WriteTombstone(t.Context(), lost(sale, lines[0]))
+	require.ErrorIs(t, err, order.ErrTryAgain, "its epoch has not ended")
+	h.writeAll(sale.GoodsID, lines[1])
+	h.beginEpoch(sale.GoodsID)
+	for range 2 {
+		require.True(t,
+			must.Get(h.WriteTombstone(t.Context(), lost(sale, lines[0])))(t).Tombstone())
+	}
+	require.Equal(t, order.Created,
+		must.Get(h.WriteTombstone(t.Context(), lost(sale, lines[1])))(t).Status,
+		"what is written is not lost")
 
-		b := batchOf(sale.GoodsID, lines...)
-		b.Epoch, b.Adopted = 2, map[string]bool{lines[2].OrderSn: true}
-		for i := range 2 {
-			out, err := h.WriteBatch(t.Context(), b)
-			require.NoError(t, err)
-			require.Equal(t, order.Failed, out.Existing[lines[0].OrderSn])
-			require.Len(t, out.Moves, 1-i, "its units go back once")
-		}
-		o, err := h.Order(t.Context(), sale.GoodsID, lines[0].OrderSn)
-		require.NoError(t, err)
-		require.Equal(t, order.FailedLost, o.FailureReason)
-		require.Equal(t, lines[0], o.OrderLine)
-		require.EqualValues(t, 2, h.requireBalanced(sale.GoodsID))
-		deadLetters, err := h.DeadLetters(t.Context(), "", 10)
-		require.NoError(t, err)
-		require.Len(t, deadLetters, 1)
-		require.Equal(t, order.FailedLost, deadLetters[0].Reason)
-	})
+	b := batchOf(sale.GoodsID, lines...)
+	b.Epoch, b.Adopted = 2, map[string]bool{lines[2].OrderSn: true}
+	for i := range 2 {
+		out := h.write(b)
+		require.Equal(t, order.Failed, out.Existing[lines[0].OrderSn])
+		require.Len(t, out.Moves, 1-i, "its units go back once")
+	}
+	o := h.order(sale.GoodsID, lines[0].OrderSn)
+	require.Equal(t, order.FailedLost, o.FailureReason)
+	require.Equal(t, lines[0], o.OrderLine)
+	require.EqualValues(t, 2, h.requireBalanced(sale.GoodsID))
+	deadLetters := h.deadLetters()
+	require.Len(t, deadLetters, 1)
+	require.Equal(t, order.FailedLost, deadLetters[0].Reason)
 }
 
-func TestWriteTombstone_FailedOrderKeepsOneRow(t *testing.T) {
-	onEach(t, func(t *testing.T, h fixture) {
-		sale := h.exposed(10, 5)
-		l := h.line(sale, 1, 1)
-		h.beginEpoch(sale.GoodsID)
-		_, err := h.WriteTombstone(t.Context(), lost(sale, l))
-		require.NoError(t, err)
-		for i := range 2 {
-			out, err := h.WriteFailed(
-				t.Context(), sale.GoodsID, l, 1, order.FailedUnwritten, order.DeadLetter{}, today,
-			)
-			require.NoError(t, err)
-			require.Len(t, out.Moves, 1-i)
-		}
-		require.Len(t, h.all(sale.GoodsID), 1)
-		require.Zero(t, h.requireBalanced(sale.GoodsID))
-	})
+func (h fixture) TestWriteTombstone_FailedOrderKeepsOneRow(t *testing.T) {
+	sale := h.exposed(10, 5)
+	l := h.line(sale, 1, 1)
+	h.beginEpoch(sale.GoodsID)
+	must.Get(h.WriteTombstone(t.Context(), lost(sale, l)))(t)
+	for i := range 2 {
+		require.Len(t, h.writeFailed(sale.GoodsID, l, order.FailedUnwritten).Moves, 1-i)
+	}
+	require.Len(t, h.all(sale.GoodsID), 1)
+	require.Zero(t, h.requireBalanced(sale.GoodsID))
 }
 
 // Whether the buyer's query or the late message comes first, one row decides for both.
-func TestWriteTombstone_RacesWithTheLateMessage(t *testing.T) {
-	onEach(t, func(t *testing.T, h fixture) {
-		sale := h.exposed(10, 5)
-		for range 10 {
-			l := h.line(sale, 1, 1)
-			h.beginEpoch(sale.GoodsID)
-			now, err := h.Sale(t.Context(), sale.GoodsID)
-			require.NoError(t, err)
-			b := batchOf(sale.GoodsID, l)
-			b.Epoch, b.Adopted = now.Epoch, map[string]bool{l.OrderSn: true}
-			var answer order.Order
-			var wg sync.WaitGroup
-			wg.Go(func() {
-				for answer.Status == "" {
-					answer, _ = h.WriteTombstone(t.Context(), lost(sale, l))
-				}
-			})
-			wg.Go(func() {
-				for _, err := h.WriteBatch(t.Context(), b); err != nil; _, err = h.WriteBatch(t.Context(), b) {
-				}
-			})
-			wg.Wait()
-			o, err := h.Order(t.Context(), sale.GoodsID, l.OrderSn)
-			require.NoError(t, err)
-			require.Equal(t, o.Status, answer.Status)
-			if o.Status == order.Created {
-				_, _, err = h.CancelOne(t.Context(), sale.GoodsID, l.OrderSn, today)
-				require.NoError(t, err)
+func (h fixture) TestWriteTombstone_RacesWithTheLateMessage(t *testing.T) {
+	sale := h.exposed(10, 5)
+	for range 10 {
+		l := h.line(sale, 1, 1)
+		h.beginEpoch(sale.GoodsID)
+		b := batchOf(sale.GoodsID, l)
+		b.Epoch, b.Adopted = h.sale(sale.GoodsID).Epoch, map[string]bool{l.OrderSn: true}
+		var answer order.Order
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			for answer.Status == "" {
+				answer, _ = h.WriteTombstone(t.Context(), lost(sale, l))
 			}
+		})
+		wg.Go(func() {
+			for err := error(order.ErrTryAgain); err != nil; {
+				_, err = h.WriteBatch(t.Context(), b)
+			}
+		})
+		wg.Wait()
+		o := h.order(sale.GoodsID, l.OrderSn)
+		require.Equal(t, o.Status, answer.Status)
+		if o.Status == order.Created {
+			must.Get(h.CancelOne(sale.GoodsID, l.OrderSn, today))(t)
 		}
-		require.Zero(t, h.requireBalanced(sale.GoodsID))
-	})
+	}
+	require.Zero(t, h.requireBalanced(sale.GoodsID))
 }

@@ -103,7 +103,7 @@ func BenchmarkAPIMemory(b *testing.B) {
 		}
 		b.ReportMetric(peak, "MB-peak")
 		results.note("API: 2,000 connections, 100,000 buyers at once",
-			"≤ 150 MB resident, and back",
+			"≤ 512 MB (SECKILL_MEMORY_LIMIT)",
 			"%.0f MB before, %.0f MB at the peak, %.0f MB %d s later", before, peak, after, waited)
 	})
 }
