@@ -25,7 +25,7 @@ type onCluster struct {
 
 // The parts share one cluster, because starting one takes many seconds.
 func TestPublisher_OnACluster(t *testing.T) {
-	nodes := servers.RabbitCluster(t, 3)
+	nodes := servers.RabbitCluster(t)
 	c := onCluster{nodes: nodes, vhost: nodes.NewVHost(t), reported: newQueueReports()}
 	c.opt = rabbit.Options{URLs: nodes.URLs(c.vhost), Shards: 4, OnNewQueue: c.reported.add}
 	p := runPublisher(t, c.opt)

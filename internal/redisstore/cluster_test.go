@@ -18,7 +18,7 @@ import (
 // onCluster is a cluster of the test's own, and a store that waits for so many replicas on it.
 func onCluster(t *testing.T, replicas int) (*servers.RedisNodes, *Store) {
 	t.Helper()
-	cluster := servers.RedisCluster(t, 3, replicas)
+	cluster := servers.RedisCluster(t, servers.RedisClusterOptions{Replicas: replicas})
 	return cluster, New(clusterClient(t, cluster),
 		Options{WaitReplicas: replicas, WaitTimeout: 500 * time.Millisecond})
 }

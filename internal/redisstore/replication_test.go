@@ -18,10 +18,10 @@ import (
 // and that replica.
 func replicated(t *testing.T) (patient, hasty *Store, follower *servers.RedisServer) {
 	t.Helper()
-	master := servers.Redis(t, servers.WithRedisConf("repl-diskless-sync-delay 0"))
+	master := servers.Redis(t, "repl-diskless-sync-delay 0")
 	host, port, err := net.SplitHostPort(master.Addr())
 	require.NoError(t, err)
-	replica := servers.Redis(t, servers.WithRedisConf("replicaof "+host+" "+port))
+	replica := servers.Redis(t, "replicaof "+host+" "+port)
 	client := redis.NewClient(&redis.Options{Addr: master.Addr(), ReadTimeout: 40 * time.Second})
 	t.Cleanup(func() { _ = client.Close() })
 	waiting := func(d time.Duration) *Store {

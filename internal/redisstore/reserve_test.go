@@ -131,7 +131,7 @@ func TestReserve_ShutGateTakesNothing(t *testing.T) {
 }
 
 func TestReserve_LeaseEndsWithItsMaster(t *testing.T) {
-	server := servers.Redis(t, servers.WithRedisConf("appendfsync always"))
+	server := servers.Redis(t, "appendfsync always")
 	s := open(t, server.Addr(), "")
 	load(t, s, onSale(5, 1))
 	r := issuePath(t, s, 1, 7, 1)

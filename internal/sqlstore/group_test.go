@@ -38,7 +38,7 @@ func TestPrimary_HangingServerDelaysOneCaller(t *testing.T) {
 // The steps share one group, because starting it takes seconds.
 func TestPrimary_FollowsAGroup(t *testing.T) {
 	t.Parallel() // it mostly waits
-	group := servers.MySQLGroup(t, 3)
+	group := servers.MySQLGroup(t)
 	name := group.NewDatabase(t)
 	h := newFixture(t, group.DSN(name))
 	sale := h.exposed(1000, 1000)

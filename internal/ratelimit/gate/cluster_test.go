@@ -31,7 +31,7 @@ func goodsOn(
 
 // Of a cluster only the limiters of the master that is away are not asked.
 func TestGate_LostMasterAffectsOnlyItsLimiters(t *testing.T) {
-	cluster := servers.RedisCluster(t, 3, 0)
+	cluster := servers.RedisCluster(t, servers.RedisClusterOptions{})
 	client := redis.NewClusterClient(&redis.ClusterOptions{
 		Addrs: cluster.Addrs(), DisableIdentity: true, ContextTimeoutEnabled: true,
 		DialerRetries: 1, DialTimeout: 50 * ms,
