@@ -126,12 +126,9 @@ func withDefaults(
 	if d.Body != nil {
 		return d, nil
 	}
-	entry, err := order.EncodeLine(l)
-	if err != nil {
-		return d, fmt.Errorf("encode order %s: %w", l.OrderSn, err)
-	}
-	d.Body = order.EncodeOrders(goodsID, order.JoinEntries([][]byte{entry}))
-	return d, nil
+	var err error
+	d.Body, err = order.EncodeOrder(goodsID, l)
+	return d, err
 }
 
 func rowOfDeadLetter(d order.DeadLetter) deadLetterRow {
