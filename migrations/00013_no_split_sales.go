@@ -9,8 +9,8 @@ import (
 	"github.com/pressly/goose/v3"
 )
 
-// The ids of sales whose stock earlier releases split: splitBit is set in ids from splitFrom on, and rowBits say which of
-// its sale's rows a goods is.
+// The ids of sales whose stock earlier releases split: splitBit is set in ids from splitFrom on,
+// and rowBits say which of its sale's rows a goods is.
 const (
 	splitBit  = 1 << 21
 	rowBits   = 63 << 12
@@ -22,30 +22,31 @@ type SplitSaleError struct{ GoodsID int64 }
 
 // Error names the sale and what to do.
 func (e *SplitSaleError) Error() string {
-	return fmt.Sprintf(
-		"the stock of sale %d is split, which this release does not support: close the sale or let it end "+
-			"(delete it if it is a draft), wait ten seconds, and migrate again; until then run the previous release",
-		e.GoodsID,
-	)
+	return fmt.Sprintf("the stock of sale %d is split, which this release does not support: "+
+		"close the sale or let it end (delete it if it is a draft), wait ten seconds, and migrate "+
+		"again; until then run the previous release", e.GoodsID)
 }
 
-// NoSplitSales is step 13, in Go because SQL that MySQL and SQLite both take cannot refuse with a message. It returns a
-// *SplitSaleError while a split sale is on sale, is a draft, or has units on their way between its rows.
+// NoSplitSales is step 13, in Go because SQL that MySQL and SQLite both take cannot refuse with a
+// message. It returns a *SplitSaleError while a split sale is on sale, is a draft, or has units on
+// their way between its rows.
 //
-// Rows of split sales that are over stay, with their orders: sales.bucket keeps them out of lists. The columns of step 12
-// stay too, because programs of the previous release write them during an upgrade. The step removes the finished transfers.
+// Rows of split sales that are over stay, with their orders: sales.bucket keeps them out of lists.
+// The columns of step 12 stay too, because programs of the previous release write them during an
+// upgrade. The step removes the finished transfers.
 func NoSplitSales() *goose.Migration {
-	return goose.NewGoMigration(
-		13, &goose.GoFunc{RunTx: endSplitSales}, &goose.GoFunc{Mode: goose.TransactionEnabled},
-	)
+	return goose.NewGoMigration(13, &goose.GoFunc{RunTx: endSplitSales},
+		&goose.GoFunc{Mode: goose.TransactionEnabled})
 }
 
 func endSplitSales(ctx context.Context, tx *sql.Tx) error {
 	var found sql.NullInt64
 	err := tx.QueryRowContext(ctx, `SELECT MIN(goods_id) FROM (
-		SELECT goods_id FROM sales WHERE bucket <> 0 AND status = 'exposed' AND end_at > ?
-		UNION ALL SELECT goods_id FROM sales WHERE status = 'draft' AND goods_id >= ? AND goods_id & ? <> 0
-		UNION ALL SELECT goods_id FROM stock_cuts WHERE to_goods_id <> 0 AND state = 'open') AS live`,
+			SELECT goods_id FROM sales WHERE bucket <> 0 AND status = 'exposed' AND end_at > ?
+			UNION ALL SELECT goods_id FROM sales
+				WHERE status = 'draft' AND goods_id >= ? AND goods_id & ? <> 0
+			UNION ALL SELECT goods_id FROM stock_cuts
+				WHERE to_goods_id <> 0 AND state = 'open') AS live`,
 		time.Now().UnixMilli(), int64(splitFrom), splitBit).Scan(&found)
 	if err != nil {
 		return fmt.Errorf("find split sales: %w", err)

@@ -11,10 +11,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"flashsale.dev/seckill/internal/testing/must"
 	"flashsale.dev/seckill/migrations"
 )
 
-// keyspace is the part of Vitess' VSchema that the file uses (https://vitess.io/docs/reference/features/vschema/).
+// keyspace is the part of Vitess' VSchema that the file uses
+// (https://vitess.io/docs/reference/features/vschema/).
 type keyspace struct {
 	Sharded  bool `json:"sharded"`
 	Vindexes map[string]struct {
@@ -39,7 +41,8 @@ func shardedBy(table string) string {
 	return "goods_id"
 }
 
-// uniqueElsewhere are the tables whose keys leave out the column that chooses their shard, and why each is unique all the same.
+// uniqueElsewhere are the tables whose keys leave out the column that chooses their shard, and why
+// each is unique all the same.
 func uniqueElsewhere() map[string]string {
 	return map[string]string{
 		"dead_letters": "its id is a UUID of our making",
@@ -55,28 +58,23 @@ var (
 // tables reads the migrations' tables: their definitions by name.
 func tables(t *testing.T) map[string]string {
 	t.Helper()
-	files, err := fs.Glob(migrations.Files, "*.sql")
-	require.NoError(t, err)
+	files := must.Get(fs.Glob(migrations.Files, "*.sql"))(t)
 	found := map[string]string{}
 	for _, file := range files {
-		text, err := fs.ReadFile(migrations.Files, file)
-		require.NoError(t, err)
+		text := must.Get(fs.ReadFile(migrations.Files, file))(t)
 		up, _, _ := strings.Cut(string(text), "-- +goose Down")
 		for _, m := range created.FindAllStringSubmatch(up, -1) {
 			found[m[1]] = m[2]
 		}
-		require.Equal(
-			t, strings.Count(up, "CREATE TABLE"), len(created.FindAllString(up, -1)),
-			"%s is written in another way", file,
-		)
+		require.Equal(t, strings.Count(up, "CREATE TABLE"), len(created.FindAllString(up, -1)),
+			"%s is written in another way", file)
 	}
 	return found
 }
 
 func vschema(t *testing.T) keyspace {
 	t.Helper()
-	file, err := os.Open("../deploy/vitess/vschema.json")
-	require.NoError(t, err)
+	file := must.Get(os.Open("../deploy/vitess/vschema.json"))(t)
 	defer file.Close()
 	dec := json.NewDecoder(file)
 	dec.DisallowUnknownFields()
@@ -95,31 +93,25 @@ func TestVSchema_NamesEveryTable(t *testing.T) {
 		require.NotEmpty(t, known.ColumnVindexes, table)
 		first := known.ColumnVindexes[0]
 		require.Equal(t, shardedBy(table), first.Column, table)
-		require.Equal(
-			t, "xxhash", k.Vindexes[first.Name].Type, "%s: the first vindex chooses the shard",
-			table,
-		)
+		require.Equal(t, "xxhash", k.Vindexes[first.Name].Type,
+			"%s: the first vindex chooses the shard", table)
 		key := primary.FindStringSubmatch(definition)
 		require.NotNil(t, key, "%s has no primary key, which a group of MySQL asks for", table)
 		if uniqueElsewhere()[table] == "" {
-			require.Contains(
-				t, strings.Split(key[1], ", "), first.Column,
-				"%s: its key is unique on one shard alone", table,
-			)
+			require.Contains(t, strings.Split(key[1], ", "), first.Column,
+				"%s: its key is unique on one shard alone", table)
 		}
-		require.NotContains(
-			t, strings.ToUpper(definition), "AUTO_INCREMENT",
-			"%s: each shard would count for itself", table,
-		)
+		require.NotContains(t, strings.ToUpper(definition), "AUTO_INCREMENT",
+			"%s: each shard would count for itself", table)
 		require.NotContains(t, strings.ToUpper(definition), "REFERENCES", table)
 	}
 }
 
-// TestVSchema_NamesNothingElse: a table that was dropped or misspelt, a column that is not there, a lookup without a table.
+// TestVSchema_NamesNothingElse: a table that was dropped or misspelt, a column that is not there, a
+// lookup without a table.
 func TestVSchema_NamesNothingElse(t *testing.T) {
 	k, known := vschema(t), tables(t)
-	lookups, err := os.ReadFile("../deploy/vitess/lookups.sql")
-	require.NoError(t, err)
+	lookups := must.Get(os.ReadFile("../deploy/vitess/lookups.sql"))(t)
 	for _, m := range created.FindAllStringSubmatch(string(lookups), -1) {
 		known[m[1]] = m[2]
 	}
@@ -129,9 +121,8 @@ func TestVSchema_NamesNothingElse(t *testing.T) {
 		require.True(t, ok, "there is no table %s", table)
 		for _, v := range entry.ColumnVindexes {
 			require.Contains(t, k.Vindexes, v.Name)
-			require.Regexp(
-				t, `(?m)^\s+`+v.Column+`\s`, definition, "%s has no column %s", table, v.Column,
-			)
+			require.Regexp(t, `(?m)^\s+`+v.Column+`\s`, definition, "%s has no column %s", table,
+				v.Column)
 		}
 		require.Equal(t, len(entry.ColumnVindexes) == 0, entry.Pinned != "", table)
 	}

@@ -43,7 +43,9 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	if err != nil {
 		return err
 	}
-	apiSettings.Tracer = tracer.Requests()
+	if tracer != nil { // a nil *Tracing in the interface would not be a nil Tracer
+		apiSettings.Tracer = tracer
+	}
 	api, err := app.NewAPI(up.Parts, settings, apiSettings)
 	if err != nil {
 		return err
@@ -58,7 +60,7 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	drain := app.WorkerFunc(func(ctx context.Context) error { <-ctx.Done(); api.Health.Drain(); return nil })
 	log.Info("api is listening", "addr", listener.Addr().String(), "version", app.Version())
 	return app.Run(ctx, timeout,
-		app.OpsWorkers(ctx, cfg.Program.OpsAddr, registry.Handler(), api.Health.Ready, log),
+		app.OpsWorkers(ctx, cfg.Program.OpsAddr, registry.Handler(), api.Health, log),
 		append(append(up.Workers(), tracer), api.Workers()...), []app.Worker{serve}, []app.Worker{drain})
 }
 

@@ -44,6 +44,6 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	workers := app.NewWorkers(up.Parts, settings)
 	log.Info("order-consumer is running", "shards", up.Source.Shards(), "version", app.Version())
 	return app.Run(ctx, cfg.Program.ShutdownTimeout,
-		app.OpsWorkers(ctx, cfg.Program.OpsAddr, registry.Handler(), health.Ready, log),
+		app.OpsWorkers(ctx, cfg.Program.OpsAddr, registry.Handler(), health, log),
 		append(up.Workers(), tracer), workers)
 }

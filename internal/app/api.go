@@ -110,7 +110,7 @@ func APISettingsOf(cfg config.Config, metrics Metrics) (APISettings, error) {
 }
 
 // Workers returns the workers that the API needs beside its server.
-func (a *API) Workers() []Worker { return []Worker{a.Limits, a.Notifier, a.Counters, Memory{}} }
+func (a *API) Workers() []Worker { return []Worker{a.Limits, a.Notifier, a.Counters} }
 
 // Server makes the API's server. Its shutdown ends the event streams, which would not end alone.
 func (a *API) Server(addr string, log *slog.Logger) *http.Server {

@@ -9,15 +9,16 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// call is a route, and who may call it for the things of the test: its buyer's order, its merchant's sale.
+// call is a route, and who may call it for the things of the test: its buyer's order, its
+// merchant's sale.
 type call struct {
 	method, path, body string
 	may                string // of "buyer", "merchant", "operator"; "" is everybody
 }
 
-// TestEveryRouteRefusesEveryWrongCaller takes every route that needs a token to everybody who may not call it, on the real
-// services.
-func TestEveryRouteRefusesEveryWrongCaller(t *testing.T) {
+// TestRoutes_RefuseEveryWrongCaller takes every route that needs a token to everybody who may not
+// call it, on the real services.
+func TestRoutes_RefuseEveryWrongCaller(t *testing.T) {
 	h := open(t)
 	goods := h.exposed("9", "2")
 	sn := h.buys(buyer(1), goods, "1")
@@ -46,26 +47,31 @@ func TestEveryRouteRefusesEveryWrongCaller(t *testing.T) {
 		{"DELETE", "/admin/limiters/randomPath/" + goods, "", "operator"},
 	}
 	people := map[string]seckill.Actor{
-		"another buyer": buyer(2), "another merchant": {ID: 71, Role: seckill.Merchant}, "the buyer's number as a merchant": {ID: 1, Role: seckill.Merchant},
-		"the merchant's number as a buyer": {ID: merchant().ID, Role: seckill.Buyer}, "buyer": buyer(1), "merchant": merchant(), "operator": operator(),
+		"another buyer": buyer(2), "another merchant": {ID: 71, Role: seckill.Merchant},
+		"the buyer's number as a merchant": {ID: 1, Role: seckill.Merchant},
+		"the merchant's number as a buyer": {ID: merchant().ID, Role: seckill.Buyer},
+		"buyer":                            buyer(1), "merchant": merchant(),
+		"operator": operator(),
 	}
 	for _, c := range calls {
-		require.Equal(t, "UNAUTHENTICATED", h.as(seckill.Actor{}, c.method, c.path, c.body).Reason, "nobody: %s %s", c.method, c.path)
-		bad := h.as(seckill.Actor{}, c.method, c.path, c.body, "Authorization", "Bearer e30.e30.e30")
+		h.refuses("UNAUTHENTICATED", seckill.Actor{}, c.method, c.path, c.body)
+		bad := h.as(seckill.Actor{}, c.method, c.path, c.body, "Authorization",
+			"Bearer e30.e30.e30")
 		require.Equal(t, "UNAUTHENTICATED", bad.Reason, "%s %s", c.method, c.path)
 		for name, who := range people {
 			if !strings.Contains(" "+c.may+" ", " "+name+" ") {
-				require.Equal(t, "FORBIDDEN", h.as(who, c.method, c.path, c.body).Reason, "%s: %s %s", name, c.method, c.path)
+				h.refuses("FORBIDDEN", who, c.method, c.path, c.body)
 			}
 		}
 	}
-	require.Equal(t, "FORBIDDEN", h.as(merchant(), "GET", "/orders", "").Reason)
+	h.refuses("FORBIDDEN", merchant(), "GET", "/orders", "")
 	for name, who := range people { // the payment provider's alone, whatever token comes with it
-		r := h.as(who, "POST", "/payments/callback", `{"paymentId":"p","orderSn":"`+sn+`","amount":1999}`)
+		r := h.as(who, "POST", "/payments/callback",
+			`{"paymentId":"p","orderSn":"`+sn+`","amount":1999}`)
 		require.Equal(t, "UNAUTHENTICATED", r.Reason, "%s: %s", name, r.raw)
 	}
-	require.Equal(t, "FORBIDDEN", h.as(buyer(1), "GET", "/admin/sales", "").Reason)
-	require.Equal(t, "FORBIDDEN", h.as(merchant(), "POST", "/randomPath?goodsId="+goods, "").Reason)
+	h.refuses("FORBIDDEN", buyer(1), "GET", "/admin/sales", "")
+	h.refuses("FORBIDDEN", merchant(), "POST", "/randomPath?goodsId="+goods, "")
 	h.becomes(buyer(1), sn, "created")
 	require.Len(t, h.deadLetters(), 1, "nobody changed anything")
 }

@@ -14,34 +14,34 @@ import (
 	"flashsale.dev/seckill/internal/seckill/salechange"
 )
 
-func TestASaleChangesWhileItSells(t *testing.T) {
+func TestSaleChange_AppliesWhileItSells(t *testing.T) {
 	h := open(t)
 	goods := h.exposed("3", "1")
 	one := "/admin/sales/" + goods
 	h.buys(buyer(1), goods, "1")
 	require.Equal(t, "LIMIT_REACHED", h.tries(buyer(1), goods, "1").Reason)
 
-	require.Equal(t, 200, h.as(merchant(), "PATCH", one, `{"perBuyerLimit":3,"stockDelta":2}`).Status)
+	h.does(merchant(), "PATCH", one, `{"perBuyerLimit":3,"stockDelta":2}`)
 	h.exact(goods, 5, 4, 1)
 	h.buys(buyer(1), goods, "2")
 	h.exact(goods, 5, 2, 3)
 
-	r := h.as(merchant(), "PATCH", one, `{"stockDelta":-3}`)
-	require.Equal(t, "CONFLICT", r.Reason, r.raw)
+	r := h.refuses("CONFLICT", merchant(), "PATCH", one, `{"stockDelta":-3}`)
 	require.JSONEq(t, `{"available":2}`, string(r.Data))
 	h.exact(goods, 5, 2, 3)
-	require.Equal(t, 200, h.as(merchant(), "PATCH", one, `{"stockDelta":-2}`).Status)
+	h.does(merchant(), "PATCH", one, `{"stockDelta":-2}`)
 	h.exact(goods, 3, 0, 3)
 	require.Equal(t, "SOLD_OUT", h.tries(buyer(2), goods, "1").Reason)
 
-	r = h.as(merchant(), "PATCH", one, `{"endAt":"`+time.Now().Add(-time.Second).UTC().Format(time.RFC3339)+`"}`)
-	require.Equal(t, 200, r.Status, r.raw)
+	r = h.does(merchant(), "PATCH", one,
+		`{"endAt":"`+time.Now().Add(-time.Second).UTC().Format(time.RFC3339)+`"}`)
 	require.Equal(t, "ENDED", h.tries(buyer(2), goods, "1").Reason)
-	require.Equal(t, "CONFLICT", h.as(merchant(), "PATCH", one, `{"title":"x"}`).Reason)
+	h.refuses("CONFLICT", merchant(), "PATCH", one, `{"title":"x"}`)
 }
 
-// A cut and buyers want the last units at once: nothing is sold twice, and nothing is cut that was sold.
-func TestCutsAmongBuyers(t *testing.T) {
+// A cut and buyers want the last units at once: nothing is sold twice, and nothing is cut that was
+// sold.
+func TestStockCut_AmongBuyersIsExact(t *testing.T) {
 	h := open(t)
 	goods := h.exposed("40", "1")
 	cuts := make([]bool, 10)
@@ -51,7 +51,8 @@ func TestCutsAmongBuyers(t *testing.T) {
 	}
 	for i := range cuts {
 		g.Go(func() error {
-			cuts[i] = h.as(merchant(), "PATCH", "/admin/sales/"+goods, `{"stockDelta":-2}`, "Idempotency-Key", strconv.Itoa(i)).Status == 200
+			cuts[i] = h.as(merchant(), "PATCH", "/admin/sales/"+goods, `{"stockDelta":-2}`,
+				"Idempotency-Key", strconv.Itoa(i)).Status == 200
 			return nil
 		})
 	}
@@ -72,14 +73,14 @@ func TestCutsAmongBuyers(t *testing.T) {
 }
 
 // The maker of a cut dies after each of its steps; the change syncer finishes what it began.
-func TestACutLeftBehindIsFinished(t *testing.T) {
+func TestStockCut_LeftBehindIsFinished(t *testing.T) {
 	for _, asked := range []bool{false, true} { // dies before it asked Redis, and after
 		h := open(t)
 		goods := h.exposed("10", "1")
-		id, err := strconv.ParseInt(goods, 10, 64)
-		require.NoError(t, err)
+		id := h.id(goods)
 		longAgo := time.Now().Add(-time.Minute)
-		b, err := h.Store.Change(t.Context(), id, salechange.Change{StockDelta: -4}, salechange.IdempotencyKey{}, longAgo)
+		b, err := h.Store.Change(t.Context(), id, salechange.Change{StockDelta: -4},
+			salechange.IdempotencyKey{}, longAgo)
 		require.NoError(t, err)
 		if asked {
 			given, err := h.RedisStore.Release(t.Context(), id, []order.StockMove{b.Cut.Move()})
@@ -94,11 +95,14 @@ func TestACutLeftBehindIsFinished(t *testing.T) {
 func TestChangeSyncer_RepeatsWhatRedisMissed(t *testing.T) {
 	h := open(t)
 	goods := h.exposed("10", "1")
-	id, err := strconv.ParseInt(goods, 10, 64)
+	id := h.id(goods)
+	_, err := h.Store.Change(t.Context(), id, salechange.Change{PerBuyerLimit: new(int64(4))},
+		salechange.IdempotencyKey{}, time.Now())
 	require.NoError(t, err)
-	_, err = h.Store.Change(t.Context(), id, salechange.Change{PerBuyerLimit: new(int64(4))}, salechange.IdempotencyKey{}, time.Now())
-	require.NoError(t, err)
-	h.eventually(func() bool { v, err := h.RedisStore.View(t.Context(), id); return err == nil && v.PerBuyerLimit == 4 }, "answered of the limit")
+	h.eventually(func() bool {
+		v, err := h.RedisStore.View(t.Context(), id)
+		return err == nil && v.PerBuyerLimit == 4
+	}, "answered of the limit")
 	_, err = h.Store.CloseSale(t.Context(), id, time.Now())
 	require.NoError(t, err)
 	h.eventually(func() bool {
@@ -107,37 +111,41 @@ func TestChangeSyncer_RepeatsWhatRedisMissed(t *testing.T) {
 	}, "answered of the end")
 }
 
-func TestADraftGoesAndItsHistoryStays(t *testing.T) {
+func TestDraft_GoesAndItsHistoryStays(t *testing.T) {
 	h := open(t)
 	goods := h.draft("5", "1")
 	one := "/admin/sales/" + goods
-	require.Equal(t, 200, h.as(merchant(), "PATCH", one, `{"title":"two kettles","price":0,"stockDelta":5}`).Status)
+	h.does(merchant(), "PATCH", one, `{"title":"two kettles","price":0,"stockDelta":5}`)
 	r := h.as(merchant(), "GET", one+"/audit", "")
 	require.Contains(t, r.raw, `"actorId":"70","actorRole":"merchant","action":"change"`)
 	require.Contains(t, r.raw, `"to":{"price":0,"stock":10,"title":"two kettles"}`)
-	require.Equal(t, 200, h.as(merchant(), "DELETE", one, "").Status)
-	require.Equal(t, "NOT_FOUND", h.as(merchant(), "GET", one, "").Reason)
+	h.does(merchant(), "DELETE", one, "")
+	h.refuses("NOT_FOUND", merchant(), "GET", one, "")
 }
 
-// With a key the first answer is given again, whatever has become of the sale: changed once more, or thrown away.
-func TestTheFirstAnswerStands(t *testing.T) {
+// With a key the first answer is given again, whatever has become of the sale: changed once more,
+// or thrown away.
+func TestIdempotencyKey_FirstAnswerStands(t *testing.T) {
 	h := open(t)
 	goods := h.draft("9", "2")
 	one := "/admin/sales/" + goods
-	first := h.as(merchant(), "PATCH", one, `{"rate":{"permitsPerSecond":0.01,"maxBurstSeconds":200}}`, "Idempotency-Key", "slow")
-	require.Equal(t, 200, first.Status, first.raw)
-	require.Equal(t, 200, h.as(merchant(), "PATCH", one, `{"rate":{"permitsPerSecond":50,"maxBurstSeconds":0.1}}`).Status)
+	first := h.does(merchant(), "PATCH", one,
+		`{"rate":{"permitsPerSecond":0.01,"maxBurstSeconds":200}}`, "Idempotency-Key", "slow")
+	h.does(merchant(), "PATCH", one, `{"rate":{"permitsPerSecond":50,"maxBurstSeconds":0.1}}`)
 	again := func() reply {
-		return h.as(merchant(), "PATCH", one, `{"rate":{"permitsPerSecond":0.01,"maxBurstSeconds":200}}`, "Idempotency-Key", "slow")
+		return h.as(merchant(), "PATCH", one,
+			`{"rate":{"permitsPerSecond":0.01,"maxBurstSeconds":200}}`, "Idempotency-Key", "slow")
 	}
 	require.JSONEq(t, string(first.Data), string(again().Data))
 
-	require.Equal(t, 200, h.as(merchant(), "DELETE", one, "", "Idempotency-Key", "away").Status)
-	require.Equal(t, 200, h.as(merchant(), "DELETE", one, "", "Idempotency-Key", "away").Status, "it is gone, as it was said")
+	h.does(merchant(), "DELETE", one, "", "Idempotency-Key", "away")
+	h.does(merchant(), "DELETE", one, "", "Idempotency-Key", "away") // it is gone, as it was said
 	require.JSONEq(t, string(first.Data), string(again().Data))
-	require.Equal(t, "NOT_FOUND", h.as(merchant(), "DELETE", one, "").Reason)
-	require.Equal(t, "CONFLICT", h.as(merchant(), "DELETE", "/admin/sales/12345", "", "Idempotency-Key", "away").Reason, "another request")
+	h.refuses("NOT_FOUND", merchant(), "DELETE", one, "")
+	// another request
+	h.refuses("CONFLICT", merchant(), "DELETE", "/admin/sales/12345", "", "Idempotency-Key", "away")
 	other := seckill.Actor{ID: 71, Role: seckill.Merchant}
-	require.Equal(t, "NOT_FOUND", h.as(other, "DELETE", one, "", "Idempotency-Key", "away").Reason, "a key is its owner's alone")
-	require.Equal(t, "BAD_REQUEST", h.as(merchant(), "DELETE", one, "", "Idempotency-Key", "").Reason)
+	// a key is its owner's alone
+	h.refuses("NOT_FOUND", other, "DELETE", one, "", "Idempotency-Key", "away")
+	h.refuses("BAD_REQUEST", merchant(), "DELETE", one, "", "Idempotency-Key", "")
 }

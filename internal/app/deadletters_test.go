@@ -1,9 +1,8 @@
 package app_test
 
 import (
-	"encoding/json"
 	"net/http"
-	"strconv"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -17,37 +16,33 @@ import (
 	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
-// dies writes an order of a buyer as failed, as the consumer does, and gives its number and the id of its dead letter.
-func (h *fixture) dies(goods string, buyer, quantity int64) (sn, deadLetter string) {
+// dies writes an order of a buyer as failed, as the consumer does, and gives its number and the id
+// of its dead letter.
+func (h *fixture) dies(goods string, buyer, quantity int64) (sn, deadLetterID string) {
 	h.t.Helper()
-	id, err := strconv.ParseInt(goods, 10, 64)
-	require.NoError(h.t, err)
+	id := h.id(goods)
 	sn = h.issued(id, buyer)
-	line := reservation.OrderLine{OrderSn: sn, BuyerID: buyer, Quantity: quantity, Epoch: 1, Name: "Ann Lee", Phone: "+4479460123456"}
-	_, err = h.Store.WriteFailed(h.t.Context(), id, line, order.FailedUnwritten, order.DeadLetter{Origin: "seckill.orders.1"}, time.Now())
+	line := reservation.OrderLine{OrderSn: sn, BuyerID: buyer, Quantity: quantity, Epoch: 1,
+		Name: "Ann Lee", Phone: "+4479460123456"}
+	_, err := h.Store.WriteFailed(h.t.Context(), id, line, order.FailedUnwritten,
+		order.DeadLetter{Origin: "seckill.orders.1"}, time.Now())
 	require.NoError(h.t, err)
-	for _, d := range h.deadLetters() {
-		if d.OrderSn == sn {
-			return sn, d.ID
-		}
-	}
-	require.Fail(h.t, "no deadLetter of the failed order")
-	return "", ""
+	all := h.deadLetters()
+	i := slices.IndexFunc(all, func(d deadLetter) bool { return d.OrderSn == sn })
+	require.GreaterOrEqual(h.t, i, 0, "no dead letter of the failed order")
+	return sn, all[i].ID
 }
 
 type deadLetter struct{ ID, OrderSn, GoodsID, Reason, Origin string }
 
 func (h *fixture) deadLetters() []deadLetter {
 	h.t.Helper()
-	r := h.as(operator(), "GET", "/admin/dead-letters?limit=100", "")
-	require.Equal(h.t, 200, r.Status, r.raw)
+	r := h.does(operator(), "GET", "/admin/dead-letters?limit=100", "")
 	require.NotContains(h.t, r.raw, "Ann")
-	var list struct{ Items []deadLetter }
-	require.NoError(h.t, json.Unmarshal(r.Data, &list))
-	return list.Items
+	return dataOf[struct{ Items []deadLetter }](h.t, r).Items
 }
 
-func TestADeadLetterIsRequeuedOnce(t *testing.T) {
+func TestDeadLetter_IsRequeuedOnce(t *testing.T) {
 	h := open(t)
 	goods := h.exposed("5", "2")
 	sn, id := h.dies(goods, 1, 2)
@@ -56,11 +51,13 @@ func TestADeadLetterIsRequeuedOnce(t *testing.T) {
 	var good atomic.Int64
 	for range 6 { // all at once
 		g.Go(func() error {
-			if r := h.as(operator(), "POST", "/admin/dead-letters/"+id+"/requeue", ""); r.Status == 200 {
+			if r := h.as(operator(), "POST", "/admin/dead-letters/"+id+"/requeue",
+				""); r.Status == 200 {
 				good.Add(1)
 				require.Contains(t, r.raw, `"status":"created"`)
 			} else {
-				require.Contains(t, []int{http.StatusNotFound, http.StatusServiceUnavailable}, r.Status, r.raw)
+				require.Contains(t, []int{http.StatusNotFound, http.StatusServiceUnavailable},
+					r.Status, r.raw)
 			}
 			return nil
 		})
@@ -69,38 +66,40 @@ func TestADeadLetterIsRequeuedOnce(t *testing.T) {
 	require.Positive(t, good.Load())
 	h.becomes(buyer(1), sn, "created")
 	require.Empty(t, h.deadLetters())
-	require.Equal(t, "NOT_FOUND", h.as(operator(), "POST", "/admin/dead-letters/"+id+"/requeue", "").Reason)
-	require.Equal(t, "LIMIT_REACHED", h.tries(buyer(1), goods, "1").Reason, "its units are the buyer's")
+	h.refuses("NOT_FOUND", operator(), "POST", "/admin/dead-letters/"+id+"/requeue", "")
+	require.Equal(t, "LIMIT_REACHED", h.tries(buyer(1), goods, "1").Reason,
+		"its units are the buyer's")
 	l := h.ledger(goods)
 	require.EqualValues(t, []int64{3, 2}, []int64{l.Available, l.Sold})
 	require.EqualValues(t, []int64{3, 2}, []int64{l.Database.Stock, l.Database.Active})
 }
 
-func TestADeadLetterForWhichNothingIsLeft(t *testing.T) {
+func TestDeadLetter_ConflictsWhereNoUnitsAreLeft(t *testing.T) {
 	h := open(t)
 	goods := h.exposed("3", "2")
 	sn, id := h.dies(goods, 1, 2)
 	h.buys(buyer(2), goods, "2")
-	r := h.as(operator(), "POST", "/admin/dead-letters/"+id+"/requeue", "")
-	require.Equal(t, "CONFLICT", r.Reason, r.raw)
+	r := h.refuses("CONFLICT", operator(), "POST", "/admin/dead-letters/"+id+"/requeue", "")
 	require.JSONEq(t, `{"available":1}`, string(r.Data))
 	h.becomes(buyer(1), sn, "failed")
 	l := h.ledger(goods)
 	require.EqualValues(t, []int64{1, 2, 0}, []int64{l.Available, l.Sold, l.Pending})
-	require.Equal(t, 200, h.as(operator(), "DELETE", "/admin/dead-letters/"+id, "").Status)
-	require.Equal(t, "NOT_FOUND", h.as(operator(), "DELETE", "/admin/dead-letters/"+id, "").Reason)
+	h.does(operator(), "DELETE", "/admin/dead-letters/"+id, "")
+	h.refuses("NOT_FOUND", operator(), "DELETE", "/admin/dead-letters/"+id, "")
 	h.becomes(buyer(1), sn, "failed")
 }
 
 // Who took the units and died before the order was written leaves a move that gives them back.
-func TestARequeueLeftBehindGivesItsUnitsBack(t *testing.T) {
+func TestDeadLetter_RequeueLeftBehindReturnsItsUnits(t *testing.T) {
 	h := open(t)
 	goods := h.exposed("5", "2")
-	id, err := strconv.ParseInt(goods, 10, 64)
-	require.NoError(t, err)
+	id := h.id(goods)
 	sn, _ := h.dies(goods, 1, 2)
 	line := reservation.OrderLine{OrderSn: sn, BuyerID: 1, Quantity: 2}
-	h.eventually(func() bool { m, err := h.Store.MovesOfOrder(t.Context(), id, sn); return err == nil && len(m) == 0 }, "given back")
+	h.eventually(func() bool {
+		m, err := h.Store.MovesOfOrder(t.Context(), id, sn)
+		return err == nil && len(m) == 0
+	}, "given back")
 	undo, err := h.Store.ScheduleRelease(t.Context(), id, line, time.Now().Add(3*time.Second))
 	require.NoError(t, err)
 	took, err := h.RedisStore.Adopt(t.Context(), id, undo.Epoch, 0, []reservation.OrderLine{line})
@@ -109,23 +108,26 @@ func TestARequeueLeftBehindGivesItsUnitsBack(t *testing.T) {
 	h.exact(goods, 5, 5, 0)
 }
 
-func TestDeadLettersAreForOperatorsAlone(t *testing.T) {
+func TestDeadLetters_AreForOperatorsOnly(t *testing.T) {
 	h := open(t)
 	goods := h.exposed("5", "2")
 	_, id := h.dies(goods, 1, 1)
-	require.NoError(t, h.Store.AddDeadLetter(t.Context(), order.DeadLetter{Reason: order.FailedMalformed, Origin: "q", Body: []byte("\xff")}))
-	for _, c := range [][2]string{{"GET", ""}, {"POST", "/" + id + "/requeue"}, {"DELETE", "/" + id}} {
+	require.NoError(t, h.Store.AddDeadLetter(t.Context(),
+		order.DeadLetter{Reason: order.FailedMalformed, Origin: "q", Body: []byte("\xff")}))
+	for _, c := range [][2]string{{"GET", ""}, {"POST", "/" + id + "/requeue"},
+		{"DELETE", "/" + id}} {
 		for _, who := range []seckill.Actor{buyer(1), merchant()} {
-			require.Equal(t, "FORBIDDEN", h.as(who, c[0], "/admin/dead-letters"+c[1], "").Reason)
+			h.refuses("FORBIDDEN", who, c[0], "/admin/dead-letters"+c[1], "")
 		}
-		require.Equal(t, "UNAUTHENTICATED", h.as(seckill.Actor{}, c[0], "/admin/dead-letters"+c[1], "").Reason)
+		h.refuses("UNAUTHENTICATED", seckill.Actor{}, c[0], "/admin/dead-letters"+c[1], "")
 	}
-	for _, none := range []string{"x", strings.Repeat("0", 36), "01a1fc15-9a10-78e6-83a6-b45fac893a06"} {
-		require.Equal(t, "NOT_FOUND", h.as(operator(), "POST", "/admin/dead-letters/"+none+"/requeue", "").Reason)
+	for _, none := range []string{"x", strings.Repeat("0", 36),
+		"01a1fc15-9a10-78e6-83a6-b45fac893a06"} {
+		h.refuses("NOT_FOUND", operator(), "POST", "/admin/dead-letters/"+none+"/requeue", "")
 	}
 	for _, d := range h.deadLetters() {
 		if d.Reason == "MALFORMED" {
-			require.Equal(t, "CONFLICT", h.as(operator(), "POST", "/admin/dead-letters/"+d.ID+"/requeue", "").Reason)
+			h.refuses("CONFLICT", operator(), "POST", "/admin/dead-letters/"+d.ID+"/requeue", "")
 		}
 	}
 	require.Len(t, h.deadLetters(), 2)

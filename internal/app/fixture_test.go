@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -22,12 +24,14 @@ import (
 	"flashsale.dev/seckill/internal/testing/apicheck"
 )
 
-// fixture is the whole flash sale in this process: the router, the services and the workers, on embedded parts.
+// fixture is the whole flash sale in this process: the router, the services and the workers, on
+// embedded parts.
 type fixture struct {
 	*embedded.Servers
 	t        *testing.T
 	api      *app.API
 	settings app.Settings
+	issues   int // order numbers made
 	url      string
 	server   *httptest.Server
 	bank     *bank
@@ -49,7 +53,7 @@ func openWith(t *testing.T, paymentTimeout time.Duration) *fixture {
 
 var secret = []byte("a secret that only the tests know, long enough")
 
-// openIdle is a fixture whose workers does not work yet.
+// openIdle is a fixture whose workers do not work yet.
 func openIdle(t *testing.T, paymentTimeout time.Duration) *fixture {
 	t.Helper()
 	h := &fixture{t: t, bank: &bank{}, data: t.TempDir(), log: &safeLog{}}
@@ -59,9 +63,11 @@ func openIdle(t *testing.T, paymentTimeout time.Duration) *fixture {
 	h.queue = &spiedOn{Queue: up.Queue}
 	up.Provider, up.Queue = h.bank, h.queue
 	h.Servers, h.settings = up, app.Settings{
-		OrderSecrets: [][]byte{secret}, PublishTimeout: 2 * time.Second, PaymentTimeout: paymentTimeout, BatchSize: 500,
+		OrderSecrets: [][]byte{secret}, PublishTimeout: 2 * time.Second, PaymentTimeout: paymentTimeout,
+		BatchSize: 500,
 	}
-	h.api, err = app.NewAPI(up.Parts, h.settings, app.APISettings{JWTSecret: secret, PaymentSecret: secret})
+	h.api, err = app.NewAPI(up.Parts, h.settings,
+		app.APISettings{JWTSecret: secret, PaymentSecret: secret})
 	require.NoError(t, err)
 	h.server = httptest.NewUnstartedServer(h.api.Handler)
 	h.server.Config = h.api.Server("", log)
@@ -134,6 +140,13 @@ type reply struct {
 	raw    string
 }
 
+// dataOf is the data of an answer.
+func dataOf[T any](t *testing.T, r reply) (data T) {
+	t.Helper()
+	require.NoError(t, json.Unmarshal(r.Data, &data), r.raw)
+	return data
+}
+
 func merchant() seckill.Actor { return seckill.Actor{ID: 70, Role: seckill.Merchant} }
 func operator() seckill.Actor { return seckill.Actor{ID: 1, Role: seckill.Operator} }
 func buyer(id int64) seckill.Actor {
@@ -141,9 +154,12 @@ func buyer(id int64) seckill.Actor {
 }
 
 // request makes a request as somebody; header fields come in pairs.
-func (h *fixture) request(who seckill.Actor, method, target, body string, header ...string) *http.Request {
+func (h *fixture) request(
+	who seckill.Actor, method, target, body string, header ...string,
+) *http.Request {
 	h.t.Helper()
-	req, err := http.NewRequestWithContext(h.t.Context(), method, h.url+target, strings.NewReader(body))
+	req, err := http.NewRequestWithContext(h.t.Context(), method, h.url+target,
+		strings.NewReader(body))
 	require.NoError(h.t, err)
 	if who.ID != 0 {
 		token, err := h.api.Tokens.Sign(who, time.Hour)
@@ -170,24 +186,49 @@ func (h *fixture) as(who seckill.Actor, method, target, body string, header ...s
 	return r
 }
 
+// does makes a request that must be answered with 200.
+func (h *fixture) does(who seckill.Actor, method, target, body string, header ...string) reply {
+	h.t.Helper()
+	r := h.as(who, method, target, body, header...)
+	require.Equal(h.t, http.StatusOK, r.Status, "%s %s of %+v: %s", method, target, who, r.raw)
+	return r
+}
+
+// refuses makes a request that must be refused for a reason.
+func (h *fixture) refuses(
+	reason string, who seckill.Actor, method, target, body string, header ...string,
+) reply {
+	h.t.Helper()
+	r := h.as(who, method, target, body, header...)
+	require.Equal(h.t, reason, r.Reason, "%s %s of %+v: %s", method, target, who, r.raw)
+	return r
+}
+
+// id is the number of a goods.
+func (h *fixture) id(goods string) int64 {
+	h.t.Helper()
+	id, err := strconv.ParseInt(goods, 10, 64)
+	require.NoError(h.t, err)
+	return id
+}
+
 // draft puts up a sale that is on as soon as it is exposed.
 func (h *fixture) draft(units, limit string) string {
 	h.t.Helper()
 	now := time.Now().UTC()
-	r := h.as(merchant(), "POST", "/admin/sales", `{"title":"a kettle","price":1999,"stock":`+units+`,"perBuyerLimit":`+limit+
-		`,"startAt":"`+now.Add(-time.Minute).Format(time.RFC3339)+`","endAt":"`+now.Add(time.Hour).Format(time.RFC3339)+`"}`)
+	r := h.as(merchant(), "POST", "/admin/sales", fmt.Sprintf(
+		`{"title":"a kettle","price":1999,"stock":%s,"perBuyerLimit":%s,"startAt":%q,"endAt":%q}`,
+		units, limit,
+		now.Add(-time.Minute).Format(time.RFC3339), now.Add(time.Hour).Format(time.RFC3339)))
 	require.Equal(h.t, http.StatusCreated, r.Status, r.raw)
-	var sale struct{ GoodsID string }
-	require.NoError(h.t, json.Unmarshal(r.Data, &sale))
-	return sale.GoodsID
+	return dataOf[struct{ GoodsID string }](h.t, r).GoodsID
 }
 
 // exposed puts up a sale and shows it.
 func (h *fixture) exposed(units, limit string) string {
 	h.t.Helper()
 	goods := h.draft(units, limit)
-	r := h.as(merchant(), "POST", "/admin/sales/"+goods+"/expose", "")
-	require.Equal(h.t, http.StatusOK, r.Status, r.raw)
+	h.does(merchant(), "POST", "/admin/sales/"+goods+"/expose", "")
 	return goods
 }
 
@@ -198,9 +239,9 @@ func (h *fixture) tries(who seckill.Actor, goods, quantity string) reply {
 	if r.Status != http.StatusOK {
 		return r
 	}
-	var p struct{ RandomPath string }
-	require.NoError(h.t, json.Unmarshal(r.Data, &p))
-	return h.as(who, "POST", "/"+p.RandomPath+"/decrStock", `{"goodsId":"`+goods+`","decrStock":`+quantity+`}`)
+	path := dataOf[struct{ RandomPath string }](h.t, r).RandomPath
+	return h.as(who, "POST", "/"+path+"/decrStock",
+		`{"goodsId":"`+goods+`","decrStock":`+quantity+`}`)
 }
 
 // buys walks a buyer to an order that is written.
@@ -208,16 +249,17 @@ func (h *fixture) buys(who seckill.Actor, goods, quantity string) string {
 	h.t.Helper()
 	r := h.tries(who, goods, quantity)
 	require.Equal(h.t, http.StatusAccepted, r.Status, r.raw)
-	var o struct{ OrderSn string }
-	require.NoError(h.t, json.Unmarshal(r.Data, &o))
-	h.becomes(who, o.OrderSn, "created")
-	return o.OrderSn
+	sn := dataOf[struct{ OrderSn string }](h.t, r).OrderSn
+	h.becomes(who, sn, "created")
+	return sn
 }
 
 // becomes waits until an order has a status.
 func (h *fixture) becomes(who seckill.Actor, sn, status string) {
 	h.t.Helper()
-	h.eventually(func() bool { return strings.Contains(h.as(who, "GET", "/orders/"+sn, "").raw, `"status":"`+status+`"`) }, sn+" never became "+status)
+	h.eventually(func() bool {
+		return strings.Contains(h.as(who, "GET", "/orders/"+sn, "").raw, `"status":"`+status+`"`)
+	}, sn+" never became "+status)
 }
 
 func (h *fixture) eventually(is func() bool, what string) {
@@ -226,24 +268,27 @@ func (h *fixture) eventually(is func() bool, what string) {
 }
 
 // ledger is what the API says of a sale's units: available, pending, sold.
-func (h *fixture) ledger(goods string) (l seckill.Ledger) {
+func (h *fixture) ledger(goods string) seckill.Ledger {
 	h.t.Helper()
-	r := h.as(merchant(), "GET", "/admin/sales/"+goods+"/ledger", "")
-	require.Equal(h.t, http.StatusOK, r.Status, r.raw)
-	require.NoError(h.t, json.Unmarshal(r.Data, &l))
-	return l
+	return dataOf[seckill.Ledger](h.t,
+		h.does(merchant(), "GET", "/admin/sales/"+goods+"/ledger", ""))
 }
 
 // exact waits until a sale's books stand as said, in Redis and in MySQL.
 func (h *fixture) exact(goods string, total, available, sold int64) {
 	h.t.Helper()
-	want := seckill.Ledger{Total: total, Available: available, Sold: sold, Balanced: true, Epoch: 1, Database: seckill.Database{Stock: available, Active: sold}}
+	want := seckill.Ledger{
+		Total: total, Available: available, Sold: sold, Balanced: true, Epoch: 1,
+		Database: seckill.Database{Stock: available, Active: sold},
+	}
 	var got seckill.Ledger
 	h.eventually(func() bool { got = h.ledger(goods); return got == want }, "the ledger")
 	require.Equal(h.t, want, got)
 }
 
-// issued is a new order number of a buyer.
+// issued is a new order number of a buyer; numbers sort in the order of the calls.
 func (h *fixture) issued(goodsID, buyerID int64) string {
-	return ordersn.NewKeys(h.settings.OrderSecrets...).Issue(goodsID, buyerID, time.Now()).String()
+	h.issues++
+	at := time.Now().Add(time.Duration(h.issues) * time.Millisecond)
+	return ordersn.NewKeys(h.settings.OrderSecrets...).Issue(goodsID, buyerID, at).String()
 }

@@ -15,13 +15,15 @@ import (
 	"flashsale.dev/seckill/internal/testing/servers"
 )
 
-// TestAMySQLThatHangsDoesNotMakeANodeUnready: it takes connections and never says a word, so that only a deadline ends the wait.
-func TestAMySQLThatHangsDoesNotMakeANodeUnready(t *testing.T) {
+// TestHealth_MySQLThatHangsLeavesTheNodeReady: it takes connections and never says a word, so that
+// only a deadline ends the wait.
+func TestHealth_MySQLThatHangsLeavesTheNodeReady(t *testing.T) {
 	h := openIdle(t, time.Minute)
 	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = l.Close() })
-	store, err := sqlstore.Open(t.Context(), "seckill@tcp("+l.Addr().String()+")/seckill", sqlstore.Options{})
+	store, err := sqlstore.Open(t.Context(), "seckill@tcp("+l.Addr().String()+")/seckill",
+		sqlstore.Options{})
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = store.Close() })
 	parts := h.Parts
@@ -31,10 +33,11 @@ func TestAMySQLThatHangsDoesNotMakeANodeUnready(t *testing.T) {
 	require.Equal(t, map[string]string{"redis": "ok", "mysql": "down", "rabbitmq": "ok"}, answered)
 }
 
-// TestANodeIsReadyWhileSomeMasterIs: all nodes see the same cluster, and the sales of the other masters can be sold.
-func TestANodeIsReadyWhileSomeMasterIs(t *testing.T) {
+// TestHealth_NodeIsReadyWhileSomeMasterIs: all nodes see the same cluster, and the sales of the
+// other masters can be sold.
+func TestHealth_NodeIsReadyWhileSomeMasterIs(t *testing.T) {
 	h := openIdle(t, time.Minute)
-	cluster := servers.RedisCluster(t, 3, 0)
+	cluster := servers.RedisCluster(t, servers.RedisClusterOptions{})
 	client := connect.Redis(cluster.Addrs(), "")
 	t.Cleanup(func() { _ = client.Close() })
 	parts := h.Parts

@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -10,10 +11,18 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+type fakeHealth struct{ ready bool }
+
+func (f *fakeHealth) Ready(context.Context) (bool, map[string]string) {
+	return f.ready, map[string]string{"redis": "ok"}
+}
+
 func TestOps_ServesMetricsHealthAndProfiles(t *testing.T) {
-	ready := true
-	metrics := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "metrics") })
-	h := Ops(metrics, func(context.Context) (bool, map[string]string) { return ready, map[string]string{"redis": "ok"} })
+	health := &fakeHealth{ready: true}
+	metrics := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, "metrics")
+	})
+	h := Ops(metrics, health, slog.New(slog.DiscardHandler))
 	get := func(path string) *httptest.ResponseRecorder {
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
@@ -23,7 +32,7 @@ func TestOps_ServesMetricsHealthAndProfiles(t *testing.T) {
 	require.Equal(t, http.StatusOK, get("/livez").Code)
 	require.Equal(t, http.StatusOK, get("/debug/pprof/").Code)
 	require.Contains(t, get("/readyz").Body.String(), `"ready":true`)
-	ready = false
+	health.ready = false
 	w := get("/readyz")
 	require.Equal(t, http.StatusServiceUnavailable, w.Code)
 	require.Equal(t, "1", w.Header().Get("Retry-After"))

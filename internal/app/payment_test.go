@@ -2,7 +2,6 @@ package app_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -76,13 +75,12 @@ func (h *fixture) callback(id, sn string, amount int) (reply, paid) {
 	signer, err := paymentprovider.NewSigner(secret, time.Now)
 	require.NoError(h.t, err)
 	timestamp, signature := signer.Sign([]byte(body))
-	r := h.as(seckill.Actor{}, "POST", "/payments/callback", body, paymentprovider.TimestampHeader, timestamp, paymentprovider.SignatureHeader, signature)
-	var p paid
-	require.NoError(h.t, json.Unmarshal(r.Data, &p), r.raw)
-	return r, p
+	r := h.as(seckill.Actor{}, "POST", "/payments/callback", body, paymentprovider.TimestampHeader,
+		timestamp, paymentprovider.SignatureHeader, signature)
+	return r, dataOf[paid](h.t, r)
 }
 
-func TestACallbackPaysOnce(t *testing.T) {
+func TestPaymentCallback_PaysOnce(t *testing.T) {
 	h := open(t)
 	goods := h.exposed("5", "2")
 	sn := h.buys(buyer(1), goods, "2")
@@ -98,56 +96,64 @@ func TestACallbackPaysOnce(t *testing.T) {
 	r, _ = h.callback("p-1", other, 2*1999)
 	require.Equal(t, "CONFLICT", r.Reason, "the number of another payment")
 	h.becomes(buyer(2), other, "created")
-	require.Equal(t, 200, h.as(buyer(1), "POST", "/orders/"+sn+"/pay", "").Status, "asked again, the same state")
+	h.does(buyer(1), "POST", "/orders/"+sn+"/pay", "") // asked again, the same state
 	require.Zero(t, h.bank.charges, "and no money is taken of a paid order")
 
 	_, p := h.callback("p-2", sn, 2*1999)
 	require.Equal(t, "PAID", p.Reason, "paid twice: the second goes back")
-	h.eventually(func() bool { return h.bank.gave("p-2") == 1 }, "the second payment never went back")
+	h.eventually(func() bool {
+		return h.bank.gave("p-2") == 1
+	}, "the second payment never went back")
 	h.exact(goods, 5, 1, 4)
 	require.Zero(t, h.bank.gave("p-1"))
 }
 
-func TestPayingTooLateIsNotForgottenWhileTheBankIsAway(t *testing.T) {
+func TestPaymentCallback_LatePaymentIsKeptForARefund(t *testing.T) {
 	h := openWith(t, time.Second)
 	h.bank.set(func(b *bank) { b.away = true })
 	goods := h.exposed("5", "1")
 	sn := h.buys(buyer(1), goods, "1")
 	h.becomes(buyer(1), sn, "expired")
-	require.Equal(t, "CONFLICT", h.as(buyer(1), "POST", "/orders/"+sn+"/pay", "").Reason)
+	h.refuses("CONFLICT", buyer(1), "POST", "/orders/"+sn+"/pay", "")
 	require.Zero(t, h.bank.charges, "no money is taken for what can't be paid")
 	for range 2 {
 		_, p := h.callback("p-late", sn, 1999)
-		require.Equal(t, paid{PaymentID: "p-late", State: "refunding", Reason: "EXPIRED", OrderStatus: "expired"}, p)
+		require.Equal(t, paid{PaymentID: "p-late", State: "refunding", Reason: "EXPIRED",
+			OrderStatus: "expired"}, p)
 	}
-	h.eventually(func() bool { return strings.Contains(h.log.String(), "payment not refunded, will retry") }, "no refund was tried")
+	h.eventually(func() bool {
+		return strings.Contains(h.log.String(), "payment not refunded, will retry")
+	}, "no refund was tried")
 	_, p := h.callback("p-late", sn, 1999) // that the next try comes is the refunder's own test
 	require.Equal(t, "refunding", p.State)
 	h.exact(goods, 5, 5, 0)
 }
 
-func TestACancelWhileTheMoneyIsTakenGivesItBack(t *testing.T) {
+func TestPayment_CancelMeanwhileIsRefunded(t *testing.T) {
 	h := open(t)
 	goods := h.exposed("5", "1")
 	sn := h.buys(buyer(1), goods, "1")
 	h.bank.set(func(b *bank) {
 		b.meddle = func(order.Order) {
-			require.Equal(t, 200, h.as(buyer(1), "POST", "/orders/"+sn+"/cancel", "").Status)
+			h.does(buyer(1), "POST", "/orders/"+sn+"/cancel", "")
 		}
 	})
-	r := h.as(buyer(1), "POST", "/orders/"+sn+"/pay", "")
-	require.Equal(t, "CONFLICT", r.Reason, r.raw)
+	h.refuses("CONFLICT", buyer(1), "POST", "/orders/"+sn+"/pay", "")
 	h.eventually(func() bool { return h.bank.gave(sn) == 1 }, "the money never went back")
 	_, p := h.callback(sn, sn, 1999)
-	h.eventually(func() bool { _, p = h.callback(sn, sn, 1999); return p.State == "refunded" }, "never marked")
-	require.Equal(t, paid{PaymentID: sn, State: "refunded", Reason: "CANCELLED", OrderStatus: "cancelled"}, p)
+	h.eventually(func() bool {
+		_, p = h.callback(sn, sn, 1999)
+		return p.State == "refunded"
+	}, "never marked")
+	require.Equal(t, paid{PaymentID: sn, State: "refunded", Reason: "CANCELLED",
+		OrderStatus: "cancelled"}, p)
 	require.Equal(t, 1, h.bank.gave(sn))
 	h.exact(goods, 5, 5, 0)
 }
 
-// Pay, cancel and a callback at the same moment, over HTTP: the books are exact in Redis and MySQL, and every payment that
-// was not kept was given back, once.
-func TestPayCancelAndCallbackRacedOverHTTP(t *testing.T) {
+// Pay, cancel and a callback at the same moment, over HTTP: the books are exact in Redis and MySQL,
+// and every payment that was not kept was given back, once.
+func TestPayment_RacesWithCancelAndCallback(t *testing.T) {
 	const many = 60
 	h := open(t)
 	goods := h.exposed(fmt.Sprint(many), "1")
@@ -157,12 +163,19 @@ func TestPayCancelAndCallbackRacedOverHTTP(t *testing.T) {
 		var paidIt, cancelled reply
 		var answered paid
 		var g errgroup.Group
-		g.Go(func() error { paidIt = h.as(buyer(i+1), "POST", "/orders/"+sn+"/pay", ""); return nil })
-		g.Go(func() error { cancelled = h.as(buyer(i+1), "POST", "/orders/"+sn+"/cancel", ""); return nil })
+		g.Go(func() error {
+			paidIt = h.as(buyer(i+1), "POST", "/orders/"+sn+"/pay", "")
+			return nil
+		})
+		g.Go(func() error {
+			cancelled = h.as(buyer(i+1), "POST", "/orders/"+sn+"/cancel", "")
+			return nil
+		})
 		g.Go(func() error { _, answered = h.callback("c-"+fmt.Sprint(i), sn, 1999); return nil })
 		require.NoError(t, g.Wait())
 		isPaid := paidIt.Status == http.StatusOK
-		require.NotEqual(t, isPaid, cancelled.Status == http.StatusOK, "%s\n%s\n%+v", paidIt.raw, cancelled.raw, answered)
+		require.NotEqual(t, isPaid, cancelled.Status == http.StatusOK, "%s\n%s\n%+v", paidIt.raw,
+			cancelled.raw, answered)
 		if isPaid {
 			sold++
 		}

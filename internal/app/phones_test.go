@@ -1,12 +1,10 @@
 package app_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -23,23 +21,16 @@ func (h *fixture) everything() string {
 	keys, err := h.Redis.Keys(h.t.Context(), "*").Result()
 	require.NoError(h.t, err)
 	for _, key := range keys {
-		var held any
-		switch kind, err := h.Redis.Type(h.t.Context(), key).Result(); kind {
-		case "hash":
-			held, err = h.Redis.HGetAll(h.t.Context(), key).Result()
-			require.NoError(h.t, err)
-		case "stream":
-			held, err = h.Redis.XRange(h.t.Context(), key, "-", "+").Result()
-			require.NoError(h.t, err)
-		case "zset":
-			held, err = h.Redis.ZRange(h.t.Context(), key, 0, -1).Result()
-			require.NoError(h.t, err)
-		case "string":
-			held, err = h.Redis.Get(h.t.Context(), key).Result()
-			require.NoError(h.t, err)
-		default:
-			require.Fail(h.t, "a kind of key that this test does not read", "%s: %s %v", key, kind, err)
-		}
+		kind, err := h.Redis.Type(h.t.Context(), key).Result()
+		require.NoError(h.t, err)
+		read := map[string][]any{
+			"hash": {"HGETALL", key}, "stream": {"XRANGE", key, "-", "+"},
+			"zset": {"ZRANGE", key, 0, -1}, "string": {"GET", key},
+		}[kind]
+		require.NotNil(h.t, read, "%s is a %s: a kind of key that this test does not read", key,
+			kind)
+		held, err := h.Redis.Do(h.t.Context(), read...).Result()
+		require.NoError(h.t, err)
 		fmt.Fprintf(&all, "%s %v\n", key, held)
 	}
 	return all.String()
@@ -61,9 +52,10 @@ func (h *fixture) files() string {
 	return all.String()
 }
 
-// A phone number is nowhere on its way but sealed: Redis, the message, the database's files, the log. Its buyer sees it, and
-// so does the shipping list. The name, which is not sealed, shows that each place was read.
-func TestAPhoneNumberIsSealedWhereverItIsKept(t *testing.T) {
+// A phone number is nowhere on its way but sealed: Redis, the message, the database's files, the
+// log. Its buyer sees it, and so does the shipping list. The name, which is not sealed, shows that
+// each place was read.
+func TestPhoneNumber_IsSealedWhereverItIsKept(t *testing.T) {
 	h := openIdle(t, time.Hour)
 	goods := h.exposed("5", "1")
 	ann := buyer(1)
@@ -77,19 +69,17 @@ func TestAPhoneNumberIsSealedWhereverItIsKept(t *testing.T) {
 	h.work()
 	var sn string
 	h.eventually(func() bool {
-		var list struct {
+		type orders struct {
 			Items []struct{ OrderSn, PhoneNumber string }
 		}
-		require.NoError(t, json.Unmarshal(h.as(ann, "GET", "/orders", "").Data, &list))
-		for _, o := range list.Items {
+		for _, o := range dataOf[orders](t, h.as(ann, "GET", "/orders", "")).Items {
 			sn = o.OrderSn
 			require.Equal(t, "**********3456", o.PhoneNumber)
 		}
 		return sn != ""
 	}, "the order was never written")
 	h.becomes(ann, sn, "created")
-	id, err := strconv.ParseInt(goods, 10, 64)
-	require.NoError(t, err)
+	id := h.id(goods)
 	row, err := h.Store.Order(t.Context(), id, sn)
 	require.NoError(t, err)
 	require.True(t, strings.HasPrefix(row.Phone, "~1."), row.Phone)
@@ -101,16 +91,18 @@ func TestAPhoneNumberIsSealedWhereverItIsKept(t *testing.T) {
 	require.Contains(t, h.as(ann, "GET", "/orders/"+sn, "").raw, `"phoneNumber":"`+ann.Phone+`"`)
 	_, event := h.stream(ann, sn).next()
 	require.Contains(t, event, ann.Phone)
-	require.Contains(t, h.as(merchant(), "GET", "/admin/sales/"+goods+"/orders?format=csv", "").raw, ann.Phone)
-	require.NotContains(t, h.as(merchant(), "GET", "/admin/sales/"+goods+"/orders", "").raw, ann.Phone)
+	require.Contains(t, h.as(merchant(), "GET", "/admin/sales/"+goods+"/orders?format=csv", "").raw,
+		ann.Phone)
+	require.NotContains(t, h.as(merchant(), "GET", "/admin/sales/"+goods+"/orders", "").raw,
+		ann.Phone)
 }
 
 // What was kept before numbers were sealed reads as it did.
-func TestAnOldClearNumberIsStillShown(t *testing.T) {
+func TestPhoneNumber_OldClearOneIsStillShown(t *testing.T) {
 	h := open(t)
 	goods := h.exposed("5", "1")
-	id, err := strconv.ParseInt(goods, 10, 64)
-	require.NoError(t, err)
+	id := h.id(goods)
 	sn := h.written(id, 1, 1)[0]
-	require.Contains(t, h.as(seckill.Actor{ID: 1, Role: seckill.Buyer}, "GET", "/orders/"+sn, "").raw, `"phoneNumber":"+49301234"`)
+	require.Contains(t, h.as(seckill.Actor{ID: 1, Role: seckill.Buyer}, "GET", "/orders/"+sn,
+		"").raw, `"phoneNumber":"+49301234"`)
 }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"flashsale.dev/seckill/internal/config"
+	"flashsale.dev/seckill/internal/httpapi"
 	"flashsale.dev/seckill/internal/logging"
 )
 
@@ -47,6 +48,7 @@ func Start(p config.Program, name string, flags *flag.FlagSet, args, environ []s
 	if err != nil {
 		return cfg, nil, fmt.Errorf("settings (%s -help lists them):\n%w", name, err)
 	}
+	limitMemory(cfg.Program)
 	log := logging.Logger(stderr, cfg.Program.LogLevel, cfg.Program.LogFormat)
 	for _, w := range warnings {
 		log.Warn("unknown setting", "problem", w)
@@ -100,11 +102,13 @@ func Listen(ctx context.Context, addr string) (net.Listener, error) {
 
 // OpsWorkers serves the operations address. A port in use is only a warning, because several
 // programs may share a machine.
-func OpsWorkers(ctx context.Context, addr string, metrics http.Handler, ready Ready, log *slog.Logger) []Worker {
+func OpsWorkers(
+	ctx context.Context, addr string, metrics http.Handler, health httpapi.Health, log *slog.Logger,
+) []Worker {
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", addr)
 	if err != nil {
 		log.Warn("cannot listen on SECKILL_OPS_ADDR: no metrics and profiles", "addr", addr, "err", err)
 		return nil
 	}
-	return []Worker{Serve(OpsServer(Ops(metrics, ready), addr), l, time.Second)}
+	return []Worker{Serve(OpsServer(Ops(metrics, health, log), addr), l, time.Second)}
 }

@@ -28,7 +28,8 @@ func TestRun_StopsStagesInReverse(t *testing.T) {
 	order := make(chan string, 3)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	err := Run(ctx, time.Minute, []Worker{recording("servers", order)}, []Worker{recording("workers", order)}, []Worker{recording("http", order)})
+	err := Run(ctx, time.Minute, []Worker{recording("servers", order)},
+		[]Worker{recording("workers", order)}, []Worker{recording("http", order)})
 	require.NoError(t, err)
 	require.Equal(t, []string{"http", "workers", "servers"}, []string{<-order, <-order, <-order})
 }
@@ -36,7 +37,10 @@ func TestRun_StopsStagesInReverse(t *testing.T) {
 func TestRun_OneFailureStopsAll(t *testing.T) {
 	broken := errors.New("broken")
 	order := make(chan string, 1)
-	err := Run(t.Context(), time.Minute, []Worker{recording("servers", order)}, []Worker{WorkerFunc(func(context.Context) error { return broken })})
+	err := Run(t.Context(), time.Minute, []Worker{recording("servers", order)},
+		[]Worker{WorkerFunc(func(context.Context) error {
+			return broken
+		})})
 	require.ErrorIs(t, err, broken)
 	require.Equal(t, "servers", <-order)
 }
@@ -47,7 +51,8 @@ func TestRun_ReportsWorkersThatExceedTheTimeout(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	stuck := WorkerFunc(func(context.Context) error { <-release; return nil })
-	require.ErrorContains(t, Run(ctx, time.Millisecond, []Worker{stuck}), "shutdown took longer than 1ms")
+	require.ErrorContains(t, Run(ctx, time.Millisecond, []Worker{stuck}),
+		"shutdown took longer than 1ms")
 }
 
 func TestServe_FinishesAcceptedRequests(t *testing.T) {
@@ -65,7 +70,8 @@ func TestServe_FinishesAcceptedRequests(t *testing.T) {
 	go func() { ended <- Run(ctx, time.Minute, []Worker{Serve(server, listener, time.Minute)}) }()
 	answered := make(chan string, 1)
 	go func() {
-		req, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+listener.Addr().String(), nil)
+		req, _ := http.NewRequestWithContext(t.Context(), http.MethodGet,
+			"http://"+listener.Addr().String(), nil)
 		client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 		resp, err := client.Do(req)
 		if err != nil {

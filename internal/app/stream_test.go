@@ -47,7 +47,7 @@ func (s stream) next() (id, data string) {
 	return "", ""
 }
 
-func TestAnOrderIsFollowedToItsEnd(t *testing.T) {
+func TestOrderEvents_FollowAnOrderToItsEnd(t *testing.T) {
 	h := open(t)
 	goods := h.exposed("3", "1")
 	sn := h.buys(buyer(1), goods, "1")
@@ -57,7 +57,7 @@ func TestAnOrderIsFollowedToItsEnd(t *testing.T) {
 	require.Equal(t, "2", id)
 	require.Contains(t, data, `"status":"created"`)
 	later := h.stream(buyer(1), sn, "Last-Event-ID", "2") // it has heard that
-	require.Equal(t, 200, h.as(buyer(1), "POST", "/orders/"+sn+"/pay", "").Status)
+	h.does(buyer(1), "POST", "/orders/"+sn+"/pay", "")
 	for _, s := range []stream{s, later} {
 		id, data = s.next()
 		require.Equal(t, "3", id)
@@ -65,7 +65,8 @@ func TestAnOrderIsFollowedToItsEnd(t *testing.T) {
 		id, _ = s.next()
 		require.Empty(t, id, "a final status ends the stream")
 	}
-	require.Equal(t, http.StatusNoContent, h.stream(buyer(1), sn, "Last-Event-ID", "3").StatusCode, "do not come again")
+	require.Equal(t, http.StatusNoContent, h.stream(buyer(1), sn, "Last-Event-ID", "3").StatusCode,
+		"do not come again")
 	require.Equal(t, http.StatusOK, h.stream(buyer(1), sn, "Last-Event-ID", "nonsense").StatusCode)
 
 	require.Equal(t, http.StatusForbidden, h.stream(buyer(2), sn).StatusCode)
@@ -74,7 +75,7 @@ func TestAnOrderIsFollowedToItsEnd(t *testing.T) {
 	require.Equal(t, http.StatusUnauthorized, h.stream(seckill.Actor{}, sn).StatusCode)
 }
 
-func TestAUserHasFewStreamsAndShutdownEndsThem(t *testing.T) {
+func TestOrderEvents_StreamsAreFewAndEndAtShutdown(t *testing.T) {
 	h := open(t)
 	goods := h.exposed("3", "1")
 	sn := h.buys(buyer(1), goods, "1")
@@ -87,7 +88,9 @@ func TestAUserHasFewStreamsAndShutdownEndsThem(t *testing.T) {
 	require.Equal(t, http.StatusTooManyRequests, sixth.StatusCode)
 	require.NotEmpty(t, sixth.Header.Get("Retry-After"))
 	_ = streams[0].Body.Close()
-	h.eventually(func() bool { return h.stream(buyer(1), sn).StatusCode == http.StatusOK }, "a closed stream makes room")
+	h.eventually(func() bool {
+		return h.stream(buyer(1), sn).StatusCode == http.StatusOK
+	}, "a closed stream makes room")
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	require.NoError(t, h.server.Config.Shutdown(ctx), "streams do not hold a shutdown up")
@@ -101,8 +104,7 @@ func TestOrderEvents_ReachTwoThousandStreams(t *testing.T) {
 	const many = 2000
 	h := open(t)
 	goods := h.exposed(strconv.Itoa(many), "1")
-	id, err := strconv.ParseInt(goods, 10, 64)
-	require.NoError(t, err)
+	id := h.id(goods)
 	sns := h.written(id, many, 1)
 	var before, after runtime.MemStats
 	runtime.GC()
@@ -115,7 +117,8 @@ func TestOrderEvents_ReachTwoThousandStreams(t *testing.T) {
 	}
 	runtime.GC()
 	runtime.ReadMemStats(&after)
-	t.Logf("%d KB a stream, both of its ends", (after.HeapInuse+after.StackInuse-before.HeapInuse-before.StackInuse)/many/1024)
+	t.Logf("%d KB a stream, both of its ends",
+		(after.HeapInuse+after.StackInuse-before.HeapInuse-before.StackInuse)/many/1024)
 	moves, err := h.Store.ExpireDue(t.Context(), id, time.Now().Add(24*time.Hour), many)
 	require.NoError(t, err)
 	require.Len(t, moves, many)
@@ -143,11 +146,14 @@ func (h *fixture) written(goodsID int64, n int, first int64) []string {
 	h.t.Helper()
 	sns := make([]string, 0, n)
 	for len(sns) < n {
-		b := orderwriter.Batch{GoodsID: goodsID, Now: time.Now(), PayBy: time.Now().Add(time.Hour)}
+		b := orderwriter.Batch{GoodsID: goodsID, Now: time.Now(),
+			PayBy: time.Now().Add(time.Hour)}
 		for range min(500, n-len(sns)) {
 			buyer := first + int64(len(sns))
 			sn := h.issued(goodsID, buyer)
-			b.Lines = append(b.Lines, reservation.OrderLine{OrderSn: sn, BuyerID: buyer, Quantity: 1, Epoch: 1, Name: "=cmd()", Phone: "+49301234"})
+			b.Lines = append(b.Lines,
+				reservation.OrderLine{OrderSn: sn, BuyerID: buyer, Quantity: 1, Epoch: 1,
+					Name: "=cmd()", Phone: "+49301234"})
 			sns = append(sns, sn)
 		}
 		_, err := h.Store.WriteBatch(h.t.Context(), b)
@@ -156,15 +162,13 @@ func (h *fixture) written(goodsID int64, n int, first int64) []string {
 	return sns
 }
 
-func TestTheShippingListIsWholeAndHarmless(t *testing.T) {
+func TestOrdersCSV_IsWholeAndHarmless(t *testing.T) {
 	h := open(t)
 	goods := h.exposed("1700", "1")
-	id, err := strconv.ParseInt(goods, 10, 64)
-	require.NoError(t, err)
+	id := h.id(goods)
 	sns := h.written(id, 1700, 1)
 	for _, ask := range [][]string{{"?format=csv"}, {"?status=created", "Accept", "text/csv"}} {
-		r := h.as(merchant(), "GET", "/admin/sales/"+goods+"/orders"+ask[0], "", ask[1:]...)
-		require.Equal(t, 200, r.Status)
+		r := h.does(merchant(), "GET", "/admin/sales/"+goods+"/orders"+ask[0], "", ask[1:]...)
 		require.Contains(t, r.Header.Get("Content-Type"), "text/csv")
 		require.Contains(t, r.Header.Get("Content-Disposition"), goods)
 		rows, err := csv.NewReader(strings.NewReader(r.raw)).ReadAll()
@@ -178,55 +182,68 @@ func TestTheShippingListIsWholeAndHarmless(t *testing.T) {
 	}
 	r := h.as(merchant(), "GET", "/admin/sales/"+goods+"/orders?format=csv&status=paid", "")
 	require.Equal(t, 1, strings.Count(r.raw, "\n"), "the head alone")
-	require.Equal(t, 403, h.as(seckill.Actor{ID: 71, Role: seckill.Merchant}, "GET", "/admin/sales/"+goods+"/orders?format=csv", "").Status)
-	require.Equal(t, "BAD_REQUEST", h.as(merchant(), "GET", "/admin/sales/"+goods+"/orders?format=xml", "").Reason)
+	require.Equal(t, 403,
+		h.as(seckill.Actor{ID: 71, Role: seckill.Merchant}, "GET",
+			"/admin/sales/"+goods+"/orders?format=csv", "").Status)
+	h.refuses("BAD_REQUEST", merchant(), "GET", "/admin/sales/"+goods+"/orders?format=xml", "")
 }
 
-func TestFigures(t *testing.T) {
+func TestFigures_CountSalesAndRefusals(t *testing.T) {
 	h := open(t)
 	goods := h.draft("9", "2")
 	figures := func() string {
-		r := h.as(merchant(), "GET", "/admin/sales/"+goods+"/figures", "")
-		require.Equal(t, 200, r.Status, r.raw)
+		r := h.does(merchant(), "GET", "/admin/sales/"+goods+"/figures", "")
 		return r.raw
 	}
-	require.Contains(t, figures(), `{"status":"draft","total":9,"available":9,"pending":0,"sold":0,"paid":0,"paidAmount":0,`)
-	require.Equal(t, 200, h.as(merchant(), "POST", "/admin/sales/"+goods+"/expose", "").Status)
+	require.Contains(t, figures(),
+		`{"status":"draft","total":9,"available":9,"pending":0,"sold":0,"paid":0,"paidAmount":0,`)
+	h.does(merchant(), "POST", "/admin/sales/"+goods+"/expose", "")
 	paid, cancelled := h.buys(buyer(1), goods, "2"), h.buys(buyer(2), goods, "1")
 	h.buys(buyer(3), goods, "1")
 	perSecond := regexp.MustCompile(`"ordersPerSecond":0\.[123],`) // three orders, over ten seconds
 	h.eventually(func() bool { return perSecond.MatchString(figures()) }, "the rate of orders")
-	require.Equal(t, 200, h.as(buyer(1), "POST", "/orders/"+paid+"/pay", "").Status)
-	require.Equal(t, 200, h.as(buyer(2), "POST", "/orders/"+cancelled+"/cancel", "").Status)
+	h.does(buyer(1), "POST", "/orders/"+paid+"/pay", "")
+	h.does(buyer(2), "POST", "/orders/"+cancelled+"/cancel", "")
 	h.exact(goods, 9, 6, 3)
 	got := figures()
-	require.Contains(t, got, `"status":"exposed","phase":"ongoing","total":9,"available":6,"pending":0,"sold":3,"paid":2,"paidAmount":3998,`)
+	require.Contains(t, got,
+		`"status":"exposed","phase":"ongoing","total":9,"available":6,`+
+			`"pending":0,"sold":3,"paid":2,"paidAmount":3998,`)
 	require.Contains(t, got, `"cancelled":{"orders":1,"units":1,"amount":1999}`)
 	require.Contains(t, got, `"created":{"orders":1,"units":1,"amount":1999}`)
 
 	for range 3 {
-		require.Equal(t, "BAD_PATH", h.as(buyer(4), "POST", "/"+strings.Repeat("0", 32)+"/decrStock?goodsId="+goods, "").Reason)
+		h.refuses("BAD_PATH", buyer(4), "POST",
+			"/"+strings.Repeat("0", 32)+"/decrStock?goodsId="+goods, "")
 	}
 	require.Equal(t, "LIMIT_REACHED", h.tries(buyer(1), goods, "1").Reason)
 	require.Equal(t, "LIMIT_REACHED", h.tries(buyer(5), goods, "100").Reason)
 	require.Equal(t, "NOT_FOUND", h.tries(buyer(5), "12345", "1").Reason)
 	counted := regexp.MustCompile(`"refusals":.*"BAD_PATH":3`)
-	h.eventually(func() bool { got = figures(); return counted.MatchString(got) }, "what was counted")
+	h.eventually(func() bool {
+		got = figures()
+		return counted.MatchString(got)
+	}, "what was counted")
 	require.Contains(t, got, `"LIMIT_REACHED":2`)
 	require.Contains(t, got, `"RATE_LIMITED":0`)
 }
 
-func TestTheListOfSalesIsCheapToAskAgain(t *testing.T) {
+func TestSaleList_IsCheapToAskAgain(t *testing.T) {
 	h := open(t)
 	goods := h.exposed("9", "2")
 	var r reply
-	h.eventually(func() bool { r = h.as(seckill.Actor{}, "GET", "/sales", ""); return strings.Contains(r.raw, goods) }, "shown within a second")
+	h.eventually(func() bool {
+		r = h.as(seckill.Actor{}, "GET", "/sales", "")
+		return strings.Contains(r.raw, goods)
+	}, "shown within a second")
 	require.Equal(t, "public, max-age=1", r.Header.Get("Cache-Control"))
-	again := h.as(seckill.Actor{}, "GET", "/sales", "", "If-None-Match", `"x", `+r.Header.Get("ETag"))
+	again := h.as(seckill.Actor{}, "GET", "/sales", "", "If-None-Match",
+		`"x", `+r.Header.Get("ETag"))
 	require.Equal(t, http.StatusNotModified, again.Status)
 	require.Empty(t, again.raw)
 	h.buys(buyer(1), goods, "1")
 	h.eventually(func() bool {
-		return h.as(seckill.Actor{}, "GET", "/sales", "", "If-None-Match", r.Header.Get("ETag")).Status == 200
+		return h.as(seckill.Actor{}, "GET", "/sales", "", "If-None-Match",
+			r.Header.Get("ETag")).Status == 200
 	}, "a sold unit is another answer")
 }

@@ -61,9 +61,9 @@ func (r Redis) ReplicasWait() time.Duration {
 
 // MySQL holds the connections to the database, which keeps sales and orders.
 type MySQL struct {
-	DSN Secret `env:"SECKILL_MYSQL_DSN" envDefault:"seckill:seckill@tcp(127.0.0.1:3306)/seckill" in:"api consumer" unit:"go-sql-driver DSN" help:"MySQL or MariaDB; times are kept in UTC whatever it says; its address may list a group's members (h1:3306,h2:3306): the one that takes writes is used"`
+	DSN Secret `env:"SECKILL_MYSQL_DSN" envDefault:"seckill:seckill@tcp(127.0.0.1:3306)/seckill" in:"api consumer" unit:"go-sql-driver DSN" help:"MySQL or MariaDB; times are stored in UTC; the address may list a group's members (h1:3306,h2:3306), of which the one that takes writes is used"`
 	// ReadDSN serves lists for people. A consumer reads nothing from a replica, because it repairs.
-	ReadDSN Secret `env:"SECKILL_MYSQL_READ_DSN" in:"api" unit:"go-sql-driver DSN" help:"a replica, or several, for merchants' lists of orders, their figures and the board of sales, which may be behind; the primary if empty or away"`
+	ReadDSN Secret `env:"SECKILL_MYSQL_READ_DSN" in:"api" unit:"go-sql-driver DSN" help:"replicas that serve merchants' lists of orders, their figures and the public list of sales, which may then lag; the primary if empty or unreachable"`
 }
 
 // AMQP holds the connection to RabbitMQ, which carries orders from Redis to MySQL.
@@ -78,7 +78,7 @@ type Auth struct {
 	OrderSecret Secret `env:"SECKILL_ORDER_SECRET" in:"api consumer standalone" unit:"at least 32 bytes" help:"secret that marks random paths and order numbers, the same on every node; derived from the JWT secret if empty"`
 	// OldOrderSecrets verify only.
 	OldOrderSecrets Secret `env:"SECKILL_OLD_ORDER_SECRETS" in:"api consumer standalone" unit:"comma list" help:"former and coming order secrets, whose paths and order numbers stay valid: add a new one here on every node before it becomes SECKILL_ORDER_SECRET"`
-	PhoneKeys       Secret `env:"SECKILL_PHONE_KEYS" in:"api standalone" unit:"comma list of id:key, 32 bytes in base64" help:"keys that seal phone numbers before they are kept: the first seals, all open; if empty, standalone makes one up and an API derives one, of the id 0, from the order secret, which opens always"`
+	PhoneKeys       Secret `env:"SECKILL_PHONE_KEYS" in:"api standalone" unit:"comma list of id:key, 32 bytes in base64" help:"keys that seal phone numbers; the first seals, all open; if empty, standalone generates one; an API derives key 0 from the order secret, which always opens"`
 	PaymentSecret   Secret `env:"SECKILL_PAYMENT_SECRET" in:"api standalone" unit:"at least 32 bytes" help:"secret that signs the payment provider's callbacks (HMAC-SHA256); standalone makes one up, without one an API refuses callbacks"`
 }
 
@@ -101,6 +101,7 @@ type Process struct {
 	OpsAddr         string        `env:"SECKILL_OPS_ADDR" envDefault:"127.0.0.1:9090" envDefault.consumer:"127.0.0.1:9091" in:"api consumer standalone" unit:"host:port" help:"address of /metrics, /livez, /readyz and /debug/pprof; keep it private; a port in use is a warning"`
 	LogLevel        slog.Level    `env:"SECKILL_LOG_LEVEL" envDefault:"info" in:"api consumer standalone" unit:"debug, info, warn, error" help:"lowest level that is logged"`
 	LogFormat       string        `env:"SECKILL_LOG_FORMAT" envDefault:"json" envDefault.standalone:"text" in:"api consumer standalone" unit:"json, text" oneof:"json text" help:"how log lines are written"`
+	MemoryLimit     int           `env:"SECKILL_MEMORY_LIMIT" envDefault:"512" in:"api consumer standalone" unit:"MiB" min:"64" max:"1048576" help:"memory that Go may use, stacks included; near it the collector works harder; GOMEMLIMIT wins"`
 	ShutdownTimeout time.Duration `env:"SECKILL_SHUTDOWN_TIMEOUT" envDefault:"15s" in:"api consumer standalone" unit:"duration" min:"100ms" max:"10m" help:"longest time between SIGTERM and the end"`
 }
 

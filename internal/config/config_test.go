@@ -28,7 +28,7 @@ func TestLoad_DefaultsServeLocalhost(t *testing.T) {
 		AMQP:    AMQP{URLs: "amqp://guest:guest@127.0.0.1:5672/", PublishTimeout: time.Second},
 		Auth:    Auth{JWTSecret: "0123456789abcdef0123456789abcdef"},
 		Order:   Order{PaymentTimeout: 15 * time.Minute, Shards: 4, BatchSize: 500, BatchLinger: 10 * time.Millisecond, MaxBacklogAge: 10 * time.Second},
-		Program: Process{OpsAddr: "127.0.0.1:9090", LogLevel: slog.LevelInfo, LogFormat: "json", ShutdownTimeout: 15 * time.Second},
+		Program: Process{OpsAddr: "127.0.0.1:9090", LogLevel: slog.LevelInfo, LogFormat: "json", MemoryLimit: 512, ShutdownTimeout: 15 * time.Second},
 		Trace:   Trace{OneIn: 100},
 	}, cfg)
 }

@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/netip"
+	"strings"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -59,15 +60,12 @@ type Options struct {
 // api holds what the handlers share.
 type api struct {
 	Deps
-	now             func() time.Time
-	timeout         time.Duration
+	Options
 	logThrottle     throttle
 	catalog         *catalog.ListCache
 	streams         streams
 	snapshots       *ttlcache.Cache[int64, string] // events by goods id
 	purchaseLatency *latencyWindow
-	proxies         []netip.Prefix
-	guests          []seckill.Actor
 	origins         *http.CrossOriginProtection
 	// reporters record the responses by route. They are complete before the first request.
 	reporters map[string]func(reason string, took time.Duration)
@@ -75,28 +73,43 @@ type api struct {
 
 // New returns the handler of all routes.
 func New(deps Deps, opts Options) http.Handler {
-	a := &api{
-		Deps: deps, now: opts.Now, timeout: opts.Timeout,
-		proxies: opts.TrustedProxies, guests: opts.Guests,
+	a := newAPI(deps, opts)
+	return a.engine(append(a.routes(), a.pages()...))
+}
+
+// Probes returns the handler of /livez and /readyz alone. Every program serves it on its operations
+// address, so that an orchestrator probes all programs alike.
+func Probes(health Health, log *slog.Logger) http.Handler {
+	a := newAPI(Deps{Health: health, Log: log}, Options{})
+	return a.engine(a.probes())
+}
+
+func newAPI(deps Deps, opts Options) *api {
+	if opts.Now == nil {
+		opts.Now = time.Now
+	}
+	if opts.Timeout <= 0 {
+		opts.Timeout = 5 * time.Second
+	}
+	return &api{
+		Deps: deps, Options: opts,
+		catalog: catalog.NewListCache(deps.Reader, opts.Now),
+		snapshots: ttlcache.New[int64, string](ttlcache.Options{
+			TTL: snapshotTTL, MaxEntries: maxSnapshots, LoadTimeout: snapshotTimeout, Now: opts.Now,
+		}),
 		origins: http.NewCrossOriginProtection(), purchaseLatency: newLatencyWindow(),
 		reporters: make(map[string]func(string, time.Duration)),
 	}
-	if a.now == nil {
-		a.now = time.Now
-	}
-	if a.timeout <= 0 {
-		a.timeout = 5 * time.Second
-	}
-	a.catalog = catalog.NewListCache(deps.Reader, a.now)
-	a.snapshots = ttlcache.New[int64, string](ttlcache.Options{
-		TTL: snapshotTTL, MaxEntries: maxSnapshots, LoadTimeout: snapshotTimeout, Now: a.now,
-	})
-	e := newEngine(opts.TrustedProxies)
+}
+
+// engine returns the router of the given routes.
+func (a *api) engine(routes []route) http.Handler {
+	e := newEngine(a.TrustedProxies)
 	e.Use(a.requestMiddleware)
 	a.addReporter("", "other") // gin has no pattern for unknown paths
-	for _, r := range append(a.routes(), a.pages()...) {
+	for _, r := range routes {
 		a.addReporter(r.path, r.path)
-		for _, method := range r.methods {
+		for method := range strings.FieldsSeq(r.methods) {
 			e.Handle(method, r.path, a.handler(r))
 		}
 	}
@@ -111,7 +124,8 @@ func (a *api) addReporter(path, name string) {
 	}
 }
 
-// newEngine returns a gin engine that never redirects and trusts only the given proxies.
+// newEngine returns a gin engine that never redirects and trusts only the given proxies. A redirect
+// of /sales/ to /sales would make a client send its token twice, and a POST would lose its body.
 func newEngine(trusted []netip.Prefix) *gin.Engine {
 	gin.SetMode(gin.ReleaseMode) // gin's debug mode prints to stdout
 	e := gin.New()

@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"context"
-	"net/http"
 
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/seckill"
@@ -23,9 +22,9 @@ func (a *api) deadLetterRoutes() []route {
 	}
 	const path = "/admin/dead-letters"
 	return []route{
-		{methods: readMethods(), path: path, fields: pageFields(), handle: a.listDeadLetters},
-		{methods: []string{http.MethodPost}, path: path + "/:id/requeue", handle: a.requeueDeadLetter},
-		{methods: []string{http.MethodDelete}, path: path + "/:id", handle: a.discardDeadLetter},
+		{methods: read, path: path, fields: pageFields(), handle: a.listDeadLetters},
+		{methods: post, path: path + "/:id/requeue", handle: a.requeueDeadLetter},
+		{methods: remove, path: path + "/:id", handle: a.discardDeadLetter},
 	}
 }
 
@@ -49,23 +48,16 @@ func newDeadLetterResponse(d order.DeadLetter) deadLetterResponse {
 
 // listDeadLetters is GET /admin/dead-letters.
 func (a *api) listDeadLetters(ctx context.Context, r *request) (response, error) {
-	limit, after := r.limit(), r.cursorUUID(deadLetterCursor)
-	if err := r.Err(); err != nil {
-		return response{}, err
-	}
-	if err := requireOperatorRole(r.actor); err != nil {
+	limit, after := r.limit(), r.cursor(deadLetterCursor, isUUID)
+	if err := r.checked(isOperator(r.actor)); err != nil {
 		return response{}, err
 	}
 	found, err := a.DeadLetters.List(ctx, after, limit+1)
-	if err != nil {
-		return response{}, err
-	}
 	key := func(d order.DeadLetter) string { return deadLetterCursor + d.ID }
-	return ok(page(found, limit, newDeadLetterResponse, key)), nil
+	return ok(page(found, limit, newDeadLetterResponse, key)), err
 }
 
-// requeueDeadLetter is POST /admin/dead-letters/{id}/requeue: the order is written after
-// all.
+// requeueDeadLetter is POST /admin/dead-letters/{id}/requeue: the order is written after all.
 func (a *api) requeueDeadLetter(ctx context.Context, r *request) (response, error) {
 	id, err := deadLetterID(r)
 	if err != nil {
@@ -86,7 +78,7 @@ func (a *api) discardDeadLetter(ctx context.Context, r *request) (response, erro
 
 // deadLetterID checks the role first: other roles must not learn which dead letters exist.
 func deadLetterID(r *request) (string, error) {
-	if err := requireOperatorRole(r.actor); err != nil {
+	if err := requireRole(isOperator(r.actor), nil); err != nil {
 		return "", err
 	}
 	id := r.Raw("id")
@@ -94,8 +86,4 @@ func deadLetterID(r *request) (string, error) {
 		return "", seckill.NewError(seckill.NotFound, "there is no such dead letter")
 	}
 	return id, nil
-}
-
-func requireOperatorRole(by seckill.Actor) error {
-	return requireRole(by.Role == seckill.Operator, noLookup)
 }

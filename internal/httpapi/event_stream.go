@@ -1,13 +1,13 @@
 package httpapi
 
 import (
+	"context"
 	"net/http"
 	"sync"
 	"time"
 
 	"github.com/gin-gonic/gin"
 
-	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/seckill"
 )
 
@@ -59,17 +59,38 @@ func (s *streams) release(user int64) {
 	}
 }
 
-// eventStream is one client of a stream: of an order or of a sale's snapshots.
+// eventStream writes events to one client.
 type eventStream struct {
 	*api
-	c     *gin.Context
-	actor seckill.Actor
-	order order.Order
-	last  int // id of the last event that the client has
+	c *gin.Context
+}
+
+// stream counts a stream and returns the response that serves it. A stream outlives the call's own
+// deadline, so serve gets the context of the connection, limited to streamLifetime.
+func (a *api) stream(
+	r *request, serve func(ctx context.Context, s eventStream),
+) (response, error) {
+	if err := a.streams.acquire(r.actor.ID); err != nil {
+		return response{}, err
+	}
+	return response{stream: func(c *gin.Context) {
+		defer a.streams.release(r.actor.ID)
+		ctx, cancel := context.WithTimeout(c.Request.Context(), streamLifetime)
+		defer cancel()
+		serve(ctx, eventStream{api: a, c: c})
+	}}, nil
+}
+
+// stopping is closed when the node stops; nil, which blocks for ever, where nothing says so.
+func (a *api) stopping() <-chan struct{} {
+	if a.Notifier == nil {
+		return nil
+	}
+	return a.Notifier.Done()
 }
 
 // start sends the head of the response and the client's reconnection delay.
-func (s *eventStream) start() bool {
+func (s eventStream) start() bool {
 	h := s.c.Writer.Header()
 	h.Set("Content-Type", "text/event-stream; charset=utf-8")
 	h.Set("X-Accel-Buffering", "no") // nginx would hold events back
@@ -77,7 +98,7 @@ func (s *eventStream) start() bool {
 }
 
 // write sends text at once and reports whether the client took it.
-func (s *eventStream) write(text string) bool {
+func (s eventStream) write(text string) bool {
 	rc := http.NewResponseController(s.c.Writer)
 	_ = rc.SetWriteDeadline(time.Now().Add(writeDeadline)) // a test's recorder has no deadlines
 	if _, err := s.c.Writer.WriteString(text); err != nil {

@@ -15,12 +15,13 @@ import (
 type request struct {
 	*params.Fields               // nil for unchecked routes
 	actor          seckill.Actor // zero for public routes
+	gin            *gin.Context
 	header         http.Header
 }
 
 // handler runs the steps of a route: authenticate, decode, limit, handle, respond.
 func (a *api) handler(rt route) gin.HandlerFunc {
-	limit := a.timeout + rt.extraTime
+	limit := a.Timeout + rt.extraTime
 	return func(c *gin.Context) {
 		r, err := a.readRequest(c, rt)
 		if err == nil && rt.precheck != nil {
@@ -54,7 +55,7 @@ func (a *api) readRequest(c *gin.Context, rt route) (*request, error) {
 	if rt.signed {
 		return a.readSigned(c, rt)
 	}
-	r := &request{header: c.Request.Header}
+	r := &request{gin: c, header: c.Request.Header}
 	if !rt.public {
 		actor, err := a.authenticate(c.Request)
 		if err != nil {

@@ -6,24 +6,29 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
+// probes are the calls of load balancers and orchestrators. They ignore query and body, because
+// some of those add parameters of their own.
+func (a *api) probes() []route {
+	return []route{
+		{methods: read, path: "/livez", public: true, unchecked: true, handle: a.livez},
+		{methods: read, path: "/readyz", public: true, unchecked: true, handle: a.readyz},
+	}
+}
+
 // livez is GET /livez. It checks no dependency: a restart would not repair one.
 func (a *api) livez(context.Context, *request) (response, error) {
 	return response{reason: reasonOK, public: true}, nil
 }
 
-type readyResponse struct {
-	Ready bool              `json:"ready"`
-	Parts map[string]string `json:"parts"` // state of each dependency by name
-}
-
-// readyz answers 503 where a load balancer should send this node no requests.
+// readyz is GET /readyz: 503 where a load balancer should send this node no requests. The data has
+// the state of each dependency by name, so that an operator sees at once which one is missing.
 func (a *api) readyz(ctx context.Context, _ *request) (response, error) {
 	ready, parts := a.Health.Ready(ctx)
+	data := map[string]any{"ready": ready, "parts": parts}
 	if !ready {
 		e := seckill.NewError(seckill.Unavailable, "not ready")
-		e.Data = map[string]any{"ready": false, "parts": parts}
+		e.Data = data
 		return response{}, e
 	}
-	data := readyResponse{Ready: true, Parts: parts}
 	return response{reason: reasonOK, data: data, public: true}, nil
 }

@@ -20,12 +20,14 @@ func (a *api) limiterRoutes() []route {
 	}
 	const path = "/admin/limiters/:type/*key"
 	return []route{
-		{methods: readMethods(), path: path, unlimited: true, handle: a.getLimiter},
-		{methods: []string{http.MethodPut}, path: path, unlimited: true, handle: a.setLimiter, fields: []string{
-			"algorithm", "permitsPerSecond", "maxBurstSeconds", "maxWaitMillis", "burst", "delay",
-			"nodelay", "limit", "intervalSeconds", "parts", "warmupSeconds", "coldFactor",
-		}},
-		{methods: []string{http.MethodDelete}, path: path, unlimited: true, handle: a.deleteLimiter},
+		{methods: read, path: path, unlimited: true, handle: a.getLimiter},
+		{
+			methods: http.MethodPut, path: path, unlimited: true, handle: a.setLimiter, fields: []string{
+				"algorithm", "permitsPerSecond", "maxBurstSeconds", "maxWaitMillis", "burst", "delay",
+				"nodelay", "limit", "intervalSeconds", "parts", "warmupSeconds", "coldFactor",
+			},
+		},
+		{methods: remove, path: path, unlimited: true, handle: a.deleteLimiter},
 	}
 }
 
@@ -53,8 +55,7 @@ func (a *api) setLimiter(ctx context.Context, r *request) (response, error) {
 	return ok(s), limiterError(err)
 }
 
-// deleteLimiter is DELETE /admin/limiters/{type}/{key}: the rule's own setting applies
-// again.
+// deleteLimiter is DELETE /admin/limiters/{type}/{key}: the rule's own setting applies again.
 func (a *api) deleteLimiter(ctx context.Context, r *request) (response, error) {
 	rule, key := limiterOf(r)
 	if err := a.requireOperator(ctx, r.actor, rule, key); err != nil {
@@ -65,7 +66,7 @@ func (a *api) deleteLimiter(ctx context.Context, r *request) (response, error) {
 
 // requireOperator refuses other roles, after NOT_FOUND for an unknown limiter.
 func (a *api) requireOperator(ctx context.Context, by seckill.Actor, rule, key string) error {
-	return requireRole(by.Role == seckill.Operator, func() error {
+	return requireRole(isOperator(by), func() error {
 		_, err := a.LimiterAdmin.Get(ctx, rule, key)
 		return limiterError(err)
 	})

@@ -33,7 +33,7 @@ func (a *api) newMerchantSaleResponse(s seckill.Sale) merchantSaleResponse {
 		CreatedAt: timestamp(s.CreatedAt), UpdatedAt: timestamp(s.UpdatedAt),
 	}
 	if s.Status == seckill.Exposed {
-		m.Phase = s.PhaseAt(a.now(), s.Stock)
+		m.Phase = s.PhaseAt(a.Now(), s.Stock)
 	}
 	return m
 }
@@ -48,7 +48,7 @@ func (a *api) createSale(ctx context.Context, r *request) (response, error) {
 	if err := n.Validate(); err != nil {
 		return response{}, err
 	}
-	if err := requireRole(isSeller(r.actor), noLookup); err != nil {
+	if err := requireRole(isSeller(r.actor), nil); err != nil {
 		return response{}, err
 	}
 	s, err := a.Sales.Create(ctx, r.actor, n, once)
@@ -81,18 +81,12 @@ func rateAlgorithms() []string { return []string{"smooth_bursty", "reserve", "to
 // listMerchantSales is GET /admin/sales.
 func (a *api) listMerchantSales(ctx context.Context, r *request) (response, error) {
 	limit, below := r.limit(), r.cursorID()
-	if err := r.Err(); err != nil {
-		return response{}, err
-	}
-	if err := requireRole(isSeller(r.actor), noLookup); err != nil {
+	if err := r.checked(isSeller(r.actor)); err != nil {
 		return response{}, err
 	}
 	sales, err := a.Sales.List(ctx, r.actor, below, limit+1)
-	if err != nil {
-		return response{}, err
-	}
 	key := func(s seckill.Sale) string { return saleKey(s.GoodsID) }
-	return ok(page(sales, limit, a.newMerchantSaleResponse, key)), nil
+	return ok(page(sales, limit, a.newMerchantSaleResponse, key)), err
 }
 
 // showMerchantSale is GET /admin/sales/{goodsId}.

@@ -20,7 +20,7 @@ const maxRequestID = 64
 // requestMiddleware wraps every request: request id, security headers, trace, metrics and the
 // recovery from panics.
 func (a *api) requestMiddleware(c *gin.Context) {
-	started := a.now()
+	started := a.Now()
 	rc := &requestContext{gin: c, requestID: requestID(c.Request.Header["X-Request-Id"])}
 	ctx := withRequestContext(logging.WithRequestID(c.Request.Context(), rc.requestID), rc)
 	if a.Tracer != nil {
@@ -80,7 +80,7 @@ var (
 // observe records a response. Refusals go to the metrics and not to the log, because a rush would
 // fill the log with them.
 func (a *api) observe(c *gin.Context, rc *requestContext, started time.Time) {
-	took := a.now().Sub(started)
+	took := a.Now().Sub(started)
 	route := c.FullPath()
 	if report := a.reporters[route]; report != nil {
 		report(string(rc.reason), took)

@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/gin-gonic/gin"
 	"github.com/go-json-experiment/json"
 
 	"flashsale.dev/seckill/internal/order"
@@ -39,9 +38,8 @@ func (a *api) eventRoutes() []route {
 	if a.Notifier == nil {
 		return nil
 	}
-	return []route{{
-		methods: []string{http.MethodGet}, path: "/orders/:orderSn/events", handle: a.orderEvents,
-	}}
+	const path = "/orders/:orderSn/events"
+	return []route{{methods: http.MethodGet, path: path, handle: a.orderEvents}}
 }
 
 // orderEvents is GET /orders/{orderSn}/events, a stream of server-sent events
@@ -55,30 +53,33 @@ func (a *api) orderEvents(ctx context.Context, r *request) (response, error) {
 	if _, err := a.withOrder(ctx, r, find); err != nil {
 		return response{}, err
 	}
-	if err := a.streams.acquire(r.actor.ID); err != nil {
-		return response{}, err
-	}
-	return response{stream: func(c *gin.Context) {
-		defer a.streams.release(r.actor.ID)
-		s := eventStream{api: a, c: c, actor: r.actor, order: o, last: lastEventID(r.header)}
-		if s.order.Status.Final() && s.last >= eventID(s.order.Status) {
-			c.Status(http.StatusNoContent) // asks an EventSource not to reconnect
-			c.Writer.WriteHeaderNow()
+	return a.stream(r, func(ctx context.Context, events eventStream) {
+		s := orderStream{eventStream: events, actor: r.actor, order: o, last: lastEventID(r.header)}
+		if o.Status.Final() && s.last >= eventID(o.Status) {
+			s.c.Status(http.StatusNoContent) // asks an EventSource not to reconnect
+			s.c.Writer.WriteHeaderNow()
 			return
 		}
 		if s.start() && s.sendOrder() {
-			s.sendChanges(c.Request.Context())
+			s.sendChanges(ctx)
 		}
-	}}, nil
+	})
+}
+
+// orderStream is one client of an order's events.
+type orderStream struct {
+	eventStream
+	actor seckill.Actor
+	order order.Order
+	last  int // id of the last event that the client has
 }
 
 // sendChanges sends each change until the order is final, the client leaves or the node stops.
-func (s *eventStream) sendChanges(ctx context.Context) {
+func (s *orderStream) sendChanges(ctx context.Context) {
 	l := s.Notifier.Subscribe(s.order.GoodsID, s.order.OrderSn, s.order.Status)
 	defer s.Notifier.Unsubscribe(l)
-	beat, lifetime := time.NewTicker(heartbeat), time.NewTimer(streamLifetime)
+	beat := time.NewTicker(heartbeat)
 	defer beat.Stop()
-	defer lifetime.Stop()
 	for {
 		select {
 		case s.order = <-l.Changed:
@@ -94,9 +95,7 @@ func (s *eventStream) sendChanges(ctx context.Context) {
 			}
 		case <-ctx.Done():
 			return
-		case <-lifetime.C:
-			return
-		case <-s.Notifier.Done():
+		case <-s.stopping():
 			return
 		}
 	}
@@ -104,7 +103,7 @@ func (s *eventStream) sendChanges(ctx context.Context) {
 
 // refresh reads the order again and sends it; false ends the stream. After a timeout the next
 // heartbeat tries again.
-func (s *eventStream) refresh(ctx context.Context) bool {
+func (s *orderStream) refresh(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, refreshTimeout)
 	defer cancel()
 	o, err := s.Orders.Find(ctx, s.actor, s.order.OrderSn)
@@ -116,7 +115,7 @@ func (s *eventStream) refresh(ctx context.Context) bool {
 }
 
 // sendOrder sends the order where the client does not have it yet; false ends the stream.
-func (s *eventStream) sendOrder() bool {
+func (s *orderStream) sendOrder() bool {
 	if id := eventID(s.order.Status); id > s.last {
 		data, err := json.Marshal(s.newOrderResponse(s.order))
 		if err != nil || !s.write(fmt.Sprintf("event: status\nid: %d\ndata: %s\n\n", id, data)) {

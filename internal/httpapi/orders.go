@@ -98,25 +98,19 @@ func (a *api) withOrder(ctx context.Context, r *request, step orderStep) (respon
 
 // myOrders is GET /orders: the orders of the calling buyer.
 func (a *api) myOrders(ctx context.Context, r *request) (response, error) {
-	limit, before := r.limit(), r.cursorSn()
-	if err := r.Err(); err != nil {
-		return response{}, err
-	}
-	if err := requireRole(isBuyer(r.actor), noLookup); err != nil {
+	limit, before := r.limit(), r.cursor(orderCursor, isOrderSn)
+	if err := r.checked(isBuyer(r.actor)); err != nil {
 		return response{}, err
 	}
 	found, err := a.Orders.Mine(ctx, r.actor, before, limit+1)
-	if err != nil {
-		return response{}, err
-	}
-	return ok(page(found, limit, a.newMaskedOrderResponse, orderKey)), nil
+	return ok(page(found, limit, a.newMaskedOrderResponse, orderKey)), err
 }
 
 // ordersOfSale is GET /admin/sales/{goodsId}/orders, as a page of JSON or as a whole CSV
 // file. The first page of a file is read before the response begins, so that an error can
 // still have a status.
 func (a *api) ordersOfSale(ctx context.Context, r *request) (response, error) {
-	limit, before := r.limit(), r.cursorSn()
+	limit, before := r.limit(), r.cursor(orderCursor, isOrderSn)
 	status, csv := statusOrAll(r.Fields), wantsCSV(r)
 	id, err := a.managedSale(ctx, r)
 	if err != nil {
@@ -126,13 +120,10 @@ func (a *api) ordersOfSale(ctx context.Context, r *request) (response, error) {
 		limit = exportPage - 1
 	}
 	found, err := a.Orders.OfGoods(ctx, r.actor, id, status, before, limit+1)
-	if err != nil {
-		return response{}, err
-	}
 	if csv {
-		return a.exportOrders(r, id, status, found), nil
+		return a.exportOrders(r, id, status, found), err
 	}
-	return ok(page(found, limit, a.newMaskedOrderResponse, orderKey)), nil
+	return ok(page(found, limit, a.newMaskedOrderResponse, orderKey)), err
 }
 
 // statusOrAll takes the filter of a list; "" is all.

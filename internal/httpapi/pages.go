@@ -23,8 +23,8 @@ func (a *api) pages() []route {
 	if a.Site == nil {
 		return nil
 	}
-	show := func(path string, handle func(context.Context, *request) (response, error)) route {
-		return route{methods: readMethods(), path: path, public: true, unchecked: true, handle: handle}
+	show := func(path string, handle handleFunc) route {
+		return route{methods: read, path: path, public: true, unchecked: true, handle: handle}
 	}
 	return []route{
 		show("/", a.shopPage),
@@ -37,17 +37,17 @@ func (a *api) pages() []route {
 }
 
 // shopPage is the buyers' page. It shares the catalog's cache with GET /sales.
-func (a *api) shopPage(ctx context.Context, _ *request) (response, error) {
+func (a *api) shopPage(ctx context.Context, r *request) (response, error) {
 	views, err := a.catalog.Sales(ctx, 0, salesOnPage)
 	if err != nil {
-		return a.page(ctx, http.StatusServiceUnavailable, web.Page{Name: "stop", Data: "down"})
+		return a.page(r, http.StatusServiceUnavailable, web.Page{Name: "stop", Data: "down"})
 	}
-	now := a.now()
+	now := a.Now()
 	sales := make([]web.Sale, 0, len(views))
 	for _, v := range views {
 		sales, now = append(sales, cardOf(v)), v.Now
 	}
-	return a.page(ctx, http.StatusOK, web.Page{Name: "shop", Now: now, Data: web.GroupSales(sales)})
+	return a.page(r, http.StatusOK, web.Page{Name: "shop", Now: now, Data: web.GroupSales(sales)})
 }
 
 // cardOf converts a sale for the template of its card.
@@ -60,12 +60,12 @@ func cardOf(v seckill.View) web.Sale {
 }
 
 // sessionPage is where users sign in and out.
-func (a *api) sessionPage(ctx context.Context, _ *request) (response, error) {
+func (a *api) sessionPage(_ context.Context, r *request) (response, error) {
 	var signIn web.SignIn
-	for _, g := range a.guests {
+	for _, g := range a.Guests {
 		signIn.Guests = append(signIn.Guests, userOf(g))
 	}
-	return a.page(ctx, http.StatusOK, web.Page{Name: "session", Data: signIn})
+	return a.page(r, http.StatusOK, web.Page{Name: "session", Data: signIn})
 }
 
 // userOf converts an actor for the templates.
@@ -75,20 +75,19 @@ func userOf(by seckill.Actor) web.User {
 
 // consolePage returns the handler of a console page: for sellers, and operations for operators
 // only. The page's script fetches its data from the API.
-func (a *api) consolePage(name string) func(ctx context.Context, _ *request) (response, error) {
-	return func(ctx context.Context, _ *request) (response, error) {
-		c := requestContextOf(ctx).gin
-		by, id := a.visitor(c.Request), c.Param("goodsId")
+func (a *api) consolePage(name string) handleFunc {
+	return func(_ context.Context, r *request) (response, error) {
+		by, id := a.visitor(r.gin.Request), r.gin.Param("goodsId")
 		switch {
 		case by.ID == 0:
-			return a.redirect("/session?to=" + url.QueryEscape(c.Request.URL.Path)), nil
+			return a.redirect("/session?to=" + url.QueryEscape(r.gin.Request.URL.Path)), nil
 		case !isSeller(by) || name == "operations" && by.Role != seckill.Operator:
-			return a.page(ctx, http.StatusForbidden, web.Page{Name: "stop", Data: "forbidden"})
+			return a.page(r, http.StatusForbidden, web.Page{Name: "stop", Data: "forbidden"})
 		}
 		if n, ok := params.Decimal(id); id != "" && (!ok || n <= 0) {
-			return a.page(ctx, http.StatusNotFound, web.Page{Name: "stop", Data: "missing"})
+			return a.page(r, http.StatusNotFound, web.Page{Name: "stop", Data: "missing"})
 		}
-		return a.page(ctx, http.StatusOK, web.Page{Name: name, Data: id})
+		return a.page(r, http.StatusOK, web.Page{Name: name, Data: id})
 	}
 }
 
@@ -98,23 +97,20 @@ func (a *api) visitor(r *http.Request) seckill.Actor {
 	if !found {
 		return seckill.Actor{}
 	}
-	by, err := a.Tokens.Verify(value)
-	if err != nil {
-		return seckill.Actor{}
-	}
+	by, _ := a.Tokens.Verify(value) // a page is shown to a visitor with a bad session too
 	return by
 }
 
 // page renders a page, or switches the language where the query asks for that.
-func (a *api) page(ctx context.Context, status int, p web.Page) (response, error) {
-	c := requestContextOf(ctx).gin
+func (a *api) page(r *request, status int, p web.Page) (response, error) {
+	c := r.gin
 	if lang := web.Lang(c.Query("lang")); lang.Known() {
 		return a.switchLang(c, lang), nil
 	}
 	p.Lang, p.User = web.LangOf(c.Request), userOf(a.visitor(c.Request))
 	p.Path = c.Request.URL.Path
 	if p.Now.IsZero() {
-		p.Now = a.now()
+		p.Now = a.Now()
 	}
 	html, err := a.Site.Render(p)
 	if err != nil {
@@ -151,9 +147,8 @@ func (a *api) redirect(path string, cookies ...*http.Cookie) response {
 
 // asset serves a script, a style sheet or a picture. Its address has a hash of the contents, so
 // browsers may cache it for ever.
-func (a *api) asset(ctx context.Context, _ *request) (response, error) {
-	c := requestContextOf(ctx).gin
-	found, ok := a.Site.Asset(c.Param("version"), c.Param("name"))
+func (a *api) asset(_ context.Context, r *request) (response, error) {
+	found, ok := a.Site.Asset(r.gin.Param("version"), r.gin.Param("name"))
 	if !ok {
 		return response{}, seckill.NewError(seckill.NotFound, "there is no such call")
 	}

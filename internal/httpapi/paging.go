@@ -49,47 +49,25 @@ const (
 
 // cursorID takes the cursor of a list of sales; 0 is the first page.
 func (r *request) cursorID() int64 {
-	s := r.cursor(saleCursor)
-	n, ok := params.Decimal(s)
-	if s != "" && (!ok || n <= 0) {
-		r.rejectCursor()
-	}
+	isID := func(s string) bool { n, ok := params.Decimal(s); return ok && n > 0 }
+	n, _ := params.Decimal(r.cursor(saleCursor, isID))
 	return n
 }
 
-// cursorSn takes the cursor of a list of orders; "" is the first page.
-func (r *request) cursorSn() string {
-	s := r.cursor(orderCursor)
-	if s != "" && !isOrderSn(s) {
-		r.rejectCursor()
-	}
-	return s
-}
-
-// cursorUUID takes the cursor of a list whose keys are UUIDs; "" is the first page.
-func (r *request) cursorUUID(kind string) string {
-	s := r.cursor(kind)
-	if s != "" && !isUUID(s) {
-		r.rejectCursor()
-	}
-	return s
-}
-
-// cursor takes a cursor's key; "" where there is none.
-func (r *request) cursor(kind string) string {
+// cursor takes the key of a list's cursor; "" is the first page. A key goes into a query of the
+// store, so it must have the form that the list's own keys have.
+func (r *request) cursor(kind string, valid func(key string) bool) string {
 	if !r.Has("cursor") {
 		return ""
 	}
 	b, err := base64.RawURLEncoding.Strict().DecodeString(r.Raw("cursor"))
-	s, ours := strings.CutPrefix(string(b), kind)
-	if err != nil || !ours || s == "" {
-		r.rejectCursor()
+	key, ours := strings.CutPrefix(string(b), kind)
+	if err != nil || !ours || !valid(key) {
+		r.Reject("cursor", "is not one of ours")
 		return ""
 	}
-	return s
+	return key
 }
-
-func (r *request) rejectCursor() { r.Reject("cursor", "is not one of ours") }
 
 // isUUID accepts the usual form with hyphens only; uuid.Validate accepts three others.
 func isUUID(s string) bool { return len(s) == 36 && uuid.Validate(s) == nil }

@@ -12,6 +12,7 @@ import (
 
 	"flashsale.dev/seckill/internal/httpapi/params"
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
 func saleFields() []string {
@@ -21,14 +22,14 @@ func saleFields() []string {
 // fieldsOf finds a route's fields.
 func (a *api) fieldsOf(path, method string) []string {
 	for _, r := range a.routes() {
-		if r.path == path && r.methods[0] == method {
+		if r.path == path && r.methods == method {
 			return r.fields
 		}
 	}
 	return nil
 }
 
-func read(query, contentType, body string, fields []string) (*request, error) {
+func readFields(query, contentType, body string, fields []string) (*request, error) {
 	r := httptest.NewRequest(http.MethodPost, "/x", strings.NewReader(body))
 	r.URL.RawQuery = query
 	if contentType != "" {
@@ -48,7 +49,7 @@ func FuzzNewSale(f *testing.F) {
 	f.Add("a=%ff;b", uint8(0), "{\"title\":\"\xff\"}")
 	f.Add("", uint8(0), `{"rate":{"rate":{}},"rate":1}`)
 	f.Fuzz(func(t *testing.T, query string, kind uint8, body string) {
-		p, err := read(query, types[int(kind)%len(types)], body, saleFields())
+		p, err := readFields(query, types[int(kind)%len(types)], body, saleFields())
 		if err == nil {
 			sale := newSale(p.Fields)
 			p.limit()
@@ -69,11 +70,10 @@ func FuzzNewSale(f *testing.F) {
 func TestPage_CursorsRoundTrip(t *testing.T) {
 	l := page([]int{1, 2, 3}, 2, func(i int) int { return i }, func(int) string { return saleKey(77) })
 	require.Equal(t, []int{1, 2}, l.Items)
-	p, err := read("cursor="+*l.NextCursor, "", "", []string{"cursor"})
-	require.NoError(t, err)
+	p := must.Get(readFields("cursor="+*l.NextCursor, "", "", []string{"cursor"}))(t)
 	require.Equal(t, int64(77), p.cursorID())
 	require.NoError(t, p.Err())
-	require.Empty(t, p.cursorSn(), "a cursor of another list")
+	require.Empty(t, p.cursor(orderCursor, isOrderSn), "a cursor of another list")
 	require.Error(t, p.Err())
 }
 

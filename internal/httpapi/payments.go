@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"context"
-	"net/http"
 	"strings"
 
 	"github.com/gin-gonic/gin"
@@ -26,7 +25,7 @@ type paymentResponse struct {
 
 func (a *api) paymentRoutes() []route {
 	return []route{{
-		methods: []string{http.MethodPost}, path: "/payments/callback", public: true, signed: true,
+		methods: post, path: "/payments/callback", public: true, signed: true,
 		fields: []string{"paymentId", "orderSn", "amount"}, handle: a.receivePayment,
 	}}
 }
@@ -60,7 +59,7 @@ func (a *api) readSigned(c *gin.Context, rt route) (*request, error) {
 		return nil, seckill.NewError(seckill.Forbidden,
 			"callbacks of payments are refused: SECKILL_PAYMENT_SECRET is not set")
 	}
-	r := &request{Fields: params.New(rt.fields), header: c.Request.Header}
+	r := &request{Fields: params.New(rt.fields), gin: c, header: c.Request.Header}
 	timestamps := r.header[paymentprovider.TimestampHeader]
 	signatures := r.header[paymentprovider.SignatureHeader]
 	if len(timestamps) != 1 || len(signatures) != 1 {

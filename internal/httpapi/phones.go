@@ -21,7 +21,7 @@ func (a *api) openPhone(o order.Order) string {
 	}
 	phone, err := a.Phones.Open(o.BuyerID, o.Phone)
 	if err != nil {
-		if suppressed, ok := a.logThrottle.allow(a.now()); ok {
+		if suppressed, ok := a.logThrottle.allow(a.Now()); ok {
 			a.Log.Warn("phone number cannot be decrypted",
 				"order_sn", o.OrderSn, "err", err, "not_logged", suppressed)
 		}

@@ -64,8 +64,8 @@ func (l *RuleLimiter) LimitRoute(ctx context.Context, goodsID int64, by seckill.
 func (l *RuleLimiter) CountsByGoods(ctx context.Context) bool {
 	client := clientInfoOf(ctx)
 	return slices.ContainsFunc(l.book.ForRoute(client.method, client.route), func(name string) bool {
-		rule, _ := l.book.Rule(name)
-		return slices.Contains(rule.By, "goods")
+		rule, err := l.book.Find(name)
+		return err == nil && slices.Contains(rule.By, "goods")
 	})
 }
 
@@ -83,7 +83,7 @@ func (l *RuleLimiter) wants(method, route string) []gate.Check {
 func (l *RuleLimiter) acquire(
 	ctx context.Context, client clientInfo, attrs rules.Attributes, wants []gate.Check,
 ) error {
-	results, err := l.gate.DecideAll(ctx, attrs, 1, wants...)
+	results, err := l.gate.DecideAll(ctx, attrs, wants...)
 	if err != nil {
 		return fmt.Errorf("limit: %w", err)
 	}
@@ -114,16 +114,16 @@ func LimitOfRate(r seckill.Rate) ratelimit.Limit {
 
 func limitErrorOf(r *gate.Result) error {
 	if r.Unavailable {
-		err := fmt.Errorf("rule %s is closed", r.Rule())
+		err := fmt.Errorf("rule %s is closed", r.Rule.Name)
 		return seckill.NewUnavailable("the rate limiter can't be asked", err)
 	}
 	apiErr := seckill.NewError(seckill.RateLimited, "too many requests")
 	apiErr.RetryAfter = r.RetryAfter
 	e := &LimitError{Err: apiErr, Header: rateLimitHeaders([]gate.Result{*r})}
-	if r.Message() != "" {
-		apiErr.Message = r.Message()
+	if r.Rule.Message != "" {
+		apiErr.Message = r.Rule.Message
 	}
-	if own := r.Fallback(); own != nil {
+	if own := r.Rule.Fallback; own != nil {
 		e.Code = own.Code
 		if own.Message != "" {
 			apiErr.Message = own.Message

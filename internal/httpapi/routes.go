@@ -11,7 +11,7 @@ import (
 
 // route describes one call of the API.
 type route struct {
-	methods   []string
+	methods   string // separated by spaces
 	path      string
 	public    bool          // needs no token
 	signed    bool          // the payment provider signs the body
@@ -23,8 +23,10 @@ type route struct {
 	countErrors bool // a step of a purchase, whose errors the merchant can see
 	// precheck may refuse before any timer or limit is set up; nil for none.
 	precheck func(r *request) error
-	handle   func(ctx context.Context, r *request) (response, error)
+	handle   handleFunc
 }
+
+type handleFunc func(ctx context.Context, r *request) (response, error)
 
 const (
 	// maxWait is the longest wait for a permit that a sale's rate may ask for.
@@ -35,27 +37,29 @@ const (
 	purchaseRoute = "/:randomPath/decrStock"
 )
 
-func readMethods() []string { return []string{http.MethodGet, http.MethodHead} }
+// Methods of routes. A call that only reads is served for HEAD too (RFC 9110, 9.3.2).
+const (
+	read   = http.MethodGet + " " + http.MethodHead
+	post   = http.MethodPost
+	remove = http.MethodDelete
+)
 
 func pageFields() []string { return []string{"limit", "cursor"} }
 
 func (a *api) routes() []route {
-	return slices.Concat(a.buyerRoutes(), a.merchantRoutes(), a.limiterRoutes(), a.eventRoutes(),
+	return slices.Concat(a.probes(), a.buyerRoutes(), a.merchantRoutes(), a.limiterRoutes(), a.eventRoutes(),
 		a.deadLetterRoutes(), a.paymentRoutes(), a.sessionRoutes(), a.saleEventRoutes())
 }
 
 func (a *api) buyerRoutes() []route {
-	post := []string{http.MethodPost}
 	return []route{
-		{methods: readMethods(), path: "/livez", public: true, unchecked: true, handle: a.livez},
-		{methods: readMethods(), path: "/readyz", public: true, unchecked: true, handle: a.readyz},
-		{methods: readMethods(), path: "/openapi.yaml", public: true, handle: a.document},
+		{methods: read, path: "/openapi.yaml", public: true, handle: a.document},
 
-		{methods: readMethods(), path: "/sales", public: true, fields: pageFields(), handle: a.listSales},
-		{methods: readMethods(), path: "/sales/:goodsId", public: true, handle: a.showSale},
-		{
-			methods: []string{http.MethodPost, http.MethodGet}, path: pathRoute,
-			fields: []string{"goodsId"}, extraTime: maxWait, unlimited: true, countErrors: true,
+		{methods: read, path: "/sales", public: true, fields: pageFields(), handle: a.listSales},
+		{methods: read, path: "/sales/:goodsId", public: true, handle: a.showSale},
+		{ // no rules before the handler: issuePath applies them after the check of the sale's state
+			methods: post + " " + http.MethodGet, path: pathRoute, fields: []string{"goodsId"},
+			extraTime: maxWait, unlimited: true, countErrors: true,
 			precheck: a.cachedError, handle: a.issuePath,
 		},
 		{
@@ -63,8 +67,8 @@ func (a *api) buyerRoutes() []route {
 			countErrors: true, handle: a.decrStock,
 		},
 
-		{methods: readMethods(), path: "/orders", fields: pageFields(), handle: a.myOrders},
-		{methods: readMethods(), path: "/orders/:orderSn", handle: a.findOrder},
+		{methods: read, path: "/orders", fields: pageFields(), handle: a.myOrders},
+		{methods: read, path: "/orders/:orderSn", handle: a.findOrder},
 		{methods: post, path: "/orders/:orderSn/pay", handle: a.payOrder},
 		{methods: post, path: "/orders/:orderSn/cancel", handle: a.cancelOrder},
 	}
@@ -72,26 +76,22 @@ func (a *api) buyerRoutes() []route {
 
 func (a *api) merchantRoutes() []route {
 	const sales, sale = "/admin/sales", "/admin/sales/:goodsId"
-	post := []string{http.MethodPost}
 	common := []string{
 		"title", "price", "startAt", "endAt", "perBuyerLimit",
 		"rate.algorithm", "rate.permitsPerSecond", "rate.maxBurstSeconds", "rate.maxWaitMillis",
 	}
-	list := append([]string{"status", "format"}, pageFields()...)
+	list := append(pageFields(), "status", "format")
 	return []route{
-		{methods: post, path: sales, fields: append([]string{"stock"}, common...), handle: a.createSale},
-		{methods: readMethods(), path: sales, fields: pageFields(), handle: a.listMerchantSales},
-		{methods: readMethods(), path: sale, handle: a.showMerchantSale},
-		{
-			methods: []string{http.MethodPatch}, path: sale,
-			fields: append([]string{"stockDelta"}, common...), handle: a.changeSale,
-		},
-		{methods: []string{http.MethodDelete}, path: sale, handle: a.deleteSale},
-		{methods: readMethods(), path: sale + "/audit", fields: pageFields(), handle: a.auditOfSale},
+		{methods: post, path: sales, fields: append(common, "stock"), handle: a.createSale},
+		{methods: read, path: sales, fields: pageFields(), handle: a.listMerchantSales},
+		{methods: read, path: sale, handle: a.showMerchantSale},
+		{methods: http.MethodPatch, path: sale, fields: append(common, "stockDelta"), handle: a.changeSale},
+		{methods: remove, path: sale, handle: a.deleteSale},
+		{methods: read, path: sale + "/audit", fields: pageFields(), handle: a.auditOfSale},
 		{methods: post, path: sale + "/expose", extraTime: exposeTime, handle: a.exposeSale},
 		{methods: post, path: sale + "/close", extraTime: exposeTime, handle: a.closeSale},
-		{methods: readMethods(), path: sale + "/ledger", handle: a.saleLedger},
-		{methods: readMethods(), path: sale + "/figures", handle: a.saleStatistics},
-		{methods: readMethods(), path: sale + "/orders", fields: list, handle: a.ordersOfSale},
+		{methods: read, path: sale + "/ledger", handle: a.saleLedger},
+		{methods: read, path: sale + "/figures", handle: a.saleStatistics},
+		{methods: read, path: sale + "/orders", fields: list, handle: a.ordersOfSale},
 	}
 }

@@ -81,15 +81,12 @@ func newAuditResponse(e salechange.AuditEntry) auditResponse {
 
 // auditOfSale is GET /admin/sales/{goodsId}/audit.
 func (a *api) auditOfSale(ctx context.Context, r *request) (response, error) {
-	limit, before := r.limit(), r.cursorUUID(auditCursor)
+	limit, before := r.limit(), r.cursor(auditCursor, isUUID)
 	id, err := a.managedSale(ctx, r)
 	if err != nil {
 		return response{}, err
 	}
 	found, err := a.Sales.Audit(ctx, r.actor, id, before, limit+1)
-	if err != nil {
-		return response{}, err
-	}
 	key := func(e salechange.AuditEntry) string { return auditCursor + e.ID }
-	return ok(page(found, limit, newAuditResponse, key)), nil
+	return ok(page(found, limit, newAuditResponse, key)), err
 }

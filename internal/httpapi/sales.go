@@ -36,12 +36,9 @@ func (a *api) listSales(ctx context.Context, r *request) (response, error) {
 		return response{}, err
 	}
 	views, err := a.catalog.Sales(ctx, below, limit+1)
-	if err != nil {
-		return response{}, err
-	}
 	key := func(v seckill.View) string { return saleKey(v.GoodsID) }
 	shown := page(views, limit, newSaleResponse, key)
-	return response{reason: reasonOK, data: shown, public: true, etag: etagOf(shown)}, nil
+	return response{reason: reasonOK, data: shown, public: true, etag: etagOf(shown)}, err
 }
 
 // showSale is GET /sales/{goodsId}. It reads Redis, so that a buyer sees current stock.

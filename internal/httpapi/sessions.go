@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gin-gonic/gin"
+
 	"flashsale.dev/seckill/internal/seckill"
 )
 
@@ -25,12 +27,11 @@ func (a *api) sessionRoutes() []route {
 	if a.Sessions == nil {
 		return nil
 	}
+	const path = "/session"
+	fields := []string{"token", "guest"}
 	return []route{
-		{
-			methods: []string{http.MethodPost}, path: "/session", public: true,
-			fields: []string{"token", "guest"}, handle: a.createSession,
-		},
-		{methods: []string{http.MethodDelete}, path: "/session", public: true, handle: a.deleteSession},
+		{methods: post, path: path, public: true, fields: fields, handle: a.createSession},
+		{methods: remove, path: path, public: true, handle: a.deleteSession},
 	}
 }
 
@@ -42,12 +43,11 @@ type sessionResponse struct {
 }
 
 // createSession is POST /session: it stores the caller's token in a cookie that scripts cannot read.
-func (a *api) createSession(ctx context.Context, r *request) (response, error) {
-	c := requestContextOf(ctx).gin
-	if err := a.checkOrigin(c.Request); err != nil {
+func (a *api) createSession(_ context.Context, r *request) (response, error) {
+	if err := a.checkOrigin(r.gin.Request); err != nil {
 		return response{}, err
 	}
-	token, err := a.sessionToken(c.Request, r)
+	token, err := a.sessionToken(r)
 	if err != nil {
 		return response{}, err
 	}
@@ -55,27 +55,26 @@ func (a *api) createSession(ctx context.Context, r *request) (response, error) {
 	if err != nil {
 		return response{}, err
 	}
-	a.setCookie(c.Writer.Header(), c.Request, value, until)
+	a.setCookie(r.gin, value, until)
 	return ok(sessionResponse{
 		UserID: by.ID, Role: by.Role, Name: by.Name, ExpiresAt: timestamp(until),
 	}), nil
 }
 
 // deleteSession is DELETE /session. It removes the cookie; the token stays valid until it expires.
-func (a *api) deleteSession(ctx context.Context, _ *request) (response, error) {
-	c := requestContextOf(ctx).gin
-	if err := a.checkOrigin(c.Request); err != nil {
+func (a *api) deleteSession(_ context.Context, r *request) (response, error) {
+	if err := a.checkOrigin(r.gin.Request); err != nil {
 		return response{}, err
 	}
-	a.setCookie(c.Writer.Header(), c.Request, "", time.Time{})
+	a.setCookie(r.gin, "", time.Time{})
 	return ok(nil), nil
 }
 
 // sessionToken returns the token of the body, of a guest or of the Authorization header.
-func (a *api) sessionToken(req *http.Request, r *request) (string, error) {
+func (a *api) sessionToken(r *request) (string, error) {
 	token, guest := r.Has("token"), r.Has("guest")
 	switch {
-	case strings.Contains(req.URL.RawQuery, "token="):
+	case strings.Contains(r.gin.Request.URL.RawQuery, "token="):
 		return "", seckill.NewFieldError("token", "must stand in the body: addresses are kept in logs")
 	case token && guest:
 		return "", seckill.NewFieldError("guest", "and token exclude each other")
@@ -84,7 +83,7 @@ func (a *api) sessionToken(req *http.Request, r *request) (string, error) {
 	case token:
 		return strings.TrimSpace(r.Text("token")), r.Err()
 	default:
-		return bearer(req.Header)
+		return bearer(r.header)
 	}
 }
 
@@ -94,11 +93,11 @@ func (a *api) guestToken(r *request) (string, error) {
 	if err := r.Err(); err != nil {
 		return "", err
 	}
-	i := slices.IndexFunc(a.guests, func(g seckill.Actor) bool { return g.ID == id })
+	i := slices.IndexFunc(a.Guests, func(g seckill.Actor) bool { return g.ID == id })
 	if i < 0 {
 		return "", seckill.NewError(seckill.NotFound, "there is no such guest")
 	}
-	return a.Sessions.Sign(a.guests[i], guestLife)
+	return a.Sessions.Sign(a.Guests[i], guestLife)
 }
 
 // checkOrigin refuses a request that another site makes the browser send, by Sec-Fetch-Site or
@@ -147,16 +146,16 @@ func (a *api) cookieName(r *http.Request) string {
 }
 
 // setCookie sets the session cookie, or deletes it where the value is empty.
-func (a *api) setCookie(h http.Header, r *http.Request, value string, until time.Time) {
-	c := http.Cookie{
-		Name: a.cookieName(r), Value: value, Path: "/", HttpOnly: true,
-		Secure: a.isTLS(r), SameSite: http.SameSiteLaxMode,
-		MaxAge: int(until.Sub(a.now()).Seconds()),
+func (a *api) setCookie(c *gin.Context, value string, until time.Time) {
+	cookie := http.Cookie{
+		Name: a.cookieName(c.Request), Value: value, Path: "/", HttpOnly: true,
+		Secure: a.isTLS(c.Request), SameSite: http.SameSiteLaxMode,
+		MaxAge: int(until.Sub(a.Now()).Seconds()),
 	}
-	if value == "" || c.MaxAge <= 0 {
-		c.Value, c.MaxAge = "", -1
+	if value == "" || cookie.MaxAge <= 0 {
+		cookie.Value, cookie.MaxAge = "", -1
 	}
-	h.Add("Set-Cookie", c.String())
+	http.SetCookie(c.Writer, &cookie)
 }
 
 // isTLS reports whether the browser's connection is encrypted, to this node or to a trusted proxy.
@@ -170,7 +169,7 @@ func (a *api) isTLS(r *http.Request) bool {
 
 func (a *api) fromTrustedProxy(r *http.Request) bool {
 	from, err := netip.ParseAddrPort(r.RemoteAddr)
-	return err == nil && slices.ContainsFunc(a.proxies, func(p netip.Prefix) bool {
+	return err == nil && slices.ContainsFunc(a.TrustedProxies, func(p netip.Prefix) bool {
 		return p.Contains(from.Addr().Unmap())
 	})
 }

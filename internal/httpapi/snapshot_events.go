@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/gin-gonic/gin"
 	"github.com/go-json-experiment/json"
 
 	"flashsale.dev/seckill/internal/seckill"
@@ -20,9 +19,8 @@ const (
 )
 
 func (a *api) saleEventRoutes() []route {
-	return []route{{
-		methods: []string{http.MethodGet}, path: "/admin/sales/:goodsId/events", handle: a.saleEvents,
-	}}
+	const path = "/admin/sales/:goodsId/events"
+	return []route{{methods: http.MethodGet, path: path, handle: a.saleEvents}}
 }
 
 type snapshotResponse struct {
@@ -37,26 +35,16 @@ func (a *api) saleEvents(ctx context.Context, r *request) (response, error) {
 	if _, err := a.saleStatistics(ctx, r); err != nil {
 		return response{}, err
 	}
-	if err := a.streams.acquire(r.actor.ID); err != nil {
-		return response{}, err
-	}
-	return response{stream: func(c *gin.Context) {
-		defer a.streams.release(r.actor.ID)
-		s := eventStream{api: a, c: c, actor: r.actor}
+	return a.stream(r, func(ctx context.Context, s eventStream) {
 		if s.start() {
-			s.sendSnapshots(c.Request.Context(), r)
+			s.sendSnapshots(ctx, r)
 		}
-	}}, nil
+	})
 }
 
-func (s *eventStream) sendSnapshots(ctx context.Context, r *request) {
-	interval, lifetime := time.NewTicker(snapshotInterval), time.NewTimer(streamLifetime)
+func (s eventStream) sendSnapshots(ctx context.Context, r *request) {
+	interval := time.NewTicker(snapshotInterval)
 	defer interval.Stop()
-	defer lifetime.Stop()
-	var ended <-chan struct{}
-	if s.Notifier != nil {
-		ended = s.Notifier.Done()
-	}
 	for {
 		event, err := s.snapshots.Get(ctx, r.ID("goodsId"), func(ctx context.Context) (string, error) {
 			return s.snapshotEvent(ctx, r), nil
@@ -68,9 +56,7 @@ func (s *eventStream) sendSnapshots(ctx context.Context, r *request) {
 		case <-interval.C:
 		case <-ctx.Done():
 			return
-		case <-lifetime.C:
-			return
-		case <-ended:
+		case <-s.stopping():
 			return
 		}
 	}
@@ -85,7 +71,7 @@ func (a *api) snapshotEvent(ctx context.Context, r *request) string {
 	} else if err != nil {
 		return troubleEvent(seckill.Unavailable)
 	}
-	p99 := float64(a.purchaseLatency.p99(a.now()).Microseconds()) / 1000
+	p99 := float64(a.purchaseLatency.p99(a.Now()).Microseconds()) / 1000
 	snapshot := snapshotResponse{Figures: statistics.data, PurchaseP99Millis: p99}
 	if ledger, err := a.saleLedger(ctx, r); err == nil {
 		snapshot.Ledger = ledger.data

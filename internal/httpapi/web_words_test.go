@@ -14,12 +14,12 @@ import (
 	"flashsale.dev/seckill/internal/httpapi/web"
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
 func site(t *testing.T) *web.Site {
 	t.Helper()
-	s, err := web.New("CNY")
-	require.NoError(t, err)
+	s := must.Get(web.New("CNY"))(t)
 	return s
 }
 
@@ -45,9 +45,10 @@ func TestPageWords_CoverTheAPI(t *testing.T) {
 	for _, r := range []seckill.Role{seckill.Buyer, seckill.Merchant, seckill.Operator} {
 		names = append(names, "role."+string(r), "session.as."+string(r))
 	}
+	s := site(t)
 	for _, lang := range web.Langs() {
 		for _, name := range names {
-			require.NotEmpty(t, site(t).Words(lang)[name], "%s has no words for %s", lang, name)
+			require.NotEmpty(t, s.Words(lang)[name], "%s has no words for %s", lang, name)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"go.uber.org/goleak"
 
 	"flashsale.dev/seckill/internal/memqueue"
+	"flashsale.dev/seckill/internal/testing/must"
 	"flashsale.dev/seckill/internal/testing/queuesuite"
 )
 
@@ -24,8 +25,7 @@ func TestQueue_KeepsTheContract(t *testing.T) {
 // the commit.
 func TestPublish_ReturnsOnlyAfterTheAck(t *testing.T) {
 	q := memqueue.New(memqueue.Options{})
-	s, err := q.Open(t.Context(), 0)
-	require.NoError(t, err)
+	s := must.Get(q.Open(t.Context(), 0))(t)
 	defer s.Close()
 	published := make(chan error, 1)
 	go func() { published <- q.Publish(t.Context(), 1, []byte("x")) }()
@@ -53,8 +53,7 @@ func TestPublish_EndsWithItsContext(t *testing.T) {
 	})
 	t.Run("a delivered message stays and is redelivered", func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
-		s, err := q.Open(t.Context(), 0)
-		require.NoError(t, err)
+		s := must.Get(q.Open(t.Context(), 0))(t)
 		published := make(chan error, 1)
 		go func() { published <- q.Publish(ctx, 1, []byte("delivered")) }()
 		<-s.Deliveries()
@@ -62,8 +61,7 @@ func TestPublish_EndsWithItsContext(t *testing.T) {
 		require.ErrorIs(t, <-published, context.Canceled)
 		require.NoError(t, s.Close())
 		require.Error(t, s.Ack(1), "a closed stream refuses an ack")
-		s, err = q.Open(t.Context(), 0)
-		require.NoError(t, err)
+		s = must.Get(q.Open(t.Context(), 0))(t)
 		d := <-s.Deliveries()
 		require.Equal(t, "delivered", string(d.Body))
 		require.NoError(t, s.Ack(d.Tag))
@@ -77,8 +75,7 @@ func TestPublish_WaitsForRoomInAFullShard(t *testing.T) {
 	for range 3 {
 		go func() { published <- q.Publish(t.Context(), 1, []byte("x")) }()
 	}
-	s, err := q.Open(t.Context(), 0)
-	require.NoError(t, err)
+	s := must.Get(q.Open(t.Context(), 0))(t)
 	for range 3 {
 		d := <-s.Deliveries()
 		select {

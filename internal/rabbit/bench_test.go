@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/rabbit"
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
 // BenchmarkPublish measures confirmed publishes of 1 KB to one quorum queue, by the number of
@@ -27,7 +28,8 @@ func BenchmarkPublish(b *testing.B) {
 	for _, callers := range []int{1, 64, 512} {
 		b.Run(fmt.Sprintf("callers=%d", callers), func(b *testing.B) {
 			p := runPublisher(b, rabbit.Options{URLs: []string{broker.NewVHost(b)}})
-			measure(b, callers, func(ctx context.Context) error { return p.Publish(ctx, goods, body) })
+			measure(b, callers,
+				func(ctx context.Context) error { return p.Publish(ctx, goods, body) })
 		})
 		b.Run(fmt.Sprintf("callers=%d/floor", callers), func(b *testing.B) {
 			measure(b, callers, bare(b, broker.NewVHost(b), body))
@@ -67,11 +69,9 @@ func processorTime(b *testing.B) time.Duration {
 // bare publishes with nothing but amqp091-go.
 func bare(b *testing.B, url string, body []byte) func(context.Context) error {
 	runPublisher(b, rabbit.Options{URLs: []string{url}}) // declares the queue
-	conn, err := amqp.Dial(url)
-	require.NoError(b, err)
+	conn := must.Get(amqp.Dial(url))(b)
 	b.Cleanup(func() { _ = conn.Close() })
-	ch, err := conn.Channel()
-	require.NoError(b, err)
+	ch := must.Get(conn.Channel())(b)
 	require.NoError(b, ch.Confirm(false))
 	return func(ctx context.Context) error {
 		message := amqp.Publishing{DeliveryMode: amqp.Persistent, Body: body}

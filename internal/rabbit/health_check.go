@@ -75,7 +75,8 @@ func (h *healthCheck) downReason(stall, stallAfter time.Duration) *string {
 	case h.blocked.Active:
 		reason = "the broker is blocked: " + h.blocked.Reason
 	case stall > stallAfter:
-		reason = fmt.Sprintf("the broker has confirmed nothing for %v", stall.Round(healthCheckEvery))
+		reason = fmt.Sprintf("the broker has confirmed nothing for %v",
+			stall.Round(healthCheckEvery))
 	default:
 		return nil
 	}

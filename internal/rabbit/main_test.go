@@ -9,6 +9,7 @@ import (
 	"go.uber.org/goleak"
 
 	"flashsale.dev/seckill/internal/rabbit"
+	"flashsale.dev/seckill/internal/testing/must"
 	"flashsale.dev/seckill/internal/testing/servers"
 )
 
@@ -29,7 +30,16 @@ func eventually(tb testing.TB, condition func() bool, message ...any) {
 // awaitPublish publishes until the broker confirms.
 func awaitPublish(tb testing.TB, p *rabbit.Publisher) {
 	tb.Helper()
-	eventually(tb, func() bool { return p.Publish(tb.Context(), goods, []byte("x")) == nil })
+	require.NoError(tb, firstConfirm(tb.Context(), p))
+}
+
+func firstConfirm(ctx context.Context, p *rabbit.Publisher) error {
+	for deadline := time.Now().Add(timeout); ; time.Sleep(time.Millisecond) {
+		err := p.Publish(ctx, goods, []byte("x"))
+		if err == nil || time.Now().After(deadline) {
+			return err
+		}
+	}
 }
 
 // goods is the sale that the tests publish for.
@@ -38,8 +48,7 @@ const goods = int64(42)
 // runPublisher runs a publisher until cleanup and waits until it is up.
 func runPublisher(tb testing.TB, opt rabbit.Options) *rabbit.Publisher {
 	tb.Helper()
-	p, err := rabbit.NewPublisher(opt)
-	require.NoError(tb, err)
+	p := must.Get(rabbit.NewPublisher(opt))(tb)
 	run(tb, p)
 	awaitUp(tb, p)
 	return p
@@ -64,7 +73,6 @@ func awaitUp(tb testing.TB, p *rabbit.Publisher) {
 
 func openSource(tb testing.TB, opt rabbit.Options) *rabbit.Source {
 	tb.Helper()
-	s, err := rabbit.NewSource(opt)
-	require.NoError(tb, err)
+	s := must.Get(rabbit.NewSource(opt))(tb)
 	return s
 }

@@ -5,16 +5,14 @@ import (
 	"net/url"
 	"testing"
 
-	"github.com/stretchr/testify/require"
-
+	"flashsale.dev/seckill/internal/testing/must"
 	"flashsale.dev/seckill/internal/testing/netfault"
 )
 
 // through returns the broker's URL by way of a new proxy.
 func through(t *testing.T, address string) (*netfault.Proxy, string) {
 	t.Helper()
-	u, err := url.Parse(address)
-	require.NoError(t, err)
+	u := must.Get(url.Parse(address))(t)
 	p := netfault.Start(t, u.Host)
 	u.Host = p.Addr
 	return p, u.String()
@@ -23,8 +21,7 @@ func through(t *testing.T, address string) (*netfault.Proxy, string) {
 // silentBroker accepts connections and never answers.
 func silentBroker(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
+	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	t.Cleanup(func() { _ = l.Close() })
 	return "amqp://guest:secret@" + l.Addr().String() + "/" // the kernel accepts; nothing reads
 }

@@ -34,7 +34,7 @@ type markRequest struct {
 func openPublisherConnection(
 	ctx context.Context, address string, opt Options,
 ) (*publisherConnection, error) {
-	conn, err := dial(ctx, address, opt.Name)
+	conn, err := dial(ctx, address)
 	if err != nil {
 		return nil, err
 	}
@@ -44,7 +44,8 @@ func openPublisherConnection(
 		blocked: conn.NotifyBlocked(make(chan amqp.Blocking, 16)), returned: make(chan struct{}, 1),
 		marks: make(chan markRequest), closed: make(chan struct{}),
 	}
-	if err := conn.withTimeout(ctx, setupTimeout, func() error { return p.setUp(ctx) }); err != nil {
+	if err := conn.withTimeout(ctx, setupTimeout,
+		func() error { return p.setUp(ctx) }); err != nil {
 		conn.disconnect()
 		return nil, fmt.Errorf("set up %s: %w", conn.host, err)
 	}
@@ -57,8 +58,8 @@ func (p *publisherConnection) setUp(ctx context.Context) error {
 	if err := p.opt.declare(ctx, p.conn); err != nil {
 		return err
 	}
-	for range min(p.opt.Channels, p.opt.Shards) {
-		ch, err := openConfirmChannel(p.conn.Connection, p.noteReturn)
+	for range min(channels, p.opt.Shards) {
+		ch, err := openConfirmChannel(p.conn, p.noteReturn)
 		if err != nil {
 			return err
 		}
@@ -67,7 +68,8 @@ func (p *publisherConnection) setUp(ctx context.Context) error {
 	return nil
 }
 
-// noteReturn must not block, because the library's reader waits for it. One pending signal is enough.
+// noteReturn must not block, because the library's reader waits for it. One pending signal is
+// enough.
 func (p *publisherConnection) noteReturn() {
 	select {
 	case p.returned <- struct{}{}:
@@ -167,14 +169,14 @@ func (p *publisherConnection) redeclare(ctx context.Context) error {
 	p.opt.Logger.Warn("a message was returned: declaring the queues again", "host", p.conn.host)
 	err := p.conn.withTimeout(ctx, setupTimeout, func() error { return p.opt.declare(ctx, p.conn) })
 	if err != nil {
-		return fmt.Errorf("declare again: %w", err)
+		return wrap(err, "declare again")
 	}
 	return p.reportNewQueues(ctx)
 }
 
 // reportNewQueues reports every unmarked shard after each declaration, also those that another
-// process declared or that this process has reported before: the one that was notified may have died
-// since.
+// process declared or that this process has reported before: the one that was notified may have
+// died since.
 func (p *publisherConnection) reportNewQueues(ctx context.Context) error {
 	if p.opt.OnNewQueue == nil {
 		return nil

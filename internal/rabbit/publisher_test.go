@@ -9,6 +9,7 @@ import (
 
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/rabbit"
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
 func TestOptions_AreValidated(t *testing.T) {
@@ -21,7 +22,7 @@ func TestOptions_AreValidated(t *testing.T) {
 
 func TestPublisher_DeclaresADeletedQueueAgain(t *testing.T) {
 	address := env.RabbitMQ(t).NewVHost(t)
-	reported := newQueueReports()
+	reported := make(queueReports, 64)
 	p := runPublisher(t, rabbit.Options{URLs: []string{address}, OnNewQueue: reported.add})
 	reported.await(t, 0)
 	require.NoError(t, p.MarkRepublished(t.Context(), 0))
@@ -34,33 +35,33 @@ func TestPublisher_DeclaresADeletedQueueAgain(t *testing.T) {
 func TestPublisher_ReportsAMarkedShardNoMore(t *testing.T) {
 	address := env.RabbitMQ(t).NewVHost(t)
 	cutter, proxied := through(t, address)
-	reported := newQueueReports()
-	p := runPublisher(t, rabbit.Options{URLs: []string{proxied}, Shards: 2, OnNewQueue: reported.add})
+	reported := make(queueReports, 64)
+	p := runPublisher(t,
+		rabbit.Options{URLs: []string{proxied}, Shards: 2, OnNewQueue: reported.add})
 	reported.await(t, 0, 1)
 	require.NoError(t, p.MarkRepublished(t.Context(), 0))
 	cutter.Drop()
 	reported.await(t, 1)
 	require.NoError(t, p.MarkRepublished(t.Context(), 1))
-	require.Empty(t, reported.shards)
+	require.Empty(t, reported)
 }
 
 func TestSilentBroker_BlocksNothing(t *testing.T) {
+	t.Parallel() // it mostly waits for timeouts
 	t.Run("it is passed over for the next address", func(t *testing.T) {
 		opt := rabbit.Options{URLs: []string{silentBroker(t), env.RabbitMQ(t).NewVHost(t)}}
 		p := runPublisher(t, opt)
 		require.NoError(t, p.Publish(t.Context(), goods, []byte("x")))
-		s, err := openSource(t, opt).Open(t.Context(), 0)
-		require.NoError(t, err)
+		s := must.Get(openSource(t, opt).Open(t.Context(), 0))(t)
 		require.NoError(t, s.Close())
 	})
 	t.Run("alone, it is down and everything returns", func(t *testing.T) {
 		opt := rabbit.Options{URLs: []string{silentBroker(t)}}
-		p, err := rabbit.NewPublisher(opt)
-		require.NoError(t, err)
+		p := must.Get(rabbit.NewPublisher(opt))(t)
 		run(t, p)
 		require.ErrorIs(t, p.Publish(t.Context(), goods, []byte("x")), order.ErrQueueDown)
 		require.ErrorIs(t, p.MarkRepublished(t.Context(), 0), order.ErrQueueDown)
-		_, err = openSource(t, opt).Open(t.Context(), 0)
+		_, err := openSource(t, opt).Open(t.Context(), 0)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		eventually(t, func() bool { return p.DownReason() != "not connected yet" })
 		require.NotContains(t, p.DownReason(), "secret")
@@ -91,8 +92,7 @@ func TestPublisher_ReconnectsAfterACut(t *testing.T) {
 
 func TestPublisher_StopWaitsForConfirms(t *testing.T) {
 	address := env.RabbitMQ(t).NewVHost(t)
-	p, err := rabbit.NewPublisher(rabbit.Options{URLs: []string{address}})
-	require.NoError(t, err)
+	p := must.Get(rabbit.NewPublisher(rabbit.Options{URLs: []string{address}}))(t)
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- p.Run(ctx) }()
@@ -112,7 +112,8 @@ func TestPublisher_StopWaitsForConfirms(t *testing.T) {
 	}
 }
 
-// An abandoned message must release its room, and must not make a broker that answers appear stalled.
+// An abandoned message must release its room, and must not make a broker that answers appear
+// stalled.
 func TestPublish_AbandonedMessagesReleaseTheirRoom(t *testing.T) {
 	address := env.RabbitMQ(t).NewVHost(t)
 	opt := rabbit.Options{

@@ -24,7 +24,8 @@ func TestConsumerPriority_SpreadsShardsAndMovesOnlyThoseOfALeaver(t *testing.T) 
 	preferred := func(n int) (by [shards]int) {
 		for shard := range shards {
 			for p := range n {
-				if consumerPriority(fmt.Sprint(p), shard) > consumerPriority(fmt.Sprint(by[shard]), shard) {
+				if consumerPriority(fmt.Sprint(p),
+					shard) > consumerPriority(fmt.Sprint(by[shard]), shard) {
 					by[shard] = p
 				}
 			}

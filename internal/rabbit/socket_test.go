@@ -6,15 +6,15 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
 func TestSocket_WriteNeverWaitsForItsPeer(t *testing.T) {
 	near, far := net.Pipe() // a write blocks until it is read
 	s := newSocket(near)
 	for range 100 {
-		n, err := s.Write(make([]byte, 1024))
-		require.NoError(t, err)
-		require.Equal(t, 1024, n)
+		require.Equal(t, 1024, must.Get(s.Write(make([]byte, 1024)))(t))
 	}
 	require.NoError(t, s.Close(), "nobody reads, and it ends all the same")
 	_, err := s.Write([]byte("x"))
@@ -32,8 +32,7 @@ func TestSocket_CloseSendsTheRestInOrder(t *testing.T) {
 	}()
 	var want []byte
 	for i := range 1000 {
-		_, err := s.Write([]byte{byte(i), byte(i >> 8)})
-		require.NoError(t, err)
+		must.Get(s.Write([]byte{byte(i), byte(i >> 8)}))(t)
 		want = append(want, byte(i), byte(i>>8))
 	}
 	require.NoError(t, s.Close())
@@ -59,10 +58,9 @@ func TestSocket_ReportsABrokenConnection(t *testing.T) {
 	near, far := net.Pipe()
 	s := newSocket(near)
 	require.NoError(t, far.Close())
-	_, err := s.Write([]byte("x"))
-	require.NoError(t, err, "taken, before it could be known")
+	must.Get(s.Write([]byte("x")))(t, "taken, before it could be known")
 	<-s.ended
-	_, err = s.Write([]byte("x"))
+	_, err := s.Write([]byte("x"))
 	require.Error(t, err)
 	_, err = s.Read(make([]byte, 1))
 	require.Error(t, err)

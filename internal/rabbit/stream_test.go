@@ -9,6 +9,7 @@ import (
 
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/rabbit"
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
 func take(t *testing.T, s order.Stream) order.Delivery {
@@ -32,15 +33,13 @@ func TestStream_ConsumerKilled25TimesDeadLettersNothing(t *testing.T) {
 	}
 	source := openSource(t, rabbit.Options{URLs: []string{proxied}})
 	for range 25 {
-		s, err := source.Open(t.Context(), 0)
-		require.NoError(t, err)
+		s := must.Get(source.Open(t.Context(), 0))(t)
 		require.Equal(t, "0", string(take(t, s).Body))
 		cutter.Drop()
 		awaitEnd(t, s)
 		require.NoError(t, s.Close())
 	}
-	s, err := source.Open(t.Context(), 0)
-	require.NoError(t, err)
+	s := must.Get(source.Open(t.Context(), 0))(t)
 	for i := range 100 {
 		d := take(t, s)
 		require.Equal(t, fmt.Sprint(i), string(d.Body))
@@ -57,21 +56,18 @@ func TestDeadLetter_CarriesAttemptsAndOrigin(t *testing.T) {
 	require.NoError(t, p.Publish(t.Context(), goods, []byte("poison")))
 	shard := order.Shard(goods, 2)
 	for attempt := range 3 {
-		s, err := source.Open(t.Context(), shard)
-		require.NoError(t, err)
+		s := must.Get(source.Open(t.Context(), shard))(t)
 		require.Equal(t, attempt+1, take(t, s).Attempts)
 		require.NoError(t, s.Close())
 	}
-	dead, err := source.OpenDead(t.Context())
-	require.NoError(t, err)
+	dead := must.Get(source.OpenDead(t.Context()))(t)
 	d := take(t, dead)
 	require.Equal(t, "poison", string(d.Body))
 	require.Equal(t, fmt.Sprint("seckill.orders.", shard), d.Origin)
 	require.Equal(t, 4, d.Attempts, "three from its queue, one from that of dead letters")
 	require.False(t, d.FirstSeenAt.Before(began), "first seen too early: %v", d.FirstSeenAt)
 	require.NoError(t, dead.Close())
-	dead, err = source.OpenDead(t.Context())
-	require.NoError(t, err)
+	dead = must.Get(source.OpenDead(t.Context()))(t)
 	d.Attempts++
 	again := take(t, dead)
 	require.Equal(t, d.DeliveryInfo, again.DeliveryInfo)
@@ -82,13 +78,11 @@ func TestDeadLetter_CarriesAttemptsAndOrigin(t *testing.T) {
 func TestStream_EndsWithADeletedQueue(t *testing.T) {
 	opt := rabbit.Options{URLs: []string{env.RabbitMQ(t).NewVHost(t)}}
 	source := openSource(t, opt)
-	s, err := source.Open(t.Context(), 0)
-	require.NoError(t, err)
+	s := must.Get(source.Open(t.Context(), 0))(t)
 	deleteQueue(t, opt.URLs[0], "seckill.orders.0")
 	awaitEnd(t, s)
 	require.NoError(t, s.Close())
-	s, err = source.Open(t.Context(), 0)
-	require.NoError(t, err, "it is declared again")
+	s = must.Get(source.Open(t.Context(), 0))(t, "it is declared again")
 	require.NoError(t, s.Close())
 }
 
@@ -99,8 +93,7 @@ func TestStream_CloseWithUnreadDeliveries(t *testing.T) {
 	for range 10 {
 		require.NoError(t, p.Publish(t.Context(), goods, []byte("x")))
 	}
-	s, err := source.Open(t.Context(), 0)
-	require.NoError(t, err)
+	s := must.Get(source.Open(t.Context(), 0))(t)
 	take(t, s)
 	require.NoError(t, s.Close())
 	awaitEnd(t, s)

@@ -1,7 +1,5 @@
 package ratelimit
 
-import "time"
-
 // backStep is how many µs a clock must step back to count as another clock (after a
 // failover or a reset). A smaller step is a correction that time catches up with.
 const backStep = int64(2_000_000)
@@ -11,37 +9,31 @@ const backStep = int64(2_000_000)
 // clock that reads less than writtenAt has stepped back.
 type bucketState struct{ tat, r, scale, writtenAt int64 }
 
-// request is a Request to one limiter; maxWait is in µs.
-type request struct {
-	n, min  int64 // take n, or as many as fit but not fewer than min
-	maxWait int64
-}
-
 // level is how far the TAT is ahead of the clock: d + r/scale µs, d ≥ 0.
 type level struct{ d, r int64 }
 
-// reanchor moves the state to another clock, as far ahead of it as before. Store the
-// result even when the request is denied: else the bucket would not drain until the
-// new clock reaches the old one.
-func (t Params) reanchor(s *bucketState, now int64) *bucketState {
-	if s == nil || s.writtenAt-now <= backStep {
+func (s bucketState) reanchor(t Params, now int64) bucketState {
+	if s.writtenAt-now <= backStep {
 		return s
 	}
-	moved := t.level(&bucketState{tat: s.tat - (s.writtenAt - now), r: s.r, scale: s.scale, writtenAt: now}, now)
-	if moved == (level{}) && t.Kind == KindBucket {
-		return nil // full: the same as none
-	}
-	return t.newBucketState(moved, now)
+	moved := bucketState{tat: s.tat - (s.writtenAt - now), r: s.r, scale: s.scale, writtenAt: now}
+	return t.bucketOf(moved.level(t, now), now)
 }
 
-// level reads the state at the time now. A missing state (nil) is a full bucket, except
-// for Guava's, which starts without stored permits.
-func (t Params) level(s *bucketState, now int64) level {
-	if s == nil {
-		if t.Kind == KindBursty {
-			return level{t.Free / t.Scale, t.Free % t.Scale}
-		}
-		return level{}
+// bucketOf is the state of a level. A full bucket has none, because Redis stores none. A
+// bucket of Guava's has one, because a new one of these is not full.
+func (t Params) bucketOf(at level, now int64) bucketState {
+	if at == (level{}) && t.Kind == KindBucket {
+		return bucketState{}
+	}
+	return bucketState{tat: now + at.d, r: at.r, scale: t.Scale, writtenAt: now}
+}
+
+// level reads the state at the time now. A missing state is a full bucket, except for
+// Guava's, which starts without stored permits.
+func (s bucketState) level(t Params, now int64) level {
+	if s == (bucketState{}) && t.Kind == KindBursty {
+		return level{t.Free / t.Scale, t.Free % t.Scale}
 	}
 	x, r := s.tat, s.r
 	if s.scale != t.Scale && r > 0 { // the rate has changed: round up, by less than 1 µs
@@ -61,88 +53,71 @@ func (t Params) capFor(maxWait int64) int64 {
 	return t.Free + maxWait*t.Scale
 }
 
-// decideBucket decides one request and returns the level after it. It never multiplies
-// the level but compares d with (limit − r − n·Cost)/Scale, so that the doubles of
-// Lua are exact too.
-func (t Params) decideBucket(at level, a request) (level, Decision) {
-	most := t.capFor(a.maxWait)
+// decide never multiplies the level but compares d with (limit − r − n·Cost)/Scale, so
+// that the doubles of Lua are exact too.
+func (s bucketState) decide(t Params, now int64, a request) (bucketState, Decision) {
+	at, most := s.level(t, now), t.capFor(a.maxWait)
 	never := a.n > t.MaxPermits
 	if t.Kind == KindBucket {
 		never = a.n > most/t.Cost
 	}
 	granted := a.n
-	if never || t.retry(at, a.n, most) > 0 {
-		granted = t.fitting(at, most)
+	if never || at.retry(t, a.n, most) > 0 {
+		granted = at.fitting(t, most)
 		if granted < a.min || a.min == a.n {
-			return at, t.denied(at, a.n, most, never)
+			return s, at.status(t).denied(never, at.retry(t, a.n, most))
 		}
 	}
-	after := t.charge(at, granted)
-	wait := at.d + ceilDiv(at.r+t.judgedTicks(granted)-t.Free, t.Scale)
-	d := t.bucketStatus(after)
-	d.Allowed, d.Granted, d.Wait = true, granted, micros(max(0, wait))
-	return after, d
+	after := at.charge(t, granted)
+	d := after.status(t).allowed(granted)
+	d.Wait = micros(max(0, at.retry(t, granted, t.Free)))
+	return bucketState{tat: now + after.d, r: after.r, scale: t.Scale, writtenAt: now}, d
 }
 
-// judgedTicks is what a request adds to the level that decides it. Guava decides by the
-// level before the request.
-func (t Params) judgedTicks(n int64) int64 {
-	if t.Kind == KindBursty {
-		return 0
+func (s bucketState) status(t Params, now int64) Decision { return s.level(t, now).status(t) }
+
+// refund takes n permits off the level, but not those that have drained.
+func (s bucketState) refund(t Params, now, _, n int64) bucketState {
+	if s == (bucketState{}) {
+		return s
 	}
-	return n * t.Cost
+	at, ticks := s.level(t, now), n*t.Cost
+	at.d, at.r = at.d-ticks/t.Scale, at.r-ticks%t.Scale
+	if at.r < 0 {
+		at.d, at.r = at.d-1, at.r+t.Scale
+	}
+	if at.d < 0 {
+		at = level{}
+	}
+	return t.bucketOf(at, now)
 }
 
-// retry is how many µs pass until there is room for n permits; ≤ 0 is now.
-func (t Params) retry(at level, n, most int64) int64 {
-	return at.d + ceilDiv(at.r+t.judgedTicks(n)-most, t.Scale)
+// retry is how many µs pass until the level leaves room for n permits below most ticks;
+// ≤ 0 is now. Guava decides by the level before the request, so n does not count.
+func (at level) retry(t Params, n, most int64) int64 {
+	if t.Kind == KindBursty {
+		n = 0
+	}
+	return at.d + ceilDiv(at.r+n*t.Cost-most, t.Scale)
 }
 
 // fitting is how many permits there is room for.
-func (t Params) fitting(at level, most int64) int64 {
+func (at level) fitting(t Params, most int64) int64 {
 	if at.d > most/t.Scale {
 		return 0
 	}
 	return max(0, most-at.d*t.Scale-at.r) / t.Cost
 }
 
-func (t Params) charge(at level, n int64) level {
+func (at level) charge(t Params, n int64) level {
 	ticks := at.r + n*t.Cost
 	return level{at.d + ticks/t.Scale, ticks % t.Scale}
 }
 
-func (t Params) denied(at level, n, most int64, never bool) Decision {
-	d := t.bucketStatus(at)
-	d.Never = never
-	if !never {
-		d.RetryAfter = micros(t.retry(at, n, most))
-	}
-	return d
-}
-
-func (t Params) bucketStatus(at level) Decision {
+func (at level) status(t Params) Decision {
 	reset := at.d
 	if at.r > 0 {
 		reset++
 	}
-	return Decision{Remaining: t.fitting(at, t.Free), ResetAfter: micros(reset)}
+	return Decision{Remaining: at.fitting(t, t.Free), ResetAfter: micros(reset)}
 }
-
-// refundBucket takes n permits off the level, but not those that have drained.
-func (t Params) refundBucket(at level, n int64) level {
-	ticks := n * t.Cost
-	d, r := at.d-ticks/t.Scale, at.r-ticks%t.Scale
-	if r < 0 {
-		d, r = d-1, r+t.Scale
-	}
-	if d < 0 {
-		return level{}
-	}
-	return level{d, r}
-}
-
-func (t Params) newBucketState(at level, now int64) *bucketState {
-	return &bucketState{tat: now + at.d, r: at.r, scale: t.Scale, writtenAt: now}
-}
-
-func unixMicros(us int64) time.Time { return time.UnixMicro(us).UTC() }

@@ -15,15 +15,74 @@ type engine interface {
 func newEngine(t Params, now int64) engine {
 	switch t.limit.Algorithm {
 	case FixedWindow:
-		return &fixedEngine{params: t}
+		return &stateEngine[fixedState]{params: t}
 	case SlidingWindow:
-		return &slidingEngine{params: t}
+		return &stateEngine[slidingState]{params: t}
 	case SubWindows:
 		return newSubEngine(t)
 	case SlidingLog:
-		return newLogEngine(t)
+		return &logEngine{params: t}
 	case SmoothWarmingUp:
 		return newWarmEngine(t, now)
 	}
-	return &bucketEngine{params: t}
+	return &stateEngine[bucketState]{params: t}
+}
+
+// request is a Request to one limiter; maxWait is in µs.
+type request struct {
+	n, min  int64 // take n, or as many as fit but not fewer than min
+	maxWait int64
+}
+
+// state is what Redis stores under a limiter's key; its zero value is a missing key. The
+// methods are the arithmetic that scripts/lua/ratelimit_decide.lua has too.
+type state[S any] interface {
+	// reanchor moves the state to another clock, as far ahead of it as before. The result
+	// is stored even when a request is denied: else the limiter would not drain until the
+	// new clock reaches the old one.
+	reanchor(t Params, now int64) S
+	// decide returns the state to store; a denial changes nothing.
+	decide(t Params, now int64, a request) (S, Decision)
+	refund(t Params, now, booked, n int64) S
+	status(t Params, now int64) Decision
+}
+
+// stateEngine keeps in memory the state that Redis would keep.
+type stateEngine[S state[S]] struct {
+	params Params
+	state  S
+}
+
+func (e *stateEngine[S]) set(t Params, _ int64) { e.params = t }
+
+func (e *stateEngine[S]) decide(now int64, a request) (d Decision) {
+	e.state, d = e.state.reanchor(e.params, now).decide(e.params, now, a)
+	return d
+}
+
+func (e *stateEngine[S]) refund(now, booked, n int64) {
+	e.state = e.state.reanchor(e.params, now).refund(e.params, now, booked, n)
+}
+
+func (e *stateEngine[S]) status(now int64) Decision {
+	e.state = e.state.reanchor(e.params, now)
+	return e.state.status(e.params, now)
+}
+
+func (e *stateEngine[S]) clone() engine { c := *e; return &c }
+
+// allowed completes the status of a limiter that has granted n permits.
+func (d Decision) allowed(n int64) Decision {
+	d.Allowed, d.Granted = true, n
+	return d
+}
+
+// denied completes the status of a limiter that denies. A request that is larger than
+// all the limiter grants gets no time to retry after: none would help.
+func (d Decision) denied(never bool, retry int64) Decision {
+	d.Never = never
+	if !never {
+		d.RetryAfter = micros(retry)
+	}
+	return d
 }

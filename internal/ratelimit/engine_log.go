@@ -15,13 +15,12 @@ type logEngine struct {
 
 type logged struct{ at, n int64 }
 
-func newLogEngine(t Params) *logEngine { return &logEngine{params: t} }
-
 func (e *logEngine) set(t Params, _ int64) { e.params = t }
 
 // expire drops entries that are an interval old. A permit is free at the very end.
 func (e *logEngine) expire(now int64) {
-	gone := sort.Search(len(e.entries), func(i int) bool { return e.entries[i].at > now-e.params.Cost })
+	gone := sort.Search(len(e.entries),
+		func(i int) bool { return e.entries[i].at > now-e.params.Cost })
 	for _, entry := range e.entries[:gone] {
 		e.count -= entry.n
 	}
@@ -47,12 +46,7 @@ func (e *logEngine) decide(now int64, a request) Decision {
 	now = e.step(now)
 	e.expire(now)
 	if a.n > e.params.Free-e.count {
-		d := e.status(now)
-		d.Never = a.n > e.params.Free
-		if !d.Never {
-			d.RetryAfter = micros(e.retry(now, a.n))
-		}
-		return d
+		return e.status(now).denied(a.n > e.params.Free, e.retry(now, a.n))
 	}
 	e.count += a.n
 	if last := len(e.entries) - 1; last >= 0 && e.entries[last].at == now {
@@ -60,9 +54,7 @@ func (e *logEngine) decide(now int64, a request) Decision {
 	} else {
 		e.entries = append(e.entries, logged{now, a.n})
 	}
-	d := e.status(now)
-	d.Allowed, d.Granted = true, a.n
-	return d
+	return e.status(now).allowed(a.n)
 }
 
 func (e *logEngine) retry(now, n int64) int64 {

@@ -78,12 +78,7 @@ func (e *subEngine) used(now int64) int64 {
 func (e *subEngine) decide(now int64, a request) Decision {
 	now = e.step(now)
 	if a.n > e.params.Free-e.used(now) {
-		d := e.status(now)
-		d.Never = a.n > e.params.Free
-		if !d.Never {
-			d.RetryAfter = micros(e.retry(now, a.n))
-		}
-		return d
+		return e.status(now).denied(a.n > e.params.Free, e.retry(now, a.n))
 	}
 	start := now - now%e.width()
 	p := e.at(start)
@@ -91,9 +86,7 @@ func (e *subEngine) decide(now int64, a request) Decision {
 		*p = part{start: start}
 	}
 	p.count += a.n
-	d := e.status(now)
-	d.Allowed, d.Granted = true, a.n
-	return d
+	return e.status(now).allowed(a.n)
 }
 
 // retry goes through the parts from the oldest, until enough permits have expired.

@@ -70,19 +70,14 @@ func (e *warmEngine) decide(now int64, a request) Decision {
 	e.settle(now)
 	wait := max(0, e.nextFree-now)
 	longest := min(a.maxWait, e.params.limit.MaxWaitMillis*1000)
-	if wait > longest || a.n > e.params.MaxPermits {
-		d := e.status(now)
-		d.Never = a.n > e.params.MaxPermits
-		if !d.Never {
-			d.RetryAfter = micros(wait - longest)
-		}
-		return d
+	if never := a.n > e.params.MaxPermits; never || wait > longest {
+		return e.status(now).denied(never, wait-longest)
 	}
 	spend := min(float64(a.n), e.stored)
 	e.nextFree += e.slow(spend) + int64((float64(a.n)-spend)*e.stable)
 	e.stored -= spend
-	d := e.status(now)
-	d.Allowed, d.Granted, d.Wait = true, a.n, micros(wait)
+	d := e.status(now).allowed(a.n)
+	d.Wait = micros(wait)
 	return d
 }
 

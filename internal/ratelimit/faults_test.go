@@ -18,11 +18,22 @@ import (
 const us = time.Microsecond
 
 func tokenBucket(rate, burstSeconds float64) ratelimit.Limit {
-	return ratelimit.Limit{Algorithm: ratelimit.TokenBucket, PermitsPerSecond: rate, MaxBurstSeconds: burstSeconds}
+	return ratelimit.Limit{
+		Algorithm: ratelimit.TokenBucket, PermitsPerSecond: rate,
+		MaxBurstSeconds: burstSeconds,
+	}
 }
 
 func window(a ratelimit.Algorithm, limit int64, seconds float64) ratelimit.Limit {
 	return ratelimit.Limit{Algorithm: a, Limit: limit, IntervalSeconds: seconds, Parts: 10}
+}
+
+// kinds has a limit of five for each kind of state that Redis stores.
+func kinds(interval float64) []ratelimit.Limit {
+	return []ratelimit.Limit{
+		tokenBucket(1, 5), window(ratelimit.FixedWindow, 5, interval),
+		window(ratelimit.SlidingWindow, 5, interval),
+	}
 }
 
 // passed counts the calls that pass, one each step until the time is over.
@@ -42,17 +53,20 @@ func TestLimiter_RefillIsNotRoundedDown(t *testing.T) {
 		clock := testclock.New()
 		// 2/s, a call each 499 ms for 100 s: the burst of 2 is never the limit,
 		// so all 201 calls pass; flooring the refill passes 101.
-		require.Equal(t, 201, passed(made(tokenBucket(2, 1), clock), clock, 499*ms, 100*time.Second))
+		require.Equal(t, 201,
+			passed(made(tokenBucket(2, 1), clock), clock, 499*ms, 100*time.Second))
 		// 1000/s with 1 s of burst, a call each 0.9 ms for 10 s: 10,000 refilled,
 		// 1,000 saved: 10,999 of the 11,112 (the last permit is not whole yet).
-		require.Equal(t, 10_999, passed(made(tokenBucket(1000, 1), clock), clock, 900*us, 10*time.Second))
+		require.Equal(t, 10_999,
+			passed(made(tokenBucket(1000, 1), clock), clock, 900*us, 10*time.Second))
 	})
 }
 
 func TestLimiter_RefillIsNotRoundedUp(t *testing.T) {
 	onServersAndMemory(t, func(t *testing.T, made newFunc) {
 		clock := testclock.New()
-		require.LessOrEqual(t, passed(made(tokenBucket(1, 1), clock), clock, ms, 10*time.Second), 11)
+		require.LessOrEqual(t, passed(made(tokenBucket(1, 1), clock), clock, ms, 10*time.Second),
+			11)
 	})
 }
 
@@ -60,7 +74,10 @@ func TestLimiter_IntervalIsNotRoundedToMillis(t *testing.T) {
 	onServersAndMemory(t, func(t *testing.T, made newFunc) {
 		for _, rate := range []float64{700, 999, 1500, 3000} {
 			clock := testclock.New()
-			s := made(ratelimit.Limit{Algorithm: ratelimit.TokenBucket, PermitsPerSecond: rate, Burst: 10}, clock)
+			s := made(ratelimit.Limit{
+				Algorithm: ratelimit.TokenBucket, PermitsPerSecond: rate,
+				Burst: 10,
+			}, clock)
 			admittedNow(s)
 			n := 0
 			for range 1000 {
@@ -75,7 +92,10 @@ func TestLimiter_IntervalIsNotRoundedToMillis(t *testing.T) {
 func TestLimiter_RatesBelowOneASecond(t *testing.T) {
 	onEveryStore(t, func(t *testing.T, made newFunc) {
 		clock := testclock.New()
-		s := made(ratelimit.Limit{Algorithm: ratelimit.TokenBucket, Limit: 1, IntervalSeconds: 3, Burst: 1}, clock)
+		s := made(ratelimit.Limit{
+			Algorithm: ratelimit.TokenBucket, Limit: 1, IntervalSeconds: 3,
+			Burst: 1,
+		}, clock)
 		require.Equal(t, 34, passed(s, clock, 500*ms, 100*time.Second))
 		slow := made(tokenBucket(0.1, 1), clock) // less than a permit of burst counts as one
 		require.Equal(t, 10, passed(slow, clock, 500*ms, 100*time.Second))
@@ -85,8 +105,7 @@ func TestLimiter_RatesBelowOneASecond(t *testing.T) {
 func TestLimiter_CallersClockIsIgnored(t *testing.T) {
 	client := newClient(t, servers.Redis(t).Addr())
 	// The node's clock is no part of it: only tests can pass one in.
-	terms, err := tokenBucket(0.01, 500).Params()
-	require.NoError(t, err)
+	terms := termsOf(t, tokenBucket(0.01, 500))
 	a, b := redislimit.New(client, nil), redislimit.New(client, nil)
 	granted := 0
 	for range 20 {
@@ -128,9 +147,7 @@ func admittedNow(s *limiter) int {
 
 func TestLimiter_ClockStepsBack(t *testing.T) {
 	onEveryStore(t, func(t *testing.T, made newFunc) {
-		for _, l := range []ratelimit.Limit{
-			tokenBucket(1, 5), window(ratelimit.FixedWindow, 5, 5), window(ratelimit.SlidingWindow, 5, 5),
-		} {
+		for _, l := range kinds(5) {
 			clock := testclock.New()
 			clock.Add(24 * time.Hour)
 			s := made(l, clock)
@@ -145,9 +162,7 @@ func TestLimiter_ClockStepsBack(t *testing.T) {
 
 func TestLimiter_ChangedLimitRefillsNothing(t *testing.T) {
 	onEveryStore(t, func(t *testing.T, made newFunc) {
-		for _, l := range []ratelimit.Limit{
-			tokenBucket(1, 5), bursty(1), window(ratelimit.FixedWindow, 5, 60), window(ratelimit.SlidingWindow, 5, 60),
-		} {
+		for _, l := range append(kinds(60), bursty(1)) {
 			s := made(l, testclock.New())
 			admittedNow(s)
 			s.setLimit(l)
@@ -161,7 +176,10 @@ func TestLimiter_ChangedLimitRefillsNothing(t *testing.T) {
 
 func TestLimiter_ChangedIntervalRefillsNothing(t *testing.T) {
 	onEveryStore(t, func(t *testing.T, made newFunc) {
-		for _, algorithm := range []ratelimit.Algorithm{ratelimit.FixedWindow, ratelimit.SlidingWindow} {
+		for _, algorithm := range []ratelimit.Algorithm{
+			ratelimit.FixedWindow,
+			ratelimit.SlidingWindow,
+		} {
 			s := made(window(algorithm, 5, 60), testclock.New())
 			require.Equal(t, 5, admittedNow(s))
 			s.setLimit(window(algorithm, 5, 30))
@@ -175,8 +193,7 @@ func TestLimiter_ChangedIntervalRefillsNothing(t *testing.T) {
 func TestStore_NonPositiveRequestsAreErrors(t *testing.T) {
 	client := newClient(t, servers.Redis(t).Addr())
 	r := redislimit.New(client, nil)
-	terms, err := tokenBucket(1, 5).Params()
-	require.NoError(t, err)
+	terms := termsOf(t, tokenBucket(1, 5))
 	for _, n := range []int64{0, -1, -1 << 62} {
 		ask := ratelimit.Request{Key: "k", Params: terms, N: n}
 		_, err := r.TakeEach(t.Context(), []ratelimit.Request{ask})
@@ -191,9 +208,7 @@ func TestStore_NonPositiveRequestsAreErrors(t *testing.T) {
 func TestStore_DeletedOrForeignKeyIsANewLimiter(t *testing.T) {
 	client := newClient(t, servers.Redis(t).Addr())
 	ctx := context.Background()
-	for _, l := range []ratelimit.Limit{
-		tokenBucket(1, 5), bursty(1), window(ratelimit.FixedWindow, 5, 5), window(ratelimit.SlidingWindow, 5, 5),
-	} {
+	for _, l := range append(kinds(5), bursty(1)) {
 		s := newLimiter(t, redislimit.New(client, testclock.New().Now), "k", l)
 		require.True(t, s.take(1, 0).Allowed)
 		require.NoError(t, client.Del(ctx, "k").Err())
@@ -218,20 +233,23 @@ func TestFixedWindow_EndsExactly(t *testing.T) {
 		require.False(t, d.Allowed, "1 µs before the end")
 		require.Equal(t, us, d.RetryAfter)
 		clock.Add(us)
-		require.Equal(t, 3, admittedNow(s), "exactly at the end, and its first request is not dropped")
+		require.Equal(t, 3, admittedNow(s),
+			"exactly at the end, and its first request is not dropped")
 	})
 }
 
 func TestLeakyMeter_Drains(t *testing.T) {
 	onServersAndMemory(t, func(t *testing.T, made newFunc) {
 		clock := testclock.New()
-		s := made(ratelimit.Limit{Algorithm: ratelimit.LeakyMeter, PermitsPerSecond: 10, Burst: 4}, clock)
+		s := made(ratelimit.Limit{Algorithm: ratelimit.LeakyMeter, PermitsPerSecond: 10, Burst: 4},
+			clock)
 		require.Equal(t, 4, admittedNow(s))
 		clock.Add(100 * ms)
 		require.Equal(t, 1, admittedNow(s))
 		clock.Add(time.Minute)
 		require.Equal(t, 4, admittedNow(s))
-		queue := made(ratelimit.Limit{Algorithm: ratelimit.LeakyQueue, PermitsPerSecond: 10, Burst: 3}, clock)
+		queue := made(
+			ratelimit.Limit{Algorithm: ratelimit.LeakyQueue, PermitsPerSecond: 10, Burst: 3}, clock)
 		for i := range 3 {
 			require.Equal(t, time.Duration(i)*100*ms, queue.take(1, anyWait).Wait)
 		}
@@ -242,9 +260,7 @@ func TestLeakyMeter_Drains(t *testing.T) {
 func TestStore_KeyWithoutTTLRecovers(t *testing.T) {
 	client := newClient(t, servers.Redis(t).Addr())
 	ctx := context.Background()
-	for _, l := range []ratelimit.Limit{
-		tokenBucket(1, 5), bursty(1), window(ratelimit.FixedWindow, 5, 5), window(ratelimit.SlidingWindow, 5, 5),
-	} {
+	for _, l := range append(kinds(5), bursty(1)) {
 		clock := testclock.New()
 		s := newLimiter(t, redislimit.New(client, clock.Now), "k", l)
 		for admittedNow(s) == 0 {
@@ -260,8 +276,9 @@ func TestStore_KeyWithoutTTLRecovers(t *testing.T) {
 
 func TestStore_KeyLivesAsLongAsItsDebt(t *testing.T) {
 	client := newClient(t, servers.Redis(t).Addr())
-	terms, err := ratelimit.Limit{Algorithm: ratelimit.Reserve, PermitsPerSecond: 0.01, Burst: 1, MaxWaitMillis: 86_400_000}.Params()
-	require.NoError(t, err)
+	terms := termsOf(t, ratelimit.Limit{
+		Algorithm: ratelimit.Reserve, PermitsPerSecond: 0.01, Burst: 1, MaxWaitMillis: 86_400_000,
+	})
 	r := redislimit.New(client, nil)
 	for range 10 {
 		require.True(t, (&limiter{t, r, "k", terms}).take(1, anyWait).Allowed)
@@ -278,7 +295,10 @@ func TestLimit_ZeroIsNotUnlimited(t *testing.T) {
 		"limit":            window(ratelimit.SlidingWindow, 0, 1),
 		"burst":            {Algorithm: ratelimit.LeakyMeter, PermitsPerSecond: 1},
 		"algorithm":        {},
-		"maxWaitMillis":    {Algorithm: ratelimit.Reserve, PermitsPerSecond: 1, MaxBurstSeconds: 1, MaxWaitMillis: -1},
+		"maxWaitMillis": {
+			Algorithm: ratelimit.Reserve, PermitsPerSecond: 1, MaxBurstSeconds: 1,
+			MaxWaitMillis: -1,
+		},
 	} {
 		var wrong *ratelimit.FieldError
 		require.ErrorAs(t, l.Validate(), &wrong)

@@ -12,7 +12,7 @@ import (
 	"flashsale.dev/seckill/internal/testing/testclock"
 )
 
-func termsOf(t testing.TB, l ratelimit.Limit) ratelimit.Params {
+func termsOf(t require.TestingT, l ratelimit.Limit) ratelimit.Params {
 	terms, err := l.Params()
 	require.NoError(t, err)
 	return terms
@@ -28,7 +28,10 @@ func onBothStores(t *testing.T, run func(t *testing.T, store store)) {
 func TestStore_DeniedGroupTakesNothing(t *testing.T) {
 	onBothStores(t, func(t *testing.T, store store) {
 		wide := ratelimit.Request{Key: "{g}:wide", Params: termsOf(t, tokenBucket(1, 10)), N: 1}
-		narrow := ratelimit.Request{Key: "{g}:narrow", Params: termsOf(t, window(ratelimit.FixedWindow, 2, 60)), N: 1}
+		narrow := ratelimit.Request{
+			Key:    "{g}:narrow",
+			Params: termsOf(t, window(ratelimit.FixedWindow, 2, 60)), N: 1,
+		}
 		for _, want := range []bool{true, true, false, false, false} {
 			got, err := store.TakeEach(t.Context(), []ratelimit.Request{wide, narrow})
 			require.NoError(t, err)
@@ -57,11 +60,13 @@ func TestStore_GroupsAreDecidedInOrder(t *testing.T) {
 
 func TestStore_MinGrantsAPart(t *testing.T) {
 	onBothStores(t, func(t *testing.T, store store) {
-		for _, l := range []ratelimit.Limit{
-			tokenBucket(1, 5), window(ratelimit.FixedWindow, 5, 60), window(ratelimit.SlidingWindow, 5, 60),
-		} {
-			ask := ratelimit.Request{Key: "lease:" + string(l.Algorithm), Params: termsOf(t, l), N: 8, Min: 2}
-			got, err := store.TakeEach(t.Context(), []ratelimit.Request{ask}, []ratelimit.Request{ask})
+		for _, l := range kinds(60) {
+			ask := ratelimit.Request{
+				Key: "lease:" + string(l.Algorithm), Params: termsOf(t, l),
+				N: 8, Min: 2,
+			}
+			got, err := store.TakeEach(t.Context(), []ratelimit.Request{ask},
+				[]ratelimit.Request{ask})
 			require.NoError(t, err)
 			require.True(t, got[0].Allowed)
 			require.EqualValues(t, 5, got[0].Granted)
@@ -72,9 +77,7 @@ func TestStore_MinGrantsAPart(t *testing.T) {
 
 func TestLimiter_RefundCreditsOnlyWhatIsStillTaken(t *testing.T) {
 	onEveryStore(t, func(t *testing.T, made newFunc) {
-		for _, l := range []ratelimit.Limit{
-			tokenBucket(1, 5), window(ratelimit.FixedWindow, 5, 5), window(ratelimit.SlidingWindow, 5, 5),
-		} {
+		for _, l := range kinds(5) {
 			clock := testclock.New()
 			s := made(l, clock)
 			booked := clock.Now()
@@ -86,7 +89,8 @@ func TestLimiter_RefundCreditsOnlyWhatIsStillTaken(t *testing.T) {
 			s.refund(5, booked)
 			require.LessOrEqual(t, admittedNow(s), 5, l.Algorithm)
 			if l.Algorithm != ratelimit.TokenBucket {
-				require.Zero(t, admittedNow(s), "%s: an old window's refund is no credit for a new one", l.Algorithm)
+				require.Zero(t, admittedNow(s),
+					"%s: an old window's refund is no credit for a new one", l.Algorithm)
 			}
 		}
 	})

@@ -3,6 +3,7 @@ package ratelimit_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -13,141 +14,108 @@ import (
 	"flashsale.dev/seckill/internal/testing/testclock"
 )
 
-// The cases of com.google.common.util.concurrent.RateLimiterTest, by its names.
-// R is a wait the limiter causes, U one the user chooses, as there. Infinite
-// rates are no limits here: Validate refuses them.
+// The cases of com.google.common.util.concurrent.RateLimiterTest, by its names. Infinite
+// rates are no limits here: Params refuses them.
+
+func bursty(rate float64) ratelimit.Limit {
+	return ratelimit.Limit{
+		Algorithm: ratelimit.SmoothBursty, PermitsPerSecond: rate,
+		MaxBurstSeconds: 1, MaxWaitMillis: 3_600_000,
+	}
+}
 
 func warming(rate, warmup, cold float64) ratelimit.Limit {
 	return ratelimit.Limit{
-		Algorithm: ratelimit.SmoothWarmingUp, PermitsPerSecond: rate, WarmupSeconds: warmup, ColdFactor: cold, MaxWaitMillis: 86_400_000,
+		Algorithm: ratelimit.SmoothWarmingUp, PermitsPerSecond: rate,
+		WarmupSeconds: warmup, ColdFactor: cold, MaxWaitMillis: 86_400_000,
 	}
 }
 
-// stopwatch plays a case: acquiring sleeps, and each sleep is an event.
-type stopwatch struct {
-	t      *testing.T
-	s      *limiter
-	l      ratelimit.Limit
-	clock  *testclock.Clock
-	events []string
+// acquire is Guava's: it books, and the clock sleeps the wait away.
+func acquire(t *testing.T, s *limiter, clock *testclock.Clock, n int64) time.Duration {
+	d := s.take(n, anyWait)
+	require.True(t, d.Allowed, "%+v", d)
+	clock.Add(d.Wait)
+	return d.Wait
 }
 
-func (w *stopwatch) acquire(permits ...int64) {
-	for _, n := range permits {
-		w.events = append(w.events, "R"+hundredths(acquire(w.t, w.s, w.clock, n)))
-	}
-}
-
-func (w *stopwatch) times(n int) {
-	for range n {
-		w.acquire(1)
-	}
-}
-
-func (w *stopwatch) sleep(d time.Duration) {
-	w.clock.Add(d)
-	w.events = append(w.events, "U"+hundredths(d))
-}
-
-// hundredths of a second, rounded half up as Java's format does.
-func hundredths(d time.Duration) string {
-	h := (d + 5*ms) / (10 * ms)
-	return fmt.Sprintf("%d.%02d", h/100, h%100)
-}
-
-func (w *stopwatch) setRate(rate float64) {
-	w.l.PermitsPerSecond = rate
-	w.s.setLimit(w.l)
-}
-
-type guavaCase struct {
+// guavaCases are limits, and what happens to a new limiter of each. As in Guava's test,
+// R is a wait in seconds that the limiter causes and U one that the user chooses:
+//
+//	R0.50   acquires a permit and waits that long; R0.50:2 acquires two
+//	U0.50   sleeps that long
+//	yes@1s  tries to acquire a permit, with that longest wait, and gets it; no@1s does not
+//	rate:2  changes the rate
+type guavaCases map[string]struct {
 	limit  ratelimit.Limit
-	play   func(w *stopwatch)
 	events string
 }
 
-func (c guavaCase) run(t *testing.T, made newFunc) {
-	clock := testclock.New()
-	w := &stopwatch{t: t, s: made(c.limit, clock), l: c.limit, clock: clock}
-	c.play(w)
-	require.Equal(t, strings.Fields(c.events), w.events)
+func (c guavaCases) run(t *testing.T, made newFunc) {
+	for name, c := range c {
+		t.Run(name, func(t *testing.T) {
+			clock := testclock.New()
+			s := made(c.limit, clock)
+			for i, event := range strings.Fields(c.events) {
+				event, weight, _ := strings.Cut(event, ":")
+				n, _ := strconv.ParseInt(weight, 10, 64) // absent: 1
+				playGuava(t, s, clock, fmt.Sprintf("%d. %s", i, event), event, max(1, n))
+				if event == "rate" {
+					c.limit.PermitsPerSecond = float64(n)
+					s.setLimit(c.limit)
+				}
+			}
+		})
+	}
+}
+
+func playGuava(t *testing.T, s *limiter, clock *testclock.Clock, label, event string, n int64) {
+	answer, wait, tries := strings.Cut(event, "@")
+	switch {
+	case tries:
+		most, err := time.ParseDuration(wait)
+		if wait == "any" {
+			most, err = anyWait, nil
+		}
+		require.NoError(t, err)
+		d := s.take(n, most)
+		require.Equal(t, answer == "yes", d.Allowed, label)
+		clock.Add(d.Wait)
+	case event[0] == 'R':
+		// Hundredths of a second, rounded half up as Java's format does.
+		h := (acquire(t, s, clock, n) + 5*ms) / (10 * ms)
+		require.Equal(t, event, fmt.Sprintf("R%d.%02d", h/100, h%100), label)
+	case event[0] == 'U':
+		sleep, err := time.ParseDuration(event[1:] + "s")
+		require.NoError(t, err)
+		clock.Add(sleep)
+	}
 }
 
 func TestGuava_Bursty(t *testing.T) {
-	cases := map[string]guavaCase{
-		"testSimpleWithWait": {bursty(5), func(w *stopwatch) { w.times(1); w.sleep(200 * ms); w.times(2) }, "R0.00 U0.20 R0.00 R0.20"},
+	onEveryStore(t, guavaCases{
+		"testSimple":         {bursty(5), "R0.00 R0.20 R0.20"},
+		"testSimpleWeights":  {bursty(1), "R0.00 R1.00 R1.00:2 R2.00:4 R4.00:8 R8.00"},
+		"testSimpleWithWait": {bursty(5), "R0.00 U0.20 R0.00 R0.20"},
 		"testSimpleAcquireEarliestAvailableIsInPast": {
-			bursty(5), func(w *stopwatch) { w.times(1); w.sleep(400 * ms); w.times(3) }, "R0.00 U0.40 R0.00 R0.00 R0.20",
+			bursty(5), "R0.00 U0.40 R0.00 R0.00 R0.20",
 		},
-		// A limiter begins with its first ask here, not when it is configured: so
-		// the two seconds of idling come after one ask, and 200 ms that repay it.
-		"testOneSecondBurst": {
-			bursty(5),
-			func(w *stopwatch) { w.times(1); w.sleep(2200 * ms); w.acquire(1, 1, 3, 1, 1) },
-			"R0.00 U2.20 R0.00 R0.00 R0.00 R0.00 R0.20",
-		},
-		"testBurstyAndUpdate": {
-			bursty(1),
-			func(w *stopwatch) { w.acquire(1, 1); w.setRate(2); w.acquire(1, 2, 4, 1) },
-			"R0.00 R1.00 R1.00 R0.50 R1.00 R2.00",
-		},
-	}
-	onEveryStore(t, func(t *testing.T, made newFunc) {
-		for name, c := range cases {
-			t.Run(name, func(t *testing.T) { c.run(t, made) })
-		}
-	})
-}
+		// A limiter begins with its first request here, not when it is configured: so the
+		// two seconds of idling come after one request, and 200 ms that repay it.
+		"testOneSecondBurst":  {bursty(5), "R0.00 U2.20 R0.00 R0.00 R0.00:3 R0.00 R0.20"},
+		"testBurstyAndUpdate": {bursty(1), "R0.00 R1.00 rate:2 R1.00 R0.50:2 R1.00:4 R2.00"},
 
-func TestGuava_TryAcquire(t *testing.T) {
-	allowed := func(t *testing.T, want bool, d ratelimit.Decision) { t.Helper(); require.Equal(t, want, d.Allowed) }
-	onEveryStore(t, func(t *testing.T, made newFunc) {
-		t.Run("testTryAcquire_noWaitAllowed", func(t *testing.T) {
-			clock := testclock.New()
-			s := made(bursty(5), clock)
-			allowed(t, true, s.take(1, 0))
-			allowed(t, false, s.take(1, 0))
-			allowed(t, false, s.take(1, 0))
-			clock.Add(100 * ms)
-			allowed(t, false, s.take(1, 0))
-		})
-		t.Run("testTryAcquire_someWaitAllowed", func(t *testing.T) {
-			clock := testclock.New()
-			s := made(bursty(5), clock)
-			allowed(t, true, s.take(1, 0))
-			// Guava's sleeps for the wait.
-			second := s.take(1, 200*ms)
-			allowed(t, true, second)
-			clock.Add(second.Wait)
-			allowed(t, false, s.take(1, 100*ms))
-			clock.Add(100 * ms)
-			allowed(t, true, s.take(1, 100*ms))
-		})
-		t.Run("testTryAcquire_overflow", func(t *testing.T) {
-			clock := testclock.New()
-			s := made(bursty(5), clock)
-			allowed(t, true, s.take(1, 0))
-			clock.Add(100 * ms)
-			allowed(t, true, s.take(1, anyWait))
-		})
-		t.Run("testTryAcquire_negative", func(t *testing.T) {
-			clock := testclock.New()
-			s := made(bursty(5), clock)
-			allowed(t, true, s.take(5, 0))
-			clock.Add(900 * ms)
-			allowed(t, false, s.take(1, -time.Hour))
-			clock.Add(100 * ms)
-			allowed(t, true, s.take(1, -1))
-		})
-		t.Run("testDoubleMinValueCanAcquireExactlyOnce", func(t *testing.T) {
-			clock := testclock.New()
-			s := made(bursty(0.000001), clock)
-			allowed(t, true, s.take(1, 0))
-			allowed(t, false, s.take(1, 0))
-			clock.Add(100 * time.Hour)
-			allowed(t, false, s.take(1, 0))
-		})
-	})
+		"testTryAcquire_noWaitAllowed": {bursty(5), "yes@0s no@0s no@0s U0.10 no@0s"},
+		"testTryAcquire_someWaitAllowed": {
+			bursty(5), "yes@0s yes@200ms no@100ms U0.10 yes@100ms",
+		},
+		"testTryAcquire_overflow": {bursty(5), "yes@0s U0.10 yes@any"},
+		"testTryAcquire_negative": {
+			bursty(5),
+			"yes@0s:5 U0.90 no@-1h U0.10 yes@-1ns",
+		},
+		"testDoubleMinValueCanAcquireExactlyOnce": {bursty(1e-6), "yes@0s no@0s U360000 no@0s"},
+	}.run)
 }
 
 func TestGuava_ParameterValidation(t *testing.T) {
@@ -166,60 +134,27 @@ func TestGuava_ParameterValidation(t *testing.T) {
 }
 
 func TestGuava_WarmingUp(t *testing.T) {
-	for name, c := range map[string]guavaCase{
-		"testWarmUp": {warming(2, 4, 3), func(w *stopwatch) {
-			w.times(8)
-			w.sleep(500 * ms)
-			w.sleep(4000 * ms)
-			w.times(8)
-			w.sleep(500 * ms)
-			w.sleep(2000 * ms)
-			w.times(8)
-		}, `R0.00 R1.38 R1.13 R0.88 R0.63 R0.50 R0.50 R0.50 U0.50 U4.00
+	guavaCases{
+		"testWarmUp": {warming(2, 4, 3), `
+			R0.00 R1.38 R1.13 R0.88 R0.63 R0.50 R0.50 R0.50 U0.50 U4.00
 			R0.00 R1.38 R1.13 R0.88 R0.63 R0.50 R0.50 R0.50 U0.50 U2.00
 			R0.00 R0.50 R0.50 R0.50 R0.50 R0.50 R0.50 R0.50`},
-		"testWarmUpWithColdFactor": {warming(5, 4, 10), func(w *stopwatch) {
-			w.times(8)
-			w.sleep(200 * ms)
-			w.sleep(4000 * ms)
-			w.times(8)
-			w.sleep(200 * ms)
-			w.sleep(1000 * ms)
-			w.times(8)
-		}, `R0.00 R1.75 R1.26 R0.76 R0.30 R0.20 R0.20 R0.20 U0.20 U4.00
+		"testWarmUpWithColdFactor": {warming(5, 4, 10), `
+			R0.00 R1.75 R1.26 R0.76 R0.30 R0.20 R0.20 R0.20 U0.20 U4.00
 			R0.00 R1.75 R1.26 R0.76 R0.30 R0.20 R0.20 R0.20 U0.20 U1.00
 			R0.00 R0.20 R0.20 R0.20 R0.20 R0.20 R0.20 R0.20`},
-		"testWarmUpWithColdFactor1": {warming(5, 4, 1), func(w *stopwatch) {
-			w.times(8)
-			w.sleep(340 * ms)
-			w.times(8)
-		}, `R0.00 R0.20 R0.20 R0.20 R0.20 R0.20 R0.20 R0.20 U0.34
+		"testWarmUpWithColdFactor1": {warming(5, 4, 1), `
+			R0.00 R0.20 R0.20 R0.20 R0.20 R0.20 R0.20 R0.20 U0.34
 			R0.00 R0.20 R0.20 R0.20 R0.20 R0.20 R0.20 R0.20`},
-		"testWarmUpAndUpdate": {warming(2, 4, 3), func(w *stopwatch) {
-			w.times(8)
-			w.sleep(4500 * ms)
-			w.times(3)
-			w.setRate(4)
-			w.times(5)
-			w.sleep(4250 * ms)
-			w.times(11)
-		}, `R0.00 R1.38 R1.13 R0.88 R0.63 R0.50 R0.50 R0.50 U4.50 R0.00 R1.38 R1.13 R0.88
-			R0.34 R0.28 R0.25 R0.25 U4.25 R0.00 R0.72 R0.66 R0.59 R0.53 R0.47 R0.41 R0.34 R0.28 R0.25 R0.25`},
-		"testWarmUpAndUpdateWithColdFactor": {warming(5, 4, 10), func(w *stopwatch) {
-			w.times(8)
-			w.sleep(4200 * ms)
-			w.times(3)
-			w.setRate(10)
-			w.times(5)
-			w.sleep(4100 * ms)
-			w.times(11)
-		}, `R0.00 R1.75 R1.26 R0.76 R0.30 R0.20 R0.20 R0.20 U4.20 R0.00 R1.75 R1.26 R0.76
-			R0.20 R0.10 R0.10 R0.10 U4.10 R0.00 R0.94 R0.81 R0.69 R0.57 R0.44 R0.32 R0.20 R0.10 R0.10 R0.10`},
-	} {
-		t.Run(name, func(t *testing.T) {
-			c.run(t, func(l ratelimit.Limit, clock *testclock.Clock) *limiter { return newLocal(t, l, clock) })
-		})
-	}
+		"testWarmUpAndUpdate": {warming(2, 4, 3), `
+			R0.00 R1.38 R1.13 R0.88 R0.63 R0.50 R0.50 R0.50 U4.50 R0.00 R1.38 R1.13 rate:4
+			R0.88 R0.34 R0.28 R0.25 R0.25 U4.25
+			R0.00 R0.72 R0.66 R0.59 R0.53 R0.47 R0.41 R0.34 R0.28 R0.25 R0.25`},
+		"testWarmUpAndUpdateWithColdFactor": {warming(5, 4, 10), `
+			R0.00 R1.75 R1.26 R0.76 R0.30 R0.20 R0.20 R0.20 U4.20 R0.00 R1.75 R1.26 rate:10
+			R0.76 R0.20 R0.10 R0.10 R0.10 U4.10
+			R0.00 R0.94 R0.81 R0.69 R0.57 R0.44 R0.32 R0.20 R0.10 R0.10 R0.10`},
+	}.run(t, func(l ratelimit.Limit, c *testclock.Clock) *limiter { return newLocal(t, l, c) })
 }
 
 // totalTime acquires so many permits in random lots, and one more to repay.
@@ -254,7 +189,8 @@ func TestGuava_WarmupTimeHoldsWithWeights(t *testing.T) {
 			for _, rate := range []float64{4, 2, 1, 0.5, 0.1} {
 				warmup := (1 + cold) * permits / (2 * rate)
 				clock := testclock.New()
-				took := totalTime(t, newLocal(t, warming(rate, warmup, cold), clock), clock, permits)
+				took := totalTime(t, newLocal(t, warming(rate, warmup, cold), clock), clock,
+					permits)
 				require.InDelta(t, warmup, took.Seconds(), 0.001)
 			}
 		}

@@ -90,12 +90,6 @@ func BadField(field, format string, args ...any) error {
 	return &FieldError{Field: field, Problem: fmt.Sprintf(format, args...)}
 }
 
-// Validate reports the first invalid field as a *FieldError.
-func (l Limit) Validate() error {
-	_, err := l.Params()
-	return err
-}
-
 // perPermit is the interval between permits as cost/scale microseconds in lowest
 // terms: 700/s is 10000/7. It reads the rate in its shortest decimal form, so that
 // 0.1 is exactly a tenth.
@@ -112,7 +106,8 @@ func (l Limit) perPermit() (cost, scale int64, err error) {
 	interval := new(big.Rat).Quo(big.NewRat(1e6, 1), perSecond)
 	if !interval.Num().IsInt64() || !interval.Denom().IsInt64() ||
 		interval.Num().Int64() > MaxTicks || interval.Denom().Int64() > MaxTicks {
-		return 0, 0, BadField("permitsPerSecond", "is too small, or has more digits than can be exact")
+		return 0, 0, BadField("permitsPerSecond",
+			"is too small, or has more digits than can be exact")
 	}
 	return interval.Num().Int64(), interval.Denom().Int64(), nil
 }

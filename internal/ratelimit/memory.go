@@ -61,7 +61,7 @@ func (m *Memory) takeGroup(now int64, group []Request) Decision {
 	} else {
 		d = m.takeTogether(now, group)
 	}
-	d.At = unixMicros(now)
+	d.At = time.UnixMicro(now).UTC()
 	return d
 }
 
@@ -114,34 +114,6 @@ func (a Request) toLimiter() request {
 	return request{n: a.N, min: least, maxWait: max(0, a.MaxWait.Microseconds())}
 }
 
-// Peek decides like TakeEach for one group and takes nothing.
-func (m *Memory) Peek(_ context.Context, asks ...Request) (Decision, error) {
-	if err := Check(asks); err != nil {
-		return Decision{}, err
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	now := m.now().UnixMicro()
-	var joined Decision
-	for i, a := range asks {
-		d := m.peek(now, a)
-		if i > 0 {
-			d = Strictest(joined, d)
-		}
-		joined = d
-	}
-	joined.At = unixMicros(now)
-	return joined, nil
-}
-
-func (m *Memory) peek(now int64, a Request) Decision {
-	s := m.entry(now, a).copied()
-	before := s.engine.status(now)
-	d := s.engine.decide(now, a.toLimiter())
-	d.Remaining, d.ResetAfter = before.Remaining, before.ResetAfter
-	return d
-}
-
 // Refund returns the permits of requests that were taken at booked. Permits that have
 // drained, or belong to a window that is over, are not credited.
 func (m *Memory) Refund(_ context.Context, booked time.Time, asks ...Request) error {
@@ -159,19 +131,70 @@ func (m *Memory) Refund(_ context.Context, booked time.Time, asks ...Request) er
 	return nil
 }
 
-// Reset drops limiters, so that the next requests find new ones.
-func (m *Memory) Reset(_ context.Context, keys ...string) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for _, key := range keys {
-		delete(m.entries, key)
-	}
-	return nil
-}
-
 // steadyClock is the wall clock at the start, continued by the monotonic clock. No
 // correction of the wall clock moves it.
 func steadyClock() func() time.Time {
 	began := time.Now()
 	return func() time.Time { return began.Add(time.Since(began)) }
+}
+
+// entry is the limiter of a request, or a new one that is not stored yet: a denial
+// stores nothing.
+func (m *Memory) entry(now int64, a Request) *entry {
+	if s := m.entries[a.Key]; s != nil {
+		return s.with(a.Params, now)
+	}
+	return &entry{params: a.Params, engine: newEngine(a.Params, now)}
+}
+
+func (m *Memory) put(now int64, key string, s *entry) {
+	if _, known := m.entries[key]; !known {
+		m.evict(now)
+	}
+	m.entries[key] = s
+}
+
+// with changes the params and keeps the permits taken. Another family of algorithms
+// cannot read the state, and starts a new limiter.
+func (s *entry) with(t Params, now int64) *entry {
+	if s.params == t {
+		return s
+	}
+	if s.params.family() != t.family() {
+		return &entry{params: t, engine: newEngine(t, now)}
+	}
+	s.engine.set(t, now)
+	s.params = t
+	return s
+}
+
+// family is equal for algorithms that can read each other's state. All buckets can.
+func (t Params) family() string {
+	switch t.Kind {
+	case KindBucket, KindBursty:
+		return "bucket"
+	}
+	return string(t.limit.Algorithm)
+}
+
+func (s *entry) copied() *entry {
+	return &entry{params: s.params, engine: s.engine.clone(), fullAt: s.fullAt}
+}
+
+// evict examines a few limiters for each new one and drops those that are full, so that
+// memory follows the load without a background goroutine. (A map's iteration begins
+// anywhere.)
+func (m *Memory) evict(now int64) {
+	if len(m.entries) < 64 {
+		return
+	}
+	examined := 0
+	for key, s := range m.entries {
+		if s.fullAt <= now || len(m.entries) >= memoryKeys {
+			delete(m.entries, key)
+		}
+		if examined++; examined == 4 {
+			return
+		}
+	}
 }

@@ -1,6 +1,7 @@
 package ratelimit_test
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -13,18 +14,22 @@ import (
 	"flashsale.dev/seckill/internal/testing/testclock"
 )
 
+// local are the windows that work in process only.
+var local = []ratelimit.Algorithm{ratelimit.SubWindows, ratelimit.SlidingLog}
+
 func TestMemory_ConcurrentRequestsAreCountedOnce(t *testing.T) {
-	for _, algorithm := range []ratelimit.Algorithm{ratelimit.SubWindows, ratelimit.SlidingLog, ratelimit.SlidingWindow, ratelimit.FixedWindow} {
+	for _, algorithm := range append(slices.Clone(local), ratelimit.SlidingWindow,
+		ratelimit.FixedWindow) {
 		t.Run(string(algorithm), func(t *testing.T) {
 			clock := testclock.New()
-			local := newLocal(t, window(algorithm, 1000, 1), clock)
+			s := newLocal(t, window(algorithm, 1000, 1), clock)
 			for range 3 { // each time a whole reset lies behind it
 				var admitted atomic.Int64
 				var all sync.WaitGroup
 				for range 8 {
 					all.Go(func() {
 						for range 500 {
-							if local.take(1, 0).Allowed {
+							if s.take(1, 0).Allowed {
 								admitted.Add(1)
 							}
 						}
@@ -42,13 +47,13 @@ func TestMemory_ConcurrentRequestsAreCountedOnce(t *testing.T) {
 // holds more than the limit; the weighted window's bound is stated, not this.
 func TestSubWindows_NoIntervalExceedsTheLimit(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		algorithm := rapid.SampledFrom([]ratelimit.Algorithm{ratelimit.SubWindows, ratelimit.SlidingLog}).Draw(t, "algorithm")
+		algorithm := rapid.SampledFrom(local).Draw(t, "algorithm")
 		clock := testclock.New()
-		local := newLocal(t, window(algorithm, 20, 1), clock)
+		s := newLocal(t, window(algorithm, 20, 1), clock)
 		var good []time.Time
 		for range 300 {
 			clock.Add(time.Duration(rapid.IntRange(0, 60_000).Draw(t, "µs")) * us)
-			if local.take(1, 0).Allowed {
+			if s.take(1, 0).Allowed {
 				good = append(good, clock.Now())
 			}
 		}
@@ -83,47 +88,45 @@ func TestLimiter_RetryAfterIsExact(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l := drawLimit(t)
 		if rapid.Bool().Draw(t, "in process") {
-			algorithm := rapid.SampledFrom([]ratelimit.Algorithm{ratelimit.SubWindows, ratelimit.SlidingLog}).Draw(t, "local")
+			algorithm := rapid.SampledFrom(local).Draw(t, "local")
 			l = window(algorithm, rapid.Int64Range(1, 20).Draw(t, "limit"), 1)
 		}
 		clock := testclock.New()
-		local := newLocal(t, l, clock)
+		s := newLocal(t, l, clock)
 		for range 40 {
 			clock.Add(time.Duration(rapid.IntRange(0, 200_000).Draw(t, "µs")) * us)
 			n := rapid.Int64Range(1, 4).Draw(t, "n")
-			d := local.take(n, 0)
+			d := s.take(n, 0)
 			if d.Allowed || d.Never {
 				require.Zero(t, d.RetryAfter)
 				continue
 			}
 			require.Positive(t, d.RetryAfter)
 			clock.Add(d.RetryAfter - us)
-			require.False(t, local.peek(n, 0).Allowed, "%v: 1 µs before", l.Algorithm)
+			require.False(t, s.peek(n, 0).Allowed, "%v: 1 µs before", l.Algorithm)
 			clock.Add(us)
-			require.True(t, local.take(n, 0).Allowed, "%v: at the moment reported", l.Algorithm)
+			require.True(t, s.take(n, 0).Allowed, "%v: at the moment reported", l.Algorithm)
 		}
 	})
 }
 
 // TestMemory_ChangedRateApplies: warming up is in Guava's cases.
 func TestMemory_ChangedRateApplies(t *testing.T) {
-	for _, l := range []ratelimit.Limit{
-		tokenBucket(1, 5), bursty(1), window(ratelimit.FixedWindow, 5, 5), window(ratelimit.SlidingWindow, 5, 5),
-		window(ratelimit.SubWindows, 5, 5), window(ratelimit.SlidingLog, 5, 5),
-	} {
+	for _, l := range append(kinds(5), bursty(1),
+		window(ratelimit.SubWindows, 5, 5), window(ratelimit.SlidingLog, 5, 5)) {
 		clock := testclock.New()
-		local := newLocal(t, l, clock)
-		admittedNow(local)
+		s := newLocal(t, l, clock)
+		admittedNow(s)
 		if l.PermitsPerSecond > 0 {
 			l.PermitsPerSecond = 2
 		} else {
 			l.Limit = 10
 		}
-		local.setLimit(l)
+		s.setLimit(l)
 		admitted := 0
 		for range 40 {
 			clock.Add(500 * ms)
-			admitted += admittedNow(local)
+			admitted += admittedNow(s)
 		}
 		require.InDelta(t, 2*20, admitted, 7, "%s: 2/s for 20 s", l.Algorithm)
 	}
@@ -134,7 +137,8 @@ func TestMemory_DropsFullLimiters(t *testing.T) {
 	m := ratelimit.NewMemory(clock.Now)
 	params := termsOf(t, tokenBucket(1, 1))
 	for i := range 10_000 {
-		_, err := m.TakeEach(t.Context(), []ratelimit.Request{{Key: string(rune(i)) + "k", Params: params, N: 1}})
+		_, err := m.TakeEach(t.Context(),
+			[]ratelimit.Request{{Key: string(rune(i)) + "k", Params: params, N: 1}})
 		require.NoError(t, err)
 		clock.Add(10 * ms)
 	}

@@ -69,9 +69,13 @@ func (l Limit) window() (limit int64, interval time.Duration, err error) {
 	limit = int64(l.PermitsPerSecond)
 	switch {
 	case l.Limit != 0 || l.IntervalSeconds != 0:
-		return 0, 0, BadField("permitsPerSecond", "a window takes either this or limit and intervalSeconds")
-	case !(l.PermitsPerSecond >= 1 && l.PermitsPerSecond <= maxRate) || float64(limit) != l.PermitsPerSecond:
-		return 0, 0, BadField("permitsPerSecond", "of a window must be a whole number of 1 to %d; for others say limit and intervalSeconds", int64(maxRate))
+		return 0, 0, BadField("permitsPerSecond",
+			"a window takes either this or limit and intervalSeconds")
+	case !(l.PermitsPerSecond >= 1 && l.PermitsPerSecond <= maxRate) ||
+		float64(limit) != l.PermitsPerSecond:
+		return 0, 0, BadField("permitsPerSecond",
+			"of a window must be a whole number of 1 to %d; else give limit and intervalSeconds",
+			int64(maxRate))
 	}
 	return limit, time.Second, nil
 }
@@ -89,7 +93,8 @@ func (l Limit) bucketParams() (Params, error) {
 		return Params{}, err
 	}
 	if t.Cap > MaxTicks || ceilDiv(t.Cap, scale) > maxHorizon.Microseconds() {
-		return Params{}, BadField("permitsPerSecond", "burst and wait at this rate exceed what can be exact (366 days, 2^51 ticks)")
+		return Params{}, BadField("permitsPerSecond",
+			"burst and wait at this rate exceed what can be exact (366 days, 2^51 ticks)")
 	}
 	t.MaxPermits = t.Cap / cost
 	if t.Kind == KindBursty {
@@ -124,11 +129,14 @@ func (l Limit) freeAndCap(cost, scale int64) (free, most int64, err error) {
 	if l.Algorithm == TokenBucket {
 		return free, free, nil
 	}
-	wait := time.Duration(l.MaxWaitMillis) * time.Millisecond
+	return free, sum(free, product(l.MaxWaitMillis*1000, scale)), l.checkWait()
+}
+
+func (l Limit) checkWait() error {
 	if l.MaxWaitMillis < 0 || l.MaxWaitMillis > maxInterval.Milliseconds() {
-		return 0, 0, BadField("maxWaitMillis", "must be 0 to %d", maxInterval.Milliseconds())
+		return BadField("maxWaitMillis", "must be 0 to %d", maxInterval.Milliseconds())
 	}
-	return free, sum(free, product(wait.Microseconds(), scale)), nil
+	return nil
 }
 
 func (l Limit) nginxFreeAndCap(cost int64) (free, most int64, err error) {
@@ -166,13 +174,14 @@ func (l Limit) windowParams() (Params, error) {
 	}
 	ms := interval.Milliseconds()
 	if limit < 1 || limit > maxCount || (l.Algorithm == SlidingWindow && limit > MaxTicks/ms) {
-		return Params{}, BadField("limit", "must be 1 to %d, and for a sliding window limit × interval in ms at most 2^51", maxCount)
+		return Params{}, BadField("limit",
+			"must be 1 to %d, and a sliding window's limit × interval in ms at most 2^51", maxCount)
 	}
-	t := Params{Kind: KindFixed, Cost: ms, Scale: 1, Free: limit, Cap: limit, MaxPermits: limit, limit: l}
+	kind := KindFixed
 	if l.Algorithm == SlidingWindow {
-		t.Kind = KindSliding
+		kind = KindSliding
 	}
-	return t, nil
+	return Params{kind, ms, 1, limit, limit, limit, l}, nil
 }
 
 // MaxWait is the longest wait that the limit itself allows.
@@ -190,7 +199,9 @@ func (t Params) MaxWait() time.Duration {
 func (t Params) TimeFor(n int64) time.Duration { return micros(product(n, t.Cost) / t.Scale) }
 
 // PermitsIn is how many permits accumulate within d.
-func (t Params) PermitsIn(d time.Duration) int64 { return product(d.Microseconds(), t.Scale) / t.Cost }
+func (t Params) PermitsIn(d time.Duration) int64 {
+	return product(d.Microseconds(), t.Scale) / t.Cost
+}
 
 // Share is one node's part of the limit: the rate divided by nodes (1 to 1000), with
 // room for one permit at least.

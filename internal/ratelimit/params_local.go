@@ -24,10 +24,14 @@ func (l Limit) localParams() (Params, error) {
 	if limit < 1 || limit > most {
 		return Params{}, BadField("limit", "must be 1 to %d", most)
 	}
-	if l.Algorithm == SubWindows && (l.Parts < 1 || l.Parts > maxParts || interval.Microseconds()%l.Parts != 0) {
-		return Params{}, BadField("parts", "must be 1 to %d and divide the interval's microseconds", maxParts)
+	us := interval.Microseconds()
+	if l.Algorithm == SubWindows && (l.Parts < 1 || l.Parts > maxParts || us%l.Parts != 0) {
+		return Params{}, BadField("parts", "must be 1 to %d and divide the interval in µs",
+			maxParts)
 	}
-	return Params{Cost: interval.Microseconds(), Scale: max(1, l.Parts), Free: limit, MaxPermits: limit, limit: l}, nil
+	return Params{
+		Cost: us, Scale: max(1, l.Parts), Free: limit, MaxPermits: limit, limit: l,
+	}, nil
 }
 
 func (l Limit) warmupParams() (Params, error) {
@@ -42,10 +46,9 @@ func (l Limit) warmupParams() (Params, error) {
 	if err != nil {
 		return Params{}, err
 	}
-	if l.MaxWaitMillis < 0 || l.MaxWaitMillis > maxInterval.Milliseconds() {
-		return Params{}, BadField("maxWaitMillis", "must be 0 to %d", maxInterval.Milliseconds())
-	}
-	return Params{Cost: cost, Scale: scale, Free: warmup.Microseconds(), MaxPermits: maxCount, limit: l}, nil
+	return Params{
+		Cost: cost, Scale: scale, Free: warmup.Microseconds(), MaxPermits: maxCount, limit: l,
+	}, l.checkWait()
 }
 
 // localWindow is Quota's window for the limits of KindLocal.

@@ -27,8 +27,12 @@ func drawLimit(t *rapid.T) ratelimit.Limit {
 		l.IntervalSeconds = float64(rapid.Int64Range(1, 20_000).Draw(t, "interval ms")) / 1000
 		return l
 	}
-	l.PermitsPerSecond = rapid.SampledFrom([]float64{0.001, 0.1, 0.7, 1, 3, 7, 33.3, 333.333, 700, 999, 1500, 3000, 1e6}).Draw(t, "rate")
-	l.MaxBurstSeconds = rapid.SampledFrom([]float64{0, 0.001, 0.5, 1, 2.5, 60}).Draw(t, "burst seconds")
+	l.PermitsPerSecond = rapid.SampledFrom([]float64{
+		0.001, 0.1, 0.7, 1, 3, 7, 33.3, 333.333, 700,
+		999, 1500, 3000, 1e6,
+	}).Draw(t, "rate")
+	l.MaxBurstSeconds = rapid.SampledFrom([]float64{0, 0.001, 0.5, 1, 2.5, 60}).Draw(t,
+		"burst seconds")
 	l.MaxWaitMillis = rapid.SampledFrom([]int64{0, 1, 100, 1000, 60_000}).Draw(t, "wait")
 	l.Burst = rapid.Int64Range(1, 20).Draw(t, "burst")
 	l.Delay = rapid.Int64Range(0, l.Burst).Draw(t, "delay")
@@ -37,9 +41,7 @@ func drawLimit(t *rapid.T) ratelimit.Limit {
 }
 
 func drawTerms(t *rapid.T) ratelimit.Params {
-	terms, err := drawLimit(t).Params()
-	require.NoError(t, err)
-	return terms
+	return termsOf(t, drawLimit(t))
 }
 
 // drawStep is mostly small, sometimes long, sometimes back, sometimes far back.
@@ -80,7 +82,10 @@ func TestMemory_DecidesLikeRedis(t *testing.T) {
 		runs++
 		clock := testclock.New()
 		memory, inRedis := ratelimit.NewMemory(clock.Now), redislimit.New(client, clock.Now)
-		keys := []string{fmt.Sprintf("%d:a", runs), fmt.Sprintf("%d:b", runs), fmt.Sprintf("%d:c", runs)}
+		keys := []string{
+			fmt.Sprintf("%d:a", runs), fmt.Sprintf("%d:b", runs),
+			fmt.Sprintf("%d:c", runs),
+		}
 		terms := []ratelimit.Params{drawTerms(t), drawTerms(t), drawTerms(t)}
 		booked := clock.Now()
 		for range rapid.IntRange(1, 60).Draw(t, "calls") {
@@ -93,12 +98,14 @@ func TestMemory_DecidesLikeRedis(t *testing.T) {
 			case 2:
 				peekBoth(t, memory, inRedis, drawGroup(t, keys, terms))
 			default:
-				booked = takeBoth(t, memory, inRedis, [][]ratelimit.Request{drawGroup(t, keys, terms), drawGroup(t, keys, terms)})
+				booked = takeBoth(t, memory, inRedis,
+					[][]ratelimit.Request{drawGroup(t, keys, terms), drawGroup(t, keys, terms)})
 			}
 		}
 	})
 }
 
+// takeBoth takes from both stores, whose answers must be equal.
 func takeBoth(t *rapid.T, a, b store, groups [][]ratelimit.Request) time.Time {
 	inGo, err := a.TakeEach(context.Background(), groups...)
 	require.NoError(t, err)

@@ -75,8 +75,9 @@ func Check(group []Request) error {
 // the fewest permits remaining.
 func Strictest(a, b Decision) Decision {
 	d := Decision{
-		Allowed: a.Allowed && b.Allowed, Never: a.Never || b.Never, Granted: min(a.Granted, b.Granted),
-		Wait: max(a.Wait, b.Wait), Remaining: min(a.Remaining, b.Remaining),
+		Allowed: a.Allowed && b.Allowed, Never: a.Never || b.Never,
+		Granted: min(a.Granted, b.Granted), Wait: max(a.Wait, b.Wait),
+		Remaining:  min(a.Remaining, b.Remaining),
 		RetryAfter: max(a.RetryAfter, b.RetryAfter), ResetAfter: max(a.ResetAfter, b.ResetAfter),
 	}
 	if !d.Allowed {

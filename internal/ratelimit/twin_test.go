@@ -67,9 +67,7 @@ func (l *limiter) refund(n int64, booked time.Time) {
 }
 
 func (l *limiter) setLimit(limit ratelimit.Limit) {
-	terms, err := limit.Params()
-	require.NoError(l.t, err)
-	l.terms = terms
+	l.terms = termsOf(l.t, limit)
 }
 
 func newClient(t testing.TB, addr string) *redis.Client {
@@ -85,7 +83,8 @@ type newFunc = func(ratelimit.Limit, *testclock.Clock) *limiter
 // on miniredis, which the standalone program uses.
 func onEveryStore(t *testing.T, run func(t *testing.T, made newFunc)) {
 	onServersAndMemory(t, run)
-	t.Run("miniredis", func(t *testing.T) { onRedis(t, newClient(t, miniredis.RunT(t).Addr()), run) })
+	t.Run("miniredis",
+		func(t *testing.T) { onRedis(t, newClient(t, miniredis.RunT(t).Addr()), run) })
 }
 
 // onServersAndMemory leaves out miniredis, which needs a second for 2,000 decisions.
@@ -97,7 +96,7 @@ func onServersAndMemory(t *testing.T, run func(t *testing.T, made newFunc)) {
 	t.Run("redis", func(t *testing.T) { onRedis(t, newClient(t, servers.Redis(t).Addr()), run) })
 }
 
-func onRedis(t *testing.T, client redislimit.Client, run func(t *testing.T, made newFunc)) {
+func onRedis(t *testing.T, client redis.UniversalClient, run func(t *testing.T, made newFunc)) {
 	keys := 0
 	run(t, func(l ratelimit.Limit, c *testclock.Clock) *limiter {
 		keys++
@@ -109,7 +108,8 @@ func onRedis(t *testing.T, client redislimit.Client, run func(t *testing.T, made
 func newCluster(t testing.TB) *redis.ClusterClient {
 	cluster := env.RedisCluster(t)
 	require.NoError(t, cluster.FlushAll(t.Context()))
-	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: cluster.Addrs(), DisableIdentity: true})
+	client := redis.NewClusterClient(
+		&redis.ClusterOptions{Addrs: cluster.Addrs(), DisableIdentity: true})
 	t.Cleanup(func() { _ = client.Close() })
 	return client
 }

@@ -3,46 +3,36 @@ package ratelimit
 // fixedState is a window that begins with its first request; start is in µs.
 type fixedState struct{ start, count int64 }
 
-// fixedAt is the window at the time now. A new one begins as soon as the old one ends,
-// whatever the expiry of the key in Redis.
-func (t Params) fixedAt(s *fixedState, now int64) fixedState {
-	if s == nil {
-		return fixedState{start: now}
+func (s fixedState) reanchor(_ Params, now int64) fixedState {
+	if s.start-now > backStep {
+		s.start = now
 	}
+	return s
+}
+
+// at is the window at the time now. A new one begins as soon as the old one ends,
+// whatever the expiry of the key in Redis.
+func (s fixedState) at(t Params, now int64) fixedState {
 	if now-s.start >= t.Cost*1000 {
 		return fixedState{start: now}
 	}
-	return *s
+	return s
 }
 
-// reanchorFixed keeps the count on another clock; see reanchor.
-func (t Params) reanchorFixed(s *fixedState, now int64) *fixedState {
-	if s == nil || s.start-now <= backStep {
-		return s
-	}
-	return &fixedState{start: now, count: s.count}
-}
-
-func (t Params) decideFixed(at fixedState, now int64, a request) (fixedState, Decision) {
-	granted := a.n
+func (s fixedState) decide(t Params, now int64, a request) (fixedState, Decision) {
+	at, granted := s.at(t, now), a.n
 	if a.n > t.Free-at.count { // no sum with n, which may overflow
 		granted = t.Free - at.count
 		if granted < a.min || a.min == a.n {
-			d := t.fixedStatus(at, now)
-			d.Never = a.n > t.Free
-			if !d.Never {
-				d.RetryAfter = micros(at.start + t.Cost*1000 - now)
-			}
-			return at, d
+			return s, s.status(t, now).denied(a.n > t.Free, at.start+t.Cost*1000-now)
 		}
 	}
 	at.count += granted
-	d := t.fixedStatus(at, now)
-	d.Allowed, d.Granted = true, granted
-	return at, d
+	return at, at.status(t, now).allowed(granted)
 }
 
-func (t Params) fixedStatus(at fixedState, now int64) Decision {
+func (s fixedState) status(t Params, now int64) Decision {
+	at := s.at(t, now)
 	d := Decision{Remaining: max(0, t.Free-at.count)}
 	if at.count > 0 {
 		d.ResetAfter = micros(at.start + t.Cost*1000 - now)
@@ -50,27 +40,30 @@ func (t Params) fixedStatus(at fixedState, now int64) Decision {
 	return d
 }
 
-// refundFixed credits the window only if it was the one charged, at the time booked.
-func (t Params) refundFixed(at fixedState, booked, n int64) fixedState {
+// refund credits the window only if it was the one charged, at the time booked.
+func (s fixedState) refund(t Params, now, booked, n int64) fixedState {
+	at := s.at(t, now)
 	if booked >= at.start {
-		at.count = max(0, at.count-n)
+		at.count -= n
+	}
+	if at.count <= 0 {
+		return fixedState{}
 	}
 	return at
 }
 
 // slidingState counts two adjacent windows that are aligned to the epoch: count of the
-// one that began at start, last of the one before. Times are in ms.
+// one that began at start, last of the one before. Times are in ms, because the weight of
+// the last window multiplies a time with a count. The methods take µs, as all do.
 type slidingState struct{ start, interval, count, last int64 }
 
-// slidingAt advances the windows to the time now (ms). After a change of the interval
-// all permits count for the current window, so that none is granted early. Counts are
-// clipped to where count × interval is exact.
-func (t Params) slidingAt(s *slidingState, now int64) slidingState {
+// at advances the windows to the time now. After a change of the interval all permits
+// count for the current window, so that none is granted early. Counts are clipped to
+// where count × interval is exact.
+func (s slidingState) at(t Params, now int64) slidingState {
+	now /= 1000
 	at := slidingState{start: now - now%t.Cost, interval: t.Cost}
-	if s == nil {
-		return at
-	}
-	old := *s
+	old := s
 	if old.interval != t.Cost {
 		old = slidingState{start: old.start, interval: t.Cost, count: old.count + old.last}
 		if now-old.start < s.interval*2 {
@@ -89,80 +82,86 @@ func (t Params) slidingAt(s *slidingState, now int64) slidingState {
 	return at
 }
 
-// reanchorSliding keeps the counts on another clock; see reanchor.
-func (t Params) reanchorSliding(s *slidingState, now int64) *slidingState {
-	if s == nil || s.start-now <= backStep/1000 {
+// stored is the state to keep: without a count it is the same as a missing one.
+func (s slidingState) stored() slidingState {
+	if s.count == 0 && s.last == 0 {
+		return slidingState{}
+	}
+	return s
+}
+
+func (s slidingState) reanchor(t Params, now int64) slidingState {
+	ms := now / 1000
+	if s.start-ms <= backStep/1000 {
 		return s
 	}
-	moved := t.slidingAt(&slidingState{start: now - now%s.interval, interval: s.interval, count: s.count, last: s.last}, now)
-	if moved.count == 0 && moved.last == 0 {
-		return nil
-	}
-	return &moved
+	s.start = ms - ms%s.interval
+	return s.at(t, now).stored()
 }
 
-func (t Params) slidingLeft(at slidingState, now int64) int64 {
-	return t.Cost - max(0, now-at.start)
+// left is how many ms of the window at the time now are to come.
+func (s slidingState) left(t Params, now int64) int64 { return t.Cost - max(0, now/1000-s.start) }
+
+// used is what both windows weigh, in permit-milliseconds.
+func (s slidingState) used(t Params, now int64) int64 {
+	return s.last*s.left(t, now) + s.count*t.Cost
 }
 
-// slidingIn is the µs from now (µs) until ms after the start of this millisecond, or
-// later if the clock is before the window.
-func slidingIn(at slidingState, now, ms int64) int64 {
-	return 1000*(ms+max(0, at.start-now/1000)) - now%1000
+// in is the µs from now until ms after the start of this millisecond, or later if the
+// clock is before the window.
+func (s slidingState) in(now, ms int64) int64 {
+	return 1000*(ms+max(0, s.start-now/1000)) - now%1000
 }
 
-// decideSliding admits while last × remaining time + count × interval stays within
+// decide admits while last × remaining time + count × interval stays within
 // limit × interval, in permit-milliseconds.
-func (t Params) decideSliding(at slidingState, now int64, a request) (slidingState, Decision) {
-	left := t.slidingLeft(at, now/1000)
-	used := at.last*left + at.count*t.Cost
-	granted := a.n
+func (s slidingState) decide(t Params, now int64, a request) (slidingState, Decision) {
+	at, granted := s.at(t, now), a.n
+	used := at.used(t, now)
 	if a.n > t.Free || used+a.n*t.Cost > t.Free*t.Cost {
 		granted = max(0, t.Free*t.Cost-used) / t.Cost
 		if granted < a.min || a.min == a.n {
-			d := t.slidingStatus(at, now)
-			d.Never = a.n > t.Free
-			if !d.Never {
-				d.RetryAfter = micros(slidingIn(at, now, t.slidingRetry(at, left, a.n)))
+			if a.n > t.Free {
+				return s, s.status(t, now).denied(true, 0)
 			}
-			return at, d
+			return s, s.status(t, now).denied(false, at.in(now, at.retry(t, now, a.n)))
 		}
 	}
 	at.count += granted
-	d := t.slidingStatus(at, now)
-	d.Allowed, d.Granted = true, granted
-	return at, d
+	return at, at.status(t, now).allowed(granted)
 }
 
-// slidingRetry is the ms until n permits fit: in this window while the weight of the
-// last one falls, or else in the next window.
-func (t Params) slidingRetry(at slidingState, left, n int64) int64 {
-	room := (t.Free - at.count - n) * t.Cost
+// retry is the ms until n permits fit: in this window while the weight of the last one
+// falls, or else in the next window.
+func (s slidingState) retry(t Params, now, n int64) int64 {
+	left, room := s.left(t, now), (t.Free-s.count-n)*t.Cost
 	if room >= 0 {
-		return left - room/at.last
+		return left - room/s.last
 	}
-	return left + max(0, t.Cost-(t.Free-n)*t.Cost/at.count)
+	return left + max(0, t.Cost-(t.Free-n)*t.Cost/s.count)
 }
 
-func (t Params) slidingStatus(at slidingState, now int64) Decision {
-	left := t.slidingLeft(at, now/1000)
-	used := at.last*left + at.count*t.Cost
-	d := Decision{Remaining: max(0, t.Free*t.Cost-used) / t.Cost}
+func (s slidingState) status(t Params, now int64) Decision {
+	at := s.at(t, now)
+	left := at.left(t, now)
+	d := Decision{Remaining: max(0, t.Free*t.Cost-at.used(t, now)) / t.Cost}
 	switch {
 	case at.count > 0:
-		d.ResetAfter = micros(slidingIn(at, now, left+t.Cost))
+		d.ResetAfter = micros(at.in(now, left+t.Cost))
 	case at.last > 0:
-		d.ResetAfter = micros(slidingIn(at, now, left))
+		d.ResetAfter = micros(at.in(now, left))
 	}
 	return d
 }
 
-func (t Params) refundSliding(at slidingState, booked, n int64) slidingState {
-	switch {
+// refund credits the window that was charged, at the time booked, if it still counts.
+func (s slidingState) refund(t Params, now, booked, n int64) slidingState {
+	at := s.at(t, now)
+	switch booked /= 1000; {
 	case booked >= at.start:
 		at.count = max(0, at.count-n)
 	case booked >= at.start-t.Cost:
 		at.last = max(0, at.last-n)
 	}
-	return at
+	return at.stored()
 }

@@ -28,9 +28,8 @@ func FuzzReadPending(f *testing.F) {
 // Any script answer decodes or is rejected. Each line is a field; digits become numbers.
 func FuzzReadReply(f *testing.F) {
 	f.Add("0\n1\n1762862400000\n10\n1-1\n0\n106cq\n5a b\n63", uint8(4))
-	f.Add(
-		"0\n1\n1762862400000\n{\"title\":\"tea\"}\nexposed\n1\n2\n1\n10\n5\n3\n2\n1\n0\n", uint8(0),
-	)
+	f.Add("0\n1\n1762862400000\n{\"title\":\"tea\"}\nexposed\n1\n2\n1\n10\n5\n3\n2\n1\n0\n",
+		uint8(0))
 	f.Add("3\n1\n5", uint8(1))
 	f.Fuzz(func(t *testing.T, lines string, asked uint8) {
 		var fields []any

@@ -23,15 +23,11 @@ func TestLockRebuild_IsRenewedWhileHeld(t *testing.T) {
 	require.False(t, ok, "its holder is at work")
 	key := keysOf(goods).rebuildLock()
 	require.NoError(t, s.client.PExpire(t.Context(), key, life/2).Err())
-	require.Eventually(
-		t, func() bool { return s.client.PTTL(t.Context(), key).Val() > life/2 }, time.Minute,
-		time.Millisecond, "renewed before it ends",
-	)
+	require.Eventually(t, func() bool { return s.client.PTTL(t.Context(), key).Val() > life/2 },
+		time.Minute, time.Millisecond, "renewed before it ends")
 	require.NoError(t, s.client.Del(t.Context(), key).Err())
-	require.Eventually(
-		t, func() bool { return s.client.Exists(t.Context(), key).Val() == 1 }, time.Minute,
-		time.Millisecond, "taken again where it was lost",
-	)
+	require.Eventually(t, func() bool { return s.client.Exists(t.Context(), key).Val() == 1 },
+		time.Minute, time.Millisecond, "taken again where it was lost")
 	unlock()
 	unlock, ok = lock(time.Hour)
 	require.True(t, ok, "released")

@@ -14,7 +14,6 @@ import (
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/rebuild"
 	"flashsale.dev/seckill/internal/seckill/reservation"
-	"flashsale.dev/seckill/internal/testing/servers"
 )
 
 // saleModel is what the scripts must do with order numbers, in Go.
@@ -88,18 +87,17 @@ func (m *saleModel) release(l reservation.OrderLine, kind order.MoveKind) {
 // TestScripts_AgreeWithModelOnOrderNumbers holds reserve, adopt, settle, release and load against
 // Go, on Redis and on the server that standalone embeds.
 func TestScripts_AgreeWithModelOnOrderNumbers(t *testing.T) {
-	for name, s := range map[string]*Store{
-		"redis-server": open(t, servers.Redis(t).Addr(), ""),
-		"miniredis":    open(t, miniredis.RunT(t).Addr(), "a token"),
+	for _, s := range []fixture{
+		open(t, env.Redis(t).Addr(), ""), open(t, miniredis.RunT(t).Addr(), "a token"),
 	} {
-		t.Run(name, func(t *testing.T) { rapid.Check(t, func(rt *rapid.T) { agree(t, rt, s) }) })
+		rapid.Check(t, func(rt *rapid.T) { agree(t, rt, s) })
 	}
 }
 
-func agree(t *testing.T, rt *rapid.T, s *Store) {
+func agree(t *testing.T, rt *rapid.T, s fixture) {
 	require.NoError(rt, s.client.FlushAll(t.Context()).Err())
 	m := &saleModel{epoch: 1, limit: 4, avail: 9, orders: map[string]*modelOrder{}}
-	load(t, s, onSale(m.avail, m.limit))
+	s.load(onSale(m.avail, m.limit))
 	line := func(rt *rapid.T) reservation.Reservation {
 		n := rapid.IntRange(0, 11).Draw(rt, "number")
 		r := reservationOf(n, int64(n%3+1), rapid.Int64Range(1, 3).Draw(rt, "quantity"))
@@ -157,7 +155,7 @@ func agree(t *testing.T, rt *rapid.T, s *Store) {
 				BuyerID: l.BuyerID, OrderSn: l.OrderSn, Quantity: l.Quantity,
 			}
 			for _, want := range []order.MoveResult{order.MoveApplied, order.MoveAppliedBefore} {
-				require.Equal(rt, []order.MoveResult{want}, release(t, s, move))
+				require.Equal(rt, []order.MoveResult{want}, s.release(move))
 			}
 		},
 		"rebuild": func(rt *rapid.T) {
@@ -167,10 +165,10 @@ func agree(t *testing.T, rt *rapid.T, s *Store) {
 			snap.Holdings = m.holdings()
 			m.pend, m.sold = 0, m.pend+m.sold
 			snap.Stock = m.avail
-			load(t, s, snap)
+			s.load(snap)
 		},
 		"": func(rt *rapid.T) {
-			v := view(t, s)
+			v := s.view()
 			require.Equal(
 				rt, []int64{m.avail, m.pend, m.sold}, []int64{v.Available, v.Pending, v.Sold},
 			)

@@ -23,12 +23,17 @@ const (
 	sqliteChunk = 100
 )
 
+// chunkOf returns how many rows or keys a statement on this database may carry.
 func chunkOf(tx *gorm.DB) int {
-	if tx.Name() == "sqlite" {
+	if isSQLite(tx) {
 		return sqliteChunk
 	}
 	return chunk
 }
+
+// isSQLite reports whether statements go to SQLite. GORM knows the name of its dialect, so the
+// store keeps no copy of it.
+func isSQLite(db *gorm.DB) bool { return db.Name() == "sqlite" }
 
 // originBatch is the origin of a dead letter whose order broke a rule while its batch was written.
 const originBatch = "batch"
@@ -45,47 +50,42 @@ const originBatch = "batch"
 // Any error may be followed by the same call.
 func (s *Store) WriteBatch(ctx context.Context, b orderwriter.Batch) (order.Outcome, error) {
 	if s.optimism.try() {
-		out, err := s.writeBy(ctx, writeOptimistically, b)
+		out, err := s.writeBy(ctx, b, writeOptimistically)
 		if !errors.Is(err, errNotNew) {
 			return out, err
 		}
 		s.optimism.failed()
 	}
-	return s.writeBy(ctx, writeBatch, b)
+	return s.writeBy(ctx, b, writeBatch)
 }
 
+// writeBy runs one of the two ways to write a batch under the goods row's lock.
 func (s *Store) writeBy(
-	ctx context.Context, write func(*gorm.DB, orderwriter.Batch) (order.Outcome, error),
-	b orderwriter.Batch,
+	ctx context.Context, b orderwriter.Batch,
+	write func(*gorm.DB, saleRow, orderwriter.Batch) (order.Outcome, error),
 ) (order.Outcome, error) {
-	var out order.Outcome
-	err := s.inTx(ctx, "write a batch", func(tx *gorm.DB) (err error) {
-		out, err = write(tx, b)
-		return err
-	})
-	if err != nil {
-		return order.Outcome{}, err
-	}
-	return out, nil
+	return inSaleTx(ctx, s, "write a batch", b.GoodsID,
+		func(tx *gorm.DB, sale saleRow) (order.Outcome, error) { return write(tx, sale, b) })
 }
 
-func writeBatch(tx *gorm.DB, b orderwriter.Batch) (order.Outcome, error) {
-	sale, err := lockSale(tx, b.GoodsID)
-	if err != nil {
-		return order.Outcome{}, err
-	}
+// writeBatch reads what exists before it judges the lines. It is right for every batch; the
+// optimistic way is only faster.
+func writeBatch(tx *gorm.DB, sale saleRow, b orderwriter.Batch) (order.Outcome, error) {
 	lines := distinct(b.Lines)
 	existing, tombstones, err := existingOrders(tx, b.GoodsID, numbers(lines))
 	if err != nil {
 		return order.Outcome{}, err
 	}
-	lost := linesIn(lines, tombstones)
-	fresh := slices.DeleteFunc(
-		lines, func(l reservation.OrderLine) bool { _, there := existing[l.OrderSn]; return there },
-	)
+	// A tombstone has a row, so its line is lost and not fresh.
+	lost := slices.DeleteFunc(slices.Clone(lines),
+		func(l reservation.OrderLine) bool { return !tombstones[l.OrderSn] })
+	fresh := slices.DeleteFunc(lines,
+		func(l reservation.OrderLine) bool { _, there := existing[l.OrderSn]; return there })
 	if len(fresh)+len(lost) == 0 {
 		return order.Outcome{Epoch: sale.Epoch, Existing: existing}, nil
 	}
+	// Redis was rebuilt without these lines. Their units must be taken in the present epoch first,
+	// or the sale would promise them twice.
 	if strangers := toAdopt(b, sale.Epoch, fresh); len(strangers) > 0 {
 		return order.Outcome{}, &orderwriter.AdoptError{
 			Epoch: sale.Epoch, Limit: sale.MaxPerBuyerLimit, OrderSns: strangers,
@@ -108,6 +108,8 @@ func writeBatch(tx *gorm.DB, b orderwriter.Batch) (order.Outcome, error) {
 
 // write executes the plan.
 func (p *batchPlan) write(tx *gorm.DB) error {
+	// The orders come first: their key detects a writer that ignored the lock before the units are
+	// counted.
 	if err := insert(tx, p.orders); err != nil {
 		return err
 	}
@@ -124,6 +126,7 @@ func (p *batchPlan) write(tx *gorm.DB) error {
 		return err
 	}
 	if len(p.out.Moves) > 0 {
+		// changeStock clears the mark too, but a batch of failures alone changes no stock.
 		if err := unretire(tx, &p.sale); err != nil {
 			return err
 		}
@@ -135,28 +138,14 @@ func (p *batchPlan) write(tx *gorm.DB) error {
 // version that was read under the lock. order.ErrSwapMissed means that another writer ignored the
 // lock or that too few units are left; a new transaction reads the current row.
 func changeStock(tx *gorm.DB, sale saleRow, units int64, now time.Time) error {
+	// A batch without created orders leaves the row and its version alone.
 	if units == 0 {
 		return nil
 	}
-	res := tx.Exec(
-		`UPDATE sales SET stock = stock + ?, version = version + 1, updated_at = ?, retired_at = NULL
+	return requireRows(tx.Exec(`UPDATE sales
+		SET stock = stock + ?, version = version + 1, updated_at = ?, retired_at = NULL
 		WHERE goods_id = ? AND version = ? AND stock + ? >= 0`,
-		units,
-		now.UnixMilli(),
-		sale.GoodsID,
-		sale.Version,
-		units,
-	)
-	if res.Error == nil && res.RowsAffected != 1 {
-		return order.ErrSwapMissed
-	}
-	return res.Error
-}
-
-// statuses returns the state of each order number that has a row.
-func statuses(tx *gorm.DB, goodsID int64, sns []string) (map[string]order.Status, error) {
-	found, _, err := existingOrders(tx, goodsID, sns)
-	return found, err
+		units, now.UnixMilli(), sale.GoodsID, sale.Version, units), 1, order.ErrSwapMissed)
 }
 
 // existingOrders returns the state of each order number that has a row, and which of the numbers
@@ -164,44 +153,34 @@ func statuses(tx *gorm.DB, goodsID int64, sns []string) (map[string]order.Status
 func existingOrders(
 	tx *gorm.DB, goodsID int64, sns []string,
 ) (map[string]order.Status, map[string]bool, error) {
-	found, tombstones := make(map[string]order.Status), make(map[string]bool)
-	for part := range slices.Chunk(sns, chunkOf(tx)) {
-		var rows []orderRow
-		err := tx.Select("order_sn", "status", "failure_reason", "quantity").
-			Where("goods_id = ? AND order_sn IN ?", goodsID, part).Find(&rows).Error
-		if err != nil {
-			return nil, nil, err
-		}
-		for _, r := range rows {
-			found[r.OrderSn] = r.Status
-			if r.order().Tombstone() {
-				tombstones[r.OrderSn] = true
-			}
+	// Names and phone numbers stay in the database: they make up most of a row.
+	columns := tx.Select("order_sn", "status", "failure_reason", "quantity")
+	rows, err := findIn[orderRow](columns, goodsID, "order_sn", sns)
+	found, tombstones := make(map[string]order.Status, len(rows)), make(map[string]bool)
+	for _, r := range rows {
+		found[r.OrderSn] = r.Status
+		if r.order().Tombstone() {
+			tombstones[r.OrderSn] = true
 		}
 	}
-	return found, tombstones, nil
+	return found, tombstones, err
 }
 
 // holdings reads the units that buyers hold. Buyers without holdings are missing from the map. The
 // caller has locked the goods row.
 func holdings(tx *gorm.DB, goodsID int64, ids []int64) (map[int64]int64, error) {
+	rows, err := findIn[holdingRow](tx, goodsID, "buyer_id", ids)
 	held := make(map[int64]int64, len(ids))
-	for part := range slices.Chunk(ids, chunkOf(tx)) {
-		var rows []holdingRow
-		err := tx.Where("goods_id = ? AND buyer_id IN ?", goodsID, part).Find(&rows).Error
-		if err != nil {
-			return nil, err
-		}
-		for _, r := range rows {
-			held[r.BuyerID] = r.Held
-		}
+	for _, r := range rows {
+		held[r.BuyerID] = r.Held
 	}
-	return held, nil
+	return held, err
 }
 
 // setHoldings stores the units that buyers hold from now on. The caller has locked the goods row.
 func setHoldings(tx *gorm.DB, goodsID int64, held map[int64]int64) error {
 	rows := make([]holdingRow, 0, len(held))
+	// Ascending ids walk the primary key in its order.
 	for _, id := range slices.Sorted(maps.Keys(held)) {
 		rows = append(rows, holdingRow{GoodsID: goodsID, BuyerID: id, Held: held[id]})
 	}
@@ -213,6 +192,7 @@ func setHoldings(tx *gorm.DB, goodsID int64, held map[int64]int64) error {
 
 // insert writes rows in statements of bounded size.
 func insert[R any](tx *gorm.DB, rows []R) error {
+	// Each statement begins with the clauses of tx and not with those of the one before.
 	tx = tx.Session(&gorm.Session{})
 	for part := range slices.Chunk(rows, chunkOf(tx)) {
 		if err := tx.Create(&part).Error; err != nil {

@@ -2,10 +2,9 @@ package sqlstore
 
 import (
 	"fmt"
+	"slices"
 	"time"
 	"unicode/utf8"
-
-	"github.com/google/uuid"
 
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/orderwriter"
@@ -24,6 +23,7 @@ type batchPlan struct {
 	out         order.Outcome
 }
 
+// newPlan returns a plan that writes nothing yet.
 func newPlan(sale saleRow, now time.Time) *batchPlan {
 	out := order.Outcome{Epoch: sale.Epoch, Failed: make(map[string]order.FailureReason)}
 	return &batchPlan{sale: sale, now: now, holdings: make(map[int64]int64), out: out}
@@ -47,6 +47,7 @@ func judge(
 		case l.Quantity > sale.Stock-p.sold:
 			err = p.fail(l, b, order.FailedOversold)
 		default:
+			// The batch's later lines of this buyer count on top of this one.
 			held[l.BuyerID], p.holdings[l.BuyerID] = after, after
 			p.create(l, b.PayBy)
 		}
@@ -57,6 +58,7 @@ func judge(
 	return p, nil
 }
 
+// create adds an order that takes its units.
 func (p *batchPlan) create(l reservation.OrderLine, payBy time.Time) {
 	row := newOrder(p.sale, l, p.now)
 	row.Status, row.PayBy = order.Created, millis(payBy)
@@ -64,6 +66,7 @@ func (p *batchPlan) create(l reservation.OrderLine, payBy time.Time) {
 	p.out.Created = append(p.out.Created, l.OrderSn)
 }
 
+// fail adds an order that a rule refuses. Its dead letter says how its message was delivered.
 func (p *batchPlan) fail(
 	l reservation.OrderLine, b orderwriter.Batch, reason order.FailureReason,
 ) error {
@@ -71,34 +74,24 @@ func (p *batchPlan) fail(
 	if err != nil {
 		return err
 	}
-	return p.addFailed(l, deadLetter)
+	p.addFailed(l, deadLetter)
+	return nil
 }
 
 // addFailed adds a failed order with its dead letter and the move that returns its units to Redis.
 // MySQL's stock never lost them.
-func (p *batchPlan) addFailed(l reservation.OrderLine, deadLetter order.DeadLetter) error {
-	if err := p.addDeadLetter(l, deadLetter); err != nil {
-		return err
-	}
+func (p *batchPlan) addFailed(l reservation.OrderLine, deadLetter order.DeadLetter) {
+	p.addDeadLetter(l, deadLetter)
 	row := newOrder(p.sale, l, p.now)
 	row.Status, row.FailureReason, row.ClosedAt = order.Failed, deadLetter.Reason, millis(p.now)
 	p.orders = append(p.orders, row)
 	p.out.Failed[l.OrderSn] = deadLetter.Reason
-	return nil
 }
 
 // addDeadLetter adds a dead letter and the move that returns its order's units to Redis.
-func (p *batchPlan) addDeadLetter(l reservation.OrderLine, deadLetter order.DeadLetter) error {
-	dead, err := rowOfDeadLetter(deadLetter)
-	if err != nil {
-		return err
-	}
-	move, err := newMove(p.sale, l, order.MoveFail, p.now)
-	if err != nil {
-		return err
-	}
-	p.deadLetters, p.out.Moves = append(p.deadLetters, dead), append(p.out.Moves, move)
-	return nil
+func (p *batchPlan) addDeadLetter(l reservation.OrderLine, deadLetter order.DeadLetter) {
+	p.deadLetters = append(p.deadLetters, rowOfDeadLetter(deadLetter))
+	p.out.Moves = append(p.out.Moves, newMove(p.sale, l, order.MoveFail, p.now))
 }
 
 // claimTombstones fills the tombstones of lines that arrive late. The orders stay failed. Their
@@ -113,40 +106,37 @@ func (p *batchPlan) claimTombstones(lines []reservation.OrderLine, b orderwriter
 		if err != nil {
 			return err
 		}
-		if err := p.claimTombstone(l, deadLetter); err != nil {
-			return err
-		}
+		p.claimTombstone(l, deadLetter)
 	}
 	return nil
 }
 
-func (p *batchPlan) claimTombstone(l reservation.OrderLine, deadLetter order.DeadLetter) error {
+// claimTombstone fills one tombstone. The reason stays that of the tombstone, which the buyer may
+// have read already.
+func (p *batchPlan) claimTombstone(l reservation.OrderLine, deadLetter order.DeadLetter) {
 	deadLetter.Reason = order.FailedLost
 	p.claimed = append(p.claimed, newOrder(p.sale, l, p.now))
-	return p.addDeadLetter(l, deadLetter)
+	p.addDeadLetter(l, deadLetter)
 }
 
 // newOrder returns the row of a line without a status. The amount is in the currency's smallest
 // unit.
 func newOrder(sale saleRow, l reservation.OrderLine, now time.Time) orderRow {
 	return orderRow{
-		GoodsID: sale.GoodsID, OrderSn: l.OrderSn, BuyerID: l.BuyerID, Epoch: l.Epoch, Quantity: l.Quantity,
-		Amount: sale.Price * l.Quantity, Name: l.Name, Phone: l.Phone, Created: now.UnixMilli(),
+		GoodsID: sale.GoodsID, OrderLine: l, Amount: sale.Price * l.Quantity,
+		Created: now.UnixMilli(),
 	}
 }
 
 // newMove returns a stock move of the sale's present epoch.
 func newMove(
 	sale saleRow, l reservation.OrderLine, kind order.MoveKind, now time.Time,
-) (order.StockMove, error) {
-	id, err := uuid.NewV7()
-	if err != nil {
-		return order.StockMove{}, fmt.Errorf("make an id: %w", err)
-	}
+) order.StockMove {
 	return order.StockMove{
-		ID: id.String(), GoodsID: sale.GoodsID, Epoch: sale.Epoch, BuyerID: l.BuyerID, OrderSn: l.OrderSn,
-		Quantity: l.Quantity, Kind: kind, MadeAt: now.UTC().Truncate(time.Millisecond),
-	}, nil
+		ID: newID(), GoodsID: sale.GoodsID, Epoch: sale.Epoch, BuyerID: l.BuyerID,
+		OrderSn: l.OrderSn, Quantity: l.Quantity, Kind: kind,
+		MadeAt: now.UTC().Truncate(time.Millisecond),
+	}
 }
 
 // toAdopt returns the numbers of lines whose epoch is older than the goods' and that the batch does
@@ -165,40 +155,23 @@ func toAdopt(b orderwriter.Batch, epoch int64, lines []reservation.OrderLine) []
 // distinct drops repeated order numbers and keeps the first line of each.
 func distinct(lines []reservation.OrderLine) []reservation.OrderLine {
 	seen := make(map[string]bool, len(lines))
-	list := make([]reservation.OrderLine, 0, len(lines))
-	for _, l := range lines {
-		if !seen[l.OrderSn] {
-			seen[l.OrderSn], list = true, append(list, l)
-		}
-	}
-	return list
+	return slices.DeleteFunc(slices.Clone(lines), func(l reservation.OrderLine) bool {
+		repeated := seen[l.OrderSn]
+		seen[l.OrderSn] = true
+		return repeated
+	})
 }
 
-// linesIn returns the lines whose numbers are in sns.
-func linesIn(lines []reservation.OrderLine, sns map[string]bool) []reservation.OrderLine {
-	var list []reservation.OrderLine
-	for _, l := range lines {
-		if sns[l.OrderSn] {
-			list = append(list, l)
-		}
-	}
-	return list
-}
-
+// numbers returns the lines' order numbers, in their order.
 func numbers(lines []reservation.OrderLine) []string {
 	return mapSlice(lines, func(l reservation.OrderLine) string { return l.OrderSn })
 }
 
 // buyers returns the lines' buyers without duplicates.
 func buyers(lines []reservation.OrderLine) []int64 {
-	seen := make(map[int64]bool, len(lines))
-	var ids []int64
-	for _, l := range lines {
-		if !seen[l.BuyerID] {
-			seen[l.BuyerID], ids = true, append(ids, l.BuyerID)
-		}
-	}
-	return ids
+	ids := mapSlice(lines, func(l reservation.OrderLine) int64 { return l.BuyerID })
+	slices.Sort(ids)
+	return slices.Compact(ids)
 }
 
 // Lengths of the columns, in characters.
@@ -217,12 +190,15 @@ func validate(l reservation.OrderLine) error {
 		return fmt.Errorf("order number %.80q %w", l.OrderSn, errDoesNotFit)
 	case !fitsColumn(l.Name, maxName) || !fitsColumn(l.Phone, maxPhone):
 		return fmt.Errorf("name or phone of order %s %w", l.OrderSn, errDoesNotFit)
+	// A CHECK constraint refuses it as well, but only after the statement has reached the server.
 	case l.Quantity <= 0:
 		return fmt.Errorf("quantity %d of order %s %w", l.Quantity, l.OrderSn, errDoesNotFit)
 	}
 	return nil
 }
 
+// fitsColumn counts characters, as MySQL does. Text that is not valid UTF-8 fits no column of MySQL
+// in its strict mode.
 func fitsColumn(s string, most int) bool {
 	return utf8.ValidString(s) && utf8.RuneCountInString(s) <= most
 }

@@ -2,6 +2,7 @@ package sqlstore
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -12,82 +13,68 @@ import (
 	"flashsale.dev/seckill/internal/order/orderwriter"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/reservation"
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
-func TestWriteBatch_StoresOrdersAndTakesStock(t *testing.T) {
-	onEach(t, func(t *testing.T, h fixture) {
-		sale := h.exposed(10, 5)
-		l := h.line(sale, 7, 3)
-		out := h.writeAll(sale.GoodsID, l, h.line(sale, 8, 1))
-		require.Len(t, out.Created, 2)
-		require.Equal(t, sale.Epoch, out.Epoch)
-		got, err := h.Order(t.Context(), sale.GoodsID, l.OrderSn)
-		require.NoError(t, err)
-		require.Equal(t, order.Order{
-			OrderLine: l, GoodsID: sale.GoodsID, Amount: 3 * 1999, Status: order.Created,
-			CreatedAt: today.Add(time.Minute), PayBy: today.Add(16 * time.Minute),
-		}, got)
-		after, err := h.Sale(t.Context(), sale.GoodsID)
-		require.NoError(t, err)
-		require.Equal(t, sale.Version+1, after.Version, "one compare-and-swap")
-		require.EqualValues(t, 4, h.requireBalanced(sale.GoodsID))
-	})
+func (h fixture) TestWriteBatch_StoresOrdersAndTakesStock(t *testing.T) {
+	sale := h.exposed(10, 5)
+	l := h.line(sale, 7, 3)
+	out := h.writeAll(sale.GoodsID, l, h.line(sale, 8, 1))
+	require.Len(t, out.Created, 2)
+	require.Equal(t, sale.Epoch, out.Epoch)
+	require.Equal(t, order.Order{
+		OrderLine: l, GoodsID: sale.GoodsID, Amount: 3 * 1999, Status: order.Created,
+		CreatedAt: today.Add(time.Minute), PayBy: today.Add(16 * time.Minute),
+	}, h.order(sale.GoodsID, l.OrderSn))
+	require.Equal(t, sale.Version+1, h.sale(sale.GoodsID).Version, "one compare-and-swap")
+	require.EqualValues(t, 4, h.requireBalanced(sale.GoodsID))
 }
 
-func TestWriteBatch_IsIdempotentInAnyGrouping(t *testing.T) {
-	onEach(t, func(t *testing.T, h fixture) {
-		sale := h.exposed(10, 5)
-		a, b, c, d := h.line(sale, 1, 1), h.line(sale, 1, 2), h.line(sale, 2, 1), h.line(sale, 3, 1)
-		require.Equal(
-			t, []string{a.OrderSn, b.OrderSn, c.OrderSn}, h.writeAll(sale.GoodsID, a, b, c).Created,
-		)
-		out := h.writeAll(sale.GoodsID, b, c, d, d, b)
-		require.Equal(t, []string{d.OrderSn}, out.Created)
-		require.Equal(
-			t, map[string]order.Status{b.OrderSn: order.Created, c.OrderSn: order.Created},
-			out.Existing,
-		)
-		out = h.writeAll(sale.GoodsID, d, c, b, a)
-		require.Empty(t, out.Created)
-		require.Len(t, out.Existing, 4)
-		require.EqualValues(t, 5, h.requireBalanced(sale.GoodsID))
-	})
+func (h fixture) TestWriteBatch_IsIdempotentInAnyGrouping(t *testing.T) {
+	sale := h.exposed(10, 5)
+	a, b, c, d := h.line(sale, 1, 1), h.line(sale, 1, 2), h.line(sale, 2, 1), h.line(sale, 3, 1)
+	require.Equal(t, []string{a.OrderSn, b.OrderSn, c.OrderSn},
+		h.writeAll(sale.GoodsID, a, b, c).Created)
+	out := h.writeAll(sale.GoodsID, b, c, d, d, b)
+	require.Equal(t, []string{d.OrderSn}, out.Created)
+	require.Equal(t, map[string]order.Status{b.OrderSn: order.Created, c.OrderSn: order.Created},
+		out.Existing)
+	out = h.writeAll(sale.GoodsID, d, c, b, a)
+	require.Empty(t, out.Created)
+	require.Len(t, out.Existing, 4)
+	require.EqualValues(t, 5, h.requireBalanced(sale.GoodsID))
 }
 
-func TestWriteBatch_FailsOrdersBeyondTheStock(t *testing.T) {
-	onEach(t, func(t *testing.T, h fixture) {
-		sale := h.exposed(5, 5)
-		lines := []reservation.OrderLine{
-			h.line(sale, 1, 2), h.line(sale, 2, 4), h.line(sale, 3, 3), h.line(sale, 4, 1),
-		}
-		out := h.writeAll(sale.GoodsID, lines...)
-		require.Equal(t, []string{lines[0].OrderSn, lines[2].OrderSn}, out.Created)
-		require.Equal(t, map[string]order.FailureReason{
-			lines[1].OrderSn: order.FailedOversold, lines[3].OrderSn: order.FailedOversold,
-		}, out.Failed)
-		h.requireFailedOnce(sale, out, lines[1], order.FailedOversold)
-		h.requireFailedOnce(sale, out, lines[3], order.FailedOversold)
-		require.EqualValues(t, 5, h.requireBalanced(sale.GoodsID))
-		again := h.writeAll(sale.GoodsID, lines...)
-		require.Empty(t, again.Failed)
-		require.Equal(t, order.Failed, again.Existing[lines[1].OrderSn])
-		require.Len(t, h.moves(sale.GoodsID), 2, "returned once")
-	})
+func (h fixture) TestWriteBatch_FailsOrdersBeyondTheStock(t *testing.T) {
+	sale := h.exposed(5, 5)
+	lines := []reservation.OrderLine{
+		h.line(sale, 1, 2), h.line(sale, 2, 4), h.line(sale, 3, 3), h.line(sale, 4, 1),
+	}
+	out := h.writeAll(sale.GoodsID, lines...)
+	require.Equal(t, []string{lines[0].OrderSn, lines[2].OrderSn}, out.Created)
+	require.Equal(t, map[string]order.FailureReason{
+		lines[1].OrderSn: order.FailedOversold, lines[3].OrderSn: order.FailedOversold,
+	}, out.Failed)
+	h.requireFailedOnce(sale, out, lines[1], order.FailedOversold)
+	h.requireFailedOnce(sale, out, lines[3], order.FailedOversold)
+	require.EqualValues(t, 5, h.requireBalanced(sale.GoodsID))
+	again := h.writeAll(sale.GoodsID, lines...)
+	require.Empty(t, again.Failed)
+	require.Equal(t, order.Failed, again.Existing[lines[1].OrderSn])
+	require.Len(t, h.moves(sale.GoodsID), 2, "returned once")
 }
 
-func TestWriteBatch_FailsOrdersOverTheBuyersLimit(t *testing.T) {
-	onEach(t, func(t *testing.T, h fixture) {
-		sale := h.exposed(50, 3)
-		h.writeAll(sale.GoodsID, h.line(sale, 1, 2))
-		lines := []reservation.OrderLine{
-			h.line(sale, 1, 2), h.line(sale, 1, 1), h.line(sale, 2, 3), h.line(sale, 2, 1),
-		}
-		out := h.writeAll(sale.GoodsID, lines...)
-		require.Equal(t, []string{lines[1].OrderSn, lines[2].OrderSn}, out.Created)
-		h.requireFailedOnce(sale, out, lines[0], order.FailedOverLimit)
-		h.requireFailedOnce(sale, out, lines[3], order.FailedOverLimit)
-		require.EqualValues(t, 6, h.requireBalanced(sale.GoodsID))
-	})
+func (h fixture) TestWriteBatch_FailsOrdersOverTheBuyersLimit(t *testing.T) {
+	sale := h.exposed(50, 3)
+	h.writeAll(sale.GoodsID, h.line(sale, 1, 2))
+	lines := []reservation.OrderLine{
+		h.line(sale, 1, 2), h.line(sale, 1, 1), h.line(sale, 2, 3), h.line(sale, 2, 1),
+	}
+	out := h.writeAll(sale.GoodsID, lines...)
+	require.Equal(t, []string{lines[1].OrderSn, lines[2].OrderSn}, out.Created)
+	h.requireFailedOnce(sale, out, lines[0], order.FailedOverLimit)
+	h.requireFailedOnce(sale, out, lines[3], order.FailedOverLimit)
+	require.EqualValues(t, 6, h.requireBalanced(sale.GoodsID))
 }
 
 // requireFailedOnce checks what a failed order leaves: its row, its dead letter and its stock move.
@@ -96,187 +83,137 @@ func (h fixture) requireFailedOnce(
 ) {
 	h.t.Helper()
 	require.Equal(h.t, reason, out.Failed[l.OrderSn])
-	o, err := h.Order(h.t.Context(), sale.GoodsID, l.OrderSn)
-	require.NoError(h.t, err)
+	o := h.order(sale.GoodsID, l.OrderSn)
 	require.Equal(h.t, order.Failed, o.Status)
 	require.Equal(h.t, reason, o.FailureReason)
 	require.NotZero(h.t, o.ClosedAt)
-	deadLetters, err := h.DeadLetters(h.t.Context(), "", 100)
-	require.NoError(h.t, err)
-	var own []order.DeadLetter
-	for _, d := range deadLetters {
-		if d.OrderSn == l.OrderSn {
-			own = append(own, d)
-		}
-	}
+	own := slices.DeleteFunc(h.deadLetters(), func(d order.DeadLetter) bool {
+		return d.OrderSn != l.OrderSn
+	})
 	require.Len(h.t, own, 1)
 	require.Equal(h.t, reason, own[0].Reason)
-	require.Equal(
-		h.t,
-		delivered,
-		order.DeliveryInfo{
-			Origin: own[0].Origin, Attempts: own[0].Attempts, FirstSeenAt: own[0].FirstSeenAt,
+	require.Equal(h.t, delivered, order.DeliveryInfo{
+		Origin: own[0].Origin, Attempts: own[0].Attempts, FirstSeenAt: own[0].FirstSeenAt,
+	})
+	require.Equal(h.t, order.Message{GoodsID: sale.GoodsID, Orders: []reservation.OrderLine{l}},
+		must.Get(order.Decode(own[0].Body))(h.t), "can be sent again as it is")
+	moves := h.moves(sale.GoodsID)
+	i := slices.IndexFunc(moves, func(m order.StockMove) bool { return m.OrderSn == l.OrderSn })
+	require.GreaterOrEqual(h.t, i, 0, "no move of a failed order")
+	require.Contains(h.t, out.Moves, moves[i])
+	require.Equal(h.t, order.MoveFail, moves[i].Kind)
+	require.Equal(h.t, l.Quantity, moves[i].Quantity)
+	require.Equal(h.t, sale.Epoch, moves[i].Epoch)
+}
+
+func (h fixture) TestWriteBatch_AsksToAdoptOrdersOfAnOlderEpoch(t *testing.T) {
+	sale := h.exposed(10, 5)
+	written, late, later := h.line(sale, 1, 1), h.line(sale, 2, 1), h.line(sale, 3, 1)
+	h.writeAll(sale.GoodsID, written)
+	now := h.beginEpoch(sale.GoodsID).Sale
+	fresh := h.line(now, 4, 1)
+
+	b := batchOf(sale.GoodsID, written, late, fresh, later)
+	_, err := h.WriteBatch(t.Context(), b)
+	adopt, ok := errors.AsType[*orderwriter.AdoptError](err)
+	require.True(t, ok, "%v", err)
+	require.Equal(t, &orderwriter.AdoptError{
+		Epoch: 2, Limit: sale.MaxPerBuyerLimit,
+		OrderSns: []string{late.OrderSn, later.OrderSn},
+	}, adopt)
+	require.EqualValues(t, 1, h.requireBalanced(sale.GoodsID), "nothing was written")
+
+	b.Adopted, b.Epoch = map[string]int64{late.OrderSn: 1, later.OrderSn: 1}, 1
+	_, err = h.WriteBatch(t.Context(), b)
+	require.ErrorAs(t, err, &adopt, "adopted by an epoch that is over")
+
+	b.Epoch = 2
+	require.Equal(t, []string{late.OrderSn, fresh.OrderSn, later.OrderSn}, h.write(b).Created)
+	require.EqualValues(t, 4, h.requireBalanced(sale.GoodsID))
+	require.EqualValues(t, 1, h.order(sale.GoodsID, late.OrderSn).Epoch,
+		"the epoch that promised it")
+}
+
+func (h fixture) TestWriteBatch_RejectsUnknownGoods(t *testing.T) {
+	sale := seckill.Sale{GoodsID: 99, Epoch: 1}
+	_, err := h.WriteBatch(t.Context(), batchOf(99, h.line(sale, 1, 1)))
+	require.ErrorIs(t, err, seckill.ErrNoSuchGoods)
+	require.NotErrorIs(t, err, order.ErrTryAgain)
+}
+
+func (h fixture) TestWriteBatch_WritesOrdersOfAClosedSale(t *testing.T) {
+	sale := h.exposed(10, 5)
+	must.Get(h.CloseSale(t.Context(), sale.GoodsID, today))(t)
+	h.writeOrder(sale, 1)
+	require.EqualValues(t, 1, h.requireBalanced(sale.GoodsID))
+}
+
+func (h fixture) TestWriteBatch_RejectsDataThatDoesNotFit(t *testing.T) {
+	sale := h.exposed(10, 5)
+	bad := map[string]func(*reservation.OrderLine){
+		"name too long": func(l *reservation.OrderLine) { l.Name = strings.Repeat("é", 256) },
+		"phone no text": func(l *reservation.OrderLine) { l.Phone = "\xff\xfe" },
+		"number too long": func(l *reservation.OrderLine) {
+			l.OrderSn = strings.Repeat("~", 65)
 		},
-	)
-	m, err := order.Decode(own[0].Body)
-	require.NoError(h.t, err)
-	require.Equal(
-		h.t, order.Message{GoodsID: sale.GoodsID, Orders: []reservation.OrderLine{l}}, m,
-		"can be sent again as it is",
-	)
-	for _, move := range h.moves(sale.GoodsID) {
-		if move.OrderSn == l.OrderSn {
-			require.Contains(h.t, out.Moves, move)
-			require.Equal(h.t, order.MoveFail, move.Kind)
-			require.Equal(h.t, l.Quantity, move.Quantity)
-			require.Equal(h.t, sale.Epoch, move.Epoch)
-			return
-		}
+		"no quantity":        func(l *reservation.OrderLine) { l.Quantity = 0 },
+		"less than nothing":  func(l *reservation.OrderLine) { l.Quantity = -1 },
+		"below the smallest": func(l *reservation.OrderLine) { l.Quantity = -1 << 63 },
 	}
-	require.Fail(h.t, "no move of a failed order")
-}
-
-func TestWriteBatch_AsksToAdoptOrdersOfAnOlderEpoch(t *testing.T) {
-	onEach(t, func(t *testing.T, h fixture) {
-		sale := h.exposed(10, 5)
-		written, late, later := h.line(sale, 1, 1), h.line(sale, 2, 1), h.line(sale, 3, 1)
-		h.writeAll(sale.GoodsID, written)
-		now := h.beginEpoch(sale.GoodsID).Sale
-		fresh := h.line(now, 4, 1)
-
-		b := batchOf(sale.GoodsID, written, late, fresh, later)
+	for name, spoil := range bad {
+		l := h.line(sale, 2, 1)
+		spoil(&l)
+		b := batchOf(sale.GoodsID, h.line(sale, 1, 1), l)
 		_, err := h.WriteBatch(t.Context(), b)
-		adopt, ok := errors.AsType[*orderwriter.AdoptError](err)
-		require.True(t, ok, "%v", err)
-		require.Equal(
-			t,
-			&orderwriter.AdoptError{
-				Epoch: 2, Limit: sale.MaxPerBuyerLimit,
-				OrderSns: []string{late.OrderSn, later.OrderSn},
-			},
-			adopt,
-		)
-		require.EqualValues(t, 1, h.requireBalanced(sale.GoodsID), "nothing was written")
-
-		b.Adopted, b.Epoch = map[string]int64{late.OrderSn: 1, later.OrderSn: 1}, 1
-		_, err = h.WriteBatch(t.Context(), b)
-		require.ErrorAs(t, err, &adopt, "adopted by an epoch that is over")
-
-		b.Epoch = 2
-		out, err := h.WriteBatch(t.Context(), b)
-		require.NoError(t, err)
-		require.Equal(t, []string{late.OrderSn, fresh.OrderSn, later.OrderSn}, out.Created)
-		require.EqualValues(t, 4, h.requireBalanced(sale.GoodsID))
-		o, err := h.Order(t.Context(), sale.GoodsID, late.OrderSn)
-		require.NoError(t, err)
-		require.EqualValues(t, 1, o.Epoch, "the epoch that promised it")
-	})
-}
-
-func TestWriteBatch_RejectsUnknownGoods(t *testing.T) {
-	onEach(t, func(t *testing.T, h fixture) {
-		sale := seckill.Sale{GoodsID: 99, Epoch: 1}
-		_, err := h.WriteBatch(t.Context(), batchOf(99, h.line(sale, 1, 1)))
-		require.ErrorIs(t, err, seckill.ErrNoSuchGoods)
-		require.NotErrorIs(t, err, order.ErrTryAgain)
-	})
-}
-
-func TestWriteBatch_WritesOrdersOfAClosedSale(t *testing.T) {
-	onEach(t, func(t *testing.T, h fixture) {
-		sale := h.exposed(10, 5)
-		_, err := h.CloseSale(t.Context(), sale.GoodsID, today)
-		require.NoError(t, err)
-		h.writeOrder(sale, 1)
-		require.EqualValues(t, 1, h.requireBalanced(sale.GoodsID))
-	})
-}
-
-func TestWriteBatch_RejectsDataThatDoesNotFit(t *testing.T) {
-	onEach(t, func(t *testing.T, h fixture) {
-		sale := h.exposed(10, 5)
-		bad := map[string]func(*reservation.OrderLine){
-			"name too long":      func(l *reservation.OrderLine) { l.Name = strings.Repeat("é", 256) },
-			"phone no text":      func(l *reservation.OrderLine) { l.Phone = "\xff\xfe" },
-			"number too long":    func(l *reservation.OrderLine) { l.OrderSn = strings.Repeat("~", 65) },
-			"no quantity":        func(l *reservation.OrderLine) { l.Quantity = 0 },
-			"less than nothing":  func(l *reservation.OrderLine) { l.Quantity = -1 },
-			"below the smallest": func(l *reservation.OrderLine) { l.Quantity = -1 << 63 },
+		require.Error(t, err, name)
+		require.NotErrorIs(t, err, order.ErrTryAgain, "%s is no trouble of the database's", name)
+		require.Zero(t, h.requireBalanced(sale.GoodsID), "%s: nothing was written", name)
+		if l.OrderSn[0] == '~' {
+			continue // not a number of ours; see AddDeadLetter
 		}
-		for name, spoil := range bad {
-			l := h.line(sale, 2, 1)
-			spoil(&l)
-			b := batchOf(sale.GoodsID, h.line(sale, 1, 1), l)
-			_, err := h.WriteBatch(t.Context(), b)
-			require.Error(t, err, name)
-			require.NotErrorIs(
-				t, err, order.ErrTryAgain, "%s is no trouble of the database's", name,
-			)
-			require.Zero(t, h.requireBalanced(sale.GoodsID), "%s: nothing was written", name)
-			if l.OrderSn[0] == '~' {
-				continue // not a number of ours; see AddDeadLetter
-			}
-			out, err := h.WriteFailed(
-				t.Context(), sale.GoodsID, l, order.FailedUnwritten, order.DeadLetter{},
-				today,
-			)
-			require.NoError(t, err, name)
-			require.Equal(
-				t, map[string]order.FailureReason{l.OrderSn: order.FailedUnwritten}, out.Failed,
-			)
-			require.Zero(t, h.requireBalanced(sale.GoodsID))
-		}
-		longest := h.line(sale, 3, 1)
-		longest.Name, longest.Phone = strings.Repeat("🎁", 255), strings.Repeat("9", 255)
-		h.writeAll(sale.GoodsID, longest)
-		o, err := h.Order(t.Context(), sale.GoodsID, longest.OrderSn)
-		require.NoError(t, err)
-		require.Equal(t, longest, o.OrderLine)
-	})
+		require.Equal(t, map[string]order.FailureReason{l.OrderSn: order.FailedUnwritten},
+			h.writeFailed(sale.GoodsID, l, order.FailedUnwritten).Failed, name)
+		require.Zero(t, h.requireBalanced(sale.GoodsID))
+	}
+	longest := h.line(sale, 3, 1)
+	longest.Name, longest.Phone = strings.Repeat("🎁", 255), strings.Repeat("9", 255)
+	h.writeAll(sale.GoodsID, longest)
+	require.Equal(t, longest, h.order(sale.GoodsID, longest.OrderSn).OrderLine)
 }
 
-func TestWriteBatch_WritesThousandsOfOrders(t *testing.T) {
-	onEach(t, func(t *testing.T, h fixture) {
-		sale := h.exposed(2500, 1)
-		out := h.writeAll(sale.GoodsID, h.lines(sale, 2600)...)
-		require.Len(t, out.Created, 2500)
-		require.Len(t, out.Failed, 100)
-		require.EqualValues(t, 2500, h.requireBalanced(sale.GoodsID))
-	})
+func (h fixture) TestWriteBatch_WritesThousandsOfOrders(t *testing.T) {
+	sale := h.exposed(2500, 1)
+	out := h.writeAll(sale.GoodsID, h.lines(sale, 2600)...)
+	require.Len(t, out.Created, 2500)
+	require.Len(t, out.Failed, 100)
+	require.EqualValues(t, 2500, h.requireBalanced(sale.GoodsID))
 }
 
-func TestChangeStock_MissedSwapAsksForRetry(t *testing.T) {
-	onEach(t, func(t *testing.T, h fixture) {
-		sale := h.exposed(10, 5)
-		row, err := findSale(h.read(t.Context()), sale.GoodsID)
-		require.NoError(t, err)
-		h.writeOrder(sale, 1) // another writer changes the version
-		require.ErrorIs(t, changeStock(h.read(t.Context()), row, -1, today), order.ErrTryAgain)
-		row.Version++
-		require.ErrorIs(
-			t, changeStock(h.read(t.Context()), row, -10, today), order.ErrTryAgain,
-			"more than there is",
-		)
-		require.EqualValues(t, 1, h.requireBalanced(sale.GoodsID))
-	})
+func (h fixture) TestChangeStock_MissedSwapAsksForRetry(t *testing.T) {
+	sale := h.exposed(10, 5)
+	row := must.Get(findSale(h.read(t.Context()), sale.GoodsID))(t)
+	h.writeOrder(sale, 1) // another writer changes the version
+	require.ErrorIs(t, changeStock(h.read(t.Context()), row, -1, today), order.ErrTryAgain)
+	row.Version++
+	require.ErrorIs(t, changeStock(h.read(t.Context()), row, -10, today), order.ErrTryAgain,
+		"more than there is")
+	require.EqualValues(t, 1, h.requireBalanced(sale.GoodsID))
 }
 
-func TestSchema_ForbidsOverselling(t *testing.T) {
-	onEach(t, func(t *testing.T, h fixture) {
-		sale := h.exposed(10, 5)
-		l := h.line(sale, 1, 1)
-		h.writeAll(sale.GoodsID, l)
-		for _, sql := range []string{
-			"UPDATE sales SET stock = -1 WHERE goods_id = ?",
-			"UPDATE sales SET stock = total + 1 WHERE goods_id = ?",
-			"UPDATE buyer_holdings SET held = -1 WHERE goods_id = ?",
-			"UPDATE orders SET quantity = 0 WHERE goods_id = ?",
-			"UPDATE orders SET status = 'lost' WHERE goods_id = ?",
-		} {
-			err := wrapError("test", h.read(t.Context()).Exec(sql, sale.GoodsID).Error)
-			require.Error(t, err, sql)
-			require.NotErrorIs(t, err, order.ErrTryAgain, sql)
-		}
-		require.EqualValues(t, 1, h.requireBalanced(sale.GoodsID))
-	})
+func (h fixture) TestSchema_ForbidsOverselling(t *testing.T) {
+	sale := h.exposed(10, 5)
+	l := h.line(sale, 1, 1)
+	h.writeAll(sale.GoodsID, l)
+	for _, sql := range []string{
+		"UPDATE sales SET stock = -1 WHERE goods_id = ?",
+		"UPDATE sales SET stock = total + 1 WHERE goods_id = ?",
+		"UPDATE buyer_holdings SET held = -1 WHERE goods_id = ?",
+		"UPDATE orders SET quantity = 0 WHERE goods_id = ?",
+		"UPDATE orders SET status = 'lost' WHERE goods_id = ?",
+	} {
+		err := wrapError("test", h.read(t.Context()).Exec(sql, sale.GoodsID).Error)
+		require.Error(t, err, sql)
+		require.NotErrorIs(t, err, order.ErrTryAgain, sql)
+	}
+	require.EqualValues(t, 1, h.requireBalanced(sale.GoodsID))
 }

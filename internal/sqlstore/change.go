@@ -52,12 +52,14 @@ func (s *Store) Change(
 		if err != nil {
 			return err
 		}
+		// Refuse an invalid change before the row of a retired sale is touched.
 		if _, err := c.Apply(sale.sale()); err != nil {
 			return err
 		}
 		if err := unretire(tx, &sale); err != nil {
 			return err
 		}
+		// Redis may have promised the units to buyers already, so it is asked first (EndCut).
 		if sale.Status == seckill.Exposed && c.StockDelta < 0 {
 			b.Sale = sale.sale()
 			b.Cut, err = beginCut(tx, sale, c, once, now)
@@ -105,37 +107,36 @@ func change(
 		return was, nil, err
 	}
 	var moves []order.StockMove
+	// A draft has no units in Redis yet: its first epoch loads them all.
 	if row.Status == seckill.Exposed && c.StockDelta > 0 {
 		move, err := addUnits(tx, row, c.StockDelta, now)
 		if err != nil {
 			return was, nil, err
 		}
-		moves = append(moves, *move)
+		moves = append(moves, move)
 	}
 	return row, moves, audit(tx, salechange.ActChange, was, row, now)
 }
 
+// changeRow writes the merchant's columns by compare-and-swap on the version and leaves the others
+// alone.
 func changeRow(tx *gorm.DB, was saleRow, after seckill.Sale, now time.Time) (saleRow, error) {
 	row := rowOfSale(after)
+	// These columns have no field in seckill.Sale.
 	row.RebuildToken, row.Closed, row.Updated = was.RebuildToken, was.Closed, now.UnixMilli()
 	row.Version = was.Version + 1
 	res := tx.Model(&saleRow{}).Where("goods_id = ? AND version = ?", was.GoodsID, was.Version).
-		Select("title", "price", "total", "stock", "version", "per_buyer_limit", "max_per_buyer_limit", "start_at", "end_at",
-			"rate_algorithm", "permits_per_second", "max_burst_seconds", "max_wait_millis", "updated_at").
+		Select("title", "price", "total", "stock", "version", "per_buyer_limit",
+			"max_per_buyer_limit", "start_at", "end_at", "rate_algorithm", "permits_per_second",
+			"max_burst_seconds", "max_wait_millis", "updated_at").
 		Updates(&row)
-	if res.Error == nil && res.RowsAffected != 1 {
-		res.Error = order.ErrTryAgain
-	}
-	return row, res.Error
+	return row, updateOne(res)
 }
 
 // addUnits writes the move that adds units to the sale in Redis.
-func addUnits(tx *gorm.DB, sale saleRow, units int64, now time.Time) (*order.StockMove, error) {
-	move, err := newMove(sale, reservation.OrderLine{Quantity: units}, order.MoveDelta, now)
-	if err != nil {
-		return nil, err
-	}
-	return &move, insert(tx, []moveRow{rowOfMove(move)})
+func addUnits(tx *gorm.DB, sale saleRow, units int64, now time.Time) (order.StockMove, error) {
+	move := newMove(sale, reservation.OrderLine{Quantity: units}, order.MoveDelta, now)
+	return move, insert(tx, []moveRow{rowOfMove(move)})
 }
 
 // DeleteDraft deletes a draft; the audit log keeps its fields. Any other sale is a Conflict. A

@@ -13,320 +13,228 @@ import (
 	"flashsale.dev/seckill/internal/order/rebuild"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/salechange"
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
 var noKey salechange.IdempotencyKey
 
-// changed changes a sale, which must succeed.
+// mustChange changes a sale, which must succeed.
 func (h fixture) mustChange(goodsID int64, c salechange.Change) inventory.BegunChange {
 	h.t.Helper()
-	b, err := h.Change(h.t.Context(), goodsID, c, noKey, today)
-	require.NoError(h.t, err)
-	return b
+	return must.Get(h.Change(h.t.Context(), goodsID, c, noKey, today))(h.t)
 }
 
-func (h fixture) sale(goodsID int64) seckill.Sale {
+// cutting exposes a sale of ten units and begins a cut of four of them.
+func (h fixture) cutting() (seckill.Sale, inventory.StockCut) {
 	h.t.Helper()
-	sale, err := h.Sale(h.t.Context(), goodsID)
+	sale := h.exposed(10, 5)
+	return sale, *h.mustChange(sale.GoodsID, salechange.Change{StockDelta: -4}).Cut
+}
+
+// endCut passes on what Redis said about a cut. It requires the cut's state and the sale's total
+// afterwards.
+func (h fixture) endCut(
+	cut inventory.StockCut, said order.MoveResult, state inventory.CutState, total int64,
+) (inventory.StockCut, seckill.Sale) {
+	h.t.Helper()
+	ended, after, err := h.EndCut(h.t.Context(), cut, said, today)
 	require.NoError(h.t, err)
-	return sale
+	require.Equal(h.t, state, ended.State)
+	require.Equal(h.t, total, after.Total)
+	return ended, after
 }
 
-func TestChange_AppliesToADraftAtOnce(t *testing.T) {
-	onEach(t, func(t *testing.T, h fixture) {
-		sale := h.draft(1, 10, 3)
-		b := h.mustChange(sale.GoodsID, salechange.Change{
-			Title: new(
-				"tea",
-			), Price: new(int64(5)), EndAt: new(today.Add(2 * time.Hour)), StockDelta: -4,
-			Rate: salechange.RateChange{PermitsPerSecond: new(0.5)},
+func (h fixture) TestChange_AppliesToADraftAtOnce(t *testing.T) {
+	sale := h.draft(1, 10, 3)
+	b := h.mustChange(sale.GoodsID, salechange.Change{
+		Title: new("tea"), Price: new(int64(5)), EndAt: new(today.Add(2 * time.Hour)),
+		StockDelta: -4, Rate: salechange.RateChange{PermitsPerSecond: new(0.5)},
+	})
+	require.Empty(t, b.Moves)
+	require.Nil(t, b.Cut)
+	kept := h.sale(sale.GoodsID)
+	require.Equal(t, kept, b.Sale)
+	require.EqualValues(t, []int64{6, 6, 5, 3},
+		[]int64{kept.Total, kept.Stock, kept.Price, kept.PerBuyerLimit})
+	require.Equal(t, seckill.Rate{
+		Algorithm: "reserve", PermitsPerSecond: 0.5, MaxBurstSeconds: 1, MaxWaitMillis: 1000,
+	}, kept.Rate)
+	h.requireBalanced(sale.GoodsID)
+}
+
+func (h fixture) TestChange_RaiseOfAnExposedSaleWritesAStockMove(t *testing.T) {
+	sale := h.exposed(10, 5)
+	h.writeAll(sale.GoodsID, h.line(sale, 1, 4))
+	b := h.mustChange(sale.GoodsID, salechange.Change{StockDelta: 7, PerBuyerLimit: new(int64(6))})
+	require.Equal(t, []order.StockMove{b.Moves[0]}, h.moves(sale.GoodsID))
+	require.EqualValues(t, 7, b.Moves[0].Quantity)
+	require.Equal(t, order.MoveDelta, b.Moves[0].Kind)
+	require.Equal(t, sale.Epoch, b.Moves[0].Epoch)
+	require.EqualValues(t, []int64{17, 13, 6},
+		[]int64{b.Sale.Total, b.Sale.Stock, b.Sale.MaxPerBuyerLimit})
+	h.requireBalanced(sale.GoodsID)
+	_, err := h.Change(t.Context(), sale.GoodsID, salechange.Change{Title: new("x")}, noKey, today)
+	requireConflict(t, err)
+}
+
+func (h fixture) TestEndCut_AppliesOnceRedisReleasedTheUnits(t *testing.T) {
+	sale := h.exposed(10, 5)
+	cut := h.mustChange(sale.GoodsID,
+		salechange.Change{StockDelta: -4, EndAt: new(today.Add(3 * time.Hour))}).Cut
+	require.EqualValues(t, 10, h.sale(sale.GoodsID).Total, "nothing before Redis was asked")
+	require.Equal(t, today, must.Get(h.OldestUnreleasedMove(t.Context(), sale.GoodsID))(t))
+	require.Equal(t, []inventory.StockCut{*cut},
+		must.Get(h.OpenCuts(t.Context(), today.Add(time.Minute), 10))(t),
+		"it says all that it takes to finish it")
+	for range 2 {
+		_, after := h.endCut(*cut, order.MoveApplied, inventory.CutDone, 6)
+		require.EqualValues(t, 6, after.Stock)
+		require.Equal(t, today.Add(3*time.Hour), after.EndAt)
+	}
+	require.Empty(t, h.moves(sale.GoodsID))
+	h.requireBalanced(sale.GoodsID)
+	require.Zero(t, must.Get(h.OldestUnreleasedMove(t.Context(), sale.GoodsID))(t))
+}
+
+func (h fixture) TestEndCut_RefusalUndoesTheCut(t *testing.T) {
+	_, cut := h.cutting()
+	h.endCut(cut, order.CutTooLarge, inventory.CutUndone, 10)
+	h.endCut(cut, order.MoveApplied, inventory.CutUndone, 10) // what is undone stays undone
+}
+
+func (h fixture) TestEndCut_RenewsACutOfAnOlderEpoch(t *testing.T) {
+	sale, cut := h.cutting()
+	snap := h.beginEpoch(sale.GoodsID)
+	require.EqualValues(t, 10, snap.Stock,
+		"Redis was built with the units that the old epoch had released")
+	renewed, _ := h.endCut(cut, order.MoveApplied, inventory.CutOpen, 10)
+	require.Equal(t, snap.Epoch, renewed.Epoch)
+	h.endCut(cut, order.CutTooLarge, inventory.CutOpen, 10) // said in the old epoch, so void
+	h.endCut(renewed, order.MoveApplied, inventory.CutDone, 6)
+}
+
+func (h fixture) TestEndCut_ClosedSaleReturnsTheUnits(t *testing.T) {
+	sale, cut := h.cutting()
+	must.Get(h.CloseSale(t.Context(), sale.GoodsID, today))(t)
+	h.endCut(cut, order.MoveApplied, inventory.CutUndone, 10)
+	moves := h.moves(sale.GoodsID)
+	require.Len(t, moves, 1)
+	require.EqualValues(t, 4, moves[0].Quantity)
+}
+
+func (h fixture) TestChange_SameKeyChangesOnce(t *testing.T) {
+	sale := h.exposed(10, 5)
+	raise := func(units int64, once salechange.IdempotencyKey, now time.Time) (int64, error) {
+		c := salechange.Change{StockDelta: units}
+		b, err := h.Change(t.Context(), sale.GoodsID, c, once, now)
+		return b.Sale.Total, err
+	}
+	once := salechange.IdempotencyKey{ActorID: 1, Key: "k", Hash: "h"}
+	var g errgroup.Group
+	totals := make([]int64, 8)
+	for i := range totals {
+		g.Go(func() (err error) {
+			totals[i], err = raise(5, once, today)
+			return err
 		})
-		require.Empty(t, b.Moves)
-		require.Nil(t, b.Cut)
-		kept := h.sale(sale.GoodsID)
-		require.Equal(t, kept, b.Sale)
-		require.EqualValues(
-			t, []int64{6, 6, 5, 3}, []int64{kept.Total, kept.Stock, kept.Price, kept.PerBuyerLimit},
-		)
-		require.Equal(
-			t,
-			seckill.Rate{
-				Algorithm: "reserve", PermitsPerSecond: 0.5, MaxBurstSeconds: 1,
-				MaxWaitMillis: 1000,
-			},
-			kept.Rate,
-		)
-		h.requireBalanced(sale.GoodsID)
-	})
+	}
+	require.NoError(t, g.Wait())
+	require.Equal(t, []int64{15, 15, 15, 15, 15, 15, 15, 15}, totals, "all hear the first answer")
+	require.EqualValues(t, 15, h.sale(sale.GoodsID).Total)
+	require.Len(t, h.moves(sale.GoodsID), 1)
+
+	other := once
+	other.Hash = "another body"
+	_, err := raise(6, other, today)
+	requireConflict(t, err)
+	other.ActorID = 2 // another's key of the same name
+	must.Get(raise(6, other, today))(t)
+	must.Get(raise(5, once, today.Add(25*time.Hour)))(t)
+	require.EqualValues(t, 26, h.sale(sale.GoodsID).Total, "a key lives a day")
 }
 
-func TestChange_RaiseOfAnExposedSaleWritesAStockMove(t *testing.T) {
-	onEach(t, func(t *testing.T, h fixture) {
-		sale := h.exposed(10, 5)
-		h.writeAll(sale.GoodsID, h.line(sale, 1, 4))
-		b := h.mustChange(
-			sale.GoodsID, salechange.Change{StockDelta: 7, PerBuyerLimit: new(int64(6))},
-		)
-		require.Equal(t, []order.StockMove{b.Moves[0]}, h.moves(sale.GoodsID))
-		require.EqualValues(t, 7, b.Moves[0].Quantity)
-		require.Equal(t, order.MoveDelta, b.Moves[0].Kind)
-		require.Equal(t, sale.Epoch, b.Moves[0].Epoch)
-		require.EqualValues(
-			t, []int64{17, 13, 6}, []int64{b.Sale.Total, b.Sale.Stock, b.Sale.MaxPerBuyerLimit},
-		)
-		h.requireBalanced(sale.GoodsID)
-		_, err := h.Change(
-			t.Context(), sale.GoodsID, salechange.Change{Title: new("x")}, noKey, today,
-		)
-		requireConflict(t, err)
-	})
+func (h fixture) TestCreateSale_SameKeyCreatesOneSale(t *testing.T) {
+	create := func(title string) (seckill.Sale, error) {
+		sale := newSale(5, 1)
+		sale.Title = title
+		return h.CreateSale(t.Context(), sale.Draft(9, today),
+			salechange.IdempotencyKey{ActorID: 9, Key: "k", Hash: "h"})
+	}
+	var g errgroup.Group
+	made := make([]seckill.Sale, 8)
+	for i := range made {
+		g.Go(func() (err error) {
+			made[i], err = create(fmt.Sprint(i))
+			return err
+		})
+	}
+	require.NoError(t, g.Wait())
+	for _, sale := range made {
+		require.Equal(t, made[0], sale)
+	}
+	require.Equal(t, made[:1], must.Get(h.SalesOf(t.Context(), 9, 0, 100))(t))
+	require.NoError(t, h.ForgetKeys(t.Context(), today.Add(time.Second)))
+	require.NotEqual(t, made[0], must.Get(create("x"))(t))
 }
 
-func TestEndCut_AppliesOnceRedisReleasedTheUnits(t *testing.T) {
-	onEach(t, func(t *testing.T, h fixture) {
-		sale := h.exposed(10, 5)
-		cut := h.mustChange(
-			sale.GoodsID, salechange.Change{StockDelta: -4, EndAt: new(today.Add(3 * time.Hour))},
-		).Cut
-		require.EqualValues(t, 10, h.sale(sale.GoodsID).Total, "nothing before Redis was asked")
-		at, err := h.OldestUnreleasedMove(t.Context(), sale.GoodsID)
-		require.NoError(t, err)
-		require.Equal(t, today, at)
-		open, err := h.OpenCuts(t.Context(), today.Add(time.Minute), 10)
-		require.NoError(t, err)
-		require.Equal(t, []inventory.StockCut{*cut}, open, "it says all that it takes to finish it")
-		for range 2 {
-			ended, after, err := h.EndCut(t.Context(), *cut, order.MoveApplied, today)
-			require.NoError(t, err)
-			require.Equal(t, inventory.CutDone, ended.State)
-			require.EqualValues(t, []int64{6, 6}, []int64{after.Total, after.Stock})
-			require.Equal(t, today.Add(3*time.Hour), after.EndAt)
-		}
-		require.Empty(t, h.moves(sale.GoodsID))
-		h.requireBalanced(sale.GoodsID)
-		at, err = h.OldestUnreleasedMove(t.Context(), sale.GoodsID)
-		require.NoError(t, err)
-		require.Zero(t, at)
-	})
+func (h fixture) TestChange_RepeatedCutContinuesTheFirst(t *testing.T) {
+	sale := h.exposed(10, 5)
+	once := salechange.IdempotencyKey{ActorID: 1, Key: "k", Hash: "h"}
+	begin := func() inventory.BegunChange {
+		ctx := seckill.WithActor(t.Context(),
+			seckill.Actor{ID: once.ActorID, Role: seckill.Merchant})
+		cut := salechange.Change{StockDelta: -4}
+		return must.Get(h.Change(ctx, sale.GoodsID, cut, once, today))(t)
+	}
+	first, second := begin(), begin()
+	require.Equal(t, first.Cut, second.Cut)
+	_, after := h.endCut(*second.Cut, order.MoveApplied, inventory.CutDone, 6)
+	third := begin()
+	require.Nil(t, third.Cut)
+	require.Equal(t, after, third.Sale)
 }
 
-func TestEndCut_RefusalUndoesTheCut(t *testing.T) {
-	onEach(t, func(t *testing.T, h fixture) {
-		sale := h.exposed(10, 5)
-		cut := h.mustChange(sale.GoodsID, salechange.Change{StockDelta: -4}).Cut
-		for _, said := range []order.MoveResult{order.CutTooLarge, order.MoveApplied} { // what is undone stays undone
-			ended, after, err := h.EndCut(t.Context(), *cut, said, today)
-			require.NoError(t, err)
-			require.Equal(t, inventory.CutUndone, ended.State)
-			require.EqualValues(t, 10, after.Total)
-		}
-	})
+func (h fixture) TestAuditOf_ListsActorAndChangedFields(t *testing.T) {
+	ctx := seckill.WithActor(t.Context(), seckill.Actor{ID: 7, Role: seckill.Merchant})
+	sale := h.draft(7, 10, 3) // by the system, without an actor
+	must.Get(h.Change(ctx, sale.GoodsID,
+		salechange.Change{Price: new(int64(5)), StockDelta: 2}, noKey, today))(t)
+	_, err := h.Change(ctx, sale.GoodsID, salechange.Change{Price: new(int64(-5))}, noKey, today)
+	require.Error(t, err)
+	must.Get(h.BeginEpoch(ctx, sale.GoodsID, rebuild.FirstToken, today))(t)
+	must.Get(h.CloseSale(ctx, sale.GoodsID, today.Add(time.Minute)))(t)
+	log := must.Get(h.AuditOf(t.Context(), sale.GoodsID, "", 10))(t)
+	require.Len(t, log, 4, "a refusal is no change")
+	require.Equal(t, []salechange.Action{
+		salechange.ActClose, salechange.ActExpose, salechange.ActChange, salechange.ActCreate,
+	}, []salechange.Action{log[0].Action, log[1].Action, log[2].Action, log[3].Action})
+	require.JSONEq(t, `{"price":1999,"stock":10}`, string(log[2].Was))
+	require.JSONEq(t, `{"price":5,"stock":12}`, string(log[2].Became))
+	require.EqualValues(t, 7, log[2].ActorID)
+	require.Equal(t, seckill.Merchant, log[2].Role)
+	require.JSONEq(t, `{"status":"exposed"}`, string(log[0].Was))
+	require.JSONEq(t, `{}`, string(log[3].Was))
+	require.Equal(t, log[3:], must.Get(h.AuditOf(t.Context(), sale.GoodsID, log[2].ID, 10))(t))
 }
 
-func TestEndCut_RenewsACutOfAnOlderEpoch(t *testing.T) {
-	onEach(t, func(t *testing.T, h fixture) {
-		sale := h.exposed(10, 5)
-		cut := h.mustChange(sale.GoodsID, salechange.Change{StockDelta: -4}).Cut
-		snap := h.beginEpoch(sale.GoodsID)
-		require.EqualValues(
-			t, 10, snap.Stock, "Redis was built with the units that the old epoch had released",
-		)
-		renewed, after, err := h.EndCut(t.Context(), *cut, order.MoveApplied, today)
-		require.NoError(t, err)
-		require.Equal(t, inventory.CutOpen, renewed.State)
-		require.Equal(t, snap.Epoch, renewed.Epoch)
-		require.EqualValues(t, 10, after.Total)
-		stale, _, err := h.EndCut(t.Context(), *cut, order.CutTooLarge, today)
-		require.NoError(t, err)
-		require.Equal(t, inventory.CutOpen, stale.State, "what was said in the old epoch is void")
-		ended, after, err := h.EndCut(t.Context(), renewed, order.MoveApplied, today)
-		require.NoError(t, err)
-		require.Equal(t, inventory.CutDone, ended.State)
-		require.EqualValues(t, 6, after.Total)
-	})
-}
+func (h fixture) TestDeleteDraft_DeletesOnlyDrafts(t *testing.T) {
+	draft, sale := h.draft(1, 10, 3), h.exposed(10, 3)
+	require.NoError(t, h.DeleteDraft(t.Context(), draft.GoodsID, noKey, today))
+	require.ErrorIs(t, h.DeleteDraft(t.Context(), draft.GoodsID, noKey, today),
+		seckill.ErrNoSuchGoods)
+	requireConflict(t, h.DeleteDraft(t.Context(), sale.GoodsID, noKey, today))
+	require.Equal(t, salechange.ActDelete,
+		must.Get(h.AuditOf(t.Context(), draft.GoodsID, "", 1))(t)[0].Action, "what it was is kept")
 
-func TestEndCut_ClosedSaleReturnsTheUnits(t *testing.T) {
-	onEach(t, func(t *testing.T, h fixture) {
-		sale := h.exposed(10, 5)
-		cut := h.mustChange(sale.GoodsID, salechange.Change{StockDelta: -4}).Cut
-		_, err := h.CloseSale(t.Context(), sale.GoodsID, today)
-		require.NoError(t, err)
-		ended, after, err := h.EndCut(t.Context(), *cut, order.MoveApplied, today)
-		require.NoError(t, err)
-		require.Equal(t, inventory.CutUndone, ended.State)
-		require.EqualValues(t, 10, after.Total)
-		moves := h.moves(sale.GoodsID)
-		require.Len(t, moves, 1)
-		require.EqualValues(t, 4, moves[0].Quantity)
-	})
-}
-
-func TestChange_SameKeyChangesOnce(t *testing.T) {
-	onEach(t, func(t *testing.T, h fixture) {
-		sale := h.exposed(10, 5)
-		once := salechange.IdempotencyKey{ActorID: 1, Key: "k", Hash: "h"}
-		var g errgroup.Group
-		totals := make([]int64, 8)
-		for i := range totals {
-			g.Go(func() error {
-				b, err := h.Change(
-					t.Context(), sale.GoodsID, salechange.Change{StockDelta: 5}, once, today,
-				)
-				totals[i] = b.Sale.Total
-				return err
-			})
-		}
-		require.NoError(t, g.Wait())
-		require.Equal(
-			t, []int64{15, 15, 15, 15, 15, 15, 15, 15}, totals, "all hear the first answer",
-		)
-		require.EqualValues(t, 15, h.sale(sale.GoodsID).Total)
-		require.Len(t, h.moves(sale.GoodsID), 1)
-
-		other := once
-		other.Hash = "another body"
-		_, err := h.Change(
-			t.Context(), sale.GoodsID, salechange.Change{StockDelta: 6}, other, today,
-		)
-		requireConflict(t, err)
-		other.ActorID = 2 // another's key of the same name
-		_, err = h.Change(t.Context(), sale.GoodsID, salechange.Change{StockDelta: 6}, other, today)
-		require.NoError(t, err)
-		_, err = h.Change(
-			t.Context(), sale.GoodsID, salechange.Change{StockDelta: 5}, once,
-			today.Add(25*time.Hour),
-		)
-		require.NoError(t, err)
-		require.EqualValues(t, 26, h.sale(sale.GoodsID).Total, "a key lives a day")
-	})
-}
-
-func TestCreateSale_SameKeyCreatesOneSale(t *testing.T) {
-	onEach(t, func(t *testing.T, h fixture) {
-		var g errgroup.Group
-		made := make([]seckill.Sale, 8)
-		for i := range made {
-			sale := seckill.NewSale{
-				Title: fmt.Sprint(
-					i,
-				), Price: 1, Stock: 5, PerBuyerLimit: 1, StartAt: today, EndAt: today.Add(time.Hour), Rate: seckill.DefaultRate(),
-			}.Draft(9, today)
-			g.Go(func() (err error) {
-				made[i], err = h.CreateSale(
-					t.Context(), sale, salechange.IdempotencyKey{ActorID: 9, Key: "k", Hash: "h"},
-				)
-				return err
-			})
-		}
-		require.NoError(t, g.Wait())
-		for _, sale := range made {
-			require.Equal(t, made[0], sale)
-		}
-		all, err := h.SalesOf(t.Context(), 9, 0, 100)
-		require.NoError(t, err)
-		require.Equal(t, made[:1], all)
-		require.NoError(t, h.ForgetKeys(t.Context(), today.Add(time.Second)))
-		again, err := h.CreateSale(
-			t.Context(),
-			seckill.NewSale{
-				Title: "x", Stock: 5, PerBuyerLimit: 1, StartAt: today, EndAt: today.Add(time.Hour),
-			}.Draft(9, today),
-			salechange.IdempotencyKey{ActorID: 9, Key: "k", Hash: "h"},
-		)
-		require.NoError(t, err)
-		require.NotEqual(t, made[0], again)
-	})
-}
-
-func TestChange_RepeatedCutContinuesTheFirst(t *testing.T) {
-	onEach(t, func(t *testing.T, h fixture) {
-		sale := h.exposed(10, 5)
-		once := salechange.IdempotencyKey{ActorID: 1, Key: "k", Hash: "h"}
-		begin := func() inventory.BegunChange {
-			ctx := seckill.WithActor(
-				t.Context(), seckill.Actor{ID: once.ActorID, Role: seckill.Merchant},
-			)
-			b, err := h.Change(ctx, sale.GoodsID, salechange.Change{StockDelta: -4}, once, today)
-			require.NoError(t, err)
-			return b
-		}
-		first, second := begin(), begin()
-		require.Equal(t, first.Cut, second.Cut)
-		_, after, err := h.EndCut(t.Context(), *second.Cut, order.MoveApplied, today)
-		require.NoError(t, err)
-		third := begin()
-		require.Nil(t, third.Cut)
-		require.Equal(t, after, third.Sale)
-	})
-}
-
-func TestAuditOf_ListsActorAndChangedFields(t *testing.T) {
-	onEach(t, func(t *testing.T, h fixture) {
-		ctx := seckill.WithActor(t.Context(), seckill.Actor{ID: 7, Role: seckill.Merchant})
-		sale := h.draft(7, 10, 3) // by the system, without an actor
-		_, err := h.Change(
-			ctx, sale.GoodsID, salechange.Change{Price: new(int64(5)), StockDelta: 2}, noKey, today,
-		)
-		require.NoError(t, err)
-		_, err = h.Change(ctx, sale.GoodsID, salechange.Change{Price: new(int64(-5))}, noKey, today)
-		require.Error(t, err)
-		_, err = h.BeginEpoch(ctx, sale.GoodsID, rebuild.FirstToken, today)
-		require.NoError(t, err)
-		_, err = h.CloseSale(ctx, sale.GoodsID, today.Add(time.Minute))
-		require.NoError(t, err)
-		log, err := h.AuditOf(t.Context(), sale.GoodsID, "", 10)
-		require.NoError(t, err)
-		require.Len(t, log, 4, "a refusal is no change")
-		require.Equal(
-			t,
-			[]salechange.Action{
-				salechange.ActClose, salechange.ActExpose, salechange.ActChange,
-				salechange.ActCreate,
-			},
-			[]salechange.Action{log[0].Action, log[1].Action, log[2].Action, log[3].Action},
-		)
-		require.JSONEq(t, `{"price":1999,"stock":10}`, string(log[2].Was))
-		require.JSONEq(t, `{"price":5,"stock":12}`, string(log[2].Became))
-		require.EqualValues(t, 7, log[2].ActorID)
-		require.Equal(t, seckill.Merchant, log[2].Role)
-		require.JSONEq(t, `{"status":"exposed"}`, string(log[0].Was))
-		require.JSONEq(t, `{}`, string(log[3].Was))
-		older, err := h.AuditOf(t.Context(), sale.GoodsID, log[2].ID, 10)
-		require.NoError(t, err)
-		require.Equal(t, log[3:], older)
-	})
-}
-
-func TestDeleteDraft_DeletesOnlyDrafts(t *testing.T) {
-	onEach(t, func(t *testing.T, h fixture) {
-		draft, sale := h.draft(1, 10, 3), h.exposed(10, 3)
-		require.NoError(
-			t, h.DeleteDraft(t.Context(), draft.GoodsID, salechange.IdempotencyKey{}, today),
-		)
-		require.ErrorIs(
-			t, h.DeleteDraft(t.Context(), draft.GoodsID, salechange.IdempotencyKey{}, today),
-			seckill.ErrNoSuchGoods,
-		)
-		requireConflict(
-			t, h.DeleteDraft(t.Context(), sale.GoodsID, salechange.IdempotencyKey{}, today),
-		)
-		log, err := h.AuditOf(t.Context(), draft.GoodsID, "", 1)
-		require.NoError(t, err)
-		require.Equal(t, salechange.ActDelete, log[0].Action, "what it was is kept")
-
-		again, once := h.draft(1, 10, 3), salechange.IdempotencyKey{
-			ActorID: 1, Key: "away", Hash: "h",
-		}
-		_, known, err := h.Answered(t.Context(), once, today)
-		require.NoError(t, err)
-		require.False(t, known)
-		for range 2 {
-			require.NoError(t, h.DeleteDraft(t.Context(), again.GoodsID, once, today))
-		}
-		gone, known, err := h.Answered(t.Context(), once, today)
-		require.NoError(t, err)
-		require.True(t, known)
-		require.Equal(t, again.GoodsID, gone.GoodsID)
-	})
+	again, once := h.draft(1, 10, 3), salechange.IdempotencyKey{ActorID: 1, Key: "away", Hash: "h"}
+	_, known, err := h.Answered(t.Context(), once, today)
+	require.NoError(t, err)
+	require.False(t, known)
+	for range 2 {
+		require.NoError(t, h.DeleteDraft(t.Context(), again.GoodsID, once, today))
+	}
+	gone, known, err := h.Answered(t.Context(), once, today)
+	require.NoError(t, err)
+	require.True(t, known)
+	require.Equal(t, again.GoodsID, gone.GoodsID)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -32,6 +33,9 @@ func retry(ctx context.Context, step func() error) error {
 	}
 }
 
+// errorOf drops a call's value.
+func errorOf[T any](_ T, err error) error { return err }
+
 // isRefusal reports whether err is the answer to a state that another caller changed first.
 func isRefusal(err error) bool {
 	return seckill.ReasonOf(err) == seckill.Conflict || errors.Is(err, order.ErrNoSuchOrder)
@@ -39,35 +43,32 @@ func isRefusal(err error) bool {
 
 // Everything that changes units runs concurrently on one hot row: four writers of overlapping
 // batches, cancels, payments, expiries. The sums are exact afterwards, and units are returned once.
-func TestStore_ConcurrentUseKeepsExactSums(t *testing.T) {
-	onEach(t, func(t *testing.T, h fixture) {
-		const buyers, perBuyer, units = 150, 2, 200
-		sale := h.exposed(units, perBuyer)
-		var lines []reservation.OrderLine
-		for i := range buyers * (perBuyer + 1) {
-			lines = append(lines, h.line(sale, int64(i%buyers+1), 1))
-		}
-		r := &concurrentUse{fixture: h, sale: sale, lines: lines}
-		r.written.Store(0)
-		writers, ctx := errgroup.WithContext(t.Context())
-		for seed := range uint64(4) {
-			writers.Go(func() error { return r.writeAll(ctx, rand.New(rand.NewPCG(seed, 1))) })
-		}
-		over := make(chan struct{})
-		var others errgroup.Group
-		for seed, step := range []func(*rand.Rand) error{r.cancel, r.pay, r.expire, r.cancel, r.checkLedger} {
-			others.Go(
-				func() error { return until(over, rand.New(rand.NewPCG(uint64(seed), 2)), step) },
-			)
-		}
-		err := writers.Wait()
-		close(over)
-		require.NoError(t, errors.Join(err, others.Wait()))
+func (h fixture) TestStore_ConcurrentUseKeepsExactSums(t *testing.T) {
+	const buyers, perBuyer, units = 150, 2, 200
+	sale := h.exposed(units, perBuyer)
+	var lines []reservation.OrderLine
+	for i := range buyers * (perBuyer + 1) {
+		lines = append(lines, h.line(sale, int64(i%buyers+1), 1))
+	}
+	r := &concurrentUse{fixture: h, sale: sale, lines: lines}
+	writers, ctx := errgroup.WithContext(t.Context())
+	for seed := range uint64(4) {
+		writers.Go(func() error { return r.writeAll(ctx, rand.New(rand.NewPCG(seed, 1))) })
+	}
+	over := make(chan struct{})
+	var others errgroup.Group
+	for seed, step := range []func(*rand.Rand) error{
+		r.cancel, r.pay, r.expire, r.cancel, r.checkLedger,
+	} {
+		others.Go(func() error { return until(over, rand.New(rand.NewPCG(uint64(seed), 2)), step) })
+	}
+	err := writers.Wait()
+	close(over)
+	require.NoError(t, errors.Join(err, others.Wait()))
 
-		h.requireBalanced(sale.GoodsID)
-		require.Len(t, h.all(sale.GoodsID), len(lines), "every number is a row")
-		r.requireMoves(t)
-	})
+	h.requireBalanced(sale.GoodsID)
+	require.Len(t, h.all(sale.GoodsID), len(lines), "every number is a row")
+	r.requireMoves(t)
 }
 
 type concurrentUse struct {
@@ -77,13 +78,13 @@ type concurrentUse struct {
 	written atomic.Int64 // lines below it have been sent at least once
 }
 
-// write sends all lines in groups of random sizes, each beginning inside the one before.
+// writeAll sends all lines in groups of random sizes, each beginning inside the one before.
 func (r *concurrentUse) writeAll(ctx context.Context, rnd *rand.Rand) error {
 	for from := 0; from < len(r.lines); {
 		to := min(from+1+rnd.IntN(40), len(r.lines))
 		b := batchOf(r.sale.GoodsID, r.lines[max(from-rnd.IntN(10), 0):to]...)
 		b.PayBy = today.Add(time.Duration(rnd.IntN(60)) * time.Minute)
-		err := retry(ctx, func() error { _, err := r.WriteBatch(ctx, b); return err })
+		err := retry(ctx, func() error { return errorOf(r.WriteBatch(ctx, b)) })
 		if err != nil {
 			return err
 		}
@@ -113,24 +114,21 @@ func (r *concurrentUse) any(rnd *rand.Rand) string {
 func (r *concurrentUse) cancel(rnd *rand.Rand) error {
 	sn := r.any(rnd)
 	return retry(r.t.Context(), func() error {
-		_, _, err := r.CancelOne(r.t.Context(), r.sale.GoodsID, sn, today.Add(time.Minute))
-		return err
+		return errorOf(r.CancelOne(r.sale.GoodsID, sn, today.Add(time.Minute)))
 	})
 }
 
 func (r *concurrentUse) pay(rnd *rand.Rand) error {
 	sn := r.any(rnd)
 	return retry(r.t.Context(), func() error {
-		_, err := r.Pay(r.t.Context(), r.sale.GoodsID, sn, today)
-		return err
+		return errorOf(r.Pay(r.sale.GoodsID, sn, today))
 	})
 }
 
 func (r *concurrentUse) expire(rnd *rand.Rand) error {
 	now := today.Add(time.Duration(rnd.IntN(30)) * time.Minute)
 	return retry(r.t.Context(), func() error {
-		_, err := r.ExpireDue(r.t.Context(), r.sale.GoodsID, now, 1+rnd.IntN(20))
-		return err
+		return errorOf(r.ExpireDue(r.t.Context(), r.sale.GoodsID, now, 1+rnd.IntN(20)))
 	})
 }
 
@@ -139,9 +137,8 @@ func (r *concurrentUse) checkLedger(*rand.Rand) error {
 	return retry(r.t.Context(), func() error {
 		d, err := r.Database(r.t.Context(), r.sale.GoodsID)
 		if err == nil && d.Stock+d.Active != r.sale.Total {
-			return fmt.Errorf(
-				"in the rush: stock %d and active %d of %d", d.Stock, d.Active, r.sale.Total,
-			)
+			return fmt.Errorf("in the rush: stock %d and active %d of %d", d.Stock, d.Active,
+				r.sale.Total)
 		}
 		return err
 	})
@@ -150,7 +147,8 @@ func (r *concurrentUse) checkLedger(*rand.Rand) error {
 // requireMoves checks that every order that ended unpaid has exactly one move.
 func (r *concurrentUse) requireMoves(t *testing.T) {
 	want, kinds := map[string]order.MoveKind{}, map[order.Status]order.MoveKind{
-		order.Cancelled: order.MoveCancel, order.Expired: order.MoveExpire, order.Failed: order.MoveFail,
+		order.Cancelled: order.MoveCancel, order.Expired: order.MoveExpire,
+		order.Failed: order.MoveFail,
 	}
 	for _, o := range r.all(r.sale.GoodsID) {
 		if kind, ended := kinds[o.Status]; ended {
@@ -167,89 +165,80 @@ func (r *concurrentUse) requireMoves(t *testing.T) {
 }
 
 // Of a payment, a cancel and an expiry of the same order at the same moment exactly one succeeds.
-func TestOrder_PaymentCancelAndExpiryHaveOneWinner(t *testing.T) {
-	onEach(t, func(t *testing.T, h fixture) {
-		sale := h.exposed(100, 1)
-		for buyer := range int64(30) {
-			l := h.line(sale, buyer+1, 1)
-			b := batchOf(sale.GoodsID, l)
-			b.PayBy = today.Add(time.Millisecond)
-			_, err := h.WriteBatch(t.Context(), b)
-			require.NoError(t, err)
-			var won atomic.Int64
-			var g errgroup.Group
-			ends := []func() error{
-				func() error { _, err := h.Pay(t.Context(), sale.GoodsID, l.OrderSn, today); return err },
-				func() error { _, _, err := h.CancelOne(t.Context(), sale.GoodsID, l.OrderSn, today); return err },
-				func() error {
-					moves, err := h.ExpireDue(t.Context(), sale.GoodsID, today.Add(time.Second), 10)
-					if err == nil && len(moves) == 0 {
-						return order.ErrNoSuchOrder
-					}
-					return err
-				},
-			}
-			for _, end := range ends {
-				g.Go(func() error {
-					err := retry(t.Context(), end)
-					if err == nil {
-						won.Add(1)
-					} else if !isRefusal(err) {
-						return err
-					}
-					return nil
-				})
-			}
-			require.NoError(t, g.Wait())
-			require.EqualValues(t, 1, won.Load(), "one wins")
+func (h fixture) TestOrder_PaymentCancelAndExpiryHaveOneWinner(t *testing.T) {
+	sale := h.exposed(100, 1)
+	for buyer := range int64(30) {
+		l := h.line(sale, buyer+1, 1)
+		b := batchOf(sale.GoodsID, l)
+		b.PayBy = today.Add(time.Millisecond)
+		h.write(b)
+		var won atomic.Int64
+		var g errgroup.Group
+		ends := []func() error{
+			func() error { return errorOf(h.Pay(sale.GoodsID, l.OrderSn, today)) },
+			func() error { return errorOf(h.CancelOne(sale.GoodsID, l.OrderSn, today)) },
+			func() error {
+				moves, err := h.ExpireDue(t.Context(), sale.GoodsID, today.Add(time.Second), 10)
+				if err == nil && len(moves) == 0 {
+					return order.ErrNoSuchOrder
+				}
+				return err
+			},
 		}
-		h.requireBalanced(sale.GoodsID)
-	})
+		for _, end := range ends {
+			g.Go(func() error {
+				err := retry(t.Context(), end)
+				if err == nil {
+					won.Add(1)
+				} else if !isRefusal(err) {
+					return err
+				}
+				return nil
+			})
+		}
+		require.NoError(t, g.Wait())
+		require.EqualValues(t, 1, won.Load(), "one wins")
+	}
+	h.requireBalanced(sale.GoodsID)
 }
 
 // Of concurrent rebuilds with tokens only the newest begins an epoch, and it reads whole batches.
-func TestBeginEpoch_ConcurrentRebuildsAreFenced(t *testing.T) {
-	onEach(t, func(t *testing.T, h fixture) {
-		sale := h.exposed(1000, 1)
-		var began atomic.Int64
-		var g errgroup.Group
-		for range 6 {
-			g.Go(func() error {
-				return retry(t.Context(), func() error {
-					token, err := h.NextRebuildToken(t.Context(), sale.GoodsID)
-					if err != nil {
-						return err
-					}
-					snap, err := h.BeginEpoch(t.Context(), sale.GoodsID, token, today)
-					if errors.Is(err, rebuild.ErrFenced) {
-						return nil
-					}
-					if err == nil {
-						began.Add(1)
-						return wholeSnapshot(snap)
-					}
-					return err
-				})
-			})
-		}
+func (h fixture) TestBeginEpoch_ConcurrentRebuildsAreFenced(t *testing.T) {
+	sale := h.exposed(1000, 1)
+	var began atomic.Int64
+	var g errgroup.Group
+	for range 6 {
 		g.Go(func() error {
-			lines := h.lines(sale, 400)
-			for len(lines) > 0 {
-				b := batchOf(sale.GoodsID, lines[:20]...)
-				err := retry(t.Context(), func() error { return h.adoptAndWrite(b) })
+			return retry(t.Context(), func() error {
+				token, err := h.NextRebuildToken(t.Context(), sale.GoodsID)
 				if err != nil {
 					return err
 				}
-				lines = lines[20:]
-			}
-			return nil
+				snap, err := h.BeginEpoch(t.Context(), sale.GoodsID, token, today)
+				switch {
+				case errors.Is(err, rebuild.ErrFenced):
+					return nil
+				case err != nil:
+					return err
+				}
+				began.Add(1)
+				return wholeSnapshot(snap)
+			})
 		})
-		require.NoError(t, g.Wait())
-		kept, err := h.Sale(t.Context(), sale.GoodsID)
-		require.NoError(t, err)
-		require.Equal(t, sale.Epoch+began.Load(), kept.Epoch)
-		require.EqualValues(t, 400, h.requireBalanced(sale.GoodsID))
+	}
+	g.Go(func() error {
+		for lines := range slices.Chunk(h.lines(sale, 400), 20) {
+			b := batchOf(sale.GoodsID, lines...)
+			err := retry(t.Context(), func() error { return h.adoptAndWrite(b) })
+			if err != nil {
+				return err
+			}
+		}
+		return nil
 	})
+	require.NoError(t, g.Wait())
+	require.Equal(t, sale.Epoch+began.Load(), h.sale(sale.GoodsID).Epoch)
+	require.EqualValues(t, 400, h.requireBalanced(sale.GoodsID))
 }
 
 // adoptAndWrite does what the consumer does with lines of an older epoch.
@@ -275,10 +264,8 @@ func wholeSnapshot(snap rebuild.Snapshot) error {
 		held += holding.Held
 	}
 	if snap.Total != snap.Stock+held || held%20 != 0 {
-		return fmt.Errorf(
-			"snapshot of epoch %d: stock %d, held %d of %d", snap.Epoch, snap.Stock, held,
-			snap.Total,
-		)
+		return fmt.Errorf("snapshot of epoch %d: stock %d, held %d of %d", snap.Epoch, snap.Stock,
+			held, snap.Total)
 	}
 	return nil
 }

@@ -3,11 +3,9 @@ package sqlstore
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
-	"github.com/google/uuid"
 	"gorm.io/gorm"
 
 	"flashsale.dev/seckill/internal/order"
@@ -16,6 +14,8 @@ import (
 	"flashsale.dev/seckill/internal/seckill/salechange"
 )
 
+// cutRow is written before Redis is asked for the units, so a crash leaves a row that says what is
+// to be finished. Wanted is the whole change as JSON.
 type cutRow struct {
 	GoodsID        int64  `gorm:"primaryKey;autoIncrement:false"`
 	ID             string `gorm:"primaryKey"`
@@ -34,7 +34,8 @@ func (cutRow) TableName() string { return "stock_cuts" }
 
 func (r cutRow) cut() (inventory.StockCut, error) {
 	c := inventory.StockCut{
-		ID: r.ID, GoodsID: r.GoodsID, Epoch: r.Epoch, Quantity: r.Quantity, By: seckill.Actor{ID: r.ActorID, Role: r.ActorRole},
+		ID: r.ID, GoodsID: r.GoodsID, Epoch: r.Epoch, Quantity: r.Quantity,
+		By:  seckill.Actor{ID: r.ActorID, Role: r.ActorRole},
 		Key: r.IdempotencyKey, State: r.State, BegunAt: timeOf(&r.MadeAt),
 	}
 	if err := json.Unmarshal([]byte(r.Wanted), &c.Wanted); err != nil {
@@ -48,18 +49,15 @@ func (r cutRow) cut() (inventory.StockCut, error) {
 func beginCut(
 	tx *gorm.DB, sale saleRow, c salechange.Change, once salechange.IdempotencyKey, now time.Time,
 ) (*inventory.StockCut, error) {
-	id, err := uuid.NewV7()
-	if err != nil {
-		return nil, fmt.Errorf("make an id: %w", err)
-	}
 	wanted, err := json.Marshal(c)
 	if err != nil {
 		return nil, fmt.Errorf("encode a change: %w", err)
 	}
 	by := seckill.ActorOf(tx.Statement.Context)
 	row := cutRow{
-		GoodsID: sale.GoodsID, ID: id.String(), Epoch: sale.Epoch, Quantity: -c.StockDelta, Wanted: string(wanted),
-		ActorID: by.ID, ActorRole: by.Role, IdempotencyKey: once.Key, State: inventory.CutOpen, MadeAt: now.UnixMilli(),
+		GoodsID: sale.GoodsID, ID: newID(), Epoch: sale.Epoch, Quantity: -c.StockDelta,
+		Wanted: string(wanted), ActorID: by.ID, ActorRole: by.Role, IdempotencyKey: once.Key,
+		State: inventory.CutOpen, MadeAt: now.UnixMilli(),
 	}
 	if err := tx.Create(&row).Error; err != nil {
 		return nil, err
@@ -89,6 +87,7 @@ func (s *Store) EndCut(
 		switch {
 		case ended.State != inventory.CutOpen:
 			return nil
+		// A rebuild loaded the units into Redis again, so the old epoch's answer is void.
 		case ended.Epoch != sale.Epoch || c.Epoch != sale.Epoch || result == order.MoveCovered:
 			ended.Epoch = sale.Epoch
 			return saveCut(tx, ended)
@@ -113,6 +112,7 @@ func endCut(
 ) (saleRow, error) {
 	after, _, err := change(tx, was, c.Wanted, now)
 	if seckill.ReasonOf(err) != "" {
+		// Redis gave the units up, and the database still has them.
 		if _, err := addUnits(tx, was, cut.Quantity, now); err != nil {
 			return was, err
 		}
@@ -125,12 +125,12 @@ func endCut(
 	if err := saveCut(tx, *cut); err != nil || cut.IdempotencyKey == "" {
 		return after, err
 	}
+	// From here on a repeated request gets the changed sale instead of the open cut.
 	answer, err := json.Marshal(after.sale())
 	if err != nil {
 		return after, fmt.Errorf("encode an answer: %w", err)
 	}
-	return after, tx.Model(&idempotencyRow{}).
-		Where("actor_id = ? AND idempotency_key = ? AND cut_id = ?", cut.ActorID, cut.IdempotencyKey, cut.ID).
+	return after, keyOf(tx, cut).Model(&idempotencyRow{}).
 		Updates(map[string]any{"answer": string(answer), "cut_id": ""}).Error
 }
 
@@ -141,22 +141,23 @@ func undoCut(tx *gorm.DB, cut *cutRow) error {
 	if err := saveCut(tx, *cut); err != nil || cut.IdempotencyKey == "" {
 		return err
 	}
-	return tx.Where("actor_id = ? AND idempotency_key = ? AND cut_id = ?", cut.ActorID, cut.IdempotencyKey, cut.ID).
-		Delete(&idempotencyRow{}).Error
+	return keyOf(tx, cut).Delete(&idempotencyRow{}).Error
 }
 
+// keyOf finds the idempotency key of the request that began a cut.
+func keyOf(tx *gorm.DB, cut *cutRow) *gorm.DB {
+	return tx.Where("actor_id = ? AND idempotency_key = ? AND cut_id = ?",
+		cut.ActorID, cut.IdempotencyKey, cut.ID)
+}
+
+// saveCut updates only what changes in a cut's life. The caller holds the goods row's lock.
 func saveCut(tx *gorm.DB, cut cutRow) error {
 	return tx.Exec(`UPDATE stock_cuts SET state = ?, epoch = ? WHERE goods_id = ? AND id = ?`,
 		cut.State, cut.Epoch, cut.GoodsID, cut.ID).Error
 }
 
 func findCut(q *gorm.DB, goodsID int64, id string) (cutRow, error) {
-	var row cutRow
-	err := q.Where("goods_id = ? AND id = ?", goodsID, id).Take(&row).Error
-	if errors.Is(err, gorm.ErrRecordNotFound) {
-		err = errNoCut
-	}
-	return row, err
+	return take[cutRow](q.Where("goods_id = ? AND id = ?", goodsID, id), errNoCut)
 }
 
 // OpenCuts lists at most limit open cuts that were begun before a moment, oldest first.

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/uuid"
 	"gorm.io/gorm"
 
 	"flashsale.dev/seckill/internal/order"
@@ -29,31 +28,25 @@ func (s *Store) WriteFailed(
 	reason order.FailureReason, dead order.DeadLetter, now time.Time,
 ) (order.Outcome, error) {
 	if !fitsColumn(line.OrderSn, maxOrderSn) {
-		return order.Outcome{}, fmt.Errorf(
-			"write a failed order: number %.80q %w", line.OrderSn, errDoesNotFit,
-		)
+		return order.Outcome{}, fmt.Errorf("write a failed order: number %.80q %w", line.OrderSn,
+			errDoesNotFit)
 	}
 	deadLetter, err := withDefaults(dead, goodsID, line, reason, now)
 	if err != nil {
 		return order.Outcome{}, wrapError("write a failed order", err)
 	}
-	var out order.Outcome
-	err = s.inTx(ctx, "write a failed order", func(tx *gorm.DB) (err error) {
-		out, err = writeFailed(tx, goodsID, truncateLine(line), deadLetter, now)
-		return err
+	return inTx(ctx, s, "write a failed order", func(tx *gorm.DB) (order.Outcome, error) {
+		return writeFailed(tx, goodsID, truncateLine(line), deadLetter, now)
 	})
-	if err != nil {
-		return order.Outcome{}, err
-	}
-	return out, nil
 }
 
 func writeFailed(
-	tx *gorm.DB, goodsID int64, line reservation.OrderLine, deadLetter order.DeadLetter,
-	now time.Time,
+	tx *gorm.DB, goodsID int64, line reservation.OrderLine,
+	deadLetter order.DeadLetter, now time.Time,
 ) (order.Outcome, error) {
 	sale, err := lockSale(tx, goodsID)
 	if errors.Is(err, seckill.ErrNoSuchGoods) {
+		// The buyer was promised this number, so it ends as a row even where its sale is unknown.
 		sale, err = saleRow{GoodsID: goodsID, Epoch: line.Epoch}, nil
 	}
 	if err != nil {
@@ -65,27 +58,22 @@ func writeFailed(
 	switch {
 	case err != nil:
 		return order.Outcome{}, err
+	// A line without units has nothing to return and leaves its tombstone as it is.
 	case tombstones[line.OrderSn] && line.Quantity > 0:
-		if err := p.claimTombstone(line, deadLetter); err != nil {
-			return order.Outcome{}, err
-		}
-		return p.out, p.write(tx)
+		p.claimTombstone(line, deadLetter)
 	case len(existing) > 0:
 		return order.Outcome{Epoch: sale.Epoch, Existing: existing}, nil
-	}
-	if err := p.addFailed(line, deadLetter); err != nil {
-		return order.Outcome{}, err
+	default:
+		p.addFailed(line, deadLetter)
 	}
 	return p.out, p.write(tx)
 }
 
 // AddDeadLetter stores a message that cannot be decoded. The same id is stored once.
 func (s *Store) AddDeadLetter(ctx context.Context, deadLetter order.DeadLetter) error {
-	row, err := rowOfDeadLetter(deadLetter)
-	if err != nil {
-		return wrapError("add a dead letter", err)
-	}
-	if err = s.read(ctx).Create(&row).Error; isDuplicate(err) {
+	row := rowOfDeadLetter(deadLetter)
+	err := s.read(ctx).Create(&row).Error
+	if isDuplicate(err) {
 		return nil
 	}
 	return wrapError("add a dead letter", err)
@@ -96,18 +84,13 @@ func (s *Store) AddDeadLetter(ctx context.Context, deadLetter order.DeadLetter) 
 func (s *Store) DeadLetters(
 	ctx context.Context, after string, limit int,
 ) ([]order.DeadLetter, error) {
-	var rows []deadLetterRow
-	err := s.read(ctx).Where("id > ?", after).Order("id").Limit(limit).Find(&rows).Error
-	return mapSlice(rows, deadLetterRow.deadLetter), wrapError("list dead letters", err)
+	q := s.read(ctx).Where("id > ?", after).Order("id").Limit(limit)
+	return list("list dead letters", q, deadLetterRow.deadLetter)
 }
 
 // DeadLetter returns one dead letter, or order.ErrNoSuchDeadLetter.
 func (s *Store) DeadLetter(ctx context.Context, id string) (order.DeadLetter, error) {
-	var row deadLetterRow
-	err := s.read(ctx).Where("id = ?", id).Take(&row).Error
-	if errors.Is(err, gorm.ErrRecordNotFound) {
-		err = order.ErrNoSuchDeadLetter
-	}
+	row, err := take[deadLetterRow](s.read(ctx).Where("id = ?", id), order.ErrNoSuchDeadLetter)
 	return row.deadLetter(), wrapError("read a dead letter", err)
 }
 
@@ -115,10 +98,7 @@ func (s *Store) DeadLetter(ctx context.Context, id string) (order.DeadLetter, er
 // of two concurrent callers one learns that the other was first.
 func (s *Store) RemoveDeadLetter(ctx context.Context, id string) error {
 	res := s.read(ctx).Where("id = ?", id).Delete(&deadLetterRow{})
-	if res.Error == nil && res.RowsAffected == 0 {
-		return wrapError("remove a dead letter", order.ErrNoSuchDeadLetter)
-	}
-	return wrapError("remove a dead letter", res.Error)
+	return wrapError("remove a dead letter", requireRows(res, 1, order.ErrNoSuchDeadLetter))
 }
 
 // deadLetterOf returns the dead letter of one order of a batch.
@@ -132,16 +112,8 @@ func deadLetterOf(
 	return withDefaults(d, b.GoodsID, l, reason, b.Now)
 }
 
-// encodeMessage returns a message that carries one order, ready to be published again.
-func encodeMessage(goodsID int64, l reservation.OrderLine) ([]byte, error) {
-	entry, err := order.EncodeLine(l)
-	if err != nil {
-		return nil, fmt.Errorf("encode order %s: %w", l.OrderSn, err)
-	}
-	return order.EncodeOrders(goodsID, order.JoinEntries([][]byte{entry})), nil
-}
-
-// withDefaults fills in what a caller left out of a dead letter.
+// withDefaults fills in what a caller left out of a dead letter. Its body is a message that carries
+// the one order and can be published again.
 func withDefaults(
 	d order.DeadLetter, goodsID int64, l reservation.OrderLine, reason order.FailureReason,
 	now time.Time,
@@ -155,30 +127,29 @@ func withDefaults(
 		return d, nil
 	}
 	var err error
-	d.Body, err = encodeMessage(goodsID, l)
+	d.Body, err = order.EncodeOrder(goodsID, l)
 	return d, err
 }
 
-func rowOfDeadLetter(d order.DeadLetter) (deadLetterRow, error) {
+func rowOfDeadLetter(d order.DeadLetter) deadLetterRow {
 	if d.ID == "" {
-		id, err := uuid.NewV7()
-		if err != nil {
-			return deadLetterRow{}, fmt.Errorf("make an id: %w", err)
-		}
-		d.ID = id.String()
+		d.ID = newID()
 	}
 	if d.Body == nil {
+		// The column is NOT NULL, and an empty message is a message too.
 		d.Body = []byte{}
 	}
 	return deadLetterRow{
-		ID: d.ID, GoodsID: d.GoodsID, OrderSn: truncate(d.OrderSn, maxOrderSn), Reason: d.Reason, Attempts: d.Attempts,
-		FirstSeenAt: d.FirstSeenAt.UnixMilli(), Origin: truncate(d.Origin, maxOrigin), Body: d.Body,
-	}, nil
+		ID: d.ID, GoodsID: d.GoodsID, OrderSn: truncate(d.OrderSn, maxOrderSn), Reason: d.Reason,
+		Attempts: d.Attempts, FirstSeenAt: d.FirstSeenAt.UnixMilli(),
+		Origin: truncate(d.Origin, maxOrigin), Body: d.Body,
+	}
 }
 
 // truncateLine returns a line that every database accepts; the dead letter keeps the original.
 func truncateLine(l reservation.OrderLine) reservation.OrderLine {
 	l.Name, l.Phone = truncate(l.Name, maxName), truncate(l.Phone, maxPhone)
+	// A quantity that the CHECK constraint refuses would make the order impossible to write at all.
 	l.Quantity = min(max(l.Quantity, 0), seckill.MaxPerBuyerLimit)
 	return l
 }

@@ -9,108 +9,79 @@ import (
 
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
-func TestWriteFailed_WritesOnce(t *testing.T) {
-	onEach(t, func(t *testing.T, h fixture) {
-		sale := h.exposed(10, 5)
-		l := h.line(sale, 1, 2)
-		deadLetter := order.DeadLetter{
-			Attempts: 3, FirstSeenAt: today.Add(-1), Origin: "seckill.orders.4",
-			Body: []byte("as it came"),
-		}
-		out, err := h.WriteFailed(
-			t.Context(), sale.GoodsID, l, order.FailedUnwritten, deadLetter, today,
-		)
-		require.NoError(t, err)
-		require.Equal(
-			t, map[string]order.FailureReason{l.OrderSn: order.FailedUnwritten}, out.Failed,
-		)
-		require.Equal(t, out.Moves, h.moves(sale.GoodsID))
+func (h fixture) TestWriteFailed_WritesOnce(t *testing.T) {
+	sale := h.exposed(10, 5)
+	l := h.line(sale, 1, 2)
+	deadLetter := order.DeadLetter{
+		Attempts: 3, FirstSeenAt: today.Add(-1), Origin: "seckill.orders.4",
+		Body: []byte("as it came"),
+	}
+	write := func() order.Outcome {
+		return must.Get(h.WriteFailed(t.Context(), sale.GoodsID, l,
+			order.FailedUnwritten, deadLetter, today))(t)
+	}
+	out := write()
+	require.Equal(t, map[string]order.FailureReason{l.OrderSn: order.FailedUnwritten}, out.Failed)
+	require.Equal(t, out.Moves, h.moves(sale.GoodsID))
 
-		again, err := h.WriteFailed(
-			t.Context(), sale.GoodsID, l, order.FailedUnwritten, deadLetter, today,
-		)
-		require.NoError(t, err)
-		require.Empty(t, again.Failed)
-		require.Equal(t, map[string]order.Status{l.OrderSn: order.Failed}, again.Existing)
-		require.Len(t, h.moves(sale.GoodsID), 1)
+	again := write()
+	require.Empty(t, again.Failed)
+	require.Equal(t, map[string]order.Status{l.OrderSn: order.Failed}, again.Existing)
+	require.Len(t, h.moves(sale.GoodsID), 1)
 
-		deadLetters, err := h.DeadLetters(t.Context(), "", 10)
-		require.NoError(t, err)
-		require.Len(t, deadLetters, 1)
-		want := deadLetter
-		want.ID, want.GoodsID, want.OrderSn, want.Reason = deadLetters[0].ID, sale.GoodsID, l.OrderSn, order.FailedUnwritten
-		want.FirstSeenAt = today.Add(-1e6) // kept to the millisecond
-		require.Equal(t, want, deadLetters[0])
-		require.Zero(t, h.requireBalanced(sale.GoodsID))
-	})
+	deadLetters := h.deadLetters()
+	require.Len(t, deadLetters, 1)
+	require.Equal(t, order.DeadLetter{
+		ID: deadLetters[0].ID, GoodsID: sale.GoodsID, OrderSn: l.OrderSn,
+		Reason: order.FailedUnwritten, Attempts: deadLetter.Attempts, Origin: deadLetter.Origin,
+		Body: deadLetter.Body, FirstSeenAt: today.Add(-1e6), // kept to the millisecond
+	}, deadLetters[0])
+	require.Zero(t, h.requireBalanced(sale.GoodsID))
 }
 
-func TestWriteFailed_LeavesAnExistingOrderUnchanged(t *testing.T) {
-	onEach(t, func(t *testing.T, h fixture) {
-		sale := h.exposed(10, 5)
-		l := h.line(sale, 1, 1)
-		h.writeAll(sale.GoodsID, l)
-		out, err := h.WriteFailed(
-			t.Context(), sale.GoodsID, l, order.FailedLost, order.DeadLetter{}, today,
-		)
-		require.NoError(t, err)
-		require.Equal(
-			t, order.Outcome{Epoch: 1, Existing: map[string]order.Status{l.OrderSn: order.Created}},
-			out,
-		)
-		require.Empty(t, h.moves(sale.GoodsID))
-		require.EqualValues(t, 1, h.requireBalanced(sale.GoodsID))
-	})
+func (h fixture) TestWriteFailed_LeavesAnExistingOrderUnchanged(t *testing.T) {
+	sale := h.exposed(10, 5)
+	l := h.line(sale, 1, 1)
+	h.writeAll(sale.GoodsID, l)
+	require.Equal(t,
+		order.Outcome{Epoch: 1, Existing: map[string]order.Status{l.OrderSn: order.Created}},
+		h.writeFailed(sale.GoodsID, l, order.FailedLost))
+	require.Empty(t, h.moves(sale.GoodsID))
+	require.EqualValues(t, 1, h.requireBalanced(sale.GoodsID))
 }
 
-func TestWriteFailed_AcceptsUnknownGoods(t *testing.T) {
-	onEach(t, func(t *testing.T, h fixture) {
-		l := h.line(seckill.Sale{GoodsID: 404, Epoch: 7}, 1, 1)
-		out, err := h.WriteFailed(
-			t.Context(), 404, l, order.FailedNoSale, order.DeadLetter{}, today,
-		)
-		require.NoError(t, err)
-		require.EqualValues(t, 7, out.Epoch)
-		o, err := h.Order(t.Context(), 404, l.OrderSn)
-		require.NoError(t, err)
-		require.Equal(t, order.FailedNoSale, o.FailureReason)
-	})
+func (h fixture) TestWriteFailed_AcceptsUnknownGoods(t *testing.T) {
+	l := h.line(seckill.Sale{GoodsID: 404, Epoch: 7}, 1, 1)
+	require.EqualValues(t, 7, h.writeFailed(404, l, order.FailedNoSale).Epoch)
+	require.Equal(t, order.FailedNoSale, h.order(404, l.OrderSn).FailureReason)
 }
 
-func TestDeadLetters_AddListRemove(t *testing.T) {
-	onEach(t, func(t *testing.T, h fixture) {
-		id, err := uuid.NewV7()
-		require.NoError(t, err)
-		unreadable := order.DeadLetter{
-			ID: id.String(), Reason: order.FailedMalformed, Attempts: 1, FirstSeenAt: today, Origin: "q", Body: []byte("\x00\xff'\";--\r\n"),
-		}
-		require.NoError(t, h.AddDeadLetter(t.Context(), unreadable))
-		require.NoError(t, h.AddDeadLetter(t.Context(), unreadable), "the same again")
-		require.NoError(t, h.AddDeadLetter(t.Context(), order.DeadLetter{
-			OrderSn: strings.Repeat(
-				"x", 3000,
-			), Origin: "\xff", FirstSeenAt: today, Body: make([]byte, 1<<20),
-		}), "whatever comes is kept")
-		got, err := h.DeadLetter(t.Context(), unreadable.ID)
-		require.NoError(t, err)
-		require.Equal(t, unreadable, got)
+func (h fixture) TestDeadLetters_AddListRemove(t *testing.T) {
+	id := must.Get(uuid.NewV7())(t)
+	unreadable := order.DeadLetter{
+		ID: id.String(), Reason: order.FailedMalformed, Attempts: 1, FirstSeenAt: today,
+		Origin: "q", Body: []byte("\x00\xff'\";--\r\n"),
+	}
+	require.NoError(t, h.AddDeadLetter(t.Context(), unreadable))
+	require.NoError(t, h.AddDeadLetter(t.Context(), unreadable), "the same again")
+	require.NoError(t, h.AddDeadLetter(t.Context(), order.DeadLetter{
+		OrderSn: strings.Repeat("x", 3000), Origin: "\xff", FirstSeenAt: today,
+		Body: make([]byte, 1<<20),
+	}), "whatever comes is kept")
+	require.Equal(t, unreadable, must.Get(h.DeadLetter(t.Context(), unreadable.ID))(t))
 
-		first, err := h.DeadLetters(t.Context(), "", 1)
-		require.NoError(t, err)
-		require.Equal(t, []order.DeadLetter{unreadable}, first)
-		second, err := h.DeadLetters(t.Context(), first[0].ID, 10)
-		require.NoError(t, err)
-		require.Len(t, second, 1)
-		require.Len(t, second[0].Body, 1<<20)
+	first := must.Get(h.DeadLetters(t.Context(), "", 1))(t)
+	require.Equal(t, []order.DeadLetter{unreadable}, first)
+	second := must.Get(h.DeadLetters(t.Context(), first[0].ID, 10))(t)
+	require.Len(t, second, 1)
+	require.Len(t, second[0].Body, 1<<20)
 
-		require.NoError(t, h.RemoveDeadLetter(t.Context(), unreadable.ID))
-		require.ErrorIs(
-			t, h.RemoveDeadLetter(t.Context(), unreadable.ID), order.ErrNoSuchDeadLetter,
-		)
-		_, err = h.DeadLetter(t.Context(), unreadable.ID)
-		require.ErrorIs(t, err, order.ErrNoSuchDeadLetter)
-		require.NotErrorIs(t, err, order.ErrTryAgain)
-	})
+	require.NoError(t, h.RemoveDeadLetter(t.Context(), unreadable.ID))
+	require.ErrorIs(t, h.RemoveDeadLetter(t.Context(), unreadable.ID), order.ErrNoSuchDeadLetter)
+	_, err := h.DeadLetter(t.Context(), unreadable.ID)
+	require.ErrorIs(t, err, order.ErrNoSuchDeadLetter)
+	require.NotErrorIs(t, err, order.ErrTryAgain)
 }

@@ -38,7 +38,8 @@ func wrapError(op string, err error) error {
 // isAnswer reports whether an error is an answer of this package, not of the database.
 func isAnswer(err error) bool {
 	for _, answer := range []error{
-		seckill.ErrNoSuchGoods, rebuild.ErrFenced, order.ErrNoSuchOrder, order.ErrNoSuchDeadLetter, errDoesNotFit,
+		seckill.ErrNoSuchGoods, rebuild.ErrFenced, order.ErrNoSuchOrder, order.ErrNoSuchDeadLetter,
+		errDoesNotFit,
 	} {
 		if errors.Is(err, answer) {
 			return true

@@ -21,6 +21,7 @@ import (
 	"flashsale.dev/seckill/internal/order/rebuild"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/reservation"
+	"flashsale.dev/seckill/internal/testing/must"
 	"flashsale.dev/seckill/internal/testing/servers"
 )
 
@@ -28,18 +29,20 @@ func TestWrapError_SeparatesDataErrorsFromRetryableOnes(t *testing.T) {
 	require.NoError(t, wrapError("op", nil))
 	for _, err := range []error{
 		seckill.ErrNoSuchGoods, rebuild.ErrFenced, order.ErrNoSuchOrder, order.ErrNoSuchDeadLetter,
-		seckill.NewError(seckill.Conflict, "no"), &orderwriter.AdoptError{}, fmt.Errorf("x %w", errDoesNotFit),
-		number(1406), number(3819), number(4025), number(1366), number(1264), mysql.ErrPktTooLarge,
+		seckill.NewError(seckill.Conflict, "no"), &orderwriter.AdoptError{},
+		fmt.Errorf("x %w", errDoesNotFit), number(1406), number(3819), number(4025), number(1366),
+		number(1264), mysql.ErrPktTooLarge,
 	} {
 		got := wrapError("op", err)
 		require.ErrorIs(t, got, err)
 		require.NotErrorIs(t, got, order.ErrTryAgain, "%v is not the infrastructure's", err)
 	}
 	for _, err := range []error{
-		number(1205), number(1213), number(1020), number(1290), number(1792), number(1836), number(1040), number(1021),
-		number(1114), number(2006), number(1053), number(1062), number(1146), number(1045), number(9999),
-		driver.ErrBadConn, mysql.ErrInvalidConn, io.EOF, io.ErrUnexpectedEOF, sql.ErrTxDone, sql.ErrConnDone,
-		context.DeadlineExceeded, context.Canceled, &net.OpError{Op: "dial", Err: errors.New("refused")},
+		number(1205), number(1213), number(1020), number(1290), number(1792), number(1836),
+		number(1040), number(1021), number(1114), number(2006), number(1053), number(1062),
+		number(1146), number(1045), number(9999), driver.ErrBadConn, mysql.ErrInvalidConn, io.EOF,
+		io.ErrUnexpectedEOF, sql.ErrTxDone, sql.ErrConnDone, context.DeadlineExceeded,
+		context.Canceled, &net.OpError{Op: "dial", Err: errors.New("refused")},
 		errors.New("never seen before"), order.ErrTryAgain,
 	} {
 		got := wrapError("op", err)
@@ -51,45 +54,40 @@ func TestWrapError_SeparatesDataErrorsFromRetryableOnes(t *testing.T) {
 func number(n uint16) error { return &mysql.MySQLError{Number: n, Message: "m"} }
 
 func TestOpen_ValidatesTheDSN(t *testing.T) {
-	for _, dsn := range []string{"", "not a dsn", "user@tcp(127.0.0.1:1)/", "sqlite:" + filepath.Join(t.TempDir(), "none", "x.db")} {
+	for _, dsn := range []string{
+		"", "not a dsn", "user@tcp(127.0.0.1:1)/",
+		"sqlite:" + filepath.Join(t.TempDir(), "none", "x.db"),
+	} {
 		_, err := Open(t.Context(), dsn, Options{})
 		require.Error(t, err, dsn)
 	}
-	cfg, err := mysqlConfig(
-		"u:p@tcp(h:3306)/d?loc=Local&interpolateParams=false&readTimeout=2s&sql_mode=''&parseTime=false",
-	)
-	require.NoError(t, err)
+	cfg := must.Get(mysqlConfig("u:p@tcp(h:3306)/d?loc=Local&interpolateParams=false" +
+		"&readTimeout=2s&sql_mode=''&parseTime=false"))(t)
 	require.Equal(t, time.UTC, cfg.Loc)
-	require.True(
-		t, cfg.InterpolateParams && cfg.RejectReadOnly && cfg.ClientFoundRows && cfg.ParseTime,
-	)
-	require.Equal(
-		t, []time.Duration{dialTimeout, 2 * time.Second, ioTimeout},
-		[]time.Duration{cfg.Timeout, cfg.ReadTimeout, cfg.WriteTimeout},
-	)
+	require.True(t,
+		cfg.InterpolateParams && cfg.RejectReadOnly && cfg.ClientFoundRows && cfg.ParseTime)
+	require.Equal(t, []time.Duration{dialTimeout, 2 * time.Second, ioTimeout},
+		[]time.Duration{cfg.Timeout, cfg.ReadTimeout, cfg.WriteTimeout})
 	require.Contains(t, cfg.Params["sql_mode"], "STRICT_TRANS_TABLES")
 }
 
 // TestOpen_NeedsNoServer: a program starts while MySQL is away, and works once it is there.
 func TestOpen_NeedsNoServer(t *testing.T) {
-	s, err := Open(t.Context(), "u:p@tcp(127.0.0.1:1)/d", Options{})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	s := openFixture(t, "u:p@tcp(127.0.0.1:1)/d", Options{})
 	require.ErrorIs(t, s.Ping(t.Context()), order.ErrTryAgain)
-	_, err = s.Sale(t.Context(), 1)
+	_, err := s.Sale(t.Context(), 1)
 	require.ErrorIs(t, err, order.ErrTryAgain)
-	_, err = s.WriteBatch(
-		t.Context(),
-		orderwriter.Batch{
-			GoodsID: 1, Lines: []reservation.OrderLine{{OrderSn: "a", BuyerID: 1, Quantity: 1}},
-		},
-	)
+	_, err = s.WriteBatch(t.Context(), orderwriter.Batch{
+		GoodsID: 1, Lines: []reservation.OrderLine{{OrderSn: "a", BuyerID: 1, Quantity: 1}},
+	})
 	require.ErrorIs(t, err, order.ErrTryAgain)
 }
 
 func TestSQLite_UsesDurablePragmas(t *testing.T) {
-	h := newFixture(t, databases[0].dsn(t))
-	for pragma, want := range map[string]string{"journal_mode": "wal", "synchronous": "2", "busy_timeout": "5000"} {
+	h := newFixture(t, sqliteFile(t))
+	for pragma, want := range map[string]string{
+		"journal_mode": "wal", "synchronous": "2", "busy_timeout": "5000",
+	} {
 		var got string
 		require.NoError(t, h.pool.QueryRowContext(t.Context(), "PRAGMA "+pragma).Scan(&got))
 		require.Equal(t, want, got, pragma)
@@ -98,9 +96,10 @@ func TestSQLite_UsesDurablePragmas(t *testing.T) {
 	require.Equal(t, "file:x.db?mode=rw&"+sqliteParams, sqliteDSN("file:x.db?mode=rw"))
 }
 
-// TestSQLite_TwoProcessesTakeTurns: a second opener of the file waits its turn, from the beginning of its transaction.
+// TestSQLite_TwoProcessesTakeTurns: a second opener of the file waits its turn, from the beginning
+// of its transaction.
 func TestSQLite_TwoProcessesTakeTurns(t *testing.T) {
-	dsn := databases[0].dsn(t)
+	dsn := sqliteFile(t)
 	one := newFixture(t, dsn)
 	other := newFixture(t, dsn)
 	sale := one.exposed(100, 100)
@@ -121,23 +120,22 @@ func TestSQLite_TwoProcessesTakeTurns(t *testing.T) {
 }
 
 func TestSQLite_KeepsDataAcrossARestart(t *testing.T) {
-	dsn := databases[0].dsn(t)
-	s, err := Open(t.Context(), dsn, Options{})
-	require.NoError(t, err)
+	dsn := sqliteFile(t)
+	s := must.Get(Open(t.Context(), dsn, Options{}))(t)
 	require.NoError(t, s.Migrate(t.Context()))
 	before := fixture{s, t}
 	sale := before.exposed(10, 1)
 	sn := before.writeOrder(sale, 1)
 	require.NoError(t, s.Close())
 	after := newFixture(t, dsn)
-	_, err = after.Order(t.Context(), sale.GoodsID, sn)
-	require.NoError(t, err)
+	after.order(sale.GoodsID, sn)
 	require.EqualValues(t, 1, after.requireBalanced(sale.GoodsID))
 }
 
-// TestWriteBatch_SurvivesAServerCrash: an error of a dead server asks for another try, and the try that meets the server again
-// writes every order once.
+// TestWriteBatch_SurvivesAServerCrash: an error of a dead server asks for another try, and the try
+// that meets the server again writes every order once.
 func TestWriteBatch_SurvivesAServerCrash(t *testing.T) {
+	t.Parallel()
 	server := servers.OwnMariaDB(t)
 	h := newFixture(t, server.NewDatabase(t))
 	sale := h.exposed(1000, 1)
@@ -153,12 +151,9 @@ func TestWriteBatch_SurvivesAServerCrash(t *testing.T) {
 			require.ErrorIs(t, err, order.ErrTryAgain)
 			lost++
 			require.NoError(t, server.Restart(t.Context()))
-			require.NoError(
-				t,
-				retry(
-					t.Context(), func() error { _, err = h.WriteBatch(t.Context(), b); return err },
-				),
-			)
+			require.NoError(t, retry(t.Context(), func() error {
+				return errorOf(h.WriteBatch(t.Context(), b))
+			}))
 		}
 		written += 10
 	}
@@ -166,67 +161,59 @@ func TestWriteBatch_SurvivesAServerCrash(t *testing.T) {
 	require.EqualValues(t, written, h.requireBalanced(sale.GoodsID))
 }
 
-// TestWriteBatch_ReadOnlyServerAsksForRetry: a server that was demoted refuses writes, and no order is to blame; once it takes them
-// retry, the same batch is written.
+// TestWriteBatch_ReadOnlyServerAsksForRetry: a server that was demoted refuses writes, and no order
+// is to blame; once it takes them retry, the same batch is written.
 func TestWriteBatch_ReadOnlyServerAsksForRetry(t *testing.T) {
+	t.Parallel()
 	server := servers.OwnMariaDB(t)
-	cfg, err := mysql.ParseDSN(server.NewDatabase(t))
-	require.NoError(t, err)
+	cfg := must.Get(mysql.ParseDSN(server.NewDatabase(t)))(t)
 	root := openRoot(t, server.DSN(""))
 	root("CREATE USER plain@'%' IDENTIFIED BY 'plain'")
-	root(
-		"GRANT ALL ON " + cfg.DBName + ".* TO plain@'%'",
-	) // all but the right to write to a read-only server
+	// All rights but the one to write to a read-only server.
+	root("GRANT ALL ON " + cfg.DBName + ".* TO plain@'%'")
 	cfg.User, cfg.Passwd = "plain", "plain"
 	h := newFixture(t, cfg.FormatDSN())
 	sale := h.exposed(10, 1)
 	b := batchOf(sale.GoodsID, h.line(sale, 1, 1))
 	root("SET GLOBAL read_only = 1")
-	_, err = h.WriteBatch(t.Context(), b)
+	_, err := h.WriteBatch(t.Context(), b)
 	require.ErrorIs(t, err, order.ErrTryAgain)
 	root("SET GLOBAL read_only = 0")
-	_, err = h.WriteBatch(t.Context(), b)
-	require.NoError(t, err)
+	h.write(b)
 	require.EqualValues(t, 1, h.requireBalanced(sale.GoodsID))
 }
 
 func openRoot(t *testing.T, dsn string) func(statement string) {
 	t.Helper()
-	pool, err := sql.Open("mysql", dsn)
-	require.NoError(t, err)
+	pool := must.Get(sql.Open("mysql", dsn))(t)
 	t.Cleanup(func() { require.NoError(t, pool.Close()) })
 	return func(statement string) {
-		_, err := pool.ExecContext(t.Context(), statement)
-		require.NoError(t, err, statement)
+		must.Get(pool.ExecContext(t.Context(), statement))(t, statement)
 	}
 }
 
-// TestMySQL_RejectsTextThatIsTooLong: without the strict mode MySQL would store the first 255 characters and say nothing.
+// TestMySQL_RejectsTextThatIsTooLong: without the strict mode MySQL would store the first 255
+// characters and say nothing.
 func TestMySQL_RejectsTextThatIsTooLong(t *testing.T) {
-	for _, d := range databases[1:] {
-		t.Run(d.name, func(t *testing.T) {
-			h := newFixture(t, d.dsn(t))
-			sale := h.exposed(10, 1)
-			h.writeOrder(sale, 1)
-			err := h.read(t.Context()).Exec("UPDATE orders SET name = ?", strings.Repeat("x", 256)).
-				Error
-			require.Error(t, err)
-			require.NotErrorIs(t, wrapError("op", err), order.ErrTryAgain)
-		})
-	}
+	onEach(t, sqlServers, func(t *testing.T, dsn string) {
+		h := newFixture(t, dsn)
+		h.writeOrder(h.exposed(10, 1), 1)
+		long := strings.Repeat("x", 256)
+		err := h.read(t.Context()).Exec("UPDATE orders SET name = ?", long).Error
+		require.Error(t, err)
+		require.NotErrorIs(t, wrapError("op", err), order.ErrTryAgain)
+	})
 }
 
-// TestMySQL_EndsAnIdleTransaction: it has the goods' row locked, and says nothing more.
+// A client that holds the lock of the goods row and falls silent must not block the others.
 func TestMySQL_EndsAnIdleTransaction(t *testing.T) {
-	onEach(t, func(t *testing.T, h fixture) {
-		if h.engine == sqliteEngine {
-			return // one process has the file to itself, and it is its clients that sleep
-		}
+	t.Parallel() // it mostly waits
+	onEach(t, sqlServers, func(t *testing.T, dsn string) {
+		h := newFixture(t, dsn)
 		sale := h.exposed(10, 1)
-		asleep, err := h.pool.Begin()
-		require.NoError(t, err)
-		_, err = asleep.Exec("UPDATE sales SET version = version WHERE goods_id = ?", sale.GoodsID)
-		require.NoError(t, err)
+		asleep := must.Get(h.pool.Begin())(t)
+		must.Get(asleep.Exec("UPDATE sales SET version = version WHERE goods_id = ?",
+			sale.GoodsID))(t)
 		require.Eventually(t, func() bool {
 			_, err := h.WriteBatch(t.Context(), batchOf(sale.GoodsID, h.line(sale, 1, 1)))
 			return err == nil

@@ -1,8 +1,8 @@
 package sqlstore
 
 import (
-	"context"
 	"path/filepath"
+	"reflect"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -16,37 +16,58 @@ import (
 	"flashsale.dev/seckill/internal/ordersn"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/reservation"
-	"flashsale.dev/seckill/internal/seckill/salechange"
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
-// databases are what every test of the suite runs on, each test in a database of its own.
-var databases = []struct {
+// database is a system that the tests run on.
+type database struct {
 	name string
 	dsn  func(testing.TB) string
-}{
-	{
-		"SQLite",
-		func(tb testing.TB) string { return "sqlite:" + filepath.Join(tb.TempDir(), "seckill.db") },
-	},
+}
+
+var databases = []database{
+	{"SQLite", sqliteFile},
 	{"MariaDB", func(tb testing.TB) string { return env.MariaDB(tb).NewDatabase(tb) }},
 	{"MySQL", func(tb testing.TB) string { return env.MySQL(tb).NewDatabase(tb) }},
 }
 
-// onEach runs a test on every database, with the schema in place.
-func onEach(t *testing.T, test func(t *testing.T, h fixture)) {
+func sqliteFile(tb testing.TB) string {
+	return "sqlite:" + filepath.Join(tb.TempDir(), "seckill.db")
+}
+
+// sqlServers are the databases that several processes share.
+var sqlServers = databases[1:]
+
+// onEach runs a test on each system, in an empty database.
+func onEach(t *testing.T, systems []database, test func(t *testing.T, dsn string)) {
 	t.Helper()
-	for _, d := range databases {
+	for _, d := range systems {
 		t.Run(d.name, func(t *testing.T) {
 			t.Parallel()
-			test(t, newFixture(t, d.dsn(t)))
+			test(t, d.dsn(t))
 		})
 	}
 }
 
+// TestStore runs the methods of fixture that take a *testing.T on every database. The tests of a
+// database follow one another on the same tables, because migrating takes longer than most of them.
+// Run one with -run TestStore/MariaDB/TestSale_StoresExtremeValues.
+func TestStore(t *testing.T) {
+	t.Parallel()
+	onEach(t, databases, func(t *testing.T, dsn string) {
+		newFixture(t, dsn)
+		for method := range reflect.TypeFor[fixture]().Methods() {
+			if test, ok := method.Func.Interface().(func(fixture, *testing.T)); ok {
+				t.Run(method.Name, func(t *testing.T) { test(emptyFixture(t, dsn), t) })
+			}
+		}
+	})
+}
+
 var (
 	today  = time.Date(2026, 11, 11, 10, 0, 0, 0, time.UTC)
-	serial atomic.Int64 // of order numbers, which sort by it
 	orders = ordersn.NewKeys([]byte("a secret of the tests, 32 bytes."))
+	serial atomic.Int64 // of order numbers, which sort by it
 )
 
 // fixture is a store and the helpers that tests use on it.
@@ -55,24 +76,45 @@ type fixture struct {
 	t testing.TB
 }
 
+// newFixture opens a store and brings its schema up to date.
 func newFixture(t testing.TB, dsn string) fixture {
 	t.Helper()
-	s, err := Open(t.Context(), dsn, Options{})
-	require.NoError(t, err)
+	h := openFixture(t, dsn, Options{})
+	require.NoError(t, h.Migrate(t.Context()))
+	return h
+}
+
+// emptyFixture opens a store on an existing schema and empties its tables.
+func emptyFixture(t testing.TB, dsn string) fixture {
+	t.Helper()
+	h := openFixture(t, dsn, Options{})
+	for _, table := range must.Get(h.db.Migrator().GetTables())(t) {
+		if table != "goose_db_version" {
+			require.NoError(t, h.db.Exec("DELETE FROM "+table).Error)
+		}
+	}
+	return h
+}
+
+func openFixture(t testing.TB, dsn string, opts Options) fixture {
+	t.Helper()
+	s := must.Get(Open(t.Context(), dsn, opts))(t)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
-	require.NoError(t, s.Migrate(t.Context()))
 	return fixture{s, t}
+}
+
+func newSale(units, limit int64) seckill.NewSale {
+	return seckill.NewSale{
+		Title: "Überraschung 🎁", Price: 1999, Stock: units, PerBuyerLimit: limit,
+		StartAt: today, EndAt: today.Add(time.Hour), Rate: seckill.DefaultRate(),
+	}
 }
 
 // draft creates a merchant's sale.
 func (h fixture) draft(merchant, units, limit int64) seckill.Sale {
 	h.t.Helper()
-	sale := seckill.NewSale{
-		Title: "Überraschung 🎁", Price: 1999, Stock: units, PerBuyerLimit: limit,
-		StartAt: today, EndAt: today.Add(time.Hour), Rate: seckill.DefaultRate(),
-	}.Draft(merchant, today)
-	_, err := h.CreateSale(h.t.Context(), sale, salechange.IdempotencyKey{})
-	require.NoError(h.t, err)
+	sale := newSale(units, limit).Draft(merchant, today)
+	must.Get(h.CreateSale(h.t.Context(), sale, noKey))(h.t)
 	return sale
 }
 
@@ -85,15 +127,14 @@ func (h fixture) exposed(units, limit int64) seckill.Sale {
 // rebuilt begins the next epoch.
 func (h fixture) beginEpoch(goodsID int64) rebuild.Snapshot {
 	h.t.Helper()
-	token, err := h.NextRebuildToken(h.t.Context(), goodsID)
-	require.NoError(h.t, err)
-	snap, err := h.BeginEpoch(h.t.Context(), goodsID, token, today)
-	require.NoError(h.t, err)
+	token := must.Get(h.NextRebuildToken(h.t.Context(), goodsID))(h.t)
+	snap := must.Get(h.BeginEpoch(h.t.Context(), goodsID, token, today))(h.t)
 	return snap
 }
 
-// line returns an order line of the sale's epoch, of a path that has expired.
+// line returns an order line with a new number of the sale's epoch.
 func (h fixture) line(sale seckill.Sale, buyer, quantity int64) reservation.OrderLine {
+	h.t.Helper()
 	issued := today.Add(time.Duration(serial.Add(1))*time.Millisecond - 12*time.Hour)
 	return reservation.OrderLine{
 		OrderSn: orders.Issue(sale.GoodsID, buyer, issued).String(), BuyerID: buyer,
@@ -119,8 +160,9 @@ var delivered = order.DeliveryInfo{
 // batchOf returns a batch as the consumer builds it.
 func batchOf(goodsID int64, lines ...reservation.OrderLine) orderwriter.Batch {
 	b := orderwriter.Batch{
-		GoodsID: goodsID, Lines: lines, Deliveries: make(map[string]order.DeliveryInfo),
-		Now: today.Add(time.Minute), PayBy: today.Add(16 * time.Minute),
+		GoodsID: goodsID, Lines: lines,
+		Deliveries: make(map[string]order.DeliveryInfo), Now: today.Add(time.Minute),
+		PayBy: today.Add(16 * time.Minute),
 	}
 	for _, l := range lines {
 		b.Deliveries[l.OrderSn] = delivered
@@ -128,12 +170,25 @@ func batchOf(goodsID int64, lines ...reservation.OrderLine) orderwriter.Batch {
 	return b
 }
 
-// write writes lines, which must succeed.
+// write writes a batch.
+func (h fixture) write(b orderwriter.Batch) order.Outcome {
+	h.t.Helper()
+	return must.Get(h.WriteBatch(h.t.Context(), b))(h.t)
+}
+
+// writeAll writes lines as the consumer does.
 func (h fixture) writeAll(goodsID int64, lines ...reservation.OrderLine) order.Outcome {
 	h.t.Helper()
-	out, err := h.WriteBatch(h.t.Context(), batchOf(goodsID, lines...))
-	require.NoError(h.t, err)
-	return out
+	return h.write(batchOf(goodsID, lines...))
+}
+
+// writeFailed writes a line as a failed order.
+func (h fixture) writeFailed(
+	goodsID int64, l reservation.OrderLine, reason order.FailureReason,
+) order.Outcome {
+	h.t.Helper()
+	return must.Get(h.WriteFailed(h.t.Context(), goodsID, l, reason, order.DeadLetter{},
+		today))(h.t)
 }
 
 // writeOrder writes an order of one unit and returns its number.
@@ -146,20 +201,14 @@ func (h fixture) writeOrder(sale seckill.Sale, buyer int64) string {
 
 // Pay pays an order with its own payment and returns the order; Conflict where the payment is to be
 // refunded.
-func (h fixture) Pay(
-	ctx context.Context, goodsID int64, sn string, now time.Time,
-) (order.Order, error) {
-	o, err := h.Order(ctx, goodsID, sn)
+func (h fixture) Pay(goodsID int64, sn string, now time.Time) (order.Order, error) {
+	o, err := h.Order(h.t.Context(), goodsID, sn)
 	if err != nil {
 		return o, err
 	}
-	r, err := h.Receive(
-		ctx,
-		payment.Payment{
-			ID: "p-" + sn[:min(len(sn), 60)], GoodsID: goodsID, OrderSn: sn, Amount: o.Amount,
-		},
-		now,
-	)
+	r, err := h.Receive(h.t.Context(), payment.Payment{
+		ID: "p-" + sn[:min(len(sn), 60)], GoodsID: goodsID, OrderSn: sn, Amount: o.Amount,
+	}, now)
 	if err == nil && r.State != payment.Kept {
 		err = seckill.NewError(seckill.Conflict, "the payment goes back: %s", r.Reason)
 	}
@@ -167,14 +216,34 @@ func (h fixture) Pay(
 }
 
 // CancelOne cancels a single order.
-func (h fixture) CancelOne(
-	ctx context.Context, goodsID int64, sn string, now time.Time,
-) (order.Order, *order.StockMove, error) {
-	list, err := h.Cancel(ctx, goodsID, []string{sn}, now)
+func (h fixture) CancelOne(goodsID int64, sn string, now time.Time) (payment.Cancellation, error) {
+	list, err := h.Cancel(h.t.Context(), goodsID, []string{sn}, now)
 	if err != nil {
-		return order.Order{}, nil, err
+		return payment.Cancellation{}, err
 	}
-	return list[0].Order, list[0].Move, list[0].Err
+	return list[0], list[0].Err
+}
+
+// order reads an order that exists.
+func (h fixture) order(goodsID int64, sn string) order.Order {
+	h.t.Helper()
+	return must.Get(h.Order(h.t.Context(), goodsID, sn))(h.t)
+}
+
+// sale reads a sale that exists.
+func (h fixture) sale(goodsID int64) seckill.Sale {
+	h.t.Helper()
+	return must.Get(h.Sale(h.t.Context(), goodsID))(h.t)
+}
+
+// deadLetters lists the first dead letters.
+func (h fixture) deadLetters() []order.DeadLetter {
+	h.t.Helper()
+	return must.Get(h.DeadLetters(h.t.Context(), "", 100))(h.t)
+}
+
+func orderSns(list []order.Order) []string {
+	return mapSlice(list, func(o order.Order) string { return o.OrderSn })
 }
 
 // all reads every order of a goods, page by page.
@@ -182,8 +251,7 @@ func (h fixture) all(goodsID int64) []order.Order {
 	h.t.Helper()
 	var list []order.Order
 	for before := ""; ; {
-		page, err := h.OrdersOfGoods(h.t.Context(), goodsID, "", before, 100)
-		require.NoError(h.t, err)
+		page := must.Get(h.OrdersOfGoods(h.t.Context(), goodsID, "", before, 100))(h.t)
 		if len(page) == 0 {
 			return list
 		}
@@ -195,8 +263,7 @@ func (h fixture) all(goodsID int64) []order.Order {
 // number once. It returns the units of active orders.
 func (h fixture) requireBalanced(goodsID int64) int64 {
 	h.t.Helper()
-	sale, err := h.Sale(h.t.Context(), goodsID)
-	require.NoError(h.t, err)
+	sale := h.sale(goodsID)
 	seen, byBuyer, active := map[string]bool{}, map[int64]int64{}, int64(0)
 	for _, o := range h.all(goodsID) {
 		require.False(h.t, seen[o.OrderSn], "number written twice")
@@ -208,9 +275,8 @@ func (h fixture) requireBalanced(goodsID int64) int64 {
 		}
 	}
 	require.Equal(h.t, sale.Total, sale.Stock+active, "total = stock + active")
-	db, err := h.Database(h.t.Context(), goodsID)
-	require.NoError(h.t, err)
-	require.Equal(h.t, seckill.Database{Stock: sale.Stock, Active: active}, db)
+	require.Equal(h.t, seckill.Database{Stock: sale.Stock, Active: active},
+		must.Get(h.Database(h.t.Context(), goodsID))(h.t))
 	require.Equal(h.t, byBuyer, h.held(goodsID), "holdings = active by buyer")
 	return active
 }
@@ -219,9 +285,8 @@ func (h fixture) requireBalanced(goodsID int64) int64 {
 func (h fixture) held(goodsID int64) map[int64]int64 {
 	h.t.Helper()
 	var rows []holdingRow
-	require.NoError(
-		h.t, h.read(h.t.Context()).Where("goods_id = ? AND held <> 0", goodsID).Find(&rows).Error,
-	)
+	require.NoError(h.t,
+		h.read(h.t.Context()).Where("goods_id = ? AND held <> 0", goodsID).Find(&rows).Error)
 	held := make(map[int64]int64)
 	for _, r := range rows {
 		held[r.BuyerID] = r.Held
@@ -232,8 +297,7 @@ func (h fixture) held(goodsID int64) map[int64]int64 {
 // moves lists the unreleased moves of a goods.
 func (h fixture) moves(goodsID int64) []order.StockMove {
 	h.t.Helper()
-	list, err := h.UnreleasedMoves(h.t.Context(), today.Add(24*time.Hour), 100_000)
-	require.NoError(h.t, err)
+	list := must.Get(h.UnreleasedMoves(h.t.Context(), today.Add(24*time.Hour), 100_000))(h.t)
 	var own []order.StockMove
 	for _, m := range list {
 		if m.GoodsID == goodsID {

@@ -13,6 +13,8 @@ import (
 	"flashsale.dev/seckill/internal/seckill/salechange"
 )
 
+// idempotencyRow is the answer to a request with an Idempotency-Key. Its key is the actor's and not
+// the goods', because a request that creates a sale has no goods yet.
 type idempotencyRow struct {
 	ActorID        int64  `gorm:"primaryKey;autoIncrement:false"`
 	IdempotencyKey string `gorm:"primaryKey"`
@@ -36,6 +38,7 @@ func (s *Store) inTxOnce(
 	if o.Key == "" {
 		return nil, s.inTx(ctx, op, steps)
 	}
+	// Most repeats find the answer here, without a lock of the goods row.
 	if row, err := s.findAnswer(ctx, o, now); row != nil || err != nil {
 		return row, err
 	}
@@ -61,22 +64,23 @@ func (s *Store) Answered(
 	return sale, err == nil, err
 }
 
+var errNewKey = errors.New("no such idempotency key")
+
 // findAnswer returns the row of a key, or nil for a new key. It deletes a row that has expired.
 func (s *Store) findAnswer(
 	ctx context.Context, o salechange.IdempotencyKey, now time.Time,
 ) (*idempotencyRow, error) {
-	var row idempotencyRow
 	q := s.read(ctx).Where("actor_id = ? AND idempotency_key = ?", o.ActorID, o.Key)
-	err := q.Take(&row).Error
+	row, err := take[idempotencyRow](q.Session(&gorm.Session{}), errNewKey)
 	switch {
-	case errors.Is(err, gorm.ErrRecordNotFound):
+	case errors.Is(err, errNewKey):
 		return nil, nil
 	case err != nil:
 		return nil, wrapError("find an idempotency key", err)
 	case row.MadeAt < now.Add(-salechange.IdempotencyTTL).UnixMilli():
-		err = s.read(ctx).
-			Where("actor_id = ? AND idempotency_key = ? AND made_at = ?", o.ActorID, o.Key, row.MadeAt).
-			Delete(&idempotencyRow{}).Error
+		// The time keeps this from deleting a newer row, which a concurrent request has just
+		// written.
+		err = q.Where("made_at = ?", row.MadeAt).Delete(&idempotencyRow{}).Error
 		return nil, wrapError("remove an old idempotency key", err)
 	case row.BodyHash != o.Hash:
 		return nil, salechange.NewIdempotencyConflict()

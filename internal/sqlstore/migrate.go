@@ -55,9 +55,10 @@ func (s *Store) MigrationStatus(ctx context.Context) ([]Migration, error) {
 func (s *Store) provider() (*goose.Provider, error) {
 	dialect := goose.DialectSQLite3
 	opts := []goose.ProviderOption{
+		// The Go step is passed here, because a registry would be a global that tests share.
 		goose.WithDisableGlobalRegistry(true), goose.WithGoMigrations(migrations.NoSplitSales()),
 	}
-	if s.engine == mysqlEngine {
+	if !isSQLite(s.db) {
 		dialect, opts = goose.DialectMySQL, append(opts, goose.WithSessionLocker(namedLock{}))
 	}
 	p, err := goose.NewProvider(dialect, s.schema, migrations.Files, opts...)
@@ -99,7 +100,8 @@ func (namedLock) SessionLock(ctx context.Context, conn *sql.Conn) error {
 // SessionUnlock releases the lock.
 func (namedLock) SessionUnlock(ctx context.Context, conn *sql.Conn) error {
 	var freed sql.NullInt64
-	if err := conn.QueryRowContext(ctx, "SELECT RELEASE_LOCK("+lockName+")").Scan(&freed); err != nil {
+	if err := conn.QueryRowContext(ctx,
+		"SELECT RELEASE_LOCK("+lockName+")").Scan(&freed); err != nil {
 		return fmt.Errorf("release the migration lock: %w", err)
 	}
 	if freed.Int64 != 1 {

@@ -10,26 +10,24 @@ import (
 
 	"flashsale.dev/seckill/internal/order/inventory"
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/testing/must"
 	"flashsale.dev/seckill/migrations"
 )
 
 func TestMigrate_UpDownUp(t *testing.T) {
-	onEach(t, func(t *testing.T, h fixture) {
-		p, err := h.provider()
-		require.NoError(t, err)
+	onEach(t, databases, func(t *testing.T, dsn string) {
+		h := newFixture(t, dsn)
+		p := must.Get(h.provider())(t)
 		h.exposed(5, 1)
-		_, err = p.DownTo(t.Context(), 0)
-		require.NoError(t, err)
-		list, err := h.MigrationStatus(t.Context())
-		require.NoError(t, err)
+		must.Get(p.DownTo(t.Context(), 0))(t)
+		list := must.Get(h.MigrationStatus(t.Context()))(t)
 		require.NotEmpty(t, list)
 		for _, m := range list {
 			require.False(t, m.Applied, m.File)
 			require.Zero(t, m.AppliedAt)
 		}
 		require.NoError(t, h.Migrate(t.Context()))
-		list, err = h.MigrationStatus(t.Context())
-		require.NoError(t, err)
+		list = must.Get(h.MigrationStatus(t.Context()))(t)
 		for i, m := range list {
 			require.EqualValues(t, i+1, m.Version, "numbered without gaps")
 			require.True(t, m.Applied, m.File)
@@ -42,42 +40,39 @@ func TestMigrate_UpDownUp(t *testing.T) {
 }
 
 func TestMigrate_ConcurrentCallersTakeTurns(t *testing.T) {
-	for _, d := range databases[1:] { // SQLite has one process
-		t.Run(d.name, func(t *testing.T) {
-			t.Parallel()
-			dsn := d.dsn(t)
-			var g errgroup.Group
-			for range 4 {
-				g.Go(func() error {
-					s, err := Open(t.Context(), dsn, Options{})
-					if err != nil {
-						return err
-					}
-					defer s.Close()
-					return s.Migrate(t.Context())
-				})
-			}
-			require.NoError(t, g.Wait())
-			h := newFixture(t, dsn)
-			h.exposed(1, 1)
-		})
-	}
+	onEach(t, sqlServers, func(t *testing.T, dsn string) {
+		var g errgroup.Group
+		for range 4 {
+			g.Go(func() error {
+				s, err := Open(t.Context(), dsn, Options{})
+				if err != nil {
+					return err
+				}
+				defer s.Close()
+				return s.Migrate(t.Context())
+			})
+		}
+		require.NoError(t, g.Wait())
+		newFixture(t, dsn).exposed(1, 1)
+	})
 }
 
 func TestMigrate_RefusesWhileASplitSaleIsLive(t *testing.T) {
 	// An id as earlier releases made them: its stock was split over four rows.
 	const split, row = 272_678_883_688_448_000 | 1<<21 | 2<<18, 1 << 12
-	insert := `INSERT INTO sales (goods_id, merchant_id, title, price, total, stock, version, epoch, rebuild_token, per_buyer_limit,
-		max_per_buyer_limit, start_at, end_at, rate_algorithm, permits_per_second, max_burst_seconds, max_wait_millis, status,
-		created_at, updated_at, bucket) VALUES (?, 1, 'a kettle', 1, 5, 5, 0, 1, 0, 1, 1, 1, ?, 'reserve', 1, 1, 1, ?, 1, 1, ?)`
-	transfer := `INSERT INTO stock_cuts (goods_id, id, epoch, quantity, wanted, actor_id, actor_role, idempotency_key, state, made_at,
-		to_goods_id) VALUES (?, 'transfer', 1, 1, '{}', 0, '', '', ?, 1, ?)`
+	const insert = `INSERT INTO sales (goods_id, merchant_id, title, price, total, stock, version,
+		epoch, rebuild_token, per_buyer_limit, max_per_buyer_limit, start_at, end_at,
+		rate_algorithm, permits_per_second, max_burst_seconds, max_wait_millis, status, created_at,
+		updated_at, bucket)
+		VALUES (?, 1, 'a kettle', 1, 5, 5, 0, 1, 0, 1, 1, 1, ?, 'reserve', 1, 1, 1, ?, 1, 1, ?)`
+	const transfer = `INSERT INTO stock_cuts (goods_id, id, epoch, quantity, wanted, actor_id,
+		actor_role, idempotency_key, state, made_at, to_goods_id)
+		VALUES (?, 'transfer', 1, 1, '{}', 0, '', '', ?, 1, ?)`
 	later := time.Now().Add(time.Hour).UnixMilli()
-	onEach(t, func(t *testing.T, h fixture) {
-		p, err := h.provider()
-		require.NoError(t, err)
-		_, err = p.DownTo(t.Context(), 12)
-		require.NoError(t, err)
+	onEach(t, databases, func(t *testing.T, dsn string) {
+		h := newFixture(t, dsn)
+		p := must.Get(h.provider())(t)
+		must.Get(p.DownTo(t.Context(), 12))(t)
 		do := func(statement string, args ...any) {
 			t.Helper()
 			require.NoError(t, h.db.Exec(statement, args...).Error)
@@ -104,8 +99,7 @@ func TestMigrate_RefusesWhileASplitSaleIsLive(t *testing.T) {
 		var transfers int64
 		require.NoError(t, h.db.Model(&cutRow{}).Count(&transfers).Error)
 		require.Zero(t, transfers)
-		sales, err := h.SalesOf(t.Context(), 0, 0, 10)
-		require.NoError(t, err)
+		sales := must.Get(h.SalesOf(t.Context(), 0, 0, 10))(t)
 		require.Len(t, sales, 1, "the other row is no sale")
 		require.EqualValues(t, split, sales[0].GoodsID)
 	})

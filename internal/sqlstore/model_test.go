@@ -14,11 +14,13 @@ import (
 	"flashsale.dev/seckill/internal/order/orderwriter"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/reservation"
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
 // Random operations run against a store and against maps that predict its state.
 func TestStore_MatchesModel(t *testing.T) {
-	dsn := databases[0].dsn(t)
+	t.Parallel()
+	dsn := sqliteFile(t)
 	store := newFixture(t, dsn)
 	rapid.Check(t, func(rt *rapid.T) {
 		units, limit := rapid.Int64Range(1, 12).Draw(rt, "units"),
@@ -29,14 +31,13 @@ func TestStore_MatchesModel(t *testing.T) {
 		}
 		m.stock = m.sale.Total
 		rt.Repeat(map[string]func(*rapid.T){
-			"batch": m.batch, "failed": m.failed, "pay": m.pay, "cancel": m.cancel, "expire": m.expire,
-			"epoch": m.epoch, "close": m.close, "release": m.markReleased, "": m.check,
+			"batch": m.batch, "failed": m.failed, "pay": m.pay, "cancel": m.cancel,
+			"expire": m.expire, "epoch": m.epoch, "close": m.close, "release": m.markReleased,
+			"": m.check,
 		})
 		released := mapSlice(m.moves, func(move order.StockMove) string { return move.ID })
-		require.NoError(
-			rt, store.MarkReleased(rt.Context(), m.sale.GoodsID, released, today),
-			"out of the next one's way",
-		)
+		require.NoError(rt, store.MarkReleased(rt.Context(), m.sale.GoodsID, released, today),
+			"out of the next one's way")
 	})
 }
 
@@ -59,10 +60,8 @@ func (m *model) batch(rt *rapid.T) {
 			group = append(group, rapid.SampledFrom(m.lines).Draw(rt, "line"))
 			continue
 		}
-		l := m.line(
-			m.sale, rapid.Int64Range(1, 5).Draw(rt, "buyer"),
-			rapid.Int64Range(1, 4).Draw(rt, "quantity"),
-		)
+		l := m.line(m.sale, rapid.Int64Range(1, 5).Draw(rt, "buyer"),
+			rapid.Int64Range(1, 4).Draw(rt, "quantity"))
 		m.lines, group = append(m.lines, l), append(group, l)
 	}
 	if rapid.Bool().Draw(rt, "optimistic") {
@@ -136,8 +135,9 @@ func (m *model) put(
 	b orderwriter.Batch, l reservation.OrderLine, status order.Status, why order.FailureReason,
 ) {
 	o := &order.Order{
-		OrderLine: l, GoodsID: b.GoodsID, Amount: l.Quantity * m.sale.Price,
-		Status: status, FailureReason: why, CreatedAt: b.Now, PayBy: b.PayBy,
+		OrderLine: l, GoodsID: b.GoodsID,
+		Amount: l.Quantity * m.sale.Price, Status: status, FailureReason: why, CreatedAt: b.Now,
+		PayBy: b.PayBy,
 	}
 	if status == order.Failed {
 		o.PayBy, o.ClosedAt = time.Time{}, b.Now
@@ -153,11 +153,8 @@ func (m *model) failed(rt *rapid.T) {
 		m.lines = append(m.lines, l)
 	}
 	b := batchOf(m.sale.GoodsID, l)
-	out, err := m.WriteFailed(
-		rt.Context(), m.sale.GoodsID, l, order.FailedLost, order.DeadLetter{},
-		m.now,
-	)
-	require.NoError(rt, err)
+	out := must.Get(m.WriteFailed(rt.Context(), m.sale.GoodsID, l,
+		order.FailedLost, order.DeadLetter{}, m.now))(rt)
 	if known := m.orders[l.OrderSn]; known != nil {
 		require.Equal(rt, map[string]order.Status{l.OrderSn: known.Status}, out.Existing)
 		return
@@ -177,7 +174,7 @@ func (m *model) someOrder(rt *rapid.T) *order.Order {
 
 func (m *model) pay(rt *rapid.T) {
 	o := m.someOrder(rt)
-	got, err := m.Pay(rt.Context(), m.sale.GoodsID, o.OrderSn, m.now)
+	got, err := m.Pay(m.sale.GoodsID, o.OrderSn, m.now)
 	if o.Status == order.Created && m.now.Before(o.PayBy) {
 		o.Status, o.PaidAt = order.Paid, m.now
 	}
@@ -192,19 +189,19 @@ func (m *model) pay(rt *rapid.T) {
 func (m *model) cancel(rt *rapid.T) {
 	o := m.someOrder(rt)
 	was := o.Status
-	got, move, err := m.CancelOne(rt.Context(), m.sale.GoodsID, o.OrderSn, m.now)
+	got, err := m.CancelOne(m.sale.GoodsID, o.OrderSn, m.now)
 	if was == order.Created {
 		m.end(o, order.Cancelled)
-		require.NotNil(rt, move)
-		m.moves = append(m.moves, *move)
+		require.NotNil(rt, got.Move)
+		m.moves = append(m.moves, *got.Move)
 	}
 	if o.Status != order.Cancelled {
 		require.Equal(rt, seckill.Conflict, seckill.ReasonOf(err))
 		return
 	}
 	require.NoError(rt, err)
-	require.Equal(rt, *o, got)
-	require.Equal(rt, was == order.Created, move != nil)
+	require.Equal(rt, *o, got.Order)
+	require.Equal(rt, was == order.Created, got.Move != nil)
 }
 
 func (m *model) end(o *order.Order, status order.Status) {
@@ -215,8 +212,7 @@ func (m *model) end(o *order.Order, status order.Status) {
 func (m *model) expire(rt *rapid.T) {
 	m.now = m.now.Add(time.Duration(rapid.IntRange(0, 4).Draw(rt, "minutes")) * time.Minute)
 	limit := rapid.IntRange(1, 3).Draw(rt, "limit")
-	moves, err := m.ExpireDue(rt.Context(), m.sale.GoodsID, m.now, limit)
-	require.NoError(rt, err)
+	moves := must.Get(m.ExpireDue(rt.Context(), m.sale.GoodsID, m.now, limit))(rt)
 	due := 0
 	for _, o := range m.orders {
 		if o.Status == order.Created && !m.now.Before(o.PayBy) {
@@ -251,8 +247,7 @@ func (m *model) epoch(rt *rapid.T) {
 }
 
 func (m *model) close(rt *rapid.T) {
-	sale, err := m.CloseSale(rt.Context(), m.sale.GoodsID, m.now)
-	require.NoError(rt, err)
+	sale := must.Get(m.CloseSale(rt.Context(), m.sale.GoodsID, m.now))(rt)
 	m.sale.Status = sale.Status
 	require.Equal(rt, seckill.Closed, sale.Status)
 }
@@ -262,9 +257,8 @@ func (m *model) markReleased(rt *rapid.T) {
 		rt.Skip("nothing to release")
 	}
 	i := rapid.IntRange(0, len(m.moves)-1).Draw(rt, "move")
-	require.NoError(
-		rt, m.MarkReleased(rt.Context(), m.sale.GoodsID, []string{m.moves[i].ID}, m.now),
-	)
+	require.NoError(rt,
+		m.MarkReleased(rt.Context(), m.sale.GoodsID, []string{m.moves[i].ID}, m.now))
 	m.moves = slices.Delete(m.moves, i, i+1)
 }
 
@@ -276,9 +270,7 @@ func (m *model) holders() map[int64]int64 {
 
 // check compares everything.
 func (m *model) check(rt *rapid.T) {
-	sale, err := m.Sale(rt.Context(), m.sale.GoodsID)
-	require.NoError(rt, err)
-	require.Equal(rt, m.stock, sale.Stock)
+	require.Equal(rt, m.stock, must.Get(m.Sale(rt.Context(), m.sale.GoodsID))(rt).Stock)
 	require.Equal(rt, m.holders(), m.fixture.held(m.sale.GoodsID))
 	rows := m.all(m.sale.GoodsID)
 	require.Len(rt, rows, len(m.orders))

@@ -8,30 +8,24 @@ import (
 	"flashsale.dev/seckill/internal/order"
 )
 
-func TestWriteOptimistically_FailureLeavesNothing(t *testing.T) {
-	onEach(t, func(t *testing.T, h fixture) {
-		sale := h.exposed(10, 2)
-		first := h.line(sale, 1, 1)
-		require.Len(t, h.writeAll(sale.GoodsID, first).Created, 1)
-		require.True(t, h.optimism.try(), "a batch of strangers wins")
+func (h fixture) TestWriteOptimistically_FailureLeavesNothing(t *testing.T) {
+	sale := h.exposed(10, 2)
+	first := h.line(sale, 1, 1)
+	require.Len(t, h.writeAll(sale.GoodsID, first).Created, 1)
+	require.True(t, h.optimism.try(), "a batch of strangers wins")
 
-		again, stranger := h.line(sale, 1, 1), h.line(sale, 2, 1)
-		require.Len(
-			t, h.writeAll(sale.GoodsID, stranger, again).Created, 2,
-			"a returning buyer is found by the holding",
-		)
-		require.False(t, h.optimism.try(), "the next batches ask first")
+	again, stranger := h.line(sale, 1, 1), h.line(sale, 2, 1)
+	require.Len(t, h.writeAll(sale.GoodsID, stranger, again).Created, 2,
+		"a returning buyer is found by the holding")
+	require.False(t, h.optimism.try(), "the next batches ask first")
 
-		h.optimism.paused.Store(0)
-		out := h.writeAll(sale.GoodsID, h.line(sale, 3, 1), first)
-		require.Len(t, out.Created, 1)
-		require.Equal(
-			t, map[string]order.Status{first.OrderSn: order.Created}, out.Existing,
-			"a message that came twice is known by the number",
-		)
-		require.False(t, h.optimism.try())
-		require.EqualValues(t, 4, h.requireBalanced(sale.GoodsID))
-	})
+	h.optimism.paused.Store(0)
+	out := h.writeAll(sale.GoodsID, h.line(sale, 3, 1), first)
+	require.Len(t, out.Created, 1)
+	require.Equal(t, map[string]order.Status{first.OrderSn: order.Created}, out.Existing,
+		"a message that came twice is known by the number")
+	require.False(t, h.optimism.try())
+	require.EqualValues(t, 4, h.requireBalanced(sale.GoodsID))
 }
 
 func TestOptimism_ResumesAfterPause(t *testing.T) {

@@ -3,227 +3,174 @@ package sqlstore
 import (
 	"cmp"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/payment"
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
-func sortDown(ids []int64) {
-	slices.SortFunc(ids, func(a, b int64) int { return cmp.Compare(b, a) })
+func (h fixture) TestReceive_PaysAnOrderOnce(t *testing.T) {
+	sale := h.exposed(10, 5)
+	sn, late := h.writeOrder(sale, 1), h.writeOrder(sale, 2)
+	now := today.Add(5 * time.Minute)
+	paid := must.Get(h.Pay(sale.GoodsID, sn, now))(t)
+	require.Equal(t, order.Paid, paid.Status)
+	require.Equal(t, now, paid.PaidAt)
+	require.Equal(t, paid, must.Get(h.Pay(sale.GoodsID, sn, today.Add(time.Hour)))(t))
+	_, err := h.CancelOne(sale.GoodsID, sn, now)
+	requireConflict(t, err)
+	_, err = h.Pay(sale.GoodsID, late, today.Add(16*time.Minute))
+	requireConflict(t, err) // payBy has come
+	_, err = h.Pay(sale.GoodsID, "0", now)
+	require.ErrorIs(t, err, order.ErrNoSuchOrder)
+	require.Empty(t, h.moves(sale.GoodsID))
+	require.EqualValues(t, 2, h.requireBalanced(sale.GoodsID))
 }
 
-func TestReceive_PaysAnOrderOnce(t *testing.T) {
-	onEach(t, func(t *testing.T, h fixture) {
-		sale := h.exposed(10, 5)
-		sn, late := h.writeOrder(sale, 1), h.writeOrder(sale, 2)
-		now := today.Add(5 * time.Minute)
-		paid, err := h.Pay(t.Context(), sale.GoodsID, sn, now)
-		require.NoError(t, err)
-		require.Equal(t, order.Paid, paid.Status)
-		require.Equal(t, now, paid.PaidAt)
-		again, err := h.Pay(t.Context(), sale.GoodsID, sn, today.Add(time.Hour))
-		require.NoError(t, err)
-		require.Equal(t, paid, again)
-		_, _, err = h.CancelOne(t.Context(), sale.GoodsID, sn, now)
-		requireConflict(t, err)
-		_, err = h.Pay(t.Context(), sale.GoodsID, late, today.Add(16*time.Minute))
-		requireConflict(t, err) // payBy has come
-		_, err = h.Pay(t.Context(), sale.GoodsID, "0", now)
-		require.ErrorIs(t, err, order.ErrNoSuchOrder)
-		require.Empty(t, h.moves(sale.GoodsID))
-		require.EqualValues(t, 2, h.requireBalanced(sale.GoodsID))
-	})
-}
-
-func TestCancel_ReturnsUnitsOnce(t *testing.T) {
-	onEach(t, func(t *testing.T, h fixture) {
-		sale := h.exposed(10, 5)
-		l := h.line(sale, 1, 3)
-		h.writeAll(sale.GoodsID, l)
-		h.beginEpoch(sale.GoodsID)
-		now := today.Add(5 * time.Minute)
-		o, move, err := h.CancelOne(t.Context(), sale.GoodsID, l.OrderSn, now)
-		require.NoError(t, err)
-		require.Equal(t, order.Cancelled, o.Status)
-		require.Equal(t, now, o.ClosedAt)
-		require.Equal(t, &order.StockMove{
-			ID: move.ID, GoodsID: sale.GoodsID, Epoch: 2, BuyerID: 1, OrderSn: l.OrderSn,
-			Quantity: 3, Kind: order.MoveCancel, MadeAt: now,
-		}, move, "of the epoch at the time of the cancel")
-		require.Equal(t, []order.StockMove{*move}, h.moves(sale.GoodsID))
-		again, none, err := h.CancelOne(t.Context(), sale.GoodsID, l.OrderSn, now.Add(time.Minute))
-		require.NoError(t, err)
-		require.Equal(t, o, again)
-		require.Nil(t, none)
-		_, err = h.Pay(t.Context(), sale.GoodsID, l.OrderSn, now)
-		requireConflict(t, err)
-		require.Zero(t, h.requireBalanced(sale.GoodsID))
-		require.Empty(t, h.held(sale.GoodsID), "the buyer may buy again")
-		_, _, err = h.CancelOne(t.Context(), sale.GoodsID, "0", now)
-		require.ErrorIs(t, err, order.ErrNoSuchOrder)
-		_, _, err = h.CancelOne(t.Context(), 1, l.OrderSn, now)
-		require.ErrorIs(t, err, seckill.ErrNoSuchGoods)
-	})
+func (h fixture) TestCancel_ReturnsUnitsOnce(t *testing.T) {
+	sale := h.exposed(10, 5)
+	l := h.line(sale, 1, 3)
+	h.writeAll(sale.GoodsID, l)
+	h.beginEpoch(sale.GoodsID)
+	now := today.Add(5 * time.Minute)
+	cancelled := must.Get(h.CancelOne(sale.GoodsID, l.OrderSn, now))(t)
+	move := cancelled.Move
+	require.Equal(t, order.Cancelled, cancelled.Order.Status)
+	require.Equal(t, now, cancelled.Order.ClosedAt)
+	require.Equal(t, &order.StockMove{
+		ID: move.ID, GoodsID: sale.GoodsID, Epoch: 2, BuyerID: 1, OrderSn: l.OrderSn,
+		Quantity: 3, Kind: order.MoveCancel, MadeAt: now,
+	}, move, "of the epoch at the time of the cancel")
+	require.Equal(t, []order.StockMove{*move}, h.moves(sale.GoodsID))
+	again := must.Get(h.CancelOne(sale.GoodsID, l.OrderSn, now.Add(time.Minute)))(t)
+	require.Equal(t, payment.Cancellation{Order: cancelled.Order}, again)
+	_, err := h.Pay(sale.GoodsID, l.OrderSn, now)
+	requireConflict(t, err)
+	require.Zero(t, h.requireBalanced(sale.GoodsID))
+	require.Empty(t, h.held(sale.GoodsID), "the buyer may buy again")
+	_, err = h.CancelOne(sale.GoodsID, "0", now)
+	require.ErrorIs(t, err, order.ErrNoSuchOrder)
+	_, err = h.CancelOne(1, l.OrderSn, now)
+	require.ErrorIs(t, err, seckill.ErrNoSuchGoods)
 }
 
 // Orders that share a transaction have separate answers: a refusal affects no other order.
-func TestCancel_AnswersEachOrderOfABatch(t *testing.T) {
-	onEach(t, func(t *testing.T, h fixture) {
-		sale := h.exposed(20, 5)
-		first, second, paid, before := h.line(sale, 1, 3), h.line(sale, 1, 2), h.line(
-			sale, 2, 1,
-		), h.line(sale, 3, 4)
-		h.writeAll(sale.GoodsID, first, second, paid, before)
-		_, err := h.Pay(t.Context(), sale.GoodsID, paid.OrderSn, today)
-		require.NoError(t, err)
-		_, earlier, err := h.CancelOne(t.Context(), sale.GoodsID, before.OrderSn, today)
-		require.NoError(t, err)
-		now := today.Add(time.Minute)
-		asked := []string{
-			second.OrderSn, "0", paid.OrderSn, first.OrderSn, before.OrderSn, second.OrderSn,
-		}
-		list, err := h.Cancel(t.Context(), sale.GoodsID, slices.Clone(asked), now)
-		require.NoError(t, err)
-		require.Len(t, list, len(asked))
-		for _, i := range []int{0, 3, 4, 5} {
-			require.NoError(t, list[i].Err)
-			require.Equal(t, order.Cancelled, list[i].Order.Status)
-			require.Equal(t, asked[i], list[i].Order.OrderSn)
-		}
-		require.ErrorIs(t, list[1].Err, order.ErrNoSuchOrder)
-		requireConflict(t, list[2].Err)
-		require.Nil(t, list[4].Move, "cancelled before")
-		require.Nil(t, list[5].Move, "returned by the first of the two")
-		require.ElementsMatch(
-			t, []order.StockMove{*earlier, *list[0].Move, *list[3].Move}, h.moves(sale.GoodsID),
-		)
-		require.EqualValues(t, []int64{2, 3}, []int64{list[0].Move.Quantity, list[3].Move.Quantity})
-		require.EqualValues(t, 1, h.requireBalanced(sale.GoodsID), "the paid one is left")
-	})
+func (h fixture) TestCancel_AnswersEachOrderOfABatch(t *testing.T) {
+	sale := h.exposed(20, 5)
+	first, second := h.line(sale, 1, 3), h.line(sale, 1, 2)
+	paid, before := h.line(sale, 2, 1), h.line(sale, 3, 4)
+	h.writeAll(sale.GoodsID, first, second, paid, before)
+	must.Get(h.Pay(sale.GoodsID, paid.OrderSn, today))(t)
+	earlier := must.Get(h.CancelOne(sale.GoodsID, before.OrderSn, today))(t).Move
+	now := today.Add(time.Minute)
+	asked := []string{
+		second.OrderSn, "0", paid.OrderSn, first.OrderSn, before.OrderSn, second.OrderSn,
+	}
+	list := must.Get(h.Cancel(t.Context(), sale.GoodsID, slices.Clone(asked), now))(t)
+	require.Len(t, list, len(asked))
+	for _, i := range []int{0, 3, 4, 5} {
+		require.NoError(t, list[i].Err)
+		require.Equal(t, order.Cancelled, list[i].Order.Status)
+		require.Equal(t, asked[i], list[i].Order.OrderSn)
+	}
+	require.ErrorIs(t, list[1].Err, order.ErrNoSuchOrder)
+	requireConflict(t, list[2].Err)
+	require.Nil(t, list[4].Move, "cancelled before")
+	require.Nil(t, list[5].Move, "returned by the first of the two")
+	require.ElementsMatch(t, []order.StockMove{*earlier, *list[0].Move, *list[3].Move},
+		h.moves(sale.GoodsID))
+	require.EqualValues(t, []int64{2, 3}, []int64{list[0].Move.Quantity, list[3].Move.Quantity})
+	require.EqualValues(t, 1, h.requireBalanced(sale.GoodsID), "the paid one is left")
 }
 
-func TestExpireDue_ExpiresTheLongestOverdueFirst(t *testing.T) {
-	onEach(t, func(t *testing.T, h fixture) {
-		sale := h.exposed(20, 5)
-		var sns []string
-		for i := range 6 { // mapSlice due a minute after the one before
-			b := batchOf(sale.GoodsID, h.line(sale, int64(1+i%2), 2))
-			b.PayBy = today.Add(time.Duration(i) * time.Minute)
-			out, err := h.WriteBatch(t.Context(), b)
-			require.NoError(t, err)
-			if len(out.Created) == 1 {
-				sns = append(sns, out.Created...)
-			}
-		}
-		require.Len(t, sns, 4, "two of each buyer's are within the limit")
-		_, err := h.Pay(t.Context(), sale.GoodsID, sns[1], today)
-		require.NoError(t, err)
-		none, err := h.ExpireDue(t.Context(), sale.GoodsID, today.Add(-time.Second), 100)
-		require.NoError(t, err)
-		require.Empty(t, none)
-		now := today.Add(2 * time.Minute)
-		first, err := h.ExpireDue(t.Context(), sale.GoodsID, now, 1)
-		require.NoError(t, err)
-		require.Len(t, first, 1)
-		require.Equal(t, sns[0], first[0].OrderSn, "the longest overdue")
-		require.Equal(t, order.MoveExpire, first[0].Kind)
-		rest, err := h.ExpireDue(t.Context(), sale.GoodsID, now, 100)
-		require.NoError(t, err)
-		require.Equal(
-			t, []string{sns[2]},
-			mapSlice(rest, func(m order.StockMove) string { return m.OrderSn }),
-			"not the paid one, nor what is due later",
-		)
-		o, err := h.Order(t.Context(), sale.GoodsID, sns[2])
-		require.NoError(t, err)
-		require.Equal(t, order.Expired, o.Status)
-		require.Equal(t, now, o.ClosedAt)
-		_, _, err = h.CancelOne(t.Context(), sale.GoodsID, sns[2], now)
-		requireConflict(t, err)
-		require.EqualValues(t, 4, h.requireBalanced(sale.GoodsID))
-	})
+func (h fixture) TestExpireDue_ExpiresTheLongestOverdueFirst(t *testing.T) {
+	sale := h.exposed(20, 5)
+	var sns []string
+	for i := range 6 { // each due a minute after the one before
+		b := batchOf(sale.GoodsID, h.line(sale, int64(1+i%2), 2))
+		b.PayBy = today.Add(time.Duration(i) * time.Minute)
+		sns = append(sns, h.write(b).Created...)
+	}
+	require.Len(t, sns, 4, "two of each buyer's are within the limit")
+	must.Get(h.Pay(sale.GoodsID, sns[1], today))(t)
+	require.Empty(t,
+		must.Get(h.ExpireDue(t.Context(), sale.GoodsID, today.Add(-time.Second), 100))(t))
+	now := today.Add(2 * time.Minute)
+	first := must.Get(h.ExpireDue(t.Context(), sale.GoodsID, now, 1))(t)
+	require.Len(t, first, 1)
+	require.Equal(t, sns[0], first[0].OrderSn, "the longest overdue")
+	require.Equal(t, order.MoveExpire, first[0].Kind)
+	rest := must.Get(h.ExpireDue(t.Context(), sale.GoodsID, now, 100))(t)
+	require.Len(t, rest, 1, "not the paid one, nor what is due later")
+	require.Equal(t, sns[2], rest[0].OrderSn)
+	o := h.order(sale.GoodsID, sns[2])
+	require.Equal(t, order.Expired, o.Status)
+	require.Equal(t, now, o.ClosedAt)
+	_, err := h.CancelOne(sale.GoodsID, sns[2], now)
+	requireConflict(t, err)
+	require.EqualValues(t, 4, h.requireBalanced(sale.GoodsID))
 }
 
-func TestMarkReleased_MarksOnce(t *testing.T) {
-	onEach(t, func(t *testing.T, h fixture) {
-		sale := h.exposed(10, 5)
-		var ids []string
-		for i := range 3 {
-			_, move, err := h.CancelOne(
-				t.Context(), sale.GoodsID, h.writeOrder(sale, int64(i+1)),
-				today.Add(time.Duration(i)*time.Second),
-			)
-			require.NoError(t, err)
-			ids = append(ids, move.ID)
-		}
-		moveIDs := func(before time.Time, limit int) []string {
-			list, err := h.UnreleasedMoves(t.Context(), before, limit)
-			require.NoError(t, err)
-			return mapSlice(list, func(m order.StockMove) string { return m.ID })
-		}
-		oldest := func(goodsID int64) time.Time {
-			at, err := h.OldestUnreleasedMove(t.Context(), goodsID)
-			require.NoError(t, err)
-			return at
-		}
-		require.Equal(t, today, oldest(sale.GoodsID))
-		require.Zero(t, oldest(sale.GoodsID+1))
-		require.Equal(t, ids, moveIDs(today.Add(time.Hour), 10))
-		require.Equal(t, ids[:2], moveIDs(today.Add(time.Second), 10))
-		require.Equal(t, ids[:1], moveIDs(today.Add(time.Hour), 1))
-		require.NoError(t, h.MarkReleased(t.Context(), sale.GoodsID+1, ids, today))
-		require.Len(t, moveIDs(today.Add(time.Hour), 10), 3, "another goods' mark is not ours")
-		require.NoError(t, h.MarkReleased(t.Context(), sale.GoodsID, ids[:2], today))
-		require.NoError(t, h.MarkReleased(t.Context(), sale.GoodsID, ids[:2], today.Add(1)))
-		require.NoError(t, h.MarkReleased(t.Context(), sale.GoodsID, nil, today))
-		require.Equal(t, ids[2:], moveIDs(today.Add(time.Hour), 10))
-		require.Equal(t, today.Add(2*time.Second), oldest(sale.GoodsID))
-	})
+func (h fixture) TestMarkReleased_MarksOnce(t *testing.T) {
+	sale := h.exposed(10, 5)
+	var ids []string
+	for i := range 3 {
+		at := today.Add(time.Duration(i) * time.Second)
+		sn := h.writeOrder(sale, int64(i+1))
+		ids = append(ids, must.Get(h.CancelOne(sale.GoodsID, sn, at))(t).Move.ID)
+	}
+	moveIDs := func(before time.Time, limit int) []string {
+		list := must.Get(h.UnreleasedMoves(t.Context(), before, limit))(t)
+		return mapSlice(list, func(m order.StockMove) string { return m.ID })
+	}
+	oldest := func(goodsID int64) time.Time {
+		return must.Get(h.OldestUnreleasedMove(t.Context(), goodsID))(t)
+	}
+	require.Equal(t, today, oldest(sale.GoodsID))
+	require.Zero(t, oldest(sale.GoodsID+1))
+	require.Equal(t, ids, moveIDs(today.Add(time.Hour), 10))
+	require.Equal(t, ids[:2], moveIDs(today.Add(time.Second), 10))
+	require.Equal(t, ids[:1], moveIDs(today.Add(time.Hour), 1))
+	require.NoError(t, h.MarkReleased(t.Context(), sale.GoodsID+1, ids, today))
+	require.Len(t, moveIDs(today.Add(time.Hour), 10), 3, "another goods' mark is not ours")
+	require.NoError(t, h.MarkReleased(t.Context(), sale.GoodsID, ids[:2], today))
+	require.NoError(t, h.MarkReleased(t.Context(), sale.GoodsID, ids[:2], today.Add(1)))
+	require.NoError(t, h.MarkReleased(t.Context(), sale.GoodsID, nil, today))
+	require.Equal(t, ids[2:], moveIDs(today.Add(time.Hour), 10))
+	require.Equal(t, today.Add(2*time.Second), oldest(sale.GoodsID))
 }
 
-func TestOrdersOf_PagesNewestFirst(t *testing.T) {
-	onEach(t, func(t *testing.T, h fixture) {
-		one, two := h.exposed(10, 10), h.exposed(10, 10)
-		var mine []string // newest first
-		for i := range 5 {
-			sale := []seckill.Sale{one, two}[i%2]
-			mine = append([]string{h.writeOrder(sale, 7)}, mine...)
-			h.writeOrder(sale, 8)
-		}
-		slices.SortFunc(mine, func(a, b string) int { return strings.Compare(b, a) })
-		sns := func(list []order.Order, err error) []string {
-			require.NoError(t, err)
-			return mapSlice(list, func(o order.Order) string { return o.OrderSn })
-		}
-		require.Equal(t, mine[:2], sns(h.OrdersOf(t.Context(), 7, "", 2)))
-		require.Equal(t, mine[2:], sns(h.OrdersOf(t.Context(), 7, mine[1], 10)))
-		require.Empty(t, sns(h.OrdersOf(t.Context(), 9, "", 10)))
-		require.Len(t, h.all(one.GoodsID), 6)
-		_, err := h.Pay(t.Context(), one.GoodsID, mine[0], today)
+func (h fixture) TestOrdersOf_PagesNewestFirst(t *testing.T) {
+	one, two := h.exposed(10, 10), h.exposed(10, 10)
+	var mine []string // newest first
+	for i := range 5 {
+		sale := []seckill.Sale{one, two}[i%2]
+		mine = append([]string{h.writeOrder(sale, 7)}, mine...)
+		h.writeOrder(sale, 8)
+	}
+	slices.SortFunc(mine, func(a, b string) int { return cmp.Compare(b, a) })
+	sns := func(list []order.Order, err error) []string {
 		require.NoError(t, err)
-		require.Equal(
-			t, mine[:1], sns(h.OrdersOfGoods(t.Context(), one.GoodsID, order.Paid, "", 10)),
-		)
-		require.Len(t, sns(h.OrdersOfGoods(t.Context(), one.GoodsID, order.Created, "", 10)), 5)
-		require.Len(
-			t, sns(h.OrdersOfGoods(t.Context(), one.GoodsID, order.Created, mine[2], 10)), 2,
-		)
+		return orderSns(list)
+	}
+	require.Equal(t, mine[:2], sns(h.OrdersOf(t.Context(), 7, "", 2)))
+	require.Equal(t, mine[2:], sns(h.OrdersOf(t.Context(), 7, mine[1], 10)))
+	require.Empty(t, sns(h.OrdersOf(t.Context(), 9, "", 10)))
+	require.Len(t, h.all(one.GoodsID), 6)
+	must.Get(h.Pay(one.GoodsID, mine[0], today))(t)
+	require.Equal(t, mine[:1], sns(h.OrdersOfGoods(t.Context(), one.GoodsID, order.Paid, "", 10)))
+	require.Len(t, sns(h.OrdersOfGoods(t.Context(), one.GoodsID, order.Created, "", 10)), 5)
+	require.Len(t, sns(h.OrdersOfGoods(t.Context(), one.GoodsID, order.Created, mine[2], 10)), 2)
 
-		states, err := h.StatusOf(t.Context(), one.GoodsID, append(mine, "unknown"))
-		require.NoError(t, err)
-		require.Equal(
-			t,
-			map[string]order.Status{
-				mine[0]: order.Paid, mine[2]: order.Created, mine[4]: order.Created,
-			},
-			states,
-		)
-		_, err = h.Order(t.Context(), two.GoodsID, mine[0])
-		require.ErrorIs(t, err, order.ErrNoSuchOrder, "another goods'")
-	})
+	states := must.Get(h.StatusOf(t.Context(), one.GoodsID, append(mine, "unknown")))(t)
+	require.Equal(t, map[string]order.Status{
+		mine[0]: order.Paid, mine[2]: order.Created, mine[4]: order.Created,
+	}, states)
+	_, err := h.Order(t.Context(), two.GoodsID, mine[0])
+	require.ErrorIs(t, err, order.ErrNoSuchOrder, "another goods'")
 }

@@ -7,32 +7,21 @@ import (
 
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/stats"
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
-func TestCountOrders_GroupsByStatus(t *testing.T) {
-	onEach(t, func(t *testing.T, h fixture) {
-		sale := h.exposed(10, 3)
-		a, b := h.line(sale, 1, 2), h.line(sale, 2, 1)
-		h.writeAll(sale.GoodsID, a, b, h.line(sale, 3, 3))
-		_, err := h.Pay(t.Context(), sale.GoodsID, a.OrderSn, today)
-		require.NoError(t, err)
-		_, _, err = h.CancelOne(t.Context(), sale.GoodsID, b.OrderSn, today)
-		require.NoError(t, err)
-		found, err := h.OrdersByNumber(
-			t.Context(), sale.GoodsID, []string{b.OrderSn, "unknown", a.OrderSn},
-		)
-		require.NoError(t, err)
-		require.ElementsMatch(
-			t, []string{a.OrderSn, b.OrderSn},
-			mapSlice(found, func(o order.Order) string { return o.OrderSn }),
-		)
-		counts, err := h.CountOrders(t.Context(), sale.GoodsID)
-		require.NoError(t, err)
-		require.Equal(t, map[order.Status]stats.Count{
-			order.Paid: {
-				Orders: 1, Units: 2, Amount: 3998,
-			}, order.Cancelled: {Orders: 1, Units: 1, Amount: 1999},
-			order.Created: {Orders: 1, Units: 3, Amount: 5997},
-		}, counts)
-	})
+func (h fixture) TestCountOrders_GroupsByStatus(t *testing.T) {
+	sale := h.exposed(10, 3)
+	a, b := h.line(sale, 1, 2), h.line(sale, 2, 1)
+	h.writeAll(sale.GoodsID, a, b, h.line(sale, 3, 3))
+	must.Get(h.Pay(sale.GoodsID, a.OrderSn, today))(t)
+	must.Get(h.CancelOne(sale.GoodsID, b.OrderSn, today))(t)
+	sns := []string{b.OrderSn, "unknown", a.OrderSn}
+	found := must.Get(h.OrdersByNumber(t.Context(), sale.GoodsID, sns))(t)
+	require.ElementsMatch(t, []string{a.OrderSn, b.OrderSn}, orderSns(found))
+	require.Equal(t, map[order.Status]stats.Count{
+		order.Paid:      {Orders: 1, Units: 2, Amount: 3998},
+		order.Cancelled: {Orders: 1, Units: 1, Amount: 1999},
+		order.Created:   {Orders: 1, Units: 3, Amount: 5997},
+	}, must.Get(h.CountOrders(t.Context(), sale.GoodsID))(t))
 }

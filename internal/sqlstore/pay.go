@@ -12,6 +12,8 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
+// paymentRow is money that the provider took, by the provider's own number. Kept is 1 or NULL: a
+// unique key over goods, order and Kept lets an order keep one payment.
 type paymentRow struct {
 	PaymentID  string `gorm:"primaryKey"`
 	GoodsID    int64
@@ -46,41 +48,28 @@ func (r paymentRow) refund() payment.Refund {
 func (s *Store) Receive(
 	ctx context.Context, p payment.Payment, now time.Time,
 ) (payment.Receipt, error) {
-	var receipt payment.Receipt
-	err := s.inTx(ctx, "receive a payment", func(tx *gorm.DB) error {
-		rows, err := lockOrders(tx, p.GoodsID, []string{p.OrderSn})
+	return inTx(ctx, s, "receive a payment", func(tx *gorm.DB) (payment.Receipt, error) {
+		o, err := findOrder(locked(tx), p.GoodsID, p.OrderSn)
 		if err != nil {
-			return err
+			return payment.Receipt{}, err
 		}
-		if len(rows) == 0 {
-			return order.ErrNoSuchOrder
-		}
-		row, err := findPayment(
-			tx, p,
-		) // under the order's lock, so an earlier transaction of it has ended
-		if errors.Is(err, gorm.ErrRecordNotFound) {
-			row, err = receive(tx, &rows[0], p, now)
+		// Under the order's lock, so that a concurrent transaction of the same payment has ended.
+		// A number that was used under another goods is found by the unique key.
+		q := tx.Where("goods_id = ? AND payment_id = ?", p.GoodsID, p.ID)
+		row, err := take[paymentRow](q, errNoPayment)
+		if errors.Is(err, errNoPayment) {
+			row, err = receive(tx, &o, p, now)
 		}
 		if err != nil {
-			return err
+			return payment.Receipt{}, err
 		}
-		receipt = payment.Receipt{
-			Payment: p, State: row.State, Reason: row.Reason, Order: rows[0].order(),
-		}
-		return requireSamePayment(row, p)
+		return payment.Receipt{
+			Payment: p, State: row.State, Reason: row.Reason, Order: o.order(),
+		}, requireSamePayment(row, p)
 	})
-	if err != nil {
-		return payment.Receipt{}, err
-	}
-	return receipt, nil
 }
 
-// findPayment searches the goods' payments. A payment number used under another goods is found by
-// the unique key.
-func findPayment(tx *gorm.DB, p payment.Payment) (paymentRow, error) {
-	var row paymentRow
-	return row, tx.Where("goods_id = ? AND payment_id = ?", p.GoodsID, p.ID).Take(&row).Error
-}
+var errNoPayment = errors.New("no such payment")
 
 // requireSamePayment refuses a number that belongs to another payment.
 func requireSamePayment(known paymentRow, p payment.Payment) error {
@@ -96,6 +85,8 @@ func receive(tx *gorm.DB, o *orderRow, p payment.Payment, now time.Time) (paymen
 		PaymentID: p.ID, GoodsID: p.GoodsID, OrderSn: p.OrderSn, Amount: p.Amount,
 		ReceivedAt: now.UnixMilli(),
 	}
+	// An amount that differs is a mistake of the provider or an attack, and no refund can be
+	// decided here.
 	if p.Amount != o.Amount {
 		return row, seckill.NewError(seckill.Conflict, "the amount is not the order's")
 	}
@@ -106,6 +97,7 @@ func receive(tx *gorm.DB, o *orderRow, p payment.Payment, now time.Time) (paymen
 			return row, err
 		}
 	} else {
+		// The money is the buyer's again from this commit on; the refunder sends it back.
 		row.State, row.RefundAt = payment.Refunding, millis(now)
 	}
 	err := tx.Create(&row).Error
@@ -117,33 +109,26 @@ func receive(tx *gorm.DB, o *orderRow, p payment.Payment, now time.Time) (paymen
 
 // pay is one guarded statement; no affected row means that the order's lock was not held.
 func pay(tx *gorm.DB, o *orderRow, now time.Time) error {
-	res := tx.Exec(
-
-		`UPDATE orders SET status = ?, paid_at = ? WHERE goods_id = ? AND order_sn = ? AND status = ?`,
-		order.Paid, now.UnixMilli(), o.GoodsID, o.OrderSn, order.Created,
-	)
-	if res.Error == nil && res.RowsAffected != 1 {
-		return order.ErrTryAgain
-	}
 	o.Status, o.PaidAt = order.Paid, millis(now)
-	return res.Error
+	return updateOne(tx.Exec(`UPDATE orders SET status = ?, paid_at = ?
+		WHERE goods_id = ? AND order_sn = ? AND status = ?`,
+		order.Paid, now.UnixMilli(), o.GoodsID, o.OrderSn, order.Created))
 }
 
 // DueRefunds lists at most limit payments whose refund is due, the longest due first.
 func (s *Store) DueRefunds(
 	ctx context.Context, now time.Time, limit int,
 ) ([]payment.Refund, error) {
-	var rows []paymentRow
-	err := s.read(ctx).Where("state = ? AND refund_at <= ?", payment.Refunding, now.UnixMilli()).
-		Order("refund_at").Limit(limit).Find(&rows).Error
-	return mapSlice(rows, paymentRow.refund), wrapError("list due refunds", err)
+	q := s.read(ctx).Where("state = ? AND refund_at <= ?", payment.Refunding, now.UnixMilli())
+	return list("list due refunds", q.Order("refund_at").Limit(limit), paymentRow.refund)
 }
 
 // ClaimRefund postpones the next attempt to a moment and reports whether this attempt is the
 // caller's: of concurrent callers one raises the count.
 func (s *Store) ClaimRefund(ctx context.Context, r payment.Refund, next time.Time) (bool, error) {
 	res := s.read(ctx).Exec(`UPDATE payments SET attempts = attempts + 1, refund_at = ?
-		WHERE goods_id = ? AND payment_id = ? AND state = ? AND attempts = ?`, next.UnixMilli(), r.GoodsID, r.ID, payment.Refunding, r.Attempts)
+		WHERE goods_id = ? AND payment_id = ? AND state = ? AND attempts = ?`,
+		next.UnixMilli(), r.GoodsID, r.ID, payment.Refunding, r.Attempts)
 	return res.RowsAffected == 1, wrapError("claim a refund", res.Error)
 }
 

@@ -12,6 +12,7 @@ import (
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/payment"
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
 // payment returns a payment of a sale's order of one unit.
@@ -21,138 +22,114 @@ func (h fixture) payment(sale seckill.Sale, id, sn string) payment.Payment {
 
 // An order keeps its first payment in time, and every other is refunded; repeats get the same
 // answer.
-func TestReceive_RefundsWhatAnOrderCannotKeep(t *testing.T) {
-	onEach(t, func(t *testing.T, h fixture) {
-		sale := h.exposed(10, 5)
-		paid, late, cancelled, expired := h.writeOrder(sale, 1), h.writeOrder(
-			sale, 2,
-		), h.writeOrder(sale, 3), h.writeOrder(sale, 4)
-		failed := h.line(sale, 5, 1)
-		_, err := h.WriteFailed(
-			t.Context(), sale.GoodsID, failed, order.FailedUnwritten,
-			order.DeadLetter{}, today,
-		)
-		require.NoError(t, err)
-		now, payBy := today.Add(5*time.Minute), today.Add(16*time.Minute)
-		_, _, err = h.CancelOne(t.Context(), sale.GoodsID, cancelled, now)
-		require.NoError(t, err)
-		for _, c := range []struct {
-			id, sn string
-			at     time.Time
-			state  payment.State
-			reason payment.RefundReason
-			status order.Status
-		}{
-			{"p-1", paid, payBy.Add(-time.Millisecond), payment.Kept, "", order.Paid},
-			{"p-2", paid, now, payment.Refunding, payment.RefundSecond, order.Paid},
-			{"p-3", late, payBy, payment.Refunding, payment.RefundLate, order.Created},
-			{"p-4", cancelled, now, payment.Refunding, payment.RefundCancelled, order.Cancelled},
-			{"p-5", failed.OrderSn, now, payment.Refunding, payment.RefundFailed, order.Failed},
-			{"p-1", paid, payBy.Add(time.Hour), payment.Kept, "", order.Paid},
-			{"p-3", late, now, payment.Refunding, payment.RefundLate, order.Created},
-			{strings.Repeat("p", 64), expired, now, payment.Kept, "", order.Paid},
-		} {
-			p := h.payment(sale, c.id, c.sn)
-			if c.sn == failed.OrderSn {
-				o, err := h.Order(t.Context(), sale.GoodsID, c.sn)
-				require.NoError(t, err)
-				p.Amount = o.Amount
-			}
-			r, err := h.Receive(t.Context(), p, c.at)
-			require.NoError(t, err, c.id)
-			require.Equal(t, c.state, r.State, c.id)
-			require.Equal(t, c.reason, r.Reason, c.id)
-			require.Equal(t, c.status, r.Order.Status, c.id)
-			require.Equal(t, p, r.Payment)
+func (h fixture) TestReceive_RefundsWhatAnOrderCannotKeep(t *testing.T) {
+	sale := h.exposed(10, 5)
+	paid, late := h.writeOrder(sale, 1), h.writeOrder(sale, 2)
+	cancelled, expired := h.writeOrder(sale, 3), h.writeOrder(sale, 4)
+	failed := h.line(sale, 5, 1)
+	h.writeFailed(sale.GoodsID, failed, order.FailedUnwritten)
+	now, payBy := today.Add(5*time.Minute), today.Add(16*time.Minute)
+	must.Get(h.CancelOne(sale.GoodsID, cancelled, now))(t)
+	for _, c := range []struct {
+		id, sn string
+		at     time.Time
+		state  payment.State
+		reason payment.RefundReason
+		status order.Status
+	}{
+		{"p-1", paid, payBy.Add(-time.Millisecond), payment.Kept, "", order.Paid},
+		{"p-2", paid, now, payment.Refunding, payment.RefundSecond, order.Paid},
+		{"p-3", late, payBy, payment.Refunding, payment.RefundLate, order.Created},
+		{"p-4", cancelled, now, payment.Refunding, payment.RefundCancelled, order.Cancelled},
+		{"p-5", failed.OrderSn, now, payment.Refunding, payment.RefundFailed, order.Failed},
+		{"p-1", paid, payBy.Add(time.Hour), payment.Kept, "", order.Paid},
+		{"p-3", late, now, payment.Refunding, payment.RefundLate, order.Created},
+		{strings.Repeat("p", 64), expired, now, payment.Kept, "", order.Paid},
+	} {
+		p := h.payment(sale, c.id, c.sn)
+		if c.sn == failed.OrderSn {
+			p.Amount = h.order(sale.GoodsID, c.sn).Amount
 		}
-		for name, p := range map[string]payment.Payment{
-			"another amount":         {ID: "p-9", GoodsID: sale.GoodsID, OrderSn: late, Amount: sale.Price + 1},
-			"nothing":                {ID: "p-9", GoodsID: sale.GoodsID, OrderSn: late},
-			"another order's number": h.payment(sale, "p-1", late),
-			"another amount later":   {ID: "p-1", GoodsID: sale.GoodsID, OrderSn: paid, Amount: 1},
-		} {
-			_, err := h.Receive(t.Context(), p, now)
-			require.Equal(t, seckill.Conflict, seckill.ReasonOf(err), name)
-		}
-		_, err = h.Receive(t.Context(), h.payment(sale, "p-9", "0"), now)
-		require.ErrorIs(t, err, order.ErrNoSuchOrder)
-		o, err := h.Order(t.Context(), sale.GoodsID, late)
-		require.NoError(t, err)
-		require.Equal(t, order.Created, o.Status, "what was refused changed nothing")
-		h.requireBalanced(sale.GoodsID)
-	})
+		r := must.Get(h.Receive(t.Context(), p, c.at))(t, c.id)
+		require.Equal(t, c.state, r.State, c.id)
+		require.Equal(t, c.reason, r.Reason, c.id)
+		require.Equal(t, c.status, r.Order.Status, c.id)
+		require.Equal(t, p, r.Payment)
+	}
+	for name, p := range map[string]payment.Payment{
+		"another amount": {
+			ID: "p-9", GoodsID: sale.GoodsID, OrderSn: late, Amount: sale.Price + 1,
+		},
+		"nothing":                {ID: "p-9", GoodsID: sale.GoodsID, OrderSn: late},
+		"another order's number": h.payment(sale, "p-1", late),
+		"another amount later":   {ID: "p-1", GoodsID: sale.GoodsID, OrderSn: paid, Amount: 1},
+	} {
+		_, err := h.Receive(t.Context(), p, now)
+		require.Equal(t, seckill.Conflict, seckill.ReasonOf(err), name)
+	}
+	_, err := h.Receive(t.Context(), h.payment(sale, "p-9", "0"), now)
+	require.ErrorIs(t, err, order.ErrNoSuchOrder)
+	require.Equal(t, order.Created, h.order(sale.GoodsID, late).Status,
+		"what was refused changed nothing")
+	h.requireBalanced(sale.GoodsID)
 }
 
 // Of concurrent callers with the same refund one gets the attempt; a refunded payment is never due.
-func TestClaimRefund_HasOneWinner(t *testing.T) {
-	onEach(t, func(t *testing.T, h fixture) {
-		sale := h.exposed(10, 5)
-		sn := h.writeOrder(sale, 1)
-		now := today.Add(time.Hour)
-		_, err := h.Receive(t.Context(), h.payment(sale, "late-"+sn[:40], sn), now)
-		require.NoError(t, err)
-		due := func(at time.Time) []payment.Refund {
-			list, err := h.DueRefunds(t.Context(), at, 10)
-			require.NoError(t, err)
-			return list
-		}
-		require.Empty(t, due(now.Add(-time.Millisecond)))
-		first := due(now)
-		require.Equal(
-			t,
-			[]payment.Refund{
-				{Payment: h.payment(sale, "late-"+sn[:40], sn), Reason: payment.RefundLate},
-			},
-			first,
-		)
-		var claimed atomic.Int64
-		var g errgroup.Group
-		for range 6 {
-			g.Go(func() error {
-				return retry(t.Context(), func() error {
-					mine, err := h.ClaimRefund(t.Context(), first[0], now.Add(time.Minute))
-					if mine {
-						claimed.Add(1)
-					}
-					return err
-				})
+func (h fixture) TestClaimRefund_HasOneWinner(t *testing.T) {
+	sale := h.exposed(10, 5)
+	sn := h.writeOrder(sale, 1)
+	now := today.Add(time.Hour)
+	must.Get(h.Receive(t.Context(), h.payment(sale, "late-"+sn[:40], sn), now))(t)
+	due := func(at time.Time) []payment.Refund {
+		return must.Get(h.DueRefunds(t.Context(), at, 10))(t)
+	}
+	require.Empty(t, due(now.Add(-time.Millisecond)))
+	first := due(now)
+	require.Equal(t, []payment.Refund{
+		{Payment: h.payment(sale, "late-"+sn[:40], sn), Reason: payment.RefundLate},
+	}, first)
+	var claimed atomic.Int64
+	var g errgroup.Group
+	for range 6 {
+		g.Go(func() error {
+			return retry(t.Context(), func() error {
+				mine, err := h.ClaimRefund(t.Context(), first[0], now.Add(time.Minute))
+				if mine {
+					claimed.Add(1)
+				}
+				return err
 			})
-		}
-		require.NoError(t, g.Wait())
-		require.EqualValues(t, 1, claimed.Load())
-		require.Empty(t, due(now.Add(time.Minute-time.Millisecond)))
-		next := due(now.Add(time.Minute))
-		require.Equal(t, 1, next[0].Attempts)
-		require.NoError(t, h.MarkRefunded(t.Context(), next[0].Payment, now))
-		require.NoError(t, h.MarkRefunded(t.Context(), next[0].Payment, now.Add(time.Hour)))
-		require.Empty(t, due(now.Add(24*time.Hour)))
-		mine, err := h.ClaimRefund(t.Context(), next[0], now)
-		require.NoError(t, err)
-		require.False(t, mine)
-		r, err := h.Receive(t.Context(), next[0].Payment, now)
-		require.NoError(t, err)
-		require.Equal(t, payment.Refunded, r.State)
-		var row paymentRow
-		require.NoError(t, h.read(t.Context()).Where("payment_id = ?", next[0].ID).Take(&row).Error)
-		require.Equal(t, now.UnixMilli(), *row.RefundedAt, "the first mark counts")
-	})
+		})
+	}
+	require.NoError(t, g.Wait())
+	require.EqualValues(t, 1, claimed.Load())
+	require.Empty(t, due(now.Add(time.Minute-time.Millisecond)))
+	next := due(now.Add(time.Minute))
+	require.Equal(t, 1, next[0].Attempts)
+	require.NoError(t, h.MarkRefunded(t.Context(), next[0].Payment, now))
+	require.NoError(t, h.MarkRefunded(t.Context(), next[0].Payment, now.Add(time.Hour)))
+	require.Empty(t, due(now.Add(24*time.Hour)))
+	require.False(t, must.Get(h.ClaimRefund(t.Context(), next[0], now))(t))
+	require.Equal(t, payment.Refunded,
+		must.Get(h.Receive(t.Context(), next[0].Payment, now))(t).State)
+	var row paymentRow
+	require.NoError(t, h.read(t.Context()).Where("payment_id = ?", next[0].ID).Take(&row).Error)
+	require.Equal(t, now.UnixMilli(), *row.RefundedAt, "the first mark counts")
 }
 
 // The schema lets an order keep one payment and excludes that one is both kept and refunded.
-func TestSchema_KeepsOnePaymentPerOrder(t *testing.T) {
-	onEach(t, func(t *testing.T, h fixture) {
-		one := int64(1)
-		row := paymentRow{PaymentID: "a", GoodsID: 1, OrderSn: "o", State: payment.Kept, Kept: &one}
+func (h fixture) TestSchema_KeepsOnePaymentPerOrder(t *testing.T) {
+	one := int64(1)
+	row := paymentRow{PaymentID: "a", GoodsID: 1, OrderSn: "o", State: payment.Kept, Kept: &one}
+	require.NoError(t, h.db.Create(&row).Error)
+	row.PaymentID = "b"
+	require.True(t, isDuplicate(h.db.Create(&row).Error))
+	row.State, row.PaymentID = payment.Refunded, "c"
+	require.Error(t, h.db.Create(&row).Error, "kept and refunded")
+	row.Kept, row.State, row.PaymentID = nil, payment.Kept, "d"
+	require.Error(t, h.db.Create(&row).Error)
+	for _, id := range []string{"e", "f"} {
+		row.State, row.PaymentID = payment.Refunding, id
 		require.NoError(t, h.db.Create(&row).Error)
-		row.PaymentID = "b"
-		require.True(t, isDuplicate(h.db.Create(&row).Error))
-		row.State, row.PaymentID = payment.Refunded, "c"
-		require.Error(t, h.db.Create(&row).Error, "kept and refunded")
-		row.Kept, row.State, row.PaymentID = nil, payment.Kept, "d"
-		require.Error(t, h.db.Create(&row).Error)
-		for _, id := range []string{"e", "f"} {
-			row.State, row.PaymentID = payment.Refunding, id
-			require.NoError(t, h.db.Create(&row).Error)
-		}
-	})
+	}
 }

@@ -19,9 +19,8 @@ import (
 	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
-var races = flag.Int(
-	"store.races", 1000, "how often pay races cancel, and a callback expiry, on MariaDB",
-)
+var races = flag.Int("store.races", 1000,
+	"how often pay races cancel, and a callback expiry, on MariaDB")
 
 // atOnce is how many races run concurrently, so that they also compete for the goods row.
 const atOnce = 8
@@ -43,8 +42,7 @@ func newRaceFixture(t *testing.T) *raceFixture {
 	for i, l := range a.lines {
 		b := batchOf(a.sale.GoodsID, l)
 		b.PayBy = a.payBy(i)
-		_, err := h.WriteBatch(t.Context(), b)
-		require.NoError(t, err)
+		h.write(b)
 	}
 	return a
 }
@@ -114,15 +112,13 @@ func (a *raceFixture) requireOutcome(
 		moved[m.OrderSn]++
 	}
 	for _, o := range a.all(a.sale.GoodsID) {
-		kept := slices.IndexFunc(
-			payments[o.OrderSn], func(r paymentRow) bool { return r.State == payment.Kept },
-		)
+		kept := slices.IndexFunc(payments[o.OrderSn],
+			func(r paymentRow) bool { return r.State == payment.Kept })
 		for i, p := range payments[o.OrderSn] {
 			if i != kept {
 				require.Equal(a.t, payment.Refunding, p.State)
-				require.Contains(
-					a.t, []payment.RefundReason{reason, payment.RefundSecond}, p.Reason,
-				)
+				require.Contains(a.t, []payment.RefundReason{reason, payment.RefundSecond},
+					p.Reason)
 			}
 		}
 		if o.Status == order.Paid {
@@ -158,28 +154,24 @@ func TestRace_PaymentAgainstCancel(t *testing.T) {
 		}
 		return []func(context.Context) error{
 			func(ctx context.Context) error {
-				_, err := a.Pay(ctx, a.sale.GoodsID, sn, today.Add(5*time.Minute))
+				_, err := a.Pay(a.sale.GoodsID, sn, today.Add(5*time.Minute))
 				return keep(paid, err)
 			},
 			func(ctx context.Context) error {
-				_, _, err := a.CancelOne(ctx, a.sale.GoodsID, sn, today.Add(5*time.Minute))
+				_, err := a.CancelOne(a.sale.GoodsID, sn, today.Add(5*time.Minute))
 				return keep(cancelled, err)
 			},
 		}
 	})
 	for _, l := range a.lines {
-		require.NotEqual(
-			t, paid[l.OrderSn], cancelled[l.OrderSn], "one wins, never both and never none",
-		)
+		require.NotEqual(t, paid[l.OrderSn], cancelled[l.OrderSn],
+			"one wins, never both and never none")
 	}
 	n := a.requireOutcome(order.Cancelled, order.MoveCancel, payment.RefundCancelled)
 	require.Len(t, paid, n)
 	require.Len(t, cancelled, *races-n)
-	t.Logf(
-
-		"%d races of pay and cancel: %d paid, %d cancelled, never both; stock %d, held %d, moves %d",
-		*races, n, *races-n, *races-n, n, len(a.moves(a.sale.GoodsID)),
-	)
+	t.Logf("%d races: %d paid, %d cancelled, never both; stock %d, held %d, moves %d", *races, n,
+		*races-n, *races-n, n, len(a.moves(a.sale.GoodsID)))
 }
 
 // A callback delivered three times, a second payment of the order and its expiry run concurrently.
@@ -208,8 +200,7 @@ func TestRace_CallbackAgainstExpiry(t *testing.T) {
 			}
 		}
 		expire := func(ctx context.Context) error {
-			_, err := a.ExpireDue(ctx, a.sale.GoodsID, a.payBy(i), 100)
-			return err
+			return errorOf(a.ExpireDue(ctx, a.sale.GoodsID, a.payBy(i), 100))
 		}
 		return []func(context.Context) error{
 			callback("first"), callback("first"), callback("first"), callback("other"), expire,
@@ -226,12 +217,8 @@ func TestRace_CallbackAgainstExpiry(t *testing.T) {
 			back++
 		}
 	}
-	require.Equal(
-		t, []int{n, 2*(*races) - n}, []int{kept, back}, "every payment is kept or goes back",
-	)
-	t.Logf(
-
-		"%d races of callbacks and expiry: %d paid, %d expired; of %d payments %d kept and %d to be refunded, none both",
-		*races, n, *races-n, len(answers), kept, back,
-	)
+	require.Equal(t, []int{n, 2*(*races) - n}, []int{kept, back},
+		"every payment is kept or goes back")
+	t.Logf("%d races: %d paid, %d expired; of %d payments %d kept, %d to be refunded, none both",
+		*races, n, *races-n, len(answers), kept, back)
 }

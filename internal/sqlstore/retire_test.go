@@ -9,75 +9,51 @@ import (
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/salechange"
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
-func TestRetire_WaitsUntilEverythingIsFinal(t *testing.T) {
-	onEach(t, func(t *testing.T, h fixture) {
-		ctx, sale := t.Context(), h.exposed(10, 5)
-		later := today.Add(48 * time.Hour)
-		retire := func(epoch int64, overBefore time.Time) bool {
-			done, err := h.Retire(ctx, sale.GoodsID, epoch, overBefore, later)
-			require.NoError(t, err)
-			return done
-		}
-		paid, unpaid := h.writeOrder(sale, 1), h.writeOrder(sale, 2)
-		_, err := h.Pay(ctx, sale.GoodsID, paid, today)
-		require.NoError(t, err)
-		require.False(t, retire(1, later), "an order is unpaid")
-		_, move, err := h.CancelOne(ctx, sale.GoodsID, unpaid, today)
-		require.NoError(t, err)
-		require.False(t, retire(1, later), "its units are not released")
-		require.NoError(t, h.MarkReleased(ctx, sale.GoodsID, []string{move.ID}, today))
-		require.False(t, retire(1, today), "it is on")
-		require.False(t, retire(2, later), "another epoch")
-		over, err := h.OverBefore(ctx, later, 0, 10)
-		require.NoError(t, err)
-		require.Len(t, over, 1)
-		require.True(t, retire(1, later))
+func (h fixture) TestRetire_WaitsUntilEverythingIsFinal(t *testing.T) {
+	ctx, sale := t.Context(), h.exposed(10, 5)
+	later := today.Add(48 * time.Hour)
+	retire := func(epoch int64, overBefore time.Time) bool {
+		return must.Get(h.Retire(ctx, sale.GoodsID, epoch, overBefore, later))(t)
+	}
+	paid, unpaid := h.writeOrder(sale, 1), h.writeOrder(sale, 2)
+	must.Get(h.Pay(sale.GoodsID, paid, today))(t)
+	require.False(t, retire(1, later), "an order is unpaid")
+	move := must.Get(h.CancelOne(sale.GoodsID, unpaid, today))(t).Move
+	require.False(t, retire(1, later), "its units are not released")
+	require.NoError(t, h.MarkReleased(ctx, sale.GoodsID, []string{move.ID}, today))
+	require.False(t, retire(1, today), "it is on")
+	require.False(t, retire(2, later), "another epoch")
+	require.Len(t, must.Get(h.OverBefore(ctx, later, 0, 10))(t), 1)
+	require.True(t, retire(1, later))
 
-		for _, list := range []func() ([]seckill.Sale, error){
-			func() ([]seckill.Sale, error) { return h.OverBefore(ctx, later, 0, 10) },
-			func() ([]seckill.Sale, error) { return h.LiveGoods(ctx, time.Unix(0, 0)) },
-			func() ([]seckill.Sale, error) { return h.RetiredBetween(ctx, today, later) },
-		} {
-			sales, err := list()
-			require.NoError(t, err)
-			require.Empty(t, sales)
-		}
-		retired, err := h.RetiredBetween(ctx, later, later.Add(time.Second))
-		require.NoError(t, err)
-		require.Len(t, retired, 1)
-	})
+	require.Empty(t, must.Get(h.OverBefore(ctx, later, 0, 10))(t))
+	require.Empty(t, must.Get(h.LiveGoods(ctx, time.Unix(0, 0)))(t))
+	require.Empty(t, must.Get(h.RetiredBetween(ctx, today, later))(t))
+	require.Len(t, must.Get(h.RetiredBetween(ctx, later, later.Add(time.Second)))(t), 1)
 }
 
-func TestRetire_AnyChangeUndoesIt(t *testing.T) {
-	onEach(t, func(t *testing.T, h fixture) {
-		ctx, later := t.Context(), today.Add(48*time.Hour)
-		for name, change := range map[string]func(seckill.Sale) error{
-			"a late order": func(s seckill.Sale) error { h.writeOrder(s, 1); return nil },
-			"a failed one": func(s seckill.Sale) error {
-				_, err := h.WriteFailed(ctx, s.GoodsID, h.line(s, 1, 1), order.FailedUnwritten, order.DeadLetter{}, later)
-				return err
-			},
-			"a requeue": func(s seckill.Sale) error {
-				_, err := h.ScheduleRelease(ctx, s.GoodsID, h.line(s, 1, 1), later)
-				return err
-			},
-			"a new end": func(s seckill.Sale) error {
-				end := later.Add(time.Hour)
-				_, err := h.Change(ctx, s.GoodsID, salechange.Change{EndAt: &end}, salechange.IdempotencyKey{}, later)
-				return err
-			},
-			"a rebuild": func(s seckill.Sale) error { h.beginEpoch(s.GoodsID); return nil },
-		} {
-			sale := h.exposed(10, 5)
-			done, err := h.Retire(ctx, sale.GoodsID, 1, later, later)
-			require.NoError(t, err)
-			require.True(t, done)
-			require.NoError(t, change(sale), name)
-			after, err := h.Sale(ctx, sale.GoodsID)
-			require.NoError(t, err)
-			require.False(t, after.Retired, name)
-		}
-	})
+func (h fixture) TestRetire_AnyChangeUndoesIt(t *testing.T) {
+	ctx, later := t.Context(), today.Add(48*time.Hour)
+	for name, change := range map[string]func(seckill.Sale){
+		"a late order": func(s seckill.Sale) { h.writeOrder(s, 1) },
+		"a failed one": func(s seckill.Sale) {
+			h.writeFailed(s.GoodsID, h.line(s, 1, 1), order.FailedUnwritten)
+		},
+		"a requeue": func(s seckill.Sale) {
+			must.Get(h.ScheduleRelease(ctx, s.GoodsID, h.line(s, 1, 1), later))(t)
+		},
+		"a new end": func(s seckill.Sale) {
+			end := salechange.Change{EndAt: new(later.Add(time.Hour))}
+			must.Get(h.Change(ctx, s.GoodsID, end, noKey, later))(t)
+		},
+		"a rebuild": func(s seckill.Sale) { h.beginEpoch(s.GoodsID) },
+	} {
+		sale := h.exposed(10, 5)
+		require.True(t, must.Get(h.Retire(ctx, sale.GoodsID, 1, later, later))(t))
+		change(sale)
+		require.False(t, h.sale(sale.GoodsID).Retired, name)
+	}
 }

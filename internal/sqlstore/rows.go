@@ -38,6 +38,8 @@ type saleRow struct {
 // TableName implements GORM's Tabler.
 func (saleRow) TableName() string { return "sales" }
 
+// rowOfSale leaves out what only this package knows: the rebuild token, and when the sale was
+// closed and retired. Whoever updates a row takes them from the locked one.
 func rowOfSale(s seckill.Sale) saleRow {
 	return saleRow{
 		GoodsID: s.GoodsID, MerchantID: s.MerchantID, Title: s.Title, Price: s.Price,
@@ -60,25 +62,23 @@ func (r saleRow) sale() seckill.Sale {
 			Algorithm: r.RateAlgorithm, PermitsPerSecond: r.PermitsPerSecond,
 			MaxBurstSeconds: r.MaxBurstSeconds, MaxWaitMillis: r.MaxWaitMillis,
 		},
-		Status: r.Status, CreatedAt: timeOf(&r.Created), UpdatedAt: timeOf(&r.Updated), Retired: r.RetiredAt != nil,
+		Status: r.Status, CreatedAt: timeOf(&r.Created), UpdatedAt: timeOf(&r.Updated),
+		Retired: r.RetiredAt != nil,
 	}
 }
 
+// orderRow has the columns of its line in their own names. The times are NULL until the order gets
+// there.
 type orderRow struct {
-	GoodsID       int64  `gorm:"primaryKey;autoIncrement:false"`
-	OrderSn       string `gorm:"primaryKey"`
-	BuyerID       int64
-	Epoch         int64
-	Quantity      int64
-	Amount        int64
-	Status        order.Status
-	FailureReason order.FailureReason
-	Name          string
-	Phone         string
-	Created       int64 `gorm:"column:created_at"`
-	PayBy         *int64
-	PaidAt        *int64
-	ClosedAt      *int64
+	GoodsID               int64 `gorm:"primaryKey;autoIncrement:false"`
+	reservation.OrderLine `gorm:"embedded"`
+	Amount                int64
+	Status                order.Status
+	FailureReason         order.FailureReason
+	Created               int64 `gorm:"column:created_at"`
+	PayBy                 *int64
+	PaidAt                *int64
+	ClosedAt              *int64
 }
 
 // TableName implements GORM's Tabler.
@@ -86,17 +86,14 @@ func (orderRow) TableName() string { return "orders" }
 
 func (r orderRow) order() order.Order {
 	return order.Order{
-		OrderLine: reservation.OrderLine{
-			OrderSn: r.OrderSn, BuyerID: r.BuyerID, Quantity: r.Quantity, Name: r.Name,
-			Phone: r.Phone, Epoch: r.Epoch,
-		},
-		GoodsID: r.GoodsID, Amount: r.Amount, Status: r.Status, FailureReason: r.FailureReason,
-		CreatedAt: timeOf(
-			&r.Created,
-		), PayBy: timeOf(r.PayBy), PaidAt: timeOf(r.PaidAt), ClosedAt: timeOf(r.ClosedAt),
+		OrderLine: r.OrderLine, GoodsID: r.GoodsID, Amount: r.Amount,
+		Status: r.Status, FailureReason: r.FailureReason, CreatedAt: timeOf(&r.Created),
+		PayBy: timeOf(r.PayBy), PaidAt: timeOf(r.PaidAt), ClosedAt: timeOf(r.ClosedAt),
 	}
 }
 
+// holdingRow is how many units of a goods a buyer's active orders hold. Writers change it together
+// with the orders, so a batch checks a limit by one row per buyer instead of all their orders.
 type holdingRow struct {
 	GoodsID int64 `gorm:"primaryKey;autoIncrement:false"`
 	BuyerID int64 `gorm:"primaryKey;autoIncrement:false"`
@@ -106,6 +103,8 @@ type holdingRow struct {
 // TableName implements GORM's Tabler.
 func (holdingRow) TableName() string { return "buyer_holdings" }
 
+// moveRow is a stock move. GivenAt is NULL until Redis has applied it; the column keeps the name
+// that earlier releases gave it.
 type moveRow struct {
 	GoodsID  int64  `gorm:"primaryKey;autoIncrement:false"`
 	ID       string `gorm:"primaryKey"`
@@ -135,6 +134,7 @@ func (r moveRow) move() order.StockMove {
 	}
 }
 
+// deadLetterRow keeps a message as it came, for an operator to send again.
 type deadLetterRow struct {
 	ID          string `gorm:"primaryKey"`
 	GoodsID     int64
@@ -156,6 +156,8 @@ func (r deadLetterRow) deadLetter() order.DeadLetter {
 	}
 }
 
+// barrierRow says that everything published before a barrier is committed. A rebuild waits for the
+// row of its own token.
 type barrierRow struct {
 	GoodsID   int64 `gorm:"primaryKey;autoIncrement:false"`
 	Epoch     int64 `gorm:"primaryKey;autoIncrement:false"`
@@ -181,13 +183,4 @@ func timeOf(ms *int64) time.Time {
 		return time.Time{}
 	}
 	return time.UnixMilli(*ms).UTC()
-}
-
-// mapSlice converts each element.
-func mapSlice[R, D any](rows []R, name func(R) D) []D {
-	list := make([]D, len(rows))
-	for i, r := range rows {
-		list[i] = name(r)
-	}
-	return list
 }

@@ -1,6 +1,8 @@
 package sqlstore
 
 import (
+	"cmp"
+	"slices"
 	"testing"
 	"time"
 
@@ -9,210 +11,153 @@ import (
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/rebuild"
 	"flashsale.dev/seckill/internal/seckill"
-	"flashsale.dev/seckill/internal/seckill/salechange"
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
-func TestSale_ReadsWhatWasCreated(t *testing.T) {
-	onEach(t, func(t *testing.T, h fixture) {
-		sale := h.draft(7, 100, 3)
-		got, err := h.Sale(t.Context(), sale.GoodsID)
-		require.NoError(t, err)
-		require.Equal(t, sale, got)
-		_, err = h.CreateSale(t.Context(), sale, salechange.IdempotencyKey{})
-		requireConflict(t, err)
-		_, err = h.Sale(t.Context(), 1)
-		require.ErrorIs(t, err, seckill.ErrNoSuchGoods)
-		_, err = h.Database(t.Context(), 1)
-		require.ErrorIs(t, err, seckill.ErrNoSuchGoods)
-	})
+func (h fixture) TestSale_ReadsWhatWasCreated(t *testing.T) {
+	sale := h.draft(7, 100, 3)
+	require.Equal(t, sale, h.sale(sale.GoodsID))
+	_, err := h.CreateSale(t.Context(), sale, noKey)
+	requireConflict(t, err)
+	_, err = h.Sale(t.Context(), 1)
+	require.ErrorIs(t, err, seckill.ErrNoSuchGoods)
+	_, err = h.Database(t.Context(), 1)
+	require.ErrorIs(t, err, seckill.ErrNoSuchGoods)
 }
 
-func TestSale_StoresExtremeValues(t *testing.T) {
-	onEach(t, func(t *testing.T, h fixture) {
-		sale := h.draft(1<<62, seckill.MaxStock, seckill.MaxPerBuyerLimit)
-		sale.GoodsID, sale.Price, sale.Epoch = 1<<63-1, seckill.MaxPrice, 1<<32-1
-		sale.Rate.PermitsPerSecond, sale.Rate.MaxBurstSeconds = 0.001, 1.0/3
-		sale.Title = "'; DROP TABLE sales; -- \\ \" \x00 𝄞"
-		_, err := h.CreateSale(t.Context(), sale, salechange.IdempotencyKey{})
-		require.NoError(t, err)
-		got, err := h.Sale(t.Context(), sale.GoodsID)
-		require.NoError(t, err)
-		require.Equal(t, sale, got)
-	})
+func (h fixture) TestSale_StoresExtremeValues(t *testing.T) {
+	sale := h.draft(1<<62, seckill.MaxStock, seckill.MaxPerBuyerLimit)
+	sale.GoodsID, sale.Price, sale.Epoch = 1<<63-1, seckill.MaxPrice, 1<<32-1
+	sale.Rate.PermitsPerSecond, sale.Rate.MaxBurstSeconds = 0.001, 1.0/3
+	sale.Title = "'; DROP TABLE sales; -- \\ \" \x00 𝄞"
+	must.Get(h.CreateSale(t.Context(), sale, noKey))(t)
+	require.Equal(t, sale, h.sale(sale.GoodsID))
 }
 
-func TestSalesOf_PagesNewestFirst(t *testing.T) {
-	onEach(t, func(t *testing.T, h fixture) {
-		var ids []int64 // newest first
-		for i := range 7 {
-			sale := h.draft(int64(1+i%2), 10, 1)
-			ids = append([]int64{sale.GoodsID}, ids...)
+func goodsIDs(sales []seckill.Sale) []int64 {
+	return mapSlice(sales, func(s seckill.Sale) int64 { return s.GoodsID })
+}
+
+func (h fixture) TestSalesOf_PagesNewestFirst(t *testing.T) {
+	var ids []int64 // newest first
+	for i := range 7 {
+		sale := h.draft(int64(1+i%2), 10, 1)
+		ids = append([]int64{sale.GoodsID}, ids...)
+	}
+	slices.SortFunc(ids, func(a, b int64) int { return cmp.Compare(b, a) })
+	var paged []int64
+	for below := int64(0); ; below = paged[len(paged)-1] {
+		page := must.Get(h.SalesOf(t.Context(), 0, below, 3))(t)
+		if len(page) == 0 {
+			break
 		}
-		sortDown(ids)
-		var paged []int64
-		for below := int64(0); ; below = paged[len(paged)-1] {
-			page, err := h.SalesOf(t.Context(), 0, below, 3)
-			require.NoError(t, err)
-			if len(page) == 0 {
-				break
-			}
-			for _, s := range page {
-				paged = append(paged, s.GoodsID)
-			}
-		}
-		require.Equal(t, ids, paged)
-		mine, err := h.SalesOf(t.Context(), 1, 0, 100)
-		require.NoError(t, err)
-		require.Len(t, mine, 4)
-		exposed, err := h.ExposedSales(t.Context(), 0, 100)
-		require.NoError(t, err)
-		require.Empty(t, exposed)
-		h.beginEpoch(ids[2])
-		h.beginEpoch(ids[4])
-		exposed, err = h.ExposedSales(t.Context(), 0, 1)
-		require.NoError(t, err)
-		require.Equal(t, ids[2], exposed[0].GoodsID)
-		exposed, err = h.ExposedSales(t.Context(), ids[2], 100)
-		require.NoError(t, err)
-		require.Len(t, exposed, 1)
-		require.Equal(t, ids[4], exposed[0].GoodsID)
-	})
+		paged = append(paged, goodsIDs(page)...)
+	}
+	require.Equal(t, ids, paged)
+	require.Len(t, must.Get(h.SalesOf(t.Context(), 1, 0, 100))(t), 4)
+	exposed := func(below int64, limit int) []int64 {
+		return goodsIDs(must.Get(h.ExposedSales(t.Context(), below, limit))(t))
+	}
+	require.Empty(t, exposed(0, 100))
+	h.beginEpoch(ids[2])
+	h.beginEpoch(ids[4])
+	require.Equal(t, ids[2:3], exposed(0, 1))
+	require.Equal(t, ids[4:5], exposed(ids[2], 100))
 }
 
-func TestCloseSale_ClosesOnce(t *testing.T) {
-	onEach(t, func(t *testing.T, h fixture) {
-		draft := h.draft(1, 10, 1)
-		_, err := h.CloseSale(t.Context(), draft.GoodsID, today)
-		requireConflict(t, err)
-		_, err = h.CloseSale(t.Context(), 1, today)
-		require.ErrorIs(t, err, seckill.ErrNoSuchGoods)
-		sale := h.exposed(10, 1)
-		closed, err := h.CloseSale(t.Context(), sale.GoodsID, today.Add(time.Minute))
-		require.NoError(t, err)
-		require.Equal(t, seckill.Closed, closed.Status)
-		again, err := h.CloseSale(t.Context(), sale.GoodsID, today.Add(time.Hour))
-		require.NoError(t, err)
-		require.Equal(t, closed, again, "closed once")
-		kept, err := h.Sale(t.Context(), sale.GoodsID)
-		require.NoError(t, err)
-		require.Equal(t, closed, kept)
-	})
+func (h fixture) TestCloseSale_ClosesOnce(t *testing.T) {
+	draft := h.draft(1, 10, 1)
+	_, err := h.CloseSale(t.Context(), draft.GoodsID, today)
+	requireConflict(t, err)
+	_, err = h.CloseSale(t.Context(), 1, today)
+	require.ErrorIs(t, err, seckill.ErrNoSuchGoods)
+	sale := h.exposed(10, 1)
+	closed := must.Get(h.CloseSale(t.Context(), sale.GoodsID, today.Add(time.Minute)))(t)
+	require.Equal(t, seckill.Closed, closed.Status)
+	require.Equal(t, closed,
+		must.Get(h.CloseSale(t.Context(), sale.GoodsID, today.Add(time.Hour)))(t), "closed once")
+	require.Equal(t, closed, h.sale(sale.GoodsID))
 }
 
-func TestLiveGoods_ListsOpenAndRecentlyClosedSales(t *testing.T) {
-	onEach(t, func(t *testing.T, h fixture) {
-		h.draft(1, 10, 1)
-		on, late, old := h.exposed(10, 1), h.exposed(10, 1), h.exposed(10, 1)
-		_, err := h.CloseSale(t.Context(), late.GoodsID, today.Add(time.Hour))
-		require.NoError(t, err)
-		_, err = h.CloseSale(t.Context(), old.GoodsID, today)
-		require.NoError(t, err)
-		live, err := h.LiveGoods(t.Context(), today.Add(time.Hour))
-		require.NoError(t, err)
-		require.ElementsMatch(
-			t, []int64{on.GoodsID, late.GoodsID},
-			mapSlice(live, func(s seckill.Sale) int64 { return s.GoodsID }),
-		)
-	})
+func (h fixture) TestLiveGoods_ListsOpenAndRecentlyClosedSales(t *testing.T) {
+	h.draft(1, 10, 1)
+	on, late, old := h.exposed(10, 1), h.exposed(10, 1), h.exposed(10, 1)
+	must.Get(h.CloseSale(t.Context(), late.GoodsID, today.Add(time.Hour)))(t)
+	must.Get(h.CloseSale(t.Context(), old.GoodsID, today))(t)
+	require.ElementsMatch(t, []int64{on.GoodsID, late.GoodsID},
+		goodsIDs(must.Get(h.LiveGoods(t.Context(), today.Add(time.Hour)))(t)))
 }
 
-func TestBeginEpoch_ReturnsActiveHoldings(t *testing.T) {
-	onEach(t, func(t *testing.T, h fixture) {
-		draft := h.draft(1, 10, 5)
-		first := h.beginEpoch(draft.GoodsID)
-		require.Equal(t, seckill.Exposed, first.Status)
-		require.EqualValues(t, 1, first.Epoch)
-		require.Empty(t, first.Holdings)
+func (h fixture) TestBeginEpoch_ReturnsActiveHoldings(t *testing.T) {
+	draft := h.draft(1, 10, 5)
+	first := h.beginEpoch(draft.GoodsID)
+	require.Equal(t, seckill.Exposed, first.Status)
+	require.EqualValues(t, 1, first.Epoch)
+	require.Empty(t, first.Holdings)
 
-		sale := first.Sale
-		a, b, c, d := h.line(sale, 9, 1), h.line(sale, 2, 1), h.line(sale, 9, 2), h.line(sale, 3, 1)
-		h.writeAll(sale.GoodsID, a, b, c, d)
-		_, err := h.Pay(t.Context(), sale.GoodsID, c.OrderSn, today)
-		require.NoError(t, err)
-		_, _, err = h.CancelOne(t.Context(), sale.GoodsID, b.OrderSn, today)
-		require.NoError(t, err)
+	sale := first.Sale
+	a, b, c, d := h.line(sale, 9, 1), h.line(sale, 2, 1), h.line(sale, 9, 2), h.line(sale, 3, 1)
+	h.writeAll(sale.GoodsID, a, b, c, d)
+	must.Get(h.Pay(sale.GoodsID, c.OrderSn, today))(t)
+	must.Get(h.CancelOne(sale.GoodsID, b.OrderSn, today))(t)
 
-		second := h.beginEpoch(sale.GoodsID)
-		require.EqualValues(t, 2, second.Epoch)
-		require.EqualValues(t, 6, second.Stock)
-		require.Equal(t, []rebuild.Holding{
-			{BuyerID: 3, Held: 1, Orders: []rebuild.HeldOrder{{OrderSn: d.OrderSn, Quantity: 1}}},
-			{
-				BuyerID: 9,
-				Held:    3,
-				Orders: []rebuild.HeldOrder{
-					{OrderSn: a.OrderSn, Quantity: 1}, {OrderSn: c.OrderSn, Quantity: 2},
-				},
-			},
-		}, second.Holdings)
-		kept, err := h.Sale(t.Context(), sale.GoodsID)
-		require.NoError(t, err)
-		require.Equal(t, kept, second.Sale)
+	second := h.beginEpoch(sale.GoodsID)
+	require.EqualValues(t, 2, second.Epoch)
+	require.EqualValues(t, 6, second.Stock)
+	require.Equal(t, []rebuild.Holding{
+		{BuyerID: 3, Held: 1, Orders: []rebuild.HeldOrder{{OrderSn: d.OrderSn, Quantity: 1}}},
+		{BuyerID: 9, Held: 3, Orders: []rebuild.HeldOrder{
+			{OrderSn: a.OrderSn, Quantity: 1}, {OrderSn: c.OrderSn, Quantity: 2},
+		}},
+	}, second.Holdings)
+	require.Equal(t, h.sale(sale.GoodsID), second.Sale)
 
-		_, err = h.CloseSale(t.Context(), sale.GoodsID, today)
-		require.NoError(t, err)
-		third := h.beginEpoch(sale.GoodsID)
-		require.Equal(t, seckill.Closed, third.Status, "a closed sale stays closed")
-		require.EqualValues(t, 3, third.Epoch)
-	})
+	must.Get(h.CloseSale(t.Context(), sale.GoodsID, today))(t)
+	third := h.beginEpoch(sale.GoodsID)
+	require.Equal(t, seckill.Closed, third.Status, "a closed sale stays closed")
+	require.EqualValues(t, 3, third.Epoch)
 }
 
-func TestBeginEpoch_RejectsOldTokens(t *testing.T) {
-	onEach(t, func(t *testing.T, h fixture) {
-		sale := h.draft(1, 10, 5)
-		older, err := h.NextRebuildToken(t.Context(), sale.GoodsID)
-		require.NoError(t, err)
-		newer, err := h.NextRebuildToken(t.Context(), sale.GoodsID)
-		require.NoError(t, err)
-		require.Greater(t, newer, older)
-		for _, token := range []int64{older, newer + 1, -1} {
-			_, err = h.BeginEpoch(t.Context(), sale.GoodsID, token, today)
-			require.ErrorIs(t, err, rebuild.ErrFenced)
-			require.NotErrorIs(t, err, order.ErrTryAgain)
-		}
-		_, err = h.BeginEpoch(t.Context(), sale.GoodsID, newer, today.Add(time.Hour))
-		requireConflict(t, err) // its end has come
-		kept, err := h.Sale(t.Context(), sale.GoodsID)
-		require.NoError(t, err)
-		require.Equal(t, sale, kept, "refusals change nothing")
-		_, err = h.BeginEpoch(t.Context(), sale.GoodsID, newer, today)
-		require.NoError(t, err)
-		_, err = h.NextRebuildToken(t.Context(), 1)
-		require.ErrorIs(t, err, seckill.ErrNoSuchGoods)
-		_, err = h.BeginEpoch(t.Context(), 1, 1, today)
-		require.ErrorIs(t, err, seckill.ErrNoSuchGoods)
-	})
+func (h fixture) TestBeginEpoch_RejectsOldTokens(t *testing.T) {
+	sale := h.draft(1, 10, 5)
+	older := must.Get(h.NextRebuildToken(t.Context(), sale.GoodsID))(t)
+	newer := must.Get(h.NextRebuildToken(t.Context(), sale.GoodsID))(t)
+	require.Greater(t, newer, older)
+	for _, token := range []int64{older, newer + 1, -1} {
+		_, err := h.BeginEpoch(t.Context(), sale.GoodsID, token, today)
+		require.ErrorIs(t, err, rebuild.ErrFenced)
+		require.NotErrorIs(t, err, order.ErrTryAgain)
+	}
+	_, err := h.BeginEpoch(t.Context(), sale.GoodsID, newer, today.Add(time.Hour))
+	requireConflict(t, err) // its end has come
+	require.Equal(t, sale, h.sale(sale.GoodsID), "refusals change nothing")
+	must.Get(h.BeginEpoch(t.Context(), sale.GoodsID, newer, today))(t)
+	_, err = h.NextRebuildToken(t.Context(), 1)
+	require.ErrorIs(t, err, seckill.ErrNoSuchGoods)
+	_, err = h.BeginEpoch(t.Context(), 1, 1, today)
+	require.ErrorIs(t, err, seckill.ErrNoSuchGoods)
 }
 
-func TestBeginEpoch_FirstTokenNeedsADraft(t *testing.T) {
-	onEach(t, func(t *testing.T, h fixture) {
-		sale := h.draft(1, 10, 5)
+func (h fixture) TestBeginEpoch_FirstTokenNeedsADraft(t *testing.T) {
+	sale := h.draft(1, 10, 5)
+	must.Get(h.BeginEpoch(t.Context(), sale.GoodsID, rebuild.FirstToken, today))(t)
+	for range 2 { // exposed, then closed
 		_, err := h.BeginEpoch(t.Context(), sale.GoodsID, rebuild.FirstToken, today)
-		require.NoError(t, err)
-		for range 2 { // exposed, then closed
-			_, err = h.BeginEpoch(t.Context(), sale.GoodsID, rebuild.FirstToken, today)
-			require.ErrorIs(t, err, rebuild.ErrFenced)
-			_, err = h.CloseSale(t.Context(), sale.GoodsID, today)
-			require.NoError(t, err)
-		}
-	})
+		require.ErrorIs(t, err, rebuild.ErrFenced)
+		must.Get(h.CloseSale(t.Context(), sale.GoodsID, today))(t)
+	}
 }
 
-func TestBarrierReached_FindsOnlyItsOwn(t *testing.T) {
-	onEach(t, func(t *testing.T, h fixture) {
-		bar := order.Barrier{Epoch: 3, Token: 9}
-		reached, err := h.BarrierReached(t.Context(), 42, 3, 9)
-		require.NoError(t, err)
-		require.False(t, reached)
-		require.NoError(t, h.RecordBarrier(t.Context(), 42, bar, today))
-		require.NoError(t, h.RecordBarrier(t.Context(), 42, bar, today.Add(1)), "it may come twice")
-		reached, err = h.BarrierReached(t.Context(), 42, 3, 9)
-		require.NoError(t, err)
-		require.True(t, reached)
-		for _, other := range [][3]int64{{43, 3, 9}, {42, 2, 9}, {42, 3, 8}} {
-			reached, err = h.BarrierReached(t.Context(), other[0], other[1], other[2])
-			require.NoError(t, err)
-			require.False(t, reached, "another's")
-		}
-	})
+func (h fixture) TestBarrierReached_FindsOnlyItsOwn(t *testing.T) {
+	bar := order.Barrier{Epoch: 3, Token: 9}
+	reached := func(goodsID, epoch, token int64) bool {
+		return must.Get(h.BarrierReached(t.Context(), goodsID, epoch, token))(t)
+	}
+	require.False(t, reached(42, 3, 9))
+	require.NoError(t, h.RecordBarrier(t.Context(), 42, bar, today))
+	require.NoError(t, h.RecordBarrier(t.Context(), 42, bar, today.Add(1)), "it may come twice")
+	require.True(t, reached(42, 3, 9))
+	require.False(t, reached(43, 3, 9), "another goods'")
+	require.False(t, reached(42, 2, 9), "another epoch's")
+	require.False(t, reached(42, 3, 8), "another rebuild's")
 }

@@ -1,7 +1,6 @@
 package sqlstore
 
 import (
-	"context"
 	"reflect"
 	"regexp"
 	"slices"
@@ -12,17 +11,19 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/order/inventory"
 	"flashsale.dev/seckill/internal/order/payment"
+	"flashsale.dev/seckill/internal/order/rebuild"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/salechange"
 )
 
-// crossShardMethods are the calls that no single shard can answer, and how they bear it where the goods live on several (docs/how-to/scale.md,
-// "MySQL"). None is on the way of a purchase.
+// crossShardMethods are the calls that no single shard can answer, and how they bear it where the
+// goods live on several (docs/how-to/scale.md, "MySQL"). None is on the way of a purchase.
 func crossShardMethods() map[string]string {
-	const scan = "a scan of the background work, each second or seldomer: an index on each shard, merged"
+	const scan = "a scan of the background work, at most once a second: an index on each shard"
 	return map[string]string{
-		"OrdersOf":         "a buyer's own list: an index on each shard, merged; or a lookup by buyer_id",
+		"OrdersOf":         "a buyer's own list: an index on each shard, merged, or a lookup",
 		"SalesOf":          "a merchant's own list: an index on each shard, merged",
 		"ExposedSales":     "the catalog: once a second for each node and page, merged",
 		"LiveGoods":        scan,
@@ -44,44 +45,27 @@ func crossShardMethods() map[string]string {
 	}
 }
 
-// keysOnly are those of asksAll that may leave out the goods only where they touch the requests' keys.
+// keysOnly are those of crossShardMethods that may leave out the goods only where they touch the
+// requests' keys.
 func keysOnly() []string { return []string{"CreateSale", "Change", "DeleteDraft", "EndCut"} }
 
 // With shards chosen by goods_id each statement then goes to one shard, and a transaction stays
 // there.
 func TestStatements_CarryTheShardKey(t *testing.T) {
-	for _, d := range databases[1:] {
-		t.Run(d.name, func(t *testing.T) {
-			t.Parallel()
-			rec := &recorder{}
-			s, err := Open(t.Context(), d.dsn(t), Options{wrap: rec.wrap})
-			require.NoError(t, err)
-			t.Cleanup(func() { require.NoError(t, s.Close()) })
-			require.NoError(t, s.Migrate(t.Context()))
-			called := callEveryMethod(t, fixture{s, t}, rec)
-			requireAllCalled(t, called, rec)
-			for step, texts := range rec.texts {
-				for _, text := range texts {
-					requireSharded(t, step, text)
-					require.NotRegexp(t, unsupported, text, step)
-				}
+	onEach(t, sqlServers, func(t *testing.T, dsn string) {
+		rec := &recorder{}
+		h := openFixture(t, dsn, Options{wrap: rec.wrap})
+		require.NoError(t, h.Migrate(t.Context()))
+		c := caller{fixture: h, rec: rec, called: map[string]bool{}}
+		c.callAll()
+		c.requireAllCalled()
+		for step, texts := range rec.texts {
+			for _, text := range texts {
+				requireSharded(t, step, text)
+				require.NotRegexp(t, unsupported, text, step)
 			}
-		})
-	}
-}
-
-// requireAllCalled requires that every method that queries the database was called; add new ones
-// above.
-func requireAllCalled(t *testing.T, called map[string]bool, rec *recorder) {
-	t.Helper()
-	kind := reflect.TypeFor[*Store]()
-	for i := range kind.NumMethod() {
-		name := kind.Method(i).Name
-		if !slices.Contains([]string{"Close", "Migrate", "MigrationStatus", "Ping", "Pool"}, name) {
-			require.True(t, called[name], "%s is not tried: is it by goods_id?", name)
-			require.NotEmpty(t, rec.texts[name], name)
 		}
-	}
+	})
 }
 
 var (
@@ -92,240 +76,178 @@ var (
 		"(?i)(?:`?[a-z_]+`?\\.)?`?goods_id`?\\s*(?:=\\s*(?:\\?|[a-z]\\.goods_id)|IN\\b)",
 	)
 	columns = regexp.MustCompile("(?i)^INSERT INTO `?[a-z_]+`? \\(([^)]*)\\)")
-	// unsupported is what Vitess or TiDB refuse or do otherwise (docs/how-to/scale.md says where that stands): statements that change the column
-	// which chooses the shard, or that swallow errors, or can't be planned over shards.
+	// unsupported is what Vitess or TiDB refuse or do otherwise (docs/how-to/scale.md says where
+	// that stands): statements that change the column which chooses the shard, or that swallow
+	// errors, or can't be planned over shards.
 	unsupported = regexp.MustCompile(
-		"(?i)^REPLACE|INSERT IGNORE|SAVEPOINT|NATURAL JOIN|USING ?\\(|OVER ?\\(|SQL_CALC_FOUND_ROWS|LAST_INSERT_ID|SELECT \\*" +
-			"|NOWAIT|SKIP LOCKED|LOCK IN SHARE|^(?:UPDATE|DELETE).* LIMIT|^UPDATE.* JOIN|(?:SET|UPDATE|,) ?`?(?:goods_id|actor_id)`? ?=",
+		"(?i)^REPLACE|INSERT IGNORE|SAVEPOINT|NATURAL JOIN|USING ?\\(|OVER ?\\(" +
+			"|SQL_CALC_FOUND_ROWS|LAST_INSERT_ID|SELECT \\*|NOWAIT|SKIP LOCKED|LOCK IN SHARE" +
+			"|^(?:UPDATE|DELETE).* LIMIT|^UPDATE.* JOIN" +
+			"|(?:SET|UPDATE|,) ?`?(?:goods_id|actor_id)`? ?=",
 	)
 	control = regexp.MustCompile(`(?i)^(SET|START|BEGIN|COMMIT|ROLLBACK)\b`)
 )
 
 func requireSharded(t *testing.T, step, text string) {
 	t.Helper()
-	why, all := crossShardMethods()[step]
+	_, all := crossShardMethods()[step]
 	key := strings.Contains(text, "idempotency_keys")
-	switch {
-	case control.MatchString(text):
-	case all && !slices.Contains(keysOnly(), step), all && key:
-		require.NotEmpty(t, why)
-	case columns.MatchString(text):
-		require.Contains(t, columns.FindStringSubmatch(text)[1], "goods_id", "%s: %s", step, text)
-	default:
-		require.NotEmpty(t, tables.FindAllString(text, -1), "%s: %s", step, text)
-		require.GreaterOrEqual(
-			t, len(byGoods.FindAllString(text, -1)), len(tables.FindAllString(text, -1)), "%s: %s",
-			step, text,
-		)
+	if control.MatchString(text) || all && (key || !slices.Contains(keysOnly(), step)) {
+		return
 	}
+	require.True(t, carriesShardKey(text), "%s: %s", step, text)
+}
+
+// carriesShardKey reports whether a statement chooses the rows of each of its tables by goods_id.
+func carriesShardKey(text string) bool {
+	if insert := columns.FindStringSubmatch(text); insert != nil {
+		return strings.Contains(insert[1], "goods_id")
+	}
+	named := len(tables.FindAllString(text, -1))
+	return named > 0 && len(byGoods.FindAllString(text, -1)) >= named
 }
 
 func TestStatements_MissingShardKeyIsDetected(t *testing.T) {
-	for text, fine := range map[string]bool{
-		"SELECT 1 FROM orders WHERE order_sn = ?":                                                                             false,
-		"UPDATE `sales` SET `stock`=? WHERE `sales`.`goods_id` = ?":                                                           true,
-		"DELETE FROM stock_moves WHERE id = ?":                                                                                false,
-		"INSERT INTO `orders` (`goods_id`,`order_sn`) VALUES (?,?)":                                                           true,
-		"INSERT INTO orders (order_sn) VALUES (?)":                                                                            false,
-		"SELECT (SELECT COUNT(*) FROM orders WHERE goods_id = ?) + (SELECT COUNT(*) FROM stock_moves WHERE given_at IS NULL)": false,
+	for _, text := range []string{
+		"UPDATE `sales` SET `stock`=? WHERE `sales`.`goods_id` = ?",
+		"INSERT INTO `orders` (`goods_id`,`order_sn`) VALUES (?,?)",
 	} {
-		carries := columns.MatchString(text) &&
-			strings.Contains(columns.FindStringSubmatch(text)[1], "goods_id") ||
-			!columns.MatchString(text) &&
-				len(byGoods.FindAllString(text, -1)) >= len(tables.FindAllString(text, -1))
-		require.Equal(t, fine, carries, text)
+		require.True(t, carriesShardKey(text), text)
+	}
+	for _, text := range []string{
+		"SELECT 1 FROM orders WHERE order_sn = ?",
+		"DELETE FROM stock_moves WHERE id = ?",
+		"INSERT INTO orders (order_sn) VALUES (?)",
+		"SELECT (SELECT COUNT(*) FROM orders WHERE goods_id = ?)" +
+			" + (SELECT COUNT(*) FROM stock_moves WHERE given_at IS NULL)",
+	} {
+		require.False(t, carriesShardKey(text), text)
 	}
 }
 
-// callEveryMethod calls every method of a store and returns their names.
-func callEveryMethod(t *testing.T, h fixture, rec *recorder) map[string]bool {
-	t.Helper()
-	ctx, called := t.Context(), map[string]bool{}
-	now := func(method string) context.Context {
-		rec.setStep(method)
-		called[method] = true
-		return ctx
-	}
-	sale := callSaleMethods(t, h, now)
-	callOrderMethods(t, h, now, sale)
-	callRepairMethods(t, h, now, sale)
-	callListMethods(t, h, now, sale)
-	return called
+// caller calls a store's methods by name and records the statements of each.
+type caller struct {
+	fixture
+	rec    *recorder
+	called map[string]bool
 }
 
-type recordMethod func(method string) context.Context
+// requireAllCalled requires that every method that queries the database was called.
+func (c caller) requireAllCalled() {
+	c.t.Helper()
+	for method := range reflect.TypeFor[*Store]().Methods() {
+		others := []string{"Close", "Migrate", "MigrationStatus", "Ping", "Pool"}
+		if !slices.Contains(others, method.Name) {
+			require.True(c.t, c.called[method.Name], "%s is not called: does it name goods_id?",
+				method.Name)
+			require.NotEmpty(c.t, c.rec.texts[method.Name], method.Name)
+		}
+	}
+}
 
-func callSaleMethods(t *testing.T, h fixture, now recordMethod) seckill.Sale {
-	t.Helper()
-	draft := seckill.NewSale{
-		Title: "a kettle", Price: 1999, Stock: 100, PerBuyerLimit: 2, StartAt: today, EndAt: today.Add(time.Hour), Rate: seckill.DefaultRate(),
-	}.Draft(1, today)
+// call calls a method, which must succeed, and returns its first result.
+func (c caller) call(method string, args ...any) any {
+	c.t.Helper()
+	c.rec.setStep(method)
+	c.called[method] = true
+	f := reflect.ValueOf(c.Store).MethodByName(method)
+	in := []reflect.Value{reflect.ValueOf(c.t.Context())}
+	for i, arg := range args {
+		in = append(in, reflect.ValueOf(arg).Convert(f.Type().In(i+1)))
+	}
+	out := f.Call(in)
+	err, _ := out[len(out)-1].Interface().(error)
+	require.NoError(c.t, err, method)
+	return out[0].Interface()
+}
+
+func (c caller) callAll() {
+	sale := c.callSaleMethods()
+	c.callOrderMethods(sale)
+	c.callRepairMethods(sale)
+	c.callListMethods(sale)
+}
+
+func (c caller) callSaleMethods() seckill.Sale {
+	draft := newSale(100, 2).Draft(1, today)
+	goods := draft.GoodsID
 	key := salechange.IdempotencyKey{ActorID: 1, Key: "a key", Hash: "a hash"}
-	_, err := h.CreateSale(now("CreateSale"), draft, key)
-	require.NoError(t, err)
-	_, _, err = h.Answered(now("Answered"), key, today)
-	require.NoError(t, err)
-	require.NoError(t, h.ForgetKeys(now("ForgetKeys"), today.Add(-time.Hour)))
+	c.call("CreateSale", draft, key)
+	c.call("Answered", key, today)
+	c.call("ForgetKeys", today.Add(-time.Hour))
 	gone := draft
 	gone.GoodsID++
-	_, err = h.CreateSale(now("CreateSale"), gone, salechange.IdempotencyKey{})
-	require.NoError(t, err)
-	require.NoError(
-		t, h.DeleteDraft(now("DeleteDraft"), gone.GoodsID, salechange.IdempotencyKey{}, today),
-	)
-	token, err := h.NextRebuildToken(now("NextRebuildToken"), draft.GoodsID)
-	require.NoError(t, err)
-	snap, err := h.BeginEpoch(now("BeginEpoch"), draft.GoodsID, token, today)
-	require.NoError(t, err)
-	_, err = h.Change(
-		now("Change"), draft.GoodsID, salechange.Change{StockDelta: 5}, salechange.IdempotencyKey{},
-		today,
-	)
-	require.NoError(t, err)
-	begun, err := h.Change(
-		now("Change"), draft.GoodsID, salechange.Change{StockDelta: -5},
-		salechange.IdempotencyKey{}, today,
-	)
-	require.NoError(t, err)
-	_, _, err = h.EndCut(now("EndCut"), *begun.Cut, order.MoveApplied, today)
-	require.NoError(t, err)
+	c.call("CreateSale", gone, noKey)
+	c.call("DeleteDraft", gone.GoodsID, noKey, today)
+	token := c.call("NextRebuildToken", goods)
+	snap := c.call("BeginEpoch", goods, token, today).(rebuild.Snapshot)
+	c.call("Change", goods, salechange.Change{StockDelta: 5}, noKey, today)
+	begun := c.call("Change", goods, salechange.Change{StockDelta: -5}, noKey, today)
+	c.call("EndCut", *begun.(inventory.BegunChange).Cut, order.MoveApplied, today)
 	return snap.Sale
 }
 
-func callOrderMethods(t *testing.T, h fixture, now recordMethod, sale seckill.Sale) {
-	t.Helper()
-	goods := sale.GoodsID
-	lines := h.lines(sale, 6)
-	_, err := h.WriteBatch(now("WriteBatch"), batchOf(goods, lines...)) // optimistically
-	require.NoError(t, err)
-	_, err = h.WriteBatch(
-		now("WriteBatch"), batchOf(goods, append(lines, h.line(sale, 1, 2))...),
-	) // not all new; and one fails
-	require.NoError(t, err)
-	paid, cancelled, twice := lines[0].OrderSn, lines[1].OrderSn, payment.Payment{
-		ID: "2", GoodsID: goods, OrderSn: lines[0].OrderSn, Amount: sale.Price,
-	}
-	_, err = h.Order(now("Order"), goods, paid)
-	require.NoError(t, err)
-	_, err = h.Receive(
-		now("Receive"), payment.Payment{ID: "1", GoodsID: goods, OrderSn: paid, Amount: sale.Price},
-		today,
-	)
-	require.NoError(t, err)
-	_, err = h.Receive(now("Receive"), twice, today)
-	require.NoError(t, err)
-	due, err := h.DueRefunds(now("DueRefunds"), today, 10)
-	require.NoError(t, err)
-	mine, err := h.ClaimRefund(now("ClaimRefund"), due[0], today.Add(time.Hour))
-	require.True(t, mine && err == nil, "%v", err)
-	require.NoError(t, h.MarkRefunded(now("MarkRefunded"), twice, today))
-	_, move, err := h.CancelOne(now("Cancel"), goods, cancelled, today)
-	require.NoError(t, err)
-	_, err = h.MovesOfOrder(now("MovesOfOrder"), goods, cancelled)
-	require.NoError(t, err)
-	require.NoError(t, h.MarkReleased(now("MarkReleased"), goods, []string{move.ID}, today))
-	expired, err := h.ExpireDue(now("ExpireDue"), goods, today.Add(time.Hour), 2)
-	require.NoError(t, err)
-	require.Len(t, expired, 2)
+func (c caller) callOrderMethods(sale seckill.Sale) {
+	goods, lines := sale.GoodsID, c.lines(sale, 6)
+	c.call("WriteBatch", batchOf(goods, lines...)) // optimistically
+	lines = append(lines, c.line(sale, 1, 2))
+	c.call("WriteBatch", batchOf(goods, lines...)) // not all are new, and one fails
+	paid, cancelled := lines[0].OrderSn, lines[1].OrderSn
+	second := c.payment(sale, "2", paid)
+	c.call("Order", goods, paid)
+	c.call("Receive", c.payment(sale, "1", paid), today)
+	c.call("Receive", second, today)
+	due := c.call("DueRefunds", today, 10).([]payment.Refund)
+	require.Equal(c.t, true, c.call("ClaimRefund", due[0], today.Add(time.Hour)))
+	c.call("MarkRefunded", second, today)
+	ended := c.call("Cancel", goods, []string{cancelled}, today).([]payment.Cancellation)
+	c.call("MovesOfOrder", goods, cancelled)
+	c.call("MarkReleased", goods, []string{ended[0].Move.ID}, today)
+	require.Len(c.t, c.call("ExpireDue", goods, today.Add(time.Hour), 2), 2)
 }
 
-func callRepairMethods(t *testing.T, h fixture, now recordMethod, sale seckill.Sale) {
-	t.Helper()
-	goods := sale.GoodsID
-	dead := h.line(sale, 7, 1)
-	out, err := h.WriteFailed(
-		now("WriteFailed"), goods, dead, order.FailedUnwritten,
-		order.DeadLetter{ID: "a letter"}, today,
-	)
-	require.NoError(t, err)
-	require.NoError(t, h.MarkReleased(now("MarkReleased"), goods, []string{out.Moves[0].ID}, today))
-	_, err = h.DeadLetter(now("DeadLetter"), "a letter")
-	require.NoError(t, err)
-	undo, err := h.ScheduleRelease(now("ScheduleRelease"), goods, dead, today)
-	require.NoError(t, err)
-	_, err = h.RestoreOrder(now("RestoreOrder"), "a letter", undo, today, today.Add(time.Hour))
-	require.NoError(t, err)
-	require.NoError(
-		t,
-		h.AddDeadLetter(
-			now("AddDeadLetter"),
-			order.DeadLetter{ID: "another", GoodsID: goods, FirstSeenAt: today},
-		),
-	)
-	require.NoError(t, h.RemoveDeadLetter(now("RemoveDeadLetter"), "another"))
-	require.NoError(
-		t, h.RecordBarrier(now("RecordBarrier"), goods, order.Barrier{Epoch: 1, Token: 1}, today),
-	)
-	_, err = h.BarrierReached(now("BarrierReached"), goods, 1, 1)
-	require.NoError(t, err)
-	token, err := h.NextRebuildToken(now("NextRebuildToken"), goods)
-	require.NoError(t, err)
-	begun, err := h.BeginEpoch(now("BeginEpoch"), goods, token, today)
-	require.NoError(t, err)
-	lost := h.line(begun.Sale, 8, 1)
-	_, err = h.WriteTombstone(
-		now("WriteTombstone"),
-		order.Order{
-			OrderLine: lost, GoodsID: goods, CreatedAt: today, ClosedAt: today,
-		},
-	)
-	require.NoError(t, err)
-	lost.Epoch = sale.Epoch
-	late := batchOf(goods, lost)
-	late.Epoch, late.Adopted = sale.Epoch+1, map[string]int64{lost.OrderSn: 1}
-	_, err = h.WriteBatch(now("WriteBatch"), late)
-	require.NoError(t, err)
+func (c caller) callRepairMethods(sale seckill.Sale) {
+	goods, dead := sale.GoodsID, c.line(sale, 7, 1)
+	out := c.call("WriteFailed", goods, dead, order.FailedUnwritten,
+		order.DeadLetter{ID: "a letter"}, today).(order.Outcome)
+	c.call("MarkReleased", goods, []string{out.Moves[0].ID}, today)
+	c.call("DeadLetter", "a letter")
+	undo := c.call("ScheduleRelease", goods, dead, today)
+	c.call("RestoreOrder", "a letter", undo, today, today.Add(time.Hour))
+	c.call("AddDeadLetter", order.DeadLetter{ID: "another", GoodsID: goods, FirstSeenAt: today})
+	c.call("RemoveDeadLetter", "another")
+	c.call("RecordBarrier", goods, order.Barrier{Epoch: 1, Token: 1}, today)
+	c.call("BarrierReached", goods, 1, 1)
+	c.call("BeginEpoch", goods, c.call("NextRebuildToken", goods), today)
+	late := c.line(sale, 8, 1)
+	c.call("WriteTombstone", lost(sale, late))
+	b := batchOf(goods, late)
+	b.Epoch, b.Adopted = sale.Epoch+1, map[string]int64{late.OrderSn: 1}
+	c.call("WriteBatch", b)
 }
 
-func callListMethods(t *testing.T, h fixture, now recordMethod, sale seckill.Sale) {
-	t.Helper()
+func (c caller) callListMethods(sale seckill.Sale) {
 	goods := sale.GoodsID
-	problems := map[string]error{}
-	keep := func(method string, err error) { problems[method] = err }
-	sns := []string{h.all(goods)[0].OrderSn}
-	_, err := h.StatusOf(now("StatusOf"), goods, sns)
-	keep("StatusOf", err)
-	_, err = h.OrdersByNumber(now("OrdersByNumber"), goods, sns)
-	keep("OrdersByNumber", err)
-	_, err = h.OrdersOf(now("OrdersOf"), 1, "", 10)
-	keep("OrdersOf", err)
-	_, err = h.OrdersOfGoods(now("OrdersOfGoods"), goods, order.Created, sns[0], 10)
-	keep("OrdersOfGoods", err)
-	_, err = h.CountOrders(now("CountOrders"), goods)
-	keep("CountOrders", err)
-	_, err = h.AuditOf(now("AuditOf"), goods, "x", 10)
-	keep("AuditOf", err)
-	_, err = h.Sale(now("Sale"), goods)
-	keep("Sale", err)
-	_, err = h.Database(now("Database"), goods)
-	keep("Database", err)
-	_, err = h.CountUnreleased(now("CountUnreleased"), goods)
-	keep("CountUnreleased", err)
-	_, err = h.OldestUnreleasedMove(now("OldestUnreleasedMove"), goods)
-	keep("OldestUnreleasedMove", err)
-	_, err = h.SalesOf(now("SalesOf"), 1, 0, 10)
-	keep("SalesOf", err)
-	_, err = h.ExposedSales(now("ExposedSales"), 0, 10)
-	keep("ExposedSales", err)
-	_, err = h.LiveGoods(now("LiveGoods"), today)
-	keep("LiveGoods", err)
-	_, err = h.OverBefore(now("OverBefore"), today, 0, 10)
-	keep("OverBefore", err)
-	_, err = h.RetiredBetween(now("RetiredBetween"), today, today)
-	keep("RetiredBetween", err)
-	_, err = h.UnreleasedMoves(now("UnreleasedMoves"), today, 10)
-	keep("UnreleasedMoves", err)
-	_, err = h.OpenCuts(now("OpenCuts"), today, 10)
-	keep("OpenCuts", err)
-	_, err = h.DeadLetters(now("DeadLetters"), "", 10)
-	keep("DeadLetters", err)
-	_, err = h.CountDeadLetters(now("CountDeadLetters"))
-	keep("CountDeadLetters", err)
-	_, err = h.CloseSale(now("CloseSale"), goods, today)
-	keep("CloseSale", err)
-	_, err = h.Retire(now("Retire"), goods, sale.Epoch+1, today.Add(time.Hour), today)
-	keep("Retire", err)
-	for method, err := range problems {
-		require.NoError(t, err, method)
-	}
+	sns := []string{c.all(goods)[0].OrderSn}
+	c.call("StatusOf", goods, sns)
+	c.call("OrdersByNumber", goods, sns)
+	c.call("OrdersOf", 1, "", 10)
+	c.call("OrdersOfGoods", goods, order.Created, sns[0], 10)
+	c.call("CountOrders", goods)
+	c.call("AuditOf", goods, "x", 10)
+	c.call("Sale", goods)
+	c.call("Database", goods)
+	c.call("CountUnreleased", goods)
+	c.call("OldestUnreleasedMove", goods)
+	c.call("SalesOf", 1, 0, 10)
+	c.call("ExposedSales", 0, 10)
+	c.call("LiveGoods", today)
+	c.call("OverBefore", today, 0, 10)
+	c.call("RetiredBetween", today, today)
+	c.call("UnreleasedMoves", today, 10)
+	c.call("OpenCuts", today, 10)
+	c.call("DeadLetters", "", 10)
+	c.call("CountDeadLetters")
+	c.call("CloseSale", goods, today)
+	c.call("Retire", goods, sale.Epoch+1, today.Add(time.Hour), today)
 }

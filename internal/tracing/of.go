@@ -5,7 +5,6 @@ import (
 	"log/slog"
 
 	"flashsale.dev/seckill/internal/config"
-	"flashsale.dev/seckill/internal/httpapi"
 	"flashsale.dev/seckill/internal/order"
 )
 
@@ -23,14 +22,6 @@ func Of(
 
 // Orders returns the tracer of orders; nil if nothing is traced.
 func (t *Tracing) Orders() order.Tracer {
-	if t == nil {
-		return nil
-	}
-	return t
-}
-
-// Requests returns the tracer of requests; nil if nothing is traced.
-func (t *Tracing) Requests() httpapi.Tracer {
 	if t == nil {
 		return nil
 	}

@@ -9,18 +9,17 @@ import (
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
 
-	"flashsale.dev/seckill/internal/httpapi"
 	"flashsale.dev/seckill/internal/logging"
 	"flashsale.dev/seckill/internal/order"
 )
 
-var (
-	_ httpapi.Tracer = (*Tracing)(nil)
-	_ order.Tracer   = (*Tracing)(nil)
-)
+var _ order.Tracer = (*Tracing)(nil)
 
-// Request implements httpapi.Tracer.
-func (t *Tracing) Request(ctx context.Context, r *http.Request, route string) (context.Context, func(status int, reason string)) {
+// Request starts the trace of an HTTP request where it is sampled. The request is served with the
+// returned context; end receives the response's status and reason.
+func (t *Tracing) Request(
+	ctx context.Context, r *http.Request, route string,
+) (traced context.Context, end func(status int, reason string)) {
 	opts := []trace.SpanStartOption{trace.WithNewRoot(), trace.WithSpanKind(trace.SpanKindServer)}
 	if caller := extract(propagation.HeaderCarrier(r.Header)); caller.IsValid() {
 		opts = append(opts, trace.WithLinks(trace.Link{SpanContext: caller}))
@@ -32,7 +31,8 @@ func (t *Tracing) Request(ctx context.Context, r *http.Request, route string) (c
 	span.SetAttributes(
 		attribute.String("http.request.method", r.Method), attribute.String("http.route", route),
 		attribute.String("seckill.request_id", logging.RequestID(ctx)))
-	return logging.WithTraceID(ctx, span.SpanContext().TraceID().String()), func(status int, reason string) {
+	ctx = logging.WithTraceID(ctx, span.SpanContext().TraceID().String())
+	return ctx, func(status int, reason string) {
 		span.SetAttributes(attribute.Int("http.response.status_code", status),
 			attribute.String("seckill.reason", reason))
 		if status >= http.StatusInternalServerError {
@@ -56,7 +56,9 @@ func (t *Tracing) Mark(ctx context.Context) string {
 }
 
 // Begin implements order.Tracer.
-func (t *Tracing) Begin(ctx context.Context, step string, marks ...string) (context.Context, func(err error)) {
+func (t *Tracing) Begin(
+	ctx context.Context, step string, marks ...string,
+) (context.Context, func(err error)) {
 	var opts []trace.SpanStartOption
 	if len(marks) > 0 {
 		var others []trace.Link

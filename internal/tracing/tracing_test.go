@@ -114,7 +114,6 @@ func TestOf_WithoutACollectorTracesNothing(t *testing.T) {
 	require.NoError(t, err)
 	require.Nil(t, tr)
 	require.Nil(t, tr.Orders())
-	require.Nil(t, tr.Requests())
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	require.NoError(t, tr.Run(ctx))

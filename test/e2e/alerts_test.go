@@ -70,10 +70,12 @@ func TestAlerts_EachHasRunbookAndTest(t *testing.T) {
 	}
 	for _, rule := range alerts(t).Groups[0].Rules {
 		require.Contains(t, string(operations), "\n### "+rule.Alert+"\n")
-		require.Equal(t, "docs/how-to/operate.md#"+strings.ToLower(rule.Alert), rule.Annotations["runbook_url"])
+		require.Equal(t, "docs/how-to/operate.md#"+strings.ToLower(rule.Alert),
+			rule.Annotations["runbook_url"])
 		require.NotEmpty(t, rule.Annotations["summary"], rule.Alert)
 		require.Contains(t, []string{"page", "ticket"}, rule.Labels["severity"], rule.Alert)
-		require.True(t, fires[rule.Alert] && quiet[rule.Alert], "%s is not tested both ways", rule.Alert)
+		require.True(t, fires[rule.Alert] && quiet[rule.Alert], "%s is not tested both ways",
+			rule.Alert)
 		require.Contains(t, drillsOf(), rule.Alert, "no drill")
 	}
 }
@@ -83,7 +85,8 @@ func impatientRules(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile(rulesFile)
 	require.NoError(t, err)
-	quick := strings.NewReplacer("for: 30s", "for: 1s", "for: 15s", "for: 1s", "for: 1m", "for: 1s", "[1m]", "[5s]", "> 60", "> 6").Replace(string(text))
+	quick := strings.NewReplacer("for: 30s", "for: 1s", "for: 15s", "for: 1s", "for: 1m", "for: 1s",
+		"[1m]", "[5s]", "> 60", "> 6").Replace(string(text))
 	file := filepath.Join(t.TempDir(), "seckill.yml")
 	require.NoError(t, os.WriteFile(file, []byte(quick), 0o600))
 	return file

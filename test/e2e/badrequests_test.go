@@ -21,7 +21,8 @@ import (
 // documented reason; both sales and the order stay as they were.
 func badRequestsChangeNothing(t *testing.T, r *installation.Installation) {
 	f := fixture(t, r)
-	before := []any{r.Facts(t, id(f.GoodsID)), r.Facts(t, id(f.OtherGoods)), ledger(t, r, f.GoodsID), ledger(t, r, f.OtherGoods)}
+	before := []any{r.Facts(t, id(f.GoodsID)), r.Facts(t, id(f.OtherGoods)),
+		ledger(t, r, f.GoodsID), ledger(t, r, f.OtherGoods)}
 	cases, err := badrequests.Cases(f)
 	require.NoError(t, err)
 	require.Greater(t, len(cases), 100)
@@ -30,7 +31,8 @@ func badRequestsChangeNothing(t *testing.T, r *installation.Installation) {
 	for _, c := range cases {
 		assert.NoError(t, badrequests.Check(t.Context(), client, r.Base(0), c))
 	}
-	after := []any{r.Facts(t, id(f.GoodsID)), r.Facts(t, id(f.OtherGoods)), ledger(t, r, f.GoodsID), ledger(t, r, f.OtherGoods)}
+	after := []any{r.Facts(t, id(f.GoodsID)), r.Facts(t, id(f.OtherGoods)), ledger(t, r, f.GoodsID),
+		ledger(t, r, f.OtherGoods)}
 	require.Equal(t, before, after)
 	t.Logf("%d malformed requests", len(cases))
 }
@@ -53,19 +55,23 @@ func fixture(t *testing.T, r *installation.Installation) badrequests.Fixture {
 		return n
 	}
 	f := badrequests.Fixture{
-		Secret: []byte(installation.Secret), GoodsID: number(r.PutUp(t, 10, 5)), OtherGoods: number(r.PutUp(t, 10, 5)), NoGoods: 1,
-		Buyer: seckill.Actor{ID: 100, Role: seckill.Buyer}, OtherBuyer: seckill.Actor{ID: 101, Role: seckill.Buyer},
+		Secret: []byte(installation.Secret), GoodsID: number(r.PutUp(t, 10, 5)),
+		OtherGoods: number(r.PutUp(t, 10, 5)), NoGoods: 1,
+		Buyer:         seckill.Actor{ID: 100, Role: seckill.Buyer},
+		OtherBuyer:    seckill.Actor{ID: 101, Role: seckill.Buyer},
 		Merchant:      seckill.Actor{ID: installation.MerchantID, Role: seckill.Merchant},
 		OtherMerchant: seckill.Actor{ID: installation.MerchantID + 1, Role: seckill.Merchant},
 	}
 	client := r.Buyer(t, f.Buyer.ID)
-	result, err := buyer.Buyer{Client: client, ID: f.Buyer.ID, GoodsID: id(f.GoodsID), Quantity: 1, Patience: 10 * time.Second}.Buy(t.Context())
+	result, err := buyer.Buyer{Client: client, ID: f.Buyer.ID, GoodsID: id(f.GoodsID), Quantity: 1,
+		Patience: 10 * time.Second}.Buy(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, "created", result.Status)
 	var path struct {
 		RandomPath string `json:"randomPath"`
 	}
-	require.NoError(t, client.Do(t.Context(), "POST", "/randomPath?goodsId="+id(f.GoodsID), nil, &path))
+	require.NoError(t, client.Do(t.Context(), "POST", "/randomPath?goodsId="+id(f.GoodsID), nil,
+		&path))
 	f.OrderSn, f.Path = result.OrderSn, path.RandomPath
 	return f
 }

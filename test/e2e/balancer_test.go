@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// balancer spreads requests over its nodes in turn and records the answers. A killed node stays in it
-// until the test removes it, as behind a balancer without health checks.
+// balancer spreads requests over its nodes in turn and records the answers. A killed node stays in
+// it until the test removes it, as behind a balancer without health checks.
 type balancer struct {
 	through http.RoundTripper
 
@@ -99,8 +99,9 @@ func (b *balancer) seen() traffic {
 	return k
 }
 
-// most is by how many permits the paths answered were ever beyond what a rate had earned since the first request. An answer
-// comes after its permit is good, never before: so the burst and the leases are an upper bound of it, however slow the machine.
+// most is by how many permits the paths answered were ever beyond what a rate had earned since the
+// first request. An answer comes after its permit is good, never before: so the burst and the
+// leases are an upper bound of it, however slow the machine.
 func (k traffic) most(rate float64) float64 {
 	most := 0.0
 	for i, at := range k.paths {

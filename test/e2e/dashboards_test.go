@@ -53,7 +53,8 @@ func everyQuery(t *testing.T, p *installation.Prometheus) {
 					series, err := p.Query(t.Context(), expr)
 					require.NoError(t, err, panel.Title)
 					return len(series) > 0
-				}, time.Minute, 200*time.Millisecond, "%s, %s: no data for %s", d.Title, panel.Title, expr)
+				}, time.Minute, 200*time.Millisecond, "%s, %s: no data for %s", d.Title,
+					panel.Title, expr)
 			}
 		}
 	}

@@ -77,13 +77,17 @@ func shrink(t *testing.T, r *installation.Installation, goods string) func() {
 	r.Drained(t, goods, time.Minute)
 	c := r.RedisClient(t)
 	require.NoError(t, c.HIncrBy(t.Context(), "sk:{"+goods+"}", "total", -100).Err())
-	return func() { require.NoError(t, c.HIncrBy(t.Context(), "sk:{"+goods+"}", "total", 100).Err()) }
+	return func() {
+		require.NoError(t, c.HIncrBy(t.Context(), "sk:{"+goods+"}", "total", 100).Err())
+	}
 }
 
 func loseAUnit(t *testing.T, r *installation.Installation, goods string) func() {
 	c := r.RedisClient(t)
 	require.NoError(t, c.HIncrBy(t.Context(), "sk:{"+goods+"}", "total", 1).Err())
-	return func() { require.NoError(t, c.HIncrBy(t.Context(), "sk:{"+goods+"}", "total", -1).Err()) }
+	return func() {
+		require.NoError(t, c.HIncrBy(t.Context(), "sk:{"+goods+"}", "total", -1).Err())
+	}
 }
 
 // holdTheGoods keeps the goods' row locked, so that nothing can be written.
@@ -94,7 +98,8 @@ func holdTheGoods(t *testing.T, r *installation.Installation, goods string) func
 	tx, err := db.BeginTx(context.WithoutCancel(t.Context()), nil)
 	require.NoError(t, err)
 	var id int64
-	require.NoError(t, tx.QueryRowContext(t.Context(), "SELECT goods_id FROM sales WHERE goods_id = ? FOR UPDATE", goods).Scan(&id))
+	require.NoError(t, tx.QueryRowContext(t.Context(),
+		"SELECT goods_id FROM sales WHERE goods_id = ? FOR UPDATE", goods).Scan(&id))
 	buy(t, r, goods, 2)
 	return func() { require.NoError(t, tx.Rollback()) }
 }
@@ -105,7 +110,8 @@ func sendGarbage(t *testing.T, r *installation.Installation, _ string) func() {
 	defer conn.Close()
 	ch, err := conn.Channel()
 	require.NoError(t, err)
-	require.NoError(t, ch.PublishWithContext(t.Context(), "seckill.orders", "0", true, false, amqp.Publishing{Body: []byte("no order")}))
+	require.NoError(t, ch.PublishWithContext(t.Context(), "seckill.orders", "0", true, false,
+		amqp.Publishing{Body: []byte("no order")}))
 	return func() {
 		var dead struct{ Items []struct{ ID string } }
 		call(t, r.Operator(t), http.MethodGet, "/admin/dead-letters", &dead)
@@ -140,7 +146,8 @@ func ask(t *testing.T, r *installation.Installation, goods string) (end func()) 
 	go func() {
 		defer close(done)
 		for ctx.Err() == nil {
-			_, _ = buyer.Call(ctx, http.MethodPost, "/randomPath?goodsId="+goods, nil) // whatever the answer is
+			// whatever the answer is
+			_, _ = buyer.Call(ctx, http.MethodPost, "/randomPath?goodsId="+goods, nil)
 		}
 	}()
 	return func() { cancel(); <-done }

@@ -28,7 +28,8 @@ func TestInstallation(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) { test.run(t, r) })
 	}
-	t.Run("Programs_SIGTERMEndsEachInOrder", func(t *testing.T) { // the last: it ends the installation
+	// the last: it ends the installation
+	t.Run("Programs_SIGTERMEndsEachInOrder", func(t *testing.T) {
 		for _, p := range append(r.APIs, r.Consumers...) {
 			require.NoError(t, p.Stop(), "%s", p.Log())
 		}
@@ -48,7 +49,8 @@ func rushFiveRequestsEach(t *testing.T, r *installation.Installation) {
 }
 
 func rushThreeEach(t *testing.T, r *installation.Installation) {
-	got := rushOn(t, r, 999, 5, buyers.Plan{Buyers: 5000, Concurrency: 100, Quantity: 3, ParallelPurchases: 2})
+	got := rushOn(t, r, 999, 5,
+		buyers.Plan{Buyers: 5000, Concurrency: 100, Quantity: 3, ParallelPurchases: 2})
 	got.exact(t, 999, 333, 333)
 	require.EqualValues(t, 3, got.facts.MostHeld)
 }
@@ -60,7 +62,9 @@ func rushDoubledMessages(t *testing.T, r *installation.Installation) {
 	require.Positive(t, doubled.Load(), "no message was doubled")
 }
 
-// TestRush_SameOrdersOnMySQL repeats the rush of a thousand units with Oracle's MySQL as the database.
+// TestRush_SameOrdersOnMySQL repeats the rush of a thousand units with Oracle's MySQL as the
+// database.
 func TestRush_SameOrdersOnMySQL(t *testing.T) {
-	rushOneEach(t, installation.Start(t, suite, installation.Options{APIs: 2, Consumers: 2, DSN: suite.MySQL(t).NewDatabase(t)}))
+	rushOneEach(t, installation.Start(t, suite,
+		installation.Options{APIs: 2, Consumers: 2, DSN: suite.MySQL(t).NewDatabase(t)}))
 }

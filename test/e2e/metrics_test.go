@@ -33,14 +33,17 @@ func everyMetric(t *testing.T, r *installation.Installation, goods string) {
 	holds(t, scrape(t, r.APIs[0]), both+api)
 	holds(t, scrape(t, r.APIs[1]), both+api)
 	require.Eventually(t, func() bool {
-		return strings.Contains(scrape(t, r.Consumers[0]), `seckill_sale_sold_units{goods_id="`+goods+`"} 200`)
+		return strings.Contains(scrape(t, r.Consumers[0]),
+			`seckill_sale_sold_units{goods_id="`+goods+`"} 200`)
 	},
 		10*time.Second, 100*time.Millisecond, "the sample does not show the sale as sold")
 	text := scrape(t, r.Consumers[0])
 	holds(t, text, both+consumer)
 	for _, line := range []string{
-		`seckill_orders_written_total{outcome="created"} 200`, `seckill_sales{gate="open"} 1`, `seckill_pending_units 0`,
-		`seckill_ledger_difference_units 0`, `seckill_ledger_unbalanced_sales 0`, `seckill_oversold_units 0`,
+		`seckill_orders_written_total{outcome="created"} 200`, `seckill_sales{gate="open"} 1`,
+		`seckill_pending_units 0`,
+		`seckill_ledger_difference_units 0`, `seckill_ledger_unbalanced_sales 0`,
+		`seckill_oversold_units 0`,
 		`seckill_dead_letters_waiting 0`, `seckill_publisher_up 1`,
 	} {
 		require.Contains(t, text, line)
@@ -59,7 +62,8 @@ func holds(t *testing.T, text, tables string) {
 
 func scrape(t *testing.T, p *installation.Program) string {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+p.OpsAddr()+"/metrics", http.NoBody)
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet,
+		"http://"+p.OpsAddr()+"/metrics", http.NoBody)
 	require.NoError(t, err)
 	resp, err := http.DefaultClient.Do(req)
 	require.NoError(t, err)

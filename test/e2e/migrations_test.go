@@ -10,15 +10,16 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// contracts are the statements that take something away or change it, each with why programs of the release before can do
-// without: what they need must stay until none of them can come back.
+// contracts are the statements that take something away or change it, each with why programs of the
+// release before can do without: what they need must stay until none of them can come back.
 func contracts() map[string]string {
 	return map[string]string{
 		"ALTER TABLE orders MODIFY phone VARCHAR(255) NOT NULL": "wider: what fitted fits",
 	}
 }
 
-// Programs of two releases share the database while one takes the other's place, so migrations only add.
+// Programs of two releases share the database while one takes the other's place, so migrations only
+// add.
 func TestMigrations_OnlyAdd(t *testing.T) {
 	files, err := filepath.Glob("../../migrations/*.sql")
 	require.NoError(t, err)
@@ -31,13 +32,15 @@ func TestMigrations_OnlyAdd(t *testing.T) {
 		up, _, _ := strings.Cut(string(text), "-- +goose Down")
 		for _, statement := range statements(up) {
 			if takes.MatchString(statement) && !defaults.MatchString(statement) {
-				require.Contains(t, contracts(), statement, "%s: the release before this one would trip over it", filepath.Base(file))
+				require.Contains(t, contracts(), statement,
+					"%s: the release before this one would trip over it", filepath.Base(file))
 			}
 		}
 	}
 }
 
-// statements are those of a migration, without comments, on one line each. MySQL's own stand in /*! */.
+// statements are those of a migration, without comments, on one line each. MySQL's own stand in /*!
+// */.
 func statements(text string) []string {
 	text = regexp.MustCompile(`(?m)--.*$`).ReplaceAllString(text, "")
 	var all []string

@@ -18,7 +18,8 @@ import (
 // curlBlock is the shell block below README.md's heading "Buy something with curl".
 var curlBlock = regexp.MustCompile("(?s)\n## Buy something with curl\n.*?\n```sh\n(.*?)```\n")
 
-// shells are those that a reader pastes into, without their settings. CI installs both (scripts/services).
+// shells are those that a reader pastes into, without their settings. CI installs both
+// (scripts/services).
 func shells() [][]string {
 	all := [][]string{{"bash", "--norc"}}
 	if _, err := exec.LookPath("zsh"); err == nil {
@@ -27,8 +28,9 @@ func shells() [][]string {
 	return all
 }
 
-// TestREADME_CurlBlockBuysOneUnit gives README.md's lines to interactive shells, with a standalone of
-// its own in place of the demo. A pasted line meets what scripts do not: history, comments and globs.
+// TestREADME_CurlBlockBuysOneUnit gives README.md's lines to interactive shells, with a standalone
+// of its own in place of the demo. A pasted line meets what scripts do not: history, comments and
+// globs.
 func TestREADME_CurlBlockBuysOneUnit(t *testing.T) {
 	root := filepath.Join("..", "..")
 	text, err := os.ReadFile(filepath.Join(root, "README.md"))
@@ -40,14 +42,18 @@ func TestREADME_CurlBlockBuysOneUnit(t *testing.T) {
 	require.Equal(t, 1, strings.Count(block, "data/jwt-secret"))
 
 	data := t.TempDir()
-	standalone := installation.StartProgram(t, "standalone", "SECKILL_HTTP_ADDR", nil, "-data", data)
-	block = strings.NewReplacer("http://127.0.0.1:8080", "http://"+standalone.Addr, "data/jwt-secret",
+	standalone := installation.StartProgram(t, "standalone", "SECKILL_HTTP_ADDR", nil, "-data",
+		data)
+	block = strings.NewReplacer("http://127.0.0.1:8080", "http://"+standalone.Addr,
+		"data/jwt-secret",
 		filepath.Join(data, "jwt-secret")).Replace(block)
 	for _, program := range shells() {
 		t.Run(program[0], func(t *testing.T) {
 			cmd := exec.CommandContext(t.Context(), program[0], append(program[1:], "-i")...)
-			cmd.Dir, cmd.Env = root, append(os.Environ(), "HISTFILE=")
-			cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // it must not take the terminal of the test
+			cmd.Dir, cmd.Env = root, append(os.Environ(), "HISTFILE=",
+				"CGO_ENABLED=0", "GOFLAGS=-trimpath")
+			// it must not take the terminal of the test
+			cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 			cmd.Stdin = strings.NewReader(block + "\necho; echo \"order=$order\"\nexit\n")
 			var out, log bytes.Buffer
 			cmd.Stdout, cmd.Stderr = &out, &log

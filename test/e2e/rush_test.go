@@ -21,14 +21,15 @@ type rushed struct {
 	facts  installation.Facts
 }
 
-// rushOn lets buyers rush a new sale over all of the installation's APIs, and waits until everything is written.
+// rushOn lets buyers rush a new sale over all of the installation's APIs, and waits until
+// everything is written.
 func rushOn(t *testing.T, r *installation.Installation, units, limit int64, p buyers.Plan) rushed {
 	t.Helper()
 	return rushFor(t, r, r.PutUp(t, units, limit), p)
 }
 
-// rushFor is rushOn with a sale that is there. Buyers ask again where their connection breaks, as a server that closes an idle one may have
-// it: a POST is not sent twice by itself.
+// rushFor is rushOn with a sale that is there. Buyers ask again where their connection breaks, as a
+// server that closes an idle one may have it: a POST is not sent twice by itself.
 func rushFor(t *testing.T, r *installation.Installation, goods string, p buyers.Plan) rushed {
 	t.Helper()
 	p.GoodsID, p.Token, p.Base, p.RetryErrors = goods, r.BuyerToken, "", true
@@ -43,7 +44,9 @@ func rushFor(t *testing.T, r *installation.Installation, goods string, p buyers.
 	sns := r.OrderSns(t, goods)
 	for _, result := range report.Results {
 		if result.Outcome == buyer.Won {
-			require.True(t, sns[result.OrderSn], "buyer %d was answered 202 for %s, which MySQL does not have", result.BuyerID, result.OrderSn)
+			require.True(t, sns[result.OrderSn],
+				"buyer %d was answered 202 for %s, which MySQL does not have", result.BuyerID,
+				result.OrderSn)
 			require.Equal(t, "created", result.Status)
 		}
 	}
@@ -53,20 +56,26 @@ func rushFor(t *testing.T, r *installation.Installation, goods string, p buyers.
 // exact checks that everything was sold and every place says the same.
 func (r rushed) exact(t *testing.T, units, orders, buyers int64) {
 	t.Helper()
-	require.Zero(t, r.report.Sum(func(result buyer.Result) int { return result.Unavailable }), "answers of 503")
+	require.Zero(t, r.report.Sum(func(result buyer.Result) int {
+		return result.Unavailable
+	}), "answers of 503")
 	r.gone(t, units, orders, buyers)
 }
 
 // gone is exact, where buyers may have been answered 503.
 func (r rushed) gone(t *testing.T, units, orders, buyers int64) {
 	t.Helper()
-	require.Zero(t, r.report.Sum(func(result buyer.Result) int { return result.ServerErrors }), "answers of 5xx")
+	require.Zero(t, r.report.Sum(func(result buyer.Result) int {
+		return result.ServerErrors
+	}), "answers of 5xx")
 	require.Zero(t, r.report.Count(buyer.GaveUp))
 	require.True(t, r.ledger.Balanced, "%+v", r.ledger)
-	require.Equal(t, []int64{0, 0, units}, []int64{r.ledger.Available, r.ledger.Pending, r.ledger.Sold})
+	require.Equal(t, []int64{0, 0, units},
+		[]int64{r.ledger.Available, r.ledger.Pending, r.ledger.Sold})
 	require.Equal(t, []int64{0, units}, []int64{r.ledger.Database.Stock, r.ledger.Database.Active})
 	require.Equal(t, installation.Facts{
-		Total: units, Orders: orders, Units: units, Buyers: buyers, Held: units, MostHeld: r.facts.MostHeld,
+		Total: units, Orders: orders, Units: units, Buyers: buyers, Held: units,
+		MostHeld: r.facts.MostHeld,
 	}, r.facts)
 }
 

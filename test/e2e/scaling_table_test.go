@@ -31,30 +31,36 @@ type row struct {
 	took                               time.Duration
 }
 
-// TestScaling_Table runs the same rush over 1, 2, 4 and 8 APIs with 1 to 4 consumers and prints a table.
-// It takes a minute and a half: go test -tags measure ./test/e2e -run Scaling_Table.
+// TestScaling_Table runs the same rush over 1, 2, 4 and 8 APIs with 1 to 4 consumers and prints a
+// table. It takes a minute and a half: go test -tags measure ./test/e2e -run Scaling_Table.
 func TestScaling_Table(t *testing.T) {
-	fmt.Fprintln(os.Stdout, "| APIs | consumers | requests | Redis calls each | limiter asked, per node and s | beyond rate × T | allowed | undecided | "+
-		"API memory, most | API CPU each | older state answered for |\n| --: | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: |")
+	fmt.Fprintln(os.Stdout,
+		"| APIs | consumers | requests | Redis calls each | limiter asked, per node and s | beyond rate × T | allowed | undecided | "+
+			"API memory, most | API CPU each | older state answered for |\n| --: | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: |")
 	for _, n := range [][2]int{{1, 1}, {2, 2}, {4, 3}, {8, 4}} {
 		t.Run(fmt.Sprintf("%d APIs", n[0]), func(t *testing.T) {
 			r := rushOver(t, n[0], n[1])
-			fmt.Fprintf(os.Stdout, "| %d | %d | %.0f | %.3f | %.0f | %.0f | %.0f | %.0f | %.0f MB | %.0f µs | %d ms |\n", r.apis, r.consumers, r.requests,
-				r.redisCalls/r.requests, r.askedRedis, r.beyond, r.allowed, r.undecided, r.mostMB, r.cpu, r.stale.Milliseconds())
+			fmt.Fprintf(os.Stdout,
+				"| %d | %d | %.0f | %.3f | %.0f | %.0f | %.0f | %.0f | %.0f MB | %.0f µs | %d ms |\n", r.apis, r.consumers, r.requests,
+				r.redisCalls/r.requests, r.askedRedis, r.beyond, r.allowed, r.undecided, r.mostMB,
+				r.cpu, r.stale.Milliseconds())
 		})
 	}
 }
 
 func rushOver(t *testing.T, apis, consumers int) row {
 	const units = 2400
-	r := installation.Start(t, suite, installation.Options{APIs: apis, Consumers: consumers, Hosts: true})
+	r := installation.Start(t, suite,
+		installation.Options{APIs: apis, Consumers: consumers, Hosts: true})
 	before := spentBy(t, r)
-	c := begin(t, r, units, mostRate, buyers.Plan{Buyers: 16_000, Concurrency: 3000, Spread: 6 * time.Second})
+	c := begin(t, r, units, mostRate,
+		buyers.Plan{Buyers: 16_000, Concurrency: 3000, Spread: 6 * time.Second})
 	c.exact(t, units)
 	c.polite(t)
 	got := row{apis: apis, consumers: consumers, took: c.report.Took}
 	seen := c.balancer.seen()
-	got.requests, got.redisCalls = float64(seen.asked), float64(installation.RedisCalls(t, r.RedisClient(t))-c.asked)
+	got.requests, got.redisCalls = float64(seen.asked),
+		float64(installation.RedisCalls(t, r.RedisClient(t))-c.asked)
 	got.cpu = float64((spentBy(t, r) - before).Microseconds()) / got.requests
 	for _, p := range r.APIs {
 		got.undecided += event(t, p, "error")
@@ -74,8 +80,8 @@ func spentBy(t *testing.T, r *installation.Installation) (sum time.Duration) {
 	return sum
 }
 
-// older closes the sale while many read it on every node, and gives how long after the close was answered a read that began then
-// was still answered with the state before.
+// older closes the sale while many read it on every node, and gives how long after the close was
+// answered a read that began then was still answered with the state before.
 func (c *crowd) older(t *testing.T) time.Duration {
 	t.Helper()
 	var mu sync.Mutex
@@ -94,7 +100,8 @@ func (c *crowd) older(t *testing.T) time.Duration {
 					}
 					began := time.Now()
 					var sale struct{ Phase string }
-					if err := looker.Do(t.Context(), http.MethodGet, "/sales/"+c.goods, nil, &sale); err != nil {
+					if err := looker.Do(t.Context(), http.MethodGet, "/sales/"+c.goods, nil,
+						&sale); err != nil {
 						return err
 					}
 					mu.Lock()
@@ -107,12 +114,15 @@ func (c *crowd) older(t *testing.T) time.Duration {
 		}
 	}
 	time.Sleep(300 * time.Millisecond) // the reads have met by then, and are remembered
-	require.NoError(t, c.Merchant(t).Do(t.Context(), http.MethodPost, "/admin/sales/"+c.goods+"/close", nil, &struct{}{}))
+	require.NoError(t, c.Merchant(t).Do(t.Context(), http.MethodPost,
+		"/admin/sales/"+c.goods+"/close", nil, &struct{}{}))
 	closed = time.Now()
 	time.Sleep(500 * time.Millisecond)
 	close(stop)
 	require.NoError(t, all.Wait())
-	return slices.MaxFunc([]time.Duration{0, latest.Sub(closed)}, func(a, b time.Duration) int { return int(a - b) })
+	return slices.MaxFunc([]time.Duration{0, latest.Sub(closed)}, func(a, b time.Duration) int {
+		return int(a - b)
+	})
 }
 
 // used is the processor time of a process so far.

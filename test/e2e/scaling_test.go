@@ -33,12 +33,13 @@ type crowd struct {
 	asked    int64 // Redis calls before it began
 }
 
-// bearable is a rate that makes a limiter bite for most of a rush: a quarter of the purchases that these nodes take, and no more
-// than mostRate.
+// bearable is a rate that makes a limiter bite for most of a rush: a quarter of the purchases that
+// these nodes take, and no more than mostRate.
 func bearable(t *testing.T, r *installation.Installation) float64 {
 	t.Helper()
 	const count = 600
-	p := buyers.Plan{GoodsID: r.PutUp(t, count, 1), Buyers: count, Concurrency: 100, Token: r.BuyerToken, RetryErrors: true}
+	p := buyers.Plan{GoodsID: r.PutUp(t, count, 1), Buyers: count, Concurrency: 100,
+		Token: r.BuyerToken, RetryErrors: true}
 	for i := range r.APIs {
 		p.Bases = append(p.Bases, r.Base(i))
 	}
@@ -47,24 +48,32 @@ func bearable(t *testing.T, r *installation.Installation) float64 {
 	return math.Floor(min(mostRate, count/report.Took.Seconds()/4))
 }
 
-func begin(t *testing.T, r *installation.Installation, units int64, rate float64, p buyers.Plan) *crowd {
+func begin(
+	t *testing.T, r *installation.Installation, units int64, rate float64, p buyers.Plan,
+) *crowd {
 	t.Helper()
 	c := &crowd{Installation: r, rate: rate, over: make(chan struct{})}
 	var err error
 	now := time.Now()
 	c.goods, err = r.Merchant(t).PutUp(t.Context(), apiclient.NewSale{
-		Title: "a kettle", Price: 1999, Stock: units, StartAt: now.Add(-time.Minute).UTC(), EndAt: now.Add(time.Hour).UTC(), PerBuyerLimit: 1,
-		Rate: &apiclient.Rate{PermitsPerSecond: rate, MaxBurstSeconds: 1, MaxWaitMillis: waiting.Milliseconds()},
+		Title: "a kettle", Price: 1999, Stock: units, StartAt: now.Add(-time.Minute).UTC(),
+		EndAt: now.Add(time.Hour).UTC(), PerBuyerLimit: 1,
+		Rate: &apiclient.Rate{PermitsPerSecond: rate, MaxBurstSeconds: 1,
+			MaxWaitMillis: waiting.Milliseconds()},
 	})
 	require.NoError(t, err)
 	var nodes []string
 	for _, p := range r.APIs {
 		nodes = append(nodes, p.Addr)
 	}
-	direct := apiclient.NewHTTPWith(apiclient.HTTPOptions{Conns: p.Concurrency, Timeout: 10 * time.Second, LoopbackOnly: true})
+	direct := apiclient.NewHTTPWith(apiclient.HTTPOptions{Conns: p.Concurrency,
+		Timeout: 10 * time.Second, LoopbackOnly: true})
 	c.balancer = newBalancer(direct.Transport, nodes...)
-	p.GoodsID, p.Token, p.Bases, p.RetryErrors, p.CallTimeout = c.goods, r.BuyerToken, []string{"http://balancer"}, true, 5*time.Second
-	p.WrapClient = func(*http.Client) *http.Client { return &http.Client{Transport: c.balancer, Timeout: p.CallTimeout} }
+	p.GoodsID, p.Token, p.Bases, p.RetryErrors, p.CallTimeout = c.goods, r.BuyerToken,
+		[]string{"http://balancer"}, true, 5*time.Second
+	p.WrapClient = func(*http.Client) *http.Client {
+		return &http.Client{Transport: c.balancer, Timeout: p.CallTimeout}
+	}
 	c.asked = installation.RedisCalls(t, r.RedisClient(t))
 	go func() {
 		defer close(c.over)
@@ -74,20 +83,25 @@ func begin(t *testing.T, r *installation.Installation, units int64, rate float64
 	return c
 }
 
-// exact checks that every unit was sold once, that each 202 has its order, and that every place says the same.
+// exact checks that every unit was sold once, that each 202 has its order, and that every place
+// says the same.
 func (c *crowd) exact(t *testing.T, units int64) {
 	t.Helper()
 	<-c.over
 	require.NoError(t, c.err)
-	ledger, facts, sns := c.Drained(t, c.goods, time.Minute), c.Facts(t, c.goods), c.OrderSns(t, c.goods)
+	ledger, facts, sns := c.Drained(t, c.goods, time.Minute), c.Facts(t, c.goods), c.OrderSns(t,
+		c.goods)
 	for _, result := range c.report.Results {
 		for _, heard := range result.Accepted {
-			require.True(t, sns[heard.OrderSn], "buyer %d was answered 202 for %s, which MySQL does not have", result.BuyerID, heard.OrderSn)
+			require.True(t, sns[heard.OrderSn],
+				"buyer %d was answered 202 for %s, which MySQL does not have", result.BuyerID,
+				heard.OrderSn)
 		}
 	}
 	require.True(t, ledger.Balanced, "%+v", ledger)
 	require.Equal(t, []int64{0, 0, units}, []int64{ledger.Available, ledger.Pending, ledger.Sold})
-	require.Equal(t, installation.Facts{Total: units, Orders: units, Units: units, Buyers: units, Held: units, MostHeld: 1}, facts)
+	require.Equal(t, installation.Facts{Total: units, Orders: units, Units: units, Buyers: units,
+		Held: units, MostHeld: 1}, facts)
 	require.Zero(t, c.report.Count(buyer.GaveUp))
 }
 
@@ -96,34 +110,41 @@ func (c *crowd) polite(t *testing.T) {
 	t.Helper()
 	seen := c.balancer.seen()
 	for status, n := range seen.reasons {
-		require.False(t, status >= 500 && status != http.StatusServiceUnavailable, "%d answers of %d", n, status)
+		require.False(t, status >= 500 && status != http.StatusServiceUnavailable,
+			"%d answers of %d", n, status)
 	}
 	require.Zero(t, seen.unsaid, "503 without Retry-After")
 }
 
-// bounded checks the limiter over all nodes that ever were: it had to turn buyers away, and what Redis did not decide in time is
-// counted apart.
+// bounded checks the limiter over all nodes that ever were: it had to turn buyers away, and what
+// Redis did not decide in time is counted apart.
 func (c *crowd) bounded(t *testing.T, undecided float64) {
 	t.Helper()
 	seen, allowance := c.balancer.seen(), c.rate+float64(len(c.APIs)*leases)+undecided
 	t.Logf("%d requests in %s at %.0f/s: %d paths, at most %.0f beyond rate × T (allowed %.0f, %.0f undecided), %d answers of 429, answers %v, %d broken",
-		seen.asked, c.report.Took.Round(time.Millisecond), c.rate, len(seen.paths), seen.most(c.rate), allowance, undecided, seen.limited, seen.reasons, seen.broken)
-	require.LessOrEqual(t, seen.most(c.rate), allowance, "permits beyond rate × T, of %d nodes", len(c.APIs))
+		seen.asked, c.report.Took.Round(time.Millisecond), c.rate, len(seen.paths),
+		seen.most(c.rate), allowance, undecided, seen.limited, seen.reasons, seen.broken)
+	require.LessOrEqual(t, seen.most(c.rate), allowance, "permits beyond rate × T, of %d nodes",
+		len(c.APIs))
 	require.Positive(t, seen.limited, "the limiter had nobody to turn away")
 }
 
 // until waits for the moment at which so many paths have been given.
 func (c *crowd) until(t *testing.T, paths int64) {
 	t.Helper()
-	require.Eventually(t, func() bool { return int64(len(c.balancer.seen().paths)) >= paths }, time.Minute, 5*time.Millisecond)
+	require.Eventually(t, func() bool {
+		return int64(len(c.balancer.seen().paths)) >= paths
+	}, time.Minute, 5*time.Millisecond)
 }
 
-// TestScaling_NodesJoinAndLeaveDuringRush: 2, 4 and 3 APIs, 1, 3 and 2 consumers; of each kind one is killed and one is asked to end.
+// TestScaling_NodesJoinAndLeaveDuringRush: 2, 4 and 3 APIs, 1, 3 and 2 consumers; of each kind one
+// is killed and one is asked to end.
 func TestScaling_NodesJoinAndLeaveDuringRush(t *testing.T) {
 	r := installation.Start(t, suite, installation.Options{APIs: 2, Consumers: 1, Hosts: true})
 	rate := bearable(t, r)
 	units := int64(11 * rate) // ten seconds for those who come in eight
-	c := begin(t, r, units, rate, buyers.Plan{Buyers: int(units) * 5 / 4, Concurrency: 1500, Spread: 8 * time.Second})
+	c := begin(t, r, units, rate,
+		buyers.Plan{Buyers: int(units) * 5 / 4, Concurrency: 1500, Spread: 8 * time.Second})
 	c.until(t, units/10)
 	for range 2 {
 		c.balancer.add(r.JoinAPI(t).Addr)

@@ -17,11 +17,13 @@ import (
 	"flashsale.dev/seckill/internal/testing/installation"
 )
 
-// ctl runs seckillctl against an installation, reads what it prints into data (where it ends well), and gives its exit code.
+// ctl runs seckillctl against an installation, reads what it prints into data (where it ends well),
+// and gives its exit code.
 func ctl(t *testing.T, r *installation.Installation, data any, args ...string) int {
 	t.Helper()
 	out, err := installation.Try(t, "seckillctl", []string{
-		"SECKILL_MYSQL_DSN=" + r.DSN, "SECKILL_REDIS_ADDRS=" + r.Redis.Addr(), "SECKILL_AMQP_URL=" + r.AMQP,
+		"SECKILL_MYSQL_DSN=" + r.DSN, "SECKILL_REDIS_ADDRS=" + r.Redis.Addr(), "SECKILL_AMQP_URL=" +
+			r.AMQP,
 	}, append(args, "-o", "json")...)
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
@@ -36,7 +38,8 @@ func ctl(t *testing.T, r *installation.Installation, data any, args ...string) i
 func ctlRebuildsSale(t *testing.T, r *installation.Installation) {
 	goods := r.PutUp(t, 50, 1)
 	report, err := buyers.Run(t.Context(), buyers.Plan{
-		GoodsID: goods, Buyers: 20, Concurrency: 20, Token: r.BuyerToken, Patience: 30 * time.Second, CallTimeout: 5 * time.Second,
+		GoodsID: goods, Buyers: 20, Concurrency: 20, Token: r.BuyerToken,
+		Patience: 30 * time.Second, CallTimeout: 5 * time.Second,
 		Bases: []string{r.Base(0)},
 	})
 	require.NoError(t, err)
@@ -49,7 +52,8 @@ func ctlRebuildsSale(t *testing.T, r *installation.Installation) {
 	require.Equal(t, 2, ctl(t, r, nil, "rebuild", goods), "not confirmed with -yes")
 	require.Equal(t, 3, ctl(t, r, nil, "rebuild", "404", "-yes"))
 	require.Equal(t, 0, ctl(t, r, &built, "rebuild", goods, "-yes"))
-	require.Equal(t, []int{1, 2, 30, 0}, []int{built.EpochBefore, built.EpochAfter, built.Available, built.Lost})
+	require.Equal(t, []int{1, 2, 30, 0},
+		[]int{built.EpochBefore, built.EpochAfter, built.Available, built.Lost})
 	require.Positive(t, built.ShutSeconds)
 	var l apiclient.Ledger
 	require.Equal(t, 0, ctl(t, r, &l, "ledger", goods))
@@ -57,7 +61,8 @@ func ctlRebuildsSale(t *testing.T, r *installation.Installation) {
 	require.EqualValues(t, 30, l.Available)
 
 	client := r.RedisClient(t)
-	require.NoError(t, client.Set(t.Context(), "sk:{"+goods+"}:rebuild", "another", time.Minute).Err())
+	require.NoError(t, client.Set(t.Context(), "sk:{"+goods+"}:rebuild", "another",
+		time.Minute).Err())
 	require.Equal(t, 5, ctl(t, r, nil, "rebuild", goods, "-yes"))
 	require.NoError(t, client.HIncrBy(t.Context(), "sk:{"+goods+"}", "avail", -3).Err())
 	require.Equal(t, 4, ctl(t, r, nil, "ledger", goods), "three units are nowhere")
@@ -74,27 +79,33 @@ func ctlSetsLimiter(t *testing.T, r *installation.Installation) {
 	}
 	require.Equal(t, 2, ctl(t, r, nil, "limiter", "set", "randomPath", goods, "speed=3"))
 	require.Equal(t, 3, ctl(t, r, nil, "limiter", "get", "none", goods))
-	require.Equal(t, 0, ctl(t, r, &s, "limiter", "set", "randomPath", goods, "permitsPerSecond=7", "maxBurstSeconds=2"))
+	require.Equal(t, 0, ctl(t, r, &s, "limiter", "set", "randomPath", goods, "permitsPerSecond=7",
+		"maxBurstSeconds=2"))
 	require.InDelta(t, 7, s.PermitsPerSecond, 0)
 	op := r.Operator(t)
 	nodes := func() (changed int) {
 		for i := range r.APIs {
 			op.Base = r.Base(i)
-			err := op.Do(context.WithoutCancel(t.Context()), http.MethodGet, "/admin/limiters/randomPath/"+goods, nil, &s)
+			err := op.Do(context.WithoutCancel(t.Context()), http.MethodGet,
+				"/admin/limiters/randomPath/"+goods, nil, &s)
 			if err == nil && s.Source == "operator" && s.PermitsPerSecond == 7 {
 				changed++
 			}
 		}
 		return changed
 	}
-	require.Eventually(t, func() bool { return nodes() == len(r.APIs) }, time.Minute, 20*time.Millisecond)
-	require.Equal(t, 2, ctl(t, r, nil, "limiter", "delete", "randomPath", goods), "not confirmed with -yes")
+	require.Eventually(t, func() bool {
+		return nodes() == len(r.APIs)
+	}, time.Minute, 20*time.Millisecond)
+	require.Equal(t, 2, ctl(t, r, nil, "limiter", "delete", "randomPath", goods),
+		"not confirmed with -yes")
 	require.Equal(t, 0, ctl(t, r, &struct{}{}, "limiter", "delete", "randomPath", goods, "-yes"))
 	require.Eventually(t, func() bool { return nodes() == 0 }, time.Minute, 20*time.Millisecond)
 }
 
 func TestPrograms_PrintTheirVersion(t *testing.T) {
 	for _, name := range []string{"api", "order-consumer", "standalone", "seckillctl"} {
-		require.Regexp(t, `^`+name+` version .+, commit .+, of .+`, installation.Run(t, name, nil, "-version"))
+		require.Regexp(t, `^`+name+` version .+, commit .+, of .+`,
+			installation.Run(t, name, nil, "-version"))
 	}
 }

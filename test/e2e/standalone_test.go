@@ -19,9 +19,11 @@ import (
 )
 
 func TestDemo_SellsExactlyItsUnits(t *testing.T) {
-	out := installation.Run(t, "standalone", nil, "-demo", "-exit", "-addr", "127.0.0.1:0", "-data", t.TempDir())
+	out := installation.Run(t, "standalone", nil, "-demo", "-exit", "-addr", "127.0.0.1:0", "-data",
+		t.TempDir())
 	require.Contains(t, out, "PASS: 5000 buyers, 500 orders accepted, all 11 rules hold")
-	require.Contains(t, out, "total 500 = available 0 + pending 0 + sold 500; database: stock 0, active 500; balanced: true")
+	require.Contains(t, out,
+		"total 500 = available 0 + pending 0 + sold 500; database: stock 0, active 500; balanced: true")
 }
 
 // standalone is one running, its merchant and what signs its buyers' tokens.
@@ -45,28 +47,33 @@ func (s standalone) as(t *testing.T, role seckill.Role, id int64) apiclient.Clie
 	t.Helper()
 	token, err := s.tokens.Sign(seckill.Actor{ID: id, Role: role}, time.Hour)
 	require.NoError(t, err)
-	return apiclient.Client{Base: "http://" + s.Addr, Token: token, HTTP: apicheck.Client(t, apiclient.NewHTTP(4))}
+	return apiclient.Client{Base: "http://" + s.Addr, Token: token,
+		HTTP: apicheck.Client(t, apiclient.NewHTTP(4))}
 }
 
 func (s standalone) buyerToken(id int64) (string, error) {
 	return s.tokens.Sign(seckill.Actor{ID: id, Role: seckill.Buyer}, time.Hour)
 }
 
-// TestStandalone_OrdersSurviveKillDuringRush kills standalone with -9 while it sells, starts it again on the same
-// directory and lets the rush go on: whoever was answered 202 has an order, and exactly the stock is sold.
+// TestStandalone_OrdersSurviveKillDuringRush kills standalone with -9 while it sells, starts it
+// again on the same directory and lets the rush go on: whoever was answered 202 has an order, and
+// exactly the stock is sold.
 func TestStandalone_OrdersSurviveKillDuringRush(t *testing.T) {
 	const units = 300
 	s := startStandalone(t, t.TempDir())
 	now := time.Now().UTC()
 	goods, err := s.as(t, seckill.Merchant, 1).PutUp(t.Context(), apiclient.NewSale{
-		Title: "a kettle", Price: 5, Stock: units, StartAt: now.Add(-time.Minute), EndAt: now.Add(time.Hour),
+		Title: "a kettle", Price: 5, Stock: units, StartAt: now.Add(-time.Minute),
+		EndAt: now.Add(time.Hour),
 	})
 	require.NoError(t, err)
 
 	killed := make(chan struct{})
 	done := 0
-	first, _ := buyers.Run(t.Context(), buyers.Plan{ // buyers lose their connection: that is the point
-		Base: "http://" + s.Addr, GoodsID: goods, Buyers: 400, Concurrency: 20, Token: s.buyerToken, FirstID: 1,
+	// buyers lose their connection: that is the point
+	first, _ := buyers.Run(t.Context(), buyers.Plan{
+		Base: "http://" + s.Addr, GoodsID: goods, Buyers: 400, Concurrency: 20, Token: s.buyerToken,
+		FirstID: 1,
 		OnDone: func() {
 			if done++; done == 100 {
 				_ = s.Kill()
@@ -92,11 +99,13 @@ func TestStandalone_OrdersSurviveKillDuringRush(t *testing.T) {
 		var o struct {
 			Status string `json:"status"`
 		}
-		require.NoError(t, s.as(t, seckill.Buyer, result.BuyerID).Do(t.Context(), "GET", "/orders/"+result.OrderSn, nil, &o))
+		require.NoError(t, s.as(t, seckill.Buyer, result.BuyerID).Do(t.Context(), "GET",
+			"/orders/"+result.OrderSn, nil, &o))
 		require.Equal(t, "created", o.Status)
 	}
 	_, err = buyers.Run(t.Context(), buyers.Plan{
-		Base: "http://" + s.Addr, GoodsID: goods, Buyers: 600, Concurrency: 50, Token: s.buyerToken, FirstID: 1000, Patience: 20 * time.Second,
+		Base: "http://" + s.Addr, GoodsID: goods, Buyers: 600, Concurrency: 50, Token: s.buyerToken,
+		FirstID: 1000, Patience: 20 * time.Second,
 	})
 	require.NoError(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
@@ -104,7 +113,8 @@ func TestStandalone_OrdersSurviveKillDuringRush(t *testing.T) {
 	l, err := s.as(t, seckill.Merchant, 1).Drained(ctx, goods)
 	require.NoError(t, err)
 	require.True(t, l.Balanced, "%+v", l)
-	require.Equal(t, []int64{0, units, 0, units}, []int64{l.Available, l.Sold, l.Database.Stock, l.Database.Active})
+	require.Equal(t, []int64{0, units, 0, units},
+		[]int64{l.Available, l.Sold, l.Database.Stock, l.Database.Active})
 	require.Greater(t, l.Epoch, int64(1))
 }
 

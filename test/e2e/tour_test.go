@@ -45,7 +45,8 @@ func steps(t *testing.T, text string) []step {
 
 // pattern is what a command may print.
 func pattern(want string) *regexp.Regexp {
-	return regexp.MustCompile(`\A` + strings.ReplaceAll(regexp.QuoteMeta(want), "…", `[^\n]*?`) + `\z`)
+	return regexp.MustCompile(`\A` + strings.ReplaceAll(regexp.QuoteMeta(want), "…", `[^\n]*?`) +
+		`\z`)
 }
 
 // shell is a bash or a zsh that executes one command at a time.
@@ -106,9 +107,9 @@ func (s *shell) run(t *testing.T, command string) string {
 	}
 }
 
-// TestTour_PrintsWhatItSays gives each line of docs/tutorial/tour.md that begins with "$ " to one shell, in
-// order, with a real curl and a standalone of its own. The output must match the lines below the command;
-// "…" matches anything within a line.
+// TestTour_PrintsWhatItSays gives each line of docs/tutorial/tour.md that begins with "$ " to one
+// shell, in order, with a real curl and a standalone of its own. The output must match the lines
+// below the command; "…" matches anything within a line.
 func TestTour_PrintsWhatItSays(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "tutorial", "tour.md"))
 	require.NoError(t, err)
@@ -117,14 +118,19 @@ func TestTour_PrintsWhatItSays(t *testing.T) {
 	for _, program := range shells() {
 		t.Run(program[0], func(t *testing.T) {
 			data := t.TempDir()
-			standalone := installation.StartProgram(t, "standalone", "SECKILL_HTTP_ADDR", nil, "-data", data)
-			sh := startShell(t, program, "SECKILL_API=http://"+standalone.Addr, "SECKILL_DATA="+data, "TZ=UTC", "LC_ALL=C.UTF-8")
+			standalone := installation.StartProgram(t, "standalone", "SECKILL_HTTP_ADDR", nil,
+				"-data", data)
+			sh := startShell(t, program, "SECKILL_API=http://"+standalone.Addr,
+				"SECKILL_DATA="+data, "SECKILL_WAIT=4",
+				"CGO_ENABLED=0", "GOFLAGS=-trimpath", "TZ=UTC", "LC_ALL=C.UTF-8")
 			for _, s := range all {
 				got := sh.run(t, s.command)
-				if strings.HasSuffix(got, "\n\n") { // the file ends with a line, and the shell's echo adds another
+				// the file ends with a line, and the shell's echo adds another
+				if strings.HasSuffix(got, "\n\n") {
 					got = got[:len(got)-1]
 				}
-				require.Regexp(t, pattern(s.want), got, "docs/tutorial/tour.md:%d: %s", s.line, s.command)
+				require.Regexp(t, pattern(s.want), got, "docs/tutorial/tour.md:%d: %s", s.line,
+					s.command)
 			}
 			t.Logf("%d commands", len(all))
 		})

@@ -29,7 +29,8 @@ func tracePurchase(t *testing.T, r *installation.Installation, c *collector.Coll
 	buy(t, r, goods, 1)
 	r.Drained(t, goods, time.Minute)
 
-	steps := []string{"POST /:randomPath/decrStock", "reserve in Redis", "publish to RabbitMQ", "write a batch", "commit in MySQL"}
+	steps := []string{"POST /:randomPath/decrStock", "reserve in Redis", "publish to RabbitMQ",
+		"write a batch", "commit in MySQL"}
 	require.Eventually(t, func() bool {
 		for _, step := range append(steps, "settle in Redis") {
 			if len(c.Named(step)) == 0 {
@@ -78,9 +79,12 @@ func traceRush(t *testing.T, r *installation.Installation, c *collector.Collecto
 	}, time.Minute, 100*time.Millisecond, "no batch is linked with more than one message")
 }
 
-// connected waits until the API is connected to RabbitMQ. A node serves buyers without it after a while.
+// connected waits until the API is connected to RabbitMQ. A node serves buyers without it after a
+// while.
 func connected(t *testing.T, r *installation.Installation) {
 	t.Helper()
-	require.Eventually(t, func() bool { return strings.Contains(scrape(t, r.APIs[0]), "seckill_publisher_up 1") },
+	require.Eventually(t, func() bool {
+		return strings.Contains(scrape(t, r.APIs[0]), "seckill_publisher_up 1")
+	},
 		30*time.Second, 50*time.Millisecond, "the API does not find RabbitMQ")
 }

@@ -36,11 +36,12 @@ func compose(t *testing.T) composed {
 	text, err := os.ReadFile("../../docker-compose.yml")
 	require.NoError(t, err)
 	var c composed
-	require.NoError(t, yaml.UnmarshalWithOptions(text, &c, yaml.AllowDuplicateMapKey())) // a merged one, overridden
+	// a merged one, overridden
+	require.NoError(t, yaml.UnmarshalWithOptions(text, &c, yaml.AllowDuplicateMapKey()))
 	return c
 }
 
-func TestEveryServiceIsKeptInBounds(t *testing.T) {
+func TestCompose_EveryServiceIsKeptInBounds(t *testing.T) {
 	c := compose(t)
 	jobs := []string{"migrate", "loadtest"} // they end, and how they ended is what is waited for
 	for name, s := range c.Services {
@@ -48,22 +49,28 @@ func TestEveryServiceIsKeptInBounds(t *testing.T) {
 		require.NotEmpty(t, s.Restart, name)
 		require.NotEmpty(t, s.Deploy.Resources.Limits.Cpus, name)
 		require.NotEmpty(t, s.Deploy.Resources.Limits.Memory, name)
-		require.Equal(t, slices.Contains(jobs, name), s.Healthcheck == nil, "%s: a health check", name)
-		require.Equal(t, name == "nginx" || name == "grafana", len(s.Ports) > 0, "%s: published", name)
+		require.Equal(t, slices.Contains(jobs, name), s.Healthcheck == nil, "%s: a health check",
+			name)
+		require.Equal(t, name == "nginx" || name == "grafana", len(s.Ports) > 0, "%s: published",
+			name)
 		for setting, value := range s.Environment {
-			if regexp.MustCompile(`(?i)pass|secret`).MatchString(setting) && setting != "MYSQL_RANDOM_ROOT_PASSWORD" {
-				require.Regexp(t, `^\$\{[A-Z_]+:[?-]`, value, "%s: %s comes from .env", name, setting)
+			if regexp.MustCompile(`(?i)pass|secret`).MatchString(setting) &&
+				setting != "MYSQL_RANDOM_ROOT_PASSWORD" {
+				require.Regexp(t, `^\$\{[A-Z_]+:[?-]`, value, "%s: %s comes from .env", name,
+					setting)
 			}
 		}
 	}
-	for _, name := range []string{"mysql", "redis", "rabbitmq", "migrate", "api", "order-consumer", "nginx", "prometheus", "grafana", "loadtest"} {
+	for _, name := range []string{"mysql", "redis", "rabbitmq", "migrate", "api", "order-consumer",
+		"nginx", "prometheus", "grafana", "loadtest"} {
 		require.Contains(t, c.Services, name)
 	}
-	require.Equal(t, []int{2, 2}, []int{c.Services["api"].Deploy.Replicas, c.Services["order-consumer"].Deploy.Replicas})
+	require.Equal(t, []int{2, 2},
+		[]int{c.Services["api"].Deploy.Replicas, c.Services["order-consumer"].Deploy.Replicas})
 }
 
 // What is not published leads nowhere: the edge, say, cannot be used to reach MySQL.
-func TestNetworksLeadNowhereElse(t *testing.T) {
+func TestCompose_NetworksLeadNowhereElse(t *testing.T) {
 	c := compose(t)
 	for name, n := range c.Networks {
 		require.Equal(t, name != "outside", n != nil && n.Internal, name)
@@ -72,8 +79,8 @@ func TestNetworksLeadNowhereElse(t *testing.T) {
 	require.Equal(t, []any{"load"}, c.Services["loadtest"].Networks)
 }
 
-// TestTheNetworkOfTheLoadTestIsExempt holds site/exempt.conf against the compose file.
-func TestTheNetworkOfTheLoadTestIsExempt(t *testing.T) {
+// TestCompose_NetworkOfTheLoadTestIsExempt holds site/exempt.conf against the compose file.
+func TestCompose_NetworkOfTheLoadTestIsExempt(t *testing.T) {
 	exempt, err := os.ReadFile(deployed + "/site/exempt.conf")
 	require.NoError(t, err)
 	network := compose(t).Networks["load"].Ipam.Config[0].Subnet
@@ -82,7 +89,7 @@ func TestTheNetworkOfTheLoadTestIsExempt(t *testing.T) {
 	require.Contains(t, string(exempt), network+" 1;")
 }
 
-func TestTheAPIsBelieveTheEdgeAlone(t *testing.T) {
+func TestCompose_APIsBelieveTheEdgeOnly(t *testing.T) {
 	text, err := os.ReadFile("../../docker-compose.yml")
 	require.NoError(t, err)
 	edge := regexp.MustCompile(`ipv4_address: ([0-9.]+)`).FindSubmatch(text)

@@ -11,15 +11,17 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestTheImageIsBuiltFromAllItNeeds holds .dockerignore against the files that the programs are built from: one that is
-// kept out is missed only where an image is built.
-func TestTheImageIsBuiltFromAllItNeeds(t *testing.T) {
+// TestImage_IsBuiltFromAllItNeeds holds .dockerignore against the files that the programs are built
+// from: one that is kept out is missed only where an image is built.
+func TestImage_IsBuiltFromAllItNeeds(t *testing.T) {
 	root, err := filepath.Abs("../..")
 	require.NoError(t, err)
 	ignored, err := os.ReadFile(filepath.Join(root, ".dockerignore"))
 	require.NoError(t, err)
 	list := exec.CommandContext(t.Context(), "go", "list", "-deps", "-f",
-		`{{if .Module}}{{if .Module.Main}}{{$d := .Dir}}{{range .GoFiles}}{{$d}}/{{.}}{{"\n"}}{{end}}{{range .EmbedFiles}}{{$d}}/{{.}}{{"\n"}}{{end}}{{end}}{{end}}`, "./cmd/...")
+		`{{if .Module}}{{if .Module.Main}}{{$d := .Dir}}
+			{{range .GoFiles}}{{$d}}/{{.}}{{"\n"}}{{end}}
+			{{range .EmbedFiles}}{{$d}}/{{.}}{{"\n"}}{{end}}{{end}}{{end}}`, "./cmd/...")
 	list.Dir = root
 	out, err := list.Output()
 	require.NoError(t, err)
@@ -27,12 +29,14 @@ func TestTheImageIsBuiltFromAllItNeeds(t *testing.T) {
 	require.Greater(t, len(files), 100)
 	for _, file := range append(files, root+"/go.mod", root+"/go.sum") {
 		file = strings.TrimPrefix(file, root+"/")
-		require.False(t, keptOut(strings.Split(string(ignored), "\n"), file), "%s is kept out by .dockerignore", file)
+		require.False(t, keptOut(strings.Split(string(ignored), "\n"), file),
+			"%s is kept out by .dockerignore", file)
 	}
 	require.True(t, keptOut(strings.Split(string(ignored), "\n"), ".env"))
 }
 
-// keptOut goes by .dockerignore's rules: the last line that matches a file, or a folder that it lies in, decides.
+// keptOut goes by .dockerignore's rules: the last line that matches a file, or a folder that it
+// lies in, decides.
 func keptOut(lines []string, file string) bool {
 	out := false
 	for _, line := range lines {

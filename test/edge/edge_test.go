@@ -57,6 +57,14 @@ func (e *edge) path(goods string, header ...string) answer {
 	return e.ask(http.MethodPost, "/randomPath?goodsId="+goods, header...)
 }
 
+// becomes waits until a request for a random path is answered with a reason.
+func (e *edge) becomes(reason, goods string, header ...string) {
+	e.t.Helper()
+	require.Eventually(e.t, func() bool {
+		return e.path(goods, header...).Reason == reason
+	}, patience, tick, reason)
+}
+
 // crowd makes so many requests at once and counts the answers by reason.
 func (e *edge) crowd(n int, ask func(i int) answer) map[string]int {
 	e.t.Helper()
@@ -144,7 +152,9 @@ func (a *api) lastHeader() http.Header {
 func envelope(w http.ResponseWriter, status int, reason, data string) {
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	w.WriteHeader(status)
-	_, _ = fmt.Fprintf(w, `{"code":%d,"reason":%q,"message":"of the API","data":%s,"requestId":"ofTheAPI"}`, status, reason, data)
+	_, _ = fmt.Fprintf(w,
+		`{"code":%d,"reason":%q,"message":"of the API","data":%s,"requestId":"ofTheAPI"}`, status,
+		reason, data)
 }
 
 // bearer is a header field with a token of the installation's secret.

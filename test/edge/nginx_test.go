@@ -15,14 +15,18 @@ import (
 
 const deployed = "../../deploy/nginx"
 
-// site are the files of site/ that a test replaces, by name without ending; the rest stay as they are deployed.
+// site are the files of site/ that a test replaces, by name without ending; the rest stay as they
+// are deployed.
 type site map[string]string
 
 // Files that let everything through: a test adds what it is about.
 const (
-	noShared = `return { redis = { host = "127.0.0.1", port = 1, timeout_ms = 50, pool = 8, idle_ms = 1000, rest = 0.1 },
-		on_redis_error = "open", known = { SOLD_OUT = 0.5, NOT_STARTED = 1, ENDED = 1 }, shared = {} }`
-	// Everybody on this machine may say for whom they ask: that is how the tests come from many addresses.
+	noShared = `return {
+		redis = { host = "127.0.0.1", port = 1, timeout_ms = 50, pool = 8, idle_ms = 1000, rest = 0.1 },
+		on_redis_error = "open", known = { SOLD_OUT = 0.5, NOT_STARTED = 1, ENDED = 1 },
+		shared = {} }`
+	// Everybody on this machine may say for whom they ask: that is how the tests come from many
+	// addresses.
 	believesTests = "set_real_ip_from 127.0.0.1;\nreal_ip_header X-Forwarded-For;\n"
 	noLimits      = `set $edge_policy '"edge";q=1;w=1';`
 )
@@ -50,7 +54,8 @@ func (s site) setup(dir, addr string) (string, error) {
 		return "", err
 	}
 	own := func(text string) string {
-		return strings.NewReplacer("/etc/seckill/nginx", into, "/tmp/edge", run, "worker_processes auto", "worker_processes 2").Replace(text)
+		return strings.NewReplacer("/etc/seckill/nginx", into, "/tmp/edge", run,
+			"worker_processes auto", "worker_processes 2").Replace(text)
 	}
 	files := site{"listen.conf": "listen " + addr + ";\nserver_name edge;\n" + s["listen_more"]}
 	for name, text := range s {
@@ -83,7 +88,7 @@ func start(t *testing.T, s site) *edge {
 	return &edge{t: t, nginx: nginx, base: "http://" + nginx.Addr()}
 }
 
-func TestWhatIsDeployedIsWellFormed(t *testing.T) {
+func TestSettings_DeployedAreWellFormed(t *testing.T) {
 	// Names of the compose network are not to be looked up here; everything else is as it is.
 	s := site{"upstream.conf": upstream("127.0.0.1:8080")}
 	said, err := servers.CheckNginx(t.Context(), t.TempDir(), s.setup)
@@ -92,12 +97,14 @@ func TestWhatIsDeployedIsWellFormed(t *testing.T) {
 	require.NotContains(t, said, "[warn]")
 }
 
-func TestALimitThatIsNoneKeepsNginxFromStarting(t *testing.T) {
+func TestSettings_WrongLimitKeepsNginxFromStarting(t *testing.T) {
 	for _, rule := range []string{
 		`{ rule = "x", by = "goods" },`, `{ rule = "x", by = "colour", window = { 10, 10 } },`,
-		`{ rule = "x", by = "goods", bucket = { 1e15, 10 } },`, `{ rule = "x", by = "goods", bucket = { 0, 10 } },`,
+		`{ rule = "x", by = "goods", bucket = { 1e15, 10 } },`,
+		`{ rule = "x", by = "goods", bucket = { 0, 10 } },`,
 	} {
-		s := site{"upstream.conf": upstream("127.0.0.1:8080"), "settings.lua": asking(t, "127.0.0.1:1", rule)}
+		s := site{"upstream.conf": upstream("127.0.0.1:8080"),
+			"settings.lua": asking(t, "127.0.0.1:1", rule)}
 		// nginx -t does not run init_by_lua: only a start shows errors.
 		_, err := servers.StartNginx(t.Context(), t.TempDir(), "/edge/alive", s.setup)
 		require.ErrorContains(t, err, "site/settings.lua: shared.randomPath: x is no limit", rule)

@@ -44,7 +44,8 @@ func inGo(t *testing.T, l ratelimit.Limit) string {
 	defer client.Close()
 	heard := &heardOf{}
 	client.AddHook(heard)
-	_, err = redislimit.New(client, nil).Peek(t.Context(), ratelimit.Request{Key: "k", Params: params, N: 1})
+	_, err = redislimit.New(client, nil).Peek(t.Context(),
+		ratelimit.Request{Key: "k", Params: params, N: 1})
 	require.Error(t, err)
 	a := heard.args[3+1+1:] // the command, the SHA, the number of keys; the key; the clock
 	return fmt.Sprint(a[2], " ", a[6], " ", a[7], " ", a[8], " ", a[9], " ", a[10])
@@ -55,11 +56,15 @@ func TestEdgeParams_EqualTheAPIs(t *testing.T) {
 	s := open(newAPI(t).addr()).with("exempt.conf", "geo $edge_exempt { default 0; }\n")
 	e := start(t, withParams(s))
 	for _, l := range []ratelimit.Limit{
-		{Algorithm: ratelimit.Reserve, PermitsPerSecond: 1000, MaxBurstSeconds: 1, MaxWaitMillis: 1000},
-		{Algorithm: ratelimit.Reserve, PermitsPerSecond: 700, MaxBurstSeconds: 1.5, MaxWaitMillis: 250},
-		{Algorithm: ratelimit.Reserve, PermitsPerSecond: 0.3, MaxBurstSeconds: 0, MaxWaitMillis: 60000},
+		{Algorithm: ratelimit.Reserve, PermitsPerSecond: 1000, MaxBurstSeconds: 1,
+			MaxWaitMillis: 1000},
+		{Algorithm: ratelimit.Reserve, PermitsPerSecond: 700, MaxBurstSeconds: 1.5,
+			MaxWaitMillis: 250},
+		{Algorithm: ratelimit.Reserve, PermitsPerSecond: 0.3, MaxBurstSeconds: 0,
+			MaxWaitMillis: 60000},
 		{Algorithm: ratelimit.Reserve, PermitsPerSecond: 100000, MaxBurstSeconds: 0.000001},
-		{Algorithm: ratelimit.TokenBucket, PermitsPerSecond: 20, MaxBurstSeconds: 1, MaxWaitMillis: 5000},
+		{Algorithm: ratelimit.TokenBucket, PermitsPerSecond: 20, MaxBurstSeconds: 1,
+			MaxWaitMillis: 5000},
 		{Algorithm: ratelimit.TokenBucket, PermitsPerSecond: 33.33, Burst: 7},
 		{Algorithm: ratelimit.TokenBucket, PermitsPerSecond: 1e6, MaxBurstSeconds: 86400},
 		{Algorithm: ratelimit.TokenBucket, PermitsPerSecond: 0.001, Burst: 10},

@@ -8,12 +8,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestAPathWithoutAGoodsIsRefusedAtOnce(t *testing.T) {
+func TestRandomPath_WithoutGoodsIsRefusedAtOnce(t *testing.T) {
 	api := newAPI(t)
 	e := start(t, open(api.addr()))
 	for _, query := range []string{
-		"", "?", "?goodsId", "?goodsId=", "?goodsid=1", "?goodsId=0", "?goodsId=-1", "?goodsId=01", "?goodsId=1x", "?goodsId=1&goodsId=1",
-		"?goodsId=9223372036854775808", "?goodsId=99999999999999999999", "?goodsId=%00", "?goodsId=1e3", "?goodsId=" + strings.Repeat("1", 4000),
+		"", "?", "?goodsId", "?goodsId=", "?goodsid=1", "?goodsId=0", "?goodsId=-1", "?goodsId=01",
+		"?goodsId=1x", "?goodsId=1&goodsId=1",
+		"?goodsId=9223372036854775808", "?goodsId=99999999999999999999", "?goodsId=%00",
+		"?goodsId=1e3", "?goodsId=" + strings.Repeat("1", 4000),
 	} {
 		for _, method := range []string{http.MethodGet, http.MethodPost} {
 			a := e.ask(method, "/randomPath"+query, buyerHeaders(t, 1)...)
@@ -27,10 +29,11 @@ func TestAPathWithoutAGoodsIsRefusedAtOnce(t *testing.T) {
 	require.Equal(t, "OK", e.path("9223372036854775807").Reason)
 }
 
-func TestWhatNginxRefusesHasTheShapeToo(t *testing.T) {
+func TestEdge_RefusalsOfNginxHaveTheShapeToo(t *testing.T) {
 	api := newAPI(t)
 	e := start(t, open(api.addr()))
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, e.base+"/admin/sales", strings.NewReader(strings.Repeat("x", 200<<10)))
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, e.base+"/admin/sales",
+		strings.NewReader(strings.Repeat("x", 200<<10)))
 	require.NoError(t, err)
 	resp, err := http.DefaultClient.Do(req)
 	require.NoError(t, err)
@@ -45,15 +48,17 @@ func TestWhatNginxRefusesHasTheShapeToo(t *testing.T) {
 
 	api.Close()
 	a = e.ask(http.MethodGet, "/sales")
-	require.Equal(t, []any{http.StatusServiceUnavailable, "UNAVAILABLE"}, []any{a.Status, a.Reason}, a.body)
+	require.Equal(t, []any{http.StatusServiceUnavailable, "UNAVAILABLE"}, []any{a.Status, a.Reason},
+		a.body)
 	require.Equal(t, "1", a.Header.Get("Retry-After"))
 	shaped(t, a)
 }
 
-func TestRequestIDs(t *testing.T) {
+func TestRequestID_OfTheClientIsKeptWhereItIsPlain(t *testing.T) {
 	api := newAPI(t)
 	e := start(t, open(api.addr()))
-	for given, kept := range map[string]bool{"mine-1_2.3": true, strings.Repeat("x", 65): false, `a"b`: false, "a b": false, "": false} {
+	for given, kept := range map[string]bool{"mine-1_2.3": true, strings.Repeat("x", 65): false,
+		`a"b`: false, "a b": false, "": false} {
 		a := e.ask(http.MethodGet, "/randomPath", "X-Request-ID", given)
 		require.Equal(t, kept, a.RequestID == given, given)
 		e.path("1", "X-Request-ID", given)
@@ -63,7 +68,7 @@ func TestRequestIDs(t *testing.T) {
 }
 
 // What the API says goes through as it is: its refusals are its own.
-func TestTheAPIsAnswersAreLeftAlone(t *testing.T) {
+func TestEdge_LeavesTheAPIsAnswersAlone(t *testing.T) {
 	api := newAPI(t)
 	e := start(t, open(api.addr()))
 	for _, status := range []int{400, 401, 404, 413, 429, 500, 502, 503} {
@@ -73,18 +78,21 @@ func TestTheAPIsAnswersAreLeftAlone(t *testing.T) {
 		})
 		for _, path := range []string{"/sales", "/randomPath?goodsId=1"} {
 			a := e.ask(http.MethodGet, path)
-			require.Equal(t, []any{status, "OF_THE_API", "7"}, []any{a.Status, a.Reason, a.Header.Get("Retry-After")})
+			require.Equal(t, []any{status, "OF_THE_API", "7"},
+				[]any{a.Status, a.Reason, a.Header.Get("Retry-After")})
 		}
 	}
 }
 
 // Nothing that would let a stranger in is written down.
-func TestTheLogKeepsNoSecrets(t *testing.T) {
+func TestLog_KeepsNoSecrets(t *testing.T) {
 	e := start(t, open(newAPI(t).addr()))
 	path := strings.Repeat("0a", 16)
 	token := buyerHeaders(t, 1)
 	e.ask(http.MethodPost, "/"+path+"/decrStock?goodsId=1", token...)
-	require.Eventually(t, func() bool { return strings.Contains(e.nginx.Log(), `"route":"/:randomPath/decrStock"`) }, patience, tick)
+	require.Eventually(t, func() bool {
+		return strings.Contains(e.nginx.Log(), `"route":"/:randomPath/decrStock"`)
+	}, patience, tick)
 	require.NotContains(t, e.nginx.Log(), path)
 	require.NotContains(t, e.nginx.Log(), token[1])
 }

@@ -15,14 +15,16 @@ import (
 	"flashsale.dev/seckill/internal/testing/servers"
 )
 
-// asking is the deployed settings with a Redis of the test's, and the shared limits of /randomPath given.
+// asking is the deployed settings with a Redis of the test's, and the shared limits of /randomPath
+// given.
 func asking(t *testing.T, redisAddr, rules string) string {
 	t.Helper()
 	host, port, err := net.SplitHostPort(redisAddr)
 	require.NoError(t, err)
 	text, err := os.ReadFile(deployed + "/site/settings.lua")
 	require.NoError(t, err)
-	settings := strings.Replace(string(text), `host = "redis", port = 6379`, fmt.Sprintf(`host = %q, port = %s`, host, port), 1)
+	settings := strings.Replace(string(text), `host = "redis", port = 6379`,
+		fmt.Sprintf(`host = %q, port = %s`, host, port), 1)
 	before, rest, found := strings.Cut(settings, "randomPath = {\n")
 	require.True(t, found)
 	_, after, found := strings.Cut(rest, "    },\n    decrStock")
@@ -30,8 +32,20 @@ func asking(t *testing.T, redisAddr, rules string) string {
 	return before + "randomPath = { " + rules + " },\n    decrStock" + after
 }
 
-func closed(settings string) string {
-	return strings.Replace(settings, `on_redis_error = "open"`, `on_redis_error = "closed"`, 1)
+// sharing is an edge that asks a Redis about these limits, and lets a request through where it does
+// not answer.
+func sharing(t *testing.T, server *servers.RedisServer, rules string) *edge {
+	t.Helper()
+	return start(t, open(newAPI(t).addr()).with("settings.lua", asking(t, server.Addr(), rules)))
+}
+
+// sharingClosed is an edge that asks a Redis about a bucket, and refuses a request where it does
+// not answer.
+func sharingClosed(t *testing.T, server *servers.RedisServer) *edge {
+	t.Helper()
+	settings := strings.Replace(asking(t, server.Addr(), bucket),
+		`on_redis_error = "open"`, `on_redis_error = "closed"`, 1)
+	return start(t, open(newAPI(t).addr()).with("settings.lua", settings))
 }
 
 // Limits that refill nothing while a test runs.
@@ -62,8 +76,9 @@ func twoEdges(t *testing.T, api *api, server *servers.RedisServer, rules string)
 	return [2]*edge{start(t, s), start(t, s)}
 }
 
-// TestTenInAWindowOverAllEdges counts an address once for all nginx, and names to the API which of the ten it is.
-func TestTenInAWindowOverAllEdges(t *testing.T) {
+// TestSharedLimit_TenInAWindowOverAllEdges counts an address once for all nginx, and names to the
+// API which of the ten it is.
+func TestSharedLimit_TenInAWindowOverAllEdges(t *testing.T) {
 	server, _ := published(t)
 	api := newAPI(t)
 	edges := twoEdges(t, api, server, window)
@@ -80,25 +95,31 @@ func TestTenInAWindowOverAllEdges(t *testing.T) {
 	require.EqualValues(t, 10, api.heard.Load())
 	require.Equal(t, "OK", edges[0].path("1", from("203.0.113.2")...).Reason)
 	for i := range 12 {
-		require.Equal(t, "OK", edges[0].path("1", from(fmt.Sprintf("10.213.7.%d", 9))...).Reason, "exempt: %d", i)
+		require.Equal(t, "OK", edges[0].path("1", from(fmt.Sprintf("10.213.7.%d", 9))...).Reason,
+			"exempt: %d", i)
 	}
-	got := edges[0].crowd(40, func(i int) answer { return edges[i%2].path("1", from(fmt.Sprintf("2001:db8::%x", i))...) })
+	got := edges[0].crowd(40, func(i int) answer {
+		return edges[i%2].path("1", from(fmt.Sprintf("2001:db8::%x", i))...)
+	})
 	require.Equal(t, map[string]int{"OK": 10, "RATE_LIMITED": 30}, got, "one /64, all at once")
 }
 
-// TestTheDeployedWindowIsTenInTenSeconds: the test above uses a longer one.
-func TestTheDeployedWindowIsTenInTenSeconds(t *testing.T) {
+// TestSettings_DeployedWindowIsTenInTenSeconds: the test above uses a longer one.
+func TestSettings_DeployedWindowIsTenInTenSeconds(t *testing.T) {
 	text, err := os.ReadFile(deployed + "/site/settings.lua")
 	require.NoError(t, err)
-	require.Contains(t, string(text), `{ rule = "edgePerAddress", by = "address", window = { 10, 10 } }`)
+	require.Contains(t, string(text),
+		`{ rule = "edgePerAddress", by = "address", window = { 10, 10 } }`)
 }
 
-// TestOneBucketForEdgesAndNodes has two nginx and the API's own limiter take from one bucket of ten.
-func TestOneBucketForEdgesAndNodes(t *testing.T) {
+// TestSharedLimit_OneBucketForEdgesAndNodes has two nginx and the API's own limiter take from one
+// bucket of ten.
+func TestSharedLimit_OneBucketForEdgesAndNodes(t *testing.T) {
 	server, client := published(t)
 	api := newAPI(t)
 	edges := twoEdges(t, api, server, bucket)
-	terms, err := ratelimit.Limit{Algorithm: ratelimit.TokenBucket, PermitsPerSecond: 0.001, Burst: 10}.Params()
+	terms, err := ratelimit.Limit{Algorithm: ratelimit.TokenBucket, PermitsPerSecond: 0.001,
+		Burst: 10}.Params()
 	require.NoError(t, err)
 	node := redislimit.New(client, nil)
 	taken := 0
@@ -109,7 +130,8 @@ func TestOneBucketForEdgesAndNodes(t *testing.T) {
 				taken++
 			}
 		default:
-			d, err := node.TakeEach(t.Context(), []ratelimit.Request{{Key: "{5}:ratelimit:shared:5", Params: terms, N: 1}})
+			d, err := node.TakeEach(t.Context(),
+				[]ratelimit.Request{{Key: "{5}:ratelimit:shared:5", Params: terms, N: 1}})
 			require.NoError(t, err)
 			taken += int(d[0].Granted)
 		}
@@ -122,10 +144,11 @@ func TestOneBucketForEdgesAndNodes(t *testing.T) {
 }
 
 // What one limit refuses is charged to none of them.
-func TestSharedLimitsAreChargedTogether(t *testing.T) {
+func TestSharedLimit_SeveralAreChargedTogether(t *testing.T) {
 	server, _ := published(t)
 	e := start(t, open(newAPI(t).addr()).with("settings.lua",
-		asking(t, server.Addr(), window+`{ rule = "tight", by = "goods", bucket = { 0.001, 2 } },`)))
+		asking(t, server.Addr(),
+			window+`{ rule = "tight", by = "goods", bucket = { 0.001, 2 } },`)))
 	for i := range 6 {
 		require.Equal(t, i < 2, e.path("1").Reason == "OK")
 	}
@@ -135,13 +158,14 @@ func TestSharedLimitsAreChargedTogether(t *testing.T) {
 }
 
 // A denial is kept until Redis could say yes: further requests ask nobody.
-func TestADenialIsRemembered(t *testing.T) {
+func TestSharedLimit_DenialIsRemembered(t *testing.T) {
 	server, client := published(t)
-	e := start(t, open(newAPI(t).addr()).with("settings.lua", asking(t, server.Addr(), window)))
+	e := sharing(t, server, window)
 	for range 11 {
 		e.path("1")
 	}
-	// A denial is kept for a second at most, so some of many may ask: the test needs that most do not.
+	// A denial is kept for a second at most, so some of many may ask: the test needs that most do
+	// not.
 	before := calls(t, client, "evalsha")
 	for range 200 {
 		limited(t, e.path("1"))
@@ -152,46 +176,39 @@ func TestADenialIsRemembered(t *testing.T) {
 // calls counts how often a command was called.
 func calls(t *testing.T, client *redis.Client, command string) int {
 	t.Helper()
-	info, err := client.Info(t.Context(), "commandstats").Result()
+	return figure(t, client, "commandstats", "cmdstat_"+command+":calls=")
+}
+
+// figure is the number that follows a text in what INFO says; 0 where there is no such text.
+func figure(t *testing.T, client *redis.Client, section, text string) (n int) {
+	t.Helper()
+	info, err := client.Info(t.Context(), section).Result()
 	require.NoError(t, err)
-	_, after, found := strings.Cut(info, "cmdstat_"+command+":calls=")
-	if !found {
-		return 0
+	if _, after, found := strings.Cut(info, text); found {
+		_, err = fmt.Sscanf(after, "%d", &n)
+		require.NoError(t, err)
 	}
-	n := 0
-	_, err = fmt.Sscanf(after, "%d,", &n)
-	require.NoError(t, err)
 	return n
 }
 
-func TestConnectionsToRedisAreKept(t *testing.T) {
+func TestSharedLimit_ConnectionsToRedisAreKept(t *testing.T) {
 	server, client := published(t)
-	e := start(t, open(newAPI(t).addr()).with("settings.lua", asking(t, server.Addr(), bucket)))
-	before, asked := connections(t, client), calls(t, client, "evalsha")
+	e := sharing(t, server, bucket)
+	connections := func() int { return figure(t, client, "stats", "total_connections_received:") }
+	before, asked := connections(), calls(t, client, "evalsha")
 	for i := range 100 {
 		require.Equal(t, "OK", e.path(fmt.Sprint(i+1)).Reason)
 	}
 	require.Equal(t, 100, calls(t, client, "evalsha")-asked)
-	require.LessOrEqual(t, connections(t, client)-before, 2, "one for each worker")
+	require.LessOrEqual(t, connections()-before, 2, "one for each worker")
 }
 
-func connections(t *testing.T, client *redis.Client) int {
-	t.Helper()
-	info, err := client.Info(t.Context(), "stats").Result()
-	require.NoError(t, err)
-	_, after, _ := strings.Cut(info, "total_connections_received:")
-	n := 0
-	_, err = fmt.Sscan(after, &n)
-	require.NoError(t, err)
-	return n
-}
-
-// TestAScriptThatIsGone flushes the script: the edge goes by its policy, runs no copy of its own, and takes up the script
-// again once the API has loaded it.
-func TestAScriptThatIsGone(t *testing.T) {
+// TestScript_ThatIsGoneIsLoadedByTheAPIOnly flushes the script: the edge goes by its policy, runs
+// no copy of its own, and takes up the script again once the API has loaded it.
+func TestScript_ThatIsGoneIsLoadedByTheAPIOnly(t *testing.T) {
 	server, client := published(t)
-	e := start(t, open(newAPI(t).addr()).with("settings.lua", asking(t, server.Addr(), bucket)))
-	shut := start(t, open(newAPI(t).addr()).with("settings.lua", closed(asking(t, server.Addr(), bucket))))
+	e := sharing(t, server, bucket)
+	shut := sharingClosed(t, server)
 	require.Equal(t, "OK", shut.path("2").Reason)
 	for range 11 {
 		e.path("1")
@@ -200,41 +217,43 @@ func TestAScriptThatIsGone(t *testing.T) {
 	for i := range 20 {
 		require.Equal(t, "OK", e.path(fmt.Sprint(3+i)).Reason, "open: the API decides")
 		a := shut.path("2")
-		require.Equal(t, []any{503, "UNAVAILABLE", "1"}, []any{a.Status, a.Reason, a.Header.Get("Retry-After")}, a.body)
+		require.Equal(t, []any{503, "UNAVAILABLE", "1"},
+			[]any{a.Status, a.Reason, a.Header.Get("Retry-After")}, a.body)
 		shaped(t, a)
 	}
 	require.Zero(t, calls(t, client, "eval"))
 	require.Zero(t, calls(t, client, "script|load")-1, "the API's, and no other")
 	publish(t, client)
 	require.Equal(t, "OK", shut.path("2").Reason)
-	require.Eventually(t, func() bool { return e.path("1").Reason == "RATE_LIMITED" }, patience, tick, "the bucket is as full as it was")
+	e.becomes("RATE_LIMITED", "1")
 }
 
 // An API that publishes another script is followed: here, one that refuses everybody.
-func TestANewerScriptIsTakenUp(t *testing.T) {
+func TestScript_NewerOneIsTakenUp(t *testing.T) {
 	server, client := published(t)
 	wide := `{ rule = "shared", by = "goods", bucket = { 1000, 1000000 } },`
-	e := start(t, open(newAPI(t).addr()).with("settings.lua", asking(t, server.Addr(), wide)))
+	e := sharing(t, server, wide)
 	require.Equal(t, "OK", e.path("1").Reason)
-	newer, err := client.ScriptLoad(t.Context(), "return {0, 0, 0, 0, 0, 5000000, 5000000}").Result()
+	newer, err := client.ScriptLoad(t.Context(),
+		"return {0, 0, 0, 0, 0, 5000000, 5000000}").Result()
 	require.NoError(t, err)
 	require.NoError(t, client.Set(t.Context(), redislimit.ScriptKey, newer, 0).Err())
-	require.Eventually(t, func() bool { return e.path("1").Reason == "RATE_LIMITED" }, patience, tick)
+	e.becomes("RATE_LIMITED", "1")
 	require.Equal(t, "5", e.path("1").Header.Get("Retry-After"))
 }
 
-func TestAnAPIThatHasPublishedNothing(t *testing.T) {
+func TestScript_NeverPublishedGoesByThePolicy(t *testing.T) {
 	server := servers.Redis(t)
-	e := start(t, open(newAPI(t).addr()).with("settings.lua", asking(t, server.Addr(), bucket)))
-	shut := start(t, open(newAPI(t).addr()).with("settings.lua", closed(asking(t, server.Addr(), bucket))))
+	e := sharing(t, server, bucket)
+	shut := sharingClosed(t, server)
 	require.Equal(t, "OK", e.path("1").Reason)
 	require.Equal(t, "UNAVAILABLE", shut.path("1").Reason)
 }
 
-func TestRedisAway(t *testing.T) {
+func TestSharedLimit_WhileRedisIsAway(t *testing.T) {
 	server, client := published(t)
-	e := start(t, open(newAPI(t).addr()).with("settings.lua", asking(t, server.Addr(), bucket)))
-	shut := start(t, open(newAPI(t).addr()).with("settings.lua", closed(asking(t, server.Addr(), bucket))))
+	e := sharing(t, server, bucket)
+	shut := sharingClosed(t, server)
 	require.Equal(t, "OK", e.path("1").Reason)
 	for _, fault := range []struct {
 		name         string
@@ -246,7 +265,8 @@ func TestRedisAway(t *testing.T) {
 		require.NoError(t, fault.do(), fault.name)
 		for i := range 50 {
 			require.Equal(t, "OK", e.path(fmt.Sprint(2+i)).Reason, fault.name)
-			if i == 0 && fault.name == "asleep" { // of the next nothing need be logged: it is the same second
+			// of the next nothing need be logged: it is the same second
+			if i == 0 && fault.name == "asleep" {
 				require.Eventually(t, func() bool {
 					return strings.Contains(e.nginx.Log(), "edge: redis: ")
 				}, patience, tick)
@@ -254,8 +274,10 @@ func TestRedisAway(t *testing.T) {
 			require.Equal(t, "UNAVAILABLE", shut.path("1").Reason, fault.name)
 		}
 		require.NoError(t, fault.restored(), fault.name)
-		require.Eventually(t, func() bool { return client.Ping(t.Context()).Err() == nil }, patience, tick)
+		require.Eventually(t, func() bool {
+			return client.Ping(t.Context()).Err() == nil
+		}, patience, tick)
 		publish(t, client)
-		require.Eventually(t, func() bool { return shut.path("1").Reason == "OK" }, patience, tick, fault.name)
+		shut.becomes("OK", "1")
 	}
 }

@@ -29,7 +29,6 @@ func (r *run) requireEveryAPISells(t *testing.T) {
 
 // saleOfQueue creates a sale whose orders go through the run's order queue, or through another.
 func (r *run) saleOfQueue(t *testing.T, units int64, same bool) string {
-	t.Helper()
 	queue := order.Shard(r.goodsID(t), r.shards)
 	for {
 		goods := r.PutUp(t, units, 1)

@@ -17,15 +17,18 @@ import (
 
 // fault is one failure, or sequence of failures, that a run injects into an installation.
 type fault struct {
-	name        string
-	options     installation.Options // at least two APIs and two consumers are started
-	spread      time.Duration        // the buyers arrive within this time; 6 s if 0
-	concurrent  bool                 // all buyers may wait at once: for servers that are down for long
-	limit       int64                // units that one buyer may have; 1 if 0
-	shards      int                  // order queues; the default if 0
-	starts      time.Duration        // the sale starts this long after its creation; a minute before if 0
-	ends        time.Duration        // the sale ends this long after its creation; after an hour if 0
-	clockOffset time.Duration        // how far the clocks of the API hosts are ahead
+	name    string
+	options installation.Options // at least two APIs and two consumers are started
+	spread  time.Duration        // the buyers arrive within this time; 6 s if 0
+	// all buyers may wait at once: for servers that are down for long
+	concurrent bool
+	limit      int64 // units that one buyer may have; 1 if 0
+	shards     int   // order queues; the default if 0
+	// the sale starts this long after its creation; a minute before if 0
+	starts time.Duration
+	// the sale ends this long after its creation; after an hour if 0
+	ends        time.Duration
+	clockOffset time.Duration // how far the clocks of the API hosts are ahead
 	allow       check.Allowance
 
 	prepare func(t *testing.T, r *run) // runs before the first buyer arrives; may be nil
@@ -57,7 +60,6 @@ func allFaults() []fault {
 
 // selected lists the faults that namesFlag selects.
 func selected(t *testing.T) []fault {
-	t.Helper()
 	names := plainFaults
 	switch *namesFlag {
 	case "":

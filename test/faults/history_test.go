@@ -29,7 +29,6 @@ func (r *run) awaitEmptyQueues(t *testing.T) (queued, dead int) {
 
 // history collects the answers to buyers, and the contents of MySQL, Redis and the queues.
 func (r *run) history(t *testing.T, report buyers.Report) check.History {
-	t.Helper()
 	queued, dead := r.awaitEmptyQueues(t)
 	facts := r.Facts(t, r.goods)
 	l, err := r.ledger(t)
@@ -63,7 +62,6 @@ func (r *run) history(t *testing.T, report buyers.Report) check.History {
 
 // finalStatuses asks the API for each promised order that MySQL lacks or has as failed.
 func (r *run) finalStatuses(t *testing.T, h check.History) map[string]string {
-	t.Helper()
 	kept := make(map[string]bool)
 	for _, row := range h.Rows {
 		kept[row.OrderSn] = row.Status != "failed"
@@ -81,7 +79,6 @@ func (r *run) finalStatuses(t *testing.T, h check.History) map[string]string {
 
 // status is an order's status as the API answers its buyer, or the reason of an error.
 func (r *run) status(t *testing.T, buyer int64, sn string) string {
-	t.Helper()
 	c := r.Buyer(t, buyer)
 	defer c.HTTP.CloseIdleConnections()
 	a, err := c.Call(t.Context(), http.MethodGet, "/orders/"+sn, nil)
@@ -98,7 +95,8 @@ func (r *run) status(t *testing.T, buyer int64, sn string) string {
 // recorded is what the checker reads of one buyer's answers.
 func recorded(b buyer.Result) check.Buyer {
 	c := check.Buyer{
-		ID: b.BuyerID, Paths: b.Paths, ServerErrors: b.ServerErrors, MissingRetryAfter: b.NoRetryAfter,
+		ID: b.BuyerID, Paths: b.Paths, ServerErrors: b.ServerErrors,
+		MissingRetryAfter: b.NoRetryAfter,
 	}
 	for _, p := range b.Accepted {
 		c.Promises = append(c.Promises, check.Promise{

@@ -48,7 +48,6 @@ type hitSome func(t *testing.T, r *run) (hit func(*sideSale) bool)
 // rebuilt.
 func amongManySales(inject hitSome) func(*testing.T, *run) {
 	return func(t *testing.T, r *run) {
-		t.Helper()
 		sales := r.createSideSales(t, 18)
 		ctx, cancel := context.WithCancel(t.Context())
 		var buyers sync.WaitGroup
@@ -116,7 +115,6 @@ func (s *sideSale) sold() int {
 
 // createSideSales creates n sales; their slots are on any master.
 func (r *run) createSideSales(t *testing.T, n int) []*sideSale {
-	t.Helper()
 	sales := make([]*sideSale, n)
 	for i := range sales {
 		sales[i] = &sideSale{goods: r.PutUp(t, 10_000, 1000)}
@@ -153,14 +151,12 @@ func (s *sideSale) buyOne(ctx context.Context, c apiclient.Client) {
 }
 
 func killOneMaster(t *testing.T, r *run) func(*sideSale) bool {
-	t.Helper()
 	dead := r.master(t)
 	require.NoError(t, dead.Kill())
 	return func(s *sideSale) bool { return s.master == dead }
 }
 
 func pauseOneMaster(t *testing.T, r *run) func(*sideSale) bool {
-	t.Helper()
 	paused := r.master(t)
 	pause(t, paused, 10*time.Second)
 	return func(s *sideSale) bool { return s.master == paused }
@@ -168,7 +164,6 @@ func pauseOneMaster(t *testing.T, r *run) func(*sideSale) bool {
 
 // moveOneSlot moves the slot of the run's own sale, which is no side sale.
 func moveOneSlot(t *testing.T, r *run) func(*sideSale) bool {
-	t.Helper()
 	r.moveSlot(t, r.otherMaster(t, r.master(t)), true)
 	return func(*sideSale) bool { return false }
 }

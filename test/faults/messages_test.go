@@ -47,7 +47,6 @@ const lateBuyer, poisonBuyer = 1 << 40, 1<<40 + 2
 // is open, and another while Redis is dead again. The rebuild that follows waits for the queue,
 // which the late order must not block.
 func publishLateOrders(t *testing.T, r *run) {
-	t.Helper()
 	r.untilSold(r.random(0.1, 0.3))
 	killRedis(t, r)
 	r.awaitRecovery(t)
@@ -61,14 +60,12 @@ func publishLateOrders(t *testing.T, r *run) {
 
 // lateMessage is the message of an order of epoch 1, for a buyer outside the run's own.
 func (r *run) lateMessage(t *testing.T, buyer int64) []byte {
-	t.Helper()
 	r.extraBuyers = append(r.extraBuyers, check.Buyer{ID: buyer, Paths: 1})
 	return r.message(t, r.goodsID(t), reservation.OrderLine{BuyerID: buyer, Quantity: 1})
 }
 
 // publishPoison publishes a message that cannot be decoded and one that cannot be written.
 func publishPoison(t *testing.T, r *run) {
-	t.Helper()
 	r.untilSold(r.random(0.1, 0.7))
 	r.publish(t, r.goodsID(t), undecodable(), r.unwritable(t, r.goodsID(t)))
 }
@@ -79,18 +76,17 @@ func undecodable() []byte { return []byte(`{"goodsId":`) }
 // unwritable is the message of an order whose name is too long for MySQL, which rejects the
 // transaction of the whole batch.
 func (r *run) unwritable(t *testing.T, goods int64) []byte {
-	t.Helper()
 	name := strings.Repeat("x", 4000)
 	return r.message(t, goods, reservation.OrderLine{BuyerID: poisonBuyer, Quantity: 1, Name: name})
 }
 
 // message is the message of one order of epoch 1, whose path has expired.
 func (r *run) message(t *testing.T, goods int64, l reservation.OrderLine) []byte {
-	t.Helper()
 	keys, err := config.Auth{JWTSecret: installation.Secret}.OrderKeys()
 	require.NoError(t, err)
 	issued := time.Now().Add(-2 * ordersn.PathTTL)
 	l.OrderSn, l.Epoch = ordersn.NewKeys(keys...).Issue(goods, l.BuyerID, issued).String(), 1
+	require.NoError(t, err)
 	entry, err := order.EncodeLine(l)
 	require.NoError(t, err)
 	return order.EncodeOrders(goods, order.JoinEntries([][]byte{entry}))
@@ -121,7 +117,6 @@ func (r *run) awaitLostOrder(t *testing.T, buyer int64) []byte {
 }
 
 func (r *run) goodsID(t *testing.T) int64 {
-	t.Helper()
 	return number(t, r.goods)
 }
 
@@ -134,7 +129,6 @@ func number(t *testing.T, goodsID string) int64 {
 
 // publish sends messages to the orders' exchange with the routing key of a goods.
 func (r *run) publish(t *testing.T, goods int64, bodies ...[]byte) {
-	t.Helper()
 	conn, err := amqp.Dial(r.AMQP)
 	require.NoError(t, err)
 	defer conn.Close()

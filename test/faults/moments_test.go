@@ -57,7 +57,6 @@ func moment(name, wire string, match func([]byte) bool, pass bool) fault {
 	return fault{
 		name: name, options: installation.Options{Wired: true}, spread: 10 * time.Second,
 		inject: func(t *testing.T, r *run) {
-			t.Helper()
 			programs, hits := r.APIs, 0
 			if wire[0] == 'c' {
 				programs = r.Consumers
@@ -94,7 +93,6 @@ func setTrap(wire *netfault.Proxy, match func([]byte) bool, pass bool) <-chan st
 // written in between, so the broker delivers the same messages more than twenty times, which is
 // its default delivery limit.
 func killTwentyTimes(t *testing.T, r *run) {
-	t.Helper()
 	wire := r.Wires["consumer-mysql"]
 	r.untilSold(r.random(0.1, 0.6))
 	for i := range 20 {

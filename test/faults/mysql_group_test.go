@@ -41,7 +41,6 @@ func groupFaults() []fault {
 
 // killPrimary leaves the primary dead: the sale must recover without it.
 func killPrimary(t *testing.T, r *run) {
-	t.Helper()
 	r.untilSold(r.random(0.1, 0.5))
 	require.NoError(t, r.SQL.Kill())
 	awaitNewPrimary(t, r)
@@ -57,7 +56,6 @@ func awaitNewPrimary(t *testing.T, r *run) {
 
 // restartAsSecondary starts the old primary again, which must not become primary.
 func restartAsSecondary(t *testing.T, r *run) {
-	t.Helper()
 	require.NoError(t, r.SQL.Restart(t.Context()))
 	requireSecondary(t, r)
 }
@@ -72,7 +70,6 @@ func requireSecondary(t *testing.T, r *run) {
 // pausePrimary suspends the primary, with its connections and transactions, until another is
 // elected and for up to 5 s more.
 func pausePrimary(t *testing.T, r *run) {
-	t.Helper()
 	r.untilSold(r.random(0.1, 0.5))
 	require.NoError(t, r.SQL.Pause())
 	awaitNewPrimary(t, r)
@@ -86,7 +83,6 @@ func pausePrimary(t *testing.T, r *run) {
 // room at once: the group elects no other while it waits. The others may have what it was
 // committing. A full disk may also end the primary before that.
 func killFullPrimary(t *testing.T, r *run) {
-	t.Helper()
 	r.untilSold(r.random(0.1, 0.3))
 	r.Disk.Fill(t)
 	time.Sleep(8 * time.Second)
@@ -96,21 +92,18 @@ func killFullPrimary(t *testing.T, r *run) {
 }
 
 func freeDisk(t *testing.T, r *run) {
-	t.Helper()
 	r.Disk.Free(t)
 	restartAsSecondary(t, r)
 }
 
 // createWitnessTable creates a table to which two primaries at once would both write.
 func createWitnessTable(t *testing.T, r *run) {
-	t.Helper()
 	r.SQLDo(t, "CREATE TABLE witness (id VARCHAR(20) PRIMARY KEY)")
 }
 
 // cutPrimaryOff cuts the primary off from the other members but not from its clients. For some
 // seconds it and a new primary both accept writes; the old one must commit none of them.
 func cutPrimaryOff(t *testing.T, r *run) {
-	t.Helper()
 	r.untilSold(r.random(0.1, 0.5))
 	old := r.connect(t, r.SQL)
 	t.Cleanup(func() { _ = r.Group.Restore() })
@@ -144,7 +137,6 @@ func (r *run) requireNewWitness(t *testing.T, m *servers.SQLServer) {
 
 // connect opens one member, whatever its role.
 func (r *run) connect(t *testing.T, m *servers.SQLServer) *sql.DB {
-	t.Helper()
 	var name string
 	group, err := sql.Open("mysql", r.DSN)
 	require.NoError(t, err)
@@ -158,7 +150,6 @@ func (r *run) connect(t *testing.T, m *servers.SQLServer) *sql.DB {
 
 // switchOver makes each member the primary in turn, as an operator does during an upgrade.
 func switchOver(t *testing.T, r *run) {
-	t.Helper()
 	for i, m := range append(secondaries(r), r.SQL) {
 		r.untilSold(float64(i)/4 + r.random(0.05, 0.25))
 		require.NoError(t, r.Group.Switch(t.Context(), m))

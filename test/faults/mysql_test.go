@@ -26,14 +26,14 @@ func mysqlFaults() []fault {
 			},
 		},
 		{
-			name: "mysql-disk-full", options: installation.Options{OwnSQL: true}, spread: 20 * time.Second,
+			name: "mysql-disk-full", options: installation.Options{OwnSQL: true},
+			spread:     20 * time.Second,
 			concurrent: true, inject: fillDisk,
 		},
 	}
 }
 
 func killMySQLTwice(t *testing.T, r *run) {
-	t.Helper()
 	for range 2 {
 		r.untilSold(r.random(0.1, 0.4))
 		primary := r.Primary(t)
@@ -47,7 +47,6 @@ func killMySQLTwice(t *testing.T, r *run) {
 // fillDisk fills the disk of MySQL, or of a group's primary, for 8 s. A server that ends by itself
 // on a full disk is started again once there is room, as an operator would.
 func fillDisk(t *testing.T, r *run) {
-	t.Helper()
 	r.untilSold(r.random(0.1, 0.3))
 	written, promised := r.Facts(t, r.goods).Orders, r.promised.Load()
 	r.Disk.Fill(t)

@@ -26,7 +26,6 @@ func poisonInABatch() fault {
 		name: "poison-in-a-batch", options: installation.Options{Env: settings}, shards: 16,
 		spread: 12 * time.Second, allow: check.Allowance{DeadLetters: 2},
 		inject: func(t *testing.T, r *run) {
-			t.Helper()
 			r.untilSold(r.random(0.05, 0.25))
 			r.poisonBatch(t, func(int64) []byte { return undecodable() })
 			r.untilSold(r.random(0.4, 0.6))
@@ -39,7 +38,6 @@ func poisonInABatch() fault {
 // message among them, and starts the consumers. All orders must be written, and there must be one
 // more dead letter.
 func (r *run) poisonBatch(t *testing.T, poison func(goods int64) []byte) {
-	t.Helper()
 	goods := r.saleOfQueue(t, goodOrders+100, false)
 	dead, batches := len(r.DeadLetters(t)), r.fullBatches(t, goods)
 	for _, p := range r.Consumers {
@@ -64,7 +62,6 @@ func (r *run) poisonBatch(t *testing.T, poison func(goods int64) []byte) {
 
 // fullBatches counts, in the consumers' logs, the batches of 200 from a goods' queue.
 func (r *run) fullBatches(t *testing.T, goods string) (n int) {
-	t.Helper()
 	shard := fmt.Sprintf(" shard=%d ", order.Shard(number(t, goods), r.shards))
 	for _, p := range r.Consumers {
 		n += p.Wrote("writing a batch", shard, "orders=200")
@@ -74,7 +71,6 @@ func (r *run) fullBatches(t *testing.T, goods string) (n int) {
 
 // startBuyers sends n buyers for a goods, and returns their report once their orders are written.
 func (r *run) startBuyers(t *testing.T, goods string, n int) <-chan buyers.Report {
-	t.Helper()
 	bought := make(chan buyers.Report, 1)
 	plan := buyers.Plan{
 		GoodsID: goods, Buyers: n, Concurrency: n, FirstID: 1 << 41, Token: r.BuyerToken,

@@ -32,7 +32,6 @@ func programFaults() []fault {
 
 // killTenTimes kills and restarts one of the programs ten times, at random a different one.
 func killTenTimes(t *testing.T, r *run, programs []*installation.Program) {
-	t.Helper()
 	for i := range 10 {
 		r.untilSold(float64(i+1)/12 + r.random(0, 0.08))
 		restartKilled(t, programs[r.rng.IntN(len(programs))])
@@ -41,20 +40,17 @@ func killTenTimes(t *testing.T, r *run, programs []*installation.Program) {
 
 // restartKilled kills programs, and starts them again once all are dead.
 func restartKilled(t *testing.T, programs ...*installation.Program) {
-	t.Helper()
 	kill(t, programs)
 	start(t, programs)
 }
 
 func kill(t *testing.T, programs []*installation.Program) {
-	t.Helper()
 	for _, p := range programs {
 		require.NoError(t, p.Kill())
 	}
 }
 
 func start(t *testing.T, programs []*installation.Program) {
-	t.Helper()
 	for _, p := range programs {
 		p.Start(t)
 	}
@@ -62,7 +58,6 @@ func start(t *testing.T, programs []*installation.Program) {
 
 // restartAll stops every program gracefully, one after another, and starts it again.
 func restartAll(t *testing.T, r *run) {
-	t.Helper()
 	for i, p := range slices.Concat(r.APIs, r.Consumers) {
 		r.untilSold(float64(i+1)/6 + r.random(0, 0.1))
 		require.NoError(t, p.Stop(), "%s", p.Log())
@@ -77,7 +72,6 @@ type pausable interface {
 }
 
 func pause(t *testing.T, p pausable, d time.Duration) {
-	t.Helper()
 	require.NoError(t, p.Pause())
 	time.Sleep(d)
 	require.NoError(t, p.Resume())

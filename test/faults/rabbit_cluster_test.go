@@ -13,7 +13,8 @@ import (
 
 // rabbitNodeFaults hit nodes of a RabbitMQ cluster; run.Rabbit leads the sale's queue.
 func rabbitNodeFaults() []fault {
-	own := installation.Options{OwnRabbit: true, Topology: installation.Topology{RabbitCluster: true}}
+	own := installation.Options{OwnRabbit: true,
+		Topology: installation.Topology{RabbitCluster: true}}
 	short, medium, long := 15*time.Second, 25*time.Second, 30*time.Second
 	return []fault{
 		{
@@ -33,7 +34,6 @@ func rabbitNodeFaults() []fault {
 
 // killNode kills the leader and restarts it after 10 s.
 func killNode(t *testing.T, r *run) {
-	t.Helper()
 	r.untilSold(r.random(0.1, 0.5))
 	require.NoError(t, r.Rabbit.Kill())
 	r.requireSales(t, func() { time.Sleep(10 * time.Second) })
@@ -42,13 +42,11 @@ func killNode(t *testing.T, r *run) {
 }
 
 func emptyNode(t *testing.T, r *run) {
-	t.Helper()
 	r.untilSold(r.random(0.1, 0.5))
 	r.requireSales(t, func() { require.NoError(t, r.Rabbit.RestartEmpty(t.Context())) })
 }
 
 func pauseNode(t *testing.T, r *run) {
-	t.Helper()
 	r.untilSold(r.random(0.1, 0.5))
 	r.requireSales(t, func() { pause(t, r.Rabbit, 20*time.Second) })
 	r.awaitWholeCluster(t)
@@ -56,7 +54,6 @@ func pauseNode(t *testing.T, r *run) {
 
 // cutNodeOff cuts the leader off for 15 s, three times the nodes' timeout.
 func cutNodeOff(t *testing.T, r *run) {
-	t.Helper()
 	r.untilSold(r.random(0.1, 0.5))
 	r.requireSales(t, func() {
 		r.Rabbits.CutOff(r.Rabbit)
@@ -83,7 +80,6 @@ func (r *run) awaitWholeCluster(t *testing.T) {
 
 // moveLeaders moves the leadership of the sale's queue to each other node, and back.
 func moveLeaders(t *testing.T, r *run) {
-	t.Helper()
 	first := r.Rabbit
 	for i, to := range append(r.Rabbits.Others(first), first) {
 		r.untilSold(float64(i)/4 + r.random(0.05, 0.25))
@@ -94,7 +90,6 @@ func moveLeaders(t *testing.T, r *run) {
 // killMajority kills two nodes; the third must confirm nothing alone. Both restart at the same
 // time, because each waits for the other.
 func killMajority(t *testing.T, r *run) {
-	t.Helper()
 	r.untilSold(r.random(0.1, 0.5))
 	dead := []*servers.RabbitServer{r.Rabbit, r.Rabbits.Others(r.Rabbit)[0]}
 	for _, node := range dead {

@@ -51,7 +51,6 @@ func rabbitFaults() []fault {
 // some three seconds after a declaration, and loses a queue when SIGKILL comes first. That defect
 // of the broker is not what the faults test.
 func flushRabbit(t *testing.T, r *run) {
-	t.Helper()
 	for _, node := range r.rabbitNodes() {
 		ctl(t, node, "eval", "dets:sync(ra_directory_reverse).")
 	}
@@ -68,7 +67,6 @@ func (r *run) rabbitNodes() []*servers.RabbitServer {
 // stopRabbit kills the broker once a random share of the units is promised, and restarts it after
 // a while.
 func (r *run) stopRabbit(t *testing.T, from, to float64, down time.Duration) {
-	t.Helper()
 	r.untilSold(r.random(from, to))
 	require.NoError(t, r.Rabbit.Kill())
 	time.Sleep(down)
@@ -78,7 +76,6 @@ func (r *run) stopRabbit(t *testing.T, from, to float64, down time.Duration) {
 // sellWithoutRabbit stops the broker, and wants the sale to go on without it.
 func sellWithoutRabbit(latest float64, down time.Duration) func(*testing.T, *run) {
 	return func(t *testing.T, r *run) {
-		t.Helper()
 		r.untilSold(r.random(0.05, latest))
 		require.NoError(t, r.Rabbit.Kill())
 		before := r.promised.Load()
@@ -92,7 +89,6 @@ func sellWithoutRabbit(latest float64, down time.Duration) func(*testing.T, *run
 // that MySQL lacks is younger than SECKILL_MAX_BACKLOG_AGE, 10 s, and then promise nothing more.
 // Of a cluster it stops one node: there no promise grows old.
 func exceedBacklogAge(t *testing.T, r *run) {
-	t.Helper()
 	r.untilSold(r.random(0.05, 0.2))
 	require.NoError(t, r.Rabbit.Kill())
 	before := r.promised.Load()
@@ -116,11 +112,12 @@ func requireBusyAnswers(t *testing.T, r *run, report buyers.Report) {
 	if r.Rabbits != nil {
 		return // the other nodes of the cluster took over
 	}
-	require.Positive(t, report.Sum(func(b buyer.Result) int { return b.Unavailable }), "no answer was 503")
+	require.Positive(t, report.Sum(func(b buyer.Result) int {
+		return b.Unavailable
+	}), "no answer was 503")
 }
 
 func raiseMemoryAlarm(t *testing.T, r *run) {
-	t.Helper()
 	r.untilSold(r.random(0.1, 0.5))
 	ctl(t, r.Rabbit, "set_vm_memory_high_watermark", "absolute", "1MB")
 	time.Sleep(5 * time.Second)
@@ -128,7 +125,6 @@ func raiseMemoryAlarm(t *testing.T, r *run) {
 }
 
 func ctl(t *testing.T, node *servers.RabbitServer, args ...string) {
-	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	_, err := node.Ctl(ctx, args...)

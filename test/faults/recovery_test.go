@@ -18,7 +18,6 @@ const slowRecovery = 10 * time.Second
 
 // logSlowRecovery logs what a slow recovery waited for, and the end of each program's log.
 func (r *run) logSlowRecovery(t *testing.T, recovery time.Duration, waited []string) {
-	t.Helper()
 	t.Logf("the sale took %s to recover; it waited for:\n%s",
 		recovery.Round(time.Millisecond), strings.Join(waited, "\n"))
 	for _, p := range slices.Concat(r.Consumers, r.APIs) {
@@ -47,7 +46,6 @@ func (r *run) awaitRecovery(t *testing.T) (recovery time.Duration, waited []stri
 
 // unrecovered says what the sale's recovery waits for; "" once it has recovered.
 func (r *run) unrecovered(t *testing.T) string {
-	t.Helper()
 	if _, err := r.ledger(t); err != nil {
 		return err.Error()
 	}
@@ -64,7 +62,6 @@ func (r *run) unrecovered(t *testing.T) string {
 
 // ledger asks the APIs in turn until one answers.
 func (r *run) ledger(t *testing.T) (l apiclient.Ledger, err error) {
-	t.Helper()
 	c := r.Merchant(t)
 	defer c.HTTP.CloseIdleConnections()
 	for i := range r.APIs {

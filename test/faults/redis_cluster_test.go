@@ -15,7 +15,8 @@ import (
 // slots move.
 func clusterFaults() []fault {
 	cluster := func(busWires bool, env ...string) installation.Options {
-		return installation.Options{Topology: installation.Topology{RedisCluster: true}, BusWires: busWires, Env: env}
+		return installation.Options{Topology: installation.Topology{RedisCluster: true},
+			BusWires: busWires, Env: env}
 	}
 	broken, spread := check.Allowance{BrokenPromises: true}, 15*time.Second
 	wait := []string{"SECKILL_REDIS_WAIT_REPLICAS=1"}
@@ -45,7 +46,6 @@ func clusterFaults() []fault {
 
 // killMaster kills the sale's master for good: the cluster promotes its replica.
 func killMaster(t *testing.T, r *run) {
-	t.Helper()
 	r.untilSold(r.random(0.1, 0.6))
 	dead := r.master(t)
 	require.NoError(t, dead.Kill())
@@ -55,7 +55,6 @@ func killMaster(t *testing.T, r *run) {
 // restartNodes starts the dead nodes again, as replicas. Until then no promise that waits for a
 // replica is possible.
 func restartNodes(t *testing.T, r *run) {
-	t.Helper()
 	for _, node := range r.Cluster.Nodes {
 		if !node.Running() {
 			require.NoError(t, node.Restart(t.Context()))
@@ -67,7 +66,6 @@ func restartNodes(t *testing.T, r *run) {
 // moveSlotBackAndForth moves the sale's slot to another master and back, twice, and pauses every
 // second move halfway.
 func moveSlotBackAndForth(t *testing.T, r *run) {
-	t.Helper()
 	first := r.master(t)
 	for i := range 4 {
 		r.untilSold(float64(i)/6 + r.random(0.05, 0.15))
@@ -80,7 +78,6 @@ func moveSlotBackAndForth(t *testing.T, r *run) {
 }
 
 func (r *run) otherMaster(t *testing.T, than *servers.RedisServer) *servers.RedisServer {
-	t.Helper()
 	for _, master := range r.masters(t) {
 		if master != than {
 			return master
@@ -92,7 +89,6 @@ func (r *run) otherMaster(t *testing.T, than *servers.RedisServer) *servers.Redi
 
 // moveSlot moves the sale's slot to a master. With a pause the slot stays half moved for a second.
 func (r *run) moveSlot(t *testing.T, to *servers.RedisServer, pauses bool) {
-	t.Helper()
 	slot, err := r.Cluster.SlotOf(t.Context(), installation.SaleKey(r.goods))
 	require.NoError(t, err)
 	move, err := r.Cluster.BeginMove(t.Context(), slot, to)
@@ -114,7 +110,6 @@ func (r *run) moveSlot(t *testing.T, to *servers.RedisServer, pauses bool) {
 // while the programs still reach every node. Its replica never gets what it takes until it
 // notices.
 func cutMasterOff(t *testing.T, r *run) {
-	t.Helper()
 	r.untilSold(r.random(0.1, 0.5))
 	old, promised := r.master(t), r.promised.Load()
 	require.NoError(t, r.Cluster.CutOff(t.Context(), old))

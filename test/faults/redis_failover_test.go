@@ -35,7 +35,8 @@ func failoverFaults() []fault {
 		},
 		{
 			name: "redis-failover-and-back", options: options(false), spread: 30 * time.Second,
-			allow: broken, prepare: delayReplica, inject: killLaggingMaster, afterRecovery: failBack,
+			allow: broken, prepare: delayReplica, inject: killLaggingMaster,
+			afterRecovery: failBack,
 		},
 		{
 			name: "redis-failover-rabbit-away", options: options(true), spread: spread,
@@ -53,20 +54,17 @@ func failoverFaults() []fault {
 func delayReplica(_ *testing.T, r *run) { r.Wires["replica-redis"].Lag(replicaLag) }
 
 func flushAndDelay(t *testing.T, r *run) {
-	t.Helper()
 	flushRabbit(t, r)
 	delayReplica(t, r)
 }
 
 func killLaggingMaster(t *testing.T, r *run) {
-	t.Helper()
 	r.untilSold(r.random(0.1, 0.6))
 	r.promoteReplica(t)
 }
 
 // promoteReplica kills the master while its replica lags, and waits for the promotion.
 func (r *run) promoteReplica(t *testing.T) {
-	t.Helper()
 	bytes, port := r.Behind(t)
 	link := r.Wires["replica-redis"]
 	_, wire, err := net.SplitHostPort(link.Addr)
@@ -84,7 +82,6 @@ func (r *run) promoteReplica(t *testing.T) {
 // killMasterAndRabbit kills the broker, then the master, so that the promises of the master's last
 // second exist nowhere else. These are two failures at once.
 func killMasterAndRabbit(t *testing.T, r *run) {
-	t.Helper()
 	r.untilSold(r.random(0.05, 0.2))
 	require.NoError(t, r.Rabbit.Kill())
 	promised := r.promised.Load()
@@ -96,14 +93,12 @@ func killMasterAndRabbit(t *testing.T, r *run) {
 
 // restartOldMaster starts the dead master with the data on its disk; it must become a replica.
 func restartOldMaster(t *testing.T, r *run) {
-	t.Helper()
 	require.NoError(t, r.Redis.Restart(t.Context()))
 	r.Follows(t, r.Redis)
 }
 
 // failBack promotes the old master again while the new one still takes reservations.
 func failBack(t *testing.T, r *run) {
-	t.Helper()
 	restartOldMaster(t, r)
 	r.FailOver(t, r.Redis)
 	r.awaitRecovery(t)

@@ -19,7 +19,6 @@ import (
 func redisFaults() []fault {
 	midway := func(inject func(t *testing.T, r *run)) func(*testing.T, *run) {
 		return func(t *testing.T, r *run) {
-			t.Helper()
 			r.untilSold(r.random(0.1, 0.7))
 			inject(t, r)
 		}
@@ -53,20 +52,17 @@ func redisFaults() []fault {
 }
 
 func killRedis(t *testing.T, r *run) {
-	t.Helper()
 	master := r.master(t)
 	require.NoError(t, master.Kill())
 	require.NoError(t, master.Restart(t.Context()))
 }
 
 func flushAll(t *testing.T, r *run) {
-	t.Helper()
 	require.NoError(t, r.masterClient(t).FlushAll(t.Context()).Err())
 }
 
 // killDuringRebuild kills Redis three times, so that it dies while the first rebuild runs.
 func killDuringRebuild(t *testing.T, r *run) {
-	t.Helper()
 	for range 3 {
 		killRedis(t, r)
 		time.Sleep(r.randomSeconds(0, 2))
@@ -76,7 +72,6 @@ func killDuringRebuild(t *testing.T, r *run) {
 // emptyUnderManySales empties every Redis master while there are thirty more sales, one of them
 // closed. Each must be rebuilt within 15 s.
 func emptyUnderManySales(t *testing.T, r *run) {
-	t.Helper()
 	var sales []string
 	for range 30 {
 		sales = append(sales, r.PutUp(t, 10, 1))
@@ -90,7 +85,8 @@ func emptyUnderManySales(t *testing.T, r *run) {
 	}
 	began := time.Now()
 	for _, goods := range sales {
-		require.EqualValues(t, 2, r.awaitEpoch(t, goods, 2, began), "goods %s was rebuilt twice", goods)
+		require.EqualValues(t, 2, r.awaitEpoch(t, goods, 2, began), "goods %s was rebuilt twice",
+			goods)
 	}
 	t.Logf("30 more sales were rebuilt within %s", time.Since(began).Round(time.Millisecond))
 }
@@ -116,7 +112,6 @@ func (r *run) awaitEpoch(t *testing.T, goods string, epoch int64, since time.Tim
 
 // masters lists the Redis servers that hold sales.
 func (r *run) masters(t *testing.T) []*servers.RedisServer {
-	t.Helper()
 	if r.Cluster == nil {
 		return []*servers.RedisServer{r.Redis}
 	}
@@ -129,7 +124,6 @@ func (r *run) masters(t *testing.T) []*servers.RedisServer {
 // because the kernel has what Redis wrote; a power failure loses up to a second under appendfsync
 // everysec.
 func loseLastWrites(t *testing.T, r *run) {
-	t.Helper()
 	dir, err := r.masterClient(t).ConfigGet(t.Context(), "dir").Result()
 	require.NoError(t, err)
 	require.NoError(t, r.Redis.Kill())
@@ -145,7 +139,6 @@ func loseLastWrites(t *testing.T, r *run) {
 // exhaustMemory leaves Redis no memory for 5 s: it refuses scripts that reserve, and still runs
 // those that release.
 func exhaustMemory(t *testing.T, r *run) {
-	t.Helper()
 	master := r.masterClient(t)
 	info, err := master.Info(t.Context(), "memory").Result()
 	require.NoError(t, err)
@@ -161,7 +154,6 @@ func exhaustMemory(t *testing.T, r *run) {
 // deleteRebuildLocks deletes the lock of the rebuild again and again, so that both consumers
 // rebuild the sale at the same time.
 func deleteRebuildLocks(t *testing.T, r *run) {
-	t.Helper()
 	flushAll(t, r)
 	for began := time.Now(); time.Since(began) < 4*time.Second; time.Sleep(50 * time.Millisecond) {
 		require.NoError(t, r.redis.Del(t.Context(), installation.SaleKey(r.goods)+":rebuild").Err())
@@ -172,7 +164,6 @@ func deleteRebuildLocks(t *testing.T, r *run) {
 // has begun. The message of one more order, as of such a publisher, is held back until its buyer
 // was answered that the order failed.
 func pausePublisher(t *testing.T, r *run) {
-	t.Helper()
 	require.NoError(t, r.APIs[1].Pause())
 	killRedis(t, r)
 	time.Sleep(4 * time.Second)

@@ -21,7 +21,6 @@ func releaseFaults() []fault {
 // rollBack replaces all programs by those of the previous release, consumers first, on the
 // migrated database, and then back again. Both releases run side by side in between.
 func rollBack(t *testing.T, r *run) {
-	t.Helper()
 	previous := installation.Previous(t, *previousFlag)
 	programs := slices.Concat(r.Consumers, r.APIs)
 	for i, p := range programs {
@@ -36,7 +35,6 @@ func rollBack(t *testing.T, r *run) {
 
 // replaceProgram stops a program gracefully and starts the one of a folder; "" is this release.
 func replaceProgram(t *testing.T, p *installation.Program, folder string) {
-	t.Helper()
 	require.NoError(t, p.Stop(), "%s", p.Log())
 	p.Use(t, folder)
 	p.Start(t)

@@ -21,7 +21,6 @@ const maxShown = 20
 func reportVerdict(t *testing.T, f fault, seed uint64, v check.Verdict, recovery time.Duration,
 	report buyers.Report,
 ) {
-	t.Helper()
 	line := fmt.Sprintf("fault=%s seed=%d orders=%d lost=%d doubled=%d oversold=%d broken=%d "+
 		"recovery_ms=%d violations=%d", f.name, seed, v.Orders, v.Lost, v.Doubled, v.Oversold,
 		v.Broken, recovery.Milliseconds(), len(v.Violations))
@@ -32,7 +31,8 @@ func reportVerdict(t *testing.T, f fault, seed uint64, v check.Verdict, recovery
 	t.Logf("%d answers with 503, %d broken connections, %d buyers gave up, %d refused, in %s",
 		report.Sum(func(b buyer.Result) int { return b.Unavailable }),
 		report.Sum(func(b buyer.Result) int { return b.ConnectionErrors }),
-		report.Count(buyer.GaveUp), report.Count(buyer.Refused), report.Took.Round(time.Millisecond))
+		report.Count(buyer.GaveUp), report.Count(buyer.Refused),
+		report.Took.Round(time.Millisecond))
 	if *outFlag != "" {
 		appendLine(t, *outFlag, line)
 	}
@@ -44,7 +44,6 @@ func reportVerdict(t *testing.T, f fault, seed uint64, v check.Verdict, recovery
 }
 
 func appendLine(t *testing.T, file, line string) {
-	t.Helper()
 	f, err := os.OpenFile(file, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
 	require.NoError(t, err)
 	_, err = fmt.Fprintln(f, line)

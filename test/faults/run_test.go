@@ -59,14 +59,12 @@ func (r *run) randomSeconds(from, to float64) time.Duration {
 
 // master is the Redis server that holds the sale now.
 func (r *run) master(t *testing.T) *servers.RedisServer {
-	t.Helper()
 	r.Aim(t, r.goods)
 	return r.Redis
 }
 
 // masterClient is a client of that server alone.
 func (r *run) masterClient(t *testing.T) *redis.Client {
-	t.Helper()
 	r.Aim(t, r.goods)
 	return r.RedisNode(t)
 }
@@ -120,7 +118,6 @@ func execute(t *testing.T, f fault, seed uint64) {
 
 // createSale creates the sale, and then replaces the APIs by programs with the fault's clock.
 func (r *run) createSale(t *testing.T, f fault, limit int64) {
-	t.Helper()
 	file := ""
 	if f.clockOffset != 0 {
 		// The first build takes a minute, so it comes before the sale's window is chosen.
@@ -140,7 +137,6 @@ func (r *run) createSale(t *testing.T, f fault, limit int64) {
 }
 
 func (r *run) plan(t *testing.T, f fault) buyers.Plan {
-	t.Helper()
 	spread := max(6*time.Second, f.spread)
 	if *namesFlag == "" {
 		spread = min(spread, 8*time.Second) // keeps a plain go test short
@@ -177,5 +173,6 @@ func (r *run) awaitDrained(t *testing.T) {
 			return
 		}
 	}
-	t.Errorf("not drained in %s: ledger %+v, pending %d, outbox %d", patience, l, f.Pending, f.Outbox)
+	t.Errorf("not drained in %s: ledger %+v, pending %d, outbox %d", patience, l, f.Pending,
+		f.Outbox)
 }

@@ -28,7 +28,7 @@ func opens(t *testing.T, client redis.UniversalClient, key string) {
 }
 
 func TestCluster_DeadMasterDelaysOnlyItsOwnSlots(t *testing.T) {
-	cluster := servers.RedisCluster(t, 3, 1)
+	cluster := servers.RedisCluster(t, servers.RedisClusterOptions{Replicas: 1})
 	client := RedisOf(config.Redis{Addrs: cluster.Addrs()})
 	defer client.Close()
 	dead, alive := cluster.Nodes[0], cluster.Nodes[1]

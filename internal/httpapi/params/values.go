@@ -13,9 +13,6 @@ import (
 // because a double cannot hold every id.
 func (f *Fields) ID(name string) int64 {
 	v := f.require(name)
-	if v == nil {
-		return 0
-	}
 	n, ok := Decimal(v.text)
 	if !ok || n <= 0 || v.kind == boolean {
 		f.Reject(name, "must be a decimal integer of 1 to 2^63-1")
@@ -26,9 +23,6 @@ func (f *Fields) ID(name string) int64 {
 // Int takes an int64: a JSON number, or plain text outside of JSON.
 func (f *Fields) Int(name string) int64 {
 	v := f.require(name)
-	if v == nil {
-		return 0
-	}
 	n, ok := Decimal(v.text)
 	if !ok || v.kind != number && v.kind != plain {
 		f.Reject(name, "must be a whole number, written in digits")
@@ -57,9 +51,6 @@ func Decimal(s string) (int64, bool) {
 // Float takes a number in JSON's notation.
 func (f *Fields) Float(name string) float64 {
 	v := f.require(name)
-	if v == nil {
-		return 0
-	}
 	x, err := strconv.ParseFloat(v.text, 64)
 	if err != nil || v.kind != number && (v.kind != plain || !isJSONNumber(v.text)) {
 		f.Reject(name, "must be a number")
@@ -84,9 +75,6 @@ func isJSONNumber(s string) bool {
 // Text takes a string: a JSON string, or plain text outside of JSON.
 func (f *Fields) Text(name string) string {
 	v := f.require(name)
-	if v == nil {
-		return ""
-	}
 	if v.kind != quoted && v.kind != plain {
 		f.Reject(name, "must be a string")
 	}
@@ -108,9 +96,6 @@ func (f *Fields) OneOf(name, otherwise string, words ...string) string {
 // Bool takes true or false: a JSON boolean, or these words outside of JSON.
 func (f *Fields) Bool(name string) bool {
 	v := f.require(name)
-	if v == nil {
-		return false
-	}
 	if v.kind != boolean && v.kind != plain || v.text != "true" && v.text != "false" {
 		f.Reject(name, "must be true or false")
 	}
@@ -120,9 +105,6 @@ func (f *Fields) Bool(name string) bool {
 // Time takes an RFC 3339 time and cuts it to milliseconds, the precision of every stored time.
 func (f *Fields) Time(name string) time.Time {
 	v := f.require(name)
-	if v == nil {
-		return time.Time{}
-	}
 	t, err := time.Parse(time.RFC3339, v.text)
 	if err != nil || !isStrictTime(v.text) || v.kind != quoted && v.kind != plain {
 		f.Reject(name, "must be an RFC 3339 time, such as 2026-11-11T20:00:00Z")
@@ -150,11 +132,12 @@ func Optional[T any](f *Fields, name string, take func(name string) T) *T {
 	return &v
 }
 
-// require finds a field, or records its absence as a problem.
-func (f *Fields) require(name string) *field {
-	v := f.find(name)
-	if v == nil {
-		f.Reject(name, "is missing")
+// require returns a field, or records its absence. The empty text of an absent field has no value of
+// any type, but what the caller then rejects is ignored: the absence is the first problem.
+func (f *Fields) require(name string) field {
+	if v := f.find(name); v != nil {
+		return *v
 	}
-	return v
+	f.Reject(name, "is missing")
+	return field{}
 }

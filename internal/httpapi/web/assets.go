@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"io/fs"
 	"maps"
 	"path"
 	"slices"
@@ -31,12 +30,12 @@ type assets struct {
 // loadAssets reads the static files and adds a script module with each language's texts.
 func loadAssets(words map[Lang]Words) (*assets, error) {
 	bodies := make(map[string][]byte)
-	files, err := fs.ReadDir(staticFiles, "static")
+	static, err := files.ReadDir("static")
 	if err != nil {
 		return nil, fmt.Errorf("assets: %w", err)
 	}
-	for _, f := range files {
-		if bodies[f.Name()], err = staticFiles.ReadFile("static/" + f.Name()); err != nil {
+	for _, f := range static {
+		if bodies[f.Name()], err = files.ReadFile("static/" + f.Name()); err != nil {
 			return nil, fmt.Errorf("assets: %w", err)
 		}
 	}

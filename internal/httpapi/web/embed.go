@@ -2,11 +2,5 @@ package web
 
 import "embed"
 
-//go:embed templates
-var templateFiles embed.FS
-
-//go:embed static
-var staticFiles embed.FS
-
-//go:embed words
-var wordFiles embed.FS
+//go:embed templates static words
+var files embed.FS

@@ -2,8 +2,7 @@ package web
 
 import (
 	"fmt"
-	"strconv"
-	"strings"
+	"math"
 
 	"golang.org/x/text/currency"
 	"golang.org/x/text/language"
@@ -23,30 +22,21 @@ func moneyOf(code string) (Money, error) {
 		return Money{}, fmt.Errorf("currency %q: %w", code, err)
 	}
 	digits, _ := currency.Standard.Rounding(unit)
-	return Money{Symbol: message.NewPrinter(language.English).Sprint(currency.NarrowSymbol(unit)), Digits: digits}, nil
+	return Money{Symbol: english().Sprint(currency.NarrowSymbol(unit)), Digits: digits}, nil
 }
 
 // Format formats an amount of the smallest unit: 199900 is ¥1,999.00. static/words.js must agree.
 func (m Money) Format(amount int64) string {
-	text := fmt.Sprintf("%0*d", m.Digits+1, amount)
-	whole, part := text[:len(text)-m.Digits], text[len(text)-m.Digits:]
-	if part != "" {
-		part = "." + part
+	unit := int64(math.Pow10(m.Digits))
+	text := m.Symbol + english().Sprint(amount/unit)
+	if m.Digits > 0 {
+		text += fmt.Sprintf(".%0*d", m.Digits, amount%unit)
 	}
-	return m.Symbol + groupDigits(whole) + part
+	return text
 }
 
-// groupDigits parts digits by thousands.
-func groupDigits(digits string) string {
-	var out strings.Builder
-	for i, d := range digits {
-		if i > 0 && (len(digits)-i)%3 == 0 {
-			out.WriteByte(',')
-		}
-		out.WriteRune(d)
-	}
-	return out.String()
-}
+// english formats numbers with separators. Both languages of the pages write them so.
+func english() *message.Printer { return message.NewPrinter(language.English) }
 
 // Count formats a number with separators.
-func (p Page) Count(n int64) string { return groupDigits(strconv.FormatInt(n, 10)) }
+func (p Page) Count(n int64) string { return english().Sprint(n) }

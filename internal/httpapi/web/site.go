@@ -37,8 +37,9 @@ func New(currency string) (*Site, error) {
 	}
 	s := &Site{words: words, assets: loaded, money: money, pages: make(map[string]*template.Template)}
 	for _, name := range []string{"shop", "session", "console", "sale", "operations", "stop"} {
-		files := []string{"templates/layout.html", "templates/parts.html", "templates/" + name + ".html"}
-		if s.pages[name], err = template.New("layout.html").ParseFS(templateFiles, files...); err != nil {
+		s.pages[name], err = template.ParseFS(files,
+			"templates/layout.html", "templates/parts.html", "templates/"+name+".html")
+		if err != nil {
 			return nil, fmt.Errorf("page %s: %w", name, err)
 		}
 	}

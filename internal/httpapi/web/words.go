@@ -13,7 +13,7 @@ type Words map[string]string
 func loadWords() (map[Lang]Words, error) {
 	all := make(map[Lang]Words)
 	for _, l := range Langs() {
-		text, err := wordFiles.ReadFile("words/" + string(l) + ".json")
+		text, err := files.ReadFile("words/" + string(l) + ".json")
 		if err != nil {
 			return nil, fmt.Errorf("words of %s: %w", l, err)
 		}

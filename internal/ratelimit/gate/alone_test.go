@@ -13,7 +13,6 @@ import (
 
 	"flashsale.dev/seckill/internal/ratelimit"
 	"flashsale.dev/seckill/internal/ratelimit/gate"
-	"flashsale.dev/seckill/internal/ratelimit/rules"
 	"flashsale.dev/seckill/internal/testing/testclock"
 )
 
@@ -25,31 +24,43 @@ type moody struct {
 
 var errMoody = errors.New("no answer in time")
 
-func (m moody) TakeEach(ctx context.Context, groups ...[]ratelimit.Request) ([]ratelimit.Decision, error) {
+func (m moody) TakeEach(
+	ctx context.Context, groups ...[]ratelimit.Request,
+) ([]ratelimit.Decision, error) {
 	if m.fails() {
 		return nil, errMoody
 	}
 	return m.Store.TakeEach(ctx, groups...)
 }
 
-// A Redis that answers now and then leaves its nodes to decide alone in between. What they let through then is taken from what
-// it gives later: beyond rate × T there are its burst, the leases, and what all nodes may owe at a time, however long that goes on.
+// A Redis that answers now and then leaves its nodes to decide alone in between. What they let
+// through then is taken from what
+// it gives later: beyond rate × T there are its burst, the leases, and what all nodes may owe at a
+// time, however long that goes on.
 func TestGate_DegradedPermitsArePaidBack(t *testing.T) {
 	const rate, burst, leases, owed = 1000.0, 1000, 10, 2000
 	for _, nodes := range []int{1, 2, 4} {
 		for _, oneIn := range []int{2, 8} {
 			t.Run(fmt.Sprintf("%d nodes, one calls in %d fails", nodes, oneIn), func(t *testing.T) {
-				moods, traffic := rand.New(rand.NewPCG(1, uint64(oneIn))), rand.New(rand.NewPCG(2, uint64(nodes)))
+				moods, traffic := rand.New(rand.NewPCG(1, uint64(oneIn))), rand.New(
+					rand.NewPCG(2, uint64(nodes)))
 				clock := testclock.New()
-				store := moody{ratelimit.NewMemory(clock.Now), func() bool { return moods.IntN(oneIn) == 0 }}
-				b := book(t, `rules: [{name: r, by: [goods], algorithm: token_bucket, permitsPerSecond: 1000, burst: 1000, leases: 10, onError: local}]`)
+				store := moody{
+					ratelimit.NewMemory(clock.Now),
+					func() bool { return moods.IntN(oneIn) == 0 },
+				}
+				b := book(t,
+					`rules: [{name: r, by: [goods], algorithm: token_bucket, permitsPerSecond: 1000, burst: 1000, leases: 10, onError: local}]`)
 				gates := make([]*gate.Gate, nodes)
 				for i := range gates {
-					gates[i] = newGate(t, b, store, gate.Options{Now: clock.Now, Deadline: time.Minute, Nodes: func() int { return nodes }})
+					gates[i] = newGate(t, b, store, gate.Options{
+						Now:      clock.Now,
+						Deadline: time.Minute, Nodes: func() int { return nodes },
+					})
 				}
 				var good []time.Time
 				for range 40_000 { // twenty seconds, in which twice as many ask as may
-					if out := decide(t, gates[traffic.IntN(nodes)], "r", rules.Attributes{Goods: 1}); out.Allowed {
+					if out := decide(t, gates[traffic.IntN(nodes)], "r", goods(1)); out.Allowed {
 						good = append(good, clock.Now().Add(out.Decision.Wait))
 					}
 					clock.Add(500 * us)
@@ -58,7 +69,8 @@ func TestGate_DegradedPermitsArePaidBack(t *testing.T) {
 				beyond := mostInAnyWindow(good, rate)
 				t.Logf("%d given, %.0f beyond rate × T", len(good), beyond)
 				require.LessOrEqual(t, beyond, float64(burst+nodes*leases+owed))
-				require.Greater(t, len(good), 19_000, "nobody is turned away for more than was given")
+				require.Greater(t, len(good), 19_000,
+					"nobody is turned away for more than was given")
 			})
 		}
 	}
@@ -73,7 +85,7 @@ rules:
   - {name: r, by: [goods], algorithm: token_bucket, permitsPerSecond: 1, burst: 5, onError: local}
 `), store, gate.Options{Now: clock.Now})
 	for i := range 3 {
-		out := decide(t, g, "r", rules.Attributes{Goods: 1})
+		out := decide(t, g, "r", goods(1))
 		require.True(t, out.Allowed && out.Degraded)
 		if i > 0 {
 			out.Refund()
@@ -82,8 +94,9 @@ rules:
 	down = false
 	clock.Add(200 * ms) // the breaker tries again; no permit has come in
 	for range 4 {
-		out := decide(t, g, "r", rules.Attributes{Goods: 1})
+		out := decide(t, g, "r", goods(1))
 		require.True(t, out.Allowed && !out.Degraded)
 	}
-	require.False(t, func() bool { out := decide(t, g, "r", rules.Attributes{Goods: 1}); return out.Allowed }(), "five there were, and one was given alone")
+	require.False(t, func() bool { out := decide(t, g, "r", goods(1)); return out.Allowed }(),
+		"five there were, and one was given alone")
 }

@@ -50,7 +50,9 @@ func (b *callBatcher) take(i item) (ratelimit.Decision, error) {
 }
 
 // send makes one script call for a batch. No single caller's context ends it.
-func (b *callBatcher) send(ctx context.Context, _ string, items []item) ([]ratelimit.Decision, error) {
+func (b *callBatcher) send(
+	ctx context.Context, _ string, items []item,
+) ([]ratelimit.Decision, error) {
 	ctx, cancel := context.WithTimeout(ctx, b.opts.Deadline)
 	defer cancel()
 	groups := make([][]ratelimit.Request, len(items))

@@ -22,11 +22,11 @@ import (
 
 // contender answers one caller: may it go on?
 type contender struct {
-	name   string
-	allow  func(ctx context.Context) bool
-	calls  func() int64 // Redis calls so far
-	global bool         // bound by burst + rate × T over all nodes
-	gated  bool
+	name    string
+	allow   func(ctx context.Context) bool
+	calls   func() int64 // Redis calls so far
+	gated   bool
+	bounded bool // by burst + rate × T over all nodes
 }
 
 // result of one contender under overload.
@@ -64,11 +64,11 @@ const benchRate = 1000
 // contenders are side by side on one Redis: 1000/s, a second of burst, no
 // waiting, so that all do the same.
 func contenders(t testing.TB, addr string) []contender {
-	limit := ratelimit.Limit{Algorithm: ratelimit.TokenBucket, PermitsPerSecond: benchRate, MaxBurstSeconds: 1}
-	terms, err := limit.Params()
-	require.NoError(t, err)
+	terms := termsOf(t, ratelimit.Limit{
+		Algorithm: ratelimit.TokenBucket, PermitsPerSecond: benchRate, MaxBurstSeconds: 1,
+	})
 	client := promptClient(t, addr)
-	patient := newClient(t, addr)
+	patient := steadyClient(t, addr)
 	direct, directCalls := redislimit.New(patient, nil), atomic.Int64{}
 	other, otherCalls := redisrate.NewLimiter(patient), atomic.Int64{}
 	local := rate.NewLimiter(benchRate, benchRate)
@@ -76,9 +76,10 @@ func contenders(t testing.TB, addr string) []contender {
 		{name: kept, by: [goods], algorithm: token_bucket, permitsPerSecond: 1000},
 		{name: leased, by: [goods], algorithm: token_bucket, permitsPerSecond: 1000, leases: 10}]}`)
 	return []contender{
-		{name: "direct", global: true, calls: directCalls.Load, allow: func(ctx context.Context) bool {
+		{name: "direct", bounded: true, calls: directCalls.Load, allow: func(ctx context.Context) bool {
 			directCalls.Add(1)
-			d, err := direct.TakeEach(ctx, []ratelimit.Request{{Key: "direct", Params: terms, N: 1}})
+			d, err := direct.TakeEach(ctx,
+				[]ratelimit.Request{{Key: "direct", Params: terms, N: 1}})
 			return err == nil && d[0].Allowed
 		}},
 		{name: "redis_rate", calls: otherCalls.Load, allow: func(ctx context.Context) bool {
@@ -86,7 +87,11 @@ func contenders(t testing.TB, addr string) []contender {
 			res, err := other.Allow(ctx, "other", redisrate.PerSecond(benchRate))
 			return err == nil && res.Allowed > 0
 		}},
-		{name: "x/time/rate (one node)", calls: func() int64 { return 0 }, allow: func(context.Context) bool { return local.Allow() }},
+		{
+			name:  "x/time/rate (one node)",
+			calls: func() int64 { return 0 },
+			allow: func(context.Context) bool { return local.Allow() },
+		},
 		gated(t, "gate: denials kept", "kept", 1, b, client),
 		gated(t, "gate: with leases", "leased", 1, b, client),
 		gated(t, "4 nodes, denials kept", "kept", 4, b, client),
@@ -95,7 +100,9 @@ func contenders(t testing.TB, addr string) []contender {
 }
 
 // gated are so many nodes, each with a gate of its own, on a goods of their own.
-func gated(t testing.TB, name, rule string, nodes int64, b *rules.Rulebook, client *redis.Client) contender {
+func gated(
+	t testing.TB, name, rule string, nodes int64, b *rules.Rulebook, client *redis.Client,
+) contender {
 	meter := &counters{}
 	gates := make([]*gate.Gate, nodes)
 	for i := range gates {
@@ -103,11 +110,11 @@ func gated(t testing.TB, name, rule string, nodes int64, b *rules.Rulebook, clie
 	}
 	turn := atomic.Int64{}
 	return contender{
-		name: name, global: true, gated: true,
+		name: name, gated: true, bounded: true,
 		calls: func() int64 { return meter.of(gate.EventRedisCall) },
 		allow: func(ctx context.Context) bool {
 			g := gates[turn.Add(1)%nodes]
-			out, err := g.Decide(ctx, rule, rules.Attributes{Goods: nodes}, 1)
+			out, err := g.Decide(ctx, goods(nodes), gate.Check{Rule: rule})
 			return err == nil && out.Allowed && !out.Degraded
 		},
 	}
@@ -126,27 +133,30 @@ func TestGate_OverloadSideBySide(t *testing.T) {
 	for _, c := range contenders(t, addr) {
 		r := overload(c, 64, length)
 		results[c.name] = r
-		t.Logf("%-24s %10.0f decisions/s  %9.6f Redis calls/decision  %8.0f calls/s  %6d admitted in %v",
+		t.Logf(
+			"%-24s %10.0f decisions/s  %9.6f Redis calls/decision  %8.0f calls/s  %6d admitted in %v",
 			c.name, r.perSecond(), r.perCall(), float64(r.calls)/r.took.Seconds(), r.admitted, r.took.Round(ms))
-		if c.global {
-			require.LessOrEqual(t, float64(r.admitted), benchRate+benchRate*r.took.Seconds()+4*10+1, c.name)
+		if c.bounded {
+			require.LessOrEqual(t, float64(r.admitted),
+				benchRate+benchRate*r.took.Seconds()+4*10+1, c.name)
 		}
 		if c.gated {
 			require.LessOrEqual(t, r.perCall(), 0.1, c.name)
-			require.GreaterOrEqual(t, float64(r.admitted), 0.7*(benchRate+benchRate*r.took.Seconds()), c.name)
+			require.GreaterOrEqual(t, float64(r.admitted),
+				0.7*(benchRate+benchRate*r.took.Seconds()), c.name)
 		}
 	}
 	if full {
-		require.GreaterOrEqual(t, results["gate: with leases"].perSecond(), 20*results["direct"].perSecond())
+		require.GreaterOrEqual(t, results["gate: with leases"].perSecond(),
+			20*results["direct"].perSecond())
 	}
 }
 
 func BenchmarkDecideFromMemory(b *testing.B) {
-	g := newGate(b, book(b, `{rules: [{name: r, by: [goods], algorithm: token_bucket, permitsPerSecond: 0.001, burst: 1}]}`),
-		ratelimit.NewMemory(nil), gate.Options{})
-	attrs := rules.Attributes{Goods: 1}
+	g := inMemory(b,
+		`{rules: [{name: r, by: [goods], algorithm: token_bucket, permitsPerSecond: 0.001, burst: 1}]}`, nil)
 	for b.Loop() {
-		if _, err := g.Decide(context.Background(), "r", attrs, 1); err != nil {
+		if _, err := g.Decide(context.Background(), goods(1), gate.Check{Rule: "r"}); err != nil {
 			b.Fatal(err)
 		}
 	}

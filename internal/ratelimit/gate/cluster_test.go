@@ -11,18 +11,19 @@ import (
 	"flashsale.dev/seckill/internal/ratelimit"
 	"flashsale.dev/seckill/internal/ratelimit/gate"
 	redislimit "flashsale.dev/seckill/internal/ratelimit/redis"
-	"flashsale.dev/seckill/internal/ratelimit/rules"
 	"flashsale.dev/seckill/internal/testing/servers"
 )
 
 // goodsOn are so many goods whose limiters a master keeps.
-func goodsOn(t *testing.T, c *servers.RedisNodes, master *servers.RedisServer, n int) (list []int64) {
+func goodsOn(
+	t *testing.T, c *servers.RedisNodes, master *servers.RedisServer, n int,
+) (list []int64) {
 	t.Helper()
-	for goods := int64(1); len(list) < n; goods++ {
-		keeper, err := c.MasterOf(t.Context(), gate.GoodsKey(goods))
+	for id := int64(1); len(list) < n; id++ {
+		keeper, err := c.MasterOf(t.Context(), gate.GoodsKey(id))
 		require.NoError(t, err)
 		if keeper == master {
-			list = append(list, goods)
+			list = append(list, id)
 		}
 	}
 	return list
@@ -30,21 +31,24 @@ func goodsOn(t *testing.T, c *servers.RedisNodes, master *servers.RedisServer, n
 
 // Of a cluster only the limiters of the master that is away are not asked.
 func TestGate_LostMasterAffectsOnlyItsLimiters(t *testing.T) {
-	cluster := servers.RedisCluster(t, 3, 0)
+	cluster := servers.RedisCluster(t, servers.RedisClusterOptions{})
 	client := redis.NewClusterClient(&redis.ClusterOptions{
-		Addrs: cluster.Addrs(), DisableIdentity: true, ContextTimeoutEnabled: true, DialerRetries: 1, DialTimeout: 50 * ms,
+		Addrs: cluster.Addrs(), DisableIdentity: true, ContextTimeoutEnabled: true,
+		DialerRetries: 1, DialTimeout: 50 * ms,
 	})
 	t.Cleanup(func() { _ = client.Close() })
-	g := newGate(t, book(t, downRules), redislimit.New(client, nil), gate.Options{Cluster: true, Deadline: 2 * time.Second})
+	g := newGate(t, book(t, downRules), redislimit.New(client, nil),
+		gate.Options{Cluster: true, Deadline: 2 * time.Second})
 	dead := goodsOn(t, cluster, cluster.Nodes[0], 10)
-	alive := append(goodsOn(t, cluster, cluster.Nodes[1], 10), goodsOn(t, cluster, cluster.Nodes[2], 10)...)
+	alive := append(goodsOn(t, cluster, cluster.Nodes[1], 10),
+		goodsOn(t, cluster, cluster.Nodes[2], 10)...)
 	require.NoError(t, cluster.Nodes[0].Kill())
 	for range 3 {
-		for _, goods := range dead {
-			require.True(t, decide(t, g, "closed", rules.Attributes{Goods: goods}).Unavailable)
+		for _, id := range dead {
+			require.True(t, decide(t, g, "closed", goods(id)).Unavailable)
 		}
-		for _, goods := range alive {
-			out := decide(t, g, "closed", rules.Attributes{Goods: goods})
+		for _, id := range alive {
+			out := decide(t, g, "closed", goods(id))
 			require.True(t, out.Allowed && !out.Degraded, "%+v", out)
 		}
 	}
@@ -53,7 +57,10 @@ func TestGate_LostMasterAffectsOnlyItsLimiters(t *testing.T) {
 // Slots by our own reckoning are Redis'.
 func TestSlotOf_EqualsRedis(t *testing.T) {
 	cluster := env.RedisCluster(t)
-	for _, key := range []string{"", "a", "sk:{42}:buyers", "{42}:ratelimit:a:42", "ratelimit:{rules}:nodes", "{}a", "a{b", "{a}{b}", "买家"} {
+	for _, key := range []string{
+		"", "a", "sk:{42}:buyers", "{42}:ratelimit:a:42",
+		"ratelimit:{rules}:nodes", "{}a", "a{b", "{a}{b}", "买家",
+	} {
 		want, err := cluster.SlotOf(context.Background(), key)
 		require.NoError(t, err)
 		require.Equal(t, want, gate.SlotOf(key), "%q", key)
@@ -64,7 +71,8 @@ func TestSlotOf_EqualsRedis(t *testing.T) {
 func newCluster(t testing.TB) *redis.ClusterClient {
 	cluster := env.RedisCluster(t)
 	require.NoError(t, cluster.FlushAll(t.Context()))
-	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: cluster.Addrs(), DisableIdentity: true})
+	client := redis.NewClusterClient(
+		&redis.ClusterOptions{Addrs: cluster.Addrs(), DisableIdentity: true})
 	t.Cleanup(func() { _ = client.Close() })
 	return client
 }
@@ -72,15 +80,22 @@ func newCluster(t testing.TB) *redis.ClusterClient {
 // TestLimitsAreNoKeys: on a cluster, limits passed as KEYS answer CROSSSLOT.
 func TestGate_ClusterKeysShareAHashTag(t *testing.T) {
 	store := redislimit.New(newCluster(t), nil)
-	a := ratelimit.Request{Key: "{7}:ratelimit:a", Params: termsOf(t, ratelimit.Limit{Algorithm: ratelimit.TokenBucket, PermitsPerSecond: 1, MaxBurstSeconds: 3}), N: 1}
-	b := ratelimit.Request{Key: "{7}:ratelimit:b", Params: termsOf(t, ratelimit.Limit{Algorithm: ratelimit.SlidingWindow, Limit: 3, IntervalSeconds: 1}), N: 1}
+	a := ratelimit.Request{
+		Key: "{7}:ratelimit:a",
+		Params: termsOf(t, ratelimit.Limit{
+			Algorithm: ratelimit.TokenBucket, PermitsPerSecond: 1,
+			MaxBurstSeconds: 3,
+		}), N: 1,
+	}
+	b := ratelimit.Request{Key: "{7}:ratelimit:b", Params: termsOf(t,
+		ratelimit.Limit{Algorithm: ratelimit.SlidingWindow, Limit: 3, IntervalSeconds: 1}), N: 1}
 	got, err := store.TakeEach(t.Context(), []ratelimit.Request{a, b})
 	require.NoError(t, err)
 	require.True(t, got[0].Allowed)
 
 	g := newGate(t, book(t, hotRule), store, gate.Options{Cluster: true, Deadline: 5 * time.Second})
-	for goods := range int64(50) { // spread over slots, each in a lane of its own
-		out := decide(t, g, "hot", rules.Attributes{Goods: goods + 1})
+	for id := range int64(50) { // spread over slots, each in a lane of its own
+		out := decide(t, g, "hot", goods(id+1))
 		require.True(t, out.Allowed && !out.Degraded)
 	}
 }

@@ -13,7 +13,6 @@ import (
 
 	"flashsale.dev/seckill/internal/ratelimit/gate"
 	redislimit "flashsale.dev/seckill/internal/ratelimit/redis"
-	"flashsale.dev/seckill/internal/ratelimit/rules"
 	"flashsale.dev/seckill/internal/testing/servers"
 )
 
@@ -40,7 +39,9 @@ func slowest(t *testing.T, took []time.Duration) {
 
 // storm asks a rule from many callers until stop, on keys of their own, and
 // gives each decision's time.
-func storm(t *testing.T, g *gate.Gate, rule string, length time.Duration, check func(gate.Result)) []time.Duration {
+func storm(
+	t *testing.T, g *gate.Gate, rule string, length time.Duration, check func(gate.Result),
+) []time.Duration {
 	ctx, cancel := context.WithTimeout(t.Context(), length)
 	defer cancel()
 	var mu sync.Mutex
@@ -48,9 +49,9 @@ func storm(t *testing.T, g *gate.Gate, rule string, length time.Duration, check 
 	var all sync.WaitGroup
 	for caller := range 20 {
 		all.Go(func() {
-			for goods := int64(caller*100_000 + 1); ctx.Err() == nil; goods++ {
+			for id := int64(caller*100_000 + 1); ctx.Err() == nil; id++ {
 				began := time.Now()
-				out, err := g.Decide(context.Background(), rule, rules.Attributes{Goods: goods}, 1)
+				out, err := g.Decide(context.Background(), goods(id), gate.Check{Rule: rule})
 				spent := time.Since(began)
 				mu.Lock()
 				took = append(took, spent)
@@ -70,7 +71,7 @@ func storm(t *testing.T, g *gate.Gate, rule string, length time.Duration, check 
 func recovers(t *testing.T, g *gate.Gate) {
 	began := time.Now()
 	require.Eventually(t, func() bool {
-		out, err := g.Decide(context.Background(), "closed", rules.Attributes{Goods: 9_999_999}, 1)
+		out, err := g.Decide(context.Background(), goods(9_999_999), gate.Check{Rule: "closed"})
 		return err == nil && out.Allowed && !out.Degraded
 	}, time.Minute, 5*ms)
 	t.Logf("recovered in %v", time.Since(began).Round(ms))
@@ -90,10 +91,11 @@ func TestGate_LostRedisFollowsTheRule(t *testing.T) {
 		assert.True(t, out.Degraded && out.Unavailable && !out.Allowed)
 		assert.True(t, 0 < out.RetryAfter && out.RetryAfter <= time.Second)
 	}))
-	slowest(t, storm(t, g, "open", 300*ms, func(out gate.Result) { assert.True(t, out.Degraded && out.Allowed) }))
+	slowest(t, storm(t, g, "open", 300*ms,
+		func(out gate.Result) { assert.True(t, out.Degraded && out.Allowed) }))
 	n := 0
 	for range 10 {
-		if out := decide(t, g, "local", rules.Attributes{Goods: 1}); out.Allowed {
+		if out := decide(t, g, "local", goods(1)); out.Allowed {
 			require.True(t, out.Degraded)
 			n++
 		}
@@ -106,7 +108,8 @@ func TestGate_LostRedisFollowsTheRule(t *testing.T) {
 
 func TestGate_SlowRedisFollowsTheRule(t *testing.T) {
 	server := servers.Redis(t)
-	g := newGate(t, book(t, downRules), redislimit.New(promptClient(t, server.Addr()), nil), gate.Options{})
+	g := newGate(t, book(t, downRules), redislimit.New(promptClient(t, server.Addr()), nil),
+		gate.Options{})
 	recovers(t, g) // it is there
 	require.NoError(t, server.Pause())
 	resume := time.AfterFunc(200*ms, func() {
@@ -116,19 +119,21 @@ func TestGate_SlowRedisFollowsTheRule(t *testing.T) {
 	})
 	defer resume.Stop()
 	slowest(t, storm(t, g, "closed", 400*ms, func(out gate.Result) {
-		assert.True(t, out.Allowed || out.Unavailable, "no answer but yes and 503: %+v", out.Decision)
+		assert.True(t, out.Allowed || out.Unavailable, "no answer but yes and 503: %+v",
+			out.Decision)
 	}))
 	recovers(t, g)
 }
 
 func TestGate_EmptyRedisIsANewBucket(t *testing.T) {
 	server := servers.Redis(t)
-	b := book(t, `{rules: [{name: r, by: [goods], algorithm: token_bucket, permitsPerSecond: 0.01, burst: 3, onError: closed}]}`)
+	b := book(t,
+		`{rules: [{name: r, by: [goods], algorithm: token_bucket, permitsPerSecond: 0.01, burst: 3, onError: closed}]}`)
 	g := newGate(t, b, redislimit.New(promptClient(t, server.Addr()), nil), gate.Options{})
 	three := func() bool {
 		n := 0
 		return assert.Eventually(t, func() bool {
-			out, err := g.Decide(t.Context(), "r", rules.Attributes{Goods: 1}, 1)
+			out, err := g.Decide(t.Context(), goods(1), gate.Check{Rule: "r"})
 			if err == nil && out.Allowed {
 				n++
 			}
@@ -136,18 +141,20 @@ func TestGate_EmptyRedisIsANewBucket(t *testing.T) {
 		}, time.Minute, 10*ms)
 	}
 	require.True(t, three())
-	require.False(t, decide(t, g, "r", rules.Attributes{Goods: 1}).Allowed)
+	require.False(t, decide(t, g, "r", goods(1)).Allowed)
 	require.NoError(t, server.RestartEmpty(t.Context()))
-	require.True(t, three(), "the denial is remembered for a second at most, and what is lost starts full")
-	require.False(t, decide(t, g, "r", rules.Attributes{Goods: 1}).Allowed)
+	require.True(t, three(),
+		"the denial is remembered for a second at most, and what is lost starts full")
+	require.False(t, decide(t, g, "r", goods(1)).Allowed)
 }
 
 func TestGate_ScriptFlushIsHarmless(t *testing.T) {
 	client := steadyClient(t, servers.Redis(t).Addr())
-	g := newGate(t, book(t, downRules), redislimit.New(client, nil), gate.Options{Deadline: unhurried})
-	for goods := range int64(3) {
+	g := newGate(t, book(t, downRules), redislimit.New(client, nil),
+		gate.Options{Deadline: unhurried})
+	for id := range int64(3) {
 		require.NoError(t, client.ScriptFlush(t.Context()).Err())
-		out := decide(t, g, "closed", rules.Attributes{Goods: goods + 1})
+		out := decide(t, g, "closed", goods(id+1))
 		require.True(t, out.Allowed && !out.Degraded)
 	}
 }

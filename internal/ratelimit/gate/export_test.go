@@ -22,5 +22,6 @@ func SlotOf(key string) int { return slotOf(key) }
 
 // GoodsKey lies in the slot of all limiters of a goods.
 func GoodsKey(goods int64) string {
-	return (&rules.Compiled{Rule: rules.Rule{By: []string{"goods"}}}).RedisKey(strconv.FormatInt(goods, 10))
+	return (&rules.Compiled{Rule: rules.Rule{By: []string{"goods"}}}).RedisKey(
+		strconv.FormatInt(goods, 10))
 }

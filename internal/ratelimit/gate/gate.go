@@ -25,7 +25,7 @@ type Gate struct {
 	running sync.WaitGroup // calls and refunds in flight
 
 	mu     sync.Mutex
-	params map[ratelimit.Limit]ratelimit.Params // see paramsOf
+	params map[ratelimit.Limit]*ratelimit.Params // see paramsOf
 }
 
 // New makes a gate over the store that all nodes share. The client behind the
@@ -35,72 +35,68 @@ func New(book *rules.Rulebook, shared Store, opts Options) *Gate {
 	opts = opts.withDefaults()
 	return &Gate{
 		book: book, shared: shared, memory: memory, opts: opts, keys: newKeyTable(),
-		params: map[ratelimit.Limit]ratelimit.Params{}, batcher: newBatcher(shared, opts),
+		params: map[ratelimit.Limit]*ratelimit.Params{}, batcher: newBatcher(shared, opts),
 	}
 }
 
 // Close waits for calls and refunds in flight. Each has a deadline.
 func (g *Gate) Close() { g.running.Wait() }
 
-// Decide asks a rule for n permits. It returns within Options.Deadline.
+// Check is one rule that a request must pass.
+type Check struct {
+	Rule string
+	// Own is the request's own limit in place of the rule's, such as a sale's own rate; nil
+	// if it has none. An operator's limit for the key takes precedence over it.
+	Own *ratelimit.Limit
+}
+
+// DecideAll checks several rules in order. Put rules of scope node first: they
+// cost no call. At the first denial it refunds the permits of the rules before
+// and returns that Result alone. Otherwise all results are allowed, one for each
+// check; wait for them with WaitAll. Errors are those of Decide.
+func (g *Gate) DecideAll(
+	ctx context.Context, attrs rules.Attributes, checks ...Check,
+) ([]Result, error) {
+	passed := make([]Result, 0, len(checks))
+	for _, check := range checks {
+		res, err := g.Decide(ctx, attrs, check)
+		if err == nil && res.Allowed {
+			passed = append(passed, res)
+			continue
+		}
+		for i := range passed {
+			passed[i].Refund()
+		}
+		if err != nil {
+			return nil, err
+		}
+		return []Result{res}, nil
+	}
+	return passed, nil
+}
+
+// Decide asks a rule for one permit. It returns within Options.Deadline.
 //
-// The error is rules.ErrNoRule, ratelimit.ErrPermits (n < 1) or ctx's error. A
-// denial is no error, and neither is a Redis that fails: the Result states both.
+// The error is rules.ErrNoRule, a *ratelimit.FieldError of the own limit, or
+// ctx's error. A denial is no error, and neither is a Redis that fails: the
+// Result states both.
 func (g *Gate) Decide(
-	ctx context.Context, rule string, attrs rules.Attributes, n int64,
+	ctx context.Context, attrs rules.Attributes, check Check,
 ) (Result, error) {
-	return g.decide(ctx, rule, attrs, nil, n)
-}
-
-// DecideWith is Decide with another limit in place of the rule's, such as a
-// sale's own rate. An operator's limit for the key takes precedence over it. The
-// error may also be a *ratelimit.FieldError of the limit.
-func (g *Gate) DecideWith(
-	ctx context.Context, rule string, attrs rules.Attributes, limit ratelimit.Limit, n int64,
-) (Result, error) {
-	params, err := g.paramsOf(limit)
+	rule, err := g.book.Find(check.Rule)
 	if err != nil {
 		return Result{}, err
 	}
-	return g.decide(ctx, rule, attrs, &params, n)
-}
-
-// maxCachedLimits bounds the cache of paramsOf. Sales have few distinct rates.
-const maxCachedLimits = 1000
-
-// paramsOf caches Limit.Params, which computes with big numbers.
-func (g *Gate) paramsOf(limit ratelimit.Limit) (ratelimit.Params, error) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if p, ok := g.params[limit]; ok {
-		return p, nil
-	}
-	p, err := limit.Params()
-	if err != nil {
-		return ratelimit.Params{}, err
-	}
-	if len(g.params) >= maxCachedLimits {
-		clear(g.params)
-	}
-	g.params[limit] = p
-	return p, nil
-}
-
-func (g *Gate) decide(
-	ctx context.Context, name string, attrs rules.Attributes, own *ratelimit.Params, n int64,
-) (Result, error) {
-	rule, err := g.book.Find(name)
+	own, err := g.paramsOf(check.Own)
 	if err != nil {
 		return Result{}, err
-	}
-	if n < 1 {
-		return Result{}, ratelimit.ErrPermits
 	}
 	key, ok := rule.Key(attrs)
 	if !ok {
 		switch rule.OnMissingKey {
 		case rules.OnMissingSkip:
-			return g.finish(rule, Result{Decision: ratelimit.Decision{Allowed: true, Granted: n}}), nil
+			return g.finish(rule,
+				Result{Decision: ratelimit.Decision{Allowed: true, Granted: 1}}), nil
 		case rules.OnMissingDeny:
 			return g.finish(rule, Result{Decision: ratelimit.Decision{Never: true}}), nil
 		}
@@ -108,16 +104,40 @@ func (g *Gate) decide(
 	}
 	params := g.book.Params(rule, key, own)
 	req := ratelimit.Request{
-		Key: rule.RedisKey(key), Params: params, N: n, MaxWait: g.maxWait(ctx, params),
+		Key: rule.RedisKey(key), Params: params, N: 1, MaxWait: g.maxWait(ctx, params),
 	}
 	res := g.take(ctx, rule, req)
 	if err := ctx.Err(); err != nil && res.Degraded {
-		if res.debt != nil { // the caller has left and does not use the permits
+		if res.debt != nil { // the caller has left and does not use the permit
 			res.Refund()
 		}
 		return Result{}, fmt.Errorf("ratelimit: decide: %w", err)
 	}
 	return g.finish(rule, res), nil
+}
+
+// maxCachedLimits bounds the cache of paramsOf. Sales have few distinct rates.
+const maxCachedLimits = 1000
+
+// paramsOf caches Limit.Params, which computes with big numbers.
+func (g *Gate) paramsOf(limit *ratelimit.Limit) (*ratelimit.Params, error) {
+	if limit == nil {
+		return nil, nil
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if p, ok := g.params[*limit]; ok {
+		return p, nil
+	}
+	p, err := limit.Params()
+	if err != nil {
+		return nil, err
+	}
+	if len(g.params) >= maxCachedLimits {
+		clear(g.params)
+	}
+	g.params[*limit] = &p
+	return &p, nil
 }
 
 // maxWait is how long this caller can wait: at most until its deadline, and not
@@ -138,16 +158,16 @@ func (g *Gate) maxWait(ctx context.Context, p ratelimit.Params) time.Duration {
 
 // finish counts the result, and turns the denial of a dry run into an admission.
 func (g *Gate) finish(rule *rules.Compiled, r Result) Result {
-	r.rule, r.gate = rule, g
+	r.Rule, r.gate = rule, g
 	if rule.DryRun && (!r.Allowed || r.Decision.Wait > 0) {
 		g.opts.count(rule.Name, EventDryRun)
 		r.DryRun, r.Unavailable = true, false
 		r.Allowed, r.Never, r.Granted, r.Decision.Wait = true, false, r.request.N, 0
 	}
-	event := EventDenied
 	if r.Allowed {
-		event = EventAllowed
+		g.opts.count(rule.Name, EventAllowed)
+	} else {
+		g.opts.count(rule.Name, EventDenied)
 	}
-	g.opts.count(rule.Name, event)
 	return r
 }

@@ -25,24 +25,21 @@ const (
 
 // promptClient keeps deadlines and does not retry, as the gate asks for.
 func promptClient(t testing.TB, addr string) *redis.Client {
-	client := redis.NewClient(&redis.Options{
-		Addr: addr, DisableIdentity: true, ContextTimeoutEnabled: true, MaxRetries: -1,
+	return newClient(t, &redis.Options{
+		Addr: addr, ContextTimeoutEnabled: true, MaxRetries: -1,
 		DialerRetries: 1, DialTimeout: 50 * ms, ReadTimeout: 50 * ms, WriteTimeout: 50 * ms,
 	})
-	t.Cleanup(func() { _ = client.Close() })
-	return client
 }
 
-// steadyClient keeps deadlines too, and has time: for tests of what is decided,
-// which a crowded machine must not turn into tests of onError.
+// steadyClient keeps deadlines too, and has time: for tests of what is decided, which a
+// crowded machine must not turn into tests of onError.
 func steadyClient(t testing.TB, addr string) *redis.Client {
-	client := redis.NewClient(&redis.Options{Addr: addr, DisableIdentity: true, ContextTimeoutEnabled: true, MaxRetries: -1})
-	t.Cleanup(func() { _ = client.Close() })
-	return client
+	return newClient(t, &redis.Options{Addr: addr, ContextTimeoutEnabled: true, MaxRetries: -1})
 }
 
-func newClient(t testing.TB, addr string) *redis.Client {
-	client := redis.NewClient(&redis.Options{Addr: addr, DisableIdentity: true})
+func newClient(t testing.TB, options *redis.Options) *redis.Client {
+	options.DisableIdentity = true
+	client := redis.NewClient(options)
 	t.Cleanup(func() { _ = client.Close() })
 	return client
 }
@@ -55,7 +52,7 @@ func termsOf(t testing.TB, l ratelimit.Limit) ratelimit.Params {
 
 const unhurried = 10 * time.Second
 
-func book(t testing.TB, yaml string) *rules.Rulebook {
+func book(t require.TestingT, yaml string) *rules.Rulebook {
 	list, err := rules.Parse([]byte(yaml))
 	require.NoError(t, err)
 	b, err := rules.New(list...)
@@ -69,9 +66,18 @@ func newGate(t testing.TB, b *rules.Rulebook, store gate.Store, opts gate.Option
 	return g
 }
 
+// inMemory is a gate of the rules over a store in memory.
+func inMemory(t testing.TB, yaml string, metrics gate.Metrics) *gate.Gate {
+	return newGate(t, book(t, yaml), ratelimit.NewMemory(nil),
+		gate.Options{Metrics: metrics, Deadline: unhurried})
+}
+
+// goods are the attributes of a request for a goods.
+func goods(id int64) rules.Attributes { return rules.Attributes{Goods: id} }
+
 func decide(t testing.TB, g *gate.Gate, rule string, attrs rules.Attributes) gate.Result {
 	t.Helper()
-	out, err := g.Decide(context.Background(), rule, attrs, 1)
+	out, err := g.Decide(context.Background(), attrs, gate.Check{Rule: rule})
 	require.NoError(t, err)
 	return out
 }
@@ -88,32 +94,38 @@ rules:
   - {name: shared, by: [ip, route], limit: 1, onMissingKey: shared}
 `
 
+const waitRule = `
+rules:
+  - {name: wait, by: [goods], algorithm: reserve, permitsPerSecond: 0.1, burst: 1, maxWait: 20s}
+`
+
 func TestGate_CachesDenials(t *testing.T) {
 	meter := &counters{}
 	g := newGate(t, book(t, hotRule), redislimit.New(steadyClient(t, servers.Redis(t).Addr()), nil),
 		gate.Options{Metrics: meter, Deadline: unhurried})
-	goods := rules.Attributes{Goods: 7}
 	for range 3 {
-		out := decide(t, g, "slow", goods)
+		out := decide(t, g, "slow", goods(7))
 		require.True(t, out.Allowed)
 	}
 	calls := meter.of(gate.EventRedisCall)
 	for range 100 {
-		out := decide(t, g, "slow", goods)
+		out := decide(t, g, "slow", goods(7))
 		require.False(t, out.Allowed)
 		require.InDelta(t, 100, out.RetryAfter.Seconds(), 1.5)
 		limit, policy := out.Headers()
 		require.Regexp(t, `^"slow";r=0;t=\d+$`, limit)
 		require.Equal(t, `"slow";q=3;w=300`, policy)
 	}
-	require.LessOrEqual(t, meter.of(gate.EventRedisCall)-calls, int64(2), "a denial is not asked for again")
+	require.LessOrEqual(t, meter.of(gate.EventRedisCall)-calls, int64(2),
+		"a denial is not asked for again")
 	require.GreaterOrEqual(t, meter.of(gate.EventDenialCache), int64(98))
-	require.True(t, decide(t, g, "slow", rules.Attributes{Goods: 8}).Allowed, "another goods is another bucket")
+	require.True(t, decide(t, g, "slow", goods(8)).Allowed, "another goods is another bucket")
 }
 
 func TestGate_NodeScopeMakesNoCalls(t *testing.T) {
 	meter := &counters{}
-	g := newGate(t, book(t, hotRule), redislimit.New(promptClient(t, "127.0.0.1:1"), nil), gate.Options{Metrics: meter})
+	g := newGate(t, book(t, hotRule), redislimit.New(promptClient(t, "127.0.0.1:1"), nil),
+		gate.Options{Metrics: meter})
 	for i, want := range []bool{true, true, false} {
 		require.Equal(t, want, decide(t, g, "own", rules.Attributes{User: 1}).Allowed, i)
 	}
@@ -123,9 +135,9 @@ func TestGate_NodeScopeMakesNoCalls(t *testing.T) {
 
 func TestGate_DryRunCountsAndAdmits(t *testing.T) {
 	meter := &counters{}
-	g := newGate(t, book(t, hotRule), ratelimit.NewMemory(nil), gate.Options{Metrics: meter, Deadline: unhurried})
+	g := inMemory(t, hotRule, meter)
 	for range 5 {
-		out := decide(t, g, "dry", rules.Attributes{Goods: 1})
+		out := decide(t, g, "dry", goods(1))
 		require.True(t, out.Allowed)
 	}
 	require.EqualValues(t, 4, meter.of(gate.EventDryRun))
@@ -133,17 +145,18 @@ func TestGate_DryRunCountsAndAdmits(t *testing.T) {
 }
 
 func TestGate_MissingKeys(t *testing.T) {
-	g := newGate(t, book(t, hotRule), ratelimit.NewMemory(nil), gate.Options{Deadline: unhurried})
+	g := inMemory(t, hotRule, nil)
 	for range 3 {
 		require.True(t, decide(t, g, "skip", rules.Attributes{}).Allowed)
 	}
 	require.False(t, decide(t, g, "deny", rules.Attributes{}).Allowed)
 	require.True(t, decide(t, g, "shared", rules.Attributes{Route: "a"}).Allowed)
-	require.False(t, decide(t, g, "shared", rules.Attributes{Route: "b"}).Allowed, "all without an address share one bucket")
+	require.False(t, decide(t, g, "shared", rules.Attributes{Route: "b"}).Allowed,
+		"all without an address share one bucket")
 }
 
 func TestGate_CountsIPv6ByNetwork(t *testing.T) {
-	g := newGate(t, book(t, hotRule), ratelimit.NewMemory(nil), gate.Options{Deadline: unhurried})
+	g := inMemory(t, hotRule, nil)
 	ask := func(ip string) bool {
 		return decide(t, g, "deny", rules.Attributes{IP: netip.MustParseAddr(ip)}).Allowed
 	}
@@ -156,30 +169,22 @@ func TestGate_CountsIPv6ByNetwork(t *testing.T) {
 }
 
 func TestGate_OwnLimitReplacesTheRules(t *testing.T) {
-	g := newGate(t, book(t, hotRule), ratelimit.NewMemory(nil), gate.Options{Deadline: unhurried})
+	g := inMemory(t, hotRule, nil)
 	limit := ratelimit.Limit{Algorithm: ratelimit.TokenBucket, PermitsPerSecond: 0.01, Burst: 2}
-	n := 0
-	for range 10 {
-		out, err := g.DecideWith(t.Context(), "plain", rules.Attributes{Goods: 5}, limit, 1)
+	for i := range 10 {
+		out, err := g.Decide(t.Context(), goods(5), gate.Check{Rule: "plain", Own: &limit})
 		require.NoError(t, err)
-		if out.Allowed {
-			n++
-		}
+		require.Equal(t, i < 2, out.Allowed)
 	}
-	require.Equal(t, 2, n)
-	_, err := g.DecideWith(t.Context(), "plain", rules.Attributes{Goods: 5}, ratelimit.Limit{}, 1)
-	var wrong *ratelimit.FieldError
-	require.ErrorAs(t, err, &wrong)
 }
 
 func TestGate_InvalidRequestsAreErrors(t *testing.T) {
-	g := newGate(t, book(t, hotRule), ratelimit.NewMemory(nil), gate.Options{Deadline: unhurried})
-	_, err := g.Decide(t.Context(), "none", rules.Attributes{}, 1)
+	g := inMemory(t, hotRule, nil)
+	_, err := g.Decide(t.Context(), rules.Attributes{}, gate.Check{Rule: "none"})
 	require.ErrorIs(t, err, rules.ErrNoRule)
-	_, err = g.Decide(t.Context(), "hot", rules.Attributes{Goods: 1}, 0)
-	require.ErrorIs(t, err, ratelimit.ErrPermits)
-	_, err = g.Decide(t.Context(), "hot", rules.Attributes{Goods: 1}, -3)
-	require.ErrorIs(t, err, ratelimit.ErrPermits)
+	_, err = g.Decide(t.Context(), goods(5), gate.Check{Rule: "plain", Own: &ratelimit.Limit{}})
+	var wrong *ratelimit.FieldError
+	require.ErrorAs(t, err, &wrong)
 }
 
 func TestGate_RefundsWhenTheClientLeaves(t *testing.T) {
@@ -189,12 +194,10 @@ func TestGate_RefundsWhenTheClientLeaves(t *testing.T) {
 			if store == "redis" {
 				shared = redislimit.New(steadyClient(t, servers.Redis(t).Addr()), nil)
 			}
-			b := book(t, `{rules: [{name: wait, by: [goods], algorithm: reserve, permitsPerSecond: 0.1, burst: 1, maxWait: 20s}]}`)
-			g := newGate(t, b, shared, gate.Options{Deadline: unhurried})
-			attrs := rules.Attributes{Goods: 1}
-			require.True(t, decide(t, g, "wait", attrs).Allowed)
+			g := newGate(t, book(t, waitRule), shared, gate.Options{Deadline: unhurried})
+			require.True(t, decide(t, g, "wait", goods(1)).Allowed)
 			for range 5 { // each would have to wait 10 s more than the last
-				out := decide(t, g, "wait", attrs)
+				out := decide(t, g, "wait", goods(1))
 				require.True(t, out.Allowed)
 				require.Greater(t, out.Decision.Wait, 5*time.Second)
 				require.LessOrEqual(t, out.Decision.Wait, 10*time.Second)
@@ -208,26 +211,26 @@ func TestGate_RefundsWhenTheClientLeaves(t *testing.T) {
 }
 
 func TestGate_DeniesAWaitBeyondTheDeadline(t *testing.T) {
-	b := book(t, `{rules: [{name: wait, by: [goods], algorithm: reserve, permitsPerSecond: 0.1, burst: 1, maxWait: 20s}]}`)
-	g := newGate(t, b, ratelimit.NewMemory(nil), gate.Options{Deadline: unhurried})
-	attrs := rules.Attributes{Goods: 1}
-	decide(t, g, "wait", attrs)
+	g := inMemory(t, waitRule, nil)
+	decide(t, g, "wait", goods(1))
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
-	out, err := g.Decide(ctx, "wait", attrs, 1)
+	out, err := g.Decide(ctx, goods(1), gate.Check{Rule: "wait"})
 	require.NoError(t, err)
 	require.False(t, out.Allowed, "at once, and not after a second")
-	require.True(t, decide(t, g, "wait", attrs).Allowed, "and nothing was charged for it")
+	require.True(t, decide(t, g, "wait", goods(1)).Allowed, "and nothing was charged for it")
 }
 
 func TestGate_LimitsWaiters(t *testing.T) {
-	b := book(t, `{rules: [{name: wait, by: [goods], algorithm: reserve, permitsPerSecond: 10, burst: 1, maxWait: 60s}]}`)
+	b := book(t, `
+rules:
+  - {name: wait, by: [goods], algorithm: reserve, permitsPerSecond: 10, burst: 1, maxWait: 60s}`)
 	g := newGate(t, b, ratelimit.NewMemory(nil), gate.Options{Waiters: 3, Deadline: unhurried})
 	var waited, refused atomic.Int64
 	var all sync.WaitGroup
 	for range 50 {
 		all.Go(func() {
-			out := decide(t, g, "wait", rules.Attributes{Goods: 1})
+			out := decide(t, g, "wait", goods(1))
 			switch {
 			case !out.Allowed || out.Wait(context.Background()) != nil:
 				refused.Add(1)
@@ -242,16 +245,16 @@ func TestGate_LimitsWaiters(t *testing.T) {
 }
 
 func TestDecideAll_TakesAllOrNothing(t *testing.T) {
-	b := book(t, `
+	const both = `
 rules:
   - {name: user, by: [user], scope: node, algorithm: token_bucket, permitsPerSecond: 0.01, burst: 5}
   - {name: goods, by: [goods], algorithm: reserve, permitsPerSecond: 0.1, burst: 1, maxWait: 10s}
-`)
-	meter := &counters{}
-	g := newGate(t, b, ratelimit.NewMemory(nil), gate.Options{Metrics: meter, Deadline: unhurried})
+`
+	g := inMemory(t, both, nil)
 	attrs := rules.Attributes{User: 1, Goods: 1}
 	ask := func() []gate.Result {
-		outs, err := g.DecideAll(t.Context(), attrs, 1, gate.Check{Rule: "user"}, gate.Check{Rule: "goods"})
+		outs, err := g.DecideAll(t.Context(), attrs, gate.Check{Rule: "user"},
+			gate.Check{Rule: "goods"})
 		require.NoError(t, err)
 		return outs
 	}
@@ -265,7 +268,7 @@ rules:
 	leave()
 	stopped, err := gate.WaitAll(leaving, waiting)
 	require.ErrorIs(t, err, context.Canceled)
-	require.Equal(t, "goods", stopped.Rule())
+	require.Equal(t, "goods", stopped.Rule.Name)
 	g.Close()
 
 	require.Len(t, ask(), 2, "the goods' permit came back")
@@ -273,7 +276,7 @@ rules:
 		denied := ask()
 		require.Len(t, denied, 1)
 		require.False(t, denied[0].Allowed)
-		require.Equal(t, "goods", denied[0].Rule())
+		require.Equal(t, "goods", denied[0].Rule.Name)
 	}
 	for range 3 {
 		require.True(t, decide(t, g, "user", attrs).Allowed, "the user has paid for two")
@@ -287,22 +290,26 @@ type slowStore struct {
 	asked, answer chan struct{}
 }
 
-func (s *slowStore) TakeEach(ctx context.Context, groups ...[]ratelimit.Request) ([]ratelimit.Decision, error) {
+func (s *slowStore) TakeEach(
+	ctx context.Context, groups ...[]ratelimit.Request,
+) ([]ratelimit.Decision, error) {
 	s.asked <- struct{}{}
 	<-s.answer
 	return s.Memory.TakeEach(ctx, groups...)
 }
 
 func TestGate_RefundsPermitsOfCallersThatLeft(t *testing.T) {
-	terms := termsOf(t, ratelimit.Limit{Algorithm: ratelimit.TokenBucket, PermitsPerSecond: 0.01, Burst: 100})
-	b := book(t, `{rules: [{name: r, by: [goods], algorithm: token_bucket, permitsPerSecond: 0.01, burst: 100}]}`)
+	terms := termsOf(t,
+		ratelimit.Limit{Algorithm: ratelimit.TokenBucket, PermitsPerSecond: 0.01, Burst: 100})
+	b := book(t,
+		`{rules: [{name: r, by: [goods], algorithm: token_bucket, permitsPerSecond: 0.01, burst: 100}]}`)
 	store := &slowStore{ratelimit.NewMemory(nil), make(chan struct{}), make(chan struct{})}
 	g := newGate(t, b, store, gate.Options{Deadline: time.Minute})
 	ctx, leave := context.WithCancel(t.Context())
 	var passed atomic.Int64
 	var all sync.WaitGroup
 	ask := func() {
-		if out, err := g.Decide(ctx, "r", rules.Attributes{Goods: 1}, 1); err == nil && out.Allowed {
+		if out, err := g.Decide(ctx, goods(1), gate.Check{Rule: "r"}); err == nil && out.Allowed {
 			passed.Add(1)
 		}
 	}
@@ -318,7 +325,10 @@ func TestGate_RefundsPermitsOfCallersThatLeft(t *testing.T) {
 	all.Wait()
 	store.answer <- struct{}{}
 	g.Close()
-	left, err := store.Peek(t.Context(), ratelimit.Request{Key: "{1}:ratelimit:r:1", Params: terms, N: 1})
+	left, err := store.Memory.TakeEach(t.Context(), []ratelimit.Request{
+		{Key: "{1}:ratelimit:r:1", Params: terms, N: 100, Min: 1},
+	})
 	require.NoError(t, err)
-	require.EqualValues(t, 100-passed.Load()-1, left.Remaining, "one may be in hand; the others went back")
+	require.EqualValues(t, 100-passed.Load()-1, left[0].Granted,
+		"one may be in hand; the others went back")
 }

@@ -26,11 +26,10 @@ type keyState struct {
 	mu     sync.Mutex
 	params ratelimit.Params
 
-	// The denial cache: requests for deniedN or more are denied until then.
+	// The denial cache: requests are denied until then.
 	denial     ratelimit.Decision
 	until      time.Time
-	retry      time.Time // when Redis can admit at the earliest
-	deniedN    int64
+	retry      time.Time     // when Redis can admit at the earliest
 	deniedWait time.Duration // MaxWait of the denied request
 
 	// The lease: permits in hand, good at last - (leased-1) × step, …, last.
@@ -102,7 +101,7 @@ func (k *keyState) debt(now time.Time) int64 {
 func (k *keyState) cached(now time.Time, req ratelimit.Request) cached {
 	// A caller that can wait longer than the denied one can be admitted sooner.
 	sooner := max(0, req.MaxWait-k.deniedWait)
-	if now.Before(k.until.Add(-sooner)) && req.N >= k.deniedN {
+	if now.Before(k.until.Add(-sooner)) {
 		d := k.denial
 		d.RetryAfter = max(time.Microsecond, k.retry.Add(-sooner).Sub(now))
 		if d.Never {
@@ -111,7 +110,7 @@ func (k *keyState) cached(now time.Time, req ratelimit.Request) cached {
 		d.ResetAfter = max(0, d.ResetAfter-now.Sub(d.At))
 		return cached{d, EventDenialCache, true}
 	}
-	if req.N != 1 || k.leased == 0 || now.After(k.expires) {
+	if k.leased == 0 || now.After(k.expires) {
 		return cached{}
 	}
 	reset := k.grant.ResetAfter
@@ -162,7 +161,7 @@ func (k *keyState) update(
 		k.last = k.last.Add(-time.Duration(d.Granted-k.leased) * k.step)
 		return d.Granted - paid - k.leased
 	}
-	k.denial, k.deniedN, k.deniedWait = d, max(1, req.Min), req.MaxWait
+	k.denial, k.deniedWait = d, req.MaxWait
 	k.denial.At = now
 	k.retry = now.Add(d.RetryAfter)
 	pause := d.RetryAfter

@@ -41,10 +41,10 @@ func startNodeParts(t *testing.T, addr, yaml string) node {
 const liveRule = `{rules: [{name: r, by: [goods], algorithm: token_bucket, permitsPerSecond: 0.01, burst: 2, leases: 10}]}`
 
 // admitted asks a few times and counts what passes.
-func admittedBy(t testing.TB, g *gate.Gate, goods int64) int {
+func admittedBy(t testing.TB, g *gate.Gate, id int64) int {
 	n := 0
 	for range 20 {
-		if decide(t, g, "r", rules.Attributes{Goods: goods}).Allowed {
+		if decide(t, g, "r", goods(id)).Allowed {
 			n++
 		}
 	}
@@ -64,7 +64,8 @@ func TestAdmin_ChangeReachesEveryNodeAndRefillsNothing(t *testing.T) {
 	require.Equal(t, "operator", set.Source)
 	require.EqualValues(t, 5, set.Burst)
 	total := 0
-	require.Eventually(t, func() bool { total += admittedBy(t, b.gate, 1); return total > 0 }, time.Minute, 10*ms)
+	require.Eventually(t, func() bool { total += admittedBy(t, b.gate, 1); return total > 0 },
+		time.Minute, 10*ms)
 	t.Logf("the other node knew after %v", time.Since(began).Round(ms))
 	if os.Getenv("RATELIMIT_BENCH") != "" {
 		require.Less(t, time.Since(began), time.Second)

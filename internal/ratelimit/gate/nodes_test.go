@@ -7,6 +7,8 @@ import (
 	"math"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -39,7 +41,7 @@ func mostInAnyWindow(good []time.Time, rate float64) float64 {
 // TestGate_AnyWindowIsBounded: any traffic over nodes that lease, on a clock of
 // the test's: admitted ≤ burst + rate × T (+ nodes × lease) in every window.
 func TestGate_AnyWindowIsBounded(t *testing.T) {
-	client := newClient(t, servers.Redis(t).Addr())
+	client := steadyClient(t, servers.Redis(t).Addr())
 	runs := int64(0)
 	rapid.Check(t, func(t *rapid.T) {
 		runs++
@@ -51,13 +53,14 @@ func TestGate_AnyWindowIsBounded(t *testing.T) {
 			store = redislimit.New(client, clock.Now)
 		}
 		const rate, burst = 1000.0, 100
-		b := windowBook(t, leases, burst)
+		b := book(t, fmt.Sprintf(`{rules: [{name: r, by: [goods], algorithm: token_bucket, permitsPerSecond: 1000,
+			burst: %d, leases: %d}]}`, burst, leases))
 		gates := make([]*gate.Gate, nodes)
 		for i := range gates {
 			gates[i] = gate.New(b, store, gate.Options{Now: clock.Now, Deadline: time.Minute})
 			defer gates[i].Close()
 		}
-		good := playTraffic(t, gates, clock, rules.Attributes{Goods: runs})
+		good := playTraffic(t, gates, clock, goods(runs))
 		allowance := float64(burst)
 		if leases > 1 {
 			allowance += float64(int64(nodes) * leases)
@@ -66,24 +69,17 @@ func TestGate_AnyWindowIsBounded(t *testing.T) {
 	})
 }
 
-func windowBook(t *rapid.T, leases int64, burst int) *rules.Rulebook {
-	list, err := rules.Parse(fmt.Appendf(nil,
-		`{rules: [{name: r, by: [goods], algorithm: token_bucket, permitsPerSecond: 1000, burst: %d, leases: %d}]}`, burst, leases))
-	require.NoError(t, err)
-	b, err := rules.New(list...)
-	require.NoError(t, err)
-	return b
-}
-
 // playTraffic sends rushes and lulls to random nodes.
-func playTraffic(t *rapid.T, gates []*gate.Gate, clock *testclock.Clock, attrs rules.Attributes) []time.Time {
+func playTraffic(
+	t *rapid.T, gates []*gate.Gate, clock *testclock.Clock, attrs rules.Attributes,
+) []time.Time {
 	var good []time.Time
 	for range rapid.IntRange(1, 30).Draw(t, "rushes") {
 		clock.Add(time.Duration(rapid.IntRange(0, 300_000).Draw(t, "lull µs")) * us)
 		step := time.Duration(rapid.IntRange(0, 900).Draw(t, "step µs")) * us
 		for range rapid.IntRange(1, 60).Draw(t, "callers") {
 			g := gates[rapid.IntRange(0, len(gates)-1).Draw(t, "node")]
-			out, err := g.Decide(context.Background(), "r", attrs, 1)
+			out, err := g.Decide(context.Background(), attrs, gate.Check{Rule: "r"})
 			require.NoError(t, err)
 			require.False(t, out.Degraded)
 			if out.Allowed {
@@ -138,19 +134,19 @@ func startNode(t *testing.T, run nodeRun) int64 {
 		t.Error(err)
 		return 0
 	}
-	out, err := os.CreateTemp(t.TempDir(), "count")
-	if err != nil {
-		t.Error(err)
-		return 0
-	}
-	defer out.Close()
-	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestGate_TwoProcessesShareOneRate$")
-	cmd.Env = append(os.Environ(), nodeEnv+"="+string(reported), nodeEnv+"_OUT="+out.Name())
+	out := filepath.Join(t.TempDir(), "count")
+	cmd := exec.CommandContext(t.Context(), os.Args[0],
+		"-test.run=^TestGate_TwoProcessesShareOneRate$")
+	cmd.Env = append(os.Environ(), nodeEnv+"="+string(reported), nodeEnv+"_OUT="+out)
 	if text, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("node: %v\n%s", err, text)
 	}
-	var n int64
-	if _, err := fmt.Fscan(out, &n); err != nil {
+	text, err := os.ReadFile(out)
+	if err != nil {
+		t.Error(err)
+	}
+	n, err := strconv.ParseInt(string(text), 10, 64)
+	if err != nil {
 		t.Error(err)
 	}
 	return n
@@ -163,7 +159,8 @@ func playNode(t *testing.T, reported string) {
 	require.NoError(t, json.Unmarshal([]byte(reported), &run))
 	b, err := rules.New(rules.Defaults()...)
 	require.NoError(t, err)
-	g := newGate(t, b, redislimit.New(steadyClient(t, run.Addr), nil), gate.Options{Deadline: unhurried})
+	g := newGate(t, b, redislimit.New(steadyClient(t, run.Addr), nil),
+		gate.Options{Deadline: unhurried})
 	ctx, cancel := context.WithDeadline(t.Context(), run.End)
 	defer cancel()
 	require.Positive(t, time.Until(run.Begin), "the node was ready only after the common start")
@@ -174,13 +171,14 @@ func playNode(t *testing.T, reported string) {
 		all.Go(func() { admitted.Add(callUntil(ctx, g)) })
 	}
 	all.Wait()
-	require.NoError(t, os.WriteFile(os.Getenv(nodeEnv+"_OUT"), fmt.Append(nil, admitted.Load()), 0o600))
+	require.NoError(t,
+		os.WriteFile(os.Getenv(nodeEnv+"_OUT"), fmt.Append(nil, admitted.Load()), 0o600))
 }
 
 func callUntil(ctx context.Context, g *gate.Gate) int64 {
 	n := int64(0)
 	for ctx.Err() == nil {
-		out, err := g.Decide(context.WithoutCancel(ctx), "randomPath", rules.Attributes{Goods: 1}, 1)
+		out, err := g.Decide(context.WithoutCancel(ctx), goods(1), gate.Check{Rule: "randomPath"})
 		if err == nil && out.Allowed && out.Wait(ctx) == nil {
 			n++
 		}

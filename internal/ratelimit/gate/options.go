@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -33,12 +34,8 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
-	if o.Deadline <= 0 {
-		o.Deadline = 50 * time.Millisecond
-	}
-	if o.Waiters <= 0 {
-		o.Waiters = 10_000
-	}
+	o.Deadline = cmp.Or(o.Deadline, 50*time.Millisecond)
+	o.Waiters = cmp.Or(o.Waiters, 10_000)
 	if o.Nodes == nil {
 		o.Nodes = func() int { return 1 }
 	}

@@ -23,24 +23,16 @@ type Result struct {
 	Unavailable bool
 	// Degraded: Redis did not decide in time, and the rule's onError did.
 	Degraded bool
+	// Rule that decided.
+	Rule *rules.Compiled
 	// DryRun: without dryRun the rule would have denied or delayed the request.
 	DryRun bool
 
-	rule    *rules.Compiled
 	gate    *Gate
 	request ratelimit.Request
 	shared  bool               // the permits were taken from the shared store
 	debt    *ratelimit.Request // of a degraded admission: the request to Redis
 }
-
-// Rule is the name of the rule that decided.
-func (r *Result) Rule() string { return r.rule.Name }
-
-// Message is the rule's own text for a denied request, or "".
-func (r *Result) Message() string { return r.rule.Message }
-
-// Fallback is the rule's own body for a denied request, or nil.
-func (r *Result) Fallback() *rules.Fallback { return r.rule.Fallback }
 
 // Wait waits until the permits are good, without a lock. It refunds them when it
 // fails: with ErrLimited when too many wait already, or with ctx's error.
@@ -54,22 +46,41 @@ func (r *Result) Wait(ctx context.Context) error {
 	defer r.gate.waiters.Add(-1)
 	if r.gate.waiters.Add(1) > r.gate.opts.Waiters {
 		r.Refund()
-		r.deny()
+		r.RetryAfter = r.Decision.Wait
+		r.Allowed, r.Granted, r.Decision.Wait = false, 0, 0
+		r.gate.opts.count(r.Rule.Name, EventDenied)
 		return ErrLimited
 	}
 	if err := sleep(ctx, r.Decision.Wait); err != nil {
 		r.Refund()
 		return fmt.Errorf("ratelimit: wait: %w", err)
 	}
-	r.gate.opts.count(r.rule.Name, EventWaited)
+	r.gate.opts.count(r.Rule.Name, EventWaited)
 	return nil
 }
 
-// deny turns the result into a denial.
-func (r *Result) deny() {
-	r.RetryAfter = r.Decision.Wait
-	r.Allowed, r.Granted, r.Decision.Wait = false, 0, 0
-	r.gate.opts.count(r.rule.Name, EventDenied)
+// WaitAll waits until the permits of all results are good. On an error it refunds
+// all of them and returns the result that failed, too. Errors are those of
+// Result.Wait.
+func WaitAll(ctx context.Context, results []Result) (*Result, error) {
+	var longest *Result
+	for i := range results {
+		if longest == nil || results[i].Decision.Wait > longest.Decision.Wait {
+			longest = &results[i]
+		}
+	}
+	if longest == nil {
+		return nil, nil
+	}
+	if err := longest.Wait(ctx); err != nil {
+		for i := range results {
+			if &results[i] != longest {
+				results[i].Refund()
+			}
+		}
+		return longest, err
+	}
+	return longest, nil
 }
 
 // Refund returns permits that the request will not use. It does not wait for
@@ -102,8 +113,8 @@ func (r *Result) Headers() (limit, policy string) {
 	if !r.Allowed {
 		reset = max(reset, r.RetryAfter)
 	}
-	return fmt.Sprintf("%q;r=%d;t=%d", r.rule.Name, r.Remaining, ceilSeconds(reset)),
-		fmt.Sprintf("%q;q=%d;w=%d", r.rule.Name, quota, max(1, ceilSeconds(window)))
+	return fmt.Sprintf("%q;r=%d;t=%d", r.Rule.Name, r.Remaining, ceilSeconds(reset)),
+		fmt.Sprintf("%q;q=%d;w=%d", r.Rule.Name, quota, max(1, ceilSeconds(window)))
 }
 
 func ceilSeconds(d time.Duration) int64 { return int64((d + time.Second - 1) / time.Second) }

@@ -9,8 +9,8 @@ import (
 )
 
 // takeShared decides by the cache of the key, else by Redis. While a call of the
-// key is in flight, callers that need one permit wait for it. The next call asks
-// for as many permits as callers wait.
+// key is in flight, callers wait for it. The next call asks for as many permits as
+// callers wait.
 func (g *Gate) takeShared(
 	ctx context.Context, rule *rules.Compiled, req ratelimit.Request,
 ) (ratelimit.Decision, error) {
@@ -53,8 +53,8 @@ func (g *Gate) await(
 }
 
 // takeCached answers from the key's cache, else it returns the call to wait for
-// and starts one if there is none. It returns neither for requests that must not
-// be merged: several permits, or smooth_bursty, whose callers pay for each other.
+// and starts one if there is none. It returns neither for smooth_bursty, whose
+// requests must not be merged: its callers pay for each other.
 func (g *Gate) takeCached(
 	rule *rules.Compiled, req ratelimit.Request, waiting *bool,
 ) (hit cached, inFlight *call) {
@@ -65,7 +65,7 @@ func (g *Gate) takeCached(
 			g.answered(rule, k, hit, waiting)
 			return
 		}
-		if req.N > 1 || req.Params.Kind == ratelimit.KindBursty {
+		if req.Params.Kind == ratelimit.KindBursty {
 			return
 		}
 		if !*waiting {
@@ -149,12 +149,9 @@ func (g *Gate) takeDirect(
 
 func (g *Gate) cacheDenial(rule *rules.Compiled, req ratelimit.Request, d ratelimit.Decision) {
 	now := g.opts.Now()
-	req.Min = req.N
 	g.keys.with(req.Key, now, func(k *keyState) {
 		k.setParams(req.Params)
-		if !now.Before(k.until) { // a cached denial of fewer permits says more: keep it
-			k.update(now, req, d, leaseSize(rule.Leases, req.Params))
-		}
+		k.update(now, req, d, leaseSize(rule.Leases, req.Params))
 	})
 }
 

@@ -22,7 +22,10 @@ func newClient(t testing.TB, addr string) *redis.Client {
 
 // oneOfThousand asks the default rule of /randomPath for a permit.
 func oneOfThousand(b *testing.B) ratelimit.Request {
-	terms, err := ratelimit.Limit{Algorithm: ratelimit.Reserve, PermitsPerSecond: 1000, MaxBurstSeconds: 1, MaxWaitMillis: 1000}.Params()
+	terms, err := ratelimit.Limit{
+		Algorithm: ratelimit.Reserve, PermitsPerSecond: 1000,
+		MaxBurstSeconds: 1, MaxWaitMillis: 1000,
+	}.Params()
 	require.NoError(b, err)
 	return ratelimit.Request{Key: "k", Params: terms, N: 1, MaxWait: time.Second}
 }

@@ -20,7 +20,8 @@ func decides(t *testing.T, client redis.UniversalClient) bool {
 		return false
 	}
 	// A whole ask: one permit of a bucket of two, which costs a second each.
-	_, err = client.EvalSha(t.Context(), sha, []string{"anything"}, "", 1, "t", "b", 1, 1, 0, 1_000_000, 1, 2_000_000, 2_000_000, 2).Result()
+	_, err = client.EvalSha(t.Context(), sha, []string{"anything"}, "", 1, "t", "b", 1, 1, 0,
+		1_000_000, 1, 2_000_000, 2_000_000, 2).Result()
 	return err == nil
 }
 
@@ -32,7 +33,8 @@ func TestPublisher_PublishesAgainAfterALoss(t *testing.T) {
 	go func() { ended <- redislimit.NewPublisher(client).Run(ctx, nil) }()
 	again := func(what string) {
 		t.Helper()
-		require.Eventually(t, func() bool { return decides(t, client) }, time.Minute, 10*time.Millisecond, what)
+		require.Eventually(t, func() bool { return decides(t, client) }, time.Minute,
+			10*time.Millisecond, what)
 	}
 	again("at first")
 	require.NoError(t, client.ScriptFlush(t.Context()).Err())

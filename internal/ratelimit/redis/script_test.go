@@ -22,7 +22,8 @@ func TestScripts_HeadersNameAllArguments(t *testing.T) {
 		for _, used := range regexp.MustCompile(`(KEYS|ARGV)\[(\d+)\]`).FindAllString(body, -1) {
 			require.Contains(t, header, used, "%s reads %s", name, used)
 		}
-		require.NotRegexp(t, `redis\.p?call\('[A-Z]+', [^)]*\.\.`, body, "a key is built in the script")
+		require.NotRegexp(t, `redis\.p?call\('[A-Z]+', [^)]*\.\.`, body,
+			"a key is built in the script")
 	}
 	require.Contains(t, lua.Source("ratelimit_decide"), "local STRIDE = 11")
 	require.Panics(t, func() { lua.Source("none") })

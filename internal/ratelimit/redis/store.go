@@ -17,24 +17,17 @@ import (
 	"flashsale.dev/seckill/scripts/lua"
 )
 
-// Client is a go-redis client: *redis.Client, *redis.ClusterClient or
-// redis.UniversalClient.
-type Client interface {
-	redis.Scripter
-	Del(ctx context.Context, keys ...string) *redis.IntCmd
-}
-
 // Store decides requests in Redis. It has no state of its own and no deadline but the
 // context's and the client's. It is safe for many goroutines.
 type Store struct {
-	client Client
+	client redis.UniversalClient
 	script *redis.Script
 	now    func() time.Time
 }
 
 // New makes a store on a client. now replaces Redis' clock in tests; else it is nil,
 // because the clocks of production nodes differ.
-func New(client Client, now func() time.Time) *Store {
+func New(client redis.UniversalClient, now func() time.Time) *Store {
 	return &Store{client: client, script: redis.NewScript(lua.Source("ratelimit_decide")), now: now}
 }
 
@@ -106,7 +99,8 @@ func (r *Store) run(
 		}
 		for _, q := range group {
 			if !q.Params.InRedis() {
-				return nil, ratelimit.BadField("algorithm", "%s works in one process only", q.Params.Limit().Algorithm)
+				return nil, ratelimit.BadField("algorithm", "%s works in one process only",
+					q.Params.Limit().Algorithm)
 			}
 			keys = append(keys, q.Key)
 			args = appendRequest(args, g, op, q, booked)
@@ -117,7 +111,8 @@ func (r *Store) run(
 		return nil, fmt.Errorf("ratelimit: decide: %w", err)
 	}
 	if len(reply) != 1+answerSize*len(keys) {
-		return nil, fmt.Errorf("ratelimit: decide: %d numbers for %d requests", len(reply), len(keys))
+		return nil, fmt.Errorf("ratelimit: decide: %d numbers for %d requests", len(reply),
+			len(keys))
 	}
 	return readAnswers(reply, groups), nil
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"flashsale.dev/seckill/internal/ratelimit"
+	redislimit "flashsale.dev/seckill/internal/ratelimit/redis"
 )
 
 // Setting is the limit of one key, as an operator sees it.
@@ -21,19 +22,11 @@ type Setting struct {
 	ResetMillis *int64 `json:"resetMillis,omitempty"`
 }
 
-// Limiters is the store of the rules' limiters.
-type Limiters interface {
-	// Peek decides a group of requests and takes nothing.
-	Peek(ctx context.Context, requests ...ratelimit.Request) (ratelimit.Decision, error)
-	// Reset drops limiters, so that the next requests find new ones.
-	Reset(ctx context.Context, keys ...string) error
-}
-
 // Admin reads and changes limits at run time, for operators.
 type Admin struct {
 	book  *Rulebook
 	sync  *Sync
-	store Limiters
+	store *redislimit.Store
 	own   OwnLimit
 }
 
@@ -42,7 +35,7 @@ type Admin struct {
 type OwnLimit func(ctx context.Context, rule, key string) (ratelimit.Limit, bool)
 
 // NewAdmin makes an Admin of the rules in book. own may be nil.
-func NewAdmin(book *Rulebook, sync *Sync, store Limiters, own OwnLimit) *Admin {
+func NewAdmin(book *Rulebook, sync *Sync, store *redislimit.Store, own OwnLimit) *Admin {
 	return &Admin{book: book, sync: sync, store: store, own: own}
 }
 
@@ -84,27 +77,24 @@ func (a *Admin) setting(ctx context.Context, rule *Compiled, key string) (Settin
 	if err != nil {
 		return Setting{}, err
 	}
-	s.Remaining, s.ResetMillis = ptr(d.Remaining), ptr((d.ResetAfter + time.Millisecond - 1).Milliseconds())
+	s.Remaining, s.ResetMillis = ptr(d.Remaining), ptr(
+		(d.ResetAfter + time.Millisecond - 1).Milliseconds())
 	return s, nil
 }
 
-// effective is Rulebook.Params with the key's own limit, and where it comes from.
-func (a *Admin) effective(ctx context.Context, rule *Compiled, key string) (ratelimit.Params, string) {
-	set := a.book.set.Load().limits[rule.Name]
-	if t, ok := set[key]; ok {
-		return t, "operator"
-	}
+// effective is the limit that applies to a key, and where it comes from.
+func (a *Admin) effective(
+	ctx context.Context, rule *Compiled, key string,
+) (ratelimit.Params, string) {
+	var own *ratelimit.Params
 	if a.own != nil && key != AnyKey {
 		if limit, ok := a.own(ctx, rule.Name, key); ok {
 			if t, err := limit.Params(); err == nil {
-				return t, "sale"
+				own = &t
 			}
 		}
 	}
-	if t, ok := set[AnyKey]; ok {
-		return t, "operator"
-	}
-	return rule.params, "rule"
+	return a.book.effective(rule, key, own)
 }
 
 // Set applies a change to the effective limit of a key, on every node within 1 s. It
@@ -125,7 +115,8 @@ func (a *Admin) Set(ctx context.Context, name, key string, change Change) (Setti
 		return Setting{}, err
 	}
 	if rule.Scope == ScopeGlobal && !params.InRedis() {
-		return Setting{}, ratelimit.BadField("algorithm", "%s works in one process only", limit.Algorithm)
+		return Setting{}, ratelimit.BadField("algorithm", "%s works in one process only",
+			limit.Algorithm)
 	}
 	if err := a.change(ctx, name, key, &limit); err != nil {
 		return Setting{}, err
@@ -156,7 +147,8 @@ func (a *Admin) change(ctx context.Context, name, key string, limit *ratelimit.L
 		return err
 	}
 	if err := a.sync.RunOnce(ctx); err != nil {
-		return fmt.Errorf("ratelimit: the limit is stored, but this node could not read it back: %w", err)
+		return fmt.Errorf(
+			"ratelimit: the limit is stored, but this node could not read it back: %w", err)
 	}
 	return nil
 }

@@ -1,6 +1,10 @@
 package rules
 
-import "flashsale.dev/seckill/internal/ratelimit"
+import (
+	"reflect"
+
+	"flashsale.dev/seckill/internal/ratelimit"
+)
 
 // Change is a Limit of which any field may be absent: the limit of a rule in the file,
 // or the body of an operator's PUT.
@@ -66,24 +70,14 @@ func (c Change) Apply(l ratelimit.Limit) ratelimit.Limit {
 	return c.over(l)
 }
 
+// over replaces the fields that the change has. A Change has the fields of a Limit, by the
+// same names; a test holds that.
 func (c Change) over(l ratelimit.Limit) ratelimit.Limit {
-	set(&l.Algorithm, c.Algorithm)
-	set(&l.PermitsPerSecond, c.PermitsPerSecond)
-	set(&l.MaxBurstSeconds, c.MaxBurstSeconds)
-	set(&l.MaxWaitMillis, c.MaxWaitMillis)
-	set(&l.Burst, c.Burst)
-	set(&l.Delay, c.Delay)
-	set(&l.NoDelay, c.NoDelay)
-	set(&l.Limit, c.Limit)
-	set(&l.IntervalSeconds, c.IntervalSeconds)
-	set(&l.Parts, c.Parts)
-	set(&l.WarmupSeconds, c.WarmupSeconds)
-	set(&l.ColdFactor, c.ColdFactor)
-	return l
-}
-
-func set[T any](to *T, from *T) {
-	if from != nil {
-		*to = *from
+	from, to := reflect.ValueOf(c), reflect.ValueOf(&l).Elem()
+	for i := range from.NumField() {
+		if field := from.Field(i); !field.IsNil() {
+			to.FieldByName(from.Type().Field(i).Name).Set(field.Elem())
+		}
 	}
+	return l
 }

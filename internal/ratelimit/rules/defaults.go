@@ -10,16 +10,23 @@ func Defaults() []Rule {
 		{
 			Name: "randomPath", Route: "/randomPath", By: []string{"goods"}, Leases: 10,
 			Change: Change{
-				Algorithm: ptr(ratelimit.Reserve), PermitsPerSecond: ptr(1000.0), MaxBurstSeconds: ptr(1.0), MaxWaitMillis: ptr(int64(1000)),
+				Algorithm: ptr(ratelimit.Reserve), PermitsPerSecond: ptr(1000.0),
+				MaxBurstSeconds: ptr(1.0), MaxWaitMillis: ptr(int64(1000)),
 			},
 		},
 		{
 			Name: "randomPathPerUser", Route: "/randomPath", By: []string{"user"}, Scope: ScopeNode,
-			Change: Change{Algorithm: ptr(ratelimit.TokenBucket), PermitsPerSecond: ptr(20.0), MaxBurstSeconds: ptr(1.0)},
+			Change: Change{
+				Algorithm: ptr(ratelimit.TokenBucket), PermitsPerSecond: ptr(20.0),
+				MaxBurstSeconds: ptr(1.0),
+			},
 		},
 		{
 			Name: "session", Route: "POST /session", By: []string{"ip"}, Scope: ScopeNode,
-			Change: Change{Algorithm: ptr(ratelimit.TokenBucket), PermitsPerSecond: ptr(20.0), MaxBurstSeconds: ptr(2.0)},
+			Change: Change{
+				Algorithm: ptr(ratelimit.TokenBucket), PermitsPerSecond: ptr(20.0),
+				MaxBurstSeconds: ptr(2.0),
+			},
 		},
 	}
 }

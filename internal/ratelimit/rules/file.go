@@ -24,12 +24,7 @@ func Load(path string) (*Rulebook, error) {
 	if path == "" {
 		return New(Defaults()...)
 	}
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, fmt.Errorf("ratelimit: open rules: %w", err)
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxRulesFile+1))
+	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("ratelimit: read rules: %w", err)
 	}
@@ -47,7 +42,8 @@ func Parse(text []byte) ([]Rule, error) {
 		return nil, fmt.Errorf("larger than %d bytes", maxRulesFile)
 	}
 	var file ruleFile
-	if err := yaml.UnmarshalWithOptions(text, &file, yaml.Strict()); err != nil && !errors.Is(err, io.EOF) {
+	if err := yaml.UnmarshalWithOptions(text, &file, yaml.Strict()); err != nil &&
+		!errors.Is(err, io.EOF) {
 		return nil, errors.New(yaml.FormatError(err, false, true))
 	}
 	seen := map[string]bool{}

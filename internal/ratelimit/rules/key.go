@@ -27,18 +27,13 @@ const maxKeyPart = 64
 
 // Key joins the attributes that the rule counts by; ok is false if one is missing.
 func (r *Compiled) Key(a Attributes) (key string, ok bool) {
-	if len(r.By) == 1 {
-		return keyPart(r.By[0], a)
-	}
-	parts := make([]string, 0, len(r.By))
-	for _, by := range r.By {
-		part, ok := keyPart(by, a)
-		if !ok {
+	var parts [maxBy]string // on the stack: every request makes a key
+	for i, by := range r.By {
+		if parts[i], ok = keyPart(by, a); !ok {
 			return "", false
 		}
-		parts = append(parts, part)
 	}
-	return strings.Join(parts, ":"), true
+	return strings.Join(parts[:len(r.By)], ":"), true
 }
 
 func keyPart(by string, a Attributes) (string, bool) {
@@ -77,18 +72,15 @@ func ipPart(ip netip.Addr) (string, bool) {
 // bounded hashes a value that is long or has special characters: braces would change
 // the hash tag, and colons would make two keys equal.
 func bounded(value string) string {
-	plain := len(value) <= maxKeyPart
-	for i := 0; plain && i < len(value); i++ {
-		c := value[i]
-		plain = c == '-' || c == '_' || c == '.' || c == '/' ||
-			('0' <= c && c <= '9') || ('a' <= c && c <= 'z') || ('A' <= c && c <= 'Z')
-	}
-	if plain {
+	if len(value) <= maxKeyPart && strings.Trim(value, plain) == "" {
 		return value
 	}
 	sum := sha256.Sum256([]byte(value))
 	return "#" + hex.EncodeToString(sum[:16])
 }
+
+// plain are the characters that a key contains as they are.
+const plain = "-_./0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 // SharedKey is the key of requests that lack an attribute of the rule.
 const SharedKey = "-"

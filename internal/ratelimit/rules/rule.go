@@ -106,7 +106,8 @@ func (r Rule) compile() (*Compiled, error) {
 		return nil, err
 	}
 	if r.Scope == ScopeGlobal && !params.InRedis() {
-		return nil, ratelimit.BadField("algorithm", "%s works in one process only: set scope: node", params.Limit().Algorithm)
+		return nil, ratelimit.BadField("algorithm", "%s works in one process only: set scope: node",
+			params.Limit().Algorithm)
 	}
 	return &Compiled{Rule: r, params: params}, nil
 }
@@ -130,15 +131,19 @@ func (r Rule) withDefaults() Rule {
 func (r Rule) validate() error {
 	switch {
 	case !ruleName.MatchString(r.Name):
-		return ratelimit.BadField("name", "must be a letter and at most 63 letters, digits, _ or -, and is %q", r.Name)
+		return ratelimit.BadField("name",
+			"must be a letter and at most 63 letters, digits, _ or -, and is %q", r.Name)
 	case !routeName.MatchString(r.Route):
-		return ratelimit.BadField("route", "must be * or a path, with a method before it or not, and is %q", r.Route)
+		return ratelimit.BadField("route",
+			"must be * or a path, with a method before it or not, and is %q", r.Route)
 	case len(r.By) > maxBy:
 		return ratelimit.BadField("by", "joins more than %d", maxBy)
 	case r.Scope != ScopeGlobal && r.Scope != ScopeNode:
 		return ratelimit.BadField("scope", "must be global or node, and is %q", r.Scope)
-	case !slices.Contains([]OnMissingKey{OnMissingShared, OnMissingDeny, OnMissingSkip}, r.OnMissingKey):
-		return ratelimit.BadField("onMissingKey", "must be shared, deny or skip, and is %q", r.OnMissingKey)
+	case !slices.Contains([]OnMissingKey{OnMissingShared, OnMissingDeny, OnMissingSkip},
+		r.OnMissingKey):
+		return ratelimit.BadField("onMissingKey", "must be shared, deny or skip, and is %q",
+			r.OnMissingKey)
 	case !slices.Contains([]OnError{OnErrorClosed, OnErrorOpen, OnErrorLocal}, r.OnError):
 		return ratelimit.BadField("onError", "must be closed, open or local, and is %q", r.OnError)
 	case r.Leases < 0 || r.Leases > maxLeases:
@@ -155,9 +160,11 @@ func (r Rule) validate() error {
 
 func (r Rule) checkBy() error {
 	for i, by := range r.By {
-		known := slices.Contains([]string{"goods", "user", "ip", "route", "global"}, by) || headerName.MatchString(by)
+		known := slices.Contains([]string{"goods", "user", "ip", "route", "global"}, by) ||
+			headerName.MatchString(by)
 		if !known || slices.Contains(r.By[:i], by) {
-			return ratelimit.BadField("by", "must be of goods, user, ip, header:X, route, global, each once, and has %q", by)
+			return ratelimit.BadField("by",
+				"must be of goods, user, ip, header:X, route, global, each once, and has %q", by)
 		}
 	}
 	return nil

@@ -3,8 +3,6 @@ package rules
 import (
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"sync/atomic"
 
 	"flashsale.dev/seckill/internal/ratelimit"
@@ -49,18 +47,6 @@ func New(rules ...Rule) (*Rulebook, error) {
 	return b, nil
 }
 
-// Names of the rules, sorted.
-func (b *Rulebook) Names() []string { return slices.Sorted(maps.Keys(b.rules)) }
-
-// Rule returns a rule with its defaults filled in.
-func (b *Rulebook) Rule(name string) (Rule, bool) {
-	c, ok := b.rules[name]
-	if !ok {
-		return Rule{}, false
-	}
-	return c.Rule, true
-}
-
 // ForRoute names the rules of a route: those of scope node first, because they cost no
 // call, and otherwise in the order of the file.
 func (b *Rulebook) ForRoute(method, route string) []string {
@@ -85,21 +71,29 @@ func (b *Rulebook) Find(name string) (*Compiled, error) {
 	return nil, fmt.Errorf("%w: %q", ErrNoRule, name)
 }
 
-// Params are the limit that applies to a key. The first of these that exists: the
-// operator's limit of the key, own (a sale's rate), the operator's limit of all keys, the
-// rule's limit.
+// Params are the limit that applies to a key. own is the key's own limit, such as a sale's
+// rate, or nil.
 func (b *Rulebook) Params(rule *Compiled, key string, own *ratelimit.Params) ratelimit.Params {
+	t, _ := b.effective(rule, key, own)
+	return t
+}
+
+// effective is the first of these that exists, and where it comes from: the operator's
+// limit of the key, the key's own limit, the operator's limit of all keys, the rule's.
+func (b *Rulebook) effective(
+	rule *Compiled, key string, own *ratelimit.Params,
+) (t ratelimit.Params, source string) {
 	set := b.set.Load().limits[rule.Name]
 	if t, ok := set[key]; ok {
-		return t
+		return t, "operator"
 	}
 	if own != nil {
-		return *own
+		return *own, "sale"
 	}
 	if t, ok := set[AnyKey]; ok {
-		return t
+		return t, "operator"
 	}
-	return rule.params
+	return rule.params, "rule"
 }
 
 // replace installs the operators' limits. It skips unknown rules and invalid limits,

@@ -3,6 +3,8 @@ package rules_test
 import (
 	"os"
 	"path/filepath"
+	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -20,30 +22,72 @@ func book(t testing.TB, yaml string) *rules.Rulebook {
 	return b
 }
 
+func ruleNamed(t testing.TB, b *rules.Rulebook, name string) *rules.Compiled {
+	rule, err := b.Find(name)
+	require.NoError(t, err)
+	return rule
+}
+
 // thousand is the limit of the default rule of /randomPath.
-var thousand = ratelimit.Limit{Algorithm: ratelimit.Reserve, PermitsPerSecond: 1000, MaxBurstSeconds: 1, MaxWaitMillis: 1000}
+var thousand = ratelimit.Limit{
+	Algorithm: ratelimit.Reserve, PermitsPerSecond: 1000,
+	MaxBurstSeconds: 1, MaxWaitMillis: 1000,
+}
 
 func TestParse_ErrorsNameTheLine(t *testing.T) {
 	for name, c := range map[string]struct{ yaml, says string }{
-		"unknown field":     {"rules:\n  - name: a\n    colour: red\n", "[3:5] unknown field \"colour\""},
-		"wrong type":        {"rules:\n  - name: a\n    limit: many\n", "[3:12]"},
-		"unknown algorithm": {"rules:\n  - name: a\n    algorithm: magic\n", "line 3: rules[0] a: algorithm: unknown \"magic\""},
-		"negative rate":     {"rules:\n  - name: ok\n  - name: b\n    permitsPerSecond: -1\n", "line 4: rules[1] b: permitsPerSecond"},
-		"interval zero":     {"rules:\n  - name: a\n    intervalSeconds: 0\n", "line 3: rules[0] a: intervalSeconds"},
-		"by nonsense":       {"rules:\n  - name: a\n    by: [moon]\n", "line 3: rules[0] a: by"},
-		"by twice":          {"rules:\n  - name: a\n    by: [ip, ip]\n", "by"},
-		"no name":           {"rules:\n  - limit: 5\n", "rules[0]: name"},
-		"name twice":        {"rules:\n  - name: a\n  - name: a\n", "line 3: rules[1] a: name: \"a\" occurs twice"},
-		"doubled field":     {"rules:\n  - name: a\n    limit: 1\n    limit: 2\n", "[4:5]"},
-		"on error":          {"rules:\n  - name: a\n    onError: panic\n", "line 3: rules[0] a: onError"},
-		"on missing key":    {"rules:\n  - name: a\n    onMissingKey: cry\n", "line 3: rules[0] a: onMissingKey"},
-		"leases":            {"rules:\n  - name: a\n    leases: 5000\n", "line 3: rules[0] a: leases"},
-		"log in redis":      {"rules:\n  - name: a\n    algorithm: sliding_log\n", "algorithm: sliding_log works in one process only"},
-		"waits differ":      {"rules:\n  - name: a\n    maxWait: 1s\n    maxWaitMillis: 5\n", "maxWait"},
-		"fallback code":     {"rules:\n  - name: a\n    fallback: {code: 0}\n", "fallback.code"},
-		"too many digits":   {"rules:\n  - name: a\n    permitsPerSecond: 0.1234567890123\n", "permitsPerSecond"},
-		"not YAML":          {"rules: [", "["},
-		"not rules":         {"rule: []", "unknown field"},
+		"unknown field": {
+			"rules:\n  - name: a\n    colour: red\n",
+			"[3:5] unknown field \"colour\"",
+		},
+		"wrong type": {"rules:\n  - name: a\n    limit: many\n", "[3:12]"},
+		"unknown algorithm": {
+			"rules:\n  - name: a\n    algorithm: magic\n",
+			"line 3: rules[0] a: algorithm: unknown \"magic\"",
+		},
+		"negative rate": {
+			"rules:\n  - name: ok\n  - name: b\n    permitsPerSecond: -1\n",
+			"line 4: rules[1] b: permitsPerSecond",
+		},
+		"interval zero": {
+			"rules:\n  - name: a\n    intervalSeconds: 0\n",
+			"line 3: rules[0] a: intervalSeconds",
+		},
+		"by nonsense": {"rules:\n  - name: a\n    by: [moon]\n", "line 3: rules[0] a: by"},
+		"by twice":    {"rules:\n  - name: a\n    by: [ip, ip]\n", "by"},
+		"no name":     {"rules:\n  - limit: 5\n", "rules[0]: name"},
+		"name twice": {
+			"rules:\n  - name: a\n  - name: a\n",
+			"line 3: rules[1] a: name: \"a\" occurs twice",
+		},
+		"doubled field": {"rules:\n  - name: a\n    limit: 1\n    limit: 2\n", "[4:5]"},
+		"on error": {
+			"rules:\n  - name: a\n    onError: panic\n",
+			"line 3: rules[0] a: onError",
+		},
+		"on missing key": {
+			"rules:\n  - name: a\n    onMissingKey: cry\n",
+			"line 3: rules[0] a: onMissingKey",
+		},
+		"leases": {
+			"rules:\n  - name: a\n    leases: 5000\n",
+			"line 3: rules[0] a: leases",
+		},
+		"log in redis": {
+			"rules:\n  - name: a\n    algorithm: sliding_log\n",
+			"algorithm: sliding_log works in one process only",
+		},
+		"waits differ": {
+			"rules:\n  - name: a\n    maxWait: 1s\n    maxWaitMillis: 5\n",
+			"maxWait",
+		},
+		"fallback code": {"rules:\n  - name: a\n    fallback: {code: 0}\n", "fallback.code"},
+		"too many digits": {
+			"rules:\n  - name: a\n    permitsPerSecond: 0.1234567890123\n",
+			"permitsPerSecond",
+		},
+		"not YAML":  {"rules: [", "["},
+		"not rules": {"rule: []", "unknown field"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := rules.Parse([]byte(c.yaml))
@@ -61,14 +105,19 @@ rules:
   - {name: window, algorithm: fixed_window, limit: 10, interval: 500ms}
 `)
 	limits := map[string]ratelimit.Limit{
-		"bare":   {Algorithm: ratelimit.SlidingWindow, Limit: 100, IntervalSeconds: 60},
-		"rate":   {Algorithm: ratelimit.Reserve, PermitsPerSecond: 50, MaxBurstSeconds: 1, MaxWaitMillis: 1000},
-		"wait":   {Algorithm: ratelimit.Reserve, PermitsPerSecond: 50, MaxBurstSeconds: 1, MaxWaitMillis: 250},
+		"bare": {Algorithm: ratelimit.SlidingWindow, Limit: 100, IntervalSeconds: 60},
+		"rate": {
+			Algorithm: ratelimit.Reserve, PermitsPerSecond: 50, MaxBurstSeconds: 1,
+			MaxWaitMillis: 1000,
+		},
+		"wait": {
+			Algorithm: ratelimit.Reserve, PermitsPerSecond: 50, MaxBurstSeconds: 1,
+			MaxWaitMillis: 250,
+		},
 		"window": {Algorithm: ratelimit.FixedWindow, Limit: 10, IntervalSeconds: 0.5},
 	}
 	for name, want := range limits {
-		rule, ok := b.Rule(name)
-		require.True(t, ok)
+		rule := ruleNamed(t, b, name)
 		require.Equal(t, want, rule.WithDefaults(), name)
 		require.Equal(t, []string{"route"}, rule.By)
 		require.Equal(t, rules.OnErrorLocal, rule.OnError)
@@ -83,12 +132,22 @@ func TestChange_Apply(t *testing.T) {
 		quota  int64
 		window time.Duration
 	}{
-		"nothing":                       {rules.Change{}, 1000, time.Second},
-		"a rate":                        {rules.Change{PermitsPerSecond: &rate}, 50, time.Second},
-		"a burst":                       {rules.Change{MaxBurstSeconds: &burst}, 2000, 2 * time.Second},
-		"a window of the rate it had":   {rules.Change{Algorithm: &window}, 1000, time.Second},
-		"a window of another rate":      {rules.Change{Algorithm: &window, PermitsPerSecond: &rate}, 50, time.Second},
-		"a rate said as limit and time": {rules.Change{Limit: &limit, IntervalSeconds: &interval}, 1, 2 * time.Second},
+		"nothing": {rules.Change{}, 1000, time.Second},
+		"a rate":  {rules.Change{PermitsPerSecond: &rate}, 50, time.Second},
+		"a burst": {
+			rules.Change{MaxBurstSeconds: &burst},
+			2000,
+			2 * time.Second,
+		},
+		"a window of the rate it had": {rules.Change{Algorithm: &window}, 1000, time.Second},
+		"a window of another rate": {
+			rules.Change{Algorithm: &window, PermitsPerSecond: &rate},
+			50, time.Second,
+		},
+		"a rate said as limit and time": {
+			rules.Change{Limit: &limit, IntervalSeconds: &interval},
+			1, 2 * time.Second,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			params, err := c.change.Apply(thousand).Params()
@@ -98,23 +157,24 @@ func TestChange_Apply(t *testing.T) {
 			require.Equal(t, c.window, took)
 		})
 	}
-	require.ErrorContains(t, rules.Change{Algorithm: &meter}.Apply(thousand).Validate(), "burst")
+	_, err := rules.Change{Algorithm: &meter}.Apply(thousand).Params()
+	require.ErrorContains(t, err, "burst")
 }
 
 func TestLoad_AddsToTheDefaults(t *testing.T) {
 	b, err := rules.Load("")
 	require.NoError(t, err)
-	require.Equal(t, []string{"randomPath", "randomPathPerUser", "session"}, b.Names())
-	rule, _ := b.Rule("randomPath")
-	require.Equal(t, thousand, rule.WithDefaults())
+	require.Equal(t, thousand, ruleNamed(t, b, "randomPath").WithDefaults())
 
 	path := filepath.Join(t.TempDir(), "rules.yaml")
-	require.NoError(t, os.WriteFile(path, []byte("rules: [{name: randomPath, by: [goods], permitsPerSecond: 5}]"), 0o600))
+	require.NoError(t, os.WriteFile(path,
+		[]byte("rules: [{name: randomPath, by: [goods], permitsPerSecond: 5}]"), 0o600))
 	b, err = rules.Load(path)
 	require.NoError(t, err)
-	require.Equal(t, []string{"randomPath", "randomPathPerUser", "session"}, b.Names(), "the file adds to the defaults and replaces by name")
-	rule, _ = b.Rule("randomPath")
-	require.EqualValues(t, 5, rule.WithDefaults().PermitsPerSecond)
+	require.EqualValues(t, 5, ruleNamed(t, b, "randomPath").WithDefaults().PermitsPerSecond)
+	for _, name := range []string{"randomPathPerUser", "session"} {
+		ruleNamed(t, b, name) // the file adds to the defaults and replaces by name
+	}
 
 	_, err = rules.Load(filepath.Join(t.TempDir(), "none"))
 	require.ErrorIs(t, err, os.ErrNotExist)
@@ -123,7 +183,7 @@ func TestLoad_AddsToTheDefaults(t *testing.T) {
 func TestLoad_ExampleFile(t *testing.T) {
 	b, err := rules.Load("../../../deploy/ratelimit.example.yaml")
 	require.NoError(t, err)
-	require.Greater(t, len(b.Names()), 4)
+	require.Greater(t, len(b.ForRoute("POST", "/randomPath")), 2, "rules beyond the defaults")
 }
 
 func TestRulebook_ForRoute(t *testing.T) {
@@ -139,6 +199,21 @@ rules:
 	require.Equal(t, []string{"all"}, b.ForRoute("GET", "/sales"))
 	_, err := rules.Parse([]byte("rules: [{name: a, route: orders}]"))
 	require.ErrorContains(t, err, "route")
+}
+
+// TestChange_HasTheFieldsOfALimit: Change.Apply copies fields by name, and the API and the
+// rules file must spell them alike.
+func TestChange_HasTheFieldsOfALimit(t *testing.T) {
+	change, limit := reflect.TypeFor[rules.Change](), reflect.TypeFor[ratelimit.Limit]()
+	require.Equal(t, limit.NumField(), change.NumField())
+	for i := range change.NumField() {
+		own, of := change.Field(i), limit.Field(i)
+		require.Equal(t, of.Name, own.Name)
+		require.Equal(t, reflect.PointerTo(of.Type), own.Type)
+		require.Equal(t, of.Tag.Get("yaml"), own.Tag.Get("yaml"))
+		json := strings.TrimSuffix(of.Tag.Get("json"), ",omitempty")
+		require.Equal(t, json+",omitempty", own.Tag.Get("json"))
+	}
 }
 
 // FuzzParseRules: any text is rules that can be used, or an error.

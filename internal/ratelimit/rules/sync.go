@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -45,7 +44,10 @@ type Sync struct {
 
 // NewSync makes a Sync with a random node id. It does nothing until Run or RunOnce.
 func NewSync(client redis.UniversalClient, book *Rulebook) *Sync {
-	s := &Sync{client: client, book: book, script: redis.NewScript(lua.Source("ratelimit_sync")), id: rand.Text(), running: make(chan struct{}, 1)}
+	s := &Sync{
+		client: client, book: book, script: redis.NewScript(lua.Source("ratelimit_sync")),
+		id: rand.Text(), running: make(chan struct{}, 1),
+	}
 	s.nodes.Store(1)
 	return s
 }
@@ -91,7 +93,8 @@ func (s *Sync) RunOnce(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, syncTimeout)
 	defer cancel()
 	known := s.book.set.Load().version
-	reply, err := s.script.Run(ctx, s.client, []string{nodesKey, versionKey, overridesKey}, s.id, known, nodeTTL).Slice()
+	reply, err := s.script.Run(ctx, s.client, []string{nodesKey, versionKey, overridesKey}, s.id,
+		known, nodeTTL).Slice()
 	if err != nil {
 		return fmt.Errorf("ratelimit: read changed limits: %w", err)
 	}
@@ -148,7 +151,7 @@ func readOverrides(fields []string) map[string]map[string]ratelimit.Limit {
 func (s *Sync) restore(ctx context.Context, version int64) error {
 	pairs := []any{}
 	for name, byKey := range s.known {
-		for key, limit := range maps.All(byKey) {
+		for key, limit := range byKey {
 			text, err := json.Marshal(limit)
 			if err != nil {
 				return fmt.Errorf("ratelimit: restore rules: %w", err)
@@ -175,14 +178,14 @@ func overrideField(rule, key string) string { return rule + " " + key }
 func (s *Sync) set(ctx context.Context, rule, key string, limit *ratelimit.Limit) error {
 	ctx, cancel := context.WithTimeout(ctx, syncTimeout)
 	defer cancel()
-	_, err := s.client.TxPipelined(ctx, func(p redis.Pipeliner) error {
+	text, err := json.Marshal(limit)
+	if err != nil {
+		return fmt.Errorf("ratelimit: set limit: %w", err)
+	}
+	_, err = s.client.TxPipelined(ctx, func(p redis.Pipeliner) error {
 		if limit == nil {
 			p.HDel(ctx, overridesKey, overrideField(rule, key))
 		} else {
-			text, err := json.Marshal(limit)
-			if err != nil {
-				return err
-			}
 			p.HSet(ctx, overridesKey, overrideField(rule, key), text)
 		}
 		p.Incr(ctx, versionKey)

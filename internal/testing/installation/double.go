@@ -12,8 +12,8 @@ import (
 // copied marks a message that DoubleMessages has sent, so that it is not doubled again.
 const copied = "x-copied"
 
-// DoubleMessages sends every order message a second time, in its own time and so often in another order, until the test
-// ends. It returns how many it has sent.
+// DoubleMessages sends every order message a second time, in its own time and so often in another
+// order, until the test ends. It returns how many it has sent.
 func (r *Installation) DoubleMessages(t testing.TB) *atomic.Int64 {
 	t.Helper()
 	conn, err := amqp.Dial(r.AMQP)
@@ -34,8 +34,10 @@ func (r *Installation) DoubleMessages(t testing.TB) *atomic.Int64 {
 			if _, again := d.Headers[copied]; again {
 				continue
 			}
-			m := amqp.Publishing{Headers: amqp.Table{copied: true}, Body: d.Body, DeliveryMode: amqp.Persistent, ContentType: d.ContentType}
-			if ch.PublishWithContext(t.Context(), d.Exchange, d.RoutingKey, false, false, m) == nil {
+			m := amqp.Publishing{Headers: amqp.Table{copied: true}, Body: d.Body,
+				DeliveryMode: amqp.Persistent, ContentType: d.ContentType}
+			if ch.PublishWithContext(t.Context(), d.Exchange, d.RoutingKey, false, false,
+				m) == nil {
 				sent.Add(1)
 			}
 		}

@@ -2,9 +2,8 @@ package installation
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
-	"net"
-	"strings"
 	"testing"
 	"time"
 
@@ -29,65 +28,65 @@ type Options struct {
 	APIs, Consumers int
 	Topology        Topology // which servers are several
 	DSN             string   // of a fresh database
-	Redis           []string // settings, as servers.WithRedisConf takes them
+	Redis           []string // lines of redis.conf
 	Env             []string // further settings of all programs, NAME=value
 	OwnRabbit       bool     // a broker of the installation's own, to be killed or emptied
 	Wired           bool     // the programs reach the servers over the installation's Wires
 	Failover        bool     // Redis has a Replica, and three Sentinels that would promote it
-	OwnSQL          bool     // a MariaDB of the installation's own, or a group, on a Disk that can be full
+	OwnSQL          bool     // a MariaDB of its own, or a group, on a Disk that can be full
 	BusWires        bool     // the nodes of a Redis Cluster can be cut off from each other
-	Plain           bool     // the programs use a MySQL account without the right to write to a read-only server
-	Hosts           bool     // each API listens on a loopback address of its own, as each would have a host of its own
+	Plain           bool     // programs' account may not write to a MySQL that is read-only
+	Hosts           bool     // each API listens on a loopback address of its own
 }
 
 // Installation is an installation that is up.
 type Installation struct {
-	Redis     *servers.RedisServer   // of a cluster the master that keeps the sale: see Aim
+	Redis     *servers.RedisServer   // of a Cluster the master that keeps the sale: see Aim
 	Cluster   *servers.RedisNodes    // nil where Redis is one
-	Replica   *servers.RedisServer   // follows Redis over the wire "replica-redis", where Failover was asked for
+	Replica   *servers.RedisServer   // follows Redis over the wire "replica-redis": see Failover
 	Sentinels []*servers.RedisServer // know Redis as servers.SentinelMaster
-	Rabbit    *servers.RabbitServer  // the suite's, or the installation's own; of a cluster the node that AimRabbit chose
+	Rabbit    *servers.RabbitServer  // of a cluster the node that AimRabbit chose
 	Rabbits   *servers.RabbitNodes   // the cluster's; nil where there is one broker
-	SQL       *servers.SQLServer     // the suite's, or the installation's own; of a Group its primary at the start; nil where the DSN was given
-	Group     *servers.SQLGroup      // the suite's, or the installation's own, where the topology has one
+	SQL       *servers.SQLServer     // of a Group its first primary; nil where the DSN was given
+	Group     *servers.SQLGroup      // nil where MySQL is one
 	AMQP      string                 // the virtual host's URL, on the first node of a cluster
 	DSN       string
 	Disk      *Disk // SQL's, where it is the installation's own
 	APIs      []*Program
 	Consumers []*Program
 	Tokens    *auth.Tokens
-	Wires     map[string]*netfault.Proxy // "api-redis", "consumer-mysql" and so on, where they are asked for
+	Wires     map[string]*netfault.Proxy // "api-redis", "consumer-mysql" and so on: see Wired
 
 	apiEnv, consumerEnv []string // settings of those that are there, and of those that join
 	hosts               bool
+	db                  *sql.DB
 }
 
-// Start builds the programs, migrates the database and starts everything; all of it ends with the test.
+// Start builds the programs, migrates the database and starts everything; all of it ends with the
+// test.
 func Start(t testing.TB, suite *servers.Suite, o Options) *Installation {
 	t.Helper()
-	redisOpts := make([]servers.RedisOption, 0, len(o.Redis))
-	for _, setting := range o.Redis {
-		redisOpts = append(redisOpts, servers.WithRedisConf(setting))
-	}
 	r := &Installation{DSN: o.DSN}
-	if o.Topology.RedisCluster {
-		r.ofCluster(t, o)
-	} else {
-		r.Redis = servers.Redis(t, redisOpts...)
-	}
+	r.startRedis(t, o)
 	r.startRabbit(t, suite, o)
 	if r.DSN == "" {
 		r.startSQL(t, suite, o)
 	}
 	if binaries(t); o.Failover { // last of the servers: see the sentinels' failover-timeout
-		r.watchOver(t, redisOpts)
+		r.watchOver(t, o.Redis)
 	}
 	var err error
+	r.db, err = sql.Open("mysql", r.DSN)
+	require.NoError(t, err)
+	// after a failover a connection that was kept would lead to the old primary
+	r.db.SetMaxIdleConns(-1)
+	t.Cleanup(func() { _ = r.db.Close() })
 	r.Tokens, err = auth.New([]byte(Secret), 0, time.Now)
 	require.NoError(t, err)
 	env := append([]string{"SECKILL_JWT_SECRET=" + Secret, "SECKILL_LOG_FORMAT=text"}, o.Env...)
 	Run(t, "seckillctl", append(r.servers(t, "", Options{}), env...), "migrate")
-	r.consumerEnv, r.apiEnv = append(r.servers(t, "consumer", o), env...), append(r.servers(t, "api", o), env...)
+	r.consumerEnv, r.apiEnv = append(r.servers(t, "consumer", o), env...),
+		append(r.servers(t, "api", o), env...)
 	r.hosts = o.Hosts
 	for range max(1, o.Consumers) {
 		r.JoinConsumer(t)
@@ -107,7 +106,9 @@ func (r *Installation) Merchant(t testing.TB) apiclient.Client {
 }
 
 // Operator calls the first API as an operator.
-func (r *Installation) Operator(t testing.TB) apiclient.Client { return r.as(t, seckill.Operator, 1) }
+func (r *Installation) Operator(t testing.TB) apiclient.Client {
+	return r.as(t, seckill.Operator, 1)
+}
 
 // Buyer calls the first API as a buyer.
 func (r *Installation) Buyer(t testing.TB, id int64) apiclient.Client {
@@ -118,15 +119,18 @@ func (r *Installation) as(t testing.TB, role seckill.Role, id int64) apiclient.C
 	t.Helper()
 	token, err := r.Tokens.Sign(seckill.Actor{ID: id, Role: role}, time.Hour)
 	require.NoError(t, err)
-	return apiclient.Client{Base: r.Base(0), Token: token, HTTP: apicheck.Client(t, apiclient.NewHTTP(4))}
+	return apiclient.Client{Base: r.Base(0), Token: token,
+		HTTP: apicheck.Client(t, apiclient.NewHTTP(4))}
 }
 
 // BuyerToken signs a buyer's token, with a name and a phone number.
 func (r *Installation) BuyerToken(id int64) (string, error) {
-	return r.Tokens.Sign(seckill.Actor{ID: id, Role: seckill.Buyer, Name: fmt.Sprintf("买家 %d", id), Phone: "+8613800000000"}, time.Hour)
+	return r.Tokens.Sign(seckill.Actor{ID: id, Role: seckill.Buyer, Name: fmt.Sprintf("买家 %d", id),
+		Phone: "+8613800000000"}, time.Hour)
 }
 
-// PutUp puts up a sale that is on, without a limit of random paths that would be felt, and returns its goods id.
+// PutUp puts up a sale that is on, without a limit of random paths that would be felt, and returns
+// its goods id.
 func (r *Installation) PutUp(t testing.TB, units, perBuyer int64) string {
 	t.Helper()
 	return r.PutUpFor(t, units, perBuyer, time.Now().Add(-time.Minute), time.Now().Add(time.Hour))
@@ -136,8 +140,10 @@ func (r *Installation) PutUp(t testing.TB, units, perBuyer int64) string {
 func (r *Installation) PutUpFor(t testing.TB, units, perBuyer int64, start, end time.Time) string {
 	t.Helper()
 	goods, err := r.Merchant(t).PutUp(t.Context(), apiclient.NewSale{
-		Title: "a kettle", Price: 1999, Stock: units, StartAt: start.UTC(), EndAt: end.UTC(), PerBuyerLimit: perBuyer,
-		Rate: &apiclient.Rate{PermitsPerSecond: 100_000, MaxBurstSeconds: 1, MaxWaitMillis: 1000},
+		Title: "a kettle", Price: 1999, Stock: units, StartAt: start.UTC(), EndAt: end.UTC(),
+		PerBuyerLimit: perBuyer,
+		Rate: &apiclient.Rate{PermitsPerSecond: 100_000, MaxBurstSeconds: 1,
+			MaxWaitMillis: 1000},
 	})
 	require.NoError(t, err)
 	r.Aim(t, goods)
@@ -152,28 +158,4 @@ func (r *Installation) Drained(t testing.TB, goods string, within time.Duration)
 	l, err := r.Merchant(t).Drained(ctx, goods)
 	require.NoError(t, err, "the ledger when patience ended: %+v", l)
 	return l
-}
-
-// freePort finds a port that was free a moment ago.
-func freePort(t testing.TB) string {
-	t.Helper()
-	return freePortOf(t, "127.0.0.1")
-}
-
-func freePortOf(t testing.TB, host string) string {
-	t.Helper()
-	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", net.JoinHostPort(host, "0"))
-	require.NoError(t, err)
-	defer l.Close()
-	return l.Addr().String()
-}
-
-// setting finds NAME in an environment.
-func setting(env []string, name string) (string, bool) {
-	for _, pair := range env {
-		if value, ok := strings.CutPrefix(pair, name+"="); ok {
-			return value, true
-		}
-	}
-	return "", false
 }

@@ -1,14 +1,15 @@
 package installation
 
 import (
-	"context"
 	"fmt"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -19,17 +20,14 @@ import (
 
 // Program is one of the project's own programs, as a process of its own.
 type Program struct {
+	*servers.Process
 	Addr string // where it answers /readyz
 
-	name, file string
-	args, env  []string
-	log        *logFile
-	cmd        *exec.Cmd
-	ended      chan error
+	name string
 }
 
 // built holds the programs of one test binary: they are built once.
-var built = struct { //nolint:gochecknoglobals // building costs seconds, and the result does not change
+var built = struct { //nolint:gochecknoglobals // a build costs seconds and does not change
 	sync.Once
 	dir string
 	err error
@@ -46,21 +44,26 @@ func binaries(t testing.TB) string {
 		return dir
 	}
 	built.Do(func() {
-		if built.dir, built.err = os.MkdirTemp("", "seckill-programs-"); built.err != nil {
-			return
-		}
-		build := exec.Command("go", "build", "-o", built.dir+"/", "./cmd/...") // a build is not cut short
-		build.Dir, build.Env = moduleRoot(t), append(os.Environ(), "CGO_ENABLED=0")
-		if out, err := build.CombinedOutput(); err != nil {
-			built.err = fmt.Errorf("build the programs: %w\n%s", err, out)
+		if built.dir, built.err = os.MkdirTemp("", "seckill-programs-"); built.err == nil {
+			built.err = build("", "-o", built.dir+"/", "flashsale.dev/seckill/cmd/...")
 		}
 	})
 	require.NoError(t, built.err)
 	return built.dir
 }
 
-// Around runs the tests of a package between its servers and its programs: at the end the suite is closed and what was built is
-// removed. It returns the exit code. It is what a TestMain calls.
+// build runs go build in a directory; "" is this one. A build is not cut short.
+func build(dir string, args ...string) error {
+	cmd := exec.Command("go", append([]string{"build"}, args...)...)
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("go build %v: %w\n%s", args, err, out)
+	}
+	return nil
+}
+
+// Around runs the tests of a package between its servers and its programs: at the end the suite is
+// closed and what was built is removed. It returns the exit code. It is what a TestMain calls.
 func Around(m *testing.M, suite *servers.Suite) int {
 	defer Clean()
 	return suite.Around(m).Run()
@@ -90,26 +93,33 @@ func Try(t testing.TB, name string, env []string, args ...string) (string, error
 	return string(out), err
 }
 
-// StartProgram starts a program on a free port, given in the setting named, and waits until it is ready.
+// StartProgram starts a program on a free port, given in the setting named, and waits until it is
+// ready.
 func StartProgram(t testing.TB, name, addrSetting string, env []string, args ...string) *Program {
 	t.Helper()
-	return startProgramOn(t, freePort(t), name, addrSetting, env, args...)
+	return startProgramOn(t, "127.0.0.1", name, addrSetting, env, args...)
 }
 
-func startProgramOn(t testing.TB, addr, name, addrSetting string, env []string, args ...string) *Program {
+func startProgramOn(
+	t testing.TB, host, name, addrSetting string, env []string, args ...string,
+) *Program {
 	t.Helper()
-	p := &Program{name: name, file: filepath.Join(binaries(t), name), args: args, Addr: addr, log: &logFile{}}
-	p.env = append(append(os.Environ(), env...), addrSetting+"="+p.Addr)
-	if _, ok := setting(p.env, "SECKILL_OPS_ADDR"); !ok {
-		p.env = append(p.env, "SECKILL_OPS_ADDR="+freePort(t))
+	addr := freePort(t, host)
+	env = append(append(os.Environ(), env...), addrSetting+"="+addr)
+	if setting(env, opsAddr) == "" {
+		env = append(env, opsAddr+"="+freePort(t, "127.0.0.1"))
 	}
-	p.Start(t)
+	p := &Program{name: name, Addr: addr, Process: &servers.Process{
+		Path: filepath.Join(binaries(t), name), Args: args, Env: env,
+		File: filepath.Join(t.TempDir(), "log"),
+	}}
 	t.Cleanup(func() {
 		_ = p.Kill()
 		if t.Failed() {
 			t.Logf("the end of %s's log:\n%s", name, p.Log())
 		}
 	})
+	p.Start(t)
 	return p
 }
 
@@ -117,61 +127,96 @@ func startProgramOn(t testing.TB, addr, name, addrSetting string, env []string, 
 func (p *Program) Start(t testing.TB) {
 	t.Helper()
 	p.Launch(t)
-	require.Eventually(t, func() bool { return p.ready() }, time.Minute, 10*time.Millisecond, "%s is not ready:\n%s", p.name, p.log)
+	client := http.Client{Timeout: time.Second}
+	require.Eventually(t, func() bool {
+		resp, err := client.Get("http://" + p.Addr + "/readyz")
+		if err != nil {
+			return false
+		}
+		_ = resp.Body.Close()
+		return resp.StatusCode == http.StatusOK
+	}, time.Minute, 10*time.Millisecond, "%s is not ready:\n%s", p.name, p.Process)
 }
 
 // Launch starts it and does not wait.
 func (p *Program) Launch(t testing.TB) {
 	t.Helper()
-	p.cmd = exec.Command(p.file, p.args...) // it lives until it is killed
-	p.cmd.Env, p.cmd.Stdout, p.cmd.Stderr = p.env, p.log, p.log
-	p.cmd.SysProcAttr = dieWithTests()
-	require.NoError(t, p.cmd.Start())
-	p.ended = make(chan error, 1)
-	go func(cmd *exec.Cmd, ended chan<- error) { ended <- cmd.Wait(); close(ended) }(p.cmd, p.ended)
+	require.NoError(t, p.Process.Start())
 }
 
-func (p *Program) ready() bool {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+p.Addr+"/readyz", nil)
-	if err != nil {
-		return false
+// Become ends a program as an operator would and starts another build of it in its place.
+func (p *Program) Become(t testing.TB, file string) {
+	t.Helper()
+	require.NoError(t, p.Stop(), "%s", p.Log())
+	p.Path = file
+	p.Start(t)
+}
+
+// Use has the next start take the program of a folder; "" is our own again.
+func (p *Program) Use(t testing.TB, folder string) {
+	t.Helper()
+	if folder == "" {
+		folder = binaries(t)
 	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return false
-	}
-	_ = resp.Body.Close()
-	return resp.StatusCode == http.StatusOK
+	p.Path = filepath.Join(folder, p.name)
 }
 
-// Kill ends it at once, as a power cut would.
-func (p *Program) Kill() error {
-	err := p.cmd.Process.Kill()
-	<-p.ended //nolint:errcheck // "killed" is what was asked for
-	return err
-}
-
-// Stop asks it to end (SIGTERM) and returns how it did.
-func (p *Program) Stop() error {
-	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		return err
-	}
-	return <-p.ended
-}
-
-// Pause and Resume stop it in its tracks and let it go on.
-func (p *Program) Pause() error { return p.cmd.Process.Signal(syscall.SIGSTOP) }
-
-// Resume lets a paused program go on.
-func (p *Program) Resume() error { return p.cmd.Process.Signal(syscall.SIGCONT) }
-
-// Pid is its process, for reading its resource usage.
-func (p *Program) Pid() int { return p.cmd.Process.Pid }
+// opsAddr is the setting that says where a program answers /metrics and /debug/pprof.
+const opsAddr = "SECKILL_OPS_ADDR"
 
 // OpsAddr is where it answers /metrics and /debug/pprof.
-func (p *Program) OpsAddr() string {
-	addr, _ := setting(p.env, "SECKILL_OPS_ADDR")
-	return addr
+func (p *Program) OpsAddr() string { return setting(p.Env, opsAddr) }
+
+// Log is the end of what it wrote.
+func (p *Program) Log() string { return p.String() }
+
+// Wrote counts the lines of its log, of the last megabyte, that have all these words.
+func (p *Program) Wrote(words ...string) (lines int) {
+	for line := range strings.Lines(p.LogTail(1 << 20)) {
+		if !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(line, w) }) {
+			lines++
+		}
+	}
+	return lines
+}
+
+// firstHost is the last number of the first API's loopback address, where each has one of its own.
+const firstHost = 11
+
+// JoinAPI starts one more API beside those that are there, and returns it when it is ready.
+func (r *Installation) JoinAPI(t testing.TB) *Program {
+	t.Helper()
+	host := "127.0.0.1"
+	if r.hosts {
+		host = fmt.Sprintf("127.0.0.%d", firstHost+len(r.APIs))
+	}
+	r.APIs = append(r.APIs, startProgramOn(t, host, "api", "SECKILL_HTTP_ADDR", r.apiEnv))
+	return r.APIs[len(r.APIs)-1]
+}
+
+// JoinConsumer starts one more consumer beside those that are there, and returns it when it is
+// ready.
+func (r *Installation) JoinConsumer(t testing.TB) *Program {
+	t.Helper()
+	r.Consumers = append(r.Consumers, StartProgram(t, "order-consumer", opsAddr, r.consumerEnv))
+	return r.Consumers[len(r.Consumers)-1]
+}
+
+// freePort finds an address that was free a moment ago.
+func freePort(t testing.TB, host string) string {
+	t.Helper()
+	l, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
+	require.NoError(t, err)
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// setting finds NAME in an environment, "" where it is not set.
+func setting(env []string, name string) string {
+	for _, pair := range env {
+		if value, ok := strings.CutPrefix(pair, name+"="); ok {
+			return value
+		}
+	}
+	return ""
 }

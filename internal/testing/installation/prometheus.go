@@ -7,16 +7,18 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/testing/servers"
 )
 
-// Prometheus is a real one that scrapes the installation's programs five times a second, for the length of a test.
+// Prometheus is a real one that scrapes the installation's programs five times a second, for the
+// length of a test.
 type Prometheus struct{ base string }
 
 // prometheusFile is Debian's.
@@ -25,29 +27,30 @@ const prometheusFile = "/usr/bin/prometheus"
 // Prometheus starts one. Rules may name a file of rules; they are evaluated twice a second.
 func (r *Installation) Prometheus(t testing.TB, rules ...string) *Prometheus {
 	t.Helper()
-	dir, addr := t.TempDir(), freePort(t)
+	dir, addr := t.TempDir(), freePort(t, "127.0.0.1")
 	file := filepath.Join(dir, "prometheus.yml")
 	require.NoError(t, os.WriteFile(file, []byte(r.scrapes(rules)), 0o600))
-	log := &logFile{}
-	cmd := exec.Command(prometheusFile, "--config.file="+file, "--storage.tsdb.path="+filepath.Join(dir, "data"),
-		"--web.listen-address="+addr, "--log.level=warn")
-	cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = log, log, dieWithTests()
-	require.NoError(t, cmd.Start())
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-	})
+	process := &servers.Process{
+		Path: prometheusFile, File: filepath.Join(dir, "log"),
+		Args: []string{
+			"--config.file=" + file, "--storage.tsdb.path=" + filepath.Join(dir, "data"),
+			"--web.listen-address=" + addr, "--log.level=warn",
+		},
+	}
+	require.NoError(t, process.Start())
+	t.Cleanup(func() { _ = process.Kill() })
 	p := &Prometheus{base: "http://" + addr}
 	require.Eventually(t, func() bool {
 		series, err := p.Query(t.Context(), "sum(up)")
-		return err == nil && len(series) == 1 && series[0].Number() == float64(len(r.APIs)+len(r.Consumers))
-	}, time.Minute, 50*time.Millisecond, "prometheus does not scrape all programs:\n%s", log)
+		return err == nil && len(series) == 1 &&
+			series[0].Number() == float64(len(r.APIs)+len(r.Consumers))
+	}, time.Minute, 50*time.Millisecond, "prometheus does not scrape all programs:\n%s", process)
 	return p
 }
 
 func (r *Installation) scrapes(rules []string) string {
 	var b strings.Builder
-	b.WriteString("global: {scrape_interval: 200ms, scrape_timeout: 200ms, evaluation_interval: 500ms}\n")
+	b.WriteString("global:\n  {scrape_interval: 200ms, scrape_timeout: 200ms, evaluation_interval: 500ms}\n")
 	fmt.Fprintf(&b, "rule_files: [%s]\n", strings.Join(rules, ", "))
 	b.WriteString("scrape_configs:\n")
 	for job, programs := range map[string][]*Program{"api": r.APIs, "order-consumer": r.Consumers} {
@@ -55,7 +58,8 @@ func (r *Installation) scrapes(rules []string) string {
 		for _, p := range programs {
 			addrs = append(addrs, p.OpsAddr())
 		}
-		fmt.Fprintf(&b, "  - {job_name: %s, static_configs: [{targets: [%s]}]}\n", job, "'"+strings.Join(addrs, "', '")+"'")
+		fmt.Fprintf(&b, "  - {job_name: %s, static_configs: [{targets: [%s]}]}\n", job,
+			"'"+strings.Join(addrs, "', '")+"'")
 	}
 	return b.String()
 }
@@ -76,7 +80,8 @@ func (s Series) Number() float64 {
 
 // Query asks for the present values of an expression.
 func (p *Prometheus) Query(ctx context.Context, expr string) ([]Series, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, p.base+"/api/v1/query?query="+url.QueryEscape(expr), http.NoBody)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet,
+		p.base+"/api/v1/query?query="+url.QueryEscape(expr), http.NoBody)
 	if err != nil {
 		return nil, err
 	}

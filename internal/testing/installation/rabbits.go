@@ -1,11 +1,13 @@
 package installation
 
 import (
+	"context"
 	"fmt"
+	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -21,7 +23,7 @@ func (r *Installation) startRabbit(t testing.TB, suite *servers.Suite, o Options
 	t.Helper()
 	switch {
 	case o.Topology.RabbitCluster && o.OwnRabbit:
-		r.Rabbits = servers.RabbitCluster(t, rabbitNodes)
+		r.Rabbits = servers.RabbitCluster(t)
 	case o.Topology.RabbitCluster:
 		r.Rabbits = suite.RabbitCluster(t)
 	case o.OwnRabbit:
@@ -36,9 +38,6 @@ func (r *Installation) startRabbit(t testing.TB, suite *servers.Suite, o Options
 	r.Rabbit = r.Rabbits.Nodes[0]
 	r.AMQP = r.Rabbits.URLs(r.Rabbits.NewVHost(t))[0]
 }
-
-// rabbitNodes is how many a cluster has.
-const rabbitNodes = 3
 
 // amqpURLs are the virtual host's URLs, one for each node.
 func (r *Installation) amqpURLs(t testing.TB) []string {
@@ -67,20 +66,21 @@ func OrderQueue(t testing.TB, goodsID string) string {
 	return fmt.Sprint("seckill.orders.", order.Shard(id, shards))
 }
 
-// AimRabbit makes Rabbit the node of a cluster that leads a goods' queue, once it has a leader; one broker stays what it is.
+// AimRabbit makes Rabbit the node of a cluster that leads a goods' queue, once it has a leader; one
+// broker stays what it is.
 func (r *Installation) AimRabbit(t testing.TB, goodsID string) {
 	t.Helper()
 	if r.Rabbits == nil {
 		return
 	}
 	queue, vhost := OrderQueue(t, goodsID), r.vhost(t)
-	require.Eventually(t, func() bool {
-		leader, err := r.Rabbits.Leader(t.Context(), vhost, queue)
+	r.eventually(t, "a leader of "+queue, func(ctx context.Context) error {
+		leader, err := r.Rabbits.Leader(ctx, vhost, queue)
 		if err == nil {
 			r.Rabbit = leader
 		}
-		return err == nil
-	}, time.Minute, 50*time.Millisecond, "nobody leads %s", queue)
+		return err
+	})
 }
 
 // MoveRabbit has a goods' queue be led by another node than now, and Rabbit be that node.
@@ -96,4 +96,19 @@ func (r *Installation) rabbitUp() *servers.RabbitServer {
 		return r.Rabbit
 	}
 	return r.Rabbits.Others(r.Rabbit)[0]
+}
+
+// MakeVHost makes the installation's vhost again, as an operator of a broker that lost its disk
+// would.
+func (r *Installation) MakeVHost(t testing.TB) {
+	t.Helper()
+	require.NoError(t, r.rabbitUp().Manage(t.Context(), http.MethodPut, "/api/vhosts/"+r.vhost(t),
+		nil))
+}
+
+func (r *Installation) vhost(t testing.TB) string {
+	t.Helper()
+	u, err := url.Parse(r.AMQP)
+	require.NoError(t, err)
+	return strings.TrimPrefix(u.Path, "/")
 }

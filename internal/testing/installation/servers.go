@@ -1,18 +1,14 @@
 package installation
 
 import (
-	"context"
-	"database/sql"
 	"net/url"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/go-sql-driver/mysql"
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/testing/netfault"
-	"flashsale.dev/seckill/internal/testing/servers"
 )
 
 // servers are the settings that report one kind of program where the servers are.
@@ -30,28 +26,13 @@ func (r *Installation) servers(t testing.TB, kind string, o Options) []string {
 		u.Host = r.wire(t, kind+"-rabbit", r.amqpHosts(t)...)
 		amqpURL = u.String()
 	}
-	return []string{"SECKILL_REDIS_ADDRS=" + redisAddr, "SECKILL_REDIS_SENTINEL_MASTER=" + r.masterName(), "SECKILL_MYSQL_DSN=" + dsn, "SECKILL_AMQP_URL=" + amqpURL}
-}
-
-// startSQL makes a database on the suite's MySQL, or on one of the installation's own.
-func (r *Installation) startSQL(t testing.TB, suite *servers.Suite, o Options) {
-	t.Helper()
-	switch {
-	case o.OwnSQL && o.Topology.MySQLGroup:
-		r.ownGroup(t)
-		return
-	case o.Topology.MySQLGroup:
-		r.onGroup(t, suite.MySQLGroup(t))
-		return
-	case o.OwnSQL:
-		r.ownSQL(t)
-	default:
-		r.SQL = suite.MariaDB(t)
+	return []string{
+		"SECKILL_REDIS_ADDRS=" + redisAddr, "SECKILL_REDIS_SENTINEL_MASTER=" + r.masterName(),
+		"SECKILL_MYSQL_DSN=" + dsn, "SECKILL_AMQP_URL=" + amqpURL,
 	}
-	r.DSN = r.SQL.NewDatabase(t)
 }
 
-// sqlDSN is a DSN as one kind of program is informed it.
+// sqlDSN is a DSN as one kind of program gets it.
 func (r *Installation) sqlDSN(t testing.TB, dsn, kind string, wired bool) string {
 	t.Helper()
 	cfg, err := mysql.ParseDSN(dsn)
@@ -90,7 +71,8 @@ func (r *Installation) lay(name string, wire *netfault.Proxy) string {
 	return wire.Addr
 }
 
-// plainAccount makes an account of the rights that an installation needs, and no more, and returns its DSN.
+// plainAccount makes an account of the rights that an installation needs, and no more, and returns
+// its DSN.
 func (r *Installation) plainAccount(t testing.TB) string {
 	t.Helper()
 	cfg, err := mysql.ParseDSN(r.DSN)
@@ -99,16 +81,4 @@ func (r *Installation) plainAccount(t testing.TB) string {
 	r.SQLDo(t, "GRANT ALL PRIVILEGES ON "+cfg.DBName+".* TO 'plain'@'127.0.0.1'")
 	cfg.User, cfg.Passwd = "plain", "plain"
 	return cfg.FormatDSN()
-}
-
-// SQLDo runs a statement as the administrator.
-func (r *Installation) SQLDo(t testing.TB, statement string) {
-	t.Helper()
-	db, err := sql.Open("mysql", r.DSN)
-	require.NoError(t, err)
-	defer db.Close()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 30*time.Second)
-	defer cancel()
-	_, err = db.ExecContext(ctx, statement)
-	require.NoError(t, err, statement)
 }

@@ -5,8 +5,9 @@ import (
 	"strings"
 )
 
-// Topology says which servers are several. A installation's handle of such a server (Redis, Rabbit, SQL) is the member that matters for the sale:
-// the master that keeps it, the node that leads its queue, the primary.
+// Topology says which servers are several. A installation's handle of such a server (Redis, Rabbit,
+// SQL) is the member that matters for the sale: the master that keeps it, the node that leads its
+// queue, the primary.
 type Topology struct {
 	RedisCluster  bool // three masters, each with a replica
 	RabbitCluster bool // three nodes with quorum queues
@@ -20,7 +21,8 @@ const (
 	mysqlGroup    = "mysql-group"
 )
 
-// ParseTopology reads a comma list of redis-cluster, rabbit-cluster and mysql-group; "clusters" is all three, "" none.
+// ParseTopology reads a comma list of redis-cluster, rabbit-cluster and mysql-group; "clusters" is
+// all three, "" none.
 func ParseTopology(list string) (l Topology, err error) {
 	for name := range strings.SplitSeq(list, ",") {
 		switch name {
@@ -42,7 +44,8 @@ func ParseTopology(list string) (l Topology, err error) {
 
 // With adds what another topology has.
 func (l Topology) With(other Topology) Topology {
-	return Topology{l.RedisCluster || other.RedisCluster, l.RabbitCluster || other.RabbitCluster, l.MySQLGroup || other.MySQLGroup}
+	return Topology{l.RedisCluster || other.RedisCluster, l.RabbitCluster || other.RabbitCluster,
+		l.MySQLGroup || other.MySQLGroup}
 }
 
 // String is the list that ParseTopology reads; "" where every server is one.
@@ -51,7 +54,8 @@ func (l Topology) String() string {
 	for _, part := range []struct {
 		has  bool
 		name string
-	}{{l.RedisCluster, redisCluster}, {l.RabbitCluster, rabbitCluster}, {l.MySQLGroup, mysqlGroup}} {
+	}{{l.RedisCluster, redisCluster}, {l.RabbitCluster, rabbitCluster},
+		{l.MySQLGroup, mysqlGroup}} {
 		if part.has {
 			names = append(names, part.name)
 		}

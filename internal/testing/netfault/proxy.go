@@ -17,7 +17,8 @@ const Everyone = ""
 
 // Proxy forwards connections to servers and can fail as a network does.
 type Proxy struct {
-	Addr string // host:port where clients connect; a comma list where the proxy has several listeners
+	// host:port where clients connect; a comma list where the proxy has several listeners
+	Addr string
 
 	entries []*entry
 	running sync.WaitGroup
@@ -41,8 +42,8 @@ type Trap struct {
 	Sprung func()
 }
 
-// Start opens a proxy to a server for the length of a test. With several servers each connection goes
-// to the next one that accepts, as behind a load balancer.
+// Start opens a proxy to a server for the length of a test. With several servers each connection
+// goes to the next one that accepts, as behind a load balancer.
 func Start(t testing.TB, servers ...string) *Proxy {
 	t.Helper()
 	p, err := Open(servers...)
@@ -60,9 +61,9 @@ func Open(servers ...string) (*Proxy, error) {
 	return newProxy(e), nil
 }
 
-// StartCluster opens one proxy to all nodes of a Redis Cluster on 127.0.0.1. Each node is reached at
-// its own port of the loopback address host. Nodes announce each other's addresses to clients, so the
-// proxy rewrites 127.0.0.1 as host in their answers. Both must have the same length.
+// StartCluster opens one proxy to all nodes of a Redis Cluster on 127.0.0.1. Each node is reached
+// at its own port of the loopback address host. Nodes announce each other's addresses to clients,
+// so the proxy rewrites 127.0.0.1 as host in their answers. Both must have the same length.
 func StartCluster(t testing.TB, host string, nodes ...string) *Proxy {
 	t.Helper()
 	entries := make([]*entry, 0, len(nodes))
@@ -133,7 +134,9 @@ func (p *Proxy) Block(source string) {
 
 // Unblock ends one Block of a source host.
 func (p *Proxy) Unblock(source string) {
-	p.set(func() { p.blocked = slices.DeleteFunc(p.blocked, func(s string) bool { return s == source }) })
+	p.set(func() {
+		p.blocked = slices.DeleteFunc(p.blocked, func(s string) bool { return s == source })
+	})
 }
 
 // Close ends the proxy and all its connections.
@@ -155,7 +158,8 @@ func (p *Proxy) set(change func()) {
 
 // blocks reports whether connections from a source are refused. Connections to servers have none.
 func (p *Proxy) blocks(source string) bool {
-	return source != "" && (slices.Contains(p.blocked, Everyone) || slices.Contains(p.blocked, source))
+	return source != "" &&
+		(slices.Contains(p.blocked, Everyone) || slices.Contains(p.blocked, source))
 }
 
 func (p *Proxy) dropIf(match func(source string) bool) {
@@ -167,7 +171,8 @@ func (p *Proxy) dropIf(match func(source string) bool) {
 	}
 }
 
-// keep registers a connection to be closed with the proxy. It fails if the proxy has ended or blocks the source.
+// keep registers a connection to be closed with the proxy. It fails if the proxy has ended or
+// blocks the source.
 func (p *Proxy) keep(conn net.Conn, source string) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

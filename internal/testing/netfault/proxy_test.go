@@ -114,7 +114,9 @@ func TestProxy_TrapCutsAtItsRequest(t *testing.T) {
 	p := Start(t, echo(t))
 	c := dial(t, p)
 	sprung := make(chan struct{})
-	p.Set(&Trap{Match: func(b []byte) bool { return string(b) == "b\n" }, Sprung: func() { close(sprung) }})
+	p.Set(&Trap{Match: func(b []byte) bool {
+		return string(b) == "b\n"
+	}, Sprung: func() { close(sprung) }})
 	require.NoError(t, c.ask("a", long))
 	require.Error(t, c.ask("b", brief))
 	<-sprung

@@ -15,8 +15,9 @@ func (r renaming) reader(of io.Reader) io.Reader {
 	return &renamed{Reader: of, names: r}
 }
 
-// renamed is a stream with a name replaced. A name may lie across two reads: the end of a read that may
-// begin a name is held back until the next one. No answer of Redis ends so, because each ends a line.
+// renamed is a stream with a name replaced. A name may lie across two reads: the end of a read that
+// may begin a name is held back until the next one. No answer of Redis ends so, because each ends a
+// line.
 type renamed struct {
 	io.Reader
 	names renaming

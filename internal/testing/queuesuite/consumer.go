@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
 // timeout bounds every wait. No test needs a tenth of it.
@@ -23,8 +24,7 @@ type consumer struct {
 // consume opens a stream and closes it at cleanup.
 func consume(t *testing.T, q Queue, shard int) consumer {
 	t.Helper()
-	s, err := q.Open(t.Context(), shard)
-	require.NoError(t, err)
+	s := must.Get(q.Open(t.Context(), shard))(t)
 	t.Cleanup(func() { _ = s.Close() })
 	return consumer{t: t, stream: s}
 }

@@ -73,7 +73,8 @@ func redeliversInOrder(t *testing.T, q Queue) {
 	for _, d := range first {
 		require.Equal(t, 1, d.Attempts)
 		require.NotEmpty(t, d.Origin)
-		require.False(t, d.FirstSeenAt.Before(began), "published at %v, after %v", d.FirstSeenAt, began)
+		require.False(t, d.FirstSeenAt.Before(began), "published at %v, after %v", d.FirstSeenAt,
+			began)
 	}
 	require.NoError(t, c.stream.Close())
 	require.NoError(t, c.stream.Close(), "a second Close does nothing")
@@ -82,7 +83,8 @@ func redeliversInOrder(t *testing.T, q Queue) {
 	require.Equal(t, bodies(first), bodies(second[:20]))
 	for i, d := range first {
 		d.Attempts = 2
-		require.Equal(t, d.DeliveryInfo, second[i].DeliveryInfo, "the second delivery knows of the first")
+		require.Equal(t, d.DeliveryInfo, second[i].DeliveryInfo,
+			"the second delivery knows of the first")
 	}
 	byTag := func(a, b order.Delivery) int { return cmp.Compare(a.Tag, b.Tag) }
 	require.True(t, slices.IsSortedFunc(second, byTag))

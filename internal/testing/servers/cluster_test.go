@@ -18,8 +18,9 @@ func clusterClient(t *testing.T, c *servers.RedisNodes) *redis.ClusterClient {
 	return client
 }
 
-func TestASlotMovesAndCanStopHalfWay(t *testing.T) {
-	c := servers.RedisCluster(t, 3, 0)
+func TestRedisCluster_SlotMovesAndCanStopHalfWay(t *testing.T) {
+	t.Parallel()
+	c := servers.RedisCluster(t, servers.RedisClusterOptions{})
 	client := clusterClient(t, c)
 	slot, err := c.SlotOf(t.Context(), "{goods}")
 	require.NoError(t, err)
@@ -36,8 +37,9 @@ func TestASlotMovesAndCanStopHalfWay(t *testing.T) {
 	moved, err := move.Keys(t.Context(), 1)
 	require.NoError(t, err)
 	require.Equal(t, 1, moved)
-	require.Contains(t, mustSay(t, from.Addr(), "MGET {goods}a {goods}b"), "TRYAGAIN")
-	require.Contains(t, mustSay(t, from.Addr(), "GET {goods}new"), "-ASK")
+	direct := clientOf(t, from)
+	require.ErrorContains(t, direct.MGet(t.Context(), "{goods}a", "{goods}b").Err(), "TRYAGAIN")
+	require.ErrorContains(t, direct.Get(t.Context(), "{goods}new").Err(), "ASK")
 	for range 2 {
 		_, err = move.Keys(t.Context(), 10)
 		require.NoError(t, err)
@@ -76,8 +78,9 @@ func awaitMaster(t *testing.T, c *servers.RedisNodes, key string, want *servers.
 	}, time.Minute, 50*time.Millisecond)
 }
 
-func TestAReplicaTakesItsMastersPlaceInPeaceAndInNeed(t *testing.T) {
-	c := servers.RedisCluster(t, 3, 1)
+func TestRedisCluster_ReplicaTakesItsMastersPlaceInPeaceAndInNeed(t *testing.T) {
+	t.Parallel()
+	c := servers.RedisCluster(t, servers.RedisClusterOptions{Replicas: 1})
 	client := clusterClient(t, c)
 	keepsCopies(t, c, client)
 	master, replica := c.Nodes[0], c.Nodes[3]
@@ -92,19 +95,21 @@ func TestAReplicaTakesItsMastersPlaceInPeaceAndInNeed(t *testing.T) {
 	require.Equal(t, "7", client.Get(t.Context(), key).Val())
 }
 
-func TestAMasterThatIsCutOffIsReplacedAndMissesWhatItTook(t *testing.T) {
-	c := servers.RedisCluster(t, 3, 1, servers.WithBusWires())
+func TestRedisCluster_MasterThatIsCutOffIsReplacedAndMissesWhatItTook(t *testing.T) {
+	t.Parallel()
+	c := servers.RedisCluster(t, servers.RedisClusterOptions{Replicas: 1, BusWires: true})
 	master, replica := c.Nodes[0], c.Nodes[3]
 	key := c.KeyOn(t, master)
 	require.NoError(t, c.CutOff(t.Context(), master))
-	require.Equal(t, "+OK", mustSay(t, master.Addr(), "SET "+key+" late"), "it does not know yet")
+	direct := clientOf(t, master)
+	require.NoError(t, direct.Set(t.Context(), key, "late", 0).Err(), "it does not know yet")
 	awaitMaster(t, c, key, replica)
-	require.Equal(t, "$-1", mustSay(t, replica.Addr(), "GET "+key))
+	require.ErrorIs(t, clientOf(t, replica).Get(t.Context(), key).Err(), redis.Nil)
 	require.NoError(t, c.Join(t.Context(), master))
 	require.NoError(t, c.Settled(t.Context()))
-	require.Contains(t, mustSay(t, master.Addr(), "GET "+key), "MOVED", "it follows now")
+	require.ErrorContains(t, direct.Get(t.Context(), key).Err(), "MOVED", "it follows now")
 }
 
-func TestOnlyAWiredClusterCanBeCut(t *testing.T) {
+func TestRedisCluster_CutOffNeedsBusWires(t *testing.T) {
 	require.ErrorIs(t, (&servers.RedisNodes{}).CutOff(t.Context(), nil), servers.ErrNoBusWires)
 }

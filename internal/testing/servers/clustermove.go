@@ -14,14 +14,15 @@ const migratePatience = 5 * time.Second
 // ErrSameMaster is returned for a slot that is to be moved to where it is.
 var ErrSameMaster = errors.New("the slot is there already")
 
-// SlotMove is a slot on its way from one master to another, done the way redis-cli --cluster reshard does it. While it is under way a
-// client that asks the old master for a key that has gone is sent after it with ASK; a command on several keys of which some
-// have gone, or have yet to come, gets TRYAGAIN.
+// SlotMove is a slot on its way from one master to another, done the way redis-cli --cluster
+// reshard does it. While it is under way a client that asks the old master for a key that has gone
+// is sent after it with ASK; a command on several keys of which some have gone, or have yet to
+// come, gets TRYAGAIN.
 type SlotMove struct {
 	cluster  *RedisNodes
 	slot     int
 	From, To *RedisServer
-	from, to clusterNode
+	newID    string // the new master's
 }
 
 // BeginMove marks a slot as on its way, and moves no key.
@@ -33,46 +34,42 @@ func (c *RedisNodes) BeginMove(ctx context.Context, slot int, to *RedisServer) (
 	if from == to {
 		return nil, fmt.Errorf("move slot %d: %w", slot, ErrSameMaster)
 	}
-	m := &SlotMove{cluster: c, slot: slot, From: from, To: to}
-	if m.from, err = c.self(ctx, from); err != nil {
+	source, err := from.self(ctx)
+	if err != nil {
 		return nil, err
 	}
-	if m.to, err = c.self(ctx, to); err != nil {
+	target, err := to.self(ctx)
+	if err != nil {
 		return nil, err
 	}
 	// In this order: else a key could be asked for where it is not expected.
-	if _, err := ask(ctx, to.addr, "CLUSTER", "SETSLOT", slot, "IMPORTING", m.from.id); err != nil {
+	if err := to.run(ctx, "CLUSTER", "SETSLOT", slot, "IMPORTING", source.id); err != nil {
 		return nil, err
 	}
-	_, err = ask(ctx, from.addr, "CLUSTER", "SETSLOT", slot, "MIGRATING", m.to.id)
-	return m, err
+	err = from.run(ctx, "CLUSTER", "SETSLOT", slot, "MIGRATING", target.id)
+	return &SlotMove{cluster: c, slot: slot, From: from, To: to, newID: target.id}, err
 }
 
 // Keys moves at most n of the slot's keys and reports how many it moved: 0 when none is left.
 func (m *SlotMove) Keys(ctx context.Context, n int) (int, error) {
-	answer, err := ask(ctx, m.From.addr, "CLUSTER", "GETKEYSINSLOT", m.slot, n)
-	if err != nil {
-		return 0, err
-	}
+	answer, err := m.From.ask(ctx, "CLUSTER", "GETKEYSINSLOT", m.slot, n)
 	keys, _ := answer.([]any)
-	if len(keys) == 0 {
-		return 0, nil
+	if err != nil || len(keys) == 0 {
+		return 0, err
 	}
 	host, port, err := net.SplitHostPort(m.To.addr)
 	if err != nil {
 		return 0, err
 	}
-	command := append([]any{"MIGRATE", host, port, "", 0, migratePatience.Milliseconds(), "KEYS"}, keys...)
-	if _, err := ask(ctx, m.From.addr, command...); err != nil {
-		return 0, err
-	}
-	return len(keys), nil
+	command := []any{"MIGRATE", host, port, "", 0, migratePatience.Milliseconds(), "KEYS"}
+	return len(keys), m.From.run(ctx, append(command, keys...)...)
 }
 
-// Finish gives the slot to the new master: to itself first, then to the old one, then to all others that answer.
+// Finish gives the slot to the new master: to itself first, then to the old one, then to all others
+// that answer.
 func (m *SlotMove) Finish(ctx context.Context) error {
 	for _, node := range append([]*RedisServer{m.To, m.From}, m.cluster.Nodes...) {
-		_, err := ask(ctx, node.addr, "CLUSTER", "SETSLOT", m.slot, "NODE", m.to.id)
+		err := node.run(ctx, "CLUSTER", "SETSLOT", m.slot, "NODE", m.newID)
 		if err != nil && (node == m.To || node == m.From) {
 			return err // the others, replicas among them, hear of it from these
 		}
@@ -86,26 +83,24 @@ func (c *RedisNodes) MoveSlot(ctx context.Context, slot int, to *RedisServer) er
 	if err != nil {
 		return err
 	}
-	for {
-		moved, err := move.Keys(ctx, 100)
-		if err != nil {
+	for moved := 1; moved > 0; {
+		if moved, err = move.Keys(ctx, 100); err != nil {
 			return err
 		}
-		if moved == 0 {
-			return move.Finish(ctx)
-		}
 	}
+	return move.Finish(ctx)
 }
 
-// FailOver has a replica take its master's place in good order (CLUSTER FAILOVER), nothing lost, and returns when all agree.
+// FailOver has a replica take its master's place in good order (CLUSTER FAILOVER), nothing lost,
+// and returns when all agree.
 func (c *RedisNodes) FailOver(ctx context.Context, replica *RedisServer) error {
-	if _, err := ask(ctx, replica.addr, "CLUSTER", "FAILOVER"); err != nil {
+	if err := replica.run(ctx, "CLUSTER", "FAILOVER"); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, clusterPatience)
+	patient, cancel := context.WithTimeout(ctx, clusterPatience)
 	defer cancel()
-	err := eventually(ctx, "the replica to be master", func() error {
-		self, err := c.self(ctx, replica)
+	err := await(patient, clusterPoll, func() error {
+		self, err := replica.self(ctx)
 		if err == nil && !self.has("master") {
 			err = fmt.Errorf("%s is a replica still", replica.addr)
 		}
@@ -120,14 +115,11 @@ func (c *RedisNodes) FailOver(ctx context.Context, replica *RedisServer) error {
 // FlushAll empties every master. The scripts that they know stay.
 func (c *RedisNodes) FlushAll(ctx context.Context) error {
 	for _, node := range c.Nodes {
-		self, err := c.self(ctx, node)
+		self, err := node.self(ctx)
+		if err == nil && self.has("master") {
+			err = node.run(ctx, "FLUSHALL")
+		}
 		if err != nil {
-			return err
-		}
-		if !self.has("master") {
-			continue
-		}
-		if _, err := ask(ctx, node.addr, "FLUSHALL"); err != nil {
 			return err
 		}
 	}

@@ -14,7 +14,8 @@ import (
 // ErrNoMaster is returned while no node that answers is master of a slot.
 var ErrNoMaster = errors.New("no node that answers is its master")
 
-// viewPatience is how long a node may take to report how it sees the cluster; a paused one takes for ever.
+// viewPatience is how long a node may take to report how it sees the cluster; a paused one takes
+// for ever.
 const viewPatience = time.Second
 
 // clusterNode is one line of CLUSTER NODES (https://redis.io/docs/latest/commands/cluster-nodes/).
@@ -55,52 +56,46 @@ func parseNode(line string) (clusterNode, error) {
 	}, err
 }
 
-func viewOf(ctx context.Context, addr string) ([]clusterNode, error) {
+// view is the cluster as a node sees it.
+func (r *RedisServer) view(ctx context.Context) (view []clusterNode, err error) {
 	ctx, cancel := context.WithTimeout(ctx, viewPatience)
 	defer cancel()
-	text, err := askText(ctx, addr, "CLUSTER", "NODES")
-	if err != nil {
-		return nil, err
-	}
-	var view []clusterNode
+	text, err := r.askText(ctx, "CLUSTER", "NODES")
 	for line := range strings.Lines(text) {
-		node, err := parseNode(line)
-		if err != nil {
-			return nil, err
-		}
-		view = append(view, node)
+		node, problem := parseNode(line)
+		view, err = append(view, node), errors.Join(err, problem)
 	}
-	return view, nil
+	return view, err
 }
 
-// picture is who is master of which slots, and who follows whom, the same from wherever it is seen. Nodes that failed do not count.
+// picture is who is master of which slots, and who follows whom, the same from wherever it is seen.
+// Nodes that failed do not count, nor do slots on their way: only the node itself sees those.
 func picture(view []clusterNode) string {
 	var lines []string
 	for _, n := range view {
 		if !n.has("fail") && !n.has("noaddr") {
-			lines = append(lines, fmt.Sprintln(n.id, n.master, n.has("fail?"), strings.Join(ownSlots(n.slots), " ")))
+			own := slices.DeleteFunc(slices.Clone(n.slots), func(s string) bool {
+				return strings.HasPrefix(s, "[")
+			})
+			lines = append(lines,
+				fmt.Sprintln(n.id, n.master, n.has("fail?"), strings.Join(own, " ")))
 		}
 	}
 	slices.Sort(lines)
 	return strings.Join(lines, "")
 }
 
-// ownSlots leaves out what is on its way: only the node itself sees that.
-func ownSlots(slots []string) []string {
-	return slices.DeleteFunc(slices.Clone(slots), func(s string) bool { return strings.HasPrefix(s, "[") })
-}
-
 // self is what a node says of itself.
-func (c *RedisNodes) self(ctx context.Context, node *RedisServer) (clusterNode, error) {
-	view, err := viewOf(ctx, node.addr)
+func (r *RedisServer) self(ctx context.Context) (clusterNode, error) {
+	view, err := r.view(ctx)
 	if err != nil {
 		return clusterNode{}, err
 	}
 	at := slices.IndexFunc(view, func(n clusterNode) bool { return n.has("myself") })
 	if at < 0 {
-		return clusterNode{}, fmt.Errorf("%s does not know itself", node.addr)
+		return clusterNode{}, fmt.Errorf("%s does not know itself", r.addr)
 	}
-	view[at].addr = node.addr
+	view[at].addr = r.addr
 	return view[at], nil
 }
 
@@ -108,7 +103,7 @@ func (c *RedisNodes) self(ctx context.Context, node *RedisServer) (clusterNode, 
 func (c *RedisNodes) SlotOf(ctx context.Context, key string) (int, error) {
 	var last error
 	for _, node := range c.Nodes {
-		answer, err := ask(ctx, node.addr, "CLUSTER", "KEYSLOT", key)
+		answer, err := node.ask(ctx, "CLUSTER", "KEYSLOT", key)
 		if slot, ok := answer.(int64); err == nil && ok {
 			return int(slot), nil
 		}
@@ -126,7 +121,8 @@ func (c *RedisNodes) MasterOf(ctx context.Context, key string) (*RedisServer, er
 	return c.MasterOfSlot(ctx, slot)
 }
 
-// MasterOfSlot asks every node about itself: of two that hold themselves for its master, the one with the higher epoch is.
+// MasterOfSlot asks every node about itself: of two that hold themselves for its master, the one
+// with the higher epoch is.
 func (c *RedisNodes) MasterOfSlot(ctx context.Context, slot int) (*RedisServer, error) {
 	var master *RedisServer
 	newest := int64(-1)
@@ -134,7 +130,7 @@ func (c *RedisNodes) MasterOfSlot(ctx context.Context, slot int) (*RedisServer, 
 		if !node.Running() {
 			continue
 		}
-		self, err := c.self(ctx, node) // one that does not answer is nobody's master
+		self, err := node.self(ctx) // one that does not answer is nobody's master
 		if err == nil && self.has("master") && self.owns(slot) && self.epoch > newest {
 			master, newest = node, self.epoch
 		}
@@ -147,13 +143,13 @@ func (c *RedisNodes) MasterOfSlot(ctx context.Context, slot int) (*RedisServer, 
 
 // ReplicasOf are the nodes that say they follow a master.
 func (c *RedisNodes) ReplicasOf(ctx context.Context, master *RedisServer) ([]*RedisServer, error) {
-	owner, err := c.self(ctx, master)
+	owner, err := master.self(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var replicas []*RedisServer
 	for _, node := range c.Nodes {
-		if self, err := c.self(ctx, node); err == nil && self.master == owner.id {
+		if self, err := node.self(ctx); err == nil && self.master == owner.id {
 			replicas = append(replicas, node)
 		}
 	}
@@ -164,7 +160,7 @@ func (c *RedisNodes) ReplicasOf(ctx context.Context, master *RedisServer) ([]*Re
 func (c *RedisNodes) Masters(ctx context.Context) ([]*RedisServer, error) {
 	var masters []*RedisServer
 	for _, node := range c.Nodes {
-		if self, err := c.self(ctx, node); err == nil && self.has("master") && len(self.slots) > 0 {
+		if self, err := node.self(ctx); err == nil && self.has("master") && len(self.slots) > 0 {
 			masters = append(masters, node)
 		}
 	}
@@ -179,9 +175,9 @@ func (c *RedisNodes) KeyOn(tb testing.TB, node *RedisServer) string {
 	tb.Helper()
 	for i := range 1000 {
 		key := fmt.Sprintf("{%d}", i)
-		if master, err := c.MasterOf(tb.Context(), key); err != nil {
-			tb.Fatalf("servers: %v", err)
-		} else if master == node {
+		master, err := c.MasterOf(tb.Context(), key)
+		check(tb, err)
+		if master == node {
 			return key
 		}
 	}

@@ -11,19 +11,19 @@ import (
 	"sync"
 )
 
-// portMapper is Erlang's port mapper (epmd) for one node, in this process. It reports its node the port of each peer, and may report
-// each node another one: so what two nodes say to each other goes over a wire that a test can cut, while clients reach both.
+// portMapper is Erlang's port mapper (epmd) for one node, in this process. It reports its node the
+// port of each peer, and may report each node another one: so what two nodes say to each other goes
+// over a wire that a test can cut, while clients reach both.
 //
-// It speaks as much of the protocol as nodes and their command line tools need: ALIVE2_REQ, PORT_PLEASE2_REQ and NAMES_REQ
-// (Erlang/OTP, ERTS User's Guide, Distribution Protocol).
+// It speaks as much of the protocol as nodes and their command line tools need: ALIVE2_REQ,
+// PORT_PLEASE2_REQ and NAMES_REQ (Erlang/OTP, ERTS User's Guide, Distribution Protocol).
 type portMapper struct {
 	listener net.Listener
-	ports    map[string]uint16 // of the distribution, by the part of a node's name before the @; fixed
-	running  sync.WaitGroup
-
-	mu    sync.Mutex
-	conns map[net.Conn]struct{}
-	ended bool
+	// ports of the distribution, by the part of a node's name before the @; fixed
+	ports   map[string]uint16
+	running sync.WaitGroup
+	ended   context.Context
+	end     context.CancelFunc
 }
 
 // Tags of the protocol.
@@ -36,46 +36,29 @@ const (
 
 // startPortMapper listens on a port of loopback.
 func startPortMapper(port int, ports map[string]uint16) (*portMapper, error) {
-	listener, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", loopback(port))
+	listener, err := net.Listen("tcp", loopback(port))
 	if err != nil {
 		return nil, fmt.Errorf("listen as a port mapper: %w", err)
 	}
-	m := &portMapper{listener: listener, ports: ports, conns: make(map[net.Conn]struct{})}
-	m.running.Go(m.serve)
+	m := &portMapper{listener: listener, ports: ports}
+	m.ended, m.end = context.WithCancel(context.Background())
+	m.running.Go(func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			m.running.Go(func() { m.talk(conn) })
+		}
+	})
 	return m, nil
 }
 
-func (m *portMapper) serve() {
-	for {
-		conn, err := m.listener.Accept()
-		if err != nil {
-			return
-		}
-		if m.keep(conn) {
-			m.running.Go(func() { m.talk(conn) })
-		}
-	}
-}
-
-func (m *portMapper) keep(conn net.Conn) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.ended {
-		_ = conn.Close()
-		return false
-	}
-	m.conns[conn] = struct{}{}
-	return true
-}
-
-// talk answers one request. A node that has registered keeps its connection for as long as it lives.
+// talk answers one request. A node that has registered keeps its connection for as long as it
+// lives.
 func (m *portMapper) talk(conn net.Conn) {
-	defer func() {
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		delete(m.conns, conn)
-		_ = conn.Close()
-	}()
+	defer conn.Close()
+	defer context.AfterFunc(m.ended, func() { _ = conn.Close() })()
 	request, err := readFrame(bufio.NewReader(conn))
 	if err != nil {
 		return
@@ -99,10 +82,11 @@ func readFrame(r io.Reader) ([]byte, error) {
 	return frame, err
 }
 
-// answer to anything else than the two requests is that of NAMES_REQ with no names: the port mapper's own port.
+// answer to any other request than the two below is that of NAMES_REQ with no names: the port
+// mapper's own port.
 func (m *portMapper) answer(request []byte) []byte {
 	switch request[0] {
-	case epmdAlive: // whoever registers is welcome; the creation is the same for all
+	case epmdAlive: // every node may register; the creation is the same for all
 		return []byte{epmdAliveReply, 0, 0, 0, 0, 4}
 	case epmdPort:
 		return portReply(string(request[1:]), m.ports)
@@ -111,7 +95,8 @@ func (m *portMapper) answer(request []byte) []byte {
 	return binary.BigEndian.AppendUint32(nil, uint32(port.Port))
 }
 
-// portReply says 1 for a name that is not known; else the port, a normal node (77) over TCP (0) and the versions 5 to 6.
+// portReply says 1 for a name that is not known; else the port, a normal node (77) over TCP (0) and
+// the versions 5 to 6.
 func portReply(name string, ports map[string]uint16) []byte {
 	port, known := ports[name]
 	if !known {
@@ -125,12 +110,7 @@ func portReply(name string, ports map[string]uint16) []byte {
 
 // close ends it and every connection.
 func (m *portMapper) close() {
-	m.mu.Lock()
-	m.ended = true
 	_ = m.listener.Close()
-	for conn := range m.conns {
-		_ = conn.Close()
-	}
-	m.mu.Unlock()
+	m.end()
 	m.running.Wait()
 }

@@ -10,11 +10,13 @@ import (
 	"strings"
 )
 
-// Cut lets nothing through between a member and the others, in either direction, until Restore: what clients say to it and it to
-// them is not hindered. It takes the right to change the kernel's rules for loopback (root), and iptables and ss.
+// Cut lets nothing through between a member and the others, in either direction, until Restore:
+// what clients say to it and it to them is not hindered. It takes the right to change the kernel's
+// rules for loopback (root), and iptables and ss.
 //
-// The members' talk goes to their ports of it, so what concerns the member's own port is dropped; so are the connections it
-// has made itself, and, as nobody can report whose they would be, all new ones to the others.
+// The members' talk goes to their ports of it, so what concerns the member's own port is dropped;
+// so are the connections it has made itself, and, as nobody can report whose they would be, all new
+// ones to the others.
 func (g *SQLGroup) Cut(m *SQLServer) error {
 	i := slices.Index(g.members, m)
 	if i < 0 {
@@ -33,7 +35,8 @@ func (g *SQLGroup) Cut(m *SQLServer) error {
 		}
 		rules = append(rules, []string{"--syn", "--dport", other})
 		for _, from := range made[other] {
-			rules = append(rules, []string{"--sport", from, "--dport", other}, []string{"--sport", other, "--dport", from})
+			rules = append(rules, []string{"--sport", from, "--dport", other},
+				[]string{"--sport", other, "--dport", from})
 		}
 	}
 	for _, rule := range rules {
@@ -61,13 +64,15 @@ func (g *SQLGroup) Restore() error {
 
 func iptables(what string, rule []string) error {
 	args := append([]string{"-w", what, "INPUT", "-i", "lo", "-p", "tcp"}, rule...)
-	if out, err := exec.Command("iptables", append(args, "-j", "DROP")...).CombinedOutput(); err != nil {
+	if out, err := exec.Command("iptables",
+		append(args, "-j", "DROP")...).CombinedOutput(); err != nil {
 		return fmt.Errorf("iptables %v: %w: %s", args, err, out)
 	}
 	return nil
 }
 
-// connections are the ports from which a member has connected, by the port that it has connected to.
+// connections are the ports from which a member has connected, by the port that it has connected
+// to.
 func (g *SQLGroup) connections(m *SQLServer) (map[string][]string, error) {
 	out, err := exec.Command("ss", "-tnpH").Output()
 	if err != nil {

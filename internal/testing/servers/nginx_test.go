@@ -16,12 +16,13 @@ import (
 func plainNginx(dir, addr string) (string, error) {
 	conf := filepath.Join(dir, "nginx.conf")
 	text := fmt.Sprintf(`worker_processes 2; pid %[1]s/pid; error_log stderr; events {}
-http { access_log off; client_body_temp_path %[1]s/b; proxy_temp_path %[1]s/p; fastcgi_temp_path %[1]s/f; uwsgi_temp_path %[1]s/u;
-scgi_temp_path %[1]s/s; server { listen %[2]s; return 200 hello; } }`, dir, addr)
+http { access_log off; client_body_temp_path %[1]s/b; proxy_temp_path %[1]s/p;
+fastcgi_temp_path %[1]s/f; uwsgi_temp_path %[1]s/u; scgi_temp_path %[1]s/s;
+server { listen %[2]s; return 200 hello; } }`, dir, addr)
 	return conf, os.WriteFile(conf, []byte(text), 0o600)
 }
 
-func TestNginxAnswersAndStops(t *testing.T) {
+func TestNginx_AnswersAndStops(t *testing.T) {
 	nginx := servers.Nginx(t, "/", plainNginx)
 	resp, err := http.Get("http://" + nginx.Addr())
 	require.NoError(t, err)
@@ -34,7 +35,7 @@ func TestNginxAnswersAndStops(t *testing.T) {
 	require.Error(t, err)
 }
 
-func TestNginxThatCannotStartShowsItsLog(t *testing.T) {
+func TestNginx_ThatCannotStartShowsItsLog(t *testing.T) {
 	broken := func(dir, _ string) (string, error) {
 		conf := filepath.Join(dir, "nginx.conf")
 		return conf, os.WriteFile(conf, []byte("no_such_directive;"), 0o600)

@@ -14,11 +14,18 @@ import (
 	"flashsale.dev/seckill/internal/testing/servers"
 )
 
-func TestServersDieWithATestBinaryThatIsKilled(t *testing.T) {
-	t.Parallel()
-	dir, err := os.MkdirTemp("", "seckill-doomed-")
+// shortDir is a directory for a test that is not t.TempDir: a socket's path is short.
+func shortDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "seckill-test-")
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return dir
+}
+
+func TestServers_DieWithATestBinaryThatIsKilled(t *testing.T) {
+	t.Parallel()
+	dir := shortDir(t)
 	doomed := exec.Command(os.Args[0])
 	doomed.Env = append(os.Environ(), doomedDir+"="+dir)
 	stdin, err := doomed.StdinPipe()
@@ -35,24 +42,29 @@ func TestServersDieWithATestBinaryThatIsKilled(t *testing.T) {
 
 	require.NoError(t, doomed.Process.Kill())
 	_ = doomed.Wait()
-	require.Eventually(t, func() bool { return len(processesIn(t, dir)) == 0 }, time.Minute, 20*time.Millisecond,
-		"left running: %v", processesIn(t, dir))
+	requireNoneIn(t, dir)
 }
 
-func TestServersLeaveNothingBehindInGoodOrder(t *testing.T) {
+func TestServers_LeaveNothingBehindInGoodOrder(t *testing.T) {
 	t.Parallel()
-	dir, err := os.MkdirTemp("", "seckill-orderly-")
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	dir := shortDir(t)
 	rabbit, err := servers.StartRabbitMQ(t.Context(), dir)
 	require.NoError(t, err)
 	require.NotEmpty(t, processesIn(t, dir))
 	require.NoError(t, rabbit.Stop())
-	require.Eventually(t, func() bool { return len(processesIn(t, dir)) == 0 }, time.Minute, 20*time.Millisecond,
+	requireNoneIn(t, dir)
+}
+
+func requireNoneIn(t *testing.T, dir string) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		return len(processesIn(t, dir)) == 0
+	}, time.Minute, 20*time.Millisecond,
 		"left running: %v", processesIn(t, dir))
 }
 
-// processesIn lists what runs in dir or was given a path in it. Servers work in their directory, and so do their helpers.
+// processesIn lists what runs in dir or was given a path in it. Servers work in their directory,
+// and so do their helpers.
 func processesIn(t *testing.T, dir string) []string {
 	t.Helper()
 	entries, err := filepath.Glob("/proc/[0-9]*")

@@ -4,50 +4,42 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"slices"
 	"strconv"
 )
 
-// The ports lie below Linux's ephemeral range (32768 up): while a server is down between a kill and a restart, no outgoing
-// connection can be given its port.
+// The ports lie below Linux's ephemeral range (32768 up): while a server is down between a kill and
+// a restart, no outgoing connection can be given its port.
 const (
 	firstPort = 12000
 	portCount = 20000
 )
 
-// freePort finds a loopback TCP port that nobody listens on now. Two callers can meet on one, so that a start is tried again with
-// others when the server says that its port is taken.
+// freePort finds a loopback TCP port that is free now. Two callers can find the same one, so that a
+// start is tried again with others when the server says that its port is taken.
 func freePort() (int, error) {
-	var last error
-	for range 100 {
-		port := firstPort + rand.IntN(portCount)
-		listener, err := net.Listen("tcp", loopback(port))
-		if err != nil {
-			last = err
-			continue
-		}
-		if err := listener.Close(); err != nil {
-			return 0, fmt.Errorf("give up port %d: %w", port, err)
-		}
-		return port, nil
+	ports, err := freePorts(1)
+	if err != nil {
+		return 0, err
 	}
-	return 0, fmt.Errorf("find a free port: %w", last)
+	return ports[0], nil
 }
 
 // freePorts finds n different ones.
-func freePorts(n int) ([]int, error) {
-	seen := map[int]bool{}
-	ports := make([]int, 0, n)
-	for len(ports) < n {
-		port, err := freePort()
-		if err != nil {
-			return nil, err
+func freePorts(n int) (ports []int, err error) {
+	for range 100 * n {
+		if len(ports) == n {
+			return ports, nil
 		}
-		if !seen[port] {
-			seen[port] = true
+		port := firstPort + rand.IntN(portCount)
+		listener, listenErr := net.Listen("tcp", loopback(port))
+		if listenErr != nil {
+			err = listenErr
+		} else if err = listener.Close(); err == nil && !slices.Contains(ports, port) {
 			ports = append(ports, port)
 		}
 	}
-	return ports, nil
+	return nil, fmt.Errorf("find %d free ports: %w", n, err)
 }
 
 // loopback is port's address in the form host:port.

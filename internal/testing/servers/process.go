@@ -3,6 +3,7 @@ package servers
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"runtime"
@@ -11,46 +12,50 @@ import (
 	"time"
 )
 
-// stopGrace is how long a server may take over an orderly end before it is killed.
-const stopGrace = 15 * time.Second
+// stopGrace is how long a process may take over an orderly end before it is killed: longer than the
+// project's own programs give themselves.
+const stopGrace = 45 * time.Second
 
-// errNotRunning is what a signal to a server that has ended comes to.
+// errNotRunning is the result of a signal to a process that has ended.
 var errNotRunning = errors.New("not running")
 
-// command is what has to be run, again at every restart.
-type command struct {
-	path string
-	args []string
-	env  []string // nil means this process's own
-	dir  string
-	log  string // file that takes stdout and stderr, appended to
-	// workers of its own that would outlive a kill: the kernel asks it to end instead (SIGTERM) when its parent dies.
-	workers bool
-}
-
-// process is one child and its owner. The zero value with a command has not been started.
-type process struct {
-	command
+// Process is one child process and its owner; it can be started again once it has ended. The kernel
+// ends it with the tests.
+type Process struct {
+	Path string
+	Args []string
+	Env  []string // nil means this process's own
+	Dir  string
+	File string // takes stdout and stderr, appended to
+	// Workers of its own would outlive a kill: the kernel asks it to end instead (SIGTERM) when its
+	// parent dies.
+	Workers bool
 
 	mu   sync.Mutex
 	cmd  *exec.Cmd
 	done chan struct{} // closed once the child has been waited for
+	err  error         // how it ended, once done
 }
 
-// start runs the child, in a process group of its own so that a Ctrl-C at the terminal reaches the tests first.
-func (p *process) start() error {
-	out, err := os.OpenFile(p.log, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+// Start runs the child, in a process group of its own so that a Ctrl-C at the terminal reaches the
+// tests first.
+func (p *Process) Start() error {
+	out, err := os.OpenFile(p.File, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
-		return fmt.Errorf("open the server's log: %w", err)
+		return fmt.Errorf("open the log: %w", err)
 	}
 	defer out.Close() // the child holds its own copy
-	cmd := exec.Command(p.path, p.args...)
-	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = p.env, p.dir, out, out
-	cmd.SysProcAttr = childAttributes(p.parentDeath())
+	cmd := exec.Command(p.Path, p.Args...)
+	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = p.Env, p.Dir, out, out
+	end := syscall.SIGKILL
+	if p.Workers {
+		end = syscall.SIGTERM
+	}
+	cmd.SysProcAttr = childAttributes(end)
 	started, done := make(chan error, 1), make(chan struct{})
-	go own(cmd, started, done)
+	go own(p, cmd, started, done)
 	if err := <-started; err != nil {
-		return fmt.Errorf("start %s: %w", p.path, err)
+		return fmt.Errorf("start %s: %w", p.Path, err)
 	}
 	p.mu.Lock()
 	p.cmd, p.done = cmd, done
@@ -58,28 +63,23 @@ func (p *process) start() error {
 	return nil
 }
 
-func (c command) parentDeath() syscall.Signal {
-	if c.workers {
-		return syscall.SIGTERM
-	}
-	return syscall.SIGKILL
-}
-
-// own starts the child and waits for it on one thread of its own. The kernel's parent-death signal is tied to the thread that
-// forked, not to the process: on a shared thread, Go's ending an idle thread would kill the server.
-func own(cmd *exec.Cmd, started chan<- error, done chan<- struct{}) {
+// own starts the child and waits for it on one thread of its own. The kernel's parent-death signal
+// is tied to the thread that forked, not to the process: on a shared thread, Go's ending an idle
+// thread would kill the server.
+func own(p *Process, cmd *exec.Cmd, started chan<- error, done chan<- struct{}) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	defer close(done)
 	err := cmd.Start()
 	started <- err
 	if err == nil {
-		_ = cmd.Wait() // how it ended stands in its log; a killed server always "fails"
+		p.err = cmd.Wait()
 	}
 }
 
-// current returns the child's pid and the channel that closes when it ends; pid 0 if none was ever started.
-func (p *process) current() (int, <-chan struct{}) {
+// current returns the child's pid and the channel that closes when it ends; pid 0 if none was ever
+// started.
+func (p *Process) current() (int, <-chan struct{}) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.cmd == nil {
@@ -88,79 +88,109 @@ func (p *process) current() (int, <-chan struct{}) {
 	return p.cmd.Process.Pid, p.done
 }
 
-// running says whether the child has been started and not yet waited for.
-func (p *process) running() bool {
+// Pid is the child's, be it over; 0 if none was ever started.
+func (p *Process) Pid() int {
+	pid, _ := p.current()
+	return pid
+}
+
+// Running reports whether the child has been started and not yet waited for.
+func (p *Process) Running() bool {
 	pid, done := p.current()
-	if pid == 0 {
-		return false
-	}
 	select {
 	case <-done:
 		return false
 	default:
-		return true
+		return pid != 0
 	}
 }
 
 // signal sends sig to the child's whole group, helpers included.
-func (p *process) signal(sig syscall.Signal) error {
-	pid, _ := p.current()
-	if !p.running() {
+func (p *Process) signal(sig syscall.Signal) error {
+	if !p.Running() {
 		return errNotRunning
 	}
-	if err := syscall.Kill(-pid, sig); err != nil {
-		return fmt.Errorf("send %v to pid %d: %w", sig, pid, err)
+	if err := syscall.Kill(-p.Pid(), sig); err != nil {
+		return fmt.Errorf("send %v to pid %d: %w", sig, p.Pid(), err)
 	}
 	return nil
 }
 
-// pause stops the child's threads and returns when they all have.
-func (p *process) pause() error {
+// Pause stops the child's threads (SIGSTOP) and returns when they all have.
+func (p *Process) Pause() error {
 	if err := p.signal(syscall.SIGSTOP); err != nil {
 		return err
 	}
-	pid, done := p.current()
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	for {
-		if stopped, err := paused(pid); stopped || err != nil {
-			return err
-		}
-		select {
-		case <-done:
+	for !paused(p.Pid()) {
+		if !p.Running() {
 			return errNotRunning
-		case <-tick.C:
 		}
+		time.Sleep(time.Millisecond)
 	}
+	return nil
 }
 
-// kill ends the child at once and returns when it is gone. A child that has ended already is no error.
-func (p *process) kill() error {
+// Resume lets a paused child go on (SIGCONT).
+func (p *Process) Resume() error { return p.signal(syscall.SIGCONT) }
+
+// Kill ends the child at once and returns when it is gone. A child that has ended already is no
+// error.
+func (p *Process) Kill() error {
 	err := p.signal(syscall.SIGKILL)
 	if errors.Is(err, errNotRunning) || errors.Is(err, syscall.ESRCH) {
 		return nil
 	}
-	if err != nil {
-		return err
+	if err == nil {
+		_, done := p.current()
+		<-done
 	}
-	_, done := p.current()
-	<-done
-	return nil
+	return err
 }
 
-// stop asks the child to end, wakes it in case it is paused, and kills it after stopGrace.
-func (p *process) stop() error {
+// Stop asks the child to end (SIGTERM), wakes it in case it is paused, kills it after stopGrace,
+// and returns how it ended.
+func (p *Process) Stop() error {
 	pid, done := p.current()
-	if !p.running() {
-		return nil
+	if !p.Running() {
+		return errNotRunning
 	}
-	// Only the server itself is asked: its helpers (Erlang's, a shell's) end with it, and would take it for a crash.
+	// Only the child itself is asked: its helpers (Erlang's, a shell's) end with it, and would take
+	// it for a crash.
 	_ = syscall.Kill(pid, syscall.SIGTERM)
-	_ = p.signal(syscall.SIGCONT)
+	_ = p.Resume()
 	select {
 	case <-done:
-		return nil
 	case <-time.After(stopGrace):
-		return p.kill()
+		if err := p.Kill(); err != nil {
+			return err
+		}
 	}
+	return p.err
+}
+
+// String is the end of what the child wrote, for messages.
+func (p *Process) String() string { return p.LogTail(16 << 10) }
+
+// LogTail returns the last n bytes that the child wrote, or why they cannot be read: it serves
+// messages only.
+func (p *Process) LogTail(n int64) string {
+	text, err := tail(p.File, n)
+	if err != nil {
+		return fmt.Sprintf("(no log: %v)", err)
+	}
+	return string(text)
+}
+
+func tail(path string, n int64) ([]byte, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close() // read only
+	if info, err := file.Stat(); err == nil && info.Size() > n {
+		if _, err := file.Seek(-n, io.SeekEnd); err != nil {
+			return nil, err
+		}
+	}
+	return io.ReadAll(file)
 }

@@ -9,19 +9,17 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
-	"time"
 )
 
-// RabbitServer is a private rabbitmq-server, with the management plugin for its HTTP API: a broker of its own with the epmd it
-// needs, or a node of RabbitNodes.
+// RabbitServer is a private rabbitmq-server, with the management plugin for its HTTP API: a broker
+// of its own with the epmd it needs, or a node of RabbitNodes.
 type RabbitServer struct {
 	*Server
-	epmd  *process     // nil where the cluster has port mappers
+	epmd  *Process     // nil where the cluster has port mappers
 	nodes *RabbitNodes // nil where it is alone
-	env   []string     // for rabbitmq-server and rabbitmqctl alike
 	ports rabbitPorts
-	api   managementAPI
 }
 
 type rabbitPorts struct{ amqp, management, distribution, epmd int }
@@ -32,31 +30,32 @@ func RabbitMQ(tb testing.TB) *RabbitServer {
 	return forTest(tb, "rabbitmq", StartRabbitMQ)
 }
 
-// StartRabbitMQ runs a rabbitmq-server with its data and log in dir and returns when it takes connections. The caller stops it.
+// StartRabbitMQ runs a rabbitmq-server with its data and log in dir and returns when it takes
+// connections. The caller stops it. An epmd of its own runs beside it: without it the node would
+// start one as a daemon, which outlives the test.
 func StartRabbitMQ(ctx context.Context, dir string) (*RabbitServer, error) {
-	path, err := rabbitProgram()
-	if err != nil {
-		return nil, err
-	}
 	epmd, err := exec.LookPath("epmd")
 	if err != nil {
 		return nil, fmt.Errorf("epmd is %w (%w)", ErrMissing, err)
 	}
-	return retryPorts(func() (*RabbitServer, error) {
-		server, err := newRabbit(path, epmd, dir)
+	return withProgram(ctx, "rabbitmq-server", func(path string) (*RabbitServer, error) {
+		r, err := newRabbit(path, dir)
 		if err != nil {
-			return nil, fmt.Errorf("set up rabbitmq-server: %w", err)
+			return nil, err
 		}
-		if err := server.boot(ctx); err != nil {
-			return nil, fmt.Errorf("start rabbitmq-server: %w", err)
+		r.prepare = func(context.Context) error { return r.configure("") }
+		r.epmd = &Process{
+			Path: epmd,
+			Args: []string{"-address", "127.0.0.1", "-port", strconv.Itoa(r.ports.epmd)},
+			Env:  r.proc.Env, Dir: dir, File: filepath.Join(dir, "epmd.log"),
 		}
-		return server, nil
+		return r, nil
 	})
 }
 
-// rabbitProgram: Debian's /usr/sbin/rabbitmq-server switches user and leaves a daemon: the script it wraps does neither.
-func rabbitProgram() (string, error) {
-	return program("rabbitmq-server", "/usr/lib/rabbitmq/bin/rabbitmq-server", "/opt/homebrew/opt/rabbitmq/sbin/rabbitmq-server")
+// Name is the Erlang node's: the port makes it the machine's only one of that name.
+func (r *RabbitServer) Name() string {
+	return fmt.Sprintf("seckill%d@localhost", r.ports.distribution)
 }
 
 // URL is the broker's address for AMQP, with its first vhost.
@@ -64,19 +63,20 @@ func (r *RabbitServer) URL() string {
 	return fmt.Sprintf("amqp://guest:guest@%s/", loopback(r.ports.amqp))
 }
 
-// ManagementURL is the root of the HTTP API, for the account guest:guest.
-func (r *RabbitServer) ManagementURL() string { return r.api.root }
-
 // Stop ends the broker in an orderly way (it takes some 6 s over it) and its epmd with it.
 func (r *RabbitServer) Stop() error { return errors.Join(r.Server.Stop(), r.endEpmd()) }
+
+// discard kills broker and epmd, whose data is about to be removed.
+func (r *RabbitServer) discard() error { return errors.Join(r.Server.discard(), r.endEpmd()) }
 
 // Restart is Server.Restart; an epmd that Stop took along is started too.
 func (r *RabbitServer) Restart(ctx context.Context) error {
 	return errors.Join(r.startEpmd(), r.Server.Restart(ctx))
 }
 
-// RestartEmpty is Server.RestartEmpty: vhosts, queues, messages and accounts but guest are gone. A node of a cluster is forgotten by
-// the others, joins them again with an empty disk, and gets back its place in every quorum queue.
+// RestartEmpty is Server.RestartEmpty: vhosts, queues, messages and accounts but guest are gone. A
+// node of a cluster is forgotten by the others, joins them again with an empty disk, and gets back
+// its place in every quorum queue.
 func (r *RabbitServer) RestartEmpty(ctx context.Context) error {
 	if r.nodes != nil {
 		return r.nodes.restartEmpty(ctx, r)
@@ -84,96 +84,123 @@ func (r *RabbitServer) RestartEmpty(ctx context.Context) error {
 	return errors.Join(r.startEpmd(), r.Server.RestartEmpty(ctx))
 }
 
-// Ctl runs rabbitmqctl on this broker and returns what it printed (half a second of Erlang's start: prefer the HTTP API in loops).
+// Ctl runs rabbitmqctl on this broker and returns what it printed (half a second of Erlang's start:
+// prefer the HTTP API in loops).
 func (r *RabbitServer) Ctl(ctx context.Context, args ...string) (string, error) {
 	return r.tool(ctx, "rabbitmqctl", args...)
 }
 
 // tool runs one of the broker's command line tools.
 func (r *RabbitServer) tool(ctx context.Context, name string, args ...string) (string, error) {
-	path := filepath.Join(filepath.Dir(r.proc.path), name)
+	path := filepath.Join(filepath.Dir(r.proc.Path), name)
 	cmd := exec.CommandContext(ctx, path, append([]string{"--quiet"}, args...)...)
-	cmd.Env, cmd.Dir = r.env, r.proc.dir
+	cmd.Env, cmd.Dir = r.proc.Env, r.proc.Dir
 	out, err := cmd.CombinedOutput()
 	if err != nil {
-		return string(out), fmt.Errorf("%s %v: %w\n%s", name, args, err, out)
+		err = fmt.Errorf("%s %v: %w\n%s", name, args, err, out)
 	}
-	return string(out), nil
+	return string(out), err
 }
 
-func (r *RabbitServer) boot(ctx context.Context) error {
+func (r *RabbitServer) first(ctx context.Context) error {
 	if err := r.startEpmd(); err != nil {
 		return err
 	}
-	if err := r.first(ctx); err != nil {
-		return errors.Join(err, r.endEpmd())
-	}
-	return nil
+	return r.Server.first(ctx)
 }
 
-// startEpmd runs the node's own Erlang port mapper. Without it the node would start one as a daemon, which outlives the test.
 func (r *RabbitServer) startEpmd() error {
-	if r.epmd == nil || r.epmd.running() {
+	if r.epmd == nil || r.epmd.Running() {
 		return nil
 	}
-	return r.epmd.start()
+	return r.epmd.Start()
 }
 
 func (r *RabbitServer) endEpmd() error {
 	if r.epmd == nil {
 		return nil
 	}
-	return r.epmd.kill()
+	return r.epmd.Kill()
 }
 
-// discard kills broker and epmd, whose data is about to be removed.
-func (r *RabbitServer) discard() error { return errors.Join(r.Server.discard(), r.endEpmd()) }
-
-// ask says nil when our node, and not another, serves HTTP and takes AMQP connections.
-func (r *RabbitServer) ask(ctx context.Context) error {
-	if err := r.api.isNode(ctx, r.ports.node()); err != nil {
+// isReady says nil when our node, and not another, serves HTTP and takes AMQP connections.
+func (r *RabbitServer) isReady(ctx context.Context) error {
+	var overview struct{ Node string }
+	if err := r.Manage(ctx, "GET", "/api/overview", &overview); err != nil {
 		return err
 	}
-	var dialer net.Dialer
-	conn, err := dialer.DialContext(ctx, "tcp", loopback(r.ports.amqp))
+	if overview.Node != r.Name() {
+		return fmt.Errorf("another node, %q, answers", overview.Node)
+	}
+	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", loopback(r.ports.amqp))
 	if err != nil {
 		return err
 	}
 	return conn.Close()
 }
 
-func newRabbit(path, epmd, dir string) (*RabbitServer, error) {
-	ports, err := newRabbitPorts()
+// newRabbit is a node that has yet to be configured and started; more are settings of its
+// environment.
+func newRabbit(path, dir string, more ...string) (*RabbitServer, error) {
+	found, err := freePorts(4)
 	if err != nil {
 		return nil, err
 	}
-	r := rabbitOn(path, dir, ports, func() error { return configureRabbit(dir, ports, "") })
-	r.epmd = &process{command: command{
-		path: epmd, args: []string{"-address", "127.0.0.1", "-port", strconv.Itoa(ports.epmd)},
-		env: r.env, dir: dir, log: filepath.Join(dir, "epmd.log"),
-	}}
+	r := &RabbitServer{ports: rabbitPorts{found[0], found[1], found[2], found[3]}}
+	r.Server = &Server{
+		name: "rabbitmq-server", data: filepath.Join(dir, "mnesia"), ready: r.isReady,
+		proc: Process{
+			Path: path, Env: append(r.env(dir), more...), Dir: dir,
+			File: filepath.Join(dir, "rabbit.log"),
+		},
+	}
 	return r, nil
 }
 
-func newRabbitPorts() (rabbitPorts, error) {
-	found, err := freePorts(4)
-	if err != nil {
-		return rabbitPorts{}, err
+// env keeps every file of the broker in dir and takes nothing from the caller's RabbitMQ or Erlang
+// settings.
+func (r *RabbitServer) env(dir string) []string {
+	env := []string{
+		"HOME=" + dir, // .erlang.cookie
+		// The start script then becomes the broker (exec) instead of its parent, so that its pid is
+		// the broker's.
+		"RUNNING_UNDER_SYSTEMD=true",
+		"ERL_EPMD_ADDRESS=127.0.0.1",
+		"ERL_EPMD_PORT=" + strconv.Itoa(r.ports.epmd),
+		"RABBITMQ_NODENAME=" + r.Name(),
+		"RABBITMQ_DIST_PORT=" + strconv.Itoa(r.ports.distribution),
+		"RABBITMQ_LOGS=-",
 	}
-	return rabbitPorts{amqp: found[0], management: found[1], distribution: found[2], epmd: found[3]}, nil
+	for name, file := range map[string]string{
+		"MNESIA_BASE": "mnesia", "LOG_BASE": "log", "CONFIG_FILE": "rabbitmq.conf",
+		"CONF_ENV_FILE": "none", "ADVANCED_CONFIG_FILE": "none.config", "PID_FILE": "pid",
+		"ENABLED_PLUGINS_FILE": "enabled_plugins", "GENERATED_CONFIG_DIR": "generated",
+	} {
+		env = append(env, "RABBITMQ_"+name+"="+filepath.Join(dir, file))
+	}
+	for _, entry := range os.Environ() {
+		name, _, _ := strings.Cut(entry, "=")
+		if name != "HOME" && !strings.HasPrefix(name, "RABBITMQ_") &&
+			!strings.HasPrefix(name, "ERL_") {
+			env = append(env, entry)
+		}
+	}
+	return env
 }
 
-// rabbitOn is a node that has yet to be started; more are settings of its environment.
-func rabbitOn(path, dir string, ports rabbitPorts, configure func() error, more ...string) *RabbitServer {
-	env := append(rabbitEnv(dir, ports), more...)
-	r := &RabbitServer{env: env, ports: ports, api: managementAPI{root: "http://" + loopback(ports.management)}}
-	r.Server = &Server{
-		name:    "rabbitmq-server",
-		proc:    process{command: command{path: path, env: env, dir: dir, log: filepath.Join(dir, "rabbit.log")}},
-		timeout: 120 * time.Second,
-		prepare: func(context.Context) error { return configure() },
-		wipe:    func() error { return os.RemoveAll(filepath.Join(dir, "mnesia")) },
-		ready:   r.ask,
-	}
-	return r
+// configure writes the files that the environment points at; more are further lines of
+// rabbitmq.conf.
+func (r *RabbitServer) configure(more string) error {
+	conf := fmt.Sprintf(`listeners.tcp.1 = 127.0.0.1:%d
+management.tcp.ip = 127.0.0.1
+management.tcp.port = %d
+management.rates_mode = none
+vm_memory_high_watermark.absolute = 1GB
+disk_free_limit.absolute = 50MB
+`, r.ports.amqp, r.ports.management)
+	dir := r.proc.Dir
+	return errors.Join(
+		os.WriteFile(filepath.Join(dir, "rabbitmq.conf"), []byte(conf+more), 0o600),
+		os.WriteFile(filepath.Join(dir, "enabled_plugins"), []byte("[rabbitmq_management].\n"),
+			0o600))
 }

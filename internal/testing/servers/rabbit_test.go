@@ -11,8 +11,9 @@ import (
 	"flashsale.dev/seckill/internal/testing/servers"
 )
 
-// TestRabbitMQ is one broker's whole life: starting one takes seconds, so its parts follow each other.
-func TestRabbitMQ(t *testing.T) {
+// TestRabbitMQ_WholeLife: starting a broker takes seconds, so the parts of its life follow each
+// other.
+func TestRabbitMQ_WholeLife(t *testing.T) {
 	t.Parallel()
 	rabbit := servers.RabbitMQ(t)
 	url := rabbit.NewVHost(t)
@@ -66,10 +67,11 @@ func publish(t *testing.T, url, text string) {
 	t.Helper()
 	onChannel(t, url, func(ctx context.Context, channel *amqp.Channel) {
 		require.NoError(t, channel.Confirm(false))
-		_, err := channel.QueueDeclare("orders", true, false, false, false, amqp.Table{"x-queue-type": "quorum"})
+		_, err := channel.QueueDeclare("orders", true, false, false, false,
+			amqp.Table{"x-queue-type": "quorum"})
 		require.NoError(t, err)
-		confirm, err := channel.PublishWithDeferredConfirmWithContext(ctx, "", "orders", true, false,
-			amqp.Publishing{DeliveryMode: amqp.Persistent, Body: []byte(text)})
+		confirm, err := channel.PublishWithDeferredConfirmWithContext(ctx, "", "orders",
+			true, false, amqp.Publishing{DeliveryMode: amqp.Persistent, Body: []byte(text)})
 		require.NoError(t, err)
 		acked, err := confirm.WaitContext(ctx)
 		require.NoError(t, err)

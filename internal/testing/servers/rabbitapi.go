@@ -6,27 +6,24 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
 )
 
-// managementAPI is the broker's HTTP API: a vhost in 20 ms, where rabbitmqctl starts an Erlang machine for each call.
-type managementAPI struct{ root string }
-
-// NewVHost makes a vhost for one test and returns its AMQP URL; it is deleted, with all in it, at cleanup. RestartEmpty takes it along.
+// NewVHost makes a vhost for one test and returns its AMQP URL; it is deleted, with all in it, at
+// cleanup. RestartEmpty takes it along.
 func (r *RabbitServer) NewVHost(tb testing.TB) string {
 	tb.Helper()
-	name, err := r.CreateVHost(tb.Context())
-	if err != nil {
-		tb.Fatalf("servers: %v", err)
-	}
+	name := r.makeVHost(tb)
 	tb.Cleanup(func() {
-		if !r.proc.running() {
+		if !r.Running() {
 			return // a broker that was killed keeps it until its data goes
 		}
-		if err := r.DeleteVHost(context.WithoutCancel(tb.Context()), name); err != nil {
+		if err := r.Manage(context.WithoutCancel(tb.Context()), http.MethodDelete,
+			"/api/vhosts/"+name, nil); err != nil {
 			tb.Errorf("servers: %v", err)
 		}
 	})
@@ -36,49 +33,42 @@ func (r *RabbitServer) NewVHost(tb testing.TB) string {
 // NewVHost makes a vhost for one test and returns its name, for URLs; it goes with the cluster.
 func (c *RabbitNodes) NewVHost(tb testing.TB) string {
 	tb.Helper()
-	name, err := c.Nodes[0].CreateVHost(tb.Context())
-	if err != nil {
-		tb.Fatalf("servers: %v", err)
-	}
+	return c.Nodes[0].makeVHost(tb)
+}
+
+// makeVHost makes a vhost of a name that no other has, open to guest, and returns it.
+func (r *RabbitServer) makeVHost(tb testing.TB) string {
+	tb.Helper()
+	name := "test-" + uuid.NewString()
+	check(tb, r.Manage(tb.Context(), http.MethodPut, "/api/vhosts/"+name, nil))
 	return name
 }
 
-// CreateVHost makes a vhost that nobody else has, open to guest, and returns its name. Its URL is URL() with the name appended.
-func (r *RabbitServer) CreateVHost(ctx context.Context) (string, error) {
-	name := "test-" + uuid.NewString()
-	if err := r.api.call(ctx, http.MethodPut, "/api/vhosts/"+name, nil); err != nil {
-		return "", fmt.Errorf("create vhost: %w", err)
-	}
-	return name, nil
+// Place is where a quorum queue is, by the names of nodes.
+type Place struct {
+	Leader  string
+	Members []string
 }
 
-// DeleteVHost removes a vhost, its queues and its connections. One that is gone already is no error.
-func (r *RabbitServer) DeleteVHost(ctx context.Context, name string) error {
-	if err := r.api.call(ctx, http.MethodDelete, "/api/vhosts/"+name, nil); err != nil {
-		return fmt.Errorf("delete vhost: %w", err)
-	}
-	return nil
+// Place asks a node where a quorum queue is.
+func (r *RabbitServer) Place(ctx context.Context, vhost, queue string) (p Place, err error) {
+	err = r.Manage(ctx, http.MethodGet,
+		"/api/queues/"+url.PathEscape(vhost)+"/"+url.PathEscape(queue), &p)
+	return p, err
 }
 
-// isNode says nil when the API answers for the node of that name.
-func (a managementAPI) isNode(ctx context.Context, name string) error {
-	var overview struct {
-		Node string `json:"node"`
-	}
-	if err := a.call(ctx, http.MethodGet, "/api/overview", &overview); err != nil {
-		return err
-	}
-	if overview.Node != name {
-		return fmt.Errorf("somebody else's node %q answers", overview.Node)
-	}
-	return nil
+// Manage makes one request to the broker's HTTP API and decodes the answer into out where that is
+// not nil. It makes a vhost in 20 ms, where rabbitmqctl starts an Erlang machine for each call.
+func (r *RabbitServer) Manage(ctx context.Context, method, path string, out any) error {
+	return callHTTP(ctx, method, "http://"+loopback(r.ports.management)+path, out)
 }
 
-// call makes one request, on a connection of its own, and decodes the answer into out where that is not nil.
-func (a managementAPI) call(ctx context.Context, method, path string, out any) error {
+// callHTTP makes one request, on a connection of its own. What is to be deleted may be gone
+// already.
+func callHTTP(ctx context.Context, method, target string, out any) error {
 	ctx, cancel := context.WithTimeout(ctx, 90*time.Second)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, method, a.root+path, http.NoBody)
+	request, err := http.NewRequestWithContext(ctx, method, target, http.NoBody)
 	if err != nil {
 		return err
 	}
@@ -91,11 +81,11 @@ func (a managementAPI) call(ctx context.Context, method, path string, out any) e
 	defer response.Body.Close() // read to its end
 	body, err := io.ReadAll(response.Body)
 	if err != nil {
-		return fmt.Errorf("%s %s: %w", method, path, err)
+		return fmt.Errorf("%s %s: %w", method, target, err)
 	}
 	gone := method == http.MethodDelete && response.StatusCode == http.StatusNotFound
 	if response.StatusCode/100 != 2 && !gone {
-		return fmt.Errorf("%s %s: %s: %s", method, path, response.Status, body)
+		return fmt.Errorf("%s %s: %s: %s", method, target, response.Status, body)
 	}
 	if out == nil {
 		return nil

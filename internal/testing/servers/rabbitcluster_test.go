@@ -12,10 +12,11 @@ import (
 	"flashsale.dev/seckill/internal/testing/servers"
 )
 
-// TestRabbitCluster is one cluster's whole life: starting one takes many seconds, so its parts follow each other.
-func TestRabbitCluster(t *testing.T) {
+// TestRabbitCluster_WholeLife: starting a cluster takes many seconds, so the parts of its life
+// follow each other.
+func TestRabbitCluster_WholeLife(t *testing.T) {
 	t.Parallel()
-	cluster := servers.RabbitCluster(t, 3)
+	cluster := servers.RabbitCluster(t)
 	vhost := cluster.NewVHost(t)
 	urls := cluster.URLs(vhost)
 	publish(t, urls[0], "hello")
@@ -30,17 +31,22 @@ func TestRabbitCluster(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, place.Members, 3)
 	})
-	t.Run("a node that is cut off refuses clients, the others go on without it", func(t *testing.T) {
-		cluster.CutOff(cluster.Nodes[0])
-		require.Eventually(t, func() bool { return !reachable(urls[0]) }, time.Minute, 50*time.Millisecond)
-		require.Equal(t, 1, waiting(t, urls[1]))
-		leader, err := cluster.Leader(t.Context(), vhost, "orders")
-		require.NoError(t, err)
-		require.NotEqual(t, cluster.Nodes[0].Name(), leader.Name())
-		cluster.Heal(cluster.Nodes[0])
-		require.NoError(t, cluster.AwaitWhole(t.Context()))
-		require.Eventually(t, func() bool { return reachable(urls[0]) }, time.Minute, 50*time.Millisecond)
-	})
+	t.Run("a node that is cut off refuses clients, the others go on without it",
+		func(t *testing.T) {
+			cluster.CutOff(cluster.Nodes[0])
+			require.Eventually(t, func() bool {
+				return !reachable(urls[0])
+			}, time.Minute, 50*time.Millisecond)
+			require.Equal(t, 1, waiting(t, urls[1]))
+			leader, err := cluster.Leader(t.Context(), vhost, "orders")
+			require.NoError(t, err)
+			require.NotEqual(t, cluster.Nodes[0].Name(), leader.Name())
+			cluster.Heal(cluster.Nodes[0])
+			require.NoError(t, cluster.AwaitWhole(t.Context()))
+			require.Eventually(t, func() bool {
+				return reachable(urls[0])
+			}, time.Minute, 50*time.Millisecond)
+		})
 }
 
 func reachable(url string) bool {

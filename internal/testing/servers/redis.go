@@ -3,105 +3,145 @@ package servers
 import (
 	"context"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 )
 
-// RedisServer is a private redis-server: AOF with appendfsync everysec, noeviction, no snapshots, unless options say otherwise.
+// RedisServer is a private redis-server: AOF with appendfsync everysec, noeviction, no snapshots,
+// unless further lines of redis.conf say otherwise.
 type RedisServer struct {
 	*Server
 	addr string
 }
 
-// RedisOption changes how a redis-server is started.
-type RedisOption func(*redisSettings)
-
-type redisSettings struct{ lines []string }
-
-// WithRedisConf adds lines of redis.conf ("appendfsync always"); a later line wins over an earlier one and over the defaults.
-func WithRedisConf(lines ...string) RedisOption {
-	return func(s *redisSettings) { s.lines = append(s.lines, lines...) }
-}
-
 // Addr is the server's address, "127.0.0.1:port".
 func (r *RedisServer) Addr() string { return r.addr }
 
-// Redis starts a redis-server for one test (0.1 s) and stops it at cleanup.
-func Redis(tb testing.TB, opts ...RedisOption) *RedisServer {
+// Redis starts a redis-server for one test (0.1 s) and stops it at cleanup. A line of conf
+// ("appendfsync always") wins over an earlier one and over the defaults.
+func Redis(tb testing.TB, conf ...string) *RedisServer {
 	tb.Helper()
 	return forTest(tb, "redis", func(ctx context.Context, dir string) (*RedisServer, error) {
-		return StartRedis(ctx, dir, opts...)
+		return StartRedis(ctx, dir, conf...)
 	})
 }
 
-// StartRedis runs a redis-server with its data and log in dir and returns when it answers. The caller stops it.
-func StartRedis(ctx context.Context, dir string, opts ...RedisOption) (*RedisServer, error) {
-	path, err := redisProgram()
-	if err != nil {
-		return nil, err
-	}
-	return retryPorts(func() (*RedisServer, error) {
-		server, err := newRedis(path, dir, opts)
-		if err != nil {
-			return nil, fmt.Errorf("set up redis-server: %w", err)
-		}
-		if err := server.first(ctx); err != nil {
-			return nil, fmt.Errorf("start redis-server: %w", err)
-		}
-		return server, nil
+// StartRedis runs a redis-server with its data and log in dir and returns when it answers. The
+// caller stops it.
+func StartRedis(ctx context.Context, dir string, conf ...string) (*RedisServer, error) {
+	return startRedis(ctx, dir, append(redisDefaults(), conf...))
+}
+
+func redisDefaults() []string {
+	return []string{"appendonly yes", "appendfsync everysec", `save ""`,
+		"maxmemory-policy noeviction"}
+}
+
+func startRedis(
+	ctx context.Context, dir string, conf []string, args ...string,
+) (*RedisServer, error) {
+	return withProgram(ctx, "redis-server", func(path string) (*RedisServer, error) {
+		return newRedis(path, dir, conf, args)
 	})
 }
 
-func redisProgram() (string, error) {
-	return program("redis-server", "/usr/bin/redis-server", "/usr/local/bin/redis-server", "/opt/homebrew/bin/redis-server")
-}
-
-func newRedis(path, dir string, opts []RedisOption) (*RedisServer, error) {
+func newRedis(path, dir string, lines, args []string) (*RedisServer, error) {
 	port, err := freePort()
 	if err != nil {
 		return nil, err
 	}
 	data, conf := filepath.Join(dir, "data"), filepath.Join(dir, "redis.conf")
-	if err := os.WriteFile(conf, []byte(redisConf(port, data, opts)), 0o600); err != nil {
+	lines = append([]string{
+		"bind 127.0.0.1", fmt.Sprintf("port %d", port), "daemonize no", fmt.Sprintf("dir %q", data),
+		`logfile ""`,
+	}, lines...)
+	if err := os.WriteFile(conf, []byte(strings.Join(lines, "\n")+"\n"), 0o600); err != nil {
 		return nil, err
 	}
 	server := &RedisServer{addr: loopback(port)}
 	server.Server = &Server{
-		name:    "redis-server",
-		proc:    process{command: command{path: path, args: []string{conf}, dir: dir, log: filepath.Join(dir, "redis.log")}},
-		timeout: 60 * time.Second,
+		name: "redis-server",
+		proc: Process{Path: path, Args: append([]string{conf}, args...), Dir: dir,
+			File: filepath.Join(dir, "redis.log")},
 		prepare: func(context.Context) error { return os.MkdirAll(data, 0o700) },
-		wipe:    func() error { return os.RemoveAll(data) },
-		ready:   func(ctx context.Context) error { return askRedis(ctx, server.addr, server.Pid()) },
+		data:    data,
+		ready:   server.isReady,
 	}
 	return server, nil
 }
 
-func redisConf(port int, data string, opts []RedisOption) string {
-	settings := redisSettings{lines: []string{
-		"bind 127.0.0.1", fmt.Sprintf("port %d", port), "daemonize no", fmt.Sprintf("dir %q", data), `logfile ""`,
-		"appendonly yes", "appendfsync everysec", `save ""`, "maxmemory-policy noeviction",
-	}}
-	for _, opt := range opts {
-		opt(&settings)
+// isReady checks that our server, and not another one on the port, has loaded its data.
+func (r *RedisServer) isReady(ctx context.Context) error {
+	if _, err := r.ask(ctx, "PING"); err != nil {
+		return err
 	}
-	return strings.Join(settings.lines, "\n") + "\n"
+	info, err := r.askText(ctx, "INFO", "server")
+	if err == nil && !strings.Contains(info, fmt.Sprintf("process_id:%d\r\n", r.Pid())) {
+		err = fmt.Errorf("another redis-server answers on %s", r.addr)
+	}
+	return err
 }
 
-// askRedis checks that the server with that pid, and not another one on the port, has loaded its data.
-func askRedis(ctx context.Context, addr string, pid int) error {
-	if _, err := ask(ctx, addr, "PING"); err != nil {
-		return err
-	}
-	info, err := askText(ctx, addr, "INFO", "server")
+// redisPatience bounds one command whose caller has set no closer deadline: a paused server never
+// answers.
+const redisPatience = 5 * time.Second
+
+// ask sends one command over a connection of its own, without retries. Answers are string, int64,
+// nil or []any of them, as RESP2 has them.
+func (r *RedisServer) ask(ctx context.Context, command ...any) (any, error) {
+	ctx, cancel := context.WithTimeout(ctx, redisPatience)
+	defer cancel()
+	client := redis.NewClient(&redis.Options{
+		Addr: r.addr, Protocol: 2, MaxRetries: -1, PoolSize: 1, DisableIdentity: true,
+		ContextTimeoutEnabled: true,
+	})
+	defer client.Close() // nothing is lost with it
+	answer, err := client.Do(ctx, command...).Result()
 	if err != nil {
-		return err
+		return nil, fmt.Errorf("%v to %s: %w", command, r.addr, err)
 	}
-	if !strings.Contains(info, fmt.Sprintf("process_id:%d\r\n", pid)) {
-		return fmt.Errorf("another redis-server answers on %s", addr)
+	return answer, nil
+}
+
+// askText is ask for an answer that is text.
+func (r *RedisServer) askText(ctx context.Context, command ...any) (string, error) {
+	answer, err := r.ask(ctx, command...)
+	text, _ := answer.(string)
+	return text, err
+}
+
+// run is ask where only the error counts.
+func (r *RedisServer) run(ctx context.Context, command ...any) error {
+	_, err := r.ask(ctx, command...)
+	return err
+}
+
+// SentinelMaster is the name under which a test's sentinels know the master.
+const SentinelMaster = "seckill"
+
+// Sentinels is how many watch over a master; two of them decide.
+const Sentinels = 3
+
+// Sentinel starts one sentinel that watches a master for one test, and stops it at cleanup. It has
+// yet to find the master's replicas and the other sentinels. A master that is silent for a second
+// is down to it. A failover is bounded by 30 s: one whose votes were split is tried again after
+// twice that, and a replica that follows its master over a proxy is not put right before.
+func Sentinel(tb testing.TB, master *RedisServer) *RedisServer {
+	tb.Helper()
+	host, port, err := net.SplitHostPort(master.Addr())
+	check(tb, err)
+	conf := []string{
+		fmt.Sprintf("sentinel monitor %s %s %s %d", SentinelMaster, host, port, Sentinels/2+1),
+		"sentinel down-after-milliseconds " + SentinelMaster + " 1000",
+		"sentinel failover-timeout " + SentinelMaster + " 30000",
 	}
-	return nil
+	return forTest(tb, "sentinel", func(ctx context.Context, dir string) (*RedisServer, error) {
+		return startRedis(ctx, dir, conf, "--sentinel")
+	})
 }

@@ -1,119 +1,93 @@
 package servers_test
 
 import (
-	"bufio"
-	"fmt"
-	"io"
-	"net"
-	"regexp"
-	"strings"
+	"context"
+	"maps"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/testing/servers"
 )
 
-// say sends one inline command and returns the last line of a status or bulk answer.
-func say(addr, command string, patience time.Duration) (string, error) {
-	conn, err := net.DialTimeout("tcp", addr, patience)
-	if err != nil {
-		return "", err
-	}
-	defer func() { _ = conn.Close() }()
-	_ = conn.SetDeadline(time.Now().Add(patience))
-	if _, err := fmt.Fprintf(conn, "%s\r\n", command); err != nil {
-		return "", err
-	}
-	answer := bufio.NewReader(conn)
-	line, err := answer.ReadString('\n')
-	if err == nil && strings.HasPrefix(line, "$") && line != "$-1\r\n" {
-		line, err = answer.ReadString('\n')
-	}
-	return strings.TrimSpace(line), err
-}
-
-func mustSay(t *testing.T, addr, command string) string {
+// clientOf is a client of one server that neither waits long nor tries again.
+func clientOf(t *testing.T, server *servers.RedisServer) *redis.Client {
 	t.Helper()
-	answer, err := say(addr, command, 5*time.Second)
-	require.NoError(t, err)
-	return answer
+	client := redis.NewClient(&redis.Options{
+		Addr: server.Addr(), MaxRetries: -1, DialTimeout: time.Second, ReadTimeout: time.Second,
+	})
+	t.Cleanup(func() { _ = client.Close() })
+	return client
 }
 
-func TestRedisKeepsItsDataThroughAKill(t *testing.T) {
-	redis := servers.Redis(t)
-	require.Equal(t, "+OK", mustSay(t, redis.Addr(), "SET goods 7"))
-	require.NoError(t, redis.Kill())
-	_, err := say(redis.Addr(), "PING", time.Second)
-	require.Error(t, err, "a killed server must not answer")
-	require.NoError(t, redis.Restart(t.Context()))
-	require.Equal(t, "7", mustSay(t, redis.Addr(), "GET goods"))
-}
-
-func TestRedisRestartsInGoodOrderToo(t *testing.T) {
-	redis := servers.Redis(t)
-	mustSay(t, redis.Addr(), "SET goods 7")
-	before := redis.Pid()
-	require.NoError(t, redis.Restart(t.Context()))
-	require.NotEqual(t, before, redis.Pid())
-	require.Equal(t, "7", mustSay(t, redis.Addr(), "GET goods"))
-}
-
-func TestRedisRestartEmptyLosesItsData(t *testing.T) {
-	redis := servers.Redis(t)
-	mustSay(t, redis.Addr(), "SET goods 7")
-	require.NoError(t, redis.RestartEmpty(t.Context()))
-	require.Equal(t, "$-1", mustSay(t, redis.Addr(), "GET goods"))
-}
-
-func TestRedisPausedSaysNothingUntilResumed(t *testing.T) {
-	redis := servers.Redis(t)
-	require.NoError(t, redis.Pause())
-	_, err := say(redis.Addr(), "PING", 200*time.Millisecond)
-	require.Error(t, err)
-	require.NoError(t, redis.Resume())
-	require.Equal(t, "+PONG", mustSay(t, redis.Addr(), "PING"))
-}
-
-func TestRedisStopsEvenWhilePaused(t *testing.T) {
-	redis := servers.Redis(t)
-	require.NoError(t, redis.Pause())
-	require.NoError(t, redis.Stop())
-	require.ErrorIs(t, syscall.Kill(redis.Pid(), 0), syscall.ESRCH)
-	require.Error(t, redis.Pause(), "there is nothing left to pause")
-	require.NoError(t, redis.Stop(), "stopping twice is safe")
-}
-
-func TestRedisIsSetUpAsTheSaleNeedsIt(t *testing.T) {
-	redis := servers.Redis(t, servers.WithRedisConf("appendfsync always"))
-	config := redisConfig(t, redis.Addr())
-	require.Contains(t, config, "appendfsync always")
-	require.Contains(t, config, "appendonly yes")
-	require.Contains(t, config, "maxmemory-policy noeviction")
-}
-
-// redisConfig is the server's settings, one "name value" after another.
-func redisConfig(t *testing.T, addr string) string {
+// holding is a server that holds a key, and its client.
+func holding(t *testing.T) (*servers.RedisServer, *redis.Client) {
 	t.Helper()
-	conn, err := net.Dial("tcp", addr)
-	require.NoError(t, err)
-	defer func() { _ = conn.Close() }()
-	_, err = fmt.Fprint(conn, "CONFIG GET *\r\nQUIT\r\n")
-	require.NoError(t, err)
-	answer, err := io.ReadAll(conn)
-	require.NoError(t, err)
-	lengths := regexp.MustCompile(`(?m)^[$*]\d+\r\n`)
-	return strings.ReplaceAll(lengths.ReplaceAllString(string(answer), ""), "\r\n", " ")
+	server := servers.Redis(t)
+	client := clientOf(t, server)
+	require.NoError(t, client.Set(t.Context(), "goods", 7, 0).Err())
+	return server, client
 }
 
-func TestRedisThatCannotStartShowsItsLog(t *testing.T) {
-	_, err := servers.StartRedis(t.Context(), t.TempDir(), servers.WithRedisConf("no-such-setting 1"))
+func TestRedis_KeepsItsDataThroughAKill(t *testing.T) {
+	server, client := holding(t)
+	require.NoError(t, server.Kill())
+	require.Error(t, client.Ping(t.Context()).Err(), "a killed server must not answer")
+	require.NoError(t, server.Restart(t.Context()))
+	require.Equal(t, "7", client.Get(t.Context(), "goods").Val())
+}
+
+func TestRedis_RestartsInGoodOrderToo(t *testing.T) {
+	server, client := holding(t)
+	before := server.Pid()
+	require.NoError(t, server.Restart(t.Context()))
+	require.NotEqual(t, before, server.Pid())
+	require.NoError(t, client.Close()) // its connection is gone
+	require.Equal(t, "7", clientOf(t, server).Get(t.Context(), "goods").Val())
+}
+
+func TestRedis_RestartEmptyLosesItsData(t *testing.T) {
+	server, _ := holding(t)
+	require.NoError(t, server.RestartEmpty(t.Context()))
+	require.ErrorIs(t, clientOf(t, server).Get(t.Context(), "goods").Err(), redis.Nil)
+}
+
+func TestRedis_PausedSaysNothingUntilResumed(t *testing.T) {
+	server, client := holding(t)
+	require.NoError(t, server.Pause())
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	require.Error(t, client.WithTimeout(200*time.Millisecond).Ping(ctx).Err())
+	require.NoError(t, server.Resume())
+	require.NoError(t, clientOf(t, server).Ping(t.Context()).Err())
+}
+
+func TestRedis_StopsEvenWhilePaused(t *testing.T) {
+	server := servers.Redis(t)
+	require.NoError(t, server.Pause())
+	require.NoError(t, server.Stop())
+	require.ErrorIs(t, syscall.Kill(server.Pid(), 0), syscall.ESRCH)
+	require.Error(t, server.Pause(), "there is nothing left to pause")
+	require.NoError(t, server.Stop(), "stopping twice is safe")
+}
+
+func TestRedis_IsSetUpAsTheSaleNeedsIt(t *testing.T) {
+	config := clientOf(t, servers.Redis(t, "appendfsync always")).ConfigGet(t.Context(), "*").Val()
+	want := map[string]string{"appendfsync": "always", "appendonly": "yes",
+		"maxmemory-policy": "noeviction"}
+	maps.DeleteFunc(config, func(name, _ string) bool { return want[name] == "" })
+	require.Equal(t, want, config)
+}
+
+func TestRedis_ThatCannotStartShowsItsLog(t *testing.T) {
+	_, err := servers.StartRedis(t.Context(), t.TempDir(), "no-such-setting 1")
 	require.ErrorContains(t, err, "no-such-setting")
 }
 
-func TestManyRedisServersSideBySide(t *testing.T) {
+func TestRedis_ServersStandSideBySide(t *testing.T) {
 	addrs := map[string]bool{}
 	for range 5 {
 		addrs[servers.Redis(t).Addr()] = true

@@ -14,8 +14,14 @@ import (
 	"github.com/go-sql-driver/mysql"
 )
 
-// The private servers' account: may do everything, reachable over loopback TCP only. It has a password so that what is
-// tested logs in as it would in earnest (MySQL's caching_sha2_password included).
+// EnvExternalSQL names the environment variable whose DSN (go-sql-driver's form; its database is
+// ignored) replaces the private MariaDB and MySQL. The account must be allowed to create and drop
+// databases named seckill_test_*; nothing else is touched.
+const EnvExternalSQL = "SECKILL_TEST_MYSQL_DSN"
+
+// The private servers' account: may do everything, reachable over loopback TCP only. It has a
+// password so that what is tested logs in as it would in earnest (MySQL's caching_sha2_password
+// included).
 const (
 	sqlUser     = "seckill"
 	sqlPassword = "seckill"
@@ -25,32 +31,33 @@ const (
 type SQLServer struct {
 	*Server
 	base  *mysql.Config // how to log in; its database is not used
-	dir   sqlDir        // a group's member's
+	dir   sqlDir
 	names atomic.Int64
 
-	recovers atomic.Int64 // since when a group's member has been recovering, in Unix nanoseconds; 0 where it is not
+	// recovers is since when a group's member has been recovering, in Unix nanoseconds; 0 where it
+	// is not.
+	recovers atomic.Int64
 }
 
 // Addr is the server's address, host:port.
 func (s *SQLServer) Addr() string { return s.base.Addr }
 
-// DSN is the data source name of database in go-sql-driver's form; "" for no database. The connection speaks utf8mb4, the
-// driver's default.
+// DSN is the data source name of database in go-sql-driver's form; "" for no database. The
+// connection speaks utf8mb4, the driver's default.
 func (s *SQLServer) DSN(database string) string {
 	config := s.base.Clone()
 	config.DBName = database
 	return config.FormatDSN()
 }
 
-// NewDatabase creates a database for one test and returns its DSN; it is dropped at the test's cleanup, where the server still runs.
+// NewDatabase creates a database for one test and returns its DSN; it is dropped at the test's
+// cleanup, where the server still runs.
 func (s *SQLServer) NewDatabase(tb testing.TB) string {
 	tb.Helper()
-	name, err := s.CreateDatabase(tb.Context())
-	if err != nil {
-		tb.Fatalf("servers: %v", err)
-	}
+	name, err := s.createDatabase(tb.Context())
+	check(tb, err)
 	tb.Cleanup(func() {
-		if !s.external && !s.proc.running() {
+		if !s.external && !s.Running() {
 			return // its data goes with the server
 		}
 		if err := s.DropDatabase(context.WithoutCancel(tb.Context()), name); err != nil {
@@ -60,39 +67,46 @@ func (s *SQLServer) NewDatabase(tb testing.TB) string {
 	return s.DSN(name)
 }
 
-// CreateDatabase makes an empty utf8mb4 database that nobody else has and returns its name.
-func (s *SQLServer) CreateDatabase(ctx context.Context) (string, error) {
-	name := fmt.Sprintf("seckill_test_%d_%d_%d", os.Getpid(), time.Now().UnixNano()%1e9, s.names.Add(1))
-	if err := s.exec(ctx, "CREATE DATABASE "+name+" CHARACTER SET utf8mb4"); err != nil {
-		return "", fmt.Errorf("create database %s: %w", name, err)
-	}
-	return name, nil
+// createDatabase makes an empty utf8mb4 database of a name that no other has.
+func (s *SQLServer) createDatabase(ctx context.Context) (string, error) {
+	name := fmt.Sprintf("seckill_test_%d_%d_%d", os.Getpid(), time.Now().UnixNano()%1e9,
+		s.names.Add(1))
+	return name, s.exec(ctx, "CREATE DATABASE "+name+" CHARACTER SET utf8mb4")
 }
 
-// DropDatabase removes a database that CreateDatabase made.
+// DropDatabase removes a database that NewDatabase made.
 func (s *SQLServer) DropDatabase(ctx context.Context, name string) error {
 	if !strings.HasPrefix(name, "seckill_test_") {
 		return fmt.Errorf("drop database %s: not one of ours", name)
 	}
-	if err := s.exec(ctx, "SET SESSION lock_wait_timeout = 20; DROP DATABASE IF EXISTS "+name); err != nil {
-		return fmt.Errorf("drop database %s: %w", name, err)
+	return s.exec(ctx, "SET SESSION lock_wait_timeout = 20; DROP DATABASE IF EXISTS "+name)
+}
+
+// exec runs statements, whatever they return.
+func (s *SQLServer) exec(ctx context.Context, statements string) error {
+	ctx, cancel := context.WithTimeout(ctx, groupPatience)
+	defer cancel()
+	err := s.with(func(db *sql.DB) error {
+		_, err := db.ExecContext(ctx, statements)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("%s: %w", statements, err)
 	}
 	return nil
 }
 
-func (s *SQLServer) exec(ctx context.Context, statements string) error {
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+// row reads the one row of a query.
+func (s *SQLServer) row(ctx context.Context, query string, into ...any) error {
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
-	config := s.base.Clone()
-	config.DBName, config.MultiStatements = "", true
-	return withSQL(ctx, config, func(db *sql.DB) error {
-		_, err := db.ExecContext(ctx, statements)
-		return err
-	})
+	return s.with(func(db *sql.DB) error { return db.QueryRowContext(ctx, query).Scan(into...) })
 }
 
-// withSQL opens a connection of its own for one piece of work.
-func withSQL(ctx context.Context, config *mysql.Config, work func(*sql.DB) error) error {
+// with opens a connection of its own for one piece of work.
+func (s *SQLServer) with(work func(*sql.DB) error) error {
+	config := s.base.Clone()
+	config.DBName, config.MultiStatements = "", true
 	config.Logger = &mysql.NopLogger{} // a server that is not up yet is no news
 	connector, err := mysql.NewConnector(config)
 	if err != nil {
@@ -103,16 +117,36 @@ func withSQL(ctx context.Context, config *mysql.Config, work func(*sql.DB) error
 	return work(db)
 }
 
-// askSQL says nil when the server whose data lies in dir, and not another that was quicker to the port, takes our account.
-func askSQL(ctx context.Context, config *mysql.Config, dir string) error {
-	return withSQL(ctx, config.Clone(), func(db *sql.DB) error {
-		var data string
-		if err := db.QueryRowContext(ctx, "SELECT @@datadir").Scan(&data); err != nil {
-			return err
-		}
-		if filepath.Clean(data) != filepath.Clean(dir) {
-			return fmt.Errorf("somebody else's server answers, with its data in %s", data)
-		}
-		return nil
-	})
+// isReady says nil when our server, and not another that was quicker to the port, takes our
+// account.
+func (s *SQLServer) isReady(ctx context.Context) error {
+	var data string
+	if err := s.row(ctx, "SELECT @@datadir", &data); err != nil {
+		return err
+	}
+	if filepath.Clean(data) != s.data {
+		return fmt.Errorf("another server answers, with its data in %s", data)
+	}
+	return nil
+}
+
+// unlessExternal is the handle of the external server where there is one, which must answer now.
+func unlessExternal(
+	ctx context.Context, dir string, start starter[*SQLServer],
+) (*SQLServer, error) {
+	dsn := os.Getenv(EnvExternalSQL)
+	if dsn == "" {
+		return start(ctx, dir)
+	}
+	config, err := mysql.ParseDSN(dsn)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", EnvExternalSQL, err)
+	}
+	server := &SQLServer{base: config, Server: &Server{name: EnvExternalSQL, external: true}}
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	if err := server.with(func(db *sql.DB) error { return db.PingContext(ctx) }); err != nil {
+		return nil, fmt.Errorf("reach %s: %w", EnvExternalSQL, err)
+	}
+	return server, nil
 }

@@ -3,6 +3,9 @@ package servers_test
 import (
 	"context"
 	"database/sql"
+	"runtime"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -19,25 +22,46 @@ func openSQL(t *testing.T, dsn string) *sql.DB {
 	return db
 }
 
-func TestMariaDB(t *testing.T) { testSQL(t, servers.MariaDB, "MariaDB") }
+func execSQL(t *testing.T, db *sql.DB, statements ...string) {
+	t.Helper()
+	for _, statement := range statements {
+		_, err := db.ExecContext(t.Context(), statement)
+		require.NoError(t, err, statement)
+	}
+}
+
+// read reads the one value of a query.
+func read[T any](t *testing.T, db *sql.DB, query string) (value T) {
+	t.Helper()
+	require.NoError(t, db.QueryRowContext(t.Context(), query).Scan(&value))
+	return value
+}
+
+const title = "SELECT title FROM goods WHERE id = 7"
+
+func TestMariaDB_WholeLife(t *testing.T) { testSQL(t, servers.MariaDB, true) }
+
+func TestMySQL_WholeLife(t *testing.T) { testSQL(t, servers.MySQL, false) }
 
 // testSQL is one server's whole life: starting one takes seconds, so its parts follow each other.
-func testSQL(t *testing.T, start func(testing.TB) *servers.SQLServer, kind string) {
+func testSQL(t *testing.T, start func(testing.TB) *servers.SQLServer, isMariaDB bool) {
 	t.Setenv(servers.EnvExternalSQL, "")
 	server := start(t)
 	dsn := server.NewDatabase(t)
 	db := openSQL(t, dsn)
-	t.Run("answers", func(t *testing.T) { requireKind(t, db, kind) })
+	t.Run("answers", func(t *testing.T) {
+		version := read[string](t, db, "SELECT CONCAT(@@version, ' ', @@version_comment)")
+		require.Equal(t, isMariaDB, strings.Contains(version, "MariaDB"), version)
+		require.Equal(t, "utf8mb4", read[string](t, db, "SELECT @@character_set_database"))
+	})
 	t.Run("drops a test's database", func(t *testing.T) { requireDropped(t, server) })
 	t.Run("keeps committed rows through a kill", func(t *testing.T) {
-		_, err := db.ExecContext(t.Context(), "CREATE TABLE goods (id BIGINT PRIMARY KEY, title VARCHAR(20))")
-		require.NoError(t, err)
-		_, err = db.ExecContext(t.Context(), "INSERT INTO goods VALUES (7, '手机🔥')")
-		require.NoError(t, err)
+		execSQL(t, db, "CREATE TABLE goods (id BIGINT PRIMARY KEY, title VARCHAR(20))",
+			"INSERT INTO goods VALUES (7, '手机🔥')")
 		require.NoError(t, server.Kill())
 		require.Error(t, db.PingContext(t.Context()), "a killed server must not answer")
 		require.NoError(t, server.Restart(t.Context()))
-		require.Equal(t, "手机🔥", title(t, db))
+		require.Equal(t, "手机🔥", read[string](t, db, title))
 	})
 	t.Run("says nothing while paused", func(t *testing.T) {
 		require.NoError(t, server.Pause())
@@ -45,30 +69,16 @@ func testSQL(t *testing.T, start func(testing.TB) *servers.SQLServer, kind strin
 		defer cancel()
 		require.Error(t, db.PingContext(ctx))
 		require.NoError(t, server.Resume())
-		require.Equal(t, "手机🔥", title(t, db))
+		require.Equal(t, "手机🔥", read[string](t, db, title))
 	})
-	t.Run("is an external server to others", func(t *testing.T) { requireExternal(t, server, start) })
+	t.Run("is left as it was where it is external", func(t *testing.T) {
+		requireExternal(t, server, start)
+	})
 	t.Run("restart empty loses all", func(t *testing.T) {
 		require.NoError(t, server.RestartEmpty(t.Context()))
 		require.ErrorContains(t, openSQL(t, dsn).PingContext(t.Context()), "Unknown database")
 		require.NoError(t, openSQL(t, server.NewDatabase(t)).PingContext(t.Context()))
 	})
-}
-
-func title(t *testing.T, db *sql.DB) string {
-	t.Helper()
-	var title string
-	require.NoError(t, db.QueryRowContext(t.Context(), "SELECT title FROM goods WHERE id = 7").Scan(&title))
-	return title
-}
-
-func requireKind(t *testing.T, db *sql.DB, kind string) {
-	t.Helper()
-	var version, charset string
-	require.NoError(t, db.QueryRowContext(t.Context(),
-		"SELECT CONCAT(@@version, ' ', @@version_comment), @@character_set_database").Scan(&version, &charset))
-	require.Contains(t, version, kind)
-	require.Equal(t, "utf8mb4", charset)
 }
 
 func requireDropped(t *testing.T, server *servers.SQLServer) {
@@ -82,14 +92,76 @@ func requireDropped(t *testing.T, server *servers.SQLServer) {
 	require.ErrorContains(t, openSQL(t, first).PingContext(t.Context()), "Unknown database")
 }
 
-// requireExternal hands the running server out by its DSN, as a user does whose own server is to be tested on.
-func requireExternal(t *testing.T, server *servers.SQLServer, start func(testing.TB) *servers.SQLServer) {
+// requireExternal hands the running server out by its DSN, as a user does whose own server is to be
+// tested on. Nothing of it is touched but databases of our own, and those are gone at the end,
+// however a test ended.
+func requireExternal(
+	t *testing.T, server *servers.SQLServer, start func(testing.TB) *servers.SQLServer,
+) {
 	t.Helper()
-	t.Setenv(servers.EnvExternalSQL, server.DSN(""))
+	theirs := openSQL(t, server.DSN(""))
+	execSQL(t, theirs, "CREATE DATABASE seckill_theirs",
+		"CREATE TABLE seckill_theirs.kept (id INT PRIMARY KEY)",
+		"INSERT INTO seckill_theirs.kept VALUES (7)")
+	before := databases(t, theirs)
+	t.Setenv(servers.EnvExternalSQL, server.DSN("seckill_theirs"))
+	for name, end := range map[string]func(*failing){
+		"a test that passes": func(*failing) {},
+		"a test that fails":  func(f *failing) { f.FailNow() },
+		"a test that panics": func(*failing) { panic("in a test") },
+	} {
+		f := &failing{TB: t}
+		f.run(func() {
+			dsn := start(f).NewDatabase(f)
+			require.NotContains(t, dsn, "seckill_theirs")
+			execSQL(t, openSQL(t, dsn), "CREATE TABLE ours (id INT PRIMARY KEY)")
+			require.NotEqual(t, before, databases(t, theirs))
+			end(f)
+		})
+		require.Equal(t, before, databases(t, theirs), name)
+	}
 	external := start(t)
-	require.NoError(t, openSQL(t, external.NewDatabase(t)).PingContext(t.Context()))
+	require.Error(t, external.DropDatabase(t.Context(), "seckill_theirs"))
 	require.ErrorIs(t, external.Kill(), servers.ErrExternal)
 	require.ErrorIs(t, external.RestartEmpty(t.Context()), servers.ErrExternal)
 	require.NoError(t, external.Stop(), "stopping leaves it alone")
-	require.NoError(t, openSQL(t, server.DSN("")).PingContext(t.Context()))
+	require.Equal(t, 7, read[int](t, theirs, "SELECT id FROM seckill_theirs.kept"))
+}
+
+func TestOwnMariaDB_IsNeverExternal(t *testing.T) {
+	t.Setenv(servers.EnvExternalSQL, "nobody@tcp(127.0.0.1:1)/")
+	require.NotZero(t, servers.OwnMariaDB(t).Pid())
+}
+
+func databases(t *testing.T, db *sql.DB) string {
+	t.Helper()
+	return read[string](t, db,
+		"SELECT GROUP_CONCAT(schema_name ORDER BY schema_name) FROM information_schema.schemata")
+}
+
+// failing is a test that may fail without failing the one it is in.
+type failing struct {
+	testing.TB
+	failed   bool
+	cleanups []func()
+}
+
+func (f *failing) Cleanup(step func())       { f.cleanups = append(f.cleanups, step) }
+func (f *failing) Failed() bool              { return f.failed }
+func (f *failing) FailNow()                  { f.failed = true; runtime.Goexit() }
+func (f *failing) Logf(string, ...any)       {}
+func (f *failing) Fatalf(s string, a ...any) { f.TB.Errorf(s, a...); f.FailNow() }
+
+// run runs a test to its end, whatever that is, and then its cleanups, as the testing package does.
+func (f *failing) run(test func()) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer func() { _ = recover() }()
+		test()
+	}()
+	<-done
+	for _, step := range slices.Backward(f.cleanups) {
+		step()
+	}
 }

@@ -4,90 +4,91 @@ import (
 	"context"
 	"errors"
 	"os"
+	"slices"
 	"sync"
 	"testing"
 	"time"
-
-	"go.uber.org/goleak"
 )
 
-// Suite shares one server of each kind among the tests of a package: each starts when first asked for. A
-// package holds it in a variable of its own and closes it in TestMain:
+// Suite shares one server of each kind among the tests of a package: each starts when first asked
+// for. A package holds it in a variable of its own and closes it in TestMain:
 //
 //	var env = servers.NewSuite()
 //
 //	func TestMain(m *testing.M) { goleak.VerifyTestMain(env.Around(m)) }
 //
-// Tests keep apart by databases (NewDatabase), vhosts (NewVHost) and keys. A test that kills or empties a server starts its own.
-// A Suite is safe for concurrent use.
+// Tests keep apart by databases (NewDatabase), vhosts (NewVHost) and keys. A test that kills or
+// empties a server starts its own. A Suite is safe for concurrent use.
 type Suite struct {
-	redis    shared[*RedisServer]
-	cluster  shared[*RedisNodes]
-	rabbit   shared[*RabbitServer]
-	rabbits  shared[*RabbitNodes]
-	mariadb  shared[*SQLServer]
-	mysql    shared[*SQLServer]
-	group    shared[*SQLGroup]
-	closures closers
+	mu       sync.Mutex
+	starts   map[string]func() (handle, error) // each starts its server once
+	discards []func() error
 }
 
 // NewSuite returns a Suite that has started nothing yet.
-func NewSuite() *Suite { return &Suite{} }
+func NewSuite() *Suite { return &Suite{starts: make(map[string]func() (handle, error))} }
 
-// Redis is the shared redis-server; where keys or settings clash, use the function of that name (0.1 s).
+// Redis is the shared redis-server; where keys or settings clash, use the function of that name
+// (0.1 s).
 func (s *Suite) Redis(tb testing.TB) *RedisServer {
 	tb.Helper()
-	return s.redis.get(tb, "redis", &s.closures, func(ctx context.Context, dir string) (*RedisServer, error) {
+	return shared(tb, s, "redis", func(ctx context.Context, dir string) (*RedisServer, error) {
 		return StartRedis(ctx, dir)
 	})
 }
 
-// RedisCluster is a shared cluster of three masters without replicas. A test that wants it empty calls FlushAll.
+// RedisCluster is a shared cluster of three masters without replicas. A test that wants it empty
+// calls FlushAll.
 func (s *Suite) RedisCluster(tb testing.TB) *RedisNodes {
 	tb.Helper()
-	return s.cluster.get(tb, "redis-cluster", &s.closures, func(ctx context.Context, dir string) (*RedisNodes, error) {
-		return StartRedisCluster(ctx, dir, 3, 0)
-	})
+	return shared(tb, s, "redis-cluster", RedisClusterOptions{}.start)
 }
 
 // RabbitMQ is the shared broker.
 func (s *Suite) RabbitMQ(tb testing.TB) *RabbitServer {
 	tb.Helper()
-	return s.rabbit.get(tb, "rabbitmq", &s.closures, StartRabbitMQ)
+	return shared(tb, s, "rabbitmq", StartRabbitMQ)
 }
 
 // RabbitCluster is a shared cluster of three nodes.
 func (s *Suite) RabbitCluster(tb testing.TB) *RabbitNodes {
 	tb.Helper()
-	return s.rabbits.get(tb, "rabbits", &s.closures, func(ctx context.Context, dir string) (*RabbitNodes, error) {
-		return StartRabbitCluster(ctx, dir, 3)
-	})
+	return shared(tb, s, "rabbits", startRabbitCluster)
 }
 
 // MariaDB is the shared mariadbd, or the external SQL server.
 func (s *Suite) MariaDB(tb testing.TB) *SQLServer {
 	tb.Helper()
-	return s.mariadb.get(tb, "mariadb", &s.closures, StartMariaDB)
+	return shared(tb, s, "mariadb", StartMariaDB)
 }
 
 // MySQL is the shared mysqld, or the external SQL server.
 func (s *Suite) MySQL(tb testing.TB) *SQLServer {
 	tb.Helper()
-	return s.mysql.get(tb, "mysql", &s.closures, StartMySQL)
+	return shared(tb, s, "mysql", StartMySQL)
 }
 
-// MySQLGroup is the shared group of three. A test that fault it heals it before the next one comes (SQLGroup.Heal).
+// MySQLGroup is the shared group of three. A test that changes it restores it before the next
+// (SQLGroup.Heal).
 func (s *Suite) MySQLGroup(tb testing.TB) *SQLGroup {
 	tb.Helper()
-	return s.group.get(tb, "mysql-group", &s.closures, func(ctx context.Context, dir string) (*SQLGroup, error) {
-		return StartMySQLGroup(ctx, dir, 3)
-	})
+	return shared(tb, s, "mysql-group", StartMySQLGroup)
 }
 
 // Close ends all servers that were started and removes their data.
-func (s *Suite) Close() error { return s.closures.close() }
+func (s *Suite) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var problems []error
+	for _, discard := range slices.Backward(s.discards) {
+		problems = append(problems, discard())
+	}
+	s.discards = nil
+	return errors.Join(problems...)
+}
 
-// Around returns a test run that closes the suite at its end, before a leak check: the servers' owners are goroutines.
+// Around returns a test run that closes the suite at its end, before a leak check: the servers'
+// owners are goroutines.
 func (s *Suite) Around(m interface{ Run() int }) SuiteRun { return SuiteRun{suite: s, tests: m} }
 
 // SuiteRun is a *testing.M with a Suite around it.
@@ -106,68 +107,38 @@ func (r SuiteRun) Run() int {
 	return code
 }
 
-// IgnoreServers keeps a leak check inside a test from taking running servers for leaks.
-func IgnoreServers() goleak.Option {
-	return goleak.IgnoreAnyFunction("flashsale.dev/seckill/internal/testing/servers.own")
-}
-
-// shared starts a server once. A start that failed fails every test that asks, without another attempt.
-type shared[S handle] struct {
-	once   sync.Once
-	server S
-	err    error
-}
-
-func (s *shared[S]) get(tb testing.TB, name string, closures *closers, start func(context.Context, string) (S, error)) S {
+// shared starts a server once. A start that failed fails every test that asks, without another
+// attempt.
+func shared[S handle](tb testing.TB, s *Suite, name string, start starter[S]) S {
 	tb.Helper()
-	s.once.Do(func() {
-		s.err = errors.New("its start was broken off")
-		// The server outlives the test that happened to ask first.
-		s.server, s.err = startShared(context.WithoutCancel(tb.Context()), name, closures, start)
-	})
-	if s.err != nil {
-		tb.Fatalf("servers: %v", s.err)
+	// The server outlives the test that happened to ask first.
+	ctx := context.WithoutCancel(tb.Context())
+	s.mu.Lock()
+	if s.starts[name] == nil {
+		s.starts[name] = sync.OnceValues(func() (handle, error) {
+			return startShared(ctx, s, name, start)
+		})
 	}
-	tb.Cleanup(func() { showLog(tb, name, s.server) })
-	return s.server
+	once := s.starts[name]
+	s.mu.Unlock()
+	started, err := once()
+	check(tb, err)
+	server, _ := started.(S)
+	tb.Cleanup(func() { showLog(tb, name, server) })
+	return server
 }
 
-func startShared[S handle](ctx context.Context, name string, closures *closers, start func(context.Context, string) (S, error)) (S, error) {
+func startShared[S handle](
+	ctx context.Context, s *Suite, name string, start starter[S],
+) (handle, error) {
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Minute)
 	defer cancel()
-	var none S
-	dir, err := os.MkdirTemp("", "seckill-"+name+"-")
+	server, discard, err := startIn(ctx, name, start)
 	if err != nil {
-		return none, err
+		return nil, err
 	}
-	closures.add(func() error { return os.RemoveAll(dir) })
-	server, err := start(ctx, dir)
-	if err != nil {
-		return none, err
-	}
-	closures.add(server.discard)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.discards = append(s.discards, discard)
 	return server, nil
-}
-
-// closers are run in reverse order, once.
-type closers struct {
-	mu    sync.Mutex
-	steps []func() error
-}
-
-func (c *closers) add(step func() error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.steps = append(c.steps, step)
-}
-
-func (c *closers) close() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	var problems []error
-	for i := len(c.steps) - 1; i >= 0; i-- {
-		problems = append(problems, c.steps[i]())
-	}
-	c.steps = nil
-	return errors.Join(problems...)
 }

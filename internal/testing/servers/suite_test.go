@@ -2,17 +2,15 @@ package servers_test
 
 import (
 	"net"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
 	"flashsale.dev/seckill/internal/testing/servers"
 )
 
-func TestSuiteStartsAServerOnceForAllTests(t *testing.T) {
+func TestSuite_StartsAServerOnceForAllTests(t *testing.T) {
 	suite := servers.NewSuite()
 	t.Cleanup(func() { require.NoError(t, suite.Close()) })
 	pids := make(chan int, 8)
@@ -30,34 +28,23 @@ func TestSuiteStartsAServerOnceForAllTests(t *testing.T) {
 	}
 }
 
-func TestSuiteLeavesNothingWhenClosed(t *testing.T) {
+func TestSuite_LeavesNothingWhenClosed(t *testing.T) {
+	t.Setenv(servers.EnvExternalSQL, "")
 	suite := servers.NewSuite()
 	redis, mariadb := suite.Redis(t), suite.MariaDB(t)
 	require.NoError(t, suite.Close())
-	for _, addr := range []string{redis.Addr(), host(mariadb.DSN(""))} {
+	for _, addr := range []string{redis.Addr(), mariadb.Addr()} {
 		_, err := net.DialTimeout("tcp", addr, time.Second)
 		require.Error(t, err)
 	}
 	require.NoError(t, suite.Close(), "closing twice is safe")
 }
 
-func TestSuiteFailsTheRunWhereItsServersDo(t *testing.T) {
+func TestSuite_FailsTheRunWhereItsServersDo(t *testing.T) {
 	require.Equal(t, 7, servers.NewSuite().Around(exitCode(7)).Run())
 	require.Equal(t, 0, servers.NewSuite().Around(exitCode(0)).Run())
-}
-
-func TestIgnoreServers(t *testing.T) {
-	env.Redis(t)
-	goleak.VerifyNone(t, servers.IgnoreServers())
 }
 
 type exitCode int
 
 func (c exitCode) Run() int { return int(c) }
-
-// host is the address in a DSN of the form user:password@tcp(address)/.
-func host(dsn string) string {
-	_, rest, _ := strings.Cut(dsn, "tcp(")
-	addr, _, _ := strings.Cut(rest, ")")
-	return addr
-}

@@ -2,7 +2,10 @@ package servers
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"os"
+	"strings"
 	"testing"
 )
 
@@ -12,29 +15,44 @@ type handle interface {
 	Log() string
 }
 
-// forTest starts a server in a directory of its own; at cleanup it is stopped, the directory removed, and the server's log shown where
-// the test failed. The directory is not tb.TempDir: that carries the test's name, and a Unix socket's path is short.
-func forTest[S handle](tb testing.TB, name string, start func(context.Context, string) (S, error)) S {
-	tb.Helper()
+// starter starts a server with its data and log in a directory.
+type starter[S handle] func(ctx context.Context, dir string) (S, error)
+
+// startIn starts a server in a temporary directory. It is not tb.TempDir: that carries the test's
+// name, and a Unix socket's path is short. discard ends the server and removes the directory.
+func startIn[S handle](
+	ctx context.Context, name string, start starter[S],
+) (server S, discard func() error, err error) {
 	dir, err := os.MkdirTemp("", "seckill-"+name+"-")
 	if err != nil {
-		tb.Fatalf("servers: %v", err)
+		return server, nil, err
 	}
-	tb.Cleanup(func() { _ = os.RemoveAll(dir) })
-	server, err := start(tb.Context(), dir)
-	if err != nil {
-		tb.Fatalf("servers: %v", err)
+	if server, err = start(ctx, dir); err != nil {
+		return server, nil, errors.Join(err, os.RemoveAll(dir))
 	}
-	tb.Cleanup(func() { finish(tb, name, server) })
+	return server, func() error { return errors.Join(server.discard(), os.RemoveAll(dir)) }, nil
+}
+
+// forTest starts a server for one test; at cleanup it is ended, and its log shown where the test
+// failed.
+func forTest[S handle](tb testing.TB, name string, start starter[S]) S {
+	tb.Helper()
+	server, discard, err := startIn(tb.Context(), name, start)
+	check(tb, err)
+	tb.Cleanup(func() {
+		showLog(tb, name, server)
+		if err := discard(); err != nil {
+			tb.Errorf("servers: %v", err)
+		}
+	})
 	return server
 }
 
-func finish(tb testing.TB, name string, server handle) {
+func check(tb testing.TB, err error) {
 	tb.Helper()
-	if err := server.discard(); err != nil {
-		tb.Errorf("servers: %v", err)
+	if err != nil {
+		tb.Fatalf("servers: %v", err)
 	}
-	showLog(tb, name, server)
 }
 
 // showLog prints the end of the server's log where the test failed.
@@ -43,4 +61,22 @@ func showLog(tb testing.TB, name string, server handle) {
 	if tb.Failed() {
 		tb.Logf("the end of %s's log:\n%s", name, server.Log())
 	}
+}
+
+// discardAll ends servers that work together.
+func discardAll[S handle](all []S) error {
+	var problems []error
+	for _, server := range all {
+		problems = append(problems, server.discard())
+	}
+	return errors.Join(problems...)
+}
+
+// logsOf is the end of every server's log.
+func logsOf[S handle](all []S) string {
+	var text strings.Builder
+	for i, server := range all {
+		fmt.Fprintf(&text, "-- node %d:\n%s\n", i, server.Log())
+	}
+	return text.String()
 }

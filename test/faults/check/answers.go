@@ -90,7 +90,8 @@ func (j *judge) repeats() {
 func (j *judge) httpErrors() {
 	for _, b := range j.h.Buyers {
 		if b.ServerErrors > 0 {
-			j.violated("HTTP", "buyer %d got %d answers of 5xx other than 503", b.ID, b.ServerErrors)
+			j.violated("HTTP", "buyer %d got %d answers of 5xx other than 503", b.ID,
+				b.ServerErrors)
 		}
 		if b.MissingRetryAfter > 0 {
 			j.violated("HTTP", "buyer %d got %d answers of 503 without Retry-After",

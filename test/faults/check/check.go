@@ -83,7 +83,8 @@ func (j *judge) limits() {
 func (j *judge) equalHoldings(rule, where string, got, want map[int64]int64) {
 	for buyer, units := range want {
 		if got[buyer] != units {
-			j.violated(rule, "%s: buyer %d has %d, and orders of %d", where, buyer, got[buyer], units)
+			j.violated(rule, "%s: buyer %d has %d, and orders of %d", where, buyer, got[buyer],
+				units)
 		}
 	}
 	for buyer, units := range got {
@@ -106,7 +107,8 @@ func (j *judge) promises() {
 				j.verdict.Lost++
 				j.violated("G3", "buyer %d was promised %s, which MySQL does not have", b.ID, sn)
 			case row.BuyerID != b.ID:
-				j.violated("G3", "buyer %d was promised %s, which is buyer %d's", b.ID, sn, row.BuyerID)
+				j.violated("G3", "buyer %d was promised %s, which is buyer %d's", b.ID, sn,
+					row.BuyerID)
 			case row.Status == "failed":
 				j.verdict.Lost++
 				j.violated("G5", "buyer %d was promised %s, which failed", b.ID, sn)

@@ -27,7 +27,8 @@ func soundHistory() check.History {
 			Units: 3, Limit: 1, StartAt: start, EndAt: start.Add(time.Hour), Stock: 1, Total: 3,
 		},
 		Buyers: []check.Buyer{
-			{ID: 1, Paths: 1, Promises: promises("p1", "a"), Statuses: []string{"queued", "created"}},
+			{ID: 1, Paths: 1, Promises: promises("p1", "a"),
+				Statuses: []string{"queued", "created"}},
 			{ID: 2, Paths: 2, Promises: promises("p2", "b"), Statuses: []string{"created"}},
 			{ID: 3, Paths: 1},
 		},
@@ -82,10 +83,14 @@ func TestJudge_FindsEveryPlantedViolation(t *testing.T) {
 		"pending stock move":         {"G4", func(h *check.History) { h.PendingMoves = 1 }},
 		"unbalanced ledger":          {"G4", func(h *check.History) { h.Redis.Balanced = false }},
 		"holding that Redis kept":    {"G4", func(h *check.History) { h.Redis.Holdings[3] = 1 }},
-		"dead letter in MySQL":       {"G4", func(h *check.History) { h.DeadLetters = []string{"a"} }},
-		"dead letter in the broker":  {"G4", func(h *check.History) { h.DeadQueued = 1 }},
-		"created and not in MySQL":   {"G5", func(h *check.History) { h.Rows = h.Rows[1:] }},
-		"broken promise":             {"G5", func(h *check.History) { h.Rows[0].Status = "failed" }},
+		"dead letter in MySQL": {"G4", func(h *check.History) {
+			h.DeadLetters = []string{"a"}
+		}},
+		"dead letter in the broker": {"G4", func(h *check.History) { h.DeadQueued = 1 }},
+		"created and not in MySQL":  {"G5", func(h *check.History) { h.Rows = h.Rows[1:] }},
+		"broken promise": {"G5", func(h *check.History) {
+			h.Rows[0].Status = "failed"
+		}},
 		"failed and in MySQL":        {"G5", statuses("failed")},
 		"promised and not found":     {"G5", statuses("NOT_FOUND")},
 		"cancelled and in MySQL not": {"G5", statuses("created", "cancelled")},

@@ -10,11 +10,12 @@ type History struct {
 	Holdings map[int64]int64 // units of each buyer in MySQL's table of holdings
 	Redis    Redis
 
-	PendingMoves int               // stock moves and cuts that are not applied to Redis
-	Final        map[string]string // last answers on promised orders that MySQL lacks or has as failed
-	Queued       int               // messages in all order queues, delivered or not
-	DeadQueued   int               // messages in the broker's queue of dead letters
-	DeadLetters  []string          // order numbers in MySQL, "" for a message without one
+	PendingMoves int // stock moves and cuts that are not applied to Redis
+	// last answers on promised orders that MySQL lacks or has as failed
+	Final       map[string]string
+	Queued      int      // messages in all order queues, delivered or not
+	DeadQueued  int      // messages in the broker's queue of dead letters
+	DeadLetters []string // order numbers in MySQL, "" for a message without one
 }
 
 // Sale is the sale as it was created, and MySQL's numbers of it.

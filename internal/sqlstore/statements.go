@@ -1,0 +1,118 @@
+package sqlstore
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/google/uuid"
+	"gorm.io/gorm"
+	"gorm.io/gorm/clause"
+
+	"flashsale.dev/seckill/internal/order"
+)
+
+// read returns a session for statements outside a transaction.
+func (s *Store) read(ctx context.Context) *gorm.DB { return s.db.WithContext(ctx) }
+
+// inTx runs steps in one transaction and returns their result. It rolls back on an error or a
+// panic. After an error of the commit the outcome is unknown.
+func inTx[T any](
+	ctx context.Context, s *Store, op string, steps func(tx *gorm.DB) (T, error),
+) (result T, err error) {
+	err = s.db.WithContext(ctx).Transaction(func(tx *gorm.DB) (err error) {
+		result, err = steps(tx)
+		return err
+	})
+	if err != nil {
+		var none T // what was rolled back must not pass for a result
+		return none, wrapError(op, err)
+	}
+	return result, nil
+}
+
+// inTx is inTx for steps without a result.
+func (s *Store) inTx(ctx context.Context, op string, steps func(tx *gorm.DB) error) error {
+	_, err := inTx(ctx, s, op, func(tx *gorm.DB) (any, error) { return nil, steps(tx) })
+	return err
+}
+
+// inSaleTx runs steps in one transaction under the lock of a goods' row, which every writer of the
+// goods takes first. So no two writers of a goods deadlock, and each decides on what the one before
+// has committed.
+func inSaleTx[T any](
+	ctx context.Context, s *Store, op string, goodsID int64,
+	steps func(tx *gorm.DB, sale saleRow) (T, error),
+) (T, error) {
+	return inTx(ctx, s, op, func(tx *gorm.DB) (none T, err error) {
+		sale, err := lockSale(tx, goodsID)
+		if err != nil {
+			return none, err
+		}
+		return steps(tx, sale)
+	})
+}
+
+// locked makes a query lock the rows that it reads until the transaction ends. SQLite ignores it:
+// its transactions hold the lock of the whole file.
+func locked(tx *gorm.DB) *gorm.DB {
+	return tx.Clauses(clause.Locking{Strength: clause.LockingStrengthUpdate})
+}
+
+// take reads the row that a query finds, or returns the error that says that there is none.
+func take[R any](q *gorm.DB, missing error) (R, error) {
+	var row R
+	err := q.Take(&row).Error
+	if errors.Is(err, gorm.ErrRecordNotFound) {
+		err = missing
+	}
+	return row, err
+}
+
+// list reads all rows of a query and converts them.
+func list[R, D any](op string, q *gorm.DB, convert func(R) D) ([]D, error) {
+	var rows []R
+	err := q.Find(&rows).Error
+	return mapSlice(rows, convert), wrapError(op, err)
+}
+
+// findIn reads those rows of a goods whose key is among the given ones, in statements of bounded
+// size. q has the columns, the order and the locks.
+func findIn[R, K any](q *gorm.DB, goodsID int64, column string, keys []K) ([]R, error) {
+	q = q.Session(&gorm.Session{}) // each statement begins with the same clauses
+	var all []R
+	for part := range slices.Chunk(keys, chunkOf(q)) {
+		var rows []R
+		err := q.Where("goods_id = ? AND "+column+" IN ?", goodsID, part).Find(&rows).Error
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, rows...)
+	}
+	return all, nil
+}
+
+// requireRows returns a statement's error, or missed where it changed another number of rows. The
+// statement's condition then no longer held, because another writer ignored the lock.
+func requireRows(res *gorm.DB, rows int, missed error) error {
+	if res.Error == nil && res.RowsAffected != int64(rows) {
+		return missed
+	}
+	return res.Error
+}
+
+// updateOne is requireRows for a statement on one row; the caller tries the transaction again.
+func updateOne(res *gorm.DB) error { return requireRows(res, 1, order.ErrTryAgain) }
+
+// newID makes an id that sorts by time, so that new rows go to the end of their index. It panics
+// without random numbers, which Go's own source never lacks.
+func newID() string { return uuid.Must(uuid.NewV7()).String() }
+
+// mapSlice converts each element.
+func mapSlice[R, D any](rows []R, convert func(R) D) []D {
+	list := make([]D, len(rows))
+	for i, r := range rows {
+		list[i] = convert(r)
+	}
+	return list
+}

@@ -1,0 +1,167 @@
+package installation
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+)
+
+// Facts is what MySQL says of one sale, asked by the tests themselves.
+type Facts struct {
+	Stock, Total, Orders, Units, Buyers, Held, MostHeld int64
+	Failed, Dead, NotGiven, OpenCuts                    int64
+}
+
+// Facts reads them.
+func (r *Installation) Facts(t testing.TB, goods string) (f Facts) {
+	t.Helper()
+	ask := func(query string, into ...any) {
+		t.Helper()
+		require.NoError(t, r.db.QueryRowContext(t.Context(), query, goods).Scan(into...))
+	}
+	ask(`SELECT stock, total FROM sales WHERE goods_id = ?`, &f.Stock, &f.Total)
+	ask(`SELECT COUNT(*), COALESCE(SUM(quantity), 0), COUNT(DISTINCT buyer_id) FROM orders
+		WHERE goods_id = ? AND status IN ('created', 'paid')`, &f.Orders, &f.Units, &f.Buyers)
+	ask(`SELECT COALESCE(SUM(held), 0), COALESCE(MAX(held), 0) FROM
+		(SELECT SUM(held) AS held FROM buyer_holdings WHERE goods_id = ?
+			GROUP BY buyer_id) AS buyers`,
+		&f.Held, &f.MostHeld)
+	ask(`SELECT COUNT(*) FROM orders WHERE goods_id = ? AND status = 'failed'`, &f.Failed)
+	ask(`SELECT COUNT(*) FROM dead_letters WHERE goods_id = ?`, &f.Dead)
+	ask(`SELECT COUNT(*) FROM stock_moves WHERE goods_id = ? AND given_at IS NULL`, &f.NotGiven)
+	ask(`SELECT COUNT(*) FROM stock_cuts WHERE goods_id = ? AND state = 'open'`, &f.OpenCuts)
+	return f
+}
+
+// OrderRow is one order in MySQL.
+type OrderRow struct {
+	OrderSn, Status            string
+	GoodsID, BuyerID, Quantity int64
+}
+
+// OrderRows reads all orders of a goods, whatever their status.
+func (r *Installation) OrderRows(t testing.TB, goods string) []OrderRow {
+	t.Helper()
+	return rowsOf(t, r, func(rows *sql.Rows) (o OrderRow, err error) {
+		err = rows.Scan(&o.OrderSn, &o.Status, &o.GoodsID, &o.BuyerID, &o.Quantity)
+		return o, err
+	}, `SELECT order_sn, status, goods_id, buyer_id, quantity FROM orders WHERE goods_id = ?`,
+		goods)
+}
+
+// OrderSns lists the numbers of a goods' active orders.
+func (r *Installation) OrderSns(t testing.TB, goods string) map[string]bool {
+	t.Helper()
+	sns := make(map[string]bool)
+	for _, o := range r.OrderRows(t, goods) {
+		if o.Status == "created" || o.Status == "paid" {
+			sns[o.OrderSn] = true
+		}
+	}
+	return sns
+}
+
+// Held reads what MySQL says each buyer holds.
+func (r *Installation) Held(t testing.TB, goods string) map[int64]int64 {
+	t.Helper()
+	held := make(map[int64]int64)
+	rowsOf(t, r, func(rows *sql.Rows) (buyer int64, err error) {
+		var units int64
+		err = rows.Scan(&buyer, &units)
+		held[buyer] += units
+		return buyer, err
+	}, `SELECT buyer_id, held FROM buyer_holdings WHERE goods_id = ?`, goods)
+	return held
+}
+
+// DeadLetters lists the order numbers of the dead letters in MySQL, of every goods and of none.
+func (r *Installation) DeadLetters(t testing.TB) []string {
+	t.Helper()
+	return rowsOf(t, r, func(rows *sql.Rows) (sn string, err error) {
+		err = rows.Scan(&sn)
+		return sn, err
+	}, `SELECT order_sn FROM dead_letters`)
+}
+
+func rowsOf[R any](
+	t testing.TB, r *Installation, scan func(*sql.Rows) (R, error), query string, args ...any,
+) (all []R) {
+	t.Helper()
+	rows, err := r.db.QueryContext(t.Context(), query, args...)
+	require.NoError(t, err)
+	defer rows.Close()
+	for rows.Next() {
+		row, err := scan(rows)
+		require.NoError(t, err)
+		all = append(all, row)
+	}
+	require.NoError(t, rows.Err())
+	return all
+}
+
+// SQLDo runs a statement as the administrator.
+func (r *Installation) SQLDo(t testing.TB, statement string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 30*time.Second)
+	defer cancel()
+	_, err := r.db.ExecContext(ctx, statement)
+	require.NoError(t, err, statement)
+}
+
+// RedisFacts is what Redis keeps of a goods, read key by key: sure only while nothing moves.
+type RedisFacts struct {
+	Pending, Outbox int64
+	Oldest          time.Duration // age of the oldest that may be pending; 0 where nothing is
+	Held            map[int64]int64
+}
+
+// RedisFacts reads them.
+func (r *Installation) RedisFacts(
+	t testing.TB, c redis.UniversalClient, goods string,
+) (RedisFacts, error) {
+	t.Helper()
+	key, pipe, ctx := SaleKey(goods), c.Pipeline(), t.Context()
+	pending, outbox := pipe.HLen(ctx, key+":pending"), pipe.XLen(ctx, key+":outbox")
+	buyers, since := pipe.HGetAll(ctx, key+":buyers"), pipe.HGet(ctx, key, "since")
+	if _, err := pipe.Exec(ctx); err != nil {
+		return RedisFacts{}, fmt.Errorf("read redis: %w", err)
+	}
+	f := RedisFacts{Pending: pending.Val(), Outbox: outbox.Val(), Held: make(map[int64]int64)}
+	if ms, err := since.Int64(); err == nil && f.Pending > 0 {
+		// Redis' clock and this one are the same machine's
+		f.Oldest = time.Since(time.UnixMilli(ms))
+	}
+	for buyer, text := range buyers.Val() {
+		id, _ := strconv.ParseInt(buyer, 10, 64)
+		units, _, _ := strings.Cut(text, " ")
+		f.Held[id], _ = strconv.ParseInt(units, 10, 64)
+	}
+	return f, nil
+}
+
+// Queues counts the messages in the installation's queues, handed out or not, and those among the
+// dead.
+func (r *Installation) Queues(t testing.TB) (orders, dead int, err error) {
+	t.Helper()
+	var queues []struct {
+		Name     string
+		Messages int
+	}
+	err = r.rabbitUp().Manage(t.Context(), http.MethodGet, "/api/queues/"+r.vhost(t), &queues)
+	for _, q := range queues {
+		if strings.HasPrefix(q.Name, "seckill.dead") {
+			dead += q.Messages
+		} else if strings.HasPrefix(q.Name, "seckill.") {
+			orders += q.Messages
+		}
+	}
+	return orders, dead, err
+}

@@ -1,0 +1,287 @@
+package installation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/testing/servers"
+)
+
+// failoverPatience bounds each step of a failover; a vote that was split costs a minute.
+const failoverPatience = 80 * time.Second
+
+// clusterRefresh is how often the installation's own client reads the cluster's slots.
+const clusterRefresh = 200 * time.Millisecond
+
+// startRedis starts a Redis, or in its place a Cluster, three masters with a replica each. Redis is
+// one of the masters until a sale is put up, and then the one that keeps it.
+func (r *Installation) startRedis(t testing.TB, o Options) {
+	t.Helper()
+	if !o.Topology.RedisCluster {
+		r.Redis = servers.Redis(t, o.Redis...)
+		return
+	}
+	r.Cluster = servers.RedisCluster(t,
+		servers.RedisClusterOptions{Replicas: 1, Conf: o.Redis, BusWires: o.BusWires})
+	r.Redis = r.Cluster.Nodes[0]
+}
+
+// SaleKey is a goods' first key in Redis; all its others are kept with it.
+func SaleKey(goods string) string { return "sk:{" + goods + "}" }
+
+// Aim makes Redis the master that keeps a sale now, and waits for one where there is none yet. A
+// single Redis, or one that is watched by Sentinels, stays what it is.
+func (r *Installation) Aim(t testing.TB, goods string) {
+	t.Helper()
+	if r.Cluster == nil {
+		return
+	}
+	r.eventually(t, "a master of goods "+goods, func(ctx context.Context) error {
+		master, err := r.Cluster.MasterOf(ctx, SaleKey(goods))
+		if err == nil {
+			r.Redis = master
+		}
+		return err
+	})
+}
+
+// redisAddrs is where programs find Redis.
+func (r *Installation) redisAddrs() string {
+	switch {
+	case r.Cluster != nil:
+		return strings.Join(r.Cluster.Addrs(), ",")
+	case len(r.Sentinels) > 0:
+		return strings.Join(r.sentinelAddrs(), ",")
+	}
+	return r.Redis.Addr()
+}
+
+// RedisClient opens a client of the installation's Redis: of the cluster, or of whichever is master
+// where it has Sentinels. It is for tests that read or inject faults themselves.
+func (r *Installation) RedisClient(t testing.TB) redis.UniversalClient {
+	t.Helper()
+	var c redis.UniversalClient = r.RedisNode(t)
+	switch {
+	case r.Cluster != nil:
+		c = redis.NewClusterClient(&redis.ClusterOptions{
+			Addrs: r.Cluster.Addrs(), ClusterStateReloadInterval: clusterRefresh,
+			DialTimeout: time.Second, ReadTimeout: time.Second,
+		})
+	case len(r.Sentinels) > 0:
+		c = redis.NewFailoverClient(&redis.FailoverOptions{
+			MasterName: r.masterName(), SentinelAddrs: r.sentinelAddrs(),
+			MaxRetries: -1, DialTimeout: time.Second, ReadTimeout: time.Second,
+		})
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+// RedisNode opens a client of Redis alone, the server that keeps the sale, for faults that break one
+// server.
+func (r *Installation) RedisNode(t testing.TB) *redis.Client {
+	t.Helper()
+	return direct(t, r.Redis)
+}
+
+// direct is a client of one server, master or not.
+func direct(t testing.TB, server *servers.RedisServer) *redis.Client {
+	t.Helper()
+	c := redis.NewClient(&redis.Options{
+		Addr: server.Addr(), MaxRetries: -1, DialTimeout: time.Second, ReadTimeout: time.Second,
+	})
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+// sentinel is a client of one.
+func sentinel(t testing.TB, addr string) *redis.SentinelClient {
+	t.Helper()
+	c := redis.NewSentinelClient(&redis.Options{Addr: addr})
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+// RedisCalls counts the commands that clients have sent to a Redis for buyers: scripts, and
+// removals from the outbox.
+func RedisCalls(tb testing.TB, client redis.UniversalClient) (calls int64) {
+	tb.Helper()
+	text, err := client.Info(context.WithoutCancel(tb.Context()), "commandstats").Result()
+	require.NoError(tb, err)
+	for _, name := range []string{"evalsha", "eval", "xdel"} {
+		if counts := field(text, "cmdstat_"+name); counts != "" {
+			number, _, _ := strings.Cut(strings.TrimPrefix(counts, "calls="), ",")
+			n, err := strconv.ParseInt(number, 10, 64)
+			require.NoError(tb, err)
+			calls += n
+		}
+	}
+	return calls
+}
+
+// watchOver gives the installation's Redis a replica, which follows it over a wire of its own, and
+// sentinels. It returns when each of these knows the replica and the others: Sentinel would promote
+// a replica that has nothing yet.
+func (r *Installation) watchOver(t testing.TB, conf []string) {
+	t.Helper()
+	host, port, err := net.SplitHostPort(r.wire(t, "replica-redis", r.Redis.Addr()))
+	require.NoError(t, err)
+	require.NoError(t, r.RedisNode(t).ConfigSet(t.Context(), "repl-diskless-sync-delay", "0").Err())
+	r.Replica = servers.Redis(t,
+		append(conf, "repl-diskless-sync-delay 0", "replicaof "+host+" "+port)...)
+	r.Follows(t, r.Replica)
+	for range servers.Sentinels {
+		r.Sentinels = append(r.Sentinels, servers.Sentinel(t, r.Redis))
+	}
+	for _, addr := range r.sentinelAddrs() {
+		c := sentinel(t, addr)
+		r.eventually(t, "sentinel "+addr, func(ctx context.Context) error {
+			return knowsAll(ctx, c)
+		})
+	}
+}
+
+func (r *Installation) sentinelAddrs() []string {
+	addrs := make([]string, 0, len(r.Sentinels))
+	for _, s := range r.Sentinels {
+		addrs = append(addrs, s.Addr())
+	}
+	return addrs
+}
+
+func (r *Installation) masterName() string {
+	if len(r.Sentinels) == 0 {
+		return ""
+	}
+	return servers.SentinelMaster
+}
+
+// knowsAll wants a sentinel to know a replica that is in step, and the other sentinels.
+func knowsAll(ctx context.Context, c *redis.SentinelClient) error {
+	master, err := c.Master(ctx, servers.SentinelMaster).Result()
+	if err != nil {
+		return err
+	}
+	replicas, err := c.Replicas(ctx, servers.SentinelMaster).Result()
+	if err != nil {
+		return err
+	}
+	if len(replicas) != 1 || replicas[0]["flags"] != "slave" ||
+		replicas[0]["master-link-status"] != "ok" ||
+		master["num-other-sentinels"] != fmt.Sprint(servers.Sentinels-1) {
+		return fmt.Errorf("it knows %v and %v", master, replicas)
+	}
+	return nil
+}
+
+// Follows waits until a server is a replica whose link is up and which its master counts.
+func (r *Installation) Follows(t testing.TB, server *servers.RedisServer) {
+	t.Helper()
+	c := direct(t, server)
+	r.eventually(t, "replica "+server.Addr(), func(ctx context.Context) error {
+		info, err := c.Info(ctx, "replication").Result()
+		if err == nil && (field(info, "role") != "slave" ||
+			field(info, "master_link_status") != "up") {
+			err = fmt.Errorf("it says %s", info)
+		}
+		return err
+	})
+}
+
+// Promoted waits until all sentinels name a server as the master and it is one.
+func (r *Installation) Promoted(t testing.TB, server *servers.RedisServer) {
+	t.Helper()
+	c := direct(t, server)
+	for _, addr := range r.sentinelAddrs() {
+		s := sentinel(t, addr)
+		r.eventually(t, "promotion of "+server.Addr(), func(ctx context.Context) error {
+			named, err := masterOf(ctx, s)
+			if err != nil {
+				return err
+			}
+			info, err := c.Info(ctx, "replication").Result()
+			if err == nil && (named != server.Addr() || field(info, "role") != "master") {
+				err = fmt.Errorf("sentinel names %v, it says %s", named, info)
+			}
+			return err
+		})
+	}
+}
+
+// masterOf is the address of the master that a sentinel names.
+func masterOf(ctx context.Context, s *redis.SentinelClient) (string, error) {
+	named, err := s.GetMasterAddrByName(ctx, servers.SentinelMaster).Result()
+	if err != nil {
+		return "", err
+	}
+	return net.JoinHostPort(named[0], named[1]), nil
+}
+
+// FailOver has a sentinel promote the replica although the master lives, until all name it. A
+// promotion on demand may be undone by a sentinel that has not heard of it yet; then it is asked
+// for again.
+func (r *Installation) FailOver(t testing.TB, replica *servers.RedisServer) {
+	t.Helper()
+	s := sentinel(t, r.Sentinels[0].Addr())
+	r.eventually(t, "a failover on demand", func(ctx context.Context) error {
+		named, err := masterOf(ctx, s)
+		if err != nil || named == replica.Addr() {
+			return err
+		}
+		if err := s.Failover(ctx, servers.SentinelMaster).Err(); err != nil {
+			return err
+		}
+		return errors.New("a failover has begun")
+	})
+	r.Promoted(t, replica)
+}
+
+// Behind reports how many bytes of replication the replica lacks, and over which port it follows.
+func (r *Installation) Behind(t testing.TB) (bytes int64, port string) {
+	t.Helper()
+	var has, had int64
+	master, err := r.RedisNode(t).Info(t.Context(), "replication").Result()
+	require.NoError(t, err)
+	replica, err := direct(t, r.Replica).Info(t.Context(), "replication").Result()
+	require.NoError(t, err)
+	_, err = fmt.Sscan(field(master, "master_repl_offset")+" "+field(replica, "slave_repl_offset"),
+		&has, &had)
+	require.NoError(t, err)
+	return has - had, field(replica, "master_port")
+}
+
+// field finds "name:value" in what INFO says.
+func field(info, name string) string {
+	for line := range strings.Lines(info) {
+		if value, ok := strings.CutPrefix(line, name+":"); ok {
+			return strings.TrimSpace(value)
+		}
+	}
+	return ""
+}
+
+func (r *Installation) eventually(t testing.TB, what string, ask func(ctx context.Context) error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), failoverPatience)
+	defer cancel()
+	for {
+		err := ask(ctx)
+		if err == nil {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			require.NoError(t, err, what)
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
