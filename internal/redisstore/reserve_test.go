@@ -149,9 +149,11 @@ func (s fixture) TestReserve_OldBacklogShutsTheGate(t *testing.T) {
 	s.load(onSale(5, 1))
 	s.reserve(reservationOf(1, 7, 1))
 	r := reservationOf(2, 8, 1)
+	expired := reservationOf(9, 9, 1)
+	expired.PathEnd = time.Time{}
 	var gate *seckill.GateError
 	require.Eventually(t, func() bool {
-		_, err := s.reserveIn(1, reservationOf(9, 9, 1))
+		_, err := s.reserveIn(1, expired)
 		return errors.As(err, &gate)
 	}, time.Minute, time.Millisecond)
 	require.Equal(t, seckill.GateBacklog, gate.State)

@@ -79,14 +79,14 @@ func (h fixture) TestClaimRefund_HasOneWinner(t *testing.T) {
 	sale := h.exposed(10, 5)
 	sn := h.writeOrder(sale, 1)
 	now := today.Add(time.Hour)
-	must.Get(h.Receive(t.Context(), h.payment(sale, "late-"+sn[:40], sn), now))(t)
+	must.Get(h.Receive(t.Context(), h.payment(sale, "late-"+sn, sn), now))(t)
 	due := func(at time.Time) []payment.Refund {
 		return must.Get(h.DueRefunds(t.Context(), at, 10))(t)
 	}
 	require.Empty(t, due(now.Add(-time.Millisecond)))
 	first := due(now)
 	require.Equal(t, []payment.Refund{
-		{Payment: h.payment(sale, "late-"+sn[:40], sn), Reason: payment.RefundLate},
+		{Payment: h.payment(sale, "late-"+sn, sn), Reason: payment.RefundLate},
 	}, first)
 	var claimed atomic.Int64
 	var g errgroup.Group
