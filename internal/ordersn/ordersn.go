@@ -6,8 +6,8 @@
 //	24 bits  nonce: milliseconds of that second, and a counter of the node
 //	84 bits  MAC: truncated HMAC-MD5 of goods, buyer, the whole time of issue, and nonce
 //
-// The order number of a path is 35 digits of base 62: the whole time of issue, the goods id, nonce
-// and MAC. So one path has one number on every node and for ever, numbers sort by time, and a number
+// The order number of a path is 35 digits of base 62: the whole time of issue in milliseconds, the
+// goods id, counter and MAC. So one path has one number on every node and for ever, numbers sort by time, and a number
 // carries its goods, which is the shard key. Only its buyer's id verifies it.
 //
 // RFC 6151 keeps HMAC-MD5 for such use: the known collisions of MD5 do not help to forge a MAC.
@@ -45,7 +45,8 @@ const (
 	firstSecond = 1_735_689_600 // 2025-01-01T00:00:00Z: the zero of a number's time
 	timeBits    = 20            // of a path
 	counterBits = 14            // of a nonce
-	nonceBits   = 24
+	millisBits  = 10            // of a nonce, above its counter
+	nonceBits   = millisBits + counterBits
 	highBits    = 20 // of a MAC, above its last 64
 	// maxAge is how many periods of a path's time are tried: a path older than a year is unknown.
 	maxAge = 32
@@ -99,15 +100,16 @@ func (n Number) Path() string {
 const (
 	groupBits  = 59
 	lastBits   = 25
-	goodsSplit = 35 // bits of the goods id in the second group
+	goodsSplit = 45 // bits of the goods id in the second group; the first has the time before it
 )
 
 // String returns the order number.
 func (n Number) String() string {
 	goods := uint64(n.GoodsID)
 	b := make([]byte, 0, Len)
-	b = appendDigits(b, uint64(n.second-firstSecond)<<(63-goodsSplit)|goods>>goodsSplit, 10)
-	b = appendDigits(b, goods&(1<<goodsSplit-1)<<nonceBits|n.nonce, 10)
+	millis := uint64(n.second-firstSecond)<<millisBits | n.nonce>>counterBits
+	b = appendDigits(b, millis<<(63-goodsSplit)|goods>>goodsSplit, 10)
+	b = appendDigits(b, goods&(1<<goodsSplit-1)<<counterBits|n.nonce&(1<<counterBits-1), 10)
 	b = appendDigits(b, n.high<<(64-lastBits)|n.low>>lastBits, 10)
 	b = appendDigits(b, n.low&(1<<lastBits-1), 5)
 	return string(b)
@@ -128,9 +130,10 @@ func parse(s string) (n Number, ok bool) {
 			return n, false
 		}
 	}
-	n.second = firstSecond + int64(group[0]>>(63-goodsSplit))
-	n.GoodsID = int64(group[0]&(1<<(63-goodsSplit)-1)<<goodsSplit | group[1]>>nonceBits)
-	n.nonce = group[1] & (1<<nonceBits - 1)
+	millis := group[0] >> (63 - goodsSplit)
+	n.second = firstSecond + int64(millis>>millisBits)
+	n.GoodsID = int64(group[0]&(1<<(63-goodsSplit)-1)<<goodsSplit | group[1]>>counterBits)
+	n.nonce = millis&(1<<millisBits-1)<<counterBits | group[1]&(1<<counterBits-1)
 	n.high, n.low = group[2]>>(64-lastBits), group[2]<<lastBits|group[3]
 	return n, true
 }
