@@ -12,6 +12,7 @@ import (
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/salechange"
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
 func TestSaleChange_AppliesWhileItSells(t *testing.T) {
@@ -79,12 +80,11 @@ func TestStockCut_LeftBehindIsFinished(t *testing.T) {
 		goods := h.exposed("10", "1")
 		id := h.id(goods)
 		longAgo := time.Now().Add(-time.Minute)
-		b, err := h.Store.Change(t.Context(), id, salechange.Change{StockDelta: -4},
-			salechange.IdempotencyKey{}, longAgo)
-		require.NoError(t, err)
+		b := must.Get(h.Store.Change(t.Context(), id, salechange.Change{StockDelta: -4},
+			salechange.IdempotencyKey{}, longAgo))(t)
 		if asked {
-			given, err := h.RedisStore.Release(t.Context(), id, []order.StockMove{b.Cut.Move()})
-			require.NoError(t, err)
+			given := must.Get(h.RedisStore.Release(t.Context(), id,
+				[]order.StockMove{b.Cut.Move()}))(t)
 			require.Equal(t, []order.MoveResult{order.MoveApplied}, given)
 		}
 		h.exact(goods, 6, 6, 0)

@@ -13,6 +13,7 @@ import (
 
 	"flashsale.dev/seckill/internal/loadgen/apiclient"
 	"flashsale.dev/seckill/internal/testing/installation"
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
 // drill injects the fault of an alert and returns the function that repairs it.
@@ -92,11 +93,9 @@ func loseAUnit(t *testing.T, r *installation.Installation, goods string) func() 
 
 // holdTheGoods keeps the goods' row locked, so that nothing can be written.
 func holdTheGoods(t *testing.T, r *installation.Installation, goods string) func() {
-	db, err := sql.Open("mysql", r.DSN)
-	require.NoError(t, err)
+	db := must.Get(sql.Open("mysql", r.DSN))(t)
 	t.Cleanup(func() { _ = db.Close() })
-	tx, err := db.BeginTx(context.WithoutCancel(t.Context()), nil)
-	require.NoError(t, err)
+	tx := must.Get(db.BeginTx(context.WithoutCancel(t.Context()), nil))(t)
 	var id int64
 	require.NoError(t, tx.QueryRowContext(t.Context(),
 		"SELECT goods_id FROM sales WHERE goods_id = ? FOR UPDATE", goods).Scan(&id))
@@ -105,11 +104,9 @@ func holdTheGoods(t *testing.T, r *installation.Installation, goods string) func
 }
 
 func sendGarbage(t *testing.T, r *installation.Installation, _ string) func() {
-	conn, err := amqp.Dial(r.AMQP)
-	require.NoError(t, err)
+	conn := must.Get(amqp.Dial(r.AMQP))(t)
 	defer conn.Close()
-	ch, err := conn.Channel()
-	require.NoError(t, err)
+	ch := must.Get(conn.Channel())(t)
 	require.NoError(t, ch.PublishWithContext(t.Context(), "seckill.orders", "0", true, false,
 		amqp.Publishing{Body: []byte("no order")}))
 	return func() {
@@ -123,8 +120,7 @@ func sendGarbage(t *testing.T, r *installation.Installation, _ string) func() {
 
 func fillRedis(t *testing.T, r *installation.Installation, _ string) func() {
 	c := r.RedisClient(t)
-	info, err := c.InfoMap(t.Context(), "memory").Result()
-	require.NoError(t, err)
+	info := must.Get(c.InfoMap(t.Context(), "memory").Result())(t)
 	require.NoError(t, c.ConfigSet(t.Context(), "maxmemory", info["Memory"]["used_memory"]).Err())
 	return func() { require.NoError(t, c.ConfigSet(t.Context(), "maxmemory", "0").Err()) }
 }
@@ -184,8 +180,7 @@ func buy(t *testing.T, r *installation.Installation, goods string, buyers int64)
 // call makes a call that must go well, and reads its data.
 func call(t *testing.T, c apiclient.Client, method, path string, into any) {
 	t.Helper()
-	answer, err := c.Call(t.Context(), method, path, nil)
-	require.NoError(t, err)
+	answer := must.Get(c.Call(t.Context(), method, path, nil))(t)
 	require.Less(t, answer.Status, 300, "%s %s: %s %s", method, path, answer.Reason, answer.Message)
 	if into != nil {
 		require.NoError(t, json.Unmarshal(answer.Data, into))

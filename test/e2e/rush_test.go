@@ -12,6 +12,7 @@ import (
 	"flashsale.dev/seckill/internal/testing/apicheck"
 	"flashsale.dev/seckill/internal/testing/buyers"
 	"flashsale.dev/seckill/internal/testing/installation"
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
 // rushed is a rush that is over and drained.
@@ -37,8 +38,7 @@ func rushFor(t *testing.T, r *installation.Installation, goods string, p buyers.
 	for i := range r.APIs {
 		p.Bases = append(p.Bases, r.Base(i))
 	}
-	report, err := buyers.Run(t.Context(), p)
-	require.NoError(t, err)
+	report := must.Get(buyers.Run(t.Context(), p))(t)
 	ledger := r.Drained(t, goods, time.Minute)
 	facts := r.Facts(t, goods)
 	sns := r.OrderSns(t, goods)

@@ -12,6 +12,7 @@ import (
 	"flashsale.dev/seckill/internal/loadgen/buyer"
 	"flashsale.dev/seckill/internal/testing/buyers"
 	"flashsale.dev/seckill/internal/testing/installation"
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
 // The limiter of a sale here: a second's permits as its burst.
@@ -43,8 +44,7 @@ func bearable(t *testing.T, r *installation.Installation) float64 {
 	for i := range r.APIs {
 		p.Bases = append(p.Bases, r.Base(i))
 	}
-	report, err := buyers.Run(t.Context(), p)
-	require.NoError(t, err)
+	report := must.Get(buyers.Run(t.Context(), p))(t)
 	return math.Floor(min(mostRate, count/report.Took.Seconds()/4))
 }
 
@@ -53,15 +53,13 @@ func begin(
 ) *crowd {
 	t.Helper()
 	c := &crowd{Installation: r, rate: rate, over: make(chan struct{})}
-	var err error
 	now := time.Now()
-	c.goods, err = r.Merchant(t).PutUp(t.Context(), apiclient.NewSale{
+	c.goods = must.Get(r.Merchant(t).PutUp(t.Context(), apiclient.NewSale{
 		Title: "a kettle", Price: 1999, Stock: units, StartAt: now.Add(-time.Minute).UTC(),
 		EndAt: now.Add(time.Hour).UTC(), PerBuyerLimit: 1,
 		Rate: &apiclient.Rate{PermitsPerSecond: rate, MaxBurstSeconds: 1,
 			MaxWaitMillis: waiting.Milliseconds()},
-	})
-	require.NoError(t, err)
+	}))(t)
 	var nodes []string
 	for _, p := range r.APIs {
 		nodes = append(nodes, p.Addr)
