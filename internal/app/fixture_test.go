@@ -41,7 +41,12 @@ type fixture struct {
 	client   *http.Client
 }
 
-func open(t *testing.T) *fixture { return openWith(t, 15*time.Minute) }
+// open lets the test run beside others: its servers are its own, and mostly it waits for workers.
+func open(t *testing.T) *fixture {
+	t.Helper()
+	t.Parallel()
+	return openWith(t, 15*time.Minute)
+}
 
 // openWith gives an unpaid order so much time.
 func openWith(t *testing.T, paymentTimeout time.Duration) *fixture {

@@ -98,6 +98,15 @@ func Start(t testing.TB, suite *servers.Suite, o Options) *Installation {
 // Base is the URL of an API.
 func (r *Installation) Base(i int) string { return "http://" + r.APIs[i%len(r.APIs)].Addr }
 
+// Bases are the URLs of all APIs.
+func (r *Installation) Bases() []string {
+	bases := make([]string, len(r.APIs))
+	for i := range bases {
+		bases[i] = r.Base(i)
+	}
+	return bases
+}
+
 // Merchant calls the first API as the installation's merchant.
 func (r *Installation) Merchant(t testing.TB) apiclient.Client {
 	return r.as(t, seckill.Merchant, MerchantID)
