@@ -1,5 +1,6 @@
 // Command loadtest plays polite, impatient and hostile buyers against a running API, in a closed or
-// an open loop. It measures latencies, then compares the answers that buyers received with the API's
+// an open loop. It measures latencies, then compares the answers that buyers received with the
+// API's
 // later state, and exits with 1 if they differ.
 package main
 
@@ -28,7 +29,8 @@ var (
 	errCutShort = errors.New("FAIL: the load ended early: not every buyer started and finished")
 )
 
-// run is the whole program, from the flags to the report. It returns an error that names the flag, file
+// run is the whole program, from the flags to the report. It returns an error that names the flag,
+// file
 // or address at fault, or one of the errors above.
 func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) error {
 	o, err := parse(args, stdout, stderr)
@@ -58,11 +60,14 @@ type loadTest struct {
 	merchant apiclient.Client
 }
 
-// newLoadTest prepares a load test. The secret must be the API's, because the API checks the signature
+// newLoadTest prepares a load test. The secret must be the API's, because the API checks the
+// signature
 // of every token.
 func newLoadTest(o options, secret string) (*loadTest, error) {
 	tokens, err := auth.New([]byte(secret), 0, time.Now)
-	return &loadTest{options: o, tokens: tokens, http: o.httpClient(64)}, err
+	p := &loadTest{options: o, tokens: tokens, http: o.httpClient(64)}
+	p.Token = p.buyerToken
+	return p, err
 }
 
 // httpClient makes a client that obeys the flags: it refuses connections to other machines unless
@@ -96,7 +101,10 @@ func (p *loadTest) run(ctx context.Context, stdout, stderr io.Writer) error {
 	checking, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.settle)
 	defer cancel()
 	fmt.Fprintf(stderr, "checking the orders of %d buyers\n", len(result.Holders))
-	checked := verdict.Check(checking, p.verdictCase(result))
+	checked := verdict.Check(checking, verdict.Case{
+		Plan: p.Plan, Result: result, Merchant: p.merchant, Limit: p.limit,
+		Exclusive: p.goods == "",
+	})
 	if err := p.closeSale(checking); err != nil {
 		fmt.Fprintf(stderr, "the sale stays open: %v\n", err)
 	}
@@ -119,21 +127,7 @@ func (p *loadTest) load(ctx context.Context, stderr io.Writer) (loadgen.Result, 
 	ctx, cancel := context.WithTimeout(ctx, p.timeout)
 	defer cancel()
 	plan := p.Plan
-	plan.HTTP, plan.Token = p.httpClient(p.conns), p.buyerToken
-	plan.OnPoint = progress(stderr, p.Buyers)
+	plan.HTTP, plan.OnPoint = p.httpClient(p.conns), progress(stderr, p.Buyers)
 	defer plan.HTTP.CloseIdleConnections()
 	return loadgen.Run(ctx, plan), ctx.Err() != nil
-}
-
-// verdictCase lets the verdict read orders as the merchant and as each buyer.
-func (p *loadTest) verdictCase(result loadgen.Result) verdict.Case {
-	return verdict.Case{
-		GoodsID: p.GoodsID, Result: result, Merchant: p.merchant, Limit: p.limit,
-		Exclusive: p.goods == "",
-		Buyer: func(id int64) (apiclient.Client, error) {
-			token, err := p.buyerToken(id)
-			base := p.Bases[int(id)%len(p.Bases)]
-			return apiclient.Client{Base: base, Token: token, HTTP: p.http}, err
-		},
-	}
 }

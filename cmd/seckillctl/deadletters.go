@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"fmt"
 	"log/slog"
 	"time"
 
@@ -16,14 +15,17 @@ import (
 	"flashsale.dev/seckill/internal/sqlstore"
 )
 
-// deadLettersCmd lists and resolves dead letters: orders that could not be written.
+// deadLettersCmd lists and resolves dead letters: orders that could not be written. Most belong to
+// a buyer who got a 202, so a person decides about each.
 type deadLettersCmd struct {
 	List    listDeadLettersCmd   `cmd:"" help:"Print the dead letters, oldest first."`
 	Requeue requeueDeadLetterCmd `cmd:"" help:"Reserve the order's units again and write the order."`
 	Discard discardDeadLetterCmd `cmd:"" help:"Delete a dead letter; its order stays failed."`
 }
 
-// resolver holds the flags of commands that requeue dead letters.
+// resolver holds the flags of commands that requeue dead letters. Requeuing needs all three
+// servers' settings: it reserves in Redis, writes to MySQL, and checks that the order number is one
+// of ours.
 type resolver struct {
 	database
 	redisServer
@@ -38,16 +40,15 @@ func (r *resolver) with(s *session, work func(*deadletter.Service) error) error 
 	if err != nil {
 		return err
 	}
-	store, err := sqlstore.Open(s.ctx, r.DSN, sqlstore.Options{})
-	if err != nil {
-		return err
-	}
-	defer store.Close()
 	client := connect.RedisOf(r.settings())
 	defer client.Close()
-	reservations, log := redisstore.New(client, redisstore.Options{}), slog.New(slog.DiscardHandler)
-	releaser := inventory.NewStockReleaser(store, reservations, log)
-	return work(deadletter.NewService(store, reservations, releaser, ordersn.NewMinter(key), r.PaymentTimeout, log))
+	return r.database.with(s, func(store *sqlstore.Store) error {
+		reservations := redisstore.New(client, redisstore.Options{})
+		log := slog.New(slog.DiscardHandler) // the command's own output says what happened
+		releaser := inventory.NewStockReleaser(store, reservations, log)
+		return work(deadletter.NewService(
+			store, reservations, releaser, ordersn.NewMinter(key), r.PaymentTimeout, log))
+	})
 }
 
 type listDeadLettersCmd struct{ database }
@@ -64,43 +65,38 @@ type deadLetterLine struct {
 	Origin      string    `json:"origin"`
 }
 
-// Run prints one line per dead letter: text, or a JSON object.
+// Run prints one line per dead letter: text, or a JSON object. It reads page by page: after a long
+// outage there may be more than fit into memory.
 func (c *listDeadLettersCmd) Run(s *session) error {
-	store, err := sqlstore.Open(s.ctx, c.DSN, sqlstore.Options{})
-	if err != nil {
-		return err
-	}
-	defer store.Close()
-	for after := ""; ; {
-		page, err := store.DeadLetters(s.ctx, after, 100)
-		if err != nil || len(page) == 0 {
-			return err
+	return c.with(s, func(store *sqlstore.Store) error {
+		for after := ""; ; {
+			page, err := store.DeadLetters(s.ctx, after, 100)
+			if err != nil || len(page) == 0 {
+				return err
+			}
+			for _, d := range page {
+				if err := printDeadLetter(s, d); err != nil {
+					return err
+				}
+			}
+			after = page[len(page)-1].ID
 		}
-		if err := printDeadLetters(s, page); err != nil {
-			return err
-		}
-		after = page[len(page)-1].ID
-	}
+	})
 }
 
-func printDeadLetters(s *session, page []order.DeadLetter) error {
-	enc := json.NewEncoder(s.stdout)
-	for _, d := range page {
-		line := deadLetterLine{d.ID, d.OrderSn, d.GoodsID, string(d.Reason), d.Attempts, d.FirstSeenAt, d.Origin}
-		var err error
-		if s.json {
-			err = enc.Encode(line)
-		} else {
-			_, err = fmt.Fprintf(s.stdout, "%s  %s  %-10s  goods %d  order %s  %d attempts, from %s\n",
-				d.ID, d.FirstSeenAt.Format(time.RFC3339), d.Reason, d.GoodsID, d.OrderSn, d.Attempts, d.Origin)
-		}
-		if err != nil {
-			return err
-		}
+func printDeadLetter(s *session, d order.DeadLetter) error {
+	if s.json {
+		return json.NewEncoder(s.stdout).Encode(deadLetterLine{
+			d.ID, d.OrderSn, d.GoodsID, string(d.Reason), d.Attempts, d.FirstSeenAt, d.Origin,
+		})
 	}
-	return nil
+	return s.print(nil, "%s  %s  %-10s  goods %d  order %s  %d attempts, from %s",
+		d.ID, d.FirstSeenAt.Format(time.RFC3339), d.Reason, d.GoodsID, d.OrderSn, d.Attempts,
+		d.Origin)
 }
 
+// The buyer keeps the order number of the 202. If the units are gone by now, the command is refused
+// and the dead letter stays.
 type requeueDeadLetterCmd struct {
 	resolver
 	ID string `arg:"" help:"The dead letter's id."`
@@ -113,10 +109,12 @@ func (c *requeueDeadLetterCmd) Run(s *session) error {
 		if err != nil {
 			return err
 		}
-		return s.print(map[string]any{"orderSn": o.OrderSn, "status": o.Status}, "%s is %s", o.OrderSn, o.Status)
+		return s.print(map[string]any{"orderSn": o.OrderSn, "status": o.Status}, "%s is %s",
+			o.OrderSn, o.Status)
 	})
 }
 
+// It asks for confirmation, because a dead letter is the last trace of what the buyer wanted.
 type discardDeadLetterCmd struct {
 	database
 	confirmation
@@ -128,13 +126,10 @@ func (c *discardDeadLetterCmd) Run(s *session) error {
 	if err := c.confirmed(s, "Delete dead letter "+c.ID); err != nil {
 		return err
 	}
-	store, err := sqlstore.Open(s.ctx, c.DSN, sqlstore.Options{})
-	if err != nil {
-		return err
-	}
-	defer store.Close()
-	if err := store.RemoveDeadLetter(s.ctx, c.ID); err != nil {
-		return err
-	}
-	return s.print(map[string]string{"discarded": c.ID}, "discarded %s", c.ID)
+	return c.with(s, func(store *sqlstore.Store) error {
+		if err := store.RemoveDeadLetter(s.ctx, c.ID); err != nil {
+			return err
+		}
+		return s.print(map[string]string{"discarded": c.ID}, "discarded %s", c.ID)
+	})
 }

@@ -14,7 +14,8 @@ type healthCmd struct {
 	Timeout time.Duration `default:"2s" help:"Longest time to wait for the response."`
 }
 
-// Run succeeds if the status is 200. Otherwise the error has the status and the body.
+// Run succeeds if the status is 200. Otherwise the error has the status and the body. An
+// orchestrator keeps the output of a failed probe, so the error must say which part is not ready.
 func (c *healthCmd) Run(s *session) error {
 	ctx, cancel := context.WithTimeout(s.ctx, c.Timeout)
 	defer cancel()
@@ -30,6 +31,7 @@ func (c *healthCmd) Run(s *session) error {
 	if resp.StatusCode == http.StatusOK {
 		return nil
 	}
-	body, _ := io.ReadAll(io.LimitReader(resp.Body, 4<<10)) // an incomplete body is good enough for a message
+	// an incomplete body is good enough for a message
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, 4<<10))
 	return fmt.Errorf("%s is not ready: %s: %s", c.URL, resp.Status, body)
 }

@@ -12,7 +12,8 @@ import (
 	"flashsale.dev/seckill/internal/sqlstore"
 )
 
-// redisServer holds the flags of commands that use Redis.
+// redisServer holds the flags of commands that use Redis. They are those of internal/config, which
+// reads them for the programs.
 type redisServer struct {
 	Redis  string `name:"redis-addrs" env:"SECKILL_REDIS_ADDRS" default:"127.0.0.1:6379" help:"Redis, comma list; more than one is a cluster."`
 	Master string `name:"redis-sentinel-master" env:"SECKILL_REDIS_SENTINEL_MASTER" help:"Name of the master that the sentinels monitor."`
@@ -29,39 +30,37 @@ func (r redisServer) settings() config.Redis {
 	}
 }
 
+// It answers without the API, which may be the part that fails.
 type ledgerCmd struct {
 	database
 	redisServer
 	GoodsID int64 `arg:"" help:"The goods id."`
 }
 
-// Run prints the ledger. A ledger that does not balance is an error with its own exit code.
+// Run prints the ledger. A ledger that does not balance is an error with its own exit code. Scripts
+// can then watch a sale by the exit code alone.
 func (c *ledgerCmd) Run(s *session) error {
-	store, err := sqlstore.Open(s.ctx, c.DSN, sqlstore.Options{})
-	if err != nil {
-		return err
-	}
-	defer store.Close()
 	client := connect.RedisOf(c.settings())
 	defer client.Close()
-	sale, err := store.Sale(s.ctx, c.GoodsID)
-	if err != nil {
-		return err
-	}
-	redisStore := redisstore.New(client, redisstore.Options{})
-	l, err := reconcile.NewLedgerReader(store, redisStore).Ledger(s.ctx, sale)
-	if err != nil {
-		return err
-	}
-	if err := s.print(l, "%s", ledgerText(l)); err != nil {
-		return err
-	}
-	if !l.Balanced {
-		return &exitError{code: codeUnbalanced, err: fmt.Errorf("the ledger of goods %d does not balance: the order-consumers' logs name each difference", c.GoodsID)}
-	}
-	return nil
+	return c.with(s, func(store *sqlstore.Store) error {
+		sale, err := store.Sale(s.ctx, c.GoodsID)
+		if err != nil {
+			return err
+		}
+		reservations := redisstore.New(client, redisstore.Options{})
+		l, err := reconcile.NewLedgerReader(store, reservations).Ledger(s.ctx, sale)
+		if err != nil {
+			return err
+		}
+		if err := s.print(l, "%s", ledgerText(l)); err != nil || l.Balanced {
+			return err
+		}
+		return &exitError{code: codeUnbalanced, err: fmt.Errorf("the ledger of goods %d does not "+
+			"balance: the order-consumers' logs name each difference", c.GoodsID)}
+	})
 }
 
+// The labels are the names of the API.
 func ledgerText(l seckill.Ledger) string {
 	d := l.Differences
 	return fmt.Sprintf(`total      %d
@@ -72,6 +71,7 @@ database   stock %d, active %d
 epoch      %d
 balanced   %t
 differing  unsettled %d, unwritten %d, not released %d, totals %d`,
-		l.Total, l.Available, l.Pending, l.Sold, l.Database.Stock, l.Database.Active, l.Epoch, l.Balanced,
+		l.Total, l.Available, l.Pending, l.Sold, l.Database.Stock, l.Database.Active, l.Epoch,
+		l.Balanced,
 		d.Unsettled, d.Unwritten, d.Unreleased, d.Totals)
 }

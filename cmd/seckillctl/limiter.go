@@ -13,14 +13,16 @@ import (
 	"flashsale.dev/seckill/internal/ratelimit/rules"
 )
 
-// limiterCmd reads and changes limiters on all nodes.
+// limiterCmd reads and changes limiters on all nodes. It writes the overrides to Redis itself, so
+// that an operator can loosen a limit that locks callers out of the API.
 type limiterCmd struct {
 	Get    getLimiterCmd    `cmd:"" help:"Print the limit of a key, and its usage. Only the API knows a sale's own rate."`
 	Set    setLimiterCmd    `cmd:"" help:"Override fields of a limit, on every node within a second."`
 	Delete deleteLimiterCmd `cmd:"" help:"Remove an override: the limit of the sale or the rule applies again."`
 }
 
-// limiter holds the flags and arguments that name a limiter.
+// limiter holds the flags and arguments that name a limiter. The file matters because an override
+// changes single fields of a rule: both must read the same rules.
 type limiter struct {
 	redisServer
 	File string `name:"ratelimit-file" env:"SECKILL_RATELIMIT_FILE" help:"File of the nodes' rules; the built-in rules if empty."`
@@ -28,7 +30,9 @@ type limiter struct {
 	Key  string `arg:"" help:"The key that the rule counts by, such as a goods id; * for every key."`
 }
 
-// with calls work, then leaves the list of nodes that share the limits.
+// with calls work, then leaves the list of nodes that share the limits. Reading the overrides
+// counts this process as a node. A node too many would lower the share of each real one while Redis
+// fails.
 func (l *limiter) with(s *session, work func(*rules.Admin) error) error {
 	client := connect.RedisOf(l.settings())
 	defer client.Close()
@@ -70,7 +74,8 @@ func (c *setLimiterCmd) Run(s *session) error {
 	})
 }
 
-// changeOf parses name=value pairs. A value is a number, a boolean, or else a string.
+// changeOf parses name=value pairs. A value is a number, a boolean, or else a string. JSON then
+// checks names and types, so that the command line refuses what the API would refuse.
 func changeOf(fields []string) (c rules.Change, err error) {
 	values := make(map[string]any, len(fields))
 	for _, f := range fields {
@@ -94,6 +99,7 @@ func changeOf(fields []string) (c rules.Change, err error) {
 	return c, dec.Decode(&c)
 }
 
+// Deleting also resets the limiter, which lets a burst through at once: hence the confirmation.
 type deleteLimiterCmd struct {
 	limiter
 	confirmation
@@ -101,17 +107,20 @@ type deleteLimiterCmd struct {
 
 // Run removes an override.
 func (c *deleteLimiterCmd) Run(s *session) error {
-	if err := c.confirmed(s, fmt.Sprintf("Remove the limit set for %s %s", c.Type, c.Key)); err != nil {
+	if err := c.confirmed(s,
+		fmt.Sprintf("Remove the limit set for %s %s", c.Type, c.Key)); err != nil {
 		return err
 	}
 	return c.with(s, func(a *rules.Admin) error {
 		if err := a.Delete(s.ctx, c.Type, c.Key); err != nil {
 			return err
 		}
-		return s.print(map[string]string{"removed": c.Type + " " + c.Key}, "removed %s %s", c.Type, c.Key)
+		return s.print(map[string]string{"removed": c.Type + " " + c.Key}, "removed %s %s", c.Type,
+			c.Key)
 	})
 }
 
+// The text has the limit as JSON, because each algorithm uses other fields.
 func printSetting(s *session, setting rules.Setting, err error) error {
 	if err != nil {
 		return err

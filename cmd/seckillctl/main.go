@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"io"
 	"os"
 	"slices"
@@ -38,7 +39,8 @@ const description = `The operator's command line of the flash sale.
 
 Exit codes: 0 success. 1 failure, or unknown outcome: retry. 2 wrong command line, or a destructive command without confirmation (-yes). 3 refused: no such object, or its state does not allow it. 4 the ledger does not balance. 5 another process rebuilds the sale.`
 
-// session holds what every command uses.
+// session holds what every command uses. Commands get it instead of globals, so that a test runs
+// them with its own streams.
 type session struct {
 	ctx            context.Context
 	stdin          io.Reader
@@ -46,15 +48,20 @@ type session struct {
 	json           bool
 }
 
+// It exists beside runWith for app.Main, which knows no standard input: tests give their own
+// answers to a confirmation.
 func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) error {
 	return withExitCode(runWith(ctx, args, os.Stdin, stdout, stderr))
 }
 
 func runWith(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) error {
 	var c commands
+	// kong ends the process after -help and -version unless it gets another exit function. A
+	// process that ends there would skip the deferred calls of app.Main.
 	done := false
 	parser, err := kong.New(&c,
-		kong.Name("seckillctl"), kong.Description(description), kong.UsageOnError(), kong.Vars{"version": "seckillctl " + app.Version()},
+		kong.Name("seckillctl"), kong.Description(description), kong.UsageOnError(),
+		kong.Vars{"version": "seckillctl " + app.Version()},
 		kong.Writers(stdout, stderr), kong.Exit(func(int) { done = true }))
 	if err != nil {
 		return err
@@ -66,10 +73,14 @@ func runWith(ctx context.Context, args []string, stdin io.Reader, stdout, stderr
 	case err != nil:
 		return usage(err)
 	}
-	return k.Run(&session{ctx: ctx, stdin: stdin, stdout: stdout, stderr: stderr, json: c.Output == "json"})
+	return k.Run(&session{
+		ctx: ctx, stdin: stdin, stdout: stdout, stderr: stderr, json: c.Output == "json",
+	})
 }
 
-// longFlags accepts one dash for the flags that the other programs accept with one dash.
+// longFlags accepts one dash for the flags that the other programs accept with one dash. kong reads
+// -yes as the short flags y, e and s. No argument at all prints the help, because a bare error
+// would not list the commands.
 func longFlags(args []string) []string {
 	if len(args) == 0 {
 		return []string{"--help"}
@@ -83,34 +94,45 @@ func longFlags(args []string) []string {
 	return list
 }
 
-// database holds the flag of commands that use MySQL.
+// database holds the flag of commands that use MySQL. Its variable is the one that the programs
+// read, so that a shell which starts a program can also operate it.
 type database struct {
 	DSN string `name:"mysql-dsn" env:"SECKILL_MYSQL_DSN" default:"seckill:seckill@tcp(127.0.0.1:3306)/seckill" help:"Go-sql-driver DSN, or sqlite:FILE."`
 }
 
+// with opens the database, calls work and closes it. Commands that only read do not migrate: an old
+// program must not change a newer schema.
+func (d database) with(s *session, work func(*sqlstore.Store) error) error {
+	store, err := sqlstore.Open(s.ctx, d.DSN, sqlstore.Options{})
+	if err != nil {
+		return err
+	}
+	return errors.Join(work(store), store.Close())
+}
+
+// It is the only command that changes the schema, and safe to repeat.
 type migrateCmd struct {
 	database
 	Wait time.Duration `default:"30s" help:"How long to wait for the database to answer."`
 }
 
-// Run waits until the database replies, then migrates it.
+// Run waits until the database replies, then migrates it. Deployments start the database and this
+// command at the same time, so a database that does not answer yet is no error.
 func (c *migrateCmd) Run(s *session) error {
-	store, err := sqlstore.Open(s.ctx, c.DSN, sqlstore.Options{})
-	if err != nil {
-		return err
-	}
-	defer store.Close()
-	ctx, cancel := context.WithTimeout(s.ctx, c.Wait)
-	defer cancel()
-	for store.Ping(ctx) != nil && ctx.Err() == nil {
-		time.Sleep(200 * time.Millisecond)
-	}
-	if err := store.Migrate(s.ctx); err != nil {
-		return err
-	}
-	return s.print(map[string]bool{"migrated": true}, "the database is migrated")
+	return c.with(s, func(store *sqlstore.Store) error {
+		ctx, cancel := context.WithTimeout(s.ctx, c.Wait)
+		defer cancel()
+		for store.Ping(ctx) != nil && ctx.Err() == nil {
+			time.Sleep(200 * time.Millisecond)
+		}
+		if err := store.Migrate(s.ctx); err != nil {
+			return err
+		}
+		return s.print(map[string]bool{"migrated": true}, "the database is migrated")
+	})
 }
 
+// Operators need it to call /admin by hand; buyers and merchants sign in elsewhere.
 type tokenCmd struct {
 	Secret string        `env:"SECKILL_JWT_SECRET" required:"" help:"The secret that signs tokens, at least 32 bytes."`
 	Role   string        `enum:"buyer,merchant,operator" default:"buyer" help:"buyer, merchant or operator."`
@@ -126,9 +148,11 @@ func (c *tokenCmd) Run(s *session) error {
 	if err != nil {
 		return err
 	}
-	token, err := tokens.Sign(seckill.Actor{ID: c.Sub, Role: seckill.Role(c.Role), Name: c.Name, Phone: c.Phone}, c.TTL)
+	token, err := tokens.Sign(
+		seckill.Actor{ID: c.Sub, Role: seckill.Role(c.Role), Name: c.Name, Phone: c.Phone}, c.TTL)
 	if err != nil {
 		return err
 	}
-	return s.print(map[string]any{"token": token, "expiresAt": time.Now().UTC().Add(c.TTL)}, "%s", token)
+	return s.print(map[string]any{"token": token, "expiresAt": time.Now().UTC().Add(c.TTL)}, "%s",
+		token)
 }

@@ -14,7 +14,8 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// print writes a result: the value as JSON, or the sentence.
+// print writes a result: the value as JSON, or the sentence. Every command prints through it, so
+// that -o json works everywhere.
 func (s *session) print(v any, format string, args ...any) error {
 	if !s.json {
 		_, err := fmt.Fprintf(s.stdout, format+"\n", args...)
@@ -30,8 +31,8 @@ type confirmation struct {
 	Yes bool `help:"Do not ask for confirmation."`
 }
 
-// confirmed asks for confirmation, unless -yes was given. Any answer but y or yes is an error, and so
-// is the end of the input.
+// confirmed asks for confirmation, unless -yes was given. Any answer but y or yes is an error, and
+// so is the end of the input. A script without a terminal must say -yes: silence never confirms.
 func (y confirmation) confirmed(s *session, what string) error {
 	if y.Yes {
 		return nil
@@ -47,7 +48,8 @@ func (y confirmation) confirmed(s *session, what string) error {
 	return usage(errors.New("not confirmed, nothing was done: answer y, or use -yes"))
 }
 
-// The exit codes; the help describes them.
+// The exit codes; the help describes them. They are part of the interface: scripts branch on them,
+// so a code keeps its meaning.
 const (
 	codeUsage      = 2
 	codeRefused    = 3
@@ -72,7 +74,8 @@ func (c *exitError) ExitCode() int { return c.code }
 
 func usage(err error) error { return &exitError{code: codeUsage, err: err} }
 
-// withExitCode adds the exit code that belongs to an error.
+// withExitCode adds the exit code that belongs to an error. It knows the refusals of all packages,
+// so that commands return errors as they come.
 func withExitCode(err error) error {
 	var field *ratelimit.FieldError
 	if _, has := errors.AsType[*exitError](err); err == nil || has {
@@ -84,7 +87,8 @@ func withExitCode(err error) error {
 	case errors.As(err, &field), reason == seckill.BadRequest:
 		return usage(err)
 	case reason != "" && reason != seckill.Unavailable,
-		errors.Is(err, seckill.ErrNoSuchGoods), errors.Is(err, rebuild.ErrRetired), errors.Is(err, order.ErrNoSuchDeadLetter), errors.Is(err, rules.ErrNoRule):
+		errors.Is(err, seckill.ErrNoSuchGoods), errors.Is(err, rebuild.ErrRetired), errors.Is(err,
+			order.ErrNoSuchDeadLetter), errors.Is(err, rules.ErrNoRule):
 		return &exitError{code: codeRefused, err: err}
 	}
 	return err

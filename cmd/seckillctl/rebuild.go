@@ -14,7 +14,8 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// rebuildCmd rebuilds a sale in Redis, in a new epoch.
+// rebuildCmd rebuilds a sale in Redis, in a new epoch. The consumers rebuild by themselves after
+// Redis lost a sale. This command is for a sale whose books an operator does not trust.
 type rebuildCmd struct {
 	database
 	redisServer
@@ -32,7 +33,8 @@ type rebuilt struct {
 	ShutSeconds float64 `json:"shutSeconds"`
 }
 
-// Run asks for confirmation, rebuilds and prints the result.
+// Run asks for confirmation, rebuilds and prints the result. It refuses a draft, which Redis has
+// never had, before it asks.
 func (c *rebuildCmd) Run(s *session) error {
 	up, err := connect.Open(s.ctx, c.config(), nil, nil, slog.New(slog.DiscardHandler))
 	if err != nil {
@@ -44,9 +46,11 @@ func (c *rebuildCmd) Run(s *session) error {
 		return err
 	}
 	if sale.Status == seckill.Draft {
-		return seckill.NewError(seckill.Conflict, "the sale is a draft: there is nothing to rebuild")
+		return seckill.NewError(seckill.Conflict,
+			"the sale is a draft: there is nothing to rebuild")
 	}
-	if err := c.confirmed(s, fmt.Sprintf("Shut the gate of %q (goods %d) for a second or more", sale.Title, c.GoodsID)); err != nil {
+	if err := c.confirmed(s, fmt.Sprintf("Shut the gate of %q (goods %d) for a second or more",
+		sale.Title, c.GoodsID)); err != nil {
 		return err
 	}
 	var done rebuild.Result
@@ -59,25 +63,32 @@ func (c *rebuildCmd) Run(s *session) error {
 	}
 	return s.print(rebuilt{done, done.Shut.Seconds()},
 		"goods %d: epoch %d -> %d, gate shut for %s\n%d units available; %d reservations in flight written, %d lost (dead letters)",
-		done.GoodsID, done.Was, done.Epoch, done.Shut.Round(time.Millisecond), done.Available, done.Found, done.Lost)
+		done.GoodsID, done.Was, done.Epoch, done.Shut.Round(
+			time.Millisecond), done.Available, done.Found, done.Lost)
 }
 
+// Settings that a rebuild does not use stay at their zero values.
 func (c *rebuildCmd) config() config.Config {
 	return config.Config{
 		Redis: c.settings(), MySQL: config.MySQL{DSN: config.Secret(c.DSN)},
-		AMQP: config.AMQP{URLs: c.AMQP, PublishTimeout: c.PublishTimeout}, Order: config.Order{Shards: c.Shards},
+		AMQP:  config.AMQP{URLs: c.AMQP, PublishTimeout: c.PublishTimeout},
+		Order: config.Order{Shards: c.Shards},
 	}
 }
 
-// whileConnected runs work with an open connection to RabbitMQ.
-func (c *rebuildCmd) whileConnected(ctx context.Context, up *connect.Servers, work app.Worker) error {
+// whileConnected runs work with an open connection to RabbitMQ. The connection outlives ctx by a
+// moment, because a rebuild that has begun must be able to publish what it holds.
+func (c *rebuildCmd) whileConnected(
+	ctx context.Context, up *connect.Servers, work app.Worker,
+) error {
 	ctx, cancel := context.WithTimeout(ctx, c.Wait)
 	defer cancel()
 	connected, disconnect := context.WithCancel(context.WithoutCancel(ctx))
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		_ = app.Run(connected, time.Second, up.Workers()) // the error of work is the one that matters
+		// the error of work is the one that matters
+		_ = app.Run(connected, time.Second, up.Workers())
 	}()
 	err := awaitQueue(ctx, up.Queue)
 	if err == nil {
@@ -88,6 +99,8 @@ func (c *rebuildCmd) whileConnected(ctx context.Context, up *connect.Servers, wo
 	return err
 }
 
+// Rebuilding without RabbitMQ would shut the gate and then wait for a queue that cannot take the
+// reservations in flight.
 func awaitQueue(ctx context.Context, q app.Queue) error {
 	for tick := time.NewTicker(20 * time.Millisecond); ; {
 		if q.Up() {
@@ -102,6 +115,7 @@ func awaitQueue(ctx context.Context, q app.Queue) error {
 	}
 }
 
+// If it fails halfway, the gate stays shut until an order consumer has finished the rebuild.
 func (c *rebuildCmd) rebuild(ctx context.Context, up *connect.Servers) (rebuild.Result, error) {
 	rebuilder := rebuild.NewRebuilder(rebuild.Dependencies{
 		Store: up.Store, Redis: up.RedisStore, Queue: up.Queue,
@@ -111,7 +125,8 @@ func (c *rebuildCmd) rebuild(ctx context.Context, up *connect.Servers) (rebuild.
 	})
 	done, err := rebuilder.Rebuild(ctx, c.GoodsID, "by hand")
 	if err != nil {
-		return done, fmt.Errorf("rebuild goods %d, which the order consumers will finish: %w", c.GoodsID, err)
+		return done, fmt.Errorf("rebuild goods %d, which the order consumers will finish: %w",
+			c.GoodsID, err)
 	}
 	return done, nil
 }

@@ -18,7 +18,8 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// The size of the demo.
+// The size of the demo. The demo lasts some seconds on a laptop, and ten buyers compete for each
+// unit.
 const (
 	demoUnits  = 500
 	demoBuyers = 5000
@@ -30,7 +31,8 @@ const (
 // errDemoDone stops the program after a successful demo.
 var errDemoDone = errors.New("the demo is done")
 
-// demo runs a sale with virtual buyers through the HTTP API.
+// demo runs a sale with virtual buyers through the HTTP API. It is a client like any other, so its
+// result speaks for the API and not for internals.
 type demo struct {
 	base   string
 	tokens *auth.Tokens
@@ -38,7 +40,8 @@ type demo struct {
 	exit   bool
 }
 
-// Run runs the demo, and then waits for ctx unless -exit is set.
+// Run runs the demo, and then waits for ctx unless -exit is set. The program then serves on, so
+// that the sale can be opened in a browser.
 func (d demo) Run(ctx context.Context) error {
 	goodsID, err := d.play(ctx)
 	switch {
@@ -54,16 +57,18 @@ func (d demo) Run(ctx context.Context) error {
 	return nil
 }
 
-// play exposes a sale, plays its buyers and prints the report of the load.
+// play exposes a sale, plays its buyers and prints the report of the load. The sale has begun a
+// second ago, because the buyers would otherwise be refused as too early on a clock that steps.
 func (d demo) play(ctx context.Context) (goodsID string, err error) {
 	token, err := d.tokens.Sign(seckill.Actor{ID: merchantID, Role: seckill.Merchant}, demoTTL)
 	if err != nil {
 		return "", err
 	}
-	merchant := apiclient.Client{Base: d.base, Token: token, HTTP: apiclient.NewHTTP(1)}
+	merchant := apiclient.Client{Base: d.base, Token: token, HTTP: apiclient.NewHTTP(demoAtOnce)}
 	now := time.Now().UTC().Truncate(time.Second)
 	goodsID, err = merchant.PutUp(ctx, apiclient.NewSale{
-		Title: "Demo: a kettle", Price: 1999, Stock: demoUnits, StartAt: now.Add(-time.Second), EndAt: now.Add(24 * time.Hour),
+		Title: "Demo: a kettle", Price: 1999, Stock: demoUnits, StartAt: now.Add(-time.Second),
+		EndAt: now.Add(24 * time.Hour),
 	})
 	if err != nil {
 		return "", err
@@ -77,14 +82,17 @@ func (d demo) play(ctx context.Context) (goodsID string, err error) {
 	return goodsID, soldExactly(r)
 }
 
-// load plays the buyers and compares their answers with the API's later state.
+// load plays the buyers and compares their answers with the API's later state. The limit of one
+// minute is for a slow machine: orders are usually written before the last buyer ends.
 func (d demo) load(ctx context.Context, merchant apiclient.Client, goodsID string) report.Report {
 	bar := progressbar.NewOptions(demoBuyers, progressbar.OptionSetWriter(d.out),
-		progressbar.OptionSetDescription("buyers"), progressbar.OptionShowCount(), progressbar.OptionShowIts(),
+		progressbar.OptionSetDescription("buyers"), progressbar.OptionShowCount(),
+		progressbar.OptionShowIts(),
 		progressbar.OptionThrottle(100*time.Millisecond),
 		progressbar.OptionOnCompletion(func() { fmt.Fprintln(d.out) }))
 	plan := loadgen.Plan{
-		Bases: []string{d.base}, GoodsID: goodsID, HTTP: apiclient.NewHTTP(demoAtOnce), Token: d.buyerToken,
+		Bases: []string{d.base}, GoodsID: goodsID, HTTP: apiclient.NewHTTP(demoAtOnce),
+		Token:  d.buyerToken,
 		Buyers: demoBuyers, Users: demoAtOnce, FirstID: 1000,
 		OnDone: func() { _ = bar.Add(1) },
 	}
@@ -93,21 +101,19 @@ func (d demo) load(ctx context.Context, merchant apiclient.Client, goodsID strin
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	checked := verdict.Check(ctx, verdict.Case{
-		GoodsID: goodsID, Result: result, Merchant: merchant, Limit: 1, Exclusive: true,
-		Buyer: func(id int64) (apiclient.Client, error) {
-			token, err := d.buyerToken(id)
-			return apiclient.Client{Base: d.base, Token: token, HTTP: plan.HTTP}, err
-		},
+		Plan: plan, Result: result, Merchant: merchant, Limit: 1, Exclusive: true,
 	})
 	return report.New(report.Settings{Plan: plan}, result, checked, 0, false)
 }
 
+// The tokens outlive the demo, because the commands of invite use them.
 func (d demo) buyerToken(id int64) (string, error) {
 	actor := seckill.Actor{ID: id, Role: seckill.Buyer, Name: fmt.Sprintf("Buyer %d", id)}
 	return d.tokens.Sign(actor, demoTTL)
 }
 
 // soldExactly returns an error unless exactly the stock was sold and no call met a server error.
+// The verdict alone would accept a demo in which the API failed half of the buyers.
 func soldExactly(r report.Report) error {
 	var faults int64
 	for _, step := range r.Steps {
@@ -115,13 +121,15 @@ func soldExactly(r report.Report) error {
 	}
 	l := r.Verdict.Ledger
 	if !r.Passed() || r.Count(buyer.Won) != demoUnits || l.Sold != demoUnits || faults > 0 {
-		return fmt.Errorf("%d buyers won, %d units sold, %d server errors, ledger %+v, differences %v",
+		return fmt.Errorf(
+			"%d buyers won, %d units sold, %d server errors, ledger %+v, differences %v",
 			r.Count(buyer.Won), l.Sold, faults, l, r.Verdict.Differences)
 	}
 	return nil
 }
 
-// invite prints curl commands that work without changes.
+// invite prints curl commands that work without changes. They contain tokens, which no user should
+// have to sign by hand on the first day.
 func (d demo) invite(goodsID string) {
 	merchant, err := d.tokens.Sign(seckill.Actor{ID: merchantID, Role: seckill.Merchant}, demoTTL)
 	if err != nil {

@@ -19,7 +19,8 @@ import (
 
 func main() { app.Main(run) }
 
-// options holds the command line.
+// options holds the command line: the few settings of a first user. All others are in the
+// environment, as for the other programs.
 type options struct {
 	addr, data string
 	demo, exit bool
@@ -29,18 +30,25 @@ type options struct {
 func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) (err error) {
 	var o options
 	flags := flag.NewFlagSet("standalone", flag.ContinueOnError)
-	flags.StringVar(&o.addr, "addr", "", "address of the HTTP API, host:port; 127.0.0.1:8080 unless SECKILL_HTTP_ADDR says otherwise")
+	flags.StringVar(&o.addr, "addr", "",
+		"address of the HTTP API, host:port; 127.0.0.1:8080 unless SECKILL_HTTP_ADDR says otherwise")
 	flags.StringVar(&o.data, "data", "./data", "directory of the database and the secrets")
-	flags.BoolVar(&o.demo, "demo", false, "create a sale, let virtual buyers purchase, print the result, and keep running")
-	flags.BoolVar(&o.exit, "exit", false, "with -demo: exit afterwards, with 0 if the result is correct")
-	flags.BoolVar(&o.guests, "guests", false, "allow sign-in without a password as a merchant, an operator or one of two buyers; always allowed on a loopback address")
-	cfg, log, err := app.Start(config.Standalone, "standalone", flags, args, environ, stdout, stderr)
+	flags.BoolVar(&o.demo, "demo", false,
+		"create a sale, let virtual buyers purchase, print the result, and keep running")
+	flags.BoolVar(&o.exit, "exit", false,
+		"with -demo: exit afterwards, with 0 if the result is correct")
+	flags.BoolVar(&o.guests, "guests", false,
+		"allow sign-in without a password as a merchant, an operator or one of two buyers; always allowed on a loopback address")
+	cfg, log, err := app.Start(config.Standalone, "standalone", flags, args, environ, stdout,
+		stderr)
 	if err != nil {
 		return err
 	}
 	if o.addr == "" {
 		o.addr = cfg.HTTP.Addr
 	}
+	// The lock comes before the secrets: two first starts at once would otherwise generate
+	// different ones.
 	unlock, err := lock(o.data)
 	if err != nil {
 		return err
@@ -57,8 +65,12 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	return serve(ctx, o, cfg, up, log, stdout)
 }
 
-// serve runs the API and the workers, and the demo if it is requested.
-func serve(ctx context.Context, o options, cfg config.Config, up *embedded.Servers, log *slog.Logger, stdout io.Writer) error {
+// serve runs the API and the workers, and the demo if it is requested. The stages start in this
+// order and stop in reverse, so that the API takes no purchase that no worker would write.
+func serve(
+	ctx context.Context, o options, cfg config.Config, up *embedded.Servers, log *slog.Logger,
+	stdout io.Writer,
+) error {
 	settings, err := app.SettingsOf(cfg)
 	if err != nil {
 		return err
@@ -67,6 +79,8 @@ func serve(ctx context.Context, o options, cfg config.Config, up *embedded.Serve
 	if err != nil {
 		return err
 	}
+	// Listening early reports a port in use before anything else starts, and finds the port if the
+	// address has port 0.
 	listener, err := app.Listen(ctx, o.addr)
 	if err != nil {
 		return err
@@ -77,7 +91,8 @@ func serve(ctx context.Context, o options, cfg config.Config, up *embedded.Serve
 		return errors.Join(err, listener.Close())
 	}
 	base := "http://" + reachable(listener.Addr())
-	fmt.Fprintf(stdout, "listening on %[1]s, data in %[2]s\nopen %[1]s/ (the sales) and %[1]s/console (the merchant's console)\n", base, o.data)
+	fmt.Fprintf(stdout,
+		"listening on %[1]s, data in %[2]s\nopen %[1]s/ (the sales) and %[1]s/console (the merchant's console)\n", base, o.data)
 	timeout := cfg.Program.ShutdownTimeout
 	stages := [][]app.Worker{
 		app.OpsWorkers(ctx, cfg.Program.OpsAddr, nil, api.Health, log),
@@ -85,7 +100,8 @@ func serve(ctx context.Context, o options, cfg config.Config, up *embedded.Serve
 		{app.Serve(api.Server(o.addr, log), listener, timeout)},
 	}
 	if o.demo {
-		stages = append(stages, []app.Worker{demo{base: base, tokens: api.Tokens, out: stdout, exit: o.exit}})
+		stages = append(stages,
+			[]app.Worker{demo{base: base, tokens: api.Tokens, out: stdout, exit: o.exit}})
 	}
 	err = app.Run(ctx, timeout, stages...)
 	if errors.Is(err, errDemoDone) {
@@ -94,7 +110,8 @@ func serve(ctx context.Context, o options, cfg config.Config, up *embedded.Serve
 	return err
 }
 
-// reachable returns an address that a client on this machine can use.
+// reachable returns an address that a client on this machine can use. A wildcard address such as
+// :8080 is no address to open in a browser.
 func reachable(a net.Addr) string {
 	host, port, err := net.SplitHostPort(a.String())
 	if err != nil {

@@ -14,7 +14,8 @@ import (
 )
 
 // fillSecrets generates the secrets that are not set, and keeps them in the data directory: tokens,
-// order numbers and phone numbers must stay valid after a restart.
+// order numbers and phone numbers must stay valid after a restart. Generated secrets make the first
+// start work without settings, and the files are readable by their owner alone.
 func fillSecrets(dir string, secrets *config.Auth) error {
 	for _, s := range []struct {
 		file string
@@ -34,7 +35,9 @@ func fillSecrets(dir string, secrets *config.Auth) error {
 	return nil
 }
 
-// secretOf returns the secret that is set, or the one in the file. It creates a missing file.
+// secretOf returns the secret that is set, or the one in the file. It creates a missing file. An
+// unreadable file is an error: a new secret in its place would invalidate every token and order
+// number.
 func secretOf(file string, set config.Secret, makeOne func() string) (config.Secret, error) {
 	if set != "" {
 		return set, nil
@@ -53,8 +56,10 @@ func secretOf(file string, set config.Secret, makeOne func() string) (config.Sec
 	return config.Secret(text), nil
 }
 
+// Two texts have 256 bits, as many as HMAC-SHA256 can use.
 func secretText() string { return rand.Text() + rand.Text() }
 
+// Its id lets an operator add a second key later and keep this one for old phone numbers.
 func phoneKey() string {
 	key := make([]byte, auth.PhoneKeyBytes)
 	_, _ = rand.Read(key) // crypto/rand never returns an error

@@ -19,7 +19,7 @@ import (
 
 // dies writes an order of a buyer as failed, as the consumer does, and gives its number and the id
 // of its dead letter.
-func (h *fixture) dies(goods string, buyer, quantity int64) (sn, letter string) {
+func (h *fixture) dies(goods string, buyer, quantity int64) (sn, deadLetterID string) {
 	h.t.Helper()
 	id := h.id(goods)
 	sn = must.Get(h.minter().Mint(id, 1))(h.t)

@@ -6,20 +6,26 @@ import (
 	"time"
 )
 
-// Sale describes the buyers, and what the hosts offer.
+// Sale describes the buyers, and what the hosts offer. `seckillctl plan` has a flag for each field,
+// with the tags' help and default.
 type Sale struct {
-	Buyers, Units, PerBuyer float64
-	Over                    time.Duration // in which the buyers arrive
-	Permits                 float64       // random paths per second; they bound the rate of orders
-	Polls                   float64       // views of the sale's page per buyer
-	Waits                   float64       // 429 answers per buyer
-	Queries                 float64       // status queries per order without an event stream
-	Streams                 float64       // share of the orders that an event stream follows
-	Peak                    float64       // busiest second ÷ mean second
-	CallSize                float64       // reservations per Redis call and message
-	BatchSize               float64       // orders per transaction
-	Cores                   float64       // processors of one API node
-	Use                     float64       // share of a processor that the peak may use
+	Buyers   float64       `default:"100000" help:"Buyers in all."`
+	Units    float64       `default:"10000" help:"Units on sale."`
+	PerBuyer float64       `default:"1" help:"Units that each buyer takes."`
+	Over     time.Duration `default:"10s" help:"Time in which the buyers arrive."`
+	// Permits bound the rate of orders, because every order needs a random path.
+	Permits float64 `default:"1000" help:"Random paths per second that the sale's rate allows."`
+	Polls   float64 `default:"3" help:"Views of the sale's page per buyer."`
+	Waits   float64 `default:"1" help:"429 answers per buyer."`
+	Queries float64 `default:"2" help:"Status queries per order that no event stream follows."`
+	Streams float64 `default:"0" help:"Share of the orders that an event stream follows, 0 to 1."`
+	Peak    float64 `default:"2" help:"Busiest second divided by the mean second."`
+	// The sizes of batches divide the cost of a call among the items that it carries.
+	CallSize  float64 `default:"2" help:"Reservations per Redis call: the mean of seckill_reserve_batch_size."`
+	BatchSize float64 `default:"50" help:"Orders per transaction: the mean of seckill_write_batch_size."`
+	Cores     float64 `default:"4" help:"Processors of one host."`
+	// Use leaves room for the next peak, and for a node that is lost.
+	Use float64 `default:"0.6" help:"Share of a processor that the peak may use."`
 }
 
 // Row is one kind of work: its count multiplied by its cost.

@@ -58,7 +58,10 @@ func (r *Registry) add(kind, name, help string, labels []string, c prometheus.Co
 }
 
 func (r *Registry) describe(kind, name, help string, labels []string) {
-	r.descriptions = append(r.descriptions, description{prefix + name, kind, labels, help})
+	added := description{prefix + name, kind, labels, help}
+	if n := len(r.descriptions); n == 0 || r.descriptions[n-1].name != added.name {
+		r.descriptions = append(r.descriptions, added)
+	}
 }
 
 func (r *Registry) counters(name, help string, labels ...string) *prometheus.CounterVec {
@@ -68,14 +71,14 @@ func (r *Registry) counters(name, help string, labels ...string) *prometheus.Cou
 }
 
 func (r *Registry) counter(name, help string) prometheus.Counter {
-	c := prometheus.NewCounter(prometheus.CounterOpts{Name: prefix + name, Help: help})
-	r.add("counter", name, help, nil, c)
-	return c
+	return r.counters(name, help).WithLabelValues()
 }
 
 // counterOf makes a counter for each value of one label. Every counter exports 0 from the start,
 // so that rates see the first increment.
-func counterOf[V ~string](r *Registry, name, help, label string, values ...V) map[V]prometheus.Counter {
+func counterOf[V ~string](
+	r *Registry, name, help, label string, values ...V,
+) map[V]prometheus.Counter {
 	vec, all := r.counters(name, help, label), make(map[V]prometheus.Counter, len(values))
 	for _, v := range values {
 		all[v] = vec.WithLabelValues(strings.ToLower(string(v)))
@@ -89,16 +92,17 @@ func (r *Registry) gauges(name, help string, labels ...string) *prometheus.Gauge
 	return g
 }
 
-func (r *Registry) histograms(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
-	h := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: prefix + name, Help: help, Buckets: buckets}, labels)
+func (r *Registry) histograms(
+	name, help string, buckets []float64, labels ...string,
+) *prometheus.HistogramVec {
+	h := prometheus.NewHistogramVec(
+		prometheus.HistogramOpts{Name: prefix + name, Help: help, Buckets: buckets}, labels)
 	r.add("histogram", name, help, labels, h)
 	return h
 }
 
-func (r *Registry) histogram(name, help string, buckets []float64) prometheus.Histogram {
-	h := prometheus.NewHistogram(prometheus.HistogramOpts{Name: prefix + name, Help: help, Buckets: buckets})
-	r.add("histogram", name, help, nil, h)
-	return h
+func (r *Registry) histogram(name, help string, buckets []float64) prometheus.Observer {
+	return r.histograms(name, help, buckets).WithLabelValues()
 }
 
 // Histogram buckets: durations in seconds that a buyer waits for, durations of background writes,

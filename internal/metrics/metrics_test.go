@@ -35,11 +35,18 @@ func TestAPI_ExportsWhatItCounts(t *testing.T) {
 	observe("TEAPOT", time.Millisecond)
 	api.Count("randomPath", gate.EventDenied)
 	api.Count("randomPath", gate.EventDenied)
-	api.Reservations.Reserved(3, []reservation.Verdict{{Code: reservation.Taken}, {Code: reservation.TooFew}, {Code: reservation.Taken}}, time.Millisecond, nil)
+	api.Reservations.Reserved(3, []reservation.Verdict{
+		{Code: reservation.Taken},
+		{Code: reservation.TooFew},
+		{Code: reservation.Taken},
+	}, time.Millisecond, nil)
 	api.Reservations.Reserved(2, nil, time.Millisecond, &seckill.GateError{State: seckill.GateShut})
 	api.Reservations.Reserved(1, nil, time.Millisecond, errors.New("away"))
 	api.Publishing.Sent(time.Millisecond)
-	for _, err := range []error{nil, rabbit.ErrUnconfirmed, fmt.Errorf("wait: %w", context.DeadlineExceeded), errors.New("?")} {
+	for _, err := range []error{
+		nil, rabbit.ErrUnconfirmed,
+		fmt.Errorf("wait: %w", context.DeadlineExceeded), errors.New("?"),
+	} {
 		api.Publishing.Confirmed(time.Millisecond, err)
 	}
 	text := scrape(api.Registry)
@@ -68,30 +75,50 @@ func TestAPI_ExportsWhatItCounts(t *testing.T) {
 func TestConsumer_ExportsWhatItCounts(t *testing.T) {
 	c := NewConsumer("")
 	c.Writes.Wrote(order.Outcome{
-		Created: []string{"a", "b"}, Failed: map[string]order.FailureReason{"c": order.FailedOversold}, Existing: map[string]order.Status{"d": order.Paid},
+		Created:  []string{"a", "b"},
+		Failed:   map[string]order.FailureReason{"c": order.FailedOversold},
+		Existing: map[string]order.Status{"d": order.Paid},
 	}, time.Millisecond)
 	c.Writes.DeadLettered(order.FailedMalformed)
 	c.Writes.Retried(orderwriter.RetrySwap)
 	c.Repairs.Relayed(3)
-	c.Repairs.Reconciled(reconcile.Report{Found: seckill.Differences{Unsettled: 2, Totals: 1}, Repaired: 2})
+	c.Repairs.Reconciled(
+		reconcile.Report{Found: seckill.Differences{Unsettled: 2, Totals: 1}, Repaired: 2})
 	c.Repairs.Rebuilt(rebuild.Result{Shut: time.Second, Lost: 1})
 	require.NotContains(t, scrape(c.Registry), "seckill_sales{", "nothing has been sampled yet")
-	c.Repairs.Sampled(reconcile.Sample{DeadLetters: 4, Memory: reconcile.Memory{Used: 7, Most: 9}, Sales: []reconcile.SaleSample{
-		{GoodsID: 42, OnSale: true, Accounted: true, Outbox: 2, OutboxAge: time.Second, Ledger: seckill.Ledger{Total: 10, Available: 5, Pending: 1, Sold: 2}},
-		{GoodsID: 41, OnSale: true, Gate: seckill.GateLease, PendingAge: 3 * time.Second},
-		{GoodsID: 40, Accounted: true, Ledger: seckill.Ledger{Total: 1, Sold: 1, Balanced: true, Database: seckill.Database{Active: 3}}},
-	}})
+	c.Repairs.Sampled(reconcile.Sample{
+		DeadLetters: 4, Memory: reconcile.Memory{Used: 7, Most: 9},
+		Sales: []reconcile.SaleSample{
+			{
+				GoodsID: 42, OnSale: true, Accounted: true, Outbox: 2, OutboxAge: time.Second,
+				Ledger: seckill.Ledger{Total: 10, Available: 5, Pending: 1, Sold: 2},
+			},
+			{GoodsID: 41, OnSale: true, Gate: seckill.GateLease, PendingAge: 3 * time.Second},
+			{GoodsID: 40, Accounted: true, Ledger: seckill.Ledger{
+				Total: 1, Sold: 1, Balanced: true,
+				Database: seckill.Database{Active: 3},
+			}},
+		},
+	})
 	text := scrape(c.Registry)
 	for _, line := range []string{
-		`seckill_orders_written_total{outcome="created"} 2`, `seckill_orders_written_total{outcome="existing"} 1`,
-		`seckill_dead_letters_total{reason="no_stock"} 1`, `seckill_dead_letters_total{reason="malformed"} 1`,
+		`seckill_orders_written_total{outcome="created"} 2`,
+		`seckill_orders_written_total{outcome="existing"} 1`,
+		`seckill_dead_letters_total{reason="no_stock"} 1`,
+		`seckill_dead_letters_total{reason="malformed"} 1`,
 		`seckill_write_retries_total{cause="cas"} 1`, `seckill_write_batch_size_sum 4`,
-		`seckill_outbox_relayed_entries_total 3`, `seckill_reconcile_repaired_total 2`, `seckill_reconcile_differences_total{difference="unsettled"} 2`,
-		`seckill_reconcile_differences_total{difference="totals"} 1`, `seckill_rebuilds_total 1`, `seckill_rebuild_lost_orders_total 1`,
-		`seckill_sales{gate="open"} 1`, `seckill_sales{gate="lease_lost"} 1`, `seckill_sales{gate="over"} 1`, `seckill_sales{gate="missing"} 0`,
-		`seckill_ledger_difference_units 2`, `seckill_ledger_unbalanced_sales 1`, `seckill_oversold_units 2`,
-		`seckill_outbox_oldest_seconds 1`, `seckill_pending_oldest_seconds 3`, `seckill_dead_letters_waiting 4`,
-		`seckill_redis_memory_used_bytes 7`, `seckill_sale_available_units{goods_id="42"} 5`, `seckill_sale_gate_open{goods_id="41"} 0`,
+		`seckill_outbox_relayed_entries_total 3`, `seckill_reconcile_repaired_total 2`,
+		`seckill_reconcile_differences_total{difference="unsettled"} 2`,
+		`seckill_reconcile_differences_total{difference="totals"} 1`, `seckill_rebuilds_total 1`,
+		`seckill_rebuild_lost_orders_total 1`,
+		`seckill_sales{gate="open"} 1`, `seckill_sales{gate="lease_lost"} 1`,
+		`seckill_sales{gate="over"} 1`, `seckill_sales{gate="missing"} 0`,
+		`seckill_ledger_difference_units 2`, `seckill_ledger_unbalanced_sales 1`,
+		`seckill_oversold_units 2`,
+		`seckill_outbox_oldest_seconds 1`, `seckill_pending_oldest_seconds 3`,
+		`seckill_dead_letters_waiting 4`,
+		`seckill_redis_memory_used_bytes 7`, `seckill_sale_available_units{goods_id="42"} 5`,
+		`seckill_sale_gate_open{goods_id="41"} 0`,
 	} {
 		require.Contains(t, text, line)
 	}

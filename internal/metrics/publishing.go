@@ -13,8 +13,8 @@ import (
 // Publishing counts and times messages to RabbitMQ.
 type Publishing struct {
 	outcomes  map[publishOutcome]prometheus.Counter
-	sent      prometheus.Histogram
-	confirmed prometheus.Histogram
+	sent      prometheus.Observer
+	confirmed prometheus.Observer
 }
 
 var _ rabbit.Metrics = (*Publishing)(nil)

@@ -16,14 +16,16 @@ import (
 var update = flag.Bool("update", false, "rewrite the package's table in docs/reference")
 
 func TestReference_ListsAllMetrics(t *testing.T) {
-	reference.Check(t, *update, "../../docs/reference/metrics.md", "metrics", "go test ./internal/metrics -update", referenceTable())
+	reference.Check(t, *update, "../../docs/reference/metrics.md", "metrics",
+		"go test ./internal/metrics -update", referenceTable())
 }
 
 // referenceTable lists the metrics of both programs, and of each alone.
 func referenceTable() string {
 	api, consumer := NewAPI(""), NewConsumer("")
 	for _, r := range []*Registry{api.Registry, consumer.Registry} {
-		r.Connections(func() *redis.PoolStats { return nil }, &sql.DB{}, func() bool { return true })
+		r.Connections(func() *redis.PoolStats { return nil }, &sql.DB{},
+			func() bool { return true })
 	}
 	shared := func(d description, of []description) bool {
 		return slices.ContainsFunc(of, func(o description) bool { return o.name == d.name })
@@ -41,7 +43,8 @@ func referenceTable() string {
 			second = append(second, d)
 		}
 	}
-	return table("Both programs", both) + table("The API", first) + table("The order consumer", second)
+	return table("Both programs", both) + table("The API", first) +
+		table("The order consumer", second)
 }
 
 func table(title string, of []description) string {
@@ -49,7 +52,8 @@ func table(title string, of []description) string {
 	fmt.Fprintf(&b, "## %s\n\n| metric | kind | labels | meaning |\n|---|---|---|---|\n", title)
 	for _, d := range of {
 		help := strings.ReplaceAll(d.help, "|", `\|`)
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", d.name, d.kind, strings.Join(d.labels, ", "), help)
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", d.name, d.kind, strings.Join(d.labels, ", "),
+			help)
 	}
 	return b.String() + "\n"
 }

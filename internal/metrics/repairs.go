@@ -13,7 +13,7 @@ type Repairs struct {
 	*Sales
 	relayed, repaired, rebuilds, lost prometheus.Counter
 	differences                       map[difference]prometheus.Counter
-	shut                              prometheus.Histogram
+	shut                              prometheus.Observer
 }
 
 var (

@@ -15,16 +15,18 @@ import (
 type Reservations struct {
 	verdicts    [len(verdictNames)]prometheus.Counter
 	shut, error prometheus.Counter
-	size        prometheus.Histogram
-	seconds     prometheus.Histogram
+	size        prometheus.Observer
+	seconds     prometheus.Observer
 }
 
 var _ purchase.Metrics = (*Reservations)(nil)
 
 // verdictNames are the label values of the reserve script's verdicts, by code.
 var verdictNames = [reservation.NumVerdicts]string{
-	reservation.Taken: "taken", reservation.Repeated: "repeated", reservation.WrongPath: "wrong_path", reservation.TooEarly: "too_early",
-	reservation.TooLate: "too_late", reservation.OverLimit: "over_limit", reservation.TooFew: "too_few", reservation.Malformed: "malformed",
+	reservation.Taken: "taken", reservation.Repeated: "repeated",
+	reservation.WrongPath: "wrong_path", reservation.TooEarly: "too_early",
+	reservation.TooLate: "too_late", reservation.OverLimit: "over_limit",
+	reservation.TooFew: "too_few", reservation.Malformed: "malformed",
 }
 
 func (r *Registry) newReservations() *Reservations {
@@ -45,7 +47,9 @@ func (r *Registry) newReservations() *Reservations {
 }
 
 // Reserved implements purchase.Metrics.
-func (v *Reservations) Reserved(size int, verdicts []reservation.Verdict, took time.Duration, err error) {
+func (v *Reservations) Reserved(
+	size int, verdicts []reservation.Verdict, took time.Duration, err error,
+) {
 	v.size.Observe(float64(size))
 	v.seconds.Observe(took.Seconds())
 	if err != nil {

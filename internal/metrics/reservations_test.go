@@ -14,6 +14,7 @@ func TestReservations_CountEveryVerdict(t *testing.T) {
 	d := New("test").newReservations()
 	for code := range reservation.NumVerdicts {
 		require.NotEmpty(t, verdictNames[code], "verdict %d", code)
-		d.Reserved(1, []reservation.Verdict{{Code: reservation.VerdictCode(code)}}, time.Millisecond, nil)
+		d.Reserved(1, []reservation.Verdict{{Code: reservation.VerdictCode(code)}},
+			time.Millisecond, nil)
 	}
 }

@@ -2,6 +2,7 @@ package metrics
 
 import (
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -15,77 +16,36 @@ import (
 // the number of series does not grow with the number of sales.
 const maxLabelledSales = 50
 
-// Sales exports the last sample of all sales. Before the first sample it exports nothing.
-type Sales struct {
-	last   atomic.Pointer[sample]
-	gauges map[gauge]*prometheus.Desc
-}
+// Sales exports the last sample of all sales. Before the first sample it exports nothing: a gauge
+// that shows 0 before anything was read would look like a good state.
+type Sales struct{ last atomic.Pointer[sample] }
 
 type sample struct {
 	reconcile.Sample
 	at time.Time
 }
 
-// gauge is a gauge's name without its prefix.
-type gauge string
-
-const (
-	outboxEntries  gauge = "outbox_entries"
-	outboxOldest   gauge = "outbox_oldest_seconds"
-	pendingUnits   gauge = "pending_units"
-	pendingOldest  gauge = "pending_oldest_seconds"
-	salesByGate    gauge = "sales"
-	ledgerGap      gauge = "ledger_difference_units"
-	unbalanced     gauge = "ledger_unbalanced_sales"
-	oversold       gauge = "oversold_units"
-	deadWaiting    gauge = "dead_letters_waiting"
-	memoryUsed     gauge = "redis_memory_used_bytes"
-	memoryMax      gauge = "redis_memory_max_bytes"
-	sampleTime     gauge = "sample_timestamp_seconds"
-	sampleDuration gauge = "sample_duration_seconds"
-	saleAvailable  gauge = "sale_available_units"
-	salePending    gauge = "sale_pending_units"
-	saleSold       gauge = "sale_sold_units"
-	saleOpen       gauge = "sale_gate_open"
-)
+// export receives one gauge. Its label, if it has one, has the value of.
+type export func(name, help string, value float64, label, of string)
 
 func (r *Registry) newSales() *Sales {
-	s := &Sales{gauges: make(map[gauge]*prometheus.Desc)}
-	add := func(name gauge, help string, labels ...string) {
-		r.describe("gauge", string(name), help, labels)
-		s.gauges[name] = prometheus.NewDesc(prefix+string(name), help, labels, nil)
-	}
-	add(outboxEntries, "Outbox entries that RabbitMQ has not confirmed, of all sales.")
-	add(outboxOldest, "Age of the oldest outbox entry.")
-	add(pendingUnits, "Units reserved and not known to be in MySQL, of all sales.")
-	add(pendingOldest, "Age of the backlog: the longest time for which a reservation is pending.")
-	add(salesByGate, "Sales by their gate in Redis; over: ended or closed.", "gate")
-	add(ledgerGap, "Sum over the sales of |total - available - pending - sold| in Redis.")
-	add(unbalanced, "Sales whose ledger is not balanced: a difference, or an order number that "+
-		"only Redis or only MySQL has for more than 5 s.")
-	add(oversold, "Units that MySQL has sold beyond the totals. Any value but 0 is a defect.")
-	add(deadWaiting, "Dead letters that wait for an operator.")
-	add(memoryUsed, "Memory that Redis uses.")
-	add(memoryMax, "Memory that Redis may use; 0: no limit.")
-	add(sampleTime, "Unix time of the sample that these gauges show.")
-	add(sampleDuration, "Duration of taking the sample.")
-	add(saleAvailable, "Units on sale, of the 50 newest sales.", "goods_id")
-	add(salePending, "Units reserved and not known to be in MySQL, of the 50 newest sales.", "goods_id")
-	add(saleSold, "Units sold, of the 50 newest sales.", "goods_id")
-	add(saleOpen, "1 while the gate is open, of the 50 newest sales.", "goods_id")
+	empty := sample{Sample: reconcile.Sample{Sales: make([]reconcile.SaleSample, 1)}}
+	empty.gauges(func(name, help string, _ float64, label, _ string) {
+		r.describe("gauge", name, help, strings.Fields(label))
+	})
+	s := &Sales{}
 	r.reg.MustRegister(s)
 	return s
 }
 
 // Sampled is part of reconcile.Metrics.
-func (s *Sales) Sampled(found reconcile.Sample) { s.last.Store(&sample{Sample: found, at: time.Now()}) }
-
-// Describe implements prometheus.Collector.
-func (s *Sales) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range s.gauges {
-		to <- d
-	}
+func (s *Sales) Sampled(found reconcile.Sample) {
+	s.last.Store(&sample{Sample: found, at: time.Now()})
 }
+
+// Describe implements prometheus.Collector. The first sample adds gauges, so Prometheus must not
+// hold the collector to a list.
+func (s *Sales) Describe(chan<- *prometheus.Desc) {}
 
 // Collect implements prometheus.Collector.
 func (s *Sales) Collect(to chan<- prometheus.Metric) {
@@ -93,44 +53,75 @@ func (s *Sales) Collect(to chan<- prometheus.Metric) {
 	if last == nil {
 		return
 	}
-	export := func(name gauge, value float64, labels ...string) {
-		to <- prometheus.MustNewConstMetric(s.gauges[name], prometheus.GaugeValue, value, labels...)
+	last.gauges(func(name, help string, value float64, label, of string) {
+		labels := prometheus.Labels{}
+		if label != "" {
+			labels[label] = of
+		}
+		desc := prometheus.NewDesc(prefix+name, help, nil, labels)
+		to <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value)
+	})
+}
+
+// gauges passes on every gauge of the sample.
+func (s sample) gauges(export export) {
+	all := sums(s.Sales)
+	one := func(name, help string, value float64) { export(name, help, value, "", "") }
+	one("outbox_entries", "Outbox entries that RabbitMQ has not confirmed, of all sales.",
+		all.outbox)
+	one("outbox_oldest_seconds", "Age of the oldest outbox entry.", all.outboxAge)
+	one("pending_units", "Units reserved and not known to be in MySQL, of all sales.", all.pending)
+	one("pending_oldest_seconds",
+		"Age of the backlog: the longest time for which a reservation is pending.", all.pendingAge)
+	for gate, n := range countByGate(s.Sales) {
+		export("sales", "Sales by their gate in Redis; over: ended or closed.", n, "gate", gate)
 	}
-	for name, value := range sums(last.Sales) {
-		export(name, value)
-	}
-	for gate, n := range countByGate(last.Sales) {
-		export(salesByGate, float64(n), gate)
-	}
-	export(deadWaiting, float64(last.DeadLetters))
-	export(memoryUsed, float64(last.Memory.Used))
-	export(memoryMax, float64(last.Memory.Most))
-	export(sampleTime, float64(last.at.UnixMilli())/1000)
-	export(sampleDuration, last.Took.Seconds())
-	for _, sale := range last.Sales[:min(maxLabelledSales, len(last.Sales))] {
+	one("ledger_difference_units",
+		"Sum over the sales of |total - available - pending - sold| in Redis.", all.difference)
+	one("ledger_unbalanced_sales", "Sales whose ledger is not balanced: a difference, or an order "+
+		"number that only Redis or only MySQL has for more than 5 s.", all.unbalanced)
+	one("oversold_units",
+		"Units that MySQL has sold beyond the totals. Any value but 0 is a defect.", all.oversold)
+	one("dead_letters_waiting", "Dead letters that wait for an operator.", float64(s.DeadLetters))
+	one("redis_memory_used_bytes", "Memory that Redis uses.", float64(s.Memory.Used))
+	one("redis_memory_max_bytes", "Memory that Redis may use; 0: no limit.", float64(s.Memory.Most))
+	one("sample_timestamp_seconds", "Unix time of the sample that these gauges show.",
+		float64(s.at.UnixMilli())/1000)
+	one("sample_duration_seconds", "Duration of taking the sample.", s.Took.Seconds())
+	for _, sale := range s.Sales[:min(maxLabelledSales, len(s.Sales))] {
 		goods := strconv.FormatInt(sale.GoodsID, 10)
-		export(saleAvailable, float64(sale.Ledger.Available), goods)
-		export(salePending, float64(sale.Ledger.Pending), goods)
-		export(saleSold, float64(sale.Ledger.Sold), goods)
-		export(saleOpen, oneIf(sale.Gate == seckill.GateOpen), goods)
+		of := func(name, help string,
+			value float64,
+		) {
+			export(name, help, value, "goods_id", goods)
+		}
+		l := sale.Ledger
+		of("sale_available_units", "Units on sale, of the 50 newest sales.", float64(l.Available))
+		of("sale_pending_units",
+			"Units reserved and not known to be in MySQL, of the 50 newest sales.", float64(
+				l.Pending))
+		of("sale_sold_units", "Units sold, of the 50 newest sales.", float64(l.Sold))
+		of("sale_gate_open", "1 while the gate is open, of the 50 newest sales.",
+			oneIf(sale.Gate == seckill.GateOpen))
 	}
 }
 
-// sums returns the gauges of all sales together.
-func sums(sales []reconcile.SaleSample) map[gauge]float64 {
-	all := map[gauge]float64{
-		outboxEntries: 0, outboxOldest: 0, pendingUnits: 0, pendingOldest: 0,
-		ledgerGap: 0, unbalanced: 0, oversold: 0,
-	}
+// summed holds the sums, and the highest ages, of all sales.
+type summed struct {
+	outbox, outboxAge, pending, pendingAge, difference, unbalanced, oversold float64
+}
+
+// sums leaves out of the books the sales that could not be read in both Redis and MySQL.
+func sums(sales []reconcile.SaleSample) (all summed) {
 	for _, s := range sales {
-		all[outboxEntries] += float64(s.Outbox)
-		all[outboxOldest] = max(all[outboxOldest], s.OutboxAge.Seconds())
-		all[pendingUnits] += float64(s.Ledger.Pending)
-		all[pendingOldest] = max(all[pendingOldest], s.PendingAge.Seconds())
+		all.outbox += float64(s.Outbox)
+		all.outboxAge = max(all.outboxAge, s.OutboxAge.Seconds())
+		all.pending += float64(s.Ledger.Pending)
+		all.pendingAge = max(all.pendingAge, s.PendingAge.Seconds())
 		if s.Accounted {
-			all[ledgerGap] += float64(s.Difference())
-			all[oversold] += float64(s.Oversold())
-			all[unbalanced] += oneIf(!s.Ledger.Balanced)
+			all.difference += float64(s.Difference())
+			all.oversold += float64(s.Oversold())
+			all.unbalanced += oneIf(!s.Ledger.Balanced)
 		}
 	}
 	return all
@@ -138,8 +129,8 @@ func sums(sales []reconcile.SaleSample) map[gauge]float64 {
 
 // countByGate counts sales by the state of their gate. Every state is present, so that a query
 // never lacks a series.
-func countByGate(sales []reconcile.SaleSample) map[string]int {
-	all := map[string]int{"over": 0, "open": 0, "missing": 0, "lease_lost": 0, "shut": 0}
+func countByGate(sales []reconcile.SaleSample) map[string]float64 {
+	all := map[string]float64{"over": 0, "open": 0, "missing": 0, "lease_lost": 0, "shut": 0}
 	for _, s := range sales {
 		if s.OnSale {
 			all[gateName(s.Gate)]++

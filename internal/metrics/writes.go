@@ -14,8 +14,8 @@ type Writes struct {
 	outcomes map[writeOutcome]prometheus.Counter
 	retries  map[orderwriter.RetryCause]prometheus.Counter
 	dead     map[order.FailureReason]prometheus.Counter
-	size     prometheus.Histogram
-	seconds  prometheus.Histogram
+	size     prometheus.Observer
+	seconds  prometheus.Observer
 }
 
 var _ orderwriter.Metrics = (*Writes)(nil)

@@ -3,10 +3,10 @@ package sqlstore
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
-	"github.com/google/uuid"
 	"gorm.io/gorm"
 
 	"flashsale.dev/seckill/internal/seckill"
@@ -36,9 +36,7 @@ func (s *Store) AuditOf(
 	if before != "" {
 		q = q.Where("id < ?", before)
 	}
-	var rows []auditRow
-	err := q.Order("id DESC").Limit(limit).Find(&rows).Error
-	return mapSlice(rows, auditRow.entry), wrapError("list changes of a sale", err)
+	return list("list changes of a sale", q.Order("id DESC").Limit(limit), auditRow.entry)
 }
 
 func (r auditRow) entry() salechange.AuditEntry {
@@ -51,17 +49,13 @@ func (r auditRow) entry() salechange.AuditEntry {
 // audit records a change of a sale by the context's actor in the caller's transaction. The zero row
 // stands for a sale that does not exist before or after the change.
 func audit(tx *gorm.DB, action salechange.Action, was, became saleRow, now time.Time) error {
-	id, err := uuid.NewV7()
-	if err != nil {
-		return fmt.Errorf("make an id: %w", err)
-	}
 	from, to, err := difference(was, became)
 	if err != nil {
 		return err
 	}
 	by := seckill.ActorOf(tx.Statement.Context)
 	return tx.Create(&auditRow{
-		GoodsID: max(was.GoodsID, became.GoodsID), ID: id.String(), ActorID: by.ID,
+		GoodsID: max(was.GoodsID, became.GoodsID), ID: newID(), ActorID: by.ID,
 		ActorRole: by.Role, Action: action, Was: from, Became: to, MadeAt: now.UnixMilli(),
 	}).Error
 }
@@ -81,12 +75,12 @@ func difference(was, became saleRow) (from, to string, err error) {
 	if became.GoodsID == 0 {
 		clear(b)
 	}
-	from1, err := json.Marshal(a)
-	if err != nil {
+	before, err1 := json.Marshal(a)
+	after, err2 := json.Marshal(b)
+	if err := errors.Join(err1, err2); err != nil {
 		return "", "", fmt.Errorf("encode an audit entry: %w", err)
 	}
-	to1, err := json.Marshal(b)
-	return string(from1), string(to1), err
+	return string(before), string(after), nil
 }
 
 // audited returns the fields that merchants set, by their API names. Stock sold to buyers is
@@ -97,6 +91,7 @@ func audited(r saleRow) map[string]any {
 		"title": r.Title, "price": r.Price, "stock": r.Total, "perBuyerLimit": r.PerBuyerLimit,
 		"startAt": timeOf(&r.StartAt).Format(moment), "endAt": timeOf(&r.EndAt).Format(moment),
 		"rate.algorithm": r.RateAlgorithm, "rate.permitsPerSecond": r.PermitsPerSecond,
-		"rate.maxBurstSeconds": r.MaxBurstSeconds, "rate.maxWaitMillis": r.MaxWaitMillis, "status": r.Status,
+		"rate.maxBurstSeconds": r.MaxBurstSeconds, "rate.maxWaitMillis": r.MaxWaitMillis,
+		"status": r.Status,
 	}
 }

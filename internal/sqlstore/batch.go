@@ -24,11 +24,13 @@ const (
 )
 
 func chunkOf(tx *gorm.DB) int {
-	if tx.Name() == "sqlite" {
+	if isSQLite(tx) {
 		return sqliteChunk
 	}
 	return chunk
 }
+
+func isSQLite(db *gorm.DB) bool { return db.Name() == "sqlite" }
 
 // originBatch is the origin of a dead letter whose order broke a rule while its batch was written.
 const originBatch = "batch"
@@ -45,41 +47,31 @@ const originBatch = "batch"
 // Any error may be followed by the same call.
 func (s *Store) WriteBatch(ctx context.Context, b orderwriter.Batch) (order.Outcome, error) {
 	if s.optimism.try() {
-		out, err := s.writeBy(ctx, writeOptimistically, b)
+		out, err := s.writeBy(ctx, b, writeOptimistically)
 		if !errors.Is(err, errNotNew) {
 			return out, err
 		}
 		s.optimism.failed()
 	}
-	return s.writeBy(ctx, writeBatch, b)
+	return s.writeBy(ctx, b, writeBatch)
 }
 
 func (s *Store) writeBy(
-	ctx context.Context, write func(*gorm.DB, orderwriter.Batch) (order.Outcome, error),
-	b orderwriter.Batch,
+	ctx context.Context, b orderwriter.Batch,
+	write func(*gorm.DB, saleRow, orderwriter.Batch) (order.Outcome, error),
 ) (order.Outcome, error) {
-	var out order.Outcome
-	err := s.inTx(ctx, "write a batch", func(tx *gorm.DB) (err error) {
-		out, err = write(tx, b)
-		return err
-	})
-	if err != nil {
-		return order.Outcome{}, err
-	}
-	return out, nil
+	return inSaleTx(ctx, s, "write a batch", b.GoodsID,
+		func(tx *gorm.DB, sale saleRow) (order.Outcome, error) { return write(tx, sale, b) })
 }
 
-func writeBatch(tx *gorm.DB, b orderwriter.Batch) (order.Outcome, error) {
-	sale, err := lockSale(tx, b.GoodsID)
-	if err != nil {
-		return order.Outcome{}, err
-	}
+func writeBatch(tx *gorm.DB, sale saleRow, b orderwriter.Batch) (order.Outcome, error) {
 	lines := distinct(b.Lines)
 	existing, tombstones, err := existingOrders(tx, b.GoodsID, numbers(lines))
 	if err != nil {
 		return order.Outcome{}, err
 	}
-	lost := linesIn(lines, tombstones)
+	lost := slices.DeleteFunc(slices.Clone(lines),
+		func(l reservation.OrderLine) bool { return !tombstones[l.OrderSn] })
 	fresh := slices.DeleteFunc(lines,
 		func(l reservation.OrderLine) bool { _, there := existing[l.OrderSn]; return there })
 	if len(fresh)+len(lost) == 0 {
@@ -137,25 +129,10 @@ func changeStock(tx *gorm.DB, sale saleRow, units int64, now time.Time) error {
 	if units == 0 {
 		return nil
 	}
-	res := tx.Exec(
-		`UPDATE sales SET stock = stock + ?, version = version + 1, updated_at = ?, retired_at = NULL
+	return requireRows(tx.Exec(`UPDATE sales
+		SET stock = stock + ?, version = version + 1, updated_at = ?, retired_at = NULL
 		WHERE goods_id = ? AND version = ? AND stock + ? >= 0`,
-		units,
-		now.UnixMilli(),
-		sale.GoodsID,
-		sale.Version,
-		units,
-	)
-	if res.Error == nil && res.RowsAffected != 1 {
-		return order.ErrSwapMissed
-	}
-	return res.Error
-}
-
-// statuses returns the state of each order number that has a row.
-func statuses(tx *gorm.DB, goodsID int64, sns []string) (map[string]order.Status, error) {
-	found, _, err := existingOrders(tx, goodsID, sns)
-	return found, err
+		units, now.UnixMilli(), sale.GoodsID, sale.Version, units), 1, order.ErrSwapMissed)
 }
 
 // existingOrders returns the state of each order number that has a row, and which of the numbers
@@ -163,39 +140,27 @@ func statuses(tx *gorm.DB, goodsID int64, sns []string) (map[string]order.Status
 func existingOrders(
 	tx *gorm.DB, goodsID int64, sns []string,
 ) (map[string]order.Status, map[string]bool, error) {
-	found, tombstones := make(map[string]order.Status), make(map[string]bool)
-	for part := range slices.Chunk(sns, chunkOf(tx)) {
-		var rows []orderRow
-		err := tx.Select("order_sn", "status", "failure_reason", "quantity").
-			Where("goods_id = ? AND order_sn IN ?", goodsID, part).Find(&rows).Error
-		if err != nil {
-			return nil, nil, err
-		}
-		for _, r := range rows {
-			found[r.OrderSn] = r.Status
-			if r.order().Tombstone() {
-				tombstones[r.OrderSn] = true
-			}
+	columns := tx.Select("order_sn", "status", "failure_reason", "quantity")
+	rows, err := findIn[orderRow](columns, goodsID, "order_sn", sns)
+	found, tombstones := make(map[string]order.Status, len(rows)), make(map[string]bool)
+	for _, r := range rows {
+		found[r.OrderSn] = r.Status
+		if r.order().Tombstone() {
+			tombstones[r.OrderSn] = true
 		}
 	}
-	return found, tombstones, nil
+	return found, tombstones, err
 }
 
 // holdings reads the units that buyers hold. Buyers without holdings are missing from the map. The
 // caller has locked the goods row.
 func holdings(tx *gorm.DB, goodsID int64, ids []int64) (map[int64]int64, error) {
+	rows, err := findIn[holdingRow](tx, goodsID, "buyer_id", ids)
 	held := make(map[int64]int64, len(ids))
-	for part := range slices.Chunk(ids, chunkOf(tx)) {
-		var rows []holdingRow
-		err := tx.Where("goods_id = ? AND buyer_id IN ?", goodsID, part).Find(&rows).Error
-		if err != nil {
-			return nil, err
-		}
-		for _, r := range rows {
-			held[r.BuyerID] = r.Held
-		}
+	for _, r := range rows {
+		held[r.BuyerID] = r.Held
 	}
-	return held, nil
+	return held, err
 }
 
 // setHoldings stores the units that buyers hold from now on. The caller has locked the goods row.

@@ -2,10 +2,9 @@ package sqlstore
 
 import (
 	"fmt"
+	"slices"
 	"time"
 	"unicode/utf8"
-
-	"github.com/google/uuid"
 
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/orderwriter"
@@ -71,34 +70,24 @@ func (p *batchPlan) fail(
 	if err != nil {
 		return err
 	}
-	return p.addFailed(l, b.Epochs[l.OrderSn], deadLetter)
+	p.addFailed(l, b.Epochs[l.OrderSn], deadLetter)
+	return nil
 }
 
 // addFailed adds a failed order with its dead letter and the move that returns its units to Redis.
 // MySQL's stock never lost them.
-func (p *batchPlan) addFailed(l reservation.OrderLine, epoch int64, deadLetter order.DeadLetter) error {
-	if err := p.addDeadLetter(l, deadLetter); err != nil {
-		return err
-	}
+func (p *batchPlan) addFailed(l reservation.OrderLine, epoch int64, deadLetter order.DeadLetter) {
+	p.addDeadLetter(l, deadLetter)
 	row := newOrder(p.sale, l, epoch, p.now)
 	row.Status, row.FailureReason, row.ClosedAt = order.Failed, deadLetter.Reason, millis(p.now)
 	p.orders = append(p.orders, row)
 	p.out.Failed[l.OrderSn] = deadLetter.Reason
-	return nil
 }
 
 // addDeadLetter adds a dead letter and the move that returns its order's units to Redis.
-func (p *batchPlan) addDeadLetter(l reservation.OrderLine, deadLetter order.DeadLetter) error {
-	dead, err := rowOfDeadLetter(deadLetter)
-	if err != nil {
-		return err
-	}
-	move, err := newMove(p.sale, l, order.MoveFail, p.now)
-	if err != nil {
-		return err
-	}
-	p.deadLetters, p.out.Moves = append(p.deadLetters, dead), append(p.out.Moves, move)
-	return nil
+func (p *batchPlan) addDeadLetter(l reservation.OrderLine, deadLetter order.DeadLetter) {
+	p.deadLetters = append(p.deadLetters, rowOfDeadLetter(deadLetter))
+	p.out.Moves = append(p.out.Moves, newMove(p.sale, l, order.MoveFail, p.now))
 }
 
 // claimTombstones fills the tombstones of lines that arrive late. The orders stay failed. Their
@@ -113,27 +102,24 @@ func (p *batchPlan) claimTombstones(lines []reservation.OrderLine, b orderwriter
 		if err != nil {
 			return err
 		}
-		if err := p.claimTombstone(l, b.Epochs[l.OrderSn], deadLetter); err != nil {
-			return err
-		}
+		p.claimTombstone(l, b.Epochs[l.OrderSn], deadLetter)
 	}
 	return nil
 }
 
 func (p *batchPlan) claimTombstone(
 	l reservation.OrderLine, epoch int64, deadLetter order.DeadLetter,
-) error {
+) {
 	deadLetter.Reason = order.FailedLost
 	p.claimed = append(p.claimed, newOrder(p.sale, l, epoch, p.now))
-	return p.addDeadLetter(l, deadLetter)
+	p.addDeadLetter(l, deadLetter)
 }
 
 // newOrder returns the row of a line without a status. The amount is in the currency's smallest
 // unit.
 func newOrder(sale saleRow, l reservation.OrderLine, epoch int64, now time.Time) orderRow {
 	return orderRow{
-		GoodsID: sale.GoodsID, OrderSn: l.OrderSn, BuyerID: l.BuyerID, Epoch: epoch,
-		Quantity: l.Quantity, Amount: sale.Price * l.Quantity, Name: l.Name, Phone: l.Phone,
+		GoodsID: sale.GoodsID, OrderLine: l, Epoch: epoch, Amount: sale.Price * l.Quantity,
 		Created: now.UnixMilli(),
 	}
 }
@@ -141,16 +127,12 @@ func newOrder(sale saleRow, l reservation.OrderLine, epoch int64, now time.Time)
 // newMove returns a stock move of the sale's present epoch.
 func newMove(
 	sale saleRow, l reservation.OrderLine, kind order.MoveKind, now time.Time,
-) (order.StockMove, error) {
-	id, err := uuid.NewV7()
-	if err != nil {
-		return order.StockMove{}, fmt.Errorf("make an id: %w", err)
-	}
+) order.StockMove {
 	return order.StockMove{
-		ID: id.String(), GoodsID: sale.GoodsID, Epoch: sale.Epoch, BuyerID: l.BuyerID,
+		ID: newID(), GoodsID: sale.GoodsID, Epoch: sale.Epoch, BuyerID: l.BuyerID,
 		OrderSn: l.OrderSn, Quantity: l.Quantity, Kind: kind,
 		MadeAt: now.UTC().Truncate(time.Millisecond),
-	}, nil
+	}
 }
 
 // toAdopt returns the numbers of lines whose epoch is older than the goods' and that the batch does
@@ -169,24 +151,11 @@ func toAdopt(b orderwriter.Batch, epoch int64, lines []reservation.OrderLine) []
 // distinct drops repeated order numbers and keeps the first line of each.
 func distinct(lines []reservation.OrderLine) []reservation.OrderLine {
 	seen := make(map[string]bool, len(lines))
-	list := make([]reservation.OrderLine, 0, len(lines))
-	for _, l := range lines {
-		if !seen[l.OrderSn] {
-			seen[l.OrderSn], list = true, append(list, l)
-		}
-	}
-	return list
-}
-
-// linesIn returns the lines whose numbers are in sns.
-func linesIn(lines []reservation.OrderLine, sns map[string]bool) []reservation.OrderLine {
-	var list []reservation.OrderLine
-	for _, l := range lines {
-		if sns[l.OrderSn] {
-			list = append(list, l)
-		}
-	}
-	return list
+	return slices.DeleteFunc(slices.Clone(lines), func(l reservation.OrderLine) bool {
+		repeated := seen[l.OrderSn]
+		seen[l.OrderSn] = true
+		return repeated
+	})
 }
 
 func numbers(lines []reservation.OrderLine) []string {
@@ -195,14 +164,9 @@ func numbers(lines []reservation.OrderLine) []string {
 
 // buyers returns the lines' buyers without duplicates.
 func buyers(lines []reservation.OrderLine) []int64 {
-	seen := make(map[int64]bool, len(lines))
-	var ids []int64
-	for _, l := range lines {
-		if !seen[l.BuyerID] {
-			seen[l.BuyerID], ids = true, append(ids, l.BuyerID)
-		}
-	}
-	return ids
+	ids := mapSlice(lines, func(l reservation.OrderLine) int64 { return l.BuyerID })
+	slices.Sort(ids)
+	return slices.Compact(ids)
 }
 
 // Lengths of the columns, in characters.

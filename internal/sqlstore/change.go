@@ -110,7 +110,7 @@ func change(
 		if err != nil {
 			return was, nil, err
 		}
-		moves = append(moves, *move)
+		moves = append(moves, move)
 	}
 	return row, moves, audit(tx, salechange.ActChange, was, row, now)
 }
@@ -124,19 +124,13 @@ func changeRow(tx *gorm.DB, was saleRow, after seckill.Sale, now time.Time) (sal
 			"max_per_buyer_limit", "start_at", "end_at", "rate_algorithm", "permits_per_second",
 			"max_burst_seconds", "max_wait_millis", "updated_at").
 		Updates(&row)
-	if res.Error == nil && res.RowsAffected != 1 {
-		res.Error = order.ErrTryAgain
-	}
-	return row, res.Error
+	return row, updateOne(res)
 }
 
 // addUnits writes the move that adds units to the sale in Redis.
-func addUnits(tx *gorm.DB, sale saleRow, units int64, now time.Time) (*order.StockMove, error) {
-	move, err := newMove(sale, reservation.OrderLine{Quantity: units}, order.MoveDelta, now)
-	if err != nil {
-		return nil, err
-	}
-	return &move, insert(tx, []moveRow{rowOfMove(move)})
+func addUnits(tx *gorm.DB, sale saleRow, units int64, now time.Time) (order.StockMove, error) {
+	move := newMove(sale, reservation.OrderLine{Quantity: units}, order.MoveDelta, now)
+	return move, insert(tx, []moveRow{rowOfMove(move)})
 }
 
 // DeleteDraft deletes a draft; the audit log keeps its fields. Any other sale is a Conflict. A

@@ -3,11 +3,9 @@ package sqlstore
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
-	"github.com/google/uuid"
 	"gorm.io/gorm"
 
 	"flashsale.dev/seckill/internal/order"
@@ -34,9 +32,8 @@ func (cutRow) TableName() string { return "stock_cuts" }
 
 func (r cutRow) cut() (inventory.StockCut, error) {
 	c := inventory.StockCut{
-		ID: r.ID, GoodsID: r.GoodsID, Epoch: r.Epoch, Quantity: r.Quantity, By: seckill.Actor{
-			ID: r.ActorID, Role: r.ActorRole,
-		},
+		ID: r.ID, GoodsID: r.GoodsID, Epoch: r.Epoch, Quantity: r.Quantity,
+		By:  seckill.Actor{ID: r.ActorID, Role: r.ActorRole},
 		Key: r.IdempotencyKey, State: r.State, BegunAt: timeOf(&r.MadeAt),
 	}
 	if err := json.Unmarshal([]byte(r.Wanted), &c.Wanted); err != nil {
@@ -50,17 +47,13 @@ func (r cutRow) cut() (inventory.StockCut, error) {
 func beginCut(
 	tx *gorm.DB, sale saleRow, c salechange.Change, once salechange.IdempotencyKey, now time.Time,
 ) (*inventory.StockCut, error) {
-	id, err := uuid.NewV7()
-	if err != nil {
-		return nil, fmt.Errorf("make an id: %w", err)
-	}
 	wanted, err := json.Marshal(c)
 	if err != nil {
 		return nil, fmt.Errorf("encode a change: %w", err)
 	}
 	by := seckill.ActorOf(tx.Statement.Context)
 	row := cutRow{
-		GoodsID: sale.GoodsID, ID: id.String(), Epoch: sale.Epoch, Quantity: -c.StockDelta,
+		GoodsID: sale.GoodsID, ID: newID(), Epoch: sale.Epoch, Quantity: -c.StockDelta,
 		Wanted: string(wanted), ActorID: by.ID, ActorRole: by.Role, IdempotencyKey: once.Key,
 		State: inventory.CutOpen, MadeAt: now.UnixMilli(),
 	}
@@ -132,9 +125,7 @@ func endCut(
 	if err != nil {
 		return after, fmt.Errorf("encode an answer: %w", err)
 	}
-	return after, tx.Model(&idempotencyRow{}).
-		Where("actor_id = ? AND idempotency_key = ? AND cut_id = ?", cut.ActorID,
-			cut.IdempotencyKey, cut.ID).
+	return after, keyOf(tx, cut).Model(&idempotencyRow{}).
 		Updates(map[string]any{"answer": string(answer), "cut_id": ""}).Error
 }
 
@@ -145,9 +136,13 @@ func undoCut(tx *gorm.DB, cut *cutRow) error {
 	if err := saveCut(tx, *cut); err != nil || cut.IdempotencyKey == "" {
 		return err
 	}
-	return tx.Where("actor_id = ? AND idempotency_key = ? AND cut_id = ?", cut.ActorID,
-		cut.IdempotencyKey, cut.ID).
-		Delete(&idempotencyRow{}).Error
+	return keyOf(tx, cut).Delete(&idempotencyRow{}).Error
+}
+
+// keyOf finds the idempotency key of the request that began a cut.
+func keyOf(tx *gorm.DB, cut *cutRow) *gorm.DB {
+	return tx.Where("actor_id = ? AND idempotency_key = ? AND cut_id = ?",
+		cut.ActorID, cut.IdempotencyKey, cut.ID)
 }
 
 func saveCut(tx *gorm.DB, cut cutRow) error {
@@ -156,12 +151,7 @@ func saveCut(tx *gorm.DB, cut cutRow) error {
 }
 
 func findCut(q *gorm.DB, goodsID int64, id string) (cutRow, error) {
-	var row cutRow
-	err := q.Where("goods_id = ? AND id = ?", goodsID, id).Take(&row).Error
-	if errors.Is(err, gorm.ErrRecordNotFound) {
-		err = errNoCut
-	}
-	return row, err
+	return take[cutRow](q.Where("goods_id = ? AND id = ?", goodsID, id), errNoCut)
 }
 
 // OpenCuts lists at most limit open cuts that were begun before a moment, oldest first.

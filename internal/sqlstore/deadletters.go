@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/uuid"
 	"gorm.io/gorm"
 
 	"flashsale.dev/seckill/internal/order"
@@ -65,26 +64,20 @@ func writeFailed(
 	case err != nil:
 		return order.Outcome{}, err
 	case tombstones[line.OrderSn] && line.Quantity > 0:
-		if err := p.claimTombstone(line, epoch, deadLetter); err != nil {
-			return order.Outcome{}, err
-		}
-		return p.out, p.write(tx)
+		p.claimTombstone(line, epoch, deadLetter)
 	case len(existing) > 0:
 		return order.Outcome{Epoch: sale.Epoch, Existing: existing}, nil
-	}
-	if err := p.addFailed(line, epoch, deadLetter); err != nil {
-		return order.Outcome{}, err
+	default:
+		p.addFailed(line, epoch, deadLetter)
 	}
 	return p.out, p.write(tx)
 }
 
 // AddDeadLetter stores a message that cannot be decoded. The same id is stored once.
 func (s *Store) AddDeadLetter(ctx context.Context, deadLetter order.DeadLetter) error {
-	row, err := rowOfDeadLetter(deadLetter)
-	if err != nil {
-		return wrapError("add a dead letter", err)
-	}
-	if err = s.read(ctx).Create(&row).Error; isDuplicate(err) {
+	row := rowOfDeadLetter(deadLetter)
+	err := s.read(ctx).Create(&row).Error
+	if isDuplicate(err) {
 		return nil
 	}
 	return wrapError("add a dead letter", err)
@@ -95,18 +88,13 @@ func (s *Store) AddDeadLetter(ctx context.Context, deadLetter order.DeadLetter) 
 func (s *Store) DeadLetters(
 	ctx context.Context, after string, limit int,
 ) ([]order.DeadLetter, error) {
-	var rows []deadLetterRow
-	err := s.read(ctx).Where("id > ?", after).Order("id").Limit(limit).Find(&rows).Error
-	return mapSlice(rows, deadLetterRow.deadLetter), wrapError("list dead letters", err)
+	q := s.read(ctx).Where("id > ?", after).Order("id").Limit(limit)
+	return list("list dead letters", q, deadLetterRow.deadLetter)
 }
 
 // DeadLetter returns one dead letter, or order.ErrNoSuchDeadLetter.
 func (s *Store) DeadLetter(ctx context.Context, id string) (order.DeadLetter, error) {
-	var row deadLetterRow
-	err := s.read(ctx).Where("id = ?", id).Take(&row).Error
-	if errors.Is(err, gorm.ErrRecordNotFound) {
-		err = order.ErrNoSuchDeadLetter
-	}
+	row, err := take[deadLetterRow](s.read(ctx).Where("id = ?", id), order.ErrNoSuchDeadLetter)
 	return row.deadLetter(), wrapError("read a dead letter", err)
 }
 
@@ -114,10 +102,7 @@ func (s *Store) DeadLetter(ctx context.Context, id string) (order.DeadLetter, er
 // of two concurrent callers one learns that the other was first.
 func (s *Store) RemoveDeadLetter(ctx context.Context, id string) error {
 	res := s.read(ctx).Where("id = ?", id).Delete(&deadLetterRow{})
-	if res.Error == nil && res.RowsAffected == 0 {
-		return wrapError("remove a dead letter", order.ErrNoSuchDeadLetter)
-	}
-	return wrapError("remove a dead letter", res.Error)
+	return wrapError("remove a dead letter", requireRows(res, 1, order.ErrNoSuchDeadLetter))
 }
 
 // deadLetterOf returns the dead letter of one order of a batch.
@@ -131,16 +116,8 @@ func deadLetterOf(
 	return withDefaults(d, b.GoodsID, l, reason, b.Now)
 }
 
-// encodeMessage returns a message that carries one order, ready to be published again.
-func encodeMessage(goodsID int64, l reservation.OrderLine) ([]byte, error) {
-	entry, err := order.EncodeLine(l)
-	if err != nil {
-		return nil, fmt.Errorf("encode order %s: %w", l.OrderSn, err)
-	}
-	return order.EncodeOrders(goodsID, order.JoinEntries([][]byte{entry})), nil
-}
-
-// withDefaults fills in what a caller left out of a dead letter.
+// withDefaults fills in what a caller left out of a dead letter. Its body is a message that carries
+// the one order and can be published again.
 func withDefaults(
 	d order.DeadLetter, goodsID int64, l reservation.OrderLine, reason order.FailureReason,
 	now time.Time,
@@ -154,17 +131,13 @@ func withDefaults(
 		return d, nil
 	}
 	var err error
-	d.Body, err = encodeMessage(goodsID, l)
+	d.Body, err = order.EncodeOrder(goodsID, l)
 	return d, err
 }
 
-func rowOfDeadLetter(d order.DeadLetter) (deadLetterRow, error) {
+func rowOfDeadLetter(d order.DeadLetter) deadLetterRow {
 	if d.ID == "" {
-		id, err := uuid.NewV7()
-		if err != nil {
-			return deadLetterRow{}, fmt.Errorf("make an id: %w", err)
-		}
-		d.ID = id.String()
+		d.ID = newID()
 	}
 	if d.Body == nil {
 		d.Body = []byte{}
@@ -173,7 +146,7 @@ func rowOfDeadLetter(d order.DeadLetter) (deadLetterRow, error) {
 		ID: d.ID, GoodsID: d.GoodsID, OrderSn: truncate(d.OrderSn, maxOrderSn), Reason: d.Reason,
 		Attempts: d.Attempts, FirstSeenAt: d.FirstSeenAt.UnixMilli(),
 		Origin: truncate(d.Origin, maxOrigin), Body: d.Body,
-	}, nil
+	}
 }
 
 // truncateLine returns a line that every database accepts; the dead letter keeps the original.

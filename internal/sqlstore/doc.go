@@ -16,5 +16,6 @@
 // Invalid data of one order (too long, not text, a violated check) is returned plain. Every other
 // error wraps order.ErrTryAgain: its outcome may be unknown, and every call may be repeated.
 //
-// A Store is safe for concurrent use. GORM and the drivers are used nowhere else, except that package primary uses MySQL's driver.
+// A Store is safe for concurrent use. GORM and the drivers are used nowhere else, except that
+// package primary uses MySQL's driver.
 package sqlstore

@@ -16,16 +16,11 @@ import (
 
 // NextRebuildToken issues the next fencing token of a goods and so invalidates all older ones.
 func (s *Store) NextRebuildToken(ctx context.Context, goodsID int64) (int64, error) {
-	var token int64
-	err := s.inTx(ctx, "take a rebuild token", func(tx *gorm.DB) error {
-		row, err := lockSale(tx, goodsID)
-		if err != nil {
-			return err
-		}
-		token = row.RebuildToken + 1
-		return tx.Model(&row).Update("rebuild_token", token).Error
-	})
-	return token, err
+	return inSaleTx(ctx, s, "take a rebuild token", goodsID,
+		func(tx *gorm.DB, row saleRow) (int64, error) {
+			token := row.RebuildToken + 1
+			return token, tx.Model(&row).Update("rebuild_token", token).Error
+		})
 }
 
 // BeginEpoch begins the next epoch of a sale and reads its state in the same transaction; a draft
@@ -34,28 +29,23 @@ func (s *Store) NextRebuildToken(ctx context.Context, goodsID int64) (int64, err
 func (s *Store) BeginEpoch(
 	ctx context.Context, goodsID, token int64, now time.Time,
 ) (rebuild.Snapshot, error) {
-	var snap rebuild.Snapshot
-	err := s.inTx(ctx, "begin an epoch", func(tx *gorm.DB) error {
-		row, err := lockSale(tx, goodsID)
-		if err != nil {
-			return err
-		}
-		if err := checkToken(row, token, now); err != nil {
-			return err
-		}
-		if err := expose(tx, &row, now); err != nil {
-			return err
-		}
-		row.Epoch, row.Updated, row.RetiredAt = row.Epoch+1, now.UnixMilli(), nil
-		if err := tx.Select("status", "epoch", "updated_at",
-			"retired_at").Updates(&row).Error; err != nil {
-			return err
-		}
-		snap.Sale = row.sale()
-		snap.Holdings, err = activeHoldings(tx, goodsID)
-		return err
-	})
-	return snap, err
+	return inSaleTx(ctx, s, "begin an epoch", goodsID,
+		func(tx *gorm.DB, row saleRow) (snap rebuild.Snapshot, err error) {
+			if err := checkToken(row, token, now); err != nil {
+				return snap, err
+			}
+			if err := expose(tx, &row, now); err != nil {
+				return snap, err
+			}
+			row.Epoch, row.Updated, row.RetiredAt = row.Epoch+1, now.UnixMilli(), nil
+			q := tx.Select("status", "epoch", "updated_at", "retired_at")
+			if err := q.Updates(&row).Error; err != nil {
+				return snap, err
+			}
+			snap.Sale = row.sale()
+			snap.Holdings, err = activeHoldings(tx, goodsID)
+			return snap, err
+		})
 }
 
 // expose exposes a draft and records it in the audit log. Any other sale stays unchanged.

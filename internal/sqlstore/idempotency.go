@@ -61,23 +61,21 @@ func (s *Store) Answered(
 	return sale, err == nil, err
 }
 
+var errNewKey = errors.New("no such idempotency key")
+
 // findAnswer returns the row of a key, or nil for a new key. It deletes a row that has expired.
 func (s *Store) findAnswer(
 	ctx context.Context, o salechange.IdempotencyKey, now time.Time,
 ) (*idempotencyRow, error) {
-	var row idempotencyRow
 	q := s.read(ctx).Where("actor_id = ? AND idempotency_key = ?", o.ActorID, o.Key)
-	err := q.Take(&row).Error
+	row, err := take[idempotencyRow](q.Session(&gorm.Session{}), errNewKey)
 	switch {
-	case errors.Is(err, gorm.ErrRecordNotFound):
+	case errors.Is(err, errNewKey):
 		return nil, nil
 	case err != nil:
 		return nil, wrapError("find an idempotency key", err)
 	case row.MadeAt < now.Add(-salechange.IdempotencyTTL).UnixMilli():
-		err = s.read(ctx).
-			Where("actor_id = ? AND idempotency_key = ? AND made_at = ?", o.ActorID, o.Key,
-				row.MadeAt).
-			Delete(&idempotencyRow{}).Error
+		err = q.Where("made_at = ?", row.MadeAt).Delete(&idempotencyRow{}).Error
 		return nil, wrapError("remove an old idempotency key", err)
 	case row.BodyHash != o.Hash:
 		return nil, salechange.NewIdempotencyConflict()

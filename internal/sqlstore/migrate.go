@@ -57,7 +57,7 @@ func (s *Store) provider() (*goose.Provider, error) {
 	opts := []goose.ProviderOption{
 		goose.WithDisableGlobalRegistry(true), goose.WithGoMigrations(migrations.NoSplitSales()),
 	}
-	if s.engine == mysqlEngine {
+	if !isSQLite(s.db) {
 		dialect, opts = goose.DialectMySQL, append(opts, goose.WithSessionLocker(namedLock{}))
 	}
 	p, err := goose.NewProvider(dialect, s.schema, migrations.Files, opts...)

@@ -17,10 +17,8 @@ import (
 func (s *Store) UnreleasedMoves(
 	ctx context.Context, madeBefore time.Time, limit int,
 ) ([]order.StockMove, error) {
-	var rows []moveRow
-	err := s.read(ctx).Where("given_at IS NULL AND made_at <= ?", madeBefore.UnixMilli()).
-		Order("made_at, id").Limit(limit).Find(&rows).Error
-	return mapSlice(rows, moveRow.move), wrapError("list unreleased moves", err)
+	q := s.read(ctx).Where("given_at IS NULL AND made_at <= ?", madeBefore.UnixMilli())
+	return list("list unreleased moves", q.Order("made_at, id").Limit(limit), moveRow.move)
 }
 
 // MarkReleased records that Redis has applied these moves of a goods. Repeats are harmless; the
@@ -30,11 +28,9 @@ func (s *Store) MarkReleased(
 ) error {
 	return s.inTx(ctx, "mark moves as released", func(tx *gorm.DB) error {
 		for part := range slices.Chunk(ids, chunkOf(tx)) {
-			err := tx.Exec(
-
-				`UPDATE stock_moves SET given_at = ? WHERE goods_id = ? AND id IN ? AND given_at IS NULL`,
-				now.UnixMilli(), goodsID, part,
-			).Error
+			err := tx.Exec(`UPDATE stock_moves SET given_at = ?
+				WHERE goods_id = ? AND id IN ? AND given_at IS NULL`,
+				now.UnixMilli(), goodsID, part).Error
 			if err != nil {
 				return err
 			}
@@ -46,10 +42,10 @@ func (s *Store) MarkReleased(
 // CountUnreleased counts a goods' unreleased moves and open cuts.
 func (s *Store) CountUnreleased(ctx context.Context, goodsID int64) (int, error) {
 	var n int
-	err := s.read(ctx).
-		Raw(`SELECT (SELECT COUNT(*) FROM stock_moves WHERE goods_id = ? AND given_at IS NULL)
-		+ (SELECT COUNT(*) FROM stock_cuts WHERE goods_id = ? AND state = ?) AS n`, goodsID, goodsID, inventory.CutOpen).
-		Scan(&n).Error
+	err := s.read(ctx).Raw(`SELECT
+		(SELECT COUNT(*) FROM stock_moves WHERE goods_id = ? AND given_at IS NULL)
+		+ (SELECT COUNT(*) FROM stock_cuts WHERE goods_id = ? AND state = ?) AS n`,
+		goodsID, goodsID, inventory.CutOpen).Scan(&n).Error
 	return n, wrapError("count unreleased moves", err)
 }
 

@@ -13,13 +13,8 @@ import (
 	"gorm.io/gorm/logger"
 )
 
-// Options bound the connection pool. Zero values mean the defaults. SQLite always has one
-// connection.
+// Options are what a store may be opened with. The zero value means a single database.
 type Options struct {
-	MaxOpenConns int           // default 32: more only wait for the hot rows
-	MaxIdleConns int           // default MaxOpenConns
-	MaxIdleTime  time.Duration // default and maximum 4s: the server ends idle sessions
-	MaxLifetime  time.Duration // default 30m: connections move after a failover
 	// ReadDSN names one or several replicas for lists (see readReplica). Empty, and with SQLite
 	// ignored: no replica.
 	ReadDSN string
@@ -33,17 +28,8 @@ type Store struct {
 	pool     *sql.DB
 	schema   *sql.DB  // for migrations, without read timeout; on SQLite the same pool
 	replica  *replica // nil without a replica
-	engine   engine
 	optimism optimism
 }
-
-// engine distinguishes MySQL from SQLite where their SQL differs.
-type engine int
-
-const (
-	mysqlEngine engine = iota
-	sqliteEngine
-)
 
 // Open prepares a store. "sqlite:path" and "file:…" (an SQLite URI) open SQLite; any other DSN is
 // go-sql-driver's "user:password@tcp(host:port)/database?…". Its address may list servers,
@@ -64,12 +50,12 @@ func Open(ctx context.Context, dsn string, opts Options) (*Store, error) {
 // newStore puts GORM on a pool. GORM's own transactions, prepared statements and log are off:
 // methods own their transactions, statements with lists differ between calls, and the caller logs
 // errors.
-func newStore(pool *sql.DB, dialector gorm.Dialector, kind engine) (*Store, error) {
+func newStore(pool *sql.DB, dialector gorm.Dialector) (*Store, error) {
 	db, err := newGORM(pool, dialector)
 	if err != nil {
 		return nil, err
 	}
-	return &Store{db: db, pool: pool, schema: pool, engine: kind}, nil
+	return &Store{db: db, pool: pool, schema: pool}, nil
 }
 
 func newGORM(pool *sql.DB, dialector gorm.Dialector) (*gorm.DB, error) {
@@ -98,13 +84,4 @@ func (s *Store) Pool() *sql.DB { return s.pool }
 func (s *Store) Close() error {
 	return errors.Join(s.pool.Close(), s.schema.Close(),
 		s.replica.close()) // closing twice is harmless
-}
-
-// read returns a session for statements outside a transaction.
-func (s *Store) read(ctx context.Context) *gorm.DB { return s.db.WithContext(ctx) }
-
-// inTx runs steps in one transaction and rolls it back on an error or a panic. After an error of
-// the commit the outcome is unknown.
-func (s *Store) inTx(ctx context.Context, op string, steps func(tx *gorm.DB) error) error {
-	return wrapError(op, s.db.WithContext(ctx).Transaction(steps))
 }

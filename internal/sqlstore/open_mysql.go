@@ -6,11 +6,13 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"errors"
+	"maps"
 	"strconv"
 	"time"
 
 	"github.com/go-sql-driver/mysql"
 	gormmysql "gorm.io/driver/mysql"
+	"gorm.io/gorm"
 
 	"flashsale.dev/seckill/internal/sqlstore/primary"
 )
@@ -24,6 +26,7 @@ const (
 	sessionTimeout = 10 * time.Second
 	// idleTime is well below sessionTimeout, so that the server never ends a pooled connection.
 	idleTime = 4 * time.Second
+	maxConns = 32
 )
 
 // sessionSQL runs on each new connection. Decisions are taken under the goods row's lock, so the
@@ -34,9 +37,9 @@ const sessionSQL = "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED"
 // truncated, and a wait for a row's lock ends with error 1205 before the connection's own deadline.
 func sessionVars() map[string]string {
 	return map[string]string{
-		"sql_mode":                 "'ONLY_FULL_GROUP_BY,STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION'",
 		"innodb_lock_wait_timeout": "5",
 		"wait_timeout":             strconv.Itoa(int(sessionTimeout.Seconds())),
+		"sql_mode":                 "'ONLY_FULL_GROUP_BY,STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION'",
 	}
 }
 
@@ -49,9 +52,8 @@ func openMySQL(_ context.Context, dsn string, opts Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	limitPool(pool, opts)
-	store, err := newStore(pool,
-		gormmysql.New(gormmysql.Config{Conn: pool, SkipInitializeWithVersion: true}), mysqlEngine)
+	limitPool(pool)
+	store, err := newStore(pool, mysqlDialector(pool))
 	if err != nil {
 		return nil, err
 	}
@@ -68,12 +70,18 @@ func openMySQL(_ context.Context, dsn string, opts Options) (*Store, error) {
 	return store, nil
 }
 
-// limitPool applies the options to a pool.
-func limitPool(pool *sql.DB, opts Options) {
-	pool.SetMaxOpenConns(cmp.Or(opts.MaxOpenConns, 32))
-	pool.SetMaxIdleConns(cmp.Or(opts.MaxIdleConns, opts.MaxOpenConns, 32))
-	pool.SetConnMaxIdleTime(min(cmp.Or(opts.MaxIdleTime, idleTime), idleTime))
-	pool.SetConnMaxLifetime(cmp.Or(opts.MaxLifetime, 30*time.Minute))
+// limitPool bounds a pool. More connections would only wait for the hot rows. They end after half
+// an hour, so that they move back to a server that returns after a failover.
+func limitPool(pool *sql.DB) {
+	pool.SetMaxOpenConns(maxConns)
+	pool.SetMaxIdleConns(maxConns)
+	pool.SetConnMaxIdleTime(idleTime)
+	pool.SetConnMaxLifetime(30 * time.Minute)
+}
+
+// mysqlDialector does not ask for the server's version, because the server may be down.
+func mysqlDialector(pool *sql.DB) gorm.Dialector {
+	return gormmysql.New(gormmysql.Config{Conn: pool, SkipInitializeWithVersion: true})
 }
 
 // openPool connects to the server that accepts writes, or to the only one listed.
@@ -105,11 +113,9 @@ func mysqlConfig(dsn string) (*mysql.Config, error) {
 	cfg.WriteTimeout = cmp.Or(cfg.WriteTimeout, ioTimeout)
 	cfg.Logger = &mysql.NopLogger{}
 	if cfg.Params == nil {
-		cfg.Params = make(map[string]string, len(sessionVars()))
+		cfg.Params = make(map[string]string)
 	}
-	for name, value := range sessionVars() {
-		cfg.Params[name] = value
-	}
+	maps.Copy(cfg.Params, sessionVars())
 	return cfg, nil
 }
 

@@ -11,7 +11,8 @@ import (
 
 // sqliteParams make SQLite durable and free of lock upgrades: each commit syncs the write-ahead
 // log, and transactions take the write lock when they begin, which replaces the goods row's lock.
-const sqliteParams = "_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_txlock=immediate"
+const sqliteParams = "_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)" +
+	"&_pragma=synchronous(FULL)&_txlock=immediate"
 
 // openSQLite opens the file with one connection: writers take turns anyway, and a single connection
 // never gets SQLITE_BUSY.
@@ -26,7 +27,7 @@ func openSQLite(ctx context.Context, dsn string, _ Options) (*Store, error) {
 		_ = pool.Close()
 		return nil, fmt.Errorf("sqlite: %w", err)
 	}
-	return newStore(pool, &gormsqlite.Dialector{Conn: pool}, sqliteEngine)
+	return newStore(pool, &gormsqlite.Dialector{Conn: pool})
 }
 
 func sqliteDSN(dsn string) string {

@@ -41,11 +41,7 @@ func (b *optimism) failed() { b.paused.Store(pauseBatches) }
 
 // writeOptimistically writes a batch in which every number and every buyer is new and all lines are
 // allowed; errNotNew otherwise. It holds the goods row's lock, so no other writer interferes.
-func writeOptimistically(tx *gorm.DB, b orderwriter.Batch) (order.Outcome, error) {
-	sale, err := lockSale(tx, b.GoodsID)
-	if err != nil {
-		return order.Outcome{}, err
-	}
+func writeOptimistically(tx *gorm.DB, sale saleRow, b orderwriter.Batch) (order.Outcome, error) {
 	lines := distinct(b.Lines)
 	if len(toAdopt(b, sale.Epoch, lines)) > 0 {
 		return order.Outcome{}, errNotNew
@@ -74,7 +70,8 @@ func (p *batchPlan) insertNew(tx *gorm.DB) error {
 // insertOrders inserts new orders with a statement of its own: GORM's reflection over a large batch
 // costs as much CPU as the rest of the write.
 func insertOrders(tx *gorm.DB, rows []orderRow) error {
-	const columns = `goods_id, order_sn, buyer_id, epoch, quantity, amount, status, failure_reason, name, phone, created_at, pay_by`
+	const columns = `goods_id, order_sn, buyer_id, epoch, quantity, amount, status,
+		failure_reason, name, phone, created_at, pay_by`
 	return insertValues(tx, "orders", columns, rows, func(values []any, r orderRow) []any {
 		return append(values, r.GoodsID, r.OrderSn, r.BuyerID, r.Epoch, r.Quantity, r.Amount,
 			string(r.Status), "", r.Name, r.Phone, r.Created, r.PayBy)
@@ -107,10 +104,10 @@ func insertValues[R any](
 		for _, r := range part {
 			values = valuesOf(values, r)
 		}
-		statement := "INSERT INTO " + table + " (" + columns + ") VALUES " + strings.Repeat(one+",",
-			len(part)-1) + one
-		if _, err := tx.Statement.ConnPool.ExecContext(tx.Statement.Context, statement,
-			values...); err != nil {
+		statement := "INSERT INTO " + table + " (" + columns + ") VALUES " +
+			strings.Repeat(one+",", len(part)-1) + one
+		_, err := tx.Statement.ConnPool.ExecContext(tx.Statement.Context, statement, values...)
+		if err != nil {
 			return err
 		}
 	}

@@ -2,8 +2,6 @@ package sqlstore
 
 import (
 	"context"
-	"errors"
-	"slices"
 
 	"gorm.io/gorm"
 
@@ -46,7 +44,7 @@ func (s *Store) OrdersOfGoods(
 func (s *Store) StatusOf(
 	ctx context.Context, goodsID int64, sns []string,
 ) (map[string]order.Status, error) {
-	found, err := statuses(s.read(ctx), goodsID, sns)
+	found, _, err := existingOrders(s.read(ctx), goodsID, sns)
 	return found, wrapError("read order states", err)
 }
 
@@ -54,34 +52,20 @@ func (s *Store) StatusOf(
 func (s *Store) OrdersByNumber(
 	ctx context.Context, goodsID int64, sns []string,
 ) ([]order.Order, error) {
-	var all []order.Order
-	for part := range slices.Chunk(sns, chunkOf(s.db)) {
-		var rows []orderRow
-		if err := s.read(ctx).Where("goods_id = ? AND order_sn IN ?", goodsID,
-			part).Find(&rows).Error; err != nil {
-			return nil, wrapError("read orders", err)
-		}
-		all = append(all, mapSlice(rows, orderRow.order)...)
-	}
-	return all, nil
+	rows, err := findIn[orderRow](s.read(ctx), goodsID, "order_sn", sns)
+	return mapSlice(rows, orderRow.order), wrapError("read orders", err)
 }
 
 func orderList(op string, q *gorm.DB, before string, limit int) ([]order.Order, error) {
 	if before != "" {
 		q = q.Where("order_sn < ?", before)
 	}
-	var rows []orderRow
-	err := q.Order("order_sn DESC").Limit(limit).Find(&rows).Error
-	return mapSlice(rows, orderRow.order), wrapError(op, err)
+	return list(op, q.Order("order_sn DESC").Limit(limit), orderRow.order)
 }
 
 func findOrder(q *gorm.DB, goodsID int64, orderSn string) (orderRow, error) {
-	var row orderRow
-	err := q.Where("goods_id = ? AND order_sn = ?", goodsID, orderSn).Take(&row).Error
-	if errors.Is(err, gorm.ErrRecordNotFound) {
-		err = order.ErrNoSuchOrder
-	}
-	return row, err
+	q = q.Where("goods_id = ? AND order_sn = ?", goodsID, orderSn)
+	return take[orderRow](q, order.ErrNoSuchOrder)
 }
 
 // CountOrders counts a sale's orders by status from an index alone: the price of a sale with orders
@@ -95,9 +79,10 @@ func (s *Store) CountOrders(
 		Price         int64
 	}
 	err := s.readReplica(ctx, func(q *gorm.DB) error {
-		return q.Raw(`SELECT o.status, COUNT(*) AS orders, COALESCE(SUM(o.quantity), 0) AS units, MAX(s.price) AS price
-			FROM orders o JOIN sales s ON s.goods_id = o.goods_id WHERE o.goods_id = ? GROUP BY o.status`, goodsID).
-			Scan(&rows).Error
+		return q.Raw(`SELECT o.status, COUNT(*) AS orders,
+				COALESCE(SUM(o.quantity), 0) AS units, MAX(s.price) AS price
+			FROM orders o JOIN sales s ON s.goods_id = o.goods_id
+			WHERE o.goods_id = ? GROUP BY o.status`, goodsID).Scan(&rows).Error
 	})
 	counts := make(map[order.Status]stats.Count, len(rows))
 	for _, r := range rows {

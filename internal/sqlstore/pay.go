@@ -48,23 +48,20 @@ func (s *Store) Receive(
 ) (payment.Receipt, error) {
 	var receipt payment.Receipt
 	err := s.inTx(ctx, "receive a payment", func(tx *gorm.DB) error {
-		rows, err := lockOrders(tx, p.GoodsID, []string{p.OrderSn})
+		o, err := findOrder(locked(tx), p.GoodsID, p.OrderSn)
 		if err != nil {
 			return err
 		}
-		if len(rows) == 0 {
-			return order.ErrNoSuchOrder
-		}
-		row, err := findPayment(tx,
-			p) // under the order's lock, so an earlier transaction of it has ended
-		if errors.Is(err, gorm.ErrRecordNotFound) {
-			row, err = receive(tx, &rows[0], p, now)
+		// Under the order's lock, so that a concurrent transaction of the same payment has ended.
+		row, err := findPayment(tx, p)
+		if errors.Is(err, errNoPayment) {
+			row, err = receive(tx, &o, p, now)
 		}
 		if err != nil {
 			return err
 		}
 		receipt = payment.Receipt{
-			Payment: p, State: row.State, Reason: row.Reason, Order: rows[0].order(),
+			Payment: p, State: row.State, Reason: row.Reason, Order: o.order(),
 		}
 		return requireSamePayment(row, p)
 	})
@@ -74,11 +71,13 @@ func (s *Store) Receive(
 	return receipt, nil
 }
 
+var errNoPayment = errors.New("no such payment")
+
 // findPayment searches the goods' payments. A payment number used under another goods is found by
 // the unique key.
 func findPayment(tx *gorm.DB, p payment.Payment) (paymentRow, error) {
-	var row paymentRow
-	return row, tx.Where("goods_id = ? AND payment_id = ?", p.GoodsID, p.ID).Take(&row).Error
+	q := tx.Where("goods_id = ? AND payment_id = ?", p.GoodsID, p.ID)
+	return take[paymentRow](q, errNoPayment)
 }
 
 // requireSamePayment refuses a number that belongs to another payment.
@@ -116,33 +115,26 @@ func receive(tx *gorm.DB, o *orderRow, p payment.Payment, now time.Time) (paymen
 
 // pay is one guarded statement; no affected row means that the order's lock was not held.
 func pay(tx *gorm.DB, o *orderRow, now time.Time) error {
-	res := tx.Exec(
-
-		`UPDATE orders SET status = ?, paid_at = ? WHERE goods_id = ? AND order_sn = ? AND status = ?`,
-		order.Paid, now.UnixMilli(), o.GoodsID, o.OrderSn, order.Created,
-	)
-	if res.Error == nil && res.RowsAffected != 1 {
-		return order.ErrTryAgain
-	}
 	o.Status, o.PaidAt = order.Paid, millis(now)
-	return res.Error
+	return updateOne(tx.Exec(`UPDATE orders SET status = ?, paid_at = ?
+		WHERE goods_id = ? AND order_sn = ? AND status = ?`,
+		order.Paid, now.UnixMilli(), o.GoodsID, o.OrderSn, order.Created))
 }
 
 // DueRefunds lists at most limit payments whose refund is due, the longest due first.
 func (s *Store) DueRefunds(
 	ctx context.Context, now time.Time, limit int,
 ) ([]payment.Refund, error) {
-	var rows []paymentRow
-	err := s.read(ctx).Where("state = ? AND refund_at <= ?", payment.Refunding, now.UnixMilli()).
-		Order("refund_at").Limit(limit).Find(&rows).Error
-	return mapSlice(rows, paymentRow.refund), wrapError("list due refunds", err)
+	q := s.read(ctx).Where("state = ? AND refund_at <= ?", payment.Refunding, now.UnixMilli())
+	return list("list due refunds", q.Order("refund_at").Limit(limit), paymentRow.refund)
 }
 
 // ClaimRefund postpones the next attempt to a moment and reports whether this attempt is the
 // caller's: of concurrent callers one raises the count.
 func (s *Store) ClaimRefund(ctx context.Context, r payment.Refund, next time.Time) (bool, error) {
 	res := s.read(ctx).Exec(`UPDATE payments SET attempts = attempts + 1, refund_at = ?
-		WHERE goods_id = ? AND payment_id = ? AND state = ? AND attempts = ?`, next.UnixMilli(), r.GoodsID, r.ID, payment.Refunding, r.Attempts)
+		WHERE goods_id = ? AND payment_id = ? AND state = ? AND attempts = ?`,
+		next.UnixMilli(), r.GoodsID, r.ID, payment.Refunding, r.Attempts)
 	return res.RowsAffected == 1, wrapError("claim a refund", res.Error)
 }
 

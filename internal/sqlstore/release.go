@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"gorm.io/gorm"
-	"gorm.io/gorm/clause"
 
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/order/payment"
@@ -19,29 +18,22 @@ import (
 func (s *Store) Cancel(
 	ctx context.Context, goodsID int64, orderSns []string, now time.Time,
 ) ([]payment.Cancellation, error) {
-	var list []payment.Cancellation
-	err := s.inTx(ctx, "cancel orders", func(tx *gorm.DB) error {
-		sale, err := lockSale(tx, goodsID)
-		if err != nil {
-			return err
-		}
-		rows, err := lockOrders(tx, goodsID, slices.Clone(orderSns))
-		if err != nil {
-			return err
-		}
-		found := make(map[string]payment.Cancellation, len(rows))
-		for _, r := range rows {
-			found[r.OrderSn] = withoutMove(r)
-		}
-		rows = slices.DeleteFunc(rows, func(r orderRow) bool { return r.Status != order.Created })
-		moves, err := release(tx, sale, rows, order.Cancelled, order.MoveCancel, now)
-		for i := range moves {
-			found[rows[i].OrderSn] = payment.Cancellation{Order: rows[i].order(), Move: &moves[i]}
-		}
-		list = inRequestOrder(orderSns, found)
-		return err
-	})
-	return list, err
+	return inSaleTx(ctx, s, "cancel orders", goodsID,
+		func(tx *gorm.DB, sale saleRow) ([]payment.Cancellation, error) {
+			rows, err := lockOrders(tx, goodsID, slices.Clone(orderSns))
+			if err != nil {
+				return nil, err
+			}
+			found := make(map[string]payment.Cancellation, len(rows))
+			for _, r := range rows {
+				found[r.OrderSn] = withoutMove(r)
+			}
+			ended, moves, err := release(tx, sale, rows, order.Cancelled, order.MoveCancel, now)
+			for i, r := range ended {
+				found[r.OrderSn] = payment.Cancellation{Order: r.order(), Move: &moves[i]}
+			}
+			return inRequestOrder(orderSns, found), err
+		})
 }
 
 // withoutMove is the answer for an order that is cancelled already or cannot be cancelled.
@@ -77,24 +69,15 @@ func (s *Store) ExpireDue(
 	if err != nil || len(due) == 0 {
 		return nil, wrapError("find unpaid orders", err)
 	}
-	var moves []order.StockMove
-	err = s.inTx(ctx, "expire orders", func(tx *gorm.DB) error {
-		sale, err := lockSale(tx, goodsID)
-		if err != nil {
-			return err
-		}
-		rows, err := lockOrders(tx, goodsID, due)
-		if err != nil {
-			return err
-		}
-		rows = slices.DeleteFunc(rows, func(r orderRow) bool { return r.Status != order.Created })
-		moves, err = release(tx, sale, rows, order.Expired, order.MoveExpire, now)
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	return moves, nil
+	return inSaleTx(ctx, s, "expire orders", goodsID,
+		func(tx *gorm.DB, sale saleRow) ([]order.StockMove, error) {
+			rows, err := lockOrders(tx, goodsID, due)
+			if err != nil {
+				return nil, err
+			}
+			_, moves, err := release(tx, sale, rows, order.Expired, order.MoveExpire, now)
+			return moves, err
+		})
 }
 
 // dueOrders reads without a lock, so that a goods with nothing to expire does not touch its hot
@@ -112,44 +95,32 @@ func (s *Store) dueOrders(
 
 // lockOrders reads and locks orders by primary key in ascending order, after the goods row.
 func lockOrders(tx *gorm.DB, goodsID int64, sns []string) ([]orderRow, error) {
-	var all []orderRow
 	slices.Sort(sns)
-	for part := range slices.Chunk(sns, chunkOf(tx)) {
-		var rows []orderRow
-		err := tx.Clauses(clause.Locking{Strength: clause.LockingStrengthUpdate}).Order("order_sn").
-			Where("goods_id = ? AND order_sn IN ?", goodsID, part).Find(&rows).Error
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, rows...)
-	}
-	return all, nil
+	return findIn[orderRow](locked(tx).Order("order_sn"), goodsID, "order_sn", sns)
 }
 
-// release ends created orders, whose rows and goods are locked, and returns their units: to the
-// holdings, to the stock, and by one move each. It updates rows.
+// release ends the created ones of these orders, whose rows and goods are locked, and returns their
+// units: to the holdings, to the stock, and by one move each. It returns the ended rows and their
+// moves.
 func release(
 	tx *gorm.DB, sale saleRow, rows []orderRow, to order.Status, kind order.MoveKind, now time.Time,
-) ([]order.StockMove, error) {
+) ([]orderRow, []order.StockMove, error) {
+	rows = slices.DeleteFunc(rows, func(r orderRow) bool { return r.Status != order.Created })
 	if err := endOrders(tx, rows, to, now); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if err := lowerHoldings(tx, sale.GoodsID, rows); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	var units int64
 	moves := make([]order.StockMove, 0, len(rows))
 	for _, r := range rows {
-		m, err := newMove(sale, r.order().OrderLine, kind, now)
-		if err != nil {
-			return nil, err
-		}
-		units, moves = units+r.Quantity, append(moves, m)
+		units, moves = units+r.Quantity, append(moves, newMove(sale, r.OrderLine, kind, now))
 	}
 	if err := changeStock(tx, sale, units, now); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return moves, insert(tx, mapSlice(moves, rowOfMove))
+	return rows, moves, insert(tx, mapSlice(moves, rowOfMove))
 }
 
 // endOrders changes the orders' status. A row that is no longer created means that its lock was not
@@ -157,16 +128,12 @@ func release(
 func endOrders(tx *gorm.DB, rows []orderRow, to order.Status, now time.Time) error {
 	for part := range slices.Chunk(rows, chunkOf(tx)) {
 		sns := mapSlice(part, func(r orderRow) string { return r.OrderSn })
-		res := tx.Exec(
-
-			`UPDATE orders SET status = ?, closed_at = ? WHERE goods_id = ? AND order_sn IN ? AND status = ?`,
-			to, now.UnixMilli(), part[0].GoodsID, sns, order.Created,
-		)
-		if res.Error != nil {
-			return res.Error
-		}
-		if res.RowsAffected != int64(len(part)) {
-			return order.ErrTryAgain
+		err := requireRows(tx.Exec(`UPDATE orders SET status = ?, closed_at = ?
+			WHERE goods_id = ? AND order_sn IN ? AND status = ?`,
+			to, now.UnixMilli(), part[0].GoodsID, sns, order.Created),
+			len(part), order.ErrTryAgain)
+		if err != nil {
+			return err
 		}
 		for i := range part {
 			part[i].Status, part[i].ClosedAt = to, millis(now)

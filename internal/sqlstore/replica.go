@@ -7,7 +7,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	gormmysql "gorm.io/driver/mysql"
 	"gorm.io/gorm"
 
 	"flashsale.dev/seckill/internal/sqlstore/primary"
@@ -36,9 +35,8 @@ func openReplica(opts Options) (*replica, error) {
 		return nil, fmt.Errorf("the replica: %w", err)
 	}
 	pool := sql.OpenDB(sessionConnector{connector})
-	limitPool(pool, opts)
-	db, err := newGORM(pool,
-		gormmysql.New(gormmysql.Config{Conn: pool, SkipInitializeWithVersion: true}))
+	limitPool(pool)
+	db, err := newGORM(pool, mysqlDialector(pool))
 	if err != nil {
 		return nil, err
 	}

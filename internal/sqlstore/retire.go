@@ -17,16 +17,16 @@ func (s *Store) OverBefore(
 	ctx context.Context, moment time.Time, above int64, limit int,
 ) ([]seckill.Sale, error) {
 	ms := moment.UnixMilli()
-	q := s.read(ctx).
-		Where("(status = ? AND end_at <= ? OR closed_at <= ?) AND retired_at IS NULL AND goods_id > ?",
-			seckill.Exposed, ms, ms, above)
-	return saleList("list sales that are over", q.Order("goods_id").Limit(limit))
+	q := s.read(ctx).Where("(status = ? AND end_at <= ? OR closed_at <= ?)", seckill.Exposed, ms,
+		ms).
+		Where("retired_at IS NULL AND goods_id > ?", above)
+	return list("list sales that are over", q.Order("goods_id").Limit(limit), saleRow.sale)
 }
 
 // RetiredBetween lists sales that were retired in [from, to).
 func (s *Store) RetiredBetween(ctx context.Context, from, to time.Time) ([]seckill.Sale, error) {
 	q := s.read(ctx).Where("retired_at >= ? AND retired_at < ?", from.UnixMilli(), to.UnixMilli())
-	return saleList("list retired sales", q.Order("goods_id"))
+	return list("list retired sales", q.Order("goods_id"), saleRow.sale)
 }
 
 // Retire keeps that a sale which ended or was closed before a moment is over for good; false where
@@ -35,24 +35,21 @@ func (s *Store) RetiredBetween(ctx context.Context, from, to time.Time) ([]secki
 func (s *Store) Retire(
 	ctx context.Context, goodsID, epoch int64, overBefore, now time.Time,
 ) (bool, error) {
-	done := false
-	err := s.inTx(ctx, "retire a sale", func(tx *gorm.DB) error {
-		row, err := lockSale(tx, goodsID)
-		if err != nil || row.Epoch != epoch || !isOver(row, overBefore.UnixMilli()) {
-			return err
+	return inSaleTx(ctx, s, "retire a sale", goodsID, func(tx *gorm.DB, row saleRow) (bool, error) {
+		if row.Epoch != epoch || !isOver(row, overBefore.UnixMilli()) {
+			return false, nil
 		}
 		var waiting int64
-		err = tx.Raw(`SELECT (SELECT COUNT(*) FROM orders WHERE goods_id = ? AND status = ?)
+		err := tx.Raw(`SELECT (SELECT COUNT(*) FROM orders WHERE goods_id = ? AND status = ?)
 			+ (SELECT COUNT(*) FROM stock_moves WHERE goods_id = ? AND given_at IS NULL)
 			+ (SELECT COUNT(*) FROM stock_cuts WHERE goods_id = ? AND state = ?) AS waiting`,
 			goodsID, order.Created, goodsID, goodsID, inventory.CutOpen).Scan(&waiting).Error
 		if err != nil || waiting > 0 {
-			return err
+			return false, err
 		}
-		done, row.RetiredAt = true, millis(now)
-		return tx.Select("retired_at").Updates(&row).Error
+		row.RetiredAt = millis(now)
+		return true, tx.Select("retired_at").Updates(&row).Error
 	})
-	return done && err == nil, err
 }
 
 func isOver(row saleRow, moment int64) bool {

@@ -60,25 +60,22 @@ func (r saleRow) sale() seckill.Sale {
 			Algorithm: r.RateAlgorithm, PermitsPerSecond: r.PermitsPerSecond,
 			MaxBurstSeconds: r.MaxBurstSeconds, MaxWaitMillis: r.MaxWaitMillis,
 		},
-		Status: r.Status, CreatedAt: timeOf(&r.Created), UpdatedAt: timeOf(&r.Updated), Retired: r.RetiredAt != nil,
+		Status: r.Status, CreatedAt: timeOf(&r.Created), UpdatedAt: timeOf(&r.Updated),
+		Retired: r.RetiredAt != nil,
 	}
 }
 
 type orderRow struct {
-	GoodsID       int64  `gorm:"primaryKey;autoIncrement:false"`
-	OrderSn       string `gorm:"primaryKey"`
-	BuyerID       int64
-	Epoch         int64
-	Quantity      int64
-	Amount        int64
-	Status        order.Status
-	FailureReason order.FailureReason
-	Name          string
-	Phone         string
-	Created       int64 `gorm:"column:created_at"`
-	PayBy         *int64
-	PaidAt        *int64
-	ClosedAt      *int64
+	GoodsID               int64 `gorm:"primaryKey;autoIncrement:false"`
+	reservation.OrderLine `gorm:"embedded"`
+	Epoch                 int64
+	Amount                int64
+	Status                order.Status
+	FailureReason         order.FailureReason
+	Created               int64 `gorm:"column:created_at"`
+	PayBy                 *int64
+	PaidAt                *int64
+	ClosedAt              *int64
 }
 
 // TableName implements GORM's Tabler.
@@ -86,14 +83,9 @@ func (orderRow) TableName() string { return "orders" }
 
 func (r orderRow) order() order.Order {
 	return order.Order{
-		OrderLine: reservation.OrderLine{
-			OrderSn: r.OrderSn, BuyerID: r.BuyerID, Quantity: r.Quantity, Name: r.Name,
-			Phone: r.Phone,
-		},
-		GoodsID: r.GoodsID, Epoch: r.Epoch, Amount: r.Amount, Status: r.Status, FailureReason: r.FailureReason,
-		CreatedAt: timeOf(
-			&r.Created,
-		), PayBy: timeOf(r.PayBy), PaidAt: timeOf(r.PaidAt), ClosedAt: timeOf(r.ClosedAt),
+		OrderLine: r.OrderLine, GoodsID: r.GoodsID, Epoch: r.Epoch, Amount: r.Amount,
+		Status: r.Status, FailureReason: r.FailureReason, CreatedAt: timeOf(&r.Created),
+		PayBy: timeOf(r.PayBy), PaidAt: timeOf(r.PaidAt), ClosedAt: timeOf(r.ClosedAt),
 	}
 }
 
@@ -181,13 +173,4 @@ func timeOf(ms *int64) time.Time {
 		return time.Time{}
 	}
 	return time.UnixMilli(*ms).UTC()
-}
-
-// mapSlice converts each element.
-func mapSlice[R, D any](rows []R, name func(R) D) []D {
-	list := make([]D, len(rows))
-	for i, r := range rows {
-		list[i] = name(r)
-	}
-	return list
 }

@@ -7,6 +7,7 @@ import (
 	"gorm.io/gorm"
 
 	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
 // WriteTombstone writes a tombstone: the row of an order of an ended epoch that was lost with
@@ -14,31 +15,26 @@ import (
 // 0035). An existing row stays unchanged and is returned. order.ErrTryAgain says that the order's
 // epoch has not ended.
 func (s *Store) WriteTombstone(ctx context.Context, o order.Order) (order.Order, error) {
-	var row orderRow
-	err := s.inTx(ctx, "write a tombstone", func(tx *gorm.DB) error {
-		sale, err := lockSale(tx, o.GoodsID)
-		if err != nil {
-			return err
-		}
-		row, err = findOrder(tx, o.GoodsID, o.OrderSn)
-		if !errors.Is(err, order.ErrNoSuchOrder) {
-			return err
-		}
-		if sale.Epoch <= o.Epoch {
-			return order.ErrTryAgain
-		}
-		row = tombstoneRow(o)
-		return insert(tx, []orderRow{row})
-	})
-	return row.order(), err
+	return inSaleTx(ctx, s, "write a tombstone", o.GoodsID,
+		func(tx *gorm.DB, sale saleRow) (order.Order, error) {
+			row, err := findOrder(tx, o.GoodsID, o.OrderSn)
+			if !errors.Is(err, order.ErrNoSuchOrder) {
+				return row.order(), err
+			}
+			if sale.Epoch <= o.Epoch {
+				return order.Order{}, order.ErrTryAgain
+			}
+			row = tombstoneRow(o)
+			return row.order(), insert(tx, []orderRow{row})
+		})
 }
 
 // tombstoneRow is a failed order of zero units: their number is unknown.
 func tombstoneRow(o order.Order) orderRow {
 	return orderRow{
-		GoodsID: o.GoodsID, OrderSn: o.OrderSn, BuyerID: o.BuyerID, Epoch: o.Epoch,
-		Status: order.Failed, FailureReason: order.FailedLost, Created: o.CreatedAt.UnixMilli(),
-		ClosedAt: millis(o.ClosedAt),
+		OrderLine: reservation.OrderLine{OrderSn: o.OrderSn, BuyerID: o.BuyerID},
+		GoodsID:   o.GoodsID, Epoch: o.Epoch, Status: order.Failed, FailureReason: order.FailedLost,
+		Created: o.CreatedAt.UnixMilli(), ClosedAt: millis(o.ClosedAt),
 	}
 }
 
@@ -46,23 +42,12 @@ func tombstoneRow(o order.Order) orderRow {
 // so each has its own statement.
 func fillTombstones(tx *gorm.DB, rows []orderRow) error {
 	for _, r := range rows {
-		res := tx.Exec(
-			`UPDATE orders SET buyer_id = ?, quantity = ?, amount = ?, name = ?, phone = ?
-			WHERE goods_id = ? AND order_sn = ? AND status = ? AND quantity = 0`,
-			r.BuyerID,
-			r.Quantity,
-			r.Amount,
-			r.Name,
-			r.Phone,
-			r.GoodsID,
-			r.OrderSn,
-			order.Failed,
-		)
-		if res.Error == nil && res.RowsAffected != 1 {
-			return order.ErrTryAgain
-		}
-		if res.Error != nil {
-			return res.Error
+		err := updateOne(tx.Exec(`UPDATE orders
+			SET buyer_id = ?, quantity = ?, amount = ?, name = ?, phone = ?
+			WHERE goods_id = ? AND order_sn = ? AND status = ? AND quantity = 0`, r.BuyerID,
+			r.Quantity, r.Amount, r.Name, r.Phone, r.GoodsID, r.OrderSn, order.Failed))
+		if err != nil {
+			return err
 		}
 	}
 	return nil

@@ -1,10 +1,12 @@
 package bench
 
 import (
+	"bufio"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -12,14 +14,14 @@ import (
 
 	"flashsale.dev/seckill/internal/app/connect"
 	"flashsale.dev/seckill/internal/capacity"
-	"flashsale.dev/seckill/internal/seckill/reservation"
 	"flashsale.dev/seckill/internal/testing/servers"
 )
 
 // calibrationSetting names the file that BenchmarkCalibrate writes.
 const calibrationSetting = "SECKILL_BENCH_CALIBRATION"
 
-// BenchmarkCalibrate measures what each piece of work costs, for internal/capacity. `make calibrate`
+// BenchmarkCalibrate measures what each piece of work costs, for internal/capacity. `make
+// calibrate`
 // runs it alone. It needs the name of a file, because its figures compare with no floor.
 func BenchmarkCalibrate(b *testing.B) {
 	file := os.Getenv(calibrationSetting)
@@ -37,7 +39,9 @@ func BenchmarkCalibrate(b *testing.B) {
 	measureEntries(b, &result.Redis)
 	result.Provenance = capacity.Provenance{
 		Machine: place(), Date: time.Now().UTC().Format(time.DateOnly), Command: "make calibrate",
-		Notes: fmt.Sprintf("%d rounds; one API and one consumer, load generator and servers on the same two processors", rounds),
+		Notes: fmt.Sprintf(
+			"%d rounds; one API and one consumer, load generator and servers on the "+
+				"same two processors", rounds),
 	}
 	text, err := json.MarshalIndent(result, "", "  ")
 	require.NoError(b, err)
@@ -51,98 +55,100 @@ const manyConnections = 2000
 // because later work makes the heap grow.
 func (c *calibrator) measureConnections() {
 	c.b.Helper()
-	empty := usedMemory(c.b, c.client) * 1e6
-	goods := c.PutUp(c.b, 1, 1)
-	sellOut(c.b, c.Installation, goods)
-	c.drained(goods)
-	c.saleBytes = max(0, usedMemory(c.b, c.client)*1e6-empty)
-	requests := make([][]byte, 10*manyConnections)
-	for i := range requests {
-		requests[i] = post("/randomPath?goodsId="+goods, c.token())
-	}
+	all := saleStore{Store: c.store}
+	empty := all.usedMB(c.b)
+	goods := c.soldOut()
+	c.written(goods)
+	c.saleBytes = max(0, all.usedMB(c.b)-empty) * 1e6
+	requests, _ := c.pathRequests(goods, 10*manyConnections)
 	pid := c.APIs[0].Pid()
 	c.baseMB = resident(c.b, pid, "VmRSS")
-	play(c.b, c.APIs[0].Addr, manyConnections, len(requests), http.StatusConflict, func(i int) []byte { return requests[i] })
+	play(c.b, c.api, manyConnections, len(requests), http.StatusConflict,
+		func(i int) []byte { return requests[i] })
 	c.connectionKB = 1000 * (resident(c.b, pid, "VmHWM") - c.baseMB) / manyConnections
 }
 
 // round does each piece of work once.
 func (c *calibrator) round() {
 	const many = 12_000
-	gone := c.PutUp(c.b, 1, 1)
-	sellOut(c.b, c.Installation, gone)
-	open, tight := c.PutUp(c.b, 10_000_000, 1), c.tightSale()
+	gone, open, tight := c.soldOut(), c.sale(endless), c.tightSale()
 	c.idle = c.over(func() { time.Sleep(5 * time.Second) }) // the cost of an idle installation
-	c.ask("page", many, http.StatusOK, func(int) []byte { return get("/sales/"+open, "") })
-	c.ask("soldOut", many, http.StatusConflict, func(int) []byte { return post("/randomPath?goodsId="+gone, c.token()) })
-	c.ask("limited", many, http.StatusTooManyRequests, func(int) []byte { return post("/randomPath?goodsId="+tight, c.token()) })
+	refused := func(goods string) [][]byte {
+		requests, _ := c.pathRequests(goods, many)
+		return requests
+	}
+	page := func(int) []byte { return get("/sales/"+open, "") }
+	c.send("page", repeated(many, page), connections, http.StatusOK, nil)
+	c.send("soldOut", refused(gone), connections, http.StatusConflict, nil)
+	c.send("limited", refused(tight), connections, http.StatusTooManyRequests, nil)
 	for _, l := range loads() {
-		paths := make([][]byte, l.requests(many))
-		for i := range paths {
-			paths[i] = post("/randomPath?goodsId="+open, c.token())
-		}
-		c.send(l.of("path"), paths, l, http.StatusOK, func() {})
-		bought := purchases(c.b, c.Installation, c.store, id(c.b, open), l.requests(many), scattered)[:l.requests(many)]
-		c.send(l.of("purchase"), bought, l, http.StatusAccepted, func() { c.drained(open) }) // until all is written
+		paths, _ := c.pathRequests(open, l.requests(many))
+		c.send(l.of("path"), paths, l, http.StatusOK, nil)
+		bought := c.purchases(open, l.requests(many), scattered)
+		c.send(l.of("purchase"), bought, l, http.StatusAccepted, func() { c.written(open) })
 	}
 	c.queryOrders(open, many)
+}
+
+func repeated(n int, request func(i int) []byte) [][]byte {
+	requests := make([][]byte, n)
+	for i := range requests {
+		requests[i] = request(i)
+	}
+	return requests
 }
 
 // queryOrders measures status queries of written orders, and event streams up to their first event.
 func (c *calibrator) queryOrders(goods string, n int) {
 	c.b.Helper()
-	var sns, tokens []string
-	for range connections {
+	sns, tokens := make([]string, connections), make([]string, connections)
+	for i := range sns {
 		buyer := serial.Add(1)
-		var path struct{ RandomPath string }
-		var placed struct{ OrderSn string }
-		client := c.Buyer(c.b, buyer)
-		client.Token = token(c.b, c.Installation, buyer) // with a name and a phone number, which travel with the order
-		require.NoError(c.b, client.Do(c.b.Context(), http.MethodPost, "/randomPath?goodsId="+goods, nil, &path))
-		require.NoError(c.b, client.Do(c.b.Context(), http.MethodPost, "/"+path.RandomPath+"/decrStock?goodsId="+goods, nil, &placed))
-		sns, tokens = append(sns, placed.OrderSn), append(tokens, client.Token)
+		sns[i], tokens[i] = c.buy(goods, buyer), c.token(buyer)
 	}
-	c.drained(goods)
-	at := func(i int) int { return i % len(sns) }
-	c.ask("status", n, http.StatusOK, func(i int) []byte { return get("/orders/"+sns[at(i)], tokens[at(i)]) })
+	query := func(i int) []byte { return get("/orders/"+sns[i%len(sns)], tokens[i%len(sns)]) }
+	c.send("status", repeated(n, query), connections, http.StatusOK, nil)
 	c.note("stream", 1000, c.over(func() {
 		for i := range 1000 {
-			firstEvent(c.b, c.APIs[0].Addr, get("/orders/"+sns[at(i)]+"/events", tokens[at(i)]))
+			c.firstEvent(sns[i%len(sns)], tokens[i%len(sns)])
 		}
 	}))
 }
 
-// measureEntries measures the memory of entries in Redis, of a hundred thousand each.
-func measureEntries(b *testing.B, cost *capacity.RedisCost) {
-	b.Helper()
-	server := servers.Redis(b)
-	client := connect.Redis([]string{server.Addr()}, "")
-	s := newRedisStore(b, client, 1)
-	const n = 100_000.0
-	at := func() float64 { return usedMemory(b, client) * 1e6 }
-	empty := at()
-	var groups [][]reservation.Reservation
-	for range int(n) / 200 {
-		groups = append(groups, s.prepare(b, 200))
-	}
-	var outbox, sns []string
-	for _, group := range groups {
-		g, err := s.Reserve(b.Context(), 1, 1, group)
-		require.NoError(b, err)
-		outbox = append(outbox, g.OutboxID)
-		for _, r := range group {
-			sns = append(sns, r.OrderSn)
+// firstEvent opens an event stream, and closes it after its first event.
+func (c *calibrator) firstEvent(orderSn, token string) {
+	c.b.Helper()
+	url := "http://" + c.api + "/orders/" + orderSn + "/events"
+	req, err := http.NewRequestWithContext(c.b.Context(), http.MethodGet, url, nil)
+	require.NoError(c.b, err)
+	req.Header.Set("Authorization", "Bearer "+token)
+	resp, err := http.DefaultClient.Do(req)
+	require.NoError(c.b, err)
+	defer resp.Body.Close()
+	lines := bufio.NewScanner(resp.Body)
+	for lines.Scan() {
+		if strings.HasPrefix(lines.Text(), "data:") {
+			return
 		}
 	}
+	c.b.Fatalf("the stream ended without an event: %s, %v", resp.Status, lines.Err())
+}
+
+// measureEntries measures the memory of a hundred thousand entries in Redis of each kind.
+func measureEntries(b *testing.B, cost *capacity.RedisCost) {
+	b.Helper()
+	client := connect.Redis([]string{servers.Redis(b).Addr()}, "")
+	s := newSaleStore(b, client, 1)
+	const n = 100_000
+	at := func() float64 { return s.usedMB(b) * 1e6 / n }
+	empty := at()
+	outbox, sns := s.sell(b, n)
 	require.NoError(b, s.Confirmed(b.Context(), 1, outbox...))
 	confirmed := at()
-	for i := 0; i < len(sns); i += 500 {
-		_, err := s.Settle(b.Context(), 1, sns[i:i+500])
-		require.NoError(b, err)
-	}
+	s.settle(b, sns)
 	settled := at()
 	require.NoError(b, client.Del(b.Context(), "sk:{1}:buyers").Err())
 	used := at()
-	cost.PendingBytes, cost.BuyerBytes, cost.PathBytes = (confirmed-settled)/n, (settled-used)/n, (used-empty)/n
+	cost.PendingBytes, cost.BuyerBytes, cost.PathBytes = confirmed-settled, settled-used, used-empty
 	require.NoError(b, client.Close())
 }

@@ -1,9 +1,7 @@
 package bench
 
 import (
-	"bufio"
 	"io"
-	"net"
 	"net/http"
 	"strconv"
 	"strings"
@@ -11,11 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
-	"flashsale.dev/seckill/internal/app/connect"
-	"flashsale.dev/seckill/internal/redisstore"
 	"flashsale.dev/seckill/internal/testing/installation"
 )
 
@@ -39,26 +34,20 @@ const (
 
 // calibrator does pieces of work on an installation, and notes what each one used.
 type calibrator struct {
-	*installation.Installation
-	b      *testing.B
-	client redis.UniversalClient
-	store  *redisstore.Store
-	idle   usage            // of an installation without requests
-	sums   map[string]usage // by piece of work, beyond idle
-	done   map[string]float64
-	sent   map[string][2]float64 // bytes in and out, by piece of work
+	*fixture
+	idle usage            // of an installation without requests
+	sums map[string]usage // by piece of work, beyond idle
+	done map[string]float64
+	sent map[string][2]float64 // bytes in and out, by piece of work
 
 	baseMB, connectionKB, saleBytes float64
 }
 
 func newCalibrator(b *testing.B) *calibrator {
 	b.Helper()
-	r := installation.Start(b, env, installation.Options{})
-	client := connect.Redis([]string{r.Redis.Addr()}, "")
-	b.Cleanup(func() { _ = client.Close() })
 	return &calibrator{
-		Installation: r, b: b, client: client, store: redisstore.New(client, redisstore.Options{}),
-		sums: map[string]usage{}, done: map[string]float64{}, sent: map[string][2]float64{},
+		fixture: newFixture(b), sums: map[string]usage{}, done: map[string]float64{},
+		sent: map[string][2]float64{},
 	}
 }
 
@@ -88,13 +77,13 @@ func (c *calibrator) read() usage {
 		u[consumerCPU] += usedBy(p.Pid()).Seconds()
 		c.scrape(u, p, transactions)
 	}
-	u[pathCalls] = float64(installation.RedisCalls(c.b, c.client))
+	u[pathCalls] = float64(c.redisCalls())
 	var variable, value string
 	pool := rawPool(c.b, c.DSN)
 	defer pool.Close()
 	row := pool.QueryRowContext(c.b.Context(), "SHOW GLOBAL STATUS LIKE 'Innodb_os_log_written'")
 	require.NoError(c.b, row.Scan(&variable, &value))
-	u[redoBytes] = number(c.b, value)
+	u[redoBytes] = parsed(c.b, value)
 	return u
 }
 
@@ -110,11 +99,11 @@ func (c *calibrator) scrape(u usage, p *installation.Program, names ...string) {
 		_, rest, found := strings.Cut(string(text), "\n"+name+" ")
 		require.True(c.b, found, "no metric %s", name)
 		value, _, _ := strings.Cut(rest, "\n")
-		u[name] += number(c.b, value)
+		u[name] += parsed(c.b, value)
 	}
 }
 
-func number(b testing.TB, text string) float64 {
+func parsed(b testing.TB, text string) float64 {
 	b.Helper()
 	n, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
 	require.NoError(b, err)
@@ -146,79 +135,36 @@ func (p pressure) requests(all int) int { return all * min(int(p), 32) / 32 }
 // large at the last, which separates the cost of a call from the cost of an item.
 func loads() []pressure { return []pressure{3, 16, connections} }
 
-func (c *calibrator) token() string { return token(c.b, c.Installation, serial.Add(1)) }
-
 // tightSale is a sale whose limiter denies nearly every request.
 func (c *calibrator) tightSale() string {
 	c.b.Helper()
-	goods := c.PutUp(c.b, 1000, 1)
+	goods := c.sale(1000)
 	rate := map[string]any{"permitsPerSecond": 0.01, "maxBurstSeconds": 1, "maxWaitMillis": 0}
-	require.NoError(c.b, c.Merchant(c.b).Do(c.b.Context(), http.MethodPatch, "/admin/sales/"+goods, map[string]any{"rate": rate}, &struct{}{}))
+	require.NoError(c.b, c.Merchant(c.b).Do(c.b.Context(), http.MethodPatch, "/admin/sales/"+goods,
+		map[string]any{"rate": rate}, &struct{}{}))
 	require.Eventually(c.b, func() bool { // until the only permit is used
-		a, err := c.Buyer(c.b, serial.Add(1)).Call(c.b.Context(), http.MethodPost, "/randomPath?goodsId="+goods, nil)
+		a, err := c.Buyer(c.b, serial.Add(1)).Call(c.b.Context(), http.MethodPost,
+			"/randomPath?goodsId="+goods, nil)
 		return err == nil && a.Status == http.StatusTooManyRequests
 	}, 10*time.Second, 10*time.Millisecond)
 	return goods
 }
 
-// ask sends n requests of one kind over all connections.
-func (c *calibrator) ask(piece string, n, want int, request func(int) []byte) {
-	c.b.Helper()
-	requests := make([][]byte, n)
-	for i := range requests {
-		requests[i] = request(i)
-	}
-	c.send(piece, requests, connections, want, func() {})
-}
-
-// send sends requests, waits for then, and notes what both used.
+// send sends requests, waits for then, which may be nil, and notes what both used.
 func (c *calibrator) send(piece string, requests [][]byte, p pressure, want int, then func()) {
 	c.b.Helper()
 	var in, out atomic.Int64
-	u := c.over(func() {
-		crowd(c.b, c.APIs[0].Addr, int(p), len(requests), func(cl *client, i int) error {
+	c.note(piece, len(requests), c.over(func() {
+		crowd(c.b, c.api, int(p), len(requests), func(cl *client, i int) error {
 			err := cl.ask(requests[i], want)
 			in.Add(int64(len(requests[i])))
 			out.Add(int64(cl.size))
 			return err
 		})
-		then()
-	})
-	c.note(piece, len(requests), u)
+		if then != nil {
+			then()
+		}
+	}))
 	sent := c.sent[piece]
 	c.sent[piece] = [2]float64{sent[0] + float64(in.Load()), sent[1] + float64(out.Load())}
-}
-
-// drained waits until no order of a goods is pending.
-func (c *calibrator) drained(goods string) {
-	c.b.Helper()
-	require.Eventually(c.b, func() bool {
-		left, err := c.client.HGet(c.b.Context(), "sk:{"+goods+"}", "pend").Int()
-		return err == nil && left == 0
-	}, time.Minute, 10*time.Millisecond, "orders stay pending")
-}
-
-// firstEvent opens an event stream, and closes it after its first event.
-func firstEvent(b *testing.B, addr string, request []byte) {
-	b.Helper()
-	conn, err := net.Dial("tcp", addr)
-	require.NoError(b, err)
-	defer conn.Close()
-	require.NoError(b, conn.SetDeadline(time.Now().Add(10*time.Second)))
-	_, err = conn.Write(request)
-	require.NoError(b, err)
-	for in := bufio.NewReader(conn); ; {
-		line, err := in.ReadString('\n')
-		require.NoError(b, err)
-		if strings.HasPrefix(line, "data:") {
-			return
-		}
-	}
-}
-
-func get(target, token string) []byte {
-	if token != "" {
-		token = "Authorization: Bearer " + token + "\r\n"
-	}
-	return []byte("GET " + target + " HTTP/1.1\r\nHost: sale\r\n" + token + "\r\n")
 }

@@ -8,7 +8,7 @@ import (
 	"flashsale.dev/seckill/internal/capacity"
 )
 
-// streamKB is the memory of an event stream, with the client's end (docs/operations.md).
+// streamKB is the memory of an event stream with the client's end. It is not measured here.
 const streamKB = 69
 
 // result derives the costs from what all rounds used.
@@ -19,7 +19,8 @@ func (c *calibrator) result() capacity.Calibration {
 	k.Redis.SaleBytes = c.saleBytes
 	full := pressure(connections)
 	for piece, cost := range map[string]*capacity.RequestCost{
-		"page": &k.API.Page, "soldOut": &k.API.SoldOut, "limited": &k.API.Limited, "status": &k.API.Status,
+		"page": &k.API.Page, "soldOut": &k.API.SoldOut, "limited": &k.API.Limited,
+		"status": &k.API.Status,
 		"stream": &k.API.Stream, full.of("path"): &k.API.Path, full.of("purchase"): &k.API.Purchase,
 	} {
 		n := c.done[piece]
@@ -92,9 +93,11 @@ func leastSquares(rows [][]float64, values []float64) []float64 {
 }
 
 func TestLeastSquares_SeparatesCosts(t *testing.T) {
-	x := leastSquares([][]float64{{10, 10}, {5, 50}, {2, 200}}, []float64{10*7 + 10*2, 5*7 + 50*2, 2*7 + 200*2})
+	x := leastSquares([][]float64{{10, 10}, {5, 50}, {2, 200}},
+		[]float64{10*7 + 10*2, 5*7 + 50*2, 2*7 + 200*2})
 	require.InDeltaSlice(t, []float64{7, 2}, x, 1e-6)
-	x = leastSquares([][]float64{{1, 2, 3}, {2, 1, 7}, {5, 5, 1}, {1, 9, 9}}, []float64{4 + 12, 8 + 28, 20 + 4, 4 + 36})
+	x = leastSquares([][]float64{{1, 2, 3}, {2, 1, 7}, {5, 5, 1}, {1, 9, 9}},
+		[]float64{4 + 12, 8 + 28, 20 + 4, 4 + 36})
 	require.InDeltaSlice(t, []float64{4, 0, 4}, x, 1e-6)
 }
 
@@ -107,9 +110,11 @@ func (c *calibrator) measureRows(cost *capacity.MySQLCost) {
 	_, err := pool.ExecContext(c.b.Context(), "ANALYZE TABLE orders, buyer_holdings")
 	require.NoError(c.b, err)
 	var orders, width, bytes float64
-	require.NoError(c.b, pool.QueryRowContext(c.b.Context(), `SELECT COUNT(*), AVG(LENGTH(order_sn) + LENGTH(status) +
-		LENGTH(failure_reason) + LENGTH(name) + LENGTH(phone)) FROM orders`).Scan(&orders, &width))
-	require.NoError(c.b, pool.QueryRowContext(c.b.Context(), `SELECT SUM(data_length + index_length) FROM information_schema.tables
+	require.NoError(c.b, pool.QueryRowContext(c.b.Context(), `SELECT COUNT(*),
+		AVG(LENGTH(order_sn) + LENGTH(status) + LENGTH(failure_reason) + LENGTH(name) + LENGTH(phone))
+		FROM orders`).Scan(&orders, &width))
+	require.NoError(c.b, pool.QueryRowContext(c.b.Context(), `SELECT SUM(data_length + index_length)
+		FROM information_schema.tables
 		WHERE table_schema = DATABASE() AND table_name IN ('orders', 'buyer_holdings')`).Scan(&bytes))
 	const fixed = 7*8 + 6 + 2 + 3*8 + 1 // integers, lengths and NULL maps of both rows
 	cost.TableBytes, cost.BinlogBytes = bytes/orders, width+fixed

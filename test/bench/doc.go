@@ -1,13 +1,17 @@
-// Package bench measures the fixture beside its floors: what the same machine does at the same moment with the bare parts.
+// Package bench compares the programs with floors: the same work on the same machine at the same
+// time, done by bare parts (gin without a service behind it, one Redis script, SQL statements).
 //
-// Every benchmark is a duel: ours and its floors work in turn, one lap each, and a round of laps is one operation of
-// the benchmark; so -benchtime 5x is five rounds. What is reported are medians over the rounds, and the ratio
-// "ours / floor" of each round's pair, which other load on the machine moves far less than the rates themselves. Where the
-// work is done by a process of its own, its processor time for each piece of work stands beside.
+// Every benchmark lets the program and its floors work in turn. One measurement of each is a round,
+// and a round is one operation of the benchmark: -benchtime 5x is five rounds. The table shows
+// medians over the rounds, and the ratio "ours / floor" of each round's pair: other load on the
+// machine changes that ratio much less than the rates. Where a process of its own does the work,
+// the table has its processor time for each piece of work.
 //
 //	make bench           prints the table
-//	make bench-record    appends it to docs/explanation/performance.md, with the machine, the versions and the command
-//	make profile         takes processor profiles of the API in a rush
+//	make bench-record    appends it to docs/explanation/performance.md, with machine and versions
+//	make calibrate       writes internal/capacity/calibration.json
+//	make profile         takes processor profiles of the API
 //
-// The servers are private ones of internal/testing/servers; the programs of the fixture run as they are released, from internal/testing/installation.
+// Package servers starts private servers, and package installation the programs as they are
+// released.
 package bench

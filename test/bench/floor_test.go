@@ -11,7 +11,6 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
-	"testing"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -25,38 +24,56 @@ import (
 	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
-// floorSetting holds the floor program's settings as JSON. The floor program is this test binary, started again with it.
+// floorSetting holds the floor program's settings as JSON. The floor program is this test binary,
+// started again with it.
 const floorSetting = "SECKILL_BENCH_FLOOR"
 
-// floorSpec is what the floor program is answered.
+// shards is the default of SECKILL_ORDER_SHARDS.
+const shards = 4
+
+// floorSpec is what the floor program needs to know.
 type floorSpec struct {
 	Redis, AMQP string
-	Shards      int
 	GoodsID     int64
 	SoldOut     http.Header // of the answer that it copies
 	SoldOutBody string
 }
 
-// startFloor runs the floor program until the benchmark ends, and returns where it listens and its process.
-func startFloor(b *testing.B, spec floorSpec) (addr string, pid int) {
-	b.Helper()
-	text, err := json.Marshal(spec)
-	require.NoError(b, err)
+// floor is the floor program: its address, its process and the goods that it sells.
+type floor struct {
+	addr  string
+	pid   int
+	goods string
+}
+
+// startFloor runs the floor program until the benchmark ends. It copies the answer of a sold-out
+// sale.
+func (f *fixture) startFloor(soldOut string) floor {
+	f.b.Helper()
+	made := floor{goods: f.sale(endless)}
+	header, body := f.answerOf(soldOut)
+	text, err := json.Marshal(floorSpec{
+		Redis: f.Redis.Addr(), AMQP: f.AMQP, GoodsID: number(made.goods),
+		SoldOut: header, SoldOutBody: body,
+	})
+	require.NoError(f.b, err)
 	cmd := exec.Command(os.Args[0])
 	cmd.Env, cmd.Stderr = append(os.Environ(), floorSetting+"="+string(text)), os.Stderr
 	stop, err := cmd.StdinPipe()
-	require.NoError(b, err)
+	require.NoError(f.b, err)
 	out, err := cmd.StdoutPipe()
-	require.NoError(b, err)
-	require.NoError(b, cmd.Start())
-	b.Cleanup(func() { _ = stop.Close(); _ = cmd.Wait() })
-	_, err = fmt.Fscanln(out, &addr)
-	require.NoError(b, err, "the floor program did not start")
-	return addr, cmd.Process.Pid
+	require.NoError(f.b, err)
+	require.NoError(f.b, cmd.Start())
+	f.b.Cleanup(func() { _ = stop.Close(); _ = cmd.Wait() })
+	_, err = fmt.Fscanln(out, &made.addr)
+	require.NoError(f.b, err, "the floor program did not start")
+	made.pid = cmd.Process.Pid
+	return made
 }
 
-// runFloor is the floor program: bare gin, the fixture's own check of the token, and nothing else that is not needed to write the
-// same bytes, or to take an order down in Redis and RabbitMQ. It ends with its standard input.
+// runFloor is the floor program: bare gin, the API's check of the token, and nothing else that is
+// not needed to write the same bytes, or to put an order into Redis and RabbitMQ. It ends with its
+// standard input.
 func runFloor(text string) int {
 	var spec floorSpec
 	err := json.Unmarshal([]byte(text), &spec)
@@ -75,18 +92,23 @@ func serveFloor(spec floorSpec) error {
 	if err != nil {
 		return err
 	}
-	orderKey, err := config.Auth{JWTSecret: secret}.OrderKey() // as the programs derive it: the consumer takes no other's numbers
+	// The consumer accepts only order numbers of the programs' own key.
+	orderKey, err := config.Auth{JWTSecret: secret}.OrderKey()
 	if err != nil {
 		return err
 	}
-	carrier, err := newCarrier(spec)
+	orders, err := newFloorOrders(spec)
 	if err != nil {
 		return err
 	}
 	gin.SetMode(gin.ReleaseMode)
 	e := gin.New()
-	e.POST("/randomPath", soldOutFloor(spec, tokens))
-	e.POST("/:path/decrStock", takeFloor(spec, tokens, ordersn.NewMinter(orderKey), carrier))
+	e.POST("/randomPath", func(c *gin.Context) {
+		if _, ok := verified(c, tokens); ok {
+			spec.answer(c, http.StatusConflict, spec.SoldOutBody)
+		}
+	})
+	e.POST("/:path/decrStock", takeFloor(spec, tokens, ordersn.NewMinter(orderKey), orders))
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return err
@@ -106,21 +128,18 @@ func verified(c *gin.Context, tokens *auth.Tokens) (seckill.Actor, bool) {
 	return actor, err == nil
 }
 
-func soldOutFloor(spec floorSpec, tokens *auth.Tokens) gin.HandlerFunc {
-	body := []byte(spec.SoldOutBody)
-	return func(c *gin.Context) {
-		if _, ok := verified(c, tokens); !ok {
-			return
-		}
-		h := c.Writer.Header()
-		for name, values := range spec.SoldOut {
-			h[name] = values
-		}
-		c.Data(http.StatusConflict, "application/json; charset=utf-8", body)
+// answer writes the API's headers and a body.
+func (s floorSpec) answer(c *gin.Context, status int, body string) {
+	h := c.Writer.Header()
+	for name, values := range s.SoldOut {
+		h[name] = values
 	}
+	c.Data(status, "application/json; charset=utf-8", []byte(body))
 }
 
-func takeFloor(spec floorSpec, tokens *auth.Tokens, minter *ordersn.Minter, carrier *carrier) gin.HandlerFunc {
+func takeFloor(
+	spec floorSpec, tokens *auth.Tokens, minter *ordersn.Minter, orders *floorOrders,
+) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		actor, ok := verified(c, tokens)
 		if !ok {
@@ -129,17 +148,15 @@ func takeFloor(spec floorSpec, tokens *auth.Tokens, minter *ordersn.Minter, carr
 		goodsID, _ := strconv.ParseInt(c.Query("goodsId"), 10, 64)
 		sn, err := minter.Mint(goodsID, 1)
 		if err == nil {
-			err = carrier.carry(c.Request.Context(), reservation.OrderLine{OrderSn: sn, BuyerID: actor.ID, Quantity: 1, Name: actor.Name, Phone: actor.Phone})
+			err = orders.take(c.Request.Context(), reservation.OrderLine{
+				OrderSn: sn, BuyerID: actor.ID, Quantity: 1, Name: actor.Name, Phone: actor.Phone,
+			})
 		}
 		if err != nil {
 			c.String(http.StatusServiceUnavailable, "%v", err)
 			return
 		}
-		h := c.Writer.Header()
-		for name, values := range spec.SoldOut {
-			h[name] = values
-		}
-		c.Data(http.StatusAccepted, "application/json; charset=utf-8",
-			[]byte(`{"code":202,"reason":"QUEUED","message":"queued","data":{"orderSn":"`+sn+`"},"requestId":"AAAAAAAAAAAAAAAAAAAAAAAAAA"}`))
+		spec.answer(c, http.StatusAccepted, `{"code":202,"reason":"QUEUED","message":"queued",`+
+			`"data":{"orderSn":"`+sn+`"},"requestId":"AAAAAAAAAAAAAAAAAAAAAAAAAA"}`)
 	}
 }

@@ -1,169 +1,115 @@
 package bench
 
 import (
-	"fmt"
-	"io"
 	"net/http"
-	"strconv"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"flashsale.dev/seckill/internal/app/connect"
-	"flashsale.dev/seckill/internal/redisstore"
-	"flashsale.dev/seckill/internal/seckill/reservation"
-	"flashsale.dev/seckill/internal/testing/installation"
 )
 
 const (
-	secret = installation.Secret
-	// connections of the loader: enough that requests meet, few enough that a laptop bears them.
-	connections = 128
-	// refusedEach and boughtEach are the requests of one lap.
+	// refusedEach and boughtEach are the requests of one round.
 	refusedEach = 10_000
 	boughtEach  = 4_000
-	// shards is what the programs have where nobody says otherwise (SECKILL_ORDER_SHARDS).
-	shards = 4
+	// atRateFor is the length of a round at a fixed rate.
+	atRateFor = 2 * time.Second
 )
 
-// BenchmarkSoldOut is the answer that nearly everybody gets in a rush, out of cmd/api over loopback, beside bare gin that checks
-// the same tokens the same way and writes the same bytes. The processor time is the answering process'.
+// BenchmarkSoldOut measures the answer that nearly all buyers of a rush get: cmd/api over loopback,
+// beside bare gin that checks the same tokens and writes the same bytes. The processor time is that
+// of the answering process.
 func BenchmarkSoldOut(b *testing.B) {
-	r := installation.Start(b, env, installation.Options{})
-	goods := r.PutUp(b, 1, 1)
-	sellOut(b, r, goods)
-	target := "/randomPath?goodsId=" + goods
-	requests := make([][]byte, connections)
-	for i := range requests {
-		requests[i] = post(target, token(b, r, serial.Add(1)))
-	}
-	header, body := answerOf(b, "http://"+r.APIs[0].Addr+target, token(b, r, 1))
-	floor, floorPid := startFloor(b, spec(r, goods, header, body))
-	client := connect.Redis([]string{r.Redis.Addr()}, "")
-	b.Cleanup(func() { _ = client.Close() })
-	asked, before := 0, installation.RedisCalls(b, client)
-	refuse := func(addr string, pid int) func() lap {
-		cpu := processorTime(pid)
-		return func() lap {
+	f := newFixture(b)
+	goods := f.soldOut()
+	floor := f.startFloor(goods)
+	requests, _ := f.pathRequests(goods, connections)
+	asked, before := 0, f.redisCalls()
+	refuse := func(addr string, pid int) func() measurement {
+		cpu := cpuOf(pid)
+		return func() measurement {
 			asked += refusedEach
 			spent := cpu()
-			took := play(b, addr, connections, refusedEach, http.StatusConflict, func(i int) []byte { return requests[i%len(requests)] })
-			return lap{refusedEach, took, cpu() - spent}
+			took := play(b, addr, connections, refusedEach, http.StatusConflict,
+				func(i int) []byte { return requests[i%len(requests)] })
+			return measurement{refusedEach, took, cpu() - spent}
 		}
 	}
-	ours := refuse(r.APIs[0].Addr, r.APIs[0].Pid())
-	duel(b, "sold out, over HTTP", "answers",
-		contestant{"ours", ours}, contestant{"bare gin, same token check and bytes", refuse(floor, floorPid)})
-	b.ReportMetric(float64(installation.RedisCalls(b, client)-before)/float64(asked/2), "redis-calls/answer")
-	profile(b, r.APIs[0], "sold-out", ours)
+	ours := refuse(f.api, f.APIs[0].Pid())
+	compare(b, "sold out, over HTTP", "answers", contender{"ours", ours},
+		contender{"bare gin, same token check and bytes", refuse(floor.addr, floor.pid)})
+	b.ReportMetric(float64(f.redisCalls()-before)/float64(asked/2), "redis-calls/answer")
+	profile(b, f.APIs[0], "sold-out", ours)
 }
 
-// BenchmarkAccepted is decrStock by buyers who have a path: each lap's purchases are all answered 202, with a confirmed message, while
-// the consumer and the database work beside; and the same of the floor program, which asks nothing. The processor time is
-// the answering process'.
+// BenchmarkAccepted measures decrStock by buyers who have a path, while the consumer and the
+// database work beside. All purchases of a round are answered 202 with a confirmed message. The
+// floor program does the same without any check. The processor time is that of the answering
+// process.
 func BenchmarkAccepted(b *testing.B) {
-	r := installation.Start(b, env, installation.Options{})
-	ours, bare := r.PutUp(b, 10_000_000, 1), r.PutUp(b, 10_000_000, 1)
-	header, body := answerOf(b, "http://"+r.APIs[0].Addr+"/randomPath", token(b, r, 1)) // for its headers
-	floor, floorPid := startFloor(b, spec(r, bare, header, body))
-	client := connect.Redis([]string{r.Redis.Addr()}, "")
-	b.Cleanup(func() { _ = client.Close() })
-	store := redisstore.New(client, redisstore.Options{})
-	buy := func(goods, addr string, pid int) func() lap {
-		cpu := processorTime(pid)
-		return func() lap {
-			requests := purchases(b, r, store, id(b, goods), boughtEach, inOrder)
+	f := newFixture(b)
+	floor := f.startFloor(f.soldOut())
+	buy := func(goods, addr string, pid int) func() measurement {
+		cpu := cpuOf(pid)
+		return func() measurement {
+			requests := f.purchases(goods, boughtEach, inOrder)
 			spent := cpu()
-			took := play(b, addr, connections, len(requests), http.StatusAccepted, func(i int) []byte { return requests[i] })
+			took := play(b, addr, connections, len(requests), http.StatusAccepted,
+				func(i int) []byte { return requests[i] })
 			used := cpu() - spent
-			written(b, store, id(b, goods))
-			return lap{len(requests), took, used}
+			f.written(goods)
+			return measurement{len(requests), took, used}
 		}
 	}
-	buyOurs := buy(ours, r.APIs[0].Addr, r.APIs[0].Pid())
-	duel(b, "accepted purchases (202), over HTTP", "purchases",
-		contestant{"ours", buyOurs},
-		contestant{"bare gin, five bare commands, one message per group", buy(bare, floor, floorPid)})
-	profile(b, r.APIs[0], "accepted", buyOurs)
+	ours := buy(f.sale(endless), f.api, f.APIs[0].Pid())
+	compare(b, "accepted purchases (202), over HTTP", "purchases", contender{"ours", ours},
+		contender{
+			"bare gin, five bare commands, one message per group",
+			buy(floor.goods, floor.addr, floor.pid),
+		})
+	profile(b, f.APIs[0], "accepted", ours)
 }
 
-// inOrder and scattered are buyers who have never bought: by number one after the other, as a table likes them best, or in no
-// order, as they come.
-func inOrder() int64   { return serial.Add(1) }
-func scattered() int64 { return serial.Add(1) * 0x9E3779B1 & (1<<31 - 1) } // an odd factor: no number comes twice
-
-// purchases of at least n buyers, each with a path.
-func purchases(b *testing.B, r *installation.Installation, store *redisstore.Store, goodsID int64, n int, buyer func() int64) [][]byte {
-	b.Helper()
-	requests := make([][]byte, 0, n+reservation.MaxBatch)
-	for len(requests) < n {
-		grants := make([]reservation.PathGrant, reservation.MaxBatch)
-		for i := range grants {
-			n := buyer()
-			grants[i] = reservation.PathGrant{Path: fmt.Sprintf("%032x", n), BuyerID: n}
-			requests = append(requests, post(fmt.Sprintf("/%s/decrStock?goodsId=%d", grants[i].Path, goodsID), token(b, r, n)))
-		}
-		_, err := store.IssuePaths(b.Context(), goodsID, 1, time.Minute, grants)
-		require.NoError(b, err)
+// BenchmarkLatency measures how long an accepted purchase takes at half the highest rate, from the
+// moment at which it should have been sent, so that waiting counts.
+func BenchmarkLatency(b *testing.B) {
+	f := newFixture(b)
+	floor, goods := f.startFloor(f.soldOut()), f.sale(endless)
+	warm := f.purchases(goods, boughtEach, inOrder)
+	took := play(b, f.api, connections, len(warm), http.StatusAccepted,
+		func(i int) []byte { return warm[i] })
+	rate := float64(len(warm)) / took.Seconds() / 2
+	var ours, floors []time.Duration
+	for b.Loop() {
+		ours = append(ours, f.atRate(goods, f.api, rate))
+		floors = append(floors, f.atRate(floor.goods, floor.addr, rate))
 	}
-	return requests
+	ratio := medianOf(ours, floors, func(d time.Duration) float64 { return float64(d) })
+	slices.Sort(ours)
+	slices.Sort(floors)
+	b.ReportMetric(ratio, "of-floor")
+	results.note("accepted purchases, 99th percentile at half the highest rate",
+		"≤ 2 × the floor program's", "%v at %s/s; floor program %v; %.2f ×",
+		ours[len(ours)/2].Round(10*time.Microsecond), thousands(rate),
+		floors[len(floors)/2].Round(10*time.Microsecond), ratio)
 }
 
-// written waits until all orders of a goods are in the database, so that one lap's work does not burden the next.
-func written(b *testing.B, store *redisstore.Store, goodsID int64) {
-	b.Helper()
-	require.Eventually(b, func() bool {
-		v, err := store.View(b.Context(), goodsID)
-		return err == nil && v.Pending == 0
-	}, time.Minute, 10*time.Millisecond, "orders stay pending")
-}
-
-func sellOut(b *testing.B, r *installation.Installation, goods string) {
-	b.Helper()
-	buyer := r.Buyer(b, serial.Add(1))
-	var path struct {
-		RandomPath string `json:"randomPath"`
-	}
-	require.NoError(b, buyer.Do(b.Context(), http.MethodPost, "/randomPath?goodsId="+goods, nil, &path))
-	var placed struct {
-		OrderSn string `json:"orderSn"`
-	}
-	require.NoError(b, buyer.Do(b.Context(), http.MethodPost, "/"+path.RandomPath+"/decrStock?goodsId="+goods, nil, &placed))
-}
-
-// answerOf is what the API says, header and body.
-func answerOf(b *testing.B, url, token string) (http.Header, string) {
-	b.Helper()
-	req, err := http.NewRequestWithContext(b.Context(), http.MethodPost, url, http.NoBody)
-	require.NoError(b, err)
-	req.Header.Set("Authorization", "Bearer "+token)
-	resp, err := http.DefaultClient.Do(req)
-	require.NoError(b, err)
-	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
-	require.NoError(b, err)
-	for _, own := range []string{"Date", "Content-Length", "Content-Type"} { // the server writes these itself
-		resp.Header.Del(own)
-	}
-	return resp.Header, string(body)
-}
-
-func spec(r *installation.Installation, goods string, header http.Header, body string) floorSpec {
-	n, _ := strconv.ParseInt(goods, 10, 64) // of our own making
-	return floorSpec{Redis: r.Redis.Addr(), AMQP: r.AMQP, Shards: shards, GoodsID: n, SoldOut: header, SoldOutBody: body}
-}
-
-func token(b *testing.B, r *installation.Installation, buyer int64) string {
-	b.Helper()
-	text, err := r.BuyerToken(buyer)
-	require.NoError(b, err)
-	return text
-}
-
-func id(b *testing.B, goods string) int64 {
-	b.Helper()
-	n, err := strconv.ParseInt(goods, 10, 64)
-	require.NoError(b, err)
-	return n
+// atRate buys at a fixed rate and returns the 99th percentile.
+func (f *fixture) atRate(goods, addr string, rate float64) time.Duration {
+	f.b.Helper()
+	requests := f.purchases(goods, int(rate*atRateFor.Seconds()), inOrder)
+	took := make([]time.Duration, len(requests))
+	began := time.Now().Add(200 * time.Millisecond) // after the connections are made
+	crowd(f.b, addr, 4*connections, len(requests), func(c *client, i int) error {
+		due := began.Add(time.Duration(float64(i) / rate * float64(time.Second)))
+		time.Sleep(time.Until(due))
+		err := c.ask(requests[i], http.StatusAccepted)
+		took[i] = time.Since(due)
+		return err
+	})
+	f.written(goods)
+	slices.Sort(took)
+	require.NotEmpty(f.b, took)
+	return took[len(took)*99/100]
 }

@@ -1,89 +1,70 @@
 package bench
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strconv"
 	"strings"
+	"testing"
 	"time"
+
+	"github.com/stretchr/testify/require"
 )
 
-// machine says on what, and with which command, a run was made.
-func machine() string { return place() + "; `" + command() + "`." }
+// machine names the machine, the versions and the command of a run.
+func machine() string {
+	command := "make bench"
+	if os.Getenv(recordSetting) != "" {
+		command = "make bench-record"
+	}
+	return place() + "; `" + command + "`."
+}
 
 // place is the machine and what runs on it.
 func place() string {
 	return fmt.Sprintf("%d × %s, %s/%s, load %s at the end (shared with other work), %s; %s",
-		runtime.NumCPU(), model(), runtime.GOOS, runtime.GOARCH, load(), runtime.Version(), versions())
+		runtime.NumCPU(), inFile("/proc/cpuinfo", `model name\s*: (.*)`), runtime.GOOS,
+		runtime.GOARCH,
+		inFile("/proc/loadavg", `^(\S+)`), runtime.Version(), versions())
 }
 
-func command() string {
-	if os.Getenv("SECKILL_BENCH_RECORD") != "" {
-		return "make bench-record"
-	}
-	return "make bench"
-}
-
-func model() string {
-	text, _ := os.ReadFile("/proc/cpuinfo") // where there is none, the model is not known
-	for line := range strings.Lines(string(text)) {
-		if name, ok := strings.CutPrefix(line, "model name"); ok {
-			return strings.TrimSpace(strings.TrimLeft(name, "\t :"))
-		}
-	}
-	return "a processor of unknown name"
-}
-
-func load() string {
-	text, _ := os.ReadFile("/proc/loadavg") // where there is none, it is not known
-	first, _, _ := strings.Cut(string(text), " ")
-	if first == "" {
-		return "unknown"
-	}
-	return first
-}
-
-// versions asks the servers' programs.
+// versions asks the servers' programs. RabbitMQ's version is in the name of a folder, because its
+// program takes seconds to print it.
 func versions() string {
-	ask := func(path string, args ...string) string {
-		out, _ := exec.Command(path, args...).Output()
-		line, _, _ := strings.Cut(string(out), "\n")
-		return line
-	}
-	redis := firstField(ask("redis-server", "--version"), "v=")
-	maria := ask("/usr/sbin/mariadbd", "--version")
-	_, maria, _ = strings.Cut(maria, "Ver ")
-	maria, _, _ = strings.Cut(maria, " ")
-	return fmt.Sprintf("Redis %s, MariaDB %s, RabbitMQ %s", redis, maria, rabbitVersion())
+	rabbit, _ := filepath.Glob("/usr/lib/rabbitmq/lib/rabbitmq_server-*")
+	return fmt.Sprintf("Redis %s, MariaDB %s, RabbitMQ %s",
+		printed(`v=(\S+)`, "redis-server", "--version"),
+		printed(`Ver (\S+)`, "/usr/sbin/mariadbd", "--version"),
+		found(`rabbitmq_server-(\S+)`, strings.Join(rabbit, " ")))
 }
 
-func firstField(line, prefix string) string {
-	for _, field := range strings.Fields(line) {
-		if value, ok := strings.CutPrefix(field, prefix); ok {
-			return value
-		}
-	}
-	return "?"
+func inFile(name, pattern string) string {
+	text, _ := os.ReadFile(name) // absent outside of Linux
+	return found(pattern, string(text))
 }
 
-// rabbitVersion is in the name of a folder; the program would take seconds to say it.
-func rabbitVersion() string {
-	found, _ := filepath.Glob("/usr/lib/rabbitmq/lib/rabbitmq_server-*")
-	if len(found) == 0 {
-		return "?"
-	}
-	_, version, _ := strings.Cut(filepath.Base(found[0]), "-")
-	return version
+func printed(pattern, program string, args ...string) string {
+	text, _ := exec.Command(program, args...).Output() // absent: nothing is found in it
+	return found(pattern, string(text))
+}
+
+// found is the pattern's first group in a text.
+func found(pattern, text string) string {
+	return cmp.Or(append(regexp.MustCompile(pattern).FindStringSubmatch(text), "", "")[1],
+		"unknown")
 }
 
 // tick is the unit of processor times in /proc (USER_HZ).
 const tick = time.Second / 100
 
-// processorTime gives a clock of what processes have used so far; it stands still where there is no /proc.
-func processorTime(pids ...int) func() time.Duration {
+// cpuOf returns a clock of the processor time that processes have used. It stands still where there
+// is no /proc.
+func cpuOf(pids ...int) func() time.Duration {
 	return func() time.Duration {
 		var sum time.Duration
 		for _, pid := range pids {
@@ -94,13 +75,22 @@ func processorTime(pids ...int) func() time.Duration {
 }
 
 func usedBy(pid int) time.Duration {
-	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-	_, after, found := strings.Cut(string(text), ") ") // the name before it may hold anything
+	text, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	_, after, _ := strings.Cut(string(text), ") ") // the name before it may contain anything
 	fields := strings.Fields(after)
-	if err != nil || !found || len(fields) < 13 {
+	if len(fields) < 13 {
 		return 0
 	}
 	user, _ := strconv.Atoi(fields[11])
 	system, _ := strconv.Atoi(fields[12])
 	return time.Duration(user+system) * tick
+}
+
+// resident reads a process' memory in MB: VmRSS now, VmHWM at its peak.
+func resident(b *testing.B, pid int, name string) float64 {
+	b.Helper()
+	kb := inFile("/proc/"+strconv.Itoa(pid)+"/status", name+`:\s*(\d+) kB`)
+	n, err := strconv.ParseFloat(kb, 64)
+	require.NoError(b, err)
+	return n * 1024 / 1e6
 }

@@ -9,13 +9,16 @@ import (
 	"flashsale.dev/seckill/internal/testing/servers"
 )
 
+// recordSetting names the file that the table is appended to.
+const recordSetting = "SECKILL_BENCH_RECORD"
+
 // env shares the servers among the benchmarks.
 var env = servers.NewSuite()
 
-// serial numbers buyers and orders, so that none comes twice.
+// serial numbers buyers and orders, so that each number is used once.
 var serial atomic.Int64
 
-// results are the rows of the table that is printed at the end.
+// results is the table that is printed at the end.
 var results table
 
 func TestMain(m *testing.M) {
@@ -23,7 +26,7 @@ func TestMain(m *testing.M) {
 		os.Exit(runFloor(spec))
 	}
 	code := installation.Around(m, env)
-	if err := results.publish(os.Stdout, os.Getenv("SECKILL_BENCH_RECORD")); err != nil {
+	if err := results.publish(os.Stdout, os.Getenv(recordSetting)); err != nil {
 		os.Stderr.WriteString("bench: " + err.Error() + "\n")
 		code = max(code, 1)
 	}

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -12,16 +13,17 @@ import (
 	"flashsale.dev/seckill/internal/testing/installation"
 )
 
-// profile takes a processor profile of a program while it works, into the folder that SECKILL_BENCH_PROFILE names; where none is
-// named it does nothing.
-func profile(b *testing.B, p *installation.Program, name string, run func() lap) {
+// profile takes a processor profile of a program while it works, into the folder of
+// SECKILL_BENCH_PROFILE. It does nothing without that setting.
+func profile(b *testing.B, p *installation.Program, name string, run func() measurement) {
 	b.Helper()
 	dir := os.Getenv("SECKILL_BENCH_PROFILE")
 	if dir == "" {
 		return
 	}
+	require.NoError(b, os.MkdirAll(dir, 0o755))
 	taken := make(chan error, 1)
-	go func() { taken <- fetchProfile(b, p.OpsAddr(), filepath.Join(dir, name+".pprof")) }()
+	go func() { taken <- fetchProfile(p.OpsAddr(), filepath.Join(dir, name+".pprof")) }()
 	for {
 		select {
 		case err := <-taken:
@@ -33,21 +35,17 @@ func profile(b *testing.B, p *installation.Program, name string, run func() lap)
 	}
 }
 
-func fetchProfile(b *testing.B, addr, file string) error {
-	req, err := http.NewRequestWithContext(b.Context(), http.MethodGet, "http://"+addr+"/debug/pprof/profile?seconds=8", nil)
-	if err != nil {
-		return err
-	}
-	resp, err := http.DefaultClient.Do(req)
+func fetchProfile(addr, file string) error {
+	resp, err := http.Get("http://" + addr + "/debug/pprof/profile?seconds=8")
 	if err != nil {
 		return err
 	}
 	defer resp.Body.Close()
 	profile, err := io.ReadAll(resp.Body)
-	if err != nil {
-		return err
+	if err == nil && resp.StatusCode != http.StatusOK {
+		err = fmt.Errorf("profile: %s", resp.Status)
 	}
-	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+	if err != nil {
 		return err
 	}
 	return os.WriteFile(file, profile, 0o644)

@@ -18,45 +18,58 @@ import (
 	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
-// callers send groups at the same time, so that Redis is what limits and not the way to it; callsEach is how many each
-// prepares at a time.
+// callers send groups at the same time, so that Redis is the limit and not the round trip. Each
+// prepares callsEach groups at a time.
 const (
 	callers   = 4
 	callsEach = 8
 )
 
-// BenchmarkReserve is the reserve script at groups of 1, 16 and 256, beside a script that does nothing with the same
-// arguments, and one that makes the same writes without a question asked. The processor time is Redis'.
+// BenchmarkReserve measures the reserve script at groups of 1, 16 and 256, beside a script that
+// does
+// nothing with the same arguments, and one that makes the same writes without a check. The
+// processor
+// time is that of Redis.
 func BenchmarkReserve(b *testing.B) {
 	server := env.Redis(b)
 	client := connect.Redis([]string{server.Addr()}, "")
 	b.Cleanup(func() { _ = client.Close() })
-	cpu := processorTime(server.Pid())
+	cpu := cpuOf(server.Pid())
 	for i, size := range []int{1, 16, 256} {
 		b.Run(fmt.Sprint(size), func(b *testing.B) {
-			ours := newRedisStore(b, client, int64(2*i+1))
-			bare, empty := bareStore{client, int64(2*i + 2), bareScript}, bareStore{client, 0, emptyScript}
-			duel(b, fmt.Sprintf("reserve, groups of %d", size), "reservations",
-				contestant{"ours", func() lap { return trips(b, size, ours.prepare, ours.reserve, cpu) }},
-				contestant{"empty EVALSHA", func() lap { return trips(b, size, wishes, empty.take, cpu) }},
-				contestant{"EVALSHA of five bare commands", func() lap { return trips(b, size, wishes, bare.take, cpu) }})
+			ours := newSaleStore(b, client, int64(2*i+1))
+			bare := bareStore{client, int64(2*i + 2), bareScript}
+			empty := bareStore{client, 0, emptyScript}
+			compare(b, fmt.Sprintf("reserve, groups of %d", size), "reservations",
+				contender{"ours", func() measurement {
+					return calls(b, size, ours.prepare, ours.reserve, cpu)
+				}},
+				contender{"empty EVALSHA", func() measurement {
+					return calls(b, size, newBuyers, empty.take, cpu)
+				}},
+				contender{"EVALSHA of five bare commands", func() measurement {
+					return calls(b, size, newBuyers, bare.take, cpu)
+				}})
 		})
 	}
 }
 
-// trips has the callers make calls, each for a group.
-func trips(b *testing.B, size int, prepare func(b *testing.B, size int) []reservation.Reservation,
-	call func(context.Context, []reservation.Reservation) error, cpu func() time.Duration,
-) lap {
+type group = []reservation.Reservation
+
+// calls has the callers make calls, each for a group.
+func calls(
+	b *testing.B, size int, prepare func(*testing.B, int) group,
+	call func(context.Context, group) error, cpu func() time.Duration,
+) measurement {
 	b.Helper()
-	ready := func() [][]reservation.Reservation {
-		groups := make([][]reservation.Reservation, callers*callsEach)
+	ready := func() []group {
+		groups := make([]group, callers*callsEach)
 		for i := range groups {
 			groups[i] = prepare(b, size)
 		}
 		return groups
 	}
-	return repeat(ready, func(groups [][]reservation.Reservation) int {
+	return repeat(ready, func(groups []group) int {
 		var all errgroup.Group
 		for caller := range callers {
 			all.Go(func() error {
@@ -73,19 +86,22 @@ func trips(b *testing.B, size int, prepare func(b *testing.B, size int) []reserv
 	}, cpu)
 }
 
-// redisStore is our store with one sale in it.
-type redisStore struct {
+// saleStore is our store with one sale in it.
+type saleStore struct {
 	*redisstore.Store
 	goodsID int64
 }
 
-func newRedisStore(b *testing.B, client redis.UniversalClient, goodsID int64) redisStore {
+func newSaleStore(b *testing.B, client redis.UniversalClient, goodsID int64) saleStore {
 	b.Helper()
-	s := redisStore{redisstore.New(client, redisstore.Options{MaxBacklogMillis: time.Hour.Milliseconds()}), goodsID}
+	options := redisstore.Options{MaxBacklogMillis: time.Hour.Milliseconds()}
+	s := saleStore{redisstore.New(client, options), goodsID}
 	now := time.Now().UTC()
 	_, err := s.Load(b.Context(), rebuild.Snapshot{Sale: seckill.Sale{
-		GoodsID: goodsID, MerchantID: 1, Title: "tea", Price: 250, Total: seckill.MaxStock, Stock: seckill.MaxStock, Epoch: 1,
-		PerBuyerLimit: 1, MaxPerBuyerLimit: 1, StartAt: now.Add(-time.Hour), EndAt: now.Add(time.Hour),
+		GoodsID: goodsID, MerchantID: 1, Title: "tea", Price: 250,
+		Total: seckill.MaxStock, Stock: seckill.MaxStock, Epoch: 1,
+		PerBuyerLimit: 1, MaxPerBuyerLimit: 1,
+		StartAt: now.Add(-time.Hour), EndAt: now.Add(time.Hour),
 		Status: seckill.Exposed, Rate: seckill.DefaultRate(), CreatedAt: now, UpdatedAt: now,
 	}})
 	require.NoError(b, err)
@@ -93,61 +109,67 @@ func newRedisStore(b *testing.B, client redis.UniversalClient, goodsID int64) re
 }
 
 // prepare gives each of a group's buyers a path.
-func (s redisStore) prepare(b *testing.B, size int) []reservation.Reservation {
+func (s saleStore) prepare(b *testing.B, size int) group {
 	b.Helper()
-	group := wishes(b, size)
-	s.issue(b, group)
-	return group
-}
-
-func (s redisStore) issue(b *testing.B, group []reservation.Reservation) {
-	b.Helper()
-	grants := make([]reservation.PathGrant, len(group))
+	group := newBuyers(b, size)
+	grants := make([]reservation.PathGrant, size)
 	for i, r := range group {
 		grants[i] = reservation.PathGrant{Path: r.Path, BuyerID: r.BuyerID}
 	}
 	_, err := s.IssuePaths(b.Context(), s.goodsID, 1, time.Minute, grants)
 	require.NoError(b, err)
+	return group
 }
 
-func (s redisStore) reserve(ctx context.Context, group []reservation.Reservation) error {
+func (s saleStore) reserve(ctx context.Context, group group) error {
+	_, err := s.reserveAll(ctx, group)
+	return err
+}
+
+// reserveAll returns the outbox entry of a group of which every reservation is taken.
+func (s saleStore) reserveAll(ctx context.Context, group group) (outboxID string, err error) {
 	g, err := s.Reserve(ctx, s.goodsID, 1, group)
-	if err != nil {
-		return err
-	}
 	for _, v := range g.Verdicts {
-		if v.Code != reservation.Taken {
-			return fmt.Errorf("a reservation was not taken: %w", v.Err())
+		if err == nil && v.Code != reservation.Taken {
+			err = fmt.Errorf("a reservation was not taken: %w", v.Err())
 		}
 	}
-	return nil
+	return g.OutboxID, err
 }
 
-// wishes are reservations of buyers of whom nobody has heard.
-func wishes(b *testing.B, size int) []reservation.Reservation {
+// settle marks orders as written, in batches.
+func (s saleStore) settle(b *testing.B, sns []string) {
 	b.Helper()
-	group := make([]reservation.Reservation, size)
+	for i := 0; i < len(sns); i += 500 {
+		_, err := s.Settle(b.Context(), s.goodsID, sns[i:min(i+500, len(sns))])
+		require.NoError(b, err)
+	}
+}
+
+// newBuyers are reservations of buyers without a path.
+func newBuyers(_ *testing.B, size int) group {
+	group := make(group, size)
 	for i := range group {
-		group[i] = wish()
+		n := serial.Add(1)
+		group[i] = reservation.Reservation{
+			Path: fmt.Sprintf("%032x", n),
+			OrderLine: reservation.OrderLine{
+				OrderSn: fmt.Sprintf("%058d", n), BuyerID: n, Quantity: 1,
+				Name: "买家", Phone: "+8613800000000",
+			},
+		}
 	}
 	return group
 }
 
-func wish() reservation.Reservation {
-	n := serial.Add(1)
-	return reservation.Reservation{Path: fmt.Sprintf("%032x", n), OrderLine: reservation.OrderLine{
-		OrderSn: fmt.Sprintf("%058d", n), BuyerID: n, Quantity: 1, Name: "买家", Phone: "+8613800000000",
-	}}
-}
-
-// bareStore writes what the reserve script writes, less the path, and judges nothing.
+// bareStore writes what the reserve script writes, except the path, and checks nothing.
 type bareStore struct {
 	client  redis.UniversalClient
 	goodsID int64
 	script  *redis.Script
 }
 
-// emptyScript is what it costs to bring the arguments to Redis and run anything at all.
+// emptyScript costs what bringing the arguments to Redis costs, and running anything at all.
 var emptyScript = redis.NewScript(`return ''`)
 
 var bareScript = redis.NewScript(`
@@ -158,13 +180,13 @@ redis.call('HSET', KEYS[2], unpack(ARGV, 3, 2 + 2 * n))
 redis.call('HSET', KEYS[3], unpack(ARGV, 3 + 2 * n))
 return redis.call('XADD', KEYS[4], '*', 'b', ARGV[2])`)
 
-func (s bareStore) take(ctx context.Context, group []reservation.Reservation) error {
+func (s bareStore) take(ctx context.Context, group group) error {
 	_, _, err := s.takeGroup(ctx, group)
 	return err
 }
 
 // takeGroup returns the outbox entry's id and its body.
-func (s bareStore) takeGroup(ctx context.Context, group []reservation.Reservation) (id string, body []byte, err error) {
+func (s bareStore) takeGroup(ctx context.Context, group group) (id string, body []byte, err error) {
 	key, now := fmt.Sprintf("sk:{%d}", s.goodsID), time.Now().UnixMilli()
 	buyers, pending := make([]any, 0, 2*len(group)), make([]any, 0, 2*len(group))
 	lines := make([]reservation.OrderLine, len(group))
@@ -181,6 +203,7 @@ func (s bareStore) takeGroup(ctx context.Context, group []reservation.Reservatio
 		return "", nil, err
 	}
 	args := append(append([]any{len(group), body}, buyers...), pending...)
-	id, err = s.script.Run(ctx, s.client, []string{key, key + ":buyers", key + ":pending", key + ":outbox"}, args...).Text()
+	keys := []string{key, key + ":buyers", key + ":pending", key + ":outbox"}
+	id, err = s.script.Run(ctx, s.client, keys, args...).Text()
 	return id, body, err
 }

@@ -21,8 +21,9 @@ import (
 	"flashsale.dev/seckill/internal/sqlstore"
 )
 
-// BenchmarkWriteBatch is one writer at one goods with durable commits, by the batch's size, beside the same rows without
-// GORM and without a question asked. The processor time is that of this process and of MariaDB together.
+// BenchmarkWriteBatch measures one writer of one goods with durable commits, by the batch's size,
+// beside the same rows without GORM and without a check. The processor time is that of this process
+// and of MariaDB together.
 func BenchmarkWriteBatch(b *testing.B) {
 	server := env.MariaDB(b)
 	dsn := server.NewDatabase(b)
@@ -32,18 +33,22 @@ func BenchmarkWriteBatch(b *testing.B) {
 	require.NoError(b, store.Migrate(b.Context()))
 	pool := rawPool(b, dsn)
 	b.Cleanup(func() { _ = pool.Close() })
-	cpu := processorTime(os.Getpid(), server.Pid())
+	cpu := cpuOf(os.Getpid(), server.Pid())
 	for _, size := range []int{1, 10, 100, 200, 500} {
 		b.Run(fmt.Sprint(size), func(b *testing.B) {
-			ours, raw := newLedger(b, store, pool), newLedger(b, store, pool)
-			duel(b, fmt.Sprintf("batch write, batches of %d", size), "orders",
-				contestant{"ours", func() lap { return writes(b, ours, size, ours.writeBatch, cpu) }},
-				contestant{"multi-row inserts and one CAS", func() lap { return writes(b, raw, size, raw.writeRaw, cpu) }})
+			ours, raw := newDBSale(b, store, pool), newDBSale(b, store, pool)
+			compare(b, fmt.Sprintf("batch write, batches of %d", size), "orders",
+				contender{"ours", func() measurement {
+					return ours.writes(b, size, ours.writeBatch, cpu)
+				}},
+				contender{"multi-row inserts and one CAS", func() measurement {
+					return raw.writes(b, size, raw.writeRaw, cpu)
+				}})
 		})
 	}
 }
 
-// rawPool speaks to the database without GORM, one round trip a statement as ours does.
+// rawPool uses the database without GORM, with one round trip a statement, as our store does.
 func rawPool(b testing.TB, dsn string) *sql.DB {
 	b.Helper()
 	cfg, err := mysql.ParseDSN(dsn)
@@ -54,7 +59,11 @@ func rawPool(b testing.TB, dsn string) *sql.DB {
 	return sql.OpenDB(connector)
 }
 
-func writes(b *testing.B, l *ledger, size int, write func(context.Context, orderwriter.Batch) error, cpu func() time.Duration) lap {
+// writes writes some batches of a size again and again.
+func (l *dbSale) writes(
+	b *testing.B, size int, write func(context.Context, orderwriter.Batch) error,
+	cpu func() time.Duration,
+) measurement {
 	b.Helper()
 	prepare := func() []orderwriter.Batch {
 		batches := make([]orderwriter.Batch, max(2, 200/size))
@@ -71,41 +80,48 @@ func writes(b *testing.B, l *ledger, size int, write func(context.Context, order
 	}, cpu)
 }
 
-// ledger is one sale in the database.
-type ledger struct {
+// dbSale is one sale in the database.
+type dbSale struct {
 	store  *sqlstore.Store
 	pool   *sql.DB
 	sale   seckill.Sale
 	minter *ordersn.Minter
 }
 
-func newLedger(b *testing.B, store *sqlstore.Store, pool *sql.DB) *ledger {
+func newDBSale(b *testing.B, store *sqlstore.Store, pool *sql.DB) *dbSale {
 	b.Helper()
 	now := time.Now().UTC()
 	draft := seckill.NewSale{
-		Title: "tea", Price: 250, Stock: seckill.MaxStock, PerBuyerLimit: 1, StartAt: now, EndAt: now.Add(time.Hour), Rate: seckill.DefaultRate(),
+		Title: "tea", Price: 250, Stock: seckill.MaxStock, PerBuyerLimit: 1, StartAt: now,
+		EndAt: now.Add(time.Hour), Rate: seckill.DefaultRate(),
 	}.Draft(1, now)
 	_, err := store.CreateSale(b.Context(), draft, salechange.IdempotencyKey{})
 	require.NoError(b, err)
 	snap, err := store.BeginEpoch(b.Context(), draft.GoodsID, rebuild.FirstToken, now)
 	require.NoError(b, err)
-	return &ledger{store, pool, snap.Sale, ordersn.NewMinter([]byte(secret))}
+	return &dbSale{store, pool, snap.Sale, ordersn.NewMinter([]byte(secret))}
 }
 
-func (l *ledger) batch(b *testing.B, size int) orderwriter.Batch {
+func (l *dbSale) batch(b *testing.B, size int) orderwriter.Batch {
 	b.Helper()
 	now := time.Now().UTC()
-	batch := orderwriter.Batch{GoodsID: l.sale.GoodsID, Epochs: make(map[string]int64, size), Now: now, PayBy: now.Add(15 * time.Minute)}
+	batch := orderwriter.Batch{
+		GoodsID: l.sale.GoodsID, Epochs: make(map[string]int64, size),
+		Now: now, PayBy: now.Add(15 * time.Minute),
+	}
 	for range size {
 		sn, err := l.minter.Mint(l.sale.GoodsID, l.sale.Epoch)
 		require.NoError(b, err)
 		batch.Epochs[sn] = l.sale.Epoch
-		batch.Lines = append(batch.Lines, reservation.OrderLine{OrderSn: sn, BuyerID: serial.Add(1), Quantity: 1, Name: "买家", Phone: "+8613800000000"})
+		batch.Lines = append(batch.Lines, reservation.OrderLine{
+			OrderSn: sn, BuyerID: serial.Add(1),
+			Quantity: 1, Name: "买家", Phone: "+8613800000000",
+		})
 	}
 	return batch
 }
 
-func (l *ledger) writeBatch(ctx context.Context, batch orderwriter.Batch) error {
+func (l *dbSale) writeBatch(ctx context.Context, batch orderwriter.Batch) error {
 	out, err := l.store.WriteBatch(ctx, batch)
 	if err == nil && len(out.Created) != len(batch.Lines) {
 		err = fmt.Errorf("%d of %d orders were created", len(out.Created), len(batch.Lines))
@@ -113,11 +129,13 @@ func (l *ledger) writeBatch(ctx context.Context, batch orderwriter.Batch) error 
 	return err
 }
 
-// writeRaw inserts the orders and the holdings in a statement each, and takes their sum from the stock.
-func (l *ledger) writeRaw(ctx context.Context, batch orderwriter.Batch) error {
+// writeRaw inserts the orders and the holdings in a statement each, and takes their sum from the
+// stock.
+func (l *dbSale) writeRaw(ctx context.Context, batch orderwriter.Batch) error {
 	var orders, holdings []any
 	for _, line := range batch.Lines {
-		orders = append(orders, l.sale.GoodsID, line.OrderSn, line.BuyerID, 1, line.Quantity, l.sale.Price, "created", "", line.Name,
+		orders = append(orders, l.sale.GoodsID, line.OrderSn, line.BuyerID, 1, line.Quantity,
+			l.sale.Price, "created", "", line.Name,
 			line.Phone, batch.Now.UnixMilli(), batch.PayBy.UnixMilli())
 		holdings = append(holdings, l.sale.GoodsID, line.BuyerID, line.Quantity)
 	}
@@ -127,12 +145,14 @@ func (l *ledger) writeRaw(ctx context.Context, batch orderwriter.Batch) error {
 	}
 	defer tx.Rollback() //nolint:errcheck // nothing to do after a commit
 	n := len(batch.Lines)
-	_, err = tx.ExecContext(ctx, `INSERT INTO orders (goods_id, order_sn, buyer_id, epoch, quantity, amount, status, failure_reason, name,
-		phone, created_at, pay_by) VALUES `+rows(n, 12), orders...)
+	_, err = tx.ExecContext(ctx, `INSERT INTO orders (goods_id, order_sn, buyer_id, epoch,
+		quantity, amount, status, failure_reason, name, phone, created_at, pay_by) VALUES `+rows(n, 12), orders...)
 	if err != nil {
 		return err
 	}
-	if _, err = tx.ExecContext(ctx, `INSERT INTO buyer_holdings (goods_id, buyer_id, held) VALUES `+rows(n, 3), holdings...); err != nil {
+	if _, err = tx.ExecContext(ctx,
+		`INSERT INTO buyer_holdings (goods_id, buyer_id, held) VALUES `+rows(n,
+			3), holdings...); err != nil {
 		return err
 	}
 	_, err = tx.ExecContext(ctx, `UPDATE sales SET stock = stock - ?, version = version + 1
@@ -144,7 +164,7 @@ func (l *ledger) writeRaw(ctx context.Context, batch orderwriter.Batch) error {
 	return tx.Commit()
 }
 
-// rows is the placeholders of a multi-row insert.
+// rows are the placeholders of a multi-row insert.
 func rows(n, columns int) string {
 	one := "(" + strings.Repeat("?,", columns-1) + "?)"
 	return strings.Repeat(one+",", n-1) + one

@@ -50,7 +50,8 @@ func TestREADME_CurlBlockBuysOneUnit(t *testing.T) {
 	for _, program := range shells() {
 		t.Run(program[0], func(t *testing.T) {
 			cmd := exec.CommandContext(t.Context(), program[0], append(program[1:], "-i")...)
-			cmd.Dir, cmd.Env = root, append(os.Environ(), "HISTFILE=")
+			cmd.Dir, cmd.Env = root, append(os.Environ(), "HISTFILE=",
+				"CGO_ENABLED=0", "GOFLAGS=-trimpath")
 			// it must not take the terminal of the test
 			cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 			cmd.Stdin = strings.NewReader(block + "\necho; echo \"order=$order\"\nexit\n")

@@ -119,7 +119,8 @@ func TestTour_PrintsWhatItSays(t *testing.T) {
 			standalone := installation.StartProgram(t, "standalone", "SECKILL_HTTP_ADDR", nil,
 				"-data", data)
 			sh := startShell(t, program, "SECKILL_API=http://"+standalone.Addr,
-				"SECKILL_DATA="+data, "TZ=UTC", "LC_ALL=C.UTF-8")
+				"SECKILL_DATA="+data, "SECKILL_WAIT=4",
+				"CGO_ENABLED=0", "GOFLAGS=-trimpath", "TZ=UTC", "LC_ALL=C.UTF-8")
 			for _, s := range all {
 				got := sh.run(t, s.command)
 				// the file ends with a line, and the shell's echo adds another

@@ -13,14 +13,20 @@ import (
 
 // Case is the input of a comparison.
 type Case struct {
-	GoodsID  string
+	Plan     loadgen.Plan // the load: its goods, its APIs and its buyers' tokens
 	Result   loadgen.Result
 	Merchant apiclient.Client // token of the sale's merchant or of an operator
-	Buyer    func(id int64) (apiclient.Client, error)
 	// Limit is the sale's units per buyer; 0 skips that rule. Exclusive means that only these
 	// buyers buy from the sale; otherwise the rules that need it are skipped.
 	Limit     int64
 	Exclusive bool
+}
+
+// client reads as a buyer, over the merchant's connections: the load may have exhausted its own.
+func (c Case) client(id int64) (apiclient.Client, error) {
+	token, err := c.Plan.Token(id)
+	base := c.Plan.Bases[int(id)%len(c.Plan.Bases)]
+	return apiclient.Client{Base: base, Token: token, HTTP: c.Merchant.HTTP}, err
 }
 
 // readers bounds the buyers whose orders are read at the same time.
@@ -48,7 +54,7 @@ func Check(ctx context.Context, c Case) Verdict {
 	end, _ := ctx.Deadline()
 	half, cancel := context.WithTimeout(ctx, time.Until(end)/2)
 	defer cancel()
-	ledger, err := c.Merchant.Drained(half, c.GoodsID)
+	ledger, err := c.Merchant.Drained(half, c.Plan.GoodsID)
 	if err != nil || ledger.Pending != 0 {
 		j.addDifference(ruleRead, "the ledger is not drained: %d pending, %v", ledger.Pending, err)
 	}
@@ -62,7 +68,8 @@ func Check(ctx context.Context, c Case) Verdict {
 		})
 	}
 	_ = group.Wait() // failures are in the verdict
-	if all, err := orders(ctx, c.Merchant, "/admin/sales/"+c.GoodsID+"/orders", ""); err != nil {
+	if all, err := orders(ctx, c.Merchant, "/admin/sales/"+c.Plan.GoodsID+"/orders",
+		""); err != nil {
 		j.addDifference(ruleRead, "the sale's orders: %v", err)
 	} else {
 		j.sale(all, ledger.Total > 0)
@@ -94,10 +101,10 @@ func (j *checker) promises() {
 
 // buyer compares one buyer's answers with the buyer's own list of orders.
 func (j *checker) buyer(ctx context.Context, k loadgen.Holder) {
-	c, err := j.Buyer(k.BuyerID)
+	c, err := j.client(k.BuyerID)
 	var list []listedOrder
 	if err == nil {
-		list, err = orders(ctx, c, "/orders", j.GoodsID)
+		list, err = orders(ctx, c, "/orders", j.Plan.GoodsID)
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -122,7 +129,8 @@ func (j *checker) buyer(ctx context.Context, k loadgen.Holder) {
 	}
 }
 
-// listed checks an order of its buyer's list. An order without a 202 is no difference if the buyer's
+// listed checks an order of its buyer's list. An order without a 202 is no difference if the
+// buyer's
 // call ended without an answer: that answer may have been the 202.
 func (j *checker) listed(k loadgen.Holder, o listedOrder) {
 	if _, twice := j.found[o.OrderSn]; twice {
@@ -140,7 +148,8 @@ func (j *checker) listed(k loadgen.Holder, o listedOrder) {
 	j.isFinal(k.BuyerID, o.OrderSn, o.Status)
 }
 
-// isFinal counts an order's status. It reports whether the order was written: an accepted order must
+// isFinal counts an order's status. It reports whether the order was written: an accepted order
+// must
 // leave the queue and must not fail.
 func (j *checker) isFinal(buyer int64, sn, status string) bool {
 	j.Orders[status]++

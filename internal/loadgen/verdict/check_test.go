@@ -100,14 +100,15 @@ func checked(t *testing.T, a *api, r loadgen.Result) Verdict {
 	defer server.Close()
 	httpClient := apiclient.NewHTTP(4)
 	defer httpClient.CloseIdleConnections()
-	client := func(id int64) apiclient.Client {
-		return apiclient.Client{Base: server.URL, Token: fmt.Sprint(id), HTTP: httpClient}
-	}
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 	defer cancel()
 	return Check(ctx, Case{
-		GoodsID: "9", Result: r, Merchant: client(0), Limit: 1, Exclusive: true,
-		Buyer: func(id int64) (apiclient.Client, error) { return client(id), nil },
+		Plan: loadgen.Plan{
+			GoodsID: "9", Bases: []string{server.URL},
+			Token: func(id int64) (string, error) { return fmt.Sprint(id), nil },
+		},
+		Result: r, Merchant: apiclient.Client{Base: server.URL, Token: "0", HTTP: httpClient},
+		Limit: 1, Exclusive: true,
 	})
 }
 

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
 // exchange is a good one, of POST /{path}/decrStock.
@@ -49,8 +51,7 @@ func answered(status int, reason, data string, header ...string) func(x *Exchang
 }
 
 func TestAGoodExchangeIsInTheDocument(t *testing.T) {
-	d, err := Load()
-	require.NoError(t, err)
+	d := must.Get(Load())(t)
 	for name, change := range map[string]func(x *Exchange){
 		"as it is":        func(*Exchange) {},
 		"a number":        asked("POST", "/0f/decrStock", `{"goodsId":7}`),
@@ -73,8 +74,7 @@ func TestAGoodExchangeIsInTheDocument(t *testing.T) {
 
 // One thing is wrong at a time, and each is found.
 func TestWhatIsNotInTheDocumentIsFound(t *testing.T) {
-	d, err := Load()
-	require.NoError(t, err)
+	d := must.Get(Load())(t)
 	for name, change := range map[string]func(x *Exchange){
 		"a field too many":           swap(`"requestId"`, `"more":1,"requestId"`),
 		"a field too few":            swap(`"message":"queued",`, ``),
@@ -112,8 +112,7 @@ func TestWhatIsNotInTheDocumentIsFound(t *testing.T) {
 }
 
 func BenchmarkCheck(b *testing.B) {
-	d, err := Load()
-	require.NoError(b, err)
+	d := must.Get(Load())(b)
 	x := exchange(func(*Exchange) {})
 	for b.Loop() {
 		if err := d.Check(x); err != nil {

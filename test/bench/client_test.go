@@ -16,18 +16,31 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// play sends n requests over so many connections, each its next one when the last is answered, and returns the time it took.
-// It knows no more of HTTP/1.1 than it needs, so that it leaves the processor to those it measures. Any status but
-// the one wanted is an error.
-func play(b *testing.B, addr string, connections, n, want int, request func(i int) []byte) time.Duration {
+// play sends n requests over so many connections and returns the time it took. Any status but the
+// wanted one is an error.
+func play(
+	b *testing.B, addr string, connections, n, want int, request func(i int) []byte,
+) time.Duration {
 	b.Helper()
-	return crowd(b, addr, connections, n, func(c *client, i int) error { return c.ask(request(i), want) })
+	return crowd(b, addr, connections, n, func(c *client, i int) error {
+		return c.ask(request(i), want)
+	})
 }
 
-// crowd has so many connections do n pieces of work, each its next one when the last is done.
-func crowd(b *testing.B, addr string, connections, n int, work func(c *client, i int) error) time.Duration {
+// crowd does n pieces of work over so many connections: each starts its next one when its last is
+// done.
+func crowd(
+	b *testing.B, addr string, connections, n int, work func(c *client, i int) error,
+) time.Duration {
 	b.Helper()
-	clients := dial(b, addr, connections)
+	clients := make([]*client, connections)
+	for i := range clients {
+		conn, err := net.Dial("tcp", addr)
+		require.NoError(b, err)
+		defer conn.Close()
+		require.NoError(b, conn.SetDeadline(time.Now().Add(2*time.Minute)))
+		clients[i] = &client{conn: conn, in: bufio.NewReaderSize(conn, 4<<10)}
+	}
 	var next atomic.Int64
 	var all errgroup.Group
 	began := time.Now()
@@ -43,25 +56,12 @@ func crowd(b *testing.B, addr string, connections, n int, work func(c *client, i
 	}
 	err := all.Wait()
 	took := time.Since(began)
-	for _, c := range clients {
-		_ = c.conn.Close()
-	}
 	require.NoError(b, err)
 	return took
 }
 
-func dial(b *testing.B, addr string, connections int) []*client {
-	b.Helper()
-	clients := make([]*client, connections)
-	for i := range clients {
-		conn, err := net.Dial("tcp", addr)
-		require.NoError(b, err)
-		require.NoError(b, conn.SetDeadline(time.Now().Add(2*time.Minute)))
-		clients[i] = &client{conn: conn, in: bufio.NewReaderSize(conn, 4<<10)}
-	}
-	return clients
-}
-
+// client is one connection. It knows no more of HTTP/1.1 than it needs, so that it leaves the
+// processor to the measured programs.
 type client struct {
 	conn net.Conn
 	in   *bufio.Reader
@@ -77,7 +77,7 @@ func (c *client) ask(request []byte, want int) error {
 	return err
 }
 
-// talk returns an answer, whose body is good until the next one.
+// talk returns an answer, whose body is valid until the next one.
 func (c *client) talk(request []byte) (status int, body []byte, err error) {
 	if _, err := c.conn.Write(request); err != nil {
 		return 0, nil, err
@@ -119,5 +119,13 @@ func (c *client) head() (status, length int, err error) {
 
 // post writes a request whose fields are in its target.
 func post(target, token string) []byte {
-	return fmt.Appendf(nil, "POST %s HTTP/1.1\r\nHost: sale\r\nAuthorization: Bearer %s\r\nContent-Length: 0\r\n\r\n", target, token)
+	return fmt.Appendf(nil, "POST %s HTTP/1.1\r\nHost: sale\r\nAuthorization: Bearer %s\r\n"+
+		"Content-Length: 0\r\n\r\n", target, token)
+}
+
+func get(target, token string) []byte {
+	if token != "" {
+		token = "Authorization: Bearer " + token + "\r\n"
+	}
+	return []byte("GET " + target + " HTTP/1.1\r\nHost: sale\r\n" + token + "\r\n")
 }

@@ -1,0 +1,108 @@
+package sqlstore
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/google/uuid"
+	"gorm.io/gorm"
+	"gorm.io/gorm/clause"
+
+	"flashsale.dev/seckill/internal/order"
+)
+
+// read returns a session for statements outside a transaction.
+func (s *Store) read(ctx context.Context) *gorm.DB { return s.db.WithContext(ctx) }
+
+// inTx runs steps in one transaction and rolls it back on an error or a panic. After an error of
+// the commit the outcome is unknown.
+func (s *Store) inTx(ctx context.Context, op string, steps func(tx *gorm.DB) error) error {
+	return wrapError(op, s.db.WithContext(ctx).Transaction(steps))
+}
+
+// inSaleTx runs steps in one transaction under the lock of a goods' row, which every writer of the
+// goods takes first. So no two writers of a goods deadlock, and each decides on what the one before
+// has committed. It returns the steps' result.
+func inSaleTx[T any](
+	ctx context.Context, s *Store, op string, goodsID int64,
+	steps func(tx *gorm.DB, sale saleRow) (T, error),
+) (result T, err error) {
+	err = s.inTx(ctx, op, func(tx *gorm.DB) error {
+		sale, err := lockSale(tx, goodsID)
+		if err != nil {
+			return err
+		}
+		result, err = steps(tx, sale)
+		return err
+	})
+	if err != nil {
+		var none T // what was rolled back must not pass for a result
+		return none, err
+	}
+	return result, nil
+}
+
+// locked makes a query lock the rows that it reads until the transaction ends. SQLite ignores it:
+// its transactions hold the lock of the whole file.
+func locked(tx *gorm.DB) *gorm.DB {
+	return tx.Clauses(clause.Locking{Strength: clause.LockingStrengthUpdate})
+}
+
+// take reads the row that a query finds, or returns the error that says that there is none.
+func take[R any](q *gorm.DB, missing error) (R, error) {
+	var row R
+	err := q.Take(&row).Error
+	if errors.Is(err, gorm.ErrRecordNotFound) {
+		err = missing
+	}
+	return row, err
+}
+
+// list reads all rows of a query and converts them.
+func list[R, D any](op string, q *gorm.DB, convert func(R) D) ([]D, error) {
+	var rows []R
+	err := q.Find(&rows).Error
+	return mapSlice(rows, convert), wrapError(op, err)
+}
+
+// findIn reads those rows of a goods whose key is among the given ones, in statements of bounded
+// size. q has the columns, the order and the locks.
+func findIn[R, K any](q *gorm.DB, goodsID int64, column string, keys []K) ([]R, error) {
+	q = q.Session(&gorm.Session{}) // each statement begins with the same clauses
+	var all []R
+	for part := range slices.Chunk(keys, chunkOf(q)) {
+		var rows []R
+		err := q.Where("goods_id = ? AND "+column+" IN ?", goodsID, part).Find(&rows).Error
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, rows...)
+	}
+	return all, nil
+}
+
+// requireRows returns a statement's error, or missed where it changed another number of rows. The
+// statement's condition then no longer held, because another writer ignored the lock.
+func requireRows(res *gorm.DB, rows int, missed error) error {
+	if res.Error == nil && res.RowsAffected != int64(rows) {
+		return missed
+	}
+	return res.Error
+}
+
+// updateOne is requireRows for a statement on one row; the caller tries the transaction again.
+func updateOne(res *gorm.DB) error { return requireRows(res, 1, order.ErrTryAgain) }
+
+// newID makes an id that sorts by time, so that new rows go to the end of their index. It panics
+// without random numbers, which Go's own source never lacks.
+func newID() string { return uuid.Must(uuid.NewV7()).String() }
+
+// mapSlice converts each element.
+func mapSlice[R, D any](rows []R, convert func(R) D) []D {
+	list := make([]D, len(rows))
+	for i, r := range rows {
+		list[i] = convert(r)
+	}
+	return list
+}

@@ -1,0 +1,153 @@
+package bench
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/app/connect"
+	"flashsale.dev/seckill/internal/loadgen/buyer"
+	"flashsale.dev/seckill/internal/redisstore"
+	"flashsale.dev/seckill/internal/seckill/reservation"
+	"flashsale.dev/seckill/internal/testing/installation"
+)
+
+const (
+	secret = installation.Secret
+	// connections is enough for requests to meet in batches, and few enough for a laptop.
+	connections = 128
+	// endless units are more than any benchmark sells.
+	endless = 10_000_000
+)
+
+// fixture is an installation of one API and one consumer, with its servers.
+type fixture struct {
+	*installation.Installation
+	b      *testing.B
+	client redis.UniversalClient
+	store  *redisstore.Store
+	api    string // the API's address
+}
+
+func newFixture(b *testing.B) *fixture {
+	b.Helper()
+	r := installation.Start(b, env, installation.Options{})
+	client := connect.Redis([]string{r.Redis.Addr()}, "")
+	b.Cleanup(func() { _ = client.Close() })
+	return &fixture{
+		Installation: r, b: b, client: client, api: r.APIs[0].Addr,
+		store: redisstore.New(client, redisstore.Options{}),
+	}
+}
+
+func (f *fixture) redisCalls() int64 { return installation.RedisCalls(f.b, f.client) }
+
+// sale exposes a sale and returns its goods id.
+func (f *fixture) sale(units int64) string { return f.PutUp(f.b, units, 1) }
+
+// soldOut exposes a sale of one unit and sells it.
+func (f *fixture) soldOut() string {
+	f.b.Helper()
+	goods := f.sale(1)
+	f.buy(goods, serial.Add(1))
+	return goods
+}
+
+// buy buys a unit and waits until the order is written.
+func (f *fixture) buy(goods string, id int64) (orderSn string) {
+	f.b.Helper()
+	c := f.Buyer(f.b, id)
+	c.Token = f.token(id)
+	one := buyer.Buyer{Client: c, ID: id, GoodsID: goods, Quantity: 1, Patience: time.Minute}
+	result, err := one.Buy(f.b.Context())
+	require.NoError(f.b, err)
+	require.Equal(f.b, buyer.Won, result.Outcome)
+	return result.OrderSn
+}
+
+// token is of a buyer with a name and a phone number, which travel with an order.
+func (f *fixture) token(buyer int64) string {
+	f.b.Helper()
+	text, err := f.BuyerToken(buyer)
+	require.NoError(f.b, err)
+	return text
+}
+
+func (f *fixture) newToken() string { return f.token(serial.Add(1)) }
+
+// pathRequests ask for a path, each as a new buyer.
+func (f *fixture) pathRequests(goods string, n int) (requests [][]byte, tokens []string) {
+	f.b.Helper()
+	for range n {
+		t := f.newToken()
+		requests = append(requests, post("/randomPath?goodsId="+goods, t))
+		tokens = append(tokens, t)
+	}
+	return requests, tokens
+}
+
+// inOrder and scattered number new buyers: one after the other, as a table likes them best, or in
+// no order, as real buyers arrive.
+func inOrder() int64 { return serial.Add(1) }
+
+func scattered() int64 {
+	return serial.Add(1) * 0x9E3779B1 & (1<<31 - 1) // an odd factor: no number repeats
+}
+
+// purchases are of n new buyers, each with a path.
+func (f *fixture) purchases(goods string, n int, buyer func() int64) [][]byte {
+	f.b.Helper()
+	requests := make([][]byte, 0, n+reservation.MaxBatch)
+	for len(requests) < n {
+		grants := make([]reservation.PathGrant, reservation.MaxBatch)
+		for i := range grants {
+			id := buyer()
+			grants[i] = reservation.PathGrant{Path: fmt.Sprintf("%032x", id), BuyerID: id}
+			target := fmt.Sprintf("/%s/decrStock?goodsId=%s", grants[i].Path, goods)
+			requests = append(requests, post(target, f.token(id)))
+		}
+		_, err := f.store.IssuePaths(f.b.Context(), number(goods), 1, time.Minute, grants)
+		require.NoError(f.b, err)
+	}
+	return requests[:n]
+}
+
+// written waits until all orders of a goods are in the database, so that the work of one round does
+// not burden the next.
+func (f *fixture) written(goods string) {
+	f.b.Helper()
+	require.Eventually(f.b, func() bool {
+		v, err := f.store.View(f.b.Context(), number(goods))
+		return err == nil && v.Pending == 0
+	}, time.Minute, 10*time.Millisecond, "orders stay pending")
+}
+
+// answerOf is the API's answer to a request for a path, header and body.
+func (f *fixture) answerOf(goods string) (http.Header, string) {
+	f.b.Helper()
+	url := "http://" + f.api + "/randomPath?goodsId=" + goods
+	req, err := http.NewRequestWithContext(f.b.Context(), http.MethodPost, url, http.NoBody)
+	require.NoError(f.b, err)
+	req.Header.Set("Authorization", "Bearer "+f.token(1))
+	resp, err := http.DefaultClient.Do(req)
+	require.NoError(f.b, err)
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	require.NoError(f.b, err)
+	for _, own := range []string{"Date", "Content-Length", "Content-Type"} { // the server's own
+		resp.Header.Del(own)
+	}
+	return resp.Header, string(body)
+}
+
+// number reads a goods id that the API made.
+func number(goods string) int64 {
+	n, _ := strconv.ParseInt(goods, 10, 64)
+	return n
+}
