@@ -24,7 +24,7 @@ type Prometheus struct{ Base string }
 // prometheusFile is Debian's.
 const prometheusFile = "/usr/bin/prometheus"
 
-// Prometheus starts one. Rules may name a file of rules; they are evaluated twice a second.
+// Prometheus starts one. Rules may name a file of rules; they are evaluated four times a second.
 func (r *Installation) Prometheus(t testing.TB, rules ...string) *Prometheus {
 	t.Helper()
 	dir, addr := t.TempDir(), freePort(t, "127.0.0.1")
@@ -50,7 +50,7 @@ func (r *Installation) Prometheus(t testing.TB, rules ...string) *Prometheus {
 
 func (r *Installation) scrapes(rules []string) string {
 	var b strings.Builder
-	b.WriteString("global:\n  {scrape_interval: 200ms, scrape_timeout: 200ms, evaluation_interval: 500ms}\n")
+	b.WriteString("global:\n  {scrape_interval: 200ms, scrape_timeout: 200ms, evaluation_interval: 250ms}\n")
 	fmt.Fprintf(&b, "rule_files: [%s]\n", strings.Join(rules, ", "))
 	b.WriteString("scrape_configs:\n")
 	for job, programs := range map[string][]*Program{"api": r.APIs, "order-consumer": r.Consumers} {
