@@ -27,7 +27,8 @@ type call struct {
 	item     *openapi3.PathItem
 }
 
-// Load reads api/openapi.yaml and validates it: its structure, its references and each example against its schema.
+// Load reads api/openapi.yaml and validates it: its structure, its references and each example
+// against its schema.
 func Load() (*Document, error) {
 	doc, err := openapi3.NewLoader().LoadFromData(api.OpenAPI())
 	if err != nil {
@@ -42,14 +43,15 @@ func Load() (*Document, error) {
 	}
 	d := &Document{doc: doc, schemas: schemas}
 	for path, item := range doc.Paths.Map() {
-		d.calls = append(d.calls, call{path: path, segments: strings.Split(path[1:], "/"), item: item})
+		d.calls = append(d.calls,
+			call{path: path, segments: strings.Split(path[1:], "/"), item: item})
 	}
 	slices.SortFunc(d.calls, mostLiteral)
 	return d, nil
 }
 
-// mostLiteral puts /orders/{orderSn} before /{randomPath}/decrStock, as the router does: it tries segments as they
-// stand before it takes one for a parameter.
+// mostLiteral puts /orders/{orderSn} before /{randomPath}/decrStock, as the router does: it tries
+// segments as they stand before it takes one for a parameter.
 func mostLiteral(a, b call) int {
 	for i := range min(len(a.segments), len(b.segments)) {
 		if va, vb := isParameter(a.segments[i]), isParameter(b.segments[i]); va != vb {
@@ -62,15 +64,18 @@ func mostLiteral(a, b call) int {
 	return strings.Compare(a.path, b.path)
 }
 
-// Page reports whether a path is a page for people or what one loads, which is no part of the API and not in the document:
-// add a page here. /session is one too, but its address is the API's as well.
+// Page reports whether a path is a page for people or what one loads, which is no part of the API
+// and not in the document: add a page here. /session is one too, but its address is the API's as
+// well.
 func Page(path string) bool {
-	return path == "/" || path == "/console" || strings.HasPrefix(path, "/console/") || strings.HasPrefix(path, "/assets/")
+	return path == "/" || path == "/console" || strings.HasPrefix(path,
+		"/console/") || strings.HasPrefix(path, "/assets/")
 }
 
 func isParameter(segment string) bool { return strings.HasPrefix(segment, "{") }
 
-// find gives the call that a request makes and its path parameters; nil where the document has none.
+// find gives the call that a request makes and its path parameters; nil where the document has
+// none.
 func (d *Document) find(method, path string) (*routers.Route, map[string]string) {
 	if method == http.MethodHead { // answered wherever GET is
 		method = http.MethodGet
@@ -81,7 +86,9 @@ func (d *Document) find(method, path string) (*routers.Route, map[string]string)
 			continue
 		}
 		if op := c.item.GetOperation(method); op != nil {
-			return &routers.Route{Spec: d.doc, Path: c.path, PathItem: c.item, Method: method, Operation: op}, params
+			return &routers.Route{
+				Spec: d.doc, Path: c.path, PathItem: c.item, Method: method, Operation: op,
+			}, params
 		}
 	}
 	return nil, nil

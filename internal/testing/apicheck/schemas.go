@@ -11,8 +11,9 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// schemas are the document's, compiled once each. kin-openapi compiles a schema for each value that it checks, some
-// milliseconds; this is the same validator that it uses for OpenAPI 3.1, informed to keep what it compiled.
+// schemas are the document's, compiled once each. kin-openapi compiles a schema for each value that
+// it checks, some milliseconds; this is the same validator that it uses for OpenAPI 3.1, informed
+// to keep what it compiled.
 type schemas struct {
 	mu       sync.Mutex
 	compiler *jsonschema.Compiler
