@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"strconv"
 	"time"
+
+	"flashsale.dev/seckill/internal/workers"
 )
 
 // maxBody bounds the bytes that are read of an answer.
@@ -32,7 +34,8 @@ type Answer struct {
 	RetryAfter time.Duration   // of the header; 0 without one
 }
 
-// Call makes one call and reads its answer; body may be nil. An answer without the API's common shape
+// Call makes one call and reads its answer; body may be nil. An answer without the API's common
+// shape
 // is an error. A refusal is not: its status and reason are in the answer.
 func (c Client) Call(ctx context.Context, method, path string, body any) (Answer, error) {
 	var text io.Reader
@@ -171,13 +174,8 @@ func (c Client) Drained(ctx context.Context, goodsID string) (Ledger, error) {
 // Sleep waits for d; it returns the error of ctx if that ends first. It returns at once for a time
 // that has passed, so that callers need not check.
 func Sleep(ctx context.Context, d time.Duration) error {
-	if d <= 0 {
-		return ctx.Err()
+	if d > 0 {
+		workers.Sleep(ctx, d)
 	}
-	select {
-	case <-time.After(d):
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return ctx.Err()
 }

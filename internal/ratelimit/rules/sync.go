@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"flashsale.dev/seckill/internal/ratelimit"
+	"flashsale.dev/seckill/internal/workers"
 	"flashsale.dev/seckill/scripts/lua"
 )
 
@@ -57,21 +58,15 @@ func NewSync(client redis.UniversalClient, book *Rulebook) *Sync {
 // Nodes is how many nodes Redis knew at the last sync; at least 1.
 func (s *Sync) Nodes() int { return int(s.nodes.Load()) }
 
-// Run syncs every 250 ms until ctx ends. It passes errors to report, which may be nil.
-// Until Redis answers again the last known limits apply.
+// Run syncs every 250 ms until ctx ends, and passes errors to report. Until Redis answers again
+// the last known limits apply.
 func (s *Sync) Run(ctx context.Context, report func(error)) error {
-	tick := time.NewTicker(syncEvery)
-	defer tick.Stop()
-	for {
-		if err := s.RunOnce(ctx); err != nil && ctx.Err() == nil && report != nil {
+	_ = workers.Every(ctx, syncEvery, func(ctx context.Context) { // ends with ctx alone
+		if err := s.RunOnce(ctx); err != nil && ctx.Err() == nil {
 			report(err)
 		}
-		select {
-		case <-ctx.Done():
-			return s.leave(ctx)
-		case <-tick.C:
-		}
-	}
+	})
+	return s.leave(ctx)
 }
 
 // leave removes this node from the count at once. Otherwise the share of each other node would stay
