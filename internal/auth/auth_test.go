@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
 var secret = []byte("a secret of the tests, of 32 bytes or more")
@@ -18,9 +19,7 @@ type clock struct{ now time.Time }
 func newTokens(t *testing.T, cacheSize int) (*Tokens, *clock) {
 	t.Helper()
 	c := &clock{now: time.Date(2026, 11, 11, 12, 0, 0, 0, time.UTC)}
-	tokens, err := New(secret, cacheSize, func() time.Time { return c.now })
-	require.NoError(t, err)
-	return tokens, c
+	return must.Get(New(secret, cacheSize, func() time.Time { return c.now }))(t), c
 }
 
 func TestTokensVerify_ReturnsTheSignedActor(t *testing.T) {
@@ -28,14 +27,14 @@ func TestTokensVerify_ReturnsTheSignedActor(t *testing.T) {
 		tokens, _ := newTokens(t, cacheSize)
 		for _, a := range []seckill.Actor{
 			{ID: 1, Role: seckill.Operator},
-			{ID: 1<<63 - 1, Role: seckill.Buyer, Name: strings.Repeat("名", MaxName), Phone: strings.Repeat("1", MaxPhone)},
+			{
+				ID: 1<<63 - 1, Role: seckill.Buyer,
+				Name: strings.Repeat("名", MaxName), Phone: strings.Repeat("1", MaxPhone),
+			},
 		} {
-			token, err := tokens.Sign(a, time.Minute)
-			require.NoError(t, err)
+			token := must.Get(tokens.Sign(a, time.Minute))(t)
 			for range 3 {
-				got, err := tokens.Verify(token)
-				require.NoError(t, err)
-				require.Equal(t, a, got)
+				require.Equal(t, a, must.Get(tokens.Verify(token))(t))
 			}
 		}
 	}
@@ -43,12 +42,10 @@ func TestTokensVerify_ReturnsTheSignedActor(t *testing.T) {
 
 func TestTokensVerify_ExpiresCachedTokens(t *testing.T) {
 	tokens, c := newTokens(t, 100)
-	token, err := tokens.Sign(seckill.Actor{ID: 7, Role: seckill.Buyer}, time.Minute)
-	require.NoError(t, err)
-	_, err = tokens.Verify(token)
-	require.NoError(t, err)
+	token := must.Get(tokens.Sign(seckill.Actor{ID: 7, Role: seckill.Buyer}, time.Minute))(t)
+	must.Get(tokens.Verify(token))(t)
 	c.now = c.now.Add(time.Minute)
-	_, err = tokens.Verify(token)
+	_, err := tokens.Verify(token)
 	require.Equal(t, seckill.Unauthenticated, seckill.ReasonOf(err))
 	require.Zero(t, tokens.cache.Len(), "an expired token leaves the cache")
 }
@@ -78,10 +75,9 @@ func TestNew_RefusesAShortSecret(t *testing.T) {
 
 func TestTokensVerify_RefusalRepeatsNoPartOfTheToken(t *testing.T) {
 	tokens, c := newTokens(t, 0)
-	token, err := tokens.Sign(seckill.Actor{ID: 7, Role: seckill.Buyer, Name: "Ann"}, time.Minute)
-	require.NoError(t, err)
-	_, err = tokens.Verify(token + "x")
-	e := err.(*seckill.Error) //nolint:errorlint // what Verify promises
+	token := must.Get(tokens.Sign(seckill.Actor{ID: 7, Role: seckill.Buyer, Name: "Ann"}, time.Minute))(t)
+	_, err := tokens.Verify(token + "x")
+	e := err.(*seckill.Error) //nolint:errorlint // the type that Verify promises
 	require.Equal(t, "the token is not valid", e.Message)
 	c.now = c.now.Add(time.Hour)
 	_, err = tokens.Verify(token)
@@ -90,14 +86,8 @@ func TestTokensVerify_RefusalRepeatsNoPartOfTheToken(t *testing.T) {
 
 func FuzzTokens_Verify(f *testing.F) {
 	now := time.Date(2026, 11, 11, 12, 0, 0, 0, time.UTC) // each fuzzing process must sign the same token
-	tokens, err := New(secret, 0, func() time.Time { return now })
-	if err != nil {
-		f.Fatal(err)
-	}
-	good, err := tokens.Sign(seckill.Actor{ID: 7, Role: seckill.Buyer}, time.Hour)
-	if err != nil {
-		f.Fatal(err)
-	}
+	tokens := must.Get(New(secret, 0, func() time.Time { return now }))(f)
+	good := must.Get(tokens.Sign(seckill.Actor{ID: 7, Role: seckill.Buyer}, time.Hour))(f)
 	f.Add(good)
 	f.Add("a.b.c")
 	f.Add("")
@@ -114,14 +104,9 @@ func FuzzTokens_Verify(f *testing.F) {
 
 func BenchmarkTokens_Verify(b *testing.B) {
 	for name, cacheSize := range map[string]int{"cached": 100, "uncached": 0} {
-		tokens, err := New(secret, cacheSize, time.Now)
-		if err != nil {
-			b.Fatal(err)
-		}
-		token, err := tokens.Sign(seckill.Actor{ID: 7, Role: seckill.Buyer, Name: "Ann Lee", Phone: "+4479460123456"}, time.Hour)
-		if err != nil {
-			b.Fatal(err)
-		}
+		tokens := must.Get(New(secret, cacheSize, time.Now))(b)
+		ann := seckill.Actor{ID: 7, Role: seckill.Buyer, Name: "Ann Lee", Phone: "+4479460123456"}
+		token := must.Get(tokens.Sign(ann, time.Hour))(b)
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
 				if _, err := tokens.Verify(token); err != nil {
@@ -135,15 +120,12 @@ func BenchmarkTokens_Verify(b *testing.B) {
 func TestTokensVerify_CacheIsBoundedAndKeepsUsedTokens(t *testing.T) {
 	tokens, _ := newTokens(t, 10)
 	sign := func(id int64) string {
-		token, err := tokens.Sign(seckill.Actor{ID: id, Role: seckill.Buyer}, time.Hour)
-		require.NoError(t, err)
-		return token
+		return must.Get(tokens.Sign(seckill.Actor{ID: id, Role: seckill.Buyer}, time.Hour))(t)
 	}
 	used := sign(1)
 	for id := range int64(100) {
 		for _, token := range []string{used, sign(id + 2)} {
-			_, err := tokens.Verify(token)
-			require.NoError(t, err)
+			must.Get(tokens.Verify(token))(t)
 		}
 		require.True(t, tokens.cache.Contains(sha256.Sum256([]byte(used))))
 		require.LessOrEqual(t, tokens.cache.Len(), 10)

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
 func phoneKey(id string) PhoneKey {
@@ -14,25 +16,24 @@ func phoneKey(id string) PhoneKey {
 
 func newPhones(t testing.TB, keys ...PhoneKey) *Phones {
 	t.Helper()
-	p, err := NewPhones(keys...)
-	require.NoError(t, err)
-	return p
+	return must.Get(NewPhones(keys...))(t)
 }
 
 func TestPhonesOpen_NeedsTheSameBuyer(t *testing.T) {
 	p := newPhones(t, phoneKey("a"))
-	for _, phone := range []string{"", "138", "+4479460123456", strings.Repeat("☎", MaxPhone), strings.Repeat("\U0001f4de", MaxPhone), "~1.a.AAAA"} {
+	for _, phone := range []string{
+		"", "138", "+4479460123456", strings.Repeat("☎", MaxPhone),
+		strings.Repeat("\U0001f4de", MaxPhone), "~1.a.AAAA",
+	} {
 		kept := p.Seal(7, phone)
 		require.LessOrEqual(t, len(kept), 220)
 		if phone != "" {
 			require.NotContains(t, kept, phone)
 			require.NotEqual(t, kept, p.Seal(7, phone), "twice the same number does not look the same")
 		}
-		got, err := p.Open(7, kept)
-		require.NoError(t, err)
-		require.Equal(t, phone, got)
+		require.Equal(t, phone, must.Get(p.Open(7, kept))(t))
 		if phone != "" {
-			_, err = p.Open(8, kept)
+			_, err := p.Open(8, kept)
 			require.ErrorIs(t, err, ErrSealed, "moved to another buyer's order")
 		}
 	}
@@ -41,9 +42,7 @@ func TestPhonesOpen_NeedsTheSameBuyer(t *testing.T) {
 func TestPhonesOpen_ReturnsUnencryptedNumbers(t *testing.T) {
 	p := newPhones(t, phoneKey("a"))
 	for _, old := range []string{"", "+49 30 1234", "~", "~1", "~2.a.b"} {
-		got, err := p.Open(7, old)
-		require.NoError(t, err)
-		require.Equal(t, old, got)
+		require.Equal(t, old, must.Get(p.Open(7, old))(t))
 	}
 }
 
@@ -52,32 +51,32 @@ func TestPhonesOpen_AcceptsOldKeysDuringRotation(t *testing.T) {
 	between := newPhones(t, phoneKey("b"), DerivedPhoneKey([]byte("the order secret")))
 	after := newPhones(t, phoneKey("b"))
 	old := before.Seal(7, "12345678")
-	got, err := between.Open(7, old)
-	require.NoError(t, err)
-	require.Equal(t, "12345678", got)
-	got, err = after.Open(7, between.Seal(7, "12345678"))
-	require.NoError(t, err, "the first key seals")
-	require.Equal(t, "12345678", got)
-	for _, kept := range []string{old, old[:len(old)-1], "~1.", "~1.b", "~1.b.", "~1.b.%", "~1.b.AAAA", strings.Replace(old, ".0.", ".b.", 1)} {
-		_, err = after.Open(7, kept)
+	require.Equal(t, "12345678", must.Get(between.Open(7, old))(t))
+	require.Equal(t, "12345678", must.Get(after.Open(7, between.Seal(7, "12345678")))(t, "the first key seals"))
+	for _, kept := range []string{
+		old, old[:len(old)-1], "~1.", "~1.b", "~1.b.", "~1.b.%", "~1.b.AAAA",
+		strings.Replace(old, ".0.", ".b.", 1),
+	} {
+		_, err := after.Open(7, kept)
 		require.ErrorIs(t, err, ErrSealed, kept)
 	}
 }
 
 func TestParsePhoneKeys_AcceptsOnlyTheirForm(t *testing.T) {
 	good := base64.StdEncoding.EncodeToString(phoneKey("x").Key)
-	keys, err := ParsePhoneKeys("2026b:" + good + ", 1:" + good)
-	require.NoError(t, err)
+	keys := must.Get(ParsePhoneKeys("2026b:" + good + ", 1:" + good))(t)
 	require.Equal(t, []string{"2026b", "1"}, []string{keys[0].ID, keys[1].ID})
 	require.Equal(t, phoneKey("x").Key, keys[1].Key)
-	keys, err = ParsePhoneKeys("")
-	require.NoError(t, err)
+	keys = must.Get(ParsePhoneKeys(""))(t)
 	require.Empty(t, keys)
-	for _, bad := range []string{",", good, "1:", "1:short", "0:" + good, ":" + good, "A:" + good, "123456789:" + good, "1:" + good + ",1:" + good, "1:" + good + ","} {
+	for _, bad := range []string{
+		",", good, "1:", "1:short", "0:" + good, ":" + good, "A:" + good, "123456789:" + good,
+		"1:" + good + ",1:" + good, "1:" + good + ",",
+	} {
 		_, err := ParsePhoneKeys(bad)
 		require.ErrorIs(t, err, ErrPhoneKeys, bad)
 	}
-	_, err = NewPhones()
+	_, err := NewPhones()
 	require.Error(t, err)
 	_, err = NewPhones(PhoneKey{ID: "1", Key: []byte("short")})
 	require.Error(t, err)

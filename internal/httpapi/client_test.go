@@ -10,41 +10,39 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/seckill"
-	"flashsale.dev/seckill/internal/seckill/reservation"
 	"flashsale.dev/seckill/internal/testing/badrequests"
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
-// The people of the tests.
-func buyer() seckill.Actor {
-	return seckill.Actor{ID: 7, Role: seckill.Buyer, Name: "Ann Lee", Phone: "+4479460123456"}
+// The users of the tests.
+func buyer() actor {
+	return actor{ID: 7, Role: seckill.Buyer, Name: "Ann Lee", Phone: "+4479460123456"}
 }
-func otherBuyer() seckill.Actor    { return seckill.Actor{ID: 8, Role: seckill.Buyer} }
-func merchant() seckill.Actor      { return seckill.Actor{ID: 70, Role: seckill.Merchant} }
-func otherMerchant() seckill.Actor { return seckill.Actor{ID: 80, Role: seckill.Merchant} }
-func operator() seckill.Actor      { return seckill.Actor{ID: 1, Role: seckill.Operator} }
+func otherBuyer() actor    { return actor{ID: 8, Role: seckill.Buyer} }
+func merchant() actor      { return actor{ID: 70, Role: seckill.Merchant} }
+func otherMerchant() actor { return actor{ID: 80, Role: seckill.Merchant} }
+func operator() actor      { return actor{ID: 1, Role: seckill.Operator} }
 
 const longID = 9007199254740993 // 2^53+1: a double would round it
 
-// sell puts an ongoing sale of ten units into the fake.
-func (h *fixture) sell(id int64) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.sales[id] = seckill.Sale{
-		GoodsID: id, MerchantID: merchant().ID, Title: "A phone", Price: 199900, Total: 10, Stock: 10, PerBuyerLimit: 1000,
-		StartAt: h.now.Add(-time.Minute), EndAt: h.now.Add(time.Hour), Rate: seckill.DefaultRate(), Status: seckill.Exposed,
-		CreatedAt: h.now, UpdatedAt: h.now,
+// sell puts an ongoing sale of ten units into the fake. A test may change the sale.
+func (h *fixture) sell(id int64, changes ...func(s *sale)) {
+	defer h.lock()()
+	s := sale{
+		GoodsID: id, MerchantID: merchant().ID, Title: "A phone", Price: 199900, Total: 10, Stock: 10,
+		PerBuyerLimit: 1000, StartAt: h.now.Add(-time.Minute), EndAt: h.now.Add(time.Hour),
+		Rate: seckill.DefaultRate(), Status: seckill.Exposed, CreatedAt: h.now, UpdatedAt: h.now,
 	}
+	for _, change := range changes {
+		change(&s)
+	}
+	h.sales[id] = s
 }
 
-func (h *fixture) order(sn string, goods int64, who seckill.Actor) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.orders[sn] = order.Order{
-		OrderLine: reservation.OrderLine{OrderSn: sn, BuyerID: who.ID, Quantity: 2, Name: who.Name, Phone: who.Phone},
-		GoodsID:   goods, Status: order.Created, Amount: 399800, CreatedAt: h.now, PayBy: h.now.Add(15 * time.Minute),
-	}
+func (h *fixture) order(sn string, goods int64, who actor) {
+	defer h.lock()()
+	h.orders[sn] = newOrder(sn, goods, who, 2, 199900, h.now)
 }
 
 func (h *fixture) fixture() badrequests.Fixture {
@@ -54,12 +52,13 @@ func (h *fixture) fixture() badrequests.Fixture {
 	path := strings.Repeat("0a", 16)
 	h.paths[pathKey(longID, buyer().ID, path)] = ""
 	return badrequests.Fixture{
-		Secret: secret, Buyer: buyer(), OtherBuyer: otherBuyer(), Merchant: merchant(), OtherMerchant: otherMerchant(),
+		Secret: secret, Buyer: buyer(), OtherBuyer: otherBuyer(),
+		Merchant: merchant(), OtherMerchant: otherMerchant(),
 		GoodsID: longID, OtherGoods: 43, NoGoods: 44, OrderSn: "order-1", Path: path,
 	}
 }
 
-// reply is an answer, taken apart.
+// reply is a response in the one shape.
 type reply struct {
 	Status    int
 	Header    http.Header
@@ -71,58 +70,54 @@ type reply struct {
 	raw       string
 }
 
-func (r reply) into(h *fixture, v any) { require.NoError(h.t, json.Unmarshal(r.Data, v), r.raw) }
-
-// ask sends a request as somebody (nil is nobody) and takes the answer apart. Header fields come in pairs.
-func (h *fixture) ask(who *seckill.Actor, method, target, body string, header ...string) reply {
+// dataOf decodes a reply's data.
+func dataOf[T any](h *fixture, r reply) (data T) {
 	h.t.Helper()
-	req, err := http.NewRequestWithContext(h.t.Context(), method, h.url+target, strings.NewReader(body))
-	require.NoError(h.t, err)
-	if who != nil {
-		token, err := h.tokens.Sign(*who, time.Hour)
-		require.NoError(h.t, err)
-		req.Header.Set("Authorization", "Bearer "+token)
-	}
+	require.NoError(h.t, json.Unmarshal(r.Data, &data), r.raw)
+	return data
+}
+
+// do sends a request and reads the response. Header fields come in pairs.
+func (h *fixture) do(method, target, body string, header ...string) (*http.Response, string) {
+	h.t.Helper()
+	req := must.Get(http.NewRequestWithContext(
+		h.t.Context(), method, h.url+target, strings.NewReader(body)))(h.t)
 	for i := 0; i < len(header); i += 2 {
 		req.Header.Add(header[i], header[i+1])
 	}
-	res, err := h.client.Do(req)
-	require.NoError(h.t, err)
+	res := must.Get(h.client.Do(req))(h.t)
 	defer func() { _ = res.Body.Close() }()
-	raw, err := io.ReadAll(res.Body)
-	require.NoError(h.t, err)
-	r := reply{Status: res.StatusCode, Header: res.Header, raw: string(raw)}
+	return res, string(must.Get(io.ReadAll(res.Body))(h.t))
+}
+
+// ask sends a request without a token.
+func (h *fixture) ask(method, target, body string, header ...string) reply {
+	h.t.Helper()
+	res, raw := h.do(method, target, body, header...)
+	r := reply{Status: res.StatusCode, Header: res.Header, raw: raw}
 	if method != http.MethodHead {
-		require.NoError(h.t, json.Unmarshal(raw, &r), string(raw))
+		require.NoError(h.t, json.Unmarshal([]byte(raw), &r), raw)
 	}
 	return r
 }
 
-func (h *fixture) token(who seckill.Actor) string {
+// as sends a request with a user's token.
+func (h *fixture) as(who actor, method, target, body string, header ...string) reply {
 	h.t.Helper()
-	token, err := h.tokens.Sign(who, time.Hour)
-	require.NoError(h.t, err)
-	return token
+	return h.ask(method, target, body, append(header, "Authorization", h.bearer(who))...)
 }
 
-// csv asks for a list as a file.
-func (h *fixture) csv(who seckill.Actor, target string) string {
+// want fails the test where a reply has another status.
+func (h *fixture) want(status int, r reply) reply {
 	h.t.Helper()
-	req, err := http.NewRequestWithContext(h.t.Context(), http.MethodGet, h.url+target, nil)
-	require.NoError(h.t, err)
-	req.Header.Set("Authorization", "Bearer "+h.token(who))
-	res, err := h.client.Do(req)
-	require.NoError(h.t, err)
-	defer func() { _ = res.Body.Close() }()
-	raw, err := io.ReadAll(res.Body)
-	require.NoError(h.t, err)
-	require.Contains(h.t, res.Header.Get("Content-Type"), "text/csv")
-	return string(raw)
+	require.Equal(h.t, status, r.Status, r.raw)
+	return r
 }
 
-func (h *fixture) as(who seckill.Actor, method, target, body string, header ...string) reply {
+// bearer returns a user's Authorization header.
+func (h *fixture) bearer(who actor) string {
 	h.t.Helper()
-	return h.ask(&who, method, target, body, header...)
+	return "Bearer " + must.Get(h.tokens.Sign(who, 24*time.Hour))(h.t)
 }
 
 func text(id int64) string { return strconv.FormatInt(id, 10) }

@@ -9,27 +9,25 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
 func TestConsolePages_AreForSellers(t *testing.T) {
 	h := newFixture(t)
-	cookie := func(who seckill.Actor) string { c := h.enter(who); return c.Name + "=" + c.Value }
-	ops := seckill.Actor{ID: 1, Role: seckill.Operator}
 	for _, c := range []struct {
-		path, who string
-		status    int
+		path, cookie string
+		status       int
 	}{
 		{"/console", "", 303},
-		{"/console", cookie(buyer()), 403},
-		{"/console", cookie(merchant()), 200},
-		{"/console/sales/43", cookie(merchant()), 200},
-		{"/console/sales/x", cookie(merchant()), 404},
-		{"/console/sales/-1", cookie(merchant()), 404},
-		{"/console/operations", cookie(merchant()), 403},
-		{"/console/operations", cookie(ops), 200},
+		{"/console", h.cookie(buyer()), 403},
+		{"/console", h.cookie(merchant()), 200},
+		{"/console/sales/43", h.cookie(merchant()), 200},
+		{"/console/sales/x", h.cookie(merchant()), 404},
+		{"/console/sales/-1", h.cookie(merchant()), 404},
+		{"/console/operations", h.cookie(merchant()), 403},
+		{"/console/operations", h.cookie(operator()), 200},
 	} {
-		res, body := h.openPage(c.path, "Cookie", c.who)
+		res, body := h.openPage(c.path, "Cookie", c.cookie)
 		require.Equal(t, c.status, res.StatusCode, c.path)
 		if c.status == 303 {
 			require.Equal(t, "/session?to=%2Fconsole", res.Header.Get("Location"))
@@ -44,12 +42,10 @@ func TestConsolePages_AreForSellers(t *testing.T) {
 func TestSaleEvents_SendSnapshots(t *testing.T) {
 	h := newFixture(t)
 	f := h.fixture()
-	c := h.enter(f.Merchant)
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, h.url+"/admin/sales/"+text(f.GoodsID)+"/events", nil)
-	require.NoError(t, err)
-	req.AddCookie(c)
-	res, err := h.client.Do(req)
-	require.NoError(t, err)
+	events := func(goods int64) string { return "/admin/sales/" + text(goods) + "/events" }
+	req := must.Get(http.NewRequestWithContext(t.Context(), "GET", h.url+events(f.GoodsID), nil))(t)
+	req.Header.Set("Cookie", h.cookie(f.Merchant))
+	res := must.Get(h.client.Do(req))(t)
 	defer func() { _ = res.Body.Close() }()
 	require.Equal(t, http.StatusOK, res.StatusCode)
 	require.Equal(t, "text/event-stream; charset=utf-8", res.Header.Get("Content-Type"))
@@ -61,10 +57,11 @@ func TestSaleEvents_SendSnapshots(t *testing.T) {
 		Figures struct{ Total int64 }
 		Ledger  struct{ Balanced bool }
 	}
-	require.NoError(t, json.Unmarshal([]byte(strings.TrimPrefix(lines.Text(), "data: ")), &p), lines.Text())
+	data := strings.TrimPrefix(lines.Text(), "data: ")
+	require.NoError(t, json.Unmarshal([]byte(data), &p), data)
 	require.Positive(t, p.Figures.Total)
 	require.True(t, p.Ledger.Balanced)
 
-	require.Equal(t, "FORBIDDEN", h.as(f.OtherMerchant, "GET", "/admin/sales/"+text(f.GoodsID)+"/events", "").Reason)
-	require.Equal(t, "NOT_FOUND", h.as(f.Merchant, "GET", "/admin/sales/"+text(f.NoGoods)+"/events", "").Reason)
+	require.Equal(t, "FORBIDDEN", h.as(f.OtherMerchant, "GET", events(f.GoodsID), "").Reason)
+	require.Equal(t, "NOT_FOUND", h.as(f.Merchant, "GET", events(f.NoGoods), "").Reason)
 }

@@ -1,7 +1,6 @@
 package httpapi_test
 
 import (
-	"io"
 	"net/http"
 	"testing"
 
@@ -11,15 +10,8 @@ import (
 )
 
 func TestOpenAPI_IsServed(t *testing.T) {
-	h := newFixture(t)
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, h.url+"/openapi.yaml", nil)
-	require.NoError(t, err)
-	res, err := h.client.Do(req)
-	require.NoError(t, err)
-	defer res.Body.Close()
-	body, err := io.ReadAll(res.Body)
-	require.NoError(t, err)
+	res, body := newFixture(t).do("GET", "/openapi.yaml", "")
 	require.Equal(t, http.StatusOK, res.StatusCode)
 	require.Equal(t, "application/yaml", res.Header.Get("Content-Type"))
-	require.Equal(t, api.OpenAPI(), body)
+	require.Equal(t, string(api.OpenAPI()), body)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
 // What the hot answers write by themselves is what the encoder would write of them.
@@ -24,17 +25,12 @@ func TestAppendEnvelope_EqualsTheEncoder(t *testing.T) {
 		"nothing":      errorData{},
 	} {
 		e := envelope{Code: 409, Reason: seckill.SoldOut, Message: "it's \"sold\" out\t\xff", Data: data, RequestID: "id-1"}
-		want, err := json.Marshal(e, jsontext.AllowInvalidUTF8(true))
-		require.NoError(t, err, name)
-		got, err := appendEnvelope(nil, e)
-		require.NoError(t, err, name)
-		require.Equal(t, string(want), string(got), name)
+		require.Equal(t, string(must.Get(json.Marshal(e, jsontext.AllowInvalidUTF8(true)))(t, name)), string(must.Get(appendEnvelope(nil, e))(t, name)), name)
 	}
 }
 
 func TestErrorData_IsSorted(t *testing.T) {
-	got, err := appendValue(nil, errorData{"startAt": time.UnixMilli(1).UTC(), "available": int64(7), "b": nil})
-	require.NoError(t, err)
+	got := must.Get(appendValue(nil, errorData{"startAt": time.UnixMilli(1).UTC(), "available": int64(7), "b": nil}))(t)
 	require.JSONEq(t, `{"available":7,"b":{},"startAt":"1970-01-01T00:00:00.001Z"}`, string(got))
 	require.Equal(t, `{"available":7,"b":{},"startAt":"1970-01-01T00:00:00.001Z"}`, string(got))
 }

@@ -3,8 +3,6 @@ package httpapi_test
 import (
 	"context"
 	"fmt"
-	"maps"
-	"slices"
 	"time"
 
 	"flashsale.dev/seckill/internal/order"
@@ -14,7 +12,7 @@ import (
 	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
-func (f *fake) LimitPath(ctx context.Context, _ seckill.View, _ seckill.Actor) error {
+func (f *fake) LimitPath(ctx context.Context, _ seckill.View, _ actor) error {
 	if f.wait > 0 {
 		select {
 		case <-time.After(f.wait):
@@ -33,9 +31,9 @@ func (f *fake) Place(ctx context.Context, p purchase.Request) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	sn, known := f.paths[pathKey(p.GoodsID, p.Buyer.ID, p.Path)]
+	defer f.lock()()
+	path := pathKey(p.GoodsID, p.Buyer.ID, p.Path)
+	sn, known := f.paths[path]
 	switch {
 	case !known:
 		return "", reservation.Verdict{Code: reservation.WrongPath}.Err()
@@ -45,16 +43,26 @@ func (f *fake) Place(ctx context.Context, p purchase.Request) (string, error) {
 		return "", reservation.Verdict{Code: reservation.TooFew, Available: v.Available}.Err()
 	}
 	sn = fmt.Sprintf("order-%d", len(f.orders)+1)
-	f.paths[pathKey(p.GoodsID, p.Buyer.ID, p.Path)] = sn
-	f.orders[sn] = order.Order{
-		OrderLine: reservation.OrderLine{OrderSn: sn, BuyerID: p.Buyer.ID, Quantity: p.Quantity, Name: p.Buyer.Name, Phone: p.Buyer.Phone},
-		GoodsID:   p.GoodsID, Status: order.Created, Amount: v.Price * p.Quantity, CreatedAt: f.now, PayBy: f.now.Add(time.Hour),
-	}
+	f.paths[path] = sn
+	f.orders[sn] = newOrder(sn, p.GoodsID, p.Buyer, p.Quantity, v.Price, f.now)
 	f.writes++
 	return sn, nil
 }
 
-func (f *fake) find(by seckill.Actor, sn string) (order.Order, error) {
+// newOrder returns an order that may be paid for an hour.
+func newOrder(
+	sn string, goods int64, buyer actor, quantity, price int64, now time.Time,
+) order.Order {
+	return order.Order{
+		OrderLine: reservation.OrderLine{
+			OrderSn: sn, BuyerID: buyer.ID, Quantity: quantity, Name: buyer.Name, Phone: buyer.Phone,
+		},
+		GoodsID: goods, Status: order.Created, Amount: price * quantity,
+		CreatedAt: now, PayBy: now.Add(time.Hour),
+	}
+}
+
+func (f *fake) find(by actor, sn string) (order.Order, error) {
 	o, ok := f.orders[sn]
 	if !ok {
 		return o, seckill.NewError(seckill.NotFound, "there is no such order")
@@ -65,77 +73,73 @@ func (f *fake) find(by seckill.Actor, sn string) (order.Order, error) {
 	return o, nil
 }
 
-func (f *fake) Find(_ context.Context, by seckill.Actor, sn string) (order.Order, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
+func (f *fake) Find(_ context.Context, by actor, sn string) (order.Order, error) {
+	defer f.lock()()
 	return f.find(by, sn)
 }
 
-func (f *fake) some(before string, limit int, want func(order.Order) bool) []order.Order {
-	var out []order.Order
-	for _, sn := range slices.Backward(slices.Sorted(maps.Keys(f.orders))) {
-		if (before == "" || sn < before) && want(f.orders[sn]) && len(out) < limit {
-			out = append(out, f.orders[sn])
-		}
-	}
-	return out
+func (f *fake) Mine(
+	_ context.Context, by actor, before string, limit int,
+) ([]order.Order, error) {
+	defer f.lock()()
+	own := func(o order.Order) bool { return o.BuyerID == by.ID }
+	return newest(f.orders, before, limit, own), nil
 }
 
-func (f *fake) Mine(_ context.Context, by seckill.Actor, before string, limit int) ([]order.Order, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.some(before, limit, func(o order.Order) bool { return o.BuyerID == by.ID }), nil
-}
-
-func (f *fake) OfGoods(_ context.Context, by seckill.Actor, id int64, st order.Status, before string, limit int) ([]order.Order, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
+func (f *fake) OfGoods(
+	_ context.Context, by actor, id int64, status order.Status, before string, limit int,
+) ([]order.Order, error) {
+	defer f.lock()()
 	if _, err := f.sale(by, id); err != nil {
 		return nil, err
 	}
 	f.reads++
-	return f.some(before, limit, func(o order.Order) bool { return o.GoodsID == id && (st == "" || o.Status == st) }), nil
+	return newest(f.orders, before, limit, func(o order.Order) bool {
+		return o.GoodsID == id && (status == "" || o.Status == status)
+	}), nil
 }
 
-func (f *fake) end(by seckill.Actor, sn string, st order.Status) (order.Order, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
+func (f *fake) end(by actor, sn string, status order.Status) (order.Order, error) {
+	defer f.lock()()
 	o, err := f.find(by, sn)
 	if err != nil {
 		return o, err
 	}
-	if o.Status != order.Created && o.Status != st {
+	if o.Status != order.Created && o.Status != status {
 		return o, seckill.NewError(seckill.Conflict, "the order is %s", o.Status)
 	}
-	o.Status = st
+	o.Status = status
 	f.orders[sn] = o
 	f.writes++
 	return o, nil
 }
 
-func (f *fake) Pay(_ context.Context, by seckill.Actor, sn string) (order.Order, error) {
+func (f *fake) Pay(_ context.Context, by actor, sn string) (order.Order, error) {
 	return f.end(by, sn, order.Paid)
 }
 
-func (f *fake) Receive(_ context.Context, id, sn string, amount int64) (payment.Receipt, error) {
-	f.mu.Lock()
+func (f *fake) Cancel(_ context.Context, by actor, sn string) (order.Order, error) {
+	return f.end(by, sn, order.Cancelled)
+}
+
+func (f *fake) Receive(
+	_ context.Context, id, sn string, amount int64,
+) (payment.Receipt, error) {
+	unlock := f.lock()
 	o, ok := f.orders[sn]
-	f.mu.Unlock()
+	unlock()
 	if !ok {
 		return payment.Receipt{}, seckill.NewError(seckill.NotFound, "there is no such order")
 	}
 	if amount != o.Amount {
 		return payment.Receipt{}, seckill.NewError(seckill.Conflict, "the amount is not the order's")
 	}
-	r := payment.Receipt{Payment: payment.Payment{ID: id, OrderSn: sn, Amount: amount}, State: payment.Kept}
-	o, err := f.end(seckill.Actor{ID: o.BuyerID}, sn, order.Paid)
-	if err != nil {
-		o.Status, r.State, r.Reason = order.Cancelled, payment.Refunding, payment.RefundCancelled
+	p := payment.Payment{ID: id, OrderSn: sn, Amount: amount}
+	if o, err := f.end(actor{ID: o.BuyerID}, sn, order.Paid); err == nil {
+		return payment.Receipt{Payment: p, State: payment.Kept, Order: o}, nil
 	}
-	r.Order = o
-	return r, nil
-}
-
-func (f *fake) Cancel(_ context.Context, by seckill.Actor, sn string) (order.Order, error) {
-	return f.end(by, sn, order.Cancelled)
+	o.Status = order.Cancelled
+	return payment.Receipt{
+		Payment: p, State: payment.Refunding, Reason: payment.RefundCancelled, Order: o,
+	}, nil
 }

@@ -20,14 +20,14 @@ import (
 	"flashsale.dev/seckill/internal/ratelimit/rules"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/testing/apicheck"
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
 type node = map[string]any
 
 func openAPI(t *testing.T) node {
 	t.Helper()
-	raw, err := os.ReadFile("../../api/openapi.yaml")
-	require.NoError(t, err)
+	raw := must.Get(os.ReadFile("../../api/openapi.yaml"))(t)
 	var doc node
 	require.NoError(t, yaml.Unmarshal(raw, &doc))
 	return doc

@@ -12,6 +12,7 @@ import (
 
 	"flashsale.dev/seckill/internal/httpapi/params"
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
 func saleFields() []string {
@@ -69,8 +70,7 @@ func FuzzNewSale(f *testing.F) {
 func TestPage_CursorsRoundTrip(t *testing.T) {
 	l := page([]int{1, 2, 3}, 2, func(i int) int { return i }, func(int) string { return saleKey(77) })
 	require.Equal(t, []int{1, 2}, l.Items)
-	p, err := readFields("cursor="+*l.NextCursor, "", "", []string{"cursor"})
-	require.NoError(t, err)
+	p := must.Get(readFields("cursor="+*l.NextCursor, "", "", []string{"cursor"}))(t)
 	require.Equal(t, int64(77), p.cursorID())
 	require.NoError(t, p.Err())
 	require.Empty(t, p.cursor(orderCursor, isOrderSn), "a cursor of another list")

@@ -1,29 +1,30 @@
 package httpapi_test
 
 import (
-	"encoding/json"
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// enter signs a browser in and gives the cookie that it got.
-func (h *fixture) enter(who seckill.Actor, header ...string) *http.Cookie {
+// enter signs a browser in and returns the cookie that it got.
+func (h *fixture) enter(who actor, header ...string) *http.Cookie {
 	h.t.Helper()
-	token, err := h.tokens.Sign(who, time.Hour)
-	require.NoError(h.t, err)
-	body, err := json.Marshal(map[string]string{"token": token})
-	require.NoError(h.t, err)
-	r := h.ask(nil, "POST", "/session", string(body), header...)
-	require.Equal(h.t, http.StatusOK, r.Status, r.raw)
+	body := `{"token":"` + strings.TrimPrefix(h.bearer(who), "Bearer ") + `"}`
+	r := h.want(200, h.ask("POST", "/session", body, header...))
 	cookies := (&http.Response{Header: r.Header}).Cookies()
 	require.Len(h.t, cookies, 1)
 	return cookies[0]
+}
+
+// cookie returns the Cookie header of a user's browser.
+func (h *fixture) cookie(who actor) string {
+	h.t.Helper()
+	c := h.enter(who)
+	return c.Name + "=" + c.Value
 }
 
 func TestCreateSession_SetsAnHTTPOnlyCookie(t *testing.T) {
@@ -39,30 +40,29 @@ func TestCreateSession_SetsAnHTTPOnlyCookie(t *testing.T) {
 	c = h.enter(buyer(), "X-Forwarded-Proto", "https")
 	require.Equal(t, "__Host-session", c.Name, "a proxy that is believed says TLS")
 	require.True(t, c.Secure)
-	require.Equal(t, http.StatusOK, h.ask(nil, "GET", "/orders", "", "Cookie", c.Name+"="+c.Value, "X-Forwarded-Proto", "https").Status)
-	require.Equal(t, http.StatusUnauthorized, h.ask(nil, "GET", "/orders", "", "Cookie", c.Name+"="+c.Value).Status, "of the other name")
+	h.want(200, h.ask("GET", "/orders", "", "Cookie", c.Name+"="+c.Value, "X-Forwarded-Proto", "https"))
+	require.Equal(t, http.StatusUnauthorized, h.ask("GET", "/orders", "", "Cookie", c.Name+"="+c.Value).Status, "of the other name")
 }
 
 func TestAuthenticate_PrefersTheBearerToken(t *testing.T) {
 	h := newFixture(t)
-	c := h.enter(buyer())
-	cookie := []string{"Cookie", c.Name + "=" + c.Value}
-	require.Equal(t, http.StatusOK, h.ask(nil, "GET", "/orders", "", cookie...).Status)
-	require.Equal(t, http.StatusForbidden, h.as(merchant(), "GET", "/orders", "", cookie...).Status, "the bearer counts")
-	require.Equal(t, http.StatusUnauthorized, h.ask(nil, "GET", "/orders", "", append(cookie, "Authorization", "Bearer x")...).Status)
-	require.Equal(t, http.StatusUnauthorized, h.ask(nil, "GET", "/orders", "", "Cookie", "session=x").Status)
-	twice := []string{"Cookie", "session=x; " + c.Name + "=" + c.Value}
-	require.Equal(t, http.StatusUnauthorized, h.ask(nil, "GET", "/orders", "", twice...).Status, "one of two is not ours")
+	cookie := []string{"Cookie", h.cookie(buyer())}
+	h.want(200, h.ask("GET", "/orders", "", cookie...))
+	h.want(403, h.as(merchant(), "GET", "/orders", "", cookie...))
+	h.want(401, h.ask("GET", "/orders", "", append(cookie, "Authorization", "Bearer x")...))
+	h.want(401, h.ask("GET", "/orders", "", "Cookie", "session=x"))
+	h.want(401, h.ask("GET", "/orders", "", "Cookie", "session=x; "+cookie[1])) // one is not ours
 
-	r := h.ask(nil, "DELETE", "/session", "", cookie...)
-	require.Equal(t, http.StatusOK, r.Status)
-	require.Contains(t, r.Header.Get("Set-Cookie"), "session=; Path=/; Max-Age=0; HttpOnly; SameSite=Lax")
+	r := h.want(200, h.ask("DELETE", "/session", "", cookie...))
+	require.Contains(t, r.Header.Get("Set-Cookie"),
+		"session=; Path=/; Max-Age=0; HttpOnly; SameSite=Lax")
 }
 
-// What another site has a browser send must not count, reads included; programs say nothing of where they come from.
+// A browser sends the cookie with what another site asks for. That must not count, reads included.
+// Programs send no header that names a site.
 func TestAuthenticate_RefusesOtherSites(t *testing.T) {
 	h := newFixture(t)
-	c := h.enter(buyer())
+	cookie := h.cookie(buyer())
 	host := strings.TrimPrefix(h.url, "http://")
 	for name, from := range map[string]struct {
 		header []string
@@ -80,13 +80,12 @@ func TestAuthenticate_RefusesOtherSites(t *testing.T) {
 	} {
 		for _, call := range []string{"GET /orders", "DELETE /session"} {
 			method, path, _ := strings.Cut(call, " ")
-			r := h.ask(nil, method, path, "", append([]string{"Cookie", c.Name + "=" + c.Value}, from.header...)...)
+			r := h.ask(method, path, "", append(from.header, "Cookie", cookie)...)
 			require.Equal(t, from.status, r.Status, "%s: %s", name, call)
 		}
-		r := h.as(buyer(), "GET", "/orders", "", from.header...)
-		require.Equal(t, 200, r.Status, "%s: a bearer is no cookie", name)
+		h.want(200, h.as(buyer(), "GET", "/orders", "", from.header...)) // a bearer is no cookie
 	}
-	r := h.ask(nil, "POST", "/session", `{"token":"x"}`, "Sec-Fetch-Site", "cross-site")
+	r := h.ask("POST", "/session", `{"token":"x"}`, "Sec-Fetch-Site", "cross-site")
 	require.Equal(t, "FORBIDDEN", r.Reason, "nobody is signed in by another site")
 }
 
@@ -103,23 +102,25 @@ func TestCreateSession_RefusesBadTokens(t *testing.T) {
 		"no such guest":      {"/session", `{"guest":3}`, "NOT_FOUND", ""},
 		"a guest of no name": {"/session", `{"guest":"x"}`, "BAD_REQUEST", "guest"},
 	} {
-		r := h.ask(nil, "POST", c.target, c.body)
+		r := h.ask("POST", c.target, c.body)
 		require.Equal(t, c.reason, r.Reason, "%s: %s", name, r.raw)
 		require.Empty(t, r.Header.Get("Set-Cookie"), name)
 		if c.field != "" {
 			require.Contains(t, string(r.Data), `"`+c.field+`"`, name)
 		}
 	}
-	r := h.as(buyer(), "POST", "/session", "")
-	require.Equal(t, "OK", r.Reason, "the header serves too")
-	require.Contains(t, string(r.Data), `"userId":"`+text(buyer().ID)+`","role":"buyer"`)
-	r = h.ask(nil, "POST", "/session", `{"guest":"2"}`)
+	r := h.want(200, h.as(buyer(), "POST", "/session", "")) // the header serves too
+	require.Contains(t, r.raw, `"userId":"7","role":"buyer"`)
+	r = h.ask("POST", "/session", `{"guest":"2"}`)
 	require.Contains(t, string(r.Data), `"name":"Ada"`)
 }
 
-// A shop's own tokens may hold more than a cookie can: the session holds only what we read.
+// A shop's own tokens may hold more than a cookie can. The session holds only what the API reads.
 func TestCreateSession_FitsACookie(t *testing.T) {
 	h := newFixture(t)
-	long := seckill.Actor{ID: 1<<63 - 1, Role: seckill.Merchant, Name: strings.Repeat("名", 120), Phone: strings.Repeat("1", 32)}
+	long := actor{
+		ID: 1<<63 - 1, Role: seckill.Merchant,
+		Name: strings.Repeat("名", 120), Phone: strings.Repeat("1", 32),
+	}
 	require.Less(t, len(h.enter(long).String()), 2000)
 }

@@ -14,12 +14,12 @@ import (
 	"flashsale.dev/seckill/internal/httpapi/web"
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
 func site(t *testing.T) *web.Site {
 	t.Helper()
-	s, err := web.New("CNY")
-	require.NoError(t, err)
+	s := must.Get(web.New("CNY"))(t)
 	return s
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
 // One standalone serves the tests of this file; each has a sale of its own.
@@ -61,9 +62,7 @@ func pressedManyTimes(t *testing.T, h fixture) {
 	v.sees(card(goods)+" .say", won)
 	require.Len(t, v.calls("/randomPath"), 1)
 	require.Len(t, v.calls("/decrStock"), 1)
-	l, err := h.client(t, seckill.Merchant, 1).Drained(t.Context(), goods)
-	require.NoError(t, err)
-	require.EqualValues(t, 1, l.Sold)
+	require.EqualValues(t, 1, must.Get(h.client(t, seckill.Merchant, 1).Drained(t.Context(), goods))(t).Sold)
 }
 
 // The answers to the first two purchases are lost on the way: the page asks again, with the same path, and has one order.
@@ -79,9 +78,7 @@ func anAnswerIsLost(t *testing.T, h fixture) {
 	asked := v.calls("/decrStock")
 	require.Len(t, asked, 3)
 	require.Equal(t, []string{asked[0], asked[0], asked[0]}, asked, "one path for one try")
-	l, err := h.client(t, seckill.Merchant, 1).Drained(t.Context(), goods)
-	require.NoError(t, err)
-	require.EqualValues(t, 1, l.Sold)
+	require.EqualValues(t, 1, must.Get(h.client(t, seckill.Merchant, 1).Drained(t.Context(), goods))(t).Sold)
 }
 
 // Retry-After is obeyed, where everybody can see it, and the wait can be given up.

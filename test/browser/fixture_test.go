@@ -7,12 +7,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
-
 	"flashsale.dev/seckill/internal/auth"
 	"flashsale.dev/seckill/internal/loadgen/apiclient"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/testing/installation"
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
 // fixture is a running shop: standalone or on real servers.
@@ -26,10 +25,8 @@ func standalone(t *testing.T, env ...string) fixture {
 	t.Helper()
 	data := t.TempDir()
 	p := installation.StartProgram(t, "standalone", "SECKILL_HTTP_ADDR", env, "-data", data)
-	secret, err := os.ReadFile(filepath.Join(data, "jwt-secret"))
-	require.NoError(t, err)
-	tokens, err := auth.New(secret, 0, time.Now)
-	require.NoError(t, err)
+	secret := must.Get(os.ReadFile(filepath.Join(data, "jwt-secret")))(t)
+	tokens := must.Get(auth.New(secret, 0, time.Now))(t)
 	return fixture{base: "http://" + p.Addr, tokens: tokens}
 }
 
@@ -41,8 +38,7 @@ func realServers(t *testing.T) fixture {
 
 func (h fixture) token(t testing.TB, role seckill.Role, id int64, name string) string {
 	t.Helper()
-	token, err := h.tokens.Sign(seckill.Actor{ID: id, Role: role, Name: name, Phone: "+8613800000000"}, time.Hour)
-	require.NoError(t, err)
+	token := must.Get(h.tokens.Sign(seckill.Actor{ID: id, Role: role, Name: name, Phone: "+8613800000000"}, time.Hour))(t)
 	return token
 }
 
@@ -55,10 +51,9 @@ func (h fixture) client(t testing.TB, role seckill.Role, id int64) apiclient.Cli
 func (h fixture) sale(t testing.TB, title string, price, stock, perBuyer int64, start, end time.Duration) string {
 	t.Helper()
 	now := time.Now().UTC()
-	goods, err := h.client(t, seckill.Merchant, 1).PutUp(t.Context(), apiclient.NewSale{
+	goods := must.Get(h.client(t, seckill.Merchant, 1).PutUp(t.Context(), apiclient.NewSale{
 		Title: title, Price: price, Stock: stock, PerBuyerLimit: perBuyer, StartAt: now.Add(start), EndAt: now.Add(end),
-	})
-	require.NoError(t, err)
+	}))(t)
 	return goods
 }
 

@@ -21,6 +21,8 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
 // device is a visitor's screen.
@@ -231,8 +233,7 @@ func ask[T any](v *visitor, script string) T {
 	v.t.Helper()
 	ctx, cancel := context.WithTimeout(v.ctx, patience)
 	defer cancel()
-	said, err := chromedp.Run(ctx, chromedp.Evaluate[T](script, chromedp.EvalAwaitPromise))
-	require.NoError(v.t, err, script)
+	said := must.Get(chromedp.Run(ctx, chromedp.Evaluate[T](script, chromedp.EvalAwaitPromise)))(v.t, script)
 	return said
 }
 
@@ -261,8 +262,7 @@ func (v *visitor) becomes(what, script string) {
 // shot keeps a picture of what is seen, where pictures are wanted and the README shows this one.
 func (v *visitor) shot(name string) {
 	v.t.Helper()
-	readme, err := os.ReadFile("../../README.md")
-	require.NoError(v.t, err)
+	readme := must.Get(os.ReadFile("../../README.md"))(v.t)
 	if *shots != "" && strings.Contains(string(readme), "docs/img/"+name+".png") {
 		v.run(`document.activeElement?.blur(); for (const a of document.getAnimations()) try { a.finish(); } catch { /* it never ends */ }`)
 		v.keep(filepath.Join(*shots, name+".png"))

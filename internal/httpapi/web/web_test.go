@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
 func TestMoneyFormat_FollowsTheCurrency(t *testing.T) {
@@ -19,9 +21,7 @@ func TestMoneyFormat_FollowsTheCurrency(t *testing.T) {
 		{"EUR", 1_000_000_000_000, "€10,000,000,000.00"},
 		{"JPY", 1999, "¥1,999"},
 	} {
-		m, err := moneyOf(c.code)
-		require.NoError(t, err)
-		require.Equal(t, c.want, m.Format(c.amount), c.code)
+		require.Equal(t, c.want, must.Get(moneyOf(c.code))(t).Format(c.amount), c.code)
 	}
 	_, err := New("nothing")
 	require.ErrorContains(t, err, `currency "nothing"`)
