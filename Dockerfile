@@ -14,7 +14,7 @@ RUN --mount=type=secret,id=ca --mount=type=cache,target=/go/pkg/mod \
 COPY . .
 RUN --mount=type=secret,id=ca --mount=type=cache,target=/go/pkg/mod --mount=type=cache,target=/root/.cache/go-build \
     if [ -s /run/secrets/ca ]; then export SSL_CERT_FILE=/run/secrets/ca; fi; \
-    mkdir -p /out/bin /out/data && go build -trimpath -ldflags='-s -w' -o /out/bin/ ./cmd/...
+    mkdir -p /out/bin /out/data && go build -tags nomsgpack -trimpath -ldflags='-s -w' -o /out/bin/ ./cmd/...
 
 # Nothing but the programs, the certificates that TLS to a managed MySQL or RabbitMQ is judged by, and a directory for standalone.
 FROM scratch

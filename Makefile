@@ -85,7 +85,7 @@ compose-test: ## docker-compose.yml as it is, on stand-ins where no image can be
 # -version prints the commit, or the release that VERSION names.
 STAMP = $(if $(VERSION),-X flashsale.dev/seckill/internal/app.version=$(VERSION))
 build: ## static programs in bin/
-	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(STAMP)' -o bin/ ./cmd/...
+	CGO_ENABLED=0 $(GO) build -tags nomsgpack -trimpath -ldflags '$(STAMP)' -o bin/ ./cmd/...
 
 release: ## static programs for linux/amd64 and arm64 in dist/, with SHA256SUMS; VERSION=v1.2.3 names them
 	@scripts/release
@@ -94,7 +94,7 @@ release-check: ## builds a release twice, elsewhere and from nothing, and compar
 	@scripts/release check
 
 demo: ## a whole sale in one process: 500 units, 5,000 buyers
-	$(GO) run ./cmd/standalone -demo
+	$(GO) run -tags nomsgpack ./cmd/standalone -demo
 
 LOADTEST ?= -impatient 0.2 -hostile 0.05 -html loadtest.html
 loadtest: ## buyers rush the API on 127.0.0.1:8080 (make demo is one), and checks the ledger; LOADTEST='-help' lists its options

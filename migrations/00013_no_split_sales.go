@@ -22,11 +22,9 @@ type SplitSaleError struct{ GoodsID int64 }
 
 // Error names the sale and what to do.
 func (e *SplitSaleError) Error() string {
-	return fmt.Sprintf(
-		"the stock of sale %d is split, which this release does not support: close the sale or let it end "+
-			"(delete it if it is a draft), wait ten seconds, and migrate again; until then run the previous release",
-		e.GoodsID,
-	)
+	return fmt.Sprintf("the stock of sale %d is split, which this release does not support: "+
+		"close the sale or let it end (delete it if it is a draft), wait ten seconds, and migrate "+
+		"again; until then run the previous release", e.GoodsID)
 }
 
 // NoSplitSales is step 13, in Go because SQL that MySQL and SQLite both take cannot refuse with a
@@ -44,9 +42,11 @@ func NoSplitSales() *goose.Migration {
 func endSplitSales(ctx context.Context, tx *sql.Tx) error {
 	var found sql.NullInt64
 	err := tx.QueryRowContext(ctx, `SELECT MIN(goods_id) FROM (
-		SELECT goods_id FROM sales WHERE bucket <> 0 AND status = 'exposed' AND end_at > ?
-		UNION ALL SELECT goods_id FROM sales WHERE status = 'draft' AND goods_id >= ? AND goods_id & ? <> 0
-		UNION ALL SELECT goods_id FROM stock_cuts WHERE to_goods_id <> 0 AND state = 'open') AS live`,
+			SELECT goods_id FROM sales WHERE bucket <> 0 AND status = 'exposed' AND end_at > ?
+			UNION ALL SELECT goods_id FROM sales
+				WHERE status = 'draft' AND goods_id >= ? AND goods_id & ? <> 0
+			UNION ALL SELECT goods_id FROM stock_cuts
+				WHERE to_goods_id <> 0 AND state = 'open') AS live`,
 		time.Now().UnixMilli(), int64(splitFrom), splitBit).Scan(&found)
 	if err != nil {
 		return fmt.Errorf("find split sales: %w", err)

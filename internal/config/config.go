@@ -61,9 +61,9 @@ func (r Redis) ReplicasWait() time.Duration {
 
 // MySQL holds the connections to the database, which keeps sales and orders.
 type MySQL struct {
-	DSN Secret `env:"SECKILL_MYSQL_DSN" envDefault:"seckill:seckill@tcp(127.0.0.1:3306)/seckill" in:"api consumer" unit:"go-sql-driver DSN" help:"MySQL or MariaDB; times are kept in UTC whatever it says; its address may list a group's members (h1:3306,h2:3306): the one that takes writes is used"`
+	DSN Secret `env:"SECKILL_MYSQL_DSN" envDefault:"seckill:seckill@tcp(127.0.0.1:3306)/seckill" in:"api consumer" unit:"go-sql-driver DSN" help:"MySQL or MariaDB; times are stored in UTC; the address may list a group's members (h1:3306,h2:3306), of which the one that takes writes is used"`
 	// ReadDSN serves lists for people. A consumer reads nothing from a replica, because it repairs.
-	ReadDSN Secret `env:"SECKILL_MYSQL_READ_DSN" in:"api" unit:"go-sql-driver DSN" help:"a replica, or several, for merchants' lists of orders, their figures and the board of sales, which may be behind; the primary if empty or away"`
+	ReadDSN Secret `env:"SECKILL_MYSQL_READ_DSN" in:"api" unit:"go-sql-driver DSN" help:"replicas that serve merchants' lists of orders, their figures and the public list of sales, which may then lag; the primary if empty or unreachable"`
 }
 
 // AMQP holds the connection to RabbitMQ, which carries orders from Redis to MySQL.
@@ -76,7 +76,7 @@ type AMQP struct {
 type Auth struct {
 	JWTSecret     Secret `env:"SECKILL_JWT_SECRET" in:"api consumer standalone" required:"api" unit:"at least 32 bytes" help:"secret that signs the tokens (HS256); standalone makes one up if it is empty, a consumer needs it or SECKILL_ORDER_SECRET"`
 	OrderSecret   Secret `env:"SECKILL_ORDER_SECRET" in:"api consumer standalone" unit:"at least 32 bytes" help:"secret that marks our order numbers, the same on every node and for ever; derived from the JWT secret if empty"`
-	PhoneKeys     Secret `env:"SECKILL_PHONE_KEYS" in:"api standalone" unit:"comma list of id:key, 32 bytes in base64" help:"keys that seal phone numbers before they are kept: the first seals, all open; if empty, standalone makes one up and an API derives one, of the id 0, from the order secret, which opens always"`
+	PhoneKeys     Secret `env:"SECKILL_PHONE_KEYS" in:"api standalone" unit:"comma list of id:key, 32 bytes in base64" help:"keys that seal phone numbers; the first seals, all open; if empty, standalone generates one; an API derives key 0 from the order secret, which always opens"`
 	PaymentSecret Secret `env:"SECKILL_PAYMENT_SECRET" in:"api standalone" unit:"at least 32 bytes" help:"secret that signs the payment provider's callbacks (HMAC-SHA256); standalone makes one up, without one an API refuses callbacks"`
 }
 

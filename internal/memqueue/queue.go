@@ -1,6 +1,7 @@
 package memqueue
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -28,19 +29,11 @@ var (
 
 // New makes an empty queue.
 func New(opt Options) *Queue {
-	q := &Queue{prefetch: orElse(opt.Prefetch, 512)}
-	for i := range orElse(opt.Shards, 1) {
-		q.shards = append(q.shards, newShard(i, orElse(opt.Capacity, 4096)))
+	q := &Queue{prefetch: cmp.Or(opt.Prefetch, 512)}
+	for i := range cmp.Or(opt.Shards, 1) {
+		q.shards = append(q.shards, newShard(i, cmp.Or(opt.Capacity, 4096)))
 	}
 	return q
-}
-
-// orElse returns n if it is set.
-func orElse(n, fallback int) int {
-	if n > 0 {
-		return n
-	}
-	return fallback
 }
 
 // Publish sends a message to its goods' shard and returns nil once the consumer has acknowledged

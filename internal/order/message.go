@@ -45,6 +45,15 @@ func DecodeLine(b []byte) (reservation.OrderLine, error) {
 	return l, CheckLine(l)
 }
 
+// EncodeOrder writes the message of one order.
+func EncodeOrder(goodsID int64, l reservation.OrderLine) ([]byte, error) {
+	entry, err := EncodeLine(l)
+	if err != nil {
+		return nil, fmt.Errorf("encode order %s: %w", l.OrderSn, err)
+	}
+	return EncodeOrders(goodsID, JoinEntries([][]byte{entry})), nil
+}
+
 // EncodeOrders writes the message of a sale from the JSON array of its entries, as in the outbox.
 func EncodeOrders(goodsID int64, entries []byte) []byte {
 	b := make([]byte, 0, len(entries)+48)

@@ -45,21 +45,18 @@ type unconfirmed struct {
 
 // openConfirmChannel calls onReturn after each returned message. It registers the listeners before
 // the first message, because the library drops a return that finds no listener.
-func openConfirmChannel(c *amqp.Connection, onReturn func()) (*confirmChannel, error) {
-	ch, err := c.Channel()
+func openConfirmChannel(c *connection, onReturn func()) (*confirmChannel, error) {
+	ch, err := c.channel()
 	if err != nil {
-		return nil, fmt.Errorf("open channel: %w", err)
+		return nil, err
 	}
 	cc := &confirmChannel{
 		ch: ch, closed: make(chan *amqp.Error, 1), returned: make(map[string]string),
 	}
 	ch.NotifyClose(cc.closed)
-	first, second := ch.NotifyReturn(make(chan amqp.Return)), ch.NotifyReturn(make(chan amqp.Return))
-	go cc.recordReturns(first, second, onReturn)
-	if err := ch.Confirm(false); err != nil {
-		return nil, fmt.Errorf("confirm mode: %w", err)
-	}
-	return cc, nil
+	first := ch.NotifyReturn(make(chan amqp.Return))
+	go cc.recordReturns(first, ch.NotifyReturn(make(chan amqp.Return)), onReturn)
+	return cc, wrap(ch.Confirm(false), "confirm mode")
 }
 
 // recordReturns runs until the channel ends.

@@ -22,7 +22,7 @@ type connection struct {
 }
 
 // dial connects to one address within dialTimeout.
-func dial(ctx context.Context, address, name string) (*connection, error) {
+func dial(ctx context.Context, address string) (*connection, error) {
 	uri, err := amqp.ParseURI(address)
 	if err != nil {
 		return nil, withoutURL(err)
@@ -33,7 +33,7 @@ func dial(ctx context.Context, address, name string) (*connection, error) {
 		host: net.JoinHostPort(uri.Host, fmt.Sprint(uri.Port)), ended: make(chan *amqp.Error, 1),
 	}
 	properties := amqp.NewConnectionProperties()
-	properties.SetClientConnectionName(name)
+	properties.SetClientConnectionName(connectionName)
 	var stop func() bool
 	c.Connection, err = amqp.DialConfig(address, amqp.Config{
 		Locale: "en_US", Heartbeat: heartbeat, Properties: properties,
@@ -98,11 +98,17 @@ func (c *connection) disconnect() {
 	}
 }
 
+// channel opens a channel.
+func (c *connection) channel() (*amqp.Channel, error) {
+	ch, err := c.Channel()
+	return ch, wrap(err, "open channel")
+}
+
 // onChannel runs calls on a new channel and closes it. The caller bounds the time: see withTimeout.
 func (c *connection) onChannel(calls func(*amqp.Channel) error) error {
-	ch, err := c.Channel()
+	ch, err := c.channel()
 	if err != nil {
-		return fmt.Errorf("open channel: %w", err)
+		return err
 	}
 	return errors.Join(calls(ch), ch.Close())
 }

@@ -58,15 +58,19 @@ func (w *written) write(process string, shard int, ack func() error, body string
 func (w *written) writers() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	all := slices.Sorted(slices.Values(w.by))
-	return slices.Compact(all)
+	return slices.Compact(slices.Sorted(slices.Values(w.by)))
 }
 
 // has is true if all these messages are written.
-func (w *written) has(bodies []string) bool {
+func (w *written) has(bodies map[string]bool) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return !slices.ContainsFunc(bodies, func(body string) bool { return !w.seen[body] })
+	for body := range bodies {
+		if !w.seen[body] {
+			return false
+		}
+	}
+	return true
 }
 
 // startProcess consumes all shards, as an order-consumer does, until stop or cleanup.
@@ -109,6 +113,9 @@ func (w *written) consume(ctx context.Context, name string, source *rabbit.Sourc
 	}
 }
 
+// sameGoods returns goods n times, for n workers of a load.
+func sameGoods(n int) []int64 { return slices.Repeat([]int64{goods}, n) }
+
 // goodsOf returns the id of one goods per shard.
 func goodsOf(shards int) []int64 {
 	all := make([]int64, shards)
@@ -118,31 +125,6 @@ func goodsOf(shards int) []int64 {
 		}
 	}
 	return all
-}
-
-// publishToAll publishes numbered messages to all shards until stop, which returns the confirmed
-// ones.
-func publishToAll(t *testing.T, p order.Publisher, shards int) (stop func() []string) {
-	ctx, cancel := context.WithCancel(t.Context())
-	var running sync.WaitGroup
-	sent := make([][]string, shards)
-	for shard, goods := range goodsOf(shards) {
-		running.Go(func() {
-			for i := 0; ctx.Err() == nil; i++ {
-				body := fmt.Sprintf("%d/%09d", shard, i)
-				if p.Publish(ctx, goods, []byte(body)) == nil {
-					sent[shard] = append(sent[shard], body)
-				}
-				time.Sleep(time.Millisecond) // the consumers must keep up
-			}
-		})
-	}
-	t.Cleanup(cancel)
-	return func() []string {
-		cancel()
-		running.Wait()
-		return slices.Concat(sent...)
-	}
 }
 
 // consumer is one that the broker lists.
@@ -192,7 +174,7 @@ func TestConsumers_OneActivePerShardAndTakeoverAfterDeath(t *testing.T) {
 	vhost := address[strings.LastIndex(address, "/")+1:]
 	opt := rabbit.Options{URLs: []string{address}, Shards: 8}
 	w := newWritten(t, opt.Shards)
-	stop := publishToAll(t, runPublisher(t, opt), opt.Shards)
+	load := startLoad(t, runPublisher(t, opt), goodsOf(opt.Shards)...)
 
 	wire, proxied := through(t, address)
 	throughWire := opt
@@ -214,7 +196,7 @@ func TestConsumers_OneActivePerShardAndTakeoverAfterDeath(t *testing.T) {
 	stopSurvivor()
 	eventually(t, func() bool { return fmt.Sprint(w.writers()) == "[successor]" })
 	require.Zero(t, w.overlaps.Load(), "a graceful leave made two write to one shard at once")
-	sent := stop()
+	sent := load.stop()
 	require.NotEmpty(t, sent)
 	eventually(t, func() bool { return w.has(sent) }, "confirmed and not written")
 	w.mu.Lock() // unconfirmed messages may still be written

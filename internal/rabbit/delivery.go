@@ -1,6 +1,8 @@
 package rabbit
 
 import (
+	"reflect"
+
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"flashsale.dev/seckill/internal/order"
@@ -35,17 +37,11 @@ func newDelivery(d amqp.Delivery, queue string, deliveryLimit int) order.Deliver
 
 // toInt converts an integer of any width that the broker may choose, and returns 0 for the rest.
 func toInt(v any) int {
-	switch n := v.(type) {
-	case int64:
-		return int(n)
-	case int32:
-		return int(n)
-	case int16:
-		return int(n)
-	case uint8:
-		return int(n)
-	case int8:
-		return int(n)
+	switch n := reflect.ValueOf(v); {
+	case n.CanInt():
+		return int(n.Int())
+	case n.CanUint():
+		return int(n.Uint())
 	}
 	return 0
 }

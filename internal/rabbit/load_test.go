@@ -3,6 +3,7 @@ package rabbit_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"sync"
 	"testing"
 	"time"
@@ -23,13 +24,16 @@ type load struct {
 	failed error // of the latest publish that failed
 }
 
-func startLoad(t *testing.T, p order.Publisher) *load {
+// startLoad publishes numbered messages of each goods, again and again, until stop or cleanup.
+func startLoad(t *testing.T, p order.Publisher, goods ...int64) *load {
 	ctx, cancel := context.WithCancel(t.Context())
 	r := &load{t: t, cancel: cancel, done: make(map[string]bool)}
-	for worker := range 8 {
+	for worker, id := range goods {
 		r.running.Go(func() {
 			for i := 0; ctx.Err() == nil; i++ {
-				r.publish(ctx, p, fmt.Sprintf("%d-%d", worker, i))
+				body := fmt.Sprintf("%d/%09d", worker, i)
+				r.note(body, p.Publish(ctx, id, []byte(body)))
+				time.Sleep(time.Millisecond) // the consumers must keep up
 			}
 		})
 	}
@@ -37,34 +41,20 @@ func startLoad(t *testing.T, p order.Publisher) *load {
 	return r
 }
 
-func (r *load) publish(ctx context.Context, p order.Publisher, body string) {
-	if err := p.Publish(ctx, goods, []byte(body)); err != nil {
-		r.note(err)
-		select { // without it eight goroutines spin while the broker is down
-		case <-ctx.Done():
-		case <-time.After(time.Millisecond):
-		}
+func (r *load) note(body string, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err != nil {
+		r.failed = err
 		return
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	r.done[body] = true
-}
-
-func (r *load) note(failed error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.failed = failed
 }
 
 func (r *load) confirmed() map[string]bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	all := make(map[string]bool, len(r.done))
-	for body := range r.done {
-		all[body] = true
-	}
-	return all
+	return maps.Clone(r.done)
 }
 
 func (r *load) await(n int) {
@@ -88,17 +78,15 @@ func (r *load) stop() map[string]bool {
 }
 
 // queueReports collects the shards that OnNewQueue reported.
-type queueReports struct{ shards chan int }
+type queueReports chan int
 
-func newQueueReports() queueReports { return queueReports{shards: make(chan int, 64)} }
+func (q queueReports) add(shard int) { q <- shard }
 
-func (f queueReports) add(shard int) { f.shards <- shard }
-
-func (f queueReports) await(t *testing.T, want ...int) {
+func (q queueReports) await(t *testing.T, want ...int) {
 	t.Helper()
 	for _, shard := range want {
 		select {
-		case got := <-f.shards:
+		case got := <-q:
 			require.Equal(t, shard, got)
 		case <-time.After(timeout):
 			t.Fatalf("shard %d was not reported as new", shard)

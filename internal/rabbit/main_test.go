@@ -30,7 +30,16 @@ func eventually(tb testing.TB, condition func() bool, message ...any) {
 // awaitPublish publishes until the broker confirms.
 func awaitPublish(tb testing.TB, p *rabbit.Publisher) {
 	tb.Helper()
-	eventually(tb, func() bool { return p.Publish(tb.Context(), goods, []byte("x")) == nil })
+	require.NoError(tb, firstConfirm(tb.Context(), p))
+}
+
+func firstConfirm(ctx context.Context, p *rabbit.Publisher) error {
+	for deadline := time.Now().Add(timeout); ; time.Sleep(time.Millisecond) {
+		err := p.Publish(ctx, goods, []byte("x"))
+		if err == nil || time.Now().After(deadline) {
+			return err
+		}
+	}
 }
 
 // goods is the sale that the tests publish for.

@@ -1,6 +1,7 @@
 package rabbit
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,14 +17,11 @@ type Options struct {
 	// URLs are the AMQP addresses of one cluster's nodes, at least one. The first is chosen at
 	// random.
 	URLs   []string
-	Shards int    // 1; must be the same in all programs
-	Name   string // of the connection in the broker's management: seckill
+	Shards int // 1; must be the same in all programs
 	Logger *slog.Logger
 
 	// PublishTimeout bounds a Publish whose context has no deadline: 1 s.
 	PublishTimeout time.Duration
-	// Channels is how many channels the shards share, at most one per shard: 4.
-	Channels int
 	// MaxUnconfirmed bounds the messages in flight; the next one waits until its context ends:
 	// 4096.
 	MaxUnconfirmed int
@@ -41,9 +39,6 @@ type Options struct {
 	// TraceParent returns the W3C traceparent that a message carries; nil, or "": none.
 	TraceParent func(ctx context.Context) string
 
-	// Prefetch bounds a stream's unacknowledged messages: 512. A message holds up to 256 orders of
-	// some 200 bytes, so that is at most 26 MB.
-	Prefetch int
 	// DeliveryLimit is how often a message may return to its queue before it becomes a dead letter:
 	// 1000. It is an argument of the queue: the broker refuses another value for a queue that
 	// exists.
@@ -52,6 +47,14 @@ type Options struct {
 
 // Limits without a setting.
 const (
+	// connectionName is the connection's name in the broker's management.
+	connectionName = "seckill"
+	// channels is how many channels a publisher's shards share, at most one per shard.
+	channels = 4
+	// prefetch bounds a stream's unacknowledged messages. A message holds up to 256 orders of some
+	// 200 bytes, so that is at most 26 MB.
+	prefetch = 512
+
 	heartbeat    = 5 * time.Second // of AMQP; the library gives a silent peer up after three
 	dialTimeout  = 2 * time.Second // TCP, TLS and AMQP handshake of one address
 	setupTimeout = 3 * time.Second // declarations and opening of channels
@@ -70,28 +73,21 @@ func (o Options) withDefaults() (Options, error) {
 			return o, fmt.Errorf("AMQP address %d: %w", i+1, withoutURL(err))
 		}
 	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
-	if o.Name == "" {
-		o.Name = "seckill"
-	}
-	o.Shards = orElse(o.Shards, 1)
-	o.PublishTimeout = orElse(o.PublishTimeout, time.Second)
-	o.Channels = orElse(o.Channels, 4)
-	o.MaxUnconfirmed = orElse(o.MaxUnconfirmed, 4096)
-	o.StallAfter = orElse(o.StallAfter, 2*time.Second)
-	o.Prefetch = orElse(o.Prefetch, 512)
-	o.DeliveryLimit = orElse(o.DeliveryLimit, 1000)
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
+	o.Shards = cmp.Or(o.Shards, 1)
+	o.PublishTimeout = cmp.Or(o.PublishTimeout, time.Second)
+	o.MaxUnconfirmed = cmp.Or(o.MaxUnconfirmed, 4096)
+	o.StallAfter = cmp.Or(o.StallAfter, 2*time.Second)
+	o.DeliveryLimit = cmp.Or(o.DeliveryLimit, 1000)
 	return o, nil
 }
 
-// orElse returns n if it is set.
-func orElse[N int | time.Duration](n, fallback N) N {
-	if n > 0 {
-		return n
+// wrap adds the operation to an error. It returns nil for nil.
+func wrap(err error, format string, args ...any) error {
+	if err == nil {
+		return nil
 	}
-	return fallback
+	return fmt.Errorf(format+": %w", append(args, err)...)
 }
 
 // withoutURL removes the address from an error, because it contains a password.

@@ -41,7 +41,7 @@ func (o Options) placeMissing(ctx context.Context, c *connection, shard int) err
 	}
 	ctx, cancel := context.WithTimeout(ctx, placementTimeout)
 	defer cancel()
-	other, err := dial(ctx, o.URLs[shard%len(o.URLs)], o.Name)
+	other, err := dial(ctx, o.URLs[shard%len(o.URLs)])
 	if err == nil {
 		err = other.withTimeout(ctx, placementTimeout, func() error {
 			return other.declareShard(shard, o.DeliveryLimit)

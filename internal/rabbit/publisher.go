@@ -42,10 +42,7 @@ func (p *Publisher) Publish(ctx context.Context, goodsID int64, body []byte) err
 		ctx, cancel = context.WithTimeout(ctx, p.opt.PublishTimeout)
 		defer cancel()
 	}
-	if err := p.publish(ctx, order.Shard(goodsID, p.opt.Shards), body); err != nil {
-		return fmt.Errorf("publish to RabbitMQ: %w", err)
-	}
-	return nil
+	return wrap(p.publish(ctx, order.Shard(goodsID, p.opt.Shards), body), "publish to RabbitMQ")
 }
 
 // publish fails at once without a connection: the reservation is in the outbox, and the relay
@@ -82,10 +79,7 @@ func (p *Publisher) DownReason() string {
 // MarkRepublished records in the broker that a shard's queue has all pending orders. OnNewQueue is
 // not called for the shard again until the broker loses the record.
 func (p *Publisher) MarkRepublished(ctx context.Context, shard int) error {
-	if err := p.mark(ctx, shard); err != nil {
-		return fmt.Errorf("mark shard %d as republished: %w", shard, err)
-	}
-	return nil
+	return wrap(p.mark(ctx, shard), "mark shard %d as republished", shard)
 }
 
 // mark hands the request to the serving goroutine, the only one that declares on the connection.

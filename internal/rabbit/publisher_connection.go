@@ -34,7 +34,7 @@ type markRequest struct {
 func openPublisherConnection(
 	ctx context.Context, address string, opt Options,
 ) (*publisherConnection, error) {
-	conn, err := dial(ctx, address, opt.Name)
+	conn, err := dial(ctx, address)
 	if err != nil {
 		return nil, err
 	}
@@ -58,8 +58,8 @@ func (p *publisherConnection) setUp(ctx context.Context) error {
 	if err := p.opt.declare(ctx, p.conn); err != nil {
 		return err
 	}
-	for range min(p.opt.Channels, p.opt.Shards) {
-		ch, err := openConfirmChannel(p.conn.Connection, p.noteReturn)
+	for range min(channels, p.opt.Shards) {
+		ch, err := openConfirmChannel(p.conn, p.noteReturn)
 		if err != nil {
 			return err
 		}
@@ -169,7 +169,7 @@ func (p *publisherConnection) redeclare(ctx context.Context) error {
 	p.opt.Logger.Warn("a message was returned: declaring the queues again", "host", p.conn.host)
 	err := p.conn.withTimeout(ctx, setupTimeout, func() error { return p.opt.declare(ctx, p.conn) })
 	if err != nil {
-		return fmt.Errorf("declare again: %w", err)
+		return wrap(err, "declare again")
 	}
 	return p.reportNewQueues(ctx)
 }

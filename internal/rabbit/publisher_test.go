@@ -22,7 +22,7 @@ func TestOptions_AreValidated(t *testing.T) {
 
 func TestPublisher_DeclaresADeletedQueueAgain(t *testing.T) {
 	address := env.RabbitMQ(t).NewVHost(t)
-	reported := newQueueReports()
+	reported := make(queueReports, 64)
 	p := runPublisher(t, rabbit.Options{URLs: []string{address}, OnNewQueue: reported.add})
 	reported.await(t, 0)
 	require.NoError(t, p.MarkRepublished(t.Context(), 0))
@@ -35,7 +35,7 @@ func TestPublisher_DeclaresADeletedQueueAgain(t *testing.T) {
 func TestPublisher_ReportsAMarkedShardNoMore(t *testing.T) {
 	address := env.RabbitMQ(t).NewVHost(t)
 	cutter, proxied := through(t, address)
-	reported := newQueueReports()
+	reported := make(queueReports, 64)
 	p := runPublisher(t,
 		rabbit.Options{URLs: []string{proxied}, Shards: 2, OnNewQueue: reported.add})
 	reported.await(t, 0, 1)
@@ -43,10 +43,11 @@ func TestPublisher_ReportsAMarkedShardNoMore(t *testing.T) {
 	cutter.Drop()
 	reported.await(t, 1)
 	require.NoError(t, p.MarkRepublished(t.Context(), 1))
-	require.Empty(t, reported.shards)
+	require.Empty(t, reported)
 }
 
 func TestSilentBroker_BlocksNothing(t *testing.T) {
+	t.Parallel() // it mostly waits for timeouts
 	t.Run("it is passed over for the next address", func(t *testing.T) {
 		opt := rabbit.Options{URLs: []string{silentBroker(t), env.RabbitMQ(t).NewVHost(t)}}
 		p := runPublisher(t, opt)

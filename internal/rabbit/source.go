@@ -49,7 +49,7 @@ func (s *Source) Open(ctx context.Context, shard int) (order.Stream, error) {
 		return c.declareShard(shard, s.opt.DeliveryLimit)
 	})
 	if err != nil {
-		return nil, fmt.Errorf("open shard %d: %w", shard, err)
+		return nil, wrap(err, "open shard %d", shard)
 	}
 	return st, nil
 }
@@ -95,7 +95,7 @@ func (s *Source) connect(ctx context.Context, turn int) (*connection, error) {
 	var failed []error
 	for i := range s.opt.URLs {
 		address := s.opt.URLs[(s.first+turn+i)%len(s.opt.URLs)]
-		conn, err := dial(ctx, address, s.opt.Name)
+		conn, err := dial(ctx, address)
 		if err == nil {
 			return conn, nil
 		}

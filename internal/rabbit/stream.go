@@ -3,7 +3,6 @@ package rabbit
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"time"
 
@@ -47,16 +46,14 @@ func newStream(conn *connection, queue string, opt Options) *stream {
 // only.
 func (st *stream) consume(args amqp.Table) error {
 	var err error
-	if st.ch, err = st.conn.Channel(); err != nil {
-		return fmt.Errorf("open channel: %w", err)
+	if st.ch, err = st.conn.channel(); err != nil {
+		return err
 	}
-	if err = st.ch.Qos(st.opt.Prefetch, 0, false); err != nil {
-		return fmt.Errorf("set prefetch: %w", err)
+	if err = st.ch.Qos(prefetch, 0, false); err != nil {
+		return wrap(err, "set prefetch")
 	}
-	if st.in, err = st.ch.Consume(st.queue, "", false, false, false, false, args); err != nil {
-		return fmt.Errorf("consume %s: %w", st.queue, err)
-	}
-	return nil
+	st.in, err = st.ch.Consume(st.queue, "", false, false, false, false, args)
+	return wrap(err, "consume %s", st.queue)
 }
 
 // start runs the stream's two goroutines until Close. They are separate, because the liveness check
@@ -121,10 +118,7 @@ func (st *stream) Deliveries() <-chan order.Delivery { return st.out }
 // Ack acknowledges the delivery and all before it. It does not wait for the broker: an ack that is
 // lost with the connection leads to a redelivery.
 func (st *stream) Ack(tag uint64) error {
-	if err := st.ch.Ack(tag, true); err != nil {
-		return fmt.Errorf("ack %s: %w", st.queue, err)
-	}
-	return nil
+	return wrap(st.ch.Ack(tag, true), "ack %s", st.queue)
 }
 
 // Close sends the acks in flight and closes the connection, which returns the unacknowledged
@@ -135,9 +129,7 @@ func (st *stream) Ack(tag uint64) error {
 func (st *stream) Close() error {
 	st.once.Do(func() {
 		close(st.done)
-		if err := st.conn.close(); err != nil {
-			st.err = fmt.Errorf("close stream of %s: %w", st.queue, err)
-		}
+		st.err = wrap(st.conn.close(), "close stream of %s", st.queue)
 		st.running.Wait()
 	})
 	return st.err

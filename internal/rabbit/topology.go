@@ -64,7 +64,7 @@ func (c *connection) declareShard(shard, deliveryLimit int) error {
 	err = c.onChannel(func(ch *amqp.Channel) error {
 		if !exists {
 			if err := ch.ExchangeDelete(markName(shard), false, false); err != nil {
-				return fmt.Errorf("delete the mark of %s: %w", name, err)
+				return wrap(err, "delete the mark of %s", name)
 			}
 		}
 		if err := declareExchange(ch, ordersName, amqp.ExchangeDirect); err != nil {
@@ -80,18 +80,14 @@ func (c *connection) declareShard(shard, deliveryLimit int) error {
 
 // declareExchange declares a durable exchange.
 func declareExchange(ch *amqp.Channel, name, kind string) error {
-	if err := ch.ExchangeDeclare(name, kind, true, false, false, false, nil); err != nil {
-		return fmt.Errorf("declare exchange %s: %w", name, err)
-	}
-	return nil
+	err := ch.ExchangeDeclare(name, kind, true, false, false, false, nil)
+	return wrap(err, "declare exchange %s", name)
 }
 
 // declareQueue declares a durable queue that all connections share.
 func declareQueue(ch *amqp.Channel, name string, args amqp.Table) error {
-	if _, err := ch.QueueDeclare(name, true, false, false, false, args); err != nil {
-		return fmt.Errorf("declare queue %s: %w", name, err)
-	}
-	return nil
+	_, err := ch.QueueDeclare(name, true, false, false, false, args)
+	return wrap(err, "declare queue %s", name)
 }
 
 // queueExists asks without creating: the connected node answers from its own metadata.
@@ -100,10 +96,7 @@ func (c *connection) queueExists(name string) (bool, error) {
 		_, err := ch.QueueDeclarePassive(name, true, false, false, false, nil)
 		return err
 	})
-	if err != nil {
-		return false, fmt.Errorf("ask for queue %s: %w", name, err)
-	}
-	return exists, nil
+	return exists, wrap(err, "ask for queue %s", name)
 }
 
 // bind binds a queue. A binding is a transaction over all nodes of a cluster, which blocks while
@@ -117,18 +110,15 @@ func (c *connection) bind(queue, key, exchange string, exists bool) (err error) 
 		})
 	}
 	if c.noWait == nil || c.noWait.IsClosed() {
-		if c.noWait, err = c.Channel(); err != nil {
-			return fmt.Errorf("open channel: %w", err)
+		if c.noWait, err = c.channel(); err != nil {
+			return err
 		}
 	}
 	return bind(c.noWait, queue, key, exchange, true)
 }
 
 func bind(ch *amqp.Channel, queue, key, exchange string, noWait bool) error {
-	if err := ch.QueueBind(queue, key, exchange, noWait, nil); err != nil {
-		return fmt.Errorf("bind queue %s: %w", queue, err)
-	}
-	return nil
+	return wrap(ch.QueueBind(queue, key, exchange, noWait, nil), "bind queue %s", queue)
 }
 
 // unmarked returns the shards without a mark.

@@ -16,11 +16,11 @@ import (
 )
 
 // onCluster is a cluster of the test's own, and a store that waits for so many replicas on it.
-func onCluster(t *testing.T, replicas int) (*servers.RedisNodes, *Store) {
+func onCluster(t *testing.T, replicas int) (*servers.RedisNodes, fixture) {
 	t.Helper()
 	cluster := servers.RedisCluster(t, servers.RedisClusterOptions{Replicas: replicas})
-	return cluster, New(clusterClient(t, cluster),
-		Options{WaitReplicas: replicas, WaitTimeout: 500 * time.Millisecond})
+	opts := Options{WaitReplicas: replicas, WaitTimeout: 500 * time.Millisecond}
+	return cluster, fixture{New(clusterClient(t, cluster), opts), t}
 }
 
 // moves finds the sale's slot, where it is and where it may go.
@@ -39,24 +39,23 @@ func moves(t *testing.T, cluster *servers.RedisNodes) (slot int, from, to *serve
 // A slot that moves invalidates its sales' leases; moved back, the sales are open again.
 func TestCluster_MovedSlotInvalidatesOnlyItsSales(t *testing.T) {
 	cluster, s := onCluster(t, 0)
-	load(t, s, onSale(10, 5))
+	s.load(onSale(10, 5))
 	const other = 7
 	elsewhere := onSale(10, 5)
 	elsewhere.GoodsID = other
-	load(t, s, elsewhere)
-	reserve(t, s, issuePath(t, s, 1, 7, 2))
+	s.load(elsewhere)
+	s.reserve(s.issuePath(1, 7, 2))
 	slot, from, to := moves(t, cluster)
 	for _, at := range []struct {
 		master *servers.RedisServer
 		gate   seckill.GateState
 	}{{to, seckill.GateLease}, {from, seckill.GateOpen}} {
 		require.NoError(t, cluster.MoveSlot(t.Context(), slot, at.master))
-		v := view(t, s)
+		v := s.view()
 		require.Equal(t, at.gate, v.Gate)
 		require.EqualValues(t, []int64{8, 2}, []int64{v.Available, v.Pending},
 			"nothing was lost on the way")
-		_, err := s.Reserve(t.Context(), goods, 1,
-			[]reservation.Reservation{reservationOf(1, 7, 2)})
+		_, err := s.reserveIn(1, reservationOf(1, 7, 2))
 		require.Equal(t, at.gate != seckill.GateOpen, err != nil, "%v", err)
 		v = must.Get(s.View(t.Context(), other))(t)
 		require.Equal(t, seckill.GateOpen, v.Gate, "another sale's slot stayed where it was")
@@ -68,61 +67,53 @@ func TestCluster_MigratingSlotReservesOnce(t *testing.T) {
 	for name, replicas := range map[string]int{"without replicas": 0, "waiting for one": 1} {
 		t.Run(name, func(t *testing.T) {
 			cluster, s := onCluster(t, replicas)
-			load(t, s, onSale(100, 5))
-			reserve(t, s, issuePath(t, s, 1, 7, 1), issuePath(t, s, 2, 8, 1))
-			third := issuePath(t, s, 3, 9, 1)
+			s.load(onSale(100, 5))
+			s.reserve(s.issuePath(1, 7, 1), s.issuePath(2, 8, 1))
+			third := s.issuePath(3, 9, 1)
 			slot, _, to := moves(t, cluster)
 			move := must.Get(cluster.BeginMove(t.Context(), slot, to))(t)
 			for moved := 1; moved > 0; {
-				tryReserve(t, s, third)
+				s.tryReserve(third)
 				moved = must.Get(move.Keys(t.Context(), 1))(t)
 			}
 			require.NoError(t, move.Finish(t.Context()))
-			_, err := s.Reserve(t.Context(), goods, 1, []reservation.Reservation{third})
-			var gate *seckill.GateError
-			require.ErrorAs(t, err, &gate)
-			require.Equal(t, seckill.GateLease, gate.State)
-			v := view(t, s)
+			_, err := s.reserveIn(1, third)
+			require.Equal(t, seckill.GateLease, gateOf(t, err).State)
+			v := s.view()
 			require.EqualValues(t, 97, v.Available)
 			require.Equal(t, []string{"sn1", "sn2", "sn3"},
-				slices.Sorted(slices.Values(pendingSns(t, s))))
+				slices.Sorted(slices.Values(s.pendingSns())))
 		})
 	}
 }
 
 // tryReserve asks for one unit, which is taken, has been, or can't be had now.
-func tryReserve(t *testing.T, s *Store, r reservation.Reservation) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+func (s fixture) tryReserve(r reservation.Reservation) {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(s.t.Context(), 5*time.Second)
 	defer cancel()
 	g, err := s.Reserve(ctx, goods, 1, []reservation.Reservation{r})
 	if err != nil {
-		require.NoError(t, ctx.Err(), "a store must not hang on a slot that is half moved")
+		require.NoError(s.t, ctx.Err(), "a store must not hang on a slot that is half moved")
 		return
 	}
-	require.Contains(t, []reservation.VerdictCode{reservation.Taken, reservation.Repeated},
+	require.Contains(s.t, []reservation.VerdictCode{reservation.Taken, reservation.Repeated},
 		g.Verdicts[0].Code)
-	require.Equal(t, r.OrderSn, g.Verdicts[0].OrderSn)
+	require.Equal(s.t, r.OrderSn, g.Verdicts[0].OrderSn)
 }
 
 // A store that waits for replicas connects to the master itself and must follow a failover.
 func TestCluster_WaitFollowsTheMaster(t *testing.T) {
 	cluster, s := onCluster(t, 1)
-	load(t, s, onSale(10, 5))
+	s.load(onSale(10, 5))
 	_, from, _ := moves(t, cluster)
 	replicas := must.Get(cluster.ReplicasOf(t.Context(), from))(t)
 	require.NoError(t, cluster.FailOver(t.Context(), replicas[0]))
-	_, err := s.Reserve(t.Context(), goods, 1, []reservation.Reservation{reservationOf(1, 7, 1)})
-	var gate *seckill.GateError
-	require.ErrorAs(t, err, &gate, "the new master's word, and not MOVED")
-	require.Equal(t, seckill.GateLease, gate.State)
-	again := onSale(10, 5)
-	again.Epoch = 2
-	load(t, s, again)
-	must.Get(s.IssuePaths(t.Context(), goods, 2, time.Minute,
-		[]reservation.PathGrant{{Path: path(1), BuyerID: 7}}))(t)
-	g := must.Get(s.Reserve(t.Context(), goods, 2,
-		[]reservation.Reservation{reservationOf(1, 7, 1)}))(t)
+	_, err := s.reserveIn(1, reservationOf(1, 7, 1))
+	require.Equal(t, seckill.GateLease, gateOf(t, err).State, "the new master's answer, not MOVED")
+	s.load(onSaleIn(2, 10, 5))
+	s.issue(2, 1, 7)
+	g := must.Get(s.reserveIn(2, reservationOf(1, 7, 1)))(t)
 	require.NoError(t, g.NotReplicated, "the old master is its replica now, and counts")
 }
 
@@ -142,24 +133,16 @@ func TestCheckReadiness_OneMasterIsEnough(t *testing.T) {
 		}, time.Minute, 20*time.Millisecond)
 	}
 	becomes(Readiness{Masters: 3})
-	m := must.Get(s.Memory(t.Context()))(t)
-	require.Positive(t, m.Used)
+	require.Positive(t, must.Get(s.Memory(t.Context()))(t).Used)
 	require.True(t, s.Durable(t.Context()))
 
-	require.NoError(t, s.client.(*redis.ClusterClient).ForEachMaster(
-		t.Context(),
-		func(ctx context.Context, node *redis.Client) error {
-			if node.Options().Addr != cluster.Nodes[1].Addr() {
-				return nil
-			}
-			return node.ConfigSet(ctx, "maxmemory-policy", "allkeys-lru").Err()
-		},
-	))
+	node := redis.NewClient(&redis.Options{Addr: cluster.Nodes[1].Addr()})
+	t.Cleanup(func() { _ = node.Close() })
+	require.NoError(t, node.ConfigSet(t.Context(), "maxmemory-policy", "allkeys-lru").Err())
 	_, err := s.CheckReadiness(t.Context())
 	require.ErrorIs(t, err, errUnsafe, "one that forgets is one too many")
 
 	require.NoError(t, cluster.Nodes[1].Kill())
 	becomes(Readiness{Masters: 3, Unavailable: 1})
-	m = must.Get(s.Memory(t.Context()))(t)
-	require.Positive(t, m.Used)
+	require.Positive(t, must.Get(s.Memory(t.Context()))(t).Used)
 }

@@ -11,29 +11,27 @@ import (
 	"flashsale.dev/seckill/internal/testing/must"
 )
 
-func TestAddCounts_SumsAllNodes(t *testing.T) {
-	eachServer(t, func(t *testing.T, s *Store) {
-		load(t, s, onSale(10, 5))
-		counted := map[int64]stats.Counts{
-			goods: {Orders: 30, Refusals: map[seckill.Reason]int64{seckill.SoldOut: 2}},
-			goods + 1: {
-				Orders: 5, Refusals: map[seckill.Reason]int64{seckill.SoldOut: 7},
-			}, // no such sale
-		}
-		for range 2 {
-			require.Equal(t, map[int64]bool{goods: true, goods + 1: false},
-				must.Get(s.AddCounts(t.Context(), counted))(t))
-		}
-		var p stats.Rates
-		require.Eventually(t, func() bool { // the second in which they were counted must be over
-			var err error
-			p, err = s.Rates(t.Context(), goods)
-			return err == nil && p.OrdersPerSecond > 0
-		}, time.Minute, 50*time.Millisecond)
-		require.InDelta(t, 6.0, p.OrdersPerSecond, 3.1, "two seconds may be between the two")
-		require.Equal(t, map[seckill.Reason]int64{seckill.SoldOut: 4}, p.Refusals)
-		p = must.Get(s.Rates(t.Context(), goods+1))(t)
-		require.Empty(t, p.Refusals)
-		require.Zero(t, p.OrdersPerSecond)
-	})
+func (s fixture) TestAddCounts_SumsAllNodes(t *testing.T) {
+	s.load(onSale(10, 5))
+	counted := map[int64]stats.Counts{
+		goods: {Orders: 30, Refusals: map[seckill.Reason]int64{seckill.SoldOut: 2}},
+		goods + 1: {
+			Orders: 5, Refusals: map[seckill.Reason]int64{seckill.SoldOut: 7},
+		}, // no such sale
+	}
+	for range 2 {
+		require.Equal(t, map[int64]bool{goods: true, goods + 1: false},
+			must.Get(s.AddCounts(t.Context(), counted))(t))
+	}
+	var p stats.Rates
+	require.Eventually(t, func() bool { // the second in which they were counted must be over
+		var err error
+		p, err = s.Rates(t.Context(), goods)
+		return err == nil && p.OrdersPerSecond > 0
+	}, time.Minute, 50*time.Millisecond)
+	require.InDelta(t, 6.0, p.OrdersPerSecond, 3.1, "two seconds may be between the two")
+	require.Equal(t, map[seckill.Reason]int64{seckill.SoldOut: 4}, p.Refusals)
+	p = must.Get(s.Rates(t.Context(), goods+1))(t)
+	require.Empty(t, p.Refusals)
+	require.Zero(t, p.OrdersPerSecond)
 }

@@ -3,7 +3,9 @@ package redisstore
 import (
 	"context"
 	"encoding/hex"
+	"errors"
 	"fmt"
+	"reflect"
 	"testing"
 	"time"
 
@@ -24,23 +26,50 @@ var env = servers.NewSuite()
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(env.Around(m)) }
 
-// eachServer runs a test on Redis, on a cluster of three masters, and on the Redis that standalone
-// embeds.
-func eachServer(t *testing.T, test func(t *testing.T, s *Store)) {
-	t.Run("redis-server", func(t *testing.T) { test(t, open(t, servers.Redis(t).Addr(), "")) })
-	t.Run("redis-cluster", func(t *testing.T) {
+// systems are the Redis server, a cluster of three masters, and the Redis that standalone embeds.
+// Each opens an empty one.
+var systems = []struct {
+	name string
+	open func(*testing.T) fixture
+}{
+	{"redis-server", func(t *testing.T) fixture {
+		s := open(t, env.Redis(t).Addr(), "")
+		require.NoError(t, s.client.FlushAll(t.Context()).Err())
+		return s
+	}},
+	{"redis-cluster", func(t *testing.T) fixture {
 		cluster := env.RedisCluster(t)
 		require.NoError(t, cluster.FlushAll(t.Context()))
-		test(t, New(clusterClient(t, cluster), Options{}))
-	})
-	t.Run("miniredis", func(t *testing.T) { test(t, open(t, miniredis.RunT(t).Addr(), "a token")) })
+		return fixture{New(clusterClient(t, cluster), Options{}), t}
+	}},
+	{"miniredis", func(t *testing.T) fixture {
+		return open(t, miniredis.RunT(t).Addr(), "a token")
+	}},
 }
 
-func open(t *testing.T, addr, lease string) *Store {
+// TestStore runs the methods of fixture that take a *testing.T on every system. Run one with
+// -run TestStore/miniredis/TestReserve_UsesRedisClock.
+func TestStore(t *testing.T) {
+	for _, system := range systems {
+		for method := range reflect.TypeFor[fixture]().Methods() {
+			if test, ok := method.Func.Interface().(func(fixture, *testing.T)); ok {
+				t.Run(system.name+"/"+method.Name, func(t *testing.T) { test(system.open(t), t) })
+			}
+		}
+	}
+}
+
+// fixture is a store and the helpers that tests use on it.
+type fixture struct {
+	*Store
+	t *testing.T
+}
+
+func open(t *testing.T, addr, lease string) fixture {
 	t.Helper()
 	client := redis.NewUniversalClient(&redis.UniversalOptions{Addrs: []string{addr}})
 	t.Cleanup(func() { _ = client.Close() })
-	return New(client, Options{Lease: lease})
+	return fixture{New(client, Options{Lease: lease}), t}
 }
 
 func clusterClient(t *testing.T, cluster *servers.RedisNodes) redis.UniversalClient {
@@ -63,22 +92,35 @@ func onSale(units, limit int64) rebuild.Snapshot {
 	}}
 }
 
+// onSaleIn is onSale in another epoch.
+func onSaleIn(epoch, units, limit int64) rebuild.Snapshot {
+	snap := onSale(units, limit)
+	snap.Epoch = epoch
+	return snap
+}
+
 // load begins an epoch, as a rebuild does: behind a shut gate.
-func load(t *testing.T, s *Store, snap rebuild.Snapshot) {
-	t.Helper()
-	require.NoError(t, s.Shut(t.Context(), snap.GoodsID, snap.Epoch-1))
-	require.True(t, must.Get(s.Load(t.Context(), snap))(t))
+func (s fixture) load(snap rebuild.Snapshot) {
+	s.t.Helper()
+	require.NoError(s.t, s.Shut(s.t.Context(), snap.GoodsID, snap.Epoch-1))
+	require.True(s.t, must.Get(s.Load(s.t.Context(), snap))(s.t))
 }
 
 func path(n int) string {
 	return fmt.Sprintf("%032s", hex.EncodeToString(fmt.Appendf(nil, "%d", n)))
 }
 
+// issue issues path n to a buyer in an epoch.
+func (s fixture) issue(epoch int64, n int, buyer int64) {
+	s.t.Helper()
+	grants := []reservation.PathGrant{{Path: path(n), BuyerID: buyer}}
+	must.Get(s.IssuePaths(s.t.Context(), goods, epoch, time.Minute, grants))(s.t)
+}
+
 // issuePath makes a reservation of a buyer for whom path n has been issued.
-func issuePath(t *testing.T, s *Store, n int, buyer, quantity int64) reservation.Reservation {
-	t.Helper()
-	must.Get(s.IssuePaths(t.Context(), goods, 1, time.Minute,
-		[]reservation.PathGrant{{Path: path(n), BuyerID: buyer}}))(t)
+func (s fixture) issuePath(n int, buyer, quantity int64) reservation.Reservation {
+	s.t.Helper()
+	s.issue(1, n, buyer)
 	return reservationOf(n, buyer, quantity)
 }
 
@@ -92,23 +134,34 @@ func reservationOf(n int, buyer, quantity int64) reservation.Reservation {
 	}
 }
 
-func reserve(t *testing.T, s *Store, rs ...reservation.Reservation) []reservation.Verdict {
-	t.Helper()
-	g := must.Get(s.Reserve(t.Context(), goods, 1, rs))(t)
-	return g.Verdicts
+func (s fixture) reserve(rs ...reservation.Reservation) []reservation.Verdict {
+	s.t.Helper()
+	return must.Get(s.reserveIn(1, rs...))(s.t).Verdicts
 }
 
-func view(t *testing.T, s *Store) seckill.View {
+func (s fixture) reserveIn(epoch int64, rs ...reservation.Reservation) (reservation.Result, error) {
+	return s.Reserve(s.t.Context(), goods, epoch, rs)
+}
+
+// gateOf requires that a gate was the reason.
+func gateOf(t *testing.T, err error) *seckill.GateError {
 	t.Helper()
-	v := must.Get(s.View(t.Context(), goods))(t)
-	require.Equal(t, v.Total, v.Available+v.Pending+v.Sold, "the ledger's equation")
+	gate, ok := errors.AsType[*seckill.GateError](err)
+	require.True(t, ok, "%v", err)
+	return gate
+}
+
+func (s fixture) view() seckill.View {
+	s.t.Helper()
+	v := must.Get(s.View(s.t.Context(), goods))(s.t)
+	require.Equal(s.t, v.Total, v.Available+v.Pending+v.Sold, "the ledger's equation")
 	return v
 }
 
-func pendingSns(t *testing.T, s *Store) []string {
-	t.Helper()
-	page, _, err := s.PendingPage(t.Context(), goods, 0, 1000)
-	require.NoError(t, err)
+func (s fixture) pendingSns() []string {
+	s.t.Helper()
+	page, _, err := s.PendingPage(s.t.Context(), goods, 0, 1000)
+	require.NoError(s.t, err)
 	sns := []string{}
 	for _, p := range page {
 		sns = append(sns, p.OrderSn)
@@ -116,8 +169,8 @@ func pendingSns(t *testing.T, s *Store) []string {
 	return sns
 }
 
-func release(t *testing.T, s *Store, moves ...order.StockMove) []order.MoveResult {
-	t.Helper()
-	results := must.Get(s.Release(context.Background(), goods, moves))(t)
+func (s fixture) release(moves ...order.StockMove) []order.MoveResult {
+	s.t.Helper()
+	results := must.Get(s.Release(context.Background(), goods, moves))(s.t)
 	return results
 }

@@ -16,7 +16,7 @@ import (
 
 // replicated is a store that waits for one replica for as long as it takes, one that hardly waits,
 // and that replica.
-func replicated(t *testing.T) (patient, hasty *Store, follower *servers.RedisServer) {
+func replicated(t *testing.T) (patient, hasty fixture, follower *servers.RedisServer) {
 	t.Helper()
 	master := servers.Redis(t, "repl-diskless-sync-delay 0")
 	host, port, err := net.SplitHostPort(master.Addr())
@@ -24,42 +24,40 @@ func replicated(t *testing.T) (patient, hasty *Store, follower *servers.RedisSer
 	replica := servers.Redis(t, "replicaof "+host+" "+port)
 	client := redis.NewClient(&redis.Options{Addr: master.Addr(), ReadTimeout: 40 * time.Second})
 	t.Cleanup(func() { _ = client.Close() })
-	waiting := func(d time.Duration) *Store {
-		return New(client, Options{WaitReplicas: 1, WaitTimeout: d})
+	waiting := func(d time.Duration) fixture {
+		return fixture{New(client, Options{WaitReplicas: 1, WaitTimeout: d}), t}
 	}
 	return waiting(20 * time.Second), waiting(10 * time.Millisecond), replica
 }
 
 func TestReserve_ReportsMissingReplicas(t *testing.T) {
 	s, hasty, replica := replicated(t)
-	load(t, s, onSale(10, 2))
-	g := must.Get(s.Reserve(t.Context(), goods, 1,
-		[]reservation.Reservation{issuePath(t, s, 1, 7, 1)}))(t)
+	s.load(onSale(10, 2))
+	g := must.Get(s.reserveIn(1, s.issuePath(1, 7, 1)))(t)
 	require.NoError(t, g.NotReplicated)
 	require.NoError(t, replica.Kill())
-	second := issuePath(t, s, 2, 7, 1)
-	g = must.Get(hasty.Reserve(t.Context(), goods, 1, []reservation.Reservation{second}))(t)
+	second := s.issuePath(2, 7, 1)
+	g = must.Get(hasty.reserveIn(1, second))(t)
 	require.ErrorIs(t, g.NotReplicated, errTooFewReplicas)
 	require.Equal(t, reservation.Taken, g.Verdicts[0].Code,
 		"it is taken all the same, and goes its way")
 
-	g = must.Get(hasty.Reserve(t.Context(), goods, 1, []reservation.Reservation{second}))(t)
+	g = must.Get(hasty.reserveIn(1, second))(t)
 	require.Equal(t, reservation.Repeated, g.Verdicts[0].Code)
 	require.ErrorIs(t, g.NotReplicated, errTooFewReplicas, "asking again makes it no surer")
 	require.NoError(t, replica.Restart(t.Context()))
-	g = must.Get(s.Reserve(t.Context(), goods, 1, []reservation.Reservation{second}))(t)
+	g = must.Get(s.reserveIn(1, second))(t)
 	require.NoError(t, g.NotReplicated, "the replica is back")
 	require.Equal(t, second.OrderSn, g.Verdicts[0].OrderSn)
 }
 
 func TestReserve_SendsAForgottenScriptAgain(t *testing.T) {
 	s, _, _ := replicated(t)
-	load(t, s, onSale(10, 2))
-	r := issuePath(t, s, 1, 7, 1)
-	require.NoError(
-		t, s.client.ScriptFlush(t.Context()).Err(),
-	) // as after a restart: the pipeline must send the script itself
-	g := must.Get(s.Reserve(t.Context(), goods, 1, []reservation.Reservation{r}))(t)
+	s.load(onSale(10, 2))
+	r := s.issuePath(1, 7, 1)
+	// As after a restart: the pipeline must send the script itself.
+	require.NoError(t, s.client.ScriptFlush(t.Context()).Err())
+	g := must.Get(s.reserveIn(1, r))(t)
 	require.NoError(t, g.NotReplicated)
 	require.Equal(t, reservation.Taken, g.Verdicts[0].Code)
 }
@@ -69,16 +67,13 @@ func TestReserve_SendsAForgottenScriptAgain(t *testing.T) {
 // sees to it where min-replicas-to-write is set.
 func TestReserve_MasterWithoutReplicasTakesNothing(t *testing.T) {
 	_, s, replica := replicated(t)
-	load(t, s, onSale(10, 2))
-	require.Equal(t, reservation.Taken, must.Get(s.Reserve(t.Context(), goods, 1,
-		[]reservation.Reservation{issuePath(t, s, 1, 7, 1)}))(t).Verdicts[0].Code)
-	second := issuePath(t, s, 2, 8, 1)
-	require.NoError(
-		t,
-		s.client.Do(t.Context(), "CONFIG", "SET", "min-replicas-to-write", 1,
-			"min-replicas-max-lag", 1).
-			Err(),
-	)
+	s.load(onSale(10, 2))
+	require.Equal(t, reservation.Taken,
+		must.Get(s.reserveIn(1, s.issuePath(1, 7, 1)))(t).Verdicts[0].Code)
+	second := s.issuePath(2, 8, 1)
+	config := s.client.Do(t.Context(), "CONFIG", "SET", "min-replicas-to-write", 1,
+		"min-replicas-max-lag", 1)
+	require.NoError(t, config.Err())
 	require.NoError(t, replica.Kill())
 	require.Eventually(t, func() bool {
 		err := s.client.Set(t.Context(), "anything", 1, 0).Err()
@@ -87,8 +82,7 @@ func TestReserve_MasterWithoutReplicasTakesNothing(t *testing.T) {
 	_, err := s.Adopt(t.Context(), goods, 2, 0,
 		[]reservation.OrderLine{{OrderSn: "a", BuyerID: 9, Quantity: 1}})
 	require.ErrorContains(t, err, "NOREPLICAS")
-	_, err = s.Reserve(t.Context(), goods, 1, []reservation.Reservation{second})
+	_, err = s.reserveIn(1, second)
 	require.ErrorContains(t, err, "NOREPLICAS")
-	require.EqualValues(t, 9, view(t, s).Available,
-		"a script that may not write has written nothing")
+	require.EqualValues(t, 9, s.view().Available, "a script that may not write has written nothing")
 }

@@ -17,6 +17,14 @@ type View struct {
 	Now          time.Time // Redis' clock
 }
 
+// PendingAge is the longest time for which a reservation may be pending; 0 if none is.
+func (v View) PendingAge() time.Duration {
+	if v.Pending == 0 {
+		return 0
+	}
+	return max(0, v.Now.Sub(v.PendingSince))
+}
+
 // Ledger accounts for every unit of a sale.
 type Ledger struct {
 	Total     int64    `json:"total"`

@@ -13,6 +13,8 @@ import (
 	"flashsale.dev/seckill/internal/seckill/salechange"
 )
 
+// auditRow is one change of a sale. Was and Became are JSON, so a new field of a sale needs no
+// migration.
 type auditRow struct {
 	GoodsID   int64  `gorm:"primaryKey;autoIncrement:false"`
 	ID        string `gorm:"primaryKey"`
@@ -63,6 +65,7 @@ func audit(tx *gorm.DB, action salechange.Action, was, became saleRow, now time.
 // difference returns the changed fields before and after as two JSON objects.
 func difference(was, became saleRow) (from, to string, err error) {
 	a, b := audited(was), audited(became)
+	// Only what differs is kept. A created or deleted sale has one side, which is kept whole.
 	for name := range b {
 		if was.GoodsID != 0 && became.GoodsID != 0 && a[name] == b[name] {
 			delete(a, name)

@@ -23,6 +23,7 @@ const (
 	sqliteChunk = 100
 )
 
+// chunkOf returns how many rows or keys a statement on this database may carry.
 func chunkOf(tx *gorm.DB) int {
 	if isSQLite(tx) {
 		return sqliteChunk
@@ -30,6 +31,8 @@ func chunkOf(tx *gorm.DB) int {
 	return chunk
 }
 
+// isSQLite reports whether statements go to SQLite. GORM knows the name of its dialect, so the
+// store keeps no copy of it.
 func isSQLite(db *gorm.DB) bool { return db.Name() == "sqlite" }
 
 // originBatch is the origin of a dead letter whose order broke a rule while its batch was written.
@@ -56,6 +59,7 @@ func (s *Store) WriteBatch(ctx context.Context, b orderwriter.Batch) (order.Outc
 	return s.writeBy(ctx, b, writeBatch)
 }
 
+// writeBy runs one of the two ways to write a batch under the goods row's lock.
 func (s *Store) writeBy(
 	ctx context.Context, b orderwriter.Batch,
 	write func(*gorm.DB, saleRow, orderwriter.Batch) (order.Outcome, error),
@@ -64,12 +68,15 @@ func (s *Store) writeBy(
 		func(tx *gorm.DB, sale saleRow) (order.Outcome, error) { return write(tx, sale, b) })
 }
 
+// writeBatch reads what exists before it judges the lines. It is right for every batch; the
+// optimistic way is only faster.
 func writeBatch(tx *gorm.DB, sale saleRow, b orderwriter.Batch) (order.Outcome, error) {
 	lines := distinct(b.Lines)
 	existing, tombstones, err := existingOrders(tx, b.GoodsID, numbers(lines))
 	if err != nil {
 		return order.Outcome{}, err
 	}
+	// A tombstone has a row, so its line is lost and not fresh.
 	lost := slices.DeleteFunc(slices.Clone(lines),
 		func(l reservation.OrderLine) bool { return !tombstones[l.OrderSn] })
 	fresh := slices.DeleteFunc(lines,
@@ -77,6 +84,8 @@ func writeBatch(tx *gorm.DB, sale saleRow, b orderwriter.Batch) (order.Outcome, 
 	if len(fresh)+len(lost) == 0 {
 		return order.Outcome{Epoch: sale.Epoch, Existing: existing}, nil
 	}
+	// Redis was rebuilt without these lines. Their units must be taken in the present epoch first,
+	// or the sale would promise them twice.
 	if strangers := toAdopt(b, sale.Epoch, fresh); len(strangers) > 0 {
 		return order.Outcome{}, &orderwriter.AdoptError{
 			Epoch: sale.Epoch, Limit: sale.MaxPerBuyerLimit, OrderSns: strangers,
@@ -99,6 +108,8 @@ func writeBatch(tx *gorm.DB, sale saleRow, b orderwriter.Batch) (order.Outcome, 
 
 // write executes the plan.
 func (p *batchPlan) write(tx *gorm.DB) error {
+	// The orders come first: their key detects a writer that ignored the lock before the units are
+	// counted.
 	if err := insert(tx, p.orders); err != nil {
 		return err
 	}
@@ -115,6 +126,7 @@ func (p *batchPlan) write(tx *gorm.DB) error {
 		return err
 	}
 	if len(p.out.Moves) > 0 {
+		// changeStock clears the mark too, but a batch of failures alone changes no stock.
 		if err := unretire(tx, &p.sale); err != nil {
 			return err
 		}
@@ -126,6 +138,7 @@ func (p *batchPlan) write(tx *gorm.DB) error {
 // version that was read under the lock. order.ErrSwapMissed means that another writer ignored the
 // lock or that too few units are left; a new transaction reads the current row.
 func changeStock(tx *gorm.DB, sale saleRow, units int64, now time.Time) error {
+	// A batch without created orders leaves the row and its version alone.
 	if units == 0 {
 		return nil
 	}
@@ -140,6 +153,7 @@ func changeStock(tx *gorm.DB, sale saleRow, units int64, now time.Time) error {
 func existingOrders(
 	tx *gorm.DB, goodsID int64, sns []string,
 ) (map[string]order.Status, map[string]bool, error) {
+	// Names and phone numbers stay in the database: they make up most of a row.
 	columns := tx.Select("order_sn", "status", "failure_reason", "quantity")
 	rows, err := findIn[orderRow](columns, goodsID, "order_sn", sns)
 	found, tombstones := make(map[string]order.Status, len(rows)), make(map[string]bool)
@@ -166,6 +180,7 @@ func holdings(tx *gorm.DB, goodsID int64, ids []int64) (map[int64]int64, error) 
 // setHoldings stores the units that buyers hold from now on. The caller has locked the goods row.
 func setHoldings(tx *gorm.DB, goodsID int64, held map[int64]int64) error {
 	rows := make([]holdingRow, 0, len(held))
+	// Ascending ids walk the primary key in its order.
 	for _, id := range slices.Sorted(maps.Keys(held)) {
 		rows = append(rows, holdingRow{GoodsID: goodsID, BuyerID: id, Held: held[id]})
 	}
@@ -177,6 +192,7 @@ func setHoldings(tx *gorm.DB, goodsID int64, held map[int64]int64) error {
 
 // insert writes rows in statements of bounded size.
 func insert[R any](tx *gorm.DB, rows []R) error {
+	// Each statement begins with the clauses of tx and not with those of the one before.
 	tx = tx.Session(&gorm.Session{})
 	for part := range slices.Chunk(rows, chunkOf(tx)) {
 		if err := tx.Create(&part).Error; err != nil {

@@ -23,6 +23,7 @@ type batchPlan struct {
 	out         order.Outcome
 }
 
+// newPlan returns a plan that writes nothing yet.
 func newPlan(sale saleRow, now time.Time) *batchPlan {
 	out := order.Outcome{Epoch: sale.Epoch, Failed: make(map[string]order.FailureReason)}
 	return &batchPlan{sale: sale, now: now, holdings: make(map[int64]int64), out: out}
@@ -46,6 +47,7 @@ func judge(
 		case l.Quantity > sale.Stock-p.sold:
 			err = p.fail(l, b, order.FailedOversold)
 		default:
+			// The batch's later lines of this buyer count on top of this one.
 			held[l.BuyerID], p.holdings[l.BuyerID] = after, after
 			p.create(l, b.Epochs[l.OrderSn], b.PayBy)
 		}
@@ -56,6 +58,7 @@ func judge(
 	return p, nil
 }
 
+// create adds an order that takes its units.
 func (p *batchPlan) create(l reservation.OrderLine, epoch int64, payBy time.Time) {
 	row := newOrder(p.sale, l, epoch, p.now)
 	row.Status, row.PayBy = order.Created, millis(payBy)
@@ -63,6 +66,7 @@ func (p *batchPlan) create(l reservation.OrderLine, epoch int64, payBy time.Time
 	p.out.Created = append(p.out.Created, l.OrderSn)
 }
 
+// fail adds an order that a rule refuses. Its dead letter says how its message was delivered.
 func (p *batchPlan) fail(
 	l reservation.OrderLine, b orderwriter.Batch, reason order.FailureReason,
 ) error {
@@ -107,6 +111,8 @@ func (p *batchPlan) claimTombstones(lines []reservation.OrderLine, b orderwriter
 	return nil
 }
 
+// claimTombstone fills one tombstone. The reason stays that of the tombstone, which the buyer may
+// have read already.
 func (p *batchPlan) claimTombstone(
 	l reservation.OrderLine, epoch int64, deadLetter order.DeadLetter,
 ) {
@@ -158,6 +164,7 @@ func distinct(lines []reservation.OrderLine) []reservation.OrderLine {
 	})
 }
 
+// numbers returns the lines' order numbers, in their order.
 func numbers(lines []reservation.OrderLine) []string {
 	return mapSlice(lines, func(l reservation.OrderLine) string { return l.OrderSn })
 }
@@ -185,12 +192,15 @@ func validate(l reservation.OrderLine) error {
 		return fmt.Errorf("order number %.80q %w", l.OrderSn, errDoesNotFit)
 	case !fitsColumn(l.Name, maxName) || !fitsColumn(l.Phone, maxPhone):
 		return fmt.Errorf("name or phone of order %s %w", l.OrderSn, errDoesNotFit)
+	// A CHECK constraint refuses it as well, but only after the statement has reached the server.
 	case l.Quantity <= 0:
 		return fmt.Errorf("quantity %d of order %s %w", l.Quantity, l.OrderSn, errDoesNotFit)
 	}
 	return nil
 }
 
+// fitsColumn counts characters, as MySQL does. Text that is not valid UTF-8 fits no column of MySQL
+// in its strict mode.
 func fitsColumn(s string, most int) bool {
 	return utf8.ValidString(s) && utf8.RuneCountInString(s) <= most
 }

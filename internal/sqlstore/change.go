@@ -52,12 +52,14 @@ func (s *Store) Change(
 		if err != nil {
 			return err
 		}
+		// Refuse an invalid change before the row of a retired sale is touched.
 		if _, err := c.Apply(sale.sale()); err != nil {
 			return err
 		}
 		if err := unretire(tx, &sale); err != nil {
 			return err
 		}
+		// Redis may have promised the units to buyers already, so it is asked first (EndCut).
 		if sale.Status == seckill.Exposed && c.StockDelta < 0 {
 			b.Sale = sale.sale()
 			b.Cut, err = beginCut(tx, sale, c, once, now)
@@ -105,6 +107,7 @@ func change(
 		return was, nil, err
 	}
 	var moves []order.StockMove
+	// A draft has no units in Redis yet: its first epoch loads them all.
 	if row.Status == seckill.Exposed && c.StockDelta > 0 {
 		move, err := addUnits(tx, row, c.StockDelta, now)
 		if err != nil {
@@ -115,8 +118,11 @@ func change(
 	return row, moves, audit(tx, salechange.ActChange, was, row, now)
 }
 
+// changeRow writes the merchant's columns by compare-and-swap on the version and leaves the others
+// alone.
 func changeRow(tx *gorm.DB, was saleRow, after seckill.Sale, now time.Time) (saleRow, error) {
 	row := rowOfSale(after)
+	// These columns have no field in seckill.Sale.
 	row.RebuildToken, row.Closed, row.Updated = was.RebuildToken, was.Closed, now.UnixMilli()
 	row.Version = was.Version + 1
 	res := tx.Model(&saleRow{}).Where("goods_id = ? AND version = ?", was.GoodsID, was.Version).

@@ -14,6 +14,8 @@ import (
 	"flashsale.dev/seckill/internal/seckill/salechange"
 )
 
+// cutRow is written before Redis is asked for the units, so a crash leaves a row that says what is
+// to be finished. Wanted is the whole change as JSON.
 type cutRow struct {
 	GoodsID        int64  `gorm:"primaryKey;autoIncrement:false"`
 	ID             string `gorm:"primaryKey"`
@@ -85,6 +87,7 @@ func (s *Store) EndCut(
 		switch {
 		case ended.State != inventory.CutOpen:
 			return nil
+		// A rebuild loaded the units into Redis again, so the old epoch's answer is void.
 		case ended.Epoch != sale.Epoch || c.Epoch != sale.Epoch || result == order.MoveCovered:
 			ended.Epoch = sale.Epoch
 			return saveCut(tx, ended)
@@ -109,6 +112,7 @@ func endCut(
 ) (saleRow, error) {
 	after, _, err := change(tx, was, c.Wanted, now)
 	if seckill.ReasonOf(err) != "" {
+		// Redis gave the units up, and the database still has them.
 		if _, err := addUnits(tx, was, cut.Quantity, now); err != nil {
 			return was, err
 		}
@@ -121,6 +125,7 @@ func endCut(
 	if err := saveCut(tx, *cut); err != nil || cut.IdempotencyKey == "" {
 		return after, err
 	}
+	// From here on a repeated request gets the changed sale instead of the open cut.
 	answer, err := json.Marshal(after.sale())
 	if err != nil {
 		return after, fmt.Errorf("encode an answer: %w", err)
@@ -145,6 +150,7 @@ func keyOf(tx *gorm.DB, cut *cutRow) *gorm.DB {
 		cut.ActorID, cut.IdempotencyKey, cut.ID)
 }
 
+// saveCut updates only what changes in a cut's life. The caller holds the goods row's lock.
 func saveCut(tx *gorm.DB, cut cutRow) error {
 	return tx.Exec(`UPDATE stock_cuts SET state = ?, epoch = ? WHERE goods_id = ? AND id = ?`,
 		cut.State, cut.Epoch, cut.GoodsID, cut.ID).Error

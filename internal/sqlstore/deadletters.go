@@ -35,23 +35,18 @@ func (s *Store) WriteFailed(
 	if err != nil {
 		return order.Outcome{}, wrapError("write a failed order", err)
 	}
-	var out order.Outcome
-	err = s.inTx(ctx, "write a failed order", func(tx *gorm.DB) (err error) {
-		out, err = writeFailed(tx, goodsID, truncateLine(line), epoch, deadLetter, now)
-		return err
+	return inTx(ctx, s, "write a failed order", func(tx *gorm.DB) (order.Outcome, error) {
+		return writeFailed(tx, goodsID, truncateLine(line), epoch, deadLetter, now)
 	})
-	if err != nil {
-		return order.Outcome{}, err
-	}
-	return out, nil
 }
 
 func writeFailed(
-	tx *gorm.DB, goodsID int64, line reservation.OrderLine, epoch int64, deadLetter order.DeadLetter,
-	now time.Time,
+	tx *gorm.DB, goodsID int64, line reservation.OrderLine, epoch int64,
+	deadLetter order.DeadLetter, now time.Time,
 ) (order.Outcome, error) {
 	sale, err := lockSale(tx, goodsID)
 	if errors.Is(err, seckill.ErrNoSuchGoods) {
+		// The buyer was promised this number, so it ends as a row even where its sale is unknown.
 		sale, err = saleRow{GoodsID: goodsID, Epoch: epoch}, nil
 	}
 	if err != nil {
@@ -63,6 +58,7 @@ func writeFailed(
 	switch {
 	case err != nil:
 		return order.Outcome{}, err
+	// A line without units has nothing to return and leaves its tombstone as it is.
 	case tombstones[line.OrderSn] && line.Quantity > 0:
 		p.claimTombstone(line, epoch, deadLetter)
 	case len(existing) > 0:
@@ -130,12 +126,9 @@ func withDefaults(
 	if d.Body != nil {
 		return d, nil
 	}
-	entry, err := order.EncodeLine(l)
-	if err != nil {
-		return d, fmt.Errorf("encode order %s: %w", l.OrderSn, err)
-	}
-	d.Body = order.EncodeOrders(goodsID, order.JoinEntries([][]byte{entry}))
-	return d, nil
+	var err error
+	d.Body, err = order.EncodeOrder(goodsID, l)
+	return d, err
 }
 
 func rowOfDeadLetter(d order.DeadLetter) deadLetterRow {
@@ -143,6 +136,7 @@ func rowOfDeadLetter(d order.DeadLetter) deadLetterRow {
 		d.ID = newID()
 	}
 	if d.Body == nil {
+		// The column is NOT NULL, and an empty message is a message too.
 		d.Body = []byte{}
 	}
 	return deadLetterRow{
@@ -155,6 +149,7 @@ func rowOfDeadLetter(d order.DeadLetter) deadLetterRow {
 // truncateLine returns a line that every database accepts; the dead letter keeps the original.
 func truncateLine(l reservation.OrderLine) reservation.OrderLine {
 	l.Name, l.Phone = truncate(l.Name, maxName), truncate(l.Phone, maxPhone)
+	// A quantity that the CHECK constraint refuses would make the order impossible to write at all.
 	l.Quantity = min(max(l.Quantity, 0), seckill.MaxPerBuyerLimit)
 	return l
 }

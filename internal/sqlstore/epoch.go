@@ -37,6 +37,7 @@ func (s *Store) BeginEpoch(
 			if err := expose(tx, &row, now); err != nil {
 				return snap, err
 			}
+			// A retired sale that is rebuilt has work again.
 			row.Epoch, row.Updated, row.RetiredAt = row.Epoch+1, now.UnixMilli(), nil
 			q := tx.Select("status", "epoch", "updated_at", "retired_at")
 			if err := q.Updates(&row).Error; err != nil {
@@ -58,6 +59,8 @@ func expose(tx *gorm.DB, row *saleRow, now time.Time) error {
 	return audit(tx, salechange.ActExpose, was, *row, now)
 }
 
+// checkToken fences rebuilds: of several the one with the newest token goes on, and the first
+// exposure needs none because no rebuild precedes it.
 func checkToken(row saleRow, token int64, now time.Time) error {
 	switch {
 	case token == rebuild.FirstToken && row.Status != seckill.Draft:
@@ -88,6 +91,7 @@ func activeHoldings(tx *gorm.DB, goodsID int64) ([]rebuild.Holding, error) {
 		list[i].Orders = append(list[i].Orders,
 			rebuild.HeldOrder{OrderSn: r.OrderSn, Quantity: r.Quantity})
 	}
+	// Equal states give equal snapshots, whatever order the buyers came in.
 	slices.SortFunc(list,
 		func(a, b rebuild.Holding) int { return cmp.Compare(a.BuyerID, b.BuyerID) })
 	return list, err

@@ -13,6 +13,8 @@ import (
 	"flashsale.dev/seckill/internal/seckill/salechange"
 )
 
+// idempotencyRow is the answer to a request with an Idempotency-Key. Its key is the actor's and not
+// the goods', because a request that creates a sale has no goods yet.
 type idempotencyRow struct {
 	ActorID        int64  `gorm:"primaryKey;autoIncrement:false"`
 	IdempotencyKey string `gorm:"primaryKey"`
@@ -36,6 +38,7 @@ func (s *Store) inTxOnce(
 	if o.Key == "" {
 		return nil, s.inTx(ctx, op, steps)
 	}
+	// Most repeats find the answer here, without a lock of the goods row.
 	if row, err := s.findAnswer(ctx, o, now); row != nil || err != nil {
 		return row, err
 	}
@@ -75,6 +78,8 @@ func (s *Store) findAnswer(
 	case err != nil:
 		return nil, wrapError("find an idempotency key", err)
 	case row.MadeAt < now.Add(-salechange.IdempotencyTTL).UnixMilli():
+		// The time keeps this from deleting a newer row, which a concurrent request has just
+		// written.
 		err = q.Where("made_at = ?", row.MadeAt).Delete(&idempotencyRow{}).Error
 		return nil, wrapError("remove an old idempotency key", err)
 	case row.BodyHash != o.Hash:

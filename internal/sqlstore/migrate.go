@@ -55,6 +55,7 @@ func (s *Store) MigrationStatus(ctx context.Context) ([]Migration, error) {
 func (s *Store) provider() (*goose.Provider, error) {
 	dialect := goose.DialectSQLite3
 	opts := []goose.ProviderOption{
+		// The Go step is passed here, because a registry would be a global that tests share.
 		goose.WithDisableGlobalRegistry(true), goose.WithGoMigrations(migrations.NoSplitSales()),
 	}
 	if !isSQLite(s.db) {

@@ -60,11 +60,14 @@ func TestMigrate_ConcurrentCallersTakeTurns(t *testing.T) {
 func TestMigrate_RefusesWhileASplitSaleIsLive(t *testing.T) {
 	// An id as earlier releases made them: its stock was split over four rows.
 	const split, row = 272_678_883_688_448_000 | 1<<21 | 2<<18, 1 << 12
-	insert := `INSERT INTO sales (goods_id, merchant_id, title, price, total, stock, version, epoch, rebuild_token, per_buyer_limit,
-		max_per_buyer_limit, start_at, end_at, rate_algorithm, permits_per_second, max_burst_seconds, max_wait_millis, status,
-		created_at, updated_at, bucket) VALUES (?, 1, 'a kettle', 1, 5, 5, 0, 1, 0, 1, 1, 1, ?, 'reserve', 1, 1, 1, ?, 1, 1, ?)`
-	transfer := `INSERT INTO stock_cuts (goods_id, id, epoch, quantity, wanted, actor_id, actor_role, idempotency_key, state, made_at,
-		to_goods_id) VALUES (?, 'transfer', 1, 1, '{}', 0, '', '', ?, 1, ?)`
+	const insert = `INSERT INTO sales (goods_id, merchant_id, title, price, total, stock, version,
+		epoch, rebuild_token, per_buyer_limit, max_per_buyer_limit, start_at, end_at,
+		rate_algorithm, permits_per_second, max_burst_seconds, max_wait_millis, status, created_at,
+		updated_at, bucket)
+		VALUES (?, 1, 'a kettle', 1, 5, 5, 0, 1, 0, 1, 1, 1, ?, 'reserve', 1, 1, 1, ?, 1, 1, ?)`
+	const transfer = `INSERT INTO stock_cuts (goods_id, id, epoch, quantity, wanted, actor_id,
+		actor_role, idempotency_key, state, made_at, to_goods_id)
+		VALUES (?, 'transfer', 1, 1, '{}', 0, '', '', ?, 1, ?)`
 	later := time.Now().Add(time.Hour).UnixMilli()
 	onEach(t, databases, func(t *testing.T, dsn string) {
 		h := newFixture(t, dsn)

@@ -31,8 +31,9 @@ func TestStore_MatchesModel(t *testing.T) {
 		}
 		m.stock = m.sale.Total
 		rt.Repeat(map[string]func(*rapid.T){
-			"batch": m.batch, "failed": m.failed, "pay": m.pay, "cancel": m.cancel, "expire": m.expire,
-			"epoch": m.epoch, "close": m.close, "release": m.markReleased, "": m.check,
+			"batch": m.batch, "failed": m.failed, "pay": m.pay, "cancel": m.cancel,
+			"expire": m.expire, "epoch": m.epoch, "close": m.close, "release": m.markReleased,
+			"": m.check,
 		})
 		released := mapSlice(m.moves, func(move order.StockMove) string { return move.ID })
 		require.NoError(rt, store.MarkReleased(rt.Context(), m.sale.GoodsID, released, today),

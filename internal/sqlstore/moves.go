@@ -27,6 +27,7 @@ func (s *Store) MarkReleased(
 	ctx context.Context, goodsID int64, ids []string, now time.Time,
 ) error {
 	return s.inTx(ctx, "mark moves as released", func(tx *gorm.DB) error {
+		// The condition on given_at keeps the time of the first mark.
 		for part := range slices.Chunk(ids, chunkOf(tx)) {
 			err := tx.Exec(`UPDATE stock_moves SET given_at = ?
 				WHERE goods_id = ? AND id IN ? AND given_at IS NULL`,

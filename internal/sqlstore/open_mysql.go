@@ -36,13 +36,16 @@ const sessionSQL = "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED"
 // sessionVars are set on each new connection: text that is too long is an error instead of
 // truncated, and a wait for a row's lock ends with error 1205 before the connection's own deadline.
 func sessionVars() map[string]string {
+	const mode = "'ONLY_FULL_GROUP_BY,STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION'"
 	return map[string]string{
+		"sql_mode":                 mode,
 		"innodb_lock_wait_timeout": "5",
 		"wait_timeout":             strconv.Itoa(int(sessionTimeout.Seconds())),
-		"sql_mode":                 "'ONLY_FULL_GROUP_BY,STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION'",
 	}
 }
 
+// openMySQL prepares three pools: for the service, for migrations, and for the replica where one is
+// configured.
 func openMySQL(_ context.Context, dsn string, opts Options) (*Store, error) {
 	cfg, err := mysqlConfig(dsn)
 	if err != nil {
@@ -58,11 +61,13 @@ func openMySQL(_ context.Context, dsn string, opts Options) (*Store, error) {
 		return nil, err
 	}
 	cfg = cfg.Clone()
+	// A migration of a large table answers later than any other statement may.
 	cfg.ReadTimeout = 0
 	delete(cfg.Params, "wait_timeout") // a migration holds its lock without statements
 	if store.schema, err = openPool(cfg, nil); err != nil {
 		return nil, errors.Join(err, pool.Close())
 	}
+	// Migrations are rare, so no connection is kept between them.
 	store.schema.SetMaxIdleConns(0)
 	if store.replica, err = openReplica(opts); err != nil {
 		return nil, errors.Join(err, store.Close())
@@ -107,6 +112,8 @@ func mysqlConfig(dsn string) (*mysql.Config, error) {
 		return nil, errors.New("the DSN names no database")
 	}
 	cfg.Loc, cfg.ParseTime = time.UTC, true // goose's table has a timestamp
+	// ClientFoundRows counts the rows that a statement found, so that an update to the same values
+	// is no miss. RejectReadOnly leaves a demoted server at once.
 	cfg.InterpolateParams, cfg.ClientFoundRows, cfg.RejectReadOnly = true, true, true
 	cfg.Timeout = cmp.Or(cfg.Timeout, dialTimeout)
 	cfg.ReadTimeout = cmp.Or(cfg.ReadTimeout, ioTimeout)

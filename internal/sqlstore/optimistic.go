@@ -25,6 +25,7 @@ const pauseBatches = 32
 // much as with two queries before it.
 type optimism struct{ paused atomic.Int32 }
 
+// try reports whether this batch should try. Concurrent batches of other goods share the count.
 func (b *optimism) try() bool {
 	for {
 		left := b.paused.Load()
@@ -37,6 +38,7 @@ func (b *optimism) try() bool {
 	}
 }
 
+// failed makes the next batches read first.
 func (b *optimism) failed() { b.paused.Store(pauseBatches) }
 
 // writeOptimistically writes a batch in which every number and every buyer is new and all lines are
@@ -57,6 +59,8 @@ func writeOptimistically(tx *gorm.DB, sale saleRow, b orderwriter.Batch) (order.
 	return p.out, err
 }
 
+// insertNew writes plain inserts, so that a key that exists fails the statement instead of updating
+// a row.
 func (p *batchPlan) insertNew(tx *gorm.DB) error {
 	if err := insertOrders(tx, p.orders); err != nil {
 		return err

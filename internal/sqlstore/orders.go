@@ -56,6 +56,8 @@ func (s *Store) OrdersByNumber(
 	return mapSlice(rows, orderRow.order), wrapError("read orders", err)
 }
 
+// orderList pages by order number instead of an offset: numbers sort by time, and orders that come
+// in between shift nothing.
 func orderList(op string, q *gorm.DB, before string, limit int) ([]order.Order, error) {
 	if before != "" {
 		q = q.Where("order_sn < ?", before)
@@ -63,6 +65,7 @@ func orderList(op string, q *gorm.DB, before string, limit int) ([]order.Order, 
 	return list(op, q.Order("order_sn DESC").Limit(limit), orderRow.order)
 }
 
+// findOrder names the goods too, because the goods chooses the shard.
 func findOrder(q *gorm.DB, goodsID int64, orderSn string) (orderRow, error) {
 	q = q.Where("goods_id = ? AND order_sn = ?", goodsID, orderSn)
 	return take[orderRow](q, order.ErrNoSuchOrder)

@@ -12,6 +12,8 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
+// paymentRow is money that the provider took, by the provider's own number. Kept is 1 or NULL: a
+// unique key over goods, order and Kept lets an order keep one payment.
 type paymentRow struct {
 	PaymentID  string `gorm:"primaryKey"`
 	GoodsID    int64
@@ -46,39 +48,28 @@ func (r paymentRow) refund() payment.Refund {
 func (s *Store) Receive(
 	ctx context.Context, p payment.Payment, now time.Time,
 ) (payment.Receipt, error) {
-	var receipt payment.Receipt
-	err := s.inTx(ctx, "receive a payment", func(tx *gorm.DB) error {
+	return inTx(ctx, s, "receive a payment", func(tx *gorm.DB) (payment.Receipt, error) {
 		o, err := findOrder(locked(tx), p.GoodsID, p.OrderSn)
 		if err != nil {
-			return err
+			return payment.Receipt{}, err
 		}
 		// Under the order's lock, so that a concurrent transaction of the same payment has ended.
-		row, err := findPayment(tx, p)
+		// A number that was used under another goods is found by the unique key.
+		q := tx.Where("goods_id = ? AND payment_id = ?", p.GoodsID, p.ID)
+		row, err := take[paymentRow](q, errNoPayment)
 		if errors.Is(err, errNoPayment) {
 			row, err = receive(tx, &o, p, now)
 		}
 		if err != nil {
-			return err
+			return payment.Receipt{}, err
 		}
-		receipt = payment.Receipt{
+		return payment.Receipt{
 			Payment: p, State: row.State, Reason: row.Reason, Order: o.order(),
-		}
-		return requireSamePayment(row, p)
+		}, requireSamePayment(row, p)
 	})
-	if err != nil {
-		return payment.Receipt{}, err
-	}
-	return receipt, nil
 }
 
 var errNoPayment = errors.New("no such payment")
-
-// findPayment searches the goods' payments. A payment number used under another goods is found by
-// the unique key.
-func findPayment(tx *gorm.DB, p payment.Payment) (paymentRow, error) {
-	q := tx.Where("goods_id = ? AND payment_id = ?", p.GoodsID, p.ID)
-	return take[paymentRow](q, errNoPayment)
-}
 
 // requireSamePayment refuses a number that belongs to another payment.
 func requireSamePayment(known paymentRow, p payment.Payment) error {
@@ -94,6 +85,8 @@ func receive(tx *gorm.DB, o *orderRow, p payment.Payment, now time.Time) (paymen
 		PaymentID: p.ID, GoodsID: p.GoodsID, OrderSn: p.OrderSn, Amount: p.Amount,
 		ReceivedAt: now.UnixMilli(),
 	}
+	// An amount that differs is a mistake of the provider or an attack, and no refund can be
+	// decided here.
 	if p.Amount != o.Amount {
 		return row, seckill.NewError(seckill.Conflict, "the amount is not the order's")
 	}
@@ -104,6 +97,7 @@ func receive(tx *gorm.DB, o *orderRow, p payment.Payment, now time.Time) (paymen
 			return row, err
 		}
 	} else {
+		// The money is the buyer's again from this commit on; the refunder sends it back.
 		row.State, row.RefundAt = payment.Refunding, millis(now)
 	}
 	err := tx.Create(&row).Error

@@ -170,11 +170,8 @@ func TestRace_PaymentAgainstCancel(t *testing.T) {
 	n := a.requireOutcome(order.Cancelled, order.MoveCancel, payment.RefundCancelled)
 	require.Len(t, paid, n)
 	require.Len(t, cancelled, *races-n)
-	t.Logf(
-
-		"%d races of pay and cancel: %d paid, %d cancelled, never both; stock %d, held %d, moves %d",
-		*races, n, *races-n, *races-n, n, len(a.moves(a.sale.GoodsID)),
-	)
+	t.Logf("%d races: %d paid, %d cancelled, never both; stock %d, held %d, moves %d", *races, n,
+		*races-n, *races-n, n, len(a.moves(a.sale.GoodsID)))
 }
 
 // A callback delivered three times, a second payment of the order and its expiry run concurrently.
@@ -222,9 +219,6 @@ func TestRace_CallbackAgainstExpiry(t *testing.T) {
 	}
 	require.Equal(t, []int{n, 2*(*races) - n}, []int{kept, back},
 		"every payment is kept or goes back")
-	t.Logf(
-
-		"%d races of callbacks and expiry: %d paid, %d expired; of %d payments %d kept and %d to be refunded, none both",
-		*races, n, *races-n, len(answers), kept, back,
-	)
+	t.Logf("%d races: %d paid, %d expired; of %d payments %d kept, %d to be refunded, none both",
+		*races, n, *races-n, len(answers), kept, back)
 }

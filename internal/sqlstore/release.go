@@ -26,6 +26,7 @@ func (s *Store) Cancel(
 			}
 			found := make(map[string]payment.Cancellation, len(rows))
 			for _, r := range rows {
+				// The answers of orders that can be cancelled are replaced below.
 				found[r.OrderSn] = withoutMove(r)
 			}
 			ended, moves, err := release(tx, sale, rows, order.Cancelled, order.MoveCancel, now)
@@ -46,6 +47,8 @@ func withoutMove(row orderRow) payment.Cancellation {
 	}
 }
 
+// inRequestOrder answers each number. A repeated number gets its move once, because a second
+// release of the same move must not be asked for.
 func inRequestOrder(sns []string, found map[string]payment.Cancellation) []payment.Cancellation {
 	list := make([]payment.Cancellation, len(sns))
 	for i, sn := range sns {
@@ -65,7 +68,13 @@ func inRequestOrder(sns []string, found map[string]payment.Cancellation) []payme
 func (s *Store) ExpireDue(
 	ctx context.Context, goodsID int64, now time.Time, limit int,
 ) ([]order.StockMove, error) {
-	due, err := s.dueOrders(ctx, goodsID, now, limit)
+	// Read without a lock, so that a goods with nothing to expire does not touch its hot row. Most
+	// sales have nothing to expire most of the time.
+	var due []string
+	err := s.read(ctx).Model(&orderRow{}).
+		Where("goods_id = ? AND status = ?", goodsID, order.Created).
+		Where("pay_by <= ?", now.UnixMilli()).
+		Order("pay_by").Limit(limit).Pluck("order_sn", &due).Error
 	if err != nil || len(due) == 0 {
 		return nil, wrapError("find unpaid orders", err)
 	}
@@ -78,19 +87,6 @@ func (s *Store) ExpireDue(
 			_, moves, err := release(tx, sale, rows, order.Expired, order.MoveExpire, now)
 			return moves, err
 		})
-}
-
-// dueOrders reads without a lock, so that a goods with nothing to expire does not touch its hot
-// row.
-func (s *Store) dueOrders(
-	ctx context.Context, goodsID int64, now time.Time, limit int,
-) ([]string, error) {
-	var sns []string
-	err := s.read(ctx).Model(&orderRow{}).
-		Where("goods_id = ? AND status = ? AND pay_by <= ?", goodsID, order.Created,
-			now.UnixMilli()).
-		Order("pay_by").Limit(limit).Pluck("order_sn", &sns).Error
-	return sns, err
 }
 
 // lockOrders reads and locks orders by primary key in ascending order, after the goods row.
@@ -142,6 +138,7 @@ func endOrders(tx *gorm.DB, rows []orderRow, to order.Status, now time.Time) err
 	return nil
 }
 
+// lowerHoldings lets the buyers buy again. Several of the orders may be one buyer's.
 func lowerHoldings(tx *gorm.DB, goodsID int64, rows []orderRow) error {
 	held, err := holdings(tx, goodsID, mapSlice(rows, func(r orderRow) int64 { return r.BuyerID }))
 	if err != nil {

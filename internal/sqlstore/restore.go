@@ -63,6 +63,7 @@ func (s *Store) RestoreOrder(
 				return order.Order{}, err
 			}
 			if row.Status == order.Failed {
+				// The units were taken in an epoch that Redis no longer has.
 				if sale.Epoch != undo.Epoch {
 					return order.Order{}, order.ErrTryAgain
 				}
@@ -81,6 +82,7 @@ func restore(tx *gorm.DB, sale saleRow, row *orderRow, now, payBy time.Time) err
 		return err
 	}
 	after := held[row.BuyerID] + row.Quantity
+	// The rules may have changed since the order failed, and others may have bought its units.
 	if row.Quantity <= 0 || after > sale.MaxPerBuyerLimit || row.Quantity > sale.Stock {
 		return seckill.NewError(seckill.Conflict, "the database has no room for this order")
 	}

@@ -39,6 +39,7 @@ func (s *Store) Retire(
 		if row.Epoch != epoch || !isOver(row, overBefore.UnixMilli()) {
 			return false, nil
 		}
+		// Each of these may still move units of the sale in Redis.
 		var waiting int64
 		err := tx.Raw(`SELECT (SELECT COUNT(*) FROM orders WHERE goods_id = ? AND status = ?)
 			+ (SELECT COUNT(*) FROM stock_moves WHERE goods_id = ? AND given_at IS NULL)
@@ -52,6 +53,7 @@ func (s *Store) Retire(
 	})
 }
 
+// isOver counts a closed sale from its closing, and an exposed one from its end.
 func isOver(row saleRow, moment int64) bool {
 	if row.Status == seckill.Closed {
 		return row.Closed != nil && *row.Closed <= moment

@@ -38,6 +38,8 @@ type saleRow struct {
 // TableName implements GORM's Tabler.
 func (saleRow) TableName() string { return "sales" }
 
+// rowOfSale leaves out what only this package knows: the rebuild token, and when the sale was
+// closed and retired. Whoever updates a row takes them from the locked one.
 func rowOfSale(s seckill.Sale) saleRow {
 	return saleRow{
 		GoodsID: s.GoodsID, MerchantID: s.MerchantID, Title: s.Title, Price: s.Price,
@@ -65,6 +67,8 @@ func (r saleRow) sale() seckill.Sale {
 	}
 }
 
+// orderRow has the columns of its line in their own names. The times are NULL until the order gets
+// there.
 type orderRow struct {
 	GoodsID               int64 `gorm:"primaryKey;autoIncrement:false"`
 	reservation.OrderLine `gorm:"embedded"`
@@ -89,6 +93,8 @@ func (r orderRow) order() order.Order {
 	}
 }
 
+// holdingRow is how many units of a goods a buyer's active orders hold. Writers change it together
+// with the orders, so a batch checks a limit by one row per buyer instead of all their orders.
 type holdingRow struct {
 	GoodsID int64 `gorm:"primaryKey;autoIncrement:false"`
 	BuyerID int64 `gorm:"primaryKey;autoIncrement:false"`
@@ -98,6 +104,8 @@ type holdingRow struct {
 // TableName implements GORM's Tabler.
 func (holdingRow) TableName() string { return "buyer_holdings" }
 
+// moveRow is a stock move. GivenAt is NULL until Redis has applied it; the column keeps the name
+// that earlier releases gave it.
 type moveRow struct {
 	GoodsID  int64  `gorm:"primaryKey;autoIncrement:false"`
 	ID       string `gorm:"primaryKey"`
@@ -127,6 +135,7 @@ func (r moveRow) move() order.StockMove {
 	}
 }
 
+// deadLetterRow keeps a message as it came, for an operator to send again.
 type deadLetterRow struct {
 	ID          string `gorm:"primaryKey"`
 	GoodsID     int64
@@ -148,6 +157,8 @@ func (r deadLetterRow) deadLetter() order.DeadLetter {
 	}
 }
 
+// barrierRow says that everything published before a barrier is committed. A rebuild waits for the
+// row of its own token.
 type barrierRow struct {
 	GoodsID   int64 `gorm:"primaryKey;autoIncrement:false"`
 	Epoch     int64 `gorm:"primaryKey;autoIncrement:false"`

@@ -64,6 +64,7 @@ func (s *Store) CloseSale(ctx context.Context, goodsID int64, now time.Time) (se
 				return row, seckill.NewError(seckill.Conflict,
 					"a draft is not on sale and can't be closed")
 			}
+			// The audit entry needs the row as it was.
 			was := row
 			row.Status, row.Updated, row.Closed = seckill.Closed, now.UnixMilli(), millis(now)
 			q := tx.Select("status", "updated_at", "closed_at")
@@ -93,6 +94,7 @@ func newestSales(q *gorm.DB, below int64, limit int) *gorm.DB {
 	return q.Where("bucket = 0 AND goods_id < ?", below).Order("goods_id DESC").Limit(limit)
 }
 
+// findSale reads a row without a lock; what it returns may change before the caller acts on it.
 func findSale(q *gorm.DB, goodsID int64) (saleRow, error) {
 	return take[saleRow](q.Where("goods_id = ?", goodsID), seckill.ErrNoSuchGoods)
 }

@@ -15,32 +15,42 @@ import (
 // read returns a session for statements outside a transaction.
 func (s *Store) read(ctx context.Context) *gorm.DB { return s.db.WithContext(ctx) }
 
-// inTx runs steps in one transaction and rolls it back on an error or a panic. After an error of
-// the commit the outcome is unknown.
-func (s *Store) inTx(ctx context.Context, op string, steps func(tx *gorm.DB) error) error {
-	return wrapError(op, s.db.WithContext(ctx).Transaction(steps))
-}
-
-// inSaleTx runs steps in one transaction under the lock of a goods' row, which every writer of the
-// goods takes first. So no two writers of a goods deadlock, and each decides on what the one before
-// has committed. It returns the steps' result.
-func inSaleTx[T any](
-	ctx context.Context, s *Store, op string, goodsID int64,
-	steps func(tx *gorm.DB, sale saleRow) (T, error),
+// inTx runs steps in one transaction and returns their result. It rolls back on an error or a
+// panic. After an error of the commit the outcome is unknown.
+func inTx[T any](
+	ctx context.Context, s *Store, op string, steps func(tx *gorm.DB) (T, error),
 ) (result T, err error) {
-	err = s.inTx(ctx, op, func(tx *gorm.DB) error {
-		sale, err := lockSale(tx, goodsID)
-		if err != nil {
-			return err
-		}
-		result, err = steps(tx, sale)
+	err = s.db.WithContext(ctx).Transaction(func(tx *gorm.DB) (err error) {
+		result, err = steps(tx)
 		return err
 	})
 	if err != nil {
 		var none T // what was rolled back must not pass for a result
-		return none, err
+		return none, wrapError(op, err)
 	}
 	return result, nil
+}
+
+// inTx is inTx for steps without a result.
+func (s *Store) inTx(ctx context.Context, op string, steps func(tx *gorm.DB) error) error {
+	_, err := inTx(ctx, s, op, func(tx *gorm.DB) (any, error) { return nil, steps(tx) })
+	return err
+}
+
+// inSaleTx runs steps in one transaction under the lock of a goods' row, which every writer of the
+// goods takes first. So no two writers of a goods deadlock, and each decides on what the one before
+// has committed.
+func inSaleTx[T any](
+	ctx context.Context, s *Store, op string, goodsID int64,
+	steps func(tx *gorm.DB, sale saleRow) (T, error),
+) (T, error) {
+	return inTx(ctx, s, op, func(tx *gorm.DB) (none T, err error) {
+		sale, err := lockSale(tx, goodsID)
+		if err != nil {
+			return none, err
+		}
+		return steps(tx, sale)
+	})
 }
 
 // locked makes a query lock the rows that it reads until the transaction ends. SQLite ignores it:

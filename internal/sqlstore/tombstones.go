@@ -21,21 +21,18 @@ func (s *Store) WriteTombstone(ctx context.Context, o order.Order) (order.Order,
 			if !errors.Is(err, order.ErrNoSuchOrder) {
 				return row.order(), err
 			}
+			// Redis may still hold the order, and its message may still be on its way.
 			if sale.Epoch <= o.Epoch {
 				return order.Order{}, order.ErrTryAgain
 			}
-			row = tombstoneRow(o)
+			row = orderRow{ // of zero units, because their number is unknown
+				OrderLine: reservation.OrderLine{OrderSn: o.OrderSn, BuyerID: o.BuyerID},
+				GoodsID:   o.GoodsID, Epoch: o.Epoch, Status: order.Failed,
+				FailureReason: order.FailedLost, Created: o.CreatedAt.UnixMilli(),
+				ClosedAt: millis(o.ClosedAt),
+			}
 			return row.order(), insert(tx, []orderRow{row})
 		})
-}
-
-// tombstoneRow is a failed order of zero units: their number is unknown.
-func tombstoneRow(o order.Order) orderRow {
-	return orderRow{
-		OrderLine: reservation.OrderLine{OrderSn: o.OrderSn, BuyerID: o.BuyerID},
-		GoodsID:   o.GoodsID, Epoch: o.Epoch, Status: order.Failed, FailureReason: order.FailedLost,
-		Created: o.CreatedAt.UnixMilli(), ClosedAt: millis(o.ClosedAt),
-	}
 }
 
 // fillTombstones stores the buyer and the units of late orders in their tombstones. They are few,

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/testing/installation"
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
 // curlBlock is the shell block below README.md's heading "Buy something with curl".
@@ -33,8 +34,7 @@ func shells() [][]string {
 // globs.
 func TestREADME_CurlBlockBuysOneUnit(t *testing.T) {
 	root := filepath.Join("..", "..")
-	text, err := os.ReadFile(filepath.Join(root, "README.md"))
-	require.NoError(t, err)
+	text := must.Get(os.ReadFile(filepath.Join(root, "README.md")))(t)
 	found := curlBlock.FindSubmatch(text)
 	require.NotNil(t, found, "README.md has no such block")
 	block := string(found[1])
@@ -50,7 +50,8 @@ func TestREADME_CurlBlockBuysOneUnit(t *testing.T) {
 	for _, program := range shells() {
 		t.Run(program[0], func(t *testing.T) {
 			cmd := exec.CommandContext(t.Context(), program[0], append(program[1:], "-i")...)
-			cmd.Dir, cmd.Env = root, append(os.Environ(), "HISTFILE=")
+			cmd.Dir, cmd.Env = root, append(os.Environ(), "HISTFILE=",
+				"CGO_ENABLED=0", "GOFLAGS=-trimpath")
 			// it must not take the terminal of the test
 			cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 			cmd.Stdin = strings.NewReader(block + "\necho; echo \"order=$order\"\nexit\n")

@@ -165,13 +165,8 @@ func (s *Service) revive(
 	if err != nil {
 		return order.Order{}, err
 	}
-	adopted, err := s.redis.Adopt(
-		ctx,
-		d.GoodsID,
-		undo.Epoch,
-		0,
-		[]reservation.OrderLine{l},
-	) // 0: MySQL checks the limit
+	// The limit of 0 means none: MySQL checks it.
+	adopted, err := s.redis.Adopt(ctx, d.GoodsID, undo.Epoch, 0, []reservation.OrderLine{l})
 	if _, shut := errors.AsType[*seckill.GateError](err); shut {
 		return order.Order{}, seckill.NewRebuilding(err)
 	}
@@ -179,10 +174,8 @@ func (s *Service) revive(
 		return order.Order{}, err
 	}
 	if !adopted[l.OrderSn] {
-		s.releaser.Release(
-			ctx,
-			[]order.StockMove{undo},
-		) // nothing was taken, so this only removes the plan
+		// Redis took nothing, so this only removes the planned return.
+		s.releaser.Release(ctx, []order.StockMove{undo})
 		return order.Order{}, s.nothingLeft(ctx, d.GoodsID)
 	}
 	o, err := s.store.RestoreOrder(ctx, d.ID, undo, now, now.Add(s.timeout))

@@ -25,11 +25,10 @@ func (w *Writer) fail(
 func (w *Writer) failOne(
 	ctx context.Context, goodsID int64, l sourcedLine, reason order.FailureReason,
 ) error {
-	body, err := order.EncodeLine(l.OrderLine)
+	body, err := order.EncodeOrder(goodsID, l.OrderLine)
 	if err != nil {
 		return err
 	}
-	body = order.EncodeOrders(goodsID, order.JoinEntries([][]byte{body}))
 	d := w.deadLetter(goodsID, l.OrderSn, reason, l.delivery, body)
 	began := time.Now()
 	var out order.Outcome

@@ -114,17 +114,13 @@ func (s *Service) confirmAgain(ctx context.Context, goodsID int64, orderSn strin
 	if err != nil || !pending {
 		return err
 	}
-	entry, err := order.EncodeLine(line)
+	message, err := order.EncodeOrder(goodsID, line)
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.deadline)
 	defer cancel()
-	err = s.publisher.Publish(
-		ctx,
-		goodsID,
-		order.EncodeOrders(goodsID, order.JoinEntries([][]byte{entry})),
-	)
+	err = s.publisher.Publish(ctx, goodsID, message)
 	if errors.Is(err, order.ErrQueueDown) {
 		return nil // the outbox alone carries it
 	}

@@ -107,7 +107,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, goodsID int64) (Report, erro
 	if err != nil {
 		return report, err
 	}
-	report.BacklogAge = pendingAge(v)
+	report.BacklogAge = v.PendingAge()
 	var f findings
 	if report.Found, f, err = r.Ledgers.compare(ctx, v); err != nil {
 		return report, err
@@ -121,14 +121,6 @@ func (r *Reconciler) Reconcile(ctx context.Context, goodsID int64) (Report, erro
 		r.Metrics.Reconciled(report)
 	}
 	return report, err
-}
-
-// pendingAge is the time for which a view may have pending reservations; 0 if it has none.
-func pendingAge(v seckill.View) time.Duration {
-	if v.Pending == 0 {
-		return 0
-	}
-	return max(0, v.Now.Sub(v.PendingSince))
 }
 
 // compareTotalsOnce compares totals in the second round that finds a sale idle with the same

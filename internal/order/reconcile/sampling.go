@@ -96,7 +96,7 @@ func sampleOf(sale seckill.Sale, v seckill.View, err error) SaleSample {
 	if err != nil {
 		return s
 	}
-	s.Gate, s.Outbox, s.Ledger, s.PendingAge = v.Gate, v.Outbox, redisLedger(v), pendingAge(v)
+	s.Gate, s.Outbox, s.Ledger, s.PendingAge = v.Gate, v.Outbox, redisLedger(v), v.PendingAge()
 	if v.Outbox > 0 && !v.OldestAt.IsZero() {
 		s.OutboxAge = max(0, v.Now.Sub(v.OldestAt))
 	}

@@ -90,8 +90,6 @@ func (s *Service) Statistics(
 	if f.Orders, err = s.counts.Do(ctx, goodsID, struct{}{}); err != nil {
 		return f, seckill.NewUnavailable("the orders can't be counted", err)
 	}
-	if f.View.Pending > 0 {
-		f.BacklogAge = max(0, f.View.Now.Sub(f.View.PendingSince))
-	}
+	f.BacklogAge = f.View.PendingAge()
 	return f, nil
 }

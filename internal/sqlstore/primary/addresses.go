@@ -26,6 +26,8 @@ func Addresses(cfg *mysql.Config) []string {
 	var addrs []string
 	for addr := range strings.SplitSeq(list, ",") {
 		addr = strings.TrimSpace(addr)
+		// An address without a port is no error of the operator: one server's DSN may leave it out
+		// too.
 		if _, _, err := net.SplitHostPort(addr); err != nil && addr != "" {
 			addr = net.JoinHostPort(strings.Trim(addr, "[]"), defaultPort)
 		}

@@ -80,6 +80,7 @@ func (c *conn) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.Tx, e
 // IsValid decides whether the connection goes back to the pool.
 func (c *conn) IsValid() bool { return !c.lost && c.Conn.IsValid() }
 
+// tx checks the commit as well: a group refuses a transaction no earlier.
 type tx struct {
 	driver.Tx
 	conn *conn

@@ -85,7 +85,8 @@ func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
 		c.first.CompareAndSwap(int32(at), int32((at+1)%len(c.servers)))
 		problem = fmt.Errorf("%w; %s: %w", problem, c.servers[at].addr, err)
 		if ctx.Err() != nil {
-			break // the others would fail for want of time, and first would point at the hanging one
+			// The others would fail for want of time, and first would point at the hanging one.
+			break
 		}
 	}
 	return nil, problem
@@ -122,6 +123,7 @@ func (s *server) checkWritable(ctx context.Context, conn Conn) error {
 	var err error
 	if !s.noGroupTable.Load() {
 		refusal, err = queryNumber(ctx, conn, writableSQL)
+		// MariaDB has no groups, and an account need not have the right to see them.
 		if isOneOf(err, noSuchTable, noSuchDatabase, selectDenied) {
 			s.noGroupTable.Store(true)
 		}
@@ -150,6 +152,7 @@ func queryNumber(ctx context.Context, conn Conn, query string) (int64, error) {
 	if err := rows.Next(values); err != nil && !errors.Is(err, io.EOF) {
 		return 0, err
 	}
+	// The text protocol returns numbers as text.
 	switch v := values[0].(type) {
 	case int64:
 		return v, nil

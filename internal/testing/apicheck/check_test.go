@@ -15,13 +15,11 @@ import (
 // exchange is a good one, of POST /{path}/decrStock.
 func exchange(change func(x *Exchange)) Exchange {
 	x := Exchange{
-		Method: "POST", URL: &url.URL{
-			Path: "/0f343b0931126a20f133d67c2b018a3b/decrStock",
-		}, Header: http.Header{"Content-Type": {"application/json"}},
-		Sent: []byte(`{"goodsId":"248171519795200123","decrStock":1}`), Status: 202,
-		Answer: http.Header{"Content-Type": {
-			"application/json; charset=utf-8",
-		}, "X-Request-Id": {"a"}},
+		Method: "POST", URL: &url.URL{Path: "/0f343b0931126a20f133d67c2b018a3b/decrStock"},
+		Header: http.Header{"Content-Type": {"application/json"}},
+		Sent:   []byte(`{"goodsId":"248171519795200123","decrStock":1}`), Status: 202,
+		Answer: http.Header{"Content-Type": {"application/json; charset=utf-8"},
+			"X-Request-Id": {"a"}},
 		Got: []byte(`{"code":202,"reason":"QUEUED","message":"queued","data":{"orderSn":"06cq"},"requestId":"a"}`),
 	}
 	change(&x)
@@ -44,7 +42,8 @@ func asked(method, target, sent string) func(x *Exchange) {
 func answered(status int, reason, data string, header ...string) func(x *Exchange) {
 	return func(x *Exchange) {
 		x.Status = status
-		x.Got = []byte(`{"code":` + strconv.Itoa(status) + `,"reason":"` + reason + `","message":"m","data":` + data + `,"requestId":"a"}`)
+		x.Got = []byte(`{"code":` + strconv.Itoa(status) + `,"reason":"` + reason +
+			`","message":"m","data":` + data + `,"requestId":"a"}`)
 		for i := 0; i < len(header); i += 2 {
 			x.Answer.Set(header[i], header[i+1])
 		}

@@ -72,5 +72,6 @@ func pointerOf(route *routers.Route, status string, found *openapi3.ResponseRef)
 	}
 	escaped := strings.NewReplacer("~", "~0", "/", "~1").Replace(route.Path)
 	escaped = strings.NewReplacer("{", "%7B", "}", "%7D").Replace(escaped)
-	return "/paths/" + escaped + "/" + strings.ToLower(route.Method) + "/responses/" + status + content
+	return "/paths/" + escaped + "/" + strings.ToLower(route.Method) + "/responses/" + status +
+		content
 }

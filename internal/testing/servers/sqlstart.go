@@ -28,7 +28,7 @@ func StartMariaDB(ctx context.Context, dir string) (*SQLServer, error) {
 	return unlessExternal(ctx, dir, startMariaDB)
 }
 
-// OwnMariaDB is MariaDB for tests that harm it or change its settings: never an external server.
+// OwnMariaDB is MariaDB for tests that stop it or change its settings: never an external server.
 func OwnMariaDB(tb testing.TB) *SQLServer {
 	tb.Helper()
 	return forTest(tb, "mariadb", startMariaDB)

@@ -68,7 +68,7 @@ func (s *Suite) MySQL(tb testing.TB) *SQLServer {
 	return shared(tb, s, "mysql", StartMySQL)
 }
 
-// MySQLGroup is the shared group of three. A test that harms it heals it before the next
+// MySQLGroup is the shared group of three. A test that changes it restores it before the next
 // (SQLGroup.Heal).
 func (s *Suite) MySQLGroup(tb testing.TB) *SQLGroup {
 	tb.Helper()
