@@ -12,6 +12,7 @@ import (
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/salechange"
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
 func TestSaleChange_AppliesWhileItSells(t *testing.T) {
@@ -74,20 +75,20 @@ func TestStockCut_AmongBuyersIsExact(t *testing.T) {
 
 // The maker of a cut dies after each of its steps; the change syncer finishes what it began.
 func TestStockCut_LeftBehindIsFinished(t *testing.T) {
-	for _, asked := range []bool{false, true} { // dies before it asked Redis, and after
-		h := open(t)
-		goods := h.exposed("10", "1")
-		id := h.id(goods)
-		longAgo := time.Now().Add(-time.Minute)
-		b, err := h.Store.Change(t.Context(), id, salechange.Change{StockDelta: -4},
-			salechange.IdempotencyKey{}, longAgo)
-		require.NoError(t, err)
-		if asked {
-			given, err := h.RedisStore.Release(t.Context(), id, []order.StockMove{b.Cut.Move()})
-			require.NoError(t, err)
-			require.Equal(t, []order.MoveResult{order.MoveApplied}, given)
-		}
-		h.exact(goods, 6, 6, 0)
+	for name, asked := range map[string]bool{"before it asked Redis": false, "after": true} {
+		t.Run(name, func(t *testing.T) {
+			h := open(t)
+			goods := h.exposed("10", "1")
+			id, longAgo := h.id(goods), time.Now().Add(-time.Minute)
+			b := must.Get(h.Store.Change(t.Context(), id, salechange.Change{StockDelta: -4},
+				salechange.IdempotencyKey{}, longAgo))(t)
+			if asked {
+				moves := []order.StockMove{b.Cut.Move()}
+				given := must.Get(h.RedisStore.Release(t.Context(), id, moves))(t)
+				require.Equal(t, []order.MoveResult{order.MoveApplied}, given)
+			}
+			h.exact(goods, 6, 6, 0)
+		})
 	}
 }
 

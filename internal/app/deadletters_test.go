@@ -14,6 +14,7 @@ import (
 	"flashsale.dev/seckill/internal/order"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/reservation"
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
 // dies writes an order of a buyer as failed, as the consumer does, and gives its number and the id
@@ -21,11 +22,10 @@ import (
 func (h *fixture) dies(goods string, buyer, quantity int64) (sn, deadLetterID string) {
 	h.t.Helper()
 	id := h.id(goods)
-	sn, err := h.minter().Mint(id, 1)
-	require.NoError(h.t, err)
+	sn = must.Get(h.minter().Mint(id, 1))(h.t)
 	line := reservation.OrderLine{OrderSn: sn, BuyerID: buyer, Quantity: quantity, Name: "Ann Lee",
 		Phone: "+4479460123456"}
-	_, err = h.Store.WriteFailed(h.t.Context(), id, line, 1, order.FailedUnwritten,
+	_, err := h.Store.WriteFailed(h.t.Context(), id, line, 1, order.FailedUnwritten,
 		order.DeadLetter{Origin: "seckill.orders.1"}, time.Now())
 	require.NoError(h.t, err)
 	all := h.deadLetters()
@@ -101,10 +101,10 @@ func TestDeadLetter_RequeueLeftBehindReturnsItsUnits(t *testing.T) {
 		m, err := h.Store.MovesOfOrder(t.Context(), id, sn)
 		return err == nil && len(m) == 0
 	}, "given back")
-	undo, err := h.Store.ScheduleRelease(t.Context(), id, line, time.Now().Add(3*time.Second))
-	require.NoError(t, err)
-	took, err := h.RedisStore.Adopt(t.Context(), id, undo.Epoch, 0, []reservation.OrderLine{line})
-	require.NoError(t, err)
+	undo := must.Get(h.Store.ScheduleRelease(t.Context(), id, line,
+		time.Now().Add(3*time.Second)))(t)
+	took := must.Get(h.RedisStore.Adopt(t.Context(), id, undo.Epoch, 0,
+		[]reservation.OrderLine{line}))(t)
 	require.True(t, took[sn])
 	h.exact(goods, 5, 5, 0)
 }

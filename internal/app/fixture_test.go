@@ -22,6 +22,7 @@ import (
 	"flashsale.dev/seckill/internal/ordersn"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/testing/apicheck"
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
 // fixture is the whole flash sale in this process: the router, the services and the workers, on
@@ -40,7 +41,12 @@ type fixture struct {
 	client   *http.Client
 }
 
-func open(t *testing.T) *fixture { return openWith(t, 15*time.Minute) }
+// open lets the test run beside others: its servers are its own, and mostly it waits for workers.
+func open(t *testing.T) *fixture {
+	t.Helper()
+	t.Parallel()
+	return openWith(t, 15*time.Minute)
+}
 
 // openWith gives an unpaid order so much time.
 func openWith(t *testing.T, paymentTimeout time.Duration) *fixture {
@@ -57,17 +63,15 @@ func openIdle(t *testing.T, paymentTimeout time.Duration) *fixture {
 	t.Helper()
 	h := &fixture{t: t, bank: &bank{}, data: t.TempDir(), log: &safeLog{}}
 	log := slog.New(slog.NewTextHandler(h.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	up, err := embedded.Start(t.Context(), h.data, 0, log)
-	require.NoError(t, err)
+	up := must.Get(embedded.Start(t.Context(), h.data, 0, log))(t)
 	h.queue = &spiedOn{Queue: up.Queue}
 	up.Provider, up.Queue = h.bank, h.queue
 	h.Servers, h.settings = up, app.Settings{
 		OrderSecret: secret, PublishTimeout: 2 * time.Second, PaymentTimeout: paymentTimeout,
 		BatchSize: 500,
 	}
-	h.api, err = app.NewAPI(up.Parts, h.settings,
-		app.APISettings{JWTSecret: secret, PaymentSecret: secret})
-	require.NoError(t, err)
+	h.api = must.Get(app.NewAPI(up.Parts, h.settings,
+		app.APISettings{JWTSecret: secret, PaymentSecret: secret}))(t)
 	h.server = httptest.NewUnstartedServer(h.api.Handler)
 	h.server.Config = h.api.Server("", log)
 	h.server.Start()
@@ -157,12 +161,10 @@ func (h *fixture) request(
 	who seckill.Actor, method, target, body string, header ...string,
 ) *http.Request {
 	h.t.Helper()
-	req, err := http.NewRequestWithContext(h.t.Context(), method, h.url+target,
-		strings.NewReader(body))
-	require.NoError(h.t, err)
+	req := must.Get(http.NewRequestWithContext(h.t.Context(), method, h.url+target,
+		strings.NewReader(body)))(h.t)
 	if who.ID != 0 {
-		token, err := h.api.Tokens.Sign(who, time.Hour)
-		require.NoError(h.t, err)
+		token := must.Get(h.api.Tokens.Sign(who, time.Hour))(h.t)
 		req.Header.Set("Authorization", "Bearer "+token)
 	}
 	for i := 0; i < len(header); i += 2 {
@@ -173,11 +175,9 @@ func (h *fixture) request(
 
 func (h *fixture) as(who seckill.Actor, method, target, body string, header ...string) reply {
 	h.t.Helper()
-	res, err := h.client.Do(h.request(who, method, target, body, header...))
-	require.NoError(h.t, err)
+	res := must.Get(h.client.Do(h.request(who, method, target, body, header...)))(h.t)
 	defer func() { _ = res.Body.Close() }()
-	raw, err := io.ReadAll(res.Body)
-	require.NoError(h.t, err)
+	raw := must.Get(io.ReadAll(res.Body))(h.t)
 	r := reply{Status: res.StatusCode, Header: res.Header, raw: string(raw)}
 	if strings.HasPrefix(res.Header.Get("Content-Type"), "application/json") {
 		require.NoError(h.t, json.Unmarshal(raw, &r), r.raw)
@@ -206,8 +206,7 @@ func (h *fixture) refuses(
 // id is the number of a goods.
 func (h *fixture) id(goods string) int64 {
 	h.t.Helper()
-	id, err := strconv.ParseInt(goods, 10, 64)
-	require.NoError(h.t, err)
+	id := must.Get(strconv.ParseInt(goods, 10, 64))(h.t)
 	return id
 }
 

@@ -12,6 +12,7 @@ import (
 	"flashsale.dev/seckill/internal/app/connect"
 	"flashsale.dev/seckill/internal/redisstore"
 	"flashsale.dev/seckill/internal/sqlstore"
+	"flashsale.dev/seckill/internal/testing/must"
 	"flashsale.dev/seckill/internal/testing/servers"
 )
 
@@ -19,12 +20,10 @@ import (
 // only a deadline ends the wait.
 func TestHealth_MySQLThatHangsLeavesTheNodeReady(t *testing.T) {
 	h := openIdle(t, time.Minute)
-	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	require.NoError(t, err)
+	l := must.Get((&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0"))(t)
 	t.Cleanup(func() { _ = l.Close() })
-	store, err := sqlstore.Open(t.Context(), "seckill@tcp("+l.Addr().String()+")/seckill",
-		sqlstore.Options{})
-	require.NoError(t, err)
+	store := must.Get(sqlstore.Open(t.Context(), "seckill@tcp("+l.Addr().String()+")/seckill",
+		sqlstore.Options{}))(t)
 	t.Cleanup(func() { _ = store.Close() })
 	parts := h.Parts
 	parts.Store = store

@@ -17,6 +17,7 @@ import (
 	"flashsale.dev/seckill/internal/order/payment"
 	"flashsale.dev/seckill/internal/paymentprovider"
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
 // bank is the built-in provider, watched: it counts what it gave back, and can be away.
@@ -72,8 +73,7 @@ type paid struct{ PaymentID, State, Reason, OrderStatus string }
 func (h *fixture) callback(id, sn string, amount int) (reply, paid) {
 	h.t.Helper()
 	body := fmt.Sprintf(`{"paymentId":%q,"orderSn":%q,"amount":%d}`, id, sn, amount)
-	signer, err := paymentprovider.NewSigner(secret, time.Now)
-	require.NoError(h.t, err)
+	signer := must.Get(paymentprovider.NewSigner(secret, time.Now))(h.t)
 	timestamp, signature := signer.Sign([]byte(body))
 	r := h.as(seckill.Actor{}, "POST", "/payments/callback", body, paymentprovider.TimestampHeader,
 		timestamp, paymentprovider.SignatureHeader, signature)

@@ -12,25 +12,23 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/seckill"
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
 // everything is all that Redis holds, as text.
 func (h *fixture) everything() string {
 	h.t.Helper()
 	var all strings.Builder
-	keys, err := h.Redis.Keys(h.t.Context(), "*").Result()
-	require.NoError(h.t, err)
+	keys := must.Get(h.Redis.Keys(h.t.Context(), "*").Result())(h.t)
 	for _, key := range keys {
-		kind, err := h.Redis.Type(h.t.Context(), key).Result()
-		require.NoError(h.t, err)
+		kind := must.Get(h.Redis.Type(h.t.Context(), key).Result())(h.t)
 		read := map[string][]any{
 			"hash": {"HGETALL", key}, "stream": {"XRANGE", key, "-", "+"},
 			"zset": {"ZRANGE", key, 0, -1}, "string": {"GET", key},
 		}[kind]
 		require.NotNil(h.t, read, "%s is a %s: a kind of key that this test does not read", key,
 			kind)
-		held, err := h.Redis.Do(h.t.Context(), read...).Result()
-		require.NoError(h.t, err)
+		held := must.Get(h.Redis.Do(h.t.Context(), read...).Result())(h.t)
 		fmt.Fprintf(&all, "%s %v\n", key, held)
 	}
 	return all.String()
@@ -80,8 +78,7 @@ func TestPhoneNumber_IsSealedWhereverItIsKept(t *testing.T) {
 	}, "the order was never written")
 	h.becomes(ann, sn, "created")
 	id := h.id(goods)
-	row, err := h.Store.Order(t.Context(), id, sn)
-	require.NoError(t, err)
+	row := must.Get(h.Store.Order(t.Context(), id, sn))(t)
 	require.True(t, strings.HasPrefix(row.Phone, "~1."), row.Phone)
 	onDisk := h.files()
 	require.Contains(t, onDisk, ann.Name)

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/csv"
+	"fmt"
 	"net/http"
 	"regexp"
 	"runtime"
@@ -14,10 +15,12 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 
 	"flashsale.dev/seckill/internal/order/orderwriter"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/seckill/reservation"
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
 // stream is an event stream of a buyer, read line by line.
@@ -28,8 +31,7 @@ type stream struct {
 
 func (h *fixture) stream(who seckill.Actor, sn string, header ...string) stream {
 	h.t.Helper()
-	res, err := h.client.Do(h.request(who, "GET", "/orders/"+sn+"/events", "", header...))
-	require.NoError(h.t, err)
+	res := must.Get(h.client.Do(h.request(who, "GET", "/orders/"+sn+"/events", "", header...)))(h.t)
 	h.t.Cleanup(func() { _ = res.Body.Close() })
 	return stream{res, bufio.NewScanner(res.Body)}
 }
@@ -110,17 +112,23 @@ func TestOrderEvents_ReachTwoThousandStreams(t *testing.T) {
 	runtime.GC()
 	runtime.ReadMemStats(&before)
 	streams := make([]stream, many)
+	var opening errgroup.Group
+	opening.SetLimit(8)
 	for i := range streams {
-		streams[i] = h.stream(buyer(int64(i+1)), sns[i])
-		first, _ := streams[i].next()
-		require.Equal(t, "2", first)
+		opening.Go(func() error {
+			streams[i] = h.stream(buyer(int64(i+1)), sns[i])
+			if first, _ := streams[i].next(); first != "2" {
+				return fmt.Errorf("stream %d began with %q", i, first)
+			}
+			return nil
+		})
 	}
+	require.NoError(t, opening.Wait())
 	runtime.GC()
 	runtime.ReadMemStats(&after)
 	t.Logf("%d KB a stream, both of its ends",
 		(after.HeapInuse+after.StackInuse-before.HeapInuse-before.StackInuse)/many/1024)
-	moves, err := h.Store.ExpireDue(t.Context(), id, time.Now().Add(24*time.Hour), many)
-	require.NoError(t, err)
+	moves := must.Get(h.Store.ExpireDue(t.Context(), id, time.Now().Add(24*time.Hour), many))(t)
 	require.Len(t, moves, many)
 	committed := time.Now()
 	var wg sync.WaitGroup
@@ -149,8 +157,7 @@ func (h *fixture) written(goodsID int64, n int, first int64) []string {
 		b := orderwriter.Batch{GoodsID: goodsID, Epochs: map[string]int64{}, Now: time.Now(),
 			PayBy: time.Now().Add(time.Hour)}
 		for range min(500, n-len(sns)) {
-			sn, err := h.minter().Mint(goodsID, 1)
-			require.NoError(h.t, err)
+			sn := must.Get(h.minter().Mint(goodsID, 1))(h.t)
 			b.Lines = append(b.Lines,
 				reservation.OrderLine{OrderSn: sn, BuyerID: first + int64(len(sns)), Quantity: 1,
 					Name: "=cmd()", Phone: "+49301234"})
@@ -171,8 +178,7 @@ func TestOrdersCSV_IsWholeAndHarmless(t *testing.T) {
 		r := h.does(merchant(), "GET", "/admin/sales/"+goods+"/orders"+ask[0], "", ask[1:]...)
 		require.Contains(t, r.Header.Get("Content-Type"), "text/csv")
 		require.Contains(t, r.Header.Get("Content-Disposition"), goods)
-		rows, err := csv.NewReader(strings.NewReader(r.raw)).ReadAll()
-		require.NoError(t, err)
+		rows := must.Get(csv.NewReader(strings.NewReader(r.raw)).ReadAll())(t)
 		require.Equal(t, "orderSn", rows[0][0])
 		require.Len(t, rows, 1701)
 		for i, row := range rows[1:] {
@@ -189,7 +195,7 @@ func TestOrdersCSV_IsWholeAndHarmless(t *testing.T) {
 }
 
 func TestFigures_CountSalesAndRefusals(t *testing.T) {
-	h := open(t)
+	h := openWith(t, time.Hour) // alone: it wants its three orders within ten seconds
 	goods := h.draft("9", "2")
 	figures := func() string {
 		r := h.does(merchant(), "GET", "/admin/sales/"+goods+"/figures", "")

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
 const (
@@ -47,8 +49,7 @@ func TestAlerts_PromtoolAcceptsThem(t *testing.T) {
 
 // Each alert needs a runbook, a promtool test that it fires and ends, and a drill.
 func TestAlerts_EachHasRunbookAndTest(t *testing.T) {
-	operations, err := os.ReadFile("../../docs/how-to/operate.md")
-	require.NoError(t, err)
+	operations := must.Get(os.ReadFile("../../docs/how-to/operate.md"))(t)
 	var tests struct {
 		Tests []struct {
 			AlertRuleTest []struct {
@@ -83,8 +84,7 @@ func TestAlerts_EachHasRunbookAndTest(t *testing.T) {
 // impatientRules are the rules with a test's patience.
 func impatientRules(t *testing.T) string {
 	t.Helper()
-	text, err := os.ReadFile(rulesFile)
-	require.NoError(t, err)
+	text := must.Get(os.ReadFile(rulesFile))(t)
 	quick := strings.NewReplacer("for: 30s", "for: 1s", "for: 15s", "for: 1s", "for: 1m", "for: 1s",
 		"[1m]", "[5s]", "> 60", "> 6").Replace(string(text))
 	file := filepath.Join(t.TempDir(), "seckill.yml")

@@ -15,6 +15,7 @@ import (
 	"flashsale.dev/seckill/internal/testing/apicheck"
 	"flashsale.dev/seckill/internal/testing/badrequests"
 	"flashsale.dev/seckill/internal/testing/installation"
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
 // badRequestsChangeNothing sends each malformed request to a running API. Each is refused with its
@@ -23,8 +24,7 @@ func badRequestsChangeNothing(t *testing.T, r *installation.Installation) {
 	f := fixture(t, r)
 	before := []any{r.Facts(t, id(f.GoodsID)), r.Facts(t, id(f.OtherGoods)),
 		ledger(t, r, f.GoodsID), ledger(t, r, f.OtherGoods)}
-	cases, err := badrequests.Cases(f)
-	require.NoError(t, err)
+	cases := must.Get(badrequests.Cases(f))(t)
 	require.Greater(t, len(cases), 100)
 	client := apicheck.Client(t, &http.Client{Timeout: 30 * time.Second})
 	defer client.CloseIdleConnections()
@@ -41,8 +41,7 @@ func id(n int64) string { return strconv.FormatInt(n, 10) }
 
 func ledger(t *testing.T, r *installation.Installation, goods int64) apiclient.Ledger {
 	t.Helper()
-	l, err := r.Merchant(t).Ledger(t.Context(), id(goods))
-	require.NoError(t, err)
+	l := must.Get(r.Merchant(t).Ledger(t.Context(), id(goods)))(t)
 	return l
 }
 
@@ -50,8 +49,7 @@ func ledger(t *testing.T, r *installation.Installation, goods int64) apiclient.L
 func fixture(t *testing.T, r *installation.Installation) badrequests.Fixture {
 	t.Helper()
 	number := func(goods string) int64 {
-		n, err := strconv.ParseInt(goods, 10, 64)
-		require.NoError(t, err)
+		n := must.Get(strconv.ParseInt(goods, 10, 64))(t)
 		return n
 	}
 	f := badrequests.Fixture{
@@ -63,9 +61,9 @@ func fixture(t *testing.T, r *installation.Installation) badrequests.Fixture {
 		OtherMerchant: seckill.Actor{ID: installation.MerchantID + 1, Role: seckill.Merchant},
 	}
 	client := r.Buyer(t, f.Buyer.ID)
-	result, err := buyer.Buyer{Client: client, ID: f.Buyer.ID, GoodsID: id(f.GoodsID), Quantity: 1,
-		Patience: 10 * time.Second}.Buy(t.Context())
-	require.NoError(t, err)
+	result := must.Get(buyer.Buyer{Client: client, ID: f.Buyer.ID, GoodsID: id(f.GoodsID),
+		Quantity: 1,
+		Patience: 10 * time.Second}.Buy(t.Context()))(t)
 	require.Equal(t, "created", result.Status)
 	var path struct {
 		RandomPath string `json:"randomPath"`

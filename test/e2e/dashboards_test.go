@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/testing/installation"
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
 const grafana = "../../deploy/grafana/"
@@ -29,13 +30,11 @@ type dashboard struct {
 
 func dashboards(t *testing.T) []dashboard {
 	t.Helper()
-	files, err := filepath.Glob(grafana + "dashboards/*.json")
-	require.NoError(t, err)
+	files := must.Get(filepath.Glob(grafana + "dashboards/*.json"))(t)
 	require.NotEmpty(t, files)
 	var all []dashboard
 	for _, file := range files {
-		text, err := os.ReadFile(file)
-		require.NoError(t, err)
+		text := must.Get(os.ReadFile(file))(t)
 		var d dashboard
 		require.NoError(t, json.Unmarshal(text, &d), file)
 		all = append(all, d)
@@ -50,8 +49,7 @@ func everyQuery(t *testing.T, p *installation.Prometheus) {
 			for _, target := range panel.Targets {
 				expr := strings.ReplaceAll(target.Expr, "$__rate_interval", "5m")
 				require.Eventually(t, func() bool {
-					series, err := p.Query(t.Context(), expr)
-					require.NoError(t, err, panel.Title)
+					series := must.Get(p.Query(t.Context(), expr))(t, panel.Title)
 					return len(series) > 0
 				}, time.Minute, 200*time.Millisecond, "%s, %s: no data for %s", d.Title,
 					panel.Title, expr)
@@ -85,7 +83,6 @@ func TestDashboards_AreProvisioned(t *testing.T) {
 
 func read(t *testing.T, file string, into any) {
 	t.Helper()
-	text, err := os.ReadFile(file)
-	require.NoError(t, err)
+	text := must.Get(os.ReadFile(file))(t)
 	require.NoError(t, yaml.Unmarshal(text, into), file)
 }

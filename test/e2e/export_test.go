@@ -15,6 +15,7 @@ import (
 
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/testing/installation"
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
 // exportRows is how many orders are exported: SECKILL_TEST_EXPORT_ROWS, or what a CI run has time
@@ -25,8 +26,7 @@ func exportRows(t *testing.T) int {
 	if text == "" {
 		return 50_000
 	}
-	n, err := strconv.Atoi(text)
-	require.NoError(t, err)
+	n := must.Get(strconv.Atoi(text))(t)
 	return n
 }
 
@@ -64,16 +64,14 @@ func export(t *testing.T, r *installation.Installation, goods string) exported {
 	proc := fmt.Sprintf("/proc/%d/", r.APIs[0].Pid())
 	// proc(5): 5 sets the peak back to what is used now
 	require.NoError(t, os.WriteFile(proc+"clear_refs", []byte("5"), 0))
-	token, err := r.Tokens.Sign(seckill.Actor{ID: installation.MerchantID, Role: seckill.Merchant},
-		time.Hour)
-	require.NoError(t, err)
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet,
-		r.Base(0)+"/admin/sales/"+goods+"/orders?format=csv", nil)
-	require.NoError(t, err)
+	token := must.Get(r.Tokens.Sign(seckill.Actor{ID: installation.MerchantID,
+		Role: seckill.Merchant},
+		time.Hour))(t)
+	req := must.Get(http.NewRequestWithContext(t.Context(), http.MethodGet,
+		r.Base(0)+"/admin/sales/"+goods+"/orders?format=csv", nil))(t)
 	req.Header.Set("Authorization", "Bearer "+token)
 	began := time.Now()
-	res, err := http.DefaultClient.Do(req)
-	require.NoError(t, err)
+	res := must.Get(http.DefaultClient.Do(req))(t)
 	defer res.Body.Close()
 	require.Equal(t, http.StatusOK, res.StatusCode)
 	e := exported{rows: -1} // the head
@@ -93,12 +91,10 @@ func export(t *testing.T, r *installation.Installation, goods string) exported {
 // peakRSS reads VmHWM, in KiB.
 func peakRSS(t *testing.T, proc string) int {
 	t.Helper()
-	status, err := os.ReadFile(proc + "status")
-	require.NoError(t, err)
+	status := must.Get(os.ReadFile(proc + "status"))(t)
 	_, after, found := strings.Cut(string(status), "VmHWM:")
 	require.True(t, found)
-	n, err := strconv.Atoi(strings.Fields(after)[0])
-	require.NoError(t, err)
+	n := must.Get(strconv.Atoi(strings.Fields(after)[0]))(t)
 	return n
 }
 
@@ -106,8 +102,7 @@ func peakRSS(t *testing.T, proc string) int {
 // sale's books stay right.
 func fillOrders(t *testing.T, r *installation.Installation, goods string, n int) {
 	t.Helper()
-	db, err := sql.Open("mysql", r.DSN)
-	require.NoError(t, err)
+	db := must.Get(sql.Open("mysql", r.DSN))(t)
 	defer db.Close()
 	const chunk = 1000
 	for from := 0; from < n; from += chunk {

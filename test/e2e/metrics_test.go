@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/testing/installation"
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
 // One installation and one rush serve both checks.
@@ -24,8 +25,7 @@ func TestMetrics_DocumentedAndDashboardQueriesHaveData(t *testing.T) {
 }
 
 func everyMetric(t *testing.T, r *installation.Installation, goods string) {
-	document, err := os.ReadFile("../../docs/reference/metrics.md")
-	require.NoError(t, err)
+	document := must.Get(os.ReadFile("../../docs/reference/metrics.md"))(t)
 	_, tables, _ := strings.Cut(string(document), "## Both programs")
 	both, rest, _ := strings.Cut(tables, "## The API")
 	api, consumer, found := strings.Cut(rest, "## The order consumer")
@@ -62,13 +62,10 @@ func holds(t *testing.T, text, tables string) {
 
 func scrape(t *testing.T, p *installation.Program) string {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet,
-		"http://"+p.OpsAddr()+"/metrics", http.NoBody)
-	require.NoError(t, err)
-	resp, err := http.DefaultClient.Do(req)
-	require.NoError(t, err)
+	req := must.Get(http.NewRequestWithContext(t.Context(), http.MethodGet,
+		"http://"+p.OpsAddr()+"/metrics", http.NoBody))(t)
+	resp := must.Get(http.DefaultClient.Do(req))(t)
 	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
-	require.NoError(t, err)
+	body := must.Get(io.ReadAll(resp.Body))(t)
 	return string(body)
 }

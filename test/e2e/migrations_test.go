@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
 // contracts are the statements that take something away or change it, each with why programs of the
@@ -21,14 +23,12 @@ func contracts() map[string]string {
 // Programs of two releases share the database while one takes the other's place, so migrations only
 // add.
 func TestMigrations_OnlyAdd(t *testing.T) {
-	files, err := filepath.Glob("../../migrations/*.sql")
-	require.NoError(t, err)
+	files := must.Get(filepath.Glob("../../migrations/*.sql"))(t)
 	require.NotEmpty(t, files)
 	takes := regexp.MustCompile(`(?i)\b(DROP|RENAME|MODIFY|CHANGE)\b|\bADD\s+(COLUMN\s+)?\w+\s[^;]*NOT NULL`)
 	defaults := regexp.MustCompile(`(?i)\bDEFAULT\b|\bADD\s+(CONSTRAINT|INDEX|UNIQUE|KEY|PRIMARY)\b`)
 	for _, file := range files {
-		text, err := os.ReadFile(file)
-		require.NoError(t, err)
+		text := must.Get(os.ReadFile(file))(t)
 		up, _, _ := strings.Cut(string(text), "-- +goose Down")
 		for _, statement := range statements(up) {
 			if takes.MatchString(statement) && !defaults.MatchString(statement) {

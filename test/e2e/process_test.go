@@ -6,9 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/stretchr/testify/require"
-
 	"flashsale.dev/seckill/internal/testing/installation"
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
 // event reads how often a node's limiter of random paths counted something.
@@ -25,8 +24,7 @@ func sample(t *testing.T, p *installation.Program, line string) float64 {
 		return 0
 	}
 	number, _, _ := strings.Cut(rest, "\n")
-	n, err := strconv.ParseFloat(number, 64)
-	require.NoError(t, err)
+	n := must.Get(strconv.ParseFloat(number, 64))(t)
 	return n
 }
 

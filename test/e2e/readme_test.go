@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/testing/installation"
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
 // curlBlock is the shell block below README.md's heading "Buy something with curl".
@@ -33,8 +34,7 @@ func shells() [][]string {
 // globs.
 func TestREADME_CurlBlockBuysOneUnit(t *testing.T) {
 	root := filepath.Join("..", "..")
-	text, err := os.ReadFile(filepath.Join(root, "README.md"))
-	require.NoError(t, err)
+	text := must.Get(os.ReadFile(filepath.Join(root, "README.md")))(t)
 	found := curlBlock.FindSubmatch(text)
 	require.NotNil(t, found, "README.md has no such block")
 	block := string(found[1])

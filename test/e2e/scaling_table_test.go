@@ -19,6 +19,7 @@ import (
 	"flashsale.dev/seckill/internal/loadgen/apiclient"
 	"flashsale.dev/seckill/internal/testing/buyers"
 	"flashsale.dev/seckill/internal/testing/installation"
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
 // row is what one number of nodes came to.
@@ -128,8 +129,7 @@ func (c *crowd) older(t *testing.T) time.Duration {
 // used is the processor time of a process so far.
 func used(t *testing.T, p *installation.Program) time.Duration {
 	t.Helper()
-	text, err := os.ReadFile("/proc/" + strconv.Itoa(p.Pid()) + "/stat")
-	require.NoError(t, err)
+	text := must.Get(os.ReadFile("/proc/" + strconv.Itoa(p.Pid()) + "/stat"))(t)
 	_, after, _ := strings.Cut(string(text), ") ")
 	fields := strings.Fields(after)
 	user, _ := strconv.Atoi(fields[11])

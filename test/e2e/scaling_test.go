@@ -9,9 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/loadgen/apiclient"
-	"flashsale.dev/seckill/internal/loadgen/buyer"
 	"flashsale.dev/seckill/internal/testing/buyers"
 	"flashsale.dev/seckill/internal/testing/installation"
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
 // The limiter of a sale here: a second's permits as its burst.
@@ -40,11 +40,8 @@ func bearable(t *testing.T, r *installation.Installation) float64 {
 	const count = 600
 	p := buyers.Plan{GoodsID: r.PutUp(t, count, 1), Buyers: count, Concurrency: 100,
 		Token: r.BuyerToken, RetryErrors: true}
-	for i := range r.APIs {
-		p.Bases = append(p.Bases, r.Base(i))
-	}
-	report, err := buyers.Run(t.Context(), p)
-	require.NoError(t, err)
+	p.Bases = r.Bases()
+	report := must.Get(buyers.Run(t.Context(), p))(t)
 	return math.Floor(min(mostRate, count/report.Took.Seconds()/4))
 }
 
@@ -53,15 +50,13 @@ func begin(
 ) *crowd {
 	t.Helper()
 	c := &crowd{Installation: r, rate: rate, over: make(chan struct{})}
-	var err error
 	now := time.Now()
-	c.goods, err = r.Merchant(t).PutUp(t.Context(), apiclient.NewSale{
+	c.goods = must.Get(r.Merchant(t).PutUp(t.Context(), apiclient.NewSale{
 		Title: "a kettle", Price: 1999, Stock: units, StartAt: now.Add(-time.Minute).UTC(),
 		EndAt: now.Add(time.Hour).UTC(), PerBuyerLimit: 1,
 		Rate: &apiclient.Rate{PermitsPerSecond: rate, MaxBurstSeconds: 1,
 			MaxWaitMillis: waiting.Milliseconds()},
-	})
-	require.NoError(t, err)
+	}))(t)
 	var nodes []string
 	for _, p := range r.APIs {
 		nodes = append(nodes, p.Addr)
@@ -89,20 +84,9 @@ func (c *crowd) exact(t *testing.T, units int64) {
 	t.Helper()
 	<-c.over
 	require.NoError(t, c.err)
-	ledger, facts, sns := c.Drained(t, c.goods, time.Minute), c.Facts(t, c.goods), c.OrderSns(t,
-		c.goods)
-	for _, result := range c.report.Results {
-		for _, heard := range result.Accepted {
-			require.True(t, sns[heard.OrderSn],
-				"buyer %d was answered 202 for %s, which MySQL does not have", result.BuyerID,
-				heard.OrderSn)
-		}
-	}
-	require.True(t, ledger.Balanced, "%+v", ledger)
-	require.Equal(t, []int64{0, 0, units}, []int64{ledger.Available, ledger.Pending, ledger.Sold})
-	require.Equal(t, installation.Facts{Total: units, Orders: units, Units: units, Buyers: units,
-		Held: units, MostHeld: 1}, facts)
-	require.Zero(t, c.report.Count(buyer.GaveUp))
+	got := settled(t, c.Installation, c.goods, c.report)
+	got.gone(t, units, units, units)
+	require.EqualValues(t, 1, got.facts.MostHeld)
 }
 
 // polite checks that nobody met a 5xx but a 503 that says when to come again.

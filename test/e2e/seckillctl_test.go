@@ -15,6 +15,7 @@ import (
 	"flashsale.dev/seckill/internal/loadgen/buyer"
 	"flashsale.dev/seckill/internal/testing/buyers"
 	"flashsale.dev/seckill/internal/testing/installation"
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
 // ctl runs seckillctl against an installation, reads what it prints into data (where it ends well),
@@ -37,12 +38,11 @@ func ctl(t *testing.T, r *installation.Installation, data any, args ...string) i
 
 func ctlRebuildsSale(t *testing.T, r *installation.Installation) {
 	goods := r.PutUp(t, 50, 1)
-	report, err := buyers.Run(t.Context(), buyers.Plan{
+	report := must.Get(buyers.Run(t.Context(), buyers.Plan{
 		GoodsID: goods, Buyers: 20, Concurrency: 20, Token: r.BuyerToken,
 		Patience: 30 * time.Second, CallTimeout: 5 * time.Second,
 		Bases: []string{r.Base(0)},
-	})
-	require.NoError(t, err)
+	}))(t)
 	require.Equal(t, 20, report.Count(buyer.Won))
 
 	var built struct {

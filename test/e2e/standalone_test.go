@@ -16,6 +16,7 @@ import (
 	"flashsale.dev/seckill/internal/testing/apicheck"
 	"flashsale.dev/seckill/internal/testing/buyers"
 	"flashsale.dev/seckill/internal/testing/installation"
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
 func TestDemo_SellsExactlyItsUnits(t *testing.T) {
@@ -36,17 +37,14 @@ type standalone struct {
 func startStandalone(t *testing.T, data string) standalone {
 	t.Helper()
 	p := installation.StartProgram(t, "standalone", "SECKILL_HTTP_ADDR", nil, "-data", data)
-	secret, err := os.ReadFile(filepath.Join(data, "jwt-secret"))
-	require.NoError(t, err)
-	tokens, err := auth.New(secret, 0, time.Now)
-	require.NoError(t, err)
+	secret := must.Get(os.ReadFile(filepath.Join(data, "jwt-secret")))(t)
+	tokens := must.Get(auth.New(secret, 0, time.Now))(t)
 	return standalone{Program: p, data: data, tokens: tokens}
 }
 
 func (s standalone) as(t *testing.T, role seckill.Role, id int64) apiclient.Client {
 	t.Helper()
-	token, err := s.tokens.Sign(seckill.Actor{ID: id, Role: role}, time.Hour)
-	require.NoError(t, err)
+	token := must.Get(s.tokens.Sign(seckill.Actor{ID: id, Role: role}, time.Hour))(t)
 	return apiclient.Client{Base: "http://" + s.Addr, Token: token,
 		HTTP: apicheck.Client(t, apiclient.NewHTTP(4))}
 }
@@ -62,11 +60,10 @@ func TestStandalone_OrdersSurviveKillDuringRush(t *testing.T) {
 	const units = 300
 	s := startStandalone(t, t.TempDir())
 	now := time.Now().UTC()
-	goods, err := s.as(t, seckill.Merchant, 1).PutUp(t.Context(), apiclient.NewSale{
+	goods := must.Get(s.as(t, seckill.Merchant, 1).PutUp(t.Context(), apiclient.NewSale{
 		Title: "a kettle", Price: 5, Stock: units, StartAt: now.Add(-time.Minute),
 		EndAt: now.Add(time.Hour),
-	})
-	require.NoError(t, err)
+	}))(t)
 
 	killed := make(chan struct{})
 	done := 0
@@ -103,15 +100,14 @@ func TestStandalone_OrdersSurviveKillDuringRush(t *testing.T) {
 			"/orders/"+result.OrderSn, nil, &o))
 		require.Equal(t, "created", o.Status)
 	}
-	_, err = buyers.Run(t.Context(), buyers.Plan{
+	_, err := buyers.Run(t.Context(), buyers.Plan{
 		Base: "http://" + s.Addr, GoodsID: goods, Buyers: 600, Concurrency: 50, Token: s.buyerToken,
 		FirstID: 1000, Patience: 20 * time.Second,
 	})
 	require.NoError(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
-	l, err := s.as(t, seckill.Merchant, 1).Drained(ctx, goods)
-	require.NoError(t, err)
+	l := must.Get(s.as(t, seckill.Merchant, 1).Drained(ctx, goods))(t)
 	require.True(t, l.Balanced, "%+v", l)
 	require.Equal(t, []int64{0, units, 0, units},
 		[]int64{l.Available, l.Sold, l.Database.Stock, l.Database.Active})

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/testing/installation"
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
 // step is a command of the tour and what it prints.
@@ -64,10 +65,8 @@ func startShell(t *testing.T, program []string, env ...string) *shell {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), program[0], program[1:]...)
 	cmd.Dir, cmd.Env = filepath.Join("..", ".."), append(os.Environ(), env...)
-	in, err := cmd.StdinPipe()
-	require.NoError(t, err)
-	out, err := cmd.StdoutPipe()
-	require.NoError(t, err)
+	in := must.Get(cmd.StdinPipe())(t)
+	out := must.Get(cmd.StdoutPipe())(t)
 	cmd.Stderr = cmd.Stdout // what goes wrong is to be seen, too
 	require.NoError(t, cmd.Start())
 	s := &shell{in: in, lines: make(chan string)}
@@ -111,8 +110,7 @@ func (s *shell) run(t *testing.T, command string) string {
 // shell, in order, with a real curl and a standalone of its own. The output must match the lines
 // below the command; "…" matches anything within a line.
 func TestTour_PrintsWhatItSays(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "tutorial", "tour.md"))
-	require.NoError(t, err)
+	text := must.Get(os.ReadFile(filepath.Join("..", "..", "docs", "tutorial", "tour.md")))(t)
 	all := steps(t, string(text))
 	require.Greater(t, len(all), 60)
 	for _, program := range shells() {

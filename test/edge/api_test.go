@@ -12,6 +12,7 @@ import (
 	"flashsale.dev/seckill/internal/loadgen/buyer"
 	"flashsale.dev/seckill/internal/testing/buyers"
 	"flashsale.dev/seckill/internal/testing/installation"
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
 // TestEdge_BeforeTheRealAPI puts an nginx, as it is deployed but for addresses, before two real
@@ -48,11 +49,10 @@ func sale(
 	t *testing.T, r *installation.Installation, units int64, starts time.Time, rate *apiclient.Rate,
 ) string {
 	t.Helper()
-	goods, err := r.Merchant(t).PutUp(t.Context(), apiclient.NewSale{
+	goods := must.Get(r.Merchant(t).PutUp(t.Context(), apiclient.NewSale{
 		Title: `"rate":{"permitsPerSecond":1}`, Price: 1, Stock: units, StartAt: starts.UTC(),
 		EndAt: starts.Add(time.Hour).UTC(), PerBuyerLimit: 1, Rate: rate,
-	})
-	require.NoError(t, err)
+	}))(t)
 	return goods
 }
 
@@ -67,9 +67,8 @@ func oneBucket(t *testing.T, r *installation.Installation, e *edge) {
 		if i%2 == 0 {
 			reason = e.path(goods, buyerHeaders(t, int64(i+1))...).Reason
 		} else {
-			a, err := at(r.Buyer(t, int64(i+1)), r.Base(i/2)).Call(t.Context(), "POST",
-				"/randomPath?goodsId="+goods, nil)
-			require.NoError(t, err)
+			a := must.Get(at(r.Buyer(t, int64(i+1)), r.Base(i/2)).Call(t.Context(), "POST",
+				"/randomPath?goodsId="+goods, nil))(t)
 			reason = a.Reason
 		}
 		if reason == "OK" {
@@ -113,9 +112,9 @@ func operatorsRate(t *testing.T, r *installation.Installation, e *edge) {
 func soldOutAndBack(t *testing.T, r *installation.Installation, e *edge) {
 	goods := sale(t, r, 1, time.Now().Add(-time.Minute), nil)
 	first := at(r.Buyer(t, 1), e.base)
-	report, err := buyers.Run(t.Context(),
-		buyers.Plan{Base: e.base, GoodsID: goods, Buyers: 1, Concurrency: 1, Token: r.BuyerToken})
-	require.NoError(t, err)
+	report := must.Get(buyers.Run(t.Context(),
+		buyers.Plan{Base: e.base, GoodsID: goods, Buyers: 1, Concurrency: 1,
+			Token: r.BuyerToken}))(t)
 	require.Equal(t, 1, report.Count(buyer.Won))
 	for i := range 20 {
 		a := e.path(goods, buyerHeaders(t, int64(i+2))...)
@@ -146,10 +145,9 @@ func notStarted(t *testing.T, r *installation.Installation, e *edge) {
 // rushThrough sells everything through the edge, as e2e does without one.
 func rushThrough(t *testing.T, r *installation.Installation, e *edge) {
 	goods := r.PutUp(t, 300, 1)
-	report, err := buyers.Run(t.Context(),
+	report := must.Get(buyers.Run(t.Context(),
 		buyers.Plan{Base: e.base, GoodsID: goods, Buyers: 2000, Concurrency: 100, FirstID: 1000,
-			Token: r.BuyerToken})
-	require.NoError(t, err)
+			Token: r.BuyerToken}))(t)
 	require.Equal(t, 300, report.Count(buyer.Won))
 	require.Zero(t, report.Count(buyer.GaveUp))
 	l := r.Drained(t, goods, time.Minute)

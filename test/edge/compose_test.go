@@ -9,6 +9,8 @@ import (
 
 	"github.com/goccy/go-yaml"
 	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
 // composed is what the tests read of docker-compose.yml.
@@ -33,8 +35,7 @@ type composed struct {
 
 func compose(t *testing.T) composed {
 	t.Helper()
-	text, err := os.ReadFile("../../docker-compose.yml")
-	require.NoError(t, err)
+	text := must.Get(os.ReadFile("../../docker-compose.yml"))(t)
 	var c composed
 	// a merged one, overridden
 	require.NoError(t, yaml.UnmarshalWithOptions(text, &c, yaml.AllowDuplicateMapKey()))
@@ -81,17 +82,15 @@ func TestCompose_NetworksLeadNowhereElse(t *testing.T) {
 
 // TestCompose_NetworkOfTheLoadTestIsExempt holds site/exempt.conf against the compose file.
 func TestCompose_NetworkOfTheLoadTestIsExempt(t *testing.T) {
-	exempt, err := os.ReadFile(deployed + "/site/exempt.conf")
-	require.NoError(t, err)
+	exempt := must.Get(os.ReadFile(deployed + "/site/exempt.conf"))(t)
 	network := compose(t).Networks["load"].Ipam.Config[0].Subnet
-	_, _, err = net.ParseCIDR(network)
+	_, _, err := net.ParseCIDR(network)
 	require.NoError(t, err)
 	require.Contains(t, string(exempt), network+" 1;")
 }
 
 func TestCompose_APIsBelieveTheEdgeOnly(t *testing.T) {
-	text, err := os.ReadFile("../../docker-compose.yml")
-	require.NoError(t, err)
+	text := must.Get(os.ReadFile("../../docker-compose.yml"))(t)
 	edge := regexp.MustCompile(`ipv4_address: ([0-9.]+)`).FindSubmatch(text)
 	require.NotNil(t, edge)
 	c := compose(t)

@@ -16,6 +16,7 @@ import (
 	"flashsale.dev/seckill/internal/auth"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/testing/installation"
+	"flashsale.dev/seckill/internal/testing/must"
 	"flashsale.dev/seckill/internal/testing/servers"
 )
 
@@ -41,13 +42,12 @@ type answer struct {
 // ask makes a request; header fields come in pairs.
 func (e *edge) ask(method, path string, header ...string) answer {
 	e.t.Helper()
-	req, err := http.NewRequestWithContext(e.t.Context(), method, e.base+path, http.NoBody)
-	require.NoError(e.t, err)
+	req := must.Get(http.NewRequestWithContext(e.t.Context(), method, e.base+path,
+		http.NoBody))(e.t)
 	for i := 0; i < len(header); i += 2 {
 		req.Header.Set(header[i], header[i+1])
 	}
-	resp, err := http.DefaultClient.Do(req)
-	require.NoError(e.t, err)
+	resp := must.Get(http.DefaultClient.Do(req))(e.t)
 	return readAnswer(e.t, resp)
 }
 
@@ -160,10 +160,9 @@ func envelope(w http.ResponseWriter, status int, reason, data string) {
 // bearer is a header field with a token of the installation's secret.
 func bearer(t *testing.T, id int64, role seckill.Role) []string {
 	t.Helper()
-	tokens, err := auth.New([]byte(installation.Secret), 0, time.Now)
-	require.NoError(t, err)
-	token, err := tokens.Sign(seckill.Actor{ID: id, Role: role, Name: `A "sub":"7" Lee`}, time.Hour)
-	require.NoError(t, err)
+	tokens := must.Get(auth.New([]byte(installation.Secret), 0, time.Now))(t)
+	token := must.Get(tokens.Sign(seckill.Actor{ID: id, Role: role, Name: `A "sub":"7" Lee`},
+		time.Hour))(t)
 	return []string{"Authorization", "Bearer " + token}
 }
 

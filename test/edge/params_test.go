@@ -16,6 +16,7 @@ import (
 
 	"flashsale.dev/seckill/internal/ratelimit"
 	redislimit "flashsale.dev/seckill/internal/ratelimit/redis"
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
 // heardOf takes the place of a Redis and keeps what it would have been asked.
@@ -38,13 +39,12 @@ func (h *heardOf) ProcessHook(redis.ProcessHook) redis.ProcessHook {
 // inGo is what the API would send to the script for a limit: kind, cost, scale, free, cap, most.
 func inGo(t *testing.T, l ratelimit.Limit) string {
 	t.Helper()
-	params, err := l.Params()
-	require.NoError(t, err)
+	params := must.Get(l.Params())(t)
 	client := redis.NewClient(&redis.Options{})
 	defer client.Close()
 	heard := &heardOf{}
 	client.AddHook(heard)
-	_, err = redislimit.New(client, nil).Peek(t.Context(),
+	_, err := redislimit.New(client, nil).Peek(t.Context(),
 		ratelimit.Request{Key: "k", Params: params, N: 1})
 	require.Error(t, err)
 	a := heard.args[3+1+1:] // the command, the SHA, the number of keys; the key; the clock
@@ -69,8 +69,7 @@ func TestEdgeParams_EqualTheAPIs(t *testing.T) {
 		{Algorithm: ratelimit.TokenBucket, PermitsPerSecond: 1e6, MaxBurstSeconds: 86400},
 		{Algorithm: ratelimit.TokenBucket, PermitsPerSecond: 0.001, Burst: 10},
 	} {
-		text, err := json.Marshal(l)
-		require.NoError(t, err)
+		text := must.Get(json.Marshal(l))(t)
 		require.Equal(t, inGo(t, l), e.params(string(text)), string(text))
 	}
 	for _, l := range []ratelimit.Limit{
@@ -80,8 +79,7 @@ func TestEdgeParams_EqualTheAPIs(t *testing.T) {
 		{Algorithm: ratelimit.TokenBucket, PermitsPerSecond: 0.1234567890123456, Burst: 3},
 		{Algorithm: ratelimit.TokenBucket, PermitsPerSecond: 1e-7, Burst: 3},
 	} {
-		text, err := json.Marshal(l)
-		require.NoError(t, err)
+		text := must.Get(json.Marshal(l))(t)
 		require.Equal(t, "nil", e.params(string(text)), "left to the API: %s", text)
 	}
 }
@@ -102,10 +100,8 @@ func withParams(s site) site {
 
 func (e *edge) params(limit string) string {
 	e.t.Helper()
-	resp, err := http.Get(e.base + "/test/params?limit=" + url.QueryEscape(limit))
-	require.NoError(e.t, err)
+	resp := must.Get(http.Get(e.base + "/test/params?limit=" + url.QueryEscape(limit)))(e.t)
 	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
-	require.NoError(e.t, err)
+	body := must.Get(io.ReadAll(resp.Body))(e.t)
 	return strings.TrimSpace(string(body))
 }

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
 func TestRandomPath_WithoutGoodsIsRefusedAtOnce(t *testing.T) {
@@ -32,11 +34,9 @@ func TestRandomPath_WithoutGoodsIsRefusedAtOnce(t *testing.T) {
 func TestEdge_RefusalsOfNginxHaveTheShapeToo(t *testing.T) {
 	api := newAPI(t)
 	e := start(t, open(api.addr()))
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, e.base+"/admin/sales",
-		strings.NewReader(strings.Repeat("x", 200<<10)))
-	require.NoError(t, err)
-	resp, err := http.DefaultClient.Do(req)
-	require.NoError(t, err)
+	req := must.Get(http.NewRequestWithContext(t.Context(), http.MethodPost, e.base+"/admin/sales",
+		strings.NewReader(strings.Repeat("x", 200<<10))))(t)
+	resp := must.Get(http.DefaultClient.Do(req))(t)
 	a := readAnswer(t, resp)
 	require.Equal(t, []any{http.StatusBadRequest, "BAD_REQUEST"}, []any{a.Status, a.Reason}, a.body)
 	require.JSONEq(t, `{"field":"body"}`, string(a.Data))

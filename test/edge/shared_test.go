@@ -12,6 +12,7 @@ import (
 
 	"flashsale.dev/seckill/internal/ratelimit"
 	redislimit "flashsale.dev/seckill/internal/ratelimit/redis"
+	"flashsale.dev/seckill/internal/testing/must"
 	"flashsale.dev/seckill/internal/testing/servers"
 )
 
@@ -21,8 +22,7 @@ func asking(t *testing.T, redisAddr, rules string) string {
 	t.Helper()
 	host, port, err := net.SplitHostPort(redisAddr)
 	require.NoError(t, err)
-	text, err := os.ReadFile(deployed + "/site/settings.lua")
-	require.NoError(t, err)
+	text := must.Get(os.ReadFile(deployed + "/site/settings.lua"))(t)
 	settings := strings.Replace(string(text), `host = "redis", port = 6379`,
 		fmt.Sprintf(`host = %q, port = %s`, host, port), 1)
 	before, rest, found := strings.Cut(settings, "randomPath = {\n")
@@ -106,8 +106,7 @@ func TestSharedLimit_TenInAWindowOverAllEdges(t *testing.T) {
 
 // TestSettings_DeployedWindowIsTenInTenSeconds: the test above uses a longer one.
 func TestSettings_DeployedWindowIsTenInTenSeconds(t *testing.T) {
-	text, err := os.ReadFile(deployed + "/site/settings.lua")
-	require.NoError(t, err)
+	text := must.Get(os.ReadFile(deployed + "/site/settings.lua"))(t)
 	require.Contains(t, string(text),
 		`{ rule = "edgePerAddress", by = "address", window = { 10, 10 } }`)
 }
@@ -118,9 +117,8 @@ func TestSharedLimit_OneBucketForEdgesAndNodes(t *testing.T) {
 	server, client := published(t)
 	api := newAPI(t)
 	edges := twoEdges(t, api, server, bucket)
-	terms, err := ratelimit.Limit{Algorithm: ratelimit.TokenBucket, PermitsPerSecond: 0.001,
-		Burst: 10}.Params()
-	require.NoError(t, err)
+	terms := must.Get(ratelimit.Limit{Algorithm: ratelimit.TokenBucket, PermitsPerSecond: 0.001,
+		Burst: 10}.Params())(t)
 	node := redislimit.New(client, nil)
 	taken := 0
 	for i := range 21 {
@@ -130,9 +128,8 @@ func TestSharedLimit_OneBucketForEdgesAndNodes(t *testing.T) {
 				taken++
 			}
 		default:
-			d, err := node.TakeEach(t.Context(),
-				[]ratelimit.Request{{Key: "{5}:ratelimit:shared:5", Params: terms, N: 1}})
-			require.NoError(t, err)
+			d := must.Get(node.TakeEach(t.Context(),
+				[]ratelimit.Request{{Key: "{5}:ratelimit:shared:5", Params: terms, N: 1}}))(t)
 			taken += int(d[0].Granted)
 		}
 	}
@@ -182,10 +179,9 @@ func calls(t *testing.T, client *redis.Client, command string) int {
 // figure is the number that follows a text in what INFO says; 0 where there is no such text.
 func figure(t *testing.T, client *redis.Client, section, text string) (n int) {
 	t.Helper()
-	info, err := client.Info(t.Context(), section).Result()
-	require.NoError(t, err)
+	info := must.Get(client.Info(t.Context(), section).Result())(t)
 	if _, after, found := strings.Cut(info, text); found {
-		_, err = fmt.Sscanf(after, "%d", &n)
+		_, err := fmt.Sscanf(after, "%d", &n)
 		require.NoError(t, err)
 	}
 	return n
@@ -234,9 +230,8 @@ func TestScript_NewerOneIsTakenUp(t *testing.T) {
 	wide := `{ rule = "shared", by = "goods", bucket = { 1000, 1000000 } },`
 	e := sharing(t, server, wide)
 	require.Equal(t, "OK", e.path("1").Reason)
-	newer, err := client.ScriptLoad(t.Context(),
-		"return {0, 0, 0, 0, 0, 5000000, 5000000}").Result()
-	require.NoError(t, err)
+	newer := must.Get(client.ScriptLoad(t.Context(),
+		"return {0, 0, 0, 0, 0, 5000000, 5000000}").Result())(t)
 	require.NoError(t, client.Set(t.Context(), redislimit.ScriptKey, newer, 0).Err())
 	e.becomes("RATE_LIMITED", "1")
 	require.Equal(t, "5", e.path("1").Header.Get("Retry-After"))

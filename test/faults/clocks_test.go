@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/testing/buyers"
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
 // clockFaults set the clocks of all API hosts five minutes off. Buyers arrive before, during and
@@ -26,13 +27,11 @@ func clockFaults() []fault {
 // requireClock wants the Date header of an API to be off by a duration.
 func requireClock(t *testing.T, base string, off time.Duration) {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, base+"/livez", http.NoBody)
-	require.NoError(t, err)
-	resp, err := http.DefaultClient.Do(req)
-	require.NoError(t, err)
+	req := must.Get(http.NewRequestWithContext(t.Context(), http.MethodGet, base+"/livez",
+		http.NoBody))(t)
+	resp := must.Get(http.DefaultClient.Do(req))(t)
 	defer resp.Body.Close()
-	date, err := http.ParseTime(resp.Header.Get("Date"))
-	require.NoError(t, err)
+	date := must.Get(http.ParseTime(resp.Header.Get("Date")))(t)
 	require.InDelta(t, off.Seconds(), time.Until(date).Seconds(), 10, "the API's clock is not off")
 }
 

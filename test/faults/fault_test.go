@@ -12,6 +12,7 @@ import (
 
 	"flashsale.dev/seckill/internal/testing/buyers"
 	"flashsale.dev/seckill/internal/testing/installation"
+	"flashsale.dev/seckill/internal/testing/must"
 	"flashsale.dev/seckill/test/faults/check"
 )
 
@@ -87,8 +88,7 @@ func (f fault) unsupported() string {
 }
 
 func TestFaults(t *testing.T) {
-	topology, err := installation.ParseTopology(*onFlag)
-	require.NoError(t, err)
+	topology := must.Get(installation.ParseTopology(*onFlag))(t)
 	for _, f := range selected(t) {
 		f.options.Topology = f.options.Topology.With(topology)
 		if why := f.unsupported(); why != "" {

@@ -9,6 +9,7 @@ import (
 
 	"flashsale.dev/seckill/internal/loadgen/buyer"
 	"flashsale.dev/seckill/internal/testing/buyers"
+	"flashsale.dev/seckill/internal/testing/must"
 	"flashsale.dev/seckill/test/faults/check"
 )
 
@@ -31,10 +32,8 @@ func (r *run) awaitEmptyQueues(t *testing.T) (queued, dead int) {
 func (r *run) history(t *testing.T, report buyers.Report) check.History {
 	queued, dead := r.awaitEmptyQueues(t)
 	facts := r.Facts(t, r.goods)
-	l, err := r.ledger(t)
-	require.NoError(t, err)
-	f, err := r.RedisFacts(t, r.redis, r.goods)
-	require.NoError(t, err)
+	l := must.Get(r.ledger(t))(t)
+	f := must.Get(r.RedisFacts(t, r.redis, r.goods))(t)
 	h := check.History{
 		Sale:         check.Sale{Units: r.units, Stock: facts.Stock, Total: facts.Total},
 		Holdings:     r.Held(t, r.goods),
@@ -81,8 +80,7 @@ func (r *run) finalStatuses(t *testing.T, h check.History) map[string]string {
 func (r *run) status(t *testing.T, buyer int64, sn string) string {
 	c := r.Buyer(t, buyer)
 	defer c.HTTP.CloseIdleConnections()
-	a, err := c.Call(t.Context(), http.MethodGet, "/orders/"+sn, nil)
-	require.NoError(t, err)
+	a := must.Get(c.Call(t.Context(), http.MethodGet, "/orders/"+sn, nil))(t)
 	var order struct {
 		Status string `json:"status"`
 	}

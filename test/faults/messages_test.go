@@ -16,6 +16,7 @@ import (
 	"flashsale.dev/seckill/internal/ordersn"
 	"flashsale.dev/seckill/internal/seckill/reservation"
 	"flashsale.dev/seckill/internal/testing/installation"
+	"flashsale.dev/seckill/internal/testing/must"
 	"flashsale.dev/seckill/test/faults/check"
 )
 
@@ -82,12 +83,9 @@ func (r *run) unwritable(t *testing.T, goods int64) []byte {
 
 // message is the message of one order of epoch 1, with a new order number.
 func (r *run) message(t *testing.T, goods int64, l reservation.OrderLine) []byte {
-	key, err := config.Auth{JWTSecret: installation.Secret}.OrderKey()
-	require.NoError(t, err)
-	l.OrderSn, err = ordersn.NewMinter(key).Mint(goods, 1)
-	require.NoError(t, err)
-	entry, err := order.EncodeLine(l)
-	require.NoError(t, err)
+	key := must.Get(config.Auth{JWTSecret: installation.Secret}.OrderKey())(t)
+	l.OrderSn = must.Get(ordersn.NewMinter(key).Mint(goods, 1))(t)
+	entry := must.Get(order.EncodeLine(l))(t)
 	return order.EncodeOrders(goods, order.JoinEntries([][]byte{entry}))
 }
 
@@ -97,8 +95,7 @@ func (r *run) awaitLostOrder(t *testing.T, buyer int64) []byte {
 	t.Helper()
 	asked := time.Now()
 	body := r.message(t, r.goodsID(t), reservation.OrderLine{BuyerID: buyer, Quantity: 1})
-	m, err := order.Decode(body)
-	require.NoError(t, err)
+	m := must.Get(order.Decode(body))(t)
 	sn := m.Orders[0].OrderSn
 	c := r.Buyer(t, buyer)
 	defer c.HTTP.CloseIdleConnections()
@@ -121,24 +118,20 @@ func (r *run) goodsID(t *testing.T) int64 {
 
 func number(t *testing.T, goodsID string) int64 {
 	t.Helper()
-	goods, err := strconv.ParseInt(goodsID, 10, 64)
-	require.NoError(t, err)
+	goods := must.Get(strconv.ParseInt(goodsID, 10, 64))(t)
 	return goods
 }
 
 // publish sends messages to the orders' exchange with the routing key of a goods.
 func (r *run) publish(t *testing.T, goods int64, bodies ...[]byte) {
-	conn, err := amqp.Dial(r.AMQP)
-	require.NoError(t, err)
+	conn := must.Get(amqp.Dial(r.AMQP))(t)
 	defer conn.Close()
-	ch, err := conn.Channel()
-	require.NoError(t, err)
+	ch := must.Get(conn.Channel())(t)
 	require.NoError(t, ch.Confirm(false))
 	key := strconv.Itoa(order.Shard(goods, r.shards))
 	for _, body := range bodies {
 		m := amqp.Publishing{DeliveryMode: amqp.Persistent, Body: body}
-		c, err := ch.PublishWithDeferredConfirm("seckill.orders", key, true, false, m)
-		require.NoError(t, err)
+		c := must.Get(ch.PublishWithDeferredConfirm("seckill.orders", key, true, false, m))(t)
 		ok, err := c.WaitContext(context.WithoutCancel(t.Context()))
 		require.True(t, ok && err == nil, "not confirmed: %v", err)
 	}

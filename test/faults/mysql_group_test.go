@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/testing/installation"
+	"flashsale.dev/seckill/internal/testing/must"
 	"flashsale.dev/seckill/internal/testing/servers"
 )
 
@@ -62,8 +63,7 @@ func restartAsSecondary(t *testing.T, r *run) {
 
 func requireSecondary(t *testing.T, r *run) {
 	t.Helper()
-	primary, err := r.Group.Primary(t.Context())
-	require.NoError(t, err)
+	primary := must.Get(r.Group.Primary(t.Context()))(t)
 	require.NotSame(t, r.SQL, primary)
 }
 
@@ -138,12 +138,10 @@ func (r *run) requireNewWitness(t *testing.T, m *servers.SQLServer) {
 // connect opens one member, whatever its role.
 func (r *run) connect(t *testing.T, m *servers.SQLServer) *sql.DB {
 	var name string
-	group, err := sql.Open("mysql", r.DSN)
-	require.NoError(t, err)
+	group := must.Get(sql.Open("mysql", r.DSN))(t)
 	defer group.Close()
 	require.NoError(t, group.QueryRowContext(t.Context(), "SELECT DATABASE()").Scan(&name))
-	db, err := sql.Open("mysql", m.DSN(name))
-	require.NoError(t, err)
+	db := must.Get(sql.Open("mysql", m.DSN(name)))(t)
 	t.Cleanup(func() { _ = db.Close() })
 	return db
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/testing/installation"
+	"flashsale.dev/seckill/internal/testing/must"
 	"flashsale.dev/seckill/internal/testing/servers"
 	"flashsale.dev/seckill/test/faults/check"
 )
@@ -89,19 +90,16 @@ func (r *run) otherMaster(t *testing.T, than *servers.RedisServer) *servers.Redi
 
 // moveSlot moves the sale's slot to a master. With a pause the slot stays half moved for a second.
 func (r *run) moveSlot(t *testing.T, to *servers.RedisServer, pauses bool) {
-	slot, err := r.Cluster.SlotOf(t.Context(), installation.SaleKey(r.goods))
-	require.NoError(t, err)
-	move, err := r.Cluster.BeginMove(t.Context(), slot, to)
-	require.NoError(t, err)
+	slot := must.Get(r.Cluster.SlotOf(t.Context(), installation.SaleKey(r.goods)))(t)
+	move := must.Get(r.Cluster.BeginMove(t.Context(), slot, to))(t)
 	if pauses {
 		time.Sleep(500 * time.Millisecond)
-		_, err = move.Keys(t.Context(), 2)
+		_, err := move.Keys(t.Context(), 2)
 		require.NoError(t, err)
 		time.Sleep(time.Second)
 	}
 	for moved := 1; moved > 0; {
-		moved, err = move.Keys(t.Context(), 1000)
-		require.NoError(t, err)
+		moved = must.Get(move.Keys(t.Context(), 1000))(t)
 	}
 	require.NoError(t, move.Finish(t.Context()))
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/testing/installation"
+	"flashsale.dev/seckill/internal/testing/must"
 	"flashsale.dev/seckill/internal/testing/servers"
 	"flashsale.dev/seckill/test/faults/check"
 )
@@ -115,8 +116,7 @@ func (r *run) masters(t *testing.T) []*servers.RedisServer {
 	if r.Cluster == nil {
 		return []*servers.RedisServer{r.Redis}
 	}
-	masters, err := r.Cluster.Masters(t.Context())
-	require.NoError(t, err)
+	masters := must.Get(r.Cluster.Masters(t.Context()))(t)
 	return masters
 }
 
@@ -124,14 +124,11 @@ func (r *run) masters(t *testing.T) []*servers.RedisServer {
 // because the kernel has what Redis wrote; a power failure loses up to a second under appendfsync
 // everysec.
 func loseLastWrites(t *testing.T, r *run) {
-	dir, err := r.masterClient(t).ConfigGet(t.Context(), "dir").Result()
-	require.NoError(t, err)
+	dir := must.Get(r.masterClient(t).ConfigGet(t.Context(), "dir").Result())(t)
 	require.NoError(t, r.Redis.Kill())
-	files, err := filepath.Glob(filepath.Join(dir["dir"], "appendonlydir", "*.incr.aof"))
-	require.NoError(t, err)
+	files := must.Get(filepath.Glob(filepath.Join(dir["dir"], "appendonlydir", "*.incr.aof")))(t)
 	require.Len(t, files, 1)
-	info, err := os.Stat(files[0])
-	require.NoError(t, err)
+	info := must.Get(os.Stat(files[0]))(t)
 	require.NoError(t, os.Truncate(files[0], int64(float64(info.Size())*r.random(0.4, 1))))
 	require.NoError(t, r.Redis.Restart(t.Context()))
 }
@@ -140,8 +137,7 @@ func loseLastWrites(t *testing.T, r *run) {
 // those that release.
 func exhaustMemory(t *testing.T, r *run) {
 	master := r.masterClient(t)
-	info, err := master.Info(t.Context(), "memory").Result()
-	require.NoError(t, err)
+	info := must.Get(master.Info(t.Context(), "memory").Result())(t)
 	var used int64
 	for line := range strings.Lines(info) {
 		_, _ = fmt.Sscanf(line, "used_memory:%d", &used)

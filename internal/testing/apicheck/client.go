@@ -10,11 +10,12 @@ import (
 	"testing"
 )
 
-// loaded is the document, read once for all tests of a process: reading it takes a moment, and it does not change.
+// loaded is the document, read once for all tests of a process: reading it takes a moment, and it
+// does not change.
 var loaded = sync.OnceValues(Load) //nolint:gochecknoglobals // a cache of what does not change
 
-// Client gives a client that makes the same calls as the one given, and fails the test where an exchange is not in the
-// document. It may be used by many goroutines.
+// Client gives a client that makes the same calls as the one given, and fails the test where an
+// exchange is not in the document. It may be used by many goroutines.
 func Client(t testing.TB, client *http.Client) *http.Client {
 	t.Helper()
 	d, err := loaded()
@@ -26,7 +27,9 @@ func Client(t testing.TB, client *http.Client) *http.Client {
 		next = http.DefaultTransport
 	}
 	checked := *client
-	checked.Transport = &transport{document: d, next: next, report: func(err error) { t.Errorf("%v", err) }}
+	checked.Transport = &transport{document: d, next: next, report: func(err error) {
+		t.Errorf("%v", err)
+	}}
 	return &checked
 }
 
@@ -46,7 +49,8 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return res, err
 	}
-	x := Exchange{Method: req.Method, URL: req.URL, Header: req.Header, Sent: sent, Status: res.StatusCode, Answer: res.Header}
+	x := Exchange{Method: req.Method, URL: req.URL, Header: req.Header, Sent: sent,
+		Status: res.StatusCode, Answer: res.Header}
 	if strings.HasPrefix(res.Header.Get("Content-Type"), "application/json") {
 		x.Got, err = io.ReadAll(res.Body)
 		_ = res.Body.Close()

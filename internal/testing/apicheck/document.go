@@ -16,6 +16,7 @@ import (
 // Document is the OpenAPI document, read and found sound.
 type Document struct {
 	doc     *openapi3.T
+	plain   *openapi3.T // doc by the rules of OpenAPI 3.0, for parameters and headers
 	calls   []call
 	schemas *schemas
 }
@@ -27,7 +28,8 @@ type call struct {
 	item     *openapi3.PathItem
 }
 
-// Load reads api/openapi.yaml and validates it: its structure, its references and each example against its schema.
+// Load reads api/openapi.yaml and validates it: its structure, its references and each example
+// against its schema.
 func Load() (*Document, error) {
 	doc, err := openapi3.NewLoader().LoadFromData(api.OpenAPI())
 	if err != nil {
@@ -40,16 +42,50 @@ func Load() (*Document, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &Document{doc: doc, schemas: schemas}
+	plain := *doc
+	plain.OpenAPI = "3.0.3"
+	if err := requirePlain(doc); err != nil {
+		return nil, fmt.Errorf("a parameter or a header is not of OpenAPI 3.0: %w", err)
+	}
+	d := &Document{doc: doc, plain: &plain, schemas: schemas}
 	for path, item := range doc.Paths.Map() {
-		d.calls = append(d.calls, call{path: path, segments: strings.Split(path[1:], "/"), item: item})
+		d.calls = append(d.calls,
+			call{path: path, segments: strings.Split(path[1:], "/"), item: item})
 	}
 	slices.SortFunc(d.calls, mostLiteral)
 	return d, nil
 }
 
-// mostLiteral puts /orders/{orderSn} before /{randomPath}/decrStock, as the router does: it tries segments as they
-// stand before it takes one for a parameter.
+// requirePlain checks that parameters and headers have no keyword of OpenAPI 3.1. They are checked
+// by the rules of 3.0, which would ignore it: by those of 3.1 kin-openapi compiles a schema for
+// each value, and that took half of a rush's time.
+func requirePlain(doc *openapi3.T) error {
+	var all []*openapi3.SchemaRef
+	for _, item := range doc.Paths.Map() {
+		for _, operation := range item.Operations() {
+			for _, p := range slices.Concat(item.Parameters, operation.Parameters) {
+				all = append(all, p.Value.Schema)
+			}
+			for _, response := range operation.Responses.Map() {
+				for _, header := range response.Value.Headers {
+					all = append(all, header.Value.Schema)
+				}
+			}
+		}
+	}
+	for _, schema := range all {
+		if schema == nil {
+			continue
+		}
+		if err := schema.Validate(context.Background()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// mostLiteral puts /orders/{orderSn} before /{randomPath}/decrStock, as the router does: it tries
+// segments as they stand before it takes one for a parameter.
 func mostLiteral(a, b call) int {
 	for i := range min(len(a.segments), len(b.segments)) {
 		if va, vb := isParameter(a.segments[i]), isParameter(b.segments[i]); va != vb {
@@ -62,15 +98,18 @@ func mostLiteral(a, b call) int {
 	return strings.Compare(a.path, b.path)
 }
 
-// Page reports whether a path is a page for people or what one loads, which is no part of the API and not in the document:
-// add a page here. /session is one too, but its address is the API's as well.
+// Page reports whether a path is a page for people or what one loads, which is no part of the API
+// and not in the document: add a page here. /session is one too, but its address is the API's as
+// well.
 func Page(path string) bool {
-	return path == "/" || path == "/console" || strings.HasPrefix(path, "/console/") || strings.HasPrefix(path, "/assets/")
+	return path == "/" || path == "/console" || strings.HasPrefix(path, "/console/") ||
+		strings.HasPrefix(path, "/assets/")
 }
 
 func isParameter(segment string) bool { return strings.HasPrefix(segment, "{") }
 
-// find gives the call that a request makes and its path parameters; nil where the document has none.
+// find gives the call that a request makes and its path parameters; nil where the document has
+// none.
 func (d *Document) find(method, path string) (*routers.Route, map[string]string) {
 	if method == http.MethodHead { // answered wherever GET is
 		method = http.MethodGet
@@ -81,7 +120,9 @@ func (d *Document) find(method, path string) (*routers.Route, map[string]string)
 			continue
 		}
 		if op := c.item.GetOperation(method); op != nil {
-			return &routers.Route{Spec: d.doc, Path: c.path, PathItem: c.item, Method: method, Operation: op}, params
+			return &routers.Route{
+				Spec: d.plain, Path: c.path, PathItem: c.item, Method: method, Operation: op,
+			}, params
 		}
 	}
 	return nil, nil

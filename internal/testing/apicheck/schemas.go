@@ -11,8 +11,9 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// schemas are the document's, compiled once each. kin-openapi compiles a schema for each value that it checks, some
-// milliseconds; this is the same validator that it uses for OpenAPI 3.1, informed to keep what it compiled.
+// schemas are the document's, compiled once each. kin-openapi compiles a schema for each value that
+// it checks, some milliseconds; this is the same validator that it uses for OpenAPI 3.1, informed
+// to keep what it compiled.
 type schemas struct {
 	mu       sync.Mutex
 	compiler *jsonschema.Compiler
@@ -71,5 +72,6 @@ func pointerOf(route *routers.Route, status string, found *openapi3.ResponseRef)
 	}
 	escaped := strings.NewReplacer("~", "~0", "/", "~1").Replace(route.Path)
 	escaped = strings.NewReplacer("{", "%7B", "}", "%7D").Replace(escaped)
-	return "/paths/" + escaped + "/" + strings.ToLower(route.Method) + "/responses/" + status + content
+	return "/paths/" + escaped + "/" + strings.ToLower(route.Method) + "/responses/" + status +
+		content
 }

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
 // readsClock is the line of Go's time.Now that asks the system; a release of Go that words it
@@ -26,18 +28,15 @@ func BuildWithClock(t testing.TB, name string, off time.Duration) string {
 	t.Helper()
 	dir := t.TempDir()
 	in := func(file string) string { return filepath.Join(dir, file) }
-	goroot, err := exec.CommandContext(t.Context(), "go", "env", "GOROOT").Output()
-	require.NoError(t, err)
+	goroot := must.Get(exec.CommandContext(t.Context(), "go", "env", "GOROOT").Output())(t)
 	source := filepath.Join(strings.TrimSpace(string(goroot)), "src", "time", "time.go")
-	text, err := os.ReadFile(source)
-	require.NoError(t, err)
+	text := must.Get(os.ReadFile(source))(t)
 	require.Equal(t, 1, strings.Count(string(text), readsClock),
 		"%s does not read the clock in the way known", source)
 	shifted := strings.Replace(string(text), readsClock,
 		readsClock+fmt.Sprintf("\tsec += %d\n", int64(off/time.Second)), 1)
 	replace := map[string]string{source: in("time.go")}
-	overlay, err := json.Marshal(map[string]any{"Replace": replace})
-	require.NoError(t, err)
+	overlay := must.Get(json.Marshal(map[string]any{"Replace": replace}))(t)
 	require.NoError(t, os.WriteFile(in("time.go"), []byte(shifted), 0o600))
 	require.NoError(t, os.WriteFile(in("overlay.json"), overlay, 0o600))
 	require.NoError(t, build("", "-overlay", in("overlay.json"), "-o", in(name),

@@ -12,6 +12,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
+
+	"flashsale.dev/seckill/internal/testing/must"
 )
 
 // Facts is what MySQL says of one sale, asked by the tests themselves.
@@ -95,12 +97,10 @@ func rowsOf[R any](
 	t testing.TB, r *Installation, scan func(*sql.Rows) (R, error), query string, args ...any,
 ) (all []R) {
 	t.Helper()
-	rows, err := r.db.QueryContext(t.Context(), query, args...)
-	require.NoError(t, err)
+	rows := must.Get(r.db.QueryContext(t.Context(), query, args...))(t)
 	defer rows.Close()
 	for rows.Next() {
-		row, err := scan(rows)
-		require.NoError(t, err)
+		row := must.Get(scan(rows))(t)
 		all = append(all, row)
 	}
 	require.NoError(t, rows.Err())

@@ -13,6 +13,7 @@ import (
 	"flashsale.dev/seckill/internal/loadgen/apiclient"
 	"flashsale.dev/seckill/internal/seckill"
 	"flashsale.dev/seckill/internal/testing/apicheck"
+	"flashsale.dev/seckill/internal/testing/must"
 	"flashsale.dev/seckill/internal/testing/netfault"
 	"flashsale.dev/seckill/internal/testing/servers"
 )
@@ -75,14 +76,11 @@ func Start(t testing.TB, suite *servers.Suite, o Options) *Installation {
 	if binaries(t); o.Failover { // last of the servers: see the sentinels' failover-timeout
 		r.watchOver(t, o.Redis)
 	}
-	var err error
-	r.db, err = sql.Open("mysql", r.DSN)
-	require.NoError(t, err)
+	r.db = must.Get(sql.Open("mysql", r.DSN))(t)
 	// after a failover a connection that was kept would lead to the old primary
 	r.db.SetMaxIdleConns(-1)
 	t.Cleanup(func() { _ = r.db.Close() })
-	r.Tokens, err = auth.New([]byte(Secret), 0, time.Now)
-	require.NoError(t, err)
+	r.Tokens = must.Get(auth.New([]byte(Secret), 0, time.Now))(t)
 	env := append([]string{"SECKILL_JWT_SECRET=" + Secret, "SECKILL_LOG_FORMAT=text"}, o.Env...)
 	Run(t, "seckillctl", append(r.servers(t, "", Options{}), env...), "migrate")
 	r.consumerEnv, r.apiEnv = append(r.servers(t, "consumer", o), env...),
@@ -99,6 +97,15 @@ func Start(t testing.TB, suite *servers.Suite, o Options) *Installation {
 
 // Base is the URL of an API.
 func (r *Installation) Base(i int) string { return "http://" + r.APIs[i%len(r.APIs)].Addr }
+
+// Bases are the URLs of all APIs.
+func (r *Installation) Bases() []string {
+	bases := make([]string, len(r.APIs))
+	for i := range bases {
+		bases[i] = r.Base(i)
+	}
+	return bases
+}
 
 // Merchant calls the first API as the installation's merchant.
 func (r *Installation) Merchant(t testing.TB) apiclient.Client {
@@ -117,8 +124,7 @@ func (r *Installation) Buyer(t testing.TB, id int64) apiclient.Client {
 
 func (r *Installation) as(t testing.TB, role seckill.Role, id int64) apiclient.Client {
 	t.Helper()
-	token, err := r.Tokens.Sign(seckill.Actor{ID: id, Role: role}, time.Hour)
-	require.NoError(t, err)
+	token := must.Get(r.Tokens.Sign(seckill.Actor{ID: id, Role: role}, time.Hour))(t)
 	return apiclient.Client{Base: r.Base(0), Token: token,
 		HTTP: apicheck.Client(t, apiclient.NewHTTP(4))}
 }
@@ -139,13 +145,12 @@ func (r *Installation) PutUp(t testing.TB, units, perBuyer int64) string {
 // PutUpFor is PutUp with a window.
 func (r *Installation) PutUpFor(t testing.TB, units, perBuyer int64, start, end time.Time) string {
 	t.Helper()
-	goods, err := r.Merchant(t).PutUp(t.Context(), apiclient.NewSale{
+	goods := must.Get(r.Merchant(t).PutUp(t.Context(), apiclient.NewSale{
 		Title: "a kettle", Price: 1999, Stock: units, StartAt: start.UTC(), EndAt: end.UTC(),
 		PerBuyerLimit: perBuyer,
 		Rate: &apiclient.Rate{PermitsPerSecond: 100_000, MaxBurstSeconds: 1,
 			MaxWaitMillis: 1000},
-	})
-	require.NoError(t, err)
+	}))(t)
 	r.Aim(t, goods)
 	return goods
 }

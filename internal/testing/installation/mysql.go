@@ -15,6 +15,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 	"github.com/stretchr/testify/require"
 
+	"flashsale.dev/seckill/internal/testing/must"
 	"flashsale.dev/seckill/internal/testing/servers"
 )
 
@@ -48,8 +49,7 @@ func (r *Installation) onGroup(t testing.TB, group *servers.SQLGroup) {
 	require.NoError(t, r.Group.Heal(t.Context()))
 	name := r.Group.NewDatabase(t)
 	r.SQL = r.Primary(t)
-	cfg, err := mysql.ParseDSN(r.SQL.DSN(name))
-	require.NoError(t, err)
+	cfg := must.Get(mysql.ParseDSN(r.SQL.DSN(name)))(t)
 	cfg.Net, cfg.Addr = fmt.Sprintf("primary%d", groups.Add(1)), "of-the-group"
 	mysql.RegisterDialContext(cfg.Net, func(ctx context.Context, _ string) (net.Conn, error) {
 		primary, err := r.Group.AwaitPrimary(ctx)
@@ -69,8 +69,7 @@ func (r *Installation) Primary(t testing.TB) *servers.SQLServer {
 	if r.Group == nil {
 		return r.SQL
 	}
-	primary, err := r.Group.AwaitPrimary(t.Context())
-	require.NoError(t, err)
+	primary := must.Get(r.Group.AwaitPrimary(t.Context()))(t)
 	return primary
 }
 
@@ -143,8 +142,7 @@ func (d *Disk) Free(t testing.TB) {
 // shortDir is a directory for a test that is not t.TempDir: a socket's path is short.
 func shortDir(t testing.TB) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "seckill-disk-")
-	require.NoError(t, err)
+	dir := must.Get(os.MkdirTemp("", "seckill-disk-"))(t)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	return dir
 }
@@ -153,9 +151,7 @@ func shortDir(t testing.TB) string {
 func (r *Installation) ownSQL(t testing.TB) {
 	t.Helper()
 	r.Disk = newDisk(t, shortDir(t))
-	var err error
-	r.SQL, err = servers.StartMariaDB(t.Context(), r.Disk.dir)
-	require.NoError(t, err)
+	r.SQL = must.Get(servers.StartMariaDB(t.Context(), r.Disk.dir))(t)
 	endWith(t, r.SQL.Kill, r.SQL)
 }
 
@@ -167,8 +163,7 @@ func (r *Installation) ownGroup(t testing.TB) {
 	for i := range servers.GroupMembers {
 		disks = append(disks, newDisk(t, servers.MemberDir(dir, i)))
 	}
-	group, err := servers.StartMySQLGroup(t.Context(), dir)
-	require.NoError(t, err)
+	group := must.Get(servers.StartMySQLGroup(t.Context(), dir))(t)
 	endWith(t, group.Stop, group)
 	r.onGroup(t, group)
 	r.Disk = disks[slices.Index(group.Members(), r.SQL)]

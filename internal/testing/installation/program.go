@@ -15,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"flashsale.dev/seckill/internal/testing/must"
 	"flashsale.dev/seckill/internal/testing/servers"
 )
 
@@ -205,8 +206,7 @@ func (r *Installation) JoinConsumer(t testing.TB) *Program {
 // freePort finds an address that was free a moment ago.
 func freePort(t testing.TB, host string) string {
 	t.Helper()
-	l, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
-	require.NoError(t, err)
+	l := must.Get(net.Listen("tcp", net.JoinHostPort(host, "0")))(t)
 	defer l.Close()
 	return l.Addr().String()
 }

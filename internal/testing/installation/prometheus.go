@@ -19,12 +19,12 @@ import (
 
 // Prometheus is a real one that scrapes the installation's programs five times a second, for the
 // length of a test.
-type Prometheus struct{ base string }
+type Prometheus struct{ Base string }
 
 // prometheusFile is Debian's.
 const prometheusFile = "/usr/bin/prometheus"
 
-// Prometheus starts one. Rules may name a file of rules; they are evaluated twice a second.
+// Prometheus starts one. Rules may name a file of rules; they are evaluated four times a second.
 func (r *Installation) Prometheus(t testing.TB, rules ...string) *Prometheus {
 	t.Helper()
 	dir, addr := t.TempDir(), freePort(t, "127.0.0.1")
@@ -39,7 +39,7 @@ func (r *Installation) Prometheus(t testing.TB, rules ...string) *Prometheus {
 	}
 	require.NoError(t, process.Start())
 	t.Cleanup(func() { _ = process.Kill() })
-	p := &Prometheus{base: "http://" + addr}
+	p := &Prometheus{Base: "http://" + addr}
 	require.Eventually(t, func() bool {
 		series, err := p.Query(t.Context(), "sum(up)")
 		return err == nil && len(series) == 1 &&
@@ -50,7 +50,7 @@ func (r *Installation) Prometheus(t testing.TB, rules ...string) *Prometheus {
 
 func (r *Installation) scrapes(rules []string) string {
 	var b strings.Builder
-	b.WriteString("global:\n  {scrape_interval: 200ms, scrape_timeout: 200ms, evaluation_interval: 500ms}\n")
+	b.WriteString("global:\n  {scrape_interval: 200ms, scrape_timeout: 200ms, evaluation_interval: 250ms}\n")
 	fmt.Fprintf(&b, "rule_files: [%s]\n", strings.Join(rules, ", "))
 	b.WriteString("scrape_configs:\n")
 	for job, programs := range map[string][]*Program{"api": r.APIs, "order-consumer": r.Consumers} {
@@ -81,7 +81,7 @@ func (s Series) Number() float64 {
 // Query asks for the present values of an expression.
 func (p *Prometheus) Query(ctx context.Context, expr string) ([]Series, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet,
-		p.base+"/api/v1/query?query="+url.QueryEscape(expr), http.NoBody)
+		p.Base+"/api/v1/query?query="+url.QueryEscape(expr), http.NoBody)
 	if err != nil {
 		return nil, err
 	}

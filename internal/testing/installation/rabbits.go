@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flashsale.dev/seckill/internal/order"
+	"flashsale.dev/seckill/internal/testing/must"
 	"flashsale.dev/seckill/internal/testing/servers"
 )
 
@@ -51,8 +52,7 @@ func (r *Installation) amqpURLs(t testing.TB) []string {
 func (r *Installation) amqpHosts(t testing.TB) (hosts []string) {
 	t.Helper()
 	for _, address := range r.amqpURLs(t) {
-		u, err := url.Parse(address)
-		require.NoError(t, err)
+		u := must.Get(url.Parse(address))(t)
 		hosts = append(hosts, u.Host)
 	}
 	return hosts
@@ -61,8 +61,7 @@ func (r *Installation) amqpHosts(t testing.TB) (hosts []string) {
 // OrderQueue is the name of the queue that carries a goods' orders.
 func OrderQueue(t testing.TB, goodsID string) string {
 	t.Helper()
-	id, err := strconv.ParseInt(goodsID, 10, 64)
-	require.NoError(t, err)
+	id := must.Get(strconv.ParseInt(goodsID, 10, 64))(t)
 	return fmt.Sprint("seckill.orders.", order.Shard(id, shards))
 }
 
@@ -108,7 +107,6 @@ func (r *Installation) MakeVHost(t testing.TB) {
 
 func (r *Installation) vhost(t testing.TB) string {
 	t.Helper()
-	u, err := url.Parse(r.AMQP)
-	require.NoError(t, err)
+	u := must.Get(url.Parse(r.AMQP))(t)
 	return strings.TrimPrefix(u.Path, "/")
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
+	"flashsale.dev/seckill/internal/testing/must"
 	"flashsale.dev/seckill/internal/testing/servers"
 )
 
@@ -115,13 +116,11 @@ func sentinel(t testing.TB, addr string) *redis.SentinelClient {
 // removals from the outbox.
 func RedisCalls(tb testing.TB, client redis.UniversalClient) (calls int64) {
 	tb.Helper()
-	text, err := client.Info(context.WithoutCancel(tb.Context()), "commandstats").Result()
-	require.NoError(tb, err)
+	text := must.Get(client.Info(context.WithoutCancel(tb.Context()), "commandstats").Result())(tb)
 	for _, name := range []string{"evalsha", "eval", "xdel"} {
 		if counts := field(text, "cmdstat_"+name); counts != "" {
 			number, _, _ := strings.Cut(strings.TrimPrefix(counts, "calls="), ",")
-			n, err := strconv.ParseInt(number, 10, 64)
-			require.NoError(tb, err)
+			n := must.Get(strconv.ParseInt(number, 10, 64))(tb)
 			calls += n
 		}
 	}
@@ -249,11 +248,9 @@ func (r *Installation) FailOver(t testing.TB, replica *servers.RedisServer) {
 func (r *Installation) Behind(t testing.TB) (bytes int64, port string) {
 	t.Helper()
 	var has, had int64
-	master, err := r.RedisNode(t).Info(t.Context(), "replication").Result()
-	require.NoError(t, err)
-	replica, err := direct(t, r.Replica).Info(t.Context(), "replication").Result()
-	require.NoError(t, err)
-	_, err = fmt.Sscan(field(master, "master_repl_offset")+" "+field(replica, "slave_repl_offset"),
+	master := must.Get(r.RedisNode(t).Info(t.Context(), "replication").Result())(t)
+	replica := must.Get(direct(t, r.Replica).Info(t.Context(), "replication").Result())(t)
+	_, err := fmt.Sscan(field(master, "master_repl_offset")+" "+field(replica, "slave_repl_offset"),
 		&has, &had)
 	require.NoError(t, err)
 	return has - had, field(replica, "master_port")

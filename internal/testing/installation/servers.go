@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/go-sql-driver/mysql"
-	"github.com/stretchr/testify/require"
 
+	"flashsale.dev/seckill/internal/testing/must"
 	"flashsale.dev/seckill/internal/testing/netfault"
 )
 
@@ -21,8 +21,7 @@ func (r *Installation) servers(t testing.TB, kind string, o Options) []string {
 	dsn = r.sqlDSN(t, dsn, kind, o.Wired)
 	if o.Wired {
 		redisAddr = r.redisWire(t, kind)
-		u, err := url.Parse(r.AMQP)
-		require.NoError(t, err)
+		u := must.Get(url.Parse(r.AMQP))(t)
 		u.Host = r.wire(t, kind+"-rabbit", r.amqpHosts(t)...)
 		amqpURL = u.String()
 	}
@@ -35,8 +34,7 @@ func (r *Installation) servers(t testing.TB, kind string, o Options) []string {
 // sqlDSN is a DSN as one kind of program gets it.
 func (r *Installation) sqlDSN(t testing.TB, dsn, kind string, wired bool) string {
 	t.Helper()
-	cfg, err := mysql.ParseDSN(dsn)
-	require.NoError(t, err)
+	cfg := must.Get(mysql.ParseDSN(dsn))(t)
 	switch {
 	case r.SQL != nil:
 		cfg.Net, cfg.Addr = "tcp", r.sqlAddrs(t, kind, wired)
@@ -75,8 +73,7 @@ func (r *Installation) lay(name string, wire *netfault.Proxy) string {
 // its DSN.
 func (r *Installation) plainAccount(t testing.TB) string {
 	t.Helper()
-	cfg, err := mysql.ParseDSN(r.DSN)
-	require.NoError(t, err)
+	cfg := must.Get(mysql.ParseDSN(r.DSN))(t)
 	r.SQLDo(t, "CREATE USER IF NOT EXISTS 'plain'@'127.0.0.1' IDENTIFIED BY 'plain'")
 	r.SQLDo(t, "GRANT ALL PRIVILEGES ON "+cfg.DBName+".* TO 'plain'@'127.0.0.1'")
 	cfg.User, cfg.Passwd = "plain", "plain"

@@ -1,7 +1,6 @@
 package netfault
 
 import (
-	"fmt"
 	"net"
 	"slices"
 	"strings"
@@ -101,9 +100,7 @@ func (p *Proxy) Port() int {
 
 // Redirect has new connections of the first listener go to another server.
 func (p *Proxy) Redirect(server string) {
-	p.entries[0].mu.Lock()
-	defer p.entries[0].mu.Unlock()
-	p.entries[0].servers = []string{server}
+	p.entries[0].servers.Store(&[]string{server})
 }
 
 // Cut stops all traffic. Data that is sent meanwhile arrives after Restore.
@@ -171,16 +168,17 @@ func (p *Proxy) dropIf(match func(source string) bool) {
 	}
 }
 
-// keep registers a connection to be closed with the proxy. It fails if the proxy has ended or
-// blocks the source.
-func (p *Proxy) keep(conn net.Conn, source string) error {
+// keep registers a connection to be closed with the proxy. It closes the connection if the proxy has
+// ended or blocks the source.
+func (p *Proxy) keep(conn net.Conn, source string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.ended || p.blocks(source) {
-		return fmt.Errorf("proxy refuses %q: %w", source, net.ErrClosed)
+		_ = conn.Close()
+		return false
 	}
 	p.conns[conn] = source
-	return nil
+	return true
 }
 
 func (p *Proxy) drop(conn net.Conn) {

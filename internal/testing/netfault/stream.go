@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -12,9 +12,8 @@ import (
 type entry struct {
 	listener net.Listener
 	names    renaming // of addresses in answers
-
-	mu      sync.Mutex
-	servers []string
+	servers  atomic.Pointer[[]string]
+	turn     atomic.Int64
 }
 
 func listen(addr string, servers ...string) (*entry, error) {
@@ -22,7 +21,9 @@ func listen(addr string, servers ...string) (*entry, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listen as a proxy: %w", err)
 	}
-	return &entry{listener: l, servers: servers}, nil
+	e := &entry{listener: l}
+	e.servers.Store(&servers)
+	return e, nil
 }
 
 func (e *entry) serve(p *Proxy) {
@@ -38,19 +39,13 @@ func (e *entry) serve(p *Proxy) {
 // connect joins a client to a server. While the proxy is cut the client gets no answer.
 func (e *entry) connect(p *Proxy, client net.Conn) {
 	source, _, _ := net.SplitHostPort(client.RemoteAddr().String())
-	if p.keep(client, source) != nil {
-		_ = client.Close()
+	if !p.keep(client, source) {
 		return
 	}
 	p.wait(true)
 	server, err := e.dial()
-	if err != nil {
+	if err != nil || !p.keep(server, "") {
 		p.drop(client)
-		return
-	}
-	if p.keep(server, "") != nil {
-		p.drop(client)
-		_ = server.Close()
 		return
 	}
 	p.running.Go(func() { p.copy(server, client, client, true) })
@@ -59,15 +54,10 @@ func (e *entry) connect(p *Proxy, client net.Conn) {
 
 // dial connects to the server whose turn it is, or to the next one that accepts.
 func (e *entry) dial() (conn net.Conn, err error) {
-	e.mu.Lock()
-	n := len(e.servers)
-	e.mu.Unlock()
-	for range n {
-		e.mu.Lock()
-		server := e.servers[0]
-		e.servers = append(e.servers[1:], server)
-		e.mu.Unlock()
-		if conn, err = net.Dial("tcp", server); err == nil { // loopback
+	servers := *e.servers.Load()
+	for range servers {
+		turn := int(e.turn.Add(1)-1) % len(servers)
+		if conn, err = net.Dial("tcp", servers[turn]); err == nil { // loopback
 			return conn, nil
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
+	"flashsale.dev/seckill/internal/testing/must"
 	"flashsale.dev/seckill/internal/testing/servers"
 )
 
@@ -22,32 +23,27 @@ func TestRedisCluster_SlotMovesAndCanStopHalfWay(t *testing.T) {
 	t.Parallel()
 	c := servers.RedisCluster(t, servers.RedisClusterOptions{})
 	client := clusterClient(t, c)
-	slot, err := c.SlotOf(t.Context(), "{goods}")
-	require.NoError(t, err)
-	from, err := c.MasterOfSlot(t.Context(), slot)
-	require.NoError(t, err)
+	slot := must.Get(c.SlotOf(t.Context(), "{goods}"))(t)
+	from := must.Get(c.MasterOfSlot(t.Context(), slot))(t)
 	to := c.Nodes[0]
 	if from == to {
 		to = c.Nodes[1]
 	}
 	require.NoError(t, client.MSet(t.Context(), "{goods}a", 1, "{goods}b", 2).Err())
 
-	move, err := c.BeginMove(t.Context(), slot, to)
-	require.NoError(t, err)
-	moved, err := move.Keys(t.Context(), 1)
-	require.NoError(t, err)
+	move := must.Get(c.BeginMove(t.Context(), slot, to))(t)
+	moved := must.Get(move.Keys(t.Context(), 1))(t)
 	require.Equal(t, 1, moved)
 	direct := clientOf(t, from)
 	require.ErrorContains(t, direct.MGet(t.Context(), "{goods}a", "{goods}b").Err(), "TRYAGAIN")
 	require.ErrorContains(t, direct.Get(t.Context(), "{goods}new").Err(), "ASK")
 	for range 2 {
-		_, err = move.Keys(t.Context(), 10)
+		_, err := move.Keys(t.Context(), 10)
 		require.NoError(t, err)
 	}
 	require.NoError(t, move.Finish(t.Context()))
 	require.Equal(t, []any{"1", "2"}, client.MGet(t.Context(), "{goods}a", "{goods}b").Val())
-	now, err := c.MasterOfSlot(t.Context(), slot)
-	require.NoError(t, err)
+	now := must.Get(c.MasterOfSlot(t.Context(), slot))(t)
 	require.Equal(t, to, now)
 	require.ErrorIs(t, c.MoveSlot(t.Context(), slot, to), servers.ErrSameMaster)
 	require.NoError(t, c.MoveSlot(t.Context(), slot, from))
@@ -59,8 +55,7 @@ func keepsCopies(t *testing.T, c *servers.RedisNodes, client *redis.ClusterClien
 	t.Helper()
 	for i, master := range c.Nodes[:3] {
 		require.NoError(t, client.Set(t.Context(), c.KeyOn(t, master), i, 0).Err())
-		replicas, err := c.ReplicasOf(t.Context(), master)
-		require.NoError(t, err)
+		replicas := must.Get(c.ReplicasOf(t.Context(), master))(t)
 		require.Equal(t, []*servers.RedisServer{c.Nodes[3+i]}, replicas)
 	}
 	require.NoError(t, c.FlushAll(t.Context()))

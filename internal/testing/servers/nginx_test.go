@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"flashsale.dev/seckill/internal/testing/must"
 	"flashsale.dev/seckill/internal/testing/servers"
 )
 
@@ -24,14 +25,13 @@ server { listen %[2]s; return 200 hello; } }`, dir, addr)
 
 func TestNginx_AnswersAndStops(t *testing.T) {
 	nginx := servers.Nginx(t, "/", plainNginx)
-	resp, err := http.Get("http://" + nginx.Addr())
-	require.NoError(t, err)
+	resp := must.Get(http.Get("http://" + nginx.Addr()))(t)
 	require.NoError(t, resp.Body.Close())
 	require.Equal(t, http.StatusOK, resp.StatusCode)
 	require.NoError(t, nginx.Restart(t.Context()))
 	require.NoError(t, nginx.Stop())
 	http.DefaultClient.CloseIdleConnections()
-	_, err = http.Get("http://" + nginx.Addr())
+	_, err := http.Get("http://" + nginx.Addr())
 	require.Error(t, err)
 }
 
@@ -45,6 +45,5 @@ func TestNginx_ThatCannotStartShowsItsLog(t *testing.T) {
 	said, err := servers.CheckNginx(t.Context(), t.TempDir(), broken)
 	require.Error(t, err)
 	require.Contains(t, said, "no_such_directive")
-	said, err = servers.CheckNginx(t.Context(), t.TempDir(), plainNginx)
-	require.NoError(t, err, said)
+	said = must.Get(servers.CheckNginx(t.Context(), t.TempDir(), plainNginx))(t, said)
 }

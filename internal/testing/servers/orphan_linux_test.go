@@ -11,14 +11,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"flashsale.dev/seckill/internal/testing/must"
 	"flashsale.dev/seckill/internal/testing/servers"
 )
 
 // shortDir is a directory for a test that is not t.TempDir: a socket's path is short.
 func shortDir(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "seckill-test-")
-	require.NoError(t, err)
+	dir := must.Get(os.MkdirTemp("", "seckill-test-"))(t)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	return dir
 }
@@ -28,11 +28,9 @@ func TestServers_DieWithATestBinaryThatIsKilled(t *testing.T) {
 	dir := shortDir(t)
 	doomed := exec.Command(os.Args[0])
 	doomed.Env = append(os.Environ(), doomedDir+"="+dir)
-	stdin, err := doomed.StdinPipe()
-	require.NoError(t, err)
+	stdin := must.Get(doomed.StdinPipe())(t)
 	defer func() { _ = stdin.Close() }()
-	stdout, err := doomed.StdoutPipe()
-	require.NoError(t, err)
+	stdout := must.Get(doomed.StdoutPipe())(t)
 	require.NoError(t, doomed.Start())
 	said := make([]byte, 4096)
 	n, _ := stdout.Read(said)
@@ -48,8 +46,7 @@ func TestServers_DieWithATestBinaryThatIsKilled(t *testing.T) {
 func TestServers_LeaveNothingBehindInGoodOrder(t *testing.T) {
 	t.Parallel()
 	dir := shortDir(t)
-	rabbit, err := servers.StartRabbitMQ(t.Context(), dir)
-	require.NoError(t, err)
+	rabbit := must.Get(servers.StartRabbitMQ(t.Context(), dir))(t)
 	require.NotEmpty(t, processesIn(t, dir))
 	require.NoError(t, rabbit.Stop())
 	requireNoneIn(t, dir)
@@ -67,8 +64,7 @@ func requireNoneIn(t *testing.T, dir string) {
 // and so do their helpers.
 func processesIn(t *testing.T, dir string) []string {
 	t.Helper()
-	entries, err := filepath.Glob("/proc/[0-9]*")
-	require.NoError(t, err)
+	entries := must.Get(filepath.Glob("/proc/[0-9]*"))(t)
 	var found []string
 	for _, entry := range entries {
 		cwd, _ := os.Readlink(filepath.Join(entry, "cwd")) // it may have ended meanwhile

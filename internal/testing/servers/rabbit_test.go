@@ -8,6 +8,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 	"github.com/stretchr/testify/require"
 
+	"flashsale.dev/seckill/internal/testing/must"
 	"flashsale.dev/seckill/internal/testing/servers"
 )
 
@@ -23,10 +24,9 @@ func TestRabbitMQ_WholeLife(t *testing.T) {
 		require.Equal(t, 1, waiting(t, url))
 	})
 	t.Run("rabbitmqctl", func(t *testing.T) {
-		out, err := rabbit.Ctl(t.Context(), "list_vhosts")
-		require.NoError(t, err)
+		out := must.Get(rabbit.Ctl(t.Context(), "list_vhosts"))(t)
 		require.Contains(t, out, "test-")
-		_, err = rabbit.Ctl(t.Context(), "no-such-command")
+		_, err := rabbit.Ctl(t.Context(), "no-such-command")
 		require.Error(t, err)
 	})
 	t.Run("paused it lets nobody in", func(t *testing.T) {
@@ -54,11 +54,9 @@ func onChannel(t *testing.T, url string, work func(context.Context, *amqp.Channe
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
-	conn, err := amqp.Dial(url)
-	require.NoError(t, err)
+	conn := must.Get(amqp.Dial(url))(t)
 	defer func() { require.NoError(t, conn.Close()) }()
-	channel, err := conn.Channel()
-	require.NoError(t, err)
+	channel := must.Get(conn.Channel())(t)
 	work(ctx, channel)
 }
 
@@ -70,11 +68,9 @@ func publish(t *testing.T, url, text string) {
 		_, err := channel.QueueDeclare("orders", true, false, false, false,
 			amqp.Table{"x-queue-type": "quorum"})
 		require.NoError(t, err)
-		confirm, err := channel.PublishWithDeferredConfirmWithContext(ctx, "", "orders",
-			true, false, amqp.Publishing{DeliveryMode: amqp.Persistent, Body: []byte(text)})
-		require.NoError(t, err)
-		acked, err := confirm.WaitContext(ctx)
-		require.NoError(t, err)
+		confirm := must.Get(channel.PublishWithDeferredConfirmWithContext(ctx, "", "orders",
+			true, false, amqp.Publishing{DeliveryMode: amqp.Persistent, Body: []byte(text)}))(t)
+		acked := must.Get(confirm.WaitContext(ctx))(t)
 		require.True(t, acked)
 	})
 }

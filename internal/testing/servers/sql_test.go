@@ -11,13 +11,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"flashsale.dev/seckill/internal/testing/must"
 	"flashsale.dev/seckill/internal/testing/servers"
 )
 
 func openSQL(t *testing.T, dsn string) *sql.DB {
 	t.Helper()
-	db, err := sql.Open("mysql", dsn)
-	require.NoError(t, err)
+	db := must.Get(sql.Open("mysql", dsn))(t)
 	t.Cleanup(func() { _ = db.Close() })
 	return db
 }
