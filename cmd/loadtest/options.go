@@ -140,7 +140,7 @@ func (o *options) complete(given map[string]bool) error {
 	return nil
 }
 
-// check reports all problems together. A user then mends the command line once.
+// check reports all problems together. A user then corrects the command line once.
 func (o options) check(ctx context.Context) error {
 	var problems []error
 	wrong := func(is bool, problem string) {

@@ -16,7 +16,7 @@ import (
 )
 
 // check compares every setting with the bounds in its tags, and with its type. It does not stop at
-// the first, so that an operator mends a deployment once.
+// the first, so that an operator corrects a deployment once.
 func (c *Config) check(settings []Setting) []error {
 	var problems []error
 	v := reflect.ValueOf(c).Elem()
