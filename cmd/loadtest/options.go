@@ -40,8 +40,8 @@ type options struct {
 	json, html                   string
 }
 
-// Bounds of the flags. They catch typing errors: a load beyond them exhausts the ports and the memory
-// of one machine before it says anything about the API.
+// Bounds of the flags. They catch typing errors: a load beyond them exhausts the ports and the
+// memory of one machine before it says anything about the API.
 const (
 	maxBuyers = 10_000_000
 	maxConns  = 20_000

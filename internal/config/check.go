@@ -76,7 +76,8 @@ func (s Setting) checkSecret(x Secret) error {
 
 // The unit is the documentation and the rule at once.
 func (s Setting) checkText(x string) error {
-	if words := strings.Fields(s.field.Tag.Get("oneof")); len(words) > 0 && !slices.Contains(words, x) {
+	words := strings.Fields(s.field.Tag.Get("oneof"))
+	if len(words) > 0 && !slices.Contains(words, x) {
 		return fmt.Errorf("is %q, must be one of %s", x, strings.Join(words, ", "))
 	}
 	if s.Unit == "host:port" {
