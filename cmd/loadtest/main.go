@@ -61,8 +61,8 @@ type loadTest struct {
 }
 
 // newLoadTest prepares a load test. The secret must be the API's, because the API checks the
-// signature
-// of every token.
+// signature of every token. The reads of the verdict have connections of their own, because the
+// load may have used up the buyers'.
 func newLoadTest(o options, secret string) (*loadTest, error) {
 	tokens, err := auth.New([]byte(secret), 0, time.Now)
 	p := &loadTest{options: o, tokens: tokens, http: o.httpClient(64)}
@@ -71,26 +71,30 @@ func newLoadTest(o options, secret string) (*loadTest, error) {
 }
 
 // httpClient makes a client that obeys the flags: it refuses connections to other machines unless
-// -allow-remote is set.
+// -allow-remote is set. The check of the flags resolves names once; a name may resolve to another
+// host later.
 func (o options) httpClient(conns int) *http.Client {
 	return apiclient.NewHTTPWith(apiclient.HTTPOptions{
 		Conns: conns, Timeout: o.callTimeout, LoopbackOnly: !o.allowRemote,
 	})
 }
 
-// sign makes a token that outlives the load and the checks.
+// sign makes a token that outlives the load and the checks. A token that expires in between would
+// look like a defect of the API.
 func (p *loadTest) sign(a seckill.Actor) (string, error) {
 	return p.tokens.Sign(a, p.timeout+p.settle+time.Hour)
 }
 
 // buyerToken signs a buyer's token. All buyers share a name and a phone number: only the id counts.
+// They are in the order, so its size is that of a real one.
 func (p *loadTest) buyerToken(id int64) (string, error) {
 	a := seckill.Actor{ID: id, Role: seckill.Buyer, Name: "Load Test", Phone: "13800000000"}
 	return p.sign(a)
 }
 
 // run plays the load, checks the answers and writes the report. A load that a signal or -timeout
-// ended is still checked and reported.
+// ended is still checked and reported. The checks have their own time after a signal, because a
+// half-played load finds defects too.
 func (p *loadTest) run(ctx context.Context, stdout, stderr io.Writer) error {
 	if err := p.setUp(ctx); err != nil {
 		return err
@@ -123,6 +127,7 @@ func (p *loadTest) run(ctx context.Context, stdout, stderr io.Writer) error {
 }
 
 // load plays the buyers, for at most -timeout. It reports whether a signal or the timeout ended it.
+// The plan of the report stays without the progress function and the client.
 func (p *loadTest) load(ctx context.Context, stderr io.Writer) (loadgen.Result, bool) {
 	ctx, cancel := context.WithTimeout(ctx, p.timeout)
 	defer cancel()

@@ -18,7 +18,7 @@ import (
 )
 
 // options are the flags. Those that describe the buyers are fields of the plan, which loadgen.Run
-// plays and the report repeats.
+// plays and the report repeats. A struct rather than a flag set, so that tests can fill it.
 type options struct {
 	loadgen.Plan
 	addr, secretFile string
@@ -116,7 +116,7 @@ func (o *options) define(f *flag.FlagSet) {
 }
 
 // complete sets the defaults that depend on other flags. Buyer ids derive from the clock, so that
-// each run has new buyers.
+// each run has new buyers. Ids of an earlier run would meet its limits per buyer and be refused.
 func (o *options) complete(given map[string]bool) error {
 	if o.profile == "" {
 		o.compress = 1
@@ -140,7 +140,7 @@ func (o *options) complete(given map[string]bool) error {
 	return nil
 }
 
-// check reports all problems together.
+// check reports all problems together. A user then mends the command line once.
 func (o options) check(ctx context.Context) error {
 	var problems []error
 	wrong := func(is bool, problem string) {

@@ -25,7 +25,8 @@ func (p *loadTest) settings() report.Settings {
 	return s
 }
 
-// notes are caveats for the reader of the figures.
+// notes are caveats for the reader of the figures. They are part of the report, because figures are
+// passed on without the command that made them.
 func (p *loadTest) notes(r report.Report) (notes []string) {
 	if p.profile != "" {
 		notes = append(notes, p.meaning())
@@ -44,7 +45,8 @@ func (p *loadTest) notes(r report.Report) (notes []string) {
 }
 
 // write writes the report to standard output and to the files of -json and -html. The file - is
-// standard output; the text then goes to standard error.
+// standard output; the text then goes to standard error. A pipe can then read the JSON while a
+// person reads the text.
 func (p *loadTest) write(r report.Report, stdout, stderr io.Writer) error {
 	text := stdout
 	if p.json == "-" {
@@ -59,6 +61,7 @@ func (p *loadTest) write(r report.Report, stdout, stderr io.Writer) error {
 	return toFile(p.html, stdout, r.HTML)
 }
 
+// Closing may report that the disk is full, so its error counts.
 func toFile(name string, stdout io.Writer, write func(io.Writer) error) error {
 	switch name {
 	case "":
@@ -77,6 +80,7 @@ func toFile(name string, stdout io.Writer, write func(io.Writer) error) error {
 const progressSeconds = 5
 
 // progress returns a function that prints the newest point, at most one line per progressSeconds.
+// One line in five seconds shows that the load goes on, and fits into the log of a CI.
 func progress(out io.Writer, buyers int) func(loadgen.Point) {
 	done, next := 0, 0.0
 	return func(at loadgen.Point) {

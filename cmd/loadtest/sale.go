@@ -12,7 +12,8 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// merchantID is the user id of the merchant or operator that manages the sale.
+// merchantID is the user id of the merchant or operator that manages the sale. It owns the sales of
+// all load tests.
 const merchantID = 1
 
 // secret reads the signing secret from the environment or from the file. The environment comes first,
@@ -31,7 +32,8 @@ func secret(environ []string, file string) (string, error) {
 }
 
 // setUp finds the sale of -goods as an operator, who may read every sale, or creates one as a
-// merchant. It completes the plan with the sale's id and start.
+// merchant. It completes the plan with the sale's id and start. Nearly every first run fails here
+// on the address or the secret, so the error asks for both.
 func (p *loadTest) setUp(ctx context.Context) error {
 	role, prepare := seckill.Merchant, p.createSale
 	if p.goods != "" {
@@ -84,7 +86,8 @@ func (p *loadTest) createSale(ctx context.Context) (err error) {
 }
 
 // limiter is the sale's rate of random paths; nil keeps the API's default. A profile compresses the
-// burst and the longest wait too.
+// burst and the longest wait too. A burst that lasted a second of compressed time would let a
+// minute of real buyers through.
 func (p *loadTest) limiter() *apiclient.Rate {
 	if p.permits == 0 {
 		return nil

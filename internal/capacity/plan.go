@@ -28,7 +28,8 @@ type Sale struct {
 	Use float64 `default:"0.6" help:"Share of a processor that the peak may use."`
 }
 
-// Row is one kind of work: its count multiplied by its cost.
+// Row is one kind of work: its count multiplied by its cost. Rows are what a reader can check by
+// hand.
 type Row struct {
 	Part    string  `json:"part"`
 	Work    string  `json:"work"`
@@ -63,7 +64,7 @@ type Plan struct {
 	Costs   Provenance `json:"costs"`
 }
 
-// check reports all fields out of range together.
+// check reports all fields out of range together. NaN fails these comparisons as well.
 func (s Sale) check() error {
 	var problems []error
 	for name, x := range map[string]float64{
@@ -153,7 +154,8 @@ const (
 	mysql    = "MySQL"
 )
 
-// traffic adds the bytes of requests to the first two amounts.
+// traffic adds the bytes of requests to the first two amounts. Requests differ in size, so the
+// bytes of each are their mean.
 func (p *Plan) traffic(count float64, cost RequestCost) {
 	if p.Amounts == nil {
 		p.Amounts = []Amount{{What: "network: buyers to API"}, {What: "network: API to buyers"}}

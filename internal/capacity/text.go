@@ -26,7 +26,8 @@ func (p Plan) Text(to io.Writer) error {
 	return w.Flush()
 }
 
-// digits writes three significant digits, with commas between thousands.
+// digits writes three significant digits, with commas between thousands. More digits would look
+// more exact than a measured cost is.
 func digits(x float64) string {
 	if x < 999.5 {
 		return fmt.Sprintf("%.3g", x)

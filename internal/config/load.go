@@ -31,7 +31,8 @@ func Load(p Program, environ []string) (cfg Config, warnings []string, err error
 	return cfg, unknown(given), errors.Join(problems...)
 }
 
-// relevant returns the variables that are settings, by name.
+// relevant returns the variables that are settings, by name. OpenTelemetry's variable is taken
+// under our name, so that one check serves both.
 func relevant(environ []string) map[string]string {
 	given, otel := map[string]string{}, ""
 	for _, pair := range environ {
@@ -49,7 +50,8 @@ func relevant(environ []string) map[string]string {
 }
 
 // values returns the defaults of all settings, overridden by what the environment gives to the
-// program's own settings.
+// program's own settings. An empty value is no value: Compose and Kubernetes set variables that
+// were left out to an empty text.
 func values(settings []Setting, given map[string]string) map[string]string {
 	values := map[string]string{}
 	for _, s := range slices.Concat(Settings(""), settings) {
@@ -63,6 +65,7 @@ func values(settings []Setting, given map[string]string) map[string]string {
 	return values
 }
 
+// The library reads from this map and not from the process, so that tests need no environment.
 func parse(cfg *Config, settings []Setting, values map[string]string) []error {
 	err := env.ParseWithOptions(cfg, env.Options{
 		Environment: values, DefaultValueTagName: "-", // values has the defaults already
@@ -78,7 +81,8 @@ func parse(cfg *Config, settings []Setting, values map[string]string) []error {
 	return problems
 }
 
-// named replaces the field's name in an error by the setting's name.
+// named replaces the field's name in an error by the setting's name. Operators know the variables
+// and not our fields.
 func named(err error, settings []Setting) error {
 	e, ok := errors.AsType[env.ParseError](err)
 	if !ok {

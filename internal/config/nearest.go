@@ -20,6 +20,7 @@ func unknown(given map[string]string) []string {
 	return warnings
 }
 
+// A misspelled name is silent otherwise, and its default applies.
 func nearest(name string, known []Setting) string {
 	return slices.MinFunc(known, func(a, b Setting) int { return distance(name, a.Name) - distance(name, b.Name) }).Name
 }

@@ -9,7 +9,8 @@ import (
 	"flashsale.dev/seckill/internal/auth"
 )
 
-// Secret is a string that prints as *** in every format. Reveal returns its value.
+// Secret is a string that prints as *** in every format. Reveal returns its value. A configuration
+// can then be logged as a whole.
 type Secret string
 
 const hidden = "***"
@@ -36,7 +37,8 @@ var ErrNoSecret = errors.New("neither an order secret nor a JWT secret is set")
 func (a Auth) Phones() ([]auth.PhoneKey, error) { return auth.ParsePhoneKeys(string(a.PhoneKeys)) }
 
 // OrderKey returns the secret of the order numbers: the configured one, or one derived from the JWT
-// secret with HMAC. The derived key does not disclose the JWT secret. Its error is ErrNoSecret.
+// secret with HMAC. The derived key does not disclose the JWT secret. Its error is ErrNoSecret. A
+// rotated JWT secret would change the derived key, which is why the order secret can be set apart.
 func (a Auth) OrderKey() ([]byte, error) {
 	switch {
 	case a.OrderSecret != "":

@@ -42,6 +42,7 @@ type Plan struct {
 	OnDone  func()        `json:"-"` // called as each buyer ends, concurrently; may be nil
 }
 
+// Tests and the demo set only what they care about; cmd/loadtest sets everything from its flags.
 func (p Plan) withDefaults() Plan {
 	p.Quantity, p.FirstID = max(1, p.Quantity), max(1, p.FirstID)
 	p.Spike = min(p.Spike, p.Buyers)

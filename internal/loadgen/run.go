@@ -56,7 +56,8 @@ func (r *runner) play(ctx context.Context) {
 	}
 }
 
-// open starts each buyer at its planned arrival, whether or not earlier buyers have finished.
+// open starts each buyer at its planned arrival, whether or not earlier buyers have finished. That
+// is how real buyers behave: they do not wait for a slow server to become fast.
 func (r *runner) open(ctx context.Context) {
 	places := make(chan struct{}, r.InFlight)
 	for n := range r.Buyers - r.Spike {
@@ -76,7 +77,8 @@ func (r *runner) open(ctx context.Context) {
 	}
 }
 
-// closed keeps Users buyers active: each user plays the next buyer when one finishes.
+// closed keeps Users buyers active: each user plays the next buyer when one finishes. It finds the
+// highest rate, because the load follows the server.
 func (r *runner) closed(ctx context.Context) {
 	var next atomic.Int64
 	next.Store(int64(r.Spike))
@@ -127,7 +129,8 @@ const (
 	Hostile   Kind = "hostile" // replays paths of others, invents paths and order numbers
 )
 
-// kind draws the kind of buyer i; the same seed gives the same kinds.
+// kind draws the kind of buyer i; the same seed gives the same kinds. Each buyer has a generator of
+// its own, so that the kinds do not depend on the order of goroutines.
 func (p Plan) kind(i int) Kind {
 	draw := float64(rand.NewPCG(p.Seed, uint64(i)).Uint64()>>11) / (1 << 53)
 	switch {
@@ -140,7 +143,8 @@ func (p Plan) kind(i int) Kind {
 	}
 }
 
-// playBuyer plays buyer i, which was due at the given time.
+// playBuyer plays buyer i, which was due at the given time. Buyers are spread over the APIs by
+// number, which needs no shared counter.
 func (r *runner) playBuyer(ctx context.Context, i int, due time.Time) {
 	if r.OnDone != nil {
 		defer r.OnDone()

@@ -6,7 +6,8 @@ import (
 	"flashsale.dev/seckill/internal/loadgen/buyer"
 )
 
-// Point is one interval of the run. Its counts cover the interval alone.
+// Point is one interval of the run. Its counts cover the interval alone. Means over a whole run
+// would hide the first second of a sale, which decides it.
 type Point struct {
 	At       float64                 `json:"at"`       // seconds from the start to the interval's end
 	Span     float64                 `json:"span"`     // its length in seconds

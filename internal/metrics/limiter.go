@@ -10,7 +10,8 @@ import (
 	"flashsale.dev/seckill/internal/ratelimit/gate"
 )
 
-// Limiter counts the rate limiter's decisions.
+// Limiter counts the rate limiter's decisions. Rules are not known when the metrics are made, so
+// their counters are made at the first decision.
 type Limiter struct {
 	count *prometheus.CounterVec
 	mu    sync.Mutex

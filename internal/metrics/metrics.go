@@ -19,7 +19,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// Registry holds one program's metrics, with those of the Go runtime and of the process.
+// Registry holds one program's metrics, with those of the Go runtime and of the process. Each
+// program and each test has one of its own, because a global one would refuse the second
+// registration.
 type Registry struct {
 	reg          *prometheus.Registry
 	descriptions []description
@@ -43,7 +45,7 @@ func New(version string) *Registry {
 	return r
 }
 
-// Handler serves /metrics.
+// Handler serves /metrics. OpenMetrics carries exemplars and the units of names.
 func (r *Registry) Handler() http.Handler {
 	return promhttp.HandlerFor(r.reg, promhttp.HandlerOpts{EnableOpenMetrics: true})
 }
@@ -57,6 +59,7 @@ func (r *Registry) add(kind, name, help string, labels []string, c prometheus.Co
 	r.reg.MustRegister(c)
 }
 
+// A gauge that is exported once for each label value is described once.
 func (r *Registry) describe(kind, name, help string, labels []string) {
 	added := description{prefix + name, kind, labels, help}
 	if n := len(r.descriptions); n == 0 || r.descriptions[n-1].name != added.name {
@@ -64,12 +67,14 @@ func (r *Registry) describe(kind, name, help string, labels []string) {
 	}
 }
 
+// A counter with labels exports nothing until a label value is known.
 func (r *Registry) counters(name, help string, labels ...string) *prometheus.CounterVec {
 	c := prometheus.NewCounterVec(prometheus.CounterOpts{Name: prefix + name, Help: help}, labels)
 	r.add("counter", name, help, labels, c)
 	return c
 }
 
+// It exports 0 from the start.
 func (r *Registry) counter(name, help string) prometheus.Counter {
 	return r.counters(name, help).WithLabelValues()
 }
@@ -92,6 +97,7 @@ func (r *Registry) gauges(name, help string, labels ...string) *prometheus.Gauge
 	return g
 }
 
+// Classic buckets, because dashboards and alerts outside of this repository use them.
 func (r *Registry) histograms(
 	name, help string, buckets []float64, labels ...string,
 ) *prometheus.HistogramVec {

@@ -55,7 +55,8 @@ func (r *Registry) newRepairs() *Repairs {
 // Relayed implements outbox.Metrics.
 func (m *Repairs) Relayed(entries int) { m.relayed.Add(float64(entries)) }
 
-// Reconciled implements reconcile.Metrics.
+// Reconciled implements reconcile.Metrics. Found and repaired are counted apart, because a
+// difference that stays is found again in each round.
 func (m *Repairs) Reconciled(a reconcile.Report) {
 	m.repaired.Add(float64(a.Repaired))
 	m.differences[unsettled].Add(float64(a.Found.Unsettled))
@@ -64,7 +65,7 @@ func (m *Repairs) Reconciled(a reconcile.Report) {
 	m.differences[totals].Add(float64(a.Found.Totals))
 }
 
-// Rebuilt implements rebuild.Metrics.
+// Rebuilt implements rebuild.Metrics. A rebuild that failed counts nothing: it is repeated.
 func (m *Repairs) Rebuilt(r rebuild.Result) {
 	m.rebuilds.Inc()
 	m.shut.Observe(r.Shut.Seconds())

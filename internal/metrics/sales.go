@@ -38,7 +38,8 @@ func (r *Registry) newSales() *Sales {
 	return s
 }
 
-// Sampled is part of reconcile.Metrics.
+// Sampled is part of reconcile.Metrics. A scrape may come between two samples, so the sample keeps
+// its time.
 func (s *Sales) Sampled(found reconcile.Sample) {
 	s.last.Store(&sample{Sample: found, at: time.Now()})
 }
@@ -141,6 +142,7 @@ func countByGate(sales []reconcile.SaleSample) map[string]float64 {
 	return all
 }
 
+// The names are part of the interface; the numbers of the script are not.
 func gateName(g seckill.GateState) string {
 	switch g {
 	case seckill.GateOpen:

@@ -112,7 +112,8 @@ func (b Buyer) cancel(ctx context.Context, t *Result, until time.Time) error {
 	return nil
 }
 
-// purchase repeats purchaseOnce while the path is invalid and the buyer retries errors.
+// purchase repeats purchaseOnce while the path is invalid and the buyer retries errors. A path
+// lives for a minute, so a buyer who waited longer needs a new one.
 func (b Buyer) purchase(ctx context.Context, t *Result, until time.Time) error {
 	for {
 		badPath, err := b.purchaseOnce(ctx, t, until)

@@ -69,7 +69,8 @@ func (r Report) Charts() []chart {
 }
 
 // chart scales the axes to the points of all lines and draws the lines. The coordinates fit the
-// template's view box of 900 by 280 units, with margins for the labels.
+// template's view box of 900 by 280 units, with margins for the labels. All lines of a figure share
+// its axes, so that their heights can be compared.
 func (r Report) chart(title, unit string, log bool, lines ...line) chart {
 	x := scale{to: 1, low: 64, high: 884}
 	y := scale{to: 1, low: 240, high: 16}
@@ -115,7 +116,7 @@ type scale struct {
 	low, high float64 // coordinates
 }
 
-// at is the coordinate of a value.
+// at is the coordinate of a value. Values below the logarithmic axis lie on its end.
 func (s scale) at(v float64) float64 {
 	part := v / s.to
 	if s.from > 0 {

@@ -39,7 +39,8 @@ type Settings struct {
 	Compress float64 `json:"compress,omitempty"`
 }
 
-// Generator is the cost of the load generator itself and its delay.
+// Generator is the cost of the load generator itself and its delay. On one machine the server lacks
+// this time.
 type Generator struct {
 	CPUSeconds    float64 `json:"cpuSeconds"`
 	CPUMicrosCall float64 `json:"cpuMicrosPerCall"`
@@ -66,7 +67,8 @@ func New(
 	}
 }
 
-// Passed reports whether every buyer was played and every rule holds.
+// Passed reports whether every buyer was played and every rule holds. A load that ended early has
+// shown nothing about the buyers that were not played.
 func (r Report) Passed() bool { return r.Verdict.OK && !r.CutShort && r.Arrived >= r.Planned }
 
 // Headline is the result in one line.

@@ -33,7 +33,7 @@ func (c Case) client(id int64) (apiclient.Client, error) {
 const readers = 32
 
 // checker is the state of one comparison. The lock guards the verdict and the maps while orders of
-// several buyers are read in parallel.
+// several buyers are read in parallel. It is made for one comparison and thrown away.
 type checker struct {
 	Case
 	Verdict
@@ -83,7 +83,8 @@ func Check(ctx context.Context, c Case) Verdict {
 	return j.Verdict
 }
 
-// promises collects the order numbers of all 202 answers and finds duplicates.
+// promises collects the order numbers of all 202 answers and finds duplicates. A path that got two
+// numbers is a broken promise even if both orders exist.
 func (j *checker) promises() {
 	for _, k := range j.Result.Holders {
 		if k.Doubled {
@@ -99,7 +100,8 @@ func (j *checker) promises() {
 	j.Promised = len(j.promisedTo)
 }
 
-// buyer compares one buyer's answers with the buyer's own list of orders.
+// buyer compares one buyer's answers with the buyer's own list of orders. The buyer reads with a
+// token of its own: another buyer's orders in the list would be found too.
 func (j *checker) buyer(ctx context.Context, k loadgen.Holder) {
 	c, err := j.client(k.BuyerID)
 	var list []listedOrder
@@ -160,7 +162,8 @@ func (j *checker) isFinal(buyer int64, sn, status string) bool {
 	return !bad
 }
 
-// missing reads an accepted order that no list contains: the API may still know its status.
+// missing reads an accepted order that no list contains: the API may still know its status. A
+// status without a place in the lists is a defect of another kind than a lost order.
 func (j *checker) missing(ctx context.Context, c apiclient.Client, buyer int64, sn string) {
 	var o listedOrder
 	a, err := readWithRetry(ctx, c, "/orders/"+sn)

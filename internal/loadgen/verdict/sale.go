@@ -54,8 +54,9 @@ func (j *checker) stock(active int64, released bool) {
 	}
 }
 
-// ledger compares the sums of Redis, of the database and of the orders. Only an exclusive sale stands
-// still between two reads.
+// ledger compares the sums of Redis, of the database and of the orders. Only an exclusive sale
+// stands still between two reads. Redis and the database are counted by different code, so a defect
+// in one of them shows as a difference.
 func (j *checker) ledger(active int64) {
 	l := j.Ledger
 	if !l.Balanced || l.Available+l.Pending+l.Sold != l.Total {

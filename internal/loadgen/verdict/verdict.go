@@ -21,7 +21,8 @@ type Verdict struct {
 	More        int      `json:"more,omitempty"`
 }
 
-// Rule is one condition that must hold.
+// Rule is one condition that must hold. A report lists those that hold as well: a rule that is not
+// checked must not look like one that holds.
 type Rule struct {
 	Name  string `json:"name"`
 	OK    bool   `json:"ok"`
@@ -53,7 +54,8 @@ func rules() []string {
 // maxDifferences bounds the differences that a verdict keeps in words.
 const maxDifferences = 50
 
-// addDifference records a violation of a rule.
+// addDifference records a violation of a rule. The first ones are enough to find a defect, and a
+// broken run has as many as it has buyers.
 func (v *Verdict) addDifference(rule, format string, args ...any) {
 	i := slices.IndexFunc(v.Rules, func(r Rule) bool { return r.Name == rule })
 	v.Rules[i].OK, v.Rules[i].Count = false, v.Rules[i].Count+1

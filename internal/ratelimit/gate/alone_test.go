@@ -33,10 +33,9 @@ func (m moody) TakeEach(
 	return m.Store.TakeEach(ctx, groups...)
 }
 
-// A Redis that answers now and then leaves its nodes to decide alone in between. What they let
-// through then is taken from what
-// it gives later: beyond rate × T there are its burst, the leases, and what all nodes may owe at a
-// time, however long that goes on.
+// TestGate_DegradedPermitsArePaidBack has a Redis that fails now and then, so that the nodes decide
+// alone in between. Redis' later permits pay for what they admit then. Beyond rate × T there are
+// the burst, the leases, and what all nodes may owe at a time, however long that goes on.
 func TestGate_DegradedPermitsArePaidBack(t *testing.T) {
 	const rate, burst, leases, owed = 1000.0, 1000, 10, 2000
 	for _, nodes := range []int{1, 2, 4} {
@@ -49,13 +48,12 @@ func TestGate_DegradedPermitsArePaidBack(t *testing.T) {
 					ratelimit.NewMemory(clock.Now),
 					func() bool { return moods.IntN(oneIn) == 0 },
 				}
-				b := book(t,
-					`rules: [{name: r, by: [goods], algorithm: token_bucket, permitsPerSecond: 1000, burst: 1000, leases: 10, onError: local}]`)
+				b := book(t, `rules: [{name: r, by: [goods], algorithm: token_bucket,
+					permitsPerSecond: 1000, burst: 1000, leases: 10, onError: local}]`)
 				gates := make([]*gate.Gate, nodes)
 				for i := range gates {
 					gates[i] = newGate(t, b, store, gate.Options{
-						Now:      clock.Now,
-						Deadline: time.Minute, Nodes: func() int { return nodes },
+						Now: clock.Now, Deadline: time.Minute, Nodes: func() int { return nodes },
 					})
 				}
 				var good []time.Time
@@ -76,7 +74,7 @@ func TestGate_DegradedPermitsArePaidBack(t *testing.T) {
 	}
 }
 
-// Who lets go of what was decided alone owes nothing for it.
+// TestGate_DegradedRefundReducesTheDebt: a refunded permit is not owed.
 func TestGate_DegradedRefundReducesTheDebt(t *testing.T) {
 	down, clock := true, testclock.New()
 	store := moody{ratelimit.NewMemory(clock.Now), func() bool { return down }}
@@ -97,6 +95,5 @@ rules:
 		out := decide(t, g, "r", goods(1))
 		require.True(t, out.Allowed && !out.Degraded)
 	}
-	require.False(t, func() bool { out := decide(t, g, "r", goods(1)); return out.Allowed }(),
-		"five there were, and one was given alone")
+	require.False(t, decide(t, g, "r", goods(1)).Allowed, "one of five was admitted without Redis")
 }

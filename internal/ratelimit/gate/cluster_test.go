@@ -29,7 +29,7 @@ func goodsOn(
 	return list
 }
 
-// Of a cluster only the limiters of the master that is away are not asked.
+// TestGate_LostMasterAffectsOnlyItsLimiters: the breaker spares only the lost master's limiters.
 func TestGate_LostMasterAffectsOnlyItsLimiters(t *testing.T) {
 	cluster := servers.RedisCluster(t, servers.RedisClusterOptions{})
 	client := redis.NewClusterClient(&redis.ClusterOptions{
@@ -54,7 +54,7 @@ func TestGate_LostMasterAffectsOnlyItsLimiters(t *testing.T) {
 	}
 }
 
-// Slots by our own reckoning are Redis'.
+// TestSlotOf_EqualsRedis: Redis computes the slots that the breakers are chosen by.
 func TestSlotOf_EqualsRedis(t *testing.T) {
 	cluster := env.RedisCluster(t)
 	for _, key := range []string{

@@ -31,7 +31,7 @@ func startNodeParts(t *testing.T, addr, yaml string) node {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		_ = s.Run(ctx, nil)
+		_ = s.Run(ctx, func(error) {})
 	}()
 	t.Cleanup(func() { stop(); <-done })
 	g := newGate(t, b, store, gate.Options{Nodes: s.Nodes, Deadline: unhurried})

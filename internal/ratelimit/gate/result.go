@@ -8,6 +8,7 @@ import (
 
 	"flashsale.dev/seckill/internal/ratelimit"
 	"flashsale.dev/seckill/internal/ratelimit/rules"
+	"flashsale.dev/seckill/internal/workers"
 )
 
 // ErrLimited says that the permits cannot be had: the rule denied them, or too
@@ -51,7 +52,8 @@ func (r *Result) Wait(ctx context.Context) error {
 		r.gate.opts.count(r.Rule.Name, EventDenied)
 		return ErrLimited
 	}
-	if err := sleep(ctx, r.Decision.Wait); err != nil {
+	workers.Sleep(ctx, r.Decision.Wait)
+	if err := ctx.Err(); err != nil {
 		r.Refund()
 		return fmt.Errorf("ratelimit: wait: %w", err)
 	}
@@ -118,14 +120,3 @@ func (r *Result) Headers() (limit, policy string) {
 }
 
 func ceilSeconds(d time.Duration) int64 { return int64((d + time.Second - 1) / time.Second) }
-
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"flashsale.dev/seckill/internal/workers"
 	"flashsale.dev/seckill/scripts/lua"
 )
 
@@ -30,26 +31,17 @@ func NewPublisher(client redis.UniversalClient) *Publisher {
 }
 
 // Run publishes at once. It publishes again within a second after Redis has lost the
-// script or the key (SCRIPT FLUSH, a restart, a failover). It passes errors to report,
-// which may be nil, and tries again a second later.
+// script or the key (SCRIPT FLUSH, a restart, a failover). It passes errors to report, and
+// tries again a second later.
 func (p *Publisher) Run(ctx context.Context, report func(error)) error {
-	tick := time.NewTicker(publishEvery)
-	defer tick.Stop()
 	step := p.Publish
-	for {
-		err := step(ctx)
-		switch {
-		case err == nil:
+	return workers.Every(ctx, publishEvery, func(ctx context.Context) {
+		if err := step(ctx); err == nil {
 			step = p.Keep
-		case ctx.Err() == nil && report != nil:
+		} else if ctx.Err() == nil {
 			report(err)
 		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-		}
-	}
+	})
 }
 
 // Publish loads the script, on every master of a cluster, and stores its SHA-1.

@@ -30,7 +30,7 @@ func TestPublisher_PublishesAgainAfterALoss(t *testing.T) {
 	client := newClient(t, server.Addr())
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- redislimit.NewPublisher(client).Run(ctx, nil) }()
+	go func() { ended <- redislimit.NewPublisher(client).Run(ctx, func(error) {}) }()
 	again := func(what string) {
 		t.Helper()
 		require.Eventually(t, func() bool { return decides(t, client) }, time.Minute,

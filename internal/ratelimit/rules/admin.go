@@ -9,7 +9,8 @@ import (
 	redislimit "flashsale.dev/seckill/internal/ratelimit/redis"
 )
 
-// Setting is the limit of one key, as an operator sees it.
+// Setting is the limit of one key, as an operator sees it. The API and seckillctl print it as it
+// is.
 type Setting struct {
 	Type string `json:"type"` // the rule's name
 	Key  string `json:"key"`  // such as a goods id, or * for every key
@@ -22,7 +23,8 @@ type Setting struct {
 	ResetMillis *int64 `json:"resetMillis,omitempty"`
 }
 
-// Admin reads and changes limits at run time, for operators.
+// Admin reads and changes limits at run time, for operators. Every change goes through Redis and
+// comes back by Sync, so that this node knows no more than the others.
 type Admin struct {
 	book  *Rulebook
 	sync  *Sync
@@ -39,6 +41,7 @@ func NewAdmin(book *Rulebook, sync *Sync, store *redislimit.Store, own OwnLimit)
 	return &Admin{book: book, sync: sync, store: store, own: own}
 }
 
+// It bounds what a mistyped key can occupy in Redis, where an override never expires.
 const maxAdminKey = 200
 
 func (a *Admin) find(name, key string) (*Compiled, error) {
@@ -52,8 +55,9 @@ func (a *Admin) find(name, key string) (*Compiled, error) {
 	return rule, nil
 }
 
-// Get returns the effective limit of a key, and how full it is if all nodes share it.
-// Errors: ErrNoRule, a *ratelimit.FieldError of the key, or a failure of Redis.
+// Get returns the effective limit of a key, and how full it is if all nodes share it. Errors:
+// ErrNoRule, a *ratelimit.FieldError of the key, or a failure of Redis. It syncs first, because an
+// operator who has just changed a limit on another node expects to see it.
 func (a *Admin) Get(ctx context.Context, name, key string) (Setting, error) {
 	rule, err := a.find(name, key)
 	if err != nil {
@@ -68,6 +72,7 @@ func (a *Admin) Get(ctx context.Context, name, key string) (Setting, error) {
 func (a *Admin) setting(ctx context.Context, rule *Compiled, key string) (Setting, error) {
 	params, source := a.effective(ctx, rule, key)
 	s := Setting{Type: rule.Name, Key: key, Limit: params.Limit(), Source: source}
+	// * names no single limiter, and a limiter of scope node is in another process.
 	if key == AnyKey || rule.Scope != ScopeGlobal {
 		return s, nil
 	}
@@ -142,6 +147,7 @@ func (a *Admin) Delete(ctx context.Context, name, key string) error {
 	return a.store.Reset(ctx, rule.RedisKey(key))
 }
 
+// Reading it back at once lets the same operator see the change on this node.
 func (a *Admin) change(ctx context.Context, name, key string, limit *ratelimit.Limit) error {
 	if err := a.sync.set(ctx, name, key, limit); err != nil {
 		return err

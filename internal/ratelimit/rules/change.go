@@ -23,8 +23,8 @@ type Change struct {
 	ColdFactor       *float64             `json:"coldFactor,omitempty" yaml:"coldFactor"`
 }
 
-// ruleDefaults complete a rule: reserve with a burst and a wait of 1 s if it has a rate,
-// else a sliding window of 100 in 60 s.
+// ruleDefaults complete a rule: reserve with a burst and a wait of 1 s if it has a rate, else a
+// sliding window of 100 in 60 s. They let a rule of one line do something sensible.
 func ruleDefaults(c Change) ratelimit.Limit {
 	l := ratelimit.Limit{Algorithm: ratelimit.SlidingWindow}
 	if c.PermitsPerSecond != nil {
@@ -52,8 +52,8 @@ func ruleDefaults(c Change) ratelimit.Limit {
 // WithDefaults completes the change with the defaults of its algorithm.
 func (c Change) WithDefaults() ratelimit.Limit { return c.over(ruleDefaults(c)) }
 
-// Apply applies the change to a limit. Another algorithm starts from its own defaults
-// and the old rate.
+// Apply applies the change to a limit. Another algorithm starts from its own defaults and the old
+// rate. A burst or a wait of one algorithm means something else in another.
 func (c Change) Apply(l ratelimit.Limit) ratelimit.Limit {
 	if c.Algorithm != nil && *c.Algorithm != l.Algorithm {
 		if c.PermitsPerSecond == nil && l.PermitsPerSecond > 0 {

@@ -12,14 +12,16 @@ import (
 	"flashsale.dev/seckill/internal/ratelimit"
 )
 
+// No sensible file comes near it; a larger one is another file by mistake.
 const maxRulesFile = 1 << 20
 
 type ruleFile struct {
 	Rules []Rule `yaml:"rules"`
 }
 
-// Load reads a rules file; an empty path means the defaults alone. A rule of the file
-// replaces a default of the same name. Errors name the file's line.
+// Load reads a rules file; an empty path means the defaults alone. A rule of the file replaces a
+// default of the same name. Errors name the file's line. A file with an error stops the program:
+// limits that are silently absent are found out only in a rush.
 func Load(path string) (*Rulebook, error) {
 	if path == "" {
 		return New(Defaults()...)
@@ -60,7 +62,8 @@ func Parse(text []byte) ([]Rule, error) {
 	return file.Rules, nil
 }
 
-// lineOf is "line N: " for the invalid field, else for its rule, else "".
+// lineOf is "line N: " for the invalid field, else for its rule, else "". The YAML library knows
+// lines, and a FieldError knows only the field: this joins both.
 func lineOf(text []byte, rule int, err error) string {
 	file, parseErr := parser.ParseBytes(text, 0)
 	if parseErr != nil {

@@ -8,7 +8,8 @@ import (
 	"strings"
 )
 
-// Attributes are what rules count requests by. A zero value is missing.
+// Attributes are what rules count requests by. A zero value is missing. They come from the
+// request's connection and its token, because a caller chooses everything else.
 type Attributes struct {
 	// Goods is the id of a goods that exists. The caller checks that, because an
 	// invented id must not create a limiter of its own.
@@ -36,6 +37,7 @@ func (r *Compiled) Key(a Attributes) (key string, ok bool) {
 	return strings.Join(parts[:len(r.By)], ":"), true
 }
 
+// The value of by was checked when the rule was read.
 func keyPart(by string, a Attributes) (string, bool) {
 	switch by {
 	case "goods":
@@ -85,8 +87,9 @@ const plain = "-_./0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXY
 // SharedKey is the key of requests that lack an attribute of the rule.
 const SharedKey = "-"
 
-// RedisKey is the limiter's key in Redis. Rules by goods share the hash tag of the
-// goods, so that one script can decide several. Other keys spread over the cluster.
+// RedisKey is the limiter's key in Redis. Rules by goods share the hash tag of the goods, so that
+// one script can decide several. Other keys spread over the cluster. The other keys have a tag of
+// their own around the whole name, so that a hot one moves with its slot.
 func (r *Compiled) RedisKey(key string) string {
 	if r.By[0] == "goods" && key != SharedKey {
 		goods, _, _ := strings.Cut(key, ":")

@@ -19,7 +19,8 @@ const (
 	ScopeNode   Scope = "node"
 )
 
-// OnError is what a rule does when Redis does not decide in time.
+// OnError is what a rule does when Redis does not decide in time. Local is the default: a failing
+// Redis then neither admits everything nor stops the sale.
 type OnError string
 
 // Closed denies as unavailable, open admits, and local decides in this node's memory
@@ -30,8 +31,8 @@ const (
 	OnErrorLocal  OnError = "local"
 )
 
-// OnMissingKey is what a rule does with a request that lacks an attribute, or has an
-// invalid one.
+// OnMissingKey is what a rule does with a request that lacks an attribute, or has an invalid one.
+// Shared is the default: skipping would let a caller leave the limit by leaving out a header.
 type OnMissingKey string
 
 // Shared counts all such requests under one key, deny denies them, and skip admits
@@ -42,7 +43,8 @@ const (
 	OnMissingSkip   OnMissingKey = "skip"
 )
 
-// Fallback replaces code and message of the answer RATE_LIMITED; its status stays 429.
+// Fallback replaces code and message of the answer RATE_LIMITED; its status stays 429. Clients of
+// older systems read codes of their own, such as 888.
 type Fallback struct {
 	Code    int    `json:"code" yaml:"code"`
 	Message string `json:"message" yaml:"message"`
@@ -74,7 +76,8 @@ type Rule struct {
 	Leases int64 `yaml:"leases"`
 }
 
-// Compiled is a rule that was checked, with its defaults and its params.
+// Compiled is a rule that was checked, with its defaults and its params. Params computes with big
+// numbers, so each rule is compiled once.
 type Compiled struct {
 	Rule
 	params ratelimit.Params
@@ -128,6 +131,7 @@ func (r Rule) withDefaults() Rule {
 	return r
 }
 
+// It stops at the first problem, because lineOf names one line.
 func (r Rule) validate() error {
 	switch {
 	case !ruleName.MatchString(r.Name):
@@ -170,7 +174,8 @@ func (r Rule) checkBy() error {
 	return nil
 }
 
-// mergeDurations stores maxWait as maxWaitMillis, and interval as intervalSeconds.
+// mergeDurations stores maxWait as maxWaitMillis, and interval as intervalSeconds. The file takes
+// durations as people write them; the API has numbers, which JSON can express.
 func (r *Rule) mergeDurations() error {
 	if r.MaxWait != nil {
 		millis := r.MaxWait.Milliseconds()

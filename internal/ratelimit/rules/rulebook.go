@@ -15,15 +15,16 @@ var ErrNoRule = errors.New("ratelimit: no such rule")
 // of their own.
 const AnyKey = "*"
 
-// Rulebook holds the rules and the operators' limits. The operators' limits change
-// atomically and as a whole. It is safe for many goroutines.
+// Rulebook holds the rules and the operators' limits. The operators' limits change atomically and
+// as a whole. It is safe for many goroutines. Every request reads it, so readers take no lock.
 type Rulebook struct {
 	rules map[string]*Compiled
 	order []string // in the order of the file
 	set   atomic.Pointer[overrides]
 }
 
-// overrides are the operators' limits, by rule and key.
+// overrides are the operators' limits, by rule and key. The version is that of Redis; 0 means that
+// no operator has changed anything.
 type overrides struct {
 	version int64
 	limits  map[string]map[string]ratelimit.Params
@@ -47,8 +48,9 @@ func New(rules ...Rule) (*Rulebook, error) {
 	return b, nil
 }
 
-// ForRoute names the rules of a route: those of scope node first, because they cost no
-// call, and otherwise in the order of the file.
+// ForRoute names the rules of a route: those of scope node first, because they cost no call, and
+// otherwise in the order of the file. Scope node first also means that a caller whom this node
+// denies takes nothing from the shared limits.
 func (b *Rulebook) ForRoute(method, route string) []string {
 	var here, shared []string
 	for _, name := range b.order {

@@ -19,7 +19,7 @@ import (
 
 // Prometheus is a real one that scrapes the installation's programs five times a second, for the
 // length of a test.
-type Prometheus struct{ base string }
+type Prometheus struct{ Base string }
 
 // prometheusFile is Debian's.
 const prometheusFile = "/usr/bin/prometheus"
@@ -38,7 +38,7 @@ func (r *Installation) Prometheus(t testing.TB, rules ...string) *Prometheus {
 	}
 	require.NoError(t, process.Start())
 	t.Cleanup(func() { _ = process.Kill() })
-	p := &Prometheus{base: "http://" + addr}
+	p := &Prometheus{Base: "http://" + addr}
 	require.Eventually(t, func() bool {
 		series, err := p.Query(t.Context(), "sum(up)")
 		return err == nil && len(series) == 1 &&
@@ -80,7 +80,7 @@ func (s Series) Number() float64 {
 // Query asks for the present values of an expression.
 func (p *Prometheus) Query(ctx context.Context, expr string) ([]Series, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet,
-		p.base+"/api/v1/query?query="+url.QueryEscape(expr), http.NoBody)
+		p.Base+"/api/v1/query?query="+url.QueryEscape(expr), http.NoBody)
 	if err != nil {
 		return nil, err
 	}
