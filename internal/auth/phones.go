@@ -78,7 +78,9 @@ func NewPhones(keys ...PhoneKey) (*Phones, error) {
 	if len(keys) == 0 {
 		return nil, ErrPhoneKeys
 	}
-	p := &Phones{first: sealedMark + keys[0].ID + ".", open: make(map[string]cipher.AEAD, len(keys))}
+	p := &Phones{
+		first: sealedMark + keys[0].ID + ".", open: make(map[string]cipher.AEAD, len(keys)),
+	}
 	for _, k := range keys {
 		block, err := aes.NewCipher(k.Key)
 		if err != nil {
@@ -104,8 +106,8 @@ func (p *Phones) Seal(buyerID int64, phone string) string {
 	return string(base64.RawURLEncoding.AppendEncode(append(out, p.first...), sealed))
 }
 
-// Open decrypts a stored number, or returns ErrSealed. It returns a number unchanged that was stored
-// before numbers were encrypted.
+// Open decrypts a stored number, or returns ErrSealed. It returns a number unchanged that was
+// stored before numbers were encrypted.
 func (p *Phones) Open(buyerID int64, kept string) (string, error) {
 	rest, sealed := strings.CutPrefix(kept, sealedMark)
 	if !sealed {

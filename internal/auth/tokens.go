@@ -41,10 +41,8 @@ func New(secret []byte, cacheSize int, now func() time.Time) (*Tokens, error) {
 	}
 	t := &Tokens{
 		secret: secret, now: now,
-		parser: jwt.NewParser(
-			jwt.WithValidMethods([]string{jwt.SigningMethodHS256.Alg()}),
-			jwt.WithExpirationRequired(), jwt.WithStrictDecoding(), jwt.WithTimeFunc(now),
-		),
+		parser: jwt.NewParser(jwt.WithValidMethods([]string{jwt.SigningMethodHS256.Alg()}),
+			jwt.WithExpirationRequired(), jwt.WithStrictDecoding(), jwt.WithTimeFunc(now)),
 	}
 	if cacheSize > 0 {
 		var err error

@@ -34,8 +34,8 @@ func bearer(h http.Header) (string, error) {
 }
 
 // requireRole refuses with FORBIDDEN unless the role is allowed. The contract puts NOT_FOUND before
-// FORBIDDEN, so lookup first checks that the addressed thing exists; it is nil for calls that address
-// nothing. Allowed requests skip it, because the service reads it anyway.
+// FORBIDDEN, so lookup first checks that the addressed thing exists; it is nil for calls that
+// address nothing. Allowed requests skip it, because the service reads it anyway.
 func requireRole(allowed bool, lookup func() error) error {
 	if allowed {
 		return nil

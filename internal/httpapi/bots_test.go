@@ -94,9 +94,9 @@ func count(all []*bot) (got, most, refused int64) {
 	return got, most, refused
 }
 
-// Bots with an account and an address each look like people. What holds is the sale's rate, and that
-// no account gets a second path before the others had a first. So nobody waits longer than it takes
-// to serve them all.
+// Bots with an account and an address each look like people. What holds is the sale's rate, and
+// that no account gets a second path before the others had a first. So nobody waits longer than it
+// takes to serve them all.
 func TestRateLimits_BotAccountsGetTheirShareOnly(t *testing.T) {
 	t.Parallel()
 	h := newLimitedFixture(t, `rules: [{name: randomPathPerUser, route: /randomPath, by: [user],

@@ -57,7 +57,10 @@ func TestPurchase_AcceptsFieldsInQueryFormAndJSON(t *testing.T) {
 		{"query, by GET", "GET", path + "?goodsId=" + goods, "", ""},
 		{"JSON number", "POST", path, `{"goodsId":` + goods + `}`, ""},
 		{"JSON string", "POST", path, `{"goodsId":"` + goods + `"}`, ""},
-		{"typed", "POST", path, ` {"goodsId":` + goods + "}\r\n ", "application/json; charset=UTF-8"},
+		{
+			"typed", "POST", path, ` {"goodsId":` + goods + "}\r\n ",
+			"application/json; charset=UTF-8",
+		},
 		{"escaped name", "POST", path, `{"goods\u0049d":` + goods + `}`, ""},
 		{"form", "POST", path, "goodsId=" + goods, form},
 		{"typed, but empty", "POST", path + "?goodsId=" + goods, "", "text/plain"},

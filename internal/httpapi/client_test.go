@@ -30,9 +30,10 @@ const longID = 9007199254740993 // 2^53+1: a double would round it
 func (h *fixture) sell(id int64, changes ...func(s *sale)) {
 	defer h.lock()()
 	s := sale{
-		GoodsID: id, MerchantID: merchant().ID, Title: "A phone", Price: 199900, Total: 10, Stock: 10,
-		PerBuyerLimit: 1000, StartAt: h.now.Add(-time.Minute), EndAt: h.now.Add(time.Hour),
-		Rate: seckill.DefaultRate(), Status: seckill.Exposed, CreatedAt: h.now, UpdatedAt: h.now,
+		GoodsID: id, MerchantID: merchant().ID, Title: "A phone", Price: 199900, Total: 10,
+		Stock: 10, PerBuyerLimit: 1000, StartAt: h.now.Add(-time.Minute),
+		EndAt: h.now.Add(time.Hour), Rate: seckill.DefaultRate(), Status: seckill.Exposed,
+		CreatedAt: h.now, UpdatedAt: h.now,
 	}
 	for _, change := range changes {
 		change(&s)

@@ -69,7 +69,8 @@ func (a *api) logUnavailable(c *gin.Context, e *seckill.Error) {
 		return // the client has left, which is the cause
 	}
 	if suppressed, ok := a.logThrottle.allow(a.Now()); ok {
-		a.Log.WarnContext(ctx, "unavailable", "route", c.FullPath(), "err", e, "not_logged", suppressed)
+		a.Log.WarnContext(ctx, "unavailable", "route", c.FullPath(), "err", e, "not_logged",
+			suppressed)
 	}
 }
 

@@ -67,9 +67,7 @@ type eventStream struct {
 
 // stream counts a stream and returns the response that serves it. A stream outlives the call's own
 // deadline, so serve gets the context of the connection, limited to streamLifetime.
-func (a *api) stream(
-	r *request, serve func(ctx context.Context, s eventStream),
-) (response, error) {
+func (a *api) stream(r *request, serve func(ctx context.Context, s eventStream)) (response, error) {
 	if err := a.streams.acquire(r.actor.ID); err != nil {
 		return response{}, err
 	}

@@ -23,7 +23,8 @@ func wantsCSV(r *request) bool {
 }
 
 // exportOrders streams a sale's orders, newest first. It is the shipping list, so names and phone
-// numbers are complete. A failure breaks the transfer, so that no client takes a part for the whole.
+// numbers are complete. A failure breaks the transfer, so that no client takes a part for the
+// whole.
 func (a *api) exportOrders(
 	r *request, goodsID int64, status order.Status, first []order.Order,
 ) response {
@@ -49,7 +50,8 @@ func (a *api) exportOrders(
 			}
 			last := page[len(page)-1].OrderSn
 			var err error
-			page, err = a.Orders.OfGoods(c.Request.Context(), r.actor, goodsID, status, last, exportPage)
+			page, err = a.Orders.OfGoods(c.Request.Context(), r.actor, goodsID, status, last,
+				exportPage)
 			if err != nil {
 				panic(http.ErrAbortHandler)
 			}

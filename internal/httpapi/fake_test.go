@@ -60,8 +60,8 @@ func (f *fake) lock() func() {
 	return f.mu.Unlock
 }
 
-// newest returns at most limit wanted values with a key below the given one, largest keys first. The
-// zero key starts at the largest.
+// newest returns at most limit wanted values with a key below the given one, largest keys first.
+// The zero key starts at the largest.
 func newest[K cmp.Ordered, V any](all map[K]V, below K, limit int, want func(V) bool) (out []V) {
 	var start K
 	for _, k := range slices.Backward(slices.Sorted(maps.Keys(all))) {

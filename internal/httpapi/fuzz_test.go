@@ -127,8 +127,8 @@ func FuzzRouter(f *testing.F) {
 	})
 }
 
-// FuzzEveryRoute sends anything to each route: in the path, the query, the body and the header fields
-// that some call reads.
+// FuzzEveryRoute sends anything to each route: in the path, the query, the body and the header
+// fields that some call reads.
 func FuzzEveryRoute(f *testing.F) {
 	z := newFuzzFixture(f)
 	routes := z.handler.(*gin.Engine).Routes()

@@ -23,8 +23,9 @@ func (a *api) limiterRoutes() []route {
 		{methods: read, path: path, unlimited: true, handle: a.getLimiter},
 		{
 			methods: http.MethodPut, path: path, unlimited: true, handle: a.setLimiter, fields: []string{
-				"algorithm", "permitsPerSecond", "maxBurstSeconds", "maxWaitMillis", "burst", "delay",
-				"nodelay", "limit", "intervalSeconds", "parts", "warmupSeconds", "coldFactor",
+				"algorithm", "permitsPerSecond", "maxBurstSeconds", "maxWaitMillis", "burst",
+				"delay", "nodelay", "limit", "intervalSeconds", "parts", "warmupSeconds",
+				"coldFactor",
 			},
 		},
 		{methods: remove, path: path, unlimited: true, handle: a.deleteLimiter},

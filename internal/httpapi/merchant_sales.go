@@ -26,9 +26,8 @@ type merchantSaleResponse struct {
 
 func (a *api) newMerchantSaleResponse(s seckill.Sale) merchantSaleResponse {
 	m := merchantSaleResponse{
-		GoodsID: s.GoodsID, MerchantID: s.MerchantID,
-		Title: s.Title, Price: s.Price, Stock: s.Total,
-		StartAt: timestamp(s.StartAt), EndAt: timestamp(s.EndAt),
+		GoodsID: s.GoodsID, MerchantID: s.MerchantID, Title: s.Title, Price: s.Price,
+		Stock: s.Total, StartAt: timestamp(s.StartAt), EndAt: timestamp(s.EndAt),
 		PerBuyerLimit: s.PerBuyerLimit, Rate: s.Rate, Status: s.Status,
 		CreatedAt: timestamp(s.CreatedAt), UpdatedAt: timestamp(s.UpdatedAt),
 	}
@@ -71,7 +70,8 @@ func saleRate(p *params.Fields, def seckill.Rate) seckill.Rate {
 		Algorithm:        p.OneOf("rate.algorithm", def.Algorithm, rateAlgorithms()...),
 		PermitsPerSecond: p.FloatOr("rate.permitsPerSecond", def.PermitsPerSecond),
 		MaxBurstSeconds:  p.FloatOr("rate.maxBurstSeconds", def.MaxBurstSeconds),
-		MaxWaitMillis:    p.IntOr("rate.maxWaitMillis", def.MaxWaitMillis, 0, seckill.MaxWaitMillis),
+		MaxWaitMillis: p.IntOr("rate.maxWaitMillis", def.MaxWaitMillis, 0,
+			seckill.MaxWaitMillis),
 	}
 }
 

@@ -95,10 +95,9 @@ func (a *api) observe(c *gin.Context, rc *requestContext, started time.Time) {
 	if !a.Log.Enabled(ctx, slog.LevelDebug) {
 		return
 	}
-	a.Log.DebugContext(ctx, "request",
-		"method", knownMethod(c.Request.Method), "route", cmp.Or(route, "other"),
-		"status", c.Writer.Status(), "reason", string(rc.reason), "took", took,
-		"client", c.ClientIP())
+	a.Log.DebugContext(ctx, "request", "method", knownMethod(c.Request.Method), "route",
+		cmp.Or(route, "other"), "status", c.Writer.Status(), "reason", string(rc.reason), "took",
+		took, "client", c.ClientIP())
 }
 
 // recoverPanic answers a panic with INTERNAL, or closes the connection where a response has begun.

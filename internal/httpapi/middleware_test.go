@@ -116,7 +116,8 @@ func TestMiddleware_AnswersPanics(t *testing.T) {
 	h := newFixture(t)
 	f := h.fixture()
 	h.inPlace = func() { panic("a secret of ours") }
-	r := h.want(500, h.as(buyer(), "POST", "/"+f.Path+"/decrStock?goodsId="+text(longID), "", "X-Request-ID", "find-me"))
+	r := h.want(500, h.as(buyer(), "POST", "/"+f.Path+"/decrStock?goodsId="+text(longID), "",
+		"X-Request-ID", "find-me"))
 	require.Equal(t, "INTERNAL", r.Reason)
 	require.NotContains(t, r.raw, "secret")
 	require.NotContains(t, r.raw, "goroutine")

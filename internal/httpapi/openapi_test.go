@@ -47,8 +47,8 @@ func under(t *testing.T, n node, path ...string) node {
 func everything(t *testing.T) Deps {
 	t.Helper()
 	return Deps{
-		LimiterAdmin: &rules.Admin{}, Notifier: &query.Notifier{}, DeadLetters: &deadletter.Service{},
-		Sessions: &auth.Tokens{}, Site: site(t),
+		LimiterAdmin: &rules.Admin{}, Notifier: &query.Notifier{},
+		DeadLetters: &deadletter.Service{}, Sessions: &auth.Tokens{}, Site: site(t),
 	}
 }
 
@@ -66,7 +66,8 @@ func template(path string) string {
 	return regexp.MustCompile(`[:*](\w+)`).ReplaceAllString(path, "{$1}")
 }
 
-// Each route of the router is in the document, but for the pages that apicheck names, and each of the document's is a route.
+// Each route of the router is in the document, but for the pages that apicheck names, and each of
+// the document's is a route.
 func TestOpenAPI_HasEveryRoute(t *testing.T) {
 	router, is := New(everything(t), Options{}).(*gin.Engine)
 	require.True(t, is)
@@ -86,7 +87,8 @@ func TestOpenAPI_HasEveryRoute(t *testing.T) {
 	require.ElementsMatch(t, routes, documented)
 }
 
-// Each field of a route is in the document, in its query or in its body, as JSON and as a form, and no other is.
+// Each field of a route is in the document, in its query or in its body, as JSON and as a form, and
+// no other is.
 func TestOpenAPI_HasEveryField(t *testing.T) {
 	doc := openAPI(t)
 	for _, r := range allRoutes(t) {
@@ -130,15 +132,22 @@ func resolve(t *testing.T, doc, n node) node {
 func TestOpenAPI_HasEveryReasonAndStatus(t *testing.T) {
 	doc := openAPI(t)
 	reasons := []seckill.Reason{
-		reasonOK, reasonCreated, reasonQueued, reasonMethodNotAllowed, reasonInternal, seckill.BadRequest, seckill.Unauthenticated, seckill.Forbidden,
-		seckill.BadPath, seckill.NotFound, seckill.NotStarted, seckill.Ended, seckill.SoldOut, seckill.LimitReached,
+		reasonOK, reasonCreated, reasonQueued, reasonMethodNotAllowed, reasonInternal,
+		seckill.BadRequest, seckill.Unauthenticated, seckill.Forbidden, seckill.BadPath,
+		seckill.NotFound, seckill.NotStarted, seckill.Ended, seckill.SoldOut, seckill.LimitReached,
 		seckill.Conflict, seckill.RateLimited, seckill.Unavailable,
 	}
-	require.ElementsMatch(t, reasons, words[seckill.Reason](under(t, doc, "components", "schemas", "Reason")))
-	require.ElementsMatch(t, words[order.Status](under(t, doc, "components", "schemas", "OrderStatus")),
-		[]order.Status{order.Queued, order.Created, order.Paid, order.Cancelled, order.Expired, order.Failed})
+	require.ElementsMatch(t, reasons,
+		words[seckill.Reason](under(t, doc, "components", "schemas", "Reason")))
+	require.ElementsMatch(t, words[order.Status](under(t, doc, "components", "schemas",
+		"OrderStatus")),
+		[]order.Status{
+			order.Queued, order.Created, order.Paid, order.Cancelled, order.Expired, order.Failed,
+		})
 	require.ElementsMatch(t, words[seckill.Phase](under(t, doc, "components", "schemas", "Phase")),
-		[]seckill.Phase{seckill.Upcoming, seckill.Ongoing, seckill.PhaseSoldOut, seckill.PhaseEnded})
+		[]seckill.Phase{
+			seckill.Upcoming, seckill.Ongoing, seckill.PhaseSoldOut, seckill.PhaseEnded,
+		})
 }
 
 func words[T ~string](schema node) (out []T) {
@@ -148,7 +157,8 @@ func words[T ~string](schema node) (out []T) {
 	return out
 }
 
-// Each call that rules may limit says that it may answer 429, and each that needs a token that it may answer 401.
+// Each call that rules may limit says that it may answer 429, and each that needs a token that it
+// may answer 401.
 func TestOpenAPI_HasEveryGuard(t *testing.T) {
 	doc := openAPI(t)
 	for _, r := range allRoutes(t) {
@@ -171,7 +181,9 @@ func TestOpenAPI_HasAnExampleOfEveryReason(t *testing.T) {
 			shown[seckill.Reason(n["reason"].(string))] = true
 		}
 	})
-	require.ElementsMatch(t, words[seckill.Reason](under(t, doc, "components", "schemas", "Reason")), slices.Collect(maps.Keys(shown)))
+	require.ElementsMatch(t,
+		words[seckill.Reason](under(t, doc, "components", "schemas", "Reason")),
+		slices.Collect(maps.Keys(shown)))
 }
 
 // Each reference leads somewhere, and each example of an answer has the one shape.
@@ -185,7 +197,8 @@ func TestOpenAPI_ReferencesResolve(t *testing.T) {
 		}
 		if _, ok := n["requestId"].(string); ok {
 			examples++
-			require.ElementsMatch(t, []string{"code", "reason", "message", "data", "requestId"}, slices.Collect(maps.Keys(n)))
+			require.ElementsMatch(t, []string{"code", "reason", "message", "data", "requestId"},
+				slices.Collect(maps.Keys(n)))
 			reason := seckill.Reason(n["reason"].(string))
 			if reason != seckill.RateLimited { // its rule may set a code of its own
 				require.EqualValues(t, statusOf(reason), n["code"])

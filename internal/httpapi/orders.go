@@ -29,10 +29,9 @@ type orderResponse struct {
 
 func (a *api) newOrderResponse(o order.Order) orderResponse {
 	return orderResponse{
-		OrderSn: o.OrderSn, Status: o.Status, FailureReason: o.FailureReason,
-		GoodsID: o.GoodsID, BuyerID: o.BuyerID, Quantity: o.Quantity, Amount: o.Amount,
-		Name: o.Name, PhoneNumber: a.openPhone(o),
-		CreatedAt: timestamp(o.CreatedAt), PayBy: timestamp(o.PayBy),
+		OrderSn: o.OrderSn, Status: o.Status, FailureReason: o.FailureReason, GoodsID: o.GoodsID,
+		BuyerID: o.BuyerID, Quantity: o.Quantity, Amount: o.Amount, Name: o.Name,
+		PhoneNumber: a.openPhone(o), CreatedAt: timestamp(o.CreatedAt), PayBy: timestamp(o.PayBy),
 		PaidAt: timestamp(o.PaidAt), ClosedAt: timestamp(o.ClosedAt),
 	}
 }

@@ -40,8 +40,8 @@ func readFields(query, contentType, body string, fields []string) (*request, err
 	return &request{Fields: p}, p.Read(httptest.NewRecorder(), r)
 }
 
-// FuzzNewSale holds the decoders to what they promise: a complaint names its place in printable text, and what is
-// taken is valid UTF-8 and stands once.
+// FuzzNewSale holds the decoders to what they promise: a complaint names its place in printable
+// text, and what is taken is valid UTF-8 and stands once.
 func FuzzNewSale(f *testing.F) {
 	types := []string{"", "application/json", "application/x-www-form-urlencoded"}
 	f.Add("", uint8(1), `{"title":"x","price":1,"stock":1,"startAt":"2026-11-11T12:00:00Z","endAt":"2026-11-11T13:00:00Z","rate":{"permitsPerSecond":0.5}}`)
@@ -68,7 +68,8 @@ func FuzzNewSale(f *testing.F) {
 }
 
 func TestPage_CursorsRoundTrip(t *testing.T) {
-	l := page([]int{1, 2, 3}, 2, func(i int) int { return i }, func(int) string { return saleKey(77) })
+	l := page([]int{1, 2, 3}, 2, func(i int) int { return i },
+		func(int) string { return saleKey(77) })
 	require.Equal(t, []int{1, 2}, l.Items)
 	p := must.Get(readFields("cursor="+*l.NextCursor, "", "", []string{"cursor"}))(t)
 	require.Equal(t, int64(77), p.cursorID())
@@ -90,7 +91,9 @@ func TestThrottle_AllowsOneEventPerSecond(t *testing.T) {
 		after time.Duration
 		held  int64
 		ok    bool
-	}{{0, 0, true}, {0, 0, false}, {999 * time.Millisecond, 0, false}, {time.Second, 2, true}, {time.Hour, 0, true}} {
+	}{{0, 0, true}, {
+		0, 0, false,
+	}, {999 * time.Millisecond, 0, false}, {time.Second, 2, true}, {time.Hour, 0, true}} {
 		held, ok := w.allow(start.Add(c.after))
 		require.Equal(t, c.ok, ok, i)
 		require.Equal(t, c.held, held, i)

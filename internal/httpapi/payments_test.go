@@ -63,7 +63,8 @@ func TestPaymentCallback_RecordsAPayment(t *testing.T) {
 	} {
 		require.Equal(t, want, h.pays(callback, body).Reason, body)
 	}
-	require.Equal(t, "BAD_REQUEST", h.pays(callback+"?amount=399800", good).Reason, "what is not signed does not count")
+	require.Equal(t, "BAD_REQUEST", h.pays(callback+"?amount=399800", good).Reason,
+		"what is not signed does not count")
 	require.Equal(t, "BAD_REQUEST", h.pays(callback, good, "Content-Type", "text/plain").Reason)
 }
 
@@ -109,7 +110,8 @@ func TestPhones_AreEncryptedBeforeTheServices(t *testing.T) {
 	kept := h.orders[sn]
 	require.NotEmpty(t, kept.Phone)
 	require.NotContains(t, kept.Phone, buyer().Phone)
-	require.Contains(t, h.as(buyer(), "GET", "/orders/"+sn, "").raw, `"phoneNumber":"`+buyer().Phone+`"`)
+	require.Contains(t, h.as(buyer(), "GET", "/orders/"+sn, "").raw,
+		`"phoneNumber":"`+buyer().Phone+`"`)
 	require.Contains(t, h.as(buyer(), "GET", "/orders", "").raw, `"phoneNumber":"**********3456"`)
 	res, csv := h.do("GET", "/admin/sales/"+text(longID)+"/orders?format=csv", "",
 		"Authorization", h.bearer(merchant()))

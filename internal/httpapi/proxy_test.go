@@ -18,8 +18,7 @@ import (
 func client(t *testing.T, trusted []netip.Prefix, from string) string {
 	t.Helper()
 	var log strings.Builder
-	handler := httpapi.New(
-		httpapi.Deps{Log: logging.Logger(&log, slog.LevelDebug, "text")},
+	handler := httpapi.New(httpapi.Deps{Log: logging.Logger(&log, slog.LevelDebug, "text")},
 		httpapi.Options{TrustedProxies: trusted})
 	r := httptest.NewRequest(http.MethodGet, "/livez", nil)
 	r.RemoteAddr = from + ":1234"

@@ -151,9 +151,7 @@ func rateLimitHeaders(results []gate.Result) map[string]string {
 }
 
 // attributes returns what the rules may count by.
-func attributes(
-	client clientInfo, route string, goodsID int64, by seckill.Actor,
-) rules.Attributes {
+func attributes(client clientInfo, route string, goodsID int64, by seckill.Actor) rules.Attributes {
 	return rules.Attributes{
 		Goods: goodsID, User: by.ID, IP: client.ip, Route: route, Header: client.header,
 	}

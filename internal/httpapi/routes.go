@@ -47,8 +47,9 @@ const (
 func pageFields() []string { return []string{"limit", "cursor"} }
 
 func (a *api) routes() []route {
-	return slices.Concat(a.probes(), a.buyerRoutes(), a.merchantRoutes(), a.limiterRoutes(), a.eventRoutes(),
-		a.deadLetterRoutes(), a.paymentRoutes(), a.sessionRoutes(), a.saleEventRoutes())
+	return slices.Concat(a.probes(), a.buyerRoutes(), a.merchantRoutes(), a.limiterRoutes(),
+		a.eventRoutes(), a.deadLetterRoutes(), a.paymentRoutes(), a.sessionRoutes(),
+		a.saleEventRoutes())
 }
 
 func (a *api) buyerRoutes() []route {
@@ -85,7 +86,10 @@ func (a *api) merchantRoutes() []route {
 		{methods: post, path: sales, fields: append(common, "stock"), handle: a.createSale},
 		{methods: read, path: sales, fields: pageFields(), handle: a.listMerchantSales},
 		{methods: read, path: sale, handle: a.showMerchantSale},
-		{methods: http.MethodPatch, path: sale, fields: append(common, "stockDelta"), handle: a.changeSale},
+		{
+			methods: http.MethodPatch, path: sale, fields: append(common, "stockDelta"),
+			handle: a.changeSale,
+		},
 		{methods: remove, path: sale, handle: a.deleteSale},
 		{methods: read, path: sale + "/audit", fields: pageFields(), handle: a.auditOfSale},
 		{methods: post, path: sale + "/expose", extraTime: exposeTime, handle: a.exposeSale},

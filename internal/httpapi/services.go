@@ -15,8 +15,9 @@ import (
 // The interfaces below are what the handlers call. Their errors are *seckill.Error where the caller
 // is to learn a reason; every other error is logged and answered as INTERNAL.
 
-// Sales is what merchants do with sales; *inventory.SaleService is one. An unknown sale is NOT_FOUND,
-// and a sale of another merchant is FORBIDDEN. A repeated idempotency key returns the first result.
+// Sales is what merchants do with sales; *inventory.SaleService is one. An unknown sale is
+// NOT_FOUND, and a sale of another merchant is FORBIDDEN. A repeated idempotency key returns the
+// first result.
 type Sales interface {
 	Create(
 		ctx context.Context, by seckill.Actor, n seckill.NewSale, key salechange.IdempotencyKey,
@@ -65,7 +66,8 @@ type PathLimiter interface {
 
 // PurchaseService takes purchases.
 type PurchaseService interface {
-	// Place returns the order number once the order is queued. The same path returns the same number.
+	// Place returns the order number once the order is queued. The same path returns the same
+	// number.
 	Place(ctx context.Context, p purchase.Request) (orderSn string, err error)
 }
 

@@ -42,7 +42,8 @@ type sessionResponse struct {
 	ExpiresAt timestamp    `json:"expiresAt"`
 }
 
-// createSession is POST /session: it stores the caller's token in a cookie that scripts cannot read.
+// createSession is POST /session: it stores the caller's token in a cookie that scripts cannot
+// read.
 func (a *api) createSession(_ context.Context, r *request) (response, error) {
 	if err := a.checkOrigin(r.gin.Request); err != nil {
 		return response{}, err
@@ -75,7 +76,8 @@ func (a *api) sessionToken(r *request) (string, error) {
 	token, guest := r.Has("token"), r.Has("guest")
 	switch {
 	case strings.Contains(r.gin.Request.URL.RawQuery, "token="):
-		return "", seckill.NewFieldError("token", "must stand in the body: addresses are kept in logs")
+		return "", seckill.NewFieldError("token",
+			"must stand in the body: addresses are kept in logs")
 	case token && guest:
 		return "", seckill.NewFieldError("guest", "and token exclude each other")
 	case guest:
@@ -116,7 +118,8 @@ func (a *api) checkOrigin(r *http.Request) error {
 func (a *api) cookieActor(r *http.Request) (seckill.Actor, error) {
 	value, found := a.sessionValue(r)
 	if !found {
-		return seckill.Actor{}, seckill.NewError(seckill.Unauthenticated, "a bearer token is needed")
+		return seckill.Actor{}, seckill.NewError(seckill.Unauthenticated,
+			"a bearer token is needed")
 	}
 	if err := a.checkOrigin(r); err != nil {
 		return seckill.Actor{}, err

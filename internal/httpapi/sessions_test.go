@@ -40,8 +40,10 @@ func TestCreateSession_SetsAnHTTPOnlyCookie(t *testing.T) {
 	c = h.enter(buyer(), "X-Forwarded-Proto", "https")
 	require.Equal(t, "__Host-session", c.Name, "a proxy that is believed says TLS")
 	require.True(t, c.Secure)
-	h.want(200, h.ask("GET", "/orders", "", "Cookie", c.Name+"="+c.Value, "X-Forwarded-Proto", "https"))
-	require.Equal(t, http.StatusUnauthorized, h.ask("GET", "/orders", "", "Cookie", c.Name+"="+c.Value).Status, "of the other name")
+	h.want(200,
+		h.ask("GET", "/orders", "", "Cookie", c.Name+"="+c.Value, "X-Forwarded-Proto", "https"))
+	require.Equal(t, http.StatusUnauthorized,
+		h.ask("GET", "/orders", "", "Cookie", c.Name+"="+c.Value).Status, "of the other name")
 }
 
 func TestAuthenticate_PrefersTheBearerToken(t *testing.T) {

@@ -21,7 +21,8 @@ func TestStreams_AreBounded(t *testing.T) {
 	for user := int64(3); s.all < maxStreamsOfNode; user++ {
 		require.NoError(t, s.acquire(user))
 	}
-	require.Equal(t, seckill.Unavailable, seckill.ReasonOf(s.acquire(1)), "a full node says so, whoever asks")
+	require.Equal(t, seckill.Unavailable, seckill.ReasonOf(s.acquire(1)),
+		"a full node says so, whoever asks")
 	require.Equal(t, seckill.Unavailable, seckill.ReasonOf(s.acquire(1e6)))
 	s.release(3)
 	require.NoError(t, s.acquire(1e6))

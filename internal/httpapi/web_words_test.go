@@ -36,7 +36,8 @@ func TestPageWords_CoverTheAPI(t *testing.T) {
 		names = append(names, "status."+string(s))
 	}
 	for _, p := range words[seckill.Phase](under(t, doc, "components", "schemas", "Phase")) {
-		names = append(names, "phase."+string(p), "card."+map[bool]string{true: "buy", false: string(p)}[p == seckill.Ongoing])
+		names = append(names, "phase."+string(p),
+			"card."+map[bool]string{true: "buy", false: string(p)}[p == seckill.Ongoing])
 	}
 	failures := under(t, doc, "components", "schemas", "Order", "properties", "failureReason")
 	for _, f := range words[order.FailureReason](failures) {
@@ -59,9 +60,11 @@ func TestPageWords_AreTheSameInEveryLanguage(t *testing.T) {
 	filled := regexp.MustCompile(`\{\w+\}`)
 	first := s.Words(web.English)
 	for _, lang := range web.Langs() {
-		require.ElementsMatch(t, slices.Collect(maps.Keys(first)), slices.Collect(maps.Keys(s.Words(lang))), lang)
+		require.ElementsMatch(t, slices.Collect(maps.Keys(first)),
+			slices.Collect(maps.Keys(s.Words(lang))), lang)
 		for name, sentence := range s.Words(lang) {
-			require.ElementsMatch(t, filled.FindAllString(first[name], -1), filled.FindAllString(sentence, -1), "%s: %s", lang, name)
+			require.ElementsMatch(t, filled.FindAllString(first[name], -1),
+				filled.FindAllString(sentence, -1), "%s: %s", lang, name)
 		}
 	}
 }
@@ -70,7 +73,8 @@ func TestPageWords_AreTheSameInEveryLanguage(t *testing.T) {
 func TestPageWords_AreAllUsed(t *testing.T) {
 	var all strings.Builder
 	require.NoError(t, fs.WalkDir(os.DirFS("web"), ".", func(path string, d fs.DirEntry, err error) error {
-		if err == nil && !d.IsDir() && (strings.HasSuffix(path, ".html") || strings.HasSuffix(path, ".js") || strings.HasSuffix(path, ".go")) {
+		if err == nil && !d.IsDir() && (strings.HasSuffix(path,
+			".html") || strings.HasSuffix(path, ".js") || strings.HasSuffix(path, ".go")) {
 			text, err := os.ReadFile("web/" + path)
 			all.Write(text)
 			return err
@@ -82,12 +86,16 @@ func TestPageWords_AreAllUsed(t *testing.T) {
 		require.Contains(t, have, asked[1], "asked for in web/")
 	}
 	for name := range have {
-		whole := strings.Contains(all.String(), `"`+name+`"`) || strings.Contains(all.String(), "'"+name+"'")
+		whole := strings.Contains(all.String(),
+			`"`+name+`"`) || strings.Contains(all.String(), "'"+name+"'")
 		parts := strings.Split(name, ".")
 		family := false
 		for i := 1; i < len(parts); i++ {
 			prefix := strings.Join(parts[:i], ".")
-			family = family || strings.Contains(all.String(), `"`+prefix+`.%s`) || strings.Contains(all.String(), `"`+prefix+`."`) || strings.Contains(all.String(), "`"+prefix+".${") || strings.Contains(all.String(), "oneOf('"+prefix+"'")
+			family = family || strings.Contains(all.String(),
+				`"`+prefix+`.%s`) || strings.Contains(all.String(),
+				`"`+prefix+`."`) || strings.Contains(all.String(),
+				"`"+prefix+".${") || strings.Contains(all.String(), "oneOf('"+prefix+"'")
 		}
 		require.True(t, whole || family, "nobody says %s", name)
 	}

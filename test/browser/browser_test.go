@@ -39,12 +39,15 @@ func (b *browser) start(t testing.TB) context.Context {
 			b.trust = err
 			return
 		}
-		options := append(chromedp.DefaultExecAllocatorOptions[:],
-			chromedp.ExecPath(chromium()), chromedp.UserDataDir(profile), chromedp.Headless, chromedp.NoSandbox, chromedp.DisableGPU, chromedp.NoFirstRun,
-			chromedp.Flag("disable-quic", true), chromedp.Flag("disable-background-networking", true),
-			chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-sync", true),
-			chromedp.Flag("hide-scrollbars", true), chromedp.Flag("force-color-profile", "srgb"),
-		)
+		options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(chromium()),
+			chromedp.UserDataDir(profile), chromedp.Headless, chromedp.NoSandbox,
+			chromedp.DisableGPU, chromedp.NoFirstRun, chromedp.Flag("force-color-profile", "srgb"))
+		for _, flag := range []string{
+			"disable-quic", "disable-background-networking", "disable-component-update",
+			"disable-sync", "hide-scrollbars",
+		} {
+			options = append(options, chromedp.Flag(flag, true))
+		}
 		alloc, endAlloc := chromedp.NewExecAllocator(b.ctx, options...)
 		ctx, endBrowser := chromedp.NewContext(alloc)
 		b.ends = []func(){endBrowser, endAlloc, func() { _ = os.RemoveAll(profile) }}

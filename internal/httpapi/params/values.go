@@ -132,8 +132,8 @@ func Optional[T any](f *Fields, name string, take func(name string) T) *T {
 	return &v
 }
 
-// require returns a field, or records its absence. The empty text of an absent field has no value of
-// any type, but what the caller then rejects is ignored: the absence is the first problem.
+// require returns a field, or records its absence. The empty text of an absent field has no value
+// of any type, but what the caller then rejects is ignored: the absence is the first problem.
 func (f *Fields) require(name string) field {
 	if v := f.find(name); v != nil {
 		return *v

@@ -35,7 +35,9 @@ func New(currency string) (*Site, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Site{words: words, assets: loaded, money: money, pages: make(map[string]*template.Template)}
+	s := &Site{
+		words: words, assets: loaded, money: money, pages: make(map[string]*template.Template),
+	}
 	for _, name := range []string{"shop", "session", "console", "sale", "operations", "stop"} {
 		s.pages[name], err = template.ParseFS(files,
 			"templates/layout.html", "templates/parts.html", "templates/"+name+".html")

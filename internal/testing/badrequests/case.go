@@ -13,7 +13,8 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// Fixture is what the table stands on: two goods and an order that are there, and who they belong to.
+// Fixture is what the table stands on: two goods and an order that are there, and who they belong
+// to.
 type Fixture struct {
 	Secret        []byte        // the server's SECKILL_JWT_SECRET
 	Buyer         seckill.Actor // owns OrderSn and Path
@@ -72,7 +73,8 @@ func Check(ctx context.Context, client *http.Client, baseURL string, c Case) err
 		return fmt.Errorf("%s: %w", c.Name, err)
 	}
 	if err := c.judge(res, body); err != nil {
-		return fmt.Errorf("%s: %s %.120s: %w; answered %d %.300s", c.Name, c.Method, c.Target, err, res.StatusCode, body)
+		return fmt.Errorf("%s: %s %.120s: %w; answered %d %.300s", c.Name, c.Method, c.Target, err,
+			res.StatusCode, body)
 	}
 	return nil
 }
@@ -101,14 +103,10 @@ func (c Case) judge(res *http.Response, body []byte) error {
 	if a.Code == nil || a.Reason == nil || a.Message == nil || a.Data == nil || a.RequestID == nil {
 		return errors.New("a part of the one shape is missing")
 	}
-	return errors.Join(
-		same("status", res.StatusCode, c.Status),
-		same("code", *a.Code, c.Status),
-		same("reason", *a.Reason, c.Reason),
-		same("data.field", a.Data.Field, c.Field),
+	return errors.Join(same("status", res.StatusCode, c.Status), same("code", *a.Code, c.Status),
+		same("reason", *a.Reason, c.Reason), same("data.field", a.Data.Field, c.Field),
 		same("requestId", *a.RequestID, res.Header.Get("X-Request-ID")),
-		same("Content-Type", res.Header.Get("Content-Type"), "application/json; charset=utf-8"),
-	)
+		same("Content-Type", res.Header.Get("Content-Type"), "application/json; charset=utf-8"))
 }
 
 func same[T comparable](what string, got, want T) error {

@@ -12,7 +12,8 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// Forge makes a token of any header and any claims, signed with HMAC of a hash under a secret; a nil hash signs nothing.
+// Forge makes a token of any header and any claims, signed with HMAC of a hash under a secret; a
+// nil hash signs nothing.
 func Forge(header, claims string, secret []byte, h func() hash.Hash) string {
 	enc := base64.RawURLEncoding
 	signed := enc.EncodeToString([]byte(header)) + "." + enc.EncodeToString([]byte(claims))
@@ -60,26 +61,29 @@ func BadTokens(secret []byte) map[string][]string {
 		"another secret":         bearer(hs256, good, []byte(strings.Repeat("x", 40)), sha256.New),
 		"empty secret":           bearer(hs256, good, nil, sha256.New),
 		"signature cut":          {valid[:len(valid)-4]},
-		"critical extension":     bearer(`{"alg":"HS256","crit":["x"],"x":1}`, good, secret, sha256.New),
-		"no exp":                 ours(`{"sub":"7","role":"buyer"}`),
-		"exp null":               ours(claims(`"7"`, `"buyer"`, "null", "")),
-		"exp text":               ours(claims(`"7"`, `"buyer"`, `"tomorrow"`, "")),
-		"no sub":                 ours(`{"role":"buyer","exp":` + future + `}`),
-		"sub a number":           ours(claims("7", `"buyer"`, future, "")),
-		"sub 0":                  ours(claims(`"0"`, `"buyer"`, future, "")),
-		"sub -7":                 ours(claims(`"-7"`, `"buyer"`, future, "")),
-		"sub +7":                 ours(claims(`"+7"`, `"buyer"`, future, "")),
-		"sub 007":                ours(claims(`"007"`, `"buyer"`, future, "")),
-		"sub 2^63":               ours(claims(`"9223372036854775808"`, `"buyer"`, future, "")),
-		"sub SQL":                ours(claims(`"7 OR 1=1"`, `"buyer"`, future, "")),
-		"role unknown":           ours(claims(`"7"`, `"admin"`, future, "")),
-		"role missing":           ours(`{"sub":"7","exp":` + future + `}`),
-		"role doubled":           ours(claims(`"7"`, `"buyer"`, future, `,"role":"operator"`)),
-		"name with CRLF":         ours(claims(`"7"`, `"buyer"`, future, `,"name":"a\r\nb"`)),
-		"name of 121":            ours(claims(`"7"`, `"buyer"`, future, `,"name":"`+strings.Repeat("n", 121)+`"`)),
-		"name not UTF-8":         ours(claims(`"7"`, `"buyer"`, future, ",\"name\":\"\xff\"")),
-		"phone of 33":            ours(claims(`"7"`, `"buyer"`, future, `,"phone_number":"`+strings.Repeat("1", 33)+`"`)),
-		"phone a number":         ours(claims(`"7"`, `"buyer"`, future, `,"phone_number":123`)),
+		"critical extension": bearer(`{"alg":"HS256","crit":["x"],"x":1}`, good, secret,
+			sha256.New),
+		"no exp":         ours(`{"sub":"7","role":"buyer"}`),
+		"exp null":       ours(claims(`"7"`, `"buyer"`, "null", "")),
+		"exp text":       ours(claims(`"7"`, `"buyer"`, `"tomorrow"`, "")),
+		"no sub":         ours(`{"role":"buyer","exp":` + future + `}`),
+		"sub a number":   ours(claims("7", `"buyer"`, future, "")),
+		"sub 0":          ours(claims(`"0"`, `"buyer"`, future, "")),
+		"sub -7":         ours(claims(`"-7"`, `"buyer"`, future, "")),
+		"sub +7":         ours(claims(`"+7"`, `"buyer"`, future, "")),
+		"sub 007":        ours(claims(`"007"`, `"buyer"`, future, "")),
+		"sub 2^63":       ours(claims(`"9223372036854775808"`, `"buyer"`, future, "")),
+		"sub SQL":        ours(claims(`"7 OR 1=1"`, `"buyer"`, future, "")),
+		"role unknown":   ours(claims(`"7"`, `"admin"`, future, "")),
+		"role missing":   ours(`{"sub":"7","exp":` + future + `}`),
+		"role doubled":   ours(claims(`"7"`, `"buyer"`, future, `,"role":"operator"`)),
+		"name with CRLF": ours(claims(`"7"`, `"buyer"`, future, `,"name":"a\r\nb"`)),
+		"name of 121": ours(claims(`"7"`, `"buyer"`, future,
+			`,"name":"`+strings.Repeat("n", 121)+`"`)),
+		"name not UTF-8": ours(claims(`"7"`, `"buyer"`, future, ",\"name\":\"\xff\"")),
+		"phone of 33": ours(claims(`"7"`, `"buyer"`, future,
+			`,"phone_number":"`+strings.Repeat("1", 33)+`"`)),
+		"phone a number": ours(claims(`"7"`, `"buyer"`, future, `,"phone_number":123`)),
 	}
 }
 
