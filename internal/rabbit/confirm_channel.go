@@ -43,9 +43,9 @@ type unconfirmed struct {
 	confirm *amqp.DeferredConfirmation
 }
 
-// openConfirmChannel calls onReturn after each returned message. It registers the listeners before
-// the first message, because the library drops a return that finds no listener.
-func openConfirmChannel(c *connection, onReturn func()) (*confirmChannel, error) {
+// openConfirmChannel signals onReturn after each returned message. It registers the listeners
+// before the first message, because the library drops a return that finds no listener.
+func openConfirmChannel(c *connection, onReturn chan<- struct{}) (*confirmChannel, error) {
 	ch, err := c.channel()
 	if err != nil {
 		return nil, err
@@ -60,12 +60,14 @@ func openConfirmChannel(c *connection, onReturn func()) (*confirmChannel, error)
 }
 
 // recordReturns runs until the channel ends.
-func (cc *confirmChannel) recordReturns(first, second <-chan amqp.Return, onReturn func()) {
+func (cc *confirmChannel) recordReturns(
+	first, second <-chan amqp.Return, onReturn chan<- struct{},
+) {
 	for r := range first {
 		cc.mu.Lock()
 		cc.returned[r.MessageId] = r.ReplyText
 		cc.mu.Unlock()
-		onReturn()
+		signal(onReturn)
 		<-second
 	}
 }

@@ -2,7 +2,6 @@ package rabbit_test
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -41,7 +40,7 @@ func (f faults) killedUnderLoad(t *testing.T) {
 	awaitEnd(t, stream)
 	require.NoError(t, stream.Close())
 	eventually(t, func() bool { return !p.Up() })
-	require.ErrorIs(t, p.Publish(t.Context(), goods, []byte("x")), order.ErrQueueDown)
+	require.ErrorIs(t, publish(t, p), order.ErrQueueDown)
 	_, err := source.Open(t.Context(), 0)
 	require.Error(t, err)
 	require.NoError(t, f.broker.Restart(t.Context()))
@@ -57,10 +56,8 @@ func (f faults) paused(t *testing.T) {
 	awaitPublish(t, p)
 	require.NoError(t, f.broker.Pause())
 	defer f.broker.Resume() //nolint:errcheck // a second call if the test passes
-	require.ErrorIs(t, p.Publish(t.Context(), goods, []byte("x")), context.DeadlineExceeded)
-	eventually(t, func() bool {
-		return errors.Is(p.Publish(t.Context(), goods, []byte("x")), order.ErrQueueDown)
-	})
+	require.ErrorIs(t, publish(t, p), context.DeadlineExceeded)
+	awaitError(t, p, order.ErrQueueDown)
 	require.Contains(t, p.DownReason(), "confirmed nothing")
 	require.NoError(t, f.broker.Resume())
 	awaitPublish(t, p)
@@ -96,12 +93,8 @@ func (f faults) refusing(t *testing.T) {
 	awaitPublish(t, p)
 	must.Get(f.broker.Ctl(t.Context(), "set_policy", "-p", vhost, "full", "^seckill.orders",
 		`{"max-length":1}`))(t)
-	eventually(t, func() bool {
-		return errors.Is(p.Publish(t.Context(), goods, []byte("x")), rabbit.ErrNacked)
-	})
-	eventually(t, func() bool { // nacks are no sign of life
-		return errors.Is(p.Publish(t.Context(), goods, []byte("x")), order.ErrQueueDown)
-	})
+	awaitError(t, p, rabbit.ErrNacked)
+	awaitError(t, p, order.ErrQueueDown) // nacks are no sign of life
 	must.Get(f.broker.Ctl(t.Context(), "clear_policy", "-p", vhost, "full"))(t)
 	awaitPublish(t, p)
 }
@@ -114,9 +107,7 @@ func (f faults) memoryAlarm(t *testing.T) {
 		must.Get(f.broker.Ctl(t.Context(), "set_vm_memory_high_watermark", fraction))(t)
 	}
 	watermark("0.0001")
-	eventually(t, func() bool {
-		return errors.Is(p.Publish(t.Context(), goods, []byte("x")), order.ErrQueueDown)
-	})
+	awaitError(t, p, order.ErrQueueDown)
 	require.Contains(t, p.DownReason(), "blocked")
 	watermark("0.4")
 	awaitPublish(t, p)

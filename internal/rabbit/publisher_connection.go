@@ -59,22 +59,13 @@ func (p *publisherConnection) setUp(ctx context.Context) error {
 		return err
 	}
 	for range min(channels, p.opt.Shards) {
-		ch, err := openConfirmChannel(p.conn, p.noteReturn)
+		ch, err := openConfirmChannel(p.conn, p.returned)
 		if err != nil {
 			return err
 		}
 		p.channels = append(p.channels, ch)
 	}
 	return nil
-}
-
-// noteReturn must not block, because the library's reader waits for it. One pending signal is
-// enough.
-func (p *publisherConnection) noteReturn() {
-	select {
-	case p.returned <- struct{}{}:
-	default:
-	}
 }
 
 // publish sends one message and returns its outcome.

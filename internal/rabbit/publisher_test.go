@@ -27,9 +27,9 @@ func TestPublisher_DeclaresADeletedQueueAgain(t *testing.T) {
 	reported.await(t, 0)
 	require.NoError(t, p.MarkRepublished(t.Context(), 0))
 	deleteQueue(t, address, "seckill.orders.0")
-	require.ErrorIs(t, p.Publish(t.Context(), goods, []byte("x")), rabbit.ErrReturned)
+	require.ErrorIs(t, publish(t, p), rabbit.ErrReturned)
 	reported.await(t, 0)
-	require.NoError(t, p.Publish(t.Context(), goods, []byte("x")))
+	require.NoError(t, publish(t, p))
 }
 
 func TestPublisher_ReportsAMarkedShardNoMore(t *testing.T) {
@@ -51,15 +51,14 @@ func TestSilentBroker_BlocksNothing(t *testing.T) {
 	t.Run("it is passed over for the next address", func(t *testing.T) {
 		opt := rabbit.Options{URLs: []string{silentBroker(t), env.RabbitMQ(t).NewVHost(t)}}
 		p := runPublisher(t, opt)
-		require.NoError(t, p.Publish(t.Context(), goods, []byte("x")))
-		s := must.Get(openSource(t, opt).Open(t.Context(), 0))(t)
-		require.NoError(t, s.Close())
+		require.NoError(t, publish(t, p))
+		require.NoError(t, must.Get(openSource(t, opt).Open(t.Context(), 0))(t).Close())
 	})
 	t.Run("alone, it is down and everything returns", func(t *testing.T) {
 		opt := rabbit.Options{URLs: []string{silentBroker(t)}}
 		p := must.Get(rabbit.NewPublisher(opt))(t)
 		run(t, p)
-		require.ErrorIs(t, p.Publish(t.Context(), goods, []byte("x")), order.ErrQueueDown)
+		require.ErrorIs(t, publish(t, p), order.ErrQueueDown)
 		require.ErrorIs(t, p.MarkRepublished(t.Context(), 0), order.ErrQueueDown)
 		_, err := openSource(t, opt).Open(t.Context(), 0)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
@@ -83,7 +82,7 @@ func TestPublisher_ReconnectsAfterACut(t *testing.T) {
 	cutter, address := through(t, env.RabbitMQ(t).NewVHost(t))
 	p := runPublisher(t, rabbit.Options{URLs: []string{address}})
 	for range 5 {
-		require.NoError(t, p.Publish(t.Context(), goods, []byte("x")))
+		require.NoError(t, publish(t, p))
 		cutter.Drop()
 		eventually(t, func() bool { return !p.Up() })
 		awaitUp(t, p)
@@ -93,18 +92,15 @@ func TestPublisher_ReconnectsAfterACut(t *testing.T) {
 func TestPublisher_StopWaitsForConfirms(t *testing.T) {
 	address := env.RabbitMQ(t).NewVHost(t)
 	p := must.Get(rabbit.NewPublisher(rabbit.Options{URLs: []string{address}}))(t)
-	ctx, stop := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- p.Run(ctx) }()
+	stop := run(t, p)
 	awaitUp(t, p)
 	const n = 500
 	published := make(chan error, n)
 	for range n {
-		go func() { published <- p.Publish(t.Context(), goods, []byte("x")) }()
+		go func() { published <- publish(t, p) }()
 	}
 	require.NoError(t, <-published)
 	stop()
-	require.NoError(t, <-ended)
 	for range n - 1 {
 		if err := <-published; err != nil {
 			require.ErrorIs(t, err, order.ErrQueueDown, "sent before the end and not confirmed")

@@ -91,7 +91,7 @@ func TestStream_CloseWithUnreadDeliveries(t *testing.T) {
 	opt := rabbit.Options{URLs: []string{env.RabbitMQ(t).NewVHost(t)}}
 	p, source := runPublisher(t, opt), openSource(t, opt)
 	for range 10 {
-		require.NoError(t, p.Publish(t.Context(), goods, []byte("x")))
+		require.NoError(t, publish(t, p))
 	}
 	s := must.Get(source.Open(t.Context(), 0))(t)
 	take(t, s)

@@ -107,14 +107,14 @@ func TestCluster_WaitFollowsTheMaster(t *testing.T) {
 	cluster, s := onCluster(t, 1)
 	s.load(onSale(10, 5))
 	_, from, _ := moves(t, cluster)
-	replicas := must.Get(cluster.ReplicasOf(t.Context(), from))(t)
-	require.NoError(t, cluster.FailOver(t.Context(), replicas[0]))
+	require.NoError(t,
+		cluster.FailOver(t.Context(), must.Get(cluster.ReplicasOf(t.Context(), from))(t)[0]))
 	_, err := s.reserveIn(1, reservationOf(1, 7, 1))
 	require.Equal(t, seckill.GateLease, gateOf(t, err).State, "the new master's answer, not MOVED")
 	s.load(onSaleIn(2, 10, 5))
 	s.issue(2, 1, 7)
-	g := must.Get(s.reserveIn(2, reservationOf(1, 7, 1)))(t)
-	require.NoError(t, g.NotReplicated, "the old master is its replica now, and counts")
+	require.NoError(t, must.Get(s.reserveIn(2, reservationOf(1, 7, 1)))(t).NotReplicated,
+		"the old master is its replica now, and counts")
 }
 
 func TestCheckReadiness_OneMasterIsEnough(t *testing.T) {

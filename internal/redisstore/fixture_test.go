@@ -171,6 +171,5 @@ func (s fixture) pendingSns() []string {
 
 func (s fixture) release(moves ...order.StockMove) []order.MoveResult {
 	s.t.Helper()
-	results := must.Get(s.Release(context.Background(), goods, moves))(s.t)
-	return results
+	return must.Get(s.Release(context.Background(), goods, moves))(s.t)
 }

@@ -115,7 +115,8 @@ func (s fixture) TestLoad_LoadsHoldingsAndRejectsOldEpochs(t *testing.T) {
 func (s fixture) TestAdopt_TakesOnceAndOnlyWhatIsLeft(t *testing.T) {
 	s.load(onSale(3, 2))
 	lines := []reservation.OrderLine{
-		{OrderSn: "a", BuyerID: 7, Quantity: 2}, {OrderSn: "b", BuyerID: 7, Quantity: 1},
+		{OrderSn: "a", BuyerID: 7, Quantity: 2},
+		{OrderSn: "b", BuyerID: 7, Quantity: 1},
 		{OrderSn: "c", BuyerID: 8, Quantity: 2},
 	}
 	for range 2 {
@@ -181,7 +182,7 @@ func (s fixture) TestAdopt_RejectsAnEndedEpoch(t *testing.T) {
 	s.load(onSaleIn(2, 3, 2))
 	_, err := s.Adopt(t.Context(), goods, 1, 0,
 		[]reservation.OrderLine{{OrderSn: "a", BuyerID: 7, Quantity: 2}})
-	gateOf(t, err)
+	require.NotZero(t, gateOf(t, err).State)
 }
 
 func (s fixture) TestUpdateSale_CreatesNoSale(t *testing.T) {

@@ -65,7 +65,8 @@ func audit(tx *gorm.DB, action salechange.Action, was, became saleRow, now time.
 // difference returns the changed fields before and after as two JSON objects.
 func difference(was, became saleRow) (from, to string, err error) {
 	a, b := audited(was), audited(became)
-	// Only what differs is kept. A created or deleted sale has one side, which is kept whole.
+	// The entry keeps the fields that differ. A created or deleted sale has one side, which is kept
+	// whole.
 	for name := range b {
 		if was.GoodsID != 0 && became.GoodsID != 0 && a[name] == b[name] {
 			delete(a, name)

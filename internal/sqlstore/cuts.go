@@ -14,8 +14,8 @@ import (
 	"flashsale.dev/seckill/internal/seckill/salechange"
 )
 
-// cutRow is written before Redis is asked for the units, so a crash leaves a row that says what is
-// to be finished. Wanted is the whole change as JSON.
+// cutRow is written before Redis is asked for the units, so a crash leaves a row that says how to
+// finish the cut. Wanted is the whole change as JSON.
 type cutRow struct {
 	GoodsID        int64  `gorm:"primaryKey;autoIncrement:false"`
 	ID             string `gorm:"primaryKey"`

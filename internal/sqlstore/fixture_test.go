@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"path/filepath"
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 
@@ -122,12 +123,11 @@ func (h fixture) exposed(units, limit int64) seckill.Sale {
 	return h.beginEpoch(h.draft(1, units, limit).GoodsID).Sale
 }
 
-// rebuilt begins the next epoch.
+// beginEpoch begins the next epoch, as a rebuild does.
 func (h fixture) beginEpoch(goodsID int64) rebuild.Snapshot {
 	h.t.Helper()
 	token := must.Get(h.NextRebuildToken(h.t.Context(), goodsID))(h.t)
-	snap := must.Get(h.BeginEpoch(h.t.Context(), goodsID, token, today))(h.t)
-	return snap
+	return must.Get(h.BeginEpoch(h.t.Context(), goodsID, token, today))(h.t)
 }
 
 // line returns an order line with a new number of the sale's epoch.
@@ -298,13 +298,7 @@ func (h fixture) held(goodsID int64) map[int64]int64 {
 func (h fixture) moves(goodsID int64) []order.StockMove {
 	h.t.Helper()
 	list := must.Get(h.UnreleasedMoves(h.t.Context(), today.Add(24*time.Hour), 100_000))(h.t)
-	var own []order.StockMove
-	for _, m := range list {
-		if m.GoodsID == goodsID {
-			own = append(own, m)
-		}
-	}
-	return own
+	return slices.DeleteFunc(list, func(m order.StockMove) bool { return m.GoodsID != goodsID })
 }
 
 // requireConflict requires a refusal.

@@ -20,11 +20,10 @@ import (
 // Random operations run against a store and against maps that predict its state.
 func TestStore_MatchesModel(t *testing.T) {
 	t.Parallel()
-	dsn := sqliteFile(t)
-	store := newFixture(t, dsn)
+	store := newFixture(t, sqliteFile(t))
 	rapid.Check(t, func(rt *rapid.T) {
-		units, limit := rapid.Int64Range(1, 12).Draw(rt, "units"),
-			rapid.Int64Range(1, 4).Draw(rt, "limit")
+		units := rapid.Int64Range(1, 12).Draw(rt, "units")
+		limit := rapid.Int64Range(1, 4).Draw(rt, "limit")
 		m := &model{
 			fixture: store, sale: store.exposed(units, limit), now: today,
 			orders: make(map[string]*order.Order), held: make(map[int64]int64),
@@ -68,9 +67,8 @@ func (m *model) batch(rt *rapid.T) {
 		m.optimism.paused.Store(0)
 	}
 	b := batchOf(m.sale.GoodsID, group...)
-	b.Now, b.PayBy = m.now, m.now.Add(
-		time.Duration(rapid.IntRange(0, 5).Draw(rt, "payWithin"))*time.Minute,
-	)
+	payWithin := time.Duration(rapid.IntRange(0, 5).Draw(rt, "payWithin")) * time.Minute
+	b.Now, b.PayBy = m.now, m.now.Add(payWithin)
 	out, err := m.WriteBatch(rt.Context(), b)
 	if adopt, ok := errors.AsType[*orderwriter.AdoptError](err); ok {
 		require.Equal(rt, m.notAdopted(group), adopt.OrderSns)
@@ -87,7 +85,7 @@ func (m *model) batch(rt *rapid.T) {
 	m.wrote(rt, b, out)
 }
 
-// strangers are the numbers of older epochs that have no row.
+// notAdopted are the numbers of older epochs that have no row.
 func (m *model) notAdopted(group []reservation.OrderLine) []string {
 	var sns []string
 	for _, l := range group {
@@ -103,9 +101,7 @@ func (m *model) notAdopted(group []reservation.OrderLine) []string {
 // wrote works out what a batch must have done, line by line.
 func (m *model) wrote(rt *rapid.T, b orderwriter.Batch, out order.Outcome) {
 	judged := make(map[string]bool)
-	created, failed, existing := []string(
-		nil,
-	), map[string]order.FailureReason{}, map[string]order.Status{}
+	created, failed, existing := []string(nil), map[string]order.FailureReason{}, map[string]order.Status{}
 	for _, l := range b.Lines {
 		known := m.orders[l.OrderSn]
 		switch {

@@ -37,7 +37,6 @@ type Store struct {
 // MySQL may be down: connections are made when they are needed.
 func Open(ctx context.Context, dsn string, opts Options) (*Store, error) {
 	open := openMySQL
-	// A DSN of MySQL never begins with these: it begins with a user or a protocol.
 	if strings.HasPrefix(dsn, "sqlite:") || strings.HasPrefix(dsn, "file:") {
 		open = openSQLite
 	}

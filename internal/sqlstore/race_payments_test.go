@@ -32,17 +32,19 @@ type raceFixture struct {
 	lines []reservation.OrderLine
 }
 
-// newRaceFixture writes an order of one unit per race; the i-th is due i milliseconds after the
-// hour.
-func newRaceFixture(t *testing.T) *raceFixture {
+// newRaceFixture writes an order of one unit per race, so many in a batch. The i-th batch is due i
+// milliseconds after the hour.
+func newRaceFixture(t *testing.T, together int) *raceFixture {
 	t.Helper()
 	h := newFixture(t, env.MariaDB(t).NewDatabase(t))
 	a := &raceFixture{fixture: h, sale: h.exposed(int64(*races), 1)}
 	a.lines = h.lines(a.sale, *races)
-	for i, l := range a.lines {
-		b := batchOf(a.sale.GoodsID, l)
-		b.PayBy = a.payBy(i)
+	due := 0
+	for part := range slices.Chunk(a.lines, together) {
+		b := batchOf(a.sale.GoodsID, part...)
+		b.PayBy = a.payBy(due)
 		h.write(b)
+		due++
 	}
 	return a
 }
@@ -87,11 +89,8 @@ func (a *raceFixture) race(steps func(i int) []func(context.Context) error) {
 func (a *raceFixture) payments() map[string][]paymentRow {
 	a.t.Helper()
 	var rows []paymentRow
-	require.NoError(
-		a.t,
-		a.read(a.t.Context()).Where("goods_id = ?", a.sale.GoodsID).Order("payment_id").Find(&rows).
-			Error,
-	)
+	q := a.read(a.t.Context()).Where("goods_id = ?", a.sale.GoodsID).Order("payment_id")
+	require.NoError(a.t, q.Find(&rows).Error)
 	of := make(map[string][]paymentRow)
 	for _, r := range rows {
 		of[r.OrderSn] = append(of[r.OrderSn], r)
@@ -138,7 +137,7 @@ func (a *raceFixture) requireOutcome(
 // Of a payment and a cancel at the same moment exactly one succeeds, and the other is refused.
 func TestRace_PaymentAgainstCancel(t *testing.T) {
 	t.Parallel()
-	a := newRaceFixture(t)
+	a := newRaceFixture(t, *races)
 	var mu sync.Mutex
 	paid, cancelled := map[string]bool{}, map[string]bool{}
 	a.race(func(i int) []func(context.Context) error {
@@ -178,7 +177,7 @@ func TestRace_PaymentAgainstCancel(t *testing.T) {
 // At most one payment is kept, and repeated callbacks get the same answer.
 func TestRace_CallbackAgainstExpiry(t *testing.T) {
 	t.Parallel()
-	a := newRaceFixture(t)
+	a := newRaceFixture(t, 1)
 	var mu sync.Mutex
 	answers := map[string]map[payment.State]bool{}
 	a.race(func(i int) []func(context.Context) error {

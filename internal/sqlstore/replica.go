@@ -62,7 +62,7 @@ func (s *Store) readReplica(ctx context.Context, read func(q *gorm.DB) error) er
 	if err == nil || ctx.Err() != nil {
 		return err
 	}
-	// Whoever reads next must not wait for the replica's timeout as well.
+	// The next reader must not wait for the replica's timeout as well.
 	c.skipUntil.Store(time.Now().Add(replicaBackoff).UnixNano())
 	return read(s.read(ctx))
 }

@@ -39,7 +39,7 @@ type saleRow struct {
 func (saleRow) TableName() string { return "sales" }
 
 // rowOfSale leaves out what only this package knows: the rebuild token, and when the sale was
-// closed and retired. Whoever updates a row takes them from the locked one.
+// closed and retired. An update takes them from the locked row.
 func rowOfSale(s seckill.Sale) saleRow {
 	return saleRow{
 		GoodsID: s.GoodsID, MerchantID: s.MerchantID, Title: s.Title, Price: s.Price,

@@ -94,7 +94,7 @@ func newestSales(q *gorm.DB, below int64, limit int) *gorm.DB {
 	return q.Where("bucket = 0 AND goods_id < ?", below).Order("goods_id DESC").Limit(limit)
 }
 
-// findSale reads a row without a lock; what it returns may change before the caller acts on it.
+// findSale reads a row without a lock. The row may change before the caller acts on it.
 func findSale(q *gorm.DB, goodsID int64) (saleRow, error) {
 	return take[saleRow](q.Where("goods_id = ?", goodsID), seckill.ErrNoSuchGoods)
 }

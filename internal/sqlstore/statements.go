@@ -25,7 +25,7 @@ func inTx[T any](
 		return err
 	})
 	if err != nil {
-		var none T // what was rolled back must not pass for a result
+		var none T // the transaction was rolled back, so there is no result
 		return none, wrapError(op, err)
 	}
 	return result, nil

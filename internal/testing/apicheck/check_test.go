@@ -18,8 +18,10 @@ func exchange(change func(x *Exchange)) Exchange {
 		Method: "POST", URL: &url.URL{Path: "/0f343b0931126a20f133d67c2b018a3b/decrStock"},
 		Header: http.Header{"Content-Type": {"application/json"}},
 		Sent:   []byte(`{"goodsId":"248171519795200123","decrStock":1}`), Status: 202,
-		Answer: http.Header{"Content-Type": {"application/json; charset=utf-8"},
-			"X-Request-Id": {"a"}},
+		Answer: http.Header{
+			"Content-Type": {"application/json; charset=utf-8"},
+			"X-Request-Id": {"a"},
+		},
 		Got: []byte(`{"code":202,"reason":"QUEUED","message":"queued","data":{"orderSn":"06cq"},"requestId":"a"}`),
 	}
 	change(&x)
