@@ -20,11 +20,12 @@ import (
 // dies writes an order of a buyer as failed, as the consumer does, and gives its number and the id
 // of its dead letter.
 func (h *fixture) dies(goods string, buyer, quantity int64) (sn, deadLetterID string) {
-	h.t.Helper()
 	id := h.id(goods)
 	sn = must.Get(h.minter().Mint(id, 1))(h.t)
-	line := reservation.OrderLine{OrderSn: sn, BuyerID: buyer, Quantity: quantity, Name: "Ann Lee",
-		Phone: "+4479460123456"}
+	line := reservation.OrderLine{
+		OrderSn: sn, BuyerID: buyer, Quantity: quantity, Name: "Ann Lee",
+		Phone: "+4479460123456",
+	}
 	_, err := h.Store.WriteFailed(h.t.Context(), id, line, 1, order.FailedUnwritten,
 		order.DeadLetter{Origin: "seckill.orders.1"}, time.Now())
 	require.NoError(h.t, err)
@@ -37,7 +38,6 @@ func (h *fixture) dies(goods string, buyer, quantity int64) (sn, deadLetterID st
 type deadLetter struct{ ID, OrderSn, GoodsID, Reason, Origin string }
 
 func (h *fixture) deadLetters() []deadLetter {
-	h.t.Helper()
 	r := h.does(operator(), "GET", "/admin/dead-letters?limit=100", "")
 	require.NotContains(h.t, r.raw, "Ann")
 	return dataOf[struct{ Items []deadLetter }](h.t, r).Items
@@ -115,15 +115,20 @@ func TestDeadLetters_AreForOperatorsOnly(t *testing.T) {
 	_, id := h.dies(goods, 1, 1)
 	require.NoError(t, h.Store.AddDeadLetter(t.Context(),
 		order.DeadLetter{Reason: order.FailedMalformed, Origin: "q", Body: []byte("\xff")}))
-	for _, c := range [][2]string{{"GET", ""}, {"POST", "/" + id + "/requeue"},
-		{"DELETE", "/" + id}} {
+	for _, c := range [][2]string{
+		{"GET", ""},
+		{"POST", "/" + id + "/requeue"},
+		{"DELETE", "/" + id},
+	} {
 		for _, who := range []seckill.Actor{buyer(1), merchant()} {
 			h.refuses("FORBIDDEN", who, c[0], "/admin/dead-letters"+c[1], "")
 		}
 		h.refuses("UNAUTHENTICATED", seckill.Actor{}, c[0], "/admin/dead-letters"+c[1], "")
 	}
-	for _, none := range []string{"x", strings.Repeat("0", 36),
-		"01a1fc15-9a10-78e6-83a6-b45fac893a06"} {
+	for _, none := range []string{
+		"x", strings.Repeat("0", 36),
+		"01a1fc15-9a10-78e6-83a6-b45fac893a06",
+	} {
 		h.refuses("NOT_FOUND", operator(), "POST", "/admin/dead-letters/"+none+"/requeue", "")
 	}
 	for _, d := range h.deadLetters() {

@@ -43,14 +43,12 @@ type fixture struct {
 
 // open lets the test run beside others: its servers are its own, and mostly it waits for workers.
 func open(t *testing.T) *fixture {
-	t.Helper()
 	t.Parallel()
 	return openWith(t, 15*time.Minute)
 }
 
 // openWith gives an unpaid order so much time.
 func openWith(t *testing.T, paymentTimeout time.Duration) *fixture {
-	t.Helper()
 	h := openIdle(t, paymentTimeout)
 	h.work()
 	return h
@@ -60,7 +58,6 @@ var secret = []byte("a secret that only the tests know, long enough")
 
 // openIdle is a fixture whose workers do not work yet.
 func openIdle(t *testing.T, paymentTimeout time.Duration) *fixture {
-	t.Helper()
 	h := &fixture{t: t, bank: &bank{}, data: t.TempDir(), log: &safeLog{}}
 	log := slog.New(slog.NewTextHandler(h.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	up := must.Get(embedded.Start(t.Context(), h.data, 0, log))(t)
@@ -145,7 +142,6 @@ type reply struct {
 
 // dataOf is the data of an answer.
 func dataOf[T any](t *testing.T, r reply) (data T) {
-	t.Helper()
 	require.NoError(t, json.Unmarshal(r.Data, &data), r.raw)
 	return data
 }
@@ -160,7 +156,6 @@ func buyer(id int64) seckill.Actor {
 func (h *fixture) request(
 	who seckill.Actor, method, target, body string, header ...string,
 ) *http.Request {
-	h.t.Helper()
 	req := must.Get(http.NewRequestWithContext(h.t.Context(), method, h.url+target,
 		strings.NewReader(body)))(h.t)
 	if who.ID != 0 {
@@ -174,7 +169,6 @@ func (h *fixture) request(
 }
 
 func (h *fixture) as(who seckill.Actor, method, target, body string, header ...string) reply {
-	h.t.Helper()
 	res := must.Get(h.client.Do(h.request(who, method, target, body, header...)))(h.t)
 	defer func() { _ = res.Body.Close() }()
 	raw := must.Get(io.ReadAll(res.Body))(h.t)
@@ -187,7 +181,6 @@ func (h *fixture) as(who seckill.Actor, method, target, body string, header ...s
 
 // does makes a request that must be answered with 200.
 func (h *fixture) does(who seckill.Actor, method, target, body string, header ...string) reply {
-	h.t.Helper()
 	r := h.as(who, method, target, body, header...)
 	require.Equal(h.t, http.StatusOK, r.Status, "%s %s of %+v: %s", method, target, who, r.raw)
 	return r
@@ -197,7 +190,6 @@ func (h *fixture) does(who seckill.Actor, method, target, body string, header ..
 func (h *fixture) refuses(
 	reason string, who seckill.Actor, method, target, body string, header ...string,
 ) reply {
-	h.t.Helper()
 	r := h.as(who, method, target, body, header...)
 	require.Equal(h.t, reason, r.Reason, "%s %s of %+v: %s", method, target, who, r.raw)
 	return r
@@ -205,14 +197,12 @@ func (h *fixture) refuses(
 
 // id is the number of a goods.
 func (h *fixture) id(goods string) int64 {
-	h.t.Helper()
 	id := must.Get(strconv.ParseInt(goods, 10, 64))(h.t)
 	return id
 }
 
 // draft puts up a sale that is on as soon as it is exposed.
 func (h *fixture) draft(units, limit string) string {
-	h.t.Helper()
 	now := time.Now().UTC()
 	r := h.as(merchant(), "POST", "/admin/sales", fmt.Sprintf(
 		`{"title":"a kettle","price":1999,"stock":%s,"perBuyerLimit":%s,"startAt":%q,"endAt":%q}`,
@@ -224,7 +214,6 @@ func (h *fixture) draft(units, limit string) string {
 
 // exposed puts up a sale and shows it.
 func (h *fixture) exposed(units, limit string) string {
-	h.t.Helper()
 	goods := h.draft(units, limit)
 	h.does(merchant(), "POST", "/admin/sales/"+goods+"/expose", "")
 	return goods
@@ -232,7 +221,6 @@ func (h *fixture) exposed(units, limit string) string {
 
 // tries walks a buyer through both steps and gives the last answer.
 func (h *fixture) tries(who seckill.Actor, goods, quantity string) reply {
-	h.t.Helper()
 	r := h.as(who, "POST", "/randomPath?goodsId="+goods, "")
 	if r.Status != http.StatusOK {
 		return r
@@ -244,7 +232,6 @@ func (h *fixture) tries(who seckill.Actor, goods, quantity string) reply {
 
 // buys walks a buyer to an order that is written.
 func (h *fixture) buys(who seckill.Actor, goods, quantity string) string {
-	h.t.Helper()
 	r := h.tries(who, goods, quantity)
 	require.Equal(h.t, http.StatusAccepted, r.Status, r.raw)
 	sn := dataOf[struct{ OrderSn string }](h.t, r).OrderSn
@@ -254,27 +241,23 @@ func (h *fixture) buys(who seckill.Actor, goods, quantity string) string {
 
 // becomes waits until an order has a status.
 func (h *fixture) becomes(who seckill.Actor, sn, status string) {
-	h.t.Helper()
 	h.eventually(func() bool {
 		return strings.Contains(h.as(who, "GET", "/orders/"+sn, "").raw, `"status":"`+status+`"`)
 	}, sn+" never became "+status)
 }
 
 func (h *fixture) eventually(is func() bool, what string) {
-	h.t.Helper()
 	require.Eventually(h.t, is, time.Minute, 10*time.Millisecond, what)
 }
 
 // ledger is what the API says of a sale's units: available, pending, sold.
 func (h *fixture) ledger(goods string) seckill.Ledger {
-	h.t.Helper()
 	return dataOf[seckill.Ledger](h.t,
 		h.does(merchant(), "GET", "/admin/sales/"+goods+"/ledger", ""))
 }
 
 // exact waits until a sale's books stand as said, in Redis and in MySQL.
 func (h *fixture) exact(goods string, total, available, sold int64) {
-	h.t.Helper()
 	want := seckill.Ledger{
 		Total: total, Available: available, Sold: sold, Balanced: true, Epoch: 1,
 		Database: seckill.Database{Stock: available, Active: sold},

@@ -43,7 +43,6 @@ func TestHealth_NodeIsReadyWhileSomeMasterIs(t *testing.T) {
 	parts.RedisStore = redisstore.New(client, redisstore.Options{})
 	health := app.NewHealth(parts)
 	becomes := func(wanted bool, word string) {
-		t.Helper()
 		require.Eventually(t, func() bool {
 			ready, answered := health.Ready(context.WithoutCancel(t.Context()))
 			return ready == wanted && answered["redis"] == word

@@ -71,7 +71,6 @@ type paid struct{ PaymentID, State, Reason, OrderStatus string }
 
 // callback sends what the provider would send.
 func (h *fixture) callback(id, sn string, amount int) (reply, paid) {
-	h.t.Helper()
 	body := fmt.Sprintf(`{"paymentId":%q,"orderSn":%q,"amount":%d}`, id, sn, amount)
 	signer := must.Get(paymentprovider.NewSigner(secret, time.Now))(h.t)
 	timestamp, signature := signer.Sign([]byte(body))
@@ -118,8 +117,10 @@ func TestPaymentCallback_LatePaymentIsKeptForARefund(t *testing.T) {
 	require.Zero(t, h.bank.charges, "no money is taken for what can't be paid")
 	for range 2 {
 		_, p := h.callback("p-late", sn, 1999)
-		require.Equal(t, paid{PaymentID: "p-late", State: "refunding", Reason: "EXPIRED",
-			OrderStatus: "expired"}, p)
+		require.Equal(t, paid{
+			PaymentID: "p-late", State: "refunding", Reason: "EXPIRED",
+			OrderStatus: "expired",
+		}, p)
 	}
 	h.eventually(func() bool {
 		return strings.Contains(h.log.String(), "payment not refunded, will retry")
@@ -145,8 +146,10 @@ func TestPayment_CancelMeanwhileIsRefunded(t *testing.T) {
 		_, p = h.callback(sn, sn, 1999)
 		return p.State == "refunded"
 	}, "never marked")
-	require.Equal(t, paid{PaymentID: sn, State: "refunded", Reason: "CANCELLED",
-		OrderStatus: "cancelled"}, p)
+	require.Equal(t, paid{
+		PaymentID: sn, State: "refunded", Reason: "CANCELLED",
+		OrderStatus: "cancelled",
+	}, p)
 	require.Equal(t, 1, h.bank.gave(sn))
 	h.exact(goods, 5, 5, 0)
 }

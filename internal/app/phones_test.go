@@ -17,7 +17,6 @@ import (
 
 // everything is all that Redis holds, as text.
 func (h *fixture) everything() string {
-	h.t.Helper()
 	var all strings.Builder
 	keys := must.Get(h.Redis.Keys(h.t.Context(), "*").Result())(h.t)
 	for _, key := range keys {
@@ -36,7 +35,6 @@ func (h *fixture) everything() string {
 
 // files is all that the data directory holds, byte for byte.
 func (h *fixture) files() string {
-	h.t.Helper()
 	var all strings.Builder
 	err := filepath.WalkDir(h.data, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {

@@ -30,7 +30,6 @@ type stream struct {
 }
 
 func (h *fixture) stream(who seckill.Actor, sn string, header ...string) stream {
-	h.t.Helper()
 	res := must.Get(h.client.Do(h.request(who, "GET", "/orders/"+sn+"/events", "", header...)))(h.t)
 	h.t.Cleanup(func() { _ = res.Body.Close() })
 	return stream{res, bufio.NewScanner(res.Body)}
@@ -151,16 +150,19 @@ func TestOrderEvents_ReachTwoThousandStreams(t *testing.T) {
 
 // written writes orders as the consumer does, one of each buyer.
 func (h *fixture) written(goodsID int64, n int, first int64) []string {
-	h.t.Helper()
 	sns := make([]string, 0, n)
 	for len(sns) < n {
-		b := orderwriter.Batch{GoodsID: goodsID, Epochs: map[string]int64{}, Now: time.Now(),
-			PayBy: time.Now().Add(time.Hour)}
+		b := orderwriter.Batch{
+			GoodsID: goodsID, Epochs: map[string]int64{}, Now: time.Now(),
+			PayBy: time.Now().Add(time.Hour),
+		}
 		for range min(500, n-len(sns)) {
 			sn := must.Get(h.minter().Mint(goodsID, 1))(h.t)
 			b.Lines = append(b.Lines,
-				reservation.OrderLine{OrderSn: sn, BuyerID: first + int64(len(sns)), Quantity: 1,
-					Name: "=cmd()", Phone: "+49301234"})
+				reservation.OrderLine{
+					OrderSn: sn, BuyerID: first + int64(len(sns)), Quantity: 1,
+					Name: "=cmd()", Phone: "+49301234",
+				})
 			b.Epochs[sn], sns = 1, append(sns, sn)
 		}
 		_, err := h.Store.WriteBatch(h.t.Context(), b)

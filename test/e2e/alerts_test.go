@@ -29,7 +29,6 @@ type ruleFile struct {
 }
 
 func alerts(t *testing.T) ruleFile {
-	t.Helper()
 	var rules ruleFile
 	read(t, rulesFile, &rules)
 	require.NotEmpty(t, rules.Groups)
@@ -83,7 +82,6 @@ func TestAlerts_EachHasRunbookAndTest(t *testing.T) {
 
 // impatientRules are the rules with a test's patience.
 func impatientRules(t *testing.T) string {
-	t.Helper()
 	text := must.Get(os.ReadFile(rulesFile))(t)
 	quick := strings.NewReplacer("for: 30s", "for: 1s", "for: 15s", "for: 1s", "for: 1m", "for: 1s",
 		"[1m]", "[5s]", "> 60", "> 6").Replace(string(text))

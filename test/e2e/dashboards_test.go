@@ -29,7 +29,6 @@ type dashboard struct {
 }
 
 func dashboards(t *testing.T) []dashboard {
-	t.Helper()
 	files := must.Get(filepath.Glob(grafana + "dashboards/*.json"))(t)
 	require.NotEmpty(t, files)
 	var all []dashboard
@@ -82,7 +81,6 @@ func TestDashboards_AreProvisioned(t *testing.T) {
 }
 
 func read(t *testing.T, file string, into any) {
-	t.Helper()
 	text := must.Get(os.ReadFile(file))(t)
 	require.NoError(t, yaml.Unmarshal(text, into), file)
 }

@@ -21,7 +21,6 @@ import (
 // exportRows is how many orders are exported: SECKILL_TEST_EXPORT_ROWS, or what a CI run has time
 // for.
 func exportRows(t *testing.T) int {
-	t.Helper()
 	text := os.Getenv("SECKILL_TEST_EXPORT_ROWS")
 	if text == "" {
 		return 50_000
@@ -60,12 +59,13 @@ type exported struct {
 }
 
 func export(t *testing.T, r *installation.Installation, goods string) exported {
-	t.Helper()
 	proc := fmt.Sprintf("/proc/%d/", r.APIs[0].Pid())
 	// proc(5): 5 sets the peak back to what is used now
 	require.NoError(t, os.WriteFile(proc+"clear_refs", []byte("5"), 0))
-	token := must.Get(r.Tokens.Sign(seckill.Actor{ID: installation.MerchantID,
-		Role: seckill.Merchant},
+	token := must.Get(r.Tokens.Sign(seckill.Actor{
+		ID:   installation.MerchantID,
+		Role: seckill.Merchant,
+	},
 		time.Hour))(t)
 	req := must.Get(http.NewRequestWithContext(t.Context(), http.MethodGet,
 		r.Base(0)+"/admin/sales/"+goods+"/orders?format=csv", nil))(t)
@@ -90,7 +90,6 @@ func export(t *testing.T, r *installation.Installation, goods string) exported {
 
 // peakRSS reads VmHWM, in KiB.
 func peakRSS(t *testing.T, proc string) int {
-	t.Helper()
 	status := must.Get(os.ReadFile(proc + "status"))(t)
 	_, after, found := strings.Cut(string(status), "VmHWM:")
 	require.True(t, found)
@@ -101,7 +100,6 @@ func peakRSS(t *testing.T, proc string) int {
 // fillOrders writes cancelled orders of a goods straight into MySQL: they hold no units, so the
 // sale's books stay right.
 func fillOrders(t *testing.T, r *installation.Installation, goods string, n int) {
-	t.Helper()
 	db := must.Get(sql.Open("mysql", r.DSN))(t)
 	defer db.Close()
 	const chunk = 1000

@@ -12,13 +12,11 @@ import (
 
 // event reads how often a node's limiter of random paths counted something.
 func event(t *testing.T, p *installation.Program, name string) float64 {
-	t.Helper()
 	return sample(t, p, `seckill_limiter_events_total{event="`+name+`",rule="randomPath"} `)
 }
 
 // sample reads a program's metric by the beginning of its line; 0 where there is none yet.
 func sample(t *testing.T, p *installation.Program, line string) float64 {
-	t.Helper()
 	_, rest, found := strings.Cut(scrape(t, p), "\n"+line)
 	if !found {
 		return 0
@@ -30,6 +28,5 @@ func sample(t *testing.T, p *installation.Program, line string) float64 {
 
 // peakMB is the most memory that a process has had resident, in MB.
 func peakMB(t *testing.T, p *installation.Program) float64 {
-	t.Helper()
 	return float64(peakRSS(t, fmt.Sprintf("/proc/%d/", p.Pid()))) * 1024 / 1e6
 }

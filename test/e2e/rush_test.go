@@ -25,14 +25,12 @@ type rushed struct {
 // rushOn lets buyers rush a new sale over all of the installation's APIs, and waits until
 // everything is written.
 func rushOn(t *testing.T, r *installation.Installation, units, limit int64, p buyers.Plan) rushed {
-	t.Helper()
 	return rushFor(t, r, r.PutUp(t, units, limit), p)
 }
 
 // rushFor is rushOn with a sale that is there. Buyers ask again where their connection breaks, as a
 // server that closes an idle one may have it: a POST is not sent twice by itself.
 func rushFor(t *testing.T, r *installation.Installation, goods string, p buyers.Plan) rushed {
-	t.Helper()
 	p.GoodsID, p.Token, p.Base, p.RetryErrors = goods, r.BuyerToken, "", true
 	p.WrapClient = func(c *http.Client) *http.Client { return apicheck.Client(t, c) }
 	p.Bases = r.Bases()
@@ -49,7 +47,6 @@ func rushFor(t *testing.T, r *installation.Installation, goods string, p buyers.
 func settled(
 	t *testing.T, r *installation.Installation, goods string, report buyers.Report,
 ) rushed {
-	t.Helper()
 	got := rushed{report, r.Drained(t, goods, time.Minute), r.Facts(t, goods)}
 	sns := r.OrderSns(t, goods)
 	for _, result := range report.Results {
@@ -64,7 +61,6 @@ func settled(
 
 // exact checks that everything was sold and every place says the same.
 func (r rushed) exact(t *testing.T, units, orders, buyers int64) {
-	t.Helper()
 	require.Zero(t, r.report.Sum(func(result buyer.Result) int {
 		return result.Unavailable
 	}), "answers of 503")
@@ -73,7 +69,6 @@ func (r rushed) exact(t *testing.T, units, orders, buyers int64) {
 
 // gone is exact, where buyers may have been answered 503.
 func (r rushed) gone(t *testing.T, units, orders, buyers int64) {
-	t.Helper()
 	require.Zero(t, r.report.Sum(func(result buyer.Result) int {
 		return result.ServerErrors
 	}), "answers of 5xx")
@@ -90,7 +85,6 @@ func (r rushed) gone(t *testing.T, units, orders, buyers int64) {
 
 // sellOut sells a sale out to three times as many buyers.
 func sellOut(t *testing.T, r *installation.Installation) (goods string) {
-	t.Helper()
 	got := r.PutUp(t, 200, 1)
 	sold := rushFor(t, r, got, buyers.Plan{Buyers: 600, Concurrency: 50})
 	require.Equal(t, 200, sold.report.Count(buyer.Won))

@@ -84,7 +84,6 @@ func spentBy(t *testing.T, r *installation.Installation) (sum time.Duration) {
 // older closes the sale while many read it on every node, and gives how long after the close was
 // answered a read that began then was still answered with the state before.
 func (c *crowd) older(t *testing.T) time.Duration {
-	t.Helper()
 	var mu sync.Mutex
 	var closed, latest time.Time
 	stop := make(chan struct{})
@@ -128,7 +127,6 @@ func (c *crowd) older(t *testing.T) time.Duration {
 
 // used is the processor time of a process so far.
 func used(t *testing.T, p *installation.Program) time.Duration {
-	t.Helper()
 	text := must.Get(os.ReadFile("/proc/" + strconv.Itoa(p.Pid()) + "/stat"))(t)
 	_, after, _ := strings.Cut(string(text), ") ")
 	fields := strings.Fields(after)

@@ -36,10 +36,11 @@ type crowd struct {
 // bearable is a rate that makes a limiter bite for most of a rush: a quarter of the purchases that
 // these nodes take, and no more than mostRate.
 func bearable(t *testing.T, r *installation.Installation) float64 {
-	t.Helper()
 	const count = 600
-	p := buyers.Plan{GoodsID: r.PutUp(t, count, 1), Buyers: count, Concurrency: 100,
-		Token: r.BuyerToken, RetryErrors: true}
+	p := buyers.Plan{
+		GoodsID: r.PutUp(t, count, 1), Buyers: count, Concurrency: 100,
+		Token: r.BuyerToken, RetryErrors: true,
+	}
 	p.Bases = r.Bases()
 	report := must.Get(buyers.Run(t.Context(), p))(t)
 	return math.Floor(min(mostRate, count/report.Took.Seconds()/4))
@@ -48,21 +49,24 @@ func bearable(t *testing.T, r *installation.Installation) float64 {
 func begin(
 	t *testing.T, r *installation.Installation, units int64, rate float64, p buyers.Plan,
 ) *crowd {
-	t.Helper()
 	c := &crowd{Installation: r, rate: rate, over: make(chan struct{})}
 	now := time.Now()
 	c.goods = must.Get(r.Merchant(t).PutUp(t.Context(), apiclient.NewSale{
 		Title: "a kettle", Price: 1999, Stock: units, StartAt: now.Add(-time.Minute).UTC(),
 		EndAt: now.Add(time.Hour).UTC(), PerBuyerLimit: 1,
-		Rate: &apiclient.Rate{PermitsPerSecond: rate, MaxBurstSeconds: 1,
-			MaxWaitMillis: waiting.Milliseconds()},
+		Rate: &apiclient.Rate{
+			PermitsPerSecond: rate, MaxBurstSeconds: 1,
+			MaxWaitMillis: waiting.Milliseconds(),
+		},
 	}))(t)
 	var nodes []string
 	for _, p := range r.APIs {
 		nodes = append(nodes, p.Addr)
 	}
-	direct := apiclient.NewHTTPWith(apiclient.HTTPOptions{Conns: p.Concurrency,
-		Timeout: 10 * time.Second, LoopbackOnly: true})
+	direct := apiclient.NewHTTPWith(apiclient.HTTPOptions{
+		Conns:   p.Concurrency,
+		Timeout: 10 * time.Second, LoopbackOnly: true,
+	})
 	c.balancer = newBalancer(direct.Transport, nodes...)
 	p.GoodsID, p.Token, p.Bases, p.RetryErrors, p.CallTimeout = c.goods, r.BuyerToken,
 		[]string{"http://balancer"}, true, 5*time.Second
@@ -81,7 +85,6 @@ func begin(
 // exact checks that every unit was sold once, that each 202 has its order, and that every place
 // says the same.
 func (c *crowd) exact(t *testing.T, units int64) {
-	t.Helper()
 	<-c.over
 	require.NoError(t, c.err)
 	got := settled(t, c.Installation, c.goods, c.report)
@@ -91,7 +94,6 @@ func (c *crowd) exact(t *testing.T, units int64) {
 
 // polite checks that nobody met a 5xx but a 503 that says when to come again.
 func (c *crowd) polite(t *testing.T) {
-	t.Helper()
 	seen := c.balancer.seen()
 	for status, n := range seen.reasons {
 		require.False(t, status >= 500 && status != http.StatusServiceUnavailable,
@@ -103,7 +105,6 @@ func (c *crowd) polite(t *testing.T) {
 // bounded checks the limiter over all nodes that ever were: it had to turn buyers away, and what
 // Redis did not decide in time is counted apart.
 func (c *crowd) bounded(t *testing.T, undecided float64) {
-	t.Helper()
 	seen, allowance := c.balancer.seen(), c.rate+float64(len(c.APIs)*leases)+undecided
 	t.Logf("%d requests in %s at %.0f/s: %d paths, at most %.0f beyond rate × T (allowed %.0f, %.0f undecided), %d answers of 429, answers %v, %d broken",
 		seen.asked, c.report.Took.Round(time.Millisecond), c.rate, len(seen.paths),
@@ -115,7 +116,6 @@ func (c *crowd) bounded(t *testing.T, undecided float64) {
 
 // until waits for the moment at which so many paths have been given.
 func (c *crowd) until(t *testing.T, paths int64) {
-	t.Helper()
 	require.Eventually(t, func() bool {
 		return int64(len(c.balancer.seen().paths)) >= paths
 	}, time.Minute, 5*time.Millisecond)

@@ -21,7 +21,6 @@ import (
 // ctl runs seckillctl against an installation, reads what it prints into data (where it ends well),
 // and gives its exit code.
 func ctl(t *testing.T, r *installation.Installation, data any, args ...string) int {
-	t.Helper()
 	out, err := installation.Try(t, "seckillctl", []string{
 		"SECKILL_MYSQL_DSN=" + r.DSN, "SECKILL_REDIS_ADDRS=" + r.Redis.Addr(), "SECKILL_AMQP_URL=" +
 			r.AMQP,

@@ -35,7 +35,6 @@ type standalone struct {
 }
 
 func startStandalone(t *testing.T, data string) standalone {
-	t.Helper()
 	p := installation.StartProgram(t, "standalone", "SECKILL_HTTP_ADDR", nil, "-data", data)
 	secret := must.Get(os.ReadFile(filepath.Join(data, "jwt-secret")))(t)
 	tokens := must.Get(auth.New(secret, 0, time.Now))(t)
@@ -43,10 +42,11 @@ func startStandalone(t *testing.T, data string) standalone {
 }
 
 func (s standalone) as(t *testing.T, role seckill.Role, id int64) apiclient.Client {
-	t.Helper()
 	token := must.Get(s.tokens.Sign(seckill.Actor{ID: id, Role: role}, time.Hour))(t)
-	return apiclient.Client{Base: "http://" + s.Addr, Token: token,
-		HTTP: apicheck.Client(t, apiclient.NewHTTP(4))}
+	return apiclient.Client{
+		Base: "http://" + s.Addr, Token: token,
+		HTTP: apicheck.Client(t, apiclient.NewHTTP(4)),
+	}
 }
 
 func (s standalone) buyerToken(id int64) (string, error) {

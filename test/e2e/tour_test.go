@@ -26,7 +26,6 @@ type step struct {
 
 // steps reads the tour's consoles.
 func steps(t *testing.T, text string) []step {
-	t.Helper()
 	var all []step
 	inside := false
 	for i, line := range strings.Split(text, "\n") {
@@ -62,7 +61,6 @@ const (
 )
 
 func startShell(t *testing.T, program []string, env ...string) *shell {
-	t.Helper()
 	cmd := exec.CommandContext(t.Context(), program[0], program[1:]...)
 	cmd.Dir, cmd.Env = filepath.Join("..", ".."), append(os.Environ(), env...)
 	in := must.Get(cmd.StdinPipe())(t)

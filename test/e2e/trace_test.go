@@ -29,8 +29,10 @@ func tracePurchase(t *testing.T, r *installation.Installation, c *collector.Coll
 	buy(t, r, goods, 1)
 	r.Drained(t, goods, time.Minute)
 
-	steps := []string{"POST /:randomPath/decrStock", "reserve in Redis", "publish to RabbitMQ",
-		"write a batch", "commit in MySQL"}
+	steps := []string{
+		"POST /:randomPath/decrStock", "reserve in Redis", "publish to RabbitMQ",
+		"write a batch", "commit in MySQL",
+	}
 	require.Eventually(t, func() bool {
 		for _, step := range append(steps, "settle in Redis") {
 			if len(c.Named(step)) == 0 {
@@ -82,7 +84,6 @@ func traceRush(t *testing.T, r *installation.Installation, c *collector.Collecto
 // connected waits until the API is connected to RabbitMQ. A node serves buyers without it after a
 // while.
 func connected(t *testing.T, r *installation.Installation) {
-	t.Helper()
 	require.Eventually(t, func() bool {
 		return strings.Contains(scrape(t, r.APIs[0]), "seckill_publisher_up 1")
 	},

@@ -31,7 +31,6 @@ func TestEdge_BeforeTheRealAPI(t *testing.T) {
 // before is the deployed site before an installation; everybody comes from an exempt address unless
 // a test says otherwise.
 func before(t *testing.T, r *installation.Installation) site {
-	t.Helper()
 	return site{
 		"upstream.conf": "upstream api { server " + r.APIs[0].Addr + "; server " + r.APIs[1].Addr +
 			"; keepalive 16; }\n",
@@ -48,7 +47,6 @@ func before(t *testing.T, r *installation.Installation) site {
 func sale(
 	t *testing.T, r *installation.Installation, units int64, starts time.Time, rate *apiclient.Rate,
 ) string {
-	t.Helper()
 	goods := must.Get(r.Merchant(t).PutUp(t.Context(), apiclient.NewSale{
 		Title: `"rate":{"permitsPerSecond":1}`, Price: 1, Stock: units, StartAt: starts.UTC(),
 		EndAt: starts.Add(time.Hour).UTC(), PerBuyerLimit: 1, Rate: rate,
@@ -104,8 +102,10 @@ func operatorsRate(t *testing.T, r *installation.Installation, e *edge) {
 	}
 	limited(t, e.path(goods, buyerHeaders(t, 1)...))
 	require.NoError(t, r.Operator(t).Do(t.Context(), "PUT", "/admin/limiters/randomPath/"+goods,
-		map[string]any{"algorithm": "token_bucket", "permitsPerSecond": 1000,
-			"maxBurstSeconds": 3600}, &struct{}{}))
+		map[string]any{
+			"algorithm": "token_bucket", "permitsPerSecond": 1000,
+			"maxBurstSeconds": 3600,
+		}, &struct{}{}))
 	e.becomes("OK", goods, buyerHeaders(t, 1)...)
 }
 
@@ -113,8 +113,10 @@ func soldOutAndBack(t *testing.T, r *installation.Installation, e *edge) {
 	goods := sale(t, r, 1, time.Now().Add(-time.Minute), nil)
 	first := at(r.Buyer(t, 1), e.base)
 	report := must.Get(buyers.Run(t.Context(),
-		buyers.Plan{Base: e.base, GoodsID: goods, Buyers: 1, Concurrency: 1,
-			Token: r.BuyerToken}))(t)
+		buyers.Plan{
+			Base: e.base, GoodsID: goods, Buyers: 1, Concurrency: 1,
+			Token: r.BuyerToken,
+		}))(t)
 	require.Equal(t, 1, report.Count(buyer.Won))
 	for i := range 20 {
 		a := e.path(goods, buyerHeaders(t, int64(i+2))...)
@@ -146,8 +148,10 @@ func notStarted(t *testing.T, r *installation.Installation, e *edge) {
 func rushThrough(t *testing.T, r *installation.Installation, e *edge) {
 	goods := r.PutUp(t, 300, 1)
 	report := must.Get(buyers.Run(t.Context(),
-		buyers.Plan{Base: e.base, GoodsID: goods, Buyers: 2000, Concurrency: 100, FirstID: 1000,
-			Token: r.BuyerToken}))(t)
+		buyers.Plan{
+			Base: e.base, GoodsID: goods, Buyers: 2000, Concurrency: 100, FirstID: 1000,
+			Token: r.BuyerToken,
+		}))(t)
 	require.Equal(t, 300, report.Count(buyer.Won))
 	require.Zero(t, report.Count(buyer.GaveUp))
 	l := r.Drained(t, goods, time.Minute)

@@ -34,7 +34,6 @@ type composed struct {
 }
 
 func compose(t *testing.T) composed {
-	t.Helper()
 	text := must.Get(os.ReadFile("../../docker-compose.yml"))(t)
 	var c composed
 	// a merged one, overridden
@@ -62,8 +61,10 @@ func TestCompose_EveryServiceIsKeptInBounds(t *testing.T) {
 			}
 		}
 	}
-	for _, name := range []string{"mysql", "redis", "rabbitmq", "migrate", "api", "order-consumer",
-		"nginx", "prometheus", "grafana", "loadtest"} {
+	for _, name := range []string{
+		"mysql", "redis", "rabbitmq", "migrate", "api", "order-consumer",
+		"nginx", "prometheus", "grafana", "loadtest",
+	} {
 		require.Contains(t, c.Services, name)
 	}
 	require.Equal(t, []int{2, 2},

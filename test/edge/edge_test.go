@@ -41,7 +41,6 @@ type answer struct {
 
 // ask makes a request; header fields come in pairs.
 func (e *edge) ask(method, path string, header ...string) answer {
-	e.t.Helper()
 	req := must.Get(http.NewRequestWithContext(e.t.Context(), method, e.base+path,
 		http.NoBody))(e.t)
 	for i := 0; i < len(header); i += 2 {
@@ -53,13 +52,11 @@ func (e *edge) ask(method, path string, header ...string) answer {
 
 // path asks for a random path.
 func (e *edge) path(goods string, header ...string) answer {
-	e.t.Helper()
 	return e.ask(http.MethodPost, "/randomPath?goodsId="+goods, header...)
 }
 
 // becomes waits until a request for a random path is answered with a reason.
 func (e *edge) becomes(reason, goods string, header ...string) {
-	e.t.Helper()
 	require.Eventually(e.t, func() bool {
 		return e.path(goods, header...).Reason == reason
 	}, patience, tick, reason)
@@ -67,7 +64,6 @@ func (e *edge) becomes(reason, goods string, header ...string) {
 
 // crowd makes so many requests at once and counts the answers by reason.
 func (e *edge) crowd(n int, ask func(i int) answer) map[string]int {
-	e.t.Helper()
 	var wait sync.WaitGroup
 	answers := make([]answer, n)
 	for i := range n {
@@ -87,7 +83,6 @@ func countAnswers(answers ...answer) map[string]int {
 
 // limited checks that an answer is the contract's RATE_LIMITED, whole.
 func limited(t *testing.T, a answer) {
-	t.Helper()
 	require.Equal(t, http.StatusTooManyRequests, a.Status, a.body)
 	require.Equal(t, "RATE_LIMITED", a.Reason)
 	require.Equal(t, http.StatusTooManyRequests, a.Code)
@@ -99,7 +94,6 @@ func limited(t *testing.T, a answer) {
 
 // shaped checks what every answer has.
 func shaped(t *testing.T, a answer) {
-	t.Helper()
 	require.NotEmpty(t, a.Message, a.body)
 	require.True(t, strings.HasPrefix(string(a.Data), "{"), a.body)
 	require.Equal(t, []string{a.RequestID}, a.Header.Values("X-Request-Id"))
@@ -119,7 +113,6 @@ type api struct {
 }
 
 func newAPI(t *testing.T) *api {
-	t.Helper()
 	a := &api{}
 	a.says(func(w http.ResponseWriter, _ *http.Request) { envelope(w, http.StatusOK, "OK", `{}`) })
 	a.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -159,7 +152,6 @@ func envelope(w http.ResponseWriter, status int, reason, data string) {
 
 // bearer is a header field with a token of the installation's secret.
 func bearer(t *testing.T, id int64, role seckill.Role) []string {
-	t.Helper()
 	tokens := must.Get(auth.New([]byte(installation.Secret), 0, time.Now))(t)
 	token := must.Get(tokens.Sign(seckill.Actor{ID: id, Role: role, Name: `A "sub":"7" Lee`},
 		time.Hour))(t)
@@ -167,7 +159,6 @@ func bearer(t *testing.T, id int64, role seckill.Role) []string {
 }
 
 func buyerHeaders(t *testing.T, id int64) []string {
-	t.Helper()
 	return bearer(t, id, seckill.Buyer)
 }
 

@@ -14,8 +14,10 @@ import (
 func zones(rate string) string {
 	var b strings.Builder
 	b.WriteString("limit_req_status 429;\n")
-	for key, name := range map[string]string{"$edge_address": "address", "$edge_user": "user",
-		"$edge_goods": "goods", "$server_name": "server"} {
+	for key, name := range map[string]string{
+		"$edge_address": "address", "$edge_user": "user",
+		"$edge_goods": "goods", "$server_name": "server",
+	} {
 		fmt.Fprintf(&b, "limit_req_zone %s zone=%s:1m rate=%s;\n", key, name, rate)
 	}
 	return b.String()
@@ -30,7 +32,6 @@ func limits(lines ...string) string {
 
 // limitedBy is an edge that limits requests for random paths, at the rate rare.
 func limitedBy(t *testing.T, lines ...string) *edge {
-	t.Helper()
 	return start(t, open(newAPI(t).addr()).with("zones.conf", zones(rare)).
 		with("limits_path.conf", limits(lines...)))
 }

@@ -25,7 +25,6 @@ const (
 func TestMain(m *testing.M) { os.Exit(installation.Around(m, suite)) }
 
 func readAnswer(t *testing.T, resp *http.Response) answer {
-	t.Helper()
 	defer resp.Body.Close()
 	body := must.Get(io.ReadAll(resp.Body))(t)
 	a := answer{Status: resp.StatusCode, Header: resp.Header, body: string(body)}

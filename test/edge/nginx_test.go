@@ -83,7 +83,6 @@ func (s site) setup(dir, addr string) (string, error) {
 
 // start runs an nginx with these files.
 func start(t *testing.T, s site) *edge {
-	t.Helper()
 	nginx := servers.Nginx(t, "/edge/alive", s.setup)
 	return &edge{t: t, nginx: nginx, base: "http://" + nginx.Addr()}
 }
@@ -103,8 +102,10 @@ func TestSettings_WrongLimitKeepsNginxFromStarting(t *testing.T) {
 		`{ rule = "x", by = "goods", bucket = { 1e15, 10 } },`,
 		`{ rule = "x", by = "goods", bucket = { 0, 10 } },`,
 	} {
-		s := site{"upstream.conf": upstream("127.0.0.1:8080"),
-			"settings.lua": asking(t, "127.0.0.1:1", rule)}
+		s := site{
+			"upstream.conf": upstream("127.0.0.1:8080"),
+			"settings.lua":  asking(t, "127.0.0.1:1", rule),
+		}
 		// nginx -t does not run init_by_lua: only a start shows errors.
 		_, err := servers.StartNginx(t.Context(), t.TempDir(), "/edge/alive", s.setup)
 		require.ErrorContains(t, err, "site/settings.lua: shared.randomPath: x is no limit", rule)

@@ -38,7 +38,6 @@ func (h *heardOf) ProcessHook(redis.ProcessHook) redis.ProcessHook {
 
 // inGo is what the API would send to the script for a limit: kind, cost, scale, free, cap, most.
 func inGo(t *testing.T, l ratelimit.Limit) string {
-	t.Helper()
 	params := must.Get(l.Params())(t)
 	client := redis.NewClient(&redis.Options{})
 	defer client.Close()
@@ -56,15 +55,23 @@ func TestEdgeParams_EqualTheAPIs(t *testing.T) {
 	s := open(newAPI(t).addr()).with("exempt.conf", "geo $edge_exempt { default 0; }\n")
 	e := start(t, withParams(s))
 	for _, l := range []ratelimit.Limit{
-		{Algorithm: ratelimit.Reserve, PermitsPerSecond: 1000, MaxBurstSeconds: 1,
-			MaxWaitMillis: 1000},
-		{Algorithm: ratelimit.Reserve, PermitsPerSecond: 700, MaxBurstSeconds: 1.5,
-			MaxWaitMillis: 250},
-		{Algorithm: ratelimit.Reserve, PermitsPerSecond: 0.3, MaxBurstSeconds: 0,
-			MaxWaitMillis: 60000},
+		{
+			Algorithm: ratelimit.Reserve, PermitsPerSecond: 1000, MaxBurstSeconds: 1,
+			MaxWaitMillis: 1000,
+		},
+		{
+			Algorithm: ratelimit.Reserve, PermitsPerSecond: 700, MaxBurstSeconds: 1.5,
+			MaxWaitMillis: 250,
+		},
+		{
+			Algorithm: ratelimit.Reserve, PermitsPerSecond: 0.3, MaxBurstSeconds: 0,
+			MaxWaitMillis: 60000,
+		},
 		{Algorithm: ratelimit.Reserve, PermitsPerSecond: 100000, MaxBurstSeconds: 0.000001},
-		{Algorithm: ratelimit.TokenBucket, PermitsPerSecond: 20, MaxBurstSeconds: 1,
-			MaxWaitMillis: 5000},
+		{
+			Algorithm: ratelimit.TokenBucket, PermitsPerSecond: 20, MaxBurstSeconds: 1,
+			MaxWaitMillis: 5000,
+		},
 		{Algorithm: ratelimit.TokenBucket, PermitsPerSecond: 33.33, Burst: 7},
 		{Algorithm: ratelimit.TokenBucket, PermitsPerSecond: 1e6, MaxBurstSeconds: 86400},
 		{Algorithm: ratelimit.TokenBucket, PermitsPerSecond: 0.001, Burst: 10},
@@ -99,7 +106,6 @@ func withParams(s site) site {
 }
 
 func (e *edge) params(limit string) string {
-	e.t.Helper()
 	resp := must.Get(http.Get(e.base + "/test/params?limit=" + url.QueryEscape(limit)))(e.t)
 	defer resp.Body.Close()
 	body := must.Get(io.ReadAll(resp.Body))(e.t)

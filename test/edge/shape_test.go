@@ -57,8 +57,10 @@ func TestEdge_RefusalsOfNginxHaveTheShapeToo(t *testing.T) {
 func TestRequestID_OfTheClientIsKeptWhereItIsPlain(t *testing.T) {
 	api := newAPI(t)
 	e := start(t, open(api.addr()))
-	for given, kept := range map[string]bool{"mine-1_2.3": true, strings.Repeat("x", 65): false,
-		`a"b`: false, "a b": false, "": false} {
+	for given, kept := range map[string]bool{
+		"mine-1_2.3": true, strings.Repeat("x", 65): false,
+		`a"b`: false, "a b": false, "": false,
+	} {
 		a := e.ask(http.MethodGet, "/randomPath", "X-Request-ID", given)
 		require.Equal(t, kept, a.RequestID == given, given)
 		e.path("1", "X-Request-ID", given)

@@ -19,7 +19,6 @@ import (
 // asking is the deployed settings with a Redis of the test's, and the shared limits of /randomPath
 // given.
 func asking(t *testing.T, redisAddr, rules string) string {
-	t.Helper()
 	host, port, err := net.SplitHostPort(redisAddr)
 	require.NoError(t, err)
 	text := must.Get(os.ReadFile(deployed + "/site/settings.lua"))(t)
@@ -35,14 +34,12 @@ func asking(t *testing.T, redisAddr, rules string) string {
 // sharing is an edge that asks a Redis about these limits, and lets a request through where it does
 // not answer.
 func sharing(t *testing.T, server *servers.RedisServer, rules string) *edge {
-	t.Helper()
 	return start(t, open(newAPI(t).addr()).with("settings.lua", asking(t, server.Addr(), rules)))
 }
 
 // sharingClosed is an edge that asks a Redis about a bucket, and refuses a request where it does
 // not answer.
 func sharingClosed(t *testing.T, server *servers.RedisServer) *edge {
-	t.Helper()
 	settings := strings.Replace(asking(t, server.Addr(), bucket),
 		`on_redis_error = "open"`, `on_redis_error = "closed"`, 1)
 	return start(t, open(newAPI(t).addr()).with("settings.lua", settings))
@@ -56,7 +53,6 @@ const (
 
 // published starts a Redis in which an API has published the script.
 func published(t *testing.T) (*servers.RedisServer, *redis.Client) {
-	t.Helper()
 	server := servers.Redis(t)
 	client := redis.NewClient(&redis.Options{Addr: server.Addr(), DisableIdentity: true})
 	t.Cleanup(func() { _ = client.Close() })
@@ -65,13 +61,11 @@ func published(t *testing.T) (*servers.RedisServer, *redis.Client) {
 }
 
 func publish(t *testing.T, client *redis.Client) {
-	t.Helper()
 	require.NoError(t, redislimit.NewPublisher(client).Publish(t.Context()))
 }
 
 // twoEdges are two nginx before one API and one Redis.
 func twoEdges(t *testing.T, api *api, server *servers.RedisServer, rules string) [2]*edge {
-	t.Helper()
 	s := open(api.addr()).with("settings.lua", asking(t, server.Addr(), rules))
 	return [2]*edge{start(t, s), start(t, s)}
 }
@@ -117,8 +111,10 @@ func TestSharedLimit_OneBucketForEdgesAndNodes(t *testing.T) {
 	server, client := published(t)
 	api := newAPI(t)
 	edges := twoEdges(t, api, server, bucket)
-	terms := must.Get(ratelimit.Limit{Algorithm: ratelimit.TokenBucket, PermitsPerSecond: 0.001,
-		Burst: 10}.Params())(t)
+	terms := must.Get(ratelimit.Limit{
+		Algorithm: ratelimit.TokenBucket, PermitsPerSecond: 0.001,
+		Burst: 10,
+	}.Params())(t)
 	node := redislimit.New(client, nil)
 	taken := 0
 	for i := range 21 {
@@ -172,13 +168,11 @@ func TestSharedLimit_DenialIsRemembered(t *testing.T) {
 
 // calls counts how often a command was called.
 func calls(t *testing.T, client *redis.Client, command string) int {
-	t.Helper()
 	return figure(t, client, "commandstats", "cmdstat_"+command+":calls=")
 }
 
 // figure is the number that follows a text in what INFO says; 0 where there is no such text.
 func figure(t *testing.T, client *redis.Client, section, text string) (n int) {
-	t.Helper()
 	info := must.Get(client.Info(t.Context(), section).Result())(t)
 	if _, after, found := strings.Cut(info, text); found {
 		_, err := fmt.Sscanf(after, "%d", &n)

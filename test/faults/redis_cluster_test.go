@@ -16,8 +16,10 @@ import (
 // slots move.
 func clusterFaults() []fault {
 	cluster := func(busWires bool, env ...string) installation.Options {
-		return installation.Options{Topology: installation.Topology{RedisCluster: true},
-			BusWires: busWires, Env: env}
+		return installation.Options{
+			Topology: installation.Topology{RedisCluster: true},
+			BusWires: busWires, Env: env,
+		}
 	}
 	broken, spread := check.Allowance{BrokenPromises: true}, 15*time.Second
 	wait := []string{"SECKILL_REDIS_WAIT_REPLICAS=1"}

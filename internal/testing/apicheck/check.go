@@ -76,8 +76,10 @@ func (d *Document) checkRequest(input *openapi3filter.RequestValidationInput) er
 // taken reports whether the API has read the request and found it well-formed: 400 comes before
 // 404, 403 and the rest.
 func (x Exchange) taken() bool {
-	return !slices.Contains([]int{http.StatusBadRequest, http.StatusUnauthorized,
-		http.StatusMethodNotAllowed}, x.Status)
+	return !slices.Contains([]int{
+		http.StatusBadRequest, http.StatusUnauthorized,
+		http.StatusMethodNotAllowed,
+	}, x.Status)
 }
 
 // signed reports whether a call's body is signed instead of its caller known.
@@ -113,8 +115,10 @@ func (x Exchange) request() *http.Request {
 	if method == http.MethodHead {
 		method = http.MethodGet
 	}
-	return &http.Request{Method: method, URL: x.URL, Header: header,
-		Body: io.NopCloser(bytes.NewReader(x.Sent)), ContentLength: int64(len(x.Sent))}
+	return &http.Request{
+		Method: method, URL: x.URL, Header: header,
+		Body: io.NopCloser(bytes.NewReader(x.Sent)), ContentLength: int64(len(x.Sent)),
+	}
 }
 
 // checkAnswer holds the answer against what the document has for the call and the status.

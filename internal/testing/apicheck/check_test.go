@@ -18,8 +18,10 @@ func exchange(change func(x *Exchange)) Exchange {
 		Method: "POST", URL: &url.URL{Path: "/0f343b0931126a20f133d67c2b018a3b/decrStock"},
 		Header: http.Header{"Content-Type": {"application/json"}},
 		Sent:   []byte(`{"goodsId":"248171519795200123","decrStock":1}`), Status: 202,
-		Answer: http.Header{"Content-Type": {"application/json; charset=utf-8"},
-			"X-Request-Id": {"a"}},
+		Answer: http.Header{
+			"Content-Type": {"application/json; charset=utf-8"},
+			"X-Request-Id": {"a"},
+		},
 		Got: []byte(`{"code":202,"reason":"QUEUED","message":"queued","data":{"orderSn":"06cq"},"requestId":"a"}`),
 	}
 	change(&x)
@@ -50,7 +52,7 @@ func answered(status int, reason, data string, header ...string) func(x *Exchang
 	}
 }
 
-func TestAGoodExchangeIsInTheDocument(t *testing.T) {
+func TestCheck_AcceptsDocumentedExchanges(t *testing.T) {
 	d := must.Get(Load())(t)
 	for name, change := range map[string]func(x *Exchange){
 		"as it is":        func(*Exchange) {},
@@ -73,7 +75,7 @@ func TestAGoodExchangeIsInTheDocument(t *testing.T) {
 }
 
 // One thing is wrong at a time, and each is found.
-func TestWhatIsNotInTheDocumentIsFound(t *testing.T) {
+func TestCheck_FindsUndocumentedExchanges(t *testing.T) {
 	d := must.Get(Load())(t)
 	for name, change := range map[string]func(x *Exchange){
 		"a field too many":           swap(`"requestId"`, `"more":1,"requestId"`),

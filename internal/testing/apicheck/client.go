@@ -49,8 +49,10 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return res, err
 	}
-	x := Exchange{Method: req.Method, URL: req.URL, Header: req.Header, Sent: sent,
-		Status: res.StatusCode, Answer: res.Header}
+	x := Exchange{
+		Method: req.Method, URL: req.URL, Header: req.Header, Sent: sent,
+		Status: res.StatusCode, Answer: res.Header,
+	}
 	if strings.HasPrefix(res.Header.Get("Content-Type"), "application/json") {
 		x.Got, err = io.ReadAll(res.Body)
 		_ = res.Body.Close()

@@ -25,7 +25,6 @@ const readsClock = "\tsec, nsec, mono := runtimeNow()\n"
 // monotonic clock, timers, deadlines) is not. libfaketime can't do it to a static Go program, and a
 // time namespace moves the monotonic clock alone.
 func BuildWithClock(t testing.TB, name string, off time.Duration) string {
-	t.Helper()
 	dir := t.TempDir()
 	in := func(file string) string { return filepath.Join(dir, file) }
 	goroot := must.Get(exec.CommandContext(t.Context(), "go", "env", "GOROOT").Output())(t)
@@ -47,7 +46,6 @@ func BuildWithClock(t testing.TB, name string, off time.Duration) string {
 // Previous builds the programs of an earlier commit, for the length of a test, and returns their
 // folder: of the commit named, else of the newest tag behind us, else of ten commits ago.
 func Previous(t testing.TB, commit string) string {
-	t.Helper()
 	if commit == "" {
 		commit = "HEAD~10"
 		tag, err := exec.CommandContext(t.Context(), "git", "describe", "--tags", "--abbrev=0",

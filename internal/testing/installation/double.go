@@ -17,7 +17,6 @@ const copied = "x-copied"
 // DoubleMessages sends every order message a second time, in its own time and so often in another
 // order, until the test ends. It returns how many it has sent.
 func (r *Installation) DoubleMessages(t testing.TB) *atomic.Int64 {
-	t.Helper()
 	conn := must.Get(amqp.Dial(r.AMQP))(t)
 	t.Cleanup(func() { _ = conn.Close() })
 	ch := must.Get(conn.Channel())(t)
@@ -33,8 +32,10 @@ func (r *Installation) DoubleMessages(t testing.TB) *atomic.Int64 {
 			if _, again := d.Headers[copied]; again {
 				continue
 			}
-			m := amqp.Publishing{Headers: amqp.Table{copied: true}, Body: d.Body,
-				DeliveryMode: amqp.Persistent, ContentType: d.ContentType}
+			m := amqp.Publishing{
+				Headers: amqp.Table{copied: true}, Body: d.Body,
+				DeliveryMode: amqp.Persistent, ContentType: d.ContentType,
+			}
 			if ch.PublishWithContext(t.Context(), d.Exchange, d.RoutingKey, false, false,
 				m) == nil {
 				sent.Add(1)

@@ -24,9 +24,7 @@ type Facts struct {
 
 // Facts reads them.
 func (r *Installation) Facts(t testing.TB, goods string) (f Facts) {
-	t.Helper()
 	ask := func(query string, into ...any) {
-		t.Helper()
 		require.NoError(t, r.db.QueryRowContext(t.Context(), query, goods).Scan(into...))
 	}
 	ask(`SELECT stock, total FROM sales WHERE goods_id = ?`, &f.Stock, &f.Total)
@@ -51,7 +49,6 @@ type OrderRow struct {
 
 // OrderRows reads all orders of a goods, whatever their status.
 func (r *Installation) OrderRows(t testing.TB, goods string) []OrderRow {
-	t.Helper()
 	return rowsOf(t, r, func(rows *sql.Rows) (o OrderRow, err error) {
 		err = rows.Scan(&o.OrderSn, &o.Status, &o.GoodsID, &o.BuyerID, &o.Quantity)
 		return o, err
@@ -61,7 +58,6 @@ func (r *Installation) OrderRows(t testing.TB, goods string) []OrderRow {
 
 // OrderSns lists the numbers of a goods' active orders.
 func (r *Installation) OrderSns(t testing.TB, goods string) map[string]bool {
-	t.Helper()
 	sns := make(map[string]bool)
 	for _, o := range r.OrderRows(t, goods) {
 		if o.Status == "created" || o.Status == "paid" {
@@ -73,7 +69,6 @@ func (r *Installation) OrderSns(t testing.TB, goods string) map[string]bool {
 
 // Held reads what MySQL says each buyer holds.
 func (r *Installation) Held(t testing.TB, goods string) map[int64]int64 {
-	t.Helper()
 	held := make(map[int64]int64)
 	rowsOf(t, r, func(rows *sql.Rows) (buyer int64, err error) {
 		var units int64
@@ -86,7 +81,6 @@ func (r *Installation) Held(t testing.TB, goods string) map[int64]int64 {
 
 // DeadLetters lists the order numbers of the dead letters in MySQL, of every goods and of none.
 func (r *Installation) DeadLetters(t testing.TB) []string {
-	t.Helper()
 	return rowsOf(t, r, func(rows *sql.Rows) (sn string, err error) {
 		err = rows.Scan(&sn)
 		return sn, err
@@ -96,7 +90,6 @@ func (r *Installation) DeadLetters(t testing.TB) []string {
 func rowsOf[R any](
 	t testing.TB, r *Installation, scan func(*sql.Rows) (R, error), query string, args ...any,
 ) (all []R) {
-	t.Helper()
 	rows := must.Get(r.db.QueryContext(t.Context(), query, args...))(t)
 	defer rows.Close()
 	for rows.Next() {
@@ -109,7 +102,6 @@ func rowsOf[R any](
 
 // SQLDo runs a statement as the administrator.
 func (r *Installation) SQLDo(t testing.TB, statement string) {
-	t.Helper()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 30*time.Second)
 	defer cancel()
 	_, err := r.db.ExecContext(ctx, statement)
@@ -127,7 +119,6 @@ type RedisFacts struct {
 func (r *Installation) RedisFacts(
 	t testing.TB, c redis.UniversalClient, goods string,
 ) (RedisFacts, error) {
-	t.Helper()
 	key, pipe, ctx := SaleKey(goods), c.Pipeline(), t.Context()
 	pending, outbox := pipe.HLen(ctx, key+":pending"), pipe.XLen(ctx, key+":outbox")
 	buyers, since := pipe.HGetAll(ctx, key+":buyers"), pipe.HGet(ctx, key, "since")
@@ -150,7 +141,6 @@ func (r *Installation) RedisFacts(
 // Queues counts the messages in the installation's queues, handed out or not, and those among the
 // dead.
 func (r *Installation) Queues(t testing.TB) (orders, dead int, err error) {
-	t.Helper()
 	var queues []struct {
 		Name     string
 		Messages int

@@ -66,7 +66,6 @@ type Installation struct {
 // Start builds the programs, migrates the database and starts everything; all of it ends with the
 // test.
 func Start(t testing.TB, suite *servers.Suite, o Options) *Installation {
-	t.Helper()
 	r := &Installation{DSN: o.DSN}
 	r.startRedis(t, o)
 	r.startRabbit(t, suite, o)
@@ -123,33 +122,36 @@ func (r *Installation) Buyer(t testing.TB, id int64) apiclient.Client {
 }
 
 func (r *Installation) as(t testing.TB, role seckill.Role, id int64) apiclient.Client {
-	t.Helper()
 	token := must.Get(r.Tokens.Sign(seckill.Actor{ID: id, Role: role}, time.Hour))(t)
-	return apiclient.Client{Base: r.Base(0), Token: token,
-		HTTP: apicheck.Client(t, apiclient.NewHTTP(4))}
+	return apiclient.Client{
+		Base: r.Base(0), Token: token,
+		HTTP: apicheck.Client(t, apiclient.NewHTTP(4)),
+	}
 }
 
 // BuyerToken signs a buyer's token, with a name and a phone number.
 func (r *Installation) BuyerToken(id int64) (string, error) {
-	return r.Tokens.Sign(seckill.Actor{ID: id, Role: seckill.Buyer, Name: fmt.Sprintf("买家 %d", id),
-		Phone: "+8613800000000"}, time.Hour)
+	return r.Tokens.Sign(seckill.Actor{
+		ID: id, Role: seckill.Buyer, Name: fmt.Sprintf("买家 %d", id),
+		Phone: "+8613800000000",
+	}, time.Hour)
 }
 
 // PutUp puts up a sale that is on, without a limit of random paths that would be felt, and returns
 // its goods id.
 func (r *Installation) PutUp(t testing.TB, units, perBuyer int64) string {
-	t.Helper()
 	return r.PutUpFor(t, units, perBuyer, time.Now().Add(-time.Minute), time.Now().Add(time.Hour))
 }
 
 // PutUpFor is PutUp with a window.
 func (r *Installation) PutUpFor(t testing.TB, units, perBuyer int64, start, end time.Time) string {
-	t.Helper()
 	goods := must.Get(r.Merchant(t).PutUp(t.Context(), apiclient.NewSale{
 		Title: "a kettle", Price: 1999, Stock: units, StartAt: start.UTC(), EndAt: end.UTC(),
 		PerBuyerLimit: perBuyer,
-		Rate: &apiclient.Rate{PermitsPerSecond: 100_000, MaxBurstSeconds: 1,
-			MaxWaitMillis: 1000},
+		Rate: &apiclient.Rate{
+			PermitsPerSecond: 100_000, MaxBurstSeconds: 1,
+			MaxWaitMillis: 1000,
+		},
 	}))(t)
 	r.Aim(t, goods)
 	return goods
@@ -157,7 +159,6 @@ func (r *Installation) PutUpFor(t testing.TB, units, perBuyer int64, start, end 
 
 // Drained waits until nothing of a sale is pending, and returns its ledger.
 func (r *Installation) Drained(t testing.TB, goods string, within time.Duration) apiclient.Ledger {
-	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), within)
 	defer cancel()
 	l, err := r.Merchant(t).Drained(ctx, goods)

@@ -25,7 +25,6 @@ var groups atomic.Int64 //nolint:gochecknoglobals // so is what it numbers
 
 // startSQL makes a database on the suite's MySQL, or on one of the installation's own.
 func (r *Installation) startSQL(t testing.TB, suite *servers.Suite, o Options) {
-	t.Helper()
 	switch {
 	case o.OwnSQL && o.Topology.MySQLGroup:
 		r.ownGroup(t)
@@ -44,7 +43,6 @@ func (r *Installation) startSQL(t testing.TB, suite *servers.Suite, o Options) {
 // onGroup puts the database on a group, whatever was done to that before. The tests themselves ask
 // whoever is the primary when they ask.
 func (r *Installation) onGroup(t testing.TB, group *servers.SQLGroup) {
-	t.Helper()
 	r.Group = group
 	require.NoError(t, r.Group.Heal(t.Context()))
 	name := r.Group.NewDatabase(t)
@@ -65,7 +63,6 @@ func (r *Installation) onGroup(t testing.TB, group *servers.SQLGroup) {
 // Primary is the server that takes writes now: of a group whoever has been chosen, else the only
 // one.
 func (r *Installation) Primary(t testing.TB) *servers.SQLServer {
-	t.Helper()
 	if r.Group == nil {
 		return r.SQL
 	}
@@ -76,7 +73,6 @@ func (r *Installation) Primary(t testing.TB) *servers.SQLServer {
 // sqlAddrs is where a program finds MySQL: all members of a group, the present primary first. Over
 // wires the first is named kind-mysql, the others kind-mysql-2 and so on.
 func (r *Installation) sqlAddrs(t testing.TB, kind string, wired bool) string {
-	t.Helper()
 	addrs := []string{r.SQL.Addr()}
 	if r.Group != nil {
 		for _, m := range r.Group.Members() {
@@ -109,7 +105,6 @@ type Disk struct{ dir string }
 // says so. A server's log lies elsewhere: what it says of a full disk must not be lost to the full
 // disk.
 func newDisk(t testing.TB, dir string) *Disk {
-	t.Helper()
 	require.NoError(t, os.MkdirAll(dir, 0o700))
 	require.NoError(t, mount(dir, diskSize),
 		"a disk that can be full is a tmpfs, and mounting one takes root")
@@ -123,7 +118,6 @@ func (d *Disk) ballast() string { return filepath.Join(d.dir, "ballast") }
 
 // Fill writes a file that leaves not a byte free.
 func (d *Disk) Fill(t testing.TB) {
-	t.Helper()
 	f, err := os.Create(d.ballast())
 	require.NoError(t, err)
 	for block := make([]byte, 1<<20); err == nil; {
@@ -135,13 +129,11 @@ func (d *Disk) Fill(t testing.TB) {
 
 // Free takes the file away.
 func (d *Disk) Free(t testing.TB) {
-	t.Helper()
 	require.NoError(t, os.Remove(d.ballast()))
 }
 
 // shortDir is a directory for a test that is not t.TempDir: a socket's path is short.
 func shortDir(t testing.TB) string {
-	t.Helper()
 	dir := must.Get(os.MkdirTemp("", "seckill-disk-"))(t)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	return dir
@@ -149,7 +141,6 @@ func shortDir(t testing.TB) string {
 
 // ownSQL starts a MariaDB on a disk of its own.
 func (r *Installation) ownSQL(t testing.TB) {
-	t.Helper()
 	r.Disk = newDisk(t, shortDir(t))
 	r.SQL = must.Get(servers.StartMariaDB(t.Context(), r.Disk.dir))(t)
 	endWith(t, r.SQL.Kill, r.SQL)
@@ -157,7 +148,6 @@ func (r *Installation) ownSQL(t testing.TB) {
 
 // ownGroup starts a MySQL group whose members have disks of their own; Disk is that of the primary.
 func (r *Installation) ownGroup(t testing.TB) {
-	t.Helper()
 	dir := shortDir(t)
 	var disks []*Disk
 	for i := range servers.GroupMembers {
@@ -170,7 +160,6 @@ func (r *Installation) ownGroup(t testing.TB) {
 }
 
 func endWith(t testing.TB, end func() error, server interface{ Log() string }) {
-	t.Helper()
 	t.Cleanup(func() {
 		if t.Failed() {
 			t.Logf("the end of MySQL's log:\n%s", server.Log())

@@ -40,7 +40,6 @@ const envPrograms = "SECKILL_TEST_PROGRAMS"
 
 // binaries builds all programs, statically as they are released, and returns their directory.
 func binaries(t testing.TB) string {
-	t.Helper()
 	if dir := os.Getenv(envPrograms); dir != "" {
 		return dir
 	}
@@ -79,7 +78,6 @@ func Clean() {
 
 // Run runs a program to its end, which must be a good one, and returns what it printed.
 func Run(t testing.TB, name string, env []string, args ...string) string {
-	t.Helper()
 	out, err := Try(t, name, env, args...)
 	require.NoError(t, err, "%s %v:\n%s", name, args, out)
 	return out
@@ -87,7 +85,6 @@ func Run(t testing.TB, name string, env []string, args ...string) string {
 
 // Try runs a program to its end and returns what it printed and how it ended.
 func Try(t testing.TB, name string, env []string, args ...string) (string, error) {
-	t.Helper()
 	cmd := exec.CommandContext(t.Context(), filepath.Join(binaries(t), name), args...)
 	cmd.Env = append(os.Environ(), env...)
 	out, err := cmd.CombinedOutput()
@@ -97,14 +94,12 @@ func Try(t testing.TB, name string, env []string, args ...string) (string, error
 // StartProgram starts a program on a free port, given in the setting named, and waits until it is
 // ready.
 func StartProgram(t testing.TB, name, addrSetting string, env []string, args ...string) *Program {
-	t.Helper()
 	return startProgramOn(t, "127.0.0.1", name, addrSetting, env, args...)
 }
 
 func startProgramOn(
 	t testing.TB, host, name, addrSetting string, env []string, args ...string,
 ) *Program {
-	t.Helper()
 	addr := freePort(t, host)
 	env = append(append(os.Environ(), env...), addrSetting+"="+addr)
 	if setting(env, opsAddr) == "" {
@@ -126,7 +121,6 @@ func startProgramOn(
 
 // Start starts it (again) and waits until it is ready.
 func (p *Program) Start(t testing.TB) {
-	t.Helper()
 	p.Launch(t)
 	client := http.Client{Timeout: time.Second}
 	require.Eventually(t, func() bool {
@@ -141,13 +135,11 @@ func (p *Program) Start(t testing.TB) {
 
 // Launch starts it and does not wait.
 func (p *Program) Launch(t testing.TB) {
-	t.Helper()
 	require.NoError(t, p.Process.Start())
 }
 
 // Become ends a program as an operator would and starts another build of it in its place.
 func (p *Program) Become(t testing.TB, file string) {
-	t.Helper()
 	require.NoError(t, p.Stop(), "%s", p.Log())
 	p.Path = file
 	p.Start(t)
@@ -155,7 +147,6 @@ func (p *Program) Become(t testing.TB, file string) {
 
 // Use has the next start take the program of a folder; "" is our own again.
 func (p *Program) Use(t testing.TB, folder string) {
-	t.Helper()
 	if folder == "" {
 		folder = binaries(t)
 	}
@@ -186,7 +177,6 @@ const firstHost = 11
 
 // JoinAPI starts one more API beside those that are there, and returns it when it is ready.
 func (r *Installation) JoinAPI(t testing.TB) *Program {
-	t.Helper()
 	host := "127.0.0.1"
 	if r.hosts {
 		host = fmt.Sprintf("127.0.0.%d", firstHost+len(r.APIs))
@@ -198,14 +188,12 @@ func (r *Installation) JoinAPI(t testing.TB) *Program {
 // JoinConsumer starts one more consumer beside those that are there, and returns it when it is
 // ready.
 func (r *Installation) JoinConsumer(t testing.TB) *Program {
-	t.Helper()
 	r.Consumers = append(r.Consumers, StartProgram(t, "order-consumer", opsAddr, r.consumerEnv))
 	return r.Consumers[len(r.Consumers)-1]
 }
 
 // freePort finds an address that was free a moment ago.
 func freePort(t testing.TB, host string) string {
-	t.Helper()
 	l := must.Get(net.Listen("tcp", net.JoinHostPort(host, "0")))(t)
 	defer l.Close()
 	return l.Addr().String()

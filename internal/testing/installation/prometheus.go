@@ -26,7 +26,6 @@ const prometheusFile = "/usr/bin/prometheus"
 
 // Prometheus starts one. Rules may name a file of rules; they are evaluated four times a second.
 func (r *Installation) Prometheus(t testing.TB, rules ...string) *Prometheus {
-	t.Helper()
 	dir, addr := t.TempDir(), freePort(t, "127.0.0.1")
 	file := filepath.Join(dir, "prometheus.yml")
 	require.NoError(t, os.WriteFile(file, []byte(r.scrapes(rules)), 0o600))

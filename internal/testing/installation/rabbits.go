@@ -21,7 +21,6 @@ const shards = 4
 
 // startRabbit starts the broker, or the cluster, or takes the suite's.
 func (r *Installation) startRabbit(t testing.TB, suite *servers.Suite, o Options) {
-	t.Helper()
 	switch {
 	case o.Topology.RabbitCluster && o.OwnRabbit:
 		r.Rabbits = servers.RabbitCluster(t)
@@ -42,7 +41,6 @@ func (r *Installation) startRabbit(t testing.TB, suite *servers.Suite, o Options
 
 // amqpURLs are the virtual host's URLs, one for each node.
 func (r *Installation) amqpURLs(t testing.TB) []string {
-	t.Helper()
 	if r.Rabbits == nil {
 		return []string{r.AMQP}
 	}
@@ -50,7 +48,6 @@ func (r *Installation) amqpURLs(t testing.TB) []string {
 }
 
 func (r *Installation) amqpHosts(t testing.TB) (hosts []string) {
-	t.Helper()
 	for _, address := range r.amqpURLs(t) {
 		u := must.Get(url.Parse(address))(t)
 		hosts = append(hosts, u.Host)
@@ -60,7 +57,6 @@ func (r *Installation) amqpHosts(t testing.TB) (hosts []string) {
 
 // OrderQueue is the name of the queue that carries a goods' orders.
 func OrderQueue(t testing.TB, goodsID string) string {
-	t.Helper()
 	id := must.Get(strconv.ParseInt(goodsID, 10, 64))(t)
 	return fmt.Sprint("seckill.orders.", order.Shard(id, shards))
 }
@@ -68,7 +64,6 @@ func OrderQueue(t testing.TB, goodsID string) string {
 // AimRabbit makes Rabbit the node of a cluster that leads a goods' queue, once it has a leader; one
 // broker stays what it is.
 func (r *Installation) AimRabbit(t testing.TB, goodsID string) {
-	t.Helper()
 	if r.Rabbits == nil {
 		return
 	}
@@ -84,7 +79,6 @@ func (r *Installation) AimRabbit(t testing.TB, goodsID string) {
 
 // MoveRabbit has a goods' queue be led by another node than now, and Rabbit be that node.
 func (r *Installation) MoveRabbit(t testing.TB, goodsID string, to *servers.RabbitServer) {
-	t.Helper()
 	require.NoError(t, r.Rabbits.MoveLeader(t.Context(), r.vhost(t), OrderQueue(t, goodsID), to))
 	r.Rabbit = to
 }
@@ -100,13 +94,11 @@ func (r *Installation) rabbitUp() *servers.RabbitServer {
 // MakeVHost makes the installation's vhost again, as an operator of a broker that lost its disk
 // would.
 func (r *Installation) MakeVHost(t testing.TB) {
-	t.Helper()
 	require.NoError(t, r.rabbitUp().Manage(t.Context(), http.MethodPut, "/api/vhosts/"+r.vhost(t),
 		nil))
 }
 
 func (r *Installation) vhost(t testing.TB) string {
-	t.Helper()
 	u := must.Get(url.Parse(r.AMQP))(t)
 	return strings.TrimPrefix(u.Path, "/")
 }

@@ -26,7 +26,6 @@ const clusterRefresh = 200 * time.Millisecond
 // startRedis starts a Redis, or in its place a Cluster, three masters with a replica each. Redis is
 // one of the masters until a sale is put up, and then the one that keeps it.
 func (r *Installation) startRedis(t testing.TB, o Options) {
-	t.Helper()
 	if !o.Topology.RedisCluster {
 		r.Redis = servers.Redis(t, o.Redis...)
 		return
@@ -42,7 +41,6 @@ func SaleKey(goods string) string { return "sk:{" + goods + "}" }
 // Aim makes Redis the master that keeps a sale now, and waits for one where there is none yet. A
 // single Redis, or one that is watched by Sentinels, stays what it is.
 func (r *Installation) Aim(t testing.TB, goods string) {
-	t.Helper()
 	if r.Cluster == nil {
 		return
 	}
@@ -69,7 +67,6 @@ func (r *Installation) redisAddrs() string {
 // RedisClient opens a client of the installation's Redis: of the cluster, or of whichever is master
 // where it has Sentinels. It is for tests that read or inject faults themselves.
 func (r *Installation) RedisClient(t testing.TB) redis.UniversalClient {
-	t.Helper()
 	var c redis.UniversalClient = r.RedisNode(t)
 	switch {
 	case r.Cluster != nil:
@@ -90,13 +87,11 @@ func (r *Installation) RedisClient(t testing.TB) redis.UniversalClient {
 // RedisNode opens a client of Redis alone, the server that keeps the sale, for faults that break one
 // server.
 func (r *Installation) RedisNode(t testing.TB) *redis.Client {
-	t.Helper()
 	return direct(t, r.Redis)
 }
 
 // direct is a client of one server, master or not.
 func direct(t testing.TB, server *servers.RedisServer) *redis.Client {
-	t.Helper()
 	c := redis.NewClient(&redis.Options{
 		Addr: server.Addr(), MaxRetries: -1, DialTimeout: time.Second, ReadTimeout: time.Second,
 	})
@@ -106,7 +101,6 @@ func direct(t testing.TB, server *servers.RedisServer) *redis.Client {
 
 // sentinel is a client of one.
 func sentinel(t testing.TB, addr string) *redis.SentinelClient {
-	t.Helper()
 	c := redis.NewSentinelClient(&redis.Options{Addr: addr})
 	t.Cleanup(func() { _ = c.Close() })
 	return c
@@ -115,7 +109,6 @@ func sentinel(t testing.TB, addr string) *redis.SentinelClient {
 // RedisCalls counts the commands that clients have sent to a Redis for buyers: scripts, and
 // removals from the outbox.
 func RedisCalls(tb testing.TB, client redis.UniversalClient) (calls int64) {
-	tb.Helper()
 	text := must.Get(client.Info(context.WithoutCancel(tb.Context()), "commandstats").Result())(tb)
 	for _, name := range []string{"evalsha", "eval", "xdel"} {
 		if counts := field(text, "cmdstat_"+name); counts != "" {
@@ -131,7 +124,6 @@ func RedisCalls(tb testing.TB, client redis.UniversalClient) (calls int64) {
 // sentinels. It returns when each of these knows the replica and the others: Sentinel would promote
 // a replica that has nothing yet.
 func (r *Installation) watchOver(t testing.TB, conf []string) {
-	t.Helper()
 	host, port, err := net.SplitHostPort(r.wire(t, "replica-redis", r.Redis.Addr()))
 	require.NoError(t, err)
 	require.NoError(t, r.RedisNode(t).ConfigSet(t.Context(), "repl-diskless-sync-delay", "0").Err())
@@ -184,7 +176,6 @@ func knowsAll(ctx context.Context, c *redis.SentinelClient) error {
 
 // Follows waits until a server is a replica whose link is up and which its master counts.
 func (r *Installation) Follows(t testing.TB, server *servers.RedisServer) {
-	t.Helper()
 	c := direct(t, server)
 	r.eventually(t, "replica "+server.Addr(), func(ctx context.Context) error {
 		info, err := c.Info(ctx, "replication").Result()
@@ -198,7 +189,6 @@ func (r *Installation) Follows(t testing.TB, server *servers.RedisServer) {
 
 // Promoted waits until all sentinels name a server as the master and it is one.
 func (r *Installation) Promoted(t testing.TB, server *servers.RedisServer) {
-	t.Helper()
 	c := direct(t, server)
 	for _, addr := range r.sentinelAddrs() {
 		s := sentinel(t, addr)
@@ -229,7 +219,6 @@ func masterOf(ctx context.Context, s *redis.SentinelClient) (string, error) {
 // promotion on demand may be undone by a sentinel that has not heard of it yet; then it is asked
 // for again.
 func (r *Installation) FailOver(t testing.TB, replica *servers.RedisServer) {
-	t.Helper()
 	s := sentinel(t, r.Sentinels[0].Addr())
 	r.eventually(t, "a failover on demand", func(ctx context.Context) error {
 		named, err := masterOf(ctx, s)
@@ -246,7 +235,6 @@ func (r *Installation) FailOver(t testing.TB, replica *servers.RedisServer) {
 
 // Behind reports how many bytes of replication the replica lacks, and over which port it follows.
 func (r *Installation) Behind(t testing.TB) (bytes int64, port string) {
-	t.Helper()
 	var has, had int64
 	master := must.Get(r.RedisNode(t).Info(t.Context(), "replication").Result())(t)
 	replica := must.Get(direct(t, r.Replica).Info(t.Context(), "replication").Result())(t)
@@ -267,7 +255,6 @@ func field(info, name string) string {
 }
 
 func (r *Installation) eventually(t testing.TB, what string, ask func(ctx context.Context) error) {
-	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), failoverPatience)
 	defer cancel()
 	for {

@@ -13,7 +13,6 @@ import (
 
 // servers are the settings that report one kind of program where the servers are.
 func (r *Installation) servers(t testing.TB, kind string, o Options) []string {
-	t.Helper()
 	redisAddr, amqpURL, dsn := r.redisAddrs(), strings.Join(r.amqpURLs(t), ","), r.DSN
 	if o.Plain {
 		dsn = r.plainAccount(t)
@@ -33,7 +32,6 @@ func (r *Installation) servers(t testing.TB, kind string, o Options) []string {
 
 // sqlDSN is a DSN as one kind of program gets it.
 func (r *Installation) sqlDSN(t testing.TB, dsn, kind string, wired bool) string {
-	t.Helper()
 	cfg := must.Get(mysql.ParseDSN(dsn))(t)
 	switch {
 	case r.SQL != nil:
@@ -46,7 +44,6 @@ func (r *Installation) sqlDSN(t testing.TB, dsn, kind string, wired bool) string
 
 // redisWire is one wire for a kind of program, to Redis or to all nodes of a cluster.
 func (r *Installation) redisWire(t testing.TB, kind string) string {
-	t.Helper()
 	if r.Cluster == nil {
 		return r.wire(t, kind+"-redis", r.redisAddrs())
 	}
@@ -57,7 +54,6 @@ func (r *Installation) redisWire(t testing.TB, kind string) string {
 var clusterHosts = map[string]string{"api": "127.0.0.2", "consumer": "127.0.0.3"}
 
 func (r *Installation) wire(t testing.TB, name string, servers ...string) string {
-	t.Helper()
 	return r.lay(name, netfault.Start(t, servers...))
 }
 
@@ -72,7 +68,6 @@ func (r *Installation) lay(name string, wire *netfault.Proxy) string {
 // plainAccount makes an account of the rights that an installation needs, and no more, and returns
 // its DSN.
 func (r *Installation) plainAccount(t testing.TB) string {
-	t.Helper()
 	cfg := must.Get(mysql.ParseDSN(r.DSN))(t)
 	r.SQLDo(t, "CREATE USER IF NOT EXISTS 'plain'@'127.0.0.1' IDENTIFIED BY 'plain'")
 	r.SQLDo(t, "GRANT ALL PRIVILEGES ON "+cfg.DBName+".* TO 'plain'@'127.0.0.1'")

@@ -44,8 +44,10 @@ func ParseTopology(list string) (l Topology, err error) {
 
 // With adds what another topology has.
 func (l Topology) With(other Topology) Topology {
-	return Topology{l.RedisCluster || other.RedisCluster, l.RabbitCluster || other.RabbitCluster,
-		l.MySQLGroup || other.MySQLGroup}
+	return Topology{
+		l.RedisCluster || other.RedisCluster, l.RabbitCluster || other.RabbitCluster,
+		l.MySQLGroup || other.MySQLGroup,
+	}
 }
 
 // String is the list that ParseTopology reads; "" where every server is one.
@@ -54,8 +56,11 @@ func (l Topology) String() string {
 	for _, part := range []struct {
 		has  bool
 		name string
-	}{{l.RedisCluster, redisCluster}, {l.RabbitCluster, rabbitCluster},
-		{l.MySQLGroup, mysqlGroup}} {
+	}{
+		{l.RedisCluster, redisCluster},
+		{l.RabbitCluster, rabbitCluster},
+		{l.MySQLGroup, mysqlGroup},
+	} {
 		if part.has {
 			names = append(names, part.name)
 		}

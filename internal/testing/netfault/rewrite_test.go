@@ -28,8 +28,10 @@ func TestRenaming_ReplacesNamesAcrossReads(t *testing.T) {
 }
 
 func TestRenaming_DeliversWholeLinesAtOnce(t *testing.T) {
-	r := renaming{from: []byte("127.0.0.1"),
-		to: []byte("127.0.0.2")}.reader(iotest.OneByteReader(strings.NewReader("127.0.0.1\n1")))
+	r := renaming{
+		from: []byte("127.0.0.1"),
+		to:   []byte("127.0.0.2"),
+	}.reader(iotest.OneByteReader(strings.NewReader("127.0.0.1\n1")))
 	line := make([]byte, 0, 16)
 	for len(line) < len("127.0.0.1\n") { // nothing of it waits for what comes next
 		n, err := r.Read(line[len(line):cap(line)])

@@ -39,8 +39,10 @@ func StartRedis(ctx context.Context, dir string, conf ...string) (*RedisServer, 
 }
 
 func redisDefaults() []string {
-	return []string{"appendonly yes", "appendfsync everysec", `save ""`,
-		"maxmemory-policy noeviction"}
+	return []string{
+		"appendonly yes", "appendfsync everysec", `save ""`,
+		"maxmemory-policy noeviction",
+	}
 }
 
 func startRedis(
@@ -67,8 +69,10 @@ func newRedis(path, dir string, lines, args []string) (*RedisServer, error) {
 	server := &RedisServer{addr: loopback(port)}
 	server.Server = &Server{
 		name: "redis-server",
-		proc: Process{Path: path, Args: append([]string{conf}, args...), Dir: dir,
-			File: filepath.Join(dir, "redis.log")},
+		proc: Process{
+			Path: path, Args: append([]string{conf}, args...), Dir: dir,
+			File: filepath.Join(dir, "redis.log"),
+		},
 		prepare: func(context.Context) error { return os.MkdirAll(data, 0o700) },
 		data:    data,
 		ready:   server.isReady,

@@ -76,8 +76,10 @@ func TestRedis_StopsEvenWhilePaused(t *testing.T) {
 
 func TestRedis_IsSetUpAsTheSaleNeedsIt(t *testing.T) {
 	config := clientOf(t, servers.Redis(t, "appendfsync always")).ConfigGet(t.Context(), "*").Val()
-	want := map[string]string{"appendfsync": "always", "appendonly": "yes",
-		"maxmemory-policy": "noeviction"}
+	want := map[string]string{
+		"appendfsync": "always", "appendonly": "yes",
+		"maxmemory-policy": "noeviction",
+	}
 	maps.DeleteFunc(config, func(name, _ string) bool { return want[name] == "" })
 	require.Equal(t, want, config)
 }

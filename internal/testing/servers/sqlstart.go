@@ -142,8 +142,10 @@ func newSQL(name, path string, dir sqlDir, port int, args ...string) *SQLServer 
 	server.base.Net, server.base.Addr = "tcp", loopback(port)
 	server.Server = &Server{
 		name: name, data: dir.data(), ready: server.isReady,
-		proc: Process{Path: path, Args: args, Dir: string(dir),
-			File: filepath.Join(string(dir), "server.log")},
+		proc: Process{
+			Path: path, Args: args, Dir: string(dir),
+			File: filepath.Join(string(dir), "server.log"),
+		},
 	}
 	return server
 }
