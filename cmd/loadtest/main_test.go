@@ -29,7 +29,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const testSecret = "a secret that only the tests know, long enough"
 
-// open is the whole flash sale in this process, as standalone wires it; around may come between it and the buyers.
+// open is the whole flash sale in this process, as standalone wires it; around may come between it
+// and the buyers.
 func open(t *testing.T, around func(http.Handler) http.Handler) string {
 	t.Helper()
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))

@@ -40,8 +40,8 @@ type options struct {
 	json, html                   string
 }
 
-// Bounds of the flags. They catch typing errors: a load beyond them exhausts the ports and the memory
-// of one machine before it says anything about the API.
+// Bounds of the flags. They catch typing errors: a load beyond them exhausts the ports and the
+// memory of one machine before it says anything about the API.
 const (
 	maxBuyers = 10_000_000
 	maxConns  = 20_000
@@ -140,7 +140,7 @@ func (o *options) complete(given map[string]bool) error {
 	return nil
 }
 
-// check reports all problems together. A user then mends the command line once.
+// check reports all problems together. A user then corrects the command line once.
 func (o options) check(ctx context.Context) error {
 	var problems []error
 	wrong := func(is bool, problem string) {

@@ -32,8 +32,8 @@ func (p *loadTest) notes(r report.Report) (notes []string) {
 		notes = append(notes, p.meaning())
 	}
 	if lag := r.Generator.LagP99; lag > report.MaxLag {
-		notes = append(notes, fmt.Sprintf("the generator lagged (p99 %.0f ms): it sent fewer calls "+
-			"than planned, and the latency of the first step includes its delay", lag))
+		notes = append(notes, fmt.Sprintf("the generator lagged (p99 %.0f ms): it sent fewer "+
+			"calls than planned, and the latency of the first step includes its delay", lag))
 	}
 	if p.goods != "" {
 		notes = append(notes, "other clients may buy too: rules of exclusive use were skipped")

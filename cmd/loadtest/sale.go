@@ -16,8 +16,8 @@ import (
 // all load tests.
 const merchantID = 1
 
-// secret reads the signing secret from the environment or from the file. The environment comes first,
-// because a shell may hold the secret of another API than the one that wrote the file.
+// secret reads the signing secret from the environment or from the file. The environment comes
+// first, because a shell may hold the secret of another API than the one that wrote the file.
 func secret(environ []string, file string) (string, error) {
 	for _, pair := range environ {
 		if s, ok := strings.CutPrefix(pair, "SECKILL_JWT_SECRET="); ok && s != "" {
@@ -66,8 +66,8 @@ func (p *loadTest) findSale(ctx context.Context) error {
 	return nil
 }
 
-// createSale creates and exposes a sale that ends long after the load and the checks, so that no order
-// is refused because the sale has ended.
+// createSale creates and exposes a sale that ends long after the load and the checks, so that no
+// order is refused because the sale has ended.
 func (p *loadTest) createSale(ctx context.Context) (err error) {
 	now := time.Now().UTC().Truncate(time.Millisecond)
 	p.StartAt = now.Add(p.startIn)
@@ -98,8 +98,8 @@ func (p *loadTest) limiter() *apiclient.Rate {
 	}
 }
 
-// closeSale closes the sale that this load test created, so that the public list does not keep it. A
-// sale of -goods stays as it is.
+// closeSale closes the sale that this load test created, so that the public list does not keep it.
+// A sale of -goods stays as it is.
 func (p *loadTest) closeSale(ctx context.Context) error {
 	if p.goods != "" {
 		return nil

@@ -35,9 +35,10 @@ type commands struct {
 	Health      healthCmd      `cmd:"" help:"Ask a program whether it is ready, as a container's probe does."`
 }
 
-const description = `The operator's command line of the flash sale.
-
-Exit codes: 0 success. 1 failure, or unknown outcome: retry. 2 wrong command line, or a destructive command without confirmation (-yes). 3 refused: no such object, or its state does not allow it. 4 the ledger does not balance. 5 another process rebuilds the sale.`
+const description = "The operator's command line of the flash sale.\n\n" +
+	"Exit codes: 0 success. 1 failure, or unknown outcome: retry. 2 wrong command line, or a " +
+	"destructive command without confirmation (-yes). 3 refused: no such object, or its state does " +
+	"not allow it. 4 the ledger does not balance. 5 another process rebuilds the sale."
 
 // session holds what every command uses. Commands get it instead of globals, so that a test runs
 // them with its own streams.

@@ -11,7 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// updateFlag rewrites the plans of docs/how-to/scale.md. make calibrate sets it, because costs change the plans.
+// updateFlag rewrites the plans of docs/how-to/scale.md. make calibrate sets it, because costs
+// change the plans.
 var updateFlag = flag.Bool("scaling.update", false, "rewrite the plans of docs/how-to/scale.md")
 
 // planPrompt begins each command of docs/how-to/scale.md that the test runs.

@@ -26,7 +26,7 @@ func (p Plan) Text(to io.Writer) error {
 	return w.Flush()
 }
 
-// digits writes three significant digits, with commas between thousands. More digits would look
+// digits writes three significant digits, with commas between thousands. More digits would seem
 // more exact than a measured cost is.
 func digits(x float64) string {
 	if x < 999.5 {

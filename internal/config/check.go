@@ -16,7 +16,7 @@ import (
 )
 
 // check compares every setting with the bounds in its tags, and with its type. It does not stop at
-// the first, so that an operator mends a deployment once.
+// the first, so that an operator corrects a deployment once.
 func (c *Config) check(settings []Setting) []error {
 	var problems []error
 	v := reflect.ValueOf(c).Elem()
@@ -76,7 +76,8 @@ func (s Setting) checkSecret(x Secret) error {
 
 // The unit is the documentation and the rule at once.
 func (s Setting) checkText(x string) error {
-	if words := strings.Fields(s.field.Tag.Get("oneof")); len(words) > 0 && !slices.Contains(words, x) {
+	words := strings.Fields(s.field.Tag.Get("oneof"))
+	if len(words) > 0 && !slices.Contains(words, x) {
 		return fmt.Errorf("is %q, must be one of %s", x, strings.Join(words, ", "))
 	}
 	if s.Unit == "host:port" {

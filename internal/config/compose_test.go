@@ -8,7 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A misspelt setting in a deployment is only a warning in a container's log; this test fails for it.
+// A misspelt setting in a deployment is only a warning in a container's log; this test fails for
+// it.
 func TestSettings_DeploymentsUseKnownNames(t *testing.T) {
 	known := map[string]bool{}
 	for _, s := range Settings("") {

@@ -17,8 +17,8 @@ const (
 	otelEndpoint = "OTEL_EXPORTER_OTLP_ENDPOINT"
 )
 
-// Load reads a program's settings from an environment in the form of os.Environ. An empty setting has
-// its default. The error has a line for each problem, which names the setting and never shows a
+// Load reads a program's settings from an environment in the form of os.Environ. An empty setting
+// has its default. The error has a line for each problem, which names the setting and never shows a
 // secret's value. warnings name unknown settings.
 func Load(p Program, environ []string) (cfg Config, warnings []string, err error) {
 	given := relevant(environ)
@@ -88,7 +88,9 @@ func named(err error, settings []Setting) error {
 	if !ok {
 		return err
 	}
-	i := slices.IndexFunc(settings, func(s Setting) bool { return s.field.Name == e.Name && s.field.Type == e.Type })
+	i := slices.IndexFunc(settings, func(s Setting) bool {
+		return s.field.Name == e.Name && s.field.Type == e.Type
+	})
 	if i < 0 {
 		return err
 	}

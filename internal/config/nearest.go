@@ -15,14 +15,17 @@ func unknown(given map[string]string) []string {
 		if slices.ContainsFunc(known, func(s Setting) bool { return s.Name == name }) {
 			continue
 		}
-		warnings = append(warnings, fmt.Sprintf("%s is not a setting; did you mean %s?", name, nearest(name, known)))
+		warnings = append(warnings,
+			fmt.Sprintf("%s is not a setting; did you mean %s?", name, nearest(name, known)))
 	}
 	return warnings
 }
 
 // A misspelled name is silent otherwise, and its default applies.
 func nearest(name string, known []Setting) string {
-	return slices.MinFunc(known, func(a, b Setting) int { return distance(name, a.Name) - distance(name, b.Name) }).Name
+	return slices.MinFunc(known, func(a, b Setting) int {
+		return distance(name, a.Name) - distance(name, b.Name)
+	}).Name
 }
 
 // distance is the Levenshtein distance: the characters to insert, delete or replace. It keeps one

@@ -42,4 +42,6 @@ func setting(p Program, group, f reflect.StructField) Setting {
 	}
 }
 
-func in(programs string, p Program) bool { return slices.Contains(strings.Fields(programs), string(p)) }
+func in(programs string, p Program) bool {
+	return slices.Contains(strings.Fields(programs), string(p))
+}

@@ -84,6 +84,8 @@ func Probes(health Health, log *slog.Logger) http.Handler {
 	return a.engine(a.probes())
 }
 
+// newAPI fills in the defaults. Guests and proxies have none: only those that the caller names
+// count.
 func newAPI(deps Deps, opts Options) *api {
 	if opts.Now == nil {
 		opts.Now = time.Now
@@ -118,6 +120,8 @@ func (a *api) engine(routes []route) http.Handler {
 	return e
 }
 
+// addReporter asks the metrics for a route's function once, so that recording a response costs no
+// look-up of labels. A route with several methods has one reporter.
 func (a *api) addReporter(path, name string) {
 	if a.Metrics != nil && a.reporters[path] == nil {
 		a.reporters[path] = a.Metrics.Route(name)

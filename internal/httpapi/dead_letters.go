@@ -28,7 +28,8 @@ func (a *api) deadLetterRoutes() []route {
 	}
 }
 
-// deadLetterResponse leaves out the message, which has a buyer's name and phone number.
+// deadLetterResponse is what an operator needs to decide about a dead letter. It leaves out the
+// message, which has a buyer's name and phone number.
 type deadLetterResponse struct {
 	ID          string              `json:"id"`
 	OrderSn     string              `json:"orderSn"`
@@ -57,7 +58,8 @@ func (a *api) listDeadLetters(ctx context.Context, r *request) (response, error)
 	return ok(page(found, limit, newDeadLetterResponse, key)), err
 }
 
-// requeueDeadLetter is POST /admin/dead-letters/{id}/requeue: the order is written after all.
+// requeueDeadLetter is POST /admin/dead-letters/{id}/requeue: the order is written after all. The
+// buyer's data is masked, because the operator is no party of the order.
 func (a *api) requeueDeadLetter(ctx context.Context, r *request) (response, error) {
 	id, err := deadLetterID(r)
 	if err != nil {

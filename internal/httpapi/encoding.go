@@ -15,7 +15,8 @@ type jsonAppender interface {
 	appendJSON(b []byte) ([]byte, error)
 }
 
-// appendEnvelope encodes a response. Invalid UTF-8 is replaced.
+// appendEnvelope encodes a response. Invalid UTF-8 is replaced: a field's name in an error may come
+// from the caller, and a response must be valid JSON all the same.
 func appendEnvelope(b []byte, e envelope) ([]byte, error) {
 	b = strconv.AppendInt(append(b, `{"code":`...), int64(e.Code), 10)
 	b = appendText(append(b, `,"reason":`...), string(e.Reason))
@@ -33,6 +34,8 @@ func appendText(b []byte, s string) []byte {
 	return b
 }
 
+// appendValue encodes what occurs in the responses of a rush without reflection, and everything
+// else with it. Maps are sorted, so that two responses with the same data are the same bytes.
 func appendValue(b []byte, v any) ([]byte, error) {
 	switch v := v.(type) {
 	case nil:
@@ -54,7 +57,8 @@ func appendTimestamp(b []byte, t timestamp) []byte {
 	return append(b, '"')
 }
 
-// errorData is an error's data by field name.
+// errorData is an error's data by field name. It encodes itself because SOLD_OUT and NOT_STARTED
+// are the most frequent responses of a rush.
 type errorData map[string]any
 
 func (d errorData) appendJSON(b []byte) ([]byte, error) {

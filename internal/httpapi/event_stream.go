@@ -22,14 +22,16 @@ const (
 	refreshTimeout   = 2 * time.Second
 )
 
-// streams counts the open event streams of this node.
+// streams counts the open event streams of this node. Each holds a connection and a goroutine for
+// up to half an hour, so that a few users must not be able to take all of them.
 type streams struct {
 	mu     sync.Mutex
 	all    int
 	byUser map[int64]int
 }
 
-// acquire counts a new stream, or refuses it. release must follow a success.
+// acquire counts a new stream, or refuses it. release must follow a success. A full node is
+// reported first: another node may have room.
 func (s *streams) acquire(user int64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

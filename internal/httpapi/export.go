@@ -41,6 +41,7 @@ func (a *api) exportOrders(
 		w := csv.NewWriter(c.Writer)
 		_ = w.Write(exportHeader()) // the writer keeps its first error for w.Error
 		for page := first; len(page) > 0; {
+			// A file may take longer than a call, so each page gets a write deadline of its own.
 			_ = rc.SetWriteDeadline(time.Now().Add(writeDeadline)) // a test's recorder has none
 			for _, o := range page {
 				_ = w.Write(exportRow(o, a.openPhone(o)))
@@ -60,6 +61,8 @@ func (a *api) exportOrders(
 	}}
 }
 
+// exportHeader names the columns. New columns belong at the end, so that programs which read by
+// position keep working.
 func exportHeader() []string {
 	return []string{
 		"orderSn", "status", "failureReason", "goodsId", "buyerId", "quantity", "amount",

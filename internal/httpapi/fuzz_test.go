@@ -30,14 +30,14 @@ const deadLetterID = "01a1fc15-9a10-78e6-83a6-b45fac893a06"
 
 func (fakeDeadLetters) List(
 	_ context.Context, after string, _ int,
-) (dead []order.DeadLetter, _ error) {
+) (found []order.DeadLetter, _ error) {
 	if after < deadLetterID {
-		dead = append(dead, order.DeadLetter{
+		found = append(found, order.DeadLetter{
 			ID: deadLetterID, Reason: order.FailedOversold, FirstSeenAt: time.Unix(1, 0),
 			Attempts: 1, Origin: "batch",
 		})
 	}
-	return dead, nil
+	return found, nil
 }
 
 func (f fakeDeadLetters) Requeue(ctx context.Context, id string) (order.Order, error) {

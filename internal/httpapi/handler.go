@@ -77,7 +77,8 @@ func (a *api) readRequest(c *gin.Context, rt route) (*request, error) {
 	return r, err
 }
 
-// purchasedGoods returns the goods id of a purchase's step; 0 where it has no valid one.
+// purchasedGoods returns the goods id of a purchase's step; 0 where it has no valid one. The
+// merchant's figures count the errors of a sale by it, also those that come before the handler.
 func (r *request) purchasedGoods() int64 {
 	id, ok := params.Decimal(r.Raw("goodsId"))
 	if !ok || id < 0 {

@@ -34,6 +34,8 @@ func (r *request) idempotency(call string) salechange.IdempotencyKey {
 	return salechange.IdempotencyKey{ActorID: r.actor.ID, Key: key, Hash: r.fingerprint(call)}
 }
 
+// fingerprint hashes the fields in their canonical order, so that a client may repeat a request
+// with its fields in another place or order.
 func (r *request) fingerprint(call string) string {
 	sum := sha256.Sum256([]byte(call + "\n" + strings.Join(r.Canonical(), "\n")))
 	return hex.EncodeToString(sum[:])

@@ -43,7 +43,7 @@ func (a *api) newMaskedOrderResponse(o order.Order) orderResponse {
 	return shown
 }
 
-// maskName keeps the first character.
+// maskName keeps the first character, so that a list still shows which orders have a name.
 func maskName(s string) string {
 	if s == "" {
 		return ""
@@ -95,7 +95,8 @@ func (a *api) withOrder(ctx context.Context, r *request, step orderStep) (respon
 	return ok(a.newOrderResponse(o)), err
 }
 
-// myOrders is GET /orders: the orders of the calling buyer.
+// myOrders is GET /orders: the orders of the calling buyer. It masks like every list, because a
+// page of orders is more easily seen by others than one order.
 func (a *api) myOrders(ctx context.Context, r *request) (response, error) {
 	limit, before := r.limit(), r.cursor(orderCursor, isOrderSn)
 	if err := r.checked(isBuyer(r.actor)); err != nil {

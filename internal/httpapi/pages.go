@@ -91,7 +91,9 @@ func (a *api) consolePage(name string) handleFunc {
 	}
 }
 
-// visitor returns the actor of the session cookie, or the zero Actor without a valid one.
+// visitor returns the actor of the session cookie, or the zero Actor without a valid one. Pages
+// check no origin: a link from another site may open them, and they show nothing personal but a
+// name.
 func (a *api) visitor(r *http.Request) seckill.Actor {
 	value, found := a.sessionValue(r)
 	if !found {

@@ -16,7 +16,8 @@ const (
 	maxPage     = 100
 )
 
-// list is the data of every paged response.
+// list is the data of every paged response. A cursor holds the last key and no offset, so that
+// items which come or go while a client reads shift nothing.
 type list[T any] struct {
 	Items      []T     `json:"items"`
 	NextCursor *string `json:"nextCursor"` // null on the last page

@@ -13,7 +13,9 @@ type pathResponse struct {
 	ExpiresAt  timestamp `json:"expiresAt"`
 }
 
-// issuePath is a purchase's first step: check the sale, take a permit, issue a random path.
+// issuePath is a purchase's first step: check the sale, take a permit, issue a random path. The
+// sale is checked first, so that a sold-out sale costs no permit and its buyers learn the reason,
+// not 429.
 func (a *api) issuePath(ctx context.Context, r *request) (response, error) {
 	id := r.ID("goodsId")
 	if err := r.Err(); err != nil {
@@ -73,7 +75,8 @@ func (a *api) requireBuyer(ctx context.Context, by seckill.Actor, goodsID int64)
 	return requireRole(isBuyer(by), func() error { return a.requireExposed(ctx, goodsID) })
 }
 
-// requireExposed returns NOT_FOUND for a goods without an exposed sale.
+// requireExposed returns NOT_FOUND for a goods without an exposed sale. Drafts are
+// hidden from buyers.
 func (a *api) requireExposed(ctx context.Context, goodsID int64) error {
 	_, err := a.Reader.Sale(ctx, goodsID)
 	return err

@@ -25,7 +25,8 @@ func withRequestContext(ctx context.Context, rc *requestContext) context.Context
 	return context.WithValue(ctx, requestContextKey{}, rc)
 }
 
-// requestContextOf returns an empty requestContext for a context without a request.
+// requestContextOf returns an empty requestContext for a context without a request, such as that of
+// a test or of a background task that calls a limiter. Callers then need no check for nil.
 func requestContextOf(ctx context.Context) *requestContext {
 	if rc, ok := ctx.Value(requestContextKey{}).(*requestContext); ok {
 		return rc

@@ -9,7 +9,8 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// route describes one call of the API.
+// route describes one call of the API. The document api/openapi.yaml describes the same calls; a
+// test holds their paths, methods and fields against each other.
 type route struct {
 	methods   string // separated by spaces
 	path      string
@@ -44,6 +45,7 @@ const (
 	remove = http.MethodDelete
 )
 
+// pageFields are the fields of every list.
 func pageFields() []string { return []string{"limit", "cursor"} }
 
 func (a *api) routes() []route {
@@ -75,6 +77,8 @@ func (a *api) buyerRoutes() []route {
 	}
 }
 
+// merchantRoutes are the calls of merchants and operators. A new sale has a stock; a change of one
+// has a difference to it.
 func (a *api) merchantRoutes() []route {
 	const sales, sale = "/admin/sales", "/admin/sales/:goodsId"
 	common := []string{

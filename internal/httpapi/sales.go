@@ -6,7 +6,8 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// saleResponse is an exposed sale as everybody sees it.
+// saleResponse is an exposed sale as everybody sees it. The phase is computed on the server,
+// because the clock of a buyer's device may be wrong.
 type saleResponse struct {
 	GoodsID       int64         `json:"goodsId,string"`
 	Title         string        `json:"title"`

@@ -27,9 +27,12 @@ type Sales interface {
 	// those with a goods id below the given one (0 starts at the newest).
 	List(ctx context.Context, by seckill.Actor, below int64, limit int) ([]seckill.Sale, error)
 	Change(
-		ctx context.Context, by seckill.Actor, goodsID int64, c salechange.Change, key salechange.IdempotencyKey,
+		ctx context.Context, by seckill.Actor, goodsID int64, c salechange.Change,
+		key salechange.IdempotencyKey,
 	) (seckill.Sale, error)
-	Delete(ctx context.Context, by seckill.Actor, goodsID int64, key salechange.IdempotencyKey) error
+	Delete(
+		ctx context.Context, by seckill.Actor, goodsID int64, key salechange.IdempotencyKey,
+	) error
 	Expose(ctx context.Context, by seckill.Actor, goodsID int64) (seckill.Sale, error)
 	Close(ctx context.Context, by seckill.Actor, goodsID int64) (seckill.Sale, error)
 	Ledger(ctx context.Context, by seckill.Actor, goodsID int64) (seckill.Ledger, error)

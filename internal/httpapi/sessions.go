@@ -23,6 +23,7 @@ const (
 	secureCookie = "__Host-session"
 )
 
+// sessionRoutes are public: a session begins without one, and anybody may end it.
 func (a *api) sessionRoutes() []route {
 	if a.Sessions == nil {
 		return nil
@@ -89,7 +90,8 @@ func (a *api) sessionToken(r *request) (string, error) {
 	}
 }
 
-// guestToken signs a token for one of the demo's guests.
+// guestToken signs a token for one of the demo's guests. Only ids that the program named are
+// guests, so the call gives away nothing where no guest is configured.
 func (a *api) guestToken(r *request) (string, error) {
 	id := r.ID("guest")
 	if err := r.Err(); err != nil {
@@ -162,6 +164,7 @@ func (a *api) setCookie(c *gin.Context, value string, until time.Time) {
 }
 
 // isTLS reports whether the browser's connection is encrypted, to this node or to a trusted proxy.
+// The header of any other peer is ignored: it decides the name of the cookie.
 func (a *api) isTLS(r *http.Request) bool {
 	if r.TLS != nil {
 		return true

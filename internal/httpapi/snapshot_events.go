@@ -23,6 +23,8 @@ func (a *api) saleEventRoutes() []route {
 	return []route{{methods: http.MethodGet, path: path, handle: a.saleEvents}}
 }
 
+// snapshotResponse is all that the console shows of a sale, so that one event updates
+// every part of it.
 type snapshotResponse struct {
 	Figures           any     `json:"figures"`
 	Ledger            any     `json:"ledger"` // null while the sale is being rebuilt
@@ -42,13 +44,14 @@ func (a *api) saleEvents(ctx context.Context, r *request) (response, error) {
 	})
 }
 
+// sendSnapshots sends one snapshot at once and one each second. The cache builds it for the first
+// console that asks; a slow store delays the consoles and is not asked twice.
 func (s eventStream) sendSnapshots(ctx context.Context, r *request) {
 	interval := time.NewTicker(snapshotInterval)
 	defer interval.Stop()
 	for {
-		event, err := s.snapshots.Get(ctx, r.ID("goodsId"), func(ctx context.Context) (string, error) {
-			return s.snapshotEvent(ctx, r), nil
-		})
+		event, err := s.snapshots.Get(ctx, r.ID("goodsId"),
+			func(ctx context.Context) (string, error) { return s.snapshotEvent(ctx, r), nil })
 		if err != nil || !s.write(event) { // an error means that the client has left
 			return
 		}
@@ -80,9 +83,11 @@ func (a *api) snapshotEvent(ctx context.Context, r *request) string {
 	if err != nil {
 		return troubleEvent(seckill.Unavailable)
 	}
-	return "event: picture\ndata: " + string(data) + "\n\n" // the contract names the event "picture"
+	return "event: picture\ndata: " + string(data) + "\n\n" // the contract's name of the event
 }
 
+// troubleEvent tells the console that its figures are old. The stream stays open, so that the
+// console recovers by itself.
 func troubleEvent(reason seckill.Reason) string {
 	return "event: trouble\ndata: {\"reason\":\"" + string(reason) + "\"}\n\n"
 }

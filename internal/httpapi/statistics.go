@@ -37,7 +37,8 @@ type countResponse struct {
 	Amount int64 `json:"amount"`
 }
 
-// saleStatistics is GET /admin/sales/{goodsId}/figures.
+// saleStatistics is GET /admin/sales/{goodsId}/figures. Every status and reason is present from the
+// start, so that a dashboard draws a line at 0 and not a gap.
 func (a *api) saleStatistics(ctx context.Context, r *request) (response, error) {
 	id, err := a.managedSale(ctx, r)
 	if err != nil {

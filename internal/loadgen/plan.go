@@ -35,8 +35,8 @@ type Plan struct {
 	// Patience bounds a buyer's retries, and separately its polling; 30 s if 0.
 	Patience time.Duration `json:"-"`
 
-	// Every is the time between the points of the series, at least 500 ms. If 0 an open loop takes a
-	// 600th of its length.
+	// Every is the time between the points of the series, at least 500 ms. If 0 an open loop takes
+	// a 600th of its length.
 	Every   time.Duration `json:"-"`
 	OnPoint func(Point)   `json:"-"` // receives each point; may be nil
 	OnDone  func()        `json:"-"` // called as each buyer ends, concurrently; may be nil

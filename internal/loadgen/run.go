@@ -12,8 +12,8 @@ import (
 	"flashsale.dev/seckill/internal/loadgen/buyer"
 )
 
-// Run plays the plan to its end or until ctx ends. After that no buyer starts and active buyers stop
-// at their current call. The result contains everything recorded until then.
+// Run plays the plan to its end or until ctx ends. After that no buyer starts and active buyers
+// stop at their current call. The result contains everything recorded until then.
 func Run(ctx context.Context, p Plan) Result {
 	p = p.withDefaults()
 	r := &runner{Plan: p, began: time.Now(), captured: &buyer.Captured{}}

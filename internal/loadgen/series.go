@@ -31,8 +31,8 @@ type Interval struct {
 	Max   float64 `json:"max"`
 }
 
-// tick adds a point at each interval. It ends at the first interval after done, so that the last point
-// covers a whole interval too.
+// tick adds a point at each interval. It ends at the first interval after done, so that the last
+// point covers a whole interval too.
 func (r *recorder) tick(done <-chan struct{}, every time.Duration, onPoint func(Point)) {
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
@@ -52,8 +52,8 @@ func (r *recorder) tick(done <-chan struct{}, every time.Duration, onPoint func(
 	}
 }
 
-// addPoint ends the current interval and adds its point. An interval shorter than least, such as one
-// before the start time of the run, is too short for a rate and continues.
+// addPoint ends the current interval and adds its point. An interval shorter than least, such as
+// one before the start time of the run, is too short for a rate and continues.
 func (r *recorder) addPoint(least time.Duration) (Point, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

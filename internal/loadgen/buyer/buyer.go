@@ -187,7 +187,8 @@ func (b Buyer) buyParallel(
 }
 
 // buyWith buys with a path and records the order number of a 202. A failed attempt that met an
-// error or a 503 leaves the result uncertain: the API may have accepted a call whose answer was lost.
+// error or a 503 leaves the result uncertain: the API may have accepted a call whose answer was
+// lost.
 func (b Buyer) buyWith(
 	ctx context.Context, t *Result, until time.Time, path string,
 ) (apiclient.Answer, error) {

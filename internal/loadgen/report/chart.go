@@ -91,7 +91,8 @@ func (r Report) chart(title, unit string, log bool, lines ...line) chart {
 	return chart{Title: title, Unit: unit, Lines: lines, X: x.ticks(), Y: y.ticks()}
 }
 
-// path joins the points; NaN starts a new segment. The empty stroke h0 makes a single point visible.
+// path joins the points; NaN starts a new segment. The empty stroke h0 makes a single point
+// visible.
 func (l line) path(points []loadgen.Point, x, y scale) string {
 	var b strings.Builder
 	pen := "M%.1f %.1fh0"

@@ -56,7 +56,8 @@ func sample() Report {
 	return r
 }
 
-// shape lists every field of a JSON value by its path; [] is any entry of a list, and * any name of a map whose names are data.
+// shape lists every field of a JSON value by its path; [] is any entry of a list, and * any name of
+// a map whose names are data.
 func shape(path string, v any, into map[string]string) {
 	into[path] = fmt.Sprintf("%T", v)
 	switch v := v.(type) {
@@ -74,7 +75,8 @@ func shape(path string, v any, into map[string]string) {
 	}
 }
 
-// Programs read the JSON: no field may go or change its type without a new schema number. New ones are written with -update.
+// Programs read the JSON: no field may go or change its type without a new schema number. New ones
+// are written with -update.
 func TestJSON_KeepsItsSchema(t *testing.T) {
 	var text bytes.Buffer
 	require.NoError(t, sample().JSON(&text))

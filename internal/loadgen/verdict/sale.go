@@ -2,8 +2,8 @@ package verdict
 
 import "flashsale.dev/seckill/internal/loadgen/buyer"
 
-// sale compares the merchant's list of orders with the buyers' lists and, if it was readable, with the
-// ledger.
+// sale compares the merchant's list of orders with the buyers' lists and, if it was readable, with
+// the ledger.
 func (j *checker) sale(all []listedOrder, readable bool) {
 	seen := map[string]bool{}
 	var active int64

@@ -52,7 +52,7 @@ func answered(status int, reason, data string, header ...string) func(x *Exchang
 	}
 }
 
-func TestAGoodExchangeIsInTheDocument(t *testing.T) {
+func TestCheck_AcceptsDocumentedExchanges(t *testing.T) {
 	d := must.Get(Load())(t)
 	for name, change := range map[string]func(x *Exchange){
 		"as it is":        func(*Exchange) {},
@@ -75,7 +75,7 @@ func TestAGoodExchangeIsInTheDocument(t *testing.T) {
 }
 
 // One thing is wrong at a time, and each is found.
-func TestWhatIsNotInTheDocumentIsFound(t *testing.T) {
+func TestCheck_FindsUndocumentedExchanges(t *testing.T) {
 	d := must.Get(Load())(t)
 	for name, change := range map[string]func(x *Exchange){
 		"a field too many":           swap(`"requestId"`, `"more":1,"requestId"`),
