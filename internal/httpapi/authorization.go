@@ -20,8 +20,8 @@ func (a *api) authenticate(r *http.Request) (seckill.Actor, error) {
 	return a.Tokens.Verify(token)
 }
 
-// bearer returns the token of the Authorization header. Two headers are refused, because a proxy in
-// front might check the one and this node the other.
+// bearer returns the token of the Authorization header. Two headers are refused, because a
+// reverse proxy might check the one and this node the other.
 func bearer(h http.Header) (string, error) {
 	values := h["Authorization"]
 	if len(values) == 0 {

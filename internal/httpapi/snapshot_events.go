@@ -86,7 +86,7 @@ func (a *api) snapshotEvent(ctx context.Context, r *request) string {
 	return "event: picture\ndata: " + string(data) + "\n\n" // the contract's name of the event
 }
 
-// troubleEvent tells the console that its figures are old. The stream stays open, so that the
+// troubleEvent reports to the console that its figures are old. The stream stays open, so that the
 // console recovers by itself.
 func troubleEvent(reason seckill.Reason) string {
 	return "event: trouble\ndata: {\"reason\":\"" + string(reason) + "\"}\n\n"

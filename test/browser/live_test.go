@@ -102,8 +102,8 @@ func showARedLedger(t *testing.T, h fixture) {
 	mei.sees("#ledger", "Balances")
 }
 
-// An operator lowers a sale's limit, which refuses the next request, and opens the list of dead
-// letters.
+// An operator lowers a sale's limit, which refuses the next request, and opens the list of
+// dead letters.
 func TestOperatorPages_ChangeALimit(t *testing.T) {
 	t.Parallel()
 	h := standalone(t)
