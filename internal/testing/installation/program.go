@@ -36,7 +36,7 @@ var built = struct { //nolint:gochecknoglobals // a build costs seconds and does
 
 // envPrograms names the directory of programs that are built already (scripts/test builds them once
 // for all packages). Without it each test binary builds its own.
-const envPrograms = "SECKILL_TEST_PROGRAMS"
+const envPrograms = "FLASHSALE_TEST_PROGRAMS"
 
 // binaries builds all programs, statically as they are released, and returns their directory.
 func binaries(t testing.TB) string {
