@@ -25,7 +25,10 @@ func (a *api) limiterRoutes() []route {
 	}
 	return []route{
 		{methods: read, path: path, unlimited: true, handle: a.getLimiter},
-		{methods: http.MethodPut, path: path, unlimited: true, fields: fields, handle: a.setLimiter},
+		{
+			methods: http.MethodPut, path: path, unlimited: true, fields: fields,
+			handle: a.setLimiter,
+		},
 		{methods: remove, path: path, unlimited: true, handle: a.deleteLimiter},
 	}
 }

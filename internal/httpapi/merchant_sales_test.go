@@ -26,7 +26,8 @@ func TestCreateSale_CreatesADraft(t *testing.T) {
 	for _, member := range []string{
 		`"merchantId":"70"`, `"status":"draft"`, `"stock":10`, `"perBuyerLimit":1`,
 		`"startAt":"2026-11-11T12:00:00.000Z","endAt":"2099-11-11T12:00:00.000Z"`,
-		`"rate":{"algorithm":"reserve","permitsPerSecond":0.5,"maxBurstSeconds":1,"maxWaitMillis":0}`,
+		`"rate":{"algorithm":"reserve","permitsPerSecond":0.5,` +
+			`"maxBurstSeconds":1,"maxWaitMillis":0}`,
 	} {
 		require.Contains(t, r.raw, member)
 	}

@@ -242,7 +242,7 @@ func TestServer_AnswersOddRequestLines(t *testing.T) {
 		"GET /sales?limit=1#x HTTP/1.1":                              "400 Bad Request",
 		"GET /%zz HTTP/1.1":                                          "400 Bad Request",
 		"GET /sales/../admin/sales HTTP/1.1":                         "404 Not Found",
-		"GET /sales HTTP/9.9":                                        "505 HTTP Version Not Supported", // by net/http itself
+		"GET /sales HTTP/9.9":                                        "505 HTTP Version Not Supported",
 		"GET /sales HTTP/1.1\r\nX-A: " + strings.Repeat("x", 32<<10): "431 Request Header Fields",
 	} {
 		answer := must.Get(h.raw(line+end))(t, line)

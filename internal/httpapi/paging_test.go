@@ -44,7 +44,8 @@ func readFields(query, contentType, body string, fields []string) (*request, err
 // text, and what is taken is valid UTF-8 and stands once.
 func FuzzNewSale(f *testing.F) {
 	types := []string{"", "application/json", "application/x-www-form-urlencoded"}
-	f.Add("", uint8(1), `{"title":"x","price":1,"stock":1,"startAt":"2026-11-11T12:00:00Z","endAt":"2026-11-11T13:00:00Z","rate":{"permitsPerSecond":0.5}}`)
+	f.Add("", uint8(1), `{"title":"x","price":1,"stock":1,"startAt":"2026-11-11T12:00:00Z",`+
+		`"endAt":"2026-11-11T13:00:00Z","rate":{"permitsPerSecond":0.5}}`)
 	f.Add("title=a%20b&price=1", uint8(2), "stock=1&rate.maxWaitMillis=5")
 	f.Add("a=%ff;b", uint8(0), "{\"title\":\"\xff\"}")
 	f.Add("", uint8(0), `{"rate":{"rate":{}},"rate":1}`)

@@ -38,12 +38,14 @@ func TestPaymentCallback_RecordsAPayment(t *testing.T) {
 	good := `{"paymentId":"p-1","orderSn":"order-1","amount":399800}`
 	for range 2 {
 		r := h.want(200, h.pays(callback, good))
-		require.JSONEq(t, `{"paymentId":"p-1","orderSn":"order-1","amount":399800,"state":"kept","orderStatus":"paid"}`, string(r.Data))
+		require.JSONEq(t, `{"paymentId":"p-1","orderSn":"order-1","amount":399800,
+			"state":"kept","orderStatus":"paid"}`, string(r.Data))
 	}
 	h.order("order-2", longID, buyer())
 	h.want(200, h.as(buyer(), "POST", "/orders/order-2/cancel", ""))
 	r := h.pays(callback, strings.ReplaceAll(good, "-1", "-2"))
-	require.JSONEq(t, `{"paymentId":"p-2","orderSn":"order-2","amount":399800,"state":"refunding","reason":"CANCELLED","orderStatus":"cancelled"}`, string(r.Data))
+	require.JSONEq(t, `{"paymentId":"p-2","orderSn":"order-2","amount":399800,
+		"state":"refunding","reason":"CANCELLED","orderStatus":"cancelled"}`, string(r.Data))
 
 	for body, want := range map[string]string{
 		``:   "BAD_REQUEST",

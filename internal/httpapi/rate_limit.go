@@ -63,7 +63,8 @@ func (l *RuleLimiter) LimitRoute(ctx context.Context, goodsID int64, by seckill.
 // CountsByGoods reports whether a rule of the request's route counts by goods.
 func (l *RuleLimiter) CountsByGoods(ctx context.Context) bool {
 	client := clientInfoOf(ctx)
-	return slices.ContainsFunc(l.book.ForRoute(client.method, client.route), func(name string) bool {
+	names := l.book.ForRoute(client.method, client.route)
+	return slices.ContainsFunc(names, func(name string) bool {
 		rule, err := l.book.Find(name)
 		return err == nil && slices.Contains(rule.By, "goods")
 	})

@@ -110,7 +110,8 @@ const routeRules = `
 rules:
   - {name: orders, route: GET /orders, by: [user], algorithm: fixed_window, limit: 2, interval: 1h,
      message: slow down, fallback: {code: 888, message: rate limit error}}
-  - {name: goods, route: "/sales/:goodsId", by: [goods], algorithm: fixed_window, limit: 1, interval: 1h}
+  - {name: goods, route: "/sales/:goodsId", by: [goods], algorithm: fixed_window, limit: 1,
+     interval: 1h}
   - {name: closed, route: "GET /admin/sales", by: ["header:X-Tenant"], limit: 1, onMissingKey: deny}
 `
 

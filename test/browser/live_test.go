@@ -30,7 +30,8 @@ func stayLiveDuringARush(t *testing.T, h fixture) {
 	mei.signIn(h.token(t, seckill.Merchant, 7, "Mei"))
 	mei.before(`window.pictures = []; const Real = window.EventSource;
 		window.EventSource = class extends Real { constructor(url) { super(url);
-			this.addEventListener('picture', (e) => window.pictures.push(JSON.parse(e.data))); } };`)
+			this.addEventListener('picture',
+				(e) => window.pictures.push(JSON.parse(e.data))); } };`)
 	mei.open("/console/sales/" + goods)
 	mei.sees("#ledger", "Balances")
 	ada.signIn(h.token(t, seckill.Buyer, 4_000_000, "Ada"))

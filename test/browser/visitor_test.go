@@ -110,7 +110,8 @@ func (v *visitor) hear(event any) {
 		text, _ := json.Marshal(e.ExceptionDetails)
 		v.faults = append(v.faults, "exception: "+string(text))
 	case *runtime.EventConsoleAPICalled:
-		if e.Type == runtime.ConsoleAPICalledTypeError || e.Type == runtime.ConsoleAPICalledTypeWarning {
+		if e.Type == runtime.ConsoleAPICalledTypeError ||
+			e.Type == runtime.ConsoleAPICalledTypeWarning {
 			text, _ := json.Marshal(e.Args)
 			v.faults = append(v.faults, "console: "+string(text))
 		}
@@ -118,7 +119,8 @@ func (v *visitor) hear(event any) {
 		// The browser logs each refusal of the API as a resource that failed.
 		refused := e.Entry.Source == log.EntrySourceNetwork &&
 			strings.Contains(e.Entry.Text, "the server responded with a status of 4")
-		if !refused && (e.Entry.Level == log.EntryLevelError || e.Entry.Level == log.EntryLevelWarning) {
+		if !refused && (e.Entry.Level == log.EntryLevelError ||
+			e.Entry.Level == log.EntryLevelWarning) {
 			text := fmt.Sprintf("log: %s: %s %s", e.Entry.Source, e.Entry.Text, e.Entry.URL)
 			v.faults = append(v.faults, text)
 		}
@@ -270,7 +272,9 @@ func (v *visitor) shot(name string) {
 	readme := must.Get(os.ReadFile("../../README.md"))(v.t)
 	if *shots != "" && strings.Contains(string(readme), "docs/img/"+name+".png") {
 		v.run(`document.activeElement?.blur();
-			for (const a of document.getAnimations()) try { a.finish(); } catch { /* it never ends */ }`)
+			for (const a of document.getAnimations()) {
+				try { a.finish(); } catch { /* it never ends */ }
+			}`)
 		v.keep(filepath.Join(*shots, name+".png"))
 	}
 }

@@ -25,7 +25,9 @@ type Fixture struct {
 	OtherGoods    int64  // likewise
 	NoGoods       int64  // an id that no goods has
 	OrderSn       string // of GoodsID, created
-	Path          string // for GoodsID, unused and not expired while the table runs; used on goods and by buyers it is not for
+	// Path is for GoodsID, unused, and does not expire while the table runs. Cases use it on other
+	// goods and as another buyer.
+	Path string
 }
 
 // Case is one request and what must be said to it.

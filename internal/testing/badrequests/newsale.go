@@ -103,7 +103,8 @@ func (t *table) newSales() {
 	}
 	t.rates("rate", create, func(rate string) string { return NewSale("rate", rate) })
 	for _, field := range []string{ // a caller may not set these
-		"merchantId", "goodsId", "status", "epoch", "version", "stockDelta", "rate.algorithm", "Title",
+		"merchantId", "goodsId", "status", "epoch", "version", "stockDelta", "rate.algorithm",
+		"Title",
 	} {
 		create.body = NewSale(field, "1")
 		t.bad("mass assignment", create, field)

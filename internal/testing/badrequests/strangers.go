@@ -109,12 +109,18 @@ func (t *table) routes() {
 		t.missing("no such call", post(target, t.buyer, "{}"))
 	}
 	for _, c := range []call{
-		post("/sales", "", "{}"), {"PUT", "/sales/" + t.goods, t.merchant, "{}"},
-		{"DELETE", "/orders/" + t.OrderSn, t.buyer, ""}, {"DELETE", "/randomPath", t.buyer, ""},
-		{"HEAD", "/randomPath", t.buyer, ""}, get("/"+t.Path+"/decrStock", t.buyer),
-		get("/orders/"+t.OrderSn+"/pay", t.buyer), {"OPTIONS", "/sales", "", ""},
-		{"BREW", "/sales", "", ""}, post("/livez", ""), post("/", t.buyer, "{}"),
-		{"PUT", "/session", t.buyer, "{}"}, {"TRACE", "/readyz", "", ""},
+		post("/sales", "", "{}"),
+		{"PUT", "/sales/" + t.goods, t.merchant, "{}"},
+		{"DELETE", "/orders/" + t.OrderSn, t.buyer, ""},
+		{"DELETE", "/randomPath", t.buyer, ""},
+		{"HEAD", "/randomPath", t.buyer, ""},
+		get("/"+t.Path+"/decrStock", t.buyer),
+		get("/orders/"+t.OrderSn+"/pay", t.buyer),
+		{"OPTIONS", "/sales", "", ""},
+		{"BREW", "/sales", "", ""},
+		post("/livez", ""), post("/", t.buyer, "{}"),
+		{"PUT", "/session", t.buyer, "{}"},
+		{"TRACE", "/readyz", "", ""},
 	} {
 		t.add("no such method", c, "METHOD_NOT_ALLOWED", http.StatusMethodNotAllowed, "")
 	}
