@@ -91,9 +91,7 @@ func (s sample) gauges(export export) {
 	one("sample_duration_seconds", "Duration of taking the sample.", s.Took.Seconds())
 	for _, sale := range s.Sales[:min(maxLabelledSales, len(s.Sales))] {
 		goods := strconv.FormatInt(sale.GoodsID, 10)
-		of := func(name, help string,
-			value float64,
-		) {
+		of := func(name, help string, value float64) {
 			export(name, help, value, "goods_id", goods)
 		}
 		l := sale.Ledger

@@ -24,10 +24,7 @@ type counter struct {
 }
 
 func (c *counter) Cancel(
-	ctx context.Context,
-	goodsID int64,
-	sns []string,
-	now time.Time,
+	ctx context.Context, goodsID int64, sns []string, now time.Time,
 ) ([]payment.Cancellation, error) {
 	defer c.inside.Add(-1)
 	c.most.Store(max(c.most.Load(), c.inside.Add(1)))

@@ -86,8 +86,7 @@ func newFixture(t *testing.T) *fixture {
 	h := &fixture{
 		t: t, file: file, mini: mini, store: store, queue: &flakyQueue{Queue: memqueue.New(memqueue.Options{})},
 		redis: redisstore.New(
-			client,
-			redisstore.Options{Lease: "today"},
+			client, redisstore.Options{Lease: "today"},
 		), minter: ordersn.NewMinter(settings().OrderSecret),
 	}
 	h.parts = app.Parts{

@@ -53,10 +53,7 @@ func FuzzDecodeLine(f *testing.F) {
 			return
 		}
 		require.True(
-			t,
-			l.BuyerID > 0 && l.Quantity > 0 && l.Quantity <= seckill.MaxPerBuyerLimit,
-			"%+v",
-			l,
+			t, l.BuyerID > 0 && l.Quantity > 0 && l.Quantity <= seckill.MaxPerBuyerLimit, "%+v", l,
 		)
 		text, err := EncodeLine(l)
 		require.NoError(t, err)

@@ -179,12 +179,7 @@ func TestDeadLetters_CarryDeliveriesFirstSightAndOrigin(t *testing.T) {
 		require.Equal(t, 3, d.Attempts, "%+v", d)
 		require.Equal(t, "memory.0", d.Origin, "%+v", d)
 		require.WithinRange(
-			t,
-			d.FirstSeenAt,
-			published.Truncate(time.Millisecond),
-			time.Now(),
-			"%+v",
-			d,
+			t, d.FirstSeenAt, published.Truncate(time.Millisecond), time.Now(), "%+v", d,
 		)
 	}
 	require.Len(t, reasons, 3)

@@ -57,15 +57,7 @@ func TestQuery_UnsettledCommitIsQueued(t *testing.T) {
 func (h *fixture) streams(goods int64, sns []string) {
 	h.t.Helper()
 	notifier := query.NewNotifier(h.store, h.redis, h.parts.Log)
-	unsure, sure := notifier.Subscribe(
-		goods,
-		sns[0],
-		order.Queued,
-	), notifier.Subscribe(
-		goods,
-		sns[1],
-		order.Queued,
-	)
+	unsure, sure := notifier.Subscribe(goods, sns[0], order.Queued), notifier.Subscribe(goods, sns[1], order.Queued)
 	ctx, cancel := context.WithTimeout(h.t.Context(), within)
 	done := make(chan error, 1)
 	go func() { done <- notifier.Run(ctx) }()

@@ -37,10 +37,7 @@ func TestRebuild_RestoresLostSale(t *testing.T) {
 		},
 	)
 	require.Equal(
-		t,
-		seckill.LimitReached,
-		seckill.ReasonOf(err),
-		"what the buyer holds came back from MySQL",
+		t, seckill.LimitReached, seckill.ReasonOf(err), "what the buyer holds came back from MySQL",
 	)
 	h.becomes(8, h.buy(sale.GoodsID, 8, 2), order.Created)
 }
@@ -52,8 +49,7 @@ func TestRebuild_WritesPendingOrders(t *testing.T) {
 	promised := []string{h.buy(sale.GoodsID, 1, 1), h.buy(sale.GoodsID, 2, 1)}
 	h.queue.down.Store(false)
 	require.NoError(
-		t,
-		h.redis.Shut(t.Context(), sale.GoodsID, 1),
+		t, h.redis.Shut(t.Context(), sale.GoodsID, 1),
 	) // a rebuild that was left half done
 	h.runWorkers(settings())
 	for i, sn := range promised {

@@ -42,9 +42,7 @@ func TestReconcile_ReportsDifferentTotals(t *testing.T) {
 	_, err := h.mini.HIncrBy(fmt.Sprintf("sk:{%d}", sale.GoodsID), "avail", -2)
 	require.NoError(t, err)
 	require.Zero(
-		t,
-		h.reconcileOnce(r, sale.GoodsID).Found,
-		"one round alone may see a sale in flight",
+		t, h.reconcileOnce(r, sale.GoodsID).Found, "one round alone may see a sale in flight",
 	)
 	for range 2 {
 		require.Equal(t, seckill.Differences{Totals: 1}, h.reconcileOnce(r, sale.GoodsID).Found)
@@ -62,13 +60,7 @@ func TestReconcile_ReturnsUnitsOfFailedOrder(t *testing.T) {
 	sale := h.exposeSale(5, 2)
 	l := h.numbered(sale.GoodsID, 1, 7)
 	out, err := h.store.WriteFailed(
-		t.Context(),
-		sale.GoodsID,
-		l,
-		1,
-		order.FailedUnwritten,
-		order.DeadLetter{},
-		time.Now(),
+		t.Context(), sale.GoodsID, l, 1, order.FailedUnwritten, order.DeadLetter{}, time.Now(),
 	)
 	require.NoError(t, err)
 	releaser := inventory.NewStockReleaser(h.store, h.redis, h.parts.Log)

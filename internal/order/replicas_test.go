@@ -23,9 +23,7 @@ type lagging struct {
 }
 
 func (l *lagging) Reserve(
-	ctx context.Context,
-	goodsID, epoch int64,
-	rs []reservation.Reservation,
+	ctx context.Context, goodsID, epoch int64, rs []reservation.Reservation,
 ) (reservation.Result, error) {
 	g, err := l.ReservationStore.Reserve(ctx, goodsID, epoch, rs)
 	if l.behind.Load() {

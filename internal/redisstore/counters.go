@@ -32,10 +32,8 @@ func (s *Store) AddCounts(
 		}
 		k := keysOf(goodsID)
 		replies[goodsID] = pipe.Eval(
-			ctx,
-			script,
-			[]string{k.sale(), k.counters(), k.orderRates()},
-			args...)
+			ctx, script, []string{k.sale(), k.counters(), k.orderRates()}, args...,
+		)
 	}
 	_, failed := pipe.Exec(ctx)
 	known, answered := make(map[int64]bool, len(counts)), false

@@ -45,9 +45,7 @@ func (s *Store) Pending(
 		return reservation.OrderLine{}, false, nil
 	}
 	if err != nil {
-		return reservation.OrderLine{}, false, fmt.Errorf(
-			"read a pending order in redis: %w", err,
-		)
+		return reservation.OrderLine{}, false, fmt.Errorf("read a pending order in redis: %w", err)
 	}
 	p, err := readPending(text)
 	return p.OrderLine, err == nil, err

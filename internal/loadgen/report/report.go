@@ -51,9 +51,7 @@ type Generator struct {
 
 // New assembles a report. The argument cpu is the CPU time of this process during the load. The
 // argument cutShort says that a signal or the time limit ended the load.
-func New(
-	s Settings, r loadgen.Result, v verdict.Verdict, cpu time.Duration, cutShort bool,
-) Report {
+func New(s Settings, r loadgen.Result, v verdict.Verdict, cpu time.Duration, cutShort bool) Report {
 	r.Started = r.Started.UTC()
 	calls, lag := r.Calls(), r.Of(loadgen.SpanLag)
 	return Report{

@@ -27,18 +27,12 @@ type Store interface {
 	// ScheduleRelease writes the stock move that returns an order's units at a later moment,
 	// unless RestoreOrder removes it before.
 	ScheduleRelease(
-		ctx context.Context,
-		goodsID int64,
-		l reservation.OrderLine,
-		at time.Time,
+		ctx context.Context, goodsID int64, l reservation.OrderLine, at time.Time,
 	) (order.StockMove, error)
 	// RestoreOrder makes a failed order created, once, and removes its dead letter and the planned
 	// return. Conflict if stock or limit do not allow it, ErrTryAgain if the epoch has changed.
 	RestoreOrder(
-		ctx context.Context,
-		deadLetterID string,
-		undo order.StockMove,
-		now, payBy time.Time,
+		ctx context.Context, deadLetterID string, undo order.StockMove, now, payBy time.Time,
 	) (order.Order, error)
 }
 
@@ -150,15 +144,12 @@ func (s *Service) releaseFirst(ctx context.Context, d order.DeadLetter) error {
 		s.releaser.Release(ctx, slices.DeleteFunc(moves, planned))
 	}
 	return seckill.NewUnavailable(
-		"the order's units are on their way back or being taken anew",
-		nil,
+		"the order's units are on their way back or being taken anew", nil,
 	)
 }
 
 func (s *Service) revive(
-	ctx context.Context,
-	d order.DeadLetter,
-	l reservation.OrderLine,
+	ctx context.Context, d order.DeadLetter, l reservation.OrderLine,
 ) (order.Order, error) {
 	now := s.now()
 	undo, err := s.store.ScheduleRelease(ctx, d.GoodsID, l, now.Add(returnAfter))
@@ -215,8 +206,7 @@ func storeError(err error) error {
 		)
 	default:
 		return seckill.OrUnavailable(
-			err,
-			"the dead letters can't be reached, or the outcome is unknown",
+			err, "the dead letters can't be reached, or the outcome is unknown",
 		)
 	}
 }

@@ -40,9 +40,7 @@ func (w *Writer) adopt(
 }
 
 // dropLost moves the lines that Redis refused to adopt from lines to lost.
-func dropLost(
-	lines, lost []sourcedLine, adopted map[string]bool,
-) (kept, dropped []sourcedLine) {
+func dropLost(lines, lost []sourcedLine, adopted map[string]bool) (kept, dropped []sourcedLine) {
 	for _, l := range lines {
 		if granted, asked := adopted[l.OrderSn]; asked && !granted {
 			lost = append(lost, l)

@@ -170,9 +170,7 @@ func (w *Writer) batch(
 
 // committed settles orders in Redis after their commit and releases the units of failed ones. It
 // has a deadline and returns no error: the reconciler and the releaser complete it later.
-func (w *Writer) committed(
-	ctx context.Context, goodsID int64, out order.Outcome, began time.Time,
-) {
+func (w *Writer) committed(ctx context.Context, goodsID int64, out order.Outcome, began time.Time) {
 	if w.Metrics != nil {
 		w.Metrics.Wrote(out, time.Since(began))
 	}

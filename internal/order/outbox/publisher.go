@@ -20,9 +20,7 @@ type Metrics interface {
 type Store interface {
 	// Unconfirmed returns at most count entries of at least the given age by Redis' clock,
 	// oldest first.
-	Unconfirmed(
-		ctx context.Context, goodsID int64, age time.Duration, count int64,
-	) ([]Entry, error)
+	Unconfirmed(ctx context.Context, goodsID int64, age time.Duration, count int64) ([]Entry, error)
 	// Confirmed removes entries from the outbox.
 	Confirmed(ctx context.Context, goodsID int64, ids ...string) error
 	PendingReader
@@ -68,9 +66,7 @@ func (p *Publisher) PublishUnconfirmed(
 }
 
 // publishEntries publishes entries concurrently. It removes each entry that the queue confirms.
-func (p *Publisher) publishEntries(
-	ctx context.Context, goodsID int64, entries []Entry,
-) error {
+func (p *Publisher) publishEntries(ctx context.Context, goodsID int64, entries []Entry) error {
 	ctx, cancel := context.WithTimeout(ctx, p.deadline)
 	defer cancel()
 	var g errgroup.Group

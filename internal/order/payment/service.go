@@ -87,9 +87,7 @@ func (s *Service) Pay(ctx context.Context, by seckill.Actor, orderSn string) (or
 // Conflict with a retry after one second, and a wrong amount is a Conflict. An unknown order is
 // NotFound. A refusal records nothing and is logged.
 func (s *Service) Receive(
-	ctx context.Context,
-	paymentID, orderSn string,
-	amount int64,
+	ctx context.Context, paymentID, orderSn string, amount int64,
 ) (Receipt, error) {
 	o, err := s.orders.FindChangeableByNumber(ctx, orderSn)
 	if err == nil {
@@ -120,8 +118,7 @@ func (s *Service) Receive(
 
 func (s *Service) receive(ctx context.Context, p Payment) (r Receipt, err error) {
 	err = order.RetryTransaction(
-		ctx,
-		func() error { r, err = s.store.Receive(ctx, p, s.now()); return err },
+		ctx, func() error { r, err = s.store.Receive(ctx, p, s.now()); return err },
 	)
 	if err == nil && r.State == Refunding {
 		s.log.InfoContext(
@@ -141,9 +138,7 @@ func (s *Service) receive(ctx context.Context, p Payment) (r Receipt, err error)
 // Cancel cancels the actor's own created order and returns its units to the sale once. A repeated
 // call returns the cancelled order.
 func (s *Service) Cancel(
-	ctx context.Context,
-	by seckill.Actor,
-	orderSn string,
+	ctx context.Context, by seckill.Actor, orderSn string,
 ) (order.Order, error) {
 	o, err := s.orders.FindChangeable(ctx, by, orderSn)
 	if err != nil {
@@ -164,15 +159,12 @@ func (s *Service) Cancel(
 }
 
 func (s *Service) cancelBatch(
-	ctx context.Context,
-	goodsID int64,
-	sns []string,
+	ctx context.Context, goodsID int64, sns []string,
 ) (list []Cancellation, err error) {
 	ctx, cancel := context.WithTimeout(ctx, changeDeadline)
 	defer cancel()
 	err = order.RetryTransaction(
-		ctx,
-		func() error { list, err = s.store.Cancel(ctx, goodsID, sns, s.now()); return err },
+		ctx, func() error { list, err = s.store.Cancel(ctx, goodsID, sns, s.now()); return err },
 	)
 	return list, err
 }
@@ -180,9 +172,7 @@ func (s *Service) cancelBatch(
 // releaseBatch is not part of cancelBatch, so that a slow Redis does not delay the next
 // cancellations in MySQL.
 func (s *Service) releaseBatch(
-	ctx context.Context,
-	_ int64,
-	moves []order.StockMove,
+	ctx context.Context, _ int64, moves []order.StockMove,
 ) ([]struct{}, error) {
 	ctx, cancel := context.WithTimeout(ctx, order.RedisDeadline)
 	defer cancel()

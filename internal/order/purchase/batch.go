@@ -26,9 +26,7 @@ func (p *publication) wait(ctx context.Context) error {
 }
 
 func (s *Service) reserveBatch(
-	ctx context.Context,
-	key batchKey,
-	traced []tracedReservation,
+	ctx context.Context, key batchKey, traced []tracedReservation,
 ) ([]result, error) {
 	rs, marks := splitTraces(traced)
 	ctx, end := order.StartSpan(ctx, s.tracer, "reserve in Redis", marks...)
@@ -65,9 +63,7 @@ func (s *Service) reserveBatch(
 
 // callReserve calls the reserve script for a batch.
 func (s *Service) callReserve(
-	ctx context.Context,
-	key batchKey,
-	rs []reservation.Reservation,
+	ctx context.Context, key batchKey, rs []reservation.Reservation,
 ) (reservation.Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, order.RedisDeadline)
 	defer cancel()
@@ -83,11 +79,7 @@ func (s *Service) callReserve(
 // alone guarantees the orders, and the relay publishes them. The relay also publishes a message that
 // was not confirmed in time. Its buyers got no order number and must retry with the same path.
 func (s *Service) publish(
-	ctx context.Context,
-	goodsID int64,
-	outboxID string,
-	body []byte,
-	pub *publication,
+	ctx context.Context, goodsID int64, outboxID string, body []byte, pub *publication,
 ) {
 	sendCtx, cancel := context.WithTimeout(ctx, s.deadline)
 	defer cancel()
@@ -118,9 +110,7 @@ func (s *Service) publish(
 
 // confirmBatch removes confirmed entries from the outbox. No buyer waits for it.
 func (s *Service) confirmBatch(
-	ctx context.Context,
-	goodsID int64,
-	ids []string,
+	ctx context.Context, goodsID int64, ids []string,
 ) ([]struct{}, error) {
 	ctx, cancel := context.WithTimeout(ctx, order.RedisDeadline)
 	defer cancel()

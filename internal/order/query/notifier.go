@@ -101,12 +101,7 @@ func (n *Notifier) runOnce(ctx context.Context) {
 			}
 			if err := n.notify(ctx, goodsID, found); err != nil && ctx.Err() == nil {
 				n.log.WarnContext(
-					ctx,
-					"can't read changed orders, will retry",
-					"goods_id",
-					goodsID,
-					"err",
-					err,
+					ctx, "can't read changed orders, will retry", "goods_id", goodsID, "err", err,
 				)
 			}
 			sns = sns[chunk:]

@@ -66,9 +66,7 @@ func (s *Service) Find(ctx context.Context, by seckill.Actor, orderSn string) (o
 
 // queued returns an order that MySQL does not have yet.
 func (s *Service) queued(
-	ctx context.Context,
-	n ordersn.Number,
-	line reservation.OrderLine,
+	ctx context.Context, n ordersn.Number, line reservation.OrderLine,
 ) (order.Order, error) {
 	v, err := s.sales.Sale(ctx, n.GoodsID)
 	if err != nil {
@@ -82,10 +80,7 @@ func (s *Service) queued(
 
 // unwritten decides on a valid number that neither Redis nor MySQL has.
 func (s *Service) unwritten(
-	ctx context.Context,
-	by seckill.Actor,
-	n ordersn.Number,
-	orderSn string,
+	ctx context.Context, by seckill.Actor, n ordersn.Number, orderSn string,
 ) (order.Order, error) {
 	v, err := s.sales.Sale(ctx, n.GoodsID)
 	switch {
@@ -107,11 +102,7 @@ func (s *Service) unwritten(
 // order that the rebuild has written meanwhile is returned as it is. Clients can't make the service
 // write many rows, because each number carries a MAC and is written once.
 func (s *Service) writeTombstone(
-	ctx context.Context,
-	by seckill.Actor,
-	n ordersn.Number,
-	orderSn string,
-	v seckill.View,
+	ctx context.Context, by seckill.Actor, n ordersn.Number, orderSn string, v seckill.View,
 ) (order.Order, error) {
 	o, err := s.store.WriteTombstone(ctx, order.Order{
 		OrderLine: reservation.OrderLine{
@@ -131,10 +122,7 @@ func (s *Service) writeTombstone(
 
 // Mine lists the actor's own orders before a number ("": from the top), newest first.
 func (s *Service) Mine(
-	ctx context.Context,
-	by seckill.Actor,
-	before string,
-	limit int,
+	ctx context.Context, by seckill.Actor, before string, limit int,
 ) ([]order.Order, error) {
 	orders, err := s.store.OrdersOf(ctx, by.ID, before, limit)
 	if err != nil {

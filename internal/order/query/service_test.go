@@ -21,9 +21,7 @@ type racingRebuild struct {
 }
 
 func (m *racingRebuild) Pending(
-	context.Context,
-	int64,
-	string,
+	context.Context, int64, string,
 ) (reservation.OrderLine, bool, error) {
 	return reservation.OrderLine{}, false, nil
 }

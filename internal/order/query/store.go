@@ -19,11 +19,7 @@ type Store interface {
 	OrdersOf(ctx context.Context, buyerID int64, before string, limit int) ([]order.Order, error)
 	// OrdersOfGoods lists a sale's orders likewise, of one status or ("") of all.
 	OrdersOfGoods(
-		ctx context.Context,
-		goodsID int64,
-		status order.Status,
-		before string,
-		limit int,
+		ctx context.Context, goodsID int64, status order.Status, before string, limit int,
 	) ([]order.Order, error)
 	// StatusOf returns the status of each order that has a row.
 	StatusOf(ctx context.Context, goodsID int64, sns []string) (map[string]order.Status, error)

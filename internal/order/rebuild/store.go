@@ -18,9 +18,7 @@ type Store interface {
 	BarrierReached(ctx context.Context, goodsID, epoch, token int64) (bool, error)
 	Sale(ctx context.Context, goodsID int64) (seckill.Sale, error)
 	// StatusOf returns the status of those of the orders that have a row.
-	StatusOf(
-		ctx context.Context, goodsID int64, sns []string,
-	) (map[string]order.Status, error)
+	StatusOf(ctx context.Context, goodsID int64, sns []string) (map[string]order.Status, error)
 	// WriteFailed writes one order as failed, with its dead letter. It leaves a written order
 	// alone.
 	WriteFailed(

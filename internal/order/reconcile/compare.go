@@ -74,9 +74,7 @@ func (r *LedgerReader) compare(
 
 // comparePending looks up every old pending reservation in MySQL, page by page, so that a large
 // backlog needs little memory and no long query.
-func (r *LedgerReader) comparePending(
-	ctx context.Context, v seckill.View,
-) (f findings, err error) {
+func (r *LedgerReader) comparePending(ctx context.Context, v seckill.View) (f findings, err error) {
 	for page, err := range outbox.PendingPages(ctx, r.redis, v.GoodsID, pendingChunk) {
 		if err == nil {
 			err = r.comparePage(ctx, v, page, &f)

@@ -60,9 +60,7 @@ func redisLedger(v seckill.View) seckill.Ledger {
 
 // fromMySQL makes the ledger of a sale that Redis does not hold. A sale that should be on is lost
 // and waits for its rebuild.
-func (r *LedgerReader) fromMySQL(
-	ctx context.Context, sale seckill.Sale,
-) (seckill.Ledger, error) {
+func (r *LedgerReader) fromMySQL(ctx context.Context, sale seckill.Sale) (seckill.Ledger, error) {
 	if sale.Status == seckill.Exposed && r.now().Before(sale.EndAt) {
 		gate := &seckill.GateError{State: seckill.GateMissing}
 		return seckill.Ledger{}, seckill.NewRebuilding(gate)

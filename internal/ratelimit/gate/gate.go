@@ -80,9 +80,7 @@ func (g *Gate) DecideAll(
 // The error is rules.ErrNoRule, a *ratelimit.FieldError of the own limit, or
 // ctx's error. A denial is no error, and neither is a Redis that fails: the
 // Result states both.
-func (g *Gate) Decide(
-	ctx context.Context, attrs rules.Attributes, check Check,
-) (Result, error) {
+func (g *Gate) Decide(ctx context.Context, attrs rules.Attributes, check Check) (Result, error) {
 	rule, err := g.book.Find(check.Rule)
 	if err != nil {
 		return Result{}, err

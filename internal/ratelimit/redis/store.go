@@ -69,9 +69,7 @@ func (r *Store) Peek(
 
 // Refund returns the permits of requests that were taken at booked, the Decision's At.
 // Permits that have drained, or belong to a window that is over, are not credited.
-func (r *Store) Refund(
-	ctx context.Context, booked time.Time, requests ...ratelimit.Request,
-) error {
+func (r *Store) Refund(ctx context.Context, booked time.Time, requests ...ratelimit.Request) error {
 	_, err := r.run(ctx, opRefund, &booked, [][]ratelimit.Request{requests})
 	return err
 }
@@ -125,9 +123,7 @@ func (r *Store) clock() string {
 }
 
 // appendRequest appends the script's eleven arguments for a request.
-func appendRequest(
-	args []any, group int, op string, q ratelimit.Request, booked *time.Time,
-) []any {
+func appendRequest(args []any, group int, op string, q ratelimit.Request, booked *time.Time) []any {
 	wait := max(0, q.MaxWait.Microseconds())
 	if booked != nil {
 		wait = booked.UnixMicro()

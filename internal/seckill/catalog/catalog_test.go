@@ -32,9 +32,7 @@ func (h partialRedis) Sale(_ context.Context, goodsID int64) (seckill.Sale, erro
 }
 
 func (h partialRedis) ExposedSales(
-	ctx context.Context,
-	_ int64,
-	_ int,
+	ctx context.Context, _ int64, _ int,
 ) (list []seckill.Sale, err error) {
 	for goodsID := range int64(3) {
 		sale, _ := h.Sale(ctx, goodsID)
@@ -44,11 +42,7 @@ func (h partialRedis) ExposedSales(
 }
 
 func (partialRedis) IssuePaths(
-	context.Context,
-	int64,
-	int64,
-	time.Duration,
-	[]reservation.PathGrant,
+	context.Context, int64, int64, time.Duration, []reservation.PathGrant,
 ) (time.Time, error) {
 	return time.Time{}, errNoAnswer
 }

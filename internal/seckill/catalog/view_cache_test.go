@@ -54,10 +54,7 @@ func (s *fakeRedis) View(context.Context, int64) (seckill.View, error) {
 }
 
 func (s *fakeRedis) IssuePaths(
-	_ context.Context,
-	_, epoch int64,
-	_ time.Duration,
-	_ []reservation.PathGrant,
+	_ context.Context, _, epoch int64, _ time.Duration, _ []reservation.PathGrant,
 ) (time.Time, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -29,10 +29,7 @@ type RateChange struct {
 func (c Change) Validate() error {
 	if c.StockDelta < -seckill.MaxStock || c.StockDelta > seckill.MaxStock {
 		return seckill.NewFieldError(
-			"stockDelta",
-			"must be -%d to %d, and not 0",
-			seckill.MaxStock,
-			seckill.MaxStock,
+			"stockDelta", "must be -%d to %d, and not 0", seckill.MaxStock, seckill.MaxStock,
 		)
 	}
 	// The sample is within all bounds, so any violation comes from the change.
@@ -52,8 +49,7 @@ func (c Change) Apply(s seckill.Sale) (seckill.Sale, error) {
 		return s, seckill.NewError(seckill.Conflict, "the sale is closed and changes no more")
 	case s.Status == seckill.Exposed && (c.Title != nil || c.Price != nil):
 		return s, seckill.NewError(
-			seckill.Conflict,
-			"title and price can be changed in a draft only",
+			seckill.Conflict, "title and price can be changed in a draft only",
 		)
 	}
 	after := c.set(s)

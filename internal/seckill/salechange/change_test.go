@@ -19,10 +19,7 @@ func TestChange_ApplyByStatusAndBounds(t *testing.T) {
 		EndAt:         now.Add(time.Hour),
 		PerBuyerLimit: 3,
 		Rate:          seckill.DefaultRate(),
-	}.Draft(
-		1,
-		now,
-	)
+	}.Draft(1, now)
 	exposed, closed := draft, draft
 	exposed.Status, exposed.Stock, closed.Status = seckill.Exposed, 4, seckill.Closed // six are sold
 	for name, c := range map[string]struct {
