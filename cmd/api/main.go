@@ -56,12 +56,14 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	}
 	warnIfNotDurable(ctx, up.RedisStore, log)
 	timeout := cfg.Program.ShutdownTimeout
-	serve := afterConnecting(up.Queue, connectTimeout, app.Serve(api.Server(cfg.HTTP.Addr, log), listener, timeout))
+	serve := afterConnecting(up.Queue, connectTimeout,
+		app.Serve(api.Server(cfg.HTTP.Addr, log), listener, timeout))
 	drain := app.WorkerFunc(func(ctx context.Context) error { <-ctx.Done(); api.Health.Drain(); return nil })
 	log.Info("api is listening", "addr", listener.Addr().String(), "version", app.Version())
 	return app.Run(ctx, timeout,
 		app.OpsWorkers(ctx, cfg.Program.OpsAddr, registry.Handler(), api.Health, log),
-		append(append(up.Workers(), tracer), api.Workers()...), []app.Worker{serve}, []app.Worker{drain})
+		append(append(up.Workers(), tracer), api.Workers()...), []app.Worker{serve},
+		[]app.Worker{drain})
 }
 
 // warnIfNotDurable warns an operator whose Redis has no append-only file.

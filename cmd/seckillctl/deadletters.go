@@ -90,9 +90,8 @@ func printDeadLetter(s *session, d order.DeadLetter) error {
 			d.ID, d.OrderSn, d.GoodsID, string(d.Reason), d.Attempts, d.FirstSeenAt, d.Origin,
 		})
 	}
-	return s.print(nil, "%s  %s  %-10s  goods %d  order %s  %d attempts, from %s",
-		d.ID, d.FirstSeenAt.Format(time.RFC3339), d.Reason, d.GoodsID, d.OrderSn, d.Attempts,
-		d.Origin)
+	return s.print(nil, "%s  %s  %-10s  goods %d  order %s  %d attempts, from %s", d.ID,
+		d.FirstSeenAt.Format(time.RFC3339), d.Reason, d.GoodsID, d.OrderSn, d.Attempts, d.Origin)
 }
 
 // The buyer keeps the order number of the 202. If the units are gone by now, the command is refused

@@ -60,9 +60,8 @@ func runWith(ctx context.Context, args []string, stdin io.Reader, stdout, stderr
 	// kong ends the process after -help and -version unless it gets another exit function. A
 	// process that ends there would skip the deferred calls of app.Main.
 	done := false
-	parser, err := kong.New(&c,
-		kong.Name("seckillctl"), kong.Description(description), kong.UsageOnError(),
-		kong.Vars{"version": "seckillctl " + app.Version()},
+	parser, err := kong.New(&c, kong.Name("seckillctl"), kong.Description(description),
+		kong.UsageOnError(), kong.Vars{"version": "seckillctl " + app.Version()},
 		kong.Writers(stdout, stderr), kong.Exit(func(int) { done = true }))
 	if err != nil {
 		return err

@@ -87,8 +87,7 @@ func (d demo) play(ctx context.Context) (goodsID string, err error) {
 func (d demo) load(ctx context.Context, merchant apiclient.Client, goodsID string) report.Report {
 	bar := progressbar.NewOptions(demoBuyers, progressbar.OptionSetWriter(d.out),
 		progressbar.OptionSetDescription("buyers"), progressbar.OptionShowCount(),
-		progressbar.OptionShowIts(),
-		progressbar.OptionThrottle(100*time.Millisecond),
+		progressbar.OptionShowIts(), progressbar.OptionThrottle(100*time.Millisecond),
 		progressbar.OptionOnCompletion(func() { fmt.Fprintln(d.out) }))
 	plan := loadgen.Plan{
 		Bases: []string{d.base}, GoodsID: goodsID, HTTP: apiclient.NewHTTP(demoAtOnce),
@@ -100,9 +99,8 @@ func (d demo) load(ctx context.Context, merchant apiclient.Client, goodsID strin
 	result := loadgen.Run(ctx, plan)
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	checked := verdict.Check(ctx, verdict.Case{
-		Plan: plan, Result: result, Merchant: merchant, Limit: 1, Exclusive: true,
-	})
+	checked := verdict.Check(ctx,
+		verdict.Case{Plan: plan, Result: result, Merchant: merchant, Limit: 1, Exclusive: true})
 	return report.New(report.Settings{Plan: plan}, result, checked, 0, false)
 }
 

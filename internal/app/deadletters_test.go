@@ -23,8 +23,7 @@ func (h *fixture) dies(goods string, buyer, quantity int64) (sn, deadLetterID st
 	id := h.id(goods)
 	sn = must.Get(h.minter().Mint(id, 1))(h.t)
 	line := reservation.OrderLine{
-		OrderSn: sn, BuyerID: buyer, Quantity: quantity, Name: "Ann Lee",
-		Phone: "+4479460123456",
+		OrderSn: sn, BuyerID: buyer, Quantity: quantity, Name: "Ann Lee", Phone: "+4479460123456",
 	}
 	_, err := h.Store.WriteFailed(h.t.Context(), id, line, 1, order.FailedUnwritten,
 		order.DeadLetter{Origin: "seckill.orders.1"}, time.Now())
@@ -126,8 +125,7 @@ func TestDeadLetters_AreForOperatorsOnly(t *testing.T) {
 		h.refuses("UNAUTHENTICATED", seckill.Actor{}, c[0], "/admin/dead-letters"+c[1], "")
 	}
 	for _, none := range []string{
-		"x", strings.Repeat("0", 36),
-		"01a1fc15-9a10-78e6-83a6-b45fac893a06",
+		"x", strings.Repeat("0", 36), "01a1fc15-9a10-78e6-83a6-b45fac893a06",
 	} {
 		h.refuses("NOT_FOUND", operator(), "POST", "/admin/dead-letters/"+none+"/requeue", "")
 	}

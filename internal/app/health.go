@@ -9,9 +9,9 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Health reports whether a node should get requests: it is not draining, and Redis replies and evicts
-// no keys. It also reports the state of MySQL and RabbitMQ, which does not count: the outage of a
-// broker must not remove all nodes from their load balancer.
+// Health reports whether a node should get requests: it is not draining, and Redis replies and
+// evicts no keys. It also reports the state of MySQL and RabbitMQ, which does not count: the outage
+// of a broker must not remove all nodes from their load balancer.
 type Health struct {
 	parts    Parts
 	draining atomic.Bool

@@ -37,7 +37,8 @@ func NewLimits(
 	store, sync := redislimit.New(client, nil), rules.NewSync(client, book)
 	g := gate.New(book, store, gate.Options{Nodes: sync.Nodes, Cluster: cluster, Metrics: metrics})
 	return &Limits{
-		Book: book, Gate: g, store: store, sync: sync, publisher: redislimit.NewPublisher(client), log: log,
+		Book: book, Gate: g, store: store, sync: sync, publisher: redislimit.NewPublisher(client),
+		log: log,
 	}, nil
 }
 

@@ -98,15 +98,18 @@ func NewServices(p Parts, s Settings) Services {
 	ledgers := reconcile.NewLedgerReader(p.Store, p.RedisStore)
 	releaser := inventory.NewStockReleaser(p.Store, p.RedisStore, p.Log)
 	opener := rebuild.NewOpener(p.Store, p.RedisStore)
-	sales := inventory.NewSaleService(p.Store, p.RedisStore, opener, ledgers, releaser, CheckRate, p.Log)
+	sales := inventory.NewSaleService(p.Store, p.RedisStore, opener, ledgers, releaser, CheckRate,
+		p.Log)
 	orders := query.NewService(p.Store, p.RedisStore, reader, sales, minter)
 	counters := stats.NewCounters(p.RedisStore, p.Log)
 	return Services{
 		Catalog: catalog.NewCatalog(reader, p.RedisStore, p.Store), Sales: sales, Orders: orders,
-		Purchases:   purchase.NewService(reader, p.RedisStore, p.Queue, minter, counters, p.Observers.Reservations, p.Observers.Tracer, s.PublishTimeout, p.Log),
-		Payments:    payment.NewService(orders, p.Store, releaser, p.provider(), p.Log),
-		DeadLetters: deadletter.NewService(p.Store, p.RedisStore, releaser, minter, s.PaymentTimeout, p.Log),
-		Statistics:  stats.NewService(sales, reader, p.Store, p.RedisStore), Counters: counters,
+		Purchases: purchase.NewService(reader, p.RedisStore, p.Queue, minter, counters,
+			p.Observers.Reservations, p.Observers.Tracer, s.PublishTimeout, p.Log),
+		Payments: payment.NewService(orders, p.Store, releaser, p.provider(), p.Log),
+		DeadLetters: deadletter.NewService(p.Store, p.RedisStore, releaser, minter,
+			s.PaymentTimeout, p.Log),
+		Statistics: stats.NewService(sales, reader, p.Store, p.RedisStore), Counters: counters,
 	}
 }
 
@@ -141,17 +144,22 @@ func NewWorkers(p Parts, s Settings) []Worker {
 		Minter: ordersn.NewMinter(s.OrderSecret), Metrics: p.Observers.Writes,
 		Tracer: p.Observers.Tracer, PaymentTimeout: s.PaymentTimeout, Log: p.Log,
 	})
-	consumer := orderwriter.NewConsumer(p.Source, writer, orderwriter.ConsumerOptions{BatchSize: s.BatchSize, Linger: s.BatchLinger}, p.Observers.Tracer, p.Log)
+	consumer := orderwriter.NewConsumer(p.Source, writer,
+		orderwriter.ConsumerOptions{BatchSize: s.BatchSize, Linger: s.BatchLinger},
+		p.Observers.Tracer, p.Log)
 	workers := []Worker{
 		live, consumer, outbox.NewRelay(live, publisher, p.newQueues(), p.Log),
 		rebuild.NewWorker(live, rebuilder), releaser, reconciler,
-		payment.NewExpirer(live, p.Store, releaser, p.Log), inventory.NewChangeSyncer(live, p.Store, p.RedisStore, p.Log),
-		rebuild.NewRetirer(p.Store, p.RedisStore, p.Log), payment.NewRefunder(p.Store, p.provider(), p.Log),
+		payment.NewExpirer(live, p.Store, releaser, p.Log),
+		inventory.NewChangeSyncer(live, p.Store, p.RedisStore, p.Log),
+		rebuild.NewRetirer(p.Store, p.RedisStore, p.Log),
+		payment.NewRefunder(p.Store, p.provider(), p.Log),
 	}
 	if p.DeadLetters != nil {
-		// Undeliverable messages are tried again one by one, because another message of the batch may
-		// have caused the failure.
-		workers = append(workers, orderwriter.NewConsumer(p.DeadLetters, writer, orderwriter.ConsumerOptions{BatchSize: 1}, p.Observers.Tracer, p.Log))
+		// Undeliverable messages are tried again one by one, because another message of the batch
+		// may have caused the failure.
+		workers = append(workers, orderwriter.NewConsumer(p.DeadLetters, writer,
+			orderwriter.ConsumerOptions{BatchSize: 1}, p.Observers.Tracer, p.Log))
 	}
 	return workers
 }

@@ -118,8 +118,7 @@ func TestPaymentCallback_LatePaymentIsKeptForARefund(t *testing.T) {
 	for range 2 {
 		_, p := h.callback("p-late", sn, 1999)
 		require.Equal(t, paid{
-			PaymentID: "p-late", State: "refunding", Reason: "EXPIRED",
-			OrderStatus: "expired",
+			PaymentID: "p-late", State: "refunding", Reason: "EXPIRED", OrderStatus: "expired",
 		}, p)
 	}
 	h.eventually(func() bool {
@@ -146,10 +145,8 @@ func TestPayment_CancelMeanwhileIsRefunded(t *testing.T) {
 		_, p = h.callback(sn, sn, 1999)
 		return p.State == "refunded"
 	}, "never marked")
-	require.Equal(t, paid{
-		PaymentID: sn, State: "refunded", Reason: "CANCELLED",
-		OrderStatus: "cancelled",
-	}, p)
+	require.Equal(t,
+		paid{PaymentID: sn, State: "refunded", Reason: "CANCELLED", OrderStatus: "cancelled"}, p)
 	require.Equal(t, 1, h.bank.gave(sn))
 	h.exact(goods, 5, 5, 0)
 }

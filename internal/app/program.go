@@ -86,8 +86,9 @@ func parse(p config.Program, name string, flags *flag.FlagSet, args []string, st
 func SettingsOf(cfg config.Config) (Settings, error) {
 	secret, err := cfg.Auth.OrderKey()
 	return Settings{
-		OrderSecret: secret, PublishTimeout: cfg.AMQP.PublishTimeout, PaymentTimeout: cfg.Order.PaymentTimeout,
-		ReplicasWait: cfg.Redis.ReplicasWait(), BatchSize: cfg.Order.BatchSize, BatchLinger: cfg.Order.BatchLinger,
+		OrderSecret: secret, PublishTimeout: cfg.AMQP.PublishTimeout,
+		PaymentTimeout: cfg.Order.PaymentTimeout, ReplicasWait: cfg.Redis.ReplicasWait(),
+		BatchSize: cfg.Order.BatchSize, BatchLinger: cfg.Order.BatchLinger,
 	}, err
 }
 
@@ -95,7 +96,8 @@ func SettingsOf(cfg config.Config) (Settings, error) {
 func Listen(ctx context.Context, addr string) (net.Listener, error) {
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", addr)
 	if err != nil {
-		return nil, fmt.Errorf("listen on %s (SECKILL_HTTP_ADDR; choose a free port): %w", addr, err)
+		return nil, fmt.Errorf("listen on %s (SECKILL_HTTP_ADDR; choose a free port): %w", addr,
+			err)
 	}
 	return l, nil
 }
@@ -107,7 +109,8 @@ func OpsWorkers(
 ) []Worker {
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", addr)
 	if err != nil {
-		log.Warn("cannot listen on SECKILL_OPS_ADDR: no metrics and profiles", "addr", addr, "err", err)
+		log.Warn("cannot listen on SECKILL_OPS_ADDR: no metrics and profiles", "addr", addr, "err",
+			err)
 		return nil
 	}
 	return []Worker{Serve(OpsServer(Ops(metrics, health, log), addr), l, time.Second)}

@@ -19,7 +19,8 @@ func CheckRate(r seckill.Rate) error {
 		return seckill.NewFieldError("rate."+field.Field, "%s", field.Problem)
 	}
 	if err == nil && !params.InRedis() {
-		return seckill.NewFieldError("rate.algorithm", "%s works within one process only", r.Algorithm)
+		return seckill.NewFieldError("rate.algorithm", "%s works within one process only",
+			r.Algorithm)
 	}
 	return err
 }

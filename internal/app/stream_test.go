@@ -158,11 +158,10 @@ func (h *fixture) written(goodsID int64, n int, first int64) []string {
 		}
 		for range min(500, n-len(sns)) {
 			sn := must.Get(h.minter().Mint(goodsID, 1))(h.t)
-			b.Lines = append(b.Lines,
-				reservation.OrderLine{
-					OrderSn: sn, BuyerID: first + int64(len(sns)), Quantity: 1,
-					Name: "=cmd()", Phone: "+49301234",
-				})
+			b.Lines = append(b.Lines, reservation.OrderLine{
+				OrderSn: sn, BuyerID: first + int64(len(sns)), Quantity: 1,
+				Name: "=cmd()", Phone: "+49301234",
+			})
 			b.Epochs[sn], sns = 1, append(sns, sn)
 		}
 		_, err := h.Store.WriteBatch(h.t.Context(), b)

@@ -27,7 +27,7 @@ type Batcher[K comparable, Q, A any] struct {
 	queues map[K]*queue[Q, A]
 }
 
-// queue holds the calls of a key for its next batch. It exists while a batch of the key is in flight.
+// queue holds the calls of a key for its next batch. It exists while a batch of the key runs.
 type queue[Q, A any] struct{ waiting []*call[Q, A] }
 
 type call[Q, A any] struct {
@@ -44,7 +44,8 @@ func New[K comparable, Q, A any](limit int, execute Func[K, Q, A]) *Batcher[K, Q
 }
 
 // Do adds a request to the key's next batch and returns its answer. If ctx ends first, Do returns
-// its cause: a request that still waits is then dropped, one in flight is executed without a reader.
+// its cause: a request that still waits is then dropped, one in flight is executed without a
+// reader.
 func (b *Batcher[K, Q, A]) Do(ctx context.Context, key K, request Q) (A, error) {
 	c := &call[Q, A]{ctx: ctx, request: request, done: make(chan struct{})}
 	b.add(key, c)

@@ -54,7 +54,9 @@ type blocking struct {
 	release chan error
 }
 
-func newBlocking() *blocking { return &blocking{started: make(chan []int), release: make(chan error)} }
+func newBlocking() *blocking {
+	return &blocking{started: make(chan []int), release: make(chan error)}
+}
 
 func (f *blocking) execute(_ context.Context, _ string, in []int) ([]int, error) {
 	f.started <- in

@@ -102,9 +102,8 @@ func Make(s Sale, c Calibration) (Plan, error) {
 	selling := max(orders/s.Permits, arrive*orders/s.Buyers, 1)
 	p := Plan{Costs: c.Provenance}
 	add := func(part, work string, count, micros, seconds float64) {
-		p.Rows = append(p.Rows, Row{
-			part, work, count, micros, count * micros / 1e6, s.Peak * count / seconds,
-		})
+		p.Rows = append(p.Rows,
+			Row{part, work, count, micros, count * micros / 1e6, s.Peak * count / seconds})
 	}
 	request := func(work string, count float64, cost RequestCost, seconds float64) {
 		add(api, work, count, cost.Micros, seconds)

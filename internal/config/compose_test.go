@@ -17,8 +17,9 @@ func TestSettings_DeploymentsUseKnownNames(t *testing.T) {
 	}
 	for _, file := range []string{
 		"../../docker-compose.yml", "../../.env.example",
-		"../../deploy/k8s/base/kustomization.yaml", "../../deploy/k8s/base/api.yaml", "../../deploy/k8s/base/order-consumer.yaml",
-		"../../deploy/k8s/base/migrate.yaml", "../../deploy/k8s/overlays/example/secrets.env",
+		"../../deploy/k8s/base/kustomization.yaml", "../../deploy/k8s/base/api.yaml",
+		"../../deploy/k8s/base/order-consumer.yaml", "../../deploy/k8s/base/migrate.yaml",
+		"../../deploy/k8s/overlays/example/secrets.env",
 	} {
 		text, err := os.ReadFile(file)
 		require.NoError(t, err)

@@ -12,7 +12,8 @@ import (
 var update = flag.Bool("update", false, "rewrite the package's table in docs/reference")
 
 func TestReference_ListsAllSettings(t *testing.T) {
-	reference.Check(t, *update, "../../docs/reference/configuration.md", "settings", "go test ./internal/config -update", referenceTable())
+	reference.Check(t, *update, "../../docs/reference/configuration.md", "settings",
+		"go test ./internal/config -update", referenceTable())
 }
 
 // referenceTable is the table of all settings, in Markdown.

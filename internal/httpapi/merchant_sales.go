@@ -70,7 +70,8 @@ func saleRate(p *params.Fields, def seckill.Rate) seckill.Rate {
 		Algorithm:        p.OneOf("rate.algorithm", def.Algorithm, rateAlgorithms()...),
 		PermitsPerSecond: p.FloatOr("rate.permitsPerSecond", def.PermitsPerSecond),
 		MaxBurstSeconds:  p.FloatOr("rate.maxBurstSeconds", def.MaxBurstSeconds),
-		MaxWaitMillis:    p.IntOr("rate.maxWaitMillis", def.MaxWaitMillis, 0, seckill.MaxWaitMillis),
+		MaxWaitMillis: p.IntOr("rate.maxWaitMillis", def.MaxWaitMillis, 0,
+			seckill.MaxWaitMillis),
 	}
 }
 

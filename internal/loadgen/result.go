@@ -96,9 +96,8 @@ func (r *recorder) result(began time.Time, took time.Duration, planned int) Resu
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	out := Result{
-		Started: began, Took: took, Planned: planned, Arrived: r.arrivals,
-		Outcomes: r.outcomes, Points: r.points, Holders: r.holders,
-		Breaches: r.breaches, BreachCount: r.breachCount,
+		Started: began, Took: took, Planned: planned, Arrived: r.arrivals, Outcomes: r.outcomes,
+		Points: r.points, Holders: r.holders, Breaches: r.breaches, BreachCount: r.breachCount,
 	}
 	for _, step := range []buyer.Step{
 		buyer.StepPath, buyer.StepBuy, buyer.StepOrder, buyer.StepForge, buyer.StepReadUnknown,

@@ -44,9 +44,11 @@ func (f *fake) RoundTrip(r *http.Request) (*http.Response, error) {
 	if f.fail != nil {
 		return nil, f.fail
 	}
-	status, data := http.StatusOK, `{"randomPath": "`+strings.Repeat("a", 32)+`", "status": "created"}`
+	status, data := http.StatusOK, `{"randomPath": "`+strings.Repeat("a",
+		32)+`", "status": "created"}`
 	if strings.HasSuffix(r.URL.Path, "/decrStock") {
-		status, data = http.StatusAccepted, fmt.Sprintf(`{"orderSn": "sn-of-%s"}`, r.Header.Get("Authorization")[len("Bearer "):])
+		status, data = http.StatusAccepted, fmt.Sprintf(`{"orderSn": "sn-of-%s"}`,
+			r.Header.Get("Authorization")[len("Bearer "):])
 	}
 	body := fmt.Sprintf(`{"code": %d, "reason": "OK", "data": %s}`, status, data)
 	return &http.Response{StatusCode: status, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body)), Request: r}, nil
@@ -70,7 +72,9 @@ func (f *fake) leave() {
 
 func (f *fake) plan() Plan {
 	return Plan{
-		Bases: []string{"http://fake"}, GoodsID: "1", HTTP: &http.Client{Transport: f}, Buyers: 1000, FirstID: 1,
+		Bases: []string{
+			"http://fake",
+		}, GoodsID: "1", HTTP: &http.Client{Transport: f}, Buyers: 1000, FirstID: 1,
 		Token: func(id int64) (string, error) { return fmt.Sprint(id), nil },
 	}
 }
@@ -154,7 +158,8 @@ func TestRun_SpikeStartsTogetherBesideUsers(t *testing.T) {
 		require.Equal(t, 1000, r.Arrived)
 		require.Equal(t, p.StartAt, r.Started)
 		for _, point := range r.Points {
-			require.Less(t, float64(point.Arrived)/point.Span, 10_000.0, "a stretch too short for a rate")
+			require.Less(t, float64(point.Arrived)/point.Span, 10_000.0,
+				"a stretch too short for a rate")
 		}
 	})
 }
@@ -193,7 +198,8 @@ func TestErrorClass_NamesMissingAnswers(t *testing.T) {
 		require.Equal(t, said, errorClass(apiclient.Answer{}, fmt.Errorf("call: %w", err)))
 	}
 	require.Equal(t, "timeout", errorClass(apiclient.Answer{}, context.DeadlineExceeded))
-	require.Equal(t, "status 502 with an unknown body", errorClass(apiclient.Answer{Status: 502}, errors.New("html")))
+	require.Equal(t, "status 502 with an unknown body",
+		errorClass(apiclient.Answer{Status: 502}, errors.New("html")))
 
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{fail: syscall.ECONNREFUSED}
@@ -226,7 +232,9 @@ func TestRun_LongSeriesHasFewerPointsWithoutLoss(t *testing.T) {
 }
 
 func TestNewHolder_KeepsOrderNumbersOnce(t *testing.T) {
-	result := buyer.Result{BuyerID: 7, Accepted: []buyer.Accepted{{Path: "a", OrderSn: "1"}, {Path: "a", OrderSn: "1"}, {Path: "b", OrderSn: "2"}}}
+	result := buyer.Result{BuyerID: 7, Accepted: []buyer.Accepted{{
+		Path: "a", OrderSn: "1",
+	}, {Path: "a", OrderSn: "1"}, {Path: "b", OrderSn: "2"}}}
 	require.Equal(t, []string{"1", "2"}, newHolder(result).OrderSns)
 	require.False(t, newHolder(result).Doubled)
 	result.Accepted = append(result.Accepted, buyer.Accepted{Path: "a", OrderSn: "3"})

@@ -31,6 +31,8 @@ func TestArrival_RampsUpLinearly(t *testing.T) {
 }
 
 func TestUserStart_IsSpreadOverRamp(t *testing.T) {
-	require.Equal(t, []time.Duration{0, 5 * time.Second, 9 * time.Second},
-		[]time.Duration{userStart(0, 10, 10*time.Second), userStart(5, 10, 10*time.Second), userStart(9, 10, 10*time.Second)})
+	require.Equal(t, []time.Duration{0, 5 * time.Second, 9 * time.Second}, []time.Duration{
+		userStart(0, 10, 10*time.Second), userStart(5, 10, 10*time.Second),
+		userStart(9, 10, 10*time.Second),
+	})
 }

@@ -62,6 +62,8 @@ func (t traced) Handle(ctx context.Context, r slog.Record) error {
 	return t.Handler.Handle(ctx, r)
 }
 
-func (t traced) WithAttrs(attrs []slog.Attr) slog.Handler { return traced{t.Handler.WithAttrs(attrs)} }
+func (t traced) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return traced{t.Handler.WithAttrs(attrs)}
+}
 
 func (t traced) WithGroup(name string) slog.Handler { return traced{t.Handler.WithGroup(name)} }

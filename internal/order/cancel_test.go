@@ -17,7 +17,8 @@ import (
 	"flashsale.dev/seckill/internal/sqlstore"
 )
 
-// counter is a store in which a cancellation takes its time, and which counts how many are in it at once.
+// counter is a store in which a cancellation takes its time, and which counts how many are in it at
+// once.
 type counter struct {
 	*sqlstore.Store
 	inside, most, asked atomic.Int32
@@ -33,7 +34,8 @@ func (c *counter) Cancel(
 	return c.Store.Cancel(ctx, goodsID, sns, now)
 }
 
-// Whoever writes orders waits for the goods row behind one transaction of cancellations, and not behind every buyer's.
+// Whoever writes orders waits for the goods row behind one transaction of cancellations, and not
+// behind every buyer's.
 func TestCancel_ConcurrentCallsShareTransaction(t *testing.T) {
 	const buyers = 8
 	h := newFixture(t)
@@ -49,13 +51,9 @@ func TestCancel_ConcurrentCallsShareTransaction(t *testing.T) {
 	_, err := h.Payments.Pay(t.Context(), buyer(1), sns[0])
 	require.NoError(t, err)
 	store := &counter{Store: h.store}
-	payments := payment.NewService(
-		h.Orders,
-		store,
-		inventory.NewStockReleaser(h.store, h.redis, slog.New(slog.DiscardHandler)),
-		nil,
-		slog.New(slog.DiscardHandler),
-	)
+	payments := payment.NewService(h.Orders, store,
+		inventory.NewStockReleaser(h.store, h.redis, slog.New(slog.DiscardHandler)), nil,
+		slog.New(slog.DiscardHandler))
 	var running sync.WaitGroup
 	for i, sn := range sns {
 		running.Go(func() {

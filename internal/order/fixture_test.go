@@ -66,10 +66,8 @@ func (f *flakyQueue) DownReason() string { return "" }
 
 func settings() app.Settings {
 	return app.Settings{
-		OrderSecret: []byte(
-			"an order secret",
-		), PublishTimeout: 200 * time.Millisecond, PaymentTimeout: time.Hour,
-		BatchSize: 100, BatchLinger: time.Millisecond,
+		OrderSecret: []byte("an order secret"), PublishTimeout: 200 * time.Millisecond,
+		PaymentTimeout: time.Hour, BatchSize: 100, BatchLinger: time.Millisecond,
 	}
 }
 
@@ -84,10 +82,10 @@ func newFixture(t *testing.T) *fixture {
 	client := redis.NewUniversalClient(&redis.UniversalOptions{Addrs: []string{mini.Addr()}})
 	t.Cleanup(func() { _ = client.Close() })
 	h := &fixture{
-		t: t, file: file, mini: mini, store: store, queue: &flakyQueue{Queue: memqueue.New(memqueue.Options{})},
-		redis: redisstore.New(
-			client, redisstore.Options{Lease: "today"},
-		), minter: ordersn.NewMinter(settings().OrderSecret),
+		t: t, file: file, mini: mini, store: store,
+		queue:  &flakyQueue{Queue: memqueue.New(memqueue.Options{})},
+		redis:  redisstore.New(client, redisstore.Options{Lease: "today"}),
+		minter: ordersn.NewMinter(settings().OrderSecret),
 	}
 	h.parts = app.Parts{
 		Redis:      client,
@@ -123,8 +121,9 @@ func (h *fixture) exposeSale(units, limit int64) seckill.Sale {
 	h.t.Helper()
 	merchant := seckill.Actor{ID: 1, Role: seckill.Merchant}
 	sale, err := h.Sales.Create(h.t.Context(), merchant, seckill.NewSale{
-		Title: "a kettle", Price: 250, Stock: units, PerBuyerLimit: limit, Rate: seckill.DefaultRate(),
-		StartAt: time.Now().Add(-time.Hour), EndAt: time.Now().Add(time.Hour),
+		Title: "a kettle", Price: 250, Stock: units, PerBuyerLimit: limit,
+		Rate: seckill.DefaultRate(), StartAt: time.Now().Add(-time.Hour),
+		EndAt: time.Now().Add(time.Hour),
 	}, salechange.IdempotencyKey{})
 	require.NoError(h.t, err)
 	sale, err = h.Sales.Expose(h.t.Context(), merchant, sale.GoodsID)

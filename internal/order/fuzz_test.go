@@ -11,7 +11,8 @@ import (
 	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
-// FuzzDecode: any message is orders of a goods, or a barrier, or malformed; what is read is what would be written.
+// FuzzDecode: any message is orders of a goods, or a barrier, or malformed; what is read is what
+// would be written.
 func FuzzDecode(f *testing.F) {
 	line, _ := EncodeLine(
 		reservation.OrderLine{OrderSn: "06cq", BuyerID: 7, Quantity: 1, Name: "李雷", Phone: "+86"},
@@ -52,9 +53,8 @@ func FuzzDecodeLine(f *testing.F) {
 			require.True(t, errors.Is(err, ErrMalformed), "%v", err)
 			return
 		}
-		require.True(
-			t, l.BuyerID > 0 && l.Quantity > 0 && l.Quantity <= seckill.MaxPerBuyerLimit, "%+v", l,
-		)
+		require.True(t, l.BuyerID > 0 && l.Quantity > 0 && l.Quantity <= seckill.MaxPerBuyerLimit,
+			"%+v", l)
 		text, err := EncodeLine(l)
 		require.NoError(t, err)
 		require.False(t, bytes.ContainsRune(text, '\n'))

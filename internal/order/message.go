@@ -11,7 +11,8 @@ import (
 	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
-// Message is the body of a queue's message: orders of one goods, or a barrier. It is encoded as JSON:
+// Message is the body of a queue's message: orders of one goods, or a barrier. It is encoded as
+// JSON:
 //
 //	{"goodsId":"42","orders":[{"orderSn":"…","buyerId":7,"quantity":1,"name":"…","phone":"…"}, …]}
 //	{"goodsId":"42","barrier":{"epoch":3,"token":9}}
@@ -75,8 +76,8 @@ func EncodeBarrier(goodsID int64, bar Barrier) ([]byte, error) {
 	return json.Marshal(Message{GoodsID: goodsID, Barrier: &bar})
 }
 
-// Decode reads a message. It does not validate the lines (see CheckLine), because one invalid line must
-// not fail the valid ones beside it.
+// Decode reads a message. It does not validate the lines (see CheckLine), because one invalid line
+// must not fail the valid ones beside it.
 func Decode(body []byte) (Message, error) {
 	var m Message
 	if err := json.Unmarshal(body, &m); err != nil {

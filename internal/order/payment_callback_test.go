@@ -14,19 +14,17 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// A callback may be quicker than the consumer: it must be repeated, and nothing is kept until there is an order.
+// A callback may be quicker than the consumer: it must be repeated, and nothing is kept until there
+// is an order.
 func TestReceive_QueuedOrderIsConflictUntilWritten(t *testing.T) {
 	h := newFixture(t)
 	sale := h.exposeSale(5, 2)
-	_, err := h.Purchases.Place(
-		t.Context(),
-		purchase.Request{
-			GoodsID:  sale.GoodsID,
-			Buyer:    buyer(7),
-			Path:     h.path(sale.GoodsID, 7),
-			Quantity: 2,
-		},
-	)
+	_, err := h.Purchases.Place(t.Context(), purchase.Request{
+		GoodsID:  sale.GoodsID,
+		Buyer:    buyer(7),
+		Path:     h.path(sale.GoodsID, 7),
+		Quantity: 2,
+	})
 	require.Equal(t, seckill.Unavailable, seckill.ReasonOf(err), "nobody writes orders yet")
 	waiting, _, err := h.redis.PendingPage(t.Context(), sale.GoodsID, 0, 10)
 	require.NoError(t, err)

@@ -143,14 +143,10 @@ func TestWriter_BadOrderDoesNotFailBatch(t *testing.T) {
 	for _, d := range h.deadLetters() {
 		reasons[d.Reason] = d.OrderSn
 	}
-	require.Equal(
-		t,
-		map[order.FailureReason]string{
-			order.FailedUnwritten: bad.OrderSn,
-			order.FailedMalformed: "",
-		},
-		reasons,
-	)
+	require.Equal(t, map[order.FailureReason]string{
+		order.FailedUnwritten: bad.OrderSn,
+		order.FailedMalformed: "",
+	}, reasons)
 	h.becomes(3, h.buy(sale.GoodsID, 3, 5), order.Created)
 }
 
@@ -178,9 +174,8 @@ func TestDeadLetters_CarryDeliveriesFirstSightAndOrigin(t *testing.T) {
 		reasons[d.Reason] = true
 		require.Equal(t, 3, d.Attempts, "%+v", d)
 		require.Equal(t, "memory.0", d.Origin, "%+v", d)
-		require.WithinRange(
-			t, d.FirstSeenAt, published.Truncate(time.Millisecond), time.Now(), "%+v", d,
-		)
+		require.WithinRange(t, d.FirstSeenAt, published.Truncate(time.Millisecond), time.Now(),
+			"%+v", d)
 	}
 	require.Len(t, reasons, 3)
 }
@@ -209,16 +204,13 @@ func TestFind_RefusesForeignAndOthersNumbers(t *testing.T) {
 	require.Equal(t, seckill.Forbidden, reason(8, sn))
 	require.Equal(t, seckill.NotFound, reason(7, "invented"))
 	require.Equal(t, seckill.NotFound, reason(7, strings.Repeat("0", len(sn))))
-	require.Equal(
-		t,
-		seckill.NotFound,
-		reason(7, h.numbered(sale.GoodsID, 1, 7).OrderSn),
-		"made, and never promised",
-	)
+	require.Equal(t, seckill.NotFound, reason(7, h.numbered(sale.GoodsID, 1, 7).OrderSn),
+		"made, and never promised")
 }
 
-// TestPlace_UnconfirmedOrderIsUnavailable: where the queue is not known to be away and does not confirm in time, the answer is 503: ask
-// again, and the same path then returns the one order that was taken.
+// TestPlace_UnconfirmedOrderIsUnavailable: where the queue is not known to be away and does not
+// confirm in time, the answer is 503: ask again, and the same path then returns the one order that
+// was taken.
 func TestPlace_UnconfirmedOrderIsUnavailable(t *testing.T) {
 	h := newFixture(t)
 	sale := h.exposeSale(10, 5)

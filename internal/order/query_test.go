@@ -14,8 +14,8 @@ import (
 	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
-// TestQuery_UnsettledCommitIsQueued: one order is in MySQL and its commit not answered yet, the other's
-// was. A crash of MySQL may take the first back.
+// TestQuery_UnsettledCommitIsQueued: one order is in MySQL and its commit not answered yet, the
+// other's was. A crash of MySQL may take the first back.
 func TestQuery_UnsettledCommitIsQueued(t *testing.T) {
 	h := newFixture(t)
 	sale := h.exposeSale(5, 5)
@@ -29,7 +29,9 @@ func TestQuery_UnsettledCommitIsQueued(t *testing.T) {
 		line, _, err := h.redis.Pending(t.Context(), sale.GoodsID, sn)
 		require.NoError(t, err)
 		_, err = h.store.WriteBatch(t.Context(), orderwriter.Batch{
-			GoodsID: sale.GoodsID, Lines: []reservation.OrderLine{line}, Epochs: map[string]int64{sn: 1}, Now: now, PayBy: now,
+			GoodsID: sale.GoodsID, Lines: []reservation.OrderLine{
+				line,
+			}, Epochs: map[string]int64{sn: 1}, Now: now, PayBy: now,
 		})
 		require.NoError(t, err)
 	}
@@ -43,11 +45,8 @@ func TestQuery_UnsettledCommitIsQueued(t *testing.T) {
 		theirs, err := h.Orders.OfGoods(t.Context(), operator, sale.GoodsID, "", "", 10)
 		require.NoError(t, err)
 		for _, list := range [][]order.Order{mine, theirs} {
-			require.Equal(
-				t,
-				[]order.Status{order.Created, order.Queued},
-				[]order.Status{list[0].Status, list[1].Status},
-			)
+			require.Equal(t, []order.Status{order.Created, order.Queued},
+				[]order.Status{list[0].Status, list[1].Status})
 		}
 	}
 	h.streams(sale.GoodsID, sns)
@@ -57,7 +56,8 @@ func TestQuery_UnsettledCommitIsQueued(t *testing.T) {
 func (h *fixture) streams(goods int64, sns []string) {
 	h.t.Helper()
 	notifier := query.NewNotifier(h.store, h.redis, h.parts.Log)
-	unsure, sure := notifier.Subscribe(goods, sns[0], order.Queued), notifier.Subscribe(goods, sns[1], order.Queued)
+	unsure, sure := notifier.Subscribe(goods, sns[0], order.Queued), notifier.Subscribe(goods,
+		sns[1], order.Queued)
 	ctx, cancel := context.WithTimeout(h.t.Context(), within)
 	done := make(chan error, 1)
 	go func() { done <- notifier.Run(ctx) }()
@@ -72,8 +72,8 @@ func (h *fixture) streams(goods int64, sns []string) {
 	require.Equal(h.t, order.Created, (<-unsure.Changed).Status)
 }
 
-// TestQuery_ShutGateKeepsCreatedOrder: the order was settled, and Redis, back without its last second, has
-// it pending again behind a shut gate.
+// TestQuery_ShutGateKeepsCreatedOrder: the order was settled, and Redis, back without its last
+// second, has it pending again behind a shut gate.
 func TestQuery_ShutGateKeepsCreatedOrder(t *testing.T) {
 	h := newFixture(t)
 	sale := h.exposeSale(5, 5)
@@ -83,7 +83,9 @@ func TestQuery_ShutGateKeepsCreatedOrder(t *testing.T) {
 	require.NoError(t, err)
 	now := time.Now()
 	_, err = h.store.WriteBatch(t.Context(), orderwriter.Batch{
-		GoodsID: sale.GoodsID, Lines: []reservation.OrderLine{line}, Epochs: map[string]int64{sn: 1}, Now: now, PayBy: now,
+		GoodsID: sale.GoodsID, Lines: []reservation.OrderLine{
+			line,
+		}, Epochs: map[string]int64{sn: 1}, Now: now, PayBy: now,
 	})
 	require.NoError(t, err)
 	require.Equal(t, order.Queued, h.find(7, sn).Status)
@@ -95,8 +97,9 @@ func TestQuery_ShutGateKeepsCreatedOrder(t *testing.T) {
 	require.Equal(t, order.Created, mine[0].Status)
 }
 
-// TestPayment_UnsettledOrderCanBePaidAndCancelled: a Redis that hung kept the consumer from settling. The buyers, answered
-// "created" meanwhile, need not wait; what settles afterwards changes nothing.
+// TestPayment_UnsettledOrderCanBePaidAndCancelled: a Redis that hung kept the consumer from
+// settling. The buyers, answered "created" meanwhile, need not wait; what settles afterwards
+// changes nothing.
 func TestPayment_UnsettledOrderCanBePaidAndCancelled(t *testing.T) {
 	h := newFixture(t)
 	sale := h.exposeSale(5, 5)

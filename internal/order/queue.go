@@ -10,10 +10,11 @@ import (
 
 // Publisher hands messages to the durable queue between Redis and MySQL.
 type Publisher interface {
-	// Publish sends one message to the goods' shard and returns nil once the queue has confirmed it.
-	// A message that the broker returned as unroutable, or nacked, is an error. After an error of the
-	// context's deadline the outcome is unknown. While the queue is known to be down, Publish returns
-	// ErrQueueDown at once. Calls may run concurrently; none waits for another's confirm.
+	// Publish sends one message to the goods' shard and returns nil once the queue has confirmed
+	// it. A message that the broker returned as unroutable, or nacked, is an error. After an error
+	// of the context's deadline the outcome is unknown. While the queue is known to be down,
+	// Publish returns ErrQueueDown at once. Calls may run concurrently; none waits for another's
+	// confirm.
 	Publish(ctx context.Context, goodsID int64, body []byte) error
 }
 
@@ -46,8 +47,8 @@ type Stream interface {
 	Close() error
 }
 
-// Source opens the streams of the shards. Of all the processes that opened a shard's stream, exactly
-// one gets its deliveries.
+// Source opens the streams of the shards. Of all the processes that opened a shard's stream,
+// exactly one gets its deliveries.
 type Source interface {
 	Shards() int
 	Open(ctx context.Context, shard int) (Stream, error)

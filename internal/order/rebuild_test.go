@@ -27,18 +27,14 @@ func TestRebuild_RestoresLostSale(t *testing.T) {
 	require.Equal(t, seckill.Unavailable, seckill.ReasonOf(err), "a shut gate is a 503")
 	h.settles(sale.GoodsID, 8, 2)
 	require.EqualValues(t, 2, h.ledger(sale.GoodsID).Epoch)
-	_, err = h.Purchases.Place(
-		t.Context(),
-		purchase.Request{
-			GoodsID:  sale.GoodsID,
-			Buyer:    buyer(7),
-			Path:     h.path(sale.GoodsID, 7),
-			Quantity: 1,
-		},
-	)
-	require.Equal(
-		t, seckill.LimitReached, seckill.ReasonOf(err), "what the buyer holds came back from MySQL",
-	)
+	_, err = h.Purchases.Place(t.Context(), purchase.Request{
+		GoodsID:  sale.GoodsID,
+		Buyer:    buyer(7),
+		Path:     h.path(sale.GoodsID, 7),
+		Quantity: 1,
+	})
+	require.Equal(t, seckill.LimitReached, seckill.ReasonOf(err),
+		"what the buyer holds came back from MySQL")
 	h.becomes(8, h.buy(sale.GoodsID, 8, 2), order.Created)
 }
 
@@ -48,9 +44,8 @@ func TestRebuild_WritesPendingOrders(t *testing.T) {
 	h.queue.down.Store(true)
 	promised := []string{h.buy(sale.GoodsID, 1, 1), h.buy(sale.GoodsID, 2, 1)}
 	h.queue.down.Store(false)
-	require.NoError(
-		t, h.redis.Shut(t.Context(), sale.GoodsID, 1),
-	) // a rebuild that was left half done
+	require.NoError(t,
+		h.redis.Shut(t.Context(), sale.GoodsID, 1)) // a rebuild that was left half done
 	h.runWorkers(settings())
 	for i, sn := range promised {
 		h.becomes(int64(i+1), sn, order.Created)
@@ -74,8 +69,8 @@ func TestRebuild_LateOrdersTakeRemainingUnits(t *testing.T) {
 	h.settles(sale.GoodsID, 0, 1)
 }
 
-// TestTombstone_LateMessageDoesNotCreateOrder: its message comes after all, from a publisher that slept through the rebuild, in a group
-// of others and twice.
+// TestTombstone_LateMessageDoesNotCreateOrder: its message comes after all, from a publisher that
+// slept through the rebuild, in a group of others and twice.
 func TestTombstone_LateMessageDoesNotCreateOrder(t *testing.T) {
 	h := newFixture(t)
 	sale := h.exposeSale(5, 2)
@@ -101,7 +96,8 @@ func TestTombstone_LateMessageDoesNotCreateOrder(t *testing.T) {
 	h.settles(sale.GoodsID, 3, 2)
 }
 
-// TestTombstone_AdoptedUnitsReturn: the consumer has had Redis take the late order in when its buyer asks.
+// TestTombstone_AdoptedUnitsReturn: the consumer has had Redis take the late order in when its
+// buyer asks.
 func TestTombstone_AdoptedUnitsReturn(t *testing.T) {
 	h := newFixture(t)
 	sale := h.exposeSale(5, 2)
@@ -121,12 +117,8 @@ func TestTombstone_AdoptedUnitsReturn(t *testing.T) {
 	require.NoError(t, err)
 	_, err = h.store.WriteTombstone(t.Context(), tombstone)
 	require.NoError(t, err)
-	require.Equal(
-		t,
-		order.Failed,
-		h.find(1, late.OrderSn).Status,
-		"whoever asked first, a number alone belongs to who knows it",
-	)
+	require.Equal(t, order.Failed, h.find(1, late.OrderSn).Status,
+		"whoever asked first, a number alone belongs to who knows it")
 	h.runWorkers(settings())
 	h.publish(sale.GoodsID, h.lines(sale.GoodsID, late))
 	h.settles(sale.GoodsID, 5, 0)
@@ -168,8 +160,8 @@ func TestReleaser_AppliesMoveAfterCrash(t *testing.T) {
 	h.settles(sale.GoodsID, 5, 0)
 }
 
-// TestReconcile_SettlesWrittenOrders is a crash between the commit and the settling, after which no message comes
-// again: the audit finds it.
+// TestReconcile_SettlesWrittenOrders is a crash between the commit and the settling, after which no
+// message comes again: the audit finds it.
 func TestReconcile_SettlesWrittenOrders(t *testing.T) {
 	h := newFixture(t)
 	sale := h.exposeSale(5, 5)
@@ -179,17 +171,15 @@ func TestReconcile_SettlesWrittenOrders(t *testing.T) {
 	require.NoError(t, err)
 	now := h.find(7, sn).CreatedAt
 	_, err = h.store.WriteBatch(t.Context(), orderwriter.Batch{
-		GoodsID: sale.GoodsID, Lines: []reservation.OrderLine{line}, Epochs: map[string]int64{sn: 1}, Now: now, PayBy: now,
+		GoodsID: sale.GoodsID, Lines: []reservation.OrderLine{
+			line,
+		}, Epochs: map[string]int64{sn: 1}, Now: now, PayBy: now,
 	})
 	require.NoError(t, err)
 	require.NoError(t, h.confirmAll(sale.GoodsID))
 	reconciler := h.reconciler(h.parts.Log)
-	require.Equal(
-		t,
-		order.Queued,
-		h.find(7, sn).Status,
-		"a commit that nobody has seen answered may not be on disk",
-	)
+	require.Equal(t, order.Queued, h.find(7, sn).Status,
+		"a commit that nobody has seen answered may not be on disk")
 	h.mini.SetTime(now.Add(6e9)) // six seconds on, by Redis' clock
 	l := h.ledger(sale.GoodsID)
 	require.False(t, l.Balanced, "an order that is written and still pending after 5 s: %+v", l)
@@ -197,7 +187,9 @@ func TestReconcile_SettlesWrittenOrders(t *testing.T) {
 	report, err := reconciler.Reconcile(t.Context(), sale.GoodsID)
 	require.NoError(t, err)
 	require.Equal(t, reconcile.Report{
-		GoodsID: sale.GoodsID, BacklogAge: report.BacklogAge, Found: seckill.Differences{Unsettled: 1}, Repaired: 1,
+		GoodsID: sale.GoodsID, BacklogAge: report.BacklogAge, Found: seckill.Differences{
+			Unsettled: 1,
+		}, Repaired: 1,
 	}, report)
 	require.GreaterOrEqual(t, report.BacklogAge, 5*time.Second)
 	h.settles(sale.GoodsID, 0, 5)

@@ -41,9 +41,8 @@ func TestReconcile_ReportsDifferentTotals(t *testing.T) {
 	r := h.reconciler(slog.New(slog.NewTextHandler(&log, nil)))
 	_, err := h.mini.HIncrBy(fmt.Sprintf("sk:{%d}", sale.GoodsID), "avail", -2)
 	require.NoError(t, err)
-	require.Zero(
-		t, h.reconcileOnce(r, sale.GoodsID).Found, "one round alone may see a sale in flight",
-	)
+	require.Zero(t, h.reconcileOnce(r, sale.GoodsID).Found,
+		"one round alone may see a sale in flight")
 	for range 2 {
 		require.Equal(t, seckill.Differences{Totals: 1}, h.reconcileOnce(r, sale.GoodsID).Found)
 	}
@@ -59,9 +58,8 @@ func TestReconcile_ReturnsUnitsOfFailedOrder(t *testing.T) {
 	h := newFixture(t)
 	sale := h.exposeSale(5, 2)
 	l := h.numbered(sale.GoodsID, 1, 7)
-	out, err := h.store.WriteFailed(
-		t.Context(), sale.GoodsID, l, 1, order.FailedUnwritten, order.DeadLetter{}, time.Now(),
-	)
+	out, err := h.store.WriteFailed(t.Context(), sale.GoodsID, l, 1, order.FailedUnwritten,
+		order.DeadLetter{}, time.Now())
 	require.NoError(t, err)
 	releaser := inventory.NewStockReleaser(h.store, h.redis, h.parts.Log)
 	releaser.Release(t.Context(), out.Moves)

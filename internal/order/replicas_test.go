@@ -34,7 +34,8 @@ func (l *lagging) Reserve(
 
 func serviceOver(h *fixture, redis purchase.ReservationStore) *purchase.Service {
 	sales := catalog.NewSaleReader(h.redis, h.store)
-	return purchase.NewService(sales, redis, h.queue, h.minter, nil, nil, nil, time.Second, h.parts.Log)
+	return purchase.NewService(sales, redis, h.queue, h.minter, nil, nil, nil, time.Second,
+		h.parts.Log)
 }
 
 func TestPlace_UnreplicatedReservationIsUnavailable(t *testing.T) {
@@ -63,14 +64,11 @@ func TestPlace_RefusalNeedsNoReplicas(t *testing.T) {
 	redis := &lagging{ReservationStore: h.redis}
 	redis.behind.Store(true)
 	service := serviceOver(h, redis)
-	_, err := service.Place(
-		t.Context(),
-		purchase.Request{
-			GoodsID:  goods,
-			Buyer:    buyer(8),
-			Path:     "0123456789abcdef0123456789abcdef",
-			Quantity: 1,
-		},
-	)
+	_, err := service.Place(t.Context(), purchase.Request{
+		GoodsID:  goods,
+		Buyer:    buyer(8),
+		Path:     "0123456789abcdef0123456789abcdef",
+		Quantity: 1,
+	})
 	require.Equal(t, seckill.BadPath, seckill.ReasonOf(err))
 }

@@ -1,8 +1,8 @@
 package order
 
 // Shard returns the queue, 0 to shards-1, that carries the messages of a goods id. One queue keeps
-// them in order. The result depends on the arguments alone and never changes between releases, because
-// publisher, relay and consumer must agree. shards must be > 0.
+// them in order. The result depends on the arguments alone and never changes between releases,
+// because publisher, relay and consumer must agree. shards must be > 0.
 //
 // The hash is the finaliser of splitmix64 (Steele, Lea and Flood, "Fast splittable pseudorandom
 // number generators", 2014). Goods ids come in runs, which a plain modulo would not spread.

@@ -19,7 +19,8 @@ type rebuildMetrics struct {
 
 func (h *rebuildMetrics) Rebuilt(r rebuild.Result) { h.rebuilt <- r }
 
-// TestRebuild_UnwritableOrderDoesNotBlockSale: the database refuses one order in whatever form, also as a failed one.
+// TestRebuild_UnwritableOrderDoesNotBlockSale: the database refuses one order in whatever form,
+// also as a failed one.
 func TestRebuild_UnwritableOrderDoesNotBlockSale(t *testing.T) {
 	h := newFixture(t)
 	sale := h.exposeSale(5, 2)
@@ -35,20 +36,17 @@ func TestRebuild_UnwritableOrderDoesNotBlockSale(t *testing.T) {
 	h.settles(sale.GoodsID, 4, 1)
 	r := <-metrics.rebuilt
 	require.Equal(t, rebuild.Result{
-		GoodsID: sale.GoodsID, Why: r.Why, Was: 1, Epoch: 2, Available: 4, Relayed: 2, Found: r.Found, Lost: 1, Attempts: 3, Shut: r.Shut,
+		GoodsID: sale.GoodsID, Why: r.Why, Was: 1, Epoch: 2, Available: 4, Relayed: 2,
+		Found: r.Found, Lost: 1, Attempts: 3, Shut: r.Shut,
 	}, r)
 	deadLetters := h.deadLetters()
 	require.Len(t, deadLetters, 1, "one, however often it was tried")
 	require.Equal(t, bad, deadLetters[0].OrderSn)
 	m, err := order.Decode(deadLetters[0].Body)
 	require.NoError(t, err)
-	require.Equal(
-		t,
-		[]reservation.OrderLine{
-			{OrderSn: bad, BuyerID: 2, Quantity: 2, Name: "韩梅梅", Phone: "13800000000"},
-		},
-		m.Orders,
-	)
+	require.Equal(t, []reservation.OrderLine{
+		{OrderSn: bad, BuyerID: 2, Quantity: 2, Name: "韩梅梅", Phone: "13800000000"},
+	}, m.Orders)
 }
 
 // refuse has the database take no row of an order.

@@ -7,9 +7,9 @@
 //	 4 bytes  epoch of the goods' state in Redis when the number was made
 //	 8 bytes  MAC: truncated HMAC-SHA256 of the 28 bytes before it
 //
-// Buyers treat it as opaque. The service reads from it the goods id, which is the shard key, and the
-// epoch of the reservation. The MAC detects invented numbers without a call to a database. base32hex
-// keeps the order of the bytes, so numbers sort by time.
+// Buyers treat it as opaque. The service reads from it the goods id, which is the shard key, and
+// the epoch of the reservation. The MAC detects invented numbers without a call to a database.
+// base32hex keeps the order of the bytes, so numbers sort by time.
 //
 // The package imports nothing of the project. All of it is safe for concurrent use.
 package ordersn
@@ -73,8 +73,8 @@ func (m *Minter) Mint(goodsID, epoch int64) (string, error) {
 	return m.encode(Number{ID: id, GoodsID: goodsID, Epoch: epoch}), nil
 }
 
-// Parse decodes a number and checks its MAC in constant time. It returns ErrForeign for every string
-// that Mint can't return, including other values of the last character's unused bits.
+// Parse decodes a number and checks its MAC in constant time. It returns ErrForeign for every
+// string that Mint can't return, including other values of the last character's unused bits.
 func (m *Minter) Parse(s string) (Number, error) {
 	if len(s) != Len {
 		return Number{}, ErrForeign

@@ -5,5 +5,6 @@
 // within Tolerance of its timestamp. A recorded callback could be sent again in that time; that is
 // harmless, because the provider's number of a payment counts once.
 //
-// A real provider is a type that implements payment.Provider. All types are safe for concurrent use.
+// A real provider is a type that implements payment.Provider. All types are safe for concurrent
+// use.
 package paymentprovider

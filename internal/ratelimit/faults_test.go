@@ -19,8 +19,7 @@ const us = time.Microsecond
 
 func tokenBucket(rate, burstSeconds float64) ratelimit.Limit {
 	return ratelimit.Limit{
-		Algorithm: ratelimit.TokenBucket, PermitsPerSecond: rate,
-		MaxBurstSeconds: burstSeconds,
+		Algorithm: ratelimit.TokenBucket, PermitsPerSecond: rate, MaxBurstSeconds: burstSeconds,
 	}
 }
 
@@ -75,8 +74,7 @@ func TestLimiter_IntervalIsNotRoundedToMillis(t *testing.T) {
 		for _, rate := range []float64{700, 999, 1500, 3000} {
 			clock := testclock.New()
 			s := made(ratelimit.Limit{
-				Algorithm: ratelimit.TokenBucket, PermitsPerSecond: rate,
-				Burst: 10,
+				Algorithm: ratelimit.TokenBucket, PermitsPerSecond: rate, Burst: 10,
 			}, clock)
 			admittedNow(s)
 			n := 0
@@ -93,8 +91,7 @@ func TestLimiter_RatesBelowOneASecond(t *testing.T) {
 	onEveryStore(t, func(t *testing.T, made newFunc) {
 		clock := testclock.New()
 		s := made(ratelimit.Limit{
-			Algorithm: ratelimit.TokenBucket, Limit: 1, IntervalSeconds: 3,
-			Burst: 1,
+			Algorithm: ratelimit.TokenBucket, Limit: 1, IntervalSeconds: 3, Burst: 1,
 		}, clock)
 		require.Equal(t, 34, passed(s, clock, 500*ms, 100*time.Second))
 		slow := made(tokenBucket(0.1, 1), clock) // less than a permit of burst counts as one

@@ -29,8 +29,7 @@ func TestStore_DeniedGroupTakesNothing(t *testing.T) {
 	onBothStores(t, func(t *testing.T, store store) {
 		wide := ratelimit.Request{Key: "{g}:wide", Params: termsOf(t, tokenBucket(1, 10)), N: 1}
 		narrow := ratelimit.Request{
-			Key:    "{g}:narrow",
-			Params: termsOf(t, window(ratelimit.FixedWindow, 2, 60)), N: 1,
+			Key: "{g}:narrow", Params: termsOf(t, window(ratelimit.FixedWindow, 2, 60)), N: 1,
 		}
 		for _, want := range []bool{true, true, false, false, false} {
 			got, err := store.TakeEach(t.Context(), []ratelimit.Request{wide, narrow})
@@ -62,8 +61,7 @@ func TestStore_MinGrantsAPart(t *testing.T) {
 	onBothStores(t, func(t *testing.T, store store) {
 		for _, l := range kinds(60) {
 			ask := ratelimit.Request{
-				Key: "lease:" + string(l.Algorithm), Params: termsOf(t, l),
-				N: 8, Min: 2,
+				Key: "lease:" + string(l.Algorithm), Params: termsOf(t, l), N: 8, Min: 2,
 			}
 			got, err := store.TakeEach(t.Context(), []ratelimit.Request{ask},
 				[]ratelimit.Request{ask})

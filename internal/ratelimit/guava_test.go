@@ -97,19 +97,15 @@ func TestGuava_Bursty(t *testing.T) {
 		"testSimple":         {bursty(5), "R0.00 R0.20 R0.20"},
 		"testSimpleWeights":  {bursty(1), "R0.00 R1.00 R1.00:2 R2.00:4 R4.00:8 R8.00"},
 		"testSimpleWithWait": {bursty(5), "R0.00 U0.20 R0.00 R0.20"},
-		"testSimpleAcquireEarliestAvailableIsInPast": {
-			bursty(5), "R0.00 U0.40 R0.00 R0.00 R0.20",
-		},
+		"testSimpleAcquireEarliestAvailableIsInPast": {bursty(5), "R0.00 U0.40 R0.00 R0.00 R0.20"},
 		// A limiter begins with its first request here, not when it is configured: so the
 		// two seconds of idling come after one request, and 200 ms that repay it.
 		"testOneSecondBurst":  {bursty(5), "R0.00 U2.20 R0.00 R0.00 R0.00:3 R0.00 R0.20"},
 		"testBurstyAndUpdate": {bursty(1), "R0.00 R1.00 rate:2 R1.00 R0.50:2 R1.00:4 R2.00"},
 
-		"testTryAcquire_noWaitAllowed": {bursty(5), "yes@0s no@0s no@0s U0.10 no@0s"},
-		"testTryAcquire_someWaitAllowed": {
-			bursty(5), "yes@0s yes@200ms no@100ms U0.10 yes@100ms",
-		},
-		"testTryAcquire_overflow": {bursty(5), "yes@0s U0.10 yes@any"},
+		"testTryAcquire_noWaitAllowed":   {bursty(5), "yes@0s no@0s no@0s U0.10 no@0s"},
+		"testTryAcquire_someWaitAllowed": {bursty(5), "yes@0s yes@200ms no@100ms U0.10 yes@100ms"},
+		"testTryAcquire_overflow":        {bursty(5), "yes@0s U0.10 yes@any"},
 		"testTryAcquire_negative": {
 			bursty(5),
 			"yes@0s:5 U0.90 no@-1h U0.10 yes@-1ns",

@@ -28,8 +28,7 @@ func drawLimit(t *rapid.T) ratelimit.Limit {
 		return l
 	}
 	l.PermitsPerSecond = rapid.SampledFrom([]float64{
-		0.001, 0.1, 0.7, 1, 3, 7, 33.3, 333.333, 700,
-		999, 1500, 3000, 1e6,
+		0.001, 0.1, 0.7, 1, 3, 7, 33.3, 333.333, 700, 999, 1500, 3000, 1e6,
 	}).Draw(t, "rate")
 	l.MaxBurstSeconds = rapid.SampledFrom([]float64{0, 0.001, 0.5, 1, 2.5, 60}).Draw(t,
 		"burst seconds")
@@ -83,8 +82,7 @@ func TestMemory_DecidesLikeRedis(t *testing.T) {
 		clock := testclock.New()
 		memory, inRedis := ratelimit.NewMemory(clock.Now), redislimit.New(client, clock.Now)
 		keys := []string{
-			fmt.Sprintf("%d:a", runs), fmt.Sprintf("%d:b", runs),
-			fmt.Sprintf("%d:c", runs),
+			fmt.Sprintf("%d:a", runs), fmt.Sprintf("%d:b", runs), fmt.Sprintf("%d:c", runs),
 		}
 		terms := []ratelimit.Params{drawTerms(t), drawTerms(t), drawTerms(t)}
 		booked := clock.Now()

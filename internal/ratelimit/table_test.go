@@ -15,8 +15,7 @@ const ms = time.Millisecond
 func TestTokenBucket_GCRA(t *testing.T) {
 	onEveryStore(t, func(t *testing.T, made newFunc) {
 		s := made(ratelimit.Limit{
-			Algorithm: ratelimit.TokenBucket, PermitsPerSecond: 1,
-			MaxBurstSeconds: 5,
+			Algorithm: ratelimit.TokenBucket, PermitsPerSecond: 1, MaxBurstSeconds: 5,
 		}, testclock.New())
 		for left := int64(4); left >= 0; left-- {
 			d := s.take(1, 0)
@@ -49,12 +48,10 @@ func TestNginx_LimitReq(t *testing.T) {
 			[]time.Duration{0, 0, 2 * time.Second, denied},
 		},
 		"30 per 60 s says the same": {ratelimit.Limit{
-			Limit: 30, IntervalSeconds: 60, Burst: 2,
-			Delay: 1,
+			Limit: 30, IntervalSeconds: 60, Burst: 2, Delay: 1,
 		}, []time.Duration{0, 0, 2 * time.Second, denied}},
 		"nodelay lets burst+1 go on": {ratelimit.Limit{
-			PermitsPerSecond: 2, Burst: 2,
-			NoDelay: true,
+			PermitsPerSecond: 2, Burst: 2, NoDelay: true,
 		}, []time.Duration{0, 0, 0, denied}},
 	} {
 		t.Run(name, func(t *testing.T) {

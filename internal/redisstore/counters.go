@@ -31,9 +31,8 @@ func (s *Store) AddCounts(
 			args = append(args, string(reason), n)
 		}
 		k := keysOf(goodsID)
-		replies[goodsID] = pipe.Eval(
-			ctx, script, []string{k.sale(), k.counters(), k.orderRates()}, args...,
-		)
+		replies[goodsID] = pipe.Eval(ctx, script, []string{k.sale(), k.counters(), k.orderRates()},
+			args...)
 	}
 	_, failed := pipe.Exec(ctx)
 	known, answered := make(map[int64]bool, len(counts)), false

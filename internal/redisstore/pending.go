@@ -153,7 +153,8 @@ func (s *Store) Release(
 	for _, m := range moves {
 		args = append(args, m.ID, m.Epoch, string(m.Kind), m.BuyerID, m.OrderSn, m.Quantity)
 	}
-	codes, err := s.release.Run(ctx, s.client, []string{k.sale(), k.buyers(), k.pending(), k.moves()}, args...).
+	codes, err := s.release.Run(ctx, s.client,
+		[]string{k.sale(), k.buyers(), k.pending(), k.moves()}, args...).
 		Int64Slice()
 	if err != nil {
 		return nil, fmt.Errorf("release in redis: %w", err)

@@ -92,7 +92,9 @@ func (s *Store) Memory(ctx context.Context) (reconcile.Memory, error) {
 			text, err := node.Info(ctx, "memory").Result()
 			mu.Lock()
 			defer mu.Unlock()
-			if m := (reconcile.Memory{Used: infoField(text, "used_memory"), Most: infoField(text, "maxmemory")}); err == nil &&
+			if m := (reconcile.Memory{
+				Used: infoField(text, "used_memory"), Most: infoField(text, "maxmemory"),
+			}); err == nil &&
 				fuller(m, most) {
 				most = m
 			}

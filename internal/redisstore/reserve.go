@@ -22,10 +22,8 @@ func (s *Store) Reserve(
 ) (reservation.Result, error) {
 	k := keysOf(goodsID)
 	keys := append(make([]string, 0, 4+len(rs)), k.sale(), k.buyers(), k.pending(), k.outbox())
-	args := append(
-		make([]any, 0, 4+4*len(rs)), s.lease, epoch, s.opts.MaxBacklogMillis,
-		int64(UsedPathLife/time.Second),
-	)
+	args := append(make([]any, 0, 4+4*len(rs)), s.lease, epoch, s.opts.MaxBacklogMillis,
+		int64(UsedPathLife/time.Second))
 	for _, r := range rs {
 		entry, err := json.Marshal(r.OrderLine)
 		if err != nil {

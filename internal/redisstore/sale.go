@@ -25,8 +25,9 @@ type saleDetails struct {
 
 func encodeDetails(sale seckill.Sale) ([]byte, error) {
 	return json.Marshal(saleDetails{
-		MerchantID: sale.MerchantID, Title: sale.Title, Price: sale.Price, MaxLimit: sale.MaxPerBuyerLimit,
-		Rate: sale.Rate, CreatedAt: sale.CreatedAt, UpdatedAt: sale.UpdatedAt,
+		MerchantID: sale.MerchantID, Title: sale.Title, Price: sale.Price,
+		MaxLimit: sale.MaxPerBuyerLimit, Rate: sale.Rate, CreatedAt: sale.CreatedAt,
+		UpdatedAt: sale.UpdatedAt,
 	})
 }
 
@@ -92,21 +93,10 @@ func (s *Store) Load(ctx context.Context, snap rebuild.Snapshot) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("encode a sale: %w", err)
 	}
-	loaded, err := s.load.Run(
-		ctx,
-		s.client,
-		[]string{k.sale(), k.stage(snap.Epoch), k.buyers(), k.pending(), k.moves()},
-		s.lease,
-		snap.Epoch,
-		string(snap.Status),
-		snap.StartAt.UnixMilli(),
-		snap.EndAt.UnixMilli(),
-		snap.PerBuyerLimit,
-		snap.Total,
-		snap.Stock,
-		snap.Total-snap.Stock,
-		text,
-	).Int()
+	loaded, err := s.load.Run(ctx, s.client,
+		[]string{k.sale(), k.stage(snap.Epoch), k.buyers(), k.pending(), k.moves()}, s.lease,
+		snap.Epoch, string(snap.Status), snap.StartAt.UnixMilli(), snap.EndAt.UnixMilli(),
+		snap.PerBuyerLimit, snap.Total, snap.Stock, snap.Total-snap.Stock, text).Int()
 	if err != nil {
 		return false, fmt.Errorf("load a sale into redis: %w", err)
 	}
@@ -159,8 +149,9 @@ func (s *Store) UpdateSale(ctx context.Context, sale seckill.Sale) error {
 	if err != nil {
 		return fmt.Errorf("encode a sale: %w", err)
 	}
-	done, err := s.updateSale.Run(ctx, s.client, []string{keysOf(sale.GoodsID).sale()}, sale.Epoch, "status", string(sale.Status),
-		"start", sale.StartAt.UnixMilli(), "end", sale.EndAt.UnixMilli(), "limit", sale.PerBuyerLimit, "card", text).
+	done, err := s.updateSale.Run(ctx, s.client, []string{keysOf(sale.GoodsID).sale()}, sale.Epoch,
+		"status", string(sale.Status), "start", sale.StartAt.UnixMilli(), "end",
+		sale.EndAt.UnixMilli(), "limit", sale.PerBuyerLimit, "card", text).
 		Int()
 	if err != nil {
 		return fmt.Errorf("change a sale in redis: %w", err)

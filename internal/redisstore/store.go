@@ -40,12 +40,10 @@ func New(client redis.UniversalClient, opts Options) *Store {
 	gated := func(name string) *redis.Script { return redis.NewScript(lua.Source("gate") + lua.Source(name)) }
 	plain := func(name string) *redis.Script { return redis.NewScript(lua.Source(name)) }
 	return &Store{
-		client: client, lease: opts.Lease, opts: opts,
-		reserve: gated(
-			"reserve",
-		), paths: gated("paths"), view: gated("view"), load: gated("load"), adopt: gated("adopt"),
-		shut: gated("shut"), release: gated("release"),
-		updateSale: plain("update"), settle: plain("settle"), retire: plain("retire"),
+		client: client, lease: opts.Lease, opts: opts, reserve: gated("reserve"),
+		paths: gated("paths"), view: gated("view"), load: gated("load"), adopt: gated("adopt"),
+		shut: gated("shut"), release: gated("release"), updateSale: plain("update"),
+		settle: plain("settle"), retire: plain("retire"),
 	}
 }
 

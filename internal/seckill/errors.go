@@ -62,11 +62,12 @@ func NewFieldError(field, format string, args ...any) *Error {
 	return &Error{Reason: BadRequest, Field: field, Message: message}
 }
 
-// NewUnavailable returns the error of a step that a failed dependency prevented, or whose outcome is
-// unknown.
+// NewUnavailable returns the error of a step that a failed dependency prevented, or whose outcome
+// is unknown.
 func NewUnavailable(what string, err error) *Error {
 	return &Error{
-		Reason: Unavailable, Message: what + "; please ask again", RetryAfter: time.Second, Err: err,
+		Reason: Unavailable, Message: what + "; please ask again", RetryAfter: time.Second,
+		Err: err,
 	}
 }
 

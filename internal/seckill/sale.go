@@ -56,7 +56,8 @@ type Rate struct {
 // DefaultRate returns the rate of a sale that sets none.
 func DefaultRate() Rate {
 	return Rate{
-		Algorithm: "reserve", PermitsPerSecond: defaultPerSec, MaxBurstSeconds: 1, MaxWaitMillis: 1000,
+		Algorithm: "reserve", PermitsPerSecond: defaultPerSec, MaxBurstSeconds: 1,
+		MaxWaitMillis: 1000,
 	}
 }
 

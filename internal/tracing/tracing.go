@@ -52,9 +52,11 @@ const (
 func New(ctx context.Context, o Options) (*Tracing, error) {
 	to, err := url.JoinPath(o.Endpoint, "v1", "traces")
 	if err != nil {
-		return nil, fmt.Errorf("SECKILL_OTLP_ENDPOINT %q must be http://host:port: %w", o.Endpoint, err)
+		return nil, fmt.Errorf("SECKILL_OTLP_ENDPOINT %q must be http://host:port: %w", o.Endpoint,
+			err)
 	}
-	exporter, err := otlptracehttp.New(ctx, otlptracehttp.WithEndpointURL(to), otlptracehttp.WithTimeout(exportDeadline))
+	exporter, err := otlptracehttp.New(ctx, otlptracehttp.WithEndpointURL(to),
+		otlptracehttp.WithTimeout(exportDeadline))
 	if err != nil {
 		return nil, fmt.Errorf("make an exporter of traces to %s: %w", o.Endpoint, err)
 	}
@@ -62,10 +64,12 @@ func New(ctx context.Context, o Options) (*Tracing, error) {
 		sdk.WithBatcher(exporter, sdk.WithBatchTimeout(exportEvery),
 			sdk.WithExportTimeout(exportDeadline), sdk.WithMaxQueueSize(maxQueued)),
 		sdk.WithSampler(sdk.ParentBased(sdk.TraceIDRatioBased(1/float64(max(1, o.OneIn))))),
-		sdk.WithResource(resource.NewSchemaless(
-			attribute.String("service.name", o.Service), attribute.String("service.version", o.Version))),
+		sdk.WithResource(resource.NewSchemaless(attribute.String("service.name", o.Service),
+			attribute.String("service.version", o.Version))),
 	)
-	return &Tracing{provider: provider, tracer: provider.Tracer("flashsale.dev/seckill"), log: o.Log}, nil
+	return &Tracing{
+		provider: provider, tracer: provider.Tracer("flashsale.dev/seckill"), log: o.Log,
+	}, nil
 }
 
 // Run waits until ctx ends, then exports the remaining spans. A nil Tracing only waits, so that

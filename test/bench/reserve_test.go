@@ -98,11 +98,10 @@ func newSaleStore(b *testing.B, client redis.UniversalClient, goodsID int64) sal
 	s := saleStore{redisstore.New(client, options), goodsID}
 	now := time.Now().UTC()
 	_, err := s.Load(b.Context(), rebuild.Snapshot{Sale: seckill.Sale{
-		GoodsID: goodsID, MerchantID: 1, Title: "tea", Price: 250,
-		Total: seckill.MaxStock, Stock: seckill.MaxStock, Epoch: 1,
-		PerBuyerLimit: 1, MaxPerBuyerLimit: 1,
-		StartAt: now.Add(-time.Hour), EndAt: now.Add(time.Hour),
-		Status: seckill.Exposed, Rate: seckill.DefaultRate(), CreatedAt: now, UpdatedAt: now,
+		GoodsID: goodsID, MerchantID: 1, Title: "tea", Price: 250, Total: seckill.MaxStock,
+		Stock: seckill.MaxStock, Epoch: 1, PerBuyerLimit: 1, MaxPerBuyerLimit: 1,
+		StartAt: now.Add(-time.Hour), EndAt: now.Add(time.Hour), Status: seckill.Exposed,
+		Rate: seckill.DefaultRate(), CreatedAt: now, UpdatedAt: now,
 	}})
 	require.NoError(b, err)
 	return s

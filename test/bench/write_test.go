@@ -114,8 +114,7 @@ func (l *dbSale) batch(b *testing.B, size int) orderwriter.Batch {
 		require.NoError(b, err)
 		batch.Epochs[sn] = l.sale.Epoch
 		batch.Lines = append(batch.Lines, reservation.OrderLine{
-			OrderSn: sn, BuyerID: serial.Add(1),
-			Quantity: 1, Name: "买家", Phone: "+8613800000000",
+			OrderSn: sn, BuyerID: serial.Add(1), Quantity: 1, Name: "买家", Phone: "+8613800000000",
 		})
 	}
 	return batch
@@ -146,7 +145,8 @@ func (l *dbSale) writeRaw(ctx context.Context, batch orderwriter.Batch) error {
 	defer tx.Rollback() //nolint:errcheck // nothing to do after a commit
 	n := len(batch.Lines)
 	_, err = tx.ExecContext(ctx, `INSERT INTO orders (goods_id, order_sn, buyer_id, epoch,
-		quantity, amount, status, failure_reason, name, phone, created_at, pay_by) VALUES `+rows(n, 12), orders...)
+		quantity, amount, status, failure_reason, name, phone, created_at, pay_by) VALUES `+rows(n,
+		12), orders...)
 	if err != nil {
 		return err
 	}

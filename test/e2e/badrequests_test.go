@@ -64,8 +64,7 @@ func fixture(t *testing.T, r *installation.Installation) badrequests.Fixture {
 	}
 	client := r.Buyer(t, f.Buyer.ID)
 	result := must.Get(buyer.Buyer{
-		Client: client, ID: f.Buyer.ID, GoodsID: id(f.GoodsID),
-		Quantity: 1,
+		Client: client, ID: f.Buyer.ID, GoodsID: id(f.GoodsID), Quantity: 1,
 		Patience: 10 * time.Second,
 	}.Buy(t.Context()))(t)
 	require.Equal(t, "created", result.Status)

@@ -67,7 +67,8 @@ func TestAlerts_FireInDrillAndClear(t *testing.T) {
 func until(t *testing.T, p *installation.Prometheus, alerts []string, fire bool) {
 	require.Eventually(t, func() bool {
 		firing, err := p.Firing(t.Context())
-		return err == nil && !slices.ContainsFunc(alerts, func(a string) bool { return firing[a] != fire })
+		return err == nil && !slices.ContainsFunc(alerts,
+			func(a string) bool { return firing[a] != fire })
 	}, 3*time.Minute, 200*time.Millisecond, "%v: firing should be %t", alerts, fire)
 }
 

@@ -65,8 +65,7 @@ func export(t *testing.T, r *installation.Installation, goods string) exported {
 	token := must.Get(r.Tokens.Sign(seckill.Actor{
 		ID:   installation.MerchantID,
 		Role: seckill.Merchant,
-	},
-		time.Hour))(t)
+	}, time.Hour))(t)
 	req := must.Get(http.NewRequestWithContext(t.Context(), http.MethodGet,
 		r.Base(0)+"/admin/sales/"+goods+"/orders?format=csv", nil))(t)
 	req.Header.Set("Authorization", "Bearer "+token)

@@ -45,8 +45,7 @@ func TestREADME_CurlBlockBuysOneUnit(t *testing.T) {
 	standalone := installation.StartProgram(t, "standalone", "SECKILL_HTTP_ADDR", nil, "-data",
 		data)
 	block = strings.NewReplacer("http://127.0.0.1:8080", "http://"+standalone.Addr,
-		"data/jwt-secret",
-		filepath.Join(data, "jwt-secret")).Replace(block)
+		"data/jwt-secret", filepath.Join(data, "jwt-secret")).Replace(block)
 	for _, program := range shells() {
 		t.Run(program[0], func(t *testing.T) {
 			cmd := exec.CommandContext(t.Context(), program[0], append(program[1:], "-i")...)

@@ -55,8 +55,7 @@ func begin(
 		Title: "a kettle", Price: 1999, Stock: units, StartAt: now.Add(-time.Minute).UTC(),
 		EndAt: now.Add(time.Hour).UTC(), PerBuyerLimit: 1,
 		Rate: &apiclient.Rate{
-			PermitsPerSecond: rate, MaxBurstSeconds: 1,
-			MaxWaitMillis: waiting.Milliseconds(),
+			PermitsPerSecond: rate, MaxBurstSeconds: 1, MaxWaitMillis: waiting.Milliseconds(),
 		},
 	}))(t)
 	var nodes []string
@@ -64,8 +63,7 @@ func begin(
 		nodes = append(nodes, p.Addr)
 	}
 	direct := apiclient.NewHTTPWith(apiclient.HTTPOptions{
-		Conns:   p.Concurrency,
-		Timeout: 10 * time.Second, LoopbackOnly: true,
+		Conns: p.Concurrency, Timeout: 10 * time.Second, LoopbackOnly: true,
 	})
 	c.balancer = newBalancer(direct.Transport, nodes...)
 	p.GoodsID, p.Token, p.Bases, p.RetryErrors, p.CallTimeout = c.goods, r.BuyerToken,

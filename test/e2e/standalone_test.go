@@ -44,8 +44,7 @@ func startStandalone(t *testing.T, data string) standalone {
 func (s standalone) as(t *testing.T, role seckill.Role, id int64) apiclient.Client {
 	token := must.Get(s.tokens.Sign(seckill.Actor{ID: id, Role: role}, time.Hour))(t)
 	return apiclient.Client{
-		Base: "http://" + s.Addr, Token: token,
-		HTTP: apicheck.Client(t, apiclient.NewHTTP(4)),
+		Base: "http://" + s.Addr, Token: token, HTTP: apicheck.Client(t, apiclient.NewHTTP(4)),
 	}
 }
 

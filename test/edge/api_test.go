@@ -112,11 +112,9 @@ func operatorsRate(t *testing.T, r *installation.Installation, e *edge) {
 func soldOutAndBack(t *testing.T, r *installation.Installation, e *edge) {
 	goods := sale(t, r, 1, time.Now().Add(-time.Minute), nil)
 	first := at(r.Buyer(t, 1), e.base)
-	report := must.Get(buyers.Run(t.Context(),
-		buyers.Plan{
-			Base: e.base, GoodsID: goods, Buyers: 1, Concurrency: 1,
-			Token: r.BuyerToken,
-		}))(t)
+	report := must.Get(buyers.Run(t.Context(), buyers.Plan{
+		Base: e.base, GoodsID: goods, Buyers: 1, Concurrency: 1, Token: r.BuyerToken,
+	}))(t)
 	require.Equal(t, 1, report.Count(buyer.Won))
 	for i := range 20 {
 		a := e.path(goods, buyerHeaders(t, int64(i+2))...)
@@ -147,11 +145,10 @@ func notStarted(t *testing.T, r *installation.Installation, e *edge) {
 // rushThrough sells everything through the edge, as e2e does without one.
 func rushThrough(t *testing.T, r *installation.Installation, e *edge) {
 	goods := r.PutUp(t, 300, 1)
-	report := must.Get(buyers.Run(t.Context(),
-		buyers.Plan{
-			Base: e.base, GoodsID: goods, Buyers: 2000, Concurrency: 100, FirstID: 1000,
-			Token: r.BuyerToken,
-		}))(t)
+	report := must.Get(buyers.Run(t.Context(), buyers.Plan{
+		Base: e.base, GoodsID: goods, Buyers: 2000, Concurrency: 100, FirstID: 1000,
+		Token: r.BuyerToken,
+	}))(t)
 	require.Equal(t, 300, report.Count(buyer.Won))
 	require.Zero(t, report.Count(buyer.GaveUp))
 	l := r.Drained(t, goods, time.Minute)

@@ -112,8 +112,7 @@ func TestSharedLimit_OneBucketForEdgesAndNodes(t *testing.T) {
 	api := newAPI(t)
 	edges := twoEdges(t, api, server, bucket)
 	terms := must.Get(ratelimit.Limit{
-		Algorithm: ratelimit.TokenBucket, PermitsPerSecond: 0.001,
-		Burst: 10,
+		Algorithm: ratelimit.TokenBucket, PermitsPerSecond: 0.001, Burst: 10,
 	}.Params())(t)
 	node := redislimit.New(client, nil)
 	taken := 0

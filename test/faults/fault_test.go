@@ -50,13 +50,9 @@ var plainFaults = []string{"api-killed", "consumer-killed", "redis-flushall"}
 
 // allFaults lists every fault, in the order of reports/faults.md.
 func allFaults() []fault {
-	return slices.Concat(
-		programFaults(), releaseFaults(), clockFaults(),
-		redisFaults(), failoverFaults(), clusterFaults(), manySalesFaults(),
-		rabbitFaults(), rabbitNodeFaults(),
-		mysqlFaults(), groupFaults(),
-		messageFaults(), wireFaults(), momentFaults(),
-	)
+	return slices.Concat(programFaults(), releaseFaults(), clockFaults(), redisFaults(),
+		failoverFaults(), clusterFaults(), manySalesFaults(), rabbitFaults(), rabbitNodeFaults(),
+		mysqlFaults(), groupFaults(), messageFaults(), wireFaults(), momentFaults())
 }
 
 // selected lists the faults that namesFlag selects.

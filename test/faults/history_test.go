@@ -97,9 +97,8 @@ func recorded(b buyer.Result) check.Buyer {
 		MissingRetryAfter: b.NoRetryAfter,
 	}
 	for _, p := range b.Accepted {
-		c.Promises = append(c.Promises, check.Promise{
-			Path: p.Path, OrderSn: p.OrderSn, Asked: p.Sent, Answered: p.Received,
-		})
+		c.Promises = append(c.Promises,
+			check.Promise{Path: p.Path, OrderSn: p.OrderSn, Asked: p.Sent, Answered: p.Received})
 	}
 	for _, seen := range b.Statuses {
 		c.Statuses = append(c.Statuses, seen.Status)

@@ -1,5 +1,6 @@
-// Package k8s checks the manifests of deploy/k8s against Kubernetes' own types and builds them as kustomize would. It is a
-// module of its own: what it needs is heavy, and no program of ours needs any of it (docs/explanation/adr/0046).
+// Package k8s checks the manifests of deploy/k8s against Kubernetes' own types and builds them as
+// kustomize would. It is a module of its own: what it needs is heavy, and no program of ours needs
+// any of it (docs/explanation/adr/0046).
 package k8s
 
 import (
@@ -46,10 +47,12 @@ func typed(apiVersion, kind string) metav1.Object {
 	return nil
 }
 
-// build is `kustomize build`, each object decoded strictly: an unknown field, or one that is there twice, fails.
+// build is `kustomize build`, each object decoded strictly: an unknown field, or one that is there
+// twice, fails.
 func build(t *testing.T, dir string) []metav1.Object {
 	t.Helper()
-	built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), dir)
+	built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(),
+		dir)
 	require.NoError(t, err)
 	var all []metav1.Object
 	for _, r := range built.Resources() {
@@ -107,7 +110,8 @@ func TestPodsMayDoNothingTheyNeedNot(t *testing.T) {
 	for name, pod := range all {
 		require.True(t, *pod.Spec.SecurityContext.RunAsNonRoot, name)
 		require.False(t, *pod.Spec.AutomountServiceAccountToken, name)
-		require.Equal(t, corev1.SeccompProfileTypeRuntimeDefault, pod.Spec.SecurityContext.SeccompProfile.Type, name)
+		require.Equal(t, corev1.SeccompProfileTypeRuntimeDefault,
+			pod.Spec.SecurityContext.SeccompProfile.Type, name)
 		for _, c := range pod.Spec.Containers {
 			require.Equal(t, "registry.example.com/seckill:v1.0.0", c.Image, name)
 			require.True(t, *c.SecurityContext.ReadOnlyRootFilesystem, name)
@@ -124,7 +128,8 @@ func TestProbesAskPortsThatThereAre(t *testing.T) {
 		c := d.Spec.Template.Spec.Containers[0]
 		for path, probe := range map[string]*corev1.Probe{"/livez": c.LivenessProbe, "/readyz": c.ReadinessProbe} {
 			require.Equal(t, path, probe.HTTPGet.Path, d.Name)
-			require.True(t, slices.ContainsFunc(c.Ports, func(p corev1.ContainerPort) bool { return p.Name == probe.HTTPGet.Port.StrVal }), d.Name)
+			require.True(t, slices.ContainsFunc(c.Ports,
+				func(p corev1.ContainerPort) bool { return p.Name == probe.HTTPGet.Port.StrVal }), d.Name)
 		}
 		require.NotNil(t, c.StartupProbe, d.Name)
 	}
@@ -144,7 +149,8 @@ func TestNothingPointsNowhere(t *testing.T) {
 	}
 	require.Len(t, of[*policyv1.PodDisruptionBudget](all), 2)
 	for _, s := range of[*corev1.Service](all) {
-		require.True(t, matches(&metav1.LabelSelector{MatchLabels: s.Spec.Selector}, s.Name), s.Name)
+		require.True(t, matches(&metav1.LabelSelector{MatchLabels: s.Spec.Selector}, s.Name),
+			s.Name)
 	}
 	for _, p := range of[*networkingv1.NetworkPolicy](all) {
 		chosen := 0
@@ -168,7 +174,8 @@ func TestConsumersScaleByTheBacklog(t *testing.T) {
 		shards = c.Data["SECKILL_ORDER_SHARDS"]
 	}
 	scalers := of[*autoscalingv2.HorizontalPodAutoscaler](all)
-	i := slices.IndexFunc(scalers, func(h *autoscalingv2.HorizontalPodAutoscaler) bool { return h.Name == "order-consumer" })
+	i := slices.IndexFunc(scalers,
+		func(h *autoscalingv2.HorizontalPodAutoscaler) bool { return h.Name == "order-consumer" })
 	require.GreaterOrEqual(t, i, 0)
 	spec := scalers[i].Spec
 	require.Equal(t, shards, strconv.Itoa(int(spec.MaxReplicas)))

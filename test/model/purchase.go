@@ -16,7 +16,9 @@ type client struct {
 // addClients schedules the clients; some of them are the same buyer.
 func (w *world) addClients() {
 	for range 5 + w.rnd.IntN(6) {
-		c := &client{buyer: 1 + w.rnd.IntN(6), goods: w.rnd.IntN(w.nGoods), q: 1, again: w.rnd.IntN(2)}
+		c := &client{
+			buyer: 1 + w.rnd.IntN(6), goods: w.rnd.IntN(w.nGoods), q: 1, again: w.rnd.IntN(2),
+		}
 		if w.rnd.IntN(4) == 0 {
 			c.q = 2
 		}
@@ -276,7 +278,8 @@ func (w *world) answer(c *client, v decision) {
 // afterPromise schedules queries of the order, a payment or cancellation, and further purchases.
 func (w *world) afterPromise(c *client, l line) {
 	for range w.rnd.IntN(3) {
-		w.spawn(pick(w.rnd, w.apis), w.rnd.IntN(5+w.rnd.IntN(60)), func(p *proc) { w.queryOrder(p, l) })
+		w.spawn(pick(w.rnd, w.apis), w.rnd.IntN(5+w.rnd.IntN(60)),
+			func(p *proc) { w.queryOrder(p, l) })
 	}
 	c.done = true
 	switch w.rnd.IntN(5) {

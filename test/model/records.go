@@ -10,7 +10,8 @@ type orderRecord struct {
 	publishedAt int // tick; -1 before the first
 	copies      int
 	promised    bool
-	// mayFail: Redis failed over to a server that lacks the reservation, or a demoted master took it.
+	// mayFail: Redis failed over to a server that lacks the reservation, or a demoted master took
+	// it.
 	mayFail        bool
 	answeredFailed bool
 	republished    int
@@ -108,8 +109,9 @@ func (w *world) noteRepublished(lines []line) {
 			continue
 		}
 		if f.republished++; f.republished > 2 {
-			w.violated("G4", "order %d of goods %d is republished while it is in the queue, which grows",
-				l.sn, l.goods)
+			w.violated("G4",
+				"order %d of goods %d is republished while it is in the queue, which grows", l.sn,
+				l.goods)
 		}
 	}
 }
@@ -152,7 +154,8 @@ func (w *world) requirePublishedInTime(f *orderRecord) {
 		return
 	}
 	if w.now-from > relayedBy && !f.mayFail {
-		w.violated("G3", "order %d of goods %d was first in the queue %d ticks after its reservation",
-			f.sn, f.goods, w.now-f.reservedAt)
+		w.violated("G3",
+			"order %d of goods %d was first in the queue %d ticks after its reservation", f.sn,
+			f.goods, w.now-f.reservedAt)
 	}
 }

@@ -51,7 +51,8 @@ func (w *world) cancel(p *proc, l line) {
 
 // pay is the payment service's payment: one guarded statement.
 func (w *world) pay(_ *proc, l line) {
-	if r := w.db.find(l.goods, l.sn); w.db.up && r != nil && r.status == created && r.payBy > w.now {
+	if r := w.db.find(l.goods,
+		l.sn); w.db.up && r != nil && r.status == created && r.payBy > w.now {
 		r.status = paid
 	}
 }

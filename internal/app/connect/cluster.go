@@ -24,9 +24,10 @@ const (
 // errOpen reports a command that was not sent, because the circuit breaker of its node is open.
 var errOpen = errors.New("redis: a node of the cluster does not reply; retry later")
 
-// newCluster makes a cluster's client. It follows MOVED and ASK, and retries three times within about
-// 100 ms if a node reports that it executed nothing (TRYAGAIN, CLUSTERDOWN, LOADING). Each node has
-// its own connections and a circuit breaker, so that a dead node delays only commands for its slots.
+// newCluster makes a cluster's client. It follows MOVED and ASK, and retries three times within
+// about 100 ms if a node reports that it executed nothing (TRYAGAIN, CLUSTERDOWN, LOADING). Each
+// node has its own connections and a circuit breaker, so that a dead node delays only commands for
+// its slots.
 func newCluster(opts *redis.UniversalOptions) *redis.ClusterClient {
 	clusterOpts := opts.Cluster()
 	clusterOpts.ClusterStateReloadInterval = slotMapAge
@@ -88,7 +89,8 @@ func unreachable(ctx context.Context, err error) bool {
 	}
 	var dial *net.OpError
 	var timeout net.Error
-	return errors.As(err, &dial) && dial.Op == "dial" || errors.As(err, &timeout) && timeout.Timeout() ||
+	return errors.As(err,
+		&dial) && dial.Op == "dial" || errors.As(err, &timeout) && timeout.Timeout() ||
 		errors.Is(err, redis.ErrPoolTimeout)
 }
 
@@ -115,8 +117,8 @@ func (b *breaker) do(ctx context.Context, call func(context.Context) error) erro
 	return err
 }
 
-// ProcessHook wraps commands. Requests for the map of slots have a shorter timeout that does not open
-// the breaker: otherwise a busy machine would open the breakers of all nodes in turn.
+// ProcessHook wraps commands. Requests for the map of slots have a shorter timeout that does not
+// open the breaker: otherwise a busy machine would open the breakers of all nodes in turn.
 func (b *breaker) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		if strings.HasPrefix(cmd.FullName(), "cluster") {

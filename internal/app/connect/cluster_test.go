@@ -16,7 +16,9 @@ import (
 // replies waits until Redis replies for a key.
 func replies(t *testing.T, client redis.UniversalClient, key string) {
 	t.Helper()
-	require.Eventually(t, func() bool { return client.Set(context.WithoutCancel(t.Context()), key, 1, 0).Err() == nil },
+	require.Eventually(t, func() bool {
+		return client.Set(context.WithoutCancel(t.Context()), key, 1, 0).Err() == nil
+	},
 		time.Minute, 20*time.Millisecond)
 }
 
@@ -66,7 +68,8 @@ func TestBreaker_LetsOneCommandTestTheNode(t *testing.T) {
 	b, reloads, advance := newBreaker()
 	call := func(err error) error {
 		return b.do(t.Context(), func(ctx context.Context) error {
-			require.NoError(t, b.do(ctx, func(context.Context) error { return nil }), "the first commands of a connection are part of the command")
+			require.NoError(t, b.do(ctx, func(context.Context) error { return nil }),
+				"the first commands of a connection are part of the command")
 			return err
 		})
 	}
@@ -98,7 +101,8 @@ func TestBreaker_IgnoresSlowRequestsForTheSlotMap(t *testing.T) {
 		<-ctx.Done()
 		return ctx.Err()
 	})
-	require.ErrorIs(t, slow(t.Context(), redis.NewClusterSlotsCmd(t.Context(), "cluster", "slots")), context.DeadlineExceeded)
+	require.ErrorIs(t, slow(t.Context(), redis.NewClusterSlotsCmd(t.Context(), "cluster", "slots")),
+		context.DeadlineExceeded)
 	require.Zero(t, *reloads)
 	require.NoError(t, b.do(t.Context(), func(context.Context) error { return nil }))
 }

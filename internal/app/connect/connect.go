@@ -1,5 +1,5 @@
-// Package connect connects the programs to real servers: Redis (one server, a Sentinel's master or a
-// cluster), MySQL or MariaDB, and RabbitMQ. No server needs to be up when a program starts.
+// Package connect connects the programs to real servers: Redis (one server, a Sentinel's master or
+// a cluster), MySQL or MariaDB, and RabbitMQ. No server needs to be up when a program starts.
 // Connections are opened when they are needed, and again when they break.
 package connect
 
@@ -29,7 +29,8 @@ type Servers struct {
 // Open prepares connections; it contacts no server. messages counts messages to RabbitMQ, and
 // tracer marks them; both may be nil.
 func Open(ctx context.Context, cfg config.Config, messages rabbit.Metrics, tracer order.Tracer, log *slog.Logger) (*Servers, error) {
-	store, err := sqlstore.Open(ctx, cfg.MySQL.DSN.Reveal(), sqlstore.Options{ReadDSN: cfg.MySQL.ReadDSN.Reveal()})
+	store, err := sqlstore.Open(ctx, cfg.MySQL.DSN.Reveal(),
+		sqlstore.Options{ReadDSN: cfg.MySQL.ReadDSN.Reveal()})
 	if err != nil {
 		return nil, err
 	}
@@ -101,13 +102,16 @@ func Redis(addrs []string, sentinelMaster string) redis.UniversalClient {
 // RedisOf makes a client from its settings.
 func RedisOf(cfg config.Redis) redis.UniversalClient {
 	opts := &redis.UniversalOptions{
-		Addrs: cfg.Addrs, MasterName: cfg.SentinelMaster, Username: cfg.Username, Password: cfg.Password.Reveal(),
-		SentinelPassword: cfg.SentinelSecret.Reveal(),
-		DialTimeout:      redisDial, ReadTimeout: redisReply + cfg.ReplicasWait(), WriteTimeout: redisReply, PoolTimeout: redisReply,
-		MaxRetries: -1, DialerRetries: 1, PoolSize: redisConns, ContextTimeoutEnabled: true,
+		Addrs: cfg.Addrs, MasterName: cfg.SentinelMaster, Username: cfg.Username,
+		Password: cfg.Password.Reveal(), SentinelPassword: cfg.SentinelSecret.Reveal(),
+		DialTimeout: redisDial, ReadTimeout: redisReply + cfg.ReplicasWait(),
+		WriteTimeout: redisReply, PoolTimeout: redisReply, MaxRetries: -1, DialerRetries: 1,
+		PoolSize: redisConns, ContextTimeoutEnabled: true,
 	}
 	if cfg.TLS {
-		opts.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12} // the server's name is the host of its address
+		opts.TLSConfig = &tls.Config{
+			MinVersion: tls.VersionTLS12,
+		} // the server's name is the host of its address
 	}
 	if len(opts.Addrs) > 1 && opts.MasterName == "" {
 		return newCluster(opts)

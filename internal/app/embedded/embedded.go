@@ -1,10 +1,10 @@
 // Package embedded runs the servers in the process: miniredis for Redis, SQLite for MySQL and an
-// in-memory queue for RabbitMQ. Nothing needs to be installed. Scripts, services and workers are the
-// same as with real servers.
+// in-memory queue for RabbitMQ. Nothing needs to be installed. Scripts, services and workers are
+// the same as with real servers.
 //
 // Only SQLite is durable. The queue confirms a message after the consumer has written it, so a 202
-// means an order in SQLite. Redis is rebuilt from SQLite at every start, as after the loss of a real
-// Redis.
+// means an order in SQLite. Redis is rebuilt from SQLite at every start, as after the loss of a
+// real Redis.
 package embedded
 
 import (
@@ -62,7 +62,9 @@ func Start(ctx context.Context, dir string, maxBacklog time.Duration, log *slog.
 	orders := memqueue.New(memqueue.Options{})
 	return &Servers{mini: mini, Parts: app.Parts{
 		Redis: client, Store: store, Queue: queue{orders}, Source: orders, Log: log,
-		RedisStore: redisstore.New(client, redisstore.Options{Lease: uuid.NewString(), MaxBacklogMillis: maxBacklog.Milliseconds()}),
+		RedisStore: redisstore.New(client, redisstore.Options{
+			Lease: uuid.NewString(), MaxBacklogMillis: maxBacklog.Milliseconds(),
+		}),
 	}}, nil
 }
 

@@ -203,8 +203,7 @@ func (b Buyer) buyWith(
 		OrderSn string `json:"orderSn"`
 	}
 	err = a.Into(&queued)
-	t.Accepted = append(t.Accepted, Accepted{
-		Path: path, OrderSn: queued.OrderSn, Sent: sent, Received: time.Now(),
-	})
+	t.Accepted = append(t.Accepted,
+		Accepted{Path: path, OrderSn: queued.OrderSn, Sent: sent, Received: time.Now()})
 	return a, err
 }

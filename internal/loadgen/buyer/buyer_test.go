@@ -44,7 +44,8 @@ func (s *fakeAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if s.answer != nil {
 		status, reason = s.answer(kind, before)
 	}
-	data := map[string]string{"randomPath": strings.Repeat("a", 32), "orderSn": "sn-1", "status": "created"}
+	data := map[string]string{"randomPath": strings.Repeat("a",
+		32), "orderSn": "sn-1", "status": "created"}
 	if status == 0 {
 		status, reason = map[string]int{"path": 200, "buy": 202, "order": 200, "cancel": 200}[kind], "OK"
 	}
@@ -62,7 +63,9 @@ func startFakeAPI(t *testing.T, answer func(kind string, before int) (int, strin
 	httpClient := apiclient.NewHTTP(8)
 	t.Cleanup(httpClient.CloseIdleConnections)
 	return s, Buyer{
-		Client: apiclient.Client{Base: server.URL, HTTP: httpClient}, ID: 7, GoodsID: "1", Quantity: 1,
+		Client: apiclient.Client{
+			Base: server.URL, HTTP: httpClient,
+		}, ID: 7, GoodsID: "1", Quantity: 1,
 		Patience: 10 * time.Second, RetryErrors: true,
 	}
 }
@@ -127,7 +130,8 @@ func TestBuy_TimesCountFromDue(t *testing.T) {
 		if c.Step == StepPath {
 			first = c
 		} else {
-			require.Less(t, c.Took, time.Minute, "%s counts from the end of the step before", c.Step)
+			require.Less(t, c.Took, time.Minute, "%s counts from the end of the step before",
+				c.Step)
 		}
 	}
 	result, err := b.Buy(t.Context())
@@ -177,7 +181,10 @@ func TestAttack_ReportsBreaches(t *testing.T) {
 			b.OnCall = func(c Call) { steps[c.Step]++ }
 			breaches := b.Attack(t.Context(), captured)
 			require.Len(t, breaches, c.breaches)
-			require.Equal(t, map[Step]int{StepReplay: 1, StepForge: 1, StepReadOther: 1, StepCancelOther: 1, StepReadUnknown: 1}, steps)
+			require.Equal(t, map[Step]int{
+				StepReplay: 1, StepForge: 1, StepReadOther: 1, StepCancelOther: 1,
+				StepReadUnknown: 1,
+			}, steps)
 			require.Equal(t, 2, s.asked["buy"])
 		})
 	}

@@ -76,7 +76,9 @@ func answer(w http.ResponseWriter, status int, data any) {
 // right is a load of five buyers, three of whom bought, and an API that agrees.
 func right() (*api, loadgen.Result) {
 	line := func(sn, buyer string) listedOrder {
-		return listedOrder{OrderSn: sn, Status: "created", GoodsID: "9", BuyerID: buyer, Quantity: 1}
+		return listedOrder{
+			OrderSn: sn, Status: "created", GoodsID: "9", BuyerID: buyer, Quantity: 1,
+		}
 	}
 	a := &api{
 		ledger: apiclient.Ledger{Total: 3, Sold: 3, Balanced: true},
@@ -85,7 +87,9 @@ func right() (*api, loadgen.Result) {
 	}
 	a.ledger.Database.Active = 3
 	return a, loadgen.Result{
-		Outcomes: map[loadgen.Kind]map[buyer.Outcome]int{loadgen.Polite: {buyer.Won: 3, buyer.SoldOut: 2}},
+		Outcomes: map[loadgen.Kind]map[buyer.Outcome]int{loadgen.Polite: {
+			buyer.Won: 3, buyer.SoldOut: 2,
+		}},
 		Holders: []loadgen.Holder{
 			{BuyerID: 1, OrderSns: []string{"a"}, Quantity: 1},
 			{BuyerID: 2, OrderSns: []string{"b"}, Quantity: 1},
@@ -142,8 +146,10 @@ func TestCheck_FindsEachPlantedDifference(t *testing.T) {
 		"an accepted order failed":           {func(a *api, _ *loadgen.Result) { a.orders[1].Status = "failed" }, ruleFailed},
 		"an accepted order failed, unlisted": {func(a *api, _ *loadgen.Result) { a.lists["2"], a.single["b"] = []listedOrder{}, "failed" }, ruleFailed},
 		"an order is written twice":          {func(a *api, _ *loadgen.Result) { a.orders = append(a.orders, a.orders[1]) }, ruleDouble},
-		"one order for two buyers":           {func(_ *api, r *loadgen.Result) { r.Holders[1].OrderSns = []string{"a"} }, ruleDouble},
-		"two numbers for one path":           {func(_ *api, r *loadgen.Result) { r.Holders[1].Doubled = true }, ruleDouble},
+		"one order for two buyers": {func(_ *api, r *loadgen.Result) {
+			r.Holders[1].OrderSns = []string{"a"}
+		}, ruleDouble},
+		"two numbers for one path": {func(_ *api, r *loadgen.Result) { r.Holders[1].Doubled = true }, ruleDouble},
 		"a buyer got two": {func(a *api, r *loadgen.Result) {
 			a.orders[2].BuyerID = "2"
 			r.Holders = r.Holders[:2]
@@ -151,11 +157,14 @@ func TestCheck_FindsEachPlantedDifference(t *testing.T) {
 		}, ruleLimit},
 		"one more was sold than there was": {func(a *api, _ *loadgen.Result) { a.ledger.Total = 2 }, ruleStock},
 		"one more was promised than there was": {func(_ *api, r *loadgen.Result) {
-			r.Holders = append(r.Holders, loadgen.Holder{BuyerID: 4, OrderSns: []string{"d"}, Quantity: 1})
+			r.Holders = append(r.Holders,
+				loadgen.Holder{BuyerID: 4, OrderSns: []string{"d"}, Quantity: 1})
 		}, ruleStock},
 		"the stock is below zero": {func(a *api, _ *loadgen.Result) { a.ledger.Database.Stock = -1 }, ruleStock},
 		"an order has no 202": {func(a *api, _ *loadgen.Result) {
-			a.orders = append(a.orders, listedOrder{OrderSn: "x", Status: "created", GoodsID: "9", BuyerID: "5", Quantity: 1})
+			a.orders = append(a.orders, listedOrder{
+				OrderSn: "x", Status: "created", GoodsID: "9", BuyerID: "5", Quantity: 1,
+			})
 		}, ruleUnreported},
 		"a winner has another order":      {func(_ *api, r *loadgen.Result) { r.Holders[0].OrderSns = nil }, ruleUnreported},
 		"the ledger counts one less":      {func(a *api, _ *loadgen.Result) { a.ledger.Sold, a.ledger.Available = 2, 1 }, ruleLedger},
@@ -165,9 +174,13 @@ func TestCheck_FindsEachPlantedDifference(t *testing.T) {
 		"SOLD_OUT came too early": {func(a *api, _ *loadgen.Result) {
 			a.ledger.Total, a.ledger.Available, a.ledger.Database.Stock = 4, 1, 1
 		}, ruleSoldOut},
-		"a hostile call succeeded":                     {func(_ *api, r *loadgen.Result) { r.Breaches, r.BreachCount = []string{"spy"}, 3 }, ruleHostile},
-		"the sale never drains":                        {func(a *api, _ *loadgen.Result) { a.ledger.Pending, a.ledger.Sold = 1, 2 }, ruleRead},
-		"another goods' order is taken for this one's": {func(a *api, _ *loadgen.Result) { a.lists["2"] = []listedOrder{{OrderSn: "b", GoodsID: "8"}} }, ruleLost},
+		"a hostile call succeeded": {func(_ *api, r *loadgen.Result) {
+			r.Breaches, r.BreachCount = []string{"spy"}, 3
+		}, ruleHostile},
+		"the sale never drains": {func(a *api, _ *loadgen.Result) { a.ledger.Pending, a.ledger.Sold = 1, 2 }, ruleRead},
+		"another goods' order is taken for this one's": {func(a *api, _ *loadgen.Result) {
+			a.lists["2"] = []listedOrder{{OrderSn: "b", GoodsID: "8"}}
+		}, ruleLost},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -85,10 +85,10 @@ func (s *Service) Discard(ctx context.Context, id string) error {
 	return storeError(s.store.RemoveDeadLetter(ctx, id))
 }
 
-// Requeue reserves a failed order's units again and writes the order as created. It returns Conflict
-// if too few units are left, if the buyer has reached the limit, or if the dead letter holds no valid
-// order. Concurrent and repeated calls write the order once. After a crash the planned return releases
-// the units back (ADR 0031).
+// Requeue reserves a failed order's units again and writes the order as created. It returns
+// Conflict if too few units are left, if the buyer has reached the limit, or if the dead letter
+// holds no valid order. Concurrent and repeated calls write the order once. After a crash the
+// planned return releases the units back (ADR 0031).
 func (s *Service) Requeue(ctx context.Context, id string) (order.Order, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), requeueDeadline)
 	defer cancel()
@@ -143,9 +143,8 @@ func (s *Service) releaseFirst(ctx context.Context, d order.DeadLetter) error {
 		planned := func(m order.StockMove) bool { return m.MadeAt.After(s.now()) }
 		s.releaser.Release(ctx, slices.DeleteFunc(moves, planned))
 	}
-	return seckill.NewUnavailable(
-		"the order's units are on their way back or being taken anew", nil,
-	)
+	return seckill.NewUnavailable("the order's units are on their way back or being taken anew",
+		nil)
 }
 
 func (s *Service) revive(
@@ -184,10 +183,8 @@ func (s *Service) revive(
 }
 
 func (s *Service) nothingLeft(ctx context.Context, goodsID int64) error {
-	e := seckill.NewError(
-		seckill.Conflict,
-		"there is no room for this order: too few units are left, or the buyer has bought otherwise",
-	)
+	e := seckill.NewError(seckill.Conflict,
+		"there is no room for this order: too few units are left, or the buyer has bought otherwise")
 	if v, err := s.redis.View(ctx, goodsID); err == nil {
 		e.Data = map[string]any{"available": v.Available}
 	}
@@ -200,13 +197,10 @@ func storeError(err error) error {
 	case errors.Is(err, order.ErrNoSuchDeadLetter):
 		return seckill.NewError(seckill.NotFound, "there is no such dead letter, or no longer")
 	case errors.Is(err, seckill.ErrNoSuchGoods), errors.Is(err, order.ErrNoSuchOrder):
-		return seckill.NewError(
-			seckill.Conflict,
-			"this dead letter's sale or order does not exist; it can only be discarded",
-		)
+		return seckill.NewError(seckill.Conflict,
+			"this dead letter's sale or order does not exist; it can only be discarded")
 	default:
-		return seckill.OrUnavailable(
-			err, "the dead letters can't be reached, or the outcome is unknown",
-		)
+		return seckill.OrUnavailable(err,
+			"the dead letters can't be reached, or the outcome is unknown")
 	}
 }

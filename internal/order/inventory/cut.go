@@ -10,8 +10,9 @@ import (
 	"flashsale.dev/seckill/internal/seckill/salechange"
 )
 
-// StockCut withdraws unsold units of an exposed sale. MySQL holds its row before Redis is asked for the
-// units, and the row says everything that finishing the change needs, whichever process does it (ADR 30).
+// StockCut withdraws unsold units of an exposed sale. MySQL holds its row before Redis is asked for
+// the units, and the row says everything that finishing the change needs, whichever process does it
+// (ADR 30).
 type StockCut struct {
 	ID       string // a UUIDv7; Redis decides it once per epoch
 	GoodsID  int64
@@ -36,15 +37,17 @@ const (
 
 // Move is the cut as Redis applies it.
 func (c StockCut) Move() order.StockMove {
-	return order.StockMove{ID: c.ID, GoodsID: c.GoodsID, Epoch: c.Epoch, Kind: order.MoveDelta, Quantity: -c.Quantity}
+	return order.StockMove{
+		ID: c.ID, GoodsID: c.GoodsID, Epoch: c.Epoch, Kind: order.MoveDelta, Quantity: -c.Quantity,
+	}
 }
 
 // errCutOpen means that Redis can't decide a cut now. The change syncer finishes it.
 var errCutOpen = errors.New("the cut is stored and is finished as soon as redis answers")
 
-// finishCut asks Redis for a cut's units and writes the answer until the cut is ended. Any number of
-// processes may repeat any step: within an epoch Redis answers the same for an id, and MySQL ends a
-// row once.
+// finishCut asks Redis for a cut's units and writes the answer until the cut is ended. Any number
+// of processes may repeat any step: within an epoch Redis answers the same for an id, and MySQL
+// ends a row once.
 func finishCut(
 	ctx context.Context, store Store, redis Redis, c StockCut, now time.Time,
 ) (StockCut, seckill.Sale, error) {

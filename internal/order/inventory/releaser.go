@@ -10,9 +10,9 @@ import (
 	"flashsale.dev/seckill/internal/workers"
 )
 
-// StockReleaser applies stock moves to Redis: at once if it can, and every second what failed. The row
-// in MySQL is the obligation; its id makes a repeated application harmless. Any number of processes may
-// run one.
+// StockReleaser applies stock moves to Redis: at once if it can, and every second what failed. The
+// row in MySQL is the obligation; its id makes a repeated application harmless. Any number of
+// processes may run one.
 type StockReleaser struct {
 	store Store
 	redis Redis
@@ -26,7 +26,8 @@ func NewStockReleaser(store Store, redis Redis, log *slog.Logger) *StockReleaser
 }
 
 const (
-	// releaseAfter is the age of moves that Run applies. The process that made a younger move applies it.
+	// releaseAfter is the age of moves that Run applies. The process that made a younger move
+	// applies it.
 	releaseAfter    = time.Second
 	releaseInterval = time.Second
 	releaseChunk    = 500
@@ -40,7 +41,8 @@ func (r *StockReleaser) Release(ctx context.Context, moves []order.StockMove) {
 	}
 	for goodsID, some := range byGoods {
 		if err := r.releaseGoods(ctx, goodsID, some); err != nil {
-			r.log.WarnContext(ctx, "stock moves can't be released, trying again", "goods_id", goodsID, "moves", len(some), "err", err)
+			r.log.WarnContext(ctx, "stock moves can't be released, trying again", "goods_id",
+				goodsID, "moves", len(some), "err", err)
 		}
 	}
 }

@@ -29,8 +29,8 @@ type SaleService struct {
 	log       *slog.Logger
 }
 
-// NewSaleService makes the service. checkRate returns a BadRequest for a rate of which no limiter can
-// be made.
+// NewSaleService makes the service. checkRate returns a BadRequest for a rate of which no limiter
+// can be made.
 func NewSaleService(
 	store Store, redis Redis, opener *rebuild.Opener, ledgers LedgerReader, releaser *StockReleaser,
 	checkRate func(seckill.Rate) error, log *slog.Logger,
@@ -41,7 +41,8 @@ func NewSaleService(
 	}
 }
 
-// Create inserts a draft that belongs to the actor. The same idempotency key returns the first draft.
+// Create inserts a draft that belongs to the actor. The same idempotency key returns the first
+// draft.
 func (s *SaleService) Create(ctx context.Context, by seckill.Actor, n seckill.NewSale, key salechange.IdempotencyKey) (seckill.Sale, error) {
 	if err := n.Validate(); err != nil {
 		return seckill.Sale{}, err
@@ -75,13 +76,14 @@ func (s *SaleService) Get(ctx context.Context, by seckill.Actor, goodsID int64) 
 	case err != nil:
 		return seckill.Sale{}, seckill.NewUnavailable("the sale can't be looked up", err)
 	case !by.MayManage(sale.MerchantID):
-		return seckill.Sale{}, seckill.NewError(seckill.Forbidden, "this is another merchant's sale")
+		return seckill.Sale{}, seckill.NewError(seckill.Forbidden,
+			"this is another merchant's sale")
 	}
 	return sale, nil
 }
 
-// List pages through the actor's sales, newest first, below a goods id (0: from the newest). Operators
-// see all sales.
+// List pages through the actor's sales, newest first, below a goods id (0: from the newest).
+// Operators see all sales.
 func (s *SaleService) List(ctx context.Context, by seckill.Actor, below int64, limit int) ([]seckill.Sale, error) {
 	merchant := by.ID
 	if by.Role == seckill.Operator {
@@ -101,7 +103,8 @@ func (s *SaleService) Expose(ctx context.Context, by seckill.Actor, goodsID int6
 		return sale, err
 	}
 	if sale.Status == seckill.Closed || !s.now().Before(sale.EndAt) {
-		return seckill.Sale{}, seckill.NewError(seckill.Conflict, "the sale is over and can't be exposed")
+		return seckill.Sale{}, seckill.NewError(seckill.Conflict,
+			"the sale is over and can't be exposed")
 	}
 	if sale.Status == seckill.Exposed {
 		return sale, nil // the rebuilder restores it if Redis lost it

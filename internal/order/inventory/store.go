@@ -15,10 +15,11 @@ type Store interface {
 	CreateSale(ctx context.Context, sale seckill.Sale, key salechange.IdempotencyKey) (seckill.Sale, error)
 	// CloseSale closes an exposed sale and accepts a closed one; a draft is a Conflict.
 	CloseSale(ctx context.Context, goodsID int64, now time.Time) (seckill.Sale, error)
-	// SalesOf lists a merchant's sales (0: of all merchants), newest first, below a goods id (0: from
-	// the newest).
+	// SalesOf lists a merchant's sales (0: of all merchants), newest first, below a goods id (0:
+	// from the newest).
 	SalesOf(ctx context.Context, merchantID, below int64, limit int) ([]seckill.Sale, error)
-	// Change changes a sale in one transaction, or inserts the stock cut with which the change begins.
+	// Change changes a sale in one transaction, or inserts the stock cut with which the change
+	// begins.
 	Change(ctx context.Context, goodsID int64, c salechange.Change, key salechange.IdempotencyKey, now time.Time) (BegunChange, error)
 	// Answered returns the first answer to an idempotency key; false if there is none yet.
 	Answered(ctx context.Context, key salechange.IdempotencyKey, now time.Time) (seckill.Sale, bool, error)
@@ -34,7 +35,8 @@ type Store interface {
 	Sale(ctx context.Context, goodsID int64) (seckill.Sale, error)
 	// AuditOf lists a sale's changes, newest first, below an id ("": from the top).
 	AuditOf(ctx context.Context, goodsID int64, before string, limit int) ([]salechange.AuditEntry, error)
-	// UnreleasedMoves lists moves made before a moment that are not marked as released, oldest first.
+	// UnreleasedMoves lists moves made before a moment that are not marked as released, oldest
+	// first.
 	UnreleasedMoves(ctx context.Context, madeBefore time.Time, limit int) ([]order.StockMove, error)
 	MarkReleased(ctx context.Context, goodsID int64, ids []string, now time.Time) error
 }
@@ -42,7 +44,8 @@ type Store interface {
 // Redis holds the sales that buyers see, and applies moves and changes to them.
 type Redis interface {
 	View(ctx context.Context, goodsID int64) (seckill.View, error)
-	// UpdateSale writes status, window, limit and rate; ErrNotLoaded if Redis lacks the sale's epoch.
+	// UpdateSale writes status, window, limit and rate; ErrNotLoaded if Redis lacks the sale's
+	// epoch.
 	UpdateSale(ctx context.Context, sale seckill.Sale) error
 	Release(ctx context.Context, goodsID int64, moves []order.StockMove) ([]order.MoveResult, error)
 }

@@ -65,8 +65,7 @@ func (w *Writer) deadLetter(
 ) order.DeadLetter {
 	d := order.DeadLetter{
 		ID: uuid.Must(uuid.NewV7()).String(), GoodsID: goodsID, OrderSn: sn, Reason: reason,
-		Attempts: from.Attempts, FirstSeenAt: from.FirstSeenAt, Origin: from.Origin,
-		Body: body,
+		Attempts: from.Attempts, FirstSeenAt: from.FirstSeenAt, Origin: from.Origin, Body: body,
 	}
 	if d.FirstSeenAt.IsZero() {
 		d.FirstSeenAt = time.Now().UTC()

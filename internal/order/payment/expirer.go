@@ -42,9 +42,8 @@ func (e *Expirer) runOnce(ctx context.Context) {
 		moves, err := e.store.ExpireDue(ctx, sale.GoodsID, e.now(), expireChunk)
 		if err != nil {
 			if ctx.Err() == nil {
-				e.log.WarnContext(
-					ctx, "can't expire orders, will retry", "goods_id", sale.GoodsID, "err", err,
-				)
+				e.log.WarnContext(ctx, "can't expire orders, will retry", "goods_id", sale.GoodsID,
+					"err", err)
 			}
 			continue
 		}

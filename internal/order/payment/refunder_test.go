@@ -79,7 +79,8 @@ func TestRefunder_RetriesUntilRefunded(t *testing.T) {
 		f.now = f.due
 	}
 	require.Equal(t, []time.Duration{
-		15 * time.Second, 30 * time.Second, time.Minute, 2 * time.Minute, 4 * time.Minute, 8 * time.Minute, 10 * time.Minute, 10 * time.Minute,
+		15 * time.Second, 30 * time.Second, time.Minute, 2 * time.Minute, 4 * time.Minute,
+		8 * time.Minute, 10 * time.Minute, 10 * time.Minute,
 	}, waits)
 	require.False(t, f.refunded)
 	f.down = false

@@ -42,7 +42,8 @@ func NewService(
 	log *slog.Logger,
 ) *Service {
 	s := &Service{
-		orders: orders, store: store, releaser: releaser, provider: provider, now: time.Now, log: log,
+		orders: orders, store: store, releaser: releaser, provider: provider, now: time.Now,
+		log: log,
 	}
 	s.cancels = batcher.New(reservation.MaxBatch, s.cancelBatch)
 	s.releases = batcher.New(reservation.MaxBatch, s.releaseBatch)
@@ -92,45 +93,25 @@ func (s *Service) Receive(
 	o, err := s.orders.FindChangeableByNumber(ctx, orderSn)
 	if err == nil {
 		var r Receipt
-		r, err = s.receive(ctx, Payment{
-			ID: paymentID, GoodsID: o.GoodsID, OrderSn: orderSn, Amount: amount,
-		})
+		r, err = s.receive(ctx,
+			Payment{ID: paymentID, GoodsID: o.GoodsID, OrderSn: orderSn, Amount: amount})
 		if err == nil {
 			return r, nil
 		}
 	}
 	if o.Status != order.Queued && seckill.ReasonOf(err) != seckill.Unavailable {
-		s.log.WarnContext(
-			ctx,
-			"payment refused",
-			"payment_id",
-			paymentID,
-			"order_sn",
-			orderSn,
-			"amount",
-			amount,
-			"err",
-			err,
-		)
+		s.log.WarnContext(ctx, "payment refused", "payment_id", paymentID, "order_sn", orderSn,
+			"amount", amount, "err", err)
 	}
 	return Receipt{}, err
 }
 
 func (s *Service) receive(ctx context.Context, p Payment) (r Receipt, err error) {
-	err = order.RetryTransaction(
-		ctx, func() error { r, err = s.store.Receive(ctx, p, s.now()); return err },
-	)
+	err = order.RetryTransaction(ctx,
+		func() error { r, err = s.store.Receive(ctx, p, s.now()); return err })
 	if err == nil && r.State == Refunding {
-		s.log.InfoContext(
-			ctx,
-			"payment will be refunded",
-			"payment_id",
-			p.ID,
-			"order_sn",
-			p.OrderSn,
-			"reason",
-			r.Reason,
-		)
+		s.log.InfoContext(ctx, "payment will be refunded", "payment_id", p.ID, "order_sn",
+			p.OrderSn, "reason", r.Reason)
 	}
 	return r, changeError(err)
 }
@@ -163,9 +144,8 @@ func (s *Service) cancelBatch(
 ) (list []Cancellation, err error) {
 	ctx, cancel := context.WithTimeout(ctx, changeDeadline)
 	defer cancel()
-	err = order.RetryTransaction(
-		ctx, func() error { list, err = s.store.Cancel(ctx, goodsID, sns, s.now()); return err },
-	)
+	err = order.RetryTransaction(ctx,
+		func() error { list, err = s.store.Cancel(ctx, goodsID, sns, s.now()); return err })
 	return list, err
 }
 

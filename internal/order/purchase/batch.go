@@ -9,8 +9,8 @@ import (
 	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
-// publication is one message in transit. done closes when the queue has confirmed it, is known to be
-// down, or has not answered in time. err is set before, and is nil in the first two cases.
+// publication is one message in transit. done closes when the queue has confirmed it, is known to
+// be down, or has not answered in time. err is set before, and is nil in the first two cases.
 type publication struct {
 	done chan struct{}
 	err  error
@@ -76,8 +76,8 @@ func (s *Service) callReserve(
 }
 
 // publish sends the message of one batch. While the queue is known to be down, the outbox in Redis
-// alone guarantees the orders, and the relay publishes them. The relay also publishes a message that
-// was not confirmed in time. Its buyers got no order number and must retry with the same path.
+// alone guarantees the orders, and the relay publishes them. The relay also publishes a message
+// that was not confirmed in time. Its buyers got no order number and must retry with the same path.
 func (s *Service) publish(
 	ctx context.Context, goodsID int64, outboxID string, body []byte, pub *publication,
 ) {
@@ -95,16 +95,8 @@ func (s *Service) publish(
 		_, err = s.confirms.Do(ctx, goodsID, outboxID)
 	}
 	if err != nil && !down {
-		s.log.WarnContext(
-			ctx,
-			"message not confirmed, the relay will publish it",
-			"goods_id",
-			goodsID,
-			"outbox_id",
-			outboxID,
-			"err",
-			err,
-		)
+		s.log.WarnContext(ctx, "message not confirmed, the relay will publish it", "goods_id",
+			goodsID, "outbox_id", outboxID, "err", err)
 	}
 }
 

@@ -36,8 +36,8 @@ type ReservationStore interface {
 	Pending(ctx context.Context, goodsID int64, orderSn string) (reservation.OrderLine, bool, error)
 }
 
-// Service takes purchases: it reserves, publishes and answers. Concurrent purchases of one sale share
-// one script call and one message with one confirm. It is safe for concurrent use.
+// Service takes purchases: it reserves, publishes and answers. Concurrent purchases of one sale
+// share one script call and one message with one confirm. It is safe for concurrent use.
 type Service struct {
 	sales     order.SaleReader
 	redis     ReservationStore
@@ -63,8 +63,8 @@ type result struct {
 	notReplicated error // why the order must not be confirmed yet; nil if it may
 }
 
-// NewService returns a purchase service. publishDeadline bounds the wait for a confirm; afterwards the
-// relay publishes the order. counters, metrics and tracer may be nil.
+// NewService returns a purchase service. publishDeadline bounds the wait for a confirm; afterwards
+// the relay publishes the order. counters, metrics and tracer may be nil.
 func NewService(
 	sales order.SaleReader, redis ReservationStore, publisher order.Publisher,
 	minter *ordersn.Minter, counters *stats.Counters, metrics Metrics, tracer order.Tracer,
@@ -162,7 +162,8 @@ func (s *Service) epoch(ctx context.Context, goodsID int64) (int64, error) {
 	return v.Epoch, nil
 }
 
-// gateError returns the refusal for a shut gate: Ended if the sale has ended, Unavailable otherwise.
+// gateError returns the refusal for a shut gate: Ended if the sale has ended, Unavailable
+// otherwise.
 func (s *Service) gateError(ctx context.Context, goodsID int64, gate *seckill.GateError) error {
 	if gate.State == seckill.GateBacklog {
 		return seckill.NewUnavailable("orders arrive faster than they are written", gate)

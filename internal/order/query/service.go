@@ -98,9 +98,9 @@ func (s *Service) unwritten(
 }
 
 // writeTombstone records in MySQL that the order of an ended epoch is lost, and then returns it as
-// failed. A publisher that was suspended during the rebuild can't get the order written any more. An
-// order that the rebuild has written meanwhile is returned as it is. Clients can't make the service
-// write many rows, because each number carries a MAC and is written once.
+// failed. A publisher that was suspended during the rebuild can't get the order written any more.
+// An order that the rebuild has written meanwhile is returned as it is. Clients can't make the
+// service write many rows, because each number carries a MAC and is written once.
 func (s *Service) writeTombstone(
 	ctx context.Context, by seckill.Actor, n ordersn.Number, orderSn string, v seckill.View,
 ) (order.Order, error) {

@@ -12,8 +12,8 @@ import (
 	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
-// racingRebuild is a Redis and a MySQL. Between their answers a rebuild writes the order and ends its
-// epoch.
+// racingRebuild is a Redis and a MySQL. Between their answers a rebuild writes the order and ends
+// its epoch.
 type racingRebuild struct {
 	Store
 	order   order.Order

@@ -31,9 +31,9 @@ type CounterStore interface {
 	Rates(ctx context.Context, goodsID int64) (Rates, error)
 }
 
-// Counters counts refusals and orders in a node's memory and flushes them to Redis once a second, so
-// that counting costs neither a call nor a lock. A crash of the node or of Redis may lose the counts
-// of one second. Nothing is counted twice. It is safe for concurrent use.
+// Counters counts refusals and orders in a node's memory and flushes them to Redis once a second,
+// so that counting costs neither a call nor a lock. A crash of the node or of Redis may lose the
+// counts of one second. Nothing is counted twice. It is safe for concurrent use.
 type Counters struct {
 	store CounterStore
 	log   *slog.Logger
@@ -58,8 +58,8 @@ const (
 // CountedReasons are the reasons that are counted.
 func CountedReasons() []seckill.Reason {
 	return []seckill.Reason{
-		seckill.NotStarted, seckill.Ended, seckill.SoldOut, seckill.LimitReached, seckill.BadPath, seckill.Conflict,
-		seckill.RateLimited, seckill.Unavailable,
+		seckill.NotStarted, seckill.Ended, seckill.SoldOut, seckill.LimitReached, seckill.BadPath,
+		seckill.Conflict, seckill.RateLimited, seckill.Unavailable,
 	}
 }
 

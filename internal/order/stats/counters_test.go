@@ -52,11 +52,8 @@ func TestCounters_FlushOnceForAllCounts(t *testing.T) {
 	counters.Flush(t.Context())
 	counters.Flush(t.Context())
 	require.Equal(t, 1, store.calls, "an empty flush makes no call")
-	require.Equal(
-		t,
-		Counts{Orders: 16000, Refusals: map[seckill.Reason]int64{seckill.SoldOut: 8000}},
-		store.got,
-	)
+	require.Equal(t,
+		Counts{Orders: 16000, Refusals: map[seckill.Reason]int64{seckill.SoldOut: 8000}}, store.got)
 }
 
 // Invented goods ids take bounded memory until the next flush. Lost counts are not added later.

@@ -33,8 +33,8 @@ type Statistics struct {
 }
 
 // Service reads statistics for merchants. Concurrent callers of one sale share one count of its
-// orders, because its cost grows with the orders and a dashboard polls it. It is safe for concurrent
-// use.
+// orders, because its cost grows with the orders and a dashboard polls it. It is safe for
+// concurrent use.
 type Service struct {
 	sales    order.SaleGetter
 	reader   order.SaleReader

@@ -83,8 +83,7 @@ func TestGate_ClusterKeysShareAHashTag(t *testing.T) {
 	a := ratelimit.Request{
 		Key: "{7}:ratelimit:a",
 		Params: termsOf(t, ratelimit.Limit{
-			Algorithm: ratelimit.TokenBucket, PermitsPerSecond: 1,
-			MaxBurstSeconds: 3,
+			Algorithm: ratelimit.TokenBucket, PermitsPerSecond: 1, MaxBurstSeconds: 3,
 		}), N: 1,
 	}
 	b := ratelimit.Request{Key: "{7}:ratelimit:b", Params: termsOf(t,

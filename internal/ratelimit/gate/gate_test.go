@@ -325,9 +325,8 @@ func TestGate_RefundsPermitsOfCallersThatLeft(t *testing.T) {
 	all.Wait()
 	store.answer <- struct{}{}
 	g.Close()
-	left, err := store.Memory.TakeEach(t.Context(), []ratelimit.Request{
-		{Key: "{1}:ratelimit:r:1", Params: terms, N: 100, Min: 1},
-	})
+	left, err := store.Memory.TakeEach(t.Context(),
+		[]ratelimit.Request{{Key: "{1}:ratelimit:r:1", Params: terms, N: 100, Min: 1}})
 	require.NoError(t, err)
 	require.EqualValues(t, 100-passed.Load()-1, left[0].Granted,
 		"one may be in hand; the others went back")

@@ -30,8 +30,7 @@ func ruleNamed(t testing.TB, b *rules.Rulebook, name string) *rules.Compiled {
 
 // thousand is the limit of the default rule of /randomPath.
 var thousand = ratelimit.Limit{
-	Algorithm: ratelimit.Reserve, PermitsPerSecond: 1000,
-	MaxBurstSeconds: 1, MaxWaitMillis: 1000,
+	Algorithm: ratelimit.Reserve, PermitsPerSecond: 1000, MaxBurstSeconds: 1, MaxWaitMillis: 1000,
 }
 
 func TestParse_ErrorsNameTheLine(t *testing.T) {
@@ -69,10 +68,7 @@ func TestParse_ErrorsNameTheLine(t *testing.T) {
 			"rules:\n  - name: a\n    onMissingKey: cry\n",
 			"line 3: rules[0] a: onMissingKey",
 		},
-		"leases": {
-			"rules:\n  - name: a\n    leases: 5000\n",
-			"line 3: rules[0] a: leases",
-		},
+		"leases": {"rules:\n  - name: a\n    leases: 5000\n", "line 3: rules[0] a: leases"},
 		"log in redis": {
 			"rules:\n  - name: a\n    algorithm: sliding_log\n",
 			"algorithm: sliding_log works in one process only",

@@ -18,7 +18,8 @@ import (
 // readTime is how long the fake Redis takes for an answer.
 const readTime = 2 * time.Millisecond
 
-// fakeRedis has one sale and a clock that is an hour ahead of the node's. synctest makes all times exact.
+// fakeRedis has one sale and a clock that is an hour ahead of the node's. synctest makes all times
+// exact.
 type fakeRedis struct {
 	mu    sync.Mutex
 	view  seckill.View
@@ -27,7 +28,8 @@ type fakeRedis struct {
 
 func newFakeRedis(change func(*seckill.View)) *fakeRedis {
 	s := &fakeRedis{view: seckill.View{Available: 10, Sale: seckill.Sale{
-		GoodsID: 42, Epoch: 1, Status: seckill.Exposed, StartAt: redisClock().Add(-time.Hour), EndAt: redisClock().Add(time.Hour),
+		GoodsID: 42, Epoch: 1, Status: seckill.Exposed, StartAt: redisClock().Add(-time.Hour),
+		EndAt: redisClock().Add(time.Hour),
 	}}}
 	s.change(change)
 	return s

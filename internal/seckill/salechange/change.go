@@ -28,29 +28,29 @@ type RateChange struct {
 // Validate returns a BadRequest for the first field that no sale could accept.
 func (c Change) Validate() error {
 	if c.StockDelta < -seckill.MaxStock || c.StockDelta > seckill.MaxStock {
-		return seckill.NewFieldError(
-			"stockDelta", "must be -%d to %d, and not 0", seckill.MaxStock, seckill.MaxStock,
-		)
+		return seckill.NewFieldError("stockDelta", "must be -%d to %d, and not 0", seckill.MaxStock,
+			seckill.MaxStock)
 	}
 	// The sample is within all bounds, so any violation comes from the change.
 	start := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 	sample := seckill.Sale{
-		Title: "x", Total: 1, PerBuyerLimit: 1, StartAt: start, EndAt: time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC), Rate: seckill.DefaultRate(),
+		Title: "x", Total: 1, PerBuyerLimit: 1, StartAt: start,
+		EndAt: time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC), Rate: seckill.DefaultRate(),
 	}
 	c.StockDelta = 0
 	return asNew(c.set(sample)).Validate()
 }
 
-// Apply returns the changed sale. It returns Conflict if the sale's status does not allow the change,
-// and BadRequest if the result is out of bounds. Redis also checks a stock cut of an exposed sale.
+// Apply returns the changed sale. It returns Conflict if the sale's status does not allow the
+// change, and BadRequest if the result is out of bounds. Redis also checks a stock cut of an
+// exposed sale.
 func (c Change) Apply(s seckill.Sale) (seckill.Sale, error) {
 	switch {
 	case s.Status == seckill.Closed:
 		return s, seckill.NewError(seckill.Conflict, "the sale is closed and changes no more")
 	case s.Status == seckill.Exposed && (c.Title != nil || c.Price != nil):
-		return s, seckill.NewError(
-			seckill.Conflict, "title and price can be changed in a draft only",
-		)
+		return s, seckill.NewError(seckill.Conflict,
+			"title and price can be changed in a draft only")
 	}
 	after := c.set(s)
 	if s.Status == seckill.Exposed && c.StockDelta < 0 && after.Stock < 0 {
@@ -62,12 +62,8 @@ func (c Change) Apply(s seckill.Sale) (seckill.Sale, error) {
 	}
 	if after.Total > seckill.MaxStock || after.Total < 0 ||
 		s.Status == seckill.Draft && after.Total < 1 {
-		return s, seckill.NewFieldError(
-			"stockDelta",
-			"would make the stock %d; it must be 1 to %d",
-			after.Total,
-			seckill.MaxStock,
-		)
+		return s, seckill.NewFieldError("stockDelta", "would make the stock %d; it must be 1 to %d",
+			after.Total, seckill.MaxStock)
 	}
 	return after, judged.Validate()
 }

@@ -28,27 +28,40 @@ func TestChange_ApplyByStatusAndBounds(t *testing.T) {
 		reason seckill.Reason
 		field  string
 	}{
-		"a draft's title":           {draft, Change{Title: new("coffee"), Price: new(int64(0))}, "", ""},
-		"an exposed sale's title":   {exposed, Change{Title: new("coffee")}, seckill.Conflict, ""},
-		"an exposed sale's price":   {exposed, Change{Price: new(int64(5))}, seckill.Conflict, ""},
-		"a closed sale":             {closed, Change{EndAt: new(now.Add(time.Minute))}, seckill.Conflict, ""},
-		"times while it sells":      {exposed, Change{EndAt: new(now.Add(time.Minute))}, "", ""},
-		"an end before the start":   {exposed, Change{EndAt: new(now)}, seckill.BadRequest, "endAt"},
-		"a cut to what is sold":     {exposed, Change{StockDelta: -4}, "", ""},
-		"a cut of what is sold":     {exposed, Change{StockDelta: -5}, seckill.Conflict, ""},
-		"a draft of nothing":        {draft, Change{StockDelta: -10}, seckill.BadRequest, "stockDelta"},
-		"more than there may be":    {exposed, Change{StockDelta: seckill.MaxStock}, seckill.BadRequest, "stockDelta"},
-		"a rate's burst":            {exposed, Change{Rate: RateChange{MaxBurstSeconds: new(2.0)}}, "", ""},
-		"a rate that is none":       {exposed, Change{Rate: RateChange{PermitsPerSecond: new(0.0)}}, seckill.BadRequest, "rate.permitsPerSecond"},
-		"nothing at all":            {exposed, Change{}, "", ""},
-		"a limit beyond its bounds": {draft, Change{PerBuyerLimit: new(int64(1001))}, seckill.BadRequest, "perBuyerLimit"},
+		"a draft's title": {draft, Change{
+			Title: new("coffee"), Price: new(int64(0)),
+		}, "", ""},
+		"an exposed sale's title": {exposed, Change{Title: new("coffee")}, seckill.Conflict, ""},
+		"an exposed sale's price": {exposed, Change{Price: new(int64(5))}, seckill.Conflict, ""},
+		"a closed sale": {closed, Change{
+			EndAt: new(now.Add(time.Minute)),
+		}, seckill.Conflict, ""},
+		"times while it sells":    {exposed, Change{EndAt: new(now.Add(time.Minute))}, "", ""},
+		"an end before the start": {exposed, Change{EndAt: new(now)}, seckill.BadRequest, "endAt"},
+		"a cut to what is sold":   {exposed, Change{StockDelta: -4}, "", ""},
+		"a cut of what is sold":   {exposed, Change{StockDelta: -5}, seckill.Conflict, ""},
+		"a draft of nothing": {draft, Change{
+			StockDelta: -10,
+		}, seckill.BadRequest, "stockDelta"},
+		"more than there may be": {exposed, Change{
+			StockDelta: seckill.MaxStock,
+		}, seckill.BadRequest, "stockDelta"},
+		"a rate's burst": {exposed, Change{Rate: RateChange{MaxBurstSeconds: new(2.0)}}, "", ""},
+		"a rate that is none": {exposed, Change{Rate: RateChange{
+			PermitsPerSecond: new(0.0),
+		}}, seckill.BadRequest, "rate.permitsPerSecond"},
+		"nothing at all": {exposed, Change{}, "", ""},
+		"a limit beyond its bounds": {draft, Change{
+			PerBuyerLimit: new(int64(1001)),
+		}, seckill.BadRequest, "perBuyerLimit"},
 	} {
 		after, err := c.change.Apply(c.sale)
 		require.Equal(t, c.reason, seckill.ReasonOf(err), name)
 		if e, ok := err.(*seckill.Error); ok { //nolint:errorlint // the refusal itself
 			require.Equal(t, c.field, e.Field, name)
 		} else {
-			require.Equal(t, c.sale.Total-c.sale.Stock, after.Total-after.Stock, "%s: what is sold stays sold", name)
+			require.Equal(t, c.sale.Total-c.sale.Stock, after.Total-after.Stock,
+				"%s: what is sold stays sold", name)
 		}
 	}
 }
@@ -56,12 +69,8 @@ func TestChange_ApplyByStatusAndBounds(t *testing.T) {
 func TestChange_LowerLimitKeepsMaxPerBuyerLimit(t *testing.T) {
 	sale := seckill.Sale{Status: seckill.Exposed, PerBuyerLimit: 3, MaxPerBuyerLimit: 3}
 	lower := Change{PerBuyerLimit: new(int64(1))}.set(sale)
-	require.EqualValues(
-		t,
-		[]int64{1, 3},
-		[]int64{lower.PerBuyerLimit, lower.MaxPerBuyerLimit},
-		"orders reserved under the old limit are still written",
-	)
+	require.EqualValues(t, []int64{1, 3}, []int64{lower.PerBuyerLimit, lower.MaxPerBuyerLimit},
+		"orders reserved under the old limit are still written")
 	higher := Change{PerBuyerLimit: new(int64(5))}.set(lower)
 	require.EqualValues(t, []int64{5, 5}, []int64{higher.PerBuyerLimit, higher.MaxPerBuyerLimit})
 	sale.Status = seckill.Draft

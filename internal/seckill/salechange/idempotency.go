@@ -19,7 +19,6 @@ const IdempotencyTTL = 24 * time.Hour
 
 // NewIdempotencyConflict returns the refusal of a key that came with another body before.
 func NewIdempotencyConflict() error {
-	return seckill.NewError(
-		seckill.Conflict, "this Idempotency-Key came with another request before",
-	)
+	return seckill.NewError(seckill.Conflict,
+		"this Idempotency-Key came with another request before")
 }

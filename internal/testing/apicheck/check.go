@@ -77,8 +77,7 @@ func (d *Document) checkRequest(input *openapi3filter.RequestValidationInput) er
 // 404, 403 and the rest.
 func (x Exchange) taken() bool {
 	return !slices.Contains([]int{
-		http.StatusBadRequest, http.StatusUnauthorized,
-		http.StatusMethodNotAllowed,
+		http.StatusBadRequest, http.StatusUnauthorized, http.StatusMethodNotAllowed,
 	}, x.Status)
 }
 

@@ -99,10 +99,11 @@ func TestCheck_FindsUndocumentedExchanges(t *testing.T) {
 		"taken, with a wrong field": asked("POST", "/0f/decrStock", `{"goodsId":7,"x":1}`),
 		"taken, with a wrong query": asked("POST", "/0f/decrStock?goodsId=7&x=1", ""),
 		"taken, with a wrong type":  asked("POST", "/0f/decrStock", `{"goodsId":true}`),
-		"taken, out of range":       asked("POST", "/0f/decrStock", `{"goodsId":7,"decrStock":1001}`),
-		"taken, in the query, too":  asked("POST", "/0f/decrStock?goodsId=7&decrStock=1001", ""),
-		"taken, and no JSON":        asked("POST", "/0f/decrStock", `{`),
-		"taken, and no such call":   asked("POST", "/x/y/z", `{}`),
+		"taken, out of range": asked("POST", "/0f/decrStock",
+			`{"goodsId":7,"decrStock":1001}`),
+		"taken, in the query, too": asked("POST", "/0f/decrStock?goodsId=7&decrStock=1001", ""),
+		"taken, and no JSON":       asked("POST", "/0f/decrStock", `{`),
+		"taken, and no such call":  asked("POST", "/x/y/z", `{}`),
 		"an unknown call, other data": func(x *Exchange) {
 			asked("GET", "/x/y/z", "")(x)
 			answered(404, "NOT_FOUND", `{"x":1}`)(x)

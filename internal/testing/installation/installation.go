@@ -124,16 +124,14 @@ func (r *Installation) Buyer(t testing.TB, id int64) apiclient.Client {
 func (r *Installation) as(t testing.TB, role seckill.Role, id int64) apiclient.Client {
 	token := must.Get(r.Tokens.Sign(seckill.Actor{ID: id, Role: role}, time.Hour))(t)
 	return apiclient.Client{
-		Base: r.Base(0), Token: token,
-		HTTP: apicheck.Client(t, apiclient.NewHTTP(4)),
+		Base: r.Base(0), Token: token, HTTP: apicheck.Client(t, apiclient.NewHTTP(4)),
 	}
 }
 
 // BuyerToken signs a buyer's token, with a name and a phone number.
 func (r *Installation) BuyerToken(id int64) (string, error) {
 	return r.Tokens.Sign(seckill.Actor{
-		ID: id, Role: seckill.Buyer, Name: fmt.Sprintf("买家 %d", id),
-		Phone: "+8613800000000",
+		ID: id, Role: seckill.Buyer, Name: fmt.Sprintf("买家 %d", id), Phone: "+8613800000000",
 	}, time.Hour)
 }
 
@@ -149,8 +147,7 @@ func (r *Installation) PutUpFor(t testing.TB, units, perBuyer int64, start, end 
 		Title: "a kettle", Price: 1999, Stock: units, StartAt: start.UTC(), EndAt: end.UTC(),
 		PerBuyerLimit: perBuyer,
 		Rate: &apiclient.Rate{
-			PermitsPerSecond: 100_000, MaxBurstSeconds: 1,
-			MaxWaitMillis: 1000,
+			PermitsPerSecond: 100_000, MaxBurstSeconds: 1, MaxWaitMillis: 1000,
 		},
 	}))(t)
 	r.Aim(t, goods)

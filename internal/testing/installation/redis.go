@@ -84,8 +84,8 @@ func (r *Installation) RedisClient(t testing.TB) redis.UniversalClient {
 	return c
 }
 
-// RedisNode opens a client of Redis alone, the server that keeps the sale, for faults that break one
-// server.
+// RedisNode opens a client of Redis alone, the server that keeps the sale, for faults that break
+// one server.
 func (r *Installation) RedisNode(t testing.TB) *redis.Client {
 	return direct(t, r.Redis)
 }

@@ -168,8 +168,8 @@ func (p *Proxy) dropIf(match func(source string) bool) {
 	}
 }
 
-// keep registers a connection to be closed with the proxy. It closes the connection if the proxy has
-// ended or blocks the source.
+// keep registers a connection to be closed with the proxy. It closes the connection if the proxy
+// has ended or blocks the source.
 func (p *Proxy) keep(conn net.Conn, source string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

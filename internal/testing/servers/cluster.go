@@ -103,13 +103,11 @@ func (c *RedisNodes) add(ctx context.Context, dir string, o RedisClusterOptions)
 // clusterConf keeps who a node is beside its data: one that lost its data (RestartEmpty) is still
 // that node.
 func clusterConf(dir string, busPort int, wire *bus) []string {
-	conf := append(redisDefaults(),
-		"cluster-enabled yes", fmt.Sprintf("cluster-port %d", busPort),
+	conf := append(redisDefaults(), "cluster-enabled yes", fmt.Sprintf("cluster-port %d", busPort),
 		fmt.Sprintf("cluster-config-file %q", filepath.Join(dir, "nodes.conf")),
 		fmt.Sprintf("cluster-node-timeout %d", ClusterNodeTimeout.Milliseconds()),
 		"cluster-require-full-coverage no", "cluster-announce-ip 127.0.0.1",
-		"repl-diskless-sync-delay 0",
-	)
+		"repl-diskless-sync-delay 0")
 	if wire == nil {
 		return conf
 	}

@@ -29,18 +29,16 @@ func (g *SQLGroup) member(path string, template, dir sqlDir, i, port int) *SQLSe
 		seeds = append(seeds, loopback(p))
 	}
 	m := newSQL(fmt.Sprintf("mysqld (member %d)", i+1), path, dir, port, append(mysqlArgs(),
-		"--report-host=127.0.0.1", "--server-id="+strconv.Itoa(i+1),
-		"--gtid-mode=ON", "--enforce-gtid-consistency=ON",
-		"--plugin-load-add=group_replication.so", "--group-replication-group-name="+groupName,
-		"--group-replication-start-on-boot=OFF",
+		"--report-host=127.0.0.1", "--server-id="+strconv.Itoa(i+1), "--gtid-mode=ON",
+		"--enforce-gtid-consistency=ON", "--plugin-load-add=group_replication.so",
+		"--group-replication-group-name="+groupName, "--group-replication-start-on-boot=OFF",
 		"--group-replication-local-address="+loopback(g.ports[i]),
 		"--group-replication-group-seeds="+strings.Join(seeds, ","),
 		"--group-replication-member-expel-timeout=0",
 		"--group-replication-unreachable-majority-timeout=5",
 		"--group-replication-consistency=BEFORE_ON_PRIMARY_FAILOVER",
 		"--group-replication-recovery-get-public-key=ON",
-		"--group-replication-message-cache-size=134217728",
-	)...)
+		"--group-replication-message-cache-size=134217728")...)
 	m.prepare = func(context.Context) error { return copyTemplate(template, dir) }
 	m.ready = func(ctx context.Context) error { return g.memberReady(ctx, m) }
 	return m

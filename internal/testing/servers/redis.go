@@ -40,8 +40,7 @@ func StartRedis(ctx context.Context, dir string, conf ...string) (*RedisServer, 
 
 func redisDefaults() []string {
 	return []string{
-		"appendonly yes", "appendfsync everysec", `save ""`,
-		"maxmemory-policy noeviction",
+		"appendonly yes", "appendfsync everysec", `save ""`, "maxmemory-policy noeviction",
 	}
 }
 

@@ -1,5 +1,5 @@
-// Command vocabulary finds the words that words.txt forbids in the repository's tracked text files: in
-// identifiers (camelCase and snake_case are split), log messages, comments, docs and test names.
+// Command vocabulary finds the words that words.txt forbids in the repository's tracked text files:
+// in identifiers (camelCase and snake_case are split), log messages, comments, docs and test names.
 //
 //	go run ./internal/testing/vocabulary           every hit as file:line: word; exit status 1 if there is one
 //	go run ./internal/testing/vocabulary -summary  the number of hits in each directory
@@ -84,8 +84,10 @@ func skipped(file string) bool {
 	default:
 		return true
 	}
-	return strings.HasPrefix(file, "internal/testing/vocabulary/") || strings.HasPrefix(file, "reports/") ||
-		slices.Contains([]string{"CHANGELOG.md", "LICENSE", "docs/reference/glossary.md", "go.sum"}, file)
+	return strings.HasPrefix(file,
+		"internal/testing/vocabulary/") || strings.HasPrefix(file, "reports/") ||
+		slices.Contains([]string{"CHANGELOG.md", "LICENSE", "docs/reference/glossary.md", "go.sum"},
+			file)
 }
 
 // vocabulary is a parsed words.txt.
@@ -117,7 +119,8 @@ func parse(text string) (vocabulary, error) {
 	return v, nil
 }
 
-// wordPattern splits identifiers: "NewDesk", "deskKey", "SECKILL_DESK" and "desk_key" all have the word desk.
+// wordPattern splits identifiers: "NewDesk", "deskKey", "SECKILL_DESK" and "desk_key" all have the
+// word desk.
 var wordPattern = regexp.MustCompile(`[A-Z]?[a-z]+|[A-Z]+`)
 
 // find returns the forbidden words of a line.
@@ -138,5 +141,6 @@ func (v vocabulary) find(file, line string) (found []string) {
 }
 
 func within(file string, paths []string) bool {
-	return len(paths) == 0 || slices.ContainsFunc(paths, func(p string) bool { return strings.HasPrefix(file, p+"/") })
+	return len(paths) == 0 || slices.ContainsFunc(paths,
+		func(p string) bool { return strings.HasPrefix(file, p+"/") })
 }
