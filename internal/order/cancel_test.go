@@ -17,8 +17,7 @@ import (
 	"flashsale.dev/seckill/internal/sqlstore"
 )
 
-// counter is a store in which a cancellation takes its time, and which counts how many are in it at
-// once.
+// counter is a store whose cancellations take 50 ms. It records how many run at the same time.
 type counter struct {
 	*sqlstore.Store
 	inside, most, asked atomic.Int32
@@ -34,8 +33,9 @@ func (c *counter) Cancel(
 	return c.Store.Cancel(ctx, goodsID, sns, now)
 }
 
-// Whoever writes orders waits for the goods row behind one transaction of cancellations, and not
-// behind every buyer's.
+// TestCancel_ConcurrentCallsShareTransaction checks that concurrent cancellations of a goods share
+// one transaction. The batch writer then waits for the goods row behind one transaction and not
+// behind one per buyer.
 func TestCancel_ConcurrentCallsShareTransaction(t *testing.T) {
 	const buyers = 8
 	h := newFixture(t)
@@ -59,7 +59,8 @@ func TestCancel_ConcurrentCallsShareTransaction(t *testing.T) {
 		running.Go(func() {
 			o, err := payments.Cancel(t.Context(), buyer(int64(i+1)), sn)
 			if i == 0 {
-				require.Equal(t, seckill.Conflict, seckill.ReasonOf(err), "paid")
+				require.Equal(t, seckill.Conflict, seckill.ReasonOf(err),
+					"a paid order can't be cancelled")
 				return
 			}
 			require.NoError(t, err)

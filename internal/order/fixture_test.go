@@ -33,11 +33,11 @@ const (
 	tick   = 5 * time.Millisecond
 )
 
-// fixture is every service on embedded servers. Its workers run between work and stop.
+// fixture is every service on embedded servers. Its workers run from runWorkers until stop.
 type fixture struct {
 	app.Services
 	t      *testing.T
-	file   string // of the database
+	file   string // the path of the database
 	mini   *miniredis.Miniredis
 	store  *sqlstore.Store
 	redis  *redisstore.Store
@@ -46,7 +46,7 @@ type fixture struct {
 	minter *ordersn.Minter
 }
 
-// flakyQueue is a queue that can be taken away.
+// flakyQueue is a queue that a test can take down.
 type flakyQueue struct {
 	*memqueue.Queue
 	down atomic.Bool
@@ -161,7 +161,7 @@ func (h *fixture) find(buyerID int64, sn string) order.Order {
 	return o
 }
 
-// becomes waits until an order has a status.
+// becomes waits until an order has the status.
 func (h *fixture) becomes(buyerID int64, sn string, status order.Status) order.Order {
 	h.t.Helper()
 	var o order.Order
@@ -180,7 +180,7 @@ func (h *fixture) ledger(goods int64) seckill.Ledger {
 	return l
 }
 
-// settles waits until the ledger balances with so many units available and sold.
+// settles waits until the ledger balances with these numbers of available and sold units.
 func (h *fixture) settles(goods, available, sold int64) {
 	h.t.Helper()
 	var l seckill.Ledger
@@ -193,7 +193,7 @@ func (h *fixture) settles(goods, available, sold int64) {
 	}, within, tick, "the ledger is %+v", l)
 }
 
-// publish sends a message without the purchase service.
+// publish sends a message to the queue directly, without the purchase service.
 func (h *fixture) publish(goods int64, body []byte) {
 	h.t.Helper()
 	ctx, cancel := context.WithTimeout(h.t.Context(), within)
@@ -212,7 +212,7 @@ func (h *fixture) lines(goods int64, lines ...reservation.OrderLine) []byte {
 	return order.EncodeOrders(goods, order.JoinEntries(entries))
 }
 
-// numbered is a line of a new number of an epoch, which nobody reserved.
+// numbered returns an order line with a new number of an epoch. Redis has no reservation for it.
 func (h *fixture) numbered(goods, epoch, buyerID int64) reservation.OrderLine {
 	h.t.Helper()
 	sn, err := h.minter.Mint(goods, epoch)

@@ -11,8 +11,8 @@ import (
 	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
-// FuzzDecode: any message is orders of a goods, or a barrier, or malformed; what is read is what
-// would be written.
+// FuzzDecode checks that every message decodes to the orders of one goods or to a barrier, or is
+// rejected as malformed. Decoded orders must survive another round of encoding and decoding.
 func FuzzDecode(f *testing.F) {
 	line, _ := EncodeLine(
 		reservation.OrderLine{OrderSn: "06cq", BuyerID: 7, Quantity: 1, Name: "李雷", Phone: "+86"},
@@ -43,7 +43,8 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// FuzzDecodeLine: an entry of the outbox or of pending is a line within its bounds, or malformed.
+// FuzzDecodeLine checks that every entry of the outbox or of pending decodes to an order line
+// within its bounds, or is rejected as malformed.
 func FuzzDecodeLine(f *testing.F) {
 	f.Add([]byte(`{"orderSn":"06cq","buyerId":7,"quantity":1,"name":"a","phone":"1"}`))
 	f.Add([]byte(`{"buyerId":9223372036854775808,"quantity":-1}`))

@@ -15,6 +15,8 @@ import (
 	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
+// TestRebuild_RestoresLostSale checks that the rebuilder restores a sale from MySQL after Redis
+// lost all its data.
 func TestRebuild_RestoresLostSale(t *testing.T) {
 	h := newFixture(t)
 	sale := h.exposeSale(10, 2)
@@ -34,10 +36,12 @@ func TestRebuild_RestoresLostSale(t *testing.T) {
 		Quantity: 1,
 	})
 	require.Equal(t, seckill.LimitReached, seckill.ReasonOf(err),
-		"what the buyer holds came back from MySQL")
+		"the rebuild restored the buyer's holding from MySQL")
 	h.becomes(8, h.buy(sale.GoodsID, 8, 2), order.Created)
 }
 
+// TestRebuild_WritesPendingOrders checks that a rebuild writes every pending order before it begins
+// the next epoch.
 func TestRebuild_WritesPendingOrders(t *testing.T) {
 	h := newFixture(t)
 	sale := h.exposeSale(3, 1)
@@ -45,7 +49,7 @@ func TestRebuild_WritesPendingOrders(t *testing.T) {
 	promised := []string{h.buy(sale.GoodsID, 1, 1), h.buy(sale.GoodsID, 2, 1)}
 	h.queue.down.Store(false)
 	require.NoError(t,
-		h.redis.Shut(t.Context(), sale.GoodsID, 1)) // a rebuild that was left half done
+		h.redis.Shut(t.Context(), sale.GoodsID, 1)) // as a rebuild that did not finish
 	h.runWorkers(settings())
 	for i, sn := range promised {
 		h.becomes(int64(i+1), sn, order.Created)
@@ -54,11 +58,13 @@ func TestRebuild_WritesPendingOrders(t *testing.T) {
 	require.EqualValues(t, 2, h.ledger(sale.GoodsID).Epoch)
 }
 
+// TestRebuild_LateOrdersTakeRemainingUnits checks that orders of a lost epoch take the units that
+// are left. Orders beyond them fail.
 func TestRebuild_LateOrdersTakeRemainingUnits(t *testing.T) {
 	h := newFixture(t)
 	sale := h.exposeSale(1, 1)
 	late, tooLate := h.numbered(sale.GoodsID, 1, 1), h.numbered(sale.GoodsID, 1, 2)
-	h.mini.FlushAll() // and with it the promises
+	h.mini.FlushAll() // the reservations are lost, too
 	h.runWorkers(settings())
 	h.settles(sale.GoodsID, 1, 0)
 	h.publish(sale.GoodsID, h.lines(sale.GoodsID, late))
@@ -69,8 +75,9 @@ func TestRebuild_LateOrdersTakeRemainingUnits(t *testing.T) {
 	h.settles(sale.GoodsID, 0, 1)
 }
 
-// TestTombstone_LateMessageDoesNotCreateOrder: its message comes after all, from a publisher that
-// slept through the rebuild, in a group of others and twice.
+// TestTombstone_LateMessageDoesNotCreateOrder checks that an order with a tombstone stays failed
+// when its message arrives. A publisher that was suspended during the rebuild sends the message
+// several times, also in a group.
 func TestTombstone_LateMessageDoesNotCreateOrder(t *testing.T) {
 	h := newFixture(t)
 	sale := h.exposeSale(5, 2)
@@ -87,17 +94,17 @@ func TestTombstone_LateMessageDoesNotCreateOrder(t *testing.T) {
 	h.settles(sale.GoodsID, 4, 1)
 	o = h.find(1, asked.OrderSn)
 	require.Equal(t, order.Failed, o.Status)
-	require.EqualValues(t, 1, o.Quantity, "its row says now what it was of")
+	require.EqualValues(t, 1, o.Quantity, "the message completes the row of the tombstone")
 	deadLetters := h.deadLetters()
-	require.Len(t, deadLetters, 1, "what came is kept, once, for an operator to judge")
+	require.Len(t, deadLetters, 1, "the late message is stored once as a dead letter")
 	revived, err := h.DeadLetters.Requeue(t.Context(), deadLetters[0].ID)
 	require.NoError(t, err)
 	require.Equal(t, order.Created, revived.Status)
 	h.settles(sale.GoodsID, 3, 2)
 }
 
-// TestTombstone_AdoptedUnitsReturn: the consumer has had Redis take the late order in when its
-// buyer asks.
+// TestTombstone_AdoptedUnitsReturn checks that units return to the sale if Redis adopted a late
+// order before the buyer's query wrote its tombstone.
 func TestTombstone_AdoptedUnitsReturn(t *testing.T) {
 	h := newFixture(t)
 	sale := h.exposeSale(5, 2)
@@ -118,13 +125,15 @@ func TestTombstone_AdoptedUnitsReturn(t *testing.T) {
 	_, err = h.store.WriteTombstone(t.Context(), tombstone)
 	require.NoError(t, err)
 	require.Equal(t, order.Failed, h.find(1, late.OrderSn).Status,
-		"whoever asked first, a number alone belongs to who knows it")
+		"a tombstone shows the order to any buyer who has its number")
 	h.runWorkers(settings())
 	h.publish(sale.GoodsID, h.lines(sale.GoodsID, late))
 	h.settles(sale.GoodsID, 5, 0)
 	h.becomes(1, h.buy(sale.GoodsID, 1, 2), order.Created)
 }
 
+// TestRebuild_StaleTokenIsFenced checks that MySQL refuses an epoch to a rebuilder whose token is
+// not the newest.
 func TestRebuild_StaleTokenIsFenced(t *testing.T) {
 	h := newFixture(t)
 	sale := h.exposeSale(5, 1)
@@ -143,7 +152,8 @@ func TestRebuild_StaleTokenIsFenced(t *testing.T) {
 	require.EqualValues(t, 2, h.ledger(sale.GoodsID).Epoch)
 }
 
-// TestReleaser_AppliesMoveAfterCrash is a crash between the commit of a cancel and the release.
+// TestReleaser_AppliesMoveAfterCrash checks that the releaser applies a stock move after a crash
+// between the commit of a cancellation and the release.
 func TestReleaser_AppliesMoveAfterCrash(t *testing.T) {
 	h := newFixture(t)
 	sale := h.exposeSale(5, 5)
@@ -160,8 +170,8 @@ func TestReleaser_AppliesMoveAfterCrash(t *testing.T) {
 	h.settles(sale.GoodsID, 5, 0)
 }
 
-// TestReconcile_SettlesWrittenOrders is a crash between the commit and the settling, after which no
-// message comes again: the audit finds it.
+// TestReconcile_SettlesWrittenOrders checks that the reconciler settles an order after a crash
+// between the commit and the settling. The queue does not deliver the message again.
 func TestReconcile_SettlesWrittenOrders(t *testing.T) {
 	h := newFixture(t)
 	sale := h.exposeSale(5, 5)
@@ -179,8 +189,8 @@ func TestReconcile_SettlesWrittenOrders(t *testing.T) {
 	require.NoError(t, h.confirmAll(sale.GoodsID))
 	reconciler := h.reconciler(h.parts.Log)
 	require.Equal(t, order.Queued, h.find(7, sn).Status,
-		"a commit that nobody has seen answered may not be on disk")
-	h.mini.SetTime(now.Add(6e9)) // six seconds on, by Redis' clock
+		"an unsettled commit may still be lost")
+	h.mini.SetTime(now.Add(6e9)) // six seconds after the order, by Redis' clock
 	l := h.ledger(sale.GoodsID)
 	require.False(t, l.Balanced, "an order that is written and still pending after 5 s: %+v", l)
 	require.Equal(t, 1, l.Differences.Unsettled)
@@ -196,7 +206,8 @@ func TestReconcile_SettlesWrittenOrders(t *testing.T) {
 	require.Equal(t, order.Created, h.find(7, sn).Status)
 }
 
-// confirmAll empties the outbox as if the queue had confirmed everything, and lost it.
+// confirmAll empties the outbox. The state is then as after a queue that confirmed all messages and
+// lost them.
 func (h *fixture) confirmAll(goods int64) error {
 	entries, err := h.redis.Unconfirmed(h.t.Context(), goods, 0, 100)
 	if err != nil {
@@ -210,6 +221,8 @@ func (h *fixture) confirmAll(goods int64) error {
 	return nil
 }
 
+// TestRepublisher_PublishesLostMessages checks that the republisher publishes pending orders again
+// after the broker reports a new queue.
 func TestRepublisher_PublishesLostMessages(t *testing.T) {
 	h := newFixture(t)
 	sale := h.exposeSale(5, 5)

@@ -16,7 +16,7 @@ import (
 	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
-// lagging is a Redis whose replicas may not have what it took.
+// lagging is a Redis whose replicas may lack the latest reservations.
 type lagging struct {
 	purchase.ReservationStore
 	behind atomic.Bool
@@ -38,6 +38,8 @@ func serviceOver(h *fixture, redis purchase.ReservationStore) *purchase.Service 
 		h.parts.Log)
 }
 
+// TestPlace_UnreplicatedReservationIsUnavailable checks that the purchase service answers 503 while
+// too few replicas have a reservation. A later retry returns the same order.
 func TestPlace_UnreplicatedReservationIsUnavailable(t *testing.T) {
 	h := newFixture(t)
 	h.runWorkers(settings())
@@ -47,17 +49,19 @@ func TestPlace_UnreplicatedReservationIsUnavailable(t *testing.T) {
 	p := purchase.Request{GoodsID: goods, Buyer: buyer(7), Path: h.path(goods, 7), Quantity: 1}
 
 	redis.behind.Store(true)
-	for range 2 { // the first takes, the second finds the path used
+	for range 2 { // the first call reserves, and the second finds the path used
 		_, err := service.Place(t.Context(), p)
 		require.Equal(t, seckill.Unavailable, seckill.ReasonOf(err))
 	}
-	h.settles(goods, 4, 1) // it went its way: whoever asks again is promised what is there already
+	h.settles(goods, 4, 1) // the order is written all the same
 	redis.behind.Store(false)
 	sn, err := service.Place(t.Context(), p)
 	require.NoError(t, err)
 	h.becomes(7, sn, order.Created)
 }
 
+// TestPlace_RefusalNeedsNoReplicas checks that the purchase service returns a refusal at once even
+// if replicas lag.
 func TestPlace_RefusalNeedsNoReplicas(t *testing.T) {
 	h := newFixture(t)
 	goods := h.exposeSale(1, 1).GoodsID

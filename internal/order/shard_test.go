@@ -6,7 +6,8 @@ import (
 	"flashsale.dev/seckill/internal/order"
 )
 
-// The shard of a goods is part of what two releases that run side by side must agree on.
+// TestShard_NeverChanges checks that the shards of some goods stay the same. Two releases that run
+// side by side must agree on them.
 func TestShard_NeverChanges(t *testing.T) {
 	for goodsID, want := range map[int64][3]int{1: {
 		0, 1, 1,

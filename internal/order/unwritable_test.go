@@ -12,15 +12,15 @@ import (
 	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
-// rebuildMetrics records rebuilds.
+// rebuildMetrics passes the results of rebuilds to the test.
 type rebuildMetrics struct {
 	rebuilt chan rebuild.Result
 }
 
 func (h *rebuildMetrics) Rebuilt(r rebuild.Result) { h.rebuilt <- r }
 
-// TestRebuild_UnwritableOrderDoesNotBlockSale: the database refuses one order in whatever form,
-// also as a failed one.
+// TestRebuild_UnwritableOrderDoesNotBlockSale checks that a rebuild finishes although the database
+// refuses one order, even as a failed one. The order becomes one dead letter.
 func TestRebuild_UnwritableOrderDoesNotBlockSale(t *testing.T) {
 	h := newFixture(t)
 	sale := h.exposeSale(5, 2)
@@ -40,7 +40,7 @@ func TestRebuild_UnwritableOrderDoesNotBlockSale(t *testing.T) {
 		Found: r.Found, Lost: 1, Attempts: 3, Shut: r.Shut,
 	}, r)
 	deadLetters := h.deadLetters()
-	require.Len(t, deadLetters, 1, "one, however often it was tried")
+	require.Len(t, deadLetters, 1, "several attempts leave one dead letter")
 	require.Equal(t, bad, deadLetters[0].OrderSn)
 	m, err := order.Decode(deadLetters[0].Body)
 	require.NoError(t, err)
@@ -49,10 +49,10 @@ func TestRebuild_UnwritableOrderDoesNotBlockSale(t *testing.T) {
 	}, m.Orders)
 }
 
-// refuse has the database take no row of an order.
+// refuse makes the database reject every row of an order.
 func (h *fixture) refuse(sn string) {
 	h.t.Helper()
-	db, err := sql.Open("sqlite", h.file) // the driver is the store's
+	db, err := sql.Open("sqlite", h.file) // the store registers this driver
 	require.NoError(h.t, err)
 	defer db.Close()
 	_, err = db.ExecContext(

@@ -26,6 +26,8 @@ func TestNumber_CarriesGoodsAndEpoch(t *testing.T) {
 	})
 }
 
+// TestNumber_SortsByTime checks that each number is greater than the numbers that were minted
+// before it.
 func TestNumber_SortsByTime(t *testing.T) {
 	m := NewMinter([]byte("secret"))
 	last := ""
@@ -37,6 +39,8 @@ func TestNumber_SortsByTime(t *testing.T) {
 	}
 }
 
+// TestParse_RejectsForeignNumbers checks that Parse rejects numbers that are malformed, changed or
+// minted with another secret.
 func TestParse_RejectsForeignNumbers(t *testing.T) {
 	m := NewMinter([]byte("secret"))
 	sn, err := m.Mint(42, 3)
@@ -67,6 +71,7 @@ func TestParse_RejectsForeignNumbers(t *testing.T) {
 	}
 }
 
+// FuzzParse checks that every accepted text is the only encoding of its number.
 func FuzzParse(f *testing.F) {
 	m := NewMinter([]byte("secret"))
 	sn, _ := m.Mint(1, 1)

@@ -39,7 +39,7 @@ func awaitPublish(tb testing.TB, p *rabbit.Publisher) {
 	require.NoError(tb, firstConfirm(tb.Context(), p))
 }
 
-// awaitError publishes until it fails in this way.
+// awaitError publishes until a publish fails with this error.
 func awaitError(tb testing.TB, p *rabbit.Publisher, want error) {
 	tb.Helper()
 	eventually(tb, func() bool { return errors.Is(publish(tb, p), want) })

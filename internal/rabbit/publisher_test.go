@@ -12,6 +12,8 @@ import (
 	"flashsale.dev/seckill/internal/testing/must"
 )
 
+// TestOptions_AreValidated checks that the constructors reject invalid options, and that their
+// errors do not contain the password.
 func TestOptions_AreValidated(t *testing.T) {
 	_, err := rabbit.NewPublisher(rabbit.Options{})
 	require.Error(t, err)
@@ -20,6 +22,8 @@ func TestOptions_AreValidated(t *testing.T) {
 	require.NotContains(t, err.Error(), "secret")
 }
 
+// TestPublisher_DeclaresADeletedQueueAgain checks that a publisher declares a deleted queue again
+// and reports its shard as new.
 func TestPublisher_DeclaresADeletedQueueAgain(t *testing.T) {
 	address := env.RabbitMQ(t).NewVHost(t)
 	reported := make(queueReports, 64)
@@ -32,6 +36,8 @@ func TestPublisher_DeclaresADeletedQueueAgain(t *testing.T) {
 	require.NoError(t, publish(t, p))
 }
 
+// TestPublisher_ReportsAMarkedShardNoMore checks that a reconnected publisher reports only the
+// shards without a mark.
 func TestPublisher_ReportsAMarkedShardNoMore(t *testing.T) {
 	address := env.RabbitMQ(t).NewVHost(t)
 	cutter, proxied := through(t, address)
@@ -46,8 +52,10 @@ func TestPublisher_ReportsAMarkedShardNoMore(t *testing.T) {
 	require.Empty(t, reported)
 }
 
+// TestSilentBroker_BlocksNothing checks that publishers and sources do not hang on a server that
+// never answers.
 func TestSilentBroker_BlocksNothing(t *testing.T) {
-	t.Parallel() // it mostly waits for timeouts
+	t.Parallel() // the test mostly waits for timeouts
 	t.Run("it is passed over for the next address", func(t *testing.T) {
 		opt := rabbit.Options{URLs: []string{silentBroker(t), env.RabbitMQ(t).NewVHost(t)}}
 		p := runPublisher(t, opt)
@@ -89,6 +97,8 @@ func TestPublisher_ReconnectsAfterACut(t *testing.T) {
 	}
 }
 
+// TestPublisher_StopWaitsForConfirms checks that a stopping publisher waits for the confirms of the
+// messages that it has sent.
 func TestPublisher_StopWaitsForConfirms(t *testing.T) {
 	address := env.RabbitMQ(t).NewVHost(t)
 	p := must.Get(rabbit.NewPublisher(rabbit.Options{URLs: []string{address}}))(t)
@@ -103,13 +113,13 @@ func TestPublisher_StopWaitsForConfirms(t *testing.T) {
 	stop()
 	for range n - 1 {
 		if err := <-published; err != nil {
-			require.ErrorIs(t, err, order.ErrQueueDown, "sent before the end and not confirmed")
+			require.ErrorIs(t, err, order.ErrQueueDown, "only a message that was not sent may fail")
 		}
 	}
 }
 
-// An abandoned message must release its room, and must not make a broker that answers appear
-// stalled.
+// TestPublish_AbandonedMessagesReleaseTheirRoom checks that a publish with an ended context
+// releases its room. Such publishes must not make an answering broker appear stalled.
 func TestPublish_AbandonedMessagesReleaseTheirRoom(t *testing.T) {
 	address := env.RabbitMQ(t).NewVHost(t)
 	opt := rabbit.Options{

@@ -26,8 +26,8 @@ var env = servers.NewSuite()
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(env.Around(m)) }
 
-// systems are the Redis server, a cluster of three masters, and the Redis that standalone embeds.
-// Each opens an empty one.
+// systems are a Redis server, a cluster of three masters, and the Redis that standalone embeds.
+// Each open function returns a fixture on an empty system.
 var systems = []struct {
 	name string
 	open func(*testing.T) fixture
@@ -81,7 +81,7 @@ func clusterClient(t *testing.T, cluster *servers.RedisNodes) redis.UniversalCli
 
 const goods = 42
 
-// onSale is a sale that is on, with so many units, as its first epoch.
+// onSale returns the first epoch of a sale that sells now, with this number of units.
 func onSale(units, limit int64) rebuild.Snapshot {
 	now := time.Now().UTC().Truncate(time.Millisecond)
 	return rebuild.Snapshot{Sale: seckill.Sale{
@@ -92,14 +92,14 @@ func onSale(units, limit int64) rebuild.Snapshot {
 	}}
 }
 
-// onSaleIn is onSale in another epoch.
+// onSaleIn returns onSale in another epoch.
 func onSaleIn(epoch, units, limit int64) rebuild.Snapshot {
 	snap := onSale(units, limit)
 	snap.Epoch = epoch
 	return snap
 }
 
-// load begins an epoch, as a rebuild does: behind a shut gate.
+// load begins an epoch behind a shut gate, as a rebuild does.
 func (s fixture) load(snap rebuild.Snapshot) {
 	s.t.Helper()
 	require.NoError(s.t, s.Shut(s.t.Context(), snap.GoodsID, snap.Epoch-1))
@@ -117,7 +117,7 @@ func (s fixture) issue(epoch int64, n int, buyer int64) {
 	must.Get(s.IssuePaths(s.t.Context(), goods, epoch, time.Minute, grants))(s.t)
 }
 
-// issuePath makes a reservation of a buyer for whom path n has been issued.
+// issuePath issues path n to a buyer and returns a reservation with it.
 func (s fixture) issuePath(n int, buyer, quantity int64) reservation.Reservation {
 	s.t.Helper()
 	s.issue(1, n, buyer)
@@ -143,7 +143,7 @@ func (s fixture) reserveIn(epoch int64, rs ...reservation.Reservation) (reservat
 	return s.Reserve(s.t.Context(), goods, epoch, rs)
 }
 
-// gateOf requires that a gate was the reason.
+// gateOf requires that err is a GateError and returns it.
 func gateOf(t *testing.T, err error) *seckill.GateError {
 	t.Helper()
 	gate, ok := errors.AsType[*seckill.GateError](err)

@@ -12,7 +12,7 @@ import (
 	"flashsale.dev/seckill/internal/testing/must"
 )
 
-// lost returns the tombstone that a buyer's query asks for.
+// lost returns the tombstone that a buyer's query writes.
 func lost(sale seckill.Sale, l reservation.OrderLine) order.Order {
 	return order.Order{
 		OrderLine: reservation.OrderLine{OrderSn: l.OrderSn, BuyerID: l.BuyerID},
@@ -21,11 +21,13 @@ func lost(sale seckill.Sale, l reservation.OrderLine) order.Order {
 	}
 }
 
+// TestWriteTombstone_KeepsALateOrderFailed checks that a tombstone keeps its order failed when the
+// late message arrives. The message completes the row and returns its units once.
 func (h fixture) TestWriteTombstone_KeepsALateOrderFailed(t *testing.T) {
 	sale := h.exposed(10, 5)
 	lines := h.lines(sale, 3)
 	_, err := h.WriteTombstone(t.Context(), lost(sale, lines[0]))
-	require.ErrorIs(t, err, order.ErrTryAgain, "its epoch has not ended")
+	require.ErrorIs(t, err, order.ErrTryAgain, "the epoch of the order has not ended")
 	h.writeAll(sale.GoodsID, lines[1])
 	h.beginEpoch(sale.GoodsID)
 	for range 2 {
@@ -34,14 +36,14 @@ func (h fixture) TestWriteTombstone_KeepsALateOrderFailed(t *testing.T) {
 	}
 	require.Equal(t, order.Created,
 		must.Get(h.WriteTombstone(t.Context(), lost(sale, lines[1])))(t).Status,
-		"what is written is not lost")
+		"an existing order gets no tombstone")
 
 	b := batchOf(sale.GoodsID, lines...)
 	b.Epoch, b.Adopted = 2, map[string]bool{lines[2].OrderSn: true}
 	for i := range 2 {
 		out := h.write(b)
 		require.Equal(t, order.Failed, out.Existing[lines[0].OrderSn])
-		require.Len(t, out.Moves, 1-i, "its units go back once")
+		require.Len(t, out.Moves, 1-i, "only the first batch returns the units")
 	}
 	o := h.order(sale.GoodsID, lines[0].OrderSn)
 	require.Equal(t, order.FailedLost, o.FailureReason)
@@ -52,6 +54,8 @@ func (h fixture) TestWriteTombstone_KeepsALateOrderFailed(t *testing.T) {
 	require.Equal(t, order.FailedLost, deadLetters[0].Reason)
 }
 
+// TestWriteTombstone_FailedOrderKeepsOneRow checks that a failed order with a tombstone keeps one
+// row and returns its units once.
 func (h fixture) TestWriteTombstone_FailedOrderKeepsOneRow(t *testing.T) {
 	sale := h.exposed(10, 5)
 	l := h.line(sale, 1, 1)
@@ -64,7 +68,8 @@ func (h fixture) TestWriteTombstone_FailedOrderKeepsOneRow(t *testing.T) {
 	require.Zero(t, h.requireBalanced(sale.GoodsID))
 }
 
-// Whether the buyer's query or the late message comes first, one row decides for both.
+// TestWriteTombstone_RacesWithTheLateMessage checks that the buyer's query and a concurrent late
+// message agree on one row.
 func (h fixture) TestWriteTombstone_RacesWithTheLateMessage(t *testing.T) {
 	sale := h.exposed(10, 5)
 	for range 10 {

@@ -12,8 +12,8 @@ import (
 	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
-// racingRebuild is a Redis and a MySQL. Between their answers a rebuild writes the order and ends
-// its epoch.
+// racingRebuild is a Redis and a MySQL. A rebuild writes the order and ends its epoch between their
+// answers.
 type racingRebuild struct {
 	Store
 	order   order.Order
@@ -52,6 +52,8 @@ func (m *racingRebuild) Sale(context.Context, int64) (seckill.View, error) {
 	return v, nil
 }
 
+// TestFind_OrderWrittenByRebuildIsNotFailed checks that the order query finds an order that a
+// rebuild wrote between the reads of Redis and MySQL.
 func TestFind_OrderWrittenByRebuildIsNotFailed(t *testing.T) {
 	minter := ordersn.NewMinter([]byte("a secret of at least 32 bytes, for tests"))
 	sn, err := minter.Mint(42, 1)

@@ -13,7 +13,7 @@ import (
 	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
-// partialRedis is a Redis cluster with failed masters, and MySQL with three sales.
+// partialRedis is a Redis cluster with failed masters and a MySQL with three sales.
 type partialRedis struct {
 	down map[int64]bool
 }
@@ -47,6 +47,8 @@ func (partialRedis) IssuePaths(
 	return time.Time{}, errNoAnswer
 }
 
+// TestSales_FailedMasterLeavesOtherSalesListed checks that the catalog reads the sales of a failed
+// master from MySQL. It fails only if every master has failed.
 func TestSales_FailedMasterLeavesOtherSalesListed(t *testing.T) {
 	h := partialRedis{down: map[int64]bool{1: true}}
 	sales := catalog.NewCatalog(catalog.NewSaleReader(h, h), h, h)
@@ -56,7 +58,7 @@ func TestSales_FailedMasterLeavesOtherSalesListed(t *testing.T) {
 		require.EqualValues(t, i, views[i].GoodsID)
 		require.Equal(t, want, views[i].Available)
 	}
-	require.Equal(t, seckill.GateMissing, views[1].Gate, "read from MySQL")
+	require.Equal(t, seckill.GateMissing, views[1].Gate, "the catalog reads the sale from MySQL")
 
 	h.down[0], h.down[2] = true, true
 	_, err = sales.Sales(t.Context(), 0, 3)

@@ -15,10 +15,10 @@ import (
 	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
-// readTime is how long the fake Redis takes for an answer.
+// readTime is the time of one read of the fake Redis.
 const readTime = 2 * time.Millisecond
 
-// fakeRedis has one sale and a clock that is an hour ahead of the node's. synctest makes all times
+// fakeRedis has one sale. Its clock is an hour ahead of the node's clock. synctest makes all times
 // exact.
 type fakeRedis struct {
 	mu    sync.Mutex
@@ -74,12 +74,13 @@ func (s *fakeRedis) ExposedSales(context.Context, int64, int) ([]seckill.Sale, e
 	return []seckill.Sale{s.view.Sale}, nil
 }
 
-// rush is ten buyers that each ask every millisecond. It records when each reason was first given.
+// rush is ten buyers that each send a request every millisecond. It records the first time of each
+// answer.
 type rush struct {
 	mu       sync.Mutex
 	answers  int
-	waited   int                          // answers that were not immediate
-	reasons  map[seckill.Reason]time.Time // first time of a reason ("": admitted)
+	waited   int                          // answers after a wait
+	reasons  map[seckill.Reason]time.Time // the first time of each reason ("": admitted)
 	finished sync.WaitGroup
 }
 
@@ -141,10 +142,11 @@ func during(t *testing.T, s *fakeRedis, change func(*seckill.View)) (r *rush, at
 	return r, at
 }
 
-// maxDelay is the greatest delay after which buyers see a change: the TTL of an old view, and a
-// read that waits for the read before it.
+// maxDelay is the greatest delay after which buyers see a change. It is the TTL of an old view plus
+// a read that waits for another read.
 const maxDelay = catalog.ViewTTL + 2*readTime
 
+// TestCatalog_RushCallsRedisRarely checks that fewer than 2 % of the requests of a rush read Redis.
 func TestCatalog_RushCallsRedisRarely(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newFakeRedis(func(v *seckill.View) { v.Available = 0 })
@@ -156,12 +158,14 @@ func TestCatalog_RushCallsRedisRarely(t *testing.T) {
 	})
 }
 
-// Only the caller that renews a view waits for Redis.
+// TestCatalog_LongRushKeepsAnswersImmediate checks that only the caller that renews a view waits
+// for Redis.
 func TestCatalog_LongRushKeepsAnswersImmediate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newFakeRedis(func(v *seckill.View) { v.Available = 0 })
 		r, _ := during(t, s, func(*seckill.View) {})
-		require.Less(t, r.waited, 2*10+int(s.reads.Load()), "ten at the start, and one per renewal")
+		require.Less(t, r.waited, 2*10+int(s.reads.Load()),
+			"ten callers wait at the start, and one per renewal")
 	})
 }
 
@@ -197,7 +201,8 @@ func TestCatalog_ShutGateIsNotCached(t *testing.T) {
 	})
 }
 
-// A sale starts and ends by Redis' clock, to the millisecond, also in a rush.
+// TestCatalog_StartAndEndAreNotDelayed checks that the cache delays neither the start nor the end
+// of a sale. Redis' clock decides both, to the millisecond.
 func TestCatalog_StartAndEndAreNotDelayed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now().Add(130*time.Millisecond + 300*time.Microsecond)
@@ -213,6 +218,8 @@ func TestCatalog_StartAndEndAreNotDelayed(t *testing.T) {
 	})
 }
 
+// TestCatalog_SingleCallerGetsCurrentState checks that a caller without concurrent callers always
+// gets the current state.
 func TestCatalog_SingleCallerGetsCurrentState(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newFakeRedis(func(*seckill.View) {})
@@ -226,7 +233,8 @@ func TestCatalog_SingleCallerGetsCurrentState(t *testing.T) {
 	})
 }
 
-// A rebuild ends while a node still caches the epoch before. Its buyers get paths of the new epoch.
+// TestIssuePath_SucceedsAcrossRebuild checks that buyers get paths of a new epoch while a node
+// still caches the view of the epoch before.
 func TestIssuePath_SucceedsAcrossRebuild(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newFakeRedis(func(*seckill.View) {})
@@ -241,7 +249,8 @@ func TestIssuePath_SucceedsAcrossRebuild(t *testing.T) {
 	})
 }
 
-// A path that Redis refuses shows that the cached view is wrong.
+// TestIssuePath_RefusalDropsCachedView checks that a refused path removes the cached view, because
+// the refusal proves it wrong.
 func TestIssuePath_RefusalDropsCachedView(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newFakeRedis(func(*seckill.View) {})
@@ -253,7 +262,7 @@ func TestIssuePath_RefusalDropsCachedView(t *testing.T) {
 		r.finished.Wait()
 		s.change(func(v *seckill.View) { v.Available = 0 })
 		v, err := sales.Admit(t.Context(), 42)
-		require.NoError(t, err, "from the cache")
+		require.NoError(t, err, "the cached view admits the buyer")
 		_, _, err = sales.IssuePath(t.Context(), v, 7)
 		require.Equal(t, seckill.SoldOut, seckill.ReasonOf(err))
 		_, err = sales.Admit(t.Context(), 42)

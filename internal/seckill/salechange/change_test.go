@@ -9,6 +9,8 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
+// TestChange_ApplyByStatusAndBounds checks that the status of a sale and the bounds of its fields
+// decide which changes apply.
 func TestChange_ApplyByStatusAndBounds(t *testing.T) {
 	now := time.Date(2026, 11, 11, 12, 0, 0, 0, time.UTC)
 	draft := seckill.NewSale{
@@ -21,7 +23,7 @@ func TestChange_ApplyByStatusAndBounds(t *testing.T) {
 		Rate:          seckill.DefaultRate(),
 	}.Draft(1, now)
 	exposed, closed := draft, draft
-	exposed.Status, exposed.Stock, closed.Status = seckill.Exposed, 4, seckill.Closed // six are sold
+	exposed.Status, exposed.Stock, closed.Status = seckill.Exposed, 4, seckill.Closed // six sold
 	for name, c := range map[string]struct {
 		sale   seckill.Sale
 		change Change
@@ -57,15 +59,17 @@ func TestChange_ApplyByStatusAndBounds(t *testing.T) {
 	} {
 		after, err := c.change.Apply(c.sale)
 		require.Equal(t, c.reason, seckill.ReasonOf(err), name)
-		if e, ok := err.(*seckill.Error); ok { //nolint:errorlint // the refusal itself
+		if e, ok := err.(*seckill.Error); ok { //nolint:errorlint // Apply does not wrap its refusal
 			require.Equal(t, c.field, e.Field, name)
 		} else {
 			require.Equal(t, c.sale.Total-c.sale.Stock, after.Total-after.Stock,
-				"%s: what is sold stays sold", name)
+				"%s: a change keeps the sold units", name)
 		}
 	}
 }
 
+// TestChange_LowerLimitKeepsMaxPerBuyerLimit checks that a lower limit of an exposed sale keeps the
+// highest limit that it ever had.
 func TestChange_LowerLimitKeepsMaxPerBuyerLimit(t *testing.T) {
 	sale := seckill.Sale{Status: seckill.Exposed, PerBuyerLimit: 3, MaxPerBuyerLimit: 3}
 	lower := Change{PerBuyerLimit: new(int64(1))}.set(sale)
