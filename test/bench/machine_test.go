@@ -25,7 +25,7 @@ func machine() string {
 	return place() + "; `" + command + "`."
 }
 
-// place is the machine and what runs on it.
+// place is the machine and its software.
 func place() string {
 	return fmt.Sprintf("%d × %s, %s/%s, load %s at the end (shared with other work), %s; %s",
 		runtime.NumCPU(), inFile("/proc/cpuinfo", `model name\s*: (.*)`), runtime.GOOS,

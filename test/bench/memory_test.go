@@ -18,7 +18,7 @@ const (
 	livePaths = 60_000
 )
 
-// once measures in the first round alone, where a second one would show nothing new.
+// once measures in the first round only, because later rounds give the same figure.
 func once(b *testing.B, measure func()) {
 	b.Helper()
 	for first := true; b.Loop(); first = false {
@@ -28,10 +28,9 @@ func once(b *testing.B, measure func()) {
 	}
 }
 
-// BenchmarkRedisMemory measures what a sale with a million buyers costs Redis at its worst: every
-// unit reserved, no order confirmed or written, and a minute's paths unused. It measures again
-// after
-// the orders are written.
+// BenchmarkRedisMemory measures the memory in Redis of a sale with a million buyers at its worst.
+// Every unit is reserved, no order is confirmed or written, and a minute's paths are unused. It
+// measures again after the orders are written.
 func BenchmarkRedisMemory(b *testing.B) {
 	once(b, func() {
 		client := connect.Redis([]string{servers.Redis(b).Addr()}, "")
@@ -41,7 +40,7 @@ func BenchmarkRedisMemory(b *testing.B) {
 		for left := livePaths; left > 0; left -= reservation.MaxBatch {
 			s.prepare(b, reservation.MaxBatch)
 		}
-		// The rest of the million try paths that do not exist.
+		// The rest of the million buyers try paths that do not exist.
 		refused := unitsOfMillion + livePaths
 		for ; refused < millionBuyers; refused += reservation.MaxBatch {
 			_, err := s.Reserve(b.Context(), s.goodsID, 1, newBuyers(b, reservation.MaxBatch))

@@ -25,11 +25,9 @@ const (
 	callsEach = 8
 )
 
-// BenchmarkReserve measures the reserve script at groups of 1, 16 and 256, beside a script that
-// does
-// nothing with the same arguments, and one that makes the same writes without a check. The
-// processor
-// time is that of Redis.
+// BenchmarkReserve measures the reserve script at groups of 1, 16 and 256. One floor is a script
+// that only takes the same arguments. The other makes the same writes without a check. The
+// processor time is that of Redis.
 func BenchmarkReserve(b *testing.B) {
 	server := env.Redis(b)
 	client := connect.Redis([]string{server.Addr()}, "")
@@ -56,7 +54,7 @@ func BenchmarkReserve(b *testing.B) {
 
 type group = []reservation.Reservation
 
-// calls has the callers make calls, each for a group.
+// calls lets the callers make calls, each for a group.
 func calls(
 	b *testing.B, size int, prepare func(*testing.B, int) group,
 	call func(context.Context, group) error, cpu func() time.Duration,
@@ -161,14 +159,14 @@ func newBuyers(_ *testing.B, size int) group {
 	return group
 }
 
-// bareStore writes what the reserve script writes, except the path, and checks nothing.
+// bareStore makes the writes of the reserve script, except the path, without its checks.
 type bareStore struct {
 	client  redis.UniversalClient
 	goodsID int64
 	script  *redis.Script
 }
 
-// emptyScript costs what bringing the arguments to Redis costs, and running anything at all.
+// emptyScript has the cost of the arguments' way to Redis, and of running any script.
 var emptyScript = redis.NewScript(`return ''`)
 
 var bareScript = redis.NewScript(`

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// browser is one chromium for all tests; each visitor has a profile of its own in it.
+// browser is one chromium for all tests. Each visitor has its own profile in it.
 type browser struct {
 	once  sync.Once
 	ctx   context.Context
@@ -22,7 +22,7 @@ var chrome *browser
 
 func newBrowser(ctx context.Context) *browser { return &browser{ctx: ctx} }
 
-// chromium is Debian's, or the one that CHROMIUM names.
+// chromium returns Debian's chromium, or the one that CHROMIUM names.
 func chromium() string {
 	if path := os.Getenv("CHROMIUM"); path != "" {
 		return path
@@ -30,7 +30,7 @@ func chromium() string {
 	return "/usr/bin/chromium"
 }
 
-// start starts it when it is first needed.
+// start starts the browser at its first use.
 func (b *browser) start(t testing.TB) context.Context {
 	t.Helper()
 	b.once.Do(func() {

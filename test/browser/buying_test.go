@@ -12,8 +12,8 @@ import (
 	"flashsale.dev/seckill/internal/testing/must"
 )
 
-// One standalone serves the tests of this file. Each test has a sale and a buyer of its own, so
-// they run side by side.
+// TestShop_ServesEveryBuyer runs the tests of this file on one standalone. Each test has its own
+// sale and buyer, so they run side by side.
 func TestShop_ServesEveryBuyer(t *testing.T) {
 	t.Parallel()
 	h := standalone(t)
@@ -31,7 +31,7 @@ func TestShop_ServesEveryBuyer(t *testing.T) {
 	}
 }
 
-// buyer is a visitor who has signed in. The page records every call, and runs the test's script
+// buyer is a visitor that has signed in. The page records every call, and runs the test's script
 // before its own.
 func (h fixture) buyer(t *testing.T, id int64, script string) *visitor {
 	t.Helper()
@@ -48,7 +48,7 @@ func (h fixture) buyer(t *testing.T, id int64, script string) *visitor {
 	return v
 }
 
-// calls are those of a kind that the page has made.
+// calls returns the calls of the page that contain a text.
 func (v *visitor) calls(part string) (some []string) {
 	v.t.Helper()
 	for _, c := range ask[[]string](v, "window.calls") {
@@ -66,7 +66,7 @@ func (h fixture) sold(t *testing.T, goods string, units int64) {
 	require.Equal(t, units, l.Sold)
 }
 
-// refusal is a response of the API to /randomPath, as the page's script may get it.
+// refusal returns a response of the API to /randomPath, in the form that the page's script gets.
 func refusal(retryAfter int) string {
 	return fmt.Sprintf(`new Response(
 		'{"code":429,"reason":"RATE_LIMITED","message":"","data":{},"requestId":"x"}',
@@ -87,8 +87,8 @@ func pressedManyTimes(t *testing.T, h fixture) {
 	h.sold(t, goods, 1)
 }
 
-// The first two responses to a purchase are lost. The page repeats it with the same path and gets
-// one order.
+// aResponseIsLost loses the first two responses to a purchase. The page repeats it with the same
+// path and gets one order.
 func aResponseIsLost(t *testing.T, h fixture) {
 	goods := h.sells(t, sale{title: "A thing of lost answers", perBuyer: 5})
 	v := h.buyer(t, 101, `let lost = 0; window.meddle = async (path, options, real) => {
@@ -103,11 +103,11 @@ func aResponseIsLost(t *testing.T, h fixture) {
 	v.sees(card(goods)+" .say", won)
 	asked := v.calls("/decrStock")
 	require.Len(t, asked, 3)
-	require.Equal(t, []string{asked[0], asked[0], asked[0]}, asked, "one path for one try")
+	require.Equal(t, []string{asked[0], asked[0], asked[0]}, asked, "one attempt uses one path")
 	h.sold(t, goods, 1)
 }
 
-// The page obeys Retry-After, and shows the wait.
+// isRateLimited checks that the page obeys Retry-After and shows the wait.
 func isRateLimited(t *testing.T, h fixture) {
 	goods := h.sells(t, sale{title: "A thing to wait for", perBuyer: 5})
 	v := h.buyer(t, 102, `let refused = 0; window.at = []; window.meddle = (path) => {
@@ -146,7 +146,8 @@ func noEventStream(t *testing.T, h fixture) {
 	require.NotEmpty(t, v.calls("GET /orders/"), "the order was asked for")
 }
 
-// The page is left between the purchase and its response. Opened again, it uses the same path.
+// thePageIsLeft leaves the page between the purchase and its response. The page uses the same path
+// when it is opened again.
 func thePageIsLeft(t *testing.T, h fixture) {
 	goods := h.sells(t, sale{title: "A thing that is left", perBuyer: 5})
 	v := h.buyer(t, 105, `window.meddle = (path) =>
@@ -162,7 +163,8 @@ func thePageIsLeft(t *testing.T, h fixture) {
 	require.Empty(t, v.calls("/randomPath"))
 }
 
-// The page starts no new attempt by itself when an attempt's path has expired: nobody has pressed.
+// anExpiredAttempt checks that the page starts no new attempt by itself when an attempt's path has
+// expired. Only the buyer starts one.
 func anExpiredAttempt(t *testing.T, h fixture) {
 	goods := h.sells(t, sale{title: "A thing of yesterday", perBuyer: 5})
 	v := h.buyer(t, 110, fmt.Sprintf(
@@ -173,7 +175,7 @@ func anExpiredAttempt(t *testing.T, h fixture) {
 	require.Empty(t, v.calls("/randomPath"))
 }
 
-// A device's clock that is two days wrong does not move the countdown.
+// aWrongClock checks that a device's clock that is two days wrong does not change the countdown.
 func aWrongClock(t *testing.T, h fixture) {
 	goods := h.sells(t, sale{title: "A thing of tomorrow", start: time.Hour, end: 2 * time.Hour})
 	v := h.buyer(t, 106, `const real_ = Date; window.Date = class extends real_ {

@@ -14,7 +14,7 @@ import (
 //go:embed checks.js
 var checks string
 
-// fitsEverybody holds the open page to checks.js, once its animations have ended.
+// fitsEverybody checks the open page with checks.js, once its animations have ended.
 func (v *visitor) fitsEverybody(what string) {
 	v.t.Helper()
 	v.run(`Promise.all(document.getAnimations().map((a) =>
@@ -22,7 +22,7 @@ func (v *visitor) fitsEverybody(what string) {
 	require.Empty(v.t, ask[[]string](v, checks), "%s, %+v", what, v.device)
 }
 
-// light checks a page's size, and reports its time.
+// light checks a page's size, and logs its load time.
 func (v *visitor) light(what string) {
 	v.t.Helper()
 	type load struct {
@@ -36,14 +36,14 @@ func (v *visitor) light(what string) {
 		const bytes = all.reduce((sum, e) => sum + e.decodedBodySize, 0);
 		return {Bytes: bytes, Files: all.length, Millis: page.responseEnd - page.requestStart};
 	})()`)
-	require.Less(v.t, l.Bytes, 100_000, "%s weighs too much, uncompressed", what)
+	require.Less(v.t, l.Bytes, 100_000, "%s is too large, uncompressed", what)
 	v.t.Logf("%s: %d bytes uncompressed in %d files, the page itself after %.1f ms",
 		what, l.Bytes, l.Files, l.Millis)
 }
 
-// Every page and every dialog is tried for a buyer, a merchant and an operator, on a phone and at a
-// desktop, by day and by night, in both languages: names, labels, contrast, targets, headings,
-// width and weight.
+// TestPages_AreAccessibleAndLight opens every page and dialog as a buyer, a merchant and an
+// operator. It repeats that on a phone and a desktop, by day and by night, in both languages. It
+// checks names, labels, contrast, targets, headings, width and weight.
 func TestPages_AreAccessibleAndLight(t *testing.T) {
 	t.Parallel()
 	h := standalone(t)

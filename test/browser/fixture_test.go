@@ -49,7 +49,7 @@ func (h fixture) client(t testing.TB, role seckill.Role, id int64) apiclient.Cli
 	}
 }
 
-// sale is an exposed sale of the API with some defaults: it began a minute ago and lasts an hour.
+// sale describes a sale of the API. Its defaults: it began a minute ago and lasts an hour.
 type sale struct {
 	title                  string
 	price, stock, perBuyer int64 // 100, 50 and 1 by default
@@ -67,7 +67,7 @@ func (h fixture) sells(t testing.TB, s sale) string {
 	}))(t)
 }
 
-// signIn signs a visitor in with a token, as one who has an account elsewhere.
+// signIn signs a visitor in with a token, as for an account of another system.
 func (v *visitor) signIn(token string) {
 	v.t.Helper()
 	v.open("/session")
@@ -82,10 +82,10 @@ func (v *visitor) becomesSignedIn() {
 		`location.pathname !== '/session' && document.documentElement.dataset.user`)
 }
 
-// card is the selector of a sale's card.
+// card returns the selector of a sale's card.
 func card(goods string) string { return fmt.Sprintf(`.card[data-goods="%s"]`, goods) }
 
-// element is the script that finds a part of a sale's card.
+// element returns the script that finds a part of a sale's card.
 func element(goods, class string) string {
 	return fmt.Sprintf("document.querySelector('%s .%s')", card(goods), class)
 }

@@ -13,7 +13,7 @@ import (
 	"flashsale.dev/seckill/internal/testing/buyers"
 )
 
-// The tests of this function share real servers and a node of each program.
+// TestPages_OnRealServers runs tests that share real servers and a node of each program.
 func TestPages_OnRealServers(t *testing.T) {
 	t.Parallel()
 	h := realServers(t)
@@ -22,7 +22,7 @@ func TestPages_OnRealServers(t *testing.T) {
 	t.Run("ledger", func(t *testing.T) { showARedLedger(t, h) })
 }
 
-// While 5,000 buyers rush for 2,500 units, a visitor opens the shop's page again and again, and the
+// stayLiveDuringARush opens the shop's page repeatedly while 5,000 buyers rush for 2,500 units. The
 // console gets a snapshot each second. Both end with the figures of MySQL.
 func stayLiveDuringARush(t *testing.T, h fixture) {
 	goods := h.installation.PutUp(t, 2500, 1)
@@ -79,12 +79,12 @@ func stayLiveDuringARush(t *testing.T, h fixture) {
 			between++
 		}
 	}
-	require.Positive(t, between, "a snapshot between the first and the last sale")
+	require.Positive(t, between, "no snapshot between the first and the last sale")
 	t.Logf("%d snapshots, %d of them while units were left; the slowest page took %s",
 		len(pictures), between, slowest)
 }
 
-// The ledger is red while it does not balance.
+// showARedLedger checks that the ledger is red while it does not balance.
 func showARedLedger(t *testing.T, h fixture) {
 	goods := h.installation.PutUp(t, 40, 1)
 	mei := visit(t, h.base, desktop)
@@ -103,8 +103,8 @@ func showARedLedger(t *testing.T, h fixture) {
 	mei.sees("#ledger", "Balances")
 }
 
-// An operator lowers a sale's limit, which refuses the next request, and opens the list of
-// dead letters.
+// TestOperatorPages_ChangeALimit lowers a sale's limit, which refuses the next request. It also
+// opens the list of dead letters.
 func TestOperatorPages_ChangeALimit(t *testing.T) {
 	t.Parallel()
 	h := standalone(t)
@@ -138,6 +138,8 @@ func TestOperatorPages_ChangeALimit(t *testing.T) {
 		`document.querySelector('#l-rule').validationMessage === 'There is no such limiter.'`)
 }
 
+// TestOrders_AreFilteredAndExported filters the merchant's orders by status, and downloads the same
+// orders as CSV.
 func TestOrders_AreFilteredAndExported(t *testing.T) {
 	t.Parallel()
 	h := standalone(t)

@@ -22,8 +22,8 @@ func TestTour_SellsTheLastUnitOnce(t *testing.T) {
 
 const kettle = "Enamel kettle, 1.2 litres"
 
-// tour sells one unit, for which two buyers compete. One wins and pays, the other gets a kind
-// refusal. The merchant adds units; the other buyer buys one, cancels, and sees the sale paused,
+// tour sells one unit, for which two buyers compete. One wins and pays, and the other gets a
+// refusal. The merchant adds units. The other buyer buys one, cancels, and sees the sale paused,
 // resumed and closed. The second buyer has a phone at night.
 func tour(t *testing.T, h fixture, guests bool, merchants, buyers device) {
 	mei := visit(t, h.base, merchants)
@@ -38,7 +38,7 @@ func tour(t *testing.T, h fixture, guests bool, merchants, buyers device) {
 		bo.signIn(h.token(t, seckill.Buyer, 3, "Bo"))
 	}
 	goods := mei.putsUp(kettle, "199", 1,
-		15*time.Second) // their pages are open: it shows up by itself
+		15*time.Second) // the open pages show it without a reload
 	winner, loser := fight(t, ada, bo, goods)
 	winner.pays()
 	mei.sees("#ledger", "Balances")
@@ -69,7 +69,7 @@ func tour(t *testing.T, h fixture, guests bool, merchants, buyers device) {
 	mei.sees("#ledger", "Balances")
 }
 
-// guest comes in with one click.
+// guest signs a visitor in as a guest, with one click.
 func (v *visitor) guest(name string) {
 	v.t.Helper()
 	v.open("/session")
@@ -78,7 +78,8 @@ func (v *visitor) guest(name string) {
 	v.becomesSignedIn()
 }
 
-// putsUp makes a sale in the console and shows it; it begins in a while and lasts an hour.
+// putsUp creates a sale in the console and shows it. It begins after the given time and lasts an
+// hour.
 func (v *visitor) putsUp(title, price string, stock int, in time.Duration) (goods string) {
 	v.t.Helper()
 	v.open("/console")
@@ -95,7 +96,7 @@ func (v *visitor) putsUp(title, price string, stock int, in time.Duration) (good
 	return ask[string](v, `location.pathname.split('/').pop()`)
 }
 
-// fight has both press at once as soon as the sale begins; exactly one wins.
+// fight lets both buyers press at once when the sale begins. Exactly one wins.
 func fight(t *testing.T, a, b *visitor, goods string) (winner, loser *visitor) {
 	t.Helper()
 	a.sees(card(goods), "Starts in")
@@ -123,14 +124,14 @@ func fight(t *testing.T, a, b *visitor, goods string) (winner, loser *visitor) {
 	return winner, loser
 }
 
-// buys presses once and waits to be answered.
+// buys presses once and waits for an answer.
 func (v *visitor) buys(goods, answered string) {
 	v.t.Helper()
 	v.press(card(goods) + " .buy")
 	v.sees(card(goods)+" .say", answered)
 }
 
-// order finds the buyer's newest order.
+// order selects the buyer's newest order.
 const order = "#orders-list .order:first-child"
 
 func (v *visitor) pays() {

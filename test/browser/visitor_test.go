@@ -64,10 +64,10 @@ func (d device) hold(ctx context.Context, tab *chromedp.Target) (chromedp.Void, 
 	return chromedp.Void{}, errors.Join(err1, err2, err3, err4, err5)
 }
 
-// patience is how long a visitor waits for something to be seen.
+// patience is how long a visitor waits for a change of the page.
 const patience = 60 * time.Second
 
-// visitor is one person with a browser profile of their own: cookies are not shared.
+// visitor is one person with a separate browser profile: cookies are not shared.
 type visitor struct {
 	t      testing.TB
 	ctx    context.Context
@@ -75,7 +75,7 @@ type visitor struct {
 	device device
 
 	mu     sync.Mutex
-	faults []string // what no page may do
+	faults []string // violations of the rules of all pages
 }
 
 // visit opens a profile. The test fails at its end where any page that was opened had a fault.
@@ -101,7 +101,7 @@ func visit(t testing.TB, base string, d device) *visitor {
 	return v
 }
 
-// hear notes what no page may do.
+// hear records violations of the rules of all pages.
 func (v *visitor) hear(event any) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -143,8 +143,8 @@ func (v *visitor) do(steps ...chromedp.Action[chromedp.Void]) {
 	}
 }
 
-// open goes to a page and waits for its scripts: Navigate may return before a module ran, and a
-// click that comes before the page listens for it is lost.
+// open opens a page and waits for its scripts. Navigate may return before a module has run. A click
+// before that has no effect.
 func (v *visitor) open(path string) {
 	v.t.Helper()
 	v.do(chromedp.Navigate(v.base + path))
@@ -152,7 +152,7 @@ func (v *visitor) open(path string) {
 }
 
 // press clicks an element once the page's scripts have run and it can be clicked. A card may move
-// to another section meanwhile, so a click that hit something else is repeated.
+// to another section meanwhile. press repeats a click that hit another element.
 func (v *visitor) press(selector string) {
 	v.t.Helper()
 	v.becomes(selector+" can be pressed", fmt.Sprintf(`document.readyState === 'complete' &&
@@ -167,7 +167,7 @@ func (v *visitor) press(selector string) {
 			(e) => { window.hit = e.target.closest(%q) !== null; },
 			{capture: true, once: true})`, selector))
 		err = chromedp.Do(ctx, chromedp.Click(chromedp.CSS(selector)))
-		if err == nil && v.is(`window.hit === false`) { // a page that was left has no such thing
+		if err == nil && v.is(`window.hit === false`) { // another page has no window.hit
 			err = errors.New("the click went elsewhere")
 		}
 	}
@@ -199,7 +199,7 @@ func (v *visitor) tabs(selector string) {
 	focused := fmt.Sprintf(`document.activeElement === document.querySelector(%q)`, selector)
 	for deadline := time.Now().Add(patience); !v.is(focused); {
 		if time.Now().After(deadline) {
-			v.t.Fatalf("the Tab key never came to %s, but to %q", selector, seen)
+			v.t.Fatalf("the Tab key never reached %s, but %q", selector, seen)
 		}
 		v.key("\t")
 		seen = append(seen,
@@ -207,7 +207,7 @@ func (v *visitor) tabs(selector string) {
 	}
 }
 
-// before has a script run in every page from now on, before the page's own.
+// before installs a script that every later page runs before its own.
 func (v *visitor) before(script string) {
 	v.t.Helper()
 	v.do(func(ctx context.Context, tab *chromedp.Target) (chromedp.Void, error) {
@@ -217,7 +217,7 @@ func (v *visitor) before(script string) {
 	})
 }
 
-// text is what can be read somewhere; "" where nothing is.
+// text returns the visible text of an element, or "" where there is none.
 func (v *visitor) text(selector string) string {
 	ctx, cancel := context.WithTimeout(v.ctx, patience)
 	defer cancel()
@@ -226,7 +226,7 @@ func (v *visitor) text(selector string) string {
 	return text
 }
 
-// sees waits until a text can be read somewhere.
+// sees waits until an element shows a text.
 func (v *visitor) sees(selector, text string) {
 	v.t.Helper()
 	v.becomes(fmt.Sprintf("%s shows %q", selector, text),
@@ -239,7 +239,7 @@ func (v *visitor) run(script string) {
 	v.do(chromedp.Evaluate[chromedp.Void](script, chromedp.EvalAwaitPromise))
 }
 
-// ask runs a script in the page and gives what it says.
+// ask runs a script in the page and returns its result.
 func ask[T any](v *visitor, script string) T {
 	v.t.Helper()
 	ctx, cancel := context.WithTimeout(v.ctx, patience)
@@ -248,7 +248,7 @@ func ask[T any](v *visitor, script string) T {
 	return must.Get(chromedp.Run(ctx, evaluate))(v.t, script)
 }
 
-// is reports whether a script is true; a page that is being left says nothing.
+// is reports whether a script returns true. It is false while the visitor leaves the page.
 func (v *visitor) is(script string) bool {
 	ctx, cancel := context.WithTimeout(v.ctx, patience)
 	defer cancel()
@@ -256,17 +256,17 @@ func (v *visitor) is(script string) bool {
 	return err == nil && said
 }
 
-// becomes waits until a script says true.
+// becomes waits until a script returns true.
 func (v *visitor) becomes(what, script string) {
 	v.t.Helper()
 	for deadline := time.Now().Add(patience); !v.is(script); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			v.t.Fatalf("never: %s; the page shows:\n%s", what, v.text("body"))
+			v.t.Fatalf("timed out waiting for %q; the page shows:\n%s", what, v.text("body"))
 		}
 	}
 }
 
-// shot keeps a picture of what is seen, where pictures are wanted and the README shows this one.
+// shot saves a screenshot if screenshots are wanted and the README shows this one.
 func (v *visitor) shot(name string) {
 	v.t.Helper()
 	readme := must.Get(os.ReadFile("../../README.md"))(v.t)

@@ -18,8 +18,8 @@ import (
 	"flashsale.dev/seckill/internal/testing/must"
 )
 
-// badRequestsChangeNothing sends each malformed request to a running API. Each is refused with its
-// documented reason; both sales and the order stay as they were.
+// badRequestsChangeNothing sends each malformed request to a running API. The API refuses each with
+// its documented reason. Both sales and the order stay as they were.
 func badRequestsChangeNothing(t *testing.T, r *installation.Installation) {
 	f := fixture(t, r)
 	before := []any{
@@ -48,7 +48,7 @@ func ledger(t *testing.T, r *installation.Installation, goods int64) apiclient.L
 	return l
 }
 
-// fixture puts up two sales, and an order and an unused path of a buyer's.
+// fixture creates two sales, and one buyer's order and unused path.
 func fixture(t *testing.T, r *installation.Installation) badrequests.Fixture {
 	number := func(goods string) int64 {
 		n := must.Get(strconv.ParseInt(goods, 10, 64))(t)

@@ -11,8 +11,8 @@ import (
 	"flashsale.dev/seckill/internal/testing/installation"
 )
 
-// Each query of the dashboards has data in the Prometheus that SECKILL_TEST_PROMETHEUS names, such
-// as the one of docker-compose.yml.
+// TestDashboards_HaveDataInARunningInstallation requires data for each query of the dashboards. It
+// uses the Prometheus that SECKILL_TEST_PROMETHEUS names, such as the one of docker-compose.yml.
 func TestDashboards_HaveDataInARunningInstallation(t *testing.T) {
 	base := os.Getenv("SECKILL_TEST_PROMETHEUS")
 	require.NotEmpty(t, base, "set SECKILL_TEST_PROMETHEUS to the URL of a Prometheus")

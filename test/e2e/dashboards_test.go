@@ -17,7 +17,7 @@ import (
 
 const grafana = "../../deploy/grafana/"
 
-// dashboard is what the tests read of a dashboard.
+// dashboard has the fields of a dashboard that the tests read.
 type dashboard struct {
 	Title, UID string
 	Panels     []struct {
@@ -41,7 +41,8 @@ func dashboards(t *testing.T) []dashboard {
 	return all
 }
 
-// everyQuery asks Prometheus what the dashboards would, with a window that a short rush fits into.
+// everyQuery sends each query of the dashboards to Prometheus, with a window that covers a short
+// rush.
 func everyQuery(t *testing.T, p *installation.Prometheus) {
 	for _, d := range dashboards(t) {
 		for _, panel := range d.Panels {
@@ -57,7 +58,8 @@ func everyQuery(t *testing.T, p *installation.Prometheus) {
 	}
 }
 
-// Grafana finds the dashboards and their data source by the provisioned files.
+// TestDashboards_AreProvisioned checks that the provisioned files name the dashboards and their
+// data source.
 func TestDashboards_AreProvisioned(t *testing.T) {
 	var sources struct {
 		Datasources []struct{ UID, Type, URL string }

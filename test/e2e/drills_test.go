@@ -24,7 +24,7 @@ type drill struct {
 	fault  func(t *testing.T, r *installation.Installation, goods string) (repair func())
 }
 
-// drillsOf are the alerts that have a drill.
+// drillsOf lists the alerts that have a drill.
 func drillsOf() []string {
 	var all []string
 	for _, d := range drills() {
@@ -46,6 +46,8 @@ func drills() []drill {
 	}
 }
 
+// TestAlerts_FireInDrillAndClear injects the fault of each alert, and repairs it once the alert
+// fires. The alert must then end.
 func TestAlerts_FireInDrillAndClear(t *testing.T) {
 	r := installation.Start(t, suite, installation.Options{OwnRabbit: true})
 	prometheus := r.Prometheus(t, impatientRules(t))
@@ -72,7 +74,7 @@ func until(t *testing.T, p *installation.Prometheus, alerts []string, fire bool)
 	}, 3*time.Minute, 200*time.Millisecond, "%v: firing should be %t", alerts, fire)
 }
 
-// shrink has Redis believe that there were fewer units than are sold.
+// shrink lowers the sale's total in Redis below the units sold.
 func shrink(t *testing.T, r *installation.Installation, goods string) func() {
 	buy(t, r, goods, 1)
 	r.Drained(t, goods, time.Minute)
@@ -91,7 +93,7 @@ func loseAUnit(t *testing.T, r *installation.Installation, goods string) func() 
 	}
 }
 
-// holdTheGoods keeps the goods' row locked, so that nothing can be written.
+// holdTheGoods keeps the goods' row locked, so that the consumer can write no order.
 func holdTheGoods(t *testing.T, r *installation.Installation, goods string) func() {
 	db := must.Get(sql.Open("mysql", r.DSN))(t)
 	t.Cleanup(func() { _ = db.Close() })
@@ -134,7 +136,7 @@ func killRedis(t *testing.T, r *installation.Installation, goods string) func() 
 	}
 }
 
-// ask asks for the goods, again and again, until it is ended.
+// ask requests paths for the goods repeatedly until end is called.
 func ask(t *testing.T, r *installation.Installation, goods string) (end func()) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
@@ -142,14 +144,15 @@ func ask(t *testing.T, r *installation.Installation, goods string) (end func()) 
 	go func() {
 		defer close(done)
 		for ctx.Err() == nil {
-			// whatever the answer is
+			// The answer does not matter: the requests only have to reach the API.
 			_, _ = buyer.Call(ctx, http.MethodPost, "/randomPath?goodsId="+goods, nil)
 		}
 	}()
 	return func() { cancel(); <-done }
 }
 
-// loseRedisWithoutRabbit empties Redis while no rebuild can drain the queue.
+// loseRedisWithoutRabbit empties Redis while the broker is down, so that no rebuild can drain the
+// queue.
 func loseRedisWithoutRabbit(t *testing.T, r *installation.Installation, _ string) func() {
 	require.NoError(t, r.Rabbit.Kill())
 	require.NoError(t, r.RedisClient(t).FlushAll(t.Context()).Err())
@@ -161,7 +164,7 @@ func pauseConsumer(t *testing.T, r *installation.Installation, _ string) func() 
 	return func() { require.NoError(t, r.Consumers[0].Resume()) }
 }
 
-// buy lets so many buyers buy one each.
+// buy buys one unit for each of the given number of buyers.
 func buy(t *testing.T, r *installation.Installation, goods string, buyers int64) {
 	for id := range buyers {
 		buyer := r.Buyer(t, id+1)
@@ -171,7 +174,7 @@ func buy(t *testing.T, r *installation.Installation, goods string, buyers int64)
 	}
 }
 
-// call makes a call that must go well, and reads its data.
+// call makes a call that must succeed, and decodes its data.
 func call(t *testing.T, c apiclient.Client, method, path string, into any) {
 	answer := must.Get(c.Call(t.Context(), method, path, nil))(t)
 	require.Less(t, answer.Status, 300, "%s %s: %s %s", method, path, answer.Reason, answer.Message)

@@ -18,8 +18,8 @@ import (
 	"flashsale.dev/seckill/internal/testing/must"
 )
 
-// exportRows is how many orders are exported: SECKILL_TEST_EXPORT_ROWS, or what a CI run has time
-// for.
+// exportRows is the number of exported orders: SECKILL_TEST_EXPORT_ROWS, or a number that suits a
+// CI run.
 func exportRows(t *testing.T) int {
 	text := os.Getenv("SECKILL_TEST_EXPORT_ROWS")
 	if text == "" {
@@ -29,15 +29,15 @@ func exportRows(t *testing.T) int {
 	return n
 }
 
-// exportMemory exports a sale of few orders and one of ten times as many. Each row must arrive, and
-// the API process must not grow with the number of rows.
+// exportMemory exports a small sale, and one with ten times as many orders. Each row must arrive.
+// The memory of the API process must not grow with the number of rows.
 func exportMemory(t *testing.T, r *installation.Installation) {
 	rows := exportRows(t)
 	few, many := r.PutUp(t, 1, 1), r.PutUp(t, 1, 1)
 	fillOrders(t, r, few, rows/10)
 	fillOrders(t, r, many, rows)
-	// The first exports set up connections, and as many rows as the large one has bring the heap to
-	// the size at which Go collects it.
+	// The first exports set up connections. They export as many rows as the large export, which
+	// brings the heap to the size at which Go collects it.
 	for range 10 {
 		export(t, r, few)
 	}
@@ -51,16 +51,16 @@ func exportMemory(t *testing.T, r *installation.Installation) {
 	require.Less(t, large.peak-small.peak, 8<<10, "KiB more for ten times the rows")
 }
 
-// exported is one export as its reader saw it.
+// exported has the measurements of one export.
 type exported struct {
 	rows, bytes int
 	took        time.Duration
-	peak        int // of the API's resident memory meanwhile, in KiB
+	peak        int // peak resident memory of the API, in KiB
 }
 
 func export(t *testing.T, r *installation.Installation, goods string) exported {
 	proc := fmt.Sprintf("/proc/%d/", r.APIs[0].Pid())
-	// proc(5): 5 sets the peak back to what is used now
+	// proc(5): writing 5 resets the peak to the current memory.
 	require.NoError(t, os.WriteFile(proc+"clear_refs", []byte("5"), 0))
 	token := must.Get(r.Tokens.Sign(seckill.Actor{
 		ID:   installation.MerchantID,
@@ -73,7 +73,7 @@ func export(t *testing.T, r *installation.Installation, goods string) exported {
 	res := must.Get(http.DefaultClient.Do(req))(t)
 	defer res.Body.Close()
 	require.Equal(t, http.StatusOK, res.StatusCode)
-	e := exported{rows: -1} // the head
+	e := exported{rows: -1} // the header line is no order
 	last := "~"
 	for scanner := bufio.NewScanner(res.Body); scanner.Scan(); e.rows++ {
 		sn, _, _ := strings.Cut(scanner.Text(), ",")
@@ -96,8 +96,8 @@ func peakRSS(t *testing.T, proc string) int {
 	return n
 }
 
-// fillOrders writes cancelled orders of a goods straight into MySQL: they hold no units, so the
-// sale's books stay right.
+// fillOrders inserts cancelled orders of a goods into MySQL. They hold no units, so the sale's
+// ledger stays balanced.
 func fillOrders(t *testing.T, r *installation.Installation, goods string, n int) {
 	db := must.Get(sql.Open("mysql", r.DSN))(t)
 	defer db.Close()

@@ -15,7 +15,8 @@ import (
 	"flashsale.dev/seckill/internal/testing/must"
 )
 
-// One installation and one rush serve both checks.
+// TestMetrics_DocumentedAndDashboardQueriesHaveData runs one rush on one installation for both
+// checks.
 func TestMetrics_DocumentedAndDashboardQueriesHaveData(t *testing.T) {
 	r := installation.Start(t, suite, installation.Options{APIs: 2, Consumers: 1})
 	prometheus := r.Prometheus(t)

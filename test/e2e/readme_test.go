@@ -19,7 +19,7 @@ import (
 // curlBlock is the shell block below README.md's heading "Buy something with curl".
 var curlBlock = regexp.MustCompile("(?s)\n## Buy something with curl\n.*?\n```sh\n(.*?)```\n")
 
-// shells are those that a reader pastes into, without their settings. CI installs both
+// shells are the shells that a reader uses, started without their settings. CI installs both
 // (scripts/services).
 func shells() [][]string {
 	all := [][]string{{"bash", "--norc"}}
@@ -30,8 +30,8 @@ func shells() [][]string {
 }
 
 // TestREADME_CurlBlockBuysOneUnit gives README.md's lines to interactive shells, with a standalone
-// of its own in place of the demo. A pasted line meets what scripts do not: history, comments and
-// globs.
+// of its own in place of the demo. An interactive shell treats history, comments and globs
+// differently from a script.
 func TestREADME_CurlBlockBuysOneUnit(t *testing.T) {
 	root := filepath.Join("..", "..")
 	text := must.Get(os.ReadFile(filepath.Join(root, "README.md")))(t)
@@ -51,7 +51,7 @@ func TestREADME_CurlBlockBuysOneUnit(t *testing.T) {
 			cmd := exec.CommandContext(t.Context(), program[0], append(program[1:], "-i")...)
 			cmd.Dir, cmd.Env = root, append(os.Environ(), "HISTFILE=",
 				"CGO_ENABLED=0", "GOFLAGS=-trimpath")
-			// it must not take the terminal of the test
+			// Setsid keeps the shell from taking the test's terminal.
 			cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 			cmd.Stdin = strings.NewReader(block + "\necho; echo \"order=$order\"\nexit\n")
 			var out, log bytes.Buffer

@@ -15,21 +15,21 @@ import (
 	"flashsale.dev/seckill/internal/testing/must"
 )
 
-// rushed is a rush that is over and drained.
+// rushed has the result of a rush that is finished and drained.
 type rushed struct {
 	report buyers.Report
 	ledger apiclient.Ledger
 	facts  installation.Facts
 }
 
-// rushOn lets buyers rush a new sale over all of the installation's APIs, and waits until
-// everything is written.
+// rushOn starts a rush for a new sale over all of the installation's APIs. It waits until all
+// orders are written.
 func rushOn(t *testing.T, r *installation.Installation, units, limit int64, p buyers.Plan) rushed {
 	return rushFor(t, r, r.PutUp(t, units, limit), p)
 }
 
-// rushFor is rushOn with a sale that is there. Buyers ask again where their connection breaks, as a
-// server that closes an idle one may have it: a POST is not sent twice by itself.
+// rushFor is rushOn for an existing sale. Buyers repeat a request whose connection breaks, for
+// example because the server closes an idle connection. The HTTP client does not repeat a POST.
 func rushFor(t *testing.T, r *installation.Installation, goods string, p buyers.Plan) rushed {
 	p.GoodsID, p.Token, p.Base, p.RetryErrors = goods, r.BuyerToken, "", true
 	p.WrapClient = func(c *http.Client) *http.Client { return apicheck.Client(t, c) }
@@ -43,7 +43,7 @@ func rushFor(t *testing.T, r *installation.Installation, goods string, p buyers.
 	return settled(t, r, goods, report)
 }
 
-// settled waits until everything of a rush is written, and checks that each 202 has its order.
+// settled waits until all orders of a rush are written, and checks that each 202 has its order.
 func settled(
 	t *testing.T, r *installation.Installation, goods string, report buyers.Report,
 ) rushed {
@@ -59,7 +59,7 @@ func settled(
 	return got
 }
 
-// exact checks that everything was sold and every place says the same.
+// exact checks that everything was sold and that all servers have the same numbers.
 func (r rushed) exact(t *testing.T, units, orders, buyers int64) {
 	require.Zero(t, r.report.Sum(func(result buyer.Result) int {
 		return result.Unavailable
@@ -67,7 +67,7 @@ func (r rushed) exact(t *testing.T, units, orders, buyers int64) {
 	r.gone(t, units, orders, buyers)
 }
 
-// gone is exact, where buyers may have been answered 503.
+// gone is exact for a rush in which buyers may have been answered 503.
 func (r rushed) gone(t *testing.T, units, orders, buyers int64) {
 	require.Zero(t, r.report.Sum(func(result buyer.Result) int {
 		return result.ServerErrors

@@ -14,7 +14,7 @@ import (
 	"flashsale.dev/seckill/internal/testing/must"
 )
 
-// The limiter of a sale here: a second's permits as its burst.
+// The limiter of these sales has a burst of one second's permits.
 const (
 	mostRate = 400.0 // permits a second
 	leases   = 10    // of the default rule of /randomPath
@@ -33,8 +33,8 @@ type crowd struct {
 	asked    int64 // Redis calls before it began
 }
 
-// bearable is a rate that makes a limiter bite for most of a rush: a quarter of the purchases that
-// these nodes take, and no more than mostRate.
+// bearable returns a rate at which the limiter denies requests for most of a rush. It is a quarter
+// of the purchases that these nodes take, and at most mostRate.
 func bearable(t *testing.T, r *installation.Installation) float64 {
 	const count = 600
 	p := buyers.Plan{
@@ -80,8 +80,8 @@ func begin(
 	return c
 }
 
-// exact checks that every unit was sold once, that each 202 has its order, and that every place
-// says the same.
+// exact checks that every unit was sold once, that each 202 has its order, and that all servers
+// have the same numbers.
 func (c *crowd) exact(t *testing.T, units int64) {
 	<-c.over
 	require.NoError(t, c.err)
@@ -90,7 +90,7 @@ func (c *crowd) exact(t *testing.T, units int64) {
 	require.EqualValues(t, 1, got.facts.MostHeld)
 }
 
-// polite checks that nobody met a 5xx but a 503 that says when to come again.
+// polite checks that 503 with Retry-After is the only 5xx answer.
 func (c *crowd) polite(t *testing.T) {
 	seen := c.balancer.seen()
 	for status, n := range seen.reasons {
@@ -100,8 +100,8 @@ func (c *crowd) polite(t *testing.T) {
 	require.Zero(t, seen.unsaid, "503 without Retry-After")
 }
 
-// bounded checks the limiter over all nodes that ever were: it had to turn buyers away, and what
-// Redis did not decide in time is counted apart.
+// bounded checks the limiter over all nodes that ever ran. It must have denied requests. Requests
+// that Redis did not decide in time are counted separately.
 func (c *crowd) bounded(t *testing.T, undecided float64) {
 	seen, allowance := c.balancer.seen(), c.rate+float64(len(c.APIs)*leases)+undecided
 	t.Logf("%d requests in %s at %.0f/s: %d paths, at most %.0f beyond rate × T (allowed %.0f, %.0f undecided), %d answers of 429, answers %v, %d broken",
@@ -109,22 +109,22 @@ func (c *crowd) bounded(t *testing.T, undecided float64) {
 		seen.most(c.rate), allowance, undecided, seen.limited, seen.reasons, seen.broken)
 	require.LessOrEqual(t, seen.most(c.rate), allowance, "permits beyond rate × T, of %d nodes",
 		len(c.APIs))
-	require.Positive(t, seen.limited, "the limiter had nobody to turn away")
+	require.Positive(t, seen.limited, "the limiter denied no request")
 }
 
-// until waits for the moment at which so many paths have been given.
+// until waits until the given number of paths is granted.
 func (c *crowd) until(t *testing.T, paths int64) {
 	require.Eventually(t, func() bool {
 		return int64(len(c.balancer.seen().paths)) >= paths
 	}, time.Minute, 5*time.Millisecond)
 }
 
-// TestScaling_NodesJoinAndLeaveDuringRush: 2, 4 and 3 APIs, 1, 3 and 2 consumers; of each kind one
-// is killed and one is asked to end.
+// TestScaling_NodesJoinAndLeaveDuringRush runs 2, 4 and 3 APIs with 1, 3 and 2 consumers during one
+// rush. It kills one process of each kind and stops another.
 func TestScaling_NodesJoinAndLeaveDuringRush(t *testing.T) {
 	r := installation.Start(t, suite, installation.Options{APIs: 2, Consumers: 1, Hosts: true})
 	rate := bearable(t, r)
-	units := int64(11 * rate) // ten seconds for those who come in eight
+	units := int64(11 * rate) // sells for ten seconds; the buyers arrive within eight
 	c := begin(t, r, units, rate,
 		buyers.Plan{Buyers: int(units) * 5 / 4, Concurrency: 1500, Spread: 8 * time.Second})
 	c.until(t, units/10)
@@ -146,7 +146,7 @@ func TestScaling_NodesJoinAndLeaveDuringRush(t *testing.T) {
 	require.NoError(t, r.APIs[1].Stop(), r.APIs[1].Log())
 	c.balancer.remove(r.APIs[1].Addr)
 
-	require.True(t, c.busy(), "the rush ended before the nodes did")
+	require.True(t, c.busy(), "the rush ended before the last node was stopped")
 	c.exact(t, units)
 	c.polite(t)
 	for _, i := range []int{0, 2, 3} {
@@ -156,7 +156,7 @@ func TestScaling_NodesJoinAndLeaveDuringRush(t *testing.T) {
 	c.bounded(t, undecided)
 }
 
-// busy reports whether the rush goes on.
+// busy reports whether the rush is still running.
 func (c *crowd) busy() bool {
 	select {
 	case <-c.over:

@@ -18,8 +18,8 @@ import (
 	"flashsale.dev/seckill/internal/testing/must"
 )
 
-// ctl runs seckillctl against an installation, reads what it prints into data (where it ends well),
-// and gives its exit code.
+// ctl runs seckillctl against an installation and returns its exit code. If the command succeeds,
+// ctl decodes its output into data.
 func ctl(t *testing.T, r *installation.Installation, data any, args ...string) int {
 	out, err := installation.Try(t, "seckillctl", []string{
 		"SECKILL_MYSQL_DSN=" + r.DSN, "SECKILL_REDIS_ADDRS=" + r.Redis.Addr(), "SECKILL_AMQP_URL=" +
@@ -64,10 +64,10 @@ func ctlRebuildsSale(t *testing.T, r *installation.Installation) {
 		time.Minute).Err())
 	require.Equal(t, 5, ctl(t, r, nil, "rebuild", goods, "-yes"))
 	require.NoError(t, client.HIncrBy(t.Context(), "sk:{"+goods+"}", "avail", -3).Err())
-	require.Equal(t, 4, ctl(t, r, nil, "ledger", goods), "three units are nowhere")
+	require.Equal(t, 4, ctl(t, r, nil, "ledger", goods), "the ledger lacks three units")
 	require.NoError(t, client.Del(t.Context(), "sk:{"+goods+"}:rebuild").Err())
 	require.Equal(t, 0, ctl(t, r, &built, "rebuild", goods, "-yes"))
-	require.Equal(t, 0, ctl(t, r, &l, "ledger", goods), "the rebuild finds them")
+	require.Equal(t, 0, ctl(t, r, &l, "ledger", goods), "the rebuild restores three units")
 }
 
 func ctlSetsLimiter(t *testing.T, r *installation.Installation) {

@@ -27,7 +27,7 @@ func TestDemo_SellsExactlyItsUnits(t *testing.T) {
 		"total 500 = available 0 + pending 0 + sold 500; database: stock 0, active 500; balanced: true")
 }
 
-// standalone is one running, its merchant and what signs its buyers' tokens.
+// standalone is a running process, its merchant, and the signer of its buyers' tokens.
 type standalone struct {
 	*installation.Program
 	data   string
@@ -52,9 +52,9 @@ func (s standalone) buyerToken(id int64) (string, error) {
 	return s.tokens.Sign(seckill.Actor{ID: id, Role: seckill.Buyer}, time.Hour)
 }
 
-// TestStandalone_OrdersSurviveKillDuringRush kills standalone with -9 while it sells, starts it
-// again on the same directory and lets the rush go on: whoever was answered 202 has an order, and
-// exactly the stock is sold.
+// TestStandalone_OrdersSurviveKillDuringRush kills standalone with SIGKILL while it sells, and
+// restarts it on the same directory. The rush then continues. Every buyer that was answered 202 has
+// an order, and exactly the stock is sold.
 func TestStandalone_OrdersSurviveKillDuringRush(t *testing.T) {
 	const units = 300
 	s := startStandalone(t, t.TempDir())
@@ -66,7 +66,7 @@ func TestStandalone_OrdersSurviveKillDuringRush(t *testing.T) {
 
 	killed := make(chan struct{})
 	done := 0
-	// buyers lose their connection: that is the point
+	// The buyers lose their connections because of the kill.
 	first, _ := buyers.Run(t.Context(), buyers.Plan{
 		Base: "http://" + s.Addr, GoodsID: goods, Buyers: 400, Concurrency: 20, Token: s.buyerToken,
 		FirstID: 1,
@@ -85,7 +85,7 @@ func TestStandalone_OrdersSurviveKillDuringRush(t *testing.T) {
 		}
 	}
 	require.Positive(t, promised)
-	require.Less(t, promised, units, "nothing was left to sell when it was killed")
+	require.Less(t, promised, units, "the sale was sold out before the kill")
 
 	s.Start(t)
 	for _, result := range first.Results {
@@ -113,6 +113,7 @@ func TestStandalone_OrdersSurviveKillDuringRush(t *testing.T) {
 	require.Greater(t, l.Epoch, int64(1))
 }
 
+// TestStandalone_SecondProcessIsRefused starts a second process on the directory of a running one.
 func TestStandalone_SecondProcessIsRefused(t *testing.T) {
 	s := startStandalone(t, t.TempDir())
 	out, err := installation.Try(t, "standalone", nil, "-addr", "127.0.0.1:0", "-data", s.data)
@@ -131,6 +132,7 @@ func TestPrograms_PrintUsage(t *testing.T) {
 	}
 }
 
+// TestStandalone_SIGTERMEndsIt requires standalone to exit without an error on SIGTERM.
 func TestStandalone_SIGTERMEndsIt(t *testing.T) {
 	s := startStandalone(t, t.TempDir())
 	require.NoError(t, s.Stop(), "%s", s.Log())

@@ -57,7 +57,7 @@ func tracePurchase(t *testing.T, r *installation.Installation, c *collector.Coll
 	}, time.Minute, 50*time.Millisecond, "the log does not name the trace")
 }
 
-// traceRush checks that a step of a batch is part of one buyer's trace and linked with the others'.
+// traceRush checks that a step of a batch is part of one buyer's trace and linked to the others.
 func traceRush(t *testing.T, r *installation.Installation, c *collector.Collector) {
 	sellOut(t, r)
 	purchases := func() int { return len(c.Named("POST /:randomPath/decrStock")) }
@@ -81,8 +81,8 @@ func traceRush(t *testing.T, r *installation.Installation, c *collector.Collecto
 	}, time.Minute, 100*time.Millisecond, "no batch is linked with more than one message")
 }
 
-// connected waits until the API is connected to RabbitMQ. A node serves buyers without it after a
-// while.
+// connected waits until the API is connected to RabbitMQ, because a node also serves buyers without
+// it.
 func connected(t *testing.T, r *installation.Installation) {
 	require.Eventually(t, func() bool {
 		return strings.Contains(scrape(t, r.APIs[0]), "seckill_publisher_up 1")

@@ -15,8 +15,8 @@ import (
 	"flashsale.dev/seckill/internal/testing/must"
 )
 
-// TestEdge_BeforeTheRealAPI puts an nginx, as it is deployed but for addresses, before two real
-// APIs on real servers.
+// TestEdge_BeforeTheRealAPI runs an nginx in front of two real APIs on real servers. Only addresses
+// differ from the deployed files.
 func TestEdge_BeforeTheRealAPI(t *testing.T) {
 	r := installation.Start(t, suite,
 		installation.Options{APIs: 2, Env: []string{"SECKILL_TRUSTED_PROXIES=127.0.0.1"}})
@@ -28,8 +28,8 @@ func TestEdge_BeforeTheRealAPI(t *testing.T) {
 	t.Run("a rush", func(t *testing.T) { rushThrough(t, r, e) })
 }
 
-// before is the deployed site before an installation; everybody comes from an exempt address unless
-// a test says otherwise.
+// before returns the deployed files for an installation. All requests come from an exempt address
+// unless a test sets another one.
 func before(t *testing.T, r *installation.Installation) site {
 	return site{
 		"upstream.conf": "upstream api { server " + r.APIs[0].Addr + "; server " + r.APIs[1].Addr +
@@ -43,7 +43,7 @@ func before(t *testing.T, r *installation.Installation) site {
 	}
 }
 
-// sale puts up a sale of so many units at a rate.
+// sale creates a sale of so many units with a rate.
 func sale(
 	t *testing.T, r *installation.Installation, units int64, starts time.Time, rate *apiclient.Rate,
 ) string {
@@ -54,7 +54,8 @@ func sale(
 	return goods
 }
 
-// nineAtMost is nine at once and one more each 400 s: none, while a test runs.
+// nineAtMost allows nine requests at once. The next permit comes after 400 s, which is longer than
+// a test.
 var nineAtMost = &apiclient.Rate{PermitsPerSecond: 0.0025, MaxBurstSeconds: 3600}
 
 func oneBucket(t *testing.T, r *installation.Installation, e *edge) {
@@ -80,7 +81,7 @@ func oneBucket(t *testing.T, r *installation.Installation, e *edge) {
 	limited(t, a)
 	require.Equal(t, `"randomPath";q=9;w=3600`, a.Header.Get("RateLimit-Policy"),
 		"the sale's own rate")
-	// The no is the edge's: it is said with no API to ask.
+	// The edge itself denies this request, because no API can answer.
 	for _, p := range r.APIs {
 		require.NoError(t, p.Pause())
 	}
@@ -129,20 +130,20 @@ func soldOutAndBack(t *testing.T, r *installation.Installation, e *edge) {
 	require.Equal(t, "NOT_FOUND", e.path("1", buyerHeaders(t, 1)...).Reason)
 }
 
-// Nobody gets a path before Redis' clock says so, and nobody is kept waiting by the edge once it
-// does.
+// notStarted checks that no buyer gets a path before Redis' clock reaches the start. The edge must
+// deny no buyer after that.
 func notStarted(t *testing.T, r *installation.Installation, e *edge) {
 	goods := sale(t, r, 10, time.Now().Add(1500*time.Millisecond), nil)
 	require.Equal(t, "NOT_STARTED", e.path(goods, buyerHeaders(t, 1)...).Reason)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	for e.path(goods, buyerHeaders(t, 1)...).Reason == "NOT_STARTED" && ctx.Err() == nil {
-		time.Sleep(60 * time.Millisecond) // a person who taps; more would be too many
+		time.Sleep(60 * time.Millisecond) // as fast as a person; a faster buyer would be denied
 	}
 	require.Equal(t, "OK", e.path(goods, buyerHeaders(t, 2)...).Reason)
 }
 
-// rushThrough sells everything through the edge, as e2e does without one.
+// rushThrough sells everything through the edge, as package e2e does without one.
 func rushThrough(t *testing.T, r *installation.Installation, e *edge) {
 	goods := r.PutUp(t, 300, 1)
 	report := must.Get(buyers.Run(t.Context(), buyers.Plan{
@@ -156,8 +157,8 @@ func rushThrough(t *testing.T, r *installation.Installation, e *edge) {
 	require.Equal(t, []int64{300, 0, 0, 300}, []int64{l.Total, l.Available, l.Pending, l.Sold})
 	require.NotContains(t, e.nginx.Log(), `"status":5`)
 	for line := range strings.Lines(e.nginx.Log()) {
-		// Redis may miss the edge's 50 ms on a busy machine; the API decides then. Nothing else
-		// fails.
+		// On a busy machine Redis may exceed the edge's 50 ms, and the API decides then. The log
+		// has no other error.
 		if !strings.Contains(line, "edge: redis: ") {
 			require.NotContains(t, strings.ToLower(line), "lua")
 		}

@@ -13,7 +13,7 @@ import (
 	"flashsale.dev/seckill/internal/testing/must"
 )
 
-// composed is what the tests read of docker-compose.yml.
+// composed has the fields of docker-compose.yml that the tests read.
 type composed struct {
 	Services map[string]struct {
 		Image, Restart string
@@ -36,14 +36,16 @@ type composed struct {
 func compose(t *testing.T) composed {
 	text := must.Get(os.ReadFile("../../docker-compose.yml"))(t)
 	var c composed
-	// a merged one, overridden
+	// A key of a merged map may be overridden.
 	require.NoError(t, yaml.UnmarshalWithOptions(text, &c, yaml.AllowDuplicateMapKey()))
 	return c
 }
 
+// TestCompose_EveryServiceIsKeptInBounds checks each service: its pinned image, limits, health
+// check, published ports, and secrets from .env.
 func TestCompose_EveryServiceIsKeptInBounds(t *testing.T) {
 	c := compose(t)
-	jobs := []string{"migrate", "loadtest"} // they end, and how they ended is what is waited for
+	jobs := []string{"migrate", "loadtest"} // these end, and Compose waits for their exit code
 	for name, s := range c.Services {
 		require.Regexp(t, `^[a-z/-]+:(v?[0-9][0-9a-z.-]*|local)$`, s.Image, "%s: pinned", name)
 		require.NotEmpty(t, s.Restart, name)
@@ -71,7 +73,8 @@ func TestCompose_EveryServiceIsKeptInBounds(t *testing.T) {
 		[]int{c.Services["api"].Deploy.Replicas, c.Services["order-consumer"].Deploy.Replicas})
 }
 
-// What is not published leads nowhere: the edge, say, cannot be used to reach MySQL.
+// TestCompose_NetworksLeadNowhereElse requires every network but "outside" to be internal. The
+// edge, for example, cannot reach MySQL.
 func TestCompose_NetworksLeadNowhereElse(t *testing.T) {
 	c := compose(t)
 	for name, n := range c.Networks {
@@ -81,7 +84,7 @@ func TestCompose_NetworksLeadNowhereElse(t *testing.T) {
 	require.Equal(t, []any{"load"}, c.Services["loadtest"].Networks)
 }
 
-// TestCompose_NetworkOfTheLoadTestIsExempt holds site/exempt.conf against the compose file.
+// TestCompose_NetworkOfTheLoadTestIsExempt compares site/exempt.conf with the compose file.
 func TestCompose_NetworkOfTheLoadTestIsExempt(t *testing.T) {
 	exempt := must.Get(os.ReadFile(deployed + "/site/exempt.conf"))(t)
 	network := compose(t).Networks["load"].Ipam.Config[0].Subnet
@@ -90,6 +93,7 @@ func TestCompose_NetworkOfTheLoadTestIsExempt(t *testing.T) {
 	require.Contains(t, string(exempt), network+" 1;")
 }
 
+// TestCompose_APIsBelieveTheEdgeOnly checks that the edge is the only trusted proxy of the APIs.
 func TestCompose_APIsBelieveTheEdgeOnly(t *testing.T) {
 	text := must.Get(os.ReadFile("../../docker-compose.yml"))(t)
 	edge := regexp.MustCompile(`ipv4_address: ([0-9.]+)`).FindSubmatch(text)

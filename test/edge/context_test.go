@@ -13,8 +13,8 @@ import (
 	"flashsale.dev/seckill/internal/testing/must"
 )
 
-// TestImage_IsBuiltFromAllItNeeds holds .dockerignore against the files that the programs are built
-// from: one that is kept out is missed only where an image is built.
+// TestImage_IsBuiltFromAllItNeeds compares .dockerignore with the files that the programs are built
+// from. Otherwise only an image build would find that a file is excluded.
 func TestImage_IsBuiltFromAllItNeeds(t *testing.T) {
 	root := must.Get(filepath.Abs("../.."))(t)
 	ignored := must.Get(os.ReadFile(filepath.Join(root, ".dockerignore")))(t)
@@ -34,8 +34,8 @@ func TestImage_IsBuiltFromAllItNeeds(t *testing.T) {
 	require.True(t, keptOut(strings.Split(string(ignored), "\n"), ".env"))
 }
 
-// keptOut goes by .dockerignore's rules: the last line that matches a file, or a folder that it
-// lies in, decides.
+// keptOut applies .dockerignore's rules: the last line that matches a file, or one of its folders,
+// decides.
 func keptOut(lines []string, file string) bool {
 	out := false
 	for _, line := range lines {

@@ -27,7 +27,7 @@ type edge struct {
 	base  string
 }
 
-// answer is the contract's one shape, with what stands around it.
+// answer has the contract's one shape, the status and the headers.
 type answer struct {
 	Status    int
 	Header    http.Header
@@ -39,7 +39,7 @@ type answer struct {
 	body      string
 }
 
-// ask makes a request; header fields come in pairs.
+// ask makes a request. The header fields come in pairs.
 func (e *edge) ask(method, path string, header ...string) answer {
 	req := must.Get(http.NewRequestWithContext(e.t.Context(), method, e.base+path,
 		http.NoBody))(e.t)
@@ -55,14 +55,14 @@ func (e *edge) path(goods string, header ...string) answer {
 	return e.ask(http.MethodPost, "/randomPath?goodsId="+goods, header...)
 }
 
-// becomes waits until a request for a random path is answered with a reason.
+// becomes waits until a request for a random path is answered with the given reason.
 func (e *edge) becomes(reason, goods string, header ...string) {
 	require.Eventually(e.t, func() bool {
 		return e.path(goods, header...).Reason == reason
 	}, patience, tick, reason)
 }
 
-// crowd makes so many requests at once and counts the answers by reason.
+// crowd makes n requests at once and counts the answers by reason.
 func (e *edge) crowd(n int, ask func(i int) answer) map[string]int {
 	var wait sync.WaitGroup
 	answers := make([]answer, n)
@@ -81,7 +81,7 @@ func countAnswers(answers ...answer) map[string]int {
 	return counts
 }
 
-// limited checks that an answer is the contract's RATE_LIMITED, whole.
+// limited checks that an answer is a complete RATE_LIMITED of the contract.
 func limited(t *testing.T, a answer) {
 	require.Equal(t, http.StatusTooManyRequests, a.Status, a.body)
 	require.Equal(t, "RATE_LIMITED", a.Reason)
@@ -92,7 +92,7 @@ func limited(t *testing.T, a answer) {
 	shaped(t, a)
 }
 
-// shaped checks what every answer has.
+// shaped checks the parts that every answer has.
 func shaped(t *testing.T, a answer) {
 	require.NotEmpty(t, a.Message, a.body)
 	require.True(t, strings.HasPrefix(string(a.Data), "{"), a.body)
@@ -103,7 +103,7 @@ func shaped(t *testing.T, a answer) {
 	require.Equal(t, "no-store", a.Header.Get("Cache-Control"))
 }
 
-// api stands in for the API: it counts what reaches it and answers what the test sets.
+// api is a stub of the API. It counts the requests that reach it, and the test sets its answers.
 type api struct {
 	*httptest.Server
 	heard atomic.Int64

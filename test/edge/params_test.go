@@ -19,7 +19,7 @@ import (
 	"flashsale.dev/seckill/internal/testing/must"
 )
 
-// heardOf takes the place of a Redis and keeps what it would have been asked.
+// heardOf replaces a Redis and keeps the arguments of the last command.
 type heardOf struct{ args []any }
 
 func (h *heardOf) DialHook(next redis.DialHook) redis.DialHook { return next }
@@ -36,7 +36,7 @@ func (h *heardOf) ProcessHook(redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-// inGo is what the API would send to the script for a limit: kind, cost, scale, free, cap, most.
+// inGo returns the API's arguments to the script for a limit: kind, cost, scale, free, cap, most.
 func inGo(t *testing.T, l ratelimit.Limit) string {
 	params := must.Get(l.Params())(t)
 	client := redis.NewClient(&redis.Options{})
@@ -50,7 +50,7 @@ func inGo(t *testing.T, l ratelimit.Limit) string {
 	return fmt.Sprint(a[2], " ", a[6], " ", a[7], " ", a[8], " ", a[9], " ", a[10])
 }
 
-// TestEdgeParams_EqualTheAPIs holds edge/params.lua against internal/ratelimit, number for number.
+// TestEdgeParams_EqualTheAPIs compares edge/params.lua with internal/ratelimit, number by number.
 func TestEdgeParams_EqualTheAPIs(t *testing.T) {
 	s := open(newAPI(t).addr()).with("exempt.conf", "geo $edge_exempt { default 0; }\n")
 	e := start(t, withParams(s))
@@ -91,7 +91,7 @@ func TestEdgeParams_EqualTheAPIs(t *testing.T) {
 	}
 }
 
-// withParams adds a place that says what the edge makes of a limit.
+// withParams adds a location that returns the edge's parameters of a limit.
 func withParams(s site) site {
 	return s.with("limits_other.conf", noLimits).with("listen_more", `
 	location = /test/params {

@@ -10,6 +10,8 @@ import (
 	"flashsale.dev/seckill/internal/testing/must"
 )
 
+// TestRandomPath_WithoutGoodsIsRefusedAtOnce checks that the edge itself refuses a malformed goods
+// id.
 func TestRandomPath_WithoutGoodsIsRefusedAtOnce(t *testing.T) {
 	api := newAPI(t)
 	e := start(t, open(api.addr()))
@@ -31,6 +33,8 @@ func TestRandomPath_WithoutGoodsIsRefusedAtOnce(t *testing.T) {
 	require.Equal(t, "OK", e.path("9223372036854775807").Reason)
 }
 
+// TestEdge_RefusalsOfNginxHaveTheShapeToo checks that errors of nginx itself have the contract's
+// shape.
 func TestEdge_RefusalsOfNginxHaveTheShapeToo(t *testing.T) {
 	api := newAPI(t)
 	e := start(t, open(api.addr()))
@@ -54,6 +58,8 @@ func TestEdge_RefusalsOfNginxHaveTheShapeToo(t *testing.T) {
 	shaped(t, a)
 }
 
+// TestRequestID_OfTheClientIsKeptWhereItIsPlain checks that the edge replaces a client's request id
+// that is malformed.
 func TestRequestID_OfTheClientIsKeptWhereItIsPlain(t *testing.T) {
 	api := newAPI(t)
 	e := start(t, open(api.addr()))
@@ -69,7 +75,7 @@ func TestRequestID_OfTheClientIsKeptWhereItIsPlain(t *testing.T) {
 	}
 }
 
-// What the API says goes through as it is: its refusals are its own.
+// TestEdge_LeavesTheAPIsAnswersAlone checks that the API's errors pass through the edge unchanged.
 func TestEdge_LeavesTheAPIsAnswersAlone(t *testing.T) {
 	api := newAPI(t)
 	e := start(t, open(api.addr()))
@@ -86,7 +92,8 @@ func TestEdge_LeavesTheAPIsAnswersAlone(t *testing.T) {
 	}
 }
 
-// Nothing that would let a stranger in is written down.
+// TestLog_KeepsNoSecrets checks that the log contains neither the random path nor the token of a
+// purchase.
 func TestLog_KeepsNoSecrets(t *testing.T) {
 	e := start(t, open(newAPI(t).addr()))
 	path := strings.Repeat("0a", 16)

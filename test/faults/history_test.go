@@ -13,8 +13,8 @@ import (
 	"flashsale.dev/seckill/test/faults/check"
 )
 
-// awaitEmptyQueues counts the messages in the queues, again while there are any: the broker's
-// numbers are up to five seconds old.
+// awaitEmptyQueues counts the messages in the queues, and repeats that while there are any. The
+// broker's numbers are up to five seconds old.
 func (r *run) awaitEmptyQueues(t *testing.T) (queued, dead int) {
 	t.Helper()
 	for began := time.Now(); time.Since(began) < 15*time.Second; time.Sleep(200 * time.Millisecond) {
@@ -90,7 +90,7 @@ func (r *run) status(t *testing.T, buyer int64, sn string) string {
 	return order.Status
 }
 
-// recorded is what the checker reads of one buyer's answers.
+// recorded converts one buyer's answers for the checker.
 func recorded(b buyer.Result) check.Buyer {
 	c := check.Buyer{
 		ID: b.BuyerID, Paths: b.Paths, ServerErrors: b.ServerErrors,

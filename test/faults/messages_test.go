@@ -44,9 +44,9 @@ const defaultShards = 4
 // The buyers of messages that faults publish.
 const lateBuyer, poisonBuyer = 1 << 40, 1<<40 + 2
 
-// publishLateOrders publishes an order of the first epoch when the second has begun and its gate
-// is open, and another while Redis is dead again. The rebuild that follows waits for the queue,
-// which the late order must not block.
+// publishLateOrders publishes an order of the first epoch when the second has begun and its gate is
+// open. It publishes another while Redis is dead again. The late order must not block the queue,
+// for which the next rebuild waits.
 func publishLateOrders(t *testing.T, r *run) {
 	r.untilSold(r.random(0.1, 0.3))
 	killRedis(t, r)
@@ -89,8 +89,8 @@ func (r *run) message(t *testing.T, goods int64, l reservation.OrderLine) []byte
 	return order.EncodeOrders(goods, order.JoinEntries([][]byte{entry}))
 }
 
-// awaitLostOrder asks for an order of epoch 1 that no server has until the answer is that it
-// failed. It returns the order's message: that answer must stay true when the message arrives.
+// awaitLostOrder queries an order of epoch 1 that no server has, until the answer is that it
+// failed. It returns the order's message. That answer must stay true when the message arrives.
 func (r *run) awaitLostOrder(t *testing.T, buyer int64) []byte {
 	t.Helper()
 	asked := time.Now()

@@ -79,9 +79,9 @@ func pausePrimary(t *testing.T, r *run) {
 	requireSecondary(t, r)
 }
 
-// killFullPrimary kills a primary that waits for disk space, as an operator would who cannot make
-// room at once: the group elects no other while it waits. The others may have what it was
-// committing. A full disk may also end the primary before that.
+// killFullPrimary kills a primary that waits for disk space. The group elects no other while it
+// waits, so an operator kills it if freeing space takes long. The others may have the transaction
+// that it was committing. A full disk may also end the primary before that.
 func killFullPrimary(t *testing.T, r *run) {
 	r.untilSold(r.random(0.1, 0.3))
 	r.Disk.Fill(t)
@@ -126,7 +126,7 @@ func cutPrimaryOff(t *testing.T, r *run) {
 	}
 }
 
-// requireNewWitness wants a member to have the new primary's row and not the old one's.
+// requireNewWitness requires a member to have only the new primary's row.
 func (r *run) requireNewWitness(t *testing.T, m *servers.SQLServer) {
 	t.Helper()
 	var rows, news int

@@ -12,8 +12,7 @@ import (
 	"flashsale.dev/seckill/test/faults/check"
 )
 
-// clusterFaults are those that only a Redis Cluster has: the other masters promote a replica, and
-// slots move.
+// clusterFaults need a Redis Cluster: the other masters promote a replica, and slots move.
 func clusterFaults() []fault {
 	cluster := func(busWires bool, env ...string) installation.Options {
 		return installation.Options{
@@ -55,8 +54,8 @@ func killMaster(t *testing.T, r *run) {
 	require.NotSame(t, dead, r.master(t), "a dead server is master")
 }
 
-// restartNodes starts the dead nodes again, as replicas. Until then no promise that waits for a
-// replica is possible.
+// restartNodes starts the dead nodes again, as replicas. A promise that waits for a replica is
+// possible only after that.
 func restartNodes(t *testing.T, r *run) {
 	for _, node := range r.Cluster.Nodes {
 		if !node.Running() {
@@ -106,9 +105,8 @@ func (r *run) moveSlot(t *testing.T, to *servers.RedisServer, pauses bool) {
 	require.NoError(t, move.Finish(t.Context()))
 }
 
-// cutMasterOff cuts the sale's master off from the other nodes for longer than the node timeout,
-// while the programs still reach every node. Its replica never gets what it takes until it
-// notices.
+// cutMasterOff cuts the sale's master off from the other nodes for longer than the node timeout.
+// The programs still reach every node. The master takes reservations that its replica never gets.
 func cutMasterOff(t *testing.T, r *run) {
 	r.untilSold(r.random(0.1, 0.5))
 	old, promised := r.master(t), r.promised.Load()

@@ -1,6 +1,6 @@
 // Package k8s checks the manifests of deploy/k8s against Kubernetes' own types and builds them as
-// kustomize would. It is a module of its own: what it needs is heavy, and no program of ours needs
-// any of it (docs/explanation/adr/0046).
+// kustomize would. It is a module of its own, because its dependencies are large. No program of
+// this project needs them (docs/explanation/adr/0046).
 package k8s
 
 import (
@@ -47,8 +47,7 @@ func typed(apiVersion, kind string) metav1.Object {
 	return nil
 }
 
-// build is `kustomize build`, each object decoded strictly: an unknown field, or one that is there
-// twice, fails.
+// build is `kustomize build`. It decodes each object strictly: an unknown or repeated field fails.
 func build(t *testing.T, dir string) []metav1.Object {
 	t.Helper()
 	built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(),
@@ -82,6 +81,8 @@ const (
 	example = "../../deploy/k8s/overlays/example"
 )
 
+// TestManifestsAreWhatKubernetesTakes decodes each manifest into Kubernetes' own type, and checks
+// its namespace.
 func TestManifestsAreWhatKubernetesTakes(t *testing.T) {
 	for _, dir := range []string{base, example} {
 		for _, o := range build(t, dir) {
@@ -92,7 +93,7 @@ func TestManifestsAreWhatKubernetesTakes(t *testing.T) {
 	}
 }
 
-// pods are the templates of all pods, by their object's name.
+// pods returns the templates of all pods, by their object's name.
 func pods(all []metav1.Object) map[string]corev1.PodTemplateSpec {
 	found := map[string]corev1.PodTemplateSpec{}
 	for _, d := range of[*appsv1.Deployment](all) {
@@ -104,6 +105,8 @@ func pods(all []metav1.Object) map[string]corev1.PodTemplateSpec {
 	return found
 }
 
+// TestPodsMayDoNothingTheyNeedNot checks that pods run without root and capabilities, on a
+// read-only file system, with limited memory.
 func TestPodsMayDoNothingTheyNeedNot(t *testing.T) {
 	all := pods(build(t, example))
 	require.Len(t, all, 3)
@@ -123,6 +126,7 @@ func TestPodsMayDoNothingTheyNeedNot(t *testing.T) {
 	}
 }
 
+// TestProbesAskPortsThatThereAre checks that each probe uses a port that its container declares.
 func TestProbesAskPortsThatThereAre(t *testing.T) {
 	for _, d := range of[*appsv1.Deployment](build(t, base)) {
 		c := d.Spec.Template.Spec.Containers[0]
@@ -135,7 +139,8 @@ func TestProbesAskPortsThatThereAre(t *testing.T) {
 	}
 }
 
-// Budgets, scalers, services and policies name things that there are.
+// TestNothingPointsNowhere checks that each budget, autoscaler, service and policy refers to an
+// existing workload.
 func TestNothingPointsNowhere(t *testing.T) {
 	all := build(t, base)
 	templates := pods(all)
@@ -166,7 +171,8 @@ func TestNothingPointsNowhere(t *testing.T) {
 	}
 }
 
-// The consumers scale by processor and by the backlog's age, and never beyond the shards.
+// TestConsumersScaleByTheBacklog checks that the consumers scale by processor use and by the
+// backlog's age. Their number is at most the number of shards.
 func TestConsumersScaleByTheBacklog(t *testing.T) {
 	all := build(t, base)
 	var shards string

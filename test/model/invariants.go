@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// checkInvariants checks what holds after every step.
+// checkInvariants checks the guarantees that hold after every step.
 func (w *world) checkInvariants() {
 	active := make([]int, w.nGoods)
 	holds := map[[2]int]int{}
@@ -51,10 +51,10 @@ func (w *world) ledger(goods int) {
 	}
 }
 
-// drained reports whether nothing is under way.
+// drained reports whether all work has ended.
 func (w *world) drained() bool { return w.undrained() == "" }
 
-// undrained says what is still under way; "" once everything is drained.
+// undrained names the work that is still under way. It returns "" once everything is drained.
 func (w *world) undrained() string {
 	for _, c := range w.clients {
 		if !c.done {
@@ -88,7 +88,7 @@ func (w *world) undrained() string {
 	return ""
 }
 
-// checkDrained checks what holds once everything is drained.
+// checkDrained checks the guarantees that hold once everything is drained.
 func (w *world) checkDrained() {
 	paths := map[int]int{}
 	for _, r := range w.db.orders {
@@ -121,7 +121,7 @@ func (w *world) checkDrained() {
 	}
 }
 
-// checkPromise wants a promised order to be a row that has not failed, unless Redis failed over.
+// checkPromise requires a row that has not failed for a promised order, unless Redis failed over.
 func (w *world) checkPromise(f *orderRecord) {
 	r := w.db.find(f.goods, f.sn)
 	switch {

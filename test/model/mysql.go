@@ -32,7 +32,7 @@ type move struct {
 // goodsRow is the row of one sale; token is the newest fencing token.
 type goodsRow struct{ stock, total, version, epoch, token int }
 
-// snapshot is what a rebuild reads of MySQL when it begins an epoch.
+// snapshot has the data that a rebuild reads from MySQL when it begins an epoch.
 type snapshot struct {
 	epoch, stock, total int
 	active              []row
@@ -55,7 +55,7 @@ type mysql struct {
 type outcome struct {
 	created, existing []int
 	moves             []*move
-	adopt             []line // if not empty, nothing was written: Redis must adopt these first
+	adopt             []line // if not empty, the batch is not written: Redis must first adopt these
 	epoch             int
 }
 
@@ -189,8 +189,8 @@ func (m *mysql) insertTombstone(l line) {
 	m.bySn[[2]int{l.goods, l.sn}] = r
 }
 
-// resolveTombstone keeps a late order failed that was answered as lost, and releases the units that
-// an adoption reserved for it.
+// resolveTombstone leaves a late order failed that was answered as lost. It releases the units that
+// an adoption reserved for the order.
 func (m *mysql) resolveTombstone(l line) []*move {
 	m.find(l.goods, l.sn).tombstone = false
 	if m.w.omits(TombstoneReleases) {
@@ -235,7 +235,7 @@ func (m *mysql) nextToken(goods int) int {
 	return m.goods[goods].token
 }
 
-// beginEpoch is false where a newer token was issued.
+// beginEpoch begins an epoch. It returns false if a newer token was issued.
 func (m *mysql) beginEpoch(goods, token int) (snapshot, bool) {
 	g := &m.goods[goods]
 	if token != g.token && !m.w.omits(FencingToken) || token == 0 && g.epoch > 0 {

@@ -2,7 +2,7 @@ package model
 
 import "slices"
 
-// client is one buyer of one goods, who asks again until there is an answer.
+// client is one buyer of one goods. It repeats its request until it has an answer.
 type client struct {
 	buyer, goods, q int
 	path            int
@@ -255,7 +255,7 @@ func (w *world) applyReservations(s *server, k *keys, batch []*client, vs []deci
 	return id
 }
 
-// answer delivers a decision, and schedules what the client does next.
+// answer delivers a decision, and schedules the client's next step.
 func (w *world) answer(c *client, v decision) {
 	switch {
 	case v.taken || v.repeated:

@@ -24,10 +24,10 @@ const (
 	unavailable // Redis does not answer: the outcome is unknown
 )
 
-// held is what a buyer holds by one order.
+// held is one order of a buyer and its quantity.
 type held struct{ sn, q int }
 
-// pendingOrder is an order that MySQL is not known to have, since the tick at.
+// pendingOrder is an order whose commit in MySQL is not confirmed, since the tick at.
 type pendingOrder struct {
 	line
 	at int
@@ -202,7 +202,7 @@ func (s *server) settle(goods int, sns []int) bool {
 	return true
 }
 
-// adopt is adopt.lua. Behind a shut gate it waives the orders: the epoch that is loaded next has
+// adopt is adopt.lua. Behind a shut gate it waives the orders. The epoch that is loaded next has
 // them, or the fence rejects it.
 func (s *server) adopt(goods, epoch int, lines []line) (map[int]bool, gate) {
 	g, k := s.gateOf(goods, false)
@@ -283,7 +283,7 @@ func (s *server) release(m *move) applyResult {
 	return applied
 }
 
-// shutFor is shut.lua: an epoch that MySQL has begun by now must not be loaded any more.
+// shutFor is shut.lua. Redis then rejects the load of every epoch that MySQL has begun so far.
 func (s *server) shutFor(goods, epoch int) {
 	k := s.goods[goods]
 	s.writing()

@@ -53,7 +53,7 @@ func createdOrder(buyer, quantity int64) func(*check.History) {
 	}
 }
 
-// statuses replaces the statuses that buyer 1 was answered.
+// statuses replaces the statuses in the answers to buyer 1.
 func statuses(list ...string) func(*check.History) {
 	return func(h *check.History) { h.Buyers[0].Statuses = list }
 }
