@@ -22,7 +22,7 @@ func TestAfterConnecting_WaitsForTheFirstConnection(t *testing.T) {
 		app.WorkerFunc(func(context.Context) error { ran <- q.Up(); return nil }))
 	go func() { q.up.Store(true) }()
 	require.NoError(t, w.Run(t.Context()))
-	require.True(t, <-ran, "the worker ran before the queue was up")
+	require.True(t, <-ran, "the worker ran before the queue was connected")
 }
 
 func TestAfterConnecting_RunsAfterTheTimeout(t *testing.T) {

@@ -29,8 +29,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const testSecret = "a secret that only the tests know, long enough"
 
-// open is the whole flash sale in this process, as standalone wires it; around may come between it
-// and the buyers.
+// open starts the whole flash sale in this process, wired as in standalone. around may wrap the
+// API's handler.
 func open(t *testing.T, around func(http.Handler) http.Handler) string {
 	t.Helper()
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
@@ -64,7 +64,7 @@ func open(t *testing.T, around func(http.Handler) http.Handler) string {
 	return server.URL
 }
 
-// loadtest runs the program.
+// loadtest runs the program against an API.
 func loadtest(t *testing.T, url string, args ...string) (stdout, stderr string, err error) {
 	t.Helper()
 	var out, trouble bytes.Buffer
@@ -111,7 +111,7 @@ func TestRun_LoadsExistingSale(t *testing.T) {
 	p, err := newLoadTest(o, testSecret)
 	require.NoError(t, err)
 	require.NoError(t, p.setUp(t.Context()))
-	for range 2 { // the second load finds nothing left, and the first one's orders
+	for range 2 { // the second load finds the first load's orders and no stock
 		_, stderr, err := loadtest(t, url, "-goods", p.GoodsID, "-buyers", "60", "-users", "10")
 		require.NoError(t, err, stderr)
 	}
@@ -120,7 +120,7 @@ func TestRun_LoadsExistingSale(t *testing.T) {
 	p.http.CloseIdleConnections()
 }
 
-// An API that forgets one accepted order violates a rule.
+// TestRun_ForgottenOrderFails checks that a 202 without an order violates a rule.
 func TestRun_ForgottenOrderFails(t *testing.T) {
 	var purchases atomic.Int64
 	url := open(t, func(next http.Handler) http.Handler {

@@ -70,12 +70,13 @@ func TestProfile_MillionKeepsItsProportions(t *testing.T) {
 		o, err := parsed(t, append([]string{"-profile", "million"}, args...)...)
 		require.NoError(t, err)
 		require.Equal(t, 1_000_000, o.Buyers)
-		require.InDelta(t, 3600/compress, float64(o.Buyers-o.Spike)/o.Rate, .001, "the hour")
+		require.InDelta(t, 3600/compress, float64(o.Buyers-o.Spike)/o.Rate, .001,
+			"the buyers must arrive within the compressed hour")
 		require.InDelta(t, 1000*compress, o.permits, .001)
 		require.Greater(t, o.timeout, o.compressed(time.Hour))
 		p := &loadTest{options: o}
 		require.InDelta(t, 1000, p.limiter().PermitsPerSecond*p.limiter().MaxBurstSeconds, .001,
-			"the burst is as many permits")
+			"the burst must be 1000 permits")
 		require.Contains(t, o.meaning(), "compressed")
 	}
 	o, err := parsed(t, "-profile", "million", "-buyers", "5000", "-users", "50")

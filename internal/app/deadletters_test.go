@@ -17,8 +17,8 @@ import (
 	"flashsale.dev/seckill/internal/testing/must"
 )
 
-// dies writes an order of a buyer as failed, as the consumer does, and gives its number and the id
-// of its dead letter.
+// dies writes an order as failed, as the consumer does. It returns the order number and the id of
+// the dead letter.
 func (h *fixture) dies(goods string, buyer, quantity int64) (sn, deadLetterID string) {
 	id := h.id(goods)
 	sn = must.Get(h.minter().Mint(id, 1))(h.t)
@@ -49,7 +49,7 @@ func TestDeadLetter_IsRequeuedOnce(t *testing.T) {
 	h.becomes(buyer(1), sn, "failed")
 	var g errgroup.Group
 	var good atomic.Int64
-	for range 6 { // all at once
+	for range 6 { // concurrently
 		g.Go(func() error {
 			if r := h.as(operator(), "POST", "/admin/dead-letters/"+id+"/requeue",
 				""); r.Status == 200 {
@@ -68,7 +68,7 @@ func TestDeadLetter_IsRequeuedOnce(t *testing.T) {
 	require.Empty(t, h.deadLetters())
 	h.refuses("NOT_FOUND", operator(), "POST", "/admin/dead-letters/"+id+"/requeue", "")
 	require.Equal(t, "LIMIT_REACHED", h.tries(buyer(1), goods, "1").Reason,
-		"its units are the buyer's")
+		"the requeued units must count for the buyer")
 	l := h.ledger(goods)
 	require.EqualValues(t, []int64{3, 2}, []int64{l.Available, l.Sold})
 	require.EqualValues(t, []int64{3, 2}, []int64{l.Database.Stock, l.Database.Active})
@@ -89,7 +89,8 @@ func TestDeadLetter_ConflictsWhereNoUnitsAreLeft(t *testing.T) {
 	h.becomes(buyer(1), sn, "failed")
 }
 
-// Who took the units and died before the order was written leaves a move that gives them back.
+// TestDeadLetter_RequeueLeftBehindReturnsItsUnits stops a requeue after it took the units and
+// before it wrote the order. The stock move that it recorded first returns the units.
 func TestDeadLetter_RequeueLeftBehindReturnsItsUnits(t *testing.T) {
 	h := open(t)
 	goods := h.exposed("5", "2")
@@ -99,7 +100,7 @@ func TestDeadLetter_RequeueLeftBehindReturnsItsUnits(t *testing.T) {
 	h.eventually(func() bool {
 		m, err := h.Store.MovesOfOrder(t.Context(), id, sn)
 		return err == nil && len(m) == 0
-	}, "given back")
+	}, "the failed order's units were not released")
 	undo := must.Get(h.Store.ScheduleRelease(t.Context(), id, line,
 		time.Now().Add(3*time.Second)))(t)
 	took := must.Get(h.RedisStore.Adopt(t.Context(), id, undo.Epoch, 0,

@@ -25,8 +25,8 @@ import (
 	"flashsale.dev/seckill/internal/testing/must"
 )
 
-// fixture is the whole flash sale in this process: the router, the services and the workers, on
-// embedded parts.
+// fixture is the whole flash sale in this process on embedded servers: the router, the services and
+// the workers.
 type fixture struct {
 	*embedded.Servers
 	t        *testing.T
@@ -41,13 +41,14 @@ type fixture struct {
 	client   *http.Client
 }
 
-// open lets the test run beside others: its servers are its own, and mostly it waits for workers.
+// open starts a fixture and marks the test as parallel. Each fixture has its own servers, and most
+// tests only wait for workers.
 func open(t *testing.T) *fixture {
 	t.Parallel()
 	return openWith(t, 15*time.Minute)
 }
 
-// openWith gives an unpaid order so much time.
+// openWith starts a fixture with a payment period for unpaid orders.
 func openWith(t *testing.T, paymentTimeout time.Duration) *fixture {
 	h := openIdle(t, paymentTimeout)
 	h.work()
@@ -56,7 +57,7 @@ func openWith(t *testing.T, paymentTimeout time.Duration) *fixture {
 
 var secret = []byte("a secret that only the tests know, long enough")
 
-// openIdle is a fixture whose workers do not work yet.
+// openIdle starts a fixture without workers.
 func openIdle(t *testing.T, paymentTimeout time.Duration) *fixture {
 	h := &fixture{t: t, bank: &bank{}, data: t.TempDir(), log: &safeLog{}}
 	log := slog.New(slog.NewTextHandler(h.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
@@ -80,7 +81,7 @@ func openIdle(t *testing.T, paymentTimeout time.Duration) *fixture {
 	return h
 }
 
-// work lets the workers work until the test ends.
+// work runs the workers until the test ends.
 func (h *fixture) work() {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(h.t.Context()))
 	ended := make(chan error, 1)
@@ -93,7 +94,7 @@ func (h *fixture) work() {
 	})
 }
 
-// spiedOn is a queue that remembers what it was given.
+// spiedOn is a queue that stores the messages it receives.
 type spiedOn struct {
 	app.Queue
 	mu     sync.Mutex
@@ -113,7 +114,7 @@ func (s *spiedOn) all() string {
 	return string(bytes.Join(s.bodies, []byte("\n")))
 }
 
-// safeLog is a log that can be read while it is written.
+// safeLog is a log that tests can read during writes.
 type safeLog struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -131,7 +132,7 @@ func (l *safeLog) String() string {
 	return l.text.String()
 }
 
-// reply is an answer, taken apart.
+// reply is a decoded response.
 type reply struct {
 	Status int
 	Header http.Header
@@ -140,7 +141,7 @@ type reply struct {
 	raw    string
 }
 
-// dataOf is the data of an answer.
+// dataOf decodes a response's data.
 func dataOf[T any](t *testing.T, r reply) (data T) {
 	require.NoError(t, json.Unmarshal(r.Data, &data), r.raw)
 	return data
@@ -152,7 +153,7 @@ func buyer(id int64) seckill.Actor {
 	return seckill.Actor{ID: id, Role: seckill.Buyer, Name: "Ann Lee", Phone: "+4479460123456"}
 }
 
-// request makes a request as somebody; header fields come in pairs.
+// request sends a request as a user. Header fields come in pairs.
 func (h *fixture) request(
 	who seckill.Actor, method, target, body string, header ...string,
 ) *http.Request {
@@ -179,14 +180,14 @@ func (h *fixture) as(who seckill.Actor, method, target, body string, header ...s
 	return r
 }
 
-// does makes a request that must be answered with 200.
+// does sends a request and requires a 200.
 func (h *fixture) does(who seckill.Actor, method, target, body string, header ...string) reply {
 	r := h.as(who, method, target, body, header...)
 	require.Equal(h.t, http.StatusOK, r.Status, "%s %s of %+v: %s", method, target, who, r.raw)
 	return r
 }
 
-// refuses makes a request that must be refused for a reason.
+// refuses sends a request and requires a refusal with the reason.
 func (h *fixture) refuses(
 	reason string, who seckill.Actor, method, target, body string, header ...string,
 ) reply {
@@ -195,13 +196,13 @@ func (h *fixture) refuses(
 	return r
 }
 
-// id is the number of a goods.
+// id converts a goods id to a number.
 func (h *fixture) id(goods string) int64 {
 	id := must.Get(strconv.ParseInt(goods, 10, 64))(h.t)
 	return id
 }
 
-// draft puts up a sale that is on as soon as it is exposed.
+// draft creates a draft that is ongoing as soon as it is exposed.
 func (h *fixture) draft(units, limit string) string {
 	now := time.Now().UTC()
 	r := h.as(merchant(), "POST", "/admin/sales", fmt.Sprintf(
@@ -212,14 +213,14 @@ func (h *fixture) draft(units, limit string) string {
 	return dataOf[struct{ GoodsID string }](h.t, r).GoodsID
 }
 
-// exposed puts up a sale and shows it.
+// exposed creates and exposes a sale.
 func (h *fixture) exposed(units, limit string) string {
 	goods := h.draft(units, limit)
 	h.does(merchant(), "POST", "/admin/sales/"+goods+"/expose", "")
 	return goods
 }
 
-// tries walks a buyer through both steps and gives the last answer.
+// tries requests a random path and then purchases. It returns the last response.
 func (h *fixture) tries(who seckill.Actor, goods, quantity string) reply {
 	r := h.as(who, "POST", "/randomPath?goodsId="+goods, "")
 	if r.Status != http.StatusOK {
@@ -230,7 +231,7 @@ func (h *fixture) tries(who seckill.Actor, goods, quantity string) reply {
 		`{"goodsId":"`+goods+`","decrStock":`+quantity+`}`)
 }
 
-// buys walks a buyer to an order that is written.
+// buys purchases and waits until the order is written. It returns the order number.
 func (h *fixture) buys(who seckill.Actor, goods, quantity string) string {
 	r := h.tries(who, goods, quantity)
 	require.Equal(h.t, http.StatusAccepted, r.Status, r.raw)
@@ -239,7 +240,7 @@ func (h *fixture) buys(who seckill.Actor, goods, quantity string) string {
 	return sn
 }
 
-// becomes waits until an order has a status.
+// becomes waits until an order has the status.
 func (h *fixture) becomes(who seckill.Actor, sn, status string) {
 	h.eventually(func() bool {
 		return strings.Contains(h.as(who, "GET", "/orders/"+sn, "").raw, `"status":"`+status+`"`)
@@ -250,20 +251,21 @@ func (h *fixture) eventually(is func() bool, what string) {
 	require.Eventually(h.t, is, time.Minute, 10*time.Millisecond, what)
 }
 
-// ledger is what the API says of a sale's units: available, pending, sold.
+// ledger returns the ledger that the API reports.
 func (h *fixture) ledger(goods string) seckill.Ledger {
 	return dataOf[seckill.Ledger](h.t,
 		h.does(merchant(), "GET", "/admin/sales/"+goods+"/ledger", ""))
 }
 
-// exact waits until a sale's books stand as said, in Redis and in MySQL.
+// exact waits until the sale's ledger has the given values in Redis and MySQL.
 func (h *fixture) exact(goods string, total, available, sold int64) {
 	want := seckill.Ledger{
 		Total: total, Available: available, Sold: sold, Balanced: true, Epoch: 1,
 		Database: seckill.Database{Stock: available, Active: sold},
 	}
 	var got seckill.Ledger
-	h.eventually(func() bool { got = h.ledger(goods); return got == want }, "the ledger")
+	h.eventually(func() bool { got = h.ledger(goods); return got == want },
+		"the ledger never had the expected values")
 	require.Equal(h.t, want, got)
 }
 

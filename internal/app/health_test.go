@@ -16,8 +16,8 @@ import (
 	"flashsale.dev/seckill/internal/testing/servers"
 )
 
-// TestHealth_MySQLThatHangsLeavesTheNodeReady: it takes connections and never says a word, so that
-// only a deadline ends the wait.
+// TestHealth_MySQLThatHangsLeavesTheNodeReady uses a server that accepts connections and never
+// answers. Only the check's deadline ends the wait.
 func TestHealth_MySQLThatHangsLeavesTheNodeReady(t *testing.T) {
 	h := openIdle(t, time.Minute)
 	l := must.Get((&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0"))(t)
@@ -32,8 +32,8 @@ func TestHealth_MySQLThatHangsLeavesTheNodeReady(t *testing.T) {
 	require.Equal(t, map[string]string{"redis": "ok", "mysql": "down", "rabbitmq": "ok"}, answered)
 }
 
-// TestHealth_NodeIsReadyWhileSomeMasterIs: all nodes see the same cluster, and the sales of the
-// other masters can be sold.
+// TestHealth_NodeIsReadyWhileSomeMasterIs stops the masters of a cluster step by step. The node
+// stays ready while one master answers, because that master's sales still sell.
 func TestHealth_NodeIsReadyWhileSomeMasterIs(t *testing.T) {
 	h := openIdle(t, time.Minute)
 	cluster := servers.RedisCluster(t, servers.RedisClusterOptions{})

@@ -15,7 +15,7 @@ import (
 	"flashsale.dev/seckill/internal/testing/must"
 )
 
-// everything is all that Redis holds, as text.
+// everything returns all of Redis' content as text.
 func (h *fixture) everything() string {
 	var all strings.Builder
 	keys := must.Get(h.Redis.Keys(h.t.Context(), "*").Result())(h.t)
@@ -33,7 +33,7 @@ func (h *fixture) everything() string {
 	return all.String()
 }
 
-// files is all that the data directory holds, byte for byte.
+// files returns the content of all files in the data directory.
 func (h *fixture) files() string {
 	var all strings.Builder
 	err := filepath.WalkDir(h.data, func(path string, d fs.DirEntry, err error) error {
@@ -48,15 +48,15 @@ func (h *fixture) files() string {
 	return all.String()
 }
 
-// A phone number is nowhere on its way but sealed: Redis, the message, the database's files, the
-// log. Its buyer sees it, and so does the shipping list. The name, which is not sealed, shows that
-// each place was read.
+// TestPhoneNumber_IsSealedWhereverItIsKept checks that Redis, the message, the database's files and
+// the log hold no readable phone number. The buyer and the shipping list get the whole number. The
+// name is not encrypted, so its presence proves that the test read each place.
 func TestPhoneNumber_IsSealedWhereverItIsKept(t *testing.T) {
 	h := openIdle(t, time.Hour)
 	goods := h.exposed("5", "1")
 	ann := buyer(1)
 	r := h.tries(ann, goods, "1")
-	require.Equal(t, "UNAVAILABLE", r.Reason, "nobody writes orders yet: %s", r.raw)
+	require.Equal(t, "UNAVAILABLE", r.Reason, "no worker writes orders yet: %s", r.raw)
 	inRedis, inMessage := h.everything(), h.queue.all()
 	require.Contains(t, inRedis, ann.Name)
 	require.NotContains(t, inRedis, ann.Phone)
@@ -92,7 +92,8 @@ func TestPhoneNumber_IsSealedWhereverItIsKept(t *testing.T) {
 		ann.Phone)
 }
 
-// What was kept before numbers were sealed reads as it did.
+// TestPhoneNumber_OldClearOneIsStillShown checks that the API shows numbers from before the
+// encryption unchanged.
 func TestPhoneNumber_OldClearOneIsStillShown(t *testing.T) {
 	h := open(t)
 	goods := h.exposed("5", "1")

@@ -17,7 +17,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// recording sends its name when it stops.
+// recording returns a worker that sends its name when it stops.
 func recording(name string, order chan<- string) Worker {
 	return WorkerFunc(func(ctx context.Context) error {
 		<-ctx.Done()

@@ -78,12 +78,12 @@ func TestTokensVerify_RefusalRepeatsNoPartOfTheToken(t *testing.T) {
 	token := must.Get(tokens.Sign(seckill.Actor{ID: 7, Role: seckill.Buyer, Name: "Ann"},
 		time.Minute))(t)
 	_, err := tokens.Verify(token + "x")
-	e := err.(*seckill.Error) //nolint:errorlint // the type that Verify promises
+	e := err.(*seckill.Error) //nolint:errorlint // Verify promises this exact type
 	require.Equal(t, "the token is not valid", e.Message)
 	c.now = c.now.Add(time.Hour)
 	_, err = tokens.Verify(token)
 	require.Equal(t, "the token has expired",
-		err.(*seckill.Error).Message) //nolint:errorlint // likewise
+		err.(*seckill.Error).Message) //nolint:errorlint // as above
 }
 
 func FuzzTokens_Verify(f *testing.F) {
@@ -97,7 +97,7 @@ func FuzzTokens_Verify(f *testing.F) {
 	f.Fuzz(func(t *testing.T, token string) {
 		a, err := tokens.Verify(token)
 		if err == nil && token != good {
-			t.Fatalf("%q lets %v in", token, a)
+			t.Fatalf("Verify accepted %q as %v", token, a)
 		}
 		if err != nil && seckill.ReasonOf(err) != seckill.Unauthenticated {
 			t.Fatal(err)

@@ -30,12 +30,12 @@ func TestPhonesOpen_NeedsTheSameBuyer(t *testing.T) {
 		if phone != "" {
 			require.NotContains(t, kept, phone)
 			require.NotEqual(t, kept, p.Seal(7, phone),
-				"twice the same number does not look the same")
+				"two encryptions of one number must differ")
 		}
 		require.Equal(t, phone, must.Get(p.Open(7, kept))(t))
 		if phone != "" {
 			_, err := p.Open(8, kept)
-			require.ErrorIs(t, err, ErrSealed, "moved to another buyer's order")
+			require.ErrorIs(t, err, ErrSealed, "another buyer's key must not open the number")
 		}
 	}
 }

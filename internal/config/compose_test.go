@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A misspelt setting in a deployment is only a warning in a container's log; this test fails for
-// it.
+// TestSettings_DeploymentsUseKnownNames checks the settings in all deployment files. A program only
+// logs a warning for an unknown name.
 func TestSettings_DeploymentsUseKnownNames(t *testing.T) {
 	known := map[string]bool{}
 	for _, s := range Settings("") {

@@ -62,7 +62,7 @@ func TestLoad_ReadsTheEnvironment(t *testing.T) {
 		cfg.HTTP.TrustedProxies)
 	require.Equal(t, slog.LevelDebug, cfg.Program.LogLevel)
 	require.Zero(t, cfg.Order.MaxBacklogAge)
-	require.Equal(t, ":8080", cfg.HTTP.Addr, "empty is not given")
+	require.Equal(t, ":8080", cfg.HTTP.Addr, "an empty value keeps the default")
 	key, err := cfg.Auth.OrderKey()
 	require.NoError(t, err)
 	require.Equal(t, "fedcba9876543210fedcba9876543210", string(key))
@@ -83,7 +83,7 @@ func TestLoad_ReportsAllProblemsTogether(t *testing.T) {
 		require.Contains(t, err.Error(), "SECKILL_"+name+":")
 	}
 	require.NotContains(t, err.Error(), "SECKILL_BATCH_SIZE")
-	require.NotContains(t, err.Error(), "tooshort", "a secret is never printed")
+	require.NotContains(t, err.Error(), "tooshort", "the error contains a secret")
 }
 
 func TestLoad_RequiresSecrets(t *testing.T) {
@@ -104,7 +104,8 @@ func TestLoad_WarnsOfUnknownNames(t *testing.T) {
 	}, warnings)
 }
 
-// OpenTelemetry's own variable applies where SECKILL_OTLP_ENDPOINT is not set.
+// TestLoad_ReadsOpenTelemetrysEndpoint checks that OpenTelemetry's own variable applies if
+// SECKILL_OTLP_ENDPOINT is not set.
 func TestLoad_ReadsOpenTelemetrysEndpoint(t *testing.T) {
 	otel := "OTEL_EXPORTER_OTLP_ENDPOINT=http://everybodys:4318"
 	cfg, warnings, err := Load(API, []string{secret, otel})

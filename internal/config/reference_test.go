@@ -16,7 +16,7 @@ func TestReference_ListsAllSettings(t *testing.T) {
 		"go test ./internal/config -update", referenceTable())
 }
 
-// referenceTable is the table of all settings, in Markdown.
+// referenceTable returns the table of all settings in Markdown.
 func referenceTable() string {
 	var b strings.Builder
 	b.WriteString("| setting | default | unit | read by | meaning |\n|---|---|---|---|---|\n")
@@ -27,7 +27,7 @@ func referenceTable() string {
 	return b.String()
 }
 
-// defaults lists the default, and those of programs that have their own.
+// defaults returns a setting's default and the defaults of programs that override it.
 func defaults(s Setting) string {
 	all := "none"
 	if s.Default != "" {

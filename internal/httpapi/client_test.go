@@ -15,7 +15,7 @@ import (
 	"flashsale.dev/seckill/internal/testing/must"
 )
 
-// The users of the tests.
+// These are the users of the tests.
 func buyer() actor {
 	return actor{ID: 7, Role: seckill.Buyer, Name: "Ann Lee", Phone: "+4479460123456"}
 }
@@ -59,7 +59,7 @@ func (h *fixture) fixture() badrequests.Fixture {
 	}
 }
 
-// reply is a response in the one shape.
+// reply is a response in the API's common JSON shape.
 type reply struct {
 	Status    int
 	Header    http.Header
@@ -108,7 +108,7 @@ func (h *fixture) as(who actor, method, target, body string, header ...string) r
 	return h.ask(method, target, body, append(header, "Authorization", h.bearer(who))...)
 }
 
-// want fails the test where a reply has another status.
+// want fails the test if a reply has another status.
 func (h *fixture) want(status int, r reply) reply {
 	h.t.Helper()
 	require.Equal(h.t, status, r.Status, r.raw)

@@ -12,7 +12,8 @@ import (
 	"flashsale.dev/seckill/internal/testing/must"
 )
 
-// What the hot answers write by themselves is what the encoder would write of them.
+// TestAppendEnvelope_EqualsTheEncoder checks that the hand-written encoding of hot responses equals
+// encoding/json's output.
 func TestAppendEnvelope_EqualsTheEncoder(t *testing.T) {
 	at := time.Date(2026, 11, 11, 20, 0, 0, 123_000_000, time.FixedZone("CST", 8*3600))
 	for name, data := range map[string]any{

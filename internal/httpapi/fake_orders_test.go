@@ -49,7 +49,7 @@ func (f *fake) Place(ctx context.Context, p purchase.Request) (string, error) {
 	return sn, nil
 }
 
-// newOrder returns an order that may be paid for an hour.
+// newOrder returns an order with a payment period of one hour.
 func newOrder(
 	sn string, goods int64, buyer actor, quantity, price int64, now time.Time,
 ) order.Order {

@@ -43,7 +43,7 @@ func under(t *testing.T, n node, path ...string) node {
 	return n
 }
 
-// everything is an API's, with what may be left out.
+// everything returns the dependencies of an API with all optional parts.
 func everything(t *testing.T) Deps {
 	t.Helper()
 	return Deps{
@@ -52,22 +52,22 @@ func everything(t *testing.T) Deps {
 	}
 }
 
-// allRoutes are those of an API that has everything.
+// allRoutes returns the routes of an API with all optional parts.
 func allRoutes(t *testing.T) []route {
 	t.Helper()
 	return (&api{Deps: everything(t)}).routes()
 }
 
-// operation is the name of a route's first method in OpenAPI.
+// operation returns the OpenAPI name of a route's first method.
 func operation(r route) string { return strings.ToLower(strings.Fields(r.methods)[0]) }
 
-// template is a route's path as OpenAPI writes it.
+// template returns a route's path in OpenAPI notation.
 func template(path string) string {
 	return regexp.MustCompile(`[:*](\w+)`).ReplaceAllString(path, "{$1}")
 }
 
-// Each route of the router is in the document, but for the pages that apicheck names, and each of
-// the document's is a route.
+// TestOpenAPI_HasEveryRoute checks that the document contains every route of the router and no
+// other. The pages that apicheck names are exempt.
 func TestOpenAPI_HasEveryRoute(t *testing.T) {
 	router, is := New(everything(t), Options{}).(*gin.Engine)
 	require.True(t, is)
@@ -87,8 +87,8 @@ func TestOpenAPI_HasEveryRoute(t *testing.T) {
 	require.ElementsMatch(t, routes, documented)
 }
 
-// Each field of a route is in the document, in its query or in its body, as JSON and as a form, and
-// no other is.
+// TestOpenAPI_HasEveryField checks that the document lists exactly the fields that each route
+// reads. It checks the query, the JSON body and the form.
 func TestOpenAPI_HasEveryField(t *testing.T) {
 	doc := openAPI(t)
 	for _, r := range allRoutes(t) {
@@ -157,13 +157,13 @@ func words[T ~string](schema node) (out []T) {
 	return out
 }
 
-// Each call that rules may limit says that it may answer 429, and each that needs a token that it
-// may answer 401.
+// TestOpenAPI_HasEveryGuard checks that every call with a rate limit documents 429. Every call that
+// needs a token documents 401.
 func TestOpenAPI_HasEveryGuard(t *testing.T) {
 	doc := openAPI(t)
 	for _, r := range allRoutes(t) {
 		answers := under(t, doc, "paths", template(r.path), operation(r), "responses")
-		entry := r.path == "/session" && r.methods == post // open to all, and not to every token
+		entry := r.path == "/session" && r.methods == post // public, but checks a token
 		require.Equal(t, !r.public || r.signed || entry, answers["401"] != nil, r.path)
 		require.Equal(t, !r.unchecked, answers["400"] != nil, r.path)
 		if !r.unlimited && !r.unchecked {
@@ -172,7 +172,7 @@ func TestOpenAPI_HasEveryGuard(t *testing.T) {
 	}
 }
 
-// Each reason of the contract is shown in an example.
+// TestOpenAPI_HasAnExampleOfEveryReason checks that an example shows each reason of the contract.
 func TestOpenAPI_HasAnExampleOfEveryReason(t *testing.T) {
 	doc := openAPI(t)
 	shown := map[seckill.Reason]bool{}
@@ -186,7 +186,8 @@ func TestOpenAPI_HasAnExampleOfEveryReason(t *testing.T) {
 		slices.Collect(maps.Keys(shown)))
 }
 
-// Each reference leads somewhere, and each example of an answer has the one shape.
+// TestOpenAPI_ReferencesResolve checks that each reference has a target. Each example of a response
+// has the API's common JSON shape.
 func TestOpenAPI_ReferencesResolve(t *testing.T) {
 	doc := openAPI(t)
 	examples := 0
@@ -200,7 +201,7 @@ func TestOpenAPI_ReferencesResolve(t *testing.T) {
 			require.ElementsMatch(t, []string{"code", "reason", "message", "data", "requestId"},
 				slices.Collect(maps.Keys(n)))
 			reason := seckill.Reason(n["reason"].(string))
-			if reason != seckill.RateLimited { // its rule may set a code of its own
+			if reason != seckill.RateLimited { // a rule may set its own code
 				require.EqualValues(t, statusOf(reason), n["code"])
 			}
 			require.IsType(t, node{}, n["data"])

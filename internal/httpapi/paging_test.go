@@ -19,7 +19,7 @@ func saleFields() []string {
 	return (&api{}).fieldsOf("/admin/sales", http.MethodPost)
 }
 
-// fieldsOf finds a route's fields.
+// fieldsOf returns the fields that a route reads.
 func (a *api) fieldsOf(path, method string) []string {
 	for _, r := range a.routes() {
 		if r.path == path && r.methods == method {
@@ -40,8 +40,8 @@ func readFields(query, contentType, body string, fields []string) (*request, err
 	return &request{Fields: p}, p.Read(httptest.NewRecorder(), r)
 }
 
-// FuzzNewSale holds the decoders to what they promise: a complaint names its place in printable
-// text, and what is taken is valid UTF-8 and stands once.
+// FuzzNewSale checks that the decoder of a new sale rejects invalid input with BAD_REQUEST. The
+// error names its field in valid UTF-8.
 func FuzzNewSale(f *testing.F) {
 	types := []string{"", "application/json", "application/x-www-form-urlencoded"}
 	f.Add("", uint8(1), `{"title":"x","price":1,"stock":1,"startAt":"2026-11-11T12:00:00Z",`+
@@ -59,7 +59,7 @@ func FuzzNewSale(f *testing.F) {
 			}
 		}
 		if err != nil {
-			e, ok := err.(*seckill.Error) //nolint:errorlint // what is promised
+			e, ok := err.(*seckill.Error) //nolint:errorlint // the decoder promises this type
 			require.True(t, ok, "%v", err)
 			require.Equal(t, seckill.BadRequest, e.Reason)
 			require.NotEmpty(t, e.Field)
@@ -75,7 +75,7 @@ func TestPage_CursorsRoundTrip(t *testing.T) {
 	p := must.Get(readFields("cursor="+*l.NextCursor, "", "", []string{"cursor"}))(t)
 	require.Equal(t, int64(77), p.cursorID())
 	require.NoError(t, p.Err())
-	require.Empty(t, p.cursor(orderCursor, isOrderSn), "a cursor of another list")
+	require.Empty(t, p.cursor(orderCursor, isOrderSn), "another list refuses the cursor")
 	require.Error(t, p.Err())
 }
 
@@ -85,6 +85,8 @@ func TestRetryAfter_RoundsUp(t *testing.T) {
 	require.Equal(t, "2", retryAfter(1e9+1))
 }
 
+// TestThrottle_AllowsOneEventPerSecond also checks that the next event reports how many the
+// throttle held back.
 func TestThrottle_AllowsOneEventPerSecond(t *testing.T) {
 	var w throttle
 	start := time.Unix(1000, 0)

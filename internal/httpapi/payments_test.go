@@ -18,7 +18,7 @@ import (
 
 const callback = "/payments/callback"
 
-// pays sends a callback that the provider signed; header fields in pairs come on top.
+// pays sends a callback with the provider's signature. It adds header fields, which come in pairs.
 func (h *fixture) pays(target, body string, header ...string) reply {
 	h.t.Helper()
 	return h.ask("POST", target, body, append(signedWith(h.signer, body), header...)...)
@@ -66,7 +66,7 @@ func TestPaymentCallback_RecordsAPayment(t *testing.T) {
 		require.Equal(t, want, h.pays(callback, body).Reason, body)
 	}
 	require.Equal(t, "BAD_REQUEST", h.pays(callback+"?amount=399800", good).Reason,
-		"what is not signed does not count")
+		"the API must refuse a field outside the signed body")
 	require.Equal(t, "BAD_REQUEST", h.pays(callback, good, "Content-Type", "text/plain").Reason)
 }
 
@@ -104,7 +104,8 @@ func TestPaymentCallback_NeedsASecret(t *testing.T) {
 	require.Contains(t, r.Message, "SECKILL_PAYMENT_SECRET is not set")
 }
 
-// The services get phone numbers encrypted. Who may see a number sees it whole; lists show its end.
+// TestPhones_AreEncryptedBeforeTheServices checks that handlers pass encrypted phone numbers to the
+// services. An order shows its buyer the whole number. A list shows only the last digits.
 func TestPhones_AreEncryptedBeforeTheServices(t *testing.T) {
 	h := newFixture(t)
 	f := h.fixture()

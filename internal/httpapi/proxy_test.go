@@ -14,7 +14,7 @@ import (
 	"flashsale.dev/seckill/internal/logging"
 )
 
-// client returns the client in the access log of a request that claims another address.
+// client returns the client address in the access log for a request that claims another address.
 func client(t *testing.T, trusted []netip.Prefix, from string) string {
 	t.Helper()
 	var log strings.Builder

@@ -23,7 +23,8 @@ func site(t *testing.T) *web.Site {
 	return s
 }
 
-// Every reason, status, phase and role that the API may name has calm words in every language.
+// TestPageWords_CoverTheAPI checks that every language has a text for each reason, status, phase
+// and role of the API.
 func TestPageWords_CoverTheAPI(t *testing.T) {
 	doc := openAPI(t)
 	var names []string
@@ -54,7 +55,8 @@ func TestPageWords_CoverTheAPI(t *testing.T) {
 	}
 }
 
-// The languages say the same things, with the same names filled in.
+// TestPageWords_AreTheSameInEveryLanguage checks that all languages have the same texts with the
+// same parameters.
 func TestPageWords_AreTheSameInEveryLanguage(t *testing.T) {
 	s := site(t)
 	filled := regexp.MustCompile(`\{\w+\}`)
@@ -69,7 +71,8 @@ func TestPageWords_AreTheSameInEveryLanguage(t *testing.T) {
 	}
 }
 
-// No page and no script asks for words that there are not, and none are there that nobody asks for.
+// TestPageWords_AreAllUsed checks that every text that a page or script requests exists. It also
+// checks that some page or script requests each existing text.
 func TestPageWords_AreAllUsed(t *testing.T) {
 	var all strings.Builder
 	files := os.DirFS("web")
@@ -85,7 +88,7 @@ func TestPageWords_AreAllUsed(t *testing.T) {
 	have := site(t).Words(web.English)
 	uses := regexp.MustCompile(`(?:\bt\(|\.T )['"]([a-z]+(?:\.[\w]+)+)['"]`)
 	for _, asked := range uses.FindAllStringSubmatch(all.String(), -1) {
-		require.Contains(t, have, asked[1], "asked for in web/")
+		require.Contains(t, have, asked[1], "a page or script requests this text")
 	}
 	for name := range have {
 		whole := strings.Contains(all.String(),
@@ -99,6 +102,6 @@ func TestPageWords_AreAllUsed(t *testing.T) {
 				`"`+prefix+`."`) || strings.Contains(all.String(),
 				"`"+prefix+".${") || strings.Contains(all.String(), "oneOf('"+prefix+"'")
 		}
-		require.True(t, whole || family, "nobody says %s", name)
+		require.True(t, whole || family, "no page and no script uses %s", name)
 	}
 }

@@ -84,7 +84,8 @@ func TestConsumer_ExportsWhatItCounts(t *testing.T) {
 	c.Repairs.Reconciled(
 		reconcile.Report{Found: seckill.Differences{Unsettled: 2, Totals: 1}, Repaired: 2})
 	c.Repairs.Rebuilt(rebuild.Result{Shut: time.Second, Lost: 1})
-	require.NotContains(t, scrape(c.Registry), "seckill_sales{", "nothing has been sampled yet")
+	require.NotContains(t, scrape(c.Registry), "seckill_sales{",
+		"sale metrics appear before the first sample")
 	c.Repairs.Sampled(reconcile.Sample{
 		DeadLetters: 4, Memory: reconcile.Memory{Used: 7, Most: 9},
 		Sales: []reconcile.SaleSample{

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// FuzzVerifySignature checks that only a signed body verifies, byte for byte.
+// FuzzVerifySignature checks that Verify accepts only the exact bytes that the signer signed.
 func FuzzVerifySignature(f *testing.F) {
 	now := time.Unix(1794391203, 0)
 	s, err := NewSigner([]byte("a secret of the tests, of 32 bytes or more"),

@@ -23,8 +23,8 @@ func signerAt(t *testing.T, now time.Time) *Signer {
 	return s
 }
 
-// The value is the output of `printf '%s.%s' "$timestamp" "$body" | openssl dgst -sha256 -hmac
-// "$secret"`.
+// TestSign_MatchesOpenSSL compares Sign with the output of `printf '%s.%s' "$timestamp" "$body" |
+// openssl dgst -sha256 -hmac "$secret"`.
 func TestSign_MatchesOpenSSL(t *testing.T) {
 	timestamp, signature := signerAt(t, time.Unix(1794391200, 0)).Sign([]byte(`{"amount":1}`))
 	require.Equal(t, "1794391200", timestamp)

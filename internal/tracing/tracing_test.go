@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// start makes a tracing with a collector, and a function that exports all spans.
+// start returns a tracing with a collector, and a function that exports all spans.
 func start(t *testing.T, oneIn int) (*Tracing, *collector.Collector, func()) {
 	t.Helper()
 	c := collector.Start()
@@ -44,7 +44,7 @@ func TestBegin_LinksTheTracesOfABatch(t *testing.T) {
 	require.Contains(t, mark, logging.TraceID(ctx))
 
 	batch, done := tr.Begin(other, "batch", "", mark,
-		otherMark) // the context's own trace does not count
+		otherMark) // Begin ignores the context's own trace
 	require.Equal(t, logging.TraceID(ctx), logging.TraceID(batch))
 	part, partDone := tr.Begin(batch, "part")
 	require.Equal(t, logging.TraceID(ctx), logging.TraceID(part))
@@ -67,6 +67,8 @@ func TestBegin_LinksTheTracesOfABatch(t *testing.T) {
 	require.Empty(t, requests[1].Error)
 }
 
+// TestRequest_LinksItsCallersTrace checks that a request starts its own trace with a link to its
+// caller's. The caller's sampling flag has no effect.
 func TestRequest_LinksItsCallersTrace(t *testing.T) {
 	tr, c, end := start(t, 1)
 	const callers = "4bf92f3577b34da6a3ce929d0e0e4736"
@@ -80,7 +82,7 @@ func TestRequest_LinksItsCallersTrace(t *testing.T) {
 
 	tr, c, end = start(t, 1_000_000_000)
 	ctx, answered = tr.Request(t.Context(), r, "/sales")
-	require.Empty(t, logging.TraceID(ctx), "the caller decided the sampling")
+	require.Empty(t, logging.TraceID(ctx), "the caller's sampling decision must not apply")
 	require.Empty(t, tr.Mark(ctx))
 	answered(200, "OK")
 	end()

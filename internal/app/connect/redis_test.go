@@ -58,7 +58,7 @@ func freeAddr(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// certificate makes a self-signed certificate for 127.0.0.1.
+// certificate writes a self-signed certificate for 127.0.0.1.
 func certificate(t *testing.T, dir string) (certFile, keyFile string) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

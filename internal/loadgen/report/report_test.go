@@ -24,7 +24,7 @@ import (
 
 var update = flag.Bool("update", false, "write testdata anew")
 
-// sample is a report with everything in it.
+// sample returns a report with all parts.
 func sample() Report {
 	steps := func(p99 float64) map[buyer.Step]loadgen.Interval {
 		return map[buyer.Step]loadgen.Interval{
@@ -52,7 +52,7 @@ func sample() Report {
 			InFlight: 5 - i, Steps: steps(5 + float64(i)),
 		})
 	}
-	result.Points[1].Steps = map[buyer.Step]loadgen.Interval{} // nobody asked
+	result.Points[1].Steps = map[buyer.Step]loadgen.Interval{} // an interval without requests
 	v := verdict.Verdict{OK: false, Promised: 10, Found: 1, Orders: map[string]int{"created": 9}, Differences: []string{
 		`lost: <script>alert("x")</script>`,
 	}, More: 3}
@@ -68,8 +68,8 @@ func sample() Report {
 	return r
 }
 
-// shape lists every field of a JSON value by its path; [] is any entry of a list, and * any name of
-// a map whose names are data.
+// shape lists every field of a JSON value by its path. In a path, [] is any entry of a list. * is
+// any name of a map whose names are data.
 func shape(path string, v any, into map[string]string) {
 	into[path] = fmt.Sprintf("%T", v)
 	switch v := v.(type) {
@@ -90,8 +90,9 @@ func shape(path string, v any, into map[string]string) {
 	}
 }
 
-// Programs read the JSON: no field may go or change its type without a new schema number. New ones
-// are written with -update.
+// TestJSON_KeepsItsSchema compares the report's fields with the stored schema, because programs
+// read the JSON. A removed field or a changed type needs a new schema number. The flag -update
+// stores new fields.
 func TestJSON_KeepsItsSchema(t *testing.T) {
 	var text bytes.Buffer
 	require.NoError(t, sample().JSON(&text))
@@ -120,7 +121,7 @@ func TestHTML_IsSelfContained(t *testing.T) {
 	require.Contains(t, page, "default-src 'none'")
 	require.Contains(t, page, "prefers-color-scheme: dark")
 	require.Equal(t, 4, strings.Count(page, "<svg"))
-	require.Contains(t, page, "&lt;script&gt;", "what servers said is text")
+	require.Contains(t, page, "&lt;script&gt;", "the page must escape servers' text")
 	require.NotContains(t, page, "NaN")
 	for _, said := range []string{
 		"every 202 has an order", "violated 4 times", "and 3 more", "UNAVAILABLE 1", "read this",

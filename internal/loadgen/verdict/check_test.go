@@ -22,11 +22,11 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// api answers as an API after a load. Tokens are buyer ids; "0" is the merchant's.
+// api serves the state of an API after a load. Tokens are buyer ids; "0" is the merchant's.
 type api struct {
 	ledger apiclient.Ledger
-	orders []listedOrder            // in the sale's list
-	lists  map[string][]listedOrder // a buyer's own, where it is not that part of the sale's
+	orders []listedOrder            // the sale's list
+	lists  map[string][]listedOrder // a buyer's own list, if it differs from the sale's
 	single map[string]string        // statuses of orders that are in no list
 }
 
@@ -57,7 +57,7 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// page lists by twos.
+// page returns pages of two orders.
 func (a *api) page(w http.ResponseWriter, r *http.Request, list []listedOrder) {
 	from, _ := strconv.Atoi(r.URL.Query().Get("cursor"))
 	page := map[string]any{"items": list[from:min(len(list), from+2)], "nextCursor": nil}
@@ -73,7 +73,7 @@ func answer(w http.ResponseWriter, status int, data any) {
 	fmt.Fprintf(w, `{"code": %d, "reason": "SAID", "data": %s}`, status, text)
 }
 
-// right is a load of five buyers, three of whom bought, and an API that agrees.
+// right returns a load of five buyers with three purchases, and an API that agrees with it.
 func right() (*api, loadgen.Result) {
 	line := func(sn, buyer string) listedOrder {
 		return listedOrder{
@@ -127,7 +127,8 @@ func TestCheck_CorrectAPIPasses(t *testing.T) {
 	}
 }
 
-// Each planted difference violates the rule that names it.
+// TestCheck_FindsEachPlantedDifference plants one difference at a time. The rule for that
+// difference must fail.
 func TestCheck_FindsEachPlantedDifference(t *testing.T) {
 	for name, c := range map[string]struct {
 		plant func(a *api, r *loadgen.Result)
@@ -195,7 +196,8 @@ func TestCheck_FindsEachPlantedDifference(t *testing.T) {
 	}
 }
 
-// A buyer whose connection broke may have an order without a 202.
+// TestCheck_OrderOfUncertainBuyerIsNoDifference checks a buyer whose connection failed. That buyer
+// may have an order without a 202.
 func TestCheck_OrderOfUncertainBuyerIsNoDifference(t *testing.T) {
 	a, r := right()
 	r.Holders[2] = loadgen.Holder{BuyerID: 3, Quantity: 1, Uncertain: true}
@@ -205,7 +207,7 @@ func TestCheck_OrderOfUncertainBuyerIsNoDifference(t *testing.T) {
 	require.Equal(t, 2, v.Promised)
 }
 
-// Released units may be left at the end.
+// TestCheck_ReleasedUnitsMayBeLeft checks that units of expired orders may be available at the end.
 func TestCheck_ReleasedUnitsMayBeLeft(t *testing.T) {
 	a, r := right()
 	a.orders[2].Status = "expired"

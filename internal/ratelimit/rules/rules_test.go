@@ -120,6 +120,7 @@ rules:
 	}
 }
 
+// TestChange_Apply checks the quota and the window of a limit after each kind of change.
 func TestChange_Apply(t *testing.T) {
 	rate, limit, interval, burst := 50.0, int64(5), 10.0, 2.0
 	window, meter := ratelimit.FixedWindow, ratelimit.LeakyMeter
@@ -169,7 +170,7 @@ func TestLoad_AddsToTheDefaults(t *testing.T) {
 	require.NoError(t, err)
 	require.EqualValues(t, 5, ruleNamed(t, b, "randomPath").WithDefaults().PermitsPerSecond)
 	for _, name := range []string{"randomPathPerUser", "session"} {
-		ruleNamed(t, b, name) // the file adds to the defaults and replaces by name
+		ruleNamed(t, b, name) // the file adds rules and replaces defaults by name
 	}
 
 	_, err = rules.Load(filepath.Join(t.TempDir(), "none"))
@@ -197,8 +198,8 @@ rules:
 	require.ErrorContains(t, err, "route")
 }
 
-// TestChange_HasTheFieldsOfALimit: Change.Apply copies fields by name, and the API and the
-// rules file must spell them alike.
+// TestChange_HasTheFieldsOfALimit compares the field names, because Change.Apply copies fields by
+// name. The API and the rules file must also spell them alike.
 func TestChange_HasTheFieldsOfALimit(t *testing.T) {
 	change, limit := reflect.TypeFor[rules.Change](), reflect.TypeFor[ratelimit.Limit]()
 	require.Equal(t, limit.NumField(), change.NumField())
@@ -212,7 +213,7 @@ func TestChange_HasTheFieldsOfALimit(t *testing.T) {
 	}
 }
 
-// FuzzParseRules: any text is rules that can be used, or an error.
+// FuzzParseRules checks that the parser turns any text into usable rules or an error.
 func FuzzParseRules(f *testing.F) {
 	example, err := os.ReadFile("../../../deploy/ratelimit.example.yaml")
 	if err != nil {
@@ -227,7 +228,7 @@ func FuzzParseRules(f *testing.F) {
 			return
 		}
 		if _, err := rules.New(list...); err != nil {
-			t.Fatalf("rules that were read do not make a book: %v", err)
+			t.Fatalf("New refused rules that Parse accepted: %v", err)
 		}
 	})
 }

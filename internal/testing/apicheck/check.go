@@ -17,18 +17,19 @@ import (
 	"github.com/getkin/kin-openapi/routers"
 )
 
-// Exchange is a request and its answer.
+// Exchange is a request and its response.
 type Exchange struct {
 	Method string
 	URL    *url.URL
-	Header http.Header // of the request
+	Header http.Header // the request's header
 	Sent   []byte
 	Status int
 	Answer http.Header
-	Got    []byte // ignored where the answer is no JSON
+	Got    []byte // ignored if the response is not JSON
 }
 
-// Check reports what of an exchange is not in the document, or nil.
+// Check reports the parts of an exchange that the document does not contain. It returns nil if
+// there are none.
 func (d *Document) Check(x Exchange) error {
 	if Page(x.URL.Path) {
 		return nil
@@ -47,7 +48,7 @@ func (d *Document) Check(x Exchange) error {
 	if err := d.checkAnswer(x, input); err != nil {
 		return x.explain(err)
 	}
-	// where there is no secret nothing is read
+	// Without a secret the API reads no part of a callback.
 	if !x.taken() || x.Status == http.StatusForbidden && signed(route) {
 		return nil
 	}
@@ -60,8 +61,7 @@ func (d *Document) Check(x Exchange) error {
 	return nil
 }
 
-// checkRequest holds parameters against the document, and then the body, which has keywords of
-// OpenAPI 3.1.
+// checkRequest validates the parameters and then the body, which has keywords of OpenAPI 3.1.
 func (d *Document) checkRequest(input *openapi3filter.RequestValidationInput) error {
 	ctx := context.Background()
 	err := openapi3filter.ValidateRequest(ctx, input)
@@ -73,15 +73,15 @@ func (d *Document) checkRequest(input *openapi3filter.RequestValidationInput) er
 	return openapi3filter.ValidateRequestBody(ctx, input, body.Value)
 }
 
-// taken reports whether the API has read the request and found it well-formed: 400 comes before
-// 404, 403 and the rest.
+// taken reports whether the API read the request and found it well-formed. The API checks for 400
+// before 404, 403 and all other errors.
 func (x Exchange) taken() bool {
 	return !slices.Contains([]int{
 		http.StatusBadRequest, http.StatusUnauthorized, http.StatusMethodNotAllowed,
 	}, x.Status)
 }
 
-// signed reports whether a call's body is signed instead of its caller known.
+// signed reports whether a call authenticates its body by signature instead of its caller by token.
 func signed(route *routers.Route) bool {
 	security := route.Operation.Security
 	return security != nil &&
@@ -99,7 +99,8 @@ func (x Exchange) explain(err error) error {
 		x.URL, x.Sent, x.Status, x.Got, err)
 }
 
-// request is the exchange's, with the Content-Type that the document says a body without one has.
+// request returns the exchange's request. A body without a Content-Type gets the one that the
+// document prescribes.
 func (x Exchange) request() *http.Request {
 	header := x.Header.Clone()
 	if header == nil {
@@ -120,7 +121,7 @@ func (x Exchange) request() *http.Request {
 	}
 }
 
-// checkAnswer holds the answer against what the document has for the call and the status.
+// checkAnswer validates the response against the document's response for the call and the status.
 func (d *Document) checkAnswer(x Exchange, input *openapi3filter.RequestValidationInput) error {
 	responses := input.Route.Operation.Responses
 	status := strconv.Itoa(x.Status)
@@ -154,7 +155,7 @@ func (d *Document) checkAnswer(x Exchange, input *openapi3filter.RequestValidati
 	return openapi3filter.ValidateResponse(context.Background(), headers)
 }
 
-// unknown is what answers no call of the document.
+// unknown checks the response to a request that matches no call of the document.
 func (d *Document) unknown(x Exchange) error {
 	if x.Status != http.StatusNotFound && x.Status != http.StatusMethodNotAllowed {
 		return fmt.Errorf("there is no such call")
@@ -165,8 +166,7 @@ func (d *Document) unknown(x Exchange) error {
 	return d.schemas.check("/components/schemas/Unrouted", x.Got)
 }
 
-// checkQuery finds fields in the query that are neither a parameter of the call nor a field of its
-// body.
+// checkQuery reports query fields that are neither parameters of the call nor fields of its body.
 func checkQuery(route *routers.Route, query url.Values) error {
 	if lax, _ := route.Operation.Extensions["x-any-query"].(bool); lax {
 		return nil

@@ -12,7 +12,7 @@ import (
 	"flashsale.dev/seckill/internal/testing/must"
 )
 
-// exchange is a good one, of POST /{path}/decrStock.
+// exchange returns a documented exchange of POST /{path}/decrStock with the given change.
 func exchange(change func(x *Exchange)) Exchange {
 	x := Exchange{
 		Method: "POST", URL: &url.URL{Path: "/0f343b0931126a20f133d67c2b018a3b/decrStock"},
@@ -28,7 +28,7 @@ func exchange(change func(x *Exchange)) Exchange {
 	return x
 }
 
-// swap puts one text for another in an answer.
+// swap returns a change that replaces text in the response.
 func swap(old, other string) func(x *Exchange) {
 	return func(x *Exchange) { x.Got = []byte(strings.Replace(string(x.Got), old, other, 1)) }
 }
@@ -40,7 +40,7 @@ func asked(method, target, sent string) func(x *Exchange) {
 	}
 }
 
-// answered is a refusal in the one shape.
+// answered returns a change to a refusal in the API's common JSON shape.
 func answered(status int, reason, data string, header ...string) func(x *Exchange) {
 	return func(x *Exchange) {
 		x.Status = status
@@ -74,7 +74,7 @@ func TestCheck_AcceptsDocumentedExchanges(t *testing.T) {
 	}
 }
 
-// One thing is wrong at a time, and each is found.
+// TestCheck_FindsUndocumentedExchanges changes one detail at a time. Check must report each change.
 func TestCheck_FindsUndocumentedExchanges(t *testing.T) {
 	d := must.Get(Load())(t)
 	for name, change := range map[string]func(x *Exchange){

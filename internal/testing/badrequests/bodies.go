@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// bodies are faults of the whole body and of its fields' names, over every call that takes a body.
+// bodies adds invalid bodies and field names for every call that reads a body.
 func (t *table) bodies() {
 	for _, c := range append(t.calls(), get("/sales", ""), get("/sales/"+t.goods, "")) {
 		t.bad("unknown in the query", join(c, "x=1"), "x")
@@ -46,7 +46,7 @@ func (t *table) bodies() {
 	t.form("doubled in the form", goods+"&"+goods, "goodsId")
 }
 
-// badBodies are bodies of decrStock by the field that the response must name.
+// badBodies returns bodies of decrStock by the field that the response must name.
 func badBodies() map[string][]string {
 	const good = `{"goodsId":GOODS}`
 	with := func(members ...string) (bodies []string) {

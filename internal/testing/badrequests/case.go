@@ -13,28 +13,27 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// Fixture is what the table stands on: two goods and an order that are there, and who they belong
-// to.
+// Fixture is the state that the cases need: two goods and an order, with their owners.
 type Fixture struct {
 	Secret        []byte        // the server's SECKILL_JWT_SECRET
 	Buyer         seckill.Actor // owns OrderSn and Path
 	OtherBuyer    seckill.Actor
 	Merchant      seckill.Actor // owns GoodsID and OtherGoods
 	OtherMerchant seckill.Actor
-	GoodsID       int64  // exposed, and selling
-	OtherGoods    int64  // likewise
-	NoGoods       int64  // an id that no goods has
-	OrderSn       string // of GoodsID, created
-	// Path is for GoodsID, unused, and does not expire while the table runs. Cases use it on other
-	// goods and as another buyer.
+	GoodsID       int64  // exposed and ongoing
+	OtherGoods    int64  // exposed and ongoing
+	NoGoods       int64  // an unused id
+	OrderSn       string // an order of GoodsID with the status created
+	// Path is an unused path of GoodsID. It must not expire while the cases run. Cases use it for
+	// other goods and as another buyer.
 	Path string
 }
 
-// Case is one request and what must be said to it.
+// Case is one request with its expected response.
 type Case struct {
 	Name   string
 	Method string
-	Target string // path and query, escaped as it goes on the wire
+	Target string // path and query, escaped
 	Header http.Header
 	Body   string
 	Reason seckill.Reason
@@ -42,7 +41,7 @@ type Case struct {
 	Field  string // data.field of a BAD_REQUEST
 }
 
-// Request makes the case's request to a server, such as "http://127.0.0.1:8080".
+// Request returns the case's request to a server, such as "http://127.0.0.1:8080".
 func (c Case) Request(ctx context.Context, baseURL string) (*http.Request, error) {
 	var body io.Reader
 	if c.Body != "" {
@@ -58,8 +57,8 @@ func (c Case) Request(ctx context.Context, baseURL string) (*http.Request, error
 	return req, nil
 }
 
-// Check sends the case to a server and reports everything that is wrong with its answer, or nil.
-// The client must not follow redirects: there are none to follow.
+// Check sends the case to a server and reports every error in the response, or nil. The client must
+// not follow redirects, because the API sends none.
 func Check(ctx context.Context, client *http.Client, baseURL string, c Case) error {
 	req, err := c.Request(ctx, baseURL)
 	if err != nil {

@@ -7,7 +7,8 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// changes are requests that PATCH must refuse: bad values of a new sale's fields, and of its own.
+// changes adds requests that PATCH must refuse: bad values of a new sale's fields and of PATCH's
+// own fields.
 func (t *table) changes() {
 	c := call{method: "PATCH", target: "/admin/sales/" + t.goods, who: t.merchant}
 	for field, values := range badSales() {
@@ -42,7 +43,7 @@ func (t *table) changes() {
 	t.add("delete what is exposed", c, seckill.Conflict, 409, "")
 }
 
-// keys are malformed Idempotency-Keys.
+// keys adds malformed Idempotency-Keys.
 func (t *table) keys(c call) {
 	c.body = `{"perBuyerLimit":2}`
 	for _, key := range [][]string{

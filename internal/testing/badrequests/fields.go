@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// nasty are strings that attackers may try on any field.
+// nasty returns strings that attackers may send in any field.
 func nasty() []string {
 	return []string{
 		"1\r\nX-Evil: 1", "1\n2", "1\x00", "return redis.call('FLUSHALL')", "1' OR '1'='1",
@@ -14,14 +14,14 @@ func nasty() []string {
 	}
 }
 
-// badIDs are texts that are no id: neither in a path, nor in a query, nor as a JSON string.
+// badIDs returns texts that are not valid ids in a path, a query or a JSON string.
 func badIDs() []string {
 	return append(nasty(), "0", "-1", "1.5", "1.0", "1e3", "1e20", "9223372036854775808",
 		"18446744073709551617", "0x10", "0b1", "1_0", " 1", "1 ", "+1", "01", "-0", "abc", "null",
 		"true", "NaN", "Inf", "1,2", "[1]")
 }
 
-// badJSONIDs are JSON values that are no id.
+// badJSONIDs returns JSON values that are not valid ids.
 func badJSONIDs() []string {
 	return []string{
 		"0", "-1", "1.5", "1.0", "1e3", "1e20", "9223372036854775808", "-0", "true", "null", "[]",
@@ -33,7 +33,7 @@ func badJSONIDs() []string {
 func (t *table) identifiers() {
 	decr := t.decr(t.buyer)
 	for _, id := range badIDs() {
-		if !strings.Contains(id, "/") { // a slash makes it another route
+		if !strings.Contains(id, "/") { // a slash makes another route
 			t.bad("goodsId "+id, get("/sales/"+escape(id), ""), "goodsId")
 			for _, c := range t.saleCalls(escape(id))[:6] {
 				t.bad("goodsId "+id, c, "goodsId")

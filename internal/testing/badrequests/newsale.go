@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// NewSale is the JSON of a good new sale with one field set to a JSON value, or left out for "".
+// NewSale returns the JSON of a valid new sale with one field set to a JSON value; "" omits the
+// field.
 func NewSale(name, value string) string {
 	fields := map[string]string{
 		"title": `"A phone"`, "price": "199900", "stock": "10",
@@ -23,15 +24,15 @@ func NewSale(name, value string) string {
 	return "{" + strings.Join(members, ",") + "}"
 }
 
-// earlyEnds are well-formed ends at or before NewSale's start. A change may set them, because it
-// may move the start too.
+// earlyEnds returns well-formed ends at or before NewSale's start. A change may contain them,
+// because it may also move the start.
 func earlyEnds() []string {
 	return []string{
 		`"2026-11-11T12:00:00.000Z"`, `"2026-11-11T11:59:59Z"`, `"2026-11-11T13:00:00+02:00"`,
 	}
 }
 
-// badSales are the values that each field of a new sale must refuse; "" is leaving it out.
+// badSales returns the invalid values of each field of a new sale; "" omits the field.
 func badSales() map[string][]string {
 	wrong := []string{"null", "true", "[]", "{}"}
 	whole := slices.Concat(wrong, []string{
@@ -59,7 +60,7 @@ func badSales() map[string][]string {
 	}
 }
 
-// badRates are members of rate by the field that the response must name.
+// badRates returns invalid members of rate by the field that the response must name.
 func badRates() map[string][]string {
 	return map[string][]string{
 		"x": {`"x":1`}, "a.b": {`"a.b":1`},
@@ -71,7 +72,7 @@ func badRates() map[string][]string {
 	}
 }
 
-// members are JSON members with one name.
+// members returns JSON members with the same name.
 func members(name string, values ...string) (all []string) {
 	for _, v := range values {
 		all = append(all, `"`+name+`":`+v)
@@ -79,7 +80,7 @@ func members(name string, values ...string) (all []string) {
 	return all
 }
 
-// rates are requests with a bad rate, which body puts into a request's body.
+// rates adds requests with a bad rate. body puts the rate into a request's body.
 func (t *table) rates(what string, c call, body func(rate string) string) {
 	for field, rates := range badRates() {
 		for _, rate := range rates {
@@ -102,7 +103,7 @@ func (t *table) newSales() {
 		}
 	}
 	t.rates("rate", create, func(rate string) string { return NewSale("rate", rate) })
-	for _, field := range []string{ // a caller may not set these
+	for _, field := range []string{ // callers may not set these fields
 		"merchantId", "goodsId", "status", "epoch", "version", "stockDelta", "rate.algorithm",
 		"Title",
 	} {

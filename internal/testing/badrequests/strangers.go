@@ -7,7 +7,7 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// strangers are well-formed requests for things that do not exist or belong to somebody else.
+// strangers adds well-formed requests for objects that do not exist or belong to another user.
 func (t *table) strangers() {
 	t.notThere()
 	t.notTheirs()
@@ -96,7 +96,7 @@ func (t *table) badPaths() {
 	t.bad("a bad path and a bad quantity", bad, "decrStock")
 }
 
-// routes are calls that do not exist, with and without a token.
+// routes adds calls that do not exist, with and without a token.
 func (t *table) routes() {
 	sale := "/admin/sales/" + t.goods
 	for _, target := range []string{

@@ -13,7 +13,7 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// table gathers cases for a fixture.
+// table collects cases for a fixture.
 type table struct {
 	Fixture
 	goods, otherGoods, noGoods         string
@@ -21,7 +21,7 @@ type table struct {
 	cases                              []Case
 }
 
-// Cases makes the whole table.
+// Cases returns all cases.
 func Cases(f Fixture) ([]Case, error) {
 	t := &table{
 		Fixture: f, goods: strconv.FormatInt(f.GoodsID, 10),
@@ -60,10 +60,10 @@ func (t *table) sign() error {
 	return nil
 }
 
-// call is one call of the API with good parameters.
+// call is one API call with valid parameters.
 type call struct {
 	method, target string
-	who            string // Authorization
+	who            string // Authorization header
 	body           string // JSON
 }
 
@@ -73,10 +73,10 @@ func post(target, who string, body ...string) call {
 	return call{http.MethodPost, target, who, strings.Join(body, "")}
 }
 
-// decr is a purchase without its fields.
+// decr returns a purchase without its fields.
 func (t *table) decr(who string) call { return post("/"+t.Path+"/decrStock", who) }
 
-// calls are all that need a token, as their rightful callers make them.
+// calls returns all calls that need a token, with the right caller.
 func (t *table) calls() []call {
 	return slices.Concat([]call{
 		post("/randomPath?goodsId="+t.goods, t.buyer), get("/randomPath?goodsId="+t.goods, t.buyer),
@@ -85,7 +85,7 @@ func (t *table) calls() []call {
 	}, t.orderCalls(t.OrderSn, t.buyer), t.saleCalls(t.goods))
 }
 
-// saleCalls are the calls of one sale by its merchant.
+// saleCalls returns the calls on one sale by its merchant.
 func (t *table) saleCalls(goods string) []call {
 	sale := "/admin/sales/" + goods
 	return []call{
@@ -98,7 +98,7 @@ func (t *table) saleCalls(goods string) []call {
 	}
 }
 
-// orderCalls are the calls of one order.
+// orderCalls returns the calls on one order.
 func (t *table) orderCalls(sn, who string) []call {
 	order := "/orders/" + sn
 	return []call{get(order, who), post(order+"/pay", who), post(order+"/cancel", who)}
@@ -124,7 +124,7 @@ func (t *table) bad(what string, c call, field string) {
 
 const formType = "application/x-www-form-urlencoded"
 
-// form adds a purchase whose fields are a form.
+// form adds a purchase with its fields in a form.
 func (t *table) form(what, fields, field string) {
 	c := t.decr(t.buyer)
 	c.body = fields
@@ -132,7 +132,7 @@ func (t *table) form(what, fields, field string) {
 	t.with("Content-Type", formType)
 }
 
-// with changes the header of the case added last.
+// with changes the header of the last case.
 func (t *table) with(name string, values ...string) {
 	t.cases[len(t.cases)-1].Header[name] = values
 }

@@ -12,8 +12,8 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// Forge makes a token of any header and any claims, signed with HMAC of a hash under a secret; a
-// nil hash signs nothing.
+// Forge makes a token with any header and claims, signed with HMAC of a hash and a secret. A nil
+// hash makes no signature.
 func Forge(header, claims string, secret []byte, h func() hash.Hash) string {
 	enc := base64.RawURLEncoding
 	signed := enc.EncodeToString([]byte(header)) + "." + enc.EncodeToString([]byte(claims))
@@ -29,14 +29,15 @@ const (
 	hs256  = `{"alg":"HS256","typ":"JWT"}`
 	hs512  = `{"alg":"HS512","typ":"JWT"}`
 	noAlg  = `{"alg":"none","typ":"JWT"}`
-	future = `4102444800` // 2100-01-01
+	future = `4102444800` // the year 2100
 )
 
 func claims(sub, role, exp, more string) string {
 	return `{"sub":` + sub + `,"role":` + role + `,"exp":` + exp + more + `}`
 }
 
-// BadTokens are Authorization headers that must not let anybody in, by name; nil is none at all.
+// BadTokens returns Authorization headers that the API must refuse, by name. nil stands for no
+// header.
 func BadTokens(secret []byte) map[string][]string {
 	good := claims(`"7"`, `"buyer"`, future, "")
 	bearer := func(header, claims string, secret []byte, h func() hash.Hash) []string {
@@ -87,7 +88,7 @@ func BadTokens(secret []byte) map[string][]string {
 	}
 }
 
-// everywhere names the bad tokens that every call is tried with; the rest are tried with one.
+// everywhere names the bad tokens for all calls. One call tests the other tokens.
 func everywhere() []string {
 	return []string{"no token", "expired", "alg none", "HS512", "another secret"}
 }

@@ -17,34 +17,34 @@ import (
 // Plan describes a run of many buyers with the same behaviour.
 type Plan struct {
 	Base        string
-	Bases       []string // APIs that share the buyers; Base alone if empty
+	Bases       []string // APIs that share the buyers; only Base if empty
 	GoodsID     string
 	Buyers      int
 	Concurrency int
 	Quantity    int64                               // units of each purchase; 1 if 0
 	Patience    time.Duration                       // 30 s if 0
-	FirstID     int64                               // first buyer id, counted up; 1 if 0
+	FirstID     int64                               // first of the consecutive buyer ids; 1 if 0
 	Token       func(buyerID int64) (string, error) // signs a buyer's token
-	OnDone      func()                              // called as each buyer ends; may be nil
-	Spread      time.Duration                       // of the starts, evenly; 0 is at once
-	// ParallelPurchases of a buyer start together, with a path each; 1 if 0.
+	OnDone      func()                              // called when a buyer ends; may be nil
+	Spread      time.Duration                       // spreads the starts; 0 for none
+	// ParallelPurchases start together for each buyer, with a path each; 1 if 0.
 	ParallelPurchases int
-	// MaxPollInterval is the longest time between two reads of an order; 500 ms if 0.
+	// MaxPollInterval is the longest interval between two reads of an order; 500 ms if 0.
 	MaxPollInterval time.Duration
 
-	// RetryErrors as in Buyer. CallTimeout bounds each call; 30 s if 0.
+	// RetryErrors is as in Buyer. CallTimeout limits each call; 30 s if 0.
 	RetryErrors    bool
 	CallTimeout    time.Duration
 	Repeats        int    // repeated calls with the accepted path
-	BuysAgainEvery int    // every nth buyer tries a second purchase; 0 is none
-	CancelsEvery   int    // every nth buyer cancels its order; 0 is none
-	OnAccepted     func() // called at the first 202 of a buyer; may be nil
-	// WrapClient may wrap the HTTP client that all buyers share; may be nil.
+	BuysAgainEvery int    // every nth buyer tries a second purchase; 0 for none
+	CancelsEvery   int    // every nth buyer cancels its order; 0 for none
+	OnAccepted     func() // called at a buyer's first 202; may be nil
+	// WrapClient may wrap the buyers' shared HTTP client; may be nil.
 	WrapClient func(*http.Client) *http.Client
 }
 
-// Run plays all buyers and returns their results. The error is the first buyer's whose call failed;
-// the others still finish.
+// Run runs all buyers and returns their results. The error is that of the first buyer with a failed
+// call. The other buyers still finish.
 func Run(ctx context.Context, p Plan) (Report, error) {
 	p = p.withDefaults()
 	httpClient := apiclient.NewHTTP(p.Concurrency * p.ParallelPurchases)
@@ -90,7 +90,7 @@ func (p Plan) withDefaults() Plan {
 	return p
 }
 
-// oneBuyer plays the simultaneous purchases of one buyer.
+// oneBuyer runs the parallel purchases of one buyer.
 func (p Plan) oneBuyer(ctx context.Context, id int64, c apiclient.Client) ([]buyer.Result, error) {
 	token, err := p.Token(id)
 	if err != nil {

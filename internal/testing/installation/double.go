@@ -11,11 +11,11 @@ import (
 	"flashsale.dev/seckill/internal/testing/must"
 )
 
-// copied marks a message that DoubleMessages has sent, so that it is not doubled again.
+// copied marks a message that DoubleMessages sent, so it is not duplicated again.
 const copied = "x-copied"
 
-// DoubleMessages sends every order message a second time, in its own time and so often in another
-// order, until the test ends. It returns how many it has sent.
+// DoubleMessages sends every order message a second time until the test ends. The copies are often
+// in another order. It returns the counter of the copies.
 func (r *Installation) DoubleMessages(t testing.TB) *atomic.Int64 {
 	conn := must.Get(amqp.Dial(r.AMQP))(t)
 	t.Cleanup(func() { _ = conn.Close() })

@@ -16,13 +16,13 @@ import (
 	"flashsale.dev/seckill/internal/testing/must"
 )
 
-// Facts is what MySQL says of one sale, asked by the tests themselves.
+// Facts is MySQL's state of one sale. Tests read it directly.
 type Facts struct {
 	Stock, Total, Orders, Units, Buyers, Held, MostHeld int64
 	Failed, Dead, NotGiven, OpenCuts                    int64
 }
 
-// Facts reads them.
+// Facts reads a sale's facts.
 func (r *Installation) Facts(t testing.TB, goods string) (f Facts) {
 	ask := func(query string, into ...any) {
 		require.NoError(t, r.db.QueryRowContext(t.Context(), query, goods).Scan(into...))
@@ -47,7 +47,7 @@ type OrderRow struct {
 	GoodsID, BuyerID, Quantity int64
 }
 
-// OrderRows reads all orders of a goods, whatever their status.
+// OrderRows reads all orders of a goods with any status.
 func (r *Installation) OrderRows(t testing.TB, goods string) []OrderRow {
 	return rowsOf(t, r, func(rows *sql.Rows) (o OrderRow, err error) {
 		err = rows.Scan(&o.OrderSn, &o.Status, &o.GoodsID, &o.BuyerID, &o.Quantity)
@@ -56,7 +56,7 @@ func (r *Installation) OrderRows(t testing.TB, goods string) []OrderRow {
 		goods)
 }
 
-// OrderSns lists the numbers of a goods' active orders.
+// OrderSns returns the numbers of a goods' active orders.
 func (r *Installation) OrderSns(t testing.TB, goods string) map[string]bool {
 	sns := make(map[string]bool)
 	for _, o := range r.OrderRows(t, goods) {
@@ -67,7 +67,7 @@ func (r *Installation) OrderSns(t testing.TB, goods string) map[string]bool {
 	return sns
 }
 
-// Held reads what MySQL says each buyer holds.
+// Held returns the units that each buyer holds according to MySQL.
 func (r *Installation) Held(t testing.TB, goods string) map[int64]int64 {
 	held := make(map[int64]int64)
 	rowsOf(t, r, func(rows *sql.Rows) (buyer int64, err error) {
@@ -79,7 +79,8 @@ func (r *Installation) Held(t testing.TB, goods string) map[int64]int64 {
 	return held
 }
 
-// DeadLetters lists the order numbers of the dead letters in MySQL, of every goods and of none.
+// DeadLetters returns the order numbers of the dead letters in MySQL, for every goods and for
+// unknown goods.
 func (r *Installation) DeadLetters(t testing.TB) []string {
 	return rowsOf(t, r, func(rows *sql.Rows) (sn string, err error) {
 		err = rows.Scan(&sn)
@@ -108,14 +109,15 @@ func (r *Installation) SQLDo(t testing.TB, statement string) {
 	require.NoError(t, err, statement)
 }
 
-// RedisFacts is what Redis keeps of a goods, read key by key: sure only while nothing moves.
+// RedisFacts is Redis' state of a goods. It is consistent only without concurrent changes, because
+// the test reads it key by key.
 type RedisFacts struct {
 	Pending, Outbox int64
-	Oldest          time.Duration // age of the oldest that may be pending; 0 where nothing is
+	Oldest          time.Duration // age of the oldest possibly pending order, or 0
 	Held            map[int64]int64
 }
 
-// RedisFacts reads them.
+// RedisFacts reads the facts of a goods.
 func (r *Installation) RedisFacts(
 	t testing.TB, c redis.UniversalClient, goods string,
 ) (RedisFacts, error) {
@@ -127,7 +129,7 @@ func (r *Installation) RedisFacts(
 	}
 	f := RedisFacts{Pending: pending.Val(), Outbox: outbox.Val(), Held: make(map[int64]int64)}
 	if ms, err := since.Int64(); err == nil && f.Pending > 0 {
-		// Redis' clock and this one are the same machine's
+		// Redis runs on the same machine, so both clocks agree.
 		f.Oldest = time.Since(time.UnixMilli(ms))
 	}
 	for buyer, text := range buyers.Val() {
@@ -138,8 +140,8 @@ func (r *Installation) RedisFacts(
 	return f, nil
 }
 
-// Queues counts the messages in the installation's queues, handed out or not, and those among the
-// dead.
+// Queues counts the messages in the installation's queues, unacknowledged ones included. It also
+// counts the messages in the dead letter queue.
 func (r *Installation) Queues(t testing.TB) (orders, dead int, err error) {
 	var queues []struct {
 		Name     string

@@ -19,7 +19,7 @@ import (
 // shards is the default of SECKILL_ORDER_SHARDS.
 const shards = 4
 
-// startRabbit starts the broker, or the cluster, or takes the suite's.
+// startRabbit starts a broker or a cluster, or uses the suite's.
 func (r *Installation) startRabbit(t testing.TB, suite *servers.Suite, o Options) {
 	switch {
 	case o.Topology.RabbitCluster && o.OwnRabbit:
@@ -39,7 +39,7 @@ func (r *Installation) startRabbit(t testing.TB, suite *servers.Suite, o Options
 	r.AMQP = r.Rabbits.URLs(r.Rabbits.NewVHost(t))[0]
 }
 
-// amqpURLs are the virtual host's URLs, one for each node.
+// amqpURLs returns the virtual host's URLs, one for each node.
 func (r *Installation) amqpURLs(t testing.TB) []string {
 	if r.Rabbits == nil {
 		return []string{r.AMQP}
@@ -55,14 +55,14 @@ func (r *Installation) amqpHosts(t testing.TB) (hosts []string) {
 	return hosts
 }
 
-// OrderQueue is the name of the queue that carries a goods' orders.
+// OrderQueue returns the name of the queue for a goods' orders.
 func OrderQueue(t testing.TB, goodsID string) string {
 	id := must.Get(strconv.ParseInt(goodsID, 10, 64))(t)
 	return fmt.Sprint("seckill.orders.", order.Shard(id, shards))
 }
 
-// AimRabbit makes Rabbit the node of a cluster that leads a goods' queue, once it has a leader; one
-// broker stays what it is.
+// AimRabbit sets Rabbit to the node that leads a goods' queue, and waits until the queue has a
+// leader. It does not change a single broker.
 func (r *Installation) AimRabbit(t testing.TB, goodsID string) {
 	if r.Rabbits == nil {
 		return
@@ -77,13 +77,13 @@ func (r *Installation) AimRabbit(t testing.TB, goodsID string) {
 	})
 }
 
-// MoveRabbit has a goods' queue be led by another node than now, and Rabbit be that node.
+// MoveRabbit moves the leadership of a goods' queue to another node and sets Rabbit to that node.
 func (r *Installation) MoveRabbit(t testing.TB, goodsID string, to *servers.RabbitServer) {
 	require.NoError(t, r.Rabbits.MoveLeader(t.Context(), r.vhost(t), OrderQueue(t, goodsID), to))
 	r.Rabbit = to
 }
 
-// rabbitUp is a node whose management can be asked.
+// rabbitUp returns a node whose HTTP API is available.
 func (r *Installation) rabbitUp() *servers.RabbitServer {
 	if r.Rabbits == nil || r.Rabbit.Running() {
 		return r.Rabbit
@@ -91,8 +91,8 @@ func (r *Installation) rabbitUp() *servers.RabbitServer {
 	return r.Rabbits.Others(r.Rabbit)[0]
 }
 
-// MakeVHost makes the installation's vhost again, as an operator of a broker that lost its disk
-// would.
+// MakeVHost creates the installation's vhost again, as an operator does after a broker lost its
+// disk.
 func (r *Installation) MakeVHost(t testing.TB) {
 	require.NoError(t, r.rabbitUp().Manage(t.Context(), http.MethodPut, "/api/vhosts/"+r.vhost(t),
 		nil))

@@ -11,7 +11,7 @@ import (
 	"flashsale.dev/seckill/internal/testing/netfault"
 )
 
-// servers are the settings that report one kind of program where the servers are.
+// servers returns the settings with the servers' addresses for one kind of program.
 func (r *Installation) servers(t testing.TB, kind string, o Options) []string {
 	redisAddr, amqpURL, dsn := r.redisAddrs(), strings.Join(r.amqpURLs(t), ","), r.DSN
 	if o.Plain {
@@ -30,7 +30,7 @@ func (r *Installation) servers(t testing.TB, kind string, o Options) []string {
 	}
 }
 
-// sqlDSN is a DSN as one kind of program gets it.
+// sqlDSN returns the DSN for one kind of program.
 func (r *Installation) sqlDSN(t testing.TB, dsn, kind string, wired bool) string {
 	cfg := must.Get(mysql.ParseDSN(dsn))(t)
 	switch {
@@ -42,7 +42,7 @@ func (r *Installation) sqlDSN(t testing.TB, dsn, kind string, wired bool) string
 	return cfg.FormatDSN()
 }
 
-// redisWire is one wire for a kind of program, to Redis or to all nodes of a cluster.
+// redisWire opens a wire for a kind of program, to Redis or to all nodes of a cluster.
 func (r *Installation) redisWire(t testing.TB, kind string) string {
 	if r.Cluster == nil {
 		return r.wire(t, kind+"-redis", r.redisAddrs())
@@ -50,7 +50,8 @@ func (r *Installation) redisWire(t testing.TB, kind string) string {
 	return r.lay(kind+"-redis", netfault.StartCluster(t, clusterHosts[kind], r.Cluster.Addrs()...))
 }
 
-// clusterHosts is where each kind of program finds the nodes of a Redis Cluster over its wire.
+// clusterHosts holds the hosts at which each kind of program finds the Redis Cluster's nodes over
+// its wire.
 var clusterHosts = map[string]string{"api": "127.0.0.2", "consumer": "127.0.0.3"}
 
 func (r *Installation) wire(t testing.TB, name string, servers ...string) string {
@@ -65,8 +66,8 @@ func (r *Installation) lay(name string, wire *netfault.Proxy) string {
 	return wire.Addr
 }
 
-// plainAccount makes an account of the rights that an installation needs, and no more, and returns
-// its DSN.
+// plainAccount creates an account with only the rights that an installation needs, and returns its
+// DSN.
 func (r *Installation) plainAccount(t testing.TB) string {
 	cfg := must.Get(mysql.ParseDSN(r.DSN))(t)
 	r.SQLDo(t, "CREATE USER IF NOT EXISTS 'plain'@'127.0.0.1' IDENTIFIED BY 'plain'")

@@ -11,7 +11,7 @@ import (
 // entry is one listener of a proxy and the servers behind it.
 type entry struct {
 	listener net.Listener
-	names    renaming // of addresses in answers
+	names    renaming // addresses to rewrite in answers
 	servers  atomic.Pointer[[]string]
 	turn     atomic.Int64
 }
@@ -36,7 +36,7 @@ func (e *entry) serve(p *Proxy) {
 	}
 }
 
-// connect joins a client to a server. While the proxy is cut the client gets no answer.
+// connect joins a client to a server. During a cut the client receives no data.
 func (e *entry) connect(p *Proxy, client net.Conn) {
 	source, _, _ := net.SplitHostPort(client.RemoteAddr().String())
 	if !p.keep(client, source) {
@@ -52,7 +52,7 @@ func (e *entry) connect(p *Proxy, client net.Conn) {
 	p.copy(client, server, e.names.reader(server), false)
 }
 
-// dial connects to the server whose turn it is, or to the next one that accepts.
+// dial connects to the next server in rotation, or to the first after it that accepts.
 func (e *entry) dial() (conn net.Conn, err error) {
 	servers := *e.servers.Load()
 	for range servers {
@@ -64,16 +64,17 @@ func (e *entry) dial() (conn net.Conn, err error) {
 	return nil, err
 }
 
-// chunksInFlight is how many chunks a delayed proxy buffers; beyond that its source waits.
+// chunksInFlight is the number of chunks that a delayed proxy buffers. The source blocks beyond it.
 const chunksInFlight = 1 << 14
 
-// chunk is data that was read at one moment.
+// chunk holds the data of one read.
 type chunk struct {
 	data []byte
 	at   time.Time
 }
 
-// copy forwards one direction, each chunk after the delay, in order, and closes both ends.
+// copy forwards one direction in order, each chunk after the delay. It closes both ends when the
+// source ends.
 func (p *Proxy) copy(to, from net.Conn, data io.Reader, requests bool) {
 	chunks := make(chan chunk, chunksInFlight)
 	p.running.Go(func() {

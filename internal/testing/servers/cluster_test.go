@@ -19,6 +19,8 @@ func clusterClient(t *testing.T, c *servers.RedisNodes) *redis.ClusterClient {
 	return client
 }
 
+// TestRedisCluster_SlotMovesAndCanStopHalfWay checks the answers to clients during a slot move, and
+// the result after it.
 func TestRedisCluster_SlotMovesAndCanStopHalfWay(t *testing.T) {
 	t.Parallel()
 	c := servers.RedisCluster(t, servers.RedisClusterOptions{})
@@ -50,7 +52,7 @@ func TestRedisCluster_SlotMovesAndCanStopHalfWay(t *testing.T) {
 	require.NoError(t, c.Settled(t.Context()))
 }
 
-// keepsCopies wants every master to keep keys, and to have a replica; then it empties all.
+// keepsCopies checks that every master stores keys and has a replica. Then it deletes all keys.
 func keepsCopies(t *testing.T, c *servers.RedisNodes, client *redis.ClusterClient) {
 	t.Helper()
 	for i, master := range c.Nodes[:3] {
@@ -73,6 +75,8 @@ func awaitMaster(t *testing.T, c *servers.RedisNodes, key string, want *servers.
 	}, time.Minute, 50*time.Millisecond)
 }
 
+// TestRedisCluster_ReplicaTakesItsMastersPlaceInPeaceAndInNeed checks a failover on demand and a
+// failover after a kill.
 func TestRedisCluster_ReplicaTakesItsMastersPlaceInPeaceAndInNeed(t *testing.T) {
 	t.Parallel()
 	c := servers.RedisCluster(t, servers.RedisClusterOptions{Replicas: 1})
@@ -90,6 +94,8 @@ func TestRedisCluster_ReplicaTakesItsMastersPlaceInPeaceAndInNeed(t *testing.T) 
 	require.Equal(t, "7", client.Get(t.Context(), key).Val())
 }
 
+// TestRedisCluster_MasterThatIsCutOffIsReplacedAndMissesWhatItTook checks that a partitioned master
+// loses the writes that it accepted after the cut.
 func TestRedisCluster_MasterThatIsCutOffIsReplacedAndMissesWhatItTook(t *testing.T) {
 	t.Parallel()
 	c := servers.RedisCluster(t, servers.RedisClusterOptions{Replicas: 1, BusWires: true})
@@ -97,12 +103,14 @@ func TestRedisCluster_MasterThatIsCutOffIsReplacedAndMissesWhatItTook(t *testing
 	key := c.KeyOn(t, master)
 	require.NoError(t, c.CutOff(t.Context(), master))
 	direct := clientOf(t, master)
-	require.NoError(t, direct.Set(t.Context(), key, "late", 0).Err(), "it does not know yet")
+	require.NoError(t, direct.Set(t.Context(), key, "late", 0).Err(),
+		"the old master must accept writes until the timeout")
 	awaitMaster(t, c, key, replica)
 	require.ErrorIs(t, clientOf(t, replica).Get(t.Context(), key).Err(), redis.Nil)
 	require.NoError(t, c.Join(t.Context(), master))
 	require.NoError(t, c.Settled(t.Context()))
-	require.ErrorContains(t, direct.Get(t.Context(), key).Err(), "MOVED", "it follows now")
+	require.ErrorContains(t, direct.Get(t.Context(), key).Err(), "MOVED",
+		"the old master must be a replica")
 }
 
 func TestRedisCluster_CutOffNeedsBusWires(t *testing.T) {

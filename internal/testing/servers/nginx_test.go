@@ -13,7 +13,7 @@ import (
 	"flashsale.dev/seckill/internal/testing/servers"
 )
 
-// plainNginx is the least there is: two workers that answer 200.
+// plainNginx writes a minimal configuration: two workers that answer 200.
 func plainNginx(dir, addr string) (string, error) {
 	conf := filepath.Join(dir, "nginx.conf")
 	text := fmt.Sprintf(`worker_processes 2; pid %[1]s/pid; error_log stderr; events {}

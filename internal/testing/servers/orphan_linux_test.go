@@ -15,7 +15,7 @@ import (
 	"flashsale.dev/seckill/internal/testing/servers"
 )
 
-// shortDir is a directory for a test that is not t.TempDir: a socket's path is short.
+// shortDir creates a directory for a test. t.TempDir is too long for the path of a Unix socket.
 func shortDir(t *testing.T) string {
 	t.Helper()
 	dir := must.Get(os.MkdirTemp("", "seckill-test-"))(t)
@@ -35,8 +35,9 @@ func TestServers_DieWithATestBinaryThatIsKilled(t *testing.T) {
 	said := make([]byte, 4096)
 	n, _ := stdout.Read(said)
 	require.Equal(t, "ready\n", string(said[:n]))
-	// redis-server, mariadbd, mysqld, epmd, beam.smp and Erlang's helpers.
-	require.GreaterOrEqual(t, len(processesIn(t, dir)), 5, "the search must find what runs")
+	// These are redis-server, mariadbd, mysqld, epmd, beam.smp and Erlang's helpers.
+	require.GreaterOrEqual(t, len(processesIn(t, dir)), 5,
+		"the search must find the running servers")
 
 	require.NoError(t, doomed.Process.Kill())
 	_ = doomed.Wait()
@@ -60,14 +61,14 @@ func requireNoneIn(t *testing.T, dir string) {
 		"left running: %v", processesIn(t, dir))
 }
 
-// processesIn lists what runs in dir or was given a path in it. Servers work in their directory,
-// and so do their helpers.
+// processesIn lists the processes that run in dir or have a path in it as an argument. Servers and
+// their helpers use their directory as working directory.
 func processesIn(t *testing.T, dir string) []string {
 	t.Helper()
 	entries := must.Get(filepath.Glob("/proc/[0-9]*"))(t)
 	var found []string
 	for _, entry := range entries {
-		cwd, _ := os.Readlink(filepath.Join(entry, "cwd")) // it may have ended meanwhile
+		cwd, _ := os.Readlink(filepath.Join(entry, "cwd")) // the process may have ended
 		line, _ := os.ReadFile(filepath.Join(entry, "cmdline"))
 		if strings.HasPrefix(cwd, dir) || bytes.Contains(line, []byte(dir)) {
 			found = append(found, entry+" "+string(bytes.ReplaceAll(line, []byte{0}, []byte{' '})))

@@ -12,8 +12,7 @@ import (
 	"flashsale.dev/seckill/internal/testing/servers"
 )
 
-// TestRabbitMQ_WholeLife: starting a broker takes seconds, so the parts of its life follow each
-// other.
+// TestRabbitMQ_WholeLife checks one broker step by step, because a start takes seconds.
 func TestRabbitMQ_WholeLife(t *testing.T) {
 	t.Parallel()
 	rabbit := servers.RabbitMQ(t)
@@ -60,7 +59,7 @@ func onChannel(t *testing.T, url string, work func(context.Context, *amqp.Channe
 	work(ctx, channel)
 }
 
-// publish puts one confirmed, persistent message into a quorum queue.
+// publish sends one persistent message to a quorum queue and waits for the confirm.
 func publish(t *testing.T, url, text string) {
 	t.Helper()
 	onChannel(t, url, func(ctx context.Context, channel *amqp.Channel) {
@@ -75,7 +74,8 @@ func publish(t *testing.T, url, text string) {
 	})
 }
 
-// waiting takes and gives back what is in the queue: its counter may lag behind.
+// waiting receives the queue's messages and returns them to the queue. The queue's own counter may
+// lag.
 func waiting(t *testing.T, url string) int {
 	t.Helper()
 	count := 0

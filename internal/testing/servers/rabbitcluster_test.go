@@ -13,8 +13,7 @@ import (
 	"flashsale.dev/seckill/internal/testing/servers"
 )
 
-// TestRabbitCluster_WholeLife: starting a cluster takes many seconds, so the parts of its life
-// follow each other.
+// TestRabbitCluster_WholeLife checks one cluster step by step, because a start takes many seconds.
 func TestRabbitCluster_WholeLife(t *testing.T) {
 	t.Parallel()
 	cluster := servers.RabbitCluster(t)
