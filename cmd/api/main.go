@@ -18,6 +18,8 @@ import (
 
 func main() { app.Main(run) }
 
+// run wires the API and serves it until ctx ends. It stops the server before the connections,
+// because accepted requests still use them.
 func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) (err error) {
 	cfg, log, err := app.Start(config.API, "api", nil, args, environ, stdout, stderr)
 	if err != nil {
@@ -66,7 +68,8 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 		[]app.Worker{drain})
 }
 
-// warnIfNotDurable warns an operator whose Redis has no append-only file.
+// warnIfNotDurable warns an operator whose Redis has no append-only file. The API still starts,
+// because RabbitMQ keeps the orders while it is up.
 func warnIfNotDurable(ctx context.Context, store *redisstore.Store, log *slog.Logger) {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()

@@ -45,8 +45,7 @@ func (p *loadTest) notes(r report.Report) (notes []string) {
 }
 
 // write writes the report to standard output and to the files of -json and -html. The file - is
-// standard output; the text then goes to standard error. A pipe can then read the JSON while a
-// person reads the text.
+// standard output. The text then moves to standard error, so that a pipe reads only JSON.
 func (p *loadTest) write(r report.Report, stdout, stderr io.Writer) error {
 	text := stdout
 	if p.json == "-" {
@@ -61,7 +60,8 @@ func (p *loadTest) write(r report.Report, stdout, stderr io.Writer) error {
 	return toFile(p.html, stdout, r.HTML)
 }
 
-// Closing may report that the disk is full, so its error counts.
+// toFile writes to a file, to standard output for -, or nothing for "". Closing may report that the
+// disk is full, so its error counts.
 func toFile(name string, stdout io.Writer, write func(io.Writer) error) error {
 	switch name {
 	case "":
@@ -80,7 +80,7 @@ func toFile(name string, stdout io.Writer, write func(io.Writer) error) error {
 const progressSeconds = 5
 
 // progress returns a function that prints the newest point, at most one line per progressSeconds.
-// One line in five seconds shows that the load goes on, and fits into the log of a CI.
+// That interval shows that the load is running, and keeps the log of a CI run short.
 func progress(out io.Writer, buyers int) func(loadgen.Point) {
 	done, next := 0, 0.0
 	return func(at loadgen.Point) {

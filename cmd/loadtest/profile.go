@@ -8,9 +8,8 @@ import (
 // millionTime is the length of the sale of the million profile.
 const millionTime = time.Hour
 
-// applyProfile changes the defaults to those of the profile. It sets every flag that was not given
-// to its value of the profile. A flag that was given wins, so that the profile can be played
-// smaller.
+// applyProfile sets every flag that was not given to its value in the profile. A given flag keeps
+// its value, so that a user can run the profile smaller.
 func (o *options) applyProfile(given map[string]bool) error {
 	if o.profile != "million" {
 		return fmt.Errorf("-profile %q: the only profile is million", o.profile)

@@ -16,6 +16,8 @@ import (
 
 func main() { app.Main(run) }
 
+// run wires the workers and runs them until ctx ends. It stops the workers before the
+// connections that they use.
 func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) (err error) {
 	cfg, log, err := app.Start(config.Consumer, "order-consumer", nil, args, environ, stdout,
 		stderr)

@@ -49,8 +49,8 @@ type session struct {
 	json           bool
 }
 
-// It exists beside runWith for app.Main, which knows no standard input: tests give their own
-// answers to a confirmation.
+// run reads confirmations from standard input. Tests call runWith, which takes the input as a
+// parameter; app.Main passes none.
 func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) error {
 	return withExitCode(runWith(ctx, args, os.Stdin, stdout, stderr))
 }
@@ -110,7 +110,8 @@ func (d database) with(s *session, work func(*sqlstore.Store) error) error {
 	return errors.Join(work(store), store.Close())
 }
 
-// It is the only command that changes the schema, and safe to repeat.
+// migrateCmd migrates the database. It is the only command that changes the schema, and it is safe
+// to repeat.
 type migrateCmd struct {
 	database
 	Wait time.Duration `default:"30s" help:"How long to wait for the database to answer."`
@@ -132,7 +133,8 @@ func (c *migrateCmd) Run(s *session) error {
 	})
 }
 
-// Operators need it to call /admin by hand; buyers and merchants sign in elsewhere.
+// tokenCmd signs a token. Operators need it to call /admin by hand; buyers and merchants sign in
+// elsewhere.
 type tokenCmd struct {
 	Secret string        `env:"SECKILL_JWT_SECRET" required:"" help:"The secret that signs tokens, at least 32 bytes."`
 	Role   string        `enum:"buyer,merchant,operator" default:"buyer" help:"buyer, merchant or operator."`

@@ -27,6 +27,7 @@ type options struct {
 	guests     bool
 }
 
+// run reads the command line, starts the embedded servers and serves until ctx ends.
 func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) (err error) {
 	var o options
 	flags := flag.NewFlagSet("standalone", flag.ContinueOnError)
@@ -48,8 +49,8 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	if o.addr == "" {
 		o.addr = cfg.HTTP.Addr
 	}
-	// The lock comes before the secrets: two first starts at once would otherwise generate
-	// different ones.
+	// Lock before generating secrets: two first starts at once would otherwise generate different
+	// ones.
 	unlock, err := lock(o.data)
 	if err != nil {
 		return err

@@ -24,7 +24,7 @@ import (
 // buyers of the last seconds of a large sale. Verifying a token again takes microseconds.
 const rememberedTokens = 40_000
 
-// API holds the HTTP API of one node.
+// API holds the HTTP API of one node: its handler, and the parts that need a worker or a shutdown.
 type API struct {
 	Handler  http.Handler
 	Health   *Health
@@ -38,7 +38,7 @@ type API struct {
 type APISettings struct {
 	JWTSecret      []byte
 	PaymentSecret  []byte          // nil: payment callbacks are refused
-	PhoneKeys      []auth.PhoneKey // the first seals; the key derived from the order secret is added
+	PhoneKeys      []auth.PhoneKey // the first seals; DerivedPhoneKey is added
 	RulesFile      string          // "": the default rules
 	TrustedProxies []netip.Prefix
 	Metrics        Metrics         // may be nil
@@ -118,7 +118,8 @@ func APISettingsOf(cfg config.Config, metrics Metrics) (APISettings, error) {
 // Workers returns the workers that the API needs beside its server.
 func (a *API) Workers() []Worker { return []Worker{a.Limits, a.Notifier, a.Counters} }
 
-// Server makes the API's server. Its shutdown ends the event streams, which would not end alone.
+// Server makes the API's server. Its shutdown closes the event streams, which would otherwise stay
+// open for up to half an hour.
 func (a *API) Server(addr string, log *slog.Logger) *http.Server {
 	s := httpapi.Server(a.Handler, addr, log)
 	s.RegisterOnShutdown(a.Notifier.Close)

@@ -26,11 +26,12 @@ import (
 	"flashsale.dev/seckill/internal/sqlstore"
 )
 
-// Queue is a publisher's view of the broker.
+// Queue publishes messages and reports the state of the broker.
 type Queue interface {
 	order.Publisher
+	// Up reports whether the broker accepts messages.
 	Up() bool
-	// DownReason says why the queue is down; "" if it is up.
+	// DownReason returns the cause while the queue is down, and "" while it is up.
 	DownReason() string
 }
 
@@ -62,6 +63,7 @@ type Observers struct {
 	Tracer       order.Tracer
 }
 
+// provider returns the payment provider, or the built-in one.
 func (p Parts) provider() payment.Provider {
 	if p.Provider == nil {
 		return paymentprovider.Test{}
@@ -115,6 +117,8 @@ func NewServices(p Parts, s Settings) Services {
 
 // Worker runs until its context ends.
 type Worker interface {
+	// Run returns nil after its context has ended. An earlier return with an error stops the
+	// program.
 	Run(ctx context.Context) error
 }
 
@@ -164,6 +168,8 @@ func NewWorkers(p Parts, s Settings) []Worker {
 	return workers
 }
 
+// newQueues returns the relay's source of new queues; the zero value with the in-memory queue,
+// which loses its messages only together with Redis.
 func (p Parts) newQueues() outbox.NewQueues {
 	marker, ok := p.Queue.(outbox.BrokerMarker)
 	if !ok {

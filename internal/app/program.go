@@ -56,6 +56,8 @@ func Start(p config.Program, name string, flags *flag.FlagSet, args, environ []s
 	return cfg, log, nil
 }
 
+// parse adds -version to the flags and reads the arguments. It prints the help to stdout and errors
+// to stderr.
 func parse(p config.Program, name string, flags *flag.FlagSet, args []string, stdout, stderr io.Writer) error {
 	if flags == nil {
 		flags = flag.NewFlagSet(name, flag.ContinueOnError)
@@ -92,7 +94,7 @@ func SettingsOf(cfg config.Config) (Settings, error) {
 	}, err
 }
 
-// Listen opens the API's address.
+// Listen opens the API's address. Its error names the setting and the address.
 func Listen(ctx context.Context, addr string) (net.Listener, error) {
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", addr)
 	if err != nil {
@@ -102,7 +104,7 @@ func Listen(ctx context.Context, addr string) (net.Listener, error) {
 	return l, nil
 }
 
-// OpsWorkers serves the operations address. A port in use is only a warning, because several
+// OpsWorkers serves the operations address. A port in use only causes a warning, because several
 // programs may share a machine.
 func OpsWorkers(
 	ctx context.Context, addr string, metrics http.Handler, health httpapi.Health, log *slog.Logger,

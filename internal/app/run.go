@@ -44,6 +44,7 @@ type stage struct {
 	done chan error
 }
 
+// start runs the workers of a stage. The first one that fails cancels the others and the program.
 func start(ctx context.Context, workers []Worker, fail context.CancelCauseFunc) *stage {
 	ctx, cancel := context.WithCancel(ctx)
 	s := &stage{stop: cancel, done: make(chan error, 1)}

@@ -29,6 +29,7 @@ type Tokens struct {
 // tokenHash is a token's SHA-256. The cache holds no tokens, so that a memory dump has none.
 type tokenHash [sha256.Size]byte
 
+// verified is a cached result of Verify.
 type verified struct {
 	actor     seckill.Actor
 	expiresAt time.Time
@@ -103,6 +104,7 @@ func (t *Tokens) Session(
 	return value, v.actor, v.expiresAt, err
 }
 
+// verify checks the signature, the times and the claims of a token.
 func (t *Tokens) verify(token string) (verified, error) {
 	var c claims
 	if err := t.parse(token, &c); err != nil {
@@ -115,6 +117,7 @@ func (t *Tokens) verify(token string) (verified, error) {
 	return verified{actor: a, expiresAt: c.ExpiresAt.Time}, nil
 }
 
+// parse decodes a token and verifies its signature and times.
 func (t *Tokens) parse(token string, c *claims) error {
 	key := func(*jwt.Token) (any, error) { return t.secret, nil }
 	parsed, err := t.parser.ParseWithClaims(token, c, key)
@@ -127,6 +130,7 @@ func (t *Tokens) parse(token string, c *claims) error {
 	return nil
 }
 
+// refuse converts an error to a refusal whose message contains no part of the token.
 func refuse(err error) error {
 	message := "the token is not valid"
 	if errors.Is(err, jwt.ErrTokenExpired) {

@@ -21,8 +21,8 @@ type Calibration struct {
 	MySQL      MySQLCost    `json:"mysql"`
 }
 
-// Provenance says where and when a calibration was measured. A plan shows it, because costs of
-// another machine may be off by a factor of two.
+// Provenance names the machine, date and command of a measurement. A plan shows it, because costs
+// of another machine may be off by a factor of two.
 type Provenance struct {
 	Machine string `json:"machine"`
 	Date    string `json:"date"` // YYYY-MM-DD
@@ -30,8 +30,8 @@ type Provenance struct {
 	Notes   string `json:"notes,omitempty"`
 }
 
-// CallCost is the cost in microseconds of a call, and of each item that the call carries. Both were
-// fitted to loads with small and with large batches.
+// CallCost is the cost in microseconds of a call, and of each item in the call. Both were fitted to
+// loads with small and with large batches.
 type CallCost struct {
 	Call float64 `json:"callMicros"`
 	Item float64 `json:"itemMicros"`
@@ -44,8 +44,8 @@ type RequestCost struct {
 	OutBytes float64 `json:"outBytes"`
 }
 
-// APICost holds the API's costs. Status is a status query of one order, Stream an event stream
-// from its opening to its end, Call one batched call to Redis or RabbitMQ.
+// APICost holds the API's costs. Status is a status query of one order. Stream is an event stream
+// from its opening to its end. Call is one batched call to Redis or RabbitMQ.
 type APICost struct {
 	BaseMB       float64     `json:"baseMB"`
 	ConnectionKB float64     `json:"connectionKB"`
@@ -72,7 +72,7 @@ type RedisCost struct {
 }
 
 // ConsumerCost holds the order consumer's costs: per transaction, order and message. A message may
-// carry several orders, and a transaction several messages.
+// hold several orders, and a transaction several messages.
 type ConsumerCost struct {
 	Transaction CallCost `json:"transaction"`
 	Message     float64  `json:"messageMicros"`

@@ -20,7 +20,7 @@ type Sale struct {
 	Queries float64 `default:"2" help:"Status queries per order that no event stream follows."`
 	Streams float64 `default:"0" help:"Share of the orders that an event stream follows, 0 to 1."`
 	Peak    float64 `default:"2" help:"Busiest second divided by the mean second."`
-	// The sizes of batches divide the cost of a call among the items that it carries.
+	// The sizes of batches divide the cost of a call among its items.
 	CallSize  float64 `default:"2" help:"Reservations per Redis call: the mean of seckill_reserve_batch_size."`
 	BatchSize float64 `default:"50" help:"Orders per transaction: the mean of seckill_write_batch_size."`
 	Cores     float64 `default:"4" help:"Processors of one host."`
@@ -28,8 +28,7 @@ type Sale struct {
 	Use float64 `default:"0.6" help:"Share of a processor that the peak may use."`
 }
 
-// Row is one kind of work: its count multiplied by its cost. Rows are what a reader can check by
-// hand.
+// Row is one kind of work: its count multiplied by its cost. A reader can check each row by hand.
 type Row struct {
 	Part    string  `json:"part"`
 	Work    string  `json:"work"`
@@ -167,6 +166,7 @@ func (p *Plan) traffic(count float64, cost RequestCost) {
 	}
 }
 
+// amount adds memory or storage: a count multiplied by a size in bytes.
 func (p *Plan) amount(what string, count, bytes float64) {
 	p.Amounts = append(p.Amounts, Amount{what, count, bytes, count * bytes / 1e6})
 }

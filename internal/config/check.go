@@ -28,6 +28,7 @@ func (c *Config) check(settings []Setting) []error {
 	return problems
 }
 
+// check returns the problem of one value, or nil.
 func (s Setting) check(v reflect.Value) error {
 	if s.Required && v.IsZero() {
 		return fmt.Errorf("is required: %s", s.Help)
@@ -48,8 +49,8 @@ func (s Setting) check(v reflect.Value) error {
 	}
 }
 
-// Bounds are written in the setting's own form, such as 100ms, so a tag reads like the
-// documentation.
+// between checks a value against the bounds of its tags. Bounds are written in the setting's own
+// form, such as 100ms, so a tag reads like the documentation.
 func between[T cmp.Ordered](x T, f reflect.StructField, read func(string) (T, error)) error {
 	low, err := read(f.Tag.Get("min"))
 	high, err2 := read(f.Tag.Get("max"))
@@ -62,7 +63,7 @@ func between[T cmp.Ordered](x T, f reflect.StructField, read func(string) (T, er
 	return nil
 }
 
-// The error has the length and never the value.
+// checkSecret checks the form of a secret. The error contains the length and never the value.
 func (s Setting) checkSecret(x Secret) error {
 	if strings.HasPrefix(s.Unit, "at least") && x != "" && len(x) < auth.MinSecret {
 		return fmt.Errorf("has %d bytes, must have at least %d", len(x), auth.MinSecret)
@@ -74,7 +75,7 @@ func (s Setting) checkSecret(x Secret) error {
 	return nil
 }
 
-// The unit is the documentation and the rule at once.
+// checkText checks a text by its unit: the unit documents the form and selects the check.
 func (s Setting) checkText(x string) error {
 	words := strings.Fields(s.field.Tag.Get("oneof"))
 	if len(words) > 0 && !slices.Contains(words, x) {
@@ -97,7 +98,7 @@ func (s Setting) checkAddrs(all []string) error {
 	return errors.Join(problems...)
 }
 
-// An empty host is fine: it means all interfaces.
+// checkAddr accepts host:port. An empty host means all interfaces.
 func checkAddr(x string) error {
 	if _, port, err := net.SplitHostPort(x); err != nil || port == "" {
 		return fmt.Errorf("is %q, must be host:port", x)
@@ -105,7 +106,8 @@ func checkAddr(x string) error {
 	return nil
 }
 
-// A missing scheme is the usual mistake, and the client would report it only at the first call.
+// checkURL accepts http and https URLs. A missing scheme is the usual mistake, and the client would
+// report it only at the first call.
 func checkURL(x string) error {
 	u, err := url.Parse(x)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {

@@ -18,8 +18,8 @@ const (
 
 // Config holds all settings. A setting that a program does not read has its default.
 //
-// Tags: env is the name; envDefault is the default, and envDefault.consumer one program's own; in
-// lists the programs that read it; unit and help are for people.
+// Tags: env is the name. envDefault is the default, and envDefault.consumer one program's own. in
+// lists the programs that read it. unit and help are for people.
 type Config struct {
 	HTTP    HTTP
 	Redis   Redis
@@ -66,7 +66,7 @@ type MySQL struct {
 	ReadDSN Secret `env:"SECKILL_MYSQL_READ_DSN" in:"api" unit:"go-sql-driver DSN" help:"replicas that serve merchants' lists of orders, their figures and the public list of sales, which may then lag; the primary if empty or unreachable"`
 }
 
-// AMQP holds the connection to RabbitMQ, which carries orders from Redis to MySQL.
+// AMQP holds the connection to RabbitMQ, which transports orders from Redis to MySQL.
 type AMQP struct {
 	URLs           Secret        `env:"SECKILL_AMQP_URL" envDefault:"amqp://guest:guest@127.0.0.1:5672/" in:"api consumer" unit:"comma list of amqp:// URLs" help:"RabbitMQ's nodes, tried in turn"`
 	PublishTimeout time.Duration `env:"SECKILL_PUBLISH_TIMEOUT" envDefault:"1s" in:"api consumer" unit:"duration" min:"10ms" max:"10s" help:"longest wait for RabbitMQ's confirm of a message; the relay sends it again later"`
@@ -80,7 +80,7 @@ type Auth struct {
 	PaymentSecret Secret `env:"SECKILL_PAYMENT_SECRET" in:"api standalone" unit:"at least 32 bytes" help:"secret that signs the payment provider's callbacks (HMAC-SHA256); standalone generates one, without one an API refuses callbacks"`
 }
 
-// Order says how orders are written, and when they expire.
+// Order holds the settings of writing orders and of their expiry.
 type Order struct {
 	PaymentTimeout time.Duration `env:"SECKILL_PAYMENT_TIMEOUT" envDefault:"15m" in:"api consumer standalone" unit:"duration" min:"1s" max:"8760h" help:"time to pay after an order was written; then it expires and its units go back on sale"`
 	Shards         int           `env:"SECKILL_ORDER_SHARDS" envDefault:"4" in:"api consumer" unit:"queues" min:"1" max:"256" help:"order queues, the same on every node; each has one active consumer"`
@@ -103,7 +103,7 @@ type Process struct {
 	ShutdownTimeout time.Duration `env:"SECKILL_SHUTDOWN_TIMEOUT" envDefault:"15s" in:"api consumer standalone" unit:"duration" min:"100ms" max:"10m" help:"longest time between SIGTERM and the exit"`
 }
 
-// Trace says where traces go, and how many requests are traced.
+// Trace holds the address of the collector and the share of traced requests.
 type Trace struct {
 	Endpoint string `env:"SECKILL_OTLP_ENDPOINT" in:"api consumer" unit:"URL" help:"OpenTelemetry collector that receives traces by OTLP over HTTP, such as http://collector:4318; if empty, OTEL_EXPORTER_OTLP_ENDPOINT; without both no request is traced"`
 	OneIn    int    `env:"SECKILL_TRACE_ONE_IN" envDefault:"100" in:"api" unit:"requests" min:"1" max:"1000000" help:"one request in this many is traced"`

@@ -11,7 +11,7 @@ import (
 
 const prefix = "SECKILL_"
 
-// OpenTelemetry's own variable applies where SECKILL_OTLP_ENDPOINT is empty.
+// otelEndpoint is OpenTelemetry's own variable; it applies where SECKILL_OTLP_ENDPOINT is empty.
 const (
 	otlpEndpoint = prefix + "OTLP_ENDPOINT"
 	otelEndpoint = "OTEL_EXPORTER_OTLP_ENDPOINT"
@@ -31,7 +31,7 @@ func Load(p Program, environ []string) (cfg Config, warnings []string, err error
 	return cfg, unknown(given), errors.Join(problems...)
 }
 
-// relevant returns the variables that are settings, by name. OpenTelemetry's variable is taken
+// relevant returns the variables that are settings, by name. It stores OpenTelemetry's variable
 // under our name, so that one check serves both.
 func relevant(environ []string) map[string]string {
 	given, otel := map[string]string{}, ""
@@ -49,9 +49,9 @@ func relevant(environ []string) map[string]string {
 	return given
 }
 
-// values returns the defaults of all settings, overridden by what the environment gives to the
-// program's own settings. An empty value is no value: Compose and Kubernetes set variables that
-// were left out to an empty text.
+// values returns the defaults of all settings, overridden by the environment's values of the
+// program's own settings. An empty value counts as absent: Compose and Kubernetes set omitted
+// variables to an empty text.
 func values(settings []Setting, given map[string]string) map[string]string {
 	values := map[string]string{}
 	for _, s := range slices.Concat(Settings(""), settings) {
@@ -65,7 +65,8 @@ func values(settings []Setting, given map[string]string) map[string]string {
 	return values
 }
 
-// The library reads from this map and not from the process, so that tests need no environment.
+// parse fills cfg from the values. The library reads this map instead of the process' environment,
+// so that tests need no environment.
 func parse(cfg *Config, settings []Setting, values map[string]string) []error {
 	err := env.ParseWithOptions(cfg, env.Options{
 		Environment: values, DefaultValueTagName: "-", // values has the defaults already
@@ -81,8 +82,8 @@ func parse(cfg *Config, settings []Setting, values map[string]string) []error {
 	return problems
 }
 
-// named replaces the field's name in an error by the setting's name. Operators know the variables
-// and not our fields.
+// named replaces the field's name in an error by the setting's name, because operators set
+// variables and not our fields.
 func named(err error, settings []Setting) error {
 	e, ok := errors.AsType[env.ParseError](err)
 	if !ok {

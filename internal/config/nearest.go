@@ -21,7 +21,8 @@ func unknown(given map[string]string) []string {
 	return warnings
 }
 
-// A misspelled name is silent otherwise, and its default applies.
+// nearest returns the setting with the most similar name. Without a suggestion an operator may
+// overlook that the default of a misspelled setting applies.
 func nearest(name string, known []Setting) string {
 	return slices.MinFunc(known, func(a, b Setting) int {
 		return distance(name, a.Name) - distance(name, b.Name)

@@ -7,8 +7,8 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// authenticate verifies the bearer token. The session cookie counts only where there is no token: a
-// program that sends a bad token must learn that, also from a browser with a session.
+// authenticate verifies the bearer token. It uses the session cookie only without an Authorization
+// header. A program that sends a bad token must get an error, even from a browser with a session.
 func (a *api) authenticate(r *http.Request) (seckill.Actor, error) {
 	if r.Header["Authorization"] == nil {
 		return a.cookieActor(r)
@@ -20,8 +20,8 @@ func (a *api) authenticate(r *http.Request) (seckill.Actor, error) {
 	return a.Tokens.Verify(token)
 }
 
-// bearer returns the token of the Authorization header. Two headers are refused, because a
-// reverse proxy might check the one and this node the other.
+// bearer returns the token of the Authorization header. It refuses two headers, because a reverse
+// proxy might check one of them and this node the other.
 func bearer(h http.Header) (string, error) {
 	values := h["Authorization"]
 	if len(values) == 0 {

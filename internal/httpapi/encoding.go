@@ -9,14 +9,14 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// jsonAppender is data that encodes itself. The responses of a purchase's steps do, because
-// reflection would be a large part of their cost.
+// jsonAppender is data that encodes itself. The responses of a purchase's steps implement it,
+// because reflection would be a large part of their cost.
 type jsonAppender interface {
 	appendJSON(b []byte) ([]byte, error)
 }
 
-// appendEnvelope encodes a response. Invalid UTF-8 is replaced: a field's name in an error may come
-// from the caller, and a response must be valid JSON all the same.
+// appendEnvelope encodes a response. It replaces invalid UTF-8: an error may repeat a field's name
+// from the request, and the response must be valid JSON.
 func appendEnvelope(b []byte, e envelope) ([]byte, error) {
 	b = strconv.AppendInt(append(b, `{"code":`...), int64(e.Code), 10)
 	b = appendText(append(b, `,"reason":`...), string(e.Reason))
@@ -34,8 +34,8 @@ func appendText(b []byte, s string) []byte {
 	return b
 }
 
-// appendValue encodes what occurs in the responses of a rush without reflection, and everything
-// else with it. Maps are sorted, so that two responses with the same data are the same bytes.
+// appendValue encodes the frequent types of a rush without reflection, and all others with it. It
+// sorts maps, so that two responses with the same data are the same bytes.
 func appendValue(b []byte, v any) ([]byte, error) {
 	switch v := v.(type) {
 	case nil:

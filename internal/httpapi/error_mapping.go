@@ -25,7 +25,7 @@ func (e *LimitError) Error() string { return e.Err.Error() }
 // Unwrap returns the error.
 func (e *LimitError) Unwrap() error { return e.Err }
 
-// writeError writes the response for an error. Every error response comes from here.
+// writeError writes the response for an error. It is the only function that does.
 func (a *api) writeError(c *gin.Context, err error) {
 	e := a.errorOf(c, err)
 	status := statusOf(e.Reason)
@@ -87,8 +87,8 @@ func errorDataOf(e *seckill.Error) any {
 	return errorData(e.Data)
 }
 
-// setErrorHeaders sets the headers that a status requires: a scheme with 401 (RFC 9110, 11.6.1),
-// and a time with 429 and 503, so that clients do not retry at once.
+// setErrorHeaders sets the headers that a status requires. A 401 names a scheme (RFC 9110, 11.6.1).
+// A 429 and a 503 have a time, so that clients do not retry at once.
 func setErrorHeaders(c *gin.Context, e *seckill.Error) {
 	if e.Reason == seckill.Unauthenticated && c.Writer.Header().Get("WWW-Authenticate") == "" {
 		c.Header("WWW-Authenticate", "Bearer")

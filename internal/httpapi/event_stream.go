@@ -23,15 +23,15 @@ const (
 )
 
 // streams counts the open event streams of this node. Each holds a connection and a goroutine for
-// up to half an hour, so that a few users must not be able to take all of them.
+// up to half an hour. The limits prevent a few users from taking all of them.
 type streams struct {
 	mu     sync.Mutex
 	all    int
 	byUser map[int64]int
 }
 
-// acquire counts a new stream, or refuses it. release must follow a success. A full node is
-// reported first: another node may have room.
+// acquire counts a new stream, or refuses it. The caller must release a counted stream. It checks
+// the node's limit first, because another node may have room.
 func (s *streams) acquire(user int64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -81,7 +81,8 @@ func (a *api) stream(r *request, serve func(ctx context.Context, s eventStream))
 	}}, nil
 }
 
-// stopping is closed when the node stops; nil, which blocks for ever, where nothing says so.
+// stopping returns a channel that is closed when the node stops. Without a notifier it returns nil,
+// which blocks for ever.
 func (a *api) stopping() <-chan struct{} {
 	if a.Notifier == nil {
 		return nil

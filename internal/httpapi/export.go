@@ -15,7 +15,7 @@ import (
 // exportPage is how many orders an export holds in memory at once.
 const exportPage = 500
 
-// wantsCSV reports whether the client asks for a file: by the field format, else by Accept.
+// wantsCSV reports whether the client requests a file: by the field format, else by Accept.
 func wantsCSV(r *request) bool {
 	format := r.OneOf("format", "", "csv", "json")
 	return format == "csv" ||
@@ -23,8 +23,8 @@ func wantsCSV(r *request) bool {
 }
 
 // exportOrders streams a sale's orders, newest first. It is the shipping list, so names and phone
-// numbers are complete. A failure breaks the transfer, so that no client takes a part for the
-// whole.
+// numbers are complete. A failure breaks the connection, so that the client cannot mistake a part
+// of the file for all of it.
 func (a *api) exportOrders(
 	r *request, goodsID int64, status order.Status, first []order.Order,
 ) response {

@@ -14,8 +14,8 @@ const (
 )
 
 // idempotency returns the request's key (draft-ietf-httpapi-idempotency-key-header), with or
-// without the quotes of a structured field. The hash covers the call and its fields, so that a key
-// that is reused for another request is found out.
+// without the quotes of a structured field. The hash covers the call and its fields, so that the
+// service detects a key that is reused for another request.
 func (r *request) idempotency(call string) salechange.IdempotencyKey {
 	values := r.header[idempotencyHeader]
 	if len(values) == 0 {

@@ -13,8 +13,8 @@ const (
 )
 
 // latencyWindow holds the durations of the last ten seconds, with an error of 1 %. The console
-// shows its p99. A total since the start would hide a rush behind hours of quiet. It is safe for
-// concurrent use.
+// shows its p99. A total since the start would average a rush with hours of low load. It is safe
+// for concurrent use.
 type latencyWindow struct {
 	mu     sync.Mutex
 	window *hdrhistogram.WindowedHistogram

@@ -75,7 +75,7 @@ func saleRate(p *params.Fields, def seckill.Rate) seckill.Rate {
 	}
 }
 
-// rateAlgorithms are those that a sale's four rate fields describe completely. Others need
+// rateAlgorithms are those that a sale's four rate fields describe completely. The others need
 // parameters that only a rule has.
 func rateAlgorithms() []string { return []string{"smooth_bursty", "reserve", "token_bucket"} }
 

@@ -40,8 +40,7 @@ func (a *api) requestMiddleware(c *gin.Context) {
 }
 
 // requestID returns the caller's id where it is safe in headers and logs, else a new one. A proxy
-// may have logged its id already, so keeping it lets an operator follow one request through both
-// logs.
+// may have logged its id, so keeping it lets an operator follow one request through both logs.
 func requestID(given []string) string {
 	if len(given) == 1 && given[0] != "" && len(given[0]) <= maxRequestID &&
 		!strings.ContainsFunc(given[0], isInvalidIDRune) {
@@ -103,7 +102,7 @@ func (a *api) observe(c *gin.Context, rc *requestContext, started time.Time) {
 }
 
 // recoverPanic answers a panic with INTERNAL. Where a response has begun it closes the connection,
-// so that no client takes half a response for a whole one. The deferred call must be recoverPanic
+// so that the client detects the incomplete response. The deferred call must be recoverPanic
 // itself, because recover works in the deferred function only.
 func (a *api) recoverPanic(c *gin.Context) {
 	p := recover()

@@ -58,7 +58,7 @@ func (a *api) orderEvents(ctx context.Context, r *request) (response, error) {
 	return a.stream(r, func(ctx context.Context, events eventStream) {
 		s := orderStream{eventStream: events, actor: r.actor, order: o, last: lastEventID(r.header)}
 		if o.Status.Final() && s.last >= eventID(o.Status) {
-			s.c.Status(http.StatusNoContent) // asks an EventSource not to reconnect
+			s.c.Status(http.StatusNoContent) // an EventSource does not reconnect after 204
 			s.c.Writer.WriteHeaderNow()
 			return
 		}

@@ -95,8 +95,8 @@ func (a *api) withOrder(ctx context.Context, r *request, step orderStep) (respon
 	return ok(a.newOrderResponse(o)), err
 }
 
-// myOrders is GET /orders: the orders of the calling buyer. It masks like every list, because a
-// page of orders is more easily seen by others than one order.
+// myOrders is GET /orders: the orders of the calling buyer. It masks names and phone numbers like
+// every list, because other people more often see a list than one order.
 func (a *api) myOrders(ctx context.Context, r *request) (response, error) {
 	limit, before := r.limit(), r.cursor(orderCursor, isOrderSn)
 	if err := r.checked(isBuyer(r.actor)); err != nil {

@@ -103,7 +103,7 @@ func (a *api) visitor(r *http.Request) seckill.Actor {
 	return by
 }
 
-// page renders a page, or switches the language where the query asks for that.
+// page renders a page, or switches the language where the query has a known one.
 func (a *api) page(r *request, status int, p web.Page) (response, error) {
 	c := r.gin
 	if lang := web.Lang(c.Query("lang")); lang.Known() {

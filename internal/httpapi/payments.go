@@ -54,8 +54,8 @@ func (a *api) receivePayment(ctx context.Context, r *request) (response, error) 
 	}), err
 }
 
-// readSigned reads a request with a signed body. Nothing is decoded before the signature is
-// verified, and query fields are refused because the signature does not cover them.
+// readSigned reads a request with a signed body. It verifies the signature before it decodes. It
+// refuses query fields, because the signature does not cover them.
 func (a *api) readSigned(c *gin.Context, rt route) (*request, error) {
 	if a.Callbacks == nil {
 		return nil, seckill.NewError(seckill.Forbidden,

@@ -13,9 +13,9 @@ type pathResponse struct {
 	ExpiresAt  timestamp `json:"expiresAt"`
 }
 
-// issuePath is a purchase's first step: check the sale, take a permit, issue a random path. The
-// sale is checked first, so that a sold-out sale costs no permit and its buyers learn the reason,
-// not 429.
+// issuePath is a purchase's first step: check the sale, take a permit, issue a random path. It
+// checks the sale first. A sold-out sale then costs no permit, and its buyers get the reason
+// instead of 429.
 func (a *api) issuePath(ctx context.Context, r *request) (response, error) {
 	id := r.ID("goodsId")
 	if err := r.Err(); err != nil {
@@ -82,7 +82,8 @@ func (a *api) requireExposed(ctx context.Context, goodsID int64) error {
 	return err
 }
 
-// pathError refuses a malformed path; NOT_FOUND comes first where the goods does not exist.
+// pathError refuses a malformed path. It returns NOT_FOUND instead where the goods does not exist,
+// in the contract's order.
 func (a *api) pathError(ctx context.Context, goodsID int64) error {
 	if err := a.requireExposed(ctx, goodsID); seckill.ReasonOf(err) == seckill.NotFound {
 		return err

@@ -32,8 +32,9 @@ func NewRuleLimiter(book *rules.Rulebook, gate *gate.Gate) *RuleLimiter {
 	return &RuleLimiter{book: book, gate: gate}
 }
 
-// LimitPath applies the rules of /randomPath, with the sale's own rate. The sale's bucket, which
-// all buyers share, comes last: a caller whom another rule refuses must take nothing from it.
+// LimitPath applies the rules of /randomPath, with the sale's own rate. It takes the permit of the
+// sale's bucket, which all buyers share, last. A caller whom another rule refuses then takes
+// nothing from it.
 func (l *RuleLimiter) LimitPath(ctx context.Context, v seckill.View, by seckill.Actor) error {
 	own := LimitOfRate(v.Rate)
 	client := clientInfoOf(ctx)
@@ -70,7 +71,7 @@ func (l *RuleLimiter) CountsByGoods(ctx context.Context) bool {
 	})
 }
 
-// wants returns the rules of a route, each with one permit.
+// wants returns the checks of a route's rules, each with one permit.
 func (l *RuleLimiter) wants(method, route string) []gate.Check {
 	names := l.book.ForRoute(method, route)
 	wants := make([]gate.Check, len(names))

@@ -9,7 +9,7 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// Reasons that package seckill does not have: success, and two errors that only HTTP knows.
+// Reasons that package seckill does not have: success, and two errors that exist only in HTTP.
 const (
 	reasonOK               seckill.Reason = "OK"
 	reasonQueued           seckill.Reason = "QUEUED"
@@ -39,8 +39,8 @@ type envelope struct {
 	RequestID string         `json:"requestId"`
 }
 
-// statusOf is the only mapping of reasons to HTTP statuses. An unknown reason is 500, so that a
-// reason which nobody added here is noticed.
+// statusOf is the only mapping of reasons to HTTP statuses. An unknown reason is 500, so that tests
+// and alerts reveal a missing mapping.
 func statusOf(r seckill.Reason) int {
 	switch r {
 	case reasonOK:

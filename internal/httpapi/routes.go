@@ -30,7 +30,7 @@ type route struct {
 type handleFunc func(ctx context.Context, r *request) (response, error)
 
 const (
-	// maxWait is the longest wait for a permit that a sale's rate may ask for.
+	// maxWait is the longest wait for a permit that a sale's rate may set.
 	maxWait = seckill.MaxWaitMillis * time.Millisecond
 	// exposeTime is for reading a sale's reservations whole.
 	exposeTime = 25 * time.Second

@@ -9,8 +9,8 @@ import (
 	"flashsale.dev/seckill/internal/seckill/salechange"
 )
 
-// changeSale is PATCH /admin/sales/{goodsId}: an absent field keeps its value. Which fields an
-// exposed sale may still change is the service's rule.
+// changeSale is PATCH /admin/sales/{goodsId}: an absent field keeps its value. The service decides
+// which fields of an exposed sale may still change.
 func (a *api) changeSale(ctx context.Context, r *request) (response, error) {
 	id := r.ID("goodsId")
 	c, once := saleChange(r.Fields), r.idempotency("PATCH /admin/sales/"+r.Raw("goodsId"))

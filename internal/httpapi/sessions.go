@@ -23,7 +23,7 @@ const (
 	secureCookie = "__Host-session"
 )
 
-// sessionRoutes are public: a session begins without one, and anybody may end it.
+// sessionRoutes are public: signing in needs no session, and signing out accepts an expired one.
 func (a *api) sessionRoutes() []route {
 	if a.Sessions == nil {
 		return nil
@@ -63,7 +63,8 @@ func (a *api) createSession(_ context.Context, r *request) (response, error) {
 	}), nil
 }
 
-// deleteSession is DELETE /session. It removes the cookie; the token stays valid until it expires.
+// deleteSession is DELETE /session. It removes the cookie. The token remains valid until it
+// expires.
 func (a *api) deleteSession(_ context.Context, r *request) (response, error) {
 	if err := a.checkOrigin(r.gin.Request); err != nil {
 		return response{}, err
@@ -90,8 +91,8 @@ func (a *api) sessionToken(r *request) (string, error) {
 	}
 }
 
-// guestToken signs a token for one of the demo's guests. Only ids that the program named are
-// guests, so the call gives away nothing where no guest is configured.
+// guestToken signs a token for one of the demo's guests. Only configured ids are guests, so without
+// configured guests the call never signs a token.
 func (a *api) guestToken(r *request) (string, error) {
 	id := r.ID("guest")
 	if err := r.Err(); err != nil {
@@ -129,8 +130,8 @@ func (a *api) cookieActor(r *http.Request) (seckill.Actor, error) {
 	return a.Tokens.Verify(value)
 }
 
-// sessionValue returns the session cookie's value. Of two cookies with the name, another site on a
-// parent domain has set one, so both are ignored.
+// sessionValue returns the session cookie's value. It ignores two cookies with that name, because
+// another site on a parent domain may have set one of them.
 func (a *api) sessionValue(r *http.Request) (string, bool) {
 	if a.Sessions == nil || r.Header["Cookie"] == nil {
 		return "", false
@@ -164,7 +165,7 @@ func (a *api) setCookie(c *gin.Context, value string, until time.Time) {
 }
 
 // isTLS reports whether the browser's connection is encrypted, to this node or to a trusted proxy.
-// The header of any other peer is ignored: it decides the name of the cookie.
+// It ignores the header of any other peer, because the result decides the name of the cookie.
 func (a *api) isTLS(r *http.Request) bool {
 	if r.TLS != nil {
 		return true

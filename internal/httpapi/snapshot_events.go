@@ -44,8 +44,9 @@ func (a *api) saleEvents(ctx context.Context, r *request) (response, error) {
 	})
 }
 
-// sendSnapshots sends one snapshot at once and one each second. The cache builds it for the first
-// console that asks; a slow store delays the consoles and is not asked twice.
+// sendSnapshots sends one snapshot at once and one each second. The first console that needs a
+// snapshot has the cache build it; the others share it. A slow store delays the consoles and gets
+// no second call.
 func (s eventStream) sendSnapshots(ctx context.Context, r *request) {
 	interval := time.NewTicker(snapshotInterval)
 	defer interval.Stop()
@@ -65,8 +66,8 @@ func (s eventStream) sendSnapshots(ctx context.Context, r *request) {
 	}
 }
 
-// snapshotEvent returns a snapshot as an event, or an event with the reason why there is none.
-// Failures are cached too: consoles must not add load to a store that is down.
+// snapshotEvent returns a snapshot as an event, or an event with the reason for its absence. The
+// cache keeps failures too, so that consoles add no load to a store that is down.
 func (a *api) snapshotEvent(ctx context.Context, r *request) string {
 	statistics, err := a.saleStatistics(ctx, r)
 	if reason := seckill.ReasonOf(err); reason != "" {
@@ -87,7 +88,7 @@ func (a *api) snapshotEvent(ctx context.Context, r *request) string {
 }
 
 // troubleEvent reports to the console that its figures are old. The stream stays open, so that the
-// console recovers by itself.
+// next snapshot replaces it without a reload.
 func troubleEvent(reason seckill.Reason) string {
 	return "event: trouble\ndata: {\"reason\":\"" + string(reason) + "\"}\n\n"
 }

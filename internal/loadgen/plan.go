@@ -42,7 +42,8 @@ type Plan struct {
 	OnDone  func()        `json:"-"` // called as each buyer ends, concurrently; may be nil
 }
 
-// Tests and the demo set only what they care about; cmd/loadtest sets everything from its flags.
+// withDefaults fills in the zero fields. Tests and the demo set only the fields that they need;
+// cmd/loadtest sets all from its flags.
 func (p Plan) withDefaults() Plan {
 	p.Quantity, p.FirstID = max(1, p.Quantity), max(1, p.FirstID)
 	p.Spike = min(p.Spike, p.Buyers)

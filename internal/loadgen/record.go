@@ -26,13 +26,14 @@ const (
 // maxTime bounds the histograms; longer times count as this.
 const maxTime = 2 * time.Minute
 
-// Three digits keep p99.9 within 0.1 %. Intervals are charts, for which two digits do.
+// histogram returns an empty histogram in µs. Three digits keep p99.9 within 0.1 %. Two suffice for
+// the intervals, which are charts.
 func histogram(digits int) *hdrhistogram.Histogram {
 	return hdrhistogram.New(1, maxTime.Microseconds(), digits)
 }
 
 // recorder collects the measurements. One mutex suffices: each call holds it for less than 1 µs.
-// Splitting it would make the figures of one interval disagree with each other.
+// With several locks the figures of one interval would disagree with each other.
 type recorder struct {
 	began time.Time
 
@@ -48,8 +49,8 @@ type recorder struct {
 	arrivals    int
 }
 
-// stepCount collects the calls of a step. The reasons come from the API, so an unexpected one shows
-// up in the report by itself.
+// stepCount collects the calls of a step. The API supplies the reasons, so the report lists an
+// unexpected one too.
 type stepCount struct {
 	times   *hdrhistogram.Histogram // µs
 	answers map[string]int64        // by reason, or "error: …"
@@ -141,7 +142,7 @@ func (r *recorder) addAccepted() {
 }
 
 // addBuyer records a finished buyer. It keeps buyers with a 202 or an uncertain outcome. A run of a
-// million buyers has few of these, so memory follows the stock and not the buyers.
+// million buyers has few of these, so memory grows with the stock and not with the buyers.
 func (r *recorder) addBuyer(kind Kind, t buyer.Result, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -162,8 +163,8 @@ const AllRefused buyer.Outcome = "all refused"
 // maxBreaches bounds the breaches that are kept in words.
 const maxBreaches = 20
 
-// addHostile records a finished hostile buyer and its breaches. All breaches are counted, so that
-// the verdict knows how many it does not print.
+// addHostile records a finished hostile buyer and its breaches. It counts breaches beyond
+// maxBreaches too, so that the verdict can report the complete number.
 func (r *recorder) addHostile(breaches []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

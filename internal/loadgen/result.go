@@ -37,8 +37,8 @@ type Step struct {
 	Answers map[string]int64 `json:"answers,omitempty"` // by reason, or "error: …"; spans have none
 }
 
-// Holder is a buyer with a 202, or with an order that may exist without a 202. The verdict asks the
-// API for the orders of exactly these buyers.
+// Holder is a buyer with a 202, or with an order that may exist without a 202. The verdict reads
+// the orders of exactly these buyers from the API.
 type Holder struct {
 	BuyerID   int64
 	OrderSns  []string // each once

@@ -7,9 +7,9 @@ import (
 )
 
 // Point is one interval of the run. Its counts cover the interval alone. Means over a whole run
-// would hide the first second of a sale, which decides it.
+// would hide the first second of a sale, which has the highest load.
 type Point struct {
-	At       float64                 `json:"at"`       // seconds from the start to the interval's end
+	At       float64                 `json:"at"`       // seconds from start to interval's end
 	Span     float64                 `json:"span"`     // its length in seconds
 	Arrived  int                     `json:"arrived"`  // buyers who started
 	Won      int                     `json:"won"`      // buyers with their first 202; they poll on

@@ -30,8 +30,8 @@ var frequentReasons = [...]string{
 	"UNAVAILABLE", "INTERNAL", "BAD_REQUEST", "UNAUTHENTICATED", "CONFLICT", "NOT_FOUND",
 }
 
-// Route returns the function that counts and times the responses of one route. A route is known
-// when the router is built, so a request looks up only its reason.
+// Route returns the function that counts and times the responses of one route. The router calls it
+// once per route, so a request looks up only its reason.
 func (q *Requests) Route(route string) func(reason string, took time.Duration) {
 	counters := make(map[string]prometheus.Counter, len(frequentReasons))
 	for _, reason := range frequentReasons {

@@ -52,7 +52,8 @@ func (p *Publishing) Confirmed(took time.Duration, err error) {
 	p.outcomes[outcomeOf(err)].Inc()
 }
 
-// Errors are distinguished by type: a lost connection needs another remedy than a missing queue.
+// outcomeOf returns the label of an error. A lost connection needs another remedy than a missing
+// queue.
 func outcomeOf(err error) publishOutcome {
 	switch {
 	case err == nil:

@@ -10,7 +10,7 @@ import (
 )
 
 // Writes counts and times the transactions that write orders to MySQL. Each reason has its counter
-// from the start, so that an alert sees the first dead letter.
+// from the start, so that an alert fires at the first dead letter.
 type Writes struct {
 	outcomes map[writeOutcome]prometheus.Counter
 	retries  map[orderwriter.RetryCause]prometheus.Counter
@@ -64,8 +64,8 @@ func (w *Writes) Wrote(out order.Outcome, took time.Duration) {
 // Retried implements orderwriter.Metrics.
 func (w *Writes) Retried(cause orderwriter.RetryCause) { w.retries[cause].Inc() }
 
-// DeadLettered implements orderwriter.Metrics. A reason of a newer release is left out rather than
-// made a label by itself.
+// DeadLettered implements orderwriter.Metrics. It skips a reason of a newer release, so that
+// unknown text never becomes a label.
 func (w *Writes) DeadLettered(reason order.FailureReason) {
 	if c, known := w.dead[reason]; known {
 		c.Inc()

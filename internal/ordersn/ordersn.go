@@ -8,7 +8,7 @@
 //	 8 bytes  MAC: truncated HMAC-SHA256 of the 28 bytes before it
 //
 // Buyers treat it as opaque. The service reads from it the goods id, which is the shard key, and
-// the epoch of the reservation. The MAC detects invented numbers without a call to a database.
+// the epoch of the reservation. The MAC detects forged numbers without a call to a database.
 // base32hex keeps the order of the bytes, so numbers sort by time.
 //
 // The package imports nothing of the project. All of it is safe for concurrent use.
@@ -103,6 +103,7 @@ func ID(s string) (uuid.UUID, bool) {
 	return uuid.UUID(raw[:16]), true
 }
 
+// encode returns the text of a number with its MAC.
 func (m *Minter) encode(n Number) string {
 	raw := make([]byte, bodySize, bodySize+sha256.Size)
 	copy(raw, n.ID[:])

@@ -62,6 +62,8 @@ func (s *Signer) Verify(timestamp, signature string, body []byte) error {
 	return nil
 }
 
+// mac returns the HMAC of a callback. The full stop separates timestamp and body, so that digits
+// cannot move between them.
 func (s *Signer) mac(timestamp string, body []byte) []byte {
 	h := hmac.New(sha256.New, s.secret)
 	h.Write([]byte(timestamp))

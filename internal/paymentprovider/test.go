@@ -20,5 +20,5 @@ func (Test) Charge(_ context.Context, o order.Order) (payment.Payment, error) {
 	}, nil
 }
 
-// Refund succeeds always.
+// Refund always succeeds.
 func (Test) Refund(context.Context, payment.Payment) error { return nil }

@@ -57,7 +57,7 @@ func (s *socket) Write(p []byte) (int, error) {
 }
 
 // signal wakes the goroutine that reads c and never blocks. One pending signal is enough, because
-// its reader handles everything that has come before.
+// the reader handles everything that is in the buffer.
 func signal(c chan<- struct{}) {
 	select {
 	case c <- struct{}{}:
@@ -96,7 +96,7 @@ func (s *socket) swap(spare []byte) (batch []byte, closed bool) {
 	return batch, s.err != nil
 }
 
-// fail closes the connection, so that its reader sees the failed write too.
+// fail closes the connection, so that the reader of the connection gets an error too.
 func (s *socket) fail(err error) {
 	s.mu.Lock()
 	if s.err == nil {

@@ -77,7 +77,7 @@ func (s *Store) PendingAmong(
 }
 
 // PendingPage iterates over a goods' pending reservations, from cursor 0 until the returned cursor
-// is 0. A reservation that stays pending throughout appears at least once.
+// is 0. A reservation that is pending throughout appears at least once.
 func (s *Store) PendingPage(
 	ctx context.Context, goodsID int64, cursor uint64, count int64,
 ) ([]order.Pending, uint64, error) {
@@ -112,8 +112,8 @@ func readPending(text string) (order.Pending, error) {
 }
 
 // Adopt takes units of the present epoch for orders of an older one and reports which of them got
-// units. Where the gate is shut all of them do: nothing is sold until a newer epoch, which includes
-// them, is loaded. Where Redis has a newer epoch the error is a *seckill.GateError.
+// units. Where the gate is shut all of them do, because Redis sells nothing until it loads a newer
+// epoch, which includes them. Where Redis has a newer epoch the error is a *seckill.GateError.
 //
 // limit is the most units that a buyer may hold including these; 0 leaves that check to MySQL.
 func (s *Store) Adopt(

@@ -14,7 +14,7 @@ import (
 // UsedPathLife is how long a used path returns its order.
 const UsedPathLife = 24 * time.Hour
 
-// Reserve judges 1 to MaxBatch reservations of one goods in one script call. Where the gate is
+// Reserve decides 1 to MaxBatch reservations of one goods in one script call. Where the gate is
 // shut, or epoch differs from Redis', it takes nothing and returns a *seckill.GateError. The
 // result's NotReplicated is set where too few replicas confirmed the batch within WaitTimeout.
 func (s *Store) Reserve(
@@ -41,6 +41,8 @@ func (s *Store) Reserve(
 	return g, err
 }
 
+// readReserveResult decodes the script's answer: one digit per reservation, then the details of the
+// verdicts that have any.
 func readReserveResult(r *reply, rs []reservation.Reservation) (reservation.Result, error) {
 	state, epoch := r.gate()
 	g := reservation.Result{Now: r.millis(), Available: r.int(), OutboxID: r.string()}
@@ -77,7 +79,7 @@ func readVerdict(r *reply, code reservation.VerdictCode, sn string) reservation.
 }
 
 // IssuePaths stores one random path per buyer for life and returns Redis' time. The error is the
-// refusal that applies to all buyers at the moment, with the units left in its data.
+// refusal that applies to all buyers at the moment, with the remaining units in its data.
 func (s *Store) IssuePaths(
 	ctx context.Context, goodsID, epoch int64, life time.Duration, ps []reservation.PathGrant,
 ) (time.Time, error) {

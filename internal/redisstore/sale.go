@@ -43,6 +43,7 @@ func (s *Store) View(ctx context.Context, goodsID int64) (seckill.View, error) {
 	return v, err
 }
 
+// readView decodes the view script's answer.
 func readView(r *reply) (seckill.View, error) {
 	var v seckill.View
 	v.Gate, v.Epoch = r.gate()
@@ -79,7 +80,7 @@ func streamTime(id string) time.Time {
 // stageBatch is how many buyers one command loads.
 const stageBatch = 500
 
-// stageLife is how long an abandoned staged load stays; no rebuild takes as long.
+// stageLife is the life of an abandoned staged load; every rebuild takes less time.
 const stageLife = 10 * time.Minute
 
 // Load begins an epoch: it stages the buyers, then one script replaces the state and opens the
@@ -103,6 +104,8 @@ func (s *Store) Load(ctx context.Context, snap rebuild.Snapshot) (bool, error) {
 	return loaded == 1, nil
 }
 
+// stage writes the buyers to a key that the load script renames. Loading them in batches keeps each
+// command short, so that Redis serves other sales meanwhile.
 func (s *Store) stage(ctx context.Context, key string, holdings []rebuild.Holding) error {
 	if err := s.client.Unlink(ctx, key).Err(); err != nil {
 		return fmt.Errorf("stage buyers in redis: %w", err)
@@ -142,8 +145,8 @@ func (s *Store) Shut(ctx context.Context, goodsID, epoch int64) error {
 	return nil
 }
 
-// UpdateSale copies what a merchant changed: status, window, limit and rate, but no counters.
-// seckill.ErrNotLoaded where Redis does not have the sale's epoch.
+// UpdateSale writes the fields that a merchant can change: status, window, limit and rate, but no
+// counters. seckill.ErrNotLoaded where Redis does not have the sale's epoch.
 func (s *Store) UpdateSale(ctx context.Context, sale seckill.Sale) error {
 	text, err := encodeDetails(sale)
 	if err != nil {

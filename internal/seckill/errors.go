@@ -25,8 +25,8 @@ const (
 	Unavailable     Reason = "UNAVAILABLE"
 )
 
-// Error is a refusal whose reason and message the client sees. The text of any other error stays
-// in the server.
+// Error is a refusal whose reason and message the client gets. The text of any other error remains
+// on the server.
 type Error struct {
 	Reason     Reason
 	Message    string         // a sentence for the user
@@ -71,7 +71,7 @@ func NewUnavailable(what string, err error) *Error {
 	}
 }
 
-// OrUnavailable returns nil and refusals as they are, and wraps any other error as Unavailable.
+// OrUnavailable returns nil and refusals unchanged, and wraps any other error as Unavailable.
 func OrUnavailable(err error, what string) error {
 	if err == nil || ReasonOf(err) != "" {
 		return err

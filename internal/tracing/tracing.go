@@ -4,8 +4,8 @@
 //
 // A batch serves several requests. Its span continues the trace of the first sampled request and
 // links the traces of the others. A request from outside starts a new trace and links its caller's
-// (W3C Trace Context's "restart"), because callers must not decide what is sampled. A program
-// without a collector makes no Tracing, and its requests do no tracing work.
+// (W3C Trace Context's "restart"), because callers must not control the sampling. A program without
+// a collector makes no Tracing, and its requests do no tracing work.
 //
 // Only this package imports OpenTelemetry. All types are safe for concurrent use.
 package tracing
@@ -48,7 +48,7 @@ const (
 	maxQueued = 4096
 )
 
-// New starts tracing. The collector need not be reachable.
+// New starts tracing. The collector need not be reachable. An invalid endpoint is an error.
 func New(ctx context.Context, o Options) (*Tracing, error) {
 	to, err := url.JoinPath(o.Endpoint, "v1", "traces")
 	if err != nil {

@@ -15,9 +15,10 @@ const (
 	// slotMapAge bounds the age of a client's map of slots. MOVED and unreachable nodes renew the
 	// map earlier.
 	slotMapAge = time.Second
-	// slotMapTimeout bounds the request for the map to one node; the next node knows it as well.
+	// slotMapTimeout bounds the request for the map to one node; every other node has it too.
 	slotMapTimeout = 300 * time.Millisecond
-	// openFor is how long a node that did not reply gets no command. Then it gets one at a time.
+	// openFor is how long the client sends no command to a node that did not reply. Then it sends
+	// one at a time.
 	openFor = 200 * time.Millisecond
 )
 
@@ -81,8 +82,8 @@ func (b *breaker) record(ctx context.Context, err error) {
 	}
 }
 
-// unreachable reports whether the node failed to reply. A short deadline of the caller proves
-// nothing about the node.
+// unreachable reports whether the node failed to reply. An error within a short deadline of the
+// caller is no evidence against the node.
 func unreachable(ctx context.Context, err error) bool {
 	if at, ok := ctx.Deadline(); ctx.Err() != nil || ok && time.Until(at) < time.Millisecond {
 		return false
@@ -104,6 +105,7 @@ func replied(err error) bool {
 // connection are part of it, and pass the same hooks.
 type allowed struct{}
 
+// do runs a call unless the breaker is open, and records its outcome.
 func (b *breaker) do(ctx context.Context, call func(context.Context) error) error {
 	if ctx.Value(allowed{}) != nil {
 		return call(ctx)
@@ -118,7 +120,7 @@ func (b *breaker) do(ctx context.Context, call func(context.Context) error) erro
 }
 
 // ProcessHook wraps commands. Requests for the map of slots have a shorter timeout that does not
-// open the breaker: otherwise a busy machine would open the breakers of all nodes in turn.
+// open the breaker. Otherwise a busy machine would open the breakers of all nodes in turn.
 func (b *breaker) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		if strings.HasPrefix(cmd.FullName(), "cluster") {

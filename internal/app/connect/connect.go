@@ -83,7 +83,7 @@ func closing(store *sqlstore.Store, err error) error {
 	return err
 }
 
-// Redis' timeouts. The outcome of a call that takes longer is unknown; its caller learns that
+// Redis' timeouts. The outcome of a call that takes longer is unknown; its caller gets the timeout
 // within a second.
 const (
 	redisDial  = 500 * time.Millisecond
@@ -92,14 +92,15 @@ const (
 )
 
 // Redis makes a client of one server, of a cluster (several addresses) or of a Sentinel's master,
-// without a password. The client retries no command that Redis may have executed, because only its
-// caller knows whether a retry is safe. A cluster's client does retry on broken connections; all
-// commands of this program allow that.
+// without a password. The client retries no command that Redis may have executed, because only the
+// caller can decide whether a retry is safe. A cluster's client does retry on broken connections;
+// all commands of this program allow that.
 func Redis(addrs []string, sentinelMaster string) redis.UniversalClient {
 	return RedisOf(config.Redis{Addrs: addrs, SentinelMaster: sentinelMaster})
 }
 
-// RedisOf makes a client from its settings.
+// RedisOf makes a client from its settings. Several addresses without a Sentinel's master are a
+// cluster.
 func RedisOf(cfg config.Redis) redis.UniversalClient {
 	opts := &redis.UniversalOptions{
 		Addrs: cfg.Addrs, MasterName: cfg.SentinelMaster, Username: cfg.Username,

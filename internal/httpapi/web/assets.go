@@ -50,6 +50,7 @@ func loadAssets(words map[Lang]Words) (*assets, error) {
 	return pack(bodies)
 }
 
+// pack compresses the files and derives their common version from all names and bodies.
 func pack(bodies map[string][]byte) (*assets, error) {
 	sum := sha256.New()
 	a := &assets{byName: make(map[string]Asset)}

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Page is the data of a template. Its methods are called by the templates.
+// Page is the data of a template, which calls its methods.
 type Page struct {
 	Name string // of the template
 	Path string // of the request, for the language switch

@@ -35,8 +35,7 @@ type Answer struct {
 }
 
 // Call makes one call and reads its answer; body may be nil. An answer without the API's common
-// shape
-// is an error. A refusal is not: its status and reason are in the answer.
+// shape is an error. A refusal is not: the answer holds its status and reason.
 func (c Client) Call(ctx context.Context, method, path string, body any) (Answer, error) {
 	var text io.Reader
 	if body != nil {
@@ -65,8 +64,7 @@ func (c Client) Call(ctx context.Context, method, path string, body any) (Answer
 }
 
 // read decodes an answer. A body of another shape, such as a proxy's error page, is an error that
-// keeps the status. Load tests meet proxies that answer for a dead API, and must not count that as
-// the API's own answer.
+// keeps the status. A load test must not count a proxy's answer for a dead API as the API's own.
 func read(resp *http.Response) (Answer, error) {
 	text, err := io.ReadAll(io.LimitReader(resp.Body, maxBody))
 	if err != nil {
@@ -157,8 +155,8 @@ func (c Client) Ledger(ctx context.Context, goodsID string) (Ledger, error) {
 }
 
 // Drained polls the ledger until nothing is pending. At the end of ctx it returns the last ledger
-// with the error of the last read, nil if that read succeeded. Only then do the ledger and the
-// orders stand still, and can be compared.
+// with the error of the last read, nil if that read succeeded. Ledger and orders can be compared
+// only then, because pending orders still change both.
 func (c Client) Drained(ctx context.Context, goodsID string) (Ledger, error) {
 	for {
 		l, err := c.Ledger(ctx, goodsID)
@@ -171,8 +169,8 @@ func (c Client) Drained(ctx context.Context, goodsID string) (Ledger, error) {
 	}
 }
 
-// Sleep waits for d; it returns the error of ctx if that ends first. It returns at once for a time
-// that has passed, so that callers need not check.
+// Sleep waits for d; it returns the error of ctx if that ends first. A negative or zero d returns
+// at once, so that callers need no check.
 func Sleep(ctx context.Context, d time.Duration) error {
 	if d > 0 {
 		workers.Sleep(ctx, d)

@@ -88,8 +88,8 @@ func mayRetry(status int) bool {
 	return status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable
 }
 
-// finish derives the outcome from the last answer. Giving up is the buyer's decision and SOLD_OUT
-// is the API's: a report must not mix them.
+// finish derives the outcome from the last answer. A report keeps the buyer's decision to give up
+// apart from the API's SOLD_OUT.
 func (t *Result) finish(a apiclient.Answer) {
 	t.Reason, t.Outcome = a.Reason, Refused
 	switch {

@@ -67,7 +67,7 @@ func (b Buyer) callOnce(
 }
 
 // clientFor selects the buyer's own API first, then each of Bases in turn. A retry to another API
-// also shows that no node keeps state of its own.
+// also tests that nodes share all state.
 func (b Buyer) clientFor(attempt int) apiclient.Client {
 	c := b.Client
 	if b.RetryErrors && len(b.Bases) > 0 && attempt > 0 {

@@ -10,7 +10,7 @@ import (
 )
 
 // chart is one time series figure. The page's template draws it as SVG in the colours of the style
-// sheet, so it follows dark and light mode; chart libraries fix the colours in the drawing.
+// sheet, so it follows dark and light mode. Chart libraries fix the colours in the drawing.
 type chart struct {
 	Title, Unit string
 	Lines       []line

@@ -49,8 +49,8 @@ type Generator struct {
 	LagMax        float64 `json:"lagMax"` // ms
 }
 
-// New assembles a report. The argument cpu is the CPU time of this process during the load. The
-// argument cutShort says that a signal or the time limit ended the load.
+// New assembles a report. cpu is the CPU time of this process during the load. cutShort reports
+// that a signal or the time limit ended the load.
 func New(s Settings, r loadgen.Result, v verdict.Verdict, cpu time.Duration, cutShort bool) Report {
 	r.Started = r.Started.UTC()
 	calls, lag := r.Calls(), r.Of(loadgen.SpanLag)
@@ -65,8 +65,8 @@ func New(s Settings, r loadgen.Result, v verdict.Verdict, cpu time.Duration, cut
 	}
 }
 
-// Passed reports whether every buyer was played and every rule holds. A load that ended early has
-// shown nothing about the buyers that were not played.
+// Passed reports whether every buyer was started and every rule holds. A load that ended early
+// proves nothing about the buyers that did not start.
 func (r Report) Passed() bool { return r.Verdict.OK && !r.CutShort && r.Arrived >= r.Planned }
 
 // Headline is the result in one line.

@@ -10,8 +10,8 @@ import (
 	"flashsale.dev/seckill/internal/loadgen/apiclient"
 )
 
-// listedOrder is the compared part of an order in a list. Names and phone numbers are left out,
-// because a difference is printed with its order.
+// listedOrder is the compared part of an order in a list. It has no name and no phone number,
+// because the report prints an order that differs.
 type listedOrder struct {
 	OrderSn  string `json:"orderSn"`
 	Status   string `json:"status"`
@@ -20,8 +20,8 @@ type listedOrder struct {
 	Quantity int64  `json:"quantity"`
 }
 
-// active is the number of units that the order holds of the stock. Cancelled and expired orders
-// gave their units back; failed ones never had any.
+// active is the number of units that the order holds of the stock. The units of cancelled and
+// expired orders are back on sale; failed orders have none.
 func (o listedOrder) active() int64 {
 	if o.Status == "created" || o.Status == "paid" {
 		return o.Quantity

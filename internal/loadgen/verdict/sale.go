@@ -31,8 +31,8 @@ func (j *checker) sale(all []listedOrder, readable bool) {
 	}
 }
 
-// stock finds oversold units, and buyers who were refused while units were left. Once a unit was
-// released, both may be right: accepted units were sold twice, and returned units may be left.
+// stock finds oversold units, and buyers who were refused while units were left. After a release
+// both may be correct: the same unit was accepted twice, or returned units are left.
 func (j *checker) stock(active int64, released bool) {
 	l := j.Ledger
 	if active > l.Total || l.Sold > l.Total || l.Available < 0 || l.Database.Stock < 0 {
@@ -54,9 +54,9 @@ func (j *checker) stock(active int64, released bool) {
 	}
 }
 
-// ledger compares the sums of Redis, of the database and of the orders. Only an exclusive sale
-// stands still between two reads. Redis and the database are counted by different code, so a defect
-// in one of them shows as a difference.
+// ledger compares the sums of Redis, of the database and of the orders. The sums of a sale with
+// other clients may change between two reads. Different code counts Redis and the database, so a
+// defect in one of them is a difference.
 func (j *checker) ledger(active int64) {
 	l := j.Ledger
 	if !l.Balanced || l.Available+l.Pending+l.Sold != l.Total {

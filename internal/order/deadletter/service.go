@@ -80,7 +80,7 @@ func (s *Service) List(ctx context.Context, after string, limit int) ([]order.De
 	return deadLetters, storeError(err)
 }
 
-// Discard deletes a dead letter. Its order stays failed.
+// Discard deletes a dead letter. The order keeps the status failed.
 func (s *Service) Discard(ctx context.Context, id string) error {
 	return storeError(s.store.RemoveDeadLetter(ctx, id))
 }
@@ -132,7 +132,7 @@ func (s *Service) lineOf(d order.DeadLetter) (reservation.OrderLine, error) {
 }
 
 // releaseFirst applies the stock moves of the failed order before its units are reserved again. A
-// move applied later would release the new units. It leaves a planned return, which belongs to
+// later application would release the new units. It skips a planned return, which belongs to
 // another call that requeues the order.
 func (s *Service) releaseFirst(ctx context.Context, d order.DeadLetter) error {
 	for range 2 {
@@ -147,6 +147,8 @@ func (s *Service) releaseFirst(ctx context.Context, d order.DeadLetter) error {
 		nil)
 }
 
+// revive reserves the units in Redis and then restores the order in MySQL. It first schedules the
+// return of the units, so that a crash between both steps leaks none.
 func (s *Service) revive(
 	ctx context.Context, d order.DeadLetter, l reservation.OrderLine,
 ) (order.Order, error) {
@@ -182,6 +184,8 @@ func (s *Service) revive(
 	return o, err
 }
 
+// nothingLeft returns the Conflict of a requeue that Redis refused, with the available units if
+// Redis replies.
 func (s *Service) nothingLeft(ctx context.Context, goodsID int64) error {
 	e := seckill.NewError(seckill.Conflict,
 		"there is no room for this order: too few units are left, or the buyer has bought otherwise")
@@ -191,7 +195,7 @@ func (s *Service) nothingLeft(ctx context.Context, goodsID int64) error {
 	return e
 }
 
-// storeError returns the error for the operator of a failed call of the store.
+// storeError maps an error of the store to one that the operator may see.
 func storeError(err error) error {
 	switch {
 	case errors.Is(err, order.ErrNoSuchDeadLetter):

@@ -62,8 +62,8 @@ func (s *ChangeSyncer) finishCuts(ctx context.Context) error {
 	return err
 }
 
-// syncFields writes the fields that Redis has otherwise than MySQL. The list of live sales is up to
-// a second old, so syncSale reads the row again before it writes.
+// syncFields writes the fields in which Redis differs from MySQL. The list of live sales may be a
+// second old, so syncSale reads the row again before it writes.
 func (s *ChangeSyncer) syncFields(ctx context.Context) error {
 	var errs []error
 	for _, sale := range s.live.Sales() {

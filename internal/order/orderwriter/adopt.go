@@ -10,10 +10,10 @@ import (
 	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
-// errAdopted asks for a new transaction after Redis adopted orders.
+// errAdopted requests a new transaction after Redis adopted orders.
 var errAdopted = fmt.Errorf("%w: it had orders of an older epoch", order.ErrTryAgain)
 
-// adopt asks Redis for units of the present epoch for late orders of older ones. It returns which
+// adopt takes units of the present epoch in Redis for late orders of older ones. It returns which
 // orders got their units, and that epoch. The error is always an ErrTryAgain, because the batch
 // must be written again.
 func (w *Writer) adopt(
@@ -52,7 +52,7 @@ func dropLost(lines, lost []sourcedLine, adopted map[string]bool) (kept, dropped
 }
 
 // AdoptError means that a batch holds orders of an older epoch that the present epoch has not
-// adopted. Nothing was written.
+// adopted. The transaction wrote nothing.
 type AdoptError struct {
 	Epoch    int64    // the present one
 	Limit    int64    // the highest limit per buyer that the sale ever had

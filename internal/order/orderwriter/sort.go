@@ -18,7 +18,7 @@ type goodsBarrier struct {
 	order.Barrier
 }
 
-// sourcedLine is an order line, the epoch in its number, and the delivery that carried it.
+// sourcedLine is an order line, the epoch in its number, and the delivery that contained it.
 type sourcedLine struct {
 	reservation.OrderLine
 	epoch    int64

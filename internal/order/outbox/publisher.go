@@ -82,9 +82,9 @@ func (p *Publisher) publishEntries(ctx context.Context, goodsID int64, entries [
 	return g.Wait()
 }
 
-// PublishPending publishes all pending reservations of a goods, whether the queue ever confirmed
-// them or not. The batch writer recognises orders that are already written. It returns the number
-// of published reservations, also with an error.
+// PublishPending publishes all pending reservations of a goods, including those that the queue has
+// confirmed. The batch writer recognises orders that are already written. It returns the number of
+// published reservations, also with an error.
 func (p *Publisher) PublishPending(ctx context.Context, goodsID int64) (int, error) {
 	published := 0
 	for page, err := range PendingPages(ctx, p.store, goodsID, chunk) {
@@ -114,6 +114,7 @@ func (p *Publisher) Publish(
 	return published, nil
 }
 
+// publishMessage publishes reservations as one message and waits for its confirm.
 func (p *Publisher) publishMessage(
 	ctx context.Context, goodsID int64, reservations []order.Pending,
 ) error {

@@ -106,6 +106,7 @@ func (s *Service) Receive(
 	return Receipt{}, err
 }
 
+// receive records a payment and logs one that will be refunded.
 func (s *Service) receive(ctx context.Context, p Payment) (r Receipt, err error) {
 	err = order.RetryTransaction(ctx,
 		func() error { r, err = s.store.Receive(ctx, p, s.now()); return err })
@@ -133,12 +134,13 @@ func (s *Service) Cancel(
 		return order.Order{}, changeError(err)
 	}
 	if done.Move != nil {
-		// The releaser applies later a move that fails here.
+		// If this fails, the releaser applies the move later.
 		_, _ = s.releases.Do(context.WithoutCancel(ctx), o.GoodsID, *done.Move)
 	}
 	return done.Order, nil
 }
 
+// cancelBatch cancels orders of one goods in one transaction.
 func (s *Service) cancelBatch(
 	ctx context.Context, goodsID int64, sns []string,
 ) (list []Cancellation, err error) {
@@ -149,8 +151,8 @@ func (s *Service) cancelBatch(
 	return list, err
 }
 
-// releaseBatch is not part of cancelBatch, so that a slow Redis does not delay the next
-// cancellations in MySQL.
+// releaseBatch applies the moves of cancelled orders. It is a batcher of its own, so that a slow
+// Redis does not delay the next cancellations in MySQL.
 func (s *Service) releaseBatch(
 	ctx context.Context, _ int64, moves []order.StockMove,
 ) ([]struct{}, error) {
@@ -160,7 +162,7 @@ func (s *Service) releaseBatch(
 	return make([]struct{}, len(moves)), nil
 }
 
-// newUnpayable returns the refusal of an order that takes no payment.
+// newUnpayable returns the refusal of an order that cannot be paid.
 func newUnpayable(o order.Order) error {
 	if o.Status == order.Created {
 		return seckill.NewError(seckill.Conflict, "the time to pay is over")
@@ -168,6 +170,7 @@ func newUnpayable(o order.Order) error {
 	return seckill.NewError(seckill.Conflict, "the order is %s", o.Status)
 }
 
+// changeError maps an error of the store to one that the client may see.
 func changeError(err error) error {
 	if errors.Is(err, order.ErrNoSuchOrder) {
 		return query.NewNoSuchOrder()

@@ -9,13 +9,15 @@ import (
 	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
-// publication is one message in transit. done closes when the queue has confirmed it, is known to
-// be down, or has not answered in time. err is set before, and is nil in the first two cases.
+// publication is one message in transit. done closes on one of three events: the queue has
+// confirmed the message, the queue is down, or the deadline has passed. err is set before, and is
+// nil in the first two cases.
 type publication struct {
 	done chan struct{}
 	err  error
 }
 
+// wait returns the outcome of the publication, or the cause of ctx if that ends first.
 func (p *publication) wait(ctx context.Context) error {
 	select {
 	case <-p.done:
@@ -25,6 +27,8 @@ func (p *publication) wait(ctx context.Context) error {
 	}
 }
 
+// reserveBatch reserves a batch in Redis and starts the publication of the taken reservations. It
+// does not wait for the confirm, so that the next batch can start.
 func (s *Service) reserveBatch(
 	ctx context.Context, key batchKey, traced []tracedReservation,
 ) ([]result, error) {
@@ -75,9 +79,9 @@ func (s *Service) callReserve(
 	return res, err
 }
 
-// publish sends the message of one batch. While the queue is known to be down, the outbox in Redis
-// alone guarantees the orders, and the relay publishes them. The relay also publishes a message
-// that was not confirmed in time. Its buyers got no order number and must retry with the same path.
+// publish sends the message of one batch. While the queue is down, the outbox in Redis alone
+// guarantees the orders, and the relay publishes them. The relay also publishes a message that was
+// not confirmed in time. Its buyers got no order number and must retry with the same path.
 func (s *Service) publish(
 	ctx context.Context, goodsID int64, outboxID string, body []byte, pub *publication,
 ) {
@@ -100,7 +104,7 @@ func (s *Service) publish(
 	}
 }
 
-// confirmBatch removes confirmed entries from the outbox. No buyer waits for it.
+// confirmBatch removes confirmed entries from the outbox. It runs after the answers to the buyers.
 func (s *Service) confirmBatch(
 	ctx context.Context, goodsID int64, ids []string,
 ) ([]struct{}, error) {

@@ -15,7 +15,7 @@ import (
 	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
-// Request asks for units of a sale for one buyer.
+// Request is one buyer's purchase: units of a sale, and the path that permits it.
 type Request struct {
 	GoodsID  int64
 	Buyer    seckill.Actor
@@ -60,7 +60,7 @@ type batchKey struct{ goodsID, epoch int64 }
 type result struct {
 	reservation.Verdict
 	publication   *publication
-	notReplicated error // why the order must not be confirmed yet; nil if it may
+	notReplicated error // the order must not be confirmed while this is set
 }
 
 // NewService returns a purchase service. publishDeadline bounds the wait for a confirm; afterwards
@@ -80,8 +80,8 @@ func NewService(
 }
 
 // Place reserves and publishes one purchase and returns the order number. A path that was used
-// before returns its order again. Any other outcome is an error. An order that was taken is
-// processed even if the caller stops waiting.
+// before returns its order again. Any other outcome is an error. A taken order is processed even if
+// the caller stops waiting.
 func (s *Service) Place(ctx context.Context, p Request) (string, error) {
 	got, err := s.reserve(ctx, p)
 	if err != nil {
@@ -122,12 +122,12 @@ func (s *Service) confirmAgain(ctx context.Context, goodsID int64, orderSn strin
 	defer cancel()
 	err = s.publisher.Publish(ctx, goodsID, message)
 	if errors.Is(err, order.ErrQueueDown) {
-		return nil // the outbox alone carries it
+		return nil // the outbox alone holds it
 	}
 	return err
 }
 
-// reserve uses the epoch last seen, and tries once more if Redis has another.
+// reserve uses the last known epoch, and repeats the call once if Redis has another.
 func (s *Service) reserve(ctx context.Context, p Request) (result, error) {
 	epoch, err := s.epoch(ctx, p.GoodsID)
 	if err != nil {
@@ -147,7 +147,7 @@ func (s *Service) reserve(ctx context.Context, p Request) (result, error) {
 		"the reservation's outcome is unknown; ask again with the same path")
 }
 
-// epoch returns the epoch last seen of a sale, or reads it; NotFound if there is no such sale.
+// epoch returns the last known epoch of a sale, or reads it; NotFound if there is no such sale.
 func (s *Service) epoch(ctx context.Context, goodsID int64) (int64, error) {
 	if epoch, ok := s.epochs.Load(goodsID); ok {
 		return epoch.(int64), nil
@@ -178,6 +178,7 @@ func (s *Service) gateError(ctx context.Context, goodsID int64, gate *seckill.Ga
 	return seckill.NewRebuilding(gate)
 }
 
+// reserveUnder reserves under an order number of the given epoch.
 func (s *Service) reserveUnder(ctx context.Context, p Request, epoch int64) (result, error) {
 	sn, err := s.minter.Mint(p.GoodsID, epoch)
 	if err != nil {

@@ -30,13 +30,13 @@ func NewService(
 // Find returns the actor's own order. It returns NotFound for a number that this service did not
 // make, and Forbidden for another buyer's order.
 //
-// It reads Redis first: a pending order is queued. An order stays pending until MySQL has committed
+// It reads Redis first: a pending order is queued. An order is pending until MySQL has committed
 // it. A number that is not pending is therefore in MySQL, was never confirmed to a buyer, or was
 // lost with Redis. In the last case its epoch has ended.
 //
 // A row that is created and still pending also counts as queued. InnoDB shows a commit to readers
-// before it is on disk, and a server that crashes then loses it. Only the consumer knows that the
-// commit succeeded, and settles the order then (see commitUncertain).
+// before it is on disk, and a server that crashes then loses it. Only the consumer gets the result
+// of the commit, and it settles the order after that (see commitUncertain).
 func (s *Service) Find(ctx context.Context, by seckill.Actor, orderSn string) (order.Order, error) {
 	n, err := s.minter.Parse(orderSn)
 	if err != nil {
@@ -78,7 +78,7 @@ func (s *Service) queued(
 	}, nil
 }
 
-// unwritten decides on a valid number that neither Redis nor MySQL has.
+// unwritten returns the result for a valid number that neither Redis nor MySQL has.
 func (s *Service) unwritten(
 	ctx context.Context, by seckill.Actor, n ordersn.Number, orderSn string,
 ) (order.Order, error) {
@@ -93,14 +93,14 @@ func (s *Service) unwritten(
 	case n.Epoch < v.Epoch:
 		return s.writeTombstone(ctx, by, n, orderSn, v)
 	default:
-		return order.Order{}, NewNoSuchOrder() // the reservation was refused, so no buyer got the number
+		return order.Order{}, NewNoSuchOrder() // its reservation was refused
 	}
 }
 
 // writeTombstone records in MySQL that the order of an ended epoch is lost, and then returns it as
-// failed. A publisher that was suspended during the rebuild can't get the order written any more.
-// An order that the rebuild has written meanwhile is returned as it is. Clients can't make the
-// service write many rows, because each number carries a MAC and is written once.
+// failed. A publisher that was suspended during the rebuild can no longer have the order written.
+// If the rebuild has written the order meanwhile, writeTombstone returns it unchanged. Clients
+// can't create many rows, because each number has a MAC and is written once.
 func (s *Service) writeTombstone(
 	ctx context.Context, by seckill.Actor, n ordersn.Number, orderSn string, v seckill.View,
 ) (order.Order, error) {

@@ -20,8 +20,8 @@ func NewLedgerReader(store Store, redis Redis) *LedgerReader {
 	return &LedgerReader{store: store, redis: redis, now: time.Now}
 }
 
-// Ledger accounts for every unit of a sale. It is Unavailable during a rebuild of the sale. The
-// ledgers of drafts and of sales that Redis no longer holds come from MySQL alone.
+// Ledger accounts for every unit of a sale. It is Unavailable during a rebuild of the sale. MySQL
+// alone is the source for drafts and for sales that Redis no longer holds.
 func (r *LedgerReader) Ledger(ctx context.Context, sale seckill.Sale) (seckill.Ledger, error) {
 	v, err := r.redis.View(ctx, sale.GoodsID)
 	switch {

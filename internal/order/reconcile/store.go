@@ -30,7 +30,7 @@ type Store interface {
 	CountDeadLetters(ctx context.Context) (int64, error)
 }
 
-// Redis holds the other side of a ledger, and applies repairs.
+// Redis holds the live state that a ledger compares with MySQL, and applies repairs.
 type Redis interface {
 	// View reads the state of a sale; seckill.ErrNotLoaded if Redis does not hold it.
 	View(ctx context.Context, goodsID int64) (seckill.View, error)

@@ -30,9 +30,8 @@ func NewPublisher(client redis.UniversalClient) *Publisher {
 	return &Publisher{client: client}
 }
 
-// Run publishes at once. It publishes again within a second after Redis has lost the
-// script or the key (SCRIPT FLUSH, a restart, a failover). It passes errors to report, and
-// tries again a second later.
+// Run publishes at once. It publishes again within a second after Redis has lost the script or the
+// key (SCRIPT FLUSH, a restart, a failover). It passes errors to report and retries a second later.
 func (p *Publisher) Run(ctx context.Context, report func(error)) error {
 	step := p.Publish
 	return workers.Every(ctx, publishEvery, func(ctx context.Context) {
@@ -58,9 +57,9 @@ func (p *Publisher) Publish(ctx context.Context) error {
 	return nil
 }
 
-// Keep publishes unless a loaded script is published already. It does not replace another
-// release's script: while two releases run side by side, they would overwrite each
-// other's SHA-1 again and again.
+// Keep publishes unless a loaded script is published already. It does not replace another release's
+// script. Two releases that run side by side would otherwise overwrite each other's SHA-1 every
+// second.
 func (p *Publisher) Keep(ctx context.Context) error {
 	usable, err := p.usable(ctx)
 	if err != nil || usable {
@@ -69,6 +68,7 @@ func (p *Publisher) Keep(ctx context.Context) error {
 	return p.Publish(ctx)
 }
 
+// usable reports whether Redis has loaded the published script.
 func (p *Publisher) usable(ctx context.Context) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
 	defer cancel()

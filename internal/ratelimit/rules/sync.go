@@ -55,7 +55,7 @@ func NewSync(client redis.UniversalClient, book *Rulebook) *Sync {
 	return s
 }
 
-// Nodes is how many nodes Redis knew at the last sync; at least 1.
+// Nodes is the number of nodes in Redis at the last sync; at least 1.
 func (s *Sync) Nodes() int { return int(s.nodes.Load()) }
 
 // Run syncs every 250 ms until ctx ends, and passes errors to report. Until Redis answers again
@@ -80,8 +80,8 @@ func (s *Sync) leave(ctx context.Context) error {
 	return nil
 }
 
-// RunOnce reads what has changed into the Rulebook. An operator's request may call it while Run
-// does; the second waits, because both write known.
+// RunOnce reads changes into the Rulebook. An operator's request may call it while Run does. The
+// second call waits, because both write known.
 func (s *Sync) RunOnce(ctx context.Context) error {
 	select {
 	case s.running <- struct{}{}:
@@ -113,6 +113,7 @@ func (s *Sync) RunOnce(ctx context.Context) error {
 	return nil
 }
 
+// readSync decodes the script's answer.
 func readSync(reply []any) (nodes, version int64, fields []string, err error) {
 	if len(reply) < 2 {
 		return 0, 0, nil, fmt.Errorf("ratelimit: sync: %d values", len(reply))
@@ -129,7 +130,8 @@ func readSync(reply []any) (nodes, version int64, fields []string, err error) {
 	return nodes, version, fields, nil
 }
 
-// It keeps limits that this release cannot compile, so that restore does not lose them.
+// readOverrides decodes the operators' limits. It keeps limits that this release cannot compile, so
+// that restore does not lose them.
 func readOverrides(fields []string) map[string]map[string]ratelimit.Limit {
 	limits := map[string]map[string]ratelimit.Limit{}
 	for i := 0; i+1 < len(fields); i += 2 {

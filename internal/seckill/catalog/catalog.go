@@ -10,7 +10,7 @@ import (
 	"flashsale.dev/seckill/internal/seckill/reservation"
 )
 
-// Catalog answers buyers: the exposed sales, admission to a sale, and the random path. In a rush it
+// Catalog serves buyers: the exposed sales, admission to a sale, and the random path. In a rush it
 // answers from a view that is at most ViewTTL old. Redis itself issues or refuses every path. A
 // Catalog is safe for concurrent use.
 type Catalog struct {
@@ -28,8 +28,8 @@ func NewCatalog(reader *SaleReader, redis PathStore, store SaleStore) *Catalog {
 	return c
 }
 
-// Sale returns one sale as buyers see it, with the errors of SaleReader.Sale. The view may be
-// ViewTTL old while several callers read the same sale.
+// Sale returns one sale for buyers, with the errors of SaleReader.Sale. The view may be ViewTTL old
+// while several callers read the same sale.
 func (c *Catalog) Sale(ctx context.Context, goodsID int64) (seckill.View, error) {
 	v, err := c.read(ctx, goodsID)
 	return v.View, err
@@ -71,9 +71,9 @@ func (c *Catalog) Admit(ctx context.Context, goodsID int64) (seckill.View, error
 	return v, v.CheckSelling(v.Now, v.Available)
 }
 
-// Sales lists exposed sales, newest first, below a goods id (0: from the top). Where one Redis
-// master is down and another answers, the list shows the sales of the first as MySQL has them: one
-// master must not make the whole list unavailable.
+// Sales lists exposed sales, newest first, below a goods id (0: from the top). If one Redis master
+// is down, the list shows its sales with the data of MySQL. One master must not make the whole list
+// unavailable.
 func (c *Catalog) Sales(ctx context.Context, below int64, limit int) ([]seckill.View, error) {
 	sales, err := c.store.ExposedSales(ctx, below, limit)
 	if err != nil {

@@ -45,6 +45,7 @@ func (c *Catalog) IssuePath(
 	return "", time.Time{}, seckill.OrUnavailable(err, "no path can be given")
 }
 
+// pathBatch stores the paths of a batch in one call and returns Redis' clock for each.
 func (c *Catalog) pathBatch(
 	ctx context.Context, key pathKey, grants []reservation.PathGrant,
 ) ([]time.Time, error) {

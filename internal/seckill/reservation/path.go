@@ -26,7 +26,8 @@ func CheckPath(path string) error {
 	return nil
 }
 
-// NewPath returns the MD5 of goods, buyer and 128 random bits, so that nobody can guess it.
+// NewPath returns the MD5 of goods, buyer and 128 random bits. The random bits make it impossible
+// to guess.
 func NewPath(goodsID, buyerID int64) string {
 	var b [32]byte
 	binary.BigEndian.PutUint64(b[0:], uint64(goodsID))

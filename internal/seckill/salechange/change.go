@@ -6,7 +6,7 @@ import (
 	"flashsale.dev/seckill/internal/seckill"
 )
 
-// Change lists the fields of a sale that a merchant changes. A nil field stays as it is.
+// Change lists the fields of a sale that a merchant changes. A nil field keeps its value.
 type Change struct {
 	Title         *string    `json:"title,omitempty"`
 	Price         *int64     `json:"price,omitempty"`
@@ -17,7 +17,7 @@ type Change struct {
 	StockDelta    int64      `json:"stockDelta,omitempty"` // units added; negative: removed
 }
 
-// RateChange lists the fields of a rate that change. A nil field stays as it is.
+// RateChange lists the fields of a rate that change. A nil field keeps its value.
 type RateChange struct {
 	Algorithm        *string  `json:"algorithm,omitempty"`
 	PermitsPerSecond *float64 `json:"permitsPerSecond,omitempty"`
@@ -31,7 +31,7 @@ func (c Change) Validate() error {
 		return seckill.NewFieldError("stockDelta", "must be -%d to %d, and not 0", seckill.MaxStock,
 			seckill.MaxStock)
 	}
-	// The sample is within all bounds, so any violation comes from the change.
+	// The sample is within all bounds, so only the change can cause a violation.
 	start := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 	sample := seckill.Sale{
 		Title: "x", Total: 1, PerBuyerLimit: 1, StartAt: start,
@@ -91,12 +91,15 @@ func (c Change) set(s seckill.Sale) seckill.Sale {
 	return s
 }
 
+// set assigns *v unless v is nil.
 func set[T any](to *T, v *T) {
 	if v != nil {
 		*to = *v
 	}
 }
 
+// asNew returns the fields that NewSale.Validate checks, so that a change and a new sale have the
+// same bounds.
 func asNew(s seckill.Sale) seckill.NewSale {
 	return seckill.NewSale{
 		Title: s.Title, Price: s.Price, Stock: s.Total, StartAt: s.StartAt, EndAt: s.EndAt,
