@@ -95,7 +95,7 @@ func TestRefunder_RetriesUntilRefunded(t *testing.T) {
 }
 
 // TestRefunder_RepeatsAfterLostMark checks that the refunder repeats a refund if the store lost the
-// mark of the first. A real provider recognizes the repetition and refunds once.
+// mark of the first. A real provider recognises the repetition and refunds once.
 func TestRefunder_RepeatsAfterLostMark(t *testing.T) {
 	f := &fakeRefund{now: time.Unix(1000, 0), lost: true}
 	r := newTestRefunder(f)

@@ -28,7 +28,7 @@ const (
 // election.
 const clusterPatience = 90 * time.Second
 
-// CutOff returns ErrNoBusWires if the cluster started without BusWires.
+// ErrNoBusWires means that the cluster started without BusWires; CutOff returns it.
 var ErrNoBusWires = errors.New("the cluster has no bus wires")
 
 // RedisNodes are the servers of a private Redis Cluster on loopback. The cluster serves all slots
