@@ -74,19 +74,26 @@ func publish(t *testing.T, url, text string) {
 	})
 }
 
-// waiting receives the queue's messages and returns them to the queue. The queue's own counter may
-// lag.
-func waiting(t *testing.T, url string) int {
+// waiting receives a message of the queue and returns it to the queue. The queue's own counter may
+// lag. A broker that has just started may let a get time out and close its channel, so each attempt
+// has a connection of its own.
+func waiting(t *testing.T, url string) (count int) {
 	t.Helper()
-	count := 0
-	onChannel(t, url, func(_ context.Context, channel *amqp.Channel) {
-		require.Eventually(t, func() bool {
-			_, found, err := channel.Get("orders", false)
-			if found && err == nil {
-				count++
-			}
-			return err != nil || found
-		}, time.Minute, 50*time.Millisecond)
-	})
+	require.Eventually(t, func() bool {
+		conn, err := amqp.Dial(url)
+		if err != nil {
+			return false
+		}
+		defer conn.Close()
+		channel, err := conn.Channel()
+		if err != nil {
+			return false
+		}
+		_, found, err := channel.Get("orders", false)
+		if err == nil && found {
+			count++
+		}
+		return err == nil && found
+	}, 4*time.Minute, 50*time.Millisecond)
 	return count
 }
