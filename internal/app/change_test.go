@@ -128,6 +128,9 @@ func TestDraft_GoesAndItsHistoryStays(t *testing.T) {
 	require.Contains(t, r.raw, `"to":{"price":0,"stock":10,"title":"two kettles"}`)
 	h.does(merchant(), "DELETE", one, "")
 	h.refuses("NOT_FOUND", merchant(), "GET", one, "")
+	kept := must.Get(h.Store.AuditOf(t.Context(), h.id(goods), "", 10))(t)
+	require.Len(t, kept, 3, "created, changed, deleted")
+	require.Equal(t, salechange.ActDelete, kept[0].Action)
 }
 
 // TestIdempotencyKey_FirstAnswerStands repeats a request with its key after a later change and

@@ -35,7 +35,7 @@ func TestRabbitCluster_WholeLife(t *testing.T) {
 			require.Eventually(t, func() bool {
 				return !reachable(urls[0])
 			}, time.Minute, 50*time.Millisecond)
-			require.Equal(t, 1, waiting(t, urls[1]))
+			requireMessage(t, urls[1])
 			leader := must.Get(cluster.Leader(t.Context(), vhost, "orders"))(t)
 			require.NotEqual(t, cluster.Nodes[0].Name(), leader.Name())
 			cluster.Heal(cluster.Nodes[0])
