@@ -82,7 +82,7 @@ func (t *Tokens) Verify(token string) (seckill.Actor, error) {
 	}
 	v, err := t.verify(token)
 	if err != nil {
-		if found { // it has expired; an unknown bad token must not take the cache's lock
+		if found { // it has expired
 			t.cache.Remove(hash)
 		}
 		return seckill.Actor{}, err
